@@ -1,0 +1,100 @@
+// Makes a checkout runnable: installs dependencies when the lockfile changed, then compiles.
+// Uses Node built-ins only, because it runs before node_modules exists. `--no-build` installs only.
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const stampFile = join(root, 'node_modules', '.quorate-setup');
+const lockDir = join(root, '.setup-lock');
+const LOCK_WAIT_MILLIS_MAX = 300_000;
+
+function wantedStamp() {
+  const lockfile = readFileSync(join(root, 'package-lock.json'));
+  const hash = createHash('sha256').update(lockfile).update(process.version).update(process.arch);
+  return hash.digest('hex');
+}
+
+function isInstalled() {
+  return existsSync(stampFile) && readFileSync(stampFile, 'utf8') === wantedStamp();
+}
+
+function run(command, args) {
+  const result = spawnSync(command, args, { cwd: root, stdio: 'inherit' });
+  if (result.status !== 0) {
+    throw new Error(`\`${command} ${args.join(' ')}\` failed (exit ${result.status ?? result.signal})`);
+  }
+}
+
+function isAlive(pid) {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
+}
+
+/** A directory is the lock, because `mkdir` is atomic; the pid inside tells whether its holder still lives. */
+function acquireLock() {
+  const deadline = Date.now() + LOCK_WAIT_MILLIS_MAX;
+  for (;;) {
+    try {
+      mkdirSync(lockDir);
+      writeFileSync(join(lockDir, 'pid'), String(process.pid));
+      return;
+    } catch (error) {
+      if (error.code !== 'EEXIST') throw error;
+    }
+    const pidFile = join(lockDir, 'pid');
+    const holder = existsSync(pidFile) ? Number(readFileSync(pidFile, 'utf8')) : 0;
+    if (holder > 0 && !isAlive(holder)) {
+      rmSync(lockDir, { recursive: true, force: true });
+      continue;
+    }
+    if (Date.now() > deadline) {
+      throw new Error(`another set-up holds ${lockDir}; remove that folder if none is running`);
+    }
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
+  }
+}
+
+/** Removes compiled files whose source is gone, so that a deleted module cannot be imported by accident. */
+function removeStaleOutput(folder) {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) {
+      removeStaleOutput(path);
+      continue;
+    }
+    const source = join(root, relative(join(root, 'dist'), path)).replace(/(\.d\.ts|\.js|\.js\.map)$/, '.ts');
+    if (source.endsWith('.ts') && !existsSync(source)) rmSync(path);
+  }
+}
+
+function main() {
+  const build = !process.argv.includes('--no-build');
+  acquireLock();
+  try {
+    if (!isInstalled()) {
+      console.error('quorate: installing dependencies (npm ci)');
+      run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error']);
+      writeFileSync(stampFile, wantedStamp());
+    }
+    if (build) {
+      run(process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', root]);
+      removeStaleOutput(join(root, 'dist'));
+    }
+  } finally {
+    rmSync(lockDir, { recursive: true, force: true });
+  }
+}
+
+try {
+  main();
+} catch (error) {
+  console.error(`quorate: set-up failed: ${error.message}`);
+  process.exit(1);
+}

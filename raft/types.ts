@@ -1,0 +1,138 @@
+/**
+ * The vocabulary of the consensus layer: log entries, positions, hard state, snapshots and messages.
+ * Plain data only; nothing here has behaviour.
+ */
+
+/** Identifies a node in the cluster: a safe integer >= 1, never reused for another machine. 0 means "none". */
+export type NodeId = number;
+
+/** Identifies one Raft group on all of its nodes: a safe integer >= 0. */
+export type GroupId = number;
+
+export const NO_NODE: NodeId = 0;
+
+/** What an entry carries: a command for the state machine, or the empty entry each new leader begins with. */
+export type EntryKind = 'command' | 'noop';
+
+/**
+ * A place in the log, and the group time the entry there was stamped with.
+ * `index` 0 with `term` 0 is the place before the first entry.
+ */
+export interface LogPosition {
+  readonly index: number;
+  readonly term: number;
+  /** Group time in milliseconds (DESIGN: the group clock). Never decreases along a log. */
+  readonly timeMillis: number;
+}
+
+/** One log entry. Immutable once made; `data` must not share memory with a receive buffer. */
+export interface Entry extends LogPosition {
+  readonly kind: EntryKind;
+  readonly data: Uint8Array;
+}
+
+/**
+ * What must be on disk before a node may speak (Raft paper, figure 2, "persistent state").
+ * `commit` is a hint: it may lag behind what the node knew, and never exceeds the last stored index.
+ */
+export interface HardState {
+  readonly term: number;
+  readonly vote: NodeId;
+  readonly commit: number;
+}
+
+/** Describes a snapshot of the state machine after applying `index`. The bytes travel separately, in chunks. */
+export interface SnapshotMeta extends LogPosition {
+  /** The voters of the group at `index`. */
+  readonly voters: readonly NodeId[];
+  readonly chunkCount: number;
+  readonly byteLength: number;
+}
+
+export interface Snapshot {
+  readonly meta: SnapshotMeta;
+  readonly chunks: readonly Uint8Array[];
+}
+
+interface MessageBase {
+  readonly from: NodeId;
+  readonly to: NodeId;
+  /** The sender's term; for `preVote` and a granted `preVoteResponse`, the term the candidate would campaign in. */
+  readonly term: number;
+}
+
+export interface VoteRequest extends MessageBase {
+  readonly type: 'preVote' | 'vote';
+  readonly lastIndex: number;
+  readonly lastTerm: number;
+}
+
+export interface VoteResponse extends MessageBase {
+  readonly type: 'preVoteResponse' | 'voteResponse';
+  readonly granted: boolean;
+}
+
+export interface Append extends MessageBase {
+  readonly type: 'append';
+  readonly prevIndex: number;
+  readonly prevTerm: number;
+  readonly entries: readonly Entry[];
+  readonly commit: number;
+  /** The leader's group time when it made this message. */
+  readonly timeMillis: number;
+}
+
+export interface AppendResponse extends MessageBase {
+  readonly type: 'appendResponse';
+  readonly rejected: boolean;
+  /** Accepted: the index up to which sender and leader agree. Rejected: the `prevIndex` that did not match. */
+  readonly index: number;
+  /** Rejected: the leader should probe at or below this index, where the follower's term was `hintTerm`. */
+  readonly hintIndex: number;
+  readonly hintTerm: number;
+}
+
+export interface Heartbeat extends MessageBase {
+  readonly type: 'heartbeat';
+  readonly commit: number;
+  readonly timeMillis: number;
+}
+
+export interface HeartbeatResponse extends MessageBase {
+  readonly type: 'heartbeatResponse';
+}
+
+/**
+ * Between two cores: "here is the state up to `meta.index`". A leader's core sends it without `chunks`; the
+ * driver streams the stored chunks and hands the receiving core the message with all of them attached.
+ */
+export interface InstallSnapshot extends MessageBase {
+  readonly type: 'snapshot';
+  readonly meta: SnapshotMeta;
+  readonly timeMillis: number;
+  readonly chunks?: readonly Uint8Array[];
+}
+
+export type Message =
+  | VoteRequest
+  | VoteResponse
+  | Append
+  | AppendResponse
+  | Heartbeat
+  | HeartbeatResponse
+  | InstallSnapshot;
+
+/**
+ * The group's replicated time, seen from one replica. Implemented by the limiter; the core only drives it.
+ * All values are whole milliseconds of group time.
+ */
+export interface GroupClock {
+  /** This replica's estimate now. Never ahead of the timeline it is anchored to. */
+  nowMillis(): number;
+  /**
+   * The timeline of `term` had reached at least `timeMillis` at this moment. Called whenever the last entry of
+   * the log changes, with that entry's term and time, and for every message of a leader whose term equals the
+   * term of the last entry. A different term replaces the anchor, even downwards: see src/limiter/group-clock.ts.
+   */
+  anchor(term: number, timeMillis: number): void;
+}
