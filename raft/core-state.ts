@@ -1,0 +1,202 @@
+/**
+ * The state of one replica of one group, and the few moves every role shares: changing term and role, and
+ * sending. What waits for the disk is decided here, in `send`, and nowhere else.
+ */
+import { assert } from './assert.ts';
+import type { RaftLog } from './log.ts';
+import { Progress, type InflightLimits } from './progress.ts';
+import { NO_NODE, type GroupClock, type InstallSnapshot, type Message, type NodeId } from './types.ts';
+
+export type Role = 'follower' | 'preCandidate' | 'candidate' | 'leader';
+
+/** All counts are ticks of the driver's clock; bytes include a share per entry. */
+export interface RaftOptions {
+  readonly heartbeatTicks: number;
+  /** The minimum election timeout; the actual one is drawn anew from [1, 2) times this. */
+  readonly electionTicks: number;
+  /** An append message carries at most this many bytes (but always at least one entry). */
+  readonly appendBytesMax: number;
+  readonly inflight: InflightLimits;
+  /** A leader refuses proposals while this many bytes are appended but not committed. */
+  readonly uncommittedBytesMax: number;
+  /** This replica should lead when it can: its election timeout is always the minimum. */
+  readonly preferred: boolean;
+}
+
+export const RAFT_DEFAULTS: RaftOptions = {
+  heartbeatTicks: 5,
+  electionTicks: 30,
+  appendBytesMax: 1 << 20,
+  inflight: { messagesMax: 256, bytesMax: 16 << 20 },
+  uncommittedBytesMax: 32 << 20,
+  preferred: false,
+};
+
+/** Returns a whole number in [0, bound). The only randomness of the core, so that a seed replays a run. */
+export type RandomBelow = (bound: number) => number;
+
+/**
+ * The durability rule. A vote, a request for votes and an acknowledgement of entries are promises about what is
+ * on this node's disk, so they leave only after the write that makes them true. Everything else may leave at
+ * once; a leader's appends do, in parallel with its own write (Raft thesis, 10.2.1). Vote requests wait as well:
+ * a candidate that crashed after advertising entries it never wrote could count an old grant for a log it lost.
+ */
+export function waitsForDisk(message: Message): boolean {
+  switch (message.type) {
+    case 'vote':
+    case 'voteResponse':
+    case 'appendResponse':
+      return true;
+    case 'preVote':
+    case 'preVoteResponse':
+    case 'append':
+    case 'heartbeat':
+    case 'heartbeatResponse':
+    case 'snapshot':
+      return false;
+  }
+}
+
+export class CoreState {
+  readonly id: NodeId;
+  readonly options: RaftOptions;
+  readonly log: RaftLog;
+  readonly clock: GroupClock;
+  readonly random: RandomBelow;
+  voters: readonly NodeId[];
+
+  /** Never decreases. */
+  term: number;
+  /** Changes only together with the term, or from none to someone. */
+  vote: NodeId;
+  role: Role = 'follower';
+  leader: NodeId = NO_NODE;
+
+  electionElapsedTicks = 0;
+  heartbeatElapsedTicks = 0;
+  electionTimeoutTicks = 0;
+
+  /** Candidates: who answered what. */
+  readonly votes = new Map<NodeId, boolean>();
+  /** Leaders: one per voter, this node included (its `match` is what is on its own disk). */
+  readonly progress = new Map<NodeId, Progress>();
+  /** Leaders: bytes appended in this term that are not committed yet. */
+  uncommittedBytes = 0;
+
+  /** Messages that may leave now. */
+  readonly outgoing: Message[] = [];
+  /** Messages that leave once everything that is now in memory is on disk. */
+  readonly afterSync: Message[] = [];
+  /** A snapshot that replaced the log in memory and is not on disk yet. */
+  pendingInstall: InstallSnapshot | undefined;
+
+  constructor(init: {
+    id: NodeId;
+    voters: readonly NodeId[];
+    term: number;
+    vote: NodeId;
+    log: RaftLog;
+    clock: GroupClock;
+    random: RandomBelow;
+    options: RaftOptions;
+  }) {
+    assert(
+      init.options.electionTicks > init.options.heartbeatTicks,
+      'electionTicks must exceed heartbeatTicks',
+    );
+    assert(init.term >= init.log.last.term, `term ${init.term} is below the log's ${init.log.last.term}`);
+    this.id = init.id;
+    this.voters = init.voters;
+    this.term = init.term;
+    this.vote = init.vote;
+    this.log = init.log;
+    this.clock = init.clock;
+    this.random = init.random;
+    this.options = init.options;
+    this.resetElectionTimeout();
+    this.anchorClockToLog();
+  }
+
+  isVoter(): boolean {
+    return this.voters.includes(this.id);
+  }
+
+  send(message: Message): void {
+    assert(message.term > 0, `a ${message.type} needs a term`);
+    (waitsForDisk(message) ? this.afterSync : this.outgoing).push(message);
+  }
+
+  resetElectionTimeout(): void {
+    this.electionElapsedTicks = 0;
+    const minimum = this.options.electionTicks;
+    // The others start a little later than a preferred leader, so that it usually runs unopposed.
+    const headStart = Math.ceil(minimum / 5);
+    this.electionTimeoutTicks = this.options.preferred
+      ? minimum
+      : minimum + headStart + this.random(minimum - headStart);
+  }
+
+  /** Enters `term` (or stays in it) without a role yet. The vote is forgotten only when the term changes. */
+  #enterTerm(term: number): void {
+    assert(term >= this.term, `term may not go from ${this.term} to ${term}`);
+    if (term !== this.term) {
+      this.term = term;
+      this.vote = NO_NODE;
+    }
+    this.leader = NO_NODE;
+    this.heartbeatElapsedTicks = 0;
+    this.uncommittedBytes = 0;
+    this.votes.clear();
+    this.progress.clear();
+    this.resetElectionTimeout();
+  }
+
+  becomeFollower(term: number, leader: NodeId): void {
+    this.#enterTerm(term);
+    this.role = 'follower';
+    this.leader = leader;
+  }
+
+  /** Asks whether an election could be won, without disturbing anyone: neither term nor vote change. */
+  becomePreCandidate(): void {
+    assert(this.role !== 'leader', 'a leader does not campaign');
+    this.role = 'preCandidate';
+    this.leader = NO_NODE;
+    this.votes.clear();
+    this.resetElectionTimeout();
+  }
+
+  becomeCandidate(): void {
+    assert(this.role !== 'leader', 'a leader does not campaign');
+    this.#enterTerm(this.term + 1);
+    this.role = 'candidate';
+    this.vote = this.id;
+  }
+
+  /** The caller appends the no-op that every term begins with. */
+  becomeLeaderRole(): void {
+    assert(this.role === 'candidate', `only a candidate becomes leader, not a ${this.role}`);
+    this.#enterTerm(this.term);
+    this.role = 'leader';
+    this.leader = this.id;
+    for (const voter of this.voters) {
+      const progress = new Progress(this.log.lastIndex + 1, this.options.inflight);
+      this.progress.set(voter, progress);
+    }
+    const own = this.progress.get(this.id);
+    assert(own !== undefined, 'a leader is a voter');
+    own.match = this.log.stable;
+    own.recentActive = true;
+  }
+
+  /** The last entry changed: group time now follows the timeline of the term that stamped it. */
+  anchorClockToLog(): void {
+    const last = this.log.last;
+    if (last.index > 0) this.clock.anchor(last.term, last.timeMillis);
+  }
+
+  /** A leader showed its time. It counts only if the last entry is that leader's own: see the group clock. */
+  observeLeaderTime(term: number, timeMillis: number): void {
+    if (term === this.log.last.term) this.clock.anchor(term, timeMillis);
+  }
+}

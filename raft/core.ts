@@ -1,0 +1,328 @@
+/**
+ * One replica of one Raft group: messages in, messages and things to write out. Pure: no I/O, clock, timer,
+ * promise or randomness of its own. The caller owes it, in this order, over and over:
+ *
+ *   step() / tick() / propose()      whatever happened
+ *   takeMessages()                   send these now
+ *   ready()  -> write and sync it -> advance(ready), then send ready.afterSync
+ *   applicable() -> apply -> appliedTo()
+ */
+import { assert } from './assert.ts';
+import { CoreState, type RaftOptions, type RandomBelow, type Role } from './core-state.ts';
+import { campaign, handleVoteRequest, handleVoteResponse, hasLiveLeader, tickElection } from './election.ts';
+import { handleAppend, handleHeartbeat, handleInstallSnapshot } from './follower.ts';
+import {
+  handleAppendResponse,
+  handleHeartbeatResponse,
+  ownLogIsStable,
+  peerUnreachable,
+  propose,
+  snapshotDone,
+  tickLeader,
+} from './leader.ts';
+import { LOG_START, RaftLog } from './log.ts';
+import type { StoredGroup } from './store.ts';
+import {
+  NO_NODE,
+  type Entry,
+  type GroupClock,
+  type HardState,
+  type InstallSnapshot,
+  type LogPosition,
+  type Message,
+  type NodeId,
+} from './types.ts';
+
+/** What must reach the disk together, and the messages that may leave only after it has. */
+export interface Ready {
+  /** False: nothing to write; `afterSync` may leave at once, because all it promises is on disk already. */
+  readonly mustWrite: boolean;
+  readonly hardState: HardState;
+  readonly entries: readonly Entry[];
+  readonly install: InstallSnapshot | undefined;
+  readonly afterSync: readonly Message[];
+}
+
+export interface RaftStatus {
+  readonly role: Role;
+  readonly term: number;
+  readonly leader: NodeId;
+  readonly commit: number;
+  readonly applied: number;
+  readonly lastIndex: number;
+  /** On a leader: what each voter is known to have on disk. Empty elsewhere. */
+  readonly match: ReadonlyMap<NodeId, number>;
+}
+
+export interface RaftInit {
+  readonly id: NodeId;
+  readonly voters: readonly NodeId[];
+  /** What the disk held at start; undefined for a group that never wrote anything. */
+  readonly stored: StoredGroup | undefined;
+  readonly clock: GroupClock;
+  readonly random: RandomBelow;
+  readonly options: RaftOptions;
+}
+
+export class RaftCore {
+  readonly #state: CoreState;
+  #written: HardState;
+
+  constructor(init: RaftInit) {
+    const { stored } = init;
+    const snapshotIndex = stored?.snapshot?.meta.index ?? 0;
+    const commit = Math.max(stored?.hardState.commit ?? 0, snapshotIndex);
+    const log = new RaftLog(stored?.base ?? LOG_START, stored?.entries ?? [], commit, snapshotIndex);
+    this.#written = stored?.hardState ?? { term: 0, vote: NO_NODE, commit: 0 };
+    this.#state = new CoreState({
+      id: init.id,
+      voters: stored?.snapshot?.meta.voters ?? init.voters,
+      term: this.#written.term,
+      vote: this.#written.vote,
+      log,
+      clock: init.clock,
+      random: init.random,
+      options: init.options,
+    });
+  }
+
+  get id(): NodeId {
+    return this.#state.id;
+  }
+  get term(): number {
+    return this.#state.term;
+  }
+  get role(): Role {
+    return this.#state.role;
+  }
+  get leader(): NodeId {
+    return this.#state.leader;
+  }
+  get voters(): readonly NodeId[] {
+    return this.#state.voters;
+  }
+  get lastPosition(): LogPosition {
+    return this.#state.log.last;
+  }
+  get applied(): number {
+    return this.#state.log.applied;
+  }
+  /** The position before the first entry still in memory. */
+  get logBase(): LogPosition {
+    return this.#state.log.base;
+  }
+  get logBytes(): number {
+    return this.#state.log.bytes;
+  }
+
+  status(): RaftStatus {
+    const { role, term, leader, log, progress } = this.#state;
+    const match = new Map<NodeId, number>();
+    for (const [peer, { match: index }] of progress) match.set(peer, index);
+    return {
+      role,
+      term,
+      leader,
+      commit: log.committed,
+      applied: log.applied,
+      lastIndex: log.lastIndex,
+      match,
+    };
+  }
+
+  /** Time passed: one tick. */
+  tick(): void {
+    if (this.#state.role === 'leader') tickLeader(this.#state);
+    else tickElection(this.#state);
+  }
+
+  /** A message for this replica arrived. Terms are settled here, once for all message types (paper, 5.1). */
+  step(message: Message): void {
+    const state = this.#state;
+    assert(message.to === state.id, `message for node ${message.to} reached node ${state.id}`);
+    if (message.term > state.term) {
+      if (!this.#acceptHigherTerm(message)) return;
+    } else if (message.term < state.term) {
+      this.#answerLowerTerm(message);
+      return;
+    }
+    this.#dispatch(message);
+  }
+
+  #acceptHigherTerm(message: Message): boolean {
+    const state = this.#state;
+    switch (message.type) {
+      case 'preVote':
+        return !hasLiveLeader(state);
+      case 'vote':
+        if (hasLiveLeader(state)) return false;
+        state.becomeFollower(message.term, NO_NODE);
+        return true;
+      case 'preVoteResponse':
+        // A grant carries the term we asked about, which nobody has entered yet.
+        if (!message.granted) state.becomeFollower(message.term, NO_NODE);
+        return true;
+      case 'append':
+      case 'heartbeat':
+      case 'snapshot':
+        state.becomeFollower(message.term, message.from);
+        return true;
+      case 'voteResponse':
+      case 'appendResponse':
+      case 'heartbeatResponse':
+        state.becomeFollower(message.term, NO_NODE);
+        return true;
+    }
+  }
+
+  /**
+   * Only two kinds of stale sender get an answer, because silence would wedge them: a leader of an old term must
+   * learn that it is deposed, and a pre-candidate of an old term that it has to catch up first.
+   */
+  #answerLowerTerm(message: Message): void {
+    const { id, term } = this.#state;
+    const address = { from: id, to: message.from, term };
+    switch (message.type) {
+      case 'append':
+      case 'heartbeat':
+      case 'snapshot':
+        this.#state.send({
+          type: 'appendResponse',
+          ...address,
+          rejected: true,
+          index: 0,
+          hintIndex: 0,
+          hintTerm: 0,
+        });
+        return;
+      case 'preVote':
+        this.#state.send({ type: 'preVoteResponse', ...address, granted: false });
+        return;
+      case 'vote':
+      case 'voteResponse':
+      case 'preVoteResponse':
+      case 'appendResponse':
+      case 'heartbeatResponse':
+        return;
+    }
+  }
+
+  #dispatch(message: Message): void {
+    const state = this.#state;
+    switch (message.type) {
+      case 'preVote':
+      case 'vote':
+        handleVoteRequest(state, message);
+        return;
+      case 'preVoteResponse':
+      case 'voteResponse':
+        handleVoteResponse(state, message);
+        return;
+      case 'append':
+        handleAppend(state, message);
+        return;
+      case 'heartbeat':
+        handleHeartbeat(state, message);
+        return;
+      case 'snapshot':
+        handleInstallSnapshot(state, message);
+        return;
+      case 'appendResponse':
+        if (state.role === 'leader') handleAppendResponse(state, message);
+        return;
+      case 'heartbeatResponse':
+        if (state.role === 'leader') handleHeartbeatResponse(state, message);
+        return;
+    }
+  }
+
+  /**
+   * Appends a command to the leader's log. Returns its entry, or undefined if this node does not lead or too much
+   * is uncommitted: then nothing was appended. The core keeps `data`; the caller must not change it.
+   */
+  propose(data: Uint8Array): Entry | undefined {
+    return this.#state.role === 'leader' ? propose(this.#state, data) : undefined;
+  }
+
+  /** Starts an election now. Does nothing on a leader or a non-voter. */
+  campaign(): void {
+    if (this.#state.role !== 'leader' && this.#state.isVoter()) campaign(this.#state, 'preVote');
+  }
+
+  /**
+   * The leader's process is gone, for all we can tell (its connection broke): stop protecting it, and campaign
+   * after `delayTicks` unless it speaks again. Safe if wrong: pre-vote asks the others first.
+   */
+  forgetLeader(delayTicks: number): void {
+    const state = this.#state;
+    if (state.role !== 'follower' || state.leader === NO_NODE) return;
+    state.leader = NO_NODE;
+    state.electionElapsedTicks = 0;
+    state.electionTimeoutTicks = Math.max(1, delayTicks);
+  }
+
+  peerUnreachable(peer: NodeId): void {
+    if (this.#state.role === 'leader') peerUnreachable(this.#state, peer);
+  }
+
+  snapshotDone(peer: NodeId, arrived: boolean): void {
+    if (this.#state.role === 'leader') snapshotDone(this.#state, peer, arrived);
+  }
+
+  /** Messages that may leave at once. */
+  takeMessages(): Message[] {
+    return this.#state.outgoing.length > 0 ? this.#state.outgoing.splice(0) : [];
+  }
+
+  /**
+   * What is to be written next, or undefined if there is neither anything to write nor anything that waits. One
+   * at a time: the next call comes after `advance`.
+   */
+  ready(): Ready | undefined {
+    const { log, term, vote, pendingInstall, afterSync } = this.#state;
+    const entries = log.unstable();
+    const votedOrMoved = term !== this.#written.term || vote !== this.#written.vote;
+    const mustWrite = votedOrMoved || entries.length > 0 || pendingInstall !== undefined;
+    if (!mustWrite && afterSync.length === 0) return undefined;
+    return {
+      mustWrite,
+      hardState: { term, vote, commit: log.committed },
+      entries,
+      install: pendingInstall,
+      afterSync: afterSync.splice(0),
+    };
+  }
+
+  /** `ready` is on disk. Counts this node's own vote and acknowledgement; the caller sends the other messages. */
+  advance(ready: Ready): void {
+    const state = this.#state;
+    if (ready.mustWrite) {
+      this.#written = ready.hardState;
+      if (state.pendingInstall === ready.install) state.pendingInstall = undefined;
+      state.log.stableTo(ready.entries);
+      if (state.role === 'leader') ownLogIsStable(state);
+    }
+    for (const message of ready.afterSync) {
+      if (message.to === state.id) this.step(message);
+    }
+  }
+
+  /** The next committed entries to apply, at most about `bytesMax` of them. */
+  applicable(bytesMax: number): Entry[] {
+    return this.#state.pendingInstall === undefined ? this.#state.log.applicable(bytesMax) : [];
+  }
+
+  appliedTo(index: number): void {
+    this.#state.log.appliedTo(index);
+  }
+
+  /** The position up to which the log may be compacted if about `keepBytes` before `index` are to stay. */
+  compactionPoint(index: number, keepBytes: number): LogPosition {
+    return this.#state.log.positionBefore(index, keepBytes);
+  }
+
+  /** Forgets entries up to `index`, which a stored snapshot covers. */
+  compact(index: number): void {
+    this.#state.log.compact(index);
+  }
+}

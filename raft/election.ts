@@ -1,0 +1,92 @@
+/** Elections: timeouts, pre-vote, votes. Nothing here is a promise until it is on disk (see `waitsForDisk`). */
+import { assert } from './assert.ts';
+import type { CoreState } from './core-state.ts';
+import { becomeLeader } from './leader.ts';
+import { voteResult } from './quorum.ts';
+import { NO_NODE, type VoteRequest, type VoteResponse } from './types.ts';
+
+export function tickElection(state: CoreState): void {
+  state.electionElapsedTicks += 1;
+  if (!state.isVoter() || state.electionElapsedTicks < state.electionTimeoutTicks) return;
+  // A snapshot that is not on disk yet is a log this node cannot vouch for.
+  if (state.pendingInstall !== undefined) return;
+  campaign(state, 'preVote');
+}
+
+/**
+ * Asks all voters. A pre-vote (Raft thesis, 9.6) changes nothing anywhere; only a node that could win goes on to
+ * raise the term, so that a node returning from a partition cannot depose a working leader.
+ */
+export function campaign(state: CoreState, type: VoteRequest['type']): void {
+  assert(state.isVoter(), 'only a voter campaigns');
+  if (type === 'preVote') state.becomePreCandidate();
+  else state.becomeCandidate();
+  const term = type === 'preVote' ? state.term + 1 : state.term;
+  const { index, term: lastTerm } = state.log.last;
+  for (const voter of state.voters) {
+    if (voter === state.id) continue;
+    state.send({ type, from: state.id, to: voter, term, lastIndex: index, lastTerm });
+  }
+  if (type === 'preVote') {
+    handleVoteResponse(state, {
+      type: 'preVoteResponse',
+      from: state.id,
+      to: state.id,
+      term,
+      granted: true,
+    });
+  } else {
+    // The own vote waits for the disk like any other: it comes back through `advance`.
+    state.send({ type: 'voteResponse', from: state.id, to: state.id, term, granted: true });
+  }
+}
+
+/** A node that heard from its leader within the minimum election timeout helps nobody to depose it. */
+export function hasLiveLeader(state: CoreState): boolean {
+  return state.leader !== NO_NODE && state.electionElapsedTicks < state.options.electionTicks;
+}
+
+export function handleVoteRequest(state: CoreState, message: VoteRequest): void {
+  const mayVote =
+    state.vote === message.from ||
+    (state.vote === NO_NODE && state.leader === NO_NODE) ||
+    (message.type === 'preVote' && message.term > state.term);
+  const granted = mayVote && state.log.isUpToDate(message.lastIndex, message.lastTerm);
+  if (message.type === 'vote') {
+    assert(
+      message.term === state.term,
+      `a vote is cast in the voter's term ${state.term}, not ${message.term}`,
+    );
+    if (granted) {
+      state.vote = message.from;
+      state.electionElapsedTicks = 0;
+    }
+  }
+  state.send({
+    type: message.type === 'preVote' ? 'preVoteResponse' : 'voteResponse',
+    from: state.id,
+    to: message.from,
+    // A refusal carries our own term: it may be news to the candidate.
+    term: granted ? message.term : state.term,
+    granted,
+  });
+}
+
+/** Counts a vote for the campaign this node is running; answers to earlier ones do not count. */
+export function handleVoteResponse(state: CoreState, message: VoteResponse): void {
+  const isPreVote = message.type === 'preVoteResponse';
+  if (state.role !== (isPreVote ? 'preCandidate' : 'candidate')) return;
+  if (message.granted && message.term !== (isPreVote ? state.term + 1 : state.term)) return;
+  if (!state.votes.has(message.from)) state.votes.set(message.from, message.granted);
+  switch (voteResult(state.voters, state.votes)) {
+    case 'won':
+      if (isPreVote) campaign(state, 'vote');
+      else becomeLeader(state);
+      return;
+    case 'lost':
+      state.becomeFollower(state.term, NO_NODE);
+      return;
+    case 'pending':
+      return;
+  }
+}

@@ -1,0 +1,89 @@
+/** What a follower does with a leader's messages: append, learn the commit index, take a snapshot. */
+import { assert } from './assert.ts';
+import type { CoreState } from './core-state.ts';
+import type { Append, Heartbeat, InstallSnapshot } from './types.ts';
+
+/** A message of this term's legitimate leader arrived: trust it for another election timeout. */
+export function followLeader(state: CoreState, message: Append | Heartbeat | InstallSnapshot): void {
+  assert(state.role !== 'leader', `two leaders in term ${state.term}: ${state.id} and ${message.from}`);
+  if (state.role !== 'follower') state.becomeFollower(message.term, message.from);
+  assert(
+    state.leader === 0 || state.leader === message.from,
+    `two leaders in term ${state.term}: ${state.leader} and ${message.from}`,
+  );
+  state.leader = message.from;
+  state.resetElectionTimeout();
+}
+
+export function handleAppend(state: CoreState, message: Append): void {
+  followLeader(state, message);
+  const { log } = state;
+  if (message.prevIndex < log.committed) {
+    // Late or repeated: what it could tell us is committed, and parts of it may be compacted.
+    accept(state, message, log.committed);
+    return;
+  }
+  const lastBefore = log.last;
+  const lastNew = log.maybeAppend(message.prevIndex, message.prevTerm, message.entries);
+  if (lastNew === undefined) {
+    const hint = log.findConflictByTerm(Math.min(message.prevIndex, log.lastIndex), message.prevTerm);
+    state.send({
+      type: 'appendResponse',
+      from: state.id,
+      to: message.from,
+      term: state.term,
+      rejected: true,
+      index: message.prevIndex,
+      hintIndex: hint.index,
+      hintTerm: hint.term,
+    });
+    return;
+  }
+  if (log.last !== lastBefore) state.anchorClockToLog();
+  state.observeLeaderTime(message.term, message.timeMillis);
+  log.commitTo(Math.min(message.commit, lastNew));
+  accept(state, message, lastNew);
+}
+
+function accept(state: CoreState, message: Append | InstallSnapshot, index: number): void {
+  state.send({
+    type: 'appendResponse',
+    from: state.id,
+    to: message.from,
+    term: state.term,
+    rejected: false,
+    index,
+    hintIndex: 0,
+    hintTerm: 0,
+  });
+}
+
+export function handleHeartbeat(state: CoreState, message: Heartbeat): void {
+  followLeader(state, message);
+  state.observeLeaderTime(message.term, message.timeMillis);
+  state.log.commitTo(message.commit);
+  state.send({ type: 'heartbeatResponse', from: state.id, to: message.from, term: state.term });
+}
+
+export function handleInstallSnapshot(state: CoreState, message: InstallSnapshot): void {
+  followLeader(state, message);
+  const { log } = state;
+  const { meta } = message;
+  if (meta.index <= log.committed) {
+    accept(state, message, log.committed);
+    return;
+  }
+  if (log.termAt(meta.index) === meta.term) {
+    // We hold all of it already; it only tells us that it is committed.
+    log.commitTo(meta.index);
+    accept(state, message, meta.index);
+    return;
+  }
+  assert(message.chunks !== undefined, 'a snapshot reaches the core only with its chunks');
+  log.restore(meta);
+  state.voters = meta.voters;
+  state.pendingInstall = message;
+  state.anchorClockToLog();
+  state.observeLeaderTime(message.term, message.timeMillis);
+  accept(state, message, meta.index);
+}

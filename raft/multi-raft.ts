@@ -1,0 +1,451 @@
+/**
+ * Runs all groups of a node: turns what their cores want into messages, one disk write and applied entries,
+ * through interfaces declared here. It owns no timer, thread or socket.
+ *
+ * One turn: step what arrived -> propose what waits -> send -> apply -> write everything in one synced batch.
+ * While that write is in flight the next turn fills up; that is the group commit, and it adapts to the load by
+ * itself. Messages are stepped during the write too; only proposals wait for the turn, to travel in one entry.
+ */
+import { assert } from './assert.ts';
+import { RaftCore, type RaftStatus, type Ready } from './core.ts';
+import { RAFT_DEFAULTS, type RaftOptions, type RandomBelow } from './core-state.ts';
+import { entryBytes } from './log.ts';
+import type { PeerMessage } from './peer-message.ts';
+import { IncomingSnapshots, OutgoingSnapshots, type SnapshotStreamOptions } from './snapshot-streams.ts';
+import type { GroupWrite, LogStore, StoredGroup } from './store.ts';
+import {
+  NO_NODE,
+  type Entry,
+  type GroupClock,
+  type GroupId,
+  type LogPosition,
+  type NodeId,
+  type Snapshot,
+  type SnapshotMeta,
+} from './types.ts';
+
+/** The state machine of one group. All calls come from within a turn; none may call back into the driver's turn. */
+export interface GroupApplication {
+  readonly clock: GroupClock;
+  /** The next command to replicate, or undefined. Asked once per turn while this node leads. */
+  takeProposal(): Uint8Array | undefined;
+  /** What became of the last `takeProposal`: its place in the log, or undefined if it was refused. */
+  proposed(entry: Entry | undefined): void;
+  /** Called once per entry, in log order, no-ops included. Must be deterministic. */
+  apply(entry: Entry): void;
+  /** The state after the last applied entry, in chunks. */
+  snapshot(): readonly Uint8Array[];
+  /** Replaces the state. */
+  restore(snapshot: Snapshot): void;
+  /** Role, term or leader changed. */
+  statusChanged(status: { readonly isLeader: boolean; readonly term: number; readonly leader: NodeId }): void;
+}
+
+export interface MultiRaftOptions {
+  readonly raft: Omit<RaftOptions, 'preferred'>;
+  /** A snapshot is taken after this many applied bytes, or after as many as the last snapshot had. */
+  readonly snapshotEveryBytes: number;
+  /** Log kept behind a snapshot for followers that are a little late. */
+  readonly keepLogBytes: number;
+  /** Snapshot chunks written per batch. */
+  readonly snapshotWriteBytesMax: number;
+  /** Entries applied per turn and group. */
+  readonly applyBytesMax: number;
+  readonly streams: SnapshotStreamOptions;
+}
+
+export const MULTI_RAFT_DEFAULTS: MultiRaftOptions = {
+  raft: RAFT_DEFAULTS,
+  snapshotEveryBytes: 4 << 20,
+  keepLogBytes: 1 << 20,
+  snapshotWriteBytesMax: 1 << 20,
+  applyBytesMax: 4 << 20,
+  streams: { outgoingMax: 4, silentTicksMax: 300 },
+};
+
+export interface MultiRaftInit {
+  readonly id: NodeId;
+  readonly store: LogStore;
+  readonly random: RandomBelow;
+  readonly options: MultiRaftOptions;
+  /** Runs `turn` soon, but not now: after what is already queued. */
+  readonly defer: (turn: () => void) => void;
+  /** Hands over everything for one peer in this turn. May drop; Raft repairs. */
+  readonly send: (to: NodeId, messages: readonly PeerMessage[]) => void;
+  /** The disk failed or an invariant broke. The driver has stopped; the process must end. */
+  readonly fatal: (error: unknown) => void;
+}
+
+interface Staging {
+  readonly meta: SnapshotMeta;
+  readonly chunks: readonly Uint8Array[];
+  nextChunk: number;
+}
+
+interface Group {
+  readonly id: GroupId;
+  readonly core: RaftCore;
+  readonly app: GroupApplication;
+  /** The snapshot on disk. */
+  snapshot: SnapshotMeta | undefined;
+  appliedBytesSinceSnapshot: number;
+  /** A snapshot on its way to the disk. */
+  staging: Staging | undefined;
+  /** What the application was last told. */
+  told: { isLeader: boolean; term: number; leader: NodeId };
+}
+
+interface PendingWrite {
+  readonly group: Group;
+  readonly ready: Ready | undefined;
+  /** Set when this write completes a local snapshot. */
+  readonly snapshot: { readonly meta: SnapshotMeta; readonly compactTo: LogPosition } | undefined;
+}
+
+export class MultiRaft {
+  readonly #init: MultiRaftInit;
+  readonly #groups = new Map<GroupId, Group>();
+  readonly #inbox: PeerMessage[] = [];
+  /** Groups whose core may have something to send, write or apply. */
+  readonly #active = new Set<Group>();
+  readonly #wantsProposal = new Set<Group>();
+  readonly #outbox = new Map<NodeId, PeerMessage[]>();
+  readonly #outgoing: OutgoingSnapshots;
+  readonly #incoming: IncomingSnapshots;
+  #writing = false;
+  #scheduled = false;
+  #stopped = false;
+
+  constructor(init: MultiRaftInit) {
+    this.#init = init;
+    this.#incoming = new IncomingSnapshots(init.id);
+    this.#outgoing = new OutgoingSnapshots({
+      id: init.id,
+      store: init.store,
+      options: init.options.streams,
+      send: (to, chunk) => {
+        this.#post(to, chunk);
+        this.#schedule();
+      },
+      done: (group, to, arrived) => {
+        const target = this.#groups.get(group);
+        if (target === undefined) return;
+        target.core.snapshotDone(to, arrived);
+        this.#activate(target);
+      },
+      failed: (error) => this.#fail(error),
+    });
+  }
+
+  /** Adds a group with what the disk held for it, and applies what is known to be committed. */
+  addGroup(init: {
+    readonly group: GroupId;
+    readonly voters: readonly NodeId[];
+    readonly preferred: boolean;
+    readonly app: GroupApplication;
+    readonly stored: StoredGroup | undefined;
+  }): void {
+    assert(!this.#groups.has(init.group), `group ${init.group} was added twice`);
+    const { app, stored } = init;
+    if (stored?.snapshot !== undefined) app.restore(stored.snapshot);
+    const core = new RaftCore({
+      id: this.#init.id,
+      voters: init.voters,
+      stored,
+      clock: app.clock,
+      random: this.#init.random,
+      options: { ...this.#init.options.raft, preferred: init.preferred },
+    });
+    const group: Group = {
+      id: init.group,
+      core,
+      app,
+      snapshot: stored?.snapshot?.meta,
+      appliedBytesSinceSnapshot: 0,
+      staging: undefined,
+      told: { isLeader: false, term: 0, leader: NO_NODE },
+    };
+    this.#groups.set(init.group, group);
+    this.#activate(group);
+  }
+
+  status(group: GroupId): RaftStatus | undefined {
+    return this.#groups.get(group)?.core.status();
+  }
+
+  /** Messages from a peer. Those for groups this node does not hold are dropped. */
+  receive(messages: readonly PeerMessage[]): void {
+    for (const message of messages) this.#inbox.push(message);
+    this.#schedule();
+  }
+
+  /** The group's application has a proposal waiting. */
+  requestProposal(group: GroupId): void {
+    const target = this.#groups.get(group);
+    assert(target !== undefined, `group ${group} is not on this node`);
+    this.#wantsProposal.add(target);
+    this.#schedule();
+  }
+
+  /** Time passed: one tick for every group. */
+  tick(): void {
+    if (this.#stopped) return;
+    for (const group of this.#groups.values()) {
+      group.core.tick();
+      this.#active.add(group);
+    }
+    this.#outgoing.tick();
+    this.#schedule();
+  }
+
+  /** The connection from `peer` broke. Its groups look for a new leader at once, one replica after the other. */
+  peerLost(peer: NodeId): void {
+    if (this.#stopped) return;
+    const { heartbeatTicks } = this.#init.options.raft;
+    for (const group of this.#groups.values()) {
+      group.core.peerUnreachable(peer);
+      if (group.core.leader !== peer) continue;
+      // The survivors take turns, in an order that differs from group to group, so that votes are rarely split.
+      const survivors = group.core.voters.filter((voter) => voter !== peer);
+      const position = survivors.indexOf(this.#init.id);
+      const turn = (position + group.id) % survivors.length;
+      group.core.forgetLeader(1 + turn * heartbeatTicks + this.#init.random(2));
+      this.#activate(group);
+    }
+  }
+
+  /** Takes part no more: nothing is sent, written or applied after this. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  #fail(error: unknown): void {
+    if (this.#stopped) return;
+    this.#stopped = true;
+    this.#init.fatal(error);
+  }
+
+  #activate(group: Group): void {
+    this.#active.add(group);
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || this.#stopped) return;
+    this.#scheduled = true;
+    this.#init.defer(() => {
+      this.#scheduled = false;
+      this.#turn();
+    });
+  }
+
+  #turn(): void {
+    if (this.#stopped) return;
+    try {
+      this.#stepInbox();
+      if (!this.#writing) this.#propose();
+      // A group stays active until it was offered to the disk, so nothing is forgotten during a write.
+      for (const group of this.#active) this.#settle(group);
+      if (!this.#writing) this.#write();
+      this.#flush();
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #stepInbox(): void {
+    for (const envelope of this.#inbox.splice(0)) {
+      const group = this.#groups.get(envelope.group);
+      if (group === undefined) continue;
+      switch (envelope.kind) {
+        case 'message':
+          group.core.step(envelope.message);
+          break;
+        case 'chunk': {
+          const { ack, install } = this.#incoming.receive(envelope);
+          if (ack !== undefined) this.#post(envelope.from, ack);
+          if (install !== undefined) group.core.step(install);
+          break;
+        }
+        case 'chunkAck':
+          this.#outgoing.acknowledged(envelope);
+          break;
+      }
+      this.#active.add(group);
+    }
+  }
+
+  #propose(): void {
+    for (const group of this.#wantsProposal) {
+      this.#wantsProposal.delete(group);
+      this.#tellStatus(group);
+      if (group.core.role !== 'leader') continue;
+      const data = group.app.takeProposal();
+      if (data === undefined) continue;
+      group.app.proposed(group.core.propose(data));
+      this.#active.add(group);
+    }
+  }
+
+  #tellStatus(group: Group): void {
+    const { core, told } = group;
+    const isLeader = core.role === 'leader';
+    if (told.isLeader === isLeader && told.term === core.term && told.leader === core.leader) return;
+    group.told = { isLeader, term: core.term, leader: core.leader };
+    group.app.statusChanged(group.told);
+  }
+
+  /** Everything that needs no disk: tell, send, apply. */
+  #settle(group: Group): void {
+    this.#tellStatus(group);
+    this.#sendFrom(group);
+    this.#apply(group);
+  }
+
+  #sendFrom(group: Group): void {
+    for (const message of group.core.takeMessages()) {
+      if (message.type === 'snapshot') this.#outgoing.start(group.id, message, group.snapshot);
+      else this.#post(message.to, { kind: 'message', group: group.id, message });
+    }
+  }
+
+  #post(to: NodeId, message: PeerMessage): void {
+    const messages = this.#outbox.get(to);
+    if (messages === undefined) this.#outbox.set(to, [message]);
+    else messages.push(message);
+  }
+
+  /** One batch of messages per peer and turn. */
+  #flush(): void {
+    for (const [to, messages] of this.#outbox) this.#init.send(to, messages);
+    this.#outbox.clear();
+  }
+
+  #apply(group: Group): void {
+    const entries = group.core.applicable(this.#init.options.applyBytesMax);
+    const last = entries.at(-1);
+    if (last === undefined) return;
+    for (const entry of entries) {
+      group.app.apply(entry);
+      group.appliedBytesSinceSnapshot += entryBytes(entry);
+    }
+    group.core.appliedTo(last.index);
+    this.#maybeTakeSnapshot(group, last);
+    // There may be more than one turn's worth.
+    this.#activate(group);
+  }
+
+  #maybeTakeSnapshot(group: Group, applied: LogPosition): void {
+    const { snapshotEveryBytes } = this.#init.options;
+    const due = Math.max(snapshotEveryBytes, group.snapshot?.byteLength ?? 0);
+    // Replacing a snapshot that is being streamed would start the stream over: wait, but not for ever.
+    const patience = this.#outgoing.isSending(group.id) ? 4 : 1;
+    if (group.staging !== undefined || group.appliedBytesSinceSnapshot < due * patience) return;
+    const chunks = group.app.snapshot();
+    let byteLength = 0;
+    for (const chunk of chunks) byteLength += chunk.byteLength;
+    const { index, term, timeMillis } = applied;
+    const { voters } = group.core;
+    group.staging = {
+      meta: { index, term, timeMillis, voters, chunkCount: chunks.length, byteLength },
+      chunks,
+      nextChunk: 0,
+    };
+    group.appliedBytesSinceSnapshot = 0;
+  }
+
+  /** Collects what every active group wants on disk and writes it in one synced batch. */
+  #write(): void {
+    const writes: GroupWrite[] = [];
+    const pending: PendingWrite[] = [];
+    let chunkBytesLeft = this.#init.options.snapshotWriteBytesMax;
+    const active = [...this.#active];
+    this.#active.clear();
+    for (const group of active) {
+      const ready = group.core.ready();
+      if (ready?.install !== undefined) group.staging = undefined;
+      if (ready !== undefined && !ready.mustWrite) this.#release({ group, ready, snapshot: undefined });
+      const toWrite = ready?.mustWrite === true ? ready : undefined;
+      const { staging } = group;
+      const chunk = staging?.chunks[staging.nextChunk];
+      const takeChunk = chunk !== undefined && chunkBytesLeft > 0;
+      const isComplete = staging !== undefined && chunk === undefined;
+      if (toWrite === undefined && !takeChunk && !isComplete) {
+        if (staging !== undefined) this.#activate(group);
+        continue;
+      }
+      const snapshot =
+        staging !== undefined && isComplete
+          ? {
+              meta: staging.meta,
+              compactTo: group.core.compactionPoint(staging.meta.index, this.#init.options.keepLogBytes),
+            }
+          : undefined;
+      writes.push({
+        group: group.id,
+        entries: toWrite?.entries ?? [],
+        ...(toWrite !== undefined && { hardState: toWrite.hardState }),
+        ...(toWrite?.install !== undefined && { install: installOf(toWrite) }),
+        ...(staging !== undefined &&
+          takeChunk && {
+            snapshotChunk: { index: staging.meta.index, chunk: staging.nextChunk, data: chunk },
+          }),
+        ...(snapshot !== undefined && { snapshot: snapshot.meta, compactTo: snapshot.compactTo }),
+      });
+      if (staging !== undefined && takeChunk) {
+        chunkBytesLeft -= chunk.byteLength;
+        staging.nextChunk += 1;
+      }
+      pending.push({ group, ready: toWrite, snapshot });
+    }
+    if (writes.length === 0) return;
+    this.#writing = true;
+    this.#init.store.write(writes, (error) => this.#written(pending, error));
+  }
+
+  #written(pending: readonly PendingWrite[], error: Error | undefined): void {
+    this.#writing = false;
+    if (this.#stopped) return;
+    if (error !== undefined) {
+      // What the disk holds now is unknown: not a word more (P6).
+      this.#fail(error);
+      return;
+    }
+    try {
+      for (const write of pending) this.#release(write);
+    } catch (caught) {
+      this.#fail(caught);
+      return;
+    }
+    this.#turn();
+  }
+
+  /** A group's write is on disk: what waited for it may leave. */
+  #release({ group, ready, snapshot }: PendingWrite): void {
+    if (snapshot !== undefined) {
+      group.snapshot = snapshot.meta;
+      group.staging = undefined;
+      group.core.compact(snapshot.compactTo.index);
+    }
+    if (ready !== undefined) {
+      if (ready.install !== undefined) {
+        const installed = installOf(ready);
+        group.snapshot = installed.meta;
+        group.appliedBytesSinceSnapshot = 0;
+        group.app.restore(installed);
+      }
+      group.core.advance(ready);
+      for (const message of ready.afterSync) {
+        if (message.to !== this.#init.id)
+          this.#post(message.to, { kind: 'message', group: group.id, message });
+      }
+    }
+    this.#activate(group);
+  }
+}
+
+function installOf(ready: Ready): Snapshot {
+  const { install } = ready;
+  assert(install?.chunks !== undefined, 'a snapshot to install has its chunks');
+  return { meta: install.meta, chunks: install.chunks };
+}
