@@ -1,0 +1,91 @@
+/** Node processes of a local cluster: starting, watching, stopping. Used by `npm start`, tests and benches. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { ClusterConfig } from '../src/config.ts';
+
+/** The compiled command, whether this file runs compiled (dist/cluster) or from source (cluster). */
+const here = dirname(fileURLToPath(import.meta.url));
+const root = here.endsWith(join('dist', 'cluster')) ? join(here, '..', '..') : join(here, '..');
+const CLI = join(root, 'dist', 'src', 'cli.js');
+
+export interface NodeProcess {
+  readonly id: number;
+  readonly child: ChildProcess;
+  readonly exited: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
+}
+
+/** Starts a node whose output goes to `logs/node-<id>.log` in the cluster's directory. It ends with this process. */
+export function startNodeProcess(
+  directory: string,
+  id: number,
+  environment: Readonly<Record<string, string>> = {},
+): NodeProcess {
+  const logs = join(directory, 'logs');
+  mkdirSync(logs, { recursive: true });
+  const log = openSync(join(logs, `node-${id}.log`), 'a');
+  const args = ['--enable-source-maps', CLI, 'node', '--data', directory, '--id', String(id)];
+  const child = spawn(process.execPath, args, {
+    stdio: ['ignore', log, log, 'ipc'],
+    // LevelDB's synced write holds a thread of libuv's pool; the default of 4 is shared with file reads.
+    env: { ...process.env, UV_THREADPOOL_SIZE: '8', ...environment },
+  });
+  closeSync(log);
+  const exited = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) => {
+    child.once('exit', (code, signal) => resolve({ code, signal }));
+    child.once('error', () => resolve({ code: -1, signal: null }));
+  });
+  return { id, child, exited };
+}
+
+/** Asks a node to stop, and insists after `patienceMillis`. */
+export async function stopNodeProcess(node: NodeProcess, patienceMillis = 6_000): Promise<void> {
+  const { child } = node;
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.kill('SIGTERM');
+  const timer = setTimeout(() => child.kill('SIGKILL'), patienceMillis);
+  await node.exited;
+  clearTimeout(timer);
+}
+
+/** The part of `GET /v1/cluster` that scripts look at. */
+export interface ClusterStatus {
+  readonly nodes: readonly { readonly id: number; readonly http: string; readonly pid: number; readonly up: boolean }[];
+  readonly partitions: readonly {
+    readonly id: number;
+    readonly leader: number;
+    readonly term: number;
+    readonly commit: number;
+  }[];
+}
+
+/** What some node of the cluster says about it; undefined if none answers. */
+export async function clusterStatus(config: ClusterConfig): Promise<ClusterStatus | undefined> {
+  for (const { http } of config.nodes) {
+    try {
+      const response = await fetch(`http://${http.host}:${http.port}/v1/cluster`, {
+        signal: AbortSignal.timeout(1_000),
+      });
+      if (response.ok) return (await response.json()) as ClusterStatus;
+    } catch {
+      // That node is not up; the next one may be.
+    }
+  }
+  return undefined;
+}
+
+/** Resolves when every node is up and every partition has a leader, with that status. */
+export async function waitUntilReady(config: ClusterConfig, timeoutMillis: number): Promise<ClusterStatus> {
+  const deadline = Date.now() + timeoutMillis;
+  for (;;) {
+    const status = await clusterStatus(config);
+    const isReady =
+      status !== undefined &&
+      status.nodes.every((node) => node.up) &&
+      status.partitions.every((partition) => partition.leader !== 0);
+    if (isReady) return status;
+    if (Date.now() > deadline) throw new Error(`the cluster was not ready after ${timeoutMillis} ms`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}

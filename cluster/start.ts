@@ -1,0 +1,208 @@
+/** `npm start`: a local cluster of real processes, created on first use, kept in a directory, watched until Ctrl-C. */
+import { Command, InvalidArgumentError } from 'commander';
+import { join } from 'node:path';
+import {
+  createCluster,
+  defaultRule,
+  deleteCluster,
+  LOCAL_DEFAULTS,
+  localAddresses,
+  localConfig,
+  readCluster,
+  writeCluster,
+} from '../src/cluster-directory.ts';
+import { integerOption } from '../src/options.ts';
+import { type ClusterConfig, ConfigError } from '../src/config.ts';
+import {
+  clusterStatus,
+  type ClusterStatus,
+  type NodeProcess,
+  startNodeProcess,
+  stopNodeProcess,
+  waitUntilReady,
+} from './processes.ts';
+
+interface StartOptions {
+  readonly data: string;
+  readonly fresh: boolean;
+  readonly nodes?: number;
+  readonly partitions?: number;
+  readonly limit?: number;
+  readonly window?: number;
+  readonly basePort?: number;
+}
+
+const READY_MILLIS_MAX = 30_000;
+const WATCH_MILLIS = 1_000;
+
+/** The stored cluster with what the command line changes, or a new one. */
+async function prepare(options: StartOptions): Promise<ClusterConfig> {
+  if (options.fresh) await deleteCluster(options.data);
+  const stored = await readCluster(options.data);
+  if (stored === undefined) {
+    const config = localConfig({
+      nodes: options.nodes ?? LOCAL_DEFAULTS.nodes,
+      partitions: options.partitions ?? LOCAL_DEFAULTS.partitions,
+      limit: options.limit ?? LOCAL_DEFAULTS.limit,
+      windowMillis: options.window ?? LOCAL_DEFAULTS.windowMillis,
+      basePort: options.basePort ?? LOCAL_DEFAULTS.basePort,
+    });
+    await createCluster(options.data, config);
+    return config;
+  }
+  refuseChange('--nodes', options.nodes, stored.nodes.length, options.data);
+  refuseChange('--partitions', options.partitions, stored.partitions, options.data);
+  const config = { ...stored, nodes: addresses(stored, options), rules: rules(stored, options) };
+  if (JSON.stringify(config) !== JSON.stringify(stored)) await writeCluster(options.data, config);
+  return config;
+}
+
+function refuseChange(flag: string, wanted: number | undefined, stored: number, data: string): void {
+  if (wanted === undefined || wanted === stored) return;
+  throw new ConfigError(flag, `${wanted} does not fit the cluster in ${data}, which has ${stored}; add --fresh to start over`);
+}
+
+function addresses(stored: ClusterConfig, options: StartOptions): ClusterConfig['nodes'] {
+  return options.basePort === undefined ? stored.nodes : localAddresses(stored.nodes.length, options.basePort);
+}
+
+/** A changed default rule gets a newer version, so that the leaders replicate it. Recorded grants stay. */
+function rules(stored: ClusterConfig, options: StartOptions): ClusterConfig['rules'] {
+  const [current, ...others] = stored.rules.rules;
+  if (current === undefined) return stored.rules;
+  const limit = options.limit ?? current.limit;
+  const windowMillis = options.window ?? current.windowMillis;
+  if (limit === current.limit && windowMillis === current.windowMillis) return stored.rules;
+  return {
+    ...stored.rules,
+    version: stored.rules.version + 1,
+    rules: [{ ...defaultRule(limit, windowMillis), id: current.id, clock: current.clock }, ...others],
+  };
+}
+
+function say(line: string): void {
+  console.log(line);
+}
+
+function describeLeaders(status: ClusterStatus): string {
+  const ids = [...new Set([0, ...status.nodes.map((node) => node.id)])];
+  const parts = ids.map((id) => {
+    const led = status.partitions.filter((partition) => partition.leader === id).map((partition) => partition.id);
+    return led.length === 0 ? undefined : `${id === 0 ? 'nobody' : `node ${id}`} leads ${led.join(' ')}`;
+  });
+  return `partitions: ${parts.filter((part) => part !== undefined).join('; ')}`;
+}
+
+function introduce(config: ClusterConfig, options: StartOptions, status: ClusterStatus): void {
+  const [first] = config.nodes;
+  const [rule] = config.rules.rules;
+  if (first === undefined || rule === undefined) return;
+  say('');
+  for (const { id, http } of config.nodes) say(`  node ${id}  http://${http.host}:${http.port}`);
+  say('');
+  say(`  ${describeLeaders(status)}`);
+  say(`  rule '${rule.id}': ${rule.limit} per ${rule.windowMillis} ms and user, on all nodes together`);
+  say(`  data and logs in ${options.data}; any node answers any request:`);
+  say('');
+  say(`  curl -s http://${first.http.host}:${first.http.port}/v1/allow -H 'content-type: application/json' \\`);
+  say(`    -d '{"userId":"ada"}'`);
+  say('');
+  say('Ctrl-C stops the cluster.');
+}
+
+/** Reports nodes that end or come back, and leaders that move, until the end. */
+class Watcher {
+  readonly #config: ClusterConfig;
+  #leaders: string;
+  readonly #down = new Set<number>();
+
+  constructor(config: ClusterConfig, status: ClusterStatus) {
+    this.#config = config;
+    this.#leaders = describeLeaders(status);
+  }
+
+  nodeEnded(id: number, code: number | null, signal: string | null, options: StartOptions): void {
+    this.#down.add(id);
+    const how = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`;
+    const data = options.data === './data' ? '' : ` --data ${options.data}`;
+    say(`node ${id} ${how} (log: ${join(options.data, 'logs', `node-${id}.log`)})`);
+    say(`  restart it with: npm run node -- --id ${id}${data}`);
+  }
+
+  async look(): Promise<void> {
+    const status = await clusterStatus(this.#config);
+    if (status === undefined) return;
+    for (const node of status.nodes) {
+      if (node.up && this.#down.delete(node.id)) say(`node ${node.id} is up again (pid ${node.pid})`);
+    }
+    const leaders = describeLeaders(status);
+    if (leaders !== this.#leaders) say(leaders);
+    this.#leaders = leaders;
+  }
+}
+
+async function main(options: StartOptions): Promise<void> {
+  const config = await prepare(options);
+  // Another launch may have left nodes running: their ports and databases are taken.
+  const running = await clusterStatus(config);
+  if (running !== undefined) throw new Error('a cluster is already running on these ports; stop it or use --base-port');
+  say(`starting ${config.nodes.length} nodes of cluster ${config.clusterId}`);
+  const nodes: NodeProcess[] = config.nodes.map(({ id }) => startNodeProcess(options.data, id));
+  let stopping = false;
+  const stop = async (): Promise<void> => {
+    if (stopping) return;
+    stopping = true;
+    say('\nstopping');
+    await Promise.all(nodes.map((node) => stopNodeProcess(node)));
+    process.exit(0);
+  };
+  process.on('SIGINT', () => void stop());
+  process.on('SIGTERM', () => void stop());
+
+  const failed = Promise.race(
+    nodes.map(async ({ id, exited }) => {
+      const { code, signal } = await exited;
+      const log = join(options.data, 'logs', `node-${id}.log`);
+      throw new Error(`node ${id} ended before the cluster was ready (${signal ?? code}); see ${log}`);
+    }),
+  );
+  let status: ClusterStatus;
+  try {
+    status = await Promise.race([waitUntilReady(config, READY_MILLIS_MAX), failed]);
+  } catch (error) {
+    if (stopping) return;
+    stopping = true;
+    await Promise.all(nodes.map((node) => stopNodeProcess(node)));
+    throw error;
+  }
+  failed.catch(() => undefined);
+  introduce(config, options, status);
+  const watcher = new Watcher(config, status);
+  for (const { id, exited } of nodes) {
+    void exited.then(({ code, signal }) => {
+      if (!stopping) watcher.nodeEnded(id, code, signal, options);
+    });
+  }
+  setInterval(() => void watcher.look(), WATCH_MILLIS);
+}
+
+function nodesOption(text: string): number {
+  if (text !== '3' && text !== '5') throw new InvalidArgumentError('expected 3 or 5');
+  return Number(text);
+}
+
+const program = new Command('npm start --')
+  .description('Start a local cluster: three processes, each with its own LevelDB, replicating every grant.')
+  .option('--data <dir>', 'where the databases and logs are kept', './data')
+  .option('--fresh', 'delete the cluster in the data directory first', false)
+  .option('--nodes <n>', 'number of nodes, 3 or 5 (default 3)', nodesOption)
+  .option('--partitions <n>', 'number of partitions, fixed once created (default 16)', integerOption)
+  .option('--limit <n>', 'requests per window and user (default 100)', integerOption)
+  .option('--window <ms>', 'window in milliseconds (default 60000)', integerOption)
+  .option('--base-port <n>', 'HTTP on n+1.., peers on n+1001.. (default 8100)', integerOption)
+  .action(main);
+
+program.parseAsync().catch((error: unknown) => {
+  console.error(`quorate: ${error instanceof Error ? error.message : String(error)}`);
+  process.exit(1);
+});

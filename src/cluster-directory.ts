@@ -1,0 +1,124 @@
+/**
+ * A cluster on one machine as a directory: `cluster.json`, and `node-<id>/` with each node's database. Creating it
+ * is explicit and happens once; a database that vanished later is never recreated (a node that forgot its votes
+ * could break the promise).
+ */
+import { randomUUID } from 'node:crypto';
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { bootstrapStore } from '../storage/bootstrap-store.ts';
+import { FORMAT_VERSION } from '../storage/records.ts';
+import { type ClusterConfig, ConfigError, type NodeAddress, TIMING_DEFAULTS, validateConfig } from './config.ts';
+import type { NodeId } from '../raft/types.ts';
+import { CLOCK_DRIFT_PPM_DEFAULT, REQUEST_ID_HORIZON_MILLIS_DEFAULT, type Rule } from './limiter/rules.ts';
+
+const CLUSTER_FILE = 'cluster.json';
+/** Present while a cluster is being created: no node has run yet, so starting over is safe. */
+const CREATING_FILE = 'cluster.json.creating';
+
+export function nodeDirectory(directory: string, node: NodeId): string {
+  return join(directory, `node-${node}`);
+}
+
+/**
+ * The configuration stored in `directory`, or undefined if there is no cluster.
+ *
+ * @throws ConfigError if the file is damaged or holds values out of bounds
+ */
+export async function readCluster(directory: string): Promise<ClusterConfig | undefined> {
+  const path = join(directory, CLUSTER_FILE);
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new ConfigError(path, `is not JSON: ${String(error)}`);
+  }
+  return validateConfig(value);
+}
+
+/** Replaces `cluster.json` in one step. Node ids, cluster id, partitions and replicas must be unchanged. */
+export async function writeCluster(directory: string, config: ClusterConfig): Promise<void> {
+  const path = join(directory, CLUSTER_FILE);
+  await writeFile(`${path}.new`, `${JSON.stringify(config, null, 2)}\n`, { flush: true });
+  await rename(`${path}.new`, path);
+}
+
+/** Creates the databases of all nodes, then `cluster.json`. Starts over if an earlier attempt was cut off. */
+export async function createCluster(directory: string, config: ClusterConfig): Promise<void> {
+  await mkdir(directory, { recursive: true });
+  const names = await readdir(directory);
+  const databases = names.filter((name) => /^node-\d+$/.test(name));
+  if (databases.length > 0 && !names.includes(CREATING_FILE)) {
+    throw new ConfigError(directory, `holds ${databases.join(', ')} but no ${CLUSTER_FILE}; use another directory`);
+  }
+  await writeFile(join(directory, CREATING_FILE), '', { flush: true });
+  for (const name of databases) await rm(join(directory, name), { recursive: true });
+  for (const { id } of config.nodes) {
+    const identity = { clusterId: config.clusterId, nodeId: id, formatVersion: FORMAT_VERSION };
+    await bootstrapStore(nodeDirectory(directory, id), identity);
+  }
+  await writeCluster(directory, config);
+  await rm(join(directory, CREATING_FILE));
+}
+
+/** Deletes what `createCluster` and the nodes made in `directory`, and nothing else. */
+export async function deleteCluster(directory: string): Promise<void> {
+  const names = await readdir(directory).catch(() => []);
+  const ours = names.filter((name) => /^(node-\d+|logs|cluster\.json(\.new|\.creating)?)$/.test(name));
+  // The configuration goes last, so that an interrupted deletion is recognised as the rest of a cluster.
+  ours.sort((a, b) => Number(a.startsWith(CLUSTER_FILE)) - Number(b.startsWith(CLUSTER_FILE)));
+  for (const name of ours) await rm(join(directory, name), { recursive: true });
+}
+
+export interface LocalClusterOptions {
+  readonly nodes: number;
+  readonly partitions: number;
+  readonly limit: number;
+  readonly windowMillis: number;
+  readonly basePort: number;
+}
+
+export const LOCAL_DEFAULTS: LocalClusterOptions = {
+  nodes: 3,
+  partitions: 16,
+  limit: 100,
+  windowMillis: 60_000,
+  basePort: 8_100,
+};
+
+/** HTTP on basePort + id, peers on basePort + 1000 + id, all on loopback. */
+export function localAddresses(count: number, basePort: number): NodeAddress[] {
+  return Array.from({ length: count }, (_, i) => ({
+    id: i + 1,
+    http: { host: '127.0.0.1', port: basePort + i + 1 },
+    peer: { host: '127.0.0.1', port: basePort + 1_000 + i + 1 },
+  }));
+}
+
+export function defaultRule(limit: number, windowMillis: number): Rule {
+  return { id: 'default', limit, windowMillis, clock: 'request' };
+}
+
+/** A new local cluster: three copies of each partition, one rule. @throws ConfigError naming the field and its bound */
+export function localConfig(options: LocalClusterOptions): ClusterConfig {
+  return validateConfig({
+    clusterId: randomUUID(),
+    nodes: localAddresses(options.nodes, options.basePort),
+    partitions: options.partitions,
+    replicas: Math.min(3, options.nodes),
+    rules: {
+      version: 1,
+      rules: [defaultRule(options.limit, options.windowMillis)],
+      requestIdHorizonMillis: REQUEST_ID_HORIZON_MILLIS_DEFAULT,
+      clockDriftPpm: CLOCK_DRIFT_PPM_DEFAULT,
+    },
+    timing: TIMING_DEFAULTS,
+  });
+}

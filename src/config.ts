@@ -1,0 +1,143 @@
+/** The configuration of a cluster, as stored in `cluster.json`: checked when read, the same on every node. */
+import { InvalidRuleError, type RuleTable, validateRuleTable } from './limiter/rules.ts';
+import type { NodeId } from '../raft/types.ts';
+
+export interface HostPort {
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface NodeAddress {
+  readonly id: NodeId;
+  readonly http: HostPort;
+  readonly peer: HostPort;
+}
+
+export interface ClusterConfig {
+  /** Names the cluster in every frame and database; a node refuses those of another one. */
+  readonly clusterId: string;
+  readonly nodes: readonly NodeAddress[];
+  /** Fixed when the cluster is created: users are spread over this many Raft groups. */
+  readonly partitions: number;
+  /** Copies of each partition. */
+  readonly replicas: number;
+  readonly rules: RuleTable;
+  readonly timing: Timing;
+}
+
+/** All in milliseconds. */
+export interface Timing {
+  readonly tickMillis: number;
+  readonly heartbeatMillis: number;
+  /** The shortest election timeout; the actual one is drawn from one to two times this. */
+  readonly electionMillis: number;
+  /** A request is answered by then, if need be with "denied, unavailable". */
+  readonly requestDeadlineMillis: number;
+}
+
+export const TIMING_DEFAULTS: Timing = {
+  tickMillis: 10,
+  heartbeatMillis: 50,
+  electionMillis: 300,
+  requestDeadlineMillis: 1_000,
+};
+
+export const PARTITIONS_MAX = 4_096;
+export const NODES_MAX = 64;
+const REPLICAS_MAX = 7;
+
+/** The configuration is not usable. `field` is the path of the offending value. */
+export class ConfigError extends Error {
+  readonly code = 'CONFIG';
+  readonly field: string;
+
+  constructor(field: string, message: string) {
+    super(`${field} ${message}`);
+    this.name = 'ConfigError';
+    this.field = field;
+  }
+}
+
+/**
+ * Checks a parsed `cluster.json`. `timing` may be left out, wholly or in part.
+ *
+ * @throws ConfigError naming the field and its bound
+ */
+export function validateConfig(value: unknown): ClusterConfig {
+  const root = object(value, 'config');
+  const clusterId = root['clusterId'];
+  if (typeof clusterId !== 'string' || clusterId.length === 0 || clusterId.length > 128) {
+    throw new ConfigError('clusterId', 'must be a string of 1 to 128 characters');
+  }
+  const nodes = validateNodes(root['nodes']);
+  const partitions = integer(root['partitions'], 'partitions', 1, PARTITIONS_MAX);
+  const replicas = integer(root['replicas'], 'replicas', 1, Math.min(REPLICAS_MAX, nodes.length));
+  return {
+    clusterId,
+    nodes,
+    partitions,
+    replicas,
+    rules: validateRules(root['rules']),
+    timing: validateTiming(root['timing']),
+  };
+}
+
+function validateNodes(value: unknown): NodeAddress[] {
+  if (!Array.isArray(value) || value.length === 0 || value.length > NODES_MAX) {
+    throw new ConfigError('nodes', `must be an array of 1 to ${NODES_MAX} nodes`);
+  }
+  const seen = new Set<number>();
+  return value.map((item: unknown, i) => {
+    const path = `nodes[${i}]`;
+    const node = object(item, path);
+    const id = integer(node['id'], `${path}.id`, 1, 0x7fff_ffff);
+    if (seen.has(id)) throw new ConfigError(`${path}.id`, `must be unique, but ${id} was used before`);
+    seen.add(id);
+    return { id, http: hostPort(node['http'], `${path}.http`), peer: hostPort(node['peer'], `${path}.peer`) };
+  });
+}
+
+function validateRules(value: unknown): RuleTable {
+  try {
+    return validateRuleTable(value);
+  } catch (error) {
+    if (error instanceof InvalidRuleError) throw new ConfigError(`rules: ${error.message}`, '');
+    throw error;
+  }
+}
+
+function validateTiming(value: unknown): Timing {
+  const timing = value === undefined ? {} : object(value, 'timing');
+  const read = (name: keyof Timing, min: number, max: number): number =>
+    integer(timing[name] ?? TIMING_DEFAULTS[name], `timing.${name}`, min, max);
+  const tickMillis = read('tickMillis', 1, 1_000);
+  const heartbeatMillis = read('heartbeatMillis', tickMillis, 10_000);
+  const electionMillis = read('electionMillis', 2 * heartbeatMillis, 60_000);
+  return {
+    tickMillis,
+    heartbeatMillis,
+    electionMillis,
+    requestDeadlineMillis: read('requestDeadlineMillis', tickMillis, 60_000),
+  };
+}
+
+function hostPort(value: unknown, path: string): HostPort {
+  const address = object(value, path);
+  const host = address['host'];
+  if (typeof host !== 'string' || host === '') throw new ConfigError(`${path}.host`, 'must be a host name or address');
+  return { host, port: integer(address['port'], `${path}.port`, 0, 65_535) };
+}
+
+function integer(value: unknown, path: string, min: number, max: number): number {
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < min || value > max) {
+    throw new ConfigError(path, `must be an integer from ${min} to ${max}`);
+  }
+  return value;
+}
+
+function object(value: unknown, path: string): Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new ConfigError(path, 'must be an object');
+  }
+  return value as Record<string, unknown>;
+}

@@ -1,0 +1,62 @@
+/** Prometheus metrics of one node. No label ever holds a user id. */
+import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+
+const LATENCY_BUCKETS_SECONDS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1];
+
+export interface MetricSources {
+  readonly leaderships: () => number;
+  readonly openRequests: () => number;
+  readonly waitingProposals: () => number;
+}
+
+export class Metrics {
+  readonly #registry = new Registry();
+  readonly #requests: Counter;
+  readonly #requestSeconds: Histogram;
+  readonly #writeSeconds: Histogram;
+
+  constructor(sources: MetricSources) {
+    const registers = [this.#registry];
+    collectDefaultMetrics({ register: this.#registry });
+    this.#requests = new Counter({
+      name: 'quorate_http_requests_total',
+      help: 'Answers of POST /v1/allow by status: 200 allowed, 429 denied, 503 unavailable.',
+      labelNames: ['status'],
+      registers,
+    });
+    this.#requestSeconds = new Histogram({
+      name: 'quorate_http_request_seconds',
+      help: 'Time from reading a request to answering it.',
+      labelNames: ['status'],
+      buckets: LATENCY_BUCKETS_SECONDS,
+      registers,
+    });
+    this.#writeSeconds = new Histogram({
+      name: 'quorate_disk_write_seconds',
+      help: 'Time of one synced write of all groups.',
+      buckets: LATENCY_BUCKETS_SECONDS,
+      registers,
+    });
+    gauge('quorate_leaderships', 'Partitions this node leads.', sources.leaderships, registers);
+    gauge('quorate_open_requests', 'Requests without an answer yet.', sources.openRequests, registers);
+    gauge('quorate_waiting_proposals', 'Requests not applied yet.', sources.waitingProposals, registers);
+  }
+
+  observeRequest(status: number, seconds: number): void {
+    const label = String(status);
+    this.#requests.inc({ status: label });
+    this.#requestSeconds.observe({ status: label }, seconds);
+  }
+
+  observeWrite(seconds: number): void {
+    this.#writeSeconds.observe(seconds);
+  }
+
+  async render(): Promise<{ readonly contentType: string; readonly text: string }> {
+    return { contentType: this.#registry.contentType, text: await this.#registry.metrics() };
+  }
+}
+
+function gauge(name: string, help: string, read: () => number, registers: Registry[]): void {
+  const metric: Gauge = new Gauge({ name, help, registers, collect: () => metric.set(read()) });
+}

@@ -1,0 +1,228 @@
+/**
+ * Finds the node that can decide a request and waits for its answer, but never past the deadline: then the
+ * answer is "denied, unavailable" (P3). It caches who leads which partition in one array, drops an entry on the
+ * first sign that it is wrong, and makes no decision of its own.
+ */
+import { NO_NODE, type NodeId } from '../../raft/types.ts';
+import type { AllowRequest } from '../limiter/request.ts';
+import type { Answer } from '../partition/answer.ts';
+import { type Hash32, partitionOf } from '../partition/hash.ts';
+import type { Partition } from '../partition/partition.ts';
+import type { Placement } from '../partition/placement.ts';
+import type { Forwarder } from './forwarder.ts';
+
+/** What a front door gets: never `notLeader`, that is settled here. */
+export type RoutedAnswer = Exclude<Answer, { kind: 'notLeader' }>;
+
+export interface RouterInit {
+  readonly nodeId: NodeId;
+  readonly placement: Placement;
+  readonly partitions: ReadonlyMap<number, Partition>;
+  readonly forwarder: Forwarder;
+  readonly isConnected: (node: NodeId) => boolean;
+  readonly hash: Hash32;
+  readonly monotonicMillis: () => number;
+  readonly deadlineMillis: number;
+  /** Requests without an answer yet; more are refused as `overloaded`. */
+  readonly openMax: number;
+}
+
+interface Open {
+  readonly request: AllowRequest;
+  readonly partition: number;
+  readonly deadlineMillis: number;
+  readonly done: (answer: RoutedAnswer, partition: number) => void;
+  attempts: number;
+  /** An attempt may have reached a log, so "nothing was proposed" can no longer be claimed. */
+  maybeProposed: boolean;
+  settled: boolean;
+}
+
+export class Router {
+  readonly #init: RouterInit;
+  /** partition -> its leader, as far as known; 0 = unknown. The hot path reads this and nothing else. */
+  readonly #leaderOf: Int32Array;
+  /** All requests without an answer, in order of their deadlines, which is the order they came in. */
+  #open: Open[] = [];
+  #openCount = 0;
+  /** Requests that wait for a leader to be known. */
+  #waiting: Open[] = [];
+
+  constructor(init: RouterInit) {
+    this.#init = init;
+    this.#leaderOf = new Int32Array(init.placement.partitionCount);
+  }
+
+  get openCount(): number {
+    return this.#openCount;
+  }
+
+  partitionOf(userId: string): number {
+    return partitionOf(userId, this.#init.placement.partitionCount, this.#init.hash);
+  }
+
+  /**
+   * Asks for a grant. `done` is called exactly once, at the latest one tick after the deadline, perhaps before
+   * this returns.
+   */
+  allow(request: AllowRequest, done: (answer: RoutedAnswer, partition: number) => void): void {
+    const partition = this.partitionOf(request.userId);
+    if (this.#openCount >= this.#init.openMax) {
+      done({ kind: 'unavailable', reason: 'overloaded', proposed: false }, partition);
+      return;
+    }
+    const open: Open = {
+      request,
+      partition,
+      deadlineMillis: this.#init.monotonicMillis() + this.#init.deadlineMillis,
+      done,
+      attempts: 0,
+      maybeProposed: false,
+      settled: false,
+    };
+    this.#openCount += 1;
+    this.#dispatch(open);
+    if (!open.settled) this.#open.push(open);
+  }
+
+  /** A partition on this node learned of a leader, or lost it. */
+  leaderChanged(partition: number, leader: NodeId): void {
+    this.#leaderOf[partition] = leader;
+    if (leader !== NO_NODE && this.#waiting.length > 0) this.#dispatchWaiting();
+  }
+
+  /** Nothing can be sent to `node` now: whoever it leads, ask again. */
+  peerDisconnected(node: NodeId): void {
+    for (let partition = 0; partition < this.#leaderOf.length; partition += 1) {
+      if (this.#leaderOf[partition] === node) this.#leaderOf[partition] = NO_NODE;
+    }
+  }
+
+  /** Call every few milliseconds: ends requests at their deadline and tries again those that wait. */
+  tick(): void {
+    this.#expire(this.#init.monotonicMillis());
+    if (this.#waiting.length > 0) this.#dispatchWaiting();
+  }
+
+  /** Refuses everything that is still open; for a graceful stop. */
+  close(): void {
+    this.#expire(Number.POSITIVE_INFINITY);
+  }
+
+  #expire(now: number): void {
+    let count = 0;
+    for (const open of this.#open) {
+      if (!open.settled && open.deadlineMillis > now) break;
+      count += 1;
+      if (open.settled) continue;
+      const reason = open.attempts === 0 ? 'no_leader' : 'deadline';
+      this.#settle(open, { kind: 'unavailable', reason, proposed: open.maybeProposed });
+    }
+    if (count > 0) this.#open.splice(0, count);
+  }
+
+  #dispatchWaiting(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const open of waiting) if (!open.settled) this.#dispatch(open);
+  }
+
+  #dispatch(open: Open): void {
+    const target = this.#target(open);
+    if (target === NO_NODE) {
+      this.#waiting.push(open);
+      return;
+    }
+    open.attempts += 1;
+    const { request, partition, deadlineMillis } = open;
+    const local = this.#init.partitions.get(partition);
+    if (target === this.#init.nodeId && local !== undefined) {
+      local.decide(request, deadlineMillis, (answer) => this.#answered(open, target, answer));
+      return;
+    }
+    this.#init.forwarder.forward(target, partition, request, deadlineMillis, (answer) =>
+      this.#answered(open, target, answer),
+    );
+  }
+
+  /** The cached leader; else what our own replica believes; else, for a partition elsewhere, one replica in turn. */
+  #target(open: Open): NodeId {
+    const { partition } = open;
+    const cached = this.#leaderOf[partition] ?? NO_NODE;
+    if (cached !== NO_NODE) return cached;
+    const local = this.#init.partitions.get(partition);
+    if (local !== undefined) {
+      if (!this.#canAsk(local.leader)) return NO_NODE;
+      this.#leaderOf[partition] = local.leader;
+      return local.leader;
+    }
+    const reachable = this.#init.placement.replicasOf(partition).filter((node) => this.#canAsk(node));
+    return reachable[open.attempts % Math.max(1, reachable.length)] ?? NO_NODE;
+  }
+
+  #canAsk(node: NodeId): boolean {
+    return node !== NO_NODE && (node === this.#init.nodeId || this.#init.isConnected(node));
+  }
+
+  #answered(open: Open, asked: NodeId, answer: Answer): void {
+    if (open.settled) return;
+    switch (answer.kind) {
+      case 'decision':
+        // Of partitions on this node Raft itself tells us; of the others an answer is the proof.
+        if (!this.#init.partitions.has(open.partition)) this.#leaderOf[open.partition] = asked;
+        this.#settle(open, answer);
+        return;
+      case 'invalid':
+        this.#settle(open, answer);
+        return;
+      case 'notLeader':
+        this.#redirect(open, asked, answer.leader);
+        return;
+      case 'unavailable':
+        if (answer.proposed) open.maybeProposed = true;
+        if (this.#mayRetry(open, answer)) {
+          this.#forget(open.partition, asked);
+          this.#waiting.push(open);
+        } else {
+          this.#settle(open, { ...answer, proposed: open.maybeProposed });
+        }
+        return;
+    }
+  }
+
+  /** A repeat is harmless if nothing reached the log, or if the request carries an id that makes it the same one. */
+  #mayRetry(open: Open, answer: Extract<Answer, { kind: 'unavailable' }>): boolean {
+    switch (answer.reason) {
+      case 'no_leader':
+      case 'starting':
+      case 'unknown_outcome':
+        return !answer.proposed || open.request.requestId !== undefined;
+      case 'deadline':
+      case 'overloaded':
+      case 'low_disk':
+        return false;
+    }
+  }
+
+  #redirect(open: Open, asked: NodeId, leader: NodeId): void {
+    this.#forget(open.partition, asked);
+    // Follow one hint at once; after that, at most one attempt per tick, so that two nodes that each believe in
+    // the other cannot bounce a request between them.
+    if (open.attempts === 1 && leader !== asked && this.#canAsk(leader)) {
+      this.#leaderOf[open.partition] = leader;
+      this.#dispatch(open);
+      return;
+    }
+    this.#waiting.push(open);
+  }
+
+  #forget(partition: number, node: NodeId): void {
+    if (this.#leaderOf[partition] === node) this.#leaderOf[partition] = NO_NODE;
+  }
+
+  #settle(open: Open, answer: RoutedAnswer): void {
+    open.settled = true;
+    this.#openCount -= 1;
+    open.done(answer, open.partition);
+  }
+}

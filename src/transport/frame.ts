@@ -1,0 +1,129 @@
+/**
+ * Frames on a connection between nodes. Every frame carries the protocol version, the cluster and a checksum, so
+ * that a stray, damaged or foreign byte stream is recognised before anything in it is believed.
+ *
+ *   offset  0  u16  magic 0x5152 ("QR")
+ *           2  u8   protocol version
+ *           3  u8   frame type
+ *           4  u64  cluster tag: first 8 bytes of SHA-256 of the cluster id
+ *          12  u32  payload length in bytes
+ *          16  u32  CRC-32 of the first 16 bytes and the payload
+ *          20  ...  payload
+ *
+ * All numbers are big-endian.
+ */
+import { createHash } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+
+export const PROTOCOL_VERSION = 1;
+export const FRAME_HEADER_BYTES = 20;
+export const FRAME_PAYLOAD_BYTES_MAX = 32 << 20;
+const MAGIC = 0x5152;
+
+export const FRAME_TYPES = { hello: 0, peerMessages: 1, requests: 2, answers: 3, status: 4 } as const;
+export type FrameType = keyof typeof FRAME_TYPES;
+const TYPE_NAMES = new Map<number, FrameType>(
+  Object.entries(FRAME_TYPES).map(([name, code]) => [code, name as FrameType]),
+);
+
+/** The bytes on a connection are not frames of this cluster. The connection must be closed. */
+export class FrameError extends Error {
+  readonly code = 'FRAME';
+
+  constructor(message: string) {
+    super(message);
+    this.name = 'FrameError';
+  }
+}
+
+export interface Frame {
+  readonly type: FrameType;
+  /** Shares memory with the receive buffer: copy what outlives the handler. */
+  readonly payload: Uint8Array;
+}
+
+export function clusterTag(clusterId: string): Buffer {
+  return createHash('sha256').update(clusterId).digest().subarray(0, 8);
+}
+
+export function encodeFrame(type: FrameType, payload: Uint8Array, tag: Uint8Array): Buffer {
+  if (payload.byteLength > FRAME_PAYLOAD_BYTES_MAX) {
+    throw new FrameError(`a frame of ${payload.byteLength} bytes exceeds ${FRAME_PAYLOAD_BYTES_MAX}`);
+  }
+  const frame = Buffer.allocUnsafe(FRAME_HEADER_BYTES + payload.byteLength);
+  frame.writeUInt16BE(MAGIC, 0);
+  frame.writeUInt8(PROTOCOL_VERSION, 2);
+  frame.writeUInt8(FRAME_TYPES[type], 3);
+  frame.set(tag, 4);
+  frame.writeUInt32BE(payload.byteLength, 12);
+  frame.set(payload, FRAME_HEADER_BYTES);
+  frame.writeUInt32BE(checksum(frame, payload), 16);
+  return frame;
+}
+
+function checksum(header: Buffer, payload: Uint8Array): number {
+  return crc32(payload, crc32(header.subarray(0, 16)));
+}
+
+/** Cuts a byte stream into frames. Memory is bounded by one frame and one read of the socket. */
+export class FrameDecoder {
+  readonly #tag: Uint8Array;
+  readonly #parts: Buffer[] = [];
+  #buffered = 0;
+  /** Bytes needed before anything more can be decided. */
+  #needed = FRAME_HEADER_BYTES;
+
+  constructor(tag: Uint8Array) {
+    this.#tag = tag;
+  }
+
+  /** Takes the next bytes and calls `onFrame` for each complete frame. Throws FrameError on the first bad one. */
+  push(bytes: Buffer, onFrame: (frame: Frame) => void): void {
+    this.#parts.push(bytes);
+    this.#buffered += bytes.byteLength;
+    if (this.#buffered < this.#needed) return;
+    const first = this.#parts[0];
+    const buffer = this.#parts.length === 1 && first !== undefined ? first : Buffer.concat(this.#parts);
+    this.#parts.length = 0;
+    let offset = 0;
+    this.#needed = FRAME_HEADER_BYTES;
+    while (buffer.byteLength - offset >= FRAME_HEADER_BYTES) {
+      const length = this.#checkHeader(buffer, offset);
+      const end = offset + FRAME_HEADER_BYTES + length;
+      if (buffer.byteLength < end) {
+        this.#needed = FRAME_HEADER_BYTES + length;
+        break;
+      }
+      onFrame(this.#frame(buffer.subarray(offset, end)));
+      offset = end;
+    }
+    if (offset < buffer.byteLength) this.#parts.push(buffer.subarray(offset));
+    this.#buffered = buffer.byteLength - offset;
+  }
+
+  /** Everything that can be refused before the payload arrived is refused here, its length first of all. */
+  #checkHeader(buffer: Buffer, offset: number): number {
+    const magic = buffer.readUInt16BE(offset);
+    if (magic !== MAGIC) throw new FrameError(`not a Quorate frame (magic 0x${magic.toString(16)})`);
+    const version = buffer.readUInt8(offset + 2);
+    if (version !== PROTOCOL_VERSION) {
+      throw new FrameError(`protocol version ${version}, expected ${PROTOCOL_VERSION}`);
+    }
+    if (buffer.compare(this.#tag, 0, 8, offset + 4, offset + 12) !== 0) {
+      throw new FrameError('the frame belongs to another cluster');
+    }
+    const length = buffer.readUInt32BE(offset + 12);
+    if (length > FRAME_PAYLOAD_BYTES_MAX) {
+      throw new FrameError(`a frame of ${length} bytes exceeds ${FRAME_PAYLOAD_BYTES_MAX}`);
+    }
+    return length;
+  }
+
+  #frame(bytes: Buffer): Frame {
+    const payload = bytes.subarray(FRAME_HEADER_BYTES);
+    if (bytes.readUInt32BE(16) !== checksum(bytes, payload)) throw new FrameError('the frame is damaged (CRC-32)');
+    const type = TYPE_NAMES.get(bytes.readUInt8(3));
+    if (type === undefined) throw new FrameError(`unknown frame type ${bytes.readUInt8(3)}`);
+    return { type, payload };
+  }
+}

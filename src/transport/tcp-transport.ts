@@ -1,0 +1,212 @@
+/**
+ * Connections between the nodes of one cluster. Each node dials every peer and sends only on the connection it
+ * dialled; it receives on those that peers dialled. A connection that misbehaves is closed and harms nothing
+ * else. Delivery is best effort and in order per connection; who needs more repeats himself.
+ */
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import type { Logger } from 'pino';
+import type { NodeId } from '../../raft/types.ts';
+import { clusterTag, encodeFrame, FrameDecoder, type Frame, FrameError, type FrameType } from './frame.ts';
+import { Fields, pack, unpack } from './peer-codec.ts';
+
+export interface PeerAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface TransportHandlers {
+  /** A frame of a known peer. A FrameError thrown here closes that connection. */
+  onFrame(from: NodeId, type: FrameType, payload: Uint8Array): void;
+  /** The connection that `peer` dialled broke: its process ended, or the network between us did. */
+  onPeerLost(peer: NodeId): void;
+  /** We can send to `peer` again. */
+  onPeerConnected(peer: NodeId): void;
+  /** We cannot send to `peer` any more; what was sent last may not have arrived. */
+  onPeerDisconnected(peer: NodeId): void;
+}
+
+export interface TcpTransportInit {
+  readonly nodeId: NodeId;
+  readonly clusterId: string;
+  readonly listen: PeerAddress;
+  readonly peers: ReadonlyMap<NodeId, PeerAddress>;
+  readonly handlers: TransportHandlers;
+  readonly logger: Logger;
+  /** In [0, 1); spreads reconnects. */
+  readonly random: () => number;
+}
+
+/** What may wait in memory for one slow peer. Past it, frames are dropped: Raft and the deadlines cope. */
+const SEND_BUFFER_BYTES_MAX = 64 << 20;
+const RECONNECT_MILLIS_MIN = 50;
+const RECONNECT_MILLIS_MAX = 1_000;
+const CONNECT_MILLIS_MAX = 2_000;
+/** A connection that has not said who it is by then is closed. */
+const HELLO_MILLIS_MAX = 5_000;
+
+interface Outgoing {
+  readonly peer: NodeId;
+  readonly address: PeerAddress;
+  socket: Socket | undefined;
+  connected: boolean;
+  failures: number;
+  retry: NodeJS.Timeout | undefined;
+}
+
+export class TcpTransport {
+  readonly #init: TcpTransportInit;
+  readonly #tag: Buffer;
+  readonly #outgoing = new Map<NodeId, Outgoing>();
+  readonly #incoming = new Map<NodeId, Socket>();
+  readonly #accepted = new Set<Socket>();
+  #server: Server | undefined;
+  #closed = false;
+
+  constructor(init: TcpTransportInit) {
+    this.#init = init;
+    this.#tag = clusterTag(init.clusterId);
+    for (const [peer, address] of init.peers) {
+      if (peer === init.nodeId) continue;
+      this.#outgoing.set(peer, {
+        peer,
+        address,
+        socket: undefined,
+        connected: false,
+        failures: 0,
+        retry: undefined,
+      });
+    }
+  }
+
+  /** Listens and starts dialling. Rejects if the address cannot be bound. Resolves with the port listened on. */
+  async start(): Promise<number> {
+    const server = createServer((socket) => this.#accept(socket));
+    this.#server = server;
+    const { host, port } = this.#init.listen;
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(port, host, () => {
+        server.off('error', reject);
+        resolve();
+      });
+    });
+    server.on('error', (error) => this.#init.logger.error({ err: error }, 'peer listener failed'));
+    for (const peer of this.#outgoing.values()) this.#dial(peer);
+    const address = server.address();
+    return typeof address === 'object' && address !== null ? address.port : port;
+  }
+
+  isConnected(peer: NodeId): boolean {
+    return this.#outgoing.get(peer)?.connected ?? false;
+  }
+
+  /** Sends one frame. False: it was dropped, because the peer is not connected or too slow. */
+  send(to: NodeId, type: FrameType, payload: Uint8Array): boolean {
+    const peer = this.#outgoing.get(to);
+    if (peer?.socket === undefined || !peer.connected) return false;
+    if (peer.socket.writableLength > SEND_BUFFER_BYTES_MAX) return false;
+    peer.socket.write(encodeFrame(type, payload, this.#tag));
+    return true;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const peer of this.#outgoing.values()) {
+      clearTimeout(peer.retry);
+      peer.socket?.destroy();
+    }
+    for (const socket of this.#accepted) socket.destroy();
+    const server = this.#server;
+    if (server === undefined) return;
+    await new Promise<void>((resolve) => {
+      server.close(() => resolve());
+    });
+  }
+
+  #dial(peer: Outgoing): void {
+    const socket = connect({ ...peer.address, noDelay: true, keepAlive: true });
+    peer.socket = socket;
+    const timer = setTimeout(() => socket.destroy(), CONNECT_MILLIS_MAX);
+    socket.once('connect', () => {
+      clearTimeout(timer);
+      peer.connected = true;
+      peer.failures = 0;
+      socket.write(encodeFrame('hello', pack([this.#init.nodeId, peer.peer]), this.#tag));
+      this.#init.logger.info({ peer: peer.peer }, 'connected to peer');
+      this.#init.handlers.onPeerConnected(peer.peer);
+    });
+    // The peer never sends on this connection; reading notices that it closed.
+    socket.resume();
+    socket.on('error', (error) => {
+      this.#init.logger.debug({ peer: peer.peer, err: error }, 'connection to peer failed');
+    });
+    socket.once('close', () => {
+      clearTimeout(timer);
+      const wasConnected = peer.connected;
+      peer.connected = false;
+      peer.socket = undefined;
+      if (this.#closed) return;
+      if (wasConnected) {
+        this.#init.logger.warn({ peer: peer.peer }, 'lost the connection to peer');
+        this.#init.handlers.onPeerDisconnected(peer.peer);
+      }
+      peer.retry = setTimeout(() => this.#dial(peer), this.#reconnectMillis(peer.failures));
+      peer.failures += 1;
+    });
+  }
+
+  /** Doubles up to a second, with jitter, so that a returning node is not met by everybody at once. */
+  #reconnectMillis(failures: number): number {
+    const base = Math.min(RECONNECT_MILLIS_MAX, RECONNECT_MILLIS_MIN * 2 ** Math.min(failures, 10));
+    return base * (0.5 + this.#init.random() / 2);
+  }
+
+  #accept(socket: Socket): void {
+    socket.setNoDelay(true);
+    socket.setKeepAlive(true);
+    this.#accepted.add(socket);
+    const decoder = new FrameDecoder(this.#tag);
+    let from: NodeId | undefined;
+    const helloTimer = setTimeout(() => socket.destroy(), HELLO_MILLIS_MAX);
+    const onFrame = (frame: Frame): void => {
+      if (from !== undefined) {
+        this.#init.handlers.onFrame(from, frame.type, frame.payload);
+        return;
+      }
+      from = this.#readHello(frame);
+      clearTimeout(helloTimer);
+      const older = this.#incoming.get(from);
+      this.#incoming.set(from, socket);
+      older?.destroy();
+    };
+    socket.on('data', (bytes: Buffer) => {
+      try {
+        if (!socket.destroyed) decoder.push(bytes, onFrame);
+      } catch (error) {
+        if (!(error instanceof FrameError)) throw error;
+        const { remoteAddress, remotePort } = socket;
+        this.#init.logger.warn({ from, remoteAddress, remotePort, err: error }, 'closed a peer connection');
+        socket.destroy();
+      }
+    });
+    socket.on('error', (error) => this.#init.logger.debug({ from, err: error }, 'connection from peer failed'));
+    socket.once('close', () => {
+      clearTimeout(helloTimer);
+      this.#accepted.delete(socket);
+      if (from === undefined || this.#incoming.get(from) !== socket) return;
+      this.#incoming.delete(from);
+      if (!this.#closed) this.#init.handlers.onPeerLost(from);
+    });
+  }
+
+  /** The first frame says who dials and whom they think they reached. */
+  #readHello(frame: Frame): NodeId {
+    if (frame.type !== 'hello') throw new FrameError(`expected hello first, got ${frame.type}`);
+    const fields = new Fields(unpack(frame.payload));
+    const from = fields.integer('node');
+    const to = fields.integer('target');
+    if (to !== this.#init.nodeId) throw new FrameError(`node ${from} looked for node ${to} here`);
+    if (!this.#outgoing.has(from)) throw new FrameError(`node ${from} is not a member of this cluster`);
+    return from;
+  }
+}
