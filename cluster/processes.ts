@@ -75,11 +75,23 @@ export async function clusterStatus(config: ClusterConfig): Promise<ClusterStatu
   return undefined;
 }
 
-/** Resolves when every node is up and every partition has a leader, with that status. */
+/** Does the node itself answer, and know a leader for each of its partitions? */
+async function isNodeReady({ http }: ClusterConfig['nodes'][number]): Promise<boolean> {
+  try {
+    const response = await fetch(`http://${http.host}:${http.port}/readyz`, { signal: AbortSignal.timeout(1_000) });
+    await response.text();
+    return response.ok;
+  } catch {
+    return false;
+  }
+}
+
+/** Resolves when every node is ready and every partition has a leader, with that status. */
 export async function waitUntilReady(config: ClusterConfig, timeoutMillis: number): Promise<ClusterStatus> {
   const deadline = Date.now() + timeoutMillis;
   for (;;) {
-    const status = await clusterStatus(config);
+    const ready = await Promise.all(config.nodes.map(isNodeReady));
+    const status = ready.every(Boolean) ? await clusterStatus(config) : undefined;
     const isReady =
       status !== undefined &&
       status.nodes.every((node) => node.up) &&

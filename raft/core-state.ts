@@ -53,6 +53,7 @@ export function waitsForDisk(message: Message): boolean {
     case 'heartbeat':
     case 'heartbeatResponse':
     case 'snapshot':
+    case 'timeoutNow':
       return false;
   }
 }
@@ -82,6 +83,8 @@ export class CoreState {
   readonly progress = new Map<NodeId, Progress>();
   /** Leaders: bytes appended in this term that are not committed yet. */
   uncommittedBytes = 0;
+  /** Leaders: the node that is to take over; nothing is proposed meanwhile. */
+  transferTarget: NodeId = NO_NODE;
 
   /** Messages that may leave now. */
   readonly outgoing: Message[] = [];
@@ -146,6 +149,7 @@ export class CoreState {
     this.leader = NO_NODE;
     this.heartbeatElapsedTicks = 0;
     this.uncommittedBytes = 0;
+    this.transferTarget = NO_NODE;
     this.votes.clear();
     this.progress.clear();
     this.resetElectionTimeout();

@@ -9,7 +9,7 @@
  */
 import { assert } from './assert.ts';
 import { CoreState, type RaftOptions, type RandomBelow, type Role } from './core-state.ts';
-import { campaign, handleVoteRequest, handleVoteResponse, hasLiveLeader, tickElection } from './election.ts';
+import { campaign, handleTimeoutNow, handleVoteRequest, handleVoteResponse, hasLiveLeader, tickElection } from './election.ts';
 import { handleAppend, handleHeartbeat, handleInstallSnapshot } from './follower.ts';
 import {
   handleAppendResponse,
@@ -19,6 +19,7 @@ import {
   propose,
   snapshotDone,
   tickLeader,
+  transferLeadership,
 } from './leader.ts';
 import { LOG_START, RaftLog } from './log.ts';
 import type { StoredGroup } from './store.ts';
@@ -155,7 +156,7 @@ export class RaftCore {
       case 'preVote':
         return !hasLiveLeader(state);
       case 'vote':
-        if (hasLiveLeader(state)) return false;
+        if (hasLiveLeader(state) && !message.isTransfer) return false;
         state.becomeFollower(message.term, NO_NODE);
         return true;
       case 'preVoteResponse':
@@ -170,6 +171,7 @@ export class RaftCore {
       case 'voteResponse':
       case 'appendResponse':
       case 'heartbeatResponse':
+      case 'timeoutNow':
         state.becomeFollower(message.term, NO_NODE);
         return true;
     }
@@ -203,6 +205,7 @@ export class RaftCore {
       case 'preVoteResponse':
       case 'appendResponse':
       case 'heartbeatResponse':
+      case 'timeoutNow':
         return;
     }
   }
@@ -233,15 +236,40 @@ export class RaftCore {
       case 'heartbeatResponse':
         if (state.role === 'leader') handleHeartbeatResponse(state, message);
         return;
+      case 'timeoutNow':
+        handleTimeoutNow(state);
+        return;
     }
   }
 
   /**
    * Appends a command to the leader's log. Returns its entry, or undefined if this node does not lead or too much
-   * is uncommitted: then nothing was appended. The core keeps `data`; the caller must not change it.
+   * is uncommitted or leadership is being handed over: then nothing was appended. The core keeps `data`; the caller must not change it.
    */
   propose(data: Uint8Array): Entry | undefined {
-    return this.#state.role === 'leader' ? propose(this.#state, data) : undefined;
+    const mayPropose = this.#state.role === 'leader' && !this.isTransferring;
+    return mayPropose ? propose(this.#state, data) : undefined;
+  }
+
+  /**
+   * Hands leadership to `to` as soon as its log is complete. Nothing can be proposed meanwhile; it is given up after
+   * an election timeout. Returns false, doing nothing, unless this node leads and `to` is another voter.
+   */
+  transferLeadership(to: NodeId): boolean {
+    if (this.#state.role !== 'leader' || to === this.id || !this.voters.includes(to)) return false;
+    transferLeadership(this.#state, to);
+    return true;
+  }
+
+  get isTransferring(): boolean {
+    return this.#state.transferTarget !== NO_NODE;
+  }
+
+  /** A leader's view: `peer` was heard from lately and lacks at most `entries` of the log. */
+  isAlmostCaughtUp(peer: NodeId, entries: number): boolean {
+    const progress = this.#state.progress.get(peer);
+    if (progress === undefined || !progress.recentActive || progress.state !== 'replicate') return false;
+    return progress.match + entries >= this.#state.log.lastIndex;
   }
 
   /** Starts an election now. Does nothing on a leader or a non-voter. */

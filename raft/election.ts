@@ -17,7 +17,7 @@ export function tickElection(state: CoreState): void {
  * Asks all voters. A pre-vote (Raft thesis, 9.6) changes nothing anywhere; only a node that could win goes on to
  * raise the term, so that a node returning from a partition cannot depose a working leader.
  */
-export function campaign(state: CoreState, type: VoteRequest['type']): void {
+export function campaign(state: CoreState, type: VoteRequest['type'], isTransfer = false): void {
   assert(state.isVoter(), 'only a voter campaigns');
   if (type === 'preVote') state.becomePreCandidate();
   else state.becomeCandidate();
@@ -25,7 +25,7 @@ export function campaign(state: CoreState, type: VoteRequest['type']): void {
   const { index, term: lastTerm } = state.log.last;
   for (const voter of state.voters) {
     if (voter === state.id) continue;
-    state.send({ type, from: state.id, to: voter, term, lastIndex: index, lastTerm });
+    state.send({ type, from: state.id, to: voter, term, lastIndex: index, lastTerm, isTransfer });
   }
   if (type === 'preVote') {
     handleVoteResponse(state, {
@@ -39,6 +39,12 @@ export function campaign(state: CoreState, type: VoteRequest['type']): void {
     // The own vote waits for the disk like any other: it comes back through `advance`.
     state.send({ type: 'voteResponse', from: state.id, to: state.id, term, granted: true });
   }
+}
+
+/** The leader hands over: campaign at once, without a pre-vote, for it vouches that this log is complete. */
+export function handleTimeoutNow(state: CoreState): void {
+  if (state.role === 'leader' || !state.isVoter() || state.pendingInstall !== undefined) return;
+  campaign(state, 'vote', true);
 }
 
 /** A node that heard from its leader within the minimum election timeout helps nobody to depose it. */

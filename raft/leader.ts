@@ -126,6 +126,8 @@ export function tickLeader(state: CoreState): void {
   state.electionElapsedTicks += 1;
   if (state.electionElapsedTicks >= state.options.electionTicks) {
     state.electionElapsedTicks = 0;
+    // The successor did not take over in time: go on leading.
+    state.transferTarget = NO_NODE;
     if (!quorumIsActive(state)) {
       state.becomeFollower(state.term, NO_NODE);
       return;
@@ -201,6 +203,21 @@ export function handleAppendResponse(state: CoreState, message: AppendResponse):
   }
   if (isNew) maybeCommit(state);
   sendAppends(state, message.from, progress);
+  if (isNew && message.from === state.transferTarget) maybeHandOver(state);
+}
+
+/** Raft thesis, 3.10: stop proposing, bring the successor's log up to date, tell it to campaign. */
+export function transferLeadership(state: CoreState, to: NodeId): void {
+  if (state.transferTarget === to) return;
+  state.transferTarget = to;
+  state.electionElapsedTicks = 0;
+  maybeHandOver(state);
+}
+
+function maybeHandOver(state: CoreState): void {
+  const to = state.transferTarget;
+  if (progressOf(state, to).match < state.log.lastIndex) return;
+  state.send({ type: 'timeoutNow', from: state.id, to, term: state.term });
 }
 
 /** The leader's own entries reached its disk: its acknowledgement counts like anybody's, and not before. */

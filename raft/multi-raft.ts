@@ -52,6 +52,8 @@ export interface MultiRaftOptions {
   /** Entries applied per turn and group. */
   readonly applyBytesMax: number;
   readonly streams: SnapshotStreamOptions;
+  /** How often a leader looks whether a group's preferred leader could take over; one group per look. */
+  readonly balanceTicks: number;
 }
 
 export const MULTI_RAFT_DEFAULTS: MultiRaftOptions = {
@@ -61,6 +63,7 @@ export const MULTI_RAFT_DEFAULTS: MultiRaftOptions = {
   snapshotWriteBytesMax: 1 << 20,
   applyBytesMax: 4 << 20,
   streams: { outgoingMax: 4, silentTicksMax: 300 },
+  balanceTicks: 25,
 };
 
 export interface MultiRaftInit {
@@ -76,6 +79,9 @@ export interface MultiRaftInit {
   readonly fatal: (error: unknown) => void;
 }
 
+/** A successor that lacks more than this would keep proposals waiting for too long. */
+const BALANCE_LAG_ENTRIES_MAX = 64;
+
 interface Staging {
   readonly meta: SnapshotMeta;
   readonly chunks: readonly Uint8Array[];
@@ -86,6 +92,7 @@ interface Group {
   readonly id: GroupId;
   readonly core: RaftCore;
   readonly app: GroupApplication;
+  readonly preferredLeader: NodeId;
   /** The snapshot on disk. */
   snapshot: SnapshotMeta | undefined;
   appliedBytesSinceSnapshot: number;
@@ -115,6 +122,7 @@ export class MultiRaft {
   #writing = false;
   #scheduled = false;
   #stopped = false;
+  #ticks = 0;
 
   constructor(init: MultiRaftInit) {
     this.#init = init;
@@ -141,7 +149,8 @@ export class MultiRaft {
   addGroup(init: {
     readonly group: GroupId;
     readonly voters: readonly NodeId[];
-    readonly preferred: boolean;
+    /** The voter that should lead when it can. */
+    readonly preferredLeader: NodeId;
     readonly app: GroupApplication;
     readonly stored: StoredGroup | undefined;
   }): void {
@@ -154,12 +163,13 @@ export class MultiRaft {
       stored,
       clock: app.clock,
       random: this.#init.random,
-      options: { ...this.#init.options.raft, preferred: init.preferred },
+      options: { ...this.#init.options.raft, preferred: init.preferredLeader === this.#init.id },
     });
     const group: Group = {
       id: init.group,
       core,
       app,
+      preferredLeader: init.preferredLeader,
       snapshot: stored?.snapshot?.meta,
       appliedBytesSinceSnapshot: 0,
       staging: undefined,
@@ -195,7 +205,20 @@ export class MultiRaft {
       this.#active.add(group);
     }
     this.#outgoing.tick();
+    this.#ticks += 1;
+    if (this.#ticks % this.#init.options.balanceTicks === 0) this.#balance();
     this.#schedule();
+  }
+
+  /** Hands one group to its preferred leader, so that after a failover the load spreads out again, gently. */
+  #balance(): void {
+    for (const { core, preferredLeader } of this.#groups.values()) {
+      if (core.role !== 'leader' || core.id === preferredLeader || core.isTransferring) continue;
+      if (core.isAlmostCaughtUp(preferredLeader, BALANCE_LAG_ENTRIES_MAX)) {
+        core.transferLeadership(preferredLeader);
+        return;
+      }
+    }
   }
 
   /** The connection from `peer` broke. Its groups look for a new leader at once, one replica after the other. */
@@ -277,6 +300,7 @@ export class MultiRaft {
 
   #propose(): void {
     for (const group of this.#wantsProposal) {
+      if (group.core.isTransferring) continue;
       this.#wantsProposal.delete(group);
       this.#tellStatus(group);
       if (group.core.role !== 'leader') continue;

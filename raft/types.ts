@@ -65,6 +65,8 @@ export interface VoteRequest extends MessageBase {
   readonly type: 'preVote' | 'vote';
   readonly lastIndex: number;
   readonly lastTerm: number;
+  /** The leader itself asked for this election: do not protect it (Raft thesis, 3.10). */
+  readonly isTransfer: boolean;
 }
 
 export interface VoteResponse extends MessageBase {
@@ -113,6 +115,11 @@ export interface InstallSnapshot extends MessageBase {
   readonly chunks?: readonly Uint8Array[];
 }
 
+/** From a leader to its chosen successor, whose log is complete: campaign now. */
+export interface TimeoutNow extends MessageBase {
+  readonly type: 'timeoutNow';
+}
+
 export type Message =
   | VoteRequest
   | VoteResponse
@@ -120,7 +127,8 @@ export type Message =
   | AppendResponse
   | Heartbeat
   | HeartbeatResponse
-  | InstallSnapshot;
+  | InstallSnapshot
+  | TimeoutNow;
 
 /**
  * The group's replicated time, seen from one replica. Implemented by the limiter; the core only drives it.

@@ -70,6 +70,12 @@ export class ClusterView {
     this.#reports.set(report.node, { report, atMillis: this.#monotonicMillis() });
   }
 
+  /** The node's connection broke: show it as down until it reports again. */
+  lost(node: NodeId): void {
+    const seen = this.#reports.get(node);
+    if (seen !== undefined) this.#reports.set(node, { ...seen, atMillis: Number.NEGATIVE_INFINITY });
+  }
+
   /** `leader` is 0 while nobody claims it; `match` and `applied` are as last reported by each replica. */
   toJSON(): unknown {
     const now = this.#monotonicMillis();

@@ -164,7 +164,10 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
             return;
         }
       },
-      onPeerLost: (peer) => raft.peerLost(peer),
+      onPeerLost(peer) {
+        raft.peerLost(peer);
+        view.lost(peer);
+      },
       onPeerConnected: () => report(),
       onPeerDisconnected(peer) {
         forwarder.peerDisconnected(peer);
@@ -243,7 +246,7 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
     raft.addGroup({
       group,
       voters: replicas,
-      preferred: replicas[0] === nodeId,
+      preferredLeader: replicas[0] ?? nodeId,
       app,
       stored: await store.load(group),
     });
@@ -280,8 +283,9 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
     logger,
   });
 
-  await transport.start();
+  // HTTP first: once the peers hear of this node, it answers.
   await http.listen({ host: self.http.host, port: self.http.port });
+  await transport.start();
   logger.info({ http: self.http, peer: self.peer, partitions: partitions.size }, 'node is up');
 
   const timers = [

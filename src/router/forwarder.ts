@@ -173,9 +173,10 @@ function encodeAnswer(answer: Answer): unknown[] {
   const kind = ANSWER_KINDS.indexOf(answer.kind);
   switch (answer.kind) {
     case 'decision': {
-      const { allowed, ruleId, limit, remaining, retryAfterMillis, resetMillis, decided } = answer.decision;
-      const { term, index, timeMillis } = decided;
-      return [kind, allowed, ruleId, limit, remaining, retryAfterMillis, resetMillis, term, index, timeMillis];
+      const { allowed, ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis } = answer.decision;
+      const { term, index, timeMillis } = answer.decision.decided;
+      const numbers = [limit, windowMillis, remaining, retryAfterMillis, resetMillis, term, index, timeMillis];
+      return [kind, allowed, ruleId, ...numbers];
     }
     case 'invalid':
       return [kind, answer.field, answer.message];
@@ -196,6 +197,7 @@ function decodeAnswer(fields: Fields): Answer {
           allowed: fields.boolean('allowed'),
           ruleId: fields.string('ruleId'),
           limit: fields.integer('limit'),
+          windowMillis: fields.integer('windowMillis'),
           remaining: fields.integer('remaining'),
           retryAfterMillis: fields.integer('retryAfterMillis'),
           resetMillis: fields.integer('resetMillis'),

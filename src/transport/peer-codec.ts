@@ -29,6 +29,7 @@ const MESSAGE_TYPES = [
   'heartbeat',
   'heartbeatResponse',
   'snapshot',
+  'timeoutNow',
 ] as const satisfies readonly Message['type'][];
 const ENTRY_KINDS = ['command', 'noop'] as const satisfies readonly EntryKind[];
 const KINDS = ['message', 'chunk', 'chunkAck'] as const satisfies readonly PeerMessage['kind'][];
@@ -80,7 +81,7 @@ function encodeMessage(message: Message): unknown[] {
   switch (message.type) {
     case 'preVote':
     case 'vote':
-      return [...head, message.lastIndex, message.lastTerm];
+      return [...head, message.lastIndex, message.lastTerm, message.isTransfer];
     case 'preVoteResponse':
     case 'voteResponse':
       return [...head, message.granted];
@@ -98,6 +99,7 @@ function encodeMessage(message: Message): unknown[] {
     case 'heartbeat':
       return [...head, message.commit, message.timeMillis];
     case 'heartbeatResponse':
+    case 'timeoutNow':
       return head;
     case 'snapshot':
       return [...head, encodeMeta(message.meta), message.timeMillis];
@@ -159,7 +161,13 @@ function decodeMessage(fields: Fields): Message {
   switch (type) {
     case 'preVote':
     case 'vote':
-      return { type, ...head, lastIndex: fields.integer('lastIndex'), lastTerm: fields.integer('lastTerm') };
+      return {
+        type,
+        ...head,
+        lastIndex: fields.integer('lastIndex'),
+        lastTerm: fields.integer('lastTerm'),
+        isTransfer: fields.boolean('isTransfer'),
+      };
     case 'preVoteResponse':
     case 'voteResponse':
       return { type, ...head, granted: fields.boolean('granted') };
@@ -185,6 +193,7 @@ function decodeMessage(fields: Fields): Message {
     case 'heartbeat':
       return { type, ...head, commit: fields.integer('commit'), timeMillis: fields.integer('timeMillis') };
     case 'heartbeatResponse':
+    case 'timeoutNow':
       return { type, ...head };
     case 'snapshot':
       return {

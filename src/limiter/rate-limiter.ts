@@ -1,0 +1,111 @@
+/**
+ * The sliding log as a library: one limit, one process, no cluster. It shares the log with the replicated
+ * state machine and must decide exactly as a rule with the `request` clock does.
+ */
+
+import { LIMIT_MAX, KEY_BYTES_MAX, TIMESTAMP_MILLIS_MAX, WINDOW_MILLIS_MAX } from './rules.ts';
+import { SlidingLog } from './sliding-log.ts';
+import { isBoundedInteger, isBoundedText } from './text.ts';
+
+/** An argument of `RateLimiter` is out of bounds. `field` names it. */
+export class InvalidLimiterArgumentError extends RangeError {
+  override readonly name = 'InvalidLimiterArgumentError';
+  readonly code = 'invalid_limiter_argument';
+  readonly field: string;
+
+  constructor(field: string, bound: string, value: string | number) {
+    super(`${field} must be ${bound}, but is ${String(value).slice(0, 64)}`);
+    this.field = field;
+  }
+}
+
+/**
+ * Grants each user at most `maxRequests` requests in any rolling window of `windowMillis`.
+ *
+ * A grant exactly one window old no longer counts; a denied request never counts; equal timestamps are
+ * separate requests. Amortised O(1) per request, at most 8 bytes per live grant.
+ *
+ * @example
+ * const limiter = new RateLimiter(3, 10_000);
+ * limiter.allow('ada', 0); // true
+ * limiter.allow('ada', 1_000); // true
+ * limiter.allow('ada', 2_000); // true
+ * limiter.allow('ada', 3_000); // false
+ * limiter.allow('ada', 11_000); // true: the grants at 0 and 1000 have left the window
+ */
+export class RateLimiter {
+  readonly maxRequests: number;
+  readonly windowMillis: number;
+  readonly #logs = new Map<string, SlidingLog>();
+  /** Every grant that was ever forgotten had left the window by this time. */
+  #forgottenThroughMillis = 0;
+
+  /**
+   * @param maxRequests 0 (deny all) to 1_000_000
+   * @param windowMillis 1 to 2_678_400_000 (31 days)
+   * @throws InvalidLimiterArgumentError
+   */
+  constructor(maxRequests: number, windowMillis: number) {
+    requireInteger('maxRequests', maxRequests, 0, LIMIT_MAX);
+    requireInteger('windowMillis', windowMillis, 1, WINDOW_MILLIS_MAX);
+    this.maxRequests = maxRequests;
+    this.windowMillis = windowMillis;
+  }
+
+  /** Number of users with recorded grants. */
+  get userCount(): number {
+    return this.#logs.size;
+  }
+
+  /**
+   * Decides one request and records it when granted.
+   *
+   * @param userId 1 to 256 bytes
+   * @param timestampMillis 0 to 8_640_000_000_000_000. Should not decrease per user; one below the user's newest
+   * grant is decided at the time of that grant.
+   * @throws InvalidLimiterArgumentError
+   */
+  allow(userId: string, timestampMillis: number): boolean {
+    if (!isBoundedText(userId, KEY_BYTES_MAX)) {
+      throw new InvalidLimiterArgumentError('userId', `text of 1 to ${KEY_BYTES_MAX} bytes`, userId);
+    }
+    requireInteger('timestampMillis', timestampMillis, 0, TIMESTAMP_MILLIS_MAX);
+    let log = this.#logs.get(userId);
+    const t = Math.max(timestampMillis, log === undefined ? this.#forgottenThroughMillis : log.newestMillis);
+    const live = log === undefined ? 0 : log.liveCost(t, this.windowMillis);
+    if (live >= this.maxRequests) return false;
+    if (log === undefined) {
+      log = new SlidingLog();
+      this.#logs.set(userId, log);
+    }
+    log.grant(t, 1, this.windowMillis, this.maxRequests);
+    return true;
+  }
+
+  /**
+   * Forgets users whose grants have all left the window at `beforeMillis`, and returns how many. Call it when
+   * memory matters; O(users). Afterwards a request of a user without recorded grants is decided at
+   * a time at which all that was forgotten is out of the window, so a late timestamp cannot get around it.
+   *
+   * @param beforeMillis 0 to 8_640_000_000_000_000; should not be ahead of the timestamps still to come
+   * @throws InvalidLimiterArgumentError
+   */
+  evictIdle(beforeMillis: number): number {
+    requireInteger('beforeMillis', beforeMillis, 0, TIMESTAMP_MILLIS_MAX);
+    let evicted = 0;
+    for (const [userId, log] of this.#logs) {
+      const goneMillis = log.newestMillis + this.windowMillis;
+      if (goneMillis > beforeMillis) continue;
+      this.#logs.delete(userId);
+      this.#forgottenThroughMillis = Math.max(this.#forgottenThroughMillis, goneMillis);
+      evicted++;
+    }
+    return evicted;
+  }
+}
+
+function requireInteger(field: string, value: number, min: number, max: number): void {
+  if (!isBoundedInteger(value, min, max)) {
+    throw new InvalidLimiterArgumentError(field, `an integer from ${min} to ${max}`, value);
+  }
+}

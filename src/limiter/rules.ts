@@ -1,0 +1,156 @@
+/**
+ * Rules, the table that carries them through the log, and the bounds of everything a caller may ask.
+ * Plain data and its validation; it decides nothing.
+ */
+
+import { isBoundedInteger, isBoundedText } from './text.ts';
+
+/** The largest `Rule.limit`. */
+export const LIMIT_MAX = 1_000_000;
+/** The longest `Rule.windowMillis`: 31 days. */
+export const WINDOW_MILLIS_MAX = 2_678_400_000;
+/** The largest cost of one request; the smallest is 1. */
+export const COST_MAX = 1_000_000;
+/** The longest user id in UTF-8 bytes. */
+export const KEY_BYTES_MAX = 256;
+/** The longest request id in UTF-8 bytes. */
+export const REQUEST_ID_BYTES_MAX = 128;
+/** The longest rule id in UTF-8 bytes. */
+export const RULE_ID_BYTES_MAX = 128;
+/** The most rules of one table. */
+export const RULES_MAX = 1024;
+/** The latest time a caller may name: the last one a JavaScript date can hold. */
+export const TIMESTAMP_MILLIS_MAX = 8_640_000_000_000_000;
+/** How far ahead of group time a caller's timestamp may be before a front door refuses it. */
+export const MAX_AHEAD_MILLIS_DEFAULT = 60_000;
+export const REQUEST_ID_HORIZON_MILLIS_DEFAULT = 120_000;
+export const REQUEST_ID_HORIZON_MILLIS_MAX = 86_400_000;
+export const CLOCK_DRIFT_PPM_DEFAULT = 100;
+/** Keeps the widened 31-day window inside the 32-bit offsets of a sliding log. */
+export const CLOCK_DRIFT_PPM_MAX = 100_000;
+
+/**
+ * Where a request's time comes from. `request`: the caller's timestamp, or group time when there is none.
+ * `cluster`: always group time.
+ */
+export type RuleClock = 'request' | 'cluster';
+
+export interface Rule {
+  /** 1 to `RULE_ID_BYTES_MAX` bytes. Recorded grants belong to the id, not to the position in the table. */
+  readonly id: string;
+  /** Cost granted per key in any rolling window: 0 (deny all) to `LIMIT_MAX`. */
+  readonly limit: number;
+  /** Length of the rolling window: 1 to `WINDOW_MILLIS_MAX`. */
+  readonly windowMillis: number;
+  readonly clock: RuleClock;
+}
+
+export interface RuleTable {
+  /** A safe integer >= 1. A table replaces another only when its version is greater. */
+  readonly version: number;
+  /** 1 to `RULES_MAX` rules with distinct ids. The first is the default. */
+  readonly rules: readonly Rule[];
+  /** How long after a grant its request id gets the same answer again, in group time. */
+  readonly requestIdHorizonMillis: number;
+  /** Largest rate difference between two machines' clocks, in parts per million. */
+  readonly clockDriftPpm: number;
+}
+
+/** A rule or rule table is not acceptable. `field` names what, e.g. `rules[2].limit`. */
+export class InvalidRuleError extends RangeError {
+  override readonly name = 'InvalidRuleError';
+  readonly code = 'invalid_rule';
+  readonly field: string;
+
+  constructor(field: string, bound: string, value: unknown) {
+    super(`${field} must be ${bound}, but is ${printable(value)}`);
+    this.field = field;
+  }
+}
+
+/**
+ * Checks a rule table from a file, a request or a log entry and returns a fresh copy with defaults filled in
+ * (`clock` is `request` when absent). Unknown fields are dropped.
+ *
+ * @throws InvalidRuleError naming the first field out of bounds
+ * @example validateRuleTable({ version: 1, rules: [{ id: 'default', limit: 100, windowMillis: 60_000 }] })
+ */
+export function validateRuleTable(value: unknown): RuleTable {
+  const table = fieldsOf(value, 'table');
+  const rules = table['rules'];
+  if (!Array.isArray(rules) || rules.length === 0 || rules.length > RULES_MAX) {
+    throw new InvalidRuleError('rules', `an array of 1 to ${RULES_MAX} rules`, rules);
+  }
+  const seen = new Set<string>();
+  const checked = rules.map((rule: unknown, i) => validateRule(rule, `rules[${i}]`, seen));
+  return {
+    version: integer(table['version'], 'version', 1, Number.MAX_SAFE_INTEGER),
+    rules: checked,
+    requestIdHorizonMillis: integer(
+      table['requestIdHorizonMillis'] ?? REQUEST_ID_HORIZON_MILLIS_DEFAULT,
+      'requestIdHorizonMillis',
+      0,
+      REQUEST_ID_HORIZON_MILLIS_MAX,
+    ),
+    clockDriftPpm: integer(
+      table['clockDriftPpm'] ?? CLOCK_DRIFT_PPM_DEFAULT,
+      'clockDriftPpm',
+      0,
+      CLOCK_DRIFT_PPM_MAX,
+    ),
+  };
+}
+
+/**
+ * The window to use between two stamps of group time, so that the promise holds in real time.
+ *
+ * The drift covers machines whose clocks run at different rates. The last millisecond covers rounding: stamps
+ * are whole milliseconds rounded down, so a grant really made at 1.9 is stamped 1 and a request really made at
+ * 2.0 is stamped 2: stamps can lie a whole millisecond further apart than the events did.
+ */
+export function effectiveWindowMillis(rule: Rule, clockDriftPpm: number): number {
+  // One exact integer product (< 2^53) before the division: 1 + ppm / 1e6 would already be rounded.
+  return Math.ceil((rule.windowMillis * (1_000_000 + clockDriftPpm)) / 1_000_000) + 1;
+}
+
+function validateRule(value: unknown, path: string, seen: Set<string>): Rule {
+  const rule = fieldsOf(value, path);
+  const id = rule['id'];
+  if (!isBoundedText(id, RULE_ID_BYTES_MAX)) {
+    throw new InvalidRuleError(`${path}.id`, `text of 1 to ${RULE_ID_BYTES_MAX} bytes`, id);
+  }
+  if (seen.has(id)) throw new InvalidRuleError(`${path}.id`, 'unique in the table', id);
+  seen.add(id);
+  const clock = rule['clock'] ?? 'request';
+  if (clock !== 'request' && clock !== 'cluster') {
+    throw new InvalidRuleError(`${path}.clock`, `'request' or 'cluster'`, clock);
+  }
+  return {
+    id,
+    limit: integer(rule['limit'], `${path}.limit`, 0, LIMIT_MAX),
+    windowMillis: integer(rule['windowMillis'], `${path}.windowMillis`, 1, WINDOW_MILLIS_MAX),
+    clock,
+  };
+}
+
+function integer(value: unknown, field: string, min: number, max: number): number {
+  if (!isBoundedInteger(value, min, max)) {
+    throw new InvalidRuleError(field, `an integer from ${min} to ${max}`, value);
+  }
+  return value;
+}
+
+function fieldsOf(value: unknown, field: string): Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new InvalidRuleError(field, 'an object', value);
+  }
+  return Object.fromEntries(Object.entries(value));
+}
+
+function printable(value: unknown): string {
+  if (typeof value === 'string') return `'${value.slice(0, 64)}'`;
+  if (typeof value === 'object' && value !== null) {
+    return Array.isArray(value) ? `an array of ${value.length}` : 'an object';
+  }
+  return String(value);
+}

@@ -1,0 +1,38 @@
+/** Measures text that becomes part of replicated state. Knows nothing of what the text means. */
+
+/**
+ * Matches a surrogate without its partner: such a string has no UTF-8 form, so it would come back from a log
+ * entry or a snapshot as a different string and split the replicas.
+ */
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
+/** The number of bytes of `text` in UTF-8. A lone surrogate counts as 3. */
+export function utf8Length(text: string): number {
+  let bytes = text.length;
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit >= 0xd800 && unit <= 0xdbff && i + 1 < text.length) {
+      const next = text.charCodeAt(i + 1);
+      if (next >= 0xdc00 && next <= 0xdfff) {
+        bytes += 2;
+        i++;
+        continue;
+      }
+    }
+    if (unit >= 0x800) bytes += 2;
+    else if (unit >= 0x80) bytes += 1;
+  }
+  return bytes;
+}
+
+/** True when `value` is a string of 1 to `maxBytes` bytes that survives a trip through UTF-8 unchanged. */
+export function isBoundedText(value: unknown, maxBytes: number): value is string {
+  if (typeof value !== 'string' || value.length === 0 || value.length > maxBytes) return false;
+  if (value.length * 3 > maxBytes && utf8Length(value) > maxBytes) return false;
+  return !LONE_SURROGATE.test(value);
+}
+
+/** True when `value` is an integer from `min` to `max`, both included. */
+export function isBoundedInteger(value: unknown, min: number, max: number): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max;
+}

@@ -1,0 +1,197 @@
+/** A cluster of real node processes in a temporary directory, and a client that records what it saw. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { Agent, request as httpRequest } from 'node:http';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { clusterStatus, type NodeProcess, startNodeProcess, stopNodeProcess, waitUntilReady } from '../../cluster/processes.ts';
+import type { ClusterStatus } from '../../cluster/processes.ts';
+import { createCluster, localConfig } from '../../src/cluster-directory.ts';
+import type { ClusterConfig } from '../../src/config.ts';
+import type { Rule } from '../../src/limiter/rules.ts';
+
+/**
+ * Ports that were free a moment ago, below the range from which the system takes ports for outgoing connections:
+ * a node that is restarted must find its own still free.
+ */
+export async function freePorts(count: number): Promise<number[]> {
+  const ports = new Set<number>();
+  while (ports.size < count) {
+    const port = 10_000 + Math.floor(Math.random() * 20_000);
+    if (await isFree(port)) ports.add(port);
+  }
+  return [...ports];
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer();
+  return new Promise((resolve) => {
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+  });
+}
+
+export async function temporaryDirectory(): Promise<string> {
+  return mkdtemp(join(tmpdir(), 'quorate-test-'));
+}
+
+export interface TestConfigOptions {
+  readonly rules: readonly Rule[];
+  readonly nodes?: number;
+  readonly partitions?: number;
+}
+
+export async function testConfig(options: TestConfigOptions): Promise<ClusterConfig> {
+  const { nodes = 3, partitions = 16 } = options;
+  const base = localConfig({ nodes, partitions, limit: 1, windowMillis: 1_000, basePort: 1 });
+  const ports = await freePorts(nodes * 2);
+  return {
+    ...base,
+    rules: { ...base.rules, rules: options.rules },
+    nodes: base.nodes.map((node, i) => ({
+      id: node.id,
+      http: { host: '127.0.0.1', port: ports[2 * i] ?? 0 },
+      peer: { host: '127.0.0.1', port: ports[2 * i + 1] ?? 0 },
+    })),
+  };
+}
+
+export interface AllowBody {
+  readonly allowed: boolean;
+  readonly remaining?: number;
+  readonly retryAfterMillis?: number;
+  readonly reason?: string;
+  readonly proposed?: boolean;
+  readonly decided?: { readonly partition: number; readonly term: number; readonly index: number; readonly timeMillis: number };
+}
+
+export interface AllowResult {
+  readonly status: number;
+  readonly body: AllowBody;
+  /** On this process's monotonic clock. */
+  readonly invokeMillis: number;
+  readonly completeMillis: number;
+}
+
+export type AllowQuestion = {
+  readonly userId: string;
+  readonly rule?: string;
+  readonly timestampMillis?: number;
+  readonly requestId?: string;
+};
+
+const agent = new Agent({ keepAlive: true, maxSockets: 256 });
+
+/** One attempt, never retried. Rejects if the connection breaks or nothing comes back for 5 s. */
+export async function allowAt(port: number, question: AllowQuestion): Promise<AllowResult> {
+  const payload = JSON.stringify(question);
+  const invokeMillis = performance.now();
+  return new Promise((resolve, reject) => {
+    const request = httpRequest(
+      {
+        port,
+        host: '127.0.0.1',
+        method: 'POST',
+        path: '/v1/allow',
+        agent,
+        timeout: 5_000,
+        headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(payload) },
+      },
+      (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('error', reject);
+        response.on('end', () => {
+          const body = JSON.parse(Buffer.concat(chunks).toString('utf8')) as AllowBody;
+          resolve({ status: response.statusCode ?? 0, body, invokeMillis, completeMillis: performance.now() });
+        });
+      },
+    );
+    request.on('timeout', () => request.destroy(new Error('no answer for 5 s')));
+    request.on('error', reject);
+    request.end(payload);
+  });
+}
+
+/** Polls until `condition` gives a value; fails with `what` after `timeoutMillis`. */
+export async function eventually<T>(
+  what: string,
+  condition: () => Promise<T | undefined> | T | undefined,
+  timeoutMillis = 10_000,
+): Promise<T> {
+  const deadline = performance.now() + timeoutMillis;
+  for (;;) {
+    const value = await condition();
+    if (value !== undefined) return value;
+    if (performance.now() > deadline) throw new Error(`not within ${timeoutMillis} ms: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+export class TestCluster {
+  readonly config: ClusterConfig;
+  readonly directory: string;
+  readonly #nodes = new Map<number, NodeProcess>();
+
+  private constructor(config: ClusterConfig, directory: string) {
+    this.config = config;
+    this.directory = directory;
+  }
+
+  static async start(options: TestConfigOptions): Promise<TestCluster> {
+    const config = await testConfig(options);
+    const directory = await temporaryDirectory();
+    await createCluster(directory, config);
+    const cluster = new TestCluster(config, directory);
+    for (const { id } of config.nodes) cluster.startNode(id);
+    await cluster.ready();
+    return cluster;
+  }
+
+  get ids(): number[] {
+    return this.config.nodes.map((node) => node.id);
+  }
+
+  port(id: number): number {
+    const node = this.config.nodes.find((candidate) => candidate.id === id);
+    if (node === undefined) throw new Error(`there is no node ${id}`);
+    return node.http.port;
+  }
+
+  startNode(id: number): NodeProcess {
+    const node = startNodeProcess(this.directory, id);
+    this.#nodes.set(id, node);
+    return node;
+  }
+
+  /** SIGKILL, and wait until the process is gone. */
+  async kill(id: number): Promise<void> {
+    const node = this.#nodes.get(id);
+    if (node === undefined) throw new Error(`node ${id} was not started`);
+    node.child.kill('SIGKILL');
+    await node.exited;
+  }
+
+  exitOf(id: number): NodeProcess['exited'] {
+    const node = this.#nodes.get(id);
+    if (node === undefined) throw new Error(`node ${id} was not started`);
+    return node.exited;
+  }
+
+  async ready(): Promise<ClusterStatus> {
+    return waitUntilReady(this.config, 20_000);
+  }
+
+  async status(): Promise<ClusterStatus> {
+    return eventually('a node that tells the cluster status', () => clusterStatus(this.config));
+  }
+
+  async allow(id: number, question: AllowQuestion): Promise<AllowResult> {
+    return allowAt(this.port(id), question);
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#nodes.values()].map((node) => stopNodeProcess(node)));
+    await rm(this.directory, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { RateLimiter } from '../../src/limiter/rate-limiter.ts';
+import { eventually, TestCluster } from './harness.ts';
+
+describe('three real nodes', () => {
+  let cluster: TestCluster;
+
+  beforeAll(async () => {
+    cluster = await TestCluster.start({
+      rules: [
+        { id: 'default', limit: 100, windowMillis: 60_000, clock: 'request' },
+        { id: 'three', limit: 3, windowMillis: 10_000, clock: 'request' },
+      ],
+    });
+  });
+  afterAll(async () => {
+    await cluster.stop();
+  });
+
+  it('decide the textbook sequence from any node, exactly like the library class', async () => {
+    const library = new RateLimiter(3, 10_000);
+    const seen: boolean[] = [];
+    for (const [i, timestampMillis] of [0, 1_000, 2_000, 3_000, 11_000].entries()) {
+      const { body } = await cluster.allow((i % 3) + 1, { userId: 'A', rule: 'three', timestampMillis });
+      expect(body.allowed).toBe(library.allow('A', timestampMillis));
+      seen.push(body.allowed);
+    }
+    expect(seen).toEqual([true, true, true, false, true]);
+  });
+
+  it('give one user exactly the limit when 50 connections ask all nodes at once', async () => {
+    const clients = Array.from({ length: 50 }, async (_, client) => {
+      let allowed = 0;
+      for (let i = 0; i < 10; i += 1) {
+        const { status } = await cluster.allow(((client + i) % 3) + 1, { userId: 'hot' });
+        expect([200, 429]).toContain(status);
+        if (status === 200) allowed += 1;
+      }
+      return allowed;
+    });
+    const counts = await Promise.all(clients);
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(100);
+  });
+
+  it('answer a retry with the receipt of its first attempt, charging nothing', async () => {
+    const question = { userId: 'retry', requestId: 'r-1' };
+    const first = await cluster.allow(1, question);
+    const again = await cluster.allow(2, question);
+    const next = await cluster.allow(3, { userId: 'retry', requestId: 'r-2' });
+    expect(first.status).toBe(200);
+    expect(again.body).toEqual(first.body);
+    expect(next.body.remaining).toBe(98);
+  });
+
+  it('spread their leaders', async () => {
+    // No node leads more than its share of 16: 6, 6 and 4 at the most uneven.
+    await eventually('leaders spread over the nodes', async () => {
+      const status = await cluster.status();
+      const led = cluster.ids.map((id) => status.partitions.filter((partition) => partition.leader === id).length);
+      return Math.max(...led) <= 6 && led.reduce((sum, count) => sum + count, 0) === 16 ? true : undefined;
+    });
+  });
+
+  it('refuse bad input with the field and its bound', async () => {
+    const { status, body } = await cluster.allow(1, { userId: 'x'.repeat(257) });
+    expect(status).toBe(400);
+    expect(body).toMatchObject({ error: { field: 'userId', message: expect.stringContaining('256 bytes') } });
+  });
+});

@@ -1,0 +1,77 @@
+/** Drives state machines the way a log does: through encoded commands at increasing positions. */
+
+import { AllowBatchBuilder } from '../../src/limiter/batch.ts';
+import { decodeCommand, encodeCommand } from '../../src/limiter/command.ts';
+import type { Decision } from '../../src/limiter/decision.ts';
+import type { AllowRequest } from '../../src/limiter/request.ts';
+import { type Rule, type RuleTable, validateRuleTable } from '../../src/limiter/rules.ts';
+import { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
+
+/** A wall-clock-like origin of group time, so that near and far epochs differ. */
+export const START = 1_700_000_000_000;
+
+export class Harness {
+  readonly machine = new LimiterStateMachine();
+  index = 0;
+  nowMillis = START;
+
+  /** Applies one batch at group time `nowMillis` and returns its decisions. */
+  ask(...requests: AllowRequest[]): Decision[] {
+    const builder = new AllowBatchBuilder();
+    for (const request of requests) builder.add(request);
+    const command = decodeCommand(encodeCommand({ type: 'allow', batch: builder.take() }));
+    const decisions: Decision[] = [];
+    this.machine.apply(command, this.next(), (i, decision) => {
+      decisions[i] = decision;
+    });
+    return decisions;
+  }
+
+  one(request: AllowRequest): Decision {
+    return this.ask(request)[0]!;
+  }
+
+  allows(userId: string, timestampMillis?: number): boolean {
+    return this.one({ userId, timestampMillis }).allowed;
+  }
+
+  rules(table: RuleTable): void {
+    this.machine.apply(decodeCommand(encodeCommand({ type: 'rules', table })), this.next());
+  }
+
+  next(): { index: number; term: number; timeMillis: number } {
+    return { index: ++this.index, term: 1 + (this.index >>> 5), timeMillis: this.nowMillis };
+  }
+}
+
+/** A table without drift: the effective window is then the window plus one millisecond. */
+export function tableOf(version: number, rules: Partial<Rule>[], more: Partial<RuleTable> = {}): RuleTable {
+  return validateRuleTable({
+    version,
+    clockDriftPpm: 0,
+    ...more,
+    rules: rules.map((rule, i) => ({
+      id: `rule${i}`,
+      limit: 3,
+      windowMillis: 1_000,
+      clock: 'request',
+      ...rule,
+    })),
+  });
+}
+
+export function harnessWith(...rules: Partial<Rule>[]): Harness {
+  const harness = new Harness();
+  harness.rules(tableOf(1, rules));
+  return harness;
+}
+
+/** What `work` throws; undefined when it throws nothing. */
+export function thrownBy(work: () => unknown): unknown {
+  try {
+    work();
+    return undefined;
+  } catch (error) {
+    return error;
+  }
+}

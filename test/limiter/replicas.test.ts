@@ -1,0 +1,268 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { CHUNK_BYTES_MAX, InvalidSnapshotError } from '../../src/limiter/byte-stream.ts';
+import type { Decision } from '../../src/limiter/decision.ts';
+import { RateLimiter } from '../../src/limiter/rate-limiter.ts';
+import type { AllowRequest } from '../../src/limiter/request.ts';
+import { effectiveWindowMillis, type Rule } from '../../src/limiter/rules.ts';
+import { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
+import { Harness, harnessWith, START, tableOf } from './harness.ts';
+import { densestWindow, NaiveLog } from './naive.ts';
+
+const rules: Partial<Rule>[] = [
+  { id: 'r', limit: 4, windowMillis: 300, clock: 'request' },
+  { id: 'c', limit: 3, windowMillis: 500, clock: 'cluster' },
+];
+
+interface Ask {
+  readonly request: AllowRequest;
+  readonly lag: number | undefined;
+}
+interface Step {
+  readonly gap: number;
+  readonly asks: readonly Ask[];
+  readonly limits: readonly [number, number] | undefined;
+}
+
+const ask: fc.Arbitrary<Ask> = fc.record({
+  request: fc.record(
+    {
+      userId: fc.constantFrom('ada', 'bob', 'eve', 'dan', 'ÿ', 'x'),
+      ruleId: fc.constantFrom('r', 'c'),
+      cost: fc.integer({ min: 1, max: 5 }),
+      requestId: fc.constantFrom('1', '2', '3'),
+    },
+    { requiredKeys: ['userId'] },
+  ),
+  lag: fc.option(fc.oneof(fc.integer({ min: -300, max: 600 }), fc.constant(59_000)), { nil: undefined }),
+});
+const step: fc.Arbitrary<Step> = fc.record({
+  gap: fc.oneof(fc.integer({ min: 0, max: 200 }), fc.integer({ min: 0, max: 5 }), fc.constant(130_000)),
+  asks: fc.array(ask, { minLength: 1, maxLength: 8 }),
+  limits: fc.oneof(
+    { weight: 15, arbitrary: fc.constant(undefined) },
+    { weight: 1, arbitrary: fc.tuple(fc.integer({ min: 0, max: 6 }), fc.integer({ min: 0, max: 6 })) },
+  ),
+});
+const history = fc.array(step, { minLength: 1, maxLength: 60 });
+
+/** Applies one step, and returns what was asked with its decisions. */
+function play(harness: Harness, { gap, asks, limits }: Step): [AllowRequest, Decision][] {
+  harness.nowMillis += gap;
+  if (limits !== undefined) {
+    const version = (harness.machine.ruleTable?.version ?? 0) + 1;
+    harness.rules(
+      tableOf(version, [
+        { ...rules[0], limit: limits[0] },
+        { ...rules[1], limit: limits[1] },
+      ]),
+    );
+  }
+  const requests = asks.map(({ request, lag }) =>
+    lag === undefined ? request : { ...request, timestampMillis: harness.nowMillis - lag },
+  );
+  const decisions = harness.ask(...requests);
+  return requests.map((request, i) => [request, decisions[i]!]);
+}
+
+/** The state machine as plainly as possible: it forgets nothing, ever. */
+class Model {
+  readonly logs = new Map<string, NaiveLog>();
+  readonly answers = new Map<string, { decision: Decision; until: number }>();
+
+  decide(request: AllowRequest, rule: Rule, now: number, receipt: { term: number; index: number }): Decision {
+    const key = JSON.stringify([rule.id, request.userId]);
+    const retryKey = JSON.stringify([rule.id, request.userId, request.requestId]);
+    const known = this.answers.get(retryKey);
+    if (request.requestId !== undefined && known !== undefined && known.until >= now) return known.decision;
+    const log = this.logs.get(key) ?? new NaiveLog();
+    this.logs.set(key, log);
+    const isEvent = rule.clock === 'request' && request.timestampMillis !== undefined;
+    const asked = isEvent ? request.timestampMillis : now;
+    const window = isEvent ? rule.windowMillis : effectiveWindowMillis(rule, 0);
+    const t = Math.max(asked, log.newest);
+    const cost = request.cost ?? 1;
+    const allowed = log.ask(t, cost, rule.limit, window, Infinity);
+    const wait = log.wait(t, allowed ? 1 : cost, rule.limit, window);
+    const empty = log.empty(t, window);
+    const decision: Decision = {
+      allowed,
+      ruleId: rule.id,
+      limit: rule.limit,
+      windowMillis: rule.windowMillis,
+      remaining: Math.max(0, rule.limit - log.live(t, window)),
+      retryAfterMillis: wait === Infinity ? rule.windowMillis : wait === 0 ? 0 : wait + t - asked,
+      resetMillis: empty === 0 ? 0 : empty + t - asked,
+      decided: { ...receipt, timeMillis: t },
+    };
+    if (allowed && request.requestId !== undefined) {
+      this.answers.set(retryKey, { decision, until: now + 120_000 });
+    }
+    return decision;
+  }
+}
+
+describe('the state machine', () => {
+  it('decides exactly as a model that never forgets, while callers are less than a minute late', () => {
+    fc.assert(
+      fc.property(history, (steps) => {
+        const harness = harnessWith(...rules);
+        const model = new Model();
+        // From the first timestamp on, forgetting leaves a minute to spare.
+        harness.allows('first', START);
+        for (const each of steps) {
+          const played = play(harness, each);
+          const { term, index } = harness.machine.applied;
+          for (const [request, decision] of played) {
+            const rule = harness.machine.ruleTable!.rules[request.ruleId === 'c' ? 1 : 0]!;
+            expect(decision).toEqual(model.decide(request, rule, harness.nowMillis, { term, index }));
+          }
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('never grants more than the limit in a window, however late or early the timestamps', () => {
+    const lags = fc.array(
+      fc.record({
+        gap: fc.oneof(fc.integer({ min: 0, max: 200 }), fc.constant(70_000)),
+        lag: fc.integer({ min: -1_000, max: 200_000 }),
+        user: fc.constantFrom('a', 'b', 'c', 'd'),
+        hasTimestamp: fc.boolean(),
+      }),
+      { maxLength: 200 },
+    );
+    fc.assert(
+      fc.property(lags, (asks) => {
+        const harness = harnessWith({ limit: 2, windowMillis: 50_000 });
+        const grants = new Map<string, { t: number; cost: number }[]>();
+        for (const { gap, lag, user, hasTimestamp } of asks) {
+          harness.nowMillis += gap;
+          const timestampMillis = hasTimestamp ? harness.nowMillis - lag : undefined;
+          const decision = harness.one({ userId: user, timestampMillis });
+          if (!decision.allowed) continue;
+          const list = grants.get(user) ?? [];
+          grants.set(user, [...list, { t: decision.decided.timeMillis, cost: 1 }]);
+        }
+        for (const list of grants.values()) expect(densestWindow(list, 50_000)).toBeLessThanOrEqual(2);
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it('decides as the library does on the same timestamps', () => {
+    const asks = fc.array(fc.tuple(fc.constantFrom('a', 'b'), fc.integer({ min: 0, max: 2_000 })), {
+      maxLength: 80,
+    });
+    fc.assert(
+      fc.property(asks, fc.integer({ min: 1, max: 4 }), (requests, limit) => {
+        const harness = harnessWith({ limit, windowMillis: 400 });
+        const library = new RateLimiter(limit, 400);
+        for (const [userId, offset] of requests) {
+          expect(harness.allows(userId, START + offset)).toBe(library.allow(userId, START + offset));
+        }
+      }),
+    );
+  });
+});
+
+describe('replicas', () => {
+  it('agree on state and decisions, one of them restored from a snapshot half way', () => {
+    fc.assert(
+      fc.property(history, fc.nat(), (steps, at) => {
+        const leader = harnessWith(...rules);
+        const restored = new Harness();
+        const half = at % steps.length;
+        for (const each of steps.slice(0, half)) play(leader, each);
+        restored.machine.restore(leader.machine.snapshot());
+        restored.index = leader.index;
+        restored.nowMillis = leader.nowMillis;
+        expect(restored.machine.applied).toEqual(leader.machine.applied);
+        expect(restored.machine.hash()).toBe(leader.machine.hash());
+        for (const each of steps.slice(half)) {
+          expect(play(restored, each)).toEqual(play(leader, each));
+          expect(restored.machine.hash()).toBe(leader.machine.hash());
+        }
+        expect(restored.machine.snapshot()).toEqual(leader.machine.snapshot());
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it('agree when one of them is not asked for decisions', () => {
+    const leader = harnessWith({ limit: 2 });
+    const follower = harnessWith({ limit: 2 });
+    for (let i = 0; i < 300; i++) {
+      leader.nowMillis += 37;
+      const batch = { userIds: [`u${i % 7}`], ruleIds: [''], requestIds: [`q${i % 50}`] };
+      const position = leader.next();
+      leader.machine.apply({ type: 'allow', batch }, position, () => undefined);
+      follower.machine.apply({ type: 'allow', batch }, position);
+    }
+    expect(follower.machine.hash()).toBe(leader.machine.hash());
+  });
+
+  it('differ in hash when they differ in one grant', () => {
+    const one = harnessWith({ limit: 2 });
+    const other = harnessWith({ limit: 2 });
+    expect(one.machine.hash()).toBe(other.machine.hash());
+    one.one({ userId: 'ada' });
+    expect(one.machine.hash()).not.toBe(other.machine.hash());
+    other.one({ userId: 'ada' });
+    expect(one.machine.hash()).toBe(other.machine.hash());
+  });
+});
+
+function filled(keys: number): Harness {
+  const harness = harnessWith({ limit: 100, windowMillis: 1_000_000 });
+  harness.allows('far', 5);
+  for (let i = 0; i < keys; i++) {
+    harness.nowMillis += 1;
+    harness.one({ userId: `${'x'.repeat(60)}${i}`, cost: 1 + (i % 50), requestId: `q${i}` });
+  }
+  return harness;
+}
+
+describe('a snapshot', () => {
+  it('is cut into chunks of bounded size and comes back whole', () => {
+    const harness = filled(4_000);
+    const chunks = harness.machine.snapshot();
+    expect(chunks.length).toBeGreaterThan(3);
+    for (const chunk of chunks) expect(chunk.length).toBeLessThanOrEqual(CHUNK_BYTES_MAX);
+    const restored = new LimiterStateMachine();
+    restored.restore(chunks.map((chunk) => chunk.slice()));
+    expect(restored.hash()).toBe(harness.machine.hash());
+    expect(restored.snapshot().map(String).join() === chunks.map(String).join()).toBe(true);
+    expect(restored.stats()).toEqual(harness.machine.stats());
+    expect(restored.ruleTable).toEqual(harness.machine.ruleTable);
+  });
+
+  it('of an empty machine restores to an empty machine', () => {
+    const restored = new LimiterStateMachine();
+    restored.restore(new LimiterStateMachine().snapshot());
+    expect(restored.hash()).toBe(new LimiterStateMachine().hash());
+  });
+
+  it('that is damaged anywhere is refused and leaves the state as it was', () => {
+    const chunks = filled(3).machine.snapshot();
+    const target = filled(2);
+    const before = target.machine.hash();
+    const refused = (damaged: Uint8Array[]): void => {
+      expect(() => target.machine.restore(damaged)).toThrow(InvalidSnapshotError);
+      expect(target.machine.hash()).toBe(before);
+    };
+    refused([]);
+    refused(chunks.slice(1));
+    refused(chunks.slice(0, -1));
+    refused([chunks[1]!, chunks[0]!, ...chunks.slice(2)]);
+    refused([new Uint8Array(0), ...chunks]);
+    chunks.forEach((chunk, c) => {
+      for (let i = 0; i < chunk.length; i++) {
+        const damaged = chunk.slice();
+        damaged[i]! ^= 1 << (i % 8);
+        refused(chunks.map((each, at) => (at === c ? damaged : each)));
+      }
+    });
+  });
+});

@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest';
+import { effectiveWindowMillis, InvalidRuleError, validateRuleTable } from '../../src/limiter/rules.ts';
+import { thrownBy } from './harness.ts';
+
+const rule = { id: 'default', limit: 100, windowMillis: 60_000, clock: 'cluster' };
+
+describe('a rule table', () => {
+  it('gets the defaults for what is absent', () => {
+    const table = validateRuleTable({
+      version: 1,
+      rules: [{ id: 'a', limit: 1, windowMillis: 1 }],
+      extra: 1,
+    });
+    expect(table).toEqual({
+      version: 1,
+      rules: [{ id: 'a', limit: 1, windowMillis: 1, clock: 'request' }],
+      requestIdHorizonMillis: 120_000,
+      clockDriftPpm: 100,
+    });
+  });
+
+  it.each([
+    [null, 'table'],
+    [[], 'table'],
+    [{ version: 1 }, 'rules'],
+    [{ version: 1, rules: [] }, 'rules'],
+    [{ version: 0, rules: [rule] }, 'version'],
+    [{ version: 1, rules: [{ ...rule, id: '' }] }, 'rules[0].id'],
+    [{ version: 1, rules: [rule, rule] }, 'rules[1].id'],
+    [{ version: 1, rules: [{ ...rule, limit: 1_000_001 }] }, 'rules[0].limit'],
+    [{ version: 1, rules: [{ ...rule, limit: '5' }] }, 'rules[0].limit'],
+    [{ version: 1, rules: [{ ...rule, windowMillis: 0 }] }, 'rules[0].windowMillis'],
+    [{ version: 1, rules: [{ ...rule, clock: 'wall' }] }, 'rules[0].clock'],
+    [{ version: 1, rules: [7] }, 'rules[0]'],
+    [{ version: 1, rules: [rule], clockDriftPpm: -1 }, 'clockDriftPpm'],
+    [{ version: 1, rules: [rule], requestIdHorizonMillis: 0.5 }, 'requestIdHorizonMillis'],
+  ])('is refused naming the field: %j', (table, field) => {
+    const error = thrownBy(() => validateRuleTable(table));
+    expect(error).toBeInstanceOf(InvalidRuleError);
+    expect(error).toMatchObject({ code: 'invalid_rule', field });
+  });
+});
+
+function widened(windowMillis: number, ppm: number): number {
+  return effectiveWindowMillis({ id: 'a', limit: 1, windowMillis, clock: 'cluster' }, ppm);
+}
+
+describe('the effective window', () => {
+  it('is wider by the drift and by the millisecond that rounding down can hide', () => {
+    expect(widened(1, 0)).toBe(2);
+    expect(widened(60_000, 100)).toBe(60_007);
+    expect(widened(1_000_000, 1)).toBe(1_000_002);
+    expect(widened(999_999, 1)).toBe(1_000_001);
+    expect(widened(2_678_400_000, 100_000)).toBe(2_946_240_001);
+  });
+});

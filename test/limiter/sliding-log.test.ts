@@ -1,0 +1,134 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { LOG_WINDOW_MILLIS_MAX, SlidingLog } from '../../src/limiter/sliding-log.ts';
+import { NaiveLog } from './naive.ts';
+
+/** Grants when it fits, as every user of the log does. */
+function ask(log: SlidingLog, t: number, cost: number, limit: number, windowMillis: number): boolean {
+  const at = Math.max(t, log.newestMillis);
+  if (log.liveCost(at, windowMillis) + cost > limit) return false;
+  log.grant(at, cost, windowMillis, limit);
+  return true;
+}
+
+describe('a sliding log', () => {
+  it('counts a grant while it is younger than the window and not when it is exactly as old', () => {
+    const log = new SlidingLog();
+    log.grant(1_000, 1, 100, 5);
+    expect(log.liveCost(1_099, 100)).toBe(1);
+    expect(log.liveCost(1_100, 100)).toBe(0);
+  });
+
+  it('keeps one run for grants of the same millisecond', () => {
+    const log = new SlidingLog();
+    for (let i = 0; i < 1_000; i++) log.grant(7, 1, 100, 1_000);
+    expect(log.runCount).toBe(1);
+    expect(log.liveCost(7, 100)).toBe(1_000);
+  });
+
+  it('never has room for more runs than the limit', () => {
+    for (const limit of [1, 3, 5, 100]) {
+      const log = new SlidingLog();
+      for (let t = 0; t < 1_000; t++) ask(log, t, 1, limit, 300);
+      expect(log.capacity).toBeLessThanOrEqual(limit);
+      expect(log.liveCost(999, 300)).toBe(Math.min(limit, 300));
+    }
+  });
+
+  it('gives room back after a burst', () => {
+    const log = new SlidingLog();
+    for (let t = 0; t < 10_000; t++) log.grant(t, 1, 10_000, 100_000);
+    expect(log.capacity).toBeGreaterThanOrEqual(10_000);
+    for (let i = 1; i <= 20; i++) log.grant(10_000 + i * 20_000, 1, 10_000, 100_000);
+    expect(log.capacity).toBeLessThanOrEqual(16);
+  });
+
+  it('refuses a grant older than its newest', () => {
+    const log = new SlidingLog();
+    log.grant(10, 1, 100, 5);
+    expect(() => log.grant(9, 1, 100, 5)).toThrow(/older than the newest/);
+  });
+
+  it('moves its base when times run out of 32 bits, without losing a live grant', () => {
+    const log = new SlidingLog();
+    const window = 2_678_400_000;
+    const model = new NaiveLog();
+    for (let i = 0; i < 40; i++) {
+      const t = 1_700_000_000_000 + i * 700_000_000;
+      expect(ask(log, t, 1, 3, window)).toBe(model.ask(t, 1, 3, window));
+      expect(Array.from({ length: log.runCount }, (_, run) => log.runMillis(run))).toEqual(
+        model.grants.map((grant) => grant.t),
+      );
+      expect(log.liveCost(t, window)).toBe(model.live(t, window));
+    }
+  });
+
+  it('survives a gap of more than 32 bits of milliseconds and the wrap of the cumulative cost', () => {
+    const log = new SlidingLog();
+    for (let i = 0; i < 10_000; i++) log.grant(i * 5_000_000_000, 1_000_000, 1_000, 1_000_000);
+    expect(log.liveCost(9_999 * 5_000_000_000, 1_000)).toBe(1_000_000);
+    expect(log.runCost(0)).toBe(1_000_000);
+    expect(log.millisUntilAvailable(9_999 * 5_000_000_000, 1, 1_000_000, 1_000)).toBe(1_000);
+  });
+
+  it('counts what it still has when the window grows, and denies while the limit is below what it has', () => {
+    const log = new SlidingLog();
+    for (let t = 0; t < 10; t++) log.grant(t * 10, 1, 1_000, 10);
+    expect(log.liveCost(1_050, 1_000)).toBe(4);
+    expect(log.liveCost(1_050, 5_000)).toBe(10);
+    expect(log.millisUntilAvailable(1_050, 1, 2, 1_000)).toBe(30);
+    expect(log.millisUntilAvailable(1_050, 3, 2, 1_000)).toBe(Infinity);
+  });
+
+  it('is not changed by a question, however far in the future', () => {
+    const log = new SlidingLog();
+    for (let t = 0; t < 5; t++) log.grant(t, 1, 100, 5);
+    expect(log.liveCost(1e15, 100)).toBe(0);
+    expect(log.millisUntilAvailable(1e15, 1, 5, 100)).toBe(0);
+    expect(log.millisUntilEmpty(1e15, 100)).toBe(0);
+    expect(log.liveCost(5, 100)).toBe(5);
+    expect(log.runCount).toBe(5);
+  });
+
+  it('agrees with a naive list of grants on every answer', () => {
+    const step = fc.record({
+      gap: fc.oneof(
+        fc.constant(0),
+        fc.integer({ min: 0, max: 40 }),
+        fc.integer({ min: -30, max: 300 }),
+        fc.constant(5_000_000_000),
+        fc.constant(2_000_000_000),
+      ),
+      cost: fc.integer({ min: 1, max: 12 }),
+      windowScale: fc.constantFrom(1, 1, 1, 2, 0.5),
+    });
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 10 }),
+        fc.constantFrom(1, 5, 50, 100, 2_000_000_000),
+        fc.array(step, { maxLength: 120 }),
+        (limit, window, steps) => {
+          const log = new SlidingLog();
+          const model = new NaiveLog();
+          let asked = 1_000_000;
+          for (const { gap, cost, windowScale } of steps) {
+            asked += gap;
+            const windowNow = Math.min(LOG_WINDOW_MILLIS_MAX, Math.ceil(window * windowScale));
+            const t = Math.max(asked, log.newestMillis);
+            expect(log.newestMillis).toBe(model.newest);
+            expect(log.liveCost(t, windowNow)).toBe(model.live(t, windowNow));
+            const wait = log.millisUntilAvailable(t, cost, limit, windowNow);
+            expect(wait).toBe(model.wait(t, cost, limit, windowNow));
+            expect(log.millisUntilEmpty(t, windowNow)).toBe(model.empty(t, windowNow));
+            const fitsThen = log.liveCost(t + wait, windowNow) + cost <= limit;
+            const fitsBefore = log.liveCost(t + wait - 1, windowNow) + cost <= limit;
+            expect(fitsThen).toBe(cost <= limit);
+            expect(fitsBefore && wait > 0).toBe(false);
+            expect(ask(log, asked, cost, limit, windowNow)).toBe(model.ask(asked, cost, limit, windowNow));
+          }
+        },
+      ),
+      { numRuns: 400 },
+    );
+  });
+});
