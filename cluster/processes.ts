@@ -16,20 +16,32 @@ export interface NodeProcess {
   readonly exited: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
 }
 
+/** Turns the command line of a node into another one that runs it, under some limit for example. */
+export type CommandWrapper = (command: readonly string[]) => readonly string[];
+
 /** Starts a node whose output goes to `logs/node-<id>.log` in the cluster's directory. It ends with this process. */
 export function startNodeProcess(
   directory: string,
   id: number,
-  environment: Readonly<Record<string, string>> = {},
+  wrap: CommandWrapper = (command) => command,
 ): NodeProcess {
   const logs = join(directory, 'logs');
   mkdirSync(logs, { recursive: true });
   const log = openSync(join(logs, `node-${id}.log`), 'a');
-  const args = ['--enable-source-maps', CLI, 'node', '--data', directory, '--id', String(id)];
-  const child = spawn(process.execPath, args, {
+  const [command = '', ...args] = wrap([
+    process.execPath,
+    '--enable-source-maps',
+    CLI,
+    'node',
+    '--data',
+    directory,
+    '--id',
+    String(id),
+  ]);
+  const child = spawn(command, args, {
     stdio: ['ignore', log, log, 'ipc'],
     // LevelDB's synced write holds a thread of libuv's pool; the default of 4 is shared with file reads.
-    env: { ...process.env, UV_THREADPOOL_SIZE: '8', ...environment },
+    env: { ...process.env, UV_THREADPOOL_SIZE: '8' },
   });
   closeSync(log);
   const exited = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) => {
@@ -51,7 +63,12 @@ export async function stopNodeProcess(node: NodeProcess, patienceMillis = 6_000)
 
 /** The part of `GET /v1/cluster` that scripts look at. */
 export interface ClusterStatus {
-  readonly nodes: readonly { readonly id: number; readonly http: string; readonly pid: number; readonly up: boolean }[];
+  readonly nodes: readonly {
+    readonly id: number;
+    readonly http: string;
+    readonly pid: number;
+    readonly up: boolean;
+  }[];
   readonly partitions: readonly {
     readonly id: number;
     readonly leader: number;
@@ -78,7 +95,9 @@ export async function clusterStatus(config: ClusterConfig): Promise<ClusterStatu
 /** Does the node itself answer, and know a leader for each of its partitions? */
 async function isNodeReady({ http }: ClusterConfig['nodes'][number]): Promise<boolean> {
   try {
-    const response = await fetch(`http://${http.host}:${http.port}/readyz`, { signal: AbortSignal.timeout(1_000) });
+    const response = await fetch(`http://${http.host}:${http.port}/readyz`, {
+      signal: AbortSignal.timeout(1_000),
+    });
     await response.text();
     return response.ok;
   } catch {

@@ -59,11 +59,16 @@ async function prepare(options: StartOptions): Promise<ClusterConfig> {
 
 function refuseChange(flag: string, wanted: number | undefined, stored: number, data: string): void {
   if (wanted === undefined || wanted === stored) return;
-  throw new ConfigError(flag, `${wanted} does not fit the cluster in ${data}, which has ${stored}; add --fresh to start over`);
+  throw new ConfigError(
+    flag,
+    `${wanted} does not fit the cluster in ${data}, which has ${stored}; add --fresh to start over`,
+  );
 }
 
 function addresses(stored: ClusterConfig, options: StartOptions): ClusterConfig['nodes'] {
-  return options.basePort === undefined ? stored.nodes : localAddresses(stored.nodes.length, options.basePort);
+  return options.basePort === undefined
+    ? stored.nodes
+    : localAddresses(stored.nodes.length, options.basePort);
 }
 
 /** A changed default rule gets a newer version, so that the leaders replicate it. Recorded grants stay. */
@@ -87,7 +92,9 @@ function say(line: string): void {
 function describeLeaders(status: ClusterStatus): string {
   const ids = [...new Set([0, ...status.nodes.map((node) => node.id)])];
   const parts = ids.map((id) => {
-    const led = status.partitions.filter((partition) => partition.leader === id).map((partition) => partition.id);
+    const led = status.partitions
+      .filter((partition) => partition.leader === id)
+      .map((partition) => partition.id);
     return led.length === 0 ? undefined : `${id === 0 ? 'nobody' : `node ${id}`} leads ${led.join(' ')}`;
   });
   return `partitions: ${parts.filter((part) => part !== undefined).join('; ')}`;
@@ -104,7 +111,9 @@ function introduce(config: ClusterConfig, options: StartOptions, status: Cluster
   say(`  rule '${rule.id}': ${rule.limit} per ${rule.windowMillis} ms and user, on all nodes together`);
   say(`  data and logs in ${options.data}; any node answers any request:`);
   say('');
-  say(`  curl -s http://${first.http.host}:${first.http.port}/v1/allow -H 'content-type: application/json' \\`);
+  say(
+    `  curl -s http://${first.http.host}:${first.http.port}/v1/allow -H 'content-type: application/json' \\`,
+  );
   say(`    -d '{"userId":"ada"}'`);
   say('');
   say('Ctrl-C stops the cluster.');
@@ -145,7 +154,8 @@ async function main(options: StartOptions): Promise<void> {
   const config = await prepare(options);
   // Another launch may have left nodes running: their ports and databases are taken.
   const running = await clusterStatus(config);
-  if (running !== undefined) throw new Error('a cluster is already running on these ports; stop it or use --base-port');
+  if (running !== undefined)
+    throw new Error('a cluster is already running on these ports; stop it or use --base-port');
   say(`starting ${config.nodes.length} nodes of cluster ${config.clusterId}`);
   const nodes: NodeProcess[] = config.nodes.map(({ id }) => startNodeProcess(options.data, id));
   let stopping = false;

@@ -22,7 +22,10 @@ async function runNode(options: { data: string; id: number; logLevel: string }):
   const logger = pino({ level: options.logLevel, base: { node: options.id } });
   const config = await readCluster(options.data);
   if (config === undefined) {
-    throw new ConfigError(options.data, 'holds no cluster.json; create one with `quorate init` or `npm start`');
+    throw new ConfigError(
+      options.data,
+      'holds no cluster.json; create one with `quorate init` or `npm start`',
+    );
   }
   const node = await startNode({
     config,
@@ -59,7 +62,12 @@ program
   .description('create the databases and cluster.json of a new local cluster')
   .option('--data <dir>', 'directory to create it in', './data')
   .option('--nodes <n>', 'number of nodes', integerOption, LOCAL_DEFAULTS.nodes)
-  .option('--partitions <n>', 'number of partitions, fixed for good', integerOption, LOCAL_DEFAULTS.partitions)
+  .option(
+    '--partitions <n>',
+    'number of partitions, fixed for good',
+    integerOption,
+    LOCAL_DEFAULTS.partitions,
+  )
   .option('--limit <n>', 'requests per window and user', integerOption, LOCAL_DEFAULTS.limit)
   .option('--window <ms>', 'window in milliseconds', integerOption, LOCAL_DEFAULTS.windowMillis)
   .option('--base-port <n>', 'HTTP on n+1.., peers on n+1001..', integerOption, LOCAL_DEFAULTS.basePort)

@@ -8,7 +8,13 @@ import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promise
 import { join } from 'node:path';
 import { bootstrapStore } from '../storage/bootstrap-store.ts';
 import { FORMAT_VERSION } from '../storage/records.ts';
-import { type ClusterConfig, ConfigError, type NodeAddress, TIMING_DEFAULTS, validateConfig } from './config.ts';
+import {
+  type ClusterConfig,
+  ConfigError,
+  type NodeAddress,
+  TIMING_DEFAULTS,
+  validateConfig,
+} from './config.ts';
 import type { NodeId } from '../raft/types.ts';
 import { CLOCK_DRIFT_PPM_DEFAULT, REQUEST_ID_HORIZON_MILLIS_DEFAULT, type Rule } from './limiter/rules.ts';
 
@@ -56,7 +62,10 @@ export async function createCluster(directory: string, config: ClusterConfig): P
   const names = await readdir(directory);
   const databases = names.filter((name) => /^node-\d+$/.test(name));
   if (databases.length > 0 && !names.includes(CREATING_FILE)) {
-    throw new ConfigError(directory, `holds ${databases.join(', ')} but no ${CLUSTER_FILE}; use another directory`);
+    throw new ConfigError(
+      directory,
+      `holds ${databases.join(', ')} but no ${CLUSTER_FILE}; use another directory`,
+    );
   }
   await writeFile(join(directory, CREATING_FILE), '', { flush: true });
   for (const name of databases) await rm(join(directory, name), { recursive: true });

@@ -32,7 +32,14 @@ export function reportOf(partition: number, status: RaftStatus): PartitionReport
 }
 
 export function encodeReport(report: NodeReport): Buffer {
-  const rows = report.partitions.map((p) => [p.partition, p.isLeader, p.term, p.commit, p.applied, p.lastIndex]);
+  const rows = report.partitions.map((p) => [
+    p.partition,
+    p.isLeader,
+    p.term,
+    p.commit,
+    p.applied,
+    p.lastIndex,
+  ]);
   return pack([report.pid, rows]);
 }
 

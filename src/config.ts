@@ -1,6 +1,7 @@
 /** The configuration of a cluster, as stored in `cluster.json`: checked when read, the same on every node. */
 import { InvalidRuleError, type RuleTable, validateRuleTable } from './limiter/rules.ts';
 import type { NodeId } from '../raft/types.ts';
+import { DEFAULT_FREE_FLOOR_BYTES } from '../storage/free-space.ts';
 
 export interface HostPort {
   readonly host: string;
@@ -23,6 +24,8 @@ export interface ClusterConfig {
   readonly replicas: number;
   readonly rules: RuleTable;
   readonly timing: Timing;
+  /** A node with less free disk space than this, in bytes, proposes nothing. */
+  readonly freeFloorBytes: number;
 }
 
 /** All in milliseconds. */
@@ -59,7 +62,7 @@ export class ConfigError extends Error {
 }
 
 /**
- * Checks a parsed `cluster.json`. `timing` may be left out, wholly or in part.
+ * Checks a parsed `cluster.json`. `timing`, wholly or in part, and `freeFloorBytes` may be left out.
  *
  * @throws ConfigError naming the field and its bound
  */
@@ -79,6 +82,12 @@ export function validateConfig(value: unknown): ClusterConfig {
     replicas,
     rules: validateRules(root['rules']),
     timing: validateTiming(root['timing']),
+    freeFloorBytes: integer(
+      root['freeFloorBytes'] ?? DEFAULT_FREE_FLOOR_BYTES,
+      'freeFloorBytes',
+      0,
+      Number.MAX_SAFE_INTEGER,
+    ),
   };
 }
 
@@ -124,7 +133,8 @@ function validateTiming(value: unknown): Timing {
 function hostPort(value: unknown, path: string): HostPort {
   const address = object(value, path);
   const host = address['host'];
-  if (typeof host !== 'string' || host === '') throw new ConfigError(`${path}.host`, 'must be a host name or address');
+  if (typeof host !== 'string' || host === '')
+    throw new ConfigError(`${path}.host`, 'must be a host name or address');
   return { host, port: integer(address['port'], `${path}.port`, 0, 65_535) };
 }
 

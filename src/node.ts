@@ -10,7 +10,7 @@ import { RAFT_DEFAULTS } from '../raft/core-state.ts';
 import { MULTI_RAFT_DEFAULTS, MultiRaft, type MultiRaftOptions } from '../raft/multi-raft.ts';
 import type { LogStore } from '../raft/store.ts';
 import type { NodeId } from '../raft/types.ts';
-import { belowFloor, DEFAULT_FREE_FLOOR_BYTES, freeBytes } from '../storage/free-space.ts';
+import { belowFloor, freeBytes } from '../storage/free-space.ts';
 import { openStore } from '../storage/open-store.ts';
 import { FORMAT_VERSION } from '../storage/records.ts';
 import { ClusterView, decodeReport, encodeReport, reportOf } from './cluster-view.ts';
@@ -43,8 +43,6 @@ export interface NodeInit {
   readonly onFatal: (error: unknown) => void;
   readonly clocks?: Clocks;
   readonly raft?: Partial<MultiRaftOptions>;
-  /** Below this much free disk space nothing is proposed. */
-  readonly freeFloorBytes?: number;
   /** Puts something between the node and its disk, for tests of failing disks. */
   readonly wrapStore?: (store: LogStore) => LogStore;
 }
@@ -179,7 +177,8 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
   const metrics = new Metrics({
     leaderships: () => [...partitions.values()].filter((partition) => partition.leader === nodeId).length,
     openRequests: () => router.openCount,
-    waitingProposals: () => [...partitions.values()].reduce((sum, partition) => sum + partition.waitingCount, 0),
+    waitingProposals: () =>
+      [...partitions.values()].reduce((sum, partition) => sum + partition.waitingCount, 0),
   });
 
   const raft: MultiRaft = new MultiRaft({
@@ -263,9 +262,12 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
     for (const peer of peers.keys()) if (peer !== nodeId) transport.send(peer, 'status', payload);
   };
 
+  let isShortOfSpace = false;
   const checkFreeSpace = async (): Promise<void> => {
-    const floor = init.freeFloorBytes ?? DEFAULT_FREE_FLOOR_BYTES;
-    const isLow = belowFloor(await freeBytes(init.dataDirectory), floor);
+    const isLow = belowFloor(await freeBytes(init.dataDirectory), config.freeFloorBytes);
+    if (isLow !== isShortOfSpace)
+      logger.warn({ isLow, floorBytes: config.freeFloorBytes }, 'free disk space');
+    isShortOfSpace = isLow;
     for (const partition of partitions.values()) partition.refuseProposals(isLow);
   };
 
@@ -277,7 +279,8 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
       return view.toJSON();
     },
     metrics: () => metrics.render(),
-    observe: (status, startedMillis) => metrics.observeRequest(status, (monotonicMillis() - startedMillis) / 1000),
+    observe: (status, startedMillis) =>
+      metrics.observeRequest(status, (monotonicMillis() - startedMillis) / 1000),
     monotonicMillis,
     wallMillis,
     logger,

@@ -26,21 +26,21 @@ export function parseAllowBody(body: unknown): AllowRequest {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     throw new InvalidBodyError('body', 'body must be a JSON object with at least userId');
   }
-  const fields = body as Partial<Record<(typeof FIELDS)[number], never>>;
+  // Only claimed: `checkRequest` below checks every type and bound.
+  const fields = body as { readonly [Name in (typeof FIELDS)[number]]?: never };
   for (const name of Object.keys(fields)) {
     if (KNOWN.has(name)) continue;
     const shown = name.slice(0, 64);
     throw new InvalidBodyError(shown, `${shown} is not a field; the fields are ${FIELDS.join(', ')}`);
   }
   const request: AllowRequest = {
-    userId: fields.userId ?? ('' as never),
+    userId: fields.userId ?? '',
     timestampMillis: fields.timestampMillis ?? undefined,
     cost: fields.cost ?? undefined,
     ruleId: fields.rule ?? undefined,
     requestId: fields.requestId ?? undefined,
   };
   try {
-    // The types above are only claimed: this checks them, and every bound.
     checkRequest(request);
   } catch (error) {
     if (!(error instanceof InvalidRequestError)) throw error;

@@ -60,7 +60,9 @@ export function createHttpServer(init: HttpServerInit): FastifyInstance {
   });
 
   app.setNotFoundHandler((request, reply) => {
-    void reply.code(404).send({ error: { type: 'not_found', message: `no route ${request.method} ${request.url}` } });
+    void reply
+      .code(404)
+      .send({ error: { type: 'not_found', message: `no route ${request.method} ${request.url}` } });
   });
   app.setErrorHandler((error, _request, reply) => {
     const refusal = refusalOf(error);
@@ -80,7 +82,8 @@ function send(reply: FastifyReply, { status, headers, body }: HttpAnswer, code: 
 
 /** Errors that are the caller's: ours, and those Fastify raises while it reads the request. */
 function refusalOf(error: unknown): { answer: HttpAnswer; status: number } | undefined {
-  if (error instanceof InvalidBodyError) return { answer: formatInvalid(error.field, error.message), status: 400 };
+  if (error instanceof InvalidBodyError)
+    return { answer: formatInvalid(error.field, error.message), status: 400 };
   if (!(error instanceof Error) || !('statusCode' in error)) return undefined;
   const { statusCode } = error;
   if (typeof statusCode !== 'number' || statusCode < 400 || statusCode > 499) return undefined;

@@ -5,8 +5,8 @@ export type Hash32 = (text: string) => number;
 
 /** XXH32 of the UTF-8 bytes, as an unsigned 32-bit number. */
 export async function loadHash32(): Promise<Hash32> {
-  const { h32 } = await xxhash();
-  return (text) => h32(text);
+  const hasher = await xxhash();
+  return (text) => hasher.h32(text);
 }
 
 /** All rules and windows of one user live in one partition, so that they are decided in one step. */

@@ -10,7 +10,7 @@ import { decodeCommand, encodeCommand } from '../limiter/command.ts';
 import type { Decision } from '../limiter/decision.ts';
 import type { GroupClock } from '../limiter/group-clock.ts';
 import { type AllowRequest, checkRequest, InvalidRequestError } from '../limiter/request.ts';
-import type { Rule, RuleTable } from '../limiter/rules.ts';
+import { MAX_AHEAD_MILLIS_DEFAULT, type Rule, type RuleTable } from '../limiter/rules.ts';
 import { LimiterStateMachine } from '../limiter/state-machine.ts';
 import type { Answer, UnavailableReason } from './answer.ts';
 
@@ -31,7 +31,7 @@ export const PARTITION_DEFAULTS: PartitionOptions = {
   pendingMax: 32_768,
   batchMax: 4_096,
   inflightMax: 65_536,
-  maxAheadMillis: 60_000,
+  maxAheadMillis: MAX_AHEAD_MILLIS_DEFAULT,
 };
 
 export interface PartitionInit {
@@ -173,7 +173,10 @@ export class Partition implements GroupApplication {
     const { timestampMillis } = request;
     if (timestampMillis === undefined) return undefined;
     if (rule.clock === 'cluster') {
-      return invalid('timestampMillis', `rule '${rule.id}' uses the cluster's clock and takes no timestampMillis`);
+      return invalid(
+        'timestampMillis',
+        `rule '${rule.id}' uses the cluster's clock and takes no timestampMillis`,
+      );
     }
     const { maxAheadMillis } = this.#init.options;
     const latest = Math.max(this.clock.nowMillis(), Math.floor(this.#init.wallMillis())) + maxAheadMillis;
@@ -284,7 +287,11 @@ export class Partition implements GroupApplication {
     }
   }
 
-  statusChanged(status: { readonly isLeader: boolean; readonly term: number; readonly leader: NodeId }): void {
+  statusChanged(status: {
+    readonly isLeader: boolean;
+    readonly term: number;
+    readonly leader: NodeId;
+  }): void {
     const wasLeader = this.#isLeader;
     this.#isLeader = status.isLeader;
     this.#term = status.term;

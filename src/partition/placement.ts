@@ -53,7 +53,8 @@ export function ringPlacement(
     partitionCount,
     replicasOf(partition) {
       const replicas = table[partition];
-      if (replicas === undefined) throw new RangeError(`partition ${partition} is not in 0..${partitionCount - 1}`);
+      if (replicas === undefined)
+        throw new RangeError(`partition ${partition} is not in 0..${partitionCount - 1}`);
       return replicas;
     },
   };

@@ -22,7 +22,12 @@ export interface ForwarderInit {
 
 /** Requests on their way to other nodes; more are refused. */
 const OUTSTANDING_MAX = 65_536;
-const ANSWER_KINDS = ['decision', 'invalid', 'unavailable', 'notLeader'] as const satisfies readonly Answer['kind'][];
+const ANSWER_KINDS = [
+  'decision',
+  'invalid',
+  'unavailable',
+  'notLeader',
+] as const satisfies readonly Answer['kind'][];
 
 interface Outstanding {
   readonly to: NodeId;
@@ -165,7 +170,8 @@ const ITEMS_PER_FRAME_MAX = 4_096;
 function inParts(items: unknown[]): unknown[][] {
   if (items.length <= ITEMS_PER_FRAME_MAX) return [items];
   const parts: unknown[][] = [];
-  for (let i = 0; i < items.length; i += ITEMS_PER_FRAME_MAX) parts.push(items.slice(i, i + ITEMS_PER_FRAME_MAX));
+  for (let i = 0; i < items.length; i += ITEMS_PER_FRAME_MAX)
+    parts.push(items.slice(i, i + ITEMS_PER_FRAME_MAX));
   return parts;
 }
 
@@ -173,9 +179,19 @@ function encodeAnswer(answer: Answer): unknown[] {
   const kind = ANSWER_KINDS.indexOf(answer.kind);
   switch (answer.kind) {
     case 'decision': {
-      const { allowed, ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis } = answer.decision;
+      const { allowed, ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis } =
+        answer.decision;
       const { term, index, timeMillis } = answer.decision.decided;
-      const numbers = [limit, windowMillis, remaining, retryAfterMillis, resetMillis, term, index, timeMillis];
+      const numbers = [
+        limit,
+        windowMillis,
+        remaining,
+        retryAfterMillis,
+        resetMillis,
+        term,
+        index,
+        timeMillis,
+      ];
       return [kind, allowed, ruleId, ...numbers];
     }
     case 'invalid':
@@ -211,7 +227,11 @@ function decodeAnswer(fields: Fields): Answer {
     case 'invalid':
       return { kind, field: fields.string('field'), message: fields.string('message') };
     case 'unavailable':
-      return { kind, reason: fields.oneOf(UNAVAILABLE_REASONS, 'reason'), proposed: fields.boolean('proposed') };
+      return {
+        kind,
+        reason: fields.oneOf(UNAVAILABLE_REASONS, 'reason'),
+        proposed: fields.boolean('proposed'),
+      };
     case 'notLeader':
       return { kind, leader: fields.integer('leader') };
   }

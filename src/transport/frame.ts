@@ -121,7 +121,8 @@ export class FrameDecoder {
 
   #frame(bytes: Buffer): Frame {
     const payload = bytes.subarray(FRAME_HEADER_BYTES);
-    if (bytes.readUInt32BE(16) !== checksum(bytes, payload)) throw new FrameError('the frame is damaged (CRC-32)');
+    if (bytes.readUInt32BE(16) !== checksum(bytes, payload))
+      throw new FrameError('the frame is damaged (CRC-32)');
     const type = TYPE_NAMES.get(bytes.readUInt8(3));
     if (type === undefined) throw new FrameError(`unknown frame type ${bytes.readUInt8(3)}`);
     return { type, payload };

@@ -189,7 +189,9 @@ export class TcpTransport {
         socket.destroy();
       }
     });
-    socket.on('error', (error) => this.#init.logger.debug({ from, err: error }, 'connection from peer failed'));
+    socket.on('error', (error) =>
+      this.#init.logger.debug({ from, err: error }, 'connection from peer failed'),
+    );
     socket.once('close', () => {
       clearTimeout(helloTimer);
       this.#accepted.delete(socket);

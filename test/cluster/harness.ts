@@ -4,7 +4,14 @@ import { Agent, request as httpRequest } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { clusterStatus, type NodeProcess, startNodeProcess, stopNodeProcess, waitUntilReady } from '../../cluster/processes.ts';
+import {
+  clusterStatus,
+  type CommandWrapper,
+  type NodeProcess,
+  startNodeProcess,
+  stopNodeProcess,
+  waitUntilReady,
+} from '../../cluster/processes.ts';
 import type { ClusterStatus } from '../../cluster/processes.ts';
 import { createCluster, localConfig } from '../../src/cluster-directory.ts';
 import type { ClusterConfig } from '../../src/config.ts';
@@ -39,6 +46,7 @@ export interface TestConfigOptions {
   readonly rules: readonly Rule[];
   readonly nodes?: number;
   readonly partitions?: number;
+  readonly freeFloorBytes?: number;
 }
 
 export async function testConfig(options: TestConfigOptions): Promise<ClusterConfig> {
@@ -48,6 +56,7 @@ export async function testConfig(options: TestConfigOptions): Promise<ClusterCon
   return {
     ...base,
     rules: { ...base.rules, rules: options.rules },
+    freeFloorBytes: options.freeFloorBytes ?? base.freeFloorBytes,
     nodes: base.nodes.map((node, i) => ({
       id: node.id,
       http: { host: '127.0.0.1', port: ports[2 * i] ?? 0 },
@@ -62,7 +71,12 @@ export interface AllowBody {
   readonly retryAfterMillis?: number;
   readonly reason?: string;
   readonly proposed?: boolean;
-  readonly decided?: { readonly partition: number; readonly term: number; readonly index: number; readonly timeMillis: number };
+  readonly decided?: {
+    readonly partition: number;
+    readonly term: number;
+    readonly index: number;
+    readonly timeMillis: number;
+  };
 }
 
 export interface AllowResult {
@@ -103,7 +117,12 @@ export async function allowAt(port: number, question: AllowQuestion): Promise<Al
         response.on('error', reject);
         response.on('end', () => {
           const body = JSON.parse(Buffer.concat(chunks).toString('utf8')) as AllowBody;
-          resolve({ status: response.statusCode ?? 0, body, invokeMillis, completeMillis: performance.now() });
+          resolve({
+            status: response.statusCode ?? 0,
+            body,
+            invokeMillis,
+            completeMillis: performance.now(),
+          });
         });
       },
     );
@@ -138,12 +157,17 @@ export class TestCluster {
     this.directory = directory;
   }
 
-  static async start(options: TestConfigOptions): Promise<TestCluster> {
+  /** Creates the databases; no node runs yet. */
+  static async create(options: TestConfigOptions): Promise<TestCluster> {
     const config = await testConfig(options);
     const directory = await temporaryDirectory();
     await createCluster(directory, config);
-    const cluster = new TestCluster(config, directory);
-    for (const { id } of config.nodes) cluster.startNode(id);
+    return new TestCluster(config, directory);
+  }
+
+  static async start(options: TestConfigOptions): Promise<TestCluster> {
+    const cluster = await TestCluster.create(options);
+    for (const id of cluster.ids) cluster.startNode(id);
     await cluster.ready();
     return cluster;
   }
@@ -158,8 +182,8 @@ export class TestCluster {
     return node.http.port;
   }
 
-  startNode(id: number): NodeProcess {
-    const node = startNodeProcess(this.directory, id);
+  startNode(id: number, wrap?: CommandWrapper): NodeProcess {
+    const node = startNodeProcess(this.directory, id, wrap);
     this.#nodes.set(id, node);
     return node;
   }

@@ -33,7 +33,8 @@ export function findOverGrant(
         if (grant === undefined || grant.invokeMillis >= end) break;
         if (grant.completeMillis < end) inside += 1;
       }
-      if (inside > k * limit) return `${inside} grants within ${k} windows of ${windowMillis} ms, limit ${limit}`;
+      if (inside > k * limit)
+        return `${inside} grants within ${k} windows of ${windowMillis} ms, limit ${limit}`;
     }
   }
   return undefined;

@@ -1,0 +1,194 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { LogStore } from '../../raft/store.ts';
+import { eventually, temporaryDirectory, TestCluster } from './harness.ts';
+import { InProcessCluster } from './in-process.ts';
+
+const RULE = { id: 'default', limit: 100, windowMillis: 60_000, clock: 'request' } as const;
+
+/** A disk that works until it is told to fail; from then on it reports what LevelDB reports after a failed sync. */
+function failingDisk(): { wrap: (store: LogStore) => LogStore; fail: () => void; failures: () => number } {
+  let isFailing = false;
+  let failures = 0;
+  return {
+    wrap: (store) => ({
+      load: (group) => store.load(group),
+      readSnapshotChunk: (group, index, chunk) => store.readSnapshotChunk(group, index, chunk),
+      close: () => store.close(),
+      write(writes, done) {
+        if (!isFailing) {
+          store.write(writes, done);
+          return;
+        }
+        failures += 1;
+        setImmediate(() => done(new Error('IO error: Input/output error')));
+      },
+    }),
+    fail() {
+      isFailing = true;
+    },
+    failures: () => failures,
+  };
+}
+
+describe('a disk that fails', () => {
+  let cluster: InProcessCluster;
+  afterEach(async () => {
+    await cluster.stop();
+  });
+
+  it('stops its node at the first error, says nothing more, and loses no acknowledged grant', async () => {
+    cluster = await InProcessCluster.create({ rules: [RULE] });
+    const disk = failingDisk();
+    await cluster.startNode(1, disk.wrap);
+    await cluster.startNode(2);
+    await cluster.startNode(3);
+    await cluster.ready();
+    let granted = 0;
+    for (let i = 0; i < 50; i += 1) {
+      const answer = await cluster.allow((i % 3) + 1, { userId: 'ada' });
+      if (answer.kind === 'decision' && answer.decision.allowed) granted += 1;
+    }
+    expect(granted).toBe(50);
+
+    disk.fail();
+    await eventually('the write error reaches the process', async () => {
+      // Whoever leads, node 1 has to write these.
+      await cluster.allow(2, { userId: `other-${Math.random()}` });
+      return cluster.fatalErrors.length > 0 ? true : undefined;
+    });
+    expect(cluster.fatalErrors).toHaveLength(1);
+    expect(cluster.fatalErrors[0]?.node).toBe(1);
+    // Exactly one write failed: it was not tried again.
+    expect(disk.failures()).toBe(1);
+
+    // What the process does next: it ends. Its peers go on with everything it ever acknowledged.
+    await cluster.stopNode(1);
+    await cluster.ready();
+    let more = 0;
+    let unknown = 0;
+    await eventually('the limit is reached', async () => {
+      const answer = await cluster.allow(2, { userId: 'ada' });
+      if (answer.kind !== 'decision') unknown += 1;
+      else if (answer.decision.allowed) more += 1;
+      else return true;
+      return undefined;
+    });
+    expect(granted + more).toBeLessThanOrEqual(100);
+    expect(granted + more + unknown).toBeGreaterThanOrEqual(100);
+  });
+});
+
+const EXIT_FATAL = 70;
+
+describe('a real process whose disk is full', () => {
+  let cluster: TestCluster;
+  afterEach(async () => {
+    await cluster.stop();
+  });
+
+  /** Grants to ever new users until node 1 ends; returns what was acknowledged, and how node 1 ended. */
+  async function grantUntilNodeOneEnds(): Promise<{ acknowledged: string[]; code: number | null }> {
+    const acknowledged: string[] = [];
+    let ended = false;
+    const exited = cluster.exitOf(1).then((exit) => {
+      ended = true;
+      return exit;
+    });
+    const clients = Array.from({ length: 32 }, async (_, client) => {
+      for (let i = 0; !ended; i += 1) {
+        // Long keys, so that little load writes much.
+        const userId = `${client}-${i}-`.padEnd(250, 'x');
+        const { status } = await cluster
+          .allow(2 + (i % 2), { userId, requestId: 'once' })
+          .catch(() => ({ status: 0 }));
+        if (status === 200) acknowledged.push(userId);
+      }
+    });
+    const { code } = await exited;
+    await Promise.all(clients);
+    return { acknowledged, code };
+  }
+
+  async function expectAllRemembered(acknowledged: readonly string[]): Promise<void> {
+    expect(acknowledged.length).toBeGreaterThan(100);
+    for (const userId of acknowledged) {
+      // A new request would leave 99 too, but only the first answer to this id leaves the user's next one at 98.
+      const again = await cluster.allow(2, { userId, requestId: 'once' });
+      const next = await cluster.allow(2, { userId, requestId: 'twice' });
+      expect([again.body.remaining, next.body.remaining]).toEqual([99, 98]);
+    }
+  }
+
+  it('exits at the first refused write, and nothing acknowledged is lost', { timeout: 60_000 }, async () => {
+    cluster = await TestCluster.create({ rules: [RULE], partitions: 4 });
+    // A limit on file sizes needs no privileges, and an append fails half way, just as on a full disk.
+    cluster.startNode(1, (command) => [
+      'bash',
+      '-c',
+      `trap '' XFSZ; ulimit -f 1024; exec "$@"`,
+      'node',
+      ...command,
+    ]);
+    cluster.startNode(2);
+    cluster.startNode(3);
+    await cluster.ready();
+    const { acknowledged, code } = await grantUntilNodeOneEnds();
+    expect(code).toBe(EXIT_FATAL);
+    await expectAllRemembered(acknowledged);
+    // With room again the same disk is good: nothing that was synced is missing.
+    cluster.startNode(1);
+    await cluster.ready();
+  });
+
+  const isRoot = process.getuid?.() === 0;
+  if (!isRoot) console.log('skipped: a file system that really is full (needs root to mount a small tmpfs)');
+
+  it.skipIf(!isRoot)(
+    'exits on a file system without space, and proposes nothing below the floor',
+    { timeout: 60_000 },
+    async () => {
+      const freeFloorBytes = 1 << 20;
+      cluster = await TestCluster.create({ rules: [RULE], partitions: 4, freeFloorBytes });
+      const mount = await temporaryDirectory();
+      const database = join(cluster.directory, 'node-1');
+      const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=24m', 'tmpfs', mount]);
+      if (mounted.status !== 0) {
+        console.log(`skipped: cannot mount a tmpfs here (${mounted.stderr.toString().trim()})`);
+        return;
+      }
+      try {
+        cpSync(database, join(mount, 'node-1'), { recursive: true });
+        rmSync(database, { recursive: true });
+        symlinkSync(join(mount, 'node-1'), database);
+        for (const id of cluster.ids) cluster.startNode(id);
+        await cluster.ready();
+        // Leaves less than the floor: leaders on node 1 refuse, with the reason.
+        const ballast = join(mount, 'ballast');
+        fill(ballast, freeFloorBytes / 2);
+        const refused = await eventually('a refusal below the floor', async () => {
+          const { status, body } = await cluster.allow(1, { userId: `low-${Math.random()}` });
+          return status === 503 && body.reason === 'low_disk' ? body : undefined;
+        });
+        expect(refused).toMatchObject({ allowed: false, proposed: false });
+        // Followers still have to write what others propose, until there is no space at all.
+        const { acknowledged, code } = await grantUntilNodeOneEnds();
+        expect(code).toBe(EXIT_FATAL);
+        await expectAllRemembered(acknowledged);
+        await cluster.stop();
+      } finally {
+        spawnSync('umount', [mount]);
+        rmSync(mount, { recursive: true });
+      }
+    },
+  );
+});
+
+/** Writes a file that leaves `remainingBytes` on its file system. */
+function fill(path: string, remainingBytes: number): void {
+  const df = spawnSync('df', ['--output=avail', '-B1', path.slice(0, path.lastIndexOf('/'))]);
+  const free = Number(df.stdout.toString().trim().split('\n')[1]);
+  writeFileSync(path, Buffer.alloc(Math.max(0, free - remainingBytes)));
+}
