@@ -9,7 +9,14 @@
  */
 import { assert } from './assert.ts';
 import { CoreState, type RaftOptions, type RandomBelow, type Role } from './core-state.ts';
-import { campaign, handleTimeoutNow, handleVoteRequest, handleVoteResponse, hasLiveLeader, tickElection } from './election.ts';
+import {
+  campaign,
+  handleTimeoutNow,
+  handleVoteRequest,
+  handleVoteResponse,
+  hasLiveLeader,
+  tickElection,
+} from './election.ts';
 import { handleAppend, handleHeartbeat, handleInstallSnapshot } from './follower.ts';
 import {
   handleAppendResponse,
@@ -51,6 +58,8 @@ export interface RaftStatus {
   readonly commit: number;
   readonly applied: number;
   readonly lastIndex: number;
+  /** Entries up to here were compacted away. */
+  readonly logStart: number;
   /** On a leader: what each voter is known to have on disk. Empty elsewhere. */
   readonly match: ReadonlyMap<NodeId, number>;
 }
@@ -127,6 +136,7 @@ export class RaftCore {
       commit: log.committed,
       applied: log.applied,
       lastIndex: log.lastIndex,
+      logStart: log.base.index,
       match,
     };
   }
