@@ -30,6 +30,15 @@ export async function freePorts(count: number): Promise<number[]> {
   return [...ports];
 }
 
+/** A base port for the cluster script: HTTP on the next ones, peers a thousand further. */
+export async function freeBasePort(): Promise<number> {
+  for (;;) {
+    const base = 10_000 + Math.floor(Math.random() * 20_000);
+    const ports = [1, 2, 3].flatMap((id) => [base + id, base + 1_000 + id]);
+    if ((await Promise.all(ports.map(isFree))).every(Boolean)) return base;
+  }
+}
+
 async function isFree(port: number): Promise<boolean> {
   const server = createServer();
   return new Promise((resolve) => {

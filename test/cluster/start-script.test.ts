@@ -1,0 +1,152 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { eventually, freeBasePort, temporaryDirectory } from './harness.ts';
+
+const root = join(import.meta.dirname, '..', '..');
+const START = join(root, 'dist', 'cluster', 'start.js');
+const CLI = join(root, 'dist', 'src', 'cli.js');
+
+/** A command whose output is collected. */
+class Session {
+  readonly child: ChildProcess;
+  output = '';
+
+  constructor(args: readonly string[]) {
+    this.child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    this.child.stdout?.on('data', (chunk: Buffer) => (this.output += chunk.toString()));
+    this.child.stderr?.on('data', (chunk: Buffer) => (this.output += chunk.toString()));
+  }
+
+  async says(text: string): Promise<void> {
+    await eventually(
+      `"${text}" in: ${this.output}`,
+      () => (this.output.includes(text) ? true : undefined),
+      20_000,
+    );
+  }
+
+  async end(signal: NodeJS.Signals): Promise<number | null> {
+    if (this.child.exitCode === null && this.child.signalCode === null) {
+      this.child.kill(signal);
+      await once(this.child, 'exit');
+    }
+    return this.child.exitCode;
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+describe('the cluster script', () => {
+  let directory: string;
+  let basePort: number;
+  const sessions: Session[] = [];
+  beforeEach(async () => {
+    directory = await temporaryDirectory();
+    basePort = await freeBasePort();
+  });
+  afterEach(async () => {
+    await Promise.all(sessions.splice(0).map(async (session) => session.end('SIGTERM')));
+    await rm(directory, { recursive: true });
+  });
+
+  function run(...args: string[]): Session {
+    const session = new Session(args);
+    sessions.push(session);
+    return session;
+  }
+
+  function start(...args: string[]): Session {
+    return run(START, '--data', directory, '--base-port', String(basePort), ...args);
+  }
+
+  async function pids(): Promise<number[]> {
+    const response = await fetch(`http://127.0.0.1:${basePort + 1}/v1/cluster`);
+    const { nodes } = (await response.json()) as { nodes: { pid: number }[] };
+    return nodes.map((node) => node.pid);
+  }
+
+  it(
+    'starts three nodes, prints a curl line that works, watches them, and stops cleanly',
+    { timeout: 60_000 },
+    async () => {
+      const cluster = start('--limit', '2', '--window', '60000');
+      await cluster.says('Ctrl-C stops the cluster');
+      expect(cluster.output).toContain("rule 'default': 2 per 60000 ms");
+      const curl = cluster.output.slice(
+        cluster.output.indexOf('curl '),
+        cluster.output.indexOf('\'{"userId":"ada"}\''),
+      );
+      const { stdout } = await promisify(execFile)('bash', ['-c', `${curl} '{"userId":"ada"}'`]);
+      expect(JSON.parse(stdout)).toMatchObject({ allowed: true, limit: 2, remaining: 1 });
+
+      const [, second = 0] = await pids();
+      process.kill(second, 'SIGKILL');
+      await cluster.says('node 2 was ended by SIGKILL');
+      expect(cluster.output).toContain('npm run node -- --id 2');
+      run(CLI, 'node', '--id', '2', '--data', directory);
+      await cluster.says('node 2 is up again');
+
+      const running = await pids();
+      expect(await cluster.end('SIGINT')).toBe(0);
+      const own = running.filter((_, i) => i !== 1);
+      expect(own.filter(isAlive)).toEqual([]);
+    },
+  );
+
+  it(
+    'keeps its data across restarts, replicates a changed limit, and starts over when told',
+    { timeout: 60_000 },
+    async () => {
+      const ask = async (): Promise<{ allowed: boolean; limit: number; remaining: number }> => {
+        const response = await fetch(`http://127.0.0.1:${basePort + 1}/v1/allow`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: '{"userId":"ada"}',
+        });
+        return (await response.json()) as { allowed: boolean; limit: number; remaining: number };
+      };
+      const first = start('--limit', '1');
+      await first.says('Ctrl-C stops the cluster');
+      expect(await ask()).toMatchObject({ allowed: true, remaining: 0 });
+      await first.end('SIGTERM');
+
+      const second = start('--limit', '3');
+      await second.says('Ctrl-C stops the cluster');
+      const raised = await eventually('the new limit', async () => {
+        const answer = await ask();
+        return answer.limit === 3 ? answer : undefined;
+      });
+      // The grant of the first run still counts.
+      expect(raised.remaining).toBeLessThanOrEqual(1);
+      await second.end('SIGTERM');
+
+      const third = start('--fresh');
+      await third.says('Ctrl-C stops the cluster');
+      expect(await ask()).toMatchObject({ allowed: true, limit: 100, remaining: 99 });
+    },
+  );
+
+  it('refuses what does not fit the stored cluster, and explains itself', { timeout: 60_000 }, async () => {
+    const cluster = start();
+    await cluster.says('Ctrl-C stops the cluster');
+    await cluster.end('SIGTERM');
+    const other = start('--partitions', '8');
+    await other.says('--partitions 8 does not fit');
+    expect(await other.end('SIGTERM')).toBe(1);
+    const help = run(START, '--help');
+    await help.says('--base-port');
+    const stranger = run(CLI, 'node', '--id', '9', '--data', directory);
+    await stranger.says('nodeId 9 is not in nodes');
+  });
+});
