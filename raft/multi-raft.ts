@@ -237,6 +237,25 @@ export class MultiRaft {
     }
   }
 
+  /** Before a graceful stop: hands every group this node leads to a voter that is up to date, if there is one. */
+  handOver(): void {
+    if (this.#stopped) return;
+    for (const group of this.#groups.values()) {
+      const { core } = group;
+      const successor = core.voters.find((voter) => voter !== core.id && core.isAlmostCaughtUp(voter, 0));
+      if (core.role === 'leader' && successor !== undefined) core.transferLeadership(successor);
+      this.#activate(group);
+    }
+  }
+
+  /** How many groups this node leads. */
+  get leaderships(): number {
+    if (this.#stopped) return 0;
+    let count = 0;
+    for (const { core } of this.#groups.values()) if (core.role === 'leader') count += 1;
+    return count;
+  }
+
   /** Takes part no more: nothing is sent, written or applied after this. */
   stop(): void {
     this.#stopped = true;

@@ -68,10 +68,11 @@ export class InProcessCluster {
     return [...this.#nodes.keys()];
   }
 
-  /** Stops a node without warning to its peers. */
+  /** Stops a node as a crash would: it says not a word more, and its connections break. */
   async stopNode(id: number): Promise<void> {
     const node = this.node(id);
     this.#nodes.delete(id);
+    node.raft.stop();
     await node.close();
   }
 
