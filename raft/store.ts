@@ -19,9 +19,12 @@ export interface GroupWrite {
   readonly entries: readonly Entry[];
   /** Entries at or below this position are no longer needed; the log now starts after it. */
   readonly compactTo?: LogPosition;
-  /** One chunk of a snapshot being taken of the local state machine. Invisible until `snapshot` names it. */
+  /**
+   * One chunk of a snapshot being taken of the local state machine, in order; chunk 0 starts over. Invisible until
+   * `snapshot` names it, and forgotten by a restart.
+   */
   readonly snapshotChunk?: { readonly index: number; readonly chunk: number; readonly data: Uint8Array };
-  /** Makes the staged chunks of `meta.index` the group's snapshot; the one before it is dropped. */
+  /** Makes the staged chunks of `meta.index`, above the current one, the group's snapshot; the old one is dropped. */
   readonly snapshot?: SnapshotMeta;
   /** A snapshot received from the leader: it replaces the whole log and the local snapshot. */
   readonly install?: Snapshot;
@@ -43,7 +46,7 @@ export interface LogStore {
   load(group: GroupId): Promise<StoredGroup | undefined>;
   /**
    * Writes all groups' changes in one atomic batch and calls `done` once it is synced to disk, or with the error.
-   * Only one write may be in flight; each group appears at most once.
+   * Never calls it before returning. Only one write may be in flight; each group appears at most once.
    */
   write(writes: readonly GroupWrite[], done: (error?: Error) => void): void;
   /** One chunk of the group's current snapshot; undefined if that snapshot was replaced meanwhile. */

@@ -1,0 +1,98 @@
+/**
+ * Creates the database of a new node: the only place that may. Must never touch a directory in which a node has
+ * run, because a node that forgets its votes can break the cluster's promise.
+ */
+import { mkdir, rm } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { assert } from '../raft/assert.ts';
+import { put } from './level-group.ts';
+import { openLevelDatabase, type Operation } from './database.ts';
+import { EMPTY_DIGEST } from './digest.ts';
+import { StoreExistsError } from './errors.ts';
+import {
+  BOOTSTRAPPING_FILE,
+  removeSynced,
+  storeFiles,
+  syncDirectory,
+  syncFiles,
+  writeFloor,
+  writeTextSynced,
+} from './files.ts';
+import { lockDirectory } from './lock.ts';
+import { WRITE_BUFFER_BYTES } from './open-store.ts';
+import { encodeIdentity, encodeStoreRecord, type StoreIdentity } from './records.ts';
+
+/**
+ * Creates the directory, if need be, and an empty database that belongs to `identity`. Everything is synced when
+ * this returns. If it dies half way, call it again: the file BOOTSTRAPPING, created first and removed last, says
+ * that no node can have run here.
+ *
+ * @throws StoreExistsError if the directory holds a database, StoreLockedError if it is in use.
+ *
+ * @example
+ * await bootstrapStore('data/node-1', { clusterId: 'c-7f3a', nodeId: 1, formatVersion: FORMAT_VERSION });
+ */
+export async function bootstrapStore(directory: string, identity: StoreIdentity): Promise<void> {
+  assert(Number.isSafeInteger(identity.nodeId) && identity.nodeId >= 1, `node id ${identity.nodeId} is >= 1`);
+  assert(identity.clusterId !== '', 'the cluster id is not empty');
+  await createDirectory(directory);
+  const lock = await lockDirectory(directory);
+  try {
+    await claimDirectory(directory);
+    await createDatabase(directory, identity);
+    await removeSynced(directory, BOOTSTRAPPING_FILE);
+  } finally {
+    await lock.release();
+  }
+}
+
+/** Creates the directory with its parents, and syncs the parent of each one that is new. */
+async function createDirectory(directory: string): Promise<void> {
+  const path = resolve(directory);
+  const topmostCreated = await mkdir(path, { recursive: true });
+  if (topmostCreated === undefined) return;
+  const stop = dirname(topmostCreated);
+  for (let parent = dirname(path); ; parent = dirname(parent)) {
+    await syncDirectory(parent);
+    if (parent === stop || parent === dirname(parent)) return;
+  }
+}
+
+/** Puts the marker into an empty directory, or empties one whose bootstrap did not finish. */
+async function claimDirectory(directory: string): Promise<void> {
+  const names = (await storeFiles(directory)) ?? [];
+  if (!names.includes(BOOTSTRAPPING_FILE)) {
+    const [found] = names.filter((name) => !name.startsWith(BOOTSTRAPPING_FILE));
+    if (found !== undefined) throw new StoreExistsError(directory, found);
+    await writeTextSynced(
+      directory,
+      BOOTSTRAPPING_FILE,
+      'no node has run here yet; bootstrap may be repeated\n',
+    );
+    return;
+  }
+  for (const name of names) {
+    if (name !== BOOTSTRAPPING_FILE) await rm(join(directory, name));
+  }
+  await syncDirectory(directory);
+}
+
+async function createDatabase(directory: string, identity: StoreIdentity): Promise<void> {
+  const batch = 1;
+  const database = await openLevelDatabase(directory, {
+    createIfMissing: true,
+    writeBufferBytes: WRITE_BUFFER_BYTES,
+  });
+  try {
+    const operations: Operation[] = [];
+    put(operations, encodeIdentity(identity));
+    put(operations, encodeStoreRecord({ batch, digest: EMPTY_DIGEST, groupCount: 0 }));
+    await database.syncedBatch(operations);
+  } finally {
+    await database.close();
+  }
+  // LevelDB 1.20 closes its first MANIFEST unsynced and never syncs the rename of CURRENT (google/leveldb#189).
+  await syncFiles(directory, (await storeFiles(directory)) ?? []);
+  await syncDirectory(directory);
+  await writeFloor(directory, { batch, tornLogs: [] });
+}

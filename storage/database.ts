@@ -1,0 +1,96 @@
+/**
+ * The narrow view of a key-value database that storage needs, and LevelDB behind it. The view exists so that tests
+ * can put failures underneath the store; nothing here knows what the bytes mean.
+ */
+import { Level } from 'level';
+import type { KeyRange } from './keys.ts';
+
+export type Operation =
+  | { readonly type: 'put'; readonly key: Buffer; readonly value: Buffer }
+  | { readonly type: 'del'; readonly key: Buffer };
+
+export interface KeyValueDatabase {
+  /** Applies all operations atomically, in order, and settles once they are synced to disk. */
+  syncedBatch(operations: Operation[]): Promise<void>;
+  get(key: Buffer): Promise<Buffer | undefined>;
+  /** Calls `visit` for every key of the range in order, as of one moment. An error of `visit` ends the scan. */
+  scan(range: KeyRange, visit: (key: Buffer, value: Buffer) => void): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface DatabaseOptions {
+  readonly createIfMissing: boolean;
+  /** Size of LevelDB's log and memtable. Larger means fewer flushes and a longer recovery at every open. */
+  readonly writeBufferBytes: number;
+}
+
+const CACHE_BYTES = 1024 * 1024;
+const SCAN_KEYS = 1000;
+const SCAN_BYTES = 256 * 1024;
+const SYNCED = { sync: true };
+
+/** Opens LevelDB. Rejects with LevelDB's own error; see open-store.ts for what each one means. */
+export async function openLevelDatabase(
+  directory: string,
+  options: DatabaseOptions,
+): Promise<KeyValueDatabase> {
+  const level = new Level<Buffer, Buffer>(directory, {
+    keyEncoding: 'buffer',
+    valueEncoding: 'buffer',
+    createIfMissing: options.createIfMissing,
+    errorIfExists: options.createIfMissing,
+    writeBufferSize: options.writeBufferBytes,
+    // Snappy buys little on small binary values and doubles what one flipped bit destroys.
+    compression: false,
+    // Everything hot is in memory already: the database is read at start and to send snapshots.
+    cacheSize: CACHE_BYTES,
+  });
+  await level.open();
+  return new LevelDatabase(level);
+}
+
+class LevelDatabase implements KeyValueDatabase {
+  private readonly level: Level<Buffer, Buffer>;
+
+  constructor(level: Level<Buffer, Buffer>) {
+    this.level = level;
+  }
+
+  async syncedBatch(operations: Operation[]): Promise<void> {
+    // A chained batch hands each key straight to LevelDB, as one atomic record like batch([...]), which clones every
+    // operation first: 33 operations of 16 groups cost 50 us of this thread instead of 190.
+    const batch = this.level.batch();
+    for (const operation of operations) {
+      if (operation.type === 'put') batch.put(operation.key, operation.value);
+      else batch.del(operation.key);
+    }
+    await batch.write(SYNCED);
+  }
+
+  get(key: Buffer): Promise<Buffer | undefined> {
+    return this.level.get(key);
+  }
+
+  async scan(range: KeyRange, visit: (key: Buffer, value: Buffer) => void): Promise<void> {
+    const iterator = this.level.iterator({
+      gte: range.first,
+      lte: range.last,
+      fillCache: false,
+      highWaterMarkBytes: SCAN_BYTES,
+    });
+    try {
+      for (;;) {
+        const page = await iterator.nextv(SCAN_KEYS);
+        if (page.length === 0) return;
+        for (const [key, value] of page) visit(key, value);
+      }
+    } finally {
+      // An open iterator pins a snapshot of the database, and with it the disk space of everything deleted since.
+      await iterator.close();
+    }
+  }
+
+  close(): Promise<void> {
+    return this.level.close();
+  }
+}

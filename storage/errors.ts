@@ -1,0 +1,119 @@
+/**
+ * Every way a store can refuse. Each class has a stable `code`; the message says what happened and what to do.
+ * Nothing here decides anything: a broken promise of the caller is an InvariantError from raft/assert.ts.
+ */
+
+/** The directory holds no finished database. Nothing was lost: no node ever voted with it. */
+export class StoreNotInitialisedError extends Error {
+  readonly code = 'STORE_NOT_INITIALISED';
+
+  constructor(directory: string, found: string) {
+    super(
+      `no database in ${directory}: ${found}. If this node is new, create its database once with the bootstrap ` +
+        `command. If this node has run before, its disk is missing or the path is wrong: do not bootstrap it again ` +
+        `under its old id, or it could vote twice in one term.`,
+    );
+    this.name = 'StoreNotInitialisedError';
+  }
+}
+
+/** Bootstrap was asked to create a database where one exists. */
+export class StoreExistsError extends Error {
+  readonly code = 'STORE_EXISTS';
+
+  constructor(directory: string, file: string) {
+    super(
+      `refusing to create a database in ${directory}: it already holds ${file}. Start the node without bootstrap, ` +
+        `or choose an empty directory.`,
+    );
+    this.name = 'StoreExistsError';
+  }
+}
+
+/** Another process, or another store in this one, has the directory open. */
+export class StoreLockedError extends Error {
+  readonly code = 'STORE_LOCKED';
+
+  constructor(directory: string, options?: ErrorOptions) {
+    super(
+      `the database in ${directory} is in use by another process. Stop that process first; never delete the LOCK ` +
+        `file, it is not what holds the lock.`,
+      options,
+    );
+    this.name = 'StoreLockedError';
+  }
+}
+
+/** The database belongs to another node or cluster, or has another format. */
+export class ForeignStoreError extends Error {
+  readonly code = 'STORE_FOREIGN';
+
+  constructor(directory: string, field: string, expected: string, found: string) {
+    super(
+      `the database in ${directory} has ${field} ${found}, but this node expects ${expected}. Check the configured ` +
+        `directory and identity; a database cannot be moved to another node, cluster or format.`,
+    );
+    this.name = 'ForeignStoreError';
+  }
+}
+
+/** The operating system did not let us open the database. Nothing is known to be damaged; trying again is safe. */
+export class StoreOpenError extends Error {
+  readonly code = 'STORE_OPEN_FAILED';
+
+  constructor(directory: string, reason: string, options?: ErrorOptions) {
+    super(
+      `cannot open the database in ${directory}: ${reason}. Check free space, permissions and the disk, then start ` +
+        `the node again.`,
+      options,
+    );
+    this.name = 'StoreOpenError';
+  }
+}
+
+/** Synced data is missing or wrong. Final: the directory is marked and refused from now on. */
+export class StorageDamageError extends Error {
+  readonly code = 'STORAGE_DAMAGED';
+  /** What is broken, without the advice. */
+  readonly damage: string;
+
+  constructor(directory: string, damage: string, options?: ErrorOptions) {
+    super(
+      `the database in ${directory} is damaged: ${damage}. This node must not vote again with this directory: it ` +
+        `may have forgotten a vote or a grant. Do not repair it and do not delete single files. Move the whole ` +
+        `directory aside, remove this node from the cluster and add the machine again under a new node id with an ` +
+        `empty directory; it will catch up from the others.`,
+      options,
+    );
+    this.name = 'StorageDamageError';
+    this.damage = damage;
+  }
+}
+
+/** A write failed earlier. Final for this process: what is on disk is unknown until the next start. */
+export class StoreFailedError extends Error {
+  readonly code = 'STORE_FAILED';
+
+  constructor(options: ErrorOptions & { readonly cause: unknown }) {
+    const reason = options.cause instanceof Error ? options.cause.message : String(options.cause);
+    super(
+      `a write to the database failed: ${reason}. Nothing more may be sent or answered; exit and start the process ` +
+        `again after checking the disk and its free space.`,
+      options,
+    );
+    this.name = 'StoreFailedError';
+  }
+}
+
+/**
+ * Thrown where damage is found, by code that does not know the directory. openStore and LevelStore turn it into a
+ * StorageDamageError; it never leaves storage/.
+ */
+export class DamageFound extends Error {
+  readonly code = 'DAMAGE_FOUND';
+
+  constructor(damage: string, options?: ErrorOptions) {
+    super(damage, options);
+    this.name = 'DamageFound';
+  }
+}

@@ -1,0 +1,197 @@
+/**
+ * What a write may do to a group: every rule as an assertion, checked before anything is changed.
+ * Pure; a violation is a bug in the caller and must stop the process before it reaches the disk.
+ */
+import { assert } from '../raft/assert.ts';
+import type { GroupWrite } from '../raft/store.ts';
+import { NO_NODE, type Entry, type HardState, type LogPosition, type Snapshot } from '../raft/types.ts';
+import type { GroupState } from './group-state.ts';
+import { CHUNK_MAX, assertGroup, assertIndex } from './keys.ts';
+
+/** The group as it will be after the fields checked so far. */
+interface Outlook {
+  readonly base: LogPosition;
+  readonly last: LogPosition;
+  /** Index of the snapshot, or undefined if there is none. */
+  readonly snapshotIndex: number | undefined;
+}
+
+/** Throws InvariantError unless `write` may follow `state`. Changes nothing. */
+export function checkGroupWrite(state: GroupState, write: GroupWrite): void {
+  assertGroup(write.group);
+  const where = `group ${write.group}`;
+  let outlook: Outlook = { base: state.base, last: state.last, snapshotIndex: state.snapshot?.index };
+  if (write.install !== undefined) outlook = checkInstall(state, outlook, write.install, where);
+  if (write.entries.length > 0) outlook = checkEntries(state, outlook, write, where);
+  if (write.compactTo !== undefined) outlook = checkCompactTo(state, outlook, write, write.compactTo, where);
+  checkHardState(state.hardState, write.hardState ?? state.hardState, outlook, where);
+  if (write.snapshotChunk !== undefined) checkChunk(state, outlook, write, write.snapshotChunk, where);
+  if (write.snapshot !== undefined) outlook = checkSnapshot(state, outlook, write, where);
+  const { base, snapshotIndex } = outlook;
+  assert(
+    base.index === 0 || (snapshotIndex !== undefined && snapshotIndex >= base.index),
+    `${where}: a snapshot (${snapshotIndex}) covers the log up to its base ${base.index}`,
+  );
+}
+
+function checkInstall(state: GroupState, outlook: Outlook, install: Snapshot, where: string): Outlook {
+  const { meta, chunks } = install;
+  checkPosition(meta, where);
+  const { snapshotIndex } = outlook;
+  assert(
+    snapshotIndex === undefined || meta.index > snapshotIndex,
+    `${where}: the installed snapshot ${meta.index} is newer than ${snapshotIndex}`,
+  );
+  assert(
+    meta.index >= state.hardState.commit,
+    `${where}: the installed snapshot ${meta.index} reaches the stored commit ${state.hardState.commit}`,
+  );
+  let byteLength = 0;
+  for (const chunk of chunks) byteLength += chunk.length;
+  checkChunkTotals(meta, chunks.length, byteLength, where);
+  return { base: meta, last: meta, snapshotIndex: meta.index };
+}
+
+function checkEntries(state: GroupState, outlook: Outlook, write: GroupWrite, where: string): Outlook {
+  const first = write.entries[0]?.index ?? 0;
+  const { base, last } = outlook;
+  const { commit } = state.hardState;
+  assert(first <= last.index + 1, `${where}: first entry ${first} leaves no gap after ${last.index}`);
+  assert(first > base.index, `${where}: first entry ${first} is above the base ${base.index}`);
+  assert(first > commit, `${where}: first entry ${first} replaces nothing up to the stored commit ${commit}`);
+  let previous = first === last.index + 1 ? last : state.log.positionAt(first - 1);
+  for (const entry of write.entries) {
+    assert(entry.index === previous.index + 1, `${where}: entry ${entry.index} follows ${previous.index}`);
+    checkPosition(entry, where);
+    assert(
+      entry.term >= previous.term && entry.timeMillis >= previous.timeMillis,
+      `${where}: entry ${entry.index} (term ${entry.term}, time ${entry.timeMillis}) is not below the one before ` +
+        `(term ${previous.term}, time ${previous.timeMillis})`,
+    );
+    previous = entry;
+  }
+  return { ...outlook, last: previous };
+}
+
+function checkCompactTo(
+  state: GroupState,
+  outlook: Outlook,
+  write: GroupWrite,
+  to: LogPosition,
+  where: string,
+): Outlook {
+  const { base, last } = outlook;
+  assert(to.index >= base.index, `${where}: compaction to ${to.index} does not go back from ${base.index}`);
+  assert(to.index <= last.index, `${where}: compaction to ${to.index} stays within the log, ${last.index}`);
+  checkSamePosition(to, positionAfter(state, outlook, write, to.index), `${where}: compaction`);
+  return { ...outlook, base: to };
+}
+
+/** What the log will hold at an index between base and last, once this write is done. */
+function positionAfter(state: GroupState, outlook: Outlook, write: GroupWrite, index: number): LogPosition {
+  if (index === outlook.base.index) return outlook.base;
+  const first = write.entries[0]?.index;
+  const entry: Entry | undefined = first === undefined ? undefined : write.entries[index - first];
+  return entry ?? state.log.positionAt(index);
+}
+
+function checkHardState(before: HardState, after: HardState, outlook: Outlook, where: string): void {
+  const { term, vote, commit } = after;
+  assert(isCount(term) && isCount(vote) && isCount(commit), `${where}: hard state is of safe integers >= 0`);
+  assert(term >= before.term, `${where}: term ${term} does not go back from ${before.term}`);
+  assert(
+    term > before.term || before.vote === NO_NODE || vote === before.vote,
+    `${where}: the vote of term ${term} stays ${before.vote}, not ${vote}`,
+  );
+  assert(commit >= before.commit, `${where}: commit ${commit} does not go back from ${before.commit}`);
+  assert(commit <= outlook.last.index, `${where}: commit ${commit} is within the log, ${outlook.last.index}`);
+  assert(term >= outlook.last.term, `${where}: term ${term} reaches the last entry's, ${outlook.last.term}`);
+}
+
+function checkChunk(
+  state: GroupState,
+  outlook: Outlook,
+  write: GroupWrite,
+  staged: NonNullable<GroupWrite['snapshotChunk']>,
+  where: string,
+): void {
+  const { index, chunk } = staged;
+  assertIndex(index);
+  const { snapshotIndex } = outlook;
+  assert(
+    snapshotIndex === undefined || index > snapshotIndex,
+    `${where}: the staged snapshot ${index} is newer than the current one, ${snapshotIndex}`,
+  );
+  const before = write.install === undefined && state.staged?.index === index ? state.staged.chunkCount : 0;
+  assert(
+    chunk === 0 || (chunk === before && chunk <= CHUNK_MAX),
+    `${where}: chunk ${chunk} of snapshot ${index} is the first, or follows the ${before} staged ones`,
+  );
+}
+
+function checkSnapshot(state: GroupState, outlook: Outlook, write: GroupWrite, where: string): Outlook {
+  const meta = write.snapshot;
+  if (meta === undefined) return outlook;
+  checkPosition(meta, where);
+  const { base, last, snapshotIndex } = outlook;
+  assert(
+    snapshotIndex === undefined || meta.index > snapshotIndex,
+    `${where}: the snapshot ${meta.index} is newer than the current one, ${snapshotIndex}`,
+  );
+  assert(
+    meta.index >= base.index && meta.index <= last.index,
+    `${where}: the snapshot ${meta.index} is within the log, ${base.index}..${last.index}`,
+  );
+  checkSamePosition(meta, positionAfter(state, outlook, write, meta.index), `${where}: snapshot`);
+  const { chunkCount, byteLength } = stagedAfter(state, write, meta.index);
+  checkChunkTotals(meta, chunkCount, byteLength, where);
+  return { ...outlook, snapshotIndex: meta.index };
+}
+
+function stagedAfter(
+  state: GroupState,
+  write: GroupWrite,
+  index: number,
+): { chunkCount: number; byteLength: number } {
+  const none = { chunkCount: 0, byteLength: 0 };
+  const before = write.install === undefined && state.staged?.index === index ? state.staged : none;
+  const chunk = write.snapshotChunk;
+  if (chunk === undefined) return before;
+  if (chunk.index !== index) return none;
+  const kept = chunk.chunk === 0 ? none : before;
+  return { chunkCount: chunk.chunk + 1, byteLength: kept.byteLength + chunk.data.length };
+}
+
+function checkChunkTotals(
+  meta: { readonly index: number; readonly chunkCount: number; readonly byteLength: number },
+  chunkCount: number,
+  byteLength: number,
+  where: string,
+): void {
+  assert(
+    meta.chunkCount === chunkCount && meta.byteLength === byteLength,
+    `${where}: snapshot ${meta.index} has its ${meta.chunkCount} chunks of ${meta.byteLength} bytes, ` +
+      `not ${chunkCount} of ${byteLength}`,
+  );
+}
+
+function checkPosition(position: LogPosition, where: string): void {
+  assertIndex(position.index);
+  assert(isCount(position.term), `${where}: term ${position.term} at ${position.index} is a safe integer`);
+  assert(
+    isCount(position.timeMillis),
+    `${where}: time ${position.timeMillis} at ${position.index} is one too`,
+  );
+}
+
+function checkSamePosition(given: LogPosition, actual: LogPosition, what: string): void {
+  assert(
+    given.term === actual.term && given.timeMillis === actual.timeMillis,
+    `${what} to ${given.index} names what the log holds there (term ${actual.term}, time ${actual.timeMillis}), ` +
+      `not (term ${given.term}, time ${given.timeMillis})`,
+  );
+}
+
+function isCount(value: number): boolean {
+  return Number.isSafeInteger(value) && value >= 0;
+}

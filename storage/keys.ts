@@ -1,0 +1,98 @@
+/**
+ * The keys of the database. They sort by kind, group and index, so that a group's log is one contiguous range.
+ * Knows nothing about values.
+ */
+import { assert } from '../raft/assert.ts';
+import type { GroupId } from '../raft/types.ts';
+
+/** Group ids are stored in 32 bits, log indexes in 48: at a million entries a second that lasts nine years. */
+const GROUP_MAX = 0xffff_ffff;
+const INDEX_MAX = 2 ** 48 - 1;
+export const CHUNK_MAX = 0xffff_ffff;
+
+const IDENTITY = 0x00;
+const STORE = 0x01;
+const GROUP = 0x10;
+const CHUNK = 0x20;
+const ENTRY = 0x30;
+
+export const GROUP_KEY_BYTES = 5;
+export const CHUNK_KEY_BYTES = 15;
+export const ENTRY_KEY_BYTES = 11;
+
+export const IDENTITY_KEY: Buffer = Buffer.of(IDENTITY);
+export const STORE_KEY: Buffer = Buffer.of(STORE);
+
+export function assertGroup(group: GroupId): void {
+  assert(Number.isInteger(group) && group >= 0 && group <= GROUP_MAX, `group id ${group} fits 32 bits`);
+}
+
+export function assertIndex(index: number): void {
+  assert(Number.isInteger(index) && index >= 0 && index <= INDEX_MAX, `index ${index} fits 48 bits`);
+}
+
+/** Writes the key at the start of `target`, so that key and value can share one buffer and one checksum. */
+export function writeGroupKey(target: Buffer, group: GroupId): void {
+  target[0] = GROUP;
+  target.writeUInt32BE(group, 1);
+}
+
+export function writeEntryKey(target: Buffer, group: GroupId, index: number): void {
+  target[0] = ENTRY;
+  target.writeUInt32BE(group, 1);
+  target.writeUIntBE(index, 5, 6);
+}
+
+export function writeChunkKey(target: Buffer, group: GroupId, index: number, chunk: number): void {
+  target[0] = CHUNK;
+  target.writeUInt32BE(group, 1);
+  target.writeUIntBE(index, 5, 6);
+  target.writeUInt32BE(chunk, 11);
+}
+
+export function groupKey(group: GroupId): Buffer {
+  const key = Buffer.allocUnsafe(GROUP_KEY_BYTES);
+  writeGroupKey(key, group);
+  return key;
+}
+
+export function entryKey(group: GroupId, index: number): Buffer {
+  const key = Buffer.allocUnsafe(ENTRY_KEY_BYTES);
+  writeEntryKey(key, group, index);
+  return key;
+}
+
+export function chunkKey(group: GroupId, index: number, chunk: number): Buffer {
+  const key = Buffer.allocUnsafe(CHUNK_KEY_BYTES);
+  writeChunkKey(key, group, index, chunk);
+  return key;
+}
+
+export function groupOfKey(key: Buffer): GroupId {
+  return key.readUInt32BE(1);
+}
+
+export function indexOfKey(key: Buffer): number {
+  return key.readUIntBE(5, 6);
+}
+
+export function chunkOfKey(key: Buffer): number {
+  return key.readUInt32BE(11);
+}
+
+/** An inclusive range of keys. */
+export interface KeyRange {
+  readonly first: Buffer;
+  readonly last: Buffer;
+}
+
+export const ALL_GROUPS: KeyRange = { first: groupKey(0), last: groupKey(GROUP_MAX) };
+
+export function entryRange(group: GroupId, firstIndex: number, lastIndex: number): KeyRange {
+  return { first: entryKey(group, firstIndex), last: entryKey(group, lastIndex) };
+}
+
+/** Chunks of all snapshots of a group, live or not. */
+export function chunkRange(group: GroupId): KeyRange {
+  return { first: chunkKey(group, 0, 0), last: chunkKey(group, INDEX_MAX, CHUNK_MAX) };
+}

@@ -1,0 +1,206 @@
+/**
+ * The log store on LevelDB: all groups of a node in one database, one synced batch in flight at a time.
+ * Never retries, repairs or guesses: the first error is final. Made by openStore, which checks the directory first.
+ */
+import { assert } from '../raft/assert.ts';
+import type { GroupWrite, LogStore, StoredGroup } from '../raft/store.ts';
+import type { Entry, GroupId } from '../raft/types.ts';
+import { checkGroupWrite } from './group-check.ts';
+import type { KeyValueDatabase, Operation } from './database.ts';
+import { decodeChunk } from './codec.ts';
+import { combine } from './digest.ts';
+import { DamageFound, StoreFailedError } from './errors.ts';
+import { chunkKey } from './keys.ts';
+import { LevelGroup, put } from './level-group.ts';
+import { encodeStoreRecord, type Digest } from './records.ts';
+import { readChunks, readLog } from './verify.ts';
+
+/** How many keys one write may delete besides what it writes: a bound on what a write costs. */
+export const DELETES_PER_WRITE_MAX = 512;
+
+/** What openStore hands over: an open database and everything that was read from it. */
+export interface OpenedDatabase {
+  readonly database: KeyValueDatabase;
+  /** Number of the last batch. */
+  readonly batch: number;
+  readonly digest: Digest;
+  readonly groups: readonly LevelGroup[];
+  /** Runs a read of the database; damage it finds is recorded, so that the next start refuses. */
+  read<T>(action: () => Promise<T>): Promise<T>;
+  /** Called once by close(), with the last batch known to be on disk, or undefined if a write failed. */
+  onClose(batch: number | undefined): Promise<void>;
+}
+
+export class LevelStore implements LogStore {
+  private readonly opened: OpenedDatabase;
+  private readonly database: KeyValueDatabase;
+  private readonly byId = new Map<GroupId, LevelGroup>();
+  private batch: number;
+  private digest: Digest;
+  private failure: StoreFailedError | undefined = undefined;
+  private inFlight = false;
+  private closing: Promise<void> | undefined = undefined;
+  private onIdle: (() => void) | undefined = undefined;
+
+  constructor(opened: OpenedDatabase) {
+    this.opened = opened;
+    this.database = opened.database;
+    this.batch = opened.batch;
+    this.digest = opened.digest;
+    for (const group of opened.groups) this.byId.set(group.group, group);
+  }
+
+  /** Ids of all groups that were ever written, ascending. */
+  groups(): GroupId[] {
+    const stored = [...this.byId.values()].filter((group) => group.stored);
+    return stored.map((group) => group.group).sort((a, b) => a - b);
+  }
+
+  /** Number of the last batch written, or in flight. */
+  get lastBatch(): number {
+    return this.batch;
+  }
+
+  /** Only while no write is in flight, as at start. */
+  async load(id: GroupId): Promise<StoredGroup | undefined> {
+    assert(
+      !this.inFlight && this.closing === undefined,
+      'a group is loaded while the store is open and idle',
+    );
+    const group = this.byId.get(id);
+    if (group === undefined) return undefined;
+    const record = group.record();
+    const entries: Entry[] = [];
+    const chunks: Uint8Array[] = [];
+    const { snapshot: meta } = record;
+    await this.opened.read(async () => {
+      await readLog(this.database, id, record, (entry) => entries.push(entry));
+      await readChunks(
+        this.database,
+        id,
+        meta,
+        (data) => chunks.push(data),
+        () => {},
+      );
+    });
+    const { hardState, base } = record;
+    return { hardState, base, entries, ...(meta === undefined ? {} : { snapshot: { meta, chunks } }) };
+  }
+
+  write(writes: readonly GroupWrite[], done: (error?: Error) => void): void {
+    assert(this.closing === undefined, 'nothing is written after close()');
+    assert(!this.inFlight, 'one write is in flight at a time');
+    const { failure } = this;
+    if (failure !== undefined) {
+      queueMicrotask(() => done(failure));
+      return;
+    }
+    const touched = this.check(writes);
+    const operations = this.encode(writes, touched);
+    this.inFlight = true;
+    this.database.syncedBatch(operations).then(
+      () => this.succeed(touched, done),
+      (cause: unknown) => this.fail(cause, done),
+    );
+  }
+
+  async readSnapshotChunk(id: GroupId, index: number, chunk: number): Promise<Uint8Array | undefined> {
+    const group = this.byId.get(id);
+    const meta = group?.readable;
+    if (group === undefined || meta?.index !== index) return undefined;
+    assert(chunk >= 0 && chunk < meta.chunkCount, `snapshot ${index} of group ${id} has chunk ${chunk}`);
+    return this.opened.read(async () => {
+      const key = chunkKey(id, index, chunk);
+      const value = await this.database.get(key);
+      if (value !== undefined) return decodeChunk(id, chunk, key, value);
+      // A write since, or the one in flight, may have replaced the snapshot; otherwise the chunk must exist.
+      if (group.readable !== meta || group.state.snapshot !== meta) return undefined;
+      throw new DamageFound(`chunk ${chunk} of snapshot ${index} of group ${id} is missing`);
+    });
+  }
+
+  /** Waits for the write in flight, then closes the database. Calling it again returns the same promise. */
+  close(): Promise<void> {
+    this.closing ??= this.finish();
+    return this.closing;
+  }
+
+  private async finish(): Promise<void> {
+    if (this.inFlight) {
+      await new Promise<void>((resolve) => {
+        this.onIdle = resolve;
+      });
+    }
+    await this.opened.onClose(this.failure === undefined ? this.batch : undefined);
+  }
+
+  /** Checks every write before any of them changes anything, and returns their groups in the same order. */
+  private check(writes: readonly GroupWrite[]): LevelGroup[] {
+    const touched: LevelGroup[] = [];
+    const seen = new Set<GroupId>();
+    for (const write of writes) {
+      assert(!seen.has(write.group), `group ${write.group} appears once in a write`);
+      seen.add(write.group);
+      const group = this.byId.get(write.group) ?? new LevelGroup(write.group);
+      checkGroupWrite(group.state, write);
+      touched.push(group);
+    }
+    return touched;
+  }
+
+  /** Builds the batch: what was asked for, some garbage collection, the records of all groups touched, the seal. */
+  private encode(writes: readonly GroupWrite[], touched: LevelGroup[]): Operation[] {
+    const operations: Operation[] = [];
+    for (const [i, group] of touched.entries()) {
+      const write = writes[i];
+      assert(write?.group === group.group, 'writes and groups are in the same order');
+      this.byId.set(group.group, group);
+      group.apply(write, operations);
+    }
+    this.collectGarbage(touched, operations);
+    this.batch += 1;
+    for (const group of touched) {
+      this.digest = combine(this.digest, group.hash);
+      group.seal(this.batch, operations);
+      this.digest = combine(this.digest, group.hash);
+    }
+    const { batch, digest } = this;
+    put(operations, encodeStoreRecord({ batch, digest, groupCount: this.byId.size }));
+    return operations;
+  }
+
+  /** Adds a bounded number of deletions; groups that had some join `touched`, since their records change too. */
+  private collectGarbage(touched: LevelGroup[], operations: Operation[]): void {
+    let left = DELETES_PER_WRITE_MAX;
+    for (const group of this.byId.values()) {
+      if (left === 0) return;
+      if (!group.hasGarbage) continue;
+      left -= group.collectGarbage(left, operations);
+      if (!touched.includes(group)) touched.push(group);
+    }
+  }
+
+  // In both of these `done` runs outside of the promise: an assertion that fails in it must end the process as an
+  // uncaught exception, not as a rejection that somebody may handle.
+
+  private succeed(touched: readonly LevelGroup[], done: (error?: Error) => void): void {
+    for (const group of touched) {
+      group.stored = true;
+      group.readable = group.state.snapshot;
+    }
+    this.settle();
+    queueMicrotask(done);
+  }
+
+  private fail(cause: unknown, done: (error?: Error) => void): void {
+    const failure = new StoreFailedError({ cause });
+    this.failure = failure;
+    this.settle();
+    queueMicrotask(() => done(failure));
+  }
+
+  private settle(): void {
+    this.inFlight = false;
+    this.onIdle?.();
+  }
+}

@@ -1,0 +1,88 @@
+/**
+ * Reads a log of LevelDB the way LevelDB should: tells the end of a write that a power cut interrupted from damage
+ * in what was written before it. Works on bytes; reads no files and repairs nothing.
+ */
+
+// The format: doc/log_format.md of LevelDB. Blocks of 32 KiB hold fragments: checksum u32, length u16, type u8, data.
+export const BLOCK_BYTES = 32 * 1024;
+export const HEADER_BYTES = 7;
+export const FULL = 1;
+export const FIRST = 2;
+const MIDDLE = 3;
+const LAST = 4;
+
+/** `torn` and `damaged` say from which byte on the log cannot be read. */
+export type LogCondition =
+  | { readonly kind: 'intact' }
+  | { readonly kind: 'torn'; readonly at: number }
+  | { readonly kind: 'damaged'; readonly at: number };
+
+/**
+ * We have one write in flight, and the next begins only when it is synced. So a crash leaves at most one unreadable
+ * batch, at the end, of which any pages may be there: LevelDB calls such an end "error in middle of record" or
+ * "checksum mismatch", as it calls real damage. The difference is what follows. If another batch begins after the
+ * unreadable one, that one had been synced.
+ */
+export function inspectLog(log: Buffer): LogCondition {
+  const readable = endOfReadable(log);
+  const at = nextHeader(readable);
+  if (at >= log.length) return { kind: 'intact' };
+  return hasBatchAfter(log, at) ? { kind: 'damaged', at } : { kind: 'torn', at };
+}
+
+/** Where the last batch ends of those that can be read one after another from the beginning. */
+function endOfReadable(log: Buffer): number {
+  let end = 0;
+  let inBatch = false;
+  for (let at = 0; isFragment(log, at);) {
+    const type = log.readUInt8(at + 6);
+    if ((type === MIDDLE || type === LAST) !== inBatch) return end;
+    inBatch = type === FIRST || type === MIDDLE;
+    const next = at + HEADER_BYTES + log.readUInt16LE(at + 4);
+    if (!inBatch) end = next;
+    at = nextHeader(next);
+  }
+  return end;
+}
+
+/** A header never crosses into the next block: what is too short for one is left empty. */
+function nextHeader(at: number): number {
+  const left = BLOCK_BYTES - (at % BLOCK_BYTES);
+  return left < HEADER_BYTES ? at + left : at;
+}
+
+/** Whether a batch begins anywhere after `at`. Every byte is tried: a damaged length leads nowhere. */
+function hasBatchAfter(log: Buffer, at: number): boolean {
+  for (let start = at + 1; start + HEADER_BYTES <= log.length; start += 1) {
+    const type = log[start + 6];
+    if ((type === FULL || type === FIRST) && isFragment(log, start)) return true;
+  }
+  return false;
+}
+
+function isFragment(log: Buffer, at: number): boolean {
+  if (at + HEADER_BYTES > log.length) return false;
+  const type = log.readUInt8(at + 6);
+  const end = at + HEADER_BYTES + log.readUInt16LE(at + 4);
+  const blockEnd = at - (at % BLOCK_BYTES) + BLOCK_BYTES;
+  if (type < FULL || type > LAST || end > blockEnd || end > log.length) return false;
+  // Only the end of its block breaks a batch into fragments.
+  if ((type === FIRST || type === MIDDLE) && end !== blockEnd) return false;
+  return log.readUInt32LE(at) === maskedCrc32c(log, at + 6, end);
+}
+
+const CRC32C_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte;
+  for (let bit = 0; bit < 8; bit += 1) crc = (crc & 1) === 0 ? crc >>> 1 : (crc >>> 1) ^ 0x82f6_3b78;
+  return crc >>> 0;
+});
+
+/** CRC-32C, disguised the way LevelDB stores it (util/crc32c.h). */
+function maskedCrc32c(bytes: Buffer, from: number, to: number): number {
+  let crc = -1;
+  for (let at = from; at < to; at += 1) {
+    crc = (CRC32C_TABLE[(crc ^ (bytes[at] ?? 0)) & 0xff] ?? 0) ^ (crc >>> 8);
+  }
+  crc = ~crc;
+  return (((crc >>> 15) | (crc << 17)) + 0xa282_ead8) >>> 0;
+}

@@ -1,0 +1,53 @@
+/**
+ * One store per directory, across processes: our own lock, taken before LevelDB is touched. It needs no file: the
+ * kernel frees it with the process, and nobody can delete it by mistake.
+ */
+import { createHash } from 'node:crypto';
+import { realpath } from 'node:fs/promises';
+import { createServer, type Server } from 'node:net';
+import { StoreLockedError } from './errors.ts';
+import { isErrno } from './files.ts';
+
+export interface DirectoryLock {
+  release(): Promise<void>;
+}
+
+/**
+ * The abstract Unix socket (unix(7)) that stands for a directory, whatever path leads to it. Abstract names are
+ * per network namespace: between containers that share a volume only LevelDB's own lock holds.
+ */
+export async function lockName(directory: string): Promise<string> {
+  const path = await realpath(directory);
+  return `\0quorate-store-${createHash('sha256').update(path).digest('hex')}`;
+}
+
+/**
+ * Locks an existing directory or throws StoreLockedError. Elsewhere than on Linux it does nothing: LevelDB's lock
+ * is taken at open, after our first look at the files.
+ */
+export async function lockDirectory(directory: string): Promise<DirectoryLock> {
+  if (process.platform !== 'linux') return { release: async () => {} };
+  const server = createServer((socket) => socket.destroy());
+  try {
+    await listen(server, await lockName(directory));
+  } catch (error) {
+    if (isErrno(error, 'EADDRINUSE')) throw new StoreLockedError(directory, { cause: error });
+    throw error;
+  }
+  server.unref();
+  return { release: () => close(server) };
+}
+
+function listen(server: Server, path: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    // `exclusive`: never share the socket with other workers of a node:cluster.
+    server.listen({ path, exclusive: true }, resolve);
+  });
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+  });
+}

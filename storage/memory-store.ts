@@ -1,0 +1,205 @@
+/**
+ * The log store in memory, for tests and the simulator: the same rules as LevelStore, and a crash at any moment.
+ * It has no timer and starts nothing: what it was given as `schedule` decides when a write reaches the disk.
+ */
+import { assert } from '../raft/assert.ts';
+import type { GroupWrite, LogStore, StoredGroup } from '../raft/store.ts';
+import type { Entry, GroupId } from '../raft/types.ts';
+import { StoreFailedError } from './errors.ts';
+import { checkGroupWrite } from './group-check.ts';
+import { GroupState } from './group-state.ts';
+
+/** What is durable: survives a crash of the store that wrote it. Ids to groups; do not change it. */
+export type MemoryDisk = ReadonlyMap<GroupId, StoredGroup>;
+
+/** What became of a write whose outcome was never reported: both happen on a real disk. */
+export type Fate = 'lost' | 'kept';
+
+export interface MemoryStoreOptions {
+  /** Calls `fn` once, later: that is when the write in flight becomes durable. Never calls it at once. */
+  readonly schedule: (fn: () => void) => void;
+  /** What an earlier store left behind; empty if omitted. */
+  readonly disk?: MemoryDisk;
+}
+
+interface MemoryGroup {
+  readonly state: GroupState;
+  /** Contiguous from base + 1. */
+  entries: Entry[];
+  chunks: readonly Uint8Array[];
+  staged: Uint8Array[];
+}
+
+interface Flight {
+  readonly writes: readonly GroupWrite[];
+  readonly done: (error?: Error) => void;
+}
+
+export class MemoryStore implements LogStore {
+  private readonly schedule: (fn: () => void) => void;
+  private readonly byId = new Map<GroupId, MemoryGroup>();
+  private flight: Flight | undefined = undefined;
+  private nextFailure: { readonly cause: Error; readonly fate: Fate } | undefined = undefined;
+  private failure: StoreFailedError | undefined = undefined;
+  private status: 'open' | 'closing' | 'crashed' = 'open';
+  private onIdle: (() => void) | undefined = undefined;
+
+  constructor(options: MemoryStoreOptions) {
+    this.schedule = options.schedule;
+    for (const [id, stored] of options.disk ?? []) this.byId.set(id, restore(stored));
+  }
+
+  /** Ids of all groups that were ever written, ascending. */
+  groups(): GroupId[] {
+    return [...this.byId.keys()].sort((a, b) => a - b);
+  }
+
+  async load(id: GroupId): Promise<StoredGroup | undefined> {
+    assert(
+      this.status === 'open' && this.flight === undefined,
+      'a group is loaded while the store is open and idle',
+    );
+    const group = this.byId.get(id);
+    return group === undefined ? undefined : durable(group);
+  }
+
+  write(writes: readonly GroupWrite[], done: (error?: Error) => void): void {
+    assert(this.status === 'open', `nothing is written to a store that is ${this.status}`);
+    assert(this.flight === undefined, 'one write is in flight at a time');
+    const seen = new Set<GroupId>();
+    for (const write of writes) {
+      assert(!seen.has(write.group), `group ${write.group} appears once in a write`);
+      seen.add(write.group);
+      checkGroupWrite(this.byId.get(write.group)?.state ?? new GroupState(), write);
+    }
+    const flight = { writes, done };
+    this.flight = flight;
+    this.schedule(() => {
+      // A crash in between has taken the write away.
+      if (this.flight === flight) this.complete(flight);
+    });
+  }
+
+  async readSnapshotChunk(id: GroupId, index: number, chunk: number): Promise<Uint8Array | undefined> {
+    const group = this.byId.get(id);
+    const meta = group?.state.snapshot;
+    if (group === undefined || meta?.index !== index) return undefined;
+    assert(chunk >= 0 && chunk < meta.chunkCount, `snapshot ${index} of group ${id} has chunk ${chunk}`);
+    return group.chunks[chunk];
+  }
+
+  async close(): Promise<void> {
+    if (this.status === 'crashed') return;
+    this.status = 'closing';
+    if (this.flight === undefined) return;
+    await new Promise<void>((resolve) => {
+      this.onIdle = resolve;
+    });
+  }
+
+  /** The next write fails, and every one after it. `fate` says whether it is on disk at the next start. */
+  failNextWrite(cause: Error, fate: Fate = 'lost'): void {
+    this.nextFailure = { cause, fate };
+  }
+
+  /**
+   * Ends this store as a crash of its process would: the write in flight is never answered, and is lost or kept as
+   * `fate` says. Give the result to a new store to restart.
+   */
+  crash(fate: Fate = 'lost'): MemoryDisk {
+    const { flight } = this;
+    this.status = 'crashed';
+    this.flight = undefined;
+    // After a failed write nothing reaches the disk any more.
+    if (flight !== undefined && fate === 'kept' && this.failure === undefined) this.apply(flight.writes);
+    return this.disk();
+  }
+
+  /** A copy of what is durable now. Later writes do not change it. */
+  disk(): MemoryDisk {
+    const disk = new Map<GroupId, StoredGroup>();
+    for (const [id, group] of this.byId) disk.set(id, durable(group));
+    return disk;
+  }
+
+  private complete(flight: Flight): void {
+    const { nextFailure } = this;
+    if (this.failure === undefined && nextFailure !== undefined) {
+      this.failure = new StoreFailedError({ cause: nextFailure.cause });
+      if (nextFailure.fate === 'kept') this.apply(flight.writes);
+    } else if (this.failure === undefined) {
+      this.apply(flight.writes);
+    }
+    this.flight = undefined;
+    this.onIdle?.();
+    flight.done(this.failure);
+  }
+
+  private apply(writes: readonly GroupWrite[]): void {
+    for (const write of writes) {
+      let group = this.byId.get(write.group);
+      if (group === undefined) {
+        group = { state: new GroupState(), entries: [], chunks: [], staged: [] };
+        this.byId.set(write.group, group);
+      }
+      applyWrite(group, write);
+    }
+  }
+}
+
+/** The fields in the order raft/store.ts gives. */
+function applyWrite(group: MemoryGroup, write: GroupWrite): void {
+  const { state } = group;
+  const { install, entries, compactTo, hardState, snapshotChunk, snapshot } = write;
+  if (install !== undefined) {
+    state.install(install.meta, 0);
+    group.entries = [];
+    group.chunks = install.chunks.map((chunk) => chunk.slice());
+    group.staged = [];
+  }
+  const first = entries[0];
+  if (first !== undefined) {
+    state.log.truncateTo(first.index - 1);
+    group.entries.length = first.index - 1 - state.log.baseIndex;
+    for (const entry of entries) {
+      state.log.append(entry.term, entry.timeMillis, 0);
+      group.entries.push({ ...entry, data: entry.data.slice() });
+    }
+  }
+  if (compactTo !== undefined) {
+    group.entries = group.entries.slice(compactTo.index - state.log.baseIndex);
+    state.log.compactTo(compactTo.index);
+  }
+  if (hardState !== undefined) state.hardState = { ...hardState };
+  if (snapshotChunk !== undefined) {
+    const { index, chunk, data } = snapshotChunk;
+    if (chunk === 0 || state.staged?.index !== index) group.staged = [];
+    state.stage(index, chunk, data.length);
+    group.staged.push(data.slice());
+  }
+  if (snapshot !== undefined) {
+    group.chunks = state.staged?.index === snapshot.index ? group.staged : [];
+    group.staged = [];
+    state.publish(snapshot);
+  }
+}
+
+function restore(stored: StoredGroup): MemoryGroup {
+  const state = new GroupState();
+  state.hardState = stored.hardState;
+  state.snapshot = stored.snapshot?.meta;
+  state.log.reset(stored.base, 0);
+  for (const { term, timeMillis } of stored.entries) state.log.append(term, timeMillis, 0);
+  return { state, entries: [...stored.entries], chunks: stored.snapshot?.chunks ?? [], staged: [] };
+}
+
+function durable(group: MemoryGroup): StoredGroup {
+  const { state, entries, chunks } = group;
+  const { hardState, base, snapshot: meta } = state;
+  return {
+    hardState,
+    base,
+    entries: [...entries],
+    ...(meta === undefined ? {} : { snapshot: { meta, chunks } }),
+  };
+}

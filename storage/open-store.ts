@@ -1,0 +1,203 @@
+/**
+ * Opens a node's database, or refuses: takes the lock, checks the owner, and verifies everything in it before the
+ * node may vote. Must never create, repair or truncate anything.
+ */
+import { FORMAT_VERSION, type StoreIdentity } from './records.ts';
+import { damageIn, refusingDamage } from './damage.ts';
+import { openLevelDatabase, type KeyValueDatabase } from './database.ts';
+import {
+  ForeignStoreError,
+  StorageDamageError,
+  StoreLockedError,
+  StoreNotInitialisedError,
+  StoreOpenError,
+} from './errors.ts';
+import {
+  BOOTSTRAPPING_FILE,
+  DAMAGED_FILE,
+  readFloor,
+  readTextIfAny,
+  storeFiles,
+  withTornLog,
+  writeFloor,
+  type Floor,
+} from './files.ts';
+import { LevelGroup } from './level-group.ts';
+import { LevelStore } from './level-store.ts';
+import { INFO_LOG, OLD_INFO_LOG, checkInfoLog, checkLevelDbFiles } from './leveldb-files.ts';
+import { lockDirectory, type DirectoryLock } from './lock.ts';
+import { readIdentity, verifyRecords } from './verify.ts';
+
+/** LevelDB reads and rewrites as much as this at every open, and flushes once per as much written. */
+export const WRITE_BUFFER_BYTES = 16 * 1024 * 1024;
+
+export interface OpenStoreOptions {
+  /** Size of LevelDB's log before it is flushed into a table, in bytes. Default 16 MiB. */
+  readonly writeBufferBytes?: number;
+  /** Puts something between the store and LevelDB. For tests that inject failures. */
+  readonly wrapDatabase?: (database: KeyValueDatabase) => KeyValueDatabase;
+}
+
+/**
+ * Opens the database of a node. Returns once everything in it was read and verified and one synced write has shown
+ * that the disk takes writes: only then may the node take part in elections.
+ *
+ * @throws StoreNotInitialisedError if bootstrap never finished here.
+ * @throws StoreLockedError if another process has it open.
+ * @throws ForeignStoreError if it belongs to another node, cluster or format.
+ * @throws StorageDamageError if anything once synced is missing or wrong; from then on at every start.
+ * @throws StoreOpenError if the operating system refuses; StoreFailedError if the first write fails.
+ *
+ * @example
+ * const store = await openStore('data/node-1', { clusterId: 'c-7f3a', nodeId: 1, formatVersion: FORMAT_VERSION });
+ */
+export async function openStore(
+  directory: string,
+  expected: StoreIdentity,
+  options: OpenStoreOptions = {},
+): Promise<LevelStore> {
+  const names = await storeFiles(directory);
+  if (names === undefined) throw new StoreNotInitialisedError(directory, 'the directory does not exist');
+  const lock = await lockDirectory(directory);
+  try {
+    const store = await openLocked(directory, expected, options, lock);
+    return store;
+  } catch (error) {
+    await lock.release();
+    throw error;
+  }
+}
+
+async function openLocked(
+  directory: string,
+  expected: StoreIdentity,
+  options: OpenStoreOptions,
+  lock: DirectoryLock,
+): Promise<LevelStore> {
+  const floor = await refusingDamage(directory, () => checkDirectory(directory));
+  const leveldb = await refusingDamage(directory, () => openDatabase(directory, options));
+  const database = options.wrapDatabase?.(leveldb) ?? leveldb;
+  try {
+    // The marker is written before the database is closed: LevelDB has already replaced the log that shows the damage.
+    const store = await refusingDamage(directory, () =>
+      readStore(directory, expected, database, floor, lock),
+    );
+    await probe(store, directory, floor);
+    return store;
+  } catch (error) {
+    await database.close();
+    throw isLevelError(error) ? openError(directory, error) : error;
+  }
+}
+
+/** Everything that can be told before LevelDB opens, and changes, its files. Returns the floor. */
+async function checkDirectory(directory: string): Promise<Floor> {
+  // Again, now that nobody else can change it.
+  const names = (await storeFiles(directory)) ?? [];
+  const marker = await readTextIfAny(directory, DAMAGED_FILE);
+  if (marker !== undefined) {
+    throw new StorageDamageError(
+      directory,
+      `${marker.trim()} (found at an earlier start, file ${DAMAGED_FILE})`,
+    );
+  }
+  // A power cut can leave no more than the marker's temporary file; that is not the remains of a database.
+  const isUnborn = names.length > 0 && names.every((name) => name.startsWith(BOOTSTRAPPING_FILE));
+  if (isUnborn || names.includes(BOOTSTRAPPING_FILE)) {
+    throw new StoreNotInitialisedError(
+      directory,
+      `its bootstrap did not finish (file ${BOOTSTRAPPING_FILE}); no node has run here, so repeating it is safe`,
+    );
+  }
+  if (names.length === 0)
+    throw new StoreNotInitialisedError(directory, 'the directory holds no database files');
+  const floor = await readFloor(directory);
+  const tornLog = await checkLevelDbFiles(directory, names);
+  // Somebody else may have opened it since, and LevelDB leaves no other trace of what it dropped then.
+  await checkInfoLog(directory, INFO_LOG, floor.tornLogs);
+  await checkInfoLog(directory, OLD_INFO_LOG, floor.tornLogs);
+  if (tornLog === undefined) return floor;
+  // Before LevelDB drops that end and says so: if we die right after, the next start must know that this was no damage.
+  const adjusted = withTornLog(floor, tornLog);
+  await writeFloor(directory, adjusted);
+  return adjusted;
+}
+
+async function openDatabase(directory: string, options: OpenStoreOptions): Promise<KeyValueDatabase> {
+  const writeBufferBytes = options.writeBufferBytes ?? WRITE_BUFFER_BYTES;
+  try {
+    return await openLevelDatabase(directory, { createIfMissing: false, writeBufferBytes });
+  } catch (error) {
+    throw openError(directory, error);
+  }
+}
+
+/** An error of LevelDB itself, met while reading: not yet one of ours. */
+function isLevelError(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && String(error.code).startsWith('LEVEL_');
+}
+
+/** Tells damage, which is final, from what may pass: a lock, a full disk, missing permissions. */
+function openError(directory: string, error: unknown): Error {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+  if (code === 'LEVEL_LOCKED') return new StoreLockedError(directory, { cause });
+  return (
+    damageIn(cause) ??
+    new StoreOpenError(directory, cause instanceof Error ? cause.message : String(cause), { cause })
+  );
+}
+
+async function readStore(
+  directory: string,
+  expected: StoreIdentity,
+  database: KeyValueDatabase,
+  floor: Floor,
+  lock: DirectoryLock,
+): Promise<LevelStore> {
+  await checkInfoLog(directory, INFO_LOG, floor.tornLogs);
+  checkIdentity(directory, expected, await readIdentity(database));
+  const verified = await verifyRecords(database, floor.batch);
+  const groups: LevelGroup[] = [];
+  for (const group of verified.groups) groups.push(await LevelGroup.restore(database, group));
+  return new LevelStore({
+    database,
+    batch: verified.batch,
+    digest: verified.digest,
+    groups,
+    read: (action) => refusingDamage(directory, action),
+    onClose: async (batch) => {
+      try {
+        await database.close();
+        if (batch !== undefined) await writeFloor(directory, { ...floor, batch });
+      } finally {
+        await lock.release();
+      }
+    },
+  });
+}
+
+function checkIdentity(directory: string, expected: StoreIdentity, found: StoreIdentity): void {
+  if (found.formatVersion !== expected.formatVersion || found.formatVersion !== FORMAT_VERSION) {
+    throw new ForeignStoreError(
+      directory,
+      'format version',
+      String(FORMAT_VERSION),
+      String(found.formatVersion),
+    );
+  }
+  if (found.clusterId !== expected.clusterId) {
+    throw new ForeignStoreError(directory, 'cluster id', expected.clusterId, found.clusterId);
+  }
+  if (found.nodeId !== expected.nodeId) {
+    throw new ForeignStoreError(directory, 'node id', String(expected.nodeId), String(found.nodeId));
+  }
+}
+
+/** One synced write shows that the disk works, before anyone relies on this node; then the floor may rise. */
+async function probe(store: LevelStore, directory: string, floor: Floor): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    store.write([], (error) => (error === undefined ? resolve() : reject(error)));
+  });
+  await writeFloor(directory, { ...floor, batch: store.lastBatch });
+}

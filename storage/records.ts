@@ -1,0 +1,175 @@
+/**
+ * The small records: who owns the database, where each group stands, and the seal over all groups.
+ * Encoding only: what the fields must satisfy is checked in group-check.ts and verify.ts.
+ */
+import type { GroupId, HardState, LogPosition, NodeId, SnapshotMeta } from '../raft/types.ts';
+import { CHECKSUM_BYTES, checkRecord, sealRecord, type StoredRecord } from './codec.ts';
+import { DamageFound } from './errors.ts';
+import { GROUP_KEY_BYTES, IDENTITY_KEY, STORE_KEY, groupOfKey, writeGroupKey } from './keys.ts';
+
+/** Whose database this is. Written once, at bootstrap. */
+export interface StoreIdentity {
+  readonly clusterId: string;
+  readonly nodeId: NodeId;
+  /** The layout of the database; see storage/README.md. */
+  readonly formatVersion: number;
+}
+
+/** The layout this program writes. */
+export const FORMAT_VERSION = 1;
+
+export function encodeIdentity(identity: StoreIdentity): StoredRecord {
+  const { clusterId, nodeId, formatVersion } = identity;
+  const text = Buffer.from(JSON.stringify({ clusterId, nodeId, formatVersion }));
+  return sealRecord(Buffer.concat([IDENTITY_KEY, text, Buffer.alloc(CHECKSUM_BYTES)]), IDENTITY_KEY.length);
+}
+
+export function decodeIdentity(key: Buffer, value: Buffer): StoreIdentity {
+  checkRecord(key, value, 2, 'the identity record');
+  const text = value.toString('utf8', 0, value.length - CHECKSUM_BYTES);
+  const parsed: unknown = JSON.parse(text);
+  if (!isIdentity(parsed)) throw new DamageFound(`the identity record holds ${text}`);
+  return parsed;
+}
+
+function isIdentity(value: unknown): value is StoreIdentity {
+  if (typeof value !== 'object' || value === null) return false;
+  if (!('clusterId' in value && 'nodeId' in value && 'formatVersion' in value)) return false;
+  const { clusterId, nodeId, formatVersion } = value;
+  return typeof clusterId === 'string' && typeof nodeId === 'number' && typeof formatVersion === 'number';
+}
+
+/** Two 32-bit words; see digest.ts. */
+export interface Digest {
+  readonly high: number;
+  readonly low: number;
+}
+
+/** Written in every batch, so that a group record rolled back by a hole in LevelDB's log cannot go unnoticed. */
+export interface StoreRecord {
+  /** Number of the batch that wrote this; 1 at bootstrap, one more with every write. */
+  readonly batch: number;
+  readonly groupCount: number;
+  /** Over all group records as they were after that batch. */
+  readonly digest: Digest;
+}
+
+// Store value: batch f64, group count u32, digest high u32, digest low u32, checksum u32.
+const STORE_BYTES = 8 + 4 + 4 + 4;
+
+export function encodeStoreRecord(record: StoreRecord): StoredRecord {
+  const keyBytes = STORE_KEY.length;
+  const buffer = Buffer.allocUnsafe(keyBytes + STORE_BYTES + CHECKSUM_BYTES);
+  buffer.set(STORE_KEY, 0);
+  let at = buffer.writeDoubleLE(record.batch, keyBytes);
+  at = buffer.writeUInt32LE(record.groupCount, at);
+  at = buffer.writeUInt32LE(record.digest.high, at);
+  buffer.writeUInt32LE(record.digest.low, at);
+  return sealRecord(buffer, keyBytes);
+}
+
+export function decodeStoreRecord(key: Buffer, value: Buffer): StoreRecord {
+  checkRecord(key, value, STORE_BYTES, 'the store record');
+  return {
+    batch: value.readDoubleLE(0),
+    groupCount: value.readUInt32LE(8),
+    digest: { high: value.readUInt32LE(12), low: value.readUInt32LE(16) },
+  };
+}
+
+/** Where one group stands: one value, so that no part of it can be newer than another. */
+export interface GroupRecord {
+  /** The batch that wrote this record. */
+  readonly batch: number;
+  readonly hardState: HardState;
+  readonly lastIndex: number;
+  /** Chain value of the last entry, or of the base if the log is empty. */
+  readonly lastChain: number;
+  readonly base: LogPosition;
+  readonly baseChain: number;
+  /** No entry key below this one exists in the database. */
+  readonly oldestKey: number;
+  /** No entry key above this one exists in the database; keys above `lastIndex` are leftovers. */
+  readonly newestKey: number;
+  readonly snapshot?: SnapshotMeta;
+}
+
+// Group value: ten f64, two chain u32, voter count u16 (NO_SNAPSHOT if there is none), then for a snapshot five f64
+// and the voters as f64; checksum u32. All little-endian.
+const GROUP_FIXED_BYTES = 10 * 8 + 2 * 4 + 2;
+const NO_SNAPSHOT = 0xffff;
+
+export function encodeGroupRecord(group: GroupId, record: GroupRecord): StoredRecord {
+  const { hardState, base, snapshot } = record;
+  const snapshotBytes = snapshot === undefined ? 0 : (5 + snapshot.voters.length) * 8;
+  const buffer = Buffer.allocUnsafe(GROUP_KEY_BYTES + GROUP_FIXED_BYTES + snapshotBytes + CHECKSUM_BYTES);
+  writeGroupKey(buffer, group);
+  let at = GROUP_KEY_BYTES;
+  at = buffer.writeDoubleLE(record.batch, at);
+  at = buffer.writeDoubleLE(hardState.term, at);
+  at = buffer.writeDoubleLE(hardState.vote, at);
+  at = buffer.writeDoubleLE(hardState.commit, at);
+  at = buffer.writeDoubleLE(record.lastIndex, at);
+  at = buffer.writeDoubleLE(base.index, at);
+  at = buffer.writeDoubleLE(base.term, at);
+  at = buffer.writeDoubleLE(base.timeMillis, at);
+  at = buffer.writeDoubleLE(record.oldestKey, at);
+  at = buffer.writeDoubleLE(record.newestKey, at);
+  at = buffer.writeUInt32LE(record.lastChain, at);
+  at = buffer.writeUInt32LE(record.baseChain, at);
+  at = buffer.writeUInt16LE(snapshot === undefined ? NO_SNAPSHOT : snapshot.voters.length, at);
+  if (snapshot !== undefined) {
+    at = buffer.writeDoubleLE(snapshot.index, at);
+    at = buffer.writeDoubleLE(snapshot.term, at);
+    at = buffer.writeDoubleLE(snapshot.timeMillis, at);
+    at = buffer.writeDoubleLE(snapshot.chunkCount, at);
+    at = buffer.writeDoubleLE(snapshot.byteLength, at);
+    for (const voter of snapshot.voters) at = buffer.writeDoubleLE(voter, at);
+  }
+  return sealRecord(buffer, GROUP_KEY_BYTES);
+}
+
+/** A group record read from disk, with the checksum the digest needs. */
+export interface StoredGroupRecord {
+  readonly group: GroupId;
+  readonly record: GroupRecord;
+  readonly checksum: number;
+}
+
+export function decodeGroupRecord(key: Buffer, value: Buffer): StoredGroupRecord {
+  const group = groupOfKey(key);
+  const what = `the record of group ${group}`;
+  const checksum = checkRecord(key, value, GROUP_FIXED_BYTES, what);
+  const record = {
+    batch: value.readDoubleLE(0),
+    hardState: { term: value.readDoubleLE(8), vote: value.readDoubleLE(16), commit: value.readDoubleLE(24) },
+    lastIndex: value.readDoubleLE(32),
+    base: { index: value.readDoubleLE(40), term: value.readDoubleLE(48), timeMillis: value.readDoubleLE(56) },
+    oldestKey: value.readDoubleLE(64),
+    newestKey: value.readDoubleLE(72),
+    lastChain: value.readUInt32LE(80),
+    baseChain: value.readUInt32LE(84),
+  };
+  const voterCount = value.readUInt16LE(88);
+  if (voterCount === NO_SNAPSHOT) return { group, record, checksum };
+  const snapshot = decodeSnapshotMeta(value, voterCount, what);
+  return { group, record: { ...record, snapshot }, checksum };
+}
+
+function decodeSnapshotMeta(value: Buffer, voterCount: number, what: string): SnapshotMeta {
+  const at = GROUP_FIXED_BYTES;
+  const expected = at + (5 + voterCount) * 8 + CHECKSUM_BYTES;
+  if (value.length !== expected) {
+    throw new DamageFound(`${what} is ${value.length} bytes long where ${expected} are needed`);
+  }
+  const voters: NodeId[] = [];
+  for (let i = 0; i < voterCount; i += 1) voters.push(value.readDoubleLE(at + (5 + i) * 8));
+  return {
+    index: value.readDoubleLE(at),
+    term: value.readDoubleLE(at + 8),
+    timeMillis: value.readDoubleLE(at + 16),
+    chunkCount: value.readDoubleLE(at + 24),
+    byteLength: value.readDoubleLE(at + 32),
+    voters,
+  };
+}

@@ -1,0 +1,189 @@
+/**
+ * Reads the whole database and checks that it is one complete, consistent history: LevelDB verifies neither its
+ * tables nor, once it has skipped a bad block, its log. Reads only; throws DamageFound.
+ */
+import type { Entry, GroupId, SnapshotMeta } from '../raft/types.ts';
+import { decodeChunk, decodeEntry } from './codec.ts';
+import type { KeyValueDatabase } from './database.ts';
+import { EMPTY_DIGEST, combine, recordHash } from './digest.ts';
+import { DamageFound } from './errors.ts';
+import {
+  ALL_GROUPS,
+  IDENTITY_KEY,
+  STORE_KEY,
+  chunkOfKey,
+  chunkRange,
+  entryRange,
+  indexOfKey,
+} from './keys.ts';
+import {
+  decodeGroupRecord,
+  decodeIdentity,
+  decodeStoreRecord,
+  type Digest,
+  type GroupRecord,
+  type StoreIdentity,
+  type StoreRecord,
+} from './records.ts';
+
+/** A group as found on disk. */
+export interface VerifiedGroup {
+  readonly group: GroupId;
+  readonly record: GroupRecord;
+  readonly hash: Digest;
+}
+
+export interface VerifiedStore {
+  readonly batch: number;
+  readonly digest: Digest;
+  readonly groups: readonly VerifiedGroup[];
+}
+
+/** Who wrote this database. */
+export async function readIdentity(database: KeyValueDatabase): Promise<StoreIdentity> {
+  const value = await database.get(IDENTITY_KEY);
+  if (value === undefined) throw new DamageFound('the identity record is missing');
+  return decodeIdentity(IDENTITY_KEY, value);
+}
+
+/**
+ * Checks the store record and every group record against each other. `floor` is a batch known to have been synced.
+ * Logs and snapshots are checked as they are read: see readLog and readChunks.
+ */
+export async function verifyRecords(database: KeyValueDatabase, floor: number): Promise<VerifiedStore> {
+  const value = await database.get(STORE_KEY);
+  if (value === undefined) throw new DamageFound('the store record is missing');
+  const store = decodeStoreRecord(STORE_KEY, value);
+  if (store.batch < floor) {
+    throw new DamageFound(
+      `the last batch found is ${store.batch}, but batch ${floor} was written: the end of LevelDB's log is missing, ` +
+        `or the directory is an older copy`,
+    );
+  }
+  const groups: VerifiedGroup[] = [];
+  await database.scan(ALL_GROUPS, (key, bytes) => {
+    const { group, record, checksum } = decodeGroupRecord(key, bytes);
+    checkRecordFields(group, record, store);
+    groups.push({ group, record, hash: recordHash(group, record.batch, checksum) });
+  });
+  checkDigest(store, groups);
+  return { batch: store.batch, digest: store.digest, groups };
+}
+
+function checkDigest(store: StoreRecord, groups: readonly VerifiedGroup[]): void {
+  let digest = EMPTY_DIGEST;
+  for (const { hash } of groups) digest = combine(digest, hash);
+  const { high, low } = store.digest;
+  if (groups.length === store.groupCount && digest.high === high && digest.low === low) return;
+  throw new DamageFound(
+    `the records of the ${groups.length} groups found are not those that batch ${store.batch} sealed ` +
+      `(${store.groupCount} groups): one of them was lost or is older, and a vote may be forgotten`,
+  );
+}
+
+function checkRecordFields(group: GroupId, record: GroupRecord, store: StoreRecord): void {
+  const { hardState, base, lastIndex, snapshot } = record;
+  const sound =
+    record.batch <= store.batch &&
+    base.index <= lastIndex &&
+    hardState.commit <= lastIndex &&
+    record.oldestKey <= base.index + 1 &&
+    (lastIndex === base.index || record.newestKey >= lastIndex) &&
+    (snapshot === undefined ? base.index === 0 : snapshot.index >= base.index && snapshot.index <= lastIndex);
+  if (!sound) {
+    throw new DamageFound(
+      `the record of group ${group} contradicts itself or batch ${store.batch}: ${JSON.stringify(record)}`,
+    );
+  }
+}
+
+/**
+ * Reads the log of a group and checks that it is complete: every index there, each entry chained to the one before
+ * it, terms and times never decreasing, the last one the one that the group's record names.
+ */
+export async function readLog(
+  database: KeyValueDatabase,
+  group: GroupId,
+  record: GroupRecord,
+  visit: (entry: Entry, chain: number) => void,
+): Promise<void> {
+  const { base, lastIndex, snapshot } = record;
+  let previous: { index: number; term: number; timeMillis: number } = base;
+  let previousChain = record.baseChain;
+  if (lastIndex > base.index) {
+    await database.scan(entryRange(group, base.index + 1, lastIndex), (key, value) => {
+      const index = indexOfKey(key);
+      if (index !== previous.index + 1) throw missingEntries(group, previous.index + 1, index - 1);
+      const stored = decodeEntry(group, key, value);
+      const { entry } = stored;
+      if (stored.previousChain !== previousChain) {
+        throw new DamageFound(`entry ${index} of group ${group} does not belong after the entry before it`);
+      }
+      if (entry.term < previous.term || entry.timeMillis < previous.timeMillis) {
+        throw new DamageFound(
+          `entry ${index} of group ${group} has a lower term or time than the one before it`,
+        );
+      }
+      if (index === snapshot?.index) checkSnapshotPosition(group, snapshot, entry);
+      visit(entry, stored.chain);
+      previous = entry;
+      previousChain = stored.chain;
+    });
+  }
+  if (previous.index !== lastIndex) throw missingEntries(group, previous.index + 1, lastIndex);
+  if (previousChain !== record.lastChain) {
+    throw new DamageFound(`the last entry ${lastIndex} of group ${group} is not the one its record names`);
+  }
+  if (record.hardState.term < previous.term) {
+    throw new DamageFound(
+      `group ${group} has term ${record.hardState.term}, below its last entry's ${previous.term}`,
+    );
+  }
+}
+
+function missingEntries(group: GroupId, from: number, to: number): DamageFound {
+  return new DamageFound(`entries ${from} to ${to} of group ${group} are missing`);
+}
+
+function checkSnapshotPosition(group: GroupId, meta: SnapshotMeta, entry: Entry): void {
+  if (entry.term === meta.term && entry.timeMillis === meta.timeMillis) return;
+  throw new DamageFound(
+    `snapshot ${meta.index} of group ${group} is not of the entry that the log holds there`,
+  );
+}
+
+/**
+ * Reads all chunks of a group: those of its snapshot go to `live` in order and are checked to be complete, the keys
+ * of all others to `leftover`.
+ */
+export async function readChunks(
+  database: KeyValueDatabase,
+  group: GroupId,
+  meta: SnapshotMeta | undefined,
+  live: (data: Uint8Array) => void,
+  leftover: (index: number, chunk: number) => void,
+): Promise<void> {
+  let chunkCount = 0;
+  let byteLength = 0;
+  await database.scan(chunkRange(group), (key, value) => {
+    const index = indexOfKey(key);
+    const chunk = chunkOfKey(key);
+    if (index !== meta?.index || chunk >= meta.chunkCount) {
+      leftover(index, chunk);
+      return;
+    }
+    if (chunk !== chunkCount) {
+      throw new DamageFound(`chunk ${chunkCount} of snapshot ${index} of group ${group} is missing`);
+    }
+    const data = decodeChunk(group, chunk, key, value);
+    chunkCount += 1;
+    byteLength += data.length;
+    live(data);
+  });
+  if (meta !== undefined && (chunkCount !== meta.chunkCount || byteLength !== meta.byteLength)) {
+    throw new DamageFound(
+      `snapshot ${meta.index} of group ${group} has ${chunkCount} chunks of ${byteLength} bytes where ` +
+        `${meta.chunkCount} of ${meta.byteLength} were stored`,
+    );
+  }
+}

@@ -1,0 +1,228 @@
+/** What every LogStore must do with entries, hard state and writes. */
+import { describe, expect, it } from 'vitest';
+import type { GroupWrite } from '../../raft/store.ts';
+import { append, chunk, entries, entry, meta, position, snapshot, written } from './fixtures.ts';
+import { expectRefused, type StoreBench } from './store-bench.ts';
+
+function state(term: number, vote: number, commit: number): GroupWrite {
+  return { group: 1, hardState: { term, vote, commit }, entries: [] };
+}
+
+export function describeLog(t: StoreBench): void {
+  describe('reading back', () => {
+    it('knows nothing of a group that was never written', async () => {
+      expect(await t.store.load(7)).toBeUndefined();
+      expect(t.store.groups()).toEqual([]);
+    });
+
+    it('returns entries, hard state and base as written', async () => {
+      await t.write(
+        append(7, [{ ...entry(1), kind: 'noop', data: new Uint8Array() }, entry(2), entry(3, 2)], 2),
+      );
+      const expected = {
+        hardState: { term: 2, vote: 1, commit: 2 },
+        base: position(0, 0, 0),
+        entries: [{ ...entry(1), kind: 'noop', data: new Uint8Array() }, entry(2), entry(3, 2)],
+      };
+      expect(await t.store.load(7)).toEqual(expected);
+      await t.restart();
+      expect(await t.store.load(7)).toEqual(expected);
+    });
+
+    it('keeps large and unusual values exactly', async () => {
+      const term = Number.MAX_SAFE_INTEGER;
+      const timeMillis = 1_800_000_000_123;
+      const odd = { ...entry(1, term, timeMillis, 20_000), data: new Uint8Array(20_000).fill(255) };
+      const hardState = { term, vote: Number.MAX_SAFE_INTEGER, commit: 1 };
+      await t.write({ group: 0xffff_ffff, hardState, entries: [odd] });
+      await t.restart();
+      const loaded = await t.store.load(0xffff_ffff);
+      expect(loaded?.hardState).toEqual(hardState);
+      expect(loaded?.entries).toEqual([odd]);
+    });
+
+    it('lists all groups in order', async () => {
+      await t.write(append(300, [entry(1)]), append(2, [entry(1)]), { group: 0, entries: [] });
+      expect(t.store.groups()).toEqual([0, 2, 300]);
+      await t.restart();
+      expect(t.store.groups()).toEqual([0, 2, 300]);
+    });
+
+    it('is not affected when the caller reuses the bytes it wrote', async () => {
+      const reused = entry(1);
+      const staged = chunk(1);
+      await t.write({ ...append(1, [reused]), snapshotChunk: { index: 1, chunk: 0, data: staged } });
+      reused.data.fill(99);
+      staged.fill(99);
+      await t.write({ group: 1, entries: [], snapshot: meta(1, [chunk(1)]) });
+      const loaded = await t.store.load(1);
+      expect(loaded?.entries).toEqual([entry(1)]);
+      expect(loaded?.snapshot?.chunks).toEqual([chunk(1)]);
+    });
+
+    it('gives entries their own memory', async () => {
+      await t.write(append(1, [entry(1, 1, 10, 5)]));
+      await t.restart();
+      const loaded = await t.store.load(1);
+      expect(loaded?.entries[0]?.data.buffer.byteLength).toBe(5);
+    });
+  });
+
+  describe('appending', () => {
+    it('appends across writes and restarts', async () => {
+      await t.write(append(1, entries(1, 3)));
+      await t.write(append(1, entries(4, 4)));
+      await t.restart();
+      await t.write(append(1, entries(5, 200)));
+      await t.restart();
+      expect((await t.store.load(1))?.entries).toEqual(entries(1, 200));
+    });
+
+    it('replaces the suffix from the first entry on', async () => {
+      await t.write(append(1, entries(1, 10)));
+      await t.write(append(1, [entry(6, 2)]));
+      const expected = [...entries(1, 5), entry(6, 2)];
+      expect((await t.store.load(1))?.entries).toEqual(expected);
+      await t.restart();
+      expect((await t.store.load(1))?.entries).toEqual(expected);
+    });
+
+    it('never brings a replaced suffix back, however the log grows over it', async () => {
+      await t.write(append(1, entries(1, 10)));
+      await t.write(append(1, [entry(4, 2)]));
+      await t.restart();
+      await t.write(append(1, entries(5, 6, 2)));
+      await t.restart();
+      expect((await t.store.load(1))?.entries).toEqual([...entries(1, 3), ...entries(4, 6, 2)]);
+      await t.write(append(1, entries(7, 12, 3)));
+      await t.restart();
+      expect((await t.store.load(1))?.entries.map((one) => one.term)).toEqual([
+        1, 1, 1, 2, 2, 2, 3, 3, 3, 3, 3, 3,
+      ]);
+    });
+
+    it('replaces the whole log', async () => {
+      await t.write(append(1, entries(1, 4)));
+      await t.write(append(1, [entry(1, 2)]));
+      await t.restart();
+      expect((await t.store.load(1))?.entries).toEqual([entry(1, 2)]);
+    });
+
+    it('refuses gaps, replaced commits, and terms or times that go back', async () => {
+      await t.write(append(1, entries(1, 5, 2), 3));
+      await expectRefused(t, append(1, [entry(7, 2)], 3), /leaves no gap/);
+      await expectRefused(t, append(1, [entry(6, 2), entry(8, 2)], 3), /follows/);
+      await expectRefused(t, append(1, [entry(3, 2)], 3), /stored commit 3/);
+      await expectRefused(t, { group: 1, entries: [entry(6, 1)] }, /not below the one before/);
+      await expectRefused(t, { group: 1, entries: [entry(6, 2, 49)] }, /not below the one before/);
+      await expectRefused(t, { group: 1, entries: [entry(6, 3)] }, /reaches the last entry's/);
+      await expectRefused(t, { group: 1, entries: [entry(6, 2, 60.5)] }, /safe integer|is one too/);
+    });
+  });
+
+  describe('hard state', () => {
+    it('stays what it was when a write omits it', async () => {
+      await t.write(append(1, entries(1, 2), 1));
+      await t.write({ group: 1, entries: [entry(3)] });
+      await t.restart();
+      expect((await t.store.load(1))?.hardState).toEqual({ term: 1, vote: 1, commit: 1 });
+    });
+
+    it('records a vote without a log', async () => {
+      await t.write({ group: 1, hardState: { term: 4, vote: 2, commit: 0 }, entries: [] });
+      await t.restart();
+      expect((await t.store.load(1))?.hardState).toEqual({ term: 4, vote: 2, commit: 0 });
+    });
+
+    it('refuses to go back on a term, a vote or a commit', async () => {
+      await t.write({ group: 1, hardState: { term: 4, vote: 2, commit: 2 }, entries: entries(1, 3) });
+      await t.restart();
+      await expectRefused(t, state(3, 2, 2), /term 3 does not go back from 4/);
+      await expectRefused(t, state(4, 3, 2), /vote of term 4 stays 2/);
+      await expectRefused(t, state(4, 0, 2), /vote of term 4 stays 2/);
+      await expectRefused(t, state(4, 2, 1), /commit 1 does not go back/);
+      await expectRefused(t, state(4, 2, 4), /commit 4 is within the log/);
+      await t.write({ group: 1, hardState: { term: 5, vote: 0, commit: 2 }, entries: [] });
+      await t.write({ group: 1, hardState: { term: 5, vote: 3, commit: 3 }, entries: [] });
+      expect((await t.store.load(1))?.hardState).toEqual({ term: 5, vote: 3, commit: 3 });
+    });
+  });
+
+  describe('writes', () => {
+    it('are atomic across groups: one bad part and nothing happens', async () => {
+      await t.write(append(1, entries(1, 2)), append(2, entries(1, 2)));
+      const writes = [append(1, [entry(3)]), append(2, [entry(9)])];
+      expect(() => t.store.write(writes, () => {})).toThrow(/leaves no gap/);
+      expect((await t.store.load(1))?.entries).toEqual(entries(1, 2));
+      await t.write(append(1, [entry(3)]));
+      await t.restart();
+      expect((await t.store.load(1))?.entries).toEqual(entries(1, 3));
+    });
+
+    it('name each group once', () => {
+      expect(() => t.store.write([append(1, [entry(1)]), append(1, [entry(2)])], () => {})).toThrow(
+        /appears once/,
+      );
+    });
+
+    it('are never answered before t.write() returns', async () => {
+      let answered = false;
+      await new Promise<void>((resolve) => {
+        t.store.write([append(1, [entry(1)])], () => {
+          answered = true;
+          resolve();
+        });
+        expect(answered).toBe(false);
+      });
+    });
+
+    it('are one in flight at a time, and the next may start from within `done`', async () => {
+      const first = written(t.store, [append(1, [entry(1)])]);
+      expect(() => t.store.write([append(2, [entry(1)])], () => {})).toThrow(/one write is in flight/);
+      await first;
+      await new Promise<void>((resolve) => {
+        t.store.write([append(1, [entry(2)])], () => t.store.write([append(1, [entry(3)])], () => resolve()));
+      });
+      expect((await t.store.load(1))?.entries).toEqual(entries(1, 3));
+    });
+
+    it('show nothing of themselves while in flight', async () => {
+      await t.write(append(1, entries(1, 10), 10));
+      await t.takeSnapshot(1, 5);
+      const second = written(t.store, [
+        { group: 1, entries: [], install: snapshot(20, [chunk(4)]) },
+        { group: 9, entries: [] },
+      ]);
+      expect(t.store.groups()).toEqual([1]);
+      expect(await t.store.readSnapshotChunk(1, 20, 0)).toBeUndefined();
+      await second;
+      expect(t.store.groups()).toEqual([1, 9]);
+      expect(await t.store.readSnapshotChunk(1, 20, 0)).toEqual(chunk(4));
+    });
+
+    it('in flight are awaited by close(), and none is taken after it', async () => {
+      let answered = false;
+      t.store.write([append(1, entries(1, 2))], () => {
+        answered = true;
+      });
+      await t.store.close();
+      expect(answered).toBe(true);
+      expect(() => t.store.write([], () => {})).toThrow(/close|closing/);
+      await t.restart();
+      expect((await t.store.load(1))?.entries).toEqual(entries(1, 2));
+    });
+  });
+
+  describe('after the first failed write', () => {
+    it('refuses every later one and keeps what was there before', async () => {
+      await t.write(append(1, entries(1, 2)));
+      t.failNextWrite();
+      await expect(t.write(append(1, [entry(3)]))).rejects.toMatchObject({ code: 'STORE_FAILED' });
+      await expect(t.write(append(2, [entry(1)]))).rejects.toMatchObject({ code: 'STORE_FAILED' });
+      await expect(t.write()).rejects.toMatchObject({ code: 'STORE_FAILED' });
+      await t.restart();
+      expect((await t.store.load(1))?.entries).toEqual(entries(1, 2));
+      expect(t.store.groups()).toEqual([1]);
+    });
+  });
+}

@@ -1,0 +1,236 @@
+/** What every LogStore must do with snapshots, taken or received, and with the log that they replace. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { GroupWrite } from '../../raft/store.ts';
+import { append, chunk, entries, entry, meta, position, snapshot } from './fixtures.ts';
+import { expectRefused, type StoreBench } from './store-bench.ts';
+
+function publish(index: number, term = 1): GroupWrite {
+  return { group: 1, entries: [], snapshot: meta(index, [], term) };
+}
+
+function staged(index: number, number: number): GroupWrite {
+  return { group: 1, entries: [], snapshotChunk: { index, chunk: number, data: chunk(1) } };
+}
+
+export function describeSnapshots(t: StoreBench): void {
+  describe('snapshots of the local state machine', () => {
+    beforeEach(() => t.write(append(1, entries(1, 10), 8)));
+
+    it('shows nothing of staged chunks until the snapshot is named', async () => {
+      await t.write({ group: 1, entries: [], snapshotChunk: { index: 5, chunk: 0, data: chunk(1) } });
+      expect((await t.store.load(1))?.snapshot).toBeUndefined();
+      expect(await t.store.readSnapshotChunk(1, 5, 0)).toBeUndefined();
+      await t.write({ group: 1, entries: [], snapshot: meta(5, [chunk(1)]) });
+      expect(await t.store.readSnapshotChunk(1, 5, 0)).toEqual(chunk(1));
+      expect((await t.store.load(1))?.snapshot).toEqual(snapshot(5, [chunk(1)]));
+    });
+
+    it('loads the snapshot after a restart and serves its chunks', async () => {
+      await t.takeSnapshot(1, 5);
+      await t.restart();
+      expect((await t.store.load(1))?.snapshot).toEqual(snapshot(5, [chunk(1), chunk(2, 7)]));
+      expect(await t.store.readSnapshotChunk(1, 5, 1)).toEqual(chunk(2, 7));
+      expect(await t.store.readSnapshotChunk(1, 4, 0)).toBeUndefined();
+      expect(await t.store.readSnapshotChunk(2, 5, 0)).toBeUndefined();
+    });
+
+    it('drops the snapshot before', async () => {
+      await t.takeSnapshot(1, 5);
+      await t.takeSnapshot(1, 7);
+      expect(await t.store.readSnapshotChunk(1, 5, 0)).toBeUndefined();
+      await t.restart();
+      expect(await t.store.readSnapshotChunk(1, 5, 0)).toBeUndefined();
+      expect((await t.store.load(1))?.snapshot?.meta.index).toBe(7);
+    });
+
+    it('forgets staged chunks at a restart and can stage the same snapshot again', async () => {
+      for (const number of [0, 1, 2]) {
+        await t.write({ group: 1, entries: [], snapshotChunk: { index: 5, chunk: number, data: chunk(9) } });
+      }
+      await t.restart();
+      await expectRefused(
+        t,
+        { group: 1, entries: [], snapshot: meta(5, [chunk(9), chunk(9), chunk(9)]) },
+        /not 0 of 0/,
+      );
+      await t.takeSnapshot(1, 5);
+      await t.write({ group: 1, entries: [entry(11)] });
+      await t.restart();
+      expect((await t.store.load(1))?.snapshot).toEqual(snapshot(5, [chunk(1), chunk(2, 7)]));
+    });
+
+    it('begins anew when chunk 0 is staged again or for another index', async () => {
+      await t.write({ group: 1, entries: [], snapshotChunk: { index: 5, chunk: 0, data: chunk(8) } });
+      await t.write({ group: 1, entries: [], snapshotChunk: { index: 6, chunk: 0, data: chunk(9) } });
+      await t.takeSnapshot(1, 6);
+      expect((await t.store.load(1))?.snapshot?.chunks).toEqual([chunk(1), chunk(2, 7)]);
+    });
+
+    it('takes the last chunk and the snapshot in one write, and an empty snapshot', async () => {
+      await t.write({
+        group: 1,
+        entries: [],
+        snapshotChunk: { index: 5, chunk: 0, data: chunk(3) },
+        snapshot: meta(5, [chunk(3)]),
+      });
+      expect((await t.store.load(1))?.snapshot?.chunks).toEqual([chunk(3)]);
+      await t.write({ group: 1, entries: [], snapshot: meta(6, []) });
+      await t.restart();
+      expect((await t.store.load(1))?.snapshot).toEqual(snapshot(6, []));
+    });
+
+    it('refuses snapshots that are incomplete, old, misplaced, or of another entry', async () => {
+      await t.takeSnapshot(1, 5);
+      await expectRefused(
+        t,
+        { group: 1, entries: [], snapshot: meta(6, [chunk(1)]) },
+        /1 chunks of 30 bytes/,
+      );
+      await expectRefused(t, publish(5), /newer than the current one/);
+      await expectRefused(t, publish(11), /within the log/);
+      await expectRefused(t, publish(6, 2), /names what the log holds/);
+      await expectRefused(t, staged(5, 0), /newer than the current one/);
+      await expectRefused(t, staged(6, 1), /follows the 0 staged ones/);
+    });
+  });
+
+  describe('compaction', () => {
+    beforeEach(async () => {
+      await t.write(append(1, entries(1, 20), 15));
+      await t.takeSnapshot(1, 10);
+    });
+
+    it('moves the base and keeps what is above it', async () => {
+      await t.write({ group: 1, entries: [], compactTo: position(8) });
+      const before = await t.store.load(1);
+      expect(before?.base).toEqual(position(8));
+      expect(before?.entries).toEqual(entries(9, 20));
+      await t.restart();
+      expect(await t.store.load(1)).toEqual(before);
+    });
+
+    it('goes on appending, replacing and compacting above the base', async () => {
+      await t.write({ group: 1, entries: [], compactTo: position(10) });
+      await t.write(append(1, entries(16, 30, 2), 15));
+      await t.restart();
+      await t.takeSnapshot(1, 14);
+      await t.write({ group: 1, entries: [entry(31, 2)], compactTo: position(14) });
+      await t.restart();
+      const loaded = await t.store.load(1);
+      expect(loaded?.base).toEqual(position(14));
+      expect(loaded?.entries).toEqual([...entries(15, 15), ...entries(16, 31, 2)]);
+    });
+
+    it('applies the fields of one write in order: entries, compactTo, snapshot', async () => {
+      await t.write({
+        group: 1,
+        entries: entries(21, 25),
+        hardState: { term: 1, vote: 1, commit: 25 },
+        compactTo: position(25),
+        snapshotChunk: { index: 25, chunk: 0, data: chunk(5) },
+        snapshot: meta(25, [chunk(5)]),
+      });
+      await t.restart();
+      const loaded = await t.store.load(1);
+      expect(loaded?.entries).toEqual([]);
+      expect(loaded?.base).toEqual(position(25));
+      await t.write(append(1, [entry(26)], 25));
+      expect((await t.store.load(1))?.entries).toEqual([entry(26)]);
+    });
+
+    it('refuses to compact what no snapshot covers, to go back, or to name another entry', async () => {
+      await expectRefused(
+        t,
+        { group: 1, entries: [], compactTo: position(11) },
+        /covers the log up to its base/,
+      );
+      await expectRefused(t, { group: 1, entries: [], compactTo: position(21) }, /stays within the log/);
+      await expectRefused(
+        t,
+        { group: 1, entries: [], compactTo: position(8, 2) },
+        /names what the log holds/,
+      );
+      await t.write({ group: 1, entries: [], compactTo: position(8) });
+      await expectRefused(t, { group: 1, entries: [], compactTo: position(7) }, /does not go back/);
+      await expectRefused(t, append(1, [entry(8)], 15), /above the base/);
+    });
+  });
+
+  describe('an installed snapshot', () => {
+    it('replaces log and snapshot', async () => {
+      await t.write(append(1, entries(1, 20), 15));
+      await t.takeSnapshot(1, 10);
+      const installed = snapshot(5000, [chunk(7), chunk(8)], 3);
+      await t.write({
+        group: 1,
+        entries: entries(5001, 5002, 3),
+        hardState: { term: 3, vote: 0, commit: 5000 },
+        install: installed,
+      });
+      await t.restart();
+      expect(await t.store.load(1)).toEqual({
+        hardState: { term: 3, vote: 0, commit: 5000 },
+        base: position(5000, 3),
+        entries: entries(5001, 5002, 3),
+        snapshot: installed,
+      });
+      expect(await t.store.readSnapshotChunk(1, 10, 0)).toBeUndefined();
+      expect(await t.store.readSnapshotChunk(1, 5000, 1)).toEqual(chunk(8));
+    });
+
+    it('may be the first thing a group gets, at index 0 too', async () => {
+      await t.write({
+        group: 1,
+        entries: [],
+        install: { meta: { ...meta(0, []), term: 0, timeMillis: 9 }, chunks: [] },
+      });
+      await t.write(append(1, [entry(1)]));
+      await t.restart();
+      const loaded = await t.store.load(1);
+      expect(loaded?.base).toEqual({ index: 0, term: 0, timeMillis: 9 });
+      expect(loaded?.snapshot?.meta.voters).toEqual([1, 2, 3]);
+      expect(loaded?.entries).toEqual([entry(1)]);
+    });
+
+    it('below the end of the old log hides the old suffix', async () => {
+      await t.write(append(1, entries(1, 20), 5));
+      await t.write({
+        group: 1,
+        entries: [],
+        hardState: { term: 2, vote: 0, commit: 12 },
+        install: snapshot(12, [], 2),
+      });
+      await t.restart();
+      expect((await t.store.load(1))?.entries).toEqual([]);
+      await t.write(append(1, [entry(13, 2)], 12));
+      await t.restart();
+      expect((await t.store.load(1))?.entries).toEqual([entry(13, 2)]);
+    });
+
+    it('drops chunks that were being staged', async () => {
+      await t.write(append(1, entries(1, 20), 15));
+      await t.write({ group: 1, entries: [], snapshotChunk: { index: 10, chunk: 0, data: chunk(1) } });
+      await t.write({ group: 1, entries: [], install: snapshot(20, [chunk(2)]) });
+      await expectRefused(
+        t,
+        { group: 1, entries: [], snapshotChunk: { index: 21, chunk: 1, data: chunk(1) } },
+        /first/,
+      );
+      await t.restart();
+      expect((await t.store.load(1))?.snapshot).toEqual(snapshot(20, [chunk(2)]));
+    });
+
+    it('is refused if it is old or its chunks do not fit', async () => {
+      await t.write(append(1, entries(1, 20), 15));
+      await expectRefused(
+        t,
+        { group: 1, entries: [], install: snapshot(14, []) },
+        /reaches the stored commit 15/,
+      );
+      const short = { meta: meta(30, [chunk(1), chunk(2)]), chunks: [chunk(1)] };
+      await expectRefused(t, { group: 1, entries: [], install: short }, /2 chunks of 60 bytes/);
+      await t.takeSnapshot(1, 16);
+      await expectRefused(t, { group: 1, entries: [], install: snapshot(16, []) }, /newer than 16/);
+    });
+  });
+}

@@ -1,0 +1,14 @@
+/** What every LogStore must do. Run for the store on LevelDB and for its twin in memory: both must pass all of it. */
+import { afterEach, beforeEach } from 'vitest';
+import { describeLog } from './conformance-log.ts';
+import { describeSnapshots } from './conformance-snapshots.ts';
+import { HarnessBench, type StoreHarness, type TestedStore } from './store-bench.ts';
+
+/** Declares the tests; call it inside a describe() that names the store. */
+export function testLogStore<S extends TestedStore>(makeHarness: () => Promise<StoreHarness<S>>): void {
+  const bench = new HarnessBench(makeHarness);
+  beforeEach(() => bench.setUp());
+  afterEach(() => bench.tearDown());
+  describeLog(bench);
+  describeSnapshots(bench);
+}

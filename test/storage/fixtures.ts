@@ -1,0 +1,75 @@
+/** Small builders and a throw-away directory, shared by the storage tests. */
+import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import type { GroupWrite, LogStore } from '../../raft/store.ts';
+import type { Entry, GroupId, LogPosition, Snapshot, SnapshotMeta } from '../../raft/types.ts';
+import { bootstrapStore } from '../../storage/bootstrap-store.ts';
+import type { LevelStore } from '../../storage/level-store.ts';
+import { openStore, type OpenStoreOptions } from '../../storage/open-store.ts';
+import { FORMAT_VERSION, type StoreIdentity } from '../../storage/records.ts';
+
+export const IDENTITY: StoreIdentity = { clusterId: 'cluster-a', nodeId: 1, formatVersion: FORMAT_VERSION };
+
+/** A command whose payload tells its index and term. Group time is 10 ms an index unless given. */
+export function entry(index: number, term = 1, timeMillis = index * 10, bytes = 40): Entry {
+  const data = new Uint8Array(bytes).fill(index % 251);
+  data[0] = term;
+  return { index, term, timeMillis, kind: 'command', data };
+}
+
+/** Entries `from`..`to` of one term. */
+export function entries(from: number, to: number, term = 1, bytes = 40): Entry[] {
+  const result: Entry[] = [];
+  for (let index = from; index <= to; index += 1) result.push(entry(index, term, index * 10, bytes));
+  return result;
+}
+
+export function position(index: number, term = 1, timeMillis = index * 10): LogPosition {
+  return { index, term, timeMillis };
+}
+
+export function chunk(fill: number, bytes = 30): Uint8Array {
+  return new Uint8Array(bytes).fill(fill);
+}
+
+export function meta(index: number, chunks: readonly Uint8Array[], term = 1): SnapshotMeta {
+  let byteLength = 0;
+  for (const one of chunks) byteLength += one.length;
+  return { ...position(index, term), voters: [1, 2, 3], chunkCount: chunks.length, byteLength };
+}
+
+export function snapshot(index: number, chunks: readonly Uint8Array[], term = 1): Snapshot {
+  return { meta: meta(index, chunks, term), chunks };
+}
+
+/** A write that appends `list` to a group, with a hard state that fits. */
+export function append(group: GroupId, list: readonly Entry[], commit = 0): GroupWrite {
+  const term = list.at(-1)?.term ?? 1;
+  return { group, hardState: { term, vote: 1, commit }, entries: list };
+}
+
+export function written(store: LogStore, writes: readonly GroupWrite[]): Promise<void> {
+  return new Promise((resolve, reject) => {
+    store.write(writes, (error) => (error === undefined ? resolve() : reject(error)));
+  });
+}
+
+/** An empty directory of its own, removed by `remove`. */
+export async function scratch(): Promise<{ directory: string; remove: () => Promise<void> }> {
+  const directory = await mkdtemp(join(tmpdir(), 'quorate-store-'));
+  return { directory, remove: () => rm(directory, { recursive: true, force: true }) };
+}
+
+export async function createStore(directory: string, options?: OpenStoreOptions): Promise<LevelStore> {
+  await bootstrapStore(directory, IDENTITY);
+  return openStore(directory, IDENTITY, options);
+}
+
+/**
+ * Copies the files of an open store: what a disk holds after its process was killed at this moment. LOCK is left
+ * out, since reading it would drop LevelDB's lock.
+ */
+export async function copyAsAfterCrash(from: string, to: string): Promise<void> {
+  await cp(from, to, { recursive: true, filter: (path) => basename(path) !== 'LOCK' });
+}

@@ -1,0 +1,198 @@
+/** What only the store on LevelDB does: batches, garbage collection, failures underneath it. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { KeyValueDatabase, Operation } from '../../storage/database.ts';
+import { entryRange, chunkRange } from '../../storage/keys.ts';
+import { DELETES_PER_WRITE_MAX, type LevelStore } from '../../storage/level-store.ts';
+import { openStore } from '../../storage/open-store.ts';
+import {
+  IDENTITY,
+  append,
+  chunk,
+  createStore,
+  entries,
+  entry,
+  meta,
+  scratch,
+  snapshot,
+  written,
+} from './fixtures.ts';
+
+let directory: string;
+let remove: () => Promise<void>;
+let store: LevelStore;
+let database: KeyValueDatabase;
+let batches: Operation[][];
+let intercept: (operations: Operation[]) => Promise<void>;
+
+const options = {
+  wrapDatabase: (inner: KeyValueDatabase): KeyValueDatabase => {
+    database = inner;
+    intercept = (operations) => inner.syncedBatch(operations);
+    return {
+      syncedBatch: (operations) => {
+        batches.push(operations);
+        return intercept(operations);
+      },
+      get: (key) => inner.get(key),
+      scan: (range, visit) => inner.scan(range, visit),
+      close: () => inner.close(),
+    };
+  },
+};
+
+beforeEach(async () => {
+  ({ directory, remove } = await scratch());
+  batches = [];
+  store = await createStore(directory, options);
+});
+afterEach(async () => {
+  await store.close();
+  await remove();
+});
+
+async function reopen(): Promise<void> {
+  await store.close();
+  batches = [];
+  store = await openStore(directory, IDENTITY, options);
+}
+
+async function countEntries(group: number): Promise<number> {
+  let count = 0;
+  await database.scan(entryRange(group, 0, 2 ** 40), () => (count += 1));
+  return count;
+}
+
+async function countChunks(group: number): Promise<number> {
+  let count = 0;
+  await database.scan(chunkRange(group), () => (count += 1));
+  return count;
+}
+
+function deletes(operations: readonly Operation[]): number {
+  return operations.filter((operation) => operation.type === 'del').length;
+}
+
+describe('a write', () => {
+  it('is one batch, with one record for each group and one for the store', async () => {
+    batches = [];
+    await written(store, [append(1, entries(1, 3)), append(2, entries(1, 2))]);
+    expect(batches.map((batch) => batch.length)).toEqual([5 + 2 + 1]);
+  });
+
+  it('without groups still writes, to show that the disk takes it', async () => {
+    batches = [];
+    await written(store, []);
+    expect(batches.map((batch) => batch.length)).toEqual([1]);
+  });
+
+  it('numbers the batches without gaps, across restarts', async () => {
+    const before = store.lastBatch;
+    await written(store, [append(1, [entry(1)])]);
+    await reopen();
+    // One for the write above, one for the write that openStore does.
+    expect(store.lastBatch).toBe(before + 2);
+  });
+});
+
+describe('garbage', () => {
+  const LONG = 1500;
+
+  async function fillAndCompact(): Promise<void> {
+    await written(store, [append(1, entries(1, LONG), LONG)]);
+    const data = chunk(1);
+    await written(store, [
+      {
+        group: 1,
+        entries: [],
+        snapshotChunk: { index: LONG - 10, chunk: 0, data },
+        snapshot: meta(LONG - 10, [data]),
+        compactTo: { index: LONG - 10, term: 1, timeMillis: (LONG - 10) * 10 },
+      },
+    ]);
+  }
+
+  it('is deleted along with later writes, of any group, a bounded number each', async () => {
+    batches = [];
+    await fillAndCompact();
+    for (let index = 1; index <= 4; index += 1) await written(store, [append(2, [entry(index)])]);
+    expect(Math.max(...batches.map(deletes))).toBe(DELETES_PER_WRITE_MAX);
+    expect(batches.map(deletes).reduce((a, b) => a + b)).toBe(LONG - 10);
+    expect(await countEntries(1)).toBe(10);
+  });
+
+  it('is found again after a restart', async () => {
+    await fillAndCompact();
+    await reopen();
+    for (let index = 1; index <= 3; index += 1) await written(store, [append(2, [entry(index)])]);
+    expect(await countEntries(1)).toBe(10);
+    await reopen();
+    await written(store, [append(2, [entry(4)])]);
+    expect(batches.map(deletes)).toEqual([0, 0]);
+    expect((await store.load(1))?.entries).toEqual(entries(LONG - 9, LONG));
+  });
+
+  it('of a log that a far newer snapshot replaced costs no more than its entries', async () => {
+    await written(store, [append(1, entries(1, 20), 20)]);
+    batches = [];
+    await written(store, [{ group: 1, entries: [], install: snapshot(1_000_000_000_000, [chunk(1)]) }]);
+    await written(store, []);
+    expect(batches.map(deletes)).toEqual([20, 0]);
+    expect(await countEntries(1)).toBe(0);
+    await written(store, [append(1, [entry(1_000_000_000_001)], 20)]);
+    await reopen();
+    expect((await store.load(1))?.entries).toEqual([entry(1_000_000_000_001)]);
+  });
+
+  it('is not what lies above the end of the log until the base has passed it', async () => {
+    await written(store, [append(1, entries(1, 20), 5)]);
+    await written(store, [append(1, [entry(6, 2)], 5)]);
+    await reopen();
+    expect(await countEntries(1)).toBe(20);
+    await written(store, [{ group: 1, entries: [], install: snapshot(30, [], 2) }]);
+    expect(await countEntries(1)).toBe(0);
+  });
+
+  it('of replaced snapshots and of attempts that a restart ended is deleted', async () => {
+    await written(store, [append(1, entries(1, 20), 20)]);
+    const stage = (index: number, number: number): Promise<void> =>
+      written(store, [
+        { group: 1, entries: [], snapshotChunk: { index, chunk: number, data: chunk(index) } },
+      ]);
+    await stage(10, 0);
+    await stage(10, 1);
+    await written(store, [{ group: 1, entries: [], snapshot: meta(10, [chunk(10), chunk(10)]) }]);
+    await stage(12, 0);
+    await stage(12, 1);
+    await stage(12, 2);
+    await reopen();
+    // The same attempt again, while its leftovers are being deleted; this time it is shorter.
+    await stage(12, 0);
+    await written(store, [{ group: 1, entries: [], snapshot: meta(12, [chunk(12)]) }]);
+    await written(store, []);
+    expect(await countChunks(1)).toBe(1);
+    await reopen();
+    expect((await store.load(1))?.snapshot).toEqual(snapshot(12, [chunk(12)]));
+  });
+});
+
+describe('a failing disk', () => {
+  it('is not asked again', async () => {
+    intercept = () => Promise.reject(new Error('IO error: No space left on device'));
+    batches = [];
+    await expect(written(store, [append(1, [entry(1)])])).rejects.toThrow(/No space left on device.*exit/);
+    await expect(written(store, [append(1, [entry(1)])])).rejects.toThrow(/No space left on device/);
+    await expect(written(store, [])).rejects.toMatchObject({ code: 'STORE_FAILED' });
+    expect(batches.length).toBe(1);
+  });
+
+  it('may have kept the write it reported as failed: the next start takes either', async () => {
+    await written(store, [append(1, entries(1, 2))]);
+    intercept = async (operations) => {
+      await database.syncedBatch(operations);
+      throw new Error('IO error: injected after the fact');
+    };
+    await expect(written(store, [append(1, [entry(3)])])).rejects.toMatchObject({ code: 'STORE_FAILED' });
+    await reopen();
+    expect((await store.load(1))?.entries).toEqual(entries(1, 3));
+  });
+});
