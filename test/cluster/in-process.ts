@@ -53,7 +53,7 @@ export class InProcessCluster {
   async ready(): Promise<void> {
     await eventually('every running node knows every leader', () => {
       const nodes = [...this.#nodes.values()];
-      const known = nodes.every((node) => [...node.partitions.values()].every((p) => p.leader !== 0));
+      const known = nodes.every((node) => [...node.core.partitions.values()].every((p) => p.leader !== 0));
       return known ? true : undefined;
     });
   }
@@ -72,12 +72,12 @@ export class InProcessCluster {
   async stopNode(id: number): Promise<void> {
     const node = this.node(id);
     this.#nodes.delete(id);
-    node.raft.stop();
+    node.core.raft.stop();
     await node.close();
   }
 
   async allow(id: number, request: AllowRequest): Promise<RoutedAnswer> {
-    const { router } = this.node(id);
+    const { router } = this.node(id).core;
     return new Promise((resolve) => {
       router.allow(request, (answer) => resolve(answer));
     });
@@ -86,7 +86,7 @@ export class InProcessCluster {
   /** The node that leads the partition of `userId`, as node `id` sees it. */
   leaderOf(id: number, userId: string): number {
     const node = this.node(id);
-    return node.partitions.get(node.router.partitionOf(userId))?.leader ?? 0;
+    return node.core.partitions.get(node.core.router.partitionOf(userId))?.leader ?? 0;
   }
 
   async stop(): Promise<void> {
