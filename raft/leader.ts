@@ -106,8 +106,12 @@ function sendAppend(state: CoreState, peer: NodeId, progress: Progress): void {
 }
 
 function sendSnapshot(state: CoreState, peer: NodeId, progress: Progress): void {
-  // A dead peer would hold a stream open; heartbeats bring it back to life first.
-  if (!progress.recentActive) return;
+  if (!progress.recentActive) {
+    // A dead peer would hold a stream open: wait, as after any probe, until it answers a heartbeat.
+    progress.becomeProbe();
+    progress.probeSent = true;
+    return;
+  }
   const { base } = state.log;
   progress.becomeSnapshot(base.index);
   const meta: SnapshotMeta = { ...base, voters: state.voters, chunkCount: 0, byteLength: 0 };
