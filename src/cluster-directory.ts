@@ -11,6 +11,7 @@ import { FORMAT_VERSION } from '../storage/records.ts';
 import {
   type ClusterConfig,
   ConfigError,
+  NODES_MAX,
   type NodeAddress,
   TIMING_DEFAULTS,
   validateConfig,
@@ -60,6 +61,8 @@ export async function writeCluster(directory: string, config: ClusterConfig): Pr
 export async function createCluster(directory: string, config: ClusterConfig): Promise<void> {
   await mkdir(directory, { recursive: true });
   const names = await readdir(directory);
+  if (names.includes(CLUSTER_FILE))
+    throw new ConfigError(directory, 'holds a cluster already; use another directory');
   const databases = names.filter((name) => /^node-\d+$/.test(name));
   if (databases.length > 0 && !names.includes(CREATING_FILE)) {
     throw new ConfigError(
@@ -79,7 +82,9 @@ export async function createCluster(directory: string, config: ClusterConfig): P
 
 /** Deletes what `createCluster` and the nodes made in `directory`, and nothing else. */
 export async function deleteCluster(directory: string): Promise<void> {
-  const names = await readdir(directory).catch(() => []);
+  const names: string[] = await readdir(directory).catch(() => []);
+  // A folder that merely has files of the same names is none of ours.
+  if (!names.includes(CLUSTER_FILE) && !names.includes(CREATING_FILE)) return;
   const ours = names.filter((name) => /^(node-\d+|logs|cluster\.json(\.new|\.creating)?)$/.test(name));
   // The configuration goes last, so that an interrupted deletion is recognised as the rest of a cluster.
   ours.sort((a, b) => Number(a.startsWith(CLUSTER_FILE)) - Number(b.startsWith(CLUSTER_FILE)));
@@ -117,6 +122,7 @@ export function defaultRule(limit: number, windowMillis: number): Rule {
 
 /** A new local cluster: three copies of each partition, one rule. @throws ConfigError naming the field and its bound */
 export function localConfig(options: LocalClusterOptions): ClusterConfig {
+  if (options.nodes > NODES_MAX) throw new ConfigError('nodes', `must be at most ${NODES_MAX}`);
   return validateConfig({
     clusterId: randomUUID(),
     nodes: localAddresses(options.nodes, options.basePort),

@@ -96,13 +96,23 @@ function validateNodes(value: unknown): NodeAddress[] {
     throw new ConfigError('nodes', `must be an array of 1 to ${NODES_MAX} nodes`);
   }
   const seen = new Set<number>();
+  const addresses = new Set<string>();
   return value.map((item: unknown, i) => {
     const path = `nodes[${i}]`;
     const node = object(item, path);
     const id = integer(node['id'], `${path}.id`, 1, 0x7fff_ffff);
     if (seen.has(id)) throw new ConfigError(`${path}.id`, `must be unique, but ${id} was used before`);
     seen.add(id);
-    return { id, http: hostPort(node['http'], `${path}.http`), peer: hostPort(node['peer'], `${path}.peer`) };
+    const http = hostPort(node['http'], `${path}.http`);
+    const peer = hostPort(node['peer'], `${path}.peer`);
+    for (const [name, { host, port }] of Object.entries({ http, peer })) {
+      const address = `${host}:${port}`;
+      if (addresses.has(address))
+        throw new ConfigError(`${path}.${name}`, `must be unique, but ${address} was used before`);
+      // Port 0 lets the system choose.
+      if (port !== 0) addresses.add(address);
+    }
+    return { id, http, peer };
   });
 }
 
@@ -110,7 +120,9 @@ function validateRules(value: unknown): RuleTable {
   try {
     return validateRuleTable(value);
   } catch (error) {
-    if (error instanceof InvalidRuleError) throw new ConfigError(`rules: ${error.message}`, '');
+    if (error instanceof InvalidRuleError) {
+      throw new ConfigError(`rules.${error.field}`, error.message.slice(error.field.length + 1));
+    }
     throw error;
   }
 }

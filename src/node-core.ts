@@ -168,7 +168,7 @@ export class NodeCore {
         this.#forwarder.receiveRequests(from, payload);
         return;
       case 'answers':
-        this.#forwarder.receiveAnswers(payload);
+        this.#forwarder.receiveAnswers(from, payload);
         return;
     }
   }

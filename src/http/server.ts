@@ -34,6 +34,9 @@ export function createHttpServer(init: HttpServerInit): FastifyInstance {
     keepAliveTimeout: 60_000,
   });
 
+  // Only JSON is understood: by default Fastify also takes text.
+  app.removeContentTypeParser('text/plain');
+
   app.post('/v1/allow', (request, reply) => {
     const startedMillis = init.monotonicMillis();
     // Throws InvalidBodyError, which the error handler below turns into a 400.

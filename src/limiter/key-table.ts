@@ -24,12 +24,13 @@ export function nearEpochMillis(createdMillis: number): number {
 
 /**
  * What forgetting may cost:
- * - A near key is forgotten only when its grants are out of every window at the current group time, with
- *   `LATE_MILLIS` to spare once callers bring their own timestamps. `evictedThroughMillis` then keeps the time
- *   at which all forgotten grants are out, and a request of an unknown key is decided no earlier. So no lag,
- *   however long, gets a request around a forgotten grant; one later than `LATE_MILLIS` may be decided late.
- * - A far key is forgotten after `FAR_EPOCH_HORIZON_MILLIS` of group time without a grant. Within that horizon
- *   the promise holds in the caller's time; a replay that pauses longer than it starts afresh.
+ * - A near key is forgotten only when its grants are out of every window at the current group time and none was
+ *   made for a window's length of group time, with `LATE_MILLIS` to spare once callers bring their own timestamps.
+ *   `evictedThroughMillis` then keeps the time at which all forgotten grants are out, and an unknown key that asks
+ *   for an earlier time is denied: its history may be among the forgotten. So no lag, however long, gets a request
+ *   around a forgotten grant; a new user whose timestamps are later than `LATE_MILLIS` may be denied.
+ * - A far key is forgotten after `FAR_EPOCH_HORIZON_MILLIS`, or a window if that is longer, of group time without a
+ *   grant. Within that horizon the promise holds in the caller's time; a replay that pauses longer starts afresh.
  */
 export class KeyTable {
   /** The rule as last seen in a rule table. */
@@ -48,8 +49,8 @@ export class KeyTable {
   /** Parallel columns in sweep order: `#userIds[slot]` owns `#logs[slot]`. */
   readonly #userIds: string[] = [];
   readonly #logs: SlidingLog[] = [];
-  /** Group time of the last grant, for keys of a far epoch only. */
-  readonly #farGrantMillis = new Map<string, number>();
+  /** Group time at which the last grant was made, whatever time it was stamped with. */
+  readonly #madeMillis: number[] = [];
 
   constructor(rule: Rule, effectiveWindowMillis: number, createdMillis: number) {
     this.rule = rule;
@@ -74,17 +75,27 @@ export class KeyTable {
     return this.#logs[slot]!;
   }
 
-  /** Group time of the last grant of a key of a far epoch; undefined for a near key. */
-  farGrantMillis(userId: string): number | undefined {
-    return this.#farGrantMillis.get(userId);
+  /** Group time at which the key at `slot` was last granted something. */
+  madeMillisAt(slot: number): number {
+    return this.#madeMillis[slot]!;
   }
 
-  /** The time at which a request for `askedMillis` is decided, given its key's log if there is one. */
+  /** The time at which a request for `askedMillis` is judged, given its key's log if there is one. */
   decisionMillis(log: SlidingLog | undefined, askedMillis: number): number {
     if (log !== undefined) return Math.max(askedMillis, log.newestMillis);
     // A window's length below the near epoch still overlaps what was forgotten inside it.
     const overlapsForgotten = askedMillis > this.#nearEpochMillis - this.effectiveWindowMillis;
     return overlapsForgotten ? Math.max(askedMillis, this.evictedThroughMillis) : askedMillis;
+  }
+
+  /**
+   * True when a request that would be judged at `t`, later than it asked for, must be denied whatever is recorded:
+   * - nothing is known of its key, but may have been forgotten (`evictedThroughMillis`);
+   * - it asks in group time and the key has grants ahead of it, stamped by a caller. Judged at those stamps it could
+   *   be granted again and again as they move on, faster than real time.
+   */
+  isHeld(log: SlidingLog | undefined, askedMillis: number, t: number, isEvent: boolean): boolean {
+    return t > askedMillis && (log === undefined || !isEvent);
   }
 
   /** Records a grant at `t`, made at `groupMillis`, and returns the key's log. */
@@ -95,30 +106,20 @@ export class KeyTable {
     cost: number,
     groupMillis: number,
   ): SlidingLog {
-    const log = known ?? this.add(userId, new SlidingLog());
+    const log = known ?? this.add(userId, new SlidingLog(), groupMillis);
     log.grant(t, cost, this.effectiveWindowMillis, this.rule.limit);
-    if (t < this.#nearEpochMillis) this.#farGrantMillis.set(userId, groupMillis);
-    else if (this.#farGrantMillis.size > 0) this.#farGrantMillis.delete(userId);
+    if (known !== undefined) this.#madeMillis[this.#slotOf.get(userId)!] = groupMillis;
     return log;
   }
 
-  /** Adds a key at the end of the sweep order. */
-  add(userId: string, log: SlidingLog): SlidingLog {
+  /** Adds a key, last granted something at `madeMillis`, at the end of the sweep order. */
+  add(userId: string, log: SlidingLog, madeMillis: number): SlidingLog {
     assert(!this.#slotOf.has(userId), 'a key is added once');
     this.#slotOf.set(userId, this.#logs.length);
     this.#userIds.push(userId);
     this.#logs.push(log);
+    this.#madeMillis.push(madeMillis);
     return log;
-  }
-
-  /** Part of `add` when a snapshot is read: the far-epoch note that belongs to a key. */
-  restoreFarGrant(userId: string, groupMillis: number): void {
-    this.#farGrantMillis.set(userId, groupMillis);
-  }
-
-  /** True when the stamps of this log are of a far epoch. */
-  isFar(log: SlidingLog): boolean {
-    return log.newestMillis < this.#nearEpochMillis;
   }
 
   /**
@@ -128,22 +129,24 @@ export class KeyTable {
   evictIfIdle(slot: number, groupMillis: number): boolean {
     const userId = this.userIdAt(slot);
     const log = this.logAt(slot);
-    if (this.isFar(log)) {
-      const lastGrantMillis = this.#farGrantMillis.get(userId);
-      assert(lastGrantMillis !== undefined, 'a far key has the group time of its last grant');
-      if (lastGrantMillis + FAR_EPOCH_HORIZON_MILLIS > groupMillis) return false;
-      this.#farGrantMillis.delete(userId);
+    const madeMillis = this.madeMillisAt(slot);
+    if (log.newestMillis < this.#nearEpochMillis) {
+      const horizonMillis = Math.max(FAR_EPOCH_HORIZON_MILLIS, this.effectiveWindowMillis);
+      if (madeMillis + horizonMillis > groupMillis) return false;
     } else {
+      const idleSinceMillis = Math.max(log.newestMillis, madeMillis) + this.effectiveWindowMillis;
+      if (idleSinceMillis + (this.eventTimed ? LATE_MILLIS : 0) > groupMillis) return false;
       const goneMillis = log.newestMillis + this.effectiveWindowMillis;
-      if (goneMillis + (this.eventTimed ? LATE_MILLIS : 0) > groupMillis) return false;
       this.evictedThroughMillis = Math.max(this.evictedThroughMillis, goneMillis);
     }
     const lastUserId = this.#userIds.pop()!;
     const lastLog = this.#logs.pop()!;
+    const lastMadeMillis = this.#madeMillis.pop()!;
     this.#slotOf.delete(userId);
     if (lastLog !== log) {
       this.#userIds[slot] = lastUserId;
       this.#logs[slot] = lastLog;
+      this.#madeMillis[slot] = lastMadeMillis;
       this.#slotOf.set(lastUserId, slot);
     }
     return true;

@@ -41,7 +41,7 @@ export interface LimiterState {
   memory: RequestMemory;
 }
 
-const FORMAT = 0x51_4c_01;
+const FORMAT = 0x51_4c_02;
 const RESERVED_RUNS_MAX = 1_024;
 const INTEGER_MAX = Number.MAX_SAFE_INTEGER;
 /** Text of a memory key: three ids and their lengths. */
@@ -242,7 +242,7 @@ function writeKeyTable(keys: KeyTable, writer: ByteWriter): void {
       writer.integer(log.runCost(i));
       previousMillis = millis;
     }
-    if (keys.isFar(log)) writer.integer(keys.farGrantMillis(userId) ?? 0);
+    writer.integer(keys.madeMillisAt(slot));
   }
 }
 
@@ -259,10 +259,7 @@ function readKeyTable(reader: ByteReader, state: LimiterState): KeyTable {
     const userId = reader.text('user id', KEY_BYTES_MAX);
     if (userId === '' || keys.get(userId) !== undefined) throw new InvalidSnapshotError('a bad user id');
     const log = readLog(reader);
-    keys.add(userId, log);
-    if (keys.isFar(log)) {
-      keys.restoreFarGrant(userId, reader.integer('far grant time', 0, state.changedMillis));
-    }
+    keys.add(userId, log, reader.integer('time of the last grant', 0, state.changedMillis));
   }
   return keys;
 }

@@ -108,16 +108,27 @@ export class LimiterStateMachine {
     const asked = isEvent ? (request.timestampMillis ?? now) : now;
     const windowMillis = isEvent ? keys.rule.windowMillis : keys.effectiveWindowMillis;
     const t = keys.decisionMillis(log, asked);
+    const isHeld = keys.isHeld(log, asked, t, isEvent);
     const live = log === undefined ? 0 : log.liveCost(t, windowMillis);
-    if (live + cost <= keys.rule.limit) return undefined;
-    return denial(keys, log, applied, asked, t, cost, live, windowMillis);
+    if (!isHeld && live + cost <= keys.rule.limit) return undefined;
+    return denial(keys, log, applied, asked, t, cost, live, windowMillis, isHeld);
   }
 
-  /** The answer of an earlier grant with this request id, if it is still remembered. Changes nothing. */
-  remembered(ruleId: string | undefined, userId: string, requestId: string): Decision | undefined {
+  /**
+   * The answer of an earlier grant with this request id, if it is still remembered at group time `nowMillis`.
+   * Changes nothing.
+   */
+  remembered(
+    ruleId: string | undefined,
+    userId: string,
+    requestId: string,
+    nowMillis: number,
+  ): Decision | undefined {
     const id = this.#resolve(ruleId ?? DEFAULT_RULE);
     const { memory, applied } = this.#state;
-    const slot = memory.find(memoryKey(id, userId, requestId), applied.timeMillis);
+    // Not the applied time alone: in an idle group that stands still, and replays apply nothing.
+    const now = Math.max(nowMillis, applied.timeMillis);
+    const slot = memory.find(memoryKey(id, userId, requestId), now);
     return slot < 0 ? undefined : memory.decisionAt(slot, id);
   }
 
@@ -233,9 +244,10 @@ export class LimiterStateMachine {
     const asked = isEvent ? timestampMillis : now;
     const windowMillis = isEvent ? keys.rule.windowMillis : keys.effectiveWindowMillis;
     const t = keys.decisionMillis(log, asked);
+    const isHeld = keys.isHeld(log, asked, t, isEvent);
     const live = log === undefined ? 0 : log.liveCost(t, windowMillis);
-    if (live + cost > limit) {
-      onDecision?.(i, denial(keys, log, applied, asked, t, cost, live, windowMillis));
+    if (isHeld || live + cost > limit) {
+      onDecision?.(i, denial(keys, log, applied, asked, t, cost, live, windowMillis, isHeld));
       return;
     }
 
@@ -308,18 +320,21 @@ function denial(
   cost: number,
   live: number,
   windowMillis: number,
+  isHeld: boolean,
 ): Decision {
   const { id, limit } = keys.rule;
-  const wait = log === undefined ? Infinity : log.millisUntilAvailable(t, cost, limit, windowMillis);
-  const empty = log === undefined ? 0 : log.millisUntilEmpty(t, windowMillis);
+  const wait = log?.millisUntilAvailable(t, cost, limit, windowMillis) ?? (cost > limit ? Infinity : 0);
+  const empty = log?.millisUntilEmpty(t, windowMillis) ?? 0;
+  // Held back: nothing fits before the time of the decision is reached, and then as much as is free there.
+  const since = (millis: number): number => (isHeld ? millis + (t - asked) : sinceAsked(millis, asked, t));
   return {
     allowed: false,
     ruleId: id,
     limit,
     windowMillis: keys.rule.windowMillis,
-    remaining: Math.max(0, limit - live),
-    retryAfterMillis: wait === Infinity ? keys.rule.windowMillis : sinceAsked(wait, asked, t),
-    resetMillis: sinceAsked(empty, asked, t),
+    remaining: isHeld ? 0 : Math.max(0, limit - live),
+    retryAfterMillis: wait === Infinity ? keys.rule.windowMillis : since(wait),
+    resetMillis: since(empty),
     decided: { term: applied.term, index: applied.index, timeMillis: t },
   };
 }

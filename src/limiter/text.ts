@@ -5,6 +5,8 @@
  * entry or a snapshot as a different string and split the replicas.
  */
 const LONE_SURROGATE = /\p{Surrogate}/u;
+/** Some UTF-8 decoders drop a byte order mark at the start, so such a string may come back shortened. */
+const BYTE_ORDER_MARK = 0xfeff;
 
 /** The number of bytes of `text` in UTF-8. A lone surrogate counts as 3. */
 export function utf8Length(text: string): number {
@@ -29,7 +31,7 @@ export function utf8Length(text: string): number {
 export function isBoundedText(value: unknown, maxBytes: number): value is string {
   if (typeof value !== 'string' || value.length === 0 || value.length > maxBytes) return false;
   if (value.length * 3 > maxBytes && utf8Length(value) > maxBytes) return false;
-  return !LONE_SURROGATE.test(value);
+  return value.charCodeAt(0) !== BYTE_ORDER_MARK && !LONE_SURROGATE.test(value);
 }
 
 /** True when `value` is an integer from `min` to `max`, both included. */

@@ -53,7 +53,8 @@ export interface PartitionInit {
 interface Waiter {
   readonly request: AllowRequest;
   readonly done: Done;
-  readonly deadlineMillis: number;
+  /** The latest of its own and its retries'. */
+  deadlineMillis: number;
   /** Set if the request has an id; retries that came while it was in flight wait in `retries`. */
   readonly retryKey: string | undefined;
   retries: Done[] | undefined;
@@ -72,6 +73,7 @@ export class Partition implements GroupApplication {
   #isLeader = false;
   #leader: NodeId = NO_NODE;
   #term = 0;
+  #applied = { index: 0, term: 0 };
   #pending: Waiter[] = [];
   /** Entries of this node's own proposals that are not applied yet, by index, oldest first. */
   readonly #inflight = new Map<number, Inflight>();
@@ -122,13 +124,19 @@ export class Partition implements GroupApplication {
       done({ kind: 'notLeader', leader: this.#leader });
       return;
     }
+    const malformed = this.#malformed(request);
+    if (malformed !== undefined) {
+      done(malformed);
+      return;
+    }
+    const retryKey = request.requestId === undefined ? undefined : retryKeyOf(request, request.requestId);
+    // Before the rules are asked: a retry gets its answer even if they changed since.
+    if (retryKey !== undefined && this.#joinsEarlierAttempt(request, retryKey, deadlineMillis, done)) return;
     const refusal = this.#refuse(request);
     if (refusal !== undefined) {
       done(refusal);
       return;
     }
-    const retryKey = request.requestId === undefined ? undefined : retryKeyOf(request, request.requestId);
-    if (retryKey !== undefined && this.#joinsEarlierAttempt(request, retryKey, done)) return;
     const denial = this.#machine.quickDenial(request, this.clock.nowMillis());
     if (denial !== undefined) {
       done({ kind: 'decision', decision: denial });
@@ -152,14 +160,18 @@ export class Partition implements GroupApplication {
     return isFull ? 'overloaded' : undefined;
   }
 
-  /** What no limit needs to be asked for: the request cannot be decided at all. */
-  #refuse(request: AllowRequest): Answer | undefined {
+  #malformed(request: AllowRequest): Answer | undefined {
     try {
       checkRequest(request);
+      return undefined;
     } catch (error) {
       if (!(error instanceof InvalidRequestError)) throw error;
       return { kind: 'invalid', field: error.field, message: error.message };
     }
+  }
+
+  /** What no limit needs to be asked for: under these rules the request cannot be decided at all. */
+  #refuse(request: AllowRequest): Answer | undefined {
     const table = this.#machine.ruleTable;
     if (table === undefined) return unavailable('starting', false);
     const { ruleId } = request;
@@ -187,9 +199,9 @@ export class Partition implements GroupApplication {
   }
 
   /** A retry gets the answer of its first attempt: from memory, or when that one is decided. */
-  #joinsEarlierAttempt(request: AllowRequest, retryKey: string, done: Done): boolean {
-    const { requestId = '' } = request;
-    const remembered = this.#machine.remembered(request.ruleId, request.userId, requestId);
+  #joinsEarlierAttempt(request: AllowRequest, retryKey: string, deadlineMillis: number, done: Done): boolean {
+    const { ruleId, userId, requestId = '' } = request;
+    const remembered = this.#machine.remembered(ruleId, userId, requestId, this.clock.nowMillis());
     if (remembered !== undefined) {
       done({ kind: 'decision', decision: remembered });
       return true;
@@ -197,6 +209,7 @@ export class Partition implements GroupApplication {
     const earlier = this.#byRetryKey.get(retryKey);
     if (earlier === undefined) return false;
     earlier.retries ??= [];
+    earlier.deadlineMillis = Math.max(earlier.deadlineMillis, deadlineMillis);
     // Bounded like every queue: a client that repeats itself this often gains nothing by one more.
     if (earlier.retries.length >= RETRIES_WAITING_MAX) done(unavailable('overloaded', false));
     else earlier.retries.push(done);
@@ -245,6 +258,8 @@ export class Partition implements GroupApplication {
       for (const waiter of waiters) this.#settle(waiter, unavailable('overloaded', false));
       return;
     }
+    // An entry of an earlier term that stood here is gone from this log, but another replica may still commit it.
+    this.#settleInflight((index) => index === entry.index, unavailable('unknown_outcome', true));
     this.#inflight.set(entry.index, { term: entry.term, waiters });
     this.#inflightRequests += waiters.length;
   }
@@ -270,6 +285,9 @@ export class Partition implements GroupApplication {
     }
     // Another leader's entry stands where ours was: ours can never be committed.
     if (waiting !== undefined && !isOurs) this.#settleAll(waiting.waiters, unavailable('no_leader', false));
+    const isNewTerm = entry.term !== this.#applied.term;
+    this.#applied = { index: entry.index, term: entry.term };
+    if (isNewTerm && this.#inflight.size > 0) this.#settleLost();
   }
 
   snapshot(): readonly Uint8Array[] {
@@ -279,11 +297,26 @@ export class Partition implements GroupApplication {
   restore(snapshot: Snapshot): void {
     this.#machine.restore(snapshot.chunks);
     // What the snapshot covers was decided, but not by entries this node saw.
-    for (const [index, { waiters }] of this.#inflight) {
-      if (index > snapshot.meta.index) continue;
+    this.#applied = { index: snapshot.meta.index, term: snapshot.meta.term };
+    this.#settleLost();
+    this.#settleInflight(() => true, unavailable('unknown_outcome', true));
+  }
+
+  /**
+   * Terms never decrease along a log, so behind a committed entry no entry of an earlier term can be committed:
+   * whoever waits for one was certainly not decided.
+   */
+  #settleLost(): void {
+    const { index: end, term: committed } = this.#applied;
+    this.#settleInflight((index, term) => index > end && term < committed, unavailable('no_leader', false));
+  }
+
+  #settleInflight(isMeant: (index: number, term: number) => boolean, answer: Answer): void {
+    for (const [index, { term, waiters }] of this.#inflight) {
+      if (!isMeant(index, term)) continue;
       this.#inflight.delete(index);
       this.#inflightRequests -= waiters.length;
-      this.#settleAll(waiters, unavailable('unknown_outcome', true));
+      this.#settleAll(waiters, answer);
     }
   }
 

@@ -3,7 +3,7 @@
  * everywhere. It comes from the bootstrap configuration for now; a replicated meta group (group 0) takes over
  * behind the same `Placement` interface.
  */
-import type { GroupId, NodeId } from '../../raft/types.ts';
+import { NO_NODE, type GroupId, type NodeId } from '../../raft/types.ts';
 
 export interface Placement {
   readonly partitionCount: number;
@@ -42,12 +42,11 @@ export function ringPlacement(
   const table: NodeId[][] = [];
   for (let partition = 0; partition < partitionCount; partition += 1) {
     const order = clockwise(ring, hash(`partition/${partition}`));
-    const replicas = take(order, copies, (node) => held.hasRoom(node));
+    if (order.length === 0) throw new RangeError('placement needs at least one node');
+    const replicas = take(order, copies, partitionCount - partition, held);
     for (const node of replicas) held.add(node);
-    const leader = replicas.find((node) => led.hasRoom(node)) ?? replicas[0];
-    if (leader === undefined) throw new RangeError('placement needs at least one node');
-    led.add(leader);
-    table.push([leader, ...replicas.filter((node) => node !== leader)]);
+    table.push(replicas);
+    giveLeader(table, partition, led);
   }
   return {
     partitionCount,
@@ -68,8 +67,8 @@ class Load {
     this.#max = max;
   }
 
-  hasRoom(node: NodeId): boolean {
-    return (this.#counts.get(node) ?? 0) < this.#max;
+  room(node: NodeId): number {
+    return this.#max - (this.#counts.get(node) ?? 0);
   }
 
   add(node: NodeId): void {
@@ -89,9 +88,54 @@ function clockwise(ring: readonly { node: NodeId; at: number }[], at: number): N
   return [...order];
 }
 
-/** The first `count` that have room; if too few have, the first ones that have none fill up. */
-function take(order: readonly NodeId[], count: number, hasRoom: (node: NodeId) => boolean): NodeId[] {
-  const roomy = order.filter(hasRoom);
-  const full = order.filter((node) => !hasRoom(node));
-  return [...roomy, ...full].slice(0, count);
+/**
+ * The first `count` that have room. A node with room for all `left` partitions loses room whenever it is passed
+ * over; when there is no more to lose than that, such nodes come first, so that room never runs out before the end.
+ */
+function take(order: readonly NodeId[], count: number, left: number, held: Load): NodeId[] {
+  const slack = order.reduce((sum, node) => sum + Math.min(held.room(node), left), 0) - left * count;
+  const tight = order.filter((node) => held.room(node) >= left);
+  const forced = tight.slice(0, Math.max(0, tight.length - slack));
+  const others = order.filter((node) => held.room(node) > 0 && !forced.includes(node));
+  const taken = new Set([...forced, ...others].slice(0, count));
+  return order.filter((node) => taken.has(node));
+}
+
+/**
+ * Puts a leader first. If no replica may lead one more, one of them hands a partition on to another of its
+ * replicas, which may do the same (an augmenting path); one exists, because the copies are spread evenly.
+ */
+function giveLeader(table: NodeId[][], partition: number, led: Load): void {
+  const comesFrom = new Map<NodeId, { readonly partition: number; readonly from: NodeId }>();
+  const queue: { readonly partition: number; readonly from: NodeId }[] = [{ partition, from: NO_NODE }];
+  for (const step of queue) {
+    for (const node of table[step.partition] ?? []) {
+      if (comesFrom.has(node)) continue;
+      comesFrom.set(node, step);
+      if (led.room(node) > 0) {
+        handOn(table, node, comesFrom);
+        led.add(node);
+        return;
+      }
+      for (let other = 0; other < partition; other += 1) {
+        if (table[other]?.[0] === node) queue.push({ partition: other, from: node });
+      }
+    }
+  }
+  throw new RangeError(`partition ${partition} finds no leader`);
+}
+
+function handOn(
+  table: NodeId[][],
+  last: NodeId,
+  comesFrom: ReadonlyMap<NodeId, { readonly partition: number; readonly from: NodeId }>,
+): void {
+  for (let node = last; node !== NO_NODE;) {
+    const step = comesFrom.get(node);
+    if (step === undefined) return;
+    const replicas = table[step.partition] ?? [];
+    const leader = node;
+    table[step.partition] = [leader, ...replicas.filter((other) => other !== leader)];
+    node = step.from;
+  }
 }

@@ -110,15 +110,19 @@ export class Forwarder {
     }
   }
 
-  #finish(id: number, answer: Answer): void {
+  /** `from` undefined: it is our own verdict. */
+  #finish(id: number, answer: Answer, from?: NodeId): void {
     const outstanding = this.#outstanding.get(id);
-    if (outstanding === undefined) return;
+    if (outstanding === undefined || (from !== undefined && outstanding.to !== from)) return;
     this.#outstanding.delete(id);
     outstanding.done(answer);
   }
 
   /** The connection to `peer` broke. What it was asked may or may not have been decided. */
   peerDisconnected(peer: NodeId): void {
+    const unsent = this.#requests.get(peer);
+    this.#requests.delete(peer);
+    if (unsent !== undefined) this.#notSent(unsent);
     for (const [id, { to }] of this.#outstanding) {
       if (to === peer) this.#finish(id, { kind: 'unavailable', reason: 'unknown_outcome', proposed: true });
     }
@@ -154,12 +158,12 @@ export class Forwarder {
     }
   }
 
-  /** Answers from another node. Throws FrameError if they are malformed. */
-  receiveAnswers(payload: Uint8Array): void {
+  /** Answers from another node, believed only if that node was asked. Throws FrameError if they are malformed. */
+  receiveAnswers(from: NodeId, payload: Uint8Array): void {
     for (const item of array(unpack(payload), 'answers')) {
       const fields = new Fields(item);
       const id = fields.integer('id');
-      this.#finish(id, decodeAnswer(fields));
+      this.#finish(id, decodeAnswer(fields), from);
     }
   }
 }

@@ -27,12 +27,17 @@ export interface RouterInit {
   readonly openMax: number;
 }
 
+/** Ticks are this coarse at most; an answer this little past its deadline still counts. */
+const LATE_ANSWER_MILLIS_MAX = 20;
+
 interface Open {
   readonly request: AllowRequest;
   readonly partition: number;
   readonly deadlineMillis: number;
   readonly done: (answer: RoutedAnswer, partition: number) => void;
   attempts: number;
+  /** Some node has it now; else it waits for a leader. */
+  isAsking: boolean;
   /** An attempt may have reached a log, so "nothing was proposed" can no longer be claimed. */
   maybeProposed: boolean;
   settled: boolean;
@@ -77,6 +82,7 @@ export class Router {
       deadlineMillis: this.#init.monotonicMillis() + this.#init.deadlineMillis,
       done,
       attempts: 0,
+      isAsking: false,
       maybeProposed: false,
       settled: false,
     };
@@ -88,7 +94,7 @@ export class Router {
   /** A partition on this node learned of a leader, or lost it. */
   leaderChanged(partition: number, leader: NodeId): void {
     this.#leaderOf[partition] = leader;
-    if (leader !== NO_NODE && this.#waiting.length > 0) this.#dispatchWaiting();
+    if (leader !== NO_NODE && this.#waiting.length > 0) this.#dispatchWaiting(partition);
   }
 
   /** Nothing can be sent to `node` now: whoever it leads, ask again. */
@@ -115,25 +121,37 @@ export class Router {
       if (!open.settled && open.deadlineMillis > now) break;
       count += 1;
       if (open.settled) continue;
-      const reason = open.attempts === 0 ? 'no_leader' : 'deadline';
-      this.#settle(open, { kind: 'unavailable', reason, proposed: open.maybeProposed });
+      // Whoever has it may have proposed it: only an answer could say that nothing happened.
+      const reason = open.isAsking ? 'deadline' : 'no_leader';
+      this.#settle(open, { kind: 'unavailable', reason, proposed: open.maybeProposed || open.isAsking });
     }
     if (count > 0) this.#open.splice(0, count);
   }
 
-  #dispatchWaiting(): void {
+  /** Those of one partition, or all. */
+  #dispatchWaiting(partition?: number): void {
     const waiting = this.#waiting;
     this.#waiting = [];
-    for (const open of waiting) if (!open.settled) this.#dispatch(open);
+    for (const open of waiting) {
+      if (open.settled) continue;
+      if (partition === undefined || open.partition === partition) this.#dispatch(open);
+      else this.#waiting.push(open);
+    }
+  }
+
+  #wait(open: Open): void {
+    open.isAsking = false;
+    this.#waiting.push(open);
   }
 
   #dispatch(open: Open): void {
     const target = this.#target(open);
     if (target === NO_NODE) {
-      this.#waiting.push(open);
+      this.#wait(open);
       return;
     }
     open.attempts += 1;
+    open.isAsking = true;
     const { request, partition, deadlineMillis } = open;
     const local = this.#init.partitions.get(partition);
     if (target === this.#init.nodeId && local !== undefined) {
@@ -166,8 +184,14 @@ export class Router {
 
   #answered(open: Open, asked: NodeId, answer: Answer): void {
     if (open.settled) return;
+    open.isAsking = false;
     switch (answer.kind) {
       case 'decision':
+        // After a stall an answer may come before the tick that would have refused: late is late (P3).
+        if (this.#init.monotonicMillis() > open.deadlineMillis + LATE_ANSWER_MILLIS_MAX) {
+          this.#settle(open, { kind: 'unavailable', reason: 'deadline', proposed: true });
+          return;
+        }
         // Of partitions on this node Raft itself tells us; of the others an answer is the proof.
         if (!this.#init.partitions.has(open.partition)) this.#leaderOf[open.partition] = asked;
         this.#settle(open, answer);
@@ -182,7 +206,7 @@ export class Router {
         if (answer.proposed) open.maybeProposed = true;
         if (this.#mayRetry(open, answer)) {
           this.#forget(open.partition, asked);
-          this.#waiting.push(open);
+          this.#wait(open);
         } else {
           this.#settle(open, { ...answer, proposed: open.maybeProposed });
         }
@@ -213,7 +237,7 @@ export class Router {
       this.#dispatch(open);
       return;
     }
-    this.#waiting.push(open);
+    this.#wait(open);
   }
 
   #forget(partition: number, node: NodeId): void {

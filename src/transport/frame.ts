@@ -7,8 +7,9 @@
  *           3  u8   frame type
  *           4  u64  cluster tag: first 8 bytes of SHA-256 of the cluster id
  *          12  u32  payload length in bytes
- *          16  u32  CRC-32 of the first 16 bytes and the payload
- *          20  ...  payload
+ *          16  u32  CRC-32 of the payload
+ *          20  u32  CRC-32 of the first 20 bytes: a damaged length must not make the receiver wait for bytes
+ *          24  ...  payload
  *
  * All numbers are big-endian.
  */
@@ -16,7 +17,7 @@ import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 export const PROTOCOL_VERSION = 1;
-export const FRAME_HEADER_BYTES = 20;
+export const FRAME_HEADER_BYTES = 24;
 export const FRAME_PAYLOAD_BYTES_MAX = 32 << 20;
 const MAGIC = 0x5152;
 
@@ -57,12 +58,9 @@ export function encodeFrame(type: FrameType, payload: Uint8Array, tag: Uint8Arra
   frame.set(tag, 4);
   frame.writeUInt32BE(payload.byteLength, 12);
   frame.set(payload, FRAME_HEADER_BYTES);
-  frame.writeUInt32BE(checksum(frame, payload), 16);
+  frame.writeUInt32BE(crc32(payload), 16);
+  frame.writeUInt32BE(crc32(frame.subarray(0, 20)), 20);
   return frame;
-}
-
-function checksum(header: Buffer, payload: Uint8Array): number {
-  return crc32(payload, crc32(header.subarray(0, 16)));
 }
 
 /** Cuts a byte stream into frames. Memory is bounded by one frame and one read of the socket. */
@@ -116,13 +114,15 @@ export class FrameDecoder {
     if (length > FRAME_PAYLOAD_BYTES_MAX) {
       throw new FrameError(`a frame of ${length} bytes exceeds ${FRAME_PAYLOAD_BYTES_MAX}`);
     }
+    if (buffer.readUInt32BE(offset + 20) !== crc32(buffer.subarray(offset, offset + 20))) {
+      throw new FrameError('the header of a frame is damaged (CRC-32)');
+    }
     return length;
   }
 
   #frame(bytes: Buffer): Frame {
     const payload = bytes.subarray(FRAME_HEADER_BYTES);
-    if (bytes.readUInt32BE(16) !== checksum(bytes, payload))
-      throw new FrameError('the frame is damaged (CRC-32)');
+    if (bytes.readUInt32BE(16) !== crc32(payload)) throw new FrameError('the frame is damaged (CRC-32)');
     const type = TYPE_NAMES.get(bytes.readUInt8(3));
     if (type === undefined) throw new FrameError(`unknown frame type ${bytes.readUInt8(3)}`);
     return { type, payload };

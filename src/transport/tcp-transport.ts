@@ -43,12 +43,17 @@ const RECONNECT_MILLIS_MAX = 1_000;
 const CONNECT_MILLIS_MAX = 2_000;
 /** A connection that has not said who it is by then is closed. */
 const HELLO_MILLIS_MAX = 5_000;
+/** Nodes report twice a second; one that is silent for so long is gone, though nobody closed the connection. */
+const SILENT_MILLIS_MAX = 5_000;
+/** A connection that held for so long was a success: the next reconnect starts from the shortest wait. */
+const STABLE_MILLIS_MIN = 1_000;
 
 interface Outgoing {
   readonly peer: NodeId;
   readonly address: PeerAddress;
   socket: Socket | undefined;
   connected: boolean;
+  connectedAtMillis: number;
   failures: number;
   retry: NodeJS.Timeout | undefined;
 }
@@ -72,6 +77,7 @@ export class TcpTransport {
         address,
         socket: undefined,
         connected: false,
+        connectedAtMillis: 0,
         failures: 0,
         retry: undefined,
       });
@@ -130,7 +136,7 @@ export class TcpTransport {
     socket.once('connect', () => {
       clearTimeout(timer);
       peer.connected = true;
-      peer.failures = 0;
+      peer.connectedAtMillis = performance.now();
       socket.write(encodeFrame('hello', pack([this.#init.nodeId, peer.peer]), this.#tag));
       this.#init.logger.info({ peer: peer.peer }, 'connected to peer');
       this.#init.handlers.onPeerConnected(peer.peer);
@@ -143,6 +149,7 @@ export class TcpTransport {
     socket.once('close', () => {
       clearTimeout(timer);
       const wasConnected = peer.connected;
+      if (wasConnected && performance.now() - peer.connectedAtMillis >= STABLE_MILLIS_MIN) peer.failures = 0;
       peer.connected = false;
       peer.socket = undefined;
       if (this.#closed) return;
@@ -188,6 +195,12 @@ export class TcpTransport {
         this.#init.logger.warn({ from, remoteAddress, remotePort, err: error }, 'closed a peer connection');
         socket.destroy();
       }
+    });
+    socket.setTimeout(SILENT_MILLIS_MAX, () => {
+      this.#init.logger.warn({ from }, 'a peer fell silent');
+      socket.destroy();
+      // What we send to it may go nowhere as well: dial anew.
+      if (from !== undefined) this.#outgoing.get(from)?.socket?.destroy();
     });
     socket.on('error', (error) =>
       this.#init.logger.debug({ from, err: error }, 'connection from peer failed'),

@@ -82,7 +82,9 @@ class Model {
     const window = isEvent ? rule.windowMillis : effectiveWindowMillis(rule, 0);
     const t = Math.max(asked, log.newest);
     const cost = request.cost ?? 1;
-    const allowed = log.ask(t, cost, rule.limit, window, Infinity);
+    // Group time may not borrow from stamps that are ahead of it.
+    const isHeld = !isEvent && t > asked;
+    const allowed = !isHeld && log.ask(t, cost, rule.limit, window, Infinity);
     const wait = log.wait(t, allowed ? 1 : cost, rule.limit, window);
     const empty = log.empty(t, window);
     const decision: Decision = {
@@ -90,9 +92,9 @@ class Model {
       ruleId: rule.id,
       limit: rule.limit,
       windowMillis: rule.windowMillis,
-      remaining: Math.max(0, rule.limit - log.live(t, window)),
-      retryAfterMillis: wait === Infinity ? rule.windowMillis : wait === 0 ? 0 : wait + t - asked,
-      resetMillis: empty === 0 ? 0 : empty + t - asked,
+      remaining: isHeld ? 0 : Math.max(0, rule.limit - log.live(t, window)),
+      retryAfterMillis: wait === Infinity ? rule.windowMillis : wait === 0 && !isHeld ? 0 : wait + t - asked,
+      resetMillis: empty === 0 && !isHeld ? 0 : empty + t - asked,
       decided: { ...receipt, timeMillis: t },
     };
     if (allowed && request.requestId !== undefined) {

@@ -100,14 +100,18 @@ describe('a decision', () => {
     expect(harness.allows('ada', START + 300 + 1_200)).toBe(true);
   });
 
-  it('clamps group time to a newest grant that is ahead of it', () => {
+  it('holds requests without a timestamp back while the key has grants ahead of group time', () => {
     const harness = harnessWith({ limit: 2 });
     harness.allows('ada', START + 5_000);
+    // Judged at the stamps ahead, they would be granted as fast as those move on, not as fast as time passes.
     expect(harness.one({ userId: 'ada' })).toMatchObject({
-      allowed: true,
-      decided: { timeMillis: START + 5_000 },
-      retryAfterMillis: 6_001,
+      allowed: false,
+      remaining: 0,
+      retryAfterMillis: 5_000,
     });
+    expect(harness.machine.quickDenial({ userId: 'ada' }, START)).toMatchObject({ retryAfterMillis: 5_000 });
+    harness.nowMillis += 5_000;
+    expect(harness.one({ userId: 'ada' })).toMatchObject({ allowed: true, retryAfterMillis: 1_001 });
   });
 
   it('keeps the budgets of rules and of users apart', () => {
@@ -224,9 +228,11 @@ describe('a request id', () => {
     const first = harness.one({ userId: 'ada', cost: 2, requestId: 'q' });
     harness.nowMillis += 120_000;
     expect(harness.one({ userId: 'ada', cost: 2, requestId: 'q' })).toEqual(first);
-    expect(harness.machine.remembered(undefined, 'ada', 'q')).toEqual(first);
-    expect(harness.machine.remembered('rule0', 'ada', 'q')).toEqual(first);
+    expect(harness.machine.remembered(undefined, 'ada', 'q', harness.nowMillis)).toEqual(first);
+    expect(harness.machine.remembered('rule0', 'ada', 'q', harness.nowMillis)).toEqual(first);
     expect(harness.machine.stats().grants).toBe(1);
+    // Nothing was applied since, and still the horizon passes.
+    expect(harness.machine.remembered(undefined, 'ada', 'q', harness.nowMillis + 1)).toBeUndefined();
   });
 
   it('gets its answer even when the budget is spent, and no quick denial', () => {
@@ -252,9 +258,9 @@ describe('a request id', () => {
   it('belongs to one user under one rule, whatever the ids look like', () => {
     const harness = harnessWith({ id: 'a' }, { id: 'ab' });
     harness.one({ userId: 'bc', ruleId: 'a', requestId: 'd' });
-    expect(harness.machine.remembered('a', 'bc', 'd')).toBeDefined();
-    expect(harness.machine.remembered('ab', 'c', 'd')).toBeUndefined();
-    expect(harness.machine.remembered('a', 'b', 'cd')).toBeUndefined();
+    expect(harness.machine.remembered('a', 'bc', 'd', START)).toBeDefined();
+    expect(harness.machine.remembered('ab', 'c', 'd', START)).toBeUndefined();
+    expect(harness.machine.remembered('a', 'b', 'cd', START)).toBeUndefined();
   });
 
   it('of a denied request is a new question', () => {

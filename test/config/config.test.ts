@@ -1,0 +1,199 @@
+import { describe, expect, it } from 'vitest';
+import { LOCAL_DEFAULTS, localAddresses, localConfig } from '../../src/cluster-directory.ts';
+import { type ClusterConfig, ConfigError, TIMING_DEFAULTS, validateConfig } from '../../src/config.ts';
+import { DEFAULT_FREE_FLOOR_BYTES } from '../../storage/free-space.ts';
+
+function node(id: unknown): { id: unknown; http: object; peer: object } {
+  const port = typeof id === 'number' ? 8_100 + id : 8_100;
+  return { id, http: { host: '127.0.0.1', port }, peer: { host: '127.0.0.1', port: port + 1_000 } };
+}
+
+const RULE = { id: 'default', limit: 100, windowMillis: 60_000, clock: 'request' };
+const VALID = {
+  clusterId: 'c-1',
+  nodes: [node(1), node(2), node(3)],
+  partitions: 16,
+  replicas: 3,
+  rules: { version: 1, rules: [RULE] },
+};
+
+function refusal(value: unknown): ConfigError {
+  try {
+    validateConfig(value);
+  } catch (error) {
+    if (error instanceof ConfigError) return error;
+    throw error;
+  }
+  throw new Error('it was accepted');
+}
+
+describe('a configuration', () => {
+  it('gets the defaults for what may be left out', () => {
+    const config = validateConfig(VALID);
+    expect(config).toMatchObject({
+      ...VALID,
+      timing: TIMING_DEFAULTS,
+      freeFloorBytes: DEFAULT_FREE_FLOOR_BYTES,
+    });
+    expect(config.timing).toEqual({
+      tickMillis: 10,
+      heartbeatMillis: 50,
+      electionMillis: 300,
+      requestDeadlineMillis: 1_000,
+    });
+    expect(config.rules).toMatchObject({ requestIdHorizonMillis: 120_000, clockDriftPpm: 100 });
+  });
+
+  it('keeps what is given, and is the same after a trip through JSON', () => {
+    const given = {
+      ...VALID,
+      timing: { tickMillis: 5, heartbeatMillis: 20, electionMillis: 100, requestDeadlineMillis: 250 },
+      freeFloorBytes: 0,
+    };
+    const config = validateConfig(given);
+    expect(config.timing).toEqual(given.timing);
+    expect(config.freeFloorBytes).toBe(0);
+    expect(validateConfig(JSON.parse(JSON.stringify(config)))).toEqual(config);
+  });
+
+  it('may give a part of the timing', () => {
+    expect(validateConfig({ ...VALID, timing: { electionMillis: 1_000 } }).timing).toEqual({
+      ...TIMING_DEFAULTS,
+      electionMillis: 1_000,
+    });
+  });
+
+  it.each<[string, unknown, string, string]>([
+    ['null', null, 'config', 'must be an object'],
+    ['an array', [], 'config', 'must be an object'],
+    ['no cluster id', { ...VALID, clusterId: undefined }, 'clusterId', '1 to 128 characters'],
+    ['an empty cluster id', { ...VALID, clusterId: '' }, 'clusterId', '1 to 128 characters'],
+    ['a long cluster id', { ...VALID, clusterId: 'c'.repeat(129) }, 'clusterId', '1 to 128 characters'],
+    ['no nodes', { ...VALID, nodes: [] }, 'nodes', '1 to 64 nodes'],
+    ['nodes by name', { ...VALID, nodes: { 1: node(1) } }, 'nodes', '1 to 64 nodes'],
+    [
+      'too many nodes',
+      { ...VALID, nodes: Array.from({ length: 65 }, (_, i) => node(i + 1)) },
+      'nodes',
+      '1 to 64 nodes',
+    ],
+    ['a node that is a number', { ...VALID, nodes: [1] }, 'nodes[0]', 'must be an object'],
+    ['node 0', { ...VALID, nodes: [node(0)] }, 'nodes[0].id', '1 to 2147483647'],
+    ['node 2^31', { ...VALID, nodes: [node(1), node(2 ** 31)] }, 'nodes[1].id', '1 to 2147483647'],
+    ['node "1"', { ...VALID, nodes: [node('1')] }, 'nodes[0].id', '1 to 2147483647'],
+    [
+      'the same node twice',
+      { ...VALID, nodes: [node(1), node(2), node(1)] },
+      'nodes[2].id',
+      'but 1 was used before',
+    ],
+    ['no http', { ...VALID, nodes: [{ ...node(1), http: undefined }] }, 'nodes[0].http', 'must be an object'],
+    ['no host', { ...VALID, nodes: [{ ...node(1), peer: { port: 1 } }] }, 'nodes[0].peer.host', 'host name'],
+    [
+      'port 65536',
+      { ...VALID, nodes: [{ ...node(1), http: { host: 'a', port: 65_536 } }] },
+      'nodes[0].http.port',
+      '0 to 65535',
+    ],
+    ['no partitions', { ...VALID, partitions: 0 }, 'partitions', '1 to 4096'],
+    ['too many partitions', { ...VALID, partitions: 4_097 }, 'partitions', '1 to 4096'],
+    ['half a partition', { ...VALID, partitions: 0.5 }, 'partitions', '1 to 4096'],
+    ['no replicas', { ...VALID, replicas: 0 }, 'replicas', '1 to 3'],
+    ['more replicas than nodes', { ...VALID, replicas: 4 }, 'replicas', '1 to 3'],
+    [
+      'too many replicas',
+      { ...VALID, nodes: Array.from({ length: 9 }, (_, i) => node(i + 1)), replicas: 8 },
+      'replicas',
+      '1 to 7',
+    ],
+    ['timing 7', { ...VALID, timing: 7 }, 'timing', 'must be an object'],
+    ['no ticks', { ...VALID, timing: { tickMillis: 0 } }, 'timing.tickMillis', '1 to 1000'],
+    [
+      'a heartbeat below a tick',
+      { ...VALID, timing: { tickMillis: 60 } },
+      'timing.heartbeatMillis',
+      '60 to 10000',
+    ],
+    [
+      'an election below two heartbeats',
+      { ...VALID, timing: { heartbeatMillis: 200 } },
+      'timing.electionMillis',
+      '400 to 60000',
+    ],
+    [
+      'a deadline below a tick',
+      { ...VALID, timing: { requestDeadlineMillis: 9 } },
+      'timing.requestDeadlineMillis',
+      '10 to 60000',
+    ],
+    ['a negative floor', { ...VALID, freeFloorBytes: -1 }, 'freeFloorBytes', '0 to 9007199254740991'],
+  ])('is refused naming the field and its bound: %s', (_what, value, field, bound) => {
+    const error = refusal(value);
+    expect(error).toMatchObject({ name: 'ConfigError', code: 'CONFIG', field });
+    expect(error.message).toContain(bound);
+    expect(error.message.startsWith(`${field} `)).toBe(true);
+  });
+
+  it('is refused when its rules are, with the reason', () => {
+    expect(refusal({ ...VALID, rules: undefined }).message).toContain('table must be an object');
+    const negative = { version: 1, rules: [{ ...RULE, limit: -1 }] };
+    expect(refusal({ ...VALID, rules: negative }).message).toContain(
+      'rules[0].limit must be an integer from 0 to 1000000',
+    );
+  });
+
+  it('names the path of a bad rule like that of any other field', () => {
+    const error = refusal({ ...VALID, rules: { version: 1, rules: [{ ...RULE, limit: -1 }] } });
+    expect(error.field).toBe('rules.rules[0].limit');
+    expect(error.message).toBe('rules.rules[0].limit must be an integer from 0 to 1000000, but is -1');
+  });
+
+  it('is refused when two nodes share an address', () => {
+    const twins = [node(1), { ...node(2), peer: node(1).peer }];
+    expect(refusal({ ...VALID, nodes: twins, replicas: 2 }).field).toBe('nodes[1].peer');
+  });
+});
+
+describe('a local cluster', () => {
+  it('has three copies of each partition, one rule, and an id of its own', () => {
+    const config: ClusterConfig = localConfig(LOCAL_DEFAULTS);
+    expect(config).toMatchObject({ partitions: 16, replicas: 3, timing: TIMING_DEFAULTS });
+    expect(config.nodes.map(({ id, http, peer }) => [id, http.port, peer.port])).toEqual([
+      [1, 8_101, 9_101],
+      [2, 8_102, 9_102],
+      [3, 8_103, 9_103],
+    ]);
+    expect(config.rules.rules).toEqual([RULE]);
+    expect(localConfig(LOCAL_DEFAULTS).clusterId).not.toBe(config.clusterId);
+  });
+
+  it.each([
+    [1, 1],
+    [2, 2],
+    [3, 3],
+    [5, 3],
+  ])('of %i nodes has %i copies', (nodes, replicas) => {
+    expect(localConfig({ ...LOCAL_DEFAULTS, nodes }).replicas).toBe(replicas);
+  });
+
+  it('gives every node ports of its own, on loopback', () => {
+    const addresses = localAddresses(64, 20_000).flatMap(({ http, peer }) => [http, peer]);
+    expect(new Set(addresses.map(({ port }) => port)).size).toBe(128);
+    expect(new Set(addresses.map(({ host }) => host))).toEqual(new Set(['127.0.0.1']));
+  });
+
+  it.each([
+    ['no nodes', { nodes: 0 }, 'nodes'],
+    ['too many nodes', { nodes: 65 }, 'nodes'],
+    ['no partitions', { partitions: 0 }, 'partitions'],
+    ['ports past the last', { basePort: 65_000 }, 'nodes[0].peer.port'],
+  ])('is refused with %s', (_what, options, field) => {
+    expect(() => localConfig({ ...LOCAL_DEFAULTS, ...options })).toThrow(
+      expect.objectContaining({ code: 'CONFIG', field }),
+    );
+  });
+
+  it('is refused with absurdly many nodes before they are listed', () => {
+    expect(() => localConfig({ ...LOCAL_DEFAULTS, nodes: 2 ** 32 })).toThrow(ConfigError);
+  });
+});

@@ -1,0 +1,192 @@
+import fc from 'fast-check';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Decision } from '../../src/limiter/decision.ts';
+import { formatAnswer } from '../../src/http/answer-format.ts';
+import { UNAVAILABLE_REASONS } from '../../src/partition/answer.ts';
+import { decisionOf, denialOf, Door, PARTITION, WALL_MILLIS } from './fixtures.ts';
+import { parseItems } from './structured-fields.ts';
+
+let door = new Door();
+
+afterEach(async () => {
+  await door.app.close();
+  door = new Door();
+});
+
+const receipt = { partition: PARTITION, term: 3, index: 90, timeMillis: 1_700_000_000_000 };
+
+describe('a grant', () => {
+  it('is 200 with the receipt', async () => {
+    const { status, headers, body } = await door.decide(decisionOf());
+    expect(status).toBe(200);
+    expect(headers['content-type']).toBe('application/json; charset=utf-8');
+    expect(headers).not.toHaveProperty('retry-after');
+    expect(body).toEqual({
+      allowed: true,
+      limit: 100,
+      remaining: 42,
+      resetMillis: 59_001,
+      rule: 'default',
+      decided: receipt,
+    });
+  });
+
+  it('carries the rate limit headers', async () => {
+    const { headers } = await door.decide(decisionOf());
+    expect(headers).toMatchObject({
+      'x-ratelimit-limit': '100',
+      'x-ratelimit-remaining': '42',
+      'x-ratelimit-reset': String(Math.ceil((WALL_MILLIS + 59_001) / 1000)),
+      'ratelimit-policy': '"default";q=100;w=60',
+      ratelimit: '"default";r=42;t=60',
+    });
+  });
+
+  it('that took the last of it says when the next comes free', async () => {
+    const { headers } = await door.decide(decisionOf({ remaining: 0, retryAfterMillis: 1_001 }));
+    expect(headers['ratelimit']).toBe('"default";r=0;t=2');
+  });
+
+  it('is observed with its status and its start', async () => {
+    await door.decide(decisionOf());
+    expect(door.observed).toEqual([{ status: 200, startedMillis: 777 }]);
+  });
+});
+
+describe('a denial', () => {
+  it('is 429 with the time to wait', async () => {
+    const { status, headers, body } = await door.decide(denialOf());
+    expect(status).toBe(429);
+    expect(headers).toMatchObject({
+      'content-type': 'application/json; charset=utf-8',
+      'retry-after': '13',
+      'x-ratelimit-limit': '100',
+      'x-ratelimit-remaining': '0',
+      'ratelimit-policy': '"default";q=100;w=60',
+      ratelimit: '"default";r=0;t=13',
+    });
+    expect(body).toEqual({
+      allowed: false,
+      limit: 100,
+      remaining: 0,
+      resetMillis: 59_001,
+      retryAfterMillis: 12_345,
+      rule: 'default',
+      decided: receipt,
+      error: {
+        type: 'rate_limit_error',
+        message: 'Rate limit of 100 per 60s exceeded. Retry after 13 s.',
+        retry_after: 13,
+        limit: 100,
+        window: '60s',
+      },
+    });
+  });
+
+  it('names a window that is no whole number of seconds in milliseconds', async () => {
+    const { headers, body } = await door.decide(denialOf({ windowMillis: 1_500 }));
+    expect(body.error).toMatchObject({ window: '1500ms' });
+    expect(headers['ratelimit-policy']).toBe('"default";q=100;w=2');
+  });
+});
+
+describe('no decision', () => {
+  it.each(UNAVAILABLE_REASONS)('is 503, denied, and says why: %s', async (reason) => {
+    door.answer = { kind: 'unavailable', reason, proposed: true };
+    const { status, headers, body } = await door.post({ userId: 'ada' });
+    expect(status).toBe(503);
+    expect(headers).toMatchObject({
+      'content-type': 'application/problem+json; charset=utf-8',
+      'retry-after': '1',
+    });
+    expect(body).toEqual({
+      type: 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity',
+      title: 'Temporary Reduced Capacity',
+      status: 503,
+      detail: expect.stringMatching(/./),
+      allowed: false,
+      reason,
+      proposed: true,
+    });
+    expect(door.observed.map((each) => each.status)).toEqual([503]);
+  });
+});
+
+describe('a request the cluster refuses', () => {
+  it.each([
+    ['cost', 'cost'],
+    ['ruleId', 'rule'],
+  ])('is 400 and names the field as the caller wrote it: %s', async (field, shown) => {
+    door.answer = { kind: 'invalid', field, message: `${shown} is out of bounds` };
+    const { status, body } = await door.post({ userId: 'ada' });
+    expect(status).toBe(400);
+    expect(body).toEqual({
+      allowed: false,
+      error: { type: 'invalid_request', field: shown, message: `${shown} is out of bounds` },
+    });
+  });
+});
+
+const natural = fc.oneof(fc.nat(100), fc.nat(1_000_000));
+const millis = fc.oneof(fc.nat(3_000), fc.nat(2_678_400_000));
+const decision: fc.Arbitrary<Decision> = fc.record({
+  allowed: fc.boolean(),
+  ruleId: fc.string({ minLength: 1, maxLength: 128, unit: 'binary' }),
+  limit: natural,
+  windowMillis: fc.integer({ min: 1, max: 2_678_400_000 }),
+  remaining: natural,
+  retryAfterMillis: millis,
+  resetMillis: millis,
+  decided: fc.record({ term: natural, index: natural, timeMillis: natural }),
+});
+
+describe('headers', () => {
+  it('are well-formed for every decision', () => {
+    fc.assert(
+      fc.property(decision, (each) => {
+        const { headers } = formatAnswer({ kind: 'decision', decision: each }, PARTITION, WALL_MILLIS);
+        for (const value of Object.values(headers)) expect(value).toMatch(/^[\x20-\x7e]+$/);
+        const [policy, ...otherPolicies] = parseItems(headers['ratelimit-policy'] ?? '');
+        const [state, ...otherStates] = parseItems(headers['ratelimit'] ?? '');
+        expect([otherPolicies, otherStates]).toEqual([[], []]);
+        expect(policy?.name).toBe(state?.name);
+        expect(policy?.parameters).toEqual({ q: each.limit, w: Math.ceil(each.windowMillis / 1000) });
+        expect(Object.keys(state?.parameters ?? {})).toEqual(['r', 't']);
+        expect(state?.parameters['r']).toBe(each.remaining);
+      }),
+      { seed: 13, numRuns: 500 },
+    );
+  });
+
+  it('never send a client back too early, and never a second later than needed', () => {
+    fc.assert(
+      fc.property(decision, (each) => {
+        const { headers } = formatAnswer({ kind: 'decision', decision: each }, PARTITION, WALL_MILLIS);
+        const reset = Number(headers['x-ratelimit-reset']) * 1000 - WALL_MILLIS - each.resetMillis;
+        expect(reset).toBeGreaterThanOrEqual(0);
+        expect(reset).toBeLessThan(1000);
+        const wait = headers['retry-after'];
+        expect(wait === undefined).toBe(each.allowed);
+        const late = wait === undefined ? 0 : Number(wait) * 1000 - each.retryAfterMillis;
+        expect(wait ?? '0').toMatch(/^\d+$/);
+        expect(late).toBeGreaterThanOrEqual(0);
+        expect(late).toBeLessThan(1000);
+      }),
+      { seed: 14, numRuns: 500 },
+    );
+  });
+
+  it.each([
+    ['quotes and backslashes', 'a"b\\c";q=9', '"a\\"b\\\\c\\";q=9"'],
+    ['line breaks', 'a\r\nset-cookie: x', '"a??set-cookie: x"'],
+    ['other characters', 'tägliche Zahl 日', '"t?gliche Zahl ?"'],
+    ['a list', 'a","b', '"a\\",\\"b"'],
+  ])('survive a rule id with %s', async (_what, ruleId, shown) => {
+    const { status, headers, body } = await door.decide(denialOf({ ruleId }));
+    expect(status).toBe(429);
+    expect(headers['ratelimit']).toBe(`${shown};r=0;t=13`);
+    expect(parseItems(String(headers['ratelimit-policy']))).toHaveLength(1);
+    expect(headers).not.toHaveProperty('set-cookie');
+    expect(body['rule']).toBe(ruleId);
+  });
+});

@@ -1,0 +1,163 @@
+import { afterAll, describe, expect, it } from 'vitest';
+import { Door } from './fixtures.ts';
+
+const door = new Door();
+
+afterAll(() => door.app.close());
+
+const TEXT_256 = 'text of 1 to 256 bytes';
+const TEXT_128 = 'text of 1 to 128 bytes';
+const COST = 'an integer from 1 to 1000000';
+const TIME = 'an integer from 0 to 8640000000000000';
+
+/** A refusal: the field and its bound are named, nobody was asked, and it is not a grant. */
+async function expectRefused(
+  body: unknown,
+  status: number,
+  field: string,
+  bound: string,
+  type?: string,
+): Promise<void> {
+  const asked = door.asked.length;
+  const result = await door.post(body, type);
+  expect(result.body).toMatchObject({ allowed: false, error: { type: 'invalid_request', field } });
+  expect(result.body.error?.message).toContain(bound);
+  expect(result.body.error?.message).toContain(field);
+  expect(result.status).toBe(status);
+  expect(result.headers['content-type']).toBe('application/json; charset=utf-8');
+  expect(door.asked).toHaveLength(asked);
+}
+
+describe('a field out of bounds is 400 and named with its bound', () => {
+  it.each([
+    ['userId missing', {}, 'userId', TEXT_256],
+    ['userId null', { userId: null }, 'userId', TEXT_256],
+    ['userId empty', { userId: '' }, 'userId', TEXT_256],
+    ['userId too long', { userId: 'a'.repeat(257) }, 'userId', TEXT_256],
+    ['userId too long in bytes', { userId: '日'.repeat(86) }, 'userId', TEXT_256],
+    ['userId too long in bytes of pairs', { userId: '😀'.repeat(65) }, 'userId', TEXT_256],
+    ['userId a number', { userId: 7 }, 'userId', TEXT_256],
+    ['userId zero', { userId: 0 }, 'userId', TEXT_256],
+    ['userId false', { userId: false }, 'userId', TEXT_256],
+    ['userId an array', { userId: ['ada'] }, 'userId', TEXT_256],
+    ['userId an object', { userId: { length: 3 } }, 'userId', TEXT_256],
+    ['userId half a character', '{"userId":"\\ud800"}', 'userId', TEXT_256],
+    ['cost zero', { userId: 'ada', cost: 0 }, 'cost', COST],
+    ['cost negative', { userId: 'ada', cost: -1 }, 'cost', COST],
+    ['cost too large', { userId: 'ada', cost: 1_000_001 }, 'cost', COST],
+    ['cost a fraction', { userId: 'ada', cost: 1.5 }, 'cost', COST],
+    ['cost infinite', '{"userId":"ada","cost":1e999}', 'cost', COST],
+    ['cost a string', { userId: 'ada', cost: '1' }, 'cost', COST],
+    ['cost true', { userId: 'ada', cost: true }, 'cost', COST],
+    ['cost an array', { userId: 'ada', cost: [1] }, 'cost', COST],
+    ['timestampMillis negative', { userId: 'ada', timestampMillis: -1 }, 'timestampMillis', TIME],
+    ['timestampMillis a fraction', { userId: 'ada', timestampMillis: 0.5 }, 'timestampMillis', TIME],
+    ['timestampMillis too large', { userId: 'ada', timestampMillis: 8.64e15 + 1 }, 'timestampMillis', TIME],
+    ['timestampMillis a string', { userId: 'ada', timestampMillis: '2026-01-01' }, 'timestampMillis', TIME],
+    ['rule empty', { userId: 'ada', rule: '' }, 'rule', TEXT_128],
+    ['rule too long', { userId: 'ada', rule: 'r'.repeat(129) }, 'rule', TEXT_128],
+    ['rule a number', { userId: 'ada', rule: 1 }, 'rule', TEXT_128],
+    ['requestId empty', { userId: 'ada', requestId: '' }, 'requestId', TEXT_128],
+    ['requestId too long in bytes', { userId: 'ada', requestId: 'ü'.repeat(65) }, 'requestId', TEXT_128],
+    ['requestId an object', { userId: 'ada', requestId: {} }, 'requestId', TEXT_128],
+  ])('%s', async (_what, body, field, bound) => {
+    await expectRefused(body, 400, field, bound);
+  });
+});
+
+describe('a field nobody knows is 400 and named', () => {
+  it.each([
+    ['misspelt', { userId: 'ada', Cost: 5 }, 'Cost'],
+    ['internal', { userId: 'ada', ruleId: 'default' }, 'ruleId'],
+    ['inherited', { userId: 'ada', toString: 1 }, 'toString'],
+    ['long', { userId: 'ada', ['x'.repeat(5_000)]: 1 }, 'x'.repeat(64)],
+    ['empty', { userId: 'ada', '': 1 }, ''],
+  ])('%s', async (_what, body, field) => {
+    await expectRefused(body, 400, field, 'the fields are userId, timestampMillis, cost, rule, requestId');
+  });
+});
+
+describe('a body that is no object is 400', () => {
+  it.each([
+    ['null', 'null'],
+    ['an array', '[{"userId":"ada"}]'],
+    ['a string', '"ada"'],
+    ['a number', '1'],
+    ['empty', ''],
+    ['cut off', '{"userId":"ada"'],
+    ['no JSON', 'userId=ada'],
+    ['__proto__', '{"userId":"ada","__proto__":{"cost":5}}'],
+    ['constructor', '{"userId":"ada","constructor":{"prototype":{"cost":5}}}'],
+  ])('%s', async (_what, body) => {
+    const asked = door.asked.length;
+    const { status, body: answer } = await door.post(body);
+    expect(status).toBe(400);
+    expect(answer).toMatchObject({ allowed: false, error: { type: 'invalid_request' } });
+    expect(answer.error?.message).toMatch(/body|constructor/);
+    expect(door.asked).toHaveLength(asked);
+  });
+
+  it('and nothing when there is neither body nor type', async () => {
+    const response = await door.app.inject({ method: 'POST', url: '/v1/allow' });
+    expect(response.statusCode).toBe(400);
+    expect(response.json()).toMatchObject({ error: { field: 'body' } });
+  });
+});
+
+describe('a body that is too large', () => {
+  const large = JSON.stringify({ userId: 'ada', rule: 'r'.repeat(8_192) });
+
+  it('is 413 and names the bound', async () => {
+    await expectRefused(large, 413, 'body', 'at most 8192 bytes');
+  });
+
+  it('is 413 as well when its length was not announced', async () => {
+    const response = await door.app.inject({
+      method: 'POST',
+      url: '/v1/allow',
+      headers: { 'content-type': 'application/json', 'transfer-encoding': 'chunked' },
+      payload: large,
+    });
+    expect(response.statusCode).toBe(413);
+    expect(response.json()).toMatchObject({ allowed: false, error: { field: 'body' } });
+  });
+});
+
+describe('a body of another type is 415 and names the one that is understood', () => {
+  it.each(['application/x-www-form-urlencoded', 'application/xml', 'application/jsonp', 'nonsense'])(
+    '%s',
+    async (type) => {
+      await expectRefused('{"userId":"ada"}', 415, 'body', 'application/json', type);
+    },
+  );
+
+  it('text/plain', async () => {
+    await expectRefused('{"userId":"ada"}', 415, 'body', 'application/json', 'text/plain');
+  });
+});
+
+describe('what is within the bounds', () => {
+  it.each([
+    [{ userId: 'a' }, { userId: 'a' }],
+    [{ userId: 'a'.repeat(256) }, { userId: 'a'.repeat(256) }],
+    [{ userId: '😀'.repeat(64) }, { userId: '😀'.repeat(64) }],
+    [
+      { userId: '__proto__', rule: 'x', cost: null, timestampMillis: null },
+      { userId: '__proto__', ruleId: 'x' },
+    ],
+    [
+      { userId: 'ada', timestampMillis: 0, cost: 1_000_000, rule: 'r', requestId: 'q' },
+      { userId: 'ada', timestampMillis: 0, cost: 1_000_000, ruleId: 'r', requestId: 'q' },
+    ],
+  ])('is asked as it is: %j', async (body, request) => {
+    const { status } = await door.post(body);
+    expect(status).toBe(200);
+    expect(door.asked.at(-1)).toEqual(request);
+  });
+
+  it('may say its charset', async () => {
+    const { status } = await door.post({ userId: 'ünal' }, 'application/json; charset=utf-8');
+    expect(status).toBe(200);
+    expect(door.asked.at(-1)?.userId).toBe('ünal');
+  });
+});

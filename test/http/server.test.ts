@@ -1,0 +1,157 @@
+import { connect, type Socket } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { until } from '../transport/wait.ts';
+import { Door, PARTITION, decisionOf } from './fixtures.ts';
+
+let door = new Door();
+const sockets: Socket[] = [];
+
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  await door.app.close();
+  door = new Door();
+});
+
+describe('routes', () => {
+  it('/healthz says that the process is up, ready or not', async () => {
+    door.isReady = false;
+    const response = await door.app.inject('/healthz');
+    expect([response.statusCode, response.json()]).toEqual([200, { status: 'ok' }]);
+  });
+
+  it('/readyz says whether every partition has a leader', async () => {
+    const ready = await door.app.inject('/readyz');
+    expect([ready.statusCode, ready.json()]).toEqual([200, { status: 'ready' }]);
+    door.isReady = false;
+    const waiting = await door.app.inject('/readyz');
+    expect([waiting.statusCode, waiting.json()]).toEqual([503, { status: 'waiting for leaders' }]);
+  });
+
+  it('/v1/cluster shows the cluster', async () => {
+    const response = await door.app.inject('/v1/cluster');
+    expect([response.statusCode, response.json()]).toEqual([200, { nodes: [{ id: 1 }], partitions: [] }]);
+  });
+
+  it('/metrics is what the registry renders', async () => {
+    const response = await door.app.inject('/metrics');
+    expect([response.statusCode, response.body]).toEqual([200, 'up 1\n']);
+    expect(response.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
+  });
+
+  it.each([
+    ['GET', '/v1/allow'],
+    ['PUT', '/v1/allow'],
+    ['POST', '/v1/allow/'],
+    ['POST', '/healthz'],
+    ['GET', '/'],
+    ['GET', '/v2/allow'],
+  ] as const)('others are 404: %s %s', async (method, url) => {
+    const response = await door.app.inject({ method, url });
+    expect(response.statusCode).toBe(404);
+    expect(response.json()).toEqual({ error: { type: 'not_found', message: `no route ${method} ${url}` } });
+    expect(door.asked).toEqual([]);
+  });
+
+  it('with a broken escape are the fault of the client', async () => {
+    const response = await door.app.inject('/v1/%zz');
+    expect(response.statusCode).toBe(400);
+  });
+});
+
+describe('a fault of the server', () => {
+  it('is 500, not a grant, and tells nothing of its insides', async () => {
+    const broken = new Door();
+    Object.defineProperty(broken, 'answer', {
+      get() {
+        throw new Error('secret');
+      },
+    });
+    const { status, body } = await broken.post({ userId: 'ada' });
+    expect(status).toBe(500);
+    expect(body).toEqual({ allowed: false, error: { type: 'internal', message: 'internal error' } });
+    await broken.app.close();
+  });
+});
+
+/** A connection to the server that collects what it is sent. */
+class Client {
+  readonly socket: Socket;
+  received = '';
+
+  constructor(port: number) {
+    this.socket = connect(port, '127.0.0.1');
+    this.socket.on('error', () => {});
+    this.socket.on('data', (bytes) => {
+      this.received += bytes.toString();
+    });
+    sockets.push(this.socket);
+  }
+
+  ask(userId: string): void {
+    const body = JSON.stringify({ userId });
+    const head = ['POST /v1/allow HTTP/1.1', 'host: a', 'content-type: application/json'];
+    this.socket.write([...head, `content-length: ${body.length}`, '', body].join('\r\n'));
+  }
+
+  statuses(): string[] {
+    return [...this.received.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status ?? '');
+  }
+}
+
+async function listen(): Promise<number> {
+  await door.app.listen({ host: '127.0.0.1', port: 0 });
+  const address = door.app.server.address();
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+function grant(ruleId: string): void {
+  door.open.shift()?.({ kind: 'decision', decision: decisionOf({ ruleId }) }, PARTITION);
+}
+
+describe('a client', () => {
+  it.each([
+    ['hangs up', (socket: Socket) => socket.end()],
+    ['is cut off', (socket: Socket) => socket.resetAndDestroy()],
+  ])('that %s before its answer harms nobody', async (_how, leave) => {
+    const port = await listen();
+    door.answer = undefined;
+    const impatient = new Client(port);
+    impatient.ask('impatient');
+    await until('it is asked', () => door.open.length === 1);
+    leave(impatient.socket);
+    const patient = new Client(port);
+    patient.ask('patient');
+    await until('both are asked', () => door.open.length === 2);
+    grant('first');
+    grant('second');
+    await until('the patient one has an answer', () => patient.received.includes('"rule":"second"'));
+    expect(patient.statuses()).toEqual(['200']);
+    expect(patient.received).not.toContain('"rule":"first"');
+  });
+
+  it('gets its own answers in the order it asked, whatever order they come in', async () => {
+    const port = await listen();
+    door.answer = undefined;
+    const [one, two] = [new Client(port), new Client(port)];
+    one.ask('one');
+    await until('one is asked', () => door.open.length === 1);
+    two.ask('two');
+    await until('two is asked', () => door.open.length === 2);
+    door.open.reverse();
+    grant('for two');
+    grant('for one');
+    await until('both have answers', () => one.received.includes('}}') && two.received.includes('}}'));
+    expect(one.received).toContain('"rule":"for one"');
+    expect(two.received).toContain('"rule":"for two"');
+  });
+
+  it('that sends no HTTP is told so and harms nobody', async () => {
+    const port = await listen();
+    const confused = new Client(port);
+    confused.socket.write('\u0000\u0001 not http\r\n\r\n');
+    await until('it is answered', () => confused.statuses().length === 1);
+    expect(confused.statuses()).toEqual(['400']);
+    const { status } = await door.post({ userId: 'ada' });
+    expect(status).toBe(200);
+  });
+});

@@ -1,0 +1,354 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { AllowRequest } from '../../src/limiter/request.ts';
+import { type Answer, UNAVAILABLE_REASONS } from '../../src/partition/answer.ts';
+import type { Partition } from '../../src/partition/partition.ts';
+import { Forwarder } from '../../src/router/forwarder.ts';
+import { FRAME_PAYLOAD_BYTES_MAX, FrameError } from '../../src/transport/frame.ts';
+import { pack, unpack } from '../../src/transport/peer-codec.ts';
+import { decisionOf, FakePartition, GRANT, notLeader, unavailable } from './fixtures.ts';
+
+type FrameKind = 'requests' | 'answers';
+
+/** One node's forwarder. Frames wait in `sent` until the test carries them over. */
+class Side {
+  readonly id: number;
+  nowMillis = 5_000;
+  reachable = true;
+  readonly partition = new FakePartition(4);
+  readonly sent: { readonly to: number; readonly kind: FrameKind; readonly payload: Uint8Array }[] = [];
+  readonly #deferred: (() => void)[] = [];
+  readonly forwarder: Forwarder;
+
+  constructor(id: number, firstId = id * 1_000_000) {
+    this.id = id;
+    this.forwarder = new Forwarder({
+      partitions: new Map<number, unknown>([[4, this.partition]]) as ReadonlyMap<
+        number,
+        unknown
+      > as ReadonlyMap<number, Partition>,
+      monotonicMillis: () => this.nowMillis,
+      send: (to, kind, payload) => {
+        if (this.reachable) this.sent.push({ to, kind, payload });
+        return this.reachable;
+      },
+      defer: (flush) => this.#deferred.push(flush),
+      firstId,
+    });
+  }
+
+  get deferredCount(): number {
+    return this.#deferred.length;
+  }
+
+  flush(): void {
+    for (const flush of this.#deferred.splice(0)) flush();
+  }
+
+  /** Hands over a frame of answers as it came from node `from`. */
+  receiveAnswers(from: number, payload: Uint8Array): void {
+    this.forwarder.receiveAnswers(from, payload);
+  }
+
+  forward(request: AllowRequest = { userId: 'ada' }, partition = 4, budgetMillis = 1_000): Answer[] {
+    const answers: Answer[] = [];
+    const deadlineMillis = this.nowMillis + budgetMillis;
+    this.forwarder.forward(3 - this.id, partition, request, deadlineMillis, (answer) => answers.push(answer));
+    return answers;
+  }
+}
+
+/** Carries what both sent until nothing is left. */
+function carry(a: Side, b: Side): void {
+  for (;;) {
+    a.flush();
+    b.flush();
+    const fromA = a.sent.splice(0);
+    const fromB = b.sent.splice(0);
+    if (fromA.length + fromB.length === 0) return;
+    for (const [sender, receiver, frames] of [[a, b, fromA] as const, [b, a, fromB] as const]) {
+      for (const { kind, payload } of frames) {
+        if (kind === 'requests') receiver.forwarder.receiveRequests(sender.id, payload);
+        else receiver.receiveAnswers(sender.id, payload);
+      }
+    }
+  }
+}
+
+const natural = fc.oneof(fc.maxSafeNat(), fc.nat(200));
+const answer: fc.Arbitrary<Answer> = fc.oneof(
+  fc.record({
+    kind: fc.constant('decision'),
+    decision: fc.record({
+      allowed: fc.boolean(),
+      ruleId: fc.string({ unit: 'grapheme' }),
+      limit: natural,
+      windowMillis: natural,
+      remaining: natural,
+      retryAfterMillis: natural,
+      resetMillis: natural,
+      decided: fc.record({ term: natural, index: natural, timeMillis: natural }),
+    }),
+  }),
+  fc.record({ kind: fc.constant('invalid'), field: fc.string(), message: fc.string({ unit: 'grapheme' }) }),
+  fc.record({
+    kind: fc.constant('unavailable'),
+    reason: fc.constantFrom(...UNAVAILABLE_REASONS),
+    proposed: fc.boolean(),
+  }),
+  fc.record({ kind: fc.constant('notLeader'), leader: natural }),
+);
+const request: fc.Arbitrary<AllowRequest> = fc.record(
+  {
+    userId: fc.string({ unit: 'grapheme' }),
+    ruleId: fc.string({ unit: 'grapheme' }),
+    cost: natural,
+    timestampMillis: natural,
+    requestId: fc.string(),
+  },
+  { requiredKeys: ['userId'] },
+);
+
+describe('a forwarded request', () => {
+  it('arrives with every field, and its answer comes back with every field', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(request, answer), { minLength: 1, maxLength: 5 }), (pairs) => {
+        const [a, b] = [new Side(1), new Side(2)];
+        b.partition.reply = () => pairs[b.partition.asked.length - 1]?.[1];
+        const received = pairs.map(([each]) => a.forward(each));
+        carry(a, b);
+        const seen = b.partition.asked.map((asked) => asked.request);
+        expect(seen).toEqual(pairs.map(([each]) => each));
+        expect(received).toEqual(pairs.map(([, expected]) => [expected]));
+        expect(a.forwarder.outstandingCount).toBe(0);
+      }),
+      { seed: 11, numRuns: 300 },
+    );
+  });
+
+  it('has as long there as it had left here', () => {
+    const [a, b] = [new Side(1), new Side(2)];
+    b.nowMillis = 70_000.25;
+    a.forward({ userId: 'ada' }, 4, 250.9);
+    a.forward({ userId: 'bob' }, 4, -3);
+    carry(a, b);
+    expect(b.partition.asked.map(({ deadlineMillis }) => deadlineMillis)).toEqual([70_250.25, 70_000.25]);
+  });
+
+  it('shares a frame with the others of its turn', () => {
+    const a = new Side(1);
+    for (let i = 0; i < 10; i += 1) a.forward();
+    expect(a.deferredCount).toBe(1);
+    expect(a.sent).toEqual([]);
+    a.flush();
+    expect(a.sent.map(({ to, kind }) => [to, kind])).toEqual([[2, 'requests']]);
+  });
+
+  it('to a node without that partition is told that nobody is known', () => {
+    const [a, b] = [new Side(1), new Side(2)];
+    const answers = a.forward({ userId: 'ada' }, 5);
+    carry(a, b);
+    expect(answers).toEqual([notLeader(0)]);
+    expect(b.partition.asked).toEqual([]);
+  });
+
+  it('that could not be sent was certainly not proposed', () => {
+    const a = new Side(1);
+    a.reachable = false;
+    const answers = a.forward();
+    expect(answers).toEqual([]);
+    a.flush();
+    expect(answers).toEqual([notLeader(0)]);
+    expect(a.forwarder.outstandingCount).toBe(0);
+  });
+
+  it('gets its own answer, whatever order the answers take', () => {
+    const [a, b] = [new Side(1), new Side(2)];
+    const received = Array.from({ length: 20 }, (_, i) => a.forward({ userId: `user-${i}` }));
+    carry(a, b);
+    for (const asked of b.partition.asked.toReversed()) {
+      asked.answer({ kind: 'decision', decision: decisionOf({ ruleId: asked.request.userId }) });
+    }
+    carry(a, b);
+    expect(received.map(([first]) => first?.kind === 'decision' && first.decision.ruleId)).toEqual(
+      received.map((_, i) => `user-${i}`),
+    );
+  });
+});
+
+describe('a broken connection', () => {
+  it('leaves the outcome of what was asked there unknown, and of nothing else', () => {
+    const a = new Side(1);
+    const answers = a.forward();
+    const elsewhere: Answer[] = [];
+    a.forwarder.forward(3, 4, { userId: 'bob' }, 9_000, (each) => elsewhere.push(each));
+    a.flush();
+    a.forwarder.peerDisconnected(2);
+    expect(answers).toEqual([unavailable('unknown_outcome', true)]);
+    expect(elsewhere).toEqual([]);
+    a.forwarder.peerDisconnected(2);
+    expect(answers).toHaveLength(1);
+  });
+
+  it('makes an answer that comes after all too late', () => {
+    const [a, b] = [new Side(1), new Side(2)];
+    const answers = a.forward();
+    carry(a, b);
+    a.forwarder.peerDisconnected(2);
+    b.partition.asked[0]?.answer(GRANT);
+    carry(a, b);
+    expect(answers).toEqual([unavailable('unknown_outcome', true)]);
+  });
+
+  it('did not take what was never sent', () => {
+    const a = new Side(1);
+    const answers = a.forward();
+    a.reachable = false;
+    a.forwarder.peerDisconnected(2);
+    a.flush();
+    expect(answers).toEqual([notLeader(0)]);
+    expect(a.sent).toEqual([]);
+  });
+});
+
+describe('an answer', () => {
+  it('after the deadline is ignored', () => {
+    const [a, b] = [new Side(1), new Side(2)];
+    const answers = a.forward();
+    carry(a, b);
+    a.nowMillis += 999;
+    a.forwarder.tick();
+    expect(a.forwarder.outstandingCount).toBe(1);
+    a.nowMillis += 1;
+    a.forwarder.tick();
+    expect(a.forwarder.outstandingCount).toBe(0);
+    b.partition.asked[0]?.answer(GRANT);
+    carry(a, b);
+    expect(answers).toEqual([]);
+  });
+
+  it('meant for an earlier process of this node matches nothing', () => {
+    const b = new Side(2);
+    const earlier = new Side(1, 100);
+    earlier.forward({ userId: 'ada' });
+    carry(earlier, b);
+    const later = new Side(1, 4_711_000);
+    const answers = later.forward({ userId: 'bob' });
+    later.flush();
+    b.partition.asked[0]?.answer(GRANT);
+    b.flush();
+    for (const { payload } of b.sent.splice(0)) later.receiveAnswers(2, payload);
+    expect(answers).toEqual([]);
+    expect(later.forwarder.outstandingCount).toBe(1);
+  });
+
+  it('given twice is taken once', () => {
+    const [a, b] = [new Side(1), new Side(2)];
+    b.partition.reply = () => GRANT;
+    const answers = a.forward();
+    a.flush();
+    for (const { payload } of a.sent.splice(0)) b.forwarder.receiveRequests(1, payload);
+    b.flush();
+    for (const { payload } of b.sent) a.receiveAnswers(2, payload);
+    for (const { payload } of b.sent) a.receiveAnswers(2, payload);
+    expect(answers).toEqual([GRANT]);
+  });
+
+  it('from a node that was not asked is not believed', () => {
+    const a = new Side(1);
+    const answers = a.forward();
+    a.flush();
+    const [row] = unpack(a.sent[0]?.payload ?? new Uint8Array(0)) as number[][];
+    a.receiveAnswers(3, pack([[row?.[0], 3, 9]]));
+    expect(answers).toEqual([]);
+  });
+});
+
+describe('many requests', () => {
+  it('are split over frames far below the bound of one', () => {
+    const [a, b] = [new Side(1), new Side(2)];
+    b.partition.reply = () => GRANT;
+    const large: AllowRequest = {
+      userId: 'u'.repeat(256),
+      ruleId: 'r'.repeat(128),
+      requestId: 'q'.repeat(128),
+      cost: 1_000_000,
+      timestampMillis: 8_640_000_000_000_000,
+    };
+    const received = Array.from({ length: 10_000 }, () => a.forward(large));
+    a.flush();
+    expect(a.sent.length).toBeGreaterThan(1);
+    expect(Math.max(...a.sent.map(({ payload }) => payload.length))).toBeLessThan(
+      FRAME_PAYLOAD_BYTES_MAX / 4,
+    );
+    carry(a, b);
+    expect(received.every((answers) => answers.length === 1)).toBe(true);
+  });
+
+  it('are refused past 65,536 on their way', () => {
+    const a = new Side(1);
+    for (let i = 0; i < 65_536; i += 1) a.forward();
+    expect(a.forward()).toEqual([unavailable('overloaded', false)]);
+    expect(a.forwarder.outstandingCount).toBe(65_536);
+    a.nowMillis += 1_000;
+    a.forwarder.tick();
+    expect(a.forwarder.outstandingCount).toBe(0);
+    expect(a.forward()).toEqual([]);
+  });
+});
+
+describe('a malformed payload', () => {
+  const requestRow = [1, 1_000, 4, 'ada', null, null, null, null];
+  const answerRow = [1, 0, true, 'default', 1, 1, 1, 1, 1, 1, 1, 1];
+  const wrong = [undefined, true, 'x', -1, 0.5, [], {}, 2 ** 53];
+
+  it('of requests is a FrameError', () => {
+    for (let at = 0; at < requestRow.length; at += 1) {
+      for (const value of wrong) {
+        const isText = at === 3 || at === 4 || at === 7;
+        const isOptional = at > 3;
+        if ((isText && value === 'x') || (isOptional && value === undefined)) continue;
+        const payload = pack([requestRow.with(at, value as never)]);
+        expect(() => new Side(2).forwarder.receiveRequests(1, payload)).toThrow(FrameError);
+      }
+      const short = pack([requestRow.slice(0, at)]);
+      expect(() => new Side(2).forwarder.receiveRequests(1, short)).toThrow(FrameError);
+    }
+  });
+
+  it('of answers is a FrameError', () => {
+    for (let at = 0; at < answerRow.length; at += 1) {
+      for (const value of wrong) {
+        if ((at === 2 && value === true) || (at === 3 && value === 'x')) continue;
+        const payload = pack([answerRow.with(at, value as never)]);
+        expect(() => new Side(1).receiveAnswers(2, payload)).toThrow(FrameError);
+      }
+      const short = pack([answerRow.slice(0, at)]);
+      expect(() => new Side(1).receiveAnswers(2, short)).toThrow(FrameError);
+    }
+  });
+
+  it('of any bytes is a FrameError or harmless', () => {
+    const row = fc.array(fc.oneof(fc.anything({ maxDepth: 2 }), natural));
+    fc.assert(
+      fc.property(fc.oneof(fc.uint8Array({ maxLength: 40 }), fc.array(row).map(pack)), (payload) => {
+        const side = new Side(1);
+        const answers = side.forward();
+        for (const receive of [
+          () => side.forwarder.receiveRequests(2, payload),
+          () => side.receiveAnswers(2, payload),
+        ]) {
+          let error: unknown;
+          try {
+            receive();
+          } catch (thrown) {
+            error = thrown;
+          }
+          expect(error === undefined || error instanceof FrameError).toBe(true);
+        }
+        expect(answers).toEqual([]);
+      }),
+      { seed: 12, numRuns: 1_000 },
+    );
+  });
+});

@@ -1,0 +1,461 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Answer } from '../../src/partition/answer.ts';
+import {
+  DEADLINE_MILLIS,
+  FakePartition,
+  GRANT,
+  notLeader,
+  RouterBench,
+  SELF,
+  TICK_MILLIS,
+  unavailable,
+} from './fixtures.ts';
+
+describe('a request', () => {
+  it('is decided here, at once, when this node leads the partition', () => {
+    const bench = new RouterBench();
+    bench.router.leaderChanged(0, SELF);
+    bench.partition(0).reply = () => GRANT;
+    const told = bench.allow('0:ada');
+    expect(told).toEqual({ answers: [GRANT], partitions: [0] });
+    expect(bench.forwarded).toEqual([]);
+    expect(bench.router.openCount).toBe(0);
+  });
+
+  it('goes to the known leader, with its deadline', () => {
+    const bench = new RouterBench();
+    bench.router.leaderChanged(1, 3);
+    const told = bench.allow('1:ada', { cost: 2 });
+    expect(bench.forwarded).toMatchObject([
+      {
+        to: 3,
+        partition: 1,
+        request: { userId: '1:ada', cost: 2 },
+        deadlineMillis: bench.nowMillis + DEADLINE_MILLIS,
+      },
+    ]);
+    expect(told.answers).toEqual([]);
+    bench.forwarded[0]?.answer(GRANT);
+    expect(told).toEqual({ answers: [GRANT], partitions: [1] });
+  });
+
+  it('reads nothing but the cache once the leader is known', () => {
+    const bench = new RouterBench();
+    bench.reply = () => GRANT;
+    bench.allow('6:ada');
+    bench.connected.clear();
+    bench.allow('6:bob');
+    // Not connected, and asked all the same: nobody was looked for.
+    expect(bench.targets).toEqual([2, 2]);
+  });
+
+  it('asks the replicas of a partition elsewhere in turn until one decides, and remembers it', () => {
+    const bench = new RouterBench();
+    bench.reply = ({ to }) => (to === 3 ? GRANT : notLeader(0));
+    const told = bench.allow('5:ada');
+    bench.tick();
+    expect(told.answers).toEqual([GRANT]);
+    expect(bench.targets).toEqual([2, 3]);
+    bench.allow('5:bob');
+    expect(bench.targets).toEqual([2, 3, 3]);
+  });
+
+  it('believes what its own replica believes when nothing is cached', () => {
+    const bench = new RouterBench();
+    bench.partition(0).leader = 3;
+    bench.allow('0:ada');
+    expect(bench.targets).toEqual([3]);
+  });
+
+  it('is refused when the answer names a field, and not asked again', () => {
+    const bench = new RouterBench();
+    bench.router.leaderChanged(0, SELF);
+    const invalid: Answer = { kind: 'invalid', field: 'cost', message: 'cost must be at most 5' };
+    bench.partition(0).reply = () => invalid;
+    expect(bench.allow('0:ada').answers).toEqual([invalid]);
+    bench.runOut();
+    expect(bench.partition(0).asked).toHaveLength(1);
+  });
+});
+
+describe('while no leader is known', () => {
+  it('a request waits, and goes on when there is one', () => {
+    const bench = new RouterBench();
+    const told = bench.allow('0:ada');
+    bench.tick();
+    expect([told.answers, bench.forwarded, bench.partition(0).asked]).toEqual([[], [], []]);
+    bench.router.leaderChanged(0, 2);
+    expect(bench.targets).toEqual([2]);
+    bench.forwarded[0]?.answer(GRANT);
+    expect(told.answers).toEqual([GRANT]);
+  });
+
+  it('a request ends at its deadline, once, and certainly not proposed', () => {
+    const bench = new RouterBench();
+    const told = bench.allow('0:ada');
+    bench.tick(DEADLINE_MILLIS - 1);
+    expect(told.answers).toEqual([]);
+    bench.tick(1);
+    expect(told).toEqual({ answers: [unavailable('no_leader', false)], partitions: [0] });
+    bench.runOut();
+    bench.router.leaderChanged(0, 2);
+    bench.router.close();
+    expect(told.answers).toHaveLength(1);
+    expect(bench.forwarded).toEqual([]);
+    expect(bench.router.openCount).toBe(0);
+  });
+
+  it('nobody is asked who cannot be reached', () => {
+    const bench = new RouterBench();
+    bench.connected.clear();
+    bench.partition(0).leader = 2;
+    bench.allow('0:ada');
+    bench.allow('5:bob');
+    bench.tick();
+    expect(bench.forwarded).toEqual([]);
+    bench.connected.add(2);
+    bench.tick();
+    expect(bench.targets).toEqual([2, 2]);
+  });
+
+  it('says so, even if somebody had to be asked to find that out', () => {
+    const bench = new RouterBench();
+    bench.reply = () => notLeader(0);
+    const told = bench.allow('5:ada');
+    bench.runOut();
+    expect(told.answers).toEqual([unavailable('no_leader', false)]);
+  });
+
+  it('the news of one partition does not make the requests of another ask again', () => {
+    const bench = new RouterBench();
+    bench.reply = () => notLeader(0);
+    bench.allow('5:ada');
+    expect(bench.forwarded).toHaveLength(1);
+    bench.router.leaderChanged(0, 2);
+    bench.router.leaderChanged(1, 2);
+    expect(bench.forwarded).toHaveLength(1);
+  });
+});
+
+describe('a leader that has the request and does not answer', () => {
+  it('costs the request its deadline, and no more', () => {
+    const bench = new RouterBench();
+    bench.router.leaderChanged(0, 2);
+    const told = bench.allow('0:ada');
+    bench.tick(DEADLINE_MILLIS - 1);
+    expect(told.answers).toEqual([]);
+    bench.tick(1);
+    expect(told.answers).toMatchObject([{ kind: 'unavailable', reason: 'deadline' }]);
+    bench.forwarded[0]?.answer(GRANT);
+    bench.runOut();
+    expect(told.answers).toHaveLength(1);
+    expect(bench.targets).toEqual([2]);
+  });
+
+  it.each([
+    ['another node', 2],
+    ['this node', SELF],
+  ])('may have proposed it, so nobody claims it did not: %s', (_what, leader) => {
+    const bench = new RouterBench();
+    bench.router.leaderChanged(0, leader);
+    const told = bench.allow('0:ada');
+    bench.runOut();
+    expect(told.answers).toEqual([unavailable('deadline', true)]);
+  });
+
+  it('is asked about others meanwhile: one slow request holds up none', () => {
+    const bench = new RouterBench();
+    bench.router.leaderChanged(0, 2);
+    bench.router.leaderChanged(1, SELF);
+    bench.partition(1).reply = () => GRANT;
+    const slow = bench.allow('0:slow');
+    const quick = Array.from({ length: 50 }, (_, i) => bench.allow(`1:${i}`));
+    expect(quick.every(({ answers }) => answers.length === 1)).toBe(true);
+    expect(bench.router.openCount).toBe(1);
+    bench.runOut();
+    expect(slow.answers).toHaveLength(1);
+  });
+});
+
+describe('"not the leader"', () => {
+  it('with a hint is followed at once', () => {
+    const bench = new RouterBench();
+    bench.router.leaderChanged(0, 2);
+    const told = bench.allow('0:ada');
+    bench.forwarded[0]?.answer(notLeader(3));
+    expect(bench.targets).toEqual([2, 3]);
+    bench.forwarded[1]?.answer(GRANT);
+    expect(told.answers).toEqual([GRANT]);
+    // The next one goes there directly.
+    bench.allow('0:bob');
+    expect(bench.targets).toEqual([2, 3, 3]);
+  });
+
+  it('may name this node', () => {
+    const bench = new RouterBench();
+    bench.router.leaderChanged(0, 2);
+    bench.partition(0).reply = () => GRANT;
+    const told = bench.allow('0:ada');
+    bench.forwarded[0]?.answer(notLeader(SELF));
+    expect(told.answers).toEqual([GRANT]);
+  });
+
+  it.each([
+    ['nobody', 0],
+    ['itself', 2],
+    ['a node that cannot be reached', 7],
+  ])('makes the request wait when it names %s', (_who, hint) => {
+    const bench = new RouterBench();
+    bench.router.leaderChanged(0, 2);
+    bench.allow('0:ada');
+    bench.forwarded[0]?.answer(notLeader(hint));
+    expect(bench.targets).toEqual([2]);
+  });
+
+  it('from two nodes that each believe in the other costs one attempt per tick after the first hint', () => {
+    const bench = new RouterBench();
+    bench.router.leaderChanged(0, 2);
+    bench.partition(0).leader = 2;
+    bench.reply = ({ to }) => notLeader(to === 2 ? 3 : 2);
+    bench.allow('0:ada');
+    expect(bench.targets).toEqual([2, 3]);
+    for (let tick = 1; tick <= 20; tick += 1) {
+      bench.tick();
+      expect(bench.forwarded.length).toBeLessThanOrEqual(2 + tick);
+    }
+  });
+
+  it('about a partition elsewhere costs one attempt per tick as well', () => {
+    const bench = new RouterBench();
+    bench.reply = ({ to }) => notLeader(to === 2 ? 3 : 2);
+    const told = bench.allow('5:ada');
+    for (let tick = 1; tick <= 20; tick += 1) {
+      bench.tick();
+      expect(bench.forwarded.length).toBeLessThanOrEqual(2 + tick);
+    }
+    bench.runOut();
+    expect(told.answers).toHaveLength(1);
+  });
+
+  it('from this very node, which just stepped down, sends the request to the new leader', () => {
+    const bench = new RouterBench();
+    bench.router.leaderChanged(0, SELF);
+    const told = bench.allow('0:ada');
+    bench.partition(0).leader = 3;
+    bench.router.leaderChanged(0, 3);
+    bench.partition(0).asked[0]?.answer(notLeader(3));
+    expect(bench.targets).toEqual([3]);
+    bench.forwarded[0]?.answer(GRANT);
+    expect(told.answers).toEqual([GRANT]);
+  });
+});
+
+describe('an attempt whose outcome is unknown', () => {
+  const lost = unavailable('unknown_outcome', true);
+
+  it('is repeated when the request carries an id', () => {
+    const bench = new RouterBench();
+    bench.router.leaderChanged(0, 2);
+    bench.partition(0).leader = 3;
+    const told = bench.allow('0:ada', { requestId: 'r-1' });
+    bench.forwarded[0]?.answer(lost);
+    expect(told.answers).toEqual([]);
+    bench.tick();
+    expect(bench.targets).toEqual([2, 3]);
+    expect(bench.forwarded[1]?.request).toEqual({ userId: '0:ada', requestId: 'r-1' });
+    expect(bench.forwarded[1]?.deadlineMillis).toBe(bench.forwarded[0]?.deadlineMillis);
+    bench.forwarded[1]?.answer(GRANT);
+    expect(told.answers).toEqual([GRANT]);
+  });
+
+  it('is never repeated without one', () => {
+    const bench = new RouterBench();
+    bench.router.leaderChanged(0, 2);
+    bench.partition(0).leader = 3;
+    const told = bench.allow('0:ada');
+    bench.forwarded[0]?.answer(lost);
+    expect(told.answers).toEqual([lost]);
+    bench.runOut();
+    expect(bench.targets).toEqual([2]);
+  });
+
+  it('is not forgotten by what comes after it', () => {
+    for (const later of [
+      unavailable('overloaded', false),
+      unavailable('low_disk', false),
+      unavailable('deadline', false),
+    ]) {
+      const bench = new RouterBench();
+      bench.partition(0).leader = 2;
+      const told = bench.allow('0:ada', { requestId: 'r-1' });
+      bench.forwarded[0]?.answer(lost);
+      bench.tick();
+      bench.forwarded[1]?.answer(later);
+      expect(told.answers).toEqual([{ ...later, proposed: true }]);
+    }
+  });
+
+  it('is not forgotten at the deadline', () => {
+    const bench = new RouterBench();
+    bench.router.leaderChanged(0, 2);
+    const told = bench.allow('0:ada', { requestId: 'r-1' });
+    bench.forwarded[0]?.answer(lost);
+    bench.runOut();
+    expect(told.answers).toMatchObject([{ kind: 'unavailable', proposed: true }]);
+  });
+});
+
+describe('a refusal', () => {
+  it.each(['overloaded', 'low_disk', 'deadline'] as const)(
+    'for being %s is passed on and not retried',
+    (reason) => {
+      const bench = new RouterBench();
+      bench.router.leaderChanged(0, 2);
+      const told = bench.allow('0:ada', { requestId: 'r-1' });
+      bench.forwarded[0]?.answer(unavailable(reason, false));
+      expect(told.answers).toEqual([unavailable(reason, false)]);
+      bench.runOut();
+      expect(bench.targets).toEqual([2]);
+    },
+  );
+
+  it.each(['no_leader', 'starting'] as const)(
+    'for %s that left nothing behind is tried again, id or not',
+    (reason) => {
+      const bench = new RouterBench();
+      bench.router.leaderChanged(0, 2);
+      bench.partition(0).leader = 2;
+      const told = bench.allow('0:ada');
+      bench.forwarded[0]?.answer(unavailable(reason, false));
+      expect(bench.targets).toEqual([2]);
+      bench.tick();
+      expect(bench.targets).toEqual([2, 2]);
+      bench.forwarded[1]?.answer(GRANT);
+      expect(told.answers).toEqual([GRANT]);
+    },
+  );
+});
+
+describe('a broken connection', () => {
+  it('makes the router forget whom it led to, and nobody else', () => {
+    const bench = new RouterBench();
+    bench.router.leaderChanged(0, 2);
+    bench.router.leaderChanged(1, 3);
+    bench.connected.delete(2);
+    bench.router.peerDisconnected(2);
+    bench.allow('0:ada');
+    bench.allow('1:bob');
+    expect(bench.targets).toEqual([3]);
+    bench.partition(0).leader = 3;
+    bench.tick();
+    expect(bench.targets).toEqual([3, 3]);
+  });
+});
+
+describe('open requests', () => {
+  it('are bounded: more are refused as overloaded', () => {
+    const bench = new RouterBench({ openMax: 3 });
+    const waiting = [bench.allow('0:a'), bench.allow('0:b'), bench.allow('0:c')];
+    expect(bench.router.openCount).toBe(3);
+    expect(bench.allow('0:d')).toEqual({ answers: [unavailable('overloaded', false)], partitions: [0] });
+    expect(bench.router.openCount).toBe(3);
+    bench.router.leaderChanged(0, 2);
+    for (const asked of bench.forwarded) asked.answer(GRANT);
+    expect(waiting.map(({ answers }) => answers)).toEqual([[GRANT], [GRANT], [GRANT]]);
+    expect(bench.router.openCount).toBe(0);
+    expect(bench.allow('0:e').answers).toEqual([]);
+  });
+
+  it('are all answered when the router closes', () => {
+    const bench = new RouterBench();
+    bench.router.leaderChanged(1, 2);
+    const waiting = bench.allow('0:a');
+    const asked = bench.allow('1:b');
+    bench.router.close();
+    expect(waiting.answers).toEqual([unavailable('no_leader', false)]);
+    expect(asked.answers).toMatchObject([{ kind: 'unavailable', reason: 'deadline' }]);
+    expect(bench.router.openCount).toBe(0);
+    bench.forwarded[0]?.answer(GRANT);
+    expect(asked.answers).toHaveLength(1);
+  });
+
+  it('may lead to new ones while they are answered', () => {
+    const bench = new RouterBench();
+    const second = new RouterBench();
+    let answered = 0;
+    bench.router.allow({ userId: '0:a' }, () => {
+      bench.router.allow({ userId: '0:again' }, () => {
+        answered += 1;
+      });
+    });
+    bench.runOut();
+    expect(bench.router.openCount).toBe(1);
+    bench.runOut();
+    expect(answered).toBe(1);
+    expect(second.router.openCount).toBe(0);
+  });
+});
+
+const answer: fc.Arbitrary<Answer> = fc.oneof(
+  fc.constant(GRANT),
+  fc.constantFrom(0, 1, 2, 3, 9).map(notLeader),
+  fc
+    .tuple(
+      fc.constantFrom('no_leader', 'deadline', 'overloaded', 'low_disk', 'starting', 'unknown_outcome'),
+      fc.boolean(),
+    )
+    .map(([reason, proposed]) => unavailable(reason, proposed)),
+  fc.constant<Answer>({ kind: 'invalid', field: 'rule', message: 'there is no such rule' }),
+);
+
+const step = fc.oneof(
+  fc.record({ do: fc.constant('allow'), partition: fc.nat(7), withId: fc.boolean() }),
+  fc.record({ do: fc.constant('answer'), which: fc.nat(), answer }),
+  fc.record({ do: fc.constant('leader'), partition: fc.nat(1), leader: fc.constantFrom(0, 1, 2, 3) }),
+  fc.record({ do: fc.constant('link'), node: fc.constantFrom(2, 3), up: fc.boolean() }),
+  fc.record({ do: fc.constant('tick'), millis: fc.constantFrom(1, TICK_MILLIS, 300) }),
+);
+
+describe('whatever happens', () => {
+  it('each request is answered exactly once, at the latest one tick after its deadline', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const bench = new RouterBench({ openMax: 10 });
+        const told: { answers: unknown[]; untilMillis: number }[] = [];
+        const asked = (): FakePartition['asked'] => [
+          ...bench.forwarded,
+          ...[...bench.local.values()].flatMap((partition) => partition.asked),
+        ];
+        for (const each of steps) {
+          if (each.do === 'allow') {
+            const more = each.withId ? { requestId: `${told.length}` } : {};
+            const untilMillis = bench.nowMillis + DEADLINE_MILLIS;
+            told.push({ ...bench.allow(`${each.partition}:u`, more), untilMillis });
+          } else if (each.do === 'answer') {
+            const open = asked();
+            open[each.which % Math.max(1, open.length)]?.answer(each.answer);
+          } else if (each.do === 'leader') {
+            bench.partition(each.partition).leader = each.leader;
+            bench.router.leaderChanged(each.partition, each.leader);
+          } else if (each.do === 'link') {
+            if (each.up) bench.connected.add(each.node);
+            else if (bench.connected.delete(each.node)) bench.router.peerDisconnected(each.node);
+          } else {
+            bench.tick(each.millis);
+          }
+          for (const { answers, untilMillis } of told) {
+            expect(answers.length).toBeLessThanOrEqual(1);
+            const isOverdue = each.do === 'tick' && untilMillis <= bench.nowMillis;
+            expect(answers.length).toBeGreaterThanOrEqual(isOverdue ? 1 : 0);
+          }
+          expect(bench.router.openCount).toBe(told.filter(({ answers }) => answers.length === 0).length);
+          expect(bench.router.openCount).toBeLessThanOrEqual(10);
+        }
+        bench.router.close();
+        expect(told.every(({ answers }) => answers.length === 1)).toBe(true);
+      }),
+      { seed: 10, numRuns: 1_000 },
+    );
+  });
+});

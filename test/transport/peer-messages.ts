@@ -1,0 +1,113 @@
+/** Arbitrary messages between nodes: every kind and every field over its whole range. */
+import fc from 'fast-check';
+import type { PeerMessage } from '../../raft/peer-message.ts';
+import type { Entry, Message, SnapshotMeta } from '../../raft/types.ts';
+
+export const FROM = 2;
+export const TO = 1;
+
+/** Whole numbers >= 0, often where an encoding changes its width. */
+const natural = fc.oneof(
+  fc.maxSafeNat(),
+  fc.constantFrom(
+    0,
+    0x3f,
+    0x40,
+    0x7f,
+    0x80,
+    0xff,
+    0x100,
+    0xffff,
+    0x1_0000,
+    2 ** 31,
+    2 ** 32 - 1,
+    2 ** 32,
+    2 ** 53 - 1,
+  ),
+);
+const bytes = fc.uint8Array({ maxLength: 40 });
+const head = { from: fc.constant(FROM), to: fc.constant(TO), term: natural };
+
+const entry: fc.Arbitrary<Entry> = fc.record({
+  index: natural,
+  term: natural,
+  timeMillis: natural,
+  kind: fc.constantFrom('command', 'noop'),
+  data: bytes,
+});
+
+const meta: fc.Arbitrary<SnapshotMeta> = fc.record({
+  index: natural,
+  term: natural,
+  timeMillis: natural,
+  voters: fc.array(natural, { maxLength: 4 }),
+  chunkCount: natural,
+  byteLength: natural,
+});
+
+const MESSAGES: { readonly [T in Message['type']]: fc.Arbitrary<Message> } = {
+  preVote: vote('preVote'),
+  vote: vote('vote'),
+  preVoteResponse: fc.record({ type: fc.constant('preVoteResponse'), ...head, granted: fc.boolean() }),
+  voteResponse: fc.record({ type: fc.constant('voteResponse'), ...head, granted: fc.boolean() }),
+  append: fc.record({
+    type: fc.constant('append'),
+    ...head,
+    prevIndex: natural,
+    prevTerm: natural,
+    commit: natural,
+    timeMillis: natural,
+    entries: fc.array(entry, { maxLength: 4 }),
+  }),
+  appendResponse: fc.record({
+    type: fc.constant('appendResponse'),
+    ...head,
+    rejected: fc.boolean(),
+    index: natural,
+    hintIndex: natural,
+    hintTerm: natural,
+  }),
+  heartbeat: fc.record({ type: fc.constant('heartbeat'), ...head, commit: natural, timeMillis: natural }),
+  heartbeatResponse: fc.record({ type: fc.constant('heartbeatResponse'), ...head }),
+  timeoutNow: fc.record({ type: fc.constant('timeoutNow'), ...head }),
+  snapshot: fc.record({ type: fc.constant('snapshot'), ...head, meta, timeMillis: natural }),
+};
+
+function vote(type: 'preVote' | 'vote'): fc.Arbitrary<Message> {
+  return fc.record({
+    type: fc.constant(type),
+    ...head,
+    lastIndex: natural,
+    lastTerm: natural,
+    isTransfer: fc.boolean(),
+  });
+}
+
+function inGroup(message: fc.Arbitrary<Message>): fc.Arbitrary<PeerMessage> {
+  return fc.record({ kind: fc.constant('message'), group: natural, message });
+}
+
+/** By name: each type of message, `chunk` and `chunkAck`. */
+export const PEER_MESSAGES: Readonly<Record<string, fc.Arbitrary<PeerMessage>>> = {
+  ...Object.fromEntries(Object.entries(MESSAGES).map(([type, message]) => [type, inGroup(message)])),
+  chunk: fc.record({
+    kind: fc.constant('chunk'),
+    group: natural,
+    from: fc.constant(FROM),
+    term: natural,
+    timeMillis: natural,
+    meta,
+    chunk: natural,
+    data: bytes,
+  }),
+  chunkAck: fc.record({
+    kind: fc.constant('chunkAck'),
+    group: natural,
+    from: fc.constant(FROM),
+    index: natural,
+    snapshotTerm: natural,
+    chunk: natural,
+  }),
+};
+
+export const peerMessage: fc.Arbitrary<PeerMessage> = fc.oneof(...Object.values(PEER_MESSAGES));

@@ -1,0 +1,330 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { TcpTransport } from '../../src/transport/tcp-transport.ts';
+import type { PeerAddress } from '../../src/transport/tcp-transport.ts';
+import { Cleanup, frameOf, freeAddress, helloFrame, Peer, RawClient, RawServer } from './peers.ts';
+import { until } from './wait.ts';
+
+const cleanup = new Cleanup();
+
+afterEach(async () => {
+  vi.useRealTimers();
+  await cleanup.run();
+});
+
+/** Nodes 1 and 2 run and are connected; node 3 belongs to the cluster, and the test plays it. */
+async function pairAndStranger(
+  third?: PeerAddress,
+): Promise<{ a: Peer; b: Peer; peers: Map<number, PeerAddress> }> {
+  const peers = new Map([
+    [1, await freeAddress()],
+    [2, await freeAddress()],
+    [3, third ?? (await RawServer.start(cleanup)).address],
+  ]);
+  const a = await Peer.start(cleanup, 1, peers);
+  const b = await Peer.start(cleanup, 2, peers);
+  await Promise.all([a.connectedTo(2), b.connectedTo(1)]);
+  a.send(2, 'hello');
+  b.send(1, 'hello');
+  await until('both heard the other', () => a.frames.length === 1 && b.frames.length === 1);
+  a.frames.length = 0;
+  b.frames.length = 0;
+  return { a, b, peers };
+}
+
+/** A frame of node 2 reaches node 1, and nothing was lost between them so far. */
+async function expectUnharmed(a: Peer, b: Peer, text: string): Promise<void> {
+  expect(b.send(1, text)).toBe(true);
+  await until(`node 1 has '${text}'`, () => a.textsFrom(2).includes(text));
+  expect([...a.events, ...b.events].filter((event) => /(lost|disconnected) [12]/.test(event))).toEqual([]);
+}
+
+/** Time passes for faked timers, while nodes 1 and 2 talk twice a second as live nodes do. */
+async function pass(millis: number, a: Peer, b: Peer): Promise<void> {
+  for (let elapsed = 0; elapsed < millis; elapsed += 500) {
+    vi.advanceTimersByTime(Math.min(500, millis - elapsed));
+    await expectUnharmed(a, b, `from 2 ${elapsed}`);
+    expect(a.send(2, `from 1 ${elapsed}`)).toBe(true);
+    await until('node 2 has it', () => b.textsFrom(1).includes(`from 1 ${elapsed}`));
+  }
+}
+
+describe('two nodes', () => {
+  it('deliver frames in order, both ways, whatever their size', async () => {
+    const { a, b } = await pairAndStranger();
+    const sizes = Array.from({ length: 400 }, (_, i) => (i % 50 === 0 ? 100_000 + i : i));
+    const texts = sizes.map((size, i) => `${i}:${'x'.repeat(size)}`);
+    for (const text of texts) {
+      expect(a.send(2, text)).toBe(true);
+      expect(b.send(1, text)).toBe(true);
+    }
+    await until(
+      'everything arrived',
+      () => a.frames.length >= texts.length && b.frames.length >= texts.length,
+    );
+    expect(a.textsFrom(2)).toEqual(texts);
+    expect(b.textsFrom(1)).toEqual(texts);
+    expect(a.frames.every(({ type }) => type === 'requests')).toBe(true);
+  });
+
+  it('send nothing to a node that is not there, to strangers or to themselves', async () => {
+    const { a } = await pairAndStranger(await freeAddress());
+    expect([a.send(3, 'x'), a.send(4, 'x'), a.send(1, 'x')]).toEqual([false, false, false]);
+  });
+
+  it('find each other again when one restarts', async () => {
+    const { a, b, peers } = await pairAndStranger();
+    await b.transport.close();
+    await until('node 1 noticed', () => a.count('disconnected 2') === 1 && a.count('lost 2') === 1);
+    expect(a.send(2, 'into the void')).toBe(false);
+
+    const again = await Peer.start(cleanup, 2, peers);
+    await Promise.all([a.connectedTo(2), again.connectedTo(1)]);
+    a.send(2, 'welcome back');
+    again.send(1, 'thanks');
+    await until('both are heard', () => again.textsFrom(1).length === 1 && a.textsFrom(2).length === 1);
+    expect(a.count('connected 2')).toBe(2);
+    expect(a.count('disconnected 2')).toBe(1);
+    expect(a.count('lost 2')).toBe(1);
+  });
+
+  it('do not start on an address that is taken', async () => {
+    const { address } = await RawServer.start(cleanup);
+    const peer = new Peer(1, new Map([[1, address]]));
+    await expect(peer.transport.start()).rejects.toMatchObject({ code: 'EADDRINUSE' });
+    await peer.transport.close();
+  });
+});
+
+describe('a connection that misbehaves', () => {
+  const tooLong = frameOf('requests', 'x');
+  tooLong.writeUInt32BE(2 ** 31, 12);
+  const damaged = frameOf('requests', 'abcdef');
+  damaged.writeUInt8(0x21, damaged.length - 1);
+
+  it.each([
+    ['of another cluster', [helloFrame(3, 1, 'cluster-b')]],
+    ['of a node outside the cluster', [helloFrame(9, 1)]],
+    ['that claims to be this node', [helloFrame(1, 1)]],
+    ['that looked for another node', [helloFrame(3, 2)]],
+    ['with a hello of strings', [helloFrame('3', '1')]],
+    ['with a hello that is no MessagePack', [frameOf('hello', Buffer.from('c1', 'hex'))]],
+    ['with an empty hello', [frameOf('hello', '')]],
+    ['that speaks before its hello', [frameOf('requests', 'x')]],
+    ['that speaks HTTP', [Buffer.from('GET / HTTP/1.1\r\n\r\n')]],
+    ['with a frame that is too long', [helloFrame(3, 1), tooLong]],
+    ['with a damaged frame', [helloFrame(3, 1), damaged]],
+    ['whose frame the handler refuses', [helloFrame(3, 1), frameOf('requests', Peer.POISON)]],
+  ])('is closed and harms no other: %s', async (_what, bytes) => {
+    const { a, b } = await pairAndStranger();
+    await expectUnharmed(a, b, 'before');
+    const client = new RawClient(cleanup, a.address);
+    client.write(...bytes, frameOf('requests', 'too late'));
+    await client.closed();
+    await expectUnharmed(a, b, 'after');
+    expect(a.textsFrom(3)).toEqual([]);
+    expect(a.count('lost 3')).toBe(bytes.length === 2 ? 1 : 0);
+  });
+
+  it('delivered what came before the bad frame, and nothing after it', async () => {
+    const { a } = await pairAndStranger();
+    const client = new RawClient(cleanup, a.address);
+    const good = frameOf('answers', 'good');
+    client.write(Buffer.concat([helloFrame(3, 1), good, damaged, good]));
+    await client.closed();
+    expect(a.frames).toEqual([{ from: 3, type: 'answers', text: 'good' }]);
+  });
+
+  it('may be a real peer, which then connects again', async () => {
+    const { a, b } = await pairAndStranger();
+    b.send(1, Peer.POISON);
+    await until('node 2 came back', () => b.count('connected 1') === 2);
+    expect(a.count('lost 2')).toBe(1);
+    b.send(1, 'sober');
+    await until('node 2 is heard', () => a.textsFrom(2).includes('sober'));
+    // What node 1 sends travels on its own connection, which is untouched.
+    expect(a.count('disconnected 2')).toBe(0);
+  });
+});
+
+describe('a lost peer', () => {
+  it('is reported once, when its process dies', async () => {
+    const { a } = await pairAndStranger();
+    const client = new RawClient(cleanup, a.address);
+    client.write(helloFrame(3, 1), frameOf('status', 'here'));
+    await until('it is heard', () => a.textsFrom(3).length === 1);
+    expect(a.count('lost 3')).toBe(0);
+    client.socket.resetAndDestroy();
+    await until('it is lost', () => a.count('lost 3') > 0);
+    await expectQuiet(a, 'lost 3');
+  });
+
+  it('is not reported when a newer connection of the same peer takes the place of the old one', async () => {
+    const { a } = await pairAndStranger();
+    const older = new RawClient(cleanup, a.address);
+    older.write(helloFrame(3, 1), frameOf('status', 'older'));
+    await until('the older is heard', () => a.textsFrom(3).length === 1);
+    const newer = new RawClient(cleanup, a.address);
+    newer.write(helloFrame(3, 1), frameOf('status', 'newer'));
+    await older.closed();
+    await until('the newer is heard', () => a.textsFrom(3).length === 2);
+    expect(a.textsFrom(3)).toEqual(['older', 'newer']);
+    expect(a.count('lost 3')).toBe(0);
+    newer.socket.destroy();
+    await until('it is lost', () => a.count('lost 3') > 0);
+    await expectQuiet(a, 'lost 3');
+  });
+
+  it('is not reported when a connection ends that never said who it is', async () => {
+    const { a, b } = await pairAndStranger();
+    const client = new RawClient(cleanup, a.address);
+    client.write(helloFrame(3, 1).subarray(0, -1));
+    client.socket.end();
+    await client.closed();
+    await expectUnharmed(a, b, 'after');
+    expect(a.count('lost 3')).toBe(0);
+  });
+});
+
+/** A round trip through the event loop and loopback later, `event` was still seen once. */
+async function expectQuiet(peer: Peer, event: string): Promise<void> {
+  const probe = new RawClient(cleanup, peer.address);
+  probe.write(Buffer.from('not a frame of this cluster'));
+  await probe.closed();
+  expect(peer.count(event)).toBe(1);
+}
+
+describe('a peer that accepts and never reads', () => {
+  it('costs a bounded amount of memory: past it frames are dropped, until it reads again', async () => {
+    const deaf = await RawServer.start(cleanup);
+    const { a, b } = await pairAndStranger(deaf.address);
+    await a.connectedTo(3);
+    const payload = Buffer.alloc(1 << 20);
+    let sent = 0;
+    while (sent < 300 && a.transport.send(3, 'peerMessages', payload)) sent += 1;
+    // 64 MiB, the frame that passed them, and what the operating system holds.
+    expect(sent).toBeGreaterThanOrEqual(64);
+    expect(sent).toBeLessThan(80);
+    expect(a.transport.send(3, 'peerMessages', payload)).toBe(false);
+    expect(a.transport.isConnected(3)).toBe(true);
+    await expectUnharmed(a, b, 'meanwhile');
+
+    for (const socket of deaf.sockets) socket.resume();
+    await until('there is room again', () => a.transport.send(3, 'requests', payload));
+  });
+});
+
+describe('a connection that does not say who it is', () => {
+  it.each([
+    ['nothing', Buffer.alloc(0)],
+    ['half a hello', helloFrame(3, 1).subarray(0, 21)],
+  ])('is closed after 5 seconds of %s', async (_what, bytes) => {
+    const { a, b } = await pairAndStranger();
+    await Promise.all([a.connectedTo(3), b.connectedTo(3)]);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const client = new RawClient(cleanup, a.address);
+    client.write(bytes);
+    await until('it was accepted', () => vi.getTimerCount() === 1);
+    await pass(4_999, a, b);
+    expect(client.isClosed).toBe(false);
+    vi.advanceTimersByTime(1);
+    await client.closed();
+    expect(a.count('lost 3')).toBe(0);
+  });
+
+  it('stays open once it did, for as long as it is used', async () => {
+    const { a, b } = await pairAndStranger();
+    await Promise.all([a.connectedTo(3), b.connectedTo(3)]);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const client = new RawClient(cleanup, a.address);
+    client.write(helloFrame(3, 1));
+    for (let beat = 1; beat <= 20; beat += 1) {
+      client.write(frameOf('status', 'here'));
+      await until('it is heard', () => a.textsFrom(3).length === beat);
+      await pass(500, a, b);
+    }
+    expect(client.isClosed).toBe(false);
+    expect(a.count('lost 3')).toBe(0);
+  });
+});
+
+describe('dialling', () => {
+  it('slows down for a peer that accepts and hangs up, as for one that is not there', async () => {
+    const rude = await RawServer.start(cleanup, (socket) => socket.destroy());
+    // Jitter draws the shortest waits: 25, 50, 100, 200 and 400 ms.
+    const startedMillis = performance.now();
+    await pairAndStranger(rude.address);
+    await until('it was dialled six times by each of two', () => rude.sockets.length >= 12);
+    expect(performance.now() - startedMillis).toBeGreaterThan(600);
+  });
+
+  it('starts over when a peer falls silent without closing: its host or the network is gone', async () => {
+    const silent = await RawServer.start(cleanup, (socket) => socket.resume());
+    const { a, b } = await pairAndStranger(silent.address);
+    await a.connectedTo(3);
+    // Live nodes report twice a second.
+    const reports = setInterval(() => [a.send(2, 'report'), b.send(1, 'report')], 100);
+    cleanup.add(() => clearInterval(reports));
+    const client = new RawClient(cleanup, a.address);
+    client.write(helloFrame(3, 1), frameOf('status', 'my last words'));
+    await until('it is heard', () => a.textsFrom(3).length === 1);
+    await until('it is lost', () => a.count('lost 3') === 1, 8_000);
+    await until('it is dialled anew', () => a.count('connected 3') === 2);
+    await expectUnharmed(a, b, 'all the while');
+    expect(client.isClosed).toBe(true);
+  });
+});
+
+function openSockets(): number {
+  return process.getActiveResourcesInfo().filter((name) => name.startsWith('TCP')).length;
+}
+
+describe('close()', () => {
+  it('leaves no socket, listener or timer behind, and tells nobody', async () => {
+    const before = openSockets();
+    const local = new Cleanup();
+    const peers = new Map([
+      [1, await freeAddress()],
+      [2, await freeAddress()],
+      [3, await freeAddress()],
+    ]);
+    const a = await Peer.start(local, 1, peers);
+    const b = await Peer.start(local, 2, peers);
+    const silent = new RawClient(local, a.address);
+    await Promise.all([a.connectedTo(2), b.connectedTo(1)]);
+    await until('the silent one is connected', () => !silent.socket.connecting);
+    const events = a.events.length;
+    await Promise.all([a.transport.close(), b.transport.close()]);
+    await silent.closed();
+    await until('all sockets are gone', () => openSockets() <= before);
+    expect(
+      a.events.slice(events).filter((event) => event !== 'disconnected 2' && event !== 'lost 2'),
+    ).toEqual([]);
+    expect(a.transport.isConnected(2)).toBe(false);
+    expect(a.send(2, 'x')).toBe(false);
+    await local.run();
+  });
+
+  it('stops dialling', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const peers = new Map([
+      [1, await freeAddress()],
+      [2, await freeAddress()],
+    ]);
+    const a = await Peer.start(cleanup, 1, peers);
+    await until('it waits to dial again', () => vi.getTimerCount() === 1);
+    await a.transport.close();
+    await until('no timer is left', () => vi.getTimerCount() === 0);
+    vi.advanceTimersByTime(60_000);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('may be called twice, and before start', async () => {
+    const peer = new Peer(1, new Map([[1, await freeAddress()]]));
+    await peer.transport.close();
+    await peer.transport.close();
+    const started = await Peer.start(cleanup, 1, new Map([[1, await freeAddress()]]));
+    await started.transport.close();
+    await started.transport.close();
+    expect(started.transport).toBeInstanceOf(TcpTransport);
+  });
+});

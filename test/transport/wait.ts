@@ -1,0 +1,18 @@
+/** Waiting for conditions without sleeping, also while timers are faked. */
+
+const LIMIT_MILLIS = 5_000;
+/** The real one, whatever a test makes of the timers later. */
+const { setTimeout: realSetTimeout } = globalThis;
+
+/** Resolves when `condition` holds; rejects, saying what was waited for, when it does not come true in time. */
+export async function until(
+  what: string,
+  condition: () => boolean,
+  limitMillis: number = LIMIT_MILLIS,
+): Promise<void> {
+  const deadline = performance.now() + limitMillis;
+  while (!condition()) {
+    if (performance.now() > deadline) throw new Error(`not within ${limitMillis} ms: ${what}`);
+    await new Promise((resolve) => realSetTimeout(resolve, 1));
+  }
+}
