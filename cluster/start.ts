@@ -12,7 +12,7 @@ import {
   writeCluster,
 } from '../src/cluster-directory.ts';
 import { integerOption } from '../src/options.ts';
-import { type ClusterConfig, ConfigError } from '../src/config.ts';
+import { type ClusterConfig, ConfigError, validateConfig } from '../src/config.ts';
 import {
   clusterStatus,
   type ClusterStatus,
@@ -37,8 +37,11 @@ const WATCH_MILLIS = 1_000;
 
 /** The stored cluster with what the command line changes, or a new one. */
 async function prepare(options: StartOptions): Promise<ClusterConfig> {
+  const found = await readCluster(options.data);
+  // Before anything is deleted or rewritten: nodes that run have these files open.
+  if (found !== undefined) await refuseIfRunning(found);
   if (options.fresh) await deleteCluster(options.data);
-  const stored = await readCluster(options.data);
+  const stored = options.fresh ? undefined : found;
   if (stored === undefined) {
     const config = localConfig({
       nodes: options.nodes ?? LOCAL_DEFAULTS.nodes,
@@ -52,9 +55,18 @@ async function prepare(options: StartOptions): Promise<ClusterConfig> {
   }
   refuseChange('--nodes', options.nodes, stored.nodes.length, options.data);
   refuseChange('--partitions', options.partitions, stored.partitions, options.data);
-  const config = { ...stored, nodes: addresses(stored, options), rules: rules(stored, options) };
+  const config = validateConfig({
+    ...stored,
+    nodes: addresses(stored, options),
+    rules: rules(stored, options),
+  });
   if (JSON.stringify(config) !== JSON.stringify(stored)) await writeCluster(options.data, config);
   return config;
+}
+
+async function refuseIfRunning(config: ClusterConfig): Promise<void> {
+  if ((await clusterStatus(config)) === undefined) return;
+  throw new Error('a cluster is already running on these ports; stop it, or use --data and --base-port');
 }
 
 function refuseChange(flag: string, wanted: number | undefined, stored: number, data: string): void {
@@ -152,10 +164,7 @@ class Watcher {
 
 async function main(options: StartOptions): Promise<void> {
   const config = await prepare(options);
-  // Another launch may have left nodes running: their ports and databases are taken.
-  const running = await clusterStatus(config);
-  if (running !== undefined)
-    throw new Error('a cluster is already running on these ports; stop it or use --base-port');
+  await refuseIfRunning(config);
   say(`starting ${config.nodes.length} nodes of cluster ${config.clusterId}`);
   const nodes: NodeProcess[] = config.nodes.map(({ id }) => startNodeProcess(options.data, id));
   let stopping = false;

@@ -337,7 +337,8 @@ export class RaftCore {
     if (ready.mustWrite) {
       this.#written = ready.hardState;
       if (state.pendingInstall === ready.install) state.pendingInstall = undefined;
-      state.log.stableTo(ready.entries);
+      // A snapshot that came meanwhile will wipe these entries from the disk: they are to be written again after it.
+      if (state.pendingInstall === undefined) state.log.stableTo(ready.entries);
       if (state.role === 'leader') ownLogIsStable(state);
     }
     for (const message of ready.afterSync) {
@@ -348,6 +349,11 @@ export class RaftCore {
   /** The next committed entries to apply, at most about `bytesMax` of them. */
   applicable(bytesMax: number): Entry[] {
     return this.#state.pendingInstall === undefined ? this.#state.log.applicable(bytesMax) : [];
+  }
+
+  get hasApplicable(): boolean {
+    const { log, pendingInstall } = this.#state;
+    return pendingInstall === undefined && log.applied < Math.min(log.committed, log.stable);
   }
 
   appliedTo(index: number): void {

@@ -374,8 +374,6 @@ export class MultiRaft {
     }
     group.core.appliedTo(last.index);
     this.#maybeTakeSnapshot(group, last);
-    // There may be more than one turn's worth.
-    this.#activate(group);
   }
 
   #maybeTakeSnapshot(group: Group, applied: LogPosition): void {
@@ -413,10 +411,9 @@ export class MultiRaft {
       const chunk = staging?.chunks[staging.nextChunk];
       const takeChunk = chunk !== undefined && chunkBytesLeft > 0;
       const isComplete = staging !== undefined && chunk === undefined;
-      if (toWrite === undefined && !takeChunk && !isComplete) {
-        if (staging !== undefined) this.#activate(group);
-        continue;
-      }
+      // More than a turn's worth to apply, or a snapshot chunk that did not fit: another turn.
+      if (group.core.hasApplicable || (chunk !== undefined && !takeChunk)) this.#activate(group);
+      if (toWrite === undefined && !takeChunk && !isComplete) continue;
       const snapshot =
         staging !== undefined && isComplete
           ? {

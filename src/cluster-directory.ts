@@ -53,8 +53,12 @@ export async function readCluster(directory: string): Promise<ClusterConfig | un
 /** Replaces `cluster.json` in one step. Node ids, cluster id, partitions and replicas must be unchanged. */
 export async function writeCluster(directory: string, config: ClusterConfig): Promise<void> {
   const path = join(directory, CLUSTER_FILE);
-  await writeFile(`${path}.new`, `${JSON.stringify(config, null, 2)}\n`, { flush: true });
-  await rename(`${path}.new`, path);
+  await replaceFile(`${path}.new`, path, config);
+}
+
+async function replaceFile(temporary: string, path: string, config: ClusterConfig): Promise<void> {
+  await writeFile(temporary, `${JSON.stringify(config, null, 2)}\n`, { flush: true });
+  await rename(temporary, path);
 }
 
 /** Creates the databases of all nodes, then `cluster.json`. Starts over if an earlier attempt was cut off. */
@@ -76,8 +80,8 @@ export async function createCluster(directory: string, config: ClusterConfig): P
     const identity = { clusterId: config.clusterId, nodeId: id, formatVersion: FORMAT_VERSION };
     await bootstrapStore(nodeDirectory(directory, id), identity);
   }
-  await writeCluster(directory, config);
-  await rm(join(directory, CREATING_FILE));
+  // One step ends the creation: the mark becomes the configuration, so that none is left where nodes have run.
+  await replaceFile(join(directory, CREATING_FILE), join(directory, CLUSTER_FILE), config);
 }
 
 /** Deletes what `createCluster` and the nodes made in `directory`, and nothing else. */

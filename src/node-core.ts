@@ -4,7 +4,7 @@
  */
 import { RAFT_DEFAULTS } from '../raft/core-state.ts';
 import { MULTI_RAFT_DEFAULTS, MultiRaft, type MultiRaftOptions } from '../raft/multi-raft.ts';
-import type { LogStore } from '../raft/store.ts';
+import type { LogStore, StoredGroup } from '../raft/store.ts';
 import type { NodeId } from '../raft/types.ts';
 import { type NodeReport, reportOf } from './cluster-view.ts';
 import type { ClusterConfig } from './config.ts';
@@ -108,14 +108,18 @@ export class NodeCore {
   /** Builds the node and loads all its groups from the store. */
   static async load(init: NodeCoreInit): Promise<NodeCore> {
     const core = new NodeCore(init);
+    const stored = new Map<number, StoredGroup | undefined>();
     for (let partition = 0; partition < core.placement.partitionCount; partition += 1) {
-      if (core.placement.replicasOf(partition).includes(init.nodeId)) await core.#addPartition(partition);
+      if (!core.placement.replicasOf(partition).includes(init.nodeId)) continue;
+      stored.set(partition, await init.store.load(groupOfPartition(partition)));
     }
+    // Only when all is read: a group that was added may write.
+    for (const [partition, group] of stored) core.#addPartition(partition, group);
     return core;
   }
 
-  async #addPartition(partition: number): Promise<void> {
-    const { nodeId, config, clocks, store } = this.#init;
+  #addPartition(partition: number, stored: StoredGroup | undefined): void {
+    const { nodeId, config, clocks } = this.#init;
     const group = groupOfPartition(partition);
     const replicas = this.placement.replicasOf(partition);
     const app = new Partition({
@@ -133,7 +137,6 @@ export class NodeCore {
       },
     });
     this.#partitions.set(partition, app);
-    const stored = await store.load(group);
     this.raft.addGroup({ group, voters: replicas, preferredLeader: replicas[0] ?? nodeId, app, stored });
   }
 
@@ -148,7 +151,13 @@ export class NodeCore {
 
   /** Asks for a grant; see `Router.allow`. */
   allow(request: AllowRequest, done: (answer: RoutedAnswer, partition: number) => void): void {
-    this.router.allow(request, done);
+    try {
+      this.router.allow(request, done);
+    } catch (error) {
+      // A broken invariant: the state behind it can no longer be trusted.
+      this.#init.fatal(error);
+      throw error;
+    }
   }
 
   /** Time passed: one tick of `timing.tickMillis`. */

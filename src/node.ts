@@ -35,6 +35,7 @@ export interface NodeInit {
 
 /** Groups that found no successor by then elect one themselves. */
 const HAND_OVER_MILLIS_MAX = 300;
+const OPEN_CONNECTIONS_MILLIS_MAX = 500;
 const REPORT_MILLIS = 500;
 const FREE_SPACE_CHECK_MILLIS = 1_000;
 
@@ -73,7 +74,10 @@ export class QuorateNode {
     for (let waited = 0; raft.leaderships > 0 && waited < HAND_OVER_MILLIS_MAX; waited += 10) await delay(10);
     const closed = this.#http.close();
     router.close();
+    // A client that never finishes its request must not keep the disk from being closed.
+    const insist = setTimeout(() => this.#http.server.closeAllConnections(), OPEN_CONNECTIONS_MILLIS_MAX);
     await closed;
+    clearTimeout(insist);
     for (const timer of this.#timers) clearInterval(timer);
     raft.stop();
     await this.#transport.close();
@@ -174,7 +178,7 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
     allow: (request, done) => core.allow(request, done),
     isReady: () => core.isReady,
     cluster() {
-      report();
+      view.update(core.report(process.pid));
       return view.toJSON();
     },
     metrics: () => metrics.render(),
@@ -186,8 +190,15 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
   });
 
   // HTTP first: once the peers hear of this node, it answers.
-  await http.listen({ host: self.http.host, port: self.http.port });
-  await transport.start();
+  try {
+    await http.listen({ host: self.http.host, port: self.http.port });
+    await transport.start();
+  } catch (error) {
+    core.raft.stop();
+    await Promise.all([http.close(), transport.close()]);
+    await store.close();
+    throw error;
+  }
   logger.info({ http: self.http, peer: self.peer, partitions: core.partitions.size }, 'node is up');
 
   const timers = [

@@ -68,11 +68,14 @@ export class FrameDecoder {
   readonly #tag: Uint8Array;
   readonly #parts: Buffer[] = [];
   #buffered = 0;
+  /** The longest payload taken. Small until the sender has said who it is. */
+  payloadBytesMax: number;
   /** Bytes needed before anything more can be decided. */
   #needed = FRAME_HEADER_BYTES;
 
-  constructor(tag: Uint8Array) {
+  constructor(tag: Uint8Array, payloadBytesMax: number = FRAME_PAYLOAD_BYTES_MAX) {
     this.#tag = tag;
+    this.payloadBytesMax = payloadBytesMax;
   }
 
   /** Takes the next bytes and calls `onFrame` for each complete frame. Throws FrameError on the first bad one. */
@@ -111,8 +114,8 @@ export class FrameDecoder {
       throw new FrameError('the frame belongs to another cluster');
     }
     const length = buffer.readUInt32BE(offset + 12);
-    if (length > FRAME_PAYLOAD_BYTES_MAX) {
-      throw new FrameError(`a frame of ${length} bytes exceeds ${FRAME_PAYLOAD_BYTES_MAX}`);
+    if (length > this.payloadBytesMax) {
+      throw new FrameError(`a frame of ${length} bytes exceeds ${this.payloadBytesMax}`);
     }
     if (buffer.readUInt32BE(offset + 20) !== crc32(buffer.subarray(offset, offset + 20))) {
       throw new FrameError('the header of a frame is damaged (CRC-32)');

@@ -102,7 +102,7 @@ function encodeMessage(message: Message): unknown[] {
     case 'timeoutNow':
       return head;
     case 'snapshot':
-      return [...head, encodeMeta(message.meta), message.timeMillis];
+      throw new TypeError('a snapshot travels in chunks, not as a message');
   }
 }
 
@@ -179,7 +179,7 @@ function decodeMessage(fields: Fields): Message {
         prevTerm: fields.integer('prevTerm'),
         commit: fields.integer('commit'),
         timeMillis: fields.integer('timeMillis'),
-        entries: array(fields.next('entries'), 'entries').map((value) => decodeEntry(new Fields(value))),
+        entries: decodeEntries(fields),
       };
     case 'appendResponse':
       return {
@@ -196,13 +196,21 @@ function decodeMessage(fields: Fields): Message {
     case 'timeoutNow':
       return { type, ...head };
     case 'snapshot':
-      return {
-        type,
-        ...head,
-        meta: decodeMeta(new Fields(fields.next('meta'))),
-        timeMillis: fields.integer('timeMillis'),
-      };
+      throw new FrameError('a snapshot travels in chunks, not as a message');
   }
+}
+
+/** Contiguous, with terms and times that do not decrease: the core relies on it. */
+function decodeEntries(fields: Fields): Entry[] {
+  const entries = array(fields.next('entries'), 'entries').map((value) => decodeEntry(new Fields(value)));
+  for (const [i, entry] of entries.entries()) {
+    const before = entries[i - 1];
+    if (before === undefined) continue;
+    const follows =
+      entry.index === before.index + 1 && entry.term >= before.term && entry.timeMillis >= before.timeMillis;
+    if (!follows) throw new FrameError(`entry ${entry.index} does not follow entry ${before.index}`);
+  }
+  return entries;
 }
 
 function decodeEntry(fields: Fields): Entry {

@@ -6,7 +6,15 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import type { Logger } from 'pino';
 import type { NodeId } from '../../raft/types.ts';
-import { clusterTag, encodeFrame, FrameDecoder, type Frame, FrameError, type FrameType } from './frame.ts';
+import {
+  clusterTag,
+  encodeFrame,
+  FRAME_PAYLOAD_BYTES_MAX,
+  FrameDecoder,
+  type Frame,
+  FrameError,
+  type FrameType,
+} from './frame.ts';
 import { Fields, pack, unpack } from './peer-codec.ts';
 
 export interface PeerAddress {
@@ -43,6 +51,9 @@ const RECONNECT_MILLIS_MAX = 1_000;
 const CONNECT_MILLIS_MAX = 2_000;
 /** A connection that has not said who it is by then is closed. */
 const HELLO_MILLIS_MAX = 5_000;
+const HELLO_BYTES_MAX = 1_024;
+/** Far above what a cluster needs, far below what would exhaust memory or descriptors. */
+const INCOMING_MAX = 256;
 /** Nodes report twice a second; one that is silent for so long is gone, though nobody closed the connection. */
 const SILENT_MILLIS_MAX = 5_000;
 /** A connection that held for so long was a success: the next reconnect starts from the shortest wait. */
@@ -87,6 +98,7 @@ export class TcpTransport {
   /** Listens and starts dialling. Rejects if the address cannot be bound. Resolves with the port listened on. */
   async start(): Promise<number> {
     const server = createServer((socket) => this.#accept(socket));
+    server.maxConnections = INCOMING_MAX;
     this.#server = server;
     const { host, port } = this.#init.listen;
     await new Promise<void>((resolve, reject) => {
@@ -172,16 +184,19 @@ export class TcpTransport {
     socket.setNoDelay(true);
     socket.setKeepAlive(true);
     this.#accepted.add(socket);
-    const decoder = new FrameDecoder(this.#tag);
+    const decoder = new FrameDecoder(this.#tag, HELLO_BYTES_MAX);
     let from: NodeId | undefined;
     const helloTimer = setTimeout(() => socket.destroy(), HELLO_MILLIS_MAX);
     const onFrame = (frame: Frame): void => {
+      // A handler may have closed the connection over an earlier frame of the same read.
+      if (socket.destroyed) return;
       if (from !== undefined) {
         this.#init.handlers.onFrame(from, frame.type, frame.payload);
         return;
       }
       from = this.#readHello(frame);
       clearTimeout(helloTimer);
+      decoder.payloadBytesMax = FRAME_PAYLOAD_BYTES_MAX;
       const older = this.#incoming.get(from);
       this.#incoming.set(from, socket);
       older?.destroy();

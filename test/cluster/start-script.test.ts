@@ -29,6 +29,11 @@ class Session {
     );
   }
 
+  /** Its exit code, once it ended by itself. */
+  async ended(): Promise<number | null> {
+    return eventually('it ends by itself', () => this.child.exitCode ?? undefined);
+  }
+
   async end(signal: NodeJS.Signals): Promise<number | null> {
     if (this.child.exitCode === null && this.child.signalCode === null) {
       this.child.kill(signal);
@@ -140,10 +145,17 @@ describe('the cluster script', () => {
   it('refuses what does not fit the stored cluster, and explains itself', { timeout: 60_000 }, async () => {
     const cluster = start();
     await cluster.says('Ctrl-C stops the cluster');
+    // A cluster that runs keeps its files, and its nodes.
+    const second = start('--fresh');
+    await second.says('a cluster is already running');
+    expect(await second.ended()).toBe(1);
+    expect((await pids()).filter(isAlive)).toHaveLength(3);
     await cluster.end('SIGTERM');
+    const endless = start('--window', '0');
+    await endless.says('windowMillis must be an integer from 1');
     const other = start('--partitions', '8');
     await other.says('--partitions 8 does not fit');
-    expect(await other.end('SIGTERM')).toBe(1);
+    expect(await other.ended()).toBe(1);
     const help = run(START, '--help');
     await help.says('--base-port');
     const stranger = run(CLI, 'node', '--id', '9', '--data', directory);

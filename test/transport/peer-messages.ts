@@ -28,13 +28,30 @@ const natural = fc.oneof(
 const bytes = fc.uint8Array({ maxLength: 40 });
 const head = { from: fc.constant(FROM), to: fc.constant(TO), term: natural };
 
-const entry: fc.Arbitrary<Entry> = fc.record({
-  index: natural,
-  term: natural,
-  timeMillis: natural,
-  kind: fc.constantFrom('command', 'noop'),
-  data: bytes,
-});
+/** Contiguous, with terms and times that do not decrease. */
+const entries: fc.Arbitrary<Entry[]> = fc
+  .array(
+    fc.record({
+      term: natural,
+      timeMillis: natural,
+      kind: fc.constantFrom('command' as const, 'noop' as const),
+      data: bytes,
+    }),
+    { maxLength: 4 },
+  )
+  .chain((parts) => {
+    const terms = parts.map((part) => part.term).sort((a, b) => a - b);
+    const times = parts.map((part) => part.timeMillis).sort((a, b) => a - b);
+    return natural.map((first) => {
+      const index = Math.min(first, Number.MAX_SAFE_INTEGER - parts.length);
+      return parts.map((part, i) => ({
+        ...part,
+        index: index + i,
+        term: terms[i] ?? 0,
+        timeMillis: times[i] ?? 0,
+      }));
+    });
+  });
 
 const meta: fc.Arbitrary<SnapshotMeta> = fc.record({
   index: natural,
@@ -45,7 +62,8 @@ const meta: fc.Arbitrary<SnapshotMeta> = fc.record({
   byteLength: natural,
 });
 
-const MESSAGES: { readonly [T in Message['type']]: fc.Arbitrary<Message> } = {
+/** All that travel as messages; a snapshot does so in chunks. */
+const MESSAGES: { readonly [T in Exclude<Message['type'], 'snapshot'>]: fc.Arbitrary<Message> } = {
   preVote: vote('preVote'),
   vote: vote('vote'),
   preVoteResponse: fc.record({ type: fc.constant('preVoteResponse'), ...head, granted: fc.boolean() }),
@@ -57,7 +75,7 @@ const MESSAGES: { readonly [T in Message['type']]: fc.Arbitrary<Message> } = {
     prevTerm: natural,
     commit: natural,
     timeMillis: natural,
-    entries: fc.array(entry, { maxLength: 4 }),
+    entries,
   }),
   appendResponse: fc.record({
     type: fc.constant('appendResponse'),
@@ -70,7 +88,6 @@ const MESSAGES: { readonly [T in Message['type']]: fc.Arbitrary<Message> } = {
   heartbeat: fc.record({ type: fc.constant('heartbeat'), ...head, commit: natural, timeMillis: natural }),
   heartbeatResponse: fc.record({ type: fc.constant('heartbeatResponse'), ...head }),
   timeoutNow: fc.record({ type: fc.constant('timeoutNow'), ...head }),
-  snapshot: fc.record({ type: fc.constant('snapshot'), ...head, meta, timeMillis: natural }),
 };
 
 function vote(type: 'preVote' | 'vote'): fc.Arbitrary<Message> {
