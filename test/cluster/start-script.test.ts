@@ -81,6 +81,15 @@ describe('the cluster script', () => {
     return nodes.map((node) => node.pid);
   }
 
+  async function ask(): Promise<{ allowed: boolean; limit: number; remaining: number }> {
+    const response = await fetch(`http://127.0.0.1:${basePort + 1}/v1/allow`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"userId":"ada"}',
+    });
+    return (await response.json()) as { allowed: boolean; limit: number; remaining: number };
+  }
+
   it(
     'starts three nodes, prints a curl line that works, watches them, and stops cleanly',
     { timeout: 60_000 },
@@ -113,14 +122,6 @@ describe('the cluster script', () => {
     'keeps its data across restarts, replicates a changed limit, and starts over when told',
     { timeout: 60_000 },
     async () => {
-      const ask = async (): Promise<{ allowed: boolean; limit: number; remaining: number }> => {
-        const response = await fetch(`http://127.0.0.1:${basePort + 1}/v1/allow`, {
-          method: 'POST',
-          headers: { 'content-type': 'application/json' },
-          body: '{"userId":"ada"}',
-        });
-        return (await response.json()) as { allowed: boolean; limit: number; remaining: number };
-      };
       const first = start('--limit', '1');
       await first.says('Ctrl-C stops the cluster');
       expect(await ask()).toMatchObject({ allowed: true, remaining: 0 });

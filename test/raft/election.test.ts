@@ -1,0 +1,270 @@
+/** Elections. Numbers are those of the scenario catalogue. */
+import { describe, expect, it } from 'vitest';
+import type { Message } from '../../raft/types.ts';
+import { termsOf } from './log-view.ts';
+import { Network, storedLog, TEST_OPTIONS } from './network.ts';
+
+const { electionTicks, heartbeatTicks } = TEST_OPTIONS;
+
+function sentBy(network: Network, from: number, type: Message['type']): Message[] {
+  return network.sent.filter((message) => message.from === from && message.type === type);
+}
+
+describe('election', () => {
+  it('3: a node starts as a follower and waits for at least the election timeout', () => {
+    const network = new Network({ nodes: 3 });
+    network.tick(1, electionTicks - 1);
+    expect(network.core(1).role).toBe('follower');
+    expect(network.sent).toEqual([]);
+  });
+
+  it('4, 8: after the timeout it asks every other voter, with the end of its log, and votes for itself', () => {
+    const stored = new Map([[1, storedLog([1, 1, 2])]]);
+    const network = new Network({ nodes: 5, stored });
+    network.tick(1, 2 * electionTicks);
+    network.settle();
+    expect(network.status(1)).toMatchObject({ role: 'leader', term: 3 });
+    const requests = sentBy(network, 1, 'vote');
+    expect(requests.map(({ to }) => to)).toEqual([2, 3, 4, 5]);
+    for (const request of requests) expect(request).toMatchObject({ term: 3, lastIndex: 3, lastTerm: 2 });
+    expect(network.node(1).stored?.hardState).toMatchObject({ term: 3, vote: 1 });
+  });
+
+  it('4: a candidate that nobody answers goes back to asking, and its term does not grow', () => {
+    const network = new Network({ nodes: 3 });
+    network.hold((message) => message.type === 'voteResponse');
+    network.tick(1, 2 * electionTicks);
+    network.settle();
+    expect(network.status(1)).toMatchObject({ role: 'candidate', term: 1 });
+    network.isolate(1);
+    network.tick(1, 10 * electionTicks);
+    expect(network.status(1)).toMatchObject({ role: 'preCandidate', term: 1 });
+  });
+
+  it.each([
+    [1, 0],
+    [2, 1],
+    [3, 1],
+    [4, 2],
+    [5, 2],
+  ])('5: of %d nodes it takes %d votes of others to win', (nodes, needed) => {
+    for (let granting = 0; granting < nodes; granting += 1) {
+      const network = new Network({ nodes });
+      // Pre-votes come from everybody; votes only from the first few of the others.
+      network.hold((message) => message.type === 'vote' && message.to > 1 + granting);
+      network.act(1, (core) => core.campaign());
+      network.settle();
+      expect(network.core(1).role).toBe(granting >= needed ? 'leader' : 'candidate');
+    }
+  });
+
+  it('6: a node votes once per term, first come, first served, and again for the same candidate', () => {
+    const network = new Network({ nodes: 3 });
+    const ask = (from: number): void => {
+      network.act(1, (core) =>
+        core.step({ type: 'vote', from, to: 1, term: 1, lastIndex: 0, lastTerm: 0, isTransfer: false }),
+      );
+    };
+    ask(2);
+    ask(3);
+    ask(2);
+    const answers = sentBy(network, 1, 'voteResponse').map((m) => 'granted' in m && [m.to, m.granted]);
+    expect(answers).toEqual([
+      [2, true],
+      [3, false],
+      [2, true],
+    ]);
+  });
+
+  it.each([
+    { own: [1, 1], lastIndex: 2, lastTerm: 1, granted: true, why: 'the same log' },
+    { own: [1, 1], lastIndex: 3, lastTerm: 1, granted: true, why: 'a longer log of the same term' },
+    { own: [1, 1], lastIndex: 1, lastTerm: 2, granted: true, why: 'a shorter log of a later term' },
+    { own: [1, 1], lastIndex: 1, lastTerm: 1, granted: false, why: 'a shorter log' },
+    { own: [1, 2], lastIndex: 9, lastTerm: 1, granted: false, why: 'a longer log of an earlier term' },
+    { own: [], lastIndex: 0, lastTerm: 0, granted: true, why: 'two empty logs' },
+  ])('7: to a candidate with $why the answer is $granted', ({ own, lastIndex, lastTerm, granted }) => {
+    for (const type of ['preVote', 'vote'] as const) {
+      const network = new Network({ nodes: 3, stored: new Map([[1, storedLog(own)]]) });
+      network.act(1, (core) =>
+        core.step({ type, from: 2, to: 1, term: 5, lastIndex, lastTerm, isTransfer: false }),
+      );
+      expect(network.sent).toMatchObject([{ type: `${type}Response`, granted }]);
+    }
+  });
+
+  it.each(['append', 'heartbeat'] as const)(
+    '9: a candidate that gets a %s of its own term follows',
+    (type) => {
+      const network = new Network({ nodes: 3 });
+      network.hold((message) => message.type === 'voteResponse');
+      network.act(1, (core) => core.campaign());
+      network.settle();
+      expect(network.core(1).role).toBe('candidate');
+      const common = { from: 2, to: 1, term: 1, commit: 0, timeMillis: 0 };
+      network.act(1, (core) =>
+        core.step(
+          type === 'append'
+            ? { ...common, type, prevIndex: 0, prevTerm: 0, entries: [] }
+            : { ...common, type },
+        ),
+      );
+      expect(network.status(1)).toMatchObject({ role: 'follower', leader: 2, term: 1 });
+      // 15: its own vote and those of others, arriving late, do not make it a second leader.
+      network.release();
+      network.settle();
+      expect(network.core(1).role).toBe('follower');
+    },
+  );
+
+  it('10: timeouts are spread over [minimum, twice the minimum)', () => {
+    const timeouts = new Set<number>();
+    for (let seed = 1; seed <= 200; seed += 1) {
+      const network = new Network({ nodes: 3, seed });
+      let ticks = 0;
+      while (network.core(1).role === 'follower') {
+        network.tick(1);
+        ticks += 1;
+      }
+      expect(ticks).toBeGreaterThanOrEqual(electionTicks);
+      expect(ticks).toBeLessThan(2 * electionTicks);
+      timeouts.add(ticks);
+    }
+    expect(timeouts.size).toBeGreaterThanOrEqual(electionTicks / 2);
+  });
+
+  it('1: whatever its role, a node that sees a later term becomes a follower of that term', () => {
+    for (const role of ['follower', 'preCandidate', 'candidate', 'leader'] as const) {
+      const network = new Network({ nodes: 3 });
+      if (role === 'leader') network.elect(1);
+      network.hold(
+        ({ type }) => type === 'preVoteResponse' || (role === 'candidate' && type === 'voteResponse'),
+      );
+      if (role === 'candidate') network.hold(({ type }) => type === 'voteResponse');
+      if (role === 'preCandidate' || role === 'candidate') network.act(1, (core) => core.campaign());
+      network.settle();
+      expect(network.core(1).role).toBe(role);
+      network.act(1, (core) =>
+        core.step({ type: 'heartbeat', from: 2, to: 1, term: 7, commit: 0, timeMillis: 0 }),
+      );
+      expect(network.status(1)).toMatchObject({ role: 'follower', term: 7, leader: 2 });
+    }
+  });
+
+  it('2: a message of an earlier term changes nothing', () => {
+    const network = new Network({ nodes: 3 });
+    network.elect(1);
+    network.commit(1, 'a');
+    network.isolate(1);
+    network.elect(2);
+    network.heal();
+    network.tickAll(heartbeatTicks);
+    const before = network.core(3).status();
+    for (const message of network.sent.filter(({ to, term }) => to === 3 && term === 1)) {
+      network.act(3, (core) => core.step(message));
+    }
+    expect(network.core(3).status()).toEqual(before);
+  });
+
+  it('13: the leader overwrites entries of a later term that were never committed', () => {
+    // Nodes 1 and 2 have led terms 2 and 3 for themselves alone.
+    const stored = new Map([
+      [1, storedLog([1, 2])],
+      [2, storedLog([1, 3])],
+      [3, storedLog([1], { term: 3, vote: 2 })],
+      [4, storedLog([1], { term: 3, vote: 2 })],
+      [5, storedLog([1], { term: 3, vote: 1 })],
+    ]);
+    const network = new Network({ nodes: 5, stored });
+    network.isolate(2);
+    // The first attempt only tells it which term it is.
+    network.elect(1);
+    network.elect(1);
+    expect(network.leader?.status()).toMatchObject({ leader: 1, term: 4 });
+    network.heal();
+    network.tickAll(2 * heartbeatTicks);
+    for (const id of network.ids) expect(termsOf(network.core(id))).toEqual([1, 2, 4]);
+  });
+
+  it('14: every node can lead in turn', () => {
+    const network = new Network({ nodes: 3 });
+    for (const id of [1, 2, 3, 1, 2, 3]) {
+      const before = network.leader;
+      if (before !== undefined) network.isolate(before.id);
+      network.elect(id);
+      network.heal();
+      network.tickAll(heartbeatTicks);
+      expect(network.leader?.id).toBe(id);
+      network.commit(id, `of ${id}`);
+    }
+    network.tickAll(heartbeatTicks);
+    for (const node of network.nodes) expect(node.machine).toEqual(network.node(1).machine);
+  });
+
+  it('16: to campaign as a leader is nothing', () => {
+    const network = new Network({ nodes: 3 });
+    network.elect(1);
+    const before = network.core(1).status();
+    network.act(1, (core) => core.campaign());
+    expect(network.core(1).status()).toEqual(before);
+  });
+
+  it('19: one node has the later term, others the longer logs: one of these is elected', () => {
+    const stored = new Map([
+      [1, storedLog([1], { term: 9 })],
+      [2, storedLog([1, 1, 1])],
+      [3, storedLog([1, 1], { term: 2 })],
+    ]);
+    const network = new Network({ nodes: 3, stored });
+    network.tickAll(10 * electionTicks);
+    expect([2, 3]).toContain(network.leader?.id);
+    expect(network.leader?.term).toBeGreaterThan(9);
+  });
+
+  it('22: a node alone elects itself', () => {
+    const network = new Network({ nodes: 1 });
+    network.tickAll(2 * electionTicks);
+    expect(network.status(1)).toMatchObject({ role: 'leader', term: 1, applied: 1 });
+  });
+
+  it('23, 24: a leader that can send but not receive, or receive but not send, is replaced', () => {
+    for (const deaf of [true, false]) {
+      const network = new Network({ nodes: 3 });
+      network.elect(1);
+      for (const other of [2, 3]) network.cutOneWay(deaf ? other : 1, deaf ? 1 : other);
+      network.tickAll(5 * electionTicks);
+      const leader = network.leader?.id ?? 0;
+      expect([2, 3]).toContain(leader);
+      network.commit(leader, 'after');
+      // And the replaced one leaves the new leader alone, without the links ever healing.
+      const { term } = network.core(leader);
+      network.tickAll(10 * electionTicks);
+      expect(network.status(leader)).toMatchObject({ role: 'leader', term });
+    }
+  });
+
+  it('96: two of three that cannot reach each other still agree on one leader, and keep it', () => {
+    for (let seed = 1; seed <= 20; seed += 1) {
+      const network = new Network({ nodes: 3, seed });
+      network.cut(1, 3);
+      network.tickAll(10 * electionTicks);
+      const { leader } = network;
+      expect(leader).toBeDefined();
+      const term = leader?.term;
+      network.tickAll(20 * electionTicks);
+      expect(network.leaderStatus).toMatchObject({ id: leader?.id, term });
+      network.commit(leader?.id ?? 0, 'works');
+    }
+  });
+
+  it('a repeated request of the same candidate is granted again, so that a lost answer costs nothing', () => {
+    const network = new Network({ nodes: 3 });
+    network.hold((message) => message.type === 'voteResponse');
+    network.elect(1);
+    network.held.length = 0;
+    network.release();
+    for (const request of sentBy(network, 1, 'vote')) network.act(request.to, (core) => core.step(request));
+    network.settle();
+    expect(network.status(1)).toMatchObject({ role: 'leader', term: 1 });
+  });
+});

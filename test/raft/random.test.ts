@@ -1,0 +1,80 @@
+/**
+ * Random histories: whatever the network, the disks and the processes do, nothing that was promised breaks, and
+ * once they stop doing it, the group works again. The invariants are checked after every step (invariants.ts).
+ */
+import { describe, expect, it } from 'vitest';
+import { forEachSeed, someSeeds } from './seeded.ts';
+import { Simulation, type SimulationOptions } from './simulation.ts';
+import { LargerEstimateWins, NewestLeaderWins, WallClock } from './wrong-clocks.ts';
+
+const STEPS = 4_000;
+
+describe('random histories', () => {
+  it.each([
+    [1, 20],
+    [2, 30],
+    [3, 150],
+    [5, 150],
+  ])('of a group of %d keep every promise and end in progress', (nodes, seeds) => {
+    forEachSeed(someSeeds(seeds, 10), (seed) => {
+      const simulation = new Simulation({ nodes, seed });
+      simulation.run(STEPS);
+      simulation.healAndExpectProgress();
+      expect(simulation.network.leader).toBeDefined();
+    });
+  });
+
+  it('full of short-lived leaders keep every promise, too', () => {
+    forEachSeed(someSeeds(150, 20), (seed) => {
+      const simulation = new Simulation({ nodes: seed % 2 === 0 ? 3 : 5, seed, stormy: true });
+      simulation.run(STEPS);
+      simulation.healAndExpectProgress();
+      expect(simulation.network.leader).toBeDefined();
+    });
+  });
+
+  it('replay exactly from their seed', () => {
+    const [first, second] = [42, 42].map((seed) => {
+      const simulation = new Simulation({ nodes: 3, seed });
+      simulation.run(STEPS);
+      return simulation.network.sent;
+    });
+    expect(first).toEqual(second);
+    expect(first?.length).toBeGreaterThan(100);
+  });
+});
+
+/** The first seed whose history shows that group time ran ahead. */
+function seedsUntilCaught(
+  newClock: NonNullable<SimulationOptions['newClock']>,
+  stormy: boolean,
+): number | undefined {
+  for (let seed = 1; seed <= 500; seed += 1) {
+    const simulation = new Simulation({ nodes: seed % 2 === 0 ? 3 : 5, seed, stormy, newClock });
+    try {
+      simulation.run(STEPS);
+    } catch (error) {
+      if (error instanceof Error && error.message.includes('group clock')) return seed;
+      throw error;
+    }
+  }
+  return undefined;
+}
+
+describe('the simulation tells a wrong group clock from the right one', () => {
+  it('each leader stamps by its own wall clock', () => {
+    expect(seedsUntilCaught((monotonic, wall) => new WallClock(monotonic, wall), false)).toBeLessThan(10);
+  });
+
+  it('the larger estimate always wins', () => {
+    expect(
+      seedsUntilCaught((monotonic, wall) => new LargerEstimateWins(monotonic, wall), false),
+    ).toBeLessThan(50);
+  });
+
+  it('the newest leader heard of wins, whatever the log holds', () => {
+    expect(seedsUntilCaught((monotonic, wall) => new NewestLeaderWins(monotonic, wall), true)).toBeLessThan(
+      200,
+    );
+  });
+});

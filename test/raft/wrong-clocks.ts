@@ -1,0 +1,71 @@
+/**
+ * Group clocks that look right and are not. They exist to show that the simulation finds out: each is a rule that
+ * was considered, and that a reader may be tempted to go back to.
+ */
+import type { TestClock } from './network.ts';
+
+interface Anchor {
+  readonly term: number;
+  readonly timeMillis: number;
+  readonly seenAtMillis: number;
+}
+
+abstract class AnchoredClock implements TestClock {
+  protected anchored: Anchor | undefined = undefined;
+  private readonly monotonicMillis: () => number;
+  private readonly originMillis: () => number;
+
+  constructor(monotonicMillis: () => number, originMillis: () => number) {
+    this.monotonicMillis = monotonicMillis;
+    this.originMillis = originMillis;
+  }
+
+  nowMillis(): number {
+    return Math.floor(this.estimate() ?? this.originMillis());
+  }
+
+  protected estimate(): number | undefined {
+    const { anchored } = this;
+    return anchored && anchored.timeMillis + this.monotonicMillis() - anchored.seenAtMillis;
+  }
+
+  protected moveTo(term: number, timeMillis: number): void {
+    this.anchored = { term, timeMillis, seenAtMillis: this.monotonicMillis() };
+  }
+
+  abstract anchor(term: number, timeMillis: number): void;
+}
+
+/** Whatever it was told, the larger estimate wins: one fast leader is enough to speed up everybody after it. */
+export class LargerEstimateWins extends AnchoredClock {
+  anchor(term: number, timeMillis: number): void {
+    if ((this.estimate() ?? -1) < timeMillis) this.moveTo(term, timeMillis);
+  }
+}
+
+/** The newest leader heard of wins, even if its entries never reached this log. */
+export class NewestLeaderWins extends AnchoredClock {
+  anchor(term: number, timeMillis: number): void {
+    const { anchored } = this;
+    if (anchored !== undefined) {
+      if (term < anchored.term) return;
+      if (term === anchored.term && (this.estimate() ?? -1) >= timeMillis) return;
+    }
+    this.moveTo(term, timeMillis);
+  }
+
+  heard(term: number, timeMillis: number): void {
+    this.anchor(term, timeMillis);
+  }
+}
+
+/** No clock of the group at all: every leader stamps by its own wall. */
+export class WallClock implements TestClock {
+  readonly nowMillis: () => number;
+
+  constructor(_monotonicMillis: () => number, wallMillis: () => number) {
+    this.nowMillis = () => Math.floor(wallMillis());
+  }
+
+  anchor(): void {}
+}
