@@ -17,6 +17,7 @@ import type { Entry, GroupId, NodeId, Snapshot } from '../../raft/types.ts';
 import { GroupClock } from '../../src/limiter/group-clock.ts';
 import { type Fate, type MemoryDisk, MemoryStore } from '../../storage/memory-store.ts';
 import { seeded } from './seeded.ts';
+import { watchdog } from './watchdog.ts';
 
 export const TICK_MILLIS = 10;
 export const CLUSTER_OPTIONS: MultiRaftOptions = {
@@ -222,6 +223,7 @@ export class Member {
 
   /** Runs one turn that is due. */
   turn(): void {
+    watchdog.feed();
     this.#deferred.shift()?.();
   }
 

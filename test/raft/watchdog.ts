@@ -1,0 +1,21 @@
+/** A step of a core that never ends would hang the test instead of failing it. */
+import { RaftLog } from '../../raft/log.ts';
+import type { LogPosition } from '../../raft/types.ts';
+
+// Look-ups in the log are what every loop of the core does.
+const LOOKUPS_MAX = 1_000_000;
+let lookups = 0;
+const descriptor = Object.getOwnPropertyDescriptor(RaftLog.prototype, 'positionAt');
+const original = descriptor?.value as RaftLog['positionAt'];
+RaftLog.prototype.positionAt = function positionAt(this: RaftLog, index: number): LogPosition | undefined {
+  lookups += 1;
+  if (lookups > LOOKUPS_MAX) throw new Error('a step of the core does not end');
+  return original.call(this, index);
+};
+
+export const watchdog = {
+  /** Call before every step. */
+  feed(): void {
+    lookups = 0;
+  },
+};
