@@ -81,6 +81,8 @@ export interface MultiRaftInit {
 
 /** A successor that lacks more than this would keep proposals waiting for too long. */
 const BALANCE_LAG_ENTRIES_MAX = 64;
+/** Looks to wait before a transfer that failed is tried again. */
+const BALANCE_PATIENCE = 40;
 
 interface Staging {
   readonly meta: SnapshotMeta;
@@ -93,6 +95,8 @@ interface Group {
   readonly core: RaftCore;
   readonly app: GroupApplication;
   readonly preferredLeader: NodeId;
+  /** Not handed to its preferred leader before this tick. */
+  balanceAtTick: number;
   /** The snapshot on disk. */
   snapshot: SnapshotMeta | undefined;
   appliedBytesSinceSnapshot: number;
@@ -170,6 +174,7 @@ export class MultiRaft {
       core,
       app,
       preferredLeader: init.preferredLeader,
+      balanceAtTick: 0,
       snapshot: stored?.snapshot?.meta,
       appliedBytesSinceSnapshot: 0,
       staging: undefined,
@@ -212,12 +217,14 @@ export class MultiRaft {
 
   /** Hands one group to its preferred leader, so that after a failover the load spreads out again, gently. */
   #balance(): void {
-    for (const { core, preferredLeader } of this.#groups.values()) {
-      if (core.role !== 'leader' || core.id === preferredLeader || core.isTransferring) continue;
-      if (core.isAlmostCaughtUp(preferredLeader, BALANCE_LAG_ENTRIES_MAX)) {
-        core.transferLeadership(preferredLeader);
-        return;
-      }
+    for (const group of this.#groups.values()) {
+      const { core, preferredLeader } = group;
+      if (core.role !== 'leader' || core.id === preferredLeader || this.#ticks < group.balanceAtTick) continue;
+      if (!core.isAlmostCaughtUp(preferredLeader, BALANCE_LAG_ENTRIES_MAX)) continue;
+      // Nothing is proposed during a transfer, so one that failed is not tried again at once.
+      group.balanceAtTick = this.#ticks + this.#init.options.balanceTicks * BALANCE_PATIENCE;
+      core.transferLeadership(preferredLeader);
+      return;
     }
   }
 
