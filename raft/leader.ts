@@ -50,7 +50,8 @@ function appendEntry(state: CoreState, kind: EntryKind, data: Uint8Array): Entry
     data,
   };
   state.log.append([entry]);
-  state.anchorClockToLog();
+  // Its own line starts with the first entry of its term; the stamps after that are only readings of it.
+  if (last.term !== entry.term) state.anchorClockToLog();
   state.uncommittedBytes += entryBytes(entry);
   return entry;
 }

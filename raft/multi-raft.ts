@@ -219,7 +219,8 @@ export class MultiRaft {
   #balance(): void {
     for (const group of this.#groups.values()) {
       const { core, preferredLeader } = group;
-      if (core.role !== 'leader' || core.id === preferredLeader || this.#ticks < group.balanceAtTick) continue;
+      if (core.role !== 'leader' || core.id === preferredLeader || this.#ticks < group.balanceAtTick)
+        continue;
       if (!core.isAlmostCaughtUp(preferredLeader, BALANCE_LAG_ENTRIES_MAX)) continue;
       // Nothing is proposed during a transfer, so one that failed is not tried again at once.
       group.balanceAtTick = this.#ticks + this.#init.options.balanceTicks * BALANCE_PATIENCE;

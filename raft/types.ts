@@ -138,9 +138,9 @@ export interface GroupClock {
   /** This replica's estimate now. Never ahead of the timeline it is anchored to. */
   nowMillis(): number;
   /**
-   * The timeline of `term` had reached at least `timeMillis` at this moment. Called whenever the last entry of
-   * the log changes, with that entry's term and time, and for every message of a leader whose term equals the
-   * term of the last entry. A different term replaces the anchor, even downwards: see src/limiter/group-clock.ts.
+   * The timeline of `term` had reached at least `timeMillis` at this moment. Called with the last entry's term and
+   * time whenever that entry changes, but not for the further entries of a leader's own term, and for every message
+   * of a leader whose term equals the term of the last entry. The latest call counts: see src/limiter/group-clock.ts.
    */
   anchor(term: number, timeMillis: number): void;
 }

@@ -5,20 +5,24 @@
  *
  * Rule: the anchor follows the log. A replica's estimate is `T + (monotonic now - m)`, where T is a group time
  * that the leader of term k showed, m is this replica's own monotonic clock when it saw that, and k is always the
- * term of the LAST ENTRY of this replica's log. A leader stamps its entries with its estimate.
+ * term of the LAST ENTRY of this replica's log. A leader stamps its entries with its estimate. Of several sightings
+ * the latest counts, not the one that gives the largest estimate: a follower whose clock runs fast would otherwise
+ * never be corrected, and hand out the drift of a whole term at once when it takes over. A leader's own stamps are
+ * no sightings: its line runs from the first entry of its term.
  *
- * Claim: for any two entries of one log, group time elapsed <= real time elapsed. (Rates of monotonic clocks may
- * differ by a few ppm; windows are widened for that, and for stamps being whole milliseconds: see rules.ts.)
+ * Claim: for any two entries of one log, stamped g1 at real time r1 and later g2 at r2, g2 - g1 <= (1 + d)(r2 - r1),
+ * where no monotonic clock runs faster than real time by more than d. (Windows are widened for d, and for stamps
+ * being whole milliseconds: see rules.ts.)
  *
- * Proof. Write L_k(r) for the group time of the leader of term k at real time r; it is a line of slope one.
- *  1. An estimate anchored to term k is never ahead of L_k: T was shown at or before the moment it was seen.
- *     This also holds after a restart, when the anchor is the last entry's own stamp and "seen" means "read back".
- *  2. When the leader of term p takes office, its last entry is of some term k, so its estimate is anchored to k,
- *     and it starts there: L_p <= L_k everywhere.
- *  3. Take a log with terms t1 < t2 < ... By Log Matching, the leader of each term began with exactly the entries
- *     before its own, so its last entry then was of the term before it in this log: L_t1 >= L_t2 >= ...
- *  4. For entries stamped g1 in term i at real time r1 and later g2 in term j at r2:
- *     g2 - g1 = L_j(r2) - L_i(r1) <= L_i(r2) - L_i(r1) = r2 - r1.                                              []
+ * Proof. Write L_k(r) for the group time of the leader of term k at real time r; it rises by at most 1 + d.
+ *  1. A sighting is late at worst: when T is seen, at real time s, T <= L_k(s). This also holds after a restart, when
+ *     the last entry's own stamp is the sighting. So an estimate at r >= s is at most L_k(s) + (1 + d)(r - s).
+ *  2. The last entry came with a sighting of its own, so s is not before any entry of the log was stamped.
+ *  3. The leader of term p starts from its estimate: L_p(r) <= L_k(s) + (1 + d)(r - s), where k is the term of its
+ *     last entry then. (If that entry is its own, its estimate is the line L_k itself, which satisfies the same.)
+ *  4. Take two neighbouring entries. Of the same term: by the slope of its line. Of terms k < p: by Log Matching,
+ *     the leader of p began with the first of them as its last entry, and r1 <= s by 2, so
+ *     g2 - g1 <= L_k(s) - L_k(r1) + (1 + d)(r2 - s) <= (1 + d)(r2 - r1). Neighbours add up to any two entries.   []
  *
  * Why not simply believe the leader of the newest term that was heard: suppose leader 2 is slow, appends an entry
  * at one follower F, and dies. Leader 3, which never saw that entry, still runs on the faster timeline 1; F hears
@@ -32,7 +36,7 @@ export class GroupClock {
   readonly #monotonicMillis: () => number;
   readonly #originMillis: () => number;
   /** undefined until the group has its first entry. */
-  #anchor: { readonly term: number; readonly timeMillis: number; readonly seenAtMillis: number } | undefined;
+  #anchor: { readonly timeMillis: number; readonly seenAtMillis: number } | undefined;
 
   /**
    * @param monotonicMillis a clock that never runs back; its origin does not matter.
@@ -45,25 +49,13 @@ export class GroupClock {
 
   /** This replica's estimate of group time, in whole milliseconds, rounded down. */
   nowMillis(): number {
-    const estimate = this.#estimate();
-    return Math.floor(estimate ?? this.#originMillis());
-  }
-
-  #estimate(): number | undefined {
-    if (this.#anchor === undefined) return undefined;
+    if (this.#anchor === undefined) return Math.floor(this.#originMillis());
     const elapsed = this.#monotonicMillis() - this.#anchor.seenAtMillis;
-    return this.#anchor.timeMillis + Math.max(0, elapsed);
+    return Math.floor(this.#anchor.timeMillis + Math.max(0, elapsed));
   }
 
-  /**
-   * The timeline of `term`, which is the term of the log's last entry, has reached at least `timeMillis`.
-   * Within one term the larger estimate wins: both are on the same line, and one is merely late.
-   */
-  anchor(term: number, timeMillis: number): void {
-    if (this.#anchor?.term === term) {
-      const estimate = this.#estimate();
-      if (estimate !== undefined && estimate >= timeMillis) return;
-    }
-    this.#anchor = { term, timeMillis, seenAtMillis: this.#monotonicMillis() };
+  /** The timeline of the last entry's term, `_term`, has reached at least `timeMillis`. The latest sighting counts. */
+  anchor(_term: number, timeMillis: number): void {
+    this.#anchor = { timeMillis, seenAtMillis: this.#monotonicMillis() };
   }
 }

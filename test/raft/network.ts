@@ -79,6 +79,8 @@ export class TestNode implements ObservedNode {
   wallOffsetMillis = 0;
   /** Parts per million by which this node's monotonic clock runs fast. */
   driftPpm = 0;
+  /** For how long this node's monotonic clock stood still, as that of a paused virtual machine does. */
+  pausedMillis = 0;
   machine: Machine = { index: 0, digest: 0 };
   /** What was applied in this life, without what came in a snapshot. */
   applied: Entry[] = [];
@@ -125,7 +127,8 @@ export class TestNode implements ObservedNode {
     const network = this.#network;
     const { stored } = this;
     this.#bootMillis = network.now - 1_000 * (1 + network.random(1_000));
-    const monotonic = (): number => (network.now - this.#bootMillis) * (1 + this.driftPpm / 1_000_000);
+    const monotonic = (): number =>
+      (network.now - this.#bootMillis - this.pausedMillis) * (1 + this.driftPpm / 1_000_000);
     const wall = (): number => network.now + this.wallOffsetMillis;
     this.#clock = network.options.newClock?.(monotonic, wall) ?? new GroupClock(monotonic, wall);
     this.snapshot = stored?.snapshot;

@@ -123,7 +123,7 @@ async function expectProgress(cluster: Cluster): Promise<void> {
 
 describe('random histories of the driver', () => {
   it('replicas agree, nothing applied is lost, and it ends in progress', async () => {
-    await eachSeed(someSeeds(120, 10), async (seed) => {
+    await eachSeed(someSeeds(80, 8), async (seed) => {
       const cluster = await run(seed, 1_500);
       await expectProgress(cluster);
     });

@@ -13,8 +13,8 @@ describe('random histories', () => {
   it.each([
     [1, 20],
     [2, 30],
-    [3, 150],
-    [5, 150],
+    [3, 100],
+    [5, 100],
   ])('of a group of %d keep every promise and end in progress', (nodes, seeds) => {
     forEachSeed(someSeeds(seeds, 10), (seed) => {
       const simulation = new Simulation({ nodes, seed });
@@ -25,7 +25,7 @@ describe('random histories', () => {
   });
 
   it('full of short-lived leaders keep every promise, too', () => {
-    forEachSeed(someSeeds(150, 20), (seed) => {
+    forEachSeed(someSeeds(120, 10), (seed) => {
       const simulation = new Simulation({ nodes: seed % 2 === 0 ? 3 : 5, seed, stormy: true });
       simulation.run(STEPS);
       simulation.healAndExpectProgress();
