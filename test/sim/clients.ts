@@ -1,0 +1,242 @@
+/**
+ * Users of the simulated cluster: they ask any node, with and without timestamps, costs and request ids, repeat what
+ * got lost, and hold the cluster to its word on every answer.
+ */
+import { groupOfPartition } from '../../src/partition/placement.ts';
+import type { AllowRequest } from '../../src/limiter/request.ts';
+import type { RoutedAnswer } from '../../src/router/router.ts';
+import { findOverGrant, type ObservedGrant } from '../cluster/over-grant.ts';
+import type { LimitChecker } from './limit-checker.ts';
+import type { Random } from './random.ts';
+import type { Settings } from './settings.ts';
+import type { SimNode } from './sim-node.ts';
+import { check, type Story } from './story.ts';
+
+export interface ClientWorld {
+  readonly settings: Settings;
+  readonly random: Random;
+  readonly story: Story;
+  readonly limits: LimitChecker;
+  /** Nodes that clients may ask now. */
+  readonly askable: () => readonly SimNode[];
+  now(): number;
+  after(delayMillis: number, run: () => void): void;
+  committedIndex(group: number): number;
+}
+
+/** One attempt of a client at one node. */
+interface Attempt {
+  readonly request: AllowRequest;
+  readonly node: SimNode;
+  readonly life: number;
+  readonly invokedAt: number;
+  /** By the clock of the node. */
+  arrivedMonotonic: number;
+  /** 1 for the first attempt of a question. */
+  readonly count: number;
+  readonly done: ((answer: RoutedAnswer | undefined, partition: number) => void) | undefined;
+  answered: boolean;
+}
+
+const ATTEMPTS_MAX = 4;
+/** What a process may take on top: a tick, and the answers it still lets pass. */
+const LATE_MILLIS_MAX = 25;
+
+export class Clients {
+  readonly #world: ClientWorld;
+  readonly #random: Random;
+  readonly #open = new Set<Attempt>();
+  /** Acknowledged grants without timestamps, by rule and user. */
+  readonly #observed = new Map<string, ObservedGrant[]>();
+  #ids = 0;
+  isActive = true;
+  /** While nothing is broken, every request must be decided. */
+  mustDecideSince = Infinity;
+  requests = 0;
+  grants = 0;
+  denials = 0;
+  unavailable = 0;
+  broken = 0;
+
+  constructor(world: ClientWorld) {
+    this.#world = world;
+    this.#random = world.random.fork();
+    this.#next();
+  }
+
+  #next(): void {
+    this.#world.after(this.#random.exponential(this.#world.settings.clients.meanMillis), () => {
+      if (this.isActive) this.#ask();
+      this.#next();
+    });
+  }
+
+  #ask(): void {
+    const nodes = this.#world.askable();
+    if (nodes.length === 0) return;
+    this.attempt(this.#random.pick(nodes), this.#request(), 1);
+  }
+
+  #request(): AllowRequest {
+    const random = this.#random;
+    const { settings } = this.#world;
+    const { users, eventUsers, withId } = settings.clients;
+    const isEvent = random.below(users + eventUsers) >= users;
+    // Some users are asked for much more often than others.
+    const plain = random.chance(0.5) ? 0 : random.below(users);
+    const kind = isEvent ? 'event' : plain === 1 ? 'mixed' : 'user';
+    const userId = isEvent ? `event${random.below(eventUsers)}` : `${kind}${plain}`;
+    const hasTime = isEvent || (kind === 'mixed' && random.chance(0.5));
+    const rule = hasTime ? undefined : random.pick([undefined, 'default', 'cluster', 'cluster']);
+    return {
+      userId,
+      ...(rule !== undefined && { ruleId: rule }),
+      ...(random.chance(0.2) && { cost: random.between(1, 2) }),
+      ...(hasTime && { timestampMillis: Math.floor(this.#world.now()) + random.between(-30, 5) }),
+      ...(random.chance(withId) && { requestId: this.#newId() }),
+    };
+  }
+
+  #newId(): string {
+    this.#ids += 1;
+    return `r${this.#ids}`;
+  }
+
+  /** Asks one node. `done` is called once, with undefined if the connection to the node broke. */
+  attempt(node: SimNode, request: AllowRequest, count: number, done?: Attempt['done']): void {
+    const attempt: Attempt = {
+      request,
+      node,
+      life: node.life,
+      invokedAt: this.#world.now(),
+      arrivedMonotonic: node.monotonicMillis(),
+      count,
+      done,
+      answered: false,
+    };
+    this.requests += 1;
+    this.#open.add(attempt);
+    this.#world.story.step(3, node.id, 0);
+    this.#watch(attempt);
+    const arrived = (): void => {
+      attempt.arrivedMonotonic = node.monotonicMillis();
+    };
+    node.allow(request, arrived, (answer, partition) => this.#answered(attempt, answer, partition));
+  }
+
+  /** Exactly once, and in time, unless the process is gone or was paused. */
+  #watch(attempt: Attempt): void {
+    const { timing } = this.#world.settings;
+    this.#world.after(timing.requestDeadlineMillis + 3 * timing.tickMillis + LATE_MILLIS_MAX, () => {
+      if (attempt.answered || attempt.node.life !== attempt.life || !attempt.node.isUp) return;
+      if (attempt.node.isPaused || attempt.node.pausedAt > attempt.invokedAt) {
+        this.#watch(attempt);
+        return;
+      }
+      check(
+        false,
+        () => `node ${attempt.node.id} never answered ${JSON.stringify(attempt.request)}, asked long ago`,
+      );
+    });
+  }
+
+  #answered(attempt: Attempt, answer: RoutedAnswer, partition: number): void {
+    const { node, request } = attempt;
+    check(!attempt.answered, () => `${JSON.stringify(request)} was answered twice`);
+    attempt.answered = true;
+    // What a node says after its end reaches nobody.
+    if (node.life !== attempt.life || !node.isUp) return;
+    this.#open.delete(attempt);
+    this.#world.story.step(4, node.id, answer.kind === 'decision' && answer.decision.allowed ? 1 : 0);
+    this.#world.story.tell(
+      () => `node ${node.id} answers ${JSON.stringify(request)}: ${JSON.stringify(answer)}`,
+    );
+    attempt.done?.(answer, partition);
+    switch (answer.kind) {
+      case 'decision': {
+        const { timing } = this.#world.settings;
+        const took = node.monotonicMillis() - attempt.arrivedMonotonic;
+        check(
+          took <= timing.requestDeadlineMillis + LATE_MILLIS_MAX,
+          () => `a decision came after ${took} ms, past its deadline`,
+        );
+        const group = groupOfPartition(partition);
+        this.#world.limits.answered(group, request, answer.decision, this.#world.committedIndex(group));
+        if (answer.decision.allowed) this.#granted(attempt, answer.decision.ruleId);
+        else this.denials += 1;
+        return;
+      }
+      case 'invalid':
+        check(request.cost === 2, () => `refused as invalid: ${JSON.stringify(request)}, ${answer.message}`);
+        return;
+      case 'unavailable':
+        check(
+          attempt.invokedAt < this.mustDecideSince,
+          () => `unavailable though nothing is broken: ${JSON.stringify(answer)}`,
+        );
+        this.unavailable += 1;
+        if (!answer.proposed && request.requestId !== undefined && attempt.count === 1) {
+          this.#world.limits.refused(request.requestId);
+        }
+        this.#again(attempt, answer.proposed);
+        return;
+    }
+  }
+
+  #granted({ request, invokedAt }: Attempt, ruleId: string): void {
+    this.grants += 1;
+    if (request.timestampMillis !== undefined || !request.userId.startsWith('user')) return;
+    const key = `${ruleId}/${request.userId}/${request.requestId ?? ''}`;
+    // A repeated answer is the same grant: the interval of the first one that got it is enough.
+    if (request.requestId !== undefined && this.#acknowledged.has(key)) return;
+    this.#acknowledged.add(key);
+    const observed = this.#observed.get(`${ruleId}/${request.userId}`) ?? [];
+    this.#observed.set(`${ruleId}/${request.userId}`, observed);
+    const completeMillis = this.#world.now();
+    const firstAt = this.#firstAt.get(request.requestId ?? '') ?? invokedAt;
+    for (let i = 0; i < (request.cost ?? 1); i += 1) observed.push({ invokeMillis: firstAt, completeMillis });
+  }
+  readonly #acknowledged = new Set<string>();
+  readonly #firstAt = new Map<string, number>();
+
+  /** A process ended: whoever waited for it learns nothing. */
+  lost(node: SimNode): void {
+    for (const attempt of this.#open) {
+      if (attempt.node !== node) continue;
+      this.#open.delete(attempt);
+      attempt.answered = true;
+      this.broken += 1;
+      attempt.done?.(undefined, 0);
+      this.#again(attempt, true);
+    }
+  }
+
+  /** Repeats a request that may have counted under its id, and one that did not as a new question. */
+  #again(attempt: Attempt, maybeProposed: boolean): void {
+    const { request, count } = attempt;
+    if (attempt.done !== undefined || count >= ATTEMPTS_MAX || !this.#random.chance(0.8)) return;
+    const { requestId } = request;
+    if (requestId === undefined) return;
+    if (maybeProposed && !this.#firstAt.has(requestId)) this.#firstAt.set(requestId, attempt.invokedAt);
+    const isSame = maybeProposed || count > 1;
+    const repeated = isSame ? request : { ...request, requestId: this.#newId() };
+    this.#world.after(this.#random.exponential(300), () => {
+      const nodes = this.#world.askable();
+      if (nodes.length === 0) return;
+      this.attempt(this.#random.pick(nodes), repeated, isSame ? count + 1 : 1);
+    });
+  }
+
+  /** What the clients saw, without a look inside: no certain violation in real time. */
+  checkObserved(): void {
+    const { tables } = this.#world.settings;
+    for (const [key, grants] of this.#observed) {
+      const ruleId = key.slice(0, key.indexOf('/'));
+      const rules = tables.flatMap((table) => table.rules.filter((rule) => rule.id === ruleId));
+      const limit = Math.max(...rules.map((rule) => rule.limit));
+      const windowMillis = Math.min(...rules.map((rule) => rule.windowMillis));
+      const found = findOverGrant(grants, limit, windowMillis);
+      check(found === undefined, () => `clients saw an over-grant for ${key}: ${found ?? ''}`);
+    }
+  }
+}

@@ -1,0 +1,77 @@
+/**
+ * The disk of a simulated node: a MemoryStore whose writes take virtual time, fail when told to, and are lost or
+ * kept by a crash. Tells the checker what is durable the moment it is.
+ */
+import type { GroupWrite, LogStore, StoredGroup } from '../../raft/store.ts';
+import type { GroupId, NodeId } from '../../raft/types.ts';
+import { MemoryStore, type Fate, type MemoryDisk } from '../../storage/memory-store.ts';
+
+export interface DiskWorld {
+  /** How long the next operation of this node's disk takes. */
+  diskMillis(node: NodeId): number;
+  after(delayMillis: number, run: () => void): void;
+  /** Runs `run` as this node's process, when it is not paused; never if that process is gone. */
+  inProcess(run: () => void): void;
+  durable(node: NodeId, writes: readonly GroupWrite[]): void;
+  /** A promise is about to be settled: its reactions belong to this step. */
+  settling(): void;
+}
+
+export class SimDisk implements LogStore {
+  readonly #node: NodeId;
+  readonly #world: DiskWorld;
+  readonly #store: MemoryStore;
+  #inFlight: readonly GroupWrite[] | undefined;
+  #failing: Fate | undefined;
+
+  constructor(node: NodeId, world: DiskWorld, disk: MemoryDisk) {
+    this.#node = node;
+    this.#world = world;
+    this.#store = new MemoryStore({
+      disk,
+      schedule: (complete) => world.after(world.diskMillis(node), complete),
+    });
+  }
+
+  load(group: GroupId): Promise<StoredGroup | undefined> {
+    return this.#store.load(group);
+  }
+
+  write(writes: readonly GroupWrite[], done: (error?: Error) => void): void {
+    this.#inFlight = writes;
+    this.#store.write(writes, (error) => {
+      this.#inFlight = undefined;
+      if (error === undefined || this.#failing === 'kept') this.#world.durable(this.#node, writes);
+      if (error !== undefined) this.#failing = 'lost';
+      this.#world.inProcess(() => done(error));
+    });
+  }
+
+  readSnapshotChunk(group: GroupId, index: number, chunk: number): Promise<Uint8Array | undefined> {
+    return new Promise((resolve) => {
+      this.#world.after(this.#world.diskMillis(this.#node), () =>
+        this.#world.inProcess(() => {
+          this.#world.settling();
+          resolve(this.#store.readSnapshotChunk(group, index, chunk));
+        }),
+      );
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#store.close();
+  }
+
+  failNextWrite(fate: Fate): void {
+    this.#failing = fate;
+    this.#store.failNextWrite(new Error('simulated disk error'), fate);
+  }
+
+  /** The process dies. What the next one finds. */
+  crash(fate: Fate): MemoryDisk {
+    const inFlight = this.#inFlight;
+    this.#inFlight = undefined;
+    if (inFlight !== undefined && fate === 'kept') this.#world.durable(this.#node, inFlight);
+    return this.#store.crash(fate);
+  }
+}

@@ -1,0 +1,239 @@
+/**
+ * The limiter's law, checked against the committed log: no window over its limit in log time or in real time, every
+ * answer as the log says, every denial for a reason, no request id charged twice, and nothing in the log of what was
+ * said to have counted nowhere.
+ */
+import type { GroupId } from '../../raft/types.ts';
+import { decodeCommand } from '../../src/limiter/command.ts';
+import type { Decision } from '../../src/limiter/decision.ts';
+import type { AllowRequest } from '../../src/limiter/request.ts';
+import type { Rule, RuleTable } from '../../src/limiter/rules.ts';
+import { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
+import type { Committed } from './raft-checker.ts';
+import { check } from './story.ts';
+
+interface Grant {
+  readonly timeMillis: number;
+  readonly cost: number;
+  readonly index: number;
+  /** Undefined for a grant judged at a caller's time. */
+  readonly realMillis: number | undefined;
+}
+
+interface GroupLedger {
+  readonly machine: LimiterStateMachine;
+  table: RuleTable | undefined;
+  readonly grants: Map<string, Grant[]>;
+  /** What the log granted, by receipt and request; the number not answered yet. */
+  readonly receipts: Map<string, number>;
+}
+
+export interface LimitCheckerInit {
+  /** The tables as they are meant, whatever a node made of them. */
+  readonly tables: readonly RuleTable[];
+  /** The state every replica must have after `index`. */
+  readonly expectState: (group: GroupId, index: number, hash: string) => void;
+}
+
+/** The product's promise in group time, written down again on purpose: longer windows hide drift and rounding. */
+function groupWindowMillis(windowMillis: number, driftPpm: number): number {
+  return windowMillis + Math.ceil((windowMillis * driftPpm) / 1_000_000) + 1;
+}
+
+export class LimitChecker {
+  readonly #init: LimitCheckerInit;
+  readonly #groups = new Map<GroupId, GroupLedger>();
+  /** Request ids that were said to have reached no log. */
+  readonly #forbidden = new Set<string>();
+  readonly #logged = new Set<string>();
+  /** The receipt of each request id's grant. */
+  readonly #receiptOf = new Map<string, string>();
+  grants = 0;
+
+  constructor(init: LimitCheckerInit) {
+    this.#init = init;
+  }
+
+  #group(id: GroupId): GroupLedger {
+    let group = this.#groups.get(id);
+    if (group === undefined) {
+      group = {
+        machine: new LimiterStateMachine(),
+        table: undefined,
+        grants: new Map(),
+        receipts: new Map(),
+      };
+      this.#groups.set(id, group);
+    }
+    return group;
+  }
+
+  committed(id: GroupId, { entry, stampedAt }: Committed): void {
+    const group = this.#group(id);
+    if (entry.kind === 'noop') {
+      this.#init.expectState(id, entry.index, group.machine.hash());
+      return;
+    }
+    const command = decodeCommand(entry.data);
+    if (command.type === 'rules') {
+      group.machine.apply(command, entry);
+      if (command.table.version > (group.table?.version ?? 0)) {
+        group.table = this.#init.tables.find((table) => table.version === command.table.version);
+        check(group.table !== undefined, () => `rule table ${command.table.version} comes from nowhere`);
+      }
+    } else {
+      const { batch } = command;
+      group.machine.apply(command, entry, (i, decision) => {
+        const requestId = batch.requestIds?.[i] ?? undefined;
+        if (requestId !== undefined) {
+          this.#logged.add(requestId);
+          check(
+            !this.#forbidden.has(requestId),
+            () => `request ${requestId} was said to have reached no log and is entry ${entry.index}`,
+          );
+        }
+        if (!decision.allowed || decision.decided.index !== entry.index) return;
+        const hasTime = typeof batch.timestampsMillis?.[i] === 'number';
+        const userId = batch.userIds[i] ?? '';
+        this.#granted(id, group, userId, requestId, batch.costs?.[i] ?? 1, hasTime, decision, stampedAt);
+      });
+    }
+    this.#init.expectState(id, entry.index, group.machine.hash());
+  }
+
+  #granted(
+    id: GroupId,
+    group: GroupLedger,
+    userId: string,
+    requestId: string | undefined,
+    cost: number,
+    hasTime: boolean,
+    decision: Decision,
+    stampedAt: number | undefined,
+  ): void {
+    const { ruleId, decided } = decision;
+    const rule = ruleOf(group, ruleId);
+    const isEvent = hasTime && rule.clock === 'request';
+    const grants = grantsOf(group, ruleId, userId);
+    const grant = {
+      timeMillis: decided.timeMillis,
+      cost,
+      index: decided.index,
+      realMillis: isEvent ? undefined : stampedAt,
+    };
+    grants.push(grant);
+    this.grants += 1;
+    const window = isEvent ? rule.windowMillis : this.#windowInGroupTime(group, rule);
+    const logged = costSince(grants, decided.timeMillis - window, Infinity);
+    const where = `user ${userId}, rule ${ruleId}, entry ${decided.index} of group ${id}`;
+    check(
+      logged <= rule.limit,
+      () => `over-grant in log time: ${logged} of ${rule.limit} in ${window} ms, ${where}`,
+    );
+    if (grant.realMillis !== undefined) {
+      const real = realCostSince(grants, grant.realMillis - rule.windowMillis);
+      check(
+        real <= rule.limit,
+        () => `over-grant in real time: ${real} of ${rule.limit} in ${rule.windowMillis} ms, ${where}`,
+      );
+    }
+    if (requestId !== undefined) {
+      const known = this.#receiptOf.get(requestId);
+      check(known === undefined, () => `request ${requestId} is charged twice: ${known} and ${where}`);
+      this.#receiptOf.set(requestId, `${id}/${decided.index}`);
+    }
+    const receipt = receiptKey(id, decision, userId, requestId);
+    group.receipts.set(receipt, (group.receipts.get(receipt) ?? 0) + 1);
+  }
+
+  #windowInGroupTime(group: GroupLedger, rule: Rule): number {
+    return groupWindowMillis(rule.windowMillis, group.table?.clockDriftPpm ?? 0);
+  }
+
+  /** A client got a decision from a node. */
+  answered(id: GroupId, request: AllowRequest, decision: Decision, committedIndex: number): void {
+    const group = this.#group(id);
+    const { index } = decision.decided;
+    check(
+      index <= committedIndex,
+      () => `${request.userId} got an answer from entry ${index} of group ${id}, which is not committed`,
+    );
+    if (decision.allowed) this.#checkGrant(id, group, request, decision);
+    else this.#checkDenial(id, group, request, decision);
+  }
+
+  #checkGrant(id: GroupId, group: GroupLedger, request: AllowRequest, decision: Decision): void {
+    const key = receiptKey(id, decision, request.userId, request.requestId);
+    const left = group.receipts.get(key) ?? 0;
+    check(left > 0, () => `the log of group ${id} has no such grant: ${key}`);
+    if (request.requestId === undefined) group.receipts.set(key, left - 1);
+  }
+
+  /** In group time a denial must follow from the log up to where it was read. */
+  #checkDenial(id: GroupId, group: GroupLedger, request: AllowRequest, decision: Decision): void {
+    const { ruleId, decided } = decision;
+    const rule = ruleOf(group, ruleId);
+    // Users of both kinds are held back to their own timestamps.
+    if (request.userId.startsWith('mixed') || request.userId.startsWith('event')) return;
+    const window = groupWindowMillis(decision.windowMillis, this.#init.tables[0]?.clockDriftPpm ?? 0);
+    const grants = grantsOf(group, ruleId, request.userId);
+    const live = costSince(grants, decided.timeMillis - window, decided.index);
+    check(
+      live + (request.cost ?? 1) > decision.limit,
+      () =>
+        `wrong denial: ${live} of ${decision.limit} in ${window} ms for ${request.userId}, rule ${rule.id}, ` +
+        `entry ${decided.index} of group ${id}`,
+    );
+  }
+
+  /** A client was told that its request, the only one with this id, reached no log. */
+  refused(requestId: string): void {
+    check(
+      !this.#logged.has(requestId),
+      () => `request ${requestId} was said to have reached no log and is in one`,
+    );
+    this.#forbidden.add(requestId);
+  }
+}
+
+function ruleOf(group: GroupLedger, ruleId: string): Rule {
+  const rule = group.table?.rules.find(({ id }) => id === ruleId);
+  check(rule !== undefined, () => `a decision by rule ${ruleId}, which is not in force`);
+  return rule;
+}
+
+function grantsOf(group: GroupLedger, ruleId: string, userId: string): Grant[] {
+  const key = `${ruleId}/${userId}`;
+  let grants = group.grants.get(key);
+  if (grants === undefined) {
+    grants = [];
+    group.grants.set(key, grants);
+  }
+  return grants;
+}
+
+/** Of grants up to entry `throughIndex` that are later than `afterMillis`. Times never decrease along a key. */
+function costSince(grants: readonly Grant[], afterMillis: number, throughIndex: number): number {
+  let cost = 0;
+  for (let i = grants.length - 1; i >= 0; i -= 1) {
+    const grant = grants[i];
+    if (grant === undefined || grant.timeMillis <= afterMillis) break;
+    if (grant.index <= throughIndex) cost += grant.cost;
+  }
+  return cost;
+}
+
+function realCostSince(grants: readonly Grant[], afterMillis: number): number {
+  let cost = 0;
+  for (let i = grants.length - 1; i >= 0; i -= 1) {
+    const grant = grants[i];
+    if (grant === undefined || (grant.realMillis !== undefined && grant.realMillis <= afterMillis)) break;
+    if (grant.realMillis !== undefined) cost += grant.cost;
+  }
+  return cost;
+}
+
+function receiptKey(id: GroupId, decision: Decision, userId: string, requestId: string | undefined): string {
+  const { term, index, timeMillis } = decision.decided;
+  return `${id}/${index}/${term}/${timeMillis}/${decision.ruleId}/${userId}/${requestId ?? ''}`;
+}

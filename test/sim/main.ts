@@ -1,0 +1,61 @@
+/** The command `npm run sim`: runs seeds, reports violations with the one command that tells them again. */
+import { performance } from 'node:perf_hooks';
+import { randomInt } from 'node:crypto';
+import { Command, InvalidArgumentError } from 'commander';
+import { loadHash32 } from '../../src/partition/hash.ts';
+import { runSeed } from './run.ts';
+import { Totals } from './totals.ts';
+
+interface Options {
+  readonly seeds: number;
+  readonly seed?: number;
+  readonly trace?: true;
+  readonly json?: true;
+}
+
+const PROGRESS_MILLIS = 5_000;
+
+function wholeNumber(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value) || value < 0) throw new InvalidArgumentError('must be a whole number');
+  return value;
+}
+
+async function main(): Promise<void> {
+  const program = new Command('sim')
+    .description(
+      'Runs whole clusters on virtual time, network and disks, each from one seed, and checks every step.',
+    )
+    .option('--seeds <n>', 'how many seeds to run, one after the other', wholeNumber, 100)
+    .option('--seed <s>', 'the first seed; random if omitted', wholeNumber)
+    .option('--trace', 'tell what happens line by line')
+    .option('--json', 'end with one line of JSON')
+    .parse();
+  const options = program.opts<Options>();
+  const hash = await loadHash32();
+  const first = options.seed ?? randomInt(2 ** 31);
+  const totals = new Totals();
+  const startedAt = performance.now();
+  let shownAt = startedAt;
+  process.stdout.write(`seeds ${first} to ${first + options.seeds - 1}\n`);
+  for (let i = 0; i < options.seeds; i += 1) {
+    const seed = first + i;
+    const say = options.trace === true ? (line: string) => process.stdout.write(`${line}\n`) : undefined;
+    const result = await runSeed({ seed, hash, say });
+    totals.add(result);
+    if (result.violation !== undefined) {
+      process.stdout.write(`seed ${seed}: ${result.violation}\n`);
+      process.stdout.write(`  replay: npm run sim -- --seed ${seed} --seeds 1 --trace\n`);
+    }
+    if (performance.now() - shownAt > PROGRESS_MILLIS) {
+      shownAt = performance.now();
+      process.stdout.write(`${i + 1} of ${options.seeds} seeds, ${totals.violations} violations\n`);
+    }
+  }
+  const seconds = (performance.now() - startedAt) / 1_000;
+  process.stdout.write(`${totals.summary(seconds)}\n`);
+  if (options.json === true) process.stdout.write(`${JSON.stringify(totals)}\n`);
+  process.exitCode = totals.violations > 0 ? 1 : 0;
+}
+
+await main();

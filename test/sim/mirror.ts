@@ -1,0 +1,74 @@
+/** What one replica certainly has on disk, rebuilt from its writes alone and independent of any store. */
+import type { GroupWrite } from '../../raft/store.ts';
+import type { Entry } from '../../raft/types.ts';
+import { check } from './story.ts';
+
+/** A digest of everything an entry says. */
+export function digestOf(entry: Entry): number {
+  let hash = 0x811c9dc5 ^ entry.index;
+  hash = Math.imul(hash ^ entry.term, 0x01000193);
+  hash = Math.imul(hash ^ (entry.timeMillis >>> 0), 0x01000193);
+  hash = Math.imul(hash ^ Math.floor(entry.timeMillis / 2 ** 32), 0x01000193);
+  hash = Math.imul(hash ^ (entry.kind === 'noop' ? 1 : 2), 0x01000193);
+  for (const byte of entry.data) hash = Math.imul(hash ^ byte, 0x01000193);
+  return hash >>> 0;
+}
+
+export class DiskMirror {
+  readonly name: string;
+  term = 0;
+  vote = 0;
+  baseIndex = 0;
+  baseTerm = 0;
+  /** Terms of the entries after the base. */
+  readonly #terms: number[] = [];
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  get lastIndex(): number {
+    return this.baseIndex + this.#terms.length;
+  }
+
+  /** The term at `index`; what a snapshot covers is taken for granted. */
+  holds(index: number, term: number): boolean {
+    if (index < this.baseIndex) return true;
+    if (index === this.baseIndex) return index === 0 || this.baseTerm === term;
+    return this.#terms[index - this.baseIndex - 1] === term;
+  }
+
+  apply(write: GroupWrite): void {
+    const { install, entries, compactTo, hardState } = write;
+    if (install !== undefined) {
+      this.baseIndex = install.meta.index;
+      this.baseTerm = install.meta.term;
+      this.#terms.length = 0;
+    }
+    const first = entries[0];
+    if (first !== undefined) {
+      check(
+        first.index > this.baseIndex && first.index <= this.lastIndex + 1,
+        () => `${this.name} writes entry ${first.index} behind ${this.lastIndex}`,
+      );
+      this.#terms.length = first.index - this.baseIndex - 1;
+      for (const entry of entries) this.#terms.push(entry.term);
+    }
+    if (compactTo !== undefined && compactTo.index > this.baseIndex) {
+      this.#terms.splice(0, compactTo.index - this.baseIndex);
+      this.baseIndex = compactTo.index;
+      this.baseTerm = compactTo.term;
+    }
+    if (hardState !== undefined) this.#keepPromises(hardState.term, hardState.vote);
+  }
+
+  #keepPromises(term: number, vote: number): void {
+    check(term >= this.term, () => `the term of ${this.name} on disk fell from ${this.term} to ${term}`);
+    check(
+      term > this.term || this.vote === 0 || this.vote === vote,
+      () => `the vote of ${this.name} in term ${term} changed from ${this.vote} to ${vote}`,
+    );
+    this.term = term;
+    this.vote = vote;
+  }
+}

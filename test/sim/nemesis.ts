@@ -1,0 +1,238 @@
+/**
+ * Breaks things: draws faults from the seed, lets them last for a while, and takes them back. It never takes so many
+ * directories that a quorum is gone for good.
+ */
+import type { NodeId } from '../../raft/types.ts';
+import type { SimNetwork } from './network.ts';
+import type { Random } from './random.ts';
+import type { FaultName, Settings } from './settings.ts';
+import type { SimNode } from './sim-node.ts';
+import type { Story } from './story.ts';
+
+export interface NemesisWorld {
+  readonly settings: Settings;
+  readonly random: Random;
+  readonly story: Story;
+  readonly network: SimNetwork;
+  readonly nodes: readonly SimNode[];
+  after(delayMillis: number, run: () => void): void;
+  /** Nodes that lead something, as far as they know. */
+  leaders(): SimNode[];
+  directoryLost(node: NodeId): void;
+}
+
+/** A quarter of the time nothing new breaks. */
+const QUIET = 0.25;
+
+export class Nemesis {
+  readonly #world: NemesisWorld;
+  readonly #random: Random;
+  #isActive = true;
+  #table = 0;
+  /** How many faults want a path cut: it heals when none does. */
+  readonly #cuts = new Map<string, number>();
+
+  constructor(world: NemesisWorld) {
+    this.#world = world;
+    this.#random = world.random.fork();
+    if (world.settings.faults.length > 0) this.#next();
+  }
+
+  #next(): void {
+    const { settings, after } = this.#world;
+    const quiet = this.#random.chance(QUIET) ? 4 : 1;
+    after(this.#random.exponential(settings.faultMeanMillis) * quiet, () => {
+      if (!this.#isActive) return;
+      this.#strike(this.#random.pick(settings.faults));
+      this.#next();
+    });
+  }
+
+  /** Nothing new breaks, and what is broken stays so. */
+  stop(): void {
+    this.#isActive = false;
+  }
+
+  /** For as long as the nemesis is at work. */
+  #later(meanMillis: number, run: () => void): void {
+    this.#world.after(this.#random.exponential(meanMillis), () => {
+      if (this.#isActive) run();
+    });
+  }
+
+  #strike(fault: FaultName): void {
+    const { nodes, story, leaders } = this.#world;
+    const random = this.#random;
+    const all = nodes.map((node) => node.id);
+    const up = nodes.filter((node) => node.isRunning);
+    if (up.length === 0) return;
+    const leading = leaders();
+    const victim = random.pick(up);
+    const leader = leading.length > 0 ? random.pick(leading) : victim;
+    story.fault(fault, `(node ${victim.id})`);
+    switch (fault) {
+      case 'isolate':
+        this.#cutBoth([victim.id], without(all, [victim.id]));
+        return;
+      case 'isolateLeader':
+        this.#cutBoth([leader.id], without(all, [leader.id]));
+        return;
+      case 'halves': {
+        const side = random.shuffled(all).slice(0, random.between(1, all.length - 1));
+        this.#cutBoth(side, without(all, side));
+        return;
+      }
+      case 'oneWay': {
+        const other = random.pick(without(all, [victim.id]));
+        const pairs: [NodeId, NodeId][] = random.chance(0.5)
+          ? [[victim.id, other]]
+          : without(all, [victim.id]).map((peer) => [victim.id, peer]);
+        this.#cutFor(random.chance(0.5) ? pairs : pairs.map(([a, b]) => [b, a]), 2_000);
+        return;
+      }
+      case 'bridge': {
+        const rest = random.shuffled(without(all, [victim.id]));
+        const half = rest.slice(0, Math.ceil(rest.length / 2));
+        this.#cutBoth(half, without(rest, half));
+        return;
+      }
+      case 'ring':
+        this.#ring(random.shuffled(all));
+        return;
+      case 'clog':
+        this.#cutFor([[victim.id, random.pick(without(all, [victim.id]))]], 400);
+        return;
+      case 'swizzle':
+        for (const node of all) {
+          if (!random.chance(0.5)) continue;
+          this.#later(500, () => this.#cutBoth([node], without(all, [node])));
+        }
+        return;
+      case 'break': {
+        const other = random.pick(without(all, [victim.id]));
+        this.#world.network.break(victim.id, other);
+        if (random.chance(0.5)) this.#world.network.break(other, victim.id);
+        return;
+      }
+      case 'crash':
+        this.#crash(victim);
+        return;
+      case 'crashLeader':
+        this.#crash(leader);
+        return;
+      case 'crashMost':
+        for (const node of random.shuffled(up).slice(0, Math.ceil((nodes.length + 1) / 2))) {
+          this.#crash(node);
+        }
+        return;
+      case 'crashAll':
+        for (const node of up) this.#crash(node);
+        return;
+      case 'crashLoop':
+        this.#crashLoop(victim, random.between(2, 5));
+        return;
+      case 'pause':
+        this.#pause(victim);
+        return;
+      case 'pauseLeader':
+        this.#pause(leader);
+        return;
+      case 'slowDisk':
+        victim.diskFactor = random.pick([5, 20, 100]);
+        this.#later(3_000, () => {
+          victim.diskFactor = 1;
+        });
+        return;
+      case 'diskError':
+        victim.failDisk(random.pick(['lost', 'kept']));
+        return;
+      case 'wallJump':
+        victim.wallOffsetMillis += random.pick([-1, 1]) * Math.floor(1.5 ** random.between(6, 31));
+        return;
+      case 'newRules': {
+        this.#table = Math.min(this.#table + 1, this.#world.settings.tables.length - 1);
+        for (const node of nodes) if (random.chance(0.7)) node.table = this.#table;
+        this.#crash(victim);
+        return;
+      }
+      case 'loseDirectory':
+        this.#loseDirectory(victim);
+        return;
+    }
+  }
+
+  #cutBoth(some: readonly NodeId[], others: readonly NodeId[]): void {
+    const pairs = some.flatMap((a) =>
+      others.flatMap((b): [NodeId, NodeId][] => [
+        [a, b],
+        [b, a],
+      ]),
+    );
+    this.#cutFor(pairs, 2_000);
+  }
+
+  /** Everybody sees a majority, and no two the same. */
+  #ring(order: readonly NodeId[]): void {
+    const near = Math.max(1, Math.floor((order.length - 1) / 4) || 1);
+    const pairs: [NodeId, NodeId][] = [];
+    for (const [i, a] of order.entries()) {
+      for (const [j, b] of order.entries()) {
+        const apart = Math.min((i - j + order.length) % order.length, (j - i + order.length) % order.length);
+        // Three nodes are a ring already: one of its paths goes.
+        const isFar = order.length > 3 ? apart > near : (i === 0 && j === 2) || (i === 2 && j === 0);
+        if (apart > 0 && isFar) pairs.push([a, b]);
+      }
+    }
+    this.#cutFor(pairs, 2_000);
+  }
+
+  #cutFor(pairs: readonly [NodeId, NodeId][], meanMillis: number): void {
+    const { network } = this.#world;
+    for (const [from, to] of pairs) {
+      const key = `${from}>${to}`;
+      this.#cuts.set(key, (this.#cuts.get(key) ?? 0) + 1);
+      network.cut(from, to);
+    }
+    this.#later(meanMillis, () => {
+      for (const [from, to] of pairs) {
+        const key = `${from}>${to}`;
+        const left = (this.#cuts.get(key) ?? 1) - 1;
+        this.#cuts.set(key, left);
+        if (left === 0) network.heal(from, to);
+      }
+    });
+  }
+
+  #crash(node: SimNode): void {
+    node.crash(this.#random.chance(this.#world.settings.disk.keep) ? 'kept' : 'lost');
+  }
+
+  /** A process ended, whoever did it: somebody starts it again. */
+  ended(node: SimNode): void {
+    this.#later(this.#random.pick([20, 200, 1_500]), () => node.start());
+  }
+
+  /** Dies again and again while it recovers. */
+  #crashLoop(node: SimNode, left: number): void {
+    this.#crash(node);
+    if (left > 1) this.#later(150, () => this.#crashLoop(node, left - 1));
+  }
+
+  #pause(node: SimNode): void {
+    node.pause();
+    this.#later(this.#random.pick([50, 500, 3_000]), () => node.resume());
+  }
+
+  #loseDirectory(node: SimNode): void {
+    const { nodes, directoryLost } = this.#world;
+    const gone = nodes.filter(({ state }) => state === 'gone').length;
+    // With three replicas of five nodes, two lost ones could be a quorum of a group.
+    if (gone > 0) return;
+    directoryLost(node.id);
+    node.lose();
+  }
+}
+
+function without(all: readonly NodeId[], some: readonly NodeId[]): NodeId[] {
+  return all.filter((node) => !some.includes(node));
+}

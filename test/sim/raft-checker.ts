@@ -1,0 +1,318 @@
+/**
+ * The laws of Raft, checked while a run goes on: one leader per term, equal logs, nothing committed is ever lost, no
+ * promise before it is on disk, equal states, and group time that never outruns real time.
+ */
+import type { GroupWrite } from '../../raft/store.ts';
+import type { Entry, GroupId, Message, NodeId } from '../../raft/types.ts';
+import type { Partition } from '../../src/partition/partition.ts';
+import { decodePeerMessages } from '../../src/transport/peer-codec.ts';
+import { DiskMirror, digestOf } from './mirror.ts';
+import { check, type Story } from './story.ts';
+
+/** Two stamps are whole milliseconds, rounded down: they may lie one further apart than the moments did. */
+const ROUNDING_MILLIS = 1;
+
+export interface Committed {
+  readonly entry: Entry;
+  readonly digest: number;
+  /** Real time at which the leader stamped it; undefined for a no-op, which nobody reports. */
+  readonly stampedAt: number | undefined;
+}
+
+export interface RaftCheckerInit {
+  readonly now: () => number;
+  readonly driftPpm: number;
+  readonly replicasOf: (group: GroupId) => readonly NodeId[];
+  readonly story: Story;
+  /** A new entry is committed, in log order. */
+  readonly committed: (group: GroupId, committed: Committed) => void;
+}
+
+interface GroupHistory {
+  /** `log[i]` is entry i; committed means that some replica has applied it. */
+  readonly log: (Committed | undefined)[];
+  committedIndex: number;
+  readonly leaderOf: Map<number, NodeId>;
+  /** Digests of all entries ever seen, by position. */
+  readonly digests: Map<string, number>;
+  readonly stampedAt: Map<string, number>;
+  readonly disks: Map<NodeId, DiskMirror>;
+  /** Up to where each disk is known to hold what is committed. */
+  readonly durable: Map<NodeId, number>;
+  readonly stateHashes: Map<number, string>;
+  /** The least lead of group time over real time, counted at the fastest allowed rate, among committed entries. */
+  lead: number;
+  readonly applied: Map<NodeId, number>;
+  readonly voted: Map<string, NodeId>;
+}
+
+const STATE_HASH_EVERY = 4;
+
+export class RaftChecker {
+  readonly #init: RaftCheckerInit;
+  readonly #groups = new Map<GroupId, GroupHistory>();
+  readonly #gone = new Set<NodeId>();
+
+  constructor(init: RaftCheckerInit) {
+    this.#init = init;
+  }
+
+  #group(id: GroupId): GroupHistory {
+    let group = this.#groups.get(id);
+    if (group === undefined) {
+      group = {
+        log: [undefined],
+        committedIndex: 0,
+        leaderOf: new Map(),
+        digests: new Map(),
+        stampedAt: new Map(),
+        disks: new Map(),
+        durable: new Map(),
+        stateHashes: new Map(),
+        lead: Infinity,
+        applied: new Map(),
+        voted: new Map(),
+      };
+      for (const node of this.#init.replicasOf(id)) {
+        group.disks.set(node, new DiskMirror(`node ${node}, group ${id}`));
+        group.durable.set(node, 0);
+      }
+      this.#groups.set(id, group);
+    }
+    return group;
+  }
+
+  committedIndex(id: GroupId): number {
+    return this.#group(id).committedIndex;
+  }
+
+  entryAt(id: GroupId, index: number): Committed | undefined {
+    return this.#group(id).log[index];
+  }
+
+  #disk(group: GroupHistory, node: NodeId): DiskMirror {
+    const disk = group.disks.get(node);
+    check(disk !== undefined, () => `node ${node} holds a group that is not its own`);
+    return disk;
+  }
+
+  /** The directory of `node` is gone: it counts as one that never comes back. */
+  lost(node: NodeId): void {
+    this.#gone.add(node);
+  }
+
+  /** A write of `node` is durable. */
+  written(node: NodeId, writes: readonly GroupWrite[]): void {
+    for (const write of writes) {
+      const group = this.#group(write.group);
+      const disk = this.#disk(group, node);
+      for (const entry of write.entries) this.#seen(group, entry, `node ${node}`);
+      disk.apply(write);
+      this.#checkStillDurable(group, node, disk);
+    }
+  }
+
+  /** Log Matching: one position, one entry. */
+  #seen(group: GroupHistory, entry: Entry, where: string): void {
+    const key = `${entry.index}:${entry.term}`;
+    const digest = digestOf(entry);
+    const known = group.digests.get(key);
+    if (known === undefined) group.digests.set(key, digest);
+    else check(known === digest, () => `log matching: ${where} has another entry ${key}`);
+  }
+
+  #checkStillDurable(group: GroupHistory, node: NodeId, disk: DiskMirror): void {
+    let durable = group.durable.get(node) ?? 0;
+    const term = group.log[durable]?.entry.term;
+    check(
+      durable === 0 || this.#gone.has(node) || (term !== undefined && disk.holds(durable, term)),
+      () => `durability: the disk of ${disk.name} has forgotten entry ${durable}, which is committed`,
+    );
+    while (durable < group.committedIndex) {
+      const next = group.log[durable + 1]?.entry.term;
+      if (next === undefined || !disk.holds(durable + 1, next)) break;
+      durable += 1;
+    }
+    group.durable.set(node, durable);
+  }
+
+  /** Listens to a replica from the outside. */
+  observe(node: NodeId, id: GroupId, partition: Partition, applied: number): void {
+    const group = this.#group(id);
+    group.applied.set(node, applied);
+    const apply = partition.apply.bind(partition);
+    partition.apply = (entry) => {
+      const before = group.applied.get(node) ?? 0;
+      check(
+        entry.index === before + 1,
+        () => `node ${node} applies ${entry.index} after ${before} in group ${id}`,
+      );
+      group.applied.set(node, entry.index);
+      this.#applies(group, id, node, entry);
+      apply(entry);
+      if (entry.index % STATE_HASH_EVERY === 0) this.#checkState(group, id, node, partition, entry.index);
+    };
+    const restore = partition.restore.bind(partition);
+    partition.restore = (snapshot) => {
+      const { index } = snapshot.meta;
+      const before = group.applied.get(node) ?? 0;
+      check(index > before, () => `node ${node} restores ${index} over ${before} in group ${id}`);
+      group.applied.set(node, index);
+      restore(snapshot);
+      this.#checkState(group, id, node, partition, index);
+    };
+    const proposed = partition.proposed.bind(partition);
+    partition.proposed = (entry) => {
+      if (entry !== undefined) {
+        this.#seen(group, entry, `leader ${node}`);
+        group.stampedAt.set(`${entry.index}:${entry.term}`, this.#init.now());
+      }
+      proposed(entry);
+    };
+    const statusChanged = partition.statusChanged.bind(partition);
+    partition.statusChanged = (status) => {
+      if (status.isLeader) this.#leads(group, id, node, status.term);
+      statusChanged(status);
+    };
+    if (applied > 0) this.#checkState(group, id, node, partition, applied);
+  }
+
+  #checkState(group: GroupHistory, id: GroupId, node: NodeId, partition: Partition, index: number): void {
+    const hash = partition.stateHash();
+    const known = group.stateHashes.get(index);
+    if (known === undefined) group.stateHashes.set(index, hash);
+    else check(known === hash, () => `the state of node ${node}, group ${id} differs at ${index}`);
+  }
+
+  /** States at any index may be compared, also long after: who knows the right one says so first. */
+  expectState(id: GroupId, index: number, hash: string): void {
+    this.#group(id).stateHashes.set(index, hash);
+  }
+
+  #leads(group: GroupHistory, id: GroupId, node: NodeId, term: number): void {
+    const known = group.leaderOf.get(term);
+    check(
+      known === undefined || known === node,
+      () => `election safety: ${known} and ${node} lead group ${id} in term ${term}`,
+    );
+    if (known === node) return;
+    group.leaderOf.set(term, node);
+    const { committedIndex } = group;
+    const last = group.log[committedIndex];
+    const disk = this.#disk(group, node);
+    if (last === undefined || last.entry.term > term) return;
+    check(
+      disk.holds(committedIndex, last.entry.term),
+      () => `leader completeness: node ${node} leads group ${id} in term ${term} without ${committedIndex}`,
+    );
+  }
+
+  #applies(group: GroupHistory, id: GroupId, node: NodeId, entry: Entry): void {
+    const digest = digestOf(entry);
+    const known = group.log[entry.index];
+    if (known !== undefined) {
+      check(
+        known.digest === digest,
+        () => `state-machine safety: node ${node} applies another entry ${entry.index} in group ${id}`,
+      );
+      return;
+    }
+    check(
+      entry.index === group.committedIndex + 1,
+      () => `node ${node} commits ${entry.index} after ${group.committedIndex} in group ${id}`,
+    );
+    const stampedAt = group.stampedAt.get(`${entry.index}:${entry.term}`);
+    const committed = { entry, digest, stampedAt };
+    group.log.push(committed);
+    group.committedIndex = entry.index;
+    this.#checkQuorum(group, id, entry);
+    this.#checkOpening(group, id, entry);
+    this.#checkTime(group, id, committed);
+    this.#init.committed(id, committed);
+  }
+
+  /** The ledger: at this moment a quorum of disks has it. That they keep it is checked at every later write. */
+  #checkQuorum(group: GroupHistory, id: GroupId, entry: Entry): void {
+    let count = 0;
+    for (const [replica, disk] of group.disks) {
+      if (!disk.holds(entry.index, entry.term) || disk.lastIndex < entry.index) continue;
+      count += 1;
+      if (group.durable.get(replica) === entry.index - 1) group.durable.set(replica, entry.index);
+    }
+    check(
+      count > group.disks.size / 2,
+      () => `durability: entry ${entry.index} of group ${id} is committed and on ${count} disks`,
+    );
+  }
+
+  /** A new leader commits a no-op before anything else. */
+  #checkOpening(group: GroupHistory, id: GroupId, entry: Entry): void {
+    const before = group.log[entry.index - 1]?.entry.term ?? 0;
+    if (entry.term === before) return;
+    check(entry.kind === 'noop', () => `term ${entry.term} of group ${id} does not begin with a no-op`);
+  }
+
+  /** For any two entries of one log: group time elapsed is at most real time elapsed. */
+  #checkTime(group: GroupHistory, id: GroupId, { entry, stampedAt }: Committed): void {
+    if (stampedAt === undefined) return;
+    const lead = entry.timeMillis - stampedAt * (1 + this.#init.driftPpm / 1_000_000);
+    check(
+      lead <= group.lead + ROUNDING_MILLIS + 1e-3,
+      () => `group time of group ${id} outran real time by ${lead - group.lead} ms at ${entry.index}`,
+    );
+    group.lead = Math.min(group.lead, lead);
+  }
+
+  /** Nothing a node says may promise more than its disk holds. */
+  sending(node: NodeId, to: NodeId, payload: Uint8Array): void {
+    for (const sent of decodePeerMessages(payload, node, to)) {
+      if (sent.kind === 'message') this.#promises(node, sent.group, sent.message);
+    }
+  }
+
+  #promises(node: NodeId, id: GroupId, message: Message): void {
+    const group = this.#group(id);
+    switch (message.type) {
+      case 'vote':
+      case 'voteResponse': {
+        if (message.type === 'voteResponse' && !message.granted) return;
+        const candidate = message.type === 'vote' ? node : message.to;
+        const disk = this.#disk(group, node);
+        const isKept = disk.term > message.term || (disk.term === message.term && disk.vote === candidate);
+        check(isKept, () => `${disk.name} speaks of a vote in term ${message.term} that is not on disk`);
+        const key = `${node}:${message.term}`;
+        const known = group.voted.get(key) ?? candidate;
+        check(
+          known === candidate,
+          () => `${disk.name} votes for ${known} and ${candidate} in term ${message.term}`,
+        );
+        group.voted.set(key, candidate);
+        return;
+      }
+      case 'appendResponse': {
+        const disk = this.#disk(group, node);
+        check(
+          disk.term >= message.term,
+          () => `${disk.name} answers in term ${message.term}, which is not on disk`,
+        );
+        // In a later term the entries may be gone again: such an answer is merely late.
+        if (message.rejected || disk.term > message.term) return;
+        check(
+          disk.lastIndex >= message.index,
+          () => `${disk.name} acknowledges ${message.index} and has ${disk.lastIndex} on disk`,
+        );
+        return;
+      }
+      case 'append':
+        for (const entry of message.entries) this.#seen(group, entry, `an append of node ${node}`);
+        return;
+      case 'preVote':
+      case 'preVoteResponse':
+      case 'heartbeat':
+      case 'heartbeatResponse':
+      case 'snapshot':
+      case 'timeoutNow':
+        return;
+    }
+  }
+}

@@ -1,0 +1,228 @@
+/**
+ * A whole run of one seed. First anything may break and everything must stay correct. Then a quorum is healed, all
+ * other damage is made permanent, and the quorum must get on. Sometimes everything is healed after that, and then
+ * every request must be decided and all replicas must end up equal.
+ */
+import type { Hash32 } from '../../src/partition/hash.ts';
+import { groupOfPartition } from '../../src/partition/placement.ts';
+import type { Seams, SimNode } from './sim-node.ts';
+import { check, type Say, Violation } from './story.ts';
+import { World } from './world.ts';
+
+export interface RunResult {
+  readonly seed: number;
+  readonly hash: string;
+  readonly steps: number;
+  readonly simulatedMillis: number;
+  readonly requests: number;
+  readonly grants: number;
+  readonly denials: number;
+  readonly unavailable: number;
+  readonly faults: ReadonlyMap<string, number>;
+  readonly violation: string | undefined;
+}
+
+export interface RunInit {
+  readonly seed: number;
+  readonly hash: Hash32;
+  readonly seams?: Seams | undefined;
+  readonly say?: Say | undefined;
+}
+
+const PROGRESS_MILLIS_MAX = 45_000;
+const PROBE_MILLIS = 250;
+const HEALED_MILLIS = 8_000;
+const HEALTHY_MILLIS = 3_000;
+const REST_MILLIS = 4_000;
+
+export async function runSeed(init: RunInit): Promise<RunResult> {
+  const world = new World(init);
+  const { settings, story, clients } = world;
+  story.tell(() => `seed ${init.seed}: ${JSON.stringify(settings)}`);
+  world.after(settings.safetyMillis, () => new Recovery(world).start());
+  let violation: string | undefined;
+  try {
+    await world.run();
+  } catch (error) {
+    if (error instanceof Violation) violation = error.message;
+    else violation = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    story.tell(() => `VIOLATION: ${violation ?? ''}`);
+  }
+  return {
+    seed: init.seed,
+    hash: story.hash,
+    steps: story.steps,
+    simulatedMillis: story.elapsed,
+    requests: clients.requests,
+    grants: clients.grants,
+    denials: clients.denials,
+    unavailable: clients.unavailable,
+    faults: story.faults,
+    violation,
+  };
+}
+
+class Recovery {
+  readonly #world: World;
+  #core: readonly SimNode[] = [];
+  /** Partitions that owe a grant. */
+  readonly #owing = new Set<number>();
+  #probes = 0;
+  #startedAt = 0;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  start(): void {
+    const { nodes, random, story, nemesis, placement } = this.#world;
+    nemesis.stop();
+    this.#startedAt = this.#world.now;
+    const alive = random.shuffled(nodes.filter(({ state }) => state !== 'gone'));
+    this.#core = alive.slice(0, Math.floor(nodes.length / 2) + 1);
+    story.tell(() => `only these are healed: ${this.#core.map(({ id }) => id).join(', ')}`);
+    this.#heal(this.#core);
+    for (const node of alive) if (!this.#core.includes(node)) this.#abandon(node);
+    const coreIds = this.#core.map(({ id }) => id);
+    for (let partition = 0; partition < placement.partitionCount; partition += 1) {
+      const replicas = placement.replicasOf(partition);
+      const inCore = replicas.filter((replica) => coreIds.includes(replica)).length;
+      if (inCore > replicas.length / 2) this.#owing.add(partition);
+    }
+    this.#world.askable = (node) => node.isUp && this.#core.includes(node);
+    this.#probe();
+  }
+
+  #heal(some: readonly SimNode[]): void {
+    const { network } = this.#world;
+    network.makeReliable(some.map(({ id }) => id));
+    this.#world.onEnded = (node) => {
+      if (some.includes(node)) this.#world.after(100, () => node.start());
+    };
+    for (const node of some) {
+      node.diskFactor = 1;
+      node.resume();
+      node.start();
+      for (const other of some) if (other !== node) network.heal(node.id, other.id);
+    }
+  }
+
+  /** What is outside stays broken for good, each node in its own way. */
+  #abandon(node: SimNode): void {
+    const { random, network, story } = this.#world;
+    const fate = random.pick(['crashed', 'paused', 'deaf', 'mute', 'as it is'] as const);
+    story.tell(() => `node ${node.id} stays ${fate}`);
+    if (fate === 'crashed') node.crash('lost');
+    if (fate === 'paused') node.pause();
+    for (const other of this.#core) {
+      if (fate === 'deaf') network.cut(other.id, node.id);
+      if (fate === 'mute') network.cut(node.id, other.id);
+    }
+  }
+
+  #probe(): void {
+    const { clients, story } = this.#world;
+    if (this.#owing.size === 0) {
+      story.tell(() => `progress after ${(this.#world.now - this.#startedAt).toFixed(0)} ms`);
+      this.#progressed();
+      return;
+    }
+    check(this.#world.now - this.#startedAt < PROGRESS_MILLIS_MAX, () => this.#explain());
+    const asked = this.#core.filter((node) => node.isUp);
+    for (const partition of this.#owing) {
+      const node = asked[this.#probes % Math.max(1, asked.length)];
+      if (node === undefined) break;
+      const userId = this.#userOf(partition);
+      clients.attempt(node, { userId, requestId: `for ${userId}` }, 1, (answer) => {
+        if (answer?.kind === 'decision' && answer.decision.allowed) this.#owing.delete(partition);
+      });
+    }
+    this.#world.after(PROBE_MILLIS, () => this.#probe());
+  }
+
+  /** A user of this partition who was never there before. */
+  #userOf(partition: number): string {
+    for (;;) {
+      this.#probes += 1;
+      const userId = `probe${this.#probes}`;
+      if (this.#world.partitionOf(userId) === partition) return userId;
+    }
+  }
+
+  #progressed(): void {
+    const { clients, nodes, random, story } = this.#world;
+    if (random.chance(0.4)) {
+      clients.checkObserved();
+      this.#world.end();
+      return;
+    }
+    story.tell(() => 'everything is healed');
+    const alive = nodes.filter(({ state }) => state !== 'gone');
+    this.#core = alive;
+    this.#world.askable = (node) => node.isUp;
+    this.#heal(alive);
+    this.#world.after(HEALED_MILLIS, () => {
+      if (this.#isQuick()) clients.mustDecideSince = this.#world.now;
+      this.#world.after(HEALTHY_MILLIS, () => this.#rest());
+    });
+  }
+
+  /** Slow disks or short deadlines refuse a request now and then, also in health. */
+  #isQuick(): boolean {
+    const { disk, network, timing } = this.#world.settings;
+    const isPrompt = timing.requestDeadlineMillis >= 1_000;
+    return isPrompt && disk.syncMeanMillis <= 10 && network.delayMeanMillis <= 5;
+  }
+
+  #rest(): void {
+    const { clients } = this.#world;
+    clients.isActive = false;
+    this.#world.after(REST_MILLIS, () => {
+      clients.checkObserved();
+      this.#checkEqual();
+      this.#world.end();
+    });
+  }
+
+  /** Everybody has applied everything. */
+  #checkEqual(): void {
+    const { placement, raft } = this.#world;
+    for (let partition = 0; partition < placement.partitionCount; partition += 1) {
+      const group = groupOfPartition(partition);
+      for (const node of this.#core) {
+        const status = node.core?.raft.status(group);
+        if (!placement.replicasOf(partition).includes(node.id)) continue;
+        check(
+          status?.applied === raft.committedIndex(group),
+          () => `node ${node.id} has not caught up in group ${group}\n${this.#explain()}`,
+        );
+      }
+    }
+  }
+
+  #explain(): string {
+    const { nodes, network, settings } = this.#world;
+    const lines = [
+      `no progress in partitions ${[...this.#owing].join(', ')}; healed: ${this.#core.map(({ id }) => id).join(', ')}`,
+    ];
+    for (const node of nodes) {
+      const cuts = nodes.filter((other) => other !== node && network.isCut(node.id, other.id));
+      const deaf = nodes.filter((other) => other !== node && !network.isConnected(node.id, other.id));
+      lines.push(
+        `node ${node.id}: ${node.state}${node.isPaused ? ', paused' : ''}; cut to ${cuts.map(({ id }) => id).join(' ')}; ` +
+          `not connected to ${deaf.map(({ id }) => id).join(' ')}`,
+      );
+      for (let partition = 0; partition < settings.config.partitions; partition += 1) {
+        const status = node.core?.raft.status(groupOfPartition(partition));
+        if (status === undefined) continue;
+        const { role, term, leader, logStart, applied, commit, lastIndex, match } = status;
+        const matches = [...match].map(([peer, index]) => `${peer}:${index}`).join(' ');
+        lines.push(
+          `  partition ${partition}: ${role}, term ${term}, leader ${leader}, log ${logStart}..${lastIndex}, ` +
+            `applied ${applied}, commit ${commit}${matches === '' ? '' : `, match ${matches}`}`,
+        );
+      }
+    }
+    return lines.join('\n');
+  }
+}

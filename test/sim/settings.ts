@@ -1,0 +1,191 @@
+/**
+ * What kind of world a seed gives: its size, its timing, its rules, and which faults happen how often. Swarm
+ * testing: each run leaves most faults out, so that those that remain can go far.
+ */
+import type { MultiRaftOptions } from '../../raft/multi-raft.ts';
+import { RAFT_DEFAULTS } from '../../raft/core-state.ts';
+import type { ClusterConfig, Timing } from '../../src/config.ts';
+import type { Rule, RuleTable } from '../../src/limiter/rules.ts';
+import type { Random } from './random.ts';
+
+export const FAULTS = [
+  'isolate',
+  'isolateLeader',
+  'halves',
+  'oneWay',
+  'bridge',
+  'ring',
+  'clog',
+  'swizzle',
+  'break',
+  'crash',
+  'crashLeader',
+  'crashMost',
+  'crashAll',
+  'crashLoop',
+  'pause',
+  'pauseLeader',
+  'slowDisk',
+  'diskError',
+  'wallJump',
+  'newRules',
+  'loseDirectory',
+] as const;
+export type FaultName = (typeof FAULTS)[number];
+
+export interface NetworkSettings {
+  readonly delayMinMillis: number;
+  readonly delayMeanMillis: number;
+  /** Per frame. */
+  readonly drop: number;
+  readonly duplicate: number;
+  /** A frame of a broken connection still arrives, after those of the next one. */
+  readonly late: number;
+}
+
+export interface DiskSettings {
+  readonly syncMeanMillis: number;
+  /** Chance that a crash keeps the write in flight. */
+  readonly keep: number;
+}
+
+export interface ClientSettings {
+  readonly meanMillis: number;
+  readonly users: number;
+  readonly eventUsers: number;
+  readonly withId: number;
+}
+
+export interface Settings {
+  readonly nodes: number;
+  readonly timing: Timing;
+  readonly raft: Partial<MultiRaftOptions>;
+  readonly config: ClusterConfig;
+  /** The rule tables a cluster goes through, oldest first; the first one is in `config`. */
+  readonly tables: readonly RuleTable[];
+  readonly network: NetworkSettings;
+  readonly disk: DiskSettings;
+  readonly clients: ClientSettings;
+  readonly faults: readonly FaultName[];
+  readonly faultMeanMillis: number;
+  readonly safetyMillis: number;
+  readonly maxDriftPpm: number;
+  readonly wallSkewMillis: number;
+  /** Chance that a turn of a node does not run at once. */
+  readonly lag: number;
+}
+
+const DRIFT_PPM = 100;
+
+export function drawSettings(random: Random): Settings {
+  const nodes = random.pick([3, 3, 3, 5]);
+  const partitions = random.pick([1, 2, 2, 4]);
+  const timing = drawTiming(random);
+  const tables = drawTables(random);
+  const first = tables[0];
+  if (first === undefined) throw new RangeError('there is at least one rule table');
+  const address = { host: 'sim', port: 1 };
+  return {
+    nodes,
+    timing,
+    raft: drawRaft(random, timing),
+    config: {
+      clusterId: 'sim',
+      nodes: Array.from({ length: nodes }, (_, i) => ({ id: i + 1, http: address, peer: address })),
+      partitions,
+      replicas: random.pick([3, nodes]),
+      rules: first,
+      timing,
+      freeFloorBytes: 0,
+    },
+    tables,
+    network: {
+      delayMinMillis: random.pick([0.1, 0.5, 2]),
+      delayMeanMillis: random.pick([0.3, 1, 5, 20]),
+      drop: random.pick([0, 0, 0.01, 0.1]),
+      duplicate: random.pick([0, 0, 0.01, 0.1]),
+      late: random.pick([0, 0.5]),
+    },
+    disk: { syncMeanMillis: random.pick([0.5, 2, 10, 40]), keep: random.pick([0, 0.5, 1]) },
+    clients: {
+      meanMillis: random.pick([5, 15, 40]),
+      users: random.pick([2, 5, 20]),
+      eventUsers: random.pick([0, 2, 5]),
+      withId: random.pick([0.2, 0.7, 1]),
+    },
+    faults: drawFaults(random),
+    faultMeanMillis: random.pick([400, 1_000, 3_000]),
+    safetyMillis: random.pick([20_000, 40_000]),
+    maxDriftPpm: random.pick([0, DRIFT_PPM]),
+    wallSkewMillis: random.pick([0, 50, 60_000]),
+    lag: random.pick([0, 0.1, 0.5]),
+  };
+}
+
+function drawTiming(random: Random): Timing {
+  const tickMillis = random.pick([20, 50]);
+  return {
+    tickMillis,
+    heartbeatMillis: tickMillis * random.pick([1, 2]),
+    electionMillis: tickMillis * random.pick([8, 12]),
+    requestDeadlineMillis: random.pick([300, 1_000]),
+  };
+}
+
+/** Small numbers, so that every bound is met: snapshots, full windows of appends, several turns to apply. */
+function drawRaft(random: Random, timing: Timing): Partial<MultiRaftOptions> {
+  return {
+    raft: {
+      ...RAFT_DEFAULTS,
+      heartbeatTicks: Math.ceil(timing.heartbeatMillis / timing.tickMillis),
+      electionTicks: Math.ceil(timing.electionMillis / timing.tickMillis),
+      appendBytesMax: random.pick([200, 2_000, 1 << 20]),
+      inflight: { messagesMax: random.pick([2, 16, 256]), bytesMax: 1 << 20 },
+      uncommittedBytesMax: random.pick([2_000, 1 << 20]),
+    },
+    snapshotEveryBytes: random.pick([1_000, 4_000, 20_000, 1 << 20]),
+    keepLogBytes: random.pick([0, 500, 4_000]),
+    applyBytesMax: random.pick([200, 4 << 20]),
+    snapshotWriteBytesMax: random.pick([1, 1 << 20]),
+    streams: { outgoingMax: random.pick([1, 4]), silentTicksMax: 40 },
+    balanceTicks: random.pick([10, 25]),
+  };
+}
+
+function drawTables(random: Random): RuleTable[] {
+  let byRequest: Rule = {
+    id: 'default',
+    limit: random.pick([1, 2, 3, 10]),
+    windowMillis: random.pick([40, 250, 1_000, 5_000]),
+    clock: 'request',
+  };
+  let byCluster: Rule = {
+    id: 'cluster',
+    limit: random.pick([1, 2, 3, 10]),
+    windowMillis: random.pick([40, 250, 1_000, 5_000]),
+    clock: 'cluster',
+  };
+  const tables: RuleTable[] = [];
+  for (let version = 1; version <= 4; version += 1) {
+    tables.push({
+      version,
+      rules: [byRequest, byCluster],
+      requestIdHorizonMillis: 60_000,
+      clockDriftPpm: DRIFT_PPM,
+    });
+    // Windows only shrink: of longer ones the nodes may have forgotten the beginning.
+    byRequest = { ...byRequest, limit: random.between(1, 10) };
+    byCluster = {
+      ...byCluster,
+      limit: random.between(1, 10),
+      windowMillis: Math.max(20, Math.floor(byCluster.windowMillis * random.pick([0.5, 1]))),
+    };
+  }
+  return tables;
+}
+
+function drawFaults(random: Random): FaultName[] {
+  if (random.chance(0.1)) return [];
+  const share = random.pick([0.15, 0.35, 0.7]);
+  return FAULTS.filter(() => random.chance(share));
+}

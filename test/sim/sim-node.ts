@@ -1,0 +1,267 @@
+/** One simulated machine: its clocks, its disk, and the process that runs a NodeCore until it crashes. */
+import type { GroupWrite, LogStore } from '../../raft/store.ts';
+import type { NodeId } from '../../raft/types.ts';
+import { NodeCore } from '../../src/node-core.ts';
+import type { AllowRequest } from '../../src/limiter/request.ts';
+import type { Hash32 } from '../../src/partition/hash.ts';
+import type { RoutedAnswer } from '../../src/router/router.ts';
+import type { Fate, MemoryDisk } from '../../storage/memory-store.ts';
+import { SimDisk } from './disk.ts';
+import type { Endpoint, PeerFrame, SimNetwork } from './network.ts';
+import type { Random } from './random.ts';
+import type { Settings } from './settings.ts';
+import { Violation, type Story } from './story.ts';
+
+/** What a mutant may put between a node and its surroundings. */
+export interface Seams {
+  wrapStore?(store: LogStore, after: (delayMillis: number, run: () => void) => void): LogStore;
+  /** A directory that is gone is made anew, instead of refusing to start. */
+  readonly recreatesDirectories?: boolean;
+}
+
+export interface NodeWorld {
+  readonly settings: Settings;
+  readonly random: Random;
+  readonly story: Story;
+  readonly hash: Hash32;
+  readonly seams: Seams;
+  readonly network: SimNetwork;
+  now(): number;
+  after(delayMillis: number, run: () => void): void;
+  /** Runs at the end of the current step. */
+  soon(run: () => void): void;
+  /** A promise is being settled: the step ends when all that follows from it has happened. */
+  settling(): void;
+  durable(node: NodeId, writes: readonly GroupWrite[]): void;
+  loaded(node: SimNode, core: NodeCore): void;
+  sending(node: NodeId, to: NodeId, type: PeerFrame, payload: Uint8Array): void;
+  ended(node: SimNode): void;
+  /** Callers in the product may swallow what is thrown: the world looks after each step. */
+  violated(violation: Violation): void;
+}
+
+type AllowDone = (answer: RoutedAnswer, partition: number) => void;
+
+export type NodeState = 'down' | 'starting' | 'up' | 'gone';
+
+export class SimNode implements Endpoint {
+  readonly id: NodeId;
+  readonly #world: NodeWorld;
+  readonly #random: Random;
+  state: NodeState = 'down';
+  /** Counts processes. */
+  life = 0;
+  core: NodeCore | undefined;
+  isPaused = false;
+  /** Real time at which the last pause ended; while one lasts, the future. */
+  pausedAt = 0;
+  wallOffsetMillis = 0;
+  /** A multiple of what the disk usually takes. */
+  diskFactor = 1;
+  /** Index of the rule table the next process is configured with. */
+  table = 0;
+  #bootMillis = 0;
+  #rate = 1;
+  #disk: SimDisk | undefined;
+  #durable: MemoryDisk = new Map();
+  #backlog: (() => void)[] = [];
+  #tickIsLate = false;
+  #diskFails = false;
+
+  constructor(id: NodeId, world: NodeWorld) {
+    this.id = id;
+    this.#world = world;
+    this.#random = world.random.fork();
+    const { wallSkewMillis } = world.settings;
+    this.wallOffsetMillis = this.#random.between(-wallSkewMillis, wallSkewMillis);
+  }
+
+  get isUp(): boolean {
+    return this.state === 'up';
+  }
+
+  get isRunning(): boolean {
+    return this.state === 'up' && !this.isPaused;
+  }
+
+  monotonicMillis(): number {
+    return (this.#world.now() - this.#bootMillis) * this.#rate;
+  }
+
+  wallMillis(): number {
+    return this.#world.now() + this.wallOffsetMillis;
+  }
+
+  /** A new process opens the disk. It takes part when it has read everything. */
+  start(): void {
+    if (this.state !== 'down') return;
+    const world = this.#world;
+    const { settings } = world;
+    this.state = 'starting';
+    this.life += 1;
+    const { life } = this;
+    this.#bootMillis = world.now() - this.#random.below(1_000_000);
+    this.#rate = 1 + ((this.#random.unit() * 2 - 1) * settings.maxDriftPpm) / 1_000_000;
+    this.#diskFails = false;
+    const disk = new SimDisk(
+      this.id,
+      {
+        diskMillis: () => this.#diskMillis(),
+        after: (delay, run) => world.after(delay, run),
+        inProcess: (run) => this.#inProcess(life, run),
+        durable: (node, writes) => world.durable(node, writes),
+        settling: () => world.settling(),
+      },
+      this.#durable,
+    );
+    this.#disk = disk;
+    const inProcess = (run: () => void): void => this.#inProcess(life, run);
+    const store =
+      world.seams.wrapStore?.(disk, (delay, run) => world.after(delay, () => inProcess(run))) ?? disk;
+    world.settling();
+    void NodeCore.load({
+      config: { ...settings.config, rules: settings.tables[this.table] ?? settings.config.rules },
+      nodeId: this.id,
+      store,
+      hash: world.hash,
+      clocks: { monotonicMillis: () => this.monotonicMillis(), wallMillis: () => this.wallMillis() },
+      random: (bound) => this.#random.below(bound),
+      defer: (run) => this.#defer(life, run),
+      send: (to, type, payload) => this.#send(life, to, type, payload),
+      isConnected: (peer) => world.network.isConnected(this.id, peer),
+      leaderChanged: (partition, leader) =>
+        world.story.tell(() => `node ${this.id}: partition ${partition} is led by ${leader}`),
+      fatal: (error) => this.#fatal(life, error),
+      raft: settings.raft,
+    }).then(
+      (core) => this.#loaded(life, core),
+      (error: unknown) => this.#fatal(life, error),
+    );
+  }
+
+  #loaded(life: number, core: NodeCore): void {
+    if (this.life !== life || this.state !== 'starting') return;
+    this.core = core;
+    this.state = 'up';
+    this.#world.loaded(this, core);
+    this.#world.network.started(this.id);
+    this.#world.story.tell(() => `node ${this.id} is up (life ${life})`);
+    this.#tickAfter(life, this.#random.unit() * this.#world.settings.timing.tickMillis);
+  }
+
+  #tickAfter(life: number, delay: number): void {
+    this.#world.after(delay, () => {
+      if (this.life !== life || !this.isUp) return;
+      this.#tickAfter(life, this.#world.settings.timing.tickMillis);
+      this.#world.story.step(2, this.id, 0);
+      if (!this.isPaused) this.core?.tick();
+      // Timers of a stopped process fire once when it goes on.
+      else this.#tickIsLate = true;
+    });
+  }
+
+  #diskMillis(): number {
+    return 0.05 + this.#random.exponential(this.#world.settings.disk.syncMeanMillis) * this.diskFactor;
+  }
+
+  #defer(life: number, run: () => void): void {
+    const guarded = (): void => this.#inProcess(life, run);
+    const { lag } = this.#world.settings;
+    if (lag > 0 && this.#random.chance(lag)) this.#world.after(this.#random.exponential(0.5), guarded);
+    else this.#world.soon(guarded);
+  }
+
+  #inProcess(life: number, run: () => void): void {
+    if (this.life !== life || (this.state !== 'up' && this.state !== 'starting')) return;
+    if (this.isPaused) this.#backlog.push(run);
+    else run();
+  }
+
+  #send(life: number, to: NodeId, type: string, payload: Uint8Array): boolean {
+    if (this.life !== life || !this.isUp) return false;
+    if (type !== 'peerMessages' && type !== 'requests' && type !== 'answers') return false;
+    this.#world.sending(this.id, to, type, payload);
+    return this.#world.network.send(this.id, to, type, payload);
+  }
+
+  #fatal(life: number, error: unknown): void {
+    if (this.life !== life) return;
+    if (error instanceof Violation) this.#world.violated(error);
+    else if (!this.#diskFails) {
+      const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
+      this.#world.violated(new Violation(`node ${this.id} stopped by itself: ${reason}`));
+    }
+    this.#world.story.tell(() => `node ${this.id} stops: ${String(error)}`);
+    this.#world.after(this.#random.unit() * 5, () => {
+      if (this.life === life) this.crash('lost');
+    });
+  }
+
+  /** A client's request arrives. `arrived` is told when the process takes it. */
+  allow(request: AllowRequest, arrived: () => void, done: AllowDone): void {
+    this.#inProcess(this.life, () => {
+      arrived();
+      this.core?.allow(request, done);
+    });
+  }
+
+  receive(from: NodeId, type: PeerFrame, payload: Uint8Array): void {
+    this.#inProcess(this.life, () => this.core?.receive(from, type, payload));
+  }
+
+  peerLost(peer: NodeId): void {
+    this.#inProcess(this.life, () => this.core?.peerLost(peer));
+  }
+
+  peerDisconnected(peer: NodeId): void {
+    this.#inProcess(this.life, () => this.core?.peerDisconnected(peer));
+  }
+
+  crash(fate: Fate): void {
+    if (this.state !== 'up' && this.state !== 'starting') return;
+    this.core?.raft.stop();
+    this.core = undefined;
+    this.state = 'down';
+    this.isPaused = false;
+    this.pausedAt = 0;
+    this.#backlog = [];
+    this.#tickIsLate = false;
+    if (this.#disk !== undefined) this.#durable = this.#disk.crash(fate);
+    this.#disk = undefined;
+    this.#world.network.ended(this.id);
+    this.#world.ended(this);
+  }
+
+  /** The directory is gone: this node never comes back. */
+  lose(): void {
+    this.crash('lost');
+    this.#durable = new Map();
+    if (this.#world.seams.recreatesDirectories === true) return;
+    this.state = 'gone';
+  }
+
+  pause(): void {
+    if (!this.isUp) return;
+    this.isPaused = true;
+    this.pausedAt = Infinity;
+  }
+
+  resume(): void {
+    if (!this.isPaused) return;
+    this.isPaused = false;
+    this.pausedAt = this.#world.now();
+    const { life } = this;
+    const tickFirst = this.#random.chance(0.5);
+    const isLate = this.#tickIsLate;
+    this.#tickIsLate = false;
+    if (isLate && tickFirst) this.core?.tick();
+    for (const run of this.#backlog.splice(0)) this.#inProcess(life, run);
+    if (isLate && !tickFirst) this.core?.tick();
+  }
+
+  /** The next write fails, and the process with it. */
+  failDisk(fate: Fate): void {
+    this.#diskFails = true;
+    this.#disk?.failNextWrite(fate);
+  }
+}

@@ -1,0 +1,63 @@
+/** What happened in a run: a hash of every step, and on demand the story told line by line. */
+
+export type Say = (line: string) => void;
+
+/** A check failed. The run ends here; its seed tells it again. */
+export class Violation extends Error {
+  override readonly name = 'Violation';
+}
+
+export class Story {
+  #hash = 0x811c9dc5;
+  readonly #say: Say | undefined;
+  readonly #now: () => number;
+  readonly #startMillis: number;
+  steps = 0;
+  readonly faults = new Map<string, number>();
+
+  constructor(now: () => number, say: Say | undefined) {
+    this.#now = now;
+    this.#startMillis = now();
+    this.#say = say;
+  }
+
+  /** Equal for two runs that did the same things at the same moments. */
+  get hash(): string {
+    return (this.#hash >>> 0).toString(16).padStart(8, '0');
+  }
+
+  /** Milliseconds since the start. */
+  get elapsed(): number {
+    return this.#now() - this.#startMillis;
+  }
+
+  step(kind: number, a: number, b: number): void {
+    this.steps += 1;
+    this.#mix(kind * 1_048_576 + a * 1_024 + b);
+    this.#mix(Math.floor(this.elapsed * 1_000));
+  }
+
+  #mix(value: number): void {
+    this.#hash = Math.imul(this.#hash ^ value, 0x01000193);
+    this.#hash = Math.imul(this.#hash ^ (this.#hash >>> 15) ^ Math.floor(value / 2 ** 32), 0x85ebca6b);
+  }
+
+  /** Counts a fault and tells it. */
+  fault(name: string, detail = ''): void {
+    this.faults.set(name, (this.faults.get(name) ?? 0) + 1);
+    this.tell(() => `fault: ${name} ${detail}`);
+  }
+
+  /** The line is made only if somebody listens. */
+  tell(line: () => string): void {
+    this.#say?.(`${this.elapsed.toFixed(3).padStart(12)}  ${line()}`);
+  }
+
+  get isTold(): boolean {
+    return this.#say !== undefined;
+  }
+}
+
+export function check(condition: boolean, message: () => string): asserts condition {
+  if (!condition) throw new Violation(message());
+}

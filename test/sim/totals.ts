@@ -1,0 +1,52 @@
+/** Adds up what many runs did. */
+import type { RunResult } from './run.ts';
+
+export class Totals {
+  seeds = 0;
+  steps = 0;
+  violations = 0;
+  #millis = 0;
+  #requests = 0;
+  #grants = 0;
+  #denials = 0;
+  #unavailable = 0;
+  readonly #faults = new Map<string, number>();
+
+  add(result: RunResult): void {
+    this.seeds += 1;
+    this.steps += result.steps;
+    this.#millis += result.simulatedMillis;
+    this.#requests += result.requests;
+    this.#grants += result.grants;
+    this.#denials += result.denials;
+    this.#unavailable += result.unavailable;
+    if (result.violation !== undefined) this.violations += 1;
+    for (const [name, count] of result.faults) {
+      this.#faults.set(name, (this.#faults.get(name) ?? 0) + count);
+    }
+  }
+
+  summary(seconds: number): string {
+    const faults = [...this.#faults].sort(([a], [b]) => (a < b ? -1 : 1));
+    const perSecond = Math.round(this.steps / seconds);
+    const speed = Math.round(this.#millis / 1_000 / seconds);
+    return [
+      `${this.seeds} seeds, ${this.steps} steps in ${seconds.toFixed(1)} s (${perSecond}/s), ${speed}x real time`,
+      `${this.#requests} requests: ${this.#grants} granted, ${this.#denials} denied, ${this.#unavailable} unavailable`,
+      `faults: ${faults.map(([name, count]) => `${name} ${count}`).join(', ')}`,
+      `violations: ${this.violations}`,
+    ].join('\n');
+  }
+
+  toJSON(): unknown {
+    return {
+      seeds: this.seeds,
+      steps: this.steps,
+      simulatedHours: Number((this.#millis / 3_600_000).toFixed(3)),
+      requests: this.#requests,
+      grants: this.#grants,
+      faults: Object.fromEntries(this.#faults),
+      violations: this.violations,
+    };
+  }
+}
