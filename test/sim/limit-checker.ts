@@ -3,13 +3,13 @@
  * answer as the log says, every denial for a reason, no request id charged twice, and nothing in the log of what was
  * said to have counted nowhere.
  */
-import type { GroupId } from '../../raft/types.ts';
+import type { Entry, GroupId } from '../../raft/types.ts';
 import { decodeCommand } from '../../src/limiter/command.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';
 import type { Rule, RuleTable } from '../../src/limiter/rules.ts';
 import { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
-import type { Committed } from './raft-checker.ts';
+import { type Committed, STATE_HASH_EVERY } from './raft-checker.ts';
 import { check } from './story.ts';
 
 interface Grant {
@@ -70,10 +70,13 @@ export class LimitChecker {
 
   committed(id: GroupId, { entry, stampedAt }: Committed): void {
     const group = this.#group(id);
-    if (entry.kind === 'noop') {
+    if (entry.kind === 'command') this.#apply(id, group, entry, stampedAt);
+    if (entry.index % STATE_HASH_EVERY === 0) {
       this.#init.expectState(id, entry.index, group.machine.hash());
-      return;
     }
+  }
+
+  #apply(id: GroupId, group: GroupLedger, entry: Entry, stampedAt: number | undefined): void {
     const command = decodeCommand(entry.data);
     if (command.type === 'rules') {
       group.machine.apply(command, entry);
@@ -98,7 +101,6 @@ export class LimitChecker {
         this.#granted(id, group, userId, requestId, batch.costs?.[i] ?? 1, hasTime, decision, stampedAt);
       });
     }
-    this.#init.expectState(id, entry.index, group.machine.hash());
   }
 
   #granted(

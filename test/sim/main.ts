@@ -3,6 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { randomInt } from 'node:crypto';
 import { Command, InvalidArgumentError } from 'commander';
 import { loadHash32 } from '../../src/partition/hash.ts';
+import { runMutants } from './mutation-run.ts';
 import { runSeed } from './run.ts';
 import { Totals } from './totals.ts';
 
@@ -11,6 +12,7 @@ interface Options {
   readonly seed?: number;
   readonly trace?: true;
   readonly json?: true;
+  readonly mutants?: true;
 }
 
 const PROGRESS_MILLIS = 5_000;
@@ -29,11 +31,18 @@ async function main(): Promise<void> {
     .option('--seeds <n>', 'how many seeds to run, one after the other', wholeNumber, 100)
     .option('--seed <s>', 'the first seed; random if omitted', wholeNumber)
     .option('--trace', 'tell what happens line by line')
+    .option('--mutants', 'put known bugs into the nodes, and tell after how many seeds each is caught')
     .option('--json', 'end with one line of JSON')
     .parse();
   const options = program.opts<Options>();
-  const hash = await loadHash32();
   const first = options.seed ?? randomInt(2 ** 31);
+  if (options.mutants === true) {
+    const survivors = await runMutants(first, options.seeds, (line) => process.stdout.write(`${line}\n`));
+    process.stdout.write(`survivors: ${survivors.length === 0 ? 'none' : survivors.join(', ')}\n`);
+    process.exitCode = survivors.length > 0 ? 1 : 0;
+    return;
+  }
+  const hash = await loadHash32();
   const totals = new Totals();
   const startedAt = performance.now();
   let shownAt = startedAt;

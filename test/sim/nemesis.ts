@@ -69,7 +69,7 @@ export class Nemesis {
     const leading = leaders();
     const victim = random.pick(up);
     const leader = leading.length > 0 ? random.pick(leading) : victim;
-    story.fault(fault, `(node ${victim.id})`);
+    if (fault !== 'loseDirectory') story.fault(fault, `(node ${victim.id})`);
     switch (fault) {
       case 'isolate':
         this.#cutBoth([victim.id], without(all, [victim.id]));
@@ -224,10 +224,11 @@ export class Nemesis {
   }
 
   #loseDirectory(node: SimNode): void {
-    const { nodes, directoryLost } = this.#world;
+    const { nodes, directoryLost, story } = this.#world;
     const gone = nodes.filter(({ state }) => state === 'gone').length;
     // With three replicas of five nodes, two lost ones could be a quorum of a group.
     if (gone > 0) return;
+    story.fault('loseDirectory', `(node ${node.id})`);
     directoryLost(node.id);
     node.lose();
   }

@@ -46,7 +46,8 @@ interface GroupHistory {
   readonly voted: Map<string, NodeId>;
 }
 
-const STATE_HASH_EVERY = 4;
+/** Hashing a state costs more than most steps. */
+export const STATE_HASH_EVERY = 32;
 
 export class RaftChecker {
   readonly #init: RaftCheckerInit;

@@ -108,7 +108,7 @@ export function drawSettings(random: Random): Settings {
     },
     disk: { syncMeanMillis: random.pick([0.5, 2, 10, 40]), keep: random.pick([0, 0.5, 1]) },
     clients: {
-      meanMillis: random.pick([5, 15, 40]),
+      meanMillis: random.pick([10, 40, 150]),
       users: random.pick([2, 5, 20]),
       eventUsers: random.pick([0, 2, 5]),
       withId: random.pick([0.2, 0.7, 1]),
@@ -123,7 +123,7 @@ export function drawSettings(random: Random): Settings {
 }
 
 function drawTiming(random: Random): Timing {
-  const tickMillis = random.pick([20, 50]);
+  const tickMillis = random.pick([20, 50, 100]);
   return {
     tickMillis,
     heartbeatMillis: tickMillis * random.pick([1, 2]),
@@ -170,7 +170,7 @@ function drawTables(random: Random): RuleTable[] {
     tables.push({
       version,
       rules: [byRequest, byCluster],
-      requestIdHorizonMillis: 60_000,
+      requestIdHorizonMillis: 30_000,
       clockDriftPpm: DRIFT_PPM,
     });
     // Windows only shrink: of longer ones the nodes may have forgotten the beginning.

@@ -1,0 +1,268 @@
+/**
+ * Known bugs of other systems, put into this one on purpose: the simulator is worth what it finds of them. A mutant
+ * is either one edit of a compiled module as it is loaded, or something put between a node and its surroundings.
+ * Nothing of this is in the product. The numbers are those of the project's catalogue of faults.
+ */
+import type { LogStore } from '../../raft/store.ts';
+import type { Seams } from './sim-node.ts';
+
+export interface SourceEdit {
+  /** The compiled module, e.g. `raft/log.js`. */
+  readonly module: string;
+  /** Must occur exactly once. */
+  readonly find: string;
+  readonly replace: string;
+}
+
+export interface Mutant {
+  readonly id: string;
+  readonly bug: string;
+  readonly edit?: SourceEdit;
+  readonly seams?: Seams;
+}
+
+/** Says a write is done, and does it this much later. */
+function lyingStore(lateMillis: number): Seams {
+  return {
+    wrapStore(store, after): LogStore {
+      const queue: Parameters<LogStore['write']>[0][] = [];
+      let isWriting = false;
+      const next = (): void => {
+        const writes = isWriting ? undefined : queue.shift();
+        if (writes === undefined) return;
+        isWriting = true;
+        store.write(writes, () => {
+          isWriting = false;
+          after(lateMillis, next);
+        });
+      };
+      return {
+        load: (group) => store.load(group),
+        write(writes, done) {
+          queue.push(writes);
+          next();
+          after(0, () => done());
+        },
+        readSnapshotChunk: (group, index, chunk) => store.readSnapshotChunk(group, index, chunk),
+        close: () => store.close(),
+      };
+    },
+  };
+}
+
+/** Changes what is written. */
+function changedWrites(change: (write: Parameters<LogStore['write']>[0][number]) => typeof write): Seams {
+  return {
+    wrapStore: (store): LogStore => ({
+      load: (group) => store.load(group),
+      write: (writes, done) => store.write(writes.map(change), done),
+      readSnapshotChunk: (group, index, chunk) => store.readSnapshotChunk(group, index, chunk),
+      close: () => store.close(),
+    }),
+  };
+}
+
+export const MUTANTS: readonly Mutant[] = [
+  { id: 'M1', bug: 'writes are not synced: they reach the disk a second later', seams: lyingStore(1_000) },
+  { id: 'M2', bug: 'acknowledged before the own sync', seams: lyingStore(0) },
+  {
+    id: 'M3',
+    bug: 'entries of earlier terms are committed by counting',
+    edit: {
+      module: 'raft/leader.js',
+      find: '|| state.log.termAt(index) !== state.term)',
+      replace: ')',
+    },
+  },
+  {
+    id: 'M4',
+    bug: 'a new leader commits no no-op',
+    edit: {
+      module: 'raft/leader.js',
+      find: "appendEntry(state, 'noop', EMPTY);\n    broadcast",
+      replace: 'broadcast',
+    },
+  },
+  {
+    id: 'M5',
+    bug: 'the vote is not stored',
+    seams: changedWrites(({ hardState, ...rest }) =>
+      hardState === undefined ? rest : { ...rest, hardState: { ...hardState, vote: 0 } },
+    ),
+  },
+  {
+    id: 'M7',
+    bug: 'a late, short append truncates although it matches',
+    edit: {
+      module: 'raft/log.js',
+      find: 'if (firstNew === -1)\n            return lastNew;',
+      replace:
+        'if (firstNew === -1) { if (lastNew < this.lastIndex && lastNew >= this.committed) this.#truncateFrom(lastNew + 1); return lastNew; }',
+    },
+  },
+  {
+    id: 'M8',
+    bug: 'a storage error is swallowed',
+    edit: {
+      module: 'raft/multi-raft.js',
+      find: 'this.#fail(error);\n            return;\n        }\n        try {',
+      replace: '}\n        try {',
+    },
+  },
+  {
+    id: 'M9',
+    bug: 'granted before the entry is committed',
+    edit: {
+      module: 'src/partition/partition.js',
+      find: 'this.#inflight.set(entry.index, { term: entry.term, waiters });',
+      replace: `for (const waiter of waiters) waiter.done(answerOf({ allowed: true, ruleId: waiter.request.ruleId ?? 'default',
+          limit: 1, windowMillis: 1, remaining: 0, retryAfterMillis: 0, resetMillis: 0,
+          decided: { term: entry.term, index: entry.index, timeMillis: entry.timeMillis } }));
+        return;`,
+    },
+  },
+  {
+    id: 'M10',
+    bug: 'the leader stamps with its wall clock',
+    edit: {
+      module: 'src/limiter/group-clock.js',
+      find: 'return Math.floor(estimate ?? this.#originMillis());',
+      replace: 'return Math.floor(this.#originMillis());',
+    },
+  },
+  {
+    id: 'M10b',
+    bug: 'each replica applies at its own wall clock',
+    edit: {
+      module: 'src/partition/partition.js',
+      find: 'this.#machine.apply(command, entry, (i, decision)',
+      replace:
+        'this.#machine.apply(command, { ...entry, timeMillis: Math.max(this.#machine.applied.timeMillis, Math.floor(this.#init.wallMillis())) }, (i, decision)',
+    },
+  },
+  {
+    id: 'M11',
+    bug: 'a grant leaves its window a millisecond early',
+    edit: {
+      module: 'src/limiter/sliding-log.js',
+      find: 'const first = this.#firstLive(t - windowMillis);\n        if (first === this.#count)\n            return 0;\n        return (',
+      replace:
+        'const first = this.#firstLive(t - windowMillis + 1);\n        if (first === this.#count)\n            return 0;\n        return (',
+    },
+  },
+  {
+    id: 'M12',
+    bug: 'a snapshot drops a user',
+    edit: {
+      module: 'src/limiter/limiter-snapshot.js',
+      find: 'const state = readBody(reader);',
+      replace:
+        'const state = readBody(reader); for (const keys of state.keyTables) if (keys.size > 1) keys.evictIfIdle(0, Infinity);',
+    },
+  },
+  {
+    id: 'M14',
+    bug: 'an unknown outcome is reported as certainly nothing',
+    edit: {
+      module: 'src/router/forwarder.js',
+      find: "reason: 'unknown_outcome', proposed: true",
+      replace: "reason: 'unknown_outcome', proposed: false",
+    },
+  },
+  {
+    id: 'M14b',
+    bug: 'a deadline is reported as certainly nothing',
+    edit: {
+      module: 'src/router/router.js',
+      find: 'proposed: open.maybeProposed || open.isAsking',
+      replace: 'proposed: false',
+    },
+  },
+  {
+    id: 'M15',
+    bug: 'a remembered request id is not found again',
+    edit: {
+      module: 'src/limiter/request-memory.js',
+      find: 'return this.#value(slot, 0) >= nowMillis ? slot : -1;',
+      replace: 'return -1;',
+    },
+  },
+  { id: 'M17', bug: 'a lost directory is made anew', seams: { recreatesDirectories: true } },
+  {
+    id: 'M18',
+    bug: 'a leader without a quorum never steps down',
+    edit: { module: 'raft/leader.js', find: 'if (!quorumIsActive(state)) {', replace: 'if (false) {' },
+  },
+  {
+    id: 'X1',
+    bug: 'votes go to logs that are behind',
+    edit: {
+      module: 'raft/log.js',
+      find: 'return lastTerm > own.term || (lastTerm === own.term && lastIndex >= own.index);',
+      replace: 'return lastIndex >= own.index;',
+    },
+  },
+  {
+    id: 'X2',
+    bug: 'a heartbeat commits what the peer may not hold',
+    edit: {
+      module: 'raft/leader.js',
+      find: 'commit: Math.min(progress.match, state.log.committed)',
+      replace: 'commit: state.log.committed',
+    },
+  },
+  {
+    id: 'X3',
+    bug: 'group time: the larger estimate always wins',
+    edit: {
+      module: 'src/limiter/group-clock.js',
+      find: 'if (this.#anchor?.term === term) {',
+      replace: 'if ((this.#estimate() ?? -Infinity) >= timeMillis) return; if (false) {',
+    },
+  },
+  {
+    id: 'X4',
+    bug: 'the vote is forgotten within a term',
+    edit: {
+      module: 'raft/core-state.js',
+      find: 'if (term !== this.term) {',
+      replace: '{',
+    },
+  },
+  {
+    id: 'X5',
+    bug: 'acknowledgements do not wait for the disk',
+    edit: {
+      module: 'raft/core-state.js',
+      find: "case 'appendResponse':\n            return true;",
+      replace: "return true; case 'appendResponse': return false;",
+    },
+  },
+  {
+    id: 'X6',
+    bug: 'what was written is stable, whatever the log holds now',
+    edit: {
+      module: 'raft/log.js',
+      find: 'entry.index > this.#base.index && this.termAt(entry.index) === entry.term) {',
+      replace: 'entry.index > this.#base.index && this.termAt(entry.index) !== undefined) {',
+    },
+  },
+  {
+    id: 'X7',
+    bug: 'denials are decided at a time that lags behind',
+    edit: {
+      module: 'src/limiter/state-machine.js',
+      find: 'if (!isHeld && live + cost <= keys.rule.limit)',
+      replace: 'if (!isHeld && live + cost < keys.rule.limit)',
+    },
+  },
+  {
+    id: 'X8',
+    bug: 'waiters are forgotten when leadership is lost',
+    edit: {
+      module: 'src/router/router.js',
+      find: 'this.#expire(this.#init.monotonicMillis());',
+      replace: '',
+    },
+  },
+];

@@ -1,0 +1,28 @@
+/** Runs every mutant and tells which seed caught it; a survivor is a hole in the simulator. */
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { MUTANTS } from './mutants.ts';
+
+const run = promisify(execFile);
+const CHILD = fileURLToPath(new URL('mutant-child.js', import.meta.url));
+
+/** Prints one line per mutant. Returns the ids of those that survived `seedsMax` seeds. */
+export async function runMutants(
+  first: number,
+  seedsMax: number,
+  print: (line: string) => void,
+): Promise<string[]> {
+  const survivors: string[] = [];
+  for (const { id, bug } of MUTANTS) {
+    const { stdout } = await run(process.execPath, [CHILD, id, String(first), String(seedsMax)]);
+    const found = JSON.parse(stdout) as { seeds: number; seed?: number; violation?: string };
+    if (found.violation === undefined) survivors.push(id);
+    const fate =
+      found.violation === undefined
+        ? `SURVIVED ${found.seeds} seeds`
+        : `caught after ${found.seeds} seeds (${found.violation.slice(0, 110)})`;
+    print(`${id.padEnd(5)} ${bug}: ${fate}`);
+  }
+  return survivors;
+}
