@@ -31,6 +31,16 @@ export class DiskMirror {
     return this.baseIndex + this.#terms.length;
   }
 
+  get lastTerm(): number {
+    return this.#terms.at(-1) ?? this.baseTerm;
+  }
+
+  /** Would this replica vote for `candidate`, going by their logs? */
+  wouldElect(candidate: DiskMirror): boolean {
+    const { lastTerm, lastIndex } = candidate;
+    return lastTerm > this.lastTerm || (lastTerm === this.lastTerm && lastIndex >= this.lastIndex);
+  }
+
   /** The term at `index`; what a snapshot covers is taken for granted. */
   holds(index: number, term: number): boolean {
     if (index < this.baseIndex) return true;

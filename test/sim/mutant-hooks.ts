@@ -11,8 +11,9 @@ export const initialize: InitializeHook<SourceEdit> = (data) => {
 export const load: LoadHook = async (url, context, nextLoad) => {
   const result = await nextLoad(url, context);
   if (edit === undefined || !url.endsWith(`/dist/${edit.module}`)) return result;
-  const source = String(result.source);
-  const parts = source.split(edit.find);
+  const { source } = result;
+  const text = typeof source === 'string' ? source : new TextDecoder().decode(source);
+  const parts = text.split(edit.find);
   if (parts.length !== 2) throw new Error(`${edit.module} has ${parts.length - 1} places to edit, not one`);
   return { ...result, source: parts.join(edit.replace), shortCircuit: true };
 };

@@ -15,10 +15,10 @@ export interface NemesisWorld {
   readonly story: Story;
   readonly network: SimNetwork;
   readonly nodes: readonly SimNode[];
-  after(delayMillis: number, run: () => void): void;
+  readonly after: (delayMillis: number, run: () => void) => void;
   /** Nodes that lead something, as far as they know. */
-  leaders(): SimNode[];
-  directoryLost(node: NodeId): void;
+  readonly leaders: () => SimNode[];
+  readonly directoryLost: (node: NodeId) => void;
 }
 
 /** A quarter of the time nothing new breaks. */
@@ -29,6 +29,8 @@ export class Nemesis {
   readonly #random: Random;
   #isActive = true;
   #table = 0;
+  /** Leaders that take office now do not live long. */
+  #isHunting = false;
   /** How many faults want a path cut: it heals when none does. */
   readonly #cuts = new Map<string, number>();
 
@@ -120,6 +122,13 @@ export class Nemesis {
       case 'crashLeader':
         this.#crash(leader);
         return;
+      case 'huntLeaders':
+        this.#isHunting = true;
+        this.#crash(leader);
+        this.#later(5_000, () => {
+          this.#isHunting = false;
+        });
+        return;
       case 'crashMost':
         for (const node of random.shuffled(up).slice(0, Math.ceil((nodes.length + 1) / 2))) {
           this.#crash(node);
@@ -210,6 +219,17 @@ export class Nemesis {
   /** A process ended, whoever did it: somebody starts it again. */
   ended(node: SimNode): void {
     this.#later(this.#random.pick([20, 200, 1_500]), () => node.start());
+  }
+
+  /** A leader took office. The first moments are the most dangerous ones: little of its log is anywhere else. */
+  led(node: SimNode): void {
+    if (!this.#isHunting || !this.#random.chance(0.8)) return;
+    const { network, disk } = this.#world.settings;
+    const roundTrip = 2 * (network.delayMinMillis + network.delayMeanMillis) + disk.syncMeanMillis;
+    this.#later(roundTrip, () => {
+      if (this.#random.chance(0.7)) this.#crash(node);
+      else this.#pause(node);
+    });
   }
 
   /** Dies again and again while it recovers. */

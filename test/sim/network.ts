@@ -224,6 +224,7 @@ export class SimNetwork {
     path.cut = true;
     path.cuts += 1;
     const { cuts } = path;
+    if (!this.#init.settings.closesSilent) return;
     // Whoever hears nothing for so long closes, and dials anew: both directions.
     this.#init.after(SILENT_MILLIS_MAX, () => {
       if (!path.cut || path.cuts !== cuts) return;

@@ -3,6 +3,7 @@
  * promise before it is on disk, equal states, and group time that never outruns real time.
  */
 import type { GroupWrite } from '../../raft/store.ts';
+import type { PeerMessage } from '../../raft/peer-message.ts';
 import type { Entry, GroupId, Message, NodeId } from '../../raft/types.ts';
 import type { Partition } from '../../src/partition/partition.ts';
 import { decodePeerMessages } from '../../src/transport/peer-codec.ts';
@@ -24,6 +25,8 @@ export interface RaftCheckerInit {
   readonly driftPpm: number;
   readonly replicasOf: (group: GroupId) => readonly NodeId[];
   readonly story: Story;
+  /** A node took office. */
+  readonly led: (node: NodeId) => void;
   /** A new entry is committed, in log order. */
   readonly committed: (group: GroupId, committed: Committed) => void;
 }
@@ -198,6 +201,7 @@ export class RaftChecker {
     );
     if (known === node) return;
     group.leaderOf.set(term, node);
+    this.#init.led(node);
     const { committedIndex } = group;
     const last = group.log[committedIndex];
     const disk = this.#disk(group, node);
@@ -227,6 +231,7 @@ export class RaftChecker {
     group.log.push(committed);
     group.committedIndex = entry.index;
     this.#checkQuorum(group, id, entry);
+    this.#checkElectable(group, id, entry);
     this.#checkOpening(group, id, entry);
     this.#checkTime(group, id, committed);
     this.#init.committed(id, committed);
@@ -244,6 +249,22 @@ export class RaftChecker {
       count > group.disks.size / 2,
       () => `durability: entry ${entry.index} of group ${id} is committed and on ${count} disks`,
     );
+  }
+
+  /**
+   * Being on a quorum of disks is not enough (Raft paper, figure 8): nobody without the entry may be able to win an
+   * election, now or ever. A leader that counts copies of earlier terms' entries breaks this long before it shows.
+   */
+  #checkElectable(group: GroupHistory, id: GroupId, entry: Entry): void {
+    for (const candidate of group.disks.values()) {
+      if (candidate.lastIndex >= entry.index && candidate.holds(entry.index, entry.term)) continue;
+      let votes = 0;
+      for (const voter of group.disks.values()) if (voter.wouldElect(candidate)) votes += 1;
+      check(
+        votes <= group.disks.size / 2,
+        () => `entry ${entry.index} of group ${id} is committed, and ${candidate.name} could win without it`,
+      );
+    }
   }
 
   /** A new leader commits a no-op before anything else. */
@@ -267,6 +288,7 @@ export class RaftChecker {
   /** Nothing a node says may promise more than its disk holds. */
   sending(node: NodeId, to: NodeId, payload: Uint8Array): void {
     for (const sent of decodePeerMessages(payload, node, to)) {
+      this.#init.story.tell(() => `${node} > ${to}: ${told(sent)}`);
       if (sent.kind === 'message') this.#promises(node, sent.group, sent.message);
     }
   }
@@ -316,4 +338,15 @@ export class RaftChecker {
         return;
     }
   }
+}
+
+/** One line, without the payloads. */
+function told(sent: PeerMessage): string {
+  if (sent.kind === 'chunk') return `group ${sent.group} chunk ${sent.chunk} of snapshot ${sent.meta.index}`;
+  if (sent.kind === 'chunkAck') return `group ${sent.group} has chunk ${sent.chunk} of ${sent.index}`;
+  const { from: _from, to: _to, type, ...rest } = sent.message;
+  const fields = Object.entries(rest).map(([name, value]) =>
+    Array.isArray(value) ? `${name} ${value.length}` : `${name} ${typeof value === 'object' ? '..' : value}`,
+  );
+  return `group ${sent.group} ${type}: ${fields.join(', ')}`;
 }

@@ -20,6 +20,7 @@ export const FAULTS = [
   'break',
   'crash',
   'crashLeader',
+  'huntLeaders',
   'crashMost',
   'crashAll',
   'crashLoop',
@@ -39,6 +40,8 @@ export interface NetworkSettings {
   /** Per frame. */
   readonly drop: number;
   readonly duplicate: number;
+  /** A connection on which nothing arrives is closed after some seconds. */
+  readonly closesSilent: boolean;
   /** A frame of a broken connection still arrives, after those of the next one. */
   readonly late: number;
 }
@@ -105,6 +108,7 @@ export function drawSettings(random: Random): Settings {
       drop: random.pick([0, 0, 0.01, 0.1]),
       duplicate: random.pick([0, 0, 0.01, 0.1]),
       late: random.pick([0, 0.5]),
+      closesSilent: random.chance(0.6),
     },
     disk: { syncMeanMillis: random.pick([0.5, 2, 10, 40]), keep: random.pick([0, 0.5, 1]) },
     clients: {
@@ -134,13 +138,18 @@ function drawTiming(random: Random): Timing {
 
 /** Small numbers, so that every bound is met: snapshots, full windows of appends, several turns to apply. */
 function drawRaft(random: Random, timing: Timing): Partial<MultiRaftOptions> {
+  const appendBytesMax = random.pick([1, 200, 2_000, 1 << 20]);
   return {
     raft: {
       ...RAFT_DEFAULTS,
       heartbeatTicks: Math.ceil(timing.heartbeatMillis / timing.tickMillis),
       electionTicks: Math.ceil(timing.electionMillis / timing.tickMillis),
-      appendBytesMax: random.pick([200, 2_000, 1 << 20]),
-      inflight: { messagesMax: random.pick([2, 16, 256]), bytesMax: 1 << 20 },
+      appendBytesMax,
+      inflight: {
+        // Few small messages at a time would be an overload, and that is no fault.
+        messagesMax: appendBytesMax < 2_000 ? 256 : random.pick([2, 16, 256]),
+        bytesMax: 1 << 20,
+      },
       uncommittedBytesMax: random.pick([2_000, 1 << 20]),
     },
     snapshotEveryBytes: random.pick([1_000, 4_000, 20_000, 1 << 20]),
@@ -186,6 +195,8 @@ function drawTables(random: Random): RuleTable[] {
 
 function drawFaults(random: Random): FaultName[] {
   if (random.chance(0.1)) return [];
+  // Figure 8 of the Raft paper needs several short-lived leaders in a row.
+  if (random.chance(0.1)) return ['huntLeaders', 'huntLeaders', 'isolateLeader', 'crashLeader'];
   const share = random.pick([0.15, 0.35, 0.7]);
   return FAULTS.filter(() => random.chance(share));
 }

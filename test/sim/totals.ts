@@ -1,6 +1,16 @@
 /** Adds up what many runs did. */
 import type { RunResult } from './run.ts';
 
+export interface TotalsJson {
+  readonly seeds: number;
+  readonly steps: number;
+  readonly simulatedHours: number;
+  readonly requests: number;
+  readonly grants: number;
+  readonly faults: Readonly<Record<string, number>>;
+  readonly violations: number;
+}
+
 export class Totals {
   seeds = 0;
   steps = 0;
@@ -38,7 +48,7 @@ export class Totals {
     ].join('\n');
   }
 
-  toJSON(): unknown {
+  toJSON(): TotalsJson {
     return {
       seeds: this.seeds,
       steps: this.steps,

@@ -22,6 +22,7 @@ export interface WorldInit {
 const START_MILLIS = 1_700_000_000_000;
 /** No chain of promises in a node is longer. */
 const REACTIONS_MAX = 64;
+const SETTLED = Promise.resolve();
 
 export class World {
   readonly settings: Settings;
@@ -74,6 +75,7 @@ export class World {
       story,
       driftPpm: settings.maxDriftPpm,
       replicasOf: (group) => this.placement.replicasOf(group - 1),
+      led: (node) => this.nemesis.led(this.node(node)),
       committed: (group, committed) => this.limits.committed(group, committed),
     });
     const nodeWorld: NodeWorld = {
@@ -164,7 +166,7 @@ export class World {
       this.#drain();
       while (this.#settling) {
         this.#settling = false;
-        for (let i = 0; i < REACTIONS_MAX; i += 1) await undefined;
+        for (let i = 0; i < REACTIONS_MAX; i += 1) await SETTLED;
         this.#drain();
       }
       if (this.#violation !== undefined) throw this.#violation;
