@@ -36,8 +36,8 @@ interface Open {
   readonly deadlineMillis: number;
   readonly done: (answer: RoutedAnswer, partition: number) => void;
   attempts: number;
-  /** Some node has it now; else it waits for a leader. */
-  isAsking: boolean;
+  /** The node that has it now; none: it waits for a leader. */
+  asked: NodeId;
   /** An attempt may have reached a log, so "nothing was proposed" can no longer be claimed. */
   maybeProposed: boolean;
   settled: boolean;
@@ -50,6 +50,8 @@ export class Router {
   /** All requests without an answer, in order of their deadlines, which is the order they came in. */
   #open: Open[] = [];
   #openCount = 0;
+  /** Where the search for the leader of a partition elsewhere begins; moves on from replicas that do not answer. */
+  #searchFrom = 0;
   /** Requests that wait for a leader to be known. */
   #waiting: Open[] = [];
 
@@ -82,7 +84,7 @@ export class Router {
       deadlineMillis: this.#init.monotonicMillis() + this.#init.deadlineMillis,
       done,
       attempts: 0,
-      isAsking: false,
+      asked: NO_NODE,
       maybeProposed: false,
       settled: false,
     };
@@ -117,14 +119,22 @@ export class Router {
 
   #expire(now: number): void {
     let count = 0;
+    let wasSilent = false;
     for (const open of this.#open) {
       if (!open.settled && open.deadlineMillis > now) break;
       count += 1;
       if (open.settled) continue;
       // Whoever has it may have proposed it: only an answer could say that nothing happened.
-      const reason = open.isAsking ? 'deadline' : 'no_leader';
-      this.#settle(open, { kind: 'unavailable', reason, proposed: open.maybeProposed || open.isAsking });
+      const isAsking = open.asked !== NO_NODE;
+      const reason = isAsking ? 'deadline' : 'no_leader';
+      if (isAsking && !this.#init.partitions.has(open.partition)) {
+        // Nothing else tells us that a node elsewhere is silent: a stopped process keeps its connections.
+        this.#forget(open.partition, open.asked);
+        wasSilent = true;
+      }
+      this.#settle(open, { kind: 'unavailable', reason, proposed: open.maybeProposed || isAsking });
     }
+    if (wasSilent) this.#searchFrom += 1;
     if (count > 0) this.#open.splice(0, count);
   }
 
@@ -140,7 +150,7 @@ export class Router {
   }
 
   #wait(open: Open): void {
-    open.isAsking = false;
+    open.asked = NO_NODE;
     this.#waiting.push(open);
   }
 
@@ -151,7 +161,7 @@ export class Router {
       return;
     }
     open.attempts += 1;
-    open.isAsking = true;
+    open.asked = target;
     const { request, partition, deadlineMillis } = open;
     const local = this.#init.partitions.get(partition);
     if (target === this.#init.nodeId && local !== undefined) {
@@ -175,7 +185,8 @@ export class Router {
       return local.leader;
     }
     const reachable = this.#init.placement.replicasOf(partition).filter((node) => this.#canAsk(node));
-    return reachable[open.attempts % Math.max(1, reachable.length)] ?? NO_NODE;
+    const turn = open.attempts + this.#searchFrom;
+    return reachable[turn % Math.max(1, reachable.length)] ?? NO_NODE;
   }
 
   #canAsk(node: NodeId): boolean {
@@ -184,7 +195,7 @@ export class Router {
 
   #answered(open: Open, asked: NodeId, answer: Answer): void {
     if (open.settled) return;
-    open.isAsking = false;
+    open.asked = NO_NODE;
     switch (answer.kind) {
       case 'decision':
         // After a stall an answer may come before the tick that would have refused: late is late (P3).

@@ -164,6 +164,21 @@ describe('a leader that has the request and does not answer', () => {
     expect(told.answers).toEqual([unavailable('deadline', true)]);
   });
 
+  it('is not asked for ever: the next request goes to another replica', () => {
+    const bench = new RouterBench();
+    bench.reply = ({ to }) => (to === 2 ? undefined : GRANT);
+    const first = bench.allow('5:ada');
+    bench.runOut();
+    expect(first.answers).toEqual([unavailable('deadline', true)]);
+    expect(bench.allow('5:bob').answers).toEqual([GRANT]);
+    // Also if it used to answer.
+    bench.reply = ({ to }) => (to === 3 ? undefined : GRANT);
+    bench.allow('5:cyd');
+    bench.runOut();
+    expect(bench.allow('5:dan').answers).toEqual([GRANT]);
+    expect(bench.targets).toEqual([2, 3, 3, 2]);
+  });
+
   it('is asked about others meanwhile: one slow request holds up none', () => {
     const bench = new RouterBench();
     bench.router.leaderChanged(0, 2);
