@@ -174,7 +174,7 @@ export const MUTANTS: readonly Mutant[] = [
     bug: 'a deadline is reported as certainly nothing',
     edit: {
       module: 'src/router/router.js',
-      find: 'proposed: open.maybeProposed || open.isAsking',
+      find: 'proposed: open.maybeProposed || isAsking',
       replace: 'proposed: false',
     },
   },
@@ -221,6 +221,15 @@ export const MUTANTS: readonly Mutant[] = [
     },
   },
   {
+    id: 'X3b',
+    bug: 'group time: within a term the larger estimate wins, so drift adds up',
+    edit: {
+      module: 'src/limiter/group-clock.js',
+      find: 'Math.floor(estimate) === timeMillis',
+      replace: 'estimate >= timeMillis',
+    },
+  },
+  {
     id: 'X4',
     bug: 'the vote is forgotten within a term',
     edit: {
@@ -254,6 +263,15 @@ export const MUTANTS: readonly Mutant[] = [
       module: 'src/limiter/state-machine.js',
       find: 'if (!isHeld && live + cost <= keys.rule.limit)',
       replace: 'if (!isHeld && live + cost < keys.rule.limit)',
+    },
+  },
+  {
+    id: 'X9',
+    bug: 'a router asks a silent node for ever',
+    edit: {
+      module: 'src/router/router.js',
+      find: 'this.#forget(open.partition, open.asked);\n                wasSilent = true;',
+      replace: '',
     },
   },
   {

@@ -67,8 +67,9 @@ export async function runSeed(init: RunInit): Promise<RunResult> {
 class Recovery {
   readonly #world: World;
   #core: readonly SimNode[] = [];
-  /** Partitions that owe a grant. */
-  readonly #owing = new Set<number>();
+  /** Each healed node owes a grant in each partition that has a healed quorum. */
+  #owing: { readonly partition: number; readonly node: SimNode }[] = [];
+  readonly #granted = new Set<number>();
   #probes = 0;
   #startedAt = 0;
 
@@ -91,7 +92,8 @@ class Recovery {
     for (let partition = 0; partition < placement.partitionCount; partition += 1) {
       const replicas = placement.replicasOf(partition);
       const inCore = replicas.filter((replica) => coreIds.includes(replica)).length;
-      if (inCore > replicas.length / 2) this.#owing.add(partition);
+      if (inCore <= replicas.length / 2) continue;
+      for (const node of this.#core) this.#owing.push({ partition, node });
     }
     this.#world.askable = (node) => node.isUp && this.#core.includes(node);
     this.#probe();
@@ -129,22 +131,31 @@ class Recovery {
 
   #probe(): void {
     const { clients, story } = this.#world;
-    if (this.#owing.size === 0) {
+    // A leader outside may still serve some of the healed nodes; who cannot reach it can do nothing about it.
+    this.#owing = this.#owing.filter(
+      ({ partition }) => !this.#granted.has(partition) || this.#isLedInside(partition),
+    );
+    if (this.#owing.length === 0) {
       story.tell(() => `progress after ${(this.#world.now - this.#startedAt).toFixed(0)} ms`);
       this.#progressed();
       return;
     }
     check(this.#world.now - this.#startedAt < PROGRESS_MILLIS_MAX, () => this.#explain());
-    const asked = this.#core.filter((node) => node.isUp);
-    for (const partition of this.#owing) {
-      const node = asked[this.#probes % Math.max(1, asked.length)];
-      if (node === undefined) break;
-      const userId = this.#userOf(partition);
-      clients.attempt(node, { userId, requestId: `for ${userId}` }, 1, (answer) => {
-        if (answer?.kind === 'decision' && answer.decision.allowed) this.#owing.delete(partition);
+    for (const owed of this.#owing) {
+      if (!owed.node.isUp) continue;
+      const userId = this.#userOf(owed.partition);
+      clients.attempt(owed.node, { userId, requestId: `for ${userId}` }, 1, (answer) => {
+        if (answer?.kind !== 'decision' || !answer.decision.allowed) return;
+        this.#granted.add(owed.partition);
+        this.#owing = this.#owing.filter((other) => other !== owed);
       });
     }
     this.#world.after(PROBE_MILLIS, () => this.#probe());
+  }
+
+  #isLedInside(partition: number): boolean {
+    const leaders = this.#core.map((node) => node.core?.partitions.get(partition)?.leader ?? 0);
+    return leaders.every((leader) => leader === 0 || this.#core.some(({ id }) => id === leader));
   }
 
   /** A user of this partition who was never there before. */
@@ -216,7 +227,8 @@ class Recovery {
   #explain(): string {
     const { nodes, network, settings } = this.#world;
     const lines = [
-      `no progress in partitions ${[...this.#owing].join(', ')}; healed: ${this.#core.map(({ id }) => id).join(', ')}`,
+      `no grant (partition, asked node): ${this.#owing.map(({ partition, node }) => `${partition} ${node.id}`).join(', ')}; ` +
+        `healed: ${this.#core.map(({ id }) => id).join(', ')}`,
     ];
     for (const node of nodes) {
       const cuts = nodes.filter((other) => other !== node && network.isCut(node.id, other.id));
