@@ -126,7 +126,7 @@ export const MUTANTS: readonly Mutant[] = [
     bug: 'the leader stamps with its wall clock',
     edit: {
       module: 'src/limiter/group-clock.js',
-      find: 'return Math.floor(estimate ?? this.#originMillis());',
+      find: 'return Math.floor(this.#anchor.timeMillis + Math.max(0, elapsed));',
       replace: 'return Math.floor(this.#originMillis());',
     },
   },
@@ -216,8 +216,8 @@ export const MUTANTS: readonly Mutant[] = [
     bug: 'group time: the larger estimate always wins',
     edit: {
       module: 'src/limiter/group-clock.js',
-      find: 'if (this.#anchor?.term === term) {',
-      replace: 'if ((this.#estimate() ?? -Infinity) >= timeMillis) return; if (false) {',
+      find: 'anchor(_term, timeMillis) {',
+      replace: 'anchor(_term, timeMillis) { if (this.#anchor && this.nowMillis() >= timeMillis) return;',
     },
   },
   {
@@ -225,8 +225,9 @@ export const MUTANTS: readonly Mutant[] = [
     bug: 'group time: within a term the larger estimate wins, so drift adds up',
     edit: {
       module: 'src/limiter/group-clock.js',
-      find: 'Math.floor(estimate) === timeMillis',
-      replace: 'estimate >= timeMillis',
+      find: 'anchor(_term, timeMillis) {',
+      replace:
+        'anchor(_term, timeMillis) { if (this.term === _term && this.nowMillis() >= timeMillis) return; this.term = _term;',
     },
   },
   {
