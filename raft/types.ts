@@ -11,8 +11,21 @@ export type GroupId = number;
 
 export const NO_NODE: NodeId = 0;
 
-/** What an entry carries: a command for the state machine, or the empty entry each new leader begins with. */
-export type EntryKind = 'command' | 'noop';
+/**
+ * What an entry carries: a command for the state machine, the empty entry each new leader begins with, or the
+ * configuration of the group from when it is applied on (see membership.ts).
+ */
+export type EntryKind = 'command' | 'noop' | 'config';
+
+/** Who belongs to a group. */
+export interface GroupConfig {
+  /** Decide and may lead. */
+  readonly voters: readonly NodeId[];
+  /** While the voters are being changed: those before. They decide as well. Empty otherwise. */
+  readonly outgoing: readonly NodeId[];
+  /** Get everything and decide nothing. Those that are in `outgoing` too are voters that are being demoted. */
+  readonly learners: readonly NodeId[];
+}
 
 /**
  * A place in the log, and the group time the entry there was stamped with.
@@ -43,8 +56,10 @@ export interface HardState {
 
 /** Describes a snapshot of the state machine after applying `index`. The bytes travel separately, in chunks. */
 export interface SnapshotMeta extends LogPosition {
-  /** The voters of the group at `index`. */
+  /** The configuration of the group at `index`, see GroupConfig. A list that is absent is empty. */
   readonly voters: readonly NodeId[];
+  readonly outgoing?: readonly NodeId[];
+  readonly learners?: readonly NodeId[];
   readonly chunkCount: number;
   readonly byteLength: number;
 }

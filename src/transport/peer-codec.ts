@@ -1,5 +1,6 @@
 /** Messages between nodes as MessagePack arrays. Decoding trusts nothing: a wrong shape is a FrameError. */
 import { Packr } from 'msgpackr';
+import { decodeConfig } from '../../raft/membership.ts';
 import type { PeerMessage, SnapshotChunk, SnapshotChunkAck } from '../../raft/peer-message.ts';
 import type { Entry, EntryKind, Message, NodeId, SnapshotMeta } from '../../raft/types.ts';
 import { FrameError } from './frame.ts';
@@ -31,7 +32,7 @@ const MESSAGE_TYPES = [
   'snapshot',
   'timeoutNow',
 ] as const satisfies readonly Message['type'][];
-const ENTRY_KINDS = ['command', 'noop'] as const satisfies readonly EntryKind[];
+const ENTRY_KINDS = ['command', 'noop', 'config'] as const satisfies readonly EntryKind[];
 const KINDS = ['message', 'chunk', 'chunkAck'] as const satisfies readonly PeerMessage['kind'][];
 
 /** Payloads stay near this size, so that no frame comes close to the bound however much one turn sends. */
@@ -107,7 +108,8 @@ function encodeMessage(message: Message): unknown[] {
 }
 
 function encodeMeta(meta: SnapshotMeta): unknown[] {
-  return [meta.index, meta.term, meta.timeMillis, meta.voters, meta.chunkCount, meta.byteLength];
+  const { index, term, timeMillis, voters, outgoing = [], learners = [], chunkCount, byteLength } = meta;
+  return [index, term, timeMillis, voters, chunkCount, byteLength, outgoing, learners];
 }
 
 /** Messages of node `from` for node `to`; anything that claims to be between others is refused. */
@@ -214,24 +216,32 @@ function decodeEntries(fields: Fields): Entry[] {
 }
 
 function decodeEntry(fields: Fields): Entry {
-  return {
+  const entry: Entry = {
     index: fields.integer('index'),
     term: fields.integer('term'),
     timeMillis: fields.integer('timeMillis'),
     kind: fields.oneOf(ENTRY_KINDS, 'kind'),
     data: fields.bytes('data'),
   };
+  // Once it is committed, every replica would have to stop at it.
+  if (entry.kind === 'config' && decodeConfig(entry.data) === undefined) {
+    throw new FrameError(`entry ${entry.index} holds no sound configuration`);
+  }
+  return entry;
 }
 
 function decodeMeta(fields: Fields): SnapshotMeta {
-  return {
+  const meta: SnapshotMeta = {
     index: fields.integer('index'),
     term: fields.integer('term'),
     timeMillis: fields.integer('timeMillis'),
-    voters: array(fields.next('voters'), 'voters').map((value) => integer(value, 'voter')),
+    voters: fields.integers('voters'),
     chunkCount: fields.integer('chunkCount'),
     byteLength: fields.integer('byteLength'),
   };
+  const outgoing = fields.integers('outgoing');
+  const learners = fields.integers('learners');
+  return { ...meta, ...(outgoing.length > 0 && { outgoing }), ...(learners.length > 0 && { learners }) };
 }
 
 /** Reads an array from front to back, checking each value. */
@@ -252,6 +262,10 @@ export class Fields {
 
   integer(name: string): number {
     return integer(this.next(name), name);
+  }
+
+  integers(name: string): number[] {
+    return array(this.next(name), name).map((value) => integer(value, name));
   }
 
   optionalInteger(name: string): number | undefined {

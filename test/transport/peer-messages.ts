@@ -1,5 +1,6 @@
 /** Arbitrary messages between nodes: every kind and every field over its whole range. */
 import fc from 'fast-check';
+import { encodeConfig } from '../../raft/membership.ts';
 import type { PeerMessage } from '../../raft/peer-message.ts';
 import type { Entry, Message, SnapshotMeta } from '../../raft/types.ts';
 
@@ -28,15 +29,30 @@ const natural = fc.oneof(
 const bytes = fc.uint8Array({ maxLength: 40 });
 const head = { from: fc.constant(FROM), to: fc.constant(TO), term: natural };
 
+const nodes = fc.uniqueArray(fc.integer({ min: 1, max: 2 ** 40 }), { maxLength: 4 });
+const config = fc.record({
+  voters: fc.uniqueArray(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 5 }),
+  outgoing: nodes,
+  learners: fc.uniqueArray(fc.integer({ min: 10, max: 2 ** 40 }), { maxLength: 3 }),
+});
+
 /** Contiguous, with terms and times that do not decrease. */
 const entries: fc.Arbitrary<Entry[]> = fc
   .array(
-    fc.record({
-      term: natural,
-      timeMillis: natural,
-      kind: fc.constantFrom('command' as const, 'noop' as const),
-      data: bytes,
-    }),
+    fc.oneof(
+      fc.record({
+        term: natural,
+        timeMillis: natural,
+        kind: fc.constantFrom('command' as const, 'noop' as const),
+        data: bytes,
+      }),
+      fc.record({
+        term: natural,
+        timeMillis: natural,
+        kind: fc.constant('config' as const),
+        data: config.map(encodeConfig),
+      }),
+    ),
     { maxLength: 4 },
   )
   .chain((parts) => {
@@ -53,14 +69,21 @@ const entries: fc.Arbitrary<Entry[]> = fc
     });
   });
 
-const meta: fc.Arbitrary<SnapshotMeta> = fc.record({
-  index: natural,
-  term: natural,
-  timeMillis: natural,
-  voters: fc.array(natural, { maxLength: 4 }),
-  chunkCount: natural,
-  byteLength: natural,
-});
+const others = fc.array(natural, { minLength: 1, maxLength: 4 });
+
+const meta: fc.Arbitrary<SnapshotMeta> = fc.record(
+  {
+    index: natural,
+    term: natural,
+    timeMillis: natural,
+    voters: fc.array(natural, { maxLength: 4 }),
+    outgoing: others,
+    learners: others,
+    chunkCount: natural,
+    byteLength: natural,
+  },
+  { requiredKeys: ['index', 'term', 'timeMillis', 'voters', 'chunkCount', 'byteLength'] },
+);
 
 /** All that travel as messages; a snapshot does so in chunks. */
 const MESSAGES: { readonly [T in Exclude<Message['type'], 'snapshot'>]: fc.Arbitrary<Message> } = {
