@@ -87,6 +87,11 @@ export interface VoteRequest extends MessageBase {
 export interface VoteResponse extends MessageBase {
   readonly type: 'preVoteResponse' | 'voteResponse';
   readonly granted: boolean;
+  /**
+   * With a refusal: what the voter knows to be committed. A candidate that lacks only the knowledge that a change of
+   * the configuration is committed could otherwise go on asking nodes that left and will never vote for it.
+   */
+  readonly committed?: { readonly index: number; readonly term: number };
 }
 
 export interface Append extends MessageBase {

@@ -2,7 +2,7 @@
 import { Packr } from 'msgpackr';
 import { decodeConfig } from '../../raft/membership.ts';
 import type { PeerMessage, SnapshotChunk, SnapshotChunkAck } from '../../raft/peer-message.ts';
-import type { Entry, EntryKind, Message, NodeId, SnapshotMeta } from '../../raft/types.ts';
+import type { Entry, EntryKind, Message, NodeId, SnapshotMeta, VoteResponse } from '../../raft/types.ts';
 import { FrameError } from './frame.ts';
 
 /** No shared structures: every frame decodes on its own. Byte strings are copied out of the receive buffer. */
@@ -85,7 +85,7 @@ function encodeMessage(message: Message): unknown[] {
       return [...head, message.lastIndex, message.lastTerm, message.isTransfer];
     case 'preVoteResponse':
     case 'voteResponse':
-      return [...head, message.granted];
+      return [...head, message.granted, message.committed?.index ?? 0, message.committed?.term ?? 0];
     case 'append':
       return [
         ...head,
@@ -172,7 +172,7 @@ function decodeMessage(fields: Fields): Message {
       };
     case 'preVoteResponse':
     case 'voteResponse':
-      return { type, ...head, granted: fields.boolean('granted') };
+      return { type, ...head, granted: fields.boolean('granted'), ...decodeCommitted(fields) };
     case 'append':
       return {
         type,
@@ -200,6 +200,12 @@ function decodeMessage(fields: Fields): Message {
     case 'snapshot':
       throw new FrameError('a snapshot travels in chunks, not as a message');
   }
+}
+
+function decodeCommitted(fields: Fields): Pick<VoteResponse, 'committed'> {
+  const index = fields.integer('committed index');
+  const term = fields.integer('committed term');
+  return index === 0 ? {} : { committed: { index, term } };
 }
 
 /** Contiguous, with terms and times that do not decrease: the core relies on it. */

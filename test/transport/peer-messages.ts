@@ -89,8 +89,8 @@ const meta: fc.Arbitrary<SnapshotMeta> = fc.record(
 const MESSAGES: { readonly [T in Exclude<Message['type'], 'snapshot'>]: fc.Arbitrary<Message> } = {
   preVote: vote('preVote'),
   vote: vote('vote'),
-  preVoteResponse: fc.record({ type: fc.constant('preVoteResponse'), ...head, granted: fc.boolean() }),
-  voteResponse: fc.record({ type: fc.constant('voteResponse'), ...head, granted: fc.boolean() }),
+  preVoteResponse: voteResponse('preVoteResponse'),
+  voteResponse: voteResponse('voteResponse'),
   append: fc.record({
     type: fc.constant('append'),
     ...head,
@@ -121,6 +121,14 @@ function vote(type: 'preVote' | 'vote'): fc.Arbitrary<Message> {
     lastTerm: natural,
     isTransfer: fc.boolean(),
   });
+}
+
+function voteResponse(type: 'preVoteResponse' | 'voteResponse'): fc.Arbitrary<Message> {
+  const committed = fc.record({ index: natural.filter((index) => index > 0), term: natural });
+  return fc.record(
+    { type: fc.constant(type), ...head, granted: fc.boolean(), committed },
+    { requiredKeys: ['type', 'from', 'to', 'term', 'granted'] },
+  );
 }
 
 function inGroup(message: fc.Arbitrary<Message>): fc.Arbitrary<PeerMessage> {
