@@ -101,6 +101,17 @@ export class CoreState {
    */
   pendingConfigIndex = 0;
 
+  /**
+   * Leaders: reads that no quorum has confirmed, oldest first; those at the end with round 0 wait for their question.
+   * Invariant: rounds do not decrease, but for those.
+   */
+  readonly reads: { readonly ticket: number; round: number; index: number }[] = [];
+  /** Confirmed and not handed out. */
+  readonly confirmedReads: { readonly ticket: number; readonly index: number }[] = [];
+  lastReadTicket = 0;
+  /** The number of the last question. Never used twice in the life of this process. */
+  readRound = 0;
+
   /** Messages that may leave now. */
   readonly outgoing: Message[] = [];
   /** Messages that leave once everything that is now in memory is on disk. */
@@ -167,6 +178,7 @@ export class CoreState {
     this.transferTarget = NO_NODE;
     this.votes.clear();
     this.progress.clear();
+    this.reads.length = 0;
     this.resetElectionTimeout();
   }
 

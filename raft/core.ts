@@ -31,6 +31,7 @@ import {
 } from './leader.ts';
 import { LOG_START, RaftLog } from './log.ts';
 import { configOfSnapshot, type MembershipChange, type MembershipRefusal } from './membership.ts';
+import { advanceReads, requestRead } from './read-index.ts';
 import { applyConfig, isChanging, maybeLeaveJoint, maybeStepDown, proposeChange } from './reconfigure.ts';
 import type { StoredGroup } from './store.ts';
 import {
@@ -173,6 +174,7 @@ export class RaftCore {
       return;
     }
     this.#dispatch(message);
+    advanceReads(state);
   }
 
   #acceptHigherTerm(message: Message): boolean {
@@ -290,6 +292,20 @@ export class RaftCore {
   }
 
   /**
+   * Asks for an index to read at: whoever has applied that much sees everything that was answered before now. Returns
+   * a ticket, or undefined if this node does not lead. The answer comes out of `takeReads`, or never if this node
+   * leads no more: then its term has changed, or its role.
+   */
+  requestRead(): number | undefined {
+    return requestRead(this.#state);
+  }
+
+  takeReads(): { readonly ticket: number; readonly index: number }[] {
+    const { confirmedReads } = this.#state;
+    return confirmedReads.length > 0 ? confirmedReads.splice(0) : [];
+  }
+
+  /**
    * Hands leadership to `to` as soon as its log is complete. Nothing can be proposed meanwhile; it is given up after
    * an election timeout. Returns false, doing nothing, unless this node leads and `to` is another voter.
    */
@@ -373,6 +389,7 @@ export class RaftCore {
     for (const message of ready.afterSync) {
       if (message.to === state.id) this.step(message);
     }
+    advanceReads(state);
   }
 
   /** The next committed entries to apply, at most about `bytesMax` of them. */
@@ -393,6 +410,7 @@ export class RaftCore {
     for (const entry of log.configEntries(first, index)) applyConfig(this.#state, entry);
     maybeLeaveJoint(this.#state);
     maybeStepDown(this.#state);
+    advanceReads(this.#state);
   }
 
   /** The position up to which the log may be compacted if about `keepBytes` before `index` are to stay. */

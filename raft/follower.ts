@@ -63,7 +63,14 @@ export function handleHeartbeat(state: CoreState, message: Heartbeat): void {
   followLeader(state, message);
   state.observeLeaderTime(message.term, message.timeMillis);
   state.log.commitTo(message.commit);
-  state.send({ type: 'heartbeatResponse', from: state.id, to: message.from, term: state.term });
+  const { readRound } = message;
+  state.send({
+    type: 'heartbeatResponse',
+    from: state.id,
+    to: message.from,
+    term: state.term,
+    ...(readRound !== undefined && { readRound }),
+  });
 }
 
 export function handleInstallSnapshot(state: CoreState, message: InstallSnapshot): void {

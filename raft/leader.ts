@@ -155,7 +155,7 @@ function quorumIsActive(state: CoreState): boolean {
   return isActive;
 }
 
-function broadcastHeartbeat(state: CoreState): void {
+export function broadcastHeartbeat(state: CoreState): void {
   for (const [peer, progress] of state.progress) if (peer !== state.id) sendHeartbeat(state, peer, progress);
 }
 
@@ -168,6 +168,7 @@ export function sendHeartbeat(state: CoreState, peer: NodeId, progress: Progress
     // What the peer is not known to hold must not be committed there.
     commit: Math.min(progress.match, state.log.committed),
     timeMillis: state.clock.nowMillis(),
+    ...(state.readRound > 0 && { readRound: state.readRound }),
   });
 }
 
@@ -175,6 +176,7 @@ export function handleHeartbeatResponse(state: CoreState, message: HeartbeatResp
   const progress = state.progress.get(message.from);
   if (progress === undefined) return;
   progress.recentActive = true;
+  progress.readRound = Math.max(progress.readRound, message.readRound ?? 0);
   progress.probeSent = false;
   progress.freeOneInflight();
   if (progress.state !== 'snapshot' && progress.match < state.log.lastIndex) {

@@ -98,6 +98,12 @@ export type MembershipResult =
 /** Called once, from within a turn. */
 export type MembershipDone = (result: MembershipResult) => void;
 
+/** Told once, from within a turn: the index this node has applied and may be read at, or undefined: ask again. */
+export type ReadDone = (index: number | undefined) => void;
+
+/** Reads of one group that wait, for a quorum or for entries to be applied; more are refused. */
+const READS_WAITING_MAX = 65_536;
+
 /** A successor that lacks more than this would keep proposals waiting for too long. */
 const BALANCE_LAG_ENTRIES_MAX = 64;
 /** Looks to wait before a transfer that failed is tried again. */
@@ -123,6 +129,13 @@ interface Group {
   staging: Staging | undefined;
   /** The change of members that this node proposed. */
   change: { readonly index: number; readonly term: number; readonly done: MembershipDone } | undefined;
+  /** Reads that came since the last turn. */
+  newReads: ReadDone[];
+  /** By ticket of the core. */
+  readonly reads: Map<number, readonly ReadDone[]>;
+  /** Confirmed: wait until the index is applied. Indexes do not decrease. */
+  readonly dueReads: { readonly index: number; readonly done: readonly ReadDone[] }[];
+  readsWaiting: number;
   /** What the application was last told. */
   told: { isLeader: boolean; term: number; leader: NodeId };
 }
@@ -202,6 +215,10 @@ export class MultiRaft {
       appliedBytesSinceSnapshot: 0,
       staging: undefined,
       change: undefined,
+      newReads: [],
+      reads: new Map(),
+      dueReads: [],
+      readsWaiting: 0,
       told: { isLeader: false, term: 0, leader: NO_NODE },
     };
     this.#groups.set(init.group, group);
@@ -238,6 +255,20 @@ export class MultiRaft {
     const target = this.#groups.get(group);
     assert(target !== undefined, `group ${group} is not on this node`);
     this.#changes.push({ group: target, change, done });
+    this.#activate(target);
+  }
+
+  /**
+   * Asks for the index at which a linearizable read may be served from this node's state, once that is applied here.
+   * Only a leader answers with an index: any other node, or one that loses the lead before a quorum has confirmed it,
+   * answers undefined. All reads that come between two turns share one question to the others.
+   *
+   * @param done told once; never if this driver stops before
+   */
+  readIndex(group: GroupId, done: ReadDone): void {
+    const target = this.#groups.get(group);
+    assert(target !== undefined, `group ${group} is not on this node`);
+    target.newReads.push(done);
     this.#activate(target);
   }
 
@@ -365,6 +396,46 @@ export class MultiRaft {
     }
   }
 
+  #startReads(group: Group): void {
+    if (group.newReads.length === 0) return;
+    const asked = group.newReads;
+    const room = READS_WAITING_MAX - group.readsWaiting;
+    group.newReads = [];
+    const ticket = group.core.requestRead();
+    const accepted = ticket === undefined ? [] : asked.splice(0, room);
+    if (ticket !== undefined) {
+      group.reads.set(ticket, accepted);
+      group.readsWaiting += accepted.length;
+    }
+    for (const done of asked) done(undefined);
+  }
+
+  #finishReads(group: Group): void {
+    for (const { ticket, index } of group.core.takeReads()) {
+      const done = group.reads.get(ticket);
+      if (done !== undefined) group.dueReads.push({ index, done });
+      group.reads.delete(ticket);
+    }
+    let count = 0;
+    for (const { index, done } of group.dueReads) {
+      if (index > group.core.applied) break;
+      count += 1;
+      group.readsWaiting -= done.length;
+      for (const each of done) each(index);
+    }
+    group.dueReads.splice(0, count);
+  }
+
+  /** The questions of a term that is over will never be answered. */
+  #failReads(group: Group): void {
+    this.#finishReads(group);
+    for (const done of group.reads.values()) {
+      group.readsWaiting -= done.length;
+      for (const each of done) each(undefined);
+    }
+    group.reads.clear();
+  }
+
   #beginChanges(): void {
     for (const { group, change, done } of this.#changes.splice(0)) {
       this.#tellStatus(group);
@@ -405,6 +476,7 @@ export class MultiRaft {
     const { core, told } = group;
     const isLeader = core.role === 'leader';
     if (told.isLeader === isLeader && told.term === core.term && told.leader === core.leader) return;
+    if (told.isLeader && (!isLeader || told.term !== core.term)) this.#failReads(group);
     group.told = { isLeader, term: core.term, leader: core.leader };
     if (group.change !== undefined && group.change.term !== (isLeader ? core.term : 0)) {
       this.#endChange(group, { ok: false, reason: 'unknownOutcome' });
@@ -415,9 +487,11 @@ export class MultiRaft {
   /** Everything that needs no disk: tell, send, apply. */
   #settle(group: Group): void {
     this.#tellStatus(group);
+    this.#startReads(group);
     this.#sendFrom(group);
     const { config, role } = group.core;
     this.#apply(group);
+    this.#finishReads(group);
     if (group.core.config === config && group.core.role === role) return;
     // What a new configuration makes the core do need not wait for another turn.
     this.#tellStatus(group);

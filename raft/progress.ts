@@ -25,6 +25,8 @@ export class Progress {
   pendingSnapshot = 0;
   /** The peer was heard from since the last check-quorum round. */
   recentActive = false;
+  /** The leader's last question (see read-index.ts) that this peer answered in this term. */
+  readRound = 0;
   /** The peer was heard from in the round before. */
   #wasActive = false;
   /** In `replicate`: last index and bytes of each append that is not answered yet, oldest first. */

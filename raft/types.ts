@@ -118,10 +118,14 @@ export interface Heartbeat extends MessageBase {
   readonly type: 'heartbeat';
   readonly commit: number;
   readonly timeMillis: number;
+  /** The leader's last question whether it still leads (see read-index.ts). Absent if it never asked. */
+  readonly readRound?: number;
 }
 
 export interface HeartbeatResponse extends MessageBase {
   readonly type: 'heartbeatResponse';
+  /** That of the heartbeat. */
+  readonly readRound?: number;
 }
 
 /**

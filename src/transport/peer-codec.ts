@@ -2,7 +2,15 @@
 import { Packr } from 'msgpackr';
 import { decodeConfig } from '../../raft/membership.ts';
 import type { PeerMessage, SnapshotChunk, SnapshotChunkAck } from '../../raft/peer-message.ts';
-import type { Entry, EntryKind, Message, NodeId, SnapshotMeta, VoteResponse } from '../../raft/types.ts';
+import type {
+  Entry,
+  EntryKind,
+  Heartbeat,
+  Message,
+  NodeId,
+  SnapshotMeta,
+  VoteResponse,
+} from '../../raft/types.ts';
 import { FrameError } from './frame.ts';
 
 /** No shared structures: every frame decodes on its own. Byte strings are copied out of the receive buffer. */
@@ -98,8 +106,9 @@ function encodeMessage(message: Message): unknown[] {
     case 'appendResponse':
       return [...head, message.rejected, message.index, message.hintIndex, message.hintTerm];
     case 'heartbeat':
-      return [...head, message.commit, message.timeMillis];
+      return [...head, message.commit, message.timeMillis, message.readRound ?? 0];
     case 'heartbeatResponse':
+      return [...head, message.readRound ?? 0];
     case 'timeoutNow':
       return head;
     case 'snapshot':
@@ -193,13 +202,25 @@ function decodeMessage(fields: Fields): Message {
         hintTerm: fields.integer('hintTerm'),
       };
     case 'heartbeat':
-      return { type, ...head, commit: fields.integer('commit'), timeMillis: fields.integer('timeMillis') };
+      return {
+        type,
+        ...head,
+        commit: fields.integer('commit'),
+        timeMillis: fields.integer('timeMillis'),
+        ...decodeReadRound(fields),
+      };
     case 'heartbeatResponse':
+      return { type, ...head, ...decodeReadRound(fields) };
     case 'timeoutNow':
       return { type, ...head };
     case 'snapshot':
       throw new FrameError('a snapshot travels in chunks, not as a message');
   }
+}
+
+function decodeReadRound(fields: Fields): Pick<Heartbeat, 'readRound'> {
+  const readRound = fields.integer('readRound');
+  return readRound === 0 ? {} : { readRound };
 }
 
 function decodeCommitted(fields: Fields): Pick<VoteResponse, 'committed'> {

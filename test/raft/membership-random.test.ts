@@ -26,6 +26,7 @@ class Changes {
   #newest: NodeId;
   #proposals = 0;
   completed = 0;
+  reads = 0;
 
   constructor(seed: number) {
     const random = seededRandom(seed);
@@ -88,6 +89,7 @@ class Changes {
       this.#proposals += 1;
       this.#anyLeader()?.propose(`p${this.#proposals}${'x'.repeat(this.#random(60))}`);
     }
+    if (this.#random(100) < 10) this.#read();
     if (this.#random(1_000) < this.#changePerMille) this.#change();
     if (this.#random(1_000) < this.#faultPerMille) this.#fault();
     if (this.#random(100) < 4) this.#pick(this.#down())?.start();
@@ -100,6 +102,18 @@ class Changes {
   /** Now and then one that does not know that it was deposed. */
   #anyLeader(): Node | undefined {
     return this.#pick(this.world.up.filter(({ isLeader }) => isLeader));
+  }
+
+  /** Whatever was applied anywhere before a read was asked for may have been answered: the read must see it. */
+  #read(): void {
+    const leader = this.#anyLeader();
+    const known = this.world.appliedMax;
+    leader?.raft.readIndex(GROUP, (index) => {
+      if (index === undefined) return;
+      this.reads += 1;
+      assert(index >= known, `a read at ${index} misses what was applied up to ${known}`);
+      assert(leader.app.index >= index, `a read at ${index} is told before that is applied`);
+    });
   }
 
   #change(): void {
@@ -124,9 +138,10 @@ class Changes {
     const { voters, learners } = leader.status.config;
     const voter = this.#pick(voters) ?? 0;
     const learner = this.#pick(learners);
-    switch (this.#random(6)) {
+    switch (this.#random(7)) {
       case 0:
       case 1:
+        if (learners.length < 2 && this.#random(2) === 0) return this.#newLearner();
         if (learner === undefined) return this.#newLearner();
         return [{ kind: 'promote', node: learner }];
       case 2:
@@ -137,8 +152,14 @@ class Changes {
               { kind: 'remove', node: voter },
             ];
       case 3:
-        return [{ kind: 'demote', node: voter }];
+        // Many at once: the old and the new voters hardly know each other.
+        return [
+          ...learners.map((node) => ({ kind: 'promote', node }) as const),
+          ...voters.slice(0, learners.length).map((node) => ({ kind: 'remove', node }) as const),
+        ];
       case 4:
+        return [{ kind: 'demote', node: voter }];
+      case 5:
         return [{ kind: 'remove', node: learner ?? voter }];
       default:
         return [{ kind: 'remove', node: voter }];
@@ -208,12 +229,14 @@ class Changes {
 describe('random histories of a group that changes', () => {
   it('60, 61, 65: keep every promise and end in progress', async () => {
     let completed = 0;
+    let reads = 0;
     for (const seed of seeds(100, 20)) {
       try {
         const changes = new Changes(seed);
         await changes.run();
         await changes.healAndExpectProgress();
         completed += changes.completed;
+        reads += changes.reads;
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error);
         throw new Error(`${reason} (replay with RAFT_SEED=${seed})`, { cause: error });
@@ -221,5 +244,6 @@ describe('random histories of a group that changes', () => {
     }
     // They do happen.
     expect(completed).toBeGreaterThan(100);
+    expect(reads).toBeGreaterThan(1_000);
   }, 120_000);
 });

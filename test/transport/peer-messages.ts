@@ -26,6 +26,7 @@ const natural = fc.oneof(
     2 ** 53 - 1,
   ),
 );
+const readRound = natural.filter((round) => round > 0);
 const bytes = fc.uint8Array({ maxLength: 40 });
 const head = { from: fc.constant(FROM), to: fc.constant(TO), term: natural };
 
@@ -108,8 +109,14 @@ const MESSAGES: { readonly [T in Exclude<Message['type'], 'snapshot'>]: fc.Arbit
     hintIndex: natural,
     hintTerm: natural,
   }),
-  heartbeat: fc.record({ type: fc.constant('heartbeat'), ...head, commit: natural, timeMillis: natural }),
-  heartbeatResponse: fc.record({ type: fc.constant('heartbeatResponse'), ...head }),
+  heartbeat: fc.record(
+    { type: fc.constant('heartbeat'), ...head, commit: natural, timeMillis: natural, readRound },
+    { requiredKeys: ['type', 'from', 'to', 'term', 'commit', 'timeMillis'] },
+  ),
+  heartbeatResponse: fc.record(
+    { type: fc.constant('heartbeatResponse'), ...head, readRound },
+    { requiredKeys: ['type', 'from', 'to', 'term'] },
+  ),
   timeoutNow: fc.record({ type: fc.constant('timeoutNow'), ...head }),
 };
 
