@@ -7,6 +7,7 @@
  * itself. Messages are stepped during the write too; only proposals wait for the turn, to travel in one entry.
  */
 import { assert } from './assert.ts';
+import { crc32 } from './checksum.ts';
 import { RaftCore, type RaftStatus, type Ready } from './core.ts';
 import { RAFT_DEFAULTS, type RaftOptions, type RandomBelow } from './core-state.ts';
 import { entryBytes } from './log.ts';
@@ -69,7 +70,7 @@ export const MULTI_RAFT_DEFAULTS: MultiRaftOptions = {
   keepLogBytes: 1 << 20,
   snapshotWriteBytesMax: 1 << 20,
   applyBytesMax: 4 << 20,
-  streams: { outgoingMax: 4, silentTicksMax: 300 },
+  streams: { outgoingMax: 4, silentTicksMax: 300, bytesPerTickMax: 1 << 20 },
   balanceTicks: 25,
 };
 
@@ -113,6 +114,8 @@ interface Staging {
   readonly meta: SnapshotMeta;
   readonly chunks: readonly Uint8Array[];
   nextChunk: number;
+  /** Of the chunks before `nextChunk`. */
+  checksum: number;
 }
 
 interface Group {
@@ -280,6 +283,7 @@ export class MultiRaft {
       this.#active.add(group);
     }
     this.#outgoing.tick();
+    this.#incoming.tick(10 * this.#init.options.streams.silentTicksMax);
     this.#ticks += 1;
     if (this.#ticks % this.#init.options.balanceTicks === 0) this.#balance();
     this.#schedule();
@@ -302,6 +306,7 @@ export class MultiRaft {
   /** The connection from `peer` broke. Its groups look for a new leader at once, one replica after the other. */
   peerLost(peer: NodeId): void {
     if (this.#stopped) return;
+    this.#outgoing.peerLost(peer);
     const { heartbeatTicks } = this.#init.options.raft;
     for (const group of this.#groups.values()) {
       group.core.peerUnreachable(peer);
@@ -558,6 +563,7 @@ export class MultiRaft {
       meta: { index, term, timeMillis, ...group.core.config, chunkCount: chunks.length, byteLength },
       chunks,
       nextChunk: 0,
+      checksum: 0,
     };
     group.appliedBytesSinceSnapshot = 0;
   }
@@ -584,7 +590,7 @@ export class MultiRaft {
       const snapshot =
         staging !== undefined && isComplete
           ? {
-              meta: staging.meta,
+              meta: { ...staging.meta, checksum: staging.checksum },
               compactTo: group.core.compactionPoint(staging.meta.index, this.#init.options.keepLogBytes),
             }
           : undefined;
@@ -602,6 +608,7 @@ export class MultiRaft {
       if (staging !== undefined && takeChunk) {
         chunkBytesLeft -= chunk.byteLength;
         staging.nextChunk += 1;
+        staging.checksum = crc32(chunk, staging.checksum);
       }
       pending.push({ group, ready: toWrite, snapshot });
     }

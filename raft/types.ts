@@ -62,6 +62,8 @@ export interface SnapshotMeta extends LogPosition {
   readonly learners?: readonly NodeId[];
   readonly chunkCount: number;
   readonly byteLength: number;
+  /** CRC-32 of all chunks in order, from the node that took the snapshot. Absent in snapshots taken without. */
+  readonly checksum?: number;
 }
 
 export interface Snapshot {

@@ -95,9 +95,8 @@ export interface GroupRecord {
 }
 
 // Group value: ten f64, two chain u32, voter count u16 (NO_SNAPSHOT if there is none), then for a snapshot five f64
-// and the voters as f64. Only if there are outgoing voters or learners, then their two counts and they themselves as
-// f64: a group whose members never changed is stored as it was before members could change. Checksum u32. All
-// little-endian.
+// and the voters as f64. Only if there are outgoing voters, learners or a checksum of the snapshot: their two counts, the
+// checksum (-1 if there is none) and they themselves as f64. Checksum u32. All little-endian.
 const GROUP_FIXED_BYTES = 10 * 8 + 2 * 4 + 2;
 const NO_SNAPSHOT = 0xffff;
 
@@ -133,9 +132,9 @@ export function encodeGroupRecord(group: GroupId, record: GroupRecord): StoredRe
   return sealRecord(buffer, GROUP_KEY_BYTES);
 }
 
-function encodeOthers({ outgoing = [], learners = [] }: SnapshotMeta): number[] {
-  const isEmpty = outgoing.length === 0 && learners.length === 0;
-  return isEmpty ? [] : [outgoing.length, learners.length, ...outgoing, ...learners];
+function encodeOthers({ outgoing = [], learners = [], checksum = -1 }: SnapshotMeta): number[] {
+  const isEmpty = outgoing.length === 0 && learners.length === 0 && checksum === -1;
+  return isEmpty ? [] : [outgoing.length, learners.length, checksum, ...outgoing, ...learners];
 }
 
 /** A group record read from disk, with the checksum the digest needs. */
@@ -172,9 +171,9 @@ function decodeSnapshotMeta(value: Buffer, voterCount: number, what: string): Sn
   const othersAt = votersAt + voterCount * 8;
   const others: number[] = [];
   for (let i = othersAt; i + 8 <= end; i += 8) others.push(value.readDoubleLE(i));
-  const [outgoingCount = 0, learnerCount = 0, ...ids] = others;
-  const otherCount = others.length === 0 ? 0 : 2 + outgoingCount + learnerCount;
-  if (end !== othersAt + otherCount * 8 || (others.length > 0 && ids.length === 0)) {
+  const [outgoingCount = 0, learnerCount = 0, checksum = -1, ...ids] = others;
+  const otherCount = others.length === 0 ? 0 : 3 + outgoingCount + learnerCount;
+  if (end !== othersAt + otherCount * 8) {
     const needed = othersAt + otherCount * 8 + CHECKSUM_BYTES;
     throw new DamageFound(`${what} is ${value.length} bytes long where ${needed} are needed`);
   }
@@ -189,5 +188,6 @@ function decodeSnapshotMeta(value: Buffer, voterCount: number, what: string): Sn
     voters,
     ...(outgoingCount > 0 && { outgoing: ids.slice(0, outgoingCount) }),
     ...(learnerCount > 0 && { learners: ids.slice(outgoingCount) }),
+    ...(checksum >= 0 && { checksum }),
   };
 }

@@ -118,7 +118,8 @@ function encodeMessage(message: Message): unknown[] {
 
 function encodeMeta(meta: SnapshotMeta): unknown[] {
   const { index, term, timeMillis, voters, outgoing = [], learners = [], chunkCount, byteLength } = meta;
-  return [index, term, timeMillis, voters, chunkCount, byteLength, outgoing, learners];
+  const checksum = meta.checksum === undefined ? [] : [meta.checksum];
+  return [index, term, timeMillis, voters, chunkCount, byteLength, outgoing, learners, checksum];
 }
 
 /** Messages of node `from` for node `to`; anything that claims to be between others is refused. */
@@ -268,7 +269,14 @@ function decodeMeta(fields: Fields): SnapshotMeta {
   };
   const outgoing = fields.integers('outgoing');
   const learners = fields.integers('learners');
-  return { ...meta, ...(outgoing.length > 0 && { outgoing }), ...(learners.length > 0 && { learners }) };
+  const [checksum, ...rest] = fields.integers('checksum');
+  if (rest.length > 0) throw new FrameError('a snapshot has one checksum');
+  return {
+    ...meta,
+    ...(outgoing.length > 0 && { outgoing }),
+    ...(learners.length > 0 && { learners }),
+    ...(checksum !== undefined && { checksum }),
+  };
 }
 
 /** Reads an array from front to back, checking each value. */

@@ -47,6 +47,7 @@ describe('a group record', () => {
             voters: fc.array(count, { maxLength: 7 }),
             outgoing: fc.array(count, { minLength: 1, maxLength: 7 }),
             learners: fc.array(count, { minLength: 1, maxLength: 7 }),
+            checksum: fc.nat({ max: 0xffff_ffff }),
           },
           { requiredKeys: ['index', 'term', 'timeMillis', 'chunkCount', 'byteLength', 'voters'] },
         ),

@@ -80,6 +80,7 @@ const meta: fc.Arbitrary<SnapshotMeta> = fc.record(
     voters: fc.array(natural, { maxLength: 4 }),
     outgoing: others,
     learners: others,
+    checksum: natural,
     chunkCount: natural,
     byteLength: natural,
   },
