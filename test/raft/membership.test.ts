@@ -291,6 +291,73 @@ describe('what is refused, and why', () => {
   });
 });
 
+/** Two of three are being replaced, in one change that is held up when the leader acts by the joint configuration. */
+async function replacingTwo(): Promise<{ world: World; leader: Node; old: NodeId[] }> {
+  const world = new World({ voters: 3 });
+  const leader = await world.elect();
+  const old = [1, 2, 3].filter((id) => id !== leader.id);
+  for (const id of [4, 5]) {
+    world.add(id);
+    await world.changed([{ kind: 'addLearner', node: id }]);
+  }
+  await world.commit('a', [1, 2, 3, 4, 5]);
+  world.passes = () => !joins(leader);
+  world.change(leader, [
+    { kind: 'promote', node: 4 },
+    { kind: 'promote', node: 5 },
+    ...old.map((node) => ({ kind: 'remove', node }) as const),
+  ]);
+  await world.until(() => joins(leader));
+  return { world, leader, old };
+}
+
+describe('a change under way', () => {
+  it('61: commits nothing without a majority of the old voters', async () => {
+    const { world, leader, old } = await replacingTwo();
+    const { commit } = leader.status;
+    world.isolate(leader.id, 4, 5);
+    leader.propose('new voters only');
+    // Longer than it can lead without them.
+    await world.tick(3 * ELECTION_TICKS);
+    for (const id of [leader.id, 4, 5]) expect(world.node(id).status.commit).toBeLessThanOrEqual(commit);
+    expect(leader.isLeader).toBe(false);
+    world.heal();
+    await world.until(() => world.leader !== undefined && !isJoint(world.leader.status.config));
+    await world.commit('b', [leader.id, 4, 5]);
+    expect(votersOf(world)).toEqual([leader.id, 4, 5].toSorted(ascending));
+    for (const id of old) expect(world.node(id).isLeader).toBe(false);
+  });
+
+  it('61: commits nothing without a majority of the new voters', async () => {
+    const { world, leader, old } = await replacingTwo();
+    const { commit } = leader.status;
+    world.isolate(4, 5);
+    leader.propose('old voters only');
+    await world.tick(3 * ELECTION_TICKS);
+    for (const id of [leader.id, ...old]) expect(world.node(id).status.commit).toBeLessThanOrEqual(commit);
+    expect(leader.isLeader).toBe(false);
+    world.heal();
+    await world.commit('b', [leader.id, 4, 5]);
+  });
+
+  it('61: elects nobody without a majority of both', async () => {
+    const { world, leader, old } = await replacingTwo();
+    // Everybody who stays learns that the change is under way; that it could be completed, nobody does.
+    world.passes = ({ from, to }) => !(old.includes(from) && to === leader.id);
+    await world.until(() => joins(world.node(4)) && joins(world.node(5)));
+    leader.crash();
+    for (const id of old) world.node(id).crash();
+    world.heal();
+    await world.tick(10 * ELECTION_TICKS);
+    expect(world.leader).toBeUndefined();
+    leader.start();
+    await world.tick(10 * ELECTION_TICKS);
+    expect(world.leader).toBeUndefined();
+    for (const id of old) world.node(id).start();
+    await world.commit('b', [leader.id, 4, 5]);
+  });
+});
+
 describe('a change and its crashes', () => {
   it('61: the joint configuration survives its leader: the next one leaves it', async () => {
     for (const fate of ['lost', 'kept'] as const) {
