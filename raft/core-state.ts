@@ -118,6 +118,8 @@ export class CoreState {
   readonly afterSync: Message[] = [];
   /** A snapshot that replaced the log in memory and is not on disk yet. */
   pendingInstall: InstallSnapshot | undefined;
+  /** A write has been in flight for too long: this node must not lead, for it cannot acknowledge anything. */
+  isDiskStalled = false;
 
   constructor(init: {
     id: NodeId;

@@ -343,6 +343,16 @@ export class RaftCore {
     state.electionTimeoutTicks = Math.max(1, delayTicks);
   }
 
+  /**
+   * This node's disk does not answer, or does again. Heartbeats need no disk, so a leader could keep its office for
+   * ever and commit nothing that needs it (etcd-io/etcd#15247): it steps down, and campaigns when the disk is back.
+   */
+  diskStalled(isStalled: boolean): void {
+    const state = this.#state;
+    state.isDiskStalled = isStalled;
+    if (isStalled && state.role !== 'follower') state.becomeFollower(state.term, NO_NODE);
+  }
+
   peerUnreachable(peer: NodeId): void {
     if (this.#state.role === 'leader') peerUnreachable(this.#state, peer);
   }

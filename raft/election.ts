@@ -13,12 +13,12 @@ export function tickElection(state: CoreState): void {
 }
 
 /**
- * Only voters campaign. A snapshot that is not on disk yet is a log this node cannot vouch for. And while a committed
+ * Only voters campaign, and only while their disk answers. A snapshot that is not on disk yet is a log this node cannot vouch for. And while a committed
  * change of the configuration is not applied, this node would ask the wrong voters.
  */
 export function mayCampaign(state: CoreState): boolean {
   if (state.role === 'leader' || !state.isVoter()) return false;
-  return state.pendingInstall === undefined && !state.log.hasUnappliedConfig;
+  return state.pendingInstall === undefined && !state.log.hasUnappliedConfig && !state.isDiskStalled;
 }
 
 /**

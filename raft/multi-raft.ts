@@ -60,6 +60,8 @@ export interface MultiRaftOptions {
   /** Entries applied per turn and group. */
   readonly applyBytesMax: number;
   readonly streams: SnapshotStreamOptions;
+  /** A node whose disk write takes longer gives up its leaderships. Two election timeouts if absent. */
+  readonly diskStallTicksMax?: number;
   /** How often a leader looks whether a group's preferred leader could take over; one group per look. */
   readonly balanceTicks: number;
 }
@@ -162,6 +164,9 @@ export class MultiRaft {
   readonly #outgoing: OutgoingSnapshots;
   readonly #incoming: IncomingSnapshots;
   #writing = false;
+  /** Ticks since the write in flight began. */
+  #writeTicks = 0;
+  #diskIsStalled = false;
   #scheduled = false;
   #stopped = false;
   #ticks = 0;
@@ -282,11 +287,27 @@ export class MultiRaft {
       group.core.tick();
       this.#active.add(group);
     }
+    this.#watchDisk();
     this.#outgoing.tick();
     this.#incoming.tick(10 * this.#init.options.streams.silentTicksMax);
     this.#ticks += 1;
     if (this.#ticks % this.#init.options.balanceTicks === 0) this.#balance();
     this.#schedule();
+  }
+
+  #watchDisk(): void {
+    const { diskStallTicksMax, raft } = this.#init.options;
+    if (!this.#writing || this.#diskIsStalled) return;
+    this.#writeTicks += 1;
+    if (this.#writeTicks > (diskStallTicksMax ?? 2 * raft.electionTicks)) this.#setDiskStalled(true);
+  }
+
+  #setDiskStalled(isStalled: boolean): void {
+    this.#diskIsStalled = isStalled;
+    for (const group of this.#groups.values()) {
+      group.core.diskStalled(isStalled);
+      this.#active.add(group);
+    }
   }
 
   /** Hands one group to its preferred leader, so that after a failover the load spreads out again, gently. */
@@ -614,6 +635,7 @@ export class MultiRaft {
     }
     if (writes.length === 0) return;
     this.#writing = true;
+    this.#writeTicks = 0;
     this.#init.store.write(writes, (error) => this.#written(pending, error));
   }
 
@@ -625,6 +647,7 @@ export class MultiRaft {
       this.#fail(error);
       return;
     }
+    if (this.#diskIsStalled) this.#setDiskStalled(false);
     try {
       for (const write of pending) this.#release(write);
     } catch (caught) {

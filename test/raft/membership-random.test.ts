@@ -47,6 +47,7 @@ class Changes {
         keepLogBytes: random(300),
         snapshotWriteBytesMax: 50 + random(400),
         applyBytesMax: 1 + random(200),
+        diskStallTicksMax: 2 + random(40),
         streams: { outgoingMax: 1 + random(3), silentTicksMax: 3 + random(10) },
       },
     });
