@@ -4,8 +4,16 @@
  */
 import { assert } from './assert.ts';
 import type { RaftLog } from './log.ts';
+import { isVoterOf, membersOf, simpleConfig } from './membership.ts';
 import { Progress, type InflightLimits } from './progress.ts';
-import { NO_NODE, type GroupClock, type InstallSnapshot, type Message, type NodeId } from './types.ts';
+import {
+  NO_NODE,
+  type GroupClock,
+  type GroupConfig,
+  type InstallSnapshot,
+  type Message,
+  type NodeId,
+} from './types.ts';
 
 export type Role = 'follower' | 'preCandidate' | 'candidate' | 'leader';
 
@@ -64,7 +72,8 @@ export class CoreState {
   readonly log: RaftLog;
   readonly clock: GroupClock;
   readonly random: RandomBelow;
-  voters: readonly NodeId[];
+  /** The one in effect: of the last `config` entry applied, or of the snapshot or the start before it. */
+  config: GroupConfig;
 
   /** Never decreases. */
   term: number;
@@ -79,12 +88,29 @@ export class CoreState {
 
   /** Candidates: who answered what. */
   readonly votes = new Map<NodeId, boolean>();
-  /** Leaders: one per voter, this node included (its `match` is what is on its own disk). */
+  /** Leaders: one per member, this node included (its `match` is what is on its own disk). */
   readonly progress = new Map<NodeId, Progress>();
   /** Leaders: bytes appended in this term that are not committed yet. */
   uncommittedBytes = 0;
   /** Leaders: the node that is to take over; nothing is proposed meanwhile. */
   transferTarget: NodeId = NO_NODE;
+  /**
+   * Leaders: no change of the configuration before this index is applied: up to there the log may hold one, or a
+   * quorum may not know of the last. For a new leader that is its no-op, so it has committed something of its own as
+   * well (the bug of single-server changes).
+   */
+  pendingConfigIndex = 0;
+
+  /**
+   * Leaders: reads that no quorum has confirmed, oldest first; those at the end with round 0 wait for their question.
+   * Invariant: rounds do not decrease, but for those.
+   */
+  readonly reads: { readonly ticket: number; round: number; index: number }[] = [];
+  /** Confirmed and not handed out. */
+  readonly confirmedReads: { readonly ticket: number; readonly index: number }[] = [];
+  lastReadTicket = 0;
+  /** The number of the last question. Never used twice in the life of this process. */
+  readRound = 0;
 
   /** Messages that may leave now. */
   readonly outgoing: Message[] = [];
@@ -92,6 +118,8 @@ export class CoreState {
   readonly afterSync: Message[] = [];
   /** A snapshot that replaced the log in memory and is not on disk yet. */
   pendingInstall: InstallSnapshot | undefined;
+  /** A write has been in flight for too long: this node must not lead, for it cannot acknowledge anything. */
+  isDiskStalled = false;
 
   constructor(init: {
     id: NodeId;
@@ -109,7 +137,7 @@ export class CoreState {
     );
     assert(init.term >= init.log.last.term, `term ${init.term} is below the log's ${init.log.last.term}`);
     this.id = init.id;
-    this.voters = init.voters;
+    this.config = simpleConfig(init.voters);
     this.term = init.term;
     this.vote = init.vote;
     this.log = init.log;
@@ -121,7 +149,7 @@ export class CoreState {
   }
 
   isVoter(): boolean {
-    return this.voters.includes(this.id);
+    return isVoterOf(this.config, this.id);
   }
 
   send(message: Message): void {
@@ -152,6 +180,7 @@ export class CoreState {
     this.transferTarget = NO_NODE;
     this.votes.clear();
     this.progress.clear();
+    this.reads.length = 0;
     this.resetElectionTimeout();
   }
 
@@ -183,14 +212,17 @@ export class CoreState {
     this.#enterTerm(this.term);
     this.role = 'leader';
     this.leader = this.id;
-    for (const voter of this.voters) {
-      const progress = new Progress(this.log.lastIndex + 1, this.options.inflight);
-      this.progress.set(voter, progress);
-    }
+    for (const member of membersOf(this.config)) this.addProgress(member);
     const own = this.progress.get(this.id);
     assert(own !== undefined, 'a leader is a voter');
     own.match = this.log.stable;
     own.recentActive = true;
+  }
+
+  addProgress(member: NodeId): Progress {
+    const progress = new Progress(this.log.lastIndex + 1, this.options.inflight);
+    this.progress.set(member, progress);
+    return progress;
   }
 
   /** The last entry changed: group time now follows the timeline of the term that stamped it. */

@@ -15,6 +15,7 @@ import {
   handleVoteRequest,
   handleVoteResponse,
   hasLiveLeader,
+  mayCampaign,
   tickElection,
 } from './election.ts';
 import { handleAppend, handleHeartbeat, handleInstallSnapshot } from './follower.ts';
@@ -29,11 +30,15 @@ import {
   transferLeadership,
 } from './leader.ts';
 import { LOG_START, RaftLog } from './log.ts';
+import { configOfSnapshot, type MembershipChange, type MembershipRefusal } from './membership.ts';
+import { advanceReads, requestRead } from './read-index.ts';
+import { applyConfig, isChanging, maybeLeaveJoint, maybeStepDown, proposeChange } from './reconfigure.ts';
 import type { StoredGroup } from './store.ts';
 import {
   NO_NODE,
   type Entry,
   type GroupClock,
+  type GroupConfig,
   type HardState,
   type InstallSnapshot,
   type LogPosition,
@@ -60,12 +65,15 @@ export interface RaftStatus {
   readonly lastIndex: number;
   /** Entries up to here were compacted away. */
   readonly logStart: number;
-  /** On a leader: what each voter is known to have on disk. Empty elsewhere. */
+  /** On a leader: what each member is known to have on disk. Empty elsewhere. */
   readonly match: ReadonlyMap<NodeId, number>;
+  /** Who belongs to the group, as of `applied`. */
+  readonly config: GroupConfig;
 }
 
 export interface RaftInit {
   readonly id: NodeId;
+  /** Those the group began with, however it changed since; none on a node that joined later. */
   readonly voters: readonly NodeId[];
   /** What the disk held at start; undefined for a group that never wrote anything. */
   readonly stored: StoredGroup | undefined;
@@ -86,7 +94,7 @@ export class RaftCore {
     this.#written = stored?.hardState ?? { term: 0, vote: NO_NODE, commit: 0 };
     this.#state = new CoreState({
       id: init.id,
-      voters: stored?.snapshot?.meta.voters ?? init.voters,
+      voters: init.voters,
       term: this.#written.term,
       vote: this.#written.vote,
       log,
@@ -94,6 +102,8 @@ export class RaftCore {
       random: init.random,
       options: init.options,
     });
+    // As of the snapshot: what the log changed since is applied again.
+    if (stored?.snapshot !== undefined) this.#state.config = configOfSnapshot(stored.snapshot.meta);
   }
 
   get id(): NodeId {
@@ -109,7 +119,11 @@ export class RaftCore {
     return this.#state.leader;
   }
   get voters(): readonly NodeId[] {
-    return this.#state.voters;
+    return this.#state.config.voters;
+  }
+  /** The configuration in effect: as of the last entry applied. */
+  get config(): GroupConfig {
+    return this.#state.config;
   }
   get lastPosition(): LogPosition {
     return this.#state.log.last;
@@ -126,7 +140,7 @@ export class RaftCore {
   }
 
   status(): RaftStatus {
-    const { role, term, leader, log, progress } = this.#state;
+    const { role, term, leader, log, progress, config } = this.#state;
     const match = new Map<NodeId, number>();
     for (const [peer, { match: index }] of progress) match.set(peer, index);
     return {
@@ -138,6 +152,7 @@ export class RaftCore {
       lastIndex: log.lastIndex,
       logStart: log.base.index,
       match,
+      config,
     };
   }
 
@@ -145,6 +160,7 @@ export class RaftCore {
   tick(): void {
     if (this.#state.role === 'leader') tickLeader(this.#state);
     else tickElection(this.#state);
+    maybeLeaveJoint(this.#state);
   }
 
   /** A message for this replica arrived. Terms are settled here, once for all message types (paper, 5.1). */
@@ -158,6 +174,7 @@ export class RaftCore {
       return;
     }
     this.#dispatch(message);
+    advanceReads(state);
   }
 
   #acceptHigherTerm(message: Message): boolean {
@@ -262,6 +279,33 @@ export class RaftCore {
   }
 
   /**
+   * Begins to change the members of the group. Returns the entry it begins with, or why it was refused. This leader
+   * or its successors complete it; until then `isChanging`.
+   */
+  changeMembership(change: MembershipChange): Entry | MembershipRefusal {
+    return proposeChange(this.#state, change);
+  }
+
+  /** Whether a leader would refuse a change because of the one before. */
+  get isChanging(): boolean {
+    return isChanging(this.#state);
+  }
+
+  /**
+   * Asks for an index to read at: whoever has applied that much sees everything that was answered before now. Returns
+   * a ticket, or undefined if this node does not lead. The answer comes out of `takeReads`, or never if this node
+   * leads no more: then its term has changed, or its role.
+   */
+  requestRead(): number | undefined {
+    return requestRead(this.#state);
+  }
+
+  takeReads(): { readonly ticket: number; readonly index: number }[] {
+    const { confirmedReads } = this.#state;
+    return confirmedReads.length > 0 ? confirmedReads.splice(0) : [];
+  }
+
+  /**
    * Hands leadership to `to` as soon as its log is complete. Nothing can be proposed meanwhile; it is given up after
    * an election timeout. Returns false, doing nothing, unless this node leads and `to` is another voter.
    */
@@ -282,9 +326,9 @@ export class RaftCore {
     return progress.match + entries >= this.#state.log.lastIndex;
   }
 
-  /** Starts an election now. Does nothing on a leader or a non-voter. */
+  /** Starts an election now. Does nothing on a leader, a non-voter or a node that is not up to it. */
   campaign(): void {
-    if (this.#state.role !== 'leader' && this.#state.isVoter()) campaign(this.#state, 'preVote');
+    if (mayCampaign(this.#state)) campaign(this.#state, 'preVote');
   }
 
   /**
@@ -297,6 +341,16 @@ export class RaftCore {
     state.leader = NO_NODE;
     state.electionElapsedTicks = 0;
     state.electionTimeoutTicks = Math.max(1, delayTicks);
+  }
+
+  /**
+   * This node's disk does not answer, or does again. Heartbeats need no disk, so a leader could keep its office for
+   * ever and commit nothing that needs it (etcd-io/etcd#15247): it steps down, and campaigns when the disk is back.
+   */
+  diskStalled(isStalled: boolean): void {
+    const state = this.#state;
+    state.isDiskStalled = isStalled;
+    if (isStalled && state.role !== 'follower') state.becomeFollower(state.term, NO_NODE);
   }
 
   peerUnreachable(peer: NodeId): void {
@@ -319,6 +373,7 @@ export class RaftCore {
   ready(): Ready | undefined {
     const { log, term, vote, pendingInstall, afterSync } = this.#state;
     const entries = log.unstable();
+    log.checkConfigs();
     const votedOrMoved = term !== this.#written.term || vote !== this.#written.vote;
     const mustWrite = votedOrMoved || entries.length > 0 || pendingInstall !== undefined;
     if (!mustWrite && afterSync.length === 0) return undefined;
@@ -344,6 +399,7 @@ export class RaftCore {
     for (const message of ready.afterSync) {
       if (message.to === state.id) this.step(message);
     }
+    advanceReads(state);
   }
 
   /** The next committed entries to apply, at most about `bytesMax` of them. */
@@ -356,8 +412,15 @@ export class RaftCore {
     return pendingInstall === undefined && log.applied < Math.min(log.committed, log.stable);
   }
 
+  /** The application has applied everything up to `index`. Here configurations take effect. */
   appliedTo(index: number): void {
-    this.#state.log.appliedTo(index);
+    const { log } = this.#state;
+    const first = log.applied + 1;
+    log.appliedTo(index);
+    for (const entry of log.configEntries(first, index)) applyConfig(this.#state, entry);
+    maybeLeaveJoint(this.#state);
+    maybeStepDown(this.#state);
+    advanceReads(this.#state);
   }
 
   /** The position up to which the log may be compacted if about `keepBytes` before `index` are to stay. */

@@ -2,15 +2,23 @@
 import { assert } from './assert.ts';
 import type { CoreState } from './core-state.ts';
 import { becomeLeader } from './leader.ts';
-import { voteResult } from './quorum.ts';
+import { votersOf } from './membership.ts';
+import { jointVoteResult } from './quorum.ts';
 import { NO_NODE, type VoteRequest, type VoteResponse } from './types.ts';
 
 export function tickElection(state: CoreState): void {
   state.electionElapsedTicks += 1;
-  if (!state.isVoter() || state.electionElapsedTicks < state.electionTimeoutTicks) return;
-  // A snapshot that is not on disk yet is a log this node cannot vouch for.
-  if (state.pendingInstall !== undefined) return;
-  campaign(state, 'preVote');
+  if (state.electionElapsedTicks >= state.electionTimeoutTicks && mayCampaign(state))
+    campaign(state, 'preVote');
+}
+
+/**
+ * Only voters campaign, and only while their disk answers. A snapshot that is not on disk yet is a log this node cannot vouch for. And while a committed
+ * change of the configuration is not applied, this node would ask the wrong voters.
+ */
+export function mayCampaign(state: CoreState): boolean {
+  if (state.role === 'leader' || !state.isVoter()) return false;
+  return state.pendingInstall === undefined && !state.log.hasUnappliedConfig && !state.isDiskStalled;
 }
 
 /**
@@ -18,12 +26,12 @@ export function tickElection(state: CoreState): void {
  * raise the term, so that a node returning from a partition cannot depose a working leader.
  */
 export function campaign(state: CoreState, type: VoteRequest['type'], isTransfer = false): void {
-  assert(state.isVoter(), 'only a voter campaigns');
+  assert(mayCampaign(state), `node ${state.id} may not campaign now`);
   if (type === 'preVote') state.becomePreCandidate();
   else state.becomeCandidate();
   const term = type === 'preVote' ? state.term + 1 : state.term;
   const { index, term: lastTerm } = state.log.last;
-  for (const voter of state.voters) {
+  for (const voter of votersOf(state.config)) {
     if (voter === state.id) continue;
     state.send({ type, from: state.id, to: voter, term, lastIndex: index, lastTerm, isTransfer });
   }
@@ -43,8 +51,7 @@ export function campaign(state: CoreState, type: VoteRequest['type'], isTransfer
 
 /** The leader hands over: campaign at once, without a pre-vote, for it vouches that this log is complete. */
 export function handleTimeoutNow(state: CoreState): void {
-  if (state.role === 'leader' || !state.isVoter() || state.pendingInstall !== undefined) return;
-  campaign(state, 'vote', true);
+  if (mayCampaign(state)) campaign(state, 'vote', true);
 }
 
 /** A node that heard from its leader within the minimum election timeout helps nobody to depose it. */
@@ -52,6 +59,10 @@ export function hasLiveLeader(state: CoreState): boolean {
   return state.leader !== NO_NODE && state.electionElapsedTicks < state.options.electionTicks;
 }
 
+/**
+ * Answers whoever asks, and whatever this node believes itself to be: a candidate may know of a configuration that
+ * has not reached this node yet, in which it is a voter.
+ */
 export function handleVoteRequest(state: CoreState, message: VoteRequest): void {
   const mayVote =
     state.vote === message.from ||
@@ -68,6 +79,8 @@ export function handleVoteRequest(state: CoreState, message: VoteRequest): void 
       state.electionElapsedTicks = 0;
     }
   }
+  const { log } = state;
+  const committed = { index: log.committed, term: log.termAt(log.committed) ?? 0 };
   state.send({
     type: message.type === 'preVote' ? 'preVoteResponse' : 'voteResponse',
     from: state.id,
@@ -75,16 +88,27 @@ export function handleVoteRequest(state: CoreState, message: VoteRequest): void 
     // A refusal carries our own term: it may be news to the candidate.
     term: granted ? message.term : state.term,
     granted,
+    ...(!granted && committed.index > 0 && { committed }),
   });
+}
+
+/** Same term at the same index, same log up to there (Log Matching): so all of it is committed. */
+function learnCommit(state: CoreState, committed: { readonly index: number; readonly term: number }): void {
+  const { log } = state;
+  if (state.role === 'leader' || log.termAt(committed.index) !== committed.term) return;
+  log.commitTo(committed.index);
+  // The votes were asked for under a configuration that is no longer the latest.
+  if (log.hasUnappliedConfig && state.role !== 'follower') state.becomeFollower(state.term, NO_NODE);
 }
 
 /** Counts a vote for the campaign this node is running; answers to earlier ones do not count. */
 export function handleVoteResponse(state: CoreState, message: VoteResponse): void {
   const isPreVote = message.type === 'preVoteResponse';
+  if (message.committed !== undefined) learnCommit(state, message.committed);
   if (state.role !== (isPreVote ? 'preCandidate' : 'candidate')) return;
   if (message.granted && message.term !== (isPreVote ? state.term + 1 : state.term)) return;
   if (!state.votes.has(message.from)) state.votes.set(message.from, message.granted);
-  switch (voteResult(state.voters, state.votes)) {
+  switch (jointVoteResult(state.config, state.votes)) {
     case 'won':
       if (isPreVote) campaign(state, 'vote');
       else becomeLeader(state);

@@ -1,6 +1,7 @@
 /** What a follower does with a leader's messages: append, learn the commit index, take a snapshot. */
 import { assert } from './assert.ts';
 import type { CoreState } from './core-state.ts';
+import { configOfSnapshot } from './membership.ts';
 import type { Append, Heartbeat, InstallSnapshot } from './types.ts';
 
 /** A message of this term's legitimate leader arrived: trust it for another election timeout. */
@@ -62,7 +63,14 @@ export function handleHeartbeat(state: CoreState, message: Heartbeat): void {
   followLeader(state, message);
   state.observeLeaderTime(message.term, message.timeMillis);
   state.log.commitTo(message.commit);
-  state.send({ type: 'heartbeatResponse', from: state.id, to: message.from, term: state.term });
+  const { readRound } = message;
+  state.send({
+    type: 'heartbeatResponse',
+    from: state.id,
+    to: message.from,
+    term: state.term,
+    ...(readRound !== undefined && { readRound }),
+  });
 }
 
 export function handleInstallSnapshot(state: CoreState, message: InstallSnapshot): void {
@@ -81,7 +89,7 @@ export function handleInstallSnapshot(state: CoreState, message: InstallSnapshot
   }
   assert(message.chunks !== undefined, 'a snapshot reaches the core only with its chunks');
   log.restore(meta);
-  state.voters = meta.voters;
+  state.config = configOfSnapshot(meta);
   state.pendingInstall = message;
   state.anchorClockToLog();
   state.observeLeaderTime(message.term, message.timeMillis);

@@ -3,7 +3,7 @@ import { assert } from './assert.ts';
 import type { CoreState } from './core-state.ts';
 import { entryBytes } from './log.ts';
 import type { Progress } from './progress.ts';
-import { quorumIndex, quorumSize } from './quorum.ts';
+import { isQuorum, jointQuorumIndex } from './quorum.ts';
 import {
   NO_NODE,
   type AppendResponse,
@@ -22,8 +22,13 @@ const EMPTY = new Uint8Array(0);
  */
 export function becomeLeader(state: CoreState): void {
   state.becomeLeaderRole();
-  appendEntry(state, 'noop', EMPTY);
+  appendNoop(state);
   broadcastAppend(state);
+}
+
+/** No change of the configuration until this entry, with everything before it, is committed and applied. */
+export function appendNoop(state: CoreState): void {
+  state.pendingConfigIndex = appendEntry(state, 'noop', EMPTY).index;
 }
 
 /** Appends a command, or returns undefined when too many bytes are uncommitted already. */
@@ -40,7 +45,7 @@ export function propose(state: CoreState, data: Uint8Array): Entry | undefined {
   return entry;
 }
 
-function appendEntry(state: CoreState, kind: EntryKind, data: Uint8Array): Entry {
+export function appendEntry(state: CoreState, kind: EntryKind, data: Uint8Array): Entry {
   const last = state.log.last;
   const entry: Entry = {
     index: last.index + 1,
@@ -56,17 +61,13 @@ function appendEntry(state: CoreState, kind: EntryKind, data: Uint8Array): Entry
   return entry;
 }
 
-function peers(state: CoreState): NodeId[] {
-  return state.voters.filter((voter) => voter !== state.id);
-}
-
-function broadcastAppend(state: CoreState): void {
-  for (const peer of peers(state)) sendAppends(state, peer, progressOf(state, peer));
+export function broadcastAppend(state: CoreState): void {
+  for (const [peer, progress] of state.progress) if (peer !== state.id) sendAppends(state, peer, progress);
 }
 
 function progressOf(state: CoreState, peer: NodeId): Progress {
   const progress = state.progress.get(peer);
-  assert(progress !== undefined, `node ${peer} is a voter without progress`);
+  assert(progress !== undefined, `node ${peer} is a member without progress`);
   return progress;
 }
 
@@ -115,7 +116,7 @@ function sendSnapshot(state: CoreState, peer: NodeId, progress: Progress): void 
   }
   const { base } = state.log;
   progress.becomeSnapshot(base.index);
-  const meta: SnapshotMeta = { ...base, voters: state.voters, chunkCount: 0, byteLength: 0 };
+  const meta: SnapshotMeta = { ...base, ...state.config, chunkCount: 0, byteLength: 0 };
   state.send({
     type: 'snapshot',
     from: state.id,
@@ -140,21 +141,25 @@ export function tickLeader(state: CoreState): void {
   }
   if (state.heartbeatElapsedTicks >= state.options.heartbeatTicks) {
     state.heartbeatElapsedTicks = 0;
-    for (const peer of peers(state)) sendHeartbeat(state, peer, progressOf(state, peer));
+    broadcastHeartbeat(state);
   }
 }
 
 /** Check-quorum: a leader that a quorum has not answered for an election timeout is cut off and steps down. */
 function quorumIsActive(state: CoreState): boolean {
-  let active = 0;
-  for (const [peer, progress] of state.progress) {
-    if (peer === state.id || progress.recentActive) active += 1;
-    if (peer !== state.id) progress.recentActive = false;
-  }
-  return active >= quorumSize(state.voters.length);
+  const isActive = isQuorum(
+    state.config,
+    (voter) => voter === state.id || state.progress.get(voter)?.recentActive === true,
+  );
+  for (const [peer, progress] of state.progress) if (peer !== state.id) progress.nextRound();
+  return isActive;
 }
 
-function sendHeartbeat(state: CoreState, peer: NodeId, progress: Progress): void {
+export function broadcastHeartbeat(state: CoreState): void {
+  for (const [peer, progress] of state.progress) if (peer !== state.id) sendHeartbeat(state, peer, progress);
+}
+
+export function sendHeartbeat(state: CoreState, peer: NodeId, progress: Progress): void {
   state.send({
     type: 'heartbeat',
     from: state.id,
@@ -163,6 +168,7 @@ function sendHeartbeat(state: CoreState, peer: NodeId, progress: Progress): void
     // What the peer is not known to hold must not be committed there.
     commit: Math.min(progress.match, state.log.committed),
     timeMillis: state.clock.nowMillis(),
+    ...(state.readRound > 0 && { readRound: state.readRound }),
   });
 }
 
@@ -170,6 +176,7 @@ export function handleHeartbeatResponse(state: CoreState, message: HeartbeatResp
   const progress = state.progress.get(message.from);
   if (progress === undefined) return;
   progress.recentActive = true;
+  progress.readRound = Math.max(progress.readRound, message.readRound ?? 0);
   progress.probeSent = false;
   progress.freeOneInflight();
   if (progress.state !== 'snapshot' && progress.match < state.log.lastIndex) {
@@ -227,13 +234,14 @@ function maybeHandOver(state: CoreState): void {
 
 /** The leader's own entries reached its disk: its acknowledgement counts like anybody's, and not before. */
 export function ownLogIsStable(state: CoreState): void {
-  const own = progressOf(state, state.id);
-  if (own.maybeUpdate(state.log.stable)) maybeCommit(state);
+  // A leader that was removed goes on for a moment without counting itself.
+  const own = state.progress.get(state.id);
+  if (own?.maybeUpdate(state.log.stable) === true) maybeCommit(state);
 }
 
 /** Section 5.3 and 5.4.2: an index is committed once a quorum has it on disk and its term is the leader's own. */
-function maybeCommit(state: CoreState): void {
-  const index = quorumIndex([...state.progress.values()].map((progress) => progress.match));
+export function maybeCommit(state: CoreState): void {
+  const index = jointQuorumIndex(state.config, (voter) => state.progress.get(voter)?.match ?? 0);
   if (index <= state.log.committed || state.log.termAt(index) !== state.term) return;
   const before = state.log.committed;
   if (!state.log.commitTo(index)) return;

@@ -24,12 +24,14 @@ export class RaftLog {
   #applied: number;
   /** Entries up to here are on disk. Invariant: base.index <= stable <= lastIndex. */
   #stable: number;
+  /** Indexes of the `config` entries in memory, ascending. */
+  #configs: number[] = [];
 
   /** Restores a log from disk. `entries` follow `base`; `committed` and `applied` lie within them. */
   constructor(base: LogPosition, entries: readonly Entry[], committed: number, applied: number) {
     this.#base = base;
     this.#entries = [...entries];
-    for (const entry of entries) this.#bytes += entryBytes(entry);
+    for (const entry of entries) this.#charge(entry);
     this.#committed = committed;
     this.#applied = applied;
     this.#stable = this.lastIndex;
@@ -61,6 +63,36 @@ export class RaftLog {
   /** Bytes of all entries in memory. */
   get bytes(): number {
     return this.#bytes;
+  }
+
+  #charge(entry: Entry): void {
+    this.#bytes += entryBytes(entry);
+    if (entry.kind === 'config') this.#configs.push(entry.index);
+  }
+
+  /** A change of the configuration is committed and not in effect here yet. */
+  get hasUnappliedConfig(): boolean {
+    return this.#configs.some((index) => index > this.#applied && index <= this.#committed);
+  }
+
+  /** The `config` entries from `from` to `to`, both included. */
+  configEntries(from: number, to: number): Entry[] {
+    return this.#configs
+      .filter((index) => index >= from && index <= to)
+      .flatMap((index) => this.slice(index, index, 0));
+  }
+
+  /**
+   * A leader appends a `config` entry only after it has applied the one before, so whoever holds two knows that
+   * the first is committed. All safety of changes rests on it: a replica cannot act by a configuration that is
+   * two changes old. It must be true of what is on disk, too, which is why `commit` is written along with entries.
+   */
+  checkConfigs(): void {
+    const before = this.#configs.at(-2) ?? 0;
+    assert(
+      before <= this.#committed,
+      `config entry ${before} has a successor and is not committed (${this.#committed})`,
+    );
   }
 
   /** The term at `index`, or undefined if the log does not reach there or no longer does. */
@@ -100,7 +132,7 @@ export class RaftLog {
     for (const entry of entries) {
       checkFollows(this.last, entry);
       this.#entries.push(entry);
-      this.#bytes += entryBytes(entry);
+      this.#charge(entry);
     }
   }
 
@@ -126,6 +158,7 @@ export class RaftLog {
     assert(index > this.#committed, `conflict at ${index}, which is committed (commit ${this.#committed})`);
     const removed = this.#entries.splice(index - this.#base.index - 1);
     for (const entry of removed) this.#bytes -= entryBytes(entry);
+    this.#configs = this.#configs.filter((config) => config < index);
     this.#stable = Math.min(this.#stable, index - 1);
   }
 
@@ -210,6 +243,7 @@ export class RaftLog {
     assert(position !== undefined, `position ${index} lies inside the log`);
     const removed = this.#entries.splice(0, index - this.#base.index);
     for (const entry of removed) this.#bytes -= entryBytes(entry);
+    this.#configs = this.#configs.filter((config) => config > index);
     this.#base = { index: position.index, term: position.term, timeMillis: position.timeMillis };
   }
 
@@ -219,6 +253,7 @@ export class RaftLog {
     this.#base = { index: position.index, term: position.term, timeMillis: position.timeMillis };
     this.#entries = [];
     this.#bytes = 0;
+    this.#configs = [];
     this.#committed = position.index;
     this.#applied = position.index;
     this.#stable = position.index;

@@ -7,9 +7,11 @@
  * itself. Messages are stepped during the write too; only proposals wait for the turn, to travel in one entry.
  */
 import { assert } from './assert.ts';
+import { crc32 } from './checksum.ts';
 import { RaftCore, type RaftStatus, type Ready } from './core.ts';
 import { RAFT_DEFAULTS, type RaftOptions, type RandomBelow } from './core-state.ts';
 import { entryBytes } from './log.ts';
+import { votersOf, type MembershipChange, type MembershipRefusal } from './membership.ts';
 import type { PeerMessage } from './peer-message.ts';
 import { IncomingSnapshots, OutgoingSnapshots, type SnapshotStreamOptions } from './snapshot-streams.ts';
 import type { GroupWrite, LogStore, StoredGroup } from './store.ts';
@@ -17,6 +19,7 @@ import {
   NO_NODE,
   type Entry,
   type GroupClock,
+  type GroupConfig,
   type GroupId,
   type LogPosition,
   type NodeId,
@@ -31,12 +34,17 @@ export interface GroupApplication {
   takeProposal(): Uint8Array | undefined;
   /** What became of the last `takeProposal`: its place in the log, or undefined if it was refused. */
   proposed(entry: Entry | undefined): void;
-  /** Called once per entry, in log order, no-ops included. Must be deterministic. */
+  /** Called once per entry, in log order, no-ops and configurations included. Must be deterministic. */
   apply(entry: Entry): void;
   /** The state after the last applied entry, in chunks. */
   snapshot(): readonly Uint8Array[];
   /** Replaces the state. */
   restore(snapshot: Snapshot): void;
+  /**
+   * The configuration in effect: after the entry or snapshot that brought it was applied, and when the group is
+   * added. A change of voters is seen twice, the first time with `outgoing` voters.
+   */
+  configChanged?(config: GroupConfig): void;
   /** Role, term or leader changed. */
   statusChanged(status: { readonly isLeader: boolean; readonly term: number; readonly leader: NodeId }): void;
 }
@@ -52,6 +60,8 @@ export interface MultiRaftOptions {
   /** Entries applied per turn and group. */
   readonly applyBytesMax: number;
   readonly streams: SnapshotStreamOptions;
+  /** A node whose disk write takes longer gives up its leaderships. Two election timeouts if absent. */
+  readonly diskStallTicksMax?: number;
   /** How often a leader looks whether a group's preferred leader could take over; one group per look. */
   readonly balanceTicks: number;
 }
@@ -62,7 +72,7 @@ export const MULTI_RAFT_DEFAULTS: MultiRaftOptions = {
   keepLogBytes: 1 << 20,
   snapshotWriteBytesMax: 1 << 20,
   applyBytesMax: 4 << 20,
-  streams: { outgoingMax: 4, silentTicksMax: 300 },
+  streams: { outgoingMax: 4, silentTicksMax: 300, bytesPerTickMax: 1 << 20 },
   balanceTicks: 25,
 };
 
@@ -79,6 +89,24 @@ export interface MultiRaftInit {
   readonly fatal: (error: unknown) => void;
 }
 
+/**
+ * What became of a change of members. `ok`: `config` is in effect on this node, a quorum of the new voters knows, and
+ * nothing of the change is left to do. A refusal says that nothing was changed; after `unknownOutcome`, when this node
+ * lost the lead midway, the change may yet complete under another leader: look at the configuration of the group.
+ */
+export type MembershipResult =
+  | { readonly ok: true; readonly config: GroupConfig }
+  | { readonly ok: false; readonly reason: MembershipRefusal | 'unknownOutcome' };
+
+/** Called once, from within a turn. */
+export type MembershipDone = (result: MembershipResult) => void;
+
+/** Told once, from within a turn: the index this node has applied and may be read at, or undefined: ask again. */
+export type ReadDone = (index: number | undefined) => void;
+
+/** Reads of one group that wait, for a quorum or for entries to be applied; more are refused. */
+const READS_WAITING_MAX = 65_536;
+
 /** A successor that lacks more than this would keep proposals waiting for too long. */
 const BALANCE_LAG_ENTRIES_MAX = 64;
 /** Looks to wait before a transfer that failed is tried again. */
@@ -88,6 +116,8 @@ interface Staging {
   readonly meta: SnapshotMeta;
   readonly chunks: readonly Uint8Array[];
   nextChunk: number;
+  /** Of the chunks before `nextChunk`. */
+  checksum: number;
 }
 
 interface Group {
@@ -102,6 +132,15 @@ interface Group {
   appliedBytesSinceSnapshot: number;
   /** A snapshot on its way to the disk. */
   staging: Staging | undefined;
+  /** The change of members that this node proposed. */
+  change: { readonly index: number; readonly term: number; readonly done: MembershipDone } | undefined;
+  /** Reads that came since the last turn. */
+  newReads: ReadDone[];
+  /** By ticket of the core. */
+  readonly reads: Map<number, readonly ReadDone[]>;
+  /** Confirmed: wait until the index is applied. Indexes do not decrease. */
+  readonly dueReads: { readonly index: number; readonly done: readonly ReadDone[] }[];
+  readsWaiting: number;
   /** What the application was last told. */
   told: { isLeader: boolean; term: number; leader: NodeId };
 }
@@ -120,10 +159,14 @@ export class MultiRaft {
   /** Groups whose core may have something to send, write or apply. */
   readonly #active = new Set<Group>();
   readonly #wantsProposal = new Set<Group>();
+  readonly #changes: { group: Group; change: MembershipChange; done: MembershipDone }[] = [];
   readonly #outbox = new Map<NodeId, PeerMessage[]>();
   readonly #outgoing: OutgoingSnapshots;
   readonly #incoming: IncomingSnapshots;
   #writing = false;
+  /** Ticks since the write in flight began. */
+  #writeTicks = 0;
+  #diskIsStalled = false;
   #scheduled = false;
   #stopped = false;
   #ticks = 0;
@@ -152,6 +195,7 @@ export class MultiRaft {
   /** Adds a group with what the disk held for it, and applies what is known to be committed. */
   addGroup(init: {
     readonly group: GroupId;
+    /** Those the group began with, however it changed since; none on a node that joins a running group. */
     readonly voters: readonly NodeId[];
     /** The voter that should lead when it can. */
     readonly preferredLeader: NodeId;
@@ -178,9 +222,15 @@ export class MultiRaft {
       snapshot: stored?.snapshot?.meta,
       appliedBytesSinceSnapshot: 0,
       staging: undefined,
+      change: undefined,
+      newReads: [],
+      reads: new Map(),
+      dueReads: [],
+      readsWaiting: 0,
       told: { isLeader: false, term: 0, leader: NO_NODE },
     };
     this.#groups.set(init.group, group);
+    app.configChanged?.(core.config);
     this.#activate(group);
   }
 
@@ -202,6 +252,34 @@ export class MultiRaft {
     this.#schedule();
   }
 
+  /**
+   * Changes the members of a group that this node leads, soon. A node enters as a learner, catches up, is promoted;
+   * to replace one, promote and remove in one change. Stop a node that was removed only when the change is complete:
+   * until then its vote may be needed.
+   *
+   * @param done told once what became of it; never if this driver stops before
+   */
+  changeMembership(group: GroupId, change: MembershipChange, done: MembershipDone): void {
+    const target = this.#groups.get(group);
+    assert(target !== undefined, `group ${group} is not on this node`);
+    this.#changes.push({ group: target, change, done });
+    this.#activate(target);
+  }
+
+  /**
+   * Asks for the index at which a linearizable read may be served from this node's state, once that is applied here.
+   * Only a leader answers with an index: any other node, or one that loses the lead before a quorum has confirmed it,
+   * answers undefined. All reads that come between two turns share one question to the others.
+   *
+   * @param done told once; never if this driver stops before
+   */
+  readIndex(group: GroupId, done: ReadDone): void {
+    const target = this.#groups.get(group);
+    assert(target !== undefined, `group ${group} is not on this node`);
+    target.newReads.push(done);
+    this.#activate(target);
+  }
+
   /** Time passed: one tick for every group. */
   tick(): void {
     if (this.#stopped) return;
@@ -209,10 +287,27 @@ export class MultiRaft {
       group.core.tick();
       this.#active.add(group);
     }
+    this.#watchDisk();
     this.#outgoing.tick();
+    this.#incoming.tick(10 * this.#init.options.streams.silentTicksMax);
     this.#ticks += 1;
     if (this.#ticks % this.#init.options.balanceTicks === 0) this.#balance();
     this.#schedule();
+  }
+
+  #watchDisk(): void {
+    const { diskStallTicksMax, raft } = this.#init.options;
+    if (!this.#writing || this.#diskIsStalled) return;
+    this.#writeTicks += 1;
+    if (this.#writeTicks > (diskStallTicksMax ?? 2 * raft.electionTicks)) this.#setDiskStalled(true);
+  }
+
+  #setDiskStalled(isStalled: boolean): void {
+    this.#diskIsStalled = isStalled;
+    for (const group of this.#groups.values()) {
+      group.core.diskStalled(isStalled);
+      this.#active.add(group);
+    }
   }
 
   /** Hands one group to its preferred leader, so that after a failover the load spreads out again, gently. */
@@ -224,22 +319,23 @@ export class MultiRaft {
       if (!core.isAlmostCaughtUp(preferredLeader, BALANCE_LAG_ENTRIES_MAX)) continue;
       // Nothing is proposed during a transfer, so one that failed is not tried again at once.
       group.balanceAtTick = this.#ticks + this.#init.options.balanceTicks * BALANCE_PATIENCE;
-      core.transferLeadership(preferredLeader);
-      return;
+      // A preferred leader that is a learner now is none.
+      if (core.transferLeadership(preferredLeader)) return;
     }
   }
 
   /** The connection from `peer` broke. Its groups look for a new leader at once, one replica after the other. */
   peerLost(peer: NodeId): void {
     if (this.#stopped) return;
+    this.#outgoing.peerLost(peer);
     const { heartbeatTicks } = this.#init.options.raft;
     for (const group of this.#groups.values()) {
       group.core.peerUnreachable(peer);
       if (group.core.leader !== peer) continue;
       // The survivors take turns, in an order that differs from group to group, so that votes are rarely split.
-      const survivors = group.core.voters.filter((voter) => voter !== peer);
+      const survivors = votersOf(group.core.config).filter((voter) => voter !== peer);
       const position = survivors.indexOf(this.#init.id);
-      const turn = (position + group.id) % survivors.length;
+      const turn = position === -1 ? 0 : (position + group.id) % survivors.length;
       group.core.forgetLeader(1 + turn * heartbeatTicks + this.#init.random(2));
       this.#activate(group);
     }
@@ -293,6 +389,7 @@ export class MultiRaft {
     if (this.#stopped) return;
     try {
       this.#stepInbox();
+      this.#beginChanges();
       if (!this.#writing) this.#propose();
       // A group stays active until it was offered to the disk, so nothing is forgotten during a write.
       for (const group of this.#active) this.#settle(group);
@@ -325,6 +422,69 @@ export class MultiRaft {
     }
   }
 
+  #startReads(group: Group): void {
+    if (group.newReads.length === 0) return;
+    const asked = group.newReads;
+    const room = READS_WAITING_MAX - group.readsWaiting;
+    group.newReads = [];
+    const ticket = group.core.requestRead();
+    const accepted = ticket === undefined ? [] : asked.splice(0, room);
+    if (ticket !== undefined) {
+      group.reads.set(ticket, accepted);
+      group.readsWaiting += accepted.length;
+    }
+    for (const done of asked) done(undefined);
+  }
+
+  #finishReads(group: Group): void {
+    for (const { ticket, index } of group.core.takeReads()) {
+      const done = group.reads.get(ticket);
+      if (done !== undefined) group.dueReads.push({ index, done });
+      group.reads.delete(ticket);
+    }
+    let count = 0;
+    for (const { index, done } of group.dueReads) {
+      if (index > group.core.applied) break;
+      count += 1;
+      group.readsWaiting -= done.length;
+      for (const each of done) each(index);
+    }
+    group.dueReads.splice(0, count);
+  }
+
+  /** The questions of a term that is over will never be answered. */
+  #failReads(group: Group): void {
+    this.#finishReads(group);
+    for (const done of group.reads.values()) {
+      group.readsWaiting -= done.length;
+      for (const each of done) each(undefined);
+    }
+    group.reads.clear();
+  }
+
+  #beginChanges(): void {
+    for (const { group, change, done } of this.#changes.splice(0)) {
+      this.#tellStatus(group);
+      const begun = group.core.changeMembership(change);
+      if (typeof begun === 'string') {
+        done({ ok: false, reason: begun });
+        continue;
+      }
+      assert(
+        group.change === undefined,
+        `group ${group.id} began a change before the one before was complete`,
+      );
+      group.change = { index: begun.index, term: begun.term, done };
+      this.#active.add(group);
+    }
+  }
+
+  #endChange(group: Group, result: MembershipResult): void {
+    const { change } = group;
+    group.change = undefined;
+    change?.done(result);
+  }
+
   #propose(): void {
     for (const group of this.#wantsProposal) {
       if (group.core.isTransferring) continue;
@@ -342,15 +502,26 @@ export class MultiRaft {
     const { core, told } = group;
     const isLeader = core.role === 'leader';
     if (told.isLeader === isLeader && told.term === core.term && told.leader === core.leader) return;
+    if (told.isLeader && (!isLeader || told.term !== core.term)) this.#failReads(group);
     group.told = { isLeader, term: core.term, leader: core.leader };
+    if (group.change !== undefined && group.change.term !== (isLeader ? core.term : 0)) {
+      this.#endChange(group, { ok: false, reason: 'unknownOutcome' });
+    }
     group.app.statusChanged(group.told);
   }
 
   /** Everything that needs no disk: tell, send, apply. */
   #settle(group: Group): void {
     this.#tellStatus(group);
+    this.#startReads(group);
     this.#sendFrom(group);
+    const { config, role } = group.core;
     this.#apply(group);
+    this.#finishReads(group);
+    if (group.core.config === config && group.core.role === role) return;
+    // What a new configuration makes the core do need not wait for another turn.
+    this.#tellStatus(group);
+    this.#sendFrom(group);
   }
 
   #sendFrom(group: Group): void {
@@ -379,9 +550,22 @@ export class MultiRaft {
     for (const entry of entries) {
       group.app.apply(entry);
       group.appliedBytesSinceSnapshot += entryBytes(entry);
+      if (entry.kind === 'config') this.#applyConfig(group, entry);
     }
-    group.core.appliedTo(last.index);
+    if (group.core.applied < last.index) group.core.appliedTo(last.index);
+    // Whoever lost the lead was told so before; only a leader that removed itself leads no more just now.
+    if (group.change !== undefined && !group.core.isChanging) {
+      this.#endChange(group, { ok: true, config: group.core.config });
+    }
     this.#maybeTakeSnapshot(group, last);
+  }
+
+  #applyConfig(group: Group, entry: Entry): void {
+    group.core.appliedTo(entry.index);
+    const { config } = group.core;
+    group.app.configChanged?.(config);
+    const { change } = group;
+    assert(change?.index !== entry.index || change.term === entry.term, 'a leader keeps its log');
   }
 
   #maybeTakeSnapshot(group: Group, applied: LogPosition): void {
@@ -390,15 +574,17 @@ export class MultiRaft {
     // Replacing a snapshot that is being streamed would start the stream over: wait, but not for ever.
     const patience = this.#outgoing.isSending(group.id) ? 4 : 1;
     if (group.staging !== undefined || group.appliedBytesSinceSnapshot < due * patience) return;
+    // A node that joined, and has not come to the entry that says so, does not know whose snapshot it would be.
+    if (group.core.voters.length === 0) return;
     const chunks = group.app.snapshot();
     let byteLength = 0;
     for (const chunk of chunks) byteLength += chunk.byteLength;
     const { index, term, timeMillis } = applied;
-    const { voters } = group.core;
     group.staging = {
-      meta: { index, term, timeMillis, voters, chunkCount: chunks.length, byteLength },
+      meta: { index, term, timeMillis, ...group.core.config, chunkCount: chunks.length, byteLength },
       chunks,
       nextChunk: 0,
+      checksum: 0,
     };
     group.appliedBytesSinceSnapshot = 0;
   }
@@ -425,7 +611,7 @@ export class MultiRaft {
       const snapshot =
         staging !== undefined && isComplete
           ? {
-              meta: staging.meta,
+              meta: { ...staging.meta, checksum: staging.checksum },
               compactTo: group.core.compactionPoint(staging.meta.index, this.#init.options.keepLogBytes),
             }
           : undefined;
@@ -443,11 +629,13 @@ export class MultiRaft {
       if (staging !== undefined && takeChunk) {
         chunkBytesLeft -= chunk.byteLength;
         staging.nextChunk += 1;
+        staging.checksum = crc32(chunk, staging.checksum);
       }
       pending.push({ group, ready: toWrite, snapshot });
     }
     if (writes.length === 0) return;
     this.#writing = true;
+    this.#writeTicks = 0;
     this.#init.store.write(writes, (error) => this.#written(pending, error));
   }
 
@@ -459,6 +647,7 @@ export class MultiRaft {
       this.#fail(error);
       return;
     }
+    if (this.#diskIsStalled) this.#setDiskStalled(false);
     try {
       for (const write of pending) this.#release(write);
     } catch (caught) {
@@ -481,6 +670,7 @@ export class MultiRaft {
         group.snapshot = installed.meta;
         group.appliedBytesSinceSnapshot = 0;
         group.app.restore(installed);
+        group.app.configChanged?.(group.core.config);
       }
       group.core.advance(ready);
       for (const message of ready.afterSync) {

@@ -29,6 +29,7 @@ export interface SnapshotChunkAck {
   /** Which snapshot: its index and term. */
   readonly index: number;
   readonly snapshotTerm: number;
+  /** The last chunk that the receiver holds; it holds all before it, too. */
   readonly chunk: number;
 }
 

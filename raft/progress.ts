@@ -25,6 +25,10 @@ export class Progress {
   pendingSnapshot = 0;
   /** The peer was heard from since the last check-quorum round. */
   recentActive = false;
+  /** The leader's last question (see read-index.ts) that this peer answered in this term. */
+  readRound = 0;
+  /** The peer was heard from in the round before. */
+  #wasActive = false;
   /** In `replicate`: last index and bytes of each append that is not answered yet, oldest first. */
   readonly #inflight: { lastIndex: number; bytes: number }[] = [];
   #inflightBytes = 0;
@@ -70,6 +74,17 @@ export class Progress {
   snapshotFailed(): void {
     this.pendingSnapshot = 0;
     this.becomeProbe();
+  }
+
+  /** Heard from for as long as check-quorum looks back, in whatever moment one asks. */
+  get isReachable(): boolean {
+    return this.recentActive || this.#wasActive;
+  }
+
+  /** A new round of check-quorum begins. */
+  nextRound(): void {
+    this.#wasActive = this.recentActive;
+    this.recentActive = false;
   }
 
   isPaused(): boolean {

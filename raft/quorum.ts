@@ -1,6 +1,15 @@
-/** Quorum arithmetic of a majority of voters. Pure functions, testable alone. */
+/**
+ * Quorum arithmetic: majorities of voters, and of two sets of voters at once while a group changes them.
+ * Pure functions, testable alone.
+ */
 import { assert } from './assert.ts';
 import type { NodeId } from './types.ts';
+
+/** Who decides. While `outgoing` is not empty, nothing is decided without a majority of each set. */
+export interface JointVoters {
+  readonly voters: readonly NodeId[];
+  readonly outgoing: readonly NodeId[];
+}
 
 /** The smallest number of voters of which any two sets of that size share a member. */
 export function quorumSize(voterCount: number): number {
@@ -14,6 +23,19 @@ export function quorumIndex(matchIndexes: readonly number[]): number {
   const index = sorted[quorumSize(sorted.length) - 1];
   assert(index !== undefined, 'a quorum is never larger than the set of voters');
   return index;
+}
+
+/** The same for two sets at once: what a majority of each has reached. */
+export function jointQuorumIndex(joint: JointVoters, matchOf: (voter: NodeId) => number): number {
+  const incoming = quorumIndex(joint.voters.map(matchOf));
+  return joint.outgoing.length === 0
+    ? incoming
+    : Math.min(incoming, quorumIndex(joint.outgoing.map(matchOf)));
+}
+
+/** Do the voters for which `isMember` holds decide? */
+export function isQuorum(joint: JointVoters, isMember: (voter: NodeId) => boolean): boolean {
+  return jointQuorumIndex(joint, (voter) => (isMember(voter) ? 1 : 0)) === 1;
 }
 
 export type VoteResult = 'won' | 'lost' | 'pending';
@@ -30,4 +52,13 @@ export function voteResult(voters: readonly NodeId[], votes: ReadonlyMap<NodeId,
   }
   if (granted >= needed) return 'won';
   return granted + missing >= needed ? 'pending' : 'lost';
+}
+
+/** Won if both sets are won, lost as soon as one is. */
+export function jointVoteResult(joint: JointVoters, votes: ReadonlyMap<NodeId, boolean>): VoteResult {
+  const incoming = voteResult(joint.voters, votes);
+  if (joint.outgoing.length === 0) return incoming;
+  const outgoing = voteResult(joint.outgoing, votes);
+  if (incoming === outgoing) return incoming;
+  return incoming === 'lost' || outgoing === 'lost' ? 'lost' : 'pending';
 }

@@ -11,8 +11,21 @@ export type GroupId = number;
 
 export const NO_NODE: NodeId = 0;
 
-/** What an entry carries: a command for the state machine, or the empty entry each new leader begins with. */
-export type EntryKind = 'command' | 'noop';
+/**
+ * What an entry carries: a command for the state machine, the empty entry each new leader begins with, or the
+ * configuration of the group from when it is applied on (see membership.ts).
+ */
+export type EntryKind = 'command' | 'noop' | 'config';
+
+/** Who belongs to a group. */
+export interface GroupConfig {
+  /** Decide and may lead. */
+  readonly voters: readonly NodeId[];
+  /** While the voters are being changed: those before. They decide as well. Empty otherwise. */
+  readonly outgoing: readonly NodeId[];
+  /** Get everything and decide nothing. Those that are in `outgoing` too are voters that are being demoted. */
+  readonly learners: readonly NodeId[];
+}
 
 /**
  * A place in the log, and the group time the entry there was stamped with.
@@ -43,10 +56,14 @@ export interface HardState {
 
 /** Describes a snapshot of the state machine after applying `index`. The bytes travel separately, in chunks. */
 export interface SnapshotMeta extends LogPosition {
-  /** The voters of the group at `index`. */
+  /** The configuration of the group at `index`, see GroupConfig. A list that is absent is empty. */
   readonly voters: readonly NodeId[];
+  readonly outgoing?: readonly NodeId[];
+  readonly learners?: readonly NodeId[];
   readonly chunkCount: number;
   readonly byteLength: number;
+  /** CRC-32 of all chunks in order, from the node that took the snapshot. Absent in snapshots taken without. */
+  readonly checksum?: number;
 }
 
 export interface Snapshot {
@@ -72,6 +89,11 @@ export interface VoteRequest extends MessageBase {
 export interface VoteResponse extends MessageBase {
   readonly type: 'preVoteResponse' | 'voteResponse';
   readonly granted: boolean;
+  /**
+   * With a refusal: what the voter knows to be committed. A candidate that lacks only the knowledge that a change of
+   * the configuration is committed could otherwise go on asking nodes that left and will never vote for it.
+   */
+  readonly committed?: { readonly index: number; readonly term: number };
 }
 
 export interface Append extends MessageBase {
@@ -98,10 +120,14 @@ export interface Heartbeat extends MessageBase {
   readonly type: 'heartbeat';
   readonly commit: number;
   readonly timeMillis: number;
+  /** The leader's last question whether it still leads (see read-index.ts). Absent if it never asked. */
+  readonly readRound?: number;
 }
 
 export interface HeartbeatResponse extends MessageBase {
   readonly type: 'heartbeatResponse';
+  /** That of the heartbeat. */
+  readonly readRound?: number;
 }
 
 /**

@@ -53,6 +53,7 @@ function hex(value: number): string {
 const ENTRY_HEADER_BYTES = 1 + 8 + 8 + 4;
 const KIND_COMMAND = 0;
 const KIND_NOOP = 1;
+const KIND_CONFIG = 2;
 
 /**
  * Encodes an entry behind the one whose chain value is `previousChain`. The checksum covers that value too, and so
@@ -89,12 +90,20 @@ export function decodeEntry(group: GroupId, key: Buffer, value: Buffer): StoredE
 }
 
 function kindCode(kind: EntryKind): number {
-  return kind === 'command' ? KIND_COMMAND : KIND_NOOP;
+  switch (kind) {
+    case 'command':
+      return KIND_COMMAND;
+    case 'noop':
+      return KIND_NOOP;
+    case 'config':
+      return KIND_CONFIG;
+  }
 }
 
 function kindOf(code: number, what: string): EntryKind {
   if (code === KIND_COMMAND) return 'command';
   if (code === KIND_NOOP) return 'noop';
+  if (code === KIND_CONFIG) return 'config';
   throw new DamageFound(`${what} has unknown kind ${code}`);
 }
 

@@ -95,13 +95,15 @@ export interface GroupRecord {
 }
 
 // Group value: ten f64, two chain u32, voter count u16 (NO_SNAPSHOT if there is none), then for a snapshot five f64
-// and the voters as f64; checksum u32. All little-endian.
+// and the voters as f64. Only if there are outgoing voters, learners or a checksum of the snapshot: their two counts, the
+// checksum (-1 if there is none) and they themselves as f64. Checksum u32. All little-endian.
 const GROUP_FIXED_BYTES = 10 * 8 + 2 * 4 + 2;
 const NO_SNAPSHOT = 0xffff;
 
 export function encodeGroupRecord(group: GroupId, record: GroupRecord): StoredRecord {
   const { hardState, base, snapshot } = record;
-  const snapshotBytes = snapshot === undefined ? 0 : (5 + snapshot.voters.length) * 8;
+  const others = snapshot === undefined ? [] : encodeOthers(snapshot);
+  const snapshotBytes = snapshot === undefined ? 0 : (5 + snapshot.voters.length + others.length) * 8;
   const buffer = Buffer.allocUnsafe(GROUP_KEY_BYTES + GROUP_FIXED_BYTES + snapshotBytes + CHECKSUM_BYTES);
   writeGroupKey(buffer, group);
   let at = GROUP_KEY_BYTES;
@@ -125,8 +127,14 @@ export function encodeGroupRecord(group: GroupId, record: GroupRecord): StoredRe
     at = buffer.writeDoubleLE(snapshot.chunkCount, at);
     at = buffer.writeDoubleLE(snapshot.byteLength, at);
     for (const voter of snapshot.voters) at = buffer.writeDoubleLE(voter, at);
+    for (const value of others) at = buffer.writeDoubleLE(value, at);
   }
   return sealRecord(buffer, GROUP_KEY_BYTES);
+}
+
+function encodeOthers({ outgoing = [], learners = [], checksum = -1 }: SnapshotMeta): number[] {
+  const isEmpty = outgoing.length === 0 && learners.length === 0 && checksum === -1;
+  return isEmpty ? [] : [outgoing.length, learners.length, checksum, ...outgoing, ...learners];
 }
 
 /** A group record read from disk, with the checksum the digest needs. */
@@ -158,12 +166,19 @@ export function decodeGroupRecord(key: Buffer, value: Buffer): StoredGroupRecord
 
 function decodeSnapshotMeta(value: Buffer, voterCount: number, what: string): SnapshotMeta {
   const at = GROUP_FIXED_BYTES;
-  const expected = at + (5 + voterCount) * 8 + CHECKSUM_BYTES;
-  if (value.length !== expected) {
-    throw new DamageFound(`${what} is ${value.length} bytes long where ${expected} are needed`);
+  const votersAt = at + 5 * 8;
+  const end = value.length - CHECKSUM_BYTES;
+  const othersAt = votersAt + voterCount * 8;
+  const others: number[] = [];
+  for (let i = othersAt; i + 8 <= end; i += 8) others.push(value.readDoubleLE(i));
+  const [outgoingCount = 0, learnerCount = 0, checksum = -1, ...ids] = others;
+  const otherCount = others.length === 0 ? 0 : 3 + outgoingCount + learnerCount;
+  if (end !== othersAt + otherCount * 8) {
+    const needed = othersAt + otherCount * 8 + CHECKSUM_BYTES;
+    throw new DamageFound(`${what} is ${value.length} bytes long where ${needed} are needed`);
   }
   const voters: NodeId[] = [];
-  for (let i = 0; i < voterCount; i += 1) voters.push(value.readDoubleLE(at + (5 + i) * 8));
+  for (let i = 0; i < voterCount; i += 1) voters.push(value.readDoubleLE(votersAt + i * 8));
   return {
     index: value.readDoubleLE(at),
     term: value.readDoubleLE(at + 8),
@@ -171,5 +186,8 @@ function decodeSnapshotMeta(value: Buffer, voterCount: number, what: string): Sn
     chunkCount: value.readDoubleLE(at + 24),
     byteLength: value.readDoubleLE(at + 32),
     voters,
+    ...(outgoingCount > 0 && { outgoing: ids.slice(0, outgoingCount) }),
+    ...(learnerCount > 0 && { learners: ids.slice(outgoingCount) }),
+    ...(checksum >= 0 && { checksum }),
   };
 }

@@ -1,7 +1,16 @@
 /** Messages between nodes as MessagePack arrays. Decoding trusts nothing: a wrong shape is a FrameError. */
 import { Packr } from 'msgpackr';
+import { decodeConfig } from '../../raft/membership.ts';
 import type { PeerMessage, SnapshotChunk, SnapshotChunkAck } from '../../raft/peer-message.ts';
-import type { Entry, EntryKind, Message, NodeId, SnapshotMeta } from '../../raft/types.ts';
+import type {
+  Entry,
+  EntryKind,
+  Heartbeat,
+  Message,
+  NodeId,
+  SnapshotMeta,
+  VoteResponse,
+} from '../../raft/types.ts';
 import { FrameError } from './frame.ts';
 
 /** No shared structures: every frame decodes on its own. Byte strings are copied out of the receive buffer. */
@@ -31,7 +40,7 @@ const MESSAGE_TYPES = [
   'snapshot',
   'timeoutNow',
 ] as const satisfies readonly Message['type'][];
-const ENTRY_KINDS = ['command', 'noop'] as const satisfies readonly EntryKind[];
+const ENTRY_KINDS = ['command', 'noop', 'config'] as const satisfies readonly EntryKind[];
 const KINDS = ['message', 'chunk', 'chunkAck'] as const satisfies readonly PeerMessage['kind'][];
 
 /** Payloads stay near this size, so that no frame comes close to the bound however much one turn sends. */
@@ -84,7 +93,7 @@ function encodeMessage(message: Message): unknown[] {
       return [...head, message.lastIndex, message.lastTerm, message.isTransfer];
     case 'preVoteResponse':
     case 'voteResponse':
-      return [...head, message.granted];
+      return [...head, message.granted, message.committed?.index ?? 0, message.committed?.term ?? 0];
     case 'append':
       return [
         ...head,
@@ -97,8 +106,9 @@ function encodeMessage(message: Message): unknown[] {
     case 'appendResponse':
       return [...head, message.rejected, message.index, message.hintIndex, message.hintTerm];
     case 'heartbeat':
-      return [...head, message.commit, message.timeMillis];
+      return [...head, message.commit, message.timeMillis, message.readRound ?? 0];
     case 'heartbeatResponse':
+      return [...head, message.readRound ?? 0];
     case 'timeoutNow':
       return head;
     case 'snapshot':
@@ -107,7 +117,9 @@ function encodeMessage(message: Message): unknown[] {
 }
 
 function encodeMeta(meta: SnapshotMeta): unknown[] {
-  return [meta.index, meta.term, meta.timeMillis, meta.voters, meta.chunkCount, meta.byteLength];
+  const { index, term, timeMillis, voters, outgoing = [], learners = [], chunkCount, byteLength } = meta;
+  const checksum = meta.checksum === undefined ? [] : [meta.checksum];
+  return [index, term, timeMillis, voters, chunkCount, byteLength, outgoing, learners, checksum];
 }
 
 /** Messages of node `from` for node `to`; anything that claims to be between others is refused. */
@@ -170,7 +182,7 @@ function decodeMessage(fields: Fields): Message {
       };
     case 'preVoteResponse':
     case 'voteResponse':
-      return { type, ...head, granted: fields.boolean('granted') };
+      return { type, ...head, granted: fields.boolean('granted'), ...decodeCommitted(fields) };
     case 'append':
       return {
         type,
@@ -191,13 +203,31 @@ function decodeMessage(fields: Fields): Message {
         hintTerm: fields.integer('hintTerm'),
       };
     case 'heartbeat':
-      return { type, ...head, commit: fields.integer('commit'), timeMillis: fields.integer('timeMillis') };
+      return {
+        type,
+        ...head,
+        commit: fields.integer('commit'),
+        timeMillis: fields.integer('timeMillis'),
+        ...decodeReadRound(fields),
+      };
     case 'heartbeatResponse':
+      return { type, ...head, ...decodeReadRound(fields) };
     case 'timeoutNow':
       return { type, ...head };
     case 'snapshot':
       throw new FrameError('a snapshot travels in chunks, not as a message');
   }
+}
+
+function decodeReadRound(fields: Fields): Pick<Heartbeat, 'readRound'> {
+  const readRound = fields.integer('readRound');
+  return readRound === 0 ? {} : { readRound };
+}
+
+function decodeCommitted(fields: Fields): Pick<VoteResponse, 'committed'> {
+  const index = fields.integer('committed index');
+  const term = fields.integer('committed term');
+  return index === 0 ? {} : { committed: { index, term } };
 }
 
 /** Contiguous, with terms and times that do not decrease: the core relies on it. */
@@ -214,23 +244,38 @@ function decodeEntries(fields: Fields): Entry[] {
 }
 
 function decodeEntry(fields: Fields): Entry {
-  return {
+  const entry: Entry = {
     index: fields.integer('index'),
     term: fields.integer('term'),
     timeMillis: fields.integer('timeMillis'),
     kind: fields.oneOf(ENTRY_KINDS, 'kind'),
     data: fields.bytes('data'),
   };
+  // Once it is committed, every replica would have to stop at it.
+  if (entry.kind === 'config' && decodeConfig(entry.data) === undefined) {
+    throw new FrameError(`entry ${entry.index} holds no sound configuration`);
+  }
+  return entry;
 }
 
 function decodeMeta(fields: Fields): SnapshotMeta {
-  return {
+  const meta: SnapshotMeta = {
     index: fields.integer('index'),
     term: fields.integer('term'),
     timeMillis: fields.integer('timeMillis'),
-    voters: array(fields.next('voters'), 'voters').map((value) => integer(value, 'voter')),
+    voters: fields.integers('voters'),
     chunkCount: fields.integer('chunkCount'),
     byteLength: fields.integer('byteLength'),
+  };
+  const outgoing = fields.integers('outgoing');
+  const learners = fields.integers('learners');
+  const [checksum, ...rest] = fields.integers('checksum');
+  if (rest.length > 0) throw new FrameError('a snapshot has one checksum');
+  return {
+    ...meta,
+    ...(outgoing.length > 0 && { outgoing }),
+    ...(learners.length > 0 && { learners }),
+    ...(checksum !== undefined && { checksum }),
   };
 }
 
@@ -252,6 +297,10 @@ export class Fields {
 
   integer(name: string): number {
     return integer(this.next(name), name);
+  }
+
+  integers(name: string): number[] {
+    return array(this.next(name), name).map((value) => integer(value, name));
   }
 
   optionalInteger(name: string): number | undefined {

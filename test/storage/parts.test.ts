@@ -37,14 +37,20 @@ describe('a group record', () => {
         baseChain: fc.nat({ max: 0xffff_ffff }),
         oldestKey: count,
         newestKey: count,
-        snapshot: fc.record({
-          index: count,
-          term: count,
-          timeMillis: count,
-          chunkCount: count,
-          byteLength: count,
-          voters: fc.array(count, { maxLength: 7 }),
-        }),
+        snapshot: fc.record(
+          {
+            index: count,
+            term: count,
+            timeMillis: count,
+            chunkCount: count,
+            byteLength: count,
+            voters: fc.array(count, { maxLength: 7 }),
+            outgoing: fc.array(count, { minLength: 1, maxLength: 7 }),
+            learners: fc.array(count, { minLength: 1, maxLength: 7 }),
+            checksum: fc.nat({ max: 0xffff_ffff }),
+          },
+          { requiredKeys: ['index', 'term', 'timeMillis', 'chunkCount', 'byteLength', 'voters'] },
+        ),
       },
       {
         requiredKeys: [

@@ -270,9 +270,9 @@ describe('the decoder', () => {
   });
 });
 
-/** Entries have five values, snapshot descriptions six; voters and the list of entries are lists of any length. */
+/** Entries have five values, snapshot descriptions nine; members and the list of entries are lists of any length. */
 function isRow(value: readonly unknown[]): boolean {
   const isEntry = value.length === 5 && value[4] instanceof Uint8Array;
-  const isMeta = value.length === 6 && Array.isArray(value[3]);
+  const isMeta = value.length === 9 && Array.isArray(value[3]);
   return isEntry || isMeta;
 }

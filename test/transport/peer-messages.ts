@@ -1,5 +1,6 @@
 /** Arbitrary messages between nodes: every kind and every field over its whole range. */
 import fc from 'fast-check';
+import { encodeConfig } from '../../raft/membership.ts';
 import type { PeerMessage } from '../../raft/peer-message.ts';
 import type { Entry, Message, SnapshotMeta } from '../../raft/types.ts';
 
@@ -25,18 +26,34 @@ const natural = fc.oneof(
     2 ** 53 - 1,
   ),
 );
+const readRound = natural.filter((round) => round > 0);
 const bytes = fc.uint8Array({ maxLength: 40 });
 const head = { from: fc.constant(FROM), to: fc.constant(TO), term: natural };
+
+const nodes = fc.uniqueArray(fc.integer({ min: 1, max: 2 ** 40 }), { maxLength: 4 });
+const config = fc.record({
+  voters: fc.uniqueArray(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 5 }),
+  outgoing: nodes,
+  learners: fc.uniqueArray(fc.integer({ min: 10, max: 2 ** 40 }), { maxLength: 3 }),
+});
 
 /** Contiguous, with terms and times that do not decrease. */
 const entries: fc.Arbitrary<Entry[]> = fc
   .array(
-    fc.record({
-      term: natural,
-      timeMillis: natural,
-      kind: fc.constantFrom('command' as const, 'noop' as const),
-      data: bytes,
-    }),
+    fc.oneof(
+      fc.record({
+        term: natural,
+        timeMillis: natural,
+        kind: fc.constantFrom('command' as const, 'noop' as const),
+        data: bytes,
+      }),
+      fc.record({
+        term: natural,
+        timeMillis: natural,
+        kind: fc.constant('config' as const),
+        data: config.map(encodeConfig),
+      }),
+    ),
     { maxLength: 4 },
   )
   .chain((parts) => {
@@ -53,21 +70,29 @@ const entries: fc.Arbitrary<Entry[]> = fc
     });
   });
 
-const meta: fc.Arbitrary<SnapshotMeta> = fc.record({
-  index: natural,
-  term: natural,
-  timeMillis: natural,
-  voters: fc.array(natural, { maxLength: 4 }),
-  chunkCount: natural,
-  byteLength: natural,
-});
+const others = fc.array(natural, { minLength: 1, maxLength: 4 });
+
+const meta: fc.Arbitrary<SnapshotMeta> = fc.record(
+  {
+    index: natural,
+    term: natural,
+    timeMillis: natural,
+    voters: fc.array(natural, { maxLength: 4 }),
+    outgoing: others,
+    learners: others,
+    checksum: natural,
+    chunkCount: natural,
+    byteLength: natural,
+  },
+  { requiredKeys: ['index', 'term', 'timeMillis', 'voters', 'chunkCount', 'byteLength'] },
+);
 
 /** All that travel as messages; a snapshot does so in chunks. */
 const MESSAGES: { readonly [T in Exclude<Message['type'], 'snapshot'>]: fc.Arbitrary<Message> } = {
   preVote: vote('preVote'),
   vote: vote('vote'),
-  preVoteResponse: fc.record({ type: fc.constant('preVoteResponse'), ...head, granted: fc.boolean() }),
-  voteResponse: fc.record({ type: fc.constant('voteResponse'), ...head, granted: fc.boolean() }),
+  preVoteResponse: voteResponse('preVoteResponse'),
+  voteResponse: voteResponse('voteResponse'),
   append: fc.record({
     type: fc.constant('append'),
     ...head,
@@ -85,8 +110,14 @@ const MESSAGES: { readonly [T in Exclude<Message['type'], 'snapshot'>]: fc.Arbit
     hintIndex: natural,
     hintTerm: natural,
   }),
-  heartbeat: fc.record({ type: fc.constant('heartbeat'), ...head, commit: natural, timeMillis: natural }),
-  heartbeatResponse: fc.record({ type: fc.constant('heartbeatResponse'), ...head }),
+  heartbeat: fc.record(
+    { type: fc.constant('heartbeat'), ...head, commit: natural, timeMillis: natural, readRound },
+    { requiredKeys: ['type', 'from', 'to', 'term', 'commit', 'timeMillis'] },
+  ),
+  heartbeatResponse: fc.record(
+    { type: fc.constant('heartbeatResponse'), ...head, readRound },
+    { requiredKeys: ['type', 'from', 'to', 'term'] },
+  ),
   timeoutNow: fc.record({ type: fc.constant('timeoutNow'), ...head }),
 };
 
@@ -98,6 +129,14 @@ function vote(type: 'preVote' | 'vote'): fc.Arbitrary<Message> {
     lastTerm: natural,
     isTransfer: fc.boolean(),
   });
+}
+
+function voteResponse(type: 'preVoteResponse' | 'voteResponse'): fc.Arbitrary<Message> {
+  const committed = fc.record({ index: natural.filter((index) => index > 0), term: natural });
+  return fc.record(
+    { type: fc.constant(type), ...head, granted: fc.boolean(), committed },
+    { requiredKeys: ['type', 'from', 'to', 'term', 'granted'] },
+  );
 }
 
 function inGroup(message: fc.Arbitrary<Message>): fc.Arbitrary<PeerMessage> {

@@ -1,0 +1,123 @@
+/**
+ * Changing the members of a running group. A configuration takes effect on each replica when that replica applies
+ * its entry; raft/README.md argues why that is safe. One change at a time, and a change of voters is three entries:
+ * into the joint configuration, once the leader has applied that, out of it, and a no-op to confirm it.
+ */
+import { assert } from './assert.ts';
+import type { CoreState } from './core-state.ts';
+import { appendEntry, appendNoop, broadcastAppend, maybeCommit, sendHeartbeat } from './leader.ts';
+import {
+  changedConfig,
+  decodeConfig,
+  encodeConfig,
+  isJoint,
+  isSuccessor,
+  leaveJoint,
+  membersOf,
+  type MembershipChange,
+  type MembershipRefusal,
+} from './membership.ts';
+import { isQuorum } from './quorum.ts';
+import { NO_NODE, type Entry, type GroupConfig, type NodeId } from './types.ts';
+
+/** A learner that lacks more than this would hold up commits as soon as it counts. */
+const PROMOTION_LAG_ENTRIES_MAX = 64;
+
+/** Appends the entry that begins `change`, or says why not; then nothing has happened. */
+export function proposeChange(state: CoreState, change: MembershipChange): Entry | MembershipRefusal {
+  const { log } = state;
+  if (state.role !== 'leader') return 'notLeader';
+  if (state.transferTarget !== NO_NODE) return 'transferring';
+  if (isChanging(state)) return 'changePending';
+  assert(log.termAt(log.committed) === state.term, 'a leader that changes members has committed its no-op');
+  const next = changedConfig(state.config, change);
+  if (typeof next === 'string') return next;
+  const isCaughtUp = ({ kind, node }: MembershipChange[number]): boolean =>
+    kind !== 'promote' || isAlmostCaughtUp(state, node);
+  if (!change.every(isCaughtUp)) return 'learnerBehind';
+  const isReachable = (node: NodeId): boolean =>
+    node === state.id || state.progress.get(node)?.isReachable === true;
+  if (!isQuorum(next, isReachable)) return 'wouldLoseQuorum';
+  return appendConfig(state, next);
+}
+
+function isAlmostCaughtUp(state: CoreState, learner: NodeId): boolean {
+  const progress = state.progress.get(learner);
+  if (progress === undefined || !progress.isReachable || progress.state !== 'replicate') return false;
+  return progress.match + PROMOTION_LAG_ENTRIES_MAX >= state.log.lastIndex;
+}
+
+function appendConfig(state: CoreState, config: GroupConfig): Entry {
+  assert(state.log.applied >= state.pendingConfigIndex, 'one change of the configuration at a time');
+  assert(isSuccessor(state.config, config), 'a configuration follows the one in effect');
+  const entry = appendEntry(state, 'config', encodeConfig(config));
+  state.pendingConfigIndex = entry.index;
+  broadcastAppend(state);
+  return entry;
+}
+
+/**
+ * A joint configuration is in effect: propose to leave it. Whoever leads does, so that a change completes however
+ * many leaders it takes. Asked after every application and every tick, because a transfer postpones it.
+ */
+export function maybeLeaveJoint(state: CoreState): void {
+  if (state.role !== 'leader' || !isJoint(state.config)) return;
+  if (state.transferTarget !== NO_NODE || state.log.applied < state.pendingConfigIndex) return;
+  appendConfig(state, leaveJoint(state.config));
+}
+
+/** A `config` entry was applied: from now on this replica acts by it. */
+export function applyConfig(state: CoreState, entry: Entry): void {
+  const config = decodeConfig(entry.data);
+  assert(config !== undefined, `config entry ${entry.index} holds no sound configuration`);
+  assert(isSuccessor(state.config, config), `config entry ${entry.index} does not follow the one before it`);
+  assert(
+    state.role === 'follower' || state.role === 'leader',
+    `a ${state.role} counts votes by a configuration that is being replaced`,
+  );
+  const isComplete = isJoint(state.config) && !isJoint(config);
+  state.config = config;
+  if (state.role === 'leader') lead(state, isComplete);
+}
+
+/** A change is under way, or may be, or a quorum may not know yet that it is complete. A leader's view. */
+export function isChanging(state: CoreState): boolean {
+  return isJoint(state.config) || state.log.applied < state.pendingConfigIndex;
+}
+
+function lead(state: CoreState, isComplete: boolean): void {
+  const members = membersOf(state.config);
+  for (const [peer, progress] of state.progress) {
+    if (members.includes(peer)) continue;
+    // A last word: who learns that it was removed stops asking for votes.
+    if (peer !== state.id) sendHeartbeat(state, peer, progress);
+    state.progress.delete(peer);
+  }
+  for (const member of members) {
+    // As if just heard from: a node that is only starting must not look like one that is cut off.
+    if (!state.progress.has(member)) state.addProgress(member).recentActive = true;
+  }
+  if (!state.config.voters.includes(state.transferTarget)) state.transferTarget = NO_NODE;
+  // Once this is committed, a quorum of the new voters has it on disk that the change is, and needs the others no more.
+  if (isComplete) appendNoop(state);
+  // Fewer voters may be enough for what more were not.
+  maybeCommit(state);
+  broadcastAppend(state);
+}
+
+/**
+ * A leader that is no voter any more leads, without counting itself, until the others need it no more; then it asks
+ * the one that has most of its log to take over. Stepping down earlier could leave them asking for its vote, which
+ * it must refuse them if its log is longer, while it may not campaign itself (etcd-io/etcd#12359).
+ */
+export function maybeStepDown(state: CoreState): void {
+  if (state.role !== 'leader' || state.isVoter() || isChanging(state)) return;
+  let successor: { readonly peer: NodeId; readonly match: number } | undefined;
+  for (const peer of state.config.voters) {
+    const { match } = state.progress.get(peer) ?? { match: 0 };
+    if (successor === undefined || match > successor.match) successor = { peer, match };
+  }
+  assert(successor !== undefined, 'a configuration has a voter');
+  state.send({ type: 'timeoutNow', from: state.id, to: successor.peer, term: state.term });
+  state.becomeFollower(state.term, NO_NODE);
+}

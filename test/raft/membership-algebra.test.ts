@@ -1,0 +1,213 @@
+/** The algebra of configurations, and quorums of two sets of voters at once, against definitions too simple to be wrong. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  changedConfig,
+  configOfSnapshot,
+  decodeConfig,
+  encodeConfig,
+  flawOf,
+  isJoint,
+  isSuccessor,
+  leaveJoint,
+  membersOf,
+  type MembershipChange,
+  simpleConfig,
+} from '../../raft/membership.ts';
+import { isQuorum, jointQuorumIndex, jointVoteResult } from '../../raft/quorum.ts';
+import type { GroupConfig, NodeId } from '../../raft/types.ts';
+
+const ids = fc.uniqueArray(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 7 });
+const joint = fc.record({ voters: ids, outgoing: fc.oneof(fc.constant<number[]>([]), ids) });
+
+/** By definition: more than half of a set. */
+function isMajority(set: readonly NodeId[], holds: (node: NodeId) => boolean): boolean {
+  return set.filter(holds).length * 2 > set.length;
+}
+
+function naive(
+  { voters, outgoing }: { voters: NodeId[]; outgoing: NodeId[] },
+  holds: (id: NodeId) => boolean,
+): boolean {
+  return isMajority(voters, holds) && (outgoing.length === 0 || isMajority(outgoing, holds));
+}
+
+describe('joint quorums', () => {
+  it('51: reach the largest index that a majority of both sets has reached', () => {
+    fc.assert(
+      fc.property(joint, fc.array(fc.nat(12), { minLength: 10, maxLength: 10 }), (config, match) => {
+        const matchOf = (id: NodeId): number => match[id] ?? 0;
+        let expected = 0;
+        for (let index = 0; index <= 12; index += 1)
+          if (naive(config, (id) => matchOf(id) >= index)) expected = index;
+        expect(jointQuorumIndex(config, matchOf)).toBe(expected);
+      }),
+    );
+  });
+
+  it('51: are won when both sets are won, lost when one cannot be won any more', () => {
+    const votes = fc.array(fc.option(fc.boolean(), { nil: undefined }), { minLength: 10, maxLength: 10 });
+    fc.assert(
+      fc.property(joint, votes, (config, given) => {
+        const answered = new Map<NodeId, boolean>();
+        for (const [id, vote] of given.entries()) if (vote !== undefined) answered.set(id, vote);
+        const won = naive(config, (id) => answered.get(id) === true);
+        const lost = !naive(config, (id) => answered.get(id) !== false);
+        expect(jointVoteResult(config, answered)).toBe(won ? 'won' : lost ? 'lost' : 'pending');
+        expect(isQuorum(config, (id) => answered.get(id) === true)).toBe(won);
+      }),
+    );
+  });
+});
+
+const change: fc.Arbitrary<MembershipChange> = fc.array(
+  fc.record({
+    kind: fc.constantFrom('addLearner', 'promote', 'demote', 'remove'),
+    node: fc.integer({ min: 1, max: 9 }),
+  }),
+  { minLength: 1, maxLength: 4 },
+);
+
+function quorumsOf(config: GroupConfig, universe: readonly NodeId[]): NodeId[][] {
+  const subsets = Array.from({ length: 1 << universe.length }, (_, bits) =>
+    universe.filter((_id, i) => (bits >> i) & 1),
+  );
+  return subsets.filter((subset) => isQuorum(config, (id) => subset.includes(id)));
+}
+
+describe('changes of a configuration', () => {
+  it('62: any chain of them stays sound, and each quorum meets each quorum of the configuration before', () => {
+    fc.assert(
+      fc.property(
+        fc.uniqueArray(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength: 4 }),
+        fc.array(change),
+        (start, changes) => {
+          let config = simpleConfig(start);
+          for (const steps of changes) {
+            const next = changedConfig(config, steps);
+            if (typeof next === 'string') continue;
+            const chain = isJoint(next) ? [config, next, leaveJoint(next)] : [config, next];
+            for (const [i, after] of chain.entries()) {
+              expect(flawOf(after)).toBeUndefined();
+              const before = chain[i - 1];
+              if (before === undefined) continue;
+              expect(isSuccessor(before, after)).toBe(true);
+              const universe = [...new Set([...membersOf(before), ...membersOf(after)])].slice(0, 8);
+              const others = quorumsOf(after, universe);
+              for (const quorum of quorumsOf(before, universe)) {
+                expect(others.every((other) => other.some((id) => quorum.includes(id)))).toBe(true);
+              }
+            }
+            config = leaveIfJoint(next);
+          }
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  it('62: a demoted voter counts among the old voters until the change is complete, then learns', () => {
+    const config = changedConfig(simpleConfig([1, 2, 3]), [{ kind: 'demote', node: 3 }]);
+    expect(config).toEqual({ voters: [1, 2], outgoing: [1, 2, 3], learners: [3] });
+    expect(typeof config === 'string' ? config : leaveJoint(config)).toEqual({
+      voters: [1, 2],
+      outgoing: [],
+      learners: [3],
+    });
+  });
+
+  it('62: learners come and go in one entry, and a replacement is one change', () => {
+    const withLearner = changedConfig(simpleConfig([1, 2, 3]), [{ kind: 'addLearner', node: 4 }]);
+    expect(withLearner).toEqual({ voters: [1, 2, 3], outgoing: [], learners: [4] });
+    if (typeof withLearner === 'string') return;
+    expect(
+      changedConfig(withLearner, [
+        { kind: 'promote', node: 4 },
+        { kind: 'remove', node: 1 },
+      ]),
+    ).toEqual({ voters: [2, 3, 4], outgoing: [1, 2, 3], learners: [] });
+  });
+
+  it.each([
+    ['nothing', [], 'invalidChange'],
+    [
+      'a node twice',
+      [
+        { kind: 'remove', node: 1 },
+        { kind: 'addLearner', node: 1 },
+      ],
+      'invalidChange',
+    ],
+    ['no node id', [{ kind: 'addLearner', node: 0 }], 'invalidChange'],
+    ['a promotion of a stranger', [{ kind: 'promote', node: 9 }], 'unknownNode'],
+    ['a promotion of a voter', [{ kind: 'promote', node: 1 }], 'unknownNode'],
+    ['a removal of a stranger', [{ kind: 'remove', node: 9 }], 'unknownNode'],
+    ['a demotion of a learner', [{ kind: 'demote', node: 4 }], 'unknownNode'],
+    ['a member added', [{ kind: 'addLearner', node: 4 }], 'alreadyMember'],
+    [
+      'all voters removed',
+      [
+        { kind: 'remove', node: 1 },
+        { kind: 'remove', node: 2 },
+      ],
+      'wouldLoseQuorum',
+    ],
+  ] as const)('62: %s is refused', (_what, steps, refusal) => {
+    expect(changedConfig({ voters: [1, 2], outgoing: [], learners: [4] }, steps)).toBe(refusal);
+  });
+
+  it('56: nothing changes before the change before is complete', () => {
+    const config = { voters: [1, 2], outgoing: [1, 2, 3], learners: [] };
+    expect(changedConfig(config, [{ kind: 'addLearner', node: 9 }])).toBe('changePending');
+    expect(isSuccessor(config, { voters: [1, 2], outgoing: [], learners: [9] })).toBe(true);
+    expect(isSuccessor(config, { voters: [1, 3], outgoing: [], learners: [] })).toBe(false);
+    expect(isSuccessor(simpleConfig([1, 2]), simpleConfig([1, 2, 3]))).toBe(false);
+  });
+});
+
+function leaveIfJoint(config: GroupConfig): GroupConfig {
+  return isJoint(config) ? leaveJoint(config) : config;
+}
+
+describe('a configuration as bytes', () => {
+  it('comes back as it was', () => {
+    fc.assert(
+      fc.property(
+        ids,
+        fc.oneof(fc.constant<number[]>([]), ids),
+        fc.uniqueArray(fc.integer({ min: 10, max: 2 ** 40 })),
+        (voters, outgoing, learners) => {
+          const config = { voters, outgoing, learners };
+          expect(decodeConfig(encodeConfig(config))).toEqual(config);
+        },
+      ),
+    );
+  });
+
+  it('is refused when it is not one', () => {
+    const good = encodeConfig({ voters: [1, 2], outgoing: [], learners: [3] });
+    expect(decodeConfig(good.slice(0, -1))).toBeUndefined();
+    expect(decodeConfig(good.slice(0, -8))).toBeUndefined();
+    expect(decodeConfig(new Uint8Array(0))).toBeUndefined();
+    expect(decodeConfig(encodeConfig({ voters: [], outgoing: [], learners: [3] }))).toBeUndefined();
+    expect(decodeConfig(encodeConfig({ voters: [1, 1], outgoing: [], learners: [] }))).toBeUndefined();
+    expect(decodeConfig(encodeConfig({ voters: [1], outgoing: [], learners: [1] }))).toBeUndefined();
+    expect(decodeConfig(encodeConfig({ voters: [0.5], outgoing: [], learners: [] }))).toBeUndefined();
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 80 }), (data) => {
+        const config = decodeConfig(data);
+        expect(config === undefined || flawOf(config) === undefined).toBe(true);
+      }),
+    );
+  });
+
+  it('63: a snapshot without lists of others has none', () => {
+    const meta = { index: 1, term: 1, timeMillis: 1, voters: [1, 2], chunkCount: 0, byteLength: 0 };
+    expect(configOfSnapshot(meta)).toEqual(simpleConfig([1, 2]));
+    expect(configOfSnapshot({ ...meta, outgoing: [3], learners: [4] })).toEqual({
+      voters: [1, 2],
+      outgoing: [3],
+      learners: [4],
+    });
+  });
+});
