@@ -126,12 +126,18 @@ export class RaftChecker {
   }
 
   #checkStillDurable(group: GroupHistory, node: NodeId, disk: DiskMirror): void {
-    let durable = group.durable.get(node) ?? 0;
-    const term = group.log[durable]?.entry.term;
-    check(
-      durable === 0 || this.#gone.has(node) || (term !== undefined && disk.holds(durable, term)),
-      () => `durability: the disk of ${disk.name} has forgotten entry ${durable}, which is committed`,
-    );
+    const before = group.durable.get(node) ?? 0;
+    let durable = before;
+    while (durable > 0 && !holdsCommitted(group, disk, durable)) durable -= 1;
+    // A replica that is behind in terms may lose a copy that nobody counted to a leader that is behind as well.
+    for (let index = durable + 1; index <= before && !this.#gone.has(node); index += 1) {
+      let count = 0;
+      for (const other of group.disks.values()) if (holdsCommitted(group, other, index)) count += 1;
+      check(
+        count > group.disks.size / 2,
+        () => `durability: ${disk.name} forgot entry ${index}, which is committed and on ${count} disks now`,
+      );
+    }
     while (durable < group.committedIndex) {
       const next = group.log[durable + 1]?.entry.term;
       if (next === undefined || !disk.holds(durable + 1, next)) break;
@@ -237,7 +243,7 @@ export class RaftChecker {
     this.#init.committed(id, committed);
   }
 
-  /** The ledger: at this moment a quorum of disks has it. That they keep it is checked at every later write. */
+  /** The ledger: at this moment a quorum of disks has it. That a quorum keeps it is checked at every later write. */
   #checkQuorum(group: GroupHistory, id: GroupId, entry: Entry): void {
     let count = 0;
     for (const [replica, disk] of group.disks) {
@@ -338,6 +344,11 @@ export class RaftChecker {
         return;
     }
   }
+}
+
+function holdsCommitted(group: GroupHistory, disk: DiskMirror, index: number): boolean {
+  const term = group.log[index]?.entry.term;
+  return term !== undefined && index <= disk.lastIndex && disk.holds(index, term);
 }
 
 /** One line, without the payloads. */
