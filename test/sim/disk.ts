@@ -13,6 +13,8 @@ export interface DiskWorld {
   /** Runs `run` as this node's process, when it is not paused; never if that process is gone. */
   inProcess(run: () => void): void;
   durable(node: NodeId, writes: readonly GroupWrite[]): void;
+  /** The process is about to do something that another can see. True: it died right here instead. */
+  dies(): boolean;
   /** A promise is about to be settled: its reactions belong to this step. */
   settling(): void;
 }
@@ -38,12 +40,14 @@ export class SimDisk implements LogStore {
   }
 
   write(writes: readonly GroupWrite[], done: (error?: Error) => void): void {
+    if (this.#world.dies()) return;
     this.#inFlight = writes;
     this.#store.write(writes, (error) => {
       this.#inFlight = undefined;
       if (error === undefined || this.#failing === 'kept') this.#world.durable(this.#node, writes);
       if (error !== undefined) this.#failing = 'lost';
-      this.#world.inProcess(() => done(error));
+      // On disk, and nobody knows.
+      if (!this.#world.dies()) this.#world.inProcess(() => done(error));
     });
   }
 

@@ -3,6 +3,7 @@
  * directories that a quorum is gone for good.
  */
 import type { NodeId } from '../../raft/types.ts';
+import type { Fate } from '../../storage/memory-store.ts';
 import type { SimNetwork } from './network.ts';
 import type { Random } from './random.ts';
 import type { FaultName, Settings } from './settings.ts';
@@ -140,6 +141,15 @@ export class Nemesis {
       case 'crashLoop':
         this.#crashLoop(victim, random.between(2, 5));
         return;
+      case 'crashInside':
+        victim.dieAfter(random.between(1, 30), this.#fate());
+        return;
+      case 'stop':
+        victim.stop();
+        return;
+      case 'handOver':
+        leader.core?.raft.handOver();
+        return;
       case 'pause':
         this.#pause(victim);
         return;
@@ -154,6 +164,10 @@ export class Nemesis {
         return;
       case 'diskError':
         victim.failDisk(random.pick(['lost', 'kept']));
+        return;
+      case 'lowDisk':
+        victim.refuseProposals(true);
+        this.#later(2_000, () => victim.refuseProposals(false));
         return;
       case 'wallJump':
         victim.wallOffsetMillis += random.pick([-1, 1]) * Math.floor(1.5 ** random.between(6, 31));
@@ -213,7 +227,12 @@ export class Nemesis {
   }
 
   #crash(node: SimNode): void {
-    node.crash(this.#random.chance(this.#world.settings.disk.keep) ? 'kept' : 'lost');
+    node.crash(this.#fate());
+  }
+
+  /** What becomes of the write in flight. */
+  #fate(): Fate {
+    return this.#random.chance(this.#world.settings.disk.keep) ? 'kept' : 'lost';
   }
 
   /** A process ended, whoever did it: somebody starts it again. */

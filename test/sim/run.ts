@@ -107,6 +107,7 @@ class Recovery {
     };
     for (const node of some) {
       node.diskFactor = 1;
+      node.refuseProposals(false);
       node.resume();
       node.start();
       for (const other of some) if (other !== node) network.heal(node.id, other.id);

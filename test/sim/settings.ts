@@ -24,10 +24,14 @@ export const FAULTS = [
   'crashMost',
   'crashAll',
   'crashLoop',
+  'crashInside',
+  'stop',
+  'handOver',
   'pause',
   'pauseLeader',
   'slowDisk',
   'diskError',
+  'lowDisk',
   'wallJump',
   'newRules',
   'loseDirectory',
@@ -40,6 +44,8 @@ export interface NetworkSettings {
   /** Per frame. */
   readonly drop: number;
   readonly duplicate: number;
+  /** Chance that a bit of a frame flips. */
+  readonly corrupt: number;
   /** A connection on which nothing arrives is closed after some seconds. */
   readonly closesSilent: boolean;
   /** A frame of a broken connection still arrives, after those of the next one. */
@@ -107,6 +113,7 @@ export function drawSettings(random: Random): Settings {
       delayMeanMillis: random.pick([0.3, 1, 5, 20]),
       drop: random.pick([0, 0, 0.01, 0.1]),
       duplicate: random.pick([0, 0, 0.01, 0.1]),
+      corrupt: random.pick([0, 0, 0, 0.001, 0.02]),
       late: random.pick([0, 0.5]),
       closesSilent: random.chance(0.6),
     },

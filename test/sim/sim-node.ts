@@ -6,6 +6,7 @@ import type { AllowRequest } from '../../src/limiter/request.ts';
 import type { Hash32 } from '../../src/partition/hash.ts';
 import type { RoutedAnswer } from '../../src/router/router.ts';
 import type { Fate, MemoryDisk } from '../../storage/memory-store.ts';
+import type { FrameType } from '../../src/transport/frame.ts';
 import { SimDisk } from './disk.ts';
 import type { Endpoint, PeerFrame, SimNetwork } from './network.ts';
 import type { Random } from './random.ts';
@@ -40,6 +41,10 @@ export interface NodeWorld {
   violated(violation: Violation): void;
 }
 
+/** How a stopping node waits for its successors. */
+const STOP_LOOK_MILLIS = 10;
+const STOP_LOOKS_MAX = 30;
+
 type AllowDone = (answer: RoutedAnswer, partition: number) => void;
 
 export type NodeState = 'down' | 'starting' | 'up' | 'gone';
@@ -67,6 +72,9 @@ export class SimNode implements Endpoint {
   #backlog: (() => void)[] = [];
   #tickIsLate = false;
   #diskFails = false;
+  #isShortOfSpace = false;
+  /** The process dies at the end of this countdown, in the middle of what it does then. */
+  #countdown: { left: number; readonly fate: Fate } | undefined;
 
   constructor(id: NodeId, world: NodeWorld) {
     this.id = id;
@@ -109,6 +117,7 @@ export class SimNode implements Endpoint {
         diskMillis: () => this.#diskMillis(),
         after: (delay, run) => world.after(delay, run),
         inProcess: (run) => this.#inProcess(life, run),
+        dies: () => this.#dies(life),
         durable: (node, writes) => world.durable(node, writes),
         settling: () => world.settling(),
       },
@@ -143,6 +152,7 @@ export class SimNode implements Endpoint {
     if (this.life !== life || this.state !== 'starting') return;
     this.core = core;
     this.state = 'up';
+    core.refuseProposals(this.#isShortOfSpace);
     this.#world.loaded(this, core);
     this.#world.network.started(this.id);
     this.#world.story.tell(() => `node ${this.id} is up (life ${life})`);
@@ -180,6 +190,7 @@ export class SimNode implements Endpoint {
   #send(life: number, to: NodeId, type: string, payload: Uint8Array): boolean {
     if (this.life !== life || !this.isUp) return false;
     if (type !== 'peerMessages' && type !== 'requests' && type !== 'answers') return false;
+    if (this.#dies(life)) return false;
     this.#world.sending(this.id, to, type, payload);
     return this.#world.network.send(this.id, to, type, payload);
   }
@@ -205,7 +216,8 @@ export class SimNode implements Endpoint {
     });
   }
 
-  receive(from: NodeId, type: PeerFrame, payload: Uint8Array): void {
+  receive(from: NodeId, type: FrameType, payload: Uint8Array): void {
+    if (type === 'hello' || type === 'status') return;
     this.#inProcess(this.life, () => this.core?.receive(from, type, payload));
   }
 
@@ -226,10 +238,51 @@ export class SimNode implements Endpoint {
     this.pausedAt = 0;
     this.#backlog = [];
     this.#tickIsLate = false;
+    this.#countdown = undefined;
     if (this.#disk !== undefined) this.#durable = this.#disk.crash(fate);
     this.#disk = undefined;
     this.#world.network.ended(this.id);
     this.#world.ended(this);
+  }
+
+  /** The process dies on its own at one of the next moments that others can see: a send, a write, the end of one. */
+  dieAfter(steps: number, fate: Fate): void {
+    if (this.isUp) this.#countdown = { left: steps, fate };
+  }
+
+  #dies(life: number): boolean {
+    const countdown = this.#countdown;
+    if (countdown === undefined || this.life !== life) return false;
+    countdown.left -= 1;
+    if (countdown.left > 0) return false;
+    this.#world.story.tell(() => `node ${this.id} dies in the middle of it`);
+    this.crash(countdown.fate);
+    return true;
+  }
+
+  /** A graceful stop, as an operator's: successors first, then the open requests are answered. */
+  stop(): void {
+    if (!this.isRunning) return;
+    this.core?.raft.handOver();
+    this.#stopSoon(this.life, STOP_LOOKS_MAX);
+  }
+
+  #stopSoon(life: number, looks: number): void {
+    this.#world.after(STOP_LOOK_MILLIS, () =>
+      this.#inProcess(life, () => {
+        if (looks > 0 && (this.core?.raft.leaderships ?? 0) > 0) {
+          this.#stopSoon(life, looks - 1);
+          return;
+        }
+        this.core?.router.close();
+        this.crash('kept');
+      }),
+    );
+  }
+
+  refuseProposals(refuse: boolean): void {
+    this.#isShortOfSpace = refuse;
+    this.core?.refuseProposals(refuse);
   }
 
   /** The directory is gone: this node never comes back. */
