@@ -18,7 +18,7 @@ import {
   mayCampaign,
   tickElection,
 } from './election.ts';
-import { handleAppend, handleHeartbeat, handleInstallSnapshot } from './follower.ts';
+import { checkAcknowledged, handleAppend, handleHeartbeat, handleInstallSnapshot } from './follower.ts';
 import {
   handleAppendResponse,
   handleHeartbeatResponse,
@@ -167,6 +167,7 @@ export class RaftCore {
   step(message: Message): void {
     const state = this.#state;
     assert(message.to === state.id, `message for node ${message.to} reached node ${state.id}`);
+    if (message.type === 'heartbeat') checkAcknowledged(state, message);
     if (message.term > state.term) {
       if (!this.#acceptHigherTerm(message)) return;
     } else if (message.term < state.term) {
