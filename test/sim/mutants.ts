@@ -91,6 +91,25 @@ export const MUTANTS: readonly Mutant[] = [
     ),
   },
   {
+    id: 'M6',
+    bug: 'a snapshot says less than it holds: its entries are applied again after a restart',
+    edit: {
+      module: 'raft/multi-raft.js',
+      find: 'this.#maybeTakeSnapshot(group, last);',
+      replace: 'this.#maybeTakeSnapshot(group, entries[0]);',
+    },
+  },
+  {
+    id: 'M6b',
+    bug: 'the log is compacted before the snapshot that covers it is on disk',
+    edit: {
+      module: 'raft/multi-raft.js',
+      find: 'snapshotChunk: { index: staging.meta.index, chunk: staging.nextChunk, data: chunk },',
+      replace:
+        'snapshotChunk: { index: staging.meta.index, chunk: staging.nextChunk, data: chunk }, compactTo: group.core.compactionPoint(staging.meta.index, 0),',
+    },
+  },
+  {
     id: 'M7',
     bug: 'a late, short append truncates although it matches',
     edit: {
@@ -187,6 +206,15 @@ export const MUTANTS: readonly Mutant[] = [
       replace: 'return -1;',
     },
   },
+  {
+    id: 'M16',
+    bug: 'frames carry no checksum',
+    edit: {
+      module: 'src/transport/frame.js',
+      find: "import { crc32 } from 'node:zlib';",
+      replace: 'const crc32 = () => 0;',
+    },
+  },
   { id: 'M17', bug: 'a lost directory is made anew', seams: { recreatesDirectories: true } },
   {
     id: 'M18',
@@ -265,6 +293,16 @@ export const MUTANTS: readonly Mutant[] = [
       find: 'if (!isHeld && live + cost <= keys.rule.limit)',
       replace: 'if (!isHeld && live + cost < keys.rule.limit)',
     },
+  },
+  {
+    id: 'X10',
+    bug: 'a node on an older copy of its directory does not mind',
+    edit: { module: 'raft/core.js', find: 'checkAcknowledged(state, message);', replace: ';' },
+  },
+  {
+    id: 'X11',
+    bug: 'what is damaged on disk is not noticed at start',
+    edit: { module: 'storage/codec.js', find: 'if (found !== stored) {', replace: 'if (false) {' },
   },
   {
     id: 'X9',

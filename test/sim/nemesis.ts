@@ -5,6 +5,7 @@
 import type { NodeId } from '../../raft/types.ts';
 import type { Fate } from '../../storage/memory-store.ts';
 import type { SimNetwork } from './network.ts';
+import type { DiskCopy } from './raft-checker.ts';
 import type { Random } from './random.ts';
 import type { FaultName, Settings } from './settings.ts';
 import type { SimNode } from './sim-node.ts';
@@ -20,8 +21,18 @@ export interface NemesisWorld {
   /** Nodes that lead something, as far as they know. */
   readonly leaders: () => SimNode[];
   readonly directoryLost: (node: NodeId) => void;
+  readonly copyOf: (node: NodeId) => DiskCopy;
+  readonly mayGoBack: (node: NodeId, copy: DiskCopy) => boolean;
+  readonly wentBack: (node: NodeId, copy: DiskCopy) => void;
 }
 
+/** Whether they happen depends on what is broken already. */
+const FOR_GOOD: ReadonlySet<FaultName> = new Set([
+  'loseDirectory',
+  'flipBits',
+  'spoilSnapshot',
+  'restoreDirectory',
+]);
 /** A quarter of the time nothing new breaks. */
 const QUIET = 0.25;
 
@@ -72,7 +83,7 @@ export class Nemesis {
     const leading = leaders();
     const victim = random.pick(up);
     const leader = leading.length > 0 ? random.pick(leading) : victim;
-    if (fault !== 'loseDirectory') story.fault(fault, `(node ${victim.id})`);
+    if (!FOR_GOOD.has(fault)) story.fault(fault, `(node ${victim.id})`);
     switch (fault) {
       case 'isolate':
         this.#cutBoth([victim.id], without(all, [victim.id]));
@@ -179,7 +190,16 @@ export class Nemesis {
         return;
       }
       case 'loseDirectory':
-        this.#loseDirectory(victim);
+        if (this.#hasSpareNode()) this.#loseDirectory(victim);
+        return;
+      case 'flipBits':
+        if (this.#hasSpareNode()) this.#flipBits(victim);
+        return;
+      case 'spoilSnapshot':
+        if (this.#hasSpareNode() && victim.spoilSnapshot()) story.fault(fault, `(node ${victim.id})`);
+        return;
+      case 'restoreDirectory':
+        this.#restoreDirectory(victim);
         return;
     }
   }
@@ -262,11 +282,33 @@ export class Nemesis {
     this.#later(this.#random.pick([50, 500, 3_000]), () => node.resume());
   }
 
+  /** No disk is damaged yet. With three replicas of five nodes, two damaged ones could be a quorum of a group. */
+  #hasSpareNode(): boolean {
+    return this.#world.nodes.every((node) => !node.isDoubtful);
+  }
+
+  #flipBits(node: SimNode): void {
+    this.#crash(node);
+    if (node.flipBits()) this.#world.story.fault('flipBits', `(node ${node.id})`);
+  }
+
+  /** A copy is made now and put back later: the node starts as it was then. */
+  #restoreDirectory(node: SimNode): void {
+    const { copyOf, mayGoBack, wentBack, story } = this.#world;
+    const copy = copyOf(node.id);
+    const disk = node.copyDirectory();
+    this.#later(1_000, () => {
+      if (!this.#hasSpareNode()) return;
+      this.#crash(node);
+      if (!mayGoBack(node.id, copy)) return;
+      story.fault('restoreDirectory', `(node ${node.id})`);
+      wentBack(node.id, copy);
+      node.putBack(disk);
+    });
+  }
+
   #loseDirectory(node: SimNode): void {
-    const { nodes, directoryLost, story } = this.#world;
-    const gone = nodes.filter(({ state }) => state === 'gone').length;
-    // With three replicas of five nodes, two lost ones could be a quorum of a group.
-    if (gone > 0) return;
+    const { directoryLost, story } = this.#world;
     story.fault('loseDirectory', `(node ${node.id})`);
     directoryLost(node.id);
     node.lose();

@@ -49,6 +49,9 @@ interface GroupHistory {
   readonly voted: Map<string, NodeId>;
 }
 
+/** The disk of one node at some moment, by group. */
+export type DiskCopy = ReadonlyMap<GroupId, DiskMirror>;
+
 /** Hashing a state costs more than most steps. */
 export const STATE_HASH_EVERY = 32;
 
@@ -103,6 +106,51 @@ export class RaftChecker {
   /** The directory of `node` is gone: it counts as one that never comes back. */
   lost(node: NodeId): void {
     this.#gone.add(node);
+  }
+
+  /** What the disk of `node` holds, so that it may be put back. */
+  copyOf(node: NodeId): DiskCopy {
+    const copy = new Map<GroupId, DiskMirror>();
+    for (const [id, group] of this.#groups) {
+      const disk = group.disks.get(node);
+      if (disk !== undefined) copy.set(id, disk.copy());
+    }
+    return copy;
+  }
+
+  /**
+   * Whether the disk of `node` may go back to `copy` without breaking a promise: no vote is forgotten, and everything
+   * else that is forgotten is on a quorum besides this node. See raft/README.md, "A disk that forgot".
+   */
+  mayGoBack(node: NodeId, copy: DiskCopy): boolean {
+    for (const [id, group] of this.#groups) {
+      const disk = group.disks.get(node);
+      const old = copy.get(id);
+      if (disk === undefined) continue;
+      if (old === undefined || old.term !== disk.term || old.vote !== disk.vote) return false;
+      for (let index = old.baseIndex + 1; index <= disk.lastIndex; index += 1) {
+        const term = disk.termAt(index) ?? group.log[index]?.entry.term;
+        if (term === undefined) return false;
+        if (index <= old.lastIndex && old.holds(index, term)) continue;
+        let others = 0;
+        for (const [other, { lastIndex }] of group.disks) {
+          const holds = group.disks.get(other)?.holds(index, term) === true && index <= lastIndex;
+          if (other !== node && !this.#gone.has(other) && holds) others += 1;
+        }
+        if (others <= group.disks.size / 2) return false;
+      }
+    }
+    return true;
+  }
+
+  /** The disk of `node` is what it was when `copy` was made. */
+  wentBack(node: NodeId, copy: DiskCopy): void {
+    for (const [id, old] of copy) {
+      const group = this.#group(id);
+      const disk = this.#disk(group, node);
+      disk.become(old);
+      this.#checkStillDurable(group, node, disk);
+    }
   }
 
   /** A write of `node` is durable. */

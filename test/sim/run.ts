@@ -81,13 +81,15 @@ class Recovery {
     const { nodes, random, story, nemesis, placement } = this.#world;
     nemesis.stop();
     this.#startedAt = this.#world.now;
-    const alive = random.shuffled(nodes.filter(({ state }) => state !== 'gone'));
+    const alive = random.shuffled(nodes.filter(({ isDoubtful }) => !isDoubtful));
     // Often those who lead stay outside.
     if (random.chance(0.6)) alive.sort((a, b) => leaderships(a) - leaderships(b));
     this.#core = alive.slice(0, Math.floor(nodes.length / 2) + 1);
     story.tell(() => `only these are healed: ${this.#core.map(({ id }) => id).join(', ')}`);
     this.#heal(this.#core);
-    for (const node of alive) if (!this.#core.includes(node)) this.#abandon(node);
+    for (const node of nodes) {
+      if (node.state !== 'gone' && !this.#core.includes(node)) this.#abandon(node);
+    }
     const coreIds = this.#core.map(({ id }) => id);
     for (let partition = 0; partition < placement.partitionCount; partition += 1) {
       const replicas = placement.replicasOf(partition);
@@ -176,9 +178,9 @@ class Recovery {
       return;
     }
     story.tell(() => 'everything is healed');
-    const alive = nodes.filter(({ state }) => state !== 'gone');
+    const alive = nodes.filter(({ isDoubtful }) => !isDoubtful);
     this.#core = alive;
-    this.#world.askable = (node) => node.isUp;
+    this.#world.askable = (node) => node.isUp && alive.includes(node);
     this.#heal(alive);
     this.#world.after(HEALED_MILLIS, () => {
       if (this.#isQuick()) clients.mustDecideSince = this.#world.now;

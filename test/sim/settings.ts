@@ -35,6 +35,9 @@ export const FAULTS = [
   'wallJump',
   'newRules',
   'loseDirectory',
+  'flipBits',
+  'spoilSnapshot',
+  'restoreDirectory',
 ] as const;
 export type FaultName = (typeof FAULTS)[number];
 

@@ -7,6 +7,8 @@ import type { Hash32 } from '../../src/partition/hash.ts';
 import type { RoutedAnswer } from '../../src/router/router.ts';
 import type { Fate, MemoryDisk } from '../../storage/memory-store.ts';
 import type { FrameType } from '../../src/transport/frame.ts';
+import { RolledBackError } from '../../raft/errors.ts';
+import { damageOfFlip } from './disk-image.ts';
 import { SimDisk } from './disk.ts';
 import type { Endpoint, PeerFrame, SimNetwork } from './network.ts';
 import type { Random } from './random.ts';
@@ -37,6 +39,8 @@ export interface NodeWorld {
   loaded(node: SimNode, core: NodeCore): void;
   sending(node: NodeId, to: NodeId, type: PeerFrame, payload: Uint8Array): void;
   ended(node: SimNode): void;
+  /** What was on this node's disk will never be seen again. */
+  directoryLost(node: NodeId): void;
   /** Callers in the product may swallow what is thrown: the world looks after each step. */
   violated(violation: Violation): void;
 }
@@ -73,6 +77,10 @@ export class SimNode implements Endpoint {
   #tickIsLate = false;
   #diskFails = false;
   #isShortOfSpace = false;
+  /** What the next start must find. */
+  #damage: 'none' | 'flipped' | 'marked' = 'none';
+  /** The directory is an older copy, and nobody has noticed. */
+  #isRolledBack = false;
   /** The process dies at the end of this countdown, in the middle of what it does then. */
   #countdown: { left: number; readonly fate: Fate } | undefined;
 
@@ -118,12 +126,20 @@ export class SimNode implements Endpoint {
         after: (delay, run) => world.after(delay, run),
         inProcess: (run) => this.#inProcess(life, run),
         dies: () => this.#dies(life),
+        damaged: () => {
+          this.#diskFails = true;
+          this.#damage = 'marked';
+        },
         durable: (node, writes) => world.durable(node, writes),
         settling: () => world.settling(),
       },
       this.#durable,
     );
     this.#disk = disk;
+    if (this.#damage !== 'none') {
+      this.#refuseToStart();
+      return;
+    }
     const inProcess = (run: () => void): void => this.#inProcess(life, run);
     const store =
       world.seams.wrapStore?.(disk, (delay, run) => world.after(delay, () => inProcess(run))) ?? disk;
@@ -146,6 +162,31 @@ export class SimNode implements Endpoint {
       (core) => this.#loaded(life, core),
       (error: unknown) => this.#fatal(life, error),
     );
+  }
+
+  /** The directory of a process that ended is damaged: the next one must find out and end. */
+  #refuseToStart(): void {
+    const { life } = this;
+    const world = this.#world;
+    const refused = (damage: string | undefined): void => {
+      if (this.life !== life || this.state !== 'starting') return;
+      if (damage === undefined) world.violated(new Violation(`node ${this.id} starts on a damaged disk`));
+      world.story.tell(() => `node ${this.id} refuses to start: ${damage ?? ''}`);
+      this.#abandon();
+    };
+    if (this.#damage === 'marked') {
+      refused('found before');
+      return;
+    }
+    world.settling();
+    damageOfFlip(this.#durable, this.#random).then(refused, (error: unknown) => this.#fatal(life, error));
+  }
+
+  /** This node never comes back under its name. */
+  #abandon(): void {
+    this.crash('lost');
+    this.state = 'gone';
+    this.#world.directoryLost(this.id);
   }
 
   #loaded(life: number, core: NodeCore): void {
@@ -198,6 +239,7 @@ export class SimNode implements Endpoint {
   #fatal(life: number, error: unknown): void {
     if (this.life !== life) return;
     if (error instanceof Violation) this.#world.violated(error);
+    else if (error instanceof RolledBackError && this.#isRolledBack) this.#damage = 'marked';
     else if (!this.#diskFails) {
       const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
       this.#world.violated(new Violation(`node ${this.id} stopped by itself: ${reason}`));
@@ -239,7 +281,10 @@ export class SimNode implements Endpoint {
     this.#backlog = [];
     this.#tickIsLate = false;
     this.#countdown = undefined;
-    if (this.#disk !== undefined) this.#durable = this.#disk.crash(fate);
+    if (this.#disk !== undefined) {
+      this.#durable = this.#disk.crash(fate);
+      if (this.#damage === 'none' && this.#disk.isSpoiled(this.#durable)) this.#damage = 'flipped';
+    }
     this.#disk = undefined;
     this.#world.network.ended(this.id);
     this.#world.ended(this);
@@ -283,6 +328,36 @@ export class SimNode implements Endpoint {
   refuseProposals(refuse: boolean): void {
     this.#isShortOfSpace = refuse;
     this.core?.refuseProposals(refuse);
+  }
+
+  /** The next start must refuse this disk. False if nothing was ever written. */
+  flipBits(): boolean {
+    if (this.state !== 'down' || this.#durable.size === 0) return false;
+    this.#damage = 'flipped';
+    return true;
+  }
+
+  /** A bit flips under a running process, in a snapshot that is read only when somebody needs it. */
+  spoilSnapshot(): boolean {
+    return this.isUp && this.#disk?.spoil((among) => this.#random.pick(among)) === true;
+  }
+
+  /** Everything that is on disk now. */
+  copyDirectory(): MemoryDisk {
+    return this.#disk?.copy() ?? this.#durable;
+  }
+
+  /** An older copy takes the place of the directory of a process that ended. */
+  putBack(copy: MemoryDisk): void {
+    if (this.state !== 'down') throw new RangeError(`node ${this.id} is ${this.state}`);
+    this.#durable = copy;
+    this.#isRolledBack = true;
+  }
+
+  /** It may come back, or may find that it must not: nobody should count on it. */
+  get isDoubtful(): boolean {
+    if (this.state === 'gone' || this.#damage !== 'none' || this.#isRolledBack) return true;
+    return this.#disk?.isSpoiled() === true;
   }
 
   /** The directory is gone: this node never comes back. */

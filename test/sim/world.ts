@@ -106,6 +106,7 @@ export class World {
         this.clients.lost(node);
         this.onEnded(node);
       },
+      directoryLost: (node) => this.raft.lost(node),
       violated: (violation) => {
         this.#violation ??= violation;
       },
@@ -130,6 +131,9 @@ export class World {
       nodes: this.nodes,
       leaders: () => this.nodes.filter((node) => (node.core?.raft.leaderships ?? 0) > 0 && node.isRunning),
       directoryLost: (node) => this.raft.lost(node),
+      copyOf: (node) => this.raft.copyOf(node),
+      mayGoBack: (node, copy) => this.raft.mayGoBack(node, copy),
+      wentBack: (node, copy) => this.raft.wentBack(node, copy),
     });
     this.onEnded = (node) => this.nemesis.ended(node);
     for (const node of this.nodes) node.start();
