@@ -230,20 +230,25 @@ export class Nemesis {
   }
 
   #cutFor(pairs: readonly [NodeId, NodeId][], meanMillis: number): void {
+    this.#later(meanMillis, this.#cut(pairs));
+  }
+
+  /** Returns what heals these paths again. */
+  #cut(pairs: readonly [NodeId, NodeId][]): () => void {
     const { network } = this.#world;
     for (const [from, to] of pairs) {
       const key = `${from}>${to}`;
       this.#cuts.set(key, (this.#cuts.get(key) ?? 0) + 1);
       network.cut(from, to);
     }
-    this.#later(meanMillis, () => {
+    return () => {
       for (const [from, to] of pairs) {
         const key = `${from}>${to}`;
         const left = (this.#cuts.get(key) ?? 1) - 1;
         this.#cuts.set(key, left);
         if (left === 0) network.heal(from, to);
       }
-    });
+    };
   }
 
   #crash(node: SimNode): void {
@@ -262,8 +267,23 @@ export class Nemesis {
 
   /** A leader took office. The first moments are the most dangerous ones: little of its log is anywhere else. */
   led(node: SimNode): void {
-    if (!this.#isHunting || !this.#random.chance(0.8)) return;
+    if (!this.#isHunting) return;
     const { network, disk } = this.#world.settings;
+    const fate = this.#random.unit();
+    if (fate < 0.5) {
+      // Its first entry reaches its own disk and nobody else.
+      const others = without(
+        this.#world.nodes.map(({ id }) => id),
+        [node.id],
+      );
+      const heal = this.#cut(others.map((other): [NodeId, NodeId] => [node.id, other]));
+      this.#later(2 * disk.syncMeanMillis + 1, () => {
+        node.crash(this.#random.chance(0.8) ? 'kept' : 'lost');
+        heal();
+      });
+      return;
+    }
+    if (fate > 0.7) return;
     const roundTrip = 2 * (network.delayMinMillis + network.delayMeanMillis) + disk.syncMeanMillis;
     this.#later(roundTrip, () => {
       if (this.#random.chance(0.7)) this.#crash(node);

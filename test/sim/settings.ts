@@ -93,6 +93,7 @@ export function drawSettings(random: Random): Settings {
   const nodes = random.pick([3, 3, 3, 5]);
   const partitions = random.pick([1, 2, 2, 4]);
   const timing = drawTiming(random);
+  const faults = drawFaults(random);
   const tables = drawTables(random);
   const first = tables[0];
   if (first === undefined) throw new RangeError('there is at least one rule table');
@@ -100,7 +101,7 @@ export function drawSettings(random: Random): Settings {
   return {
     nodes,
     timing,
-    raft: drawRaft(random, timing),
+    raft: drawRaft(random, timing, faults === SHORT_REIGNS ? [1, 1, 200] : [1, 200, 2_000, 1 << 20]),
     config: {
       clusterId: 'sim',
       nodes: Array.from({ length: nodes }, (_, i) => ({ id: i + 1, http: address, peer: address })),
@@ -127,7 +128,7 @@ export function drawSettings(random: Random): Settings {
       eventUsers: random.pick([0, 2, 5]),
       withId: random.pick([0.2, 0.7, 1]),
     },
-    faults: drawFaults(random),
+    faults,
     faultMeanMillis: random.pick([400, 1_000, 3_000]),
     safetyMillis: random.pick([20_000, 40_000]),
     maxDriftPpm: random.pick([0, DRIFT_PPM]),
@@ -147,8 +148,8 @@ function drawTiming(random: Random): Timing {
 }
 
 /** Small numbers, so that every bound is met: snapshots, full windows of appends, several turns to apply. */
-function drawRaft(random: Random, timing: Timing): Partial<MultiRaftOptions> {
-  const appendBytesMax = random.pick([1, 200, 2_000, 1 << 20]);
+function drawRaft(random: Random, timing: Timing, appendBytes: readonly number[]): Partial<MultiRaftOptions> {
+  const appendBytesMax = random.pick(appendBytes);
   return {
     raft: {
       ...RAFT_DEFAULTS,
@@ -203,10 +204,12 @@ function drawTables(random: Random): RuleTable[] {
   return tables;
 }
 
-function drawFaults(random: Random): FaultName[] {
+/** Figure 8 of the Raft paper needs several leaders in a row that leave little behind. */
+const SHORT_REIGNS: readonly FaultName[] = ['huntLeaders', 'huntLeaders', 'isolateLeader', 'crashLeader'];
+
+function drawFaults(random: Random): readonly FaultName[] {
   if (random.chance(0.1)) return [];
-  // Figure 8 of the Raft paper needs several short-lived leaders in a row.
-  if (random.chance(0.1)) return ['huntLeaders', 'huntLeaders', 'isolateLeader', 'crashLeader'];
+  if (random.chance(0.2)) return SHORT_REIGNS;
   const share = random.pick([0.15, 0.35, 0.7]);
   return FAULTS.filter(() => random.chance(share));
 }
