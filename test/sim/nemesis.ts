@@ -267,7 +267,7 @@ export class Nemesis {
 
   /** A leader took office. The first moments are the most dangerous ones: little of its log is anywhere else. */
   led(node: SimNode): void {
-    if (!this.#isHunting) return;
+    if (!this.#isHunting || !this.#isActive) return;
     const { network, disk } = this.#world.settings;
     const fate = this.#random.unit();
     if (fate < 0.5) {
