@@ -79,7 +79,7 @@ export const MUTANTS: readonly Mutant[] = [
     bug: 'a new leader commits no no-op',
     edit: {
       module: 'raft/leader.js',
-      find: "appendEntry(state, 'noop', EMPTY);\n    broadcast",
+      find: 'appendNoop(state);\n    broadcast',
       replace: 'broadcast',
     },
   },
@@ -124,8 +124,8 @@ export const MUTANTS: readonly Mutant[] = [
     bug: 'a storage error is swallowed',
     edit: {
       module: 'raft/multi-raft.js',
-      find: 'this.#fail(error);\n            return;\n        }\n        try {',
-      replace: '}\n        try {',
+      find: 'this.#fail(error);\n            return;\n        }\n        if',
+      replace: '}\n        if',
     },
   },
   {

@@ -15,14 +15,26 @@ export async function runMutants(
 ): Promise<string[]> {
   const survivors: string[] = [];
   for (const { id, bug } of MUTANTS) {
-    const { stdout } = await run(process.execPath, [CHILD, id, String(first), String(seedsMax)]);
-    const found = JSON.parse(stdout) as { seeds: number; seed?: number; violation?: string };
-    if (found.violation === undefined) survivors.push(id);
-    const fate =
-      found.violation === undefined
-        ? `SURVIVED ${found.seeds} seeds`
-        : `caught after ${found.seeds} seeds (${found.violation.slice(0, 110)})`;
+    const { isCaught, fate } = await fateOf(id, first, seedsMax);
+    if (!isCaught) survivors.push(id);
     print(`${id.padEnd(5)} ${bug}: ${fate}`);
   }
   return survivors;
+}
+
+/** A mutant whose place in the code is gone was not caught either. */
+async function fateOf(
+  id: string,
+  first: number,
+  seedsMax: number,
+): Promise<{ readonly isCaught: boolean; readonly fate: string }> {
+  try {
+    const { stdout } = await run(process.execPath, [CHILD, id, String(first), String(seedsMax)]);
+    const { seeds, violation } = JSON.parse(stdout) as { seeds: number; violation?: string };
+    if (violation === undefined) return { isCaught: false, fate: `SURVIVED ${seeds} seeds` };
+    return { isCaught: true, fate: `caught after ${seeds} seeds (${violation.slice(0, 110)})` };
+  } catch (error) {
+    const reason = /^Error: .*$/m.exec(String((error as { stderr?: unknown }).stderr ?? error))?.[0];
+    return { isCaught: false, fate: `DID NOT RUN (${reason ?? String(error)})` };
+  }
 }

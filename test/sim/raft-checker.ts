@@ -7,6 +7,7 @@ import type { PeerMessage } from '../../raft/peer-message.ts';
 import type { Entry, GroupId, Message, NodeId } from '../../raft/types.ts';
 import type { Partition } from '../../src/partition/partition.ts';
 import { decodePeerMessages } from '../../src/transport/peer-codec.ts';
+import { sizeOf, takeDecisions } from './decision-watch.ts';
 import { DiskMirror, digestOf } from './mirror.ts';
 import { check, type Story } from './story.ts';
 
@@ -43,6 +44,8 @@ interface GroupHistory {
   /** Up to where each disk is known to hold what is committed. */
   readonly durable: Map<NodeId, number>;
   readonly stateHashes: Map<number, string>;
+  /** What entry i made every replica decide, and the size of the state it left. */
+  readonly outcomes: (Outcome | undefined)[];
   /** The least lead of group time over real time, counted at the fastest allowed rate, among committed entries. */
   lead: number;
   readonly applied: Map<NodeId, number>;
@@ -51,6 +54,11 @@ interface GroupHistory {
 
 /** The disk of one node at some moment, by group. */
 export type DiskCopy = ReadonlyMap<GroupId, DiskMirror>;
+
+export interface Outcome {
+  readonly decisions: number;
+  readonly size: number;
+}
 
 /** Hashing a state costs more than most steps. */
 export const STATE_HASH_EVERY = 32;
@@ -76,6 +84,7 @@ export class RaftChecker {
         disks: new Map(),
         durable: new Map(),
         stateHashes: new Map(),
+        outcomes: [],
         lead: Infinity,
         applied: new Map(),
         voted: new Map(),
@@ -207,7 +216,9 @@ export class RaftChecker {
       );
       group.applied.set(node, entry.index);
       this.#applies(group, id, node, entry);
+      takeDecisions();
       apply(entry);
+      this.#checkOutcome(group, id, node, partition, entry.index, takeDecisions());
       if (entry.index % STATE_HASH_EVERY === 0) this.#checkState(group, id, node, partition, entry.index);
     };
     const restore = partition.restore.bind(partition);
@@ -217,6 +228,7 @@ export class RaftChecker {
       check(index > before, () => `node ${node} restores ${index} over ${before} in group ${id}`);
       group.applied.set(node, index);
       restore(snapshot);
+      this.#checkSize(group, id, node, partition, index);
       this.#checkState(group, id, node, partition, index);
     };
     const proposed = partition.proposed.bind(partition);
@@ -232,7 +244,37 @@ export class RaftChecker {
       if (status.isLeader) this.#leads(group, id, node, status.term);
       statusChanged(status);
     };
-    if (applied > 0) this.#checkState(group, id, node, partition, applied);
+    const snapshot = partition.snapshot.bind(partition);
+    partition.snapshot = () => {
+      this.#checkState(group, id, node, partition, group.applied.get(node) ?? 0);
+      return snapshot();
+    };
+    if (applied === 0) return;
+    this.#checkSize(group, id, node, partition, applied);
+    this.#checkState(group, id, node, partition, applied);
+  }
+
+  #checkOutcome(
+    group: GroupHistory,
+    id: GroupId,
+    node: NodeId,
+    partition: Partition,
+    index: number,
+    decisions: number,
+  ): void {
+    check(
+      group.outcomes[index]?.decisions === decisions,
+      () => `node ${node} decides otherwise in entry ${index} of group ${id}`,
+    );
+    this.#checkSize(group, id, node, partition, index);
+  }
+
+  #checkSize(group: GroupHistory, id: GroupId, node: NodeId, partition: Partition, index: number): void {
+    const size = sizeOf(partition.stats());
+    check(
+      group.outcomes[index]?.size === size,
+      () => `the state of node ${node}, group ${id} has another size at ${index}`,
+    );
   }
 
   #checkState(group: GroupHistory, id: GroupId, node: NodeId, partition: Partition, index: number): void {
@@ -240,6 +282,11 @@ export class RaftChecker {
     const known = group.stateHashes.get(index);
     if (known === undefined) group.stateHashes.set(index, hash);
     else check(known === hash, () => `the state of node ${node}, group ${id} differs at ${index}`);
+  }
+
+  /** The checker's own machine is the first to apply an entry. */
+  expectOutcome(id: GroupId, index: number, outcome: Outcome): void {
+    this.#group(id).outcomes[index] = outcome;
   }
 
   /** States at any index may be compared, also long after: who knows the right one says so first. */

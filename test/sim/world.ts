@@ -68,6 +68,7 @@ export class World {
     this.network = network;
     this.limits = new LimitChecker({
       tables: settings.tables,
+      expectOutcome: (group, index, outcome) => this.raft.expectOutcome(group, index, outcome),
       expectState: (group, index, state) => this.raft.expectState(group, index, state),
     });
     this.raft = new RaftChecker({
