@@ -56,7 +56,7 @@ interface Path {
   held: Frame[];
   /** Nothing on this connection arrives before this. */
   busyUntil: number;
-  /** Where bytes may be damaged: what the receiver of this connection makes of them. */
+  /** What the receiver makes of the bytes, since some of this connection were damaged. */
   decoder: FrameDecoder | undefined;
 }
 
@@ -159,13 +159,14 @@ export class SimNetwork {
   /** The receiver reads the bytes of a frame, which may have been damaged on the way. */
   #read(path: Path, frame: Frame): void {
     const { random, settings, story } = this.#init;
-    if (settings.corrupt === 0) {
+    const isReliable = this.#reliable.has(path.from) && this.#reliable.has(path.to);
+    const isDamaged = settings.corrupt > 0 && !isReliable && random.chance(settings.corrupt);
+    if (!isDamaged && path.decoder === undefined) {
       this.#hand(path, frame);
       return;
     }
     const bytes = encodeFrame(frame.type, frame.payload, TAG);
-    const isReliable = this.#reliable.has(path.from) && this.#reliable.has(path.to);
-    if (!isReliable && random.chance(settings.corrupt)) {
+    if (isDamaged) {
       const at = random.below(bytes.length);
       bytes[at] = (bytes[at] ?? 0) ^ (1 << random.below(8));
       story.fault('corrupt', `(byte ${at} of ${bytes.length}, ${path.from} > ${path.to})`);

@@ -61,7 +61,7 @@ export interface Outcome {
 }
 
 /** Hashing a state costs more than most steps. */
-export const STATE_HASH_EVERY = 32;
+export const STATE_HASH_EVERY = 128;
 
 export class RaftChecker {
   readonly #init: RaftCheckerInit;
