@@ -280,10 +280,10 @@ export class RaftCore {
 
   /**
    * Begins to change the members of the group. Returns the entry it begins with, or why it was refused. This leader
-   * or its successors complete it; until then `isChanging`.
+   * or its successors complete it; until then `isChanging`. `epoch` is the version of the placement that asks.
    */
-  changeMembership(change: MembershipChange): Entry | MembershipRefusal {
-    return proposeChange(this.#state, change);
+  changeMembership(change: MembershipChange, epoch: number): Entry | MembershipRefusal {
+    return proposeChange(this.#state, change, epoch);
   }
 
   /** Whether a leader would refuse a change because of the one before. */

@@ -159,7 +159,7 @@ export class MultiRaft {
   /** Groups whose core may have something to send, write or apply. */
   readonly #active = new Set<Group>();
   readonly #wantsProposal = new Set<Group>();
-  readonly #changes: { group: Group; change: MembershipChange; done: MembershipDone }[] = [];
+  readonly #changes: { group: Group; change: MembershipChange; epoch: number; done: MembershipDone }[] = [];
   readonly #outbox = new Map<NodeId, PeerMessage[]>();
   readonly #outgoing: OutgoingSnapshots;
   readonly #incoming: IncomingSnapshots;
@@ -257,12 +257,14 @@ export class MultiRaft {
    * to replace one, promote and remove in one change. Stop a node that was removed only when the change is complete:
    * until then its vote may be needed.
    *
+   * @param epoch the version of the cluster's placement that asks: a whole number >= 0. Lower than that of the
+   * configuration in effect is refused; one version may ask for several changes, one after the other.
    * @param done told once what became of it; never if this driver stops before
    */
-  changeMembership(group: GroupId, change: MembershipChange, done: MembershipDone): void {
+  changeMembership(group: GroupId, change: MembershipChange, epoch: number, done: MembershipDone): void {
     const target = this.#groups.get(group);
     assert(target !== undefined, `group ${group} is not on this node`);
-    this.#changes.push({ group: target, change, done });
+    this.#changes.push({ group: target, change, epoch, done });
     this.#activate(target);
   }
 
@@ -463,9 +465,9 @@ export class MultiRaft {
   }
 
   #beginChanges(): void {
-    for (const { group, change, done } of this.#changes.splice(0)) {
+    for (const { group, change, epoch, done } of this.#changes.splice(0)) {
       this.#tellStatus(group);
-      const begun = group.core.changeMembership(change);
+      const begun = group.core.changeMembership(change, epoch);
       if (typeof begun === 'string') {
         done({ ok: false, reason: begun });
         continue;
