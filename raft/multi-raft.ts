@@ -238,6 +238,21 @@ export class MultiRaft {
     return this.#groups.get(group)?.core.status();
   }
 
+  /** The configuration in effect on this node, or undefined if it does not hold the group. Costs nothing. */
+  configOf(group: GroupId): GroupConfig | undefined {
+    return this.#groups.get(group)?.core.config;
+  }
+
+  /**
+   * Whether to wait before asking this node for a change: one that was asked of it is not complete, or the
+   * configuration in effect is joint, or, if it leads, what its predecessor left may hold another change.
+   */
+  isChanging(group: GroupId): boolean {
+    const target = this.#groups.get(group);
+    if (target === undefined) return false;
+    return target.core.isChanging || this.#changes.some((change) => change.group === target);
+  }
+
   /** Messages from a peer. Those for groups this node does not hold are dropped. */
   receive(messages: readonly PeerMessage[]): void {
     for (const message of messages) this.#inbox.push(message);

@@ -84,9 +84,10 @@ export function applyConfig(state: CoreState, entry: Entry): void {
   if (state.role === 'leader') lead(state, isComplete);
 }
 
-/** A change is under way, or may be, or a quorum may not know yet that it is complete. A leader's view. */
+/** A change is under way, or may be, or a quorum may not know yet that it is complete. Only a leader knows the last. */
 export function isChanging(state: CoreState): boolean {
-  return isJoint(state.config) || state.log.applied < state.pendingConfigIndex;
+  const mayBePending = state.role === 'leader' && state.log.applied < state.pendingConfigIndex;
+  return isJoint(state.config) || mayBePending;
 }
 
 function lead(state: CoreState, isComplete: boolean): void {

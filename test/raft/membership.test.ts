@@ -212,6 +212,31 @@ describe('changing members', () => {
   });
 });
 
+describe('what a node says of the members', () => {
+  it('the configuration in effect, and whether a change is under way', async () => {
+    const world = new World({ voters: 3 });
+    const leader = await world.elect();
+    const [follower, other] = world.up.filter(({ id }) => id !== leader.id);
+    if (follower === undefined || other === undefined) return;
+    expect([leader.raft.configOf(9), leader.raft.isChanging(9)]).toEqual([undefined, false]);
+    expect(leader.raft.configOf(GROUP)).toEqual({ epoch: 0, voters: [1, 2, 3], outgoing: [], learners: [] });
+    expect(leader.raft.isChanging(GROUP)).toBe(false);
+    const answer = world.change(leader, [{ kind: 'remove', node: other.id }]);
+    // From the moment it is asked for until it is answered, on the leader; elsewhere while two sets decide.
+    expect(leader.raft.isChanging(GROUP)).toBe(true);
+    expect(follower.raft.isChanging(GROUP)).toBe(false);
+    await world.until(() => answer.result !== undefined);
+    expect(leader.raft.isChanging(GROUP)).toBe(false);
+    expect(leader.raft.configOf(GROUP)).toBe(leader.app.config);
+    await world.until(() => !follower.raft.isChanging(GROUP));
+    // Whoever lost the lead with a change in its log does not wait for it for ever.
+    world.isolate(leader.id);
+    world.change(leader, [{ kind: 'addLearner', node: 4 }]);
+    await world.until(() => !leader.isLeader);
+    expect(leader.raft.isChanging(GROUP)).toBe(false);
+  });
+});
+
 describe('what is refused, and why', () => {
   it('66: by a node that does not lead', async () => {
     const world = new World({ voters: 3 });
