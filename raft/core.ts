@@ -326,6 +326,11 @@ export class RaftCore {
     return progress.match + entries >= this.#state.log.lastIndex;
   }
 
+  /** Whether this replica should lead when it can. */
+  prefer(isPreferred: boolean): void {
+    this.#state.isPreferred = isPreferred;
+  }
+
   /** Starts an election now. Does nothing on a leader, a non-voter or a node that is not up to it. */
   campaign(): void {
     if (mayCampaign(this.#state)) campaign(this.#state, 'preVote');

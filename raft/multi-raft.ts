@@ -124,7 +124,7 @@ interface Group {
   readonly id: GroupId;
   readonly core: RaftCore;
   readonly app: GroupApplication;
-  readonly preferredLeader: NodeId;
+  preferredLeader: NodeId;
   /** Not handed to its preferred leader before this tick. */
   balanceAtTick: number;
   /** The snapshot on disk. */
@@ -251,6 +251,19 @@ export class MultiRaft {
     const target = this.#groups.get(group);
     if (target === undefined) return false;
     return target.core.isChanging || this.#changes.some((change) => change.group === target);
+  }
+
+  /** Does this node lead the group, as far as it knows? */
+  leads(group: GroupId): boolean {
+    return this.#groups.get(group)?.core.role === 'leader';
+  }
+
+  /** From now on, `node` is the voter that should lead `group` when it can. */
+  preferLeader(group: GroupId, node: NodeId): void {
+    const target = this.#groups.get(group);
+    if (target === undefined) return;
+    target.preferredLeader = node;
+    target.core.prefer(node === this.#init.id);
   }
 
   /** Messages from a peer. Those for groups this node does not hold are dropped. */
