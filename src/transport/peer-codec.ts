@@ -348,7 +348,7 @@ export function array(value: unknown, name: string): readonly unknown[] {
   return value;
 }
 
-function integer(value: unknown, name: string): number {
+export function integer(value: unknown, name: string): number {
   if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0) {
     throw new FrameError(`${name} is not a whole number >= 0`);
   }

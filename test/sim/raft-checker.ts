@@ -2,10 +2,13 @@
  * The laws of Raft, checked while a run goes on: one leader per term, equal logs, nothing committed is ever lost, no
  * promise before it is on disk, equal states, and group time that never outruns real time.
  */
+import { decodeConfig, isSuccessor, isVoterOf, simpleConfig } from '../../raft/membership.ts';
+import type { GroupApplication } from '../../raft/multi-raft.ts';
+import { isQuorum } from '../../raft/quorum.ts';
 import type { GroupWrite } from '../../raft/store.ts';
 import type { PeerMessage } from '../../raft/peer-message.ts';
-import type { Entry, GroupId, Message, NodeId } from '../../raft/types.ts';
-import type { Partition } from '../../src/partition/partition.ts';
+import type { Entry, GroupConfig, GroupId, Message, NodeId } from '../../raft/types.ts';
+import { Partition } from '../../src/partition/partition.ts';
 import { decodePeerMessages } from '../../src/transport/peer-codec.ts';
 import { DiskMirror, digestOf } from './mirror.ts';
 import { check, type Story } from './story.ts';
@@ -23,7 +26,8 @@ export interface Committed {
 export interface RaftCheckerInit {
   readonly now: () => number;
   readonly driftPpm: number;
-  readonly replicasOf: (group: GroupId) => readonly NodeId[];
+  /** The voters that a group begins with. */
+  readonly foundersOf: (group: GroupId) => readonly NodeId[];
   readonly story: Story;
   /** A node took office. */
   readonly led: (node: NodeId) => void;
@@ -31,7 +35,16 @@ export interface RaftCheckerInit {
   readonly committed: (group: GroupId, committed: Committed) => void;
 }
 
+interface CommittedConfig {
+  readonly index: number;
+  readonly term: number;
+  readonly config: GroupConfig;
+}
+
 interface GroupHistory {
+  readonly id: GroupId;
+  /** The committed configurations, oldest first; the first one is at index 0. */
+  readonly configs: CommittedConfig[];
   /** `log[i]` is entry i; committed means that some replica has applied it. */
   readonly log: (Committed | undefined)[];
   committedIndex: number;
@@ -65,6 +78,8 @@ export class RaftChecker {
     let group = this.#groups.get(id);
     if (group === undefined) {
       group = {
+        id,
+        configs: [{ index: 0, term: 0, config: simpleConfig(this.#init.foundersOf(id)) }],
         log: [undefined],
         committedIndex: 0,
         leaderOf: new Map(),
@@ -77,10 +92,6 @@ export class RaftChecker {
         applied: new Map(),
         voted: new Map(),
       };
-      for (const node of this.#init.replicasOf(id)) {
-        group.disks.set(node, new DiskMirror(`node ${node}, group ${id}`));
-        group.durable.set(node, 0);
-      }
       this.#groups.set(id, group);
     }
     return group;
@@ -90,13 +101,22 @@ export class RaftChecker {
     return this.#group(id).committedIndex;
   }
 
+  /** The latest committed configuration. */
+  configOf(id: GroupId): GroupConfig {
+    return this.#group(id).configs.at(-1)?.config ?? simpleConfig([]);
+  }
+
   entryAt(id: GroupId, index: number): Committed | undefined {
     return this.#group(id).log[index];
   }
 
   #disk(group: GroupHistory, node: NodeId): DiskMirror {
-    const disk = group.disks.get(node);
-    check(disk !== undefined, () => `node ${node} holds a group that is not its own`);
+    let disk = group.disks.get(node);
+    if (disk === undefined) {
+      disk = new DiskMirror(`node ${node}, group ${group.id}`);
+      group.disks.set(node, disk);
+      group.durable.set(node, 0);
+    }
     return disk;
   }
 
@@ -141,7 +161,7 @@ export class RaftChecker {
   }
 
   /** Listens to a replica from the outside. */
-  observe(node: NodeId, id: GroupId, partition: Partition, applied: number): void {
+  observe(node: NodeId, id: GroupId, partition: GroupApplication, applied: number): void {
     const group = this.#group(id);
     group.applied.set(node, applied);
     const apply = partition.apply.bind(partition);
@@ -181,8 +201,8 @@ export class RaftChecker {
     if (applied > 0) this.#checkState(group, id, node, partition, applied);
   }
 
-  #checkState(group: GroupHistory, id: GroupId, node: NodeId, partition: Partition, index: number): void {
-    const hash = partition.stateHash();
+  #checkState(group: GroupHistory, id: GroupId, node: NodeId, app: GroupApplication, index: number): void {
+    const hash = app instanceof Partition ? app.stateHash() : String(app.snapshot());
     const known = group.stateHashes.get(index);
     if (known === undefined) group.stateHashes.set(index, hash);
     else check(known === hash, () => `the state of node ${node}, group ${id} differs at ${index}`);
@@ -234,20 +254,47 @@ export class RaftChecker {
     this.#checkElectable(group, id, entry);
     this.#checkOpening(group, id, entry);
     this.#checkTime(group, id, committed);
+    if (entry.kind === 'config') this.#configured(group, entry);
     this.#init.committed(id, committed);
+  }
+
+  #configured(group: GroupHistory, { index, term, data }: Entry): void {
+    const config = decodeConfig(data);
+    check(config !== undefined, () => `entry ${index} of group ${group.id} holds no sound configuration`);
+    const before = this.configOf(group.id);
+    check(
+      isSuccessor(before, config),
+      () => `membership: entry ${index} of group ${group.id} does not follow the configuration before it`,
+    );
+    group.configs.push({ index, term, config });
+  }
+
+  /**
+   * The configurations that a replica may act by whose log holds the committed ones up to `configs[last]`: that one,
+   * or, if it does not know yet that it is committed, the one before (raft/README.md).
+   */
+  #actsBy(group: GroupHistory, last: number, knownCommit: number): GroupConfig[] {
+    const newest = group.configs[last];
+    const older = group.configs[last - 1];
+    if (newest === undefined) return [];
+    return older === undefined || knownCommit >= newest.index
+      ? [newest.config]
+      : [newest.config, older.config];
   }
 
   /** The ledger: at this moment a quorum of disks has it. That they keep it is checked at every later write. */
   #checkQuorum(group: GroupHistory, id: GroupId, entry: Entry): void {
-    let count = 0;
+    const holders = new Set<NodeId>();
     for (const [replica, disk] of group.disks) {
       if (!disk.holds(entry.index, entry.term) || disk.lastIndex < entry.index) continue;
-      count += 1;
+      holders.add(replica);
       if (group.durable.get(replica) === entry.index - 1) group.durable.set(replica, entry.index);
     }
+    const configs = this.#actsBy(group, group.configs.length - 1, 0);
     check(
-      count > group.disks.size / 2,
-      () => `durability: entry ${entry.index} of group ${id} is committed and on ${count} disks`,
+      configs.some((config) => isQuorum(config, (voter) => holders.has(voter))),
+      () =>
+        `durability: entry ${entry.index} of group ${id} is committed and on disks ${[...holders].join(', ')} only`,
     );
   }
 
@@ -256,14 +303,20 @@ export class RaftChecker {
    * election, now or ever. A leader that counts copies of earlier terms' entries breaks this long before it shows.
    */
   #checkElectable(group: GroupHistory, id: GroupId, entry: Entry): void {
-    for (const candidate of group.disks.values()) {
+    for (const [node, candidate] of group.disks) {
       if (candidate.lastIndex >= entry.index && candidate.holds(entry.index, entry.term)) continue;
-      let votes = 0;
-      for (const voter of group.disks.values()) if (voter.wouldElect(candidate)) votes += 1;
-      check(
-        votes <= group.disks.size / 2,
-        () => `entry ${entry.index} of group ${id} is committed, and ${candidate.name} could win without it`,
-      );
+      let last = group.configs.length - 1;
+      const hasConfig = ({ index, term }: CommittedConfig): boolean =>
+        candidate.lastIndex >= index && candidate.holds(index, term);
+      while (last > 0 && !hasConfig(group.configs[last] as CommittedConfig)) last -= 1;
+      for (const config of this.#actsBy(group, last, candidate.commit)) {
+        if (!isVoterOf(config, node)) continue;
+        check(
+          !isQuorum(config, (voter) => this.#disk(group, voter).wouldElect(candidate)),
+          () =>
+            `entry ${entry.index} of group ${id} is committed, and ${candidate.name} could win without it`,
+        );
+      }
     }
   }
 
