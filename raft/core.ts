@@ -281,10 +281,10 @@ export class RaftCore {
 
   /**
    * Begins to change the members of the group. Returns the entry it begins with, or why it was refused. This leader
-   * or its successors complete it; until then `isChanging`.
+   * or its successors complete it; until then `isChanging`. `epoch` is the version of the placement that asks.
    */
-  changeMembership(change: MembershipChange): Entry | MembershipRefusal {
-    return proposeChange(this.#state, change);
+  changeMembership(change: MembershipChange, epoch: number): Entry | MembershipRefusal {
+    return proposeChange(this.#state, change, epoch);
   }
 
   /** Whether a leader would refuse a change because of the one before. */
@@ -325,6 +325,11 @@ export class RaftCore {
     const progress = this.#state.progress.get(peer);
     if (progress === undefined || !progress.recentActive || progress.state !== 'replicate') return false;
     return progress.match + entries >= this.#state.log.lastIndex;
+  }
+
+  /** Whether this replica should lead when it can. */
+  prefer(isPreferred: boolean): void {
+    this.#state.isPreferred = isPreferred;
   }
 
   /** Starts an election now. Does nothing on a leader, a non-voter or a node that is not up to it. */

@@ -124,7 +124,7 @@ interface Group {
   readonly id: GroupId;
   readonly core: RaftCore;
   readonly app: GroupApplication;
-  readonly preferredLeader: NodeId;
+  preferredLeader: NodeId;
   /** Not handed to its preferred leader before this tick. */
   balanceAtTick: number;
   /** The snapshot on disk. */
@@ -159,7 +159,7 @@ export class MultiRaft {
   /** Groups whose core may have something to send, write or apply. */
   readonly #active = new Set<Group>();
   readonly #wantsProposal = new Set<Group>();
-  readonly #changes: { group: Group; change: MembershipChange; done: MembershipDone }[] = [];
+  readonly #changes: { group: Group; change: MembershipChange; epoch: number; done: MembershipDone }[] = [];
   readonly #outbox = new Map<NodeId, PeerMessage[]>();
   readonly #outgoing: OutgoingSnapshots;
   readonly #incoming: IncomingSnapshots;
@@ -238,6 +238,34 @@ export class MultiRaft {
     return this.#groups.get(group)?.core.status();
   }
 
+  /** The configuration in effect on this node, or undefined if it does not hold the group. Costs nothing. */
+  configOf(group: GroupId): GroupConfig | undefined {
+    return this.#groups.get(group)?.core.config;
+  }
+
+  /**
+   * Whether to wait before asking this node for a change: one that was asked of it is not complete, or the
+   * configuration in effect is joint, or, if it leads, what its predecessor left may hold another change.
+   */
+  isChanging(group: GroupId): boolean {
+    const target = this.#groups.get(group);
+    if (target === undefined) return false;
+    return target.core.isChanging || this.#changes.some((change) => change.group === target);
+  }
+
+  /** Does this node lead the group, as far as it knows? */
+  leads(group: GroupId): boolean {
+    return this.#groups.get(group)?.core.role === 'leader';
+  }
+
+  /** From now on, `node` is the voter that should lead `group` when it can. */
+  preferLeader(group: GroupId, node: NodeId): void {
+    const target = this.#groups.get(group);
+    if (target === undefined) return;
+    target.preferredLeader = node;
+    target.core.prefer(node === this.#init.id);
+  }
+
   /** Messages from a peer. Those for groups this node does not hold are dropped. */
   receive(messages: readonly PeerMessage[]): void {
     for (const message of messages) this.#inbox.push(message);
@@ -257,12 +285,14 @@ export class MultiRaft {
    * to replace one, promote and remove in one change. Stop a node that was removed only when the change is complete:
    * until then its vote may be needed.
    *
+   * @param epoch the version of the cluster's placement that asks: a whole number >= 0. Lower than that of the
+   * configuration in effect is refused; one version may ask for several changes, one after the other.
    * @param done told once what became of it; never if this driver stops before
    */
-  changeMembership(group: GroupId, change: MembershipChange, done: MembershipDone): void {
+  changeMembership(group: GroupId, change: MembershipChange, epoch: number, done: MembershipDone): void {
     const target = this.#groups.get(group);
     assert(target !== undefined, `group ${group} is not on this node`);
-    this.#changes.push({ group: target, change, done });
+    this.#changes.push({ group: target, change, epoch, done });
     this.#activate(target);
   }
 
@@ -463,9 +493,9 @@ export class MultiRaft {
   }
 
   #beginChanges(): void {
-    for (const { group, change, done } of this.#changes.splice(0)) {
+    for (const { group, change, epoch, done } of this.#changes.splice(0)) {
       this.#tellStatus(group);
-      const begun = group.core.changeMembership(change);
+      const begun = group.core.changeMembership(change, epoch);
       if (typeof begun === 'string') {
         done({ ok: false, reason: begun });
         continue;

@@ -41,6 +41,12 @@ describe('election', () => {
     expect(network.status(1)).toMatchObject({ role: 'preCandidate', term: 1 });
   });
 
+  it('two replicas that both believe to be preferred do not split the votes for ever', () => {
+    const network = new Network({ nodes: 2, raft: { preferred: true } });
+    network.tickAll(30 * electionTicks);
+    expect(network.leader).toBeDefined();
+  });
+
   it.each([
     [1, 0],
     [2, 1],

@@ -231,6 +231,16 @@ describe('replication', () => {
     expect(network.node(2).machine).toEqual(network.node(1).machine);
   });
 
+  it('39: a peer that was out of reach for a moment counts as caught up again, though nothing is proposed', () => {
+    const network = new Network({ nodes: 3 });
+    network.elect(1);
+    network.commit(1, 'a');
+    network.act(1, (core) => core.peerUnreachable(2));
+    expect(network.core(1).isAlmostCaughtUp(2, 0)).toBe(false);
+    network.tickAll(2 * heartbeatTicks);
+    expect(network.core(1).isAlmostCaughtUp(2, 0)).toBe(true);
+  });
+
   it('40: a follower learns of a commit by the next heartbeat at the latest', () => {
     const network = new Network({ nodes: 3 });
     network.elect(1);

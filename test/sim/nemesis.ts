@@ -24,6 +24,8 @@ export interface NemesisWorld {
   readonly copyOf: (node: NodeId) => DiskCopy;
   readonly mayGoBack: (node: NodeId, copy: DiskCopy) => boolean;
   readonly wentBack: (node: NodeId, copy: DiskCopy) => void;
+  /** Losing this node's directory leaves a quorum of everything. */
+  readonly mayLose: (node: SimNode) => boolean;
 }
 
 /** Whether they happen depends on what is broken already. */
@@ -75,8 +77,9 @@ export class Nemesis {
   }
 
   #strike(fault: FaultName): void {
-    const { nodes, story, leaders } = this.#world;
+    const { story, leaders, mayLose } = this.#world;
     const random = this.#random;
+    const nodes = this.#world.nodes.filter(({ state }) => state !== 'absent');
     const all = nodes.map((node) => node.id);
     const up = nodes.filter((node) => node.isRunning);
     if (up.length === 0) return;
@@ -190,13 +193,13 @@ export class Nemesis {
         return;
       }
       case 'loseDirectory':
-        if (this.#hasSpareNode()) this.#loseDirectory(victim);
+        if (mayLose(victim)) this.#loseDirectory(victim);
         return;
       case 'flipBits':
-        if (this.#hasSpareNode()) this.#flipBits(victim);
+        if (mayLose(victim)) this.#flipBits(victim);
         return;
       case 'spoilSnapshot':
-        if (this.#hasSpareNode() && victim.spoilSnapshot()) story.fault(fault, `(node ${victim.id})`);
+        if (mayLose(victim) && victim.spoilSnapshot()) story.fault(fault, `(node ${victim.id})`);
         return;
       case 'restoreDirectory':
         this.#restoreDirectory(victim);
@@ -302,11 +305,6 @@ export class Nemesis {
     this.#later(this.#random.pick([50, 500, 3_000]), () => node.resume());
   }
 
-  /** No disk is damaged yet. With three replicas of five nodes, two damaged ones could be a quorum of a group. */
-  #hasSpareNode(): boolean {
-    return this.#world.nodes.every((node) => !node.isDoubtful);
-  }
-
   #flipBits(node: SimNode): void {
     this.#crash(node);
     if (node.flipBits()) this.#world.story.fault('flipBits', `(node ${node.id})`);
@@ -314,11 +312,11 @@ export class Nemesis {
 
   /** A copy is made now and put back later: the node starts as it was then. */
   #restoreDirectory(node: SimNode): void {
-    const { copyOf, mayGoBack, wentBack, story } = this.#world;
+    const { copyOf, mayLose, mayGoBack, wentBack, story } = this.#world;
     const copy = copyOf(node.id);
     const disk = node.copyDirectory();
     this.#later(1_000, () => {
-      if (!this.#hasSpareNode()) return;
+      if (!mayLose(node)) return;
       this.#crash(node);
       if (!mayGoBack(node.id, copy)) return;
       story.fault('restoreDirectory', `(node ${node.id})`);

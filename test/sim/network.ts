@@ -11,11 +11,12 @@ import {
   FrameError,
   type FrameType,
 } from '../../src/transport/frame.ts';
+import type { CoreFrame } from '../../src/node-core.ts';
 import type { Random } from './random.ts';
 import type { NetworkSettings } from './settings.ts';
 import type { Story } from './story.ts';
 
-export type PeerFrame = 'peerMessages' | 'requests' | 'answers';
+export type PeerFrame = CoreFrame;
 
 export interface Endpoint {
   readonly id: NodeId;

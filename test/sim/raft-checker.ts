@@ -2,10 +2,13 @@
  * The laws of Raft, checked while a run goes on: one leader per term, equal logs, nothing committed is ever lost, no
  * promise before it is on disk, equal states, and group time that never outruns real time.
  */
+import { decodeConfig, isSuccessor, isVoterOf, simpleConfig } from '../../raft/membership.ts';
+import type { GroupApplication } from '../../raft/multi-raft.ts';
+import { isQuorum } from '../../raft/quorum.ts';
 import type { GroupWrite } from '../../raft/store.ts';
 import type { PeerMessage } from '../../raft/peer-message.ts';
-import type { Entry, GroupId, Message, NodeId } from '../../raft/types.ts';
-import type { Partition } from '../../src/partition/partition.ts';
+import type { Entry, GroupConfig, GroupId, Message, NodeId } from '../../raft/types.ts';
+import { Partition } from '../../src/partition/partition.ts';
 import { decodePeerMessages } from '../../src/transport/peer-codec.ts';
 import { sizeOf, takeDecisions } from './decision-watch.ts';
 import { DiskMirror, digestOf } from './mirror.ts';
@@ -24,7 +27,8 @@ export interface Committed {
 export interface RaftCheckerInit {
   readonly now: () => number;
   readonly driftPpm: number;
-  readonly replicasOf: (group: GroupId) => readonly NodeId[];
+  /** The voters that a group begins with. */
+  readonly foundersOf: (group: GroupId) => readonly NodeId[];
   readonly story: Story;
   /** A node took office. */
   readonly led: (node: NodeId) => void;
@@ -32,7 +36,16 @@ export interface RaftCheckerInit {
   readonly committed: (group: GroupId, committed: Committed) => void;
 }
 
+interface CommittedConfig {
+  readonly index: number;
+  readonly term: number;
+  readonly config: GroupConfig;
+}
+
 interface GroupHistory {
+  readonly id: GroupId;
+  /** The committed configurations, oldest first; the first one is at index 0. */
+  readonly configs: CommittedConfig[];
   /** `log[i]` is entry i; committed means that some replica has applied it. */
   readonly log: (Committed | undefined)[];
   committedIndex: number;
@@ -76,6 +89,8 @@ export class RaftChecker {
     let group = this.#groups.get(id);
     if (group === undefined) {
       group = {
+        id,
+        configs: [{ index: 0, term: 0, config: simpleConfig(this.#init.foundersOf(id)) }],
         log: [undefined],
         committedIndex: 0,
         leaderOf: new Map(),
@@ -89,10 +104,6 @@ export class RaftChecker {
         applied: new Map(),
         voted: new Map(),
       };
-      for (const node of this.#init.replicasOf(id)) {
-        group.disks.set(node, new DiskMirror(`node ${node}, group ${id}`));
-        group.durable.set(node, 0);
-      }
       this.#groups.set(id, group);
     }
     return group;
@@ -102,13 +113,22 @@ export class RaftChecker {
     return this.#group(id).committedIndex;
   }
 
+  /** The latest committed configuration. */
+  configOf(id: GroupId): GroupConfig {
+    return this.#group(id).configs.at(-1)?.config ?? simpleConfig([]);
+  }
+
   entryAt(id: GroupId, index: number): Committed | undefined {
     return this.#group(id).log[index];
   }
 
   #disk(group: GroupHistory, node: NodeId): DiskMirror {
-    const disk = group.disks.get(node);
-    check(disk !== undefined, () => `node ${node} holds a group that is not its own`);
+    let disk = group.disks.get(node);
+    if (disk === undefined) {
+      disk = new DiskMirror(`node ${node}, group ${group.id}`);
+      group.disks.set(node, disk);
+      group.durable.set(node, 0);
+    }
     return disk;
   }
 
@@ -141,12 +161,13 @@ export class RaftChecker {
         const term = disk.termAt(index) ?? group.log[index]?.entry.term;
         if (term === undefined) return false;
         if (index <= old.lastIndex && old.holds(index, term)) continue;
-        let others = 0;
-        for (const [other, { lastIndex }] of group.disks) {
-          const holds = group.disks.get(other)?.holds(index, term) === true && index <= lastIndex;
-          if (other !== node && !this.#gone.has(other) && holds) others += 1;
-        }
-        if (others <= group.disks.size / 2) return false;
+        const isElsewhere = this.#isOnQuorum(group, (voter) => {
+          const other = this.#disk(group, voter);
+          return (
+            voter !== node && !this.#gone.has(voter) && index <= other.lastIndex && other.holds(index, term)
+          );
+        });
+        if (!isElsewhere) return false;
       }
     }
     return true;
@@ -192,11 +213,9 @@ export class RaftChecker {
     while (durable > 0 && !holdsCommitted(group, disk, durable)) durable -= 1;
     // A replica that is behind in terms may lose a copy that nobody counted to a leader that is behind as well.
     for (let index = durable + 1; index <= before && !this.#gone.has(node); index += 1) {
-      let count = 0;
-      for (const other of group.disks.values()) if (holdsCommitted(group, other, index)) count += 1;
       check(
-        count > group.disks.size / 2,
-        () => `durability: ${disk.name} forgot entry ${index}, which is committed and on ${count} disks now`,
+        this.#isOnQuorum(group, (voter) => holdsCommitted(group, this.#disk(group, voter), index)),
+        () => `durability: ${disk.name} forgot entry ${index}, and it is on a quorum no more`,
       );
     }
     while (durable < group.committedIndex) {
@@ -208,7 +227,7 @@ export class RaftChecker {
   }
 
   /** Listens to a replica from the outside. */
-  observe(node: NodeId, id: GroupId, partition: Partition, applied: number): void {
+  observe(node: NodeId, id: GroupId, partition: GroupApplication, applied: number): void {
     const group = this.#group(id);
     group.applied.set(node, applied);
     const apply = partition.apply.bind(partition);
@@ -222,7 +241,10 @@ export class RaftChecker {
       this.#applies(group, id, node, entry);
       takeDecisions();
       apply(entry);
-      this.#checkOutcome(group, id, node, partition, entry.index, takeDecisions());
+      const decisions = takeDecisions();
+      if (partition instanceof Partition) {
+        this.#checkOutcome(group, id, node, partition, entry.index, decisions);
+      }
       if (entry.index % STATE_HASH_EVERY === 0) this.#checkState(group, id, node, partition, entry.index);
     };
     const restore = partition.restore.bind(partition);
@@ -232,7 +254,7 @@ export class RaftChecker {
       check(index > before, () => `node ${node} restores ${index} over ${before} in group ${id}`);
       group.applied.set(node, index);
       restore(snapshot);
-      this.#checkSize(group, id, node, partition, index);
+      if (partition instanceof Partition) this.#checkSize(group, id, node, partition, index);
       this.#checkState(group, id, node, partition, index);
     };
     const proposed = partition.proposed.bind(partition);
@@ -248,13 +270,15 @@ export class RaftChecker {
       if (status.isLeader) this.#leads(group, id, node, status.term);
       statusChanged(status);
     };
-    const snapshot = partition.snapshot.bind(partition);
-    partition.snapshot = () => {
-      this.#checkState(group, id, node, partition, group.applied.get(node) ?? 0);
-      return snapshot();
-    };
+    if (partition instanceof Partition) {
+      const snapshot = partition.snapshot.bind(partition);
+      partition.snapshot = () => {
+        this.#checkState(group, id, node, partition, group.applied.get(node) ?? 0);
+        return snapshot();
+      };
+    }
     if (applied === 0) return;
-    this.#checkSize(group, id, node, partition, applied);
+    if (partition instanceof Partition) this.#checkSize(group, id, node, partition, applied);
     this.#checkState(group, id, node, partition, applied);
   }
 
@@ -281,8 +305,8 @@ export class RaftChecker {
     );
   }
 
-  #checkState(group: GroupHistory, id: GroupId, node: NodeId, partition: Partition, index: number): void {
-    const hash = partition.stateHash();
+  #checkState(group: GroupHistory, id: GroupId, node: NodeId, app: GroupApplication, index: number): void {
+    const hash = app instanceof Partition ? app.stateHash() : String(app.snapshot());
     const known = group.stateHashes.get(index);
     if (known === undefined) group.stateHashes.set(index, hash);
     else check(known === hash, () => `the state of node ${node}, group ${id} differs at ${index}`);
@@ -339,20 +363,50 @@ export class RaftChecker {
     this.#checkElectable(group, id, entry);
     this.#checkOpening(group, id, entry);
     this.#checkTime(group, id, committed);
+    if (entry.kind === 'config') this.#configured(group, entry);
     this.#init.committed(id, committed);
+  }
+
+  #configured(group: GroupHistory, { index, term, data }: Entry): void {
+    const config = decodeConfig(data);
+    check(config !== undefined, () => `entry ${index} of group ${group.id} holds no sound configuration`);
+    const before = this.configOf(group.id);
+    check(
+      isSuccessor(before, config),
+      () => `membership: entry ${index} of group ${group.id} does not follow the configuration before it`,
+    );
+    group.configs.push({ index, term, config });
+  }
+
+  /**
+   * The configurations that a replica may act by whose log holds the committed ones up to `configs[last]`: that one,
+   * or, if it does not know yet that it is committed, the one before (raft/README.md).
+   */
+  #actsBy(group: GroupHistory, last: number, knownCommit: number): GroupConfig[] {
+    const newest = group.configs[last];
+    const older = group.configs[last - 1];
+    if (newest === undefined) return [];
+    return older === undefined || knownCommit >= newest.index
+      ? [newest.config]
+      : [newest.config, older.config];
+  }
+
+  #isOnQuorum(group: GroupHistory, holds: (voter: NodeId) => boolean): boolean {
+    return this.#actsBy(group, group.configs.length - 1, 0).some((config) => isQuorum(config, holds));
   }
 
   /** The ledger: at this moment a quorum of disks has it. That a quorum keeps it is checked at every later write. */
   #checkQuorum(group: GroupHistory, id: GroupId, entry: Entry): void {
-    let count = 0;
+    const holders = new Set<NodeId>();
     for (const [replica, disk] of group.disks) {
       if (!disk.holds(entry.index, entry.term) || disk.lastIndex < entry.index) continue;
-      count += 1;
+      holders.add(replica);
       if (group.durable.get(replica) === entry.index - 1) group.durable.set(replica, entry.index);
     }
     check(
-      count > group.disks.size / 2,
-      () => `durability: entry ${entry.index} of group ${id} is committed and on ${count} disks`,
+      this.#isOnQuorum(group, (voter) => holders.has(voter)),
+      () =>
+        `durability: entry ${entry.index} of group ${id} is committed and on disks ${[...holders].join(', ')} only`,
     );
   }
 
@@ -361,14 +415,20 @@ export class RaftChecker {
    * election, now or ever. A leader that counts copies of earlier terms' entries breaks this long before it shows.
    */
   #checkElectable(group: GroupHistory, id: GroupId, entry: Entry): void {
-    for (const candidate of group.disks.values()) {
+    for (const [node, candidate] of group.disks) {
       if (candidate.lastIndex >= entry.index && candidate.holds(entry.index, entry.term)) continue;
-      let votes = 0;
-      for (const voter of group.disks.values()) if (voter.wouldElect(candidate)) votes += 1;
-      check(
-        votes <= group.disks.size / 2,
-        () => `entry ${entry.index} of group ${id} is committed, and ${candidate.name} could win without it`,
-      );
+      let last = group.configs.length - 1;
+      const hasConfig = ({ index, term }: CommittedConfig): boolean =>
+        candidate.lastIndex >= index && candidate.holds(index, term);
+      while (last > 0 && !hasConfig(group.configs[last] as CommittedConfig)) last -= 1;
+      for (const config of this.#actsBy(group, last, candidate.commit)) {
+        if (!isVoterOf(config, node)) continue;
+        check(
+          !isQuorum(config, (voter) => this.#disk(group, voter).wouldElect(candidate)),
+          () =>
+            `entry ${entry.index} of group ${id} is committed, and ${candidate.name} could win without it`,
+        );
+      }
     }
   }
 

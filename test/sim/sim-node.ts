@@ -1,7 +1,10 @@
 /** One simulated machine: its clocks, its disk, and the process that runs a NodeCore until it crashes. */
+import type { GroupApplication } from '../../raft/multi-raft.ts';
 import type { GroupWrite, LogStore } from '../../raft/store.ts';
-import type { NodeId } from '../../raft/types.ts';
+import type { GroupId, NodeId } from '../../raft/types.ts';
 import { NodeCore } from '../../src/node-core.ts';
+import type { NodeChangeResult } from '../../src/meta/meta-group.ts';
+import type { NodeChange } from '../../src/meta/meta-state.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';
 import type { Hash32 } from '../../src/partition/hash.ts';
 import type { RoutedAnswer } from '../../src/router/router.ts';
@@ -12,7 +15,7 @@ import { damageOfFlip } from './disk-image.ts';
 import { SimDisk } from './disk.ts';
 import type { Endpoint, PeerFrame, SimNetwork } from './network.ts';
 import type { Random } from './random.ts';
-import type { Settings } from './settings.ts';
+import { addressOf, type Settings } from './settings.ts';
 import { Violation, type Story } from './story.ts';
 
 /** What a mutant may put between a node and its surroundings. */
@@ -36,7 +39,8 @@ export interface NodeWorld {
   /** A promise is being settled: the step ends when all that follows from it has happened. */
   settling(): void;
   durable(node: NodeId, writes: readonly GroupWrite[]): void;
-  loaded(node: SimNode, core: NodeCore): void;
+  /** A process holds a group from now on. */
+  groupAdded(node: NodeId, group: GroupId, app: GroupApplication, applied: number): void;
   sending(node: NodeId, to: NodeId, type: PeerFrame, payload: Uint8Array): void;
   ended(node: SimNode): void;
   /** What was on this node's disk will never be seen again. */
@@ -51,13 +55,14 @@ const STOP_LOOKS_MAX = 30;
 
 type AllowDone = (answer: RoutedAnswer, partition: number) => void;
 
-export type NodeState = 'down' | 'starting' | 'up' | 'gone';
+/** `absent`: not bought yet. `gone`: its directory is lost, or it was switched off for good. */
+export type NodeState = 'absent' | 'down' | 'starting' | 'up' | 'gone';
 
 export class SimNode implements Endpoint {
   readonly id: NodeId;
   readonly #world: NodeWorld;
   readonly #random: Random;
-  state: NodeState = 'down';
+  state: NodeState;
   /** Counts processes. */
   life = 0;
   core: NodeCore | undefined;
@@ -87,9 +92,22 @@ export class SimNode implements Endpoint {
   constructor(id: NodeId, world: NodeWorld) {
     this.id = id;
     this.#world = world;
+    this.state = this.joins ? 'absent' : 'down';
     this.#random = world.random.fork();
     const { wallSkewMillis } = world.settings;
     this.wallOffsetMillis = this.#random.between(-wallSkewMillis, wallSkewMillis);
+  }
+
+  /** It is none of those the cluster was created with. */
+  get joins(): boolean {
+    return this.id > this.#world.settings.nodes;
+  }
+
+  /** The machine is there from now on. */
+  begin(): void {
+    if (this.state !== 'absent') return;
+    this.state = 'down';
+    this.start();
   }
 
   get isUp(): boolean {
@@ -145,7 +163,13 @@ export class SimNode implements Endpoint {
       world.seams.wrapStore?.(disk, (delay, run) => world.after(delay, () => inProcess(run))) ?? disk;
     world.settling();
     void NodeCore.load({
-      config: { ...settings.config, rules: settings.tables[this.table] ?? settings.config.rules },
+      config: {
+        ...settings.config,
+        nodes: this.joins
+          ? [...settings.config.nodes, { ...addressOf(this.id), joins: true }]
+          : settings.config.nodes,
+        rules: settings.tables[this.table] ?? settings.config.rules,
+      },
       nodeId: this.id,
       store,
       hash: world.hash,
@@ -156,6 +180,9 @@ export class SimNode implements Endpoint {
       isConnected: (peer) => world.network.isConnected(this.id, peer),
       leaderChanged: (partition, leader) =>
         world.story.tell(() => `node ${this.id}: partition ${partition} is led by ${leader}`),
+      groupAdded: (group, app, applied) => {
+        if (this.life === life) world.groupAdded(this.id, group, app, applied);
+      },
       fatal: (error) => this.#fatal(life, error),
       raft: settings.raft,
     }).then(
@@ -172,7 +199,7 @@ export class SimNode implements Endpoint {
       if (this.life !== life || this.state !== 'starting') return;
       if (damage === undefined) world.violated(new Violation(`node ${this.id} starts on a damaged disk`));
       world.story.tell(() => `node ${this.id} refuses to start: ${damage ?? ''}`);
-      this.#abandon();
+      this.dismiss();
     };
     if (this.#damage === 'marked') {
       refused('found before');
@@ -183,7 +210,7 @@ export class SimNode implements Endpoint {
   }
 
   /** This node never comes back under its name. */
-  #abandon(): void {
+  dismiss(): void {
     this.crash('lost');
     this.state = 'gone';
     this.#world.directoryLost(this.id);
@@ -194,7 +221,6 @@ export class SimNode implements Endpoint {
     this.core = core;
     this.state = 'up';
     core.refuseProposals(this.#isShortOfSpace);
-    this.#world.loaded(this, core);
     this.#world.network.started(this.id);
     this.#world.story.tell(() => `node ${this.id} is up (life ${life})`);
     this.#tickAfter(life, this.#random.unit() * this.#world.settings.timing.tickMillis);
@@ -228,9 +254,9 @@ export class SimNode implements Endpoint {
     else run();
   }
 
-  #send(life: number, to: NodeId, type: string, payload: Uint8Array): boolean {
+  #send(life: number, to: NodeId, type: FrameType, payload: Uint8Array): boolean {
     if (this.life !== life || !this.isUp) return false;
-    if (type !== 'peerMessages' && type !== 'requests' && type !== 'answers') return false;
+    if (type === 'hello' || type === 'status') return false;
     if (this.#dies(life)) return false;
     this.#world.sending(this.id, to, type, payload);
     return this.#world.network.send(this.id, to, type, payload);
@@ -258,8 +284,17 @@ export class SimNode implements Endpoint {
     });
   }
 
-  receive(from: NodeId, type: FrameType, payload: Uint8Array): void {
-    if (type === 'hello' || type === 'status') return;
+  /** The operator asks this node to change the nodes of the cluster. */
+  changeNodes(change: NodeChange, done: (result: NodeChangeResult) => void): void {
+    const { life } = this;
+    this.#inProcess(life, () =>
+      this.core?.changeNodes(change, (result) => {
+        if (this.life === life) done(result);
+      }),
+    );
+  }
+
+  receive(from: NodeId, type: PeerFrame, payload: Uint8Array): void {
     this.#inProcess(this.life, () => this.core?.receive(from, type, payload));
   }
 
@@ -363,6 +398,7 @@ export class SimNode implements Endpoint {
   /** The directory is gone: this node never comes back. */
   lose(): void {
     this.crash('lost');
+    if (this.state === 'absent') return;
     this.#durable = new Map();
     if (this.#world.seams.recreatesDirectories === true) return;
     this.state = 'gone';
