@@ -169,6 +169,7 @@ export class MultiRaft {
   #diskIsStalled = false;
   #scheduled = false;
   #stopped = false;
+  #avoidsLeading = false;
   #ticks = 0;
 
   constructor(init: MultiRaftInit) {
@@ -230,6 +231,7 @@ export class MultiRaft {
       told: { isLeader: false, term: 0, leader: NO_NODE },
     };
     this.#groups.set(init.group, group);
+    core.setReluctant(this.#avoidsLeading);
     app.configChanged?.(core.config);
     this.#activate(group);
   }
@@ -376,10 +378,22 @@ export class MultiRaft {
     if (this.#stopped) return;
     for (const group of this.#groups.values()) {
       const { core } = group;
-      const successor = core.voters.find((voter) => voter !== core.id && core.isAlmostCaughtUp(voter, 0));
+      const able = core.voters.filter((voter) => voter !== core.id && core.isAlmostCaughtUp(voter, 0));
+      // Not always the same one: it may be unwilling.
+      const successor = able[able.length > 1 ? this.#init.random(able.length) : 0];
       if (core.role === 'leader' && successor !== undefined) core.transferLeadership(successor);
       this.#activate(group);
     }
+  }
+
+  /**
+   * While this node can propose nothing, others should lead: hands over what it leads and accepts no transfer. It goes
+   * on leading what nobody else takes. To be called again while it lasts, for it may be elected after all.
+   */
+  avoidLeading(avoids: boolean): void {
+    this.#avoidsLeading = avoids;
+    for (const { core } of this.#groups.values()) core.setReluctant(avoids);
+    if (avoids && this.leaderships > 0) this.handOver();
   }
 
   /** How many groups this node leads. */

@@ -52,6 +52,8 @@ export interface NodeWorld {
 /** How a stopping node waits for its successors. */
 const STOP_LOOK_MILLIS = 10;
 const STOP_LOOKS_MAX = 30;
+/** How often a process looks at the free space while there is too little. */
+const SPACE_LOOK_MILLIS = 1_000;
 
 type AllowDone = (answer: RoutedAnswer, partition: number) => void;
 
@@ -220,7 +222,7 @@ export class SimNode implements Endpoint {
     if (this.life !== life || this.state !== 'starting') return;
     this.core = core;
     this.state = 'up';
-    core.refuseProposals(this.#isShortOfSpace);
+    this.#lookAtSpace(life);
     this.#world.network.started(this.id);
     this.#world.story.tell(() => `node ${this.id} is up (life ${life})`);
     this.#tickAfter(life, this.#random.unit() * this.#world.settings.timing.tickMillis);
@@ -361,8 +363,17 @@ export class SimNode implements Endpoint {
   }
 
   refuseProposals(refuse: boolean): void {
+    if (this.#isShortOfSpace === refuse) return;
     this.#isShortOfSpace = refuse;
-    this.core?.refuseProposals(refuse);
+    this.#lookAtSpace(this.life);
+  }
+
+  #lookAtSpace(life: number): void {
+    this.#inProcess(life, () => this.core?.refuseProposals(this.#isShortOfSpace));
+    if (!this.#isShortOfSpace) return;
+    this.#world.after(SPACE_LOOK_MILLIS, () => {
+      if (this.life === life && this.isUp && this.#isShortOfSpace) this.#lookAtSpace(life);
+    });
   }
 
   /** The next start must refuse this disk. False if nothing was ever written. */
