@@ -79,7 +79,7 @@ export const MUTANTS: readonly Mutant[] = [
     bug: 'a new leader commits no no-op',
     edit: {
       module: 'raft/leader.js',
-      find: "appendEntry(state, 'noop', EMPTY);\n    broadcast",
+      find: 'appendNoop(state);\n    broadcast',
       replace: 'broadcast',
     },
   },
@@ -104,9 +104,9 @@ export const MUTANTS: readonly Mutant[] = [
     id: 'M8',
     bug: 'a storage error is swallowed',
     edit: {
-      module: 'raft/multi-raft.js',
-      find: 'this.#fail(error);\n            return;\n        }\n        try {',
-      replace: '}\n        try {',
+      module: 'raft/group-commit.js',
+      find: 'this.#init.failed(error);\n            return;\n        }\n        if (this.#isStalled)',
+      replace: '}\n        if (this.#isStalled)',
     },
   },
   {
