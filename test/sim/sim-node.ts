@@ -1,12 +1,12 @@
 /** One simulated machine: its clocks, its disk, and the process that runs a NodeCore until it crashes. */
 import type { GroupWrite, LogStore } from '../../raft/store.ts';
 import type { NodeId } from '../../raft/types.ts';
-import { NodeCore } from '../../src/node-core.ts';
+import { NodeCore, type NodeCoreInit } from '../../src/node-core.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';
 import type { Hash32 } from '../../src/partition/hash.ts';
 import type { RoutedAnswer } from '../../src/router/router.ts';
 import type { Fate, MemoryDisk } from '../../storage/memory-store.ts';
-import { SimDisk } from './disk.ts';
+import { type DiskBoundary, SimDisk } from './disk.ts';
 import type { Endpoint, PeerFrame, SimNetwork } from './network.ts';
 import type { Random } from './random.ts';
 import type { Settings } from './settings.ts';
@@ -18,6 +18,15 @@ export interface Seams {
   /** A directory that is gone is made anew, instead of refusing to start. */
   readonly recreatesDirectories?: boolean;
 }
+
+/** What a node runs. */
+export type NodeProcess = Pick<
+  NodeCore,
+  'raft' | 'partitions' | 'allow' | 'tick' | 'receive' | 'peerLost' | 'peerDisconnected'
+>;
+
+/** Where a process meets the outside. `send`: before a frame leaves. `receive`: before one that came is looked at. */
+export type Boundary = DiskBoundary | 'send' | 'receive';
 
 export interface NodeWorld {
   readonly settings: Settings;
@@ -33,9 +42,15 @@ export interface NodeWorld {
   /** A promise is being settled: the step ends when all that follows from it has happened. */
   settling(): void;
   durable(node: NodeId, writes: readonly GroupWrite[]): void;
-  loaded(node: SimNode, core: NodeCore): void;
+  /** A NodeCore unless given. */
+  readonly load?: (init: NodeCoreInit) => Promise<NodeProcess>;
+  loaded(node: SimNode, core: NodeProcess): void;
   sending(node: NodeId, to: NodeId, type: PeerFrame, payload: Uint8Array): void;
   ended(node: SimNode): void;
+  /** The process of `node` is at a point where it may die: `crash` it here if it is to. */
+  readonly reached?: (node: SimNode, boundary: Boundary) => void;
+  /** From when a write is durable until its process learns of it; 0 if absent. */
+  readonly completionMillis?: number;
   /** Callers in the product may swallow what is thrown: the world looks after each step. */
   violated(violation: Violation): void;
 }
@@ -51,7 +66,7 @@ export class SimNode implements Endpoint {
   state: NodeState = 'down';
   /** Counts processes. */
   life = 0;
-  core: NodeCore | undefined;
+  core: NodeProcess | undefined;
   isPaused = false;
   /** Real time at which the last pause ended; while one lasts, the future. */
   pausedAt = 0;
@@ -84,6 +99,11 @@ export class SimNode implements Endpoint {
     return this.state === 'up' && !this.isPaused;
   }
 
+  /** A write is on its way to the disk. */
+  get isWriting(): boolean {
+    return this.#disk?.isWriting ?? false;
+  }
+
   monotonicMillis(): number {
     return (this.#world.now() - this.#bootMillis) * this.#rate;
   }
@@ -111,6 +131,8 @@ export class SimNode implements Endpoint {
         inProcess: (run) => this.#inProcess(life, run),
         durable: (node, writes) => world.durable(node, writes),
         settling: () => world.settling(),
+        completionMillis: world.completionMillis ?? 0,
+        reached: (boundary) => this.#reached(life, boundary),
       },
       this.#durable,
     );
@@ -119,7 +141,8 @@ export class SimNode implements Endpoint {
     const store =
       world.seams.wrapStore?.(disk, (delay, run) => world.after(delay, () => inProcess(run))) ?? disk;
     world.settling();
-    void NodeCore.load({
+    const load = world.load ?? ((init) => NodeCore.load(init));
+    void load({
       config: { ...settings.config, rules: settings.tables[this.table] ?? settings.config.rules },
       nodeId: this.id,
       store,
@@ -139,7 +162,7 @@ export class SimNode implements Endpoint {
     );
   }
 
-  #loaded(life: number, core: NodeCore): void {
+  #loaded(life: number, core: NodeProcess): void {
     if (this.life !== life || this.state !== 'starting') return;
     this.core = core;
     this.state = 'up';
@@ -177,9 +200,17 @@ export class SimNode implements Endpoint {
     else run();
   }
 
+  /** False if the process died here, or before. */
+  #reached(life: number, boundary: Boundary): boolean {
+    const lives = (): boolean => this.life === life && (this.state === 'up' || this.state === 'starting');
+    if (lives()) this.#world.reached?.(this, boundary);
+    return lives();
+  }
+
   #send(life: number, to: NodeId, type: string, payload: Uint8Array): boolean {
     if (this.life !== life || !this.isUp) return false;
     if (type !== 'peerMessages' && type !== 'requests' && type !== 'answers') return false;
+    if (!this.#reached(life, 'send')) return false;
     this.#world.sending(this.id, to, type, payload);
     return this.#world.network.send(this.id, to, type, payload);
   }
@@ -206,7 +237,10 @@ export class SimNode implements Endpoint {
   }
 
   receive(from: NodeId, type: PeerFrame, payload: Uint8Array): void {
-    this.#inProcess(this.life, () => this.core?.receive(from, type, payload));
+    const { life } = this;
+    this.#inProcess(life, () => {
+      if (this.#reached(life, 'receive')) this.core?.receive(from, type, payload);
+    });
   }
 
   peerLost(peer: NodeId): void {
