@@ -2,11 +2,13 @@
  * The laws of Raft, checked while a run goes on: one leader per term, equal logs, nothing committed is ever lost, no
  * promise before it is on disk, equal states, and group time that never outruns real time.
  */
+import { decodeConfig } from '../../raft/membership.ts';
 import type { GroupWrite } from '../../raft/store.ts';
 import type { PeerMessage } from '../../raft/peer-message.ts';
 import type { Entry, GroupId, Message, NodeId } from '../../raft/types.ts';
 import type { Partition } from '../../src/partition/partition.ts';
 import { decodePeerMessages } from '../../src/transport/peer-codec.ts';
+import { type CommittedConfig, decidersOf, isMajority } from './configs.ts';
 import { DiskMirror, digestOf } from './mirror.ts';
 import { check, type Story } from './story.ts';
 
@@ -23,7 +25,10 @@ export interface Committed {
 export interface RaftCheckerInit {
   readonly now: () => number;
   readonly driftPpm: number;
+  /** Those the group began with. */
   readonly replicasOf: (group: GroupId) => readonly NodeId[];
+  /** Those that may hold it without belonging to it yet; none if absent. */
+  readonly joinersOf?: (group: GroupId) => readonly NodeId[];
   readonly story: Story;
   /** A node took office. */
   readonly led: (node: NodeId) => void;
@@ -35,6 +40,8 @@ interface GroupHistory {
   /** `log[i]` is entry i; committed means that some replica has applied it. */
   readonly log: (Committed | undefined)[];
   committedIndex: number;
+  /** Oldest first. */
+  readonly configs: CommittedConfig[];
   readonly leaderOf: Map<number, NodeId>;
   /** Digests of all entries ever seen, by position. */
   readonly digests: Map<string, number>;
@@ -64,9 +71,11 @@ export class RaftChecker {
   #group(id: GroupId): GroupHistory {
     let group = this.#groups.get(id);
     if (group === undefined) {
+      const voters = this.#init.replicasOf(id);
       group = {
         log: [undefined],
         committedIndex: 0,
+        configs: [{ index: 0, config: { voters, outgoing: [] } }],
         leaderOf: new Map(),
         digests: new Map(),
         stampedAt: new Map(),
@@ -77,7 +86,7 @@ export class RaftChecker {
         applied: new Map(),
         voted: new Map(),
       };
-      for (const node of this.#init.replicasOf(id)) {
+      for (const node of [...voters, ...(this.#init.joinersOf?.(id) ?? [])]) {
         group.disks.set(node, new DiskMirror(`node ${node}, group ${id}`));
         group.durable.set(node, 0);
       }
@@ -88,6 +97,23 @@ export class RaftChecker {
 
   committedIndex(id: GroupId): number {
     return this.#group(id).committedIndex;
+  }
+
+  /** As of the last committed `config` entry. */
+  configOf(id: GroupId): CommittedConfig['config'] {
+    const last = this.#group(id).configs.at(-1);
+    check(last !== undefined, () => `group ${id} began with a configuration`);
+    return last.config;
+  }
+
+  /** Everything that is committed is on the disk of `node`, and applied there. */
+  hasEverything(id: GroupId, node: NodeId): boolean {
+    const group = this.#group(id);
+    const { committedIndex } = group;
+    const disk = this.#disk(group, node);
+    const term = group.log[committedIndex]?.entry.term ?? 0;
+    const isStored = disk.lastIndex >= committedIndex && disk.holds(committedIndex, term);
+    return isStored && group.applied.get(node) === committedIndex;
   }
 
   entryAt(id: GroupId, index: number): Committed | undefined {
@@ -230,6 +256,7 @@ export class RaftChecker {
     const committed = { entry, digest, stampedAt };
     group.log.push(committed);
     group.committedIndex = entry.index;
+    if (entry.kind === 'config') this.#configured(group, id, entry);
     this.#checkQuorum(group, id, entry);
     this.#checkElectable(group, id, entry);
     this.#checkOpening(group, id, entry);
@@ -237,31 +264,44 @@ export class RaftChecker {
     this.#init.committed(id, committed);
   }
 
+  #configured(group: GroupHistory, id: GroupId, entry: Entry): void {
+    const config = decodeConfig(entry.data);
+    check(config !== undefined, () => `entry ${entry.index} of group ${id} holds no configuration`);
+    group.configs.push({ index: entry.index, config });
+  }
+
   /** The ledger: at this moment a quorum of disks has it. That they keep it is checked at every later write. */
   #checkQuorum(group: GroupHistory, id: GroupId, entry: Entry): void {
-    let count = 0;
+    const holders = new Set<NodeId>();
     for (const [replica, disk] of group.disks) {
       if (!disk.holds(entry.index, entry.term) || disk.lastIndex < entry.index) continue;
-      count += 1;
+      holders.add(replica);
       if (group.durable.get(replica) === entry.index - 1) group.durable.set(replica, entry.index);
     }
     check(
-      count > group.disks.size / 2,
-      () => `durability: entry ${entry.index} of group ${id} is committed and on ${count} disks`,
+      decidersOf(group.configs, entry.index).some((config) =>
+        isMajority(config, (node) => holders.has(node)),
+      ),
+      () =>
+        `durability: entry ${entry.index} of group ${id} is committed and only on disks ${[...holders].join(' ')}`,
     );
   }
 
   /**
    * Being on a quorum of disks is not enough (Raft paper, figure 8): nobody without the entry may be able to win an
    * election, now or ever. A leader that counts copies of earlier terms' entries breaks this long before it shows.
+   * Nor may a change of the configuration let anybody win, by whichever of the two a candidate goes.
    */
   #checkElectable(group: GroupHistory, id: GroupId, entry: Entry): void {
-    for (const candidate of group.disks.values()) {
+    const deciders = decidersOf(group.configs, entry.index);
+    for (const [node, candidate] of group.disks) {
       if (candidate.lastIndex >= entry.index && candidate.holds(entry.index, entry.term)) continue;
-      let votes = 0;
-      for (const voter of group.disks.values()) if (voter.wouldElect(candidate)) votes += 1;
+      const votes = (voter: NodeId): boolean => group.disks.get(voter)?.wouldElect(candidate) === true;
+      const mayWin = deciders.some(
+        (config) => [...config.voters, ...config.outgoing].includes(node) && isMajority(config, votes),
+      );
       check(
-        votes <= group.disks.size / 2,
+        !mayWin,
         () => `entry ${entry.index} of group ${id} is committed, and ${candidate.name} could win without it`,
       );
     }
