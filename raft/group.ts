@@ -16,7 +16,7 @@ export interface Group {
   readonly id: GroupId;
   readonly core: RaftCore;
   readonly app: GroupApplication;
-  readonly preferredLeader: NodeId;
+  preferredLeader: NodeId;
   /** Not handed to its preferred leader before this tick. */
   balanceAtTick: number;
   readonly snapshots: LocalSnapshots;

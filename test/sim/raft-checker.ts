@@ -4,12 +4,12 @@
  */
 import { decodeConfig, isSuccessor, isVoterOf, simpleConfig } from '../../raft/membership.ts';
 import type { GroupApplication } from '../../raft/multi-raft.ts';
-import { isQuorum } from '../../raft/quorum.ts';
 import type { GroupWrite } from '../../raft/store.ts';
 import type { PeerMessage } from '../../raft/peer-message.ts';
 import type { Entry, GroupConfig, GroupId, Message, NodeId } from '../../raft/types.ts';
 import { Partition } from '../../src/partition/partition.ts';
 import { decodePeerMessages } from '../../src/transport/peer-codec.ts';
+import { campaignConfigs, type CommittedConfig, decidersOf, isMajority } from './configs.ts';
 import { DiskMirror, digestOf } from './mirror.ts';
 import { check, type Story } from './story.ts';
 
@@ -33,12 +33,6 @@ export interface RaftCheckerInit {
   readonly led: (node: NodeId) => void;
   /** A new entry is committed, in log order. */
   readonly committed: (group: GroupId, committed: Committed) => void;
-}
-
-interface CommittedConfig {
-  readonly index: number;
-  readonly term: number;
-  readonly config: GroupConfig;
 }
 
 interface GroupHistory {
@@ -104,6 +98,16 @@ export class RaftChecker {
   /** The latest committed configuration. */
   configOf(id: GroupId): GroupConfig {
     return this.#group(id).configs.at(-1)?.config ?? simpleConfig([]);
+  }
+
+  /** Everything that is committed is on the disk of `node`, and applied there. */
+  hasEverything(id: GroupId, node: NodeId): boolean {
+    const group = this.#group(id);
+    const { committedIndex } = group;
+    const disk = this.#disk(group, node);
+    const term = group.log[committedIndex]?.entry.term ?? 0;
+    const isStored = disk.lastIndex >= committedIndex && disk.holds(committedIndex, term);
+    return isStored && group.applied.get(node) === committedIndex;
   }
 
   entryAt(id: GroupId, index: number): Committed | undefined {
@@ -269,19 +273,6 @@ export class RaftChecker {
     group.configs.push({ index, term, config });
   }
 
-  /**
-   * The configurations that a replica may act by whose log holds the committed ones up to `configs[last]`: that one,
-   * or, if it does not know yet that it is committed, the one before (raft/README.md).
-   */
-  #actsBy(group: GroupHistory, last: number, knownCommit: number): GroupConfig[] {
-    const newest = group.configs[last];
-    const older = group.configs[last - 1];
-    if (newest === undefined) return [];
-    return older === undefined || knownCommit >= newest.index
-      ? [newest.config]
-      : [newest.config, older.config];
-  }
-
   /** The ledger: at this moment a quorum of disks has it. That they keep it is checked at every later write. */
   #checkQuorum(group: GroupHistory, id: GroupId, entry: Entry): void {
     const holders = new Set<NodeId>();
@@ -290,29 +281,28 @@ export class RaftChecker {
       holders.add(replica);
       if (group.durable.get(replica) === entry.index - 1) group.durable.set(replica, entry.index);
     }
-    const configs = this.#actsBy(group, group.configs.length - 1, 0);
     check(
-      configs.some((config) => isQuorum(config, (voter) => holders.has(voter))),
+      decidersOf(group.configs, entry.index).some((config) =>
+        isMajority(config, (node) => holders.has(node)),
+      ),
       () =>
-        `durability: entry ${entry.index} of group ${id} is committed and on disks ${[...holders].join(', ')} only`,
+        `durability: entry ${entry.index} of group ${id} is committed and only on disks ${[...holders].join(' ')}`,
     );
   }
 
   /**
    * Being on a quorum of disks is not enough (Raft paper, figure 8): nobody without the entry may be able to win an
    * election, now or ever. A leader that counts copies of earlier terms' entries breaks this long before it shows.
+   * Nor may a change of the configuration let anybody win, by whichever of the two a candidate goes.
    */
   #checkElectable(group: GroupHistory, id: GroupId, entry: Entry): void {
     for (const [node, candidate] of group.disks) {
       if (candidate.lastIndex >= entry.index && candidate.holds(entry.index, entry.term)) continue;
-      let last = group.configs.length - 1;
-      const hasConfig = ({ index, term }: CommittedConfig): boolean =>
-        candidate.lastIndex >= index && candidate.holds(index, term);
-      while (last > 0 && !hasConfig(group.configs[last] as CommittedConfig)) last -= 1;
-      for (const config of this.#actsBy(group, last, candidate.commit)) {
+      const votes = (voter: NodeId): boolean => this.#disk(group, voter).wouldElect(candidate);
+      for (const config of campaignConfigs(group.configs, candidate)) {
         if (!isVoterOf(config, node)) continue;
         check(
-          !isQuorum(config, (voter) => this.#disk(group, voter).wouldElect(candidate)),
+          !isMajority(config, votes),
           () =>
             `entry ${entry.index} of group ${id} is committed, and ${candidate.name} could win without it`,
         );

@@ -2,7 +2,7 @@
 import type { GroupApplication } from '../../raft/multi-raft.ts';
 import type { GroupWrite, LogStore } from '../../raft/store.ts';
 import type { GroupId, NodeId } from '../../raft/types.ts';
-import { NodeCore } from '../../src/node-core.ts';
+import { NodeCore, type NodeCoreInit } from '../../src/node-core.ts';
 import type { NodeChangeResult } from '../../src/meta/meta-group.ts';
 import type { NodeChange } from '../../src/meta/meta-state.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';
@@ -10,7 +10,7 @@ import type { Hash32 } from '../../src/partition/hash.ts';
 import type { FrameType } from '../../src/transport/frame.ts';
 import type { RoutedAnswer } from '../../src/router/router.ts';
 import type { Fate, MemoryDisk } from '../../storage/memory-store.ts';
-import { SimDisk } from './disk.ts';
+import { type DiskBoundary, SimDisk } from './disk.ts';
 import type { Endpoint, PeerFrame, SimNetwork } from './network.ts';
 import type { Random } from './random.ts';
 import { addressOf, type Settings } from './settings.ts';
@@ -22,6 +22,16 @@ export interface Seams {
   /** A directory that is gone is made anew, instead of refusing to start. */
   readonly recreatesDirectories?: boolean;
 }
+
+/** What a node runs. */
+export type NodeProcess = Pick<
+  NodeCore,
+  'raft' | 'partitions' | 'allow' | 'tick' | 'receive' | 'peerLost' | 'peerDisconnected'
+> &
+  Partial<Pick<NodeCore, 'meta' | 'changeNodes'>>;
+
+/** Where a process meets the outside. `send`: before a frame leaves. `receive`: before one that came is looked at. */
+export type Boundary = DiskBoundary | 'send' | 'receive';
 
 export interface NodeWorld {
   readonly settings: Settings;
@@ -39,8 +49,14 @@ export interface NodeWorld {
   durable(node: NodeId, writes: readonly GroupWrite[]): void;
   /** A process holds a group from now on. */
   groupAdded(node: NodeId, group: GroupId, app: GroupApplication, applied: number): void;
+  /** A NodeCore unless given. */
+  readonly load?: (init: NodeCoreInit) => Promise<NodeProcess>;
   sending(node: NodeId, to: NodeId, type: PeerFrame, payload: Uint8Array): void;
   ended(node: SimNode): void;
+  /** The process of `node` is at a point where it may die: `crash` it here if it is to. */
+  readonly reached?: (node: SimNode, boundary: Boundary) => void;
+  /** From when a write is durable until its process learns of it; 0 if absent. */
+  readonly completionMillis?: number;
   /** Callers in the product may swallow what is thrown: the world looks after each step. */
   violated(violation: Violation): void;
 }
@@ -57,7 +73,7 @@ export class SimNode implements Endpoint {
   state: NodeState;
   /** Counts processes. */
   life = 0;
-  core: NodeCore | undefined;
+  core: NodeProcess | undefined;
   isPaused = false;
   /** Real time at which the last pause ended; while one lasts, the future. */
   pausedAt = 0;
@@ -103,6 +119,11 @@ export class SimNode implements Endpoint {
     return this.state === 'up' && !this.isPaused;
   }
 
+  /** A write is on its way to the disk. */
+  get isWriting(): boolean {
+    return this.#disk?.isWriting ?? false;
+  }
+
   monotonicMillis(): number {
     return (this.#world.now() - this.#bootMillis) * this.#rate;
   }
@@ -130,6 +151,8 @@ export class SimNode implements Endpoint {
         inProcess: (run) => this.#inProcess(life, run),
         durable: (node, writes) => world.durable(node, writes),
         settling: () => world.settling(),
+        completionMillis: world.completionMillis ?? 0,
+        reached: (boundary) => this.#reached(life, boundary),
       },
       this.#durable,
     );
@@ -138,7 +161,8 @@ export class SimNode implements Endpoint {
     const store =
       world.seams.wrapStore?.(disk, (delay, run) => world.after(delay, () => inProcess(run))) ?? disk;
     world.settling();
-    void NodeCore.load({
+    const load = world.load ?? ((init: NodeCoreInit) => NodeCore.load(init));
+    void load({
       config: {
         ...settings.config,
         nodes: this.joins
@@ -167,7 +191,7 @@ export class SimNode implements Endpoint {
     );
   }
 
-  #loaded(life: number, core: NodeCore): void {
+  #loaded(life: number, core: NodeProcess): void {
     if (this.life !== life || this.state !== 'starting') return;
     this.core = core;
     this.state = 'up';
@@ -204,9 +228,17 @@ export class SimNode implements Endpoint {
     else run();
   }
 
+  /** False if the process died here, or before. */
+  #reached(life: number, boundary: Boundary): boolean {
+    const lives = (): boolean => this.life === life && (this.state === 'up' || this.state === 'starting');
+    if (lives()) this.#world.reached?.(this, boundary);
+    return lives();
+  }
+
   #send(life: number, to: NodeId, type: FrameType, payload: Uint8Array): boolean {
     if (this.life !== life || !this.isUp) return false;
     if (type === 'hello' || type === 'status') return false;
+    if (!this.#reached(life, 'send')) return false;
     this.#world.sending(this.id, to, type, payload);
     return this.#world.network.send(this.id, to, type, payload);
   }
@@ -236,14 +268,17 @@ export class SimNode implements Endpoint {
   changeNodes(change: NodeChange, done: (result: NodeChangeResult) => void): void {
     const { life } = this;
     this.#inProcess(life, () =>
-      this.core?.changeNodes(change, (result) => {
+      this.core?.changeNodes?.(change, (result) => {
         if (this.life === life) done(result);
       }),
     );
   }
 
   receive(from: NodeId, type: PeerFrame, payload: Uint8Array): void {
-    this.#inProcess(this.life, () => this.core?.receive(from, type, payload));
+    const { life } = this;
+    this.#inProcess(life, () => {
+      if (this.#reached(life, 'receive')) this.core?.receive(from, type, payload);
+    });
   }
 
   peerLost(peer: NodeId): void {
