@@ -175,6 +175,7 @@ export class Change implements Client {
         if (this.#refusals > REFUSALS_MAX) this.#cluster.revive();
         break;
       case 'invalidChange':
+      case 'staleEpoch':
         check(false, () => `${JSON.stringify(this.#change)} is refused as invalid`);
         break;
       case 'notLeader':
