@@ -1,6 +1,9 @@
 /**
  * The disk of a simulated node: a MemoryStore whose writes take virtual time, fail when told to, and are lost or
  * kept by a crash. Tells the checker what is durable the moment it is.
+ *
+ * A write is lost or kept as a whole. LevelDB puts a batch into one record of its log, under one checksum: one that
+ * reached the disk in part is dropped when the log is read. There is no third outcome to simulate.
  */
 import type { GroupWrite, LogStore, StoredGroup } from '../../raft/store.ts';
 import type { GroupId, NodeId } from '../../raft/types.ts';
@@ -17,11 +20,22 @@ export interface DiskWorld {
   /** A read found damage: the process must end, and no other may begin here. */
   damaged(): void;
   durable(node: NodeId, writes: readonly GroupWrite[]): void;
-  /** The process is about to do something that another can see. True: it died right here instead. */
-  dies(): boolean;
   /** A promise is about to be settled: its reactions belong to this step. */
   settling(): void;
+  /** From when a write is durable until its process learns of it. */
+  readonly completionMillis: number;
+  /** The process is at a point where it may die; false if it did. */
+  reached(boundary: DiskBoundary): boolean;
 }
+
+/**
+ * `load`: before a group is read. `write`: a write was handed to the disk and is not durable. `durable`: it is, and
+ * its process does not know. `delivered`: the process is about to learn. `read`: so it is of a chunk it asked for.
+ */
+export type DiskBoundary = 'load' | 'write' | 'durable' | 'delivered' | 'read';
+
+/** For whoever waits for a process that is gone. */
+const NEVER = new Promise<never>(() => {});
 
 export class SimDisk implements LogStore {
   readonly #node: NodeId;
@@ -41,26 +55,40 @@ export class SimDisk implements LogStore {
     });
   }
 
+  get isWriting(): boolean {
+    return this.#inFlight !== undefined;
+  }
+
   load(group: GroupId): Promise<StoredGroup | undefined> {
-    return this.#store.load(group);
+    return this.#world.reached('load') ? this.#store.load(group) : NEVER;
   }
 
   write(writes: readonly GroupWrite[], done: (error?: Error) => void): void {
-    if (this.#world.dies()) return;
     this.#inFlight = writes;
     this.#store.write(writes, (error) => {
       this.#inFlight = undefined;
       if (error === undefined || this.#failing === 'kept') this.#world.durable(this.#node, writes);
       if (error !== undefined) this.#failing = 'lost';
-      // On disk, and nobody knows.
-      if (!this.#world.dies()) this.#world.inProcess(() => done(error));
+      if (this.#world.reached('durable')) this.#complete(() => done(error));
     });
+    this.#world.reached('write');
+  }
+
+  #complete(done: () => void): void {
+    const { completionMillis } = this.#world;
+    const deliver = (): void =>
+      this.#world.inProcess(() => {
+        if (this.#world.reached('delivered')) done();
+      });
+    if (completionMillis === 0) deliver();
+    else this.#world.after(completionMillis, deliver);
   }
 
   readSnapshotChunk(group: GroupId, index: number, chunk: number): Promise<Uint8Array | undefined> {
     return new Promise((resolve, reject) => {
       this.#world.after(this.#world.diskMillis(this.#node), () =>
         this.#world.inProcess(() => {
+          if (!this.#world.reached('read')) return;
           this.#world.settling();
           if (this.#spoiled?.group === group && this.#spoiled.index === index) {
             this.#world.damaged();

@@ -71,6 +71,11 @@ export class LimitChecker {
     return group;
   }
 
+  /** Of the state that follows from the committed log. */
+  stateHash(id: GroupId): string {
+    return this.#group(id).machine.hash();
+  }
+
   committed(id: GroupId, { entry, stampedAt }: Committed): void {
     const group = this.#group(id);
     takeDecisions();

@@ -3,6 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { randomInt } from 'node:crypto';
 import { Command, InvalidArgumentError } from 'commander';
 import { loadHash32 } from '../../src/partition/hash.ts';
+import { crashPoints } from './crash-points/command.ts';
 import { runMutants } from './mutation-run.ts';
 import { runSeed } from './run.ts';
 import { Totals } from './totals.ts';
@@ -13,6 +14,9 @@ interface Options {
   readonly trace?: true;
   readonly json?: true;
   readonly mutants?: true;
+  readonly crashPoints?: string | true;
+  readonly at?: number;
+  readonly variant?: string;
 }
 
 const PROGRESS_MILLIS = 5_000;
@@ -29,17 +33,37 @@ async function main(): Promise<void> {
       'Runs whole clusters on virtual time, network and disks, each from one seed, and checks every step.',
     )
     .option('--seeds <n>', 'how many seeds to run, one after the other', wholeNumber, 100)
-    .option('--seed <s>', 'the first seed; random if omitted', wholeNumber)
+    .option(
+      '--seed <s>',
+      'the first seed; random if omitted. With --crash-points: of the delays, 1 if omitted',
+      wholeNumber,
+    )
     .option('--trace', 'tell what happens line by line')
-    .option('--mutants', 'put known bugs into the nodes, and tell after how many seeds each is caught')
+    .option(
+      '--mutants',
+      'put known bugs into the nodes, and tell after how many seeds, or crash points, each is caught',
+    )
+    .option('--crash-points [script]', 'crash at every I/O boundary of a short script, or of all of them')
+    .option('--at <k>', 'with --crash-points: only at this boundary', wholeNumber)
+    .option('--variant <name>', 'with --at: who crashes, what is lost, who comes back, as in one-lost-later')
     .option('--json', 'end with one line of JSON')
     .parse();
   const options = program.opts<Options>();
   const first = options.seed ?? randomInt(2 ** 31);
   if (options.mutants === true) {
-    const survivors = await runMutants(first, options.seeds, (line) => process.stdout.write(`${line}\n`));
+    const survivors = await runMutants(
+      options.crashPoints === undefined ? first : 'crash-points',
+      options.seeds,
+      (line) => process.stdout.write(`${line}\n`),
+    );
     process.stdout.write(`survivors: ${survivors.length === 0 ? 'none' : survivors.join(', ')}\n`);
     process.exitCode = survivors.length > 0 ? 1 : 0;
+    return;
+  }
+  if (options.crashPoints !== undefined) {
+    const script = options.crashPoints === true ? undefined : options.crashPoints;
+    const isKept = await crashPoints({ ...options, script }, (line) => process.stdout.write(`${line}\n`));
+    process.exitCode = isKept ? 0 : 1;
     return;
   }
   const hash = await loadHash32();

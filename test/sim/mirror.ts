@@ -49,6 +49,7 @@ export class DiskMirror {
   become(other: DiskMirror): void {
     this.term = other.term;
     this.vote = other.vote;
+    this.commit = other.commit;
     this.baseIndex = other.baseIndex;
     this.baseTerm = other.baseTerm;
     this.#terms.splice(0, Infinity, ...other.#terms);

@@ -3,7 +3,7 @@
  * is either one edit of a compiled module as it is loaded, or something put between a node and its surroundings.
  * Nothing of this is in the product. The numbers are those of the project's catalogue of faults.
  */
-import type { LogStore } from '../../raft/store.ts';
+import type { LogStore, StoredGroup } from '../../raft/store.ts';
 import type { Seams } from './sim-node.ts';
 
 export interface SourceEdit {
@@ -50,6 +50,52 @@ function lyingStore(lateMillis: number): Seams {
   };
 }
 
+/** Says that writes with a snapshot to install are done before they are. */
+function earlyInstalls(): Seams {
+  return {
+    wrapStore(store, after): LogStore {
+      let isWriting = false;
+      let waiting: (() => void) | undefined;
+      return {
+        load: (group) => store.load(group),
+        write(writes, done) {
+          const isEarly = writes.some(({ install }) => install !== undefined);
+          const write = (): void => {
+            isWriting = true;
+            store.write(writes, (error) => {
+              isWriting = false;
+              if (!isEarly) done(error);
+              const next = waiting;
+              waiting = undefined;
+              next?.();
+            });
+            if (isEarly) after(0, () => done());
+          };
+          if (isWriting) waiting = write;
+          else write();
+        },
+        readSnapshotChunk: (group, index, chunk) => store.readSnapshotChunk(group, index, chunk),
+        close: () => store.close(),
+      };
+    },
+  };
+}
+
+/** Changes what a new process finds. */
+function changedLoads(change: (stored: StoredGroup) => StoredGroup): Seams {
+  return {
+    wrapStore: (store): LogStore => ({
+      load: async (group) => {
+        const stored = await store.load(group);
+        return stored === undefined ? undefined : change(stored);
+      },
+      write: (writes, done) => store.write(writes, done),
+      readSnapshotChunk: (group, index, chunk) => store.readSnapshotChunk(group, index, chunk),
+      close: () => store.close(),
+    }),
+  };
+}
+
 /** Changes what is written. */
 function changedWrites(change: (write: Parameters<LogStore['write']>[0][number]) => typeof write): Seams {
   return {
@@ -79,8 +125,8 @@ export const MUTANTS: readonly Mutant[] = [
     bug: 'a new leader commits no no-op',
     edit: {
       module: 'raft/leader.js',
-      find: 'appendNoop(state);\n    broadcast',
-      replace: 'broadcast',
+      find: 'state.becomeLeaderRole();\n    appendNoop(state);',
+      replace: 'state.becomeLeaderRole();',
     },
   },
   {
@@ -103,10 +149,10 @@ export const MUTANTS: readonly Mutant[] = [
     id: 'M6b',
     bug: 'the log is compacted before the snapshot that covers it is on disk',
     edit: {
-      module: 'raft/multi-raft.js',
-      find: 'snapshotChunk: { index: staging.meta.index, chunk: staging.nextChunk, data: chunk },',
+      module: 'raft/group-commit.js',
+      find: '...(chunk !== undefined && { snapshotChunk: chunk }),',
       replace:
-        'snapshotChunk: { index: staging.meta.index, chunk: staging.nextChunk, data: chunk }, compactTo: group.core.compactionPoint(staging.meta.index, 0),',
+        '...(chunk !== undefined && { snapshotChunk: chunk, compactTo: group.core.compactionPoint(chunk.index, 0) }),',
     },
   },
   {
@@ -123,9 +169,9 @@ export const MUTANTS: readonly Mutant[] = [
     id: 'M8',
     bug: 'a storage error is swallowed',
     edit: {
-      module: 'raft/multi-raft.js',
-      find: 'this.#fail(error);\n            return;\n        }\n        if',
-      replace: '}\n        if',
+      module: 'raft/group-commit.js',
+      find: 'this.#init.failed(error);\n            return;\n        }\n        if (this.#isStalled)',
+      replace: '}\n        if (this.#isStalled)',
     },
   },
   {
@@ -215,6 +261,20 @@ export const MUTANTS: readonly Mutant[] = [
       replace: 'const crc32 = () => 0;',
     },
   },
+  { id: 'M2b', bug: 'a snapshot is taken for installed before it is on disk', seams: earlyInstalls() },
+  {
+    id: 'M5b',
+    bug: 'the vote is not read back',
+    seams: changedLoads(({ hardState, ...rest }) => ({ ...rest, hardState: { ...hardState, vote: 0 } })),
+  },
+  {
+    id: 'M6c',
+    bug: 'a new process drops what it does not know to be committed',
+    seams: changedLoads(({ entries, ...rest }) => ({
+      ...rest,
+      entries: entries.filter(({ index }) => index <= rest.hardState.commit),
+    })),
+  },
   { id: 'M17', bug: 'a lost directory is made anew', seams: { recreatesDirectories: true } },
   {
     id: 'M18',
@@ -297,7 +357,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     id: 'X10',
     bug: 'a node on an older copy of its directory does not mind',
-    edit: { module: 'raft/core.js', find: 'checkAcknowledged(state, message);', replace: ';' },
+    edit: { module: 'raft/step.js', find: 'checkAcknowledged(state, message);', replace: ';' },
   },
   {
     id: 'X11',

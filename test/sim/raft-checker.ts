@@ -4,13 +4,13 @@
  */
 import { decodeConfig, isSuccessor, isVoterOf, simpleConfig } from '../../raft/membership.ts';
 import type { GroupApplication } from '../../raft/multi-raft.ts';
-import { isQuorum } from '../../raft/quorum.ts';
 import type { GroupWrite } from '../../raft/store.ts';
 import type { PeerMessage } from '../../raft/peer-message.ts';
 import type { Entry, GroupConfig, GroupId, Message, NodeId } from '../../raft/types.ts';
 import { Partition } from '../../src/partition/partition.ts';
 import { decodePeerMessages } from '../../src/transport/peer-codec.ts';
 import { sizeOf, takeDecisions } from './decision-watch.ts';
+import { campaignConfigs, type CommittedConfig, decidersOf, isMajority } from './configs.ts';
 import { DiskMirror, digestOf } from './mirror.ts';
 import { check, type Story } from './story.ts';
 
@@ -34,12 +34,6 @@ export interface RaftCheckerInit {
   readonly led: (node: NodeId) => void;
   /** A new entry is committed, in log order. */
   readonly committed: (group: GroupId, committed: Committed) => void;
-}
-
-interface CommittedConfig {
-  readonly index: number;
-  readonly term: number;
-  readonly config: GroupConfig;
 }
 
 interface GroupHistory {
@@ -118,6 +112,16 @@ export class RaftChecker {
     return this.#group(id).configs.at(-1)?.config ?? simpleConfig([]);
   }
 
+  /** Everything that is committed is on the disk of `node`, and applied there. */
+  hasEverything(id: GroupId, node: NodeId): boolean {
+    const group = this.#group(id);
+    const { committedIndex } = group;
+    const disk = this.#disk(group, node);
+    const term = group.log[committedIndex]?.entry.term ?? 0;
+    const isStored = disk.lastIndex >= committedIndex && disk.holds(committedIndex, term);
+    return isStored && group.applied.get(node) === committedIndex;
+  }
+
   entryAt(id: GroupId, index: number): Committed | undefined {
     return this.#group(id).log[index];
   }
@@ -148,8 +152,8 @@ export class RaftChecker {
   }
 
   /**
-   * Whether the disk of `node` may go back to `copy` without breaking a promise: no vote is forgotten, and everything
-   * else that is forgotten is on a quorum besides this node. See raft/README.md, "A disk that forgot".
+   * Whether the disk of `node` may go back to `copy` without breaking a promise: no vote and no change of the members is
+   * forgotten, and everything else that is forgotten is on a quorum besides this node. See raft/README.md, "A disk that forgot".
    */
   mayGoBack(node: NodeId, copy: DiskCopy): boolean {
     for (const [id, group] of this.#groups) {
@@ -157,11 +161,13 @@ export class RaftChecker {
       const old = copy.get(id);
       if (disk === undefined) continue;
       if (old === undefined || old.term !== disk.term || old.vote !== disk.vote) return false;
+      // It would act by a configuration that others have left, and there it might be a quorum's last member.
+      if (old.commit < (group.configs.at(-1)?.index ?? 0)) return false;
       for (let index = old.baseIndex + 1; index <= disk.lastIndex; index += 1) {
         const term = disk.termAt(index) ?? group.log[index]?.entry.term;
         if (term === undefined) return false;
         if (index <= old.lastIndex && old.holds(index, term)) continue;
-        const isElsewhere = this.#isOnQuorum(group, (voter) => {
+        const isElsewhere = isOnQuorum(group, (voter) => {
           const other = this.#disk(group, voter);
           return (
             voter !== node && !this.#gone.has(voter) && index <= other.lastIndex && other.holds(index, term)
@@ -214,7 +220,7 @@ export class RaftChecker {
     // A replica that is behind in terms may lose a copy that nobody counted to a leader that is behind as well.
     for (let index = durable + 1; index <= before && !this.#gone.has(node); index += 1) {
       check(
-        this.#isOnQuorum(group, (voter) => holdsCommitted(group, this.#disk(group, voter), index)),
+        isOnQuorum(group, (voter) => holdsCommitted(group, this.#disk(group, voter), index)),
         () => `durability: ${disk.name} forgot entry ${index}, and it is on a quorum no more`,
       );
     }
@@ -378,23 +384,6 @@ export class RaftChecker {
     group.configs.push({ index, term, config });
   }
 
-  /**
-   * The configurations that a replica may act by whose log holds the committed ones up to `configs[last]`: that one,
-   * or, if it does not know yet that it is committed, the one before (raft/README.md).
-   */
-  #actsBy(group: GroupHistory, last: number, knownCommit: number): GroupConfig[] {
-    const newest = group.configs[last];
-    const older = group.configs[last - 1];
-    if (newest === undefined) return [];
-    return older === undefined || knownCommit >= newest.index
-      ? [newest.config]
-      : [newest.config, older.config];
-  }
-
-  #isOnQuorum(group: GroupHistory, holds: (voter: NodeId) => boolean): boolean {
-    return this.#actsBy(group, group.configs.length - 1, 0).some((config) => isQuorum(config, holds));
-  }
-
   /** The ledger: at this moment a quorum of disks has it. That a quorum keeps it is checked at every later write. */
   #checkQuorum(group: GroupHistory, id: GroupId, entry: Entry): void {
     const holders = new Set<NodeId>();
@@ -404,27 +393,27 @@ export class RaftChecker {
       if (group.durable.get(replica) === entry.index - 1) group.durable.set(replica, entry.index);
     }
     check(
-      this.#isOnQuorum(group, (voter) => holders.has(voter)),
+      decidersOf(group.configs, entry.index).some((config) =>
+        isMajority(config, (node) => holders.has(node)),
+      ),
       () =>
-        `durability: entry ${entry.index} of group ${id} is committed and on disks ${[...holders].join(', ')} only`,
+        `durability: entry ${entry.index} of group ${id} is committed and only on disks ${[...holders].join(' ')}`,
     );
   }
 
   /**
    * Being on a quorum of disks is not enough (Raft paper, figure 8): nobody without the entry may be able to win an
    * election, now or ever. A leader that counts copies of earlier terms' entries breaks this long before it shows.
+   * Nor may a change of the configuration let anybody win, by whichever of the two a candidate goes.
    */
   #checkElectable(group: GroupHistory, id: GroupId, entry: Entry): void {
     for (const [node, candidate] of group.disks) {
       if (candidate.lastIndex >= entry.index && candidate.holds(entry.index, entry.term)) continue;
-      let last = group.configs.length - 1;
-      const hasConfig = ({ index, term }: CommittedConfig): boolean =>
-        candidate.lastIndex >= index && candidate.holds(index, term);
-      while (last > 0 && !hasConfig(group.configs[last] as CommittedConfig)) last -= 1;
-      for (const config of this.#actsBy(group, last, candidate.commit)) {
+      const votes = (voter: NodeId): boolean => this.#disk(group, voter).wouldElect(candidate);
+      for (const config of campaignConfigs(group.configs, candidate)) {
         if (!isVoterOf(config, node)) continue;
         check(
-          !isQuorum(config, (voter) => this.#disk(group, voter).wouldElect(candidate)),
+          !isMajority(config, votes),
           () =>
             `entry ${entry.index} of group ${id} is committed, and ${candidate.name} could win without it`,
         );
@@ -508,6 +497,11 @@ export class RaftChecker {
 /** No run comes to so many terms. */
 function positionKey({ index, term }: Entry): number {
   return index * 65_536 + term;
+}
+
+/** By the configuration in effect, or the one before: some may not have applied the last. */
+function isOnQuorum(group: GroupHistory, holds: (voter: NodeId) => boolean): boolean {
+  return decidersOf(group.configs, Infinity).some((config) => isMajority(config, holds));
 }
 
 function holdsCommitted(group: GroupHistory, disk: DiskMirror, index: number): boolean {

@@ -267,7 +267,7 @@ class Recovery {
       const deaf = nodes.filter((other) => other !== node && !network.isConnected(node.id, other.id));
       lines.push(
         `node ${node.id}: ${node.state}${node.isPaused ? ', paused' : ''}; cut to ${cuts.map(({ id }) => id).join(' ')}; ` +
-          `not connected to ${deaf.map(({ id }) => id).join(' ')}; knows version ${node.core?.meta.state?.version}`,
+          `not connected to ${deaf.map(({ id }) => id).join(' ')}; knows version ${node.core?.meta?.state?.version}`,
       );
       for (let group = 0; group <= settings.config.partitions; group += 1) {
         const status = node.core?.raft.status(group);

@@ -2,7 +2,7 @@
 import type { GroupApplication } from '../../raft/multi-raft.ts';
 import type { GroupWrite, LogStore } from '../../raft/store.ts';
 import type { GroupId, NodeId } from '../../raft/types.ts';
-import { NodeCore } from '../../src/node-core.ts';
+import { NodeCore, type NodeCoreInit } from '../../src/node-core.ts';
 import type { NodeChangeResult } from '../../src/meta/meta-group.ts';
 import type { NodeChange } from '../../src/meta/meta-state.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';
@@ -12,7 +12,7 @@ import type { Fate, MemoryDisk } from '../../storage/memory-store.ts';
 import type { FrameType } from '../../src/transport/frame.ts';
 import { RolledBackError } from '../../raft/errors.ts';
 import { damageOfFlip } from './disk-image.ts';
-import { SimDisk } from './disk.ts';
+import { type DiskBoundary, SimDisk } from './disk.ts';
 import type { Endpoint, PeerFrame, SimNetwork } from './network.ts';
 import type { Random } from './random.ts';
 import { addressOf, type Settings } from './settings.ts';
@@ -24,6 +24,16 @@ export interface Seams {
   /** A directory that is gone is made anew, instead of refusing to start. */
   readonly recreatesDirectories?: boolean;
 }
+
+/** What a node runs. */
+export type NodeProcess = Pick<
+  NodeCore,
+  'raft' | 'partitions' | 'allow' | 'tick' | 'receive' | 'peerLost' | 'peerDisconnected'
+> &
+  Partial<Pick<NodeCore, 'meta' | 'changeNodes' | 'refuseProposals' | 'router'>>;
+
+/** Where a process meets the outside. `send`: before a frame leaves. `receive`: before one that came is looked at. */
+export type Boundary = DiskBoundary | 'send' | 'receive';
 
 export interface NodeWorld {
   readonly settings: Settings;
@@ -41,10 +51,16 @@ export interface NodeWorld {
   durable(node: NodeId, writes: readonly GroupWrite[]): void;
   /** A process holds a group from now on. */
   groupAdded(node: NodeId, group: GroupId, app: GroupApplication, applied: number): void;
+  /** A NodeCore unless given. */
+  readonly load?: (init: NodeCoreInit) => Promise<NodeProcess>;
   sending(node: NodeId, to: NodeId, type: PeerFrame, payload: Uint8Array): void;
   ended(node: SimNode): void;
   /** What was on this node's disk will never be seen again. */
   directoryLost(node: NodeId): void;
+  /** The process of `node` is at a point where it may die: `crash` it here if it is to. */
+  readonly reached?: (node: SimNode, boundary: Boundary) => void;
+  /** From when a write is durable until its process learns of it; 0 if absent. */
+  readonly completionMillis?: number;
   /** Callers in the product may swallow what is thrown: the world looks after each step. */
   violated(violation: Violation): void;
 }
@@ -67,7 +83,7 @@ export class SimNode implements Endpoint {
   state: NodeState;
   /** Counts processes. */
   life = 0;
-  core: NodeCore | undefined;
+  core: NodeProcess | undefined;
   isPaused = false;
   /** Real time at which the last pause ended; while one lasts, the future. */
   pausedAt = 0;
@@ -120,6 +136,11 @@ export class SimNode implements Endpoint {
     return this.state === 'up' && !this.isPaused;
   }
 
+  /** A write is on its way to the disk. */
+  get isWriting(): boolean {
+    return this.#disk?.isWriting ?? false;
+  }
+
   monotonicMillis(): number {
     return (this.#world.now() - this.#bootMillis) * this.#rate;
   }
@@ -145,13 +166,14 @@ export class SimNode implements Endpoint {
         diskMillis: () => this.#diskMillis(),
         after: (delay, run) => world.after(delay, run),
         inProcess: (run) => this.#inProcess(life, run),
-        dies: () => this.#dies(life),
         damaged: () => {
           this.#diskFails = true;
           this.#damage = 'marked';
         },
         durable: (node, writes) => world.durable(node, writes),
         settling: () => world.settling(),
+        completionMillis: world.completionMillis ?? 0,
+        reached: (boundary) => this.#reached(life, boundary),
       },
       this.#durable,
     );
@@ -164,7 +186,8 @@ export class SimNode implements Endpoint {
     const store =
       world.seams.wrapStore?.(disk, (delay, run) => world.after(delay, () => inProcess(run))) ?? disk;
     world.settling();
-    void NodeCore.load({
+    const load = world.load ?? ((init: NodeCoreInit) => NodeCore.load(init));
+    void load({
       config: {
         ...settings.config,
         nodes: this.joins
@@ -218,7 +241,7 @@ export class SimNode implements Endpoint {
     this.#world.directoryLost(this.id);
   }
 
-  #loaded(life: number, core: NodeCore): void {
+  #loaded(life: number, core: NodeProcess): void {
     if (this.life !== life || this.state !== 'starting') return;
     this.core = core;
     this.state = 'up';
@@ -256,10 +279,18 @@ export class SimNode implements Endpoint {
     else run();
   }
 
+  /** False if the process died here, or before. */
+  #reached(life: number, boundary: Boundary): boolean {
+    const lives = (): boolean => this.life === life && (this.state === 'up' || this.state === 'starting');
+    if (lives()) this.#world.reached?.(this, boundary);
+    if (lives()) this.#countDown();
+    return lives();
+  }
+
   #send(life: number, to: NodeId, type: FrameType, payload: Uint8Array): boolean {
     if (this.life !== life || !this.isUp) return false;
     if (type === 'hello' || type === 'status') return false;
-    if (this.#dies(life)) return false;
+    if (!this.#reached(life, 'send')) return false;
     this.#world.sending(this.id, to, type, payload);
     return this.#world.network.send(this.id, to, type, payload);
   }
@@ -290,14 +321,17 @@ export class SimNode implements Endpoint {
   changeNodes(change: NodeChange, done: (result: NodeChangeResult) => void): void {
     const { life } = this;
     this.#inProcess(life, () =>
-      this.core?.changeNodes(change, (result) => {
+      this.core?.changeNodes?.(change, (result) => {
         if (this.life === life) done(result);
       }),
     );
   }
 
   receive(from: NodeId, type: PeerFrame, payload: Uint8Array): void {
-    this.#inProcess(this.life, () => this.core?.receive(from, type, payload));
+    const { life } = this;
+    this.#inProcess(life, () => {
+      if (this.#reached(life, 'receive')) this.core?.receive(from, type, payload);
+    });
   }
 
   peerLost(peer: NodeId): void {
@@ -332,14 +366,13 @@ export class SimNode implements Endpoint {
     if (this.isUp) this.#countdown = { left: steps, fate };
   }
 
-  #dies(life: number): boolean {
+  #countDown(): void {
     const countdown = this.#countdown;
-    if (countdown === undefined || this.life !== life) return false;
+    if (countdown === undefined) return;
     countdown.left -= 1;
-    if (countdown.left > 0) return false;
+    if (countdown.left > 0) return;
     this.#world.story.tell(() => `node ${this.id} dies in the middle of it`);
     this.crash(countdown.fate);
-    return true;
   }
 
   /** A graceful stop, as an operator's: successors first, then the open requests are answered. */
@@ -356,7 +389,7 @@ export class SimNode implements Endpoint {
           this.#stopSoon(life, looks - 1);
           return;
         }
-        this.core?.router.close();
+        this.core?.router?.close();
         this.crash('kept');
       }),
     );
@@ -369,7 +402,7 @@ export class SimNode implements Endpoint {
   }
 
   #lookAtSpace(life: number): void {
-    this.#inProcess(life, () => this.core?.refuseProposals(this.#isShortOfSpace));
+    this.#inProcess(life, () => this.core?.refuseProposals?.(this.#isShortOfSpace));
     if (!this.#isShortOfSpace) return;
     this.#world.after(SPACE_LOOK_MILLIS, () => {
       if (this.life === life && this.isUp && this.#isShortOfSpace) this.#lookAtSpace(life);

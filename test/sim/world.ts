@@ -8,16 +8,16 @@ import {
 } from '../../src/meta/meta-state.ts';
 import { partitionOf, type Hash32 } from '../../src/partition/hash.ts';
 import { Clients } from './clients.ts';
+import { EventLoop } from './event-loop.ts';
 import { LimitChecker } from './limit-checker.ts';
 import { Nemesis } from './nemesis.ts';
 import { Operator } from './operator.ts';
 import { SimNetwork } from './network.ts';
 import { type Committed, RaftChecker } from './raft-checker.ts';
 import { Random } from './random.ts';
-import { Schedule } from './schedule.ts';
 import { drawSettings, type Settings } from './settings.ts';
 import { SimNode, type NodeWorld, type Seams } from './sim-node.ts';
-import { Story, type Say, Violation } from './story.ts';
+import { Story, type Say } from './story.ts';
 
 export interface WorldInit {
   readonly seed: number;
@@ -27,9 +27,6 @@ export interface WorldInit {
 }
 
 const START_MILLIS = 1_700_000_000_000;
-/** No chain of promises in a node is longer. */
-const REACTIONS_MAX = 64;
-const SETTLED = Promise.resolve();
 
 export class World {
   readonly settings: Settings;
@@ -45,11 +42,7 @@ export class World {
   /** Where the committed list of nodes wants the partitions. */
   readonly placement: ClusterPlacement;
   readonly #hash: Hash32;
-  readonly #schedule = new Schedule(START_MILLIS);
-  readonly #soon: (() => void)[] = [];
-  #settling = false;
-  #violation: Violation | undefined;
-  #isOver = false;
+  readonly #loop = new EventLoop(START_MILLIS);
   #meta: MetaRecord | undefined;
   /** Nodes that clients may ask. */
   askable: (node: SimNode) => boolean = (node) => node.isUp;
@@ -57,7 +50,7 @@ export class World {
   onEnded: (node: SimNode) => void;
 
   constructor({ seed, hash, seams = {}, say }: WorldInit) {
-    const now = (): number => this.#schedule.now;
+    const now = (): number => this.#loop.now;
     this.#hash = hash;
     this.random = new Random(seed);
     this.settings = drawSettings(this.random.fork());
@@ -68,7 +61,7 @@ export class World {
     const { partitions, replicas } = settings.config;
     const founded = new ClusterPlacement(founders, partitions, replicas, hash);
     this.placement = new ClusterPlacement(founders, partitions, replicas, hash);
-    const after = (delay: number, run: () => void): void => this.#schedule.after(delay, run);
+    const after = (delay: number, run: () => void): void => this.#loop.after(delay, run);
     const network = new SimNetwork({
       settings: settings.network,
       random: random.fork(),
@@ -104,10 +97,8 @@ export class World {
       network,
       now,
       after,
-      soon: (run) => this.#soon.push(run),
-      settling: () => {
-        this.#settling = true;
-      },
+      soon: (run) => this.#loop.soon(run),
+      settling: () => this.#loop.settling(),
       durable: (node, writes) => this.raft.written(node, writes),
       groupAdded: (node, group, app, applied) => this.raft.observe(node, group, app, applied),
       sending: (node, to, type, payload) => {
@@ -119,9 +110,7 @@ export class World {
         this.onEnded(node);
       },
       directoryLost: (node) => this.raft.lost(node),
-      violated: (violation) => {
-        this.#violation ??= violation;
-      },
+      violated: (violation) => this.#loop.violated(violation),
     };
     this.nodes = ids.map((id) => new SimNode(id, nodeWorld));
     this.clients = new Clients({
@@ -190,11 +179,11 @@ export class World {
   }
 
   get now(): number {
-    return this.#schedule.now;
+    return this.#loop.now;
   }
 
   after(delayMillis: number, run: () => void): void {
-    this.#schedule.after(delayMillis, run);
+    this.#loop.after(delayMillis, run);
   }
 
   node(id: number): SimNode {
@@ -208,26 +197,11 @@ export class World {
   }
 
   end(): void {
-    this.#isOver = true;
+    this.#loop.end();
   }
 
-  /** Runs until `end`. Throws a Violation. Nothing in it waits for real time. */
-  async run(): Promise<void> {
-    while (!this.#isOver) {
-      const event = this.#schedule.take();
-      if (event === undefined) throw new Violation('nothing will ever happen again');
-      event();
-      this.#drain();
-      while (this.#settling) {
-        this.#settling = false;
-        for (let i = 0; i < REACTIONS_MAX; i += 1) await SETTLED;
-        this.#drain();
-      }
-      if (this.#violation !== undefined) throw this.#violation;
-    }
-  }
-
-  #drain(): void {
-    for (let next = this.#soon.shift(); next !== undefined; next = this.#soon.shift()) next();
+  /** Runs until `end`. Throws a Violation. */
+  run(): Promise<void> {
+    return this.#loop.run();
   }
 }

@@ -1,0 +1,78 @@
+/** Short scripts, repeated with a crash at every single I/O boundary; `npm run sim -- --crash-points` does the same. */
+import { describe, expect, test } from 'vitest';
+import { loadHash32 } from '../../src/partition/hash.ts';
+import { nameOf, VARIANTS, variantNamed } from './crash-points/crash.ts';
+import { type Enumeration, enumerateCrashes, runPoint } from './crash-points/enumerate.ts';
+import { type Script, SCRIPTS } from './crash-points/scripts.ts';
+import { MUTANTS } from './mutants.ts';
+
+const hash = await loadHash32();
+
+function scriptNamed(name: string): Script {
+  const script = SCRIPTS.find((candidate) => candidate.name === name);
+  if (script === undefined) throw new RangeError(`there is no script ${name}`);
+  return script;
+}
+
+async function underMutant(id: string, script: string): Promise<Enumeration> {
+  const mutant = MUTANTS.find((candidate) => candidate.id === id);
+  if (mutant?.seams === undefined) throw new RangeError(`mutant ${id} is none of a node's surroundings`);
+  return enumerateCrashes({ script: scriptNamed(script), hash, seams: mutant.seams });
+}
+
+describe('a crash at every I/O boundary', () => {
+  test.each(SCRIPTS)('$name: nothing is lost, charged twice or left undone', async (script) => {
+    const { points, runs, millisMax, failure } = await enumerateCrashes({ script, hash });
+    console.log(
+      `${script.name}: ${points.length} boundaries, ${runs} runs of at most ${Math.ceil(millisMax)} simulated ms`,
+    );
+    expect(failure?.violation, `tell it again with: ${failure?.replay ?? ''}`).toBeUndefined();
+    expect(points.length).toBeGreaterThan(70);
+    expect(runs).toBeGreaterThan(points.length * 6);
+  });
+
+  test.each(['propose', 'replace'])('%s meets every kind of boundary on every voter', async (name) => {
+    const script = scriptNamed(name);
+    const { points } = await runPoint({ script, hash });
+    for (const kind of ['load', 'write', 'durable', 'delivered', 'send', 'receive'] as const) {
+      const nodes = new Set(points.filter((point) => point.kind === kind).map(({ node }) => node));
+      expect(nodes.size, `nodes that reach ${kind}`).toBeGreaterThanOrEqual(script.founders);
+    }
+    for (const kind of ['asked', 'answer'] as const) {
+      const count = points.filter((point) => point.kind === kind).length;
+      expect(count, `boundaries of kind ${kind}`).toBeGreaterThanOrEqual(5);
+    }
+  });
+
+  test('the snapshot script installs a snapshot of several chunks', async () => {
+    const { points, chunksInstalled } = await runPoint({ script: scriptNamed('snapshot'), hash });
+    expect(chunksInstalled).toBeGreaterThanOrEqual(3);
+    expect(points.filter(({ kind }) => kind === 'read').length).toBeGreaterThanOrEqual(chunksInstalled);
+  });
+
+  test('variants have names that lead back to them', () => {
+    expect(VARIANTS.length).toBe(12);
+    for (const variant of VARIANTS) expect(variantNamed(nameOf(variant))).toEqual(variant);
+  });
+});
+
+describe('what the enumeration catches', () => {
+  test.each([
+    ['M2', 'propose'],
+    ['M2b', 'snapshot'],
+    ['M5', 'propose'],
+  ])('mutant %s in %s, by what a node says before it may', async (id, script) => {
+    const { failure } = await underMutant(id, script);
+    expect(failure?.violation).toMatch(/on disk/);
+  });
+
+  test.each([
+    ['M5b', 'propose'],
+    ['M6', 'propose'],
+  ])('mutant %s in %s, which nothing but a crash shows', async (id, script) => {
+    const { failure } = await underMutant(id, script);
+    const at = failure?.crash?.at ?? 0;
+    expect(at).toBeGreaterThan(1);
+    expect(failure?.replay).toContain(`--crash-points ${script} --at ${at} --variant`);
+  });
+});

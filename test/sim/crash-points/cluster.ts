@@ -1,0 +1,306 @@
+/**
+ * A small simulated cluster that follows a script, and crashes at one boundary of it or at none. Everything takes
+ * fixed or seeded time, so runs with and without the crash are equal up to it.
+ */
+import type { NodeId } from '../../../raft/types.ts';
+import { NodeCore } from '../../../src/node-core.ts';
+import type { Hash32 } from '../../../src/partition/hash.ts';
+import { EventLoop } from '../event-loop.ts';
+import { LimitChecker } from '../limit-checker.ts';
+import { SimNetwork } from '../network.ts';
+import { RaftChecker } from '../raft-checker.ts';
+import { Random } from '../random.ts';
+import { SimNode, type NodeWorld, type Seams } from '../sim-node.ts';
+import { type Say, Story, Violation } from '../story.ts';
+import type { Crash, Point, PointKind } from './crash.ts';
+import { GROUP, loadMember } from './member-core.ts';
+import { settingsOf } from './settings.ts';
+import type { Script } from './scripts.ts';
+
+export interface ClusterInit {
+  readonly script: Script;
+  readonly hash: Hash32;
+  readonly crash?: Crash | undefined;
+  readonly seams?: Seams | undefined;
+  readonly say?: Say | undefined;
+  /** Of the small differences in how long things take. */
+  readonly seed?: number | undefined;
+}
+
+/** Told when a process ends. */
+export interface Client {
+  lost(node: SimNode): void;
+}
+
+const SEED_DEFAULT = 1;
+const START_MILLIS = 1_700_000_000_000;
+const COMPLETION_MILLIS = 0.3;
+/** A process cannot start at the very moment it dies. */
+const AT_ONCE_MILLIS = 1;
+/** By then the others have elected a leader and gone on. */
+const LATER_MILLIS = 120;
+const POLL_MILLIS = 1;
+/** From the start of a run to its end, whatever crashes. */
+const FINISH_MILLIS_MAX = 5_000;
+
+export class Cluster {
+  readonly script: Script;
+  readonly nodes: readonly SimNode[];
+  readonly raft: RaftChecker;
+  readonly limits: LimitChecker;
+  readonly story: Story;
+  readonly clients = new Set<Client>();
+  /** Of the script, in order, up to the crash. */
+  readonly points: Point[] = [];
+  readonly #loop = new EventLoop(START_MILLIS);
+  readonly #crash: Crash | undefined;
+  /** Boundaries count: from the start of the script, or where it says so, to its end or the crash. */
+  #isCounting: boolean;
+  /** Stopped by the script. */
+  readonly #away = new Set<SimNode>();
+  readonly #off = new Set<SimNode>();
+  /** Not to return within the script. */
+  readonly #dead = new Set<SimNode>();
+  /** The largest snapshot that a node took over, in chunks. */
+  chunksInstalled = 0;
+
+  constructor({ script, hash, crash, seams = {}, say, seed = SEED_DEFAULT }: ClusterInit) {
+    this.script = script;
+    this.#crash = crash;
+    this.#isCounting = !script.countsLate;
+    const loop = this.#loop;
+    const now = (): number => loop.now;
+    const after = (delay: number, run: () => void): void => loop.after(delay, run);
+    const random = new Random(seed);
+    const settings = settingsOf(script);
+    const ids = settings.config.nodes.map(({ id }) => id);
+    const founders = ids.slice(0, script.founders);
+    this.story = new Story(now, say);
+    const { story } = this;
+    const network = new SimNetwork({
+      settings: settings.network,
+      random: random.fork(),
+      story,
+      ids,
+      after,
+      now,
+      endpoint: (id) => this.node(id),
+    });
+    this.limits = new LimitChecker({
+      tables: settings.tables,
+      expectOutcome: (group, index, outcome) => this.raft.expectOutcome(group, index, outcome),
+      expectState: (group, index, state) => this.raft.expectState(group, index, state),
+    });
+    this.raft = new RaftChecker({
+      now,
+      story,
+      driftPpm: settings.maxDriftPpm,
+      foundersOf: () => founders,
+      led: () => {},
+      committed: (group, committed) => {
+        if (group === GROUP) this.limits.committed(group, committed);
+      },
+    });
+    const world: NodeWorld = {
+      settings,
+      random,
+      story,
+      hash,
+      seams,
+      network,
+      now,
+      after,
+      soon: (run) => loop.soon(run),
+      settling: () => loop.settling(),
+      completionMillis: COMPLETION_MILLIS,
+      load: script.changesMembers ? (init) => loadMember(init, founders) : (init) => NodeCore.load(init),
+      durable: (node, writes) => {
+        this.raft.written(node, writes);
+        for (const { install } of writes) {
+          this.chunksInstalled = Math.max(this.chunksInstalled, install?.chunks.length ?? 0);
+        }
+      },
+      groupAdded: (node, group, app, applied) => this.raft.observe(node, group, app, applied),
+      sending: (node, to, type, payload) => {
+        if (type === 'peerMessages') this.raft.sending(node, to, payload);
+      },
+      reached: (node, boundary) => {
+        this.reached(node, boundary);
+      },
+      directoryLost: (node) => this.raft.lost(node),
+      ended: (node) => {
+        story.tell(() => `node ${node.id} is down`);
+        for (const client of this.clients) client.lost(node);
+      },
+      violated: (violation) => loop.violated(violation),
+    };
+    this.nodes = ids.map((id) => new SimNode(id, world));
+    for (const node of this.nodes) node.start();
+  }
+
+  get now(): number {
+    return this.#loop.now;
+  }
+
+  /** Did a crash take a node away for the rest of the script? */
+  get hasDead(): boolean {
+    return this.#dead.size > 0;
+  }
+
+  after(delayMillis: number, run: () => void): void {
+    this.#loop.after(delayMillis, run);
+  }
+
+  node(id: NodeId): SimNode {
+    const node = this.nodes[id - 1];
+    if (node === undefined) throw new RangeError(`there is no node ${id}`);
+    return node;
+  }
+
+  /** A boundary: the node may die here. False if it did. */
+  reached(node: SimNode, kind: PointKind): boolean {
+    if (!this.#isCounting) return true;
+    const someoneIsWriting = this.nodes.some(({ isWriting }) => isWriting);
+    this.points.push({ kind, node: node.id, isWriting: node.isWriting, someoneIsWriting });
+    const crash = this.#crash;
+    if (crash?.at !== this.points.length) return true;
+    this.#isCounting = false;
+    this.story.tell(() => `boundary ${crash.at}: ${kind} of node ${node.id}`);
+    const victims = crash.who === 'all' ? this.nodes.filter((one) => one.state !== 'down') : [node];
+    for (const victim of victims) {
+      victim.crash(crash.fate);
+      if (victim === node && crash.returns === 'never') this.#dead.add(node);
+      else this.#startAfter(victim, victim === node && crash.returns === 'later');
+    }
+    // The script may count on a quorum, so who was away has to help out.
+    if (this.hasDead) for (const one of this.#away) this.#startAfter(one, false);
+    return false;
+  }
+
+  /** For scripts that count late. */
+  countFromHere(): void {
+    if (this.script.countsLate) this.#isCounting = true;
+  }
+
+  /** All nodes crash, and start again. */
+  cutPower(): void {
+    for (const node of this.nodes) {
+      node.crash('lost');
+      this.#startAfter(node, false);
+    }
+  }
+
+  #startAfter(node: SimNode, isLate: boolean): void {
+    this.#away.delete(node);
+    this.after(isLate ? LATER_MILLIS : AT_ONCE_MILLIS, () => {
+      if (!this.#off.has(node) && !this.#away.has(node)) node.start();
+    });
+  }
+
+  /** Stops a node for a part of the script, if the others can do without it. */
+  stop(node: SimNode): void {
+    if (this.hasDead || this.nodes.some((other) => other !== node && !other.isUp)) return;
+    this.#away.add(node);
+    node.crash('lost');
+  }
+
+  /** Ends an absence. */
+  start(node: SimNode): void {
+    if (this.#away.delete(node)) node.start();
+  }
+
+  /** A node that was removed is needed no more. */
+  switchOff(node: SimNode): void {
+    this.#off.add(node);
+    this.#dead.delete(node);
+    node.crash('lost');
+  }
+
+  /** Who was to stay away is brought back after all. */
+  revive(): void {
+    for (const node of this.#dead) node.start();
+    this.#dead.clear();
+  }
+
+  get leader(): SimNode | undefined {
+    const leaders = this.nodes.filter((node) => this.#status(node)?.role === 'leader');
+    return leaders.sort((a, b) => (this.#status(b)?.term ?? 0) - (this.#status(a)?.term ?? 0))[0];
+  }
+
+  #status(node: SimNode): ReturnType<NonNullable<SimNode['core']>['raft']['status']> {
+    return node.core?.raft.status(GROUP);
+  }
+
+  /** Runs the script, then what must hold after it. Throws a Violation. */
+  run(): Promise<void> {
+    this.#follow(this.script.steps(this), () => {
+      this.#isCounting = false;
+      this.revive();
+      this.#follow(this.#finale(), () => this.#loop.end());
+    });
+    this.after(FINISH_MILLIS_MAX, () =>
+      this.#loop.violated(new Violation(`not done in ${FINISH_MILLIS_MAX} ms\n${this.#explain()}`)),
+    );
+    return this.#loop.run();
+  }
+
+  /** Each step is a condition to wait for. */
+  #follow(steps: Iterator<() => boolean, void>, done: () => void): void {
+    let step = steps.next();
+    const poll = (): void => {
+      while (step.done !== true && step.value()) step = steps.next();
+      if (step.done === true) done();
+      else this.after(POLL_MILLIS, poll);
+    };
+    this.after(0, poll);
+  }
+
+  /** All members end up with everything that was committed, and with nothing else. */
+  *#finale(): Generator<() => boolean, void> {
+    yield () => this.#members().every((node) => this.#hasEverything(node));
+    const { voters, outgoing } = this.raft.configOf(GROUP);
+    this.#check(outgoing.length === 0, 'a change of members is not complete');
+    const expected = this.limits.stateHash(GROUP);
+    for (const node of this.#members()) {
+      const config = this.#status(node)?.config;
+      const isSame =
+        config?.outgoing.length === 0 &&
+        config.voters.length === voters.length &&
+        voters.every((voter) => config.voters.includes(voter));
+      this.#check(isSame, `node ${node.id} goes by another configuration`);
+      const hashes = [...(node.core?.partitions.values() ?? [])].map((app) => app.stateHash());
+      this.#check(hashes.join() === expected, `the state of node ${node.id} is not what the log says`);
+    }
+    this.#check(
+      this.limits.grants === this.script.grants,
+      `${this.limits.grants} grants are in the log, asked for were ${this.script.grants}`,
+    );
+  }
+
+  #members(): SimNode[] {
+    return this.raft.configOf(GROUP).voters.map((id) => this.node(id));
+  }
+
+  #hasEverything(node: SimNode): boolean {
+    const isLed = (this.#status(node)?.leader ?? 0) !== 0;
+    return isLed && this.raft.hasEverything(GROUP, node.id);
+  }
+
+  #check(condition: boolean, message: string): void {
+    if (!condition) throw new Violation(`${message}\n${this.#explain()}`);
+  }
+
+  #explain(): string {
+    return this.nodes
+      .map((node) => {
+        const status = this.#status(node);
+        if (status === undefined) return `node ${node.id}: ${node.state}`;
+        const { role, term, leader, logStart, applied, commit, lastIndex, config } = status;
+        return (
+          `node ${node.id}: ${role}, term ${term}, leader ${leader}, log ${logStart}..${lastIndex}, applied ${applied}, ` +
+          `commit ${commit}, voters ${config.voters.join(' ')} (${config.outgoing.join(' ')}), learners ${config.learners.join(' ')}`
+        );
+      })
+      .join('\n');
+  }
+}

@@ -1,0 +1,76 @@
+/** `npm run sim -- --crash-points`: all crashes of the scripts, or one of them told line by line. */
+import { loadHash32 } from '../../../src/partition/hash.ts';
+import type { Seams } from '../sim-node.ts';
+import { variantNamed } from './crash.ts';
+import { type Failure, enumerateCrashes, runPoint } from './enumerate.ts';
+import { type Script, SCRIPTS } from './scripts.ts';
+
+export interface CrashPointsOptions {
+  /** All scripts if absent. */
+  readonly script?: string | undefined;
+  /** The boundary to crash at; with `variant`, and of one script. No crash if absent. */
+  readonly at?: number | undefined;
+  readonly variant?: string | undefined;
+  readonly trace?: boolean | undefined;
+  readonly seed?: number | undefined;
+}
+
+/** Prints what it finds. Returns whether everything held. */
+export async function crashPoints(
+  options: CrashPointsOptions,
+  print: (line: string) => void,
+): Promise<boolean> {
+  const hash = await loadHash32();
+  const { seed } = options;
+  const scripts = options.script === undefined ? SCRIPTS : [scriptNamed(options.script)];
+  let isKept = true;
+  for (const script of scripts) {
+    if (options.at !== undefined || options.trace === true) {
+      const crash =
+        options.at === undefined
+          ? undefined
+          : { at: options.at, ...variantNamed(options.variant ?? 'one-lost-once') };
+      const say = options.trace === true ? print : undefined;
+      const { points, violation } = await runPoint({ script, hash, seed, crash, say });
+      print(`${script.name}: ${violation ?? `everything held at ${points.length} boundaries`}`);
+      if (violation !== undefined) isKept = false;
+      continue;
+    }
+    const { points, runs, millisMax, failure } = await enumerateCrashes({ script, hash, seed });
+    print(`${script.name}: ${points.length} boundaries, ${runs} runs of at most ${Math.ceil(millisMax)} ms`);
+    if (failure === undefined) continue;
+    isKept = false;
+    print(`  ${failure.violation}\n  replay: ${failure.replay}`);
+  }
+  return isKept;
+}
+
+/** @throws RangeError if there is none */
+function scriptNamed(name: string): Script {
+  const script = SCRIPTS.find((candidate) => candidate.name === name);
+  if (script === undefined) {
+    throw new RangeError(`there is no script ${name}; known: ${SCRIPTS.map((one) => one.name).join(', ')}`);
+  }
+  return script;
+}
+
+export interface FirstCrash {
+  readonly runs: number;
+  readonly script?: string;
+  readonly crash?: Failure['crash'];
+  readonly violation?: string;
+}
+
+/** Runs the scripts until something is violated; for mutants. */
+export async function firstCrash(seams: Seams | undefined): Promise<FirstCrash> {
+  const hash = await loadHash32();
+  let runs = 0;
+  for (const script of SCRIPTS) {
+    const found = await enumerateCrashes({ script, hash, seams });
+    runs += found.runs;
+    if (found.failure === undefined) continue;
+    const { crash, violation } = found.failure;
+    return { runs, script: script.name, crash, violation: violation.split('\n')[0] ?? '' };
+  }
+  return { runs };
+}

@@ -1,0 +1,164 @@
+/** The scripts whose every boundary is crashed at. They are short: each boundary costs several runs. */
+import type { MembershipChange } from '../../../raft/membership.ts';
+import type { GroupConfig } from '../../../raft/types.ts';
+import type { AllowRequest } from '../../../src/limiter/request.ts';
+import { Change, Question } from './clients.ts';
+import type { Cluster } from './cluster.ts';
+import { GROUP } from './member-core.ts';
+
+export interface Script {
+  readonly name: string;
+  readonly nodes: number;
+  /** Nodes 1 to this are the first voters; the others join. */
+  readonly founders: number;
+  readonly changesMembers: boolean;
+  readonly snapshotEveryBytes: number;
+  /** Its boundaries count from where it says so: another script begins with the same steps, and crashes there. */
+  readonly countsLate: boolean;
+  /** Grants in the log when all is done: each request id counts once. */
+  readonly grants: number;
+  /** What is done, and after each step what is waited for. */
+  steps(cluster: Cluster): Generator<() => boolean, void>;
+}
+
+type Condition = () => boolean;
+
+const NEVER_BYTES = 1 << 30;
+
+function grant(cluster: Cluster, first: number, request: AllowRequest): Condition {
+  const question = new Question(cluster, first, request, 'grant');
+  return () => question.isDone;
+}
+
+function denial(cluster: Cluster, first: number, request: AllowRequest): Condition {
+  const question = new Question(cluster, first, request, 'denial');
+  return () => question.isDone;
+}
+
+function changed(
+  cluster: Cluster,
+  change: MembershipChange,
+  isDoneIn: (config: GroupConfig) => boolean,
+): Condition {
+  const asked = new Change(cluster, change, isDoneIn);
+  return () => asked.isDone;
+}
+
+function all(conditions: readonly Condition[]): Condition {
+  return () => conditions.every((condition) => condition());
+}
+
+/** Grants with and without costs, one by one and at once, up to the limit; then one too many. */
+const propose: Script = {
+  name: 'propose',
+  nodes: 3,
+  founders: 3,
+  changesMembers: false,
+  snapshotEveryBytes: NEVER_BYTES,
+  countsLate: false,
+  grants: 4,
+  *steps(cluster) {
+    yield grant(cluster, 1, { userId: 'ann', requestId: 'a' });
+    yield all([
+      grant(cluster, 2, { userId: 'ann', requestId: 'b', cost: 2 }),
+      grant(cluster, 3, { userId: 'bob', requestId: 'c' }),
+    ]);
+    yield grant(cluster, 3, { userId: 'ann', requestId: 'd', cost: 3 });
+    yield denial(cluster, 2, { userId: 'ann' });
+  },
+};
+
+/** A follower is away while the others compact their logs, and comes back to a snapshot. */
+const snapshot: Script = {
+  name: 'snapshot',
+  nodes: 3,
+  founders: 3,
+  changesMembers: false,
+  snapshotEveryBytes: 300,
+  countsLate: true,
+  grants: 6,
+  *steps(cluster) {
+    yield grant(cluster, 1, { userId: 'ann', requestId: 'a' });
+    yield () => cluster.leader !== undefined && cluster.nodes.every(({ isUp }) => isUp || cluster.hasDead);
+    const away = cluster.nodes.find((node) => node !== cluster.leader);
+    if (away === undefined) return;
+    cluster.countFromHere();
+    const before = away.core?.raft.status(GROUP)?.lastIndex ?? 0;
+    cluster.stop(away);
+    for (const requestId of ['b', 'c', 'd', 'e']) {
+      yield grant(cluster, 2, { userId: requestId, requestId });
+    }
+    yield () => {
+      const logStart = cluster.leader?.core?.raft.status(GROUP)?.logStart ?? 0;
+      return away.isUp || cluster.hasDead || logStart > before;
+    };
+    cluster.start(away);
+    yield () => {
+      const applied = away.core?.raft.status(GROUP)?.applied;
+      return cluster.hasDead || applied === cluster.raft.committedIndex(GROUP);
+    };
+    yield grant(cluster, away.id, { userId: 'ann', requestId: 'f', cost: 5 });
+    yield denial(cluster, away.id, { userId: 'ann' });
+  },
+};
+
+/** The power fails. Nodes come back to snapshots and logs, and crash again on their way. */
+const recover: Script = {
+  name: 'recover',
+  nodes: 3,
+  founders: 3,
+  changesMembers: false,
+  snapshotEveryBytes: 300,
+  countsLate: true,
+  grants: 6,
+  *steps(cluster) {
+    for (const requestId of ['a', 'b', 'c', 'd', 'e']) {
+      yield grant(cluster, 1, { userId: 'ann', requestId });
+    }
+    cluster.countFromHere();
+    cluster.cutPower();
+    yield grant(cluster, 3, { userId: 'ann', requestId: 'f' });
+    yield denial(cluster, 1, { userId: 'ann' });
+  },
+};
+
+/** Node 4 joins, catches up, and takes the place of another voter in one joint change; that one is switched off. */
+function replaces(name: string, leaving: number): Script {
+  return {
+    name,
+    nodes: 4,
+    founders: 3,
+    changesMembers: true,
+    snapshotEveryBytes: NEVER_BYTES,
+    // Of several such scripts one is enough.
+    countsLate: leaving !== 3,
+    grants: 3,
+    *steps(cluster) {
+      yield grant(cluster, 1, { userId: 'ann', requestId: 'a' });
+      yield changed(cluster, [{ kind: 'addLearner', node: 4 }], ({ learners }) => learners.includes(4));
+      cluster.countFromHere();
+      const during = grant(cluster, 2, { userId: 'ann', requestId: 'b', cost: 2 });
+      const change: MembershipChange = [
+        { kind: 'promote', node: 4 },
+        { kind: 'remove', node: leaving },
+      ];
+      yield changed(
+        cluster,
+        change,
+        ({ voters }) => voters.length === 3 && voters.includes(4) && !voters.includes(leaving),
+      );
+      cluster.switchOff(cluster.node(leaving));
+      yield during;
+      yield grant(cluster, 2, { userId: 'ann', requestId: 'c', cost: 3 });
+      yield denial(cluster, 4, { userId: 'ann' });
+    },
+  };
+}
+
+export const SCRIPTS: readonly Script[] = [
+  propose,
+  snapshot,
+  recover,
+  replaces('replace', 3),
+  replaces('remove-leader', 1),
+];

@@ -1,0 +1,69 @@
+/** The world of the scripts: quick elections, a small network, and every size small enough to be met. */
+import { RAFT_DEFAULTS } from '../../../raft/core-state.ts';
+import type { Settings } from '../settings.ts';
+import type { Script } from './scripts.ts';
+
+/** What a user may get in a run: nothing leaves a window. */
+export const LIMIT = 6;
+
+const TICK_MILLIS = 10;
+const HEARTBEAT_TICKS = 3;
+const ELECTION_TICKS = 6;
+
+export function settingsOf(script: Script): Settings {
+  const address = { host: 'sim', port: 1 };
+  const timing = {
+    tickMillis: TICK_MILLIS,
+    heartbeatMillis: TICK_MILLIS * HEARTBEAT_TICKS,
+    electionMillis: TICK_MILLIS * ELECTION_TICKS,
+    requestDeadlineMillis: 150,
+  };
+  const rules = {
+    version: 1,
+    rules: [{ id: 'default', limit: LIMIT, windowMillis: 60_000, clock: 'cluster' as const }],
+    requestIdHorizonMillis: 60_000,
+    clockDriftPpm: 100,
+  };
+  return {
+    nodes: script.nodes,
+    spares: 0,
+    changeMeanMillis: 0,
+    timing,
+    raft: {
+      raft: { ...RAFT_DEFAULTS, heartbeatTicks: HEARTBEAT_TICKS, electionTicks: ELECTION_TICKS },
+      snapshotEveryBytes: script.snapshotEveryBytes,
+      keepLogBytes: 0,
+      // Each chunk is a write of its own.
+      snapshotWriteBytesMax: 1,
+      streams: { outgoingMax: 2, silentTicksMax: 10 },
+      balanceTicks: 20,
+    },
+    config: {
+      clusterId: 'sim',
+      nodes: Array.from({ length: script.nodes }, (_, i) => ({ id: i + 1, http: address, peer: address })),
+      partitions: 1,
+      replicas: script.founders,
+      rules,
+      timing,
+      freeFloorBytes: 0,
+    },
+    tables: [rules],
+    network: {
+      delayMinMillis: 0.4,
+      delayMeanMillis: 0.2,
+      drop: 0,
+      duplicate: 0,
+      corrupt: 0,
+      closesSilent: false,
+      late: 0,
+    },
+    disk: { syncMeanMillis: 1, keep: 0 },
+    clients: { meanMillis: 1, users: 1, eventUsers: 0, withId: 1 },
+    faults: [],
+    faultMeanMillis: 1,
+    safetyMillis: 0,
+    maxDriftPpm: 0,
+    wallSkewMillis: 0,
+    lag: 0,
+  };
+}
