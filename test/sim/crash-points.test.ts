@@ -68,7 +68,7 @@ describe('what the enumeration catches', () => {
 
   test.each([
     ['M5b', 'propose'],
-    ['M6', 'propose'],
+    ['M6c', 'propose'],
   ])('mutant %s in %s, which nothing but a crash shows', async (id, script) => {
     const { failure } = await underMutant(id, script);
     const at = failure?.crash?.at ?? 0;
