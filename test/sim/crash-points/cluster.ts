@@ -180,7 +180,7 @@ export class Cluster {
 
   /** For scripts that count late. */
   countFromHere(): void {
-    if (this.script.countsLate) this.#isCounting = true;
+    if (this.points.length === 0) this.#isCounting = true;
   }
 
   /** All nodes crash, and start again. */
