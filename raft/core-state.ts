@@ -27,7 +27,7 @@ export interface RaftOptions {
   readonly inflight: InflightLimits;
   /** A leader refuses proposals while this many bytes are appended but not committed. */
   readonly uncommittedBytesMax: number;
-  /** This replica should lead when it can: its election timeout is always the minimum. */
+  /** This replica should lead when it can: it is the first to campaign. May change, see `prefer`. */
   readonly preferred: boolean;
 }
 
@@ -85,6 +85,7 @@ export class CoreState {
   electionElapsedTicks = 0;
   heartbeatElapsedTicks = 0;
   electionTimeoutTicks = 0;
+  isPreferred: boolean;
 
   /** Candidates: who answered what. */
   readonly votes = new Map<NodeId, boolean>();
@@ -144,6 +145,7 @@ export class CoreState {
     this.clock = init.clock;
     this.random = init.random;
     this.options = init.options;
+    this.isPreferred = init.options.preferred;
     this.resetElectionTimeout();
     this.anchorClockToLog();
   }
@@ -160,11 +162,13 @@ export class CoreState {
   resetElectionTimeout(): void {
     this.electionElapsedTicks = 0;
     const minimum = this.options.electionTicks;
-    // The others start a little later than a preferred leader, so that it usually runs unopposed.
+    // The others start a little later than a preferred leader, so that it usually runs unopposed. Only at first: two
+    // replicas may both believe to be preferred while that changes, and would split the votes for ever.
     const headStart = Math.ceil(minimum / 5);
-    this.electionTimeoutTicks = this.options.preferred
-      ? minimum
-      : minimum + headStart + this.random(minimum - headStart);
+    this.electionTimeoutTicks =
+      this.isPreferred && this.role === 'follower'
+        ? minimum
+        : minimum + headStart + this.random(minimum - headStart);
   }
 
   /** Enters `term` (or stays in it) without a role yet. The vote is forgotten only when the term changes. */

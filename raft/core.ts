@@ -7,21 +7,9 @@
  *   ready()  -> write and sync it -> advance(ready), then send ready.afterSync
  *   applicable() -> apply -> appliedTo()
  */
-import { assert } from './assert.ts';
 import { CoreState, type RaftOptions, type RandomBelow, type Role } from './core-state.ts';
+import { campaign, mayCampaign, tickElection } from './election.ts';
 import {
-  campaign,
-  handleTimeoutNow,
-  handleVoteRequest,
-  handleVoteResponse,
-  hasLiveLeader,
-  mayCampaign,
-  tickElection,
-} from './election.ts';
-import { handleAppend, handleHeartbeat, handleInstallSnapshot } from './follower.ts';
-import {
-  handleAppendResponse,
-  handleHeartbeatResponse,
   ownLogIsStable,
   peerUnreachable,
   propose,
@@ -33,6 +21,7 @@ import { LOG_START, RaftLog } from './log.ts';
 import { configOfSnapshot, type MembershipChange, type MembershipRefusal } from './membership.ts';
 import { advanceReads, requestRead } from './read-index.ts';
 import { applyConfig, isChanging, maybeLeaveJoint, maybeStepDown, proposeChange } from './reconfigure.ts';
+import { step } from './step.ts';
 import type { StoredGroup } from './store.ts';
 import {
   NO_NODE,
@@ -163,115 +152,15 @@ export class RaftCore {
     maybeLeaveJoint(this.#state);
   }
 
-  /** A message for this replica arrived. Terms are settled here, once for all message types (paper, 5.1). */
+  /** A message for this replica arrived. */
   step(message: Message): void {
-    const state = this.#state;
-    assert(message.to === state.id, `message for node ${message.to} reached node ${state.id}`);
-    if (message.term > state.term) {
-      if (!this.#acceptHigherTerm(message)) return;
-    } else if (message.term < state.term) {
-      this.#answerLowerTerm(message);
-      return;
-    }
-    this.#dispatch(message);
-    advanceReads(state);
-  }
-
-  #acceptHigherTerm(message: Message): boolean {
-    const state = this.#state;
-    switch (message.type) {
-      case 'preVote':
-        return !hasLiveLeader(state);
-      case 'vote':
-        if (hasLiveLeader(state) && !message.isTransfer) return false;
-        state.becomeFollower(message.term, NO_NODE);
-        return true;
-      case 'preVoteResponse':
-        // A grant carries the term we asked about, which nobody has entered yet.
-        if (!message.granted) state.becomeFollower(message.term, NO_NODE);
-        return true;
-      case 'append':
-      case 'heartbeat':
-      case 'snapshot':
-        state.becomeFollower(message.term, message.from);
-        return true;
-      case 'voteResponse':
-      case 'appendResponse':
-      case 'heartbeatResponse':
-      case 'timeoutNow':
-        state.becomeFollower(message.term, NO_NODE);
-        return true;
-    }
-  }
-
-  /**
-   * Only two kinds of stale sender get an answer, because silence would wedge them: a leader of an old term must
-   * learn that it is deposed, and a pre-candidate of an old term that it has to catch up first.
-   */
-  #answerLowerTerm(message: Message): void {
-    const { id, term } = this.#state;
-    const address = { from: id, to: message.from, term };
-    switch (message.type) {
-      case 'append':
-      case 'heartbeat':
-      case 'snapshot':
-        this.#state.send({
-          type: 'appendResponse',
-          ...address,
-          rejected: true,
-          index: 0,
-          hintIndex: 0,
-          hintTerm: 0,
-        });
-        return;
-      case 'preVote':
-        this.#state.send({ type: 'preVoteResponse', ...address, granted: false });
-        return;
-      case 'vote':
-      case 'voteResponse':
-      case 'preVoteResponse':
-      case 'appendResponse':
-      case 'heartbeatResponse':
-      case 'timeoutNow':
-        return;
-    }
-  }
-
-  #dispatch(message: Message): void {
-    const state = this.#state;
-    switch (message.type) {
-      case 'preVote':
-      case 'vote':
-        handleVoteRequest(state, message);
-        return;
-      case 'preVoteResponse':
-      case 'voteResponse':
-        handleVoteResponse(state, message);
-        return;
-      case 'append':
-        handleAppend(state, message);
-        return;
-      case 'heartbeat':
-        handleHeartbeat(state, message);
-        return;
-      case 'snapshot':
-        handleInstallSnapshot(state, message);
-        return;
-      case 'appendResponse':
-        if (state.role === 'leader') handleAppendResponse(state, message);
-        return;
-      case 'heartbeatResponse':
-        if (state.role === 'leader') handleHeartbeatResponse(state, message);
-        return;
-      case 'timeoutNow':
-        handleTimeoutNow(state);
-        return;
-    }
+    step(this.#state, message);
   }
 
   /**
    * Appends a command to the leader's log. Returns its entry, or undefined if this node does not lead or too much
-   * is uncommitted or leadership is being handed over: then nothing was appended. The core keeps `data`; the caller must not change it.
+   * is uncommitted or leadership is being handed over: then nothing was appended. The core keeps `data`; the caller
+   * must not change it.
    */
   propose(data: Uint8Array): Entry | undefined {
     const mayPropose = this.#state.role === 'leader' && !this.isTransferring;
@@ -280,10 +169,10 @@ export class RaftCore {
 
   /**
    * Begins to change the members of the group. Returns the entry it begins with, or why it was refused. This leader
-   * or its successors complete it; until then `isChanging`.
+   * or its successors complete it; until then `isChanging`. `epoch` is the version of the placement that asks.
    */
-  changeMembership(change: MembershipChange): Entry | MembershipRefusal {
-    return proposeChange(this.#state, change);
+  changeMembership(change: MembershipChange, epoch: number): Entry | MembershipRefusal {
+    return proposeChange(this.#state, change, epoch);
   }
 
   /** Whether a leader would refuse a change because of the one before. */
@@ -324,6 +213,11 @@ export class RaftCore {
     const progress = this.#state.progress.get(peer);
     if (progress === undefined || !progress.recentActive || progress.state !== 'replicate') return false;
     return progress.match + entries >= this.#state.log.lastIndex;
+  }
+
+  /** Whether this replica should lead when it can. */
+  prefer(isPreferred: boolean): void {
+    this.#state.isPreferred = isPreferred;
   }
 
   /** Starts an election now. Does nothing on a leader, a non-voter or a node that is not up to it. */
@@ -397,7 +291,7 @@ export class RaftCore {
       if (state.role === 'leader') ownLogIsStable(state);
     }
     for (const message of ready.afterSync) {
-      if (message.to === state.id) this.step(message);
+      if (message.to === state.id) step(state, message);
     }
     advanceReads(state);
   }

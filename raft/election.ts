@@ -75,6 +75,10 @@ export function handleVoteRequest(state: CoreState, message: VoteRequest): void 
       `a vote is cast in the voter's term ${state.term}, not ${message.term}`,
     );
     if (granted) {
+      assert(
+        state.vote === NO_NODE || state.vote === message.from,
+        `node ${state.id} voted for ${state.vote} in term ${state.term} and may not vote for ${message.from}`,
+      );
       state.vote = message.from;
       state.electionElapsedTicks = 0;
     }

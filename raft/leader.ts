@@ -179,7 +179,11 @@ export function handleHeartbeatResponse(state: CoreState, message: HeartbeatResp
   progress.readRound = Math.max(progress.readRound, message.readRound ?? 0);
   progress.probeSent = false;
   progress.freeOneInflight();
-  if (progress.state !== 'snapshot' && progress.match < state.log.lastIndex) {
+  // Also with nothing to send: an answer to an empty append ends the probing in a group that is idle.
+  if (
+    progress.state === 'probe' ||
+    (progress.state === 'replicate' && progress.match < state.log.lastIndex)
+  ) {
     sendAppend(state, message.from, progress);
   }
 }

@@ -24,7 +24,8 @@ export type MembershipChange = readonly MembershipStep[];
  * - `transferring`: leadership is being handed over.
  * - `unknownNode`: a node to promote, demote or remove does not belong to the group that way.
  * - `alreadyMember`: a node to add is a voter or learner already.
- * - `invalidChange`: no step, two steps for one node, or something that is no node id.
+ * - `staleEpoch`: a newer version of the placement than the one asking has changed the group already.
+ * - `invalidChange`: no step, two steps for one node, or something that is no node id or no epoch.
  * - `learnerBehind`: a learner to promote lacks too much of the log, or is silent.
  * - `wouldLoseQuorum`: too few of the voters that would remain are reachable, or none would remain.
  */
@@ -32,6 +33,7 @@ export type MembershipRefusal =
   | 'notLeader'
   | 'changePending'
   | 'transferring'
+  | 'staleEpoch'
   | 'unknownNode'
   | 'alreadyMember'
   | 'invalidChange'
@@ -39,11 +41,12 @@ export type MembershipRefusal =
   | 'wouldLoseQuorum';
 
 export function simpleConfig(voters: readonly NodeId[]): GroupConfig {
-  return { voters, outgoing: [], learners: [] };
+  return { epoch: 0, voters, outgoing: [], learners: [] };
 }
 
 export function configOfSnapshot(meta: SnapshotMeta): GroupConfig {
-  return { voters: meta.voters, outgoing: meta.outgoing ?? [], learners: meta.learners ?? [] };
+  const { epoch = 0, voters, outgoing = [], learners = [] } = meta;
+  return { epoch, voters, outgoing, learners };
 }
 
 /** A change of voters is under way: the old voters still count. */
@@ -68,7 +71,8 @@ export function votersOf(config: GroupConfig): NodeId[] {
 
 /** What makes `config` unsound, or undefined if it is sound. */
 export function flawOf(config: GroupConfig): string | undefined {
-  const { voters, outgoing, learners } = config;
+  const { epoch, voters, outgoing, learners } = config;
+  if (!isEpoch(epoch)) return `${epoch} is no version of a placement`;
   for (const ids of [voters, outgoing, learners]) {
     if (new Set(ids).size !== ids.length) return `a node appears twice in ${ids.join(', ')}`;
     if (!ids.every((id) => Number.isSafeInteger(id) && id >= 1))
@@ -83,12 +87,18 @@ export function flawOf(config: GroupConfig): string | undefined {
 /**
  * The configuration that the next entry must hold for `change` to happen. If voters change it is joint, and
  * `leaveJoint` of it completes the change; learners alone come and go in one entry, for they decide nothing.
+ *
+ * `epoch` is the version of the placement that asks. One version may need several changes; an older one is refused, so
+ * that a leader which has not heard of the newest placement cannot move the group back.
  */
 export function changedConfig(
   config: GroupConfig,
   change: MembershipChange,
+  epoch: number,
 ): GroupConfig | MembershipRefusal {
   if (isJoint(config)) return 'changePending';
+  if (!isEpoch(epoch)) return 'invalidChange';
+  if (epoch < config.epoch) return 'staleEpoch';
   if (change.length === 0 || new Set(change.map(({ node }) => node)).size !== change.length)
     return 'invalidChange';
   const voters = new Set(config.voters);
@@ -116,6 +126,7 @@ export function changedConfig(
   if (voters.size === 0) return 'wouldLoseQuorum';
   const votersChange = voters.size !== config.voters.length || config.voters.some((id) => !voters.has(id));
   const next = {
+    epoch,
     voters: [...voters],
     outgoing: votersChange ? config.voters : [],
     learners: [...learners],
@@ -133,22 +144,35 @@ export function leaveJoint(config: GroupConfig): GroupConfig {
 
 /** May the entry of `after` follow the one of `before`? Anything else in a log means that two changes overlapped. */
 export function isSuccessor(before: GroupConfig, after: GroupConfig): boolean {
+  if (after.epoch < before.epoch) return false;
   if (isJoint(before)) return !isJoint(after) && sameNodes(before.voters, after.voters);
   // A replica that only joins has no configuration to compare with.
   if (before.voters.length === 0) return true;
   return isJoint(after) ? sameNodes(before.voters, after.outgoing) : sameNodes(before.voters, after.voters);
 }
 
+function isEpoch(epoch: number): boolean {
+  return Number.isSafeInteger(epoch) && epoch >= 0;
+}
+
 function sameNodes(a: readonly NodeId[], b: readonly NodeId[]): boolean {
   return a.length === b.length && a.every((id) => b.includes(id));
 }
 
-// Data of a `config` entry: the three counts, then the ids, all as little-endian f64.
+// Data of a `config` entry: the epoch, the three counts, then the ids, all as little-endian f64.
 const NUMBER_BYTES = 8;
 
 export function encodeConfig(config: GroupConfig): Uint8Array {
-  const { voters, outgoing, learners } = config;
-  const numbers = [voters.length, outgoing.length, learners.length, ...voters, ...outgoing, ...learners];
+  const { epoch, voters, outgoing, learners } = config;
+  const numbers = [
+    epoch,
+    voters.length,
+    outgoing.length,
+    learners.length,
+    ...voters,
+    ...outgoing,
+    ...learners,
+  ];
   const data = new Uint8Array(numbers.length * NUMBER_BYTES);
   const view = new DataView(data.buffer);
   for (const [i, value] of numbers.entries()) view.setFloat64(i * NUMBER_BYTES, value, true);
@@ -159,9 +183,9 @@ export function encodeConfig(config: GroupConfig): Uint8Array {
 export function decodeConfig(data: Uint8Array): GroupConfig | undefined {
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
   const count = data.byteLength / NUMBER_BYTES;
-  if (!Number.isInteger(count) || count < 3) return undefined;
+  if (!Number.isInteger(count) || count < 4) return undefined;
   const numbers = Array.from({ length: count }, (_, i) => view.getFloat64(i * NUMBER_BYTES, true));
-  const [voterCount = -1, outgoingCount = -1, learnerCount = -1, ...ids] = numbers;
+  const [epoch = -1, voterCount = -1, outgoingCount = -1, learnerCount = -1, ...ids] = numbers;
   if (
     ![voterCount, outgoingCount, learnerCount].every((value) => Number.isSafeInteger(value) && value >= 0)
   ) {
@@ -169,6 +193,7 @@ export function decodeConfig(data: Uint8Array): GroupConfig | undefined {
   }
   if (voterCount + outgoingCount + learnerCount !== ids.length) return undefined;
   const config = {
+    epoch,
     voters: ids.slice(0, voterCount),
     outgoing: ids.slice(voterCount, voterCount + outgoingCount),
     learners: ids.slice(voterCount + outgoingCount),

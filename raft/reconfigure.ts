@@ -24,13 +24,17 @@ import { NO_NODE, type Entry, type GroupConfig, type NodeId } from './types.ts';
 const PROMOTION_LAG_ENTRIES_MAX = 64;
 
 /** Appends the entry that begins `change`, or says why not; then nothing has happened. */
-export function proposeChange(state: CoreState, change: MembershipChange): Entry | MembershipRefusal {
+export function proposeChange(
+  state: CoreState,
+  change: MembershipChange,
+  epoch: number,
+): Entry | MembershipRefusal {
   const { log } = state;
   if (state.role !== 'leader') return 'notLeader';
   if (state.transferTarget !== NO_NODE) return 'transferring';
   if (isChanging(state)) return 'changePending';
   assert(log.termAt(log.committed) === state.term, 'a leader that changes members has committed its no-op');
-  const next = changedConfig(state.config, change);
+  const next = changedConfig(state.config, change, epoch);
   if (typeof next === 'string') return next;
   const isCaughtUp = ({ kind, node }: MembershipChange[number]): boolean =>
     kind !== 'promote' || isAlmostCaughtUp(state, node);
@@ -80,9 +84,10 @@ export function applyConfig(state: CoreState, entry: Entry): void {
   if (state.role === 'leader') lead(state, isComplete);
 }
 
-/** A change is under way, or may be, or a quorum may not know yet that it is complete. A leader's view. */
+/** A change is under way, or may be, or a quorum may not know yet that it is complete. Only a leader knows the last. */
 export function isChanging(state: CoreState): boolean {
-  return isJoint(state.config) || state.log.applied < state.pendingConfigIndex;
+  const mayBePending = state.role === 'leader' && state.log.applied < state.pendingConfigIndex;
+  return isJoint(state.config) || mayBePending;
 }
 
 function lead(state: CoreState, isComplete: boolean): void {

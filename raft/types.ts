@@ -19,6 +19,8 @@ export type EntryKind = 'command' | 'noop' | 'config';
 
 /** Who belongs to a group. */
 export interface GroupConfig {
+  /** The version of the cluster's placement that asked for this configuration: a whole number >= 0, 0 at the start. */
+  readonly epoch: number;
   /** Decide and may lead. */
   readonly voters: readonly NodeId[];
   /** While the voters are being changed: those before. They decide as well. Empty otherwise. */
@@ -56,7 +58,8 @@ export interface HardState {
 
 /** Describes a snapshot of the state machine after applying `index`. The bytes travel separately, in chunks. */
 export interface SnapshotMeta extends LogPosition {
-  /** The configuration of the group at `index`, see GroupConfig. A list that is absent is empty. */
+  /** The configuration of the group at `index`, see GroupConfig. A list that is absent is empty, an epoch is 0. */
+  readonly epoch?: number;
   readonly voters: readonly NodeId[];
   readonly outgoing?: readonly NodeId[];
   readonly learners?: readonly NodeId[];

@@ -3,10 +3,10 @@
  * how its groups are doing. Only for people and tests to look at; nothing is decided by it.
  */
 import type { RaftStatus } from '../raft/core.ts';
+import { membersOf } from '../raft/membership.ts';
 import type { NodeId } from '../raft/types.ts';
 import type { NodeAddress } from './config.ts';
-import type { Placement } from './partition/placement.ts';
-import { array, Fields, pack, unpack } from './transport/peer-codec.ts';
+import { array, Fields, integer, pack, unpack } from './transport/peer-codec.ts';
 
 export interface PartitionReport {
   readonly partition: number;
@@ -15,6 +15,8 @@ export interface PartitionReport {
   readonly commit: number;
   readonly applied: number;
   readonly lastIndex: number;
+  /** Who holds the partition, as far as this replica knows. */
+  readonly members: readonly NodeId[];
 }
 
 export interface NodeReport {
@@ -27,8 +29,9 @@ export interface NodeReport {
 const SILENT_MILLIS_MAX = 2_000;
 
 export function reportOf(partition: number, status: RaftStatus): PartitionReport {
-  const { role, term, commit, applied, lastIndex } = status;
-  return { partition, isLeader: role === 'leader', term, commit, applied, lastIndex };
+  const { role, term, commit, applied, lastIndex, config } = status;
+  const members = membersOf(config);
+  return { partition, isLeader: role === 'leader', term, commit, applied, lastIndex, members };
 }
 
 export function encodeReport(report: NodeReport): Buffer {
@@ -39,6 +42,7 @@ export function encodeReport(report: NodeReport): Buffer {
     p.commit,
     p.applied,
     p.lastIndex,
+    p.members,
   ]);
   return pack([report.pid, rows]);
 }
@@ -56,20 +60,28 @@ export function decodeReport(node: NodeId, payload: Uint8Array): NodeReport {
       commit: p.integer('commit'),
       applied: p.integer('applied'),
       lastIndex: p.integer('lastIndex'),
+      members: array(p.next('members'), 'members').map((member) => integer(member, 'member')),
     };
   });
   return { node, pid, partitions };
 }
 
+/** What is replicated about the cluster itself. */
+export interface Known {
+  readonly nodes: readonly NodeAddress[];
+  readonly version: number;
+  readonly settledVersion: number;
+}
+
 export class ClusterView {
-  readonly #nodes: readonly NodeAddress[];
-  readonly #placement: Placement;
+  readonly #known: () => Known;
+  readonly #partitionCount: number;
   readonly #monotonicMillis: () => number;
   readonly #reports = new Map<NodeId, { readonly report: NodeReport; readonly atMillis: number }>();
 
-  constructor(nodes: readonly NodeAddress[], placement: Placement, monotonicMillis: () => number) {
-    this.#nodes = nodes;
-    this.#placement = placement;
+  constructor(known: () => Known, partitionCount: number, monotonicMillis: () => number) {
+    this.#known = known;
+    this.#partitionCount = partitionCount;
     this.#monotonicMillis = monotonicMillis;
   }
 
@@ -90,31 +102,39 @@ export class ClusterView {
       const seen = this.#reports.get(node);
       return seen !== undefined && now - seen.atMillis <= SILENT_MILLIS_MAX;
     };
+    const { nodes, version, settledVersion } = this.#known();
     return {
-      nodes: this.#nodes.map(({ id, http }) => ({
+      nodes: nodes.map(({ id, http }) => ({
         id,
         http: `${http.host}:${http.port}`,
         pid: this.#reports.get(id)?.report.pid ?? null,
         up: isUp(id),
       })),
-      partitions: Array.from({ length: this.#placement.partitionCount }, (_, partition) => {
-        const replicas = this.#placement.replicasOf(partition).map((node) => ({
-          node,
-          seen: this.#reports.get(node)?.report.partitions.find((p) => p.partition === partition),
-        }));
-        const claims = replicas.filter(({ node, seen }) => seen?.isLeader === true && isUp(node));
-        const leader = claims.sort((a, b) => (b.seen?.term ?? 0) - (a.seen?.term ?? 0))[0];
-        return {
-          id: partition,
-          leader: leader?.node ?? 0,
-          term: Math.max(0, ...replicas.map(({ seen }) => seen?.term ?? 0)),
-          commit: Math.max(0, ...replicas.map(({ seen }) => seen?.commit ?? 0)),
-          replicas: replicas.map(({ node, seen }) => ({
-            node,
-            match: seen?.lastIndex ?? 0,
-            applied: seen?.applied ?? 0,
-          })),
-        };
+      // Of the list of nodes; all partitions are where it wants them when both are the same.
+      version,
+      settledVersion,
+      partitions: Array.from({ length: this.#partitionCount }, (_, id) => this.#partition(id, isUp)),
+    };
+  }
+
+  #partition(id: number, isUp: (node: NodeId) => boolean): unknown {
+    const reports: (PartitionReport & { readonly node: NodeId })[] = [];
+    for (const [node, { report }] of this.#reports) {
+      const found = report.partitions.find(({ partition }) => partition === id);
+      if (found !== undefined) reports.push({ ...found, node });
+    }
+    const claims = reports.filter(({ node, isLeader }) => isLeader && isUp(node));
+    const leader = claims.sort((a, b) => b.term - a.term)[0];
+    // Without a leader, who has applied most knows best who belongs to the group.
+    const informed = leader ?? reports.sort((a, b) => b.applied - a.applied)[0];
+    return {
+      id,
+      leader: leader?.node ?? 0,
+      term: Math.max(0, ...reports.map(({ term }) => term)),
+      commit: Math.max(0, ...reports.map(({ commit }) => commit)),
+      replicas: (informed?.members ?? []).map((node) => {
+        const seen = reports.find((report) => report.node === node);
+        return { node, match: seen?.lastIndex ?? 0, applied: seen?.applied ?? 0 };
       }),
     };
   }

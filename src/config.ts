@@ -12,6 +12,8 @@ export interface NodeAddress {
   readonly id: NodeId;
   readonly http: HostPort;
   readonly peer: HostPort;
+  /** The node came to a running cluster: it is none of those the cluster was created with. */
+  readonly joins?: boolean;
 }
 
 export interface ClusterConfig {
@@ -74,7 +76,9 @@ export function validateConfig(value: unknown): ClusterConfig {
   }
   const nodes = validateNodes(root['nodes']);
   const partitions = integer(root['partitions'], 'partitions', 1, PARTITIONS_MAX);
-  const replicas = integer(root['replicas'], 'replicas', 1, Math.min(REPLICAS_MAX, nodes.length));
+  const founders = nodes.filter(({ joins }) => joins !== true).length;
+  if (founders === 0) throw new ConfigError('nodes', 'must hold the nodes that the cluster was created with');
+  const replicas = integer(root['replicas'], 'replicas', 1, Math.min(REPLICAS_MAX, founders));
   return {
     clusterId,
     nodes,
@@ -112,7 +116,10 @@ function validateNodes(value: unknown): NodeAddress[] {
       // Port 0 lets the system choose.
       if (port !== 0) addresses.add(address);
     }
-    return { id, http, peer };
+    const { joins } = node;
+    if (joins !== undefined && typeof joins !== 'boolean')
+      throw new ConfigError(`${path}.joins`, 'must be true or false');
+    return { id, http, peer, ...(joins === true && { joins }) };
   });
 }
 

@@ -3,20 +3,37 @@
  * wired together. What it needs of the outside world comes in as arguments, so that a simulator can run it too.
  */
 import { RAFT_DEFAULTS } from '../raft/core-state.ts';
-import { MULTI_RAFT_DEFAULTS, MultiRaft, type MultiRaftOptions } from '../raft/multi-raft.ts';
+import {
+  type GroupApplication,
+  MULTI_RAFT_DEFAULTS,
+  MultiRaft,
+  type MultiRaftOptions,
+} from '../raft/multi-raft.ts';
 import type { LogStore, StoredGroup } from '../raft/store.ts';
-import type { NodeId } from '../raft/types.ts';
+import { type GroupConfig, type GroupId, NO_NODE, type NodeId } from '../raft/types.ts';
 import { type NodeReport, reportOf } from './cluster-view.ts';
 import type { ClusterConfig } from './config.ts';
 import { GroupClock } from './limiter/group-clock.ts';
 import type { AllowRequest } from './limiter/request.ts';
+import { ClusterPlacement, META_GROUP, metaMembers } from './meta/cluster-placement.ts';
+import { GroupMover } from './meta/group-mover.ts';
+import { MetaGroup, type NodeChangeResult } from './meta/meta-group.ts';
+import type { MetaState, NodeChange } from './meta/meta-state.ts';
 import type { Hash32 } from './partition/hash.ts';
 import { Partition, PARTITION_DEFAULTS } from './partition/partition.ts';
-import { groupOfPartition, type Placement, ringPlacement } from './partition/placement.ts';
+import { groupOfPartition } from './partition/placement.ts';
 import { Forwarder } from './router/forwarder.ts';
 import { type RoutedAnswer, Router } from './router/router.ts';
 import type { FrameType } from './transport/frame.ts';
-import { decodePeerMessages, encodePeerMessages } from './transport/peer-codec.ts';
+import {
+  array,
+  decodePeerMessages,
+  encodePeerMessages,
+  Fields,
+  integer,
+  pack,
+  unpack,
+} from './transport/peer-codec.ts';
 
 export interface Clocks {
   /** Never runs back; fractions of a millisecond. */
@@ -39,10 +56,17 @@ export interface NodeCoreInit {
   readonly send: (to: NodeId, type: FrameType, payload: Uint8Array) => boolean;
   readonly isConnected: (peer: NodeId) => boolean;
   readonly leaderChanged: (partition: number, leader: NodeId) => void;
+  /** The nodes of the cluster are others now, or are known for the first time. */
+  readonly nodesChanged?: (state: MetaState) => void;
+  /** A group was added to this node, before anything of it is applied beyond `applied`; for those who look on. */
+  readonly groupAdded?: (group: GroupId, app: GroupApplication, applied: number) => void;
   /** Called once, when nothing may be said any more. */
   readonly fatal: (error: unknown) => void;
   readonly raft?: Partial<MultiRaftOptions>;
 }
+
+/** Frames between nodes that a NodeCore understands. */
+export type CoreFrame = 'peerMessages' | 'requests' | 'answers' | 'settled';
 
 /** Requests without an answer that a node holds at a time. */
 const OPEN_REQUESTS_MAX = 65_536;
@@ -51,21 +75,29 @@ const FIRST_ID_BOUND = 2 ** 47;
 export class NodeCore {
   readonly raft: MultiRaft;
   readonly router: Router;
-  readonly placement: Placement;
+  readonly placement: ClusterPlacement;
+  readonly meta: MetaGroup;
   readonly #init: NodeCoreInit;
   readonly #forwarder: Forwarder;
-  readonly #partitions = new Map<number, Partition>();
+  readonly #mover: GroupMover;
+  /** Those the cluster was created with, and what it was created like. */
+  readonly #founders: readonly NodeId[];
+  readonly #founded: ClusterPlacement;
+  /** All replicas on this node, also of partitions that are moving here or have moved away. */
+  readonly #replicas = new Map<number, Partition>();
+  /** The replicas that have a vote: they hear from Raft who leads. */
+  readonly #voting = new Map<number, Partition>();
 
   private constructor(init: NodeCoreInit) {
     const { config, nodeId, clocks } = init;
     const { timing } = config;
     this.#init = init;
-    this.placement = ringPlacement(
-      config.nodes.map((node) => node.id),
-      config.partitions,
-      config.replicas,
-      init.hash,
-    );
+    const founders = config.nodes.filter((node) => node.joins !== true);
+    this.#founders = founders.map(({ id }) => id);
+    const placed = (): ClusterPlacement =>
+      new ClusterPlacement(this.#founders, config.partitions, config.replicas, init.hash);
+    this.#founded = placed();
+    this.placement = placed();
     this.raft = new MultiRaft({
       id: nodeId,
       store: init.store,
@@ -85,8 +117,22 @@ export class NodeCore {
       },
       fatal: init.fatal,
     });
+    this.meta = new MetaGroup({
+      clock: new GroupClock(clocks.monotonicMillis, clocks.wallMillis),
+      founders,
+      replicas: config.replicas,
+      requestProposal: () => this.raft.requestProposal(META_GROUP),
+      stateChanged: (state) => this.#stateChanged(state),
+    });
+    this.#mover = new GroupMover({
+      raft: this.raft,
+      meta: this.meta,
+      placement: this.placement,
+      groups: () => [META_GROUP, ...[...this.#replicas.keys()].map(groupOfPartition)],
+      report: (to, version, groups) => init.send(to, 'settled', pack([version, groups])),
+    });
     this.#forwarder = new Forwarder({
-      partitions: this.#partitions,
+      partitions: this.#replicas,
       monotonicMillis: clocks.monotonicMillis,
       send: init.send,
       defer: init.defer,
@@ -95,7 +141,8 @@ export class NodeCore {
     this.router = new Router({
       nodeId,
       placement: this.placement,
-      partitions: this.#partitions,
+      partitions: this.#replicas,
+      hearsOfLeaders: (partition) => this.#hearsOfLeaders(partition),
       forwarder: this.#forwarder,
       isConnected: init.isConnected,
       hash: init.hash,
@@ -108,20 +155,38 @@ export class NodeCore {
   /** Builds the node and loads all its groups from the store. */
   static async load(init: NodeCoreInit): Promise<NodeCore> {
     const core = new NodeCore(init);
+    const meta = await init.store.load(META_GROUP);
     const stored = new Map<number, StoredGroup | undefined>();
     for (let partition = 0; partition < core.placement.partitionCount; partition += 1) {
-      if (!core.placement.replicasOf(partition).includes(init.nodeId)) continue;
-      stored.set(partition, await init.store.load(groupOfPartition(partition)));
+      // Also of partitions that moved away: others may not know yet that this replica is not needed.
+      const group = await init.store.load(groupOfPartition(partition));
+      if (group !== undefined || core.#wasFoundedHere(partition)) stored.set(partition, group);
     }
     // Only when all is read: a group that was added may write.
+    core.#addMeta(meta);
     for (const [partition, group] of stored) core.#addPartition(partition, group);
     return core;
+  }
+
+  #wasFoundedHere(partition: number): boolean {
+    return this.#founded.replicasOf(partition).includes(this.#init.nodeId);
+  }
+
+  #addMeta(stored: StoredGroup | undefined): void {
+    const { voters } = metaMembers(this.#founders);
+    this.raft.addGroup({
+      group: META_GROUP,
+      voters: voters.includes(this.#init.nodeId) ? voters : [],
+      preferredLeader: voters[0] ?? this.#init.nodeId,
+      app: this.meta,
+      stored,
+    });
+    this.#added(META_GROUP, this.meta);
   }
 
   #addPartition(partition: number, stored: StoredGroup | undefined): void {
     const { nodeId, config, clocks } = this.#init;
     const group = groupOfPartition(partition);
-    const replicas = this.placement.replicasOf(partition);
     const app = new Partition({
       partition,
       nodeId,
@@ -135,18 +200,96 @@ export class NodeCore {
         this.router.leaderChanged(changed, leader);
         this.#init.leaderChanged(changed, leader);
       },
+      configChanged: () => this.#revise(partition),
     });
-    this.#partitions.set(partition, app);
-    this.raft.addGroup({ group, voters: replicas, preferredLeader: replicas[0] ?? nodeId, app, stored });
+    this.#replicas.set(partition, app);
+    this.raft.addGroup({
+      group,
+      // A replica that comes later learns from the others who they are.
+      voters: this.#wasFoundedHere(partition) ? this.#founded.replicasOf(partition) : [],
+      preferredLeader: this.placement.replicasOf(partition)[0] ?? nodeId,
+      app,
+      stored,
+    });
+    this.#revise(partition);
+    this.#added(group, app);
   }
 
+  #added(group: GroupId, app: GroupApplication): void {
+    this.#init.groupAdded?.(group, app, this.raft.status(group)?.applied ?? 0);
+  }
+
+  /** Does this node's replica vote, as far as it knows? */
+  #revise(partition: number): void {
+    const replica = this.#replicas.get(partition);
+    const config = this.raft.configOf(groupOfPartition(partition));
+    if (replica === undefined || config === undefined) return;
+    if (this.#hasVote(partition, config)) this.#voting.set(partition, replica);
+    else this.#voting.delete(partition);
+  }
+
+  /** A replica that waits for a leader may have been removed without being told; certainly not while none moves. */
+  #hearsOfLeaders(partition: number): boolean {
+    const replica = this.#voting.get(partition);
+    return replica !== undefined && (this.placement.isSettled || replica.leader !== NO_NODE);
+  }
+
+  #hasVote(partition: number, { voters, outgoing, epoch }: GroupConfig): boolean {
+    const { nodeId } = this.#init;
+    if (!voters.includes(nodeId) && !outgoing.includes(nodeId)) return false;
+    // Removed while it was away, perhaps: then nobody told the replica, but the nodes know that all have moved.
+    const { state } = this.meta;
+    if (!this.placement.isSettled || (state !== undefined && epoch > state.version)) return true;
+    return this.placement.replicasOf(partition).includes(nodeId);
+  }
+
+  #stateChanged(state: MetaState): void {
+    this.placement.update(state);
+    for (let partition = 0; partition < this.placement.partitionCount; partition += 1) {
+      const replicas = this.placement.replicasOf(partition);
+      const leader = replicas[0];
+      if (leader !== undefined) this.raft.preferLeader(groupOfPartition(partition), leader);
+      if (replicas.includes(this.#init.nodeId)) this.#join(partition);
+      this.#revise(partition);
+    }
+    const leader = metaMembers(state.nodes.map(({ id }) => id)).voters[0];
+    if (leader !== undefined) this.raft.preferLeader(META_GROUP, leader);
+    this.#init.nodesChanged?.(state);
+  }
+
+  /** Takes part in a partition that moves here. Nothing of it is on the disk, or it would have been loaded. */
+  #join(partition: number): void {
+    if (this.#replicas.has(partition)) return;
+    this.#init.defer(() => {
+      if (!this.#replicas.has(partition)) this.#addPartition(partition, undefined);
+    });
+  }
+
+  /** The partitions of which this node holds a replica. */
   get partitions(): ReadonlyMap<number, Partition> {
-    return this.#partitions;
+    return this.#replicas;
   }
 
-  /** Every partition on this node has a leader. */
+  /** This node knows its cluster, and every partition that should be here is, and has a leader. */
   get isReady(): boolean {
-    return [...this.#partitions.values()].every((partition) => partition.leader !== 0);
+    if (this.meta.state === undefined) return false;
+    for (let partition = 0; partition < this.placement.partitionCount; partition += 1) {
+      if (!this.placement.replicasOf(partition).includes(this.#init.nodeId)) continue;
+      if ((this.#voting.get(partition)?.leader ?? NO_NODE) === NO_NODE) return false;
+    }
+    return true;
+  }
+
+  /**
+   * Adds a node to the cluster, removes one, or replaces one by another, while it runs. Only the leader of group 0
+   * takes changes; any other node says who that is. A node to add is started with an empty store and `joins` in its
+   * configuration. A node that was removed may be stopped once `meta.state.settledVersion` has reached the version
+   * that `done` was told: until then its votes and copies may be needed.
+   *
+   * @param done told once; never if this process ends before
+   */
+  changeNodes(change: NodeChange, done: (result: NodeChangeResult) => void): void {
+    this.meta.change(change, done);
   }
 
   /** Asks for a grant; see `Router.allow`. */
@@ -165,10 +308,11 @@ export class NodeCore {
     this.raft.tick();
     this.router.tick();
     this.#forwarder.tick();
+    this.#mover.tick();
   }
 
   /** A frame of a peer. @throws FrameError if it is malformed: the connection must be closed */
-  receive(from: NodeId, type: 'peerMessages' | 'requests' | 'answers', payload: Uint8Array): void {
+  receive(from: NodeId, type: CoreFrame, payload: Uint8Array): void {
     switch (type) {
       case 'peerMessages':
         this.raft.receive(decodePeerMessages(payload, from, this.#init.nodeId));
@@ -179,6 +323,13 @@ export class NodeCore {
       case 'answers':
         this.#forwarder.receiveAnswers(from, payload);
         return;
+      case 'settled': {
+        const fields = new Fields(unpack(payload));
+        const version = fields.integer('version');
+        const groups = array(fields.next('groups'), 'groups').map((group) => integer(group, 'group'));
+        this.#mover.reported(version, groups);
+        return;
+      }
     }
   }
 
@@ -194,11 +345,11 @@ export class NodeCore {
   }
 
   refuseProposals(refuse: boolean): void {
-    for (const partition of this.#partitions.values()) partition.refuseProposals(refuse);
+    for (const partition of this.#replicas.values()) partition.refuseProposals(refuse);
   }
 
   report(pid: number): NodeReport {
-    const partitions = [...this.#partitions.keys()].flatMap((partition) => {
+    const partitions = [...this.#replicas.keys()].flatMap((partition) => {
       const status = this.raft.status(groupOfPartition(partition));
       return status === undefined ? [] : [reportOf(partition, status)];
     });

@@ -15,6 +15,7 @@ import { FORMAT_VERSION } from '../storage/records.ts';
 import { ClusterView, decodeReport, encodeReport } from './cluster-view.ts';
 import { type ClusterConfig, ConfigError } from './config.ts';
 import { createHttpServer } from './http/server.ts';
+import type { MetaState } from './meta/meta-state.ts';
 import { Metrics } from './metrics.ts';
 import { type Clocks, NodeCore } from './node-core.ts';
 import { loadHash32 } from './partition/hash.ts';
@@ -112,7 +113,14 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
     init.onFatal(error);
   };
 
-  const peers = new Map(config.nodes.map((node) => [node.id, node.peer]));
+  // Addresses in the configuration file come first: an operator may move a node to another one.
+  const configured = new Map(config.nodes.map((node) => [node.id, node.peer]));
+  let peers = new Map(configured);
+  const nodesChanged = ({ nodes, leaving, version, settledVersion }: MetaState): void => {
+    logger.info({ nodes: nodes.map(({ id }) => id), version, settledVersion }, 'nodes of the cluster');
+    peers = new Map([...nodes, ...leaving].map(({ id, peer }) => [id, configured.get(id) ?? peer]));
+    transport.setPeers(peers);
+  };
   const transport: TcpTransport = new TcpTransport({
     nodeId,
     clusterId: config.clusterId,
@@ -154,15 +162,20 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
     leaderChanged(partition, leader) {
       logger.info({ partition, leader }, leader === 0 ? 'leader lost' : 'leader elected');
     },
+    nodesChanged,
     fatal,
   });
 
-  const view = new ClusterView(config.nodes, core.placement, monotonicMillis);
+  const view = new ClusterView(
+    () => core.meta.state ?? { nodes: config.nodes, version: 0, settledVersion: 0 },
+    config.partitions,
+    monotonicMillis,
+  );
   const report = (): void => {
     const own = core.report(process.pid);
     view.update(own);
     const payload = encodeReport(own);
-    for (const peer of peers.keys()) if (peer !== nodeId) transport.send(peer, 'status', payload);
+    for (const peer of peers.keys()) transport.send(peer, 'status', payload);
   };
 
   let isShortOfSpace = false;

@@ -95,8 +95,8 @@ export interface GroupRecord {
 }
 
 // Group value: ten f64, two chain u32, voter count u16 (NO_SNAPSHOT if there is none), then for a snapshot five f64
-// and the voters as f64. Only if there are outgoing voters, learners or a checksum of the snapshot: their two counts, the
-// checksum (-1 if there is none) and they themselves as f64. Checksum u32. All little-endian.
+// and the voters as f64. Only if there are outgoing voters, learners, a checksum of the snapshot or an epoch above 0: the
+// two counts, that checksum (-1 if there is none), the epoch and the ids as f64. Checksum u32. All little-endian.
 const GROUP_FIXED_BYTES = 10 * 8 + 2 * 4 + 2;
 const NO_SNAPSHOT = 0xffff;
 
@@ -132,9 +132,9 @@ export function encodeGroupRecord(group: GroupId, record: GroupRecord): StoredRe
   return sealRecord(buffer, GROUP_KEY_BYTES);
 }
 
-function encodeOthers({ outgoing = [], learners = [], checksum = -1 }: SnapshotMeta): number[] {
-  const isEmpty = outgoing.length === 0 && learners.length === 0 && checksum === -1;
-  return isEmpty ? [] : [outgoing.length, learners.length, checksum, ...outgoing, ...learners];
+function encodeOthers({ epoch = 0, outgoing = [], learners = [], checksum = -1 }: SnapshotMeta): number[] {
+  const isEmpty = outgoing.length === 0 && learners.length === 0 && checksum === -1 && epoch === 0;
+  return isEmpty ? [] : [outgoing.length, learners.length, checksum, epoch, ...outgoing, ...learners];
 }
 
 /** A group record read from disk, with the checksum the digest needs. */
@@ -171,8 +171,8 @@ function decodeSnapshotMeta(value: Buffer, voterCount: number, what: string): Sn
   const othersAt = votersAt + voterCount * 8;
   const others: number[] = [];
   for (let i = othersAt; i + 8 <= end; i += 8) others.push(value.readDoubleLE(i));
-  const [outgoingCount = 0, learnerCount = 0, checksum = -1, ...ids] = others;
-  const otherCount = others.length === 0 ? 0 : 3 + outgoingCount + learnerCount;
+  const [outgoingCount = 0, learnerCount = 0, checksum = -1, epoch = 0, ...ids] = others;
+  const otherCount = others.length === 0 ? 0 : 4 + outgoingCount + learnerCount;
   if (end !== othersAt + otherCount * 8) {
     const needed = othersAt + otherCount * 8 + CHECKSUM_BYTES;
     throw new DamageFound(`${what} is ${value.length} bytes long where ${needed} are needed`);
@@ -186,6 +186,7 @@ function decodeSnapshotMeta(value: Buffer, voterCount: number, what: string): Sn
     chunkCount: value.readDoubleLE(at + 24),
     byteLength: value.readDoubleLE(at + 32),
     voters,
+    ...(epoch > 0 && { epoch }),
     ...(outgoingCount > 0 && { outgoing: ids.slice(0, outgoingCount) }),
     ...(learnerCount > 0 && { learners: ids.slice(outgoingCount) }),
     ...(checksum >= 0 && { checksum }),

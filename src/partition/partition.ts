@@ -48,6 +48,8 @@ export interface PartitionInit {
   /** Asks the driver for a place in the log, soon. */
   readonly requestProposal: () => void;
   readonly leaderChanged: (partition: number, leader: NodeId) => void;
+  /** The replicas of this partition are others now. */
+  readonly configChanged?: () => void;
 }
 
 interface Waiter {
@@ -288,6 +290,10 @@ export class Partition implements GroupApplication {
     const isNewTerm = entry.term !== this.#applied.term;
     this.#applied = { index: entry.index, term: entry.term };
     if (isNewTerm && this.#inflight.size > 0) this.#settleLost();
+  }
+
+  configChanged(): void {
+    this.#init.configChanged?.();
   }
 
   snapshot(): readonly Uint8Array[] {

@@ -8,7 +8,6 @@ import type { AllowRequest } from '../limiter/request.ts';
 import type { Answer } from '../partition/answer.ts';
 import { type Hash32, partitionOf } from '../partition/hash.ts';
 import type { Partition } from '../partition/partition.ts';
-import type { Placement } from '../partition/placement.ts';
 import type { Forwarder } from './forwarder.ts';
 
 /** What a front door gets: never `notLeader`, that is settled here. */
@@ -16,8 +15,15 @@ export type RoutedAnswer = Exclude<Answer, { kind: 'notLeader' }>;
 
 export interface RouterInit {
   readonly nodeId: NodeId;
-  readonly placement: Placement;
+  readonly placement: {
+    readonly partitionCount: number;
+    /** Nodes to ask who leads the partition, likeliest first. */
+    candidatesOf(partition: number): readonly NodeId[];
+  };
+  /** The replicas on this node. */
   readonly partitions: ReadonlyMap<number, Partition>;
+  /** Can the replica here be relied on to learn who leads? Otherwise this node asks around. */
+  readonly hearsOfLeaders: (partition: number) => boolean;
   readonly forwarder: Forwarder;
   readonly isConnected: (node: NodeId) => boolean;
   readonly hash: Hash32;
@@ -127,7 +133,7 @@ export class Router {
       // Whoever has it may have proposed it: only an answer could say that nothing happened.
       const isAsking = open.asked !== NO_NODE;
       const reason = isAsking ? 'deadline' : 'no_leader';
-      if (isAsking && !this.#init.partitions.has(open.partition)) {
+      if (isAsking && !this.#init.hearsOfLeaders(open.partition)) {
         // Nothing else tells us that a node elsewhere is silent: a stopped process keeps its connections.
         this.#forget(open.partition, open.asked);
         wasSilent = true;
@@ -179,12 +185,15 @@ export class Router {
     const cached = this.#leaderOf[partition] ?? NO_NODE;
     if (cached !== NO_NODE) return cached;
     const local = this.#init.partitions.get(partition);
-    if (local !== undefined) {
+    if (local !== undefined && this.#init.hearsOfLeaders(partition)) {
       if (!this.#canAsk(local.leader)) return NO_NODE;
       this.#leaderOf[partition] = local.leader;
       return local.leader;
     }
-    const reachable = this.#init.placement.replicasOf(partition).filter((node) => this.#canAsk(node));
+    const { nodeId, placement, isConnected } = this.#init;
+    const isReachable = (node: NodeId): boolean =>
+      node === nodeId ? local !== undefined : isConnected(node);
+    const reachable = placement.candidatesOf(partition).filter(isReachable);
     const turn = open.attempts + this.#searchFrom;
     return reachable[turn % Math.max(1, reachable.length)] ?? NO_NODE;
   }
@@ -204,7 +213,7 @@ export class Router {
           return;
         }
         // Of partitions on this node Raft itself tells us; of the others an answer is the proof.
-        if (!this.#init.partitions.has(open.partition)) this.#leaderOf[open.partition] = asked;
+        if (!this.#init.hearsOfLeaders(open.partition)) this.#leaderOf[open.partition] = asked;
         this.#settle(open, answer);
         return;
       case 'invalid':

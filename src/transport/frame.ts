@@ -21,7 +21,14 @@ export const FRAME_HEADER_BYTES = 24;
 export const FRAME_PAYLOAD_BYTES_MAX = 32 << 20;
 const MAGIC = 0x5152;
 
-export const FRAME_TYPES = { hello: 0, peerMessages: 1, requests: 2, answers: 3, status: 4 } as const;
+export const FRAME_TYPES = {
+  hello: 0,
+  peerMessages: 1,
+  requests: 2,
+  answers: 3,
+  status: 4,
+  settled: 5,
+} as const;
 export type FrameType = keyof typeof FRAME_TYPES;
 const TYPE_NAMES = new Map<number, FrameType>(
   Object.entries(FRAME_TYPES).map(([name, code]) => [code, name as FrameType]),

@@ -117,9 +117,10 @@ function encodeMessage(message: Message): unknown[] {
 }
 
 function encodeMeta(meta: SnapshotMeta): unknown[] {
-  const { index, term, timeMillis, voters, outgoing = [], learners = [], chunkCount, byteLength } = meta;
+  const { index, term, timeMillis, voters, chunkCount, byteLength } = meta;
+  const { epoch = 0, outgoing = [], learners = [] } = meta;
   const checksum = meta.checksum === undefined ? [] : [meta.checksum];
-  return [index, term, timeMillis, voters, chunkCount, byteLength, outgoing, learners, checksum];
+  return [index, term, timeMillis, voters, chunkCount, byteLength, outgoing, learners, checksum, epoch];
 }
 
 /** Messages of node `from` for node `to`; anything that claims to be between others is refused. */
@@ -271,8 +272,10 @@ function decodeMeta(fields: Fields): SnapshotMeta {
   const learners = fields.integers('learners');
   const [checksum, ...rest] = fields.integers('checksum');
   if (rest.length > 0) throw new FrameError('a snapshot has one checksum');
+  const epoch = fields.integer('epoch');
   return {
     ...meta,
+    ...(epoch > 0 && { epoch }),
     ...(outgoing.length > 0 && { outgoing }),
     ...(learners.length > 0 && { learners }),
     ...(checksum !== undefined && { checksum }),
@@ -345,7 +348,7 @@ export function array(value: unknown, name: string): readonly unknown[] {
   return value;
 }
 
-function integer(value: unknown, name: string): number {
+export function integer(value: unknown, name: string): number {
   if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0) {
     throw new FrameError(`${name} is not a whole number >= 0`);
   }

@@ -81,9 +81,19 @@ export class TcpTransport {
   constructor(init: TcpTransportInit) {
     this.#init = init;
     this.#tag = clusterTag(init.clusterId);
-    for (const [peer, address] of init.peers) {
-      if (peer === init.nodeId) continue;
-      this.#outgoing.set(peer, {
+    this.setPeers(init.peers);
+  }
+
+  /** From now on these are the peers: others are disconnected and refused, new ones dialled. */
+  setPeers(peers: ReadonlyMap<NodeId, PeerAddress>): void {
+    for (const outgoing of this.#outgoing.values()) {
+      const { peer, address } = outgoing;
+      const now = peers.get(peer);
+      if (now?.host !== address.host || now.port !== address.port) this.#drop(outgoing);
+    }
+    for (const [peer, address] of peers) {
+      if (peer === this.#init.nodeId || this.#outgoing.has(peer)) continue;
+      const outgoing: Outgoing = {
         peer,
         address,
         socket: undefined,
@@ -91,8 +101,17 @@ export class TcpTransport {
         connectedAtMillis: 0,
         failures: 0,
         retry: undefined,
-      });
+      };
+      this.#outgoing.set(peer, outgoing);
+      if (this.#server !== undefined) this.#dial(outgoing);
     }
+  }
+
+  #drop(outgoing: Outgoing): void {
+    this.#outgoing.delete(outgoing.peer);
+    clearTimeout(outgoing.retry);
+    outgoing.socket?.destroy();
+    this.#incoming.get(outgoing.peer)?.destroy();
   }
 
   /** Listens and starts dialling. Rejects if the address cannot be bound. Resolves with the port listened on. */
@@ -169,6 +188,7 @@ export class TcpTransport {
         this.#init.logger.warn({ peer: peer.peer }, 'lost the connection to peer');
         this.#init.handlers.onPeerDisconnected(peer.peer);
       }
+      if (this.#outgoing.get(peer.peer) !== peer) return;
       peer.retry = setTimeout(() => this.#dial(peer), this.#reconnectMillis(peer.failures));
       peer.failures += 1;
     });

@@ -163,6 +163,51 @@ describe('leadership transfer', () => {
     expect(network.leader?.id).toBe(3);
   });
 
+  it('64, 99: to a node that stops being a voter ends with that', () => {
+    for (const kind of ['demote', 'remove'] as const) {
+      const network = new Network({ nodes: 3 });
+      network.elect(1);
+      network.hold(({ type, to }) => type === 'append' && to === 2);
+      network.act(1, (core) => {
+        expect(typeof core.changeMembership([{ kind, node: 2 }], 0)).toBe('object');
+        expect(core.transferLeadership(2)).toBe(true);
+        expect(core.changeMembership([{ kind, node: 3 }], 0)).toBe('transferring');
+      });
+      expect(network.core(1).isTransferring).toBe(true);
+      network.settle();
+      expect(network.core(1).isTransferring).toBe(false);
+      expect(network.propose(1, 'goes on')).toBeDefined();
+      network.release();
+      network.settle();
+      expect(network.leader?.id).toBe(1);
+      expect(network.act(1, (core) => core.transferLeadership(2))).toBe(false);
+    }
+  });
+
+  it('17, 64: a node that is no voter does not campaign, not even when it is told to', () => {
+    for (const kind of ['demote', 'remove'] as const) {
+      const network = new Network({ nodes: 3 });
+      network.elect(1);
+      network.act(1, (core) => core.changeMembership([{ kind, node: 3 }], 0));
+      // Node 3 always answers first, so that the last word to it says that it was removed.
+      for (let next = network.queue.shift(); next !== undefined; next = network.queue.shift()) {
+        network.deliver(next);
+        network.queue.sort((a, b) => Number(b.message.from === 3) - Number(a.message.from === 3));
+      }
+      network.tickAll(heartbeatTicks);
+      expect(network.core(3).config).toMatchObject({ voters: [1, 2], outgoing: [] });
+      network.sent.length = 0;
+      network.act(3, (core) => {
+        core.step({ type: 'timeoutNow', from: 1, to: 3, term: core.term });
+        core.campaign();
+      });
+      network.isolate(3);
+      network.tick(3, 5 * electionTicks);
+      expect(network.status(3)).toMatchObject({ role: 'follower', term: 1 });
+      expect(network.sent.filter(({ from }) => from === 3)).toEqual([]);
+    }
+  });
+
   it('98: a hand-over that arrives in a later term, or twice, starts no second election', () => {
     const network = new Network({ nodes: 3 });
     network.elect(1);

@@ -1,5 +1,8 @@
 /** The commit rule, figure 8 included. Numbers are those of the scenario catalogue. */
 import { describe, expect, it } from 'vitest';
+import { CoreState } from '../../raft/core-state.ts';
+import { appendEntry, maybeCommit } from '../../raft/leader.ts';
+import { RaftLog } from '../../raft/log.ts';
 import { quorumIndex, quorumSize, voteResult } from '../../raft/quorum.ts';
 import { termsOf } from './log-view.ts';
 import { Network, storedLog, TEST_OPTIONS } from './network.ts';
@@ -25,6 +28,53 @@ describe('commit', () => {
       const isCommitted = network.core(1).status().commit >= (entry?.index ?? 0);
       expect(isCommitted).toBe(1 + acknowledging >= needed);
     }
+  });
+
+  // What each voter has on disk, the leader first; how many entries of earlier terms come before its own two.
+  it.each([
+    { match: [1], before: 0, commit: 1 },
+    { match: [1], before: 1, commit: 0 },
+    { match: [2], before: 1, commit: 2 },
+    { match: [2, 1], before: 0, commit: 1 },
+    { match: [2, 0], before: 0, commit: 0 },
+    { match: [2, 1], before: 1, commit: 0 },
+    { match: [3, 3], before: 1, commit: 3 },
+    { match: [2, 1, 1], before: 0, commit: 1 },
+    { match: [2, 2, 0], before: 0, commit: 2 },
+    { match: [0, 2, 2], before: 0, commit: 2 },
+    { match: [3, 1, 1], before: 1, commit: 0 },
+    { match: [3, 2, 1], before: 1, commit: 2 },
+    { match: [2, 2, 1, 1], before: 0, commit: 1 },
+    { match: [2, 2, 2, 0], before: 0, commit: 2 },
+    { match: [3, 3, 1, 1], before: 1, commit: 0 },
+    { match: [2, 2, 1, 1, 0], before: 0, commit: 1 },
+    { match: [3, 2, 2, 0, 0], before: 1, commit: 2 },
+    { match: [3, 3, 1, 1, 1], before: 1, commit: 0 },
+  ])('50: disks at $match, after $before entries of earlier terms, commit $commit', (row) => {
+    const voters = row.match.map((_, i) => i + 1);
+    const { entries } = storedLog(Array<number>(row.before).fill(1));
+    const state = new CoreState({
+      id: 1,
+      voters,
+      term: 1,
+      vote: 0,
+      log: new RaftLog({ index: 0, term: 0, timeMillis: 0 }, entries, 0, 0),
+      clock: { nowMillis: () => 1_000, anchor: () => {} },
+      random: () => 0,
+      options: TEST_OPTIONS,
+    });
+    state.becomeCandidate();
+    state.becomeLeaderRole();
+    for (let i = 0; i < 2; i += 1) appendEntry(state, 'command', new Uint8Array(1));
+    for (const [i, match] of row.match.entries()) {
+      const progress = state.progress.get(i + 1);
+      if (progress !== undefined) progress.match = match;
+    }
+    maybeCommit(state);
+    expect(state.log.committed).toBe(row.commit);
+    // Asking again moves nothing, least of all back.
+    maybeCommit(state);
+    expect(state.log.committed).toBe(row.commit);
   });
 
   it('46: committing an entry commits all before it, those of earlier leaders included', () => {

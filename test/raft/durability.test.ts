@@ -102,7 +102,7 @@ describe('durability', () => {
     expect(network.sent).toMatchObject([{ type: 'appendResponse', rejected: false, index: 2 }]);
   });
 
-  it('a leader sends its appends while its own disk still writes them, and heartbeats as well', () => {
+  it('118: a leader sends its appends while its own disk still writes them, and heartbeats as well', () => {
     const network = new Network({ nodes: 3, autoSync: false });
     electSlowly(network, 1);
     network.sent.length = 0;
@@ -128,7 +128,7 @@ describe('durability', () => {
     expect(network.core(1).applied).toBe(entry?.index);
   });
 
-  it('a leader does not count itself before its own disk has the entry', () => {
+  it('118: a leader does not count itself before its own disk has the entry', () => {
     const network = new Network({ nodes: 3, autoSync: false });
     electSlowly(network, 1);
     network.crash(3);

@@ -376,10 +376,14 @@ export class World {
     return this.elect();
   }
 
-  /** Asks `node` for a change; the result comes later. */
-  change(node: Node, change: MembershipChange): { result?: MembershipResult } {
+  /** Asks `node` for a change, for the placement in effect unless told otherwise; the result comes later. */
+  change(
+    node: Node,
+    change: MembershipChange,
+    epoch = node.status.config.epoch,
+  ): { result?: MembershipResult } {
     const answer: { result?: MembershipResult } = {};
-    node.raft.changeMembership(GROUP, change, (result) => {
+    node.raft.changeMembership(GROUP, change, epoch, (result) => {
       assert(answer.result === undefined, 'a change is answered once');
       answer.result = result;
     });
@@ -387,9 +391,9 @@ export class World {
   }
 
   /** Changes the members through whoever leads, and waits until that is complete; it must work. */
-  async changed(change: MembershipChange): Promise<GroupConfig> {
+  async changed(change: MembershipChange, epoch?: number): Promise<GroupConfig> {
     const leader = await this.elect();
-    const answer = this.change(leader, change);
+    const answer = this.change(leader, change, epoch);
     await this.until(() => answer.result !== undefined);
     const { result } = answer;
     if (result?.ok !== true) throw new Error(`refused: ${result?.reason}`);

@@ -84,7 +84,7 @@ describe('changes of a configuration', () => {
         (start, changes) => {
           let config = simpleConfig(start);
           for (const steps of changes) {
-            const next = changedConfig(config, steps);
+            const next = changedConfig(config, steps, 0);
             if (typeof next === 'string') continue;
             const chain = isJoint(next) ? [config, next, leaveJoint(next)] : [config, next];
             for (const [i, after] of chain.entries()) {
@@ -107,9 +107,10 @@ describe('changes of a configuration', () => {
   });
 
   it('62: a demoted voter counts among the old voters until the change is complete, then learns', () => {
-    const config = changedConfig(simpleConfig([1, 2, 3]), [{ kind: 'demote', node: 3 }]);
-    expect(config).toEqual({ voters: [1, 2], outgoing: [1, 2, 3], learners: [3] });
+    const config = changedConfig(simpleConfig([1, 2, 3]), [{ kind: 'demote', node: 3 }], 0);
+    expect(config).toEqual({ epoch: 0, voters: [1, 2], outgoing: [1, 2, 3], learners: [3] });
     expect(typeof config === 'string' ? config : leaveJoint(config)).toEqual({
+      epoch: 0,
       voters: [1, 2],
       outgoing: [],
       learners: [3],
@@ -117,15 +118,19 @@ describe('changes of a configuration', () => {
   });
 
   it('62: learners come and go in one entry, and a replacement is one change', () => {
-    const withLearner = changedConfig(simpleConfig([1, 2, 3]), [{ kind: 'addLearner', node: 4 }]);
-    expect(withLearner).toEqual({ voters: [1, 2, 3], outgoing: [], learners: [4] });
+    const withLearner = changedConfig(simpleConfig([1, 2, 3]), [{ kind: 'addLearner', node: 4 }], 0);
+    expect(withLearner).toEqual({ epoch: 0, voters: [1, 2, 3], outgoing: [], learners: [4] });
     if (typeof withLearner === 'string') return;
     expect(
-      changedConfig(withLearner, [
-        { kind: 'promote', node: 4 },
-        { kind: 'remove', node: 1 },
-      ]),
-    ).toEqual({ voters: [2, 3, 4], outgoing: [1, 2, 3], learners: [] });
+      changedConfig(
+        withLearner,
+        [
+          { kind: 'promote', node: 4 },
+          { kind: 'remove', node: 1 },
+        ],
+        0,
+      ),
+    ).toEqual({ epoch: 0, voters: [2, 3, 4], outgoing: [1, 2, 3], learners: [] });
   });
 
   it.each([
@@ -153,15 +158,43 @@ describe('changes of a configuration', () => {
       'wouldLoseQuorum',
     ],
   ] as const)('62: %s is refused', (_what, steps, refusal) => {
-    expect(changedConfig({ voters: [1, 2], outgoing: [], learners: [4] }, steps)).toBe(refusal);
+    expect(changedConfig({ epoch: 0, voters: [1, 2], outgoing: [], learners: [4] }, steps, 0)).toBe(refusal);
   });
 
   it('56: nothing changes before the change before is complete', () => {
-    const config = { voters: [1, 2], outgoing: [1, 2, 3], learners: [] };
-    expect(changedConfig(config, [{ kind: 'addLearner', node: 9 }])).toBe('changePending');
-    expect(isSuccessor(config, { voters: [1, 2], outgoing: [], learners: [9] })).toBe(true);
-    expect(isSuccessor(config, { voters: [1, 3], outgoing: [], learners: [] })).toBe(false);
+    const config = { epoch: 0, voters: [1, 2], outgoing: [1, 2, 3], learners: [] };
+    expect(changedConfig(config, [{ kind: 'addLearner', node: 9 }], 0)).toBe('changePending');
+    expect(isSuccessor(config, { epoch: 0, voters: [1, 2], outgoing: [], learners: [9] })).toBe(true);
+    expect(isSuccessor(config, { epoch: 0, voters: [1, 3], outgoing: [], learners: [] })).toBe(false);
     expect(isSuccessor(simpleConfig([1, 2]), simpleConfig([1, 2, 3]))).toBe(false);
+  });
+});
+
+describe('the version of the placement that asks', () => {
+  const add = [{ kind: 'addLearner', node: 9 }] as const;
+  const current = { epoch: 5, voters: [1, 2], outgoing: [], learners: [4] };
+
+  it('66: is kept through the joint configuration to the end of the change', () => {
+    const next = changedConfig(current, [{ kind: 'promote', node: 4 }], 8);
+    expect(next).toEqual({ epoch: 8, voters: [1, 2, 4], outgoing: [1, 2], learners: [] });
+    expect(typeof next === 'string' ? next : leaveJoint(next)).toMatchObject({ epoch: 8, voters: [1, 2, 4] });
+  });
+
+  it('66: may ask for several changes, and never again once a newer one has', () => {
+    expect(changedConfig(current, add, 5)).toMatchObject({ epoch: 5, learners: [4, 9] });
+    expect(changedConfig(current, add, 6)).toMatchObject({ epoch: 6, learners: [4, 9] });
+    expect(changedConfig(current, add, 4)).toBe('staleEpoch');
+    for (const epoch of [-1, 5.5, Number.NaN, 2 ** 53])
+      expect(changedConfig(current, add, epoch)).toBe('invalidChange');
+  });
+
+  it('66: never goes back along a log', () => {
+    expect(isSuccessor(current, { ...current, epoch: 5 })).toBe(true);
+    expect(isSuccessor(current, { ...current, epoch: 6 })).toBe(true);
+    expect(isSuccessor(current, { ...current, epoch: 4 })).toBe(false);
+    const joint = { ...current, outgoing: [1, 2, 3] };
+    expect(isSuccessor(joint, leaveJoint(joint))).toBe(true);
+    expect(isSuccessor(joint, { ...leaveJoint(joint), epoch: 4 })).toBe(false);
   });
 });
 
@@ -173,11 +206,12 @@ describe('a configuration as bytes', () => {
   it('comes back as it was', () => {
     fc.assert(
       fc.property(
+        fc.maxSafeNat(),
         ids,
         fc.oneof(fc.constant<number[]>([]), ids),
         fc.uniqueArray(fc.integer({ min: 10, max: 2 ** 40 })),
-        (voters, outgoing, learners) => {
-          const config = { voters, outgoing, learners };
+        (epoch, voters, outgoing, learners) => {
+          const config = { epoch, voters, outgoing, learners };
           expect(decodeConfig(encodeConfig(config))).toEqual(config);
         },
       ),
@@ -185,14 +219,22 @@ describe('a configuration as bytes', () => {
   });
 
   it('is refused when it is not one', () => {
-    const good = encodeConfig({ voters: [1, 2], outgoing: [], learners: [3] });
+    const good = encodeConfig({ epoch: 0, voters: [1, 2], outgoing: [], learners: [3] });
     expect(decodeConfig(good.slice(0, -1))).toBeUndefined();
     expect(decodeConfig(good.slice(0, -8))).toBeUndefined();
     expect(decodeConfig(new Uint8Array(0))).toBeUndefined();
-    expect(decodeConfig(encodeConfig({ voters: [], outgoing: [], learners: [3] }))).toBeUndefined();
-    expect(decodeConfig(encodeConfig({ voters: [1, 1], outgoing: [], learners: [] }))).toBeUndefined();
-    expect(decodeConfig(encodeConfig({ voters: [1], outgoing: [], learners: [1] }))).toBeUndefined();
-    expect(decodeConfig(encodeConfig({ voters: [0.5], outgoing: [], learners: [] }))).toBeUndefined();
+    expect(decodeConfig(encodeConfig({ epoch: 0, voters: [], outgoing: [], learners: [3] }))).toBeUndefined();
+    expect(
+      decodeConfig(encodeConfig({ epoch: 0, voters: [1, 1], outgoing: [], learners: [] })),
+    ).toBeUndefined();
+    expect(
+      decodeConfig(encodeConfig({ epoch: 0, voters: [1], outgoing: [], learners: [1] })),
+    ).toBeUndefined();
+    for (const epoch of [-1, 0.5, 2 ** 53])
+      expect(decodeConfig(encodeConfig({ ...simpleConfig([1]), epoch }))).toBeUndefined();
+    expect(
+      decodeConfig(encodeConfig({ epoch: 0, voters: [0.5], outgoing: [], learners: [] })),
+    ).toBeUndefined();
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 80 }), (data) => {
         const config = decodeConfig(data);
@@ -204,7 +246,8 @@ describe('a configuration as bytes', () => {
   it('63: a snapshot without lists of others has none', () => {
     const meta = { index: 1, term: 1, timeMillis: 1, voters: [1, 2], chunkCount: 0, byteLength: 0 };
     expect(configOfSnapshot(meta)).toEqual(simpleConfig([1, 2]));
-    expect(configOfSnapshot({ ...meta, outgoing: [3], learners: [4] })).toEqual({
+    expect(configOfSnapshot({ ...meta, epoch: 7, outgoing: [3], learners: [4] })).toEqual({
+      epoch: 7,
       voters: [1, 2],
       outgoing: [3],
       learners: [4],

@@ -5,7 +5,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { assert } from '../../raft/assert.ts';
-import { isJoint, type MembershipStep, membersOf } from '../../raft/membership.ts';
+import { isJoint, type MembershipStep, membersOf, simpleConfig } from '../../raft/membership.ts';
 import type { NodeId } from '../../raft/types.ts';
 import { chunkReads, GROUP, type Node, seededRandom, seeds, World } from './members.ts';
 
@@ -123,7 +123,9 @@ class Changes {
     if (leader === undefined) return;
     const steps = this.#stepsFor(leader);
     if (steps.length === 0) return;
-    leader.raft.changeMembership(GROUP, steps, (result) => {
+    // Now and then in the name of an outdated placement, which is refused.
+    const epoch = Math.max(0, leader.status.config.epoch + this.#random(4) - 1);
+    leader.raft.changeMembership(GROUP, steps, epoch, (result) => {
       if (!result.ok) return;
       this.completed += 1;
       // Who was removed is switched off: nobody may need it any more.
@@ -214,7 +216,7 @@ class Changes {
     }, 500);
     await world.commit('after all');
     const members = (): Node[] =>
-      membersOf(world.leader?.status.config ?? { voters: [], outgoing: [], learners: [] })
+      membersOf(world.leader?.status.config ?? simpleConfig([]))
         .filter((id) => !this.#retired.has(id))
         .map((id) => world.node(id));
     await world.until(() => {

@@ -18,8 +18,9 @@ async function refused(
   world: World,
   node: Node,
   change: Parameters<World['change']>[1],
+  epoch?: number,
 ): Promise<string | undefined> {
-  const answer = world.change(node, change);
+  const answer = world.change(node, change, epoch);
   await world.settle();
   return refusalOf(answer);
 }
@@ -174,7 +175,7 @@ describe('changing members', () => {
     expect(world.sent.filter(isVote)).toEqual([]);
   });
 
-  it('18: a promoted node that does not know it yet grants the vote that is needed', async () => {
+  it('18, 94: a promoted node that does not know it yet grants the vote that is needed', async () => {
     const world = new World({ voters: 3 });
     const leader = await world.elect();
     world.add(4);
@@ -196,7 +197,7 @@ describe('changing members', () => {
     await world.commit('b', [b, c, 4]);
   });
 
-  it('57, 99: a demoted voter learns on; a transfer to it, or to a node that was removed, ends', async () => {
+  it('57: a demoted voter learns on, and nothing is sent to a node that was removed', async () => {
     const world = new World({ voters: 3 });
     const leader = await world.elect();
     const [a, b] = [1, 2, 3].filter((id) => id !== leader.id);
@@ -208,6 +209,31 @@ describe('changing members', () => {
     expect([...leader.status.match.keys()].toSorted(ascending)).toEqual([leader.id, b].toSorted(ascending));
     await world.commit('x', [leader.id, b]);
     expect(world.node(a).app.commands).not.toContain('x');
+  });
+});
+
+describe('what a node says of the members', () => {
+  it('the configuration in effect, and whether a change is under way', async () => {
+    const world = new World({ voters: 3 });
+    const leader = await world.elect();
+    const [follower, other] = world.up.filter(({ id }) => id !== leader.id);
+    if (follower === undefined || other === undefined) return;
+    expect([leader.raft.configOf(9), leader.raft.isChanging(9)]).toEqual([undefined, false]);
+    expect(leader.raft.configOf(GROUP)).toEqual({ epoch: 0, voters: [1, 2, 3], outgoing: [], learners: [] });
+    expect(leader.raft.isChanging(GROUP)).toBe(false);
+    const answer = world.change(leader, [{ kind: 'remove', node: other.id }]);
+    // From the moment it is asked for until it is answered, on the leader; elsewhere while two sets decide.
+    expect(leader.raft.isChanging(GROUP)).toBe(true);
+    expect(follower.raft.isChanging(GROUP)).toBe(false);
+    await world.until(() => answer.result !== undefined);
+    expect(leader.raft.isChanging(GROUP)).toBe(false);
+    expect(leader.raft.configOf(GROUP)).toBe(leader.app.config);
+    await world.until(() => !follower.raft.isChanging(GROUP));
+    // Whoever lost the lead with a change in its log does not wait for it for ever.
+    world.isolate(leader.id);
+    world.change(leader, [{ kind: 'addLearner', node: 4 }]);
+    await world.until(() => !leader.isLeader);
+    expect(leader.raft.isChanging(GROUP)).toBe(false);
   });
 });
 
@@ -242,6 +268,37 @@ describe('what is refused, and why', () => {
     expect(leader && (await refused(world, leader, [{ kind: 'addLearner', node: 4 }]))).toBe('changePending');
     world.heal();
     await world.changed([{ kind: 'addLearner', node: 4 }]);
+  });
+
+  it('66: in the name of a placement that a newer one has replaced, whoever leads by then', async () => {
+    const world = new World({ voters: 3, options: { snapshotEveryBytes: 300 } });
+    world.add(4);
+    // One version of the placement asks for two changes: enter and catch up, then replace.
+    await world.changed([{ kind: 'addLearner', node: 4 }], 7);
+    await world.commit('a', [4]);
+    const old = await world.elect();
+    const gone = [1, 2, 3].find((id) => id !== old.id) ?? 0;
+    const replace = [
+      { kind: 'promote', node: 4 },
+      { kind: 'remove', node: gone },
+    ] as const;
+    expect(await world.changed(replace, 7)).toMatchObject({ epoch: 7, outgoing: [] });
+    const back = [{ kind: 'addLearner', node: gone }] as const;
+    expect(await refused(world, old, back, 6)).toBe('staleEpoch');
+    // The next leader knows it from its log, and after a restart from its snapshot.
+    old.crash();
+    const next = await world.elect();
+    expect(next.id).not.toBe(old.id);
+    expect(await refused(world, next, back, 6)).toBe('staleEpoch');
+    for (let i = 0; i < 20; i += 1) await world.commit(`${i}`);
+    expect(next.disk.get(GROUP)?.snapshot?.meta.epoch).toBe(7);
+    old.start();
+    for (const id of votersOf(world)) {
+      world.node(id).crash();
+      world.node(id).start();
+    }
+    expect(await refused(world, await world.elect(), back, 6)).toBe('staleEpoch');
+    expect(await world.changed(back, 8)).toMatchObject({ epoch: 8, learners: [gone] });
   });
 
   it('61: a promotion of a learner that has not caught up, or is silent', async () => {

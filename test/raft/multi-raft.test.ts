@@ -66,7 +66,7 @@ describe('group commit', () => {
     for (const group of cluster.groups) expect(member.app(group).applied.at(-1)?.kind).toBe('command');
   });
 
-  it('what is proposed during a write travels together in the next one', async () => {
+  it('43: what is proposed during a write travels together in the next one', async () => {
     const cluster = new Cluster({ nodes: 1, groups: 2 });
     const [member] = cluster.members;
     expect(member).toBeDefined();
@@ -120,7 +120,7 @@ describe('group commit', () => {
     ]);
   });
 
-  it('a restart applies everything that is known to be committed, without waiting for a tick', async () => {
+  it('83: a restart applies everything that is known to be committed, without waiting for a tick', async () => {
     const driver = { applyBytesMax: 100, snapshotEveryBytes: 1 << 20 };
     const cluster = new Cluster({ nodes: 1, driver });
     const leader = await cluster.electAny(1);
@@ -136,7 +136,7 @@ describe('group commit', () => {
 
 describe('a failing disk', () => {
   it.each(['lost', 'kept'] as const)(
-    'is fatal exactly once, and nothing is said afterwards (%s)',
+    '111: is fatal exactly once, and nothing is said afterwards (%s)',
     async (fate) => {
       const cluster = new Cluster({ nodes: 3, groups: 2 });
       const leader = await cluster.electAny(1);
@@ -163,7 +163,7 @@ describe('a failing disk', () => {
     },
   );
 
-  it('of a leader: nothing that was in the failed write is acknowledged', async () => {
+  it('111: of a leader: nothing that was in the failed write is acknowledged', async () => {
     const cluster = new Cluster({ nodes: 1 });
     const leader = await cluster.electAny(1);
     const before = leader.app(1).applied.length;
@@ -210,7 +210,7 @@ describe('snapshots of the own state', () => {
     }
   });
 
-  it('are written in pieces, along with everything else', async () => {
+  it('75: are written in pieces, along with everything else', async () => {
     const cluster = new Cluster({ nodes: 1 });
     const leader = await cluster.electAny(1);
     await fill(cluster, leader, 1, 30);
@@ -353,7 +353,7 @@ describe('a follower that is far behind', () => {
     await expectCaughtUp(cluster, 20 * electionTicks);
   });
 
-  it('a stream to a node that went away does not keep others waiting', async () => {
+  it('75: a stream to a node that went away does not keep others waiting', async () => {
     const cluster = new Cluster({ nodes: 5, driver: { streams: { outgoingMax: 1, silentTicksMax: 10 } } });
     const leader = await cluster.electAny(1);
     const late = cluster.members.filter(({ id }) => id !== leader.id).slice(0, 2);

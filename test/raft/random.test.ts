@@ -3,6 +3,7 @@
  * once they stop doing it, the group works again. The invariants are checked after every step (invariants.ts).
  */
 import { describe, expect, it } from 'vitest';
+import { Network } from './network.ts';
 import { forEachSeed, someSeeds } from './seeded.ts';
 import { Simulation, type SimulationOptions } from './simulation.ts';
 import { LargerEstimateWins, NewestLeaderWins, WallClock } from './wrong-clocks.ts';
@@ -41,6 +42,21 @@ describe('random histories', () => {
     });
     expect(first).toEqual(second);
     expect(first?.length).toBeGreaterThan(100);
+  });
+});
+
+describe('the simulation looks at the disks themselves', () => {
+  it('52: and notices a commit that no quorum has on disk, however the leader came to it', () => {
+    const network = new Network({ nodes: 3 });
+    network.elect(1);
+    network.isolate(1);
+    const entry = network.propose(1, 'on one disk');
+    const index = entry?.index ?? 0;
+    // An acknowledgement that node 2 never gave.
+    const forged = { type: 'appendResponse', from: 2, to: 1, term: 1, index } as const;
+    expect(() =>
+      network.act(1, (core) => core.step({ ...forged, rejected: false, hintIndex: 0, hintTerm: 0 })),
+    ).toThrow(/durability/);
   });
 });
 

@@ -231,6 +231,16 @@ describe('replication', () => {
     expect(network.node(2).machine).toEqual(network.node(1).machine);
   });
 
+  it('39: a peer that was out of reach for a moment counts as caught up again, though nothing is proposed', () => {
+    const network = new Network({ nodes: 3 });
+    network.elect(1);
+    network.commit(1, 'a');
+    network.act(1, (core) => core.peerUnreachable(2));
+    expect(network.core(1).isAlmostCaughtUp(2, 0)).toBe(false);
+    network.tickAll(2 * heartbeatTicks);
+    expect(network.core(1).isAlmostCaughtUp(2, 0)).toBe(true);
+  });
+
   it('40: a follower learns of a commit by the next heartbeat at the latest', () => {
     const network = new Network({ nodes: 3 });
     network.elect(1);
@@ -261,6 +271,30 @@ describe('replication', () => {
     expect(network.sent.filter((m) => isAppend(m) && m.to === 2)).toEqual([]);
     network.tickAll(10 * heartbeatTicks);
     expect(network.node(2).machine).toEqual(network.node(1).machine);
+  });
+
+  it('38, 80: where a peer is unknown one append goes at a time; once it is known, they follow each other', () => {
+    const network = new Network({ nodes: 3 });
+    network.elect(1);
+    network.act(1, (core) => core.peerUnreachable(2));
+    network.cutOneWay(2, 1);
+    network.sent.length = 0;
+    const sentTo = (to: number): Append[] => network.sent.filter(isAppend).filter((m) => m.to === to);
+    for (let i = 0; i < 4; i += 1) network.propose(1, `p${i}`);
+    // Nothing has been answered yet.
+    expect(sentTo(2)).toMatchObject([{ prevIndex: 1, entries: [{ index: 2 }] }]);
+    expect(sentTo(3).map(({ prevIndex }) => prevIndex)).toEqual([1, 2, 3, 4]);
+    // Silence changes nothing; the answer to a heartbeat lets one more go, with all there is.
+    network.settle();
+    network.tick(1, heartbeatTicks - 1);
+    expect(sentTo(2)).toHaveLength(1);
+    network.heal();
+    network.tickAll(heartbeatTicks);
+    expect(sentTo(2)[1]).toMatchObject({ prevIndex: 1 });
+    expect(sentTo(2)[1]?.entries).toHaveLength(4);
+    network.sent.length = 0;
+    for (let i = 0; i < 4; i += 1) network.propose(1, `q${i}`);
+    expect(sentTo(2).map(({ prevIndex }) => prevIndex)).toEqual([5, 6, 7, 8]);
   });
 
   it('81: the window is bounded by bytes as well, and an answer frees all that came before it', () => {
@@ -311,7 +345,7 @@ describe('replication', () => {
     expect(network.propose(leader?.id ?? 0, 'x'.repeat(50))).toBeDefined();
   });
 
-  it('an append message carries at most its bound of bytes, and at least one entry', () => {
+  it('43: an append message carries at most its bound of bytes, and at least one entry', () => {
     const network = new Network({ nodes: 3, raft: { appendBytesMax: 200 } });
     network.elect(1);
     network.isolate(3);

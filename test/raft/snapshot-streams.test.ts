@@ -86,7 +86,7 @@ describe('a stream that broke', () => {
 });
 
 describe('a snapshot that is not what it was', () => {
-  it.each(['a flipped bit', 'a chunk that is shorter'])('is not installed: %s', async (damage) => {
+  it.each(['a flipped bit', 'a chunk that is shorter'])('76: is not installed: %s', async (damage) => {
     const { world, leader, late } = await behind();
     const restored = late.app.index;
     let damaged = 0;

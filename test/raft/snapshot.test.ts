@@ -195,6 +195,47 @@ describe('snapshots', () => {
     expect(network.node(3).machine).toEqual(network.node(1).machine);
   });
 
+  it('71: a follower with a full window, whose entries are compacted meanwhile, recovers', () => {
+    const network = new Network({
+      nodes: 3,
+      snapshotEvery: 5,
+      keepEntries: 2,
+      raft: { inflight: { messagesMax: 2, bytesMax: 1 << 20 } },
+    });
+    network.elect(1);
+    network.hold(({ type, from }) => type === 'appendResponse' && from === 3);
+    for (let i = 0; i < 20; i += 1) network.commit(1, `p${i}`);
+    expect(network.core(1).logBase.index).toBeGreaterThan(network.core(3).lastPosition.index);
+    network.release();
+    network.settle();
+    network.tickAll(4 * heartbeatTicks);
+    expect(network.node(3).machine).toEqual(network.node(1).machine);
+  });
+
+  it('77: the fate of a snapshot sent in an earlier term means nothing to the leader of a later one', () => {
+    const network = compacting();
+    network.elect(1);
+    network.isolate(3);
+    for (let i = 0; i < 20; i += 1) network.commit(1, `p${i}`);
+    network.heal();
+    network.hold(({ type }) => type === 'snapshot');
+    network.tickAll(2 * heartbeatTicks);
+    const [late] = network.held.splice(0);
+    expect(late).toBeDefined();
+    network.release();
+    network.elect(2);
+    network.act(1, (core) => core.snapshotDone(3, true));
+    expect(network.core(1).role).toBe('follower');
+    network.elect(1);
+    network.tickAll(2 * heartbeatTicks);
+    const { match } = network.core(1).status();
+    network.sent.length = 0;
+    for (const arrived of [false, true]) network.act(1, (core) => core.snapshotDone(3, arrived));
+    expect(network.core(1).status().match).toEqual(match);
+    network.commit(1, 'at once');
+    expect(network.node(3).core.lastPosition.index).toBe(network.core(1).lastPosition.index);
+  });
+
   it('70: an acknowledgement that connects to the log ends the wait, whichever snapshot it came from', () => {
     const network = compacting();
     network.elect(1);

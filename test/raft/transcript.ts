@@ -17,12 +17,16 @@
  *   crash N                  node N loses everything that is not on its disk
  *   forget N                 node N saw its leader's connection break
  *   transfer N M             node N hands leadership to node M
+ *   join N                   node N starts with an empty log, and knows of no voter
+ *   change N E promote 4 remove 2 ...   node N, if it leads, changes the members in the name of placement E
+ *   read N                   node N is asked for an index to read at
  *   status                   one line per node
  */
 import { RAFT_DEFAULTS, type RaftOptions } from '../../raft/core-state.ts';
 import { RaftCore, type Ready } from '../../raft/core.ts';
 import { LOG_START } from '../../raft/log.ts';
-import type { Entry, Message, NodeId, SnapshotMeta } from '../../raft/types.ts';
+import { decodeConfig, type MembershipStep } from '../../raft/membership.ts';
+import type { Entry, GroupConfig, Message, NodeId, SnapshotMeta } from '../../raft/types.ts';
 
 const OPTIONS: RaftOptions = { ...RAFT_DEFAULTS, electionTicks: 10, heartbeatTicks: 1 };
 
@@ -36,11 +40,15 @@ interface Disk {
 
 interface Node {
   readonly id: NodeId;
+  /** Those it started with. */
+  readonly voters: readonly NodeId[];
   core: RaftCore;
   disk: Disk;
   inFlight: Ready | undefined;
   told: string;
 }
+
+const STEPS = ['addLearner', 'promote', 'demote', 'remove'] as const;
 
 export class Transcript {
   readonly #nodes = new Map<NodeId, Node>();
@@ -62,6 +70,9 @@ export class Transcript {
       case 'nodes':
         if (words.includes('one-by-one')) this.#options = { ...OPTIONS, appendBytesMax: 1 };
         for (let id = 1; id <= Number(words[0]); id += 1) this.#add(id, Number(words[0]));
+        return;
+      case 'join':
+        this.#add(Number(words[0]), 0);
         return;
       case 'term':
         node().disk.term = Number(words[1]);
@@ -109,6 +120,12 @@ export class Transcript {
       case 'transfer':
         node().core.transferLeadership(Number(words[1]));
         break;
+      case 'change':
+        this.#change(node(), Number(words[1]), words.slice(2));
+        break;
+      case 'read':
+        if (node().core.requestRead() === undefined) this.#lines.push(`${words[0]} refuses`);
+        break;
       case 'status':
         for (const each of this.#nodes.values()) this.#lines.push(statusOf(each));
         return;
@@ -127,11 +144,23 @@ export class Transcript {
   #add(id: NodeId, count: number): void {
     const disk: Disk = { term: 0, vote: 0, commit: 0, entries: [], snapshot: undefined };
     const voters = Array.from({ length: count }, (_, i) => i + 1);
-    this.#nodes.set(id, { id, core: this.#newCore(id, voters, disk), disk, inFlight: undefined, told: '' });
+    const core = this.#newCore(id, voters, disk);
+    this.#nodes.set(id, { id, voters, core, disk, inFlight: undefined, told: '' });
   }
 
   #newCore(id: NodeId, voters: readonly NodeId[], disk: Disk): RaftCore {
     return newCore(id, voters, disk, this.#options);
+  }
+
+  #change(node: Node, epoch: number, words: readonly string[]): void {
+    const steps: MembershipStep[] = [];
+    for (let i = 0; i < words.length; i += 2) {
+      const kind = STEPS.find((known) => known === words[i]);
+      if (kind === undefined) throw new Error(`unknown step ${words[i]}`);
+      steps.push({ kind, node: Number(words[i + 1]) });
+    }
+    const begun = node.core.changeMembership(steps, epoch);
+    if (typeof begun === 'string') this.#lines.push(`${node.id} refuses: ${begun}`);
   }
 
   #presetLog(node: Node, terms: readonly number[]): void {
@@ -202,13 +231,20 @@ export class Transcript {
     const entry = node.disk.entries.find((candidate) => candidate.index === index);
     if (entry === undefined) throw new Error(`entry ${index} is not on the disk of node ${node.id}`);
     const { term, timeMillis } = entry;
-    node.disk.snapshot = { index, term, timeMillis, voters: node.core.voters, chunkCount: 0, byteLength: 0 };
+    node.disk.snapshot = {
+      index,
+      term,
+      timeMillis,
+      ...node.core.config,
+      chunkCount: 0,
+      byteLength: 0,
+    };
     node.core.compact(index);
     node.disk.entries = node.disk.entries.filter((candidate) => candidate.index > index);
   }
 
   #crash(node: Node): void {
-    node.core = this.#newCore(node.id, node.core.voters, node.disk);
+    node.core = this.#newCore(node.id, node.voters, node.disk);
     node.inFlight = undefined;
     node.told = '';
     this.#lines.push(`${node.id} restarts: ${statusOf(node)}`);
@@ -223,7 +259,9 @@ export class Transcript {
       if (last !== undefined) {
         node.core.appliedTo(last.index);
         this.#lines.push(`${node.id} applies ${applied.map(describeEntry).join(' ')}`);
+        for (const message of node.core.takeMessages()) this.#send(message);
       }
+      for (const { index } of node.core.takeReads()) this.#lines.push(`${node.id} may read at ${index}`);
       const { role, term } = node.core;
       const told = `${node.id} is ${role} of term ${term}`;
       if (told !== node.told && !(node.told === '' && term === 0)) this.#lines.push(told);
@@ -277,7 +315,17 @@ function statusOf({ id, core }: Node): string {
   const known = [...match].map(([peer, index]) => `${peer}:${index}`).join(' ');
   const led = leader === 0 ? 'no leader' : `leader ${leader}`;
   const matches = known === '' ? '' : ` match ${known}`;
-  return `${id} ${role} term ${term} ${led} commit ${commit} last ${lastIndex}/${core.lastPosition.term}${matches}`;
+  const config = core.config.epoch === 0 ? '' : ` ${describeConfig(core.config)}`;
+  return `${id} ${role} term ${term} ${led} commit ${commit} last ${lastIndex}/${core.lastPosition.term}${matches}${config}`;
+}
+
+function describeConfig({ epoch, voters, outgoing, learners }: GroupConfig): string {
+  const lists = [
+    `voters ${voters.join(' ')}`,
+    ...(outgoing.length > 0 ? [`outgoing ${outgoing.join(' ')}`] : []),
+    ...(learners.length > 0 ? [`learners ${learners.join(' ')}`] : []),
+  ];
+  return `{placement ${epoch}: ${lists.join(', ')}}`;
 }
 
 function writeOf({ hardState, entries, install }: Ready): string {
@@ -288,6 +336,10 @@ function writeOf({ hardState, entries, install }: Ready): string {
 }
 
 function describeEntry(entry: Entry): string {
+  if (entry.kind === 'config') {
+    const config = decodeConfig(entry.data);
+    return `${entry.index}/${entry.term}:${config === undefined ? 'damaged' : describeConfig(config)}`;
+  }
   const text = new TextDecoder().decode(entry.data);
   return `${entry.index}/${entry.term}${entry.kind === 'noop' ? ':noop' : `:${text}`}`;
 }
@@ -309,11 +361,16 @@ function describe(m: Message): string {
         ? `${head} rejected ${m.index}, hint ${m.hintIndex}/${m.hintTerm}`
         : `${head} has ${m.index}`;
     case 'heartbeat':
-      return `${head} commit ${m.commit}`;
+      return `${head} commit ${m.commit}${roundOf(m)}`;
     case 'snapshot':
       return `${head} up to ${m.meta.index}/${m.meta.term}`;
     case 'heartbeatResponse':
+      return `${head}${roundOf(m)}`;
     case 'timeoutNow':
       return head;
   }
+}
+
+function roundOf({ readRound }: { readonly readRound?: number }): string {
+  return readRound === undefined ? '' : ` question ${readRound}`;
 }

@@ -97,9 +97,10 @@ export class RouterBench {
       nodeId: SELF,
       placement: {
         partitionCount: 8,
-        replicasOf: (partition) => (this.local.has(partition) ? [SELF, 2, 3] : [2, 3]),
+        candidatesOf: (partition) => (this.local.has(partition) ? [SELF, 2, 3] : [2, 3]),
       },
       partitions: this.local as ReadonlyMap<number, unknown> as ReadonlyMap<number, Partition>,
+      hearsOfLeaders: (partition) => this.local.has(partition),
       forwarder: { forward } as Forwarder,
       isConnected: (node) => this.connected.has(node),
       hash: (userId) => Number.parseInt(userId, 10),

@@ -1,7 +1,9 @@
 /** What one replica certainly has on disk, rebuilt from its writes alone and independent of any store. */
 import type { GroupWrite } from '../../raft/store.ts';
-import type { Entry } from '../../raft/types.ts';
+import type { Entry, EntryKind } from '../../raft/types.ts';
 import { check } from './story.ts';
+
+const KINDS: readonly EntryKind[] = ['command', 'noop', 'config'];
 
 /** A digest of everything an entry says. */
 export function digestOf(entry: Entry): number {
@@ -9,7 +11,7 @@ export function digestOf(entry: Entry): number {
   hash = Math.imul(hash ^ entry.term, 0x01000193);
   hash = Math.imul(hash ^ (entry.timeMillis >>> 0), 0x01000193);
   hash = Math.imul(hash ^ Math.floor(entry.timeMillis / 2 ** 32), 0x01000193);
-  hash = Math.imul(hash ^ (entry.kind === 'noop' ? 1 : 2), 0x01000193);
+  hash = Math.imul(hash ^ KINDS.indexOf(entry.kind), 0x01000193);
   for (const byte of entry.data) hash = Math.imul(hash ^ byte, 0x01000193);
   return hash >>> 0;
 }
@@ -18,6 +20,8 @@ export class DiskMirror {
   readonly name: string;
   term = 0;
   vote = 0;
+  /** What it is known to know to be committed. */
+  commit = 0;
   baseIndex = 0;
   baseTerm = 0;
   /** Terms of the entries after the base. */
@@ -69,7 +73,10 @@ export class DiskMirror {
       this.baseIndex = compactTo.index;
       this.baseTerm = compactTo.term;
     }
-    if (hardState !== undefined) this.#keepPromises(hardState.term, hardState.vote);
+    if (install !== undefined) this.commit = Math.max(this.commit, install.meta.index);
+    if (hardState === undefined) return;
+    this.#keepPromises(hardState.term, hardState.vote);
+    this.commit = Math.max(this.commit, hardState.commit);
   }
 
   #keepPromises(term: number, vote: number): void {

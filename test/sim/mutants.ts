@@ -150,9 +150,9 @@ export const MUTANTS: readonly Mutant[] = [
     id: 'M8',
     bug: 'a storage error is swallowed',
     edit: {
-      module: 'raft/multi-raft.js',
-      find: 'this.#fail(error);\n            return;\n        }\n        if (this.#diskIsStalled)',
-      replace: '}\n        if (this.#diskIsStalled)',
+      module: 'raft/group-commit.js',
+      find: 'this.#init.failed(error);\n            return;\n        }\n        if (this.#isStalled)',
+      replace: '}\n        if (this.#isStalled)',
     },
   },
   {

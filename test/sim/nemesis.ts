@@ -19,6 +19,8 @@ export interface NemesisWorld {
   /** Nodes that lead something, as far as they know. */
   readonly leaders: () => SimNode[];
   readonly directoryLost: (node: NodeId) => void;
+  /** Losing this node's directory leaves a quorum of everything. */
+  readonly mayLose: (node: SimNode) => boolean;
 }
 
 /** A quarter of the time nothing new breaks. */
@@ -63,8 +65,9 @@ export class Nemesis {
   }
 
   #strike(fault: FaultName): void {
-    const { nodes, story, leaders } = this.#world;
+    const { story, leaders } = this.#world;
     const random = this.#random;
+    const nodes = this.#world.nodes.filter(({ state }) => state !== 'absent');
     const all = nodes.map((node) => node.id);
     const up = nodes.filter((node) => node.isRunning);
     if (up.length === 0) return;
@@ -244,10 +247,8 @@ export class Nemesis {
   }
 
   #loseDirectory(node: SimNode): void {
-    const { nodes, directoryLost, story } = this.#world;
-    const gone = nodes.filter(({ state }) => state === 'gone').length;
-    // With three replicas of five nodes, two lost ones could be a quorum of a group.
-    if (gone > 0) return;
+    const { mayLose, directoryLost, story } = this.#world;
+    if (!mayLose(node)) return;
     story.fault('loseDirectory', `(node ${node.id})`);
     directoryLost(node.id);
     node.lose();

@@ -4,11 +4,12 @@
  * heals, unless the connection broke before.
  */
 import type { NodeId } from '../../raft/types.ts';
+import type { CoreFrame } from '../../src/node-core.ts';
 import type { Random } from './random.ts';
 import type { NetworkSettings } from './settings.ts';
 import type { Story } from './story.ts';
 
-export type PeerFrame = 'peerMessages' | 'requests' | 'answers';
+export type PeerFrame = CoreFrame;
 
 export interface Endpoint {
   readonly id: NodeId;

@@ -2,13 +2,14 @@
  * The laws of Raft, checked while a run goes on: one leader per term, equal logs, nothing committed is ever lost, no
  * promise before it is on disk, equal states, and group time that never outruns real time.
  */
-import { decodeConfig } from '../../raft/membership.ts';
+import { decodeConfig, isSuccessor, isVoterOf, simpleConfig } from '../../raft/membership.ts';
+import type { GroupApplication } from '../../raft/multi-raft.ts';
 import type { GroupWrite } from '../../raft/store.ts';
 import type { PeerMessage } from '../../raft/peer-message.ts';
-import type { Entry, GroupId, Message, NodeId } from '../../raft/types.ts';
-import type { Partition } from '../../src/partition/partition.ts';
+import type { Entry, GroupConfig, GroupId, Message, NodeId } from '../../raft/types.ts';
+import { Partition } from '../../src/partition/partition.ts';
 import { decodePeerMessages } from '../../src/transport/peer-codec.ts';
-import { type CommittedConfig, decidersOf, isMajority } from './configs.ts';
+import { campaignConfigs, type CommittedConfig, decidersOf, isMajority } from './configs.ts';
 import { DiskMirror, digestOf } from './mirror.ts';
 import { check, type Story } from './story.ts';
 
@@ -25,10 +26,8 @@ export interface Committed {
 export interface RaftCheckerInit {
   readonly now: () => number;
   readonly driftPpm: number;
-  /** Those the group began with. */
-  readonly replicasOf: (group: GroupId) => readonly NodeId[];
-  /** Those that may hold it without belonging to it yet; none if absent. */
-  readonly joinersOf?: (group: GroupId) => readonly NodeId[];
+  /** The voters that a group begins with. */
+  readonly foundersOf: (group: GroupId) => readonly NodeId[];
   readonly story: Story;
   /** A node took office. */
   readonly led: (node: NodeId) => void;
@@ -37,11 +36,12 @@ export interface RaftCheckerInit {
 }
 
 interface GroupHistory {
+  readonly id: GroupId;
+  /** The committed configurations, oldest first; the first one is at index 0. */
+  readonly configs: CommittedConfig[];
   /** `log[i]` is entry i; committed means that some replica has applied it. */
   readonly log: (Committed | undefined)[];
   committedIndex: number;
-  /** Oldest first. */
-  readonly configs: CommittedConfig[];
   readonly leaderOf: Map<number, NodeId>;
   /** Digests of all entries ever seen, by position. */
   readonly digests: Map<string, number>;
@@ -71,11 +71,11 @@ export class RaftChecker {
   #group(id: GroupId): GroupHistory {
     let group = this.#groups.get(id);
     if (group === undefined) {
-      const voters = this.#init.replicasOf(id);
       group = {
+        id,
+        configs: [{ index: 0, term: 0, config: simpleConfig(this.#init.foundersOf(id)) }],
         log: [undefined],
         committedIndex: 0,
-        configs: [{ index: 0, config: { voters, outgoing: [] } }],
         leaderOf: new Map(),
         digests: new Map(),
         stampedAt: new Map(),
@@ -86,10 +86,6 @@ export class RaftChecker {
         applied: new Map(),
         voted: new Map(),
       };
-      for (const node of [...voters, ...(this.#init.joinersOf?.(id) ?? [])]) {
-        group.disks.set(node, new DiskMirror(`node ${node}, group ${id}`));
-        group.durable.set(node, 0);
-      }
       this.#groups.set(id, group);
     }
     return group;
@@ -99,11 +95,9 @@ export class RaftChecker {
     return this.#group(id).committedIndex;
   }
 
-  /** As of the last committed `config` entry. */
-  configOf(id: GroupId): CommittedConfig['config'] {
-    const last = this.#group(id).configs.at(-1);
-    check(last !== undefined, () => `group ${id} began with a configuration`);
-    return last.config;
+  /** The latest committed configuration. */
+  configOf(id: GroupId): GroupConfig {
+    return this.#group(id).configs.at(-1)?.config ?? simpleConfig([]);
   }
 
   /** Everything that is committed is on the disk of `node`, and applied there. */
@@ -121,8 +115,12 @@ export class RaftChecker {
   }
 
   #disk(group: GroupHistory, node: NodeId): DiskMirror {
-    const disk = group.disks.get(node);
-    check(disk !== undefined, () => `node ${node} holds a group that is not its own`);
+    let disk = group.disks.get(node);
+    if (disk === undefined) {
+      disk = new DiskMirror(`node ${node}, group ${group.id}`);
+      group.disks.set(node, disk);
+      group.durable.set(node, 0);
+    }
     return disk;
   }
 
@@ -167,7 +165,7 @@ export class RaftChecker {
   }
 
   /** Listens to a replica from the outside. */
-  observe(node: NodeId, id: GroupId, partition: Partition, applied: number): void {
+  observe(node: NodeId, id: GroupId, partition: GroupApplication, applied: number): void {
     const group = this.#group(id);
     group.applied.set(node, applied);
     const apply = partition.apply.bind(partition);
@@ -207,8 +205,8 @@ export class RaftChecker {
     if (applied > 0) this.#checkState(group, id, node, partition, applied);
   }
 
-  #checkState(group: GroupHistory, id: GroupId, node: NodeId, partition: Partition, index: number): void {
-    const hash = partition.stateHash();
+  #checkState(group: GroupHistory, id: GroupId, node: NodeId, app: GroupApplication, index: number): void {
+    const hash = app instanceof Partition ? app.stateHash() : String(app.snapshot());
     const known = group.stateHashes.get(index);
     if (known === undefined) group.stateHashes.set(index, hash);
     else check(known === hash, () => `the state of node ${node}, group ${id} differs at ${index}`);
@@ -256,18 +254,23 @@ export class RaftChecker {
     const committed = { entry, digest, stampedAt };
     group.log.push(committed);
     group.committedIndex = entry.index;
-    if (entry.kind === 'config') this.#configured(group, id, entry);
     this.#checkQuorum(group, id, entry);
     this.#checkElectable(group, id, entry);
     this.#checkOpening(group, id, entry);
     this.#checkTime(group, id, committed);
+    if (entry.kind === 'config') this.#configured(group, entry);
     this.#init.committed(id, committed);
   }
 
-  #configured(group: GroupHistory, id: GroupId, entry: Entry): void {
-    const config = decodeConfig(entry.data);
-    check(config !== undefined, () => `entry ${entry.index} of group ${id} holds no configuration`);
-    group.configs.push({ index: entry.index, config });
+  #configured(group: GroupHistory, { index, term, data }: Entry): void {
+    const config = decodeConfig(data);
+    check(config !== undefined, () => `entry ${index} of group ${group.id} holds no sound configuration`);
+    const before = this.configOf(group.id);
+    check(
+      isSuccessor(before, config),
+      () => `membership: entry ${index} of group ${group.id} does not follow the configuration before it`,
+    );
+    group.configs.push({ index, term, config });
   }
 
   /** The ledger: at this moment a quorum of disks has it. That they keep it is checked at every later write. */
@@ -293,17 +296,17 @@ export class RaftChecker {
    * Nor may a change of the configuration let anybody win, by whichever of the two a candidate goes.
    */
   #checkElectable(group: GroupHistory, id: GroupId, entry: Entry): void {
-    const deciders = decidersOf(group.configs, entry.index);
     for (const [node, candidate] of group.disks) {
       if (candidate.lastIndex >= entry.index && candidate.holds(entry.index, entry.term)) continue;
-      const votes = (voter: NodeId): boolean => group.disks.get(voter)?.wouldElect(candidate) === true;
-      const mayWin = deciders.some(
-        (config) => [...config.voters, ...config.outgoing].includes(node) && isMajority(config, votes),
-      );
-      check(
-        !mayWin,
-        () => `entry ${entry.index} of group ${id} is committed, and ${candidate.name} could win without it`,
-      );
+      const votes = (voter: NodeId): boolean => this.#disk(group, voter).wouldElect(candidate);
+      for (const config of campaignConfigs(group.configs, candidate)) {
+        if (!isVoterOf(config, node)) continue;
+        check(
+          !isMajority(config, votes),
+          () =>
+            `entry ${entry.index} of group ${id} is committed, and ${candidate.name} could win without it`,
+        );
+      }
     }
   }
 

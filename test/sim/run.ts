@@ -4,6 +4,7 @@
  * every request must be decided and all replicas must end up equal.
  */
 import type { Hash32 } from '../../src/partition/hash.ts';
+import { isQuorum } from '../../raft/quorum.ts';
 import { groupOfPartition } from '../../src/partition/placement.ts';
 import type { Seams, SimNode } from './sim-node.ts';
 import { check, type Say, Violation } from './story.ts';
@@ -35,7 +36,8 @@ const HEALED_MILLIS = 8_000;
 const HEALTHY_MILLIS = 3_000;
 const REST_MILLIS = 4_000;
 const EQUAL_MILLIS = 500;
-const EQUAL_TRIES_MAX = 20;
+const SETTLED_TRIES_MAX = 120;
+const EQUAL_TRIES_MAX = 60;
 
 export async function runSeed(init: RunInit): Promise<RunResult> {
   const world = new World(init);
@@ -78,25 +80,37 @@ class Recovery {
   }
 
   start(): void {
-    const { nodes, random, story, nemesis, placement } = this.#world;
+    const { random, story, nemesis, operator, placement, raft } = this.#world;
     nemesis.stop();
+    operator.stop();
     this.#startedAt = this.#world.now;
-    const alive = random.shuffled(nodes.filter(({ state }) => state !== 'gone'));
+    const alive = random.shuffled(this.#alive());
     // Often those who lead stay outside.
     if (random.chance(0.6)) alive.sort((a, b) => leaderships(a) - leaderships(b));
-    this.#core = alive.slice(0, Math.floor(nodes.length / 2) + 1);
+    // While members change, a quorum of the one moment may be none of the next.
+    const { isSettled, meta } = this.#world;
+    const size = Math.floor((meta?.nodes.length ?? alive.length) / 2) + 1;
+    this.#core = isSettled ? alive.slice(0, size) : alive;
     story.tell(() => `only these are healed: ${this.#core.map(({ id }) => id).join(', ')}`);
     this.#heal(this.#core);
     for (const node of alive) if (!this.#core.includes(node)) this.#abandon(node);
     const coreIds = this.#core.map(({ id }) => id);
     for (let partition = 0; partition < placement.partitionCount; partition += 1) {
-      const replicas = placement.replicasOf(partition);
-      const inCore = replicas.filter((replica) => coreIds.includes(replica)).length;
-      if (inCore <= replicas.length / 2) continue;
+      const config = raft.configOf(groupOfPartition(partition));
+      if (!isQuorum(config, (voter) => coreIds.includes(voter))) continue;
       for (const node of this.#core) this.#owing.push({ partition, node });
     }
     this.#world.askable = (node) => node.isUp && this.#core.includes(node);
     this.#probe();
+  }
+
+  /** Those who belong to the cluster, or did until all partitions have moved. */
+  #alive(): SimNode[] {
+    const { meta, nodes } = this.#world;
+    const members = new Set([...(meta?.nodes ?? []), ...(meta?.leaving ?? [])].map(({ id }) => id));
+    return nodes.filter(
+      ({ id, state }) => state !== 'gone' && state !== 'absent' && (meta === undefined || members.has(id)),
+    );
   }
 
   #heal(some: readonly SimNode[]): void {
@@ -133,7 +147,8 @@ class Recovery {
     const { clients, story } = this.#world;
     // A leader outside may still serve some of the healed nodes; who cannot reach it can do nothing about it.
     this.#owing = this.#owing.filter(
-      ({ partition }) => !this.#granted.has(partition) || this.#isLedInside(partition),
+      ({ partition, node }) =>
+        this.#alive().includes(node) && (!this.#granted.has(partition) || this.#isLedInside(partition)),
     );
     if (this.#owing.length === 0) {
       story.tell(() => `progress after ${(this.#world.now - this.#startedAt).toFixed(0)} ms`);
@@ -168,17 +183,29 @@ class Recovery {
   }
 
   #progressed(): void {
-    const { clients, nodes, random, story } = this.#world;
-    if (random.chance(0.4)) {
+    const { clients, random, story } = this.#world;
+    if (this.#world.isSettled && random.chance(0.4)) {
       clients.checkObserved();
       this.#world.end();
       return;
     }
     story.tell(() => 'everything is healed');
-    const alive = nodes.filter(({ state }) => state !== 'gone');
-    this.#core = alive;
-    this.#world.askable = (node) => node.isUp;
-    this.#heal(alive);
+    this.#world.askable = (node) => node.isUp && this.#alive().includes(node);
+    this.#untilSettled(SETTLED_TRIES_MAX);
+  }
+
+  /** Whatever change of the nodes was under way, it is finished. */
+  #untilSettled(tries: number): void {
+    // Machines that join meanwhile included.
+    this.#core = this.#alive();
+    this.#heal(this.#core);
+    if (this.#world.meta !== undefined) this.#world.operator.rescue();
+    check(tries > 0, () => `the partitions have not moved to where they should be\n${this.#explain()}`);
+    if (!this.#world.isSettled) {
+      this.#world.after(EQUAL_MILLIS, () => this.#untilSettled(tries - 1));
+      return;
+    }
+    const { clients } = this.#world;
     this.#world.after(HEALED_MILLIS, () => {
       if (this.#isQuick()) clients.mustDecideSince = this.#world.now;
       this.#world.after(HEALTHY_MILLIS, () => this.#rest());
@@ -226,7 +253,9 @@ class Recovery {
 
   #explain(): string {
     const { nodes, network, settings } = this.#world;
+    const { meta } = this.#world;
     const lines = [
+      `nodes: ${JSON.stringify(meta)}`,
       `no grant (partition, asked node): ${this.#owing.map(({ partition, node }) => `${partition} ${node.id}`).join(', ')}; ` +
         `healed: ${this.#core.map(({ id }) => id).join(', ')}`,
     ];
@@ -235,16 +264,18 @@ class Recovery {
       const deaf = nodes.filter((other) => other !== node && !network.isConnected(node.id, other.id));
       lines.push(
         `node ${node.id}: ${node.state}${node.isPaused ? ', paused' : ''}; cut to ${cuts.map(({ id }) => id).join(' ')}; ` +
-          `not connected to ${deaf.map(({ id }) => id).join(' ')}`,
+          `not connected to ${deaf.map(({ id }) => id).join(' ')}; knows version ${node.core?.meta?.state?.version}`,
       );
-      for (let partition = 0; partition < settings.config.partitions; partition += 1) {
-        const status = node.core?.raft.status(groupOfPartition(partition));
+      for (let group = 0; group <= settings.config.partitions; group += 1) {
+        const status = node.core?.raft.status(group);
         if (status === undefined) continue;
-        const { role, term, leader, logStart, applied, commit, lastIndex, match } = status;
+        const { role, term, leader, logStart, applied, commit, lastIndex, match, config } = status;
+        const { voters, outgoing, learners } = config;
         const matches = [...match].map(([peer, index]) => `${peer}:${index}`).join(' ');
         lines.push(
-          `  partition ${partition}: ${role}, term ${term}, leader ${leader}, log ${logStart}..${lastIndex}, ` +
-            `applied ${applied}, commit ${commit}${matches === '' ? '' : `, match ${matches}`}`,
+          `  group ${group}: ${role}, term ${term}, leader ${leader}, log ${logStart}..${lastIndex}, ` +
+            `applied ${applied}, commit ${commit}, voters ${voters.join(' ')}, outgoing ${outgoing.join(' ')}, ` +
+            `learners ${learners.join(' ')}${matches === '' ? '' : `, match ${matches}`}`,
         );
       }
     }

@@ -4,7 +4,8 @@
  */
 import type { MultiRaftOptions } from '../../raft/multi-raft.ts';
 import { RAFT_DEFAULTS } from '../../raft/core-state.ts';
-import type { ClusterConfig, Timing } from '../../src/config.ts';
+import type { NodeId } from '../../raft/types.ts';
+import type { ClusterConfig, NodeAddress, Timing } from '../../src/config.ts';
 import type { Rule, RuleTable } from '../../src/limiter/rules.ts';
 import type { Random } from './random.ts';
 
@@ -60,7 +61,12 @@ export interface ClientSettings {
 }
 
 export interface Settings {
+  /** Those the cluster is created with. */
   readonly nodes: number;
+  /** Machines that may join later; the last one only in place of one that is lost for good. */
+  readonly spares: number;
+  /** Between changes of the nodes; 0: there are none. */
+  readonly changeMeanMillis: number;
   readonly timing: Timing;
   readonly raft: Partial<MultiRaftOptions>;
   readonly config: ClusterConfig;
@@ -80,6 +86,10 @@ export interface Settings {
 
 const DRIFT_PPM = 100;
 
+export function addressOf(id: NodeId): NodeAddress {
+  return { id, http: { host: 'sim', port: id }, peer: { host: 'sim', port: 1_000 + id } };
+}
+
 export function drawSettings(random: Random): Settings {
   const nodes = random.pick([3, 3, 3, 5]);
   const partitions = random.pick([1, 2, 2, 4]);
@@ -87,16 +97,19 @@ export function drawSettings(random: Random): Settings {
   const tables = drawTables(random);
   const first = tables[0];
   if (first === undefined) throw new RangeError('there is at least one rule table');
-  const address = { host: 'sim', port: 1 };
+  const spares = random.pick([0, 0, 2, 3, 5]);
   return {
     nodes,
+    spares,
+    changeMeanMillis: spares > 0 ? random.pick([1_000, 4_000]) : 0,
     timing,
     raft: drawRaft(random, timing),
     config: {
       clusterId: 'sim',
-      nodes: Array.from({ length: nodes }, (_, i) => ({ id: i + 1, http: address, peer: address })),
+      nodes: Array.from({ length: nodes }, (_, i) => addressOf(i + 1)),
       partitions,
-      replicas: random.pick([3, nodes]),
+      // With spares, some nodes hold only some partitions, and moving one node moves little.
+      replicas: random.pick([3, spares > 0 ? 3 : nodes]),
       rules: first,
       timing,
       freeFloorBytes: 0,

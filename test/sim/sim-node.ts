@@ -1,15 +1,19 @@
 /** One simulated machine: its clocks, its disk, and the process that runs a NodeCore until it crashes. */
+import type { GroupApplication } from '../../raft/multi-raft.ts';
 import type { GroupWrite, LogStore } from '../../raft/store.ts';
-import type { NodeId } from '../../raft/types.ts';
+import type { GroupId, NodeId } from '../../raft/types.ts';
 import { NodeCore, type NodeCoreInit } from '../../src/node-core.ts';
+import type { NodeChangeResult } from '../../src/meta/meta-group.ts';
+import type { NodeChange } from '../../src/meta/meta-state.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';
 import type { Hash32 } from '../../src/partition/hash.ts';
+import type { FrameType } from '../../src/transport/frame.ts';
 import type { RoutedAnswer } from '../../src/router/router.ts';
 import type { Fate, MemoryDisk } from '../../storage/memory-store.ts';
 import { type DiskBoundary, SimDisk } from './disk.ts';
 import type { Endpoint, PeerFrame, SimNetwork } from './network.ts';
 import type { Random } from './random.ts';
-import type { Settings } from './settings.ts';
+import { addressOf, type Settings } from './settings.ts';
 import { Violation, type Story } from './story.ts';
 
 /** What a mutant may put between a node and its surroundings. */
@@ -23,7 +27,8 @@ export interface Seams {
 export type NodeProcess = Pick<
   NodeCore,
   'raft' | 'partitions' | 'allow' | 'tick' | 'receive' | 'peerLost' | 'peerDisconnected'
->;
+> &
+  Partial<Pick<NodeCore, 'meta' | 'changeNodes'>>;
 
 /** Where a process meets the outside. `send`: before a frame leaves. `receive`: before one that came is looked at. */
 export type Boundary = DiskBoundary | 'send' | 'receive';
@@ -42,9 +47,10 @@ export interface NodeWorld {
   /** A promise is being settled: the step ends when all that follows from it has happened. */
   settling(): void;
   durable(node: NodeId, writes: readonly GroupWrite[]): void;
+  /** A process holds a group from now on. */
+  groupAdded(node: NodeId, group: GroupId, app: GroupApplication, applied: number): void;
   /** A NodeCore unless given. */
   readonly load?: (init: NodeCoreInit) => Promise<NodeProcess>;
-  loaded(node: SimNode, core: NodeProcess): void;
   sending(node: NodeId, to: NodeId, type: PeerFrame, payload: Uint8Array): void;
   ended(node: SimNode): void;
   /** The process of `node` is at a point where it may die: `crash` it here if it is to. */
@@ -57,13 +63,14 @@ export interface NodeWorld {
 
 type AllowDone = (answer: RoutedAnswer, partition: number) => void;
 
-export type NodeState = 'down' | 'starting' | 'up' | 'gone';
+/** `absent`: not bought yet. `gone`: its directory is lost, or it was switched off for good. */
+export type NodeState = 'absent' | 'down' | 'starting' | 'up' | 'gone';
 
 export class SimNode implements Endpoint {
   readonly id: NodeId;
   readonly #world: NodeWorld;
   readonly #random: Random;
-  state: NodeState = 'down';
+  state: NodeState;
   /** Counts processes. */
   life = 0;
   core: NodeProcess | undefined;
@@ -86,9 +93,22 @@ export class SimNode implements Endpoint {
   constructor(id: NodeId, world: NodeWorld) {
     this.id = id;
     this.#world = world;
+    this.state = this.joins ? 'absent' : 'down';
     this.#random = world.random.fork();
     const { wallSkewMillis } = world.settings;
     this.wallOffsetMillis = this.#random.between(-wallSkewMillis, wallSkewMillis);
+  }
+
+  /** It is none of those the cluster was created with. */
+  get joins(): boolean {
+    return this.id > this.#world.settings.nodes;
+  }
+
+  /** The machine is there from now on. */
+  begin(): void {
+    if (this.state !== 'absent') return;
+    this.state = 'down';
+    this.start();
   }
 
   get isUp(): boolean {
@@ -141,9 +161,15 @@ export class SimNode implements Endpoint {
     const store =
       world.seams.wrapStore?.(disk, (delay, run) => world.after(delay, () => inProcess(run))) ?? disk;
     world.settling();
-    const load = world.load ?? ((init) => NodeCore.load(init));
+    const load = world.load ?? ((init: NodeCoreInit) => NodeCore.load(init));
     void load({
-      config: { ...settings.config, rules: settings.tables[this.table] ?? settings.config.rules },
+      config: {
+        ...settings.config,
+        nodes: this.joins
+          ? [...settings.config.nodes, { ...addressOf(this.id), joins: true }]
+          : settings.config.nodes,
+        rules: settings.tables[this.table] ?? settings.config.rules,
+      },
       nodeId: this.id,
       store,
       hash: world.hash,
@@ -154,6 +180,9 @@ export class SimNode implements Endpoint {
       isConnected: (peer) => world.network.isConnected(this.id, peer),
       leaderChanged: (partition, leader) =>
         world.story.tell(() => `node ${this.id}: partition ${partition} is led by ${leader}`),
+      groupAdded: (group, app, applied) => {
+        if (this.life === life) world.groupAdded(this.id, group, app, applied);
+      },
       fatal: (error) => this.#fatal(life, error),
       raft: settings.raft,
     }).then(
@@ -166,7 +195,6 @@ export class SimNode implements Endpoint {
     if (this.life !== life || this.state !== 'starting') return;
     this.core = core;
     this.state = 'up';
-    this.#world.loaded(this, core);
     this.#world.network.started(this.id);
     this.#world.story.tell(() => `node ${this.id} is up (life ${life})`);
     this.#tickAfter(life, this.#random.unit() * this.#world.settings.timing.tickMillis);
@@ -207,9 +235,9 @@ export class SimNode implements Endpoint {
     return lives();
   }
 
-  #send(life: number, to: NodeId, type: string, payload: Uint8Array): boolean {
+  #send(life: number, to: NodeId, type: FrameType, payload: Uint8Array): boolean {
     if (this.life !== life || !this.isUp) return false;
-    if (type !== 'peerMessages' && type !== 'requests' && type !== 'answers') return false;
+    if (type === 'hello' || type === 'status') return false;
     if (!this.#reached(life, 'send')) return false;
     this.#world.sending(this.id, to, type, payload);
     return this.#world.network.send(this.id, to, type, payload);
@@ -234,6 +262,16 @@ export class SimNode implements Endpoint {
       arrived();
       this.core?.allow(request, done);
     });
+  }
+
+  /** The operator asks this node to change the nodes of the cluster. */
+  changeNodes(change: NodeChange, done: (result: NodeChangeResult) => void): void {
+    const { life } = this;
+    this.#inProcess(life, () =>
+      this.core?.changeNodes?.(change, (result) => {
+        if (this.life === life) done(result);
+      }),
+    );
   }
 
   receive(from: NodeId, type: PeerFrame, payload: Uint8Array): void {
@@ -269,6 +307,7 @@ export class SimNode implements Endpoint {
   /** The directory is gone: this node never comes back. */
   lose(): void {
     this.crash('lost');
+    if (this.state === 'absent') return;
     this.#durable = new Map();
     if (this.#world.seams.recreatesDirectories === true) return;
     this.state = 'gone';

@@ -1,12 +1,19 @@
 /** One simulated cluster from start to end: nodes, network, clients, faults and checks, all from one seed. */
-import { groupOfPartition, type Placement, ringPlacement } from '../../src/partition/placement.ts';
+import { ClusterPlacement, META_GROUP } from '../../src/meta/cluster-placement.ts';
+import {
+  applyMetaCommand,
+  decodeMetaCommand,
+  type MetaRecord,
+  type MetaState,
+} from '../../src/meta/meta-state.ts';
 import { partitionOf, type Hash32 } from '../../src/partition/hash.ts';
 import { Clients } from './clients.ts';
 import { EventLoop } from './event-loop.ts';
 import { LimitChecker } from './limit-checker.ts';
 import { Nemesis } from './nemesis.ts';
+import { Operator } from './operator.ts';
 import { SimNetwork } from './network.ts';
-import { RaftChecker } from './raft-checker.ts';
+import { type Committed, RaftChecker } from './raft-checker.ts';
 import { Random } from './random.ts';
 import { drawSettings, type Settings } from './settings.ts';
 import { SimNode, type NodeWorld, type Seams } from './sim-node.ts';
@@ -31,9 +38,12 @@ export class World {
   readonly limits: LimitChecker;
   readonly clients: Clients;
   readonly nemesis: Nemesis;
-  readonly placement: Placement;
+  readonly operator: Operator;
+  /** Where the committed list of nodes wants the partitions. */
+  readonly placement: ClusterPlacement;
   readonly #hash: Hash32;
   readonly #loop = new EventLoop(START_MILLIS);
+  #meta: MetaRecord | undefined;
   /** Nodes that clients may ask. */
   askable: (node: SimNode) => boolean = (node) => node.isUp;
   /** What happens when a process ends. */
@@ -46,8 +56,11 @@ export class World {
     this.settings = drawSettings(this.random.fork());
     this.story = new Story(now, say);
     const { settings, story, random } = this;
-    const ids = settings.config.nodes.map((node) => node.id);
-    this.placement = ringPlacement(ids, settings.config.partitions, settings.config.replicas, hash);
+    const founders = settings.config.nodes.map((node) => node.id);
+    const ids = Array.from({ length: settings.nodes + settings.spares }, (_, i) => i + 1);
+    const { partitions, replicas } = settings.config;
+    const founded = new ClusterPlacement(founders, partitions, replicas, hash);
+    this.placement = new ClusterPlacement(founders, partitions, replicas, hash);
     const after = (delay: number, run: () => void): void => this.#loop.after(delay, run);
     const network = new SimNetwork({
       settings: settings.network,
@@ -67,9 +80,12 @@ export class World {
       now,
       story,
       driftPpm: settings.maxDriftPpm,
-      replicasOf: (group) => this.placement.replicasOf(group - 1),
+      foundersOf: (group) => founded.membersOf(group).voters,
       led: (node) => this.nemesis.led(this.node(node)),
-      committed: (group, committed) => this.limits.committed(group, committed),
+      committed: (group, committed) => {
+        if (group === META_GROUP) this.#metaCommitted(committed);
+        else this.limits.committed(group, committed);
+      },
     });
     const nodeWorld: NodeWorld = {
       settings,
@@ -83,12 +99,7 @@ export class World {
       soon: (run) => this.#loop.soon(run),
       settling: () => this.#loop.settling(),
       durable: (node, writes) => this.raft.written(node, writes),
-      loaded: (node, core) => {
-        for (const [partition, app] of core.partitions) {
-          const group = groupOfPartition(partition);
-          this.raft.observe(node.id, group, app, core.raft.status(group)?.applied ?? 0);
-        }
-      },
+      groupAdded: (node, group, app, applied) => this.raft.observe(node, group, app, applied),
       sending: (node, to, type, payload) => {
         if (type === 'peerMessages') this.raft.sending(node, to, payload);
       },
@@ -117,11 +128,49 @@ export class World {
       network,
       after,
       nodes: this.nodes,
+      mayLose: (node) => this.#mayLose(node),
       leaders: () => this.nodes.filter((node) => (node.core?.raft.leaderships ?? 0) > 0 && node.isRunning),
       directoryLost: (node) => this.raft.lost(node),
     });
+    this.operator = new Operator({
+      settings,
+      random,
+      story,
+      nodes: this.nodes,
+      after,
+      meta: () => this.meta,
+    });
     this.onEnded = (node) => this.nemesis.ended(node);
-    for (const node of this.nodes) node.start();
+    for (const node of this.nodes) if (!node.joins) node.start();
+  }
+
+  /** The nodes of the cluster, as committed. */
+  get meta(): MetaState | undefined {
+    return this.#meta?.state;
+  }
+
+  #metaCommitted({ entry }: Committed): void {
+    if (entry.kind !== 'command') return;
+    const { record } = applyMetaCommand(this.#meta, decodeMetaCommand(entry.data));
+    if (record === this.#meta || record === undefined) return;
+    this.#meta = record;
+    this.placement.update(record.state);
+    this.operator.metaChanged(record.state);
+  }
+
+  /** All partitions are where they should be, and nobody is about to change that. */
+  get isSettled(): boolean {
+    const { meta } = this;
+    return this.operator.isIdle && (meta === undefined || meta.settledVersion === meta.version);
+  }
+
+  /** Only a member that others can do without, and only one at a time. */
+  #mayLose(node: SimNode): boolean {
+    const { meta } = this;
+    const members = meta?.nodes.map(({ id }) => id) ?? this.settings.config.nodes.map(({ id }) => id);
+    const known = [...members, ...(meta?.leaving.map(({ id }) => id) ?? [])];
+    const isStable = members.includes(node.id) && (meta?.settledNodes.includes(node.id) ?? true);
+    return isStable && !known.some((id) => this.node(id).state === 'gone');
   }
 
   get now(): number {

@@ -87,7 +87,7 @@ export function describeLog(t: StoreBench): void {
       expect((await t.store.load(1))?.entries).toEqual(expected);
     });
 
-    it('never brings a replaced suffix back, however the log grows over it', async () => {
+    it('107: never brings a replaced suffix back, however the log grows over it', async () => {
       await t.write(append(1, entries(1, 10)));
       await t.write(append(1, [entry(4, 2)]));
       await t.restart();
@@ -108,7 +108,7 @@ export function describeLog(t: StoreBench): void {
       expect((await t.store.load(1))?.entries).toEqual([entry(1, 2)]);
     });
 
-    it('refuses gaps, replaced commits, and terms or times that go back', async () => {
+    it('107: refuses gaps, replaced commits, and terms or times that go back', async () => {
       await t.write(append(1, entries(1, 5, 2), 3));
       await expectRefused(t, append(1, [entry(7, 2)], 3), /leaves no gap/);
       await expectRefused(t, append(1, [entry(6, 2), entry(8, 2)], 3), /follows/);
@@ -176,7 +176,7 @@ export function describeLog(t: StoreBench): void {
       });
     });
 
-    it('are one in flight at a time, and the next may start from within `done`', async () => {
+    it('120: are one in flight at a time, and the next may start from within `done`', async () => {
       const first = written(t.store, [append(1, [entry(1)])]);
       expect(() => t.store.write([append(2, [entry(1)])], () => {})).toThrow(/one write is in flight/);
       await first;
@@ -214,7 +214,7 @@ export function describeLog(t: StoreBench): void {
   });
 
   describe('after the first failed write', () => {
-    it('refuses every later one and keeps what was there before', async () => {
+    it('111: refuses every later one and keeps what was there before', async () => {
       await t.write(append(1, entries(1, 2)));
       t.failNextWrite();
       await expect(t.write(append(1, [entry(3)]))).rejects.toMatchObject({ code: 'STORE_FAILED' });

@@ -43,7 +43,7 @@ export function describeSnapshots(t: StoreBench): void {
       expect((await t.store.load(1))?.snapshot?.meta.index).toBe(7);
     });
 
-    it('forgets staged chunks at a restart and can stage the same snapshot again', async () => {
+    it('76: forgets staged chunks at a restart and can stage the same snapshot again', async () => {
       for (const number of [0, 1, 2]) {
         await t.write({ group: 1, entries: [], snapshotChunk: { index: 5, chunk: number, data: chunk(9) } });
       }
@@ -192,7 +192,7 @@ export function describeSnapshots(t: StoreBench): void {
       expect(loaded?.entries).toEqual([entry(1)]);
     });
 
-    it('below the end of the old log hides the old suffix', async () => {
+    it('107: below the end of the old log hides the old suffix', async () => {
       await t.write(append(1, entries(1, 20), 5));
       await t.write({
         group: 1,

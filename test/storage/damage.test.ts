@@ -65,7 +65,7 @@ describe('a database', () => {
      * one node's lost tail is made good by the others as long as fewer than a quorum lose theirs. A disk that drops
      * synced writes and keeps the rest intact is outside of what one node can notice.
      */
-    it.each(LAST_BATCH)('loses exactly the last batch after a crash: %s', async (_name, damage) => {
+    it.each(LAST_BATCH)('112: loses exactly the last batch after a crash: %s', async (_name, damage) => {
       const { original } = specimen;
       const directory = await specimen.copy(specimen.killed);
       await damage(await fileOf(directory, LOG));
@@ -109,7 +109,7 @@ describe('a database', () => {
       expect(before.equals(await readFile(path))).toBe(true);
     });
 
-    it('is refused: a page of zeros in the middle', async () => {
+    it('112: is refused: a page of zeros in the middle', async () => {
       const directory = await specimen.copy(specimen.killed);
       const path = await fileOf(directory, LOG);
       const bytes = await readFile(path);

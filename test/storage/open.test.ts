@@ -87,7 +87,7 @@ describe('bootstrap', () => {
 });
 
 describe('opening', () => {
-  it('refuses a directory that is missing or empty, and creates nothing', async () => {
+  it('113: refuses a directory that is missing or empty, and creates nothing', async () => {
     await expect(openStore(directory, IDENTITY)).rejects.toMatchObject({ code: 'STORE_NOT_INITIALISED' });
     await mkdir(directory, { recursive: true });
     await expect(openStore(directory, IDENTITY)).rejects.toThrow(
@@ -100,7 +100,7 @@ describe('opening', () => {
     ['cluster id', { clusterId: 'cluster-b' }, /has cluster id cluster-b, but this node expects cluster-a/],
     ['node id', { nodeId: 2 }, /has node id 2, but this node expects 1/],
     ['format version', { formatVersion: 99 }, /has format version 99, but this node expects 1/],
-  ])('refuses a foreign %s and does not call it damage', async (_field, difference, message) => {
+  ])('114: refuses a foreign %s and does not call it damage', async (_field, difference, message) => {
     await bootstrapStore(directory, { ...IDENTITY, ...difference });
     const refusal = await openStore(directory, IDENTITY).catch((error: unknown) => error);
     expect(refusal).toMatchObject({ code: 'STORE_FOREIGN' });

@@ -44,6 +44,7 @@ describe('a group record', () => {
             timeMillis: count,
             chunkCount: count,
             byteLength: count,
+            epoch: fc.maxSafeNat().filter((epoch) => epoch > 0),
             voters: fc.array(count, { maxLength: 7 }),
             outgoing: fc.array(count, { minLength: 1, maxLength: 7 }),
             learners: fc.array(count, { minLength: 1, maxLength: 7 }),

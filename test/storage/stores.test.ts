@@ -9,7 +9,7 @@ import { openStore } from '../../storage/open-store.ts';
 import { testLogStore } from './conformance.ts';
 import { IDENTITY, scratch } from './fixtures.ts';
 
-describe('LevelStore', () => {
+describe('108: LevelStore', () => {
   testLogStore<LevelStore>(async () => {
     const { directory, remove } = await scratch();
     await bootstrapStore(directory, IDENTITY);
@@ -40,7 +40,7 @@ function soon(fn: () => void): void {
   void setImmediate().then(fn);
 }
 
-describe('MemoryStore', () => {
+describe('108: MemoryStore', () => {
   testLogStore<MemoryStore>(async () => ({
     open: async () => new MemoryStore({ schedule: soon }),
     restart: async (store) => {

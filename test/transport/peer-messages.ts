@@ -32,6 +32,7 @@ const head = { from: fc.constant(FROM), to: fc.constant(TO), term: natural };
 
 const nodes = fc.uniqueArray(fc.integer({ min: 1, max: 2 ** 40 }), { maxLength: 4 });
 const config = fc.record({
+  epoch: natural,
   voters: fc.uniqueArray(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 5 }),
   outgoing: nodes,
   learners: fc.uniqueArray(fc.integer({ min: 10, max: 2 ** 40 }), { maxLength: 3 }),
@@ -77,6 +78,7 @@ const meta: fc.Arbitrary<SnapshotMeta> = fc.record(
     index: natural,
     term: natural,
     timeMillis: natural,
+    epoch: natural.filter((epoch) => epoch > 0),
     voters: fc.array(natural, { maxLength: 4 }),
     outgoing: others,
     learners: others,

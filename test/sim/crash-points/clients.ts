@@ -137,7 +137,7 @@ export class Change implements Client {
     this.#asking = node;
     this.#cluster.after(PATIENCE_MILLIS, () => this.#again(attempt, 0));
     if (!this.#cluster.reached(node, 'asked')) return;
-    node.core.raft.changeMembership(GROUP, this.#change, (result) => {
+    node.core.raft.changeMembership(GROUP, this.#change, 0, (result) => {
       if (node.life !== life || !node.isUp || !this.#cluster.reached(node, 'answer')) return;
       this.#cluster.story.tell(
         () => `node ${node.id} changes ${JSON.stringify(this.#change)}: ${JSON.stringify(result)}`,

@@ -94,10 +94,11 @@ export class Cluster {
       now,
       story,
       driftPpm: settings.maxDriftPpm,
-      replicasOf: () => founders,
-      joinersOf: () => ids.slice(script.founders),
+      foundersOf: () => founders,
       led: () => {},
-      committed: (group, committed) => this.limits.committed(group, committed),
+      committed: (group, committed) => {
+        if (group === GROUP) this.limits.committed(group, committed);
+      },
     });
     const world: NodeWorld = {
       settings,
@@ -118,11 +119,7 @@ export class Cluster {
           this.chunksInstalled = Math.max(this.chunksInstalled, install?.chunks.length ?? 0);
         }
       },
-      loaded: (node, core) => {
-        for (const app of core.partitions.values()) {
-          this.raft.observe(node.id, GROUP, app, core.raft.status(GROUP)?.applied ?? 0);
-        }
-      },
+      groupAdded: (node, group, app, applied) => this.raft.observe(node, group, app, applied),
       sending: (node, to, type, payload) => {
         if (type === 'peerMessages') this.raft.sending(node, to, payload);
       },

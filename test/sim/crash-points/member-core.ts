@@ -57,6 +57,7 @@ export async function loadMember(init: NodeCoreInit, founders: readonly NodeId[]
     app,
     stored,
   });
+  init.groupAdded?.(GROUP, app, raft.status(GROUP)?.applied ?? 0);
   return {
     raft,
     partitions: new Map([[PARTITION, app]]),

@@ -26,6 +26,8 @@ export function settingsOf(script: Script): Settings {
   };
   return {
     nodes: script.nodes,
+    spares: 0,
+    changeMeanMillis: 0,
     timing,
     raft: {
       raft: { ...RAFT_DEFAULTS, heartbeatTicks: HEARTBEAT_TICKS, electionTicks: ELECTION_TICKS },

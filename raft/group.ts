@@ -1,0 +1,89 @@
+/** What the driver keeps of one group, and what it tells those who wait for something of it. */
+import { RaftCore } from './core.ts';
+import type { RaftOptions, RandomBelow } from './core-state.ts';
+import type {
+  GroupApplication,
+  LeadershipStatus,
+  MembershipDone,
+  MembershipResult,
+} from './group-application.ts';
+import { LocalSnapshots } from './local-snapshots.ts';
+import { PendingReads } from './pending-reads.ts';
+import type { StoredGroup } from './store.ts';
+import { NO_NODE, type GroupId, type NodeId } from './types.ts';
+
+export interface Group {
+  readonly id: GroupId;
+  readonly core: RaftCore;
+  readonly app: GroupApplication;
+  preferredLeader: NodeId;
+  /** Not handed to its preferred leader before this tick. */
+  balanceAtTick: number;
+  readonly snapshots: LocalSnapshots;
+  readonly reads: PendingReads;
+  /** The change of members that this node proposed. */
+  change: { readonly index: number; readonly term: number; readonly done: MembershipDone } | undefined;
+  /** What the application was last told. */
+  told: LeadershipStatus;
+}
+
+export interface GroupInit {
+  readonly group: GroupId;
+  /** Those the group began with, however it changed since; none on a node that joins a running group. */
+  readonly voters: readonly NodeId[];
+  /** The voter that should lead when it can. */
+  preferredLeader: NodeId;
+  readonly app: GroupApplication;
+  readonly stored: StoredGroup | undefined;
+}
+
+/** A group with what the disk held for it; its application has that state. */
+export function openGroup(
+  init: GroupInit,
+  node: {
+    readonly id: NodeId;
+    readonly random: RandomBelow;
+    readonly options: Omit<RaftOptions, 'preferred'>;
+  },
+): Group {
+  const { app, stored, preferredLeader } = init;
+  if (stored?.snapshot !== undefined) app.restore(stored.snapshot);
+  const core = new RaftCore({
+    id: node.id,
+    voters: init.voters,
+    stored,
+    clock: app.clock,
+    random: node.random,
+    options: { ...node.options, preferred: preferredLeader === node.id },
+  });
+  return {
+    id: init.group,
+    core,
+    app,
+    preferredLeader,
+    balanceAtTick: 0,
+    snapshots: new LocalSnapshots(stored?.snapshot?.meta),
+    reads: new PendingReads(core),
+    change: undefined,
+    told: { isLeader: false, term: 0, leader: NO_NODE },
+  };
+}
+
+/** Tells whoever has to know that role, term or leader changed, if they did. */
+export function tellStatus(group: Group): void {
+  const { core, told } = group;
+  const isLeader = core.role === 'leader';
+  if (told.isLeader === isLeader && told.term === core.term && told.leader === core.leader) return;
+  if (told.isLeader && (!isLeader || told.term !== core.term)) group.reads.fail();
+  group.told = { isLeader, term: core.term, leader: core.leader };
+  if (group.change !== undefined && group.change.term !== (isLeader ? core.term : 0)) {
+    endChange(group, { ok: false, reason: 'unknownOutcome' });
+  }
+  group.app.statusChanged(group.told);
+}
+
+export function endChange(group: Group, result: MembershipResult): void {
+  const { change } = group;
+  group.change = undefined;
+  change?.done(result);
+}

@@ -1,0 +1,110 @@
+/** A message arrives: terms are settled here, once for all kinds (Raft paper, 5.1); then its handler has it. */
+import { assert } from './assert.ts';
+import type { CoreState } from './core-state.ts';
+import { handleTimeoutNow, handleVoteRequest, handleVoteResponse, hasLiveLeader } from './election.ts';
+import { handleAppend, handleHeartbeat, handleInstallSnapshot } from './follower.ts';
+import { handleAppendResponse, handleHeartbeatResponse } from './leader.ts';
+import { advanceReads } from './read-index.ts';
+import { NO_NODE, type Message } from './types.ts';
+
+export function step(state: CoreState, message: Message): void {
+  assert(message.to === state.id, `message for node ${message.to} reached node ${state.id}`);
+  if (message.term > state.term) {
+    if (!acceptHigherTerm(state, message)) return;
+  } else if (message.term < state.term) {
+    answerLowerTerm(state, message);
+    return;
+  }
+  dispatch(state, message);
+  advanceReads(state);
+}
+
+function acceptHigherTerm(state: CoreState, message: Message): boolean {
+  switch (message.type) {
+    case 'preVote':
+      return !hasLiveLeader(state);
+    case 'vote':
+      if (hasLiveLeader(state) && !message.isTransfer) return false;
+      state.becomeFollower(message.term, NO_NODE);
+      return true;
+    case 'preVoteResponse':
+      // A grant carries the term we asked about, which nobody has entered yet.
+      if (!message.granted) state.becomeFollower(message.term, NO_NODE);
+      return true;
+    case 'append':
+    case 'heartbeat':
+    case 'snapshot':
+      state.becomeFollower(message.term, message.from);
+      return true;
+    case 'voteResponse':
+    case 'appendResponse':
+    case 'heartbeatResponse':
+    case 'timeoutNow':
+      state.becomeFollower(message.term, NO_NODE);
+      return true;
+  }
+}
+
+/**
+ * Only two kinds of stale sender get an answer, because silence would wedge them: a leader of an old term must
+ * learn that it is deposed, and a pre-candidate of an old term that it has to catch up first.
+ */
+function answerLowerTerm(state: CoreState, message: Message): void {
+  const { id, term } = state;
+  const address = { from: id, to: message.from, term };
+  switch (message.type) {
+    case 'append':
+    case 'heartbeat':
+    case 'snapshot':
+      state.send({
+        type: 'appendResponse',
+        ...address,
+        rejected: true,
+        index: 0,
+        hintIndex: 0,
+        hintTerm: 0,
+      });
+      return;
+    case 'preVote':
+      state.send({ type: 'preVoteResponse', ...address, granted: false });
+      return;
+    case 'vote':
+    case 'voteResponse':
+    case 'preVoteResponse':
+    case 'appendResponse':
+    case 'heartbeatResponse':
+    case 'timeoutNow':
+      return;
+  }
+}
+
+function dispatch(state: CoreState, message: Message): void {
+  switch (message.type) {
+    case 'preVote':
+    case 'vote':
+      handleVoteRequest(state, message);
+      return;
+    case 'preVoteResponse':
+    case 'voteResponse':
+      handleVoteResponse(state, message);
+      return;
+    case 'append':
+      handleAppend(state, message);
+      return;
+    case 'heartbeat':
+      handleHeartbeat(state, message);
+      return;
+    case 'snapshot':
+      handleInstallSnapshot(state, message);
+      return;
+    case 'appendResponse':
+      if (state.role === 'leader') handleAppendResponse(state, message);
+      return;
+    case 'heartbeatResponse':
+      if (state.role === 'leader') handleHeartbeatResponse(state, message);
+      return;
+    case 'timeoutNow':
+      handleTimeoutNow(state);
+      return;
+  }
+}

@@ -1,0 +1,84 @@
+/**
+ * Which nodes should hold which group, derived from the replicated list of nodes: partitions by consistent hashing,
+ * group 0 on the nodes with the lowest ids, as learners on the others, for all of them need to know.
+ */
+import type { GroupId, NodeId } from '../../raft/types.ts';
+import type { Hash32 } from '../partition/hash.ts';
+import { type Placement, ringPlacement } from '../partition/placement.ts';
+import type { MetaState } from './meta-state.ts';
+
+export const META_GROUP: GroupId = 0;
+
+/** More would make every change of the nodes slower, and survive no likelier failure. */
+const META_VOTERS_MAX = 5;
+
+export interface Members {
+  readonly voters: readonly NodeId[];
+  readonly learners: readonly NodeId[];
+}
+
+export function metaMembers(nodes: readonly NodeId[]): Members {
+  const sorted = [...nodes].sort((a, b) => a - b);
+  // An even number of voters survives no more failures than one less.
+  const count = Math.min(META_VOTERS_MAX, sorted.length - ((sorted.length + 1) % 2));
+  return { voters: sorted.slice(0, count), learners: sorted.slice(count) };
+}
+
+export class ClusterPlacement implements Placement {
+  readonly partitionCount: number;
+  readonly #replicas: number;
+  readonly #hash: Hash32;
+  #nodes: readonly NodeId[];
+  #leaving: readonly NodeId[] = [];
+  #wanted: Placement;
+  /** Where the partitions were when all had moved last; undefined while that is where they should be. */
+  #before: Placement | undefined;
+
+  constructor(founders: readonly NodeId[], partitionCount: number, replicas: number, hash: Hash32) {
+    this.partitionCount = partitionCount;
+    this.#replicas = replicas;
+    this.#hash = hash;
+    this.#nodes = founders;
+    this.#wanted = this.#place(founders);
+  }
+
+  #place(nodes: readonly NodeId[]): Placement {
+    return ringPlacement(nodes, this.partitionCount, this.#replicas, this.#hash);
+  }
+
+  update(state: MetaState): void {
+    this.#nodes = state.nodes.map(({ id }) => id);
+    this.#leaving = state.leaving.map(({ id }) => id);
+    this.#wanted = this.#place(this.#nodes);
+    this.#before = state.settledVersion === state.version ? undefined : this.#place(state.settledNodes);
+  }
+
+  /** All partitions are where they should be, as far as is known here. */
+  get isSettled(): boolean {
+    return this.#before === undefined;
+  }
+
+  replicasOf(partition: number): readonly NodeId[] {
+    return this.#wanted.replicasOf(partition);
+  }
+
+  /**
+   * Whom to ask for a partition, likeliest first. While it moves, the group may be where it was, where it should be,
+   * or, after several changes, anywhere.
+   */
+  candidatesOf(partition: number): readonly NodeId[] {
+    const wanted = this.replicasOf(partition);
+    if (this.#before === undefined) return wanted;
+    return [...new Set([...wanted, ...this.#before.replicasOf(partition), ...this.#nodes, ...this.#leaving])];
+  }
+
+  /** The members that a group should have. */
+  membersOf(group: GroupId): Members {
+    if (group === META_GROUP) {
+      const { voters, learners } = metaMembers(this.#nodes);
+      // Who leaves must hear where its partitions are to go: it may be leading them.
+      return { voters, learners: [...learners, ...this.#leaving] };
+    }
+    return { voters: this.replicasOf(group - 1), learners: [] };
+  }
+}

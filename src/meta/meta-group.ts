@@ -1,0 +1,155 @@
+/**
+ * Group 0 on one node: replicates which nodes belong to the cluster. On its leader it takes changes, one log entry
+ * each, and answers when they are applied. It decides nothing that is not in the log.
+ */
+import type { GroupApplication } from '../../raft/multi-raft.ts';
+import { NO_NODE, type Entry, type NodeId, type Snapshot } from '../../raft/types.ts';
+import type { NodeAddress } from '../config.ts';
+import type { GroupClock } from '../limiter/group-clock.ts';
+import {
+  applyMetaCommand,
+  decodeMetaCommand,
+  decodeMetaRecord,
+  encodeMeta,
+  type MetaCommand,
+  type MetaRecord,
+  type MetaState,
+  type NodeChange,
+  type NodeChangeRefusal,
+} from './meta-state.ts';
+
+/**
+ * What became of a change of the nodes. `ok`: it is replicated, the partitions begin to move, and have moved when
+ * `settledVersion` reaches `version`. After `unknownOutcome` it may or may not be: ask again, a repetition is harmless.
+ */
+export type NodeChangeResult =
+  | { readonly ok: true; readonly version: number }
+  | { readonly ok: false; readonly reason: NodeChangeRefusal | 'overloaded' | 'unknownOutcome' }
+  | { readonly ok: false; readonly reason: 'notLeader'; readonly leader: NodeId };
+
+export interface MetaGroupInit {
+  readonly clock: GroupClock;
+  readonly founders: readonly NodeAddress[];
+  readonly replicas: number;
+  readonly requestProposal: () => void;
+  readonly stateChanged: (state: MetaState) => void;
+}
+
+interface Waiting {
+  readonly command: MetaCommand;
+  readonly done: ((result: NodeChangeResult) => void) | undefined;
+}
+
+/** Changes that wait for the log; more are refused. */
+const WAITING_MAX = 64;
+
+export class MetaGroup implements GroupApplication {
+  readonly clock: GroupClock;
+  readonly #init: MetaGroupInit;
+  #record: MetaRecord | undefined;
+  #isLeader = false;
+  #leader: NodeId = NO_NODE;
+  #waiting: Waiting[] = [];
+  #proposing: Waiting | undefined;
+  /** This node's proposals that are not applied yet, by index. */
+  readonly #inflight = new Map<number, Waiting>();
+
+  constructor(init: MetaGroupInit) {
+    this.#init = init;
+    this.clock = init.clock;
+  }
+
+  /** Undefined until the first leader has created it. */
+  get state(): MetaState | undefined {
+    return this.#record?.state;
+  }
+
+  get isLeader(): boolean {
+    return this.#isLeader;
+  }
+
+  get leader(): NodeId {
+    return this.#leader;
+  }
+
+  /** Adds or removes a node; `done` is told once. Only the leader takes changes. */
+  change(change: NodeChange, done: (result: NodeChangeResult) => void): void {
+    if (!this.#isLeader || this.#record === undefined) {
+      done({ ok: false, reason: 'notLeader', leader: this.#isLeader ? NO_NODE : this.#leader });
+    } else if (this.#waiting.length >= WAITING_MAX) {
+      done({ ok: false, reason: 'overloaded' });
+    } else {
+      this.#propose({ command: { type: 'change', change }, done });
+    }
+  }
+
+  /** All groups have the members that `version` wants. */
+  settled(version: number): void {
+    const command: MetaCommand = { type: 'settled', version };
+    const isKnown = [...this.#waiting, ...this.#inflight.values()].some(
+      (other) => other.command.type === 'settled' && other.command.version === version,
+    );
+    if (this.#isLeader && !isKnown) this.#propose({ command, done: undefined });
+  }
+
+  #propose(waiting: Waiting): void {
+    this.#waiting.push(waiting);
+    this.#init.requestProposal();
+  }
+
+  takeProposal(): Uint8Array | undefined {
+    const { founders, replicas } = this.#init;
+    if (this.#record === undefined && this.#inflight.size === 0) {
+      this.#proposing = { command: { type: 'create', nodes: founders, replicas }, done: undefined };
+    } else {
+      this.#proposing = this.#waiting.shift();
+    }
+    if (this.#waiting.length > 0) this.#init.requestProposal();
+    return this.#proposing === undefined ? undefined : encodeMeta(this.#proposing.command);
+  }
+
+  proposed(entry: Entry | undefined): void {
+    const waiting = this.#proposing;
+    this.#proposing = undefined;
+    if (waiting === undefined) return;
+    if (entry !== undefined) this.#inflight.set(entry.index, waiting);
+    else waiting.done?.({ ok: false, reason: 'overloaded' });
+  }
+
+  apply(entry: Entry): void {
+    const waiting = this.#inflight.get(entry.index);
+    this.#inflight.delete(entry.index);
+    if (entry.kind !== 'command') return;
+    const before = this.state;
+    const { record, refusal } = applyMetaCommand(this.#record, decodeMetaCommand(entry.data));
+    this.#record = record;
+    if (record !== undefined && record.state !== before) this.#init.stateChanged(record.state);
+    const version = record?.state.version ?? 0;
+    waiting?.done?.(refusal === undefined ? { ok: true, version } : { ok: false, reason: refusal });
+  }
+
+  snapshot(): readonly Uint8Array[] {
+    return [encodeMeta(this.#record ?? null)];
+  }
+
+  restore(snapshot: Snapshot): void {
+    this.#record = decodeMetaRecord(snapshot.chunks);
+    if (this.#record !== undefined) this.#init.stateChanged(this.#record.state);
+  }
+
+  statusChanged(status: { readonly isLeader: boolean; readonly leader: NodeId }): void {
+    const wasLeader = this.#isLeader;
+    this.#isLeader = status.isLeader;
+    this.#leader = status.leader;
+    if (status.isLeader) {
+      if (this.#record === undefined) this.#init.requestProposal();
+      return;
+    }
+    if (!wasLeader) return;
+    const waiting = this.#waiting.splice(0);
+    for (const { done } of waiting) done?.({ ok: false, reason: 'notLeader', leader: status.leader });
+    // Another leader may yet commit them.
+    for (const { done } of this.#inflight.values()) done?.({ ok: false, reason: 'unknownOutcome' });
+    this.#inflight.clear();
+  }
+}

@@ -1,0 +1,143 @@
+/**
+ * The replicated knowledge of a cluster about itself: which nodes belong to it, and whether every partition has moved
+ * to where they should be. Pure: commands in, state out, the same on every node. It is the state machine of group 0.
+ */
+import type { NodeId } from '../../raft/types.ts';
+import { NODES_MAX, type NodeAddress } from '../config.ts';
+
+export interface MetaState {
+  /** Counts the changes of the nodes; 1 when the cluster is created. */
+  readonly version: number;
+  /** All groups have the members that this version wants. Nodes removed by then are needed no more. */
+  readonly settledVersion: number;
+  /** By id. */
+  readonly nodes: readonly NodeAddress[];
+  /** The nodes of `settledVersion`. */
+  readonly settledNodes: readonly NodeId[];
+  /** Removed since then: still needed, as partitions may not have moved away from them. */
+  readonly leaving: readonly NodeAddress[];
+  /** Ids that left: they never come back, for whoever bears them may have forgotten what it promised. */
+  readonly retired: readonly NodeId[];
+}
+
+/** A node to add, one to remove, or both: then the one replaces the other. */
+export interface NodeChange {
+  readonly add?: NodeAddress;
+  readonly remove?: NodeId;
+}
+
+/**
+ * Why the nodes were not changed:
+ * - `emptyChange`: there is nothing to add or remove.
+ * - `retiredNode`: the id to add belonged to a node that was removed; take a new one.
+ * - `nodeExists`: the id or an address to add belongs to another node.
+ * - `unknownNode`: the node to remove never belonged to the cluster.
+ * - `tooFewNodes`: fewer would remain than each partition has copies.
+ * - `tooManyNodes`: there are `NODES_MAX` already.
+ */
+export type NodeChangeRefusal =
+  | 'emptyChange'
+  | 'retiredNode'
+  | 'nodeExists'
+  | 'unknownNode'
+  | 'tooFewNodes'
+  | 'tooManyNodes';
+
+export type MetaCommand =
+  | { readonly type: 'create'; readonly nodes: readonly NodeAddress[]; readonly replicas: number }
+  | { readonly type: 'change'; readonly change: NodeChange }
+  | { readonly type: 'settled'; readonly version: number };
+
+/** `replicas` is fixed at creation; kept beside the state that users see. */
+export interface MetaRecord {
+  readonly state: MetaState;
+  readonly replicas: number;
+}
+
+export interface MetaResult {
+  readonly record: MetaRecord | undefined;
+  readonly refusal?: NodeChangeRefusal;
+}
+
+export function applyMetaCommand(record: MetaRecord | undefined, command: MetaCommand): MetaResult {
+  switch (command.type) {
+    case 'create':
+      return { record: record ?? created(command.nodes, command.replicas) };
+    case 'change': {
+      // Nobody proposes one before the cluster is created.
+      if (record === undefined) return { record, refusal: 'unknownNode' };
+      const changed = changedNodes(record, command.change);
+      return typeof changed === 'string' ? { record, refusal: changed } : { record: changed };
+    }
+    case 'settled':
+      return { record: record?.state.version === command.version ? settled(record) : record };
+  }
+}
+
+function created(nodes: readonly NodeAddress[], replicas: number): MetaRecord {
+  const sorted = byId(nodes);
+  const settledNodes = sorted.map(({ id }) => id);
+  const state = { version: 1, settledVersion: 1, nodes: sorted, settledNodes, leaving: [], retired: [] };
+  return { state, replicas };
+}
+
+function changedNodes(record: MetaRecord, { add, remove }: NodeChange): MetaRecord | NodeChangeRefusal {
+  const { state, replicas } = record;
+  if (add === undefined && remove === undefined) return 'emptyChange';
+  if (add !== undefined && (add.id === remove || state.retired.includes(add.id))) return 'retiredNode';
+  // A repetition of a change that was made has nothing left to do.
+  const isAdded = add === undefined || state.nodes.some((node) => isSame(node, add));
+  const isRemoved = remove === undefined || state.retired.includes(remove);
+  if (isAdded && isRemoved) return record;
+  if (!isAdded && state.nodes.some((node) => node.id !== remove && clashes(node, add))) return 'nodeExists';
+  const kept = state.nodes.filter(({ id }) => id !== remove);
+  const leaving = state.nodes.filter(({ id }) => id === remove);
+  if (!isRemoved && leaving.length === 0) return 'unknownNode';
+  const nodes = isAdded ? kept : byId([...kept, add]);
+  if (nodes.length < replicas) return 'tooFewNodes';
+  if (nodes.length > NODES_MAX) return 'tooManyNodes';
+  const retired = isRemoved ? state.retired : [...state.retired, remove];
+  const version = state.version + 1;
+  return {
+    ...record,
+    state: { ...state, version, nodes, leaving: [...state.leaving, ...leaving], retired },
+  };
+}
+
+function settled(record: MetaRecord): MetaRecord {
+  const { state } = record;
+  const settledNodes = state.nodes.map(({ id }) => id);
+  return { ...record, state: { ...state, settledVersion: state.version, settledNodes, leaving: [] } };
+}
+
+function byId(nodes: readonly NodeAddress[]): NodeAddress[] {
+  return [...nodes].sort((a, b) => a.id - b.id);
+}
+
+function addressesOf({ http, peer }: NodeAddress): string[] {
+  return [http, peer].map(({ host, port }) => `${host}:${port}`);
+}
+
+function isSame(a: NodeAddress, b: NodeAddress): boolean {
+  return a.id === b.id && String(addressesOf(a)) === String(addressesOf(b));
+}
+
+function clashes(a: NodeAddress, b: NodeAddress): boolean {
+  const taken = addressesOf(a);
+  return a.id === b.id || addressesOf(b).some((address) => taken.includes(address));
+}
+
+/** Commands and records travel as JSON: rare, small, and legible in a log that somebody has to read one day. */
+export function encodeMeta(value: MetaCommand | MetaRecord | null): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(value));
+}
+
+export function decodeMetaCommand(data: Uint8Array): MetaCommand {
+  return JSON.parse(new TextDecoder().decode(data)) as MetaCommand;
+}
+
+export function decodeMetaRecord(chunks: readonly Uint8Array[]): MetaRecord | undefined {
+  const decoder = new TextDecoder();
+  const text = chunks.map((chunk) => decoder.decode(chunk, { stream: true })).join('') + decoder.decode();
+  return (JSON.parse(text) as MetaRecord | null) ?? undefined;
+}

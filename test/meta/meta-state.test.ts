@@ -1,0 +1,115 @@
+/** The replicated list of nodes: which changes are sound, and that a repetition is harmless. */
+import { describe, expect, it } from 'vitest';
+import {
+  applyMetaCommand,
+  decodeMetaCommand,
+  decodeMetaRecord,
+  encodeMeta,
+  type MetaRecord,
+  type NodeChange,
+} from '../../src/meta/meta-state.ts';
+import { NODES_MAX, type NodeAddress } from '../../src/config.ts';
+
+function node(id: number, port = id): NodeAddress {
+  return { id, http: { host: 'h', port }, peer: { host: 'h', port: 1_000 + port } };
+}
+
+function created(...ids: number[]): MetaRecord {
+  const nodes = ids.map((id) => node(id));
+  const { record } = applyMetaCommand(undefined, { type: 'create', nodes, replicas: 3 });
+  if (record === undefined) throw new Error('nothing was created');
+  return record;
+}
+
+function changed(record: MetaRecord, change: NodeChange): MetaRecord {
+  const result = applyMetaCommand(record, { type: 'change', change });
+  expect(result.refusal).toBeUndefined();
+  return result.record ?? record;
+}
+
+function refusal(record: MetaRecord, change: NodeChange): string | undefined {
+  const result = applyMetaCommand(record, { type: 'change', change });
+  expect(result.record).toBe(record);
+  return result.refusal;
+}
+
+function settled(record: MetaRecord, version: number): MetaRecord {
+  return applyMetaCommand(record, { type: 'settled', version }).record ?? record;
+}
+
+describe('the list of nodes', () => {
+  it('begins with the nodes of whoever led first; later ones change nothing', () => {
+    const record = created(3, 1, 2);
+    expect(record.state).toMatchObject({ version: 1, settledVersion: 1, settledNodes: [1, 2, 3] });
+    const again = applyMetaCommand(record, { type: 'create', nodes: [node(9)], replicas: 1 });
+    expect(again.record).toBe(record);
+  });
+
+  it('grows and shrinks, and remembers who is leaving until all partitions have moved', () => {
+    let record = changed(created(1, 2, 3), { add: node(4), remove: 2 });
+    expect(record.state).toMatchObject({ version: 2, settledVersion: 1, retired: [2] });
+    expect(record.state.nodes.map(({ id }) => id)).toEqual([1, 3, 4]);
+    expect(record.state.leaving).toEqual([node(2)]);
+    record = settled(record, 1);
+    expect(record.state.leaving).toHaveLength(1);
+    record = settled(record, 2);
+    expect(record.state).toMatchObject({
+      settledVersion: 2,
+      settledNodes: [1, 3, 4],
+      leaving: [],
+      retired: [2],
+    });
+  });
+
+  it('may change again before the partitions have moved', () => {
+    const record = changed(changed(created(1, 2, 3), { add: node(4) }), { remove: 1 });
+    expect(record.state).toMatchObject({ version: 3, settledVersion: 1, settledNodes: [1, 2, 3] });
+    expect(record.state.leaving.map(({ id }) => id)).toEqual([1]);
+  });
+
+  it.each<[string, NodeChange]>([
+    ['an addition', { add: node(4) }],
+    ['a removal', { remove: 4 }],
+    ['a replacement', { add: node(5), remove: 4 }],
+  ])('takes %s twice and does it once', (_what, change) => {
+    const before = changed(created(1, 2, 3), { add: node(4) });
+    const once = changed(before, change);
+    expect(changed(once, change)).toBe(once);
+  });
+
+  it.each<[string, NodeChange]>([
+    ['emptyChange', {}],
+    ['retiredNode', { add: node(4), remove: 4 }],
+    ['nodeExists', { add: node(3, 33) }],
+    ['nodeExists', { add: node(5, 3) }],
+    ['unknownNode', { remove: 7 }],
+    ['tooFewNodes', { remove: 1 }],
+  ])('refuses with %s: %j', (reason, change) => {
+    expect(refusal(created(1, 2, 3), change)).toBe(reason);
+  });
+
+  it('never takes an id back that was removed', () => {
+    const record = changed(created(1, 2, 3, 4), { remove: 4 });
+    expect(refusal(record, { add: node(4) })).toBe('retiredNode');
+    expect(refusal(record, { add: node(4, 44) })).toBe('retiredNode');
+  });
+
+  it('lets a machine replace another at the same address', () => {
+    const record = changed(created(1, 2, 3), { add: node(4, 2), remove: 2 });
+    expect(record.state.nodes.map(({ id }) => id)).toEqual([1, 3, 4]);
+  });
+
+  it('is bounded', () => {
+    const full = created(...Array.from({ length: NODES_MAX }, (_, i) => i + 1));
+    expect(refusal(full, { add: node(NODES_MAX + 1) })).toBe('tooManyNodes');
+  });
+
+  it('survives being written down', () => {
+    const record = changed(created(1, 2, 3), { add: node(4), remove: 2 });
+    const bytes = encodeMeta(record);
+    expect(decodeMetaRecord([bytes.subarray(0, 7), bytes.subarray(7)])).toEqual(record);
+    expect(decodeMetaRecord([encodeMeta(null)])).toBeUndefined();
+    const command = { type: 'change', change: { remove: 3 } } as const;
+    expect(decodeMetaCommand(encodeMeta(command))).toEqual(command);
+  });
+});

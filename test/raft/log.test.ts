@@ -1,0 +1,97 @@
+/** The log in memory: what of it is on disk, and what of it may be applied. Numbers are those of the scenarios. */
+import { describe, expect, it } from 'vitest';
+import { RaftLog } from '../../raft/log.ts';
+import type { Entry } from '../../raft/types.ts';
+
+const START = { index: 0, term: 0, timeMillis: 0 };
+
+/** Entries of these terms, from `first` on. */
+function entriesOf(first: number, terms: readonly number[]): Entry[] {
+  return terms.map((term, i) => ({
+    index: first + i,
+    term,
+    timeMillis: first + i,
+    kind: 'command',
+    data: new Uint8Array(10),
+  }));
+}
+
+const indexes = (entries: readonly Entry[]): number[] => entries.map(({ index }) => index);
+const terms = (entries: readonly Entry[]): number[] => entries.map(({ term }) => term);
+
+describe('what is on disk', () => {
+  it('117: is what was written; what came during the write is written next', () => {
+    const log = new RaftLog(START, [], 0, 0);
+    log.append(entriesOf(1, [1, 1]));
+    const first = log.unstable();
+    log.append(entriesOf(3, [1]));
+    expect(log.stable).toBe(0);
+    log.stableTo(first);
+    expect(log.stable).toBe(2);
+    const second = log.unstable();
+    expect(indexes(second)).toEqual([3]);
+    log.stableTo(second);
+    expect([log.stable, log.unstable()]).toEqual([3, []]);
+  });
+
+  it.each([
+    { why: 'all of it replaced', written: [1, 1, 1], prev: 0, fresh: [2, 2, 2], stable: 0, next: [2, 2, 2] },
+    { why: 'its end replaced', written: [1, 1, 1], prev: 1, fresh: [2, 2], stable: 1, next: [2, 2] },
+    { why: 'its end cut off', written: [1, 1, 1], prev: 1, fresh: [2], stable: 1, next: [2] },
+    { why: 'more behind it', written: [1, 1], prev: 2, fresh: [2], stable: 2, next: [2] },
+  ])('117: a write that was overtaken, $why, counts as far as the log still holds it', (row) => {
+    const log = new RaftLog(START, [], 0, 0);
+    log.append(entriesOf(1, row.written));
+    const writing = log.unstable();
+    const fresh = entriesOf(row.prev + 1, row.fresh);
+    expect(log.maybeAppend(row.prev, row.prev === 0 ? 0 : 1, fresh)).toBe(row.prev + fresh.length);
+    log.stableTo(writing);
+    expect(log.stable).toBe(row.stable);
+    expect(terms(log.unstable())).toEqual(row.next);
+  });
+
+  it('117: shrinks with the log: an entry that replaces one on disk is not on disk', () => {
+    const log = new RaftLog(START, entriesOf(1, [1, 1, 1]), 1, 1);
+    expect(log.stable).toBe(3);
+    log.maybeAppend(1, 1, entriesOf(2, [2]));
+    expect(log.stable).toBe(1);
+    // A late completion of what is gone marks nothing.
+    log.stableTo(entriesOf(2, [1, 1]));
+    expect(log.stable).toBe(1);
+  });
+
+  it('117: is not lost by compaction, nor by a completion that tells of entries before the base', () => {
+    const log = new RaftLog(START, entriesOf(1, [1, 1, 1]), 3, 3);
+    log.append(entriesOf(4, [1]));
+    const writing = log.unstable();
+    log.compact(3);
+    log.stableTo(entriesOf(2, [1]));
+    expect(log.stable).toBe(3);
+    log.stableTo(writing);
+    expect(log.stable).toBe(4);
+  });
+});
+
+describe('what may be applied', () => {
+  it('83, 119: is committed and on the own disk, and is handed out a bounded number of bytes at a time', () => {
+    const log = new RaftLog(START, [], 0, 0);
+    log.append(entriesOf(1, [1, 1, 1, 1, 1]));
+    log.commitTo(5);
+    const everything = Number.POSITIVE_INFINITY;
+    expect(log.applicable(everything)).toEqual([]);
+    log.stableTo(entriesOf(1, [1, 1, 1]));
+    expect(indexes(log.applicable(everything))).toEqual([1, 2, 3]);
+    const [first, ...rest] = log.applicable(everything);
+    const bytes = (first?.data.byteLength ?? 0) + 32;
+    expect(rest).toHaveLength(2);
+    expect(indexes(log.applicable(2 * bytes))).toEqual([1, 2]);
+    // Asked twice, the same; and at least one, however large.
+    expect(indexes(log.applicable(2 * bytes))).toEqual([1, 2]);
+    expect(indexes(log.applicable(1))).toEqual([1]);
+    log.appliedTo(2);
+    expect(indexes(log.applicable(everything))).toEqual([3]);
+    expect(() => log.appliedTo(4)).toThrow(/stable 3/);
+    log.stableTo(entriesOf(4, [1, 1]));
+    expect(indexes(log.applicable(everything))).toEqual([3, 4, 5]);
+  });
+});

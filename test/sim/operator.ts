@@ -1,0 +1,172 @@
+/**
+ * Changes the nodes of the cluster while it runs and while things break: adds, removes and replaces them, asks again
+ * until it is told that the change is accepted, and switches a removed node off once all partitions have moved.
+ */
+import type { NodeId } from '../../raft/types.ts';
+import type { NodeChangeResult } from '../../src/meta/meta-group.ts';
+import type { MetaState, NodeChange } from '../../src/meta/meta-state.ts';
+import type { Random } from './random.ts';
+import { addressOf, type Settings } from './settings.ts';
+import type { SimNode } from './sim-node.ts';
+import { check, type Story } from './story.ts';
+
+export interface OperatorWorld {
+  readonly settings: Settings;
+  readonly random: Random;
+  readonly story: Story;
+  readonly nodes: readonly SimNode[];
+  readonly after: (delayMillis: number, run: () => void) => void;
+  /** What is committed about the nodes. */
+  readonly meta: () => MetaState | undefined;
+}
+
+/** Somebody who asked for so long and got no answer asks again; whoever had it may have died. */
+const ANSWER_MILLIS_MAX = 2_000;
+const AGAIN_MILLIS = 200;
+/** Chance that the next change does not wait until the partitions have moved for the one before. */
+const HURRY = 0.15;
+/** Chance that a node that was removed goes on running. */
+const ZOMBIE = 0.3;
+
+export class Operator {
+  readonly #world: OperatorWorld;
+  readonly #random: Random;
+  #isActive = true;
+  #wanted: NodeChange | undefined;
+  #asks = 0;
+  readonly #dismissed = new Set<NodeId>();
+
+  constructor(world: OperatorWorld) {
+    this.#world = world;
+    this.#random = world.random.fork();
+    if (world.settings.changeMeanMillis > 0) this.#next();
+  }
+
+  /** No change is asked for that is not accepted yet. */
+  get isIdle(): boolean {
+    return this.#wanted === undefined;
+  }
+
+  /** Begins nothing new. What was begun goes on. */
+  stop(): void {
+    this.#isActive = false;
+  }
+
+  #next(): void {
+    this.#world.after(this.#random.exponential(this.#world.settings.changeMeanMillis), () => {
+      if (!this.#isActive) return;
+      this.#begin();
+      this.#next();
+    });
+  }
+
+  #begin(): void {
+    const state = this.#world.meta();
+    if (state === undefined || this.#wanted !== undefined) return;
+    if (state.settledVersion !== state.version && !this.#random.chance(HURRY)) return;
+    const change = this.#draw(state);
+    if (change === undefined) return;
+    const kind =
+      change.add === undefined ? 'removeNode' : change.remove === undefined ? 'addNode' : 'replaceNode';
+    this.#want(kind, change);
+  }
+
+  /** A lost machine that is still a member is replaced, or partitions that should move there never could. */
+  rescue(): void {
+    const { nodes, meta } = this.#world;
+    const lost = meta()?.nodes.find(({ id }) => nodes[id - 1]?.state === 'gone');
+    const reserve = nodes.at(-1);
+    if (lost === undefined || reserve?.state !== 'absent' || this.#wanted !== undefined) return;
+    this.#want('replaceNode', { add: addressOf(reserve.id), remove: lost.id });
+  }
+
+  #want(kind: string, change: NodeChange): void {
+    this.#world.story.fault(kind, `(add ${change.add?.id ?? '-'}, remove ${change.remove ?? '-'})`);
+    this.#wanted = change;
+    // The machine may be there before the cluster knows of it, or long after.
+    this.#world.after(this.#random.exponential(500), () => this.#spare(change.add?.id)?.begin());
+    this.#ask();
+  }
+
+  #spare(id: NodeId | undefined): SimNode | undefined {
+    return this.#world.nodes.find((node) => node.id === id);
+  }
+
+  #draw(state: MetaState): NodeChange | undefined {
+    const { nodes, settings } = this.#world;
+    // The last one is for the rescue.
+    const spare = nodes.slice(0, -1).find((node) => node.state === 'absent');
+    const members = state.nodes.map(({ id }) => id);
+    const lost = members.find((id) => nodes[id - 1]?.state === 'gone');
+    const mayRemove = members.length > settings.config.replicas;
+    const kind = this.#random.pick(['add', 'remove', 'replace', 'replace'] as const);
+    // A machine that is lost goes first.
+    const victim = lost ?? this.#random.pick(members);
+    if (kind === 'remove') return mayRemove ? { remove: victim } : undefined;
+    if (spare === undefined) return undefined;
+    const add = addressOf(spare.id);
+    return kind === 'add' && lost === undefined ? { add } : { add, remove: victim };
+  }
+
+  #ask(hint?: NodeId): void {
+    const change = this.#wanted;
+    if (change === undefined) return;
+    this.#asks += 1;
+    const ask = this.#asks;
+    const again = (delay: number, leader?: NodeId): void =>
+      this.#world.after(delay, () => {
+        if (this.#asks === ask) this.#ask(leader);
+      });
+    const up = this.#world.nodes.filter((node) => node.isRunning);
+    const node = up.find(({ id }) => id === hint) ?? (up.length > 0 ? this.#random.pick(up) : undefined);
+    again(ANSWER_MILLIS_MAX);
+    node?.changeNodes(change, (result) => {
+      if (this.#asks !== ask || this.#wanted !== change) return;
+      this.#told(change, result, (leader) => {
+        this.#asks += 1;
+        const next = this.#asks;
+        this.#world.after(AGAIN_MILLIS, () => {
+          if (this.#asks === next) this.#ask(leader);
+        });
+      });
+    });
+  }
+
+  #told(change: NodeChange, result: NodeChangeResult, again: (leader?: NodeId) => void): void {
+    const { story } = this.#world;
+    story.tell(() => `the operator is told ${JSON.stringify(result)}`);
+    if (result.ok) {
+      this.#wanted = undefined;
+      this.#spare(change.add?.id)?.begin();
+      return;
+    }
+    switch (result.reason) {
+      case 'notLeader':
+        again(result.leader);
+        return;
+      case 'overloaded':
+      case 'unknownOutcome':
+        again();
+        return;
+      case 'emptyChange':
+      case 'retiredNode':
+      case 'nodeExists':
+      case 'unknownNode':
+      case 'tooFewNodes':
+      case 'tooManyNodes':
+        check(false, () => `a sound change was refused: ${JSON.stringify(change)}, ${result.reason}`);
+    }
+  }
+
+  /** A change of the nodes, or that all partitions have moved for it, is committed. */
+  metaChanged(state: MetaState): void {
+    if (state.settledVersion !== state.version) return;
+    this.#world.story.fault('settled', `(version ${state.version})`);
+    for (const id of state.retired) {
+      if (this.#dismissed.has(id)) continue;
+      this.#dismissed.add(id);
+      if (this.#random.chance(ZOMBIE)) continue;
+      this.#world.after(this.#random.exponential(500), () => this.#spare(id)?.lose());
+    }
+  }
+}
