@@ -177,7 +177,8 @@ export class Change implements Client {
         if (this.#refusals > REFUSALS_MAX) this.#cluster.revive();
         break;
       case 'invalidChange':
-        check(false, () => `${JSON.stringify(this.#change)} is refused as invalid`);
+      case 'staleEpoch':
+        check(false, () => `${JSON.stringify(this.#change)} is refused: ${result.reason}`);
         break;
       case 'notLeader':
       case 'changePending':
