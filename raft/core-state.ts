@@ -121,6 +121,8 @@ export class CoreState {
   pendingInstall: InstallSnapshot | undefined;
   /** A write has been in flight for too long: this node must not lead, for it cannot acknowledge anything. */
   isDiskStalled = false;
+  /** This node leads only if nobody else does: it takes over from no leader that works. */
+  isReluctant = false;
 
   constructor(init: {
     id: NodeId;

@@ -247,6 +247,11 @@ export class RaftCore {
     if (isStalled && state.role !== 'follower') state.becomeFollower(state.term, NO_NODE);
   }
 
+  /** A reluctant node accepts no transfer of leadership; it may still win an election, for the group needs a leader. */
+  setReluctant(isReluctant: boolean): void {
+    this.#state.isReluctant = isReluctant;
+  }
+
   peerUnreachable(peer: NodeId): void {
     if (this.#state.role === 'leader') peerUnreachable(this.#state, peer);
   }

@@ -51,7 +51,7 @@ export function campaign(state: CoreState, type: VoteRequest['type'], isTransfer
 
 /** The leader hands over: campaign at once, without a pre-vote, for it vouches that this log is complete. */
 export function handleTimeoutNow(state: CoreState): void {
-  if (mayCampaign(state)) campaign(state, 'vote', true);
+  if (mayCampaign(state) && !state.isReluctant) campaign(state, 'vote', true);
 }
 
 /** A node that heard from its leader within the minimum election timeout helps nobody to depose it. */

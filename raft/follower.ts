@@ -1,6 +1,7 @@
 /** What a follower does with a leader's messages: append, learn the commit index, take a snapshot. */
 import { assert } from './assert.ts';
 import type { CoreState } from './core-state.ts';
+import { RolledBackError } from './errors.ts';
 import { configOfSnapshot } from './membership.ts';
 import type { Append, Heartbeat, InstallSnapshot } from './types.ts';
 
@@ -56,6 +57,22 @@ function accept(state: CoreState, message: Append | InstallSnapshot, index: numb
     index,
     hintIndex: 0,
     hintTerm: 0,
+  });
+}
+
+/**
+ * An acknowledgement left only when its entries and its term were on disk, and no leader of that term takes them back.
+ * So whoever is told of one and does not hold it has lost what was synced. See raft/README.md for what this finds.
+ */
+export function checkAcknowledged(state: CoreState, message: Heartbeat): void {
+  const { from, term, match = 0 } = message;
+  const { lastIndex } = state.log;
+  if (match === 0 || term < state.term || (term === state.term && match <= lastIndex)) return;
+  throw new RolledBackError({
+    leader: from,
+    term,
+    acknowledged: match,
+    own: { term: state.term, lastIndex },
   });
 }
 

@@ -169,6 +169,7 @@ export function sendHeartbeat(state: CoreState, peer: NodeId, progress: Progress
     commit: Math.min(progress.match, state.log.committed),
     timeMillis: state.clock.nowMillis(),
     ...(state.readRound > 0 && { readRound: state.readRound }),
+    ...(progress.match > 0 && { match: progress.match }),
   });
 }
 

@@ -33,8 +33,10 @@ export function replaceLeader(group: Group, lost: NodeId, heartbeatTicks: number
 }
 
 /** Hands a group that this node leads to a voter that is up to date, if there is one. */
-export function handOver({ core }: Group): void {
+export function handOver({ core }: Group, random: RandomBelow): void {
   if (core.role !== 'leader') return;
-  const successor = core.voters.find((voter) => voter !== core.id && core.isAlmostCaughtUp(voter, 0));
+  const able = core.voters.filter((voter) => voter !== core.id && core.isAlmostCaughtUp(voter, 0));
+  // Not always the same one: it may be unwilling.
+  const successor = able[able.length > 1 ? random(able.length) : 0];
   if (successor !== undefined) core.transferLeadership(successor);
 }

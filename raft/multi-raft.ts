@@ -50,6 +50,7 @@ export class MultiRaft {
   readonly #disk: GroupCommit;
   #scheduled = false;
   #stopped = false;
+  #avoidsLeading = false;
   #ticks = 0;
 
   constructor(init: MultiRaftInit) {
@@ -88,6 +89,7 @@ export class MultiRaft {
     const { id, random, options } = this.#init;
     const group = openGroup(init, { id, random, options: options.raft });
     this.#groups.set(init.group, group);
+    group.core.setReluctant(this.#avoidsLeading);
     group.app.configChanged?.(group.core.config);
     this.#activate(group);
   }
@@ -211,9 +213,19 @@ export class MultiRaft {
   handOver(): void {
     if (this.#stopped) return;
     for (const group of this.#groups.values()) {
-      handOver(group);
+      handOver(group, this.#init.random);
       this.#activate(group);
     }
+  }
+
+  /**
+   * While this node can propose nothing, others should lead: hands over what it leads and accepts no transfer. It goes
+   * on leading what nobody else takes. To be called again while it lasts, for it may be elected after all.
+   */
+  avoidLeading(avoids: boolean): void {
+    this.#avoidsLeading = avoids;
+    for (const { core } of this.#groups.values()) core.setReluctant(avoids);
+    if (avoids && this.leaderships > 0) this.handOver();
   }
 
   /** How many groups this node leads. */

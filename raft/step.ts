@@ -2,13 +2,14 @@
 import { assert } from './assert.ts';
 import type { CoreState } from './core-state.ts';
 import { handleTimeoutNow, handleVoteRequest, handleVoteResponse, hasLiveLeader } from './election.ts';
-import { handleAppend, handleHeartbeat, handleInstallSnapshot } from './follower.ts';
+import { checkAcknowledged, handleAppend, handleHeartbeat, handleInstallSnapshot } from './follower.ts';
 import { handleAppendResponse, handleHeartbeatResponse } from './leader.ts';
 import { advanceReads } from './read-index.ts';
 import { NO_NODE, type Message } from './types.ts';
 
 export function step(state: CoreState, message: Message): void {
   assert(message.to === state.id, `message for node ${message.to} reached node ${state.id}`);
+  if (message.type === 'heartbeat') checkAcknowledged(state, message);
   if (message.term > state.term) {
     if (!acceptHigherTerm(state, message)) return;
   } else if (message.term < state.term) {

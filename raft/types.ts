@@ -125,6 +125,8 @@ export interface Heartbeat extends MessageBase {
   readonly timeMillis: number;
   /** The leader's last question whether it still leads (see read-index.ts). Absent if it never asked. */
   readonly readRound?: number;
+  /** What the receiver has acknowledged to this leader in this term. Absent if nothing. */
+  readonly match?: number;
 }
 
 export interface HeartbeatResponse extends MessageBase {

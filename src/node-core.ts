@@ -340,7 +340,9 @@ export class NodeCore {
     this.router.peerDisconnected(peer);
   }
 
+  /** Close to a full disk. To be called again while it lasts. */
   refuseProposals(refuse: boolean): void {
+    this.raft.avoidLeading(refuse);
     for (const partition of this.#replicas.values()) partition.refuseProposals(refuse);
   }
 

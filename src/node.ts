@@ -7,6 +7,7 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
+import { RolledBackError } from '../raft/errors.ts';
 import type { LogStore } from '../raft/store.ts';
 import type { NodeId } from '../raft/types.ts';
 import { belowFloor, freeBytes } from '../storage/free-space.ts';
@@ -110,6 +111,12 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
     if (isBroken) return;
     isBroken = true;
     logger.fatal({ err: error }, 'this node stops: its disk or its state can no longer be trusted');
+    if (error instanceof RolledBackError) void condemn(error);
+    else init.onFatal(error);
+  };
+  /** After a restart the node would take part again until a leader speaks to it. */
+  const condemn = async (error: RolledBackError): Promise<void> => {
+    await opened.condemn(error.message);
     init.onFatal(error);
   };
 

@@ -9,7 +9,7 @@ import { checkGroupWrite } from './group-check.ts';
 import type { KeyValueDatabase, Operation } from './database.ts';
 import { decodeChunk } from './codec.ts';
 import { combine } from './digest.ts';
-import { DamageFound, StoreFailedError } from './errors.ts';
+import { DamageFound, StorageDamageError, StoreFailedError } from './errors.ts';
 import { chunkKey } from './keys.ts';
 import { LevelGroup, put } from './level-group.ts';
 import { encodeStoreRecord, type Digest } from './records.ts';
@@ -117,6 +117,15 @@ export class LevelStore implements LogStore {
       if (group.readable !== meta || group.state.snapshot !== meta) return undefined;
       throw new DamageFound(`chunk ${chunk} of snapshot ${index} of group ${id} is missing`);
     });
+  }
+
+  /** Makes this and every later start refuse the directory: somebody else knows that what it holds is not all. */
+  async condemn(damage: string): Promise<void> {
+    await this.opened
+      .read(() => Promise.reject(new DamageFound(damage)))
+      .catch((error: unknown) => {
+        if (!(error instanceof StorageDamageError)) throw error;
+      });
   }
 
   /** Waits for the write in flight, then closes the database. Calling it again returns the same promise. */

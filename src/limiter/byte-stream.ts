@@ -62,8 +62,9 @@ export class Digest {
 export class ByteWriter {
   readonly digest = new Digest();
   readonly #sink: ((chunk: Uint8Array) => void) | undefined;
-  readonly #bytes = new Uint8Array(CHUNK_BYTES_MAX);
-  readonly #view = new DataView(this.#bytes.buffer);
+  /** Grows: most states are far smaller than a chunk, and clearing one costs more than writing them. */
+  #bytes = new Uint8Array(4_096);
+  #view = new DataView(this.#bytes.buffer);
   #position = 0;
 
   /** Without a sink the bytes are only digested. */
@@ -122,7 +123,18 @@ export class ByteWriter {
   }
 
   #need(bytes: number): void {
+    if (this.#position + bytes <= this.#bytes.length) return;
     if (this.#position + bytes > CHUNK_BYTES_MAX) this.cut();
+    else this.#grow(this.#position + bytes);
+  }
+
+  #grow(bytesMin: number): void {
+    let length = this.#bytes.length;
+    while (length < bytesMin) length *= 2;
+    const grown = new Uint8Array(Math.min(length, CHUNK_BYTES_MAX));
+    grown.set(this.#bytes.subarray(0, this.#position));
+    this.#bytes = grown;
+    this.#view = new DataView(grown.buffer);
   }
 }
 

@@ -106,7 +106,7 @@ function encodeMessage(message: Message): unknown[] {
     case 'appendResponse':
       return [...head, message.rejected, message.index, message.hintIndex, message.hintTerm];
     case 'heartbeat':
-      return [...head, message.commit, message.timeMillis, message.readRound ?? 0];
+      return [...head, message.commit, message.timeMillis, message.readRound ?? 0, message.match ?? 0];
     case 'heartbeatResponse':
       return [...head, message.readRound ?? 0];
     case 'timeoutNow':
@@ -210,6 +210,7 @@ function decodeMessage(fields: Fields): Message {
         commit: fields.integer('commit'),
         timeMillis: fields.integer('timeMillis'),
         ...decodeReadRound(fields),
+        ...decodeMatch(fields),
       };
     case 'heartbeatResponse':
       return { type, ...head, ...decodeReadRound(fields) };
@@ -223,6 +224,11 @@ function decodeMessage(fields: Fields): Message {
 function decodeReadRound(fields: Fields): Pick<Heartbeat, 'readRound'> {
   const readRound = fields.integer('readRound');
   return readRound === 0 ? {} : { readRound };
+}
+
+function decodeMatch(fields: Fields): Pick<Heartbeat, 'match'> {
+  const match = fields.integer('match');
+  return match === 0 ? {} : { match };
 }
 
 function decodeCommitted(fields: Fields): Pick<VoteResponse, 'committed'> {

@@ -7,6 +7,8 @@
  */
 import type { GroupWrite, LogStore, StoredGroup } from '../../raft/store.ts';
 import type { GroupId, NodeId } from '../../raft/types.ts';
+import { DamageFound } from '../../storage/errors.ts';
+import type { SpoiledSnapshot } from './disk-image.ts';
 import { MemoryStore, type Fate, type MemoryDisk } from '../../storage/memory-store.ts';
 
 export interface DiskWorld {
@@ -15,6 +17,8 @@ export interface DiskWorld {
   after(delayMillis: number, run: () => void): void;
   /** Runs `run` as this node's process, when it is not paused; never if that process is gone. */
   inProcess(run: () => void): void;
+  /** A read found damage: the process must end, and no other may begin here. */
+  damaged(): void;
   durable(node: NodeId, writes: readonly GroupWrite[]): void;
   /** A promise is about to be settled: its reactions belong to this step. */
   settling(): void;
@@ -39,6 +43,8 @@ export class SimDisk implements LogStore {
   readonly #store: MemoryStore;
   #inFlight: readonly GroupWrite[] | undefined;
   #failing: Fate | undefined;
+  /** Its chunks cannot be read any more. */
+  #spoiled: SpoiledSnapshot | undefined;
 
   constructor(node: NodeId, world: DiskWorld, disk: MemoryDisk) {
     this.#node = node;
@@ -79,11 +85,16 @@ export class SimDisk implements LogStore {
   }
 
   readSnapshotChunk(group: GroupId, index: number, chunk: number): Promise<Uint8Array | undefined> {
-    return new Promise((resolve) => {
+    return new Promise((resolve, reject) => {
       this.#world.after(this.#world.diskMillis(this.#node), () =>
         this.#world.inProcess(() => {
           if (!this.#world.reached('read')) return;
           this.#world.settling();
+          if (this.#spoiled?.group === group && this.#spoiled.index === index) {
+            this.#world.damaged();
+            reject(new DamageFound(`chunk ${chunk} of snapshot ${index} of group ${group}`));
+            return;
+          }
           resolve(this.#store.readSnapshotChunk(group, index, chunk));
         }),
       );
@@ -92,6 +103,28 @@ export class SimDisk implements LogStore {
 
   async close(): Promise<void> {
     await this.#store.close();
+  }
+
+  /** A bit flips in the snapshot of some group; undefined if there is none. */
+  spoil(pick: (among: readonly SpoiledSnapshot[]) => SpoiledSnapshot): boolean {
+    const among = [...this.copy()].flatMap(([group, { snapshot }]) =>
+      snapshot === undefined || snapshot.chunks.length === 0 ? [] : [{ group, index: snapshot.meta.index }],
+    );
+    if (among.length === 0) return false;
+    this.#spoiled = pick(among);
+    return true;
+  }
+
+  /** The snapshot with the flipped bit is still there. */
+  isSpoiled(disk?: MemoryDisk): boolean {
+    if (this.#spoiled === undefined) return false;
+    const { group, index } = this.#spoiled;
+    return (disk ?? this.copy()).get(group)?.snapshot?.meta.index === index;
+  }
+
+  /** All that is durable now. */
+  copy(): MemoryDisk {
+    return this.#store.disk();
   }
 
   failNextWrite(fate: Fate): void {

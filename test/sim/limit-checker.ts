@@ -9,7 +9,8 @@ import type { Decision } from '../../src/limiter/decision.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';
 import type { Rule, RuleTable } from '../../src/limiter/rules.ts';
 import { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
-import { type Committed, STATE_HASH_EVERY } from './raft-checker.ts';
+import { sizeOf, takeDecisions } from './decision-watch.ts';
+import { type Committed, type Outcome, STATE_HASH_EVERY } from './raft-checker.ts';
 import { check } from './story.ts';
 
 interface Grant {
@@ -31,6 +32,8 @@ interface GroupLedger {
 export interface LimitCheckerInit {
   /** The tables as they are meant, whatever a node made of them. */
   readonly tables: readonly RuleTable[];
+  /** What every replica must decide in entry `index`, and how large its state must be after it. */
+  readonly expectOutcome: (group: GroupId, index: number, outcome: Outcome) => void;
   /** The state every replica must have after `index`. */
   readonly expectState: (group: GroupId, index: number, hash: string) => void;
 }
@@ -75,7 +78,10 @@ export class LimitChecker {
 
   committed(id: GroupId, { entry, stampedAt }: Committed): void {
     const group = this.#group(id);
+    takeDecisions();
     if (entry.kind === 'command') this.#apply(id, group, entry, stampedAt);
+    const size = sizeOf(group.machine.stats());
+    this.#init.expectOutcome(id, entry.index, { decisions: takeDecisions(), size });
     if (entry.index % STATE_HASH_EVERY === 0) {
       this.#init.expectState(id, entry.index, group.machine.hash());
     }

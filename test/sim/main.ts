@@ -68,8 +68,9 @@ async function main(): Promise<void> {
   }
   const hash = await loadHash32();
   const totals = new Totals();
-  const startedAt = performance.now();
-  let shownAt = startedAt;
+  // Time of the processor: the machine may have other things to do.
+  const startedAt = process.cpuUsage();
+  let shownAt = performance.now();
   process.stdout.write(`seeds ${first} to ${first + options.seeds - 1}\n`);
   for (let i = 0; i < options.seeds; i += 1) {
     const seed = first + i;
@@ -85,7 +86,8 @@ async function main(): Promise<void> {
       process.stdout.write(`${i + 1} of ${options.seeds} seeds, ${totals.violations} violations\n`);
     }
   }
-  const seconds = (performance.now() - startedAt) / 1_000;
+  const { user, system } = process.cpuUsage(startedAt);
+  const seconds = (user + system) / 1_000_000;
   process.stdout.write(`${totals.summary(seconds)}\n`);
   if (options.json === true) process.stdout.write(`${JSON.stringify(totals)}\n`);
   process.exitCode = totals.violations > 0 ? 1 : 0;

@@ -39,6 +39,27 @@ export class DiskMirror {
     return this.#terms.at(-1) ?? this.baseTerm;
   }
 
+  /** What is on disk now, for a disk that may go back to it. */
+  copy(): DiskMirror {
+    const copy = new DiskMirror(this.name);
+    copy.become(this);
+    return copy;
+  }
+
+  become(other: DiskMirror): void {
+    this.term = other.term;
+    this.vote = other.vote;
+    this.commit = other.commit;
+    this.baseIndex = other.baseIndex;
+    this.baseTerm = other.baseTerm;
+    this.#terms.splice(0, Infinity, ...other.#terms);
+  }
+
+  /** Undefined for what is compacted or not there. */
+  termAt(index: number): number | undefined {
+    return this.#terms[index - this.baseIndex - 1];
+  }
+
   /** Would this replica vote for `candidate`, going by their logs? */
   wouldElect(candidate: DiskMirror): boolean {
     const { lastTerm, lastIndex } = candidate;

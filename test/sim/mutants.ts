@@ -137,6 +137,25 @@ export const MUTANTS: readonly Mutant[] = [
     ),
   },
   {
+    id: 'M6',
+    bug: 'a snapshot says less than it holds: its entries are applied again after a restart',
+    edit: {
+      module: 'raft/multi-raft.js',
+      find: 'this.#maybeTakeSnapshot(group, last);',
+      replace: 'this.#maybeTakeSnapshot(group, entries[0]);',
+    },
+  },
+  {
+    id: 'M6b',
+    bug: 'the log is compacted before the snapshot that covers it is on disk',
+    edit: {
+      module: 'raft/group-commit.js',
+      find: '...(chunk !== undefined && { snapshotChunk: chunk }),',
+      replace:
+        '...(chunk !== undefined && { snapshotChunk: chunk, compactTo: group.core.compactionPoint(chunk.index, 0) }),',
+    },
+  },
+  {
     id: 'M7',
     bug: 'a late, short append truncates although it matches',
     edit: {
@@ -233,6 +252,15 @@ export const MUTANTS: readonly Mutant[] = [
       replace: 'return -1;',
     },
   },
+  {
+    id: 'M16',
+    bug: 'frames carry no checksum',
+    edit: {
+      module: 'src/transport/frame.js',
+      find: "import { crc32 } from 'node:zlib';",
+      replace: 'const crc32 = () => 0;',
+    },
+  },
   { id: 'M2b', bug: 'a snapshot is taken for installed before it is on disk', seams: earlyInstalls() },
   {
     id: 'M5b',
@@ -240,7 +268,7 @@ export const MUTANTS: readonly Mutant[] = [
     seams: changedLoads(({ hardState, ...rest }) => ({ ...rest, hardState: { ...hardState, vote: 0 } })),
   },
   {
-    id: 'M6',
+    id: 'M6c',
     bug: 'a new process drops what it does not know to be committed',
     seams: changedLoads(({ entries, ...rest }) => ({
       ...rest,
@@ -325,6 +353,16 @@ export const MUTANTS: readonly Mutant[] = [
       find: 'if (!isHeld && live + cost <= keys.rule.limit)',
       replace: 'if (!isHeld && live + cost < keys.rule.limit)',
     },
+  },
+  {
+    id: 'X10',
+    bug: 'a node on an older copy of its directory does not mind',
+    edit: { module: 'raft/step.js', find: 'checkAcknowledged(state, message);', replace: ';' },
+  },
+  {
+    id: 'X11',
+    bug: 'what is damaged on disk is not noticed at start',
+    edit: { module: 'storage/codec.js', find: 'if (found !== stored) {', replace: 'if (false) {' },
   },
   {
     id: 'X9',

@@ -17,16 +17,28 @@ export async function runMutants(
   print: (line: string) => void,
 ): Promise<string[]> {
   const survivors: string[] = [];
-  const unit = first === 'crash-points' ? 'runs' : 'seeds';
   for (const { id, bug } of MUTANTS) {
-    const { stdout } = await run(process.execPath, [CHILD, id, String(first), String(seedsMax)]);
-    const found = JSON.parse(stdout) as { runs: number; violation?: string };
-    if (found.violation === undefined) survivors.push(id);
-    const fate =
-      found.violation === undefined
-        ? `SURVIVED ${found.runs} ${unit}`
-        : `caught after ${found.runs} ${unit} (${found.violation.slice(0, 110)})`;
+    const { isCaught, fate } = await fateOf(id, first, seedsMax);
+    if (!isCaught) survivors.push(id);
     print(`${id.padEnd(5)} ${bug}: ${fate}`);
   }
   return survivors;
+}
+
+/** A mutant whose place in the code is gone was not caught either. */
+async function fateOf(
+  id: string,
+  first: number | 'crash-points',
+  seedsMax: number,
+): Promise<{ readonly isCaught: boolean; readonly fate: string }> {
+  const unit = first === 'crash-points' ? 'runs' : 'seeds';
+  try {
+    const { stdout } = await run(process.execPath, [CHILD, id, String(first), String(seedsMax)]);
+    const { runs, violation } = JSON.parse(stdout) as { runs: number; violation?: string };
+    if (violation === undefined) return { isCaught: false, fate: `SURVIVED ${runs} ${unit}` };
+    return { isCaught: true, fate: `caught after ${runs} ${unit} (${violation.slice(0, 110)})` };
+  } catch (error) {
+    const reason = /^Error: .*$/m.exec(String((error as { stderr?: unknown }).stderr ?? error))?.[0];
+    return { isCaught: false, fate: `DID NOT RUN (${reason ?? String(error)})` };
+  }
 }

@@ -3,7 +3,9 @@
  * directories that a quorum is gone for good.
  */
 import type { NodeId } from '../../raft/types.ts';
+import type { Fate } from '../../storage/memory-store.ts';
 import type { SimNetwork } from './network.ts';
+import type { DiskCopy } from './raft-checker.ts';
 import type { Random } from './random.ts';
 import type { FaultName, Settings } from './settings.ts';
 import type { SimNode } from './sim-node.ts';
@@ -19,10 +21,20 @@ export interface NemesisWorld {
   /** Nodes that lead something, as far as they know. */
   readonly leaders: () => SimNode[];
   readonly directoryLost: (node: NodeId) => void;
+  readonly copyOf: (node: NodeId) => DiskCopy;
+  readonly mayGoBack: (node: NodeId, copy: DiskCopy) => boolean;
+  readonly wentBack: (node: NodeId, copy: DiskCopy) => void;
   /** Losing this node's directory leaves a quorum of everything. */
   readonly mayLose: (node: SimNode) => boolean;
 }
 
+/** Whether they happen depends on what is broken already. */
+const FOR_GOOD: ReadonlySet<FaultName> = new Set([
+  'loseDirectory',
+  'flipBits',
+  'spoilSnapshot',
+  'restoreDirectory',
+]);
 /** A quarter of the time nothing new breaks. */
 const QUIET = 0.25;
 
@@ -65,7 +77,7 @@ export class Nemesis {
   }
 
   #strike(fault: FaultName): void {
-    const { story, leaders } = this.#world;
+    const { story, leaders, mayLose } = this.#world;
     const random = this.#random;
     const nodes = this.#world.nodes.filter(({ state }) => state !== 'absent');
     const all = nodes.map((node) => node.id);
@@ -74,7 +86,7 @@ export class Nemesis {
     const leading = leaders();
     const victim = random.pick(up);
     const leader = leading.length > 0 ? random.pick(leading) : victim;
-    if (fault !== 'loseDirectory') story.fault(fault, `(node ${victim.id})`);
+    if (!FOR_GOOD.has(fault)) story.fault(fault, `(node ${victim.id})`);
     switch (fault) {
       case 'isolate':
         this.#cutBoth([victim.id], without(all, [victim.id]));
@@ -143,6 +155,15 @@ export class Nemesis {
       case 'crashLoop':
         this.#crashLoop(victim, random.between(2, 5));
         return;
+      case 'crashInside':
+        victim.dieAfter(random.between(1, 30), this.#fate());
+        return;
+      case 'stop':
+        victim.stop();
+        return;
+      case 'handOver':
+        leader.core?.raft.handOver();
+        return;
       case 'pause':
         this.#pause(victim);
         return;
@@ -158,6 +179,10 @@ export class Nemesis {
       case 'diskError':
         victim.failDisk(random.pick(['lost', 'kept']));
         return;
+      case 'lowDisk':
+        victim.refuseProposals(true);
+        this.#later(2_000, () => victim.refuseProposals(false));
+        return;
       case 'wallJump':
         victim.wallOffsetMillis += random.pick([-1, 1]) * Math.floor(1.5 ** random.between(6, 31));
         return;
@@ -168,7 +193,16 @@ export class Nemesis {
         return;
       }
       case 'loseDirectory':
-        this.#loseDirectory(victim);
+        if (mayLose(victim)) this.#loseDirectory(victim);
+        return;
+      case 'flipBits':
+        if (mayLose(victim)) this.#flipBits(victim);
+        return;
+      case 'spoilSnapshot':
+        if (mayLose(victim) && victim.spoilSnapshot()) story.fault(fault, `(node ${victim.id})`);
+        return;
+      case 'restoreDirectory':
+        this.#restoreDirectory(victim);
         return;
     }
   }
@@ -199,24 +233,34 @@ export class Nemesis {
   }
 
   #cutFor(pairs: readonly [NodeId, NodeId][], meanMillis: number): void {
+    this.#later(meanMillis, this.#cut(pairs));
+  }
+
+  /** Returns what heals these paths again. */
+  #cut(pairs: readonly [NodeId, NodeId][]): () => void {
     const { network } = this.#world;
     for (const [from, to] of pairs) {
       const key = `${from}>${to}`;
       this.#cuts.set(key, (this.#cuts.get(key) ?? 0) + 1);
       network.cut(from, to);
     }
-    this.#later(meanMillis, () => {
+    return () => {
       for (const [from, to] of pairs) {
         const key = `${from}>${to}`;
         const left = (this.#cuts.get(key) ?? 1) - 1;
         this.#cuts.set(key, left);
         if (left === 0) network.heal(from, to);
       }
-    });
+    };
   }
 
   #crash(node: SimNode): void {
-    node.crash(this.#random.chance(this.#world.settings.disk.keep) ? 'kept' : 'lost');
+    node.crash(this.#fate());
+  }
+
+  /** What becomes of the write in flight. */
+  #fate(): Fate {
+    return this.#random.chance(this.#world.settings.disk.keep) ? 'kept' : 'lost';
   }
 
   /** A process ended, whoever did it: somebody starts it again. */
@@ -226,8 +270,23 @@ export class Nemesis {
 
   /** A leader took office. The first moments are the most dangerous ones: little of its log is anywhere else. */
   led(node: SimNode): void {
-    if (!this.#isHunting || !this.#random.chance(0.8)) return;
+    if (!this.#isHunting || !this.#isActive) return;
     const { network, disk } = this.#world.settings;
+    const fate = this.#random.unit();
+    if (fate < 0.5) {
+      // Its first entry reaches its own disk and nobody else.
+      const others = without(
+        this.#world.nodes.map(({ id }) => id),
+        [node.id],
+      );
+      const heal = this.#cut(others.map((other): [NodeId, NodeId] => [node.id, other]));
+      this.#later(2 * disk.syncMeanMillis + 1, () => {
+        node.crash(this.#random.chance(0.8) ? 'kept' : 'lost');
+        heal();
+      });
+      return;
+    }
+    if (fate > 0.7) return;
     const roundTrip = 2 * (network.delayMinMillis + network.delayMeanMillis) + disk.syncMeanMillis;
     this.#later(roundTrip, () => {
       if (this.#random.chance(0.7)) this.#crash(node);
@@ -246,9 +305,28 @@ export class Nemesis {
     this.#later(this.#random.pick([50, 500, 3_000]), () => node.resume());
   }
 
+  #flipBits(node: SimNode): void {
+    this.#crash(node);
+    if (node.flipBits()) this.#world.story.fault('flipBits', `(node ${node.id})`);
+  }
+
+  /** A copy is made now and put back later: the node starts as it was then. */
+  #restoreDirectory(node: SimNode): void {
+    const { copyOf, mayLose, mayGoBack, wentBack, story } = this.#world;
+    const copy = copyOf(node.id);
+    const disk = node.copyDirectory();
+    this.#later(1_000, () => {
+      if (!mayLose(node)) return;
+      this.#crash(node);
+      if (!mayGoBack(node.id, copy)) return;
+      story.fault('restoreDirectory', `(node ${node.id})`);
+      wentBack(node.id, copy);
+      node.putBack(disk);
+    });
+  }
+
   #loseDirectory(node: SimNode): void {
-    const { mayLose, directoryLost, story } = this.#world;
-    if (!mayLose(node)) return;
+    const { directoryLost, story } = this.#world;
     story.fault('loseDirectory', `(node ${node.id})`);
     directoryLost(node.id);
     node.lose();

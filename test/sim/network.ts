@@ -4,6 +4,13 @@
  * heals, unless the connection broke before.
  */
 import type { NodeId } from '../../raft/types.ts';
+import {
+  clusterTag,
+  encodeFrame,
+  FrameDecoder,
+  FrameError,
+  type FrameType,
+} from '../../src/transport/frame.ts';
 import type { CoreFrame } from '../../src/node-core.ts';
 import type { Random } from './random.ts';
 import type { NetworkSettings } from './settings.ts';
@@ -14,7 +21,7 @@ export type PeerFrame = CoreFrame;
 export interface Endpoint {
   readonly id: NodeId;
   readonly isUp: boolean;
-  receive(from: NodeId, type: PeerFrame, payload: Uint8Array): void;
+  receive(from: NodeId, type: FrameType, payload: Uint8Array): void;
   peerLost(peer: NodeId): void;
   peerDisconnected(peer: NodeId): void;
 }
@@ -30,7 +37,7 @@ export interface NetworkInit {
 }
 
 interface Frame {
-  readonly type: PeerFrame;
+  readonly type: FrameType;
   readonly payload: Uint8Array;
   readonly epoch: number;
 }
@@ -50,8 +57,11 @@ interface Path {
   held: Frame[];
   /** Nothing on this connection arrives before this. */
   busyUntil: number;
+  /** What the receiver makes of the bytes, since some of this connection were damaged. */
+  decoder: FrameDecoder | undefined;
 }
 
+const TAG = clusterTag('sim');
 const HELD_MAX = 200;
 const SILENT_MILLIS_MAX = 5_000;
 const RECONNECT_MILLIS_MIN = 50;
@@ -79,6 +89,7 @@ export class SimNetwork {
           cuts: 0,
           held: [],
           busyUntil: 0,
+          decoder: undefined,
         });
       }
     }
@@ -136,7 +147,7 @@ export class SimNetwork {
   #arrive(path: Path, frame: Frame): void {
     if (frame.epoch === path.epoch) {
       // Cut while it was on its way: it waits with the others.
-      if (!path.cut) this.#hand(path, frame);
+      if (!path.cut) this.#read(path, frame);
       else if (path.held.length < HELD_MAX) path.held.push(frame);
       return;
     }
@@ -144,6 +155,33 @@ export class SimNetwork {
     if (frame.type !== 'peerMessages' || !random.chance(settings.late)) return;
     story.faults.set('late', (story.faults.get('late') ?? 0) + 1);
     this.#init.after(random.unit() * LATE_MILLIS_MAX, () => this.#hand(path, frame));
+  }
+
+  /** The receiver reads the bytes of a frame, which may have been damaged on the way. */
+  #read(path: Path, frame: Frame): void {
+    const { random, settings, story } = this.#init;
+    const isReliable = this.#reliable.has(path.from) && this.#reliable.has(path.to);
+    const isDamaged = settings.corrupt > 0 && !isReliable && random.chance(settings.corrupt);
+    if (!isDamaged && path.decoder === undefined) {
+      this.#hand(path, frame);
+      return;
+    }
+    const bytes = encodeFrame(frame.type, frame.payload, TAG);
+    if (isDamaged) {
+      const at = random.below(bytes.length);
+      bytes[at] = (bytes[at] ?? 0) ^ (1 << random.below(8));
+      story.fault('corrupt', `(byte ${at} of ${bytes.length}, ${path.from} > ${path.to})`);
+    }
+    path.decoder ??= new FrameDecoder(TAG);
+    try {
+      path.decoder.push(bytes, ({ type, payload }) =>
+        this.#hand(path, { type, payload, epoch: frame.epoch }),
+      );
+    } catch (error) {
+      if (!(error instanceof FrameError)) throw error;
+      story.tell(() => `node ${path.to} closes the connection from ${path.from}: ${error.message}`);
+      this.#break(path, false);
+    }
   }
 
   #hand(path: Path, frame: Frame): void {
@@ -195,6 +233,7 @@ export class SimNetwork {
       return;
     }
     path.connected = false;
+    path.decoder = undefined;
     path.epoch += 1;
     path.busyUntil = 0;
     const held = path.held.splice(0);

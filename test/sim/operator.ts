@@ -74,7 +74,7 @@ export class Operator {
   /** A lost machine that is still a member is replaced, or partitions that should move there never could. */
   rescue(): void {
     const { nodes, meta } = this.#world;
-    const lost = meta()?.nodes.find(({ id }) => nodes[id - 1]?.state === 'gone');
+    const lost = meta()?.nodes.find(({ id }) => nodes[id - 1]?.isDoubtful === true);
     const reserve = nodes.at(-1);
     if (lost === undefined || reserve?.state !== 'absent' || this.#wanted !== undefined) return;
     this.#want('replaceNode', { add: addressOf(reserve.id), remove: lost.id });
@@ -97,7 +97,7 @@ export class Operator {
     // The last one is for the rescue.
     const spare = nodes.slice(0, -1).find((node) => node.state === 'absent');
     const members = state.nodes.map(({ id }) => id);
-    const lost = members.find((id) => nodes[id - 1]?.state === 'gone');
+    const lost = members.find((id) => nodes[id - 1]?.isDoubtful === true);
     const mayRemove = members.length > settings.config.replicas;
     const kind = this.#random.pick(['add', 'remove', 'replace', 'replace'] as const);
     // A machine that is lost goes first.

@@ -9,6 +9,7 @@ import type { PeerMessage } from '../../raft/peer-message.ts';
 import type { Entry, GroupConfig, GroupId, Message, NodeId } from '../../raft/types.ts';
 import { Partition } from '../../src/partition/partition.ts';
 import { decodePeerMessages } from '../../src/transport/peer-codec.ts';
+import { sizeOf, takeDecisions } from './decision-watch.ts';
 import { campaignConfigs, type CommittedConfig, decidersOf, isMajority } from './configs.ts';
 import { DiskMirror, digestOf } from './mirror.ts';
 import { check, type Story } from './story.ts';
@@ -44,20 +45,30 @@ interface GroupHistory {
   committedIndex: number;
   readonly leaderOf: Map<number, NodeId>;
   /** Digests of all entries ever seen, by position. */
-  readonly digests: Map<string, number>;
-  readonly stampedAt: Map<string, number>;
+  readonly digests: Map<number, number>;
+  readonly stampedAt: Map<number, number>;
   readonly disks: Map<NodeId, DiskMirror>;
   /** Up to where each disk is known to hold what is committed. */
   readonly durable: Map<NodeId, number>;
   readonly stateHashes: Map<number, string>;
+  /** What entry i made every replica decide, and the size of the state it left. */
+  readonly outcomes: (Outcome | undefined)[];
   /** The least lead of group time over real time, counted at the fastest allowed rate, among committed entries. */
   lead: number;
   readonly applied: Map<NodeId, number>;
   readonly voted: Map<string, NodeId>;
 }
 
+/** The disk of one node at some moment, by group. */
+export type DiskCopy = ReadonlyMap<GroupId, DiskMirror>;
+
+export interface Outcome {
+  readonly decisions: number;
+  readonly size: number;
+}
+
 /** Hashing a state costs more than most steps. */
-export const STATE_HASH_EVERY = 32;
+export const STATE_HASH_EVERY = 128;
 
 export class RaftChecker {
   readonly #init: RaftCheckerInit;
@@ -82,6 +93,7 @@ export class RaftChecker {
         disks: new Map(),
         durable: new Map(),
         stateHashes: new Map(),
+        outcomes: [],
         lead: Infinity,
         applied: new Map(),
         voted: new Map(),
@@ -129,6 +141,54 @@ export class RaftChecker {
     this.#gone.add(node);
   }
 
+  /** What the disk of `node` holds, so that it may be put back. */
+  copyOf(node: NodeId): DiskCopy {
+    const copy = new Map<GroupId, DiskMirror>();
+    for (const [id, group] of this.#groups) {
+      const disk = group.disks.get(node);
+      if (disk !== undefined) copy.set(id, disk.copy());
+    }
+    return copy;
+  }
+
+  /**
+   * Whether the disk of `node` may go back to `copy` without breaking a promise: no vote and no change of the members is
+   * forgotten, and everything else that is forgotten is on a quorum besides this node. See raft/README.md, "A disk that forgot".
+   */
+  mayGoBack(node: NodeId, copy: DiskCopy): boolean {
+    for (const [id, group] of this.#groups) {
+      const disk = group.disks.get(node);
+      const old = copy.get(id);
+      if (disk === undefined) continue;
+      if (old === undefined || old.term !== disk.term || old.vote !== disk.vote) return false;
+      // It would act by a configuration that others have left, and there it might be a quorum's last member.
+      if (old.commit < (group.configs.at(-1)?.index ?? 0)) return false;
+      for (let index = old.baseIndex + 1; index <= disk.lastIndex; index += 1) {
+        const term = disk.termAt(index) ?? group.log[index]?.entry.term;
+        if (term === undefined) return false;
+        if (index <= old.lastIndex && old.holds(index, term)) continue;
+        const isElsewhere = isOnQuorum(group, (voter) => {
+          const other = this.#disk(group, voter);
+          return (
+            voter !== node && !this.#gone.has(voter) && index <= other.lastIndex && other.holds(index, term)
+          );
+        });
+        if (!isElsewhere) return false;
+      }
+    }
+    return true;
+  }
+
+  /** The disk of `node` is what it was when `copy` was made. */
+  wentBack(node: NodeId, copy: DiskCopy): void {
+    for (const [id, old] of copy) {
+      const group = this.#group(id);
+      const disk = this.#disk(group, node);
+      disk.become(old);
+      this.#checkStillDurable(group, node, disk);
+    }
+  }
+
   /** A write of `node` is durable. */
   written(node: NodeId, writes: readonly GroupWrite[]): void {
     for (const write of writes) {
@@ -142,20 +202,28 @@ export class RaftChecker {
 
   /** Log Matching: one position, one entry. */
   #seen(group: GroupHistory, entry: Entry, where: string): void {
-    const key = `${entry.index}:${entry.term}`;
+    const key = positionKey(entry);
     const digest = digestOf(entry);
     const known = group.digests.get(key);
     if (known === undefined) group.digests.set(key, digest);
-    else check(known === digest, () => `log matching: ${where} has another entry ${key}`);
+    else
+      check(
+        known === digest,
+        () => `log matching: ${where} has another entry ${entry.index} of term ${entry.term}`,
+      );
   }
 
   #checkStillDurable(group: GroupHistory, node: NodeId, disk: DiskMirror): void {
-    let durable = group.durable.get(node) ?? 0;
-    const term = group.log[durable]?.entry.term;
-    check(
-      durable === 0 || this.#gone.has(node) || (term !== undefined && disk.holds(durable, term)),
-      () => `durability: the disk of ${disk.name} has forgotten entry ${durable}, which is committed`,
-    );
+    const before = group.durable.get(node) ?? 0;
+    let durable = before;
+    while (durable > 0 && !holdsCommitted(group, disk, durable)) durable -= 1;
+    // A replica that is behind in terms may lose a copy that nobody counted to a leader that is behind as well.
+    for (let index = durable + 1; index <= before && !this.#gone.has(node); index += 1) {
+      check(
+        isOnQuorum(group, (voter) => holdsCommitted(group, this.#disk(group, voter), index)),
+        () => `durability: ${disk.name} forgot entry ${index}, and it is on a quorum no more`,
+      );
+    }
     while (durable < group.committedIndex) {
       const next = group.log[durable + 1]?.entry.term;
       if (next === undefined || !disk.holds(durable + 1, next)) break;
@@ -177,7 +245,12 @@ export class RaftChecker {
       );
       group.applied.set(node, entry.index);
       this.#applies(group, id, node, entry);
+      takeDecisions();
       apply(entry);
+      const decisions = takeDecisions();
+      if (partition instanceof Partition) {
+        this.#checkOutcome(group, id, node, partition, entry.index, decisions);
+      }
       if (entry.index % STATE_HASH_EVERY === 0) this.#checkState(group, id, node, partition, entry.index);
     };
     const restore = partition.restore.bind(partition);
@@ -187,13 +260,14 @@ export class RaftChecker {
       check(index > before, () => `node ${node} restores ${index} over ${before} in group ${id}`);
       group.applied.set(node, index);
       restore(snapshot);
+      if (partition instanceof Partition) this.#checkSize(group, id, node, partition, index);
       this.#checkState(group, id, node, partition, index);
     };
     const proposed = partition.proposed.bind(partition);
     partition.proposed = (entry) => {
       if (entry !== undefined) {
         this.#seen(group, entry, `leader ${node}`);
-        group.stampedAt.set(`${entry.index}:${entry.term}`, this.#init.now());
+        group.stampedAt.set(positionKey(entry), this.#init.now());
       }
       proposed(entry);
     };
@@ -202,7 +276,39 @@ export class RaftChecker {
       if (status.isLeader) this.#leads(group, id, node, status.term);
       statusChanged(status);
     };
-    if (applied > 0) this.#checkState(group, id, node, partition, applied);
+    if (partition instanceof Partition) {
+      const snapshot = partition.snapshot.bind(partition);
+      partition.snapshot = () => {
+        this.#checkState(group, id, node, partition, group.applied.get(node) ?? 0);
+        return snapshot();
+      };
+    }
+    if (applied === 0) return;
+    if (partition instanceof Partition) this.#checkSize(group, id, node, partition, applied);
+    this.#checkState(group, id, node, partition, applied);
+  }
+
+  #checkOutcome(
+    group: GroupHistory,
+    id: GroupId,
+    node: NodeId,
+    partition: Partition,
+    index: number,
+    decisions: number,
+  ): void {
+    check(
+      group.outcomes[index]?.decisions === decisions,
+      () => `node ${node} decides otherwise in entry ${index} of group ${id}`,
+    );
+    this.#checkSize(group, id, node, partition, index);
+  }
+
+  #checkSize(group: GroupHistory, id: GroupId, node: NodeId, partition: Partition, index: number): void {
+    const size = sizeOf(partition.stats());
+    check(
+      group.outcomes[index]?.size === size,
+      () => `the state of node ${node}, group ${id} has another size at ${index}`,
+    );
   }
 
   #checkState(group: GroupHistory, id: GroupId, node: NodeId, app: GroupApplication, index: number): void {
@@ -210,6 +316,11 @@ export class RaftChecker {
     const known = group.stateHashes.get(index);
     if (known === undefined) group.stateHashes.set(index, hash);
     else check(known === hash, () => `the state of node ${node}, group ${id} differs at ${index}`);
+  }
+
+  /** The checker's own machine is the first to apply an entry. */
+  expectOutcome(id: GroupId, index: number, outcome: Outcome): void {
+    this.#group(id).outcomes[index] = outcome;
   }
 
   /** States at any index may be compared, also long after: who knows the right one says so first. */
@@ -250,7 +361,7 @@ export class RaftChecker {
       entry.index === group.committedIndex + 1,
       () => `node ${node} commits ${entry.index} after ${group.committedIndex} in group ${id}`,
     );
-    const stampedAt = group.stampedAt.get(`${entry.index}:${entry.term}`);
+    const stampedAt = group.stampedAt.get(positionKey(entry));
     const committed = { entry, digest, stampedAt };
     group.log.push(committed);
     group.committedIndex = entry.index;
@@ -273,7 +384,7 @@ export class RaftChecker {
     group.configs.push({ index, term, config });
   }
 
-  /** The ledger: at this moment a quorum of disks has it. That they keep it is checked at every later write. */
+  /** The ledger: at this moment a quorum of disks has it. That a quorum keeps it is checked at every later write. */
   #checkQuorum(group: GroupHistory, id: GroupId, entry: Entry): void {
     const holders = new Set<NodeId>();
     for (const [replica, disk] of group.disks) {
@@ -381,6 +492,21 @@ export class RaftChecker {
         return;
     }
   }
+}
+
+/** No run comes to so many terms. */
+function positionKey({ index, term }: Entry): number {
+  return index * 65_536 + term;
+}
+
+/** By the configuration in effect, or the one before: some may not have applied the last. */
+function isOnQuorum(group: GroupHistory, holds: (voter: NodeId) => boolean): boolean {
+  return decidersOf(group.configs, Infinity).some((config) => isMajority(config, holds));
+}
+
+function holdsCommitted(group: GroupHistory, disk: DiskMirror, index: number): boolean {
+  const term = group.log[index]?.entry.term;
+  return term !== undefined && index <= disk.lastIndex && disk.holds(index, term);
 }
 
 /** One line, without the payloads. */

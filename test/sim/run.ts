@@ -80,9 +80,11 @@ class Recovery {
   }
 
   start(): void {
-    const { random, story, nemesis, operator, placement, raft } = this.#world;
+    const { nodes, random, story, nemesis, operator, placement, raft } = this.#world;
     nemesis.stop();
     operator.stop();
+    // What may or may not be damaged is not relied on any more.
+    for (const node of nodes) if (node.isDoubtful) node.dismiss();
     this.#startedAt = this.#world.now;
     const alive = random.shuffled(this.#alive());
     // Often those who lead stay outside.
@@ -121,6 +123,7 @@ class Recovery {
     };
     for (const node of some) {
       node.diskFactor = 1;
+      node.refuseProposals(false);
       node.resume();
       node.start();
       for (const other of some) if (other !== node) network.heal(node.id, other.id);

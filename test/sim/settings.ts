@@ -25,13 +25,20 @@ export const FAULTS = [
   'crashMost',
   'crashAll',
   'crashLoop',
+  'crashInside',
+  'stop',
+  'handOver',
   'pause',
   'pauseLeader',
   'slowDisk',
   'diskError',
+  'lowDisk',
   'wallJump',
   'newRules',
   'loseDirectory',
+  'flipBits',
+  'spoilSnapshot',
+  'restoreDirectory',
 ] as const;
 export type FaultName = (typeof FAULTS)[number];
 
@@ -41,6 +48,8 @@ export interface NetworkSettings {
   /** Per frame. */
   readonly drop: number;
   readonly duplicate: number;
+  /** Chance that a bit of a frame flips. */
+  readonly corrupt: number;
   /** A connection on which nothing arrives is closed after some seconds. */
   readonly closesSilent: boolean;
   /** A frame of a broken connection still arrives, after those of the next one. */
@@ -94,6 +103,7 @@ export function drawSettings(random: Random): Settings {
   const nodes = random.pick([3, 3, 3, 5]);
   const partitions = random.pick([1, 2, 2, 4]);
   const timing = drawTiming(random);
+  const faults = drawFaults(random);
   const tables = drawTables(random);
   const first = tables[0];
   if (first === undefined) throw new RangeError('there is at least one rule table');
@@ -103,7 +113,7 @@ export function drawSettings(random: Random): Settings {
     spares,
     changeMeanMillis: spares > 0 ? random.pick([1_000, 4_000]) : 0,
     timing,
-    raft: drawRaft(random, timing),
+    raft: drawRaft(random, timing, faults === SHORT_REIGNS ? [1, 1, 200] : [1, 200, 2_000, 1 << 20]),
     config: {
       clusterId: 'sim',
       nodes: Array.from({ length: nodes }, (_, i) => addressOf(i + 1)),
@@ -120,6 +130,7 @@ export function drawSettings(random: Random): Settings {
       delayMeanMillis: random.pick([0.3, 1, 5, 20]),
       drop: random.pick([0, 0, 0.01, 0.1]),
       duplicate: random.pick([0, 0, 0.01, 0.1]),
+      corrupt: random.pick([0, 0, 0, 0.001, 0.02]),
       late: random.pick([0, 0.5]),
       closesSilent: random.chance(0.6),
     },
@@ -130,7 +141,7 @@ export function drawSettings(random: Random): Settings {
       eventUsers: random.pick([0, 2, 5]),
       withId: random.pick([0.2, 0.7, 1]),
     },
-    faults: drawFaults(random),
+    faults,
     faultMeanMillis: random.pick([400, 1_000, 3_000]),
     safetyMillis: random.pick([20_000, 40_000]),
     maxDriftPpm: random.pick([0, DRIFT_PPM]),
@@ -150,8 +161,8 @@ function drawTiming(random: Random): Timing {
 }
 
 /** Small numbers, so that every bound is met: snapshots, full windows of appends, several turns to apply. */
-function drawRaft(random: Random, timing: Timing): Partial<MultiRaftOptions> {
-  const appendBytesMax = random.pick([1, 200, 2_000, 1 << 20]);
+function drawRaft(random: Random, timing: Timing, appendBytes: readonly number[]): Partial<MultiRaftOptions> {
+  const appendBytesMax = random.pick(appendBytes);
   return {
     raft: {
       ...RAFT_DEFAULTS,
@@ -206,10 +217,12 @@ function drawTables(random: Random): RuleTable[] {
   return tables;
 }
 
-function drawFaults(random: Random): FaultName[] {
+/** Figure 8 of the Raft paper needs several leaders in a row that leave little behind. */
+const SHORT_REIGNS: readonly FaultName[] = ['huntLeaders', 'huntLeaders', 'isolateLeader', 'crashLeader'];
+
+function drawFaults(random: Random): readonly FaultName[] {
   if (random.chance(0.1)) return [];
-  // Figure 8 of the Raft paper needs several short-lived leaders in a row.
-  if (random.chance(0.1)) return ['huntLeaders', 'huntLeaders', 'isolateLeader', 'crashLeader'];
+  if (random.chance(0.2)) return SHORT_REIGNS;
   const share = random.pick([0.15, 0.35, 0.7]);
   return FAULTS.filter(() => random.chance(share));
 }

@@ -7,9 +7,11 @@ import type { NodeChangeResult } from '../../src/meta/meta-group.ts';
 import type { NodeChange } from '../../src/meta/meta-state.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';
 import type { Hash32 } from '../../src/partition/hash.ts';
-import type { FrameType } from '../../src/transport/frame.ts';
 import type { RoutedAnswer } from '../../src/router/router.ts';
 import type { Fate, MemoryDisk } from '../../storage/memory-store.ts';
+import type { FrameType } from '../../src/transport/frame.ts';
+import { RolledBackError } from '../../raft/errors.ts';
+import { damageOfFlip } from './disk-image.ts';
 import { type DiskBoundary, SimDisk } from './disk.ts';
 import type { Endpoint, PeerFrame, SimNetwork } from './network.ts';
 import type { Random } from './random.ts';
@@ -28,7 +30,7 @@ export type NodeProcess = Pick<
   NodeCore,
   'raft' | 'partitions' | 'allow' | 'tick' | 'receive' | 'peerLost' | 'peerDisconnected'
 > &
-  Partial<Pick<NodeCore, 'meta' | 'changeNodes'>>;
+  Partial<Pick<NodeCore, 'meta' | 'changeNodes' | 'refuseProposals' | 'router'>>;
 
 /** Where a process meets the outside. `send`: before a frame leaves. `receive`: before one that came is looked at. */
 export type Boundary = DiskBoundary | 'send' | 'receive';
@@ -53,6 +55,8 @@ export interface NodeWorld {
   readonly load?: (init: NodeCoreInit) => Promise<NodeProcess>;
   sending(node: NodeId, to: NodeId, type: PeerFrame, payload: Uint8Array): void;
   ended(node: SimNode): void;
+  /** What was on this node's disk will never be seen again. */
+  directoryLost(node: NodeId): void;
   /** The process of `node` is at a point where it may die: `crash` it here if it is to. */
   readonly reached?: (node: SimNode, boundary: Boundary) => void;
   /** From when a write is durable until its process learns of it; 0 if absent. */
@@ -60,6 +64,12 @@ export interface NodeWorld {
   /** Callers in the product may swallow what is thrown: the world looks after each step. */
   violated(violation: Violation): void;
 }
+
+/** How a stopping node waits for its successors. */
+const STOP_LOOK_MILLIS = 10;
+const STOP_LOOKS_MAX = 30;
+/** How often a process looks at the free space while there is too little. */
+const SPACE_LOOK_MILLIS = 1_000;
 
 type AllowDone = (answer: RoutedAnswer, partition: number) => void;
 
@@ -89,6 +99,13 @@ export class SimNode implements Endpoint {
   #backlog: (() => void)[] = [];
   #tickIsLate = false;
   #diskFails = false;
+  #isShortOfSpace = false;
+  /** What the next start must find. */
+  #damage: 'none' | 'flipped' | 'marked' = 'none';
+  /** The directory is an older copy, and nobody has noticed. */
+  #isRolledBack = false;
+  /** The process dies at the end of this countdown, in the middle of what it does then. */
+  #countdown: { left: number; readonly fate: Fate } | undefined;
 
   constructor(id: NodeId, world: NodeWorld) {
     this.id = id;
@@ -149,6 +166,10 @@ export class SimNode implements Endpoint {
         diskMillis: () => this.#diskMillis(),
         after: (delay, run) => world.after(delay, run),
         inProcess: (run) => this.#inProcess(life, run),
+        damaged: () => {
+          this.#diskFails = true;
+          this.#damage = 'marked';
+        },
         durable: (node, writes) => world.durable(node, writes),
         settling: () => world.settling(),
         completionMillis: world.completionMillis ?? 0,
@@ -157,6 +178,10 @@ export class SimNode implements Endpoint {
       this.#durable,
     );
     this.#disk = disk;
+    if (this.#damage !== 'none') {
+      this.#refuseToStart();
+      return;
+    }
     const inProcess = (run: () => void): void => this.#inProcess(life, run);
     const store =
       world.seams.wrapStore?.(disk, (delay, run) => world.after(delay, () => inProcess(run))) ?? disk;
@@ -191,10 +216,36 @@ export class SimNode implements Endpoint {
     );
   }
 
+  /** The directory of a process that ended is damaged: the next one must find out and end. */
+  #refuseToStart(): void {
+    const { life } = this;
+    const world = this.#world;
+    const refused = (damage: string | undefined): void => {
+      if (this.life !== life || this.state !== 'starting') return;
+      if (damage === undefined) world.violated(new Violation(`node ${this.id} starts on a damaged disk`));
+      world.story.tell(() => `node ${this.id} refuses to start: ${damage ?? ''}`);
+      this.dismiss();
+    };
+    if (this.#damage === 'marked') {
+      refused('found before');
+      return;
+    }
+    world.settling();
+    damageOfFlip(this.#durable, this.#random).then(refused, (error: unknown) => this.#fatal(life, error));
+  }
+
+  /** This node never comes back under its name. */
+  dismiss(): void {
+    this.crash('lost');
+    this.state = 'gone';
+    this.#world.directoryLost(this.id);
+  }
+
   #loaded(life: number, core: NodeProcess): void {
     if (this.life !== life || this.state !== 'starting') return;
     this.core = core;
     this.state = 'up';
+    this.#lookAtSpace(life);
     this.#world.network.started(this.id);
     this.#world.story.tell(() => `node ${this.id} is up (life ${life})`);
     this.#tickAfter(life, this.#random.unit() * this.#world.settings.timing.tickMillis);
@@ -232,6 +283,7 @@ export class SimNode implements Endpoint {
   #reached(life: number, boundary: Boundary): boolean {
     const lives = (): boolean => this.life === life && (this.state === 'up' || this.state === 'starting');
     if (lives()) this.#world.reached?.(this, boundary);
+    if (lives()) this.#countDown();
     return lives();
   }
 
@@ -246,6 +298,7 @@ export class SimNode implements Endpoint {
   #fatal(life: number, error: unknown): void {
     if (this.life !== life) return;
     if (error instanceof Violation) this.#world.violated(error);
+    else if (error instanceof RolledBackError && this.#isRolledBack) this.#damage = 'marked';
     else if (!this.#diskFails) {
       const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
       this.#world.violated(new Violation(`node ${this.id} stopped by itself: ${reason}`));
@@ -298,10 +351,92 @@ export class SimNode implements Endpoint {
     this.pausedAt = 0;
     this.#backlog = [];
     this.#tickIsLate = false;
-    if (this.#disk !== undefined) this.#durable = this.#disk.crash(fate);
+    this.#countdown = undefined;
+    if (this.#disk !== undefined) {
+      this.#durable = this.#disk.crash(fate);
+      if (this.#damage === 'none' && this.#disk.isSpoiled(this.#durable)) this.#damage = 'flipped';
+    }
     this.#disk = undefined;
     this.#world.network.ended(this.id);
     this.#world.ended(this);
+  }
+
+  /** The process dies on its own at one of the next moments that others can see: a send, a write, the end of one. */
+  dieAfter(steps: number, fate: Fate): void {
+    if (this.isUp) this.#countdown = { left: steps, fate };
+  }
+
+  #countDown(): void {
+    const countdown = this.#countdown;
+    if (countdown === undefined) return;
+    countdown.left -= 1;
+    if (countdown.left > 0) return;
+    this.#world.story.tell(() => `node ${this.id} dies in the middle of it`);
+    this.crash(countdown.fate);
+  }
+
+  /** A graceful stop, as an operator's: successors first, then the open requests are answered. */
+  stop(): void {
+    if (!this.isRunning) return;
+    this.core?.raft.handOver();
+    this.#stopSoon(this.life, STOP_LOOKS_MAX);
+  }
+
+  #stopSoon(life: number, looks: number): void {
+    this.#world.after(STOP_LOOK_MILLIS, () =>
+      this.#inProcess(life, () => {
+        if (looks > 0 && (this.core?.raft.leaderships ?? 0) > 0) {
+          this.#stopSoon(life, looks - 1);
+          return;
+        }
+        this.core?.router?.close();
+        this.crash('kept');
+      }),
+    );
+  }
+
+  refuseProposals(refuse: boolean): void {
+    if (this.#isShortOfSpace === refuse) return;
+    this.#isShortOfSpace = refuse;
+    this.#lookAtSpace(this.life);
+  }
+
+  #lookAtSpace(life: number): void {
+    this.#inProcess(life, () => this.core?.refuseProposals?.(this.#isShortOfSpace));
+    if (!this.#isShortOfSpace) return;
+    this.#world.after(SPACE_LOOK_MILLIS, () => {
+      if (this.life === life && this.isUp && this.#isShortOfSpace) this.#lookAtSpace(life);
+    });
+  }
+
+  /** The next start must refuse this disk. False if nothing was ever written. */
+  flipBits(): boolean {
+    if (this.state !== 'down' || this.#durable.size === 0) return false;
+    this.#damage = 'flipped';
+    return true;
+  }
+
+  /** A bit flips under a running process, in a snapshot that is read only when somebody needs it. */
+  spoilSnapshot(): boolean {
+    return this.isUp && this.#disk?.spoil((among) => this.#random.pick(among)) === true;
+  }
+
+  /** Everything that is on disk now. */
+  copyDirectory(): MemoryDisk {
+    return this.#disk?.copy() ?? this.#durable;
+  }
+
+  /** An older copy takes the place of the directory of a process that ended. */
+  putBack(copy: MemoryDisk): void {
+    if (this.state !== 'down') throw new RangeError(`node ${this.id} is ${this.state}`);
+    this.#durable = copy;
+    this.#isRolledBack = true;
+  }
+
+  /** It may come back, or may find that it must not: nobody should count on it. */
+  get isDoubtful(): boolean {
+    if (this.state === 'gone' || this.#damage !== 'none' || this.#isRolledBack) return true;
+    return this.#disk?.isSpoiled() === true;
   }
 
   /** The directory is gone: this node never comes back. */

@@ -41,7 +41,7 @@ export class Totals {
     const perSecond = Math.round(this.steps / seconds);
     const speed = Math.round(this.#millis / 1_000 / seconds);
     return [
-      `${this.seeds} seeds, ${this.steps} steps in ${seconds.toFixed(1)} s (${perSecond}/s), ${speed}x real time`,
+      `${this.seeds} seeds, ${this.steps} steps in ${seconds.toFixed(1)} s of CPU (${perSecond}/s), ${speed}x real time`,
       `${this.#requests} requests: ${this.#grants} granted, ${this.#denials} denied, ${this.#unavailable} unavailable`,
       `faults: ${faults.map(([name, count]) => `${name} ${count}`).join(', ')}`,
       `violations: ${this.violations}`,

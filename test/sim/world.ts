@@ -74,6 +74,7 @@ export class World {
     this.network = network;
     this.limits = new LimitChecker({
       tables: settings.tables,
+      expectOutcome: (group, index, outcome) => this.raft.expectOutcome(group, index, outcome),
       expectState: (group, index, state) => this.raft.expectState(group, index, state),
     });
     this.raft = new RaftChecker({
@@ -108,6 +109,7 @@ export class World {
         this.clients.lost(node);
         this.onEnded(node);
       },
+      directoryLost: (node) => this.raft.lost(node),
       violated: (violation) => this.#loop.violated(violation),
     };
     this.nodes = ids.map((id) => new SimNode(id, nodeWorld));
@@ -131,6 +133,9 @@ export class World {
       mayLose: (node) => this.#mayLose(node),
       leaders: () => this.nodes.filter((node) => (node.core?.raft.leaderships ?? 0) > 0 && node.isRunning),
       directoryLost: (node) => this.raft.lost(node),
+      copyOf: (node) => this.raft.copyOf(node),
+      mayGoBack: (node, copy) => this.isSettled && this.raft.mayGoBack(node, copy),
+      wentBack: (node, copy) => this.raft.wentBack(node, copy),
     });
     this.operator = new Operator({
       settings,
@@ -170,7 +175,7 @@ export class World {
     const members = meta?.nodes.map(({ id }) => id) ?? this.settings.config.nodes.map(({ id }) => id);
     const known = [...members, ...(meta?.leaving.map(({ id }) => id) ?? [])];
     const isStable = members.includes(node.id) && (meta?.settledNodes.includes(node.id) ?? true);
-    return isStable && !known.some((id) => this.node(id).state === 'gone');
+    return isStable && !known.some((id) => this.node(id).isDoubtful);
   }
 
   get now(): number {

@@ -113,7 +113,14 @@ const MESSAGES: { readonly [T in Exclude<Message['type'], 'snapshot'>]: fc.Arbit
     hintTerm: natural,
   }),
   heartbeat: fc.record(
-    { type: fc.constant('heartbeat'), ...head, commit: natural, timeMillis: natural, readRound },
+    {
+      type: fc.constant('heartbeat'),
+      ...head,
+      commit: natural,
+      timeMillis: natural,
+      readRound,
+      match: readRound,
+    },
     { requiredKeys: ['type', 'from', 'to', 'term', 'commit', 'timeMillis'] },
   ),
   heartbeatResponse: fc.record(

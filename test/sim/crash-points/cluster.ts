@@ -89,6 +89,7 @@ export class Cluster {
     });
     this.limits = new LimitChecker({
       tables: settings.tables,
+      expectOutcome: (group, index, outcome) => this.raft.expectOutcome(group, index, outcome),
       expectState: (group, index, state) => this.raft.expectState(group, index, state),
     });
     this.raft = new RaftChecker({
@@ -127,6 +128,7 @@ export class Cluster {
       reached: (node, boundary) => {
         this.reached(node, boundary);
       },
+      directoryLost: (node) => this.raft.lost(node),
       ended: (node) => {
         story.tell(() => `node ${node.id} is down`);
         for (const client of this.clients) client.lost(node);

@@ -53,6 +53,7 @@ export function settingsOf(script: Script): Settings {
       delayMeanMillis: 0.2,
       drop: 0,
       duplicate: 0,
+      corrupt: 0,
       closesSilent: false,
       late: 0,
     },

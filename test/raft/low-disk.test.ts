@@ -1,0 +1,32 @@
+/** A node that can propose nothing, because its disk is almost full, kept its leaderships: nothing was decided for ever. */
+import { describe, expect, it } from 'vitest';
+import { ELECTION_TICKS, World } from './members.ts';
+
+describe('a leader that avoids leading', () => {
+  it('hands over to one that can, and takes no leadership back', async () => {
+    const world = new World({ voters: 3 });
+    const leader = await world.elect();
+    await world.commit('a', [1, 2, 3]);
+    leader.raft.avoidLeading(true);
+    await world.settle();
+    await world.tick(2);
+    expect(leader.isLeader).toBe(false);
+    const successor = [1, 2, 3].map((id) => world.node(id)).find(({ isLeader }) => isLeader);
+    expect(successor).toBeDefined();
+    successor?.raft.handOver();
+    await world.settle();
+    await world.tick(2 * ELECTION_TICKS);
+    expect(leader.isLeader).toBe(false);
+    await world.commit('b', [1, 2, 3]);
+  });
+
+  it('goes on leading if nobody else can: members can still be changed', async () => {
+    const world = new World({ voters: 3 });
+    const leader = await world.elect();
+    await world.commit('a', [1, 2, 3]);
+    for (const id of [1, 2, 3]) world.node(id).raft.avoidLeading(true);
+    await world.tick(2 * ELECTION_TICKS);
+    expect(leader.isLeader).toBe(true);
+    await world.commit('b', [1, 2, 3]);
+  });
+});

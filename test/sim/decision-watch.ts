@@ -1,0 +1,48 @@
+/**
+ * What the state machines of a run decide, entry by entry: hashing a whole state costs more than most steps, so
+ * between full hashes replicas are held to equal decisions and equal sizes of their states.
+ *
+ * Followers ask for no decisions, so all machines of this process are made to tell theirs.
+ */
+import type { Decision } from '../../src/limiter/decision.ts';
+import { LimiterStateMachine, type LimiterStats } from '../../src/limiter/state-machine.ts';
+
+let digest = 0;
+
+function mix(value: number): void {
+  digest = Math.imul(digest ^ value, 0x01000193);
+  digest ^= digest >>> 15;
+}
+
+function tell(i: number, decision: Decision): void {
+  const { allowed, limit, remaining, retryAfterMillis, resetMillis, decided } = decision;
+  mix(i * 2 + (allowed ? 1 : 0));
+  mix(limit);
+  mix(remaining);
+  mix(retryAfterMillis);
+  mix(resetMillis);
+  mix(decided.index);
+  mix(decided.timeMillis % 0x1_0000_0000);
+}
+
+const machine = LimiterStateMachine.prototype;
+type Apply = (...args: Parameters<LimiterStateMachine['apply']>) => void;
+const apply: Apply = Reflect.get(machine, 'apply');
+machine.apply = function (command, position, onDecision) {
+  apply.call(this, command, position, (i, decision) => {
+    tell(i, decision);
+    onDecision?.(i, decision);
+  });
+};
+
+/** A digest of all decisions since this was last asked. */
+export function takeDecisions(): number {
+  const taken = digest >>> 0;
+  digest = 0;
+  return taken;
+}
+
+/** One number for the size of a state. Request ids that expired may or may not be forgotten: they do not count. */
+export function sizeOf({ keys, grants }: LimiterStats): number {
+  return keys * 65_536 + grants;
+}
