@@ -4,14 +4,17 @@ import { Command } from 'commander';
 import { pino } from 'pino';
 import {
   createCluster,
+  joinCluster,
   LOCAL_DEFAULTS,
   localConfig,
   nodeDirectory,
   readCluster,
 } from './cluster-directory.ts';
-import { ConfigError } from './config.ts';
+import { ConfigError, type NodeAddress } from './config.ts';
+import type { NodeChange } from './meta/meta-state.ts';
 import { startNode } from './node.ts';
-import { integerOption } from './options.ts';
+import { changeNodes, NodesCommandError } from './nodes-command.ts';
+import { addressOption, integerOption } from './options.ts';
 
 /** sysexits.h EX_SOFTWARE: the node stopped itself because its disk or state cannot be trusted. */
 const EXIT_FATAL = 70;
@@ -86,8 +89,54 @@ program
   .option('--log-level <level>', 'trace, debug, info, warn, error or fatal', 'info')
   .action(runNode);
 
+program
+  .command('join')
+  .description(
+    'prepare the database of a node that joins a running cluster; run it, then `quorate nodes add`',
+  )
+  .requiredOption('--id <n>', 'its id, which no node ever had', integerOption)
+  .requiredOption('--http <host:port>', 'where it will answer HTTP', addressOption)
+  .requiredOption('--peer <host:port>', 'where the other nodes reach it', addressOption)
+  .option('--data <dir>', "directory with a copy of the cluster's cluster.json", './data')
+  .action(async ({ data, ...node }: NodeAddress & { data: string }) => joinCluster(data, node));
+
+const VIA: [string, string, string] = ['--via <url>', 'a node of the cluster', 'http://127.0.0.1:8101'];
+const TIMEOUT = ['--timeout <ms>', 'how long to wait until all partitions have moved'] as const;
+const TIMEOUT_MILLIS = 600_000;
+interface NodesOptions {
+  readonly via: string;
+  readonly timeout: number;
+}
+const change = async ({ via, timeout }: NodesOptions, wanted: NodeChange): Promise<void> =>
+  changeNodes({ via, change: wanted, timeoutMillis: timeout, print: (line) => console.log(line) });
+
+const nodes = program
+  .command('nodes')
+  .description('add, remove or replace a node of a running cluster, on the machine of a node');
+nodes
+  .command('add')
+  .description('add a node that was prepared with `quorate join`; its share of the partitions moves there')
+  .requiredOption('--id <n>', 'its id', integerOption)
+  .requiredOption('--http <host:port>', 'where it answers HTTP', addressOption)
+  .requiredOption('--peer <host:port>', 'where the other nodes reach it', addressOption)
+  .option('--replace <id>', 'the node that leaves in the same change', integerOption)
+  .option(...VIA)
+  .option(...TIMEOUT, integerOption, TIMEOUT_MILLIS)
+  .action(
+    async ({ id, http, peer, replace, ...options }: NodesOptions & NodeAddress & { replace?: number }) =>
+      change(options, { add: { id, http, peer }, ...(replace !== undefined && { remove: replace }) }),
+  );
+nodes
+  .command('remove')
+  .description('remove a node; stop it when this command says that all partitions have moved')
+  .argument('<id>', 'which node leaves for good', integerOption)
+  .option(...VIA)
+  .option(...TIMEOUT, integerOption, TIMEOUT_MILLIS)
+  .action(async (id: number, options: NodesOptions) => change(options, { remove: id }));
+
 program.parseAsync().catch((error: unknown) => {
   const message = error instanceof Error ? error.message : String(error);
   console.error(`quorate: ${message}`);
-  process.exit(error instanceof ConfigError ? EXIT_USAGE : EXIT_FATAL);
+  const isUsage = error instanceof ConfigError || error instanceof NodesCommandError;
+  process.exit(isUsage ? EXIT_USAGE : EXIT_FATAL);
 });

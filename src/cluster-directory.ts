@@ -84,6 +84,26 @@ export async function createCluster(directory: string, config: ClusterConfig): P
   await replaceFile(join(directory, CREATING_FILE), join(directory, CLUSTER_FILE), config);
 }
 
+/**
+ * Prepares `directory`, which holds a copy of a running cluster's `cluster.json`, for a node that joins it: its empty
+ * database, and its addresses in the file. The node takes part once a member has been told to add it.
+ */
+export async function joinCluster(directory: string, node: NodeAddress): Promise<void> {
+  const config = await readCluster(directory);
+  if (config === undefined) {
+    throw new ConfigError(directory, `holds no ${CLUSTER_FILE}; copy that of a node of the cluster there`);
+  }
+  const others = config.nodes.filter(({ id }) => id !== node.id);
+  const founder = config.nodes.find(({ id, joins }) => id === node.id && joins !== true);
+  if (founder !== undefined) {
+    throw new ConfigError('id', `${node.id} is a node the cluster was created with; take a new one`);
+  }
+  const joined = validateConfig({ ...config, nodes: [...others, { ...node, joins: true }] });
+  const identity = { clusterId: config.clusterId, nodeId: node.id, formatVersion: FORMAT_VERSION };
+  await bootstrapStore(nodeDirectory(directory, node.id), identity);
+  await writeCluster(directory, joined);
+}
+
 /** Deletes what `createCluster` and the nodes made in `directory`, and nothing else. */
 export async function deleteCluster(directory: string): Promise<void> {
   const names: string[] = await readdir(directory).catch(() => []);

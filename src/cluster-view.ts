@@ -71,6 +71,8 @@ export interface Known {
   readonly nodes: readonly NodeAddress[];
   readonly version: number;
   readonly settledVersion: number;
+  /** The nodes that should hold a partition. */
+  readonly replicasOf: (partition: number) => readonly NodeId[];
 }
 
 export class ClusterView {
@@ -118,6 +120,7 @@ export class ClusterView {
   }
 
   #partition(id: number, isUp: (node: NodeId) => boolean): unknown {
+    const { replicasOf } = this.#known();
     const reports: (PartitionReport & { readonly node: NodeId })[] = [];
     for (const [node, { report }] of this.#reports) {
       const found = report.partitions.find(({ partition }) => partition === id);
@@ -132,10 +135,16 @@ export class ClusterView {
       leader: leader?.node ?? 0,
       term: Math.max(0, ...reports.map(({ term }) => term)),
       commit: Math.max(0, ...reports.map(({ commit }) => commit)),
+      // On the nodes that should hold it, and on no other.
+      placed: isSameSet(informed?.members ?? [], replicasOf(id)),
       replicas: (informed?.members ?? []).map((node) => {
         const seen = reports.find((report) => report.node === node);
         return { node, match: seen?.lastIndex ?? 0, applied: seen?.applied ?? 0 };
       }),
     };
   }
+}
+
+function isSameSet(a: readonly NodeId[], b: readonly NodeId[]): boolean {
+  return a.length === b.length && a.every((node) => b.includes(node));
 }

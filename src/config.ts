@@ -103,12 +103,10 @@ function validateNodes(value: unknown): NodeAddress[] {
   const addresses = new Set<string>();
   return value.map((item: unknown, i) => {
     const path = `nodes[${i}]`;
-    const node = object(item, path);
-    const id = integer(node['id'], `${path}.id`, 1, 0x7fff_ffff);
+    const { id, http, peer } = validateNode(item, path);
+    const { joins } = object(item, path);
     if (seen.has(id)) throw new ConfigError(`${path}.id`, `must be unique, but ${id} was used before`);
     seen.add(id);
-    const http = hostPort(node['http'], `${path}.http`);
-    const peer = hostPort(node['peer'], `${path}.peer`);
     for (const [name, { host, port }] of Object.entries({ http, peer })) {
       const address = `${host}:${port}`;
       if (addresses.has(address))
@@ -116,11 +114,20 @@ function validateNodes(value: unknown): NodeAddress[] {
       // Port 0 lets the system choose.
       if (port !== 0) addresses.add(address);
     }
-    const { joins } = node;
     if (joins !== undefined && typeof joins !== 'boolean')
       throw new ConfigError(`${path}.joins`, 'must be true or false');
     return { id, http, peer, ...(joins === true && { joins }) };
   });
+}
+
+/** Checks the id and the addresses of one node. @throws ConfigError naming the field, below `path` */
+export function validateNode(value: unknown, path: string): NodeAddress {
+  const node = object(value, path);
+  return {
+    id: integer(node['id'], `${path}.id`, 1, 0x7fff_ffff),
+    http: hostPort(node['http'], `${path}.http`),
+    peer: hostPort(node['peer'], `${path}.peer`),
+  };
 }
 
 function validateRules(value: unknown): RuleTable {

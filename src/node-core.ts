@@ -80,9 +80,8 @@ export class NodeCore {
   readonly #init: NodeCoreInit;
   readonly #forwarder: Forwarder;
   readonly #mover: GroupMover;
-  /** Those the cluster was created with, and what it was created like. */
+  /** Those the cluster was created with. */
   readonly #founders: readonly NodeId[];
-  readonly #founded: ClusterPlacement;
   /** All replicas on this node, also of partitions that are moving here or have moved away. */
   readonly #replicas = new Map<number, Partition>();
   /** The replicas that have a vote: they hear from Raft who leads. */
@@ -94,10 +93,7 @@ export class NodeCore {
     this.#init = init;
     const founders = config.nodes.filter((node) => node.joins !== true);
     this.#founders = founders.map(({ id }) => id);
-    const placed = (): ClusterPlacement =>
-      new ClusterPlacement(this.#founders, config.partitions, config.replicas, init.hash);
-    this.#founded = placed();
-    this.placement = placed();
+    this.placement = new ClusterPlacement(this.#founders, config.partitions, config.replicas, init.hash);
     this.raft = new MultiRaft({
       id: nodeId,
       store: init.store,
@@ -169,7 +165,7 @@ export class NodeCore {
   }
 
   #wasFoundedHere(partition: number): boolean {
-    return this.#founded.replicasOf(partition).includes(this.#init.nodeId);
+    return this.placement.founded.replicasOf(partition).includes(this.#init.nodeId);
   }
 
   #addMeta(stored: StoredGroup | undefined): void {
@@ -206,7 +202,7 @@ export class NodeCore {
     this.raft.addGroup({
       group,
       // A replica that comes later learns from the others who they are.
-      voters: this.#wasFoundedHere(partition) ? this.#founded.replicasOf(partition) : [],
+      voters: this.#wasFoundedHere(partition) ? this.placement.founded.replicasOf(partition) : [],
       preferredLeader: this.placement.replicasOf(partition)[0] ?? nodeId,
       app,
       stored,

@@ -174,7 +174,10 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
   });
 
   const view = new ClusterView(
-    () => core.meta.state ?? { nodes: config.nodes, version: 0, settledVersion: 0 },
+    () => ({
+      ...(core.meta.state ?? { nodes: config.nodes, version: 0, settledVersion: 0 }),
+      replicasOf: (partition) => core.placement.replicasOf(partition),
+    }),
     config.partitions,
     monotonicMillis,
   );
@@ -201,6 +204,8 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
       view.update(core.report(process.pid));
       return view.toJSON();
     },
+    changeNodes: (change, done) => core.changeNodes(change, done),
+    addressOf: (node) => core.meta.state?.nodes.find(({ id }) => id === node)?.http,
     metrics: () => metrics.render(),
     observe: (status, startedMillis) =>
       metrics.observeRequest(status, (monotonicMillis() - startedMillis) / 1000),

@@ -4,6 +4,10 @@ import type { Logger } from 'pino';
 import type { RoutedAnswer } from '../router/router.ts';
 import type { AllowRequest } from '../limiter/request.ts';
 import { InvalidBodyError, parseAllowBody } from './allow-request.ts';
+import type { HostPort, NodeAddress } from '../config.ts';
+import type { NodeChangeResult } from '../meta/meta-group.ts';
+import type { NodeChange } from '../meta/meta-state.ts';
+import { formatNodesAnswer, isLoopback, parseNodesBody } from './nodes-route.ts';
 import { formatAnswer, formatInvalid, type HttpAnswer } from './answer-format.ts';
 
 /** Far above what any valid request needs. */
@@ -14,6 +18,9 @@ export interface HttpServerInit {
   readonly isReady: () => boolean;
   /** The body of `GET /v1/cluster`. */
   readonly cluster: () => unknown;
+  readonly changeNodes: (change: NodeChange, done: (result: NodeChangeResult) => void) => void;
+  /** Where a node answers HTTP, if that is known here. */
+  readonly addressOf: (node: NodeAddress['id']) => HostPort | undefined;
   readonly metrics: () => Promise<{ readonly contentType: string; readonly text: string }>;
   readonly observe: (status: number, startedMillis: number) => void;
   readonly monotonicMillis: () => number;
@@ -22,7 +29,7 @@ export interface HttpServerInit {
 }
 
 /**
- * Routes: `POST /v1/allow`, `GET /v1/cluster`, `GET /healthz`, `GET /readyz`, `GET /metrics`.
+ * Routes: `POST /v1/allow`, `GET /v1/cluster`, `POST /v1/cluster/nodes`, `GET /healthz`, `GET /readyz`, `GET /metrics`.
  * The caller listens and closes.
  */
 export function createHttpServer(init: HttpServerInit): FastifyInstance {
@@ -50,6 +57,22 @@ export function createHttpServer(init: HttpServerInit): FastifyInstance {
   });
 
   app.get('/v1/cluster', () => init.cluster());
+  app.post('/v1/cluster/nodes', (request, reply) => {
+    if (!isLoopback(request.ip)) {
+      const message = 'nodes are added and removed from the machine of a node, over loopback';
+      return reply.code(403).send({ error: { type: 'forbidden', message } });
+    }
+    const change = parseNodesBody(request.body);
+    init.changeNodes(change, (result) => {
+      const { status, headers, body } = formatNodesAnswer(result, init.addressOf);
+      init.logger.info(
+        { change, status, ...(typeof body === 'object' && body) },
+        'change of the nodes asked for',
+      );
+      void reply.code(status).headers(headers).send(body);
+    });
+    return reply;
+  });
   app.get('/healthz', () => ({ status: 'ok' }));
   app.get('/readyz', (_request, reply) => {
     const isReady = init.isReady();

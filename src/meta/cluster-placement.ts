@@ -26,6 +26,8 @@ export function metaMembers(nodes: readonly NodeId[]): Members {
 
 export class ClusterPlacement implements Placement {
   readonly partitionCount: number;
+  /** Where the partitions were when the cluster was created. */
+  readonly founded: Placement;
   readonly #replicas: number;
   readonly #hash: Hash32;
   #nodes: readonly NodeId[];
@@ -39,7 +41,8 @@ export class ClusterPlacement implements Placement {
     this.#replicas = replicas;
     this.#hash = hash;
     this.#nodes = founders;
-    this.#wanted = this.#place(founders);
+    this.founded = this.#place(founders);
+    this.#wanted = this.founded;
   }
 
   #place(nodes: readonly NodeId[]): Placement {
@@ -47,9 +50,11 @@ export class ClusterPlacement implements Placement {
   }
 
   update(state: MetaState): void {
-    this.#nodes = state.nodes.map(({ id }) => id);
+    const nodes = state.nodes.map(({ id }) => id);
+    // Placing is a sort of the whole ring, and most updates only tell that groups have moved.
+    if (nodes.join() !== this.#nodes.join()) this.#wanted = this.#place(nodes);
+    this.#nodes = nodes;
     this.#leaving = state.leaving.map(({ id }) => id);
-    this.#wanted = this.#place(this.#nodes);
     this.#before = state.settledVersion === state.version ? undefined : this.#place(state.settledNodes);
   }
 

@@ -4,6 +4,8 @@ import { pino } from 'pino';
 import { createHttpServer } from '../../src/http/server.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';
+import type { NodeChangeResult } from '../../src/meta/meta-group.ts';
+import type { NodeChange } from '../../src/meta/meta-state.ts';
 import type { RoutedAnswer } from '../../src/router/router.ts';
 
 export const WALL_MILLIS = 1_700_000_000_123;
@@ -36,6 +38,8 @@ export class Door {
   /** Undefined keeps requests open. */
   answer: RoutedAnswer | undefined = { kind: 'decision', decision: decisionOf() };
   isReady = true;
+  readonly changes: NodeChange[] = [];
+  changed: NodeChangeResult = { ok: true, version: 2 };
   readonly app: FastifyInstance;
 
   constructor() {
@@ -47,6 +51,11 @@ export class Door {
       },
       isReady: () => this.isReady,
       cluster: () => ({ nodes: [{ id: 1 }], partitions: [] }),
+      changeNodes: (change, done) => {
+        this.changes.push(change);
+        done(this.changed);
+      },
+      addressOf: (node) => (node === 2 ? { host: '127.0.0.1', port: 8_102 } : undefined),
       metrics: () =>
         Promise.resolve({ contentType: 'text/plain; version=0.0.4; charset=utf-8', text: 'up 1\n' }),
       observe: (status, startedMillis) => this.observed.push({ status, startedMillis }),

@@ -21,18 +21,22 @@ async function underMutant(id: string, script: string): Promise<Enumeration> {
 }
 
 describe('a crash at every I/O boundary', () => {
-  test.each(SCRIPTS)('$name: nothing is lost, charged twice or left undone', async (script) => {
-    const { points, runs, millisMax, failure } = await enumerateCrashes({ script, hash });
-    console.log(
-      `${script.name}: ${points.length} boundaries, ${runs} runs of at most ${Math.ceil(millisMax)} simulated ms`,
-    );
-    expect(failure?.violation, `tell it again with: ${failure?.replay ?? ''}`).toBeUndefined();
-    expect(points.length).toBeGreaterThan(70);
-    expect(runs).toBeGreaterThan(points.length * 6);
-  });
+  test.each(SCRIPTS)(
+    '$name: nothing is lost, charged twice or left undone',
+    async (script) => {
+      const { points, runs, millisMax, failure } = await enumerateCrashes({ script, hash });
+      console.log(
+        `${script.name}: ${points.length} boundaries, ${runs} runs of at most ${Math.ceil(millisMax)} simulated ms`,
+      );
+      expect(failure?.violation, `tell it again with: ${failure?.replay ?? ''}`).toBeUndefined();
+      expect(points.length).toBeGreaterThan(70);
+      expect(runs).toBeGreaterThan(points.length * 5);
+    },
+    120_000,
+  );
 
-  test.each(['propose', 'replace'])('%s meets every kind of boundary on every voter', async (name) => {
-    const script = scriptNamed(name);
+  test('every kind of boundary is met on every node', async () => {
+    const script = scriptNamed('propose');
     const { points } = await runPoint({ script, hash });
     for (const kind of ['load', 'write', 'durable', 'delivered', 'send', 'receive'] as const) {
       const nodes = new Set(points.filter((point) => point.kind === kind).map(({ node }) => node));
@@ -44,14 +48,14 @@ describe('a crash at every I/O boundary', () => {
     }
   });
 
-  test('the snapshot script installs a snapshot of several chunks', async () => {
-    const { points, chunksInstalled } = await runPoint({ script: scriptNamed('snapshot'), hash });
+  test.each(['snapshot', 'join'])('%s installs a snapshot of several chunks', async (name) => {
+    const { points, chunksInstalled } = await runPoint({ script: scriptNamed(name), hash });
     expect(chunksInstalled).toBeGreaterThanOrEqual(3);
     expect(points.filter(({ kind }) => kind === 'read').length).toBeGreaterThanOrEqual(chunksInstalled);
   });
 
   test('variants have names that lead back to them', () => {
-    expect(VARIANTS.length).toBe(12);
+    expect(VARIANTS.length).toBe(10);
     for (const variant of VARIANTS) expect(variantNamed(nameOf(variant))).toEqual(variant);
   });
 });

@@ -119,7 +119,7 @@ export class RaftChecker {
     const disk = this.#disk(group, node);
     const term = group.log[committedIndex]?.entry.term ?? 0;
     const isStored = disk.lastIndex >= committedIndex && disk.holds(committedIndex, term);
-    return isStored && group.applied.get(node) === committedIndex;
+    return isStored && (group.applied.get(node) ?? 0) === committedIndex;
   }
 
   entryAt(id: GroupId, index: number): Committed | undefined {

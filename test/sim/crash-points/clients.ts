@@ -12,8 +12,10 @@ import { GROUP } from './member-core.ts';
 /** Longer than a request's deadline and a tick. */
 const PATIENCE_MILLIS = 180;
 const AGAIN_MILLIS = 5;
+/** Each refusal is two boundaries more. */
+const CHANGE_AGAIN_MILLIS = 15;
 /** A change that is refused this often for want of a node has to wait for that node. */
-const REFUSALS_MAX = 40;
+const REFUSALS_MAX = 15;
 
 function nothing(): void {}
 
@@ -128,7 +130,7 @@ export class Change implements Client {
     const attempt = this.#attempt;
     const node = this.#cluster.leader;
     if (node?.core === undefined) {
-      this.#again(attempt, AGAIN_MILLIS);
+      this.#again(attempt, CHANGE_AGAIN_MILLIS);
       return;
     }
     const { life } = node;
@@ -176,7 +178,7 @@ export class Change implements Client {
         break;
       case 'invalidChange':
       case 'staleEpoch':
-        check(false, () => `${JSON.stringify(this.#change)} is refused as invalid`);
+        check(false, () => `${JSON.stringify(this.#change)} is refused: ${result.reason}`);
         break;
       case 'notLeader':
       case 'changePending':
@@ -184,10 +186,10 @@ export class Change implements Client {
       case 'unknownOutcome':
         break;
     }
-    this.#again(attempt, AGAIN_MILLIS);
+    this.#again(attempt, CHANGE_AGAIN_MILLIS);
   }
 
   lost(node: SimNode): void {
-    if (node === this.#asking) this.#again(this.#attempt, AGAIN_MILLIS);
+    if (node === this.#asking) this.#again(this.#attempt, CHANGE_AGAIN_MILLIS);
   }
 }

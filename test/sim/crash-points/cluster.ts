@@ -3,6 +3,7 @@
  * fixed or seeded time, so runs with and without the crash are equal up to it.
  */
 import type { NodeId } from '../../../raft/types.ts';
+import { META_GROUP } from '../../../src/meta/cluster-placement.ts';
 import { NodeCore } from '../../../src/node-core.ts';
 import type { Hash32 } from '../../../src/partition/hash.ts';
 import { EventLoop } from '../event-loop.ts';
@@ -179,7 +180,7 @@ export class Cluster {
 
   /** For scripts that count late. */
   countFromHere(): void {
-    if (this.script.countsLate) this.#isCounting = true;
+    if (this.points.length === 0) this.#isCounting = true;
   }
 
   /** All nodes crash, and start again. */
@@ -283,7 +284,8 @@ export class Cluster {
 
   #hasEverything(node: SimNode): boolean {
     const isLed = (this.#status(node)?.leader ?? 0) !== 0;
-    return isLed && this.raft.hasEverything(GROUP, node.id);
+    // Of the group of the cluster's nodes as well, where there is one.
+    return isLed && [META_GROUP, GROUP].every((group) => this.raft.hasEverything(group, node.id));
   }
 
   #check(condition: boolean, message: string): void {

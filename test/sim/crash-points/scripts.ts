@@ -130,11 +130,12 @@ function replaces(name: string, leaving: number): Script {
     founders: 3,
     changesMembers: true,
     snapshotEveryBytes: NEVER_BYTES,
-    // Of several such scripts one is enough.
-    countsLate: leaving !== 3,
+    countsLate: true,
     grants: 3,
     *steps(cluster) {
       yield grant(cluster, 1, { userId: 'ann', requestId: 'a' });
+      // Of several such scripts one is enough for this part.
+      if (leaving === 3) cluster.countFromHere();
       yield changed(cluster, [{ kind: 'addLearner', node: 4 }], ({ learners }) => learners.includes(4));
       cluster.countFromHere();
       const during = grant(cluster, 2, { userId: 'ann', requestId: 'b', cost: 2 });
@@ -155,10 +156,33 @@ function replaces(name: string, leaving: number): Script {
   };
 }
 
+/** Node 4 joins when the log of the others is compacted: it learns from a snapshot what the group is, and may vote. */
+const join: Script = {
+  name: 'join',
+  nodes: 4,
+  founders: 3,
+  changesMembers: true,
+  snapshotEveryBytes: 200,
+  countsLate: true,
+  grants: 5,
+  *steps(cluster) {
+    for (const requestId of ['a', 'b', 'c', 'd']) {
+      yield grant(cluster, 1, { userId: 'ann', requestId });
+    }
+    yield () => (cluster.leader?.core?.raft.status(GROUP)?.logStart ?? 0) > 1;
+    yield changed(cluster, [{ kind: 'addLearner', node: 4 }], ({ learners }) => learners.includes(4));
+    cluster.countFromHere();
+    yield changed(cluster, [{ kind: 'promote', node: 4 }], ({ voters }) => voters.includes(4));
+    yield grant(cluster, 3, { userId: 'ann', requestId: 'e', cost: 2 });
+    yield denial(cluster, 4, { userId: 'ann' });
+  },
+};
+
 export const SCRIPTS: readonly Script[] = [
   propose,
   snapshot,
   recover,
   replaces('replace', 3),
   replaces('remove-leader', 1),
+  join,
 ];

@@ -1,0 +1,88 @@
+/**
+ * `POST /v1/cluster/nodes`: adds, removes or replaces a node of the running cluster. Until callers are authenticated
+ * it answers loopback only. It parses and formats; group 0 decides.
+ */
+import { ConfigError, type HostPort, type NodeAddress, validateNode } from '../config.ts';
+import type { NodeChangeResult } from '../meta/meta-group.ts';
+import type { NodeChange, NodeChangeRefusal } from '../meta/meta-state.ts';
+import { InvalidBodyError } from './allow-request.ts';
+
+export interface NodesAnswer {
+  readonly status: 200 | 307 | 409 | 503;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: unknown;
+}
+
+const MESSAGES: Readonly<Record<NodeChangeRefusal, string>> = {
+  emptyChange: 'give a node to add, the id of one to remove, or both',
+  retiredNode: 'this id belonged to a node that was removed, or is to be; take a new one',
+  nodeExists: 'the id or an address belongs to another node of the cluster',
+  unknownNode: 'the node to remove does not belong to the cluster',
+  tooFewNodes: 'fewer nodes would remain than each partition has copies; add one in the same change',
+  tooManyNodes: 'the cluster has as many nodes as it can have',
+};
+
+export function isLoopback(ip: string): boolean {
+  return ip === '::1' || /^(::ffff:)?127\./.test(ip);
+}
+
+/**
+ * `{"add"?: {"id", "http": {"host", "port"}, "peer": {"host", "port"}}, "remove"?: id}`.
+ *
+ * @throws InvalidBodyError naming the field and its bound
+ */
+export function parseNodesBody(body: unknown): NodeChange {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    throw new InvalidBodyError('body', 'body must be a JSON object with add, remove or both');
+  }
+  const { add, remove, ...others } = body as { add?: unknown; remove?: unknown };
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined) {
+    const shown = unknown.slice(0, 64);
+    throw new InvalidBodyError(shown, `${shown} is not a field; the fields are add, remove`);
+  }
+  if (add === undefined && remove === undefined) throw new InvalidBodyError('body', MESSAGES.emptyChange);
+  if (remove !== undefined && (typeof remove !== 'number' || !Number.isSafeInteger(remove) || remove < 1)) {
+    throw new InvalidBodyError('remove', 'remove must be the id of a node, an integer >= 1');
+  }
+  try {
+    return {
+      ...(add !== undefined && { add: validateNode(add, 'add') }),
+      ...(remove !== undefined && { remove }),
+    };
+  } catch (error) {
+    if (error instanceof ConfigError) throw new InvalidBodyError(error.field, error.message);
+    throw error;
+  }
+}
+
+/** @param addressOf where a node answers HTTP, if that is known here */
+export function formatNodesAnswer(
+  result: NodeChangeResult,
+  addressOf: (node: NodeAddress['id']) => HostPort | undefined,
+): NodesAnswer {
+  if (result.ok) return { status: 200, headers: {}, body: { version: result.version } };
+  switch (result.reason) {
+    case 'notLeader': {
+      const leader = addressOf(result.leader);
+      if (leader === undefined) return unavailable('no_leader', 'group 0 has no leader just now; ask again');
+      const location = `http://${leader.host}:${leader.port}/v1/cluster/nodes`;
+      return { status: 307, headers: { location }, body: { reason: 'notLeader', leader: result.leader } };
+    }
+    case 'overloaded':
+      return unavailable('overloaded', 'too many changes are waiting; ask again');
+    case 'unknownOutcome':
+      return unavailable('unknown_outcome', 'the change may have happened; asking again does it once');
+    case 'emptyChange':
+    case 'retiredNode':
+    case 'nodeExists':
+    case 'unknownNode':
+    case 'tooFewNodes':
+    case 'tooManyNodes':
+      return { status: 409, headers: {}, body: { reason: result.reason, message: MESSAGES[result.reason] } };
+  }
+}
+
+function unavailable(reason: string, message: string): NodesAnswer {
+  return { status: 503, headers: { 'retry-after': '1' }, body: { reason, message } };
+}

@@ -1,0 +1,83 @@
+/** `POST /v1/cluster/nodes`: from loopback only, every refusal with its reason. */
+import { afterEach, describe, expect, it } from 'vitest';
+import type { NodeChangeResult } from '../../src/meta/meta-group.ts';
+import { Door } from './fixtures.ts';
+
+let door = new Door();
+const node = { id: 4, http: { host: '127.0.0.1', port: 8_104 }, peer: { host: '127.0.0.1', port: 9_104 } };
+
+afterEach(async () => {
+  await door.app.close();
+  door = new Door();
+});
+
+async function post(
+  payload: unknown,
+  remoteAddress = '127.0.0.1',
+): Promise<{ status: number; body: unknown }> {
+  const response = await door.app.inject({
+    method: 'POST',
+    url: '/v1/cluster/nodes',
+    headers: { 'content-type': 'application/json' },
+    payload: JSON.stringify(payload),
+    remoteAddress,
+  });
+  return { status: response.statusCode, body: response.json() };
+}
+
+describe('changes of the nodes over HTTP', () => {
+  it.each([[{ add: node }], [{ remove: 2 }], [{ add: node, remove: 2 }]])(
+    'are handed on: %j',
+    async (change) => {
+      expect(await post(change)).toEqual({ status: 200, body: { version: 2 } });
+      expect(door.changes).toEqual([change]);
+    },
+  );
+
+  it.each(['10.0.0.7', '192.168.1.1', '::2'])('are refused from %s', async (address) => {
+    expect((await post({ remove: 2 }, address)).status).toBe(403);
+    expect(door.changes).toEqual([]);
+  });
+
+  it.each(['127.0.0.1', '127.1.2.3', '::1', '::ffff:127.0.0.1'])('are taken from %s', async (address) => {
+    expect((await post({ remove: 2 }, address)).status).toBe(200);
+  });
+
+  it.each<[string, unknown]>([
+    ['body', {}],
+    ['body', []],
+    ['remove', { remove: 0 }],
+    ['remove', { remove: '2' }],
+    ['add.id', { add: { ...node, id: 0 } }],
+    ['add.http.port', { add: { ...node, http: { host: 'h', port: 70_000 } } }],
+    ['add.peer', { add: { id: 4, http: node.http } }],
+    ['force', { remove: 2, force: true }],
+  ])('name the field %s if it is wrong: %j', async (field, payload) => {
+    const { status, body } = await post(payload);
+    expect(status).toBe(400);
+    expect(JSON.stringify(body)).toContain(field);
+    expect(door.changes).toEqual([]);
+  });
+
+  it.each<[number, NodeChangeResult]>([
+    [409, { ok: false, reason: 'tooFewNodes' }],
+    [409, { ok: false, reason: 'retiredNode' }],
+    [503, { ok: false, reason: 'unknownOutcome' }],
+    [503, { ok: false, reason: 'overloaded' }],
+    [503, { ok: false, reason: 'notLeader', leader: 0 }],
+  ])('are answered %d for %j', async (status, result) => {
+    door.changed = result;
+    expect((await post({ remove: 2 })).status).toBe(status);
+  });
+
+  it('are sent on to the node that leads group 0', async () => {
+    door.changed = { ok: false, reason: 'notLeader', leader: 2 };
+    const response = await door.app.inject({
+      method: 'POST',
+      url: '/v1/cluster/nodes',
+      payload: { remove: 2 },
+    });
+    expect(response.statusCode).toBe(307);
+    expect(response.headers.location).toBe('http://127.0.0.1:8102/v1/cluster/nodes');
+  });
+});
