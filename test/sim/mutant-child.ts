@@ -9,7 +9,9 @@ const [id, first = '1', count = '100'] = process.argv.slice(2);
 const mutant = MUTANTS.find((candidate) => candidate.id === id);
 if (mutant === undefined) throw new Error(`there is no mutant ${id ?? ''}`);
 // Before anything of the product is loaded.
-if (mutant.edit !== undefined) register('./mutant-hooks.js', import.meta.url, { data: mutant.edit });
+if (mutant.edit !== undefined) {
+  register('./mutant-hooks.js', import.meta.url, { data: [mutant.edit, ...(mutant.also ?? [])] });
+}
 const { loadHash32 } = await import('../../src/partition/hash.ts');
 if (first === 'crash-points') {
   const { firstCrash } = await import('./crash-points/command.ts');

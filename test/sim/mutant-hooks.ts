@@ -1,19 +1,23 @@
-/** A module loader hook: applies one edit to one compiled module while it is loaded. */
+/** A module loader hook: edits compiled modules while they are loaded. */
 import type { InitializeHook, LoadHook } from 'node:module';
 import type { SourceEdit } from './mutants.ts';
 
-let edit: SourceEdit | undefined;
+let edits: readonly SourceEdit[] = [];
 
-export const initialize: InitializeHook<SourceEdit> = (data) => {
-  edit = data;
+export const initialize: InitializeHook<readonly SourceEdit[]> = (data) => {
+  edits = data;
 };
 
 export const load: LoadHook = async (url, context, nextLoad) => {
   const result = await nextLoad(url, context);
-  if (edit === undefined || !url.endsWith(`/dist/${edit.module}`)) return result;
-  const { source } = result;
-  const text = typeof source === 'string' ? source : new TextDecoder().decode(source);
-  const parts = text.split(edit.find);
-  if (parts.length !== 2) throw new Error(`${edit.module} has ${parts.length - 1} places to edit, not one`);
-  return { ...result, source: parts.join(edit.replace), shortCircuit: true };
+  const wanted = edits.filter(({ module }) => url.endsWith(`/dist/${module}`));
+  if (wanted.length === 0) return result;
+  const { source: loaded } = result;
+  let source = typeof loaded === 'string' ? loaded : new TextDecoder().decode(loaded);
+  for (const { module, find, replace } of wanted) {
+    const parts = source.split(find);
+    if (parts.length !== 2) throw new Error(`${module} has ${parts.length - 1} places to edit, not one`);
+    source = parts.join(replace);
+  }
+  return { ...result, source, shortCircuit: true };
 };

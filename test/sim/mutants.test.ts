@@ -3,7 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { MUTANTS } from './mutants.ts';
 
-const edits = MUTANTS.flatMap(({ id, bug, edit }) => (edit === undefined ? [] : [{ id, bug, edit }]));
+const edits = MUTANTS.flatMap(({ id, bug, edit, also = [] }) =>
+  (edit === undefined ? [] : [edit, ...also]).map((each) => ({ id, bug, edit: each })),
+);
 
 test.each(edits)('$id, $bug, has exactly one place to edit', async ({ edit }) => {
   const compiled = await readFile(new URL(`../../dist/${edit.module}`, import.meta.url), 'utf8');

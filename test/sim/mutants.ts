@@ -18,6 +18,8 @@ export interface Mutant {
   readonly id: string;
   readonly bug: string;
   readonly edit?: SourceEdit;
+  /** More of them, where one place alone would trip over an assertion in the next. */
+  readonly also?: readonly SourceEdit[];
   readonly seams?: Seams;
 }
 
@@ -223,6 +225,36 @@ export const MUTANTS: readonly Mutant[] = [
       find: 'const state = readBody(reader);',
       replace:
         'const state = readBody(reader); for (const keys of state.keyTables) if (keys.size > 1) keys.evictIfIdle(0, Infinity);',
+    },
+  },
+  {
+    id: 'M13',
+    bug: 'a change of voters takes effect at once, on the leader first and in one step',
+    edit: {
+      module: 'raft/membership.js',
+      find: 'outgoing: votersChange ? config.voters : [],',
+      replace: 'outgoing: [],',
+    },
+    also: [
+      {
+        module: 'raft/membership.js',
+        find: 'if (after.epoch < before.epoch)\n        return false;',
+        replace: 'return true;',
+      },
+      {
+        module: 'raft/reconfigure.js',
+        find: 'state.pendingConfigIndex = entry.index;',
+        replace: 'state.pendingConfigIndex = entry.index; state.config = config;',
+      },
+    ],
+  },
+  {
+    id: 'M13b',
+    bug: 'during a change the old voters do not count',
+    edit: {
+      module: 'raft/quorum.js',
+      find: 'return joint.outgoing.length === 0\n',
+      replace: 'return true\n',
     },
   },
   {
