@@ -10,7 +10,8 @@ import type { AllowRequest } from '../../src/limiter/request.ts';
 import type { Rule, RuleTable } from '../../src/limiter/rules.ts';
 import { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
 import { sizeOf, takeDecisions } from './decision-watch.ts';
-import { type Committed, type Outcome, STATE_HASH_EVERY } from './raft-checker.ts';
+import { STATE_HASH_EVERY } from './raft-checker.ts';
+import type { Committed, Outcome } from './group-history.ts';
 import { check } from './story.ts';
 
 interface Grant {

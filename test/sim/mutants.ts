@@ -4,7 +4,7 @@
  * Nothing of this is in the product. The numbers are those of the project's catalogue of faults.
  */
 import type { LogStore, StoredGroup } from '../../raft/store.ts';
-import type { Seams } from './sim-node.ts';
+import type { Seams } from './node-world.ts';
 
 export interface SourceEdit {
   /** The compiled module, e.g. `raft/log.js`. */

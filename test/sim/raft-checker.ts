@@ -5,24 +5,28 @@
 import { decodeConfig, isSuccessor, isVoterOf, simpleConfig } from '../../raft/membership.ts';
 import type { GroupApplication } from '../../raft/multi-raft.ts';
 import type { GroupWrite } from '../../raft/store.ts';
-import type { PeerMessage } from '../../raft/peer-message.ts';
-import type { Entry, GroupConfig, GroupId, Message, NodeId } from '../../raft/types.ts';
+import type { Entry, GroupConfig, GroupId, NodeId } from '../../raft/types.ts';
 import { Partition } from '../../src/partition/partition.ts';
 import { decodePeerMessages } from '../../src/transport/peer-codec.ts';
 import { sizeOf, takeDecisions } from './decision-watch.ts';
-import { campaignConfigs, type CommittedConfig, decidersOf, isMajority } from './configs.ts';
+import { campaignConfigs, decidersOf, isMajority } from './configs.ts';
 import { DiskMirror, digestOf } from './mirror.ts';
+import {
+  type Committed,
+  diskOf,
+  entrySeen,
+  type GroupHistory,
+  holdsCommitted,
+  isOnQuorum,
+  newHistory,
+  type Outcome,
+  positionKey,
+} from './group-history.ts';
+import { checkPromise, told } from './promises.ts';
 import { check, type Story } from './story.ts';
 
 /** Two stamps are whole milliseconds, rounded down: they may lie one further apart than the moments did. */
 const ROUNDING_MILLIS = 1;
-
-export interface Committed {
-  readonly entry: Entry;
-  readonly digest: number;
-  /** Real time at which the leader stamped it; undefined for a no-op, which nobody reports. */
-  readonly stampedAt: number | undefined;
-}
 
 export interface RaftCheckerInit {
   readonly now: () => number;
@@ -36,36 +40,8 @@ export interface RaftCheckerInit {
   readonly committed: (group: GroupId, committed: Committed) => void;
 }
 
-interface GroupHistory {
-  readonly id: GroupId;
-  /** The committed configurations, oldest first; the first one is at index 0. */
-  readonly configs: CommittedConfig[];
-  /** `log[i]` is entry i; committed means that some replica has applied it. */
-  readonly log: (Committed | undefined)[];
-  committedIndex: number;
-  readonly leaderOf: Map<number, NodeId>;
-  /** Digests of all entries ever seen, by position. */
-  readonly digests: Map<number, number>;
-  readonly stampedAt: Map<number, number>;
-  readonly disks: Map<NodeId, DiskMirror>;
-  /** Up to where each disk is known to hold what is committed. */
-  readonly durable: Map<NodeId, number>;
-  readonly stateHashes: Map<number, string>;
-  /** What entry i made every replica decide, and the size of the state it left. */
-  readonly outcomes: (Outcome | undefined)[];
-  /** The least lead of group time over real time, counted at the fastest allowed rate, among committed entries. */
-  lead: number;
-  readonly applied: Map<NodeId, number>;
-  readonly voted: Map<string, NodeId>;
-}
-
 /** The disk of one node at some moment, by group. */
 export type DiskCopy = ReadonlyMap<GroupId, DiskMirror>;
-
-export interface Outcome {
-  readonly decisions: number;
-  readonly size: number;
-}
 
 /** Hashing a state costs more than most steps. */
 export const STATE_HASH_EVERY = 128;
@@ -82,22 +58,7 @@ export class RaftChecker {
   #group(id: GroupId): GroupHistory {
     let group = this.#groups.get(id);
     if (group === undefined) {
-      group = {
-        id,
-        configs: [{ index: 0, term: 0, config: simpleConfig(this.#init.foundersOf(id)) }],
-        log: [undefined],
-        committedIndex: 0,
-        leaderOf: new Map(),
-        digests: new Map(),
-        stampedAt: new Map(),
-        disks: new Map(),
-        durable: new Map(),
-        stateHashes: new Map(),
-        outcomes: [],
-        lead: Infinity,
-        applied: new Map(),
-        voted: new Map(),
-      };
+      group = newHistory(id, this.#init.foundersOf(id));
       this.#groups.set(id, group);
     }
     return group;
@@ -116,7 +77,7 @@ export class RaftChecker {
   hasEverything(id: GroupId, node: NodeId): boolean {
     const group = this.#group(id);
     const { committedIndex } = group;
-    const disk = this.#disk(group, node);
+    const disk = diskOf(group, node);
     const term = group.log[committedIndex]?.entry.term ?? 0;
     const isStored = disk.lastIndex >= committedIndex && disk.holds(committedIndex, term);
     return isStored && (group.applied.get(node) ?? 0) === committedIndex;
@@ -124,16 +85,6 @@ export class RaftChecker {
 
   entryAt(id: GroupId, index: number): Committed | undefined {
     return this.#group(id).log[index];
-  }
-
-  #disk(group: GroupHistory, node: NodeId): DiskMirror {
-    let disk = group.disks.get(node);
-    if (disk === undefined) {
-      disk = new DiskMirror(`node ${node}, group ${group.id}`);
-      group.disks.set(node, disk);
-      group.durable.set(node, 0);
-    }
-    return disk;
   }
 
   /** The directory of `node` is gone: it counts as one that never comes back. */
@@ -168,7 +119,7 @@ export class RaftChecker {
         if (term === undefined) return false;
         if (index <= old.lastIndex && old.holds(index, term)) continue;
         const isElsewhere = isOnQuorum(group, (voter) => {
-          const other = this.#disk(group, voter);
+          const other = diskOf(group, voter);
           return (
             voter !== node && !this.#gone.has(voter) && index <= other.lastIndex && other.holds(index, term)
           );
@@ -183,7 +134,7 @@ export class RaftChecker {
   wentBack(node: NodeId, copy: DiskCopy): void {
     for (const [id, old] of copy) {
       const group = this.#group(id);
-      const disk = this.#disk(group, node);
+      const disk = diskOf(group, node);
       disk.become(old);
       this.#checkStillDurable(group, node, disk);
     }
@@ -193,24 +144,11 @@ export class RaftChecker {
   written(node: NodeId, writes: readonly GroupWrite[]): void {
     for (const write of writes) {
       const group = this.#group(write.group);
-      const disk = this.#disk(group, node);
-      for (const entry of write.entries) this.#seen(group, entry, `node ${node}`);
+      const disk = diskOf(group, node);
+      for (const entry of write.entries) entrySeen(group, entry, `node ${node}`);
       disk.apply(write);
       this.#checkStillDurable(group, node, disk);
     }
-  }
-
-  /** Log Matching: one position, one entry. */
-  #seen(group: GroupHistory, entry: Entry, where: string): void {
-    const key = positionKey(entry);
-    const digest = digestOf(entry);
-    const known = group.digests.get(key);
-    if (known === undefined) group.digests.set(key, digest);
-    else
-      check(
-        known === digest,
-        () => `log matching: ${where} has another entry ${entry.index} of term ${entry.term}`,
-      );
   }
 
   #checkStillDurable(group: GroupHistory, node: NodeId, disk: DiskMirror): void {
@@ -220,7 +158,7 @@ export class RaftChecker {
     // A replica that is behind in terms may lose a copy that nobody counted to a leader that is behind as well.
     for (let index = durable + 1; index <= before && !this.#gone.has(node); index += 1) {
       check(
-        isOnQuorum(group, (voter) => holdsCommitted(group, this.#disk(group, voter), index)),
+        isOnQuorum(group, (voter) => holdsCommitted(group, diskOf(group, voter), index)),
         () => `durability: ${disk.name} forgot entry ${index}, and it is on a quorum no more`,
       );
     }
@@ -266,7 +204,7 @@ export class RaftChecker {
     const proposed = partition.proposed.bind(partition);
     partition.proposed = (entry) => {
       if (entry !== undefined) {
-        this.#seen(group, entry, `leader ${node}`);
+        entrySeen(group, entry, `leader ${node}`);
         group.stampedAt.set(positionKey(entry), this.#init.now());
       }
       proposed(entry);
@@ -339,7 +277,7 @@ export class RaftChecker {
     this.#init.led(node);
     const { committedIndex } = group;
     const last = group.log[committedIndex];
-    const disk = this.#disk(group, node);
+    const disk = diskOf(group, node);
     if (last === undefined || last.entry.term > term) return;
     check(
       disk.holds(committedIndex, last.entry.term),
@@ -409,7 +347,7 @@ export class RaftChecker {
   #checkElectable(group: GroupHistory, id: GroupId, entry: Entry): void {
     for (const [node, candidate] of group.disks) {
       if (candidate.lastIndex >= entry.index && candidate.holds(entry.index, entry.term)) continue;
-      const votes = (voter: NodeId): boolean => this.#disk(group, voter).wouldElect(candidate);
+      const votes = (voter: NodeId): boolean => diskOf(group, voter).wouldElect(candidate);
       for (const config of campaignConfigs(group.configs, candidate)) {
         if (!isVoterOf(config, node)) continue;
         check(
@@ -443,79 +381,7 @@ export class RaftChecker {
   sending(node: NodeId, to: NodeId, payload: Uint8Array): void {
     for (const sent of decodePeerMessages(payload, node, to)) {
       this.#init.story.tell(() => `${node} > ${to}: ${told(sent)}`);
-      if (sent.kind === 'message') this.#promises(node, sent.group, sent.message);
+      if (sent.kind === 'message') checkPromise(this.#group(sent.group), node, sent.message);
     }
   }
-
-  #promises(node: NodeId, id: GroupId, message: Message): void {
-    const group = this.#group(id);
-    switch (message.type) {
-      case 'vote':
-      case 'voteResponse': {
-        if (message.type === 'voteResponse' && !message.granted) return;
-        const candidate = message.type === 'vote' ? node : message.to;
-        const disk = this.#disk(group, node);
-        const isKept = disk.term > message.term || (disk.term === message.term && disk.vote === candidate);
-        check(isKept, () => `${disk.name} speaks of a vote in term ${message.term} that is not on disk`);
-        const key = `${node}:${message.term}`;
-        const known = group.voted.get(key) ?? candidate;
-        check(
-          known === candidate,
-          () => `${disk.name} votes for ${known} and ${candidate} in term ${message.term}`,
-        );
-        group.voted.set(key, candidate);
-        return;
-      }
-      case 'appendResponse': {
-        const disk = this.#disk(group, node);
-        check(
-          disk.term >= message.term,
-          () => `${disk.name} answers in term ${message.term}, which is not on disk`,
-        );
-        // In a later term the entries may be gone again: such an answer is merely late.
-        if (message.rejected || disk.term > message.term) return;
-        check(
-          disk.lastIndex >= message.index,
-          () => `${disk.name} acknowledges ${message.index} and has ${disk.lastIndex} on disk`,
-        );
-        return;
-      }
-      case 'append':
-        for (const entry of message.entries) this.#seen(group, entry, `an append of node ${node}`);
-        return;
-      case 'preVote':
-      case 'preVoteResponse':
-      case 'heartbeat':
-      case 'heartbeatResponse':
-      case 'snapshot':
-      case 'timeoutNow':
-        return;
-    }
-  }
-}
-
-/** No run comes to so many terms. */
-function positionKey({ index, term }: Entry): number {
-  return index * 65_536 + term;
-}
-
-/** By the configuration in effect, or the one before: some may not have applied the last. */
-function isOnQuorum(group: GroupHistory, holds: (voter: NodeId) => boolean): boolean {
-  return decidersOf(group.configs, Infinity).some((config) => isMajority(config, holds));
-}
-
-function holdsCommitted(group: GroupHistory, disk: DiskMirror, index: number): boolean {
-  const term = group.log[index]?.entry.term;
-  return term !== undefined && index <= disk.lastIndex && disk.holds(index, term);
-}
-
-/** One line, without the payloads. */
-function told(sent: PeerMessage): string {
-  if (sent.kind === 'chunk') return `group ${sent.group} chunk ${sent.chunk} of snapshot ${sent.meta.index}`;
-  if (sent.kind === 'chunkAck') return `group ${sent.group} has chunk ${sent.chunk} of ${sent.index}`;
-  const { from: _from, to: _to, type, ...rest } = sent.message;
-  const fields = Object.entries(rest).map(([name, value]) =>
-    Array.isArray(value) ? `${name} ${value.length}` : `${name} ${typeof value === 'object' ? '..' : value}`,
-  );
-  return `group ${sent.group} ${type}: ${fields.join(', ')}`;
 }

@@ -6,7 +6,8 @@
 import type { Hash32 } from '../../src/partition/hash.ts';
 import { isQuorum } from '../../raft/quorum.ts';
 import { groupOfPartition } from '../../src/partition/placement.ts';
-import type { Seams, SimNode } from './sim-node.ts';
+import type { SimNode } from './sim-node.ts';
+import type { Seams } from './node-world.ts';
 import { check, type Say, Violation } from './story.ts';
 import { World } from './world.ts';
 

@@ -1,69 +1,20 @@
 /** One simulated machine: its clocks, its disk, and the process that runs a NodeCore until it crashes. */
-import type { GroupApplication } from '../../raft/multi-raft.ts';
-import type { GroupWrite, LogStore } from '../../raft/store.ts';
-import type { GroupId, NodeId } from '../../raft/types.ts';
+import type { NodeId } from '../../raft/types.ts';
 import { NodeCore, type NodeCoreInit } from '../../src/node-core.ts';
 import type { NodeChangeResult } from '../../src/meta/meta-group.ts';
 import type { NodeChange } from '../../src/meta/meta-state.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';
-import type { Hash32 } from '../../src/partition/hash.ts';
 import type { RoutedAnswer } from '../../src/router/router.ts';
 import type { Fate, MemoryDisk } from '../../storage/memory-store.ts';
 import type { FrameType } from '../../src/transport/frame.ts';
 import { RolledBackError } from '../../raft/errors.ts';
 import { damageOfFlip } from './disk-image.ts';
-import { type DiskBoundary, SimDisk } from './disk.ts';
-import type { Endpoint, PeerFrame, SimNetwork } from './network.ts';
+import { SimDisk } from './disk.ts';
+import type { Boundary, NodeProcess, NodeWorld } from './node-world.ts';
+import type { Endpoint, PeerFrame } from './network.ts';
 import type { Random } from './random.ts';
-import { addressOf, type Settings } from './settings.ts';
-import { Violation, type Story } from './story.ts';
-
-/** What a mutant may put between a node and its surroundings. */
-export interface Seams {
-  wrapStore?(store: LogStore, after: (delayMillis: number, run: () => void) => void): LogStore;
-  /** A directory that is gone is made anew, instead of refusing to start. */
-  readonly recreatesDirectories?: boolean;
-}
-
-/** What a node runs. */
-export type NodeProcess = Pick<
-  NodeCore,
-  'raft' | 'partitions' | 'allow' | 'tick' | 'receive' | 'peerLost' | 'peerDisconnected'
-> &
-  Partial<Pick<NodeCore, 'meta' | 'changeNodes' | 'refuseProposals' | 'router'>>;
-
-/** Where a process meets the outside. `send`: before a frame leaves. `receive`: before one that came is looked at. */
-export type Boundary = DiskBoundary | 'send' | 'receive';
-
-export interface NodeWorld {
-  readonly settings: Settings;
-  readonly random: Random;
-  readonly story: Story;
-  readonly hash: Hash32;
-  readonly seams: Seams;
-  readonly network: SimNetwork;
-  now(): number;
-  after(delayMillis: number, run: () => void): void;
-  /** Runs at the end of the current step. */
-  soon(run: () => void): void;
-  /** A promise is being settled: the step ends when all that follows from it has happened. */
-  settling(): void;
-  durable(node: NodeId, writes: readonly GroupWrite[]): void;
-  /** A process holds a group from now on. */
-  groupAdded(node: NodeId, group: GroupId, app: GroupApplication, applied: number): void;
-  /** A NodeCore unless given. */
-  readonly load?: (init: NodeCoreInit) => Promise<NodeProcess>;
-  sending(node: NodeId, to: NodeId, type: PeerFrame, payload: Uint8Array): void;
-  ended(node: SimNode): void;
-  /** What was on this node's disk will never be seen again. */
-  directoryLost(node: NodeId): void;
-  /** The process of `node` is at a point where it may die: `crash` it here if it is to. */
-  readonly reached?: (node: SimNode, boundary: Boundary) => void;
-  /** From when a write is durable until its process learns of it; 0 if absent. */
-  readonly completionMillis?: number;
-  /** Callers in the product may swallow what is thrown: the world looks after each step. */
-  violated(violation: Violation): void;
-}
+import { addressOf } from './settings.ts';
+import { Violation } from './story.ts';
 
 /** How a stopping node waits for its successors. */
 const STOP_LOOK_MILLIS = 10;

@@ -13,10 +13,12 @@ import { LimitChecker } from './limit-checker.ts';
 import { Nemesis } from './nemesis.ts';
 import { Operator } from './operator.ts';
 import { SimNetwork } from './network.ts';
-import { type Committed, RaftChecker } from './raft-checker.ts';
+import { RaftChecker } from './raft-checker.ts';
+import type { Committed } from './group-history.ts';
 import { Random } from './random.ts';
 import { drawSettings, type Settings } from './settings.ts';
-import { SimNode, type NodeWorld, type Seams } from './sim-node.ts';
+import { SimNode } from './sim-node.ts';
+import type { NodeWorld, Seams } from './node-world.ts';
 import { Story, type Say } from './story.ts';
 
 export interface WorldInit {

@@ -1,6 +1,6 @@
 /** `npm run sim -- --crash-points`: all crashes of the scripts, or one of them told line by line. */
 import { loadHash32 } from '../../../src/partition/hash.ts';
-import type { Seams } from '../sim-node.ts';
+import type { Seams } from '../node-world.ts';
 import { variantNamed } from './crash.ts';
 import { type Failure, enumerateCrashes, runPoint } from './enumerate.ts';
 import { type Script, SCRIPTS } from './scripts.ts';

@@ -1,7 +1,7 @@
 /** Which crash a run has: at which boundary, of whom, what becomes of unsynced writes, and who comes back when. */
 import type { NodeId } from '../../../raft/types.ts';
 import type { Fate } from '../../../storage/memory-store.ts';
-import type { Boundary } from '../sim-node.ts';
+import type { Boundary } from '../node-world.ts';
 
 /** Besides a node's own boundaries: before it looks at a client's question, and before the client hears the answer. */
 export type PointKind = Boundary | 'asked' | 'answer';

@@ -1,6 +1,6 @@
 /** Repeats a script with a crash at its first boundary, its second, and so on until it ends before the next. */
 import type { Hash32 } from '../../../src/partition/hash.ts';
-import type { Seams } from '../sim-node.ts';
+import type { Seams } from '../node-world.ts';
 import { type Say, Violation } from '../story.ts';
 import { Cluster } from './cluster.ts';
 import { type Crash, nameOf, type Point, variantsAt } from './crash.ts';

@@ -10,7 +10,7 @@ import type { NodeCoreInit } from '../../../src/node-core.ts';
 import { Partition, PARTITION_DEFAULTS } from '../../../src/partition/partition.ts';
 import { groupOfPartition } from '../../../src/partition/placement.ts';
 import { decodePeerMessages, encodePeerMessages } from '../../../src/transport/peer-codec.ts';
-import type { NodeProcess } from '../sim-node.ts';
+import type { NodeProcess } from '../node-world.ts';
 
 export const PARTITION = 0;
 export const GROUP = groupOfPartition(PARTITION);

@@ -1,0 +1,97 @@
+/** What the checker knows of one group: its committed log, who led when, and what is on which disk. */
+import { simpleConfig } from '../../raft/membership.ts';
+import type { Entry, GroupId, NodeId } from '../../raft/types.ts';
+import { type CommittedConfig, decidersOf, isMajority } from './configs.ts';
+import { DiskMirror, digestOf } from './mirror.ts';
+import { check } from './story.ts';
+
+export interface Committed {
+  readonly entry: Entry;
+  readonly digest: number;
+  /** Real time at which the leader stamped it; undefined for a no-op, which nobody reports. */
+  readonly stampedAt: number | undefined;
+}
+
+export interface Outcome {
+  readonly decisions: number;
+  readonly size: number;
+}
+
+export interface GroupHistory {
+  readonly id: GroupId;
+  /** The committed configurations, oldest first; the first one is at index 0. */
+  readonly configs: CommittedConfig[];
+  /** `log[i]` is entry i; committed means that some replica has applied it. */
+  readonly log: (Committed | undefined)[];
+  committedIndex: number;
+  readonly leaderOf: Map<number, NodeId>;
+  /** Digests of all entries ever seen, by position. */
+  readonly digests: Map<number, number>;
+  readonly stampedAt: Map<number, number>;
+  readonly disks: Map<NodeId, DiskMirror>;
+  /** Up to where each disk is known to hold what is committed. */
+  readonly durable: Map<NodeId, number>;
+  readonly stateHashes: Map<number, string>;
+  /** What entry i made every replica decide, and the size of the state it left. */
+  readonly outcomes: (Outcome | undefined)[];
+  /** The least lead of group time over real time, counted at the fastest allowed rate, among committed entries. */
+  lead: number;
+  readonly applied: Map<NodeId, number>;
+  readonly voted: Map<string, NodeId>;
+}
+
+export function newHistory(id: GroupId, founders: readonly NodeId[]): GroupHistory {
+  return {
+    id,
+    configs: [{ index: 0, term: 0, config: simpleConfig(founders) }],
+    log: [undefined],
+    committedIndex: 0,
+    leaderOf: new Map(),
+    digests: new Map(),
+    stampedAt: new Map(),
+    disks: new Map(),
+    durable: new Map(),
+    stateHashes: new Map(),
+    outcomes: [],
+    lead: Infinity,
+    applied: new Map(),
+    voted: new Map(),
+  };
+}
+
+export function diskOf(group: GroupHistory, node: NodeId): DiskMirror {
+  let disk = group.disks.get(node);
+  if (disk === undefined) {
+    disk = new DiskMirror(`node ${node}, group ${group.id}`);
+    group.disks.set(node, disk);
+    group.durable.set(node, 0);
+  }
+  return disk;
+}
+
+/** Log Matching: one position, one entry. */
+export function entrySeen(group: GroupHistory, entry: Entry, where: string): void {
+  const key = positionKey(entry);
+  const digest = digestOf(entry);
+  const known = group.digests.get(key);
+  if (known === undefined) group.digests.set(key, digest);
+  else
+    check(
+      known === digest,
+      () => `log matching: ${where} has another entry ${entry.index} of term ${entry.term}`,
+    );
+}
+/** No run comes to so many terms. */
+export function positionKey({ index, term }: Entry): number {
+  return index * 65_536 + term;
+}
+
+/** By the configuration in effect, or the one before: some may not have applied the last. */
+export function isOnQuorum(group: GroupHistory, holds: (voter: NodeId) => boolean): boolean {
+  return decidersOf(group.configs, Infinity).some((config) => isMajority(config, holds));
+}
+
+export function holdsCommitted(group: GroupHistory, disk: DiskMirror, index: number): boolean {
+  const term = group.log[index]?.entry.term;
+  return term !== undefined && index <= disk.lastIndex && disk.holds(index, term);
+}

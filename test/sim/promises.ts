@@ -1,0 +1,61 @@
+/** What nodes say to each other: no message may promise more than its sender's disk holds. */
+import type { PeerMessage } from '../../raft/peer-message.ts';
+import type { Message, NodeId } from '../../raft/types.ts';
+import { diskOf, entrySeen, type GroupHistory } from './group-history.ts';
+import { check } from './story.ts';
+
+/** A vote, an acknowledgement and a term are on disk before a word of them leaves. */
+export function checkPromise(group: GroupHistory, node: NodeId, message: Message): void {
+  switch (message.type) {
+    case 'vote':
+    case 'voteResponse': {
+      if (message.type === 'voteResponse' && !message.granted) return;
+      const candidate = message.type === 'vote' ? node : message.to;
+      const disk = diskOf(group, node);
+      const isKept = disk.term > message.term || (disk.term === message.term && disk.vote === candidate);
+      check(isKept, () => `${disk.name} speaks of a vote in term ${message.term} that is not on disk`);
+      const key = `${node}:${message.term}`;
+      const known = group.voted.get(key) ?? candidate;
+      check(
+        known === candidate,
+        () => `${disk.name} votes for ${known} and ${candidate} in term ${message.term}`,
+      );
+      group.voted.set(key, candidate);
+      return;
+    }
+    case 'appendResponse': {
+      const disk = diskOf(group, node);
+      check(
+        disk.term >= message.term,
+        () => `${disk.name} answers in term ${message.term}, which is not on disk`,
+      );
+      // In a later term the entries may be gone again: such an answer is merely late.
+      if (message.rejected || disk.term > message.term) return;
+      check(
+        disk.lastIndex >= message.index,
+        () => `${disk.name} acknowledges ${message.index} and has ${disk.lastIndex} on disk`,
+      );
+      return;
+    }
+    case 'append':
+      for (const entry of message.entries) entrySeen(group, entry, `an append of node ${node}`);
+      return;
+    case 'preVote':
+    case 'preVoteResponse':
+    case 'heartbeat':
+    case 'heartbeatResponse':
+    case 'snapshot':
+    case 'timeoutNow':
+      return;
+  }
+}
+/** One line, without the payloads. */
+export function told(sent: PeerMessage): string {
+  if (sent.kind === 'chunk') return `group ${sent.group} chunk ${sent.chunk} of snapshot ${sent.meta.index}`;
+  if (sent.kind === 'chunkAck') return `group ${sent.group} has chunk ${sent.chunk} of ${sent.index}`;
+  const { from: _from, to: _to, type, ...rest } = sent.message;
+  const fields = Object.entries(rest).map(([name, value]) =>
+    Array.isArray(value) ? `${name} ${value.length}` : `${name} ${typeof value === 'object' ? '..' : value}`,
+  );
+  return `group ${sent.group} ${type}: ${fields.join(', ')}`;
+}
