@@ -5,6 +5,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { loadHash32 } from '../../src/partition/hash.ts';
 import { crashPoints } from './crash-points/command.ts';
 import { runMutants } from './mutation-run.ts';
+import { replayOf } from './replay.ts';
 import { runSeed } from './run.ts';
 import { Totals } from './totals.ts';
 
@@ -79,7 +80,7 @@ async function main(): Promise<void> {
     totals.add(result);
     if (result.violation !== undefined) {
       process.stdout.write(`seed ${seed}: ${result.violation}\n`);
-      process.stdout.write(`  replay: npm run sim -- --seed ${seed} --seeds 1 --trace\n`);
+      process.stdout.write(`  replay: ${replayOf(seed)}\n`);
     }
     if (performance.now() - shownAt > PROGRESS_MILLIS) {
       shownAt = performance.now();

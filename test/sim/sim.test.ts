@@ -2,6 +2,7 @@
 import { randomInt } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { loadHash32 } from '../../src/partition/hash.ts';
+import { replayOf } from './replay.ts';
 import { runSeed, type RunResult } from './run.ts';
 import { Totals } from './totals.ts';
 
@@ -11,8 +12,8 @@ const hash = await loadHash32();
 
 async function expectKept(seed: number): Promise<RunResult> {
   const result = await runSeed({ seed, hash });
-  const replay = `npm run sim -- --seed ${seed} --seeds 1 --trace`;
-  expect(result.violation, `seed ${seed}; tell it again with: ${replay}`).toBeUndefined();
+  const told = result.violation === undefined ? '' : `seed ${seed}; tell it again with: ${replayOf(seed)}`;
+  expect(result.violation, told).toBeUndefined();
   return result;
 }
 

@@ -1,0 +1,8 @@
+/** How to tell a run again: a seed means the same only on the same commit. */
+import { spawnSync } from 'node:child_process';
+
+export function replayOf(seed: number): string {
+  const command = `npm run sim -- --seed ${seed} --seeds 1 --trace`;
+  const { status, stdout } = spawnSync('git', ['describe', '--always', '--dirty'], { encoding: 'utf8' });
+  return status === 0 ? `${command}   (commit ${stdout.trim()})` : command;
+}
