@@ -14,7 +14,7 @@ export interface MembershipStep {
   readonly node: NodeId;
 }
 
-/** Steps that take effect together; at most one per node. */
+/** Steps that take effect together; at most one per node. Without any, only the epoch changes. */
 export type MembershipChange = readonly MembershipStep[];
 
 /**
@@ -25,7 +25,7 @@ export type MembershipChange = readonly MembershipStep[];
  * - `unknownNode`: a node to promote, demote or remove does not belong to the group that way.
  * - `alreadyMember`: a node to add is a voter or learner already.
  * - `staleEpoch`: a newer version of the placement than the one asking has changed the group already.
- * - `invalidChange`: no step, two steps for one node, or something that is no node id or no epoch.
+ * - `invalidChange`: no step and no newer epoch, two steps for one node, or something that is no node id or no epoch.
  * - `learnerBehind`: a learner to promote lacks too much of the log, or is silent.
  * - `wouldLoseQuorum`: too few of the voters that would remain are reachable, or none would remain.
  */
@@ -89,7 +89,8 @@ export function flawOf(config: GroupConfig): string | undefined {
  * `leaveJoint` of it completes the change; learners alone come and go in one entry, for they decide nothing.
  *
  * `epoch` is the version of the placement that asks. One version may need several changes; an older one is refused, so
- * that a leader which has not heard of the newest placement cannot move the group back.
+ * that a leader which has not heard of the newest placement cannot move the group back. Hence a newer version that wants
+ * nothing to change says so in the log, by a change without steps.
  */
 export function changedConfig(
   config: GroupConfig,
@@ -99,8 +100,8 @@ export function changedConfig(
   if (isJoint(config)) return 'changePending';
   if (!isEpoch(epoch)) return 'invalidChange';
   if (epoch < config.epoch) return 'staleEpoch';
-  if (change.length === 0 || new Set(change.map(({ node }) => node)).size !== change.length)
-    return 'invalidChange';
+  if (change.length === 0 && epoch === config.epoch) return 'invalidChange';
+  if (new Set(change.map(({ node }) => node)).size !== change.length) return 'invalidChange';
   const voters = new Set(config.voters);
   const learners = new Set(config.learners);
   for (const { kind, node } of change) {

@@ -3,9 +3,11 @@
  * changes them, one step at a time, until they are the same. Nothing is remembered between two looks, so it does not
  * matter how often the lead changes, or who dies, on the way. What has arrived is reported to the leader of group 0.
  *
- * Once a group was found to have the members of version v, it keeps them while v is the newest: whoever leads it and
- * still acts by an older version u wants either the same, or the configuration that is in effect came with an epoch
- * above u, and a change with epoch u is refused. So reports may be late, lost or repeated.
+ * A group is settled for version v when a configuration with the members of v **and the epoch v** is in effect. It then
+ * keeps them while v is the newest: whoever leads it, however little that one has heard, has applied this entry before
+ * it changes anything, and a change with an older epoch is refused. So reports may be late, lost or repeated, and come
+ * from a leader that does not know yet that it leads no more. The same members under an older epoch prove nothing: they
+ * may be on their way to a version in between, or have been there and be on their way back.
  */
 import type { MembershipChange } from '../../raft/membership.ts';
 import type { MultiRaft } from '../../raft/multi-raft.ts';
@@ -73,6 +75,7 @@ export class GroupMover {
       if (meta.isLeader) raft.requestProposal(META_GROUP);
       return;
     }
+    const isSettled = state.settledVersion === state.version;
     const settled: GroupId[] = [];
     let moving = 0;
     for (const group of groups()) {
@@ -84,14 +87,15 @@ export class GroupMover {
       }
       const step = nextStep(config, placement.membersOf(group));
       if (step === undefined) {
-        settled.push(group);
+        if (config.epoch === state.version) settled.push(group);
+        else if (!isSettled) raft.changeMembership(group, [], state.version, () => undefined);
       } else if (moving < MOVING_MAX) {
         moving += 1;
         // Refused, for instance because a learner is still behind: the next look tries again.
         raft.changeMembership(group, step, state.version, () => undefined);
       }
     }
-    if (state.settledVersion === state.version || settled.length === 0) return;
+    if (isSettled || settled.length === 0) return;
     if (meta.isLeader) this.reported(state.version, settled);
     else if (meta.leader !== 0) report(meta.leader, state.version, settled);
   }

@@ -188,6 +188,12 @@ describe('the version of the placement that asks', () => {
       expect(changedConfig(current, add, epoch)).toBe('invalidChange');
   });
 
+  it('66: may be all that changes, if it is a newer one', () => {
+    expect(changedConfig(current, [], 6)).toEqual({ ...current, epoch: 6 });
+    expect(changedConfig(current, [], 5)).toBe('invalidChange');
+    expect(changedConfig(current, [], 4)).toBe('staleEpoch');
+  });
+
   it('66: never goes back along a log', () => {
     expect(isSuccessor(current, { ...current, epoch: 5 })).toBe(true);
     expect(isSuccessor(current, { ...current, epoch: 6 })).toBe(true);

@@ -1,0 +1,79 @@
+/** What was reported as settled stays so, whoever leads the group next and however little that one has heard. */
+import { describe, expect, it } from 'vitest';
+import type { ClusterPlacement } from '../../src/meta/cluster-placement.ts';
+import { GroupMover } from '../../src/meta/group-mover.ts';
+import type { MetaGroup } from '../../src/meta/meta-group.ts';
+import { GROUP, type Node, World } from '../raft/members.ts';
+
+const LOOK_TICKS = 10;
+
+interface Reports {
+  readonly mover: GroupMover;
+  readonly reported: number[];
+}
+
+/** What moves groups on `node`, which knows `version` of the nodes and nothing later. */
+function moverOn(node: Node, version: number, voters: readonly number[]): Reports {
+  const reported: number[] = [];
+  const state = { version, settledVersion: 1, nodes: [], settledNodes: [], leaving: [], retired: [] };
+  const mover = new GroupMover({
+    raft: node.raft,
+    meta: { state, isLeader: false, leader: 9 } as unknown as MetaGroup,
+    placement: {
+      partitionCount: 1,
+      membersOf: () => ({ voters, learners: [] }),
+    } as unknown as ClusterPlacement,
+    groups: () => [GROUP],
+    report: (_to, told) => reported.push(told),
+  });
+  return { mover, reported };
+}
+
+async function look(world: World, ...movers: readonly Reports[]): Promise<void> {
+  for (let i = 0; i < 8 * LOOK_TICKS; i += 1) {
+    for (const { mover } of movers) mover.tick();
+    await world.tick();
+  }
+}
+
+describe('a group that was found settled', () => {
+  it('is not moved by a leader that has only heard of a version in between', async () => {
+    const world = new World({ voters: 3 });
+    world.add(4);
+    const first = await world.elect();
+    // Node 4 was added, which moves the group there, and removed before anything had moved.
+    const informed = moverOn(first, 3, [1, 2, 3]);
+    await look(world, informed);
+    expect(informed.reported).toContain(3);
+    // Whoever was told so may switch node 4 off.
+    first.raft.handOver();
+    await world.until(() => !first.isLeader);
+    const second = await world.elect();
+    expect(second).not.toBe(first);
+    const late = moverOn(second, 2, [second.id, first.id, 4]);
+    await look(world, late);
+    const { voters, learners } = second.status.config;
+    expect([...voters, ...learners]).toEqual([1, 2, 3]);
+    expect(late.reported).toEqual([]);
+  });
+
+  it('was not found so by a leader that had lost the lead without noticing', async () => {
+    const world = new World({ voters: 3 });
+    world.add(4);
+    const before = await world.elect();
+    const others = [1, 2, 3].filter((id) => id !== before.id);
+    // Its process stands still, so it goes on believing that it leads.
+    world.nodes.delete(before.id);
+    for (const id of others) world.node(id).raft.peerLost(before.id);
+    const after = await world.elect();
+    const moved = moverOn(after, 2, [...others, 4]);
+    await look(world, moved);
+    expect(after.status.config.voters).toContain(4);
+    expect(moved.reported).toContain(2);
+    // It goes on, hears from group 0 that node 4 leaves, and of its own group nothing yet.
+    const woken = moverOn(before, 3, [1, 2, 3]);
+    for (let i = 0; i < LOOK_TICKS; i += 1) woken.mover.tick();
+    expect(before.isLeader).toBe(true);
+    expect(woken.reported).toEqual([]);
+  });
+});
