@@ -1,0 +1,226 @@
+import { describe, expect, it } from 'vitest';
+import { budgetsOf } from './checkers/budgets.ts';
+import { checkCertificate } from './checkers/certificate.ts';
+import { checkFalseDenials } from './checkers/false-denials.ts';
+import { type Fates, NO_FATES } from './checkers/fates.ts';
+import { checkLinearizability } from './checkers/linearizability.ts';
+import { checkRealTime } from './checkers/real-time.ts';
+import type { CheckResult } from './checkers/result.ts';
+import type { Operation } from './history.ts';
+import type { NemesisBand } from './nemesis-log.ts';
+import { type Bug, DRIFT_PPM, randomHistory } from './random-history.ts';
+
+const GOOD_HISTORIES = 300;
+const BAD_HISTORIES = 40;
+const OPERATIONS = 300;
+
+/** New seeds with every run; a failure names the seed, and this replays it alone. */
+const REPLAYED = process.env['JEPSEN_SEED'];
+const FIRST_SEED = REPLAYED === undefined ? Math.floor(Math.random() * 1_000_000_000) : Number(REPLAYED);
+const seeds = (count: number): number[] =>
+  Array.from({ length: REPLAYED === undefined ? count : 1 }, (_, i) => FIRST_SEED + i);
+const replay = (seed: number): string => `replay with JEPSEN_SEED=${seed}`;
+
+const HORIZON_MILLIS = 120_000;
+
+function checkAll(
+  operations: readonly Operation[],
+  bands: readonly NemesisBand[] = [],
+  fates: Fates = NO_FATES,
+): CheckResult[] {
+  const budgets = budgetsOf(operations);
+  const search = { driftPpm: DRIFT_PPM, answersMax: 1_000, stepsMax: 100_000 };
+  return [
+    checkRealTime(budgets),
+    checkCertificate(budgets, { driftPpm: DRIFT_PPM, requestIdHorizonMillis: HORIZON_MILLIS, fates }),
+    checkLinearizability(budgets, { ...search, mode: 'strict' }),
+    checkLinearizability(budgets, { ...search, mode: 'lenient' }),
+    checkFalseDenials(budgets, { driftPpm: DRIFT_PPM, fates, bands, settleMillis: 100, slackMillis: 0 }),
+  ];
+}
+
+const namesOf = (results: readonly CheckResult[]): string[] => results.map(({ name }) => name);
+
+describe('good histories', () => {
+  it(`raise no alarm, ${GOOD_HISTORIES} at random, with and without what the log tells`, () => {
+    let retries = 0;
+    let unknowns = 0;
+    for (const seed of seeds(GOOD_HISTORIES)) {
+      const isHealthy = seed % 3 === 0;
+      const { operations, bands, fates, wrongAnswers } = randomHistory({
+        seed,
+        operations: OPERATIONS,
+        isHealthy,
+      });
+      expect({ seed, wrongAnswers }).toEqual({ seed, wrongAnswers: 0 });
+      for (const known of [NO_FATES, fates]) {
+        const results = checkAll(operations, bands, known);
+        const alarms = results.filter(({ status }) => status !== 'ok');
+        expect({ replay: replay(seed), alarms }).toEqual({ replay: replay(seed), alarms: [] });
+        retries += results[1]?.counts['retries'] ?? 0;
+        unknowns += results[1]?.counts['unknownOutcomes'] ?? 0;
+      }
+    }
+    // They would be worth little without.
+    expect(Math.min(retries, unknowns)).toBeGreaterThan(REPLAYED === undefined ? 100 : -1);
+  });
+});
+
+describe('bad histories', () => {
+  /** Who must notice, at least in some of them; all of them must be noticed by somebody. */
+  const cases: readonly { readonly bug: Bug; readonly by: readonly string[] }[] = [
+    { bug: 'lostGrants', by: ['real-time', 'certificate', 'linearizability-lenient'] },
+    { bug: 'lostGrantsReusedIndexes', by: ['real-time', 'certificate', 'linearizability-lenient'] },
+    { bug: 'staleAllow', by: ['real-time', 'certificate', 'linearizability-lenient'] },
+    { bug: 'clockAhead', by: ['real-time', 'certificate'] },
+    { bug: 'windowShort', by: ['certificate', 'linearizability-lenient'] },
+    { bug: 'windowLong', by: ['certificate', 'linearizability-strict'] },
+    { bug: 'duplicateApply', by: ['certificate', 'linearizability-strict', 'false-denials'] },
+    { bug: 'retryCharged', by: ['certificate'] },
+  ];
+
+  it.each(cases)('are caught: $bug', ({ bug, by }) => {
+    let bad = 0;
+    const caughtBy = new Set<string>();
+    for (const seed of seeds(BAD_HISTORIES)) {
+      const history = randomHistory({ seed, operations: OPERATIONS, isHealthy: false, bug });
+      if (history.wrongAnswers === 0) continue;
+      bad += 1;
+      const results = checkAll(history.operations, [], history.fates);
+      const caught = namesOf(results.filter(({ status }) => status === 'violation'));
+      expect({ replay: replay(seed), caught: caught.length > 0 }).toEqual({
+        replay: replay(seed),
+        caught: true,
+      });
+      for (const name of caught) caughtBy.add(name);
+    }
+    // One history alone need not show everything.
+    expect(bad).toBeGreaterThan(REPLAYED === undefined ? 0 : -1);
+    expect([...caughtBy]).toEqual(expect.arrayContaining(REPLAYED === undefined ? [...by] : []));
+  });
+});
+
+/** A grant of a limit of 1 per 100 ms, decided at `at`, in milliseconds of both clocks. */
+function answer(at: number, more: Partial<Operation> = {}): Operation {
+  return {
+    process: at,
+    user: 'ada',
+    rule: 'default',
+    node: 1,
+    invokeNanos: at * 1e6,
+    completeNanos: (at + 1) * 1e6,
+    limit: 1,
+    windowMillis: 100,
+    cost: 1,
+    timestampMillis: null,
+    allowed: true,
+    status: 200,
+    requestId: `r${at}`,
+    group: 0,
+    index: at,
+    term: 1,
+    timeMillis: at,
+    remaining: 0,
+    class: 'ok',
+    error: null,
+    ...more,
+  };
+}
+
+function violations(operations: readonly Operation[], fates?: Fates): string[] {
+  return namesOf(checkAll(operations, [], fates).filter(({ status }) => status === 'violation'));
+}
+
+describe('single rules', () => {
+  // 100 ms are widened to 102: the drift, and the rounding.
+  it('a grant exactly a window old is out, and one a millisecond younger counts', () => {
+    expect(violations([answer(10), answer(112)])).toEqual([]);
+    expect(violations([answer(10), answer(111)])).toEqual([
+      'certificate',
+      'linearizability-strict',
+      'linearizability-lenient',
+    ]);
+    expect(violations([answer(10), answer(50)])).toContain('real-time');
+  });
+
+  it('a denial at exactly a window is wrong, though real time cannot tell', () => {
+    const denial = answer(112, { allowed: false, status: 429, index: 10 });
+    expect(violations([answer(10), denial])).toEqual(['certificate', 'linearizability-strict']);
+    expect(violations([answer(10), { ...denial, timeMillis: 111 }])).toEqual([]);
+  });
+
+  it('what is answered before a request is made comes before it in the log', () => {
+    const [early, late] = [answer(10, { index: 9 }), answer(500, { index: 8, timeMillis: 10 })];
+    expect(violations([early, { ...late, user: 'bob' }])).toContain('certificate');
+  });
+
+  it('group time may lag behind real time and never lead it', () => {
+    expect(violations([answer(10), answer(500, { timeMillis: 400 })])).toEqual([]);
+    expect(violations([answer(10), answer(500, { timeMillis: 600 })])).toEqual(['certificate']);
+  });
+
+  it('one entry has one term and one time', () => {
+    const other = { user: 'bob', index: 10 };
+    expect(violations([answer(10), answer(10, other)])).toEqual([]);
+    expect(violations([answer(10), answer(10, { ...other, term: 2 })])).toEqual(['certificate']);
+    expect(violations([answer(10), answer(10, { ...other, timeMillis: 9 })])).toEqual(['certificate']);
+  });
+
+  it('a lost answer explains a denial until the log tells that nothing was charged', () => {
+    const lost = answer(10, { class: 'info', allowed: null, status: 0, index: null, timeMillis: null });
+    const denial = answer(50, { allowed: false, status: 429 });
+    expect(violations([lost, denial])).toEqual([]);
+    expect(violations([lost, denial], new Map([[lost, { kind: 'uncharged' }]]))).toEqual([
+      'certificate',
+      'false-denials',
+    ]);
+    const at = { group: 0, index: 10, timeMillis: 10 };
+    expect(violations([lost, denial], new Map([[lost, { kind: 'granted', at }]]))).toEqual([]);
+    const elsewhere = { ...at, timeMillis: 10, index: 60 };
+    expect(violations([lost, denial], new Map([[lost, { kind: 'logged', at: [elsewhere] }]]))).toEqual([
+      'certificate',
+    ]);
+  });
+
+  it('a retry has the same answer, and is not a second grant', () => {
+    const first = answer(10);
+    const retry = { ...first, process: 99, invokeNanos: 20e6, completeNanos: 21e6 };
+    expect(violations([first, retry])).toEqual([]);
+    expect(violations([first, { ...retry, remaining: 1 }])).toEqual(['certificate']);
+    expect(violations([first, answer(300, { requestId: first.requestId })])).toEqual(['certificate']);
+    const denied = answer(50, { requestId: first.requestId, allowed: false, status: 429 });
+    expect(violations([first, denied])).toEqual(['certificate']);
+  });
+
+  it('grants of one entry are checked together, in the order their answers tell', () => {
+    const of3 = { limit: 3, index: 10, timeMillis: 10 };
+    const batch = [2, 0, 1].map((remaining, i) => answer(10, { ...of3, remaining, requestId: `b${i}` }));
+    expect(violations(batch)).toEqual([]);
+    expect(violations([...batch.slice(0, 2), answer(10, { ...of3, remaining: 2, requestId: 'b9' })])).toEqual(
+      ['certificate'],
+    );
+  });
+
+  it("timestamps of the caller are judged in the caller's time, without widening", () => {
+    const first = answer(10, { timestampMillis: 1_000, timeMillis: 1_000 });
+    expect(violations([first, answer(11, { timestampMillis: 1_100, timeMillis: 1_100 })])).toEqual([]);
+    expect(violations([first, answer(11, { timestampMillis: 1_099, timeMillis: 1_099 })])).toContain(
+      'certificate',
+    );
+  });
+
+  it('a false denial is an error when healthy and a number under faults', () => {
+    const operations = [answer(10), answer(400, { allowed: false, status: 429, index: 10, timeMillis: 60 })];
+    const check = (bands: readonly NemesisBand[]): CheckResult | undefined =>
+      checkAll(operations, bands).at(-1);
+    expect(check([])).toMatchObject({ status: 'violation', counts: { falseWhenHealthy: 1 } });
+    const band = { kind: 'kill', nodes: [], startNanos: 0, endNanos: 250e6 };
+    expect(check([band])).toMatchObject({ status: 'ok', counts: { falseUnderFaults: 1 } });
+  });
+
+  it('a search that takes too long is not called linearizable', () => {
+    const budgets = budgetsOf([answer(10), answer(50)]);
+    const options = { driftPpm: 0, answersMax: 10, stepsMax: 1, mode: 'strict' } as const;
+    expect(checkLinearizability(budgets, options).status).toBe('unknown');
+  });
+});

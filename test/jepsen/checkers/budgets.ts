@@ -1,0 +1,127 @@
+/**
+ * Splits a history into budgets (one user under one rule: nothing else shares a limit) and its attempts into
+ * distinct grants, denials and unknown outcomes. Retries of one request id are one grant. Judges nothing.
+ */
+import type { Operation } from '../history.ts';
+
+/** One grant, however many attempts were told of it. */
+export interface Grant {
+  /** The first answer that told of it. */
+  readonly op: Operation;
+  /** Every other answer with the same receipt. */
+  readonly copies: Operation[];
+  /** It was made in this interval: no attempt was there before, and this answer knew of it. */
+  invokeNanos: number;
+  completeNanos: number;
+}
+
+/** A request that was perhaps granted: no attempt of it got a grant as its answer, and one or more none at all. */
+export interface Unknown {
+  readonly op: Operation;
+  readonly invokeNanos: number;
+}
+
+export interface Budget {
+  readonly user: string;
+  readonly rule: string;
+  readonly limit: number;
+  readonly windowMillis: number;
+  /** By group and index of their receipts. */
+  readonly grants: readonly Grant[];
+  readonly denials: readonly Operation[];
+  /** By invocation. */
+  readonly unknowns: readonly Unknown[];
+  readonly operations: readonly Operation[];
+  /** Some requests brought their own timestamps. */
+  readonly hasEventTimes: boolean;
+}
+
+export function nameOf({ user, rule }: { readonly user: string; readonly rule: string }): string {
+  return `user '${user}' under rule '${rule}'`;
+}
+
+export function budgetsOf(history: readonly Operation[]): Budget[] {
+  const byRule = new Map<string, Map<string, Operation[]>>();
+  for (const op of history) {
+    let byUser = byRule.get(op.rule);
+    if (byUser === undefined) byRule.set(op.rule, (byUser = new Map<string, Operation[]>()));
+    const operations = byUser.get(op.user);
+    if (operations === undefined) byUser.set(op.user, [op]);
+    else operations.push(op);
+  }
+  return [...byRule.values()].flatMap((byUser) => [...byUser.values()].map(budgetOf));
+}
+
+function budgetOf(operations: readonly Operation[]): Budget {
+  const firstAttempt = new Map<string, number>();
+  for (const { requestId, invokeNanos, class: outcome } of operations) {
+    if (requestId === null || outcome === 'fail') continue;
+    firstAttempt.set(requestId, Math.min(firstAttempt.get(requestId) ?? Infinity, invokeNanos));
+  }
+  const grants: Grant[] = [];
+  const grantOf = new Map<string, Grant[]>();
+  const denials: Operation[] = [];
+  let limit = 0;
+  let windowMillis = 0;
+  let hasEventTimes = false;
+  for (const op of operations) {
+    limit = Math.max(limit, op.limit);
+    windowMillis = Math.max(windowMillis, op.windowMillis);
+    if (op.timestampMillis !== null) hasEventTimes = true;
+    if (op.class !== 'ok' || op.completeNanos === null) continue;
+    if (op.allowed !== true) {
+      denials.push(op);
+      continue;
+    }
+    const { requestId, completeNanos } = op;
+    const known = requestId === null ? undefined : grantOf.get(requestId);
+    const same = known?.find(({ op: first }) => isSameReceipt(first, op));
+    if (same !== undefined) {
+      same.copies.push(op);
+      same.completeNanos = Math.min(same.completeNanos, completeNanos);
+      continue;
+    }
+    const invokeNanos = requestId === null ? op.invokeNanos : (firstAttempt.get(requestId) ?? op.invokeNanos);
+    const grant = { op, copies: [], invokeNanos, completeNanos };
+    grants.push(grant);
+    if (known !== undefined) known.push(grant);
+    else if (requestId !== null) grantOf.set(requestId, [grant]);
+  }
+  grants.sort((a, b) => (a.op.group ?? 0) - (b.op.group ?? 0) || (a.op.index ?? 0) - (b.op.index ?? 0));
+  const first = operations[0];
+  return {
+    user: first?.user ?? '',
+    rule: first?.rule ?? '',
+    limit,
+    windowMillis,
+    grants,
+    denials,
+    unknowns: unknownsOf(operations, grantOf, firstAttempt),
+    operations,
+    hasEventTimes,
+  };
+}
+
+export function isSameReceipt(a: Operation, b: Operation): boolean {
+  return a.group === b.group && a.index === b.index && a.term === b.term && a.timeMillis === b.timeMillis;
+}
+
+function unknownsOf(
+  operations: readonly Operation[],
+  grantOf: ReadonlyMap<string, unknown>,
+  firstAttempt: ReadonlyMap<string, number>,
+): Unknown[] {
+  const unknowns: Unknown[] = [];
+  const seen = new Set<string>();
+  for (const op of operations) {
+    if (op.class !== 'info') continue;
+    const { requestId } = op;
+    if (requestId !== null) {
+      if (grantOf.has(requestId) || seen.has(requestId)) continue;
+      seen.add(requestId);
+    }
+    const invokeNanos = requestId === null ? op.invokeNanos : (firstAttempt.get(requestId) ?? op.invokeNanos);
+    unknowns.push({ op, invokeNanos });
+  }
+  return unknowns.sort((a, b) => a.invokeNanos - b.invokeNanos);
+}

@@ -1,0 +1,222 @@
+/**
+ * The certificate check: every answer names its place in the log and its time, so the history comes with the order
+ * it claims to be equal to. This checks the claim: the order respects real time, group time does not outrun it, and
+ * the model, asked in that order, gives every answer. No search; O(n log n).
+ */
+import type { Operation } from '../history.ts';
+import { type Budget, type Grant, nameOf } from './budgets.ts';
+import type { Placement } from './fates.ts';
+import { BudgetReplay, type CertificateOptions, describe } from './replay.ts';
+import { type CheckResult, Findings, skipped } from './result.ts';
+
+const NANOS_PER_MILLI = 1e6;
+/** Stamps are rounded down to whole milliseconds; the rest is for doubles of the size of 1e12. */
+const ROUNDING_MILLIS = 1.001;
+
+/** An answer and its receipt. */
+interface Certified {
+  readonly op: Operation;
+  readonly isGrant: boolean;
+  readonly index: number;
+  readonly term: number;
+  readonly timeMillis: number;
+  /** It was decided in this interval. */
+  readonly invokeNanos: number;
+  readonly completeNanos: number;
+}
+
+export function checkCertificate(budgets: readonly Budget[], options: CertificateOptions): CheckResult {
+  const findings = new Findings('certificate');
+  const groups = new Map<number, Certified[]>();
+  let answers = 0;
+  let certified = 0;
+  for (const budget of budgets) {
+    const own = certifiedOf(budget, groups);
+    answers += budget.grants.length + budget.denials.length;
+    certified += own;
+    if (own === 0) continue;
+    checkOneGroup(budget, findings);
+    checkRetries(budget, options.requestIdHorizonMillis, findings);
+    checkMemory(budget, options, findings);
+    new BudgetReplay(budget, options, findings).run();
+  }
+  if (certified === 0) return skipped('certificate', 'no answer of this history has a receipt');
+  if (certified < answers) findings.add(`${answers - certified} answers without a receipt`);
+  for (const [group, receipts] of groups) {
+    checkPositions(group, receipts, findings);
+    checkRealTimeOrder(group, receipts, findings);
+    checkGroupTime(group, receipts, options.driftPpm, findings);
+  }
+  findings.tally('receipts', certified);
+  findings.tally('groups', groups.size);
+  return findings.result();
+}
+
+function certifiedOf(budget: Budget, groups: Map<number, Certified[]>): number {
+  let count = 0;
+  const add = (op: Operation, isGrant: boolean, invokeNanos: number, completeNanos: number): void => {
+    const { group, index, term, timeMillis } = op;
+    if (group === null || index === null || term === null || timeMillis === null) return;
+    count += 1;
+    let receipts = groups.get(group);
+    if (receipts === undefined) groups.set(group, (receipts = []));
+    receipts.push({ op, isGrant, index, term, timeMillis, invokeNanos, completeNanos });
+  };
+  for (const { op, invokeNanos, completeNanos } of budget.grants) add(op, true, invokeNanos, completeNanos);
+  for (const op of budget.denials) add(op, false, op.invokeNanos, op.completeNanos ?? Infinity);
+  return count;
+}
+
+function checkOneGroup(budget: Budget, findings: Findings): void {
+  const answers = [...budget.grants.map(({ op }) => op), ...budget.denials];
+  const groups = new Set(answers.map(({ group }) => group).filter((group) => group !== null));
+  if (groups.size > 1) findings.add(`${nameOf(budget)} was decided by groups ${[...groups].join(', ')}`);
+}
+
+/** Retries of one request id get one answer, and are charged once. */
+function checkRetries({ grants }: Budget, horizonMillis: number, findings: Findings): void {
+  const earlier = new Map<string, Grant[]>();
+  for (const grant of grants) {
+    const { op } = grant;
+    for (const copy of grant.copies) {
+      findings.tally('retries');
+      if (copy.remaining !== op.remaining)
+        findings.add(`a retry was told ${copy.remaining} remain instead of ${op.remaining}: ${describe(op)}`);
+    }
+    if (op.requestId === null) continue;
+    const same = earlier.get(op.requestId) ?? [];
+    for (const other of same) {
+      if (apartMillis(other, grant) <= horizonMillis) {
+        findings.add(`charged twice: ${describe(other.op)} and index ${op.index}, term ${op.term}`);
+      }
+    }
+    earlier.set(op.requestId, [...same, grant]);
+  }
+}
+
+/** A grant is remembered by its request id, whether it was told to a client or only the log tells of it. */
+function checkMemory(
+  { operations, grants, denials, hasEventTimes }: Budget,
+  { fates, requestIdHorizonMillis }: CertificateOptions,
+  findings: Findings,
+): void {
+  const untold = new Map<string, Placement>();
+  const costs = new Map<string, number>();
+  for (const op of operations) {
+    if (op.requestId === null) continue;
+    const fate = fates.get(op);
+    if (fate?.kind === 'granted') untold.set(op.requestId, fate.at);
+    if (fate?.kind === 'granted' || op.allowed === true) costs.set(op.requestId, op.cost);
+  }
+  const isWithinHorizon = (at: { readonly timeMillis: number | null }, op: Operation): boolean =>
+    Math.abs((op.timeMillis ?? 0) - (at.timeMillis ?? 0)) <= requestIdHorizonMillis;
+  const told = new Map<string, Operation>();
+  for (const { op } of grants) {
+    if (op.requestId === null) continue;
+    told.set(op.requestId, op);
+    const at = untold.get(op.requestId);
+    if (at !== undefined && at.index !== op.index && isWithinHorizon(at, op))
+      findings.add(`charged twice: at index ${at.index} without an answer, and again: ${describe(op)}`);
+  }
+  // A caller's own times say nothing about the horizon.
+  if (hasEventTimes) return;
+  for (const op of denials) {
+    const at = told.get(op.requestId ?? '') ?? untold.get(op.requestId ?? '');
+    if (at === undefined || !isWithinHorizon(at, op)) continue;
+    // A leader that had not applied the grant could not remember it. Within one entry, what did not fit before the
+    // grant was made does not fit later.
+    const [granted, denied] = [at.index ?? 0, op.index ?? 0];
+    if (granted < denied || (granted === denied && costs.get(op.requestId ?? '') === op.cost))
+      findings.add(`granted at index ${granted}, and yet its retry was told: ${describe(op)}`);
+  }
+}
+
+/** At most as long as the two are apart in group time. */
+function apartMillis(a: Grant, b: Grant): number {
+  const isGroupTime = a.op.timestampMillis === null && b.op.timestampMillis === null;
+  if (isGroupTime) return Math.abs((a.op.timeMillis ?? 0) - (b.op.timeMillis ?? 0));
+  const nanos = Math.max(a.completeNanos, b.completeNanos) - Math.min(a.invokeNanos, b.invokeNanos);
+  return nanos / NANOS_PER_MILLI;
+}
+
+/** Along the log neither terms nor group times decrease, and one entry has one of each. */
+function checkPositions(group: number, receipts: Certified[], findings: Findings): void {
+  receipts.sort((a, b) => a.index - b.index || Number(b.isGrant) - Number(a.isGrant));
+  let before: Certified | undefined;
+  let newest: Certified | undefined;
+  for (const receipt of receipts) {
+    if (before !== undefined) {
+      const isBroken =
+        receipt.index === before.index ? receipt.term !== before.term : receipt.term < before.term;
+      if (isBroken) findings.add(`group ${group}: two terms cross: ${pair(before, receipt)}`);
+    }
+    before = receipt;
+    if (receipt.op.timestampMillis !== null) continue;
+    if (newest !== undefined) {
+      const isSameEntry = receipt.isGrant && receipt.index === newest.index;
+      const isBroken = isSameEntry
+        ? receipt.timeMillis !== newest.timeMillis
+        : receipt.timeMillis < newest.timeMillis;
+      if (isBroken) findings.add(`group ${group}: time decreases along the log: ${pair(newest, receipt)}`);
+    }
+    // A denial's time is that of the question: the next entry may be stamped by a leader that lags behind it.
+    if (receipt.isGrant) newest = receipt;
+  }
+}
+
+/**
+ * What was answered before a request was made comes before it in the log. Only grants are entries of their own; a
+ * denial is read from whatever its leader had applied, and may be read late: that is counted.
+ */
+function checkRealTimeOrder(group: number, receipts: readonly Certified[], findings: Findings): void {
+  const byCompletion = [...receipts].sort((a, b) => a.completeNanos - b.completeNanos);
+  const byInvocation = [...receipts].sort((a, b) => a.invokeNanos - b.invokeNanos);
+  let next = 0;
+  let highest: Certified | undefined;
+  for (const receipt of byInvocation) {
+    for (; next < byCompletion.length; next += 1) {
+      const done = byCompletion[next];
+      if (done === undefined || done.completeNanos >= receipt.invokeNanos) break;
+      if (highest === undefined || done.index > highest.index) highest = done;
+    }
+    if (highest === undefined) continue;
+    if (!receipt.isGrant) {
+      if (receipt.index < highest.index) findings.tally('staleDenials');
+    } else if (highest.index >= receipt.index) {
+      findings.add(`group ${group}: answered before it was asked for: ${pair(highest, receipt)}`);
+    }
+  }
+}
+
+/**
+ * Group time never runs faster than real time, but for drift and rounding. Sound for what clients see: an entry was
+ * stamped after its request was made, and before it was answered.
+ */
+function checkGroupTime(
+  group: number,
+  byIndex: readonly Certified[],
+  driftPpm: number,
+  findings: Findings,
+): void {
+  const rate = (1 + driftPpm / 1_000_000) / NANOS_PER_MILLI;
+  let earliest: Certified | undefined;
+  let earliestLead = Infinity;
+  for (const receipt of byIndex) {
+    if (receipt.op.timestampMillis !== null) continue;
+    const { invokeNanos, completeNanos, timeMillis, isGrant } = receipt;
+    const lead = timeMillis - completeNanos * rate;
+    if (earliest !== undefined && lead - earliestLead > ROUNDING_MILLIS) {
+      const ahead = (lead - earliestLead).toFixed(1);
+      findings.add(`group ${group}: group time outran real time by ${ahead} ms: ${pair(earliest, receipt)}`);
+    }
+    const ownLead = timeMillis - invokeNanos * rate;
+    if (isGrant && ownLead < earliestLead) {
+      earliest = receipt;
+      earliestLead = ownLead;
+    }
+  }
+}
+
+function pair(a: Certified, b: Certified): string {
+  return `${describe(a.op)}, term ${a.term}; then ${describe(b.op)}, term ${b.term}`;
+}

@@ -1,0 +1,96 @@
+/**
+ * Denials that were certainly wrong in real time: at no moment while they were asked could the limit have been
+ * spent. Legal while something is broken, an error in a healthy cluster.
+ */
+import { groupWindowMillis } from '../model.ts';
+import { type NemesisBand, overlaps } from '../nemesis-log.ts';
+import { type Budget, nameOf } from './budgets.ts';
+import type { Fates } from './fates.ts';
+import { MaxTree } from './max-tree.ts';
+import { type CheckResult, Findings } from './result.ts';
+
+export interface FalseDenialOptions {
+  readonly driftPpm: number;
+  readonly fates: Fates;
+  readonly bands: readonly NemesisBand[];
+  /** How long after a fault, in addition to a window, wrong denials are still its consequence. */
+  readonly settleMillis: number;
+  /** What a planned change of leaders may cost of group time. */
+  readonly slackMillis: number;
+}
+
+const NANOS_PER_MILLI = 1e6;
+
+export function checkFalseDenials(budgets: readonly Budget[], options: FalseDenialOptions): CheckResult {
+  const findings = new Findings('false-denials');
+  for (const budget of budgets) {
+    // A caller's timestamps say nothing about real time.
+    if (budget.hasEventTimes || budget.denials.length === 0) continue;
+    const { windowMillis, limit } = budget;
+    // Real time may also run slower than group time, by as much.
+    const { driftPpm, slackMillis } = options;
+    const liveMillis = groupWindowMillis(groupWindowMillis(windowMillis, driftPpm), driftPpm) + slackMillis;
+    const settleNanos = (liveMillis + options.settleMillis) * NANOS_PER_MILLI;
+    const load = possibleLoad(budget, liveMillis * NANOS_PER_MILLI, options.fates);
+    for (const { invokeNanos, completeNanos, cost } of budget.denials) {
+      findings.tally('denials');
+      const end = completeNanos ?? Infinity;
+      const most = load.most(invokeNanos, end);
+      if (most + cost <= limit) {
+        const isFaulty = options.bands.some((band) => overlaps(band, invokeNanos, end, settleNanos));
+        findings.tally(isFaulty ? 'falseUnderFaults' : 'falseWhenHealthy');
+        if (!isFaulty) {
+          const at = (invokeNanos / NANOS_PER_MILLI).toFixed(3);
+          findings.add(`${nameOf(budget)} denied at ${at} ms with at most ${most} of ${limit} spent`);
+        }
+      }
+    }
+  }
+  return findings.result();
+}
+
+/** The cost that may have counted, as a step function of real time. */
+class Load {
+  readonly #times: Float64Array;
+  /** The load from each time on. */
+  readonly #load: MaxTree;
+
+  constructor(changes: { readonly at: number; readonly by: number }[]) {
+    // What begins comes before what ends at the same moment: rather too much load than too little.
+    changes.sort((a, b) => a.at - b.at || b.by - a.by);
+    this.#times = Float64Array.from(changes, ({ at }) => at);
+    let load = 0;
+    this.#load = new MaxTree(changes.map(({ by }) => (load += by)));
+  }
+
+  /** The largest load within [from, to]. */
+  most(from: number, to: number): number {
+    const first = Math.max(0, this.#count(from) - 1);
+    const end = this.#count(to);
+    return Math.max(0, this.#load.max(first, end));
+  }
+
+  /** How many changes are at or before `at`. */
+  #count(at: number): number {
+    let low = 0;
+    let high = this.#times.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#times[middle] ?? 0) <= at) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+function possibleLoad({ grants, unknowns }: Budget, liveNanos: number, fates: Fates): Load {
+  const changes: { at: number; by: number }[] = [];
+  for (const { op, invokeNanos, completeNanos } of grants) {
+    changes.push({ at: invokeNanos, by: op.cost }, { at: completeNanos + liveNanos, by: -op.cost });
+  }
+  for (const { op, invokeNanos } of unknowns) {
+    // When one took effect is not known, so it may count for ever.
+    if (fates.get(op)?.kind !== 'uncharged') changes.push({ at: invokeNanos, by: op.cost });
+  }
+  return new Load(changes);
+}

@@ -1,0 +1,21 @@
+/** What the logs of the stopped nodes tell about requests whose outcome no client knows. Plain data. */
+import type { Operation } from '../history.ts';
+
+export interface Placement {
+  readonly group: number;
+  readonly index: number;
+  /** The time the decision used. */
+  readonly timeMillis: number;
+}
+
+export type Fate =
+  /** In no log, or denied there: nothing was charged. */
+  | { readonly kind: 'uncharged' }
+  | { readonly kind: 'granted'; readonly at: Placement }
+  /** It is in the log, but before what can be replayed: granted at one of these places, or denied at all. */
+  | { readonly kind: 'logged'; readonly at: readonly Placement[] };
+
+/** By the operation of the `Unknown`. What is missing here may be granted anywhere. */
+export type Fates = ReadonlyMap<Operation, Fate>;
+
+export const NO_FATES: Fates = new Map();

@@ -1,0 +1,111 @@
+/**
+ * Is the cluster there when it should be: how long after a fault the first grant comes, whether answers come before
+ * their deadline, and whether everything is decided once it has recovered.
+ */
+import type { Operation } from '../history.ts';
+import { type NemesisBand, overlaps } from '../nemesis-log.ts';
+import { type CheckResult, Findings } from './result.ts';
+
+export interface LivenessOptions {
+  readonly bands: readonly NemesisBand[];
+  /** Of one request, and what a loaded machine may add. */
+  readonly deadlineMillis: number;
+  readonly slackMillis: number;
+  /** After a fault is undone: the first grant must come by then, and from then on every request must be decided. */
+  readonly recoveryMillisMax: number;
+}
+
+export interface Recovery {
+  readonly kind: string;
+  readonly nodes: readonly number[];
+  /** From the end of the fault to the first grant that was asked for after it; null: none came. */
+  readonly firstGrantMillis: number | null;
+}
+
+const NANOS_PER_MILLI = 1e6;
+
+export function checkLiveness(history: readonly Operation[], options: LivenessOptions): CheckResult {
+  const findings = new Findings('liveness');
+  checkDeadlines(history, options, findings);
+  checkRecovered(history, options, findings);
+  const lastInvoke = history.reduce((last, { invokeNanos }) => Math.max(last, invokeNanos), -Infinity);
+  for (const [i, { kind, firstGrantMillis }] of recoveries(history, options.bands).entries()) {
+    const band = options.bands[i];
+    const endNanos = band?.endNanos ?? null;
+    if (endNanos === null) continue;
+    if (firstGrantMillis !== null && firstGrantMillis <= options.recoveryMillisMax) {
+      findings.counts['slowestRecoveryMillis'] = Math.max(
+        findings.counts['slowestRecoveryMillis'] ?? 0,
+        firstGrantMillis,
+      );
+      continue;
+    }
+    const limitNanos = endNanos + options.recoveryMillisMax * NANOS_PER_MILLI;
+    // Another fault before it had the time, or a recording that ends: no statement.
+    const isDisturbed = options.bands.some(
+      (other) => other !== band && overlaps(other, endNanos, limitNanos),
+    );
+    if (isDisturbed || lastInvoke < limitNanos) findings.tally('recoveriesNotMeasured');
+    else
+      findings.add(`no grant within ${options.recoveryMillisMax} ms after ${kind}: ${firstGrantMillis} ms`);
+  }
+  return findings.result();
+}
+
+/** One per band, in the same order. */
+export function recoveries(history: readonly Operation[], bands: readonly NemesisBand[]): Recovery[] {
+  const grants = history
+    .filter(({ allowed }) => allowed === true)
+    .sort((a, b) => a.invokeNanos - b.invokeNanos);
+  // The earliest completion among the grants from each one on.
+  const firstFrom = new Float64Array(grants.length + 1).fill(Infinity);
+  for (let i = grants.length - 1; i >= 0; i -= 1) {
+    firstFrom[i] = Math.min(firstFrom[i + 1] ?? Infinity, grants[i]?.completeNanos ?? Infinity);
+  }
+  return bands.map(({ kind, nodes, endNanos }) => {
+    if (endNanos === null) return { kind, nodes, firstGrantMillis: null };
+    let low = 0;
+    let high = grants.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((grants[middle]?.invokeNanos ?? 0) < endNanos) low = middle + 1;
+      else high = middle;
+    }
+    const first = firstFrom[low] ?? Infinity;
+    const firstGrantMillis = first === Infinity ? null : (first - endNanos) / NANOS_PER_MILLI;
+    return { kind, nodes, firstGrantMillis };
+  });
+}
+
+/** No request is answered after its deadline, but by nodes that are being stopped or cut off meanwhile. */
+function checkDeadlines(history: readonly Operation[], options: LivenessOptions, findings: Findings): void {
+  const latestNanos = (options.deadlineMillis + options.slackMillis) * NANOS_PER_MILLI;
+  for (const op of history) {
+    const { invokeNanos, completeNanos, node } = op;
+    if (completeNanos === null) findings.tally('stillOpenAtTheEnd');
+    if (completeNanos === null || completeNanos - invokeNanos <= latestNanos) continue;
+    const isExcused = options.bands.some(
+      (band) =>
+        (node === 0 || band.nodes.length === 0 || band.nodes.includes(node)) &&
+        overlaps(band, invokeNanos, completeNanos),
+    );
+    findings.tally(isExcused ? 'lateUnderFaults' : 'late');
+    if (isExcused) continue;
+    const millis = ((completeNanos - invokeNanos) / NANOS_PER_MILLI).toFixed(0);
+    findings.add(`node ${node} was late: ${millis} ms for ${op.user} (${op.error ?? `status ${op.status}`})`);
+  }
+}
+
+/** Without a fault for long enough, every request is decided. */
+function checkRecovered(history: readonly Operation[], options: LivenessOptions, findings: Findings): void {
+  const settleNanos = options.recoveryMillisMax * NANOS_PER_MILLI;
+  for (const { class: outcome, invokeNanos, completeNanos, error, node, status } of history) {
+    if (outcome === 'ok') continue;
+    // A bad request is answered, and a recording has to end somewhere.
+    if ((status >= 400 && status < 500) || completeNanos === null) continue;
+    findings.tally('undecided');
+    if (options.bands.some((band) => overlaps(band, invokeNanos, completeNanos, settleNanos))) continue;
+    const at = (invokeNanos / NANOS_PER_MILLI).toFixed(0);
+    findings.add(`node ${node} did not decide a request at ${at} ms, with nothing broken: ${error}`);
+  }
+}

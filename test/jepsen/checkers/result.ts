@@ -1,0 +1,56 @@
+/** The outcome of one checker: what it counted, what it found, and whether that is a violation. */
+
+/** `unknown`: it could not be decided, which is never taken for `ok`. `skipped`: what it needs was not recorded. */
+export type CheckStatus = 'ok' | 'violation' | 'unknown' | 'skipped';
+
+export interface CheckResult {
+  readonly name: string;
+  readonly status: CheckStatus;
+  /** How many findings there were; only the first few are told. */
+  readonly violations: number;
+  readonly findings: readonly string[];
+  readonly counts: Readonly<Record<string, number>>;
+  readonly note?: string;
+}
+
+const FINDINGS_TOLD_MAX = 20;
+
+/** Collects the findings of one checker; a broken run may have millions. */
+export class Findings {
+  readonly name: string;
+  readonly #told: string[] = [];
+  #count = 0;
+  readonly counts: Record<string, number> = {};
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  add(finding: string): void {
+    this.#count += 1;
+    if (this.#told.length < FINDINGS_TOLD_MAX) this.#told.push(finding);
+  }
+
+  tally(what: string, by = 1): void {
+    this.counts[what] = (this.counts[what] ?? 0) + by;
+  }
+
+  result(otherwise: Exclude<CheckStatus, 'violation'> = 'ok', note?: string): CheckResult {
+    return {
+      name: this.name,
+      status: this.#count > 0 ? 'violation' : otherwise,
+      violations: this.#count,
+      findings: this.#told,
+      counts: this.counts,
+      ...(note !== undefined && { note }),
+    };
+  }
+}
+
+export function skipped(name: string, note: string): CheckResult {
+  return { name, status: 'skipped', violations: 0, findings: [], counts: {}, note };
+}

@@ -1,0 +1,270 @@
+/**
+ * What clients did and saw, one operation per HTTP attempt, and its form on disk: JSON lines. Classifies attempts;
+ * judges nothing. Histories are at most `OPERATIONS_MAX` operations: beyond that they are refused, not half read.
+ */
+import { closeSync, createReadStream, openSync, writeSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+
+/**
+ * - `ok`: a decision was received (200, 429)
+ * - `fail`: certainly nothing was proposed: the server says so, or no byte of the request was sent
+ * - `info`: anything else; it may take effect at any time after its invocation, or never
+ */
+export type OperationClass = 'ok' | 'fail' | 'info';
+
+export interface Operation {
+  /** One after the other within a process; a process whose operation ended as `info` is not used again. */
+  readonly process: number;
+  readonly user: string;
+  readonly rule: string;
+  /** The node that was asked; 0: not known. */
+  readonly node: number;
+  /** On the one monotonic clock of the machine that recorded the history. */
+  readonly invokeNanos: number;
+  /** When the client had its answer or gave up; null: it was still waiting when the recording ended. */
+  readonly completeNanos: number | null;
+  /** Those of the rule, as the client knows them. The window is the stated one, not widened. */
+  readonly limit: number;
+  readonly windowMillis: number;
+  readonly cost: number;
+  /** The caller's own timestamp; null: judged in group time. */
+  readonly timestampMillis: number | null;
+  /** The decision; null without one. */
+  readonly allowed: boolean | null;
+  /** Of the HTTP answer; 0 without one. */
+  readonly status: number;
+  readonly requestId: string | null;
+  /** The receipt (`decided`): partition, log index, term, and the time the decision used. Null without one. */
+  readonly group: number | null;
+  readonly index: number | null;
+  readonly term: number | null;
+  readonly timeMillis: number | null;
+  readonly remaining: number | null;
+  readonly class: OperationClass;
+  /** Why there was no decision: a reason of the server, or the code of a broken connection. */
+  readonly error: string | null;
+}
+
+export const OPERATIONS_MAX = 2_000_000;
+
+/** A line of a history cannot be understood. */
+export class HistoryError extends Error {
+  override readonly name = 'HistoryError';
+  readonly code = 'history';
+}
+
+/** What an attempt asked. */
+export type Question = Pick<
+  Operation,
+  | 'process'
+  | 'user'
+  | 'rule'
+  | 'node'
+  | 'invokeNanos'
+  | 'limit'
+  | 'windowMillis'
+  | 'cost'
+  | 'timestampMillis'
+  | 'requestId'
+>;
+
+/** How an attempt ended. */
+export type Outcome =
+  | { readonly kind: 'answer'; readonly status: number; readonly body: unknown }
+  /** No answer. `sent` false: not a byte of the request left, because there was no connection. */
+  | { readonly kind: 'broken'; readonly code: string; readonly sent: boolean };
+
+const NO_DECISION = {
+  allowed: null,
+  group: null,
+  index: null,
+  term: null,
+  timeMillis: null,
+  remaining: null,
+} as const;
+
+/**
+ * The operation of one attempt.
+ *
+ * @example
+ * writer.append(operationOf(question, nowNanos(), { kind: 'answer', status: 200, body }));
+ */
+export function operationOf(question: Question, completeNanos: number | null, outcome: Outcome): Operation {
+  const asked = { ...question, completeNanos };
+  if (outcome.kind === 'broken') {
+    const { code, sent } = outcome;
+    return { ...asked, ...NO_DECISION, status: 0, class: sent ? 'info' : 'fail', error: code };
+  }
+  const { status } = outcome;
+  const body = fieldsOf(outcome.body);
+  if (status === 200 || status === 429) {
+    const decided = fieldsOf(body['decided']);
+    return {
+      ...asked,
+      allowed: status === 200,
+      status,
+      group: numberOrNull(decided['partition']),
+      index: numberOrNull(decided['index']),
+      term: numberOrNull(decided['term']),
+      timeMillis: numberOrNull(decided['timeMillis']),
+      remaining: numberOrNull(body['remaining']),
+      class: 'ok',
+      error: null,
+    };
+  }
+  const isRefused = status === 400 || status === 413 || status === 415;
+  const isUnproposed = status === 503 && body['proposed'] === false;
+  const reason = typeof body['reason'] === 'string' ? body['reason'] : `status ${status}`;
+  return {
+    ...asked,
+    ...NO_DECISION,
+    status,
+    class: isRefused || isUnproposed ? 'fail' : 'info',
+    error: reason,
+  };
+}
+
+export function encodeOperation(op: Operation): string {
+  return JSON.stringify({
+    process: op.process,
+    user: op.user,
+    rule: op.rule,
+    node: op.node,
+    invoke_ns: op.invokeNanos,
+    complete_ns: op.completeNanos,
+    limit: op.limit,
+    window_ms: op.windowMillis,
+    cost: op.cost,
+    ts_ms: op.timestampMillis,
+    allowed: op.allowed,
+    status: op.status,
+    request_id: op.requestId,
+    group: op.group,
+    index: op.index,
+    term: op.term,
+    time_ms: op.timeMillis,
+    remaining: op.remaining,
+    class: op.class,
+    error: op.error,
+  });
+}
+
+/** @throws HistoryError */
+export function decodeOperation(line: string, lineNumber: number): Operation {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    throw new HistoryError(`line ${lineNumber} is not JSON`);
+  }
+  const fields = fieldsOf(value);
+  const number = (name: string, absent?: number): number => {
+    const field = fields[name] ?? absent;
+    if (typeof field === 'number' && Number.isFinite(field)) return field;
+    throw new HistoryError(`line ${lineNumber}: ${name} must be a number, but is ${JSON.stringify(field)}`);
+  };
+  const nullable = (name: string): number | null =>
+    fields[name] === undefined ? null : numberOrNull(fields[name]);
+  const { user, allowed, class: stated } = fields;
+  if (typeof user !== 'string') throw new HistoryError(`line ${lineNumber}: user must be text`);
+  const status = number('status', 0);
+  const decided = status === 200 || status === 429 ? 'ok' : 'info';
+  const operationClass = stated === 'ok' || stated === 'fail' || stated === 'info' ? stated : decided;
+  if (operationClass === 'ok' && (typeof allowed !== 'boolean' || nullable('complete_ns') === null)) {
+    throw new HistoryError(`line ${lineNumber}: an answered operation needs allowed and complete_ns`);
+  }
+  return {
+    process: number('process', 0),
+    user,
+    rule: textOrNull(fields['rule']) ?? 'default',
+    node: number('node', 0),
+    invokeNanos: number('invoke_ns'),
+    completeNanos: nullable('complete_ns'),
+    limit: number('limit'),
+    windowMillis: number('window_ms'),
+    cost: number('cost', 1),
+    timestampMillis: nullable('ts_ms'),
+    allowed: typeof allowed === 'boolean' ? allowed : null,
+    status,
+    requestId: textOrNull(fields['request_id']),
+    group: nullable('group'),
+    index: nullable('index'),
+    term: nullable('term'),
+    timeMillis: nullable('time_ms'),
+    remaining: nullable('remaining'),
+    class: operationClass,
+    error: textOrNull(fields['error']),
+  };
+}
+
+/**
+ * Reads a recorded history line by line.
+ *
+ * @throws HistoryError for a bad line or more than `OPERATIONS_MAX` of them
+ */
+export async function readHistory(path: string): Promise<Operation[]> {
+  const operations: Operation[] = [];
+  // A million operations have few users and rules: each text is kept once.
+  const texts = new Map<string, string>();
+  const once = (text: string): string => {
+    const known = texts.get(text);
+    if (known !== undefined) return known;
+    texts.set(text, text);
+    return text;
+  };
+  let lineNumber = 0;
+  for await (const line of createInterface({ input: createReadStream(path), crlfDelay: Infinity })) {
+    lineNumber += 1;
+    if (line === '') continue;
+    if (operations.length === OPERATIONS_MAX)
+      throw new HistoryError(`more than ${OPERATIONS_MAX} operations`);
+    const operation = decodeOperation(line, lineNumber);
+    operations.push({ ...operation, user: once(operation.user), rule: once(operation.rule) });
+  }
+  return operations;
+}
+
+const BUFFER_CHARS_MAX = 64 * 1024;
+
+/**
+ * Writes a history as it happens. It keeps at most one buffer in memory and writes it in one step: whoever records
+ * cannot outrun the disk.
+ */
+export class HistoryWriter {
+  readonly #file: number;
+  #buffer = '';
+  count = 0;
+
+  constructor(path: string) {
+    this.#file = openSync(path, 'w');
+  }
+
+  append(operation: Operation): void {
+    this.#buffer += `${encodeOperation(operation)}\n`;
+    this.count += 1;
+    if (this.#buffer.length >= BUFFER_CHARS_MAX) this.#flush();
+  }
+
+  close(): void {
+    this.#flush();
+    closeSync(this.#file);
+  }
+
+  #flush(): void {
+    let bytes: Uint8Array = Buffer.from(this.#buffer);
+    this.#buffer = '';
+    while (bytes.length > 0) bytes = bytes.subarray(writeSync(this.#file, bytes));
+  }
+}
+
+function fieldsOf(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
+}
+
+function numberOrNull(value: unknown): number | null {
+  return typeof value === 'number' && Number.isFinite(value) ? value : null;
+}
+
+function textOrNull(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
+}
