@@ -75,7 +75,7 @@ const SPARES_DEFAULT = 2;
 const FREE_FLOOR_BYTES_DEFAULT = 4 << 20;
 const TMPFS_BYTES = 96 << 20;
 const EXT4_BYTES = 256 << 20;
-const UP_MILLIS_MAX = 30_000;
+const UP_MILLIS_MAX = 60_000;
 const STATUS_MILLIS_MAX = 1_000;
 
 export class ClusterUnderTest {
@@ -281,8 +281,8 @@ export class ClusterUnderTest {
     }
   }
 
-  /** The process may end from now on, and this is why. Until it is started again. */
-  expectExit(id: NodeId, reason: string): void {
+  /** The process may end from now on, and this is why; until it is started again, or undefined is given. */
+  expectExit(id: NodeId, reason: string | undefined): void {
     this.#machine(id).expected = reason;
   }
 
