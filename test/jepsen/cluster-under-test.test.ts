@@ -1,0 +1,118 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { allowAt, eventually } from '../cluster/harness.ts';
+import { seeded } from '../raft/seeded.ts';
+import { ClusterUnderTest } from './cluster-under-test.ts';
+import { lacks, libfaketime } from './machine.ts';
+
+const RULE = { id: 'default', limit: 1_000_000, windowMillis: 60_000, clock: 'request' } as const;
+const HOUR_MILLIS = 3_600_000;
+
+describe('the cluster under test', () => {
+  let cluster: ClusterUnderTest;
+  beforeAll(async () => {
+    cluster = await ClusterUnderTest.create({ nodes: 3, rules: [RULE], random: seeded(1), partitions: 4 });
+    await cluster.startAll();
+    await cluster.ready();
+  });
+  afterAll(async () => {
+    await cluster.dispose();
+  });
+
+  const port = (id: number): number => cluster.address(id).http.port;
+  async function isGrantedAt(id: number): Promise<boolean> {
+    const { status } = await allowAt(port(id), { userId: `${Math.random()}` }).catch(() => ({ status: 0 }));
+    return status === 200;
+  }
+  const grantedAt = async (id: number): Promise<true> =>
+    eventually(`a grant at node ${id}`, async () => ((await isGrantedAt(id)) ? true : undefined));
+
+  it('runs one process per node, and all they tell each other goes through the proxies', async () => {
+    expect(cluster.members).toEqual([1, 2, 3]);
+    expect(cluster.spares).toEqual([4, 5]);
+    const pairs = cluster.members.flatMap((from) => cluster.members.map((to) => ({ from, to })));
+    const silent = pairs.filter(
+      ({ from, to }) => from !== to && cluster.network.link(from, to).forward.bytesPassed === 0,
+    );
+    expect(silent).toEqual([]);
+    const [first = 0] = await cluster.byLeadership();
+    const status = await cluster.statusFrom(first);
+    expect(status?.partitions.some(({ leader }) => leader === first)).toBe(true);
+    for (const id of cluster.members) await grantedAt(id);
+  });
+
+  it('isolates a node: it cannot grant, the others can, and it recovers', async () => {
+    const [leader = 0, other = 0] = await cluster.byLeadership();
+    cluster.network.setAll((from, to) => (from === leader || to === leader ? { blackHole: true } : {}));
+    await grantedAt(other);
+    await eventually('the isolated node denies', async () =>
+      (await isGrantedAt(leader)) ? undefined : true,
+    );
+    cluster.network.heal();
+    await grantedAt(leader);
+    expect(cluster.network.totals().bytesLost).toBeGreaterThan(0);
+  });
+
+  it('kills, pauses, stalls and restarts nodes, and tells whose end was wanted', async () => {
+    await cluster.kill(1);
+    expect(cluster.running).toEqual([2, 3]);
+    cluster.start(1);
+    expect(await cluster.isUp(1)).toBe(true);
+
+    cluster.pause(2);
+    expect(await cluster.statusFrom(2)).toBeUndefined();
+    cluster.resume(2);
+    await eventually('it answers again', async () => cluster.statusFrom(2));
+
+    const startMillis = performance.now();
+    cluster.stall(3, 400);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    await cluster.statusFrom(3);
+    expect(performance.now() - startMillis).toBeGreaterThanOrEqual(350);
+
+    expect(cluster.exits).toEqual([{ id: 1, code: null, signal: 'SIGKILL', expected: 'killed' }]);
+    expect(cluster.unexpectedExits).toEqual([]);
+    await cluster.ready();
+  });
+
+  it('sets the wall clock of one node', async () => {
+    console.log(`wall clocks by ${libfaketime() ?? 'a module in the node: libfaketime is not installed'}`);
+    const logged = (): number => {
+      const lines = readFileSync(`${cluster.logsDirectory}/node-1.log`, 'utf8').trim().split('\n');
+      return (JSON.parse(lines.at(-1) ?? '') as { time: number }).time - Date.now();
+    };
+    cluster.setWallClock(1, HOUR_MILLIS);
+    cluster.network.link(2, 1).reset();
+    await eventually('the log is an hour ahead', () =>
+      Math.abs(logged() - HOUR_MILLIS) < 60_000 ? true : undefined,
+    );
+    cluster.setWallClock(1, 0);
+    cluster.setMonotonicRate(1, 50);
+    expect(await grantedAt(1)).toBe(true);
+  });
+
+  const compilerLack = lacks.compiler();
+  if (compilerLack !== undefined) console.log(`skipped: slow and failing syncs (${compilerLack})`);
+  it.skipIf(compilerLack !== undefined)('fails a sync: the node ends, as P6 wants', async () => {
+    cluster.expectExit(2, 'sync error');
+    cluster.setSyncFault(2, 'fail 1');
+    await eventually('node 2 ends', async () => {
+      await isGrantedAt(1);
+      return cluster.isRunning(2) ? undefined : true;
+    });
+    expect(cluster.exits.at(-1)).toEqual({ id: 2, code: 70, signal: null, expected: 'sync error' });
+    cluster.setSyncFault(2, '');
+    cluster.start(2);
+    expect(await cluster.isUp(2)).toBe(true);
+  });
+
+  const ext4Lack = lacks.ext4();
+  if (ext4Lack !== undefined) console.log(`skipped: a power cut (${ext4Lack})`);
+  it.skipIf(ext4Lack !== undefined)('cuts the power of a majority, and they come back', async () => {
+    await cluster.cutPower(1, 2);
+    await cluster.startAll();
+    await cluster.ready();
+    await grantedAt(1);
+    expect(cluster.unexpectedExits).toEqual([]);
+  });
+});

@@ -1,0 +1,51 @@
+/**
+ * Imported into the node processes of a test before anything else: stalls the event loop and changes the clocks
+ * when told over IPC. Nothing in the product knows of it.
+ */
+import { performance } from 'node:perf_hooks';
+import type { Order } from './order.ts';
+
+const realWall = Date.now.bind(Date);
+const realMonotonic = performance.now.bind(performance);
+
+let wallOffsetMillis = 0;
+let wallRate = 1;
+let wallSinceMillis = realWall();
+
+let monotonicRate = 1;
+let monotonicSinceMillis = realMonotonic();
+let monotonicAtMillis = monotonicSinceMillis;
+
+function monotonicMillis(): number {
+  return monotonicAtMillis + (realMonotonic() - monotonicSinceMillis) * monotonicRate;
+}
+
+Date.now = () => {
+  const now = realWall();
+  return Math.round(now + wallOffsetMillis + (now - wallSinceMillis) * (wallRate - 1));
+};
+performance.now = monotonicMillis;
+
+function obey(order: Order): void {
+  switch (order.kind) {
+    case 'stall': {
+      const endMillis = realMonotonic() + order.millis;
+      while (realMonotonic() < endMillis);
+      return;
+    }
+    case 'wallClock':
+      wallOffsetMillis = order.offsetMillis;
+      wallRate = order.rate;
+      wallSinceMillis = realWall();
+      return;
+    case 'monotonicRate':
+      // Goes on from where it is: this clock never jumps.
+      monotonicAtMillis = monotonicMillis();
+      monotonicSinceMillis = realMonotonic();
+      monotonicRate = 1 + order.ppm / 1e6;
+  }
+}
+
+const first = process.env['QUORATE_TEST_ORDERS'];
+if (first !== undefined) for (const order of JSON.parse(first) as Order[]) obey(order);
+process.on('message', (order) => obey(order as Order));

@@ -1,0 +1,5 @@
+/** What a test can tell the module inside a node. */
+export type Order =
+  | { readonly kind: 'stall'; readonly millis: number }
+  | { readonly kind: 'wallClock'; readonly offsetMillis: number; readonly rate: number }
+  | { readonly kind: 'monotonicRate'; readonly ppm: number };

@@ -1,0 +1,66 @@
+/** What this machine has for faults that take more than processes and sockets. What it lacks is said in a sentence. */
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { run, Volume } from './volume.ts';
+
+const here = dirname(fileURLToPath(import.meta.url));
+const root = here.includes(join('dist', 'test')) ? join(here, '..', '..', '..') : join(here, '..', '..');
+const SOURCES = join(root, 'test', 'jepsen', 'native');
+/** Compiled, because a node cannot import TypeScript. */
+export const INSIDE = join(root, 'dist', 'test', 'jepsen', 'injected', 'inside.js');
+
+function remembered<T>(find: () => T): () => T {
+  let found: { readonly value: T } | undefined;
+  return () => (found ??= { value: find() }).value;
+}
+
+/** Why something cannot be done, or undefined if it was just done. */
+function attempt(action: (directory: string) => void): string | undefined {
+  const directory = mkdtempSync(join(tmpdir(), 'quorate-machine-'));
+  try {
+    action(directory);
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+const notRoot = (): string | undefined => (process.getuid?.() === 0 ? undefined : 'needs root');
+
+/** Compiles one of our C files. */
+export function compile(name: 'sync-fault' | 'power-cut', output: string): void {
+  const shared = name === 'sync-fault' ? ['-shared', '-fPIC', '-ldl'] : [];
+  run('gcc', '-O1', '-Wall', '-o', output, join(SOURCES, `${name}.c`), ...shared);
+}
+
+const compilerLack = remembered(() =>
+  process.platform === 'linux'
+    ? attempt((directory) => compile('sync-fault', join(directory, 'sync-fault.so')))
+    : 'needs Linux',
+);
+
+/** Each: why this machine cannot do it, or undefined if it can. */
+export const lacks = {
+  compiler: compilerLack,
+  tmpfs: remembered(
+    () => notRoot() ?? attempt((directory) => Volume.tmpfs(join(directory, 'mount'), 1 << 20).remove()),
+  ),
+  ext4: remembered(
+    () =>
+      notRoot() ??
+      compilerLack() ??
+      attempt((directory) => Volume.ext4(join(directory, 'mount'), 8 << 20).remove()),
+  ),
+};
+
+/** The library of libfaketime for programs with threads, if it is installed. */
+export const libfaketime = remembered((): string | undefined => {
+  const folders = existsSync('/usr/lib') ? readdirSync('/usr/lib').map((name) => join('/usr/lib', name)) : [];
+  return [...folders, '/usr/lib', '/usr/local/lib']
+    .map((folder) => join(folder, 'faketime', 'libfaketimeMT.so.1'))
+    .find((path) => existsSync(path));
+});
