@@ -37,6 +37,8 @@ export interface ClusterUnderTestOptions {
   readonly partitions?: number;
   readonly replicas?: number;
   readonly timing?: Timing;
+  /** A module that every node loads before the product. */
+  readonly preload?: string;
   /** Default 4 MiB: a node on a small volume must be able to work. */
   readonly freeFloorBytes?: number;
   /** The last node on a small tmpfs and the others each on an ext4 of its own, where the machine can. Default true. */
@@ -87,6 +89,7 @@ export class ClusterUnderTest {
   readonly exits: NodeExit[] = [];
   readonly #machines: readonly Machine[];
   readonly #syncFault: string | undefined;
+  readonly #preload: string | undefined;
   readonly #onExit = (): void => this.#abandon();
 
   private constructor(
@@ -95,7 +98,9 @@ export class ClusterUnderTest {
     network: FaultNetwork,
     machines: readonly Machine[],
     syncFault: string | undefined,
+    preload: string | undefined,
   ) {
+    this.#preload = preload;
     this.directory = directory;
     this.config = config;
     this.network = network;
@@ -128,7 +133,8 @@ export class ClusterUnderTest {
     const machines: Machine[] = [];
     const canCompile = lacks.compiler() === undefined;
     const library = canCompile ? join(directory, 'sync-fault.so') : undefined;
-    const cluster = new ClusterUnderTest(directory, config, network, machines, library);
+    const { preload } = options;
+    const cluster = new ClusterUnderTest(directory, config, network, machines, library, preload);
     try {
       if (library !== undefined) {
         compile('sync-fault', library);
@@ -224,6 +230,7 @@ export class ClusterUnderTest {
       node,
       '--import',
       pathToFileURL(INSIDE).href,
+      ...(this.#preload === undefined ? [] : ['--import', pathToFileURL(this.#preload).href]),
       ...args,
     ]);
     machine.process = node;

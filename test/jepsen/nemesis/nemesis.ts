@@ -45,7 +45,7 @@ export interface NemesisEvent {
 
 /** One JSON object a line: when (by this process's monotonic clock, as operations are timed), what, to whom. */
 export class NemesisLog {
-  readonly events: NemesisEvent[] = [];
+  readonly events: (NemesisEvent & { readonly atNanos: number })[] = [];
   readonly #file: string | undefined;
 
   constructor(file?: string) {
@@ -53,10 +53,11 @@ export class NemesisLog {
   }
 
   write(event: NemesisEvent): void {
-    this.events.push(event);
+    const atNanos = Number(process.hrtime.bigint());
+    this.events.push({ ...event, atNanos });
     if (this.#file === undefined) return;
     const { event: what, name, nodes, detail } = event;
-    const line = { atMillis: Math.round(performance.now()), event: what, name, nodes, detail };
+    const line = { at_ns: atNanos, event: what, name, nodes, detail };
     appendFileSync(this.#file, `${JSON.stringify(line)}\n`);
   }
 }

@@ -1,0 +1,97 @@
+/** The command `npm run jepsen`: runs a cluster of real processes under nemeses, and says whether it kept its word. */
+import { randomInt } from 'node:crypto';
+import { join } from 'node:path';
+import { Command, InvalidArgumentError } from 'commander';
+import { NEMESES } from './nemesis/all.ts';
+import { nemesesOf, type RunOptions, runOnce } from './run.ts';
+
+interface Options {
+  readonly minutes: number;
+  readonly nodes: number;
+  readonly nemesis: readonly string[];
+  readonly seed?: number;
+  readonly out: string;
+  readonly all?: true;
+}
+
+const MINUTES_MAX = 24 * 60;
+const ALL_MINUTES = 2;
+
+function minutes(text: string): number {
+  const value = Number(text);
+  if (!(value > 0 && value <= MINUTES_MAX))
+    throw new InvalidArgumentError(`must be more than 0, at most ${MINUTES_MAX}`);
+  return value;
+}
+
+function nodes(text: string): number {
+  if (text !== '3' && text !== '5') throw new InvalidArgumentError('must be 3 or 5');
+  return Number(text);
+}
+
+function seed(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value) || value < 0) throw new InvalidArgumentError('must be a whole number');
+  return value;
+}
+
+function names(text: string): string[] {
+  const list = text.split(',').filter((name) => name !== '');
+  try {
+    nemesesOf(list);
+  } catch (error) {
+    throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
+  }
+  return list;
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+/** Prints a summary. Returns whether the cluster kept its word. */
+async function one(options: RunOptions): Promise<boolean> {
+  print(`${options.nemeses.join(',') || 'no nemesis'}: seed ${options.seed}, ${options.directory}`);
+  const { verdict, faults } = await runOnce(options);
+  for (const { name, status, violations, findings, counts, note } of verdict.checks) {
+    print(
+      `  ${name.padEnd(24)} ${status} ${JSON.stringify(counts)}${note === undefined ? '' : ` (${note})`}`,
+    );
+    for (const finding of findings) print(`    ${finding}`);
+    if (violations > findings.length) print(`    and ${violations - findings.length} more`);
+  }
+  print(`  ${faults} faults: ${verdict.isValid ? 'kept' : 'BROKEN'}`);
+  return verdict.isValid;
+}
+
+async function main(): Promise<void> {
+  const program = new Command('jepsen')
+    .description('Runs a cluster of real processes, breaks it in every way, and judges what clients saw.')
+    .option('--minutes <m>', `how long, a fraction too (default 1; ${ALL_MINUTES} each with --all)`, minutes)
+    .option('--nodes <n>', 'number of nodes, 3 or 5', nodes, 3)
+    .option('--nemesis <a,b,c>', 'nemeses or whole families, comma-separated; all if omitted', names)
+    .option('--seed <s>', 'of everything that is drawn; random if omitted', seed)
+    .option('--out <dir>', 'a folder per run is made there', './jepsen')
+    .option('--all', 'every nemesis in turn, each in a run of its own')
+    .parse();
+  const options = program.opts<Options>();
+  const first = options.seed ?? randomInt(2 ** 31);
+  const usual = NEMESES.filter(({ isBeyondPromise }) => isBeyondPromise !== true).map(({ name }) => name);
+  const runs = options.all === true ? usual.map((name) => [name]) : [options.nemesis ?? usual];
+  const broken: string[] = [];
+  for (const [i, nemeses] of runs.entries()) {
+    const isKept = await one({
+      nodes: options.nodes,
+      millis: (options.minutes ?? (options.all === true ? ALL_MINUTES : 1)) * 60_000,
+      nemeses,
+      seed: first + i,
+      directory: join(options.out, `${nemeses.length === 1 ? nemeses[0] : 'mix'}-${first + i}`),
+      print,
+    });
+    if (!isKept) broken.push(nemeses.join(','));
+  }
+  print(broken.length === 0 ? 'every run kept the promise' : `BROKEN: ${broken.join('; ')}`);
+  process.exitCode = broken.length === 0 ? 0 : 1;
+}
+
+await main();

@@ -1,0 +1,170 @@
+/**
+ * Clients of a cluster under test: many users with small limits and short windows, one hot user, costs, and retries
+ * with request ids, at all nodes at once. Each HTTP attempt is one operation of the history, never repeated in
+ * silence; a client whose operation ended without an outcome goes on under a new process number.
+ */
+import { Agent, request as httpRequest } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { RandomBelow } from '../../raft/core-state.ts';
+import type { Rule } from '../../src/limiter/rules.ts';
+import { type Operation, operationOf, type Outcome, type Question } from './history.ts';
+
+export interface WorkloadInit {
+  readonly random: RandomBelow;
+  /** Nodes that clients may ask now, up or not. */
+  readonly targets: () => readonly { readonly id: number; readonly port: number }[];
+  readonly record: (operation: Operation) => void;
+  /** Of the nodes: an attempt is given up this long after it and a little more. */
+  readonly deadlineMillis: number;
+}
+
+const SHORT: Rule = { id: 'default', limit: 3, windowMillis: 1_000, clock: 'cluster' };
+const HOT: Rule = { id: 'hot', limit: 40, windowMillis: 1_000, clock: 'cluster' };
+const COSTLY: Rule = { id: 'cost', limit: 10, windowMillis: 2_000, clock: 'cluster' };
+export const WORKLOAD_RULES: readonly Rule[] = [SHORT, HOT, COSTLY];
+
+const CLIENTS = 32;
+/** Searching for an order of operations takes long if more than this many of one user overlap. */
+const CLIENTS_PER_USER_MAX = 16;
+const USERS = 60;
+const PAUSE_MILLIS_MAX = 90;
+const PATIENCE_MILLIS = 1_500;
+const COST_MAX = 3;
+/** One attempt and this many repetitions under its id. */
+const REPEATS_MAX = 3;
+
+export class Workload {
+  readonly #init: WorkloadInit;
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: CLIENTS });
+  #isActive = false;
+  #processes = 0;
+  #requestIds = 0;
+  #clients: Promise<void>[] = [];
+
+  constructor(init: WorkloadInit) {
+    this.#init = init;
+  }
+
+  start(): void {
+    this.#isActive = true;
+    this.#clients = Array.from({ length: CLIENTS }, (_, client) => this.#run(client));
+  }
+
+  /** Resolves when every client has its last answer or has given up. */
+  async stop(): Promise<void> {
+    this.#isActive = false;
+    await Promise.all(this.#clients);
+    this.#agent.destroy();
+  }
+
+  async #run(client: number): Promise<void> {
+    let process = this.#newProcess();
+    while (this.#isActive) {
+      const question = this.#question(client);
+      for (let attempt = 0; attempt <= REPEATS_MAX; attempt += 1) {
+        const operation = await this.#ask({ ...question, process });
+        if (operation === undefined) break;
+        if (operation.class === 'info') process = this.#newProcess();
+        // What may have counted is asked again under its id; most of the time, elsewhere.
+        const isOpen = operation.class === 'info' && operation.requestId !== null;
+        if (!isOpen || !this.#isActive || this.#init.random(5) === 0) break;
+      }
+      await delay(this.#init.random(PAUSE_MILLIS_MAX));
+    }
+  }
+
+  #newProcess(): number {
+    this.#processes += 1;
+    return this.#processes;
+  }
+
+  #question(client: number): Omit<Question, 'process' | 'node' | 'invokeNanos'> {
+    const { random } = this.#init;
+    const kind = random(10);
+    const rule = kind < 2 ? HOT : kind < 4 ? COSTLY : SHORT;
+    // Two halves of the clients have users of their own, and a hot one each.
+    const half = client < CLIENTS_PER_USER_MAX ? 'a' : 'b';
+    const user = rule === HOT ? `${half}-hot` : `${half}${random(USERS)}`;
+    this.#requestIds += 1;
+    return {
+      user,
+      rule: rule.id,
+      limit: rule.limit,
+      windowMillis: rule.windowMillis,
+      cost: rule === COSTLY ? 1 + random(COST_MAX) : 1,
+      timestampMillis: null,
+      requestId: random(4) === 0 ? null : `r${this.#requestIds}`,
+    };
+  }
+
+  async #ask(asked: Omit<Question, 'node' | 'invokeNanos'>): Promise<Operation | undefined> {
+    const { random, targets, record } = this.#init;
+    const nodes = targets();
+    const target = nodes[random(Math.max(1, nodes.length))];
+    if (target === undefined) {
+      await delay(PAUSE_MILLIS_MAX);
+      return undefined;
+    }
+    const question: Question = { ...asked, node: target.id, invokeNanos: nowNanos() };
+    const outcome = await this.#attempt(target.port, question);
+    const operation = operationOf(question, nowNanos(), outcome);
+    record(operation);
+    return operation;
+  }
+
+  #attempt(port: number, question: Question): Promise<Outcome> {
+    const payload = JSON.stringify({
+      userId: question.user,
+      rule: question.rule,
+      ...(question.cost !== 1 && { cost: question.cost }),
+      ...(question.requestId !== null && { requestId: question.requestId }),
+    });
+    return new Promise((resolve) => {
+      const request = httpRequest({
+        agent: this.#agent,
+        host: '127.0.0.1',
+        port,
+        method: 'POST',
+        path: '/v1/allow',
+        headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(payload) },
+      });
+      const timer = setTimeout(
+        () => request.destroy(new Error('given up')),
+        this.#init.deadlineMillis + PATIENCE_MILLIS,
+      );
+      const settle = (outcome: Outcome): void => {
+        clearTimeout(timer);
+        resolve(outcome);
+      };
+      request.on('response', (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('error', (error) => settle(brokenOutcome(error)));
+        response.on('end', () => {
+          const body = parsed(Buffer.concat(chunks).toString('utf8'));
+          settle({ kind: 'answer', status: response.statusCode ?? 0, body });
+        });
+      });
+      request.on('error', (error) => settle(brokenOutcome(error)));
+      request.end(payload);
+    });
+  }
+}
+
+export function nowNanos(): number {
+  return Number(process.hrtime.bigint());
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Refused before a connection was there: no byte of the request can have left. */
+function brokenOutcome(error: Error): Outcome {
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : error.message;
+  return { kind: 'broken', code, sent: code !== 'ECONNREFUSED' };
+}
