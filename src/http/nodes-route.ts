@@ -1,6 +1,6 @@
 /**
  * `POST /v1/cluster/nodes`: adds, removes or replaces a node of the running cluster. Until callers are authenticated
- * it answers loopback only, and there neither a browser nor a proxy. It parses and formats; group 0 decides.
+ * it answers the node's own machine only, and there neither a browser nor a proxy. It parses and formats; group 0 decides.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { ConfigError, type HostPort, type NodeAddress, validateNode } from '../config.ts';
@@ -29,10 +29,17 @@ const MESSAGES: Readonly<Record<NodeChangeRefusal, string>> = {
  */
 const FOREIGN_HEADERS = ['origin', 'forwarded', 'via', 'x-forwarded-for', 'x-real-ip'] as const;
 
-/** Does a program on this machine ask, for itself? */
-export function isLocal(ip: string, headers: IncomingHttpHeaders): boolean {
-  const isLoopback = ip === '::1' || /^(::ffff:)?127\./.test(ip);
-  return isLoopback && FOREIGN_HEADERS.every((name) => headers[name] === undefined);
+/** The two ends of a connection. */
+export interface Ends {
+  readonly remoteAddress?: string | undefined;
+  readonly localAddress?: string | undefined;
+}
+
+/** Does a program on this machine ask, for itself? A node that listens on one address only is not found on loopback. */
+export function isLocal({ remoteAddress = '', localAddress }: Ends, headers: IncomingHttpHeaders): boolean {
+  const isLoopback = remoteAddress === '::1' || /^(::ffff:)?127\./.test(remoteAddress);
+  const isOwn = isLoopback || remoteAddress === localAddress;
+  return isOwn && FOREIGN_HEADERS.every((name) => headers[name] === undefined);
 }
 
 /**

@@ -58,9 +58,9 @@ export function createHttpServer(init: HttpServerInit): FastifyInstance {
 
   app.get('/v1/cluster', () => init.cluster());
   app.post('/v1/cluster/nodes', (request, reply) => {
-    if (!isLocal(request.ip, request.headers)) {
+    if (!isLocal(request.socket, request.headers)) {
       const message =
-        'nodes are added and removed from the machine of a node, over loopback, by no browser or proxy';
+        'nodes are added and removed from the machine of the node that is asked, by no browser or proxy';
       return reply.code(403).send({ error: { type: 'forbidden', message } });
     }
     const change = parseNodesBody(request.body);

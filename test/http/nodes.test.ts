@@ -1,6 +1,7 @@
 /** `POST /v1/cluster/nodes`: from loopback only, every refusal with its reason. */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { NodeChangeResult } from '../../src/meta/meta-group.ts';
+import { isLocal } from '../../src/http/nodes-route.ts';
 import { Door } from './fixtures.ts';
 
 let door = new Door();
@@ -42,6 +43,15 @@ describe('changes of the nodes over HTTP', () => {
 
   it.each(['127.0.0.1', '127.1.2.3', '::1', '::ffff:127.0.0.1'])('are taken from %s', async (address) => {
     expect((await post({ remove: 2 }, address)).status).toBe(200);
+  });
+
+  it.each([
+    ['10.0.0.4', '10.0.0.4', true],
+    ['fd00::4', 'fd00::4', true],
+    ['10.0.0.5', '10.0.0.4', false],
+    [undefined, undefined, false],
+  ])('come from the same machine: from %s to %s is %j', (remoteAddress, localAddress, expected) => {
+    expect(isLocal({ remoteAddress, localAddress }, {})).toBe(expected);
   });
 
   it.each([
