@@ -151,7 +151,8 @@ function quorumIsActive(state: CoreState): boolean {
     state.config,
     (voter) => voter === state.id || state.progress.get(voter)?.recentActive === true,
   );
-  for (const [peer, progress] of state.progress) if (peer !== state.id) progress.nextRound();
+  for (const [peer, progress] of state.progress)
+    if (peer !== state.id) progress.nextRound(state.log.lastIndex);
   return isActive;
 }
 

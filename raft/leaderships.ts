@@ -34,7 +34,8 @@ export function replaceLeader(group: Group, lost: NodeId, heartbeatTicks: number
 
 /** Hands a group that this node leads to a voter that is up to date, if there is one. */
 export function handOver({ core }: Group, random: RandomBelow): void {
-  if (core.role !== 'leader') return;
+  // Whoever asks again and again must let one attempt end: until then this leader does not look whether it has a quorum.
+  if (core.role !== 'leader' || core.isTransferring) return;
   const able = core.voters.filter((voter) => voter !== core.id && core.isAlmostCaughtUp(voter, 0));
   // Not always the same one: it may be unwilling.
   const successor = able[able.length > 1 ? random(able.length) : 0];

@@ -29,6 +29,9 @@ export class Progress {
   readRound = 0;
   /** The peer was heard from in the round before. */
   #wasActive = false;
+  /** Where the leader's log ended when this round of check-quorum began, and the one before. */
+  #roundIndex = Number.POSITIVE_INFINITY;
+  #lastRoundIndex = Number.POSITIVE_INFINITY;
   /** In `replicate`: last index and bytes of each append that is not answered yet, oldest first. */
   readonly #inflight: { lastIndex: number; bytes: number }[] = [];
   #inflightBytes = 0;
@@ -81,10 +84,17 @@ export class Progress {
     return this.recentActive || this.#wasActive;
   }
 
-  /** A new round of check-quorum begins. */
-  nextRound(): void {
+  /** A new round of check-quorum begins; the log ends at `lastIndex`. */
+  nextRound(lastIndex: number): void {
     this.#wasActive = this.recentActive;
     this.recentActive = false;
+    this.#lastRoundIndex = this.#roundIndex;
+    this.#roundIndex = lastIndex;
+  }
+
+  /** Holds everything that the log held when the last round began: it keeps pace, however much that is in entries. */
+  get keepsPace(): boolean {
+    return this.match >= this.#lastRoundIndex;
   }
 
   isPaused(): boolean {

@@ -20,7 +20,10 @@ import {
 import { isQuorum } from './quorum.ts';
 import { NO_NODE, type Entry, type GroupConfig, type NodeId } from './types.ts';
 
-/** A learner that lacks more than this would hold up commits as soon as it counts. */
+/**
+ * A learner that lacks more than this would hold up commits as soon as it counts, unless it keeps pace: under load a
+ * node that is far away, or whose disk is slower, always lacks what came during its last round trip.
+ */
 const PROMOTION_LAG_ENTRIES_MAX = 64;
 
 /** Appends the entry that begins `change`, or says why not; then nothing has happened. */
@@ -48,7 +51,7 @@ export function proposeChange(
 function isAlmostCaughtUp(state: CoreState, learner: NodeId): boolean {
   const progress = state.progress.get(learner);
   if (progress === undefined || !progress.isReachable || progress.state !== 'replicate') return false;
-  return progress.match + PROMOTION_LAG_ENTRIES_MAX >= state.log.lastIndex;
+  return progress.keepsPace || progress.match + PROMOTION_LAG_ENTRIES_MAX >= state.log.lastIndex;
 }
 
 function appendConfig(state: CoreState, config: GroupConfig): Entry {

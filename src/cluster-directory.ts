@@ -93,12 +93,11 @@ export async function joinCluster(directory: string, node: NodeAddress): Promise
   if (config === undefined) {
     throw new ConfigError(directory, `holds no ${CLUSTER_FILE}; copy that of a node of the cluster there`);
   }
-  const others = config.nodes.filter(({ id }) => id !== node.id);
-  const founder = config.nodes.find(({ id, joins }) => id === node.id && joins !== true);
-  if (founder !== undefined) {
-    throw new ConfigError('id', `${node.id} is a node the cluster was created with; take a new one`);
+  // Also one that joined before: its database was complete then, and if it is gone, so is what it promised.
+  if (config.nodes.some(({ id }) => id === node.id)) {
+    throw new ConfigError('id', `${node.id} is a node of this cluster already; take a new one`);
   }
-  const joined = validateConfig({ ...config, nodes: [...others, { ...node, joins: true }] });
+  const joined = validateConfig({ ...config, nodes: [...config.nodes, { ...node, joins: true }] });
   const identity = { clusterId: config.clusterId, nodeId: node.id, formatVersion: FORMAT_VERSION };
   await bootstrapStore(nodeDirectory(directory, node.id), identity);
   await writeCluster(directory, joined);

@@ -159,7 +159,8 @@ function validateTiming(value: unknown): Timing {
 function hostPort(value: unknown, path: string): HostPort {
   const address = object(value, path);
   const host = address['host'];
-  if (typeof host !== 'string' || host === '')
+  // It becomes part of a URL in a header, on every node and for good.
+  if (typeof host !== 'string' || !/^[\w.:%-]{1,253}$/.test(host))
     throw new ConfigError(`${path}.host`, 'must be a host name or address');
   return { host, port: integer(address['port'], `${path}.port`, 0, 65_535) };
 }

@@ -122,17 +122,16 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
 
   // Addresses in the configuration file come first: an operator may move a node to another one.
   const configured = new Map(config.nodes.map((node) => [node.id, node.peer]));
-  let peers = new Map(configured);
-  const nodesChanged = ({ nodes, leaving, version, settledVersion }: MetaState): void => {
+  const nodesChanged = ({ nodes, leaving, retired, version, settledVersion }: MetaState): void => {
     logger.info({ nodes: nodes.map(({ id }) => id), version, settledVersion }, 'nodes of the cluster');
-    peers = new Map([...nodes, ...leaving].map(({ id, peer }) => [id, configured.get(id) ?? peer]));
-    transport.setPeers(peers);
+    const peers = new Map([...nodes, ...leaving].map(({ id, peer }) => [id, configured.get(id) ?? peer]));
+    transport.setPeers(peers, new Set(retired));
   };
   const transport: TcpTransport = new TcpTransport({
     nodeId,
     clusterId: config.clusterId,
     listen: self.peer,
-    peers,
+    peers: configured,
     logger,
     random: Math.random,
     handlers: {
@@ -185,7 +184,7 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
     const own = core.report(process.pid);
     view.update(own);
     const payload = encodeReport(own);
-    for (const peer of peers.keys()) transport.send(peer, 'status', payload);
+    for (const peer of transport.peers) transport.send(peer, 'status', payload);
   };
 
   let isShortOfSpace = false;

@@ -1,7 +1,8 @@
 /**
  * `POST /v1/cluster/nodes`: adds, removes or replaces a node of the running cluster. Until callers are authenticated
- * it answers loopback only. It parses and formats; group 0 decides.
+ * it answers the node's own machine only, and there neither a browser nor a proxy. It parses and formats; group 0 decides.
  */
+import type { IncomingHttpHeaders } from 'node:http';
 import { ConfigError, type HostPort, type NodeAddress, validateNode } from '../config.ts';
 import type { NodeChangeResult } from '../meta/meta-group.ts';
 import type { NodeChange, NodeChangeRefusal } from '../meta/meta-state.ts';
@@ -22,8 +23,23 @@ const MESSAGES: Readonly<Record<NodeChangeRefusal, string>> = {
   tooManyNodes: 'the cluster has as many nodes as it can have',
 };
 
-export function isLoopback(ip: string): boolean {
-  return ip === '::1' || /^(::ffff:)?127\./.test(ip);
+/**
+ * Browsers send `Origin` with every POST, also to a name of the attacker's that leads to loopback all at once (DNS
+ * rebinding). The other headers say that somebody else asks through a proxy here.
+ */
+const FOREIGN_HEADERS = ['origin', 'forwarded', 'via', 'x-forwarded-for', 'x-real-ip'] as const;
+
+/** The two ends of a connection. */
+export interface Ends {
+  readonly remoteAddress?: string | undefined;
+  readonly localAddress?: string | undefined;
+}
+
+/** Does a program on this machine ask, for itself? A node that listens on one address only is not found on loopback. */
+export function isLocal({ remoteAddress = '', localAddress }: Ends, headers: IncomingHttpHeaders): boolean {
+  const isLoopback = remoteAddress === '::1' || /^(::ffff:)?127\./.test(remoteAddress);
+  const isOwn = isLoopback || remoteAddress === localAddress;
+  return isOwn && FOREIGN_HEADERS.every((name) => headers[name] === undefined);
 }
 
 /**
@@ -47,13 +63,23 @@ export function parseNodesBody(body: unknown): NodeChange {
   }
   try {
     return {
-      ...(add !== undefined && { add: validateNode(add, 'add') }),
+      ...(add !== undefined && { add: parseNode(add) }),
       ...(remove !== undefined && { remove }),
     };
   } catch (error) {
     if (error instanceof ConfigError) throw new InvalidBodyError(error.field, error.message);
     throw error;
   }
+}
+
+function parseNode(value: unknown): NodeAddress {
+  const node = validateNode(value, 'add');
+  for (const name of ['http', 'peer'] as const) {
+    // In a configuration 0 lets the system choose; nobody else could know what.
+    if (node[name].port === 0)
+      throw new ConfigError(`add.${name}.port`, 'must be an integer from 1 to 65535');
+  }
+  return node;
 }
 
 /** @param addressOf where a node answers HTTP, if that is known here */
@@ -66,7 +92,8 @@ export function formatNodesAnswer(
     case 'notLeader': {
       const leader = addressOf(result.leader);
       if (leader === undefined) return unavailable('no_leader', 'group 0 has no leader just now; ask again');
-      const location = `http://${leader.host}:${leader.port}/v1/cluster/nodes`;
+      const host = leader.host.includes(':') ? `[${leader.host}]` : leader.host;
+      const location = `http://${host}:${leader.port}/v1/cluster/nodes`;
       return { status: 307, headers: { location }, body: { reason: 'notLeader', leader: result.leader } };
     }
     case 'overloaded':

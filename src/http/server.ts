@@ -7,7 +7,7 @@ import { InvalidBodyError, parseAllowBody } from './allow-request.ts';
 import type { HostPort, NodeAddress } from '../config.ts';
 import type { NodeChangeResult } from '../meta/meta-group.ts';
 import type { NodeChange } from '../meta/meta-state.ts';
-import { formatNodesAnswer, isLoopback, parseNodesBody } from './nodes-route.ts';
+import { formatNodesAnswer, isLocal, parseNodesBody } from './nodes-route.ts';
 import { formatAnswer, formatInvalid, type HttpAnswer } from './answer-format.ts';
 
 /** Far above what any valid request needs. */
@@ -58,8 +58,9 @@ export function createHttpServer(init: HttpServerInit): FastifyInstance {
 
   app.get('/v1/cluster', () => init.cluster());
   app.post('/v1/cluster/nodes', (request, reply) => {
-    if (!isLoopback(request.ip)) {
-      const message = 'nodes are added and removed from the machine of a node, over loopback';
+    if (!isLocal(request.socket, request.headers)) {
+      const message =
+        'nodes are added and removed from the machine of the node that is asked, by no browser or proxy';
       return reply.code(403).send({ error: { type: 'forbidden', message } });
     }
     const change = parseNodesBody(request.body);

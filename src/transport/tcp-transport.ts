@@ -2,6 +2,10 @@
  * Connections between the nodes of one cluster. Each node dials every peer and sends only on the connection it
  * dialled; it receives on those that peers dialled. A connection that misbehaves is closed and harms nothing
  * else. Delivery is best effort and in order per connection; who needs more repeats himself.
+ *
+ * Who dials says its own address as well. A node that was away, or joins with an old configuration, may know nobody of
+ * those who belong to the cluster now, and hears from them who does: so it dials back whoever introduces itself, unless
+ * it knows that this node was removed.
  */
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import type { Logger } from 'pino';
@@ -52,6 +56,8 @@ const CONNECT_MILLIS_MAX = 2_000;
 /** A connection that has not said who it is by then is closed. */
 const HELLO_MILLIS_MAX = 5_000;
 const HELLO_BYTES_MAX = 1_024;
+/** Nodes that introduced themselves and are no known peers. */
+const INTRODUCED_MAX = 16;
 /** Far above what a cluster needs, far below what would exhaust memory or descriptors. */
 const INCOMING_MAX = 256;
 /** Nodes report twice a second; one that is silent for so long is gone, though nobody closed the connection. */
@@ -62,6 +68,8 @@ const STABLE_MILLIS_MIN = 1_000;
 interface Outgoing {
   readonly peer: NodeId;
   readonly address: PeerAddress;
+  /** It told its address itself, and nobody else has told us of it yet. */
+  isIntroduced: boolean;
   socket: Socket | undefined;
   connected: boolean;
   connectedAtMillis: number;
@@ -75,6 +83,7 @@ export class TcpTransport {
   readonly #outgoing = new Map<NodeId, Outgoing>();
   readonly #incoming = new Map<NodeId, Socket>();
   readonly #accepted = new Set<Socket>();
+  #retired: ReadonlySet<NodeId> = new Set();
   #server: Server | undefined;
   #closed = false;
 
@@ -84,27 +93,42 @@ export class TcpTransport {
     this.setPeers(init.peers);
   }
 
-  /** From now on these are the peers: others are disconnected and refused, new ones dialled. */
-  setPeers(peers: ReadonlyMap<NodeId, PeerAddress>): void {
+  /**
+   * From now on these are the peers: others are disconnected, new ones dialled. Those who introduced themselves stay
+   * until they are known or `retired`: removed for good.
+   */
+  setPeers(peers: ReadonlyMap<NodeId, PeerAddress>, retired: ReadonlySet<NodeId> = new Set()): void {
+    this.#retired = retired;
     for (const outgoing of this.#outgoing.values()) {
       const { peer, address } = outgoing;
       const now = peers.get(peer);
+      if (now === undefined && outgoing.isIntroduced && !retired.has(peer)) continue;
       if (now?.host !== address.host || now.port !== address.port) this.#drop(outgoing);
+      else outgoing.isIntroduced = false;
     }
     for (const [peer, address] of peers) {
-      if (peer === this.#init.nodeId || this.#outgoing.has(peer)) continue;
-      const outgoing: Outgoing = {
-        peer,
-        address,
-        socket: undefined,
-        connected: false,
-        connectedAtMillis: 0,
-        failures: 0,
-        retry: undefined,
-      };
-      this.#outgoing.set(peer, outgoing);
-      if (this.#server !== undefined) this.#dial(outgoing);
+      if (peer !== this.#init.nodeId && !this.#outgoing.has(peer)) this.#add(peer, address, false);
     }
+  }
+
+  /** Everybody this node talks to. */
+  get peers(): Iterable<NodeId> {
+    return this.#outgoing.keys();
+  }
+
+  #add(peer: NodeId, address: PeerAddress, isIntroduced: boolean): void {
+    const outgoing: Outgoing = {
+      peer,
+      address,
+      isIntroduced,
+      socket: undefined,
+      connected: false,
+      connectedAtMillis: 0,
+      failures: 0,
+      retry: undefined,
+    };
+    this.#outgoing.set(peer, outgoing);
+    if (this.#server !== undefined) this.#dial(outgoing);
   }
 
   #drop(outgoing: Outgoing): void {
@@ -168,7 +192,8 @@ export class TcpTransport {
       clearTimeout(timer);
       peer.connected = true;
       peer.connectedAtMillis = performance.now();
-      socket.write(encodeFrame('hello', pack([this.#init.nodeId, peer.peer]), this.#tag));
+      const { nodeId, listen } = this.#init;
+      socket.write(encodeFrame('hello', pack([nodeId, peer.peer, listen.host, listen.port]), this.#tag));
       this.#init.logger.info({ peer: peer.peer }, 'connected to peer');
       this.#init.handlers.onPeerConnected(peer.peer);
     });
@@ -189,6 +214,11 @@ export class TcpTransport {
         this.#init.handlers.onPeerDisconnected(peer.peer);
       }
       if (this.#outgoing.get(peer.peer) !== peer) return;
+      if (peer.isIntroduced && !this.#incoming.has(peer.peer)) {
+        // It is gone, and says who it is when it comes back.
+        this.#outgoing.delete(peer.peer);
+        return;
+      }
       peer.retry = setTimeout(() => this.#dial(peer), this.#reconnectMillis(peer.failures));
       peer.failures += 1;
     });
@@ -256,7 +286,18 @@ export class TcpTransport {
     const from = fields.integer('node');
     const to = fields.integer('target');
     if (to !== this.#init.nodeId) throw new FrameError(`node ${from} looked for node ${to} here`);
-    if (!this.#outgoing.has(from)) throw new FrameError(`node ${from} is not a member of this cluster`);
+    if (!this.#outgoing.has(from)) this.#introduce(from, fields);
     return from;
+  }
+
+  #introduce(from: NodeId, fields: Fields): void {
+    const introduced = [...this.#outgoing.values()].filter(({ isIntroduced }) => isIntroduced);
+    if (from === this.#init.nodeId || this.#retired.has(from) || introduced.length >= INTRODUCED_MAX)
+      throw new FrameError(`node ${from} is not a member of this cluster`);
+    const address = { host: fields.string('host'), port: fields.integer('port') };
+    if (address.host === '' || address.port < 1 || address.port > 65_535)
+      throw new FrameError(`node ${from} cannot be dialled at ${address.host}:${address.port}`);
+    this.#init.logger.info({ peer: from, address }, 'a node introduced itself');
+    this.#add(from, address, true);
   }
 }

@@ -2,12 +2,15 @@
 import { rm } from 'node:fs/promises';
 import { pino } from 'pino';
 import type { LogStore } from '../../raft/store.ts';
+import { bootstrapStore } from '../../storage/bootstrap-store.ts';
+import { FORMAT_VERSION } from '../../storage/records.ts';
 import { createCluster, nodeDirectory } from '../../src/cluster-directory.ts';
-import type { ClusterConfig } from '../../src/config.ts';
+import type { ClusterConfig, NodeAddress } from '../../src/config.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';
+import type { NodeChange } from '../../src/meta/meta-state.ts';
 import { type QuorateNode, startNode } from '../../src/node.ts';
 import type { RoutedAnswer } from '../../src/router/router.ts';
-import { eventually, temporaryDirectory, testConfig, type TestConfigOptions } from './harness.ts';
+import { eventually, freePorts, temporaryDirectory, testConfig, type TestConfigOptions } from './harness.ts';
 
 export class InProcessCluster {
   readonly config: ClusterConfig;
@@ -16,6 +19,8 @@ export class InProcessCluster {
   readonly wallOffsetMillis = new Map<number, number>();
   readonly fatalErrors: { readonly node: number; readonly error: unknown }[] = [];
   readonly #nodes = new Map<number, QuorateNode>();
+  /** The configurations of nodes that came later: each knows the founders and itself. */
+  readonly #joined = new Map<number, ClusterConfig>();
 
   private constructor(config: ClusterConfig, directory: string) {
     this.config = config;
@@ -31,7 +36,7 @@ export class InProcessCluster {
 
   async startNode(id: number, wrapStore?: (store: LogStore) => LogStore): Promise<void> {
     const node = await startNode({
-      config: this.config,
+      config: this.#joined.get(id) ?? this.config,
       nodeId: id,
       dataDirectory: nodeDirectory(this.directory, id),
       logger: pino({ level: 'silent' }),
@@ -43,6 +48,36 @@ export class InProcessCluster {
       ...(wrapStore !== undefined && { wrapStore }),
     });
     this.#nodes.set(id, node);
+  }
+
+  /** Starts a new machine; a change of the nodes must add it. */
+  async join(id: number): Promise<NodeAddress> {
+    const [http = 0, peer = 0] = await freePorts(2);
+    const host = '127.0.0.1';
+    const address: NodeAddress = { id, http: { host, port: http }, peer: { host, port: peer } };
+    const { clusterId, nodes } = this.config;
+    this.#joined.set(id, { ...this.config, nodes: [...nodes, { ...address, joins: true }] });
+    const identity = { clusterId, nodeId: id, formatVersion: FORMAT_VERSION };
+    await bootstrapStore(nodeDirectory(this.directory, id), identity);
+    await this.startNode(id);
+    return address;
+  }
+
+  /** Changes the nodes, and waits until all partitions have moved. */
+  async change(change: NodeChange): Promise<void> {
+    let version = Number.POSITIVE_INFINITY;
+    await eventually('the change is accepted', () => {
+      for (const { core } of this.#nodes.values()) {
+        core.changeNodes(change, (result) => {
+          if (result.ok) version = Math.min(version, result.version);
+        });
+      }
+      return Number.isFinite(version) ? true : undefined;
+    });
+    await eventually('all partitions have moved', () => {
+      const nodes = [...this.#nodes.values()];
+      return nodes.some(({ core }) => (core.meta.state?.settledVersion ?? 0) >= version) ? true : undefined;
+    });
   }
 
   async startAll(): Promise<void> {

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   createCluster,
   deleteCluster,
+  joinCluster,
   LOCAL_DEFAULTS,
   localConfig,
   nodeDirectory,
@@ -51,6 +52,19 @@ describe('a cluster directory', () => {
     expect(await readCluster(directory)).toEqual(CONFIG);
     expect(await Promise.all([opens(1), opens(2)])).toEqual([true, true]);
     await expect(opens(1, 'another')).rejects.toThrow(/another|belongs/);
+  });
+
+  it('takes a node that joins once, and never makes its database anew', async () => {
+    await createCluster(directory, CONFIG);
+    const [node] = localConfig({ ...LOCAL_DEFAULTS, nodes: 3 }).nodes.slice(2);
+    if (node === undefined) throw new Error('there is a third node');
+    await joinCluster(directory, node);
+    expect(await opens(3)).toBe(true);
+    expect((await readCluster(directory))?.nodes.at(-1)).toEqual({ ...node, joins: true });
+    await rm(nodeDirectory(directory, 3), { recursive: true });
+    await expect(joinCluster(directory, node)).rejects.toThrow(/take a new one/);
+    await expect(joinCluster(directory, { ...node, id: 1 })).rejects.toThrow(/take a new one/);
+    expect(await names()).toEqual(['cluster.json', 'node-1', 'node-2']);
   });
 
   it('that is not there holds no cluster', async () => {

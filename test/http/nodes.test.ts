@@ -1,6 +1,7 @@
 /** `POST /v1/cluster/nodes`: from loopback only, every refusal with its reason. */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { NodeChangeResult } from '../../src/meta/meta-group.ts';
+import { isLocal } from '../../src/http/nodes-route.ts';
 import { Door } from './fixtures.ts';
 
 let door = new Door();
@@ -14,11 +15,12 @@ afterEach(async () => {
 async function post(
   payload: unknown,
   remoteAddress = '127.0.0.1',
+  headers: Readonly<Record<string, string>> = {},
 ): Promise<{ status: number; body: unknown }> {
   const response = await door.app.inject({
     method: 'POST',
     url: '/v1/cluster/nodes',
-    headers: { 'content-type': 'application/json' },
+    headers: { 'content-type': 'application/json', ...headers },
     payload: JSON.stringify(payload),
     remoteAddress,
   });
@@ -43,6 +45,46 @@ describe('changes of the nodes over HTTP', () => {
     expect((await post({ remove: 2 }, address)).status).toBe(200);
   });
 
+  it.each([
+    ['10.0.0.4', '10.0.0.4', true],
+    ['fd00::4', 'fd00::4', true],
+    ['10.0.0.5', '10.0.0.4', false],
+    [undefined, undefined, false],
+  ])('come from the same machine: from %s to %s is %j', (remoteAddress, localAddress, expected) => {
+    expect(isLocal({ remoteAddress, localAddress }, {})).toBe(expected);
+  });
+
+  it.each([
+    [
+      'a page of another name for loopback',
+      { origin: 'http://evil.example:8101', host: 'evil.example:8101' },
+    ],
+    ['a page without a name', { origin: 'null' }],
+    ['a proxy', { 'x-forwarded-for': '203.0.113.9' }],
+    ['a proxy by the standard', { forwarded: 'for=203.0.113.9' }],
+  ])('are refused from %s', async (_who, headers) => {
+    expect((await post({ remove: 2 }, '127.0.0.1', headers)).status).toBe(403);
+    expect(door.changes).toEqual([]);
+  });
+
+  it.each([
+    undefined,
+    'text/plain',
+    'text/plain;application/json',
+    'text/plain; charset=application/json',
+    'multipart/form-data; boundary=application/json',
+    'application/x-www-form-urlencoded',
+  ])('are refused with what a browser sends without asking: content-type %s', async (type) => {
+    const response = await door.app.inject({
+      method: 'POST',
+      url: '/v1/cluster/nodes',
+      headers: type === undefined ? {} : { 'content-type': type },
+      payload: '{"remove":2}',
+    });
+    expect(response.statusCode).toBe(415);
+    expect(door.changes).toEqual([]);
+  });
+
   it.each<[string, unknown]>([
     ['body', {}],
     ['body', []],
@@ -50,6 +92,9 @@ describe('changes of the nodes over HTTP', () => {
     ['remove', { remove: '2' }],
     ['add.id', { add: { ...node, id: 0 } }],
     ['add.http.port', { add: { ...node, http: { host: 'h', port: 70_000 } } }],
+    ['add.http.port', { add: { ...node, http: { host: 'h', port: 0 } } }],
+    ['add.peer.host', { add: { ...node, peer: { host: 'a\r\nset-cookie: b', port: 1 } } }],
+    ['add.peer.host', { add: { ...node, peer: { host: 'h/x', port: 1 } } }],
     ['add.peer', { add: { id: 4, http: node.http } }],
     ['force', { remove: 2, force: true }],
   ])('name the field %s if it is wrong: %j', async (field, payload) => {

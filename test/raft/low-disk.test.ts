@@ -29,4 +29,18 @@ describe('a leader that avoids leading', () => {
     expect(leader.isLeader).toBe(true);
     await world.commit('b', [1, 2, 3]);
   });
+
+  it('is told so more often than an election takes, and still notices when it is cut off', async () => {
+    const world = new World({ voters: 5 });
+    const leader = await world.elect();
+    await world.commit('a', [1, 2, 3, 4, 5]);
+    for (const { raft } of world.up) raft.avoidLeading(true);
+    await world.settle();
+    world.isolate(leader.id);
+    for (let i = 0; i < 10 * ELECTION_TICKS; i += 1) {
+      leader.raft.avoidLeading(true);
+      await world.tick();
+    }
+    expect(leader.isLeader).toBe(false);
+  });
 });

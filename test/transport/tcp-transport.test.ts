@@ -95,6 +95,38 @@ describe('two nodes', () => {
   });
 });
 
+describe('a node that is no known peer', () => {
+  it('introduces itself, and stays while others become peers', async () => {
+    const { a, b, peers } = await pairAndStranger();
+    const address = await freeAddress();
+    const nine = await Peer.start(cleanup, 9, new Map([...peers, [9, address]]));
+    await a.connectedTo(9);
+    expect(a.send(9, 'welcome')).toBe(true);
+    expect(nine.send(1, 'thanks')).toBe(true);
+    await until('both heard the other', () => nine.frames.length === 1 && a.frames.length === 1);
+    a.transport.setPeers(peers);
+    a.transport.setPeers(new Map([...peers, [9, address]]));
+    expect([...a.transport.peers]).toEqual([2, 3, 9]);
+    await expectUnharmed(a, b, 'after');
+    expect(a.count('disconnected 9') + a.count('lost 9')).toBe(0);
+  });
+
+  it('is forgotten when it is gone, and refused once it is known to be removed', async () => {
+    const { a, peers } = await pairAndStranger();
+    const others = new Map([...peers, [9, await freeAddress()]]);
+    const nine = await Peer.start(cleanup, 9, others);
+    await a.connectedTo(9);
+    await nine.transport.close();
+    await until('it is forgotten', () => ![...a.transport.peers].includes(9));
+    const again = await Peer.start(cleanup, 9, others);
+    await a.connectedTo(9);
+    a.transport.setPeers(peers, new Set([9]));
+    expect([...a.transport.peers]).toEqual([2, 3]);
+    await until('it was turned away', () => again.count('connected 1') > 2);
+    expect([...a.transport.peers]).toEqual([2, 3]);
+  });
+});
+
 describe('a connection that misbehaves', () => {
   const tooLong = frameOf('requests', 'x');
   tooLong.writeUInt32BE(2 ** 31, 12);
