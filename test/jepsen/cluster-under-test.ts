@@ -39,7 +39,10 @@ export interface ClusterUnderTestOptions {
   readonly timing?: Timing;
   /** Default 4 MiB: a node on a small volume must be able to work. */
   readonly freeFloorBytes?: number;
-  /** The last node on a small tmpfs and the others each on an ext4 of its own, where the machine can. Default true. */
+  /**
+   * The last node, and one in as many spares, on a small tmpfs, the others each on an ext4 of its own, where the
+   * machine can. Default true.
+   */
   readonly volumes?: boolean;
 }
 
@@ -75,7 +78,7 @@ const SPARES_DEFAULT = 2;
 const FREE_FLOOR_BYTES_DEFAULT = 4 << 20;
 const TMPFS_BYTES = 96 << 20;
 const EXT4_BYTES = 256 << 20;
-const UP_MILLIS_MAX = 30_000;
+const UP_MILLIS_MAX = 60_000;
 const STATUS_MILLIS_MAX = 1_000;
 
 export class ClusterUnderTest {
@@ -281,8 +284,8 @@ export class ClusterUnderTest {
     }
   }
 
-  /** The process may end from now on, and this is why. Until it is started again. */
-  expectExit(id: NodeId, reason: string): void {
+  /** The process may end from now on, and this is why; until it is started again, or undefined is given. */
+  expectExit(id: NodeId, reason: string | undefined): void {
     this.#machine(id).expected = reason;
   }
 
@@ -403,8 +406,7 @@ export class ClusterUnderTest {
 /** What the machine can give node `id` for its database. */
 function volumeFor(directory: string, id: NodeId, founders: number): Volume | undefined {
   const path = join(directory, 'volumes', `node-${id}`);
-  if (id > founders) return undefined;
-  if (id === founders) return lacks.tmpfs() === undefined ? Volume.tmpfs(path, TMPFS_BYTES) : undefined;
+  if (id % founders === 0) return lacks.tmpfs() === undefined ? Volume.tmpfs(path, TMPFS_BYTES) : undefined;
   return lacks.ext4() === undefined ? Volume.ext4(path, EXT4_BYTES) : undefined;
 }
 
