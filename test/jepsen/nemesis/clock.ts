@@ -1,0 +1,111 @@
+/**
+ * Clocks that are wrong: wall clocks by any amount, by libfaketime or else by a module in the node; the clock that
+ * durations are measured with only by what the product allows for.
+ */
+import type { NodeId } from '../../../raft/types.ts';
+import { between, chance, magnitude, pick, shuffled } from './draw.ts';
+import { hold, type Nemesis, type NemesisContext, perform } from './nemesis.ts';
+
+/** From a few milliseconds to a few days, either way. */
+function offset({ random }: NemesisContext): number {
+  return (chance(random, 2) ? 1 : -1) * magnitude(random, 4, 300_000_000);
+}
+
+function someNodes({ cluster, random }: NemesisContext): NodeId[] {
+  const all = shuffled(random, [...cluster.members, ...cluster.spares]);
+  return all.slice(0, between(random, 1, all.length));
+}
+
+/** A wall clock that is wrong, until it is set right, which is a jump as well. */
+function wall(
+  name: string,
+  act: (context: NemesisContext, nodes: readonly NodeId[]) => Promise<unknown>,
+): Nemesis {
+  return {
+    name,
+    family: 'clock',
+    needs: () => undefined,
+    async run(context) {
+      const nodes = someNodes(context);
+      await perform(context, { name, nodes }, async () => {
+        try {
+          return await act(context, nodes);
+        } finally {
+          for (const id of nodes) context.cluster.setWallClock(id, 0);
+        }
+      });
+    },
+  };
+}
+
+/** Several jumps, each of every node by as much as it likes. */
+const jump = wall('wall-clock-jump', async (context, nodes) => {
+  const { cluster, random, signal } = context;
+  const jumps = 1 + random(5);
+  const offsets: number[] = [];
+  for (let i = 0; i < jumps && !signal.aborted; i += 1) {
+    for (const id of nodes) {
+      const offsetMillis = offset(context);
+      offsets.push(offsetMillis);
+      cluster.setWallClock(id, offsetMillis);
+    }
+    await hold(context, 100, 3_000);
+  }
+  return { offsets };
+});
+
+/** The same wrong time throughout, different on each node. */
+const skew = wall('wall-clock-skew', async (context, nodes) => {
+  const offsets = nodes.map(() => offset(context));
+  for (const [i, id] of nodes.entries()) context.cluster.setWallClock(id, offsets[i] ?? 0);
+  await hold(context, 1_000, 12_000);
+  return { offsets };
+});
+
+const STROBES_MAX = 2_000;
+
+/** To and fro between two times, quickly. */
+const strobe = wall('wall-clock-strobe', async (context, nodes) => {
+  const { cluster, random, signal, tempo } = context;
+  const offsetMillis = offset(context);
+  const periodMillis = magnitude(random, 2, 1_000);
+  const endMillis = performance.now() + between(random, 500, 8_000) * tempo;
+  let strobes = 0;
+  while (performance.now() < endMillis && strobes < STROBES_MAX && !signal.aborted) {
+    strobes += 1;
+    for (const id of nodes) cluster.setWallClock(id, strobes % 2 === 1 ? offsetMillis : 0);
+    await new Promise((resolve) => setTimeout(resolve, periodMillis));
+  }
+  return { offsetMillis, periodMillis, strobes };
+});
+
+const RATES: readonly [number, ...number[]] = [0.5, 0.9, 0.99, 1.01, 1.1, 1.5, 3];
+
+const rate = wall('wall-clock-rate', async (context, nodes) => {
+  const rates = nodes.map(() => pick(context.random, RATES));
+  for (const [i, id] of nodes.entries()) context.cluster.setWallClock(id, 0, rates[i] ?? 1);
+  await hold(context, 1_000, 12_000);
+  return { rates };
+});
+
+/**
+ * The clocks that replicated time is made of run apart, by as much in all as windows are widened for. It lasts: a
+ * node has another rate from then on.
+ */
+const drift: Nemesis = {
+  name: 'monotonic-drift',
+  family: 'clock',
+  needs: () => undefined,
+  async run(context) {
+    const { cluster, random } = context;
+    const nodes = someNodes(context);
+    const ppmMax = Math.floor(cluster.config.rules.clockDriftPpm / 2);
+    const ppms = nodes.map(() => between(random, -ppmMax, ppmMax));
+    await perform(context, { name: this.name, nodes, detail: { ppms } }, async () => {
+      for (const [i, id] of nodes.entries()) cluster.setMonotonicRate(id, ppms[i] ?? 0);
+      await hold(context, 1_000, 6_000);
+    });
+  },
+};
+
+export const CLOCK_NEMESES: readonly Nemesis[] = [jump, skew, strobe, rate, drift];

@@ -1,0 +1,129 @@
+/** Disks that are slow, full, fail a sync or lose their power. Everything that was synced is still there afterwards. */
+import type { NodeId } from '../../../raft/types.ts';
+import { eventually } from '../../cluster/harness.ts';
+import { lacks } from '../machine.ts';
+import { between, magnitude, shuffled } from './draw.ts';
+import {
+  candidates,
+  hold,
+  type Nemesis,
+  type NemesisContext,
+  perform,
+  revive,
+  withVictims,
+} from './nemesis.ts';
+
+/** sysexits.h EX_SOFTWARE, with which a node ends that cannot trust its disk. */
+const EXIT_FATAL = 70;
+/** Until the node writes, nothing happens. */
+const EXIT_MILLIS_MAX = 10_000;
+/** A process that met the fault just before it was lifted has ended by then. */
+const SETTLE_MILLIS = 300;
+
+/** Waits for the end of a node that this fault should end, lifts the fault, and starts it again. */
+async function endAndRevive(context: NemesisContext, id: NodeId, lift: () => void): Promise<string> {
+  const { cluster } = context;
+  try {
+    await eventually(
+      `node ${id} ends`,
+      () => (cluster.isRunning(id) && !context.signal.aborted ? undefined : true),
+      EXIT_MILLIS_MAX,
+    ).catch(() => undefined);
+  } finally {
+    lift();
+  }
+  await new Promise((resolve) => setTimeout(resolve, SETTLE_MILLIS));
+  const hasEnded = !cluster.isRunning(id);
+  const last = cluster.exits.findLast((exit) => exit.id === id);
+  if (hasEnded && last?.code !== EXIT_FATAL)
+    throw new Error(`node ${id} ended with ${last?.signal ?? last?.code}, expected ${EXIT_FATAL}`);
+  await revive(context, [id]);
+  cluster.expectExit(id, undefined);
+  return hasEnded ? 'it stopped itself' : 'it wrote nothing meanwhile';
+}
+
+const syncError: Nemesis = {
+  name: 'sync-error',
+  family: 'disk',
+  needs: () => lacks.compiler(),
+  async run(context) {
+    const { cluster, random } = context;
+    const from = await candidates(context, random(2) === 0);
+    await withVictims(context, this.name, from, 1, async ([id]) =>
+      perform(context, { name: this.name, nodes: [id] }, async () => {
+        cluster.expectExit(id, this.name);
+        cluster.setSyncFault(id, 'fail 1');
+        return endAndRevive(context, id, () => cluster.setSyncFault(id, ''));
+      }),
+    );
+  },
+};
+
+const slowDisk: Nemesis = {
+  name: 'slow-disk',
+  family: 'disk',
+  needs: () => lacks.compiler(),
+  async run(context) {
+    const { cluster, random } = context;
+    const millis = magnitude(random, 20, 2_000);
+    const from = await candidates(context, random(3) > 0);
+    // Nobody is claimed: what is slow may be killed as well.
+    const nodes = random(3) === 0 ? from : from.slice(0, 1);
+    await perform(context, { name: this.name, nodes, detail: { millis } }, async () => {
+      try {
+        for (const id of nodes) cluster.setSyncFault(id, `stall ${millis}`);
+        await hold(context, 1_000, 10_000);
+      } finally {
+        for (const id of nodes) cluster.setSyncFault(id, '');
+      }
+    });
+  },
+};
+
+const diskFull: Nemesis = {
+  name: 'disk-full',
+  family: 'disk',
+  needs: () => lacks.tmpfs(),
+  async run(context) {
+    const { cluster } = context;
+    const from = (await candidates(context, false)).filter((id) => cluster.volumeOf(id)?.kind === 'tmpfs');
+    await withVictims(context, this.name, from, 1, async ([id]) =>
+      perform(context, { name: this.name, nodes: [id] }, async () => {
+        const volume = cluster.volumeOf(id);
+        try {
+          // First its leaders only have to refuse; then nothing more can be written.
+          volume?.fill(Math.floor(cluster.config.freeFloorBytes / 2));
+          await hold(context, 1_000, 4_000);
+          cluster.expectExit(id, this.name);
+          volume?.fill(0);
+        } catch (error) {
+          volume?.empty();
+          throw error;
+        }
+        return endAndRevive(context, id, () => volume?.empty());
+      }),
+    );
+  },
+};
+
+/** One node, or all at the same moment: what was answered was synced, so nothing of it may be missing. */
+const powerCut: Nemesis = {
+  name: 'power-cut',
+  family: 'disk',
+  needs: () => lacks.ext4(),
+  async run(context) {
+    const { cluster, random } = context;
+    const all = await candidates(context, random(2) === 0);
+    const from = all.filter((id) => cluster.volumeOf(id)?.kind === 'ext4');
+    const count = from.length === 0 ? 1 : between(random, 1, from.length);
+    await withVictims(context, this.name, from, count, async (nodes) =>
+      perform(context, { name: this.name, nodes }, async () => {
+        await cluster.cutPower(...nodes);
+        await hold(context, 0, 3_000);
+        await revive(context, shuffled(random, nodes));
+      }),
+    );
+  },
+};
+
+export const DISK_NEMESES: readonly Nemesis[] = [syncError, slowDisk, diskFull, powerCut];

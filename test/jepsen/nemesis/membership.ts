@@ -1,0 +1,210 @@
+/** Nodes are added, removed and replaced while clients ask and other things break. */
+import type { NodeId } from '../../../raft/types.ts';
+import { eventually } from '../../cluster/harness.ts';
+import type { Status } from '../cluster-under-test.ts';
+import { chance, pick, shuffled } from './draw.ts';
+import { hold, type Nemesis, type NemesisContext, perform, revive, withVictims } from './nemesis.ts';
+
+export interface Change {
+  readonly add?: NodeId;
+  readonly remove?: NodeId;
+}
+
+/** The cluster does not want this change. */
+class RefusedError extends Error {
+  readonly code = 'CHANGE_REFUSED';
+}
+
+const ACCEPT_MILLIS_MAX = 60_000;
+const MOVE_MILLIS_MAX = 180_000;
+const ANSWER_MILLIS_MAX = 5_000;
+/** The cluster does not shrink below its first size, nor grow without end. */
+const GROWTH_MAX = 2;
+
+/** The answer of one node, wherever it redirects to. Undefined: ask again, a repetition changes nothing. */
+async function ask({ cluster }: NemesisContext, id: NodeId, change: Change): Promise<number | undefined> {
+  const { add, remove } = change;
+  const body = JSON.stringify({
+    ...(add !== undefined && {
+      add: { id: add, http: cluster.address(add).http, peer: cluster.address(add).peer },
+    }),
+    ...(remove !== undefined && { remove }),
+  });
+  let response: Response;
+  try {
+    response = await fetch(`${cluster.httpUrl(id)}/v1/cluster/nodes`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+      signal: AbortSignal.timeout(ANSWER_MILLIS_MAX),
+    });
+  } catch {
+    return undefined;
+  }
+  const text = await response.text().catch(() => '');
+  if (response.status === 200) return (JSON.parse(text) as { version: number }).version;
+  if (response.status === 503 || response.status === 307) return undefined;
+  throw new RefusedError(`${response.status} ${text}`);
+}
+
+async function accepted(context: NemesisContext, change: Change): Promise<number> {
+  const { cluster, random } = context;
+  return eventually(
+    'the change of the nodes is accepted',
+    async () => {
+      const [id] = shuffled(random, cluster.members).filter((member) => cluster.isRunning(member));
+      return id === undefined ? undefined : ask(context, id, change);
+    },
+    ACCEPT_MILLIS_MAX,
+  );
+}
+
+/** All partitions are where this version, or a later one, wants them. */
+async function settled({ cluster, random }: NemesisContext, version: number): Promise<void> {
+  const isSettled = (status: Status | undefined): boolean => (status?.settledVersion ?? 0) >= version;
+  await eventually(
+    `the partitions have moved for version ${version}`,
+    async () => {
+      const [id] = shuffled(random, cluster.members).filter((member) => cluster.isRunning(member));
+      return id !== undefined && isSettled(await cluster.statusFrom(id)) ? true : undefined;
+    },
+    MOVE_MILLIS_MAX,
+  );
+}
+
+/**
+ * Carries a change out, to the end: starts who is to join, and switches off who has left once the partitions have
+ * moved. The caller has claimed the one to be removed; the other may be killed like any node from when it belongs.
+ */
+export async function changeNodes(context: NemesisContext, change: Change): Promise<{ version: number }> {
+  const { cluster } = context;
+  const { add, remove } = change;
+  if (add !== undefined) {
+    // Its id and database are used up, however this ends.
+    if (!cluster.isRunning(add)) cluster.start(add);
+    if (!(await cluster.isUp(add))) throw new Error(`the new node ${add} does not start`);
+  }
+  const version = await accepted(context, change);
+  if (add !== undefined) cluster.setRole(add, 'member');
+  await settled(context, version);
+  if (remove !== undefined) {
+    cluster.setRole(remove, 'retired');
+    await cluster.stop(remove);
+    context.claims.repaired(remove);
+  }
+  return { version };
+}
+
+/** The hook of the context: see there. */
+export async function replaceNode(context: NemesisContext, oldId: NodeId): Promise<NodeId | undefined> {
+  const { claims, cluster, log } = context;
+  const [newId] = claims.take(cluster.spares, 1);
+  const note = (detail: unknown): void =>
+    log.write({ event: 'note', name: 'replace', nodes: [oldId], detail });
+  if (newId === undefined) {
+    note('there is no spare node left: the old one stays a member that is down');
+    return undefined;
+  }
+  try {
+    note({ by: newId, ...(await changeNodes(context, { add: newId, remove: oldId })) });
+    return newId;
+  } catch (error) {
+    if (!(error instanceof RefusedError)) throw error;
+    note(error.message);
+    return undefined;
+  } finally {
+    claims.release([newId]);
+  }
+}
+
+const founders = ({ cluster }: NemesisContext): number =>
+  cluster.config.nodes.filter(({ joins }) => joins !== true).length;
+
+const addNode: Nemesis = {
+  name: 'add-node',
+  family: 'membership',
+  needs: () => undefined,
+  async run(context) {
+    const { cluster } = context;
+    const mayGrow = cluster.members.length < founders(context) + GROWTH_MAX;
+    await withVictims(context, this.name, mayGrow ? cluster.spares : [], 1, async ([add]) =>
+      perform(context, { name: this.name, nodes: [add] }, async () => changeNodes(context, { add })),
+    );
+  },
+};
+
+/** Whom to remove, and in what state: working, just killed, or paused until it is over. */
+async function withLeaver(
+  context: NemesisContext,
+  name: string,
+  change: (remove: NodeId) => Promise<unknown>,
+): Promise<void> {
+  const { claims, cluster, random, log } = context;
+  const from = chance(random, 2) ? await cluster.byLeadership() : shuffled(random, cluster.members);
+  await withVictims(context, name, from, 1, async ([id]) => {
+    // Its copies are missing until others have them, like those of a damaged node.
+    const mayMiss = cluster.isRunning(id) && claims.mayDamage;
+    const state = mayMiss ? pick(random, ['working', 'working', 'killed', 'paused']) : 'as it was';
+    await perform(context, { name, nodes: [id], detail: { state } }, async () => {
+      if (state === 'killed' || state === 'paused') claims.damage(id);
+      if (state === 'killed') await cluster.kill(id);
+      if (state === 'paused') cluster.pause(id);
+      try {
+        return await change(id);
+      } catch (error) {
+        if (!(error instanceof RefusedError)) throw error;
+        cluster.resume(id);
+        if (state === 'killed') await revive(context, [id]);
+        if (state === 'killed' || state === 'paused') claims.repaired(id);
+        return { refused: error.message };
+      } finally {
+        cluster.resume(id);
+      }
+    });
+    // Who was removed and does not know it comes back, and must not be able to do anything.
+    if (cluster.members.includes(id) || !chance(random, 2)) return;
+    cluster.start(id);
+    cluster.expectExit(id, 'retired');
+    log.write({ event: 'note', name, nodes: [id], detail: 'the removed node is back for a while' });
+    await hold(context, 500, 5_000);
+    await cluster.kill(id);
+  });
+}
+
+const removeNode: Nemesis = {
+  name: 'remove-node',
+  family: 'membership',
+  needs: () => undefined,
+  async run(context) {
+    if (context.cluster.members.length <= founders(context)) {
+      context.log.write({
+        event: 'skipped',
+        name: this.name,
+        detail: 'there are no more nodes than at first',
+      });
+      return;
+    }
+    await withLeaver(context, this.name, async (remove) => changeNodes(context, { remove }));
+  },
+};
+
+const replace: Nemesis = {
+  name: 'replace-node',
+  family: 'membership',
+  needs: () => undefined,
+  async run(context) {
+    const { claims, cluster } = context;
+    const [add] = claims.take(cluster.spares, 1);
+    if (add === undefined) {
+      context.log.write({ event: 'skipped', name: this.name, detail: 'there is no spare node left' });
+      return;
+    }
+    try {
+      await withLeaver(context, this.name, async (remove) => changeNodes(context, { add, remove }));
+    } finally {
+      claims.release([add]);
+    }
+  },
+};
+
+export const MEMBERSHIP_NEMESES: readonly Nemesis[] = [addNode, removeNode, replace];
