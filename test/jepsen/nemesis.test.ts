@@ -7,6 +7,7 @@ import { ClusterUnderTest } from './cluster-under-test.ts';
 import { createContext, NEMESES, usableNemeses } from './nemesis/all.ts';
 import { runMix } from './nemesis/mix.ts';
 import { Claims, FAMILIES, type Family, hold, type Nemesis } from './nemesis/nemesis.ts';
+import { hearsOnRing } from './nemesis/network.ts';
 
 const RULE = { id: 'default', limit: 1_000_000, windowMillis: 60_000, clock: 'cluster' } as const;
 /** One of each family; every other one does the same things at other times. */
@@ -80,6 +81,14 @@ describe('nemeses', () => {
     expect(claims.mayDamage).toBe(false);
     claims.repaired(1);
     expect(claims.mayDamage).toBe(true);
+  });
+
+  it.each([4, 5, 6, 7])('leave each of %i nodes on a ring a majority of its own', (count) => {
+    const ring = Array.from({ length: count }, (_, i) => i + 1);
+    const heard = ring.map((to) => ring.filter((from) => hearsOnRing(ring, from, to)));
+    expect(Math.min(...heard.map(({ length }) => length))).toBeGreaterThan(count / 2);
+    expect(Math.max(...heard.map(({ length }) => length))).toBeLessThan(count);
+    expect(new Set(heard.map(String)).size).toBe(count);
   });
 
   it('have a node each to themselves', () => {
