@@ -41,7 +41,10 @@ export interface ClusterUnderTestOptions {
   readonly preload?: string;
   /** Default 4 MiB: a node on a small volume must be able to work. */
   readonly freeFloorBytes?: number;
-  /** The last node on a small tmpfs and the others each on an ext4 of its own, where the machine can. Default true. */
+  /**
+   * The last node, and one in as many spares, on a small tmpfs, the others each on an ext4 of its own, where the
+   * machine can. Default true.
+   */
   readonly volumes?: boolean;
 }
 
@@ -410,8 +413,7 @@ export class ClusterUnderTest {
 /** What the machine can give node `id` for its database. */
 function volumeFor(directory: string, id: NodeId, founders: number): Volume | undefined {
   const path = join(directory, 'volumes', `node-${id}`);
-  if (id > founders) return undefined;
-  if (id === founders) return lacks.tmpfs() === undefined ? Volume.tmpfs(path, TMPFS_BYTES) : undefined;
+  if (id % founders === 0) return lacks.tmpfs() === undefined ? Volume.tmpfs(path, TMPFS_BYTES) : undefined;
   return lacks.ext4() === undefined ? Volume.ext4(path, EXT4_BYTES) : undefined;
 }
 

@@ -105,18 +105,17 @@ const bridge = partition('partition-bridge', async (context) => {
 
 const RING_NODES_MIN = 4;
 
-/** Everybody is connected to a majority, no two to the same one. */
+/** On a ring, each node hears as many neighbours as make a majority with itself: no two hear the same ones. */
+export function hearsOnRing(ring: readonly NodeId[], from: NodeId, to: NodeId): boolean {
+  const reach = Math.ceil(Math.floor(ring.length / 2) / 2);
+  const distance = Math.abs(ring.indexOf(from) - ring.indexOf(to));
+  return Math.min(distance, ring.length - distance) <= reach;
+}
+
 const majoritiesRing = partition('partition-majorities-ring', async (context) => {
   const ring = shuffled(context.random, context.cluster.members);
   if (ring.length < RING_NODES_MIN) return undefined;
-  const reach = Math.ceil(Math.floor(ring.length / 2) / 2);
-  return {
-    nodes: ring,
-    hears(from, to) {
-      const distance = Math.abs(ring.indexOf(from) - ring.indexOf(to));
-      return Math.min(distance, ring.length - distance) <= reach;
-    },
-  };
+  return { nodes: ring, hears: (from, to) => hearsOnRing(ring, from, to) };
 });
 
 /** Some directions, each drawn apart: all of them, those of one node, or one in three. */
