@@ -100,7 +100,7 @@ function latencyTicks(max: number, height: number): string {
 
 function operationsPanel(data: ReportData, bands: readonly NemesisBand[]): string {
   const height = 220;
-  const max = data.dots.reduce((most, { latencyMillis }) => Math.max(most, latencyMillis), 10);
+  const max = 1.3 * data.dots.reduce((most, { latencyMillis }) => Math.max(most, latencyMillis), 10);
   // One path for each kind: thousands of elements would make the page slow.
   const paths = KINDS.map((kind) => {
     const dots = data.dots.filter((dot) => dot.kind === kind);
@@ -115,7 +115,7 @@ function operationsPanel(data: ReportData, bands: readonly NemesisBand[]): strin
 
 function latencyPanel(data: ReportData, bands: readonly NemesisBand[]): string {
   const height = 160;
-  const max = data.steps.reduce((most, { maxMillis }) => Math.max(most, maxMillis ?? 0), 10);
+  const max = 1.3 * data.steps.reduce((most, { maxMillis }) => Math.max(most, maxMillis ?? 0), 10);
   const line = (name: string, of: (step: Step) => number | undefined): string => {
     let path = '';
     let isDrawing = false;
