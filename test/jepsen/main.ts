@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { NEMESES } from './nemesis/all.ts';
 import { nemesesOf, type RunOptions, runOnce } from './run.ts';
+import { verdictLines } from './verdict.ts';
 
 interface Options {
   readonly minutes: number;
@@ -52,16 +53,11 @@ function print(line: string): void {
 /** Prints a summary. Returns whether the cluster kept its word. */
 async function one(options: RunOptions): Promise<boolean> {
   print(`${options.nemeses.join(',') || 'no nemesis'}: seed ${options.seed}, ${options.directory}`);
-  const { verdict, faults } = await runOnce(options);
-  for (const { name, status, violations, findings, counts, note } of verdict.checks) {
-    print(
-      `  ${name.padEnd(24)} ${status} ${JSON.stringify(counts)}${note === undefined ? '' : ` (${note})`}`,
-    );
-    for (const finding of findings) print(`    ${finding}`);
-    if (violations > findings.length) print(`    and ${violations - findings.length} more`);
-  }
-  print(`  ${faults} faults: ${verdict.isValid ? 'kept' : 'BROKEN'}`);
-  return verdict.isValid;
+  const { verdict, processes, faults, isKept } = await runOnce(options);
+  for (const line of verdictLines({ ...verdict, checks: [...verdict.checks, processes] })) print(`  ${line}`);
+  const longest = Math.max(0, ...verdict.gaps.map(({ startNanos, endNanos }) => endNanos - startNanos));
+  print(`  ${faults} faults, longest gap ${Math.round(longest / 1e6)} ms: ${isKept ? 'kept' : 'BROKEN'}`);
+  return isKept;
 }
 
 async function main(): Promise<void> {

@@ -356,6 +356,9 @@ class Simulation {
     const { index, term } = leader;
     const decision = { allowed, remaining, t, index, term };
     this.#judge(request, t, allowed, remaining);
+    // Right by the truth of the moment, and made where none may be made, or at a time that has not come.
+    const isOutOfPlace = request.leader === 'stale' || (bug === 'clockAhead' && term > 1);
+    if (allowed && isOutOfPlace && !request.isAbandoned) this.#wrongAnswers += 1;
     if (allowed) {
       state.grants.push({ index, t, cost: question.cost });
       state.answers.set(id, decision);
@@ -427,9 +430,7 @@ class Simulation {
       const stale: Leader = { ...old, users: new Map() };
       for (const user of old.users.keys()) stale.users.set(user, this.#copy(old, user, Infinity));
       group.stale = { leader: stale, untilMillis: until + 60 };
-      if (next.index > 0) this.#wrongAnswers += 1;
     }
-    if (bug === 'clockAhead') this.#wrongAnswers += 1;
     group.leader = next;
     this.#later(downMillis + 40 + this.#millis(150), () => this.#failOver(group));
   }

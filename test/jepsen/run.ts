@@ -2,17 +2,20 @@
  * One run: a cluster of real processes, clients, nemeses, then peace; afterwards everything that was seen is judged.
  * What a run leaves behind is a folder with the history, the logs and the verdict.
  */
-import { copyFileSync, mkdirSync, readdirSync } from 'node:fs';
+import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { seeded } from '../raft/seeded.ts';
 import { ClusterUnderTest } from './cluster-under-test.ts';
-import { HistoryWriter, type Operation } from './history.ts';
-import { judge, type Verdict } from './judge.ts';
+import { writeCluster } from '../../src/cluster-directory.ts';
+import { type CheckResult, Findings } from './checkers/result.ts';
+import { HistoryWriter } from './history.ts';
 import { createContext, NEMESES, usableNemeses } from './nemesis/all.ts';
 import { runMix } from './nemesis/mix.ts';
 import type { Nemesis, NemesisContext, NemesisLog } from './nemesis/nemesis.ts';
-import type { NemesisBand } from './nemesis-log.ts';
+import { encodeBand, type NemesisBand } from './nemesis-log.ts';
+import { HISTORY_FILE, judgeInto, LOGS_FOLDER, NEMESIS_FILE, readRun, settingsOf } from './run-folder.ts';
+import type { Verdict } from './verdict.ts';
 import { Workload, WORKLOAD_RULES } from './workload.ts';
 
 export interface RunOptions {
@@ -30,15 +33,30 @@ export interface RunOptions {
 
 export interface RunResult {
   readonly verdict: Verdict;
-  /** Nemeses that this machine cannot run, among those asked for. */
-  readonly skipped: readonly string[];
+  /** What is known from within: processes that ended by themselves, harm that could not be undone. */
+  readonly processes: CheckResult;
+  readonly isKept: boolean;
   readonly faults: number;
-  readonly quietMillis: number;
 }
 
 /** Before the first fault and after the last, in which everything must work. */
 const QUIET_MILLIS = 6_000;
 const SPARES = 8;
+const EVENTS_FILE = 'nemesis-events.jsonl';
+const CLUSTER_FOLDER = 'cluster';
+/** What a node says when its disk fails, which some nemeses see to. */
+const DISK_COMPLAINTS = [
+  /StoreFailedError|RolledBackError|StoreDamagedError|ENOSPC|EIO|No space|Input\/output/,
+];
+
+const DAY_MILLIS = 86_400_000;
+/** A loaded machine with few cores runs all nodes, the proxies and the clients. */
+const MACHINE = {
+  slackMillis: 1_500,
+  recoveryMillisMax: 15_000,
+  settleMillis: 10_000,
+  leaderChangeMillis: 50,
+};
 
 /** Families by the names one would look for. */
 const ALIASES: Readonly<Record<string, (nemesis: Nemesis) => boolean>> = {
@@ -84,18 +102,14 @@ export async function runOnce(options: RunOptions): Promise<RunResult> {
   const stopping = new AbortController();
   const onSignal = (): void => stopping.abort();
   process.once('SIGINT', onSignal);
-  const operations: Operation[] = [];
-  const writer = new HistoryWriter(join(directory, 'history.jsonl'));
+  const writer = new HistoryWriter(join(directory, HISTORY_FILE));
   try {
     await cluster.startAll();
     await cluster.ready();
     const workload = new Workload({
       random: seeded(random(2 ** 31 - 1)),
       targets: () => cluster.members.map((id) => ({ id, port: cluster.address(id).http.port })),
-      record(operation) {
-        operations.push(operation);
-        writer.append(operation);
-      },
+      record: (operation) => writer.append(operation),
       deadlineMillis: cluster.config.timing.requestDeadlineMillis,
     });
     workload.start();
@@ -103,18 +117,24 @@ export async function runOnce(options: RunOptions): Promise<RunResult> {
     const context = createContext({
       cluster,
       seed: random(2 ** 31 - 1),
-      logFile: join(directory, 'nemesis.jsonl'),
-      signal: AbortSignal.any([AbortSignal.timeout(Math.max(1, millis - 2 * QUIET_MILLIS)), stopping.signal]),
+      logFile: join(directory, EVENTS_FILE),
+      signal: stopping.signal,
     });
-    const notHealed = await trouble(context, usable, millis);
+    const timer = setTimeout(() => stopping.abort(), Math.max(1, millis - 2 * QUIET_MILLIS));
+    const notHealed = await trouble(context, usable);
+    clearTimeout(timer);
     await delay(QUIET_MILLIS);
     await workload.stop();
     writer.close();
     for (const id of cluster.running) await cluster.stop(id);
-    copyLogs(cluster, directory);
-    const verdict = await judge({ directory, cluster, operations, bands: bandsOf(context.log), notHealed });
+    await collect(cluster, directory, bandsOf(context.log));
+    const run = await readRun(directory, { expectedLogLines: DISK_COMPLAINTS });
+    const verdict = await judgeInto(directory, run, await settingsOf(run, MACHINE));
+    const processes = checkProcesses(cluster, notHealed);
+    const isKept = verdict.verdict !== 'violation' && processes.status === 'ok';
+    if (isKept) rmSync(join(directory, CLUSTER_FOLDER), { recursive: true });
     const faults = context.log.events.filter(({ event }) => event === 'start').length;
-    return { verdict, skipped: difference(wanted, usable), faults, quietMillis: QUIET_MILLIS };
+    return { verdict, processes, isKept, faults };
   } finally {
     process.off('SIGINT', onSignal);
     await cluster.dispose();
@@ -122,15 +142,9 @@ export async function runOnce(options: RunOptions): Promise<RunResult> {
 }
 
 /** Runs the nemeses until the time is over. Resolves with what did not heal. */
-async function trouble(
-  context: NemesisContext,
-  nemeses: readonly Nemesis[],
-  millis: number,
-): Promise<string | undefined> {
+async function trouble(context: NemesisContext, nemeses: readonly Nemesis[]): Promise<string | undefined> {
   if (nemeses.length === 0) {
-    await delay(Math.max(0, millis - 2 * QUIET_MILLIS), undefined, { signal: context.signal }).catch(
-      () => undefined,
-    );
+    await delay(DAY_MILLIS, undefined, { signal: context.signal }).catch(() => undefined);
     return undefined;
   }
   try {
@@ -141,16 +155,31 @@ async function trouble(
   }
 }
 
-function difference(wanted: readonly Nemesis[], usable: readonly Nemesis[]): string[] {
-  return wanted.filter((nemesis) => !usable.includes(nemesis)).map(({ name }) => name);
+/** Brings what the run left behind into its folder: logs, and the databases of those that are members at the end. */
+async function collect(
+  cluster: ClusterUnderTest,
+  directory: string,
+  bands: readonly NemesisBand[],
+): Promise<void> {
+  cpSync(cluster.logsDirectory, join(directory, LOGS_FOLDER), { recursive: true });
+  writeFileSync(join(directory, NEMESIS_FILE), bands.map((band) => `${encodeBand(band)}\n`).join(''));
+  const folder = join(directory, CLUSTER_FOLDER);
+  mkdirSync(folder, { recursive: true });
+  await writeCluster(folder, cluster.config);
+  for (const id of cluster.members) {
+    cpSync(cluster.databaseOf(id), join(folder, `node-${id}`), { recursive: true, dereference: true });
+  }
 }
 
-function copyLogs(cluster: ClusterUnderTest, directory: string): void {
-  const target = join(directory, 'logs');
-  mkdirSync(target, { recursive: true });
-  for (const name of readdirSync(cluster.logsDirectory)) {
-    copyFileSync(join(cluster.logsDirectory, name), join(target, name));
+/** No process ended that nobody had ended, and whatever was broken could be mended. */
+function checkProcesses(cluster: ClusterUnderTest, notHealed: string | undefined): CheckResult {
+  const findings = new Findings('processes');
+  findings.tally('exits', cluster.exits.length);
+  for (const { id, code, signal } of cluster.unexpectedExits) {
+    findings.add(`node ${id} ended by itself: ${signal ?? code}`);
   }
+  if (notHealed !== undefined) findings.add(notHealed);
+  return findings.result();
 }
 
 /** From each start to its end. Nemeses of one name do not overlap. */

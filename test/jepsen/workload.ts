@@ -93,7 +93,8 @@ export class Workload {
       windowMillis: rule.windowMillis,
       cost: rule === COSTLY ? 1 + random(COST_MAX) : 1,
       timestampMillis: null,
-      requestId: random(4) === 0 ? null : `r${this.#requestIds}`,
+      // What was asked without an id and got no answer can never be settled.
+      requestId: random(12) === 0 ? null : `r${this.#requestIds}`,
     };
   }
 

@@ -1,0 +1,101 @@
+/** The command `npm run jepsen:check`: judges a recorded run, or any history, and says what it found. */
+import { stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { Command, InvalidArgumentError } from 'commander';
+import { readHistory } from './history.ts';
+import { readNemesisLog } from './nemesis-log.ts';
+import { judgeInto, readRun, settingsOf } from './run-folder.ts';
+import { judge, type Run, SETTINGS_DEFAULTS, verdictLines } from './verdict.ts';
+
+interface Options {
+  readonly cluster?: string;
+  readonly nemesis?: string;
+  readonly expectLog?: readonly string[];
+  readonly write: boolean;
+  readonly json?: true;
+  readonly driftPpm?: number;
+  readonly requestIdHorizonMillis?: number;
+  readonly deadlineMillis?: number;
+  readonly slackMillis?: number;
+  readonly recoveryMillisMax?: number;
+  readonly searchAnswersMax?: number;
+}
+
+function wholeNumber(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value) || value < 0) throw new InvalidArgumentError('must be a whole number');
+  return value;
+}
+
+/** A run's folder with all that is in it, or a history alone. */
+async function runAt(path: string, options: Options): Promise<Run> {
+  const expectedLogLines = (options.expectLog ?? []).map((pattern) => new RegExp(pattern));
+  const isFolder = (await stat(path)).isDirectory();
+  const run: Run = isFolder
+    ? await readRun(path, { clusterDirectory: options.cluster, expectedLogLines })
+    : {
+        history: await readHistory(path),
+        bands: [],
+        logs: [],
+        exits: [],
+        expectedLogLines,
+        clusterDirectory: options.cluster,
+      };
+  return options.nemesis === undefined ? run : { ...run, bands: await readNemesisLog(options.nemesis) };
+}
+
+async function main(): Promise<void> {
+  const defaults = SETTINGS_DEFAULTS;
+  const program = new Command('jepsen:check')
+    .description(
+      'Checks a recorded history: over-grants, the order its receipts claim, linearizability, false denials, liveness.\n' +
+        'Exit code 0: nothing is wrong; 1: something is; 2: not everything could be decided.',
+    )
+    .argument('<run>', 'the folder of a run, or a history as JSON lines')
+    .option('--cluster <directory>', 'databases of the stopped nodes; default: cluster/ in the folder')
+    .option('--nemesis <file>', 'what was broken when, as JSON lines; default: nemesis.jsonl in the folder')
+    .option('--expect-log <regexp...>', 'lines of the node logs that are no surprise')
+    .option('--no-write', 'do not write verdict.json and report.html')
+    .option('--json', 'print the verdict as JSON')
+    .option('--drift-ppm <n>', `clock drift the rules allow for (${defaults.driftPpm})`, wholeNumber)
+    .option(
+      '--request-id-horizon-millis <n>',
+      `how long a request id is remembered (${defaults.requestIdHorizonMillis})`,
+      wholeNumber,
+    )
+    .option('--deadline-millis <n>', `of a request (${defaults.deadlineMillis})`, wholeNumber)
+    .option('--slack-millis <n>', `what the machine may add to it (${defaults.slackMillis})`, wholeNumber)
+    .option('--recovery-millis-max <n>', `after a fault (${defaults.recoveryMillisMax})`, wholeNumber)
+    .option(
+      '--search-answers-max <n>',
+      `answers of a user whose order is searched (${defaults.searchAnswersMax})`,
+      wholeNumber,
+    )
+    .parse();
+  const path = program.args[0] ?? '';
+  const options = program.opts<Options>();
+  const run = await runAt(path, options);
+  const {
+    driftPpm,
+    requestIdHorizonMillis,
+    deadlineMillis,
+    slackMillis,
+    recoveryMillisMax,
+    searchAnswersMax,
+  } = options;
+  const settings = await settingsOf(run, {
+    ...(driftPpm !== undefined && { driftPpm }),
+    ...(requestIdHorizonMillis !== undefined && { requestIdHorizonMillis }),
+    ...(deadlineMillis !== undefined && { deadlineMillis }),
+    ...(slackMillis !== undefined && { slackMillis }),
+    ...(recoveryMillisMax !== undefined && { recoveryMillisMax }),
+    ...(searchAnswersMax !== undefined && { searchAnswersMax }),
+  });
+  const folder = (await stat(path)).isDirectory() ? path : dirname(path);
+  const verdict = options.write ? await judgeInto(folder, run, settings) : await judge(run, settings);
+  const text = options.json === true ? JSON.stringify(verdict) : verdictLines(verdict).join('\n');
+  process.stdout.write(`${text}\n`);
+  process.exitCode = { ok: 0, violation: 1, unknown: 2 }[verdict.verdict];
+}
+
+await main();

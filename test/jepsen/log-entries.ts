@@ -1,0 +1,114 @@
+/**
+ * Reads the requests in the logs of stopped nodes, and how they were decided. What lies before the log's base is
+ * gone into a snapshot; what lies before the snapshot is there, but can no longer be decided again.
+ */
+import type { StoredGroup } from '../../raft/store.ts';
+import { DEFAULT_RULE } from '../../src/limiter/batch.ts';
+import { decodeCommand } from '../../src/limiter/command.ts';
+import { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
+import { META_GROUP } from '../../src/meta/cluster-placement.ts';
+import { groupOfPartition } from '../../src/partition/placement.ts';
+import {
+  committedThrough,
+  fullestReplica,
+  lastOf,
+  type Replicas,
+  sameThrough,
+  type StoppedNodes,
+} from './stopped-nodes.ts';
+
+export interface LoggedRequest {
+  readonly index: number;
+  readonly term: number;
+  /** Group time of the entry. */
+  readonly timeMillis: number;
+  readonly user: string;
+  /** '' if the default rule was meant, and which one that was is not known. */
+  readonly rule: string;
+  readonly requestId: string | null;
+  readonly cost: number;
+  /** Undefined if the state it was decided by is gone. A retry has the receipt of its first attempt. */
+  readonly decision:
+    | {
+        readonly allowed: boolean;
+        readonly index: number;
+        readonly timeMillis: number;
+        readonly remaining: number;
+      }
+    | undefined;
+}
+
+export interface PartitionLog {
+  readonly partition: number;
+  /** Entries up to here are gone. */
+  readonly baseIndex: number;
+  /** Decisions are known after here. */
+  readonly snapshotIndex: number;
+  /** Known to be committed; later entries may be. */
+  readonly committedIndex: number;
+  readonly lastIndex: number;
+  /** Of all nodes that have the partition: up to where they agree with this log. */
+  readonly heldThrough: readonly number[];
+  /** In the order of the log. */
+  readonly requests: readonly LoggedRequest[];
+}
+
+export async function readLogs(nodes: StoppedNodes): Promise<PartitionLog[]> {
+  const logs: PartitionLog[] = [];
+  for (const group of nodes.groups()) {
+    if (group === META_GROUP) continue;
+    const log = partitionLog(group - groupOfPartition(0), await nodes.load(group), nodes.config.replicas);
+    if (log !== undefined) logs.push(log);
+  }
+  return logs;
+}
+
+function partitionLog(partition: number, replicas: Replicas, copies: number): PartitionLog | undefined {
+  const fullest = fullestReplica(replicas);
+  if (fullest === undefined) return undefined;
+  return {
+    partition,
+    baseIndex: fullest.base.index,
+    snapshotIndex: fullest.snapshot?.meta.index ?? 0,
+    committedIndex: committedThrough(replicas, fullest, copies),
+    lastIndex: lastOf(fullest).index,
+    heldThrough: [...replicas.values()].map((stored) => sameThrough(stored, fullest)),
+    requests: requestsOf(fullest),
+  };
+}
+
+function requestsOf({ entries, snapshot }: StoredGroup): LoggedRequest[] {
+  const machine = new LimiterStateMachine();
+  if (snapshot !== undefined) machine.restore(snapshot.chunks);
+  const snapshotIndex = snapshot?.meta.index ?? 0;
+  const requests: LoggedRequest[] = [];
+  for (const entry of entries) {
+    if (entry.kind !== 'command') continue;
+    const command = decodeCommand(entry.data);
+    const isReplayed = entry.index > snapshotIndex;
+    const decisions: LoggedRequest['decision'][] = [];
+    if (isReplayed) {
+      machine.apply(command, entry, (i, { allowed, remaining, decided }) => {
+        decisions[i] = { allowed, remaining, index: decided.index, timeMillis: decided.timeMillis };
+      });
+    }
+    if (command.type !== 'allow') continue;
+    const { userIds, ruleIds, ruleIndexes, costs, requestIds } = command.batch;
+    const { index, term, timeMillis } = entry;
+    for (const [i, user] of userIds.entries()) {
+      const named = ruleIds[ruleIndexes?.[i] ?? 0] ?? DEFAULT_RULE;
+      const byDefault = isReplayed ? machine.ruleTable?.rules[0]?.id : undefined;
+      requests.push({
+        index,
+        term,
+        timeMillis,
+        user,
+        rule: named === DEFAULT_RULE ? (byDefault ?? DEFAULT_RULE) : named,
+        requestId: requestIds?.[i] ?? null,
+        cost: costs?.[i] ?? 1,
+        decision: decisions[i],
+      });
+    }
+  }
+  return requests;
+}

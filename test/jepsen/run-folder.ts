@@ -1,0 +1,104 @@
+/**
+ * The folder of one run: `history.jsonl`, `nemesis.jsonl`, `exits.jsonl`, `logs/node-<id>.log`, the databases in
+ * `cluster/` (or wherever they are), and what is made of them: `verdict.json` and `report.html`.
+ */
+import { access, readdir, readFile, writeFile } from 'node:fs/promises';
+import { basename, join, resolve } from 'node:path';
+import { readCluster } from '../../src/cluster-directory.ts';
+import type { NodeExit, NodeLog } from './checkers/logs.ts';
+import { readHistory } from './history.ts';
+import { readNemesisLog } from './nemesis-log.ts';
+import { reportPage } from './report.ts';
+import { judge, type Run, type Settings, SETTINGS_DEFAULTS, type Verdict } from './verdict.ts';
+
+export const HISTORY_FILE = 'history.jsonl';
+export const NEMESIS_FILE = 'nemesis.jsonl';
+export const EXITS_FILE = 'exits.jsonl';
+export const LOGS_FOLDER = 'logs';
+const CLUSTER_FOLDER = 'cluster';
+const VERDICT_FILE = 'verdict.json';
+const REPORT_FILE = 'report.html';
+
+/** `{"node":2,"code":null,"signal":"SIGKILL","at_ns":1}` */
+export function encodeExit({ node, code, signal, atNanos }: NodeExit): string {
+  return JSON.stringify({ node, code, signal, at_ns: atNanos });
+}
+
+function decodeExit(line: string): NodeExit {
+  const { node, code, signal, at_ns: at } = JSON.parse(line) as Record<string, unknown>;
+  return {
+    node: typeof node === 'number' ? node : 0,
+    code: typeof code === 'number' ? code : null,
+    signal: typeof signal === 'string' ? signal : null,
+    atNanos: typeof at === 'number' ? at : 0,
+  };
+}
+
+export interface ReadOptions {
+  /** The directory with `cluster.json` and the databases, if it is not `cluster/`. All nodes must have stopped. */
+  readonly clusterDirectory?: string | undefined;
+  readonly expectedLogLines?: readonly RegExp[];
+}
+
+/** Reads what there is of a run; only the history must be there. */
+export async function readRun(folder: string, options: ReadOptions = {}): Promise<Run> {
+  const here = (name: string): string => join(folder, name);
+  const ownCluster = (await exists(join(here(CLUSTER_FOLDER), 'cluster.json')))
+    ? here(CLUSTER_FOLDER)
+    : undefined;
+  const exits = (await exists(here(EXITS_FILE))) ? await readFile(here(EXITS_FILE), 'utf8') : '';
+  return {
+    history: await readHistory(here(HISTORY_FILE)),
+    bands: (await exists(here(NEMESIS_FILE))) ? await readNemesisLog(here(NEMESIS_FILE)) : [],
+    logs: await nodeLogs(here(LOGS_FOLDER)),
+    exits: exits
+      .split('\n')
+      .filter((line) => line !== '')
+      .map(decodeExit),
+    expectedLogLines: options.expectedLogLines ?? [],
+    clusterDirectory: options.clusterDirectory ?? ownCluster,
+  };
+}
+
+async function nodeLogs(folder: string): Promise<NodeLog[]> {
+  if (!(await exists(folder))) return [];
+  const names = (await readdir(folder)).sort();
+  return names.flatMap((name) => {
+    const node = /^node-(\d+)\b.*\.log$/.exec(name)?.[1];
+    return node === undefined ? [] : [{ node: Number(node), path: join(folder, name) }];
+  });
+}
+
+/** The settings of the cluster that was tested, as far as its configuration is there. */
+export async function settingsOf(
+  { clusterDirectory }: Run,
+  given: Partial<Settings> = {},
+): Promise<Settings> {
+  const config = clusterDirectory === undefined ? undefined : await readCluster(clusterDirectory);
+  return {
+    ...SETTINGS_DEFAULTS,
+    ...(config !== undefined && {
+      driftPpm: config.rules.clockDriftPpm,
+      requestIdHorizonMillis: config.rules.requestIdHorizonMillis,
+      deadlineMillis: config.timing.requestDeadlineMillis,
+    }),
+    ...given,
+  };
+}
+
+/** Judges a run and writes its verdict and its page into `folder`. */
+export async function judgeInto(folder: string, run: Run, settings: Settings): Promise<Verdict> {
+  const verdict = await judge(run, settings);
+  await writeFile(join(folder, VERDICT_FILE), `${JSON.stringify(verdict, null, 2)}\n`);
+  const { history, bands } = run;
+  const title = `Run ${basename(resolve(folder))}`;
+  await writeFile(join(folder, REPORT_FILE), reportPage({ title, history, bands, verdict }));
+  return verdict;
+}
+
+async function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}

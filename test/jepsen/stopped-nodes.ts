@@ -1,0 +1,119 @@
+/**
+ * Opens the databases of a cluster whose nodes have all stopped, and hands out their groups one at a time. Opening
+ * verifies everything in them; nothing else is changed.
+ */
+import { readdir } from 'node:fs/promises';
+import type { StoredGroup } from '../../raft/store.ts';
+import type { Entry, GroupId, NodeId } from '../../raft/types.ts';
+import { nodeDirectory, readCluster } from '../../src/cluster-directory.ts';
+import type { ClusterConfig } from '../../src/config.ts';
+import type { LevelStore } from '../../storage/level-store.ts';
+import { openStore } from '../../storage/open-store.ts';
+import { FORMAT_VERSION } from '../../storage/records.ts';
+
+/** One group as the nodes have it, by node. */
+export type Replicas = ReadonlyMap<NodeId, StoredGroup>;
+
+export interface StoppedNodes {
+  readonly config: ClusterConfig;
+  /** Databases that could not be opened, and why. */
+  readonly unreadable: readonly { readonly node: NodeId; readonly reason: string }[];
+  groups(): GroupId[];
+  load(group: GroupId): Promise<Replicas>;
+  close(): Promise<void>;
+}
+
+/** @param directory that of the cluster: `cluster.json`, and `node-<id>/` for each node. */
+export async function openStoppedNodes(directory: string): Promise<StoppedNodes> {
+  const config = await readCluster(directory);
+  if (config === undefined) throw new Error(`there is no cluster in ${directory}`);
+  const stores = new Map<NodeId, LevelStore>();
+  const unreadable: { node: NodeId; reason: string }[] = [];
+  const names = await readdir(directory);
+  const nodes = names.flatMap((name) => /^node-(\d+)$/.exec(name)?.[1] ?? []).map(Number);
+  for (const nodeId of nodes.sort((a, b) => a - b)) {
+    const identity = { clusterId: config.clusterId, nodeId, formatVersion: FORMAT_VERSION };
+    try {
+      stores.set(nodeId, await openStore(nodeDirectory(directory, nodeId), identity));
+    } catch (error) {
+      unreadable.push({ node: nodeId, reason: error instanceof Error ? error.message : String(error) });
+    }
+  }
+  return {
+    config,
+    unreadable,
+    groups: () => [...new Set([...stores.values()].flatMap((store) => store.groups()))].sort((a, b) => a - b),
+    async load(group) {
+      const replicas = new Map<NodeId, StoredGroup>();
+      for (const [node, store] of stores) {
+        const stored = await store.load(group);
+        if (stored !== undefined) replicas.set(node, stored);
+      }
+      return replicas;
+    },
+    async close() {
+      for (const store of stores.values()) await store.close();
+    },
+  };
+}
+
+export function lastOf({ base, entries }: StoredGroup): { readonly index: number; readonly term: number } {
+  return entries.at(-1) ?? base;
+}
+
+export function entryAt({ base, entries }: StoredGroup, index: number): Entry | undefined {
+  return entries[index - base.index - 1];
+}
+
+/**
+ * The replica that would win an election against all others. By Leader Completeness its log holds everything that
+ * was ever committed; what it holds beyond is not lost either, as long as it takes part.
+ */
+export function fullestReplica(replicas: Replicas): StoredGroup | undefined {
+  let fullest: StoredGroup | undefined;
+  for (const stored of replicas.values()) {
+    const [mine, best] = [lastOf(stored), fullest === undefined ? undefined : lastOf(fullest)];
+    if (best === undefined || mine.term > best.term || (mine.term === best.term && mine.index > best.index)) {
+      fullest = stored;
+    }
+  }
+  return fullest;
+}
+
+/** Up to which index a log is the same as the fullest one, as far as both still have it. */
+export function sameThrough(stored: StoredGroup, fullest: StoredGroup): number {
+  const from = Math.max(stored.base.index, fullest.base.index);
+  const to = Math.min(lastOf(stored).index, lastOf(fullest).index);
+  if (from > to) return Math.min(lastOf(stored).index, fullest.base.index);
+  for (let index = from + 1; index <= to; index += 1) {
+    const [mine, other] = [entryAt(stored, index), entryAt(fullest, index)];
+    if (mine === undefined || other === undefined || !isSameEntry(mine, other)) return index - 1;
+  }
+  return to;
+}
+
+export function isSameEntry(a: Entry, b: Entry): boolean {
+  return (
+    a.term === b.term &&
+    a.timeMillis === b.timeMillis &&
+    a.kind === b.kind &&
+    Buffer.compare(a.data, b.data) === 0
+  );
+}
+
+/**
+ * Everything up to here is certainly committed. What a node noted last may lag behind, for it notes it with its next
+ * write; but what a majority holds in the newest term of all is chosen: no node without it can ever be elected.
+ *
+ * @param copies of the group, should some node not be readable
+ */
+export function committedThrough(replicas: Replicas, fullest: StoredGroup, copies: number): number {
+  let committed = 0;
+  for (const { hardState, snapshot } of replicas.values()) {
+    committed = Math.max(committed, hardState.commit, snapshot?.meta.index ?? 0);
+  }
+  const held = [...replicas.values()].map((stored) => sameThrough(stored, fullest)).sort((a, b) => b - a);
+  const chosen = held[Math.floor(Math.max(copies, replicas.size) / 2)] ?? 0;
+  const isNewestTerm = entryAt(fullest, chosen)?.term === lastOf(fullest).term;
+  return isNewestTerm ? Math.max(committed, chosen) : committed;
+}

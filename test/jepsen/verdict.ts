@@ -1,0 +1,146 @@
+/** Runs every checker on what was recorded of a run, and says in one object what they found. */
+import { budgetsOf } from './checkers/budgets.ts';
+import { checkCertificate } from './checkers/certificate.ts';
+import { checkFalseDenials } from './checkers/false-denials.ts';
+import { type Fates, NO_FATES } from './checkers/fates.ts';
+import { checkLinearizability } from './checkers/linearizability.ts';
+import { checkLiveness, recoveries, type Recovery } from './checkers/liveness.ts';
+import { checkLogAgreement } from './checkers/log-agreement.ts';
+import { checkLogs, type NodeExit, type NodeLog } from './checkers/logs.ts';
+import { checkRealTime } from './checkers/real-time.ts';
+import { type CheckResult, skipped } from './checkers/result.ts';
+import { compareStores } from './compare-stores.ts';
+import { type Gap, unavailabilityGaps } from './gaps.ts';
+import type { Operation } from './history.ts';
+import { readLogs } from './log-entries.ts';
+import type { NemesisBand } from './nemesis-log.ts';
+import { openStoppedNodes } from './stopped-nodes.ts';
+
+export interface Settings {
+  /** Of the rule table that the cluster ran with. */
+  readonly driftPpm: number;
+  readonly requestIdHorizonMillis: number;
+  /** Of one request; `slackMillis` is what the machine may add. */
+  readonly deadlineMillis: number;
+  readonly slackMillis: number;
+  /** After a fault: until the first grant, and until every request is decided. */
+  readonly recoveryMillisMax: number;
+  /** After a fault, and a window: until no denial may be wrong. */
+  readonly settleMillis: number;
+  /** What a planned change of leaders may cost of group time. */
+  readonly leaderChangeMillis: number;
+  /** Users with more answers are left to the certificate check. */
+  readonly searchAnswersMax: number;
+  readonly searchStepsMax: number;
+  /** Shorter gaps without a decision are not told. */
+  readonly gapMillisMin: number;
+}
+
+export const SETTINGS_DEFAULTS: Settings = {
+  driftPpm: 100,
+  requestIdHorizonMillis: 120_000,
+  deadlineMillis: 1_000,
+  slackMillis: 1_000,
+  recoveryMillisMax: 10_000,
+  settleMillis: 10_000,
+  leaderChangeMillis: 20,
+  searchAnswersMax: 500,
+  searchStepsMax: 200_000,
+  gapMillisMin: 250,
+};
+
+export interface Run {
+  readonly history: readonly Operation[];
+  readonly bands: readonly NemesisBand[];
+  readonly logs: readonly NodeLog[];
+  readonly exits: readonly NodeExit[];
+  /** Lines of the node logs that the nemesis provoked. */
+  readonly expectedLogLines: readonly RegExp[];
+  /** The cluster's directory, if all of its nodes have stopped. */
+  readonly clusterDirectory: string | undefined;
+}
+
+export interface Verdict {
+  /** `unknown`: nothing wrong was found, and not everything could be decided. */
+  readonly verdict: 'ok' | 'violation' | 'unknown';
+  readonly operations: Readonly<Record<'total' | 'granted' | 'denied' | 'failed' | 'unknown', number>>;
+  readonly checks: readonly CheckResult[];
+  readonly recoveries: readonly Recovery[];
+  readonly gaps: readonly Gap[];
+  readonly settings: Settings;
+}
+
+export async function judge(run: Run, settings: Settings = SETTINGS_DEFAULTS): Promise<Verdict> {
+  const { history, bands } = run;
+  const { driftPpm, requestIdHorizonMillis } = settings;
+  const budgets = budgetsOf(history);
+  const checks: CheckResult[] = [checkRealTime(budgets)];
+
+  let fates: Fates = NO_FATES;
+  if (run.clusterDirectory === undefined) {
+    checks.push(skipped('stores', 'no databases of stopped nodes'));
+    checks.push(skipped('log-agreement', 'no databases of stopped nodes'));
+  } else {
+    const nodes = await openStoppedNodes(run.clusterDirectory);
+    try {
+      checks.push(await compareStores(nodes));
+      const { replicas } = nodes.config;
+      const agreement = checkLogAgreement(budgets, await readLogs(nodes), {
+        requestIdHorizonMillis,
+        replicas,
+      });
+      checks.push(agreement.result);
+      fates = agreement.fates;
+    } finally {
+      await nodes.close();
+    }
+  }
+
+  checks.push(checkCertificate(budgets, { driftPpm, requestIdHorizonMillis, fates }));
+  const { searchAnswersMax: answersMax, searchStepsMax: stepsMax } = settings;
+  for (const mode of ['lenient', 'strict'] as const) {
+    checks.push(checkLinearizability(budgets, { driftPpm, mode, answersMax, stepsMax }));
+  }
+  const { settleMillis, leaderChangeMillis: slackMillis } = settings;
+  checks.push(checkFalseDenials(budgets, { driftPpm, fates, bands, settleMillis, slackMillis }));
+  checks.push(checkLiveness(history, { ...settings, bands }));
+  checks.push(
+    run.logs.length === 0 && run.exits.length === 0
+      ? skipped('logs', 'no logs of nodes')
+      : await checkLogs(run.logs, { exits: run.exits, bands, expected: run.expectedLogLines }),
+  );
+  const has = (status: CheckResult['status']): boolean => checks.some((check) => check.status === status);
+  return {
+    verdict: has('violation') ? 'violation' : has('unknown') ? 'unknown' : 'ok',
+    operations: countOperations(history),
+    checks,
+    recoveries: recoveries(history, bands),
+    gaps: unavailabilityGaps(history, settings.gapMillisMin),
+    settings,
+  };
+}
+
+function countOperations(history: readonly Operation[]): Verdict['operations'] {
+  const counts = { total: history.length, granted: 0, denied: 0, failed: 0, unknown: 0 };
+  for (const { class: outcome, allowed } of history) {
+    if (outcome === 'fail') counts.failed += 1;
+    else if (outcome === 'info') counts.unknown += 1;
+    else if (allowed === true) counts.granted += 1;
+    else counts.denied += 1;
+  }
+  return counts;
+}
+
+/** One line for each check. */
+export function verdictLines({ verdict, operations, checks }: Verdict): string[] {
+  const counted = Object.entries(operations).map(([what, count]) => `${count} ${what}`);
+  return [
+    `${verdict}: ${counted.join(', ')}`,
+    ...checks.flatMap(({ name, status, violations, findings, counts, note }) => {
+      const numbers = Object.entries(counts).map(([what, count]) => `${what} ${Math.round(count)}`);
+      const told = [...numbers, ...(note === undefined ? [] : [note])].join(', ');
+      const head = `  ${name}: ${status}${violations > 0 ? ` (${violations})` : ''}${told === '' ? '' : `; ${told}`}`;
+      return [head, ...findings.map((finding) => `    ${finding}`)];
+    }),
+  ];
+}
