@@ -25,7 +25,7 @@ import { bootstrapStore } from '../../storage/bootstrap-store.ts';
 import { FORMAT_VERSION } from '../../storage/records.ts';
 import { eventually, freePorts } from '../cluster/harness.ts';
 import type { Order } from './injected/order.ts';
-import { compile, INSIDE, lacks, libfaketime } from './machine.ts';
+import { compile, INSIDE, lacks, libfaketime, MUTANT } from './machine.ts';
 import { run, Volume } from './volume.ts';
 
 export interface ClusterUnderTestOptions {
@@ -37,8 +37,8 @@ export interface ClusterUnderTestOptions {
   readonly partitions?: number;
   readonly replicas?: number;
   readonly timing?: Timing;
-  /** A module that every node loads before the product. */
-  readonly preload?: string;
+  /** The bug that every node has: see mutants.ts. */
+  readonly mutant?: string;
   /** Default 4 MiB: a node on a small volume must be able to work. */
   readonly freeFloorBytes?: number;
   /**
@@ -92,7 +92,7 @@ export class ClusterUnderTest {
   readonly exits: NodeExit[] = [];
   readonly #machines: readonly Machine[];
   readonly #syncFault: string | undefined;
-  readonly #preload: string | undefined;
+  readonly #mutant: string | undefined;
   readonly #onExit = (): void => this.#abandon();
 
   private constructor(
@@ -101,9 +101,9 @@ export class ClusterUnderTest {
     network: FaultNetwork,
     machines: readonly Machine[],
     syncFault: string | undefined,
-    preload: string | undefined,
+    mutant: string | undefined,
   ) {
-    this.#preload = preload;
+    this.#mutant = mutant;
     this.directory = directory;
     this.config = config;
     this.network = network;
@@ -136,8 +136,8 @@ export class ClusterUnderTest {
     const machines: Machine[] = [];
     const canCompile = lacks.compiler() === undefined;
     const library = canCompile ? join(directory, 'sync-fault.so') : undefined;
-    const { preload } = options;
-    const cluster = new ClusterUnderTest(directory, config, network, machines, library, preload);
+    const { mutant } = options;
+    const cluster = new ClusterUnderTest(directory, config, network, machines, library, mutant);
     try {
       if (library !== undefined) {
         compile('sync-fault', library);
@@ -217,6 +217,10 @@ export class ClusterUnderTest {
     this.#machine(id).role = role;
   }
 
+  pidOf(id: NodeId): number | undefined {
+    return this.#machine(id).process?.child.pid;
+  }
+
   isRunning(id: NodeId): boolean {
     return this.#machine(id).process !== undefined;
   }
@@ -233,7 +237,7 @@ export class ClusterUnderTest {
       node,
       '--import',
       pathToFileURL(INSIDE).href,
-      ...(this.#preload === undefined ? [] : ['--import', pathToFileURL(this.#preload).href]),
+      ...(this.#mutant === undefined ? [] : ['--import', pathToFileURL(MUTANT).href]),
       ...args,
     ]);
     machine.process = node;
@@ -255,6 +259,7 @@ export class ClusterUnderTest {
       ...(libraries.length === 0 ? [] : [`LD_PRELOAD=${libraries.join(' ')}`]),
       `QUORATE_SYNC_FAULT=${join(machine.directory, 'sync-fault')}`,
       `QUORATE_TEST_ORDERS=${JSON.stringify(orders)}`,
+      ...(this.#mutant === undefined ? [] : [`QUORATE_TEST_MUTANT=${this.#mutant}`]),
       `FAKETIME_TIMESTAMP_FILE=${faketimeFile(machine)}`,
       'FAKETIME_NO_CACHE=1',
       // Timers of Node hang when this clock goes back, and the real one never does.

@@ -3,6 +3,7 @@ import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { NEMESES } from './nemesis/all.ts';
+import { NODE_MUTANTS } from './mutants.ts';
 import { nemesesOf, type RunOptions, runOnce } from './run.ts';
 import { verdictLines } from './verdict.ts';
 
@@ -13,6 +14,7 @@ interface Options {
   readonly seed?: number;
   readonly out: string;
   readonly all?: true;
+  readonly mutants?: true;
 }
 
 const MINUTES_MAX = 24 * 60;
@@ -53,11 +55,29 @@ function print(line: string): void {
 /** Prints a summary. Returns whether the cluster kept its word. */
 async function one(options: RunOptions): Promise<boolean> {
   print(`${options.nemeses.join(',') || 'no nemesis'}: seed ${options.seed}, ${options.directory}`);
-  const { verdict, processes, faults, isKept } = await runOnce(options);
+  const { verdict, processes, summary, isKept } = await runOnce(options);
   for (const line of verdictLines({ ...verdict, checks: [...verdict.checks, processes] })) print(`  ${line}`);
-  const longest = Math.max(0, ...verdict.gaps.map(({ startNanos, endNanos }) => endNanos - startNanos));
-  print(`  ${faults} faults, longest gap ${Math.round(longest / 1e6)} ms: ${isKept ? 'kept' : 'BROKEN'}`);
+  const { faults, longestGapMillis } = summary;
+  print(`  ${faults} faults, longest gap ${longestGapMillis} ms: ${isKept ? 'kept' : 'BROKEN'}`);
   return isKept;
+}
+
+/** Bugs put into real nodes: each must be found. Returns those that were not. */
+async function runMutants(first: number, out: string): Promise<string[]> {
+  const survivors: string[] = [];
+  for (const { id, bug, nemeses, minutes: length } of NODE_MUTANTS) {
+    print(`${id}, ${bug}:`);
+    const directory = join(out, `${id}-${first}`);
+    const millis = length * 60_000;
+    const options = { nodes: 3, millis, nemeses, seed: first, directory, print: () => {}, mutant: id };
+    const { verdict, processes, isKept } = await runOnce(options);
+    const found = [...verdict.checks, processes].filter(({ status }) => status === 'violation');
+    for (const { name, violations, findings } of found)
+      print(`  ${name} (${violations}): ${findings[0] ?? ''}`);
+    print(isKept ? '  SURVIVED' : '  caught');
+    if (isKept) survivors.push(id);
+  }
+  return survivors;
 }
 
 async function main(): Promise<void> {
@@ -69,9 +89,16 @@ async function main(): Promise<void> {
     .option('--seed <s>', 'of everything that is drawn; random if omitted', seed)
     .option('--out <dir>', 'a folder per run is made there', './jepsen')
     .option('--all', 'every nemesis in turn, each in a run of its own')
+    .option('--mutants', 'put known bugs into the nodes, and see whether each is found')
     .parse();
   const options = program.opts<Options>();
   const first = options.seed ?? randomInt(2 ** 31);
+  if (options.mutants === true) {
+    const survivors = await runMutants(first, options.out);
+    print(`survivors: ${survivors.length === 0 ? 'none' : survivors.join(', ')}`);
+    process.exitCode = survivors.length === 0 ? 0 : 1;
+    return;
+  }
   const usual = NEMESES.filter(({ isBeyondPromise }) => isBeyondPromise !== true).map(({ name }) => name);
   const runs = options.all === true ? usual.map((name) => [name]) : [options.nemesis ?? usual];
   const broken: string[] = [];

@@ -2,7 +2,7 @@
  * One run: a cluster of real processes, clients, nemeses, then peace; afterwards everything that was seen is judged.
  * What a run leaves behind is a folder with the history, the logs and the verdict.
  */
-import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { seeded } from '../raft/seeded.ts';
@@ -15,6 +15,7 @@ import { runMix } from './nemesis/mix.ts';
 import type { Nemesis, NemesisContext, NemesisLog } from './nemesis/nemesis.ts';
 import { encodeBand, type NemesisBand } from './nemesis-log.ts';
 import { HISTORY_FILE, judgeInto, LOGS_FOLDER, NEMESIS_FILE, readRun, settingsOf } from './run-folder.ts';
+import { type Summary, summaryOf } from './summary.ts';
 import type { Verdict } from './verdict.ts';
 import { Workload, WORKLOAD_RULES } from './workload.ts';
 
@@ -27,8 +28,8 @@ export interface RunOptions {
   /** Gets the folder's files; made if need be. */
   readonly directory: string;
   readonly print: (line: string) => void;
-  /** A module that is loaded into every node before the product, for tests of the tests. */
-  readonly preload?: string;
+  /** A bug to put into every node: see mutants.ts. */
+  readonly mutant?: string;
 }
 
 export interface RunResult {
@@ -36,7 +37,7 @@ export interface RunResult {
   /** What is known from within: processes that ended by themselves, harm that could not be undone. */
   readonly processes: CheckResult;
   readonly isKept: boolean;
-  readonly faults: number;
+  readonly summary: Summary;
 }
 
 /** Before the first fault and after the last, in which everything must work. */
@@ -44,12 +45,16 @@ const QUIET_MILLIS = 6_000;
 const SPARES = 8;
 const EVENTS_FILE = 'nemesis-events.jsonl';
 const CLUSTER_FOLDER = 'cluster';
+const SUMMARY_FILE = 'summary.json';
 /** What a node says when its disk fails, which some nemeses see to. */
 const DISK_COMPLAINTS = [
   /StoreFailedError|RolledBackError|StoreDamagedError|ENOSPC|EIO|No space|Input\/output/,
 ];
 
 const DAY_MILLIS = 86_400_000;
+/** Several times what a node of this size needs. */
+const MEMORY_MIB_MAX = 900;
+const FILES_MAX = 250;
 /** A loaded machine with few cores runs all nodes, the proxies and the clients. */
 const MACHINE = {
   slackMillis: 1_500,
@@ -97,7 +102,7 @@ export async function runOnce(options: RunOptions): Promise<RunResult> {
     rules: WORKLOAD_RULES,
     random: seeded(random(2 ** 31 - 1)),
     spares: SPARES,
-    ...(options.preload !== undefined && { preload: options.preload }),
+    ...(options.mutant !== undefined && { mutant: options.mutant }),
   });
   const stopping = new AbortController();
   const onSignal = (): void => stopping.abort();
@@ -126,19 +131,27 @@ export async function runOnce(options: RunOptions): Promise<RunResult> {
     await delay(QUIET_MILLIS);
     await workload.stop();
     writer.close();
+    const used = cluster.running.map((id) => usageOf(cluster, id));
     for (const id of cluster.running) await cluster.stop(id);
     await collect(cluster, directory, bandsOf(context.log));
     const run = await readRun(directory, { expectedLogLines: DISK_COMPLAINTS });
     const verdict = await judgeInto(directory, run, await settingsOf(run, MACHINE));
-    const processes = checkProcesses(cluster, notHealed);
+    const processes = checkProcesses(cluster, used, notHealed);
     const isKept = verdict.verdict !== 'violation' && processes.status === 'ok';
     if (isKept) rmSync(join(directory, CLUSTER_FOLDER), { recursive: true });
-    const faults = context.log.events.filter(({ event }) => event === 'start').length;
-    return { verdict, processes, isKept, faults };
+    const summary = summaryOf(commandOf(options), run.history, run.bands, verdict);
+    writeFileSync(join(directory, SUMMARY_FILE), `${JSON.stringify(summary, undefined, 2)}\n`);
+    return { verdict, processes, isKept, summary };
   } finally {
     process.off('SIGINT', onSignal);
     await cluster.dispose();
   }
+}
+
+/** How to do the same again, as far as chance allows. */
+function commandOf({ nodes, millis, nemeses, seed }: RunOptions): string {
+  const nemesis = nemeses.length === 0 ? '' : ` --nemesis ${nemeses.join(',')}`;
+  return `npm run jepsen -- --minutes ${millis / 60_000} --nodes ${nodes}${nemesis} --seed ${seed}`;
 }
 
 /** Runs the nemeses until the time is over. Resolves with what did not heal. */
@@ -171,9 +184,36 @@ async function collect(
   }
 }
 
-/** No process ended that nobody had ended, and whatever was broken could be mended. */
-function checkProcesses(cluster: ClusterUnderTest, notHealed: string | undefined): CheckResult {
+interface Usage {
+  readonly node: number;
+  readonly memoryMiB: number;
+  readonly files: number;
+}
+
+/** What a node holds on to at the end, whatever it went through; zero where the system does not tell. */
+function usageOf(cluster: ClusterUnderTest, node: number): Usage {
+  try {
+    const proc = `/proc/${cluster.pidOf(node)}`;
+    const memory = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`${proc}/status`, 'utf8'))?.[1];
+    return { node, memoryMiB: Number(memory ?? 0) / 1_024, files: readdirSync(`${proc}/fd`).length };
+  } catch {
+    return { node, memoryMiB: 0, files: 0 };
+  }
+}
+
+/** No process ended that nobody had ended, none leaks, and whatever was broken could be mended. */
+function checkProcesses(
+  cluster: ClusterUnderTest,
+  used: readonly Usage[],
+  notHealed: string | undefined,
+): CheckResult {
   const findings = new Findings('processes');
+  findings.tally('memoryMiBMax', Math.max(0, ...used.map(({ memoryMiB }) => Math.round(memoryMiB))));
+  findings.tally('filesMax', Math.max(0, ...used.map(({ files }) => files)));
+  for (const { node, memoryMiB, files } of used) {
+    if (memoryMiB > MEMORY_MIB_MAX) findings.add(`node ${node} uses ${Math.round(memoryMiB)} MiB`);
+    if (files > FILES_MAX) findings.add(`node ${node} has ${files} files and sockets open`);
+  }
   findings.tally('exits', cluster.exits.length);
   for (const { id, code, signal } of cluster.unexpectedExits) {
     findings.add(`node ${id} ended by itself: ${signal ?? code}`);

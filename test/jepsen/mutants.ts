@@ -1,0 +1,96 @@
+/**
+ * Bugs put into real nodes on purpose: what clients see must give each of them away. The edits are made by the
+ * simulator's module hook while a node loads; nothing of this is in the product.
+ */
+import type { SourceEdit } from '../sim/mutants.ts';
+
+export interface NodeMutant {
+  readonly id: string;
+  readonly bug: string;
+  readonly edits: readonly SourceEdit[];
+  /** What brings it to light. */
+  readonly nemeses: readonly string[];
+  readonly minutes: number;
+}
+
+export const NODE_MUTANTS: readonly NodeMutant[] = [
+  {
+    id: 'J1',
+    bug: 'acknowledged before it is synced',
+    edits: [{ module: 'storage/database.js', find: '{ sync: true }', replace: '{ sync: false }' }],
+    nemeses: ['power-cut'],
+    minutes: 3,
+  },
+  {
+    id: 'J2',
+    bug: 'allowed before the entry is committed',
+    edits: [
+      {
+        module: 'src/partition/partition.js',
+        find: 'this.#inflight.set(entry.index, { term: entry.term, waiters });',
+        replace: `for (const waiter of waiters) waiter.done(answerOf({ allowed: true,
+          ruleId: waiter.request.ruleId ?? 'default', limit: 1, windowMillis: 1, remaining: 0, retryAfterMillis: 0,
+          resetMillis: 0, decided: { term: entry.term, index: entry.index, timeMillis: entry.timeMillis } }));
+        return;`,
+      },
+    ],
+    nemeses: ['kill-one'],
+    minutes: 0.5,
+  },
+  {
+    id: 'J3',
+    bug: 'grants are forgotten at a failover',
+    edits: [
+      {
+        module: 'src/limiter/state-machine.js',
+        find: 'get ruleTable() {',
+        replace: `forgetGrants() {
+          for (const keys of this.#state.keyTables) {
+            while (keys.size > 0 && keys.evictIfIdle(0, Number.MAX_SAFE_INTEGER));
+            keys.evictedThroughMillis = 0;
+          }
+        }
+        get ruleTable() {`,
+      },
+      {
+        module: 'src/partition/partition.js',
+        find: 'if (status.isLeader && !wasLeader)',
+        replace: `if (status.isLeader && !wasLeader) this.#machine.forgetGrants();
+          if (status.isLeader && !wasLeader)`,
+      },
+    ],
+    nemeses: ['kill-one'],
+    minutes: 1,
+  },
+  {
+    id: 'J4',
+    bug: 'leaders stamp with their wall clock',
+    edits: [
+      {
+        module: 'src/limiter/group-clock.js',
+        find: 'return Math.floor(this.#anchor.timeMillis + Math.max(0, elapsed));',
+        replace: 'return Math.floor(this.#originMillis());',
+      },
+    ],
+    nemeses: ['wall-clock-jump'],
+    minutes: 1,
+  },
+  {
+    id: 'J5',
+    bug: 'a lost leader is reported as certainly nothing',
+    edits: [
+      {
+        module: 'src/router/forwarder.js',
+        find: "reason: 'unknown_outcome', proposed: true",
+        replace: "reason: 'unknown_outcome', proposed: false",
+      },
+      {
+        module: 'src/router/router.js',
+        find: 'proposed: open.maybeProposed || isAsking',
+        replace: 'proposed: false',
+      },
+    ],
+    nemeses: ['kill', 'pause'],
+    minutes: 1.5,
+  },
+];
