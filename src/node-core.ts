@@ -16,6 +16,7 @@ import type { ClusterConfig } from './config.ts';
 import { GroupClock } from './limiter/group-clock.ts';
 import type { AllowRequest } from './limiter/request.ts';
 import { ClusterPlacement, META_GROUP, metaMembers } from './meta/cluster-placement.ts';
+import { ChangeForwarder } from './meta/change-forwarder.ts';
 import { GroupMover } from './meta/group-mover.ts';
 import { MetaGroup, type NodeChangeResult } from './meta/meta-group.ts';
 import type { MetaState, NodeChange } from './meta/meta-state.ts';
@@ -66,7 +67,7 @@ export interface NodeCoreInit {
 }
 
 /** Frames between nodes that a NodeCore understands. */
-export type CoreFrame = 'peerMessages' | 'requests' | 'answers' | 'settled';
+export type CoreFrame = 'peerMessages' | 'requests' | 'answers' | 'settled' | 'change' | 'changed';
 
 /** Requests without an answer that a node holds at a time. */
 const OPEN_REQUESTS_MAX = 65_536;
@@ -80,6 +81,7 @@ export class NodeCore {
   readonly #init: NodeCoreInit;
   readonly #forwarder: Forwarder;
   readonly #mover: GroupMover;
+  readonly #changes: ChangeForwarder;
   /** Those the cluster was created with. */
   readonly #founders: readonly NodeId[];
   /** All replicas on this node, also of partitions that are moving here or have moved away. */
@@ -126,6 +128,12 @@ export class NodeCore {
       placement: this.placement,
       groups: () => [META_GROUP, ...[...this.#replicas.keys()].map(groupOfPartition)],
       report: (to, version, groups) => init.send(to, 'settled', pack([version, groups])),
+    });
+    this.#changes = new ChangeForwarder({
+      meta: this.meta,
+      isConnected: init.isConnected,
+      send: init.send,
+      firstId: init.random(FIRST_ID_BOUND),
     });
     this.#forwarder = new Forwarder({
       partitions: this.#replicas,
@@ -277,15 +285,15 @@ export class NodeCore {
   }
 
   /**
-   * Adds a node to the cluster, removes one, or replaces one by another, while it runs. Only the leader of group 0
-   * takes changes; any other node says who that is. A node to add is started with an empty store and `joins` in its
+   * Adds a node to the cluster, removes one, or replaces one by another, while it runs. Any node takes changes and
+   * hands them to the leader of group 0. A node to add is started with an empty store and `joins` in its
    * configuration. A node that was removed may be stopped once `meta.state.settledVersion` has reached the version
    * that `done` was told: until then its votes and copies may be needed.
    *
    * @param done told once; never if this process ends before
    */
   changeNodes(change: NodeChange, done: (result: NodeChangeResult) => void): void {
-    this.meta.change(change, done);
+    this.#changes.change(change, done);
   }
 
   /** Asks for a grant; see `Router.allow`. */
@@ -305,6 +313,7 @@ export class NodeCore {
     this.router.tick();
     this.#forwarder.tick();
     this.#mover.tick();
+    this.#changes.tick();
   }
 
   /** A frame of a peer. @throws FrameError if it is malformed: the connection must be closed */
@@ -326,6 +335,12 @@ export class NodeCore {
         this.#mover.reported(version, groups);
         return;
       }
+      case 'change':
+        this.#changes.receiveChange(from, payload);
+        return;
+      case 'changed':
+        this.#changes.receiveResult(from, payload);
+        return;
     }
   }
 
@@ -337,6 +352,7 @@ export class NodeCore {
   /** The connection to `peer` broke: what was sent last may not have arrived. */
   peerDisconnected(peer: NodeId): void {
     this.#forwarder.peerDisconnected(peer);
+    this.#changes.peerDisconnected(peer);
     this.router.peerDisconnected(peer);
   }
 

@@ -204,7 +204,6 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
       return view.toJSON();
     },
     changeNodes: (change, done) => core.changeNodes(change, done),
-    addressOf: (node) => core.meta.state?.nodes.find(({ id }) => id === node)?.http,
     metrics: () => metrics.render(),
     observe: (status, startedMillis) =>
       metrics.observeRequest(status, (monotonicMillis() - startedMillis) / 1000),

@@ -49,7 +49,7 @@ async function accepted(via: string, change: NodeChange, deadline: number): Prom
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** Follows a redirect to the node that leads group 0. Status 0: nobody answered. */
+/** Status 0: nobody answered. */
 async function post(url: URL, change: NodeChange): Promise<{ status: number; body: Body }> {
   try {
     const response = await fetch(url, {

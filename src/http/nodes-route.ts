@@ -3,13 +3,13 @@
  * it answers the node's own machine only, and there neither a browser nor a proxy. It parses and formats; group 0 decides.
  */
 import type { IncomingHttpHeaders } from 'node:http';
-import { ConfigError, type HostPort, type NodeAddress, validateNode } from '../config.ts';
+import { ConfigError, type NodeAddress, validateNode } from '../config.ts';
 import type { NodeChangeResult } from '../meta/meta-group.ts';
 import type { NodeChange, NodeChangeRefusal } from '../meta/meta-state.ts';
 import { InvalidBodyError } from './allow-request.ts';
 
 export interface NodesAnswer {
-  readonly status: 200 | 307 | 409 | 503;
+  readonly status: 200 | 409 | 503;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: unknown;
 }
@@ -82,20 +82,11 @@ function parseNode(value: unknown): NodeAddress {
   return node;
 }
 
-/** @param addressOf where a node answers HTTP, if that is known here */
-export function formatNodesAnswer(
-  result: NodeChangeResult,
-  addressOf: (node: NodeAddress['id']) => HostPort | undefined,
-): NodesAnswer {
+export function formatNodesAnswer(result: NodeChangeResult): NodesAnswer {
   if (result.ok) return { status: 200, headers: {}, body: { version: result.version } };
   switch (result.reason) {
-    case 'notLeader': {
-      const leader = addressOf(result.leader);
-      if (leader === undefined) return unavailable('no_leader', 'group 0 has no leader just now; ask again');
-      const host = leader.host.includes(':') ? `[${leader.host}]` : leader.host;
-      const location = `http://${host}:${leader.port}/v1/cluster/nodes`;
-      return { status: 307, headers: { location }, body: { reason: 'notLeader', leader: result.leader } };
-    }
+    case 'notLeader':
+      return unavailable('no_leader', 'group 0 has no leader just now; ask again');
     case 'overloaded':
       return unavailable('overloaded', 'too many changes are waiting; ask again');
     case 'unknownOutcome':

@@ -4,7 +4,6 @@ import type { Logger } from 'pino';
 import type { RoutedAnswer } from '../router/router.ts';
 import type { AllowRequest } from '../limiter/request.ts';
 import { InvalidBodyError, parseAllowBody } from './allow-request.ts';
-import type { HostPort, NodeAddress } from '../config.ts';
 import type { NodeChangeResult } from '../meta/meta-group.ts';
 import type { NodeChange } from '../meta/meta-state.ts';
 import { formatNodesAnswer, isLocal, parseNodesBody } from './nodes-route.ts';
@@ -19,8 +18,6 @@ export interface HttpServerInit {
   /** The body of `GET /v1/cluster`. */
   readonly cluster: () => unknown;
   readonly changeNodes: (change: NodeChange, done: (result: NodeChangeResult) => void) => void;
-  /** Where a node answers HTTP, if that is known here. */
-  readonly addressOf: (node: NodeAddress['id']) => HostPort | undefined;
   readonly metrics: () => Promise<{ readonly contentType: string; readonly text: string }>;
   readonly observe: (status: number, startedMillis: number) => void;
   readonly monotonicMillis: () => number;
@@ -65,7 +62,7 @@ export function createHttpServer(init: HttpServerInit): FastifyInstance {
     }
     const change = parseNodesBody(request.body);
     init.changeNodes(change, (result) => {
-      const { status, headers, body } = formatNodesAnswer(result, init.addressOf);
+      const { status, headers, body } = formatNodesAnswer(result);
       init.logger.info(
         { change, status, ...(typeof body === 'object' && body) },
         'change of the nodes asked for',

@@ -28,6 +28,8 @@ export const FRAME_TYPES = {
   answers: 3,
   status: 4,
   settled: 5,
+  change: 6,
+  changed: 7,
 } as const;
 export type FrameType = keyof typeof FRAME_TYPES;
 const TYPE_NAMES = new Map<number, FrameType>(

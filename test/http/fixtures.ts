@@ -55,7 +55,6 @@ export class Door {
         this.changes.push(change);
         done(this.changed);
       },
-      addressOf: (node) => (node === 2 ? { host: '127.0.0.1', port: 8_102 } : undefined),
       metrics: () =>
         Promise.resolve({ contentType: 'text/plain; version=0.0.4; charset=utf-8', text: 'up 1\n' }),
       observe: (status, startedMillis) => this.observed.push({ status, startedMillis }),

@@ -114,15 +114,4 @@ describe('changes of the nodes over HTTP', () => {
     door.changed = result;
     expect((await post({ remove: 2 })).status).toBe(status);
   });
-
-  it('are sent on to the node that leads group 0', async () => {
-    door.changed = { ok: false, reason: 'notLeader', leader: 2 };
-    const response = await door.app.inject({
-      method: 'POST',
-      url: '/v1/cluster/nodes',
-      payload: { remove: 2 },
-    });
-    expect(response.statusCode).toBe(307);
-    expect(response.headers.location).toBe('http://127.0.0.1:8102/v1/cluster/nodes');
-  });
 });

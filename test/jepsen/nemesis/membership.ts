@@ -43,7 +43,7 @@ async function ask({ cluster }: NemesisContext, id: NodeId, change: Change): Pro
   }
   const text = await response.text().catch(() => '');
   if (response.status === 200) return (JSON.parse(text) as { version: number }).version;
-  if (response.status === 503 || response.status === 307) return undefined;
+  if (response.status === 503) return undefined;
   throw new RefusedError(`${response.status} ${text}`);
 }
 

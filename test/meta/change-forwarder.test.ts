@@ -1,0 +1,121 @@
+/** A change that reaches a node which does not lead group 0 is carried to the one that does, once. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import { ChangeForwarder } from '../../src/meta/change-forwarder.ts';
+import type { MetaGroup, NodeChangeResult } from '../../src/meta/meta-group.ts';
+import type { NodeChange } from '../../src/meta/meta-state.ts';
+import { FrameError } from '../../src/transport/frame.ts';
+import { pack } from '../../src/transport/peer-codec.ts';
+
+const NODE = { id: 4, http: { host: 'h', port: 1 }, peer: { host: 'h', port: 2 } };
+
+/** Two nodes that send each other frames; node 2 leads. */
+class Pair {
+  readonly asked: NodeChange[] = [];
+  answer: NodeChangeResult | undefined = { ok: true, version: 7 };
+  isConnected = true;
+  drops = false;
+  readonly forwarders = new Map<number, ChangeForwarder>();
+
+  constructor() {
+    for (const id of [1, 2]) {
+      const meta = {
+        isLeader: id === 2,
+        leader: 2,
+        change: (change: NodeChange, done: (result: NodeChangeResult) => void) => {
+          this.asked.push(change);
+          if (id === 1) done({ ok: false, reason: 'notLeader', leader: 2 });
+          else if (this.answer !== undefined) done(this.answer);
+        },
+      };
+      const forwarder = new ChangeForwarder({
+        meta: meta as unknown as MetaGroup,
+        isConnected: () => this.isConnected,
+        send: (to, type, payload) => {
+          if (this.drops) return false;
+          const target = this.forwarders.get(to);
+          if (type === 'change') target?.receiveChange(id, payload);
+          else target?.receiveResult(id, payload);
+          return true;
+        },
+        firstId: 100 * id,
+      });
+      this.forwarders.set(id, forwarder);
+    }
+  }
+
+  node(id: number): ChangeForwarder {
+    const forwarder = this.forwarders.get(id);
+    if (forwarder === undefined) throw new Error(`there is no node ${id}`);
+    return forwarder;
+  }
+
+  ask(id: number, change: NodeChange): NodeChangeResult[] {
+    const told: NodeChangeResult[] = [];
+    this.node(id).change(change, (result) => told.push(result));
+    return told;
+  }
+}
+
+describe('a change of the nodes', () => {
+  let pair = new Pair();
+  beforeEach(() => {
+    pair = new Pair();
+  });
+
+  it.each<[NodeChange]>([[{ add: NODE }], [{ remove: 3 }], [{ add: NODE, remove: 3 }]])(
+    'is decided by the leader, wherever it was asked: %j',
+    (change) => {
+      for (const id of [1, 2]) expect(pair.ask(id, change)).toEqual([{ ok: true, version: 7 }]);
+      expect(pair.asked).toEqual([change, change]);
+    },
+  );
+
+  it.each<[NodeChangeResult]>([
+    [{ ok: false, reason: 'tooFewNodes' }],
+    [{ ok: false, reason: 'unknownOutcome' }],
+    [{ ok: false, reason: 'notLeader', leader: 3 }],
+  ])('comes back with its refusal: %j', (answer) => {
+    pair.answer = answer;
+    expect(pair.ask(1, { remove: 3 })).toEqual([answer]);
+  });
+
+  it('that cannot be sent did not happen', () => {
+    pair.drops = true;
+    expect(pair.ask(1, { remove: 3 })).toEqual([{ ok: false, reason: 'notLeader', leader: 2 }]);
+    pair.isConnected = false;
+    expect(pair.ask(1, { remove: 3 })).toEqual([{ ok: false, reason: 'notLeader', leader: 2 }]);
+  });
+
+  it('has an unknown outcome if the leader is lost, or silent for long', () => {
+    pair.answer = undefined;
+    const lost = pair.ask(1, { remove: 3 });
+    pair.node(1).peerDisconnected(2);
+    const silent = pair.ask(1, { remove: 3 });
+    for (let i = 0; i < 600; i += 1) pair.node(1).tick();
+    const unknown = { ok: false, reason: 'unknownOutcome' };
+    expect([lost, silent]).toEqual([[unknown], [unknown]]);
+  });
+
+  it('is refused when too many are under way', () => {
+    pair.answer = undefined;
+    for (let i = 0; i < 64; i += 1) expect(pair.ask(1, { remove: 3 })).toEqual([]);
+    expect(pair.ask(1, { remove: 3 })).toEqual([{ ok: false, reason: 'overloaded' }]);
+  });
+
+  it('of a peer that makes no sense is a FrameError', () => {
+    const receive = (value: unknown) => () => pair.node(2).receiveChange(1, pack(value));
+    expect(receive([1])).toThrow(FrameError);
+    expect(receive([1, null, 4, 'h', 70_000, 'h', 2])).toThrow(FrameError);
+    expect(receive([1, null, 0, 'h', 7, 'h', 2])).toThrow(FrameError);
+    expect(pair.asked).toEqual([]);
+  });
+
+  it('is not answered by a node that was not asked', () => {
+    pair.answer = undefined;
+    const told = pair.ask(1, { remove: 3 });
+    pair.node(1).receiveResult(3, pack([100, true, 9]));
+    expect(told).toEqual([]);
+    pair.node(1).receiveResult(2, pack([100, true, 9]));
+    expect(told).toEqual([{ ok: true, version: 9 }]);
+  });
+});
