@@ -42,7 +42,7 @@ export interface RunResult {
 
 /** Before the first fault and after the last, in which everything must work. */
 const QUIET_MILLIS = 6_000;
-const SPARES = 8;
+const SPARES = 12;
 const EVENTS_FILE = 'nemesis-events.jsonl';
 const CLUSTER_FOLDER = 'cluster';
 const SUMMARY_FILE = 'summary.json';

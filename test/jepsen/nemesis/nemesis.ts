@@ -70,9 +70,11 @@ export class Claims {
   readonly #held = new Set<NodeId>();
   readonly #damaged = new Set<NodeId>();
   readonly #damagedMax: () => number;
+  readonly #spares: () => number;
 
   constructor(cluster: ClusterUnderTest) {
     // A partition has no more copies than this, however many nodes there are.
+    this.#spares = () => cluster.spares.length;
     this.#damagedMax = () => Math.floor((Math.min(cluster.config.replicas, cluster.members.length) - 1) / 2);
   }
 
@@ -87,8 +89,9 @@ export class Claims {
     for (const id of ids) this.#held.delete(id);
   }
 
+  /** Few enough are damaged, and there is a machine to take the place of one more. */
   get mayDamage(): boolean {
-    return this.#damaged.size < this.#damagedMax();
+    return this.#spares() > 0 && this.#damaged.size < this.#damagedMax();
   }
 
   damage(id: NodeId): void {
