@@ -10,7 +10,7 @@ export interface MultiRaftOptions {
   readonly keepLogBytes: number;
   /** Snapshot chunks written per batch. */
   readonly snapshotWriteBytesMax: number;
-  /** Entries applied per turn and group. */
+  /** Entries applied per turn, of all groups together, but at least one of each that has any. */
   readonly applyBytesMax: number;
   readonly streams: SnapshotStreamOptions;
   /** A node whose disk write takes longer gives up its leaderships. Two election timeouts if absent. */
@@ -24,7 +24,7 @@ export const MULTI_RAFT_DEFAULTS: MultiRaftOptions = {
   snapshotEveryBytes: 4 << 20,
   keepLogBytes: 1 << 20,
   snapshotWriteBytesMax: 1 << 20,
-  applyBytesMax: 4 << 20,
+  applyBytesMax: 256 << 10,
   streams: { outgoingMax: 4, silentTicksMax: 300, bytesPerTickMax: 1 << 20 },
   balanceTicks: 25,
 };

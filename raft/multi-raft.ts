@@ -363,7 +363,9 @@ export class MultiRaft {
   }
 
   #apply(group: Group): void {
-    const entries = group.core.applicable(this.#init.options.applyBytesMax);
+    // A node that catches up must go on answering clients and heartbeats: all groups share what one turn may take.
+    const share = Math.ceil(this.#init.options.applyBytesMax / Math.max(1, this.#active.size));
+    const entries = group.core.applicable(share);
     const last = entries.at(-1);
     if (last === undefined) return;
     for (const entry of entries) {
