@@ -132,6 +132,25 @@ describe('group commit', () => {
     expect(commit).toBeGreaterThan(40);
     expect(applied).toBe(commit);
   });
+
+  it('one turn applies a bounded amount, all groups together, so that a node that catches up goes on answering', async () => {
+    const bytesMax = 1_000;
+    const driver = { applyBytesMax: bytesMax, snapshotEveryBytes: 1 << 20 };
+    const cluster = new Cluster({ nodes: 1, groups: 2, driver });
+    const leader = await cluster.electAny(1);
+    for (const group of [1, 2]) await fill(cluster, leader, group, 50);
+    leader.crash();
+    leader.start();
+    const appliedIn = (): number => [1, 2].reduce((sum, group) => sum + leader.status(group).applied, 0);
+    let turns = 0;
+    for (let before = 0; appliedIn() < 100; turns += 1) {
+      leader.turn();
+      // An entry has 32 bytes and more; one of each group is always taken.
+      expect(appliedIn() - before).toBeLessThanOrEqual(bytesMax / 32 + 2);
+      before = appliedIn();
+    }
+    expect(turns).toBeGreaterThan(2);
+  });
 });
 
 describe('a failing disk', () => {
