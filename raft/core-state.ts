@@ -34,8 +34,8 @@ export interface RaftOptions {
 export const RAFT_DEFAULTS: RaftOptions = {
   heartbeatTicks: 5,
   electionTicks: 30,
-  appendBytesMax: 128 << 10,
-  inflight: { messagesMax: 256, bytesMax: 512 << 10 },
+  appendBytesMax: 64 << 10,
+  inflight: { messagesMax: 256, bytesMax: 192 << 10 },
   uncommittedBytesMax: 32 << 20,
   preferred: false,
 };

@@ -118,3 +118,5 @@ async function main(): Promise<void> {
 }
 
 await main();
+// Whatever a broken connection left open must not keep this process.
+process.exit();
