@@ -42,6 +42,7 @@ export interface RunResult {
 
 /** Before the first fault and after the last, in which everything must work. */
 const QUIET_MILLIS = 6_000;
+const WARM_UP_MILLIS = 2_000;
 const SPARES = 12;
 const EVENTS_FILE = 'nemesis-events.jsonl';
 const CLUSTER_FOLDER = 'cluster';
@@ -117,6 +118,8 @@ export async function runOnce(options: RunOptions): Promise<RunResult> {
       record: (operation) => writer.append(operation),
       deadlineMillis: cluster.config.timing.requestDeadlineMillis,
     });
+    // Processes that have just started are slow, and the groups still go to their preferred leaders.
+    await delay(WARM_UP_MILLIS);
     workload.start();
     await delay(QUIET_MILLIS, undefined, { signal: stopping.signal }).catch(() => undefined);
     const context = createContext({

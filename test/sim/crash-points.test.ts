@@ -29,7 +29,8 @@ describe('a crash at every I/O boundary', () => {
         `${script.name}: ${points.length} boundaries, ${runs} runs of at most ${Math.ceil(millisMax)} simulated ms`,
       );
       expect(failure?.violation, `tell it again with: ${failure?.replay ?? ''}`).toBeUndefined();
-      expect(points.length).toBeGreaterThan(70);
+      // How many there are differs with every draw; this many show that the script was run.
+      expect(points.length).toBeGreaterThan(50);
       expect(runs).toBeGreaterThan(points.length * 5);
     },
     120_000,
