@@ -19,6 +19,12 @@ interface Options {
 
 const MINUTES_MAX = 24 * 60;
 const ALL_MINUTES = 2;
+/** A cluster must have grown before it can shrink. */
+const COMPANIONS: Readonly<Record<string, readonly string[]>> = {
+  'remove-node': ['add-node', 'remove-node'],
+};
+/** Three nodes are no ring, and a bridge joins two sides that are more than one node. */
+const NEEDS_FIVE = ['partition-majorities-ring', 'partition-bridge'];
 
 function minutes(text: string): number {
   const value = Number(text);
@@ -100,11 +106,12 @@ async function main(): Promise<void> {
     return;
   }
   const usual = NEMESES.filter(({ isBeyondPromise }) => isBeyondPromise !== true).map(({ name }) => name);
-  const runs = options.all === true ? usual.map((name) => [name]) : [options.nemesis ?? usual];
+  const runs =
+    options.all === true ? usual.map((name) => COMPANIONS[name] ?? [name]) : [options.nemesis ?? usual];
   const broken: string[] = [];
   for (const [i, nemeses] of runs.entries()) {
     const isKept = await one({
-      nodes: options.nodes,
+      nodes: options.all === true && nemeses.some((name) => NEEDS_FIVE.includes(name)) ? 5 : options.nodes,
       millis: (options.minutes ?? (options.all === true ? ALL_MINUTES : 1)) * 60_000,
       nemeses,
       seed: first + i,
