@@ -1,6 +1,22 @@
-/** What may be set for the driver of all groups of a node, and what it runs with otherwise. */
-import { RAFT_DEFAULTS, type RaftOptions } from './core-state.ts';
+/** What the driver of all groups of a node is given, what may be set, and what it runs with otherwise. */
+import { RAFT_DEFAULTS, type RaftOptions, type RandomBelow } from './core-state.ts';
+import type { PeerMessage } from './peer-message.ts';
 import type { SnapshotStreamOptions } from './snapshot-streams.ts';
+import type { LogStore } from './store.ts';
+import type { NodeId } from './types.ts';
+
+export interface MultiRaftInit {
+  readonly id: NodeId;
+  readonly store: LogStore;
+  readonly random: RandomBelow;
+  readonly options: MultiRaftOptions;
+  /** Runs `turn` soon, but not now: after what is already queued. */
+  readonly defer: (turn: () => void) => void;
+  /** Hands over everything for one peer in this turn. May drop; Raft repairs. */
+  readonly send: (to: NodeId, messages: readonly PeerMessage[]) => void;
+  /** The disk failed or an invariant broke. The driver has stopped; the process must end. */
+  readonly fatal: (error: unknown) => void;
+}
 
 export interface MultiRaftOptions {
   readonly raft: Omit<RaftOptions, 'preferred'>;

@@ -8,33 +8,18 @@
  */
 import { assert } from './assert.ts';
 import type { RaftStatus } from './core.ts';
-import type { RandomBelow } from './core-state.ts';
 import { endChange, type Group, type GroupInit, openGroup, tellStatus } from './group.ts';
 import type { MembershipDone, ReadDone } from './group-application.ts';
 import { GroupCommit } from './group-commit.ts';
 import { balance, handOver, replaceLeader } from './leaderships.ts';
 import type { MembershipChange } from './membership.ts';
-import type { MultiRaftOptions } from './multi-raft-options.ts';
+import type { MultiRaftInit } from './multi-raft-options.ts';
 import type { PeerMessage } from './peer-message.ts';
 import { IncomingSnapshots, OutgoingSnapshots } from './snapshot-streams.ts';
-import type { LogStore } from './store.ts';
 import type { Entry, GroupConfig, GroupId, LogPosition, NodeId } from './types.ts';
 
 export type * from './group-application.ts';
 export { MULTI_RAFT_DEFAULTS, type MultiRaftOptions } from './multi-raft-options.ts';
-
-export interface MultiRaftInit {
-  readonly id: NodeId;
-  readonly store: LogStore;
-  readonly random: RandomBelow;
-  readonly options: MultiRaftOptions;
-  /** Runs `turn` soon, but not now: after what is already queued. */
-  readonly defer: (turn: () => void) => void;
-  /** Hands over everything for one peer in this turn. May drop; Raft repairs. */
-  readonly send: (to: NodeId, messages: readonly PeerMessage[]) => void;
-  /** The disk failed or an invariant broke. The driver has stopped; the process must end. */
-  readonly fatal: (error: unknown) => void;
-}
 
 export class MultiRaft {
   readonly #init: MultiRaftInit;

@@ -47,6 +47,15 @@ export const TIMING_DEFAULTS: Timing = {
   requestDeadlineMillis: 1_000,
 };
 
+/** The same in ticks, for Raft. */
+export function ticksOf(timing: Timing): { readonly heartbeatTicks: number; readonly electionTicks: number } {
+  const { tickMillis, heartbeatMillis, electionMillis } = timing;
+  return {
+    heartbeatTicks: Math.ceil(heartbeatMillis / tickMillis),
+    electionTicks: Math.ceil(electionMillis / tickMillis),
+  };
+}
+
 export const PARTITIONS_MAX = 4_096;
 export const NODES_MAX = 64;
 const REPLICAS_MAX = 7;

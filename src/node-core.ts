@@ -12,7 +12,7 @@ import {
 import type { LogStore, StoredGroup } from '../raft/store.ts';
 import { type GroupConfig, type GroupId, NO_NODE, type NodeId } from '../raft/types.ts';
 import { type NodeReport, reportOf } from './cluster-view.ts';
-import type { ClusterConfig } from './config.ts';
+import { type ClusterConfig, ticksOf } from './config.ts';
 import { GroupClock } from './limiter/group-clock.ts';
 import type { AllowRequest } from './limiter/request.ts';
 import { ClusterPlacement, META_GROUP, metaMembers } from './meta/cluster-placement.ts';
@@ -104,8 +104,7 @@ export class NodeCore {
         ...MULTI_RAFT_DEFAULTS,
         raft: {
           ...RAFT_DEFAULTS,
-          heartbeatTicks: Math.ceil(timing.heartbeatMillis / timing.tickMillis),
-          electionTicks: Math.ceil(timing.electionMillis / timing.tickMillis),
+          ...ticksOf(timing),
         },
         ...init.raft,
       },

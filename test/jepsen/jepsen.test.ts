@@ -25,7 +25,7 @@ describe('a cluster of real processes', () => {
       const nemeses = ['kill', 'pause', 'partition', 'membership'];
       const command = `npm run jepsen -- --minutes ${MILLIS / 60_000} --nemesis ${nemeses.join(',')} --seed ${seed}`;
       console.log(`again: ${command}`);
-      const { verdict, processes, isKept } = await runOnce({
+      const { verdict, processes, isKept, summary } = await runOnce({
         nodes: 3,
         millis: MILLIS,
         nemeses,
@@ -36,6 +36,7 @@ describe('a cluster of real processes', () => {
       const told = verdictLines({ ...verdict, checks: [...verdict.checks, processes] });
       if (!isKept) throw new Error(`${told.join('\n')}\nagain: ${command}`);
       expect(verdict.operations.granted).toBeGreaterThan(1_000);
+      expect(summary.faults).toBeGreaterThan(0);
     },
   );
 });

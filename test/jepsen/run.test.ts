@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { StoredGroup } from '../../raft/store.ts';
 import { groupOfPartition } from '../../src/partition/placement.ts';
-import { allowAt, temporaryDirectory } from '../cluster/harness.ts';
+import { allowAt, eventually, temporaryDirectory } from '../cluster/harness.ts';
 import { InProcessCluster } from '../cluster/in-process.ts';
 import { budgetsOf } from './checkers/budgets.ts';
 import { checkLogAgreement } from './checkers/log-agreement.ts';
@@ -88,15 +88,23 @@ describe('a run of a real cluster', () => {
     const clients = Array.from({ length: CLIENTS }, async (_, i) =>
       client(cluster, i, (op) => operations.push(op)),
     );
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await eventually('the clients are well under way', () => (operations.length > 60 ? true : undefined));
     const startNanos = nanos();
     await cluster.stopNode(1);
     await cluster.startNode(1);
     const endNanos = nanos();
     await Promise.all(clients);
     await cluster.ready();
-    // The last entries reach everybody with a heartbeat or two.
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await eventually('the last entries are everywhere', () => {
+      const applied = cluster.running.map((id) =>
+        cluster
+          .node(id)
+          .core.report(0)
+          .partitions.map((each) => `${each.partition}: ${each.applied}`)
+          .sort(),
+      );
+      return applied.every((each) => String(each) === String(applied[0])) ? true : undefined;
+    });
     for (const id of cluster.running) await cluster.stopNode(id);
 
     const writer = new HistoryWriter(join(folder, HISTORY_FILE));

@@ -5,7 +5,7 @@
 import type { MultiRaftOptions } from '../../raft/multi-raft.ts';
 import { RAFT_DEFAULTS } from '../../raft/core-state.ts';
 import type { NodeId } from '../../raft/types.ts';
-import type { ClusterConfig, NodeAddress, Timing } from '../../src/config.ts';
+import { type ClusterConfig, type NodeAddress, ticksOf, type Timing } from '../../src/config.ts';
 import type { Rule, RuleTable } from '../../src/limiter/rules.ts';
 import type { Random } from './random.ts';
 
@@ -166,8 +166,7 @@ function drawRaft(random: Random, timing: Timing, appendBytes: readonly number[]
   return {
     raft: {
       ...RAFT_DEFAULTS,
-      heartbeatTicks: Math.ceil(timing.heartbeatMillis / timing.tickMillis),
-      electionTicks: Math.ceil(timing.electionMillis / timing.tickMillis),
+      ...ticksOf(timing),
       appendBytesMax,
       inflight: {
         // Few small messages at a time would be an overload, and that is no fault.

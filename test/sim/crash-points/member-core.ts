@@ -5,6 +5,7 @@
 import { RAFT_DEFAULTS } from '../../../raft/core-state.ts';
 import { MULTI_RAFT_DEFAULTS, MultiRaft } from '../../../raft/multi-raft.ts';
 import { NO_NODE, type NodeId } from '../../../raft/types.ts';
+import { ticksOf } from '../../../src/config.ts';
 import { GroupClock } from '../../../src/limiter/group-clock.ts';
 import type { NodeCoreInit } from '../../../src/node-core.ts';
 import { Partition, PARTITION_DEFAULTS } from '../../../src/partition/partition.ts';
@@ -27,8 +28,7 @@ export async function loadMember(init: NodeCoreInit, founders: readonly NodeId[]
       ...MULTI_RAFT_DEFAULTS,
       raft: {
         ...RAFT_DEFAULTS,
-        heartbeatTicks: Math.ceil(timing.heartbeatMillis / timing.tickMillis),
-        electionTicks: Math.ceil(timing.electionMillis / timing.tickMillis),
+        ...ticksOf(timing),
       },
       ...init.raft,
     },
