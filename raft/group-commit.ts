@@ -5,6 +5,7 @@
 import { assert } from './assert.ts';
 import type { Ready } from './core.ts';
 import type { Group } from './group.ts';
+import { restoreFrom } from './local-snapshots.ts';
 import type { MultiRaftOptions } from './multi-raft-options.ts';
 import type { GroupWrite, LogStore } from './store.ts';
 import type { LogPosition, Message, Snapshot, SnapshotMeta } from './types.ts';
@@ -132,7 +133,7 @@ export class GroupCommit {
       if (ready.install !== undefined) {
         const installed = installOf(ready);
         snapshots.installed(installed.meta);
-        app.restore(installed);
+        restoreFrom(app, installed);
         app.configChanged?.(core.config);
       }
       core.advance(ready);

@@ -7,7 +7,7 @@ import type {
   MembershipDone,
   MembershipResult,
 } from './group-application.ts';
-import { LocalSnapshots } from './local-snapshots.ts';
+import { LocalSnapshots, restoreFrom } from './local-snapshots.ts';
 import { PendingReads } from './pending-reads.ts';
 import type { StoredGroup } from './store.ts';
 import { NO_NODE, type GroupId, type NodeId } from './types.ts';
@@ -47,7 +47,7 @@ export function openGroup(
   },
 ): Group {
   const { app, stored, preferredLeader } = init;
-  if (stored?.snapshot !== undefined) app.restore(stored.snapshot);
+  if (stored?.snapshot !== undefined) restoreFrom(app, stored.snapshot);
   const core = new RaftCore({
     id: node.id,
     voters: init.voters,

@@ -4,8 +4,9 @@
  */
 import { crc32 } from './checksum.ts';
 import { entryBytes } from './log.ts';
+import type { GroupApplication, SnapshotSource } from './group-application.ts';
 import type { GroupWrite } from './store.ts';
-import type { Entry, SnapshotMeta } from './types.ts';
+import type { Entry, Snapshot, SnapshotMeta } from './types.ts';
 
 interface Staging {
   readonly meta: SnapshotMeta;
@@ -87,4 +88,19 @@ export class LocalSnapshots {
     this.#stored = meta;
     this.#appliedBytes = 0;
   }
+}
+
+/** All chunks of a state at once. */
+export function chunksOf(source: SnapshotSource): Uint8Array[] {
+  const chunks: Uint8Array[] = [];
+  for (let chunk = source.next(); chunk !== undefined; chunk = source.next()) chunks.push(chunk);
+  return chunks;
+}
+
+/** Replaces the state of `app` at once. */
+export function restoreFrom(app: GroupApplication, { meta, chunks }: Snapshot): void {
+  const target = app.restore(meta);
+  for (const chunk of chunks) target.add(chunk);
+  target.complete();
+  target.install();
 }

@@ -12,6 +12,7 @@ import { endChange, type Group, type GroupInit, openGroup, tellStatus } from './
 import type { MembershipDone, ReadDone } from './group-application.ts';
 import { GroupCommit } from './group-commit.ts';
 import { balance, handOver, replaceLeader } from './leaderships.ts';
+import { chunksOf } from './local-snapshots.ts';
 import type { MembershipChange } from './membership.ts';
 import type { MultiRaftInit } from './multi-raft-options.ts';
 import type { PeerMessage } from './peer-message.ts';
@@ -381,7 +382,7 @@ export class MultiRaft {
     // A node that joined, and has not come to the entry that says so, does not know whose snapshot it would be.
     if (group.core.voters.length === 0) return;
     const { index, term, timeMillis } = applied;
-    group.snapshots.stage({ index, term, timeMillis, ...group.core.config }, group.app.snapshot());
+    group.snapshots.stage({ index, term, timeMillis, ...group.core.config }, chunksOf(group.app.snapshot()));
   }
 
   #write(): void {

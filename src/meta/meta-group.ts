@@ -2,8 +2,8 @@
  * Group 0 on one node: replicates which nodes belong to the cluster. On its leader it takes changes, one log entry
  * each, and answers when they are applied. It decides nothing that is not in the log.
  */
-import type { GroupApplication } from '../../raft/multi-raft.ts';
-import { NO_NODE, type Entry, type NodeId, type Snapshot } from '../../raft/types.ts';
+import type { GroupApplication, SnapshotSource, SnapshotTarget } from '../../raft/multi-raft.ts';
+import { NO_NODE, type Entry, type NodeId } from '../../raft/types.ts';
 import type { NodeAddress } from '../config.ts';
 import type { GroupClock } from '../limiter/group-clock.ts';
 import {
@@ -128,13 +128,34 @@ export class MetaGroup implements GroupApplication {
     waiting?.done?.(refusal === undefined ? { ok: true, version } : { ok: false, reason: refusal });
   }
 
-  snapshot(): readonly Uint8Array[] {
-    return [encodeMeta(this.#record ?? null)];
+  /** One chunk: a list of nodes is small. */
+  snapshot(): SnapshotSource {
+    let chunk: Uint8Array | undefined = encodeMeta(this.#record ?? null);
+    return {
+      next() {
+        const next = chunk;
+        chunk = undefined;
+        return next;
+      },
+      abandon() {
+        chunk = undefined;
+      },
+    };
   }
 
-  restore(snapshot: Snapshot): void {
-    this.#record = decodeMetaRecord(snapshot.chunks);
-    if (this.#record !== undefined) this.#init.stateChanged(this.#record.state);
+  restore(): SnapshotTarget {
+    const chunks: Uint8Array[] = [];
+    let record: MetaRecord | undefined;
+    return {
+      add: (chunk) => void chunks.push(chunk),
+      complete: () => {
+        record = decodeMetaRecord(chunks);
+      },
+      install: () => {
+        this.#record = record;
+        if (record !== undefined) this.#init.stateChanged(record.state);
+      },
+    };
   }
 
   statusChanged(status: { readonly isLeader: boolean; readonly leader: NodeId }): void {

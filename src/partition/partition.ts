@@ -3,8 +3,8 @@
  * into one log entry per turn, denies at once what its applied state shows to be over the limit, and answers the
  * rest when their entry has been committed and applied. It decides nothing that is not in the log.
  */
-import type { GroupApplication } from '../../raft/multi-raft.ts';
-import { NO_NODE, type Entry, type NodeId, type Snapshot } from '../../raft/types.ts';
+import type { GroupApplication, SnapshotSource, SnapshotTarget } from '../../raft/multi-raft.ts';
+import { NO_NODE, type Entry, type NodeId, type SnapshotMeta } from '../../raft/types.ts';
 import { AllowBatchBuilder } from '../limiter/batch.ts';
 import { decodeCommand, encodeCommand } from '../limiter/command.ts';
 import type { Decision } from '../limiter/decision.ts';
@@ -296,16 +296,24 @@ export class Partition implements GroupApplication {
     this.#init.configChanged?.();
   }
 
-  snapshot(): readonly Uint8Array[] {
-    return this.#machine.snapshot();
+  snapshot(): SnapshotSource {
+    const chunks = this.#machine.snapshot();
+    return { next: () => chunks.shift(), abandon: () => void chunks.splice(0) };
   }
 
-  restore(snapshot: Snapshot): void {
-    this.#machine.restore(snapshot.chunks);
-    // What the snapshot covers was decided, but not by entries this node saw.
-    this.#applied = { index: snapshot.meta.index, term: snapshot.meta.term };
-    this.#settleLost();
-    this.#settleInflight(() => true, unavailable('unknown_outcome', true));
+  restore({ index, term }: SnapshotMeta): SnapshotTarget {
+    const chunks: Uint8Array[] = [];
+    return {
+      add: (chunk) => void chunks.push(chunk),
+      complete: () => undefined,
+      install: () => {
+        this.#machine.restore(chunks);
+        // What the snapshot covers was decided, but not by entries this node saw.
+        this.#applied = { index, term };
+        this.#settleLost();
+        this.#settleInflight(() => true, unavailable('unknown_outcome', true));
+      },
+    };
   }
 
   /**

@@ -1,5 +1,6 @@
 /** One partition over a driver that does what the test says. */
 import { describe, expect, it } from 'vitest';
+import { chunksOf, restoreFrom } from '../../raft/local-snapshots.ts';
 import type { Entry } from '../../raft/types.ts';
 import { decodeCommand } from '../../src/limiter/command.ts';
 import { GroupClock } from '../../src/limiter/group-clock.ts';
@@ -351,10 +352,10 @@ describe('losing the leadership', () => {
     other.decide('ada');
     driver.follow(2);
     const index = (entry?.index ?? 0) + 5;
-    const chunks = other.partition.snapshot();
+    const chunks = chunksOf(other.partition.snapshot());
     const byteLength = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
     const meta = { index, term: 9, timeMillis: START, voters: [1], chunkCount: chunks.length, byteLength };
-    driver.partition.restore({ meta, chunks });
+    restoreFrom(driver.partition, { meta, chunks });
     expect(answers).toEqual([{ kind: 'unavailable', reason: 'unknown_outcome', proposed: true }]);
     expect(driver.partition.waitingCount).toBe(0);
     expect(driver.partition.stateHash()).toBe(other.partition.stateHash());
@@ -505,12 +506,12 @@ describe('rules', () => {
 
   it('are proposed only if they are newer than the replicated ones', () => {
     const newer = FakeDriver.leading({ table: tableOf(5, { limit: 9 }) });
-    const chunks = newer.partition.snapshot();
+    const chunks = chunksOf(newer.partition.snapshot());
     const byteLength = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
     const meta = { index: 2, term: 1, timeMillis: START, voters: [1], chunkCount: chunks.length, byteLength };
     for (const version of [4, 5, 6]) {
       const driver = new FakeDriver({ table: tableOf(version, { limit: 2 }) });
-      driver.partition.restore({ meta, chunks });
+      restoreFrom(driver.partition, { meta, chunks });
       driver.commit = 2;
       driver.term = 1;
       driver.lead();

@@ -5,6 +5,7 @@
 import { assert } from '../../raft/assert.ts';
 import { RAFT_DEFAULTS, type RandomBelow } from '../../raft/core-state.ts';
 import type { RaftStatus } from '../../raft/core.ts';
+import type { SnapshotSource, SnapshotTarget } from '../../raft/group-application.ts';
 import {
   type GroupApplication,
   MULTI_RAFT_DEFAULTS,
@@ -13,9 +14,10 @@ import {
 } from '../../raft/multi-raft.ts';
 import type { PeerMessage } from '../../raft/peer-message.ts';
 import type { GroupWrite, LogStore } from '../../raft/store.ts';
-import type { Entry, GroupId, NodeId, Snapshot } from '../../raft/types.ts';
+import type { Entry, GroupId, NodeId, SnapshotMeta } from '../../raft/types.ts';
 import { GroupClock } from '../../src/limiter/group-clock.ts';
 import { type Fate, type MemoryDisk, MemoryStore } from '../../storage/memory-store.ts';
+import { sourceOf, targetOf } from './whole-snapshots.ts';
 import { seeded } from './seeded.ts';
 import { watchdog } from './watchdog.ts';
 
@@ -85,23 +87,25 @@ export class TestApplication implements GroupApplication {
     this.#member.cluster.check(this.#group, this);
   }
 
-  snapshot(): readonly Uint8Array[] {
+  snapshot(): SnapshotSource {
     const { index, digest } = this;
     const text = JSON.stringify({ index, digest, padding: 'x'.repeat(500 + (index % 7) * 100) });
     const bytes = new TextEncoder().encode(text);
     const chunks: Uint8Array[] = [];
     for (let from = 0; from < bytes.length; from += 100) chunks.push(bytes.slice(from, from + 100));
-    return chunks;
+    return sourceOf(chunks);
   }
 
-  restore(snapshot: Snapshot): void {
-    const bytes = snapshot.chunks.flatMap((chunk) => [...chunk]);
-    const state: unknown = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes)));
-    const { index, digest } = state as { index: number; digest: number };
-    assert(index === snapshot.meta.index, `the snapshot of ${snapshot.meta.index} holds ${index}`);
-    this.index = index;
-    this.digest = digest;
-    this.#member.cluster.check(this.#group, this);
+  restore(meta: SnapshotMeta): SnapshotTarget {
+    return targetOf((chunks) => {
+      const bytes = chunks.flatMap((chunk) => [...chunk]);
+      const state: unknown = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes)));
+      const { index, digest } = state as { index: number; digest: number };
+      assert(index === meta.index, `the snapshot of ${meta.index} holds ${index}`);
+      this.index = index;
+      this.digest = digest;
+      this.#member.cluster.check(this.#group, this);
+    });
   }
 
   statusChanged(status: TestApplication['status']): void {

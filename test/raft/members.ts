@@ -8,6 +8,7 @@ import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus';
 import { assert } from '../../raft/assert.ts';
 import { RAFT_DEFAULTS, type RandomBelow } from '../../raft/core-state.ts';
 import type { RaftStatus } from '../../raft/core.ts';
+import type { SnapshotSource, SnapshotTarget } from '../../raft/group-application.ts';
 import type { MembershipChange } from '../../raft/membership.ts';
 import {
   type GroupApplication,
@@ -17,9 +18,10 @@ import {
   type MembershipResult,
 } from '../../raft/multi-raft.ts';
 import type { PeerMessage } from '../../raft/peer-message.ts';
-import type { Entry, GroupConfig, NodeId, Snapshot } from '../../raft/types.ts';
+import type { Entry, GroupConfig, NodeId, SnapshotMeta } from '../../raft/types.ts';
 import { GroupClock } from '../../src/limiter/group-clock.ts';
 import { type Fate, type MemoryDisk, MemoryStore } from '../../storage/memory-store.ts';
+import { sourceOf, targetOf } from './whole-snapshots.ts';
 
 export const GROUP = 1;
 export const HEARTBEAT_TICKS = 2;
@@ -84,24 +86,23 @@ class App implements GroupApplication {
     this.#world.checkState(this.index, this.digest);
   }
 
-  snapshot(): readonly Uint8Array[] {
+  snapshot(): SnapshotSource {
     const { index, digest } = this;
     const bytes = new TextEncoder().encode(JSON.stringify({ index, digest, padding: 'x'.repeat(700) }));
-    return Array.from({ length: Math.ceil(bytes.length / 100) }, (_, i) =>
-      bytes.slice(i * 100, i * 100 + 100),
+    return sourceOf(
+      Array.from({ length: Math.ceil(bytes.length / 100) }, (_, i) => bytes.slice(i * 100, i * 100 + 100)),
     );
   }
 
-  restore(snapshot: Snapshot): void {
-    const bytes = new Uint8Array(snapshot.chunks.flatMap((chunk) => [...chunk]));
-    const state = JSON.parse(new TextDecoder().decode(bytes)) as { index: number; digest: number };
-    assert(
-      state.index === snapshot.meta.index,
-      `the snapshot of ${snapshot.meta.index} holds ${state.index}`,
-    );
-    this.index = state.index;
-    this.digest = state.digest;
-    this.#world.checkState(this.index, this.digest);
+  restore(meta: SnapshotMeta): SnapshotTarget {
+    return targetOf((chunks) => {
+      const bytes = new Uint8Array(chunks.flatMap((chunk) => [...chunk]));
+      const state = JSON.parse(new TextDecoder().decode(bytes)) as { index: number; digest: number };
+      assert(state.index === meta.index, `the snapshot of ${meta.index} holds ${state.index}`);
+      this.index = state.index;
+      this.digest = state.digest;
+      this.#world.checkState(this.index, this.digest);
+    });
   }
 
   configChanged(config: GroupConfig): void {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { chunksOf, restoreFrom } from '../../raft/local-snapshots.ts';
 import type { Entry } from '../../raft/types.ts';
 import { encodeCommand } from '../../src/limiter/command.ts';
 import { GroupClock } from '../../src/limiter/group-clock.ts';
@@ -51,13 +52,13 @@ function propose(partition: Partition, index: number, term: number): Entry {
 describe('a request whose entry a snapshot swept from the log', () => {
   it('is answered, and its retry is not tied to it for ever', () => {
     const partition = leadingPartition();
-    const chunks = partition.snapshot();
+    const chunks = chunksOf(partition.snapshot());
     const first = ask(partition, 'r-1');
     propose(partition, 10, 1);
     // Another leader's snapshot ends before our entry. It replaces the whole log, so ours is gone for good.
     partition.statusChanged({ isLeader: false, term: 2, leader: 2 });
     const meta = { index: 5, term: 2, timeMillis: 1_005, voters: [1, 2], chunkCount: 1, byteLength: 1 };
-    partition.restore({ meta, chunks });
+    restoreFrom(partition, { meta, chunks });
     expect(first).toEqual([{ kind: 'unavailable', reason: 'no_leader', proposed: false }]);
     expect(partition.waitingCount).toBe(0);
     // This node leads again, and writes something else to that index.

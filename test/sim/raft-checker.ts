@@ -3,6 +3,7 @@
  * promise before it is on disk, equal states, and group time that never outruns real time.
  */
 import { decodeConfig, isSuccessor, isVoterOf, simpleConfig } from '../../raft/membership.ts';
+import { chunksOf } from '../../raft/local-snapshots.ts';
 import type { GroupApplication } from '../../raft/multi-raft.ts';
 import type { GroupWrite } from '../../raft/store.ts';
 import type { Entry, GroupConfig, GroupId, NodeId } from '../../raft/types.ts';
@@ -192,14 +193,18 @@ export class RaftChecker {
       if (entry.index % STATE_HASH_EVERY === 0) this.#checkState(group, id, node, partition, entry.index);
     };
     const restore = partition.restore.bind(partition);
-    partition.restore = (snapshot) => {
-      const { index } = snapshot.meta;
-      const before = group.applied.get(node) ?? 0;
-      check(index > before, () => `node ${node} restores ${index} over ${before} in group ${id}`);
-      group.applied.set(node, index);
-      restore(snapshot);
-      if (partition instanceof Partition) this.#checkSize(group, id, node, partition, index);
-      this.#checkState(group, id, node, partition, index);
+    partition.restore = (meta) => {
+      const { index } = meta;
+      const target = restore(meta);
+      const install = (): void => {
+        const before = group.applied.get(node) ?? 0;
+        check(index > before, () => `node ${node} restores ${index} over ${before} in group ${id}`);
+        group.applied.set(node, index);
+        target.install();
+        if (partition instanceof Partition) this.#checkSize(group, id, node, partition, index);
+        this.#checkState(group, id, node, partition, index);
+      };
+      return { add: (chunk) => target.add(chunk), complete: () => target.complete(), install };
     };
     const proposed = partition.proposed.bind(partition);
     partition.proposed = (entry) => {
@@ -250,7 +255,7 @@ export class RaftChecker {
   }
 
   #checkState(group: GroupHistory, id: GroupId, node: NodeId, app: GroupApplication, index: number): void {
-    const hash = app instanceof Partition ? app.stateHash() : String(app.snapshot());
+    const hash = app instanceof Partition ? app.stateHash() : String(chunksOf(app.snapshot()));
     const known = group.stateHashes.get(index);
     if (known === undefined) group.stateHashes.set(index, hash);
     else check(known === hash, () => `the state of node ${node}, group ${id} differs at ${index}`);
