@@ -11,6 +11,14 @@ const stampFile = join(root, 'node_modules', '.quorate-setup');
 const lockDir = join(root, '.setup-lock');
 const LOCK_WAIT_MILLIS_MAX = 300_000;
 
+/** What package.json asks for, before anything newer than that is used. */
+function checkNode() {
+  const { engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const wanted = engines.node.replace('>=', '');
+  const isOlder = process.versions.node.localeCompare(wanted, 'en', { numeric: true }) < 0;
+  if (isOlder) throw new Error(`Node ${wanted} or newer is needed, and this is ${process.versions.node}`);
+}
+
 function wantedStamp() {
   const lockfile = readFileSync(join(root, 'package-lock.json'));
   const hash = createHash('sha256').update(lockfile).update(process.version).update(process.arch);
@@ -75,6 +83,7 @@ function removeStaleOutput(folder) {
 }
 
 function main() {
+  checkNode();
   const build = !process.argv.includes('--no-build');
   acquireLock();
   try {
