@@ -37,7 +37,7 @@ export interface Settings {
 }
 
 export const SETTINGS_DEFAULTS: Settings = {
-  driftPpm: 100,
+  driftPpm: 500,
   requestIdHorizonMillis: 120_000,
   deadlineMillis: 1_000,
   slackMillis: 1_000,

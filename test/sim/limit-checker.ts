@@ -41,7 +41,8 @@ export interface LimitCheckerInit {
 
 /** The product's promise in group time, written down again on purpose: longer windows hide drift and rounding. */
 function groupWindowMillis(windowMillis: number, driftPpm: number): number {
-  return windowMillis + Math.ceil((windowMillis * driftPpm) / 1_000_000) + 1;
+  const leaderPpm = driftPpm + Math.ceil(driftPpm / 5);
+  return windowMillis + Math.ceil((windowMillis * leaderPpm) / 1_000_000) + 1;
 }
 
 export class LimitChecker {

@@ -1,0 +1,99 @@
+/**
+ * Compares this node's clock with those of the other nodes while it runs, by a ping to each of them once a second, and
+ * says whenever the verdict changes. What follows from the verdict is not decided here.
+ *
+ * Why: the promise is kept in group time, which runs at the speed of the leader's monotonic clock (group-clock.ts),
+ * and the system may change that speed, to set a wall clock right. Windows are widened for a leader that is faster than
+ * real time by 6/5 of `clockDriftPpm` (rules.ts). The clocks of a majority are taken to be right within a fifth of
+ * `clockDriftPpm`. Then a node that is faster than that differs from those of a majority by more than `clockDriftPpm`, and
+ * finds out as soon as it can be certain. Until then its leaderships gain on real time
+ *
+ *     two round trips to the slowest of a majority, or what the excess makes of two or three seconds,
+ *
+ * whichever is more, beyond what windows are widened for: once, for a difference that lasts is not forgotten.
+ */
+import type { NodeId } from '../../raft/types.ts';
+import { Fields, pack, unpack } from '../transport/peer-codec.ts';
+import { ClockRates, type ClockVerdict } from './clock-rates.ts';
+
+export interface ClockWatchInit {
+  readonly nodeId: NodeId;
+  /** Never runs back; fractions of a millisecond. */
+  readonly monotonicMillis: () => number;
+  /** Random: answers meant for an earlier process of this node are none for this one. */
+  readonly process: number;
+  /** All nodes of the cluster. */
+  readonly nodes: () => readonly NodeId[];
+  /** `clockDriftPpm` of the rules in force. */
+  readonly limitPpm: () => number;
+  /** Sends one frame; false if it was dropped. */
+  readonly send: (to: NodeId, type: 'ping' | 'pong', payload: Uint8Array) => boolean;
+  /** The verdict is another one. */
+  readonly judged: (verdict: ClockVerdict) => void;
+}
+
+const PING_MILLIS = 1_000;
+
+export class ClockWatch {
+  readonly #init: ClockWatchInit;
+  readonly #rates = new ClockRates();
+  #verdict: ClockVerdict = { fit: true };
+  #nextPingMillis: number;
+
+  constructor(init: ClockWatchInit) {
+    this.#init = init;
+    this.#nextPingMillis = init.monotonicMillis();
+  }
+
+  get verdict(): ClockVerdict {
+    return this.#verdict;
+  }
+
+  /** By how much this clock seems to be faster than each peer's, in parts per million. */
+  estimates(): [NodeId, number][] {
+    return this.#rates.estimates();
+  }
+
+  /** Time passed; to be called several times a second. */
+  tick(): void {
+    const { nodeId, process, monotonicMillis, nodes, send } = this.#init;
+    const nowMillis = monotonicMillis();
+    if (nowMillis < this.#nextPingMillis) return;
+    this.#nextPingMillis = nowMillis + PING_MILLIS;
+    this.#rates.retain(nodes());
+    for (const node of nodes()) if (node !== nodeId) send(node, 'ping', pack([process, monotonicMillis()]));
+    // What was found may be forgotten by now.
+    this.#judge();
+  }
+
+  /** @throws FrameError if it is malformed */
+  receivePing(from: NodeId, payload: Uint8Array): void {
+    const { process, monotonicMillis, send } = this.#init;
+    const fields = new Fields(unpack(payload));
+    const asker = fields.integer('process');
+    const sentMillis = fields.millis('sentMillis');
+    send(from, 'pong', pack([asker, sentMillis, process, monotonicMillis()]));
+  }
+
+  /** @throws FrameError if it is malformed */
+  receivePong(from: NodeId, payload: Uint8Array): void {
+    const { process, monotonicMillis, nodes, limitPpm } = this.#init;
+    const receivedMillis = monotonicMillis();
+    const fields = new Fields(unpack(payload));
+    const asker = fields.integer('asker');
+    const sentMillis = fields.millis('sentMillis');
+    const peerProcess = fields.integer('process');
+    const peerMillis = fields.millis('peerMillis');
+    if (asker !== process || !nodes().includes(from)) return;
+    this.#rates.add(from, peerProcess, { sentMillis, peerMillis, receivedMillis }, limitPpm());
+    this.#judge();
+  }
+
+  #judge(): void {
+    const { nodes, limitPpm, monotonicMillis, judged } = this.#init;
+    const verdict = this.#rates.verdict(nodes(), limitPpm(), monotonicMillis());
+    const isSame = verdict.fit === this.#verdict.fit;
+    this.#verdict = verdict;
+    if (!isSame) judged(verdict);
+  }
+}
