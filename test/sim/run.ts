@@ -124,6 +124,7 @@ class Recovery {
     };
     for (const node of some) {
       node.diskFactor = 1;
+      node.clock.goWrong(1);
       node.refuseProposals(false);
       node.resume();
       node.start();
