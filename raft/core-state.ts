@@ -77,6 +77,8 @@ export class CoreState {
 
   /** Never decreases. */
   term: number;
+  /** The placement that removed this replica before it came back; 0 if none did. See raft/README.md. */
+  readonly removedAt: number;
   /** Changes only together with the term, or from none to someone. */
   vote: NodeId;
   role: Role = 'follower';
@@ -129,6 +131,7 @@ export class CoreState {
     voters: readonly NodeId[];
     term: number;
     vote: NodeId;
+    removedAt: number;
     log: RaftLog;
     clock: GroupClock;
     random: RandomBelow;
@@ -143,6 +146,7 @@ export class CoreState {
     this.config = simpleConfig(init.voters);
     this.term = init.term;
     this.vote = init.vote;
+    this.removedAt = init.removedAt;
     this.log = init.log;
     this.clock = init.clock;
     this.random = init.random;
@@ -218,15 +222,16 @@ export class CoreState {
     this.#enterTerm(this.term);
     this.role = 'leader';
     this.leader = this.id;
-    for (const member of membersOf(this.config)) this.addProgress(member);
+    for (const member of membersOf(this.config)) this.addProgress(member, this.log.lastIndex + 1);
     const own = this.progress.get(this.id);
     assert(own !== undefined, 'a leader is a voter');
     own.match = this.log.stable;
     own.recentActive = true;
   }
 
-  addProgress(member: NodeId): Progress {
-    const progress = new Progress(this.log.lastIndex + 1, this.options.inflight);
+  /** `since` is the entry that shows whoever acknowledges it that this leader counts it as a member. */
+  addProgress(member: NodeId, since: number): Progress {
+    const progress = new Progress({ next: this.log.lastIndex + 1, since, limits: this.options.inflight });
     this.progress.set(member, progress);
     return progress;
   }

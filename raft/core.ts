@@ -20,7 +20,14 @@ import {
 import { LOG_START, RaftLog } from './log.ts';
 import { configOfSnapshot, type MembershipChange, type MembershipRefusal } from './membership.ts';
 import { advanceReads, requestRead } from './read-index.ts';
-import { applyConfig, isChanging, maybeLeaveJoint, maybeStepDown, proposeChange } from './reconfigure.ts';
+import {
+  applyConfig,
+  isChanging,
+  maybeLeaveJoint,
+  maybeStepDown,
+  newestEpoch,
+  proposeChange,
+} from './reconfigure.ts';
 import { step } from './step.ts';
 import type { StoredGroup } from './store.ts';
 import {
@@ -81,9 +88,12 @@ export class RaftCore {
     const commit = Math.max(stored?.hardState.commit ?? 0, snapshotIndex);
     const log = new RaftLog(stored?.base ?? LOG_START, stored?.entries ?? [], commit, snapshotIndex);
     this.#written = stored?.hardState ?? { term: 0, vote: NO_NODE, commit: 0 };
+    const removedAt = stored?.removedAt ?? 0;
     this.#state = new CoreState({
       id: init.id,
-      voters: init.voters,
+      // A replica that was removed and came back learns from the others who they are, like any that joins.
+      voters: removedAt > 0 ? [] : init.voters,
+      removedAt,
       term: this.#written.term,
       vote: this.#written.vote,
       log,
@@ -119,6 +129,10 @@ export class RaftCore {
   }
   get applied(): number {
     return this.#state.log.applied;
+  }
+  /** The highest epoch of the configuration in effect and of those in the log, applied or not. */
+  get newestEpoch(): number {
+    return newestEpoch(this.#state);
   }
   /** The position before the first entry still in memory. */
   get logBase(): LogPosition {
@@ -206,6 +220,12 @@ export class RaftCore {
 
   get isTransferring(): boolean {
     return this.#state.transferTarget !== NO_NODE;
+  }
+
+  /** A leader's view: `peer` is a member, and was heard from for as long as check-quorum looks back. */
+  isReachable(peer: NodeId): boolean {
+    const { role, progress } = this.#state;
+    return role === 'leader' && (peer === this.id || progress.get(peer)?.isReachable === true);
   }
 
   /** A leader's view: `peer` was heard from lately and lacks at most `entries` of the log. */

@@ -4,7 +4,8 @@ import type { CoreState } from './core-state.ts';
 import { becomeLeader } from './leader.ts';
 import { votersOf } from './membership.ts';
 import { jointVoteResult } from './quorum.ts';
-import { NO_NODE, type VoteRequest, type VoteResponse } from './types.ts';
+import { hasForgotten } from './reconfigure.ts';
+import { NO_NODE, type NodeId, type VoteRequest, type VoteResponse } from './types.ts';
 
 export function tickElection(state: CoreState): void {
   state.electionElapsedTicks += 1;
@@ -17,7 +18,7 @@ export function tickElection(state: CoreState): void {
  * change of the configuration is not applied, this node would ask the wrong voters.
  */
 export function mayCampaign(state: CoreState): boolean {
-  if (state.role === 'leader' || !state.isVoter()) return false;
+  if (state.role === 'leader' || !state.isVoter() || hasForgotten(state)) return false;
   return state.pendingInstall === undefined && !state.log.hasUnappliedConfig && !state.isDiskStalled;
 }
 
@@ -54,9 +55,10 @@ export function handleTimeoutNow(state: CoreState): void {
   if (mayCampaign(state) && !state.isReluctant) campaign(state, 'vote', true);
 }
 
-/** A node that heard from its leader within the minimum election timeout helps nobody to depose it. */
-export function hasLiveLeader(state: CoreState): boolean {
-  return state.leader !== NO_NODE && state.electionElapsedTicks < state.options.electionTicks;
+/** A node that heard from its leader within the minimum election timeout helps nobody else to depose it. */
+export function protectsLeader(state: CoreState, candidate: NodeId): boolean {
+  const isLed = state.leader !== NO_NODE && state.electionElapsedTicks < state.options.electionTicks;
+  return isLed && state.leader !== candidate;
 }
 
 /**
@@ -68,7 +70,8 @@ export function handleVoteRequest(state: CoreState, message: VoteRequest): void 
     state.vote === message.from ||
     (state.vote === NO_NODE && state.leader === NO_NODE) ||
     (message.type === 'preVote' && message.term > state.term);
-  const granted = mayVote && state.log.isUpToDate(message.lastIndex, message.lastTerm);
+  const granted =
+    mayVote && !hasForgotten(state) && state.log.isUpToDate(message.lastIndex, message.lastTerm);
   if (message.type === 'vote') {
     assert(
       message.term === state.term,

@@ -51,6 +51,7 @@ export function proposeChange(
 function isAlmostCaughtUp(state: CoreState, learner: NodeId): boolean {
   const progress = state.progress.get(learner);
   if (progress === undefined || !progress.isReachable || progress.state !== 'replicate') return false;
+  if (progress.match < progress.since) return false;
   return progress.keepsPace || progress.match + PROMOTION_LAG_ENTRIES_MAX >= state.log.lastIndex;
 }
 
@@ -87,6 +88,23 @@ export function applyConfig(state: CoreState, entry: Entry): void {
   if (state.role === 'leader') lead(state, isComplete);
 }
 
+/** The highest epoch of the configuration in effect and of those in the log, applied or not. */
+export function newestEpoch({ config, log }: CoreState): number {
+  let newest = config.epoch;
+  for (const entry of log.configEntries(log.applied + 1, log.lastIndex)) {
+    newest = Math.max(newest, decodeConfig(entry.data)?.epoch ?? 0);
+  }
+  return newest;
+}
+
+/**
+ * A replica that was removed has forgotten what it helped to decide. Once it has come back, it takes no part in
+ * elections before its log holds all of that again: up to a configuration newer than the removal (raft/README.md).
+ */
+export function hasForgotten(state: CoreState): boolean {
+  return state.removedAt > 0 && newestEpoch(state) <= state.removedAt;
+}
+
 /** A change is under way, or may be, or a quorum may not know yet that it is complete. Only a leader knows the last. */
 export function isChanging(state: CoreState): boolean {
   const mayBePending = state.role === 'leader' && state.log.applied < state.pendingConfigIndex;
@@ -103,7 +121,7 @@ function lead(state: CoreState, isComplete: boolean): void {
   }
   for (const member of members) {
     // As if just heard from: a node that is only starting must not look like one that is cut off.
-    if (!state.progress.has(member)) state.addProgress(member).recentActive = true;
+    if (!state.progress.has(member)) state.addProgress(member, state.log.lastIndex).recentActive = true;
   }
   if (!state.config.voters.includes(state.transferTarget)) state.transferTarget = NO_NODE;
   // Once this is committed, a quorum of the new voters has it on disk that the change is, and needs the others no more.

@@ -131,7 +131,7 @@ describe('replication', () => {
   });
 
   it('31: progress keeps match below next, whatever it is told', () => {
-    const progress = new Progress(10, { messagesMax: 4, bytesMax: 1_000 });
+    const progress = new Progress({ next: 10, since: 1, limits: { messagesMax: 4, bytesMax: 1_000 } });
     expect(progress.maybeDecreaseTo(3, 2)).toBe(false);
     expect(progress.maybeDecreaseTo(9, 4)).toBe(true);
     expect(progress.next).toBe(5);
@@ -298,7 +298,7 @@ describe('replication', () => {
   });
 
   it('81: the window is bounded by bytes as well, and an answer frees all that came before it', () => {
-    const progress = new Progress(1, { messagesMax: 100, bytesMax: 100 });
+    const progress = new Progress({ next: 1, since: 1, limits: { messagesMax: 100, bytesMax: 100 } });
     progress.becomeReplicate();
     progress.sent(1, 60);
     expect(progress.isPaused()).toBe(false);
