@@ -6,6 +6,7 @@ import { assert } from './assert.ts';
 import type { RaftLog } from './log.ts';
 import { isVoterOf, membersOf, simpleConfig } from './membership.ts';
 import { Progress, type InflightLimits } from './progress.ts';
+import type { Willingness } from './willingness.ts';
 import {
   NO_NODE,
   type GroupClock,
@@ -97,6 +98,7 @@ export class CoreState {
   uncommittedBytes = 0;
   /** Leaders: the node that is to take over; nothing is proposed meanwhile. */
   transferTarget: NodeId = NO_NODE;
+  transferElapsedTicks = 0;
   /**
    * Leaders: no change of the configuration before this index is applied: up to there the log may hold one, or a
    * quorum may not know of the last. For a new leader that is its no-op, so it has committed something of its own as
@@ -121,10 +123,8 @@ export class CoreState {
   readonly afterSync: Message[] = [];
   /** A snapshot that replaced the log in memory and is not on disk yet. */
   pendingInstall: InstallSnapshot | undefined;
-  /** A write has been in flight for too long: this node must not lead, for it cannot acknowledge anything. */
-  isDiskStalled = false;
-  /** This node leads only if nobody else does: it takes over from no leader that works. */
-  isReluctant = false;
+  /** Whether this node should lead. */
+  willingness: Willingness = 'willing';
 
   constructor(init: {
     id: NodeId;

@@ -18,6 +18,8 @@ export interface Group {
   readonly core: RaftCore;
   readonly app: GroupApplication;
   preferredLeader: NodeId;
+  /** In this term: the voters that were asked to take over, and did not. */
+  readonly handedTo: Set<NodeId>;
   /** Not handed to its preferred leader before this tick. */
   balanceAtTick: number;
   readonly snapshots: LocalSnapshots;
@@ -73,6 +75,7 @@ export function openGroup(
     core,
     app,
     preferredLeader,
+    handedTo: new Set(),
     balanceAtTick: 0,
     snapshots: new LocalSnapshots(stored?.snapshot?.meta),
     reads: new PendingReads(core),
@@ -97,6 +100,7 @@ export function tellStatus(group: Group): void {
   const isLeader = core.role === 'leader';
   if (told.isLeader === isLeader && told.term === core.term && told.leader === core.leader) return;
   if (told.isLeader && (!isLeader || told.term !== core.term)) group.reads.fail();
+  if (told.term !== core.term) group.handedTo.clear();
   group.told = { isLeader, term: core.term, leader: core.leader };
   if (group.change !== undefined && group.change.term !== (isLeader ? core.term : 0)) {
     endChange(group, { ok: false, reason: 'unknownOutcome' });

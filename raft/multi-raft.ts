@@ -21,6 +21,7 @@ import { PendingChanges } from './pending-changes.ts';
 import { IncomingSnapshots, OutgoingSnapshots } from './snapshot-streams.ts';
 import type { StoredGroup } from './store.ts';
 import type { Entry, GroupConfig, GroupId, LogPosition, NodeId } from './types.ts';
+import { type Hindrance, Hindrances } from './willingness.ts';
 
 export type * from './group-application.ts';
 export { MULTI_RAFT_DEFAULTS, type MultiRaftOptions } from './multi-raft-options.ts';
@@ -39,7 +40,7 @@ export class MultiRaft {
   readonly #disk: GroupCommit;
   #scheduled = false;
   #stopped = false;
-  #avoidsLeading = false;
+  readonly #hindrances = new Hindrances();
   #ticks = 0;
 
   constructor(init: MultiRaftInit) {
@@ -49,7 +50,7 @@ export class MultiRaft {
       options: init.options,
       send: (group, message) => this.#outbox.post(message.to, { kind: 'message', group: group.id, message }),
       activate: (group) => this.#activate(group),
-      stalled: (isStalled) => this.#diskStalled(isStalled),
+      stalled: (isStalled) => this.#stalled(isStalled),
       written: () => this.#turn(),
       failed: (error) => this.#fail(error),
     });
@@ -84,7 +85,7 @@ export class MultiRaft {
     const { id, random, options } = this.#init;
     const group = openGroup(init, { id, random, options: options.raft });
     this.#groups.set(init.group, group);
-    group.core.setReluctant(this.#avoidsLeading);
+    group.core.setWillingness(this.#hindrances.willingness);
     group.app.configChanged?.(group.core.config);
     this.#activate(group);
   }
@@ -214,6 +215,7 @@ export class MultiRaft {
       group.core.tick();
       this.#active.add(group);
     }
+    if (this.#hindrances.willingness === 'unfit') this.handOver();
     this.#disk.tick();
     this.#outgoing.tick();
     this.#incoming.tick(10 * this.#init.options.streams.silentTicksMax);
@@ -229,11 +231,22 @@ export class MultiRaft {
     return target;
   }
 
-  #diskStalled(isStalled: boolean): void {
+  /**
+   * Heartbeats need no disk, so a leader whose disk does not answer could keep its office for ever, and commit nothing
+   * that needs it (etcd-io/etcd#15247): it steps down, and campaigns when the disk is back.
+   */
+  #stalled(isStalled: boolean): void {
+    this.#hinder('diskStalled', isStalled);
+    if (isStalled) for (const { core } of this.#groups.values()) core.stepDown();
+  }
+
+  #hinder(hindrance: Hindrance, isPresent: boolean): void {
+    this.#hindrances.set(hindrance, isPresent);
     for (const group of this.#groups.values()) {
-      group.core.diskStalled(isStalled);
+      group.core.setWillingness(this.#hindrances.willingness);
       this.#active.add(group);
     }
+    this.#schedule();
   }
 
   /** The connection from `peer` broke. Its groups look for a new leader at once, one replica after the other. */
@@ -249,23 +262,26 @@ export class MultiRaft {
     }
   }
 
-  /** Before a graceful stop: hands every group this node leads to a voter that is up to date, if there is one. */
+  /**
+   * Hands every group that this node leads to another voter: one that would take over, was heard from lately and has most
+   * of the log. To be asked again until `leaderships` is 0: each attempt ends, and the next goes to another voter.
+   */
   handOver(): void {
     if (this.#stopped) return;
     for (const group of this.#groups.values()) {
-      handOver(group, this.#init.random);
+      handOver(group);
       this.#activate(group);
     }
   }
 
   /**
-   * While this node can propose nothing, others should lead: hands over what it leads and accepts no transfer. It goes
-   * on leading what nobody else takes. To be called again while it lasts, for it may be elected after all.
+   * Others should lead while this lasts: this node hands over what it leads, and its peers do not hand anything to it.
+   * What they do not take, it keeps if it is merely reluctant, to be asked again while it lasts, for it may be elected
+   * after all; unfit, it gives it up. See `Hindrance`.
    */
-  avoidLeading(avoids: boolean): void {
-    this.#avoidsLeading = avoids;
-    for (const { core } of this.#groups.values()) core.setReluctant(avoids);
-    if (avoids && this.leaderships > 0) this.handOver();
+  avoidLeading(reason: Exclude<Hindrance, 'diskStalled'>, lasts: boolean): void {
+    this.#hinder(reason, lasts);
+    if (lasts) this.handOver();
   }
 
   /** How many groups this node leads. */
@@ -341,7 +357,7 @@ export class MultiRaft {
 
   #propose(): void {
     for (const group of this.#wantsProposal) {
-      if (group.core.isTransferring) continue;
+      if (group.core.role === 'leader' && !group.core.acceptsProposals) continue;
       this.#wantsProposal.delete(group);
       tellStatus(group);
       if (group.core.role !== 'leader') continue;

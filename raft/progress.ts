@@ -27,6 +27,8 @@ export class Progress {
   pendingSnapshot = 0;
   /** The peer was heard from since the last check-quorum round. */
   recentActive = false;
+  /** By its last answer, the peer would not take over. */
+  isReluctant = false;
   /** The leader's last question (see read-index.ts) that this peer answered in this term. */
   readRound = 0;
   /** The peer was heard from in the round before. */

@@ -5,7 +5,15 @@
  */
 import { assert } from './assert.ts';
 import type { CoreState } from './core-state.ts';
-import { appendEntry, appendNoop, broadcastAppend, maybeCommit, sendHeartbeat } from './leader.ts';
+import {
+  acceptsProposals,
+  appendEntry,
+  appendNoop,
+  broadcastAppend,
+  maybeCommit,
+  sendHeartbeat,
+  successors,
+} from './leader.ts';
 import {
   changedConfig,
   decodeConfig,
@@ -34,7 +42,7 @@ export function proposeChange(
 ): Entry | MembershipRefusal {
   const { log } = state;
   if (state.role !== 'leader') return 'notLeader';
-  if (state.transferTarget !== NO_NODE) return 'transferring';
+  if (!acceptsProposals(state)) return 'transferring';
   if (isChanging(state)) return 'changePending';
   assert(log.termAt(log.committed) === state.term, 'a leader that changes members has committed its no-op');
   const next = changedConfig(state.config, change, epoch);
@@ -70,7 +78,7 @@ function appendConfig(state: CoreState, config: GroupConfig): Entry {
  */
 export function maybeLeaveJoint(state: CoreState): void {
   if (state.role !== 'leader' || !isJoint(state.config)) return;
-  if (state.transferTarget !== NO_NODE || state.log.applied < state.pendingConfigIndex) return;
+  if (!acceptsProposals(state) || state.log.applied < state.pendingConfigIndex) return;
   appendConfig(state, leaveJoint(state.config));
 }
 
@@ -138,12 +146,8 @@ function lead(state: CoreState, isComplete: boolean): void {
  */
 export function maybeStepDown(state: CoreState): void {
   if (state.role !== 'leader' || state.isVoter() || isChanging(state)) return;
-  let successor: { readonly peer: NodeId; readonly match: number } | undefined;
-  for (const peer of state.config.voters) {
-    const { match } = state.progress.get(peer) ?? { match: 0 };
-    if (successor === undefined || match > successor.match) successor = { peer, match };
-  }
-  assert(successor !== undefined, 'a configuration has a voter');
-  state.send({ type: 'timeoutNow', from: state.id, to: successor.peer, term: state.term });
+  const [successor] = successors(state);
+  if (successor !== undefined)
+    state.send({ type: 'timeoutNow', from: state.id, to: successor, term: state.term });
   state.becomeFollower(state.term, NO_NODE);
 }

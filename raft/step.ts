@@ -109,7 +109,7 @@ function dispatch(state: CoreState, message: Message): void {
       if (state.role === 'leader') handleHeartbeatResponse(state, message);
       return;
     case 'timeoutNow':
-      handleTimeoutNow(state);
+      handleTimeoutNow(state, message);
       return;
   }
 }

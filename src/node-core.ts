@@ -358,7 +358,7 @@ export class NodeCore {
 
   /** Close to a full disk. To be called again while it lasts. */
   refuseProposals(refuse: boolean): void {
-    this.raft.avoidLeading(refuse);
+    this.raft.avoidLeading('lowDisk', refuse);
     for (const partition of this.#replicas.values()) partition.refuseProposals(refuse);
   }
 

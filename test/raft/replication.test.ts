@@ -236,9 +236,9 @@ describe('replication', () => {
     network.elect(1);
     network.commit(1, 'a');
     network.act(1, (core) => core.peerUnreachable(2));
-    expect(network.core(1).isAlmostCaughtUp(2, 0)).toBe(false);
+    expect(network.core(1).isReadyToLead(2, 0)).toBe(false);
     network.tickAll(2 * heartbeatTicks);
-    expect(network.core(1).isAlmostCaughtUp(2, 0)).toBe(true);
+    expect(network.core(1).isReadyToLead(2, 0)).toBe(true);
   });
 
   it('40: a follower learns of a commit by the next heartbeat at the latest', () => {

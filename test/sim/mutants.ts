@@ -323,7 +323,11 @@ export const MUTANTS: readonly Mutant[] = [
   {
     id: 'M18',
     bug: 'a leader without a quorum never steps down',
-    edit: { module: 'raft/leader.js', find: 'if (!quorumIsActive(state)) {', replace: 'if (false) {' },
+    edit: {
+      module: 'raft/leader.js',
+      find: 'if (!quorumIsActive(state) ||',
+      replace: 'quorumIsActive(state); if (',
+    },
   },
   {
     id: 'X1',
