@@ -37,6 +37,8 @@ export class LevelGroup {
     const { state, garbage } = restored;
     state.hardState = record.hardState;
     state.snapshot = record.snapshot;
+    state.placement = record.placement;
+    state.removedAt = record.removedAt;
     state.log.reset(record.base, record.baseChain);
     garbage.oldestKey = record.oldestKey;
     garbage.newestKey = record.newestKey;
@@ -59,6 +61,7 @@ export class LevelGroup {
 
   /** Applies a write that group-check.ts has passed, and adds its operations. The record comes later: seal(). */
   apply(write: GroupWrite, operations: Operation[]): void {
+    if (write.placement !== undefined) this.applyPlacement(write.placement, write.remove === true);
     if (write.install !== undefined) this.applyInstall(write.install, operations);
     if (write.entries.length > 0) this.applyEntries(write.entries, operations);
     if (write.compactTo !== undefined) this.state.log.compactTo(write.compactTo.index);
@@ -69,12 +72,17 @@ export class LevelGroup {
 
   /** Whether keys wait to be deleted. */
   get hasGarbage(): boolean {
-    return this.garbage.waits(this.state.log.baseIndex);
+    return this.garbage.waits(this.deadIndex);
+  }
+
+  /** Entries up to here are not live: what was compacted, or everything. */
+  private get deadIndex(): number {
+    return this.state.isRemoved ? this.garbage.newestKey : this.state.log.baseIndex;
   }
 
   /** Adds up to `limit` deletions and returns how many. The record must be written in the same batch. */
   collectGarbage(limit: number, operations: Operation[]): number {
-    return this.garbage.take(this.group, this.state.log.baseIndex, limit, (key) => {
+    return this.garbage.take(this.group, this.deadIndex, limit, (key) => {
       operations.push({ type: 'del', key });
     });
   }
@@ -93,6 +101,8 @@ export class LevelGroup {
     return {
       batch,
       hardState,
+      placement: state.placement,
+      removedAt: state.removedAt,
       lastIndex: log.lastIndex,
       lastChain: log.chainAt(log.lastIndex),
       base: state.base,
@@ -101,6 +111,18 @@ export class LevelGroup {
       newestKey: garbage.newestKey,
       ...(snapshot === undefined ? {} : { snapshot }),
     };
+  }
+
+  private applyPlacement(placement: number, isRemoval: boolean): void {
+    if (isRemoval) {
+      this.retireSnapshot();
+      this.retireStaged();
+      this.state.remove(placement);
+      return;
+    }
+    // What is left of the old log's keys is above the new one's end: ignored, and overwritten or compacted in time.
+    if (this.state.isRemoved) this.garbage.restart();
+    this.state.placement = placement;
   }
 
   private applyInstall(install: Snapshot, operations: Operation[]): void {

@@ -61,6 +61,11 @@ export class LevelStore implements LogStore {
     return this.batch;
   }
 
+  get hasGarbage(): boolean {
+    for (const group of this.byId.values()) if (group.hasGarbage) return true;
+    return false;
+  }
+
   /** Only while no write is in flight, as at start. */
   async load(id: GroupId): Promise<StoredGroup | undefined> {
     assert(
@@ -83,8 +88,15 @@ export class LevelStore implements LogStore {
         () => {},
       );
     });
-    const { hardState, base } = record;
-    return { hardState, base, entries, ...(meta === undefined ? {} : { snapshot: { meta, chunks } }) };
+    const { hardState, base, placement, removedAt } = record;
+    const placed = { placement, removedAt, removed: group.state.isRemoved };
+    return {
+      ...placed,
+      hardState,
+      base,
+      entries,
+      ...(meta === undefined ? {} : { snapshot: { meta, chunks } }),
+    };
   }
 
   write(writes: readonly GroupWrite[], done: (error?: Error) => void): void {

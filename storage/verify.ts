@@ -83,11 +83,14 @@ function checkDigest(store: StoreRecord, groups: readonly VerifiedGroup[]): void
 
 function checkRecordFields(group: GroupId, record: GroupRecord, store: StoreRecord): void {
   const { hardState, base, lastIndex, snapshot } = record;
+  const isTombstone = record.removedAt > 0 && record.removedAt === record.placement;
   const sound =
     record.batch <= store.batch &&
     base.index <= lastIndex &&
     hardState.commit <= lastIndex &&
-    record.oldestKey <= base.index + 1 &&
+    record.removedAt <= record.placement &&
+    (isTombstone || record.oldestKey <= base.index + 1) &&
+    (!isTombstone || (lastIndex === 0 && snapshot === undefined)) &&
     (lastIndex === base.index || record.newestKey >= lastIndex) &&
     (snapshot === undefined ? base.index === 0 : snapshot.index >= base.index && snapshot.index <= lastIndex);
   if (!sound) {

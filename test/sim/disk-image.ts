@@ -20,7 +20,7 @@ const BATCH = 1;
 function recordsOf(disk: MemoryDisk): StoredRecord[] {
   const records: StoredRecord[] = [];
   let digest = EMPTY_DIGEST;
-  for (const [group, { hardState, base, entries, snapshot }] of disk) {
+  for (const [group, { hardState, placement, removedAt, base, entries, snapshot }] of disk) {
     let lastChain = 0;
     for (const entry of entries) {
       const stored = encodeEntry(group, entry, lastChain);
@@ -34,6 +34,8 @@ function recordsOf(disk: MemoryDisk): StoredRecord[] {
     const stored = encodeGroupRecord(group, {
       batch: BATCH,
       hardState,
+      placement,
+      removedAt,
       lastIndex,
       lastChain,
       base,
