@@ -143,6 +143,7 @@ export class NodeCore {
       send: init.send,
       judged: (verdict) => {
         init.clockJudged?.(verdict);
+        this.raft.avoidLeading('clockRate', !verdict.fit);
       },
     });
     this.#mover = new GroupMover({

@@ -116,7 +116,7 @@ export class ClockChecker {
   #foundMillis({ clock }: SimNode): number {
     const { network, timing } = this.#init.settings;
     const roundTrips = 30 * (network.delayMinMillis + network.delayMeanMillis) + 2 * timing.tickMillis;
-    const pings = (network.drop > 0 || network.corrupt > 0 ? 12 : 6) * PING_MILLIS;
+    const pings = (network.drop > 0 || network.corrupt > 0 ? 8 : 4) * PING_MILLIS;
     const { wrongness } = clock;
     return roundTrips / Math.abs(wrongness - 1) / Math.min(1, wrongness) + pings / Math.min(1, wrongness);
   }

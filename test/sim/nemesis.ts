@@ -190,7 +190,8 @@ export class Nemesis {
         return;
       case 'wrongClock':
         this.#wrongClock ??= random.chance(0.7) ? leader : victim;
-        this.#goWrong(this.#wrongClock);
+        this.breakClock([1.01, 1.05, 1.1, 2, 0.5, 0.95]);
+        this.#later(random.pick([2_000, 15_000]), () => this.#wrongClock?.clock.goWrong(1));
         return;
       case 'newRules': {
         this.#table = Math.min(this.#table + 1, this.#world.settings.tables.length - 1);
@@ -311,10 +312,10 @@ export class Nemesis {
     this.#later(this.#random.pick([50, 500, 3_000]), () => node.resume());
   }
 
-  /** From a hundredth to twice as fast, or as much too slow. Later it is right again, or wrong in another way. */
-  #goWrong({ clock }: SimNode): void {
-    clock.goWrong(this.#random.pick([1.01, 1.05, 1.1, 2, 0.5, 0.95]));
-    this.#later(this.#random.pick([2_000, 8_000]), () => clock.goWrong(1));
+  /** The clock of one machine runs at one of these multiples of what is right. */
+  breakClock(rates: readonly number[]): void {
+    this.#wrongClock ??= this.#random.pick(this.#world.nodes.filter(({ isUp }) => isUp));
+    this.#wrongClock.clock.goWrong(this.#random.pick(rates));
   }
 
   #flipBits(node: SimNode): void {
