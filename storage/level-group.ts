@@ -4,13 +4,14 @@
  */
 import type { GroupWrite } from '../raft/store.ts';
 import type { Entry, GroupId, Snapshot, SnapshotMeta } from '../raft/types.ts';
-import { encodeChunk, encodeEntry, type StoredRecord } from './codec.ts';
-import type { KeyValueDatabase, Operation } from './database.ts';
+import { encodeChunk, encodeEntry, type RecordContext, type StoredRecord } from './codec.ts';
+import type { Operation } from './database.ts';
 import { EMPTY_DIGEST, recordHash } from './digest.ts';
 import { GroupGarbage } from './garbage.ts';
 import { GroupState } from './group-state.ts';
+import type { Mask } from './mask.ts';
 import { encodeGroupRecord, type Digest, type GroupRecord } from './records.ts';
-import { readChunks, readLog, type VerifiedGroup } from './verify.ts';
+import { type MaskedDatabase, readChunks, readLog, type VerifiedGroup } from './verify.ts';
 
 export class LevelGroup {
   readonly group: GroupId;
@@ -24,16 +25,18 @@ export class LevelGroup {
   batch = 0;
   /** This group's part of the store's digest. */
   hash: Digest = EMPTY_DIGEST;
+  readonly mask: Mask;
   private readonly garbage = new GroupGarbage();
 
-  constructor(group: GroupId) {
+  constructor({ group, mask }: RecordContext) {
     this.group = group;
+    this.mask = mask;
   }
 
   /** Reads and checks a group's log and snapshot. Throws DamageFound. */
-  static async restore(database: KeyValueDatabase, verified: VerifiedGroup): Promise<LevelGroup> {
+  static async restore(opened: MaskedDatabase, verified: VerifiedGroup): Promise<LevelGroup> {
     const { group, record, hash } = verified;
-    const restored = new LevelGroup(group);
+    const restored = new LevelGroup({ group, mask: opened.mask });
     const { state, garbage } = restored;
     state.hardState = record.hardState;
     state.snapshot = record.snapshot;
@@ -46,11 +49,11 @@ export class LevelGroup {
     restored.stored = true;
     restored.batch = record.batch;
     restored.hash = hash;
-    await readLog(database, group, record, (entry, chain) => {
+    await readLog(opened, group, record, (entry, chain) => {
       state.log.append(entry.term, entry.timeMillis, chain);
     });
     await readChunks(
-      database,
+      opened,
       group,
       record.snapshot,
       () => {},
@@ -138,7 +141,7 @@ export class LevelGroup {
     const { log } = this.state;
     log.truncateTo((entries[0]?.index ?? 0) - 1);
     for (const entry of entries) {
-      const stored = encodeEntry(this.group, entry, log.chainAt(log.lastIndex));
+      const stored = encodeEntry(this, entry, log.chainAt(log.lastIndex));
       log.append(entry.term, entry.timeMillis, stored.checksum);
       put(operations, stored);
     }
@@ -160,7 +163,7 @@ export class LevelGroup {
 
   private putChunk(index: number, chunk: number, data: Uint8Array, operations: Operation[]): void {
     this.garbage.claimChunk(index, chunk);
-    put(operations, encodeChunk(this.group, index, chunk, data));
+    put(operations, encodeChunk(this, { index, chunk }, data));
   }
 
   private retireSnapshot(): void {

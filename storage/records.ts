@@ -5,7 +5,8 @@
 import type { GroupId, HardState, LogPosition, NodeId, SnapshotMeta } from '../raft/types.ts';
 import { CHECKSUM_BYTES, checkRecord, sealRecord, type StoredRecord } from './codec.ts';
 import { DamageFound } from './errors.ts';
-import { GROUP_KEY_BYTES, IDENTITY_KEY, STORE_KEY, groupOfKey, writeGroupKey } from './keys.ts';
+import { GROUP_KEY_BYTES, IDENTITY_KEY, MASK_KEY, STORE_KEY, groupOfKey, writeGroupKey } from './keys.ts';
+import { Mask, MASK_BYTES } from './mask.ts';
 
 /** Whose database this is. Written once, at bootstrap. */
 export interface StoreIdentity {
@@ -37,6 +38,16 @@ function isIdentity(value: unknown): value is StoreIdentity {
   if (!('clusterId' in value && 'nodeId' in value && 'formatVersion' in value)) return false;
   const { clusterId, nodeId, formatVersion } = value;
   return typeof clusterId === 'string' && typeof nodeId === 'number' && typeof formatVersion === 'number';
+}
+
+/** Written once, at bootstrap. */
+export function encodeMask(pad: Uint8Array): StoredRecord {
+  return sealRecord(Buffer.concat([MASK_KEY, pad, Buffer.alloc(CHECKSUM_BYTES)]), MASK_KEY.length);
+}
+
+export function decodeMask(key: Buffer, value: Buffer): Mask {
+  checkRecord(key, value, MASK_BYTES, 'the mask record');
+  return new Mask(value.subarray(0, MASK_BYTES));
 }
 
 /** Two 32-bit words; see digest.ts. */
