@@ -2,15 +2,18 @@
  * Compares this node's clock with those of the other nodes while it runs, by a ping to each of them once a second, and
  * says whenever the verdict changes. What follows from the verdict is not decided here.
  *
- * Why: the promise is kept in group time, which runs at the speed of the leader's monotonic clock (group-clock.ts),
- * and the system may change that speed, to set a wall clock right. Windows are widened for a leader that is faster than
- * real time by 6/5 of `clockDriftPpm` (rules.ts). The clocks of a majority are taken to be right within a fifth of
- * `clockDriftPpm`. Then a node that is faster than that differs from those of a majority by more than `clockDriftPpm`, and
- * finds out as soon as it can be certain. Until then its leaderships gain on real time
+ * Why: the promise is kept in group time, which runs at the speed of the leader's monotonic clock (group-clock.ts), and
+ * the system may change that speed, to set a wall clock right. Windows are widened for leaders that are faster than real
+ * time by up to 6/5 of `clockDriftPpm` (rules.ts). The clocks of a majority are taken to be right within a fifth of
+ * `clockDriftPpm`: so a node that is faster than that differs from those by more than `clockDriftPpm`, and finds out as soon
+ * as that is certain. Until then, and until it has handed over, its leaderships gain on real time, beyond what windows
+ * are widened for, at most
  *
- *     two round trips to the slowest of a majority, or what the excess makes of two or three seconds,
+ *     two round trips, and what the excess makes of two pauses between pings and of the hand-over (see peer-clock.ts).
  *
- * whichever is more, beyond what windows are widened for: once, for a difference that lasts is not forgotten.
+ * That is once: a difference that lasts is found again before it is forgotten. A node that cannot compare with a
+ * majority has no such bound. It cannot lead for long without a majority of its groups' replicas; but in a cluster of
+ * three of which one is down, two clocks that differ do not tell which of them is wrong.
  */
 import type { NodeId } from '../../raft/types.ts';
 import { Fields, pack, unpack } from '../transport/peer-codec.ts';
