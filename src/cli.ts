@@ -15,7 +15,6 @@ import { ConfigError, NODE_ID_MAX, type NodeAddress, NODES_MAX, PARTITIONS_MAX }
 import { EXIT_FATAL, explain } from './explain-error.ts';
 import { LIMIT_MAX, WINDOW_MILLIS_MAX } from './limiter/rules.ts';
 import type { NodeChange } from './meta/meta-state.ts';
-import { startNode } from './node.ts';
 import { changeNodes } from './nodes-command.ts';
 import { addressOption, basePortOption, integerFrom, integerOption, urlOption } from './options.ts';
 
@@ -38,6 +37,8 @@ async function runNode(options: { data: string; id: number; logLevel: string }):
       `${options.id} is none of the nodes in ${options.data}/cluster.json: ${known}`,
     );
   }
+  // Half of what a command takes to start, and only this one needs it.
+  const { startNode } = await import('./node.ts');
   const node = await startNode({
     config,
     nodeId: options.id,

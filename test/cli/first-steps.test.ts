@@ -1,6 +1,7 @@
 /** The first commands of somebody who has just cloned this. */
 import { execFile } from 'node:child_process';
-import { rm } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { temporaryDirectory } from '../cluster/harness.ts';
@@ -18,6 +19,8 @@ describe('in a clone', () => {
   });
 
   it('npx quorate is found', async () => {
+    // npm links a command only to a file that is there, and may be run.
+    expect((await stat(join(ROOT, 'bin', 'quorate.mjs'))).mode & 0o111).toBe(0o111);
     const { stdout } = await promisify(execFile)('npx', ['quorate', '--version'], {
       cwd: ROOT,
       env: { ...process.env, HOME: home, npm_config_cache: `${home}/.npm`, npm_config_offline: 'true' },
