@@ -104,13 +104,13 @@ export class PeerClock {
 
   /**
    * By how much this clock is faster than the peer's, in parts per million: the best guess over the last minute, for
-   * people to look at. Undefined while it would be a guess over less than two spans.
+   * people to look at. Undefined while it would be a guess over less than ten seconds.
    */
   get estimatePpm(): number | undefined {
     const first = this.#spans[0];
     const last = this.#spans.at(-1);
-    if (first === undefined || last === undefined || first === last) return undefined;
-    const peerMillis = last.best.peerMillis - first.best.peerMillis;
+    const peerMillis = (last?.best.peerMillis ?? 0) - (first?.best.peerMillis ?? 0);
+    if (first === undefined || last === undefined || peerMillis < SPAN_MILLIS) return undefined;
     return ((middleOf(last.best) - middleOf(first.best)) / peerMillis - 1) * 1e6;
   }
 }
