@@ -42,6 +42,8 @@ export class ClockWatch {
   readonly #rates = new ClockRates();
   #verdict: ClockVerdict = { fit: true };
   #nextPingMillis: number;
+  /** As of the last ping. */
+  #limitPpm = Infinity;
 
   constructor(init: ClockWatchInit) {
     this.#init = init;
@@ -59,10 +61,11 @@ export class ClockWatch {
 
   /** Time passed; to be called several times a second. */
   tick(): void {
-    const { nodeId, process, monotonicMillis, nodes, send } = this.#init;
+    const { nodeId, process, monotonicMillis, nodes, limitPpm, send } = this.#init;
     const nowMillis = monotonicMillis();
     if (nowMillis < this.#nextPingMillis) return;
     this.#nextPingMillis = nowMillis + PING_MILLIS;
+    this.#limitPpm = limitPpm();
     this.#rates.retain(nodes());
     for (const node of nodes()) if (node !== nodeId) send(node, 'ping', pack([process, monotonicMillis()]));
     // What was found may be forgotten by now.
@@ -80,7 +83,7 @@ export class ClockWatch {
 
   /** @throws FrameError if it is malformed */
   receivePong(from: NodeId, payload: Uint8Array): void {
-    const { process, monotonicMillis, nodes, limitPpm } = this.#init;
+    const { process, monotonicMillis, nodes } = this.#init;
     const receivedMillis = monotonicMillis();
     const fields = new Fields(unpack(payload));
     const asker = fields.integer('asker');
@@ -88,13 +91,13 @@ export class ClockWatch {
     const peerProcess = fields.integer('process');
     const peerMillis = fields.millis('peerMillis');
     if (asker !== process || !nodes().includes(from)) return;
-    this.#rates.add(from, peerProcess, { sentMillis, peerMillis, receivedMillis }, limitPpm());
+    this.#rates.add(from, peerProcess, { sentMillis, peerMillis, receivedMillis }, this.#limitPpm);
     this.#judge();
   }
 
   #judge(): void {
-    const { nodes, limitPpm, monotonicMillis, judged } = this.#init;
-    const verdict = this.#rates.verdict(nodes(), limitPpm(), monotonicMillis());
+    const { nodes, monotonicMillis, judged } = this.#init;
+    const verdict = this.#rates.verdict(nodes(), this.#limitPpm, monotonicMillis());
     const isSame = verdict.fit === this.#verdict.fit;
     this.#verdict = verdict;
     if (!isSame) judged(verdict);
