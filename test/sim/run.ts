@@ -125,6 +125,7 @@ class Recovery {
     for (const node of some) {
       node.diskFactor = 1;
       node.refuseProposals(false);
+      node.sendsUnsound = false;
       node.resume();
       node.start();
       for (const other of some) if (other !== node) network.heal(node.id, other.id);

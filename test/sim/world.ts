@@ -108,6 +108,7 @@ export class World {
       },
       ended: (node) => {
         story.tell(() => `node ${node.id} is down`);
+        this.raft.ended(node.id);
         this.clients.lost(node);
         this.onEnded(node);
       },
