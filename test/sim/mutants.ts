@@ -21,6 +21,8 @@ export interface Mutant {
   /** More of them, where one place alone would trip over an assertion in the next. */
   readonly also?: readonly SourceEdit[];
   readonly seams?: Seams;
+  /** The script that shows it, with a crash at some boundary or none; no seed does. */
+  readonly script?: string;
 }
 
 /** Says a write is done, and does it this much later. */
@@ -325,6 +327,7 @@ export const MUTANTS: readonly Mutant[] = [
     seams: changedLoads((stored) =>
       stored.removed ? { ...stored, hardState: { term: 0, vote: 0, commit: 0 } } : stored,
     ),
+    script: 'leave-and-return',
   },
   {
     id: 'M20',
@@ -334,6 +337,7 @@ export const MUTANTS: readonly Mutant[] = [
       find: 'return state.removedAt > 0 && newestEpoch(state) <= state.removedAt;',
       replace: 'return false;',
     },
+    script: 'sleeper',
   },
   {
     id: 'M21',
@@ -379,6 +383,7 @@ export const MUTANTS: readonly Mutant[] = [
       find: 'return this.state.isRemoved ? this.garbage.newestKey : this.state.log.baseIndex;',
       replace: 'return this.state.removedAt > 0 ? this.garbage.newestKey : this.state.log.baseIndex;',
     },
+    script: 'leave-and-return',
   },
   { id: 'M17', bug: 'a lost directory is made anew', seams: { recreatesDirectories: true } },
   {
