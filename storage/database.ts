@@ -19,6 +19,8 @@ export interface KeyValueDatabase {
   get(key: Buffer): Promise<Buffer | undefined>;
   /** Calls `visit` for every key of the range in order, as of one moment. An error of `visit` ends the scan. */
   scan(range: KeyRange, visit: (key: Buffer, value: Buffer) => void): Promise<void>;
+  /** Gives the space back that deleted keys of this range take up. Reads and writes go on meanwhile. */
+  compact(range: KeyRange): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -92,6 +94,14 @@ class LevelDatabase implements KeyValueDatabase {
     } finally {
       // An open iterator pins a snapshot of the database, and with it the disk space of everything deleted since.
       await iterator.close();
+    }
+  }
+
+  async compact(range: KeyRange): Promise<void> {
+    const level: object = this.level;
+    // Of LevelDB alone, and not of the databases in browsers that `level` stands for as well.
+    if ('compactRange' in level && typeof level.compactRange === 'function') {
+      await level.compactRange(range.first, range.last);
     }
   }
 

@@ -35,6 +35,8 @@ export class LevelGroup {
   hash: Digest = EMPTY_DIGEST;
   readonly mask: Mask;
   private readonly garbage = new GroupGarbage();
+  /** It was removed, and the space of what was deleted since is not given back. */
+  private takesSpace = false;
 
   constructor({ group, mask }: RecordContext) {
     this.group = group;
@@ -54,6 +56,7 @@ export class LevelGroup {
     garbage.oldestKey = record.oldestKey;
     garbage.newestKey = record.newestKey;
     restored.noteWritten();
+    restored.takesSpace = state.isRemoved;
     restored.batch = record.batch;
     restored.hash = hash;
     const entries: Entry[] = [];
@@ -89,6 +92,13 @@ export class LevelGroup {
   /** Whether keys wait to be deleted. */
   get hasGarbage(): boolean {
     return this.garbage.waits(this.deadIndex);
+  }
+
+  /** True once when the last key of a removed group was deleted. */
+  takeSpaceToReturn(): boolean {
+    if (!this.takesSpace || this.hasGarbage) return false;
+    this.takesSpace = false;
+    return this.state.isRemoved;
   }
 
   /** Entries up to here are not live: what was compacted, or everything. */
@@ -134,6 +144,7 @@ export class LevelGroup {
       this.retireSnapshot();
       this.retireStaged();
       this.state.remove(placement);
+      this.takesSpace = true;
       return;
     }
     // What is left of the old log's keys is above the new one's end: ignored, and overwritten or compacted in time.

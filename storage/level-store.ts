@@ -10,7 +10,7 @@ import type { KeyValueDatabase, Operation } from './database.ts';
 import { decodeChunk } from './codec.ts';
 import { combine } from './digest.ts';
 import { DamageFound, StorageDamageError, StoreFailedError } from './errors.ts';
-import { chunkKey } from './keys.ts';
+import { allEntries, chunkKey, chunkRange } from './keys.ts';
 import type { StagedSnapshot } from './group-state.ts';
 import { LevelGroup, put, type Readable } from './level-group.ts';
 import type { Mask } from './mask.ts';
@@ -44,6 +44,8 @@ export class LevelStore implements LogStore {
   private inFlight = false;
   private closing: Promise<void> | undefined = undefined;
   private onIdle: (() => void) | undefined = undefined;
+  /** One after the other. */
+  private compacting: Promise<void> = Promise.resolve();
 
   constructor(opened: OpenedDatabase) {
     this.opened = opened;
@@ -198,9 +200,21 @@ export class LevelStore implements LogStore {
   }
 
   private succeed(touched: readonly LevelGroup[], done: (error?: Error) => void): void {
-    for (const group of touched) group.noteWritten();
+    for (const group of touched) {
+      group.noteWritten();
+      if (group.takeSpaceToReturn()) this.returnSpace(group.group);
+    }
     this.settle();
     done();
+  }
+
+  /** LevelDB compacts by itself where much is written, and nothing more is written here. */
+  private returnSpace(group: GroupId): void {
+    const compact = async (): Promise<void> => {
+      for (const range of [chunkRange(group), allEntries(group)]) await this.database.compact(range);
+    };
+    // Should it fail, LevelDB fails the next write as well; close() may come in between.
+    this.compacting = this.compacting.then(compact).catch(() => undefined);
   }
 
   private fail(cause: unknown, done: (error?: Error) => void): void {

@@ -79,6 +79,8 @@ export class SimDatabase implements KeyValueDatabase {
     }
   }
 
+  async compact(): Promise<void> {}
+
   async close(): Promise<void> {}
 
   /** The next batch fails; `fate` says whether it is on disk all the same. */

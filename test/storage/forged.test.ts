@@ -164,6 +164,7 @@ describe('a database is refused', () => {
         syncedBatch: (operations, done) => database.syncedBatch(operations, done),
         get: async (key) => (key.equals(chunkKey(1, 5, 0)) ? undefined : database.get(key)),
         scan: (range, visit) => database.scan(range, visit),
+        compact: (range) => database.compact(range),
         close: () => database.close(),
       }),
     });

@@ -1,4 +1,6 @@
 /** What only the store on LevelDB does: batches, garbage collection, failures underneath it. */
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { KeyValueDatabase, Operation } from '../../storage/database.ts';
 import { entryRange, chunkRange } from '../../storage/keys.ts';
@@ -38,6 +40,7 @@ const options = {
       },
       get: (key) => inner.get(key),
       scan: (range, visit) => inner.scan(range, visit),
+      compact: (range) => inner.compact(range),
       close: () => inner.close(),
     };
   },
@@ -57,6 +60,18 @@ async function reopen(): Promise<void> {
   await store.close();
   batches = [];
   store = await openStore(directory, IDENTITY, options);
+}
+
+async function bytesOf(path: string): Promise<number> {
+  let bytes = 0;
+  for (const name of await readdir(path)) {
+    // LevelDB deletes files at any moment.
+    bytes += await stat(join(path, name)).then(
+      ({ size }) => size,
+      () => 0,
+    );
+  }
+  return bytes;
 }
 
 async function countEntries(group: number): Promise<number> {
@@ -174,6 +189,25 @@ describe('garbage', () => {
     await reopen();
     expect(store.hasGarbage).toBe(false);
     expect(await store.load(1)).toMatchObject({ removed: true, hardState: { term: 2 } });
+  });
+
+  it('of a removed group takes up no space on the disk for long, though nothing more is written', async () => {
+    await store.close();
+    store = await openStore(directory, IDENTITY, { ...options, writeBufferBytes: 256 << 10 });
+    const data = chunk(1, 64 << 10);
+    for (let number = 0; number < 128; number += 1) {
+      await written(store, [{ group: 1, entries: [], stage: staging(5, number, data) }]);
+    }
+    await written(store, [append(2, [entry(1)])]);
+    const before = await bytesOf(directory);
+    expect(before).toBeGreaterThan(8 << 20);
+    await written(store, [
+      { group: 1, placement: 1, remove: true, hardState: { term: 1, vote: 0, commit: 0 }, entries: [] },
+    ]);
+    while (store.hasGarbage) await written(store, []);
+    await expect.poll(() => bytesOf(directory), { timeout: 10_000 }).toBeLessThan(before / 8);
+    await reopen();
+    expect((await store.load(2))?.entries).toEqual([entry(1)]);
   });
 
   it.each([0, 1, 2, 9])(

@@ -141,6 +141,7 @@ describe('opening', () => {
         syncedBatch: (_operations, done) => queueMicrotask(() => done(new Error('IO error: injected'))),
         get: (key) => database.get(key),
         scan: (range, visit) => database.scan(range, visit),
+        compact: (range) => database.compact(range),
         close: () => database.close(),
       }),
     });

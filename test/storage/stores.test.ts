@@ -21,6 +21,7 @@ describe('108: LevelStore', () => {
       },
       get: (key) => database.get(key),
       scan: (range, visit) => database.scan(range, visit),
+      compact: (range) => database.compact(range),
       close: () => database.close(),
     });
     return {
