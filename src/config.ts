@@ -58,17 +58,21 @@ export function ticksOf(timing: Timing): { readonly heartbeatTicks: number; read
 
 export const PARTITIONS_MAX = 4_096;
 export const NODES_MAX = 64;
+export const NODE_ID_MAX = 0x7fff_ffff;
 const REPLICAS_MAX = 7;
 
 /** The configuration is not usable. `field` is the path of the offending value. */
 export class ConfigError extends Error {
   readonly code = 'CONFIG';
   readonly field: string;
+  /** What it must be, or why it is refused; follows the field in a sentence. */
+  readonly bound: string;
 
-  constructor(field: string, message: string) {
-    super(`${field} ${message}`);
+  constructor(field: string, bound: string) {
+    super(`${field} ${bound}`);
     this.name = 'ConfigError';
     this.field = field;
+    this.bound = bound;
   }
 }
 
@@ -133,7 +137,7 @@ function validateNodes(value: unknown): NodeAddress[] {
 export function validateNode(value: unknown, path: string): NodeAddress {
   const node = object(value, path);
   return {
-    id: integer(node['id'], `${path}.id`, 1, 0x7fff_ffff),
+    id: integer(node['id'], `${path}.id`, 1, NODE_ID_MAX),
     http: hostPort(node['http'], `${path}.http`),
     peer: hostPort(node['peer'], `${path}.peer`),
   };

@@ -12,6 +12,8 @@ import {
 import type { LogStore, StoredGroup } from '../raft/store.ts';
 import { type GroupConfig, type GroupId, NO_NODE, type NodeId } from '../raft/types.ts';
 import { type NodeReport, reportOf } from './cluster-view.ts';
+import type { ClockVerdict } from './clock/clock-rates.ts';
+import { ClockWatch } from './clock/clock-watch.ts';
 import { type ClusterConfig, ticksOf } from './config.ts';
 import { restoreGroup } from './group-loader.ts';
 import { GroupClock } from './limiter/group-clock.ts';
@@ -60,6 +62,8 @@ export interface NodeCoreInit {
   readonly leaderChanged: (partition: number, leader: NodeId) => void;
   /** The nodes of the cluster are others now, or are known for the first time. */
   readonly nodesChanged?: (state: MetaState) => void;
+  /** Whether this node's clock runs at the speed of the others' has changed. */
+  readonly clockJudged?: (verdict: ClockVerdict) => void;
   /** A group was added to this node, before anything of it is applied beyond `applied`; for those who look on. */
   readonly groupAdded?: (group: GroupId, app: GroupApplication, applied: number) => void;
   /** While the node loads: so many groups of so many have been read. */
@@ -72,7 +76,15 @@ export interface NodeCoreInit {
 }
 
 /** Frames between nodes that a NodeCore understands. */
-export type CoreFrame = 'peerMessages' | 'requests' | 'answers' | 'settled' | 'change' | 'changed';
+export type CoreFrame =
+  | 'peerMessages'
+  | 'requests'
+  | 'answers'
+  | 'settled'
+  | 'change'
+  | 'changed'
+  | 'ping'
+  | 'pong';
 
 /** Requests without an answer that a node holds at a time. */
 const OPEN_REQUESTS_MAX = 65_536;
@@ -83,6 +95,7 @@ export class NodeCore {
   readonly router: Router;
   readonly placement: ClusterPlacement;
   readonly meta: MetaGroup;
+  readonly clock: ClockWatch;
   readonly #init: NodeCoreInit;
   readonly #forwarder: Forwarder;
   readonly #mover: GroupMover;
@@ -126,6 +139,18 @@ export class NodeCore {
       replicas: config.replicas,
       requestProposal: () => this.raft.requestProposal(META_GROUP),
       stateChanged: (state) => this.#stateChanged(state),
+    });
+    this.clock = new ClockWatch({
+      nodeId,
+      monotonicMillis: clocks.monotonicMillis,
+      process: init.random(FIRST_ID_BOUND),
+      nodes: () => this.meta.state?.nodes.map(({ id }) => id) ?? this.#founders,
+      limitPpm: () => this.#clockDriftPpm(),
+      send: init.send,
+      judged: (verdict) => {
+        init.clockJudged?.(verdict);
+        this.raft.avoidLeading('clockRate', !verdict.fit);
+      },
     });
     this.#mover = new GroupMover({
       raft: this.raft,
@@ -250,6 +275,14 @@ export class NodeCore {
     this.#init.groupAdded?.(group, app, this.raft.status(group)?.applied ?? 0);
   }
 
+  /** The strictest of the rules in force in the partitions held here: while a change of the rules travels they differ. */
+  #clockDriftPpm(): number {
+    let least = Infinity;
+    for (const { ruleTable } of this.#replicas.values())
+      if (ruleTable !== undefined) least = Math.min(least, ruleTable.clockDriftPpm);
+    return least === Infinity ? this.#init.config.rules.clockDriftPpm : least;
+  }
+
   /** Does this node's replica vote, as far as it knows? */
   #revise(partition: number): void {
     const replica = this.#replicas.get(partition);
@@ -342,6 +375,7 @@ export class NodeCore {
     this.#forwarder.tick();
     this.#mover.tick();
     this.#changes.tick();
+    this.clock.tick();
   }
 
   /** A frame of a peer. @throws FrameError if it is malformed: the connection must be closed */
@@ -369,6 +403,12 @@ export class NodeCore {
       case 'changed':
         this.#changes.receiveResult(from, payload);
         return;
+      case 'ping':
+        this.clock.receivePing(from, payload);
+        return;
+      case 'pong':
+        this.clock.receivePong(from, payload);
+        return;
     }
   }
 
@@ -395,6 +435,7 @@ export class NodeCore {
       const status = this.raft.status(groupOfPartition(partition));
       return status === undefined ? [] : [reportOf(partition, status)];
     });
-    return { node: this.#init.nodeId, pid, partitions };
+    const { verdict } = this.clock;
+    return { node: this.#init.nodeId, pid, clock: verdict.fit ? 'fit' : verdict.direction, partitions };
   }
 }

@@ -30,6 +30,8 @@ export const FRAME_TYPES = {
   settled: 5,
   change: 6,
   changed: 7,
+  ping: 10,
+  pong: 11,
 } as const;
 export type FrameType = keyof typeof FRAME_TYPES;
 const TYPE_NAMES = new Map<number, FrameType>(
