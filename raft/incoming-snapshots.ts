@@ -19,8 +19,8 @@ const WAITING_BYTES_MAX = 8 << 20;
 /** One snapshot on its way to one group. */
 export class IncomingSnapshot {
   readonly meta: SnapshotMeta;
-  /** The sender's last words. */
-  #last: SnapshotChunk;
+  /** Of the last message that came; its data would be a second chunk in memory. */
+  #last: Pick<SnapshotChunk, 'from' | 'term' | 'timeMillis'>;
   /** Chunks on disk. */
   #staged = 0;
   #stagedBytes = 0;
@@ -30,8 +30,9 @@ export class IncomingSnapshot {
   silentTicks = 0;
 
   constructor(first: SnapshotChunk) {
-    this.meta = first.meta;
-    this.#last = first;
+    const { meta, from, term, timeMillis } = first;
+    this.meta = meta;
+    this.#last = { from, term, timeMillis };
   }
 
   get sender(): NodeId {
@@ -48,9 +49,9 @@ export class IncomingSnapshot {
     return this.#staged === this.meta.chunkCount;
   }
 
-  heard(message: SnapshotChunk): void {
+  heard({ from, term, timeMillis }: SnapshotChunk): void {
     this.silentTicks = 0;
-    if (message.term >= this.term) this.#last = message;
+    if (term >= this.term) this.#last = { from, term, timeMillis };
   }
 
   /** More bytes than the whole snapshot has. */

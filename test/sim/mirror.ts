@@ -158,6 +158,11 @@ export class DiskMirror {
     if (meta !== undefined || remove === true) this.restarted();
   }
 
+  /** Chunks of a snapshot are on disk, and it is not in effect. */
+  get isStaging(): boolean {
+    return this.#staged.chunks > 0;
+  }
+
   /** Of what was staged a new process knows nothing. */
   restarted(): void {
     this.#staged = { index: 0, chunks: 0, bytes: 0 };

@@ -97,7 +97,11 @@ export class RaftChecker {
 
   /** The process of `node` has ended. */
   ended(node: NodeId): void {
-    for (const group of this.#groups.values()) group.disks.get(node)?.restarted();
+    for (const group of this.#groups.values()) {
+      const disk = group.disks.get(node);
+      if (disk?.isStaging === true) this.#init.story.fault('diedStaging', `(${disk.name})`);
+      disk?.restarted();
+    }
   }
 
   /** What the disk of `node` holds, so that it may be put back. */
