@@ -9,6 +9,7 @@
  */
 import { CoreState, type RaftOptions, type RandomBelow, type Role } from './core-state.ts';
 import { campaign, mayCampaign, tickElection } from './election.ts';
+import { needsSnapshot } from './follower.ts';
 import {
   acceptsProposals,
   mayTakeOver,
@@ -43,6 +44,7 @@ import {
   type LogPosition,
   type Message,
   type NodeId,
+  type SnapshotMeta,
 } from './types.ts';
 import type { Willingness } from './willingness.ts';
 
@@ -50,6 +52,8 @@ import type { Willingness } from './willingness.ts';
 export interface Ready {
   /** False: nothing to write; `afterSync` may leave at once, because all it promises is on disk already. */
   readonly mustWrite: boolean;
+  /** More entries wait for the disk than fitted, and so does what would have been in `afterSync`. */
+  readonly isPartial: boolean;
   readonly hardState: HardState;
   readonly entries: readonly Entry[];
   readonly install: InstallSnapshot | undefined;
@@ -88,7 +92,7 @@ export class RaftCore {
 
   constructor(init: RaftInit) {
     const { stored } = init;
-    const snapshotIndex = stored?.snapshot?.meta.index ?? 0;
+    const snapshotIndex = stored?.snapshot?.index ?? 0;
     const commit = Math.max(stored?.hardState.commit ?? 0, snapshotIndex);
     const log = new RaftLog(stored?.base ?? LOG_START, stored?.entries ?? [], commit, snapshotIndex);
     this.#written = stored?.hardState ?? { term: 0, vote: NO_NODE, commit: 0 };
@@ -106,7 +110,7 @@ export class RaftCore {
       options: init.options,
     });
     // As of the snapshot: what the log changed since is applied again.
-    if (stored?.snapshot !== undefined) this.#state.config = configOfSnapshot(stored.snapshot.meta);
+    if (stored?.snapshot !== undefined) this.#state.config = configOfSnapshot(stored.snapshot);
   }
 
   get id(): NodeId {
@@ -291,6 +295,16 @@ export class RaftCore {
     if (this.#state.role === 'leader') snapshotDone(this.#state, peer, arrived);
   }
 
+  /** Does this replica lack anything that the snapshot holds? */
+  needsSnapshot(meta: SnapshotMeta): boolean {
+    return needsSnapshot(this.#state, meta);
+  }
+
+  /** A snapshot has replaced the log in memory, and is not installed on disk yet. */
+  get isInstalling(): boolean {
+    return this.#state.pendingInstall !== undefined;
+  }
+
   /** Messages that may leave at once. */
   takeMessages(): Message[] {
     return this.#state.outgoing.length > 0 ? this.#state.outgoing.splice(0) : [];
@@ -299,21 +313,32 @@ export class RaftCore {
   /**
    * What is to be written next, or undefined if there is neither anything to write nor anything that waits. One
    * at a time: the next call comes after `advance`.
+   *
+   * @param costMax entries are taken until they cost this much to write (see `writeCost`), none if 0. Then only a part
+   * may be in it; term and vote always are, and the commit index as far as its entries are.
    */
-  ready(): Ready | undefined {
+  ready(costMax = Number.POSITIVE_INFINITY): Ready | undefined {
     const { log, term, vote, pendingInstall, afterSync } = this.#state;
-    const entries = log.unstable();
     log.checkConfigs();
+    const entries = log.unstable(costMax);
+    const lastWritten = log.stable + entries.length;
+    const isPartial = lastWritten < log.lastIndex;
     const votedOrMoved = term !== this.#written.term || vote !== this.#written.vote;
     const mustWrite = votedOrMoved || entries.length > 0 || pendingInstall !== undefined;
-    if (!mustWrite && afterSync.length === 0) return undefined;
+    if (!mustWrite && (isPartial || afterSync.length === 0)) return undefined;
     return {
       mustWrite,
-      hardState: { term, vote, commit: log.committed },
+      isPartial,
+      hardState: { term, vote, commit: Math.min(log.committed, lastWritten) },
       entries,
       install: pendingInstall,
-      afterSync: afterSync.splice(0),
+      afterSync: isPartial ? [] : afterSync.splice(0),
     };
+  }
+
+  /** Entries wait for the disk. */
+  get hasUnstable(): boolean {
+    return this.#state.log.stable < this.#state.log.lastIndex;
   }
 
   /** `ready` is on disk. Counts this node's own vote and acknowledgement; the caller sends the other messages. */

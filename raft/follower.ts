@@ -3,7 +3,7 @@ import { assert } from './assert.ts';
 import type { CoreState } from './core-state.ts';
 import { RolledBackError } from './errors.ts';
 import { configOfSnapshot } from './membership.ts';
-import type { Append, Heartbeat, InstallSnapshot } from './types.ts';
+import type { Append, Heartbeat, InstallSnapshot, SnapshotMeta } from './types.ts';
 
 /** A message of this term's legitimate leader arrived: trust it for another election timeout. */
 export function followLeader(state: CoreState, message: Append | Heartbeat | InstallSnapshot): void {
@@ -91,21 +91,21 @@ export function handleHeartbeat(state: CoreState, message: Heartbeat): void {
   });
 }
 
+/** Does this replica lack anything that the snapshot holds? */
+export function needsSnapshot({ log }: CoreState, meta: SnapshotMeta): boolean {
+  return meta.index > log.committed && log.termAt(meta.index) !== meta.term;
+}
+
 export function handleInstallSnapshot(state: CoreState, message: InstallSnapshot): void {
   followLeader(state, message);
   const { log } = state;
   const { meta } = message;
-  if (meta.index <= log.committed) {
+  if (!needsSnapshot(state, meta)) {
+    // We hold all of it already; at most it tells us that it is committed.
+    log.commitTo(meta.index);
     accept(state, message, log.committed);
     return;
   }
-  if (log.termAt(meta.index) === meta.term) {
-    // We hold all of it already; it only tells us that it is committed.
-    log.commitTo(meta.index);
-    accept(state, message, meta.index);
-    return;
-  }
-  assert(message.chunks !== undefined, 'a snapshot reaches the core only with its chunks');
   log.restore(meta);
   state.config = configOfSnapshot(meta);
   state.pendingInstall = message;

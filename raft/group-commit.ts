@@ -1,28 +1,24 @@
 /**
- * The disk's side of a turn: collects what the groups want written into one synced batch, and lets out what waited
- * for it once it is done. One write is in flight at a time; what comes meanwhile goes into the next.
+ * The disk's side of a turn: collects what the groups want written into one synced batch of bounded size, and lets out
+ * what waited for it once it is done. One write is in flight at a time; what comes meanwhile, or did not fit, goes into
+ * the next.
  */
 import { assert } from './assert.ts';
 import type { Ready } from './core.ts';
 import type { Group } from './group.ts';
-import { restoreFrom } from './local-snapshots.ts';
+import type { IncomingSnapshot } from './incoming-snapshots.ts';
 import type { MultiRaftOptions } from './multi-raft-options.ts';
-import { LOG_START } from './log.ts';
-import type { GroupWrite, LogStore, StoredGroup } from './store.ts';
-import {
-  NO_NODE,
-  type GroupId,
-  type LogPosition,
-  type Message,
-  type Snapshot,
-  type SnapshotMeta,
-} from './types.ts';
+import { LOG_START, writeCost } from './log.ts';
+import type { GroupWrite, LogStore, StagedChunks, StoredGroup } from './store.ts';
+import { NO_NODE, type GroupId, type LogPosition, type Message, type SnapshotMeta } from './types.ts';
 
 interface PendingWrite {
   readonly group: Group;
   readonly ready: Ready | undefined;
   /** How many of the group's offers this write records. */
   readonly offers: number;
+  /** Set if a chunk of it is in this write. */
+  readonly incoming: IncomingSnapshot | undefined;
   /** Set when this write completes a local snapshot. */
   readonly snapshot: { readonly meta: SnapshotMeta; readonly compactTo: LogPosition } | undefined;
 }
@@ -32,6 +28,12 @@ interface Removal {
   readonly done: () => void;
 }
 
+/** What still fits into a write. */
+interface Room {
+  entryCost: number;
+  chunkBytes: number;
+}
+
 interface GroupCommitInit {
   readonly store: LogStore;
   readonly options: MultiRaftOptions;
@@ -39,6 +41,10 @@ interface GroupCommitInit {
   readonly send: (group: Group, message: Message) => void;
   /** The group has more to do. */
   readonly activate: (group: Group) => void;
+  /** The chunk of a snapshot of the leader is on disk. */
+  readonly staged: (group: Group, incoming: IncomingSnapshot) => void;
+  /** So is the snapshot that the core has taken: it is in effect. */
+  readonly installed: (group: Group) => void;
   /** The disk does not answer, or does again. */
   readonly stalled: (isStalled: boolean) => void;
   /** A write is done, and everything that waited for it is out. */
@@ -102,47 +108,48 @@ export class GroupCommit {
     this.#init.stalled(isStalled);
   }
 
-  /** Writes what these groups want on disk. Lets out at once what waits for nothing. */
+  /** Writes what these groups want on disk, as far as it fits. Lets out at once what waits for nothing. */
   write(groups: readonly Group[]): void {
     assert(!this.#isWriting, 'one write at a time');
-    const { options } = this.#init;
+    const { writeBytesMax, snapshotWriteBytesMax } = this.#init.options;
+    const room: Room = { entryCost: writeBytesMax, chunkBytes: snapshotWriteBytesMax };
     const writes: GroupWrite[] = [];
     const pending: PendingWrite[] = [];
-    let chunkBytesLeft = options.snapshotWriteBytesMax;
-    for (const group of groups) {
-      const { core, snapshots } = group;
-      const ready = core.ready();
-      if (ready?.install !== undefined) snapshots.abandon();
-      if (ready !== undefined && !ready.mustWrite)
-        this.#release({ group, ready, offers: 0, snapshot: undefined });
-      const toWrite = ready?.mustWrite === true ? ready : undefined;
-      const next = snapshots.nextChunk;
-      const chunk = chunkBytesLeft > 0 ? next : undefined;
-      // More than a turn's worth to apply, or a snapshot chunk that did not fit: another turn.
-      if (core.hasApplicable || next !== chunk) this.#init.activate(group);
-      const meta = snapshots.complete;
-      const offers = group.offers.length;
-      const placement = group.offers.at(-1)?.placement;
-      if (toWrite === undefined && chunk === undefined && meta === undefined && placement === undefined)
-        continue;
-      const snapshot = meta && { meta, compactTo: core.compactionPoint(meta.index, options.keepLogBytes) };
-      writes.push({
-        group: group.id,
-        entries: toWrite?.entries ?? [],
-        ...(placement !== undefined && { placement }),
-        ...(toWrite !== undefined && { hardState: toWrite.hardState }),
-        ...(toWrite?.install !== undefined && { install: installOf(toWrite) }),
-        ...(chunk !== undefined && { snapshotChunk: chunk }),
-        ...(snapshot !== undefined && { snapshot: snapshot.meta, compactTo: snapshot.compactTo }),
-      });
-      if (chunk !== undefined) {
-        chunkBytesLeft -= chunk.data.byteLength;
-        snapshots.chunkTaken(chunk.data);
-      }
-      pending.push({ group, ready: toWrite, offers, snapshot });
-    }
+    for (const group of groups) this.#collect(group, room, writes, pending);
     for (const { write } of this.#removals.values()) writes.push(write);
     if (writes.length > 0) this.#begin(writes, pending);
+  }
+
+  #collect(group: Group, room: Room, writes: GroupWrite[], pending: PendingWrite[]): void {
+    const { core, snapshots } = group;
+    const ready = core.ready(room.entryCost);
+    for (const entry of ready?.entries ?? []) room.entryCost -= writeCost(entry);
+    const toWrite = ready?.mustWrite === true ? ready : undefined;
+    if (ready !== undefined && toWrite === undefined) {
+      this.#release({ group, ready, offers: 0, incoming: undefined, snapshot: undefined });
+    }
+    const isInstalling = toWrite?.install !== undefined;
+    const stage = isInstalling ? undefined : takeChunks(group, room);
+    const hasChunks = group.incoming?.toStage !== undefined || snapshots.hasMore;
+    // More than a turn's worth to apply, or something that did not fit: another turn.
+    if (core.hasApplicable || core.hasUnstable || hasChunks) this.#init.activate(group);
+    const meta = snapshots.complete;
+    const placement = group.offers.at(-1)?.placement;
+    const isIdle = [toWrite, stage, meta, placement].every((part) => part === undefined);
+    if (isIdle) return;
+    const { keepLogBytes } = this.#init.options;
+    const snapshot = meta && { meta, compactTo: core.compactionPoint(meta.index, keepLogBytes) };
+    writes.push({
+      group: group.id,
+      entries: toWrite?.entries ?? [],
+      ...(placement !== undefined && { placement }),
+      ...(toWrite !== undefined && { hardState: toWrite.hardState }),
+      ...(toWrite?.install !== undefined && { install: toWrite.install.meta }),
+      ...(stage !== undefined && { stage }),
+      ...(snapshot !== undefined && { snapshot: snapshot.meta, compactTo: snapshot.compactTo }),
+    });
+    const incoming = stage === undefined ? undefined : group.incoming;
+    pending.push({ group, ready: toWrite, offers: group.offers.length, incoming, snapshot });
   }
 
   #begin(writes: readonly GroupWrite[], pending: readonly PendingWrite[]): void {
@@ -177,17 +184,16 @@ export class GroupCommit {
   }
 
   /** A group's write is on disk: what waited for it may leave. */
-  #release({ group, ready, offers, snapshot }: PendingWrite): void {
+  #release({ group, ready, offers, incoming, snapshot }: PendingWrite): void {
     const { core, app, snapshots } = group;
     if (snapshot !== undefined) {
       snapshots.completed(snapshot.meta);
       core.compact(snapshot.compactTo.index);
     }
+    if (incoming !== undefined) this.#init.staged(group, incoming);
     if (ready !== undefined) {
       if (ready.install !== undefined) {
-        const installed = installOf(ready);
-        snapshots.installed(installed.meta);
-        restoreFrom(app, installed);
+        this.#init.installed(group);
         app.configChanged?.(core.config);
       }
       core.advance(ready);
@@ -199,8 +205,10 @@ export class GroupCommit {
   }
 }
 
-function installOf(ready: Ready): Snapshot {
-  const { install } = ready;
-  assert(install?.chunks !== undefined, 'a snapshot to install has its chunks');
-  return { meta: install.meta, chunks: install.chunks };
+/** The chunk of a leader's snapshot that has come, or chunks of the group's own. */
+function takeChunks({ incoming, snapshots }: Group, room: Room): StagedChunks | undefined {
+  if (room.chunkBytes <= 0) return undefined;
+  const stage = incoming?.toStage ?? snapshots.take(room.chunkBytes);
+  for (const chunk of stage?.chunks ?? []) room.chunkBytes -= chunk.byteLength;
+  return stage;
 }

@@ -7,11 +7,13 @@ import type {
   LeadershipStatus,
   MembershipDone,
   MembershipResult,
+  SnapshotTarget,
 } from './group-application.ts';
-import { LocalSnapshots, restoreFrom } from './local-snapshots.ts';
+import type { IncomingSnapshot } from './incoming-snapshots.ts';
+import { LocalSnapshots } from './local-snapshots.ts';
 import { PendingReads } from './pending-reads.ts';
 import type { StoredGroup } from './store.ts';
-import { NO_NODE, type GroupId, type NodeId } from './types.ts';
+import { NO_NODE, type GroupId, type NodeId, type SnapshotMeta } from './types.ts';
 
 export interface Group {
   readonly id: GroupId;
@@ -23,6 +25,10 @@ export interface Group {
   /** Not handed to its preferred leader before this tick. */
   balanceAtTick: number;
   readonly snapshots: LocalSnapshots;
+  /** The snapshot that a leader sends. */
+  incoming: IncomingSnapshot | undefined;
+  /** It has replaced the core's log, and its state is built; both take effect when that is on disk. */
+  installing: { readonly meta: SnapshotMeta; readonly target: SnapshotTarget } | undefined;
   readonly reads: PendingReads;
   /** The change of members that this node proposed. */
   change: { readonly index: number; readonly term: number; readonly done: MembershipDone } | undefined;
@@ -40,13 +46,14 @@ export interface GroupInit {
   readonly voters: readonly NodeId[];
   /** The voter that should lead when it can. */
   preferredLeader: NodeId;
+  /** Its state is that of the stored snapshot. */
   readonly app: GroupApplication;
   readonly stored: StoredGroup | undefined;
   /** Of a group that was removed from this node: the version of the cluster's placement that brings it back. */
   readonly placement?: number;
 }
 
-/** A group with what the disk held for it; its application has that state. */
+/** A group with what the disk held for it. */
 export function openGroup(
   init: GroupInit,
   node: {
@@ -61,7 +68,6 @@ export function openGroup(
     stored?.removed !== true || returns,
     `group ${init.group} was removed by placement ${stored?.placement}: a higher one brings it back, not ${placement}`,
   );
-  if (stored?.snapshot !== undefined) restoreFrom(app, stored.snapshot);
   const core = new RaftCore({
     id: node.id,
     voters: init.voters,
@@ -77,7 +83,9 @@ export function openGroup(
     preferredLeader,
     handedTo: new Set(),
     balanceAtTick: 0,
-    snapshots: new LocalSnapshots(stored?.snapshot?.meta),
+    snapshots: new LocalSnapshots(stored?.snapshot),
+    incoming: undefined,
+    installing: undefined,
     reads: new PendingReads(core),
     change: undefined,
     told: { isLeader: false, term: 0, leader: NO_NODE },

@@ -1,19 +1,27 @@
 /**
- * The snapshots one group has on its own disk: when the next is due, and the chunks of the one that is on its way
- * there. It writes nothing itself; what goes into the next batch is taken from here.
+ * The snapshots one group has of its own state: when the next is due, and the one that is on its way to the disk, pulled
+ * from the state machine chunk by chunk. It writes nothing itself; what goes into the next batch is taken from here.
  */
+import { assert } from './assert.ts';
 import { crc32 } from './checksum.ts';
 import { entryBytes } from './log.ts';
-import type { GroupApplication, SnapshotSource } from './group-application.ts';
-import type { GroupWrite } from './store.ts';
-import type { Entry, Snapshot, SnapshotMeta } from './types.ts';
+import type { SnapshotSource } from './group-application.ts';
+import type { StagedChunks } from './store.ts';
+import type { Entry, SnapshotMeta } from './types.ts';
+
+/** A chunk is written, sent and restored as a whole: no larger one is made, and none is taken. */
+export const CHUNK_BYTES_MAX = 256 << 10;
+
+type SnapshotPosition = Omit<SnapshotMeta, 'chunkCount' | 'byteLength' | 'checksum'>;
 
 interface Staging {
-  readonly meta: SnapshotMeta;
-  readonly chunks: readonly Uint8Array[];
-  nextChunk: number;
-  /** Of the chunks before `nextChunk`. */
+  readonly position: SnapshotPosition;
+  readonly source: SnapshotSource;
+  /** What was taken from the source. */
+  chunkCount: number;
+  byteLength: number;
   checksum: number;
+  hasEnded: boolean;
 }
 
 export class LocalSnapshots {
@@ -40,41 +48,52 @@ export class LocalSnapshots {
     return this.#staging === undefined && this.#appliedBytes >= due * patience;
   }
 
-  /** A snapshot was taken of the state machine: its chunks go to the disk one after the other. */
-  stage(position: Omit<SnapshotMeta, 'chunkCount' | 'byteLength'>, chunks: readonly Uint8Array[]): void {
-    let byteLength = 0;
-    for (const chunk of chunks) byteLength += chunk.byteLength;
-    const meta = { ...position, chunkCount: chunks.length, byteLength };
-    this.#staging = { meta, chunks, nextChunk: 0, checksum: 0 };
+  /** The state machine writes a snapshot of what it is now. */
+  begin(position: SnapshotPosition, source: SnapshotSource): void {
+    assert(this.#staging === undefined, 'one snapshot of the own state at a time');
+    this.#staging = { position, source, chunkCount: 0, byteLength: 0, checksum: 0, hasEnded: false };
     this.#appliedBytes = 0;
   }
 
-  /** A snapshot of the leader takes the place of the one that was on its way. */
+  /** It will not be needed: a snapshot of the leader is coming, or the group is removed. */
   abandon(): void {
+    this.#staging?.source.abandon();
     this.#staging = undefined;
   }
 
-  /** The next chunk to write, if one is left. */
-  get nextChunk(): GroupWrite['snapshotChunk'] {
-    const staging = this.#staging;
-    const data = staging?.chunks[staging.nextChunk];
-    if (staging === undefined || data === undefined) return undefined;
-    return { index: staging.meta.index, chunk: staging.nextChunk, data };
+  /** There are chunks to write, or there may be. */
+  get hasMore(): boolean {
+    return this.#staging?.hasEnded === false;
   }
 
-  /** `nextChunk` is in the batch that is being made. */
-  chunkTaken(data: Uint8Array): void {
+  /** Pulls the next chunks to write until they have `bytesMax`; undefined if there are none. */
+  take(bytesMax: number): StagedChunks | undefined {
     const staging = this.#staging;
-    if (staging === undefined) return;
-    staging.nextChunk += 1;
-    staging.checksum = crc32(data, staging.checksum);
+    if (staging === undefined) return undefined;
+    const first = staging.chunkCount;
+    const chunks: Uint8Array[] = [];
+    for (let bytes = 0; bytes < bytesMax && !staging.hasEnded;) {
+      const chunk = staging.source.next();
+      if (chunk === undefined) {
+        staging.hasEnded = true;
+        break;
+      }
+      assert(chunk.byteLength <= CHUNK_BYTES_MAX, `a chunk of ${chunk.byteLength} bytes is too large`);
+      chunks.push(chunk);
+      bytes += chunk.byteLength;
+      staging.chunkCount += 1;
+      staging.byteLength += chunk.byteLength;
+      staging.checksum = crc32(chunk, staging.checksum);
+    }
+    return chunks.length === 0 ? undefined : { index: staging.position.index, first, chunks };
   }
 
-  /** All chunks were written: this makes them the group's snapshot. */
+  /** All chunks were taken: with them on disk, this makes them the group's snapshot. */
   get complete(): SnapshotMeta | undefined {
-    const staging = this.#staging;
-    if (staging === undefined || staging.nextChunk < staging.chunks.length) return undefined;
-    return { ...staging.meta, checksum: staging.checksum };
+    if (this.#staging?.hasEnded !== true) return undefined;
+    const { position, chunkCount, byteLength, checksum } = this.#staging;
+    assert(chunkCount > 0, 'a snapshot has a chunk, or it could not be sent');
+    return { ...position, chunkCount, byteLength, checksum };
   }
 
   /** `complete` is on disk. */
@@ -88,19 +107,4 @@ export class LocalSnapshots {
     this.#stored = meta;
     this.#appliedBytes = 0;
   }
-}
-
-/** All chunks of a state at once. */
-export function chunksOf(source: SnapshotSource): Uint8Array[] {
-  const chunks: Uint8Array[] = [];
-  for (let chunk = source.next(); chunk !== undefined; chunk = source.next()) chunks.push(chunk);
-  return chunks;
-}
-
-/** Replaces the state of `app` at once. */
-export function restoreFrom(app: GroupApplication, { meta, chunks }: Snapshot): void {
-  const target = app.restore(meta);
-  for (const chunk of chunks) target.add(chunk);
-  target.complete();
-  target.install();
 }

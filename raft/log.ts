@@ -13,6 +13,12 @@ export function entryBytes(entry: Entry): number {
 }
 const ENTRY_OVERHEAD_BYTES = 32;
 
+/** What writing an entry holds the thread up for, in bytes copied: putting a key and its checksum costs as much as many. */
+export function writeCost(entry: Entry): number {
+  return entry.data.byteLength + ENTRY_WRITE_BYTES;
+}
+const ENTRY_WRITE_BYTES = 512;
+
 export class RaftLog {
   /** The position just before `entries[0]`. Invariant: base.index <= applied. */
   #base: LogPosition;
@@ -200,11 +206,17 @@ export class RaftLog {
     this.#applied = index;
   }
 
-  /** Entries that are not on disk yet. */
-  unstable(): Entry[] {
-    return this.#stable < this.lastIndex
-      ? this.slice(this.#stable + 1, this.lastIndex, Number.POSITIVE_INFINITY)
-      : [];
+  /** Entries that are not on disk yet, from the first on: until `costMax` is reached, none if that is 0. */
+  unstable(costMax: number): Entry[] {
+    const entries: Entry[] = [];
+    let cost = 0;
+    for (let index = this.#stable + 1; index <= this.lastIndex && cost < costMax; index += 1) {
+      const entry = this.#entries[index - this.#base.index - 1];
+      assert(entry !== undefined, `entry ${index} is missing`);
+      entries.push(entry);
+      cost += writeCost(entry);
+    }
+    return entries;
   }
 
   /**
@@ -241,8 +253,14 @@ export class RaftLog {
     if (index <= this.#base.index) return;
     const position = this.positionAt(index);
     assert(position !== undefined, `position ${index} lies inside the log`);
-    const removed = this.#entries.splice(0, index - this.#base.index);
-    for (const entry of removed) this.#bytes -= entryBytes(entry);
+    const count = index - this.#base.index;
+    const kept = this.#entries.slice(count);
+    // Whichever are fewer are counted: many more go than stay.
+    let keptBytes = this.#bytes;
+    if (kept.length < count) keptBytes = kept.reduce((sum, entry) => sum + entryBytes(entry), 0);
+    else for (let i = 0; i < count; i += 1) keptBytes -= bytesAt(this.#entries, i);
+    this.#bytes = keptBytes;
+    this.#entries = kept;
     this.#configs = this.#configs.filter((config) => config > index);
     this.#base = { index: position.index, term: position.term, timeMillis: position.timeMillis };
   }
@@ -258,6 +276,11 @@ export class RaftLog {
     this.#applied = position.index;
     this.#stable = position.index;
   }
+}
+
+function bytesAt(entries: readonly Entry[], at: number): number {
+  const entry = entries[at];
+  return entry === undefined ? 0 : entryBytes(entry);
 }
 
 function checkFollows(previous: LogPosition, entry: Entry): LogPosition {

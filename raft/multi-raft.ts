@@ -8,19 +8,19 @@
  */
 import { assert } from './assert.ts';
 import type { RaftStatus } from './core.ts';
-import { closeGroup, endChange, type Group, type GroupInit, openGroup, tellStatus } from './group.ts';
+import { applyCommitted, maybeTakeSnapshot } from './apply.ts';
+import { closeGroup, type Group, type GroupInit, openGroup, tellStatus } from './group.ts';
 import type { MembershipDone, ReadDone } from './group-application.ts';
 import { GroupCommit } from './group-commit.ts';
 import { balance, handOver, replaceLeader } from './leaderships.ts';
-import { chunksOf } from './local-snapshots.ts';
 import type { MembershipChange } from './membership.ts';
 import type { MultiRaftInit } from './multi-raft-options.ts';
 import { Outbox } from './outbox.ts';
 import type { PeerMessage } from './peer-message.ts';
 import { PendingChanges } from './pending-changes.ts';
-import { IncomingSnapshots, OutgoingSnapshots } from './snapshot-streams.ts';
+import { SnapshotTraffic } from './snapshot-traffic.ts';
 import type { StoredGroup } from './store.ts';
-import type { Entry, GroupConfig, GroupId, LogPosition, NodeId } from './types.ts';
+import type { GroupConfig, GroupId, NodeId } from './types.ts';
 import { type Hindrance, Hindrances } from './willingness.ts';
 
 export type * from './group-application.ts';
@@ -35,10 +35,10 @@ export class MultiRaft {
   readonly #wantsProposal = new Set<Group>();
   readonly #changes = new PendingChanges();
   readonly #outbox = new Outbox();
-  readonly #outgoing: OutgoingSnapshots;
-  readonly #incoming: IncomingSnapshots;
+  readonly #traffic: SnapshotTraffic;
   readonly #disk: GroupCommit;
   #scheduled = false;
+  #started = false;
   #stopped = false;
   readonly #hindrances = new Hindrances();
   #ticks = 0;
@@ -50,27 +50,30 @@ export class MultiRaft {
       options: init.options,
       send: (group, message) => this.#outbox.post(message.to, { kind: 'message', group: group.id, message }),
       activate: (group) => this.#activate(group),
+      staged: (group, incoming) => this.#traffic.staged(group, incoming),
+      installed: (group) => this.#traffic.installed(group),
       stalled: (isStalled) => this.#stalled(isStalled),
       written: () => this.#turn(),
       failed: (error) => this.#fail(error),
     });
-    this.#incoming = new IncomingSnapshots(init.id);
-    this.#outgoing = new OutgoingSnapshots({
+    this.#traffic = new SnapshotTraffic({
       id: init.id,
       store: init.store,
       options: init.options.streams,
-      send: (to, chunk) => {
-        this.#outbox.post(to, chunk);
-        this.#schedule();
-      },
-      done: (group, to, arrived) => {
-        const target = this.#groups.get(group);
-        if (target === undefined) return;
-        target.core.snapshotDone(to, arrived);
-        this.#activate(target);
-      },
+      groupOf: (id) => this.#groups.get(id),
+      post: (to, message) => this.#outbox.post(to, message),
+      activate: (group) => this.#activate(group),
+      schedule: () => this.#schedule(),
+      refused: (group, meta, error) => init.snapshotRefused?.(group, meta, error),
       failed: (error) => this.#fail(error),
     });
+  }
+
+  /** From now on turns run. Only when every group that is on the disk was added, for a turn may write. */
+  start(): void {
+    assert(!this.#started, 'a driver is started once');
+    this.#started = true;
+    this.#schedule();
   }
 
   /**
@@ -105,8 +108,7 @@ export class MultiRaft {
     this.#active.delete(target);
     this.#wantsProposal.delete(target);
     this.#outbox.forget(group);
-    this.#outgoing.forget(group);
-    this.#incoming.forget(group);
+    this.#traffic.forget(target);
     this.#disk.remove(target, placement, done);
     this.#changes.forget(target);
     closeGroup(target);
@@ -167,8 +169,9 @@ export class MultiRaft {
     target.core.prefer(node === this.#init.id);
   }
 
-  /** Messages from a peer. Those for groups this node does not hold are dropped. */
+  /** Messages from a peer. Those for groups this node does not hold are dropped, and all before `start`. */
   receive(messages: readonly PeerMessage[]): void {
+    if (!this.#started) return;
     for (const message of messages) this.#inbox.push(message);
     this.#schedule();
   }
@@ -210,17 +213,16 @@ export class MultiRaft {
 
   /** Time passed: one tick for every group. */
   tick(): void {
-    if (this.#stopped) return;
+    if (this.#stopped || !this.#started) return;
     for (const group of this.#groups.values()) {
       group.core.tick();
       this.#active.add(group);
     }
     if (this.#hindrances.willingness === 'unfit') this.handOver();
     this.#disk.tick();
-    this.#outgoing.tick();
-    this.#incoming.tick(10 * this.#init.options.streams.silentTicksMax);
     this.#ticks += 1;
-    const { balanceTicks } = this.#init.options;
+    const { balanceTicks, raft } = this.#init.options;
+    this.#traffic.tick(this.#ticks, raft.heartbeatTicks);
     if (this.#ticks % balanceTicks === 0) balance(this.#groups.values(), this.#ticks, balanceTicks);
     this.#schedule();
   }
@@ -252,7 +254,7 @@ export class MultiRaft {
   /** The connection from `peer` broke. Its groups look for a new leader at once, one replica after the other. */
   peerLost(peer: NodeId): void {
     if (this.#stopped) return;
-    this.#outgoing.peerLost(peer);
+    this.#traffic.peerLost(peer);
     const { heartbeatTicks } = this.#init.options.raft;
     for (const group of this.#groups.values()) {
       group.core.peerUnreachable(peer);
@@ -310,7 +312,7 @@ export class MultiRaft {
   }
 
   #schedule(): void {
-    if (this.#scheduled || this.#stopped) return;
+    if (this.#scheduled || this.#stopped || !this.#started) return;
     this.#scheduled = true;
     this.#init.defer(() => {
       this.#scheduled = false;
@@ -322,6 +324,7 @@ export class MultiRaft {
     if (this.#stopped) return;
     try {
       this.#stepInbox();
+      this.#traffic.run();
       this.#changes.begin((group) => this.#active.add(group));
       if (!this.#disk.isWriting) this.#propose();
       // A group stays active until it was offered to the disk, so nothing is forgotten during a write.
@@ -341,14 +344,11 @@ export class MultiRaft {
         case 'message':
           group.core.step(envelope.message);
           break;
-        case 'chunk': {
-          const { ack, install } = this.#incoming.receive(envelope);
-          if (ack !== undefined) this.#outbox.post(envelope.from, ack);
-          if (install !== undefined) group.core.step(install);
+        case 'chunk':
+          this.#traffic.receive(group, envelope);
           break;
-        }
         case 'chunkAck':
-          this.#outgoing.acknowledged(envelope);
+          this.#traffic.acknowledged(envelope);
           break;
       }
       this.#active.add(group);
@@ -384,46 +384,19 @@ export class MultiRaft {
 
   #sendFrom(group: Group): void {
     for (const message of group.core.takeMessages()) {
-      if (message.type === 'snapshot') this.#outgoing.start(group.id, message, group.snapshots.stored);
+      if (message.type === 'snapshot') this.#traffic.send(group, message);
       else this.#outbox.post(message.to, { kind: 'message', group: group.id, message });
     }
   }
 
   #apply(group: Group): void {
+    const { applyBytesMax, snapshotEveryBytes } = this.#init.options;
     // A node that catches up must go on answering clients and heartbeats: all groups share what one turn may take.
-    const share = Math.ceil(this.#init.options.applyBytesMax / Math.max(1, this.#active.size));
-    const entries = group.core.applicable(share);
-    const last = entries.at(-1);
-    if (last === undefined) return;
-    for (const entry of entries) {
-      group.app.apply(entry);
-      group.snapshots.applied(entry);
-      if (entry.kind === 'config') this.#applyConfig(group, entry);
-    }
-    if (group.core.applied < last.index) group.core.appliedTo(last.index);
-    // Whoever lost the lead was told so before; only a leader that removed itself leads no more just now.
-    if (group.change !== undefined && !group.core.isChanging) {
-      endChange(group, { ok: true, config: group.core.config });
-    }
-    this.#maybeTakeSnapshot(group, last);
-  }
-
-  #applyConfig(group: Group, entry: Entry): void {
-    group.core.appliedTo(entry.index);
-    const { config } = group.core;
-    group.app.configChanged?.(config);
-    const { change } = group;
-    assert(change?.index !== entry.index || change.term === entry.term, 'a leader keeps its log');
-  }
-
-  #maybeTakeSnapshot(group: Group, applied: LogPosition): void {
+    const share = Math.ceil(applyBytesMax / Math.max(1, this.#active.size));
+    const last = applyCommitted(group, share);
     // Replacing a snapshot that is being streamed would start the stream over: wait, but not for ever.
-    const patience = this.#outgoing.isSending(group.id) ? 4 : 1;
-    if (!group.snapshots.isDue(this.#init.options.snapshotEveryBytes, patience)) return;
-    // A node that joined, and has not come to the entry that says so, does not know whose snapshot it would be.
-    if (group.core.voters.length === 0) return;
-    const { index, term, timeMillis } = applied;
-    group.snapshots.stage({ index, term, timeMillis, ...group.core.config }, chunksOf(group.app.snapshot()));
+    const patience = this.#traffic.isSending(group.id) ? 4 : 1;
+    if (last !== undefined) maybeTakeSnapshot(group, last, snapshotEveryBytes, patience);
   }
 
   #write(): void {

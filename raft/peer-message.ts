@@ -29,8 +29,11 @@ export interface SnapshotChunkAck {
   /** Which snapshot: its index and term. */
   readonly index: number;
   readonly snapshotTerm: number;
-  /** The last chunk that the receiver holds; it holds all before it, too. */
-  readonly chunk: number;
+  /**
+   * How many chunks the receiver holds on disk, from the first on: the next one to send. All of them only when the
+   * snapshot is installed; until then this may be repeated, so that the sender knows that its last chunk has arrived.
+   */
+  readonly held: number;
 }
 
 export type PeerMessage = GroupMessage | SnapshotChunk | SnapshotChunkAck;

@@ -2,11 +2,20 @@
  * What the driver needs from a disk: one atomic, synced write at a time for all groups of the node.
  * Declared here and implemented in storage/, so that raft/ imports nothing of ours.
  */
-import type { Entry, GroupId, HardState, LogPosition, Snapshot, SnapshotMeta } from './types.ts';
+import type { Entry, GroupId, HardState, LogPosition, SnapshotMeta } from './types.ts';
+
+/** Consecutive chunks of a snapshot that is on its way to the disk. */
+export interface StagedChunks {
+  /** Of the snapshot. */
+  readonly index: number;
+  /** The number of the first of `chunks`, which follows those staged before; 0 starts over. */
+  readonly first: number;
+  readonly chunks: readonly Uint8Array[];
+}
 
 /**
  * Everything one group wants on disk in the next batch. The fields take effect together, in this order: placement and
- * remove, install, entries, compactTo, hardState, snapshot chunks, snapshot.
+ * remove, stage, install, entries, compactTo, hardState, snapshot.
  */
 export interface GroupWrite {
   readonly group: GroupId;
@@ -30,14 +39,14 @@ export interface GroupWrite {
   /** Entries at or below this position are no longer needed; the log now starts after it. */
   readonly compactTo?: LogPosition;
   /**
-   * One chunk of a snapshot being taken of the local state machine, in order; chunk 0 starts over. Invisible until
-   * `snapshot` names it, and forgotten by a restart.
+   * Chunks of a snapshot that is not in effect, of the local state or from the leader, above the current one. Nobody but
+   * `readSnapshotChunk` sees them until `snapshot` or `install` names them; a restart forgets them.
    */
-  readonly snapshotChunk?: { readonly index: number; readonly chunk: number; readonly data: Uint8Array };
-  /** Makes the staged chunks of `meta.index`, above the current one, the group's snapshot; the old one is dropped. */
+  readonly stage?: StagedChunks;
+  /** Makes the staged chunks of `snapshot.index` the group's snapshot; the one before is dropped, the log stays. */
   readonly snapshot?: SnapshotMeta;
-  /** A snapshot received from the leader: it replaces the whole log and the local snapshot. */
-  readonly install?: Snapshot;
+  /** The same for a snapshot from the leader: it replaces the whole log. */
+  readonly install?: SnapshotMeta;
 }
 
 /** What a group finds on disk when its node starts. */
@@ -53,12 +62,13 @@ export interface StoredGroup {
   readonly base: LogPosition;
   /** Contiguous from `base.index + 1`. */
   readonly entries: readonly Entry[];
-  readonly snapshot?: Snapshot;
+  /** Its chunks are read one by one: see `readSnapshotChunk`. */
+  readonly snapshot?: SnapshotMeta;
 }
 
 /** One database per node for all groups. Any error is final: the store refuses every later write. */
 export interface LogStore {
-  /** The state of a group, or undefined if nothing was ever written for it. Reads everything into memory. */
+  /** The state of a group and its log, or undefined if nothing was ever written for it. Only while nothing is written. */
   load(group: GroupId): Promise<StoredGroup | undefined>;
   /**
    * Writes all groups' changes in one atomic batch and calls `done` once it is synced to disk, or with the error.
@@ -67,7 +77,10 @@ export interface LogStore {
   write(writes: readonly GroupWrite[], done: (error?: Error) => void): void;
   /** Something waits to be deleted: every write deletes a little of it, also one of nothing else. */
   readonly hasGarbage: boolean;
-  /** One chunk of the group's current snapshot; undefined if that snapshot was replaced meanwhile. */
+  /**
+   * One chunk of the group's current snapshot, or of the one being staged, whichever has this index; undefined if that was
+   * replaced meanwhile.
+   */
   readSnapshotChunk(group: GroupId, index: number, chunk: number): Promise<Uint8Array | undefined>;
   close(): Promise<void>;
 }

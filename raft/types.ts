@@ -69,11 +69,6 @@ export interface SnapshotMeta extends LogPosition {
   readonly checksum?: number;
 }
 
-export interface Snapshot {
-  readonly meta: SnapshotMeta;
-  readonly chunks: readonly Uint8Array[];
-}
-
 interface MessageBase {
   readonly from: NodeId;
   readonly to: NodeId;
@@ -138,14 +133,13 @@ export interface HeartbeatResponse extends MessageBase {
 }
 
 /**
- * Between two cores: "here is the state up to `meta.index`". A leader's core sends it without `chunks`; the
- * driver streams the stored chunks and hands the receiving core the message with all of them attached.
+ * Between two cores: "here is the state up to `meta.index`". It never travels as it is: the driver streams the chunks of
+ * the stored snapshot, and hands this to the receiving core when all of them are on its disk, and sound.
  */
 export interface InstallSnapshot extends MessageBase {
   readonly type: 'snapshot';
   readonly meta: SnapshotMeta;
   readonly timeMillis: number;
-  readonly chunks?: readonly Uint8Array[];
 }
 
 /** From a leader to its chosen successor, whose log is complete: campaign now. */

@@ -15,6 +15,7 @@ import { type NodeReport, reportOf } from './cluster-view.ts';
 import type { ClockVerdict } from './clock/clock-rates.ts';
 import { ClockWatch } from './clock/clock-watch.ts';
 import { type ClusterConfig, ticksOf } from './config.ts';
+import { restoreGroup } from './group-loader.ts';
 import { GroupClock } from './limiter/group-clock.ts';
 import type { AllowRequest } from './limiter/request.ts';
 import { ClusterPlacement, META_GROUP, metaMembers } from './meta/cluster-placement.ts';
@@ -65,6 +66,10 @@ export interface NodeCoreInit {
   readonly clockJudged?: (verdict: ClockVerdict) => void;
   /** A group was added to this node, before anything of it is applied beyond `applied`; for those who look on. */
   readonly groupAdded?: (group: GroupId, app: GroupApplication, applied: number) => void;
+  /** While the node loads: so many groups of so many have been read. */
+  readonly loaded?: (done: number, total: number) => void;
+  /** A leader sent a snapshot that is no sound one; it was forgotten. */
+  readonly snapshotRefused?: (group: GroupId, error: unknown) => void;
   /** Called once, when nothing may be said any more. */
   readonly fatal: (error: unknown) => void;
   readonly raft?: Partial<MultiRaftOptions>;
@@ -125,6 +130,7 @@ export class NodeCore {
       send(to, messages) {
         for (const payload of encodePeerMessages(messages)) init.send(to, 'peerMessages', payload);
       },
+      snapshotRefused: (group, _meta, error) => init.snapshotRefused?.(group, error),
       fatal: init.fatal,
     });
     this.meta = new MetaGroup({
@@ -180,21 +186,37 @@ export class NodeCore {
     });
   }
 
-  /** Builds the node and loads all its groups from the store. */
+  /** Builds the node and loads its groups from the store, one after the other: each is done before the next is read. */
   static async load(init: NodeCoreInit): Promise<NodeCore> {
     const core = new NodeCore(init);
-    const meta = await init.store.load(META_GROUP);
-    const stored = new Map<number, StoredGroup | undefined>();
-    for (let partition = 0; partition < core.placement.partitionCount; partition += 1) {
-      // Also of partitions that moved away: others may not know yet that this replica is not needed.
-      const group = await init.store.load(groupOfPartition(partition));
-      if (group?.removed === true) continue;
-      if (group !== undefined || core.#wasFoundedHere(partition)) stored.set(partition, group);
+    const { partitionCount } = core.placement;
+    for (let partition = 0; partition < partitionCount; partition += 1) {
+      await core.#loadPartition(partition);
+      init.loaded?.(partition + 1, partitionCount + 1);
     }
-    // Only when all is read: a group that was added may write.
-    core.#addMeta(meta);
-    for (const [partition, group] of stored) core.#addPartition(partition, group);
+    // Last, since it says what else belongs here: all that is on the disk is there by then.
+    await core.#loadMeta();
+    init.loaded?.(partitionCount + 1, partitionCount + 1);
+    core.raft.start();
     return core;
+  }
+
+  async #loadPartition(partition: number): Promise<void> {
+    const { store } = this.#init;
+    const group = groupOfPartition(partition);
+    const stored = await store.load(group);
+    // Also what has moved away: others may not know yet that this replica is not needed.
+    if (stored?.removed === true || (stored === undefined && !this.#wasFoundedHere(partition))) return;
+    const app = this.#newPartition(partition);
+    if (stored !== undefined) await restoreGroup(store, group, stored, app);
+    this.#addPartition(partition, app, stored);
+  }
+
+  async #loadMeta(): Promise<void> {
+    const { store } = this.#init;
+    const stored = await store.load(META_GROUP);
+    if (stored !== undefined) await restoreGroup(store, META_GROUP, stored, this.meta);
+    this.#addMeta(stored);
   }
 
   #wasFoundedHere(partition: number): boolean {
@@ -213,10 +235,10 @@ export class NodeCore {
     this.#added(META_GROUP, this.meta);
   }
 
-  #addPartition(partition: number, stored: StoredGroup | undefined): void {
+  #newPartition(partition: number): Partition {
     const { nodeId, config, clocks } = this.#init;
     const group = groupOfPartition(partition);
-    const app = new Partition({
+    return new Partition({
       partition,
       nodeId,
       clock: new GroupClock(clocks.monotonicMillis, clocks.wallMillis),
@@ -231,6 +253,11 @@ export class NodeCore {
       },
       configChanged: () => this.#revise(partition),
     });
+  }
+
+  #addPartition(partition: number, app: Partition, stored: StoredGroup | undefined): void {
+    const { nodeId } = this.#init;
+    const group = groupOfPartition(partition);
     this.#replicas.set(partition, app);
     this.raft.addGroup({
       group,
@@ -298,7 +325,8 @@ export class NodeCore {
   #join(partition: number): void {
     if (this.#replicas.has(partition)) return;
     this.#init.defer(() => {
-      if (!this.#replicas.has(partition)) this.#addPartition(partition, undefined);
+      if (this.#replicas.has(partition)) return;
+      this.#addPartition(partition, this.#newPartition(partition), undefined);
     });
   }
 

@@ -171,6 +171,8 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
       logger.info({ partition, leader }, leader === 0 ? 'leader lost' : 'leader elected');
     },
     nodesChanged,
+    snapshotRefused: (group, error) =>
+      logger.warn({ group, err: error }, 'a snapshot of a leader is unsound'),
     clockJudged(verdict) {
       if (verdict.fit) logger.info("this node's clock runs at the speed of the others': it may lead again");
       else

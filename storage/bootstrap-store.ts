@@ -90,7 +90,9 @@ async function createDatabase(directory: string, identity: StoreIdentity): Promi
     put(operations, encodeIdentity(identity));
     put(operations, encodeMask(randomBytes(MASK_BYTES)));
     put(operations, encodeStoreRecord({ batch, digest: EMPTY_DIGEST, groupCount: 0 }));
-    await database.syncedBatch(operations);
+    await new Promise<void>((resolve, reject) => {
+      database.syncedBatch(operations, (error) => (error === undefined ? resolve() : reject(error)));
+    });
   } finally {
     await database.close();
   }

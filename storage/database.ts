@@ -10,11 +10,17 @@ export type Operation =
   | { readonly type: 'del'; readonly key: Buffer };
 
 export interface KeyValueDatabase {
-  /** Applies all operations atomically, in order, and settles once they are synced to disk. */
-  syncedBatch(operations: Operation[]): Promise<void>;
+  /**
+   * Applies all operations atomically, in order. `done` is told once they are synced to disk, or why they may not be; not
+   * before this returns, and not by a promise: what fails in it must end the process, not be a rejection that somebody
+   * may handle.
+   */
+  syncedBatch(operations: Operation[], done: (error?: unknown) => void): void;
   get(key: Buffer): Promise<Buffer | undefined>;
   /** Calls `visit` for every key of the range in order, as of one moment. An error of `visit` ends the scan. */
   scan(range: KeyRange, visit: (key: Buffer, value: Buffer) => void): Promise<void>;
+  /** Gives the space back that deleted keys of this range take up. Reads and writes go on meanwhile. */
+  compact(range: KeyRange): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -56,7 +62,7 @@ class LevelDatabase implements KeyValueDatabase {
     this.level = level;
   }
 
-  async syncedBatch(operations: Operation[]): Promise<void> {
+  syncedBatch(operations: Operation[], done: (error?: unknown) => void): void {
     // A chained batch hands each key straight to LevelDB, as one atomic record like batch([...]), which clones every
     // operation first: 33 operations of 16 groups cost 50 us of this thread instead of 190.
     const batch = this.level.batch();
@@ -64,7 +70,8 @@ class LevelDatabase implements KeyValueDatabase {
       if (operation.type === 'put') batch.put(operation.key, operation.value);
       else batch.del(operation.key);
     }
-    await batch.write(SYNCED);
+    const tell = (error?: unknown): void => queueMicrotask(() => done(error));
+    batch.write(SYNCED).then(() => tell(), tell);
   }
 
   get(key: Buffer): Promise<Buffer | undefined> {
@@ -87,6 +94,14 @@ class LevelDatabase implements KeyValueDatabase {
     } finally {
       // An open iterator pins a snapshot of the database, and with it the disk space of everything deleted since.
       await iterator.close();
+    }
+  }
+
+  async compact(range: KeyRange): Promise<void> {
+    const level: object = this.level;
+    // Of LevelDB alone, and not of the databases in browsers that `level` stands for as well.
+    if ('compactRange' in level && typeof level.compactRange === 'function') {
+      await level.compactRange(range.first, range.last);
     }
   }
 

@@ -3,9 +3,9 @@
  * Pure; a violation is a bug in the caller and must stop the process before it reaches the disk.
  */
 import { assert } from '../raft/assert.ts';
-import type { GroupWrite } from '../raft/store.ts';
-import { NO_NODE, type Entry, type HardState, type LogPosition, type Snapshot } from '../raft/types.ts';
-import type { GroupState } from './group-state.ts';
+import type { GroupWrite, StagedChunks } from '../raft/store.ts';
+import { NO_NODE, type Entry, type HardState, type LogPosition, type SnapshotMeta } from '../raft/types.ts';
+import { type GroupState, type StagedSnapshot, stagedWith } from './group-state.ts';
 import { CHUNK_MAX, assertGroup, assertIndex } from './keys.ts';
 
 /** The group as it will be after the fields checked so far. */
@@ -14,6 +14,7 @@ interface Outlook {
   readonly last: LogPosition;
   /** Index of the snapshot, or undefined if there is none. */
   readonly snapshotIndex: number | undefined;
+  readonly staged: StagedSnapshot | undefined;
 }
 
 /** Throws InvariantError unless `write` may follow `state`. Changes nothing. */
@@ -25,12 +26,13 @@ export function checkGroupWrite(state: GroupState, write: GroupWrite): void {
     checkRemoval(state, write, where);
     return;
   }
-  let outlook: Outlook = { base: state.base, last: state.last, snapshotIndex: state.snapshot?.index };
+  const { base: baseNow, last, staged } = state;
+  let outlook: Outlook = { base: baseNow, last, snapshotIndex: state.snapshot?.index, staged };
+  if (write.stage !== undefined) outlook = checkStage(outlook, write.stage, where);
   if (write.install !== undefined) outlook = checkInstall(state, outlook, write.install, where);
   if (write.entries.length > 0) outlook = checkEntries(state, outlook, write, where);
   if (write.compactTo !== undefined) outlook = checkCompactTo(state, outlook, write, write.compactTo, where);
   checkHardState(state.hardState, write.hardState ?? state.hardState, outlook, where);
-  if (write.snapshotChunk !== undefined) checkChunk(state, outlook, write, write.snapshotChunk, where);
   if (write.snapshot !== undefined) outlook = checkSnapshot(state, outlook, write, where);
   const { base, snapshotIndex } = outlook;
   assert(
@@ -52,15 +54,14 @@ function checkPlacement(state: GroupState, { placement }: GroupWrite, where: str
 }
 
 function checkRemoval(state: GroupState, write: GroupWrite, where: string): void {
-  const { placement, hardState, entries, install, compactTo, snapshotChunk, snapshot } = write;
+  const { placement, hardState, entries, install, compactTo, stage, snapshot } = write;
   assert(!state.isRemoved, `${where}: it was removed already, by placement ${state.placement}`);
   assert(
     placement !== undefined && placement > state.placement,
     `${where}: placement ${placement} removes only what was last offered under an older one, not ${state.placement}`,
   );
   assert(
-    entries.length === 0 &&
-      [install, compactTo, snapshotChunk, snapshot].every((field) => field === undefined),
+    entries.length === 0 && [install, compactTo, stage, snapshot].every((field) => field === undefined),
     `${where}: a removal leaves nothing else to write`,
   );
   assert(
@@ -73,8 +74,23 @@ function checkRemoval(state: GroupState, write: GroupWrite, where: string): void
   );
 }
 
-function checkInstall(state: GroupState, outlook: Outlook, install: Snapshot, where: string): Outlook {
-  const { meta, chunks } = install;
+function checkStage(outlook: Outlook, stage: StagedChunks, where: string): Outlook {
+  const { index, first, chunks } = stage;
+  assertIndex(index);
+  const { snapshotIndex, staged } = outlook;
+  assert(
+    snapshotIndex === undefined || index > snapshotIndex,
+    `${where}: the staged snapshot ${index} is newer than the current one, ${snapshotIndex}`,
+  );
+  const before = staged?.index === index ? staged.chunkCount : 0;
+  assert(
+    chunks.length > 0 && (first === 0 || first === before) && first + chunks.length - 1 <= CHUNK_MAX,
+    `${where}: chunk ${first} of snapshot ${index} is the first, or follows the ${before} staged ones`,
+  );
+  return { ...outlook, staged: stagedWith(staged, stage) };
+}
+
+function checkInstall(state: GroupState, outlook: Outlook, meta: SnapshotMeta, where: string): Outlook {
   checkPosition(meta, where);
   const { snapshotIndex } = outlook;
   assert(
@@ -85,10 +101,8 @@ function checkInstall(state: GroupState, outlook: Outlook, install: Snapshot, wh
     meta.index >= state.hardState.commit,
     `${where}: the installed snapshot ${meta.index} reaches the stored commit ${state.hardState.commit}`,
   );
-  let byteLength = 0;
-  for (const chunk of chunks) byteLength += chunk.length;
-  checkChunkTotals(meta, chunks.length, byteLength, where);
-  return { base: meta, last: meta, snapshotIndex: meta.index };
+  checkStaged(meta, outlook, where);
+  return { base: meta, last: meta, snapshotIndex: meta.index, staged: undefined };
 }
 
 function checkEntries(state: GroupState, outlook: Outlook, write: GroupWrite, where: string): Outlook {
@@ -98,6 +112,12 @@ function checkEntries(state: GroupState, outlook: Outlook, write: GroupWrite, wh
   assert(first <= last.index + 1, `${where}: first entry ${first} leaves no gap after ${last.index}`);
   assert(first > base.index, `${where}: first entry ${first} is above the base ${base.index}`);
   assert(first > commit, `${where}: first entry ${first} replaces nothing up to the stored commit ${commit}`);
+  // What a snapshot covers is committed, also if the stored commit lags behind.
+  const { snapshotIndex = 0 } = outlook;
+  assert(
+    first > snapshotIndex,
+    `${where}: first entry ${first} replaces nothing up to snapshot ${snapshotIndex}`,
+  );
   let previous = first === last.index + 1 ? last : state.log.positionAt(first - 1);
   for (const entry of write.entries) {
     assert(entry.index === previous.index + 1, `${where}: entry ${entry.index} follows ${previous.index}`);
@@ -147,27 +167,6 @@ function checkHardState(before: HardState, after: HardState, outlook: Outlook, w
   assert(term >= outlook.last.term, `${where}: term ${term} reaches the last entry's, ${outlook.last.term}`);
 }
 
-function checkChunk(
-  state: GroupState,
-  outlook: Outlook,
-  write: GroupWrite,
-  staged: NonNullable<GroupWrite['snapshotChunk']>,
-  where: string,
-): void {
-  const { index, chunk } = staged;
-  assertIndex(index);
-  const { snapshotIndex } = outlook;
-  assert(
-    snapshotIndex === undefined || index > snapshotIndex,
-    `${where}: the staged snapshot ${index} is newer than the current one, ${snapshotIndex}`,
-  );
-  const before = write.install === undefined && state.staged?.index === index ? state.staged.chunkCount : 0;
-  assert(
-    chunk === 0 || (chunk === before && chunk <= CHUNK_MAX),
-    `${where}: chunk ${chunk} of snapshot ${index} is the first, or follows the ${before} staged ones`,
-  );
-}
-
 function checkSnapshot(state: GroupState, outlook: Outlook, write: GroupWrite, where: string): Outlook {
   const meta = write.snapshot;
   if (meta === undefined) return outlook;
@@ -182,31 +181,13 @@ function checkSnapshot(state: GroupState, outlook: Outlook, write: GroupWrite, w
     `${where}: the snapshot ${meta.index} is within the log, ${base.index}..${last.index}`,
   );
   checkSamePosition(meta, positionAfter(state, outlook, write, meta.index), `${where}: snapshot`);
-  const { chunkCount, byteLength } = stagedAfter(state, write, meta.index);
-  checkChunkTotals(meta, chunkCount, byteLength, where);
+  checkStaged(meta, outlook, where);
   return { ...outlook, snapshotIndex: meta.index };
 }
 
-function stagedAfter(
-  state: GroupState,
-  write: GroupWrite,
-  index: number,
-): { chunkCount: number; byteLength: number } {
-  const none = { chunkCount: 0, byteLength: 0 };
-  const before = write.install === undefined && state.staged?.index === index ? state.staged : none;
-  const chunk = write.snapshotChunk;
-  if (chunk === undefined) return before;
-  if (chunk.index !== index) return none;
-  const kept = chunk.chunk === 0 ? none : before;
-  return { chunkCount: chunk.chunk + 1, byteLength: kept.byteLength + chunk.data.length };
-}
-
-function checkChunkTotals(
-  meta: { readonly index: number; readonly chunkCount: number; readonly byteLength: number },
-  chunkCount: number,
-  byteLength: number,
-  where: string,
-): void {
+/** A snapshot takes effect with all of its chunks staged. */
+function checkStaged(meta: SnapshotMeta, { staged }: Outlook, where: string): void {
+  const { chunkCount, byteLength } = staged?.index === meta.index ? staged : { chunkCount: 0, byteLength: 0 };
   assert(
     meta.chunkCount === chunkCount && meta.byteLength === byteLength,
     `${where}: snapshot ${meta.index} has its ${meta.chunkCount} chunks of ${meta.byteLength} bytes, ` +

@@ -3,14 +3,23 @@
  * the order raft/store.ts gives; they trust group-check.ts to have refused what must not happen. No I/O.
  */
 import { LOG_START } from '../raft/log.ts';
+import type { StagedChunks } from '../raft/store.ts';
 import { NO_NODE, type HardState, type LogPosition, type SnapshotMeta } from '../raft/types.ts';
 import { LogIndex } from './log-index.ts';
 
-/** Chunks of a snapshot of the local state machine that is not complete yet. */
+/** Chunks of a snapshot that is not in effect, of the local state machine or from the leader. */
 export interface StagedSnapshot {
   readonly index: number;
   readonly chunkCount: number;
   readonly byteLength: number;
+}
+
+/** What is staged after these chunks, too. */
+export function stagedWith(before: StagedSnapshot | undefined, stage: StagedChunks): StagedSnapshot {
+  const { index, first, chunks } = stage;
+  let byteLength = first === 0 ? 0 : (before?.byteLength ?? 0);
+  for (const chunk of chunks) byteLength += chunk.length;
+  return { index, chunkCount: first + chunks.length, byteLength };
 }
 
 export class GroupState {
@@ -53,11 +62,9 @@ export class GroupState {
     this.staged = undefined;
   }
 
-  /** Adds a chunk to the staged snapshot; chunk 0 or another index begins a new one. */
-  stage(index: number, chunk: number, byteLength: number): void {
-    const { staged } = this;
-    const before = chunk === 0 || staged?.index !== index ? undefined : staged;
-    this.staged = { index, chunkCount: chunk + 1, byteLength: (before?.byteLength ?? 0) + byteLength };
+  /** Adds chunks to the staged snapshot; those from 0 on begin a new one. */
+  stage(stage: StagedChunks): void {
+    this.staged = stagedWith(this.staged, stage);
   }
 
   publish(meta: SnapshotMeta): void {

@@ -94,6 +94,11 @@ export function entryRange(group: GroupId, firstIndex: number, lastIndex: number
   return { first: entryKey(group, firstIndex), last: entryKey(group, lastIndex) };
 }
 
+/** All entries of a group, live or not. */
+export function allEntries(group: GroupId): KeyRange {
+  return entryRange(group, 0, INDEX_MAX);
+}
+
 /** Chunks of all snapshots of a group, live or not. */
 export function chunkRange(group: GroupId): KeyRange {
   return { first: chunkKey(group, 0, 0), last: chunkKey(group, INDEX_MAX, CHUNK_MAX) };

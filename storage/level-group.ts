@@ -2,23 +2,31 @@
  * One group inside a LevelStore: turns a checked GroupWrite into operations of a batch and keeps the group's record.
  * Decides nothing about when or whether the batch is written.
  */
-import type { GroupWrite } from '../raft/store.ts';
-import type { Entry, GroupId, Snapshot, SnapshotMeta } from '../raft/types.ts';
+import type { GroupWrite, StagedChunks } from '../raft/store.ts';
+import type { Entry, GroupId, SnapshotMeta } from '../raft/types.ts';
 import { encodeChunk, encodeEntry, type RecordContext, type StoredRecord } from './codec.ts';
 import type { Operation } from './database.ts';
 import { EMPTY_DIGEST, recordHash } from './digest.ts';
 import { GroupGarbage } from './garbage.ts';
-import { GroupState } from './group-state.ts';
+import { GroupState, type StagedSnapshot } from './group-state.ts';
 import type { Mask } from './mask.ts';
 import { encodeGroupRecord, type Digest, type GroupRecord } from './records.ts';
 import { type MaskedDatabase, readChunks, readLog, type VerifiedGroup } from './verify.ts';
+
+/** Snapshots of a group, in effect and staged. */
+export interface Readable {
+  readonly snapshot: SnapshotMeta | undefined;
+  readonly staged: StagedSnapshot | undefined;
+}
 
 export class LevelGroup {
   readonly group: GroupId;
   /** The group as the batch in flight will leave it. */
   readonly state = new GroupState();
-  /** The snapshot whose chunks can be read: as of the last batch known to be on disk. */
-  readable: SnapshotMeta | undefined = undefined;
+  /** The snapshots whose chunks can be read: as of the last batch known to be on disk. */
+  readable: Readable = { snapshot: undefined, staged: undefined };
+  /** The log as it was read at open: whoever loads the group needs it in memory anyway. Until it is loaded or written. */
+  entriesRead: readonly Entry[] | undefined = undefined;
   /** Whether the group was ever written. */
   stored = false;
   /** The batch that last wrote this group's record. */
@@ -27,6 +35,8 @@ export class LevelGroup {
   hash: Digest = EMPTY_DIGEST;
   readonly mask: Mask;
   private readonly garbage = new GroupGarbage();
+  /** It was removed, and the space of what was deleted since is not given back. */
+  private takesSpace = false;
 
   constructor({ group, mask }: RecordContext) {
     this.group = group;
@@ -45,37 +55,50 @@ export class LevelGroup {
     state.log.reset(record.base, record.baseChain);
     garbage.oldestKey = record.oldestKey;
     garbage.newestKey = record.newestKey;
-    restored.readable = record.snapshot;
-    restored.stored = true;
+    restored.noteWritten();
+    restored.takesSpace = state.isRemoved;
     restored.batch = record.batch;
     restored.hash = hash;
+    const entries: Entry[] = [];
     await readLog(opened, group, record, (entry, chain) => {
       state.log.append(entry.term, entry.timeMillis, chain);
+      entries.push(entry);
     });
-    await readChunks(
-      opened,
-      group,
-      record.snapshot,
-      () => {},
-      (index, chunk) => garbage.retireChunks(index, chunk, chunk + 1),
+    restored.entriesRead = entries;
+    await readChunks(opened, group, record.snapshot, (index, chunk) =>
+      garbage.retireChunks(index, chunk, chunk + 1),
     );
     return restored;
   }
 
   /** Applies a write that group-check.ts has passed, and adds its operations. The record comes later: seal(). */
   apply(write: GroupWrite, operations: Operation[]): void {
+    this.entriesRead = undefined;
     if (write.placement !== undefined) this.applyPlacement(write.placement, write.remove === true);
-    if (write.install !== undefined) this.applyInstall(write.install, operations);
+    if (write.stage !== undefined) this.applyStage(write.stage, operations);
+    if (write.install !== undefined) this.applyInstall(write.install);
     if (write.entries.length > 0) this.applyEntries(write.entries, operations);
     if (write.compactTo !== undefined) this.state.log.compactTo(write.compactTo.index);
     if (write.hardState !== undefined) this.state.hardState = write.hardState;
-    if (write.snapshotChunk !== undefined) this.applyChunk(write.snapshotChunk, operations);
     if (write.snapshot !== undefined) this.applySnapshot(write.snapshot);
+  }
+
+  /** The last batch is on disk. */
+  noteWritten(): void {
+    this.stored = true;
+    this.readable = { snapshot: this.state.snapshot, staged: this.state.staged };
   }
 
   /** Whether keys wait to be deleted. */
   get hasGarbage(): boolean {
     return this.garbage.waits(this.deadIndex);
+  }
+
+  /** True once when the last key of a removed group was deleted. */
+  takeSpaceToReturn(): boolean {
+    if (!this.takesSpace || this.hasGarbage) return false;
+    this.takesSpace = false;
+    return this.state.isRemoved;
   }
 
   /** Entries up to here are not live: what was compacted, or everything. */
@@ -121,6 +144,7 @@ export class LevelGroup {
       this.retireSnapshot();
       this.retireStaged();
       this.state.remove(placement);
+      this.takesSpace = true;
       return;
     }
     // What is left of the old log's keys is above the new one's end: ignored, and overwritten or compacted in time.
@@ -128,13 +152,11 @@ export class LevelGroup {
     this.state.placement = placement;
   }
 
-  private applyInstall(install: Snapshot, operations: Operation[]): void {
-    const { meta, chunks } = install;
+  private applyInstall(meta: SnapshotMeta): void {
     this.retireSnapshot();
-    this.retireStaged();
+    if (this.state.staged?.index !== meta.index) this.retireStaged();
     // The old suffix stays on disk above the new base. Its entries chain to the old log, never to this one.
     this.state.install(meta, 0);
-    for (const [chunk, data] of chunks.entries()) this.putChunk(meta.index, chunk, data, operations);
   }
 
   private applyEntries(entries: readonly Entry[], operations: Operation[]): void {
@@ -148,22 +170,21 @@ export class LevelGroup {
     this.garbage.noteWritten(log.lastIndex);
   }
 
-  private applyChunk(staged: NonNullable<GroupWrite['snapshotChunk']>, operations: Operation[]): void {
-    const { index, chunk, data } = staged;
-    if (chunk === 0 || this.state.staged?.index !== index) this.retireStaged();
-    this.state.stage(index, chunk, data.length);
-    this.putChunk(index, chunk, data, operations);
+  private applyStage(stage: StagedChunks, operations: Operation[]): void {
+    const { index, first, chunks } = stage;
+    if (first === 0) this.retireStaged();
+    this.state.stage(stage);
+    for (const [i, data] of chunks.entries()) {
+      const place = { index, chunk: first + i };
+      this.garbage.claimChunk(index, place.chunk);
+      put(operations, encodeChunk(this, place, data));
+    }
   }
 
   private applySnapshot(meta: SnapshotMeta): void {
     this.retireSnapshot();
     if (this.state.staged?.index !== meta.index) this.retireStaged();
     this.state.publish(meta);
-  }
-
-  private putChunk(index: number, chunk: number, data: Uint8Array, operations: Operation[]): void {
-    this.garbage.claimChunk(index, chunk);
-    put(operations, encodeChunk(this, { index, chunk }, data));
   }
 
   private retireSnapshot(): void {

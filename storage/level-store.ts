@@ -4,17 +4,18 @@
  */
 import { assert } from '../raft/assert.ts';
 import type { GroupWrite, LogStore, StoredGroup } from '../raft/store.ts';
-import type { Entry, GroupId } from '../raft/types.ts';
+import type { Entry, GroupId, SnapshotMeta } from '../raft/types.ts';
 import { checkGroupWrite } from './group-check.ts';
 import type { KeyValueDatabase, Operation } from './database.ts';
 import { decodeChunk } from './codec.ts';
 import { combine } from './digest.ts';
 import { DamageFound, StorageDamageError, StoreFailedError } from './errors.ts';
-import { chunkKey } from './keys.ts';
-import { LevelGroup, put } from './level-group.ts';
+import { allEntries, chunkKey, chunkRange } from './keys.ts';
+import type { StagedSnapshot } from './group-state.ts';
+import { LevelGroup, put, type Readable } from './level-group.ts';
 import type { Mask } from './mask.ts';
 import { encodeStoreRecord, type Digest } from './records.ts';
-import { readChunks, readLog } from './verify.ts';
+import { readLog } from './verify.ts';
 
 /** How many keys one write may delete besides what it writes: a bound on what a write costs. */
 export const DELETES_PER_WRITE_MAX = 512;
@@ -43,6 +44,8 @@ export class LevelStore implements LogStore {
   private inFlight = false;
   private closing: Promise<void> | undefined = undefined;
   private onIdle: (() => void) | undefined = undefined;
+  /** One after the other. */
+  private compacting: Promise<void> = Promise.resolve();
 
   constructor(opened: OpenedDatabase) {
     this.opened = opened;
@@ -76,29 +79,19 @@ export class LevelStore implements LogStore {
     );
     const group = this.byId.get(id);
     if (group === undefined) return undefined;
-    const record = group.record();
+    const entries = group.entriesRead ?? (await this.readEntries(group));
+    group.entriesRead = undefined;
+    const { hardState, base, placement, removedAt, isRemoved, snapshot } = group.state;
+    const placed = { placement, removedAt, removed: isRemoved };
+    return { ...placed, hardState, base, entries, ...(snapshot !== undefined && { snapshot }) };
+  }
+
+  private async readEntries(group: LevelGroup): Promise<Entry[]> {
     const entries: Entry[] = [];
-    const chunks: Uint8Array[] = [];
-    const { snapshot: meta } = record;
-    await this.opened.read(async () => {
-      await readLog(this.opened, id, record, (entry) => entries.push(entry));
-      await readChunks(
-        this.opened,
-        id,
-        meta,
-        (data) => chunks.push(data),
-        () => {},
-      );
-    });
-    const { hardState, base, placement, removedAt } = record;
-    const placed = { placement, removedAt, removed: group.state.isRemoved };
-    return {
-      ...placed,
-      hardState,
-      base,
-      entries,
-      ...(meta === undefined ? {} : { snapshot: { meta, chunks } }),
-    };
+    await this.opened.read(() =>
+      readLog(this.opened, group.group, group.record(), (entry) => entries.push(entry)),
+    );
+    return entries;
   }
 
   write(writes: readonly GroupWrite[], done: (error?: Error) => void): void {
@@ -112,23 +105,25 @@ export class LevelStore implements LogStore {
     const touched = this.check(writes);
     const operations = this.encode(writes, touched);
     this.inFlight = true;
-    this.database.syncedBatch(operations).then(
-      () => this.succeed(touched, done),
-      (cause: unknown) => this.fail(cause, done),
-    );
+    this.database.syncedBatch(operations, (cause) => {
+      if (cause === undefined) this.succeed(touched, done);
+      else this.fail(cause, done);
+    });
   }
 
   async readSnapshotChunk(id: GroupId, index: number, chunk: number): Promise<Uint8Array | undefined> {
     const group = this.byId.get(id);
-    const meta = group?.readable;
-    if (group === undefined || meta?.index !== index) return undefined;
-    assert(chunk >= 0 && chunk < meta.chunkCount, `snapshot ${index} of group ${id} has chunk ${chunk}`);
+    const source = group === undefined ? undefined : sourceAt(group.readable, index);
+    if (group === undefined || source === undefined) return undefined;
+    const { chunkCount } = source;
+    assert(chunk >= 0 && chunk < chunkCount, `snapshot ${index} of group ${id} has chunk ${chunk}`);
     return this.opened.read(async () => {
       const key = chunkKey(id, index, chunk);
       const value = await this.database.get(key);
       if (value !== undefined) return decodeChunk(group, key, value);
       // A write since, or the one in flight, may have replaced the snapshot; otherwise the chunk must exist.
-      if (group.readable !== meta || group.state.snapshot !== meta) return undefined;
+      const isSame = sourceAt(group.readable, index) === source && sourceAt(group.state, index) === source;
+      if (!isSame) return undefined;
       throw new DamageFound(`chunk ${chunk} of snapshot ${index} of group ${id} is missing`);
     });
   }
@@ -204,27 +199,38 @@ export class LevelStore implements LogStore {
     }
   }
 
-  // In both of these `done` runs outside of the promise: an assertion that fails in it must end the process as an
-  // uncaught exception, not as a rejection that somebody may handle.
-
   private succeed(touched: readonly LevelGroup[], done: (error?: Error) => void): void {
     for (const group of touched) {
-      group.stored = true;
-      group.readable = group.state.snapshot;
+      group.noteWritten();
+      if (group.takeSpaceToReturn()) this.returnSpace(group.group);
     }
     this.settle();
-    queueMicrotask(done);
+    done();
+  }
+
+  /** LevelDB compacts by itself where much is written, and nothing more is written here. */
+  private returnSpace(group: GroupId): void {
+    const compact = async (): Promise<void> => {
+      for (const range of [chunkRange(group), allEntries(group)]) await this.database.compact(range);
+    };
+    // Should it fail, LevelDB fails the next write as well; close() may come in between.
+    this.compacting = this.compacting.then(compact).catch(() => undefined);
   }
 
   private fail(cause: unknown, done: (error?: Error) => void): void {
     const failure = new StoreFailedError({ cause });
     this.failure = failure;
     this.settle();
-    queueMicrotask(() => done(failure));
+    done(failure);
   }
 
   private settle(): void {
     this.inFlight = false;
     this.onIdle?.();
   }
+}
+
+/** The snapshot of a group at `index`, in effect or staged. */
+function sourceAt({ snapshot, staged }: Readable, index: number): SnapshotMeta | StagedSnapshot | undefined {
+  return [snapshot, staged].find((source) => source?.index === index);
 }

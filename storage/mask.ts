@@ -6,6 +6,7 @@
 import { assert } from '../raft/assert.ts';
 
 export const MASK_BYTES = 64;
+const WORDS_FROM_BYTES = 256;
 
 export class Mask {
   readonly #words: Uint32Array;
@@ -21,10 +22,14 @@ export class Mask {
   /** A masked copy of `data`, or the data of a masked one: twice is not at all. */
   apply(data: Uint8Array): Uint8Array {
     const masked = new Uint8Array(data);
-    const words = new Uint32Array(masked.buffer, 0, masked.length >>> 2);
-    // Four bytes at a time: this is done to everything that is written.
-    for (let i = 0; i < words.length; i += 1) words[i] = (words[i] ?? 0) ^ (this.#words[i & 15] ?? 0);
-    for (let i = words.length * 4; i < masked.length; i += 1) {
+    let done = 0;
+    // This is done to everything that is written: four bytes at a time, if that is worth another view of them.
+    if (masked.length >= WORDS_FROM_BYTES) {
+      const words = new Uint32Array(masked.buffer, 0, masked.length >>> 2);
+      for (let i = 0; i < words.length; i += 1) words[i] = (words[i] ?? 0) ^ (this.#words[i & 15] ?? 0);
+      done = words.length * 4;
+    }
+    for (let i = done; i < masked.length; i += 1) {
       masked[i] = (masked[i] ?? 0) ^ (this.#bytes[i & 63] ?? 0);
     }
     return masked;

@@ -4,13 +4,18 @@
  */
 import { assert } from '../raft/assert.ts';
 import type { GroupWrite, LogStore, StoredGroup } from '../raft/store.ts';
-import type { Entry, GroupId } from '../raft/types.ts';
+import type { Entry, GroupId, SnapshotMeta } from '../raft/types.ts';
 import { StoreFailedError } from './errors.ts';
 import { checkGroupWrite } from './group-check.ts';
 import { GroupState } from './group-state.ts';
 
+/** A group with the chunks of its snapshot. */
+export interface DurableGroup extends StoredGroup {
+  readonly chunks: readonly Uint8Array[];
+}
+
 /** What is durable: survives a crash of the store that wrote it. Ids to groups; do not change it. */
-export type MemoryDisk = ReadonlyMap<GroupId, StoredGroup>;
+export type MemoryDisk = ReadonlyMap<GroupId, DurableGroup>;
 
 /** What became of a write whose outcome was never reported: both happen on a real disk. */
 export type Fate = 'lost' | 'kept';
@@ -61,7 +66,9 @@ export class MemoryStore implements LogStore {
       'a group is loaded while the store is open and idle',
     );
     const group = this.byId.get(id);
-    return group === undefined ? undefined : durable(group);
+    if (group === undefined) return undefined;
+    const { chunks: _chunks, ...stored } = durable(group);
+    return stored;
   }
 
   write(writes: readonly GroupWrite[], done: (error?: Error) => void): void {
@@ -83,10 +90,15 @@ export class MemoryStore implements LogStore {
 
   async readSnapshotChunk(id: GroupId, index: number, chunk: number): Promise<Uint8Array | undefined> {
     const group = this.byId.get(id);
-    const meta = group?.state.snapshot;
-    if (group === undefined || meta?.index !== index) return undefined;
-    assert(chunk >= 0 && chunk < meta.chunkCount, `snapshot ${index} of group ${id} has chunk ${chunk}`);
-    return group.chunks[chunk];
+    const chunks =
+      group?.state.snapshot?.index === index
+        ? group.chunks
+        : group?.state.staged?.index === index
+          ? group.staged
+          : undefined;
+    if (chunks === undefined) return undefined;
+    assert(chunk >= 0 && chunk < chunks.length, `snapshot ${index} of group ${id} has chunk ${chunk}`);
+    return chunks[chunk];
   }
 
   async close(): Promise<void> {
@@ -118,7 +130,7 @@ export class MemoryStore implements LogStore {
 
   /** A copy of what is durable now. Later writes do not change it. */
   disk(): MemoryDisk {
-    const disk = new Map<GroupId, StoredGroup>();
+    const disk = new Map<GroupId, DurableGroup>();
     for (const [id, group] of this.byId) disk.set(id, durable(group));
     return disk;
   }
@@ -151,7 +163,7 @@ export class MemoryStore implements LogStore {
 /** The fields in the order raft/store.ts gives. */
 function applyWrite(group: MemoryGroup, write: GroupWrite): void {
   const { state } = group;
-  const { placement, remove, install, entries, compactTo, hardState, snapshotChunk, snapshot } = write;
+  const { placement, remove, stage, install, entries, compactTo, hardState, snapshot } = write;
   if (remove === true) {
     state.remove(placement ?? 0);
     group.entries = [];
@@ -160,11 +172,15 @@ function applyWrite(group: MemoryGroup, write: GroupWrite): void {
   } else if (placement !== undefined) {
     state.placement = placement;
   }
+  if (stage !== undefined) {
+    if (stage.first === 0) group.staged = [];
+    state.stage(stage);
+    for (const data of stage.chunks) group.staged.push(data.slice());
+  }
   if (install !== undefined) {
-    state.install(install.meta, 0);
+    promoteStaged(group, install);
+    state.install(install, 0);
     group.entries = [];
-    group.chunks = install.chunks.map((chunk) => chunk.slice());
-    group.staged = [];
   }
   const first = entries[0];
   if (first !== undefined) {
@@ -180,33 +196,31 @@ function applyWrite(group: MemoryGroup, write: GroupWrite): void {
     state.log.compactTo(compactTo.index);
   }
   if (hardState !== undefined) state.hardState = { ...hardState };
-  if (snapshotChunk !== undefined) {
-    const { index, chunk, data } = snapshotChunk;
-    if (chunk === 0 || state.staged?.index !== index) group.staged = [];
-    state.stage(index, chunk, data.length);
-    group.staged.push(data.slice());
-  }
   if (snapshot !== undefined) {
-    group.chunks = state.staged?.index === snapshot.index ? group.staged : [];
-    group.staged = [];
+    promoteStaged(group, snapshot);
     state.publish(snapshot);
   }
 }
 
-function restore(stored: StoredGroup): MemoryGroup {
+function promoteStaged(group: MemoryGroup, { index }: SnapshotMeta): void {
+  group.chunks = group.state.staged?.index === index ? group.staged : [];
+  group.staged = [];
+}
+
+function restore(stored: DurableGroup): MemoryGroup {
   const state = new GroupState();
   state.hardState = stored.hardState;
   state.placement = stored.placement;
   state.removedAt = stored.removedAt;
-  state.snapshot = stored.snapshot?.meta;
+  state.snapshot = stored.snapshot;
   state.log.reset(stored.base, 0);
   for (const { term, timeMillis } of stored.entries) state.log.append(term, timeMillis, 0);
-  return { state, entries: [...stored.entries], chunks: stored.snapshot?.chunks ?? [], staged: [] };
+  return { state, entries: [...stored.entries], chunks: stored.chunks, staged: [] };
 }
 
-function durable(group: MemoryGroup): StoredGroup {
+function durable(group: MemoryGroup): DurableGroup {
   const { state, entries, chunks } = group;
-  const { hardState, base, placement, removedAt, isRemoved, snapshot: meta } = state;
+  const { hardState, base, placement, removedAt, isRemoved, snapshot } = state;
   return {
     placement,
     removedAt,
@@ -214,6 +228,7 @@ function durable(group: MemoryGroup): StoredGroup {
     hardState,
     base,
     entries: [...entries],
-    ...(meta === undefined ? {} : { snapshot: { meta, chunks } }),
+    ...(snapshot !== undefined && { snapshot }),
+    chunks,
   };
 }

@@ -170,15 +170,11 @@ function checkSnapshotPosition(group: GroupId, meta: SnapshotMeta, entry: Entry)
   );
 }
 
-/**
- * Reads all chunks of a group: those of its snapshot go to `live` in order and are checked to be complete, the keys
- * of all others to `leftover`.
- */
+/** Reads all chunks of a group: checks those of its snapshot to be complete, and names all others to `leftover`. */
 export async function readChunks(
   { database, mask }: MaskedDatabase,
   group: GroupId,
   meta: SnapshotMeta | undefined,
-  live: (data: Uint8Array) => void,
   leftover: (index: number, chunk: number) => void,
 ): Promise<void> {
   let chunkCount = 0;
@@ -196,7 +192,6 @@ export async function readChunks(
     const data = decodeChunk({ group, mask }, key, value);
     chunkCount += 1;
     byteLength += data.length;
-    live(data);
   });
   if (meta !== undefined && (chunkCount !== meta.chunkCount || byteLength !== meta.byteLength)) {
     throw new DamageFound(

@@ -310,7 +310,7 @@ export class Partition implements GroupApplication {
     const chunks: Uint8Array[] = [];
     return {
       add: (chunk) => void chunks.push(chunk),
-      complete: () => undefined,
+      complete: () => new LimiterStateMachine().restore(chunks),
       install: () => {
         this.#machine.restore(chunks);
         // What the snapshot covers was decided, but not by entries this node saw.

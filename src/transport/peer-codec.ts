@@ -82,7 +82,7 @@ function encodeOne(message: PeerMessage): unknown[] {
       return [...head, from, term, timeMillis, encodeMeta(meta), chunk, data];
     }
     case 'chunkAck':
-      return [...head, message.from, message.index, message.snapshotTerm, message.chunk];
+      return [...head, message.from, message.index, message.snapshotTerm, message.held];
   }
 }
 
@@ -162,7 +162,7 @@ function decodeOne(fields: Fields): PeerMessage {
         from: fields.integer('from'),
         index: fields.integer('index'),
         snapshotTerm: fields.integer('snapshotTerm'),
-        chunk: fields.integer('chunk'),
+        held: fields.integer('held'),
       };
       return ack;
     }

@@ -65,6 +65,7 @@ class VirtualCluster {
     this.rafts.set(id, raft);
     const stored = await store.load(GROUP);
     raft.addGroup({ group: GROUP, voters: NODES, preferredLeader: 1, app: partition, stored });
+    raft.start();
   }
 
   step(): void {

@@ -13,6 +13,7 @@ import {
   decodeMetaRecord,
   encodeMeta,
 } from '../../src/meta/meta-state.ts';
+import type { DurableGroup } from '../../storage/memory-store.ts';
 import { type CheckResult, Findings } from './checkers/result.ts';
 import {
   committedThrough,
@@ -44,7 +45,7 @@ export function compareGroup(group: GroupId, replicas: Replicas, copies: number,
     return;
   }
   for (const [node, stored] of replicas) {
-    const own = Math.max(stored.hardState.commit, stored.snapshot?.meta.index ?? 0);
+    const own = Math.max(stored.hardState.commit, stored.snapshot?.index ?? 0);
     const same = sameThrough(stored, fullest);
     // Beyond what it knows to be committed, a log may hold what never will be.
     if (same < Math.min(own, lastOf(fullest).index)) {
@@ -82,7 +83,7 @@ function compareStates(
 ): void {
   let newestSnapshot = 0;
   for (const { snapshot } of replicas.values()) {
-    newestSnapshot = Math.max(newestSnapshot, snapshot?.meta.index ?? 0);
+    newestSnapshot = Math.max(newestSnapshot, snapshot?.index ?? 0);
   }
   const reach = (stored: StoredGroup): number => Math.min(committed, sameThrough(stored, fullest));
   const comparable = [...replicas].filter(([, stored]) => reach(stored) >= newestSnapshot);
@@ -107,15 +108,15 @@ function compareStates(
   findings.tally('statesCompared', comparable.length);
 }
 
-function limiterStateAt(stored: StoredGroup, index: number): string {
+function limiterStateAt(stored: DurableGroup, index: number): string {
   const machine = new LimiterStateMachine();
-  if (stored.snapshot !== undefined) machine.restore(stored.snapshot.chunks);
+  if (stored.snapshot !== undefined) machine.restore(stored.chunks);
   for (const entry of commandsAfterSnapshot(stored, index)) machine.apply(decodeCommand(entry.data), entry);
   return machine.hash();
 }
 
-function metaStateAt(stored: StoredGroup, index: number): string {
-  let record = stored.snapshot === undefined ? undefined : decodeMetaRecord(stored.snapshot.chunks);
+function metaStateAt(stored: DurableGroup, index: number): string {
+  let record = stored.snapshot === undefined ? undefined : decodeMetaRecord(stored.chunks);
   for (const entry of commandsAfterSnapshot(stored, index)) {
     record = applyMetaCommand(record, decodeMetaCommand(entry.data)).record;
   }
@@ -123,6 +124,6 @@ function metaStateAt(stored: StoredGroup, index: number): string {
 }
 
 export function commandsAfterSnapshot({ snapshot, entries }: StoredGroup, through: number): Entry[] {
-  const from = snapshot?.meta.index ?? 0;
+  const from = snapshot?.index ?? 0;
   return entries.filter(({ index, kind }) => kind === 'command' && index > from && index <= through);
 }

@@ -2,12 +2,12 @@
  * Reads the requests in the logs of stopped nodes, and how they were decided. What lies before the log's base is
  * gone into a snapshot; what lies before the snapshot is there, but can no longer be decided again.
  */
-import type { StoredGroup } from '../../raft/store.ts';
 import { DEFAULT_RULE } from '../../src/limiter/batch.ts';
 import { decodeCommand } from '../../src/limiter/command.ts';
 import { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
 import { META_GROUP } from '../../src/meta/cluster-placement.ts';
 import { groupOfPartition } from '../../src/partition/placement.ts';
+import type { DurableGroup } from '../../storage/memory-store.ts';
 import {
   committedThrough,
   fullestReplica,
@@ -69,7 +69,7 @@ function partitionLog(partition: number, replicas: Replicas, copies: number): Pa
   return {
     partition,
     baseIndex: fullest.base.index,
-    snapshotIndex: fullest.snapshot?.meta.index ?? 0,
+    snapshotIndex: fullest.snapshot?.index ?? 0,
     committedIndex: committedThrough(replicas, fullest, copies),
     lastIndex: lastOf(fullest).index,
     heldThrough: [...replicas.values()].map((stored) => sameThrough(stored, fullest)),
@@ -77,10 +77,10 @@ function partitionLog(partition: number, replicas: Replicas, copies: number): Pa
   };
 }
 
-function requestsOf({ entries, snapshot }: StoredGroup): LoggedRequest[] {
+function requestsOf({ entries, snapshot, chunks }: DurableGroup): LoggedRequest[] {
   const machine = new LimiterStateMachine();
-  if (snapshot !== undefined) machine.restore(snapshot.chunks);
-  const snapshotIndex = snapshot?.meta.index ?? 0;
+  if (snapshot !== undefined) machine.restore(chunks);
+  const snapshotIndex = snapshot?.index ?? 0;
   const requests: LoggedRequest[] = [];
   for (const entry of entries) {
     if (entry.kind !== 'command') continue;

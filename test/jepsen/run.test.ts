@@ -1,7 +1,7 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { StoredGroup } from '../../raft/store.ts';
+import type { DurableGroup } from '../../storage/memory-store.ts';
 import { groupOfPartition } from '../../src/partition/placement.ts';
 import { allowAt, eventually, temporaryDirectory } from '../cluster/harness.ts';
 import { InProcessCluster } from '../cluster/in-process.ts';
@@ -71,7 +71,7 @@ function disagreements(history: readonly Operation[], logs: readonly PartitionLo
 }
 
 /** With another fifth entry. */
-const withFifth = (stored: StoredGroup, change: object): StoredGroup => ({
+const withFifth = (stored: DurableGroup, change: object): DurableGroup => ({
   ...stored,
   entries: stored.entries.map((entry, i) => (i === 4 ? { ...entry, ...change } : entry)),
 });
@@ -214,7 +214,7 @@ describe('a run of a real cluster', () => {
   it('has equal stores, and any difference in their committed part is found', async () => {
     await withStoppedNodes(async (_logs, load) => {
       const replicas = await load(0);
-      const findingsOf = (change: (stored: StoredGroup) => StoredGroup): string[] => {
+      const findingsOf = (change: (stored: DurableGroup) => DurableGroup): string[] => {
         const findings = new Findings('stores');
         const changed = new Map(
           [...replicas].map(([node, stored]) => [node, node === 2 ? change(stored) : stored]),

@@ -4,15 +4,16 @@
  */
 import { readdir } from 'node:fs/promises';
 import type { StoredGroup } from '../../raft/store.ts';
-import type { Entry, GroupId, NodeId } from '../../raft/types.ts';
+import type { Entry, GroupId, NodeId, SnapshotMeta } from '../../raft/types.ts';
 import { nodeDirectory, readCluster } from '../../src/cluster-directory.ts';
 import type { ClusterConfig } from '../../src/config.ts';
 import type { LevelStore } from '../../storage/level-store.ts';
+import type { DurableGroup } from '../../storage/memory-store.ts';
 import { openStore } from '../../storage/open-store.ts';
 import { FORMAT_VERSION } from '../../storage/records.ts';
 
 /** One group as the nodes have it, by node. */
-export type Replicas = ReadonlyMap<NodeId, StoredGroup>;
+export type Replicas = ReadonlyMap<NodeId, DurableGroup>;
 
 export interface StoppedNodes {
   readonly config: ClusterConfig;
@@ -44,10 +45,12 @@ export async function openStoppedNodes(directory: string): Promise<StoppedNodes>
     unreadable,
     groups: () => [...new Set([...stores.values()].flatMap((store) => store.groups()))].sort((a, b) => a - b),
     async load(group) {
-      const replicas = new Map<NodeId, StoredGroup>();
+      const replicas = new Map<NodeId, DurableGroup>();
       for (const [node, store] of stores) {
         const stored = await store.load(group);
-        if (stored !== undefined) replicas.set(node, stored);
+        // Of a replica that was removed only a tombstone is left.
+        if (stored === undefined || stored.removed) continue;
+        replicas.set(node, { ...stored, chunks: await chunksOf(store, group, stored.snapshot) });
       }
       return replicas;
     },
@@ -55,6 +58,19 @@ export async function openStoppedNodes(directory: string): Promise<StoppedNodes>
       for (const store of stores.values()) await store.close();
     },
   };
+}
+
+async function chunksOf(
+  store: LevelStore,
+  group: GroupId,
+  snapshot: SnapshotMeta | undefined,
+): Promise<Uint8Array[]> {
+  const chunks: Uint8Array[] = [];
+  for (let i = 0; i < (snapshot?.chunkCount ?? 0); i += 1) {
+    const chunk = await store.readSnapshotChunk(group, snapshot?.index ?? 0, i);
+    if (chunk !== undefined) chunks.push(chunk);
+  }
+  return chunks;
 }
 
 export function lastOf({ base, entries }: StoredGroup): { readonly index: number; readonly term: number } {
@@ -69,8 +85,8 @@ export function entryAt({ base, entries }: StoredGroup, index: number): Entry | 
  * The replica that would win an election against all others. By Leader Completeness its log holds everything that
  * was ever committed; what it holds beyond is not lost either, as long as it takes part.
  */
-export function fullestReplica(replicas: Replicas): StoredGroup | undefined {
-  let fullest: StoredGroup | undefined;
+export function fullestReplica(replicas: Replicas): DurableGroup | undefined {
+  let fullest: DurableGroup | undefined;
   for (const stored of replicas.values()) {
     const [mine, best] = [lastOf(stored), fullest === undefined ? undefined : lastOf(fullest)];
     if (best === undefined || mine.term > best.term || (mine.term === best.term && mine.index > best.index)) {
@@ -110,7 +126,7 @@ export function isSameEntry(a: Entry, b: Entry): boolean {
 export function committedThrough(replicas: Replicas, fullest: StoredGroup, copies: number): number {
   let committed = 0;
   for (const { hardState, snapshot } of replicas.values()) {
-    committed = Math.max(committed, hardState.commit, snapshot?.meta.index ?? 0);
+    committed = Math.max(committed, hardState.commit, snapshot?.index ?? 0);
   }
   const held = [...replicas.values()].map((stored) => sameThrough(stored, fullest)).sort((a, b) => b - a);
   const chosen = held[Math.floor(Math.max(copies, replicas.size) / 2)] ?? 0;

@@ -1,6 +1,5 @@
 /** One partition over a driver that does what the test says. */
 import { describe, expect, it } from 'vitest';
-import { chunksOf, restoreFrom } from '../../raft/local-snapshots.ts';
 import type { Entry } from '../../raft/types.ts';
 import { decodeCommand } from '../../src/limiter/command.ts';
 import { GroupClock } from '../../src/limiter/group-clock.ts';
@@ -8,6 +7,7 @@ import type { AllowRequest } from '../../src/limiter/request.ts';
 import { LIMIT_MAX, type Rule, type RuleTable, validateRuleTable } from '../../src/limiter/rules.ts';
 import type { Answer } from '../../src/partition/answer.ts';
 import { Partition, PARTITION_DEFAULTS, type PartitionOptions } from '../../src/partition/partition.ts';
+import { chunksOf, restoreFrom } from '../raft/whole-snapshots.ts';
 
 const START = 1_700_000_000_000;
 

@@ -17,7 +17,7 @@ import type { GroupWrite, LogStore } from '../../raft/store.ts';
 import type { Entry, GroupId, NodeId, SnapshotMeta } from '../../raft/types.ts';
 import { GroupClock } from '../../src/limiter/group-clock.ts';
 import { type Fate, type MemoryDisk, MemoryStore } from '../../storage/memory-store.ts';
-import { sourceOf, targetOf } from './whole-snapshots.ts';
+import { restoreFrom, sourceOf, targetOf } from './whole-snapshots.ts';
 import { seeded } from './seeded.ts';
 import { watchdog } from './watchdog.ts';
 
@@ -96,7 +96,31 @@ export class TestApplication implements GroupApplication {
     return sourceOf(chunks);
   }
 
+  /** At which step snapshots turn out to be unsound. */
+  unsoundAt: 'add' | 'complete' | undefined;
+  /** States that are being built beside the present one. */
+  building = 0;
+
   restore(meta: SnapshotMeta): SnapshotTarget {
+    const target = this.#restore(meta);
+    this.building += 1;
+    return {
+      add: (chunk) => {
+        if (this.unsoundAt === 'add') throw new RangeError('this is no chunk of a snapshot');
+        target.add(chunk);
+      },
+      complete: () => {
+        if (this.unsoundAt === 'complete') throw new RangeError('this is no whole snapshot');
+        target.complete();
+      },
+      install: () => {
+        this.building -= 1;
+        target.install();
+      },
+    };
+  }
+
+  #restore(meta: SnapshotMeta): SnapshotTarget {
     return targetOf((chunks) => {
       const bytes = chunks.flatMap((chunk) => [...chunk]);
       const state: unknown = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes)));
@@ -118,6 +142,10 @@ export class Member {
   readonly cluster: Cluster;
   readonly apps = new Map<GroupId, TestApplication>();
   readonly fatals: unknown[] = [];
+  /** Snapshots of leaders that it took for unsound. */
+  readonly refused: unknown[] = [];
+  /** Reads of chunks wait while this is set. */
+  readsHeld: (() => void)[] | undefined;
   /** Every batch given to the disk in this life. */
   readonly writes: (readonly GroupWrite[])[] = [];
   #disk: MemoryDisk = new Map();
@@ -191,6 +219,7 @@ export class Member {
         assert(this.fatals.length === 0, `node ${this.id} speaks after its end`);
         if (this.#raft === life.raft) cluster.post(this.id, to, messages);
       },
+      snapshotRefused: (_group, _meta, error) => this.refused.push(error),
       fatal: (error) => this.fatals.push(error),
     });
     life.raft = raft;
@@ -198,8 +227,10 @@ export class Member {
       const app = new TestApplication(this, group);
       this.apps.set(group, app);
       const stored = this.#disk.get(group);
+      if (stored?.snapshot !== undefined) restoreFrom(app, { meta: stored.snapshot, chunks: stored.chunks });
       raft.addGroup({ group, voters: cluster.ids, preferredLeader: 0, app, stored });
     }
+    raft.start();
     this.#store = store;
     this.#raft = raft;
   }
@@ -214,7 +245,11 @@ export class Member {
       get hasGarbage() {
         return store.hasGarbage;
       },
-      readSnapshotChunk: (group, index, chunk) => store.readSnapshotChunk(group, index, chunk),
+      readSnapshotChunk: async (group, index, chunk) => {
+        const { readsHeld } = this;
+        if (readsHeld !== undefined) await new Promise<void>((resolve) => readsHeld.push(resolve));
+        return store.readSnapshotChunk(group, index, chunk);
+      },
       close: () => store.close(),
     };
   }
@@ -240,6 +275,13 @@ export class Member {
     assert(complete !== undefined, `node ${this.id} writes nothing`);
     this.#complete = undefined;
     complete();
+  }
+
+  /** The reads that wait are done, and those to come are quick again. */
+  releaseReads(): void {
+    const held = this.readsHeld ?? [];
+    this.readsHeld = undefined;
+    for (const release of held) release();
   }
 
   propose(group: GroupId, text: string): void {
@@ -366,5 +408,5 @@ export class Cluster {
 
 /** Lets promised reads of the memory store come back. */
 export async function reads(): Promise<void> {
-  for (let i = 0; i < 4; i += 1) await Promise.resolve();
+  for (let i = 0; i < 8; i += 1) await Promise.resolve();
 }

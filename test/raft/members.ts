@@ -21,8 +21,8 @@ import type { PeerMessage } from '../../raft/peer-message.ts';
 import type { StoredGroup } from '../../raft/store.ts';
 import type { Entry, GroupConfig, NodeId, SnapshotMeta } from '../../raft/types.ts';
 import { GroupClock } from '../../src/limiter/group-clock.ts';
-import { type Fate, type MemoryDisk, MemoryStore } from '../../storage/memory-store.ts';
-import { sourceOf, targetOf } from './whole-snapshots.ts';
+import { type DurableGroup, type Fate, type MemoryDisk, MemoryStore } from '../../storage/memory-store.ts';
+import { restoreFrom, sourceOf, targetOf } from './whole-snapshots.ts';
 
 export const GROUP = 1;
 export const HEARTBEAT_TICKS = 2;
@@ -194,11 +194,15 @@ export class Node {
     const stored = this.#disk.get(GROUP);
     if (stored?.removed === true) this.tombstone = stored;
     else this.#add(stored, undefined);
+    raft.start();
   }
 
-  #add(stored: StoredGroup | undefined, placement: number | undefined): void {
+  #add(stored: StoredGroup | DurableGroup | undefined, placement: number | undefined): void {
     this.tombstone = undefined;
     this.#app = new App(this.#world);
+    if (stored?.snapshot !== undefined && 'chunks' in stored) {
+      restoreFrom(this.#app, { meta: stored.snapshot, chunks: stored.chunks });
+    }
     this.raft.addGroup({
       group: GROUP,
       voters: this.#voters,

@@ -291,7 +291,7 @@ describe('what is refused, and why', () => {
     expect(next.id).not.toBe(old.id);
     expect(await refused(world, next, back, 6)).toBe('staleEpoch');
     for (let i = 0; i < 20; i += 1) await world.commit(`${i}`);
-    expect(next.disk.get(GROUP)?.snapshot?.meta.epoch).toBe(7);
+    expect(next.disk.get(GROUP)?.snapshot?.epoch).toBe(7);
     old.start();
     for (const id of votersOf(world)) {
       world.node(id).crash();
@@ -505,7 +505,7 @@ describe('a change and its crashes', () => {
       const world = new World({ voters: 3, options: { snapshotEveryBytes } });
       await world.join(4);
       for (let i = 0; i < 50; i += 1) await world.commit(`${i}`, [1, 2, 3, 4]);
-      const meta = world.node(4).disk.get(GROUP)?.snapshot?.meta;
+      const meta = world.node(4).disk.get(GROUP)?.snapshot;
       expect(meta?.voters.toSorted(ascending)).toEqual(snapshotEveryBytes === 100 ? [1, 2, 3, 4] : undefined);
       for (const node of world.up) node.crash();
       for (const node of world.nodes.values()) node.start();

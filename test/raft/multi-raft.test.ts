@@ -1,5 +1,6 @@
 /** The driver: one disk write for all groups, group commit, fail-stop, snapshots and their streams. */
 import { describe, expect, it } from 'vitest';
+import type { StagedChunks } from '../../raft/store.ts';
 import { StoreFailedError } from '../../storage/errors.ts';
 import { Cluster, CLUSTER_OPTIONS, type Member, type Parcel, reads } from './cluster.ts';
 
@@ -11,6 +12,20 @@ async function fill(cluster: Cluster, leader: Member, group: number, count: numb
     leader.propose(group, `${leader.id}/${group}/${i}/${'x'.repeat(40)}`);
     await cluster.settle();
   }
+}
+
+function sizeOf(stage: StagedChunks | undefined): number {
+  return (stage?.chunks ?? []).reduce((sum, chunk) => sum + chunk.length, 0);
+}
+
+function isAck(message: Parcel['message']): boolean {
+  return message.kind === 'message' && message.message.type === 'appendResponse' && !message.message.rejected;
+}
+
+/** Is all of the log on disk, the write in flight included? */
+function hasAll(member: Member, group: number): boolean {
+  const write = member.writes.at(-1)?.find((candidate) => candidate.group === group);
+  return write?.entries.at(-1)?.index === member.status(group).lastIndex;
 }
 
 function isChunk(parcel: Parcel): boolean {
@@ -120,6 +135,49 @@ describe('group commit', () => {
     ]);
   });
 
+  it('one write holds no more entries than it may: what does not fit goes into the next, and no word of it leaves before', async () => {
+    const writeBytesMax = 3_000;
+    const cluster = new Cluster({ nodes: 3, groups: 2, driver: { writeBytesMax } });
+    const leader = await cluster.electAny(1);
+    const late = cluster.members.find(({ id }) => id !== leader.id);
+    expect(late).toBeDefined();
+    if (late === undefined) return;
+    // It sleeps while a few entries of both groups come about, and gets all of them at once.
+    const held: Parcel[] = [];
+    cluster.fate = (parcel) => {
+      if (parcel.to === late.id && parcel.message.kind === 'message') held.push(parcel);
+      return parcel.to === late.id ? 0 : 1;
+    };
+    for (const group of cluster.groups) {
+      const from = cluster.leaderOf(group);
+      if (from !== undefined && from !== late) await fill(cluster, from, group, 30);
+    }
+    cluster.heal();
+    late.writes.length = 0;
+    for (const parcel of held) cluster.deliver(parcel);
+    while (late.hasTurn && !late.isWriting) late.turn();
+    const acknowledged = (): number =>
+      cluster.queue.filter(({ from, message }) => from === late.id && isAck(message)).length;
+    let writes = 0;
+    for (; late.isWriting; writes += 1) {
+      const batch = late.writes.at(-1) ?? [];
+      const cost = batch
+        .flatMap(({ entries }) => entries)
+        .reduce((sum, { data }) => sum + data.length + 512, 0);
+      // One entry may go beyond.
+      expect(cost).toBeLessThanOrEqual(writeBytesMax + 600);
+      const groups = cluster.groups.filter((group) => hasAll(late, group));
+      const before = acknowledged();
+      late.sync();
+      // A group speaks when everything that it had in memory is on its disk.
+      expect(groups.length > 0 || acknowledged() === before).toBe(true);
+    }
+    expect(writes).toBeGreaterThan(3);
+    expect(acknowledged()).toBeGreaterThan(0);
+    await cluster.tickAll(4 * heartbeatTicks);
+    for (const group of cluster.groups) expectSame(cluster, group);
+  });
+
   it('83: a restart applies everything that is known to be committed, without waiting for a tick', async () => {
     const driver = { applyBytesMax: 100, snapshotEveryBytes: 1 << 20 };
     const cluster = new Cluster({ nodes: 1, driver });
@@ -223,9 +281,9 @@ describe('snapshots of the own state', () => {
     await cluster.tickAll(heartbeatTicks);
     for (const member of cluster.members) {
       const stored = member.disk.get(1);
-      expect(stored?.snapshot?.meta.index).toBeGreaterThan(350);
+      expect(stored?.snapshot?.index).toBeGreaterThan(350);
       expect(stored?.entries.length).toBeLessThan(60);
-      expect(stored?.base.index).toBeLessThan(stored?.snapshot?.meta.index ?? 0);
+      expect(stored?.base.index).toBeLessThan(stored?.snapshot?.index ?? 0);
     }
   });
 
@@ -233,14 +291,43 @@ describe('snapshots of the own state', () => {
     const cluster = new Cluster({ nodes: 1 });
     const leader = await cluster.electAny(1);
     await fill(cluster, leader, 1, 30);
-    const pieces = leader.writes.flatMap((writes) =>
-      writes.filter((write) => write.snapshotChunk !== undefined),
-    );
+    const pieces = leader.writes.flatMap((writes) => writes.filter((write) => write.stage !== undefined));
     expect(pieces.length).toBeGreaterThan(5);
     for (const writes of leader.writes) {
-      const bytes = writes.reduce((sum, write) => sum + (write.snapshotChunk?.data.length ?? 0), 0);
+      const bytes = writes.reduce((sum, write) => sum + sizeOf(write.stage), 0);
       expect(bytes).toBeLessThanOrEqual(200);
     }
+  });
+
+  it('are pulled from the state machine a few bytes a turn, while it goes on applying', async () => {
+    const cluster = new Cluster({ nodes: 1 });
+    const leader = await cluster.electAny(1);
+    const app = leader.app(1);
+    const begin = app.snapshot.bind(app);
+    let pulled = 0;
+    let appliedMeanwhile = 0;
+    app.snapshot = () => {
+      const source = begin();
+      const { index } = app;
+      return {
+        next() {
+          pulled += 1;
+          appliedMeanwhile = Math.max(appliedMeanwhile, app.index - index);
+          return source.next();
+        },
+        abandon: () => source.abandon(),
+      };
+    };
+    for (let i = 0; i < 300 && leader.disk.get(1)?.snapshot === undefined; i += 1) {
+      leader.propose(1, `${i}${'x'.repeat(60)}`);
+      const before = pulled;
+      while (leader.hasTurn) leader.turn();
+      // Chunks of 100 bytes, and 200 bytes to a write.
+      expect(pulled - before).toBeLessThanOrEqual(3);
+      if (leader.isWriting) leader.sync();
+    }
+    expect(leader.disk.get(1)?.snapshot).toBeDefined();
+    expect(appliedMeanwhile).toBeGreaterThan(1);
   });
 
   it('a restart continues from the snapshot on disk', async () => {
@@ -365,9 +452,9 @@ describe('a follower that is far behind', () => {
       return isChunk(parcel) && chunks === 3 ? 0 : 1;
     };
     await cluster.tickAll(2 * heartbeatTicks);
-    const first = leader.disk.get(1)?.snapshot?.meta.index ?? 0;
+    const first = leader.disk.get(1)?.snapshot?.index ?? 0;
     await fill(cluster, leader, 1, 150);
-    expect(leader.disk.get(1)?.snapshot?.meta.index).toBeGreaterThan(first);
+    expect(leader.disk.get(1)?.snapshot?.index).toBeGreaterThan(first);
     cluster.heal();
     await expectCaughtUp(cluster, 20 * electionTicks);
   });

@@ -12,11 +12,10 @@ import type {
   LogPosition,
   Message,
   NodeId,
-  Snapshot,
   SnapshotMeta,
 } from '../../raft/types.ts';
 import { GroupClock } from '../../src/limiter/group-clock.ts';
-import { MemoryStore, type Fate, type MemoryDisk } from '../../storage/memory-store.ts';
+import { type DurableGroup, MemoryStore, type Fate, type MemoryDisk } from '../../storage/memory-store.ts';
 import { NEVER_PLACED } from './never-placed.ts';
 import { Invariants, type ObservedNetwork, type ObservedNode } from './invariants.ts';
 import { positionAt } from './log-view.ts';
@@ -43,6 +42,8 @@ export interface NetworkOptions {
   /** Take a snapshot after this many applied entries, and keep that many before it. Default: never. */
   readonly snapshotEvery?: number;
   readonly keepEntries?: number;
+  /** A write takes entries until they cost this much. Default: all there are. */
+  readonly writeCostMax?: number;
   /** What nodes find on their disks at start. */
   readonly stored?: ReadonlyMap<NodeId, StoredGroup>;
   readonly newClock?: (monotonicMillis: () => number, wallMillis: () => number) => TestClock;
@@ -52,6 +53,19 @@ export interface Envelope {
   readonly message: Message;
   /** The sender's life in which it was sent: a snapshot's fate is reported only to that. */
   readonly sender: RaftCore;
+}
+
+interface Snapshot {
+  readonly meta: SnapshotMeta;
+  readonly chunks: readonly Uint8Array[];
+}
+
+/** The driver stages chunks before the core hears of a snapshot; here they are found by its meta. */
+const CHUNKS = new WeakMap<SnapshotMeta, readonly Uint8Array[]>();
+
+export function withChunks({ meta, chunks }: Snapshot): SnapshotMeta {
+  CHUNKS.set(meta, chunks);
+  return meta;
 }
 
 interface Flight {
@@ -90,7 +104,7 @@ export class TestNode implements ObservedNode {
   constructor(id: NodeId, network: Network, stored: StoredGroup | undefined) {
     this.id = id;
     this.#network = network;
-    this.#disk = new Map(stored === undefined ? [] : [[GROUP, stored]]);
+    this.#disk = new Map(stored === undefined ? [] : [[GROUP, { ...stored, chunks: [] }]]);
     this.#store = this.#open();
   }
 
@@ -113,7 +127,7 @@ export class TestNode implements ObservedNode {
   }
 
   /** What a crash now would leave, the write in flight lost. */
-  get stored(): StoredGroup | undefined {
+  get stored(): DurableGroup | undefined {
     return this.#disk.get(GROUP);
   }
 
@@ -132,8 +146,9 @@ export class TestNode implements ObservedNode {
       (network.now - this.#bootMillis - this.pausedMillis) * (1 + this.driftPpm / 1_000_000);
     const wall = (): number => network.now + this.wallOffsetMillis;
     this.#clock = network.options.newClock?.(monotonic, wall) ?? new GroupClock(monotonic, wall);
-    this.snapshot = stored?.snapshot;
-    this.machine = stored?.snapshot === undefined ? { index: 0, digest: 0 } : decode(stored.snapshot);
+    this.snapshot =
+      stored?.snapshot === undefined ? undefined : { meta: stored.snapshot, chunks: stored.chunks };
+    this.machine = this.snapshot === undefined ? { index: 0, digest: 0 } : decode(this.snapshot);
     this.applied = [];
     this.#core = new RaftCore({
       id: this.id,
@@ -181,7 +196,7 @@ export class TestNode implements ObservedNode {
 
   /** Returns true if it had something to do. */
   #write(): boolean {
-    const ready = this.core.ready();
+    const ready = this.core.ready(this.#network.options.writeCostMax);
     if (ready !== undefined && !ready.mustWrite) this.#release({ ready, snapshot: undefined, compactTo: 0 });
     const toWrite = ready?.mustWrite === true ? ready : undefined;
     const snapshot = toWrite?.install === undefined ? this.#snapshotDue() : undefined;
@@ -198,19 +213,18 @@ export class TestNode implements ObservedNode {
   }
 
   #groupWrite(ready: Ready | undefined, snapshot: Snapshot | undefined, compactTo: number): GroupWrite {
-    const install = ready?.install;
-    const data = snapshot?.chunks[0];
+    const install = ready?.install?.meta;
+    const { meta, chunks = [] } = install === undefined ? { ...snapshot } : readBack(install);
     return {
       group: GROUP,
       entries: ready?.entries ?? [],
       ...(ready !== undefined && { hardState: ready.hardState }),
-      ...(install?.chunks !== undefined && { install: { meta: install.meta, chunks: install.chunks } }),
-      ...(snapshot !== undefined &&
-        data !== undefined && {
-          snapshotChunk: { index: snapshot.meta.index, chunk: 0, data },
-          snapshot: snapshot.meta,
-          compactTo: positionAt(this.core, compactTo),
-        }),
+      ...(meta !== undefined && { stage: { index: meta.index, first: 0, chunks } }),
+      ...(install !== undefined && { install }),
+      ...(snapshot !== undefined && {
+        snapshot: snapshot.meta,
+        compactTo: positionAt(this.core, compactTo),
+      }),
     };
   }
 
@@ -244,8 +258,8 @@ export class TestNode implements ObservedNode {
     }
     if (ready === undefined) return;
     const { install } = ready;
-    if (install?.chunks !== undefined) {
-      this.snapshot = { meta: install.meta, chunks: install.chunks };
+    if (install !== undefined) {
+      this.snapshot = readBack(install.meta);
       this.machine = decode(this.snapshot);
       this.#network.invariants.restored(this);
     }
@@ -370,7 +384,7 @@ export class Network implements ObservedNetwork {
         from.core.snapshotDone(message.to, false);
         return;
       }
-      sent = { ...message, meta: snapshot.meta, chunks: snapshot.chunks };
+      sent = { ...message, meta: withChunks(snapshot) };
     }
     if (this.isCut(from.id, message.to)) return;
     this.sent.push(sent);
@@ -480,6 +494,12 @@ export function storedLog(
     base: { index: 0, term: 0, timeMillis: 0 },
     entries,
   };
+}
+
+function readBack(meta: SnapshotMeta): Snapshot {
+  const chunks = CHUNKS.get(meta);
+  if (chunks === undefined) throw new Error(`nobody knows the chunks of snapshot ${meta.index}`);
+  return { meta, chunks };
 }
 
 function digestOf(before: number, entry: Entry): number {

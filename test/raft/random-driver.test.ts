@@ -28,6 +28,7 @@ async function run(seed: number, steps: number): Promise<Cluster> {
       snapshotEveryBytes: 200 + random(800),
       keepLogBytes: random(300),
       snapshotWriteBytesMax: 50 + random(400),
+      writeBytesMax: random(2) === 0 ? 1 << 20 : 1 + random(3_000),
       applyBytesMax: 40 + random(400),
       streams: { outgoingMax: 1 + random(3), silentTicksMax: 3 + random(10) },
       balanceTicks: random(2) === 0 ? 1_000_000 : 20,

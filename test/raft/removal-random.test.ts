@@ -62,6 +62,7 @@ class Moves {
         snapshotEveryBytes: random(2) === 0 ? 1 << 30 : 200 + random(1_000),
         keepLogBytes: random(300),
         snapshotWriteBytesMax: 50 + random(400),
+        writeBytesMax: random(2) === 0 ? 1 << 20 : 1 + random(3_000),
         applyBytesMax: 1 + random(200),
         streams: { outgoingMax: 1 + random(3), silentTicksMax: 3 + random(10) },
       },

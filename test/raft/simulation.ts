@@ -60,6 +60,8 @@ export class Simulation {
       autoSync: false,
       // Most histories compact all the time; some never do.
       ...(random(4) > 0 && { snapshotEvery: 2 + random(8), keepEntries: random(6) }),
+      // Half of them write an entry or two at a time.
+      ...(random(2) === 0 && { writeCostMax: 1 + random(1_500) }),
       raft: {
         heartbeatTicks: 1,
         electionTicks: ELECTION_TICKS,

@@ -75,9 +75,9 @@ describe('a stream that broke', () => {
     await world.changed([{ kind: 'addLearner', node: late.id }]);
     await world.tick();
     leader.raft.peerLost(late.id);
-    const index = leader.disk.get(GROUP)?.snapshot?.meta.index ?? 0;
+    const index = leader.disk.get(GROUP)?.snapshot?.index ?? 0;
     for (let i = 0; i < 40; i += 1) await world.commit(`more ${i}`);
-    expect(leader.disk.get(GROUP)?.snapshot?.meta.index).toBeGreaterThan(index);
+    expect(leader.disk.get(GROUP)?.snapshot?.index).toBeGreaterThan(index);
     world.heal();
     world.sent.length = 0;
     await world.until(() => late.app.index === leader.app.index);
@@ -105,15 +105,13 @@ describe('a snapshot that is not what it was', () => {
     expect(late.app.index).toBe(restored);
     // The next attempt is whole.
     await world.until(() => late.app.index === leader.app.index);
-    expect(late.disk.get(GROUP)?.snapshot?.meta.checksum).toBe(
-      leader.disk.get(GROUP)?.snapshot?.meta.checksum,
-    );
+    expect(late.disk.get(GROUP)?.snapshot?.checksum).toBe(leader.disk.get(GROUP)?.snapshot?.checksum);
   });
 
   it('each node that takes one computes the checksum of what it stored', async () => {
     const { leader } = await behind();
-    const snapshot = leader.disk.get(GROUP)?.snapshot;
-    expect(snapshot?.meta.checksum).toBe(zlibCrc32(Buffer.concat(snapshot?.chunks ?? [])));
+    const stored = leader.disk.get(GROUP);
+    expect(stored?.snapshot?.checksum).toBe(zlibCrc32(Buffer.concat(stored?.chunks ?? [])));
   });
 });
 

@@ -5,7 +5,7 @@ import { becomeLeader, handleHeartbeatResponse, peerUnreachable, propose } from 
 import { RaftLog } from '../../raft/log.ts';
 import type { Append, InstallSnapshot, LogPosition } from '../../raft/types.ts';
 import { positionAt, termsOf } from './log-view.ts';
-import { Network, storedLog, TEST_OPTIONS } from './network.ts';
+import { Network, storedLog, TEST_OPTIONS, withChunks } from './network.ts';
 
 const { electionTicks, heartbeatTicks } = TEST_OPTIONS;
 
@@ -23,7 +23,8 @@ function installOf(term: number, index: number, snapshotTerm: number, from = 2):
     chunkCount: 1,
     byteLength: chunk.length,
   };
-  return { type: 'snapshot', from, to: 1, term, meta, timeMillis: index * 10, chunks: [chunk] };
+  withChunks({ meta, chunks: [chunk] });
+  return { type: 'snapshot', from, to: 1, term, meta, timeMillis: index * 10 };
 }
 
 function appendOf(
@@ -81,9 +82,8 @@ describe('snapshots', () => {
         from: 1,
         to: 3,
         term: core.term,
-        meta: snapshot.meta,
+        meta: withChunks(snapshot),
         timeMillis: snapshot.meta.timeMillis,
-        chunks: snapshot.chunks,
       }),
     );
     expect(network.core(3).status()).toEqual(before);

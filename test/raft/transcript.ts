@@ -208,7 +208,7 @@ export class Transcript {
     }
     // The driver streams the stored snapshot; here it arrives at once, and the sender is told.
     const sender = this.#node(message.from);
-    target.core.step({ ...message, meta: sender.disk.snapshot ?? message.meta, chunks: [] });
+    target.core.step({ ...message, meta: sender.disk.snapshot ?? message.meta });
     sender.core.snapshotDone(message.to, true);
   }
 
@@ -287,7 +287,7 @@ function newCore(id: NodeId, voters: readonly NodeId[], disk: Disk, options: Raf
       hardState: { term, vote, commit },
       base: { index: base.index, term: base.term, timeMillis: base.timeMillis },
       entries,
-      ...(snapshot !== undefined && { snapshot: { meta: snapshot, chunks: [] } }),
+      ...(snapshot !== undefined && { snapshot }),
     },
     clock: { nowMillis: () => 0, anchor: () => undefined },
     random: () => 0,

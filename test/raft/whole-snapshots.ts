@@ -1,5 +1,6 @@
 /** Snapshots of states that are small enough to be written and read at once, for the state machines of tests. */
-import type { SnapshotSource, SnapshotTarget } from '../../raft/group-application.ts';
+import type { GroupApplication, SnapshotSource, SnapshotTarget } from '../../raft/group-application.ts';
+import type { SnapshotMeta } from '../../raft/types.ts';
 
 export function sourceOf(chunks: readonly Uint8Array[]): SnapshotSource {
   const left = [...chunks];
@@ -14,4 +15,22 @@ export function targetOf(install: (chunks: readonly Uint8Array[]) => void): Snap
     complete: () => undefined,
     install: () => install(chunks),
   };
+}
+
+/** All chunks of a state at once. */
+export function chunksOf(source: SnapshotSource): Uint8Array[] {
+  const chunks: Uint8Array[] = [];
+  for (let chunk = source.next(); chunk !== undefined; chunk = source.next()) chunks.push(chunk);
+  return chunks;
+}
+
+/** Replaces the state of `app` at once. */
+export function restoreFrom(
+  app: Pick<GroupApplication, 'restore'>,
+  { meta, chunks }: { readonly meta: SnapshotMeta; readonly chunks: readonly Uint8Array[] },
+): void {
+  const target = app.restore(meta);
+  for (const chunk of chunks) target.add(chunk);
+  target.complete();
+  target.install();
 }

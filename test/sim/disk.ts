@@ -1,15 +1,14 @@
 /**
- * The disk of a simulated node: a MemoryStore whose writes take virtual time, fail when told to, and are lost or
- * kept by a crash. Tells the checker what is durable the moment it is.
- *
- * A write is lost or kept as a whole. LevelDB puts a batch into one record of its log, under one checksum: one that
- * reached the disk in part is dropped when the log is read. There is no third outcome to simulate.
+ * The disk of a simulated node: the product's store on a database whose writes take virtual time, fail when told to, and
+ * are lost or kept by a crash. Tells the checker what is durable the moment it is.
  */
 import type { GroupWrite, LogStore, StoredGroup } from '../../raft/store.ts';
 import type { GroupId, NodeId } from '../../raft/types.ts';
 import { DamageFound } from '../../storage/errors.ts';
+import type { LevelStore } from '../../storage/level-store.ts';
+import type { Fate } from '../../storage/memory-store.ts';
+import { type DiskContent, openSimStore, SimDatabase } from './database.ts';
 import type { SpoiledSnapshot } from './disk-image.ts';
-import { MemoryStore, type Fate, type MemoryDisk } from '../../storage/memory-store.ts';
 
 export interface DiskWorld {
   /** How long the next operation of this node's disk takes. */
@@ -40,42 +39,58 @@ const NEVER = new Promise<never>(() => {});
 export class SimDisk implements LogStore {
   readonly #node: NodeId;
   readonly #world: DiskWorld;
-  readonly #store: MemoryStore;
+  readonly #database: SimDatabase;
+  /** Undefined until the first group is asked for. */
+  #store: LevelStore | undefined;
+  /** Of each group: the index of the snapshot in effect, as far as this process knows. */
+  readonly #snapshots = new Map<GroupId, number>();
   #inFlight: readonly GroupWrite[] | undefined;
   #failing: Fate | undefined;
   /** Its chunks cannot be read any more. */
   #spoiled: SpoiledSnapshot | undefined;
 
-  constructor(node: NodeId, world: DiskWorld, disk: MemoryDisk) {
+  constructor(node: NodeId, world: DiskWorld, content: DiskContent) {
     this.#node = node;
     this.#world = world;
-    this.#store = new MemoryStore({
-      disk,
-      schedule: (complete) => world.after(world.diskMillis(node), complete),
-    });
+    this.#database = new SimDatabase(content, (complete) => world.after(world.diskMillis(node), complete));
   }
 
   get hasGarbage(): boolean {
-    return this.#store.hasGarbage;
+    return this.#store?.hasGarbage ?? false;
   }
 
   get isWriting(): boolean {
     return this.#inFlight !== undefined;
   }
 
-  load(group: GroupId): Promise<StoredGroup | undefined> {
-    return this.#world.reached('load') ? this.#store.load(group) : NEVER;
+  async load(group: GroupId): Promise<StoredGroup | undefined> {
+    if (!this.#world.reached('load')) return NEVER;
+    this.#store ??= await openSimStore(this.#database);
+    const stored = await this.#store.load(group);
+    if (stored?.snapshot !== undefined) this.#snapshots.set(group, stored.snapshot.index);
+    return stored;
   }
 
   write(writes: readonly GroupWrite[], done: (error?: Error) => void): void {
+    if (this.#store === undefined)
+      throw new RangeError('nothing is written before it was read what is there');
     this.#inFlight = writes;
     this.#store.write(writes, (error) => {
       this.#inFlight = undefined;
-      if (error === undefined || this.#failing === 'kept') this.#world.durable(this.#node, writes);
+      if (error === undefined || this.#failing === 'kept') this.#nowDurable(writes);
       if (error !== undefined) this.#failing = 'lost';
       if (this.#world.reached('durable')) this.#complete(() => done(error));
     });
     this.#world.reached('write');
+  }
+
+  #nowDurable(writes: readonly GroupWrite[]): void {
+    for (const { group, remove, install, snapshot } of writes) {
+      const index = (install ?? snapshot)?.index;
+      if (remove === true) this.#snapshots.delete(group);
+      if (index !== undefined) this.#snapshots.set(group, index);
+    }
+    this.#world.durable(this.#node, writes);
   }
 
   #complete(done: () => void): void {
@@ -99,48 +114,44 @@ export class SimDisk implements LogStore {
             reject(new DamageFound(`chunk ${chunk} of snapshot ${index} of group ${group}`));
             return;
           }
-          resolve(this.#store.readSnapshotChunk(group, index, chunk));
+          resolve(this.#store?.readSnapshotChunk(group, index, chunk));
         }),
       );
     });
   }
 
   async close(): Promise<void> {
-    await this.#store.close();
+    await this.#store?.close();
   }
 
-  /** A bit flips in the snapshot of some group; undefined if there is none. */
+  /** A bit flips in the snapshot of some group; false if there is none. */
   spoil(pick: (among: readonly SpoiledSnapshot[]) => SpoiledSnapshot): boolean {
-    const among = [...this.copy()].flatMap(([group, { snapshot }]) =>
-      snapshot === undefined || snapshot.chunks.length === 0 ? [] : [{ group, index: snapshot.meta.index }],
-    );
+    const among = [...this.#snapshots].map(([group, index]) => ({ group, index }));
     if (among.length === 0) return false;
     this.#spoiled = pick(among);
     return true;
   }
 
   /** The snapshot with the flipped bit is still there. */
-  isSpoiled(disk?: MemoryDisk): boolean {
-    if (this.#spoiled === undefined) return false;
-    const { group, index } = this.#spoiled;
-    return (disk ?? this.copy()).get(group)?.snapshot?.meta.index === index;
+  get isSpoiled(): boolean {
+    return this.#spoiled !== undefined && this.#snapshots.get(this.#spoiled.group) === this.#spoiled.index;
   }
 
   /** All that is durable now. */
-  copy(): MemoryDisk {
-    return this.#store.disk();
+  copy(): DiskContent {
+    return this.#database.content;
   }
 
   failNextWrite(fate: Fate): void {
     this.#failing = fate;
-    this.#store.failNextWrite(new Error('simulated disk error'), fate);
+    this.#database.failNext(fate);
   }
 
   /** The process dies. What the next one finds. */
-  crash(fate: Fate): MemoryDisk {
+  crash(fate: Fate): DiskContent {
     const inFlight = this.#inFlight;
     this.#inFlight = undefined;
-    if (inFlight !== undefined && fate === 'kept') this.#world.durable(this.#node, inFlight);
-    return this.#store.crash(fate);
+    if (inFlight !== undefined && fate === 'kept') this.#nowDurable(inFlight);
+    return this.#database.crash(fate);
   }
 }

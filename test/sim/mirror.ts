@@ -28,6 +28,8 @@ export class DiskMirror {
   /** By the cluster's placement: last offered or removed under, and last removed by; 0: never. */
   placement = 0;
   removedAt = 0;
+  /** Of a snapshot that is not in effect. */
+  #staged = { index: 0, chunks: 0, bytes: 0 };
   /** Terms of the entries after the base. */
   readonly #terms: number[] = [];
   /** The epochs of all configurations that it has, by index, compacted or not. */
@@ -77,6 +79,7 @@ export class DiskMirror {
     this.#terms.splice(0, Infinity, ...other.#terms);
     this.#epochs.clear();
     for (const [index, epoch] of other.#epochs) this.#epochs.set(index, epoch);
+    this.restarted();
   }
 
   /** Undefined for what is compacted or not there. */
@@ -100,12 +103,13 @@ export class DiskMirror {
   apply(write: GroupWrite): void {
     const { install, entries, compactTo, hardState } = write;
     this.#place(write);
+    this.#stage(write);
     if (install !== undefined) {
-      this.baseIndex = install.meta.index;
-      this.baseTerm = install.meta.term;
+      this.baseIndex = install.index;
+      this.baseTerm = install.term;
       this.#terms.length = 0;
       this.#epochs.clear();
-      this.#epochs.set(install.meta.index, install.meta.epoch ?? 0);
+      this.#epochs.set(install.index, install.epoch ?? 0);
     }
     const first = entries[0];
     if (first !== undefined) {
@@ -125,10 +129,43 @@ export class DiskMirror {
       this.baseIndex = compactTo.index;
       this.baseTerm = compactTo.term;
     }
-    if (install !== undefined) this.commit = Math.max(this.commit, install.meta.index);
+    if (install !== undefined) this.commit = Math.max(this.commit, install.index);
     if (hardState === undefined) return;
     this.#keepPromises(hardState.term, hardState.vote);
     this.commit = Math.max(this.commit, hardState.commit);
+  }
+
+  /** A snapshot takes effect when all of it was staged before, or is in the same write. */
+  #stage({ stage, install, snapshot, remove }: GroupWrite): void {
+    if (stage !== undefined) {
+      const before = stage.first === 0 ? { chunks: 0, bytes: 0 } : this.#staged;
+      check(
+        stage.first === 0 || (stage.index === this.#staged.index && stage.first === this.#staged.chunks),
+        () =>
+          `${this.name} stages chunk ${stage.first} of ${stage.index} after ${JSON.stringify(this.#staged)}`,
+      );
+      const bytes = stage.chunks.reduce((sum, chunk) => sum + chunk.length, before.bytes);
+      this.#staged = { index: stage.index, chunks: before.chunks + stage.chunks.length, bytes };
+    }
+    const meta = install ?? snapshot;
+    if (meta !== undefined) {
+      const { index, chunks, bytes } = this.#staged;
+      check(
+        meta.index === index && meta.chunkCount === chunks && meta.byteLength === bytes,
+        () => `${this.name} has ${chunks} chunks of ${index} on disk and takes ${JSON.stringify(meta)}`,
+      );
+    }
+    if (meta !== undefined || remove === true) this.restarted();
+  }
+
+  /** Chunks of a snapshot are on disk, and it is not in effect. */
+  get isStaging(): boolean {
+    return this.#staged.chunks > 0;
+  }
+
+  /** Of what was staged a new process knows nothing. */
+  restarted(): void {
+    this.#staged = { index: 0, chunks: 0, bytes: 0 };
   }
 
   #place({ placement = this.placement, remove }: GroupWrite): void {

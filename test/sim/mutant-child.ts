@@ -13,9 +13,9 @@ if (mutant.edit !== undefined) {
   register('./mutant-hooks.js', import.meta.url, { data: [mutant.edit, ...(mutant.also ?? [])] });
 }
 const { loadHash32 } = await import('../../src/partition/hash.ts');
-if (first === 'crash-points') {
+if (first === 'crash-points' || mutant.script !== undefined) {
   const { firstCrash } = await import('./crash-points/command.ts');
-  process.stdout.write(JSON.stringify(await firstCrash(mutant.seams)));
+  process.stdout.write(JSON.stringify(await firstCrash(mutant.seams, mutant.script)));
   process.exit(0);
 }
 const { runSeed } = await import('./run.ts');

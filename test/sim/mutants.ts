@@ -21,6 +21,8 @@ export interface Mutant {
   /** More of them, where one place alone would trip over an assertion in the next. */
   readonly also?: readonly SourceEdit[];
   readonly seams?: Seams;
+  /** The script that shows it, with a crash at some boundary or none; no seed does. */
+  readonly script?: string;
 }
 
 /** Says a write is done, and does it this much later. */
@@ -154,9 +156,9 @@ export const MUTANTS: readonly Mutant[] = [
     id: 'M6',
     bug: 'a snapshot says less than it holds: its entries are applied again after a restart',
     edit: {
-      module: 'raft/multi-raft.js',
-      find: 'this.#maybeTakeSnapshot(group, last);',
-      replace: 'this.#maybeTakeSnapshot(group, entries[0]);',
+      module: 'raft/apply.js',
+      find: 'return last;',
+      replace: 'return entries[0];',
     },
   },
   {
@@ -164,9 +166,9 @@ export const MUTANTS: readonly Mutant[] = [
     bug: 'the log is compacted before the snapshot that covers it is on disk',
     edit: {
       module: 'raft/group-commit.js',
-      find: '...(chunk !== undefined && { snapshotChunk: chunk }),',
+      find: '...(stage !== undefined && { stage }),',
       replace:
-        '...(chunk !== undefined && { snapshotChunk: chunk, compactTo: group.core.compactionPoint(chunk.index, 0) }),',
+        '...(stage !== undefined && { stage, compactTo: group.core.compactionPoint(stage.index, 0) }),',
     },
   },
   {
@@ -318,6 +320,70 @@ export const MUTANTS: readonly Mutant[] = [
       ...rest,
       entries: entries.filter(({ index }) => index <= rest.hardState.commit),
     })),
+  },
+  {
+    id: 'M19',
+    bug: 'the tombstone of a removed replica forgets its term',
+    seams: changedLoads((stored) =>
+      stored.removed ? { ...stored, hardState: { term: 0, vote: 0, commit: 0 } } : stored,
+    ),
+    script: 'leave-and-return',
+  },
+  {
+    id: 'M20',
+    bug: 'a replica that was removed and came back votes at once',
+    edit: {
+      module: 'raft/reconfigure.js',
+      find: 'return state.removedAt > 0 && newestEpoch(state) <= state.removedAt;',
+      replace: 'return false;',
+    },
+    script: 'sleeper',
+  },
+  {
+    id: 'M21',
+    bug: 'what waits for the disk leaves when a part of it is there',
+    edit: {
+      module: 'raft/core.js',
+      find: 'afterSync: isPartial ? [] : afterSync.splice(0),',
+      replace: 'afterSync: afterSync.splice(0),',
+    },
+  },
+  {
+    id: 'M21b',
+    bug: 'a write of a part says that more is committed',
+    edit: {
+      module: 'raft/core.js',
+      find: 'commit: Math.min(log.committed, lastWritten)',
+      replace: 'commit: log.committed',
+    },
+  },
+  {
+    id: 'M22',
+    bug: 'a snapshot of the leader takes effect before it was checked',
+    edit: {
+      module: 'raft/snapshot-restores.js',
+      find: 'current.target.complete();',
+      replace: ';',
+    },
+  },
+  {
+    id: 'M22b',
+    bug: 'a snapshot of the leader takes effect with a chunk missing on disk',
+    edit: {
+      module: 'raft/incoming-snapshots.js',
+      find: 'return this.#staged === this.meta.chunkCount;',
+      replace: 'return this.#staged >= this.meta.chunkCount - 1 && this.#staged > 0;',
+    },
+  },
+  {
+    id: 'M23',
+    bug: 'what is deleted of a removed replica is the log of the one that came back',
+    edit: {
+      module: 'storage/level-group.js',
+      find: 'return this.state.isRemoved ? this.garbage.newestKey : this.state.log.baseIndex;',
+      replace: 'return this.state.removedAt > 0 ? this.garbage.newestKey : this.state.log.baseIndex;',
+    },
+    script: 'leave-and-return',
   },
   { id: 'M17', bug: 'a lost directory is made anew', seams: { recreatesDirectories: true } },
   {

@@ -17,8 +17,8 @@ export async function runMutants(
   print: (line: string) => void,
 ): Promise<string[]> {
   const survivors: string[] = [];
-  for (const { id, bug } of MUTANTS) {
-    const { isCaught, fate } = await fateOf(id, first, seedsMax);
+  for (const { id, bug, script } of MUTANTS) {
+    const { isCaught, fate } = await fateOf(id, script === undefined ? first : 'crash-points', seedsMax);
     if (!isCaught) survivors.push(id);
     print(`${id.padEnd(5)} ${bug}: ${fate}`);
   }

@@ -208,6 +208,12 @@ export class Nemesis {
       case 'spoilSnapshot':
         if (mayLose(victim) && victim.spoilSnapshot()) story.fault(fault, `(node ${victim.id})`);
         return;
+      case 'unsoundSnapshot':
+        victim.sendsUnsound = true;
+        this.#later(3_000, () => {
+          victim.sendsUnsound = false;
+        });
+        return;
       case 'restoreDirectory':
         this.#restoreDirectory(victim);
         return;

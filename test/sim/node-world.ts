@@ -24,7 +24,17 @@ export type NodeProcess = Pick<
   NodeCore,
   'raft' | 'partitions' | 'allow' | 'tick' | 'receive' | 'peerLost' | 'peerDisconnected'
 > &
-  Partial<Pick<NodeCore, 'meta' | 'changeNodes' | 'refuseProposals' | 'router'>>;
+  Partial<Pick<NodeCore, 'meta' | 'changeNodes' | 'refuseProposals' | 'router'>> & {
+    /** Where a script decides what is held, and not group 0. */
+    readonly replica?: ReplicaControl;
+  };
+
+export interface ReplicaControl {
+  /** As it is on disk; undefined while that changes. */
+  readonly state: 'held' | 'removed' | undefined;
+  remove(placement: number): void;
+  comeBack(placement: number): void;
+}
 
 /** Where a process meets the outside. `send`: before a frame leaves. `receive`: before one that came is looked at. */
 export type Boundary = DiskBoundary | 'send' | 'receive';

@@ -52,7 +52,7 @@ export function checkPromise(group: GroupHistory, node: NodeId, message: Message
 /** One line, without the payloads. */
 export function told(sent: PeerMessage): string {
   if (sent.kind === 'chunk') return `group ${sent.group} chunk ${sent.chunk} of snapshot ${sent.meta.index}`;
-  if (sent.kind === 'chunkAck') return `group ${sent.group} has chunk ${sent.chunk} of ${sent.index}`;
+  if (sent.kind === 'chunkAck') return `group ${sent.group} holds ${sent.held} chunks of ${sent.index}`;
   const { from: _from, to: _to, type, ...rest } = sent.message;
   const fields = Object.entries(rest).map(([name, value]) =>
     Array.isArray(value) ? `${name} ${value.length}` : `${name} ${typeof value === 'object' ? '..' : value}`,

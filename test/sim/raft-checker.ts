@@ -3,7 +3,6 @@
  * promise before it is on disk, equal states, and group time that never outruns real time.
  */
 import { decodeConfig, isSuccessor, isVoterOf, simpleConfig } from '../../raft/membership.ts';
-import { chunksOf } from '../../raft/local-snapshots.ts';
 import type { GroupApplication } from '../../raft/multi-raft.ts';
 import type { GroupWrite } from '../../raft/store.ts';
 import type { Entry, GroupConfig, GroupId, NodeId } from '../../raft/types.ts';
@@ -23,6 +22,7 @@ import {
   type Outcome,
   positionKey,
 } from './group-history.ts';
+import { chunksOf } from '../raft/whole-snapshots.ts';
 import { checkPromise, told } from './promises.ts';
 import { check, type Story } from './story.ts';
 
@@ -93,6 +93,15 @@ export class RaftChecker {
   /** The directory of `node` is gone: it counts as one that never comes back. */
   lost(node: NodeId): void {
     this.#gone.add(node);
+  }
+
+  /** The process of `node` has ended. */
+  ended(node: NodeId): void {
+    for (const group of this.#groups.values()) {
+      const disk = group.disks.get(node);
+      if (disk?.isStaging === true) this.#init.story.fault('diedStaging', `(${disk.name})`);
+      disk?.restarted();
+    }
   }
 
   /** What the disk of `node` holds, so that it may be put back. */

@@ -126,6 +126,7 @@ class Recovery {
       node.diskFactor = 1;
       node.clock.goWrong(1);
       node.refuseProposals(false);
+      node.sendsUnsound = false;
       node.resume();
       node.start();
       for (const other of some) if (other !== node) network.heal(node.id, other.id);

@@ -39,6 +39,7 @@ export const FAULTS = [
   'loseDirectory',
   'flipBits',
   'spoilSnapshot',
+  'unsoundSnapshot',
   'restoreDirectory',
 ] as const;
 export type FaultName = (typeof FAULTS)[number];
@@ -193,6 +194,8 @@ function drawRaft(random: Random, timing: Timing, appendBytes: readonly number[]
     keepLogBytes: random.pick([0, 500, 4_000]),
     applyBytesMax: random.pick([200, 4 << 20]),
     snapshotWriteBytesMax: random.pick([1, 1 << 20]),
+    // The smallest takes two or three entries of all groups.
+    writeBytesMax: random.pick([1_200, 5_000, 1 << 20]),
     streams: { outgoingMax: random.pick([1, 4]), silentTicksMax: 40 },
     balanceTicks: random.pick([10, 25]),
   };

@@ -5,9 +5,10 @@ import type { NodeChangeResult } from '../../src/meta/meta-group.ts';
 import type { NodeChange } from '../../src/meta/meta-state.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';
 import type { RoutedAnswer } from '../../src/router/router.ts';
-import type { Fate, MemoryDisk } from '../../storage/memory-store.ts';
+import type { Fate } from '../../storage/memory-store.ts';
 import type { FrameType } from '../../src/transport/frame.ts';
 import { RolledBackError } from '../../raft/errors.ts';
+import { type DiskContent, emptyDisk } from './database.ts';
 import { damageOfFlip } from './disk-image.ts';
 import { SimDisk } from './disk.ts';
 import type { Boundary, NodeProcess, NodeWorld } from './node-world.ts';
@@ -16,6 +17,7 @@ import type { Random } from './random.ts';
 import { SimClock } from './sim-clock.ts';
 import { addressOf } from './settings.ts';
 import { Violation } from './story.ts';
+import { withUnsound } from './unsound-snapshots.ts';
 
 /** How a stopping node waits for its successors. */
 const STOP_LOOK_MILLIS = 10;
@@ -40,6 +42,8 @@ export class SimNode implements Endpoint {
   /** Real time at which the last pause ended; while one lasts, the future. */
   pausedAt = 0;
   wallOffsetMillis = 0;
+  /** The snapshots it sends are not what they were, and nothing but the state machine can tell. */
+  sendsUnsound = false;
   /** A multiple of what the disk usually takes. */
   diskFactor = 1;
   /** Index of the rule table the next process is configured with. */
@@ -48,7 +52,9 @@ export class SimNode implements Endpoint {
   /** Of the last process, in real time. */
   startedAt = 0;
   #disk: SimDisk | undefined;
-  #durable: MemoryDisk = new Map();
+  #durable: DiskContent = emptyDisk();
+  /** Something was written to this directory. */
+  #isUsed = false;
   #backlog: (() => void)[] = [];
   #tickIsLate = false;
   #diskFails = false;
@@ -124,7 +130,10 @@ export class SimNode implements Endpoint {
           this.#diskFails = true;
           this.#damage = 'marked';
         },
-        durable: (node, writes) => world.durable(node, writes),
+        durable: (node, writes) => {
+          this.#isUsed = true;
+          world.durable(node, writes);
+        },
         settling: () => world.settling(),
         completionMillis: world.completionMillis ?? 0,
         reached: (boundary) => this.#reached(life, boundary),
@@ -249,8 +258,9 @@ export class SimNode implements Endpoint {
     if (this.life !== life || !this.isUp) return false;
     if (type === 'hello' || type === 'status') return false;
     if (!this.#reached(life, 'send')) return false;
-    this.#world.sending(this.id, to, type, payload);
-    return this.#world.network.send(this.id, to, type, payload);
+    const sent = this.sendsUnsound && type === 'peerMessages' ? withUnsound(payload, this.id, to) : payload;
+    this.#world.sending(this.id, to, type, sent);
+    return this.#world.network.send(this.id, to, type, sent);
   }
 
   #fatal(life: number, error: unknown): void {
@@ -312,7 +322,7 @@ export class SimNode implements Endpoint {
     this.#countdown = undefined;
     if (this.#disk !== undefined) {
       this.#durable = this.#disk.crash(fate);
-      if (this.#damage === 'none' && this.#disk.isSpoiled(this.#durable)) this.#damage = 'flipped';
+      if (this.#damage === 'none' && this.#disk.isSpoiled) this.#damage = 'flipped';
     }
     this.#disk = undefined;
     this.#world.network.ended(this.id);
@@ -369,7 +379,7 @@ export class SimNode implements Endpoint {
 
   /** The next start must refuse this disk. False if nothing was ever written. */
   flipBits(): boolean {
-    if (this.state !== 'down' || this.#durable.size === 0) return false;
+    if (this.state !== 'down' || !this.#isUsed) return false;
     this.#damage = 'flipped';
     return true;
   }
@@ -380,12 +390,12 @@ export class SimNode implements Endpoint {
   }
 
   /** Everything that is on disk now. */
-  copyDirectory(): MemoryDisk {
+  copyDirectory(): DiskContent {
     return this.#disk?.copy() ?? this.#durable;
   }
 
   /** An older copy takes the place of the directory of a process that ended. */
-  putBack(copy: MemoryDisk): void {
+  putBack(copy: DiskContent): void {
     if (this.state !== 'down') throw new RangeError(`node ${this.id} is ${this.state}`);
     this.#durable = copy;
     this.#isRolledBack = true;
@@ -394,14 +404,15 @@ export class SimNode implements Endpoint {
   /** It may come back, or may find that it must not: nobody should count on it. */
   get isDoubtful(): boolean {
     if (this.state === 'gone' || this.#damage !== 'none' || this.#isRolledBack) return true;
-    return this.#disk?.isSpoiled() === true;
+    return this.#disk?.isSpoiled === true;
   }
 
   /** The directory is gone: this node never comes back. */
   lose(): void {
     this.crash('lost');
     if (this.state === 'absent') return;
-    this.#durable = new Map();
+    this.#durable = emptyDisk();
+    this.#isUsed = false;
     if (this.#world.seams.recreatesDirectories === true) return;
     this.state = 'gone';
   }

@@ -112,6 +112,7 @@ export class World {
       clockJudged: (node, verdict) => this.clocks.judged(node, verdict),
       ended: (node) => {
         story.tell(() => `node ${node.id} is down`);
+        this.raft.ended(node.id);
         this.clocks.ended(node.id);
         this.clients.lost(node);
         this.onEnded(node);

@@ -2,7 +2,19 @@
 import { describe, expect, it } from 'vitest';
 import type { GroupWrite } from '../../raft/store.ts';
 import { NEVER_PLACED } from '../raft/never-placed.ts';
-import { append, chunk, entries, entry, meta, position, snapshot, written } from './fixtures.ts';
+import {
+  append,
+  chunk,
+  entries,
+  entry,
+  installing,
+  meta,
+  position,
+  snapshot,
+  staging,
+  storedSnapshot,
+  written,
+} from './fixtures.ts';
 import { expectRefused, type StoreBench } from './store-bench.ts';
 
 function state(term: number, vote: number, commit: number): GroupWrite {
@@ -53,13 +65,13 @@ export function describeLog(t: StoreBench): void {
     it('is not affected when the caller reuses the bytes it wrote', async () => {
       const reused = entry(1);
       const staged = chunk(1);
-      await t.write({ ...append(1, [reused]), snapshotChunk: { index: 1, chunk: 0, data: staged } });
+      await t.write({ ...append(1, [reused]), stage: staging(1, 0, staged) });
       reused.data.fill(99);
       staged.fill(99);
       await t.write({ group: 1, entries: [], snapshot: meta(1, [chunk(1)]) });
       const loaded = await t.store.load(1);
       expect(loaded?.entries).toEqual([entry(1)]);
-      expect(loaded?.snapshot?.chunks).toEqual([chunk(1)]);
+      expect((await storedSnapshot(t.store, 1))?.chunks).toEqual([chunk(1)]);
     });
 
     it('gives entries their own memory', async () => {
@@ -192,7 +204,7 @@ export function describeLog(t: StoreBench): void {
       await t.write(append(1, entries(1, 10), 10));
       await t.takeSnapshot(1, 5);
       const second = written(t.store, [
-        { group: 1, entries: [], install: snapshot(20, [chunk(4)]) },
+        { group: 1, entries: [], ...installing(snapshot(20, [chunk(4)])) },
         { group: 9, entries: [] },
       ]);
       expect(t.store.groups()).toEqual([1]);

@@ -1,7 +1,17 @@
 /** What every LogStore must do with groups that are removed from a node, and come back to it. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { GroupWrite } from '../../raft/store.ts';
-import { append, chunk, entries, entry, position, snapshot } from './fixtures.ts';
+import {
+  append,
+  chunk,
+  entries,
+  entry,
+  installing,
+  position,
+  snapshot,
+  staging,
+  storedSnapshot,
+} from './fixtures.ts';
 import { expectRefused, type StoreBench } from './store-bench.ts';
 
 function removal(placement: number, term: number): GroupWrite {
@@ -48,7 +58,7 @@ export function describeRemoval(t: StoreBench): void {
       await t.write({ ...append(1, entries(1, 20, 4), 15), placement: 2 });
       await t.takeSnapshot(1, 10, 4);
       await t.write({ group: 1, entries: [], compactTo: position(8, 4) });
-      await t.write({ group: 1, entries: [], snapshotChunk: { index: 12, chunk: 0, data: chunk(1) } });
+      await t.write({ group: 1, entries: [], stage: staging(12, 0, chunk(1)) });
     });
 
     it('leaves a tombstone and nothing else', async () => {
@@ -68,7 +78,7 @@ export function describeRemoval(t: StoreBench): void {
       await expectRefused(t, { ...removal(3, 5), hardState: { term: 5, vote: 1, commit: 0 } }, /no vote/);
       await expectRefused(t, { ...removal(3, 5), hardState: { term: 5, vote: 0, commit: 9 } }, /no log/);
       await expectRefused(t, { ...removal(3, 5), entries: [entry(21, 4)] }, /nothing else/);
-      await expectRefused(t, { ...removal(3, 5), install: snapshot(30, [], 4) }, /nothing else/);
+      await expectRefused(t, { ...removal(3, 5), ...installing(snapshot(30, [], 4)) }, /nothing else/);
       const { hardState: _hardState, ...bare } = removal(3, 5);
       await expectRefused(t, bare, /the term of a tombstone, undefined/);
     });
@@ -116,7 +126,7 @@ export function describeRemoval(t: StoreBench): void {
         await t.write({ group: 1, entries: [], compactTo: position(10, 6) });
         await t.restart();
         const loaded = await t.store.load(1);
-        expect(loaded?.snapshot).toEqual(snapshot(10, [chunk(1), chunk(2, 7)], 6));
+        expect(await storedSnapshot(t.store, 1)).toEqual(snapshot(10, [chunk(1), chunk(2, 7)], 6));
         expect(loaded?.entries).toEqual(entries(11, 15, 6));
       },
     );
@@ -127,12 +137,12 @@ export function describeRemoval(t: StoreBench): void {
       await t.write({
         group: 1,
         entries: entries(11, 12, 6),
-        install: snapshot(10, [chunk(8)], 6),
+        ...installing(snapshot(10, [chunk(8)], 6)),
         hardState: { term: 6, vote: 0, commit: 10 },
       });
       await t.restart();
       const loaded = await t.store.load(1);
-      expect(loaded?.snapshot).toEqual(snapshot(10, [chunk(8)], 6));
+      expect(await storedSnapshot(t.store, 1)).toEqual(snapshot(10, [chunk(8)], 6));
       expect(loaded?.entries).toEqual(entries(11, 12, 6));
     });
 

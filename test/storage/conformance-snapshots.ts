@@ -2,7 +2,19 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { GroupWrite } from '../../raft/store.ts';
 import { NEVER_PLACED } from '../raft/never-placed.ts';
-import { append, chunk, entries, entry, meta, position, snapshot } from './fixtures.ts';
+import {
+  append,
+  chunk,
+  entries,
+  entry,
+  installing,
+  meta,
+  position,
+  snapshot,
+  staging,
+  storedSnapshot,
+  written,
+} from './fixtures.ts';
 import { expectRefused, type StoreBench } from './store-bench.ts';
 
 function publish(index: number, term = 1): GroupWrite {
@@ -10,26 +22,38 @@ function publish(index: number, term = 1): GroupWrite {
 }
 
 function staged(index: number, number: number): GroupWrite {
-  return { group: 1, entries: [], snapshotChunk: { index, chunk: number, data: chunk(1) } };
+  return { group: 1, entries: [], stage: staging(index, number, chunk(1)) };
 }
 
 export function describeSnapshots(t: StoreBench): void {
   describe('snapshots of the local state machine', () => {
     beforeEach(() => t.write(append(1, entries(1, 10), 8)));
 
-    it('shows nothing of staged chunks until the snapshot is named', async () => {
-      await t.write({ group: 1, entries: [], snapshotChunk: { index: 5, chunk: 0, data: chunk(1) } });
-      expect((await t.store.load(1))?.snapshot).toBeUndefined();
+    it('shows staged chunks only to whoever asks for them, until the snapshot is named', async () => {
+      const stage = written(t.store, [{ group: 1, entries: [], stage: staging(5, 0, chunk(1), chunk(2)) }]);
       expect(await t.store.readSnapshotChunk(1, 5, 0)).toBeUndefined();
-      await t.write({ group: 1, entries: [], snapshot: meta(5, [chunk(1)]) });
+      await stage;
+      expect((await t.store.load(1))?.snapshot).toBeUndefined();
       expect(await t.store.readSnapshotChunk(1, 5, 0)).toEqual(chunk(1));
-      expect((await t.store.load(1))?.snapshot).toEqual(snapshot(5, [chunk(1)]));
+      await t.write({ group: 1, entries: [], stage: staging(5, 2, chunk(3)) });
+      expect(await t.store.readSnapshotChunk(1, 5, 2)).toEqual(chunk(3));
+      await t.write({ group: 1, entries: [], snapshot: meta(5, [chunk(1), chunk(2), chunk(3)]) });
+      expect(await storedSnapshot(t.store, 1)).toEqual(snapshot(5, [chunk(1), chunk(2), chunk(3)]));
+    });
+
+    it('shows no chunk of what is staged no more', async () => {
+      await t.write({ group: 1, entries: [], stage: staging(5, 0, chunk(1), chunk(2)) });
+      await t.write({ group: 1, entries: [], stage: staging(6, 0, chunk(3)) });
+      expect(await t.store.readSnapshotChunk(1, 5, 0)).toBeUndefined();
+      expect(await t.store.readSnapshotChunk(1, 6, 0)).toEqual(chunk(3));
+      await t.restart();
+      expect(await t.store.readSnapshotChunk(1, 6, 0)).toBeUndefined();
     });
 
     it('loads the snapshot after a restart and serves its chunks', async () => {
       await t.takeSnapshot(1, 5);
       await t.restart();
-      expect((await t.store.load(1))?.snapshot).toEqual(snapshot(5, [chunk(1), chunk(2, 7)]));
+      expect(await storedSnapshot(t.store, 1)).toEqual(snapshot(5, [chunk(1), chunk(2, 7)]));
       expect(await t.store.readSnapshotChunk(1, 5, 1)).toEqual(chunk(2, 7));
       expect(await t.store.readSnapshotChunk(1, 4, 0)).toBeUndefined();
       expect(await t.store.readSnapshotChunk(2, 5, 0)).toBeUndefined();
@@ -41,12 +65,12 @@ export function describeSnapshots(t: StoreBench): void {
       expect(await t.store.readSnapshotChunk(1, 5, 0)).toBeUndefined();
       await t.restart();
       expect(await t.store.readSnapshotChunk(1, 5, 0)).toBeUndefined();
-      expect((await t.store.load(1))?.snapshot?.meta.index).toBe(7);
+      expect((await t.store.load(1))?.snapshot?.index).toBe(7);
     });
 
     it('76: forgets staged chunks at a restart and can stage the same snapshot again', async () => {
       for (const number of [0, 1, 2]) {
-        await t.write({ group: 1, entries: [], snapshotChunk: { index: 5, chunk: number, data: chunk(9) } });
+        await t.write({ group: 1, entries: [], stage: staging(5, number, chunk(9)) });
       }
       await t.restart();
       await expectRefused(
@@ -57,27 +81,27 @@ export function describeSnapshots(t: StoreBench): void {
       await t.takeSnapshot(1, 5);
       await t.write({ group: 1, entries: [entry(11)] });
       await t.restart();
-      expect((await t.store.load(1))?.snapshot).toEqual(snapshot(5, [chunk(1), chunk(2, 7)]));
+      expect(await storedSnapshot(t.store, 1)).toEqual(snapshot(5, [chunk(1), chunk(2, 7)]));
     });
 
     it('begins anew when chunk 0 is staged again or for another index', async () => {
-      await t.write({ group: 1, entries: [], snapshotChunk: { index: 5, chunk: 0, data: chunk(8) } });
-      await t.write({ group: 1, entries: [], snapshotChunk: { index: 6, chunk: 0, data: chunk(9) } });
+      await t.write({ group: 1, entries: [], stage: staging(5, 0, chunk(8)) });
+      await t.write({ group: 1, entries: [], stage: staging(6, 0, chunk(9)) });
       await t.takeSnapshot(1, 6);
-      expect((await t.store.load(1))?.snapshot?.chunks).toEqual([chunk(1), chunk(2, 7)]);
+      expect((await storedSnapshot(t.store, 1))?.chunks).toEqual([chunk(1), chunk(2, 7)]);
     });
 
     it('takes the last chunk and the snapshot in one write, and an empty snapshot', async () => {
       await t.write({
         group: 1,
         entries: [],
-        snapshotChunk: { index: 5, chunk: 0, data: chunk(3) },
+        stage: staging(5, 0, chunk(3)),
         snapshot: meta(5, [chunk(3)]),
       });
-      expect((await t.store.load(1))?.snapshot?.chunks).toEqual([chunk(3)]);
+      expect((await storedSnapshot(t.store, 1))?.chunks).toEqual([chunk(3)]);
       await t.write({ group: 1, entries: [], snapshot: meta(6, []) });
       await t.restart();
-      expect((await t.store.load(1))?.snapshot).toEqual(snapshot(6, []));
+      expect(await storedSnapshot(t.store, 1)).toEqual(snapshot(6, []));
     });
 
     it('refuses snapshots that are incomplete, old, misplaced, or of another entry', async () => {
@@ -128,7 +152,7 @@ export function describeSnapshots(t: StoreBench): void {
         entries: entries(21, 25),
         hardState: { term: 1, vote: 1, commit: 25 },
         compactTo: position(25),
-        snapshotChunk: { index: 25, chunk: 0, data: chunk(5) },
+        stage: staging(25, 0, chunk(5)),
         snapshot: meta(25, [chunk(5)]),
       });
       await t.restart();
@@ -166,7 +190,7 @@ export function describeSnapshots(t: StoreBench): void {
         group: 1,
         entries: entries(5001, 5002, 3),
         hardState: { term: 3, vote: 0, commit: 5000 },
-        install: installed,
+        ...installing(installed),
       });
       await t.restart();
       expect(await t.store.load(1)).toEqual({
@@ -174,23 +198,56 @@ export function describeSnapshots(t: StoreBench): void {
         hardState: { term: 3, vote: 0, commit: 5000 },
         base: position(5000, 3),
         entries: entries(5001, 5002, 3),
-        snapshot: installed,
+        snapshot: installed.meta,
       });
       expect(await t.store.readSnapshotChunk(1, 10, 0)).toBeUndefined();
       expect(await t.store.readSnapshotChunk(1, 5000, 1)).toEqual(chunk(8));
+    });
+
+    it('is staged beside the snapshot in effect, which stays until the write that installs it', async () => {
+      await t.write(append(1, entries(1, 20), 15));
+      await t.takeSnapshot(1, 10);
+      const chunks = [chunk(7), chunk(8), chunk(9)];
+      for (const [i, data] of chunks.entries()) {
+        await t.write({ ...append(1, [entry(21 + i)], 15), stage: staging(5000, i, data) });
+        expect((await t.store.load(1))?.snapshot?.index).toBe(10);
+        expect(await t.store.readSnapshotChunk(1, 10, 0)).toEqual(chunk(1));
+      }
+      const hardState = { term: 3, vote: 0, commit: 5000 };
+      await t.write({ group: 1, entries: [], hardState, install: meta(5000, chunks, 3) });
+      for (const restarts of [false, true]) {
+        if (restarts) await t.restart();
+        expect(await t.store.load(1)).toMatchObject({ hardState, base: position(5000, 3), entries: [] });
+        expect(await storedSnapshot(t.store, 1)).toEqual(snapshot(5000, chunks, 3));
+      }
+      expect(await t.store.readSnapshotChunk(1, 10, 0)).toBeUndefined();
+    });
+
+    it('is forgotten by a restart as long as it is only staged', async () => {
+      await t.write(append(1, entries(1, 20), 15));
+      await t.write({ group: 1, entries: [], stage: staging(5000, 0, chunk(7)) });
+      await t.restart();
+      await expectRefused(
+        t,
+        { group: 1, entries: [], install: meta(5000, [chunk(7)]) },
+        /1 chunks of 30 bytes, not 0 of 0/,
+      );
+      await t.write({ group: 1, entries: [], ...installing(snapshot(5000, [chunk(9)])) });
+      await t.restart();
+      expect(await storedSnapshot(t.store, 1)).toEqual(snapshot(5000, [chunk(9)]));
     });
 
     it('may be the first thing a group gets, at index 0 too', async () => {
       await t.write({
         group: 1,
         entries: [],
-        install: { meta: { ...meta(0, []), term: 0, timeMillis: 9 }, chunks: [] },
+        install: { ...meta(0, []), term: 0, timeMillis: 9 },
       });
       await t.write(append(1, [entry(1)]));
       await t.restart();
       const loaded = await t.store.load(1);
       expect(loaded?.base).toEqual({ index: 0, term: 0, timeMillis: 9 });
-      expect(loaded?.snapshot?.meta.voters).toEqual([1, 2, 3]);
+      expect(loaded?.snapshot?.voters).toEqual([1, 2, 3]);
       expect(loaded?.entries).toEqual([entry(1)]);
     });
 
@@ -200,7 +257,7 @@ export function describeSnapshots(t: StoreBench): void {
         group: 1,
         entries: [],
         hardState: { term: 2, vote: 0, commit: 12 },
-        install: snapshot(12, [], 2),
+        ...installing(snapshot(12, [], 2)),
       });
       await t.restart();
       expect((await t.store.load(1))?.entries).toEqual([]);
@@ -211,28 +268,24 @@ export function describeSnapshots(t: StoreBench): void {
 
     it('drops chunks that were being staged', async () => {
       await t.write(append(1, entries(1, 20), 15));
-      await t.write({ group: 1, entries: [], snapshotChunk: { index: 10, chunk: 0, data: chunk(1) } });
-      await t.write({ group: 1, entries: [], install: snapshot(20, [chunk(2)]) });
-      await expectRefused(
-        t,
-        { group: 1, entries: [], snapshotChunk: { index: 21, chunk: 1, data: chunk(1) } },
-        /first/,
-      );
+      await t.write({ group: 1, entries: [], stage: staging(10, 0, chunk(1)) });
+      await t.write({ group: 1, entries: [], ...installing(snapshot(20, [chunk(2)])) });
+      await expectRefused(t, { group: 1, entries: [], stage: staging(21, 1, chunk(1)) }, /first/);
       await t.restart();
-      expect((await t.store.load(1))?.snapshot).toEqual(snapshot(20, [chunk(2)]));
+      expect(await storedSnapshot(t.store, 1)).toEqual(snapshot(20, [chunk(2)]));
     });
 
     it('is refused if it is old or its chunks do not fit', async () => {
       await t.write(append(1, entries(1, 20), 15));
       await expectRefused(
         t,
-        { group: 1, entries: [], install: snapshot(14, []) },
+        { group: 1, entries: [], ...installing(snapshot(14, [])) },
         /reaches the stored commit 15/,
       );
       const short = { meta: meta(30, [chunk(1), chunk(2)]), chunks: [chunk(1)] };
-      await expectRefused(t, { group: 1, entries: [], install: short }, /2 chunks of 60 bytes/);
+      await expectRefused(t, { group: 1, entries: [], ...installing(short) }, /2 chunks of 60 bytes/);
       await t.takeSnapshot(1, 16);
-      await expectRefused(t, { group: 1, entries: [], install: snapshot(16, []) }, /newer than 16/);
+      await expectRefused(t, { group: 1, entries: [], ...installing(snapshot(16, [])) }, /newer than 16/);
     });
   });
 }

@@ -17,6 +17,7 @@ import {
   entry,
   meta,
   scratch,
+  staging,
   written,
 } from './fixtures.ts';
 
@@ -49,7 +50,7 @@ async function fill(store: LevelStore): Promise<void> {
       group: 1,
       entries: [],
       compactTo: { index: 4, term: 1, timeMillis: 40 },
-      snapshotChunk: { index: 5, chunk: 0, data: chunk(3, 5000) },
+      stage: staging(5, 0, chunk(3, 5000)),
       snapshot: meta(5, [chunk(3, 5000)]),
     },
   ]);

@@ -2,8 +2,8 @@
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import type { GroupWrite, LogStore } from '../../raft/store.ts';
-import type { Entry, GroupId, LogPosition, Snapshot, SnapshotMeta } from '../../raft/types.ts';
+import type { GroupWrite, LogStore, StagedChunks } from '../../raft/store.ts';
+import type { Entry, GroupId, LogPosition, SnapshotMeta } from '../../raft/types.ts';
 import { bootstrapStore } from '../../storage/bootstrap-store.ts';
 import type { LevelStore } from '../../storage/level-store.ts';
 import { openStore, type OpenStoreOptions } from '../../storage/open-store.ts';
@@ -39,8 +39,34 @@ export function meta(index: number, chunks: readonly Uint8Array[], term = 1): Sn
   return { ...position(index, term), voters: [1, 2, 3], chunkCount: chunks.length, byteLength };
 }
 
+export interface Snapshot {
+  readonly meta: SnapshotMeta;
+  readonly chunks: readonly Uint8Array[];
+}
+
 export function snapshot(index: number, chunks: readonly Uint8Array[], term = 1): Snapshot {
   return { meta: meta(index, chunks, term), chunks };
+}
+
+export function staging(index: number, first: number, ...chunks: readonly Uint8Array[]): StagedChunks {
+  return { index, first, chunks };
+}
+
+/** The part of a write that installs a snapshot and stages all of it. */
+export function installing({ meta: of, chunks }: Snapshot): Pick<GroupWrite, 'stage' | 'install'> {
+  return { ...(chunks.length > 0 && { stage: staging(of.index, 0, ...chunks) }), install: of };
+}
+
+/** The snapshot in effect, with all of its chunks. */
+export async function storedSnapshot(store: LogStore, group: GroupId): Promise<Snapshot | undefined> {
+  const of = (await store.load(group))?.snapshot;
+  if (of === undefined) return undefined;
+  const chunks: Uint8Array[] = [];
+  for (let i = 0; i < of.chunkCount; i += 1) {
+    const data = await store.readSnapshotChunk(group, of.index, i);
+    if (data !== undefined) chunks.push(data);
+  }
+  return { meta: of, chunks };
 }
 
 /** A write that appends `list` to a group, with a hard state that fits. */

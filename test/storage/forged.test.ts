@@ -161,9 +161,10 @@ describe('a database is refused', () => {
     const directory = await specimen.copy(specimen.closed);
     const store = await openStore(directory, IDENTITY, {
       wrapDatabase: (database) => ({
-        syncedBatch: (operations) => database.syncedBatch(operations),
+        syncedBatch: (operations, done) => database.syncedBatch(operations, done),
         get: async (key) => (key.equals(chunkKey(1, 5, 0)) ? undefined : database.get(key)),
         scan: (range, visit) => database.scan(range, visit),
+        compact: (range) => database.compact(range),
         close: () => database.close(),
       }),
     });

@@ -1,4 +1,6 @@
 /** What only the store on LevelDB does: batches, garbage collection, failures underneath it. */
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { KeyValueDatabase, Operation } from '../../storage/database.ts';
 import { entryRange, chunkRange } from '../../storage/keys.ts';
@@ -11,9 +13,12 @@ import {
   createStore,
   entries,
   entry,
+  installing,
   meta,
   scratch,
   snapshot,
+  staging,
+  storedSnapshot,
   written,
 } from './fixtures.ts';
 
@@ -22,19 +27,20 @@ let remove: () => Promise<void>;
 let store: LevelStore;
 let database: KeyValueDatabase;
 let batches: Operation[][];
-let intercept: (operations: Operation[]) => Promise<void>;
+let intercept: KeyValueDatabase['syncedBatch'];
 
 const options = {
   wrapDatabase: (inner: KeyValueDatabase): KeyValueDatabase => {
     database = inner;
-    intercept = (operations) => inner.syncedBatch(operations);
+    intercept = (operations, done) => inner.syncedBatch(operations, done);
     return {
-      syncedBatch: (operations) => {
+      syncedBatch: (operations, done) => {
         batches.push(operations);
-        return intercept(operations);
+        intercept(operations, done);
       },
       get: (key) => inner.get(key),
       scan: (range, visit) => inner.scan(range, visit),
+      compact: (range) => inner.compact(range),
       close: () => inner.close(),
     };
   },
@@ -54,6 +60,18 @@ async function reopen(): Promise<void> {
   await store.close();
   batches = [];
   store = await openStore(directory, IDENTITY, options);
+}
+
+async function bytesOf(path: string): Promise<number> {
+  let bytes = 0;
+  for (const name of await readdir(path)) {
+    // LevelDB deletes files at any moment.
+    bytes += await stat(join(path, name)).then(
+      ({ size }) => size,
+      () => 0,
+    );
+  }
+  return bytes;
 }
 
 async function countEntries(group: number): Promise<number> {
@@ -104,7 +122,7 @@ describe('garbage', () => {
       {
         group: 1,
         entries: [],
-        snapshotChunk: { index: LONG - 10, chunk: 0, data },
+        stage: staging(LONG - 10, 0, data),
         snapshot: meta(LONG - 10, [data]),
         compactTo: { index: LONG - 10, term: 1, timeMillis: (LONG - 10) * 10 },
       },
@@ -134,7 +152,7 @@ describe('garbage', () => {
   it('of a log that a far newer snapshot replaced costs no more than its entries', async () => {
     await written(store, [append(1, entries(1, 20), 20)]);
     batches = [];
-    await written(store, [{ group: 1, entries: [], install: snapshot(1_000_000_000_000, [chunk(1)]) }]);
+    await written(store, [{ group: 1, entries: [], ...installing(snapshot(1_000_000_000_000, [chunk(1)])) }]);
     await written(store, []);
     expect(batches.map(deletes)).toEqual([20, 0]);
     expect(await countEntries(1)).toBe(0);
@@ -148,7 +166,7 @@ describe('garbage', () => {
     await written(store, [append(1, [entry(6, 2)], 5)]);
     await reopen();
     expect(await countEntries(1)).toBe(20);
-    await written(store, [{ group: 1, entries: [], install: snapshot(30, [], 2) }]);
+    await written(store, [{ group: 1, entries: [], ...installing(snapshot(30, [], 2)) }]);
     expect(await countEntries(1)).toBe(0);
   });
 
@@ -173,6 +191,25 @@ describe('garbage', () => {
     expect(await store.load(1)).toMatchObject({ removed: true, hardState: { term: 2 } });
   });
 
+  it('of a removed group takes up no space on the disk for long, though nothing more is written', async () => {
+    await store.close();
+    store = await openStore(directory, IDENTITY, { ...options, writeBufferBytes: 256 << 10 });
+    const data = chunk(1, 64 << 10);
+    for (let number = 0; number < 128; number += 1) {
+      await written(store, [{ group: 1, entries: [], stage: staging(5, number, data) }]);
+    }
+    await written(store, [append(2, [entry(1)])]);
+    const before = await bytesOf(directory);
+    expect(before).toBeGreaterThan(8 << 20);
+    await written(store, [
+      { group: 1, placement: 1, remove: true, hardState: { term: 1, vote: 0, commit: 0 }, entries: [] },
+    ]);
+    while (store.hasGarbage) await written(store, []);
+    await expect.poll(() => bytesOf(directory), { timeout: 10_000 }).toBeLessThan(before / 8);
+    await reopen();
+    expect((await store.load(2))?.entries).toEqual([entry(1)]);
+  });
+
   it.each([0, 1, 2, 9])(
     'of a removed group spares the log of the next life, which begins after %i more writes',
     async (writes) => {
@@ -190,7 +227,7 @@ describe('garbage', () => {
         {
           group: 1,
           entries: [],
-          snapshotChunk: { index: 30, chunk: 0, data },
+          stage: staging(30, 0, data),
           snapshot: meta(30, [data], 3),
           compactTo: { index: 30, term: 3, timeMillis: 300 },
         },
@@ -204,9 +241,7 @@ describe('garbage', () => {
   it('of replaced snapshots and of attempts that a restart ended is deleted', async () => {
     await written(store, [append(1, entries(1, 20), 20)]);
     const stage = (index: number, number: number): Promise<void> =>
-      written(store, [
-        { group: 1, entries: [], snapshotChunk: { index, chunk: number, data: chunk(index) } },
-      ]);
+      written(store, [{ group: 1, entries: [], stage: staging(index, number, chunk(index)) }]);
     await stage(10, 0);
     await stage(10, 1);
     await written(store, [{ group: 1, entries: [], snapshot: meta(10, [chunk(10), chunk(10)]) }]);
@@ -220,13 +255,14 @@ describe('garbage', () => {
     await written(store, []);
     expect(await countChunks(1)).toBe(1);
     await reopen();
-    expect((await store.load(1))?.snapshot).toEqual(snapshot(12, [chunk(12)]));
+    expect(await storedSnapshot(store, 1)).toEqual(snapshot(12, [chunk(12)]));
   });
 });
 
 describe('a failing disk', () => {
   it('is not asked again', async () => {
-    intercept = () => Promise.reject(new Error('IO error: No space left on device'));
+    intercept = (_operations, done) =>
+      queueMicrotask(() => done(new Error('IO error: No space left on device')));
     batches = [];
     await expect(written(store, [append(1, [entry(1)])])).rejects.toThrow(/No space left on device.*exit/);
     await expect(written(store, [append(1, [entry(1)])])).rejects.toThrow(/No space left on device/);
@@ -236,10 +272,8 @@ describe('a failing disk', () => {
 
   it('may have kept the write it reported as failed: the next start takes either', async () => {
     await written(store, [append(1, entries(1, 2))]);
-    intercept = async (operations) => {
-      await database.syncedBatch(operations);
-      throw new Error('IO error: injected after the fact');
-    };
+    intercept = (operations, done) =>
+      database.syncedBatch(operations, () => done(new Error('IO error: injected after the fact')));
     await expect(written(store, [append(1, [entry(3)])])).rejects.toMatchObject({ code: 'STORE_FAILED' });
     await reopen();
     expect((await store.load(1))?.entries).toEqual(entries(1, 3));

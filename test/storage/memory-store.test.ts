@@ -1,7 +1,7 @@
 /** What only the store in memory does: crashes and failures on demand, in an order that the test decides. */
 import { describe, expect, it } from 'vitest';
 import { MemoryStore } from '../../storage/memory-store.ts';
-import { append, chunk, entries, entry } from './fixtures.ts';
+import { append, chunk, entries, entry, staging } from './fixtures.ts';
 
 class Disk {
   private readonly pending: (() => void)[] = [];
@@ -41,10 +41,10 @@ describe('a crash', () => {
     const store = started(disk);
     store.write([append(1, entries(1, 2))], () => {});
     disk.sync();
-    store.write([{ group: 1, entries: [], snapshotChunk: { index: 2, chunk: 0, data: chunk(1) } }], () => {});
+    store.write([{ group: 1, entries: [], stage: staging(2, 0, chunk(1)) }], () => {});
     disk.sync();
     const after = new MemoryStore({ schedule: disk.schedule, disk: store.crash() });
-    const next = { group: 1, entries: [], snapshotChunk: { index: 2, chunk: 1, data: chunk(1) } };
+    const next = { group: 1, entries: [], stage: staging(2, 1, chunk(1)) };
     expect((await after.load(1))?.entries).toEqual(entries(1, 2));
     expect(() => after.write([next], () => {})).toThrow(/follows the 0 staged ones/);
   });

@@ -138,9 +138,10 @@ describe('opening', () => {
     await bootstrapStore(directory, IDENTITY);
     const opening = openStore(directory, IDENTITY, {
       wrapDatabase: (database) => ({
-        syncedBatch: () => Promise.reject(new Error('IO error: injected')),
+        syncedBatch: (_operations, done) => queueMicrotask(() => done(new Error('IO error: injected'))),
         get: (key) => database.get(key),
         scan: (range, visit) => database.scan(range, visit),
+        compact: (range) => database.compact(range),
         close: () => database.close(),
       }),
     });

@@ -2,7 +2,7 @@
 import { expect } from 'vitest';
 import type { GroupWrite, LogStore } from '../../raft/store.ts';
 import type { GroupId } from '../../raft/types.ts';
-import { chunk, meta, written } from './fixtures.ts';
+import { chunk, meta, staging, written } from './fixtures.ts';
 
 export interface TestedStore extends LogStore {
   groups(): GroupId[];
@@ -69,7 +69,7 @@ export class HarnessBench<S extends TestedStore> implements StoreBench {
   async takeSnapshot(group: GroupId, index: number, term?: number): Promise<void> {
     const chunks = [chunk(1), chunk(2, 7)];
     for (const [number, data] of chunks.entries()) {
-      await this.write({ group, entries: [], snapshotChunk: { index, chunk: number, data } });
+      await this.write({ group, entries: [], stage: staging(index, number, data) });
     }
     await this.write({ group, entries: [], snapshot: meta(index, chunks, term) });
   }

@@ -15,10 +15,13 @@ describe('108: LevelStore', () => {
     await bootstrapStore(directory, IDENTITY);
     let failing = false;
     const wrapDatabase = (database: KeyValueDatabase): KeyValueDatabase => ({
-      syncedBatch: (operations) =>
-        failing ? Promise.reject(new Error('IO error: injected')) : database.syncedBatch(operations),
+      syncedBatch: (operations, done) => {
+        if (failing) queueMicrotask(() => done(new Error('IO error: injected')));
+        else database.syncedBatch(operations, done);
+      },
       get: (key) => database.get(key),
       scan: (range, visit) => database.scan(range, visit),
+      compact: (range) => database.compact(range),
       close: () => database.close(),
     });
     return {

@@ -171,7 +171,7 @@ export const PEER_MESSAGES: Readonly<Record<string, fc.Arbitrary<PeerMessage>>> 
     from: fc.constant(FROM),
     index: natural,
     snapshotTerm: natural,
-    chunk: natural,
+    held: natural,
   }),
 };
 

@@ -110,17 +110,23 @@ export class Question implements Client {
 export class Change implements Client {
   readonly #cluster: Cluster;
   readonly #change: MembershipChange;
+  readonly #epoch: number;
   readonly #isDoneIn: (config: GroupConfig) => boolean;
   #attempt = 0;
   #asking: SimNode | undefined;
   #refusals = 0;
   isDone = false;
 
-  /** @param isDoneIn whether a configuration is what was asked for */
-  constructor(cluster: Cluster, change: MembershipChange, isDoneIn: (config: GroupConfig) => boolean) {
+  /** @param asked the version of the placement that asks, and whether a configuration is what was asked for */
+  constructor(
+    cluster: Cluster,
+    change: MembershipChange,
+    asked: { readonly epoch: number; readonly isDoneIn: (config: GroupConfig) => boolean },
+  ) {
     this.#cluster = cluster;
     this.#change = change;
-    this.#isDoneIn = isDoneIn;
+    this.#epoch = asked.epoch;
+    this.#isDoneIn = asked.isDoneIn;
     cluster.clients.add(this);
     this.#ask();
   }
@@ -137,7 +143,7 @@ export class Change implements Client {
     this.#asking = node;
     this.#cluster.after(PATIENCE_MILLIS, () => this.#again(attempt, 0));
     if (!this.#cluster.reached(node, 'asked')) return;
-    node.core.raft.changeMembership(GROUP, this.#change, 0, (result) => {
+    node.core.raft.changeMembership(GROUP, this.#change, this.#epoch, (result) => {
       if (node.life !== life || !node.isUp || !this.#cluster.reached(node, 'answer')) return;
       this.#cluster.story.tell(
         () => `node ${node.id} changes ${JSON.stringify(this.#change)}: ${JSON.stringify(result)}`,

@@ -120,7 +120,7 @@ export class Cluster {
       durable: (node, writes) => {
         this.raft.written(node, writes);
         for (const { install } of writes) {
-          this.chunksInstalled = Math.max(this.chunksInstalled, install?.chunks.length ?? 0);
+          this.chunksInstalled = Math.max(this.chunksInstalled, install?.chunkCount ?? 0);
         }
       },
       groupAdded: (node, group, app, applied) => this.raft.observe(node, group, app, applied),
@@ -133,6 +133,7 @@ export class Cluster {
       directoryLost: (node) => this.raft.lost(node),
       ended: (node) => {
         story.tell(() => `node ${node.id} is down`);
+        this.raft.ended(node.id);
         for (const client of this.clients) client.lost(node);
       },
       violated: (violation) => loop.violated(violation),
@@ -183,6 +184,11 @@ export class Cluster {
   /** For scripts that count late. */
   countFromHere(): void {
     if (this.points.length === 0) this.#isCounting = true;
+  }
+
+  /** What follows is crashed at in other scripts. */
+  countNoFurther(): void {
+    this.#isCounting = false;
   }
 
   /** All nodes crash, and start again. */

@@ -61,11 +61,11 @@ export interface FirstCrash {
   readonly violation?: string;
 }
 
-/** Runs the scripts until something is violated; for mutants. */
-export async function firstCrash(seams: Seams | undefined): Promise<FirstCrash> {
+/** Runs the scripts, or one of them, until something is violated; for mutants. */
+export async function firstCrash(seams: Seams | undefined, name?: string): Promise<FirstCrash> {
   const hash = await loadHash32();
   let runs = 0;
-  for (const script of SCRIPTS) {
+  for (const script of name === undefined ? SCRIPTS : [scriptNamed(name)]) {
     const found = await enumerateCrashes({ script, hash, seams });
     runs += found.runs;
     if (found.failure === undefined) continue;

@@ -4,14 +4,16 @@
  */
 import { RAFT_DEFAULTS } from '../../../raft/core-state.ts';
 import { MULTI_RAFT_DEFAULTS, MultiRaft } from '../../../raft/multi-raft.ts';
+import type { StoredGroup } from '../../../raft/store.ts';
 import { NO_NODE, type NodeId } from '../../../raft/types.ts';
 import { ticksOf } from '../../../src/config.ts';
+import { restoreGroup } from '../../../src/group-loader.ts';
 import { GroupClock } from '../../../src/limiter/group-clock.ts';
 import type { NodeCoreInit } from '../../../src/node-core.ts';
 import { Partition, PARTITION_DEFAULTS } from '../../../src/partition/partition.ts';
 import { groupOfPartition } from '../../../src/partition/placement.ts';
 import { decodePeerMessages, encodePeerMessages } from '../../../src/transport/peer-codec.ts';
-import type { NodeProcess } from '../node-world.ts';
+import type { NodeProcess, ReplicaControl } from '../node-world.ts';
 
 export const PARTITION = 0;
 export const GROUP = groupOfPartition(PARTITION);
@@ -39,30 +41,20 @@ export async function loadMember(init: NodeCoreInit, founders: readonly NodeId[]
     fatal: init.fatal,
   });
   const stored = await init.store.load(GROUP);
-  const app = new Partition({
-    partition: PARTITION,
-    nodeId,
-    clock: new GroupClock(clocks.monotonicMillis, clocks.wallMillis),
-    options: PARTITION_DEFAULTS,
-    monotonicMillis: clocks.monotonicMillis,
-    wallMillis: clocks.wallMillis,
-    ruleTable: config.rules,
-    requestProposal: () => raft.requestProposal(GROUP),
-    leaderChanged: init.leaderChanged,
-  });
-  raft.addGroup({
-    group: GROUP,
-    voters: founders.includes(nodeId) ? founders : [],
-    preferredLeader: founders[0] ?? NO_NODE,
-    app,
-    stored,
-  });
-  init.groupAdded?.(GROUP, app, raft.status(GROUP)?.applied ?? 0);
+  const member = new Member(init, raft, founders);
+  await member.load(stored);
+  raft.start();
   return {
     raft,
-    partitions: new Map([[PARTITION, app]]),
+    partitions: member.partitions,
+    replica: member,
     allow(request, done) {
       const deadline = clocks.monotonicMillis() + timing.requestDeadlineMillis;
+      const app = member.partitions.get(PARTITION);
+      if (app === undefined) {
+        done({ kind: 'unavailable', reason: 'no_leader', proposed: false }, PARTITION);
+        return;
+      }
       app.decide(request, deadline, (answer) => {
         const isElsewhere = answer.kind === 'notLeader';
         done(isElsewhere ? { kind: 'unavailable', reason: 'no_leader', proposed: false } : answer, PARTITION);
@@ -75,4 +67,81 @@ export async function loadMember(init: NodeCoreInit, founders: readonly NodeId[]
     peerLost: (peer) => raft.peerLost(peer),
     peerDisconnected() {},
   };
+}
+
+/** The replica of the one group on this node: there, or removed, or back again. */
+class Member implements ReplicaControl {
+  readonly partitions = new Map<number, Partition>();
+  state: ReplicaControl['state'];
+  #tombstone: StoredGroup | undefined;
+  readonly #init: NodeCoreInit;
+  readonly #raft: MultiRaft;
+  readonly #founders: readonly NodeId[];
+
+  constructor(init: NodeCoreInit, raft: MultiRaft, founders: readonly NodeId[]) {
+    this.#init = init;
+    this.#raft = raft;
+    this.#founders = founders;
+  }
+
+  async load(stored: StoredGroup | undefined): Promise<void> {
+    if (stored?.removed === true) {
+      this.#removed(stored);
+      return;
+    }
+    const app = this.#newPartition();
+    if (stored !== undefined) await restoreGroup(this.#init.store, GROUP, stored, app);
+    this.#hold(app, stored, undefined);
+    this.state = 'held';
+  }
+
+  #removed(tombstone: StoredGroup): void {
+    this.#tombstone = tombstone;
+    this.state = 'removed';
+  }
+
+  remove(placement: number): void {
+    if (this.state !== 'held') return;
+    this.state = undefined;
+    this.partitions.delete(PARTITION);
+    this.#raft.removeGroup(GROUP, placement, (tombstone) => this.#removed(tombstone));
+  }
+
+  comeBack(placement: number): void {
+    if (this.state !== 'removed') return;
+    this.state = undefined;
+    this.#hold(this.#newPartition(), this.#tombstone, placement);
+    this.#raft.offerGroup(GROUP, placement, () => {
+      this.state = 'held';
+    });
+  }
+
+  #newPartition(): Partition {
+    const { nodeId, config, clocks, leaderChanged } = this.#init;
+    return new Partition({
+      partition: PARTITION,
+      nodeId,
+      clock: new GroupClock(clocks.monotonicMillis, clocks.wallMillis),
+      options: PARTITION_DEFAULTS,
+      monotonicMillis: clocks.monotonicMillis,
+      wallMillis: clocks.wallMillis,
+      ruleTable: config.rules,
+      requestProposal: () => this.#raft.requestProposal(GROUP),
+      leaderChanged,
+    });
+  }
+
+  #hold(app: Partition, stored: StoredGroup | undefined, placement: number | undefined): void {
+    const founders = this.#founders;
+    this.partitions.set(PARTITION, app);
+    this.#raft.addGroup({
+      group: GROUP,
+      voters: founders.includes(this.#init.nodeId) ? founders : [],
+      preferredLeader: founders[0] ?? NO_NODE,
+      app,
+      stored,
+      ...(placement !== undefined && { placement }),
+    });
+    this.#init.groupAdded?.(GROUP, app, this.#raft.status(GROUP)?.applied ?? 0);
+  }
 }

@@ -1,12 +1,10 @@
 /**
- * Moves snapshots between nodes: reads stored chunks and sends them one at a time, each after the one before was
- * acknowledged; collects the chunks of an incoming one. Bounded: a few streams per node, one chunk in flight each,
- * so many bytes per tick.
+ * Sends stored snapshots to nodes that are too far behind: chunk by chunk, each after the one before was acknowledged.
+ * Bounded: a few streams per node, one chunk in flight each, so many bytes per tick.
  *
- * A stream that broke is resumed: every stream begins with chunk 0, and its acknowledgement names the last chunk the
+ * A stream that broke is resumed: every stream begins with chunk 0, and its acknowledgement says how many chunks the
  * receiver holds of this very snapshot. Neither side has to remember the other's state.
  */
-import { crc32 } from './checksum.ts';
 import type { SnapshotChunk, SnapshotChunkAck } from './peer-message.ts';
 import type { LogStore } from './store.ts';
 import type { GroupId, InstallSnapshot, NodeId, SnapshotMeta } from './types.ts';
@@ -29,6 +27,7 @@ interface Outgoing {
   readonly meta: SnapshotMeta;
   readonly term: number;
   readonly timeMillis: number;
+  /** The one in flight; the receiver holds those before it. */
   chunk: number;
   silentTicks: number;
   /** Read, and waiting for its share of the rate. */
@@ -113,9 +112,11 @@ export class OutgoingSnapshots {
     const stream = this.#streams.get(key);
     if (stream === undefined || stream.meta.index !== ack.index || stream.meta.term !== ack.snapshotTerm)
       return;
-    if (ack.chunk < stream.chunk || ack.chunk >= stream.meta.chunkCount || stream.held !== undefined) return;
+    if (ack.held < stream.chunk || ack.held > stream.meta.chunkCount || stream.held !== undefined) return;
     stream.silentTicks = 0;
-    stream.chunk = ack.chunk + 1;
+    // It is at work on the one in flight.
+    if (ack.held === stream.chunk) return;
+    stream.chunk = ack.held;
     if (stream.chunk === stream.meta.chunkCount) this.#finish(key, stream, true);
     else this.#sendChunk(key, stream);
   }
@@ -151,88 +152,4 @@ export class OutgoingSnapshots {
 
 function streamKey(group: GroupId, to: NodeId): string {
   return `${group}:${to}`;
-}
-
-interface Partial {
-  readonly meta: SnapshotMeta;
-  readonly chunks: Uint8Array[];
-  bytes: number;
-  checksum: number;
-  silentTicks: number;
-}
-
-/** Collects the chunks of snapshots that leaders send to this node; at most one per group. */
-export class IncomingSnapshots {
-  readonly #id: NodeId;
-  readonly #partial = new Map<GroupId, Partial>();
-
-  constructor(id: NodeId) {
-    this.#id = id;
-  }
-
-  forget(group: GroupId): void {
-    this.#partial.delete(group);
-  }
-
-  /** Time passed. What nobody has sent a chunk of for `silentTicksMax` will hardly be resumed: its memory is freed. */
-  tick(silentTicksMax: number): void {
-    for (const [group, partial] of this.#partial) {
-      partial.silentTicks += 1;
-      if (partial.silentTicks > silentTicksMax) this.#partial.delete(group);
-    }
-  }
-
-  /** Takes one chunk. Returns what to answer, and the complete snapshot when this was its last chunk. */
-  receive(message: SnapshotChunk): {
-    ack: SnapshotChunkAck | undefined;
-    install: InstallSnapshot | undefined;
-  } {
-    const { group, meta, chunk, from } = message;
-    let partial = this.#partial.get(group);
-    if (chunk === 0 && (partial === undefined || !isSame(partial.meta, meta))) {
-      partial = { meta, chunks: [], bytes: 0, checksum: 0, silentTicks: 0 };
-      this.#partial.set(group, partial);
-    }
-    if (partial === undefined || !isSame(partial.meta, meta) || chunk > partial.chunks.length) {
-      return { ack: undefined, install: undefined };
-    }
-    partial.silentTicks = 0;
-    if (chunk === partial.chunks.length) {
-      partial.bytes += message.data.byteLength;
-      if (partial.bytes > meta.byteLength || chunk >= meta.chunkCount) {
-        this.#partial.delete(group);
-        return { ack: undefined, install: undefined };
-      }
-      partial.chunks.push(message.data);
-      partial.checksum = crc32(message.data, partial.checksum);
-    }
-    const ack: SnapshotChunkAck = {
-      kind: 'chunkAck',
-      group,
-      from: this.#id,
-      index: meta.index,
-      snapshotTerm: meta.term,
-      chunk: partial.chunks.length - 1,
-    };
-    if (partial.chunks.length < meta.chunkCount) return { ack, install: undefined };
-    this.#partial.delete(group);
-    // Not what the meta promises: forget it all, and let the stream begin again.
-    const isWhole =
-      partial.bytes === meta.byteLength &&
-      (meta.checksum === undefined || meta.checksum === partial.checksum);
-    if (!isWhole) return { ack: undefined, install: undefined };
-    const { term, timeMillis } = message;
-    const { chunks } = partial;
-    return { ack, install: { type: 'snapshot', from, to: this.#id, term, meta, timeMillis, chunks } };
-  }
-}
-
-function isSame(a: SnapshotMeta, b: SnapshotMeta): boolean {
-  return (
-    a.index === b.index &&
-    a.term === b.term &&
-    a.byteLength === b.byteLength &&
-    a.chunkCount === b.chunkCount &&
-    a.checksum === b.checksum
-  );
 }

@@ -1,0 +1,115 @@
+/**
+ * The database under the store of a simulated node: keys and values in memory, batches that take virtual time and are lost
+ * or kept as a whole. LevelDB puts a batch into one record of its log, under one checksum: one that reached the disk in
+ * part is dropped when the log is read. There is no third outcome to simulate.
+ */
+import type { KeyValueDatabase, Operation } from '../../storage/database.ts';
+import { EMPTY_DIGEST } from '../../storage/digest.ts';
+import type { KeyRange } from '../../storage/keys.ts';
+import { LevelGroup } from '../../storage/level-group.ts';
+import { LevelStore } from '../../storage/level-store.ts';
+import { Mask, MASK_BYTES } from '../../storage/mask.ts';
+import type { Fate } from '../../storage/memory-store.ts';
+import { encodeStoreRecord } from '../../storage/records.ts';
+import { verifyRecords } from '../../storage/verify.ts';
+
+/** What is on a disk: values by key, which stands as text of one character a byte. */
+export type DiskContent = ReadonlyMap<string, Buffer>;
+
+/** The same for all nodes, so that directories can be compared. */
+const MASK = new Mask(Uint8Array.from({ length: MASK_BYTES }, (_, i) => (i * 151 + 90) % 256));
+
+function textOf(key: Buffer): string {
+  return key.toString('latin1');
+}
+
+/** What the bootstrap of a directory leaves. */
+export function emptyDisk(): DiskContent {
+  const { key, value } = encodeStoreRecord({ batch: 1, digest: EMPTY_DIGEST, groupCount: 0 });
+  return new Map([[textOf(key), value]]);
+}
+
+export class SimDatabase implements KeyValueDatabase {
+  readonly #content: Map<string, Buffer>;
+  readonly #schedule: (complete: () => void) => void;
+  #inFlight: readonly Operation[] | undefined;
+  #nextFailure: Fate | undefined;
+  #hasFailed = false;
+
+  /** @param schedule calls its argument once, later: then the batch in flight is on disk */
+  constructor(content: DiskContent, schedule: (complete: () => void) => void) {
+    this.#content = new Map(content);
+    this.#schedule = schedule;
+  }
+
+  get content(): DiskContent {
+    return new Map(this.#content);
+  }
+
+  syncedBatch(operations: Operation[], done: (error?: unknown) => void): void {
+    this.#inFlight = operations;
+    this.#schedule(() => {
+      // A crash in between has taken it away.
+      if (this.#inFlight !== operations) return;
+      this.#inFlight = undefined;
+      const fate = this.#nextFailure;
+      this.#hasFailed ||= fate !== undefined;
+      if (fate !== 'lost') this.#apply(operations);
+      done(fate === undefined ? undefined : new Error('simulated disk error'));
+    });
+  }
+
+  #apply(operations: readonly Operation[]): void {
+    for (const operation of operations) {
+      if (operation.type === 'put') this.#content.set(textOf(operation.key), operation.value);
+      else this.#content.delete(textOf(operation.key));
+    }
+  }
+
+  async get(key: Buffer): Promise<Buffer | undefined> {
+    return this.#content.get(textOf(key));
+  }
+
+  async scan(range: KeyRange, visit: (key: Buffer, value: Buffer) => void): Promise<void> {
+    const [first, last] = [textOf(range.first), textOf(range.last)];
+    const keys = [...this.#content.keys()].filter((key) => key >= first && key <= last).sort();
+    for (const key of keys) {
+      const value = this.#content.get(key);
+      if (value !== undefined) visit(Buffer.from(key, 'latin1'), value);
+    }
+  }
+
+  async compact(): Promise<void> {}
+
+  async close(): Promise<void> {}
+
+  /** The next batch fails; `fate` says whether it is on disk all the same. */
+  failNext(fate: Fate): void {
+    this.#nextFailure = fate;
+  }
+
+  /** The process ends. Returns what the next one finds. */
+  crash(fate: Fate): DiskContent {
+    const inFlight = this.#inFlight;
+    this.#inFlight = undefined;
+    // After a failed write nothing reaches the disk any more.
+    if (inFlight !== undefined && fate === 'kept' && !this.#hasFailed) this.#apply(inFlight);
+    return this.content;
+  }
+}
+
+/** Opens the product's store on it. Throws DamageFound as the product's openStore does, after the same checks. */
+export async function openSimStore(database: SimDatabase): Promise<LevelStore> {
+  const { batch, digest, groups: verified } = await verifyRecords(database, 0);
+  const groups: LevelGroup[] = [];
+  for (const group of verified) groups.push(await LevelGroup.restore({ database, mask: MASK }, group));
+  return new LevelStore({
+    database,
+    mask: MASK,
+    batch,
+    digest,
+    groups,
+    read: (action) => action(),
+    onClose: async () => {},
+  });
+}
