@@ -16,7 +16,7 @@ export interface StoreIdentity {
 }
 
 /** The layout this program writes. */
-export const FORMAT_VERSION = 2;
+export const FORMAT_VERSION = 3;
 
 export function encodeIdentity(identity: StoreIdentity): StoredRecord {
   const { clusterId, nodeId, formatVersion } = identity;

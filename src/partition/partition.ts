@@ -7,12 +7,14 @@ import type { GroupApplication, SnapshotSource, SnapshotTarget } from '../../raf
 import { NO_NODE, type Entry, type NodeId, type SnapshotMeta } from '../../raft/types.ts';
 import { AllowBatchBuilder } from '../limiter/batch.ts';
 import { decodeCommand, encodeCommand } from '../limiter/command.ts';
-import type { Decision } from '../limiter/decision.ts';
+import { conflictBetween } from '../limiter/fingerprint.ts';
 import type { GroupClock } from '../limiter/group-clock.ts';
+import { questionOf } from '../limiter/judgement.ts';
 import { type AllowRequest, checkRequest, InvalidRequestError } from '../limiter/request.ts';
 import { MAX_AHEAD_MILLIS_DEFAULT, type Rule, type RuleTable } from '../limiter/rules.ts';
 import { LimiterStateMachine } from '../limiter/state-machine.ts';
-import type { Answer, UnavailableReason } from './answer.ts';
+import { type Answer, answerOf, conflictAnswer, type UnavailableReason } from './answer.ts';
+import { Attempts, retryKeyOf } from './attempts.ts';
 
 export type Done = (answer: Answer) => void;
 
@@ -80,8 +82,7 @@ export class Partition implements GroupApplication {
   /** Entries of this node's own proposals that are not applied yet, by index, oldest first. */
   readonly #inflight = new Map<number, Inflight>();
   #inflightRequests = 0;
-  /** Waiters that retries of the same request can join. */
-  readonly #byRetryKey = new Map<string, Waiter>();
+  readonly #attempts = new Attempts<Waiter>();
   /** The waiters of the entry that is being proposed; undefined for a rule table. */
   #proposing: readonly Waiter[] | undefined;
   #proposedRulesInTerm = 0;
@@ -131,7 +132,7 @@ export class Partition implements GroupApplication {
       done(malformed);
       return;
     }
-    const retryKey = request.requestId === undefined ? undefined : retryKeyOf(request, request.requestId);
+    const retryKey = retryKeyOf(request);
     // Before the rules are asked: a retry gets its answer even if they changed since.
     if (retryKey !== undefined && this.#joinsEarlierAttempt(request, retryKey, deadlineMillis, done)) return;
     const refusal = this.#refuse(request);
@@ -150,7 +151,7 @@ export class Partition implements GroupApplication {
       return;
     }
     const waiter: Waiter = { request, done, deadlineMillis, retryKey, retries: undefined };
-    if (retryKey !== undefined) this.#byRetryKey.set(retryKey, waiter);
+    this.#attempts.add(waiter);
     this.#pending.push(waiter);
     if (this.#pending.length === 1) this.#init.requestProposal();
   }
@@ -200,16 +201,25 @@ export class Partition implements GroupApplication {
     return undefined;
   }
 
-  /** A retry gets the answer of its first attempt: from memory, or when that one is decided. */
+  /**
+   * A retry gets the answer of its first attempt: from memory, or when that one is decided. Another request under the
+   * same id is refused, also if its first attempt may yet be denied and forgotten: whoever uses an id for two requests
+   * at a time cannot mean a retry.
+   */
   #joinsEarlierAttempt(request: AllowRequest, retryKey: string, deadlineMillis: number, done: Done): boolean {
-    const { ruleId, userId, requestId = '' } = request;
-    const remembered = this.#machine.remembered(ruleId, userId, requestId, this.clock.nowMillis());
+    const { requestId = '' } = request;
+    const remembered = this.#machine.remembered(request, this.clock.nowMillis());
     if (remembered !== undefined) {
-      done({ kind: 'decision', decision: remembered });
+      done(answerOf(remembered, requestId));
       return true;
     }
-    const earlier = this.#byRetryKey.get(retryKey);
+    const earlier = this.#attempts.find(retryKey);
     if (earlier === undefined) return false;
+    const conflict = conflictBetween(questionOf(earlier.request), questionOf(request));
+    if (conflict !== undefined) {
+      done(conflictAnswer(requestId, conflict));
+      return true;
+    }
     earlier.retries ??= [];
     earlier.deadlineMillis = Math.max(earlier.deadlineMillis, deadlineMillis);
     // Bounded like every queue: a client that repeats itself this often gains nothing by one more.
@@ -279,7 +289,7 @@ export class Partition implements GroupApplication {
         const { waiters } = waiting;
         this.#machine.apply(command, entry, (i, decision) => {
           const waiter = waiters[i];
-          if (waiter !== undefined) this.#settle(waiter, answerOf(decision));
+          if (waiter !== undefined) this.#settle(waiter, answerOf(decision, waiter.request.requestId));
         });
       } else {
         this.#machine.apply(command, entry);
@@ -297,17 +307,16 @@ export class Partition implements GroupApplication {
   }
 
   snapshot(): SnapshotSource {
-    const chunks = this.#machine.snapshot();
-    return { next: () => chunks.shift(), abandon: () => void chunks.splice(0) };
+    return this.#machine.snapshot();
   }
 
   restore({ index, term }: SnapshotMeta): SnapshotTarget {
-    const chunks: Uint8Array[] = [];
+    const restore = this.#machine.restore();
     return {
-      add: (chunk) => void chunks.push(chunk),
-      complete: () => undefined,
+      add: (chunk) => restore.add(chunk),
+      complete: () => restore.complete(),
       install: () => {
-        this.#machine.restore(chunks);
+        restore.install();
         // What the snapshot covers was decided, but not by entries this node saw.
         this.#applied = { index, term };
         this.#settleLost();
@@ -360,9 +369,7 @@ export class Partition implements GroupApplication {
   }
 
   #settle(waiter: Waiter, answer: Answer): void {
-    if (waiter.retryKey !== undefined && this.#byRetryKey.get(waiter.retryKey) === waiter) {
-      this.#byRetryKey.delete(waiter.retryKey);
-    }
+    this.#attempts.delete(waiter);
     waiter.done(answer);
     if (waiter.retries !== undefined) for (const done of waiter.retries) done(answer);
   }
@@ -370,22 +377,10 @@ export class Partition implements GroupApplication {
 
 const RETRIES_WAITING_MAX = 64;
 
-function answerOf(decision: Decision): Answer {
-  return decision.refusal === 'unknown_rule'
-    ? invalid('rule', `there is no rule '${decision.ruleId}'`)
-    : { kind: 'decision', decision };
-}
-
 function unavailable(reason: UnavailableReason, proposed: boolean): Answer {
   return { kind: 'unavailable', reason, proposed };
 }
 
 function invalid(field: string, message: string): Answer {
   return { kind: 'invalid', field, message };
-}
-
-/** Lengths make it unambiguous whatever characters the parts contain. */
-function retryKeyOf(request: AllowRequest, requestId: string): string {
-  const { ruleId = '', userId } = request;
-  return `${ruleId.length}:${userId.length}:${ruleId}${userId}${requestId}`;
 }

@@ -5,7 +5,6 @@
 import type { StoredGroup } from '../../raft/store.ts';
 import type { Entry, GroupId } from '../../raft/types.ts';
 import { decodeCommand } from '../../src/limiter/command.ts';
-import { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
 import { META_GROUP } from '../../src/meta/cluster-placement.ts';
 import {
   applyMetaCommand,
@@ -14,6 +13,7 @@ import {
   encodeMeta,
 } from '../../src/meta/meta-state.ts';
 import { type CheckResult, Findings } from './checkers/result.ts';
+import { machineFrom } from './log-entries.ts';
 import {
   committedThrough,
   entryAt,
@@ -108,8 +108,7 @@ function compareStates(
 }
 
 function limiterStateAt(stored: StoredGroup, index: number): string {
-  const machine = new LimiterStateMachine();
-  if (stored.snapshot !== undefined) machine.restore(stored.snapshot.chunks);
+  const machine = machineFrom(stored.snapshot?.chunks);
   for (const entry of commandsAfterSnapshot(stored, index)) machine.apply(decodeCommand(entry.data), entry);
   return machine.hash();
 }

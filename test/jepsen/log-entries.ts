@@ -78,8 +78,7 @@ function partitionLog(partition: number, replicas: Replicas, copies: number): Pa
 }
 
 function requestsOf({ entries, snapshot }: StoredGroup): LoggedRequest[] {
-  const machine = new LimiterStateMachine();
-  if (snapshot !== undefined) machine.restore(snapshot.chunks);
+  const machine = machineFrom(snapshot?.chunks);
   const snapshotIndex = snapshot?.meta.index ?? 0;
   const requests: LoggedRequest[] = [];
   for (const entry of entries) {
@@ -111,4 +110,15 @@ function requestsOf({ entries, snapshot }: StoredGroup): LoggedRequest[] {
     }
   }
   return requests;
+}
+
+/** A state machine as a snapshot left it, or an empty one. */
+export function machineFrom(chunks: readonly Uint8Array[] | undefined): LimiterStateMachine {
+  const machine = new LimiterStateMachine();
+  if (chunks === undefined) return machine;
+  const restore = machine.restore();
+  for (const chunk of chunks) restore.add(chunk);
+  restore.complete();
+  restore.install();
+  return machine;
 }

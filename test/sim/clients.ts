@@ -173,6 +173,9 @@ export class Clients {
           () => `refused as invalid: ${JSON.stringify(request)}, ${answer.message}`,
         );
         return;
+      case 'conflict':
+        check(false, () => `refused as another's id: ${JSON.stringify(request)}, ${answer.message}`);
+        return;
       case 'unavailable':
         check(
           attempt.invokedAt < this.mustDecideSince,

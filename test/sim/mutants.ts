@@ -211,20 +211,20 @@ export const MUTANTS: readonly Mutant[] = [
     id: 'M11',
     bug: 'a grant leaves its window a millisecond early',
     edit: {
-      module: 'src/limiter/sliding-log.js',
-      find: 'const first = this.#firstLive(t - windowMillis);\n        if (first === this.#count)\n            return 0;\n        return (',
+      module: 'src/limiter/meters/log-runs.js',
+      find: 'const first = this.firstLive(t - windowMillis);\n        if (first === this.count)\n            return 0;\n        return (',
       replace:
-        'const first = this.#firstLive(t - windowMillis + 1);\n        if (first === this.#count)\n            return 0;\n        return (',
+        'const first = this.firstLive(t - windowMillis + 1);\n        if (first === this.count)\n            return 0;\n        return (',
     },
   },
   {
     id: 'M12',
     bug: 'a snapshot drops a user',
     edit: {
-      module: 'src/limiter/limiter-snapshot.js',
-      find: 'const state = readBody(reader);',
+      module: 'src/limiter/state/state-reader.js',
+      find: 'const [a, b] = this.#digest.words();',
       replace:
-        'const state = readBody(reader); for (const keys of state.keyTables) if (keys.size > 1) keys.evictIfIdle(0, Infinity);',
+        'for (const keys of state.keyTables) if (keys.size > 1) keys.evictIfIdle(0, Infinity); const [a, b] = this.#digest.words();',
     },
   },
   {
@@ -279,9 +279,9 @@ export const MUTANTS: readonly Mutant[] = [
     id: 'M15',
     bug: 'a remembered request id is not found again',
     edit: {
-      module: 'src/limiter/request-memory.js',
-      find: 'return this.#value(slot, 0) >= nowMillis ? slot : -1;',
-      replace: 'return -1;',
+      module: 'src/limiter/state/request-memory.js',
+      find: 'return id !== NONE && this.view(id).expiresMillis >= nowMillis ? id : NONE;',
+      replace: 'return NONE;',
     },
   },
   {
@@ -382,8 +382,8 @@ export const MUTANTS: readonly Mutant[] = [
     bug: 'denials are decided at a time that lags behind',
     edit: {
       module: 'src/limiter/state-machine.js',
-      find: 'if (!isHeld && live + cost <= keys.rule.limit)',
-      replace: 'if (!isHeld && live + cost < keys.rule.limit)',
+      find: 'return judgement.fits ? undefined',
+      replace: 'return judgement.fits && judgement.live + judgement.cost < keys.rule.limit ? undefined',
     },
   },
   {

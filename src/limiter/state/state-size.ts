@@ -1,0 +1,35 @@
+/**
+ * How large a state is, by a model: what a key, a run of grants and a remembered request id take, whatever became of
+ * the memory they were put into. So all replicas agree on it, to the byte, and a cap on it can be part of the decisions.
+ *
+ * The model errs on the large side: rows, index and blocks take less, as long as blocks that were given back are used
+ * again. A block of runs has room for twice as many at most.
+ */
+
+/** Two rows, a bucket, and the rounding of two blocks. The name's bytes come on top. */
+export const KEY_BYTES = 96;
+/** Eight bytes, twice. */
+export const RUN_BYTES = 16;
+/** A row, a bucket, and the rounding of a block. The bytes of its texts come on top. */
+export const REQUEST_ID_BYTES = 128;
+
+/** The most keys or request ids of one state: far from where any index or address would overflow. */
+export const ENTRIES_MAX = 1 << 25;
+
+export class StateSize {
+  keys = 0;
+  keyTextBytes = 0;
+  runs = 0;
+  requestIds = 0;
+  requestIdTextBytes = 0;
+
+  get bytes(): number {
+    return (
+      this.keys * KEY_BYTES +
+      this.keyTextBytes +
+      this.runs * RUN_BYTES +
+      this.requestIds * REQUEST_ID_BYTES +
+      this.requestIdTextBytes
+    );
+  }
+}
