@@ -20,8 +20,10 @@ import { ChangeForwarder } from './meta/change-forwarder.ts';
 import { GroupMover } from './meta/group-mover.ts';
 import { MetaGroup, type NodeChangeResult } from './meta/meta-group.ts';
 import type { MetaState, NodeChange } from './meta/meta-state.ts';
+import { decodeRoom, watchCapacity } from './node-capacity.ts';
 import type { Hash32 } from './partition/hash.ts';
-import { Partition, PARTITION_DEFAULTS } from './partition/partition.ts';
+import type { CapacityReport, CapacityWatch } from './partition/capacity-watch.ts';
+import { Partition, PARTITION_DEFAULTS, type PartitionOptions } from './partition/partition.ts';
 import { groupOfPartition } from './partition/placement.ts';
 import { Forwarder } from './router/forwarder.ts';
 import { type RoutedAnswer, Router } from './router/router.ts';
@@ -61,17 +63,28 @@ export interface NodeCoreInit {
   readonly nodesChanged?: (state: MetaState) => void;
   /** A group was added to this node, before anything of it is applied beyond `applied`; for those who look on. */
   readonly groupAdded?: (group: GroupId, app: GroupApplication, applied: number) => void;
+  /** Requests are refused for want of room now, or no longer. */
+  readonly refusingAtCapacity?: (isRefusing: boolean, report: CapacityReport) => void;
   /** Called once, when nothing may be said any more. */
   readonly fatal: (error: unknown) => void;
   readonly raft?: Partial<MultiRaftOptions>;
+  readonly partition?: Partial<PartitionOptions>;
 }
 
 /** Frames between nodes that a NodeCore understands. */
-export type CoreFrame = 'peerMessages' | 'requests' | 'answers' | 'settled' | 'change' | 'changed';
+export type CoreFrame =
+  | 'peerMessages'
+  | 'requests'
+  | 'answers'
+  | 'settled'
+  | 'change'
+  | 'changed'
+  | 'capacity';
 
 /** Requests without an answer that a node holds at a time. */
 const OPEN_REQUESTS_MAX = 65_536;
 const FIRST_ID_BOUND = 2 ** 47;
+const SEED_BOUND = 2 ** 47;
 
 export class NodeCore {
   readonly raft: MultiRaft;
@@ -82,6 +95,7 @@ export class NodeCore {
   readonly #forwarder: Forwarder;
   readonly #mover: GroupMover;
   readonly #changes: ChangeForwarder;
+  readonly #capacity: CapacityWatch;
   /** Those the cluster was created with. */
   readonly #founders: readonly NodeId[];
   /** All replicas on this node, also of partitions that are moving here or have moved away. */
@@ -133,6 +147,16 @@ export class NodeCore {
       isConnected: init.isConnected,
       send: init.send,
       firstId: init.random(FIRST_ID_BOUND),
+    });
+    this.#capacity = watchCapacity({
+      nodeId,
+      config,
+      raft: this.raft,
+      meta: this.meta,
+      partitions: this.#replicas,
+      monotonicMillis: clocks.monotonicMillis,
+      send: init.send,
+      refusing: init.refusingAtCapacity,
     });
     this.#forwarder = new Forwarder({
       partitions: this.#replicas,
@@ -194,7 +218,8 @@ export class NodeCore {
       partition,
       nodeId,
       clock: new GroupClock(clocks.monotonicMillis, clocks.wallMillis),
-      options: PARTITION_DEFAULTS,
+      options: { ...PARTITION_DEFAULTS, ...this.#init.partition },
+      hashSeed: this.#init.random(SEED_BOUND),
       monotonicMillis: clocks.monotonicMillis,
       wallMillis: clocks.wallMillis,
       ruleTable: config.rules,
@@ -204,6 +229,7 @@ export class NodeCore {
         this.#init.leaderChanged(changed, leader);
       },
       configChanged: () => this.#revise(partition),
+      refusedAtCapacity: () => this.#capacity.refusedOne(),
     });
     this.#replicas.set(partition, app);
     this.raft.addGroup({
@@ -313,6 +339,7 @@ export class NodeCore {
     this.#forwarder.tick();
     this.#mover.tick();
     this.#changes.tick();
+    this.#capacity.tick();
   }
 
   /** A frame of a peer. @throws FrameError if it is malformed: the connection must be closed */
@@ -340,6 +367,9 @@ export class NodeCore {
       case 'changed':
         this.#changes.receiveResult(from, payload);
         return;
+      case 'capacity':
+        this.#capacity.heard(from, decodeRoom(payload));
+        return;
     }
   }
 
@@ -359,6 +389,18 @@ export class NodeCore {
   refuseProposals(refuse: boolean): void {
     this.raft.avoidLeading(refuse);
     for (const partition of this.#replicas.values()) partition.refuseProposals(refuse);
+  }
+
+  /**
+   * What the partitions of this node may remember together, in bytes by the model of `StateSize`. Beyond that their
+   * leaders, here and elsewhere, refuse users and request ids that they do not know. No bound until this is called.
+   */
+  limitState(bytesMax: number): void {
+    this.#capacity.limit(bytesMax);
+  }
+
+  get capacity(): CapacityReport {
+    return this.#capacity.report;
   }
 
   report(pid: number): NodeReport {

@@ -3,8 +3,10 @@
  * and randomness of a node enter here.
  */
 import { randomInt } from 'node:crypto';
+import { totalmem } from 'node:os';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
+import { getHeapStatistics } from 'node:v8';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { RolledBackError } from '../raft/errors.ts';
@@ -20,6 +22,7 @@ import type { MetaState } from './meta/meta-state.ts';
 import { Metrics } from './metrics.ts';
 import { type Clocks, NodeCore } from './node-core.ts';
 import { loadHash32 } from './partition/hash.ts';
+import { stateBytesDefault } from './partition/node-budget.ts';
 import { TcpTransport } from './transport/tcp-transport.ts';
 
 export interface NodeInit {
@@ -153,6 +156,9 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
     openRequests: () => core.router.openCount,
     waitingProposals: () =>
       [...core.partitions.values()].reduce((sum, partition) => sum + partition.waitingCount, 0),
+    stateBytes: () => core.capacity.stateBytes,
+    stateBytesMax: () => core.capacity.stateBytesMax,
+    refusedAtCapacity: () => core.capacity.refused,
   });
 
   const core: NodeCore = await NodeCore.load({
@@ -169,8 +175,11 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
       logger.info({ partition, leader }, leader === 0 ? 'leader lost' : 'leader elected');
     },
     nodesChanged,
+    refusingAtCapacity: (isRefusing, report) =>
+      logger.warn(report, isRefusing ? 'at capacity: new users are refused' : 'new users are taken again'),
     fatal,
   });
+  core.limitState(config.stateBytesMax ?? stateBytesDefault(memoryLimits()));
 
   const view = new ClusterView(
     () => ({
@@ -230,6 +239,16 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
     setInterval(() => void checkFreeSpace().catch(fatal), FREE_SPACE_CHECK_MILLIS),
   ];
   return new QuorateNode({ core, http, transport, store, timers });
+}
+
+function memoryLimits(): { readonly heapBytesMax: number; readonly memoryBytes: number } {
+  // 0, or more than there is, where no control group sets a limit.
+  const constrained = process.constrainedMemory();
+  const total = totalmem();
+  return {
+    heapBytesMax: getHeapStatistics().heap_size_limit,
+    memoryBytes: constrained > 0 && constrained < total ? constrained : total,
+  };
 }
 
 /** The same store, with the time of each write observed. */

@@ -26,6 +26,10 @@ export const MAX_AHEAD_MILLIS_DEFAULT = 60_000;
 export const REQUEST_ID_HORIZON_MILLIS_DEFAULT = 120_000;
 export const REQUEST_ID_HORIZON_MILLIS_MAX = 86_400_000;
 export const CLOCK_DRIFT_PPM_DEFAULT = 100;
+/** How much a partition remembers, in bytes by the model of `StateSize`, unless the table says otherwise. */
+export const PARTITION_BYTES_DEFAULT = 256 << 20;
+export const PARTITION_BYTES_MIN = 4_096;
+export const PARTITION_BYTES_MAX = 4 * 2 ** 30;
 /** Keeps the widened 31-day window inside the 32-bit offsets of a sliding log. */
 export const CLOCK_DRIFT_PPM_MAX = 100_000;
 
@@ -54,6 +58,11 @@ export interface RuleTable {
   readonly requestIdHorizonMillis: number;
   /** Largest rate difference between two machines' clocks, in parts per million. */
   readonly clockDriftPpm: number;
+  /**
+   * What a partition may remember, in bytes by the model of `StateSize`: beyond it no grant is made to a user, or under
+   * a request id, that is not known already.
+   */
+  readonly partitionBytesMax: number;
 }
 
 /** A rule or rule table is not acceptable. `field` names what, e.g. `rules[2].limit`. */
@@ -97,6 +106,12 @@ export function validateRuleTable(value: unknown): RuleTable {
       'clockDriftPpm',
       0,
       CLOCK_DRIFT_PPM_MAX,
+    ),
+    partitionBytesMax: integer(
+      table['partitionBytesMax'] ?? PARTITION_BYTES_DEFAULT,
+      'partitionBytesMax',
+      PARTITION_BYTES_MIN,
+      PARTITION_BYTES_MAX,
     ),
   };
 }

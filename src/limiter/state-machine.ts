@@ -15,6 +15,7 @@ import { CHUNK_BYTES_MAX, PART_BYTES_MAX } from './state/byte-stream.ts';
 import type { KeyTable } from './state/key-table.ts';
 import { LimiterState } from './state/limiter-state.ts';
 import { NONE } from './state/rows.ts';
+import type { Room } from './state/state-size.ts';
 import { StateReader } from './state/state-reader.ts';
 import { StateWriter } from './state/state-writer.ts';
 
@@ -123,6 +124,9 @@ export class LimiterStateMachine {
       case 'rules':
         if (command.table.version > (this.#state.table?.version ?? 0)) this.#state.changeRules(command.table);
         return;
+      case 'sweep':
+        this.#state.sweep();
+        return;
       default: {
         const never: never = command;
         return never;
@@ -135,8 +139,11 @@ export class LimiterStateMachine {
    * Changes nothing. Recorded grants never disappear and commands still to be applied only add to them, so a
    * leader may answer with it at once; a leader that was deposed can only deny for longer than needed.
    * Ask `remembered` first: a request whose id is known is never denied here.
+   *
+   * What fits, and could not be remembered, is refused as `at_capacity`: by this state, or because there is no room
+   * where it would be kept.
    */
-  quickDenial(request: AllowRequest, nowMillis: number): Decision | undefined {
+  quickDenial(request: AllowRequest, nowMillis: number, room: Room = 'free'): Decision | undefined {
     const { applied, table, memory, requestKey, name } = this.#state;
     // Before the first table a rule may be missing only because its entry is still on the way.
     if (table === undefined) return undefined;
@@ -152,7 +159,9 @@ export class LimiterStateMachine {
     if (keys === undefined || !keys.active) return refusalOf('unknown_rule', ruleId, receiptAt(place, now));
     name.set(userId);
     const judgement = this.#judgement.judge(keys, keys.keys.find(name), questionOf(request), now);
-    return judgement.fits ? undefined : judgement.denial(place);
+    if (!judgement.fits) return judgement.denial(place);
+    if (this.#state.hasRoomFor(judgement, requestId !== undefined, room)) return undefined;
+    return refusalOf('at_capacity', ruleId, receiptAt(place, now));
   }
 
   /**
@@ -213,6 +222,11 @@ export class LimiterStateMachine {
     return this.#state.size.bytes;
   }
 
+  /** How many sweeps come by everything that is remembered. */
+  get sweepsPerRound(): number {
+    return this.#state.sweepsPerRound;
+  }
+
   #applyBatch(batch: AllowBatch, onDecision: OnDecision | undefined): void {
     const tables = batch.ruleIds.map((ruleId) => this.#state.tableOf(this.#resolve(ruleId)));
     const asked = this.#asked;
@@ -256,6 +270,10 @@ export class LimiterStateMachine {
       onDecision?.(i, judgement.denial(place));
       return;
     }
+    if (!state.hasRoomFor(judgement, requestId !== undefined, 'free')) {
+      onDecision?.(i, refusalOf('at_capacity', keys.rule.id, receiptAt(place, now)));
+      return;
+    }
     const slot = judgement.slot === NONE ? keys.add(name, now) : judgement.slot;
     keys.grant(slot, judgement.t, judgement.cost, now);
     if (judgement.isEvent) keys.eventTimed = true;
@@ -272,7 +290,6 @@ export class LimiterStateMachine {
   #remember(question: Question, decision: Decision): void {
     const { memory, requestKey, ruleId, table, applied } = this.#state;
     const { term, index, timeMillis } = decision.decided;
-    ruleId.set(decision.ruleId);
     memory.remember(requestKey, ruleId, {
       expiresMillis: applied.timeMillis + (table?.requestIdHorizonMillis ?? 0),
       term,

@@ -50,12 +50,13 @@ export function answerOf(decision: Decision, requestId: string | undefined): Ans
   if (refusal === undefined) return { kind: 'decision', decision };
   switch (refusal) {
     case 'unknown_rule':
-      return { kind: 'invalid', field: 'rule', message: `there is no rule '${decision.ruleId}'` };
+      return invalid('rule', `there is no rule '${decision.ruleId}'`);
     case 'request_id_reused':
       assert(decision.conflict !== undefined, 'a reused request id differs in something');
       return conflictAnswer(requestId ?? '', decision.conflict);
     case 'at_capacity':
-      return { kind: 'unavailable', reason: 'at_capacity', proposed: true };
+      // It is in the log, though it counted nowhere.
+      return unavailable('at_capacity', true);
   }
 }
 
@@ -64,4 +65,12 @@ export function conflictAnswer(requestId: string, { field, first }: Conflict): A
   const before = first === undefined ? `without ${field}` : `with ${field} ${value}`;
   const message = `requestId '${requestId}' was used before, ${before}: only a repetition of that request may use it again`;
   return { kind: 'conflict', field, message };
+}
+
+export function unavailable(reason: UnavailableReason, proposed: boolean): Answer {
+  return { kind: 'unavailable', reason, proposed };
+}
+
+export function invalid(field: string, message: string): Answer {
+  return { kind: 'invalid', field, message };
 }

@@ -10,11 +10,21 @@ import { decodeCommand, encodeCommand } from '../limiter/command.ts';
 import { conflictBetween } from '../limiter/fingerprint.ts';
 import type { GroupClock } from '../limiter/group-clock.ts';
 import { questionOf } from '../limiter/judgement.ts';
-import { type AllowRequest, checkRequest, InvalidRequestError } from '../limiter/request.ts';
-import { MAX_AHEAD_MILLIS_DEFAULT, type Rule, type RuleTable } from '../limiter/rules.ts';
+import type { AllowRequest } from '../limiter/request.ts';
+import { MAX_AHEAD_MILLIS_DEFAULT, type RuleTable } from '../limiter/rules.ts';
 import { LimiterStateMachine } from '../limiter/state-machine.ts';
-import { type Answer, answerOf, conflictAnswer, type UnavailableReason } from './answer.ts';
+import type { Room } from '../limiter/state/state-size.ts';
+import {
+  type Answer,
+  answerOf,
+  conflictAnswer,
+  invalid,
+  unavailable,
+  type UnavailableReason,
+} from './answer.ts';
 import { Attempts, retryKeyOf } from './attempts.ts';
+import { Housekeeping } from './housekeeping.ts';
+import { checkedAgainstRules, checkedRequest } from './request-checks.ts';
 
 export type Done = (answer: Answer) => void;
 
@@ -27,6 +37,8 @@ export interface PartitionOptions {
   readonly inflightMax: number;
   /** How far a caller's timestamp may be ahead of both group time and this node's wall clock. */
   readonly maxAheadMillis: number;
+  /** Bytes of a snapshot's chunk, 1,024 to 65,536. */
+  readonly chunkBytesMax: number;
 }
 
 export const PARTITION_DEFAULTS: PartitionOptions = {
@@ -34,6 +46,7 @@ export const PARTITION_DEFAULTS: PartitionOptions = {
   batchMax: 4_096,
   inflightMax: 65_536,
   maxAheadMillis: MAX_AHEAD_MILLIS_DEFAULT,
+  chunkBytesMax: 65_536,
 };
 
 export interface PartitionInit {
@@ -52,6 +65,10 @@ export interface PartitionInit {
   readonly leaderChanged: (partition: number, leader: NodeId) => void;
   /** The replicas of this partition are others now. */
   readonly configChanged?: () => void;
+  /** A request was refused for want of room. */
+  readonly refusedAtCapacity?: () => void;
+  /** See `LimiterOptions`. */
+  readonly hashSeed?: number;
 }
 
 interface Waiter {
@@ -72,7 +89,7 @@ interface Inflight {
 export class Partition implements GroupApplication {
   readonly clock: GroupClock;
   readonly #init: PartitionInit;
-  readonly #machine = new LimiterStateMachine();
+  readonly #machine: LimiterStateMachine;
   readonly #builder = new AllowBatchBuilder();
   #isLeader = false;
   #leader: NodeId = NO_NODE;
@@ -83,14 +100,18 @@ export class Partition implements GroupApplication {
   readonly #inflight = new Map<number, Inflight>();
   #inflightRequests = 0;
   readonly #attempts = new Attempts<Waiter>();
-  /** The waiters of the entry that is being proposed; undefined for a rule table. */
-  #proposing: readonly Waiter[] | undefined;
+  /** What the entry that is being proposed holds: the requests of these waiters, or something else. */
+  #proposing: readonly Waiter[] | 'rules' | 'sweep' | undefined;
   #proposedRulesInTerm = 0;
   #refusesProposals = false;
+  #room: Room = 'free';
+  readonly #housekeeping = new Housekeeping();
 
   constructor(init: PartitionInit) {
     this.#init = init;
     this.clock = init.clock;
+    const { hashSeed = 0, options } = init;
+    this.#machine = new LimiterStateMachine({ hashSeed, chunkBytesMax: options.chunkBytesMax });
   }
 
   get leader(): NodeId {
@@ -106,6 +127,11 @@ export class Partition implements GroupApplication {
     return this.#machine.stats();
   }
 
+  /** What is remembered, in bytes by the model of `StateSize`: equal on all replicas that applied the same entries. */
+  get stateBytes(): number {
+    return this.#machine.stateBytes;
+  }
+
   /** Equal on all replicas that applied the same entries. */
   stateHash(): string {
     return this.#machine.hash();
@@ -114,6 +140,22 @@ export class Partition implements GroupApplication {
   /** Close to a full disk nothing more is proposed: a refusal is better than a failed write. */
   refuseProposals(refuse: boolean): void {
     this.#refusesProposals = refuse;
+  }
+
+  /** How much room the nodes have that keep this partition. To be called again while it is not `free`. */
+  limitRoom(room: Room): void {
+    this.#room = room;
+    // Also where nobody asks any more: others may need the room.
+    if (room !== 'free' && this.#isLeader && this.#machine.stateBytes > 0) this.#wantRoom();
+  }
+
+  #wantRoom(): void {
+    if (this.#housekeeping.want(this.#init.monotonicMillis())) this.#init.requestProposal();
+  }
+
+  #refusedAtCapacity(): void {
+    this.#init.refusedAtCapacity?.();
+    this.#wantRoom();
   }
 
   /**
@@ -127,7 +169,7 @@ export class Partition implements GroupApplication {
       done({ kind: 'notLeader', leader: this.#leader });
       return;
     }
-    const malformed = this.#malformed(request);
+    const malformed = checkedRequest(request);
     if (malformed !== undefined) {
       done(malformed);
       return;
@@ -135,14 +177,21 @@ export class Partition implements GroupApplication {
     const retryKey = retryKeyOf(request);
     // Before the rules are asked: a retry gets its answer even if they changed since.
     if (retryKey !== undefined && this.#joinsEarlierAttempt(request, retryKey, deadlineMillis, done)) return;
-    const refusal = this.#refuse(request);
+    const refusal =
+      checkedAgainstRules(request, this.#machine.ruleTable) ??
+      this.#checkedTimestamp(request.timestampMillis);
     if (refusal !== undefined) {
       done(refusal);
       return;
     }
-    const denial = this.#machine.quickDenial(request, this.clock.nowMillis());
+    const denial = this.#machine.quickDenial(request, this.clock.nowMillis(), this.#room);
+    if (denial?.refusal === 'at_capacity') {
+      this.#refusedAtCapacity();
+      done(unavailable('at_capacity', false));
+      return;
+    }
     if (denial !== undefined) {
-      done({ kind: 'decision', decision: denial });
+      done(answerOf(denial, request.requestId));
       return;
     }
     const reason = this.#reasonNotToPropose();
@@ -156,49 +205,19 @@ export class Partition implements GroupApplication {
     if (this.#pending.length === 1) this.#init.requestProposal();
   }
 
+  #checkedTimestamp(timestampMillis: number | undefined): Answer | undefined {
+    if (timestampMillis === undefined) return undefined;
+    const { maxAheadMillis } = this.#init.options;
+    const latest = Math.max(this.clock.nowMillis(), Math.floor(this.#init.wallMillis())) + maxAheadMillis;
+    if (timestampMillis <= latest) return undefined;
+    return invalid('timestampMillis', `timestampMillis must be at most ${maxAheadMillis} ms ahead of now`);
+  }
+
   #reasonNotToPropose(): UnavailableReason | undefined {
     if (this.#refusesProposals) return 'low_disk';
     const { pendingMax, inflightMax } = this.#init.options;
     const isFull = this.#pending.length >= pendingMax || this.#inflightRequests >= inflightMax;
     return isFull ? 'overloaded' : undefined;
-  }
-
-  #malformed(request: AllowRequest): Answer | undefined {
-    try {
-      checkRequest(request);
-      return undefined;
-    } catch (error) {
-      if (!(error instanceof InvalidRequestError)) throw error;
-      return { kind: 'invalid', field: error.field, message: error.message };
-    }
-  }
-
-  /** What no limit needs to be asked for: under these rules the request cannot be decided at all. */
-  #refuse(request: AllowRequest): Answer | undefined {
-    const table = this.#machine.ruleTable;
-    if (table === undefined) return unavailable('starting', false);
-    const { ruleId } = request;
-    const rule: Rule | undefined =
-      ruleId === undefined ? table.rules[0] : table.rules.find((candidate) => candidate.id === ruleId);
-    if (rule === undefined) return invalid('rule', `there is no rule '${ruleId}'`);
-    const cost = request.cost ?? 1;
-    if (rule.limit > 0 && cost > rule.limit) {
-      return invalid('cost', `cost must be at most the limit of rule '${rule.id}', which is ${rule.limit}`);
-    }
-    const { timestampMillis } = request;
-    if (timestampMillis === undefined) return undefined;
-    if (rule.clock === 'cluster') {
-      return invalid(
-        'timestampMillis',
-        `rule '${rule.id}' uses the cluster's clock and takes no timestampMillis`,
-      );
-    }
-    const { maxAheadMillis } = this.#init.options;
-    const latest = Math.max(this.clock.nowMillis(), Math.floor(this.#init.wallMillis())) + maxAheadMillis;
-    if (timestampMillis > latest) {
-      return invalid('timestampMillis', `timestampMillis must be at most ${maxAheadMillis} ms ahead of now`);
-    }
-    return undefined;
   }
 
   /**
@@ -234,10 +253,16 @@ export class Partition implements GroupApplication {
     this.#proposing = undefined;
     if ((replicated?.version ?? 0) < ruleTable.version && this.#proposedRulesInTerm !== this.#term) {
       this.#proposedRulesInTerm = this.#term;
+      this.#proposing = 'rules';
       if (this.#pending.length > 0) this.#init.requestProposal();
       return encodeCommand({ type: 'rules', table: ruleTable });
     }
     const now = this.#init.monotonicMillis();
+    if (this.#housekeeping.take(now)) {
+      this.#proposing = 'sweep';
+      if (this.#pending.length > 0) this.#init.requestProposal();
+      return encodeCommand({ type: 'sweep' });
+    }
     const taken: Waiter[] = [];
     let next = 0;
     while (next < this.#pending.length && taken.length < this.#init.options.batchMax) {
@@ -262,7 +287,8 @@ export class Partition implements GroupApplication {
   proposed(entry: Entry | undefined): void {
     const waiters = this.#proposing;
     this.#proposing = undefined;
-    if (waiters === undefined) {
+    if (waiters === undefined || waiters === 'sweep') return;
+    if (waiters === 'rules') {
       if (entry === undefined) this.#proposedRulesInTerm = 0;
       return;
     }
@@ -289,8 +315,14 @@ export class Partition implements GroupApplication {
         const { waiters } = waiting;
         this.#machine.apply(command, entry, (i, decision) => {
           const waiter = waiters[i];
+          if (decision.refusal === 'at_capacity') this.#refusedAtCapacity();
           if (waiter !== undefined) this.#settle(waiter, answerOf(decision, waiter.request.requestId));
         });
+      } else if (command.type === 'sweep') {
+        const before = this.#machine.stateBytes;
+        this.#machine.apply(command, entry);
+        const freedBytes = before - this.#machine.stateBytes;
+        this.#housekeeping.swept(freedBytes, this.#machine.sweepsPerRound, this.#init.monotonicMillis());
       } else {
         this.#machine.apply(command, entry);
       }
@@ -376,11 +408,3 @@ export class Partition implements GroupApplication {
 }
 
 const RETRIES_WAITING_MAX = 64;
-
-function unavailable(reason: UnavailableReason, proposed: boolean): Answer {
-  return { kind: 'unavailable', reason, proposed };
-}
-
-function invalid(field: string, message: string): Answer {
-  return { kind: 'invalid', field, message };
-}

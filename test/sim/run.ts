@@ -20,6 +20,10 @@ export interface RunResult {
   readonly grants: number;
   readonly denials: number;
   readonly unavailable: number;
+  /** Of those, for want of room. */
+  readonly atCapacity: number;
+  /** Refused because another request has their id. */
+  readonly conflicts: number;
   readonly faults: ReadonlyMap<string, number>;
   readonly violation: string | undefined;
 }
@@ -62,6 +66,8 @@ export async function runSeed(init: RunInit): Promise<RunResult> {
     grants: clients.grants,
     denials: clients.denials,
     unavailable: clients.unavailable,
+    atCapacity: clients.atCapacity,
+    conflicts: clients.conflicts,
     faults: story.faults,
     violation,
   };
@@ -125,6 +131,7 @@ class Recovery {
     for (const node of some) {
       node.diskFactor = 1;
       node.refuseProposals(false);
+      node.limitState();
       node.resume();
       node.start();
       for (const other of some) if (other !== node) network.heal(node.id, other.id);

@@ -6,6 +6,7 @@ import {
   type MetaRecord,
   type MetaState,
 } from '../../src/meta/meta-state.ts';
+import { PARTITION_BYTES_DEFAULT } from '../../src/limiter/rules.ts';
 import { partitionOf, type Hash32 } from '../../src/partition/hash.ts';
 import { Clients } from './clients.ts';
 import { EventLoop } from './event-loop.ts';
@@ -124,6 +125,7 @@ export class World {
       after,
       askable: () => this.nodes.filter((node) => this.askable(node)),
       committedIndex: (group) => this.raft.committedIndex(group),
+      mayBeFull: () => mayBeFull(this.settings),
     });
     this.nemesis = new Nemesis({
       settings,
@@ -206,4 +208,11 @@ export class World {
   run(): Promise<void> {
     return this.#loop.run();
   }
+}
+
+function mayBeFull({ stateBytesMax, tables, faults }: Settings): boolean {
+  const caps = tables.map(({ partitionBytesMax }) => partitionBytesMax);
+  return (
+    stateBytesMax < Infinity || Math.min(...caps) < PARTITION_BYTES_DEFAULT || faults.includes('fullMemory')
+  );
 }

@@ -8,8 +8,20 @@ import { effectiveWindowMillis, type Rule, type RuleTable } from '../rules.ts';
 import { BlockPool } from './block-pool.ts';
 import { KeyTable } from './key-table.ts';
 import { RequestKey, RequestMemory } from './request-memory.ts';
-import { StateSize } from './state-size.ts';
+import { NONE } from './rows.ts';
+import { KEY_BYTES, type Room, RUN_BYTES, StateSize } from './state-size.ts';
 import { TextBytes } from './text-bytes.ts';
+
+/** What one sweep does at most: a few milliseconds of work, and far more than what else an entry may add. */
+const SWEEP_LOOKS = 8_192;
+const SWEEP_EVICTIONS = 1_024;
+const SWEEP_REQUEST_IDS = 1_024;
+
+interface GrantPlace {
+  readonly keys: KeyTable;
+  readonly slot: number;
+  readonly t: number;
+}
 
 export class LimiterState {
   /** The last applied command. Not part of the hash: a denied request moves it and must leave no other trace. */
@@ -81,10 +93,40 @@ export class LimiterState {
     this.sweepSlot = 0;
   }
 
-  /** Looks at the next keys, up to `looks`, and forgets the idle ones, up to `evictions`. Returns how many it forgot. */
-  sweepKeys(looks: number, evictions: number): number {
+  /**
+   * Is there room to remember a grant at `t` to the key in `slot`, or to a new one if that is `NONE`, and its request
+   * id if it has one? Names and ids are those that are looked up just now.
+   */
+  hasRoomFor({ keys, slot, t }: GrantPlace, hasRequestId: boolean, room: Room): boolean {
+    let bytes = 0;
+    if (slot === NONE) bytes = KEY_BYTES + this.name.length + RUN_BYTES;
+    else if (keys.logs.wouldGrow(slot, t, keys.effectiveWindowMillis)) bytes = RUN_BYTES;
+    if (hasRequestId) {
+      this.ruleId.set(keys.rule.id);
+      bytes += this.memory.bytesFor(this.requestKey, this.ruleId);
+    }
+    const isNew = slot === NONE || hasRequestId;
+    if (room === 'exhausted' && bytes > 0) return false;
+    if (room === 'full' && isNew) return false;
+    return this.size.hasRoom(bytes, isNew, this.table?.partitionBytesMax ?? 0);
+  }
+
+  get sweepsPerRound(): number {
+    return 1 + Math.ceil((this.size.keys + this.keyTables.length) / SWEEP_LOOKS);
+  }
+
+  /** Forgets some of what is idle. */
+  sweep(): void {
+    const { timeMillis } = this.applied;
+    this.changedMillis = timeMillis;
+    this.memory.expire(timeMillis, SWEEP_REQUEST_IDS);
+    this.sweepKeys(SWEEP_LOOKS, SWEEP_EVICTIONS);
+  }
+
+  /** Looks at the next keys, up to `looks`, and forgets those that are idle, up to `evictions`. */
+  sweepKeys(looks: number, evictions: number): void {
+    if (this.keyTables.length === 0) return;
     let evicted = 0;
-    if (this.keyTables.length === 0) return evicted;
     const { timeMillis } = this.applied;
     for (let look = 0; look < looks && evicted < evictions; look++) {
       const keys = this.keyTables[this.sweepTable]!;
@@ -97,6 +139,5 @@ export class LimiterState {
         this.sweepSlot += 1;
       }
     }
-    return evicted;
   }
 }

@@ -17,7 +17,7 @@ import {
   TEXTS,
 } from './remembered-grant.ts';
 import { NONE, Rows } from './rows.ts';
-import type { StateSize } from './state-size.ts';
+import { REQUEST_ID_BYTES, type StateSize } from './state-size.ts';
 import { TextBytes, unitsOfText } from './text-bytes.ts';
 
 const ROWS_PER_SEGMENT = 512;
@@ -99,12 +99,17 @@ export class RequestMemory {
     return into;
   }
 
+  /** The bytes that `remember` would add, by the model of `StateSize`. */
+  bytesFor({ text }: RequestKey, ruleId: TextBytes): number {
+    return REQUEST_ID_BYTES + ruleFromOf(text) + ruleId.length;
+  }
+
   /** Remembers the grant of a key that `find` does not find, by the rule of this id. */
   remember(key: RequestKey, ruleId: TextBytes, grant: RememberedGrant): void {
     const { text } = key;
     const superseded = this.#newest(key);
     if (superseded !== NONE) this.#takeOut(superseded);
-    const ruleFrom = (text.length + 3) & ~3;
+    const ruleFrom = ruleFromOf(text);
     const texts = this.#pool.allocate(unitsOfText(ruleFrom + ruleId.length));
     text.store(this.#pool, texts, 0);
     ruleId.store(this.#pool, texts, ruleFrom);
@@ -120,15 +125,14 @@ export class RequestMemory {
   }
 
   /**
-   * Drops at most `count` of the oldest grants if they have expired at `nowMillis`, and returns how many. After the
-   * horizon was shortened a grant with a shorter life can wait behind one with a longer; `find` does not show it.
+   * Drops at most `count` of the oldest grants if they have expired at `nowMillis`. After the horizon was shortened a
+   * grant with a shorter life can wait behind one with a longer; `find` does not show it.
    */
-  expire(nowMillis: number, count: number): number {
-    for (let dropped = 0; dropped < count; dropped++) {
-      if (this.size === 0) return dropped;
+  expire(nowMillis: number, count: number): void {
+    for (let dropped = 0; dropped < count && this.size > 0; dropped++) {
       const id = this.#rows.first;
       const view = this.view(id);
-      if (view.expiresMillis >= nowMillis) return dropped;
+      if (view.expiresMillis >= nowMillis) return;
       this.watcher?.beforeDrop(id);
       const { textBytes, words, at } = view;
       if (words[at + IS_INDEXED] === 1) this.#takeOut(id);
@@ -137,7 +141,6 @@ export class RequestMemory {
       this.#pool.free(words[at + TEXTS]!, unitsOfText(textBytes));
       this.#rows.dropFirst();
     }
-    return count;
   }
 
   #newest({ text, lengths }: RequestKey): number {
@@ -155,4 +158,9 @@ export class RequestMemory {
     this.#index.remove(id);
     this.#rows.words(id)[this.#rows.at(id) + IS_INDEXED] = 0;
   }
+}
+
+/** Where the rule's id begins, behind those of user and request: at a word's start. */
+function ruleFromOf({ length }: TextBytes): number {
+  return (length + 3) & ~3;
 }

@@ -12,6 +12,8 @@ import {
   InvalidRuleError,
   KEY_BYTES_MAX,
   LIMIT_MAX,
+  PARTITION_BYTES_MAX,
+  PARTITION_BYTES_MIN,
   REQUEST_ID_BYTES_MAX,
   REQUEST_ID_HORIZON_MILLIS_MAX,
   type Rule,
@@ -98,6 +100,7 @@ export class StateReader {
     if (version === 0) return undefined;
     const requestIdHorizonMillis = input.integer('horizon', 0, REQUEST_ID_HORIZON_MILLIS_MAX);
     const clockDriftPpm = input.integer('drift', 0, CLOCK_DRIFT_PPM_MAX);
+    const partitionBytesMax = input.integer('partition bytes', PARTITION_BYTES_MIN, PARTITION_BYTES_MAX);
     const count = input.integer('rules', 1, RULES_MAX);
     const rules: Rule[] = [];
     for (let i = 0; i < count; i++) {
@@ -105,7 +108,13 @@ export class StateReader {
       rules.push(this.#readRule());
     }
     try {
-      return validateRuleTable({ version, requestIdHorizonMillis, clockDriftPpm, rules });
+      return validateRuleTable({
+        version,
+        requestIdHorizonMillis,
+        clockDriftPpm,
+        partitionBytesMax,
+        rules,
+      });
     } catch (error) {
       if (error instanceof InvalidRuleError) throw new InvalidSnapshotError(error.message);
       throw error;

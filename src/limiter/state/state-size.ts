@@ -16,12 +16,29 @@ export const REQUEST_ID_BYTES = 128;
 /** The most keys or request ids of one state: far from where any index or address would overflow. */
 export const ENTRIES_MAX = 1 << 25;
 
+/**
+ * How far above the cap the runs of known keys may go: an eighth. So users that are known are still served when there
+ * is no room for others, and what they take is bounded too.
+ */
+const RESERVE_PARTS = 8;
+
+/** How much else there is for what is remembered. `full`: for what is known already. `exhausted`: for nothing more. */
+export type Room = 'free' | 'full' | 'exhausted';
+
 export class StateSize {
   keys = 0;
   keyTextBytes = 0;
   runs = 0;
   requestIds = 0;
   requestIdTextBytes = 0;
+
+  /** Is there room for `bytes` more, under a cap? `isNew`: for a key or a request id that is not there yet. */
+  hasRoom(bytes: number, isNew: boolean, capBytes: number): boolean {
+    // What does not grow may go on, however the cap was changed.
+    if (bytes === 0) return true;
+    if (!isNew) return this.bytes + bytes <= capBytes + Math.floor(capBytes / RESERVE_PARTS);
+    return this.bytes + bytes <= capBytes && this.keys < ENTRIES_MAX && this.requestIds < ENTRIES_MAX;
+  }
 
   get bytes(): number {
     return (

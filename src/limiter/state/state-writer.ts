@@ -121,6 +121,7 @@ export class StateWriter {
     if (table === undefined) return;
     out.integer(table.requestIdHorizonMillis);
     out.integer(table.clockDriftPpm);
+    out.integer(table.partitionBytesMax);
     out.integer(table.rules.length);
     for (const rule of table.rules) {
       if (out.isFull) yield;
