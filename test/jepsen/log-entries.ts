@@ -19,6 +19,8 @@ import {
 
 export interface LoggedRequest {
   readonly index: number;
+  /** In the entry. */
+  readonly position: number;
   readonly term: number;
   /** Group time of the entry. */
   readonly timeMillis: number;
@@ -32,6 +34,7 @@ export interface LoggedRequest {
     | {
         readonly allowed: boolean;
         readonly index: number;
+        readonly position: number | null;
         readonly timeMillis: number;
         readonly remaining: number;
       }
@@ -88,7 +91,8 @@ function requestsOf({ entries, snapshot }: StoredGroup): LoggedRequest[] {
     const decisions: LoggedRequest['decision'][] = [];
     if (isReplayed) {
       machine.apply(command, entry, (i, { allowed, remaining, decided }) => {
-        decisions[i] = { allowed, remaining, index: decided.index, timeMillis: decided.timeMillis };
+        const { index, position = null, timeMillis } = decided;
+        decisions[i] = { allowed, remaining, index, position, timeMillis };
       });
     }
     if (command.type !== 'allow') continue;
@@ -99,6 +103,7 @@ function requestsOf({ entries, snapshot }: StoredGroup): LoggedRequest[] {
       const byDefault = isReplayed ? machine.ruleTable?.rules[0]?.id : undefined;
       requests.push({
         index,
+        position: i,
         term,
         timeMillis,
         user,

@@ -159,7 +159,16 @@ describe('a run of a real cluster', () => {
     // As if the clients had never heard of every third answer.
     const lost = operations.map((op, i): Operation =>
       i % 3 === 0 && op.class === 'ok'
-        ? { ...op, class: 'info', allowed: null, status: 0, group: null, index: null, timeMillis: null }
+        ? {
+            ...op,
+            class: 'info',
+            allowed: null,
+            status: 0,
+            group: null,
+            index: null,
+            position: null,
+            timeMillis: null,
+          }
         : op,
     );
     await withStoppedNodes(async (logs) => {
