@@ -23,7 +23,7 @@ import type { MetaState, NodeChange } from './meta/meta-state.ts';
 import { decodeRoom, watchCapacity } from './node-capacity.ts';
 import type { Hash32 } from './partition/hash.ts';
 import type { CapacityReport, CapacityWatch } from './partition/capacity-watch.ts';
-import { Partition, PARTITION_DEFAULTS, type PartitionOptions } from './partition/partition.ts';
+import { Partition, PARTITION_DEFAULTS } from './partition/partition.ts';
 import { groupOfPartition } from './partition/placement.ts';
 import { Forwarder } from './router/forwarder.ts';
 import { type RoutedAnswer, Router } from './router/router.ts';
@@ -68,7 +68,6 @@ export interface NodeCoreInit {
   /** Called once, when nothing may be said any more. */
   readonly fatal: (error: unknown) => void;
   readonly raft?: Partial<MultiRaftOptions>;
-  readonly partition?: Partial<PartitionOptions>;
 }
 
 /** Frames between nodes that a NodeCore understands. */
@@ -218,7 +217,7 @@ export class NodeCore {
       partition,
       nodeId,
       clock: new GroupClock(clocks.monotonicMillis, clocks.wallMillis),
-      options: { ...PARTITION_DEFAULTS, ...this.#init.partition },
+      options: PARTITION_DEFAULTS,
       hashSeed: this.#init.random(SEED_BOUND),
       monotonicMillis: clocks.monotonicMillis,
       wallMillis: clocks.wallMillis,

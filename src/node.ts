@@ -10,6 +10,7 @@ import { getHeapStatistics } from 'node:v8';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { RolledBackError } from '../raft/errors.ts';
+import { MULTI_RAFT_DEFAULTS } from '../raft/multi-raft.ts';
 import type { LogStore } from '../raft/store.ts';
 import type { NodeId } from '../raft/types.ts';
 import { belowFloor, freeBytes } from '../storage/free-space.ts';
@@ -22,7 +23,7 @@ import type { MetaState } from './meta/meta-state.ts';
 import { Metrics } from './metrics.ts';
 import { type Clocks, NodeCore } from './node-core.ts';
 import { loadHash32 } from './partition/hash.ts';
-import { stateBytesDefault } from './partition/node-budget.ts';
+import { type Memory, snapshotEveryBytes, stateBytesDefault } from './partition/node-budget.ts';
 import { TcpTransport } from './transport/tcp-transport.ts';
 
 export interface NodeInit {
@@ -161,6 +162,12 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
     refusedAtCapacity: () => core.capacity.refused,
   });
 
+  const memory = memoryLimits();
+  const everyBytes = snapshotEveryBytes(
+    memory,
+    config.partitions + 1,
+    MULTI_RAFT_DEFAULTS.snapshotEveryBytes,
+  );
   const core: NodeCore = await NodeCore.load({
     config,
     nodeId,
@@ -176,10 +183,11 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
     },
     nodesChanged,
     refusingAtCapacity: (isRefusing, report) =>
-      logger.warn(report, isRefusing ? 'at capacity: new users are refused' : 'new users are taken again'),
+      logger.warn(report, isRefusing ? 'at capacity: new users are refused' : 'nobody is refused any more'),
     fatal,
+    raft: { snapshotEveryBytes: everyBytes, keepLogBytes: Math.floor(everyBytes / 4) },
   });
-  core.limitState(config.stateBytesMax ?? stateBytesDefault(memoryLimits()));
+  core.limitState(config.stateBytesMax ?? stateBytesDefault(memory));
 
   const view = new ClusterView(
     () => ({
@@ -241,7 +249,7 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
   return new QuorateNode({ core, http, transport, store, timers });
 }
 
-function memoryLimits(): { readonly heapBytesMax: number; readonly memoryBytes: number } {
+function memoryLimits(): Memory {
   // 0, or more than there is, where no control group sets a limit.
   const constrained = process.constrainedMemory();
   const total = totalmem();

@@ -11,7 +11,6 @@ import { conflictBetween } from './fingerprint.ts';
 import { Judgement, type Question, questionOf, receiptAt, refusalOf } from './judgement.ts';
 import type { AllowRequest } from './request.ts';
 import type { RuleTable } from './rules.ts';
-import { CHUNK_BYTES_MAX, PART_BYTES_MAX } from './state/byte-stream.ts';
 import type { KeyTable } from './state/key-table.ts';
 import { LimiterState } from './state/limiter-state.ts';
 import { NONE } from './state/rows.ts';
@@ -36,14 +35,6 @@ export interface LimiterStats {
   readonly grants: number;
   /** Remembered request ids. */
   readonly requestIds: number;
-}
-
-/** What replicas may differ in: no decision depends on it. */
-export interface LimiterOptions {
-  /** Drawn by the process, 0 to 2^53: users must not foresee how their ids are hashed. */
-  readonly hashSeed?: number;
-  /** Bytes of a snapshot's chunk, 1,024 to 65,536. */
-  readonly chunkBytesMax?: number;
 }
 
 /** The state as of the moment it was asked for, chunk by chunk, each of which is a small piece of work. */
@@ -72,7 +63,6 @@ export interface StateRestore {
  */
 export class LimiterStateMachine {
   readonly #hashSeed: number;
-  readonly #chunkBytesMax: number;
   #state: LimiterState;
   #snapshot: StateWriter | undefined;
   readonly #judgement = new Judgement();
@@ -86,10 +76,12 @@ export class LimiterStateMachine {
   };
   readonly #place = { term: 0, index: 0, position: undefined as number | undefined };
 
-  constructor({ hashSeed = 0, chunkBytesMax = CHUNK_BYTES_MAX }: LimiterOptions = {}) {
-    assert(chunkBytesMax >= PART_BYTES_MAX, `a chunk of ${chunkBytesMax} bytes is too small`);
+  /**
+   * @param hashSeed drawn by the process, 0 to 2^53: users must not foresee how their ids are hashed. Replicas may
+   * differ in it, for no decision depends on it
+   */
+  constructor(hashSeed = 0) {
     this.#hashSeed = hashSeed;
-    this.#chunkBytesMax = chunkBytesMax;
     this.#state = new LimiterState(hashSeed);
   }
 
@@ -184,7 +176,7 @@ export class LimiterStateMachine {
   /** Begins to write the state down, as it is now. Whatever was begun before ends. */
   snapshot(): StateSnapshot {
     this.#snapshot?.abandon();
-    this.#snapshot = new StateWriter(this.#state, this.#chunkBytesMax).watch();
+    this.#snapshot = new StateWriter(this.#state).watch();
     return this.#snapshot;
   }
 

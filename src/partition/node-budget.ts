@@ -14,19 +14,33 @@ const HYSTERESIS = 1 / 16;
 /** What a peer said counts this long: one that is gone, or cannot be heard, is not spared for ever. */
 const HEARD_MILLIS_MAX = 3_000;
 
-/**
- * What a node may remember if nobody says: half of what its heap may grow to, and a quarter of the machine's memory,
- * whichever is less. States are not on the heap, but who gives a process a small heap has little memory for it; and
- * beside the states there are logs, connections, and while a snapshot is read the new state beside the old one.
- */
-export function stateBytesDefault({
-  heapBytesMax,
-  memoryBytes,
-}: {
+export interface Memory {
+  /** What the heap of this process may grow to. */
   readonly heapBytesMax: number;
+  /** What the machine has, or the part of it that this process may use. */
   readonly memoryBytes: number;
-}): number {
-  return Math.floor(Math.min(heapBytesMax / 2, memoryBytes / 4));
+}
+
+/**
+ * What a node may remember if nobody says: a quarter of what its heap may grow to, or of its memory if that is less.
+ * States are not on the heap, but their logs are, in proportion; and while a snapshot is read, the new state lies beside
+ * the old one.
+ */
+export function stateBytesDefault({ heapBytesMax, memoryBytes }: Memory): number {
+  return Math.floor(Math.min(heapBytesMax, memoryBytes) / 4);
+}
+
+/** What the logs of all groups may take of the heap, as far as that is not in proportion to their states: an eighth. */
+const LOG_HEAP_SHARE = 1 / 8;
+/** An entry of a few requests takes this many times the bytes it is counted with. */
+const ENTRY_HEAP_FACTOR = 5;
+/** More snapshots than this would make would cost more than they free. */
+const SNAPSHOT_EVERY_BYTES_MIN = 64 << 10;
+
+/** After how many bytes of log a group has to write a snapshot, so that the logs of `groups` of them leave room. */
+export function snapshotEveryBytes({ heapBytesMax }: Memory, groups: number, most: number): number {
+  const share = (heapBytesMax * LOG_HEAP_SHARE) / ENTRY_HEAP_FACTOR / Math.max(1, groups);
+  return Math.floor(Math.min(most, Math.max(SNAPSHOT_EVERY_BYTES_MIN, share)));
 }
 
 export class NodeBudget {

@@ -37,8 +37,6 @@ export interface PartitionOptions {
   readonly inflightMax: number;
   /** How far a caller's timestamp may be ahead of both group time and this node's wall clock. */
   readonly maxAheadMillis: number;
-  /** Bytes of a snapshot's chunk, 1,024 to 65,536. */
-  readonly chunkBytesMax: number;
 }
 
 export const PARTITION_DEFAULTS: PartitionOptions = {
@@ -46,7 +44,6 @@ export const PARTITION_DEFAULTS: PartitionOptions = {
   batchMax: 4_096,
   inflightMax: 65_536,
   maxAheadMillis: MAX_AHEAD_MILLIS_DEFAULT,
-  chunkBytesMax: 65_536,
 };
 
 export interface PartitionInit {
@@ -67,7 +64,7 @@ export interface PartitionInit {
   readonly configChanged?: () => void;
   /** A request was refused for want of room. */
   readonly refusedAtCapacity?: () => void;
-  /** See `LimiterOptions`. */
+  /** See `LimiterStateMachine`. */
   readonly hashSeed?: number;
 }
 
@@ -110,8 +107,7 @@ export class Partition implements GroupApplication {
   constructor(init: PartitionInit) {
     this.#init = init;
     this.clock = init.clock;
-    const { hashSeed = 0, options } = init;
-    this.#machine = new LimiterStateMachine({ hashSeed, chunkBytesMax: options.chunkBytesMax });
+    this.#machine = new LimiterStateMachine(init.hashSeed);
   }
 
   get leader(): NodeId {

@@ -177,9 +177,11 @@ describe('a run of a real cluster', () => {
       for (const [i, op] of operations.entries()) {
         const fate = fates.get(lost[i] ?? op);
         if (fate === undefined) continue;
-        const { group, index, timeMillis } = op;
+        const { group, index, position, timeMillis } = op;
         expect(fate).toEqual(
-          op.allowed === true ? { kind: 'granted', at: { group, index, timeMillis } } : { kind: 'uncharged' },
+          op.allowed === true
+            ? { kind: 'granted', at: { group, index, position, timeMillis } }
+            : { kind: 'uncharged' },
         );
       }
       expect(fates.size).toBeGreaterThan(20);

@@ -5,23 +5,15 @@ import { decodeCommand, encodeCommand } from '../../src/limiter/command.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';
 import { type Rule, type RuleTable, validateRuleTable } from '../../src/limiter/rules.ts';
-import {
-  type LimiterOptions,
-  LimiterStateMachine,
-  type StateSnapshot,
-} from '../../src/limiter/state-machine.ts';
+import { LimiterStateMachine, type StateSnapshot } from '../../src/limiter/state-machine.ts';
 
 /** A wall-clock-like origin of group time, so that near and far epochs differ. */
 export const START = 1_700_000_000_000;
 
 export class Harness {
-  readonly machine: LimiterStateMachine;
+  readonly machine = new LimiterStateMachine();
   index = 0;
   nowMillis = START;
-
-  constructor(options: LimiterOptions = {}) {
-    this.machine = new LimiterStateMachine(options);
-  }
 
   /** Applies one batch at group time `nowMillis` and returns its decisions. */
   ask(...requests: AllowRequest[]): Decision[] {

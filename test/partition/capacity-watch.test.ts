@@ -2,7 +2,12 @@
 import { describe, expect, it } from 'vitest';
 import type { Room } from '../../src/limiter/state/state-size.ts';
 import { type CapacityReport, CapacityWatch } from '../../src/partition/capacity-watch.ts';
-import { NodeBudget, PeerRooms, stateBytesDefault } from '../../src/partition/node-budget.ts';
+import {
+  NodeBudget,
+  PeerRooms,
+  snapshotEveryBytes,
+  stateBytesDefault,
+} from '../../src/partition/node-budget.ts';
 
 class FakeReplica {
   stateBytes = 0;
@@ -125,9 +130,19 @@ describe('the rooms of peers', () => {
   });
 });
 
-describe('what a node may remember, if nobody says', () => {
-  it('is half of its heap or a quarter of its memory', () => {
-    expect(stateBytesDefault({ heapBytesMax: 100, memoryBytes: 1_000 })).toBe(50);
-    expect(stateBytesDefault({ heapBytesMax: 4_000, memoryBytes: 1_001 })).toBe(250);
+describe('the memory of a node', () => {
+  const gibibyte = 1 << 30;
+  const small = { heapBytesMax: 140 << 20, memoryBytes: 8 * gibibyte };
+
+  it('is a quarter for what is remembered', () => {
+    expect(stateBytesDefault(small)).toBe(35 << 20);
+    expect(stateBytesDefault({ heapBytesMax: 4 * gibibyte, memoryBytes: gibibyte })).toBe(256 << 20);
+  });
+
+  it('is little for logs where there is little', () => {
+    expect(snapshotEveryBytes({ ...small, heapBytesMax: 4 * gibibyte }, 17, 4 << 20)).toBe(4 << 20);
+    const every = snapshotEveryBytes(small, 17, 4 << 20);
+    expect(every * 17 * 5).toBeLessThan(small.heapBytesMax / 7);
+    expect(snapshotEveryBytes(small, 4_096, 4 << 20)).toBe(65_536);
   });
 });

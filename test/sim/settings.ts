@@ -7,7 +7,6 @@ import { RAFT_DEFAULTS } from '../../raft/core-state.ts';
 import type { NodeId } from '../../raft/types.ts';
 import { type ClusterConfig, type NodeAddress, ticksOf, type Timing } from '../../src/config.ts';
 import { PARTITION_BYTES_DEFAULT, type Rule, type RuleTable } from '../../src/limiter/rules.ts';
-import type { PartitionOptions } from '../../src/partition/partition.ts';
 import type { Random } from './random.ts';
 
 export const FAULTS = [
@@ -82,7 +81,6 @@ export interface Settings {
   readonly changeMeanMillis: number;
   readonly timing: Timing;
   readonly raft: Partial<MultiRaftOptions>;
-  readonly partition: Partial<PartitionOptions>;
   /** What a node may remember. */
   readonly stateBytesMax: number;
   readonly config: ClusterConfig;
@@ -121,8 +119,6 @@ export function drawSettings(random: Random): Settings {
     changeMeanMillis: spares > 0 ? random.pick([1_000, 4_000]) : 0,
     timing,
     raft: drawRaft(random, timing, faults === SHORT_REIGNS ? [1, 1, 200] : [1, 200, 2_000, 1 << 20]),
-    // Snapshots of several chunks, though there are few users.
-    partition: { chunkBytesMax: random.pick([1_024, 3_000, 65_536]) },
     stateBytesMax: random.pick([Infinity, Infinity, Infinity, Infinity, 40_000]),
     config: {
       clusterId: 'sim',

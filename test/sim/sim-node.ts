@@ -163,7 +163,6 @@ export class SimNode implements Endpoint {
       },
       fatal: (error) => this.#fatal(life, error),
       raft: settings.raft,
-      partition: settings.partition,
     }).then(
       (core) => this.#loaded(life, core),
       (error: unknown) => this.#fatal(life, error),

@@ -3,11 +3,17 @@
  * Knows no limiter state.
  */
 
-/** How large a chunk of a snapshot is, in bytes, unless a smaller one is asked for. No value is split between two. */
+/** The largest chunk of a snapshot. No value is split between two chunks. */
 export const CHUNK_BYTES_MAX = 65_536;
 
-/** Whatever is written between two looks at `isFull` takes less than this: no chunk can be smaller. */
-export const PART_BYTES_MAX = 1_024;
+/**
+ * The first chunk is this large at most, and each may be larger than the one before by as much: a chunk is made, and
+ * read, in one go, and code that never ran before is many times slower than it will be.
+ */
+const FIRST_CHUNK_BYTES = 2_048;
+
+/** Whatever is written between two looks at `isFull` takes less than this. */
+const PART_BYTES_MAX = 1_024;
 
 /** Snapshot bytes are damaged or not a snapshot. */
 export class InvalidSnapshotError extends Error {
@@ -63,30 +69,19 @@ export class Digest {
 }
 
 export class ByteWriter {
-  readonly #chunkBytesMax: number;
-  /** Grows: most states are far smaller than a chunk, and clearing one costs more than writing them. */
-  #bytes: Uint8Array;
+  #bytes = new Uint8Array(FIRST_CHUNK_BYTES);
   #position = 0;
-
-  /** @param chunkBytesMax at least `PART_BYTES_MAX` */
-  constructor(chunkBytesMax: number) {
-    this.#chunkBytesMax = chunkBytesMax;
-    this.#bytes = new Uint8Array(Math.min(chunkBytesMax, 4 * PART_BYTES_MAX));
-  }
 
   /** It is time to `take` what is there. To be asked before each part of less than `PART_BYTES_MAX`. */
   get isFull(): boolean {
-    if (this.#position + PART_BYTES_MAX <= this.#bytes.length) return false;
-    if (this.#bytes.length === this.#chunkBytesMax) return true;
-    const grown = new Uint8Array(Math.min(this.#bytes.length * 4, this.#chunkBytesMax));
-    grown.set(this.#bytes.subarray(0, this.#position));
-    this.#bytes = grown;
-    return false;
+    return this.#position + PART_BYTES_MAX > this.#bytes.length;
   }
 
   /** What was written since this was called last; valid until more is written. */
   take(): Uint8Array {
     const chunk = this.#bytes.subarray(0, this.#position);
+    const { length } = this.#bytes;
+    if (length < CHUNK_BYTES_MAX && this.isFull) this.#bytes = new Uint8Array(length + FIRST_CHUNK_BYTES);
     this.#position = 0;
     return chunk;
   }

@@ -7,7 +7,7 @@
 import type { AppliedPosition } from '../decision.ts';
 import type { Rule, RuleTable } from '../rules.ts';
 import { BlockPool } from './block-pool.ts';
-import { ByteWriter, CHUNK_BYTES_MAX, Digest } from './byte-stream.ts';
+import { ByteWriter, Digest } from './byte-stream.ts';
 import { CapturedKeys } from './captured-keys.ts';
 import { CapturedMemory } from './captured-memory.ts';
 import type { LimiterState } from './limiter-state.ts';
@@ -17,7 +17,7 @@ import type { GrantView } from './remembered-grant.ts';
 export const SNAPSHOT_FORMAT = 0x51_4c_03;
 
 export class StateWriter {
-  readonly #out: ByteWriter;
+  readonly #out = new ByteWriter();
   readonly #digest = new Digest();
   readonly #applied: AppliedPosition;
   readonly #createdMillis: number;
@@ -31,8 +31,7 @@ export class StateWriter {
   readonly #steps: Iterator<undefined, undefined>;
   #stage: 'body' | 'position' | 'digest' | 'over' = 'body';
 
-  constructor(state: LimiterState, chunkBytesMax = CHUNK_BYTES_MAX) {
-    this.#out = new ByteWriter(chunkBytesMax);
+  constructor(state: LimiterState) {
     this.#applied = state.applied;
     this.#createdMillis = state.createdMillis;
     this.#changedMillis = state.changedMillis;

@@ -40,7 +40,6 @@ export function settingsOf(script: Script): Settings {
       streams: { outgoingMax: 2, silentTicksMax: 10 },
       balanceTicks: 20,
     },
-    partition: {},
     stateBytesMax: Infinity,
     config: {
       clusterId: 'sim',
