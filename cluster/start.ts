@@ -1,6 +1,5 @@
 /** `npm start`: a local cluster of real processes, created on first use, kept in a directory, watched until Ctrl-C. */
-import { Command, InvalidArgumentError } from 'commander';
-import { join } from 'node:path';
+import { InvalidArgumentError } from 'commander';
 import {
   createCluster,
   defaultRule,
@@ -11,8 +10,12 @@ import {
   readCluster,
   writeCluster,
 } from '../src/cluster-directory.ts';
-import { integerOption } from '../src/options.ts';
-import { type ClusterConfig, ConfigError, validateConfig } from '../src/config.ts';
+import { newCommand, runCommand } from '../src/command-line.ts';
+import { type ClusterConfig, ConfigError, PARTITIONS_MAX, validateConfig } from '../src/config.ts';
+import { AlreadyRunningError } from '../src/explain-error.ts';
+import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../src/limiter/rules.ts';
+import { basePortOption, integerFrom } from '../src/options.ts';
+import { assertPortsFree } from './free-ports.ts';
 import {
   clusterStatus,
   type ClusterStatus,
@@ -35,38 +38,47 @@ interface StartOptions {
 const READY_MILLIS_MAX = 30_000;
 const WATCH_MILLIS = 1_000;
 
-/** The stored cluster with what the command line changes, or a new one. */
+/**
+ * The stored cluster with what the command line changes, or a new one. Nothing is made, deleted or rewritten before it
+ * is certain that the cluster can start: a refusal leaves everything as it was.
+ */
 async function prepare(options: StartOptions): Promise<ClusterConfig> {
   const found = await readCluster(options.data);
-  // Before anything is deleted or rewritten: nodes that run have these files open.
+  // Nodes that run have these files open.
   if (found !== undefined) await refuseIfRunning(found);
-  if (options.fresh) await deleteCluster(options.data);
   const stored = options.fresh ? undefined : found;
-  if (stored === undefined) {
-    const config = localConfig({
-      nodes: options.nodes ?? LOCAL_DEFAULTS.nodes,
-      partitions: options.partitions ?? LOCAL_DEFAULTS.partitions,
-      limit: options.limit ?? LOCAL_DEFAULTS.limit,
-      windowMillis: options.window ?? LOCAL_DEFAULTS.windowMillis,
-      basePort: options.basePort ?? LOCAL_DEFAULTS.basePort,
-    });
-    await createCluster(options.data, config);
-    return config;
-  }
+  const config = stored === undefined ? newCluster(options) : changed(stored, options);
+  await refuseIfRunning(config);
+  await assertPortsFree(config);
+  if (options.fresh) await deleteCluster(options.data);
+  if (stored === undefined) await createCluster(options.data, config);
+  else if (JSON.stringify(config) !== JSON.stringify(stored)) await writeCluster(options.data, config);
+  return config;
+}
+
+function newCluster(options: StartOptions): ClusterConfig {
+  return localConfig({
+    nodes: options.nodes ?? LOCAL_DEFAULTS.nodes,
+    partitions: options.partitions ?? LOCAL_DEFAULTS.partitions,
+    limit: options.limit ?? LOCAL_DEFAULTS.limit,
+    windowMillis: options.window ?? LOCAL_DEFAULTS.windowMillis,
+    basePort: options.basePort ?? LOCAL_DEFAULTS.basePort,
+  });
+}
+
+function changed(stored: ClusterConfig, options: StartOptions): ClusterConfig {
   refuseChange('--nodes', options.nodes, stored.nodes.length, options.data);
   refuseChange('--partitions', options.partitions, stored.partitions, options.data);
-  const config = validateConfig({
-    ...stored,
-    nodes: addresses(stored, options),
-    rules: rules(stored, options),
-  });
-  if (JSON.stringify(config) !== JSON.stringify(stored)) await writeCluster(options.data, config);
-  return config;
+  return validateConfig({ ...stored, nodes: addresses(stored, options), rules: rules(stored, options) });
 }
 
 async function refuseIfRunning(config: ClusterConfig): Promise<void> {
   if ((await clusterStatus(config)) === undefined) return;
-  throw new Error('a cluster is already running on these ports; stop it, or use --data and --base-port');
+  const [first] = config.nodes;
+  throw new AlreadyRunningError(
+    `a cluster is already running on these ports (${first?.http.host}:${first?.http.port}); stop it, or start ` +
+      `another one with --data and --base-port`,
+  );
 }
 
 function refuseChange(flag: string, wanted: number | undefined, stored: number, data: string): void {
@@ -142,11 +154,14 @@ class Watcher {
     this.#leaders = describeLeaders(status);
   }
 
-  nodeEnded(id: number, code: number | null, signal: string | null, options: StartOptions): void {
+  nodeEnded(node: NodeProcess, code: number | null, signal: string | null, options: StartOptions): void {
+    const { id, logPath } = node;
     this.#down.add(id);
     const how = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`;
     const data = options.data === './data' ? '' : ` --data ${options.data}`;
-    say(`node ${id} ${how} (log: ${join(options.data, 'logs', `node-${id}.log`)})`);
+    say(`node ${id} ${how} (log: ${logPath})`);
+    const words = node.lastWords();
+    if (words !== undefined) say(`  ${words}`);
     say(`  restart it with: npm run node -- --id ${id}${data}`);
   }
 
@@ -164,7 +179,6 @@ class Watcher {
 
 async function main(options: StartOptions): Promise<void> {
   const config = await prepare(options);
-  await refuseIfRunning(config);
   say(`starting ${config.nodes.length} nodes of cluster ${config.clusterId}`);
   const nodes: NodeProcess[] = config.nodes.map(({ id }) => startNodeProcess(options.data, id));
   let stopping = false;
@@ -179,10 +193,10 @@ async function main(options: StartOptions): Promise<void> {
   process.on('SIGTERM', () => void stop());
 
   const failed = Promise.race(
-    nodes.map(async ({ id, exited }) => {
+    nodes.map(async ({ id, exited, logPath, lastWords }) => {
       const { code, signal } = await exited;
-      const log = join(options.data, 'logs', `node-${id}.log`);
-      throw new Error(`node ${id} ended before the cluster was ready (${signal ?? code}); see ${log}`);
+      const why = lastWords() ?? (signal === null ? `exit code ${code}` : `ended by ${signal}`);
+      throw new Error(`node ${id} ended before the cluster was ready: ${why} (log: ${logPath})`);
     }),
   );
   let status: ClusterStatus;
@@ -197,9 +211,9 @@ async function main(options: StartOptions): Promise<void> {
   failed.catch(() => undefined);
   introduce(config, options, status);
   const watcher = new Watcher(config, status);
-  for (const { id, exited } of nodes) {
-    void exited.then(({ code, signal }) => {
-      if (!stopping) watcher.nodeEnded(id, code, signal, options);
+  for (const node of nodes) {
+    void node.exited.then(({ code, signal }) => {
+      if (!stopping) watcher.nodeEnded(node, code, signal, options);
     });
   }
   setInterval(() => void watcher.look(), WATCH_MILLIS);
@@ -210,18 +224,19 @@ function nodesOption(text: string): number {
   return Number(text);
 }
 
-const program = new Command('npm start --')
+const program = newCommand('npm start --')
   .description('Start a local cluster: three processes, each with its own LevelDB, replicating every grant.')
   .option('--data <dir>', 'where the databases and logs are kept', './data')
   .option('--fresh', 'delete the cluster in the data directory first', false)
   .option('--nodes <n>', 'number of nodes, 3 or 5 (default 3)', nodesOption)
-  .option('--partitions <n>', 'number of partitions, fixed once created (default 16)', integerOption)
-  .option('--limit <n>', 'requests per window and user (default 100)', integerOption)
-  .option('--window <ms>', 'window in milliseconds (default 60000)', integerOption)
-  .option('--base-port <n>', 'HTTP on n+1.., peers on n+1001.. (default 8100)', integerOption)
+  .option(
+    '--partitions <n>',
+    'number of partitions, fixed once created (default 16)',
+    integerFrom(1, PARTITIONS_MAX),
+  )
+  .option('--limit <n>', 'requests per window and user (default 100)', integerFrom(0, LIMIT_MAX))
+  .option('--window <ms>', 'window in milliseconds (default 60000)', integerFrom(1, WINDOW_MILLIS_MAX))
+  .option('--base-port <n>', 'HTTP on n+1.., peers on n+1001.. (default 8100)', basePortOption)
   .action(main);
 
-program.parseAsync().catch((error: unknown) => {
-  console.error(`quorate: ${error instanceof Error ? error.message : String(error)}`);
-  process.exit(1);
-});
+await runCommand(program);

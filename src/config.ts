@@ -1,5 +1,5 @@
 /** The configuration of a cluster, as stored in `cluster.json`: checked when read, the same on every node. */
-import { InvalidRuleError, type RuleTable, validateRuleTable } from './limiter/rules.ts';
+import { groupMillisMax, InvalidRuleError, type RuleTable, validateRuleTable } from './limiter/rules.ts';
 import type { NodeId } from '../raft/types.ts';
 import { DEFAULT_FREE_FLOOR_BYTES } from '../storage/free-space.ts';
 
@@ -62,17 +62,21 @@ export function ticksOf(timing: Timing): { readonly heartbeatTicks: number; read
 
 export const PARTITIONS_MAX = 4_096;
 export const NODES_MAX = 64;
+export const NODE_ID_MAX = 0x7fff_ffff;
 const REPLICAS_MAX = 7;
 
 /** The configuration is not usable. `field` is the path of the offending value. */
 export class ConfigError extends Error {
   readonly code = 'CONFIG';
   readonly field: string;
+  /** What it must be, or why it is refused; follows the field in a sentence. */
+  readonly bound: string;
 
-  constructor(field: string, message: string) {
-    super(`${field} ${message}`);
+  constructor(field: string, bound: string) {
+    super(`${field} ${bound}`);
     this.name = 'ConfigError';
     this.field = field;
+    this.bound = bound;
   }
 }
 
@@ -144,7 +148,7 @@ function validateNodes(value: unknown): NodeAddress[] {
 export function validateNode(value: unknown, path: string): NodeAddress {
   const node = object(value, path);
   return {
-    id: integer(node['id'], `${path}.id`, 1, 0x7fff_ffff),
+    id: integer(node['id'], `${path}.id`, 1, NODE_ID_MAX),
     http: hostPort(node['http'], `${path}.http`),
     peer: hostPort(node['peer'], `${path}.peer`),
   };
@@ -164,12 +168,11 @@ function validateRules(value: unknown): RuleTable {
 /**
  * A request id must be remembered for as long as somebody may sensibly repeat the request. The router does so until the
  * deadline; a client that was told by then that nobody knows does so once more, and gets its answer a deadline later.
- * So an answer can be asked for again up to two deadlines after the grant, counted in group time, which may run ahead
- * by the drift and a millisecond of rounding. With less, a retry would be charged as another request.
+ * So an answer can be asked for again up to two deadlines after the grant, counted in group time. With less, a retry would be charged as another request.
  */
 function checkHorizon({ requestIdHorizonMillis, clockDriftPpm }: RuleTable, timing: Timing): void {
   const { requestDeadlineMillis } = timing;
-  const neededMillis = Math.ceil((2 * requestDeadlineMillis * (1_000_000 + clockDriftPpm)) / 1_000_000) + 1;
+  const neededMillis = groupMillisMax(2 * requestDeadlineMillis, clockDriftPpm);
   if (requestIdHorizonMillis >= neededMillis) return;
   throw new ConfigError(
     'rules.requestIdHorizonMillis',

@@ -11,6 +11,9 @@ export interface MetricSources {
   readonly stateBytesMax: () => number;
   /** Since the node started. */
   readonly refusedAtCapacity: () => number;
+  readonly isClockUnfit: () => boolean;
+  /** By node. */
+  readonly clockRatesPpm: () => Iterable<readonly [number, number]>;
 }
 
 export class Metrics {
@@ -53,6 +56,22 @@ export class Metrics {
       sources.refusedAtCapacity,
       registers,
     );
+    gauge(
+      'quorate_clock_unfit',
+      '1 while the clock of this node differs too much from those of a majority: it leads nothing then.',
+      () => (sources.isClockUnfit() ? 1 : 0),
+      registers,
+    );
+    const rates: Gauge = new Gauge({
+      name: 'quorate_clock_rate_ppm',
+      help: 'By how much the clock of this node was faster than that of a peer, over the last minute.',
+      labelNames: ['peer'],
+      registers,
+      collect() {
+        rates.reset();
+        for (const [peer, ppm] of sources.clockRatesPpm()) rates.set({ peer }, ppm);
+      },
+    });
   }
 
   observeRequest(status: number, seconds: number): void {

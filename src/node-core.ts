@@ -12,6 +12,8 @@ import {
 import type { LogStore, StoredGroup } from '../raft/store.ts';
 import { type GroupConfig, type GroupId, NO_NODE, type NodeId } from '../raft/types.ts';
 import { type NodeReport, reportOf } from './cluster-view.ts';
+import type { ClockVerdict } from './clock/clock-rates.ts';
+import { ClockWatch } from './clock/clock-watch.ts';
 import { type ClusterConfig, ticksOf } from './config.ts';
 import { GroupClock } from './limiter/group-clock.ts';
 import type { AllowRequest } from './limiter/request.ts';
@@ -61,6 +63,8 @@ export interface NodeCoreInit {
   readonly leaderChanged: (partition: number, leader: NodeId) => void;
   /** The nodes of the cluster are others now, or are known for the first time. */
   readonly nodesChanged?: (state: MetaState) => void;
+  /** Whether this node's clock runs at the speed of the others' has changed. */
+  readonly clockJudged?: (verdict: ClockVerdict) => void;
   /** A group was added to this node, before anything of it is applied beyond `applied`; for those who look on. */
   readonly groupAdded?: (group: GroupId, app: GroupApplication, applied: number) => void;
   /** Requests are refused for want of room now, or no longer. */
@@ -78,7 +82,9 @@ export type CoreFrame =
   | 'settled'
   | 'change'
   | 'changed'
-  | 'capacity';
+  | 'capacity'
+  | 'ping'
+  | 'pong';
 
 /** Requests without an answer that a node holds at a time. */
 const OPEN_REQUESTS_MAX = 65_536;
@@ -90,6 +96,7 @@ export class NodeCore {
   readonly router: Router;
   readonly placement: ClusterPlacement;
   readonly meta: MetaGroup;
+  readonly clock: ClockWatch;
   readonly #init: NodeCoreInit;
   readonly #forwarder: Forwarder;
   readonly #mover: GroupMover;
@@ -133,6 +140,18 @@ export class NodeCore {
       replicas: config.replicas,
       requestProposal: () => this.raft.requestProposal(META_GROUP),
       stateChanged: (state) => this.#stateChanged(state),
+    });
+    this.clock = new ClockWatch({
+      nodeId,
+      monotonicMillis: clocks.monotonicMillis,
+      process: init.random(FIRST_ID_BOUND),
+      nodes: () => this.meta.state?.nodes.map(({ id }) => id) ?? this.#founders,
+      limitPpm: () => this.#clockDriftPpm(),
+      send: init.send,
+      judged: (verdict) => {
+        init.clockJudged?.(verdict);
+        this.raft.avoidLeading('clockRate', !verdict.fit);
+      },
     });
     this.#mover = new GroupMover({
       raft: this.raft,
@@ -186,6 +205,7 @@ export class NodeCore {
     for (let partition = 0; partition < core.placement.partitionCount; partition += 1) {
       // Also of partitions that moved away: others may not know yet that this replica is not needed.
       const group = await init.store.load(groupOfPartition(partition));
+      if (group?.removed === true) continue;
       if (group !== undefined || core.#wasFoundedHere(partition)) stored.set(partition, group);
     }
     // Only when all is read: a group that was added may write.
@@ -245,6 +265,14 @@ export class NodeCore {
 
   #added(group: GroupId, app: GroupApplication): void {
     this.#init.groupAdded?.(group, app, this.raft.status(group)?.applied ?? 0);
+  }
+
+  /** The strictest of the rules in force in the partitions held here: while a change of the rules travels they differ. */
+  #clockDriftPpm(): number {
+    let least = Infinity;
+    for (const { ruleTable } of this.#replicas.values())
+      if (ruleTable !== undefined) least = Math.min(least, ruleTable.clockDriftPpm);
+    return least === Infinity ? this.#init.config.rules.clockDriftPpm : least;
   }
 
   /** Does this node's replica vote, as far as it knows? */
@@ -339,6 +367,7 @@ export class NodeCore {
     this.#mover.tick();
     this.#changes.tick();
     this.#capacity.tick();
+    this.clock.tick();
   }
 
   /** A frame of a peer. @throws FrameError if it is malformed: the connection must be closed */
@@ -369,6 +398,12 @@ export class NodeCore {
       case 'capacity':
         this.#capacity.heard(from, decodeRoom(payload));
         return;
+      case 'ping':
+        this.clock.receivePing(from, payload);
+        return;
+      case 'pong':
+        this.clock.receivePong(from, payload);
+        return;
     }
   }
 
@@ -386,7 +421,7 @@ export class NodeCore {
 
   /** Close to a full disk. To be called again while it lasts. */
   refuseProposals(refuse: boolean): void {
-    this.raft.avoidLeading(refuse);
+    this.raft.avoidLeading('lowDisk', refuse);
     for (const partition of this.#replicas.values()) partition.refuseProposals(refuse);
   }
 
@@ -407,6 +442,7 @@ export class NodeCore {
       const status = this.raft.status(groupOfPartition(partition));
       return status === undefined ? [] : [reportOf(partition, status)];
     });
-    return { node: this.#init.nodeId, pid, partitions };
+    const { verdict } = this.clock;
+    return { node: this.#init.nodeId, pid, clock: verdict.fit ? 'fit' : verdict.direction, partitions };
   }
 }

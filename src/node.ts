@@ -160,6 +160,8 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
     stateBytes: () => core.capacity.stateBytes,
     stateBytesMax: () => core.capacity.stateBytesMax,
     refusedAtCapacity: () => core.capacity.refused,
+    isClockUnfit: () => !core.clock.verdict.fit,
+    clockRatesPpm: () => core.clock.estimates(),
   });
 
   const memory = memoryLimits();
@@ -184,6 +186,14 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
     nodesChanged,
     refusingAtCapacity: (isRefusing, report) =>
       logger.warn(report, isRefusing ? 'at capacity: new users are refused' : 'nobody is refused any more'),
+    clockJudged(verdict) {
+      if (verdict.fit) logger.info("this node's clock runs at the speed of the others': it may lead again");
+      else
+        logger.warn(
+          { direction: verdict.direction, atLeastPpm: Math.round(verdict.atLeastPpm) },
+          "this node's clock runs too fast or too slow against those of a majority: it gives up its leaderships",
+        );
+    },
     fatal,
     raft: { snapshotEveryBytes: everyBytes, keepLogBytes: Math.floor(everyBytes / 4) },
   });
@@ -269,6 +279,9 @@ function timedStore(store: LogStore, monotonicMillis: () => number, metrics: Met
         metrics.observeWrite((monotonicMillis() - startedMillis) / 1000);
         done(error);
       });
+    },
+    get hasGarbage() {
+      return store.hasGarbage;
     },
     readSnapshotChunk: (group, index, chunk) => store.readSnapshotChunk(group, index, chunk),
     close: () => store.close(),

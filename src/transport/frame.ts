@@ -31,6 +31,8 @@ export const FRAME_TYPES = {
   change: 6,
   changed: 7,
   capacity: 8,
+  ping: 10,
+  pong: 11,
 } as const;
 export type FrameType = keyof typeof FRAME_TYPES;
 const TYPE_NAMES = new Map<number, FrameType>(

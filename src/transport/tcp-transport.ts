@@ -20,6 +20,7 @@ import {
   type FrameType,
 } from './frame.ts';
 import { Fields, pack, unpack } from './peer-codec.ts';
+import { ThrottledLog } from './throttled-log.ts';
 
 export interface PeerAddress {
   readonly host: string;
@@ -79,6 +80,8 @@ interface Outgoing {
 
 export class TcpTransport {
   readonly #init: TcpTransportInit;
+  /** For what strangers and broken peers can cause as often as they like. */
+  readonly #log: ThrottledLog<'refused' | 'badFrame' | 'silent'>;
   readonly #tag: Buffer;
   readonly #outgoing = new Map<NodeId, Outgoing>();
   readonly #incoming = new Map<NodeId, Socket>();
@@ -89,6 +92,7 @@ export class TcpTransport {
 
   constructor(init: TcpTransportInit) {
     this.#init = init;
+    this.#log = new ThrottledLog(init.logger);
     this.#tag = clusterTag(init.clusterId);
     this.setPeers(init.peers);
   }
@@ -177,6 +181,7 @@ export class TcpTransport {
       peer.socket?.destroy();
     }
     for (const socket of this.#accepted) socket.destroy();
+    this.#log.close();
     const server = this.#server;
     if (server === undefined) return;
     await new Promise<void>((resolve) => {
@@ -257,12 +262,14 @@ export class TcpTransport {
       } catch (error) {
         if (!(error instanceof FrameError)) throw error;
         const { remoteAddress, remotePort } = socket;
-        this.#init.logger.warn({ from, remoteAddress, remotePort, err: error }, 'closed a peer connection');
+        const fields = { from, remoteAddress, remotePort, reason: error.message };
+        if (from === undefined) this.#log.warn('refused', fields, 'refused a connection on the peer port');
+        else this.#log.warn('badFrame', fields, 'closed a peer connection: bad frame');
         socket.destroy();
       }
     });
     socket.setTimeout(SILENT_MILLIS_MAX, () => {
-      this.#init.logger.warn({ from }, 'a peer fell silent');
+      this.#log.warn('silent', { from }, 'a peer fell silent');
       socket.destroy();
       // What we send to it may go nowhere as well: dial anew.
       if (from !== undefined) this.#outgoing.get(from)?.socket?.destroy();

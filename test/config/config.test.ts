@@ -41,7 +41,7 @@ describe('a configuration', () => {
       electionMillis: 300,
       requestDeadlineMillis: 1_000,
     });
-    expect(config.rules).toMatchObject({ requestIdHorizonMillis: 120_000, clockDriftPpm: 100 });
+    expect(config.rules).toMatchObject({ requestIdHorizonMillis: 120_000, clockDriftPpm: 500 });
   });
 
   it('keeps what is given, and is the same after a trip through JSON', () => {
@@ -68,7 +68,7 @@ describe('a configuration', () => {
   it.each([
     [1_000, 100, 2_002],
     [250, 0, 501],
-    [60_000, 100, 120_013],
+    [60_000, 500, 120_073],
   ])(
     'that forgets request ids before two deadlines have passed is refused: %i ms, %i ppm',
     (requestDeadlineMillis, clockDriftPpm, neededMillis) => {

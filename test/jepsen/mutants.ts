@@ -93,4 +93,17 @@ export const NODE_MUTANTS: readonly NodeMutant[] = [
     nemeses: ['kill', 'pause'],
     minutes: 1.5,
   },
+  {
+    id: 'J6',
+    bug: 'a leader whose clock is too fast goes on leading',
+    edits: [
+      {
+        module: 'src/node-core.js',
+        find: "this.raft.avoidLeading('clockRate', !verdict.fit);",
+        replace: '',
+      },
+    ],
+    nemeses: ['fast-clock'],
+    minutes: 0.7,
+  },
 ];

@@ -40,7 +40,7 @@ interface Logged {
   readonly i: number;
   readonly asked: Asked;
   readonly decision: Decision;
-  readonly stampedAt: number | undefined;
+  readonly stampedMillis: number | undefined;
 }
 
 /** More than any grant of these clients adds to a state. */
@@ -57,7 +57,8 @@ export interface LimitCheckerInit {
 
 /** The product's promise in group time, written down again on purpose: longer windows hide drift and rounding. */
 function groupWindowMillis(windowMillis: number, driftPpm: number): number {
-  return windowMillis + Math.ceil((windowMillis * driftPpm) / 1_000_000) + 1;
+  const leaderPpm = driftPpm + Math.ceil(driftPpm / 5);
+  return windowMillis + Math.ceil((windowMillis * leaderPpm) / 1_000_000) + 1;
 }
 
 export class LimitChecker {
@@ -93,10 +94,12 @@ export class LimitChecker {
     return this.#group(id).machine.hash();
   }
 
-  committed(id: GroupId, { entry, stampedAt }: Committed): void {
+  committed(id: GroupId, { entry, stampedAt, gainedMillis }: Committed): void {
     const group = this.#group(id);
     takeDecisions();
-    if (entry.kind === 'command') this.#apply(id, group, entry, stampedAt);
+    // What a wrong clock made pass for real time before it was found out.
+    const realMillis = stampedAt === undefined ? undefined : stampedAt + gainedMillis;
+    if (entry.kind === 'command') this.#apply(id, group, entry, realMillis);
     const size = group.machine.stateBytes;
     this.#init.expectOutcome(id, entry.index, { decisions: takeDecisions(), size });
     if (entry.index % STATE_HASH_EVERY === 0) {
@@ -104,7 +107,7 @@ export class LimitChecker {
     }
   }
 
-  #apply(id: GroupId, group: GroupLedger, entry: Entry, stampedAt: number | undefined): void {
+  #apply(id: GroupId, group: GroupLedger, entry: Entry, stampedMillis: number | undefined): void {
     const command = decodeCommand(entry.data);
     const before = group.machine.stateBytes;
     switch (command.type) {
@@ -120,7 +123,7 @@ export class LimitChecker {
       case 'allow':
         group.machine.apply(command, entry, (i, decision) => {
           const asked = askedIn(command.batch, i);
-          this.#decided(id, group, { entry, i, asked, decision, stampedAt });
+          this.#decided(id, group, { entry, i, asked, decision, stampedMillis });
         });
     }
     const cap = group.table?.partitionBytesMax ?? Infinity;
@@ -157,7 +160,7 @@ export class LimitChecker {
     this.#granted(id, group, decided);
   }
 
-  #granted(id: GroupId, group: GroupLedger, { asked, decision, stampedAt }: Logged): void {
+  #granted(id: GroupId, group: GroupLedger, { asked, decision, stampedMillis }: Logged): void {
     const { userId, cost, requestId } = asked;
     const hasTime = asked.timestampMillis !== undefined;
     const { ruleId, decided } = decision;
@@ -168,7 +171,7 @@ export class LimitChecker {
       timeMillis: decided.timeMillis,
       cost,
       index: decided.index,
-      realMillis: isEvent ? undefined : stampedAt,
+      realMillis: isEvent ? undefined : stampedMillis,
     };
     grants.push(grant);
     this.grants += 1;

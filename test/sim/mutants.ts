@@ -45,6 +45,9 @@ function lyingStore(lateMillis: number): Seams {
           next();
           after(0, () => done());
         },
+        get hasGarbage() {
+          return store.hasGarbage;
+        },
         readSnapshotChunk: (group, index, chunk) => store.readSnapshotChunk(group, index, chunk),
         close: () => store.close(),
       };
@@ -76,6 +79,9 @@ function earlyInstalls(): Seams {
           if (isWriting) waiting = write;
           else write();
         },
+        get hasGarbage() {
+          return store.hasGarbage;
+        },
         readSnapshotChunk: (group, index, chunk) => store.readSnapshotChunk(group, index, chunk),
         close: () => store.close(),
       };
@@ -92,6 +98,9 @@ function changedLoads(change: (stored: StoredGroup) => StoredGroup): Seams {
         return stored === undefined ? undefined : change(stored);
       },
       write: (writes, done) => store.write(writes, done),
+      get hasGarbage() {
+        return store.hasGarbage;
+      },
       readSnapshotChunk: (group, index, chunk) => store.readSnapshotChunk(group, index, chunk),
       close: () => store.close(),
     }),
@@ -104,6 +113,9 @@ function changedWrites(change: (write: Parameters<LogStore['write']>[0][number])
     wrapStore: (store): LogStore => ({
       load: (group) => store.load(group),
       write: (writes, done) => store.write(writes.map(change), done),
+      get hasGarbage() {
+        return store.hasGarbage;
+      },
       readSnapshotChunk: (group, index, chunk) => store.readSnapshotChunk(group, index, chunk),
       close: () => store.close(),
     }),
@@ -311,7 +323,11 @@ export const MUTANTS: readonly Mutant[] = [
   {
     id: 'M18',
     bug: 'a leader without a quorum never steps down',
-    edit: { module: 'raft/leader.js', find: 'if (!quorumIsActive(state)) {', replace: 'if (false) {' },
+    edit: {
+      module: 'raft/leader.js',
+      find: 'if (!quorumIsActive(state) ||',
+      replace: 'quorumIsActive(state); if (',
+    },
   },
   {
     id: 'X1',
@@ -485,6 +501,56 @@ export const MUTANTS: readonly Mutant[] = [
       module: 'src/partition/housekeeping.js',
       find: 'return this.#isDue;',
       replace: 'return false;',
+    },
+  },
+  {
+    id: 'C1',
+    bug: 'a node whose clock is wrong goes on leading',
+    edit: {
+      module: 'src/node-core.js',
+      find: "this.raft.avoidLeading('clockRate', !verdict.fit);",
+      replace: '',
+    },
+  },
+  {
+    id: 'C2',
+    bug: 'clocks are compared as if round trips took no time',
+    edit: {
+      module: 'src/clock/peer-clock.js',
+      find: 'const ownMillisMin = trip.sentMillis - since.receivedMillis;',
+      replace: 'const ownMillisMin = middleOf(trip) - middleOf(since);',
+    },
+  },
+  {
+    id: 'C3',
+    bug: 'one node whose clock is wrong makes all others doubt theirs',
+    edit: {
+      module: 'src/clock/clock-rates.js',
+      find: 'const needed = Math.floor(nodes.length / 2) + 1;',
+      replace: 'const needed = 1;',
+    },
+  },
+  {
+    id: 'C4',
+    bug: 'readings of a new process are compared with those of the one before',
+    edit: {
+      module: 'src/clock/clock-rates.js',
+      find: 'known?.process === process ? known.clock',
+      replace: 'known !== undefined ? known.clock',
+    },
+  },
+  {
+    id: 'C5',
+    bug: 'nobody asks for the time of others',
+    edit: { module: 'src/clock/clock-watch.js', find: "send(node, 'ping',", replace: "void (node, 'ping'," },
+  },
+  {
+    id: 'C6',
+    bug: 'windows are not widened for clocks that differ',
+    edit: {
+      module: 'src/limiter/rules.js',
+      find: 'return clockDriftPpm + Math.ceil(clockDriftPpm / 5);',
+      replace: 'return 0;',
     },
   },
 ];
