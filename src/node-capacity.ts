@@ -24,9 +24,11 @@ export function watchCapacity(init: NodeCapacityInit): CapacityWatch {
     partitions: init.partitions,
     monotonicMillis: init.monotonicMillis,
     refusing: init.refusing,
-    membersOf(partition) {
-      const members = raft.configOf(groupOfPartition(partition));
-      return members === undefined ? [] : membersOf(members);
+    followersOf(partition) {
+      const group = groupOfPartition(partition);
+      const config = raft.configOf(group);
+      // One that cannot be reached holds no more than before; it says so again when it can be.
+      return config === undefined ? [] : membersOf(config).filter((node) => raft.isReachable(group, node));
     },
     tell(room) {
       const { nodes, leaving } = meta.state ?? { nodes: config.nodes, leaving: [] };

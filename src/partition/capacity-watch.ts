@@ -15,8 +15,8 @@ interface Replica {
 export interface CapacityWatchInit {
   readonly partitions: ReadonlyMap<number, Replica>;
   readonly monotonicMillis: () => number;
-  /** The nodes that keep a partition, this one among them. */
-  readonly membersOf: (partition: number) => Iterable<NodeId>;
+  /** The nodes that keep a partition and take what this one puts into its log; none if it does not lead it. */
+  readonly followersOf: (partition: number) => Iterable<NodeId>;
   /** Tells every other node how much room there is here. */
   readonly tell: (room: Room) => void;
   /** Requests are refused at capacity now, or were the last time a while ago. */
@@ -101,7 +101,7 @@ export class CapacityWatch {
     if (!isAnyShort && !this.#hasLimited) return;
     this.#hasLimited = isAnyShort;
     for (const [partition, replica] of this.#init.partitions) {
-      replica.limitRoom(lesser(own, this.#peers.leastOf(this.#init.membersOf(partition))));
+      replica.limitRoom(lesser(own, this.#peers.leastOf(this.#init.followersOf(partition))));
     }
   }
 

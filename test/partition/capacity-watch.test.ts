@@ -26,7 +26,7 @@ class Bench {
     [0, new FakeReplica()],
     [1, new FakeReplica()],
   ]);
-  readonly members = new Map([
+  readonly followers = new Map([
     [0, [1, 2, 3]],
     [1, [1, 4, 5]],
   ]);
@@ -35,7 +35,7 @@ class Bench {
   readonly watch = new CapacityWatch({
     partitions: this.partitions,
     monotonicMillis: () => this.now,
-    membersOf: (partition) => this.members.get(partition) ?? [],
+    followersOf: (partition) => this.followers.get(partition) ?? [],
     tell: (room) => this.told.push(room),
     refusing: (isRefusing, report) => this.refusing.push({ isRefusing, report }),
   });

@@ -110,6 +110,8 @@ class Recovery {
       for (const node of this.#core) this.#owing.push({ partition, node });
     }
     this.#world.askable = (node) => node.isUp && this.#core.includes(node);
+    // Where room is short, whoever asks most gets it: others step back, and it comes back by itself.
+    this.#world.clients.isActive = !this.#world.mayBeFull;
     this.#probe();
   }
 
@@ -196,6 +198,7 @@ class Recovery {
 
   #progressed(): void {
     const { clients, random, story } = this.#world;
+    clients.isActive = true;
     if (this.#world.isSettled && random.chance(0.4)) {
       clients.checkObserved();
       this.#world.end();

@@ -131,7 +131,7 @@ export class World {
       after,
       askable: () => this.nodes.filter((node) => this.askable(node)),
       committedIndex: (group) => this.raft.committedIndex(group),
-      mayBeFull: () => mayBeFull(this.settings),
+      mayBeFull: () => this.mayBeFull,
       gainedMillis: () => this.raft.gainedMillis,
     });
     this.nemesis = new Nemesis({
@@ -193,6 +193,14 @@ export class World {
     return this.#loop.now;
   }
 
+  /** A partition or a node may have no room for another user. */
+  get mayBeFull(): boolean {
+    const { stateBytesMax, tables, faults } = this.settings;
+    const caps = tables.map(({ partitionBytesMax }) => partitionBytesMax);
+    const isSmall = Math.min(stateBytesMax, ...caps) < PARTITION_BYTES_DEFAULT;
+    return isSmall || faults.includes('fullMemory');
+  }
+
   after(delayMillis: number, run: () => void): void {
     this.#loop.after(delayMillis, run);
   }
@@ -215,11 +223,4 @@ export class World {
   run(): Promise<void> {
     return this.#loop.run();
   }
-}
-
-function mayBeFull({ stateBytesMax, tables, faults }: Settings): boolean {
-  const caps = tables.map(({ partitionBytesMax }) => partitionBytesMax);
-  return (
-    stateBytesMax < Infinity || Math.min(...caps) < PARTITION_BYTES_DEFAULT || faults.includes('fullMemory')
-  );
 }
