@@ -6,9 +6,9 @@
 import { assert } from './assert.ts';
 import { type AllowBatch, DEFAULT_RULE } from './batch.ts';
 import type { Command } from './command.ts';
-import type { AppliedPosition, Decision, Receipt } from './decision.ts';
+import type { AppliedPosition, Decision, Receipt, Refusal } from './decision.ts';
 import { conflictBetween } from './fingerprint.ts';
-import { Judgement, type Question, questionOf, receiptAt, refusalOf } from './judgement.ts';
+import { Judgement, type Place, type Question, questionOf, receiptAt, refusalOf } from './judgement.ts';
 import type { AllowRequest } from './request.ts';
 import type { RuleTable } from './rules.ts';
 import type { KeyTable } from './state/key-table.ts';
@@ -65,7 +65,7 @@ export class LimiterStateMachine {
   readonly #hashSeed: number;
   #state: LimiterState;
   #snapshot: StateWriter | undefined;
-  readonly #judgement = new Judgement();
+  #judgement = new Judgement();
   /** The request that is being decided, and where: one object for all of them. */
   readonly #asked = {
     userId: '',
@@ -146,14 +146,23 @@ export class LimiterStateMachine {
       if (memory.find(requestKey, now) !== NONE) return undefined;
     }
     const ruleId = this.#resolve(request.ruleId ?? DEFAULT_RULE);
-    const place = { term: applied.term, index: applied.index, position: undefined };
     const keys = this.#state.tableOf(ruleId);
-    if (keys === undefined || !keys.active) return refusalOf('unknown_rule', ruleId, receiptAt(place, now));
+    if (keys === undefined || !keys.active) return this.#refusedUnasked('unknown_rule', ruleId, now);
     name.set(userId);
     const judgement = this.#judgement.judge(keys, keys.keys.find(name), questionOf(request), now);
-    if (!judgement.fits) return judgement.denial(place);
+    if (!judgement.fits) return judgement.denial(this.#whole);
     if (this.#state.hasRoomFor(judgement, requestId !== undefined, room)) return undefined;
-    return refusalOf('at_capacity', ruleId, receiptAt(place, now));
+    return this.#refusedUnasked('at_capacity', ruleId, now);
+  }
+
+  /** The place of what is read from the state as it is. */
+  get #whole(): Place {
+    const { term, index } = this.#state.applied;
+    return { term, index, position: undefined };
+  }
+
+  #refusedUnasked(refusal: Refusal, ruleId: string, now: number): Decision {
+    return refusalOf(refusal, ruleId, receiptAt(this.#whole, now));
   }
 
   /**
@@ -169,8 +178,7 @@ export class LimiterStateMachine {
     const now = Math.max(nowMillis, applied.timeMillis);
     const id = memory.find(requestKey, now);
     if (id === NONE) return undefined;
-    const place = { term: applied.term, index: applied.index, position: undefined };
-    return this.#again(id, questionOf(request), receiptAt(place, now));
+    return this.#again(id, questionOf(request), receiptAt(this.#whole, now));
   }
 
   /** Begins to write the state down, as it is now. Whatever was begun before ends. */
@@ -192,6 +200,9 @@ export class LimiterStateMachine {
       install: () => {
         assert(restored !== undefined, 'a state is complete before it is installed');
         this.#state = restored;
+        // Nothing may keep the old one.
+        this.#snapshot = undefined;
+        this.#judgement = new Judgement();
       },
     };
   }
