@@ -1,7 +1,8 @@
 /**
  * `npm run bench:stalls`: how long one partition with a million users holds the event loop, while it grows, writes a
  * snapshot, reads one, takes it over, forgets idle users and changes its rules. Every piece of work that runs without
- * giving the loop back is measured, and the pauses of the garbage collector.
+ * giving the loop back is measured, and the pauses of the garbage collector; first of the partition alone, then, with
+ * `--node`, of a node around it.
  */
 import { PerformanceObserver } from 'node:perf_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -14,11 +15,13 @@ import { GroupClock } from '../src/limiter/group-clock.ts';
 import { PARTITION_BYTES_MAX, type RuleTable, validateRuleTable } from '../src/limiter/rules.ts';
 import { integerOption } from '../src/options.ts';
 import { Partition, PARTITION_DEFAULTS } from '../src/partition/partition.ts';
+import { nodeStalls } from './node-stalls.ts';
 
 interface StallOptions {
   readonly users: number;
   readonly grants: number;
   readonly ids?: true;
+  readonly node?: true;
 }
 
 const START_MILLIS = 1_700_000_000_000;
@@ -40,10 +43,14 @@ class Slices {
     const before = process.cpuUsage();
     const startedAt = performance.now();
     const result = work();
-    this.#wall.push(performance.now() - startedAt);
+    this.add(performance.now() - startedAt);
     const { user, system } = process.cpuUsage(before);
     this.#processor.push((user + system) / 1_000);
     return result;
+  }
+
+  add(millis: number): void {
+    this.#wall.push(millis);
   }
 
   row(name: string): string {
@@ -105,7 +112,7 @@ function tableOf(version: number): RuleTable {
   });
 }
 
-async function main({ users, grants, ids }: StallOptions): Promise<void> {
+async function main({ users, grants, ids, node }: StallOptions): Promise<void> {
   const pauses: number[] = [];
   const observer = new PerformanceObserver((list) => {
     for (const { duration } of list.getEntries()) pauses.push(duration);
@@ -174,6 +181,9 @@ async function main({ users, grants, ids }: StallOptions): Promise<void> {
       await nextTurn();
     }
   });
+  if (node === true) {
+    await nodeStalls(users, (name, run) => phase(name, (slices) => run((millis) => slices.add(millis))));
+  }
   observer.disconnect();
 }
 
@@ -219,6 +229,7 @@ const program = new Command('npm run bench:stalls --')
   .option('--users <n>', 'users of the partition', integerOption, 1_000_000)
   .option('--grants <n>', 'grants of each', integerOption, 1)
   .option('--ids', 'every grant has a request id')
+  .option('--node', 'also measure a whole node, with its driver and its database')
   .action(main);
 
 program.parseAsync().catch((error: unknown) => {
