@@ -17,7 +17,12 @@ import {
   validateConfig,
 } from './config.ts';
 import type { NodeId } from '../raft/types.ts';
-import { CLOCK_DRIFT_PPM_DEFAULT, REQUEST_ID_HORIZON_MILLIS_DEFAULT, type Rule } from './limiter/rules.ts';
+import {
+  CLOCK_DRIFT_PPM_DEFAULT,
+  PARTITION_BYTES_DEFAULT,
+  REQUEST_ID_HORIZON_MILLIS_DEFAULT,
+  type Rule,
+} from './limiter/rules.ts';
 
 const CLUSTER_FILE = 'cluster.json';
 /** Present while a cluster is being created: no node has run yet, so starting over is safe. */
@@ -161,6 +166,7 @@ export function localConfig(options: LocalClusterOptions): ClusterConfig {
       rules: [defaultRule(options.limit, options.windowMillis)],
       requestIdHorizonMillis: REQUEST_ID_HORIZON_MILLIS_DEFAULT,
       clockDriftPpm: CLOCK_DRIFT_PPM_DEFAULT,
+      partitionBytesMax: PARTITION_BYTES_DEFAULT,
     },
     timing: TIMING_DEFAULTS,
   });

@@ -1,5 +1,5 @@
 /** The configuration of a cluster, as stored in `cluster.json`: checked when read, the same on every node. */
-import { InvalidRuleError, type RuleTable, validateRuleTable } from './limiter/rules.ts';
+import { groupMillisMax, InvalidRuleError, type RuleTable, validateRuleTable } from './limiter/rules.ts';
 import type { NodeId } from '../raft/types.ts';
 import { DEFAULT_FREE_FLOOR_BYTES } from '../storage/free-space.ts';
 
@@ -28,7 +28,11 @@ export interface ClusterConfig {
   readonly timing: Timing;
   /** A node with less free disk space than this, in bytes, proposes nothing. */
   readonly freeFloorBytes: number;
+  /** What the partitions of a node may remember together, in bytes. Absent: by the memory the node has. */
+  readonly stateBytesMax?: number;
 }
+
+const STATE_BYTES_MIN = 65_536;
 
 /** All in milliseconds. */
 export interface Timing {
@@ -77,7 +81,7 @@ export class ConfigError extends Error {
 }
 
 /**
- * Checks a parsed `cluster.json`. `timing`, wholly or in part, and `freeFloorBytes` may be left out.
+ * Checks a parsed `cluster.json`. `timing`, wholly or in part, `freeFloorBytes` and `stateBytesMax` may be left out.
  *
  * @throws ConfigError naming the field and its bound
  */
@@ -92,13 +96,20 @@ export function validateConfig(value: unknown): ClusterConfig {
   const founders = nodes.filter(({ joins }) => joins !== true).length;
   if (founders === 0) throw new ConfigError('nodes', 'must hold the nodes that the cluster was created with');
   const replicas = integer(root['replicas'], 'replicas', 1, Math.min(REPLICAS_MAX, founders));
+  const rules = validateRules(root['rules']);
+  const timing = validateTiming(root['timing']);
+  checkHorizon(rules, timing);
+  const stateBytesMax = root['stateBytesMax'];
   return {
     clusterId,
     nodes,
     partitions,
     replicas,
-    rules: validateRules(root['rules']),
-    timing: validateTiming(root['timing']),
+    rules,
+    timing,
+    ...(stateBytesMax !== undefined && {
+      stateBytesMax: integer(stateBytesMax, 'stateBytesMax', STATE_BYTES_MIN, Number.MAX_SAFE_INTEGER),
+    }),
     freeFloorBytes: integer(
       root['freeFloorBytes'] ?? DEFAULT_FREE_FLOOR_BYTES,
       'freeFloorBytes',
@@ -152,6 +163,22 @@ function validateRules(value: unknown): RuleTable {
     }
     throw error;
   }
+}
+
+/**
+ * A request id must be remembered for as long as somebody may sensibly repeat the request. The router does so until the
+ * deadline; a client that was told by then that nobody knows does so once more, and gets its answer a deadline later.
+ * So an answer can be asked for again up to two deadlines after the grant, counted in group time. With less, a retry would be charged as another request.
+ */
+function checkHorizon({ requestIdHorizonMillis, clockDriftPpm }: RuleTable, timing: Timing): void {
+  const { requestDeadlineMillis } = timing;
+  const neededMillis = groupMillisMax(2 * requestDeadlineMillis, clockDriftPpm);
+  if (requestIdHorizonMillis >= neededMillis) return;
+  throw new ConfigError(
+    'rules.requestIdHorizonMillis',
+    `must be at least ${neededMillis}, twice timing.requestDeadlineMillis (${requestDeadlineMillis}) and clock drift, ` +
+      `but is ${requestIdHorizonMillis}: retries would be charged again`,
+  );
 }
 
 function validateTiming(value: unknown): Timing {

@@ -7,6 +7,10 @@ export interface MetricSources {
   readonly leaderships: () => number;
   readonly openRequests: () => number;
   readonly waitingProposals: () => number;
+  readonly stateBytes: () => number;
+  readonly stateBytesMax: () => number;
+  /** Since the node started. */
+  readonly refusedAtCapacity: () => number;
   readonly isClockUnfit: () => boolean;
   /** By node. */
   readonly clockRatesPpm: () => Iterable<readonly [number, number]>;
@@ -43,6 +47,15 @@ export class Metrics {
     gauge('quorate_leaderships', 'Partitions this node leads.', sources.leaderships, registers);
     gauge('quorate_open_requests', 'Requests without an answer yet.', sources.openRequests, registers);
     gauge('quorate_waiting_proposals', 'Requests not applied yet.', sources.waitingProposals, registers);
+    gauge('quorate_state_bytes', 'What all partitions here remember.', sources.stateBytes, registers);
+    gauge('quorate_state_bytes_max', 'Beyond it new users are refused.', sources.stateBytesMax, registers);
+    const refused = 'quorate_refused_at_capacity_total';
+    counter(
+      refused,
+      'Requests refused for want of room, here or elsewhere.',
+      sources.refusedAtCapacity,
+      registers,
+    );
     gauge(
       'quorate_clock_unfit',
       '1 while the clock of this node differs too much from those of a majority: it leads nothing then.',
@@ -78,4 +91,19 @@ export class Metrics {
 
 function gauge(name: string, help: string, read: () => number, registers: Registry[]): void {
   const metric: Gauge = new Gauge({ name, help, registers, collect: () => metric.set(read()) });
+}
+
+/** Of a number that only grows. */
+function counter(name: string, help: string, read: () => number, registers: Registry[]): void {
+  let last = 0;
+  const metric: Counter = new Counter({
+    name,
+    help,
+    registers,
+    collect() {
+      const now = read();
+      metric.inc(now - last);
+      last = now;
+    },
+  });
 }

@@ -23,7 +23,9 @@ import { ChangeForwarder } from './meta/change-forwarder.ts';
 import { GroupMover } from './meta/group-mover.ts';
 import { MetaGroup, type NodeChangeResult } from './meta/meta-group.ts';
 import type { MetaState, NodeChange } from './meta/meta-state.ts';
+import { decodeRoom, watchCapacity } from './node-capacity.ts';
 import type { Hash32 } from './partition/hash.ts';
+import type { CapacityReport, CapacityWatch } from './partition/capacity-watch.ts';
 import { Partition, PARTITION_DEFAULTS } from './partition/partition.ts';
 import { groupOfPartition } from './partition/placement.ts';
 import { Forwarder } from './router/forwarder.ts';
@@ -70,6 +72,8 @@ export interface NodeCoreInit {
   readonly loaded?: (done: number, total: number) => void;
   /** A leader sent a snapshot that is no sound one; it was forgotten. */
   readonly snapshotRefused?: (group: GroupId, error: unknown) => void;
+  /** Requests are refused for want of room now, or no longer. */
+  readonly refusingAtCapacity?: (isRefusing: boolean, report: CapacityReport) => void;
   /** Called once, when nothing may be said any more. */
   readonly fatal: (error: unknown) => void;
   readonly raft?: Partial<MultiRaftOptions>;
@@ -83,12 +87,14 @@ export type CoreFrame =
   | 'settled'
   | 'change'
   | 'changed'
+  | 'capacity'
   | 'ping'
   | 'pong';
 
 /** Requests without an answer that a node holds at a time. */
 const OPEN_REQUESTS_MAX = 65_536;
 const FIRST_ID_BOUND = 2 ** 47;
+const SEED_BOUND = 2 ** 47;
 
 export class NodeCore {
   readonly raft: MultiRaft;
@@ -100,6 +106,7 @@ export class NodeCore {
   readonly #forwarder: Forwarder;
   readonly #mover: GroupMover;
   readonly #changes: ChangeForwarder;
+  readonly #capacity: CapacityWatch;
   /** Those the cluster was created with. */
   readonly #founders: readonly NodeId[];
   /** All replicas on this node, also of partitions that are moving here or have moved away. */
@@ -164,6 +171,16 @@ export class NodeCore {
       isConnected: init.isConnected,
       send: init.send,
       firstId: init.random(FIRST_ID_BOUND),
+    });
+    this.#capacity = watchCapacity({
+      nodeId,
+      config,
+      raft: this.raft,
+      meta: this.meta,
+      partitions: this.#replicas,
+      monotonicMillis: clocks.monotonicMillis,
+      send: init.send,
+      refusing: init.refusingAtCapacity,
     });
     this.#forwarder = new Forwarder({
       partitions: this.#replicas,
@@ -243,6 +260,7 @@ export class NodeCore {
       nodeId,
       clock: new GroupClock(clocks.monotonicMillis, clocks.wallMillis),
       options: PARTITION_DEFAULTS,
+      hashSeed: this.#init.random(SEED_BOUND),
       monotonicMillis: clocks.monotonicMillis,
       wallMillis: clocks.wallMillis,
       ruleTable: config.rules,
@@ -252,6 +270,7 @@ export class NodeCore {
         this.#init.leaderChanged(changed, leader);
       },
       configChanged: () => this.#revise(partition),
+      refusedAtCapacity: () => this.#capacity.refusedOne(),
     });
   }
 
@@ -375,6 +394,7 @@ export class NodeCore {
     this.#forwarder.tick();
     this.#mover.tick();
     this.#changes.tick();
+    this.#capacity.tick();
     this.clock.tick();
   }
 
@@ -403,6 +423,9 @@ export class NodeCore {
       case 'changed':
         this.#changes.receiveResult(from, payload);
         return;
+      case 'capacity':
+        this.#capacity.heard(from, decodeRoom(payload));
+        return;
       case 'ping':
         this.clock.receivePing(from, payload);
         return;
@@ -428,6 +451,18 @@ export class NodeCore {
   refuseProposals(refuse: boolean): void {
     this.raft.avoidLeading('lowDisk', refuse);
     for (const partition of this.#replicas.values()) partition.refuseProposals(refuse);
+  }
+
+  /**
+   * What the partitions of this node may remember together, in bytes by the model of `StateSize`. Beyond that their
+   * leaders, here and elsewhere, refuse users and request ids that they do not know. No bound until this is called.
+   */
+  limitState(bytesMax: number): void {
+    this.#capacity.limit(bytesMax);
+  }
+
+  get capacity(): CapacityReport {
+    return this.#capacity.report;
   }
 
   report(pid: number): NodeReport {

@@ -3,11 +3,14 @@
  * and randomness of a node enter here.
  */
 import { randomInt } from 'node:crypto';
+import { totalmem } from 'node:os';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
+import { getHeapStatistics } from 'node:v8';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { RolledBackError } from '../raft/errors.ts';
+import { MULTI_RAFT_DEFAULTS } from '../raft/multi-raft.ts';
 import type { LogStore } from '../raft/store.ts';
 import type { NodeId } from '../raft/types.ts';
 import { belowFloor, freeBytes } from '../storage/free-space.ts';
@@ -20,6 +23,7 @@ import type { MetaState } from './meta/meta-state.ts';
 import { Metrics } from './metrics.ts';
 import { type Clocks, NodeCore } from './node-core.ts';
 import { loadHash32 } from './partition/hash.ts';
+import { type Memory, snapshotEveryBytes, stateBytesDefault } from './partition/node-budget.ts';
 import { TcpTransport } from './transport/tcp-transport.ts';
 
 export interface NodeInit {
@@ -153,10 +157,19 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
     openRequests: () => core.router.openCount,
     waitingProposals: () =>
       [...core.partitions.values()].reduce((sum, partition) => sum + partition.waitingCount, 0),
+    stateBytes: () => core.capacity.stateBytes,
+    stateBytesMax: () => core.capacity.stateBytesMax,
+    refusedAtCapacity: () => core.capacity.refused,
     isClockUnfit: () => !core.clock.verdict.fit,
     clockRatesPpm: () => core.clock.estimates(),
   });
 
+  const memory = memoryLimits();
+  const everyBytes = snapshotEveryBytes(
+    memory,
+    config.partitions + 1,
+    MULTI_RAFT_DEFAULTS.snapshotEveryBytes,
+  );
   const core: NodeCore = await NodeCore.load({
     config,
     nodeId,
@@ -173,6 +186,8 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
     nodesChanged,
     snapshotRefused: (group, error) =>
       logger.warn({ group, err: error }, 'a snapshot of a leader is unsound'),
+    refusingAtCapacity: (isRefusing, report) =>
+      logger.warn(report, isRefusing ? 'at capacity: new users are refused' : 'nobody is refused any more'),
     clockJudged(verdict) {
       if (verdict.fit) logger.info("this node's clock runs at the speed of the others': it may lead again");
       else
@@ -182,7 +197,9 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
         );
     },
     fatal,
+    raft: { snapshotEveryBytes: everyBytes, keepLogBytes: Math.floor(everyBytes / 4) },
   });
+  core.limitState(config.stateBytesMax ?? stateBytesDefault(memory));
 
   const view = new ClusterView(
     () => ({
@@ -242,6 +259,16 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
     setInterval(() => void checkFreeSpace().catch(fatal), FREE_SPACE_CHECK_MILLIS),
   ];
   return new QuorateNode({ core, http, transport, store, timers });
+}
+
+function memoryLimits(): Memory {
+  // 0, or more than there is, where no control group sets a limit.
+  const constrained = process.constrainedMemory();
+  const total = totalmem();
+  return {
+    heapBytesMax: getHeapStatistics().heap_size_limit,
+    memoryBytes: constrained > 0 && constrained < total ? constrained : total,
+  };
 }
 
 /** The same store, with the time of each write observed. */

@@ -3,7 +3,7 @@ import type { Decision } from '../limiter/decision.ts';
 import type { RoutedAnswer } from '../router/router.ts';
 
 export interface HttpAnswer {
-  readonly status: 200 | 400 | 429 | 503;
+  readonly status: 200 | 400 | 422 | 429 | 503;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: unknown;
 }
@@ -17,6 +17,8 @@ const UNAVAILABLE_DETAIL = {
   deadline: 'the deciding node did not answer before the deadline',
   overloaded: 'too many requests are waiting for a decision',
   low_disk: 'the deciding node is short of disk space',
+  at_capacity:
+    'there is no room to remember another user or request id; those that are known are still served',
   starting: 'the cluster has no rules yet',
   unknown_outcome: 'the deciding node was lost; whether the request was counted is not known',
 } as const;
@@ -31,6 +33,8 @@ export function formatAnswer(answer: RoutedAnswer, partition: number, wallMillis
     case 'invalid':
       // On the wire the field is called `rule`.
       return formatInvalid(answer.field === 'ruleId' ? 'rule' : answer.field, answer.message);
+    case 'conflict':
+      return formatConflict(answer.field, answer.message);
     case 'unavailable':
       return {
         status: 503,
@@ -92,6 +96,14 @@ export function formatInvalid(field: string, message: string): HttpAnswer {
     status: 400,
     headers: { 'content-type': JSON_TYPE },
     body: { allowed: false, error: { type: 'invalid_request', field, message } },
+  };
+}
+
+function formatConflict(field: string, message: string): HttpAnswer {
+  return {
+    status: 422,
+    headers: { 'content-type': JSON_TYPE },
+    body: { allowed: false, error: { type: 'request_id_reused', field, message } },
   };
 }
 

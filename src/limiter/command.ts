@@ -20,7 +20,9 @@ import { isBoundedInteger, isBoundedText } from './text.ts';
 
 export type Command =
   | { readonly type: 'rules'; readonly table: RuleTable }
-  | { readonly type: 'allow'; readonly batch: AllowBatch };
+  | { readonly type: 'allow'; readonly batch: AllowBatch }
+  /** Forgets some of what is idle. Grants do that too, on their way; a state without room may get none. */
+  | { readonly type: 'sweep' };
 
 /** Bytes are not a command. Met in a committed entry, this means damage: the replica must stop. */
 export class CommandDecodeError extends Error {
@@ -33,7 +35,8 @@ export class CommandDecodeError extends Error {
 }
 
 const KIND_ALLOW = 1;
-const KIND_RULES = 2;
+const KIND_RULES = 3;
+const KIND_SWEEP = 4;
 const CLOCKS = ['request', 'cluster'] as const;
 
 const packr = new Packr({ useRecords: false });
@@ -66,6 +69,9 @@ export function decodeCommand(data: Uint8Array): Command {
       return { type: 'allow', batch: decodeBatch(fields) };
     case KIND_RULES:
       return { type: 'rules', table: decodeTable(fields) };
+    case KIND_SWEEP:
+      if (fields.length !== 1) throw new CommandDecodeError('a sweep with columns');
+      return { type: 'sweep' };
     default:
       throw new CommandDecodeError(`unknown kind ${typeof fields[0] === 'number' ? fields[0] : ''}`);
   }
@@ -86,10 +92,12 @@ function positional(command: Command): readonly unknown[] {
       ];
     }
     case 'rules': {
-      const { version, rules, requestIdHorizonMillis, clockDriftPpm } = command.table;
+      const { version, rules, requestIdHorizonMillis, clockDriftPpm, partitionBytesMax } = command.table;
       const rows = rules.map((rule) => [rule.id, rule.limit, rule.windowMillis, CLOCKS.indexOf(rule.clock)]);
-      return [KIND_RULES, version, requestIdHorizonMillis, clockDriftPpm, rows];
+      return [KIND_RULES, version, requestIdHorizonMillis, clockDriftPpm, partitionBytesMax, rows];
     }
+    case 'sweep':
+      return [KIND_SWEEP];
     default: {
       const never: never = command;
       return never;
@@ -124,13 +132,14 @@ function decodeBatch(fields: readonly unknown[]): AllowBatch {
 }
 
 function decodeTable(fields: readonly unknown[]): RuleTable {
-  const rows = fields[4];
-  if (fields.length !== 5 || !Array.isArray(rows)) throw new CommandDecodeError('not a rule table');
+  const rows = fields[5];
+  if (fields.length !== 6 || !Array.isArray(rows)) throw new CommandDecodeError('not a rule table');
   try {
     return validateRuleTable({
       version: fields[1],
       requestIdHorizonMillis: present(fields[2]),
       clockDriftPpm: present(fields[3]),
+      partitionBytesMax: present(fields[4]),
       rules: rows.map((row: unknown) => {
         if (!Array.isArray(row) || row.length !== 4) throw new CommandDecodeError('not a rule');
         const [id, limit, windowMillis, clock] = row as readonly unknown[];

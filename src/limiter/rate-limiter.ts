@@ -3,8 +3,13 @@
  * state machine and must decide exactly as a rule with the `request` clock does.
  */
 
-import { LIMIT_MAX, KEY_BYTES_MAX, TIMESTAMP_MILLIS_MAX, WINDOW_MILLIS_MAX } from './rules.ts';
-import { SlidingLog } from './sliding-log.ts';
+import { SlidingLogs } from './meters/sliding-logs.ts';
+import { KEY_BYTES_MAX, LIMIT_MAX, TIMESTAMP_MILLIS_MAX, WINDOW_MILLIS_MAX } from './rules.ts';
+import { BlockPool } from './state/block-pool.ts';
+import { Keys } from './state/keys.ts';
+import { NONE } from './state/rows.ts';
+import { StateSize } from './state/state-size.ts';
+import { TextBytes } from './state/text-bytes.ts';
 import { isBoundedInteger, isBoundedText } from './text.ts';
 
 /** An argument of `RateLimiter` is out of bounds. `field` names it. */
@@ -23,7 +28,7 @@ export class InvalidLimiterArgumentError extends RangeError {
  * Grants each user at most `maxRequests` requests in any rolling window of `windowMillis`.
  *
  * A grant exactly one window old no longer counts; a denied request never counts; equal timestamps are
- * separate requests. Amortised O(1) per request, at most 8 bytes per live grant.
+ * separate requests. Amortised O(1) per request, 8 to 16 bytes per live grant.
  *
  * @example
  * const limiter = new RateLimiter(3, 10_000);
@@ -36,7 +41,12 @@ export class InvalidLimiterArgumentError extends RangeError {
 export class RateLimiter {
   readonly maxRequests: number;
   readonly windowMillis: number;
-  readonly #logs = new Map<string, SlidingLog>();
+  readonly #pool = new BlockPool();
+  readonly #size = new StateSize();
+  readonly #keys = new Keys(this.#pool, this.#size);
+  readonly #logs = new SlidingLogs(this.#pool, this.#size);
+  // oxlint-disable-next-line no-restricted-properties -- where a user is found by it, and nothing else
+  readonly #name = new TextBytes(Math.random() * 2 ** 53);
   /** Every grant that was ever forgotten had left the window by this time. */
   #forgottenThroughMillis = 0;
 
@@ -54,7 +64,7 @@ export class RateLimiter {
 
   /** Number of users with recorded grants. */
   get userCount(): number {
-    return this.#logs.size;
+    return this.#keys.size;
   }
 
   /**
@@ -70,16 +80,22 @@ export class RateLimiter {
       throw new InvalidLimiterArgumentError('userId', `text of 1 to ${KEY_BYTES_MAX} bytes`, userId);
     }
     requireInteger('timestampMillis', timestampMillis, 0, TIMESTAMP_MILLIS_MAX);
-    let log = this.#logs.get(userId);
-    const t = Math.max(timestampMillis, log === undefined ? this.#forgottenThroughMillis : log.newestMillis);
-    const live = log === undefined ? 0 : log.liveCost(t, this.windowMillis);
+    this.#name.set(userId);
+    const known = this.#keys.find(this.#name);
+    const t = Math.max(
+      timestampMillis,
+      known === NONE ? this.#forgottenThroughMillis : this.#logs.newestMillis(known),
+    );
+    const live = known === NONE ? 0 : this.#logs.liveCost(known, t, this.windowMillis);
     if (live >= this.maxRequests) return false;
-    if (log === undefined) {
-      log = new SlidingLog();
-      this.#logs.set(userId, log);
-    }
-    log.grant(t, 1, this.windowMillis, this.maxRequests);
+    const slot = known === NONE ? this.#add() : known;
+    this.#logs.grant(slot, t, 1, this.windowMillis);
     return true;
+  }
+
+  #add(): number {
+    this.#logs.add();
+    return this.#keys.add(this.#name, 0);
   }
 
   /**
@@ -92,15 +108,19 @@ export class RateLimiter {
    */
   evictIdle(beforeMillis: number): number {
     requireInteger('beforeMillis', beforeMillis, 0, TIMESTAMP_MILLIS_MAX);
-    let evicted = 0;
-    for (const [userId, log] of this.#logs) {
-      const goneMillis = log.newestMillis + this.windowMillis;
-      if (goneMillis > beforeMillis) continue;
-      this.#logs.delete(userId);
+    const before = this.#keys.size;
+    for (let slot = 0; slot < this.#keys.size;) {
+      const goneMillis = this.#logs.newestMillis(slot) + this.windowMillis;
+      if (goneMillis > beforeMillis) {
+        slot++;
+        continue;
+      }
+      // The last one takes its place.
+      this.#keys.remove(slot);
+      this.#logs.remove(slot);
       this.#forgottenThroughMillis = Math.max(this.#forgottenThroughMillis, goneMillis);
-      evicted++;
     }
-    return evicted;
+    return before - this.#keys.size;
   }
 }
 

@@ -25,6 +25,10 @@ export const TIMESTAMP_MILLIS_MAX = 8_640_000_000_000_000;
 export const MAX_AHEAD_MILLIS_DEFAULT = 60_000;
 export const REQUEST_ID_HORIZON_MILLIS_DEFAULT = 120_000;
 export const REQUEST_ID_HORIZON_MILLIS_MAX = 86_400_000;
+/** How much a partition remembers, in bytes by the model of `StateSize`, unless the table says otherwise. */
+export const PARTITION_BYTES_DEFAULT = 256 << 20;
+export const PARTITION_BYTES_MIN = 4_096;
+export const PARTITION_BYTES_MAX = 4 * 2 ** 30;
 /** What `adjtime` slews by at most; a system that slews faster is found out by the other nodes. */
 export const CLOCK_DRIFT_PPM_DEFAULT = 500;
 /** Keeps the widened 31-day window inside the 32-bit offsets of a sliding log. */
@@ -55,6 +59,11 @@ export interface RuleTable {
   readonly requestIdHorizonMillis: number;
   /** Largest rate difference between two machines' clocks, in parts per million. */
   readonly clockDriftPpm: number;
+  /**
+   * What a partition may remember, in bytes by the model of `StateSize`: beyond it no grant is made to a user, or under
+   * a request id, that is not known already.
+   */
+  readonly partitionBytesMax: number;
 }
 
 /** A rule or rule table is not acceptable. `field` names what, e.g. `rules[2].limit`. */
@@ -99,6 +108,12 @@ export function validateRuleTable(value: unknown): RuleTable {
       0,
       CLOCK_DRIFT_PPM_MAX,
     ),
+    partitionBytesMax: integer(
+      table['partitionBytesMax'] ?? PARTITION_BYTES_DEFAULT,
+      'partitionBytesMax',
+      PARTITION_BYTES_MIN,
+      PARTITION_BYTES_MAX,
+    ),
   };
 }
 
@@ -111,16 +126,21 @@ function leaderDriftPpm(clockDriftPpm: number): number {
   return clockDriftPpm + Math.ceil(clockDriftPpm / 5);
 }
 
+/** The window to use between two stamps of group time, so that the promise holds in real time. */
+export function effectiveWindowMillis(rule: Rule, clockDriftPpm: number): number {
+  return groupMillisMax(rule.windowMillis, clockDriftPpm);
+}
+
 /**
- * The window to use between two stamps of group time, so that the promise holds in real time.
+ * By how much two stamps of group time differ at most, of events that are this far apart in real time.
  *
  * The drift covers machines whose clocks run at different rates. The last millisecond covers rounding: stamps
  * are whole milliseconds rounded down, so a grant really made at 1.9 is stamped 1 and a request really made at
  * 2.0 is stamped 2: stamps can lie a whole millisecond further apart than the events did.
  */
-export function effectiveWindowMillis(rule: Rule, clockDriftPpm: number): number {
+export function groupMillisMax(realMillis: number, clockDriftPpm: number): number {
   // One exact integer product (< 2^53) before the division: 1 + ppm / 1e6 would already be rounded.
-  return Math.ceil((rule.windowMillis * (1_000_000 + leaderDriftPpm(clockDriftPpm))) / 1_000_000) + 1;
+  return Math.ceil((realMillis * (1_000_000 + leaderDriftPpm(clockDriftPpm))) / 1_000_000) + 1;
 }
 
 function validateRule(value: unknown, path: string, seen: Set<string>): Rule {

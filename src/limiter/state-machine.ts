@@ -6,13 +6,17 @@
 import { assert } from './assert.ts';
 import { type AllowBatch, DEFAULT_RULE } from './batch.ts';
 import type { Command } from './command.ts';
-import type { AppliedPosition, Decision } from './decision.ts';
-import { KeyTable } from './key-table.ts';
-import { decodeState, emptyState, encodeState, hashState, type LimiterState } from './limiter-snapshot.ts';
-import { memoryKey } from './request-memory.ts';
+import type { AppliedPosition, Decision, Receipt, Refusal } from './decision.ts';
+import { conflictBetween } from './fingerprint.ts';
+import { Judgement, type Place, type Question, questionOf, receiptAt, refusalOf } from './judgement.ts';
 import type { AllowRequest } from './request.ts';
-import { effectiveWindowMillis, type RuleTable } from './rules.ts';
-import type { SlidingLog } from './sliding-log.ts';
+import type { RuleTable } from './rules.ts';
+import type { KeyTable } from './state/key-table.ts';
+import { LimiterState } from './state/limiter-state.ts';
+import { NONE } from './state/rows.ts';
+import type { Room } from './state/state-size.ts';
+import { StateReader } from './state/state-reader.ts';
+import { StateWriter } from './state/state-writer.ts';
 
 /**
  * Bounded housekeeping, paid by grants alone: only grants add state, and a denied request must change nothing.
@@ -33,6 +37,24 @@ export interface LimiterStats {
   readonly requestIds: number;
 }
 
+/** The state as of the moment it was asked for, chunk by chunk, each of which is a small piece of work. */
+export interface StateSnapshot {
+  /** The next chunk, or undefined at the end. */
+  next(): Uint8Array | undefined;
+  /** Nobody wants the rest: it need not be kept as it was. */
+  abandon(): void;
+}
+
+/** A state that is built beside the present one, from the chunks of a snapshot. */
+export interface StateRestore {
+  /** The next chunk. @throws InvalidSnapshotError */
+  add(chunk: Uint8Array): void;
+  /** All chunks were added. @throws InvalidSnapshotError if they are not one whole, sound snapshot */
+  complete(): void;
+  /** Takes the place of the present state. Only after `complete`. */
+  install(): void;
+}
+
 /**
  * @example
  * const machine = new LimiterStateMachine();
@@ -40,9 +62,28 @@ export interface LimiterStats {
  * machine.apply(decodeCommand(entry.data), entry, (i, decision) => reply(i, decision));
  */
 export class LimiterStateMachine {
-  #state: LimiterState = emptyState();
-  /** The same tables as `#state.keyTables`, by rule id. */
-  #tableOf = new Map<string, KeyTable>();
+  readonly #hashSeed: number;
+  #state: LimiterState;
+  #snapshot: StateWriter | undefined;
+  #judgement = new Judgement();
+  /** The request that is being decided, and where: one object for all of them. */
+  readonly #asked = {
+    userId: '',
+    ruleId: DEFAULT_RULE,
+    cost: 1,
+    timestampMillis: undefined as number | undefined,
+    requestId: undefined as string | undefined,
+  };
+  readonly #place = { term: 0, index: 0, position: undefined as number | undefined };
+
+  /**
+   * @param hashSeed drawn by the process, 0 to 2^53: users must not foresee how their ids are hashed. Replicas may
+   * differ in it, for no decision depends on it
+   */
+  constructor(hashSeed = 0) {
+    this.#hashSeed = hashSeed;
+    this.#state = new LimiterState(hashSeed);
+  }
 
   /** The last applied command; index 0 before the first. */
   get applied(): AppliedPosition {
@@ -62,19 +103,21 @@ export class LimiterStateMachine {
   apply(command: Command, position: AppliedPosition, onDecision?: OnDecision): void {
     const { index, term, timeMillis } = position;
     const before = this.#state.applied;
-    assert(index > before.index, `index ${index} applied after ${before.index}`);
-    assert(term >= before.term, `term ${term} applied after ${before.term}`);
-    assert(
-      Number.isSafeInteger(timeMillis) && timeMillis >= before.timeMillis,
-      `group time ${timeMillis} applied after ${before.timeMillis}`,
-    );
+    if (index <= before.index) assert(false, `index ${index} applied after ${before.index}`);
+    if (term < before.term) assert(false, `term ${term} applied after ${before.term}`);
+    if (!Number.isSafeInteger(timeMillis) || timeMillis < before.timeMillis) {
+      assert(false, `group time ${timeMillis} applied after ${before.timeMillis}`);
+    }
     this.#state.applied = { index, term, timeMillis };
     switch (command.type) {
       case 'allow':
         this.#applyBatch(command.batch, onDecision);
         return;
       case 'rules':
-        this.#applyRules(command.table);
+        if (command.table.version > (this.#state.table?.version ?? 0)) this.#state.changeRules(command.table);
+        return;
+      case 'sweep':
+        this.#state.sweep();
         return;
       default: {
         const never: never = command;
@@ -87,64 +130,81 @@ export class LimiterStateMachine {
    * The denial of `request` if the applied state already proves it at group time `nowMillis`, else undefined.
    * Changes nothing. Recorded grants never disappear and commands still to be applied only add to them, so a
    * leader may answer with it at once; a leader that was deposed can only deny for longer than needed.
-   * A request that names a remembered request id is never denied here.
+   * Ask `remembered` first: a request whose id is known is never denied here.
+   *
+   * What fits, and could not be remembered, is refused as `at_capacity`: by this state, or because there is no room
+   * where it would be kept.
    */
-  quickDenial(request: AllowRequest, nowMillis: number): Decision | undefined {
-    const { applied, table } = this.#state;
+  quickDenial(request: AllowRequest, nowMillis: number, room: Room = 'free'): Decision | undefined {
+    const { applied, table, memory, requestKey, name } = this.#state;
     // Before the first table a rule may be missing only because its entry is still on the way.
     if (table === undefined) return undefined;
     const now = Math.max(nowMillis, applied.timeMillis);
-    const ruleId = this.#resolve(request.ruleId ?? DEFAULT_RULE);
-    if (request.requestId !== undefined) {
-      if (this.#state.memory.find(memoryKey(ruleId, request.userId, request.requestId), now) >= 0) {
-        return undefined;
-      }
+    const { userId, requestId } = request;
+    if (requestId !== undefined) {
+      requestKey.set(userId, requestId);
+      if (memory.find(requestKey, now) !== NONE) return undefined;
     }
-    const keys = this.#tableOf.get(ruleId);
-    if (keys === undefined || !keys.active) return refusal(ruleId, applied, now);
-    const log = keys.get(request.userId);
-    const cost = request.cost ?? 1;
-    const isEvent = keys.rule.clock === 'request' && request.timestampMillis !== undefined;
-    const asked = isEvent ? (request.timestampMillis ?? now) : now;
-    const windowMillis = isEvent ? keys.rule.windowMillis : keys.effectiveWindowMillis;
-    const t = keys.decisionMillis(log, asked);
-    const isHeld = keys.isHeld(log, asked, t, isEvent);
-    const live = log === undefined ? 0 : log.liveCost(t, windowMillis);
-    if (!isHeld && live + cost <= keys.rule.limit) return undefined;
-    return denial(keys, log, applied, asked, t, cost, live, windowMillis, isHeld);
+    const ruleId = this.#resolve(request.ruleId ?? DEFAULT_RULE);
+    const keys = this.#state.tableOf(ruleId);
+    if (keys === undefined || !keys.active) return this.#refusedUnasked('unknown_rule', ruleId, now);
+    name.set(userId);
+    const judgement = this.#judgement.judge(keys, keys.keys.find(name), questionOf(request), now);
+    if (!judgement.fits) return judgement.denial(this.#whole);
+    if (this.#state.hasRoomFor(judgement, requestId !== undefined, room)) return undefined;
+    return this.#refusedUnasked('at_capacity', ruleId, now);
+  }
+
+  /** The place of what is read from the state as it is. */
+  get #whole(): Place {
+    const { term, index } = this.#state.applied;
+    return { term, index, position: undefined };
+  }
+
+  #refusedUnasked(refusal: Refusal, ruleId: string, now: number): Decision {
+    return refusalOf(refusal, ruleId, receiptAt(this.#whole, now));
   }
 
   /**
-   * The answer of an earlier grant with this request id, if it is still remembered at group time `nowMillis`.
-   * Changes nothing.
+   * The answer to a request whose id is still remembered at group time `nowMillis`: that of its grant if this is the
+   * same request, else the refusal `request_id_reused`. Changes nothing.
    */
-  remembered(
-    ruleId: string | undefined,
-    userId: string,
-    requestId: string,
-    nowMillis: number,
-  ): Decision | undefined {
-    const id = this.#resolve(ruleId ?? DEFAULT_RULE);
-    const { memory, applied } = this.#state;
+  remembered(request: AllowRequest, nowMillis: number): Decision | undefined {
+    const { userId, requestId } = request;
+    if (requestId === undefined) return undefined;
+    const { memory, applied, requestKey } = this.#state;
+    requestKey.set(userId, requestId);
     // Not the applied time alone: in an idle group that stands still, and replays apply nothing.
     const now = Math.max(nowMillis, applied.timeMillis);
-    const slot = memory.find(memoryKey(id, userId, requestId), now);
-    return slot < 0 ? undefined : memory.decisionAt(slot, id);
+    const id = memory.find(requestKey, now);
+    if (id === NONE) return undefined;
+    return this.#again(id, questionOf(request), receiptAt(this.#whole, now));
   }
 
-  /** The state in chunks of at most 256 KiB. O(state). */
-  snapshot(): Uint8Array[] {
-    return encodeState(this.#state);
+  /** Begins to write the state down, as it is now. Whatever was begun before ends. */
+  snapshot(): StateSnapshot {
+    this.#snapshot?.abandon();
+    this.#snapshot = new StateWriter(this.#state).watch();
+    return this.#snapshot;
   }
 
-  /**
-   * Replaces the state by that of a snapshot; on an error the state stays as it was.
-   *
-   * @throws InvalidSnapshotError
-   */
-  restore(chunks: readonly Uint8Array[]): void {
-    this.#state = decodeState(chunks);
-    this.#tableOf = new Map(this.#state.keyTables.map((keys) => [keys.rule.id, keys]));
+  /** Begins to build the state of a snapshot; the present one stays what it is until that is installed. */
+  restore(): StateRestore {
+    const reader = new StateReader(new LimiterState(this.#hashSeed));
+    let restored: LimiterState | undefined;
+    return {
+      add: (chunk) => reader.add(chunk),
+      complete: () => {
+        restored = reader.complete();
+      },
+      install: () => {
+        assert(restored !== undefined, 'a state is complete before it is installed');
+        this.#state = restored;
+        // Nothing may keep the old one.
+        this.#snapshot = undefined;
+        this.#judgement = new Judgement();
+      },
+    };
   }
 
   /**
@@ -152,211 +212,115 @@ export class LimiterStateMachine {
    * the same commands, unchanged by denied requests. 16 hexadecimal digits, O(state).
    */
   hash(): string {
-    return hashState(this.#state);
+    return new StateWriter(this.#state).hash();
   }
 
-  /** O(keys). */
   stats(): LimiterStats {
-    let keys = 0;
-    let grants = 0;
-    for (const table of this.#state.keyTables) {
-      keys += table.size;
-      for (let slot = 0; slot < table.size; slot++) grants += table.logAt(slot).runCount;
-    }
-    return { keys, grants, requestIds: this.#state.memory.size };
+    const { keys, runs, requestIds } = this.#state.size;
+    return { keys, grants: runs, requestIds };
   }
 
-  #applyRules(table: RuleTable): void {
-    const state = this.#state;
-    const { timeMillis } = state.applied;
-    if (state.table === undefined) state.createdMillis = timeMillis;
-    else if (table.version <= state.table.version) return;
-    state.changedMillis = timeMillis;
-    state.table = table;
-    for (const keys of state.keyTables) keys.active = false;
-    for (const rule of table.rules) {
-      const windowMillis = effectiveWindowMillis(rule, table.clockDriftPpm);
-      const keys = this.#tableOf.get(rule.id);
-      if (keys === undefined) {
-        const added = new KeyTable(rule, windowMillis, state.createdMillis);
-        this.#tableOf.set(rule.id, added);
-        state.keyTables.push(added);
-      } else {
-        keys.rule = rule;
-        keys.effectiveWindowMillis = windowMillis;
-        keys.active = true;
-      }
-    }
-    // A rule that left without ever granting takes nothing with it; any other keeps what it granted.
-    state.keyTables = state.keyTables.filter(
-      (keys) => keys.active || keys.size > 0 || keys.evictedThroughMillis > 0,
-    );
-    this.#tableOf = new Map(state.keyTables.map((keys) => [keys.rule.id, keys]));
-    state.sweepTable = 0;
-    state.sweepSlot = 0;
+  /** How large the state is, by the model of `StateSize`: the same on all replicas. */
+  get stateBytes(): number {
+    return this.#state.size.bytes;
+  }
+
+  /** How many sweeps come by everything that is remembered. */
+  get sweepsPerRound(): number {
+    return this.#state.sweepsPerRound;
   }
 
   #applyBatch(batch: AllowBatch, onDecision: OnDecision | undefined): void {
-    const ruleIds = batch.ruleIds.map((ruleId) => this.#resolve(ruleId));
-    const tables = ruleIds.map((ruleId) => this.#tableOf.get(ruleId));
+    const tables = batch.ruleIds.map((ruleId) => this.#state.tableOf(this.#resolve(ruleId)));
+    const asked = this.#asked;
+    const place = this.#place;
+    place.term = this.#state.applied.term;
+    place.index = this.#state.applied.index;
     for (let i = 0; i < batch.userIds.length; i++) {
       const ruleIndex = batch.ruleIndexes?.[i] ?? 0;
-      this.#decide(
-        i,
-        batch.userIds[i]!,
-        ruleIds[ruleIndex]!,
-        tables[ruleIndex],
-        batch.costs?.[i] ?? 1,
-        batch.timestampsMillis?.[i] ?? null,
-        batch.requestIds?.[i] ?? null,
-        onDecision,
-      );
+      asked.userId = batch.userIds[i]!;
+      asked.ruleId = batch.ruleIds[ruleIndex]!;
+      asked.cost = batch.costs?.[i] ?? 1;
+      asked.timestampMillis = batch.timestampsMillis?.[i] ?? undefined;
+      asked.requestId = batch.requestIds?.[i] ?? undefined;
+      place.position = i;
+      this.#decide(asked, tables[ruleIndex], onDecision);
     }
   }
 
-  #decide(
-    i: number,
-    userId: string,
-    ruleId: string,
-    keys: KeyTable | undefined,
-    cost: number,
-    timestampMillis: number | null,
-    requestId: string | null,
-    onDecision: OnDecision | undefined,
-  ): void {
-    const { applied, memory } = this.#state;
-    const now = applied.timeMillis;
-    const retryKey = requestId === null ? undefined : memoryKey(ruleId, userId, requestId);
-    if (retryKey !== undefined) {
-      const slot = memory.find(retryKey, now);
-      if (slot >= 0) {
-        onDecision?.(i, memory.decisionAt(slot, ruleId));
+  #decide(question: Question, keys: KeyTable | undefined, onDecision: OnDecision | undefined): void {
+    const state = this.#state;
+    const { memory, requestKey, name } = state;
+    const place = this.#place;
+    const i = place.position ?? 0;
+    const now = state.applied.timeMillis;
+    const { userId, requestId } = question;
+    if (requestId !== undefined) {
+      requestKey.set(userId, requestId);
+      const id = memory.find(requestKey, now);
+      if (id !== NONE) {
+        onDecision?.(i, this.#again(id, question, receiptAt(place, now)));
         return;
       }
     }
     if (keys === undefined || !keys.active) {
-      onDecision?.(i, refusal(ruleId, applied, now));
+      onDecision?.(i, refusalOf('unknown_rule', this.#resolve(question.ruleId), receiptAt(place, now)));
       return;
     }
-    const { limit } = keys.rule;
-    const log = keys.get(userId);
-    const isEvent = timestampMillis !== null && keys.rule.clock === 'request';
-    const asked = isEvent ? timestampMillis : now;
-    const windowMillis = isEvent ? keys.rule.windowMillis : keys.effectiveWindowMillis;
-    const t = keys.decisionMillis(log, asked);
-    const isHeld = keys.isHeld(log, asked, t, isEvent);
-    const live = log === undefined ? 0 : log.liveCost(t, windowMillis);
-    if (isHeld || live + cost > limit) {
-      onDecision?.(i, denial(keys, log, applied, asked, t, cost, live, windowMillis, isHeld));
+    name.set(userId);
+    const judgement = this.#judgement.judge(keys, keys.keys.find(name), question, now);
+    if (!judgement.fits) {
+      onDecision?.(i, judgement.denial(place));
       return;
     }
-
-    const granted = keys.grant(userId, log, t, cost, now);
-    if (isEvent) keys.eventTimed = true;
-    this.#state.changedMillis = now;
-    if (onDecision !== undefined || retryKey !== undefined) {
-      const remaining = limit - live - cost;
-      const wait = remaining > 0 ? 0 : granted.millisUntilAvailable(t, 1, limit, windowMillis);
-      const retryAfterMillis = sinceAsked(wait, asked, t);
-      const resetMillis = sinceAsked(windowMillis, asked, t);
-      const { term, index } = applied;
-      if (retryKey !== undefined) {
-        const expiresMillis = now + (this.#state.table?.requestIdHorizonMillis ?? 0);
-        memory.remember(
-          retryKey,
-          expiresMillis,
-          term,
-          index,
-          t,
-          limit,
-          remaining,
-          retryAfterMillis,
-          resetMillis,
-          keys.rule.windowMillis,
-        );
-      }
-      onDecision?.(i, {
-        allowed: true,
-        ruleId,
-        limit,
-        windowMillis: keys.rule.windowMillis,
-        remaining,
-        retryAfterMillis,
-        resetMillis,
-        decided: { term, index, timeMillis: t },
-      });
+    if (!state.hasRoomFor(judgement, requestId !== undefined, 'free')) {
+      onDecision?.(i, refusalOf('at_capacity', keys.rule.id, receiptAt(place, now)));
+      return;
+    }
+    const slot = judgement.slot === NONE ? keys.add(name, now) : judgement.slot;
+    keys.grant(slot, judgement.t, judgement.cost, now);
+    if (judgement.isEvent) keys.eventTimed = true;
+    state.changedMillis = now;
+    if (onDecision !== undefined || requestId !== undefined) {
+      const decision = judgement.grant(slot, place);
+      if (requestId !== undefined) this.#remember(question, decision);
+      onDecision?.(i, decision);
     }
     memory.expire(now, SWEPT_REQUEST_IDS_PER_GRANT);
-    this.#sweep(now);
+    state.sweepKeys(SWEPT_KEYS_PER_GRANT, SWEPT_KEYS_PER_GRANT);
   }
 
-  /** Looks at the next few keys and forgets the idle ones. */
-  #sweep(now: number): void {
-    const state = this.#state;
-    for (let i = 0; i < SWEPT_KEYS_PER_GRANT; i++) {
-      const keys = state.keyTables[state.sweepTable];
-      assert(keys !== undefined, 'a sweep follows a grant, and a grant has a key table');
-      if (state.sweepSlot >= keys.size) {
-        state.sweepTable = (state.sweepTable + 1) % state.keyTables.length;
-        state.sweepSlot = 0;
-      } else if (!keys.evictIfIdle(state.sweepSlot, now)) {
-        state.sweepSlot++;
-      }
-    }
+  #remember(question: Question, decision: Decision): void {
+    const { memory, requestKey, ruleId, table, applied } = this.#state;
+    const { term, index, timeMillis } = decision.decided;
+    memory.remember(requestKey, ruleId, {
+      expiresMillis: applied.timeMillis + (table?.requestIdHorizonMillis ?? 0),
+      term,
+      index,
+      position: this.#place.position ?? 0,
+      timeMillis,
+      limit: decision.limit,
+      windowMillis: decision.windowMillis,
+      remaining: decision.remaining,
+      retryAfterMillis: decision.retryAfterMillis,
+      resetMillis: decision.resetMillis,
+      cost: question.cost,
+      timestampMillis: question.timestampMillis,
+      namesRule: question.ruleId !== DEFAULT_RULE,
+    });
+  }
+
+  /** The answer to a question whose request id has a grant. */
+  #again(id: number, question: Question, asked: Receipt): Decision {
+    const grant = this.#state.memory.view(id);
+    const conflict = conflictBetween(grant.fingerprint, question);
+    if (conflict === undefined) return grant.decision;
+    const ruleId = this.#resolve(question.ruleId);
+    return refusalOf('request_id_reused', ruleId, asked, conflict);
   }
 
   /** The id of the rule that is meant: the default rule's where none was named. */
   #resolve(ruleId: string): string {
     return ruleId === DEFAULT_RULE ? (this.#state.table?.rules[0]?.id ?? DEFAULT_RULE) : ruleId;
   }
-}
-
-function denial(
-  keys: KeyTable,
-  log: SlidingLog | undefined,
-  applied: AppliedPosition,
-  asked: number,
-  t: number,
-  cost: number,
-  live: number,
-  windowMillis: number,
-  isHeld: boolean,
-): Decision {
-  const { id, limit } = keys.rule;
-  const wait = log?.millisUntilAvailable(t, cost, limit, windowMillis) ?? (cost > limit ? Infinity : 0);
-  const empty = log?.millisUntilEmpty(t, windowMillis) ?? 0;
-  // Held back: nothing fits before the time of the decision is reached, and then as much as is free there.
-  const since = (millis: number): number => (isHeld ? millis + (t - asked) : sinceAsked(millis, asked, t));
-  return {
-    allowed: false,
-    ruleId: id,
-    limit,
-    windowMillis: keys.rule.windowMillis,
-    remaining: isHeld ? 0 : Math.max(0, limit - live),
-    retryAfterMillis: wait === Infinity ? keys.rule.windowMillis : since(wait),
-    resetMillis: since(empty),
-    decided: { term: applied.term, index: applied.index, timeMillis: t },
-  };
-}
-
-function refusal(ruleId: string, applied: AppliedPosition, timeMillis: number): Decision {
-  return {
-    allowed: false,
-    ruleId,
-    limit: 0,
-    windowMillis: 0,
-    remaining: 0,
-    retryAfterMillis: 0,
-    resetMillis: 0,
-    decided: { term: applied.term, index: applied.index, timeMillis },
-    refusal: 'unknown_rule',
-  };
-}
-
-/**
- * A wait after the decision's time `t`, as a wait after the time asked for: a caller whose clock lags behind
- * the key's newest grant has to wait out the lag as well. No wait stays none.
- */
-function sinceAsked(waitMillis: number, asked: number, t: number): number {
-  return waitMillis === 0 ? 0 : waitMillis + (t - asked);
 }

@@ -7,12 +7,24 @@ import type { GroupApplication, SnapshotSource, SnapshotTarget } from '../../raf
 import { NO_NODE, type Entry, type NodeId, type SnapshotMeta } from '../../raft/types.ts';
 import { AllowBatchBuilder } from '../limiter/batch.ts';
 import { decodeCommand, encodeCommand } from '../limiter/command.ts';
-import type { Decision } from '../limiter/decision.ts';
+import { conflictBetween } from '../limiter/fingerprint.ts';
 import type { GroupClock } from '../limiter/group-clock.ts';
-import { type AllowRequest, checkRequest, InvalidRequestError } from '../limiter/request.ts';
-import { MAX_AHEAD_MILLIS_DEFAULT, type Rule, type RuleTable } from '../limiter/rules.ts';
+import { questionOf } from '../limiter/judgement.ts';
+import type { AllowRequest } from '../limiter/request.ts';
+import { MAX_AHEAD_MILLIS_DEFAULT, type RuleTable } from '../limiter/rules.ts';
 import { LimiterStateMachine } from '../limiter/state-machine.ts';
-import type { Answer, UnavailableReason } from './answer.ts';
+import type { Room } from '../limiter/state/state-size.ts';
+import {
+  type Answer,
+  answerOf,
+  conflictAnswer,
+  invalid,
+  unavailable,
+  type UnavailableReason,
+} from './answer.ts';
+import { Attempts, retryKeyOf } from './attempts.ts';
+import { Housekeeping } from './housekeeping.ts';
+import { checkedAgainstRules, checkedRequest } from './request-checks.ts';
 
 export type Done = (answer: Answer) => void;
 
@@ -50,6 +62,10 @@ export interface PartitionInit {
   readonly leaderChanged: (partition: number, leader: NodeId) => void;
   /** The replicas of this partition are others now. */
   readonly configChanged?: () => void;
+  /** A request was refused for want of room. */
+  readonly refusedAtCapacity?: () => void;
+  /** See `LimiterStateMachine`. */
+  readonly hashSeed?: number;
 }
 
 interface Waiter {
@@ -70,7 +86,7 @@ interface Inflight {
 export class Partition implements GroupApplication {
   readonly clock: GroupClock;
   readonly #init: PartitionInit;
-  readonly #machine = new LimiterStateMachine();
+  readonly #machine: LimiterStateMachine;
   readonly #builder = new AllowBatchBuilder();
   #isLeader = false;
   #leader: NodeId = NO_NODE;
@@ -80,16 +96,18 @@ export class Partition implements GroupApplication {
   /** Entries of this node's own proposals that are not applied yet, by index, oldest first. */
   readonly #inflight = new Map<number, Inflight>();
   #inflightRequests = 0;
-  /** Waiters that retries of the same request can join. */
-  readonly #byRetryKey = new Map<string, Waiter>();
-  /** The waiters of the entry that is being proposed; undefined for a rule table. */
-  #proposing: readonly Waiter[] | undefined;
+  readonly #attempts = new Attempts<Waiter>();
+  /** What the entry that is being proposed holds: the requests of these waiters, or something else. */
+  #proposing: readonly Waiter[] | 'rules' | 'sweep' | undefined;
   #proposedRulesInTerm = 0;
   #refusesProposals = false;
+  #room: Room = 'free';
+  readonly #housekeeping = new Housekeeping();
 
   constructor(init: PartitionInit) {
     this.#init = init;
     this.clock = init.clock;
+    this.#machine = new LimiterStateMachine(init.hashSeed);
   }
 
   get leader(): NodeId {
@@ -103,6 +121,11 @@ export class Partition implements GroupApplication {
 
   stats(): ReturnType<LimiterStateMachine['stats']> {
     return this.#machine.stats();
+  }
+
+  /** What is remembered, in bytes by the model of `StateSize`: equal on all replicas that applied the same entries. */
+  get stateBytes(): number {
+    return this.#machine.stateBytes;
   }
 
   /** Equal on all replicas that applied the same entries. */
@@ -120,6 +143,22 @@ export class Partition implements GroupApplication {
     this.#refusesProposals = refuse;
   }
 
+  /** How much room the nodes have that keep this partition. To be called again while it is not `free`. */
+  limitRoom(room: Room): void {
+    this.#room = room;
+    // Also where nobody asks any more: others may need the room.
+    if (room !== 'free' && this.#isLeader && this.#machine.stateBytes > 0) this.#wantRoom();
+  }
+
+  #wantRoom(): void {
+    if (this.#housekeeping.want(this.#init.monotonicMillis())) this.#init.requestProposal();
+  }
+
+  #refusedAtCapacity(): void {
+    this.#init.refusedAtCapacity?.();
+    this.#wantRoom();
+  }
+
   /**
    * Decides a request if this node leads the partition, else answers `notLeader`. `done` is called exactly once,
    * perhaps before this returns.
@@ -131,22 +170,29 @@ export class Partition implements GroupApplication {
       done({ kind: 'notLeader', leader: this.#leader });
       return;
     }
-    const malformed = this.#malformed(request);
+    const malformed = checkedRequest(request);
     if (malformed !== undefined) {
       done(malformed);
       return;
     }
-    const retryKey = request.requestId === undefined ? undefined : retryKeyOf(request, request.requestId);
+    const retryKey = retryKeyOf(request);
     // Before the rules are asked: a retry gets its answer even if they changed since.
     if (retryKey !== undefined && this.#joinsEarlierAttempt(request, retryKey, deadlineMillis, done)) return;
-    const refusal = this.#refuse(request);
+    const refusal =
+      checkedAgainstRules(request, this.#machine.ruleTable) ??
+      this.#checkedTimestamp(request.timestampMillis);
     if (refusal !== undefined) {
       done(refusal);
       return;
     }
-    const denial = this.#machine.quickDenial(request, this.clock.nowMillis());
+    const denial = this.#machine.quickDenial(request, this.clock.nowMillis(), this.#room);
+    if (denial?.refusal === 'at_capacity') {
+      this.#refusedAtCapacity();
+      done(unavailable('at_capacity', false));
+      return;
+    }
     if (denial !== undefined) {
-      done({ kind: 'decision', decision: denial });
+      done(answerOf(denial, request.requestId));
       return;
     }
     const reason = this.#reasonNotToPropose();
@@ -155,9 +201,17 @@ export class Partition implements GroupApplication {
       return;
     }
     const waiter: Waiter = { request, done, deadlineMillis, retryKey, retries: undefined };
-    if (retryKey !== undefined) this.#byRetryKey.set(retryKey, waiter);
+    this.#attempts.add(waiter);
     this.#pending.push(waiter);
     if (this.#pending.length === 1) this.#init.requestProposal();
+  }
+
+  #checkedTimestamp(timestampMillis: number | undefined): Answer | undefined {
+    if (timestampMillis === undefined) return undefined;
+    const { maxAheadMillis } = this.#init.options;
+    const latest = Math.max(this.clock.nowMillis(), Math.floor(this.#init.wallMillis())) + maxAheadMillis;
+    if (timestampMillis <= latest) return undefined;
+    return invalid('timestampMillis', `timestampMillis must be at most ${maxAheadMillis} ms ahead of now`);
   }
 
   #reasonNotToPropose(): UnavailableReason | undefined {
@@ -167,54 +221,25 @@ export class Partition implements GroupApplication {
     return isFull ? 'overloaded' : undefined;
   }
 
-  #malformed(request: AllowRequest): Answer | undefined {
-    try {
-      checkRequest(request);
-      return undefined;
-    } catch (error) {
-      if (!(error instanceof InvalidRequestError)) throw error;
-      return { kind: 'invalid', field: error.field, message: error.message };
-    }
-  }
-
-  /** What no limit needs to be asked for: under these rules the request cannot be decided at all. */
-  #refuse(request: AllowRequest): Answer | undefined {
-    const table = this.#machine.ruleTable;
-    if (table === undefined) return unavailable('starting', false);
-    const { ruleId } = request;
-    const rule: Rule | undefined =
-      ruleId === undefined ? table.rules[0] : table.rules.find((candidate) => candidate.id === ruleId);
-    if (rule === undefined) return invalid('rule', `there is no rule '${ruleId}'`);
-    const cost = request.cost ?? 1;
-    if (rule.limit > 0 && cost > rule.limit) {
-      return invalid('cost', `cost must be at most the limit of rule '${rule.id}', which is ${rule.limit}`);
-    }
-    const { timestampMillis } = request;
-    if (timestampMillis === undefined) return undefined;
-    if (rule.clock === 'cluster') {
-      return invalid(
-        'timestampMillis',
-        `rule '${rule.id}' uses the cluster's clock and takes no timestampMillis`,
-      );
-    }
-    const { maxAheadMillis } = this.#init.options;
-    const latest = Math.max(this.clock.nowMillis(), Math.floor(this.#init.wallMillis())) + maxAheadMillis;
-    if (timestampMillis > latest) {
-      return invalid('timestampMillis', `timestampMillis must be at most ${maxAheadMillis} ms ahead of now`);
-    }
-    return undefined;
-  }
-
-  /** A retry gets the answer of its first attempt: from memory, or when that one is decided. */
+  /**
+   * A retry gets the answer of its first attempt: from memory, or when that one is decided. Another request under the
+   * same id is refused, also if its first attempt may yet be denied and forgotten: whoever uses an id for two requests
+   * at a time cannot mean a retry.
+   */
   #joinsEarlierAttempt(request: AllowRequest, retryKey: string, deadlineMillis: number, done: Done): boolean {
-    const { ruleId, userId, requestId = '' } = request;
-    const remembered = this.#machine.remembered(ruleId, userId, requestId, this.clock.nowMillis());
+    const { requestId = '' } = request;
+    const remembered = this.#machine.remembered(request, this.clock.nowMillis());
     if (remembered !== undefined) {
-      done({ kind: 'decision', decision: remembered });
+      done(answerOf(remembered, requestId));
       return true;
     }
-    const earlier = this.#byRetryKey.get(retryKey);
+    const earlier = this.#attempts.find(retryKey);
     if (earlier === undefined) return false;
+    const conflict = conflictBetween(questionOf(earlier.request), questionOf(request));
+    if (conflict !== undefined) {
+      done(conflictAnswer(requestId, conflict));
+      return true;
+    }
     earlier.retries ??= [];
     earlier.deadlineMillis = Math.max(earlier.deadlineMillis, deadlineMillis);
     // Bounded like every queue: a client that repeats itself this often gains nothing by one more.
@@ -229,10 +254,16 @@ export class Partition implements GroupApplication {
     this.#proposing = undefined;
     if ((replicated?.version ?? 0) < ruleTable.version && this.#proposedRulesInTerm !== this.#term) {
       this.#proposedRulesInTerm = this.#term;
+      this.#proposing = 'rules';
       if (this.#pending.length > 0) this.#init.requestProposal();
       return encodeCommand({ type: 'rules', table: ruleTable });
     }
     const now = this.#init.monotonicMillis();
+    if (this.#housekeeping.take(now)) {
+      this.#proposing = 'sweep';
+      if (this.#pending.length > 0) this.#init.requestProposal();
+      return encodeCommand({ type: 'sweep' });
+    }
     const taken: Waiter[] = [];
     let next = 0;
     while (next < this.#pending.length && taken.length < this.#init.options.batchMax) {
@@ -257,7 +288,8 @@ export class Partition implements GroupApplication {
   proposed(entry: Entry | undefined): void {
     const waiters = this.#proposing;
     this.#proposing = undefined;
-    if (waiters === undefined) {
+    if (waiters === undefined || waiters === 'sweep') return;
+    if (waiters === 'rules') {
       if (entry === undefined) this.#proposedRulesInTerm = 0;
       return;
     }
@@ -284,8 +316,14 @@ export class Partition implements GroupApplication {
         const { waiters } = waiting;
         this.#machine.apply(command, entry, (i, decision) => {
           const waiter = waiters[i];
-          if (waiter !== undefined) this.#settle(waiter, answerOf(decision));
+          if (decision.refusal === 'at_capacity') this.#refusedAtCapacity();
+          if (waiter !== undefined) this.#settle(waiter, answerOf(decision, waiter.request.requestId));
         });
+      } else if (command.type === 'sweep') {
+        const before = this.#machine.stateBytes;
+        this.#machine.apply(command, entry);
+        const freedBytes = before - this.#machine.stateBytes;
+        this.#housekeeping.swept(freedBytes, this.#machine.sweepsPerRound, this.#init.monotonicMillis());
       } else {
         this.#machine.apply(command, entry);
       }
@@ -302,17 +340,16 @@ export class Partition implements GroupApplication {
   }
 
   snapshot(): SnapshotSource {
-    const chunks = this.#machine.snapshot();
-    return { next: () => chunks.shift(), abandon: () => void chunks.splice(0) };
+    return this.#machine.snapshot();
   }
 
   restore({ index, term }: SnapshotMeta): SnapshotTarget {
-    const chunks: Uint8Array[] = [];
+    const restore = this.#machine.restore();
     return {
-      add: (chunk) => void chunks.push(chunk),
-      complete: () => new LimiterStateMachine().restore(chunks),
+      add: (chunk) => restore.add(chunk),
+      complete: () => restore.complete(),
       install: () => {
-        this.#machine.restore(chunks);
+        restore.install();
         // What the snapshot covers was decided, but not by entries this node saw.
         this.#applied = { index, term };
         this.#settleLost();
@@ -365,32 +402,10 @@ export class Partition implements GroupApplication {
   }
 
   #settle(waiter: Waiter, answer: Answer): void {
-    if (waiter.retryKey !== undefined && this.#byRetryKey.get(waiter.retryKey) === waiter) {
-      this.#byRetryKey.delete(waiter.retryKey);
-    }
+    this.#attempts.delete(waiter);
     waiter.done(answer);
     if (waiter.retries !== undefined) for (const done of waiter.retries) done(answer);
   }
 }
 
 const RETRIES_WAITING_MAX = 64;
-
-function answerOf(decision: Decision): Answer {
-  return decision.refusal === 'unknown_rule'
-    ? invalid('rule', `there is no rule '${decision.ruleId}'`)
-    : { kind: 'decision', decision };
-}
-
-function unavailable(reason: UnavailableReason, proposed: boolean): Answer {
-  return { kind: 'unavailable', reason, proposed };
-}
-
-function invalid(field: string, message: string): Answer {
-  return { kind: 'invalid', field, message };
-}
-
-/** Lengths make it unambiguous whatever characters the parts contain. */
-function retryKeyOf(request: AllowRequest, requestId: string): string {
-  const { ruleId = '', userId } = request;
-  return `${ruleId.length}:${userId.length}:${ruleId}${userId}${requestId}`;
-}

@@ -4,7 +4,9 @@
  * forwards again.
  */
 import type { NodeId } from '../../raft/types.ts';
+import type { Receipt } from '../limiter/decision.ts';
 import type { AllowRequest } from '../limiter/request.ts';
+import { FINGERPRINT_FIELDS } from '../limiter/fingerprint.ts';
 import { type Answer, UNAVAILABLE_REASONS } from '../partition/answer.ts';
 import type { Done, Partition } from '../partition/partition.ts';
 import { array, Fields, pack, unpack } from '../transport/peer-codec.ts';
@@ -27,6 +29,7 @@ const ANSWER_KINDS = [
   'invalid',
   'unavailable',
   'notLeader',
+  'conflict',
 ] as const satisfies readonly Answer['kind'][];
 
 interface Outstanding {
@@ -185,21 +188,14 @@ function encodeAnswer(answer: Answer): unknown[] {
     case 'decision': {
       const { allowed, ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis } =
         answer.decision;
-      const { term, index, timeMillis } = answer.decision.decided;
-      const numbers = [
-        limit,
-        windowMillis,
-        remaining,
-        retryAfterMillis,
-        resetMillis,
-        term,
-        index,
-        timeMillis,
-      ];
-      return [kind, allowed, ruleId, ...numbers];
+      const { term, index, position = null, timeMillis } = answer.decision.decided;
+      const waits = [limit, windowMillis, remaining, retryAfterMillis, resetMillis];
+      return [kind, allowed, ruleId, ...waits, term, index, position, timeMillis];
     }
     case 'invalid':
       return [kind, answer.field, answer.message];
+    case 'conflict':
+      return [kind, FINGERPRINT_FIELDS.indexOf(answer.field), answer.message];
     case 'unavailable':
       return [kind, UNAVAILABLE_REASONS.indexOf(answer.reason), answer.proposed];
     case 'notLeader':
@@ -221,15 +217,13 @@ function decodeAnswer(fields: Fields): Answer {
           remaining: fields.integer('remaining'),
           retryAfterMillis: fields.integer('retryAfterMillis'),
           resetMillis: fields.integer('resetMillis'),
-          decided: {
-            term: fields.integer('term'),
-            index: fields.integer('index'),
-            timeMillis: fields.integer('timeMillis'),
-          },
+          decided: decodeReceipt(fields),
         },
       };
     case 'invalid':
       return { kind, field: fields.string('field'), message: fields.string('message') };
+    case 'conflict':
+      return { kind, field: fields.oneOf(FINGERPRINT_FIELDS, 'field'), message: fields.string('message') };
     case 'unavailable':
       return {
         kind,
@@ -239,4 +233,12 @@ function decodeAnswer(fields: Fields): Answer {
     case 'notLeader':
       return { kind, leader: fields.integer('leader') };
   }
+}
+
+function decodeReceipt(fields: Fields): Receipt {
+  const term = fields.integer('term');
+  const index = fields.integer('index');
+  const position = fields.optionalInteger('position');
+  const timeMillis = fields.integer('timeMillis');
+  return position === undefined ? { term, index, timeMillis } : { term, index, position, timeMillis };
 }

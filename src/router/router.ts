@@ -217,6 +217,7 @@ export class Router {
         this.#settle(open, answer);
         return;
       case 'invalid':
+      case 'conflict':
         this.#settle(open, answer);
         return;
       case 'notLeader':
@@ -244,6 +245,7 @@ export class Router {
       case 'deadline':
       case 'overloaded':
       case 'low_disk':
+      case 'at_capacity':
         return false;
     }
   }

@@ -30,6 +30,7 @@ export const FRAME_TYPES = {
   settled: 5,
   change: 6,
   changed: 7,
+  capacity: 8,
   ping: 10,
   pong: 11,
 } as const;

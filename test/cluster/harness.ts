@@ -56,6 +56,7 @@ export interface TestConfigOptions {
   readonly nodes?: number;
   readonly partitions?: number;
   readonly freeFloorBytes?: number;
+  readonly stateBytesMax?: number;
 }
 
 export async function testConfig(options: TestConfigOptions): Promise<ClusterConfig> {
@@ -66,6 +67,7 @@ export async function testConfig(options: TestConfigOptions): Promise<ClusterCon
     ...base,
     rules: { ...base.rules, rules: options.rules },
     freeFloorBytes: options.freeFloorBytes ?? base.freeFloorBytes,
+    ...(options.stateBytesMax !== undefined && { stateBytesMax: options.stateBytesMax }),
     nodes: base.nodes.map((node, i) => ({
       id: node.id,
       http: { host: '127.0.0.1', port: ports[2 * i] ?? 0 },

@@ -5,6 +5,7 @@ import { MULTI_RAFT_DEFAULTS, MultiRaft } from '../../raft/multi-raft.ts';
 import type { PeerMessage } from '../../raft/peer-message.ts';
 import type { LogStore } from '../../raft/store.ts';
 import { GroupClock } from '../../src/limiter/group-clock.ts';
+import { PARTITION_BYTES_DEFAULT } from '../../src/limiter/rules.ts';
 import { Partition, PARTITION_DEFAULTS } from '../../src/partition/partition.ts';
 import { bootstrapStore } from '../../storage/bootstrap-store.ts';
 import { MemoryStore } from '../../storage/memory-store.ts';
@@ -40,6 +41,7 @@ class VirtualCluster {
         version: 1,
         rules: [{ id: 'default', limit: 10, windowMillis: 10_000, clock: 'request' }],
         requestIdHorizonMillis: 20_000,
+        partitionBytesMax: PARTITION_BYTES_DEFAULT,
         clockDriftPpm: 100,
       },
       requestProposal: () => raft.requestProposal(GROUP),

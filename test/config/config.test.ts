@@ -56,6 +56,37 @@ describe('a configuration', () => {
     expect(validateConfig(JSON.parse(JSON.stringify(config)))).toEqual(config);
   });
 
+  it('says what a node may remember only if it is told', () => {
+    expect(validateConfig(VALID)).not.toHaveProperty('stateBytesMax');
+    expect(validateConfig({ ...VALID, stateBytesMax: 65_536 }).stateBytesMax).toBe(65_536);
+    expect(refusal({ ...VALID, stateBytesMax: 65_535 }).message).toMatch(
+      /^stateBytesMax must be .* 65536 to/,
+    );
+    expect(validateConfig(VALID).rules.partitionBytesMax).toBe(268_435_456);
+  });
+
+  it.each([
+    [1_000, 100, 2_002],
+    [250, 0, 501],
+    [60_000, 500, 120_073],
+  ])(
+    'that forgets request ids before two deadlines have passed is refused: %i ms, %i ppm',
+    (requestDeadlineMillis, clockDriftPpm, neededMillis) => {
+      const withHorizon = (requestIdHorizonMillis: number): unknown => ({
+        ...VALID,
+        timing: { requestDeadlineMillis },
+        rules: { ...VALID.rules, clockDriftPpm, requestIdHorizonMillis },
+      });
+      const error = refusal(withHorizon(neededMillis - 1));
+      expect(error.field).toBe('rules.requestIdHorizonMillis');
+      expect(error.message).toContain(`at least ${neededMillis}`);
+      expect(error.message).toContain(`(${requestDeadlineMillis})`);
+      expect(error.message).toContain(`is ${neededMillis - 1}`);
+      const rules = validateConfig(withHorizon(neededMillis)).rules;
+      expect(rules.requestIdHorizonMillis).toBe(neededMillis);
+    },
+  );
+
   it('may give a part of the timing', () => {
     expect(validateConfig({ ...VALID, timing: { electionMillis: 1_000 } }).timing).toEqual({
       ...TIMING_DEFAULTS,

@@ -140,6 +140,29 @@ const decision: fc.Arbitrary<Decision> = fc.record({
   decided: fc.record({ term: natural, index: natural, timeMillis: natural }),
 });
 
+describe('a request id that belongs to another request', () => {
+  it('is 422, denied, and names what differs', async () => {
+    const message = "requestId 'q' was used before, with cost 2";
+    door.answer = { kind: 'conflict', field: 'cost', message };
+    const { status, headers, body } = await door.post({ userId: 'ada', requestId: 'q' });
+    expect(status).toBe(422);
+    expect(headers['content-type']).toBe('application/json; charset=utf-8');
+    expect(body).toEqual({ allowed: false, error: { type: 'request_id_reused', field: 'cost', message } });
+  });
+});
+
+describe('a receipt', () => {
+  it('tells the place in the entry, where there is one', async () => {
+    const decided = { term: 3, index: 90, position: 7, timeMillis: 1_700_000_000_000 };
+    const granted = await door.decide(decisionOf({ decided }));
+    expect(granted.body['decided']).toEqual({ partition: PARTITION, ...decided });
+    const denied = await door.decide(denialOf({ decided }));
+    expect(denied.body['decided']).toEqual({ partition: PARTITION, ...decided });
+    const read = await door.decide(denialOf());
+    expect(read.body['decided']).not.toHaveProperty('position');
+  });
+});
+
 describe('headers', () => {
   it('are well-formed for every decision', () => {
     fc.assert(

@@ -80,6 +80,7 @@ describe('bad histories', () => {
     { bug: 'windowLong', by: ['certificate', 'linearizability-strict'] },
     { bug: 'duplicateApply', by: ['certificate', 'linearizability-strict', 'false-denials'] },
     { bug: 'retryCharged', by: ['certificate'] },
+    { bug: 'onePlace', by: ['certificate'] },
   ];
 
   it.each(cases)('are caught: $bug', ({ bug, by }) => {
@@ -121,6 +122,7 @@ function answer(at: number, more: Partial<Operation> = {}): Operation {
     requestId: `r${at}`,
     group: 0,
     index: at,
+    position: null,
     term: 1,
     timeMillis: at,
     remaining: 0,
@@ -177,7 +179,7 @@ describe('single rules', () => {
       'certificate',
       'false-denials',
     ]);
-    const at = { group: 0, index: 10, timeMillis: 10 };
+    const at = { group: 0, index: 10, position: null, timeMillis: 10 };
     expect(violations([lost, denial], new Map([[lost, { kind: 'granted', at }]]))).toEqual([]);
     const elsewhere = { ...at, timeMillis: 10, index: 60 };
     expect(violations([lost, denial], new Map([[lost, { kind: 'logged', at: [elsewhere] }]]))).toEqual([
@@ -201,6 +203,31 @@ describe('single rules', () => {
     expect(violations(batch)).toEqual([]);
     expect(violations([...batch.slice(0, 2), answer(10, { ...of3, remaining: 2, requestId: 'b9' })])).toEqual(
       ['certificate'],
+    );
+  });
+
+  it('grants of one entry that tell their places are checked in that order', () => {
+    const of3 = { limit: 3, index: 10, timeMillis: 10 };
+    const at = (position: number, remaining: number): Operation =>
+      answer(10, { ...of3, position, remaining, requestId: `b${position}` });
+    expect(violations([at(4, 0), at(0, 2), at(3, 1)])).toEqual([]);
+    expect(violations([at(4, 0), at(0, 1), at(3, 2)])).toEqual(['certificate']);
+    const denied = { ...at(2, 0), allowed: false, status: 429, requestId: 'd', cost: 3 };
+    expect(violations([at(0, 2), at(3, 1), at(4, 0), { ...denied, remaining: 2 }])).toEqual([]);
+    expect(violations([at(0, 2), at(3, 1), at(4, 0), { ...denied, remaining: 1 }])).toEqual(['certificate']);
+    // One that was read from the state saw all of the entry.
+    const read = { ...denied, position: null };
+    expect(violations([at(0, 2), at(3, 1), at(4, 0), { ...read, remaining: 0 }])).toEqual([]);
+    expect(violations([at(0, 2), at(3, 1), at(4, 0), { ...read, remaining: 1 }])).toEqual(['certificate']);
+  });
+
+  it('two grants never have one receipt', () => {
+    const first = answer(10, { limit: 9, position: 0, remaining: 8 });
+    const other = answer(10, { limit: 9, position: 0, remaining: 8, user: 'bob', requestId: 'b' });
+    expect(violations([first, other])).toEqual(['certificate']);
+    expect(violations([first, { ...other, position: 1 }])).toEqual([]);
+    expect(violations([first, { ...first, process: 99, invokeNanos: 20e6, completeNanos: 21e6 }])).toEqual(
+      [],
     );
   });
 

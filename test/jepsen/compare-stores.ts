@@ -5,7 +5,6 @@
 import type { StoredGroup } from '../../raft/store.ts';
 import type { Entry, GroupId } from '../../raft/types.ts';
 import { decodeCommand } from '../../src/limiter/command.ts';
-import { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
 import { META_GROUP } from '../../src/meta/cluster-placement.ts';
 import {
   applyMetaCommand,
@@ -15,6 +14,7 @@ import {
 } from '../../src/meta/meta-state.ts';
 import type { DurableGroup } from '../../storage/memory-store.ts';
 import { type CheckResult, Findings } from './checkers/result.ts';
+import { machineFrom } from './log-entries.ts';
 import {
   committedThrough,
   entryAt,
@@ -109,8 +109,7 @@ function compareStates(
 }
 
 function limiterStateAt(stored: DurableGroup, index: number): string {
-  const machine = new LimiterStateMachine();
-  if (stored.snapshot !== undefined) machine.restore(stored.chunks);
+  const machine = machineFrom(stored.snapshot === undefined ? undefined : stored.chunks);
   for (const entry of commandsAfterSnapshot(stored, index)) machine.apply(decodeCommand(entry.data), entry);
   return machine.hash();
 }

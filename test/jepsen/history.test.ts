@@ -26,7 +26,7 @@ const QUESTION = {
   requestId: 'r1',
 } as const;
 
-const DECIDED = { partition: 4, term: 2, index: 17, timeMillis: 1_234 };
+const DECIDED = { partition: 4, term: 2, index: 17, position: 5, timeMillis: 1_234 };
 
 describe('an HTTP attempt as an operation', () => {
   it('is ok with a decision, and keeps its receipt', () => {
@@ -39,6 +39,7 @@ describe('an HTTP attempt as an operation', () => {
       group: 4,
       term: 2,
       index: 17,
+      position: 5,
       timeMillis: 1_234,
       remaining: 3,
       class: 'ok',

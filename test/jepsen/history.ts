@@ -34,9 +34,11 @@ export interface Operation {
   /** Of the HTTP answer; 0 without one. */
   readonly status: number;
   readonly requestId: string | null;
-  /** The receipt (`decided`): partition, log index, term, and the time the decision used. Null without one. */
+  /** The receipt (`decided`): partition, log index, place in the entry, term, and the time used. Null without one. */
   readonly group: number | null;
   readonly index: number | null;
+  /** Null also for what was read from the state after the entry, and in histories that do not tell. */
+  readonly position: number | null;
   readonly term: number | null;
   readonly timeMillis: number | null;
   readonly remaining: number | null;
@@ -78,6 +80,7 @@ const NO_DECISION = {
   allowed: null,
   group: null,
   index: null,
+  position: null,
   term: null,
   timeMillis: null,
   remaining: null,
@@ -105,6 +108,7 @@ export function operationOf(question: Question, completeNanos: number | null, ou
       status,
       group: numberOrNull(decided['partition']),
       index: numberOrNull(decided['index']),
+      position: numberOrNull(decided['position']),
       term: numberOrNull(decided['term']),
       timeMillis: numberOrNull(decided['timeMillis']),
       remaining: numberOrNull(body['remaining']),
@@ -112,7 +116,7 @@ export function operationOf(question: Question, completeNanos: number | null, ou
       error: null,
     };
   }
-  const isRefused = status === 400 || status === 413 || status === 415;
+  const isRefused = status === 400 || status === 413 || status === 415 || status === 422;
   const isUnproposed = status === 503 && body['proposed'] === false;
   const reason = typeof body['reason'] === 'string' ? body['reason'] : `status ${status}`;
   return {
@@ -141,6 +145,7 @@ export function encodeOperation(op: Operation): string {
     request_id: op.requestId,
     group: op.group,
     index: op.index,
+    position: op.position,
     term: op.term,
     time_ms: op.timeMillis,
     remaining: op.remaining,
@@ -189,6 +194,7 @@ export function decodeOperation(line: string, lineNumber: number): Operation {
     requestId: textOrNull(fields['request_id']),
     group: nullable('group'),
     index: nullable('index'),
+    position: nullable('position'),
     term: nullable('term'),
     timeMillis: nullable('time_ms'),
     remaining: nullable('remaining'),

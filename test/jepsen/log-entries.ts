@@ -19,6 +19,8 @@ import {
 
 export interface LoggedRequest {
   readonly index: number;
+  /** In the entry. */
+  readonly position: number;
   readonly term: number;
   /** Group time of the entry. */
   readonly timeMillis: number;
@@ -32,6 +34,7 @@ export interface LoggedRequest {
     | {
         readonly allowed: boolean;
         readonly index: number;
+        readonly position: number | null;
         readonly timeMillis: number;
         readonly remaining: number;
       }
@@ -78,8 +81,7 @@ function partitionLog(partition: number, replicas: Replicas, copies: number): Pa
 }
 
 function requestsOf({ entries, snapshot, chunks }: DurableGroup): LoggedRequest[] {
-  const machine = new LimiterStateMachine();
-  if (snapshot !== undefined) machine.restore(chunks);
+  const machine = machineFrom(snapshot === undefined ? undefined : chunks);
   const snapshotIndex = snapshot?.index ?? 0;
   const requests: LoggedRequest[] = [];
   for (const entry of entries) {
@@ -89,7 +91,8 @@ function requestsOf({ entries, snapshot, chunks }: DurableGroup): LoggedRequest[
     const decisions: LoggedRequest['decision'][] = [];
     if (isReplayed) {
       machine.apply(command, entry, (i, { allowed, remaining, decided }) => {
-        decisions[i] = { allowed, remaining, index: decided.index, timeMillis: decided.timeMillis };
+        const { index, position = null, timeMillis } = decided;
+        decisions[i] = { allowed, remaining, index, position, timeMillis };
       });
     }
     if (command.type !== 'allow') continue;
@@ -100,6 +103,7 @@ function requestsOf({ entries, snapshot, chunks }: DurableGroup): LoggedRequest[
       const byDefault = isReplayed ? machine.ruleTable?.rules[0]?.id : undefined;
       requests.push({
         index,
+        position: i,
         term,
         timeMillis,
         user,
@@ -111,4 +115,15 @@ function requestsOf({ entries, snapshot, chunks }: DurableGroup): LoggedRequest[
     }
   }
   return requests;
+}
+
+/** A state machine as a snapshot left it, or an empty one. */
+export function machineFrom(chunks: readonly Uint8Array[] | undefined): LimiterStateMachine {
+  const machine = new LimiterStateMachine();
+  if (chunks === undefined) return machine;
+  const restore = machine.restore();
+  for (const chunk of chunks) restore.add(chunk);
+  restore.complete();
+  restore.install();
+  return machine;
 }

@@ -5,7 +5,7 @@
  */
 import type { RandomBelow } from '../../raft/core-state.ts';
 import { seeded } from '../raft/seeded.ts';
-import type { Fate } from './checkers/fates.ts';
+import type { Fate, Placement } from './checkers/fates.ts';
 import { type Operation, operationOf, type Question } from './history.ts';
 import { groupWindowMillis, UserModel } from './model.ts';
 import type { NemesisBand } from './nemesis-log.ts';
@@ -18,6 +18,7 @@ import type { NemesisBand } from './nemesis-log.ts';
  * - `windowShort`, `windowLong`: off by one millisecond
  * - `duplicateApply`: now and then a grant is charged twice
  * - `retryCharged`: a retry is charged again
+ * - `onePlace`: every receipt names the first place of its entry
  */
 export type Bug =
   | 'lostGrants'
@@ -27,7 +28,8 @@ export type Bug =
   | 'windowShort'
   | 'windowLong'
   | 'duplicateApply'
-  | 'retryCharged';
+  | 'retryCharged'
+  | 'onePlace';
 
 export interface RandomHistoryOptions {
   readonly seed: number;
@@ -95,6 +97,8 @@ interface Decision {
   readonly remaining: number;
   readonly t: number;
   readonly index: number;
+  /** In the entry; none if it was read from the state. */
+  readonly position: number | undefined;
   readonly term: number;
 }
 
@@ -120,7 +124,7 @@ class Simulation {
   /** What was really granted, by a limiter without the bug's effect on decisions. */
   readonly #truth = new Map<User, UserModel>();
   /** Where a request took effect, by its id. */
-  readonly #granted = new Map<string, { group: number; index: number; timeMillis: number }>();
+  readonly #granted = new Map<string, Placement>();
   #queue: { readonly at: number; readonly run: () => void }[] = [];
   #now = START_MILLIS;
   #started = 0;
@@ -294,7 +298,8 @@ class Simulation {
       if (model.liveAtLeast(t) + request.question.cost > model.limit) {
         const remaining = Math.max(0, model.limit - model.liveAtLeast(t));
         this.#judge(request, t, false, remaining);
-        this.#answer(request, { allowed: false, remaining, t, index: leader.index, term: leader.term });
+        const { index, term } = leader;
+        this.#answer(request, { allowed: false, remaining, t, index, position: undefined, term });
         return;
       }
     }
@@ -336,11 +341,13 @@ class Simulation {
       const leader = this.#leaderFor(first);
       leader.index += 1 + (this.#chance(20) ? 1 : 0);
       leader.newestMillis = this.#groupMillis(leader);
-      for (const request of batch) this.#decide(leader, request);
+      const isAtOnePlace = this.#options.bug === 'onePlace';
+      for (const [i, request] of batch.entries()) this.#decide(leader, request, isAtOnePlace ? 0 : i);
+      if (isAtOnePlace && batch.length > 1) this.#wrongAnswers += 1;
     }
   }
 
-  #decide(leader: Leader, request: Request): void {
+  #decide(leader: Leader, request: Request, position: number): void {
     const { user, question } = request;
     const { bug } = this.#options;
     const state = this.#stateOf(leader, user);
@@ -354,7 +361,7 @@ class Simulation {
     const t = this.#timeOf(leader, request);
     const { allowed, remaining } = state.model.ask(t, question.cost);
     const { index, term } = leader;
-    const decision = { allowed, remaining, t, index, term };
+    const decision = { allowed, remaining, t, index, position, term };
     this.#judge(request, t, allowed, remaining);
     // Right by the truth of the moment, and made where none may be made, or at a time that has not come.
     const isOutOfPlace = request.leader === 'stale' || (bug === 'clockAhead' && term > 1);
@@ -362,7 +369,8 @@ class Simulation {
     if (allowed) {
       state.grants.push({ index, t, cost: question.cost });
       state.answers.set(id, decision);
-      if (!this.#granted.has(id)) this.#granted.set(id, { group: user.group.id, index, timeMillis: t });
+      if (!this.#granted.has(id))
+        this.#granted.set(id, { group: user.group.id, index, position, timeMillis: t });
       this.#truth.get(user)?.record(t, question.cost);
       if (bug === 'duplicateApply' && this.#chance(20)) state.model.record(t, question.cost);
     }
@@ -380,10 +388,10 @@ class Simulation {
     if (right !== allowed || rightRemaining !== remaining) this.#wrongAnswers += 1;
   }
 
-  #answer(request: Request, { allowed, remaining, t, index, term }: Decision): void {
+  #answer(request: Request, { allowed, remaining, t, index, position, term }: Decision): void {
     if (request.isAbandoned) return;
     const status = allowed ? 200 : 429;
-    const decided = { partition: request.user.group.id, term, index, timeMillis: t };
+    const decided = { partition: request.user.group.id, term, index, position, timeMillis: t };
     this.#later(0.1 + this.#millis(3), () => {
       if (request.isAbandoned) return;
       this.#complete(request, { kind: 'answer', status, body: { allowed, remaining, decided } });

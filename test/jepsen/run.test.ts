@@ -159,7 +159,16 @@ describe('a run of a real cluster', () => {
     // As if the clients had never heard of every third answer.
     const lost = operations.map((op, i): Operation =>
       i % 3 === 0 && op.class === 'ok'
-        ? { ...op, class: 'info', allowed: null, status: 0, group: null, index: null, timeMillis: null }
+        ? {
+            ...op,
+            class: 'info',
+            allowed: null,
+            status: 0,
+            group: null,
+            index: null,
+            position: null,
+            timeMillis: null,
+          }
         : op,
     );
     await withStoppedNodes(async (logs) => {
@@ -168,9 +177,11 @@ describe('a run of a real cluster', () => {
       for (const [i, op] of operations.entries()) {
         const fate = fates.get(lost[i] ?? op);
         if (fate === undefined) continue;
-        const { group, index, timeMillis } = op;
+        const { group, index, position, timeMillis } = op;
         expect(fate).toEqual(
-          op.allowed === true ? { kind: 'granted', at: { group, index, timeMillis } } : { kind: 'uncharged' },
+          op.allowed === true
+            ? { kind: 'granted', at: { group, index, position, timeMillis } }
+            : { kind: 'uncharged' },
         );
       }
       expect(fates.size).toBeGreaterThan(20);

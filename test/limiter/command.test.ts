@@ -117,6 +117,7 @@ describe('the form of a command', () => {
       clockDriftPpm: 0,
     });
     expect(decodeCommand(encodeCommand({ type: 'rules', table }))).toEqual({ type: 'rules', table });
+    expect(decodeCommand(encodeCommand({ type: 'sweep' }))).toEqual({ type: 'sweep' });
   });
 
   it('shares no memory with the encoder', () => {
@@ -146,12 +147,17 @@ describe('the form of a command', () => {
       [1, ['a'], ['r'], null, null, null, ['']],
       [1, ['a'], ['r'], null, null, null, 'q'],
       [1, { a: 1 }, ['r'], null, null, null, null],
-      [2, 1, 1, 1, []],
-      [2, 1, 1, 1, [['a', 1, 1, 2]]],
-      [2, 1, 1, 1, [['a', 1, 1]]],
-      [2, 1, null, 1, [['a', 1, 1, 0]]],
-      [2, 0, 1, 1, [['a', 1, 1, 0]]],
-      [2, 1, 1, 1, [['a', 1, 0, 0]]],
+      [2, 1, 1, 1, [['a', 1, 1, 0]]],
+      [3, 1, 1, 1, 4_096, []],
+      [3, 1, 1, 1, 4_096, [['a', 1, 1, 2]]],
+      [3, 1, 1, 1, 4_096, [['a', 1, 1]]],
+      [3, 1, null, 1, 4_096, [['a', 1, 1, 0]]],
+      [3, 1, 1, 1, null, [['a', 1, 1, 0]]],
+      [3, 1, 1, 1, 4_095, [['a', 1, 1, 0]]],
+      [3, 0, 1, 1, 4_096, [['a', 1, 1, 0]]],
+      [3, 1, 1, 1, 4_096, [['a', 1, 0, 0]]],
+      [4, 0],
+      [5],
     ].map((value) => [JSON.stringify(value).slice(0, 60), value] as const),
   )('refuses %s', (_name, value) => {
     expect(() => decodeCommand(new Uint8Array(pack(value)))).toThrow(CommandDecodeError);

@@ -5,7 +5,7 @@ import { decodeCommand, encodeCommand } from '../../src/limiter/command.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';
 import { type Rule, type RuleTable, validateRuleTable } from '../../src/limiter/rules.ts';
-import { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
+import { LimiterStateMachine, type StateSnapshot } from '../../src/limiter/state-machine.ts';
 
 /** A wall-clock-like origin of group time, so that near and far epochs differ. */
 export const START = 1_700_000_000_000;
@@ -42,6 +42,26 @@ export class Harness {
   next(): { index: number; term: number; timeMillis: number } {
     return { index: ++this.index, term: 1 + (this.index >>> 5), timeMillis: this.nowMillis };
   }
+}
+
+/** The whole snapshot of a state, as it is now. */
+export function snapshotOf(machine: LimiterStateMachine): Uint8Array[] {
+  return chunksOf(machine.snapshot());
+}
+
+/** All chunks that are left. */
+export function chunksOf(snapshot: StateSnapshot): Uint8Array[] {
+  const chunks: Uint8Array[] = [];
+  for (let chunk = snapshot.next(); chunk !== undefined; chunk = snapshot.next()) chunks.push(chunk);
+  return chunks;
+}
+
+/** Replaces the state of a machine. */
+export function restoreInto(machine: LimiterStateMachine, chunks: readonly Uint8Array[]): void {
+  const restore = machine.restore();
+  for (const chunk of chunks) restore.add(chunk);
+  restore.complete();
+  restore.install();
 }
 
 /** A table without drift: the effective window is then the window plus one millisecond. */

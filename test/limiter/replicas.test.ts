@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CHUNK_BYTES_MAX, InvalidSnapshotError } from '../../src/limiter/byte-stream.ts';
-import type { Decision } from '../../src/limiter/decision.ts';
+import { CHUNK_BYTES_MAX, InvalidSnapshotError } from '../../src/limiter/state/byte-stream.ts';
+import type { Decision, Receipt } from '../../src/limiter/decision.ts';
 import { RateLimiter } from '../../src/limiter/rate-limiter.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';
 import { effectiveWindowMillis, type Rule } from '../../src/limiter/rules.ts';
 import { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
-import { Harness, harnessWith, START, tableOf } from './harness.ts';
+import { Harness, harnessWith, restoreInto, snapshotOf, START, tableOf } from './harness.ts';
 import { densestWindow, NaiveLog } from './naive.ts';
 
 const rules: Partial<Rule>[] = [
@@ -65,16 +65,47 @@ function play(harness: Harness, { gap, asks, limits }: Step): [AllowRequest, Dec
   return requests.map((request, i) => [request, decisions[i]!]);
 }
 
+/** The refusal of a request under the id of another one. */
+function conflictOf(
+  first: AllowRequest,
+  other: AllowRequest,
+  ruleId: string,
+  decided: Receipt,
+): Decision | undefined {
+  const differs = (['ruleId', 'cost', 'timestampMillis'] as const).find((field) => {
+    const absent = field === 'cost' ? 1 : undefined;
+    return (first[field] ?? absent) !== (other[field] ?? absent);
+  });
+  if (differs === undefined) return undefined;
+  return {
+    allowed: false,
+    ruleId,
+    limit: 0,
+    windowMillis: 0,
+    remaining: 0,
+    retryAfterMillis: 0,
+    resetMillis: 0,
+    decided,
+    refusal: 'request_id_reused',
+    conflict: {
+      field: differs === 'ruleId' ? 'rule' : differs,
+      first: first[differs] ?? (differs === 'cost' ? 1 : undefined),
+    },
+  };
+}
+
 /** The state machine as plainly as possible: it forgets nothing, ever. */
 class Model {
   readonly logs = new Map<string, NaiveLog>();
-  readonly answers = new Map<string, { decision: Decision; until: number }>();
+  readonly answers = new Map<string, { request: AllowRequest; decision: Decision; until: number }>();
 
-  decide(request: AllowRequest, rule: Rule, now: number, receipt: { term: number; index: number }): Decision {
+  decide(request: AllowRequest, rule: Rule, now: number, receipt: Omit<Receipt, 'timeMillis'>): Decision {
     const key = JSON.stringify([rule.id, request.userId]);
-    const retryKey = JSON.stringify([rule.id, request.userId, request.requestId]);
+    const retryKey = JSON.stringify([request.userId, request.requestId]);
     const known = this.answers.get(retryKey);
-    if (request.requestId !== undefined && known !== undefined && known.until >= now) return known.decision;
+    if (request.requestId !== undefined && known !== undefined && known.until >= now) {
+      return conflictOf(known.request, request, rule.id, { ...receipt, timeMillis: now }) ?? known.decision;
+    }
     const log = this.logs.get(key) ?? new NaiveLog();
     this.logs.set(key, log);
     const isEvent = rule.clock === 'request' && request.timestampMillis !== undefined;
@@ -98,7 +129,7 @@ class Model {
       decided: { ...receipt, timeMillis: t },
     };
     if (allowed && request.requestId !== undefined) {
-      this.answers.set(retryKey, { decision, until: now + 120_000 });
+      this.answers.set(retryKey, { request, decision, until: now + 120_000 });
     }
     return decision;
   }
@@ -115,9 +146,11 @@ describe('the state machine', () => {
         for (const each of steps) {
           const played = play(harness, each);
           const { term, index } = harness.machine.applied;
+          let position = 0;
           for (const [request, decision] of played) {
             const rule = harness.machine.ruleTable!.rules[request.ruleId === 'c' ? 1 : 0]!;
-            expect(decision).toEqual(model.decide(request, rule, harness.nowMillis, { term, index }));
+            const receipt = { term, index, position: position++ };
+            expect(decision).toEqual(model.decide(request, rule, harness.nowMillis, receipt));
           }
         }
       }),
@@ -177,7 +210,7 @@ describe('replicas', () => {
         const restored = new Harness();
         const half = at % steps.length;
         for (const each of steps.slice(0, half)) play(leader, each);
-        restored.machine.restore(leader.machine.snapshot());
+        restoreInto(restored.machine, snapshotOf(leader.machine));
         restored.index = leader.index;
         restored.nowMillis = leader.nowMillis;
         expect(restored.machine.applied).toEqual(leader.machine.applied);
@@ -186,7 +219,7 @@ describe('replicas', () => {
           expect(play(restored, each)).toEqual(play(leader, each));
           expect(restored.machine.hash()).toBe(leader.machine.hash());
         }
-        expect(restored.machine.snapshot()).toEqual(leader.machine.snapshot());
+        expect(snapshotOf(restored.machine)).toEqual(snapshotOf(leader.machine));
       }),
       { numRuns: 150 },
     );
@@ -229,29 +262,29 @@ function filled(keys: number): Harness {
 describe('a snapshot', () => {
   it('is cut into chunks of bounded size and comes back whole', () => {
     const harness = filled(4_000);
-    const chunks = harness.machine.snapshot();
+    const chunks = snapshotOf(harness.machine);
     expect(chunks.length).toBeGreaterThan(3);
     for (const chunk of chunks) expect(chunk.length).toBeLessThanOrEqual(CHUNK_BYTES_MAX);
     const restored = new LimiterStateMachine();
-    restored.restore(chunks.map((chunk) => chunk.slice()));
+    restoreInto(restored, chunks);
     expect(restored.hash()).toBe(harness.machine.hash());
-    expect(restored.snapshot().map(String).join() === chunks.map(String).join()).toBe(true);
+    expect(snapshotOf(restored).map(String).join() === chunks.map(String).join()).toBe(true);
     expect(restored.stats()).toEqual(harness.machine.stats());
     expect(restored.ruleTable).toEqual(harness.machine.ruleTable);
   });
 
   it('of an empty machine restores to an empty machine', () => {
     const restored = new LimiterStateMachine();
-    restored.restore(new LimiterStateMachine().snapshot());
+    restoreInto(restored, snapshotOf(new LimiterStateMachine()));
     expect(restored.hash()).toBe(new LimiterStateMachine().hash());
   });
 
   it('that is damaged anywhere is refused and leaves the state as it was', () => {
-    const chunks = filled(3).machine.snapshot();
+    const chunks = snapshotOf(filled(3).machine);
     const target = filled(2);
     const before = target.machine.hash();
     const refused = (damaged: Uint8Array[]): void => {
-      expect(() => target.machine.restore(damaged)).toThrow(InvalidSnapshotError);
+      expect(() => restoreInto(target.machine, damaged)).toThrow(InvalidSnapshotError);
       expect(target.machine.hash()).toBe(before);
     };
     refused([]);

@@ -16,6 +16,7 @@ describe('a rule table', () => {
       rules: [{ id: 'a', limit: 1, windowMillis: 1, clock: 'request' }],
       requestIdHorizonMillis: 120_000,
       clockDriftPpm: 500,
+      partitionBytesMax: 268_435_456,
     });
   });
 

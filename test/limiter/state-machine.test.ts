@@ -29,7 +29,7 @@ describe('a decision', () => {
       remaining: 1,
       retryAfterMillis: 0,
       resetMillis: 1_001,
-      decided: { term: 1, index: 2, timeMillis: START },
+      decided: { term: 1, index: 2, position: 0, timeMillis: START },
     });
     harness.nowMillis += 400;
     expect(harness.one({ userId: 'ada' })).toMatchObject({
@@ -46,7 +46,7 @@ describe('a decision', () => {
       remaining: 0,
       retryAfterMillis: 901,
       resetMillis: 901,
-      decided: { term: 1, index: 4, timeMillis: START + 500 },
+      decided: { term: 1, index: 4, position: 0, timeMillis: START + 500 },
     });
     harness.nowMillis += 900;
     expect(harness.one({ userId: 'ada', cost: 3 }).allowed).toBe(false);
@@ -206,7 +206,8 @@ describe('a quick denial', () => {
     harness.nowMillis += 700;
     const applied = harness.ask(...requests);
     applied.forEach((decision, i) => {
-      expect(quick[i]).toEqual({ ...decision, decided: { ...decision.decided, index: 2 } });
+      const { term, timeMillis } = decision.decided;
+      expect(quick[i]).toEqual({ ...decision, decided: { term, index: 2, timeMillis } });
     });
     expect(harness.machine.quickDenial({ userId: 'ada' }, START + 1_001)).toBeUndefined();
   });
@@ -225,14 +226,14 @@ describe('a quick denial', () => {
 describe('a request id', () => {
   it('gets the same answer again and charges nothing', () => {
     const harness = harnessWith({ limit: 3 });
-    const first = harness.one({ userId: 'ada', cost: 2, requestId: 'q' });
+    const asked = { userId: 'ada', cost: 2, requestId: 'q' };
+    const first = harness.one(asked);
     harness.nowMillis += 120_000;
-    expect(harness.one({ userId: 'ada', cost: 2, requestId: 'q' })).toEqual(first);
-    expect(harness.machine.remembered(undefined, 'ada', 'q', harness.nowMillis)).toEqual(first);
-    expect(harness.machine.remembered('rule0', 'ada', 'q', harness.nowMillis)).toEqual(first);
+    expect(harness.one(asked)).toEqual(first);
+    expect(harness.machine.remembered(asked, harness.nowMillis)).toEqual(first);
     expect(harness.machine.stats().grants).toBe(1);
     // Nothing was applied since, and still the horizon passes.
-    expect(harness.machine.remembered(undefined, 'ada', 'q', harness.nowMillis + 1)).toBeUndefined();
+    expect(harness.machine.remembered(asked, harness.nowMillis + 1)).toBeUndefined();
   });
 
   it('gets its answer even when the budget is spent, and no quick denial', () => {
@@ -255,12 +256,12 @@ describe('a request id', () => {
     expect(harness.one({ userId: 'ada', requestId: 'q' })).toEqual(second);
   });
 
-  it('belongs to one user under one rule, whatever the ids look like', () => {
-    const harness = harnessWith({ id: 'a' }, { id: 'ab' });
-    harness.one({ userId: 'bc', ruleId: 'a', requestId: 'd' });
-    expect(harness.machine.remembered('a', 'bc', 'd', START)).toBeDefined();
-    expect(harness.machine.remembered('ab', 'c', 'd', START)).toBeUndefined();
-    expect(harness.machine.remembered('a', 'b', 'cd', START)).toBeUndefined();
+  it('belongs to one user, whatever the ids look like', () => {
+    const harness = harnessWith({});
+    harness.one({ userId: 'bc', requestId: 'd' });
+    expect(harness.machine.remembered({ userId: 'bc', requestId: 'd' }, START)).toBeDefined();
+    expect(harness.machine.remembered({ userId: 'c', requestId: 'd' }, START)).toBeUndefined();
+    expect(harness.machine.remembered({ userId: 'b', requestId: 'cd' }, START)).toBeUndefined();
   });
 
   it('of a denied request is a new question', () => {

@@ -40,6 +40,8 @@ class FakeDriver {
   commit = 0;
   readonly committed: Entry[] = [];
   refusesNext = false;
+  /** For want of room. */
+  refused = 0;
 
   constructor(options: { table?: RuleTable; partition?: Partial<PartitionOptions> } = {}) {
     this.partition = new Partition({
@@ -57,6 +59,9 @@ class FakeDriver {
         this.requested += 1;
       },
       leaderChanged: (partition, leader) => this.leaders.push(partition === 7 ? leader : -1),
+      refusedAtCapacity: () => {
+        this.refused += 1;
+      },
     });
   }
 
@@ -133,8 +138,11 @@ class FakeDriver {
   /** Asks, and does everything until it is answered. */
   decide(request: AllowRequest | string): Answer {
     const answers = this.ask(request);
-    if (answers.length === 0) this.turn();
-    this.commitAll();
+    // Something else may take the first place in the log.
+    for (let turns = 0; turns < 2 && answers.length === 0; turns += 1) {
+      this.turn();
+      this.commitAll();
+    }
     const [answer] = answers;
     if (answer === undefined || answers.length !== 1) throw new Error(`${answers.length} answers`);
     return answer;
@@ -281,18 +289,17 @@ describe('retries with a request id', () => {
     expect(driver.lastIndex).toBe(lastIndex);
   });
 
-  it('of another user or another rule are other requests', () => {
-    const driver = FakeDriver.leading({ table: tableOf(1, { id: 'a' }, { id: 'b' }) });
+  it('of another user are other requests', () => {
+    const driver = FakeDriver.leading();
     const answers = [
       driver.ask(again),
       driver.ask({ ...again, userId: 'bob' }),
-      driver.ask({ ...again, ruleId: 'b' }),
       // The lengths of the parts keep keys apart that read the same when joined.
       driver.ask({ userId: 'adar', requestId: '1' }),
     ];
     const entry = driver.turn();
     const command = entry && decodeCommand(entry.data);
-    expect(command?.type === 'allow' && command.batch.userIds).toEqual(['ada', 'bob', 'ada', 'adar']);
+    expect(command?.type === 'allow' && command.batch.userIds).toEqual(['ada', 'bob', 'adar']);
     driver.commitAll();
     for (const [answer] of answers) expect(allowed(answer)).toBe(true);
   });
@@ -314,6 +321,61 @@ describe('retries with a request id', () => {
     driver.turn();
     driver.commitAll();
     for (const list of answers) expect(list).toHaveLength(1);
+  });
+});
+
+describe('a request id reused with another cost, rule or timestamp', () => {
+  const first: AllowRequest = { userId: 'ada', cost: 2, requestId: 'r1' };
+  const table = tableOf(1, { id: 'a', clock: 'request', limit: 9 }, { id: 'b', limit: 9 });
+  const others: readonly [string, AllowRequest, RegExp][] = [
+    ['cost', { ...first, cost: 3 }, /'r1' was used before, with cost 2/],
+    ['rule', { ...first, ruleId: 'b' }, /'r1' was used before, without rule/],
+    [
+      'timestampMillis',
+      { ...first, timestampMillis: START },
+      /'r1' was used before, without timestampMillis/,
+    ],
+  ];
+
+  it.each(others)('is a conflict that names what differs: %s', (field, other, message) => {
+    const driver = FakeDriver.leading({ table });
+    const granted = driver.decide(first);
+    const { lastIndex } = driver;
+    expect(driver.ask(other)).toEqual([{ kind: 'conflict', field, message: expect.stringMatching(message) }]);
+    expect(driver.lastIndex).toBe(lastIndex);
+    expect(driver.ask(first)).toEqual([granted]);
+  });
+
+  it.each(others)('does not join the first while that is in flight: %s', (field, other) => {
+    const driver = FakeDriver.leading({ table });
+    const answers = driver.ask(first);
+    expect(driver.ask(other)).toMatchObject([{ kind: 'conflict', field }]);
+    driver.turn();
+    expect(driver.ask(other)).toMatchObject([{ kind: 'conflict', field }]);
+    const joined = driver.ask(first);
+    driver.commitAll();
+    expect(answers.map(allowed)).toEqual([true]);
+    expect(joined).toEqual(answers);
+  });
+
+  it.each(others)('is told so by the log, when it got there under another leader: %s', (field, other) => {
+    const elsewhere = FakeDriver.leading({ table });
+    elsewhere.ask(first);
+    const entry = elsewhere.turn();
+    // It is in the log, and not applied yet.
+    const driver = FakeDriver.leading({ table });
+    driver.append('command', entry?.data ?? new Uint8Array(0));
+    const answers = driver.ask(other);
+    driver.turn();
+    driver.commitAll();
+    expect(answers).toMatchObject([{ kind: 'conflict', field }]);
+  });
+
+  it('is named though it could not be decided by these rules at all', () => {
+    const driver = FakeDriver.leading({ table });
+    driver.decide(first);
+    expect(driver.ask({ ...first, cost: 10 })).toMatchObject([{ kind: 'conflict', field: 'cost' }]);
+    expect(driver.ask({ ...first, ruleId: 'none' })).toMatchObject([{ kind: 'conflict', field: 'rule' }]);
   });
 });
 
@@ -469,6 +531,105 @@ describe('bounds', () => {
     expect(allowed(driver.ask('ada')[0])).toBe(false);
     driver.partition.refuseProposals(false);
     expect(allowed(driver.decide('bob'))).toBe(true);
+  });
+});
+
+describe('at capacity', () => {
+  const table: RuleTable = { ...tableOf(1, { limit: 100 }), partitionBytesMax: 4_096 };
+  const refused = [{ kind: 'unavailable', reason: 'at_capacity', proposed: false }];
+
+  function full(): FakeDriver {
+    const driver = FakeDriver.leading({ table });
+    for (let i = 0; i < 200; i += 1) driver.decide(`user${i}`);
+    driver.commitAll();
+    return driver;
+  }
+
+  it('new users and new request ids are refused at the door, known users are served', () => {
+    const driver = full();
+    const { lastIndex } = driver;
+    expect(driver.ask('stranger')).toEqual(refused);
+    expect(driver.ask({ userId: 'user1', requestId: 'new' })).toEqual(refused);
+    expect(driver.lastIndex).toBe(lastIndex);
+    expect(allowed(driver.decide('user1'))).toBe(true);
+    expect(driver.partition.stateBytes).toBeLessThanOrEqual(4_096);
+    expect(driver.refused).toBeGreaterThan(100);
+  });
+
+  it('is found out by the log when many come at once', () => {
+    const driver = FakeDriver.leading({ table });
+    const answers = Array.from({ length: 100 }, (_, i) => driver.ask(`user${i}`));
+    driver.turn();
+    driver.commitAll();
+    const granted = answers.filter(([answer]) => allowed(answer) === true);
+    expect(granted).toHaveLength(34);
+    // It is in the log, though it counted nowhere.
+    expect(answers[99]).toEqual([{ kind: 'unavailable', reason: 'at_capacity', proposed: true }]);
+    expect(driver.partition.stateBytes).toBeLessThanOrEqual(4_096);
+  });
+
+  it('what is idle is forgotten by sweeps, which nobody has to be granted for', () => {
+    const driver = full();
+    driver.now += 1_500;
+    driver.requested = 0;
+    expect(driver.ask('stranger')).toEqual(refused);
+    expect(driver.requested).toBe(1);
+    expect(proposedTypes(driver)).toEqual(['sweep']);
+    driver.commitAll();
+    expect(driver.partition.stateBytes).toBe(0);
+    expect(allowed(driver.decide('stranger'))).toBe(true);
+  });
+
+  it('sweeps are few, and fewer when there is nothing to forget', () => {
+    const driver = full();
+    let sweeps = 0;
+    for (let millis = 0; millis < 60_000; millis += 10) {
+      driver.now += 10;
+      // They are asked every now and then, so they are not idle.
+      if (millis % 500 === 0) for (let i = 0; i < 40; i += 1) driver.decide(`user${i}`);
+      driver.ask('stranger');
+      sweeps += proposedTypes(driver).filter((type) => type === 'sweep').length;
+      driver.commitAll();
+    }
+    expect(sweeps).toBeGreaterThan(10);
+    expect(sweeps).toBeLessThan(40);
+  });
+
+  it('a sweep that found no place in the log is asked for again', () => {
+    const driver = full();
+    driver.now += 1_500;
+    driver.ask('stranger');
+    driver.refusesNext = true;
+    expect(driver.turn()).toBeUndefined();
+    driver.now += 200;
+    driver.ask('stranger');
+    expect(proposedTypes(driver)).toEqual(['sweep']);
+  });
+
+  it('of the node, or of another that keeps a copy, is the same for those who ask', () => {
+    const driver = FakeDriver.leading();
+    driver.decide('ada');
+    driver.partition.limitRoom('full');
+    expect(driver.ask('stranger')).toEqual(refused);
+    expect(allowed(driver.decide('ada'))).toBe(true);
+    driver.now += 1;
+    driver.partition.limitRoom('exhausted');
+    expect(driver.ask('ada')).toEqual(refused);
+    driver.partition.limitRoom('free');
+    expect(allowed(driver.decide('stranger'))).toBe(true);
+  });
+
+  it('of the node makes room also where nobody asks any more', () => {
+    const driver = FakeDriver.leading();
+    driver.decide('ada');
+    driver.now += 1_500;
+    driver.partition.limitRoom('full');
+    expect(proposedTypes(driver)).toEqual(['sweep']);
+    driver.commitAll();
+    expect(driver.partition.stateBytes).toBe(0);
+    driver.now += 10_000;
+    driver.partition.limitRoom('full');
+    expect(proposedTypes(driver)).toEqual([]);
   });
 });
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { FINGERPRINT_FIELDS } from '../../src/limiter/fingerprint.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';
 import { type Answer, UNAVAILABLE_REASONS } from '../../src/partition/answer.ts';
 import type { Partition } from '../../src/partition/partition.ts';
@@ -87,8 +88,16 @@ const answer: fc.Arbitrary<Answer> = fc.oneof(
       remaining: natural,
       retryAfterMillis: natural,
       resetMillis: natural,
-      decided: fc.record({ term: natural, index: natural, timeMillis: natural }),
+      decided: fc.record(
+        { term: natural, index: natural, position: natural, timeMillis: natural },
+        { requiredKeys: ['term', 'index', 'timeMillis'] },
+      ),
     }),
+  }),
+  fc.record({
+    kind: fc.constant('conflict'),
+    field: fc.constantFrom(...FINGERPRINT_FIELDS),
+    message: fc.string({ unit: 'grapheme' }),
   }),
   fc.record({ kind: fc.constant('invalid'), field: fc.string(), message: fc.string({ unit: 'grapheme' }) }),
   fc.record({

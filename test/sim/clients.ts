@@ -22,6 +22,8 @@ export interface ClientWorld {
   now(): number;
   after(delayMillis: number, run: () => void): void;
   committedIndex(group: number): number;
+  /** A partition or a node may have no room for another user. */
+  mayBeFull(): boolean;
   /** By how much group time may have outrun real time, because of a wrong clock that was not found out yet. */
   gainedMillis(): number;
 }
@@ -41,6 +43,7 @@ interface Attempt {
 }
 
 const ATTEMPTS_MAX = 4;
+const LAST_GRANTED_MAX = 20;
 /** What a process may take on top: a tick, and the answers it still lets pass. */
 const LATE_MILLIS_MAX = 25;
 
@@ -51,13 +54,19 @@ export class Clients {
   /** Acknowledged grants without timestamps, by rule and user. */
   readonly #observed = new Map<string, ObservedGrant[]>();
   #ids = 0;
+  /** Requests with ids that were granted lately. */
+  readonly #lastGranted: AllowRequest[] = [];
+  /** Ids that more than one request has. */
+  readonly #shared = new Set<string>();
   isActive = true;
   /** While nothing is broken, every request must be decided. */
   mustDecideSince = Infinity;
   requests = 0;
   grants = 0;
   denials = 0;
+  conflicts = 0;
   unavailable = 0;
+  atCapacity = 0;
   broken = 0;
 
   constructor(world: ClientWorld) {
@@ -76,7 +85,29 @@ export class Clients {
   #ask(): void {
     const nodes = this.#world.askable();
     if (nodes.length === 0) return;
-    this.attempt(this.#random.pick(nodes), this.#request(), 1);
+    const { reuse } = this.#world.settings.clients;
+    const other = this.#random.chance(reuse) ? this.#underSameId() : undefined;
+    this.attempt(this.#random.pick(nodes), other ?? this.#request(), 1);
+  }
+
+  /** Another request under the id of one that was granted lately, or that waits for its answer. */
+  #underSameId(): AllowRequest | undefined {
+    const random = this.#random;
+    const waiting = [...this.#open].map(({ request }) => request);
+    const candidates = [...this.#lastGranted, ...waiting].filter(({ requestId }) => requestId !== undefined);
+    if (candidates.length === 0) return undefined;
+    const { ruleId, ...first } = random.pick(candidates);
+    const hasTime = first.timestampMillis !== undefined;
+    const named = ruleId === undefined ? {} : { ruleId };
+    this.#shared.add(first.requestId ?? '');
+    switch (random.pick(hasTime ? ['cost', 'rule', 'time'] : ['cost', 'rule'])) {
+      case 'cost':
+        return { ...first, ...named, cost: first.cost === 2 ? 1 : 2 };
+      case 'rule':
+        return ruleId === undefined ? { ...first, ruleId: 'default' } : first;
+      default:
+        return { ...first, ...named, timestampMillis: (first.timestampMillis ?? 0) - 1 };
+    }
   }
 
   #request(): AllowRequest {
@@ -179,22 +210,39 @@ export class Clients {
           () => `refused as invalid: ${JSON.stringify(request)}, ${answer.message}`,
         );
         return;
-      case 'unavailable':
+      case 'conflict':
+        this.conflicts += 1;
         check(
-          attempt.invokedAt < this.mustDecideSince,
+          this.#shared.has(request.requestId ?? ''),
+          () => `nobody else has the id of ${JSON.stringify(request)}, and yet: ${answer.message}`,
+        );
+        return;
+      case 'unavailable': {
+        const isFull = answer.reason === 'at_capacity';
+        check(
+          !isFull || this.#world.mayBeFull(),
+          () => `refused for want of room: ${JSON.stringify(request)}`,
+        );
+        check(
+          attempt.invokedAt < this.mustDecideSince || isFull,
           () => `unavailable though nothing is broken: ${JSON.stringify(answer)}`,
         );
         this.unavailable += 1;
-        if (!answer.proposed && request.requestId !== undefined && attempt.count === 1) {
+        if (isFull) this.atCapacity += 1;
+        const isOnly = attempt.count === 1 && !this.#shared.has(request.requestId ?? '');
+        if (!answer.proposed && request.requestId !== undefined && isOnly) {
           this.#world.limits.refused(request.requestId);
         }
         this.#again(attempt, answer.proposed);
         return;
+      }
     }
   }
 
   #granted({ request, invokedAt }: Attempt, ruleId: string): void {
     this.grants += 1;
+    if (request.requestId !== undefined) this.#lastGranted.push(request);
+    if (this.#lastGranted.length > LAST_GRANTED_MAX) this.#lastGranted.shift();
     if (request.timestampMillis !== undefined || !request.userId.startsWith('user')) return;
     const key = `${ruleId}/${request.userId}/${request.requestId ?? ''}`;
     // A repeated answer is the same grant: the interval of the first one that got it is enough.

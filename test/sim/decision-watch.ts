@@ -5,7 +5,7 @@
  * Followers ask for no decisions, so all machines of this process are made to tell theirs.
  */
 import type { Decision } from '../../src/limiter/decision.ts';
-import { LimiterStateMachine, type LimiterStats } from '../../src/limiter/state-machine.ts';
+import { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
 
 let digest = 0;
 
@@ -15,13 +15,15 @@ function mix(value: number): void {
 }
 
 function tell(i: number, decision: Decision): void {
-  const { allowed, limit, remaining, retryAfterMillis, resetMillis, decided } = decision;
+  const { allowed, limit, remaining, retryAfterMillis, resetMillis, decided, refusal = '' } = decision;
   mix(i * 2 + (allowed ? 1 : 0));
+  mix(refusal.length);
   mix(limit);
   mix(remaining);
   mix(retryAfterMillis);
   mix(resetMillis);
   mix(decided.index);
+  mix(decided.position ?? -1);
   mix(decided.timeMillis % 0x1_0000_0000);
 }
 
@@ -40,9 +42,4 @@ export function takeDecisions(): number {
   const taken = digest >>> 0;
   digest = 0;
   return taken;
-}
-
-/** One number for the size of a state. Request ids that expired may or may not be forgotten: they do not count. */
-export function sizeOf({ keys, grants }: LimiterStats): number {
-  return keys * 65_536 + grants;
 }

@@ -9,9 +9,10 @@ import type { Decision } from '../../src/limiter/decision.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';
 import type { Rule, RuleTable } from '../../src/limiter/rules.ts';
 import { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
-import { sizeOf, takeDecisions } from './decision-watch.ts';
+import { takeDecisions } from './decision-watch.ts';
 import { STATE_HASH_EVERY } from './raft-checker.ts';
 import type { Committed, Outcome } from './group-history.ts';
+import { type Asked, askedIn, IdLedger, wordsOf } from './id-ledger.ts';
 import { check } from './story.ts';
 
 interface Grant {
@@ -26,9 +27,24 @@ interface GroupLedger {
   readonly machine: LimiterStateMachine;
   table: RuleTable | undefined;
   readonly grants: Map<string, Grant[]>;
-  /** What the log granted, by receipt and request; the number not answered yet. */
-  readonly receipts: Map<string, number>;
+  /** What the log granted, by receipt. */
+  readonly receipts: Map<string, { readonly words: string; readonly hasId: boolean; isTold: boolean }>;
+  /** What the log decided, by index and position. */
+  readonly requests: Map<string, string>;
+  readonly ids: IdLedger;
 }
+
+interface Logged {
+  readonly entry: Entry;
+  /** The place in the entry. */
+  readonly i: number;
+  readonly asked: Asked;
+  readonly decision: Decision;
+  readonly stampedMillis: number | undefined;
+}
+
+/** More than any grant of these clients adds to a state. */
+const REQUEST_STATE_BYTES_MAX = 512;
 
 export interface LimitCheckerInit {
   /** The tables as they are meant, whatever a node made of them. */
@@ -51,8 +67,6 @@ export class LimitChecker {
   /** Request ids that were said to have reached no log. */
   readonly #forbidden = new Set<string>();
   readonly #logged = new Set<string>();
-  /** The receipt of each request id's grant. */
-  readonly #receiptOf = new Map<string, string>();
   grants = 0;
 
   constructor(init: LimitCheckerInit) {
@@ -67,6 +81,8 @@ export class LimitChecker {
         table: undefined,
         grants: new Map(),
         receipts: new Map(),
+        requests: new Map(),
+        ids: new IdLedger(),
       };
       this.#groups.set(id, group);
     }
@@ -84,7 +100,7 @@ export class LimitChecker {
     // What a wrong clock made pass for real time before it was found out.
     const realMillis = stampedAt === undefined ? undefined : stampedAt + gainedMillis;
     if (entry.kind === 'command') this.#apply(id, group, entry, realMillis);
-    const size = sizeOf(group.machine.stats());
+    const size = group.machine.stateBytes;
     this.#init.expectOutcome(id, entry.index, { decisions: takeDecisions(), size });
     if (entry.index % STATE_HASH_EVERY === 0) {
       this.#init.expectState(id, entry.index, group.machine.hash());
@@ -93,41 +109,60 @@ export class LimitChecker {
 
   #apply(id: GroupId, group: GroupLedger, entry: Entry, stampedMillis: number | undefined): void {
     const command = decodeCommand(entry.data);
-    if (command.type === 'rules') {
-      group.machine.apply(command, entry);
-      if (command.table.version > (group.table?.version ?? 0)) {
+    const before = group.machine.stateBytes;
+    switch (command.type) {
+      case 'sweep':
+        group.machine.apply(command, entry);
+        break;
+      case 'rules':
+        group.machine.apply(command, entry);
+        if (command.table.version <= (group.table?.version ?? 0)) break;
         group.table = this.#init.tables.find((table) => table.version === command.table.version);
         check(group.table !== undefined, () => `rule table ${command.table.version} comes from nowhere`);
-      }
-    } else {
-      const { batch } = command;
-      group.machine.apply(command, entry, (i, decision) => {
-        const requestId = batch.requestIds?.[i] ?? undefined;
-        if (requestId !== undefined) {
-          this.#logged.add(requestId);
-          check(
-            !this.#forbidden.has(requestId),
-            () => `request ${requestId} was said to have reached no log and is entry ${entry.index}`,
-          );
-        }
-        if (!decision.allowed || decision.decided.index !== entry.index) return;
-        const hasTime = typeof batch.timestampsMillis?.[i] === 'number';
-        const userId = batch.userIds[i] ?? '';
-        this.#granted(id, group, userId, requestId, batch.costs?.[i] ?? 1, hasTime, decision, stampedMillis);
-      });
+        break;
+      case 'allow':
+        group.machine.apply(command, entry, (i, decision) => {
+          const asked = askedIn(command.batch, i);
+          this.#decided(id, group, { entry, i, asked, decision, stampedMillis });
+        });
     }
+    const cap = group.table?.partitionBytesMax ?? Infinity;
+    const after = group.machine.stateBytes;
+    check(
+      after <= Math.max(before, cap + Math.floor(cap / 8)),
+      () => `entry ${entry.index} of group ${id} makes the state ${after} bytes large, the cap is ${cap}`,
+    );
   }
 
-  #granted(
-    id: GroupId,
-    group: GroupLedger,
-    userId: string,
-    requestId: string | undefined,
-    cost: number,
-    hasTime: boolean,
-    decision: Decision,
-    stampedMillis: number | undefined,
-  ): void {
+  #decided(id: GroupId, group: GroupLedger, decided: Logged): void {
+    const { entry, i, asked, decision } = decided;
+    const { requestId } = asked;
+    if (requestId !== undefined) {
+      this.#logged.add(requestId);
+      check(
+        !this.#forbidden.has(requestId),
+        () => `request ${requestId} was said to have reached no log and is entry ${entry.index}`,
+      );
+    }
+    group.ids.logged(entry, i, asked, decision, group.table?.requestIdHorizonMillis ?? 0);
+    if (decision.refusal === 'at_capacity') {
+      const { stateBytes } = group.machine;
+      const cap = group.table?.partitionBytesMax ?? Infinity;
+      check(
+        stateBytes + REQUEST_STATE_BYTES_MAX > cap,
+        () => `refused at ${stateBytes} of ${cap} bytes: ${wordsOf(asked)}, group ${id}`,
+      );
+    }
+    const { index, position } = decision.decided;
+    if (index === entry.index) group.requests.set(`${index}/${position ?? ''}`, wordsOf(asked));
+    if (!decision.allowed || index !== entry.index) return;
+    check(position === i, () => `request ${i} of entry ${index}, group ${id}, has position ${position}`);
+    this.#granted(id, group, decided);
+  }
+
+  #granted(id: GroupId, group: GroupLedger, { asked, decision, stampedMillis }: Logged): void {
+    const { userId, cost, requestId } = asked;
+    const hasTime = asked.timestampMillis !== undefined;
     const { ruleId, decided } = decision;
     const rule = ruleOf(group, ruleId);
     const isEvent = hasTime && rule.clock === 'request';
@@ -154,13 +189,10 @@ export class LimitChecker {
         () => `over-grant in real time: ${real} of ${rule.limit} in ${rule.windowMillis} ms, ${where}`,
       );
     }
-    if (requestId !== undefined) {
-      const known = this.#receiptOf.get(requestId);
-      check(known === undefined, () => `request ${requestId} is charged twice: ${known} and ${where}`);
-      this.#receiptOf.set(requestId, `${id}/${decided.index}`);
-    }
-    const receipt = receiptKey(id, decision, userId, requestId);
-    group.receipts.set(receipt, (group.receipts.get(receipt) ?? 0) + 1);
+    // A receipt of its own, that no other grant has.
+    const receipt = receiptOf(decision);
+    check(!group.receipts.has(receipt), () => `two grants of group ${id} have the receipt ${receipt}`);
+    group.receipts.set(receipt, { words: wordsOf(asked), isTold: false, hasId: requestId !== undefined });
   }
 
   #windowInGroupTime(group: GroupLedger, rule: Rule): number {
@@ -180,16 +212,31 @@ export class LimitChecker {
   }
 
   #checkGrant(id: GroupId, group: GroupLedger, request: AllowRequest, decision: Decision): void {
-    const key = receiptKey(id, decision, request.userId, request.requestId);
-    const left = group.receipts.get(key) ?? 0;
-    check(left > 0, () => `the log of group ${id} has no such grant: ${key}`);
-    if (request.requestId === undefined) group.receipts.set(key, left - 1);
+    const receipt = receiptOf(decision);
+    const words = wordsOf(askedBy(request));
+    const granted = group.receipts.get(receipt);
+    check(granted?.words === words, () => `the log of group ${id} has no such grant: ${words} at ${receipt}`);
+    check(
+      granted.hasId || !granted.isTold,
+      () => `the grant at ${receipt} of group ${id} was told to two who asked: ${words}`,
+    );
+    granted.isTold = true;
   }
 
   /** In group time a denial must follow from the log up to where it was read. */
   #checkDenial(id: GroupId, group: GroupLedger, request: AllowRequest, decision: Decision): void {
     const { ruleId, decided } = decision;
     const rule = ruleOf(group, ruleId);
+    const asked = askedBy(request);
+    if (decided.position !== undefined) {
+      const logged = group.requests.get(`${decided.index}/${decided.position}`);
+      check(
+        logged === wordsOf(asked),
+        () => `${wordsOf(asked)} got the denial of ${logged ?? 'nobody'} in group ${id}`,
+      );
+    }
+    // A caller's own times say nothing about the horizon.
+    if (request.timestampMillis === undefined) group.ids.denied(asked, decision);
     // Users of both kinds are held back to their own timestamps.
     if (request.userId.startsWith('mixed') || request.userId.startsWith('event')) return;
     const window = groupWindowMillis(decision.windowMillis, this.#init.tables[0]?.clockDriftPpm ?? 0);
@@ -250,7 +297,10 @@ function realCostSince(grants: readonly Grant[], afterMillis: number): number {
   return cost;
 }
 
-function receiptKey(id: GroupId, decision: Decision, userId: string, requestId: string | undefined): string {
-  const { term, index, timeMillis } = decision.decided;
-  return `${id}/${index}/${term}/${timeMillis}/${decision.ruleId}/${userId}/${requestId ?? ''}`;
+function receiptOf({ decided, ruleId }: Decision): string {
+  return JSON.stringify([decided.index, decided.position ?? null, decided.term, decided.timeMillis, ruleId]);
+}
+
+function askedBy({ userId, ruleId, cost, timestampMillis, requestId }: AllowRequest): Asked {
+  return { userId, rule: ruleId ?? '', cost: cost ?? 1, timestampMillis, requestId };
 }

@@ -225,20 +225,20 @@ export const MUTANTS: readonly Mutant[] = [
     id: 'M11',
     bug: 'a grant leaves its window a millisecond early',
     edit: {
-      module: 'src/limiter/sliding-log.js',
-      find: 'const first = this.#firstLive(t - windowMillis);\n        if (first === this.#count)\n            return 0;\n        return (',
+      module: 'src/limiter/meters/log-runs.js',
+      find: 'const first = this.firstLive(t - windowMillis);\n        if (first === this.count)\n            return 0;\n        return (',
       replace:
-        'const first = this.#firstLive(t - windowMillis + 1);\n        if (first === this.#count)\n            return 0;\n        return (',
+        'const first = this.firstLive(t - windowMillis + 1);\n        if (first === this.count)\n            return 0;\n        return (',
     },
   },
   {
     id: 'M12',
     bug: 'a snapshot drops a user',
     edit: {
-      module: 'src/limiter/limiter-snapshot.js',
-      find: 'const state = readBody(reader);',
+      module: 'src/limiter/state/state-reader.js',
+      find: 'const [a, b] = this.#digest.words();',
       replace:
-        'const state = readBody(reader); for (const keys of state.keyTables) if (keys.size > 1) keys.evictIfIdle(0, Infinity);',
+        'for (const keys of state.keyTables) if (keys.size > 1) keys.evictIfIdle(0, Infinity); const [a, b] = this.#digest.words();',
     },
   },
   {
@@ -293,9 +293,9 @@ export const MUTANTS: readonly Mutant[] = [
     id: 'M15',
     bug: 'a remembered request id is not found again',
     edit: {
-      module: 'src/limiter/request-memory.js',
-      find: 'return this.#value(slot, 0) >= nowMillis ? slot : -1;',
-      replace: 'return -1;',
+      module: 'src/limiter/state/request-memory.js',
+      find: 'return id !== NONE && this.view(id).expiresMillis >= nowMillis ? id : NONE;',
+      replace: 'return NONE;',
     },
   },
   {
@@ -464,8 +464,9 @@ export const MUTANTS: readonly Mutant[] = [
     bug: 'denials are decided at a time that lags behind',
     edit: {
       module: 'src/limiter/state-machine.js',
-      find: 'if (!isHeld && live + cost <= keys.rule.limit)',
-      replace: 'if (!isHeld && live + cost < keys.rule.limit)',
+      find: 'if (!judgement.fits)\n            return',
+      replace:
+        'if (!judgement.fits || judgement.live + judgement.cost === keys.rule.limit)\n            return',
     },
   },
   {
@@ -494,6 +495,78 @@ export const MUTANTS: readonly Mutant[] = [
       module: 'src/router/router.js',
       find: 'this.#expire(this.#init.monotonicMillis());',
       replace: '',
+    },
+  },
+  {
+    id: 'X12',
+    bug: 'a remembered request id is answered whatever is asked under it',
+    edit: {
+      module: 'src/limiter/fingerprint.js',
+      find: 'if (first.cost !== other.cost)',
+      replace: 'return undefined; if (first.cost !== other.cost)',
+    },
+  },
+  {
+    id: 'X12b',
+    bug: 'a snapshot forgets what was asked under a request id',
+    edit: {
+      module: 'src/limiter/state/state-writer.js',
+      find: 'out.integer(grant.cost);',
+      replace: 'out.integer(1);',
+    },
+  },
+  {
+    id: 'X12c',
+    bug: 'another request under the id of one in flight joins it',
+    edit: {
+      module: 'src/partition/partition.js',
+      find: 'const conflict = conflictBetween(questionOf(earlier.request), questionOf(request));',
+      replace: 'const conflict = undefined;',
+    },
+  },
+  {
+    id: 'X13',
+    bug: 'every receipt names the first place of its entry',
+    edit: {
+      module: 'src/limiter/judgement.js',
+      find: '{ term, index, position, timeMillis }',
+      replace: '{ term, index, position: 0, timeMillis }',
+    },
+  },
+  {
+    id: 'X14',
+    bug: 'a snapshot is written from the state as it is, not as it was when it began',
+    edit: {
+      module: 'src/limiter/state/captured-keys.js',
+      find: 'this.#table.watcher = this;',
+      replace: ';',
+    },
+  },
+  {
+    id: 'X15',
+    bug: 'what had expired is not counted after a restore',
+    edit: {
+      module: 'src/limiter/state/state-reader.js',
+      find: 'const [a, b] = this.#digest.words();',
+      replace: 'state.memory.expire(state.changedMillis, Infinity); const [a, b] = this.#digest.words();',
+    },
+  },
+  {
+    id: 'X16',
+    bug: 'new users are taken though there is no room to remember them',
+    edit: {
+      module: 'src/limiter/state/state-size.js',
+      find: 'return this.bytes + bytes <= capBytes && ',
+      replace: 'return ',
+    },
+  },
+  {
+    id: 'X17',
+    bug: 'where there is no room nobody forgets what is idle',
+    edit: {
+      module: 'src/partition/housekeeping.js',
+      find: 'return this.#isDue;',
+      replace: 'return false;',
     },
   },
   {

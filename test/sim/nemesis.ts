@@ -185,6 +185,10 @@ export class Nemesis {
         victim.refuseProposals(true);
         this.#later(2_000, () => victim.refuseProposals(false));
         return;
+      case 'fullMemory':
+        victim.limitState(random.pick([0, 2_000, 10_000]));
+        this.#later(2_000, () => victim.limitState());
+        return;
       case 'wallJump':
         victim.wallOffsetMillis += random.pick([-1, 1]) * Math.floor(1.5 ** random.between(6, 31));
         return;

@@ -8,7 +8,7 @@ import type { GroupWrite } from '../../raft/store.ts';
 import type { Entry, GroupConfig, GroupId, NodeId } from '../../raft/types.ts';
 import { Partition } from '../../src/partition/partition.ts';
 import { decodePeerMessages } from '../../src/transport/peer-codec.ts';
-import { sizeOf, takeDecisions } from './decision-watch.ts';
+import { takeDecisions } from './decision-watch.ts';
 import { campaignConfigs, decidersOf, isMajority } from './configs.ts';
 import { DiskMirror, digestOf } from './mirror.ts';
 import {
@@ -258,7 +258,7 @@ export class RaftChecker {
   }
 
   #checkSize(group: GroupHistory, id: GroupId, node: NodeId, partition: Partition, index: number): void {
-    const size = sizeOf(partition.stats());
+    const size = partition.stateBytes;
     check(
       group.outcomes[index]?.size === size,
       () => `the state of node ${node}, group ${id} has another size at ${index}`,

@@ -20,6 +20,10 @@ export interface RunResult {
   readonly grants: number;
   readonly denials: number;
   readonly unavailable: number;
+  /** Of those, for want of room. */
+  readonly atCapacity: number;
+  /** Refused because another request has their id. */
+  readonly conflicts: number;
   readonly faults: ReadonlyMap<string, number>;
   readonly violation: string | undefined;
 }
@@ -62,6 +66,8 @@ export async function runSeed(init: RunInit): Promise<RunResult> {
     grants: clients.grants,
     denials: clients.denials,
     unavailable: clients.unavailable,
+    atCapacity: clients.atCapacity,
+    conflicts: clients.conflicts,
     faults: story.faults,
     violation,
   };
@@ -104,6 +110,8 @@ class Recovery {
       for (const node of this.#core) this.#owing.push({ partition, node });
     }
     this.#world.askable = (node) => node.isUp && this.#core.includes(node);
+    // Where room is short, whoever asks most gets it: others step back, and it comes back by itself.
+    this.#world.clients.isActive = !this.#world.mayBeFull;
     this.#probe();
   }
 
@@ -127,6 +135,7 @@ class Recovery {
       node.clock.goWrong(1);
       node.refuseProposals(false);
       node.sendsUnsound = false;
+      node.limitState();
       node.resume();
       node.start();
       for (const other of some) if (other !== node) network.heal(node.id, other.id);
@@ -190,6 +199,7 @@ class Recovery {
 
   #progressed(): void {
     const { clients, random, story } = this.#world;
+    clients.isActive = true;
     if (this.#world.isSettled && random.chance(0.4)) {
       clients.checkObserved();
       this.#world.end();

@@ -6,7 +6,7 @@ import type { MultiRaftOptions } from '../../raft/multi-raft.ts';
 import { RAFT_DEFAULTS } from '../../raft/core-state.ts';
 import type { NodeId } from '../../raft/types.ts';
 import { type ClusterConfig, type NodeAddress, ticksOf, type Timing } from '../../src/config.ts';
-import type { Rule, RuleTable } from '../../src/limiter/rules.ts';
+import { PARTITION_BYTES_DEFAULT, type Rule, type RuleTable } from '../../src/limiter/rules.ts';
 import type { Random } from './random.ts';
 
 export const FAULTS = [
@@ -33,6 +33,7 @@ export const FAULTS = [
   'slowDisk',
   'diskError',
   'lowDisk',
+  'fullMemory',
   'wallJump',
   'wrongClock',
   'newRules',
@@ -69,6 +70,8 @@ export interface ClientSettings {
   readonly users: number;
   readonly eventUsers: number;
   readonly withId: number;
+  /** Chance that a request takes the id of an earlier one, which asked for something else. */
+  readonly reuse: number;
 }
 
 export interface Settings {
@@ -80,6 +83,8 @@ export interface Settings {
   readonly changeMeanMillis: number;
   readonly timing: Timing;
   readonly raft: Partial<MultiRaftOptions>;
+  /** What a node may remember. */
+  readonly stateBytesMax: number;
   readonly config: ClusterConfig;
   /** The rule tables a cluster goes through, oldest first; the first one is in `config`. */
   readonly tables: readonly RuleTable[];
@@ -122,6 +127,7 @@ export function drawSettings(random: Random): Settings {
     changeMeanMillis: spares > 0 ? random.pick([1_000, 4_000]) : 0,
     timing,
     raft: drawRaft(random, timing, faults === SHORT_REIGNS ? [1, 1, 200] : [1, 200, 2_000, 1 << 20]),
+    stateBytesMax: random.pick([Infinity, Infinity, Infinity, Infinity, 40_000]),
     config: {
       clusterId: 'sim',
       nodes: Array.from({ length: nodes }, (_, i) => addressOf(i + 1)),
@@ -148,6 +154,7 @@ export function drawSettings(random: Random): Settings {
       users: random.pick([2, 5, 20]),
       eventUsers: random.pick([0, 2, 5]),
       withId: random.pick([0.2, 0.7, 1]),
+      reuse: random.pick([0, 0.05, 0.3]),
     },
     faults,
     faultMeanMillis: random.pick([400, 1_000, 3_000]),
@@ -215,12 +222,14 @@ function drawTables(random: Random): RuleTable[] {
     clock: 'cluster',
   };
   const tables: RuleTable[] = [];
+  const small = random.chance(0.2);
   for (let version = 1; version <= 4; version += 1) {
     tables.push({
       version,
       rules: [byRequest, byCluster],
-      requestIdHorizonMillis: 30_000,
+      requestIdHorizonMillis: random.pick([5_000, 30_000]),
       clockDriftPpm: DRIFT_PPM,
+      partitionBytesMax: small ? random.pick([8_000, 20_000, 60_000]) : PARTITION_BYTES_DEFAULT,
     });
     // Windows only shrink: of longer ones the nodes may have forgotten the beginning.
     byRequest = { ...byRequest, limit: random.between(1, 10) };

@@ -59,6 +59,7 @@ export class SimNode implements Endpoint {
   #tickIsLate = false;
   #diskFails = false;
   #isShortOfSpace = false;
+  #stateBytesMax: number;
   /** What the next start must find. */
   #damage: 'none' | 'flipped' | 'marked' = 'none';
   /** The directory is an older copy, and nobody has noticed. */
@@ -71,7 +72,8 @@ export class SimNode implements Endpoint {
     this.#world = world;
     this.state = this.joins ? 'absent' : 'down';
     this.#random = world.random.fork();
-    const { wallSkewMillis, driftPpm } = world.settings;
+    const { wallSkewMillis, driftPpm, stateBytesMax } = world.settings;
+    this.#stateBytesMax = stateBytesMax;
     this.clock = new SimClock({ now: () => world.now(), random: this.#random, driftPpm });
     this.wallOffsetMillis = this.#random.between(-wallSkewMillis, wallSkewMillis);
   }
@@ -212,6 +214,7 @@ export class SimNode implements Endpoint {
     this.core = core;
     this.state = 'up';
     this.#lookAtSpace(life);
+    this.limitState(this.#stateBytesMax);
     this.#world.network.started(this.id);
     this.#world.story.tell(() => `node ${this.id} is up (life ${life})`);
     this.#tickAfter(life, this.#random.unit() * this.#world.settings.timing.tickMillis);
@@ -375,6 +378,12 @@ export class SimNode implements Endpoint {
     this.#world.after(SPACE_LOOK_MILLIS, () => {
       if (this.life === life && this.isUp && this.#isShortOfSpace) this.#lookAtSpace(life);
     });
+  }
+
+  /** What it may remember; undefined: as much as at first. */
+  limitState(bytesMax: number = this.#world.settings.stateBytesMax): void {
+    this.#stateBytesMax = bytesMax;
+    this.#inProcess(this.life, () => this.core?.limitState?.(bytesMax));
   }
 
   /** The next start must refuse this disk. False if nothing was ever written. */

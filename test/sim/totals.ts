@@ -20,6 +20,8 @@ export class Totals {
   #grants = 0;
   #denials = 0;
   #unavailable = 0;
+  #atCapacity = 0;
+  #conflicts = 0;
   readonly #faults = new Map<string, number>();
 
   add(result: RunResult): void {
@@ -30,6 +32,8 @@ export class Totals {
     this.#grants += result.grants;
     this.#denials += result.denials;
     this.#unavailable += result.unavailable;
+    this.#atCapacity += result.atCapacity;
+    this.#conflicts += result.conflicts;
     if (result.violation !== undefined) this.violations += 1;
     for (const [name, count] of result.faults) {
       this.#faults.set(name, (this.#faults.get(name) ?? 0) + count);
@@ -42,7 +46,8 @@ export class Totals {
     const speed = Math.round(this.#millis / 1_000 / seconds);
     return [
       `${this.seeds} seeds, ${this.steps} steps in ${seconds.toFixed(1)} s of CPU (${perSecond}/s), ${speed}x real time`,
-      `${this.#requests} requests: ${this.#grants} granted, ${this.#denials} denied, ${this.#unavailable} unavailable`,
+      `${this.#requests} requests: ${this.#grants} granted, ${this.#denials} denied, ${this.#unavailable} unavailable ` +
+        `(${this.#atCapacity} at capacity), ${this.#conflicts} under the id of another`,
       `faults: ${faults.map(([name, count]) => `${name} ${count}`).join(', ')}`,
       `violations: ${this.violations}`,
     ].join('\n');

@@ -6,6 +6,7 @@ import {
   type MetaRecord,
   type MetaState,
 } from '../../src/meta/meta-state.ts';
+import { PARTITION_BYTES_DEFAULT } from '../../src/limiter/rules.ts';
 import { partitionOf, type Hash32 } from '../../src/partition/hash.ts';
 import { Clients } from './clients.ts';
 import { ClockChecker } from './clock-checker.ts';
@@ -131,6 +132,7 @@ export class World {
       after,
       askable: () => this.nodes.filter((node) => this.askable(node)),
       committedIndex: (group) => this.raft.committedIndex(group),
+      mayBeFull: () => this.mayBeFull,
       gainedMillis: () => this.raft.gainedMillis,
     });
     this.nemesis = new Nemesis({
@@ -190,6 +192,14 @@ export class World {
 
   get now(): number {
     return this.#loop.now;
+  }
+
+  /** A partition or a node may have no room for another user. */
+  get mayBeFull(): boolean {
+    const { stateBytesMax, tables, faults } = this.settings;
+    const caps = tables.map(({ partitionBytesMax }) => partitionBytesMax);
+    const isSmall = Math.min(stateBytesMax, ...caps) < PARTITION_BYTES_DEFAULT;
+    return isSmall || faults.includes('fullMemory');
   }
 
   after(delayMillis: number, run: () => void): void {

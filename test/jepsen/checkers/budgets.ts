@@ -26,7 +26,7 @@ export interface Budget {
   readonly rule: string;
   readonly limit: number;
   readonly windowMillis: number;
-  /** By group and index of their receipts. */
+  /** By group, index and position of their receipts. */
   readonly grants: readonly Grant[];
   readonly denials: readonly Operation[];
   /** By invocation. */
@@ -87,7 +87,12 @@ function budgetOf(operations: readonly Operation[]): Budget {
     if (known !== undefined) known.push(grant);
     else if (requestId !== null) grantOf.set(requestId, [grant]);
   }
-  grants.sort((a, b) => (a.op.group ?? 0) - (b.op.group ?? 0) || (a.op.index ?? 0) - (b.op.index ?? 0));
+  grants.sort(
+    (a, b) =>
+      (a.op.group ?? 0) - (b.op.group ?? 0) ||
+      (a.op.index ?? 0) - (b.op.index ?? 0) ||
+      (a.op.position ?? 0) - (b.op.position ?? 0),
+  );
   const first = operations[0];
   return {
     user: first?.user ?? '',
@@ -103,7 +108,13 @@ function budgetOf(operations: readonly Operation[]): Budget {
 }
 
 export function isSameReceipt(a: Operation, b: Operation): boolean {
-  return a.group === b.group && a.index === b.index && a.term === b.term && a.timeMillis === b.timeMillis;
+  return (
+    a.group === b.group &&
+    a.index === b.index &&
+    a.position === b.position &&
+    a.term === b.term &&
+    a.timeMillis === b.timeMillis
+  );
 }
 
 function unknownsOf(

@@ -19,6 +19,8 @@ interface Certified {
   readonly op: Operation;
   readonly isGrant: boolean;
   readonly index: number;
+  /** Null where it is not told, or there is none. */
+  readonly position: number | null;
   readonly term: number;
   readonly timeMillis: number;
   /** It was decided in this interval. */
@@ -44,7 +46,8 @@ export function checkCertificate(budgets: readonly Budget[], options: Certificat
   if (certified === 0) return skipped('certificate', 'no answer of this history has a receipt');
   if (certified < answers) findings.add(`${answers - certified} answers without a receipt`);
   for (const [group, receipts] of groups) {
-    checkPositions(group, receipts, findings);
+    checkLogOrder(group, receipts, findings);
+    checkOwnReceipts(group, receipts, findings);
     checkRealTimeOrder(group, receipts, findings);
     checkGroupTime(group, receipts, options, findings);
   }
@@ -56,12 +59,12 @@ export function checkCertificate(budgets: readonly Budget[], options: Certificat
 function certifiedOf(budget: Budget, groups: Map<number, Certified[]>): number {
   let count = 0;
   const add = (op: Operation, isGrant: boolean, invokeNanos: number, completeNanos: number): void => {
-    const { group, index, term, timeMillis } = op;
+    const { group, index, position, term, timeMillis } = op;
     if (group === null || index === null || term === null || timeMillis === null) return;
     count += 1;
     let receipts = groups.get(group);
     if (receipts === undefined) groups.set(group, (receipts = []));
-    receipts.push({ op, isGrant, index, term, timeMillis, invokeNanos, completeNanos });
+    receipts.push({ op, isGrant, index, position, term, timeMillis, invokeNanos, completeNanos });
   };
   for (const { op, invokeNanos, completeNanos } of budget.grants) add(op, true, invokeNanos, completeNanos);
   for (const op of budget.denials) add(op, false, op.invokeNanos, op.completeNanos ?? Infinity);
@@ -124,12 +127,27 @@ function checkMemory(
   for (const op of denials) {
     const at = told.get(op.requestId ?? '') ?? untold.get(op.requestId ?? '');
     if (at === undefined || !isWithinHorizon(at, op)) continue;
-    // A leader that had not applied the grant could not remember it. Within one entry, what did not fit before the
-    // grant was made does not fit later.
-    const [granted, denied] = [at.index ?? 0, op.index ?? 0];
-    if (granted < denied || (granted === denied && costs.get(op.requestId ?? '') === op.cost))
-      findings.add(`granted at index ${granted}, and yet its retry was told: ${describe(op)}`);
+    // A leader that had not applied the grant could not remember it.
+    if (isBefore(at, op) ?? costs.get(op.requestId ?? '') === op.cost)
+      findings.add(`granted at index ${at.index}, and yet its retry was told: ${describe(op)}`);
   }
+}
+
+interface LogPlace {
+  readonly index: number | null;
+  readonly position: number | null;
+}
+
+/**
+ * Was `grant` made before `denial` was? Undefined: they are in one entry, and where is not told. Then what did not fit
+ * before the grant was made does not fit later.
+ */
+function isBefore(grant: LogPlace, denial: LogPlace): boolean | undefined {
+  const [granted, denied] = [grant.index ?? 0, denial.index ?? 0];
+  if (granted !== denied) return granted < denied;
+  if (grant.position === null) return undefined;
+  // Without a place of its own, it was read after the whole entry.
+  return denial.position === null || grant.position < denial.position;
 }
 
 /** At most as long as the two are apart in group time. */
@@ -141,7 +159,7 @@ function apartMillis(a: Grant, b: Grant): number {
 }
 
 /** Along the log neither terms nor group times decrease, and one entry has one of each. */
-function checkPositions(group: number, receipts: Certified[], findings: Findings): void {
+function checkLogOrder(group: number, receipts: Certified[], findings: Findings): void {
   receipts.sort((a, b) => a.index - b.index || Number(b.isGrant) - Number(a.isGrant));
   let before: Certified | undefined;
   let newest: Certified | undefined;
@@ -163,6 +181,26 @@ function checkPositions(group: number, receipts: Certified[], findings: Findings
     // A denial's time is that of the question: the next entry may be stamped by a leader that lags behind it.
     if (receipt.isGrant) newest = receipt;
   }
+}
+
+/** Every decision that an entry made has a place in it of its own, so that every grant has a receipt of its own. */
+function checkOwnReceipts(group: number, receipts: readonly Certified[], findings: Findings): void {
+  const owners = new Map<string, Certified>();
+  for (const receipt of receipts) {
+    const { index, position } = receipt;
+    if (position === null) continue;
+    findings.tally('places');
+    const place = `${index}/${position}`;
+    const owner = owners.get(place);
+    owners.set(place, receipt);
+    if (owner === undefined || isSameRequest(owner, receipt)) continue;
+    findings.add(`group ${group}: two requests at place ${position} of one entry: ${pair(owner, receipt)}`);
+  }
+}
+
+/** A request without an id is asked once. */
+function isSameRequest({ op: a }: Certified, { op: b }: Certified): boolean {
+  return a.requestId !== null && a.requestId === b.requestId && a.user === b.user;
 }
 
 /**

@@ -4,6 +4,8 @@ import type { Operation } from '../history.ts';
 export interface Placement {
   readonly group: number;
   readonly index: number;
+  /** In the entry; null: not known. */
+  readonly position: number | null;
   /** The time the decision used. */
   readonly timeMillis: number;
 }

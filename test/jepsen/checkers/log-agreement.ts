@@ -36,6 +36,7 @@ export function checkLogAgreement(
       const last = index.logOf(op)?.lastIndex;
       if (last !== undefined && (op.index ?? 0) > last)
         findings.add(`read at an index no log has (the last is ${last}): ${describe(op)}`);
+      checkDenial(op, index, findings);
     }
     checkFailed(budget, index, findings);
     for (const op of budget.operations) {
@@ -101,13 +102,7 @@ function checkGrant(op: Operation, index: LogIndex, replicas: number, findings: 
   }
   const same = index
     .at(op.group, op.index)
-    .filter(
-      ({ user, requestId, cost, rule }) =>
-        user === op.user &&
-        requestId === op.requestId &&
-        cost === op.cost &&
-        (rule === op.rule || rule === ''),
-    );
+    .filter((request) => isThatOf(op, request) && (op.position === null || request.position === op.position));
   if (same.length === 0) {
     findings.add(`acknowledged and not in the log, which ends at ${log.lastIndex}: ${describe(op)}`);
     return;
@@ -120,6 +115,7 @@ function checkGrant(op: Operation, index: LogIndex, replicas: number, findings: 
         (decision.allowed &&
           decision.timeMillis === op.timeMillis &&
           decision.index === op.index &&
+          (op.position === null || decision.position === op.position) &&
           (op.remaining === null || decision.remaining === op.remaining))),
   );
   if (!isAsAnswered) findings.add(`the log decides otherwise: ${describe(op)}`);
@@ -128,6 +124,25 @@ function checkGrant(op: Operation, index: LogIndex, replicas: number, findings: 
   const at = op.index;
   const copies = log.heldThrough.filter((through) => through >= at).length;
   if (copies <= replicas / 2) findings.add(`only ${copies} of ${replicas} nodes have it: ${describe(op)}`);
+}
+
+/** The log's own denials have a place in it. */
+function checkDenial(op: Operation, index: LogIndex, findings: Findings): void {
+  const log = index.logOf(op);
+  if (log === undefined || op.group === null || op.index === null || op.position === null) return;
+  if (op.index <= log.baseIndex || op.index > log.lastIndex) return;
+  findings.tally('denialsFound');
+  const logged = index.at(op.group, op.index).find(({ position }) => position === op.position);
+  if (logged === undefined || !isThatOf(op, logged)) {
+    findings.add(`another request is at place ${op.position} of its entry: ${describe(op)}`);
+  } else if (logged.decision?.allowed === true) {
+    findings.add(`the log grants what was denied: ${describe(op)}`);
+  }
+}
+
+function isThatOf(op: Operation, { user, requestId, cost, rule }: LoggedRequest): boolean {
+  const isSameRule = rule === op.rule || rule === '';
+  return user === op.user && requestId === op.requestId && cost === op.cost && isSameRule;
 }
 
 /** A request of which every attempt was said to have reached no log. */
@@ -155,14 +170,15 @@ function fateOf(op: Operation, index: LogIndex, baseAt: BasesByTime): Fate | und
     const { decision } = request;
     // A retry has the receipt of the attempt that was charged, which may lie before the log.
     if (decision?.allowed !== true || request.index > log.committedIndex) continue;
-    const { index: chargedAt, timeMillis } = decision;
-    return { kind: 'granted', at: { group: log.partition, index: chargedAt, timeMillis } };
+    const { index: chargedAt, position, timeMillis } = decision;
+    return { kind: 'granted', at: { group: log.partition, index: chargedAt, position, timeMillis } };
   }
   const open = places.filter(({ request }) => request.decision === undefined || request.decision.allowed);
   if (open.length > 0) {
     const at = open.map(({ log, request }) => ({
       group: log.partition,
       index: request.index,
+      position: request.position,
       timeMillis: request.decision?.timeMillis ?? request.timeMillis,
     }));
     return { kind: 'logged', at };
@@ -201,8 +217,7 @@ function checkCharges(index: LogIndex, horizonMillis: number, findings: Findings
     for (const { request } of places) {
       const { decision } = request;
       if (decision?.allowed !== true || decision.index !== request.index) continue;
-      const isSame = before !== undefined && before.rule === request.rule;
-      if (before !== undefined && isSame && request.timeMillis - before.timeMillis <= horizonMillis) {
+      if (before !== undefined && request.timeMillis - before.timeMillis <= horizonMillis) {
         findings.add(`the log charges '${request.requestId}' at ${before.index} and at ${request.index}`);
       }
       before = request;

@@ -21,11 +21,26 @@ export interface CertificateOptions {
 /** Something that was charged, or may have been, at a known place of the log. */
 interface Step {
   readonly index: number;
+  /** In the entry; null: not told. */
+  readonly position: number | null;
   readonly timeMillis: number;
   readonly cost: number;
   readonly isCertain: boolean;
   /** The answer that told of it; undefined if only the log does. */
   readonly op: Operation | undefined;
+}
+
+const NO_ENTRY = { index: 0, timeMillis: 0, cost: 0 };
+
+/** Where the order is not told, what remained tells it. */
+function withinEntry(a: Step, b: Step): number {
+  if (a.position !== null && b.position !== null) return a.position - b.position;
+  return a.timeMillis - b.timeMillis || (b.op?.remaining ?? -1) - (a.op?.remaining ?? -1);
+}
+
+/** A denial without a place was read from the state after the whole entry. */
+function placeOf({ position }: Operation): number {
+  return position ?? Infinity;
 }
 
 export class BudgetReplay {
@@ -39,8 +54,8 @@ export class BudgetReplay {
   /** Unknown outcomes at no known place, by invocation, and their cost up to each. */
   readonly #loose: readonly Unknown[];
   readonly #looseCost: readonly number[];
-  /** What the entry replayed last granted. */
-  #entry = { index: 0, timeMillis: 0, cost: 0 };
+  /** What the entry replayed last granted, if it does not tell its order. */
+  #entry = NO_ENTRY;
 
   constructor(budget: Budget, { driftPpm, fates }: CertificateOptions, findings: Findings) {
     this.#budget = budget;
@@ -48,8 +63,9 @@ export class BudgetReplay {
     this.#groupWindowMillis = groupWindowMillis(budget.windowMillis, driftPpm);
     const steps: Step[] = [];
     for (const { op } of budget.grants) {
-      const { index, timeMillis, cost } = op;
-      if (index !== null && timeMillis !== null) steps.push({ index, timeMillis, cost, isCertain: true, op });
+      const { index, position, timeMillis, cost } = op;
+      if (index === null || timeMillis === null) continue;
+      steps.push({ index, position, timeMillis, cost, isCertain: true, op });
     }
     const loose: Unknown[] = [];
     for (const unknown of budget.unknowns) {
@@ -60,11 +76,7 @@ export class BudgetReplay {
       else if (fate.kind === 'logged')
         for (const at of fate.at) steps.push({ ...at, cost, isCertain: false, op: undefined });
     }
-    // Within an entry the order is not told, but what remained tells it.
-    this.#steps = steps.sort(
-      (a, b) =>
-        a.index - b.index || a.timeMillis - b.timeMillis || (b.op?.remaining ?? -1) - (a.op?.remaining ?? -1),
-    );
+    this.#steps = steps.sort((a, b) => a.index - b.index || withinEntry(a, b));
     this.#loose = loose;
     const costs = [0];
     for (const { op } of loose) costs.push((costs.at(-1) ?? 0) + op.cost);
@@ -74,12 +86,14 @@ export class BudgetReplay {
   run(): void {
     const denials = this.#budget.denials
       .filter(({ index, timeMillis }) => index !== null && timeMillis !== null)
-      .sort((a, b) => (a.index ?? 0) - (b.index ?? 0));
+      .sort((a, b) => (a.index ?? 0) - (b.index ?? 0) || placeOf(a) - placeOf(b));
     let nextDenial = 0;
-    const judgeDenialsBefore = (index: number): void => {
+    /** Those up to a place of the log, itself included. */
+    const judgeDenialsThrough = (index: number, position: number): void => {
       for (; nextDenial < denials.length; nextDenial += 1) {
         const denial = denials[nextDenial];
-        if (denial === undefined || (denial.index ?? 0) >= index) return;
+        const at = denial?.index ?? 0;
+        if (denial === undefined || at > index || (at === index && placeOf(denial) > position)) return;
         this.#judgeDenial(denial);
       }
     };
@@ -87,19 +101,36 @@ export class BudgetReplay {
       const index = this.#steps[begin]?.index ?? 0;
       let end = begin;
       while (this.#steps[end]?.index === index) end += 1;
-      judgeDenialsBefore(index);
-      this.#replayEntry(this.#steps.slice(begin, end));
+      const steps = this.#steps.slice(begin, end);
+      judgeDenialsThrough(index - 1, Infinity);
+      if (steps.every(({ position }) => position !== null)) {
+        this.#entry = NO_ENTRY;
+        for (const step of steps) {
+          judgeDenialsThrough(index, step.position ?? 0);
+          this.#replayStep(step);
+        }
+      } else {
+        this.#replayUnordered(steps);
+      }
       begin = end;
     }
-    judgeDenialsBefore(Infinity);
+    judgeDenialsThrough(Infinity, Infinity);
     this.#findings.tally('unknownOutcomes', this.#loose.length);
   }
 
-  #replayEntry(steps: readonly Step[]): void {
+  #replayStep({ op, timeMillis, cost, isCertain }: Step): void {
+    if (op !== undefined) this.#judgeGrant(op, timeMillis);
+    this.#most.insert(timeMillis, cost);
+    if (!isCertain) return;
+    this.#sure.insert(timeMillis, cost);
+    if (op === undefined) this.#judgeUntold(timeMillis);
+  }
+
+  /** The entry does not tell its order: what no client saw may come before all others, and may come behind. */
+  #replayUnordered(steps: readonly Step[]): void {
     this.#entry = { index: steps[0]?.index ?? 0, timeMillis: steps[0]?.timeMillis ?? 0, cost: 0 };
     for (const { op, timeMillis, cost } of steps) {
       this.#entry.cost += cost;
-      // Where in the entry they are is not known: they may be before all others, and may be behind.
       if (op === undefined) this.#most.insert(timeMillis, cost);
     }
     for (const { op, timeMillis, cost } of steps) {
@@ -111,13 +142,15 @@ export class BudgetReplay {
     for (const { op, timeMillis, cost, isCertain } of steps) {
       if (op === undefined && isCertain) this.#sure.insert(timeMillis, cost);
     }
-    for (const { op, timeMillis } of steps) {
-      const { limit } = this.#budget;
-      const live = this.#sure.live(timeMillis, this.#groupWindowMillis);
-      // Only the log told of it, so no answer was judged for it.
-      if (op === undefined && live > limit && !this.#budget.hasEventTimes) {
-        this.#findings.add(`the log holds ${live} of ${limit} within one window at ${timeMillis} ms`);
-      }
+    for (const { op, timeMillis } of steps) if (op === undefined) this.#judgeUntold(timeMillis);
+  }
+
+  /** Only the log told of a grant at `t`, so no answer was judged for it. */
+  #judgeUntold(t: number): void {
+    const { limit, hasEventTimes } = this.#budget;
+    const live = this.#sure.live(t, this.#groupWindowMillis);
+    if (live > limit && !hasEventTimes) {
+      this.#findings.add(`the log holds ${live} of ${limit} within one window at ${t} ms`);
     }
   }
 
@@ -192,5 +225,6 @@ export class BudgetReplay {
 export function describe(op: Operation): string {
   const id = op.requestId === null ? '' : `, request '${op.requestId}'`;
   const time = `${op.timeMillis} ms`;
-  return `${op.allowed === true ? 'grant' : 'denial'} at index ${op.index}, ${time} (${nameOf(op)}${id})`;
+  const place = op.position === null ? `${op.index}` : `${op.index}/${op.position}`;
+  return `${op.allowed === true ? 'grant' : 'denial'} at index ${place}, ${time} (${nameOf(op)}${id})`;
 }

@@ -78,8 +78,9 @@ export class Question implements Client {
       case 'unavailable':
         this.#again(attempt, AGAIN_MILLIS);
         return;
+      case 'conflict':
       case 'invalid':
-        check(false, () => `refused as invalid: ${JSON.stringify(this.#request)}, ${answer.message}`);
+        check(false, () => `refused as ${answer.kind}: ${JSON.stringify(this.#request)}, ${answer.message}`);
         return;
       case 'decision': {
         const { limits, raft } = this.#cluster;

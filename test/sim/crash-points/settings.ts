@@ -1,5 +1,6 @@
 /** The world of the scripts: quick elections, a small network, and every size small enough to be met. */
 import { RAFT_DEFAULTS } from '../../../raft/core-state.ts';
+import { PARTITION_BYTES_DEFAULT } from '../../../src/limiter/rules.ts';
 import type { Settings } from '../settings.ts';
 import type { Script } from './scripts.ts';
 
@@ -23,6 +24,7 @@ export function settingsOf(script: Script): Settings {
     rules: [{ id: 'default', limit: LIMIT, windowMillis: 60_000, clock: 'cluster' as const }],
     requestIdHorizonMillis: 60_000,
     clockDriftPpm: 100,
+    partitionBytesMax: PARTITION_BYTES_DEFAULT,
   };
   return {
     nodes: script.nodes,
@@ -38,6 +40,7 @@ export function settingsOf(script: Script): Settings {
       streams: { outgoingMax: 2, silentTicksMax: 10 },
       balanceTicks: 20,
     },
+    stateBytesMax: Infinity,
     config: {
       clusterId: 'sim',
       nodes: Array.from({ length: script.nodes }, (_, i) => ({ id: i + 1, http: address, peer: address })),
@@ -58,7 +61,7 @@ export function settingsOf(script: Script): Settings {
       late: 0,
     },
     disk: { syncMeanMillis: 1, keep: 0 },
-    clients: { meanMillis: 1, users: 1, eventUsers: 0, withId: 1 },
+    clients: { meanMillis: 1, users: 1, eventUsers: 0, withId: 1, reuse: 0 },
     faults: [],
     faultMeanMillis: 1,
     safetyMillis: 0,

@@ -1,0 +1,238 @@
+/**
+ * `npm run bench:stalls`: how long one partition with a million users holds the event loop, while it grows, writes a
+ * snapshot, reads one, takes it over, forgets idle users and changes its rules. Every piece of work that runs without
+ * giving the loop back is measured, and the pauses of the garbage collector; first of the partition alone, then, with
+ * `--node`, of a node around it.
+ */
+import { PerformanceObserver } from 'node:perf_hooks';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Command } from 'commander';
+import type { SnapshotTarget } from '../raft/group-application.ts';
+import type { Entry } from '../raft/types.ts';
+import { AllowBatchBuilder } from '../src/limiter/batch.ts';
+import { type Command as LimiterCommand, encodeCommand } from '../src/limiter/command.ts';
+import { GroupClock } from '../src/limiter/group-clock.ts';
+import { PARTITION_BYTES_MAX, type RuleTable, validateRuleTable } from '../src/limiter/rules.ts';
+import { integerOption } from '../src/options.ts';
+import { Partition, PARTITION_DEFAULTS } from '../src/partition/partition.ts';
+import { nodeStalls } from './node-stalls.ts';
+
+interface StallOptions {
+  readonly users: number;
+  readonly grants: number;
+  readonly ids?: true;
+  readonly node?: true;
+}
+
+const START_MILLIS = 1_700_000_000_000;
+const WINDOW_MILLIS = 3_600_000;
+const REQUESTS_PER_ENTRY = 256;
+const AIM_MILLIS = 10;
+
+function quantile(sorted: readonly number[], share: number): string {
+  const at = Math.min(sorted.length - 1, Math.floor(sorted.length * share));
+  return (sorted[at] ?? 0).toFixed(2).padStart(8);
+}
+
+/** Pieces of work of one kind, each in milliseconds: on the clock, and of the processor, all threads together. */
+class Slices {
+  readonly #wall: number[] = [];
+  readonly #processor: number[] = [];
+
+  measure<T>(work: () => T): T {
+    const before = process.cpuUsage();
+    const startedAt = performance.now();
+    const result = work();
+    this.add(performance.now() - startedAt);
+    const { user, system } = process.cpuUsage(before);
+    this.#processor.push((user + system) / 1_000);
+    return result;
+  }
+
+  add(millis: number): void {
+    this.#wall.push(millis);
+  }
+
+  row(name: string): string {
+    const wall = this.#wall.sort((a, b) => a - b);
+    const processor = this.#processor.sort((a, b) => a - b);
+    const columns = [0.5, 0.99, 0.999, 1].map((share) => quantile(wall, share)).join('');
+    const totalMillis = processor.reduce((sum, each) => sum + each, 0);
+    const slices = String(wall.length).padStart(8);
+    return `${name.padEnd(34)}${slices}${columns}${quantile(processor, 1)}${totalMillis.toFixed(0).padStart(9)}`;
+  }
+}
+
+/** One replica that is fed what the log would hold. */
+class Replica {
+  nowMillis = START_MILLIS;
+  #index = 0;
+  readonly partition: Partition;
+
+  constructor() {
+    this.partition = new Partition({
+      partition: 0,
+      nodeId: 1,
+      clock: new GroupClock(
+        () => this.nowMillis,
+        () => this.nowMillis,
+      ),
+      options: PARTITION_DEFAULTS,
+      monotonicMillis: () => this.nowMillis,
+      wallMillis: () => this.nowMillis,
+      ruleTable: tableOf(1),
+      requestProposal: () => undefined,
+      leaderChanged: () => undefined,
+    });
+  }
+
+  entry(command: LimiterCommand): Entry {
+    this.#index += 1;
+    const data = encodeCommand(command);
+    return { index: this.#index, term: 1, timeMillis: this.nowMillis, kind: 'command', data };
+  }
+
+  /** Grants to users `from` up to `to`, with ids of their own if asked for. */
+  grants(from: number, to: number, round: string | undefined): Entry {
+    const builder = new AllowBatchBuilder();
+    for (let user = from; user < to; user += 1) {
+      const requestId = round === undefined ? undefined : `request-${round}-${user}`;
+      builder.add({ userId: `user-${user}`, ...(requestId !== undefined && { requestId }) });
+    }
+    return this.entry({ type: 'allow', batch: builder.take() });
+  }
+}
+
+function tableOf(version: number): RuleTable {
+  return validateRuleTable({
+    version,
+    partitionBytesMax: PARTITION_BYTES_MAX,
+    requestIdHorizonMillis: WINDOW_MILLIS,
+    rules: [{ id: 'default', limit: 1_000 + version, windowMillis: WINDOW_MILLIS, clock: 'cluster' }],
+  });
+}
+
+async function main({ users, grants, ids, node }: StallOptions): Promise<void> {
+  const pauses: number[] = [];
+  const observer = new PerformanceObserver((list) => {
+    for (const { duration } of list.getEntries()) pauses.push(duration);
+  });
+  observer.observe({ entryTypes: ['gc'] });
+  const replica = new Replica();
+  const { partition } = replica;
+  partition.apply(replica.entry({ type: 'rules', table: tableOf(1) }));
+  console.log(`${users} users with ${grants} grants each; a slice should take less than ${AIM_MILLIS} ms`);
+  console.log(
+    `${'milliseconds'.padEnd(34)}  slices     p50     p99   p99.9     max max cpu  cpu sum   longest gc`,
+  );
+  const phase = async (name: string, run: (slices: Slices) => Promise<void> | void): Promise<void> => {
+    const slices = new Slices();
+    pauses.length = 0;
+    await run(slices);
+    await nextTurn();
+    const longest = Math.max(0, ...pauses).toFixed(1);
+    console.log(`${slices.row(name)}${longest.padStart(13)}`);
+  };
+
+  await phase('growth, 256 grants a slice', async (slices) => {
+    for (let round = 0; round < grants; round += 1) {
+      for (let from = 0; from < users; from += REQUESTS_PER_ENTRY) {
+        const to = Math.min(users, from + REQUESTS_PER_ENTRY);
+        const entry = replica.grants(from, to, ids === true ? String(round) : undefined);
+        slices.measure(() => partition.apply(entry));
+        replica.nowMillis += 1;
+        await nextTurn();
+      }
+    }
+  });
+  console.log(describe(partition));
+  const chunks: Uint8Array[] = [];
+  await phase('snapshot', async (slices) => {
+    const source = slices.measure(() => partition.snapshot());
+    for (;;) {
+      const chunk = slices.measure(() => source.next());
+      if (chunk === undefined) return;
+      chunks.push(chunk);
+      await nextTurn();
+    }
+  });
+  await phase('snapshot, with grants meanwhile', async (slices) => {
+    const source = slices.measure(() => partition.snapshot());
+    for (let chunk: Uint8Array | undefined = chunks[0], i = 0; chunk !== undefined; i += 1) {
+      const from = (i * 7_919) % Math.max(1, users - REQUESTS_PER_ENTRY);
+      const entry = replica.grants(from, from + REQUESTS_PER_ENTRY, undefined);
+      slices.measure(() => partition.apply(entry));
+      replica.nowMillis += 1;
+      chunk = slices.measure(() => source.next());
+      await nextTurn();
+    }
+  });
+  await restore(partition, chunks, phase);
+  // The old state is let go.
+  await phase('rule change', (slices) => {
+    const entry = replica.entry({ type: 'rules', table: tableOf(2) });
+    slices.measure(() => partition.apply(entry));
+  });
+  replica.nowMillis += 2 * WINDOW_MILLIS;
+  await phase('forgetting, by sweeps', async (slices) => {
+    while (partition.stateBytes > 0) {
+      const entry = replica.entry({ type: 'sweep' });
+      slices.measure(() => partition.apply(entry));
+      await nextTurn();
+    }
+  });
+  if (node === true) {
+    await nodeStalls(users, (name, run) => phase(name, (slices) => run((millis) => slices.add(millis))));
+  }
+  observer.disconnect();
+}
+
+async function restore(
+  partition: Partition,
+  chunks: readonly Uint8Array[],
+  phase: (name: string, run: (slices: Slices) => Promise<void> | void) => Promise<void>,
+): Promise<void> {
+  const byteLength = chunks.reduce((sum, chunk) => sum + chunk.byteLength, 0);
+  const meta = { index: 1e9, term: 1, timeMillis: 0, voters: [1], chunkCount: chunks.length, byteLength };
+  let target: SnapshotTarget | undefined;
+  await phase('restore', async (slices) => {
+    const begun = slices.measure(() => partition.restore(meta));
+    for (const chunk of chunks) {
+      slices.measure(() => begun.add(chunk));
+      await nextTurn();
+    }
+    slices.measure(() => begun.complete());
+    target = begun;
+  });
+  console.log(`${chunks.length} chunks, ${(byteLength / 1e6).toFixed(1)} MB; ${describe(partition)}`);
+  await phase('install', async (slices) => {
+    slices.measure(() => target?.install());
+    target = undefined;
+    // What was there before is let go.
+    for (let turn = 0; turn < 100; turn += 1) await nextTurn();
+  });
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / 1e6).toFixed(0)} MB`;
+}
+
+function describe(partition: Partition): string {
+  const { keys, grants, requestIds } = partition.stats();
+  const { rss } = process.memoryUsage();
+  const counted = megabytes(partition.stateBytes);
+  return `${keys} users, ${grants} runs, ${requestIds} request ids: counted as ${counted}; the process has ${megabytes(rss)}`;
+}
+
+const program = new Command('npm run bench:stalls --')
+  .description('Measure how long a partition with many users holds the event loop.')
+  .option('--users <n>', 'users of the partition', integerOption, 1_000_000)
+  .option('--grants <n>', 'grants of each', integerOption, 1)
+  .option('--ids', 'every grant has a request id')
+  .option('--node', 'also measure a whole node, with its driver and its database')
+  .action(main);
+
+program.parseAsync().catch((error: unknown) => {
+  console.error(`bench: ${error instanceof Error ? error.message : String(error)}`);
+  process.exit(1);
+});

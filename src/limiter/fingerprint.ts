@@ -1,0 +1,36 @@
+/**
+ * What makes two requests under one request id the same request: all that was asked, as it was asked. An id that comes
+ * with something else is a mistake of the caller, not a retry. Compares; remembers nothing.
+ */
+
+/** The parts of a request that a retry must repeat. */
+export interface Fingerprint {
+  /** '' where the request named none: what the default rule is may change between two attempts. */
+  readonly ruleId: string;
+  readonly cost: number;
+  readonly timestampMillis: number | undefined;
+}
+
+/** The same fields by the names that callers know. */
+export const FINGERPRINT_FIELDS = ['rule', 'cost', 'timestampMillis'] as const;
+export type FingerprintField = (typeof FINGERPRINT_FIELDS)[number];
+
+/** A request id was used before, for another request. */
+export interface Conflict {
+  /** The first field that differs. */
+  readonly field: FingerprintField;
+  /** Its value in the request that has the id; undefined where that had none. */
+  readonly first: string | number | undefined;
+}
+
+/** How `other` differs from `first`, which has the request id; undefined if it is a retry. */
+export function conflictBetween(first: Fingerprint, other: Fingerprint): Conflict | undefined {
+  if (first.ruleId !== other.ruleId) {
+    return { field: 'rule', first: first.ruleId === '' ? undefined : first.ruleId };
+  }
+  if (first.cost !== other.cost) return { field: 'cost', first: first.cost };
+  if (first.timestampMillis !== other.timestampMillis) {
+    return { field: 'timestampMillis', first: first.timestampMillis };
+  }
+  return undefined;
+}

@@ -1,0 +1,122 @@
+/**
+ * The grants of one key, to be asked: a ring of (time, cumulative cost) runs that tells how much of a rolling window is
+ * spent. It points to where the runs lie and changes nothing there. It knows no rules, users or clocks; the caller
+ * brings the time, the window and the limit.
+ */
+
+/** Offsets and cumulative costs are unsigned 32-bit words. */
+const U32_MAX = 0xffff_ffff;
+
+/** The longest window a log can hold in milliseconds: every live run must be within one offset of its base. */
+export const LOG_WINDOW_MILLIS_MAX = U32_MAX;
+
+const NO_WORDS = new Uint32Array(0);
+
+/** A grant at `g` counts for a request at `t` when `g > t - windowMillis`; one exactly a window old is out. */
+export class LogRuns {
+  /** Time of offset 0, in milliseconds. Meaningless while `count` is 0. */
+  baseMillis = 0;
+  /**
+   * From word `start` on, pairs of words: offset from `baseMillis`, cumulative cost (mod 2^32) up to and including the
+   * run. Offsets strictly increase from head to tail: grants of one millisecond are one run.
+   */
+  words: Uint32Array = NO_WORDS;
+  start = 0;
+  /** Runs the ring has room for. */
+  capacity = 0;
+  /** Place of the oldest run, 0 to `capacity - 1`. */
+  head = 0;
+  /** Recorded runs, live or not yet forgotten. */
+  count = 0;
+  /** Cumulative cost before the head run (mod 2^32). Recorded cost = the tail's cumulative cost minus this. */
+  spentBeforeHead = 0;
+
+  /** Time of the newest grant in milliseconds; 0 when nothing is recorded. */
+  get newestMillis(): number {
+    return this.count === 0 ? 0 : this.millis(this.count - 1);
+  }
+
+  /** The time of recorded run `i`, 0 being the oldest. */
+  millis(i: number): number {
+    return this.baseMillis + this.offset(i);
+  }
+
+  /** The cost granted at the time of recorded run `i`. */
+  cost(i: number): number {
+    return (this.cumulative(i) - this.#spentBefore(i)) >>> 0;
+  }
+
+  /** The cost that counts for a request at `t`. */
+  liveCost(t: number, windowMillis: number): number {
+    const first = this.firstLive(t - windowMillis);
+    if (first === this.count) return 0;
+    return (this.cumulative(this.count - 1) - this.#spentBefore(first)) >>> 0;
+  }
+
+  /**
+   * Milliseconds after `t` until `cost` more fits under `limit`: 0 when it fits at `t`, `Infinity` when
+   * `cost > limit`. O(log n).
+   */
+  millisUntilAvailable(t: number, cost: number, limit: number, windowMillis: number): number {
+    if (cost > limit) return Infinity;
+    const first = this.firstLive(t - windowMillis);
+    if (first === this.count) return 0;
+    const spent = this.#spentBefore(first);
+    const excess = ((this.cumulative(this.count - 1) - spent) >>> 0) + cost - limit;
+    if (excess <= 0) return 0;
+    // The first run by whose expiry at least `excess` has left. The last run always qualifies: cost <= limit.
+    let low = first;
+    let high = this.count - 1;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.cumulative(middle) - spent) >>> 0 >= excess) high = middle;
+      else low = middle + 1;
+    }
+    return this.millis(low) + windowMillis - t;
+  }
+
+  /** Milliseconds after `t` until nothing counts any more; 0 when nothing does at `t`. */
+  millisUntilEmpty(t: number, windowMillis: number): number {
+    return this.count === 0 ? 0 : Math.max(0, this.newestMillis + windowMillis - t);
+  }
+
+  /** The first recorded run newer than `horizonMillis`, or the run count. O(1) when it is near the head. */
+  firstLive(horizonMillis: number): number {
+    const horizon = horizonMillis - this.baseMillis;
+    const last = this.count - 1;
+    if (last < 0 || this.offset(0) > horizon) return 0;
+    if (this.offset(last) <= horizon) return this.count;
+    // Gallop from the head: what expired since the last grant is usually one run or two.
+    let expired = 0;
+    let live = 1;
+    while (live < last && this.offset(live) <= horizon) {
+      expired = live;
+      live = Math.min(live * 2, last);
+    }
+    while (live - expired > 1) {
+      const middle = (live + expired) >>> 1;
+      if (this.offset(middle) > horizon) live = middle;
+      else expired = middle;
+    }
+    return live;
+  }
+
+  offset(i: number): number {
+    return this.words[this.word(i)]!;
+  }
+
+  cumulative(i: number): number {
+    return this.words[this.word(i) + 1]!;
+  }
+
+  /** The index of run `i`'s first word; `i` up to `count`, where the next run would go. */
+  word(i: number): number {
+    const place = this.head + i;
+    // Indexes stay inside the ring; a default such as `?? 0` behind one would hide a bug.
+    return this.start + (place < this.capacity ? place : place - this.capacity) * 2;
+  }
+
+  #spentBefore(i: number): number {
+    return i === 0 ? this.spentBeforeHead : this.cumulative(i - 1);
+  }
+}

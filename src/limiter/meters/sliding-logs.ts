@@ -1,0 +1,225 @@
+/**
+ * The sliding logs of many keys, in columns: slot by slot the grants of a key. Asks and records; which slot belongs to
+ * whom, by which rule, and when a key may be forgotten is for others to say.
+ */
+
+import { assert } from '../assert.ts';
+import { type BlockPool, roomOf, wordOf } from '../state/block-pool.ts';
+import { NONE, Rows } from '../state/rows.ts';
+import type { StateSize } from '../state/state-size.ts';
+import { LOG_WINDOW_MILLIS_MAX, LogRuns } from './log-runs.ts';
+
+/** A row: the base in the first two words, as one float, then these. */
+const BLOCK = 2;
+const CAPACITY = 3;
+const HEAD = 4;
+const COUNT = 5;
+const SPENT = 6;
+const WORDS_PER_ROW = 8;
+const ROWS_PER_SEGMENT = 2_048;
+
+/** Below this many runs a block is not worth shrinking. */
+const SHRINK_CAPACITY_MIN = 4;
+/** Shorter copies are faster word by word. */
+const LOOP_WORDS_MAX = 32;
+
+/**
+ * Only `grant` changes what a key recorded, and it forgets only what was outside the window *it was given*. So:
+ * - While the window stays the same or shrinks, every total is exact.
+ * - After the window grew, all that is still recorded counts again under the longer window, and every later
+ *   grant counts in full. What had left the shorter window by the time of the newest grant may be forgotten: a
+ *   rolling window that reaches back before the change can hold up to what the old rule had granted there on
+ *   top of the new limit. A window that starts at or after the change never exceeds the limit.
+ * - After the limit fell, recorded cost may exceed it. Nothing fits until enough of it has left the window.
+ */
+export class SlidingLogs {
+  readonly #pool: BlockPool;
+  readonly #size: StateSize;
+  readonly #rows = new Rows(WORDS_PER_ROW, ROWS_PER_SEGMENT);
+  /** The log that is worked on; between two calls it means nothing. */
+  readonly #log = new LogRuns();
+
+  constructor(pool: BlockPool, size: StateSize) {
+    this.#pool = pool;
+    this.#size = size;
+  }
+
+  get size(): number {
+    return this.#rows.size;
+  }
+
+  /** Adds an empty log in the next slot. */
+  add(): void {
+    const slot = this.#rows.append();
+    const row = this.#rows.words(slot);
+    const at = this.#rows.at(slot);
+    row[at + BLOCK] = NONE;
+    row[at + CAPACITY] = 0;
+    row[at + HEAD] = 0;
+    row[at + COUNT] = 0;
+    row[at + SPENT] = 0;
+  }
+
+  /** Forgets the log in `slot`; that of the last slot takes its place. */
+  remove(slot: number): void {
+    const row = this.#rows.words(slot);
+    const at = this.#rows.at(slot);
+    this.#size.runs -= row[at + COUNT]!;
+    if (row[at + BLOCK] !== NONE) this.#pool.free(row[at + BLOCK]!, row[at + CAPACITY]!);
+    const last = this.#rows.size - 1;
+    if (slot !== last) this.#rows.copy(last, slot);
+    this.#rows.dropLast();
+  }
+
+  /** Lets `into` point to the log in `slot`, until anything is changed. */
+  read(slot: number, into: LogRuns): LogRuns {
+    const row = this.#rows.words(slot);
+    const at = this.#rows.at(slot);
+    into.baseMillis = this.#rows.doubles(slot)[at >>> 1]!;
+    into.capacity = row[at + CAPACITY]!;
+    into.head = row[at + HEAD]!;
+    into.count = row[at + COUNT]!;
+    into.spentBeforeHead = row[at + SPENT]!;
+    const block = row[at + BLOCK]!;
+    if (block !== NONE) {
+      into.words = this.#pool.words(block);
+      into.start = wordOf(block);
+    }
+    return into;
+  }
+
+  /** Time of the newest grant in milliseconds. Later requests clamp up to it. */
+  newestMillis(slot: number): number {
+    return this.read(slot, this.#log).newestMillis;
+  }
+
+  /** The cost that counts for a request at `t`. Changes nothing, however far in the future `t` lies. */
+  liveCost(slot: number, t: number, windowMillis: number): number {
+    return this.read(slot, this.#log).liveCost(t, windowMillis);
+  }
+
+  /** See `LogRuns`. */
+  millisUntilAvailable(slot: number, t: number, cost: number, limit: number, windowMillis: number): number {
+    return this.read(slot, this.#log).millisUntilAvailable(t, cost, limit, windowMillis);
+  }
+
+  /** See `LogRuns`. */
+  millisUntilEmpty(slot: number, t: number, windowMillis: number): number {
+    return this.read(slot, this.#log).millisUntilEmpty(t, windowMillis);
+  }
+
+  /** Would a grant at `t` make the log longer than it is? Not if it joins the newest run, or forgets an older one. */
+  wouldGrow(slot: number, t: number, windowMillis: number): boolean {
+    const log = this.read(slot, this.#log);
+    return log.count === 0 || (log.newestMillis !== t && log.firstLive(t - windowMillis) === 0);
+  }
+
+  /** Makes room for `runs` runs at once, where they are known to come. */
+  reserve(slot: number, runs: number): void {
+    const log = this.read(slot, this.#log);
+    if (runs <= log.capacity) return;
+    this.#resize(slot, log, runs);
+  }
+
+  /**
+   * Records a grant and forgets what is outside the window at `t`. Amortised O(1).
+   *
+   * @param t milliseconds, not before the newest grant
+   * @param cost >= 1
+   * @param windowMillis 1 .. `LOG_WINDOW_MILLIS_MAX`; the longest window anybody will still ask about
+   */
+  grant(slot: number, t: number, cost: number, windowMillis: number): void {
+    const log = this.read(slot, this.#log);
+    const newest = log.newestMillis;
+    if (t < newest) assert(false, `a grant at ${t} is older than the newest at ${newest}`);
+    if (cost < 1 || windowMillis > LOG_WINDOW_MILLIS_MAX) {
+      assert(false, `a grant of cost ${cost} in a window of ${windowMillis} ms`);
+    }
+    const before = log.count;
+    this.#prune(log, t - windowMillis);
+    const spent = log.count === 0 ? log.spentBeforeHead : log.cumulative(log.count - 1);
+    const recorded = (spent - log.spentBeforeHead) >>> 0;
+    if (recorded + cost > 0xffff_ffff) assert(false, `recorded cost ${recorded} + ${cost} does not fit`);
+    if (log.count > 0 && newest === t) {
+      log.words[log.word(log.count - 1) + 1] = spent + cost;
+    } else {
+      this.#makeRoom(slot, log);
+      if (log.count === 0) this.#setBase(slot, log, t);
+      else if (t - log.baseMillis > LOG_WINDOW_MILLIS_MAX) this.#rebase(slot, log);
+      const word = log.word(log.count);
+      log.words[word] = t - log.baseMillis;
+      log.words[word + 1] = spent + cost;
+      log.count += 1;
+    }
+    this.#size.runs += log.count - before;
+    const row = this.#rows.words(slot);
+    const at = this.#rows.at(slot);
+    row[at + HEAD] = log.head;
+    row[at + COUNT] = log.count;
+    row[at + SPENT] = log.spentBeforeHead;
+  }
+
+  #prune(log: LogRuns, horizonMillis: number): void {
+    const first = log.firstLive(horizonMillis);
+    if (first === 0) return;
+    log.spentBeforeHead = log.cumulative(first - 1);
+    log.head = (log.head + first) % log.capacity;
+    log.count -= first;
+  }
+
+  #setBase(slot: number, log: LogRuns, millis: number): void {
+    log.baseMillis = millis;
+    this.#rows.doubles(slot)[this.#rows.at(slot) >>> 1] = millis;
+  }
+
+  /** Moves the base to the head run. A run lives through few of these: a window is shorter than the offsets reach. */
+  #rebase(slot: number, log: LogRuns): void {
+    const shift = log.offset(0);
+    for (let i = 0; i < log.count; i++) log.words[log.word(i)]! -= shift;
+    this.#setBase(slot, log, log.baseMillis + shift);
+  }
+
+  /** Room for one more run, and not for more than twice as many as there will be. */
+  #makeRoom(slot: number, log: LogRuns): void {
+    const { capacity, count } = log;
+    if (count === capacity) this.#resize(slot, log, count + 1);
+    else if (capacity >= SHRINK_CAPACITY_MIN && (count + 1) * 2 < capacity) {
+      this.#resize(slot, log, count + 1 + (count >>> 1));
+    }
+  }
+
+  #resize(slot: number, log: LogRuns, runs: number): void {
+    const capacity = roomOf(runs);
+    const block = this.#pool.allocate(capacity);
+    const words = this.#pool.words(block);
+    const start = wordOf(block);
+    copyRuns(log, words, start);
+    const row = this.#rows.words(slot);
+    const at = this.#rows.at(slot);
+    if (row[at + BLOCK] !== NONE) this.#pool.free(row[at + BLOCK]!, log.capacity);
+    row[at + BLOCK] = block;
+    row[at + CAPACITY] = capacity;
+    row[at + HEAD] = 0;
+    log.words = words;
+    log.start = start;
+    log.capacity = capacity;
+    log.head = 0;
+  }
+}
+
+/** Copies the runs of a ring, in order, to `target` from word `start` on. */
+export function copyRuns(log: LogRuns, target: Uint32Array, start: number): void {
+  const { words, count, capacity, head } = log;
+  if (count * 2 <= LOOP_WORDS_MAX) {
+    for (let i = 0; i < count; i++) {
+      const word = log.word(i);
+      target[start + i * 2] = words[word]!;
+      target[start + i * 2 + 1] = words[word + 1]!;
+    }
+    return;
+  }
+  const untilEnd = Math.min(count, capacity - head);
+  const from = log.start + head * 2;
+  target.set(words.subarray(from, from + untilEnd * 2), start);
+  target.set(words.subarray(log.start, log.start + (count - untilEnd) * 2), start + untilEnd * 2);
+}

@@ -1,0 +1,152 @@
+/**
+ * The keys of one table as they were when a snapshot began, whatever is granted and forgotten meanwhile: what a slot
+ * held is copied just before it changes, unless it was given out already. So a snapshot costs what changes during it.
+ */
+
+import { assert } from '../assert.ts';
+import { LogRuns } from '../meters/log-runs.ts';
+import { copyRuns } from '../meters/sliding-logs.ts';
+import type { Rule } from '../rules.ts';
+import { type BlockPool, wordOf } from './block-pool.ts';
+import type { KeyTable, SlotWatcher } from './key-table.ts';
+import { unitsOfText } from './text-bytes.ts';
+
+/** A copy: two floats (made, base), then these words, then the name, then from a unit's start the runs. */
+const NAME_BYTES = 4;
+const COUNT = 5;
+const SPENT = 6;
+const HEAD_WORDS = 8;
+
+/** Slots whose copies are found through one page. */
+const PAGE_SLOTS = 4_096;
+const PAGE_SHIFT = 12;
+
+/** One key, wherever it lies. */
+export class KeyView {
+  bytes: Uint8Array = new Uint8Array(0);
+  nameFrom = 0;
+  nameBytes = 0;
+  madeMillis = 0;
+  readonly log = new LogRuns();
+}
+
+export class CapturedKeys implements SlotWatcher {
+  readonly rule: Rule;
+  readonly effectiveWindowMillis: number;
+  readonly active: boolean;
+  readonly eventTimed: boolean;
+  readonly evictedThroughMillis: number;
+  readonly size: number;
+  readonly #table: KeyTable;
+  readonly #copies: BlockPool;
+  /** 1 + the address of the copy of each slot, page by page; 0: there is none. */
+  readonly #pages: (Uint32Array | undefined)[] = [];
+  /** Slots below were given out. */
+  #next = 0;
+  #isOpen = false;
+  readonly #open = new KeyView();
+  readonly #changing = new KeyView();
+
+  constructor(table: KeyTable, copies: BlockPool) {
+    this.rule = table.rule;
+    this.effectiveWindowMillis = table.effectiveWindowMillis;
+    this.active = table.active;
+    this.eventTimed = table.eventTimed;
+    this.evictedThroughMillis = table.evictedThroughMillis;
+    this.size = table.size;
+    this.#table = table;
+    this.#copies = copies;
+  }
+
+  /** From now on the table may change. */
+  watch(): void {
+    if (this.size > 0) this.#table.watcher = this;
+  }
+
+  release(): void {
+    if (this.#table.watcher === this) this.#table.watcher = undefined;
+  }
+
+  /** The key of the next slot, until `close`: what it shows stays the same, wherever it comes to lie. */
+  open(): KeyView {
+    assert(!this.#isOpen && this.#next < this.size, 'keys are given out one after the other');
+    this.#isOpen = true;
+    const copy = this.#copyOf(this.#next);
+    if (copy === undefined) this.#showInTable(this.#next, this.#open);
+    else this.#showCopy(copy, this.#open);
+    return this.#open;
+  }
+
+  close(): void {
+    const copy = this.#copyOf(this.#next);
+    if (copy !== undefined) this.#copies.free(copy, unitsOf(this.#open));
+    this.#isOpen = false;
+    this.#next += 1;
+    if (this.#next % PAGE_SLOTS === 0) this.#pages[(this.#next >>> PAGE_SHIFT) - 1] = undefined;
+    if (this.#next === this.size) this.release();
+  }
+
+  beforeChange(slot: number): void {
+    if (slot < this.#next || slot >= this.size) return;
+    const page = (this.#pages[slot >>> PAGE_SHIFT] ??= new Uint32Array(PAGE_SLOTS));
+    // What came into the slot later was not there when the snapshot began.
+    if (page[slot % PAGE_SLOTS] !== 0) return;
+    this.#showInTable(slot, this.#changing);
+    const copy = this.#copy(this.#changing);
+    page[slot % PAGE_SLOTS] = copy + 1;
+    if (this.#isOpen && slot === this.#next) this.#showCopy(copy, this.#open);
+  }
+
+  #copyOf(slot: number): number | undefined {
+    const found = this.#pages[slot >>> PAGE_SHIFT]?.[slot % PAGE_SLOTS] ?? 0;
+    return found === 0 ? undefined : found - 1;
+  }
+
+  #showInTable(slot: number, view: KeyView): void {
+    const { keys, logs } = this.#table;
+    keys.readName(slot, view);
+    view.madeMillis = keys.madeMillisAt(slot);
+    logs.read(slot, view.log);
+  }
+
+  #copy(view: KeyView): number {
+    const { log, nameBytes } = view;
+    const address = this.#copies.allocate(unitsOf(view));
+    const { words, bytes, doubles } = this.#copies.slab(address);
+    const at = wordOf(address);
+    doubles[at >>> 1] = view.madeMillis;
+    doubles[(at >>> 1) + 1] = log.baseMillis;
+    words[at + NAME_BYTES] = nameBytes;
+    words[at + COUNT] = log.count;
+    words[at + SPENT] = log.spentBeforeHead;
+    const nameFrom = (at + HEAD_WORDS) * 4;
+    for (let i = 0; i < nameBytes; i++) bytes[nameFrom + i] = view.bytes[view.nameFrom + i]!;
+    copyRuns(log, words, runsFrom(at, nameBytes));
+    return address;
+  }
+
+  #showCopy(address: number, view: KeyView): void {
+    const { words, bytes, doubles } = this.#copies.slab(address);
+    const at = wordOf(address);
+    const { log } = view;
+    view.madeMillis = doubles[at >>> 1]!;
+    log.baseMillis = doubles[(at >>> 1) + 1]!;
+    view.nameBytes = words[at + NAME_BYTES]!;
+    log.count = words[at + COUNT]!;
+    log.spentBeforeHead = words[at + SPENT]!;
+    view.bytes = bytes;
+    view.nameFrom = (at + HEAD_WORDS) * 4;
+    log.words = words;
+    log.start = runsFrom(at, view.nameBytes);
+    log.capacity = log.count;
+    log.head = 0;
+  }
+}
+
+function runsFrom(at: number, nameBytes: number): number {
+  return at + HEAD_WORDS + unitsOfText(nameBytes) * 2;
+}
+
+function unitsOf({ nameBytes, log }: KeyView): number {
+  return HEAD_WORDS / 2 + unitsOfText(nameBytes) + log.count;
+}

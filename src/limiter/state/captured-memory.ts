@@ -1,0 +1,89 @@
+/**
+ * The remembered grants as they were when a snapshot began. They do not change, but the oldest are dropped: those that
+ * were not given out yet are copied just before.
+ */
+
+import { type BlockPool, wordOf } from './block-pool.ts';
+import { GRANT_WORDS, GrantView } from './remembered-grant.ts';
+import type { DropWatcher, RequestMemory } from './request-memory.ts';
+import { Rows } from './rows.ts';
+import { unitsOfText } from './text-bytes.ts';
+
+const COPIES_PER_SEGMENT = 2_048;
+
+export class CapturedMemory implements DropWatcher {
+  readonly size: number;
+  readonly #memory: RequestMemory;
+  readonly #first: number;
+  readonly #copies: BlockPool;
+  /** The addresses of copies, a grant's row and its texts behind it; they are what is given out next. */
+  readonly #dropped = new Rows(1, COPIES_PER_SEGMENT);
+  /** How many were given out. */
+  #next = 0;
+  readonly #view = new GrantView();
+
+  constructor(memory: RequestMemory, copies: BlockPool) {
+    this.#memory = memory;
+    this.#first = memory.first;
+    this.size = memory.size;
+    this.#copies = copies;
+  }
+
+  /** From now on the memory may change. */
+  watch(): void {
+    if (this.size > 0) this.#memory.watcher = this;
+  }
+
+  release(): void {
+    if (this.#memory.watcher === this) this.#memory.watcher = undefined;
+  }
+
+  /** The next grant, until `close`; nothing may change before that. */
+  open(): GrantView {
+    if (this.#dropped.size === 0) return this.#memory.view((this.#first + this.#next) >>> 0, this.#view);
+    this.#showCopy(this.#oldestCopy);
+    return this.#view;
+  }
+
+  close(): void {
+    if (this.#dropped.size > 0) {
+      this.#copies.free(this.#oldestCopy, unitsOf(this.#view));
+      this.#dropped.dropFirst();
+    }
+    this.#next += 1;
+    if (this.#next === this.size) this.release();
+  }
+
+  beforeDrop(id: number): void {
+    const place = (id - this.#first) >>> 0;
+    if (place < this.#next || place >= this.size) return;
+    const source = this.#memory.view(id, this.#view);
+    const address = this.#copies.allocate(unitsOf(source));
+    const { words, bytes } = this.#copies.slab(address);
+    const at = wordOf(address);
+    for (let i = 0; i < GRANT_WORDS; i++) words[at + i] = source.words[source.at + i]!;
+    const textsFrom = (at + GRANT_WORDS) * 4;
+    for (let i = 0; i < source.textBytes; i++) bytes[textsFrom + i] = source.bytes[source.bytesAt + i]!;
+    const row = this.#dropped.append();
+    this.#dropped.words(row)[this.#dropped.at(row)] = address;
+  }
+
+  get #oldestCopy(): number {
+    const { first } = this.#dropped;
+    return this.#dropped.words(first)[this.#dropped.at(first)]!;
+  }
+
+  #showCopy(address: number): void {
+    const { words, bytes, doubles } = this.#copies.slab(address);
+    const view = this.#view;
+    view.words = words;
+    view.doubles = doubles;
+    view.at = wordOf(address);
+    view.bytes = bytes;
+    view.bytesAt = (view.at + GRANT_WORDS) * 4;
+  }
+}
+
+function unitsOf({ textBytes }: GrantView): number {
+  return GRANT_WORDS / 2 + unitsOfText(textBytes);
+}

@@ -1,0 +1,124 @@
+/**
+ * All keys of one rule: what they were granted, and the rules by which an idle key may be forgotten.
+ * It keeps its keys in a defined order so that a sweep over them is the same on every replica.
+ */
+
+import { SlidingLogs } from '../meters/sliding-logs.ts';
+import { type Rule, WINDOW_MILLIS_MAX } from '../rules.ts';
+import type { BlockPool } from './block-pool.ts';
+import { Keys } from './keys.ts';
+import { NONE } from './rows.ts';
+import type { StateSize } from './state-size.ts';
+import type { TextBytes } from './text-bytes.ts';
+
+/** How late a caller's timestamp may be and still be decided at its own time, whatever was forgotten. */
+export const LATE_MILLIS = 60_000;
+
+/** How long the grants of a far epoch are kept after the last one, in group time. */
+export const FAR_EPOCH_HORIZON_MILLIS = 86_400_000;
+
+/**
+ * Event time and group time are comparable only where callers use the same epoch. A key is of the *near* epoch
+ * when its newest grant is at most 31 days older than the group; anything older (logical clocks, seconds taken
+ * for milliseconds, replays of old data) is of a *far* epoch.
+ */
+export function nearEpochMillis(createdMillis: number): number {
+  return createdMillis - WINDOW_MILLIS_MAX;
+}
+
+/** Is told before what a slot holds is changed, moved or forgotten. */
+export interface SlotWatcher {
+  beforeChange(slot: number): void;
+}
+
+/**
+ * What forgetting may cost:
+ * - A near key is forgotten only when its grants are out of every window at the current group time and none was
+ *   made for a window's length of group time, with `LATE_MILLIS` to spare once callers bring their own timestamps.
+ *   `evictedThroughMillis` then keeps the time at which all forgotten grants are out, and an unknown key that asks
+ *   for an earlier time is denied: its history may be among the forgotten. So no lag, however long, gets a request
+ *   around a forgotten grant; a new user whose timestamps are later than `LATE_MILLIS` may be denied.
+ * - A far key is forgotten after `FAR_EPOCH_HORIZON_MILLIS`, or a window if that is longer, of group time without a
+ *   grant. Within that horizon the promise holds in the caller's time; a replay that pauses longer starts afresh.
+ */
+export class KeyTable {
+  /** Slot by slot the same keys, in sweep order. */
+  readonly keys: Keys;
+  readonly logs: SlidingLogs;
+  /** The rule as last seen in a rule table. */
+  rule: Rule;
+  /** The window between stamps of group time; also the pruning window, being the longer one of the two. */
+  effectiveWindowMillis: number;
+  /** False when the current rule table no longer has the rule; its grants wait for it to come back. */
+  active = true;
+  /** True once a grant was stamped with a caller's timestamp. */
+  eventTimed = false;
+  /** Every forgotten grant of the near epoch is out of the window at this time. Never above group time. */
+  evictedThroughMillis = 0;
+  /** Set while a snapshot has not come to the end of this table. */
+  watcher: SlotWatcher | undefined;
+
+  readonly #nearEpochMillis: number;
+
+  constructor(init: {
+    readonly rule: Rule;
+    readonly effectiveWindowMillis: number;
+    readonly createdMillis: number;
+    readonly pool: BlockPool;
+    readonly size: StateSize;
+  }) {
+    this.rule = init.rule;
+    this.effectiveWindowMillis = init.effectiveWindowMillis;
+    this.#nearEpochMillis = nearEpochMillis(init.createdMillis);
+    this.keys = new Keys(init.pool, init.size);
+    this.logs = new SlidingLogs(init.pool, init.size);
+  }
+
+  get size(): number {
+    return this.keys.size;
+  }
+
+  /** The time at which a request for `askedMillis` is judged, given its key's slot, or `NONE`. */
+  decisionMillis(slot: number, askedMillis: number): number {
+    if (slot !== NONE) return Math.max(askedMillis, this.logs.newestMillis(slot));
+    // A window's length below the near epoch still overlaps what was forgotten inside it.
+    const overlapsForgotten = askedMillis > this.#nearEpochMillis - this.effectiveWindowMillis;
+    return overlapsForgotten ? Math.max(askedMillis, this.evictedThroughMillis) : askedMillis;
+  }
+
+  /** Records a grant at `t` to the key in `slot`, made at `groupMillis`. */
+  grant(slot: number, t: number, cost: number, groupMillis: number): void {
+    this.watcher?.beforeChange(slot);
+    this.logs.grant(slot, t, cost, this.effectiveWindowMillis);
+    this.keys.setMadeMillis(slot, groupMillis);
+  }
+
+  /** Adds a key that was not there, last granted something at `madeMillis`, at the end of the sweep order. */
+  add(name: TextBytes, madeMillis: number): number {
+    this.logs.add();
+    return this.keys.add(name, madeMillis);
+  }
+
+  /**
+   * Forgets the key in `slot` if it is idle at `groupMillis`, and says whether it did. The last key of the order
+   * then takes the slot.
+   */
+  evictIfIdle(slot: number, groupMillis: number): boolean {
+    const newestMillis = this.logs.newestMillis(slot);
+    const madeMillis = this.keys.madeMillisAt(slot);
+    if (newestMillis < this.#nearEpochMillis) {
+      const horizonMillis = Math.max(FAR_EPOCH_HORIZON_MILLIS, this.effectiveWindowMillis);
+      if (madeMillis + horizonMillis > groupMillis) return false;
+    } else {
+      const idleSinceMillis = Math.max(newestMillis, madeMillis) + this.effectiveWindowMillis;
+      if (idleSinceMillis + (this.eventTimed ? LATE_MILLIS : 0) > groupMillis) return false;
+      const goneMillis = newestMillis + this.effectiveWindowMillis;
+      this.evictedThroughMillis = Math.max(this.evictedThroughMillis, goneMillis);
+    }
+    this.watcher?.beforeChange(slot);
+    this.watcher?.beforeChange(this.size - 1);
+    this.keys.remove(slot);
+    this.logs.remove(slot);
+    return true;
+  }
+}

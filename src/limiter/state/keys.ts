@@ -1,0 +1,108 @@
+/**
+ * Keys by name and by slot: slots are 0 to `size - 1`, and the last key takes the slot of one that is removed. It
+ * remembers when each key was last granted something, and nothing else of it: what it was granted is in columns of the
+ * same slots.
+ */
+
+import { type BlockPool, wordOf } from './block-pool.ts';
+import { LinearIndex } from './linear-index.ts';
+import { NONE, Rows } from './rows.ts';
+import type { StateSize } from './state-size.ts';
+import { type TextBytes, unitsOfText } from './text-bytes.ts';
+
+/** A row: the time in the first two words, as one float, then these. */
+const NAME = 2;
+const NAME_BYTES = 3;
+const HASH = 4;
+const NEXT = 5;
+const WORDS_PER_ROW = 6;
+const ROWS_PER_SEGMENT = 2_048;
+
+/** Where the bytes of a name are. */
+interface NameView {
+  bytes: Uint8Array;
+  nameFrom: number;
+  nameBytes: number;
+}
+
+export class Keys {
+  readonly #pool: BlockPool;
+  readonly #size: StateSize;
+  readonly #rows = new Rows(WORDS_PER_ROW, ROWS_PER_SEGMENT);
+  readonly #index = new LinearIndex(this.#rows, { hash: HASH, next: NEXT });
+
+  constructor(pool: BlockPool, size: StateSize) {
+    this.#pool = pool;
+    this.#size = size;
+  }
+
+  get size(): number {
+    return this.#rows.size;
+  }
+
+  /** The slot of the key with this name, or `NONE`. */
+  find(name: TextBytes): number {
+    const { hash } = name;
+    let slot = this.#index.first(hash);
+    while (slot !== NONE) {
+      const row = this.#rows.words(slot);
+      const at = this.#rows.at(slot);
+      if (row[at + NAME_BYTES] === name.length && name.equals(this.#pool, row[at + NAME]!)) return slot;
+      slot = this.#index.after(slot, hash);
+    }
+    return NONE;
+  }
+
+  /** Adds a key of a name that is not there, in the next slot. */
+  add(name: TextBytes, madeMillis: number): number {
+    const address = this.#pool.allocate(name.units);
+    name.store(this.#pool, address);
+    const slot = this.#rows.append();
+    const row = this.#rows.words(slot);
+    const at = this.#rows.at(slot);
+    row[at + NAME] = address;
+    row[at + NAME_BYTES] = name.length;
+    this.setMadeMillis(slot, madeMillis);
+    this.#index.insert(slot, name.hash);
+    this.#size.keys += 1;
+    this.#size.keyTextBytes += name.length;
+    return slot;
+  }
+
+  /** Forgets the key in `slot`; the last one takes its place. */
+  remove(slot: number): void {
+    const row = this.#rows.words(slot);
+    const at = this.#rows.at(slot);
+    const length = row[at + NAME_BYTES]!;
+    this.#size.keys -= 1;
+    this.#size.keyTextBytes -= length;
+    this.#pool.free(row[at + NAME]!, unitsOfText(length));
+    this.#index.remove(slot);
+    const last = this.#rows.size - 1;
+    if (slot !== last) {
+      this.#rows.copy(last, slot);
+      this.#index.moved(last, slot);
+    }
+    this.#rows.dropLast();
+  }
+
+  /** Lets `into` point to the name of a key, until that is removed. */
+  readName<T extends NameView>(slot: number, into: T): T {
+    const row = this.#rows.words(slot);
+    const at = this.#rows.at(slot);
+    const name = row[at + NAME]!;
+    into.bytes = this.#pool.slab(name).bytes;
+    into.nameFrom = wordOf(name) * 4;
+    into.nameBytes = row[at + NAME_BYTES]!;
+    return into;
+  }
+
+  /** Group time at which the key was last granted something, whatever time that was stamped with. */
+  madeMillisAt(slot: number): number {
+    return this.#rows.doubles(slot)[this.#rows.at(slot) >>> 1]!;
+  }
+
+  setMadeMillis(slot: number, millis: number): void {
+    this.#rows.doubles(slot)[this.#rows.at(slot) >>> 1] = millis;
+  }
+}

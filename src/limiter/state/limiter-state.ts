@@ -1,0 +1,143 @@
+/**
+ * The whole state of one limiter state machine. All of it is a function of the applied log: how its memory came to lie
+ * as it does is not, and nothing may depend on it.
+ */
+
+import type { AppliedPosition } from '../decision.ts';
+import { effectiveWindowMillis, type Rule, type RuleTable } from '../rules.ts';
+import { BlockPool } from './block-pool.ts';
+import { KeyTable } from './key-table.ts';
+import { RequestKey, RequestMemory } from './request-memory.ts';
+import { NONE } from './rows.ts';
+import { KEY_BYTES, type Room, RUN_BYTES, StateSize } from './state-size.ts';
+import { TextBytes } from './text-bytes.ts';
+
+/** What one sweep does at most: a few milliseconds of work, and far more than what else an entry may add. */
+const SWEEP_LOOKS = 8_192;
+const SWEEP_EVICTIONS = 1_024;
+const SWEEP_REQUEST_IDS = 1_024;
+
+interface GrantPlace {
+  readonly keys: KeyTable;
+  readonly slot: number;
+  readonly t: number;
+}
+
+export class LimiterState {
+  /** The last applied command. Not part of the hash: a denied request moves it and must leave no other trace. */
+  applied: AppliedPosition = { index: 0, term: 0, timeMillis: 0 };
+  /** Group time of the first accepted rule table; nothing can be granted before. */
+  createdMillis = 0;
+  /** Group time of the last command that changed anything: a grant, a rule table or a sweep. */
+  changedMillis = 0;
+  table: RuleTable | undefined;
+  /** One per rule id that is in the table or still has something recorded, in sweep order. */
+  keyTables: KeyTable[] = [];
+  /** Where the sweep goes on: a place in `keyTables`, and a slot in that table (may be its size). */
+  sweepTable = 0;
+  sweepSlot = 0;
+  readonly size = new StateSize();
+  /** What is looked up just now: a user, a request id of a user, the rule of a grant. */
+  readonly name: TextBytes;
+  readonly requestKey: RequestKey;
+  readonly ruleId: TextBytes;
+  readonly #pool = new BlockPool();
+  readonly memory = new RequestMemory(this.#pool, this.size);
+  /** The same tables as `keyTables`, by rule id. */
+  #tableOf = new Map<string, KeyTable>();
+
+  /** @param hashSeed where keys are found by it; no decision and no snapshot depends on it. See `TextBytes` */
+  constructor(hashSeed: number) {
+    this.name = new TextBytes(hashSeed);
+    this.requestKey = new RequestKey(hashSeed);
+    this.ruleId = new TextBytes(hashSeed);
+  }
+
+  tableOf(ruleId: string): KeyTable | undefined {
+    return this.#tableOf.get(ruleId);
+  }
+
+  addTable(rule: Rule, windowMillis: number): KeyTable {
+    const table = new KeyTable({
+      rule,
+      effectiveWindowMillis: windowMillis,
+      createdMillis: this.createdMillis,
+      pool: this.#pool,
+      size: this.size,
+    });
+    this.keyTables.push(table);
+    this.#tableOf.set(rule.id, table);
+    return table;
+  }
+
+  /** Puts a newer rule table in force, at the applied time. Recorded grants stay where they are. */
+  changeRules(table: RuleTable): void {
+    const { timeMillis } = this.applied;
+    if (this.table === undefined) this.createdMillis = timeMillis;
+    this.changedMillis = timeMillis;
+    this.table = table;
+    for (const keys of this.keyTables) keys.active = false;
+    for (const rule of table.rules) {
+      const windowMillis = effectiveWindowMillis(rule, table.clockDriftPpm);
+      const keys = this.#tableOf.get(rule.id) ?? this.addTable(rule, windowMillis);
+      keys.rule = rule;
+      keys.effectiveWindowMillis = windowMillis;
+      keys.active = true;
+    }
+    // A rule that left without ever granting takes nothing with it; any other keeps what it granted.
+    this.keyTables = this.keyTables.filter(
+      (keys) => keys.active || keys.size > 0 || keys.evictedThroughMillis > 0,
+    );
+    this.#tableOf = new Map(this.keyTables.map((keys) => [keys.rule.id, keys]));
+    this.sweepTable = 0;
+    this.sweepSlot = 0;
+  }
+
+  /**
+   * Is there room to remember a grant at `t` to the key in `slot`, or to a new one if that is `NONE`, and its request
+   * id if it has one? Names and ids are those that are looked up just now.
+   */
+  hasRoomFor({ keys, slot, t }: GrantPlace, hasRequestId: boolean, room: Room): boolean {
+    let bytes = 0;
+    if (slot === NONE) bytes = KEY_BYTES + this.name.length + RUN_BYTES;
+    else if (keys.logs.wouldGrow(slot, t, keys.effectiveWindowMillis)) bytes = RUN_BYTES;
+    if (hasRequestId) {
+      this.ruleId.set(keys.rule.id);
+      bytes += this.memory.bytesFor(this.requestKey, this.ruleId);
+    }
+    const isNew = slot === NONE || hasRequestId;
+    if (room === 'exhausted' && bytes > 0) return false;
+    if (room === 'full' && isNew) return false;
+    return this.size.hasRoom(bytes, isNew, this.table?.partitionBytesMax ?? 0);
+  }
+
+  get sweepsPerRound(): number {
+    return 1 + Math.ceil((this.size.keys + this.keyTables.length) / SWEEP_LOOKS);
+  }
+
+  /** Forgets some of what is idle. */
+  sweep(): void {
+    const { timeMillis } = this.applied;
+    this.changedMillis = timeMillis;
+    this.memory.expire(timeMillis, SWEEP_REQUEST_IDS);
+    this.sweepKeys(SWEEP_LOOKS, SWEEP_EVICTIONS);
+  }
+
+  /** Looks at the next keys, up to `looks`, and forgets those that are idle, up to `evictions`. */
+  sweepKeys(looks: number, evictions: number): void {
+    if (this.keyTables.length === 0) return;
+    let evicted = 0;
+    const { timeMillis } = this.applied;
+    for (let look = 0; look < looks && evicted < evictions; look++) {
+      const keys = this.keyTables[this.sweepTable]!;
+      if (this.sweepSlot >= keys.size) {
+        this.sweepTable = (this.sweepTable + 1) % this.keyTables.length;
+        this.sweepSlot = 0;
+      } else if (keys.evictIfIdle(this.sweepSlot, timeMillis)) {
+        evicted += 1;
+      } else {
+        this.sweepSlot += 1;
+      }
+    }
+  }
+}

@@ -1,0 +1,157 @@
+/**
+ * Finds rows by the hash of their key. Linear hashing: the table grows and shrinks by one bucket at a time, so adding
+ * the millionth key takes as long as adding the tenth. It compares no keys: it leads to the few rows of a bucket, whose
+ * owner looks at them.
+ */
+
+import { NONE, Rows } from './rows.ts';
+
+const BUCKETS_MIN = 4;
+const BUCKETS_PER_SEGMENT = 8_192;
+
+/** Where in a row the index keeps what it needs. Nobody else writes these words. */
+export interface IndexWords {
+  readonly hash: number;
+  readonly next: number;
+}
+
+export class LinearIndex {
+  readonly #rows: Rows;
+  readonly #hashWord: number;
+  readonly #nextWord: number;
+  /** The first row of each bucket. */
+  readonly #buckets = new Rows(1, BUCKETS_PER_SEGMENT);
+  #bucketCount = 0;
+  /** The largest power of two that is at most `#bucketCount`, minus 1. */
+  #lowMask = 0;
+  #size = 0;
+
+  constructor(rows: Rows, { hash, next }: IndexWords) {
+    this.#rows = rows;
+    this.#hashWord = hash;
+    this.#nextWord = next;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** The first row whose key may have this hash, or `NONE`; `after` leads on from it. */
+  first(hash: number): number {
+    if (this.#bucketCount === 0) return NONE;
+    return this.#withHash(this.#head(this.#bucketOf(hash)), hash);
+  }
+
+  /** The next row of the same hash after `row`, or `NONE`. */
+  after(row: number, hash: number): number {
+    return this.#withHash(this.#next(row), hash);
+  }
+
+  /** Adds a row, which must not be in the index. */
+  insert(row: number, hash: number): void {
+    this.#rows.words(row)[this.#rows.at(row) + this.#hashWord] = hash;
+    this.#size += 1;
+    if (this.#bucketCount === 0) while (this.#bucketCount < BUCKETS_MIN) this.#addBucket();
+    else if (this.#size > this.#bucketCount) this.#split();
+    this.#push(this.#bucketOf(hash), row);
+  }
+
+  /** Takes a row out. */
+  remove(row: number): void {
+    this.#relink(row, this.#next(row));
+    this.#size -= 1;
+    if (this.#bucketCount > BUCKETS_MIN && this.#size < this.#bucketCount >>> 1) this.#merge();
+  }
+
+  /** The row `from` was copied to `to` and is about to go. */
+  moved(from: number, to: number): void {
+    this.#relink(from, to);
+  }
+
+  /** Lets whatever leads to `row` lead to `other`. */
+  #relink(row: number, other: number): void {
+    const bucket = this.#bucketOf(this.#hash(row));
+    let before = this.#head(bucket);
+    if (before === row) {
+      this.#setHead(bucket, other);
+      return;
+    }
+    for (;;) {
+      const next = this.#next(before);
+      if (next === row) break;
+      before = next;
+    }
+    this.#setNext(before, other);
+  }
+
+  #withHash(from: number, hash: number): number {
+    let row = from;
+    while (row !== NONE && this.#hash(row) !== hash) row = this.#next(row);
+    return row;
+  }
+
+  #bucketOf(hash: number): number {
+    const high = hash & (this.#lowMask * 2 + 1);
+    return high < this.#bucketCount ? high : hash & this.#lowMask;
+  }
+
+  #addBucket(): void {
+    const bucket = this.#buckets.append();
+    this.#setHead(bucket, NONE);
+    this.#bucketCount += 1;
+    if (this.#bucketCount > this.#lowMask * 2 + 1) this.#lowMask = this.#lowMask * 2 + 1;
+  }
+
+  /** Adds a bucket: it takes its share of the rows of the one bucket that held them so far. */
+  #split(): void {
+    const bucket = this.#bucketCount;
+    const from = bucket & this.#lowMask;
+    let row = this.#head(from);
+    this.#addBucket();
+    this.#setHead(from, NONE);
+    while (row !== NONE) {
+      const next = this.#next(row);
+      this.#push(this.#bucketOf(this.#hash(row)), row);
+      row = next;
+    }
+  }
+
+  /** Takes the last bucket away: its rows go back to where it had them from. */
+  #merge(): void {
+    const bucket = this.#bucketCount - 1;
+    let row = this.#head(bucket);
+    this.#buckets.dropLast();
+    this.#bucketCount = bucket;
+    if (bucket <= this.#lowMask) this.#lowMask >>>= 1;
+    while (row !== NONE) {
+      const next = this.#next(row);
+      this.#push(this.#bucketOf(this.#hash(row)), row);
+      row = next;
+    }
+  }
+
+  #push(bucket: number, row: number): void {
+    this.#setNext(row, this.#head(bucket));
+    this.#setHead(bucket, row);
+  }
+
+  #head(bucket: number): number {
+    return this.#buckets.words(bucket)[this.#buckets.at(bucket)]!;
+  }
+
+  #setHead(bucket: number, row: number): void {
+    this.#buckets.words(bucket)[this.#buckets.at(bucket)] = row;
+  }
+
+  #hash(row: number): number {
+    return this.#rows.words(row)[this.#rows.at(row) + this.#hashWord]!;
+  }
+
+  #next(row: number): number {
+    return this.#rows.words(row)[this.#rows.at(row) + this.#nextWord]!;
+  }
+
+  #setNext(row: number, next: number): void {
+    this.#rows.words(row)[this.#rows.at(row) + this.#nextWord] = next;
+  }
+}

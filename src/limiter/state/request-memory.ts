@@ -1,0 +1,166 @@
+/**
+ * Remembers the answers of grants by user and request id, so that a retry gets the same answer and charges nothing, and
+ * with what each was asked, so that another request under its id is found out. It grants nothing.
+ */
+
+import type { BlockPool } from './block-pool.ts';
+import { wordOf } from './block-pool.ts';
+import { LinearIndex } from './linear-index.ts';
+import {
+  GRANT_WORDS,
+  GrantView,
+  HASH,
+  IS_INDEXED,
+  keyLengths,
+  NEXT,
+  type RememberedGrant,
+  TEXTS,
+} from './remembered-grant.ts';
+import { NONE, Rows } from './rows.ts';
+import { REQUEST_ID_BYTES, type StateSize } from './state-size.ts';
+import { TextBytes, unitsOfText } from './text-bytes.ts';
+
+const ROWS_PER_SEGMENT = 512;
+
+/** The key of a request id: that of one user, whatever the rule. */
+export class RequestKey {
+  readonly text: TextBytes;
+  lengths = 0;
+
+  constructor(seed: number) {
+    this.text = new TextBytes(seed);
+  }
+
+  set(userId: string, requestId: string): void {
+    this.text.clear();
+    const userBytes = this.text.append(userId);
+    const requestIdBytes = this.text.append(requestId);
+    this.seal(userBytes, requestIdBytes);
+  }
+
+  /** The text is there already. */
+  seal(userBytes: number, requestIdBytes: number): void {
+    // Which part ends where is told apart by it: 'ab' and 'c' are not 'a' and 'bc'.
+    this.lengths = keyLengths(userBytes, requestIdBytes);
+    this.text.seal(userBytes);
+  }
+}
+
+/** Is told before the oldest grant is forgotten. */
+export interface DropWatcher {
+  beforeDrop(id: number): void;
+}
+
+/** A queue in grant order. All replicas hold the same, down to what has expired and was not swept yet. */
+export class RequestMemory {
+  readonly #pool: BlockPool;
+  readonly #size: StateSize;
+  readonly #rows = new Rows(GRANT_WORDS, ROWS_PER_SEGMENT);
+  /** Of a key that was granted again when its grant had expired, only the newer one is in here. */
+  readonly #index = new LinearIndex(this.#rows, { hash: HASH, next: NEXT });
+  readonly #view = new GrantView();
+  /** Set while a snapshot has not come to the end of this. */
+  watcher: DropWatcher | undefined;
+
+  constructor(pool: BlockPool, size: StateSize) {
+    this.#pool = pool;
+    this.#size = size;
+  }
+
+  /** Number of grants held. */
+  get size(): number {
+    return this.#rows.size;
+  }
+
+  /** The id of the oldest grant; those of the others follow, up to but excluding `next`, and wrap around at 2^32. */
+  get first(): number {
+    return this.#rows.first;
+  }
+
+  get next(): number {
+    return this.#rows.next;
+  }
+
+  /** The id of the key's unexpired grant, or `NONE`. */
+  find(key: RequestKey, nowMillis: number): number {
+    const id = this.#newest(key);
+    // Expired but not swept is the same as swept.
+    return id !== NONE && this.view(id).expiresMillis >= nowMillis ? id : NONE;
+  }
+
+  /** Points to a grant, until anything else is looked up or changed. */
+  view(id: number, into: GrantView = this.#view): GrantView {
+    into.words = this.#rows.words(id);
+    into.doubles = this.#rows.doubles(id);
+    into.at = this.#rows.at(id);
+    const texts = into.words[into.at + TEXTS]!;
+    into.bytes = this.#pool.slab(texts).bytes;
+    into.bytesAt = wordOf(texts) * 4;
+    return into;
+  }
+
+  /** The bytes that `remember` would add, by the model of `StateSize`. */
+  bytesFor({ text }: RequestKey, ruleId: TextBytes): number {
+    return REQUEST_ID_BYTES + ruleFromOf(text) + ruleId.length;
+  }
+
+  /** Remembers the grant of a key that `find` does not find, by the rule of this id. */
+  remember(key: RequestKey, ruleId: TextBytes, grant: RememberedGrant): void {
+    const { text } = key;
+    const superseded = this.#newest(key);
+    if (superseded !== NONE) this.#takeOut(superseded);
+    const ruleFrom = ruleFromOf(text);
+    const texts = this.#pool.allocate(unitsOfText(ruleFrom + ruleId.length));
+    text.store(this.#pool, texts, 0);
+    ruleId.store(this.#pool, texts, ruleFrom);
+    const id = this.#rows.append();
+    const words = this.#rows.words(id);
+    const at = this.#rows.at(id);
+    words[at + TEXTS] = texts;
+    words[at + IS_INDEXED] = 1;
+    this.view(id).write(grant, key.lengths, ruleId.length);
+    this.#index.insert(id, text.hash);
+    this.#size.requestIds += 1;
+    this.#size.requestIdTextBytes += ruleFrom + ruleId.length;
+  }
+
+  /**
+   * Drops at most `count` of the oldest grants if they have expired at `nowMillis`. After the horizon was shortened a
+   * grant with a shorter life can wait behind one with a longer; `find` does not show it.
+   */
+  expire(nowMillis: number, count: number): void {
+    for (let dropped = 0; dropped < count && this.size > 0; dropped++) {
+      const id = this.#rows.first;
+      const view = this.view(id);
+      if (view.expiresMillis >= nowMillis) return;
+      this.watcher?.beforeDrop(id);
+      const { textBytes, words, at } = view;
+      if (words[at + IS_INDEXED] === 1) this.#takeOut(id);
+      this.#size.requestIds -= 1;
+      this.#size.requestIdTextBytes -= textBytes;
+      this.#pool.free(words[at + TEXTS]!, unitsOfText(textBytes));
+      this.#rows.dropFirst();
+    }
+  }
+
+  #newest({ text, lengths }: RequestKey): number {
+    const { hash } = text;
+    let id = this.#index.first(hash);
+    while (id !== NONE) {
+      const view = this.view(id);
+      if (view.keyLengths === lengths && text.equals(this.#pool, view.words[view.at + TEXTS]!)) return id;
+      id = this.#index.after(id, hash);
+    }
+    return NONE;
+  }
+
+  #takeOut(id: number): void {
+    this.#index.remove(id);
+    this.#rows.words(id)[this.#rows.at(id) + IS_INDEXED] = 0;
+  }
+}
+
+/** Where the rule's id begins, behind those of user and request: at a word's start. */
+function ruleFromOf({ length }: TextBytes): number {
+  return (length + 3) & ~3;
+}

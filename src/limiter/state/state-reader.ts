@@ -1,0 +1,248 @@
+/**
+ * Builds a state from the chunks of a snapshot, one after the other. The bytes come from a disk or a network: every
+ * length, bound and order is checked, nothing is allocated because a number says so, and the digest has the last word.
+ */
+
+import { LOG_WINDOW_MILLIS_MAX } from '../meters/log-runs.ts';
+import { BATCH_REQUESTS_MAX } from '../batch.ts';
+import {
+  CLOCK_DRIFT_PPM_MAX,
+  COST_MAX,
+  effectiveWindowMillis,
+  InvalidRuleError,
+  KEY_BYTES_MAX,
+  LIMIT_MAX,
+  PARTITION_BYTES_MAX,
+  PARTITION_BYTES_MIN,
+  REQUEST_ID_BYTES_MAX,
+  REQUEST_ID_HORIZON_MILLIS_MAX,
+  type Rule,
+  RULE_ID_BYTES_MAX,
+  RULES_MAX,
+  type RuleTable,
+  TIMESTAMP_MILLIS_MAX,
+  validateRuleTable,
+  WINDOW_MILLIS_MAX,
+} from '../rules.ts';
+import { ByteReader, Digest, InvalidSnapshotError } from './byte-stream.ts';
+import type { KeyTable } from './key-table.ts';
+import type { LimiterState } from './limiter-state.ts';
+import { NONE } from './rows.ts';
+import { ENTRIES_MAX } from './state-size.ts';
+import { SNAPSHOT_FORMAT } from './state-writer.ts';
+
+const INTEGER_MAX = Number.MAX_SAFE_INTEGER;
+/** Room that is made at once: beyond it a log grows as it fills. */
+const RESERVED_RUNS_MAX = 1_024;
+
+/** Waits for the next chunk. */
+type Steps<T> = Generator<undefined, T>;
+
+export class StateReader {
+  readonly #in = new ByteReader();
+  readonly #digest = new Digest();
+  readonly #state: LimiterState;
+  readonly #steps: Iterator<undefined, LimiterState>;
+  #result: LimiterState | undefined;
+
+  /** @param state an empty one */
+  constructor(state: LimiterState) {
+    this.#state = state;
+    this.#steps = this.#read();
+    this.#steps.next();
+  }
+
+  /** The next chunk. @throws InvalidSnapshotError */
+  add(chunk: Uint8Array): void {
+    if (chunk.length === 0) throw new InvalidSnapshotError('an empty chunk');
+    if (this.#result !== undefined) throw new InvalidSnapshotError('bytes left over');
+    this.#in.load(chunk);
+    const { done, value } = this.#steps.next();
+    if (!this.#in.atEnd) throw new InvalidSnapshotError('a chunk goes on too long');
+    if (done === true) this.#result = value;
+    else this.#digest.update(chunk);
+  }
+
+  /** The state, when all chunks were added. @throws InvalidSnapshotError if some are missing */
+  complete(): LimiterState {
+    if (this.#result === undefined) throw new InvalidSnapshotError('ends too early');
+    return this.#result;
+  }
+
+  *#read(): Steps<LimiterState> {
+    const state = this.#state;
+    yield;
+    const input = this.#in;
+    input.integer('format', SNAPSHOT_FORMAT, SNAPSHOT_FORMAT);
+    state.createdMillis = input.integer('created time', 0, INTEGER_MAX);
+    state.changedMillis = input.integer('changed time', state.createdMillis, INTEGER_MAX);
+    state.table = yield* this.#readRuleTable();
+    yield* this.#readKeyTables();
+    if (input.atEnd) yield;
+    state.sweepTable = input.integer('sweep table', 0, Math.max(0, state.keyTables.length - 1));
+    state.sweepSlot = input.integer('sweep slot', 0, state.keyTables[state.sweepTable]?.size ?? 0);
+    yield* this.#readMemory();
+    yield;
+    state.applied = {
+      index: input.integer('applied index', 0, INTEGER_MAX),
+      term: input.integer('applied term', 0, INTEGER_MAX),
+      timeMillis: input.integer('applied time', state.changedMillis, INTEGER_MAX),
+    };
+    yield;
+    const [a, b] = this.#digest.words();
+    if (input.word() !== a || input.word() !== b) throw new InvalidSnapshotError('the digest does not match');
+    return state;
+  }
+
+  *#readRuleTable(): Steps<RuleTable | undefined> {
+    const input = this.#in;
+    const version = input.integer('rule table version', 0, INTEGER_MAX);
+    if (version === 0) return undefined;
+    const requestIdHorizonMillis = input.integer('horizon', 0, REQUEST_ID_HORIZON_MILLIS_MAX);
+    const clockDriftPpm = input.integer('drift', 0, CLOCK_DRIFT_PPM_MAX);
+    const partitionBytesMax = input.integer('partition bytes', PARTITION_BYTES_MIN, PARTITION_BYTES_MAX);
+    const count = input.integer('rules', 1, RULES_MAX);
+    const rules: Rule[] = [];
+    for (let i = 0; i < count; i++) {
+      if (input.atEnd) yield;
+      rules.push(this.#readRule());
+    }
+    try {
+      return validateRuleTable({
+        version,
+        requestIdHorizonMillis,
+        clockDriftPpm,
+        partitionBytesMax,
+        rules,
+      });
+    } catch (error) {
+      if (error instanceof InvalidRuleError) throw new InvalidSnapshotError(error.message);
+      throw error;
+    }
+  }
+
+  #readRule(): Rule {
+    const input = this.#in;
+    return {
+      id: input.text('rule id', RULE_ID_BYTES_MAX),
+      limit: input.integer('limit', 0, LIMIT_MAX),
+      windowMillis: input.integer('window', 1, WINDOW_MILLIS_MAX),
+      clock: input.flag('clock') ? 'cluster' : 'request',
+    };
+  }
+
+  *#readKeyTables(): Steps<undefined> {
+    const state = this.#state;
+    const tables = this.#in.integer('key tables', 0, INTEGER_MAX);
+    for (let i = 0; i < tables; i++) {
+      if (this.#in.atEnd) yield;
+      const rule = this.#readRule();
+      if (state.tableOf(rule.id) !== undefined) throw new InvalidSnapshotError('a rule id twice');
+      yield* this.#readKeys(rule);
+    }
+    for (const rule of state.table?.rules ?? []) {
+      if (state.tableOf(rule.id) === undefined) throw new InvalidSnapshotError('a rule without its keys');
+    }
+  }
+
+  *#readKeys(rule: Rule): Steps<undefined> {
+    const input = this.#in;
+    const state = this.#state;
+    const { name } = state;
+    const windowMillis = input.integer('effective window', rule.windowMillis, LOG_WINDOW_MILLIS_MAX);
+    const table = state.addTable(rule, windowMillis);
+    table.active = input.flag('active');
+    checkCurrentRule(table, state.table);
+    table.eventTimed = input.flag('event timed');
+    table.evictedThroughMillis = input.integer('evicted through', 0, state.changedMillis);
+    const size = input.integer('keys', 0, ENTRIES_MAX);
+    for (let slot = 0; slot < size; slot++) {
+      if (input.atEnd) yield;
+      const length = input.textBytes('user id', 1, KEY_BYTES_MAX);
+      name.clear();
+      name.appendBytes(input.chunk, input.position - length, input.position);
+      name.seal(0);
+      if (table.keys.find(name) !== NONE) throw new InvalidSnapshotError('a user id twice');
+      const madeMillis = state.changedMillis - input.integer('age of the last grant', 0, state.changedMillis);
+      table.add(name, madeMillis);
+      const runs = input.integer('runs', 1, 0xffff_ffff);
+      table.logs.reserve(slot, Math.min(runs, RESERVED_RUNS_MAX));
+      const firstMillis = madeMillis + input.signed('first grant', INTEGER_MAX);
+      if (firstMillis < 0 || firstMillis > INTEGER_MAX)
+        throw new InvalidSnapshotError('a bad time of a grant');
+      let millis = firstMillis;
+      let recorded = this.#readCost(table, slot, millis, 0);
+      for (let run = 1; run < runs; run++) {
+        if (input.atEnd) yield;
+        millis += input.integer('time between grants', 1, LOG_WINDOW_MILLIS_MAX);
+        if (millis - firstMillis >= LOG_WINDOW_MILLIS_MAX)
+          throw new InvalidSnapshotError('no window is that long');
+        recorded = this.#readCost(table, slot, millis, recorded);
+      }
+    }
+  }
+
+  /** Reads what was granted at `millis`, and returns it on top of what was recorded before. */
+  #readCost({ logs }: KeyTable, slot: number, millis: number, recorded: number): number {
+    const cost = this.#in.integer('cost', 1, 0xffff_ffff - recorded);
+    // The longest window prunes nothing: what was recorded comes back whole.
+    logs.grant(slot, millis, cost, LOG_WINDOW_MILLIS_MAX);
+    return recorded + cost;
+  }
+
+  *#readMemory(): Steps<undefined> {
+    const count = this.#in.integer('request ids', 0, ENTRIES_MAX);
+    for (let i = 0; i < count; i++) {
+      if (this.#in.atEnd) yield;
+      this.#readGrant();
+    }
+  }
+
+  #readGrant(): void {
+    const input = this.#in;
+    const { memory, changedMillis, requestKey: key, ruleId } = this.#state;
+    key.text.clear();
+    const userBytes = input.textBytes('user id', 1, KEY_BYTES_MAX);
+    key.text.appendBytes(input.chunk, input.position - userBytes, input.position);
+    const requestIdBytes = input.textBytes('request id', 1, REQUEST_ID_BYTES_MAX);
+    key.text.appendBytes(input.chunk, input.position - requestIdBytes, input.position);
+    key.seal(userBytes, requestIdBytes);
+    // One that expired may stand before the one that took its place.
+    if (memory.find(key, changedMillis) !== NONE) throw new InvalidSnapshotError('a request id twice');
+    const ruleIdBytes = input.textBytes('rule id', 1, RULE_ID_BYTES_MAX);
+    ruleId.clear();
+    ruleId.appendBytes(input.chunk, input.position - ruleIdBytes, input.position);
+    ruleId.seal(0);
+    const namesRule = input.flag('named rule');
+    const cost = input.integer('cost', 1, COST_MAX);
+    const timestamp = input.integer('timestamp', 0, TIMESTAMP_MILLIS_MAX + 1);
+    memory.remember(key, ruleId, {
+      namesRule,
+      cost,
+      timestampMillis: timestamp === 0 ? undefined : timestamp - 1,
+      expiresMillis: input.integer('expiry', 0, INTEGER_MAX),
+      term: input.integer('term', 0, INTEGER_MAX),
+      index: input.integer('index', 0, INTEGER_MAX),
+      position: input.integer('position', 0, BATCH_REQUESTS_MAX - 1),
+      timeMillis: input.integer('time', 0, INTEGER_MAX),
+      limit: input.integer('limit', 0, LIMIT_MAX),
+      windowMillis: input.integer('window', 1, WINDOW_MILLIS_MAX),
+      remaining: input.integer('remaining', 0, LIMIT_MAX),
+      retryAfterMillis: input.integer('retry after', 0, INTEGER_MAX),
+      resetMillis: input.integer('reset', 0, INTEGER_MAX),
+    });
+  }
+}
+
+/** A key table must agree with the rule table it is read with. */
+function checkCurrentRule(keys: KeyTable, table: RuleTable | undefined): void {
+  const current = table?.rules.find((rule) => rule.id === keys.rule.id);
+  if ((current !== undefined) !== keys.active) throw new InvalidSnapshotError('keys of a wrong rule');
+  if (current === undefined || table === undefined) return;
+  const agrees =
+    current.limit === keys.rule.limit &&
+    current.windowMillis === keys.rule.windowMillis &&
+    current.clock === keys.rule.clock &&
+    keys.effectiveWindowMillis === effectiveWindowMillis(current, table.clockDriftPpm);
+  if (!agrees) throw new InvalidSnapshotError('keys of another version of their rule');
+}

@@ -1,0 +1,52 @@
+/**
+ * How large a state is, by a model: what a key, a run of grants and a remembered request id take, whatever became of
+ * the memory they were put into. So all replicas agree on it, to the byte, and a cap on it can be part of the decisions.
+ *
+ * The model errs on the large side: rows, index and blocks take less, as long as blocks that were given back are used
+ * again. A block of runs has room for twice as many at most.
+ */
+
+/** Two rows, a bucket, and the rounding of two blocks. The name's bytes come on top. */
+export const KEY_BYTES = 96;
+/** Eight bytes, twice. */
+export const RUN_BYTES = 16;
+/** A row, a bucket, and the rounding of a block. The bytes of its texts come on top. */
+export const REQUEST_ID_BYTES = 128;
+
+/** The most keys or request ids of one state: far from where any index or address would overflow. */
+export const ENTRIES_MAX = 1 << 25;
+
+/**
+ * How far above the cap the runs of known keys may go: an eighth. So users that are known are still served when there
+ * is no room for others, and what they take is bounded too.
+ */
+const RESERVE_PARTS = 8;
+
+/** How much else there is for what is remembered. `full`: for what is known already. `exhausted`: for nothing more. */
+export type Room = 'free' | 'full' | 'exhausted';
+
+export class StateSize {
+  keys = 0;
+  keyTextBytes = 0;
+  runs = 0;
+  requestIds = 0;
+  requestIdTextBytes = 0;
+
+  /** Is there room for `bytes` more, under a cap? `isNew`: for a key or a request id that is not there yet. */
+  hasRoom(bytes: number, isNew: boolean, capBytes: number): boolean {
+    // What does not grow may go on, however the cap was changed.
+    if (bytes === 0) return true;
+    if (!isNew) return this.bytes + bytes <= capBytes + Math.floor(capBytes / RESERVE_PARTS);
+    return this.bytes + bytes <= capBytes && this.keys < ENTRIES_MAX && this.requestIds < ENTRIES_MAX;
+  }
+
+  get bytes(): number {
+    return (
+      this.keys * KEY_BYTES +
+      this.keyTextBytes +
+      this.runs * RUN_BYTES +
+      this.requestIds * REQUEST_ID_BYTES +
+      this.requestIdTextBytes
+    );
+  }
+}

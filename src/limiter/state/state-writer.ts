@@ -1,0 +1,187 @@
+/**
+ * Writes a state down as a snapshot, chunk by chunk, as it was when this began: the state may change between two chunks.
+ * The form is canonical: equal states give equal bytes, which is what the state hash is made of. It must not hold
+ * anything that is not a function of the applied log: no capacities, bases, addresses or hashes of keys.
+ */
+
+import type { AppliedPosition } from '../decision.ts';
+import type { Rule, RuleTable } from '../rules.ts';
+import { BlockPool } from './block-pool.ts';
+import { ByteWriter, Digest } from './byte-stream.ts';
+import { CapturedKeys } from './captured-keys.ts';
+import { CapturedMemory } from './captured-memory.ts';
+import type { LimiterState } from './limiter-state.ts';
+import type { GrantView } from './remembered-grant.ts';
+
+/** The first integer of every snapshot. Another form needs another number. */
+export const SNAPSHOT_FORMAT = 0x51_4c_03;
+
+export class StateWriter {
+  readonly #out = new ByteWriter();
+  readonly #digest = new Digest();
+  readonly #applied: AppliedPosition;
+  readonly #createdMillis: number;
+  readonly #changedMillis: number;
+  readonly #rules: RuleTable | undefined;
+  readonly #sweepTable: number;
+  readonly #sweepSlot: number;
+  readonly #tables: readonly CapturedKeys[];
+  readonly #memory: CapturedMemory;
+  /** Each step writes up to a full chunk. */
+  readonly #steps: Iterator<undefined, undefined>;
+  #stage: 'body' | 'position' | 'digest' | 'over' = 'body';
+
+  constructor(state: LimiterState) {
+    this.#applied = state.applied;
+    this.#createdMillis = state.createdMillis;
+    this.#changedMillis = state.changedMillis;
+    this.#rules = state.table;
+    this.#sweepTable = state.sweepTable;
+    this.#sweepSlot = state.sweepSlot;
+    const copies = new BlockPool();
+    this.#tables = state.keyTables.map((keys) => new CapturedKeys(keys, copies));
+    this.#memory = new CapturedMemory(state.memory, copies);
+    this.#steps = this.#body();
+  }
+
+  /** From now on the state may change before the last chunk was taken. */
+  watch(): this {
+    for (const table of this.#tables) table.watch();
+    this.#memory.watch();
+    return this;
+  }
+
+  /** The next chunk, or undefined at the end. */
+  next(): Uint8Array | undefined {
+    switch (this.#stage) {
+      case 'body':
+        if (this.#steps.next().done === true) this.#stage = 'position';
+        return this.#digested().slice();
+      case 'position':
+        this.#stage = 'digest';
+        this.#out.integer(this.#applied.index);
+        this.#out.integer(this.#applied.term);
+        this.#out.integer(this.#applied.timeMillis);
+        return this.#digested().slice();
+      case 'digest':
+        this.#stage = 'over';
+        for (const word of this.#digest.words()) this.#out.word(word);
+        return this.#out.take().slice();
+      case 'over':
+        return undefined;
+    }
+  }
+
+  /** No more chunks are wanted: the state need not be kept as it was. */
+  abandon(): void {
+    this.#stage = 'over';
+    for (const table of this.#tables) table.release();
+    this.#memory.release();
+  }
+
+  /** The hash of the whole state but its applied position: 16 hexadecimal digits. Instead of chunks. */
+  hash(): string {
+    while (this.#stage === 'body') {
+      if (this.#steps.next().done === true) this.#stage = 'over';
+      this.#digested();
+    }
+    return this.#digest.toString();
+  }
+
+  #digested(): Uint8Array {
+    const chunk = this.#out.take();
+    this.#digest.update(chunk);
+    return chunk;
+  }
+
+  *#body(): Generator<undefined, undefined> {
+    const out = this.#out;
+    out.integer(SNAPSHOT_FORMAT);
+    out.integer(this.#createdMillis);
+    out.integer(this.#changedMillis);
+    yield* this.#writeRules();
+    out.integer(this.#tables.length);
+    for (const table of this.#tables) yield* this.#writeTable(table);
+    if (out.isFull) yield;
+    out.integer(this.#sweepTable);
+    out.integer(this.#sweepSlot);
+    out.integer(this.#memory.size);
+    for (let i = 0; i < this.#memory.size; i++) {
+      if (out.isFull) yield;
+      this.#writeGrant(this.#memory.open());
+      this.#memory.close();
+    }
+  }
+
+  *#writeRules(): Generator<undefined, undefined> {
+    const out = this.#out;
+    const table = this.#rules;
+    out.integer(table?.version ?? 0);
+    if (table === undefined) return;
+    out.integer(table.requestIdHorizonMillis);
+    out.integer(table.clockDriftPpm);
+    out.integer(table.partitionBytesMax);
+    out.integer(table.rules.length);
+    for (const rule of table.rules) {
+      if (out.isFull) yield;
+      this.#writeRule(rule);
+    }
+  }
+
+  *#writeTable(table: CapturedKeys): Generator<undefined, undefined> {
+    const out = this.#out;
+    if (out.isFull) yield;
+    this.#writeRule(table.rule);
+    out.integer(table.effectiveWindowMillis);
+    out.byte(table.active ? 1 : 0);
+    out.byte(table.eventTimed ? 1 : 0);
+    out.integer(table.evictedThroughMillis);
+    out.integer(table.size);
+    for (let slot = 0; slot < table.size; slot++) {
+      if (out.isFull) yield;
+      const key = table.open();
+      const { log } = key;
+      out.textBytes(key.bytes, key.nameFrom, key.nameBytes);
+      out.integer(this.#changedMillis - key.madeMillis);
+      out.integer(log.count);
+      out.signed(log.millis(0) - key.madeMillis);
+      out.integer(log.cost(0));
+      for (let run = 1; run < log.count; run++) {
+        if (out.isFull) yield;
+        out.integer(log.offset(run) - log.offset(run - 1));
+        out.integer(log.cost(run));
+      }
+      table.close();
+    }
+  }
+
+  #writeRule(rule: Rule): void {
+    const out = this.#out;
+    out.text(rule.id);
+    out.integer(rule.limit);
+    out.integer(rule.windowMillis);
+    out.byte(rule.clock === 'cluster' ? 1 : 0);
+  }
+
+  #writeGrant(view: GrantView): void {
+    const out = this.#out;
+    const { bytes, bytesAt, userBytes, requestIdBytes, ruleIdFrom, ruleIdBytes, grant } = view;
+    out.textBytes(bytes, bytesAt, userBytes);
+    out.textBytes(bytes, bytesAt + userBytes, requestIdBytes);
+    out.textBytes(bytes, bytesAt + ruleIdFrom, ruleIdBytes);
+    out.byte(grant.namesRule ? 1 : 0);
+    out.integer(grant.cost);
+    // 0 stands for none, as the request had none.
+    out.integer(grant.timestampMillis === undefined ? 0 : grant.timestampMillis + 1);
+    out.integer(grant.expiresMillis);
+    out.integer(grant.term);
+    out.integer(grant.index);
+    out.integer(grant.position);
+    out.integer(grant.timeMillis);
+    out.integer(grant.limit);
+    out.integer(grant.windowMillis);
+    out.integer(grant.remaining);
+    out.integer(grant.retryAfterMillis);
+    out.integer(grant.resetMillis);
+  }
+}

@@ -1,0 +1,34 @@
+/**
+ * Requests with an id that wait to be decided, so that a retry can join its first attempt. It answers nobody.
+ * Bounded by those who wait: each is in here once at most.
+ */
+import { assert } from '../limiter/assert.ts';
+import type { AllowRequest } from '../limiter/request.ts';
+
+/** What retries are recognised by: the id and the user, whatever else they ask for. Undefined without an id. */
+export function retryKeyOf({ userId, requestId }: AllowRequest): string | undefined {
+  // The length makes it unambiguous whatever characters the parts contain.
+  return requestId === undefined ? undefined : `${userId.length}:${userId}${requestId}`;
+}
+
+export class Attempts<T extends { readonly retryKey: string | undefined }> {
+  readonly #byKey = new Map<string, T>();
+
+  /** The attempt that waits under this key. */
+  find(retryKey: string): T | undefined {
+    return this.#byKey.get(retryKey);
+  }
+
+  /** From now on retries find it. None may wait under its key. */
+  add(attempt: T): void {
+    const { retryKey } = attempt;
+    if (retryKey === undefined) return;
+    assert(!this.#byKey.has(retryKey), 'a retry joins its first attempt');
+    this.#byKey.set(retryKey, attempt);
+  }
+
+  /** It was answered. */
+  delete({ retryKey }: T): void {
+    if (retryKey !== undefined) this.#byKey.delete(retryKey);
+  }
+}

@@ -1,0 +1,107 @@
+/** A flood of new users at nodes with a small heap, which may remember little. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type AllowQuestion, type AllowResult, eventually, TestCluster } from './harness.ts';
+
+const HEAP_MEGABYTES = 90;
+const STATE_BYTES_MAX = 160 << 10;
+const KNOWN = 100;
+const CLIENTS = 32;
+
+const LONG = { id: 'long', limit: 1_000, windowMillis: 3_600_000, clock: 'cluster' } as const;
+const SHORT = { id: 'short', limit: 10, windowMillis: 6_000, clock: 'cluster' } as const;
+
+/** New users at all nodes until some were refused for want of room. Returns all answers that were no grant. */
+async function flood(cluster: TestCluster, refusalsWanted: number): Promise<AllowResult[]> {
+  const others: AllowResult[] = [];
+  let refusals = 0;
+  let next = 0;
+  const client = async (): Promise<void> => {
+    while (refusals < refusalsWanted) {
+      next += 1;
+      const result = await cluster.allow((next % 3) + 1, { userId: `flood-${next}`, rule: SHORT.id });
+      if (result.status !== 200) others.push(result);
+      if (result.body.reason === 'at_capacity') refusals += 1;
+    }
+  };
+  await Promise.all(Array.from({ length: CLIENTS }, client));
+  return others;
+}
+
+/** Asks again while the machine is too busy to answer in time. */
+async function decided(cluster: TestCluster, node: number, question: AllowQuestion): Promise<AllowResult> {
+  return eventually('a decision', async () => {
+    const result = await cluster.allow(node, question);
+    return result.body.reason === 'deadline' ? undefined : result;
+  });
+}
+
+async function metric(cluster: TestCluster, node: number, name: string): Promise<number> {
+  const response = await fetch(`http://127.0.0.1:${cluster.port(node)}/metrics`);
+  const line = (await response.text()).split('\n').find((each) => each.startsWith(`${name} `));
+  return Number(line?.split(' ')[1]);
+}
+
+describe('a flood of new users at nodes with a 90 MB heap', () => {
+  let cluster: TestCluster;
+  const exits: unknown[] = [];
+  const first = { userId: 'known-0', rule: LONG.id, requestId: 'first' };
+  let granted: AllowResult;
+
+  beforeAll(async () => {
+    cluster = await TestCluster.create({
+      rules: [LONG, SHORT],
+      partitions: 4,
+      stateBytesMax: STATE_BYTES_MAX,
+    });
+    for (const id of cluster.ids) {
+      const node = cluster.startNode(id, ([command = '', ...args]) => [
+        command,
+        `--max-old-space-size=${HEAP_MEGABYTES}`,
+        ...args,
+      ]);
+      void node.exited.then((exit) => exits.push({ id, ...exit }));
+    }
+    await cluster.ready();
+    granted = await decided(cluster, 1, first);
+    for (let i = 0; i < KNOWN; i += 1) await decided(cluster, 2, { userId: `known-${i}`, rule: LONG.id });
+  });
+  afterAll(async () => {
+    await cluster.stop();
+  });
+
+  it('is refused before memory is gone, and no node falls over', async () => {
+    const others = await flood(cluster, 500);
+    for (const other of others) expect(other).toMatchObject({ status: 503, body: { allowed: false } });
+    expect(exits).toEqual([]);
+    for (const id of cluster.ids) {
+      // Beyond the bound there is what was on its way when it was reached.
+      expect(await metric(cluster, id, 'quorate_state_bytes')).toBeLessThan(STATE_BYTES_MAX * 1.25);
+    }
+    const refused = await Promise.all(
+      cluster.ids.map((id) => metric(cluster, id, 'quorate_refused_at_capacity_total')),
+    );
+    expect(Math.max(...refused)).toBeGreaterThan(100);
+  }, 60_000);
+
+  it('does not shut out the users that are known, nor retries', async () => {
+    for (let i = 0; i < KNOWN; i += 1) {
+      const { status } = await decided(cluster, (i % 3) + 1, { userId: `known-${i}`, rule: LONG.id });
+      expect(status).toBe(200);
+    }
+    const retried = await decided(cluster, 3, first);
+    expect(retried.body).toEqual(granted.body);
+    expect(exits).toEqual([]);
+  });
+
+  it('is over when what it left is forgotten: then new users are taken again', async () => {
+    await eventually(
+      'room for a new user',
+      async () => {
+        const { status } = await cluster.allow(1, { userId: `later-${performance.now()}`, rule: SHORT.id });
+        return status === 200 ? true : undefined;
+      },
+      30_000,
+    );
+    expect(exits).toEqual([]);
+  }, 40_000);
+});

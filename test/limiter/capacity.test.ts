@@ -1,0 +1,189 @@
+/** What a state may remember has a cap, counted by a model that all replicas agree on. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { InvalidRuleError, type Rule, validateRuleTable } from '../../src/limiter/rules.ts';
+import { KEY_BYTES, REQUEST_ID_BYTES, RUN_BYTES } from '../../src/limiter/state/state-size.ts';
+import { Harness, harnessWith, restoreInto, snapshotOf, START, tableOf } from './harness.ts';
+
+const CAP = 4_096;
+const RESERVE = CAP / 8;
+
+function capped(rule: Partial<Rule> = {}): Harness {
+  const harness = new Harness();
+  harness.rules(tableOf(1, [{ limit: 1_000, ...rule }], { partitionBytesMax: CAP }));
+  return harness;
+}
+
+/** Takes new users until one is refused. */
+function fill(harness: Harness): number {
+  for (let users = 0; ; users++) {
+    const { refusal } = harness.one({ userId: `user${String(users).padStart(4, '0')}` });
+    if (refusal === 'at_capacity') return users;
+    harness.nowMillis += 1;
+  }
+}
+
+function sweepUntil(harness: Harness, bytes: number): void {
+  for (let i = 0; i < 50 && harness.machine.stateBytes > bytes; i++) {
+    harness.machine.apply({ type: 'sweep' }, harness.next());
+  }
+}
+
+describe('the size of a state', () => {
+  it('is what its keys, runs and request ids take by the model', () => {
+    const harness = harnessWith({ id: 'rule', limit: 9 });
+    expect(harness.machine.stateBytes).toBe(0);
+    harness.one({ userId: 'ada' });
+    expect(harness.machine.stateBytes).toBe(KEY_BYTES + 3 + RUN_BYTES);
+    // The same millisecond is the same run.
+    harness.one({ userId: 'ada' });
+    expect(harness.machine.stateBytes).toBe(KEY_BYTES + 3 + RUN_BYTES);
+    harness.nowMillis += 1;
+    harness.one({ userId: 'ada', requestId: 'é' });
+    // User and request id, up to where a word begins, and the rule.
+    const texts = 8 + 4;
+    expect(harness.machine.stateBytes).toBe(KEY_BYTES + 3 + 2 * RUN_BYTES + REQUEST_ID_BYTES + texts);
+  });
+
+  it('is back at nothing, exactly, when all was forgotten', () => {
+    const harness = harnessWith({ limit: 50 }, { id: 'b', limit: 2 });
+    for (let i = 0; i < 500; i++) {
+      harness.nowMillis += i % 7;
+      harness.one({
+        userId: `user${(i * 7) % 61}`,
+        ruleId: i % 3 === 0 ? 'b' : undefined,
+        requestId: `${i}`,
+      });
+    }
+    expect(harness.machine.stateBytes).toBeGreaterThan(50_000);
+    harness.nowMillis += 200_000;
+    sweepUntil(harness, 0);
+    expect(harness.machine.stateBytes).toBe(0);
+    expect(harness.machine.stats()).toEqual({ keys: 0, grants: 0, requestIds: 0 });
+  });
+
+  it('does not depend on how it came about', () => {
+    const user = fc.nat(30).map((n) => `user${n}`);
+    const step = fc.record({ gap: fc.constantFrom(0, 1, 400, 130_000), user, id: fc.option(fc.nat(20)) });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 150 }), fc.nat(), (steps, at) => {
+        const whole = capped();
+        const restored = capped();
+        for (const [i, { gap, user: userId, id }] of steps.entries()) {
+          if (i === at % steps.length) restoreInto(restored.machine, snapshotOf(restored.machine));
+          for (const harness of [whole, restored]) {
+            harness.nowMillis += gap;
+            harness.one({ userId, ...(id !== null && { requestId: `${id}` }) });
+          }
+          expect(restored.machine.stateBytes).toBe(whole.machine.stateBytes);
+        }
+        expect(restored.machine.hash()).toBe(whole.machine.hash());
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+describe('state without a bound', () => {
+  it('is not taken on: at the cap new users and new request ids are refused, and leave no trace', () => {
+    const harness = capped();
+    const users = fill(harness);
+    expect(users).toBe(Math.floor(CAP / (KEY_BYTES + 8 + RUN_BYTES)));
+    expect(harness.machine.stateBytes).toBeLessThanOrEqual(CAP);
+    const before = harness.machine.hash();
+    const known = { userId: 'user0001' };
+    expect(harness.one({ ...known, requestId: 'new' }).refusal).toBe('at_capacity');
+    expect(harness.one({ userId: 'another' }).refusal).toBe('at_capacity');
+    expect(harness.machine.quickDenial({ userId: 'another' }, harness.nowMillis)?.refusal).toBe(
+      'at_capacity',
+    );
+    expect(harness.machine.hash()).toBe(before);
+    // What a limit denies is denied, room or not.
+    expect(harness.one({ userId: 'another', cost: 1_001 })).toMatchObject({
+      allowed: false,
+      remaining: 1_000,
+    });
+  });
+
+  it('is not made of known users either: they are served from a reserve, up to an eighth above the cap', () => {
+    const harness = capped();
+    fill(harness);
+    const known = { userId: 'user0001' };
+    let granted = 0;
+    for (; granted < 100; granted++) {
+      harness.nowMillis += 1;
+      // In the millisecond of its last grant it takes nothing more.
+      const [first, second] = harness.ask(known, known);
+      expect(second?.allowed).toBe(first?.allowed);
+      if (first?.allowed !== true) break;
+    }
+    expect(granted).toBeGreaterThan(RESERVE / RUN_BYTES - 2);
+    expect(harness.machine.stateBytes).toBeLessThanOrEqual(CAP + RESERVE);
+    expect(harness.one(known).refusal).toBe('at_capacity');
+    expect(harness.machine.quickDenial(known, harness.nowMillis)?.refusal).toBe('at_capacity');
+  });
+
+  it('a request whose id is remembered gets its answer, however full it is', () => {
+    const harness = capped();
+    const asked = { userId: 'ada', requestId: 'q' };
+    const first = harness.one(asked);
+    fill(harness);
+    expect(harness.one(asked)).toEqual(first);
+    expect(harness.one({ ...asked, cost: 2 }).refusal).toBe('request_id_reused');
+  });
+
+  it('that was taken on before the cap fell is kept, and goes on where it does not grow', () => {
+    const harness = harnessWith({ limit: 1_000 });
+    for (let i = 0; i < 100; i++) harness.one({ userId: `user${i}` });
+    harness.rules(tableOf(2, [{ limit: 1_000 }], { partitionBytesMax: CAP }));
+    expect(harness.machine.stats().keys).toBe(100);
+    expect(harness.one({ userId: 'user7' }).allowed).toBe(true);
+    harness.nowMillis += 1;
+    expect(harness.one({ userId: 'user7' }).refusal).toBe('at_capacity');
+    // Its old grants have left the window, and make room for the new one.
+    harness.nowMillis += 1_001;
+    expect(harness.one({ userId: 'user7' }).allowed).toBe(true);
+  });
+
+  it('is forgotten when it is idle, though nobody is granted anything, and then there is room again', () => {
+    const harness = capped();
+    fill(harness);
+    harness.nowMillis += 2_000;
+    // A refusal is no grant: it pays for no housekeeping.
+    expect(harness.one({ userId: 'another', requestId: 'q' }).refusal).toBe('at_capacity');
+    harness.machine.apply({ type: 'sweep' }, harness.next());
+    expect(harness.machine.stateBytes).toBe(0);
+    expect(harness.one({ userId: 'another', requestId: 'q' }).allowed).toBe(true);
+  });
+});
+
+describe('a node without room', () => {
+  it('refuses at its door what is new, and when nothing is left also what grows', () => {
+    const harness = harnessWith({ limit: 100 });
+    const { machine } = harness;
+    harness.one({ userId: 'ada' });
+    const known = { userId: 'ada' };
+    const withId = { userId: 'ada', requestId: 'q' };
+    const stranger = { userId: 'bob' };
+    const refusals = (room: 'free' | 'full' | 'exhausted', nowMillis: number): unknown[] =>
+      [known, withId, stranger].map((asked) => machine.quickDenial(asked, nowMillis, room)?.refusal);
+    expect(refusals('free', START + 5)).toEqual([undefined, undefined, undefined]);
+    expect(refusals('full', START + 5)).toEqual([undefined, 'at_capacity', 'at_capacity']);
+    expect(refusals('exhausted', START + 5)).toEqual(['at_capacity', 'at_capacity', 'at_capacity']);
+    expect(refusals('exhausted', START)).toEqual([undefined, 'at_capacity', 'at_capacity']);
+    // The log knows nothing of one node's room.
+    expect(harness.one(stranger).allowed).toBe(true);
+  });
+});
+
+describe('the cap', () => {
+  it.each([4_095, 2 ** 32 + 1, 1.5, '1'])('out of its bounds is refused: %s', (partitionBytesMax) => {
+    const table = { version: 1, rules: [{ id: 'a', limit: 1, windowMillis: 1 }], partitionBytesMax };
+    expect(() => validateRuleTable(table)).toThrow(InvalidRuleError);
+  });
+
+  it('is 256 MiB if nothing is said', () => {
+    const rules = [{ id: 'a', limit: 1, windowMillis: 1 }];
+    expect(validateRuleTable({ version: 1, rules }).partitionBytesMax).toBe(256 * 1_024 * 1_024);
+  });
+});

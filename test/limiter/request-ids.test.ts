@@ -1,0 +1,145 @@
+/** A request id belongs to one request: all of what was asked, as it was asked. */
+import { describe, expect, it } from 'vitest';
+import type { AllowRequest } from '../../src/limiter/request.ts';
+import { Harness, harnessWith, restoreInto, snapshotOf, START, tableOf } from './harness.ts';
+
+const first: AllowRequest = { userId: 'ada', ruleId: 'a', cost: 2, timestampMillis: START, requestId: 'q' };
+const others: readonly [string, AllowRequest, unknown][] = [
+  ['rule', { ...first, ruleId: 'b' }, 'a'],
+  ['rule', { userId: 'ada', cost: 2, timestampMillis: START, requestId: 'q' }, 'a'],
+  ['cost', { ...first, cost: 1 }, 2],
+  ['cost', { userId: 'ada', ruleId: 'a', timestampMillis: START, requestId: 'q' }, 2],
+  ['timestampMillis', { ...first, timestampMillis: START + 1 }, START],
+  ['timestampMillis', { userId: 'ada', ruleId: 'a', cost: 2, requestId: 'q' }, START],
+];
+
+function twoRules(): Harness {
+  return harnessWith({ id: 'a', limit: 5 }, { id: 'b', limit: 5 });
+}
+
+describe('a request id reused with another rule, cost or timestamp', () => {
+  it.each(others)('is not answered from memory and charges nothing: another %s', (field, other, value) => {
+    const harness = twoRules();
+    harness.one(first);
+    const before = harness.machine.hash();
+    const conflict = { allowed: false, refusal: 'request_id_reused', conflict: { field, first: value } };
+    expect(harness.one(other)).toMatchObject({ ...conflict, limit: 0, remaining: 0, retryAfterMillis: 0 });
+    expect(harness.machine.remembered(other, START)).toMatchObject(conflict);
+    expect(harness.machine.hash()).toBe(before);
+    expect(harness.one(first)).toMatchObject({ allowed: true, remaining: 3 });
+  });
+
+  it.each(others)('within one entry: the first wins, the second is told: another %s', (_field, other) => {
+    const harness = twoRules();
+    const [granted, refused, again] = harness.ask(first, other, first);
+    expect(granted).toMatchObject({ allowed: true, decided: { position: 0 } });
+    expect(refused).toMatchObject({ refusal: 'request_id_reused', decided: { position: 1 } });
+    expect(again).toEqual(granted);
+    expect(harness.machine.stats()).toEqual({ keys: 1, grants: 1, requestIds: 1 });
+  });
+
+  it('is told so after a snapshot, too', () => {
+    const harness = twoRules();
+    const granted = harness.one(first);
+    const restored = new Harness();
+    restoreInto(restored.machine, snapshotOf(harness.machine));
+    for (const [field, other] of others) {
+      expect(restored.machine.remembered(other, START)).toMatchObject({ conflict: { field } });
+    }
+    expect(restored.machine.remembered(first, START)).toEqual(granted);
+  });
+
+  it('is told so when nothing is left of the budget, instead of being denied', () => {
+    const harness = harnessWith({ limit: 1 });
+    harness.one({ userId: 'ada', requestId: 'q' });
+    const other = { userId: 'ada', requestId: 'q', cost: 2 };
+    expect(harness.machine.quickDenial(other, START)).toBeUndefined();
+    expect(harness.one(other).refusal).toBe('request_id_reused');
+  });
+
+  it('is a new question once the first is forgotten, or if it was denied', () => {
+    const harness = harnessWith({ limit: 1 });
+    harness.one({ userId: 'ada', requestId: 'q' });
+    harness.nowMillis += 120_001;
+    const other = { userId: 'ada', requestId: 'q', timestampMillis: harness.nowMillis };
+    expect(harness.one(other).allowed).toBe(true);
+    expect(harness.one({ userId: 'ada', requestId: 'denied' }).allowed).toBe(false);
+    harness.nowMillis += 1_001;
+    expect(harness.one({ ...other, requestId: 'denied', timestampMillis: harness.nowMillis }).allowed).toBe(
+      true,
+    );
+  });
+});
+
+describe('a retry', () => {
+  it('says the same in other words: a cost of 1 that is named, and one that is not', () => {
+    const harness = harnessWith({ limit: 5 });
+    const granted = harness.one({ userId: 'ada', requestId: 'q' });
+    expect(harness.one({ userId: 'ada', requestId: 'q', cost: 1 })).toEqual(granted);
+    expect(harness.machine.stats().grants).toBe(1);
+  });
+
+  it('gets its answer though the rules changed since, and the default is another one', () => {
+    const harness = harnessWith({ id: 'a', limit: 5 });
+    const asked = { userId: 'ada', requestId: 'q' };
+    const granted = harness.one(asked);
+    harness.rules(tableOf(2, [{ id: 'b', limit: 1 }]));
+    expect(harness.one(asked)).toEqual(granted);
+    expect(granted.ruleId).toBe('a');
+  });
+
+  it('finds its answer among those of the same key that expired', () => {
+    const harness = harnessWith({ limit: 100 });
+    harness.rules(tableOf(2, [{ limit: 100 }], { requestIdHorizonMillis: 100 }));
+    const asked = { userId: 'ada', requestId: 'q' };
+    // Grants that still live are in front of those that expired: nothing is swept.
+    harness.rules(tableOf(3, [{ limit: 100 }], { requestIdHorizonMillis: 86_400_000 }));
+    harness.one({ userId: 'bob', requestId: 'lives' });
+    harness.rules(tableOf(4, [{ limit: 100 }], { requestIdHorizonMillis: 100 }));
+    let granted = harness.one(asked);
+    for (let i = 0; i < 5; i++) {
+      harness.nowMillis += 101;
+      granted = harness.one(asked);
+    }
+    expect(harness.machine.stats().requestIds).toBe(7);
+    const restored = new Harness();
+    restoreInto(restored.machine, snapshotOf(harness.machine));
+    expect(restored.machine.stats()).toEqual(harness.machine.stats());
+    for (const { machine } of [harness, restored]) {
+      expect(machine.remembered(asked, harness.nowMillis)).toEqual(granted);
+    }
+  });
+});
+
+describe('a receipt', () => {
+  it('tells the place within the entry, so that every grant has one of its own', () => {
+    const harness = harnessWith({ limit: 100 });
+    const users = Array.from({ length: 20 }, (_, i) => ({ userId: `user${i % 4}` }));
+    const decisions = [...harness.ask(...users), ...harness.ask(...users)];
+    const receipts = decisions.map(({ decided }) => `${decided.index}/${decided.position}`);
+    expect(new Set(receipts).size).toBe(40);
+    expect(decisions.map(({ decided }) => decided.position)).toEqual([...users.keys(), ...users.keys()]);
+  });
+
+  it('of a denial that the log made has one too, one that was read from the state has none', () => {
+    const harness = harnessWith({ limit: 1 });
+    const denied = harness.ask({ userId: 'ada' }, { userId: 'ada' }, { userId: 'ada', ruleId: 'none' });
+    expect(denied.map(({ decided }) => decided.position)).toEqual([0, 1, 2]);
+    expect(harness.machine.quickDenial({ userId: 'ada' }, START)?.decided).toEqual({
+      term: 1,
+      index: 2,
+      timeMillis: START,
+    });
+  });
+
+  it('is the same again for a retry, also after a snapshot', () => {
+    const harness = harnessWith({ limit: 9 });
+    const asked = { userId: 'ada', requestId: 'q' };
+    const [, , granted] = harness.ask({ userId: 'bob' }, { userId: 'bob' }, asked);
+    expect(granted?.decided.position).toBe(2);
+    const restored = new Harness();
+    restoreInto(restored.machine, snapshotOf(harness.machine));
+    restored.index = harness.index;
+    expect(restored.one(asked)).toEqual(granted);
+  });
+});

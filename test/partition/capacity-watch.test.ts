@@ -1,0 +1,148 @@
+/** A node that adds up what its partitions remember, between peers that say how much room they have. */
+import { describe, expect, it } from 'vitest';
+import type { Room } from '../../src/limiter/state/state-size.ts';
+import { type CapacityReport, CapacityWatch } from '../../src/partition/capacity-watch.ts';
+import {
+  NodeBudget,
+  PeerRooms,
+  snapshotEveryBytes,
+  stateBytesDefault,
+} from '../../src/partition/node-budget.ts';
+
+class FakeReplica {
+  stateBytes = 0;
+  room: Room = 'free';
+  told = 0;
+
+  limitRoom(room: Room): void {
+    this.room = room;
+    this.told += 1;
+  }
+}
+
+class Bench {
+  now = 0;
+  readonly partitions = new Map([
+    [0, new FakeReplica()],
+    [1, new FakeReplica()],
+  ]);
+  readonly followers = new Map([
+    [0, [1, 2, 3]],
+    [1, [1, 4, 5]],
+  ]);
+  readonly told: Room[] = [];
+  readonly refusing: { isRefusing: boolean; report: CapacityReport }[] = [];
+  readonly watch = new CapacityWatch({
+    partitions: this.partitions,
+    monotonicMillis: () => this.now,
+    followersOf: (partition) => this.followers.get(partition) ?? [],
+    tell: (room) => this.told.push(room),
+    refusing: (isRefusing, report) => this.refusing.push({ isRefusing, report }),
+  });
+
+  pass(millis: number): void {
+    for (let passed = 0; passed < millis; passed += 10) {
+      this.now += 10;
+      this.watch.tick();
+    }
+  }
+
+  get rooms(): Room[] {
+    return [...this.partitions.values()].map(({ room }) => room);
+  }
+}
+
+describe('a node with a bound', () => {
+  it('is full above it, exhausted an eighth above that, and free again only some way below', () => {
+    const budget = new NodeBudget();
+    expect(budget.update(1e15)).toBe('free');
+    budget.limit(1_600);
+    const rooms = [1_600, 1_601, 1_800, 1_801, 1_700, 1_687, 1_550, 1_500, 1_600].map((bytes) =>
+      budget.update(bytes),
+    );
+    expect(rooms).toEqual(['free', 'full', 'full', 'exhausted', 'exhausted', 'full', 'full', 'free', 'free']);
+  });
+
+  it('counts all its partitions together, tells them and its peers, and takes it back', () => {
+    const bench = new Bench();
+    bench.watch.limit(1_000);
+    const [first, second] = [...bench.partitions.values()];
+    first!.stateBytes = 600;
+    bench.pass(500);
+    expect([bench.told, bench.rooms, first!.told]).toEqual([[], ['free', 'free'], 0]);
+    second!.stateBytes = 500;
+    bench.pass(110);
+    expect([bench.told, bench.rooms]).toEqual([['full'], ['full', 'full']]);
+    // It says so again, for those who missed it.
+    bench.pass(5_000);
+    expect(bench.told.length).toBeGreaterThan(4);
+    expect(bench.told.length).toBeLessThan(8);
+    second!.stateBytes = 0;
+    bench.pass(110);
+    expect([bench.told.at(-1), bench.rooms]).toEqual(['free', ['free', 'free']]);
+    const { told } = first!;
+    bench.pass(5_000);
+    expect(first!.told).toBe(told);
+  });
+
+  it('heeds a peer only where that keeps a copy, and only for a while', () => {
+    const bench = new Bench();
+    bench.watch.heard(4, 'full');
+    bench.watch.tick();
+    expect(bench.rooms).toEqual(['free', 'full']);
+    bench.watch.heard(2, 'exhausted');
+    bench.watch.tick();
+    expect(bench.rooms).toEqual(['exhausted', 'full']);
+    bench.watch.heard(2, 'free');
+    bench.watch.tick();
+    expect(bench.rooms).toEqual(['free', 'full']);
+    // It is gone, or cannot be heard any more.
+    bench.pass(3_200);
+    expect(bench.rooms).toEqual(['free', 'free']);
+  });
+
+  it('says once that it refuses, and once that it no longer does', () => {
+    const bench = new Bench();
+    bench.now = 100_000;
+    bench.pass(1_000);
+    expect(bench.refusing).toEqual([]);
+    for (let i = 0; i < 300; i += 1) {
+      bench.watch.refusedOne();
+      bench.pass(100);
+    }
+    expect(bench.refusing.map(({ isRefusing }) => isRefusing)).toEqual([true]);
+    expect(bench.watch.report.refused).toBe(300);
+    bench.pass(11_000);
+    expect(bench.refusing.map(({ isRefusing }) => isRefusing)).toEqual([true, false]);
+  });
+});
+
+describe('the rooms of peers', () => {
+  it('are as small as the smallest', () => {
+    const rooms = new PeerRooms();
+    rooms.heard(1, 'full', 0);
+    rooms.heard(2, 'exhausted', 0);
+    expect(rooms.leastOf([3, 4])).toBe('free');
+    expect(rooms.leastOf([3, 1])).toBe('full');
+    expect(rooms.leastOf([1, 2, 3])).toBe('exhausted');
+    expect(rooms.isAnyShort(3_000)).toBe(true);
+    expect(rooms.isAnyShort(3_001)).toBe(false);
+  });
+});
+
+describe('the memory of a node', () => {
+  const gibibyte = 1 << 30;
+  const small = { heapBytesMax: 140 << 20, memoryBytes: 8 * gibibyte };
+
+  it('is a quarter for what is remembered', () => {
+    expect(stateBytesDefault(small)).toBe(35 << 20);
+    expect(stateBytesDefault({ heapBytesMax: 4 * gibibyte, memoryBytes: gibibyte })).toBe(256 << 20);
+  });
+
+  it('is little for logs where there is little', () => {
+    expect(snapshotEveryBytes({ ...small, heapBytesMax: 4 * gibibyte }, 17, 4 << 20)).toBe(4 << 20);
+    const every = snapshotEveryBytes(small, 17, 4 << 20);
+    expect(every * 17 * 5).toBeLessThan(small.heapBytesMax / 7);
+    expect(snapshotEveryBytes(small, 4_096, 4 << 20)).toBe(65_536);
+  });
+});

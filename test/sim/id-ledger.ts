@@ -1,0 +1,92 @@
+/**
+ * The law of request ids, written down again: while a grant is remembered, the same request gets the same receipt, and
+ * another one under its id is refused; nothing else is. What a request is, is all that was asked, as it was asked.
+ */
+import type { Entry } from '../../raft/types.ts';
+import type { AllowBatch } from '../../src/limiter/batch.ts';
+import type { Decision } from '../../src/limiter/decision.ts';
+import { check } from './story.ts';
+
+/** A request as its client asked it. */
+export interface Asked {
+  readonly userId: string;
+  /** '' where none was named. */
+  readonly rule: string;
+  readonly cost: number;
+  readonly timestampMillis: number | undefined;
+  readonly requestId: string | undefined;
+}
+
+export function askedIn(batch: AllowBatch, i: number): Asked {
+  return {
+    userId: batch.userIds[i] ?? '',
+    rule: batch.ruleIds[batch.ruleIndexes?.[i] ?? 0] ?? '',
+    cost: batch.costs?.[i] ?? 1,
+    timestampMillis: batch.timestampsMillis?.[i] ?? undefined,
+    requestId: batch.requestIds?.[i] ?? undefined,
+  };
+}
+
+/** Equal for two requests that ask the same. */
+export function wordsOf({ userId, rule, cost, timestampMillis, requestId }: Asked): string {
+  return JSON.stringify([userId, requestId ?? null, rule, cost, timestampMillis ?? null]);
+}
+
+interface Remembered {
+  readonly words: string;
+  readonly receipt: string;
+  readonly index: number;
+  readonly position: number;
+  /** The last millisecond of group time. */
+  readonly untilMillis: number;
+}
+
+export class IdLedger {
+  readonly #granted = new Map<string, Remembered>();
+
+  /** Entry `entry` decided its request `i` so. */
+  logged(entry: Entry, i: number, asked: Asked, decision: Decision, horizonMillis: number): void {
+    const key = keyOf(asked);
+    if (key === undefined) return;
+    const words = wordsOf(asked);
+    const known = this.#granted.get(key);
+    const where = `request ${words} in entry ${entry.index}, position ${i}`;
+    const isReused = decision.refusal === 'request_id_reused';
+    if (known === undefined || known.untilMillis < entry.timeMillis) {
+      check(!isReused, () => `${where} is refused for an id that nobody has`);
+      if (!decision.allowed) return;
+      this.#granted.set(key, {
+        words,
+        receipt: JSON.stringify(decision.decided),
+        index: entry.index,
+        position: i,
+        untilMillis: entry.timeMillis + horizonMillis,
+      });
+    } else if (known.words === words) {
+      check(
+        decision.allowed && JSON.stringify(decision.decided) === known.receipt,
+        () => `${where} was granted as ${known.receipt}, and now got ${JSON.stringify(decision)}`,
+      );
+    } else {
+      check(isReused, () => `${where} has the id of ${known.words}, and got ${JSON.stringify(decision)}`);
+    }
+  }
+
+  /** A client was denied: the state it was read from must not have remembered its id. */
+  denied(asked: Asked, { decided }: Decision): void {
+    const known = this.#granted.get(keyOf(asked) ?? '');
+    if (known === undefined || decided.timeMillis > known.untilMillis) return;
+    const isBefore =
+      known.index < decided.index ||
+      (known.index === decided.index && (decided.position ?? Infinity) > known.position);
+    check(
+      !isBefore,
+      () =>
+        `${wordsOf(asked)} is denied at ${JSON.stringify(decided)}, and ${known.words} was granted before`,
+    );
+  }
+}
+
+function keyOf({ userId, requestId }: Asked): string | undefined {
+  return requestId === undefined ? undefined : JSON.stringify([userId, requestId]);
+}
