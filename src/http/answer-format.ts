@@ -3,7 +3,7 @@ import type { Decision } from '../limiter/decision.ts';
 import type { RoutedAnswer } from '../router/router.ts';
 
 export interface HttpAnswer {
-  readonly status: 200 | 400 | 429 | 503;
+  readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: unknown;
 }
@@ -87,9 +87,9 @@ function formatDenial(decision: Decision, partition: number, wallMillis: number)
   };
 }
 
-export function formatInvalid(field: string, message: string): HttpAnswer {
+export function formatInvalid(field: string, message: string, status = 400): HttpAnswer {
   return {
-    status: 400,
+    status,
     headers: { 'content-type': JSON_TYPE },
     body: { allowed: false, error: { type: 'invalid_request', field, message } },
   };

@@ -1,7 +1,7 @@
 /** The HTTP door with a router that the test plays, and clocks that stand still. */
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
-import { createHttpServer } from '../../src/http/server.ts';
+import { createHttpServer, HTTP_LIMITS, type HttpLimits } from '../../src/http/server.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';
 import type { NodeChangeResult } from '../../src/meta/meta-group.ts';
@@ -42,7 +42,7 @@ export class Door {
   changed: NodeChangeResult = { ok: true, version: 2 };
   readonly app: FastifyInstance;
 
-  constructor() {
+  constructor(limits: HttpLimits = HTTP_LIMITS) {
     this.app = createHttpServer({
       allow: (request, done) => {
         this.asked.push(request);
@@ -61,7 +61,15 @@ export class Door {
       monotonicMillis: () => 777,
       wallMillis: () => WALL_MILLIS,
       logger: pino({ level: 'silent' }),
+      limits,
     });
+  }
+
+  /** Resolves with the port. */
+  async listen(): Promise<number> {
+    await this.app.listen({ host: '127.0.0.1', port: 0 });
+    const address = this.app.server.address();
+    return typeof address === 'object' && address !== null ? address.port : 0;
   }
 
   /** Posts `body` as JSON, or as it is when it is text. */

@@ -1,13 +1,14 @@
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { until } from '../transport/wait.ts';
 import { Door, PARTITION, decisionOf } from './fixtures.ts';
+import { RawClient } from './raw-client.ts';
 
 let door = new Door();
-const sockets: Socket[] = [];
+const clients: RawClient[] = [];
 
 afterEach(async () => {
-  for (const socket of sockets.splice(0)) socket.destroy();
+  for (const client of clients.splice(0)) client.socket.destroy();
   await door.app.close();
   door = new Door();
 });
@@ -39,16 +40,30 @@ describe('routes', () => {
   });
 
   it.each([
-    ['GET', '/v1/allow'],
-    ['PUT', '/v1/allow'],
     ['POST', '/v1/allow/'],
-    ['POST', '/healthz'],
     ['GET', '/'],
     ['GET', '/v2/allow'],
-  ] as const)('others are 404: %s %s', async (method, url) => {
+    ['GET', '/v1/*'],
+  ] as const)('others are 404, and no grant: %s %s', async (method, url) => {
     const response = await door.app.inject({ method, url });
     expect(response.statusCode).toBe(404);
-    expect(response.json()).toEqual({ error: { type: 'not_found', message: `no route ${method} ${url}` } });
+    expect(response.json()).toEqual({
+      allowed: false,
+      error: { type: 'not_found', message: `no route ${method} ${url}` },
+    });
+    expect(door.asked).toEqual([]);
+  });
+
+  it.each([
+    ['GET', '/v1/allow', 'POST'],
+    ['PUT', '/v1/allow?x=1', 'POST'],
+    ['OPTIONS', '/v1/cluster/nodes', 'POST'],
+    ['POST', '/v1/cluster', 'GET, HEAD'],
+    ['DELETE', '/healthz', 'GET, HEAD'],
+  ] as const)('another method is 405 and says which there is: %s %s', async (method, url, allow) => {
+    const response = await door.app.inject({ method, url });
+    expect([response.statusCode, response.headers['allow']]).toEqual([405, allow]);
+    expect(response.json()).toMatchObject({ allowed: false, error: { type: 'method_not_allowed' } });
     expect(door.asked).toEqual([]);
   });
 
@@ -73,35 +88,10 @@ describe('a fault of the server', () => {
   });
 });
 
-/** A connection to the server that collects what it is sent. */
-class Client {
-  readonly socket: Socket;
-  received = '';
-
-  constructor(port: number) {
-    this.socket = connect(port, '127.0.0.1');
-    this.socket.on('error', () => {});
-    this.socket.on('data', (bytes) => {
-      this.received += bytes.toString();
-    });
-    sockets.push(this.socket);
-  }
-
-  ask(userId: string): void {
-    const body = JSON.stringify({ userId });
-    const head = ['POST /v1/allow HTTP/1.1', 'host: a', 'content-type: application/json'];
-    this.socket.write([...head, `content-length: ${body.length}`, '', body].join('\r\n'));
-  }
-
-  statuses(): string[] {
-    return [...this.received.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status ?? '');
-  }
-}
-
-async function listen(): Promise<number> {
-  await door.app.listen({ host: '127.0.0.1', port: 0 });
-  const address = door.app.server.address();
-  return typeof address === 'object' && address !== null ? address.port : 0;
+function client(port: number): RawClient {
+  const created = new RawClient(port);
+  clients.push(created);
+  return created;
 }
 
 function grant(ruleId: string): void {
@@ -113,13 +103,13 @@ describe('a client', () => {
     ['hangs up', (socket: Socket) => socket.end()],
     ['is cut off', (socket: Socket) => socket.resetAndDestroy()],
   ])('that %s before its answer harms nobody', async (_how, leave) => {
-    const port = await listen();
+    const port = await door.listen();
     door.answer = undefined;
-    const impatient = new Client(port);
+    const impatient = client(port);
     impatient.ask('impatient');
     await until('it is asked', () => door.open.length === 1);
     leave(impatient.socket);
-    const patient = new Client(port);
+    const patient = client(port);
     patient.ask('patient');
     await until('both are asked', () => door.open.length === 2);
     grant('first');
@@ -130,9 +120,9 @@ describe('a client', () => {
   });
 
   it('gets its own answers in the order it asked, whatever order they come in', async () => {
-    const port = await listen();
+    const port = await door.listen();
     door.answer = undefined;
-    const [one, two] = [new Client(port), new Client(port)];
+    const [one, two] = [client(port), client(port)];
     one.ask('one');
     await until('one is asked', () => door.open.length === 1);
     two.ask('two');
@@ -143,15 +133,5 @@ describe('a client', () => {
     await until('both have answers', () => one.received.includes('}}') && two.received.includes('}}'));
     expect(one.received).toContain('"rule":"for one"');
     expect(two.received).toContain('"rule":"for two"');
-  });
-
-  it('that sends no HTTP is told so and harms nobody', async () => {
-    const port = await listen();
-    const confused = new Client(port);
-    confused.socket.write('\u0000\u0001 not http\r\n\r\n');
-    await until('it is answered', () => confused.statuses().length === 1);
-    expect(confused.statuses()).toEqual(['400']);
-    const { status } = await door.post({ userId: 'ada' });
-    expect(status).toBe(200);
   });
 });
