@@ -134,11 +134,18 @@ export class NodeCore {
       send: init.send,
       firstId: init.random(FIRST_ID_BOUND),
     });
+    const { electionMillis, requestDeadlineMillis, tickMillis } = timing;
+    // Time for three nodes to be silent, one after the other.
+    const silentTicksMax = Math.max(2, Math.floor(requestDeadlineMillis / 3 / tickMillis));
     this.#forwarder = new Forwarder({
+      nodeId,
       partitions: this.#replicas,
       monotonicMillis: clocks.monotonicMillis,
       send: init.send,
       defer: init.defer,
+      isConnected: init.isConnected,
+      suspected: (node) => this.router.peerSuspected(node),
+      silentTicksMax,
       firstId: init.random(FIRST_ID_BOUND),
     });
     this.router = new Router({
@@ -147,10 +154,13 @@ export class NodeCore {
       partitions: this.#replicas,
       hearsOfLeaders: (partition) => this.#hearsOfLeaders(partition),
       forwarder: this.#forwarder,
-      isConnected: init.isConnected,
       hash: init.hash,
       monotonicMillis: clocks.monotonicMillis,
-      deadlineMillis: timing.requestDeadlineMillis,
+      deadlineMillis: requestDeadlineMillis,
+      silentTicksMax,
+      pauseMillisMin: tickMillis,
+      pauseMillisMax: electionMillis,
+      electionMillisMax: 2 * electionMillis,
       openMax: OPEN_REQUESTS_MAX,
     });
   }
@@ -199,8 +209,8 @@ export class NodeCore {
       wallMillis: clocks.wallMillis,
       ruleTable: config.rules,
       requestProposal: () => this.raft.requestProposal(group),
-      leaderChanged: (changed, leader) => {
-        this.router.leaderChanged(changed, leader);
+      leaderChanged: (changed, leader, term) => {
+        this.router.leaderChanged(changed, leader, term);
         this.#init.leaderChanged(changed, leader);
       },
       configChanged: () => this.#revise(partition),

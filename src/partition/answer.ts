@@ -34,5 +34,5 @@ export type Answer =
   | { readonly kind: 'invalid'; readonly field: string; readonly message: string }
   /** Denied because nobody could decide (P3). `proposed` false: certainly nothing reached the log. */
   | { readonly kind: 'unavailable'; readonly reason: UnavailableReason; readonly proposed: boolean }
-  /** Only between nodes: ask `leader` instead (0: nobody knows). Nothing reached the log. */
-  | { readonly kind: 'notLeader'; readonly leader: NodeId };
+  /** Only between nodes: ask `leader`, who leads in `term`, instead (0: nobody knows). Nothing reached the log. */
+  | { readonly kind: 'notLeader'; readonly leader: NodeId; readonly term: number };

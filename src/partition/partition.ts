@@ -47,7 +47,8 @@ export interface PartitionInit {
   readonly ruleTable: RuleTable;
   /** Asks the driver for a place in the log, soon. */
   readonly requestProposal: () => void;
-  readonly leaderChanged: (partition: number, leader: NodeId) => void;
+  /** `leader` leads in `term`; NO_NODE: nobody does, as far as this replica knows. */
+  readonly leaderChanged: (partition: number, leader: NodeId, term: number) => void;
   /** The replicas of this partition are others now. */
   readonly configChanged?: () => void;
 }
@@ -96,6 +97,10 @@ export class Partition implements GroupApplication {
     return this.#leader;
   }
 
+  get term(): number {
+    return this.#term;
+  }
+
   /** Requests waiting for a place in the log or for their entry to be applied. */
   get waitingCount(): number {
     return this.#pending.length + this.#inflightRequests;
@@ -123,7 +128,7 @@ export class Partition implements GroupApplication {
    */
   decide(request: AllowRequest, deadlineMillis: number, done: Done): void {
     if (!this.#isLeader) {
-      done({ kind: 'notLeader', leader: this.#leader });
+      done({ kind: 'notLeader', leader: this.#leader, term: this.#term });
       return;
     }
     const malformed = this.#malformed(request);
@@ -340,18 +345,20 @@ export class Partition implements GroupApplication {
     readonly leader: NodeId;
   }): void {
     const wasLeader = this.#isLeader;
+    const isNewTerm = this.#term !== status.term;
     this.#isLeader = status.isLeader;
     this.#term = status.term;
-    if (this.#leader !== status.leader) {
+    // The same leader in a newer term is news: it lost the office in between.
+    if (this.#leader !== status.leader || (isNewTerm && status.leader !== NO_NODE)) {
       this.#leader = status.leader;
-      this.#init.leaderChanged(this.#init.partition, status.leader);
+      this.#init.leaderChanged(this.#init.partition, status.leader, status.term);
     }
     if (status.isLeader && !wasLeader) this.#init.requestProposal();
     if (wasLeader && !status.isLeader) {
       // Not in the log yet, so another node may still decide it. What is in the log waits for its fate.
       const pending = this.#pending;
       this.#pending = [];
-      this.#settleAll(pending, { kind: 'notLeader', leader: status.leader });
+      this.#settleAll(pending, { kind: 'notLeader', leader: status.leader, term: status.term });
     }
   }
 

@@ -203,7 +203,7 @@ describe('decisions', () => {
   it('a node that does not lead names the leader and proposes nothing', () => {
     const driver = new FakeDriver();
     driver.follow(3);
-    expect(driver.ask('ada')).toEqual([{ kind: 'notLeader', leader: 3 }]);
+    expect(driver.ask('ada')).toEqual([{ kind: 'notLeader', leader: 3, term: driver.term }]);
     expect(driver.leaders).toEqual([3]);
     expect(driver.partition.waitingCount).toBe(0);
   });
@@ -324,7 +324,7 @@ describe('losing the leadership', () => {
     driver.turn();
     const waiting = driver.ask('bob');
     driver.follow(2);
-    expect(waiting).toEqual([{ kind: 'notLeader', leader: 2 }]);
+    expect(waiting).toEqual([{ kind: 'notLeader', leader: 2, term: driver.term }]);
     expect(proposed).toEqual([]);
     // The new leader has the entry, and commits it.
     driver.commitAll();
@@ -400,13 +400,16 @@ describe('losing the leadership', () => {
     expect(retry.map(allowed)).toEqual([true]);
   });
 
-  it('tells about leaders only when they change', () => {
+  it('tells about leaders only when they change, or take office again', () => {
     const driver = new FakeDriver();
     driver.follow(2);
+    driver.partition.statusChanged({ isLeader: false, term: driver.term, leader: 2 });
+    expect(driver.leaders).toEqual([2]);
     driver.follow(2);
     driver.lead();
     driver.follow(0);
-    expect(driver.leaders).toEqual([2, 1, 0]);
+    driver.follow(0);
+    expect(driver.leaders).toEqual([2, 2, 1, 0]);
   });
 });
 
