@@ -49,6 +49,8 @@ export interface NodeCoreInit {
   readonly store: LogStore;
   readonly hash: Hash32;
   readonly clocks: Clocks;
+  /** On the monotonic clock: what is read from sockets now came after this. */
+  readonly doorMillis: () => number;
   /** A whole number in [0, bound), bound up to 2^47. */
   readonly random: (bound: number) => number;
   /** Runs `fn` soon, after what is already queued. */
@@ -141,6 +143,7 @@ export class NodeCore {
       nodeId,
       partitions: this.#replicas,
       monotonicMillis: clocks.monotonicMillis,
+      doorMillis: init.doorMillis,
       send: init.send,
       defer: init.defer,
       isConnected: init.isConnected,
@@ -156,6 +159,7 @@ export class NodeCore {
       forwarder: this.#forwarder,
       hash: init.hash,
       monotonicMillis: clocks.monotonicMillis,
+      doorMillis: init.doorMillis,
       deadlineMillis: requestDeadlineMillis,
       silentTicksMax,
       pauseMillisMin: tickMillis,

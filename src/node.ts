@@ -15,6 +15,7 @@ import { openStore } from '../storage/open-store.ts';
 import { FORMAT_VERSION } from '../storage/records.ts';
 import { ClusterView, decodeReport, encodeReport } from './cluster-view.ts';
 import { type ClusterConfig, ConfigError } from './config.ts';
+import { DoorClock } from './door-clock.ts';
 import { createHttpServer } from './http/server.ts';
 import type { MetaState } from './meta/meta-state.ts';
 import { Metrics } from './metrics.ts';
@@ -155,6 +156,7 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
       [...core.partitions.values()].reduce((sum, partition) => sum + partition.waitingCount, 0),
   });
 
+  const doorClock = new DoorClock({ monotonicMillis });
   const core: NodeCore = await NodeCore.load({
     config,
     nodeId,
@@ -162,6 +164,7 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
     hash: await loadHash32(),
     clocks,
     random: (bound) => randomInt(bound),
+    doorMillis: () => doorClock.nowMillis(),
     defer: setImmediate,
     send: (to, type, payload) => transport.send(to, type, payload),
     isConnected: (peer) => transport.isConnected(peer),
@@ -211,6 +214,8 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
     wallMillis,
     logger,
   });
+
+  http.server.on('connection', () => doorClock.accepted());
 
   // HTTP first: once the peers hear of this node, it answers.
   try {

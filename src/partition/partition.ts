@@ -13,6 +13,7 @@ import { type AllowRequest, checkRequest, InvalidRequestError } from '../limiter
 import { MAX_AHEAD_MILLIS_DEFAULT, type Rule, type RuleTable } from '../limiter/rules.ts';
 import { LimiterStateMachine } from '../limiter/state-machine.ts';
 import type { Answer, UnavailableReason } from './answer.ts';
+import { CommitTimes } from './commit-times.ts';
 
 export type Done = (answer: Answer) => void;
 
@@ -65,6 +66,7 @@ interface Waiter {
 
 interface Inflight {
   readonly term: number;
+  readonly sinceMillis: number;
   readonly waiters: readonly Waiter[];
 }
 
@@ -81,6 +83,7 @@ export class Partition implements GroupApplication {
   /** Entries of this node's own proposals that are not applied yet, by index, oldest first. */
   readonly #inflight = new Map<number, Inflight>();
   #inflightRequests = 0;
+  readonly #commitTimes = new CommitTimes();
   /** Waiters that retries of the same request can join. */
   readonly #byRetryKey = new Map<string, Waiter>();
   /** The waiters of the entry that is being proposed; undefined for a rule table. */
@@ -233,14 +236,16 @@ export class Partition implements GroupApplication {
       return encodeCommand({ type: 'rules', table: ruleTable });
     }
     const now = this.#init.monotonicMillis();
+    // With nothing on its way there is nothing to learn from: then it is tried.
+    const inTimeMillis = this.#inflight.size === 0 ? now : now + this.#commitTimes.fastestMillis;
     const taken: Waiter[] = [];
     let next = 0;
     while (next < this.#pending.length && taken.length < this.#init.options.batchMax) {
       const waiter = this.#pending[next];
       next += 1;
       if (waiter === undefined) continue;
-      if (waiter.deadlineMillis <= now) {
-        // Nobody waits for it any more; a grant would only be charged.
+      if (waiter.deadlineMillis <= inTimeMillis) {
+        // Nobody would wait for it any more; a grant would only be charged.
         this.#settle(waiter, unavailable('deadline', false));
         continue;
       }
@@ -267,7 +272,8 @@ export class Partition implements GroupApplication {
     }
     // An entry of an earlier term that stood here is gone from this log, but another replica may still commit it.
     this.#settleInflight((index) => index === entry.index, unavailable('unknown_outcome', true));
-    this.#inflight.set(entry.index, { term: entry.term, waiters });
+    const sinceMillis = this.#init.monotonicMillis();
+    this.#inflight.set(entry.index, { term: entry.term, sinceMillis, waiters });
     this.#inflightRequests += waiters.length;
   }
 
@@ -281,7 +287,8 @@ export class Partition implements GroupApplication {
     if (entry.kind === 'command') {
       const command = decodeCommand(entry.data);
       if (isOurs) {
-        const { waiters } = waiting;
+        const { waiters, sinceMillis } = waiting;
+        this.#commitTimes.observe(this.#init.monotonicMillis() - sinceMillis);
         this.#machine.apply(command, entry, (i, decision) => {
           const waiter = waiters[i];
           if (waiter !== undefined) this.#settle(waiter, answerOf(decision));

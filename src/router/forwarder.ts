@@ -20,6 +20,8 @@ export interface ForwarderInit {
   readonly nodeId: NodeId;
   readonly partitions: ReadonlyMap<number, Partition>;
   readonly monotonicMillis: () => number;
+  /** On the same clock: what is received now came after this. */
+  readonly doorMillis: () => number;
   /** Sends one frame; false if it was dropped. */
   readonly send: (to: NodeId, type: 'requests' | 'answers', payload: Uint8Array) => boolean;
   /** Runs `flush` soon, after what is already queued. */
@@ -58,6 +60,7 @@ export interface Ask {
 const BUDGET = 1;
 const NOT_SENT: Answer = { kind: 'notLeader', leader: NO_NODE, term: 0 };
 const NOT_HERE: Answer = NOT_SENT;
+const TOO_LATE: Answer = { kind: 'unavailable', reason: 'deadline', proposed: false };
 /** Asks for a sign of life, and gives one. */
 const NOTHING = pack([]);
 
@@ -180,12 +183,13 @@ export class Forwarder {
   /** Requests from another node. Throws FrameError if they are malformed. */
   receiveRequests(from: NodeId, payload: Uint8Array): void {
     const now = this.#init.monotonicMillis();
+    const doorMillis = this.#init.doorMillis();
     const items = array(unpack(payload), 'requests');
     if (items.length === 0) this.#init.send(from, 'answers', NOTHING);
     for (const item of items) {
       const fields = new Fields(item);
       const id = fields.integer('id');
-      const deadlineMillis = now + fields.integer('budgetMillis');
+      const deadlineMillis = doorMillis + fields.integer('budgetMillis');
       const partition = fields.integer('partition');
       const relayTo = fields.integer('relayTo');
       const request: AllowRequest = {
@@ -197,8 +201,8 @@ export class Forwarder {
       };
       const done = (answer: Answer): void => this.#queue(this.#answers, from, [id, ...encodeAnswer(answer)]);
       const local = this.#init.partitions.get(partition);
-      if (local === undefined) {
-        done(NOT_HERE);
+      if (local === undefined || deadlineMillis <= now) {
+        done(local === undefined ? NOT_HERE : TOO_LATE);
         continue;
       }
       const mayRelay = relayTo !== NO_NODE && relayTo !== from && relayTo !== this.#init.nodeId;

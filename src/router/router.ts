@@ -32,6 +32,8 @@ export interface RouterInit {
   readonly forwarder: Forwarder;
   readonly hash: Hash32;
   readonly monotonicMillis: () => number;
+  /** On the same clock: what is asked now came after this. */
+  readonly doorMillis: () => number;
   readonly deadlineMillis: number;
   /** A node that is alive and has a request for so long, without refusing it, leads. */
   readonly silentTicksMax: number;
@@ -44,7 +46,7 @@ export interface RouterInit {
   readonly openMax: number;
 }
 
-/** Ticks are this coarse at most; an answer this little past its deadline still counts. */
+/** Ticks are about this coarse; an answer this little past its deadline still counts. */
 const LATE_ANSWER_MILLIS_MAX = 20;
 
 interface Open {
@@ -120,10 +122,16 @@ export class Router {
       done({ kind: 'unavailable', reason: 'overloaded', proposed: false }, partition);
       return;
     }
+    const deadlineMillis = this.#init.doorMillis() + this.#init.deadlineMillis;
+    if (deadlineMillis <= this.#init.monotonicMillis()) {
+      // It waited for too long before this process came to read it.
+      done({ kind: 'unavailable', reason: 'deadline', proposed: false }, partition);
+      return;
+    }
     const open: Open = {
       request,
       partition,
-      deadlineMillis: this.#init.monotonicMillis() + this.#init.deadlineMillis,
+      deadlineMillis,
       done,
       attempts: 0,
       asked: NO_NODE,

@@ -455,6 +455,49 @@ describe('bounds', () => {
     expect(timely.map(allowed)).toEqual([true]);
   });
 
+  it('what cannot be answered in time, by how long commits take lately, is not proposed', () => {
+    const driver = FakeDriver.leading();
+    for (const [i, millis] of [90, 50, 80, 70, 60, 90, 90, 90].entries()) {
+      driver.ask(`user ${i}`);
+      driver.turn();
+      driver.now += millis;
+      driver.commitAll();
+    }
+    driver.ask('ada');
+    driver.turn();
+    const late = driver.ask('bob', 50);
+    const timely = driver.ask('cyd', 51);
+    driver.turn();
+    expect(late).toEqual([{ kind: 'unavailable', reason: 'deadline', proposed: false }]);
+    driver.commitAll();
+    expect(timely.map(allowed)).toEqual([true]);
+  });
+
+  it('something is always tried, however long commits took', () => {
+    const driver = FakeDriver.leading();
+    for (let i = 0; i < 8; i += 1) {
+      driver.ask(`user ${i}`);
+      driver.turn();
+      driver.now += 900;
+      driver.commitAll();
+    }
+    const first = driver.ask('bob', 100);
+    driver.turn();
+    const second = driver.ask('cyd', 100);
+    driver.turn();
+    expect(second).toEqual([{ kind: 'unavailable', reason: 'deadline', proposed: false }]);
+    // The disk is quick again: one commit is enough to know it.
+    driver.now += 5;
+    driver.commitAll();
+    expect(first.map(allowed)).toEqual([true]);
+    driver.ask('dan', 100);
+    driver.turn();
+    const fourth = driver.ask('eve', 100);
+    driver.turn();
+    driver.commitAll();
+    expect(fourth.map(allowed)).toEqual([true]);
+  });
+
   it('nothing is proposed if all have expired', () => {
     const driver = FakeDriver.leading();
     driver.ask('ada', 10);

@@ -93,6 +93,8 @@ export interface BenchOptions {
  */
 export class RouterBench {
   nowMillis = 10_000;
+  /** Of what is asked now, at the door. */
+  ageMillis = 0;
   readonly others: readonly number[];
   readonly connected: Set<number>;
   readonly suspected = new Set<number>();
@@ -125,6 +127,7 @@ export class RouterBench {
       forwarder: { forward, isReachable } as Forwarder,
       hash: (userId) => Number.parseInt(userId, 10),
       monotonicMillis: () => this.nowMillis,
+      doorMillis: () => this.nowMillis - this.ageMillis,
       deadlineMillis: DEADLINE_MILLIS,
       silentTicksMax: SILENT_TICKS_MAX,
       pauseMillisMin: TICK_MILLIS,

@@ -14,6 +14,7 @@ type FrameKind = 'requests' | 'answers';
 class Side {
   readonly id: number;
   nowMillis = 5_000;
+  ageMillis = 0;
   reachable = true;
   readonly partition = new FakePartition(4);
   readonly sent: { readonly to: number; readonly kind: FrameKind; readonly payload: Uint8Array }[] = [];
@@ -30,6 +31,7 @@ class Side {
         unknown
       > as ReadonlyMap<number, Partition>,
       monotonicMillis: () => this.nowMillis,
+      doorMillis: () => this.nowMillis - this.ageMillis,
       send: (to, kind, payload) => {
         if (this.reachable) this.sent.push({ to, kind, payload });
         return this.reachable;
@@ -136,9 +138,23 @@ describe('a forwarded request', () => {
     const [a, b] = [new Side(1), new Side(2)];
     b.nowMillis = 70_000.25;
     a.forward({ userId: 'ada' }, 4, 250.9);
-    a.forward({ userId: 'bob' }, 4, -3);
+    // It waits until the end of the turn.
+    a.forward({ userId: 'bob' }, 4, 300.9);
+    a.nowMillis += 50;
     carry(a, b);
-    expect(b.partition.asked.map(({ deadlineMillis }) => deadlineMillis)).toEqual([70_250.25, 70_000.25]);
+    expect(b.partition.asked.map(({ deadlineMillis }) => deadlineMillis)).toEqual([70_200.25, 70_250.25]);
+  });
+
+  it('that waited there before it was read has had that time', () => {
+    const [a, b] = [new Side(1), new Side(2)];
+    b.ageMillis = 200;
+    const late = [a.forward({ userId: 'ada' }, 4, 200), a.forward({ userId: 'bob' }, 4, -3)];
+    a.forward({ userId: 'cyd' }, 4, 300);
+    carry(a, b);
+    expect(b.partition.asked).toMatchObject([
+      { request: { userId: 'cyd' }, deadlineMillis: b.nowMillis + 100 },
+    ]);
+    expect(late).toEqual([[unavailable('deadline', false)], [unavailable('deadline', false)]]);
   });
 
   it('shares a frame with the others of its turn', () => {

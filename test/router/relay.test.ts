@@ -11,6 +11,7 @@ const PARTITION = 4;
 /** Forwarders of some nodes, each with a replica of one partition, and the paths between them. */
 class Nodes {
   nowMillis = 1_000;
+  ageMillis = 0;
   readonly forwarders = new Map<number, Forwarder>();
   readonly partitions = new Map<number, FakePartition>();
   readonly suspected: { readonly by: number; readonly node: number }[] = [];
@@ -28,6 +29,7 @@ class Nodes {
         nodeId: id,
         partitions: partitions as ReadonlyMap<number, unknown> as ReadonlyMap<number, Partition>,
         monotonicMillis: () => this.nowMillis,
+        doorMillis: () => this.nowMillis - this.ageMillis,
         send: (to, kind, payload) => {
           if (this.cut.has(`${id}>${to}`)) return true;
           this.#queue.push(() => {

@@ -82,6 +82,29 @@ describe('a request', () => {
   });
 });
 
+describe('a request that waited before it was read', () => {
+  it('has only the rest of its time', () => {
+    const bench = new RouterBench();
+    bench.leads(0, 2);
+    bench.ageMillis = 400;
+    const told = bench.allow('0:ada');
+    expect(bench.forwarded[0]?.deadlineMillis).toBe(bench.nowMillis + DEADLINE_MILLIS - 400);
+    bench.tick(DEADLINE_MILLIS - 400);
+    expect(told.answers).toEqual([unavailable('deadline', true)]);
+  });
+
+  it('for longer than its deadline is not asked about at all', () => {
+    const bench = new RouterBench();
+    bench.leads(0, 2);
+    bench.leads(1, SELF);
+    bench.ageMillis = DEADLINE_MILLIS;
+    for (const userId of ['0:ada', '1:bob', '5:cyd']) {
+      expect(bench.allow(userId).answers).toEqual([unavailable('deadline', false)]);
+    }
+    expect([bench.forwarded, bench.partition(1).asked, bench.router.openCount]).toEqual([[], [], 0]);
+  });
+});
+
 describe('while no leader is known', () => {
   it('a request waits, and goes on when there is one', () => {
     const bench = new RouterBench();

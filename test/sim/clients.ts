@@ -30,8 +30,8 @@ interface Attempt {
   readonly node: SimNode;
   readonly life: number;
   readonly invokedAt: number;
-  /** By the clock of the node. */
-  arrivedMonotonic: number;
+  /** By the clock of the node, when the request was in its socket. */
+  readonly arrivedMonotonic: number;
   /** 1 for the first attempt of a question. */
   readonly count: number;
   readonly done: ((answer: RoutedAnswer | undefined, partition: number) => void) | undefined;
@@ -118,10 +118,7 @@ export class Clients {
     this.#open.add(attempt);
     this.#world.story.step(3, node.id, 0);
     this.#watch(attempt);
-    const arrived = (): void => {
-      attempt.arrivedMonotonic = node.monotonicMillis();
-    };
-    node.allow(request, arrived, (answer, partition) => this.#answered(attempt, answer, partition));
+    node.allow(request, (answer, partition) => this.#answered(attempt, answer, partition));
   }
 
   /** Exactly once, and in time, unless the process is gone or was paused. */

@@ -181,7 +181,7 @@ export const MUTANTS: readonly Mutant[] = [
     bug: 'granted before the entry is committed',
     edit: {
       module: 'src/partition/partition.js',
-      find: 'this.#inflight.set(entry.index, { term: entry.term, waiters });',
+      find: 'this.#inflight.set(entry.index, { term: entry.term, sinceMillis, waiters });',
       replace: `for (const waiter of waiters) waiter.done(answerOf({ allowed: true, ruleId: waiter.request.ruleId ?? 'default',
           limit: 1, windowMillis: 1, remaining: 0, retryAfterMillis: 0, resetMillis: 0,
           decided: { term: entry.term, index: entry.index, timeMillis: entry.timeMillis } }));
@@ -400,9 +400,27 @@ export const MUTANTS: readonly Mutant[] = [
     id: 'X9',
     bug: 'a router asks a silent node for ever',
     edit: {
+      module: 'src/router/failure-detector.js',
+      find: 'known.isSuspected = true;',
+      replace: 'continue;',
+    },
+  },
+  {
+    id: 'R1',
+    bug: 'the age of a request at the door does not count',
+    edit: {
       module: 'src/router/router.js',
-      find: 'this.#forget(open.partition, open.asked);\n                wasSilent = true;',
-      replace: '',
+      find: 'this.#init.doorMillis() +',
+      replace: 'this.#init.monotonicMillis() +',
+    },
+  },
+  {
+    id: 'R2',
+    bug: 'late answers pass',
+    edit: {
+      module: 'src/router/router.js',
+      find: 'if (this.#init.monotonicMillis() > open.deadlineMillis + LATE_ANSWER_MILLIS_MAX) {',
+      replace: 'if (false) {',
     },
   },
   {

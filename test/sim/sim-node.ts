@@ -38,6 +38,9 @@ export class SimNode implements Endpoint {
   isPaused = false;
   /** Real time at which the last pause ended; while one lasts, the future. */
   pausedAt = 0;
+  /** By its own clock: when it was paused, while it reads what came since. */
+  #drainedMillis: number | undefined;
+  #pausedMillis = 0;
   wallOffsetMillis = 0;
   /** A multiple of what the disk usually takes. */
   diskFactor = 1;
@@ -149,6 +152,7 @@ export class SimNode implements Endpoint {
       nodeId: this.id,
       store,
       hash: world.hash,
+      doorMillis: () => this.#drainedMillis ?? this.monotonicMillis(),
       clocks: { monotonicMillis: () => this.monotonicMillis(), wallMillis: () => this.wallMillis() },
       random: (bound) => this.#random.below(bound),
       defer: (run) => this.#defer(life, run),
@@ -260,12 +264,9 @@ export class SimNode implements Endpoint {
     });
   }
 
-  /** A client's request arrives. `arrived` is told when the process takes it. */
-  allow(request: AllowRequest, arrived: () => void, done: AllowDone): void {
-    this.#inProcess(this.life, () => {
-      arrived();
-      this.core?.allow(request, done);
-    });
+  /** A client's request arrives. */
+  allow(request: AllowRequest, done: AllowDone): void {
+    this.#inProcess(this.life, () => this.core?.allow(request, done));
   }
 
   /** The operator asks this node to change the nodes of the cluster. */
@@ -401,6 +402,7 @@ export class SimNode implements Endpoint {
 
   pause(): void {
     if (!this.isUp) return;
+    if (!this.isPaused) this.#pausedMillis = this.monotonicMillis();
     this.isPaused = true;
     this.pausedAt = Infinity;
   }
@@ -414,7 +416,9 @@ export class SimNode implements Endpoint {
     const isLate = this.#tickIsLate;
     this.#tickIsLate = false;
     if (isLate && tickFirst) this.core?.tick();
+    this.#drainedMillis = this.#pausedMillis;
     for (const run of this.#backlog.splice(0)) this.#inProcess(life, run);
+    this.#drainedMillis = undefined;
     if (isLate && !tickFirst) this.core?.tick();
   }
 
