@@ -99,7 +99,7 @@ describe('opening', () => {
   it.each([
     ['cluster id', { clusterId: 'cluster-b' }, /has cluster id cluster-b, but this node expects cluster-a/],
     ['node id', { nodeId: 2 }, /has node id 2, but this node expects 1/],
-    ['format version', { formatVersion: 99 }, /has format version 99, but this node expects 2/],
+    ['format version', { formatVersion: 99 }, /has format version 99, but this node expects 3/],
   ])('114: refuses a foreign %s and does not call it damage', async (_field, difference, message) => {
     await bootstrapStore(directory, { ...IDENTITY, ...difference });
     const refusal = await openStore(directory, IDENTITY).catch((error: unknown) => error);
