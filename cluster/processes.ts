@@ -51,8 +51,11 @@ export function startNodeProcess(
   return { id, child, exited };
 }
 
+/** A node ends by itself before that. */
+const STOP_MILLIS_MAX = 12_000;
+
 /** Asks a node to stop, and insists after `patienceMillis`. */
-export async function stopNodeProcess(node: NodeProcess, patienceMillis = 6_000): Promise<void> {
+export async function stopNodeProcess(node: NodeProcess, patienceMillis = STOP_MILLIS_MAX): Promise<void> {
   const { child } = node;
   if (child.exitCode !== null || child.signalCode !== null) return;
   child.kill('SIGTERM');

@@ -12,14 +12,15 @@ import {
 } from './cluster-directory.ts';
 import { ConfigError, type NodeAddress } from './config.ts';
 import type { NodeChange } from './meta/meta-state.ts';
-import { startNode } from './node.ts';
+import { type QuorateNode, startNode } from './node.ts';
 import { changeNodes, NodesCommandError } from './nodes-command.ts';
 import { addressOption, integerOption } from './options.ts';
 
 /** sysexits.h EX_SOFTWARE: the node stopped itself because its disk or state cannot be trusted. */
 const EXIT_FATAL = 70;
 const EXIT_USAGE = 64;
-const CLOSE_MILLIS_MAX = 5_000;
+/** Far above what the steps of a stop may take together. */
+const CLOSE_MILLIS_MAX = 10_000;
 
 async function runNode(options: { data: string; id: number; logLevel: string }): Promise<void> {
   const logger = pino({ level: options.logLevel, base: { node: options.id } });
@@ -30,20 +31,18 @@ async function runNode(options: { data: string; id: number; logLevel: string }):
       'holds no cluster.json; create one with `quorate init` or `npm start`',
     );
   }
-  const node = await startNode({
-    config,
-    nodeId: options.id,
-    dataDirectory: nodeDirectory(options.data, options.id),
-    logger,
-    // At once: whatever is still queued depends on a disk that failed (P6).
-    onFatal: () => process.exit(EXIT_FATAL),
-  });
-  let stopping = false;
+  let node: QuorateNode | undefined;
+  let isStopping = false;
   const stop = (reason: string): void => {
-    if (stopping) process.exit(1);
-    stopping = true;
-    logger.info({ reason }, 'stopping');
-    setTimeout(() => process.exit(1), CLOSE_MILLIS_MAX).unref();
+    logger.info({ reason }, isStopping ? 'already stopping' : 'stopping');
+    if (isStopping) return;
+    isStopping = true;
+    // Before it took part it has promised nothing.
+    if (node === undefined) process.exit(0);
+    setTimeout(() => {
+      logger.error({ afterMillis: CLOSE_MILLIS_MAX }, 'could not stop in time');
+      process.exit(1);
+    }, CLOSE_MILLIS_MAX).unref();
     node.close().then(
       () => process.exit(0),
       (error: unknown) => {
@@ -56,6 +55,14 @@ async function runNode(options: { data: string; id: number; logLevel: string }):
   process.on('SIGINT', () => stop('SIGINT'));
   // Started by the cluster script: do not outlive it.
   if (process.channel !== undefined) process.on('disconnect', () => stop('the starting process ended'));
+  node = await startNode({
+    config,
+    nodeId: options.id,
+    dataDirectory: nodeDirectory(options.data, options.id),
+    logger,
+    // At once: whatever is still queued depends on a disk that failed (P6).
+    onFatal: () => process.exit(EXIT_FATAL),
+  });
 }
 
 const program = new Command('quorate').description('A rate limiter cluster that never grants one too many.');

@@ -13,6 +13,7 @@ import type { LogStore, StoredGroup } from '../raft/store.ts';
 import { type GroupConfig, type GroupId, NO_NODE, type NodeId } from '../raft/types.ts';
 import { type NodeReport, reportOf } from './cluster-view.ts';
 import { type ClusterConfig, ticksOf } from './config.ts';
+import { Departure } from './departure.ts';
 import { GroupClock } from './limiter/group-clock.ts';
 import type { AllowRequest } from './limiter/request.ts';
 import { ClusterPlacement, META_GROUP, metaMembers } from './meta/cluster-placement.ts';
@@ -61,6 +62,8 @@ export interface NodeCoreInit {
   readonly leaderChanged: (partition: number, leader: NodeId) => void;
   /** The nodes of the cluster are others now, or are known for the first time. */
   readonly nodesChanged?: (state: MetaState) => void;
+  /** While it loads: of `of` groups it has read so many. */
+  readonly loaded?: (groups: number, of: number) => void;
   /** A group was added to this node, before anything of it is applied beyond `applied`; for those who look on. */
   readonly groupAdded?: (group: GroupId, app: GroupApplication, applied: number) => void;
   /** Called once, when nothing may be said any more. */
@@ -69,11 +72,21 @@ export interface NodeCoreInit {
 }
 
 /** Frames between nodes that a NodeCore understands. */
-export type CoreFrame = 'peerMessages' | 'requests' | 'answers' | 'settled' | 'change' | 'changed';
+export type CoreFrame =
+  | 'peerMessages'
+  | 'requests'
+  | 'answers'
+  | 'settled'
+  | 'change'
+  | 'changed'
+  | 'leaving';
 
 /** Requests without an answer that a node holds at a time. */
 const OPEN_REQUESTS_MAX = 65_536;
 const FIRST_ID_BOUND = 2 ** 47;
+/** So long a node that stops looks for successors. */
+const HAND_OVER_MILLIS_MAX = 2_000;
+const NOTHING = new Uint8Array(0);
 
 export class NodeCore {
   readonly raft: MultiRaft;
@@ -84,6 +97,7 @@ export class NodeCore {
   readonly #forwarder: Forwarder;
   readonly #mover: GroupMover;
   readonly #changes: ChangeForwarder;
+  readonly #departure: Departure;
   /** Those the cluster was created with. */
   readonly #founders: readonly NodeId[];
   /** All replicas on this node, also of partitions that are moving here or have moved away. */
@@ -139,6 +153,15 @@ export class NodeCore {
     const { electionMillis, requestDeadlineMillis, tickMillis } = timing;
     // Time for three nodes to be silent, one after the other.
     const silentTicksMax = Math.max(2, Math.floor(requestDeadlineMillis / 3 / tickMillis));
+    this.#departure = new Departure({
+      raft: this.raft,
+      announce: () => this.#announceDeparture(),
+      limits: {
+        allMax: Math.ceil(HAND_OVER_MILLIS_MAX / tickMillis),
+        stuckMax: Math.ceil((2 * electionMillis) / tickMillis),
+        aloneMax: Math.ceil((2 * timing.heartbeatMillis) / tickMillis),
+      },
+    });
     this.#forwarder = new Forwarder({
       nodeId,
       partitions: this.#replicas,
@@ -172,10 +195,12 @@ export class NodeCore {
   /** Builds the node and loads all its groups from the store. */
   static async load(init: NodeCoreInit): Promise<NodeCore> {
     const core = new NodeCore(init);
+    const groupCount = 1 + core.placement.partitionCount;
     const meta = await init.store.load(META_GROUP);
     const stored = new Map<number, StoredGroup | undefined>();
     for (let partition = 0; partition < core.placement.partitionCount; partition += 1) {
       // Also of partitions that moved away: others may not know yet that this replica is not needed.
+      init.loaded?.(1 + partition, groupCount);
       const group = await init.store.load(groupOfPartition(partition));
       if (group?.removed === true) continue;
       if (group !== undefined || core.#wasFoundedHere(partition)) stored.set(partition, group);
@@ -326,6 +351,7 @@ export class NodeCore {
     this.raft.tick();
     this.router.tick();
     this.#forwarder.tick();
+    this.#departure.tick();
     this.#mover.tick();
     this.#changes.tick();
   }
@@ -355,12 +381,17 @@ export class NodeCore {
       case 'changed':
         this.#changes.receiveResult(from, payload);
         return;
+      case 'leaving':
+        this.#forwarder.peerLeaves(from);
+        this.router.peerLeaves(from);
+        return;
     }
   }
 
   /** The connection from `peer` broke: its process is gone, or cannot reach us. */
   peerLost(peer: NodeId): void {
     this.raft.peerLost(peer);
+    this.#forwarder.peerLost(peer);
   }
 
   /** The connection to `peer` broke: what was sent last may not have arrived. */
@@ -374,6 +405,31 @@ export class NodeCore {
   refuseProposals(refuse: boolean): void {
     this.raft.avoidLeading('lowDisk', refuse);
     for (const partition of this.#replicas.values()) partition.refuseProposals(refuse);
+  }
+
+  /** This process is about to end: others take over what it leads. It goes on answering, and asks them. */
+  leave(): void {
+    this.#departure.begin();
+  }
+
+  /** Others lead what this node led, or nobody would; and they know that they need not ask it any more. */
+  get hasLeft(): boolean {
+    return this.#departure.isDone;
+  }
+
+  /** Nobody waits for an answer of this node, neither here nor elsewhere. */
+  get isIdle(): boolean {
+    if (this.router.openCount > 0 || this.#forwarder.outstandingCount > 0) return false;
+    return [...this.#replicas.values()].every(({ waitingCount }) => waitingCount === 0);
+  }
+
+  #announceDeparture(): void {
+    const { state } = this.meta;
+    const peers =
+      state === undefined ? this.#founders : [...state.nodes, ...state.leaving].map(({ id }) => id);
+    for (const peer of peers) {
+      if (peer !== this.#init.nodeId) this.#init.send(peer, 'leaving', NOTHING);
+    }
   }
 
   report(pid: number): NodeReport {

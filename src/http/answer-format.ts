@@ -17,7 +17,7 @@ const UNAVAILABLE_DETAIL = {
   deadline: 'the deciding node did not answer before the deadline',
   overloaded: 'too many requests are waiting for a decision',
   low_disk: 'the deciding node is short of disk space',
-  starting: 'the cluster has no rules yet',
+  starting: 'the node is starting, or the cluster has no rules yet',
   unknown_outcome: 'the deciding node was lost; whether the request was counted is not known',
 } as const;
 

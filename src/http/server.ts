@@ -11,6 +11,7 @@ import type { NodeChange } from '../meta/meta-state.ts';
 import { formatNodesAnswer, isLocal, parseNodesBody } from './nodes-route.ts';
 import { formatAnswer, type HttpAnswer } from './answer-format.ts';
 import { parseJsonBody } from './json-body.ts';
+import type { Readiness } from './readiness.ts';
 import {
   BODY_BYTES_MAX,
   formatNoRoute,
@@ -35,7 +36,9 @@ const METHODS = ['GET', 'HEAD', 'POST'] as const;
 
 export interface HttpServerInit {
   readonly allow: (request: AllowRequest, done: (answer: RoutedAnswer, partition: number) => void) => void;
-  readonly isReady: () => boolean;
+  readonly readiness: () => Readiness;
+  /** Every answer is the last one on its connection. */
+  readonly isStopping: () => boolean;
   /** The body of `GET /v1/cluster`. */
   readonly cluster: () => unknown;
   readonly changeNodes: (change: NodeChange, done: (result: NodeChangeResult) => void) => void;
@@ -59,6 +62,8 @@ export function createHttpServer(init: HttpServerInit): FastifyInstance {
     logger: false,
     bodyLimit: BODY_BYTES_MAX,
     forceCloseConnections: 'idle',
+    // Whoever is closing goes on answering what it has.
+    return503OnClosing: false,
     requestTimeout: requestMillis,
     keepAliveTimeout: keepAliveMillis,
     http: {
@@ -77,6 +82,11 @@ export function createHttpServer(init: HttpServerInit): FastifyInstance {
     done(null, parseJsonBody(request.headers, bytes));
   });
 
+  app.addHook('onRequest', (_request, reply, done) => {
+    if (init.isStopping()) void reply.header('connection', 'close');
+    done();
+  });
+
   app.post('/v1/allow', (request, reply) => {
     const startedMillis = init.monotonicMillis();
     // Throws InvalidBodyError, which the error handler below turns into a 400.
@@ -85,12 +95,19 @@ export function createHttpServer(init: HttpServerInit): FastifyInstance {
     init.allow(wanted, (answer, partition) => {
       const formatted = formatAnswer(answer, partition, init.wallMillis());
       init.observe(formatted.status, startedMillis);
+      // It may have come before.
+      if (init.isStopping()) void reply.header('connection', 'close');
       send(reply, formatted);
     });
     return reply;
   });
 
-  app.get('/v1/cluster', () => init.cluster());
+  app.get('/v1/cluster', (_request, reply) => {
+    const readiness = init.readiness();
+    if (readiness.status !== 'starting') return init.cluster();
+    void reply.code(503);
+    return readiness;
+  });
   app.post('/v1/cluster/nodes', (request, reply) => {
     if (!isLocal(request.socket, request.headers)) {
       const message =
@@ -110,9 +127,9 @@ export function createHttpServer(init: HttpServerInit): FastifyInstance {
   });
   app.get('/healthz', () => ({ status: 'ok' }));
   app.get('/readyz', (_request, reply) => {
-    const isReady = init.isReady();
-    void reply.code(isReady ? 200 : 503);
-    return { status: isReady ? 'ready' : 'waiting for leaders' };
+    const readiness = init.readiness();
+    void reply.code(readiness.status === 'ready' ? 200 : 503);
+    return readiness;
   });
   app.get('/metrics', async (_request, reply) => {
     const { contentType, text } = await init.metrics();

@@ -8,7 +8,7 @@ import type { Decision } from '../limiter/decision.ts';
  * - `deadline`: a leader had the request but did not answer in time
  * - `overloaded`: a bounded queue is full
  * - `low_disk`: the leader is close to a full disk
- * - `starting`: the leader has no rules yet
+ * - `starting`: the leader has no rules yet, or the node that was asked is not up yet
  * - `unknown_outcome`: the request was proposed, and whether it was granted cannot be known here
  */
 export type UnavailableReason =

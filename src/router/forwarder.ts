@@ -71,6 +71,8 @@ export class Forwarder {
   readonly #requests = new Map<NodeId, unknown[][]>();
   readonly #answers = new Map<NodeId, unknown[][]>();
   readonly #detector: FailureDetector;
+  /** They lead nothing any more, and end soon. */
+  readonly #leaving = new Set<NodeId>();
   #nextId: number;
   #scheduled = false;
 
@@ -90,7 +92,17 @@ export class Forwarder {
 
   /** Can a request be sent there now, with hope of an answer? */
   isReachable(node: NodeId): boolean {
-    return this.#init.isConnected(node) && !this.#detector.suspects(node);
+    return this.#init.isConnected(node) && !this.#detector.suspects(node) && !this.#leaving.has(node);
+  }
+
+  /** `peer` is about to end: what it is asked now might not be answered. */
+  peerLeaves(peer: NodeId): void {
+    this.#leaving.add(peer);
+  }
+
+  /** Whatever `peer` said, its process has ended. */
+  peerLost(peer: NodeId): void {
+    this.#leaving.delete(peer);
   }
 
   forward(ask: Ask): void {
@@ -167,6 +179,7 @@ export class Forwarder {
       if (to === peer) this.#finish(id, { kind: 'unavailable', reason: 'unknown_outcome', proposed: true });
     }
     this.#detector.disconnected(peer);
+    this.#leaving.delete(peer);
   }
 
   /** Time passed: forgets requests that nobody waits for any more, and looks who is silent. */

@@ -177,6 +177,12 @@ export class Router {
     }
   }
 
+  /** `node` leads nothing any more, and ends soon. */
+  peerLeaves(node: NodeId): void {
+    for (const { search } of this.#queues) if (search.leader === node) search.lost();
+    this.#avoid(node);
+  }
+
   #avoid(node: NodeId): void {
     for (let partition = 0; partition < this.#routeOf.length; partition += 1) {
       if (this.#routeOf[partition] === node) this.#route(partition, NO_NODE);

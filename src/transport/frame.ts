@@ -30,6 +30,7 @@ export const FRAME_TYPES = {
   settled: 5,
   change: 6,
   changed: 7,
+  leaving: 12,
 } as const;
 export type FrameType = keyof typeof FRAME_TYPES;
 const TYPE_NAMES = new Map<number, FrameType>(

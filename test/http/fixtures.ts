@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { createHttpServer, HTTP_LIMITS, type HttpLimits } from '../../src/http/server.ts';
+import type { Readiness } from '../../src/http/readiness.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';
 import type { NodeChangeResult } from '../../src/meta/meta-group.ts';
@@ -37,7 +38,7 @@ export class Door {
   readonly observed: { readonly status: number; readonly startedMillis: number }[] = [];
   /** Undefined keeps requests open. */
   answer: RoutedAnswer | undefined = { kind: 'decision', decision: decisionOf() };
-  isReady = true;
+  readiness: Readiness = { status: 'ready' };
   readonly changes: NodeChange[] = [];
   changed: NodeChangeResult = { ok: true, version: 2 };
   readonly app: FastifyInstance;
@@ -49,7 +50,8 @@ export class Door {
         if (this.answer === undefined) this.open.push(done);
         else done(this.answer, PARTITION);
       },
-      isReady: () => this.isReady,
+      readiness: () => this.readiness,
+      isStopping: () => this.readiness.status === 'stopping',
       cluster: () => ({ nodes: [{ id: 1 }], partitions: [] }),
       changeNodes: (change, done) => {
         this.changes.push(change);

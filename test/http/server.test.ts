@@ -15,22 +15,35 @@ afterEach(async () => {
 
 describe('routes', () => {
   it('/healthz says that the process is up, ready or not', async () => {
-    door.isReady = false;
+    door.readiness = { status: 'starting', loaded: 1, of: 17 };
     const response = await door.app.inject('/healthz');
     expect([response.statusCode, response.json()]).toEqual([200, { status: 'ok' }]);
   });
 
-  it('/readyz says whether every partition has a leader', async () => {
+  it('/readyz says that the node is ready', async () => {
     const ready = await door.app.inject('/readyz');
     expect([ready.statusCode, ready.json()]).toEqual([200, { status: 'ready' }]);
-    door.isReady = false;
+  });
+
+  it.each([
+    { status: 'waiting for leaders' },
+    { status: 'starting', loaded: 3, of: 17 },
+    { status: 'stopping' },
+  ] as const)('/readyz says what it waits for: $status', async (readiness) => {
+    door.readiness = readiness;
     const waiting = await door.app.inject('/readyz');
-    expect([waiting.statusCode, waiting.json()]).toEqual([503, { status: 'waiting for leaders' }]);
+    expect([waiting.statusCode, waiting.json()]).toEqual([503, readiness]);
   });
 
   it('/v1/cluster shows the cluster', async () => {
     const response = await door.app.inject('/v1/cluster');
     expect([response.statusCode, response.json()]).toEqual([200, { nodes: [{ id: 1 }], partitions: [] }]);
+  });
+
+  it('/v1/cluster shows nothing before it knows anything', async () => {
+    door.readiness = { status: 'starting', loaded: 3, of: 17 };
+    const response = await door.app.inject('/v1/cluster');
+    expect([response.statusCode, response.json()]).toEqual([503, door.readiness]);
   });
 
   it('/metrics is what the registry renders', async () => {
@@ -117,6 +130,27 @@ describe('a client', () => {
     await until('the patient one has an answer', () => patient.received.includes('"rule":"second"'));
     expect(patient.statuses()).toEqual(['200']);
     expect(patient.received).not.toContain('"rule":"first"');
+  });
+
+  it('learns with its next answer that it should go elsewhere, once the node is stopping', async () => {
+    const port = await door.listen();
+    door.answer = undefined;
+    const [open, next] = [client(port), client(port)];
+    open.ask('before');
+    await until('it is asked', () => door.open.length === 1);
+    door.readiness = { status: 'stopping' };
+    grant('first');
+    await until('its connection is closed', () => open.isClosed);
+    next.ask('after');
+    await until('it is asked as well', () => door.open.length === 1);
+    grant('second');
+    await until('that connection is closed', () => next.isClosed);
+    for (const { received } of [open, next]) {
+      expect(received).toContain('HTTP/1.1 200');
+      expect(received.toLowerCase()).toContain('connection: close');
+    }
+    const response = await door.app.inject('/healthz');
+    expect([response.statusCode, response.headers.connection]).toEqual([200, 'close']);
   });
 
   it('gets its own answers in the order it asked, whatever order they come in', async () => {
