@@ -5,8 +5,13 @@ import type { NodeCore } from './node-core.ts';
 export class NodeReadiness {
   #core: NodeCore | undefined;
   #loaded = 0;
-  #of = 0;
+  #of: number;
   #isStopping = false;
+
+  /** @param groups to load */
+  constructor(groups: number) {
+    this.#of = groups;
+  }
 
   /** Of `of` groups so many are loaded. */
   loading(loaded: number, of: number): void {

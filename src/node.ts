@@ -166,7 +166,7 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
     },
   });
 
-  const readiness = new NodeReadiness();
+  const readiness = new NodeReadiness(1 + config.partitions);
   const doorClock = new DoorClock({ monotonicMillis });
   const metrics = new Metrics({
     leaderships: () => readiness.core?.raft.leaderships ?? 0,

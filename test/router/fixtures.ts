@@ -150,6 +150,12 @@ export class RouterBench {
     this.router.peerSuspected(node);
   }
 
+  /** `node` says that it leads nothing and is about to end. */
+  leave(node: number): void {
+    this.suspected.add(node);
+    this.router.peerLeaves(node);
+  }
+
   partition(id: number): FakePartition {
     const partition = this.local.get(id);
     if (partition === undefined) throw new Error(`partition ${id} is not local`);

@@ -197,3 +197,26 @@ describe('a node that owes an answer', () => {
     expect(nodes.forwarders.get(1)?.isReachable(2)).toBe(true);
   });
 });
+
+describe('a node that takes its leave', () => {
+  it('cannot be reached from then on, until its next process', () => {
+    for (const end of ['peerLost', 'peerDisconnected'] as const) {
+      const nodes = new Nodes(2);
+      const own = nodes.forwarders.get(1);
+      own?.peerLeaves(2);
+      expect(own?.isReachable(2)).toBe(false);
+      own?.[end](2);
+      expect(own?.isReachable(2)).toBe(true);
+    }
+  });
+
+  it('still answers what it was asked before', () => {
+    const nodes = new Nodes(2);
+    nodes.partition(2).reply = () => undefined;
+    const answers = nodes.ask({ to: 2 });
+    nodes.forwarders.get(1)?.peerLeaves(2);
+    nodes.partition(2).asked[0]?.answer(GRANT);
+    nodes.settle();
+    expect(answers).toEqual([GRANT]);
+  });
+});

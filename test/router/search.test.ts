@@ -289,3 +289,28 @@ describe('a node cut off one way from its leader', () => {
     ]);
   });
 });
+
+describe('a node that takes its leave', () => {
+  it('is asked no more, and whoever takes over is', () => {
+    const bench = new RouterBench({ nodes: 4 });
+    bench.leads(5, 2);
+    bench.allow('5:ada');
+    bench.leave(2);
+    bench.reply = ({ to }) => (to === 4 ? GRANT : notLeader(4, 9));
+    const told = bench.allow('5:bob');
+    expect(bench.targets).toEqual([2, 3, 4]);
+    expect(told.answers).toEqual([GRANT]);
+    bench.forwarded[0]?.answer(notLeader(4, 9));
+    expect(bench.targets).toEqual([2, 3, 4, 4]);
+  });
+
+  it('is no relay, and nothing is passed on to it', () => {
+    const bench = new RouterBench();
+    bench.leads(5, 2);
+    bench.leave(2);
+    bench.reply = () => notLeader(2, 1);
+    bench.allow('5:ada');
+    bench.runOut();
+    expect(bench.targets).not.toContain(2);
+  });
+});
