@@ -93,4 +93,11 @@ export const NODE_MUTANTS: readonly NodeMutant[] = [
     nemeses: ['kill', 'pause'],
     minutes: 1.5,
   },
+  {
+    id: 'J6',
+    bug: 'bytes that are not UTF-8 become a character that stands for all of them',
+    edits: [{ module: 'src/http/json-body.js', find: 'fatal: true', replace: 'fatal: false' }],
+    nemeses: ['kill-one'],
+    minutes: 0.5,
+  },
 ];
