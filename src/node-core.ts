@@ -151,8 +151,8 @@ export class NodeCore {
       firstId: init.random(FIRST_ID_BOUND),
     });
     const { electionMillis, requestDeadlineMillis, tickMillis } = timing;
-    // Time for three nodes to be silent, one after the other.
-    const silentTicksMax = Math.max(2, Math.floor(requestDeadlineMillis / 3 / tickMillis));
+    // Early enough to ask another node before the deadline, late enough for a way there and back over slow links.
+    const silentTicksMax = Math.max(3, Math.ceil((0.4 * requestDeadlineMillis) / tickMillis));
     this.#departure = new Departure({
       raft: this.raft,
       announce: () => this.#announceDeparture(),

@@ -25,8 +25,8 @@ interface Peer {
   isSuspected: boolean;
 }
 
-/** Questions for a sign of life before a node is suspected, for one may get lost. */
-const SIGNS_ASKED_FOR = 2;
+/** So often in that time a sign of life is asked for: the way there and back takes a part of it, and one may get lost. */
+const SIGNS_ASKED_FOR = 4;
 
 export class FailureDetector {
   readonly #init: FailureDetectorInit;
@@ -72,7 +72,7 @@ export class FailureDetector {
 
   tick(): void {
     const { silentTicksMax, ask, suspected } = this.#init;
-    const signTicks = Math.ceil(silentTicksMax / (SIGNS_ASKED_FOR + 1));
+    const signTicks = Math.max(1, Math.floor(silentTicksMax / SIGNS_ASKED_FOR));
     for (const [peer, known] of this.#peers) {
       if (known.silentTicks === undefined) continue;
       known.silentTicks += 1;

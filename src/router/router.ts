@@ -415,11 +415,14 @@ export class Router {
   }
 }
 
-/** The oldest request with an id if there is one: if nobody answers it, it can be asked elsewhere. */
+/**
+ * The youngest request, for it has most of its time left: with the oldest, one after the other would run out of it. One
+ * with an id if there is any: if nobody answers it, it can be asked elsewhere.
+ */
 function takeProbe(queue: Queue): Open | undefined {
   queue.waiting = queue.waiting.filter(({ settled }) => !settled);
-  const withId = queue.waiting.findIndex(({ request }) => request.requestId !== undefined);
-  return queue.waiting.splice(Math.max(0, withId), 1)[0];
+  const withId = queue.waiting.findLastIndex(({ request }) => request.requestId !== undefined);
+  return queue.waiting.splice(withId, 1)[0];
 }
 
 /** Another attempt may do better. */

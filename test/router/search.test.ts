@@ -194,6 +194,18 @@ describe('a node that was asked and says nothing', () => {
     expect(waiting.answers).toEqual([GRANT]);
   });
 
+  it('is tried with the youngest request: the older ones run out of time, one after the other', () => {
+    const bench = new RouterBench();
+    bench.reply = () => notLeader(0);
+    for (const user of ['5:a', '5:b', '5:c']) {
+      bench.allow(user);
+      bench.nowMillis += 100;
+    }
+    bench.reply = () => undefined;
+    ticks(bench, 20);
+    expect(bench.forwarded.at(-1)?.request.userId).toBe('5:c');
+  });
+
   it('is tried with a request that has an id, if there is one', () => {
     const bench = new RouterBench();
     bench.reply = () => notLeader(0);

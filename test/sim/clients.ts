@@ -6,6 +6,7 @@ import { groupOfPartition } from '../../src/partition/placement.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';
 import type { RoutedAnswer } from '../../src/router/router.ts';
 import { findOverGrant, type ObservedGrant } from '../cluster/over-grant.ts';
+import type { AskChecker } from './ask-checker.ts';
 import type { LimitChecker } from './limit-checker.ts';
 import type { Random } from './random.ts';
 import type { Settings } from './settings.ts';
@@ -17,6 +18,7 @@ export interface ClientWorld {
   readonly random: Random;
   readonly story: Story;
   readonly limits: LimitChecker;
+  readonly asks: AskChecker;
   /** Nodes that clients may ask now. */
   readonly askable: () => readonly SimNode[];
   now(): number;
@@ -39,6 +41,7 @@ interface Attempt {
 }
 
 const ATTEMPTS_MAX = 4;
+const CROWD = 150;
 /** What a process may take on top: a tick, and the answers it still lets pass. */
 const LATE_MILLIS_MAX = 25;
 
@@ -97,6 +100,15 @@ export class Clients {
     };
   }
 
+  /** Many requests of one user at once, at one node. */
+  crowd(node: SimNode): void {
+    const { userId } = this.#request();
+    for (let i = 0; i < CROWD; i += 1) {
+      const hasId = this.#random.chance(this.#world.settings.clients.withId);
+      this.attempt(node, { userId, ...(hasId && { requestId: this.#newId() }) }, ATTEMPTS_MAX);
+    }
+  }
+
   #newId(): string {
     this.#ids += 1;
     return `r${this.#ids}`;
@@ -115,6 +127,7 @@ export class Clients {
       answered: false,
     };
     this.requests += 1;
+    this.#world.asks.asked(node.id, request);
     this.#open.add(attempt);
     this.#world.story.step(3, node.id, 0);
     this.#watch(attempt);
@@ -204,6 +217,10 @@ export class Clients {
   lost(node: SimNode): void {
     for (const attempt of this.#open) {
       if (attempt.node !== node) continue;
+      check(
+        this.#world.now() < this.mustDecideSince,
+        () => `node ${node.id} ended without an answer to ${JSON.stringify(attempt.request)}`,
+      );
       this.#open.delete(attempt);
       attempt.answered = true;
       this.broken += 1;

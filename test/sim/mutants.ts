@@ -440,6 +440,90 @@ export const MUTANTS: readonly Mutant[] = [
     },
   },
   {
+    id: 'R3',
+    bug: 'nobody believes a hint',
+    edit: {
+      module: 'src/router/router.js',
+      find: 'if (this.#queue(partition).search.told(answer.leader, answer.term))',
+      replace: 'if (false)',
+    },
+  },
+  {
+    id: 'R4',
+    bug: 'each request begins the search for a leader anew, with the first candidate',
+    edit: {
+      module: 'src/router/router.js',
+      find: 'const route = this.#routeOf[partition] ?? NO_NODE;\n        if (route === NO_NODE)',
+      replace:
+        'const route = this.#routeOf[partition] ?? NO_NODE;\n        this.#queue(partition).search.found();\n        if (route === NO_NODE)',
+    },
+    also: [
+      {
+        module: 'src/router/leader-search.js',
+        find: 'found() {',
+        replace: 'found() { this.#turn = 0;',
+      },
+    ],
+  },
+  {
+    id: 'R5',
+    bug: 'whoever does not lead passes a request on, however often it was passed on',
+    edit: {
+      module: 'src/router/forwarder.js',
+      find: "const isTheirs = mayRelay && answer.kind === 'notLeader' && answer.leader === relayTo;",
+      replace: "const isTheirs = answer.kind === 'notLeader' && answer.leader !== 0;",
+    },
+    also: [
+      {
+        module: 'src/router/forwarder.js',
+        find: 'if (!isTheirs || !this.isReachable(relayTo))',
+        replace: 'if (!isTheirs || !this.isReachable(answer.leader))',
+      },
+      {
+        module: 'src/router/forwarder.js',
+        find: 'this.forward({ to: relayTo,',
+        replace: 'this.forward({ to: answer.leader,',
+      },
+    ],
+  },
+  {
+    id: 'R6',
+    bug: 'nobody passes a request on',
+    edit: {
+      module: 'src/router/forwarder.js',
+      find: 'const isTheirs = mayRelay &&',
+      replace: 'const isTheirs = false &&',
+    },
+  },
+  {
+    id: 'R7',
+    bug: 'all requests that wait ask for their leader, not one for all',
+    edit: {
+      module: 'src/router/router.js',
+      find: 'const open = takeProbe(queue);',
+      replace:
+        'for (const each of queue.waiting.splice(0)) this.#ask(each, target);\n        const open = undefined;',
+    },
+  },
+  {
+    id: 'R8',
+    bug: 'a node that stops hands nothing over',
+    edit: {
+      module: 'src/departure.js',
+      find: "raft.avoidLeading('stopping', true);",
+      replace: 'this.#isDone = true;',
+    },
+  },
+  {
+    id: 'R9',
+    bug: 'a node that stops does not answer what it has',
+    edit: {
+      module: 'src/node-core.js',
+      find: 'if (this.router.openCount > 0 || this.#forwarder.outstandingCount > 0)\n            return false;\n        return ',
+      replace: 'return true || ',
+    },
+  },
+  {
     id: 'X8',
     bug: 'waiters are forgotten when leadership is lost',
     edit: {

@@ -24,6 +24,8 @@ export interface NemesisWorld {
   readonly copyOf: (node: NodeId) => DiskCopy;
   readonly mayGoBack: (node: NodeId, copy: DiskCopy) => boolean;
   readonly wentBack: (node: NodeId, copy: DiskCopy) => void;
+  /** Many clients ask this node at once. */
+  readonly crowd: (node: SimNode) => void;
   /** Losing this node's directory leaves a quorum of everything. */
   readonly mayLose: (node: SimNode) => boolean;
 }
@@ -185,6 +187,9 @@ export class Nemesis {
         return;
       case 'wallJump':
         victim.wallOffsetMillis += random.pick([-1, 1]) * Math.floor(1.5 ** random.between(6, 31));
+        return;
+      case 'crowd':
+        this.#world.crowd(victim);
         return;
       case 'newRules': {
         this.#table = Math.min(this.#table + 1, this.#world.settings.tables.length - 1);

@@ -23,7 +23,12 @@ export type NodeProcess = Pick<
   NodeCore,
   'raft' | 'partitions' | 'allow' | 'tick' | 'receive' | 'peerLost' | 'peerDisconnected'
 > &
-  Partial<Pick<NodeCore, 'meta' | 'changeNodes' | 'refuseProposals' | 'router'>>;
+  Partial<
+    Pick<
+      NodeCore,
+      'meta' | 'changeNodes' | 'refuseProposals' | 'router' | 'leave' | 'hasLeft' | 'isIdle' | 'isReady'
+    >
+  >;
 
 /** Where a process meets the outside. `send`: before a frame leaves. `receive`: before one that came is looked at. */
 export type Boundary = DiskBoundary | 'send' | 'receive';

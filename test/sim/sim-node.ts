@@ -16,9 +16,10 @@ import type { Random } from './random.ts';
 import { addressOf } from './settings.ts';
 import { Violation } from './story.ts';
 
-/** How a stopping node waits for its successors. */
+/** How often a stopping node looks how far it is. */
 const STOP_LOOK_MILLIS = 10;
-const STOP_LOOKS_MAX = 30;
+/** So long it goes on taking requests when others lead. */
+const STOP_LINGER_MILLIS = 300;
 /** How often a process looks at the free space while there is too little. */
 const SPACE_LOOK_MILLIS = 1_000;
 
@@ -54,6 +55,7 @@ export class SimNode implements Endpoint {
   #tickIsLate = false;
   #diskFails = false;
   #isShortOfSpace = false;
+  #isClosing = false;
   /** What the next start must find. */
   #damage: 'none' | 'flipped' | 'marked' = 'none';
   /** The directory is an older copy, and nobody has noticed. */
@@ -303,6 +305,7 @@ export class SimNode implements Endpoint {
     this.pausedAt = 0;
     this.#backlog = [];
     this.#tickIsLate = false;
+    this.#isClosing = false;
     this.#countdown = undefined;
     if (this.#disk !== undefined) {
       this.#durable = this.#disk.crash(fate);
@@ -327,24 +330,36 @@ export class SimNode implements Endpoint {
     this.crash(countdown.fate);
   }
 
-  /** A graceful stop, as an operator's: successors first, then the open requests are answered. */
+  /** A graceful stop, as an operator's: others lead first, then what is open is answered, then it takes no more. */
   stop(): void {
-    if (!this.isRunning) return;
-    this.core?.raft.handOver();
-    this.#stopSoon(this.life, STOP_LOOKS_MAX);
+    const { core, life } = this;
+    if (!this.isRunning || core?.leave === undefined) return;
+    core.leave();
+    const lingerMillis = this.#random.between(100, STOP_LINGER_MILLIS);
+    this.#stopSoon(life, { lingerMillis, openMillis: this.#world.settings.timing.requestDeadlineMillis });
   }
 
-  #stopSoon(life: number, looks: number): void {
+  #stopSoon(life: number, left: { readonly lingerMillis: number; readonly openMillis: number }): void {
     this.#world.after(STOP_LOOK_MILLIS, () =>
       this.#inProcess(life, () => {
-        if (looks > 0 && (this.core?.raft.leaderships ?? 0) > 0) {
-          this.#stopSoon(life, looks - 1);
-          return;
+        const { core } = this;
+        if (core?.hasLeft === true && left.lingerMillis <= 0) this.#isClosing = true;
+        if (core?.hasLeft !== true) this.#stopSoon(life, left);
+        else if (left.lingerMillis > 0)
+          this.#stopSoon(life, { ...left, lingerMillis: left.lingerMillis - STOP_LOOK_MILLIS });
+        else if (core.isIdle !== true && left.openMillis > 0)
+          this.#stopSoon(life, { ...left, openMillis: left.openMillis - STOP_LOOK_MILLIS });
+        else {
+          core.router?.close();
+          this.crash('kept');
         }
-        this.core?.router?.close();
-        this.crash('kept');
       }),
     );
+  }
+
+  /** It takes requests. */
+  get isOpen(): boolean {
+    return this.isUp && !this.#isClosing;
   }
 
   refuseProposals(refuse: boolean): void {
