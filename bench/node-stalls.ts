@@ -51,6 +51,7 @@ async function start(directory: string): Promise<RunningNode> {
     store,
     hash: await loadHash32(),
     clocks: { monotonicMillis: () => performance.now(), wallMillis: () => Date.now() },
+    doorMillis: () => performance.now(),
     random: (bound) => Math.floor(Math.random() * bound),
     defer: setImmediate,
     send: () => false,

@@ -4,6 +4,7 @@ import { closeSync, fstatSync, mkdirSync, openSync, readSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ClusterConfig } from '../src/config.ts';
+import { StartProgress } from './start-progress.ts';
 
 /** The compiled command, whether this file runs compiled (dist/cluster) or from source (cluster). */
 const here = dirname(fileURLToPath(import.meta.url));
@@ -74,8 +75,11 @@ export function startNodeProcess(
   return { id, child, exited, logPath, lastWords: () => lastWordsIn(logPath, sizeBefore) };
 }
 
+/** A node ends by itself before that. */
+const STOP_MILLIS_MAX = 12_000;
+
 /** Asks a node to stop, and insists after `patienceMillis`. */
-export async function stopNodeProcess(node: NodeProcess, patienceMillis = 6_000): Promise<void> {
+export async function stopNodeProcess(node: NodeProcess, patienceMillis = STOP_MILLIS_MAX): Promise<void> {
   const { child } = node;
   if (child.exitCode !== null || child.signalCode !== null) return;
   child.kill('SIGTERM');
@@ -115,31 +119,53 @@ export async function clusterStatus(config: ClusterConfig): Promise<ClusterStatu
   return undefined;
 }
 
-/** Does the node itself answer, and know a leader for each of its partitions? */
-async function isNodeReady({ http }: ClusterConfig['nodes'][number]): Promise<boolean> {
+const READY = 'ready';
+
+/** What a node says of itself. */
+async function stateOf({ http }: ClusterConfig['nodes'][number]): Promise<string> {
   try {
     const response = await fetch(`http://${http.host}:${http.port}/readyz`, {
       signal: AbortSignal.timeout(1_000),
     });
-    await response.text();
-    return response.ok;
+    const { status, loaded, of } = (await response.json()) as Readiness;
+    return loaded === undefined ? status : `${status}, ${loaded} of ${of} groups loaded`;
   } catch {
-    return false;
+    return 'no answer';
   }
 }
 
-/** Resolves when every node is ready and every partition has a leader, with that status. */
-export async function waitUntilReady(config: ClusterConfig, timeoutMillis: number): Promise<ClusterStatus> {
-  const deadline = Date.now() + timeoutMillis;
+interface Readiness {
+  readonly status: string;
+  readonly loaded?: number;
+  readonly of?: number;
+}
+
+/**
+ * Resolves when every node is ready and every partition has a leader, with that status. Rejects when none of the nodes
+ * got any further for `patienceMillis`. `say` is told what they are doing if it takes long.
+ */
+export async function waitUntilReady(
+  config: ClusterConfig,
+  patienceMillis: number,
+  say: (line: string) => void = () => {},
+): Promise<ClusterStatus> {
+  const progress = new StartProgress(patienceMillis, say, performance.now());
   for (;;) {
-    const ready = await Promise.all(config.nodes.map(isNodeReady));
-    const status = ready.every(Boolean) ? await clusterStatus(config) : undefined;
+    const states = await Promise.all(
+      config.nodes.map(async (node) => [node.id, await stateOf(node)] as const),
+    );
+    const areReady = states.every(([, state]) => state === READY);
+    const status = areReady ? await clusterStatus(config) : undefined;
     const isReady =
       status !== undefined &&
       status.nodes.every((node) => node.up) &&
       status.partitions.every((partition) => partition.leader !== 0);
     if (isReady) return status;
-    if (Date.now() > deadline) throw new Error(`the cluster was not ready after ${timeoutMillis} ms`);
+    if (!progress.look(new Map(states), performance.now())) {
+      throw new Error(
+        `the cluster was not ready, and nothing moved for ${patienceMillis} ms: ${progress.describe()}`,
+      );
+    }
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }

@@ -35,7 +35,8 @@ interface StartOptions {
   readonly basePort?: number;
 }
 
-const READY_MILLIS_MAX = 30_000;
+/** Without any progress of any node. */
+const START_PATIENCE_MILLIS = 30_000;
 const WATCH_MILLIS = 1_000;
 
 /**
@@ -201,7 +202,7 @@ async function main(options: StartOptions): Promise<void> {
   );
   let status: ClusterStatus;
   try {
-    status = await Promise.race([waitUntilReady(config, READY_MILLIS_MAX), failed]);
+    status = await Promise.race([waitUntilReady(config, START_PATIENCE_MILLIS, say), failed]);
   } catch (error) {
     if (stopping) return;
     stopping = true;

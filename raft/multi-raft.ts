@@ -294,6 +294,14 @@ export class MultiRaft {
     return count;
   }
 
+  /** Is there anybody who would take over something that this node leads? */
+  get canHandOver(): boolean {
+    for (const { core } of this.#groups.values()) {
+      if (core.role === 'leader' && core.successors.length > 0) return true;
+    }
+    return false;
+  }
+
   /** Takes part no more: nothing is sent, written or applied after this. */
   stop(): void {
     this.#stopped = true;

@@ -16,10 +16,12 @@ import { EXIT_FATAL, explain } from './explain-error.ts';
 import { LIMIT_MAX, WINDOW_MILLIS_MAX } from './limiter/rules.ts';
 import type { NodeChange } from './meta/meta-state.ts';
 import { changeNodes } from './nodes-command.ts';
+import type { QuorateNode } from './node.ts';
 import { addressOption, basePortOption, integerFrom, integerOption, urlOption } from './options.ts';
 
 const idOption = integerFrom(1, NODE_ID_MAX);
-const CLOSE_MILLIS_MAX = 5_000;
+/** Far above what the steps of a stop may take together. */
+const CLOSE_MILLIS_MAX = 10_000;
 
 async function runNode(options: { data: string; id: number; logLevel: string }): Promise<void> {
   const logger = pino({ level: options.logLevel, base: { node: options.id } });
@@ -37,25 +39,18 @@ async function runNode(options: { data: string; id: number; logLevel: string }):
       `${options.id} is none of the nodes in ${options.data}/cluster.json: ${known}`,
     );
   }
-  // Half of what a command takes to start, and only this one needs it.
-  const { startNode } = await import('./node.ts');
-  const node = await startNode({
-    config,
-    nodeId: options.id,
-    dataDirectory: nodeDirectory(options.data, options.id),
-    logger,
-    // At once: whatever is still queued depends on a disk that failed (P6).
-    onFatal(error) {
-      complain(`node ${options.id} stops: ${explain(error).message}`);
-      process.exit(EXIT_FATAL);
-    },
-  });
-  let stopping = false;
+  let node: QuorateNode | undefined;
+  let isStopping = false;
   const stop = (reason: string): void => {
-    if (stopping) process.exit(1);
-    stopping = true;
-    logger.info({ reason }, 'stopping');
-    setTimeout(() => process.exit(1), CLOSE_MILLIS_MAX).unref();
+    logger.info({ reason }, isStopping ? 'already stopping' : 'stopping');
+    if (isStopping) return;
+    isStopping = true;
+    // Before it took part it has promised nothing.
+    if (node === undefined) process.exit(0);
+    setTimeout(() => {
+      logger.error({ afterMillis: CLOSE_MILLIS_MAX }, 'could not stop in time');
+      process.exit(1);
+    }, CLOSE_MILLIS_MAX).unref();
     node.close().then(
       () => process.exit(0),
       (error: unknown) => {
@@ -68,6 +63,19 @@ async function runNode(options: { data: string; id: number; logLevel: string }):
   process.on('SIGINT', () => stop('SIGINT'));
   // Started by the cluster script: do not outlive it.
   if (process.channel !== undefined) process.on('disconnect', () => stop('the starting process ended'));
+  // Half of what a command takes to start, and only this one needs it.
+  const { startNode } = await import('./node.ts');
+  node = await startNode({
+    config,
+    nodeId: options.id,
+    dataDirectory: nodeDirectory(options.data, options.id),
+    logger,
+    // At once: whatever is still queued depends on a disk that failed (P6).
+    onFatal(error) {
+      complain(`node ${options.id} stops: ${explain(error).message}`);
+      process.exit(EXIT_FATAL);
+    },
+  });
 }
 
 const program = newCommand('quorate')

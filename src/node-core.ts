@@ -16,6 +16,7 @@ import type { ClockVerdict } from './clock/clock-rates.ts';
 import { ClockWatch } from './clock/clock-watch.ts';
 import { type ClusterConfig, ticksOf } from './config.ts';
 import { restoreGroup } from './group-loader.ts';
+import { Departure } from './departure.ts';
 import { GroupClock } from './limiter/group-clock.ts';
 import type { AllowRequest } from './limiter/request.ts';
 import { ClusterPlacement, META_GROUP, metaMembers } from './meta/cluster-placement.ts';
@@ -54,6 +55,8 @@ export interface NodeCoreInit {
   readonly store: LogStore;
   readonly hash: Hash32;
   readonly clocks: Clocks;
+  /** On the monotonic clock: what is read from sockets now came after this. */
+  readonly doorMillis: () => number;
   /** A whole number in [0, bound), bound up to 2^47. */
   readonly random: (bound: number) => number;
   /** Runs `fn` soon, after what is already queued. */
@@ -89,12 +92,16 @@ export type CoreFrame =
   | 'changed'
   | 'capacity'
   | 'ping'
-  | 'pong';
+  | 'pong'
+  | 'leaving';
 
 /** Requests without an answer that a node holds at a time. */
 const OPEN_REQUESTS_MAX = 65_536;
 const FIRST_ID_BOUND = 2 ** 47;
 const SEED_BOUND = 2 ** 47;
+/** So long a node that stops looks for successors. */
+const HAND_OVER_MILLIS_MAX = 2_000;
+const NOTHING = new Uint8Array(0);
 
 export class NodeCore {
   readonly raft: MultiRaft;
@@ -107,6 +114,7 @@ export class NodeCore {
   readonly #mover: GroupMover;
   readonly #changes: ChangeForwarder;
   readonly #capacity: CapacityWatch;
+  readonly #departure: Departure;
   /** Those the cluster was created with. */
   readonly #founders: readonly NodeId[];
   /** All replicas on this node, also of partitions that are moving here or have moved away. */
@@ -182,11 +190,28 @@ export class NodeCore {
       send: init.send,
       refusing: init.refusingAtCapacity,
     });
+    const { electionMillis, requestDeadlineMillis, tickMillis } = timing;
+    // Early enough to ask another node before the deadline, late enough for a way there and back over slow links.
+    const silentTicksMax = Math.max(3, Math.ceil((0.4 * requestDeadlineMillis) / tickMillis));
+    this.#departure = new Departure({
+      raft: this.raft,
+      announce: () => this.#announceDeparture(),
+      limits: {
+        allMax: Math.ceil(HAND_OVER_MILLIS_MAX / tickMillis),
+        stuckMax: Math.ceil((2 * electionMillis) / tickMillis),
+        aloneMax: Math.ceil((2 * timing.heartbeatMillis) / tickMillis),
+      },
+    });
     this.#forwarder = new Forwarder({
+      nodeId,
       partitions: this.#replicas,
       monotonicMillis: clocks.monotonicMillis,
+      doorMillis: init.doorMillis,
       send: init.send,
       defer: init.defer,
+      isConnected: init.isConnected,
+      suspected: (node) => this.router.peerSuspected(node),
+      silentTicksMax,
       firstId: init.random(FIRST_ID_BOUND),
     });
     this.router = new Router({
@@ -195,10 +220,14 @@ export class NodeCore {
       partitions: this.#replicas,
       hearsOfLeaders: (partition) => this.#hearsOfLeaders(partition),
       forwarder: this.#forwarder,
-      isConnected: init.isConnected,
       hash: init.hash,
       monotonicMillis: clocks.monotonicMillis,
-      deadlineMillis: timing.requestDeadlineMillis,
+      doorMillis: init.doorMillis,
+      deadlineMillis: requestDeadlineMillis,
+      silentTicksMax,
+      pauseMillisMin: tickMillis,
+      pauseMillisMax: electionMillis,
+      electionMillisMax: 2 * electionMillis,
       openMax: OPEN_REQUESTS_MAX,
     });
   }
@@ -265,8 +294,8 @@ export class NodeCore {
       wallMillis: clocks.wallMillis,
       ruleTable: config.rules,
       requestProposal: () => this.raft.requestProposal(group),
-      leaderChanged: (changed, leader) => {
-        this.router.leaderChanged(changed, leader);
+      leaderChanged: (changed, leader, term) => {
+        this.router.leaderChanged(changed, leader, term);
         this.#init.leaderChanged(changed, leader);
       },
       configChanged: () => this.#revise(partition),
@@ -392,6 +421,7 @@ export class NodeCore {
     this.raft.tick();
     this.router.tick();
     this.#forwarder.tick();
+    this.#departure.tick();
     this.#mover.tick();
     this.#changes.tick();
     this.#capacity.tick();
@@ -432,12 +462,17 @@ export class NodeCore {
       case 'pong':
         this.clock.receivePong(from, payload);
         return;
+      case 'leaving':
+        this.#forwarder.peerLeaves(from);
+        this.router.peerLeaves(from);
+        return;
     }
   }
 
   /** The connection from `peer` broke: its process is gone, or cannot reach us. */
   peerLost(peer: NodeId): void {
     this.raft.peerLost(peer);
+    this.#forwarder.peerLost(peer);
   }
 
   /** The connection to `peer` broke: what was sent last may not have arrived. */
@@ -463,6 +498,31 @@ export class NodeCore {
 
   get capacity(): CapacityReport {
     return this.#capacity.report;
+  }
+
+  /** This process is about to end: others take over what it leads. It goes on answering, and asks them. */
+  leave(): void {
+    this.#departure.begin();
+  }
+
+  /** Others lead what this node led, or nobody would; and they know that they need not ask it any more. */
+  get hasLeft(): boolean {
+    return this.#departure.isDone;
+  }
+
+  /** Nobody waits for an answer of this node, neither here nor elsewhere. */
+  get isIdle(): boolean {
+    if (this.router.openCount > 0 || this.#forwarder.outstandingCount > 0) return false;
+    return [...this.#replicas.values()].every(({ waitingCount }) => waitingCount === 0);
+  }
+
+  #announceDeparture(): void {
+    const { state } = this.meta;
+    const peers =
+      state === undefined ? this.#founders : [...state.nodes, ...state.leaving].map(({ id }) => id);
+    for (const peer of peers) {
+      if (peer !== this.#init.nodeId) this.#init.send(peer, 'leaving', NOTHING);
+    }
   }
 
   report(pid: number): NodeReport {

@@ -5,23 +5,25 @@
 import { randomInt } from 'node:crypto';
 import { totalmem } from 'node:os';
 import { performance } from 'node:perf_hooks';
-import { setTimeout as delay } from 'node:timers/promises';
 import { getHeapStatistics } from 'node:v8';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { RolledBackError } from '../raft/errors.ts';
 import { MULTI_RAFT_DEFAULTS } from '../raft/multi-raft.ts';
 import type { LogStore } from '../raft/store.ts';
-import type { NodeId } from '../raft/types.ts';
+import { NO_NODE, type NodeId } from '../raft/types.ts';
 import { belowFloor, freeBytes } from '../storage/free-space.ts';
 import { openStore } from '../storage/open-store.ts';
 import { FORMAT_VERSION } from '../storage/records.ts';
 import { ClusterView, decodeReport, encodeReport } from './cluster-view.ts';
 import { type ClusterConfig, ConfigError } from './config.ts';
+import { DoorClock } from './door-clock.ts';
 import { createHttpServer } from './http/server.ts';
 import type { MetaState } from './meta/meta-state.ts';
 import { Metrics } from './metrics.ts';
 import { type Clocks, NodeCore } from './node-core.ts';
+import { NodeReadiness } from './node-readiness.ts';
+import { takeLeave } from './node-stop.ts';
 import { loadHash32 } from './partition/hash.ts';
 import { type Memory, snapshotEveryBytes, stateBytesDefault } from './partition/node-budget.ts';
 import { TcpTransport } from './transport/tcp-transport.ts';
@@ -39,60 +41,76 @@ export interface NodeInit {
   readonly wrapStore?: (store: LogStore) => LogStore;
 }
 
-/** Groups that found no successor by then elect one themselves. */
-const HAND_OVER_MILLIS_MAX = 300;
-const OPEN_CONNECTIONS_MILLIS_MAX = 500;
+/** Peers have asked what they are going to ask of a node that leads nothing. */
+const LINGER_MILLIS_MIN = 100;
+const LINGER_MILLIS_MAX = 300;
+/** What open requests may take beyond their deadline: the rest of a body, a tick, a slow socket. */
+const LAST_ANSWERS_MILLIS_MAX = 500;
+const STARTING = { kind: 'unavailable', reason: 'starting', proposed: false } as const;
 const REPORT_MILLIS = 500;
 const FREE_SPACE_CHECK_MILLIS = 1_000;
 
+interface NodeParts {
+  readonly core: NodeCore;
+  readonly http: FastifyInstance;
+  readonly transport: TcpTransport;
+  readonly store: LogStore;
+  readonly doorClock: DoorClock;
+  readonly timers: readonly NodeJS.Timeout[];
+  readonly deadlineMillis: number;
+  /** From now on it says that it stops. */
+  readonly stopping: () => void;
+}
+
 export class QuorateNode {
   readonly core: NodeCore;
-  readonly #http: FastifyInstance;
-  readonly #transport: TcpTransport;
-  readonly #store: LogStore;
-  readonly #timers: readonly NodeJS.Timeout[];
+  readonly #parts: NodeParts;
   #closing: Promise<void> | undefined;
+  #ending: Promise<void> | undefined;
 
-  constructor(parts: {
-    core: NodeCore;
-    http: FastifyInstance;
-    transport: TcpTransport;
-    store: LogStore;
-    timers: readonly NodeJS.Timeout[];
-  }) {
+  constructor(parts: NodeParts) {
     this.core = parts.core;
-    this.#http = parts.http;
-    this.#transport = parts.transport;
-    this.#store = parts.store;
-    this.#timers = parts.timers;
+    this.#parts = parts;
   }
 
-  /** Stops gracefully: open requests are answered, the disk is left closed. Safe to call twice. */
+  /** Stops gracefully: others lead first, open requests are answered, the disk is left closed. Safe to call twice. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
   }
 
   async #close(): Promise<void> {
-    const { raft, router } = this.core;
-    // Successors first, so that the other nodes hardly notice.
-    raft.handOver();
-    for (let waited = 0; raft.leaderships > 0 && waited < HAND_OVER_MILLIS_MAX; waited += 10) await delay(10);
-    const closed = this.#http.close();
-    router.close();
-    // A client that never finishes its request must not keep the disk from being closed.
-    const insist = setTimeout(() => this.#http.server.closeAllConnections(), OPEN_CONNECTIONS_MILLIS_MAX);
-    await closed;
-    clearTimeout(insist);
-    for (const timer of this.#timers) clearInterval(timer);
-    raft.stop();
-    await this.#transport.close();
-    await this.#store.close();
+    const { core, http, deadlineMillis, stopping } = this.#parts;
+    stopping();
+    await takeLeave(core, http, {
+      lingerMillisMin: LINGER_MILLIS_MIN,
+      lingerMillisMax: LINGER_MILLIS_MAX,
+      openMillisMax: deadlineMillis + LAST_ANSWERS_MILLIS_MAX,
+    });
+    await this.abort();
+  }
+
+  /** Ends at once, and leaves the disk closed: nothing is handed over, who waits learns nothing. Safe to call twice. */
+  abort(): Promise<void> {
+    this.#ending ??= end(this.#parts);
+    return this.#ending;
   }
 }
 
+async function end({ core, http, transport, store, doorClock, timers }: NodeParts): Promise<void> {
+  for (const timer of timers) clearInterval(timer);
+  doorClock.close();
+  core.raft.stop();
+  core.router.close();
+  const closed = http.close();
+  http.server.closeAllConnections();
+  await Promise.all([closed, transport.close()]);
+  await store.close();
+}
+
 /**
- * Opens the disk, joins the peers and listens. Resolves when HTTP answers; leaders may still be elected then.
+ * Opens the disk, listens, loads what is on the disk and joins the peers. While it loads, HTTP says how far it is.
+ * Resolves when it takes part; leaders may still be elected then.
  *
  * @throws what `openStore` throws if the directory must not be used, or the error of `listen`
  */
@@ -152,17 +170,62 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
     },
   });
 
+  const readiness = new NodeReadiness(1 + config.partitions);
+  const doorClock = new DoorClock({ monotonicMillis });
   const metrics = new Metrics({
-    leaderships: () => core.raft.leaderships,
-    openRequests: () => core.router.openCount,
+    leaderships: () => readiness.core?.raft.leaderships ?? 0,
+    openRequests: () => readiness.core?.router.openCount ?? 0,
     waitingProposals: () =>
-      [...core.partitions.values()].reduce((sum, partition) => sum + partition.waitingCount, 0),
-    stateBytes: () => core.capacity.stateBytes,
-    stateBytesMax: () => core.capacity.stateBytesMax,
-    refusedAtCapacity: () => core.capacity.refused,
-    isClockUnfit: () => !core.clock.verdict.fit,
-    clockRatesPpm: () => core.clock.estimates(),
+      [...(readiness.core?.partitions.values() ?? [])].reduce(
+        (sum, { waitingCount }) => sum + waitingCount,
+        0,
+      ),
+    stateBytes: () => readiness.core?.capacity.stateBytes ?? 0,
+    stateBytesMax: () => readiness.core?.capacity.stateBytesMax ?? 0,
+    refusedAtCapacity: () => readiness.core?.capacity.refused ?? 0,
+    isClockUnfit: () => readiness.core?.clock.verdict.fit === false,
+    clockRatesPpm: () => readiness.core?.clock.estimates() ?? [],
   });
+  const view = new ClusterView(
+    () => ({
+      ...(readiness.core?.meta.state ?? { nodes: config.nodes, version: 0, settledVersion: 0 }),
+      replicasOf: (partition) => readiness.core?.placement.replicasOf(partition) ?? [],
+    }),
+    config.partitions,
+    monotonicMillis,
+  );
+  const http = createHttpServer({
+    allow(request, done) {
+      if (readiness.core === undefined) done(STARTING, 0);
+      else readiness.core.allow(request, done);
+    },
+    readiness: () => readiness.current,
+    isStopping: () => readiness.isStopping,
+    cluster() {
+      if (readiness.core !== undefined) view.update(readiness.core.report(process.pid));
+      return view.toJSON();
+    },
+    changeNodes(change, done) {
+      if (readiness.core === undefined) done({ ok: false, reason: 'notLeader', leader: NO_NODE });
+      else readiness.core.changeNodes(change, done);
+    },
+    metrics: () => metrics.render(),
+    observe: (status, startedMillis) =>
+      metrics.observeRequest(status, (monotonicMillis() - startedMillis) / 1000),
+    monotonicMillis,
+    wallMillis,
+    logger,
+  });
+  http.server.on('connection', () => doorClock.accepted());
+
+  /** Nothing but HTTP runs yet. */
+  const giveUp = async (): Promise<void> => {
+    doorClock.close();
+    const closed = http.close();
+    http.server.closeAllConnections();
+    await Promise.all([closed, transport.close()]);
+    await store.close();
+  };
 
   const memory = memoryLimits();
   const everyBytes = snapshotEveryBytes(
@@ -170,45 +233,56 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
     config.partitions + 1,
     MULTI_RAFT_DEFAULTS.snapshotEveryBytes,
   );
-  const core: NodeCore = await NodeCore.load({
-    config,
-    nodeId,
-    store: timedStore(store, monotonicMillis, metrics),
-    hash: await loadHash32(),
-    clocks,
-    random: (bound) => randomInt(bound),
-    defer: setImmediate,
-    send: (to, type, payload) => transport.send(to, type, payload),
-    isConnected: (peer) => transport.isConnected(peer),
-    leaderChanged(partition, leader) {
-      logger.info({ partition, leader }, leader === 0 ? 'leader lost' : 'leader elected');
-    },
-    nodesChanged,
-    snapshotRefused: (group, error) =>
-      logger.warn({ group, err: error }, 'a snapshot of a leader is unsound'),
-    refusingAtCapacity: (isRefusing, report) =>
-      logger.warn(report, isRefusing ? 'at capacity: new users are refused' : 'nobody is refused any more'),
-    clockJudged(verdict) {
-      if (verdict.fit) logger.info("this node's clock runs at the speed of the others': it may lead again");
-      else
-        logger.warn(
-          { direction: verdict.direction, atLeastPpm: Math.round(verdict.atLeastPpm) },
-          "this node's clock runs too fast or too slow against those of a majority: it gives up its leaderships",
-        );
-    },
-    fatal,
-    raft: { snapshotEveryBytes: everyBytes, keepLogBytes: Math.floor(everyBytes / 4) },
-  });
-  core.limitState(config.stateBytesMax ?? stateBytesDefault(memory));
+  let core: NodeCore;
+  try {
+    // First of all, so that everybody can see how far this node is.
+    await http.listen({ host: self.http.host, port: self.http.port });
+    core = await NodeCore.load({
+      config,
+      nodeId,
+      store: timedStore(store, monotonicMillis, metrics),
+      hash: await loadHash32(),
+      clocks,
+      random: (bound) => randomInt(bound),
+      doorMillis: () => doorClock.nowMillis(),
+      defer: setImmediate,
+      send: (to, type, payload) => transport.send(to, type, payload),
+      isConnected: (peer) => transport.isConnected(peer),
+      loaded: (groups, of) => readiness.loading(groups, of),
+      leaderChanged(partition, leader) {
+        logger.info({ partition, leader }, leader === NO_NODE ? 'leader lost' : 'leader elected');
+      },
+      nodesChanged,
+      snapshotRefused: (group, error) =>
+        logger.warn({ group, err: error }, 'a snapshot of a leader is unsound'),
+      refusingAtCapacity: (isRefusing, report) =>
+        logger.warn(report, isRefusing ? 'at capacity: new users are refused' : 'nobody is refused any more'),
+      clockJudged(verdict) {
+        if (verdict.fit) logger.info("this node's clock runs at the speed of the others': it may lead again");
+        else
+          logger.warn(
+            { direction: verdict.direction, atLeastPpm: Math.round(verdict.atLeastPpm) },
+            "this node's clock runs too fast or too slow against those of a majority: it gives up its leaderships",
+          );
+      },
+      fatal,
+      raft: { snapshotEveryBytes: everyBytes, keepLogBytes: Math.floor(everyBytes / 4) },
+    });
+    core.limitState(config.stateBytesMax ?? stateBytesDefault(memory));
+  } catch (error) {
+    await giveUp();
+    throw error;
+  }
+  readiness.started(core);
+  try {
+    await transport.start();
+  } catch (error) {
+    core.raft.stop();
+    await giveUp();
+    throw error;
+  }
+  logger.info({ http: self.http, peer: self.peer, partitions: core.partitions.size }, 'node is up');
 
-  const view = new ClusterView(
-    () => ({
-      ...(core.meta.state ?? { nodes: config.nodes, version: 0, settledVersion: 0 }),
-      replicasOf: (partition) => core.placement.replicasOf(partition),
-    }),
-    config.partitions,
-    monotonicMillis,
-  );
   const report = (): void => {
     const own = core.report(process.pid);
     view.update(own);
@@ -225,40 +299,21 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
     core.refuseProposals(isLow);
   };
 
-  const http = createHttpServer({
-    allow: (request, done) => core.allow(request, done),
-    isReady: () => core.isReady,
-    cluster() {
-      view.update(core.report(process.pid));
-      return view.toJSON();
-    },
-    changeNodes: (change, done) => core.changeNodes(change, done),
-    metrics: () => metrics.render(),
-    observe: (status, startedMillis) =>
-      metrics.observeRequest(status, (monotonicMillis() - startedMillis) / 1000),
-    monotonicMillis,
-    wallMillis,
-    logger,
-  });
-
-  // HTTP first: once the peers hear of this node, it answers.
-  try {
-    await http.listen({ host: self.http.host, port: self.http.port });
-    await transport.start();
-  } catch (error) {
-    core.raft.stop();
-    await Promise.all([http.close(), transport.close()]);
-    await store.close();
-    throw error;
-  }
-  logger.info({ http: self.http, peer: self.peer, partitions: core.partitions.size }, 'node is up');
-
   const timers = [
     setInterval(() => core.tick(), timing.tickMillis),
     setInterval(report, REPORT_MILLIS),
     setInterval(() => void checkFreeSpace().catch(fatal), FREE_SPACE_CHECK_MILLIS),
   ];
-  return new QuorateNode({ core, http, transport, store, timers });
+  return new QuorateNode({
+    core,
+    http,
+    transport,
+    store,
+    doorClock,
+    timers,
+    deadlineMillis: timing.requestDeadlineMillis,
+    stopping: () => readiness.stopping(),
+  });
 }
 
 function memoryLimits(): Memory {

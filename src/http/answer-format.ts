@@ -3,7 +3,7 @@ import type { Decision } from '../limiter/decision.ts';
 import type { RoutedAnswer } from '../router/router.ts';
 
 export interface HttpAnswer {
-  readonly status: 200 | 400 | 422 | 429 | 503;
+  readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: unknown;
 }
@@ -19,7 +19,7 @@ const UNAVAILABLE_DETAIL = {
   low_disk: 'the deciding node is short of disk space',
   at_capacity:
     'there is no room to remember another user or request id; those that are known are still served',
-  starting: 'the cluster has no rules yet',
+  starting: 'the node is starting, or the cluster has no rules yet',
   unknown_outcome: 'the deciding node was lost; whether the request was counted is not known',
 } as const;
 
@@ -91,9 +91,9 @@ function formatDenial(decision: Decision, partition: number, wallMillis: number)
   };
 }
 
-export function formatInvalid(field: string, message: string): HttpAnswer {
+export function formatInvalid(field: string, message: string, status = 400): HttpAnswer {
   return {
-    status: 400,
+    status,
     headers: { 'content-type': JSON_TYPE },
     body: { allowed: false, error: { type: 'invalid_request', field, message } },
   };

@@ -1,20 +1,44 @@
 /** The HTTP front door. It parses, asks the router, and formats; it makes no decision of its own. */
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
 import type { Logger } from 'pino';
 import type { RoutedAnswer } from '../router/router.ts';
 import type { AllowRequest } from '../limiter/request.ts';
-import { InvalidBodyError, parseAllowBody } from './allow-request.ts';
+import { parseAllowBody } from './allow-request.ts';
 import type { NodeChangeResult } from '../meta/meta-group.ts';
 import type { NodeChange } from '../meta/meta-state.ts';
 import { formatNodesAnswer, isLocal, parseNodesBody } from './nodes-route.ts';
-import { formatAnswer, formatInvalid, type HttpAnswer } from './answer-format.ts';
+import { formatAnswer, type HttpAnswer } from './answer-format.ts';
+import { parseJsonBody } from './json-body.ts';
+import type { Readiness } from './readiness.ts';
+import {
+  BODY_BYTES_MAX,
+  formatNoRoute,
+  INTERNAL_ERROR,
+  parserRefusal,
+  refusalOf,
+  refuseConnection,
+} from './refusals.ts';
 
-/** Far above what any valid request needs. */
-const BODY_BYTES_MAX = 8_192;
+/** How long a client may take for what. */
+export interface HttpLimits {
+  /** For a whole request, from its first byte, and for its headers alone. */
+  readonly requestMillis: number;
+  /** Between two requests. */
+  readonly keepAliveMillis: number;
+}
+
+export const HTTP_LIMITS: HttpLimits = { requestMillis: 10_000, keepAliveMillis: 60_000 };
+/** How often a late request is looked for, as a part of what it may take. Node's own 30 s would be its real limit. */
+const CHECKS_PER_LIMIT = 10;
+const METHODS = ['GET', 'HEAD', 'POST'] as const;
 
 export interface HttpServerInit {
   readonly allow: (request: AllowRequest, done: (answer: RoutedAnswer, partition: number) => void) => void;
-  readonly isReady: () => boolean;
+  readonly readiness: () => Readiness;
+  /** Every answer is the last one on its connection. */
+  readonly isStopping: () => boolean;
   /** The body of `GET /v1/cluster`. */
   readonly cluster: () => unknown;
   readonly changeNodes: (change: NodeChange, done: (result: NodeChangeResult) => void) => void;
@@ -23,6 +47,7 @@ export interface HttpServerInit {
   readonly monotonicMillis: () => number;
   readonly wallMillis: () => number;
   readonly logger: Logger;
+  readonly limits?: HttpLimits;
 }
 
 /**
@@ -30,30 +55,59 @@ export interface HttpServerInit {
  * The caller listens and closes.
  */
 export function createHttpServer(init: HttpServerInit): FastifyInstance {
+  const { requestMillis, keepAliveMillis } = init.limits ?? HTTP_LIMITS;
+  /** The last request of each connection. */
+  const responses = new WeakMap<Socket, ServerResponse>();
   const app = Fastify({
     logger: false,
     bodyLimit: BODY_BYTES_MAX,
     forceCloseConnections: 'idle',
-    requestTimeout: 10_000,
-    keepAliveTimeout: 60_000,
+    // Whoever is closing goes on answering what it has.
+    return503OnClosing: false,
+    requestTimeout: requestMillis,
+    keepAliveTimeout: keepAliveMillis,
+    http: {
+      headersTimeout: requestMillis,
+      connectionsCheckingInterval: Math.ceil(requestMillis / CHECKS_PER_LIMIT),
+    },
+    clientErrorHandler(error, socket) {
+      const isAnswering = responses.get(socket)?.writableEnded === false;
+      refuseConnection(socket, parserRefusal(error, { requestMillis }), isAnswering);
+    },
   });
 
-  // Only JSON is understood: by default Fastify also takes text.
-  app.removeContentTypeParser('text/plain');
+  // Only JSON is understood, and only as we read it: by default Fastify replaces bytes that are not UTF-8.
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, bytes: Buffer, done) => {
+    done(null, parseJsonBody(request.headers, bytes));
+  });
+
+  app.addHook('onRequest', (_request, reply, done) => {
+    if (init.isStopping()) void reply.header('connection', 'close');
+    done();
+  });
 
   app.post('/v1/allow', (request, reply) => {
     const startedMillis = init.monotonicMillis();
     // Throws InvalidBodyError, which the error handler below turns into a 400.
     const wanted = parseAllowBody(request.body);
+    responses.set(request.raw.socket, reply.raw);
     init.allow(wanted, (answer, partition) => {
       const formatted = formatAnswer(answer, partition, init.wallMillis());
       init.observe(formatted.status, startedMillis);
+      // It may have come before.
+      if (init.isStopping()) void reply.header('connection', 'close');
       send(reply, formatted);
     });
     return reply;
   });
 
-  app.get('/v1/cluster', () => init.cluster());
+  app.get('/v1/cluster', (_request, reply) => {
+    const readiness = init.readiness();
+    if (readiness.status !== 'starting') return init.cluster();
+    void reply.code(503);
+    return readiness;
+  });
   app.post('/v1/cluster/nodes', (request, reply) => {
     if (!isLocal(request.socket, request.headers)) {
       const message =
@@ -73,9 +127,9 @@ export function createHttpServer(init: HttpServerInit): FastifyInstance {
   });
   app.get('/healthz', () => ({ status: 'ok' }));
   app.get('/readyz', (_request, reply) => {
-    const isReady = init.isReady();
-    void reply.code(isReady ? 200 : 503);
-    return { status: isReady ? 'ready' : 'waiting for leaders' };
+    const readiness = init.readiness();
+    void reply.code(readiness.status === 'ready' ? 200 : 503);
+    return readiness;
   });
   app.get('/metrics', async (_request, reply) => {
     const { contentType, text } = await init.metrics();
@@ -84,38 +138,18 @@ export function createHttpServer(init: HttpServerInit): FastifyInstance {
   });
 
   app.setNotFoundHandler((request, reply) => {
-    void reply
-      .code(404)
-      .send({ error: { type: 'not_found', message: `no route ${request.method} ${request.url}` } });
+    const [path = ''] = request.url.split('?', 1);
+    const allowed = METHODS.filter((method) => app.hasRoute({ method, url: path }));
+    send(reply, formatNoRoute(request.method, request.url, allowed));
   });
   app.setErrorHandler((error, _request, reply) => {
     const refusal = refusalOf(error);
-    if (refusal !== undefined) {
-      send(reply, refusal.answer, refusal.status);
-      return;
-    }
-    init.logger.error({ err: error }, 'request failed');
-    void reply.code(500).send({ allowed: false, error: { type: 'internal', message: 'internal error' } });
+    if (refusal === undefined) init.logger.error({ err: error }, 'request failed');
+    send(reply, refusal ?? INTERNAL_ERROR);
   });
   return app;
 }
 
-function send(reply: FastifyReply, { status, headers, body }: HttpAnswer, code: number = status): void {
-  void reply.code(code).headers(headers).send(JSON.stringify(body));
-}
-
-/** Errors that are the caller's: ours, and those Fastify raises while it reads the request. */
-function refusalOf(error: unknown): { answer: HttpAnswer; status: number } | undefined {
-  if (error instanceof InvalidBodyError)
-    return { answer: formatInvalid(error.field, error.message), status: 400 };
-  if (!(error instanceof Error) || !('statusCode' in error)) return undefined;
-  const { statusCode } = error;
-  if (typeof statusCode !== 'number' || statusCode < 400 || statusCode > 499) return undefined;
-  const message =
-    statusCode === 413
-      ? `body must be at most ${BODY_BYTES_MAX} bytes`
-      : statusCode === 415
-        ? 'body must be JSON, with content-type: application/json'
-        : `body cannot be read: ${error.message}`;
-  return { answer: formatInvalid('body', message), status: statusCode };
+function send(reply: FastifyReply, { status, headers, body }: HttpAnswer): void {
+  void reply.code(status).headers(headers).send(JSON.stringify(body));
 }

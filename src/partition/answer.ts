@@ -11,7 +11,7 @@ import type { Conflict, FingerprintField } from '../limiter/fingerprint.ts';
  * - `overloaded`: a bounded queue is full
  * - `low_disk`: the leader is close to a full disk
  * - `at_capacity`: what would have to be remembered of the request has no room
- * - `starting`: the leader has no rules yet
+ * - `starting`: the leader has no rules yet, or the node that was asked is not up yet
  * - `unknown_outcome`: the request was proposed, and whether it was granted cannot be known here
  */
 export type UnavailableReason =
@@ -41,8 +41,8 @@ export type Answer =
   | { readonly kind: 'conflict'; readonly field: FingerprintField; readonly message: string }
   /** Denied because nobody could decide (P3). `proposed` false: certainly nothing reached the log. */
   | { readonly kind: 'unavailable'; readonly reason: UnavailableReason; readonly proposed: boolean }
-  /** Only between nodes: ask `leader` instead (0: nobody knows). Nothing reached the log. */
-  | { readonly kind: 'notLeader'; readonly leader: NodeId };
+  /** Only between nodes: ask `leader`, who leads in `term`, instead (0: nobody knows). Nothing reached the log. */
+  | { readonly kind: 'notLeader'; readonly leader: NodeId; readonly term: number };
 
 /** What a decision of the state machine is to those who asked. */
 export function answerOf(decision: Decision, requestId: string | undefined): Answer {

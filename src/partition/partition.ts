@@ -23,6 +23,7 @@ import {
   type UnavailableReason,
 } from './answer.ts';
 import { Attempts, retryKeyOf } from './attempts.ts';
+import { CommitTimes } from './commit-times.ts';
 import { Housekeeping } from './housekeeping.ts';
 import { checkedAgainstRules, checkedRequest } from './request-checks.ts';
 
@@ -59,7 +60,8 @@ export interface PartitionInit {
   readonly ruleTable: RuleTable;
   /** Asks the driver for a place in the log, soon. */
   readonly requestProposal: () => void;
-  readonly leaderChanged: (partition: number, leader: NodeId) => void;
+  /** `leader` leads in `term`; NO_NODE: nobody does, as far as this replica knows. */
+  readonly leaderChanged: (partition: number, leader: NodeId, term: number) => void;
   /** The replicas of this partition are others now. */
   readonly configChanged?: () => void;
   /** A request was refused for want of room. */
@@ -80,6 +82,7 @@ interface Waiter {
 
 interface Inflight {
   readonly term: number;
+  readonly sinceMillis: number;
   readonly waiters: readonly Waiter[];
 }
 
@@ -96,6 +99,7 @@ export class Partition implements GroupApplication {
   /** Entries of this node's own proposals that are not applied yet, by index, oldest first. */
   readonly #inflight = new Map<number, Inflight>();
   #inflightRequests = 0;
+  readonly #commitTimes = new CommitTimes();
   readonly #attempts = new Attempts<Waiter>();
   /** What the entry that is being proposed holds: the requests of these waiters, or something else. */
   #proposing: readonly Waiter[] | 'rules' | 'sweep' | undefined;
@@ -112,6 +116,10 @@ export class Partition implements GroupApplication {
 
   get leader(): NodeId {
     return this.#leader;
+  }
+
+  get term(): number {
+    return this.#term;
   }
 
   /** Requests waiting for a place in the log or for their entry to be applied. */
@@ -167,7 +175,7 @@ export class Partition implements GroupApplication {
    */
   decide(request: AllowRequest, deadlineMillis: number, done: Done): void {
     if (!this.#isLeader) {
-      done({ kind: 'notLeader', leader: this.#leader });
+      done({ kind: 'notLeader', leader: this.#leader, term: this.#term });
       return;
     }
     const malformed = checkedRequest(request);
@@ -264,14 +272,16 @@ export class Partition implements GroupApplication {
       if (this.#pending.length > 0) this.#init.requestProposal();
       return encodeCommand({ type: 'sweep' });
     }
+    // With nothing on its way there is nothing to learn from: then it is tried.
+    const inTimeMillis = this.#inflight.size === 0 ? now : now + this.#commitTimes.fastestMillis;
     const taken: Waiter[] = [];
     let next = 0;
     while (next < this.#pending.length && taken.length < this.#init.options.batchMax) {
       const waiter = this.#pending[next];
       next += 1;
       if (waiter === undefined) continue;
-      if (waiter.deadlineMillis <= now) {
-        // Nobody waits for it any more; a grant would only be charged.
+      if (waiter.deadlineMillis <= inTimeMillis) {
+        // Nobody would wait for it any more; a grant would only be charged.
         this.#settle(waiter, unavailable('deadline', false));
         continue;
       }
@@ -299,7 +309,8 @@ export class Partition implements GroupApplication {
     }
     // An entry of an earlier term that stood here is gone from this log, but another replica may still commit it.
     this.#settleInflight((index) => index === entry.index, unavailable('unknown_outcome', true));
-    this.#inflight.set(entry.index, { term: entry.term, waiters });
+    const sinceMillis = this.#init.monotonicMillis();
+    this.#inflight.set(entry.index, { term: entry.term, sinceMillis, waiters });
     this.#inflightRequests += waiters.length;
   }
 
@@ -313,7 +324,8 @@ export class Partition implements GroupApplication {
     if (entry.kind === 'command') {
       const command = decodeCommand(entry.data);
       if (isOurs) {
-        const { waiters } = waiting;
+        const { waiters, sinceMillis } = waiting;
+        this.#commitTimes.observe(this.#init.monotonicMillis() - sinceMillis);
         this.#machine.apply(command, entry, (i, decision) => {
           const waiter = waiters[i];
           if (decision.refusal === 'at_capacity') this.#refusedAtCapacity();
@@ -382,18 +394,20 @@ export class Partition implements GroupApplication {
     readonly leader: NodeId;
   }): void {
     const wasLeader = this.#isLeader;
+    const isNewTerm = this.#term !== status.term;
     this.#isLeader = status.isLeader;
     this.#term = status.term;
-    if (this.#leader !== status.leader) {
+    // The same leader in a newer term is news: it lost the office in between.
+    if (this.#leader !== status.leader || (isNewTerm && status.leader !== NO_NODE)) {
       this.#leader = status.leader;
-      this.#init.leaderChanged(this.#init.partition, status.leader);
+      this.#init.leaderChanged(this.#init.partition, status.leader, status.term);
     }
     if (status.isLeader && !wasLeader) this.#init.requestProposal();
     if (wasLeader && !status.isLeader) {
       // Not in the log yet, so another node may still decide it. What is in the log waits for its fate.
       const pending = this.#pending;
       this.#pending = [];
-      this.#settleAll(pending, { kind: 'notLeader', leader: status.leader });
+      this.#settleAll(pending, { kind: 'notLeader', leader: status.leader, term: status.term });
     }
   }
 

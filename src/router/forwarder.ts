@@ -1,23 +1,37 @@
 /**
  * Carries requests to the node that leads their partition, and answers back. Requests and answers of one turn
- * share a frame per peer. A request is forwarded once: the receiving node decides or says who leads, it never
- * forwards again.
+ * share a frame per peer. The receiving node decides, or says who leads.
+ *
+ * Or it passes the request on, if the asking node asks for that: it names the leader that it cannot reach itself, and
+ * whoever believes in the same leader and can reach it asks in its place. One relay is enough: a leader reaches a
+ * quorum both ways, or it would not stay one, so every follower in that quorum is such a relay. And it cannot become a
+ * loop: the request goes to the one node named, with the order not to pass it on. A relay adds nothing to what can
+ * happen to a request: it is proposed by that leader or not at all, under the same id; a relay that dies leaves its
+ * outcome unknown, like a leader that dies.
  */
-import type { NodeId } from '../../raft/types.ts';
+import { NO_NODE, type NodeId } from '../../raft/types.ts';
 import type { Receipt } from '../limiter/decision.ts';
 import type { AllowRequest } from '../limiter/request.ts';
 import { FINGERPRINT_FIELDS } from '../limiter/fingerprint.ts';
 import { type Answer, UNAVAILABLE_REASONS } from '../partition/answer.ts';
 import type { Done, Partition } from '../partition/partition.ts';
 import { array, Fields, pack, unpack } from '../transport/peer-codec.ts';
+import { FailureDetector } from './failure-detector.ts';
 
 export interface ForwarderInit {
+  readonly nodeId: NodeId;
   readonly partitions: ReadonlyMap<number, Partition>;
   readonly monotonicMillis: () => number;
+  /** On the same clock: what is received now came after this. */
+  readonly doorMillis: () => number;
   /** Sends one frame; false if it was dropped. */
   readonly send: (to: NodeId, type: 'requests' | 'answers', payload: Uint8Array) => boolean;
   /** Runs `flush` soon, after what is already queued. */
   readonly defer: (flush: () => void) => void;
+  readonly isConnected: (node: NodeId) => boolean;
+  /** A node that has requests, or was asked for a sign of life, is silent for too long: ask others. */
+  readonly suspected: (node: NodeId) => void;
+  readonly silentTicksMax: number;
   /** Where correlation ids start; random, so that answers meant for an earlier process of this node match nothing. */
   readonly firstId: number;
 }
@@ -32,45 +46,83 @@ const ANSWER_KINDS = [
   'conflict',
 ] as const satisfies readonly Answer['kind'][];
 
-interface Outstanding {
+/** A request on its way to another node. */
+export interface Ask {
   readonly to: NodeId;
+  readonly partition: number;
+  readonly request: AllowRequest;
+  /** On this node's monotonic clock. */
   readonly deadlineMillis: number;
+  /** `to` may pass the request on to this node, if it leads as far as `to` knows. NO_NODE: it must not. */
+  readonly relayTo: NodeId;
+  /** Called once, unless the deadline passes first: then nobody waits. */
   readonly done: Done;
 }
 
+/** Where a request on the wire says how long its answer is waited for; until then the deadline stands there. */
+const BUDGET = 1;
+const NOT_SENT: Answer = { kind: 'notLeader', leader: NO_NODE, term: 0 };
+const NOT_HERE: Answer = NOT_SENT;
+const TOO_LATE: Answer = { kind: 'unavailable', reason: 'deadline', proposed: false };
+/** Asks for a sign of life, and gives one. */
+const NOTHING = pack([]);
+
 export class Forwarder {
   readonly #init: ForwarderInit;
-  /** In order of sending, so oldest first. */
-  readonly #outstanding = new Map<number, Outstanding>();
-  readonly #requests = new Map<NodeId, unknown[]>();
-  readonly #answers = new Map<NodeId, unknown[]>();
+  /** In order of sending, so oldest first, but for relays, which are younger than they seem. */
+  readonly #outstanding = new Map<number, Ask>();
+  readonly #requests = new Map<NodeId, unknown[][]>();
+  readonly #answers = new Map<NodeId, unknown[][]>();
+  readonly #detector: FailureDetector;
+  /** They lead nothing any more, and end soon. */
+  readonly #leaving = new Set<NodeId>();
   #nextId: number;
   #scheduled = false;
 
   constructor(init: ForwarderInit) {
     this.#init = init;
     this.#nextId = init.firstId;
+    this.#detector = new FailureDetector({
+      ask: (peer) => void init.send(peer, 'requests', NOTHING),
+      suspected: init.suspected,
+      silentTicksMax: init.silentTicksMax,
+    });
   }
 
   get outstandingCount(): number {
     return this.#outstanding.size;
   }
 
-  /** Sends a request to `to`. `done` is called once, unless the deadline passes first: then nobody waits. */
-  forward(to: NodeId, partition: number, request: AllowRequest, deadlineMillis: number, done: Done): void {
+  /** Can a request be sent there now, with hope of an answer? */
+  isReachable(node: NodeId): boolean {
+    return this.#init.isConnected(node) && !this.#detector.suspects(node) && !this.#leaving.has(node);
+  }
+
+  /** `peer` is about to end: what it is asked now might not be answered. */
+  peerLeaves(peer: NodeId): void {
+    this.#leaving.add(peer);
+  }
+
+  /** Whatever `peer` said, its process has ended. */
+  peerLost(peer: NodeId): void {
+    this.#leaving.delete(peer);
+  }
+
+  forward(ask: Ask): void {
     if (this.#outstanding.size >= OUTSTANDING_MAX) {
-      done({ kind: 'unavailable', reason: 'overloaded', proposed: false });
+      ask.done({ kind: 'unavailable', reason: 'overloaded', proposed: false });
       return;
     }
     const id = this.#nextId;
     this.#nextId += 1;
-    this.#outstanding.set(id, { to, deadlineMillis, done });
-    const budgetMillis = Math.max(0, Math.floor(deadlineMillis - this.#init.monotonicMillis()));
-    const { userId, ruleId, cost, timestampMillis, requestId } = request;
-    this.#queue(this.#requests, to, [
+    this.#outstanding.set(id, ask);
+    this.#detector.asked(ask.to);
+    const { userId, ruleId, cost, timestampMillis, requestId } = ask.request;
+    this.#queue(this.#requests, ask.to, [
       id,
-      budgetMillis,
-      partition,
+      ask.deadlineMillis,
+      ask.partition,
+      ask.relayTo,
       userId,
       ruleId ?? null,
       cost ?? null,
@@ -79,7 +131,7 @@ export class Forwarder {
     ]);
   }
 
-  #queue(queues: Map<NodeId, unknown[]>, to: NodeId, item: unknown): void {
+  #queue(queues: Map<NodeId, unknown[][]>, to: NodeId, item: unknown[]): void {
     const queue = queues.get(to);
     if (queue === undefined) queues.set(to, [item]);
     else queue.push(item);
@@ -98,7 +150,9 @@ export class Forwarder {
     this.#answers.clear();
     const requests = [...this.#requests];
     this.#requests.clear();
+    const now = this.#init.monotonicMillis();
     for (const [to, queue] of requests) {
+      for (const item of queue) item[BUDGET] = Math.max(0, Math.floor(Number(item[BUDGET]) - now));
       for (const part of inParts(queue)) {
         if (!this.#init.send(to, 'requests', pack(part))) this.#notSent(part);
       }
@@ -106,19 +160,17 @@ export class Forwarder {
   }
 
   /** The frame never left: certainly nothing was proposed. */
-  #notSent(queue: readonly unknown[]): void {
-    for (const item of queue) {
-      const id = new Fields(item).integer('id');
-      this.#finish(id, { kind: 'notLeader', leader: 0 });
-    }
+  #notSent(queue: readonly unknown[][]): void {
+    for (const [id] of queue) this.#finish(Number(id), NOT_SENT);
   }
 
   /** `from` undefined: it is our own verdict. */
   #finish(id: number, answer: Answer, from?: NodeId): void {
-    const outstanding = this.#outstanding.get(id);
-    if (outstanding === undefined || (from !== undefined && outstanding.to !== from)) return;
+    const ask = this.#outstanding.get(id);
+    if (ask === undefined || (from !== undefined && ask.to !== from)) return;
     this.#outstanding.delete(id);
-    outstanding.done(answer);
+    this.#detector.ended(ask.to);
+    ask.done(answer);
   }
 
   /** The connection to `peer` broke. What it was asked may or may not have been decided. */
@@ -129,25 +181,33 @@ export class Forwarder {
     for (const [id, { to }] of this.#outstanding) {
       if (to === peer) this.#finish(id, { kind: 'unavailable', reason: 'unknown_outcome', proposed: true });
     }
+    this.#detector.disconnected(peer);
+    this.#leaving.delete(peer);
   }
 
-  /** Forgets requests that nobody waits for any more. */
+  /** Time passed: forgets requests that nobody waits for any more, and looks who is silent. */
   tick(): void {
     const now = this.#init.monotonicMillis();
-    for (const [id, { deadlineMillis }] of this.#outstanding) {
-      if (deadlineMillis > now) return;
+    for (const [id, { deadlineMillis, to }] of this.#outstanding) {
+      if (deadlineMillis > now) break;
       this.#outstanding.delete(id);
+      this.#detector.ended(to);
     }
+    this.#detector.tick();
   }
 
   /** Requests from another node. Throws FrameError if they are malformed. */
   receiveRequests(from: NodeId, payload: Uint8Array): void {
     const now = this.#init.monotonicMillis();
-    for (const item of array(unpack(payload), 'requests')) {
+    const doorMillis = this.#init.doorMillis();
+    const items = array(unpack(payload), 'requests');
+    if (items.length === 0) this.#init.send(from, 'answers', NOTHING);
+    for (const item of items) {
       const fields = new Fields(item);
       const id = fields.integer('id');
-      const deadlineMillis = now + fields.integer('budgetMillis');
-      const partition = this.#init.partitions.get(fields.integer('partition'));
+      const deadlineMillis = doorMillis + fields.integer('budgetMillis');
+      const partition = fields.integer('partition');
+      const relayTo = fields.integer('relayTo');
       const request: AllowRequest = {
         userId: fields.string('userId'),
         ruleId: fields.optionalString('ruleId'),
@@ -156,8 +216,17 @@ export class Forwarder {
         requestId: fields.optionalString('requestId'),
       };
       const done = (answer: Answer): void => this.#queue(this.#answers, from, [id, ...encodeAnswer(answer)]);
-      if (partition === undefined) done({ kind: 'notLeader', leader: 0 });
-      else partition.decide(request, deadlineMillis, done);
+      const local = this.#init.partitions.get(partition);
+      if (local === undefined || deadlineMillis <= now) {
+        done(local === undefined ? NOT_HERE : TOO_LATE);
+        continue;
+      }
+      const mayRelay = relayTo !== NO_NODE && relayTo !== from && relayTo !== this.#init.nodeId;
+      local.decide(request, deadlineMillis, (answer) => {
+        const isTheirs = mayRelay && answer.kind === 'notLeader' && answer.leader === relayTo;
+        if (!isTheirs || !this.isReachable(relayTo)) done(answer);
+        else this.forward({ to: relayTo, partition, request, deadlineMillis, relayTo: NO_NODE, done });
+      });
     }
   }
 
@@ -168,15 +237,16 @@ export class Forwarder {
       const id = fields.integer('id');
       this.#finish(id, decodeAnswer(fields), from);
     }
+    this.#detector.heard(from);
   }
 }
 
 /** Far below the bound of a frame, whatever the requests hold. */
 const ITEMS_PER_FRAME_MAX = 4_096;
 
-function inParts(items: unknown[]): unknown[][] {
+function inParts(items: unknown[][]): unknown[][][] {
   if (items.length <= ITEMS_PER_FRAME_MAX) return [items];
-  const parts: unknown[][] = [];
+  const parts: unknown[][][] = [];
   for (let i = 0; i < items.length; i += ITEMS_PER_FRAME_MAX)
     parts.push(items.slice(i, i + ITEMS_PER_FRAME_MAX));
   return parts;
@@ -199,7 +269,7 @@ function encodeAnswer(answer: Answer): unknown[] {
     case 'unavailable':
       return [kind, UNAVAILABLE_REASONS.indexOf(answer.reason), answer.proposed];
     case 'notLeader':
-      return [kind, answer.leader];
+      return [kind, answer.leader, answer.term];
   }
 }
 
@@ -231,7 +301,7 @@ function decodeAnswer(fields: Fields): Answer {
         proposed: fields.boolean('proposed'),
       };
     case 'notLeader':
-      return { kind, leader: fields.integer('leader') };
+      return { kind, leader: fields.integer('leader'), term: fields.integer('term') };
   }
 }
 

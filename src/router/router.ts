@@ -1,7 +1,11 @@
 /**
  * Finds the node that can decide a request and waits for its answer, but never past the deadline: then the
- * answer is "denied, unavailable" (P3). It caches who leads which partition in one array, drops an entry on the
+ * answer is "denied, unavailable" (P3). It caches whom to ask for which partition in one array, drops an entry on the
  * first sign that it is wrong, and makes no decision of its own.
+ *
+ * While nobody is known, the requests of a partition wait in one queue, and one of them at a time is sent to find out
+ * (the probe); the others follow when it was decided. What is asked elsewhere meanwhile may have been proposed there:
+ * so only a request with an id, which makes a repeat the same request, is ever asked in two places.
  */
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
 import type { AllowRequest } from '../limiter/request.ts';
@@ -9,6 +13,7 @@ import type { Answer } from '../partition/answer.ts';
 import { type Hash32, partitionOf } from '../partition/hash.ts';
 import type { Partition } from '../partition/partition.ts';
 import type { Forwarder } from './forwarder.ts';
+import { LeaderSearch } from './leader-search.ts';
 
 /** What a front door gets: never `notLeader`, that is settled here. */
 export type RoutedAnswer = Exclude<Answer, { kind: 'notLeader' }>;
@@ -25,15 +30,23 @@ export interface RouterInit {
   /** Can the replica here be relied on to learn who leads? Otherwise this node asks around. */
   readonly hearsOfLeaders: (partition: number) => boolean;
   readonly forwarder: Forwarder;
-  readonly isConnected: (node: NodeId) => boolean;
   readonly hash: Hash32;
   readonly monotonicMillis: () => number;
+  /** On the same clock: what is asked now came after this. */
+  readonly doorMillis: () => number;
   readonly deadlineMillis: number;
+  /** A node that is alive and has a request for so long, without refusing it, leads. */
+  readonly silentTicksMax: number;
+  /** Between two rounds of asking for a leader. */
+  readonly pauseMillisMin: number;
+  readonly pauseMillisMax: number;
+  /** So long a replica here is relied on to hear of the next leader, before this node asks around. */
+  readonly electionMillisMax: number;
   /** Requests without an answer yet; more are refused as `overloaded`. */
   readonly openMax: number;
 }
 
-/** Ticks are this coarse at most; an answer this little past its deadline still counts. */
+/** Ticks are about this coarse; an answer this little past its deadline still counts. */
 const LATE_ANSWER_MILLIS_MAX = 20;
 
 interface Open {
@@ -42,28 +55,53 @@ interface Open {
   readonly deadlineMillis: number;
   readonly done: (answer: RoutedAnswer, partition: number) => void;
   attempts: number;
-  /** The node that has it now; none: it waits for a leader. */
+  /** The node that was asked last and has not answered; none: it waits for a leader. */
   asked: NodeId;
   /** An attempt may have reached a log, so "nothing was proposed" can no longer be claimed. */
   maybeProposed: boolean;
   settled: boolean;
 }
 
+/** What waits for the leader of one partition. */
+interface Queue {
+  readonly search: LeaderSearch;
+  waiting: Open[];
+  /** The request that is asked in order to find the leader, and for how long. */
+  probe: { readonly open: Open; readonly attempt: number; ticks: number } | undefined;
+  /** When the replica here lost its leader. */
+  leaderlessSinceMillis: number;
+}
+
 export class Router {
   readonly #init: RouterInit;
-  /** partition -> its leader, as far as known; 0 = unknown. The hot path reads this and nothing else. */
-  readonly #leaderOf: Int32Array;
+  /** partition -> whom to ask, 0 = unknown. The hot path reads this and nothing else. */
+  readonly #routeOf: Int32Array;
+  readonly #queues: readonly Queue[];
   /** All requests without an answer, in order of their deadlines, which is the order they came in. */
   #open: Open[] = [];
   #openCount = 0;
-  /** Where the search for the leader of a partition elsewhere begins; moves on from replicas that do not answer. */
-  #searchFrom = 0;
-  /** Requests that wait for a leader to be known. */
-  #waiting: Open[] = [];
+  /** Partitions with requests that wait, or a probe. */
+  readonly #searched = new Set<number>();
+  /** Partitions whose leader cannot be reached but through another node. */
+  readonly #relayed = new Set<number>();
 
   constructor(init: RouterInit) {
     this.#init = init;
-    this.#leaderOf = new Int32Array(init.placement.partitionCount);
+    const { placement, pauseMillisMin, pauseMillisMax } = init;
+    this.#routeOf = new Int32Array(placement.partitionCount);
+    const leaderlessSinceMillis = init.monotonicMillis();
+    this.#queues = Array.from({ length: placement.partitionCount }, (_, partition) => ({
+      search: new LeaderSearch({
+        // Not this node: its replica is believed without being asked.
+        candidates: () => placement.candidatesOf(partition).filter((node) => node !== init.nodeId),
+        isReachable: (node) => this.#isReachable(node, partition),
+        pauseMillisMin,
+        pauseMillisMax,
+      }),
+      waiting: [],
+      probe: undefined,
+      leaderlessSinceMillis,
+    }));
   }
 
   get openCount(): number {
@@ -84,10 +122,16 @@ export class Router {
       done({ kind: 'unavailable', reason: 'overloaded', proposed: false }, partition);
       return;
     }
+    const deadlineMillis = this.#init.doorMillis() + this.#init.deadlineMillis;
+    if (deadlineMillis <= this.#init.monotonicMillis()) {
+      // It waited for too long before this process came to read it.
+      done({ kind: 'unavailable', reason: 'deadline', proposed: false }, partition);
+      return;
+    }
     const open: Open = {
       request,
       partition,
-      deadlineMillis: this.#init.monotonicMillis() + this.#init.deadlineMillis,
+      deadlineMillis,
       done,
       attempts: 0,
       asked: NO_NODE,
@@ -95,27 +139,86 @@ export class Router {
       settled: false,
     };
     this.#openCount += 1;
-    this.#dispatch(open);
+    const route = this.#routeOf[partition] ?? NO_NODE;
+    if (route === NO_NODE) this.#wait(open);
+    else this.#ask(open, route);
     if (!open.settled) this.#open.push(open);
   }
 
-  /** A partition on this node learned of a leader, or lost it. */
-  leaderChanged(partition: number, leader: NodeId): void {
-    this.#leaderOf[partition] = leader;
-    if (leader !== NO_NODE && this.#waiting.length > 0) this.#dispatchWaiting(partition);
+  /** The replica of `partition` on this node learned of a leader in `term`, or lost it. */
+  leaderChanged(partition: number, leader: NodeId, term: number): void {
+    const queue = this.#queue(partition);
+    const { search } = queue;
+    if (leader === NO_NODE) {
+      queue.leaderlessSinceMillis = this.#init.monotonicMillis();
+      search.lost();
+      this.#route(partition, NO_NODE);
+      return;
+    }
+    search.told(leader, term);
+    if (search.leader !== leader) return;
+    // Anybody else's word would be tried out first.
+    this.#route(partition, this.#isReachable(leader, partition) ? leader : NO_NODE);
+    this.#advance(partition);
   }
 
-  /** Nothing can be sent to `node` now: whoever it leads, ask again. */
+  /** Nothing can be sent to `node` now: whoever it leads, ask another way. */
   peerDisconnected(node: NodeId): void {
-    for (let partition = 0; partition < this.#leaderOf.length; partition += 1) {
-      if (this.#leaderOf[partition] === node) this.#leaderOf[partition] = NO_NODE;
+    this.#avoid(node);
+  }
+
+  /** `node` is connected, and silent: ask others, what can be asked twice at once. */
+  peerSuspected(node: NodeId): void {
+    this.#avoid(node);
+    for (const open of this.#open) {
+      if (open.settled || open.asked !== node || open.request.requestId === undefined) continue;
+      open.maybeProposed = true;
+      this.#wait(open);
     }
   }
 
-  /** Call every few milliseconds: ends requests at their deadline and tries again those that wait. */
+  /** `node` leads nothing any more, and ends soon. */
+  peerLeaves(node: NodeId): void {
+    for (const { search } of this.#queues) if (search.leader === node) search.lost();
+    this.#avoid(node);
+  }
+
+  #avoid(node: NodeId): void {
+    for (let partition = 0; partition < this.#routeOf.length; partition += 1) {
+      if (this.#routeOf[partition] === node) this.#route(partition, NO_NODE);
+    }
+    for (const partition of this.#searched) {
+      const queue = this.#queue(partition);
+      if (queue.probe?.open.asked === node) queue.probe = undefined;
+    }
+  }
+
+  /** Call every few milliseconds: ends requests at their deadline and goes on looking for leaders. */
   tick(): void {
     this.#expire(this.#init.monotonicMillis());
-    if (this.#waiting.length > 0) this.#dispatchWaiting();
+    for (const partition of this.#relayed) {
+      const { leader } = this.#queue(partition).search;
+      if (this.#isReachable(leader, partition)) this.#route(partition, leader);
+    }
+    for (const partition of this.#searched) {
+      const queue = this.#queue(partition);
+      queue.waiting = queue.waiting.filter(({ settled }) => !settled);
+      this.#watchProbe(partition, queue);
+      this.#advance(partition);
+      if (queue.waiting.length === 0 && queue.probe === undefined) this.#searched.delete(partition);
+    }
+  }
+
+  #watchProbe(partition: number, queue: Queue): void {
+    const { probe } = queue;
+    if (probe === undefined) return;
+    probe.ticks += 1;
+    if (probe.open.settled) queue.probe = undefined;
+    else if (probe.ticks >= this.#init.silentTicksMax) {
+      // Not suspected, or it would be no probe any more: it is alive, and who does not lead says so at once.
+      queue.probe = undefined;
+      this.#found(partition, probe.open.asked);
+    }
   }
 
   /** Refuses everything that is still open; for a graceful stop. */
@@ -125,7 +228,6 @@ export class Router {
 
   #expire(now: number): void {
     let count = 0;
-    let wasSilent = false;
     for (const open of this.#open) {
       if (!open.settled && open.deadlineMillis > now) break;
       count += 1;
@@ -133,87 +235,159 @@ export class Router {
       // Whoever has it may have proposed it: only an answer could say that nothing happened.
       const isAsking = open.asked !== NO_NODE;
       const reason = isAsking ? 'deadline' : 'no_leader';
-      if (isAsking && !this.#init.hearsOfLeaders(open.partition)) {
-        // Nothing else tells us that a node elsewhere is silent: a stopped process keeps its connections.
-        this.#forget(open.partition, open.asked);
-        wasSilent = true;
-      }
       this.#settle(open, { kind: 'unavailable', reason, proposed: open.maybeProposed || isAsking });
     }
-    if (wasSilent) this.#searchFrom += 1;
     if (count > 0) this.#open.splice(0, count);
   }
 
-  /** Those of one partition, or all. */
-  #dispatchWaiting(partition?: number): void {
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const open of waiting) {
-      if (open.settled) continue;
-      if (partition === undefined || open.partition === partition) this.#dispatch(open);
-      else this.#waiting.push(open);
-    }
+  #queue(partition: number): Queue {
+    const queue = this.#queues[partition];
+    if (queue === undefined) throw new RangeError(`there is no partition ${partition}`);
+    return queue;
+  }
+
+  #isReachable(node: NodeId, partition: number): boolean {
+    if (node !== this.#init.nodeId) return this.#init.forwarder.isReachable(node);
+    return this.#init.partitions.has(partition);
+  }
+
+  /** From now on `node` is asked for this partition at once; NO_NODE: a leader is looked for. */
+  #route(partition: number, node: NodeId): void {
+    this.#routeOf[partition] = node;
+    const { leader } = this.#queue(partition).search;
+    if (node !== NO_NODE && leader !== NO_NODE && node !== leader) this.#relayed.add(partition);
+    else this.#relayed.delete(partition);
+  }
+
+  /** `node` decides the requests of this partition, itself or by passing them on to its leader. */
+  #found(partition: number, node: NodeId): void {
+    const { search } = this.#queue(partition);
+    if (search.leader === NO_NODE) search.proved(node);
+    else search.found();
+    this.#route(partition, node);
+  }
+
+  #denied(partition: number, node: NodeId): void {
+    const { search } = this.#queue(partition);
+    search.denied(node);
+    // Nobody passes anything on to a leader that nobody believes in.
+    const isPointless = search.leader === NO_NODE && this.#relayed.has(partition);
+    if (isPointless || this.#routeOf[partition] === node) this.#route(partition, NO_NODE);
   }
 
   #wait(open: Open): void {
-    open.asked = NO_NODE;
-    this.#waiting.push(open);
+    this.#enqueue(open);
+    this.#advance(open.partition);
   }
 
-  #dispatch(open: Open): void {
-    const target = this.#target(open);
-    if (target === NO_NODE) {
-      this.#wait(open);
+  #enqueue(open: Open): void {
+    open.asked = NO_NODE;
+    this.#queue(open.partition).waiting.push(open);
+    this.#searched.add(open.partition);
+  }
+
+  /** Sends what waits to the leader if there is one to ask, or one request to find out. */
+  #advance(partition: number): void {
+    const queue = this.#queue(partition);
+    if (queue.waiting.length === 0) return;
+    if (this.#routeOf[partition] !== NO_NODE) {
+      this.#release(queue, partition);
       return;
     }
+    if (queue.probe !== undefined || this.#hearsSoon(partition, queue)) return;
+    const local = this.#init.partitions.get(partition);
+    if (local !== undefined) queue.search.told(local.leader, local.term);
+    const target = queue.search.next(this.#init.monotonicMillis());
+    if (target === NO_NODE) return;
+    const open = takeProbe(queue);
+    if (open === undefined) return;
+    queue.probe = { open, attempt: open.attempts + 1, ticks: 0 };
+    this.#ask(open, target);
+  }
+
+  /** The replica here is without a leader, but not for longer than an election takes. */
+  #hearsSoon(partition: number, { leaderlessSinceMillis }: Queue): boolean {
+    const { partitions, hearsOfLeaders, monotonicMillis, electionMillisMax } = this.#init;
+    const local = partitions.get(partition);
+    if (local === undefined || local.leader !== NO_NODE || !hearsOfLeaders(partition)) return false;
+    return monotonicMillis() < leaderlessSinceMillis + electionMillisMax;
+  }
+
+  #release(queue: Queue, partition: number): void {
+    const released = queue.waiting;
+    queue.waiting = [];
+    for (const open of released) {
+      if (open.settled) continue;
+      const route = this.#routeOf[partition] ?? NO_NODE;
+      // One of those before was told that it is not the leader.
+      if (route === NO_NODE) queue.waiting.push(open);
+      else this.#ask(open, route);
+    }
+  }
+
+  #ask(open: Open, target: NodeId): void {
     open.attempts += 1;
     open.asked = target;
-    const { request, partition, deadlineMillis } = open;
-    const local = this.#init.partitions.get(partition);
-    if (target === this.#init.nodeId && local !== undefined) {
-      local.decide(request, deadlineMillis, (answer) => this.#answered(open, target, answer));
+    const { request, partition, deadlineMillis, attempts } = open;
+    const { nodeId, partitions, forwarder } = this.#init;
+    const local = target === nodeId ? partitions.get(partition) : undefined;
+    if (local !== undefined) {
+      local.decide(request, deadlineMillis, (answer) => this.#answered(open, target, attempts, answer));
       return;
     }
-    this.#init.forwarder.forward(target, partition, request, deadlineMillis, (answer) =>
-      this.#answered(open, target, answer),
-    );
+    const { leader } = this.#queue(partition).search;
+    forwarder.forward({
+      to: target,
+      partition,
+      request,
+      deadlineMillis,
+      relayTo: leader === target || leader === nodeId ? NO_NODE : leader,
+      done: (answer) => this.#answered(open, target, attempts, answer),
+    });
   }
 
-  /** The cached leader; else what our own replica believes; else, for a partition elsewhere, one replica in turn. */
-  #target(open: Open): NodeId {
+  #answered(open: Open, asked: NodeId, attempt: number, answer: Answer): void {
     const { partition } = open;
-    const cached = this.#leaderOf[partition] ?? NO_NODE;
-    if (cached !== NO_NODE) return cached;
-    const local = this.#init.partitions.get(partition);
-    if (local !== undefined && this.#init.hearsOfLeaders(partition)) {
-      if (!this.#canAsk(local.leader)) return NO_NODE;
-      this.#leaderOf[partition] = local.leader;
-      return local.leader;
-    }
-    const { nodeId, placement, isConnected } = this.#init;
-    const isReachable = (node: NodeId): boolean =>
-      node === nodeId ? local !== undefined : isConnected(node);
-    const reachable = placement.candidatesOf(partition).filter(isReachable);
-    const turn = open.attempts + this.#searchFrom;
-    return reachable[turn % Math.max(1, reachable.length)] ?? NO_NODE;
+    const queue = this.#queue(partition);
+    const isProbe = queue.probe?.open === open && queue.probe.attempt === attempt;
+    if (isProbe) queue.probe = undefined;
+    this.#learn(partition, asked, answer, isProbe);
+    if (!open.settled) this.#settleBy(open, attempt, answer);
+    this.#advance(partition);
   }
 
-  #canAsk(node: NodeId): boolean {
-    return node !== NO_NODE && (node === this.#init.nodeId || this.#init.isConnected(node));
-  }
-
-  #answered(open: Open, asked: NodeId, answer: Answer): void {
-    if (open.settled) return;
-    open.asked = NO_NODE;
+  /** What an answer says about who leads. */
+  #learn(partition: number, asked: NodeId, answer: Answer, isProbe: boolean): void {
     switch (answer.kind) {
       case 'decision':
+      case 'invalid':
+      case 'conflict':
+        if (isProbe) this.#found(partition, asked);
+        return;
+      case 'notLeader':
+        this.#denied(partition, asked);
+        if (answer.leader === asked) return;
+        if (this.#queue(partition).search.told(answer.leader, answer.term)) this.#route(partition, NO_NODE);
+        return;
+      case 'unavailable':
+        if (isRetryable(answer)) this.#denied(partition, asked);
+        return;
+    }
+  }
+
+  #settleBy(open: Open, attempt: number, answer: Answer): void {
+    const isLast = attempt === open.attempts && open.asked !== NO_NODE;
+    if (isLast) open.asked = NO_NODE;
+    // It is asked elsewhere again: whoever has it now may still grant it.
+    const isOpenElsewhere = open.asked !== NO_NODE;
+    switch (answer.kind) {
+      case 'decision':
+        if (isOpenElsewhere && !answer.decision.allowed) return;
         // After a stall an answer may come before the tick that would have refused: late is late (P3).
         if (this.#init.monotonicMillis() > open.deadlineMillis + LATE_ANSWER_MILLIS_MAX) {
           this.#settle(open, { kind: 'unavailable', reason: 'deadline', proposed: true });
           return;
         }
-        // Of partitions on this node Raft itself tells us; of the others an answer is the proof.
-        if (!this.#init.hearsOfLeaders(open.partition)) this.#leaderOf[open.partition] = asked;
         this.#settle(open, answer);
         return;
       case 'invalid':
@@ -221,13 +395,14 @@ export class Router {
         this.#settle(open, answer);
         return;
       case 'notLeader':
-        this.#redirect(open, asked, answer.leader);
+        if (isLast) this.#enqueue(open);
         return;
       case 'unavailable':
         if (answer.proposed) open.maybeProposed = true;
-        if (this.#mayRetry(open, answer)) {
-          this.#forget(open.partition, asked);
-          this.#wait(open);
+        if (!isLast) return;
+        // A repeat is harmless if nothing reached the log, or if an id makes it the same request.
+        if (isRetryable(answer) && (!answer.proposed || open.request.requestId !== undefined)) {
+          this.#enqueue(open);
         } else {
           this.#settle(open, { ...answer, proposed: open.maybeProposed });
         }
@@ -235,40 +410,34 @@ export class Router {
     }
   }
 
-  /** A repeat is harmless if nothing reached the log, or if the request carries an id that makes it the same one. */
-  #mayRetry(open: Open, answer: Extract<Answer, { kind: 'unavailable' }>): boolean {
-    switch (answer.reason) {
-      case 'no_leader':
-      case 'starting':
-      case 'unknown_outcome':
-        return !answer.proposed || open.request.requestId !== undefined;
-      case 'deadline':
-      case 'overloaded':
-      case 'low_disk':
-      case 'at_capacity':
-        return false;
-    }
-  }
-
-  #redirect(open: Open, asked: NodeId, leader: NodeId): void {
-    this.#forget(open.partition, asked);
-    // Follow one hint at once; after that, at most one attempt per tick, so that two nodes that each believe in
-    // the other cannot bounce a request between them.
-    if (open.attempts === 1 && leader !== asked && this.#canAsk(leader)) {
-      this.#leaderOf[open.partition] = leader;
-      this.#dispatch(open);
-      return;
-    }
-    this.#wait(open);
-  }
-
-  #forget(partition: number, node: NodeId): void {
-    if (this.#leaderOf[partition] === node) this.#leaderOf[partition] = NO_NODE;
-  }
-
   #settle(open: Open, answer: RoutedAnswer): void {
     open.settled = true;
     this.#openCount -= 1;
     open.done(answer, open.partition);
+  }
+}
+
+/**
+ * The youngest request, for it has most of its time left: with the oldest, one after the other would run out of it. One
+ * with an id if there is any: if nobody answers it, it can be asked elsewhere.
+ */
+function takeProbe(queue: Queue): Open | undefined {
+  queue.waiting = queue.waiting.filter(({ settled }) => !settled);
+  const withId = queue.waiting.findLastIndex(({ request }) => request.requestId !== undefined);
+  return queue.waiting.splice(withId, 1)[0];
+}
+
+/** Another attempt may do better. */
+function isRetryable({ reason }: Extract<Answer, { kind: 'unavailable' }>): boolean {
+  switch (reason) {
+    case 'no_leader':
+    case 'starting':
+    case 'unknown_outcome':
+      return true;
+    case 'deadline':
+    case 'overloaded':
+    case 'low_disk':
+    case 'at_capacity':
+      return false;
   }
 }

@@ -33,6 +33,7 @@ export const FRAME_TYPES = {
   capacity: 8,
   ping: 10,
   pong: 11,
+  leaving: 12,
 } as const;
 export type FrameType = keyof typeof FRAME_TYPES;
 const TYPE_NAMES = new Map<number, FrameType>(

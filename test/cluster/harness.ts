@@ -14,7 +14,7 @@ import {
 } from '../../cluster/processes.ts';
 import type { ClusterStatus } from '../../cluster/processes.ts';
 import { createCluster, localConfig } from '../../src/cluster-directory.ts';
-import type { ClusterConfig } from '../../src/config.ts';
+import type { ClusterConfig, Timing } from '../../src/config.ts';
 import type { Rule } from '../../src/limiter/rules.ts';
 
 /**
@@ -57,6 +57,7 @@ export interface TestConfigOptions {
   readonly partitions?: number;
   readonly freeFloorBytes?: number;
   readonly stateBytesMax?: number;
+  readonly timing?: Partial<Timing>;
 }
 
 export async function testConfig(options: TestConfigOptions): Promise<ClusterConfig> {
@@ -68,6 +69,7 @@ export async function testConfig(options: TestConfigOptions): Promise<ClusterCon
     rules: { ...base.rules, rules: options.rules },
     freeFloorBytes: options.freeFloorBytes ?? base.freeFloorBytes,
     ...(options.stateBytesMax !== undefined && { stateBytesMax: options.stateBytesMax }),
+    timing: { ...base.timing, ...options.timing },
     nodes: base.nodes.map((node, i) => ({
       id: node.id,
       http: { host: '127.0.0.1', port: ports[2 * i] ?? 0 },
@@ -205,6 +207,12 @@ export class TestCluster {
     if (node === undefined) throw new Error(`node ${id} was not started`);
     node.child.kill('SIGKILL');
     await node.exited;
+  }
+
+  signal(id: number, signal: NodeJS.Signals): void {
+    const node = this.#nodes.get(id);
+    if (node === undefined) throw new Error(`node ${id} was not started`);
+    node.child.kill(signal);
   }
 
   exitOf(id: number): NodeProcess['exited'] {

@@ -121,8 +121,7 @@ export class InProcessCluster {
   async stopNode(id: number): Promise<void> {
     const node = this.node(id);
     this.#nodes.delete(id);
-    node.core.raft.stop();
-    await node.close();
+    await node.abort();
   }
 
   async allow(id: number, request: AllowRequest): Promise<RoutedAnswer> {

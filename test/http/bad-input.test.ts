@@ -93,7 +93,7 @@ describe('a body that is no object is 400', () => {
     const { status, body: answer } = await door.post(body);
     expect(status).toBe(400);
     expect(answer).toMatchObject({ allowed: false, error: { type: 'invalid_request' } });
-    expect(answer.error?.message).toMatch(/body|constructor/);
+    expect(answer.error?.message).toMatch(/body|constructor|__proto__/);
     expect(door.asked).toHaveLength(asked);
   });
 
@@ -136,6 +136,58 @@ describe('a body of another type is 415 and names the one that is understood', (
   });
 });
 
+async function postUser(userId: readonly number[]): Promise<{ status: number; body: unknown }> {
+  const payload = Buffer.concat([Buffer.from('{"userId":"'), Buffer.from(userId), Buffer.from('"}')]);
+  const headers = { 'content-type': 'application/json' };
+  const response = await door.app.inject({ method: 'POST', url: '/v1/allow', headers, payload });
+  return { status: response.statusCode, body: response.json() };
+}
+
+describe('bytes that are not UTF-8', () => {
+  it.each([
+    ['ff', [0xff]],
+    ['fe', [0xfe]],
+    ['latin1', [0x66, 0xfc, 0x72]],
+    ['a cut off character', [0xe6, 0x97]],
+    ['an overlong one', [0xc0, 0xaf]],
+    ['half of a pair', [0xed, 0xa0, 0x80]],
+    ['past the last one', [0xf4, 0x90, 0x80, 0x80]],
+  ])('do not become one user with all others like them, they are 400: %s', async (_what, bytes) => {
+    const asked = door.asked.length;
+    const { status, body } = await postUser(bytes);
+    expect(status).toBe(400);
+    expect(body).toMatchObject({ allowed: false, error: { field: 'body' } });
+    expect(JSON.stringify(body)).toContain('UTF-8');
+    expect(door.asked).toHaveLength(asked);
+  });
+
+  it('the character that takes their place elsewhere is a user like any other', async () => {
+    expect((await postUser([0xef, 0xbf, 0xbd])).status).toBe(200);
+    expect(door.asked.at(-1)).toEqual({ userId: '\ufffd' });
+  });
+});
+
+describe('a body in another encoding is 415 and told which one is understood', () => {
+  it.each([
+    'application/json; charset=latin1',
+    'application/json;charset="ISO-8859-1"',
+    'application/json; charset=utf-16',
+    'application/json; profile=x; CharSet=us-ascii',
+    'application/json; charset=utf-8; charset=latin1',
+    'application/json; charset=',
+  ])('%s', async (type) => {
+    await expectRefused('{"userId":"ada"}', 415, 'body', 'UTF-8', type);
+  });
+
+  it.each(['gzip', 'br', 'identity, gzip'])('content-encoding: %s', async (coding) => {
+    const headers = { 'content-type': 'application/json', 'content-encoding': coding };
+    const payload = '{"userId":"ada"}';
+    const response = await door.app.inject({ method: 'POST', url: '/v1/allow', headers, payload });
+    expect(response.statusCode).toBe(415);
+    expect(response.json()).toMatchObject({ allowed: false, error: { field: 'body' } });
+  });
+});
+
 describe('what is within the bounds', () => {
   it.each([
     [{ userId: 'a' }, { userId: 'a' }],
@@ -155,9 +207,12 @@ describe('what is within the bounds', () => {
     expect(door.asked.at(-1)).toEqual(request);
   });
 
-  it('may say its charset', async () => {
-    const { status } = await door.post({ userId: 'ünal' }, 'application/json; charset=utf-8');
-    expect(status).toBe(200);
-    expect(door.asked.at(-1)?.userId).toBe('ünal');
-  });
+  it.each(['application/json; charset=utf-8', 'application/json;charset="UTF-8"', 'application/json; a=b'])(
+    'may say its charset: %s',
+    async (type) => {
+      const { status } = await door.post({ userId: 'ünal' }, type);
+      expect(status).toBe(200);
+      expect(door.asked.at(-1)?.userId).toBe('ünal');
+    },
+  );
 });

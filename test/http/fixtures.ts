@@ -1,7 +1,8 @@
 /** The HTTP door with a router that the test plays, and clocks that stand still. */
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
-import { createHttpServer } from '../../src/http/server.ts';
+import { createHttpServer, HTTP_LIMITS, type HttpLimits } from '../../src/http/server.ts';
+import type { Readiness } from '../../src/http/readiness.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';
 import type { NodeChangeResult } from '../../src/meta/meta-group.ts';
@@ -37,19 +38,20 @@ export class Door {
   readonly observed: { readonly status: number; readonly startedMillis: number }[] = [];
   /** Undefined keeps requests open. */
   answer: RoutedAnswer | undefined = { kind: 'decision', decision: decisionOf() };
-  isReady = true;
+  readiness: Readiness = { status: 'ready' };
   readonly changes: NodeChange[] = [];
   changed: NodeChangeResult = { ok: true, version: 2 };
   readonly app: FastifyInstance;
 
-  constructor() {
+  constructor(limits: HttpLimits = HTTP_LIMITS) {
     this.app = createHttpServer({
       allow: (request, done) => {
         this.asked.push(request);
         if (this.answer === undefined) this.open.push(done);
         else done(this.answer, PARTITION);
       },
-      isReady: () => this.isReady,
+      readiness: () => this.readiness,
+      isStopping: () => this.readiness.status === 'stopping',
       cluster: () => ({ nodes: [{ id: 1 }], partitions: [] }),
       changeNodes: (change, done) => {
         this.changes.push(change);
@@ -61,7 +63,15 @@ export class Door {
       monotonicMillis: () => 777,
       wallMillis: () => WALL_MILLIS,
       logger: pino({ level: 'silent' }),
+      limits,
     });
+  }
+
+  /** Resolves with the port. */
+  async listen(): Promise<number> {
+    await this.app.listen({ host: '127.0.0.1', port: 0 });
+    const address = this.app.server.address();
+    return typeof address === 'object' && address !== null ? address.port : 0;
   }
 
   /** Posts `body` as JSON, or as it is when it is text. */

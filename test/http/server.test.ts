@@ -1,35 +1,49 @@
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { until } from '../transport/wait.ts';
 import { Door, PARTITION, decisionOf } from './fixtures.ts';
+import { RawClient } from './raw-client.ts';
 
 let door = new Door();
-const sockets: Socket[] = [];
+const clients: RawClient[] = [];
 
 afterEach(async () => {
-  for (const socket of sockets.splice(0)) socket.destroy();
+  for (const client of clients.splice(0)) client.socket.destroy();
   await door.app.close();
   door = new Door();
 });
 
 describe('routes', () => {
   it('/healthz says that the process is up, ready or not', async () => {
-    door.isReady = false;
+    door.readiness = { status: 'starting', loaded: 1, of: 17 };
     const response = await door.app.inject('/healthz');
     expect([response.statusCode, response.json()]).toEqual([200, { status: 'ok' }]);
   });
 
-  it('/readyz says whether every partition has a leader', async () => {
+  it('/readyz says that the node is ready', async () => {
     const ready = await door.app.inject('/readyz');
     expect([ready.statusCode, ready.json()]).toEqual([200, { status: 'ready' }]);
-    door.isReady = false;
+  });
+
+  it.each([
+    { status: 'waiting for leaders' },
+    { status: 'starting', loaded: 3, of: 17 },
+    { status: 'stopping' },
+  ] as const)('/readyz says what it waits for: $status', async (readiness) => {
+    door.readiness = readiness;
     const waiting = await door.app.inject('/readyz');
-    expect([waiting.statusCode, waiting.json()]).toEqual([503, { status: 'waiting for leaders' }]);
+    expect([waiting.statusCode, waiting.json()]).toEqual([503, readiness]);
   });
 
   it('/v1/cluster shows the cluster', async () => {
     const response = await door.app.inject('/v1/cluster');
     expect([response.statusCode, response.json()]).toEqual([200, { nodes: [{ id: 1 }], partitions: [] }]);
+  });
+
+  it('/v1/cluster shows nothing before it knows anything', async () => {
+    door.readiness = { status: 'starting', loaded: 3, of: 17 };
+    const response = await door.app.inject('/v1/cluster');
+    expect([response.statusCode, response.json()]).toEqual([503, door.readiness]);
   });
 
   it('/metrics is what the registry renders', async () => {
@@ -39,16 +53,30 @@ describe('routes', () => {
   });
 
   it.each([
-    ['GET', '/v1/allow'],
-    ['PUT', '/v1/allow'],
     ['POST', '/v1/allow/'],
-    ['POST', '/healthz'],
     ['GET', '/'],
     ['GET', '/v2/allow'],
-  ] as const)('others are 404: %s %s', async (method, url) => {
+    ['GET', '/v1/*'],
+  ] as const)('others are 404, and no grant: %s %s', async (method, url) => {
     const response = await door.app.inject({ method, url });
     expect(response.statusCode).toBe(404);
-    expect(response.json()).toEqual({ error: { type: 'not_found', message: `no route ${method} ${url}` } });
+    expect(response.json()).toEqual({
+      allowed: false,
+      error: { type: 'not_found', message: `no route ${method} ${url}` },
+    });
+    expect(door.asked).toEqual([]);
+  });
+
+  it.each([
+    ['GET', '/v1/allow', 'POST'],
+    ['PUT', '/v1/allow?x=1', 'POST'],
+    ['OPTIONS', '/v1/cluster/nodes', 'POST'],
+    ['POST', '/v1/cluster', 'GET, HEAD'],
+    ['DELETE', '/healthz', 'GET, HEAD'],
+  ] as const)('another method is 405 and says which there is: %s %s', async (method, url, allow) => {
+    const response = await door.app.inject({ method, url });
+    expect([response.statusCode, response.headers['allow']]).toEqual([405, allow]);
+    expect(response.json()).toMatchObject({ allowed: false, error: { type: 'method_not_allowed' } });
     expect(door.asked).toEqual([]);
   });
 
@@ -73,35 +101,10 @@ describe('a fault of the server', () => {
   });
 });
 
-/** A connection to the server that collects what it is sent. */
-class Client {
-  readonly socket: Socket;
-  received = '';
-
-  constructor(port: number) {
-    this.socket = connect(port, '127.0.0.1');
-    this.socket.on('error', () => {});
-    this.socket.on('data', (bytes) => {
-      this.received += bytes.toString();
-    });
-    sockets.push(this.socket);
-  }
-
-  ask(userId: string): void {
-    const body = JSON.stringify({ userId });
-    const head = ['POST /v1/allow HTTP/1.1', 'host: a', 'content-type: application/json'];
-    this.socket.write([...head, `content-length: ${body.length}`, '', body].join('\r\n'));
-  }
-
-  statuses(): string[] {
-    return [...this.received.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status ?? '');
-  }
-}
-
-async function listen(): Promise<number> {
-  await door.app.listen({ host: '127.0.0.1', port: 0 });
-  const address = door.app.server.address();
-  return typeof address === 'object' && address !== null ? address.port : 0;
+function client(port: number): RawClient {
+  const created = new RawClient(port);
+  clients.push(created);
+  return created;
 }
 
 function grant(ruleId: string): void {
@@ -113,13 +116,13 @@ describe('a client', () => {
     ['hangs up', (socket: Socket) => socket.end()],
     ['is cut off', (socket: Socket) => socket.resetAndDestroy()],
   ])('that %s before its answer harms nobody', async (_how, leave) => {
-    const port = await listen();
+    const port = await door.listen();
     door.answer = undefined;
-    const impatient = new Client(port);
+    const impatient = client(port);
     impatient.ask('impatient');
     await until('it is asked', () => door.open.length === 1);
     leave(impatient.socket);
-    const patient = new Client(port);
+    const patient = client(port);
     patient.ask('patient');
     await until('both are asked', () => door.open.length === 2);
     grant('first');
@@ -129,10 +132,31 @@ describe('a client', () => {
     expect(patient.received).not.toContain('"rule":"first"');
   });
 
-  it('gets its own answers in the order it asked, whatever order they come in', async () => {
-    const port = await listen();
+  it('learns with its next answer that it should go elsewhere, once the node is stopping', async () => {
+    const port = await door.listen();
     door.answer = undefined;
-    const [one, two] = [new Client(port), new Client(port)];
+    const [open, next] = [client(port), client(port)];
+    open.ask('before');
+    await until('it is asked', () => door.open.length === 1);
+    door.readiness = { status: 'stopping' };
+    grant('first');
+    await until('its connection is closed', () => open.isClosed);
+    next.ask('after');
+    await until('it is asked as well', () => door.open.length === 1);
+    grant('second');
+    await until('that connection is closed', () => next.isClosed);
+    for (const { received } of [open, next]) {
+      expect(received).toContain('HTTP/1.1 200');
+      expect(received.toLowerCase()).toContain('connection: close');
+    }
+    const response = await door.app.inject('/healthz');
+    expect([response.statusCode, response.headers.connection]).toEqual([200, 'close']);
+  });
+
+  it('gets its own answers in the order it asked, whatever order they come in', async () => {
+    const port = await door.listen();
+    door.answer = undefined;
+    const [one, two] = [client(port), client(port)];
     one.ask('one');
     await until('one is asked', () => door.open.length === 1);
     two.ask('two');
@@ -143,15 +167,5 @@ describe('a client', () => {
     await until('both have answers', () => one.received.includes('}}') && two.received.includes('}}'));
     expect(one.received).toContain('"rule":"for one"');
     expect(two.received).toContain('"rule":"for two"');
-  });
-
-  it('that sends no HTTP is told so and harms nobody', async () => {
-    const port = await listen();
-    const confused = new Client(port);
-    confused.socket.write('\u0000\u0001 not http\r\n\r\n');
-    await until('it is answered', () => confused.statuses().length === 1);
-    expect(confused.statuses()).toEqual(['400']);
-    const { status } = await door.post({ userId: 'ada' });
-    expect(status).toBe(200);
   });
 });

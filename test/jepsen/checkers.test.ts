@@ -5,6 +5,7 @@ import { checkFalseDenials } from './checkers/false-denials.ts';
 import { type Fates, NO_FATES } from './checkers/fates.ts';
 import { checkLinearizability } from './checkers/linearizability.ts';
 import { checkRealTime } from './checkers/real-time.ts';
+import { checkRefusals, MALFORMED_USER } from './checkers/refusals.ts';
 import type { CheckResult } from './checkers/result.ts';
 import type { Operation } from './history.ts';
 import type { NemesisBand } from './nemesis-log.ts';
@@ -185,6 +186,18 @@ describe('single rules', () => {
     expect(violations([lost, denial], new Map([[lost, { kind: 'logged', at: [elsewhere] }]]))).toEqual([
       'certificate',
     ]);
+  });
+
+  it('a user whose bytes are not UTF-8 is refused, if there is an answer', () => {
+    const user = `${MALFORMED_USER}ff`;
+    const refused = answer(10, { user, class: 'fail', allowed: null, status: 400 });
+    const lost = answer(10, { user, class: 'info', allowed: null, status: 0 });
+    expect(checkRefusals([refused, lost, answer(10)])).toMatchObject({
+      status: 'ok',
+      counts: { asked: 2, refused: 1 },
+    });
+    expect(checkRefusals([answer(10, { user })]).status).toBe('violation');
+    expect(checkRefusals([{ ...refused, status: 503 }]).status).toBe('violation');
   });
 
   it('a retry has the same answer, and is not a second grant', () => {

@@ -27,7 +27,7 @@ export const NODE_MUTANTS: readonly NodeMutant[] = [
     edits: [
       {
         module: 'src/partition/partition.js',
-        find: 'this.#inflight.set(entry.index, { term: entry.term, waiters });',
+        find: 'this.#inflight.set(entry.index, { term: entry.term, sinceMillis, waiters });',
         replace: `for (const waiter of waiters) waiter.done(answerOf({ allowed: true,
           ruleId: waiter.request.ruleId ?? 'default', limit: 1, windowMillis: 1, remaining: 0, retryAfterMillis: 0,
           resetMillis: 0, decided: { term: entry.term, index: entry.index, timeMillis: entry.timeMillis } }));
@@ -105,5 +105,12 @@ export const NODE_MUTANTS: readonly NodeMutant[] = [
     ],
     nemeses: ['fast-clock'],
     minutes: 0.7,
+  },
+  {
+    id: 'J7',
+    bug: 'bytes that are not UTF-8 become a character that stands for all of them',
+    edits: [{ module: 'src/http/json-body.js', find: 'fatal: true', replace: 'fatal: false' }],
+    nemeses: ['kill-one'],
+    minutes: 0.5,
   },
 ];

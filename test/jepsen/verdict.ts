@@ -8,6 +8,7 @@ import { checkLiveness, recoveries, type Recovery } from './checkers/liveness.ts
 import { checkLogAgreement } from './checkers/log-agreement.ts';
 import { checkLogs, type NodeExit, type NodeLog } from './checkers/logs.ts';
 import { checkRealTime } from './checkers/real-time.ts';
+import { checkRefusals } from './checkers/refusals.ts';
 import { type CheckResult, skipped } from './checkers/result.ts';
 import { compareStores } from './compare-stores.ts';
 import { type Gap, unavailabilityGaps } from './gaps.ts';
@@ -103,7 +104,7 @@ export async function judge(run: Run, settings: Settings = SETTINGS_DEFAULTS): P
   }
   const { settleMillis, leaderChangeMillis: slackMillis } = settings;
   checks.push(checkFalseDenials(budgets, { driftPpm, fates, bands, settleMillis, slackMillis }));
-  checks.push(checkLiveness(history, { ...settings, bands }));
+  checks.push(checkLiveness(history, { ...settings, bands }), checkRefusals(history));
   checks.push(
     run.logs.length === 0 && run.exits.length === 0
       ? skipped('logs', 'no logs of nodes')

@@ -7,6 +7,7 @@ import { Agent, request as httpRequest } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RandomBelow } from '../../raft/core-state.ts';
 import type { Rule } from '../../src/limiter/rules.ts';
+import { MALFORMED_USER } from './checkers/refusals.ts';
 import { type Operation, operationOf, type Outcome, type Question } from './history.ts';
 
 export interface WorkloadInit {
@@ -30,6 +31,9 @@ const USERS = 60;
 const PAUSE_MILLIS_MAX = 90;
 const PATIENCE_MILLIS = 1_500;
 const COST_MAX = 3;
+/** One request in so many is for a user whose bytes are not UTF-8. */
+const MALFORMED_EVERY = 200;
+const MALFORMED_BYTES = ['ff', 'fe'] as const;
 /** One attempt and this many repetitions under its id. */
 const REPEATS_MAX = 3;
 
@@ -84,7 +88,9 @@ export class Workload {
     const rule = kind < 2 ? HOT : kind < 4 ? COSTLY : SHORT;
     // Two halves of the clients have users of their own, and a hot one each.
     const half = client < CLIENTS_PER_USER_MAX ? 'a' : 'b';
-    const user = rule === HOT ? `${half}-hot` : `${half}${random(USERS)}`;
+    const someone = rule === HOT ? `${half}-hot` : `${half}${random(USERS)}`;
+    const isMalformed = random(MALFORMED_EVERY) === 0;
+    const user = isMalformed ? `${MALFORMED_USER}${MALFORMED_BYTES[random(2)]}` : someone;
     this.#requestIds += 1;
     return {
       user,
@@ -114,12 +120,7 @@ export class Workload {
   }
 
   #attempt(port: number, question: Question): Promise<Outcome> {
-    const payload = JSON.stringify({
-      userId: question.user,
-      rule: question.rule,
-      ...(question.cost !== 1 && { cost: question.cost }),
-      ...(question.requestId !== null && { requestId: question.requestId }),
-    });
+    const payload = bytesOf(question);
     return new Promise((resolve) => {
       const request = httpRequest({
         agent: this.#agent,
@@ -127,7 +128,7 @@ export class Workload {
         port,
         method: 'POST',
         path: '/v1/allow',
-        headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(payload) },
+        headers: { 'content-type': 'application/json', 'content-length': payload.byteLength },
       });
       const timer = setTimeout(
         () => request.destroy(new Error('given up')),
@@ -150,6 +151,20 @@ export class Workload {
       request.end(payload);
     });
   }
+}
+
+/** The body of a request. JSON cannot say what is not text. */
+function bytesOf({ user, rule, cost, requestId }: Question): Buffer {
+  const isMalformed = user.startsWith(MALFORMED_USER);
+  const userId = isMalformed
+    ? Buffer.from(user.slice(MALFORMED_USER.length), 'hex')
+    : Buffer.from(JSON.stringify(user).slice(1, -1));
+  const rest = JSON.stringify({
+    rule,
+    ...(cost !== 1 && { cost }),
+    ...(requestId !== null && { requestId }),
+  });
+  return Buffer.concat([Buffer.from('{"userId":"'), userId, Buffer.from(`",${rest.slice(1)}`)]);
 }
 
 export function nowNanos(): number {

@@ -84,6 +84,7 @@ describe('a restart', () => {
       store,
       hash: await loadHash32(),
       clocks: { monotonicMillis: zero, wallMillis: zero },
+      doorMillis: zero,
       random: zero,
       defer: (fn) => deferred.push(fn),
       send: () => true,

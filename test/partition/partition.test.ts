@@ -211,7 +211,7 @@ describe('decisions', () => {
   it('a node that does not lead names the leader and proposes nothing', () => {
     const driver = new FakeDriver();
     driver.follow(3);
-    expect(driver.ask('ada')).toEqual([{ kind: 'notLeader', leader: 3 }]);
+    expect(driver.ask('ada')).toEqual([{ kind: 'notLeader', leader: 3, term: driver.term }]);
     expect(driver.leaders).toEqual([3]);
     expect(driver.partition.waitingCount).toBe(0);
   });
@@ -386,7 +386,7 @@ describe('losing the leadership', () => {
     driver.turn();
     const waiting = driver.ask('bob');
     driver.follow(2);
-    expect(waiting).toEqual([{ kind: 'notLeader', leader: 2 }]);
+    expect(waiting).toEqual([{ kind: 'notLeader', leader: 2, term: driver.term }]);
     expect(proposed).toEqual([]);
     // The new leader has the entry, and commits it.
     driver.commitAll();
@@ -462,13 +462,16 @@ describe('losing the leadership', () => {
     expect(retry.map(allowed)).toEqual([true]);
   });
 
-  it('tells about leaders only when they change', () => {
+  it('tells about leaders only when they change, or take office again', () => {
     const driver = new FakeDriver();
     driver.follow(2);
+    driver.partition.statusChanged({ isLeader: false, term: driver.term, leader: 2 });
+    expect(driver.leaders).toEqual([2]);
     driver.follow(2);
     driver.lead();
     driver.follow(0);
-    expect(driver.leaders).toEqual([2, 1, 0]);
+    driver.follow(0);
+    expect(driver.leaders).toEqual([2, 2, 1, 0]);
   });
 });
 
@@ -512,6 +515,49 @@ describe('bounds', () => {
     expect(command?.type === 'allow' && command.batch.userIds).toEqual(['bob']);
     driver.commitAll();
     expect(timely.map(allowed)).toEqual([true]);
+  });
+
+  it('what cannot be answered in time, by how long commits take lately, is not proposed', () => {
+    const driver = FakeDriver.leading();
+    for (const [i, millis] of [90, 50, 80, 70, 60, 90, 90, 90].entries()) {
+      driver.ask(`user ${i}`);
+      driver.turn();
+      driver.now += millis;
+      driver.commitAll();
+    }
+    driver.ask('ada');
+    driver.turn();
+    const late = driver.ask('bob', 50);
+    const timely = driver.ask('cyd', 51);
+    driver.turn();
+    expect(late).toEqual([{ kind: 'unavailable', reason: 'deadline', proposed: false }]);
+    driver.commitAll();
+    expect(timely.map(allowed)).toEqual([true]);
+  });
+
+  it('something is always tried, however long commits took', () => {
+    const driver = FakeDriver.leading();
+    for (let i = 0; i < 8; i += 1) {
+      driver.ask(`user ${i}`);
+      driver.turn();
+      driver.now += 900;
+      driver.commitAll();
+    }
+    const first = driver.ask('bob', 100);
+    driver.turn();
+    const second = driver.ask('cyd', 100);
+    driver.turn();
+    expect(second).toEqual([{ kind: 'unavailable', reason: 'deadline', proposed: false }]);
+    // The disk is quick again: one commit is enough to know it.
+    driver.now += 5;
+    driver.commitAll();
+    expect(first.map(allowed)).toEqual([true]);
+    driver.ask('dan', 100);
+    driver.turn();
+    const fourth = driver.ask('eve', 100);
+    driver.turn();
+    driver.commitAll();
+    expect(fourth.map(allowed)).toEqual([true]);
   });
 
   it('nothing is proposed if all have expired', () => {

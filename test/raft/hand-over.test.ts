@@ -176,6 +176,17 @@ describe('a node that stops', () => {
     expect(leader.isLeader).toBe(false);
   });
 
+  it('knows within a heartbeat when nobody could take over, because all others stop too', async () => {
+    const world = new World({ voters: 3 });
+    const leader = await world.elect();
+    await world.commit('a', [1, 2, 3]);
+    expect(leader.raft.canHandOver).toBe(true);
+    expect(world.node(otherThan(world, leader).id).raft.canHandOver).toBe(false);
+    for (const id of [1, 2, 3]) world.node(id).raft.avoidLeading('stopping', true);
+    await world.until(() => !leader.raft.canHandOver);
+    expect(leader.isLeader).toBe(true);
+  });
+
   it('is not handed back what it should lead', async () => {
     const world = new World({ voters: 3, options: { balanceTicks: 1 } });
     const leader = await world.elect();

@@ -3,12 +3,15 @@ import type { AllowRequest } from '../../src/limiter/request.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import type { Answer } from '../../src/partition/answer.ts';
 import type { Done, Partition } from '../../src/partition/partition.ts';
-import type { Forwarder } from '../../src/router/forwarder.ts';
+import type { Ask, Forwarder } from '../../src/router/forwarder.ts';
 import { type RoutedAnswer, Router } from '../../src/router/router.ts';
 
 export const SELF = 1;
 export const DEADLINE_MILLIS = 1_000;
 export const TICK_MILLIS = 10;
+export const SILENT_TICKS_MAX = 30;
+export const PAUSE_MILLIS_MAX = 160;
+export const ELECTION_MILLIS_MAX = 400;
 
 export function decisionOf(changes: Partial<Decision> = {}): Decision {
   return {
@@ -33,16 +36,13 @@ export function unavailable(
   return { kind: 'unavailable', reason, proposed };
 }
 
-export function notLeader(leader: number): Answer {
-  return { kind: 'notLeader', leader };
+/** @param term later than all that a bench begins with, unless given */
+export function notLeader(leader: number, term = leader === 0 ? 0 : 50): Answer {
+  return { kind: 'notLeader', leader, term };
 }
 
 /** One question on its way: to a node, about a partition. */
-export interface Asked {
-  readonly to: number;
-  readonly partition: number;
-  readonly request: AllowRequest;
-  readonly deadlineMillis: number;
+export interface Asked extends Omit<Ask, 'done'> {
   readonly answer: Done;
 }
 
@@ -51,6 +51,7 @@ export type Reply = (asked: Asked) => Answer | undefined;
 
 export class FakePartition {
   leader = 0;
+  term = 0;
   readonly asked: Asked[] = [];
   readonly #partition: number;
   reply: Reply = () => undefined;
@@ -60,7 +61,14 @@ export class FakePartition {
   }
 
   decide(request: AllowRequest, deadlineMillis: number, done: Done): void {
-    const asked: Asked = { to: SELF, partition: this.#partition, request, deadlineMillis, answer: done };
+    const asked: Asked = {
+      to: SELF,
+      partition: this.#partition,
+      request,
+      deadlineMillis,
+      relayTo: 0,
+      answer: done,
+    };
     this.asked.push(asked);
     const answer = this.reply(asked);
     if (answer !== undefined) done(answer);
@@ -73,41 +81,79 @@ export interface Told {
   readonly partitions: number[];
 }
 
+export interface BenchOptions {
+  readonly local?: readonly number[];
+  readonly openMax?: number;
+  readonly nodes?: number;
+}
+
 /**
  * Node 1 of `nodes`, holding `local` of 8 partitions; every partition has all nodes as replicas, in order. User
  * `5:x` belongs to partition 5.
  */
 export class RouterBench {
   nowMillis = 10_000;
-  readonly connected = new Set<number>([2, 3]);
+  /** Of what is asked now, at the door. */
+  ageMillis = 0;
+  readonly others: readonly number[];
+  readonly connected: Set<number>;
+  readonly suspected = new Set<number>();
+  #term = 0;
   readonly local = new Map<number, FakePartition>();
   readonly forwarded: Asked[] = [];
   reply: Reply = () => undefined;
   readonly router: Router;
 
-  constructor({ local = [0, 1], openMax = 100 }: { local?: readonly number[]; openMax?: number } = {}) {
+  constructor({ local = [0, 1], openMax = 1_000, nodes = 3 }: BenchOptions = {}) {
+    this.others = Array.from({ length: nodes - 1 }, (_, i) => i + 2);
+    this.connected = new Set(this.others);
     for (const partition of local) this.local.set(partition, new FakePartition(partition));
-    const forward: Forwarder['forward'] = (to, partition, request, deadlineMillis, done) => {
-      const asked: Asked = { to, partition, request, deadlineMillis, answer: done };
+    const forward: Forwarder['forward'] = ({ done, ...ask }) => {
+      const asked: Asked = { ...ask, answer: done };
       this.forwarded.push(asked);
       const answer = this.reply(asked);
       if (answer !== undefined) done(answer);
     };
+    const isReachable: Forwarder['isReachable'] = (node) =>
+      this.connected.has(node) && !this.suspected.has(node);
     this.router = new Router({
       nodeId: SELF,
       placement: {
         partitionCount: 8,
-        candidatesOf: (partition) => (this.local.has(partition) ? [SELF, 2, 3] : [2, 3]),
+        candidatesOf: (partition) => (this.local.has(partition) ? [SELF, ...this.others] : this.others),
       },
       partitions: this.local as ReadonlyMap<number, unknown> as ReadonlyMap<number, Partition>,
       hearsOfLeaders: (partition) => this.local.has(partition),
-      forwarder: { forward } as Forwarder,
-      isConnected: (node) => this.connected.has(node),
+      forwarder: { forward, isReachable } as Forwarder,
       hash: (userId) => Number.parseInt(userId, 10),
       monotonicMillis: () => this.nowMillis,
+      doorMillis: () => this.nowMillis - this.ageMillis,
       deadlineMillis: DEADLINE_MILLIS,
+      silentTicksMax: SILENT_TICKS_MAX,
+      pauseMillisMin: TICK_MILLIS,
+      pauseMillisMax: PAUSE_MILLIS_MAX,
+      electionMillisMax: ELECTION_MILLIS_MAX,
       openMax,
     });
+  }
+
+  /** The replica of `partition` here says who leads; each leader in a term of its own. */
+  leads(partition: number, leader: number, term = leader === 0 ? 0 : (this.#term += 1)): void {
+    const local = this.local.get(partition);
+    if (local !== undefined) Object.assign(local, { leader, term });
+    this.router.leaderChanged(partition, leader, term);
+  }
+
+  /** The forwarder finds that `node` is silent. */
+  suspect(node: number): void {
+    this.suspected.add(node);
+    this.router.peerSuspected(node);
+  }
+
+  /** `node` says that it leads nothing and is about to end. */
+  leave(node: number): void {
+    this.suspected.add(node);
+    this.router.peerLeaves(node);
   }
 
   partition(id: number): FakePartition {

@@ -7,7 +7,7 @@ import type { Partition } from '../../src/partition/partition.ts';
 import { Forwarder } from '../../src/router/forwarder.ts';
 import { FRAME_PAYLOAD_BYTES_MAX, FrameError } from '../../src/transport/frame.ts';
 import { pack, unpack } from '../../src/transport/peer-codec.ts';
-import { decisionOf, FakePartition, GRANT, notLeader, unavailable } from './fixtures.ts';
+import { decisionOf, FakePartition, GRANT, notLeader, SILENT_TICKS_MAX, unavailable } from './fixtures.ts';
 
 type FrameKind = 'requests' | 'answers';
 
@@ -15,25 +15,32 @@ type FrameKind = 'requests' | 'answers';
 class Side {
   readonly id: number;
   nowMillis = 5_000;
+  ageMillis = 0;
   reachable = true;
   readonly partition = new FakePartition(4);
   readonly sent: { readonly to: number; readonly kind: FrameKind; readonly payload: Uint8Array }[] = [];
+  readonly suspected: number[] = [];
   readonly #deferred: (() => void)[] = [];
   readonly forwarder: Forwarder;
 
   constructor(id: number, firstId = id * 1_000_000) {
     this.id = id;
     this.forwarder = new Forwarder({
+      nodeId: id,
       partitions: new Map<number, unknown>([[4, this.partition]]) as ReadonlyMap<
         number,
         unknown
       > as ReadonlyMap<number, Partition>,
       monotonicMillis: () => this.nowMillis,
+      doorMillis: () => this.nowMillis - this.ageMillis,
       send: (to, kind, payload) => {
         if (this.reachable) this.sent.push({ to, kind, payload });
         return this.reachable;
       },
       defer: (flush) => this.#deferred.push(flush),
+      isConnected: () => this.reachable,
+      suspected: (node) => this.suspected.push(node),
+      silentTicksMax: SILENT_TICKS_MAX,
       firstId,
     });
   }
@@ -54,7 +61,8 @@ class Side {
   forward(request: AllowRequest = { userId: 'ada' }, partition = 4, budgetMillis = 1_000): Answer[] {
     const answers: Answer[] = [];
     const deadlineMillis = this.nowMillis + budgetMillis;
-    this.forwarder.forward(3 - this.id, partition, request, deadlineMillis, (answer) => answers.push(answer));
+    const done = (each: Answer): void => void answers.push(each);
+    this.forwarder.forward({ to: 3 - this.id, partition, request, deadlineMillis, relayTo: 0, done });
     return answers;
   }
 }
@@ -105,7 +113,7 @@ const answer: fc.Arbitrary<Answer> = fc.oneof(
     reason: fc.constantFrom(...UNAVAILABLE_REASONS),
     proposed: fc.boolean(),
   }),
-  fc.record({ kind: fc.constant('notLeader'), leader: natural }),
+  fc.record({ kind: fc.constant('notLeader'), leader: natural, term: natural }),
 );
 const request: fc.Arbitrary<AllowRequest> = fc.record(
   {
@@ -139,9 +147,23 @@ describe('a forwarded request', () => {
     const [a, b] = [new Side(1), new Side(2)];
     b.nowMillis = 70_000.25;
     a.forward({ userId: 'ada' }, 4, 250.9);
-    a.forward({ userId: 'bob' }, 4, -3);
+    // It waits until the end of the turn.
+    a.forward({ userId: 'bob' }, 4, 300.9);
+    a.nowMillis += 50;
     carry(a, b);
-    expect(b.partition.asked.map(({ deadlineMillis }) => deadlineMillis)).toEqual([70_250.25, 70_000.25]);
+    expect(b.partition.asked.map(({ deadlineMillis }) => deadlineMillis)).toEqual([70_200.25, 70_250.25]);
+  });
+
+  it('that waited there before it was read has had that time', () => {
+    const [a, b] = [new Side(1), new Side(2)];
+    b.ageMillis = 200;
+    const late = [a.forward({ userId: 'ada' }, 4, 200), a.forward({ userId: 'bob' }, 4, -3)];
+    a.forward({ userId: 'cyd' }, 4, 300);
+    carry(a, b);
+    expect(b.partition.asked).toMatchObject([
+      { request: { userId: 'cyd' }, deadlineMillis: b.nowMillis + 100 },
+    ]);
+    expect(late).toEqual([[unavailable('deadline', false)], [unavailable('deadline', false)]]);
   });
 
   it('shares a frame with the others of its turn', () => {
@@ -190,7 +212,14 @@ describe('a broken connection', () => {
     const a = new Side(1);
     const answers = a.forward();
     const elsewhere: Answer[] = [];
-    a.forwarder.forward(3, 4, { userId: 'bob' }, 9_000, (each) => elsewhere.push(each));
+    a.forwarder.forward({
+      to: 3,
+      partition: 4,
+      request: { userId: 'bob' },
+      deadlineMillis: 9_000,
+      relayTo: 0,
+      done: (each) => elsewhere.push(each),
+    });
     a.flush();
     a.forwarder.peerDisconnected(2);
     expect(answers).toEqual([unavailable('unknown_outcome', true)]);
@@ -268,7 +297,7 @@ describe('an answer', () => {
     const answers = a.forward();
     a.flush();
     const [row] = unpack(a.sent[0]?.payload ?? new Uint8Array(0)) as number[][];
-    a.receiveAnswers(3, pack([[row?.[0], 3, 9]]));
+    a.receiveAnswers(3, pack([[row?.[0], 3, 9, 9]]));
     expect(answers).toEqual([]);
   });
 });
@@ -307,15 +336,15 @@ describe('many requests', () => {
 });
 
 describe('a malformed payload', () => {
-  const requestRow = [1, 1_000, 4, 'ada', null, null, null, null];
+  const requestRow = [1, 1_000, 4, 0, 'ada', null, null, null, null];
   const answerRow = [1, 0, true, 'default', 1, 1, 1, 1, 1, 1, 1, 1];
   const wrong = [undefined, true, 'x', -1, 0.5, [], {}, 2 ** 53];
 
   it('of requests is a FrameError', () => {
     for (let at = 0; at < requestRow.length; at += 1) {
       for (const value of wrong) {
-        const isText = at === 3 || at === 4 || at === 7;
-        const isOptional = at > 3;
+        const isText = at === 4 || at === 5 || at === 8;
+        const isOptional = at > 4;
         if ((isText && value === 'x') || (isOptional && value === undefined)) continue;
         const payload = pack([requestRow.with(at, value as never)]);
         expect(() => new Side(2).forwarder.receiveRequests(1, payload)).toThrow(FrameError);

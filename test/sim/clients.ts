@@ -6,6 +6,7 @@ import { groupOfPartition } from '../../src/partition/placement.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';
 import type { RoutedAnswer } from '../../src/router/router.ts';
 import { findOverGrant, type ObservedGrant } from '../cluster/over-grant.ts';
+import type { AskChecker } from './ask-checker.ts';
 import type { LimitChecker } from './limit-checker.ts';
 import type { Random } from './random.ts';
 import type { Settings } from './settings.ts';
@@ -17,6 +18,7 @@ export interface ClientWorld {
   readonly random: Random;
   readonly story: Story;
   readonly limits: LimitChecker;
+  readonly asks: AskChecker;
   /** Nodes that clients may ask now. */
   readonly askable: () => readonly SimNode[];
   now(): number;
@@ -34,8 +36,8 @@ interface Attempt {
   readonly node: SimNode;
   readonly life: number;
   readonly invokedAt: number;
-  /** By the clock of the node. */
-  arrivedMonotonic: number;
+  /** By the clock of the node, when the request was in its socket. */
+  readonly arrivedMonotonic: number;
   /** 1 for the first attempt of a question. */
   readonly count: number;
   readonly done: ((answer: RoutedAnswer | undefined, partition: number) => void) | undefined;
@@ -44,6 +46,7 @@ interface Attempt {
 
 const ATTEMPTS_MAX = 4;
 const LAST_GRANTED_MAX = 20;
+const CROWD = 150;
 /** What a process may take on top: a tick, and the answers it still lets pass. */
 const LATE_MILLIS_MAX = 25;
 
@@ -130,6 +133,15 @@ export class Clients {
     };
   }
 
+  /** Many requests of one user at once, at one node. */
+  crowd(node: SimNode): void {
+    const { userId } = this.#request();
+    for (let i = 0; i < CROWD; i += 1) {
+      const hasId = this.#random.chance(this.#world.settings.clients.withId);
+      this.attempt(node, { userId, ...(hasId && { requestId: this.#newId() }) }, ATTEMPTS_MAX);
+    }
+  }
+
   #newId(): string {
     this.#ids += 1;
     return `r${this.#ids}`;
@@ -148,13 +160,11 @@ export class Clients {
       answered: false,
     };
     this.requests += 1;
+    this.#world.asks.asked(node.id, request);
     this.#open.add(attempt);
     this.#world.story.step(3, node.id, 0);
     this.#watch(attempt);
-    const arrived = (): void => {
-      attempt.arrivedMonotonic = node.monotonicMillis();
-    };
-    node.allow(request, arrived, (answer, partition) => this.#answered(attempt, answer, partition));
+    node.allow(request, (answer, partition) => this.#answered(attempt, answer, partition));
   }
 
   /** Exactly once, and in time, unless the process is gone or was paused. */
@@ -261,6 +271,10 @@ export class Clients {
   lost(node: SimNode): void {
     for (const attempt of this.#open) {
       if (attempt.node !== node) continue;
+      check(
+        this.#world.now() < this.mustDecideSince,
+        () => `node ${node.id} ended without an answer to ${JSON.stringify(attempt.request)}`,
+      );
       this.#open.delete(attempt);
       attempt.answered = true;
       this.broken += 1;

@@ -195,7 +195,7 @@ export const MUTANTS: readonly Mutant[] = [
     bug: 'granted before the entry is committed',
     edit: {
       module: 'src/partition/partition.js',
-      find: 'this.#inflight.set(entry.index, { term: entry.term, waiters });',
+      find: 'this.#inflight.set(entry.index, { term: entry.term, sinceMillis, waiters });',
       replace: `for (const waiter of waiters) waiter.done(answerOf({ allowed: true, ruleId: waiter.request.ruleId ?? 'default',
           limit: 1, windowMillis: 1, remaining: 0, retryAfterMillis: 0, resetMillis: 0,
           decided: { term: entry.term, index: entry.index, timeMillis: entry.timeMillis } }));
@@ -483,9 +483,111 @@ export const MUTANTS: readonly Mutant[] = [
     id: 'X9',
     bug: 'a router asks a silent node for ever',
     edit: {
+      module: 'src/router/failure-detector.js',
+      find: 'known.isSuspected = true;',
+      replace: 'continue;',
+    },
+  },
+  {
+    id: 'R1',
+    bug: 'the age of a request at the door does not count',
+    edit: {
       module: 'src/router/router.js',
-      find: 'this.#forget(open.partition, open.asked);\n                wasSilent = true;',
-      replace: '',
+      find: 'this.#init.doorMillis() +',
+      replace: 'this.#init.monotonicMillis() +',
+    },
+  },
+  {
+    id: 'R2',
+    bug: 'late answers pass',
+    edit: {
+      module: 'src/router/router.js',
+      find: 'if (this.#init.monotonicMillis() > open.deadlineMillis + LATE_ANSWER_MILLIS_MAX) {',
+      replace: 'if (false) {',
+    },
+  },
+  {
+    id: 'R3',
+    bug: 'nobody believes a hint',
+    edit: {
+      module: 'src/router/router.js',
+      find: 'if (this.#queue(partition).search.told(answer.leader, answer.term))',
+      replace: 'if (false)',
+    },
+  },
+  {
+    id: 'R4',
+    bug: 'each request begins the search for a leader anew, with the first candidate',
+    edit: {
+      module: 'src/router/router.js',
+      find: 'const route = this.#routeOf[partition] ?? NO_NODE;\n        if (route === NO_NODE)',
+      replace:
+        'const route = this.#routeOf[partition] ?? NO_NODE;\n        this.#queue(partition).search.found();\n        if (route === NO_NODE)',
+    },
+    also: [
+      {
+        module: 'src/router/leader-search.js',
+        find: 'found() {',
+        replace: 'found() { this.#turn = 0;',
+      },
+    ],
+  },
+  {
+    id: 'R5',
+    bug: 'whoever does not lead passes a request on, however often it was passed on',
+    edit: {
+      module: 'src/router/forwarder.js',
+      find: "const isTheirs = mayRelay && answer.kind === 'notLeader' && answer.leader === relayTo;",
+      replace: "const isTheirs = answer.kind === 'notLeader' && answer.leader !== 0;",
+    },
+    also: [
+      {
+        module: 'src/router/forwarder.js',
+        find: 'if (!isTheirs || !this.isReachable(relayTo))',
+        replace: 'if (!isTheirs || !this.isReachable(answer.leader))',
+      },
+      {
+        module: 'src/router/forwarder.js',
+        find: 'this.forward({ to: relayTo,',
+        replace: 'this.forward({ to: answer.leader,',
+      },
+    ],
+  },
+  {
+    id: 'R6',
+    bug: 'nobody passes a request on',
+    edit: {
+      module: 'src/router/forwarder.js',
+      find: 'const isTheirs = mayRelay &&',
+      replace: 'const isTheirs = false &&',
+    },
+  },
+  {
+    id: 'R7',
+    bug: 'all requests that wait ask for their leader, not one for all',
+    edit: {
+      module: 'src/router/router.js',
+      find: 'const open = takeProbe(queue);',
+      replace:
+        'for (const each of queue.waiting.splice(0)) this.#ask(each, target);\n        const open = undefined;',
+    },
+  },
+  {
+    id: 'R8',
+    bug: 'a node that stops hands nothing over',
+    edit: {
+      module: 'src/departure.js',
+      find: "raft.avoidLeading('stopping', true);",
+      replace: 'this.#isDone = true;',
+    },
+  },
+  {
+    id: 'R9',
+    bug: 'a node that stops does not answer what it has',
+    edit: {
+      module: 'src/node-core.js',
+      find: 'if (this.router.openCount > 0 || this.#forwarder.outstandingCount > 0)\n            return false;\n        return ',
+      replace: 'return true || ',
     },
   },
   {

@@ -24,6 +24,8 @@ export interface NemesisWorld {
   readonly copyOf: (node: NodeId) => DiskCopy;
   readonly mayGoBack: (node: NodeId, copy: DiskCopy) => boolean;
   readonly wentBack: (node: NodeId, copy: DiskCopy) => void;
+  /** Many clients ask this node at once. */
+  readonly crowd: (node: SimNode) => void;
   /** Losing this node's directory leaves a quorum of everything. */
   readonly mayLose: (node: SimNode) => boolean;
 }
@@ -196,6 +198,9 @@ export class Nemesis {
         this.#wrongClock ??= random.chance(0.7) ? leader : victim;
         this.breakClock([1.01, 1.05, 1.1, 2, 0.5, 0.95]);
         this.#later(random.pick([2_000, 15_000]), () => this.#wrongClock?.clock.goWrong(1));
+        return;
+      case 'crowd':
+        this.#world.crowd(victim);
         return;
       case 'newRules': {
         this.#table = Math.min(this.#table + 1, this.#world.settings.tables.length - 1);

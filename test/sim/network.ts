@@ -55,6 +55,8 @@ interface Path {
   cuts: number;
   /** Behind a cut, oldest first. */
   held: Frame[];
+  /** On top of every delay. */
+  readonly slowMillis: number;
   /** Nothing on this connection arrives before this. */
   busyUntil: number;
   /** What the receiver makes of the bytes, since some of this connection were damaged. */
@@ -88,6 +90,7 @@ export class SimNetwork {
           cut: false,
           cuts: 0,
           held: [],
+          slowMillis: init.random.chance(init.settings.slowShare) ? init.settings.slowMillis : 0,
           busyUntil: 0,
           decoder: undefined,
         });
@@ -139,7 +142,7 @@ export class SimNetwork {
 
   #carry(path: Path, frame: Frame): void {
     const { random, settings, now } = this.#init;
-    const delay = settings.delayMinMillis + random.exponential(settings.delayMeanMillis);
+    const delay = path.slowMillis + settings.delayMinMillis + random.exponential(settings.delayMeanMillis);
     path.busyUntil = Math.max(path.busyUntil, now() + delay);
     this.#init.after(path.busyUntil - now(), () => this.#arrive(path, frame));
   }

@@ -24,7 +24,20 @@ export type NodeProcess = Pick<
   NodeCore,
   'raft' | 'partitions' | 'allow' | 'tick' | 'receive' | 'peerLost' | 'peerDisconnected'
 > &
-  Partial<Pick<NodeCore, 'meta' | 'changeNodes' | 'refuseProposals' | 'limitState' | 'router'>> & {
+  Partial<
+    Pick<
+      NodeCore,
+      | 'meta'
+      | 'changeNodes'
+      | 'refuseProposals'
+      | 'limitState'
+      | 'router'
+      | 'leave'
+      | 'hasLeft'
+      | 'isIdle'
+      | 'isReady'
+    >
+  > & {
     /** Where a script decides what is held, and not group 0. */
     readonly replica?: ReplicaControl;
   };

@@ -5,6 +5,7 @@
  */
 import type { Hash32 } from '../../src/partition/hash.ts';
 import { isQuorum } from '../../raft/quorum.ts';
+import type { NodeId } from '../../raft/types.ts';
 import { groupOfPartition } from '../../src/partition/placement.ts';
 import type { SimNode } from './sim-node.ts';
 import type { Seams } from './node-world.ts';
@@ -43,6 +44,8 @@ const REST_MILLIS = 4_000;
 const EQUAL_MILLIS = 500;
 const SETTLED_TRIES_MAX = 120;
 const EQUAL_TRIES_MAX = 60;
+const BACK_LOOK_MILLIS = 500;
+const BACK_LOOKS_MAX = 60;
 
 export async function runSeed(init: RunInit): Promise<RunResult> {
   const world = new World(init);
@@ -99,20 +102,44 @@ class Recovery {
     // While members change, a quorum of the one moment may be none of the next.
     const { isSettled, meta } = this.#world;
     const size = Math.floor((meta?.nodes.length ?? alive.length) / 2) + 1;
-    this.#core = isSettled ? alive.slice(0, size) : alive;
+    // With one more than needed, a path between two of them may stay cut.
+    const mayCut = isSettled && size < alive.length && this.#isRoomy();
+    const spare = mayCut && random.chance(0.5) ? 1 : 0;
+    this.#core = isSettled ? alive.slice(0, size + spare) : alive;
     story.tell(() => `only these are healed: ${this.#core.map(({ id }) => id).join(', ')}`);
     this.#heal(this.#core);
+    const apart = spare > 0 ? this.#cutOnePath() : [];
     for (const node of alive) if (!this.#core.includes(node)) this.#abandon(node);
     const coreIds = this.#core.map(({ id }) => id);
     for (let partition = 0; partition < placement.partitionCount; partition += 1) {
       const config = raft.configOf(groupOfPartition(partition));
-      if (!isQuorum(config, (voter) => coreIds.includes(voter))) continue;
+      const isLed = (without?: NodeId): boolean =>
+        isQuorum(config, (voter) => voter !== without && coreIds.includes(voter));
+      if (!isLed() || !apart.every(isLed)) continue;
       for (const node of this.#core) this.#owing.push({ partition, node });
     }
-    this.#world.askable = (node) => node.isUp && this.#core.includes(node);
+    this.#world.askable = (node) => node.isOpen && this.#core.includes(node);
     // Where room is short, whoever asks most gets it: others step back, and it comes back by itself.
     this.#world.clients.isActive = !this.#world.mayBeFull;
     this.#probe();
+  }
+
+  /** There is time enough in a deadline for a request that takes a relay, and for finding that it needs one. */
+  #isRoomy(): boolean {
+    const { network, disk, timing } = this.#world.settings;
+    const hop =
+      network.slowMillis * Math.sign(network.slowShare) + network.delayMinMillis + network.delayMeanMillis;
+    return 6 * hop + 2 * disk.syncMeanMillis < timing.requestDeadlineMillis / 2;
+  }
+
+  /** Requests or answers between two healed nodes go astray for good: they must find a way around. */
+  #cutOnePath(): NodeId[] {
+    const { random, network, story } = this.#world;
+    const [from, to] = random.shuffled(this.#core);
+    if (from === undefined || to === undefined) return [];
+    story.fault('oneWayForGood', `(${from.id} > ${to.id})`);
+    network.cut(from.id, to.id);
+    return [from.id, to.id];
   }
 
   /** Those who belong to the cluster, or did until all partitions have moved. */
@@ -145,7 +172,17 @@ class Recovery {
   /** What is outside stays broken for good, each node in its own way. */
   #abandon(node: SimNode): void {
     const { random, network, story } = this.#world;
-    const fate = random.pick(['crashed', 'paused', 'deaf', 'deaf', 'mute', 'as it is'] as const);
+    const fate = random.pick([
+      'crashed',
+      'paused',
+      'deaf',
+      'deaf',
+      'mute',
+      'as it is',
+      'ignorant',
+      'ignorant',
+    ] as const);
+    const confidant = random.pick(this.#core);
     story.tell(() => `node ${node.id} stays ${fate}`);
     if (fate === 'crashed') node.crash('lost');
     if (fate === 'paused') node.pause();
@@ -155,6 +192,12 @@ class Recovery {
         network.heal(node.id, other.id);
       }
       if (fate === 'mute') network.cut(node.id, other.id);
+      // One of the healed asks it who leads, and it does not know.
+      if (fate === 'ignorant') {
+        const change = other === confidant ? 'heal' : 'cut';
+        network[change](node.id, other.id);
+        network[change](other.id, node.id);
+      }
     }
   }
 
@@ -206,7 +249,7 @@ class Recovery {
       return;
     }
     story.tell(() => 'everything is healed');
-    this.#world.askable = (node) => node.isUp && this.#alive().includes(node);
+    this.#world.askable = (node) => node.isOpen && this.#alive().includes(node);
     this.#untilSettled(SETTLED_TRIES_MAX);
   }
 
@@ -226,14 +269,38 @@ class Recovery {
     if (random.chance(0.3)) nemesis.breakClock([1.1, 2, 0.5]);
     this.#world.after(HEALED_MILLIS, () => {
       if (this.#isQuick()) clients.mustDecideSince = this.#world.now;
+      this.#world.after(HEALTHY_MILLIS, () => {
+        if (this.#world.random.chance(0.5)) this.#restartAll([...this.#core]);
+        else this.#rest();
+      });
+    });
+  }
+
+  /** A rolling restart, gracefully: nobody notices. */
+  #restartAll(left: readonly SimNode[]): void {
+    const [node, ...others] = left;
+    if (node === undefined) {
       this.#world.after(HEALTHY_MILLIS, () => this.#rest());
+      return;
+    }
+    this.#world.story.fault('rollingRestart', `(node ${node.id})`);
+    const { life } = node;
+    node.stop();
+    this.#untilBack(node, life, BACK_LOOKS_MAX, () => this.#restartAll(others));
+  }
+
+  #untilBack(node: SimNode, life: number, looks: number, done: () => void): void {
+    check(looks > 0, () => `node ${node.id} was asked to stop, and is not back\n${this.#explain()}`);
+    this.#world.after(BACK_LOOK_MILLIS, () => {
+      if (node.life !== life && node.core?.isReady === true) this.#world.after(BACK_LOOK_MILLIS, done);
+      else this.#untilBack(node, life, looks - 1, done);
     });
   }
 
   /** Slow disks or short deadlines refuse a request now and then, also in health. */
   #isQuick(): boolean {
     const { disk, network, timing } = this.#world.settings;
-    const isPrompt = timing.requestDeadlineMillis >= 1_000;
+    const isPrompt = timing.requestDeadlineMillis >= 1_000 && network.slowShare === 0;
     return isPrompt && disk.syncMeanMillis <= 10 && network.delayMeanMillis <= 5;
   }
 

@@ -36,6 +36,7 @@ export const FAULTS = [
   'fullMemory',
   'wallJump',
   'wrongClock',
+  'crowd',
   'newRules',
   'loseDirectory',
   'flipBits',
@@ -48,6 +49,9 @@ export type FaultName = (typeof FAULTS)[number];
 export interface NetworkSettings {
   readonly delayMinMillis: number;
   readonly delayMeanMillis: number;
+  /** Share of the paths that are slow for good, and by how much. */
+  readonly slowShare: number;
+  readonly slowMillis: number;
   /** Per frame. */
   readonly drop: number;
   readonly duplicate: number;
@@ -142,6 +146,9 @@ export function drawSettings(random: Random): Settings {
     network: {
       delayMinMillis: random.pick([0.1, 0.5, 2]),
       delayMeanMillis: random.pick([0.3, 1, 5, 20]),
+      slowShare: random.pick([0, 0, 0, 0.3, 1]),
+      // A question and its answer take a good part of a deadline; an election must still be possible.
+      slowMillis: Math.min(timing.requestDeadlineMillis / 10, timing.electionMillis / 8),
       drop: random.pick([0, 0, 0.01, 0.1]),
       duplicate: random.pick([0, 0, 0.01, 0.1]),
       corrupt: random.pick([0, 0, 0, 0.001, 0.02]),

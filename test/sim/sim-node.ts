@@ -19,9 +19,10 @@ import { addressOf } from './settings.ts';
 import { Violation } from './story.ts';
 import { withUnsound } from './unsound-snapshots.ts';
 
-/** How a stopping node waits for its successors. */
+/** How often a stopping node looks how far it is. */
 const STOP_LOOK_MILLIS = 10;
-const STOP_LOOKS_MAX = 30;
+/** So long it goes on taking requests when others lead. */
+const STOP_LINGER_MILLIS = 300;
 /** How often a process looks at the free space while there is too little. */
 const SPACE_LOOK_MILLIS = 1_000;
 
@@ -41,6 +42,9 @@ export class SimNode implements Endpoint {
   isPaused = false;
   /** Real time at which the last pause ended; while one lasts, the future. */
   pausedAt = 0;
+  /** By its own clock: when it was paused, while it reads what came since. */
+  #drainedMillis: number | undefined;
+  #pausedMillis = 0;
   wallOffsetMillis = 0;
   /** The snapshots it sends are not what they were, and nothing but the state machine can tell. */
   sendsUnsound = false;
@@ -60,6 +64,7 @@ export class SimNode implements Endpoint {
   #diskFails = false;
   #isShortOfSpace = false;
   #stateBytesMax: number;
+  #isClosing = false;
   /** What the next start must find. */
   #damage: 'none' | 'flipped' | 'marked' = 'none';
   /** The directory is an older copy, and nobody has noticed. */
@@ -163,6 +168,7 @@ export class SimNode implements Endpoint {
       nodeId: this.id,
       store,
       hash: world.hash,
+      doorMillis: () => this.#drainedMillis ?? this.monotonicMillis(),
       clocks: { monotonicMillis: () => this.monotonicMillis(), wallMillis: () => this.wallMillis() },
       random: (bound) => this.#random.below(bound),
       defer: (run) => this.#defer(life, run),
@@ -280,12 +286,9 @@ export class SimNode implements Endpoint {
     });
   }
 
-  /** A client's request arrives. `arrived` is told when the process takes it. */
-  allow(request: AllowRequest, arrived: () => void, done: AllowDone): void {
-    this.#inProcess(this.life, () => {
-      arrived();
-      this.core?.allow(request, done);
-    });
+  /** A client's request arrives. */
+  allow(request: AllowRequest, done: AllowDone): void {
+    this.#inProcess(this.life, () => this.core?.allow(request, done));
   }
 
   /** The operator asks this node to change the nodes of the cluster. */
@@ -322,6 +325,7 @@ export class SimNode implements Endpoint {
     this.pausedAt = 0;
     this.#backlog = [];
     this.#tickIsLate = false;
+    this.#isClosing = false;
     this.#countdown = undefined;
     if (this.#disk !== undefined) {
       this.#durable = this.#disk.crash(fate);
@@ -346,24 +350,36 @@ export class SimNode implements Endpoint {
     this.crash(countdown.fate);
   }
 
-  /** A graceful stop, as an operator's: successors first, then the open requests are answered. */
+  /** A graceful stop, as an operator's: others lead first, then what is open is answered, then it takes no more. */
   stop(): void {
-    if (!this.isRunning) return;
-    this.core?.raft.handOver();
-    this.#stopSoon(this.life, STOP_LOOKS_MAX);
+    const { core, life } = this;
+    if (!this.isRunning || core?.leave === undefined) return;
+    core.leave();
+    const lingerMillis = this.#random.between(100, STOP_LINGER_MILLIS);
+    this.#stopSoon(life, { lingerMillis, openMillis: this.#world.settings.timing.requestDeadlineMillis });
   }
 
-  #stopSoon(life: number, looks: number): void {
+  #stopSoon(life: number, left: { readonly lingerMillis: number; readonly openMillis: number }): void {
     this.#world.after(STOP_LOOK_MILLIS, () =>
       this.#inProcess(life, () => {
-        if (looks > 0 && (this.core?.raft.leaderships ?? 0) > 0) {
-          this.#stopSoon(life, looks - 1);
-          return;
+        const { core } = this;
+        if (core?.hasLeft === true && left.lingerMillis <= 0) this.#isClosing = true;
+        if (core?.hasLeft !== true) this.#stopSoon(life, left);
+        else if (left.lingerMillis > 0)
+          this.#stopSoon(life, { ...left, lingerMillis: left.lingerMillis - STOP_LOOK_MILLIS });
+        else if (core.isIdle !== true && left.openMillis > 0)
+          this.#stopSoon(life, { ...left, openMillis: left.openMillis - STOP_LOOK_MILLIS });
+        else {
+          core.router?.close();
+          this.crash('kept');
         }
-        this.core?.router?.close();
-        this.crash('kept');
       }),
     );
+  }
+
+  /** It takes requests. */
+  get isOpen(): boolean {
+    return this.isUp && !this.#isClosing;
   }
 
   refuseProposals(refuse: boolean): void {
@@ -428,6 +444,7 @@ export class SimNode implements Endpoint {
 
   pause(): void {
     if (!this.isUp) return;
+    if (!this.isPaused) this.#pausedMillis = this.monotonicMillis();
     this.isPaused = true;
     this.pausedAt = Infinity;
   }
@@ -441,7 +458,9 @@ export class SimNode implements Endpoint {
     const isLate = this.#tickIsLate;
     this.#tickIsLate = false;
     if (isLate && tickFirst) this.core?.tick();
+    this.#drainedMillis = this.#pausedMillis;
     for (const run of this.#backlog.splice(0)) this.#inProcess(life, run);
+    this.#drainedMillis = undefined;
     if (isLate && !tickFirst) this.core?.tick();
   }
 

@@ -8,6 +8,7 @@ import {
 } from '../../src/meta/meta-state.ts';
 import { PARTITION_BYTES_DEFAULT } from '../../src/limiter/rules.ts';
 import { partitionOf, type Hash32 } from '../../src/partition/hash.ts';
+import { AskChecker } from './ask-checker.ts';
 import { Clients } from './clients.ts';
 import { ClockChecker } from './clock-checker.ts';
 import { EventLoop } from './event-loop.ts';
@@ -41,6 +42,7 @@ export class World {
   readonly raft: RaftChecker;
   readonly limits: LimitChecker;
   readonly clocks: ClockChecker;
+  readonly asks: AskChecker;
   readonly clients: Clients;
   readonly nemesis: Nemesis;
   readonly operator: Operator;
@@ -50,7 +52,7 @@ export class World {
   readonly #loop = new EventLoop(START_MILLIS);
   #meta: MetaRecord | undefined;
   /** Nodes that clients may ask. */
-  askable: (node: SimNode) => boolean = (node) => node.isUp;
+  askable: (node: SimNode) => boolean = (node) => node.isOpen;
   /** What happens when a process ends. */
   onEnded: (node: SimNode) => void;
 
@@ -94,6 +96,12 @@ export class World {
         else this.limits.committed(group, committed);
       },
     });
+    this.asks = new AskChecker({
+      now,
+      nodes: ids.length,
+      deadlineMillis: settings.timing.requestDeadlineMillis,
+      partitionOf: (userId) => this.partitionOf(userId),
+    });
     const nodeWorld: NodeWorld = {
       settings,
       random,
@@ -109,6 +117,7 @@ export class World {
       groupAdded: (node, group, app, applied) => this.raft.observe(node, group, app, applied),
       sending: (node, to, type, payload) => {
         if (type === 'peerMessages') this.raft.sending(node, to, payload);
+        if (type === 'requests') this.asks.sent(node, to, payload);
       },
       clockJudged: (node, verdict) => this.clocks.judged(node, verdict),
       ended: (node) => {
@@ -128,6 +137,7 @@ export class World {
       random,
       story,
       limits: this.limits,
+      asks: this.asks,
       now,
       after,
       askable: () => this.nodes.filter((node) => this.askable(node)),
@@ -142,6 +152,7 @@ export class World {
       network,
       after,
       nodes: this.nodes,
+      crowd: (node) => this.clients.crowd(node),
       mayLose: (node) => this.#mayLose(node),
       leaders: () => this.nodes.filter((node) => (node.core?.raft.leaderships ?? 0) > 0 && node.isRunning),
       directoryLost: (node) => this.raft.lost(node),

@@ -17,8 +17,6 @@ const CHANGE_AGAIN_MILLIS = 15;
 /** A change that is refused this often for want of a node has to wait for that node. */
 const REFUSALS_MAX = 15;
 
-function nothing(): void {}
-
 /** Asks one node after the other until one decides. */
 export class Question implements Client {
   readonly #cluster: Cluster;
@@ -54,7 +52,7 @@ export class Question implements Client {
     const { life } = node;
     this.#asking = node;
     if (!this.#cluster.reached(node, 'asked')) return;
-    node.allow(this.#request, nothing, (answer) => {
+    node.allow(this.#request, (answer) => {
       // What a process says after its end reaches nobody.
       if (node.life !== life || !node.isUp || !this.#cluster.reached(node, 'answer')) return;
       this.#cluster.story.tell(

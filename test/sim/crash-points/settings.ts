@@ -54,6 +54,8 @@ export function settingsOf(script: Script): Settings {
     network: {
       delayMinMillis: 0.4,
       delayMeanMillis: 0.2,
+      slowShare: 0,
+      slowMillis: 0,
       drop: 0,
       duplicate: 0,
       corrupt: 0,

@@ -1,0 +1,55 @@
+/**
+ * JSON bodies, from the bytes as they came. What becomes a key must be read in one way only, so bytes that are not
+ * UTF-8 are refused instead of being replaced, and so is every other way to write text down.
+ */
+import type { IncomingHttpHeaders } from 'node:http';
+import { InvalidBodyError } from './allow-request.ts';
+
+/** The headers announce a body that is not understood here. */
+export class UnsupportedBodyError extends Error {
+  readonly code = 'UNSUPPORTED_BODY';
+
+  constructor(message: string) {
+    super(message);
+    this.name = 'UnsupportedBodyError';
+  }
+}
+
+const UTF8 = new TextDecoder('utf-8', { fatal: true });
+/** A parameter of a media type: a name, and a token or a quoted string. */
+const CHARSET = /;\s*charset\s*=\s*(?:"([^"]*)"|([^;\s]*))/gi;
+
+/**
+ * @throws UnsupportedBodyError if the headers speak of another encoding than plain UTF-8
+ * @throws InvalidBodyError if the bytes are not UTF-8, or not JSON
+ */
+export function parseJsonBody(headers: IncomingHttpHeaders, bytes: Uint8Array): unknown {
+  checkEncoding(headers);
+  let text: string;
+  try {
+    text = UTF8.decode(bytes);
+  } catch {
+    throw new InvalidBodyError('body', 'body must be UTF-8, and some of its bytes are not');
+  }
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new InvalidBodyError('body', `body must be JSON: ${error instanceof Error ? error.message : ''}`);
+  }
+}
+
+function checkEncoding(headers: IncomingHttpHeaders): void {
+  const { 'content-type': type = '', 'content-encoding': coding = 'identity' } = headers;
+  if (coding.trim().toLowerCase() !== 'identity') {
+    throw new UnsupportedBodyError(
+      `body must be sent as it is, without content-encoding: ${coding.slice(0, 64)}`,
+    );
+  }
+  if (!type.includes(';')) return;
+  for (const [, quoted, token] of type.matchAll(CHARSET)) {
+    const charset = (quoted ?? token ?? '').toLowerCase();
+    if (charset !== 'utf-8' && charset !== 'utf8') {
+      throw new UnsupportedBodyError(`body must be UTF-8, but its charset is '${charset.slice(0, 64)}'`);
+    }
+  }
+}

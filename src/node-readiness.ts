@@ -1,0 +1,44 @@
+/** How far a node is, from the first group it loads to its last answer. It only tells. */
+import type { Readiness } from './http/readiness.ts';
+import type { NodeCore } from './node-core.ts';
+
+export class NodeReadiness {
+  #core: NodeCore | undefined;
+  #loaded = 0;
+  #of: number;
+  #isStopping = false;
+
+  /** @param groups to load */
+  constructor(groups: number) {
+    this.#of = groups;
+  }
+
+  /** Of `of` groups so many are loaded. */
+  loading(loaded: number, of: number): void {
+    this.#loaded = loaded;
+    this.#of = of;
+  }
+
+  started(core: NodeCore): void {
+    this.#core = core;
+  }
+
+  stopping(): void {
+    this.#isStopping = true;
+  }
+
+  /** Undefined until everything is loaded. */
+  get core(): NodeCore | undefined {
+    return this.#core;
+  }
+
+  get isStopping(): boolean {
+    return this.#isStopping;
+  }
+
+  get current(): Readiness {
+    if (this.#isStopping) return { status: 'stopping' };
+    if (this.#core === undefined) return { status: 'starting', loaded: this.#loaded, of: this.#of };
+    return { status: this.#core.isReady ? 'ready' : 'waiting for leaders' };
+  }
+}

@@ -1,0 +1,50 @@
+/**
+ * The end of a node, in an order that clients and peers hardly notice: first it says that it stops, and hands over what it
+ * leads; then clients that come again and again learn to go elsewhere; then it takes no new ones, and answers what it has.
+ * Every step has a bound, so that one client, one peer or one group cannot hold up the end.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { FastifyInstance } from 'fastify';
+import type { NodeCore } from './node-core.ts';
+
+export interface StopLimits {
+  /** After everything is handed over, at least so long: what peers have asked by then is answered. */
+  readonly lingerMillisMin: number;
+  /** At most so long, while clients hold on to connections they may use any moment. */
+  readonly lingerMillisMax: number;
+  /** For what is open then. */
+  readonly openMillisMax: number;
+}
+
+const LOOK_MILLIS = 10;
+
+/** Resolves when nobody waits for this node any more, or has no right to. */
+export async function takeLeave(core: NodeCore, http: FastifyInstance, limits: StopLimits): Promise<void> {
+  core.leave();
+  while (!core.hasLeft) await delay(LOOK_MILLIS);
+  const { lingerMillisMin, lingerMillisMax, openMillisMax } = limits;
+  const handedOverAt = performance.now();
+  const lingered = (): number => performance.now() - handedOverAt;
+  // Each answer closes its connection now. Who stays silent for so long may be reset: it has nothing to lose.
+  while (lingered() < lingerMillisMin || (lingered() < lingerMillisMax && (await connections(http)) > 0)) {
+    await delay(LOOK_MILLIS);
+  }
+  const closed = http.close();
+  const isOver = closed.then(() => true);
+  const closedAt = performance.now();
+  const waited = (): number => performance.now() - closedAt;
+  while (waited() < openMillisMax) {
+    const isClosed = await Promise.race([isOver, delay(LOOK_MILLIS, false)]);
+    if (isClosed && core.isIdle) break;
+  }
+  core.router.close();
+  // A client that never finishes its request must not keep the disk from being closed.
+  http.server.closeAllConnections();
+  await closed;
+}
+
+async function connections(http: FastifyInstance): Promise<number> {
+  return new Promise((resolve) => {
+    http.server.getConnections((error, count) => resolve(error === null ? count : 0));
+  });
+}

@@ -1,0 +1,112 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { until } from '../transport/wait.ts';
+import { Door, PARTITION, decisionOf } from './fixtures.ts';
+import { RawClient } from './raw-client.ts';
+
+const REQUEST_MILLIS = 400;
+/** What the check in intervals and this machine may add. */
+const SLACK_MILLIS = 600;
+
+let door = new Door();
+const clients: RawClient[] = [];
+
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.socket.destroy();
+  await door.app.close();
+  door = new Door();
+});
+
+async function connect(): Promise<RawClient> {
+  const client = new RawClient(await door.listen());
+  clients.push(client);
+  return client;
+}
+
+/** What a connection was told before the server closed it. */
+async function lastWords(client: RawClient): Promise<{ status: string | undefined; body: unknown }> {
+  await until('the connection is closed', () => client.isClosed);
+  const [status] = client.statuses();
+  const body = client.received.slice(client.received.indexOf('\r\n\r\n') + 4);
+  return { status, body: body === '' ? undefined : JSON.parse(body) };
+}
+
+/** Writes a byte now and then, so that the connection is never idle. */
+function drip(client: RawClient): void {
+  const timer = setInterval(() => client.socket.write('x'), 30);
+  client.socket.once('close', () => clearInterval(timer));
+}
+
+describe('what is no HTTP is refused as no grant', () => {
+  it('bytes of something else', async () => {
+    const client = await connect();
+    client.socket.write('\u0000\u0001 not http\r\n\r\n');
+    const { status, body } = await lastWords(client);
+    expect(status).toBe('400');
+    expect(body).toMatchObject({ allowed: false, error: { type: 'invalid_request', field: 'request' } });
+    expect((await door.post({ userId: 'ada' })).status).toBe(200);
+  });
+
+  it('headers that are too long', async () => {
+    const client = await connect();
+    client.socket.write(`POST /v1/allow HTTP/1.1\r\nhost: a\r\nx: ${'x'.repeat(20_000)}\r\n\r\n`);
+    const { status, body } = await lastWords(client);
+    expect(status).toBe('431');
+    expect(body).toMatchObject({ allowed: false, error: { field: 'headers' } });
+  });
+
+  it('behind a request that waits for its answer: that one is not answered by it', async () => {
+    const client = await connect();
+    door.answer = undefined;
+    client.ask('ada');
+    await until('it is asked', () => door.open.length === 1);
+    client.socket.write('\u0000 not http\r\n\r\n');
+    await until('the connection is closed', () => client.isClosed);
+    door.open[0]?.({ kind: 'decision', decision: decisionOf() }, PARTITION);
+    expect(client.received).toBe('');
+  });
+});
+
+async function slowDoor(): Promise<RawClient> {
+  await door.app.close();
+  door = new Door({ requestMillis: REQUEST_MILLIS, keepAliveMillis: 5_000 });
+  return connect();
+}
+
+describe('a client that takes its time', () => {
+  it.each([
+    ['half of its headers and no more', 'POST /v1/allow HTTP/1.1\r\nhost: a\r\n', false],
+    ['headers that drip', 'POST /v1/allow HTTP/1.1\r\nhost: a\r\nx: ', true],
+    [
+      'a body that drips',
+      'POST /v1/allow HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 4000\r\n\r\n',
+      true,
+    ],
+    [
+      'half of its body and no more',
+      'POST /v1/allow HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 40\r\n\r\n{',
+      false,
+    ],
+  ])('does not hold its connection past the limit: %s', async (_what, bytes, drips) => {
+    const client = await slowDoor();
+    const startedAt = performance.now();
+    client.socket.write(bytes);
+    if (drips) drip(client);
+    await until('it is told', () => client.statuses().length > 0);
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(REQUEST_MILLIS - 50);
+    expect(performance.now() - startedAt).toBeLessThan(REQUEST_MILLIS + SLACK_MILLIS);
+    const { status, body } = await lastWords(client);
+    expect(status).toBe('408');
+    expect(body).toMatchObject({ allowed: false, error: { field: 'request' } });
+    expect(door.asked).toEqual([]);
+  });
+
+  it('between its requests is no slow client', async () => {
+    const client = await slowDoor();
+    client.ask('ada');
+    await until('it has an answer', () => client.statuses().length === 1);
+    await new Promise((resolve) => setTimeout(resolve, 2 * REQUEST_MILLIS));
+    client.ask('ada');
+    await until('it has another', () => client.statuses().length === 2);
+    expect(client.statuses()).toEqual(['200', '200']);
+  });
+});

@@ -1,0 +1,18 @@
+/** What can be nobody's request is refused, whatever is broken: a user that is no text is no user, and has no budget. */
+import type { Operation } from '../history.ts';
+import { type CheckResult, Findings } from './result.ts';
+
+/** How the history calls users whose bytes are not UTF-8; the rest of the name is the bytes. */
+export const MALFORMED_USER = 'not UTF-8: ';
+
+export function checkRefusals(history: readonly Operation[]): CheckResult {
+  const findings = new Findings('refusals');
+  for (const { user, status, node, error } of history) {
+    if (!user.startsWith(MALFORMED_USER)) continue;
+    findings.tally('asked');
+    if (status === 400) findings.tally('refused');
+    // Without an answer nothing was said.
+    else if (status !== 0) findings.add(`node ${node} answered ${status} (${error}) for the user '${user}'`);
+  }
+  return findings.result();
+}

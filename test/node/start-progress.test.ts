@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest';
+import { StartProgress } from '../../cluster/start-progress.ts';
+
+const PATIENCE_MILLIS = 30_000;
+
+function start(): { progress: StartProgress; said: string[] } {
+  const said: string[] = [];
+  return { progress: new StartProgress(PATIENCE_MILLIS, (line) => said.push(line), 0), said };
+}
+
+function both(state: string): Map<number, string> {
+  return new Map([
+    [1, state],
+    [2, 'ready'],
+  ]);
+}
+
+describe('nodes that are starting', () => {
+  it('are waited for as long as one of them gets on, however long it takes', () => {
+    const { progress } = start();
+    for (let loaded = 0; loaded < 17; loaded += 1) {
+      const now = loaded * (PATIENCE_MILLIS - 1);
+      expect(progress.look(both(`starting, ${loaded} of 17 groups loaded`), now)).toBe(true);
+    }
+  });
+
+  it('are not waited for once nothing has moved for so long', () => {
+    const { progress } = start();
+    expect(progress.look(both('no answer'), 5_000)).toBe(true);
+    expect(progress.look(both('no answer'), 35_000)).toBe(true);
+    expect(progress.look(both('no answer'), 35_001)).toBe(false);
+    expect(progress.describe()).toBe('node 1: no answer; node 2: ready');
+  });
+
+  it('say what they are doing if that takes more than a moment, and not at every look', () => {
+    const { progress, said } = start();
+    progress.look(both('no answer'), 2_999);
+    expect(said).toEqual([]);
+    progress.look(both('starting, 1 of 17 groups loaded'), 3_000);
+    expect(said).toEqual(['node 1: starting, 1 of 17 groups loaded', 'node 2: ready']);
+    progress.look(both('starting, 2 of 17 groups loaded'), 3_050);
+    progress.look(both('starting, 9 of 17 groups loaded'), 5_000);
+    progress.look(both('starting, 9 of 17 groups loaded'), 9_000);
+    expect(said.slice(2)).toEqual(['node 1: starting, 9 of 17 groups loaded']);
+  });
+});

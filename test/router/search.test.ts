@@ -1,0 +1,328 @@
+/** How a leader is found: by all requests of a partition together, by term, and past nodes that say nothing. */
+import { describe, expect, it } from 'vitest';
+import {
+  type Asked,
+  DEADLINE_MILLIS,
+  GRANT,
+  notLeader,
+  RouterBench,
+  SILENT_TICKS_MAX,
+  TICK_MILLIS,
+  unavailable,
+} from './fixtures.ts';
+
+/** Pauses of 10, 20, 40, 80 and then 160 ms. */
+const ROUNDS_PER_DEADLINE_MAX = 11;
+
+function ticks(bench: RouterBench, count: number): void {
+  for (let i = 0; i < count; i += 1) bench.tick();
+}
+
+function askedOf(bench: RouterBench, node: number): number {
+  return bench.targets.filter((to) => to === node).length;
+}
+
+const DENIAL = {
+  kind: 'decision',
+  decision: { ...(GRANT.kind === 'decision' ? GRANT.decision : undefined), allowed: false },
+} as typeof GRANT;
+
+describe('a hundred requests without a leader', () => {
+  it('ask each node once in a round, not a hundred times', () => {
+    const bench = new RouterBench({ nodes: 5 });
+    bench.reply = () => notLeader(0);
+    const told = Array.from({ length: 100 }, (_, i) => bench.allow(`5:user-${i}`));
+    expect([2, 3, 4, 5].map((node) => askedOf(bench, node))).toEqual([1, 1, 1, 1]);
+    bench.runOut();
+    for (const node of [2, 3, 4, 5]) {
+      expect(askedOf(bench, node)).toBeGreaterThan(4);
+      expect(askedOf(bench, node)).toBeLessThanOrEqual(ROUNDS_PER_DEADLINE_MAX);
+    }
+    expect(told.every(({ answers }) => answers.length === 1)).toBe(true);
+  });
+
+  it('all go to the leader as soon as one of them was decided', () => {
+    const bench = new RouterBench({ nodes: 5 });
+    bench.reply = ({ to }) => (to === 5 ? undefined : notLeader(0));
+    const told = Array.from({ length: 100 }, (_, i) => bench.allow(`5:user-${i}`));
+    expect(bench.targets).toEqual([2, 3, 4, 5]);
+    bench.reply = ({ to }) => (to === 5 ? GRANT : notLeader(0));
+    bench.forwarded[3]?.answer(GRANT);
+    expect(told.every(({ answers }) => answers[0] === GRANT)).toBe(true);
+    expect(askedOf(bench, 5)).toBe(100);
+    expect(bench.forwarded).toHaveLength(103);
+  });
+
+  it('follow at once when the replica here hears of a leader', () => {
+    const bench = new RouterBench();
+    bench.leads(0, 0);
+    const told = Array.from({ length: 100 }, (_, i) => bench.allow(`0:user-${i}`));
+    ticks(bench, 3);
+    expect(bench.forwarded).toEqual([]);
+    bench.reply = () => GRANT;
+    bench.leads(0, 3);
+    expect(told.every(({ answers }) => answers[0] === GRANT)).toBe(true);
+  });
+
+  it('are not all sent to a node that turns out to be none', () => {
+    const bench = new RouterBench({ nodes: 5 });
+    bench.reply = ({ to }) => notLeader(to === 2 ? 4 : 0);
+    for (let i = 0; i < 100; i += 1) bench.allow(`5:user-${i}`);
+    expect(bench.targets).toEqual([2, 4, 3, 5]);
+  });
+});
+
+describe('with links that are slow compared to the deadline', () => {
+  /** Every answer takes this long. */
+  const ANSWER_TICKS = 48;
+
+  /** Ticks for so long; each question is answered after `ANSWER_TICKS`. */
+  function run(bench: RouterBench, count: number): void {
+    const due = new Map<number, Asked[]>();
+    let seen = 0;
+    for (let i = 0; i < count; i += 1) {
+      due.set(i + ANSWER_TICKS, bench.forwarded.slice(seen));
+      seen = bench.forwarded.length;
+      bench.tick();
+      for (const asked of due.get(i) ?? []) asked.answer(asked.to === 6 ? GRANT : notLeader(0));
+    }
+  }
+
+  it('a search goes on where the last request left it, and a node connected to the leader is not refused for ever', () => {
+    const bench = new RouterBench({ nodes: 6 });
+    const statuses: string[] = [];
+    for (let i = 0; i < 4; i += 1) {
+      const told = bench.allow(`5:user-${i}`);
+      run(bench, DEADLINE_MILLIS / TICK_MILLIS);
+      statuses.push(told.answers[0]?.kind ?? 'none');
+    }
+    expect(statuses.at(-1)).toBe('decision');
+    expect(statuses.filter((kind) => kind === 'decision').length).toBeGreaterThanOrEqual(1);
+    expect(new Set(bench.targets.slice(0, 5))).toEqual(new Set([2, 3, 4, 5, 6]));
+  });
+
+  it('a hint counts whenever it comes, not only at the first attempt', () => {
+    const bench = new RouterBench({ nodes: 6 });
+    bench.allow('5:ada');
+    bench.forwarded[0]?.answer(notLeader(0));
+    bench.forwarded[1]?.answer(notLeader(6));
+    expect(bench.targets).toEqual([2, 3, 6]);
+  });
+});
+
+describe('a hint', () => {
+  it('that is older than what is known is not believed', () => {
+    const bench = new RouterBench({ nodes: 5 });
+    bench.leads(0, 2, 7);
+    bench.reply = ({ to }) => (to === 2 ? notLeader(0) : to === 3 ? notLeader(4, 6) : undefined);
+    bench.allow('0:ada');
+    // Node 3 believes in 4, of an earlier term: 4 is asked in its turn, and not before.
+    expect(bench.targets).toEqual([2, 3, 4]);
+    const other = new RouterBench({ nodes: 5 });
+    other.leads(0, 2, 7);
+    other.reply = ({ to }) => (to === 2 ? notLeader(0) : to === 3 ? notLeader(5, 6) : undefined);
+    other.allow('0:ada');
+    expect(other.targets).toEqual([2, 3, 4]);
+  });
+
+  it('does not lead back, in the same round, to the node that denied it', () => {
+    const bench = new RouterBench({ nodes: 4 });
+    bench.leads(0, 2, 7);
+    bench.reply = ({ to }) => (to === 2 ? notLeader(0) : notLeader(2, 7));
+    bench.allow('0:ada');
+    expect(bench.targets).toEqual([2, 3, 4]);
+    bench.tick();
+    expect(bench.targets).toEqual([2, 3, 4, 2, 3, 4]);
+  });
+
+  it('of a newer term takes the place of the leader that was known', () => {
+    const bench = new RouterBench({ nodes: 4 });
+    bench.leads(0, 2, 7);
+    bench.allow('0:ada');
+    bench.forwarded[0]?.answer(notLeader(4, 8));
+    expect(bench.targets).toEqual([2, 4]);
+    bench.forwarded[1]?.answer(GRANT);
+    // The replica here is late.
+    bench.leads(0, 2, 7);
+    bench.allow('0:bob');
+    expect(bench.targets).toEqual([2, 4, 4]);
+  });
+});
+
+describe('a node that was asked and says nothing', () => {
+  it('is passed over, and its late answer still counts', () => {
+    const bench = new RouterBench();
+    const told = bench.allow('5:ada');
+    bench.suspect(2);
+    expect(bench.targets).toEqual([2]);
+    bench.allow('5:bob');
+    expect(bench.targets).toEqual([2, 3]);
+    bench.forwarded[0]?.answer(GRANT);
+    expect(told.answers).toEqual([GRANT]);
+  });
+
+  it('does not keep a request that has an id: others are asked under the same id', () => {
+    const bench = new RouterBench();
+    const told = bench.allow('5:ada', { requestId: 'r-1' });
+    bench.suspect(2);
+    expect(bench.targets).toEqual([2, 3]);
+    expect(bench.forwarded[1]?.request).toEqual({ userId: '5:ada', requestId: 'r-1' });
+    bench.forwarded[1]?.answer(unavailable('overloaded', false));
+    // The first one may have proposed it.
+    expect(told.answers).toEqual([unavailable('overloaded', true)]);
+  });
+
+  it('cannot deny a request that another node may still grant', () => {
+    const bench = new RouterBench();
+    const told = bench.allow('5:ada', { requestId: 'r-1' });
+    bench.suspect(2);
+    bench.forwarded[0]?.answer(DENIAL);
+    expect(told.answers).toEqual([]);
+    bench.forwarded[1]?.answer(GRANT);
+    expect(told.answers).toEqual([GRANT]);
+  });
+
+  it('but answers others leads: whoever does not lead says so at once', () => {
+    const bench = new RouterBench();
+    bench.allow('5:ada');
+    const waiting = bench.allow('5:bob');
+    ticks(bench, SILENT_TICKS_MAX - 1);
+    expect(bench.targets).toEqual([2]);
+    bench.tick();
+    expect(bench.targets).toEqual([2, 2]);
+    bench.forwarded[1]?.answer(GRANT);
+    expect(waiting.answers).toEqual([GRANT]);
+  });
+
+  it('is tried with the youngest request: the older ones run out of time, one after the other', () => {
+    const bench = new RouterBench();
+    bench.reply = () => notLeader(0);
+    for (const user of ['5:a', '5:b', '5:c']) {
+      bench.allow(user);
+      bench.nowMillis += 100;
+    }
+    bench.reply = () => undefined;
+    ticks(bench, 20);
+    expect(bench.forwarded.at(-1)?.request.userId).toBe('5:c');
+  });
+
+  it('is tried with a request that has an id, if there is one', () => {
+    const bench = new RouterBench();
+    bench.reply = () => notLeader(0);
+    bench.allow('5:ada');
+    bench.reply = () => undefined;
+    bench.allow('5:bob', { requestId: 'r-1' });
+    bench.tick();
+    expect(bench.forwarded.at(-1)?.request.userId).toBe('5:bob');
+  });
+});
+
+describe('a node cut off one way from its leader', () => {
+  it.each([
+    ['is not connected to it', (bench: RouterBench) => bench.connected.delete(2)],
+    ['gets no answers from it', (bench: RouterBench) => bench.suspect(2)],
+  ])('asks others to pass its requests on, instead of answering 503: %s', (_how, cut) => {
+    const bench = new RouterBench();
+    bench.leads(0, 2);
+    cut(bench);
+    bench.router.peerDisconnected(2);
+    const told = bench.allow('0:ada');
+    expect(bench.forwarded).toMatchObject([{ to: 3, relayTo: 2 }]);
+    bench.forwarded[0]?.answer(GRANT);
+    expect(told.answers).toEqual([GRANT]);
+    bench.allow('0:bob');
+    expect(bench.forwarded[1]).toMatchObject({ to: 3, relayTo: 2 });
+  });
+
+  it('goes back to asking the leader itself when it can', () => {
+    const bench = new RouterBench();
+    bench.leads(0, 2);
+    bench.suspect(2);
+    bench.reply = () => GRANT;
+    bench.allow('0:ada');
+    bench.suspected.delete(2);
+    bench.tick();
+    bench.allow('0:bob');
+    expect(bench.forwarded).toMatchObject([
+      { to: 3, relayTo: 2 },
+      { to: 2, relayTo: 0 },
+    ]);
+  });
+
+  it('asks around again when that leader says after all that it leads no more', () => {
+    const bench = new RouterBench();
+    bench.leads(5, 2);
+    const late = bench.allow('5:late');
+    bench.suspect(2);
+    bench.reply = () => GRANT;
+    bench.allow('5:ada');
+    bench.forwarded[0]?.answer(notLeader(0));
+    bench.tick();
+    bench.allow('5:bob');
+    expect(bench.forwarded.at(-1)).toMatchObject({ to: 3, relayTo: 0 });
+    expect(late.answers).toEqual([GRANT]);
+  });
+
+  it('asks again those who only knew where to go', () => {
+    const bench = new RouterBench();
+    bench.connected.delete(2);
+    bench.reply = ({ relayTo }) => (relayTo === 0 ? notLeader(2, 3) : GRANT);
+    const told = bench.allow('5:ada');
+    expect(bench.forwarded).toMatchObject([
+      { to: 3, relayTo: 0 },
+      { to: 3, relayTo: 2 },
+    ]);
+    expect(told.answers).toEqual([GRANT]);
+  });
+
+  it('whose replica hears of no leader at all asks around when an election should be over', () => {
+    const bench = new RouterBench();
+    bench.leads(0, 2);
+    bench.leads(0, 0);
+    const told = bench.allow('0:ada');
+    ticks(bench, 39);
+    expect(bench.forwarded).toEqual([]);
+    bench.reply = ({ to }) => (to === 2 ? GRANT : notLeader(2, 1));
+    bench.tick();
+    expect(told.answers).toEqual([GRANT]);
+  });
+
+  it('follows the next leader', () => {
+    const bench = new RouterBench();
+    bench.leads(0, 2);
+    bench.suspect(2);
+    bench.reply = () => GRANT;
+    bench.allow('0:ada');
+    bench.leads(0, 3);
+    bench.allow('0:bob');
+    expect(bench.forwarded).toMatchObject([
+      { to: 3, relayTo: 2 },
+      { to: 3, relayTo: 0 },
+    ]);
+  });
+});
+
+describe('a node that takes its leave', () => {
+  it('is asked no more, and whoever takes over is', () => {
+    const bench = new RouterBench({ nodes: 4 });
+    bench.leads(5, 2);
+    bench.allow('5:ada');
+    bench.leave(2);
+    bench.reply = ({ to }) => (to === 4 ? GRANT : notLeader(4, 9));
+    const told = bench.allow('5:bob');
+    expect(bench.targets).toEqual([2, 3, 4]);
+    expect(told.answers).toEqual([GRANT]);
+    bench.forwarded[0]?.answer(notLeader(4, 9));
+    expect(bench.targets).toEqual([2, 3, 4, 4]);
+  });
+
+  it('is no relay, and nothing is passed on to it', () => {
+    const bench = new RouterBench();
+    bench.leads(5, 2);
+    bench.leave(2);
+    bench.reply = () => notLeader(2, 1);
+    bench.allow('5:ada');
+    bench.runOut();
+    expect(bench.targets).not.toContain(2);
+  });
+});

@@ -1,0 +1,115 @@
+/**
+ * How nodes ask each other for decisions, from the frames they send alone: nobody asks around for what no client asked
+ * it, nothing is passed on more than once, and a crowd of requests without a leader does not become a crowd of questions.
+ */
+import type { NodeId } from '../../raft/types.ts';
+import type { AllowRequest } from '../../src/limiter/request.ts';
+import { unpack } from '../../src/transport/peer-codec.ts';
+import { check } from './story.ts';
+
+export interface AskCheckerInit {
+  readonly now: () => number;
+  readonly nodes: number;
+  readonly deadlineMillis: number;
+  readonly partitionOf: (userId: string) => number;
+}
+
+/** Questions about one partition that a node may send in the time of a deadline, for each request it was asked then. */
+const PER_REQUEST_MAX = 3;
+/** And beyond that, in rounds: pauses between them grow, but every new leader begins them anew. */
+const ROUNDS_MAX = 12;
+
+/** Moments, oldest first. */
+class Recent {
+  #times: number[] = [];
+
+  add(atMillis: number): void {
+    this.#times.push(atMillis);
+  }
+
+  countSince(sinceMillis: number): number {
+    const first = this.#times.findIndex((at) => at >= sinceMillis);
+    if (first !== 0) this.#times = first === -1 ? [] : this.#times.slice(first);
+    return this.#times.length;
+  }
+}
+
+export class AskChecker {
+  readonly #init: AskCheckerInit;
+  /** What clients asked each node. */
+  readonly #asked = new Set<string>();
+  /** Where a node was told that it may pass a request on to. */
+  readonly #permits = new Map<string, Set<NodeId>>();
+  readonly #requests = new Map<string, Recent>();
+  readonly #questions = new Map<string, Recent>();
+
+  constructor(init: AskCheckerInit) {
+    this.#init = init;
+  }
+
+  /** A client asks `node`. */
+  asked(node: NodeId, { userId, requestId }: AllowRequest): void {
+    this.#asked.add(keyOf(node, userId, requestId));
+    recentOf(this.#requests, `${node}/${this.#init.partitionOf(userId)}`).add(this.#init.now());
+  }
+
+  /** `from` sends a frame of requests. */
+  sent(from: NodeId, to: NodeId, payload: Uint8Array): void {
+    for (const item of unpack(payload) as unknown[][]) {
+      const [, , partition, relayTo, userId, , , , requestId] = item as [
+        number,
+        number,
+        number,
+        NodeId,
+        string,
+        unknown,
+        unknown,
+        unknown,
+        string | null,
+      ];
+      const key = keyOf(from, userId, requestId ?? undefined);
+      const isOwn = this.#asked.has(key);
+      const isPermitted = relayTo === 0 && this.#permits.get(key)?.has(to) === true;
+      check(
+        isOwn || isPermitted,
+        () => `node ${from} asks node ${to} for ${userId}, relay to ${relayTo}, though nobody asked it to`,
+      );
+      if (relayTo !== 0) {
+        const there = keyOf(to, userId, requestId ?? undefined);
+        const permits = this.#permits.get(there) ?? new Set();
+        this.#permits.set(there, permits.add(relayTo));
+        recentOf(this.#requests, `${to}/${partition}`).add(this.#init.now());
+      }
+      this.#count(from, partition);
+    }
+  }
+
+  #count(from: NodeId, partition: number): void {
+    const { now, nodes, deadlineMillis } = this.#init;
+    const key = `${from}/${partition}`;
+    const questions = recentOf(this.#questions, key);
+    questions.add(now());
+    const asked = questions.countSince(now() - deadlineMillis);
+    // Those that came earlier may still have been open at the beginning.
+    const requests = recentOf(this.#requests, key).countSince(now() - 2 * deadlineMillis);
+    const most = PER_REQUEST_MAX * requests + ROUNDS_MAX * nodes;
+    check(
+      asked <= most,
+      () =>
+        `node ${from} asked ${asked} times for partition ${partition} within a deadline, for ${requests} requests`,
+    );
+  }
+}
+
+function keyOf(node: NodeId, userId: string, requestId: string | undefined): string {
+  return `${node}/${userId}/${requestId ?? ''}`;
+}
+
+function recentOf(map: Map<string, Recent>, key: string): Recent {
+  let recent = map.get(key);
+  if (recent === undefined) {
+    recent = new Recent();
+    map.set(key, recent);
+  }
+  return recent;
+}
