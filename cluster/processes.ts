@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { ClusterConfig } from '../src/config.ts';
+import type { ClusterConfig, NodeAddress } from '../src/config.ts';
 
 /** The compiled command, whether this file runs compiled (dist/cluster) or from source (cluster). */
 const here = dirname(fileURLToPath(import.meta.url));
@@ -65,7 +65,8 @@ export async function stopNodeProcess(node: NodeProcess, patienceMillis = 6_000)
 export interface ClusterStatus {
   readonly nodes: readonly {
     readonly id: number;
-    readonly http: string;
+    /** Null: not known yet. */
+    readonly http: string | null;
     readonly pid: number;
     readonly up: boolean;
   }[];
@@ -77,9 +78,11 @@ export interface ClusterStatus {
   }[];
 }
 
+type Nodes = Pick<ClusterConfig, 'nodes'>;
+
 /** What some node of the cluster says about it; undefined if none answers. */
-export async function clusterStatus(config: ClusterConfig): Promise<ClusterStatus | undefined> {
-  for (const { http } of config.nodes) {
+export async function clusterStatus({ nodes }: Nodes): Promise<ClusterStatus | undefined> {
+  for (const { http } of nodes) {
     try {
       const response = await fetch(`http://${http.host}:${http.port}/v1/cluster`, {
         signal: AbortSignal.timeout(1_000),
@@ -92,28 +95,49 @@ export async function clusterStatus(config: ClusterConfig): Promise<ClusterStatu
   return undefined;
 }
 
-/** Does the node itself answer, and know a leader for each of its partitions? */
-async function isNodeReady({ http }: ClusterConfig['nodes'][number]): Promise<boolean> {
+/** What a node says of itself, or that it does not answer. */
+export interface Readiness {
+  readonly isReady: boolean;
+  /** It was removed from the cluster, or is refused by it, and this is why: it never will be ready. */
+  readonly excluded?: string;
+}
+
+export async function readinessOf({ http }: Pick<NodeAddress, 'http'>): Promise<Readiness> {
   try {
     const response = await fetch(`http://${http.host}:${http.port}/readyz`, {
       signal: AbortSignal.timeout(1_000),
     });
-    await response.text();
-    return response.ok;
+    const body = (await response.json()) as { readonly status?: string; readonly reason?: string };
+    const isExcluded = body.status === 'removed' || body.status === 'refused';
+    return { isReady: response.ok, ...(isExcluded && { excluded: body.reason ?? body.status ?? '' }) };
   } catch {
-    return false;
+    return { isReady: false };
   }
 }
 
-/** Resolves when every node is ready and every partition has a leader, with that status. */
-export async function waitUntilReady(config: ClusterConfig, timeoutMillis: number): Promise<ClusterStatus> {
+/**
+ * Resolves when these nodes are ready and every partition has a leader, with that status. `onExcluded` is told of those
+ * that belong to the cluster no more; nobody waits for them.
+ */
+export async function waitUntilReady(
+  { nodes }: Nodes,
+  timeoutMillis: number,
+  onExcluded: (id: number, reason: string) => void = () => {},
+): Promise<ClusterStatus> {
   const deadline = Date.now() + timeoutMillis;
+  let waitedFor = nodes;
   for (;;) {
-    const ready = await Promise.all(config.nodes.map(isNodeReady));
-    const status = ready.every(Boolean) ? await clusterStatus(config) : undefined;
+    const ready = await Promise.all(waitedFor.map(readinessOf));
+    for (const [i, { excluded }] of ready.entries()) {
+      if (excluded !== undefined) onExcluded(waitedFor[i]?.id ?? 0, excluded);
+    }
+    waitedFor = waitedFor.filter((_, i) => ready[i]?.excluded === undefined);
+    const areReady = ready.every(({ isReady, excluded }) => isReady || excluded !== undefined);
+    const status = areReady ? await clusterStatus({ nodes: waitedFor }) : undefined;
+    const isUp = (id: number): boolean => status?.nodes.some((node) => node.id === id && node.up) === true;
     const isReady =
       status !== undefined &&
-      status.nodes.every((node) => node.up) &&
+      waitedFor.every(({ id }) => isUp(id)) &&
       status.partitions.every((partition) => partition.leader !== 0);
     if (isReady) return status;
     if (Date.now() > deadline) throw new Error(`the cluster was not ready after ${timeoutMillis} ms`);

@@ -6,17 +6,19 @@ import {
   defaultRule,
   deleteCluster,
   LOCAL_DEFAULTS,
-  localAddresses,
+  localAddress,
   localConfig,
   readCluster,
   writeCluster,
 } from '../src/cluster-directory.ts';
+import { localNodes } from '../src/local-nodes.ts';
 import { integerOption } from '../src/options.ts';
 import { type ClusterConfig, ConfigError, validateConfig } from '../src/config.ts';
 import {
   clusterStatus,
   type ClusterStatus,
   type NodeProcess,
+  readinessOf,
   startNodeProcess,
   stopNodeProcess,
   waitUntilReady,
@@ -35,11 +37,11 @@ interface StartOptions {
 const READY_MILLIS_MAX = 30_000;
 const WATCH_MILLIS = 1_000;
 
-/** The stored cluster with what the command line changes, or a new one. */
+/** The stored cluster with the settings that the command line changes, or a new one. Nothing rewrites its facts. */
 async function prepare(options: StartOptions): Promise<ClusterConfig> {
   const found = await readCluster(options.data);
   // Before anything is deleted or rewritten: nodes that run have these files open.
-  if (found !== undefined) await refuseIfRunning(found);
+  if (found !== undefined) await refuseIfRunning(await localPart(options.data, found));
   if (options.fresh) await deleteCluster(options.data);
   const stored = options.fresh ? undefined : found;
   if (stored === undefined) {
@@ -53,11 +55,11 @@ async function prepare(options: StartOptions): Promise<ClusterConfig> {
     await createCluster(options.data, config);
     return config;
   }
-  refuseChange('--nodes', options.nodes, stored.nodes.length, options.data);
+  refuseChange('--nodes', options.nodes, stored.founders.length, options.data);
   refuseChange('--partitions', options.partitions, stored.partitions, options.data);
   const config = validateConfig({
     ...stored,
-    nodes: addresses(stored, options),
+    nodes: await addresses(stored, options),
     rules: rules(stored, options),
   });
   if (JSON.stringify(config) !== JSON.stringify(stored)) await writeCluster(options.data, config);
@@ -77,10 +79,50 @@ function refuseChange(flag: string, wanted: number | undefined, stored: number, 
   );
 }
 
-function addresses(stored: ClusterConfig, options: StartOptions): ClusterConfig['nodes'] {
-  return options.basePort === undefined
-    ? stored.nodes
-    : localAddresses(stored.nodes.length, options.basePort);
+/** Where the nodes of this directory listen. The others find them, whatever address they knew. */
+async function addresses(
+  { nodes, founders, ...rest }: ClusterConfig,
+  { basePort, data }: StartOptions,
+): Promise<ClusterConfig['nodes']> {
+  if (basePort === undefined) return nodes;
+  const { here } = await localNodes(data, { nodes, founders, ...rest });
+  const others = nodes.filter(({ id }) => !here.includes(id));
+  return [...here.map((id) => localAddress(id, basePort)), ...others].sort((a, b) => a.id - b.id);
+}
+
+/** The same cluster with the nodes of this directory only. */
+async function localPart(data: string, config: ClusterConfig): Promise<ClusterConfig> {
+  const { here } = await localNodes(data, config);
+  return { ...config, nodes: config.nodes.filter(({ id }) => here.includes(id)) };
+}
+
+/**
+ * The nodes to start: those of the replicated list that live in this directory. Names the others, and why each is not
+ * started.
+ */
+async function toStart(config: ClusterConfig, data: string): Promise<ClusterConfig> {
+  const { here, members, removed } = await localNodes(data, config);
+  const ids = here.filter((id) => members.includes(id) && !removed.has(id));
+  for (const id of here) {
+    if (removed.has(id)) say(`node ${id} was removed from the cluster: not started`);
+    else if (!members.includes(id)) {
+      say(`node ${id} is prepared and does not belong to the cluster yet: not started`);
+      say(`  run it with: npm run node -- --id ${id}, and add it with: npx quorate nodes add`);
+    }
+  }
+  for (const { id } of config.nodes) {
+    if (members.includes(id) && !here.includes(id)) say(`node ${id} has no database in ${data}: not started`);
+  }
+  const nodes = config.nodes.filter(({ id }) => ids.includes(id));
+  const lost = ids.find((id) => !nodes.some((node) => node.id === id));
+  if (lost !== undefined) {
+    throw new ConfigError(
+      'nodes',
+      `of cluster.json say nothing about node ${lost}, which is to be started here`,
+    );
+  }
+  if (nodes.length === 0) throw new ConfigError(data, 'holds no node that belongs to the cluster');
+  return { ...config, nodes };
 }
 
 /** A changed default rule gets a newer version, so that the leaders replicate it. Recorded grants stay. */
@@ -137,9 +179,12 @@ class Watcher {
   #leaders: string;
   readonly #down = new Set<number>();
 
-  constructor(config: ClusterConfig, status: ClusterStatus) {
+  readonly #exclude: (id: number, reason: string) => void;
+
+  constructor(config: ClusterConfig, status: ClusterStatus, exclude: (id: number, reason: string) => void) {
     this.#config = config;
     this.#leaders = describeLeaders(status);
+    this.#exclude = exclude;
   }
 
   nodeEnded(id: number, code: number | null, signal: string | null, options: StartOptions): void {
@@ -151,6 +196,10 @@ class Watcher {
   }
 
   async look(): Promise<void> {
+    for (const node of this.#config.nodes) {
+      const { excluded } = await readinessOf(node);
+      if (excluded !== undefined) this.#exclude(node.id, excluded);
+    }
     const status = await clusterStatus(this.#config);
     if (status === undefined) return;
     for (const node of status.nodes) {
@@ -163,10 +212,18 @@ class Watcher {
 }
 
 async function main(options: StartOptions): Promise<void> {
-  const config = await prepare(options);
+  const config = await toStart(await prepare(options), options.data);
   await refuseIfRunning(config);
   say(`starting ${config.nodes.length} nodes of cluster ${config.clusterId}`);
   const nodes: NodeProcess[] = config.nodes.map(({ id }) => startNodeProcess(options.data, id));
+  const excluded = new Set<number>();
+  const exclude = (id: number, reason: string): void => {
+    if (excluded.has(id)) return;
+    excluded.add(id);
+    say(`node ${id} is stopped: ${reason}`);
+    const node = nodes.find((other) => other.id === id);
+    if (node !== undefined) void stopNodeProcess(node);
+  };
   let stopping = false;
   const stop = async (): Promise<void> => {
     if (stopping) return;
@@ -181,13 +238,15 @@ async function main(options: StartOptions): Promise<void> {
   const failed = Promise.race(
     nodes.map(async ({ id, exited }) => {
       const { code, signal } = await exited;
+      // One that is excluded ends because it is stopped.
+      if (excluded.has(id)) return new Promise<never>(() => {});
       const log = join(options.data, 'logs', `node-${id}.log`);
       throw new Error(`node ${id} ended before the cluster was ready (${signal ?? code}); see ${log}`);
     }),
   );
   let status: ClusterStatus;
   try {
-    status = await Promise.race([waitUntilReady(config, READY_MILLIS_MAX), failed]);
+    status = await Promise.race([waitUntilReady(config, READY_MILLIS_MAX, exclude), failed]);
   } catch (error) {
     if (stopping) return;
     stopping = true;
@@ -195,11 +254,12 @@ async function main(options: StartOptions): Promise<void> {
     throw error;
   }
   failed.catch(() => undefined);
-  introduce(config, options, status);
-  const watcher = new Watcher(config, status);
+  const started = { ...config, nodes: config.nodes.filter(({ id }) => !excluded.has(id)) };
+  introduce(started, options, status);
+  const watcher = new Watcher(started, status, exclude);
   for (const { id, exited } of nodes) {
     void exited.then(({ code, signal }) => {
-      if (!stopping) watcher.nodeEnded(id, code, signal, options);
+      if (!stopping && !excluded.has(id)) watcher.nodeEnded(id, code, signal, options);
     });
   }
   setInterval(() => void watcher.look(), WATCH_MILLIS);

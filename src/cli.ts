@@ -4,17 +4,18 @@ import { Command } from 'commander';
 import { pino } from 'pino';
 import {
   createCluster,
-  joinCluster,
   LOCAL_DEFAULTS,
   localConfig,
   nodeDirectory,
   readCluster,
 } from './cluster-directory.ts';
 import { ConfigError, type NodeAddress } from './config.ts';
+import { joinCluster } from './join-cluster.ts';
 import type { NodeChange } from './meta/meta-state.ts';
 import { startNode } from './node.ts';
 import { changeNodes, NodesCommandError } from './nodes-command.ts';
 import { addressOption, integerOption } from './options.ts';
+import { ForeignStoreError } from '../storage/errors.ts';
 
 /** sysexits.h EX_SOFTWARE: the node stopped itself because its disk or state cannot be trusted. */
 const EXIT_FATAL = 70;
@@ -98,7 +99,9 @@ program
   .requiredOption('--http <host:port>', 'where it will answer HTTP', addressOption)
   .requiredOption('--peer <host:port>', 'where the other nodes reach it', addressOption)
   .option('--data <dir>', "directory with a copy of the cluster's cluster.json", './data')
-  .action(async ({ data, ...node }: NodeAddress & { data: string }) => joinCluster(data, node));
+  .action(async ({ data, id, http, peer }: NodeAddress & { data: string }) => {
+    for (const line of await joinCluster(data, { id, http, peer })) console.log(line);
+  });
 
 const VIA: [string, string, string] = ['--via <url>', 'a node of the cluster', 'http://127.0.0.1:8101'];
 const TIMEOUT = ['--timeout <ms>', 'how long to wait until all partitions have moved'] as const;
@@ -137,6 +140,7 @@ nodes
 program.parseAsync().catch((error: unknown) => {
   const message = error instanceof Error ? error.message : String(error);
   console.error(`quorate: ${message}`);
-  const isUsage = error instanceof ConfigError || error instanceof NodesCommandError;
+  const isUsage =
+    error instanceof ConfigError || error instanceof ForeignStoreError || error instanceof NodesCommandError;
   process.exit(isUsage ? EXIT_USAGE : EXIT_FATAL);
 });

@@ -9,23 +9,28 @@ import {
   MultiRaft,
   type MultiRaftOptions,
 } from '../raft/multi-raft.ts';
+import { membersOf } from '../raft/membership.ts';
 import type { LogStore, StoredGroup } from '../raft/store.ts';
 import { type GroupConfig, type GroupId, NO_NODE, type NodeId } from '../raft/types.ts';
 import { type NodeReport, reportOf } from './cluster-view.ts';
 import { type ClusterConfig, ticksOf } from './config.ts';
 import { GroupClock } from './limiter/group-clock.ts';
 import type { AllowRequest } from './limiter/request.ts';
+import type { Admission } from './meta/admission.ts';
 import { ClusterPlacement, META_GROUP, metaMembers } from './meta/cluster-placement.ts';
 import { ChangeForwarder } from './meta/change-forwarder.ts';
 import { GroupMover } from './meta/group-mover.ts';
 import { MetaGroup, type NodeChangeResult } from './meta/meta-group.ts';
-import type { MetaState, NodeChange } from './meta/meta-state.ts';
+import type { Introduction, MetaState, NodeChange } from './meta/meta-state.ts';
+import { Registrar } from './meta/registrar.ts';
+import { type Exclusion, type NodeStanding, StandingOfNode } from './meta/standing.ts';
 import type { Hash32 } from './partition/hash.ts';
 import { Partition, PARTITION_DEFAULTS } from './partition/partition.ts';
 import { groupOfPartition } from './partition/placement.ts';
 import { Forwarder } from './router/forwarder.ts';
 import { type RoutedAnswer, Router } from './router/router.ts';
 import type { FrameType } from './transport/frame.ts';
+import type { Hello, Refusal, Sender } from './transport/hello.ts';
 import {
   array,
   decodePeerMessages,
@@ -46,6 +51,8 @@ export interface Clocks {
 export interface NodeCoreInit {
   readonly config: ClusterConfig;
   readonly nodeId: NodeId;
+  /** Kept up to date here; asked by whoever takes connections. */
+  readonly admission: Admission;
   readonly store: LogStore;
   readonly hash: Hash32;
   readonly clocks: Clocks;
@@ -57,8 +64,10 @@ export interface NodeCoreInit {
   readonly send: (to: NodeId, type: FrameType, payload: Uint8Array) => boolean;
   readonly isConnected: (peer: NodeId) => boolean;
   readonly leaderChanged: (partition: number, leader: NodeId) => void;
-  /** The nodes of the cluster are others now, or are known for the first time. */
-  readonly nodesChanged?: (state: MetaState) => void;
+  /** The nodes of the cluster are others now, or are known for the first time, or other ones are admitted. */
+  readonly nodesChanged?: (state: MetaState, metaMembers: readonly NodeId[]) => void;
+  /** Called once: this node was removed, or is not the one whose id it bears. It takes part no more. */
+  readonly excluded?: (standing: Exclusion) => void;
   /** A group was added to this node, before anything of it is applied beyond `applied`; for those who look on. */
   readonly groupAdded?: (group: GroupId, app: GroupApplication, applied: number) => void;
   /** Called once, when nothing may be said any more. */
@@ -67,7 +76,12 @@ export interface NodeCoreInit {
 }
 
 /** Frames between nodes that a NodeCore understands. */
-export type CoreFrame = 'peerMessages' | 'requests' | 'answers' | 'settled' | 'change' | 'changed';
+const CORE_FRAMES = ['peerMessages', 'requests', 'answers', 'settled', 'change', 'changed'] as const;
+export type CoreFrame = (typeof CORE_FRAMES)[number];
+
+export function isCoreFrame(type: FrameType): type is CoreFrame {
+  return CORE_FRAMES.some((known) => known === type);
+}
 
 /** Requests without an answer that a node holds at a time. */
 const OPEN_REQUESTS_MAX = 65_536;
@@ -82,7 +96,9 @@ export class NodeCore {
   readonly #forwarder: Forwarder;
   readonly #mover: GroupMover;
   readonly #changes: ChangeForwarder;
-  /** Those the cluster was created with. */
+  readonly #registrar: Registrar;
+  readonly #standing: StandingOfNode;
+  /** Those the cluster was created with, whatever the file lists. */
   readonly #founders: readonly NodeId[];
   /** All replicas on this node, also of partitions that are moving here or have moved away. */
   readonly #replicas = new Map<number, Partition>();
@@ -93,9 +109,9 @@ export class NodeCore {
     const { config, nodeId, clocks } = init;
     const { timing } = config;
     this.#init = init;
-    const founders = config.nodes.filter((node) => node.joins !== true);
-    this.#founders = founders.map(({ id }) => id);
+    this.#founders = config.founders.map(({ id }) => id);
     this.placement = new ClusterPlacement(this.#founders, config.partitions, config.replicas, init.hash);
+    this.#standing = new StandingOfNode(init.admission);
     this.raft = new MultiRaft({
       id: nodeId,
       store: init.store,
@@ -116,11 +132,13 @@ export class NodeCore {
     });
     this.meta = new MetaGroup({
       clock: new GroupClock(clocks.monotonicMillis, clocks.wallMillis),
-      founders,
+      founders: introductionsOf(config),
       replicas: config.replicas,
       requestProposal: () => this.raft.requestProposal(META_GROUP),
       stateChanged: (state) => this.#stateChanged(state),
+      configChanged: () => this.#admissionChanged(),
     });
+    this.#registrar = new Registrar(this.meta, init.admission.introduction);
     this.#mover = new GroupMover({
       raft: this.raft,
       meta: this.meta,
@@ -257,7 +275,29 @@ export class NodeCore {
     }
     const leader = metaMembers(state.nodes.map(({ id }) => id)).voters[0];
     if (leader !== undefined) this.raft.preferLeader(META_GROUP, leader);
-    this.#init.nodesChanged?.(state);
+    this.#judged(() => this.#standing.update(state));
+    this.#admissionChanged();
+  }
+
+  /** Other nodes are welcome than before, and spoken with. */
+  #admissionChanged(): void {
+    const { state } = this.meta;
+    const config = this.raft.configOf(META_GROUP);
+    if (state === undefined) return;
+    const members = config === undefined ? [] : membersOf(config);
+    this.#init.admission.update(state, members);
+    this.#init.nodesChanged?.(state, members);
+  }
+
+  #judged(judge: () => void): void {
+    const before = this.#standing.verdict;
+    judge();
+    const { verdict } = this.#standing;
+    if (before !== undefined || verdict === undefined) return;
+    this.#init.admission.withdraw(verdict.reason);
+    // Not in the middle of what told it so.
+    this.#init.defer(() => this.raft.stop());
+    this.#init.excluded?.(verdict);
   }
 
   /** Takes part in a partition that moves here. Nothing of it is on the disk, or it would have been loaded. */
@@ -273,9 +313,18 @@ export class NodeCore {
     return this.#replicas;
   }
 
+  get standing(): NodeStanding {
+    return this.#standing.current(this.isReady);
+  }
+
+  /** Who has refused this node since it was last welcome there. */
+  get refusals(): ReadonlyMap<NodeId, Refusal> {
+    return this.#standing.refusals;
+  }
+
   /** This node knows its cluster, and every partition that should be here is, and has a leader. */
   get isReady(): boolean {
-    if (this.meta.state === undefined) return false;
+    if (this.meta.state === undefined || this.#standing.verdict !== undefined) return false;
     for (let partition = 0; partition < this.placement.partitionCount; partition += 1) {
       if (!this.placement.replicasOf(partition).includes(this.#init.nodeId)) continue;
       if ((this.#voting.get(partition)?.leader ?? NO_NODE) === NO_NODE) return false;
@@ -285,8 +334,7 @@ export class NodeCore {
 
   /**
    * Adds a node to the cluster, removes one, or replaces one by another, while it runs. Any node takes changes and
-   * hands them to the leader of group 0. A node to add is started with an empty store and `joins` in its
-   * configuration. A node that was removed may be stopped once `meta.state.settledVersion` has reached the version
+   * hands them to the leader of group 0. A node to add is started with an empty store. A node that was removed may be stopped once `meta.state.settledVersion` has reached the version
    * that `done` was told: until then its votes and copies may be needed.
    *
    * @param done told once; never if this process ends before
@@ -297,6 +345,11 @@ export class NodeCore {
 
   /** Asks for a grant; see `Router.allow`. */
   allow(request: AllowRequest, done: (answer: RoutedAnswer, partition: number) => void): void {
+    if (this.#standing.verdict !== undefined) {
+      const partition = this.router.partitionOf(request.userId);
+      done({ kind: 'unavailable', reason: 'not_member', proposed: false }, partition);
+      return;
+    }
     try {
       this.router.allow(request, done);
     } catch (error) {
@@ -313,14 +366,23 @@ export class NodeCore {
     this.#forwarder.tick();
     this.#mover.tick();
     this.#changes.tick();
+    this.#registrar.tick();
   }
 
   /** A frame of a peer. @throws FrameError if it is malformed: the connection must be closed */
-  receive(from: NodeId, type: CoreFrame, payload: Uint8Array): void {
+  receive(sender: Sender, type: CoreFrame, payload: Uint8Array): void {
+    const { admission, nodeId } = this.#init;
+    const { node: from } = sender;
+    const trust = admission.trustIn(sender);
+    if (trust === 'refused') return;
     switch (type) {
-      case 'peerMessages':
-        this.raft.receive(decodePeerMessages(payload, from, this.#init.nodeId));
+      case 'peerMessages': {
+        const messages = decodePeerMessages(payload, from, nodeId);
+        const isTaken =
+          trust === 'recorded' ? messages : messages.filter((m) => admission.mayTake(sender, m));
+        this.raft.receive(isTaken);
         return;
+      }
       case 'requests':
         this.#forwarder.receiveRequests(from, payload);
         return;
@@ -328,6 +390,7 @@ export class NodeCore {
         this.#forwarder.receiveAnswers(from, payload);
         return;
       case 'settled': {
+        if (trust !== 'recorded') return;
         const fields = new Fields(unpack(payload));
         const version = fields.integer('version');
         const groups = array(fields.next('groups'), 'groups').map((group) => integer(group, 'group'));
@@ -343,8 +406,24 @@ export class NodeCore {
     }
   }
 
+  /** A peer said this, and was not refused. */
+  introduced(hello: Hello): void {
+    this.#registrar.introduced(hello);
+  }
+
+  /** `peer` takes this node for who it is. */
+  welcomedBy(peer: NodeId): void {
+    this.#standing.welcomedBy(peer);
+  }
+
+  /** `peer` does not. */
+  refusedBy(peer: NodeId, refusal: Refusal): void {
+    this.#judged(() => this.#standing.refusedBy(peer, refusal));
+  }
+
   /** The connection from `peer` broke: its process is gone, or cannot reach us. */
   peerLost(peer: NodeId): void {
+    this.#registrar.gone(peer);
     this.raft.peerLost(peer);
   }
 
@@ -368,4 +447,9 @@ export class NodeCore {
     });
     return { node: this.#init.nodeId, pid, partitions };
   }
+}
+
+/** The founders, and where they are as far as this node's configuration knows. */
+function introductionsOf({ founders, nodes }: ClusterConfig): Introduction[] {
+  return founders.map((founder) => ({ ...nodes.find(({ id }) => id === founder.id), ...founder }));
 }

@@ -10,6 +10,7 @@ import type { KeyValueDatabase, Operation } from './database.ts';
 import { decodeChunk } from './codec.ts';
 import { combine } from './digest.ts';
 import { DamageFound, StorageDamageError, StoreFailedError } from './errors.ts';
+import type { StoreIdentity } from './identity.ts';
 import { chunkKey } from './keys.ts';
 import { LevelGroup, put } from './level-group.ts';
 import { encodeStoreRecord, type Digest } from './records.ts';
@@ -21,6 +22,7 @@ export const DELETES_PER_WRITE_MAX = 512;
 /** What openStore hands over: an open database and everything that was read from it. */
 export interface OpenedDatabase {
   readonly database: KeyValueDatabase;
+  readonly identity: StoreIdentity;
   /** Number of the last batch. */
   readonly batch: number;
   readonly digest: Digest;
@@ -32,6 +34,8 @@ export interface OpenedDatabase {
 }
 
 export class LevelStore implements LogStore {
+  /** Whose database this is. */
+  readonly identity: StoreIdentity;
   private readonly opened: OpenedDatabase;
   private readonly database: KeyValueDatabase;
   private readonly byId = new Map<GroupId, LevelGroup>();
@@ -44,6 +48,7 @@ export class LevelStore implements LogStore {
 
   constructor(opened: OpenedDatabase) {
     this.opened = opened;
+    this.identity = opened.identity;
     this.database = opened.database;
     this.batch = opened.batch;
     this.digest = opened.digest;

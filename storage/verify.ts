@@ -7,6 +7,7 @@ import { decodeChunk, decodeEntry } from './codec.ts';
 import type { KeyValueDatabase } from './database.ts';
 import { EMPTY_DIGEST, combine, recordHash } from './digest.ts';
 import { DamageFound } from './errors.ts';
+import { decodeIdentity, type StoreIdentity } from './identity.ts';
 import {
   ALL_GROUPS,
   IDENTITY_KEY,
@@ -18,11 +19,10 @@ import {
 } from './keys.ts';
 import {
   decodeGroupRecord,
-  decodeIdentity,
   decodeStoreRecord,
   type Digest,
+  FORMAT_VERSION,
   type GroupRecord,
-  type StoreIdentity,
   type StoreRecord,
 } from './records.ts';
 
@@ -39,11 +39,13 @@ export interface VerifiedStore {
   readonly groups: readonly VerifiedGroup[];
 }
 
-/** Who wrote this database. */
-export async function readIdentity(database: KeyValueDatabase): Promise<StoreIdentity> {
+/** Who wrote this database; or its layout, if that is another one. */
+export async function readIdentity(
+  database: KeyValueDatabase,
+): Promise<StoreIdentity | { readonly formatVersion: number }> {
   const value = await database.get(IDENTITY_KEY);
   if (value === undefined) throw new DamageFound('the identity record is missing');
-  return decodeIdentity(IDENTITY_KEY, value);
+  return decodeIdentity(IDENTITY_KEY, value, FORMAT_VERSION);
 }
 
 /**

@@ -19,6 +19,7 @@ const UNAVAILABLE_DETAIL = {
   low_disk: 'the deciding node is short of disk space',
   starting: 'the cluster has no rules yet',
   unknown_outcome: 'the deciding node was lost; whether the request was counted is not known',
+  not_member: 'this node does not belong to the cluster; ask another one',
 } as const;
 
 /** @param wallMillis the edge's own clock, only for `X-RateLimit-Reset`, which is an epoch time by convention. */

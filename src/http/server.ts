@@ -6,6 +6,7 @@ import type { AllowRequest } from '../limiter/request.ts';
 import { InvalidBodyError, parseAllowBody } from './allow-request.ts';
 import type { NodeChangeResult } from '../meta/meta-group.ts';
 import type { NodeChange } from '../meta/meta-state.ts';
+import type { NodeStanding } from '../meta/standing.ts';
 import { formatNodesAnswer, isLocal, parseNodesBody } from './nodes-route.ts';
 import { formatAnswer, formatInvalid, type HttpAnswer } from './answer-format.ts';
 
@@ -15,6 +16,7 @@ const BODY_BYTES_MAX = 8_192;
 export interface HttpServerInit {
   readonly allow: (request: AllowRequest, done: (answer: RoutedAnswer, partition: number) => void) => void;
   readonly isReady: () => boolean;
+  readonly standing: () => NodeStanding;
   /** The body of `GET /v1/cluster`. */
   readonly cluster: () => unknown;
   readonly changeNodes: (change: NodeChange, done: (result: NodeChangeResult) => void) => void;
@@ -75,7 +77,7 @@ export function createHttpServer(init: HttpServerInit): FastifyInstance {
   app.get('/readyz', (_request, reply) => {
     const isReady = init.isReady();
     void reply.code(isReady ? 200 : 503);
-    return { status: isReady ? 'ready' : 'waiting for leaders' };
+    return isReady ? { status: 'ready' } : readinessOf(init.standing());
   });
   app.get('/metrics', async (_request, reply) => {
     const { contentType, text } = await init.metrics();
@@ -98,6 +100,18 @@ export function createHttpServer(init: HttpServerInit): FastifyInstance {
     void reply.code(500).send({ allowed: false, error: { type: 'internal', message: 'internal error' } });
   });
   return app;
+}
+
+function readinessOf(standing: NodeStanding): { readonly status: string; readonly reason?: string } {
+  switch (standing.state) {
+    case 'waiting':
+      return { status: 'waiting to be added' };
+    case 'member':
+      return { status: 'waiting for leaders' };
+    case 'removed':
+    case 'refused':
+      return { status: standing.state, reason: standing.reason };
+  }
 }
 
 function send(reply: FastifyReply, { status, headers, body }: HttpAnswer, code: number = status): void {

@@ -10,6 +10,7 @@ import type { Decision } from '../limiter/decision.ts';
  * - `low_disk`: the leader is close to a full disk
  * - `starting`: the leader has no rules yet
  * - `unknown_outcome`: the request was proposed, and whether it was granted cannot be known here
+ * - `not_member`: the node that was asked belongs to the cluster no more, or bears an id that is another's
  */
 export type UnavailableReason =
   | 'no_leader'
@@ -17,7 +18,8 @@ export type UnavailableReason =
   | 'overloaded'
   | 'low_disk'
   | 'starting'
-  | 'unknown_outcome';
+  | 'unknown_outcome'
+  | 'not_member';
 
 export const UNAVAILABLE_REASONS: readonly UnavailableReason[] = [
   'no_leader',
@@ -26,6 +28,7 @@ export const UNAVAILABLE_REASONS: readonly UnavailableReason[] = [
   'low_disk',
   'starting',
   'unknown_outcome',
+  'not_member',
 ];
 
 export type Answer =

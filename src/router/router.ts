@@ -244,6 +244,7 @@ export class Router {
       case 'deadline':
       case 'overloaded':
       case 'low_disk':
+      case 'not_member':
         return false;
     }
   }

@@ -16,7 +16,7 @@
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
-export const PROTOCOL_VERSION = 2;
+export const PROTOCOL_VERSION = 3;
 export const FRAME_HEADER_BYTES = 24;
 export const FRAME_PAYLOAD_BYTES_MAX = 32 << 20;
 const MAGIC = 0x5152;
@@ -30,6 +30,8 @@ export const FRAME_TYPES = {
   settled: 5,
   change: 6,
   changed: 7,
+  welcome: 8,
+  refused: 9,
 } as const;
 export type FrameType = keyof typeof FRAME_TYPES;
 const TYPE_NAMES = new Map<number, FrameType>(

@@ -6,6 +6,7 @@ import type { Decision } from '../../src/limiter/decision.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';
 import type { NodeChangeResult } from '../../src/meta/meta-group.ts';
 import type { NodeChange } from '../../src/meta/meta-state.ts';
+import type { NodeStanding } from '../../src/meta/standing.ts';
 import type { RoutedAnswer } from '../../src/router/router.ts';
 
 export const WALL_MILLIS = 1_700_000_000_123;
@@ -38,6 +39,7 @@ export class Door {
   /** Undefined keeps requests open. */
   answer: RoutedAnswer | undefined = { kind: 'decision', decision: decisionOf() };
   isReady = true;
+  standing: NodeStanding = { state: 'member' };
   readonly changes: NodeChange[] = [];
   changed: NodeChangeResult = { ok: true, version: 2 };
   readonly app: FastifyInstance;
@@ -50,6 +52,7 @@ export class Door {
         else done(this.answer, PARTITION);
       },
       isReady: () => this.isReady,
+      standing: () => this.standing,
       cluster: () => ({ nodes: [{ id: 1 }], partitions: [] }),
       changeNodes: (change, done) => {
         this.changes.push(change);

@@ -392,6 +392,40 @@ export const MUTANTS: readonly Mutant[] = [
     edit: { module: 'raft/step.js', find: 'checkAcknowledged(state, message);', replace: ';' },
   },
   {
+    id: 'I1',
+    bug: 'another incarnation under a known id is not refused',
+    edit: {
+      module: 'src/meta/admission.js',
+      find: "return recorded === incarnation ? 'recorded' : 'refused';",
+      replace: "return 'recorded';",
+    },
+    also: [
+      {
+        module: 'src/meta/admission.js',
+        find: 'if ((hello.targetIncarnation ?? incarnation) !== incarnation) {',
+        replace: 'if (false) {',
+      },
+    ],
+  },
+  {
+    id: 'I2',
+    bug: 'the founders are those that the local file lists',
+    edit: {
+      module: 'src/node-core.js',
+      find: 'this.#founders = config.founders.map(',
+      replace: 'this.#founders = config.nodes.map(',
+    },
+  },
+  {
+    id: 'I3',
+    bug: 'a node that joins takes itself for a founder',
+    edit: {
+      module: 'src/node-core.js',
+      find: 'this.#founders = config.founders.map(({ id }) => id);',
+      replace: 'this.#founders = [...new Set([...config.founders.map(({ id }) => id), init.nodeId])];',
+    },
+  },
+  {
     id: 'X11',
     bug: 'what is damaged on disk is not noticed at start',
     edit: { module: 'storage/codec.js', find: 'if (found !== stored) {', replace: 'if (false) {' },

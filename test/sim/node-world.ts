@@ -23,7 +23,19 @@ export type NodeProcess = Pick<
   NodeCore,
   'raft' | 'partitions' | 'allow' | 'tick' | 'receive' | 'peerLost' | 'peerDisconnected'
 > &
-  Partial<Pick<NodeCore, 'meta' | 'changeNodes' | 'refuseProposals' | 'router'>>;
+  Partial<
+    Pick<
+      NodeCore,
+      | 'meta'
+      | 'changeNodes'
+      | 'refuseProposals'
+      | 'router'
+      | 'introduced'
+      | 'welcomedBy'
+      | 'refusedBy'
+      | 'standing'
+    >
+  >;
 
 /** Where a process meets the outside. `send`: before a frame leaves. `receive`: before one that came is looked at. */
 export type Boundary = DiskBoundary | 'send' | 'receive';
@@ -50,6 +62,8 @@ export interface NodeWorld {
   ended(node: SimNode): void;
   /** What was on this node's disk will never be seen again. */
   directoryLost(node: NodeId): void;
+  /** The directory of `node` is another one from now on. */
+  madeAnew?(node: NodeId): void;
   /** The process of `node` is at a point where it may die: `crash` it here if it is to. */
   readonly reached?: (node: SimNode, boundary: Boundary) => void;
   /** From when a write is durable until its process learns of it; 0 if absent. */

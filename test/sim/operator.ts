@@ -35,6 +35,7 @@ export class Operator {
   #wanted: NodeChange | undefined;
   #asks = 0;
   readonly #dismissed = new Set<NodeId>();
+  #settledVersion = 0;
 
   constructor(world: OperatorWorld) {
     this.#world = world;
@@ -55,12 +56,13 @@ export class Operator {
   #next(): void {
     this.#world.after(this.#random.exponential(this.#world.settings.changeMeanMillis), () => {
       if (!this.#isActive) return;
-      this.#begin();
+      this.begin();
       this.#next();
     });
   }
 
-  #begin(): void {
+  /** A change of the nodes, unless one is under way. */
+  begin(): void {
     const state = this.#world.meta();
     if (state === undefined || this.#wanted !== undefined) return;
     if (state.settledVersion !== state.version && !this.#random.chance(HURRY)) return;
@@ -160,7 +162,8 @@ export class Operator {
 
   /** A change of the nodes, or that all partitions have moved for it, is committed. */
   metaChanged(state: MetaState): void {
-    if (state.settledVersion !== state.version) return;
+    if (state.settledVersion !== state.version || state.settledVersion === this.#settledVersion) return;
+    this.#settledVersion = state.settledVersion;
     this.#world.story.fault('settled', `(version ${state.version})`);
     for (const id of state.retired) {
       if (this.#dismissed.has(id)) continue;

@@ -39,6 +39,9 @@ export const FAULTS = [
   'flipBits',
   'spoilSnapshot',
   'restoreDirectory',
+  'makeAnew',
+  'blind',
+  'editFile',
 ] as const;
 export type FaultName = (typeof FAULTS)[number];
 
@@ -95,6 +98,11 @@ export interface Settings {
 
 const DRIFT_PPM = 100;
 
+/** The `life`-th database under this id. */
+export function incarnationOf(id: NodeId, life = 0): string {
+  return `${String(id).padStart(4, '0')}${String(life).padStart(28, '0')}`;
+}
+
 export function addressOf(id: NodeId): NodeAddress {
   return { id, http: { host: 'sim', port: id }, peer: { host: 'sim', port: 1_000 + id } };
 }
@@ -108,6 +116,7 @@ export function drawSettings(random: Random): Settings {
   const first = tables[0];
   if (first === undefined) throw new RangeError('there is at least one rule table');
   const spares = random.pick([0, 0, 2, 3, 5]);
+  const ids = Array.from({ length: nodes }, (_, i) => i + 1);
   return {
     nodes,
     spares,
@@ -116,7 +125,8 @@ export function drawSettings(random: Random): Settings {
     raft: drawRaft(random, timing, faults === SHORT_REIGNS ? [1, 1, 200] : [1, 200, 2_000, 1 << 20]),
     config: {
       clusterId: 'sim',
-      nodes: Array.from({ length: nodes }, (_, i) => addressOf(i + 1)),
+      founders: ids.map((id) => ({ id, incarnation: incarnationOf(id) })),
+      nodes: ids.map(addressOf),
       partitions,
       // With spares, some nodes hold only some partitions, and moving one node moves little.
       replicas: random.pick([3, spares > 0 ? 3 : nodes]),

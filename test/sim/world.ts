@@ -112,6 +112,7 @@ export class World {
         this.onEnded(node);
       },
       directoryLost: (node) => this.raft.lost(node),
+      madeAnew: (node) => this.raft.madeAnew(node),
       violated: (violation) => this.#loop.violated(violation),
     };
     this.nodes = ids.map((id) => new SimNode(id, nodeWorld));
@@ -133,6 +134,7 @@ export class World {
       after,
       nodes: this.nodes,
       mayLose: (node) => this.#mayLose(node),
+      changeNodes: () => this.operator.begin(),
       leaders: () => this.nodes.filter((node) => (node.core?.raft.leaderships ?? 0) > 0 && node.isRunning),
       directoryLost: (node) => this.raft.lost(node),
       copyOf: (node) => this.raft.copyOf(node),

@@ -106,7 +106,7 @@ describe('a bad frame', () => {
   it.each([
     ['magic', changed((f) => f.writeUInt16BE(0x4745, 0)), 'not a Quorate frame (magic 0x4745)'],
     ['an HTTP request', Buffer.from('GET / HTTP/1.1\r\nhost: a\r\n\r\n'), 'not a Quorate frame'],
-    ['version', changed((f) => f.writeUInt8(1, 2)), 'protocol version 1, expected 2'],
+    ['version', changed((f) => f.writeUInt8(1, 2)), 'protocol version 1, expected 3'],
     [
       'another cluster',
       encodeFrame('status', new Uint8Array(3), clusterTag('cluster-b')),
@@ -114,7 +114,7 @@ describe('a bad frame', () => {
     ],
     ['length 2^31', changed((f) => f.writeUInt32BE(2 ** 31, 12)), `2147483648 bytes exceeds ${32 << 20}`],
     ['length 2^32 - 1', changed((f) => f.writeUInt32BE(2 ** 32 - 1, 12)), '4294967295 bytes exceeds'],
-    ['type', changed((f) => f.writeUInt8(9, 3)), 'unknown frame type 9'],
+    ['type', changed((f) => f.writeUInt8(99, 3)), 'unknown frame type 99'],
   ])('is refused: %s', (_what, bytes, message) => {
     const receiver = new Receiver();
     const error = receiver.errorOf(bytes);
