@@ -6,6 +6,7 @@ import { assert } from './assert.ts';
 import type { RaftLog } from './log.ts';
 import { isVoterOf, membersOf, simpleConfig } from './membership.ts';
 import { Progress, type InflightLimits } from './progress.ts';
+import type { Willingness } from './willingness.ts';
 import {
   NO_NODE,
   type GroupClock,
@@ -77,6 +78,8 @@ export class CoreState {
 
   /** Never decreases. */
   term: number;
+  /** The placement that removed this replica before it came back; 0 if none did. See raft/README.md. */
+  readonly removedAt: number;
   /** Changes only together with the term, or from none to someone. */
   vote: NodeId;
   role: Role = 'follower';
@@ -95,6 +98,7 @@ export class CoreState {
   uncommittedBytes = 0;
   /** Leaders: the node that is to take over; nothing is proposed meanwhile. */
   transferTarget: NodeId = NO_NODE;
+  transferElapsedTicks = 0;
   /**
    * Leaders: no change of the configuration before this index is applied: up to there the log may hold one, or a
    * quorum may not know of the last. For a new leader that is its no-op, so it has committed something of its own as
@@ -119,16 +123,15 @@ export class CoreState {
   readonly afterSync: Message[] = [];
   /** A snapshot that replaced the log in memory and is not on disk yet. */
   pendingInstall: InstallSnapshot | undefined;
-  /** A write has been in flight for too long: this node must not lead, for it cannot acknowledge anything. */
-  isDiskStalled = false;
-  /** This node leads only if nobody else does: it takes over from no leader that works. */
-  isReluctant = false;
+  /** Whether this node should lead. */
+  willingness: Willingness = 'willing';
 
   constructor(init: {
     id: NodeId;
     voters: readonly NodeId[];
     term: number;
     vote: NodeId;
+    removedAt: number;
     log: RaftLog;
     clock: GroupClock;
     random: RandomBelow;
@@ -143,6 +146,7 @@ export class CoreState {
     this.config = simpleConfig(init.voters);
     this.term = init.term;
     this.vote = init.vote;
+    this.removedAt = init.removedAt;
     this.log = init.log;
     this.clock = init.clock;
     this.random = init.random;
@@ -218,15 +222,16 @@ export class CoreState {
     this.#enterTerm(this.term);
     this.role = 'leader';
     this.leader = this.id;
-    for (const member of membersOf(this.config)) this.addProgress(member);
+    for (const member of membersOf(this.config)) this.addProgress(member, this.log.lastIndex + 1);
     const own = this.progress.get(this.id);
     assert(own !== undefined, 'a leader is a voter');
     own.match = this.log.stable;
     own.recentActive = true;
   }
 
-  addProgress(member: NodeId): Progress {
-    const progress = new Progress(this.log.lastIndex + 1, this.options.inflight);
+  /** `since` is the entry that shows whoever acknowledges it that this leader counts it as a member. */
+  addProgress(member: NodeId, since: number): Progress {
+    const progress = new Progress({ next: this.log.lastIndex + 1, since, limits: this.options.inflight });
     this.progress.set(member, progress);
     return progress;
   }

@@ -10,17 +10,27 @@
 import { CoreState, type RaftOptions, type RandomBelow, type Role } from './core-state.ts';
 import { campaign, mayCampaign, tickElection } from './election.ts';
 import {
+  acceptsProposals,
+  mayTakeOver,
   ownLogIsStable,
   peerUnreachable,
   propose,
   snapshotDone,
+  successors,
   tickLeader,
   transferLeadership,
 } from './leader.ts';
 import { LOG_START, RaftLog } from './log.ts';
 import { configOfSnapshot, type MembershipChange, type MembershipRefusal } from './membership.ts';
 import { advanceReads, requestRead } from './read-index.ts';
-import { applyConfig, isChanging, maybeLeaveJoint, maybeStepDown, proposeChange } from './reconfigure.ts';
+import {
+  applyConfig,
+  isChanging,
+  maybeLeaveJoint,
+  maybeStepDown,
+  newestEpoch,
+  proposeChange,
+} from './reconfigure.ts';
 import { step } from './step.ts';
 import type { StoredGroup } from './store.ts';
 import {
@@ -34,6 +44,7 @@ import {
   type Message,
   type NodeId,
 } from './types.ts';
+import type { Willingness } from './willingness.ts';
 
 /** What must reach the disk together, and the messages that may leave only after it has. */
 export interface Ready {
@@ -81,9 +92,12 @@ export class RaftCore {
     const commit = Math.max(stored?.hardState.commit ?? 0, snapshotIndex);
     const log = new RaftLog(stored?.base ?? LOG_START, stored?.entries ?? [], commit, snapshotIndex);
     this.#written = stored?.hardState ?? { term: 0, vote: NO_NODE, commit: 0 };
+    const removedAt = stored?.removedAt ?? 0;
     this.#state = new CoreState({
       id: init.id,
-      voters: init.voters,
+      // A replica that was removed and came back learns from the others who they are, like any that joins.
+      voters: removedAt > 0 ? [] : init.voters,
+      removedAt,
       term: this.#written.term,
       vote: this.#written.vote,
       log,
@@ -119,6 +133,10 @@ export class RaftCore {
   }
   get applied(): number {
     return this.#state.log.applied;
+  }
+  /** The highest epoch of the configuration in effect and of those in the log, applied or not. */
+  get newestEpoch(): number {
+    return newestEpoch(this.#state);
   }
   /** The position before the first entry still in memory. */
   get logBase(): LogPosition {
@@ -163,8 +181,12 @@ export class RaftCore {
    * must not change it.
    */
   propose(data: Uint8Array): Entry | undefined {
-    const mayPropose = this.#state.role === 'leader' && !this.isTransferring;
-    return mayPropose ? propose(this.#state, data) : undefined;
+    return acceptsProposals(this.#state) ? propose(this.#state, data) : undefined;
+  }
+
+  /** On a leader: false while leadership is being handed over, or given up. */
+  get acceptsProposals(): boolean {
+    return acceptsProposals(this.#state);
   }
 
   /**
@@ -208,11 +230,22 @@ export class RaftCore {
     return this.#state.transferTarget !== NO_NODE;
   }
 
-  /** A leader's view: `peer` was heard from lately and lacks at most `entries` of the log. */
-  isAlmostCaughtUp(peer: NodeId, entries: number): boolean {
+  /** A leader's view: `peer` is a member, and was heard from for as long as check-quorum looks back. */
+  isReachable(peer: NodeId): boolean {
+    const { role, progress } = this.#state;
+    return role === 'leader' && (peer === this.id || progress.get(peer)?.isReachable === true);
+  }
+
+  /** A leader's view: `peer` would take over, is sent everything, and lacks at most `entries` of the log. */
+  isReadyToLead(peer: NodeId, entries: number): boolean {
     const progress = this.#state.progress.get(peer);
-    if (progress === undefined || !progress.recentActive || progress.state !== 'replicate') return false;
+    if (progress?.state !== 'replicate' || !mayTakeOver(this.#state, peer)) return false;
     return progress.match + entries >= this.#state.log.lastIndex;
+  }
+
+  /** A leader's view: voters that would take over and could, those with most of the log first. */
+  get successors(): NodeId[] {
+    return successors(this.#state);
   }
 
   /** Whether this replica should lead when it can. */
@@ -237,19 +270,17 @@ export class RaftCore {
     state.electionTimeoutTicks = Math.max(1, delayTicks);
   }
 
-  /**
-   * This node's disk does not answer, or does again. Heartbeats need no disk, so a leader could keep its office for
-   * ever and commit nothing that needs it (etcd-io/etcd#15247): it steps down, and campaigns when the disk is back.
-   */
-  diskStalled(isStalled: boolean): void {
+  /** Whether this node should lead. One that is unfit campaigns no more, and leads for an election timeout at most. */
+  setWillingness(willingness: Willingness): void {
     const state = this.#state;
-    state.isDiskStalled = isStalled;
-    if (isStalled && state.role !== 'follower') state.becomeFollower(state.term, NO_NODE);
+    state.willingness = willingness;
+    if (willingness === 'unfit' && state.role !== 'leader') this.stepDown();
   }
 
-  /** A reluctant node accepts no transfer of leadership; it may still win an election, for the group needs a leader. */
-  setReluctant(isReluctant: boolean): void {
-    this.#state.isReluctant = isReluctant;
+  /** Leads and campaigns no more, whoever takes over. */
+  stepDown(): void {
+    const state = this.#state;
+    if (state.role !== 'follower') state.becomeFollower(state.term, NO_NODE);
   }
 
   peerUnreachable(peer: NodeId): void {

@@ -4,7 +4,8 @@ import type { CoreState } from './core-state.ts';
 import { becomeLeader } from './leader.ts';
 import { votersOf } from './membership.ts';
 import { jointVoteResult } from './quorum.ts';
-import { NO_NODE, type VoteRequest, type VoteResponse } from './types.ts';
+import { hasForgotten } from './reconfigure.ts';
+import { NO_NODE, type NodeId, type TimeoutNow, type VoteRequest, type VoteResponse } from './types.ts';
 
 export function tickElection(state: CoreState): void {
   state.electionElapsedTicks += 1;
@@ -13,12 +14,13 @@ export function tickElection(state: CoreState): void {
 }
 
 /**
- * Only voters campaign, and only while their disk answers. A snapshot that is not on disk yet is a log this node cannot vouch for. And while a committed
- * change of the configuration is not applied, this node would ask the wrong voters.
+ * Only voters campaign, and only those that are fit to lead. A snapshot that is not on disk yet is a log this node cannot
+ * vouch for. And while a committed change of the configuration is not applied, this node would ask the wrong voters.
  */
 export function mayCampaign(state: CoreState): boolean {
-  if (state.role === 'leader' || !state.isVoter()) return false;
-  return state.pendingInstall === undefined && !state.log.hasUnappliedConfig && !state.isDiskStalled;
+  if (state.role === 'leader' || !state.isVoter() || state.willingness === 'unfit') return false;
+  if (hasForgotten(state)) return false;
+  return state.pendingInstall === undefined && !state.log.hasUnappliedConfig;
 }
 
 /**
@@ -49,14 +51,20 @@ export function campaign(state: CoreState, type: VoteRequest['type'], isTransfer
   }
 }
 
-/** The leader hands over: campaign at once, without a pre-vote, for it vouches that this log is complete. */
-export function handleTimeoutNow(state: CoreState): void {
-  if (mayCampaign(state) && !state.isReluctant) campaign(state, 'vote', true);
+/**
+ * The leader hands over: campaign at once, without a pre-vote, for it vouches that this log is complete. Who does not
+ * says so: until it knows, the leader proposes nothing.
+ */
+export function handleTimeoutNow(state: CoreState, { from }: TimeoutNow): void {
+  if (mayCampaign(state) && state.willingness === 'willing') campaign(state, 'vote', true);
+  else
+    state.send({ type: 'heartbeatResponse', from: state.id, to: from, term: state.term, isReluctant: true });
 }
 
-/** A node that heard from its leader within the minimum election timeout helps nobody to depose it. */
-export function hasLiveLeader(state: CoreState): boolean {
-  return state.leader !== NO_NODE && state.electionElapsedTicks < state.options.electionTicks;
+/** A node that heard from its leader within the minimum election timeout helps nobody else to depose it. */
+export function protectsLeader(state: CoreState, candidate: NodeId): boolean {
+  const isLed = state.leader !== NO_NODE && state.electionElapsedTicks < state.options.electionTicks;
+  return isLed && state.leader !== candidate;
 }
 
 /**
@@ -68,7 +76,8 @@ export function handleVoteRequest(state: CoreState, message: VoteRequest): void 
     state.vote === message.from ||
     (state.vote === NO_NODE && state.leader === NO_NODE) ||
     (message.type === 'preVote' && message.term > state.term);
-  const granted = mayVote && state.log.isUpToDate(message.lastIndex, message.lastTerm);
+  const granted =
+    mayVote && !hasForgotten(state) && state.log.isUpToDate(message.lastIndex, message.lastTerm);
   if (message.type === 'vote') {
     assert(
       message.term === state.term,

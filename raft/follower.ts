@@ -87,6 +87,7 @@ export function handleHeartbeat(state: CoreState, message: Heartbeat): void {
     to: message.from,
     term: state.term,
     ...(readRound !== undefined && { readRound }),
+    ...(state.willingness !== 'willing' && { isReluctant: true }),
   });
 }
 

@@ -7,14 +7,29 @@ import type { Ready } from './core.ts';
 import type { Group } from './group.ts';
 import { restoreFrom } from './local-snapshots.ts';
 import type { MultiRaftOptions } from './multi-raft-options.ts';
-import type { GroupWrite, LogStore } from './store.ts';
-import type { LogPosition, Message, Snapshot, SnapshotMeta } from './types.ts';
+import { LOG_START } from './log.ts';
+import type { GroupWrite, LogStore, StoredGroup } from './store.ts';
+import {
+  NO_NODE,
+  type GroupId,
+  type LogPosition,
+  type Message,
+  type Snapshot,
+  type SnapshotMeta,
+} from './types.ts';
 
 interface PendingWrite {
   readonly group: Group;
   readonly ready: Ready | undefined;
+  /** How many of the group's offers this write records. */
+  readonly offers: number;
   /** Set when this write completes a local snapshot. */
   readonly snapshot: { readonly meta: SnapshotMeta; readonly compactTo: LogPosition } | undefined;
+}
+
+interface Removal {
+  readonly write: GroupWrite;
+  readonly done: () => void;
 }
 
 interface GroupCommitInit {
@@ -38,6 +53,10 @@ export class GroupCommit {
   #writeTicks = 0;
   #isStalled = false;
   #isStopped = false;
+  /** A write has ended since the last tick. */
+  #isBusy = false;
+  /** Not on disk yet. */
+  readonly #removals = new Map<GroupId, Removal>();
 
   constructor(init: GroupCommitInit) {
     this.#init = init;
@@ -52,8 +71,27 @@ export class GroupCommit {
     this.#isStopped = true;
   }
 
+  isRemoving(group: GroupId): boolean {
+    return this.#removals.has(group);
+  }
+
+  /** The next write deletes the group. Its tombstone has a term that the replica never was in. */
+  remove({ id, core }: Group, placement: number, done: (tombstone: StoredGroup) => void): void {
+    const hardState = { term: core.term + 1, vote: NO_NODE, commit: 0 };
+    this.#removals.set(id, {
+      write: { group: id, placement, remove: true, hardState, entries: [] },
+      done: () =>
+        done({ placement, removedAt: placement, removed: true, hardState, base: LOG_START, entries: [] }),
+    });
+  }
+
   tick(): void {
     const { diskStallTicksMax, raft } = this.#init.options;
+    if (!this.#isWriting) {
+      // What is deleted rides along with other writes, while there are any.
+      if (!this.#isBusy && this.#init.store.hasGarbage) this.#begin([], []);
+      this.#isBusy = false;
+    }
     if (!this.#isWriting || this.#isStalled) return;
     this.#writeTicks += 1;
     if (this.#writeTicks > (diskStallTicksMax ?? 2 * raft.electionTicks)) this.#setStalled(true);
@@ -67,7 +105,7 @@ export class GroupCommit {
   /** Writes what these groups want on disk. Lets out at once what waits for nothing. */
   write(groups: readonly Group[]): void {
     assert(!this.#isWriting, 'one write at a time');
-    const { options, store } = this.#init;
+    const { options } = this.#init;
     const writes: GroupWrite[] = [];
     const pending: PendingWrite[] = [];
     let chunkBytesLeft = options.snapshotWriteBytesMax;
@@ -75,18 +113,23 @@ export class GroupCommit {
       const { core, snapshots } = group;
       const ready = core.ready();
       if (ready?.install !== undefined) snapshots.abandon();
-      if (ready !== undefined && !ready.mustWrite) this.#release({ group, ready, snapshot: undefined });
+      if (ready !== undefined && !ready.mustWrite)
+        this.#release({ group, ready, offers: 0, snapshot: undefined });
       const toWrite = ready?.mustWrite === true ? ready : undefined;
       const next = snapshots.nextChunk;
       const chunk = chunkBytesLeft > 0 ? next : undefined;
       // More than a turn's worth to apply, or a snapshot chunk that did not fit: another turn.
       if (core.hasApplicable || next !== chunk) this.#init.activate(group);
       const meta = snapshots.complete;
-      if (toWrite === undefined && chunk === undefined && meta === undefined) continue;
+      const offers = group.offers.length;
+      const placement = group.offers.at(-1)?.placement;
+      if (toWrite === undefined && chunk === undefined && meta === undefined && placement === undefined)
+        continue;
       const snapshot = meta && { meta, compactTo: core.compactionPoint(meta.index, options.keepLogBytes) };
       writes.push({
         group: group.id,
         entries: toWrite?.entries ?? [],
+        ...(placement !== undefined && { placement }),
         ...(toWrite !== undefined && { hardState: toWrite.hardState }),
         ...(toWrite?.install !== undefined && { install: installOf(toWrite) }),
         ...(chunk !== undefined && { snapshotChunk: chunk }),
@@ -96,16 +139,22 @@ export class GroupCommit {
         chunkBytesLeft -= chunk.data.byteLength;
         snapshots.chunkTaken(chunk.data);
       }
-      pending.push({ group, ready: toWrite, snapshot });
+      pending.push({ group, ready: toWrite, offers, snapshot });
     }
-    if (writes.length === 0) return;
-    this.#isWriting = true;
-    this.#writeTicks = 0;
-    store.write(writes, (error) => this.#written(pending, error));
+    for (const { write } of this.#removals.values()) writes.push(write);
+    if (writes.length > 0) this.#begin(writes, pending);
   }
 
-  #written(pending: readonly PendingWrite[], error: Error | undefined): void {
+  #begin(writes: readonly GroupWrite[], pending: readonly PendingWrite[]): void {
+    this.#isWriting = true;
+    this.#writeTicks = 0;
+    const removed = writes.filter(({ remove }) => remove === true).map(({ group }) => group);
+    this.#init.store.write(writes, (error) => this.#written(pending, removed, error));
+  }
+
+  #written(pending: readonly PendingWrite[], removed: readonly GroupId[], error: Error | undefined): void {
     this.#isWriting = false;
+    this.#isBusy = true;
     if (this.#isStopped) return;
     if (error !== undefined) {
       // What the disk holds now is unknown: not a word more (P6).
@@ -114,7 +163,12 @@ export class GroupCommit {
     }
     if (this.#isStalled) this.#setStalled(false);
     try {
-      for (const write of pending) this.#release(write);
+      for (const write of pending) if (!write.group.isRemoved) this.#release(write);
+      for (const group of removed) {
+        const removal = this.#removals.get(group);
+        this.#removals.delete(group);
+        removal?.done();
+      }
     } catch (caught) {
       this.#init.failed(caught);
       return;
@@ -123,7 +177,7 @@ export class GroupCommit {
   }
 
   /** A group's write is on disk: what waited for it may leave. */
-  #release({ group, ready, snapshot }: PendingWrite): void {
+  #release({ group, ready, offers, snapshot }: PendingWrite): void {
     const { core, app, snapshots } = group;
     if (snapshot !== undefined) {
       snapshots.completed(snapshot.meta);
@@ -141,6 +195,7 @@ export class GroupCommit {
       for (const message of ready.afterSync) if (message.to !== core.id) this.#init.send(group, message);
     }
     this.#init.activate(group);
+    for (const { done } of group.offers.splice(0, offers)) done();
   }
 }
 

@@ -1,4 +1,5 @@
 /** What the driver keeps of one group, and what it tells those who wait for something of it. */
+import { assert } from './assert.ts';
 import { RaftCore } from './core.ts';
 import type { RaftOptions, RandomBelow } from './core-state.ts';
 import type {
@@ -17,6 +18,8 @@ export interface Group {
   readonly core: RaftCore;
   readonly app: GroupApplication;
   preferredLeader: NodeId;
+  /** In this term: the voters that were asked to take over, and did not. */
+  readonly handedTo: Set<NodeId>;
   /** Not handed to its preferred leader before this tick. */
   balanceAtTick: number;
   readonly snapshots: LocalSnapshots;
@@ -25,6 +28,10 @@ export interface Group {
   change: { readonly index: number; readonly term: number; readonly done: MembershipDone } | undefined;
   /** What the application was last told. */
   told: LeadershipStatus;
+  /** Under which versions of the placement this node offers to hold the group, not on disk yet. Never decreasing. */
+  offers: { readonly placement: number; readonly done: () => void }[];
+  /** This node does not hold it any more: nothing that is still on its way may leave. */
+  isRemoved: boolean;
 }
 
 export interface GroupInit {
@@ -35,6 +42,8 @@ export interface GroupInit {
   preferredLeader: NodeId;
   readonly app: GroupApplication;
   readonly stored: StoredGroup | undefined;
+  /** Of a group that was removed from this node: the version of the cluster's placement that brings it back. */
+  readonly placement?: number;
 }
 
 /** A group with what the disk held for it; its application has that state. */
@@ -46,7 +55,12 @@ export function openGroup(
     readonly options: Omit<RaftOptions, 'preferred'>;
   },
 ): Group {
-  const { app, stored, preferredLeader } = init;
+  const { app, stored, preferredLeader, placement } = init;
+  const returns = placement !== undefined && placement > (stored?.placement ?? 0);
+  assert(
+    stored?.removed !== true || returns,
+    `group ${init.group} was removed by placement ${stored?.placement}: a higher one brings it back, not ${placement}`,
+  );
   if (stored?.snapshot !== undefined) restoreFrom(app, stored.snapshot);
   const core = new RaftCore({
     id: node.id,
@@ -61,12 +75,23 @@ export function openGroup(
     core,
     app,
     preferredLeader,
+    handedTo: new Set(),
     balanceAtTick: 0,
     snapshots: new LocalSnapshots(stored?.snapshot?.meta),
     reads: new PendingReads(core),
     change: undefined,
     told: { isLeader: false, term: 0, leader: NO_NODE },
+    offers: returns ? [{ placement, done: () => undefined }] : [],
+    isRemoved: false,
   };
+}
+
+/** The group leaves this node: whoever waits for something of it has lost it. */
+export function closeGroup(group: Group): void {
+  group.isRemoved = true;
+  group.snapshots.abandon();
+  group.reads.close();
+  endChange(group, { ok: false, reason: 'unknownOutcome' });
 }
 
 /** Tells whoever has to know that role, term or leader changed, if they did. */
@@ -75,6 +100,7 @@ export function tellStatus(group: Group): void {
   const isLeader = core.role === 'leader';
   if (told.isLeader === isLeader && told.term === core.term && told.leader === core.leader) return;
   if (told.isLeader && (!isLeader || told.term !== core.term)) group.reads.fail();
+  if (told.term !== core.term) group.handedTo.clear();
   group.told = { isLeader, term: core.term, leader: core.leader };
   if (group.change !== undefined && group.change.term !== (isLeader ? core.term : 0)) {
     endChange(group, { ok: false, reason: 'unknownOutcome' });

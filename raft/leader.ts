@@ -31,6 +31,11 @@ export function appendNoop(state: CoreState): void {
   state.pendingConfigIndex = appendEntry(state, 'noop', EMPTY).index;
 }
 
+/** Nothing is appended while leadership is being handed over, or by a node that is not fit to stamp it with its time. */
+export function acceptsProposals(state: CoreState): boolean {
+  return state.role === 'leader' && state.transferTarget === NO_NODE && state.willingness !== 'unfit';
+}
+
 /** Appends a command, or returns undefined when too many bytes are uncommitted already. */
 export function propose(state: CoreState, data: Uint8Array): Entry | undefined {
   assert(state.role === 'leader', 'only a leader proposes');
@@ -130,11 +135,12 @@ function sendSnapshot(state: CoreState, peer: NodeId, progress: Progress): void 
 export function tickLeader(state: CoreState): void {
   state.heartbeatElapsedTicks += 1;
   state.electionElapsedTicks += 1;
+  state.transferElapsedTicks += 1;
+  // The successor did not take over in time: go on leading.
+  if (state.transferElapsedTicks >= state.options.electionTicks) endTransfer(state);
   if (state.electionElapsedTicks >= state.options.electionTicks) {
     state.electionElapsedTicks = 0;
-    // The successor did not take over in time: go on leading.
-    state.transferTarget = NO_NODE;
-    if (!quorumIsActive(state)) {
+    if (!quorumIsActive(state) || state.willingness === 'unfit') {
       state.becomeFollower(state.term, NO_NODE);
       return;
     }
@@ -178,6 +184,8 @@ export function handleHeartbeatResponse(state: CoreState, message: HeartbeatResp
   const progress = state.progress.get(message.from);
   if (progress === undefined) return;
   progress.recentActive = true;
+  progress.isReluctant = message.isReluctant === true;
+  if (progress.isReluctant && message.from === state.transferTarget) endTransfer(state);
   progress.readRound = Math.max(progress.readRound, message.readRound ?? 0);
   progress.probeSent = false;
   progress.freeOneInflight();
@@ -228,8 +236,27 @@ export function handleAppendResponse(state: CoreState, message: AppendResponse):
 export function transferLeadership(state: CoreState, to: NodeId): void {
   if (state.transferTarget === to) return;
   state.transferTarget = to;
-  state.electionElapsedTicks = 0;
+  state.transferElapsedTicks = 0;
   maybeHandOver(state);
+}
+
+export function endTransfer(state: CoreState): void {
+  state.transferTarget = NO_NODE;
+}
+
+/** Voters that would take over and could, those with most of the log first. */
+export function successors(state: CoreState): NodeId[] {
+  const matchOf = (voter: NodeId): number => state.progress.get(voter)?.match ?? 0;
+  return state.config.voters
+    .filter((voter) => voter !== state.id && mayTakeOver(state, voter))
+    .sort((a, b) => matchOf(b) - matchOf(a));
+}
+
+export function mayTakeOver(state: CoreState, peer: NodeId): boolean {
+  const progress = state.progress.get(peer);
+  return (
+    progress !== undefined && progress.isReachable && !progress.isReluctant && progress.state !== 'snapshot'
+  );
 }
 
 function maybeHandOver(state: CoreState): void {
@@ -271,4 +298,5 @@ export function snapshotDone(state: CoreState, peer: NodeId, arrived: boolean): 
 export function peerUnreachable(state: CoreState, peer: NodeId): void {
   const progress = state.progress.get(peer);
   if (progress?.state === 'replicate') progress.becomeProbe();
+  if (state.transferTarget === peer) endTransfer(state);
 }

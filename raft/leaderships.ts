@@ -14,7 +14,7 @@ export function balance(groups: Iterable<Group>, tick: number, balanceTicks: num
   for (const group of groups) {
     const { core, preferredLeader } = group;
     if (core.role !== 'leader' || core.id === preferredLeader || tick < group.balanceAtTick) continue;
-    if (!core.isAlmostCaughtUp(preferredLeader, BALANCE_LAG_ENTRIES_MAX)) continue;
+    if (!core.isReadyToLead(preferredLeader, BALANCE_LAG_ENTRIES_MAX)) continue;
     // Nothing is proposed during a transfer, so one that failed is not tried again at once.
     group.balanceAtTick = tick + balanceTicks * BALANCE_PATIENCE;
     // A preferred leader that is a learner now is none.
@@ -32,12 +32,16 @@ export function replaceLeader(group: Group, lost: NodeId, heartbeatTicks: number
   core.forgetLeader(1 + turn * heartbeatTicks + random(2));
 }
 
-/** Hands a group that this node leads to a voter that is up to date, if there is one. */
-export function handOver({ core }: Group, random: RandomBelow): void {
-  // Whoever asks again and again must let one attempt end: until then this leader does not look whether it has a quorum.
+/**
+ * Hands a group that this node leads to another voter, which takes over when it has all of the log. Asked again and again,
+ * it lets one attempt end before it tries the next: whoever has most of the log and was not tried yet.
+ */
+export function handOver({ core, handedTo }: Group): void {
   if (core.role !== 'leader' || core.isTransferring) return;
-  const able = core.voters.filter((voter) => voter !== core.id && core.isAlmostCaughtUp(voter, 0));
-  // Not always the same one: it may be unwilling.
-  const successor = able[able.length > 1 ? random(able.length) : 0];
-  if (successor !== undefined) core.transferLeadership(successor);
+  const able = core.successors;
+  if (able.every((voter) => handedTo.has(voter))) handedTo.clear();
+  const successor = able.find((voter) => !handedTo.has(voter));
+  if (successor === undefined) return;
+  handedTo.add(successor);
+  core.transferLeadership(successor);
 }

@@ -8,16 +8,20 @@
  */
 import { assert } from './assert.ts';
 import type { RaftStatus } from './core.ts';
-import { endChange, type Group, type GroupInit, openGroup, tellStatus } from './group.ts';
+import { closeGroup, endChange, type Group, type GroupInit, openGroup, tellStatus } from './group.ts';
 import type { MembershipDone, ReadDone } from './group-application.ts';
 import { GroupCommit } from './group-commit.ts';
 import { balance, handOver, replaceLeader } from './leaderships.ts';
 import { chunksOf } from './local-snapshots.ts';
 import type { MembershipChange } from './membership.ts';
 import type { MultiRaftInit } from './multi-raft-options.ts';
+import { Outbox } from './outbox.ts';
 import type { PeerMessage } from './peer-message.ts';
+import { PendingChanges } from './pending-changes.ts';
 import { IncomingSnapshots, OutgoingSnapshots } from './snapshot-streams.ts';
+import type { StoredGroup } from './store.ts';
 import type { Entry, GroupConfig, GroupId, LogPosition, NodeId } from './types.ts';
+import { type Hindrance, Hindrances } from './willingness.ts';
 
 export type * from './group-application.ts';
 export { MULTI_RAFT_DEFAULTS, type MultiRaftOptions } from './multi-raft-options.ts';
@@ -29,14 +33,14 @@ export class MultiRaft {
   /** Groups whose core may have something to send, write or apply. */
   readonly #active = new Set<Group>();
   readonly #wantsProposal = new Set<Group>();
-  readonly #changes: { group: Group; change: MembershipChange; epoch: number; done: MembershipDone }[] = [];
-  readonly #outbox = new Map<NodeId, PeerMessage[]>();
+  readonly #changes = new PendingChanges();
+  readonly #outbox = new Outbox();
   readonly #outgoing: OutgoingSnapshots;
   readonly #incoming: IncomingSnapshots;
   readonly #disk: GroupCommit;
   #scheduled = false;
   #stopped = false;
-  #avoidsLeading = false;
+  readonly #hindrances = new Hindrances();
   #ticks = 0;
 
   constructor(init: MultiRaftInit) {
@@ -44,9 +48,9 @@ export class MultiRaft {
     this.#disk = new GroupCommit({
       store: init.store,
       options: init.options,
-      send: (group, message) => this.#post(message.to, { kind: 'message', group: group.id, message }),
+      send: (group, message) => this.#outbox.post(message.to, { kind: 'message', group: group.id, message }),
       activate: (group) => this.#activate(group),
-      stalled: (isStalled) => this.#diskStalled(isStalled),
+      stalled: (isStalled) => this.#stalled(isStalled),
       written: () => this.#turn(),
       failed: (error) => this.#fail(error),
     });
@@ -56,7 +60,7 @@ export class MultiRaft {
       store: init.store,
       options: init.options.streams,
       send: (to, chunk) => {
-        this.#post(to, chunk);
+        this.#outbox.post(to, chunk);
         this.#schedule();
       },
       done: (group, to, arrived) => {
@@ -69,15 +73,66 @@ export class MultiRaft {
     });
   }
 
-  /** Adds a group with what the disk held for it, and applies what is known to be committed. */
+  /**
+   * Adds a group with what the disk held for it, and applies what is known to be committed. One that was removed from
+   * this node begins anew, in its tombstone's term, under a placement above the one that removed it.
+   */
   addGroup(init: GroupInit): void {
-    assert(!this.#groups.has(init.group), `group ${init.group} was added twice`);
+    assert(
+      !this.#groups.has(init.group) && !this.#disk.isRemoving(init.group),
+      `group ${init.group} was added twice, or while it is being removed`,
+    );
     const { id, random, options } = this.#init;
     const group = openGroup(init, { id, random, options: options.raft });
     this.#groups.set(init.group, group);
-    group.core.setReluctant(this.#avoidsLeading);
+    group.core.setWillingness(this.#hindrances.willingness);
     group.app.configChanged?.(group.core.config);
     this.#activate(group);
+  }
+
+  /**
+   * Takes a group from this node: from now on it hears and says nothing and its application is told nothing more. What
+   * waits for it is answered as lost. Not from within a call to its own application.
+   *
+   * When a replica may go, raft/README.md says ("Removing a replica").
+   *
+   * @param placement the version of the cluster's placement that wants it elsewhere, above every one it was offered under
+   * @param done told once, with the tombstone, when nothing but that is left; never if this driver stops before
+   */
+  removeGroup(group: GroupId, placement: number, done: (tombstone: StoredGroup) => void): void {
+    const target = this.#held(group);
+    this.#groups.delete(group);
+    this.#active.delete(target);
+    this.#wantsProposal.delete(target);
+    this.#outbox.forget(group);
+    this.#outgoing.forget(group);
+    this.#incoming.forget(group);
+    this.#disk.remove(target, placement, done);
+    this.#changes.forget(target);
+    closeGroup(target);
+    this.#schedule();
+  }
+
+  /**
+   * Writes down that this node offers to hold the group under this version of the cluster's placement, which is not
+   * below any before. While it is the newest, no older version removes the replica.
+   *
+   * @param done told once it is on disk; never if this driver stops or the group is removed before
+   */
+  offerGroup(group: GroupId, placement: number, done: () => void): void {
+    const target = this.#held(group);
+    target.offers.push({ placement, done });
+    this.#activate(target);
+  }
+
+  /** The highest epoch of the configuration in effect and of any in the log, applied or not. */
+  newestEpoch(group: GroupId): number {
+    return this.#held(group).core.newestEpoch;
+  }
+
+  /** Whether this node leads the group and has lately heard from `node`, which is a member. Just added counts as heard. */
+  isReachable(group: GroupId, node: NodeId): boolean {
+    return this.#groups.get(group)?.core.isReachable(node) === true;
   }
 
   status(group: GroupId): RaftStatus | undefined {
@@ -96,7 +151,7 @@ export class MultiRaft {
   isChanging(group: GroupId): boolean {
     const target = this.#groups.get(group);
     if (target === undefined) return false;
-    return target.core.isChanging || this.#changes.some((change) => change.group === target);
+    return target.core.isChanging || this.#changes.has(target);
   }
 
   /** Does this node lead the group, as far as it knows? */
@@ -136,7 +191,7 @@ export class MultiRaft {
    */
   changeMembership(group: GroupId, change: MembershipChange, epoch: number, done: MembershipDone): void {
     const target = this.#held(group);
-    this.#changes.push({ group: target, change, epoch, done });
+    this.#changes.ask({ group: target, change, epoch, done });
     this.#activate(target);
   }
 
@@ -160,6 +215,7 @@ export class MultiRaft {
       group.core.tick();
       this.#active.add(group);
     }
+    if (this.#hindrances.willingness === 'unfit') this.handOver();
     this.#disk.tick();
     this.#outgoing.tick();
     this.#incoming.tick(10 * this.#init.options.streams.silentTicksMax);
@@ -175,11 +231,22 @@ export class MultiRaft {
     return target;
   }
 
-  #diskStalled(isStalled: boolean): void {
+  /**
+   * Heartbeats need no disk, so a leader whose disk does not answer could keep its office for ever, and commit nothing
+   * that needs it (etcd-io/etcd#15247): it steps down, and campaigns when the disk is back.
+   */
+  #stalled(isStalled: boolean): void {
+    this.#hinder('diskStalled', isStalled);
+    if (isStalled) for (const { core } of this.#groups.values()) core.stepDown();
+  }
+
+  #hinder(hindrance: Hindrance, isPresent: boolean): void {
+    this.#hindrances.set(hindrance, isPresent);
     for (const group of this.#groups.values()) {
-      group.core.diskStalled(isStalled);
+      group.core.setWillingness(this.#hindrances.willingness);
       this.#active.add(group);
     }
+    this.#schedule();
   }
 
   /** The connection from `peer` broke. Its groups look for a new leader at once, one replica after the other. */
@@ -195,23 +262,26 @@ export class MultiRaft {
     }
   }
 
-  /** Before a graceful stop: hands every group this node leads to a voter that is up to date, if there is one. */
+  /**
+   * Hands every group that this node leads to another voter: one that would take over, was heard from lately and has most
+   * of the log. To be asked again until `leaderships` is 0: each attempt ends, and the next goes to another voter.
+   */
   handOver(): void {
     if (this.#stopped) return;
     for (const group of this.#groups.values()) {
-      handOver(group, this.#init.random);
+      handOver(group);
       this.#activate(group);
     }
   }
 
   /**
-   * While this node can propose nothing, others should lead: hands over what it leads and accepts no transfer. It goes
-   * on leading what nobody else takes. To be called again while it lasts, for it may be elected after all.
+   * Others should lead while this lasts: this node hands over what it leads, and its peers do not hand anything to it.
+   * What they do not take, it keeps if it is merely reluctant, to be asked again while it lasts, for it may be elected
+   * after all; unfit, it gives it up. See `Hindrance`.
    */
-  avoidLeading(avoids: boolean): void {
-    this.#avoidsLeading = avoids;
-    for (const { core } of this.#groups.values()) core.setReluctant(avoids);
-    if (avoids && this.leaderships > 0) this.handOver();
+  avoidLeading(reason: Exclude<Hindrance, 'diskStalled'>, lasts: boolean): void {
+    this.#hinder(reason, lasts);
+    if (lasts) this.handOver();
   }
 
   /** How many groups this node leads. */
@@ -252,12 +322,12 @@ export class MultiRaft {
     if (this.#stopped) return;
     try {
       this.#stepInbox();
-      this.#beginChanges();
+      this.#changes.begin((group) => this.#active.add(group));
       if (!this.#disk.isWriting) this.#propose();
       // A group stays active until it was offered to the disk, so nothing is forgotten during a write.
       for (const group of this.#active) this.#settle(group);
       if (!this.#disk.isWriting) this.#write();
-      this.#flush();
+      this.#outbox.flush(this.#init.send);
     } catch (error) {
       this.#fail(error);
     }
@@ -273,7 +343,7 @@ export class MultiRaft {
           break;
         case 'chunk': {
           const { ack, install } = this.#incoming.receive(envelope);
-          if (ack !== undefined) this.#post(envelope.from, ack);
+          if (ack !== undefined) this.#outbox.post(envelope.from, ack);
           if (install !== undefined) group.core.step(install);
           break;
         }
@@ -285,26 +355,9 @@ export class MultiRaft {
     }
   }
 
-  #beginChanges(): void {
-    for (const { group, change, epoch, done } of this.#changes.splice(0)) {
-      tellStatus(group);
-      const begun = group.core.changeMembership(change, epoch);
-      if (typeof begun === 'string') {
-        done({ ok: false, reason: begun });
-        continue;
-      }
-      assert(
-        group.change === undefined,
-        `group ${group.id} began a change before the one before was complete`,
-      );
-      group.change = { index: begun.index, term: begun.term, done };
-      this.#active.add(group);
-    }
-  }
-
   #propose(): void {
     for (const group of this.#wantsProposal) {
-      if (group.core.isTransferring) continue;
+      if (group.core.role === 'leader' && !group.core.acceptsProposals) continue;
       this.#wantsProposal.delete(group);
       tellStatus(group);
       if (group.core.role !== 'leader') continue;
@@ -332,20 +385,8 @@ export class MultiRaft {
   #sendFrom(group: Group): void {
     for (const message of group.core.takeMessages()) {
       if (message.type === 'snapshot') this.#outgoing.start(group.id, message, group.snapshots.stored);
-      else this.#post(message.to, { kind: 'message', group: group.id, message });
+      else this.#outbox.post(message.to, { kind: 'message', group: group.id, message });
     }
-  }
-
-  #post(to: NodeId, message: PeerMessage): void {
-    const messages = this.#outbox.get(to);
-    if (messages === undefined) this.#outbox.set(to, [message]);
-    else messages.push(message);
-  }
-
-  /** One batch of messages per peer and turn. */
-  #flush(): void {
-    for (const [to, messages] of this.#outbox) this.#init.send(to, messages);
-    this.#outbox.clear();
   }
 
   #apply(group: Group): void {

@@ -56,6 +56,13 @@ export class PendingReads {
     this.#due.splice(0, count);
   }
 
+  /** The group leaves this node. */
+  close(): void {
+    this.fail();
+    for (const { done } of this.#due.splice(0)) for (const each of done) each(undefined);
+    for (const done of this.#asked.splice(0)) done(undefined);
+  }
+
   /** The questions of a term that is over will never be answered. */
   fail(): void {
     this.finish();

@@ -19,12 +19,16 @@ export class Progress {
   /** The next index to send. Invariant: match < next. */
   next: number;
   state: ProgressState = 'probe';
+  /** Only who has acknowledged this index has on disk that it is a member, and may be given a vote. */
+  readonly since: number;
   /** In `probe`: an append is on its way. Cleared by any answer, also by a heartbeat's. */
   probeSent = false;
   /** In `snapshot`: the index of the snapshot being sent. */
   pendingSnapshot = 0;
   /** The peer was heard from since the last check-quorum round. */
   recentActive = false;
+  /** By its last answer, the peer would not take over. */
+  isReluctant = false;
   /** The leader's last question (see read-index.ts) that this peer answered in this term. */
   readRound = 0;
   /** The peer was heard from in the round before. */
@@ -37,10 +41,11 @@ export class Progress {
   #inflightBytes = 0;
   readonly #limits: InflightLimits;
 
-  constructor(next: number, limits: InflightLimits) {
-    assert(next >= 1, `next ${next} is below the first index`);
-    this.next = next;
-    this.#limits = limits;
+  constructor(init: { readonly next: number; readonly since: number; readonly limits: InflightLimits }) {
+    assert(init.next >= 1, `next ${init.next} is below the first index`);
+    this.next = init.next;
+    this.since = init.since;
+    this.#limits = init.limits;
   }
 
   get inflightCount(): number {

@@ -5,7 +5,15 @@
  */
 import { assert } from './assert.ts';
 import type { CoreState } from './core-state.ts';
-import { appendEntry, appendNoop, broadcastAppend, maybeCommit, sendHeartbeat } from './leader.ts';
+import {
+  acceptsProposals,
+  appendEntry,
+  appendNoop,
+  broadcastAppend,
+  maybeCommit,
+  sendHeartbeat,
+  successors,
+} from './leader.ts';
 import {
   changedConfig,
   decodeConfig,
@@ -34,7 +42,7 @@ export function proposeChange(
 ): Entry | MembershipRefusal {
   const { log } = state;
   if (state.role !== 'leader') return 'notLeader';
-  if (state.transferTarget !== NO_NODE) return 'transferring';
+  if (!acceptsProposals(state)) return 'transferring';
   if (isChanging(state)) return 'changePending';
   assert(log.termAt(log.committed) === state.term, 'a leader that changes members has committed its no-op');
   const next = changedConfig(state.config, change, epoch);
@@ -51,6 +59,7 @@ export function proposeChange(
 function isAlmostCaughtUp(state: CoreState, learner: NodeId): boolean {
   const progress = state.progress.get(learner);
   if (progress === undefined || !progress.isReachable || progress.state !== 'replicate') return false;
+  if (progress.match < progress.since) return false;
   return progress.keepsPace || progress.match + PROMOTION_LAG_ENTRIES_MAX >= state.log.lastIndex;
 }
 
@@ -69,7 +78,7 @@ function appendConfig(state: CoreState, config: GroupConfig): Entry {
  */
 export function maybeLeaveJoint(state: CoreState): void {
   if (state.role !== 'leader' || !isJoint(state.config)) return;
-  if (state.transferTarget !== NO_NODE || state.log.applied < state.pendingConfigIndex) return;
+  if (!acceptsProposals(state) || state.log.applied < state.pendingConfigIndex) return;
   appendConfig(state, leaveJoint(state.config));
 }
 
@@ -85,6 +94,23 @@ export function applyConfig(state: CoreState, entry: Entry): void {
   const isComplete = isJoint(state.config) && !isJoint(config);
   state.config = config;
   if (state.role === 'leader') lead(state, isComplete);
+}
+
+/** The highest epoch of the configuration in effect and of those in the log, applied or not. */
+export function newestEpoch({ config, log }: CoreState): number {
+  let newest = config.epoch;
+  for (const entry of log.configEntries(log.applied + 1, log.lastIndex)) {
+    newest = Math.max(newest, decodeConfig(entry.data)?.epoch ?? 0);
+  }
+  return newest;
+}
+
+/**
+ * A replica that was removed has forgotten what it helped to decide. Once it has come back, it takes no part in
+ * elections before its log holds all of that again: up to a configuration newer than the removal (raft/README.md).
+ */
+export function hasForgotten(state: CoreState): boolean {
+  return state.removedAt > 0 && newestEpoch(state) <= state.removedAt;
 }
 
 /** A change is under way, or may be, or a quorum may not know yet that it is complete. Only a leader knows the last. */
@@ -103,7 +129,7 @@ function lead(state: CoreState, isComplete: boolean): void {
   }
   for (const member of members) {
     // As if just heard from: a node that is only starting must not look like one that is cut off.
-    if (!state.progress.has(member)) state.addProgress(member).recentActive = true;
+    if (!state.progress.has(member)) state.addProgress(member, state.log.lastIndex).recentActive = true;
   }
   if (!state.config.voters.includes(state.transferTarget)) state.transferTarget = NO_NODE;
   // Once this is committed, a quorum of the new voters has it on disk that the change is, and needs the others no more.
@@ -120,12 +146,8 @@ function lead(state: CoreState, isComplete: boolean): void {
  */
 export function maybeStepDown(state: CoreState): void {
   if (state.role !== 'leader' || state.isVoter() || isChanging(state)) return;
-  let successor: { readonly peer: NodeId; readonly match: number } | undefined;
-  for (const peer of state.config.voters) {
-    const { match } = state.progress.get(peer) ?? { match: 0 };
-    if (successor === undefined || match > successor.match) successor = { peer, match };
-  }
-  assert(successor !== undefined, 'a configuration has a voter');
-  state.send({ type: 'timeoutNow', from: state.id, to: successor.peer, term: state.term });
+  const [successor] = successors(state);
+  if (successor !== undefined)
+    state.send({ type: 'timeoutNow', from: state.id, to: successor, term: state.term });
   state.becomeFollower(state.term, NO_NODE);
 }

@@ -138,6 +138,11 @@ export class OutgoingSnapshots {
     for (const [key, stream] of this.#streams) if (stream.to === peer) this.#finish(key, stream, false);
   }
 
+  /** This node does not hold the group any more. */
+  forget(group: GroupId): void {
+    for (const [key, stream] of this.#streams) if (stream.group === group) this.#streams.delete(key);
+  }
+
   #finish(key: string, stream: Outgoing, arrived: boolean): void {
     this.#streams.delete(key);
     this.#done(stream.group, stream.to, arrived);
@@ -163,6 +168,10 @@ export class IncomingSnapshots {
 
   constructor(id: NodeId) {
     this.#id = id;
+  }
+
+  forget(group: GroupId): void {
+    this.#partial.delete(group);
   }
 
   /** Time passed. What nobody has sent a chunk of for `silentTicksMax` will hardly be resumed: its memory is freed. */

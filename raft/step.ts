@@ -1,7 +1,7 @@
 /** A message arrives: terms are settled here, once for all kinds (Raft paper, 5.1); then its handler has it. */
 import { assert } from './assert.ts';
 import type { CoreState } from './core-state.ts';
-import { handleTimeoutNow, handleVoteRequest, handleVoteResponse, hasLiveLeader } from './election.ts';
+import { handleTimeoutNow, handleVoteRequest, handleVoteResponse, protectsLeader } from './election.ts';
 import { checkAcknowledged, handleAppend, handleHeartbeat, handleInstallSnapshot } from './follower.ts';
 import { handleAppendResponse, handleHeartbeatResponse } from './leader.ts';
 import { advanceReads } from './read-index.ts';
@@ -23,9 +23,9 @@ export function step(state: CoreState, message: Message): void {
 function acceptHigherTerm(state: CoreState, message: Message): boolean {
   switch (message.type) {
     case 'preVote':
-      return !hasLiveLeader(state);
+      return !protectsLeader(state, message.from);
     case 'vote':
-      if (hasLiveLeader(state) && !message.isTransfer) return false;
+      if (protectsLeader(state, message.from) && !message.isTransfer) return false;
       state.becomeFollower(message.term, NO_NODE);
       return true;
     case 'preVoteResponse':
@@ -40,9 +40,13 @@ function acceptHigherTerm(state: CoreState, message: Message): boolean {
     case 'voteResponse':
     case 'appendResponse':
     case 'heartbeatResponse':
-    case 'timeoutNow':
+    case 'timeoutNow': {
+      const wasLeader = state.role === 'leader';
       state.becomeFollower(message.term, NO_NODE);
+      // Perhaps nobody was elected, and a replica that came back is in a newer term than those it left.
+      if (wasLeader) state.electionTimeoutTicks = 1;
       return true;
+    }
   }
 }
 
@@ -105,7 +109,7 @@ function dispatch(state: CoreState, message: Message): void {
       if (state.role === 'leader') handleHeartbeatResponse(state, message);
       return;
     case 'timeoutNow':
-      handleTimeoutNow(state);
+      handleTimeoutNow(state, message);
       return;
   }
 }

@@ -5,11 +5,21 @@
 import type { Entry, GroupId, HardState, LogPosition, Snapshot, SnapshotMeta } from './types.ts';
 
 /**
- * Everything one group wants on disk in the next batch. The fields take effect together, in this order:
- * install, entries, compactTo, hardState, snapshot chunks, snapshot.
+ * Everything one group wants on disk in the next batch. The fields take effect together, in this order: placement and
+ * remove, install, entries, compactTo, hardState, snapshot chunks, snapshot.
  */
 export interface GroupWrite {
   readonly group: GroupId;
+  /**
+   * The version of the cluster's placement under which this node last offered to hold the group, or which removes it.
+   * Never falls. A removed group comes back by a write with a higher one, as an empty log with the tombstone's hard state.
+   */
+  readonly placement?: number;
+  /**
+   * Deletes the group, by a `placement` above the one recorded. A tombstone stays: that placement and `hardState`, which
+   * has a term above the one stored and no vote. Nothing else may be in this write.
+   */
+  readonly remove?: true;
   /** Omitted = unchanged. */
   readonly hardState?: HardState;
   /**
@@ -32,6 +42,12 @@ export interface GroupWrite {
 
 /** What a group finds on disk when its node starts. */
 export interface StoredGroup {
+  /** See GroupWrite. 0 if none was recorded. */
+  readonly placement: number;
+  /** The placement that removed this replica the last time; 0 if none did. */
+  readonly removedAt: number;
+  /** Only the tombstone is left: hard state and placement. */
+  readonly removed: boolean;
   readonly hardState: HardState;
   /** The position before the first entry of the log: (0, 0, 0) until the log is first compacted. */
   readonly base: LogPosition;
@@ -49,6 +65,8 @@ export interface LogStore {
    * Never calls it before returning. Only one write may be in flight; each group appears at most once.
    */
   write(writes: readonly GroupWrite[], done: (error?: Error) => void): void;
+  /** Something waits to be deleted: every write deletes a little of it, also one of nothing else. */
+  readonly hasGarbage: boolean;
   /** One chunk of the group's current snapshot; undefined if that snapshot was replaced meanwhile. */
   readSnapshotChunk(group: GroupId, index: number, chunk: number): Promise<Uint8Array | undefined>;
   close(): Promise<void>;

@@ -133,6 +133,8 @@ export interface HeartbeatResponse extends MessageBase {
   readonly type: 'heartbeatResponse';
   /** That of the heartbeat. */
   readonly readRound?: number;
+  /** The sender would not take over now. Absent: it would. */
+  readonly isReluctant?: true;
 }
 
 /**

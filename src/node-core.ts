@@ -181,6 +181,7 @@ export class NodeCore {
     for (let partition = 0; partition < core.placement.partitionCount; partition += 1) {
       // Also of partitions that moved away: others may not know yet that this replica is not needed.
       const group = await init.store.load(groupOfPartition(partition));
+      if (group?.removed === true) continue;
       if (group !== undefined || core.#wasFoundedHere(partition)) stored.set(partition, group);
     }
     // Only when all is read: a group that was added may write.
@@ -436,7 +437,7 @@ export class NodeCore {
 
   /** Close to a full disk. To be called again while it lasts. */
   refuseProposals(refuse: boolean): void {
-    this.raft.avoidLeading(refuse);
+    this.raft.avoidLeading('lowDisk', refuse);
     for (const partition of this.#replicas.values()) partition.refuseProposals(refuse);
   }
 

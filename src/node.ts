@@ -270,6 +270,9 @@ function timedStore(store: LogStore, monotonicMillis: () => number, metrics: Met
         done(error);
       });
     },
+    get hasGarbage() {
+      return store.hasGarbage;
+    },
     readSnapshotChunk: (group, index, chunk) => store.readSnapshotChunk(group, index, chunk),
     close: () => store.close(),
   };

@@ -2,6 +2,7 @@
  * Creates the database of a new node: the only place that may. Must never touch a directory in which a node has
  * run, because a node that forgets its votes can break the cluster's promise.
  */
+import { randomBytes } from 'node:crypto';
 import { mkdir, rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { assert } from '../raft/assert.ts';
@@ -21,7 +22,8 @@ import {
 import { lockDirectory } from './lock.ts';
 import { WRITE_BUFFER_BYTES } from './open-store.ts';
 import { encodeIdentity, INCARNATION, type StoreIdentity } from './identity.ts';
-import { encodeStoreRecord } from './records.ts';
+import { MASK_BYTES } from './mask.ts';
+import { encodeMask, encodeStoreRecord } from './records.ts';
 
 /**
  * Creates the directory, if need be, and an empty database that belongs to `identity`. Everything is synced when
@@ -88,6 +90,7 @@ async function createDatabase(directory: string, identity: StoreIdentity): Promi
   try {
     const operations: Operation[] = [];
     put(operations, encodeIdentity(identity));
+    put(operations, encodeMask(randomBytes(MASK_BYTES)));
     put(operations, encodeStoreRecord({ batch, digest: EMPTY_DIGEST, groupCount: 0 }));
     await database.syncedBatch(operations);
   } finally {

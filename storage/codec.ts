@@ -5,7 +5,15 @@
 import { crc32 } from 'node:zlib';
 import type { Entry, EntryKind, GroupId } from '../raft/types.ts';
 import { DamageFound } from './errors.ts';
-import { CHUNK_KEY_BYTES, ENTRY_KEY_BYTES, indexOfKey, writeChunkKey, writeEntryKey } from './keys.ts';
+import {
+  CHUNK_KEY_BYTES,
+  chunkOfKey,
+  ENTRY_KEY_BYTES,
+  indexOfKey,
+  writeChunkKey,
+  writeEntryKey,
+} from './keys.ts';
+import type { Mask } from './mask.ts';
 
 /**
  * The checksum is CRC-32 (IEEE) over key and value, from node:zlib. LevelDB itself uses CRC-32C: another
@@ -49,17 +57,27 @@ function hex(value: number): string {
   return `0x${value.toString(16).padStart(8, '0')}`;
 }
 
-// Entry value: kind u8, term f64, timeMillis f64, previous chain u32, data, checksum u32. All little-endian.
+// Entry value: kind u8, term f64, timeMillis f64, previous chain u32, masked data, checksum u32. All little-endian.
 const ENTRY_HEADER_BYTES = 1 + 8 + 8 + 4;
 const KIND_COMMAND = 0;
 const KIND_NOOP = 1;
 const KIND_CONFIG = 2;
 
+/** Where a record belongs, and what its data is masked with. */
+export interface RecordContext {
+  readonly group: GroupId;
+  readonly mask: Mask;
+}
+
 /**
  * Encodes an entry behind the one whose chain value is `previousChain`. The checksum covers that value too, and so
  * is the entry's own chain value: a hash chain that costs no second pass over the data.
  */
-export function encodeEntry(group: GroupId, entry: Entry, previousChain: number): StoredRecord {
+export function encodeEntry(
+  { group, mask }: RecordContext,
+  entry: Entry,
+  previousChain: number,
+): StoredRecord {
   const { data } = entry;
   const buffer = Buffer.allocUnsafe(ENTRY_KEY_BYTES + ENTRY_HEADER_BYTES + data.length + CHECKSUM_BYTES);
   writeEntryKey(buffer, group, entry.index);
@@ -68,7 +86,7 @@ export function encodeEntry(group: GroupId, entry: Entry, previousChain: number)
   at = buffer.writeDoubleLE(entry.term, at);
   at = buffer.writeDoubleLE(entry.timeMillis, at);
   at = buffer.writeUInt32LE(previousChain, at);
-  buffer.set(data, at);
+  buffer.set(mask.apply(data), at);
   return sealRecord(buffer, ENTRY_KEY_BYTES);
 }
 
@@ -79,12 +97,12 @@ export interface StoredEntry {
 }
 
 /** Checks and decodes an entry. Its data is a copy: it outlives the buffer of the read. */
-export function decodeEntry(group: GroupId, key: Buffer, value: Buffer): StoredEntry {
+export function decodeEntry({ group, mask }: RecordContext, key: Buffer, value: Buffer): StoredEntry {
   const index = indexOfKey(key);
   const what = `entry ${index} of group ${group}`;
   const chain = checkRecord(key, value, ENTRY_HEADER_BYTES, what);
   const kind = kindOf(value.readUInt8(0), what);
-  const data = new Uint8Array(value.subarray(ENTRY_HEADER_BYTES, value.length - CHECKSUM_BYTES));
+  const data = mask.apply(value.subarray(ENTRY_HEADER_BYTES, value.length - CHECKSUM_BYTES));
   const entry = { index, term: value.readDoubleLE(1), timeMillis: value.readDoubleLE(9), kind, data };
   return { entry, previousChain: value.readUInt32LE(17), chain };
 }
@@ -107,15 +125,25 @@ function kindOf(code: number, what: string): EntryKind {
   throw new DamageFound(`${what} has unknown kind ${code}`);
 }
 
-export function encodeChunk(group: GroupId, index: number, chunk: number, data: Uint8Array): StoredRecord {
+/** Which chunk of which snapshot. */
+export interface ChunkPlace {
+  readonly index: number;
+  readonly chunk: number;
+}
+
+export function encodeChunk(
+  { group, mask }: RecordContext,
+  place: ChunkPlace,
+  data: Uint8Array,
+): StoredRecord {
   const buffer = Buffer.allocUnsafe(CHUNK_KEY_BYTES + data.length + CHECKSUM_BYTES);
-  writeChunkKey(buffer, group, index, chunk);
-  buffer.set(data, CHUNK_KEY_BYTES);
+  writeChunkKey(buffer, group, place.index, place.chunk);
+  buffer.set(mask.apply(data), CHUNK_KEY_BYTES);
   return sealRecord(buffer, CHUNK_KEY_BYTES);
 }
 
 /** Checks a chunk and returns a copy of its data. */
-export function decodeChunk(group: GroupId, chunk: number, key: Buffer, value: Buffer): Uint8Array {
-  checkRecord(key, value, 0, `chunk ${chunk} of snapshot ${indexOfKey(key)} of group ${group}`);
-  return new Uint8Array(value.subarray(0, value.length - CHECKSUM_BYTES));
+export function decodeChunk({ group, mask }: RecordContext, key: Buffer, value: Buffer): Uint8Array {
+  checkRecord(key, value, 0, `chunk ${chunkOfKey(key)} of snapshot ${indexOfKey(key)} of group ${group}`);
+  return mask.apply(value.subarray(0, value.length - CHECKSUM_BYTES));
 }

@@ -78,6 +78,17 @@ export async function syncDirectory(directory: string): Promise<void> {
   await syncPath(directory);
 }
 
+/** Cuts a file off at `length`. A power cut leaves it as it was, or cut. */
+export async function cutSynced(directory: string, name: string, length: number): Promise<void> {
+  const file = await open(join(directory, name), 'r+');
+  try {
+    await file.truncate(length);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
 /** Syncs the content of files that somebody else wrote. */
 export async function syncFiles(directory: string, names: readonly string[]): Promise<void> {
   for (const name of names) {

@@ -12,7 +12,7 @@ interface ChunkSpan {
 }
 
 export class GroupGarbage {
-  /** No entry key below this one exists. Invariant: oldestKey <= base index + 1. */
+  /** No entry key below this one exists. Invariant: oldestKey <= base index + 1, but for a group that was removed. */
   oldestKey = 1;
   /** No entry key above this one exists. */
   newestKey = 0;
@@ -46,13 +46,19 @@ export class GroupGarbage {
     if (span.from >= span.end) this.chunks.delete(index);
   }
 
-  /** Whether anything waits to be deleted, given the base of the log. */
-  waits(baseIndex: number): boolean {
-    return this.chunks.size > 0 || this.oldestKey <= Math.min(baseIndex, this.newestKey);
+  /** A log that was dead as a whole begins again: entry keys may exist from the first on, and those written are live. */
+  restart(): void {
+    if (this.oldestKey > this.newestKey) this.newestKey = 0;
+    this.oldestKey = 1;
+  }
+
+  /** Whether anything waits to be deleted, given that entries up to `deadIndex` are not live. */
+  waits(deadIndex: number): boolean {
+    return this.chunks.size > 0 || this.oldestKey <= Math.min(deadIndex, this.newestKey);
   }
 
   /** Passes up to `limit` keys to `remove`, forgets them, and returns how many there were. */
-  take(group: GroupId, baseIndex: number, limit: number, remove: (key: Buffer) => void): number {
+  take(group: GroupId, deadIndex: number, limit: number, remove: (key: Buffer) => void): number {
     let taken = 0;
     for (const [index, span] of this.chunks) {
       for (; span.from < span.end && taken < limit; span.from += 1, taken += 1) {
@@ -61,11 +67,11 @@ export class GroupGarbage {
       if (span.from >= span.end) this.chunks.delete(index);
     }
     // After an installed snapshot the base may be far above the newest key: the gap holds no keys to delete.
-    const end = Math.min(baseIndex, this.newestKey);
+    const end = Math.min(deadIndex, this.newestKey);
     for (; this.oldestKey <= end && taken < limit; this.oldestKey += 1, taken += 1) {
       remove(entryKey(group, this.oldestKey));
     }
-    if (this.newestKey <= baseIndex && this.oldestKey > end) this.oldestKey = baseIndex + 1;
+    if (this.newestKey <= deadIndex && this.oldestKey > end) this.oldestKey = deadIndex + 1;
     return taken;
   }
 }

@@ -20,6 +20,11 @@ interface Outlook {
 export function checkGroupWrite(state: GroupState, write: GroupWrite): void {
   assertGroup(write.group);
   const where = `group ${write.group}`;
+  checkPlacement(state, write, where);
+  if (write.remove === true) {
+    checkRemoval(state, write, where);
+    return;
+  }
   let outlook: Outlook = { base: state.base, last: state.last, snapshotIndex: state.snapshot?.index };
   if (write.install !== undefined) outlook = checkInstall(state, outlook, write.install, where);
   if (write.entries.length > 0) outlook = checkEntries(state, outlook, write, where);
@@ -31,6 +36,40 @@ export function checkGroupWrite(state: GroupState, write: GroupWrite): void {
   assert(
     base.index === 0 || (snapshotIndex !== undefined && snapshotIndex >= base.index),
     `${where}: a snapshot (${snapshotIndex}) covers the log up to its base ${base.index}`,
+  );
+}
+
+function checkPlacement(state: GroupState, { placement }: GroupWrite, where: string): void {
+  const before = state.placement;
+  if (placement !== undefined) {
+    assert(isCount(placement), `${where}: placement ${placement} is a safe integer >= 0`);
+    assert(placement >= before, `${where}: placement ${placement} does not go back from ${before}`);
+  }
+  assert(
+    !state.isRemoved || (placement !== undefined && placement > before),
+    `${where}: it was removed by placement ${before} and comes back by a higher one, not by ${placement}`,
+  );
+}
+
+function checkRemoval(state: GroupState, write: GroupWrite, where: string): void {
+  const { placement, hardState, entries, install, compactTo, snapshotChunk, snapshot } = write;
+  assert(!state.isRemoved, `${where}: it was removed already, by placement ${state.placement}`);
+  assert(
+    placement !== undefined && placement > state.placement,
+    `${where}: placement ${placement} removes only what was last offered under an older one, not ${state.placement}`,
+  );
+  assert(
+    entries.length === 0 &&
+      [install, compactTo, snapshotChunk, snapshot].every((field) => field === undefined),
+    `${where}: a removal leaves nothing else to write`,
+  );
+  assert(
+    hardState !== undefined && isCount(hardState.term) && hardState.term > state.hardState.term,
+    `${where}: the term of a tombstone, ${hardState?.term}, is above ${state.hardState.term}, which may be promised away`,
+  );
+  assert(
+    hardState.vote === NO_NODE && hardState.commit === 0,
+    `${where}: a tombstone has no vote and no log, not vote ${hardState.vote} and commit ${hardState.commit}`,
   );
 }
 

@@ -2,6 +2,7 @@
  * Where one group stands, as both stores keep it in memory. The methods apply one field of a GroupWrite each, in
  * the order raft/store.ts gives; they trust group-check.ts to have refused what must not happen. No I/O.
  */
+import { LOG_START } from '../raft/log.ts';
 import { NO_NODE, type HardState, type LogPosition, type SnapshotMeta } from '../raft/types.ts';
 import { LogIndex } from './log-index.ts';
 
@@ -18,7 +19,16 @@ export class GroupState {
   snapshot: SnapshotMeta | undefined = undefined;
   /** Lives only as long as the process: what a crash leaves of it is garbage. */
   staged: StagedSnapshot | undefined = undefined;
+  /** Never falls. */
+  placement = 0;
+  /** The placement that removed the group last; 0 if none did. Invariant: removedAt <= placement. */
+  removedAt = 0;
   readonly log = new LogIndex();
+
+  /** Nothing but a tombstone: every placement recorded since would be higher. */
+  get isRemoved(): boolean {
+    return this.removedAt > 0 && this.removedAt === this.placement;
+  }
 
   get base(): LogPosition {
     return this.log.positionAt(this.log.baseIndex);
@@ -26,6 +36,15 @@ export class GroupState {
 
   get last(): LogPosition {
     return this.log.positionAt(this.log.lastIndex);
+  }
+
+  /** Forgets everything but the hard state. */
+  remove(placement: number): void {
+    this.placement = placement;
+    this.removedAt = placement;
+    this.snapshot = undefined;
+    this.staged = undefined;
+    this.log.reset(LOG_START, 0);
   }
 
   install(meta: SnapshotMeta, chain: number): void {

@@ -12,6 +12,7 @@ export const CHUNK_MAX = 0xffff_ffff;
 
 const IDENTITY = 0x00;
 const STORE = 0x01;
+const MASK = 0x02;
 const GROUP = 0x10;
 const CHUNK = 0x20;
 const ENTRY = 0x30;
@@ -22,6 +23,7 @@ export const ENTRY_KEY_BYTES = 11;
 
 export const IDENTITY_KEY: Buffer = Buffer.of(IDENTITY);
 export const STORE_KEY: Buffer = Buffer.of(STORE);
+export const MASK_KEY: Buffer = Buffer.of(MASK);
 
 export function assertGroup(group: GroupId): void {
   assert(Number.isInteger(group) && group >= 0 && group <= GROUP_MAX, `group id ${group} fits 32 bits`);

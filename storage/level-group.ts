@@ -4,13 +4,14 @@
  */
 import type { GroupWrite } from '../raft/store.ts';
 import type { Entry, GroupId, Snapshot, SnapshotMeta } from '../raft/types.ts';
-import { encodeChunk, encodeEntry, type StoredRecord } from './codec.ts';
-import type { KeyValueDatabase, Operation } from './database.ts';
+import { encodeChunk, encodeEntry, type RecordContext, type StoredRecord } from './codec.ts';
+import type { Operation } from './database.ts';
 import { EMPTY_DIGEST, recordHash } from './digest.ts';
 import { GroupGarbage } from './garbage.ts';
 import { GroupState } from './group-state.ts';
+import type { Mask } from './mask.ts';
 import { encodeGroupRecord, type Digest, type GroupRecord } from './records.ts';
-import { readChunks, readLog, type VerifiedGroup } from './verify.ts';
+import { type MaskedDatabase, readChunks, readLog, type VerifiedGroup } from './verify.ts';
 
 export class LevelGroup {
   readonly group: GroupId;
@@ -24,19 +25,23 @@ export class LevelGroup {
   batch = 0;
   /** This group's part of the store's digest. */
   hash: Digest = EMPTY_DIGEST;
+  readonly mask: Mask;
   private readonly garbage = new GroupGarbage();
 
-  constructor(group: GroupId) {
+  constructor({ group, mask }: RecordContext) {
     this.group = group;
+    this.mask = mask;
   }
 
   /** Reads and checks a group's log and snapshot. Throws DamageFound. */
-  static async restore(database: KeyValueDatabase, verified: VerifiedGroup): Promise<LevelGroup> {
+  static async restore(opened: MaskedDatabase, verified: VerifiedGroup): Promise<LevelGroup> {
     const { group, record, hash } = verified;
-    const restored = new LevelGroup(group);
+    const restored = new LevelGroup({ group, mask: opened.mask });
     const { state, garbage } = restored;
     state.hardState = record.hardState;
     state.snapshot = record.snapshot;
+    state.placement = record.placement;
+    state.removedAt = record.removedAt;
     state.log.reset(record.base, record.baseChain);
     garbage.oldestKey = record.oldestKey;
     garbage.newestKey = record.newestKey;
@@ -44,11 +49,11 @@ export class LevelGroup {
     restored.stored = true;
     restored.batch = record.batch;
     restored.hash = hash;
-    await readLog(database, group, record, (entry, chain) => {
+    await readLog(opened, group, record, (entry, chain) => {
       state.log.append(entry.term, entry.timeMillis, chain);
     });
     await readChunks(
-      database,
+      opened,
       group,
       record.snapshot,
       () => {},
@@ -59,6 +64,7 @@ export class LevelGroup {
 
   /** Applies a write that group-check.ts has passed, and adds its operations. The record comes later: seal(). */
   apply(write: GroupWrite, operations: Operation[]): void {
+    if (write.placement !== undefined) this.applyPlacement(write.placement, write.remove === true);
     if (write.install !== undefined) this.applyInstall(write.install, operations);
     if (write.entries.length > 0) this.applyEntries(write.entries, operations);
     if (write.compactTo !== undefined) this.state.log.compactTo(write.compactTo.index);
@@ -69,12 +75,17 @@ export class LevelGroup {
 
   /** Whether keys wait to be deleted. */
   get hasGarbage(): boolean {
-    return this.garbage.waits(this.state.log.baseIndex);
+    return this.garbage.waits(this.deadIndex);
+  }
+
+  /** Entries up to here are not live: what was compacted, or everything. */
+  private get deadIndex(): number {
+    return this.state.isRemoved ? this.garbage.newestKey : this.state.log.baseIndex;
   }
 
   /** Adds up to `limit` deletions and returns how many. The record must be written in the same batch. */
   collectGarbage(limit: number, operations: Operation[]): number {
-    return this.garbage.take(this.group, this.state.log.baseIndex, limit, (key) => {
+    return this.garbage.take(this.group, this.deadIndex, limit, (key) => {
       operations.push({ type: 'del', key });
     });
   }
@@ -93,6 +104,8 @@ export class LevelGroup {
     return {
       batch,
       hardState,
+      placement: state.placement,
+      removedAt: state.removedAt,
       lastIndex: log.lastIndex,
       lastChain: log.chainAt(log.lastIndex),
       base: state.base,
@@ -101,6 +114,18 @@ export class LevelGroup {
       newestKey: garbage.newestKey,
       ...(snapshot === undefined ? {} : { snapshot }),
     };
+  }
+
+  private applyPlacement(placement: number, isRemoval: boolean): void {
+    if (isRemoval) {
+      this.retireSnapshot();
+      this.retireStaged();
+      this.state.remove(placement);
+      return;
+    }
+    // What is left of the old log's keys is above the new one's end: ignored, and overwritten or compacted in time.
+    if (this.state.isRemoved) this.garbage.restart();
+    this.state.placement = placement;
   }
 
   private applyInstall(install: Snapshot, operations: Operation[]): void {
@@ -116,7 +141,7 @@ export class LevelGroup {
     const { log } = this.state;
     log.truncateTo((entries[0]?.index ?? 0) - 1);
     for (const entry of entries) {
-      const stored = encodeEntry(this.group, entry, log.chainAt(log.lastIndex));
+      const stored = encodeEntry(this, entry, log.chainAt(log.lastIndex));
       log.append(entry.term, entry.timeMillis, stored.checksum);
       put(operations, stored);
     }
@@ -138,7 +163,7 @@ export class LevelGroup {
 
   private putChunk(index: number, chunk: number, data: Uint8Array, operations: Operation[]): void {
     this.garbage.claimChunk(index, chunk);
-    put(operations, encodeChunk(this.group, index, chunk, data));
+    put(operations, encodeChunk(this, { index, chunk }, data));
   }
 
   private retireSnapshot(): void {

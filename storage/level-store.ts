@@ -13,6 +13,7 @@ import { DamageFound, StorageDamageError, StoreFailedError } from './errors.ts';
 import type { StoreIdentity } from './identity.ts';
 import { chunkKey } from './keys.ts';
 import { LevelGroup, put } from './level-group.ts';
+import type { Mask } from './mask.ts';
 import { encodeStoreRecord, type Digest } from './records.ts';
 import { readChunks, readLog } from './verify.ts';
 
@@ -23,6 +24,7 @@ export const DELETES_PER_WRITE_MAX = 512;
 export interface OpenedDatabase {
   readonly database: KeyValueDatabase;
   readonly identity: StoreIdentity;
+  readonly mask: Mask;
   /** Number of the last batch. */
   readonly batch: number;
   readonly digest: Digest;
@@ -66,6 +68,11 @@ export class LevelStore implements LogStore {
     return this.batch;
   }
 
+  get hasGarbage(): boolean {
+    for (const group of this.byId.values()) if (group.hasGarbage) return true;
+    return false;
+  }
+
   /** Only while no write is in flight, as at start. */
   async load(id: GroupId): Promise<StoredGroup | undefined> {
     assert(
@@ -79,17 +86,24 @@ export class LevelStore implements LogStore {
     const chunks: Uint8Array[] = [];
     const { snapshot: meta } = record;
     await this.opened.read(async () => {
-      await readLog(this.database, id, record, (entry) => entries.push(entry));
+      await readLog(this.opened, id, record, (entry) => entries.push(entry));
       await readChunks(
-        this.database,
+        this.opened,
         id,
         meta,
         (data) => chunks.push(data),
         () => {},
       );
     });
-    const { hardState, base } = record;
-    return { hardState, base, entries, ...(meta === undefined ? {} : { snapshot: { meta, chunks } }) };
+    const { hardState, base, placement, removedAt } = record;
+    const placed = { placement, removedAt, removed: group.state.isRemoved };
+    return {
+      ...placed,
+      hardState,
+      base,
+      entries,
+      ...(meta === undefined ? {} : { snapshot: { meta, chunks } }),
+    };
   }
 
   write(writes: readonly GroupWrite[], done: (error?: Error) => void): void {
@@ -117,7 +131,7 @@ export class LevelStore implements LogStore {
     return this.opened.read(async () => {
       const key = chunkKey(id, index, chunk);
       const value = await this.database.get(key);
-      if (value !== undefined) return decodeChunk(id, chunk, key, value);
+      if (value !== undefined) return decodeChunk(group, key, value);
       // A write since, or the one in flight, may have replaced the snapshot; otherwise the chunk must exist.
       if (group.readable !== meta || group.state.snapshot !== meta) return undefined;
       throw new DamageFound(`chunk ${chunk} of snapshot ${index} of group ${id} is missing`);
@@ -155,7 +169,8 @@ export class LevelStore implements LogStore {
     for (const write of writes) {
       assert(!seen.has(write.group), `group ${write.group} appears once in a write`);
       seen.add(write.group);
-      const group = this.byId.get(write.group) ?? new LevelGroup(write.group);
+      const group =
+        this.byId.get(write.group) ?? new LevelGroup({ group: write.group, mask: this.opened.mask });
       checkGroupWrite(group.state, write);
       touched.push(group);
     }

@@ -7,17 +7,21 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DamageFound } from './errors.ts';
 import { isErrno, readTextIfAny } from './files.ts';
-import { BLOCK_BYTES, FIRST, FULL, HEADER_BYTES, inspectLog } from './leveldb-log.ts';
+import { inspectLog } from './leveldb-log.ts';
+
+/** What a crash left of writes that were never answered. */
+export interface TornEnds {
+  /** The newest log, if it ends in one. */
+  readonly log?: string;
+  /** The MANIFEST, if it ends in one, and where that begins. */
+  readonly manifest?: { readonly name: string; readonly at: number };
+}
 
 /**
  * Checks that CURRENT names an existing MANIFEST, that the log this MANIFEST names exists, and that every log can be
- * read: LevelDB takes a deleted log for an empty one, and opens without what it cannot read. Returns the name of the
- * newest log if a crash left the end of a write in it that was never answered.
+ * read: LevelDB takes a deleted log for an empty one, and opens without what it cannot read.
  */
-export async function checkLevelDbFiles(
-  directory: string,
-  names: readonly string[],
-): Promise<string | undefined> {
+export async function checkLevelDbFiles(directory: string, names: readonly string[]): Promise<TornEnds> {
   if (!names.includes('CURRENT')) {
     throw new DamageFound(`LevelDB's file CURRENT is missing, but ${names.join(', ')} exist`);
   }
@@ -30,12 +34,16 @@ export async function checkLevelDbFiles(
   }
   if (!names.includes(manifest))
     throw new DamageFound(`LevelDB's file ${manifest}, named by CURRENT, is missing`);
-  const oldest = logNumberOf(await readFile(join(directory, manifest))) ?? 0;
+  const { oldest, tornAt } = inspectManifest(manifest, await readFile(join(directory, manifest)));
   const logs = names
     .filter((name) => name.endsWith('.log') && Number.parseInt(name, 10) >= oldest)
     .sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10));
   checkLogNames(manifest, oldest, names, logs);
-  return checkLogs(directory, logs);
+  const log = await checkLogs(directory, logs);
+  return {
+    ...(log !== undefined && { log }),
+    ...(tornAt !== undefined && { manifest: { name: manifest, at: tornAt } }),
+  };
 }
 
 function checkLogNames(
@@ -75,26 +83,25 @@ const TAG_COMPARATOR = 1;
 const TAG_LOG_NUMBER = 2;
 
 /**
- * The number of the oldest log LevelDB needs, from its MANIFEST, or undefined if that says nothing usable. An edit
- * begins with comparator and log number, so the beginning of each record is enough. Checksums are left to LevelDB,
- * which does check them in a MANIFEST.
+ * The number of the oldest log LevelDB needs, from its MANIFEST, or 0 if that says nothing usable; and where the end
+ * begins that a crash tore off. An edit begins with comparator and log number, so its beginning is enough.
+ *
+ * LevelDB appends an edit when it has made a new table, and deletes what the table replaces only when the edit is synced:
+ * without an edit that was torn, everything is as it was before. LevelDB knows that if the file ends within the edit. If
+ * the file is as long as it was to be, and a page of it is missing, it calls that a checksum mismatch and opens no more.
  */
-function logNumberOf(bytes: Buffer): number | undefined {
-  let logNumber: number | undefined;
-  let at = 0;
-  while (at + HEADER_BYTES <= bytes.length) {
-    const leftInBlock = BLOCK_BYTES - (at % BLOCK_BYTES);
-    if (leftInBlock < HEADER_BYTES) {
-      at += leftInBlock;
-      continue;
-    }
-    const length = bytes.readUInt16LE(at + 4);
-    const type = bytes.readUInt8(at + 6);
-    const body = bytes.subarray(at + HEADER_BYTES, at + HEADER_BYTES + length);
-    if (type === FULL || type === FIRST) logNumber = logNumberIn(body) ?? logNumber;
-    at += HEADER_BYTES + length;
+function inspectManifest(name: string, bytes: Buffer): { readonly oldest: number; readonly tornAt?: number } {
+  let oldest = 0;
+  const condition = inspectLog(bytes, (edit) => {
+    oldest = logNumberIn(edit) ?? oldest;
+  });
+  if (condition.kind === 'damaged') {
+    throw new DamageFound(
+      `LevelDB's file ${name} cannot be read from byte ${condition.at} on, although later edits follow`,
+    );
   }
-  return logNumber;
+  // The first edit was synced before CURRENT named the file.
+  return condition.kind === 'torn' && condition.at > 0 ? { oldest, tornAt: condition.at } : { oldest };
 }
 
 function logNumberIn(edit: Buffer): number | undefined {

@@ -6,8 +6,8 @@
 // The format: doc/log_format.md of LevelDB. Blocks of 32 KiB hold fragments: checksum u32, length u16, type u8, data.
 export const BLOCK_BYTES = 32 * 1024;
 export const HEADER_BYTES = 7;
-export const FULL = 1;
-export const FIRST = 2;
+const FULL = 1;
+const FIRST = 2;
 const MIDDLE = 3;
 const LAST = 4;
 
@@ -18,28 +18,38 @@ export type LogCondition =
   | { readonly kind: 'damaged'; readonly at: number };
 
 /**
- * We have one write in flight, and the next begins only when it is synced. So a crash leaves at most one unreadable
- * batch, at the end, of which any pages may be there: LevelDB calls such an end "error in middle of record" or
- * "checksum mismatch", as it calls real damage. The difference is what follows. If another batch begins after the
- * unreadable one, that one had been synced.
+ * For a file whose records are synced one by one, as our batches are, and the edits in a MANIFEST: the next begins only
+ * when the one before is synced. So a crash leaves at most one unreadable record, at the end, of which any pages may be
+ * there: LevelDB calls such an end "error in middle of record" or "checksum mismatch", as it calls real damage. The
+ * difference is what follows. If another record begins after the unreadable one, that one had been synced.
+ *
+ * Every byte is tried, for a damaged length leads nowhere. So nobody may be able to choose bytes that stand in the file:
+ * see mask.ts.
+ *
+ * @param visit is given each record that can be read, or its first 32 KiB
  */
-export function inspectLog(log: Buffer): LogCondition {
-  const readable = endOfReadable(log);
+export function inspectLog(log: Buffer, visit?: (record: Buffer) => void): LogCondition {
+  const readable = endOfReadable(log, visit);
   const at = nextHeader(readable);
   if (at >= log.length) return { kind: 'intact' };
-  return hasBatchAfter(log, at) ? { kind: 'damaged', at } : { kind: 'torn', at };
+  return hasRecordAfter(log, at) ? { kind: 'damaged', at } : { kind: 'torn', at };
 }
 
-/** Where the last batch ends of those that can be read one after another from the beginning. */
-function endOfReadable(log: Buffer): number {
+/** Where the last record ends of those that can be read one after another from the beginning. */
+function endOfReadable(log: Buffer, visit?: (record: Buffer) => void): number {
   let end = 0;
-  let inBatch = false;
+  let inRecord = false;
+  let first: Buffer | undefined;
   for (let at = 0; isFragment(log, at);) {
     const type = log.readUInt8(at + 6);
-    if ((type === MIDDLE || type === LAST) !== inBatch) return end;
-    inBatch = type === FIRST || type === MIDDLE;
+    if ((type === MIDDLE || type === LAST) !== inRecord) return end;
     const next = at + HEADER_BYTES + log.readUInt16LE(at + 4);
-    if (!inBatch) end = next;
+    if (!inRecord) first = log.subarray(at + HEADER_BYTES, next);
+    inRecord = type === FIRST || type === MIDDLE;
+    if (!inRecord) {
+      end = next;
+      if (first !== undefined) visit?.(first);
+    }
     at = nextHeader(next);
   }
   return end;
@@ -51,8 +61,8 @@ function nextHeader(at: number): number {
   return left < HEADER_BYTES ? at + left : at;
 }
 
-/** Whether a batch begins anywhere after `at`. Every byte is tried: a damaged length leads nowhere. */
-function hasBatchAfter(log: Buffer, at: number): boolean {
+/** Whether a record begins anywhere after `at`. */
+function hasRecordAfter(log: Buffer, at: number): boolean {
   for (let start = at + 1; start + HEADER_BYTES <= log.length; start += 1) {
     const type = log[start + 6];
     if ((type === FULL || type === FIRST) && isFragment(log, start)) return true;
@@ -66,7 +76,7 @@ function isFragment(log: Buffer, at: number): boolean {
   const end = at + HEADER_BYTES + log.readUInt16LE(at + 4);
   const blockEnd = at - (at % BLOCK_BYTES) + BLOCK_BYTES;
   if (type < FULL || type > LAST || end > blockEnd || end > log.length) return false;
-  // Only the end of its block breaks a batch into fragments.
+  // Only the end of its block breaks a record into fragments.
   if ((type === FIRST || type === MIDDLE) && end !== blockEnd) return false;
   return log.readUInt32LE(at) === maskedCrc32c(log, at + 6, end);
 }

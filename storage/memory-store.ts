@@ -36,6 +36,7 @@ interface Flight {
 }
 
 export class MemoryStore implements LogStore {
+  readonly hasGarbage = false;
   private readonly schedule: (fn: () => void) => void;
   private readonly byId = new Map<GroupId, MemoryGroup>();
   private flight: Flight | undefined = undefined;
@@ -150,7 +151,15 @@ export class MemoryStore implements LogStore {
 /** The fields in the order raft/store.ts gives. */
 function applyWrite(group: MemoryGroup, write: GroupWrite): void {
   const { state } = group;
-  const { install, entries, compactTo, hardState, snapshotChunk, snapshot } = write;
+  const { placement, remove, install, entries, compactTo, hardState, snapshotChunk, snapshot } = write;
+  if (remove === true) {
+    state.remove(placement ?? 0);
+    group.entries = [];
+    group.chunks = [];
+    group.staged = [];
+  } else if (placement !== undefined) {
+    state.placement = placement;
+  }
   if (install !== undefined) {
     state.install(install.meta, 0);
     group.entries = [];
@@ -187,6 +196,8 @@ function applyWrite(group: MemoryGroup, write: GroupWrite): void {
 function restore(stored: StoredGroup): MemoryGroup {
   const state = new GroupState();
   state.hardState = stored.hardState;
+  state.placement = stored.placement;
+  state.removedAt = stored.removedAt;
   state.snapshot = stored.snapshot?.meta;
   state.log.reset(stored.base, 0);
   for (const { term, timeMillis } of stored.entries) state.log.append(term, timeMillis, 0);
@@ -195,8 +206,11 @@ function restore(stored: StoredGroup): MemoryGroup {
 
 function durable(group: MemoryGroup): StoredGroup {
   const { state, entries, chunks } = group;
-  const { hardState, base, snapshot: meta } = state;
+  const { hardState, base, placement, removedAt, isRemoved, snapshot: meta } = state;
   return {
+    placement,
+    removedAt,
+    removed: isRemoved,
     hardState,
     base,
     entries: [...entries],

@@ -1,6 +1,6 @@
 /**
  * Opens a node's database, or refuses: takes the lock, checks the owner, and verifies everything in it before the
- * node may vote. Must never create, repair or truncate anything.
+ * node may vote. Must never create or repair anything, nor cut off what may have been synced.
  */
 import { damageIn, refusingDamage } from './damage.ts';
 import { openLevelDatabase, type KeyValueDatabase } from './database.ts';
@@ -13,6 +13,7 @@ import {
 } from './errors.ts';
 import {
   BOOTSTRAPPING_FILE,
+  cutSynced,
   DAMAGED_FILE,
   readFloor,
   readTextIfAny,
@@ -26,7 +27,7 @@ import { LevelGroup } from './level-group.ts';
 import { LevelStore } from './level-store.ts';
 import { INFO_LOG, OLD_INFO_LOG, checkInfoLog, checkLevelDbFiles } from './leveldb-files.ts';
 import { lockDirectory, type DirectoryLock } from './lock.ts';
-import { readIdentity, verifyRecords } from './verify.ts';
+import { readIdentity, readMask, verifyRecords } from './verify.ts';
 
 /** LevelDB reads and rewrites as much as this at every open, and flushes once per as much written. */
 export const WRITE_BUFFER_BYTES = 16 * 1024 * 1024;
@@ -112,13 +113,14 @@ async function checkDirectory(directory: string): Promise<Floor> {
   if (names.length === 0)
     throw new StoreNotInitialisedError(directory, 'the directory holds no database files');
   const floor = await readFloor(directory);
-  const tornLog = await checkLevelDbFiles(directory, names);
+  const torn = await checkLevelDbFiles(directory, names);
   // Somebody else may have opened it since, and LevelDB leaves no other trace of what it dropped then.
   await checkInfoLog(directory, INFO_LOG, floor.tornLogs);
   await checkInfoLog(directory, OLD_INFO_LOG, floor.tornLogs);
-  if (tornLog === undefined) return floor;
+  if (torn.manifest !== undefined) await cutSynced(directory, torn.manifest.name, torn.manifest.at);
+  if (torn.log === undefined) return floor;
   // Before LevelDB drops that end and says so: if we die right after, the next start must know that this was no damage.
-  const adjusted = withTornLog(floor, tornLog);
+  const adjusted = withTornLog(floor, torn.log);
   await writeFloor(directory, adjusted);
   return adjusted;
 }
@@ -157,12 +159,14 @@ async function readStore(
 ): Promise<LevelStore> {
   await checkInfoLog(directory, INFO_LOG, floor.tornLogs);
   const identity = checkIdentity(directory, expected, await readIdentity(database));
+  const mask = await readMask(database);
   const verified = await verifyRecords(database, floor.batch);
   const groups: LevelGroup[] = [];
-  for (const group of verified.groups) groups.push(await LevelGroup.restore(database, group));
+  for (const group of verified.groups) groups.push(await LevelGroup.restore({ database, mask }, group));
   return new LevelStore({
     database,
     identity,
+    mask,
     batch: verified.batch,
     digest: verified.digest,
     groups,

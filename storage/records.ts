@@ -5,10 +5,21 @@
 import type { GroupId, HardState, LogPosition, NodeId, SnapshotMeta } from '../raft/types.ts';
 import { CHECKSUM_BYTES, checkRecord, sealRecord, type StoredRecord } from './codec.ts';
 import { DamageFound } from './errors.ts';
-import { GROUP_KEY_BYTES, STORE_KEY, groupOfKey, writeGroupKey } from './keys.ts';
+import { GROUP_KEY_BYTES, MASK_KEY, STORE_KEY, groupOfKey, writeGroupKey } from './keys.ts';
+import { Mask, MASK_BYTES } from './mask.ts';
 
 /** The layout this program writes. */
 export const FORMAT_VERSION = 3;
+
+/** Written once, at bootstrap. */
+export function encodeMask(pad: Uint8Array): StoredRecord {
+  return sealRecord(Buffer.concat([MASK_KEY, pad, Buffer.alloc(CHECKSUM_BYTES)]), MASK_KEY.length);
+}
+
+export function decodeMask(key: Buffer, value: Buffer): Mask {
+  checkRecord(key, value, MASK_BYTES, 'the mask record');
+  return new Mask(value.subarray(0, MASK_BYTES));
+}
 
 /** Two 32-bit words; see digest.ts. */
 export interface Digest {
@@ -53,6 +64,9 @@ export interface GroupRecord {
   /** The batch that wrote this record. */
   readonly batch: number;
   readonly hardState: HardState;
+  /** See GroupState. */
+  readonly placement: number;
+  readonly removedAt: number;
   readonly lastIndex: number;
   /** Chain value of the last entry, or of the base if the log is empty. */
   readonly lastChain: number;
@@ -65,10 +79,10 @@ export interface GroupRecord {
   readonly snapshot?: SnapshotMeta;
 }
 
-// Group value: ten f64, two chain u32, voter count u16 (NO_SNAPSHOT if there is none), then for a snapshot five f64
+// Group value: twelve f64, two chain u32, voter count u16 (NO_SNAPSHOT if there is none), then for a snapshot five f64
 // and the voters as f64. Only if there are outgoing voters, learners, a checksum of the snapshot or an epoch above 0: the
 // two counts, that checksum (-1 if there is none), the epoch and the ids as f64. Checksum u32. All little-endian.
-const GROUP_FIXED_BYTES = 10 * 8 + 2 * 4 + 2;
+const GROUP_FIXED_BYTES = 12 * 8 + 2 * 4 + 2;
 const NO_SNAPSHOT = 0xffff;
 
 export function encodeGroupRecord(group: GroupId, record: GroupRecord): StoredRecord {
@@ -88,6 +102,8 @@ export function encodeGroupRecord(group: GroupId, record: GroupRecord): StoredRe
   at = buffer.writeDoubleLE(base.timeMillis, at);
   at = buffer.writeDoubleLE(record.oldestKey, at);
   at = buffer.writeDoubleLE(record.newestKey, at);
+  at = buffer.writeDoubleLE(record.placement, at);
+  at = buffer.writeDoubleLE(record.removedAt, at);
   at = buffer.writeUInt32LE(record.lastChain, at);
   at = buffer.writeUInt32LE(record.baseChain, at);
   at = buffer.writeUInt16LE(snapshot === undefined ? NO_SNAPSHOT : snapshot.voters.length, at);
@@ -126,10 +142,12 @@ export function decodeGroupRecord(key: Buffer, value: Buffer): StoredGroupRecord
     base: { index: value.readDoubleLE(40), term: value.readDoubleLE(48), timeMillis: value.readDoubleLE(56) },
     oldestKey: value.readDoubleLE(64),
     newestKey: value.readDoubleLE(72),
-    lastChain: value.readUInt32LE(80),
-    baseChain: value.readUInt32LE(84),
+    placement: value.readDoubleLE(80),
+    removedAt: value.readDoubleLE(88),
+    lastChain: value.readUInt32LE(96),
+    baseChain: value.readUInt32LE(100),
   };
-  const voterCount = value.readUInt16LE(88);
+  const voterCount = value.readUInt16LE(104);
   if (voterCount === NO_SNAPSHOT) return { group, record, checksum };
   const snapshot = decodeSnapshotMeta(value, voterCount, what);
   return { group, record: { ...record, snapshot }, checksum };

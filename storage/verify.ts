@@ -8,9 +8,11 @@ import type { KeyValueDatabase } from './database.ts';
 import { EMPTY_DIGEST, combine, recordHash } from './digest.ts';
 import { DamageFound } from './errors.ts';
 import { decodeIdentity, type StoreIdentity } from './identity.ts';
+import type { Mask } from './mask.ts';
 import {
   ALL_GROUPS,
   IDENTITY_KEY,
+  MASK_KEY,
   STORE_KEY,
   chunkOfKey,
   chunkRange,
@@ -19,12 +21,19 @@ import {
 } from './keys.ts';
 import {
   decodeGroupRecord,
+  decodeMask,
   decodeStoreRecord,
   type Digest,
   FORMAT_VERSION,
   type GroupRecord,
   type StoreRecord,
 } from './records.ts';
+
+/** A database, and what the data in it is masked with. */
+export interface MaskedDatabase {
+  readonly database: KeyValueDatabase;
+  readonly mask: Mask;
+}
 
 /** A group as found on disk. */
 export interface VerifiedGroup {
@@ -46,6 +55,12 @@ export async function readIdentity(
   const value = await database.get(IDENTITY_KEY);
   if (value === undefined) throw new DamageFound('the identity record is missing');
   return decodeIdentity(IDENTITY_KEY, value, FORMAT_VERSION);
+}
+
+export async function readMask(database: KeyValueDatabase): Promise<Mask> {
+  const value = await database.get(MASK_KEY);
+  if (value === undefined) throw new DamageFound('the mask record is missing');
+  return decodeMask(MASK_KEY, value);
 }
 
 /**
@@ -85,11 +100,14 @@ function checkDigest(store: StoreRecord, groups: readonly VerifiedGroup[]): void
 
 function checkRecordFields(group: GroupId, record: GroupRecord, store: StoreRecord): void {
   const { hardState, base, lastIndex, snapshot } = record;
+  const isTombstone = record.removedAt > 0 && record.removedAt === record.placement;
   const sound =
     record.batch <= store.batch &&
     base.index <= lastIndex &&
     hardState.commit <= lastIndex &&
-    record.oldestKey <= base.index + 1 &&
+    record.removedAt <= record.placement &&
+    (isTombstone || record.oldestKey <= base.index + 1) &&
+    (!isTombstone || (lastIndex === 0 && snapshot === undefined)) &&
     (lastIndex === base.index || record.newestKey >= lastIndex) &&
     (snapshot === undefined ? base.index === 0 : snapshot.index >= base.index && snapshot.index <= lastIndex);
   if (!sound) {
@@ -104,7 +122,7 @@ function checkRecordFields(group: GroupId, record: GroupRecord, store: StoreReco
  * it, terms and times never decreasing, the last one the one that the group's record names.
  */
 export async function readLog(
-  database: KeyValueDatabase,
+  { database, mask }: MaskedDatabase,
   group: GroupId,
   record: GroupRecord,
   visit: (entry: Entry, chain: number) => void,
@@ -116,7 +134,7 @@ export async function readLog(
     await database.scan(entryRange(group, base.index + 1, lastIndex), (key, value) => {
       const index = indexOfKey(key);
       if (index !== previous.index + 1) throw missingEntries(group, previous.index + 1, index - 1);
-      const stored = decodeEntry(group, key, value);
+      const stored = decodeEntry({ group, mask }, key, value);
       const { entry } = stored;
       if (stored.previousChain !== previousChain) {
         throw new DamageFound(`entry ${index} of group ${group} does not belong after the entry before it`);
@@ -159,7 +177,7 @@ function checkSnapshotPosition(group: GroupId, meta: SnapshotMeta, entry: Entry)
  * of all others to `leftover`.
  */
 export async function readChunks(
-  database: KeyValueDatabase,
+  { database, mask }: MaskedDatabase,
   group: GroupId,
   meta: SnapshotMeta | undefined,
   live: (data: Uint8Array) => void,
@@ -177,7 +195,7 @@ export async function readChunks(
     if (chunk !== chunkCount) {
       throw new DamageFound(`chunk ${chunkCount} of snapshot ${index} of group ${group} is missing`);
     }
-    const data = decodeChunk(group, chunk, key, value);
+    const data = decodeChunk({ group, mask }, key, value);
     chunkCount += 1;
     byteLength += data.length;
     live(data);

@@ -6,6 +6,7 @@ import type {
   Entry,
   EntryKind,
   Heartbeat,
+  HeartbeatResponse,
   Message,
   NodeId,
   SnapshotMeta,
@@ -108,7 +109,7 @@ function encodeMessage(message: Message): unknown[] {
     case 'heartbeat':
       return [...head, message.commit, message.timeMillis, message.readRound ?? 0, message.match ?? 0];
     case 'heartbeatResponse':
-      return [...head, message.readRound ?? 0];
+      return [...head, message.readRound ?? 0, message.isReluctant === true];
     case 'timeoutNow':
       return head;
     case 'snapshot':
@@ -213,7 +214,7 @@ function decodeMessage(fields: Fields): Message {
         ...decodeMatch(fields),
       };
     case 'heartbeatResponse':
-      return { type, ...head, ...decodeReadRound(fields) };
+      return { type, ...head, ...decodeReadRound(fields), ...decodeReluctance(fields) };
     case 'timeoutNow':
       return { type, ...head };
     case 'snapshot':
@@ -224,6 +225,10 @@ function decodeMessage(fields: Fields): Message {
 function decodeReadRound(fields: Fields): Pick<Heartbeat, 'readRound'> {
   const readRound = fields.integer('readRound');
   return readRound === 0 ? {} : { readRound };
+}
+
+function decodeReluctance(fields: Fields): Pick<HeartbeatResponse, 'isReluctant'> {
+  return fields.boolean('isReluctant') ? { isReluctant: true } : {};
 }
 
 function decodeMatch(fields: Fields): Pick<Heartbeat, 'match'> {

@@ -15,6 +15,9 @@ function failingDisk(): { wrap: (store: LogStore) => LogStore; fail: () => void;
   return {
     wrap: (store) => ({
       load: (group) => store.load(group),
+      get hasGarbage() {
+        return store.hasGarbage;
+      },
       readSnapshotChunk: (group, index, chunk) => store.readSnapshotChunk(group, index, chunk),
       close: () => store.close(),
       write(writes, done) {

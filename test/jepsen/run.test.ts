@@ -231,8 +231,8 @@ describe('a run of a real cluster', () => {
 
       // A node that lags behind is no violation; one whose commit index is beyond all logs is.
       expect(
-        findingsOf(({ hardState, base, entries }) => ({
-          base,
+        findingsOf(({ hardState, entries, ...rest }) => ({
+          ...rest,
           hardState: { ...hardState, commit: 3 },
           entries: entries.slice(0, 3),
         })),

@@ -211,6 +211,9 @@ export class Member {
         this.writes.push(writes);
         store.write(writes, done);
       },
+      get hasGarbage() {
+        return store.hasGarbage;
+      },
       readSnapshotChunk: (group, index, chunk) => store.readSnapshotChunk(group, index, chunk),
       close: () => store.close(),
     };

@@ -58,6 +58,7 @@ describe('commit', () => {
       voters,
       term: 1,
       vote: 0,
+      removedAt: 0,
       log: new RaftLog({ index: 0, term: 0, timeMillis: 0 }, entries, 0, 0),
       clock: { nowMillis: () => 1_000, anchor: () => {} },
       random: () => 0,

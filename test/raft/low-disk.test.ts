@@ -7,7 +7,7 @@ describe('a leader that avoids leading', () => {
     const world = new World({ voters: 3 });
     const leader = await world.elect();
     await world.commit('a', [1, 2, 3]);
-    leader.raft.avoidLeading(true);
+    leader.raft.avoidLeading('lowDisk', true);
     await world.settle();
     await world.tick(2);
     expect(leader.isLeader).toBe(false);
@@ -24,7 +24,7 @@ describe('a leader that avoids leading', () => {
     const world = new World({ voters: 3 });
     const leader = await world.elect();
     await world.commit('a', [1, 2, 3]);
-    for (const id of [1, 2, 3]) world.node(id).raft.avoidLeading(true);
+    for (const id of [1, 2, 3]) world.node(id).raft.avoidLeading('lowDisk', true);
     await world.tick(2 * ELECTION_TICKS);
     expect(leader.isLeader).toBe(true);
     await world.commit('b', [1, 2, 3]);
@@ -34,11 +34,11 @@ describe('a leader that avoids leading', () => {
     const world = new World({ voters: 5 });
     const leader = await world.elect();
     await world.commit('a', [1, 2, 3, 4, 5]);
-    for (const { raft } of world.up) raft.avoidLeading(true);
+    for (const { raft } of world.up) raft.avoidLeading('lowDisk', true);
     await world.settle();
     world.isolate(leader.id);
     for (let i = 0; i < 10 * ELECTION_TICKS; i += 1) {
-      leader.raft.avoidLeading(true);
+      leader.raft.avoidLeading('lowDisk', true);
       await world.tick();
     }
     expect(leader.isLeader).toBe(false);

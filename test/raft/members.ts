@@ -18,6 +18,7 @@ import {
   type MembershipResult,
 } from '../../raft/multi-raft.ts';
 import type { PeerMessage } from '../../raft/peer-message.ts';
+import type { StoredGroup } from '../../raft/store.ts';
 import type { Entry, GroupConfig, NodeId, SnapshotMeta } from '../../raft/types.ts';
 import { GroupClock } from '../../src/limiter/group-clock.ts';
 import { type Fate, type MemoryDisk, MemoryStore } from '../../storage/memory-store.ts';
@@ -125,6 +126,8 @@ export class Node {
   readonly #deferred: (() => void)[] = [];
   #complete: (() => void) | undefined;
   readonly fatals: unknown[] = [];
+  /** What is left of the group on this node's disk, if nothing else is. */
+  tombstone: StoredGroup | undefined;
 
   constructor(id: NodeId, world: World, voters: readonly NodeId[]) {
     this.id = id;
@@ -148,8 +151,12 @@ export class Node {
     assert(status !== undefined, `node ${this.id} has no group`);
     return status;
   }
+  /** It may have been removed. */
+  get holdsGroup(): boolean {
+    return this.#raft?.status(GROUP) !== undefined;
+  }
   get isLeader(): boolean {
-    return this.isUp && this.status.role === 'leader';
+    return this.holdsGroup && this.status.role === 'leader';
   }
   get hasTurn(): boolean {
     return this.#deferred.length > 0;
@@ -182,11 +189,38 @@ export class Node {
       fatal: (error) => this.fatals.push(error),
     });
     life.raft = raft;
-    this.#app = new App(world);
-    const stored = this.#disk.get(GROUP);
-    raft.addGroup({ group: GROUP, voters: this.#voters, preferredLeader: 0, app: this.#app, stored });
     this.#store = store;
     this.#raft = raft;
+    const stored = this.#disk.get(GROUP);
+    if (stored?.removed === true) this.tombstone = stored;
+    else this.#add(stored, undefined);
+  }
+
+  #add(stored: StoredGroup | undefined, placement: number | undefined): void {
+    this.tombstone = undefined;
+    this.#app = new App(this.#world);
+    this.raft.addGroup({
+      group: GROUP,
+      voters: this.#voters,
+      preferredLeader: 0,
+      app: this.#app,
+      stored,
+      ...(placement !== undefined && { placement }),
+    });
+  }
+
+  /** The replica goes; its tombstone comes later. */
+  remove(placement: number): void {
+    const { raft } = this;
+    raft.removeGroup(GROUP, placement, (tombstone) => {
+      if (this.#raft === raft) this.tombstone = tombstone;
+    });
+  }
+
+  /** A replica that was removed begins anew. */
+  comeBack(placement: number): void {
+    assert(this.tombstone !== undefined, `node ${this.id} has no tombstone`);
+    this.#add(this.tombstone, placement);
   }
 
   crash(fate: Fate = 'lost'): void {
@@ -195,6 +229,7 @@ export class Node {
     this.#disk = this.#store.crash(fate);
     this.#store = undefined;
     this.#raft = undefined;
+    this.tombstone = undefined;
     this.#deferred.length = 0;
     this.#complete = undefined;
   }
@@ -342,7 +377,9 @@ export class World {
   async until(condition: () => boolean, ticksMax = 20 * ELECTION_TICKS): Promise<void> {
     for (let i = 0; i < ticksMax && !condition(); i += 1) await this.tick();
     if (condition()) return;
-    const states = this.up.map(({ id, status }) => `${id}: ${JSON.stringify(status)}`);
+    const states = this.up.map(
+      (node) => `${node.id}: ${node.holdsGroup ? JSON.stringify(node.status) : 'removed'}`,
+    );
     throw new Error(`it never came to pass; ${states.join('; ')}`);
   }
 

@@ -17,6 +17,7 @@ import type {
 } from '../../raft/types.ts';
 import { GroupClock } from '../../src/limiter/group-clock.ts';
 import { MemoryStore, type Fate, type MemoryDisk } from '../../storage/memory-store.ts';
+import { NEVER_PLACED } from './never-placed.ts';
 import { Invariants, type ObservedNetwork, type ObservedNode } from './invariants.ts';
 import { positionAt } from './log-view.ts';
 import { seeded } from './seeded.ts';
@@ -474,6 +475,7 @@ export function storedLog(
     data: new TextEncoder().encode(`${term}.${i + 1}`),
   }));
   return {
+    ...NEVER_PLACED,
     hardState: { term: terms.at(-1) ?? 0, vote: 0, commit: 0, ...hardState },
     base: { index: 0, term: 0, timeMillis: 0 },
     entries,

@@ -131,7 +131,7 @@ describe('replication', () => {
   });
 
   it('31: progress keeps match below next, whatever it is told', () => {
-    const progress = new Progress(10, { messagesMax: 4, bytesMax: 1_000 });
+    const progress = new Progress({ next: 10, since: 1, limits: { messagesMax: 4, bytesMax: 1_000 } });
     expect(progress.maybeDecreaseTo(3, 2)).toBe(false);
     expect(progress.maybeDecreaseTo(9, 4)).toBe(true);
     expect(progress.next).toBe(5);
@@ -236,9 +236,9 @@ describe('replication', () => {
     network.elect(1);
     network.commit(1, 'a');
     network.act(1, (core) => core.peerUnreachable(2));
-    expect(network.core(1).isAlmostCaughtUp(2, 0)).toBe(false);
+    expect(network.core(1).isReadyToLead(2, 0)).toBe(false);
     network.tickAll(2 * heartbeatTicks);
-    expect(network.core(1).isAlmostCaughtUp(2, 0)).toBe(true);
+    expect(network.core(1).isReadyToLead(2, 0)).toBe(true);
   });
 
   it('40: a follower learns of a commit by the next heartbeat at the latest', () => {
@@ -298,7 +298,7 @@ describe('replication', () => {
   });
 
   it('81: the window is bounded by bytes as well, and an answer frees all that came before it', () => {
-    const progress = new Progress(1, { messagesMax: 100, bytesMax: 100 });
+    const progress = new Progress({ next: 1, since: 1, limits: { messagesMax: 100, bytesMax: 100 } });
     progress.becomeReplicate();
     progress.sent(1, 60);
     expect(progress.isPaused()).toBe(false);

@@ -284,6 +284,7 @@ describe('snapshots', () => {
       voters: [1, 2, 3],
       term: 1,
       vote: 1,
+      removedAt: 0,
       log,
       clock: { nowMillis: () => 1_000, anchor: () => {} },
       random: () => 0,

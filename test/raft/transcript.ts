@@ -27,6 +27,7 @@ import { RaftCore, type Ready } from '../../raft/core.ts';
 import { LOG_START } from '../../raft/log.ts';
 import { decodeConfig, type MembershipStep } from '../../raft/membership.ts';
 import type { Entry, GroupConfig, Message, NodeId, SnapshotMeta } from '../../raft/types.ts';
+import { NEVER_PLACED } from './never-placed.ts';
 
 const OPTIONS: RaftOptions = { ...RAFT_DEFAULTS, electionTicks: 10, heartbeatTicks: 1 };
 
@@ -282,6 +283,7 @@ function newCore(id: NodeId, voters: readonly NodeId[], disk: Disk, options: Raf
     id,
     voters,
     stored: {
+      ...NEVER_PLACED,
       hardState: { term, vote, commit },
       base: { index: base.index, term: base.term, timeMillis: base.timeMillis },
       entries,

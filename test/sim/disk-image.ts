@@ -9,31 +9,35 @@ import { combine, EMPTY_DIGEST, recordHash } from '../../storage/digest.ts';
 import { DamageFound } from '../../storage/errors.ts';
 import type { KeyRange } from '../../storage/keys.ts';
 import { LevelGroup } from '../../storage/level-group.ts';
+import { Mask, MASK_BYTES } from '../../storage/mask.ts';
 import type { MemoryDisk } from '../../storage/memory-store.ts';
 import { encodeGroupRecord, encodeStoreRecord } from '../../storage/records.ts';
 import { verifyRecords } from '../../storage/verify.ts';
 import type { Random } from './random.ts';
 
 const BATCH = 1;
+const MASK = new Mask(new Uint8Array(MASK_BYTES));
 
 /** All records of a disk, by key. */
 function recordsOf(disk: MemoryDisk): StoredRecord[] {
   const records: StoredRecord[] = [];
   let digest = EMPTY_DIGEST;
-  for (const [group, { hardState, base, entries, snapshot }] of disk) {
+  for (const [group, { hardState, placement, removedAt, base, entries, snapshot }] of disk) {
     let lastChain = 0;
     for (const entry of entries) {
-      const stored = encodeEntry(group, entry, lastChain);
+      const stored = encodeEntry({ group, mask: MASK }, entry, lastChain);
       lastChain = stored.checksum;
       records.push(stored);
     }
     for (const [i, data] of (snapshot?.chunks ?? []).entries()) {
-      records.push(encodeChunk(group, snapshot?.meta.index ?? 0, i, data));
+      records.push(encodeChunk({ group, mask: MASK }, { index: snapshot?.meta.index ?? 0, chunk: i }, data));
     }
     const lastIndex = base.index + entries.length;
     const stored = encodeGroupRecord(group, {
       batch: BATCH,
       hardState,
+      placement,
+      removedAt,
       lastIndex,
       lastChain,
       base,
@@ -82,7 +86,7 @@ async function damageIn(records: readonly StoredRecord[]): Promise<string | unde
   const database = databaseOf(records);
   try {
     const { groups } = await verifyRecords(database, 0);
-    for (const group of groups) await LevelGroup.restore(database, group);
+    for (const group of groups) await LevelGroup.restore({ database, mask: MASK }, group);
     return undefined;
   } catch (error) {
     if (error instanceof DamageFound) return error.message;

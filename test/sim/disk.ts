@@ -55,6 +55,10 @@ export class SimDisk implements LogStore {
     });
   }
 
+  get hasGarbage(): boolean {
+    return this.#store.hasGarbage;
+  }
+
   get isWriting(): boolean {
     return this.#inFlight !== undefined;
   }

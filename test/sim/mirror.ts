@@ -1,4 +1,5 @@
 /** What one replica certainly has on disk, rebuilt from its writes alone and independent of any store. */
+import { decodeConfig } from '../../raft/membership.ts';
 import type { GroupWrite } from '../../raft/store.ts';
 import type { Entry, EntryKind } from '../../raft/types.ts';
 import { check } from './story.ts';
@@ -24,11 +25,30 @@ export class DiskMirror {
   commit = 0;
   baseIndex = 0;
   baseTerm = 0;
+  /** By the cluster's placement: last offered or removed under, and last removed by; 0: never. */
+  placement = 0;
+  removedAt = 0;
   /** Terms of the entries after the base. */
   readonly #terms: number[] = [];
+  /** The epochs of all configurations that it has, by index, compacted or not. */
+  readonly #epochs = new Map<number, number>();
 
   constructor(name: string) {
     this.name = name;
+  }
+
+  /** Nothing but a tombstone. */
+  get isRemoved(): boolean {
+    return this.removedAt > 0 && this.placement === this.removedAt;
+  }
+
+  /**
+   * A replica that was removed has forgotten what it helped to decide: it may neither vote nor campaign before it has a
+   * configuration that is newer than its removal.
+   */
+  get takesPart(): boolean {
+    if (this.removedAt === 0) return true;
+    return [...this.#epochs.values()].some((epoch) => epoch > this.removedAt);
   }
 
   get lastIndex(): number {
@@ -52,7 +72,11 @@ export class DiskMirror {
     this.commit = other.commit;
     this.baseIndex = other.baseIndex;
     this.baseTerm = other.baseTerm;
+    this.placement = other.placement;
+    this.removedAt = other.removedAt;
     this.#terms.splice(0, Infinity, ...other.#terms);
+    this.#epochs.clear();
+    for (const [index, epoch] of other.#epochs) this.#epochs.set(index, epoch);
   }
 
   /** Undefined for what is compacted or not there. */
@@ -75,10 +99,13 @@ export class DiskMirror {
 
   apply(write: GroupWrite): void {
     const { install, entries, compactTo, hardState } = write;
+    this.#place(write);
     if (install !== undefined) {
       this.baseIndex = install.meta.index;
       this.baseTerm = install.meta.term;
       this.#terms.length = 0;
+      this.#epochs.clear();
+      this.#epochs.set(install.meta.index, install.meta.epoch ?? 0);
     }
     const first = entries[0];
     if (first !== undefined) {
@@ -87,7 +114,11 @@ export class DiskMirror {
         () => `${this.name} writes entry ${first.index} behind ${this.lastIndex}`,
       );
       this.#terms.length = first.index - this.baseIndex - 1;
-      for (const entry of entries) this.#terms.push(entry.term);
+      for (const index of this.#epochs.keys()) if (index >= first.index) this.#epochs.delete(index);
+      for (const entry of entries) {
+        this.#terms.push(entry.term);
+        if (entry.kind === 'config') this.#epochs.set(entry.index, decodeConfig(entry.data)?.epoch ?? 0);
+      }
     }
     if (compactTo !== undefined && compactTo.index > this.baseIndex) {
       this.#terms.splice(0, compactTo.index - this.baseIndex);
@@ -98,6 +129,21 @@ export class DiskMirror {
     if (hardState === undefined) return;
     this.#keepPromises(hardState.term, hardState.vote);
     this.commit = Math.max(this.commit, hardState.commit);
+  }
+
+  #place({ placement = this.placement, remove }: GroupWrite): void {
+    check(
+      placement >= this.placement && !(this.isRemoved && placement === this.placement),
+      () => `${this.name} writes in the name of placement ${placement} after ${this.placement}`,
+    );
+    this.placement = placement;
+    if (remove !== true) return;
+    this.removedAt = placement;
+    this.baseIndex = 0;
+    this.baseTerm = 0;
+    this.commit = 0;
+    this.#terms.length = 0;
+    this.#epochs.clear();
   }
 
   #keepPromises(term: number, vote: number): void {

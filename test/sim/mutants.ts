@@ -45,6 +45,9 @@ function lyingStore(lateMillis: number): Seams {
           next();
           after(0, () => done());
         },
+        get hasGarbage() {
+          return store.hasGarbage;
+        },
         readSnapshotChunk: (group, index, chunk) => store.readSnapshotChunk(group, index, chunk),
         close: () => store.close(),
       };
@@ -76,6 +79,9 @@ function earlyInstalls(): Seams {
           if (isWriting) waiting = write;
           else write();
         },
+        get hasGarbage() {
+          return store.hasGarbage;
+        },
         readSnapshotChunk: (group, index, chunk) => store.readSnapshotChunk(group, index, chunk),
         close: () => store.close(),
       };
@@ -92,6 +98,9 @@ function changedLoads(change: (stored: StoredGroup) => StoredGroup): Seams {
         return stored === undefined ? undefined : change(stored);
       },
       write: (writes, done) => store.write(writes, done),
+      get hasGarbage() {
+        return store.hasGarbage;
+      },
       readSnapshotChunk: (group, index, chunk) => store.readSnapshotChunk(group, index, chunk),
       close: () => store.close(),
     }),
@@ -104,6 +113,9 @@ function changedWrites(change: (write: Parameters<LogStore['write']>[0][number])
     wrapStore: (store): LogStore => ({
       load: (group) => store.load(group),
       write: (writes, done) => store.write(writes.map(change), done),
+      get hasGarbage() {
+        return store.hasGarbage;
+      },
       readSnapshotChunk: (group, index, chunk) => store.readSnapshotChunk(group, index, chunk),
       close: () => store.close(),
     }),
@@ -311,7 +323,11 @@ export const MUTANTS: readonly Mutant[] = [
   {
     id: 'M18',
     bug: 'a leader without a quorum never steps down',
-    edit: { module: 'raft/leader.js', find: 'if (!quorumIsActive(state)) {', replace: 'if (false) {' },
+    edit: {
+      module: 'raft/leader.js',
+      find: 'if (!quorumIsActive(state) ||',
+      replace: 'quorumIsActive(state); if (',
+    },
   },
   {
     id: 'X1',

@@ -369,7 +369,11 @@ export class RaftChecker {
   #checkElectable(group: GroupHistory, id: GroupId, entry: Entry): void {
     for (const [node, candidate] of group.disks) {
       if (candidate.lastIndex >= entry.index && candidate.holds(entry.index, entry.term)) continue;
-      const votes = (voter: NodeId): boolean => diskOf(group, voter).wouldElect(candidate);
+      if (!candidate.takesPart) continue;
+      const votes = (voter: NodeId): boolean => {
+        const disk = diskOf(group, voter);
+        return disk.takesPart && disk.wouldElect(candidate);
+      };
       for (const config of campaignConfigs(group.configs, candidate)) {
         if (!isVoterOf(config, node)) continue;
         check(

@@ -1,6 +1,7 @@
 /** What every LogStore must do with entries, hard state and writes. */
 import { describe, expect, it } from 'vitest';
 import type { GroupWrite } from '../../raft/store.ts';
+import { NEVER_PLACED } from '../raft/never-placed.ts';
 import { append, chunk, entries, entry, meta, position, snapshot, written } from './fixtures.ts';
 import { expectRefused, type StoreBench } from './store-bench.ts';
 
@@ -20,6 +21,7 @@ export function describeLog(t: StoreBench): void {
         append(7, [{ ...entry(1), kind: 'noop', data: new Uint8Array() }, entry(2), entry(3, 2)], 2),
       );
       const expected = {
+        ...NEVER_PLACED,
         hardState: { term: 2, vote: 1, commit: 2 },
         base: position(0, 0, 0),
         entries: [{ ...entry(1), kind: 'noop', data: new Uint8Array() }, entry(2), entry(3, 2)],

@@ -1,6 +1,7 @@
 /** What every LogStore must do with snapshots, taken or received, and with the log that they replace. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { GroupWrite } from '../../raft/store.ts';
+import { NEVER_PLACED } from '../raft/never-placed.ts';
 import { append, chunk, entries, entry, meta, position, snapshot } from './fixtures.ts';
 import { expectRefused, type StoreBench } from './store-bench.ts';
 
@@ -169,6 +170,7 @@ export function describeSnapshots(t: StoreBench): void {
       });
       await t.restart();
       expect(await t.store.load(1)).toEqual({
+        ...NEVER_PLACED,
         hardState: { term: 3, vote: 0, commit: 5000 },
         base: position(5000, 3),
         entries: entries(5001, 5002, 3),

@@ -1,6 +1,7 @@
 /** What every LogStore must do. Run for the store on LevelDB and for its twin in memory: both must pass all of it. */
 import { afterEach, beforeEach } from 'vitest';
 import { describeLog } from './conformance-log.ts';
+import { describeRemoval } from './conformance-removal.ts';
 import { describeSnapshots } from './conformance-snapshots.ts';
 import { HarnessBench, type StoreHarness, type TestedStore } from './store-bench.ts';
 
@@ -11,4 +12,5 @@ export function testLogStore<S extends TestedStore>(makeHarness: () => Promise<S
   afterEach(() => bench.tearDown());
   describeLog(bench);
   describeSnapshots(bench);
+  describeRemoval(bench);
 }

@@ -3,7 +3,8 @@
  * hole in LevelDB's log leaves once LevelDB has rewritten it. Only our own verification can refuse these.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { IDENTITY_KEY, STORE_KEY, chunkKey, entryKey, groupKey } from '../../storage/keys.ts';
+import type { Entry } from '../../raft/types.ts';
+import { IDENTITY_KEY, MASK_KEY, STORE_KEY, chunkKey, entryKey, groupKey } from '../../storage/keys.ts';
 import { openStore } from '../../storage/open-store.ts';
 import {
   ENTRIES,
@@ -90,23 +91,45 @@ describe('a database is refused', () => {
     );
   });
 
-  it('when an entry is one that was replaced, with a valid checksum', async () => {
+  /** A log whose fifth entry is replaced, and put back behind the store's back. */
+  async function withReplacedFifth(replacement: readonly Entry[]): Promise<string> {
     const directory = await emptyDirectory();
     const store = await createStore(directory);
     await written(store, [append(1, entries(1, 5), 4)]);
-    await written(store, [append(1, [entry(5, 2), entry(6, 2)], 4)]);
     await store.close();
-    await rawly(directory, await rollBack([entryKey(1, 5)]));
+    let fifth: Buffer | undefined;
+    await rawly(directory, async (level) => {
+      fifth = await level.get(entryKey(1, 5));
+    });
+    const again = await openStore(directory, IDENTITY);
+    await written(again, [append(1, replacement, 4)]);
+    await again.close();
+    await rawly(directory, (level) => level.put(entryKey(1, 5), fifth ?? Buffer.alloc(0)));
+    return directory;
+  }
+
+  it('when an entry is one that was replaced, with a valid checksum', async () => {
+    const directory = await withReplacedFifth([entry(5, 2), entry(6, 2)]);
     await expectRefusedForEver(directory, /entry 6 of group 1 does not belong after the entry before it/);
   });
 
-  it('when the last entry is one that was replaced', async () => {
+  it('when an entry is that of another database', async () => {
+    const act = await rollBack([entryKey(1, 5)]);
     const directory = await emptyDirectory();
     const store = await createStore(directory);
     await written(store, [append(1, entries(1, 5), 4)]);
-    await written(store, [append(1, [entry(5, 2)], 4)]);
     await store.close();
-    await rawly(directory, await rollBack([entryKey(1, 5)]));
+    await rawly(directory, act);
+    await expectRefusedForEver(directory, /entry 5 of group 1 does not belong after the entry before it/);
+  });
+
+  it('when the mask is gone or another', async () => {
+    await expectFound((level) => level.del(MASK_KEY), /the mask record is missing/);
+    await expectFound((level) => level.put(MASK_KEY, Buffer.alloc(68)), /the mask record has checksum/);
+  });
+
+  it('when the last entry is one that was replaced', async () => {
+    const directory = await withReplacedFifth([entry(5, 2)]);
     await expectRefusedForEver(directory, /the last entry 5 of group 1 is not the one its record names/);
   });
 

@@ -152,6 +152,55 @@ describe('garbage', () => {
     expect(await countEntries(1)).toBe(0);
   });
 
+  it('of a group that was removed is deleted to the last key, a bounded number in each write', async () => {
+    await fillAndCompact();
+    const removal = {
+      group: 1,
+      placement: 1,
+      remove: true as const,
+      hardState: { term: 2, vote: 0, commit: 0 },
+      entries: [],
+    };
+    await written(store, [removal]);
+    expect(store.hasGarbage).toBe(true);
+    batches = [];
+    await reopen();
+    while (store.hasGarbage) await written(store, []);
+    expect(Math.max(...batches.map(deletes))).toBeLessThanOrEqual(DELETES_PER_WRITE_MAX);
+    expect([await countEntries(1), await countChunks(1)]).toEqual([0, 0]);
+    await reopen();
+    expect(store.hasGarbage).toBe(false);
+    expect(await store.load(1)).toMatchObject({ removed: true, hardState: { term: 2 } });
+  });
+
+  it.each([0, 1, 2, 9])(
+    'of a removed group spares the log of the next life, which begins after %i more writes',
+    async (writes) => {
+      await written(store, [append(1, entries(1, LONG), LONG)]);
+      await written(store, [
+        { group: 1, placement: 1, remove: true, hardState: { term: 2, vote: 0, commit: 0 }, entries: [] },
+      ]);
+      for (let i = 0; i < writes; i += 1) await written(store, []);
+      await written(store, [{ ...append(1, entries(1, 40, 3), 30), placement: 2 }]);
+      for (let i = 0; i < 9; i += 1) await written(store, []);
+      await reopen();
+      expect((await store.load(1))?.entries).toEqual(entries(1, 40, 3));
+      const data = chunk(1);
+      await written(store, [
+        {
+          group: 1,
+          entries: [],
+          snapshotChunk: { index: 30, chunk: 0, data },
+          snapshot: meta(30, [data], 3),
+          compactTo: { index: 30, term: 3, timeMillis: 300 },
+        },
+      ]);
+      while (store.hasGarbage) await written(store, []);
+      await reopen();
+      expect((await store.load(1))?.entries).toEqual(entries(31, 40, 3));
+    },
+  );
+
   it('of replaced snapshots and of attempts that a restart ended is deleted', async () => {
     await written(store, [append(1, entries(1, 20), 20)]);
     const stage = (index: number, number: number): Promise<void> =>

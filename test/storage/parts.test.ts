@@ -31,6 +31,8 @@ describe('a group record', () => {
       {
         batch: count,
         hardState: fc.record({ term: count, vote: count, commit: count }),
+        placement: count,
+        removedAt: count,
         lastIndex: count,
         lastChain: fc.nat({ max: 0xffff_ffff }),
         base: at,
@@ -57,6 +59,8 @@ describe('a group record', () => {
         requiredKeys: [
           'batch',
           'hardState',
+          'placement',
+          'removedAt',
           'lastIndex',
           'lastChain',
           'base',

@@ -24,7 +24,7 @@ export interface StoreBench {
   restart(): Promise<void>;
   failNextWrite(): void;
   /** Takes a snapshot at `index`, of two chunks, the way a driver does. */
-  takeSnapshot(group: GroupId, index: number): Promise<void>;
+  takeSnapshot(group: GroupId, index: number, term?: number): Promise<void>;
 }
 
 export class HarnessBench<S extends TestedStore> implements StoreBench {
@@ -66,12 +66,12 @@ export class HarnessBench<S extends TestedStore> implements StoreBench {
     this.running.harness.failNextWrite(this.store);
   }
 
-  async takeSnapshot(group: GroupId, index: number): Promise<void> {
+  async takeSnapshot(group: GroupId, index: number, term?: number): Promise<void> {
     const chunks = [chunk(1), chunk(2, 7)];
     for (const [number, data] of chunks.entries()) {
       await this.write({ group, entries: [], snapshotChunk: { index, chunk: number, data } });
     }
-    await this.write({ group, entries: [], snapshot: meta(index, chunks) });
+    await this.write({ group, entries: [], snapshot: meta(index, chunks, term) });
   }
 }
 

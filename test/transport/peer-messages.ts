@@ -124,7 +124,7 @@ const MESSAGES: { readonly [T in Exclude<Message['type'], 'snapshot'>]: fc.Arbit
     { requiredKeys: ['type', 'from', 'to', 'term', 'commit', 'timeMillis'] },
   ),
   heartbeatResponse: fc.record(
-    { type: fc.constant('heartbeatResponse'), ...head, readRound },
+    { type: fc.constant('heartbeatResponse'), ...head, readRound, isReluctant: fc.constant(true as const) },
     { requiredKeys: ['type', 'from', 'to', 'term'] },
   ),
   timeoutNow: fc.record({ type: fc.constant('timeoutNow'), ...head }),

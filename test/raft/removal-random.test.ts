@@ -1,0 +1,297 @@
+/**
+ * Random histories of a group that moves between a few nodes again and again: replicas are removed when the rules of
+ * raft/README.md ("Removing a replica") allow it, and come back. Crashes, cuts, messages that are lost, repeated, or
+ * arrive long after. One leader per term, one state per index, nothing applied is ever lost, and progress in the end.
+ *
+ * Who belongs where is told to each node late, as a replicated list would: first a version, then that it is settled.
+ */
+import { describe, expect, it } from 'vitest';
+import { assert } from '../../raft/assert.ts';
+import { isJoint, membersOf } from '../../raft/membership.ts';
+import type { GroupConfig, NodeId } from '../../raft/types.ts';
+import { nextStep } from '../../src/meta/group-mover.ts';
+import { chunkReads, GROUP, type Node, type Parcel, seededRandom, seeds, World } from './members.ts';
+
+const STEPS = 4_000;
+const NODES = 6;
+
+/** What one node has heard of the placement; it survives its crashes, and may lag as much as it likes. */
+interface Knowledge {
+  version: number;
+  settled: number;
+  /** By node: the version it offered itself under. */
+  readonly offers: Map<NodeId, number>;
+  /** What it has offered since its process began. */
+  offered: number;
+}
+
+class Moves {
+  readonly world: World;
+  readonly #random: (bound: number) => number;
+  /** By version, from 0: who should hold the group. */
+  readonly #placements: (readonly NodeId[])[];
+  readonly #knowledge = new Map<NodeId, Knowledge>();
+  readonly #late: Parcel[] = [];
+  readonly #rates: {
+    readonly loss: number;
+    readonly repeat: number;
+    readonly late: number;
+    readonly sync: number;
+  };
+  readonly #faultPerMille: number;
+  #settled = 0;
+  #proposals = 0;
+  removals = 0;
+  returns = 0;
+
+  constructor(seed: number) {
+    const random = seededRandom(seed);
+    this.#random = random;
+    const founders = 1 + random(3);
+    this.world = new World({
+      voters: founders,
+      seed,
+      options: {
+        raft: {
+          heartbeatTicks: 1,
+          electionTicks: 5,
+          appendBytesMax: 1 + random(400),
+          inflight: { messagesMax: 1 + random(8), bytesMax: 4_000 },
+          uncommittedBytesMax: 4_000,
+        },
+        snapshotEveryBytes: random(2) === 0 ? 1 << 30 : 200 + random(1_000),
+        keepLogBytes: random(300),
+        snapshotWriteBytesMax: 50 + random(400),
+        applyBytesMax: 1 + random(200),
+        streams: { outgoingMax: 1 + random(3), silentTicksMax: 3 + random(10) },
+      },
+    });
+    this.#placements = [Array.from({ length: founders }, (_, i) => i + 1)];
+    for (let id = founders + 1; id <= NODES; id += 1) this.world.add(id);
+    for (const id of this.world.nodes.keys()) {
+      this.#knowledge.set(id, { version: 0, settled: 0, offers: new Map(), offered: 0 });
+    }
+    this.#rates = { loss: random(15), repeat: random(10), late: random(4), sync: 5 + random(60) };
+    this.#faultPerMille = random(50);
+  }
+
+  #pick<T>(from: readonly T[]): T | undefined {
+    return from[this.#random(Math.max(1, from.length))];
+  }
+
+  #of(id: NodeId): Knowledge {
+    const known = this.#knowledge.get(id);
+    assert(known !== undefined, `node ${id} knows something`);
+    return known;
+  }
+
+  #wantedBy(version: number): readonly NodeId[] {
+    return this.#placements[version] ?? [];
+  }
+
+  async run(): Promise<void> {
+    for (let i = 0; i < STEPS; i += 1) {
+      await chunkReads();
+      this.#step();
+      this.world.checkLeaders();
+    }
+  }
+
+  #step(): void {
+    const { world } = this;
+    world.now += this.#random(4);
+    if (this.#random(100) < 50) this.#pick(world.up)?.raft.tick();
+    for (const node of world.up) {
+      if (node.hasTurn && this.#random(100) < 70) node.turn();
+      if (node.isWriting && this.#random(100) < this.#rates.sync) node.sync();
+    }
+    for (let count = world.up.length * 2; count > 0 && world.queue.length > 0; count -= 1) this.#deliverOne();
+    if (this.#random(100) < 2 && this.#late.length > 0) {
+      const [parcel] = this.#late.splice(this.#random(this.#late.length), 1);
+      if (parcel !== undefined) world.deliver(parcel);
+    }
+    if (this.#random(100) < 25) {
+      this.#proposals += 1;
+      this.#pick(world.up.filter(({ isLeader }) => isLeader))?.propose(`p${this.#proposals}`);
+    }
+    const node = this.#pick(world.up);
+    if (node !== undefined) this.#manage(node);
+    if (this.#random(100) < 2) this.#newVersion();
+    if (this.#random(1_000) < this.#faultPerMille) this.#fault();
+    if (this.#random(100) < 4) this.#pick(this.#down())?.start();
+  }
+
+  #deliverOne(): void {
+    const { world } = this;
+    const { loss, repeat, late } = this.#rates;
+    const parcel = world.queue.shift();
+    if (parcel === undefined || this.#random(100) < loss) return;
+    if (this.#random(100) < late) this.#late.push(parcel);
+    else world.deliver(parcel);
+    if (this.#random(100) < repeat) this.#late.push(parcel);
+  }
+
+  #down(): Node[] {
+    return [...this.world.nodes.values()].filter(({ isUp }) => !isUp);
+  }
+
+  /** Only when the one before is settled, now and then sooner. */
+  #newVersion(): void {
+    const newest = this.#placements.length - 1;
+    if (this.#settled < newest && this.#random(10) > 0) return;
+    const nodes = [...this.world.nodes.keys()];
+    const wanted: NodeId[] = [];
+    for (let count = 1 + this.#random(3); count > 0; count -= 1) {
+      const [node] = nodes.splice(this.#random(nodes.length), 1);
+      if (node !== undefined) wanted.push(node);
+    }
+    this.#placements.push(wanted);
+  }
+
+  /** What a node does of its own accord, by what it has heard. */
+  #manage(node: Node): void {
+    const known = this.#of(node.id);
+    if (this.#random(4) === 0)
+      known.version = Math.min(known.version + 1 + this.#random(2), this.#placements.length - 1);
+    if (this.#random(4) === 0 && this.#settled <= known.version) known.settled = this.#settled;
+    const { version } = known;
+    if (this.#wantedBy(version).includes(node.id)) this.#offer(node, known);
+    else if (known.settled === version) this.#maybeRemove(node, version);
+    if (node.isLeader) this.#lead(node, known);
+  }
+
+  #offer(node: Node, known: Knowledge): void {
+    const { version } = known;
+    if (!node.holdsGroup) {
+      if (node.tombstone === undefined || version <= node.tombstone.placement) return;
+      node.comeBack(version);
+      this.returns += 1;
+    }
+    if (known.offered === version) {
+      // Repeated to anybody who may lead.
+      const other = this.#pick([...this.world.nodes.keys()]) ?? node.id;
+      this.#of(other).offers.set(node.id, version);
+    } else if (node.disk.get(GROUP)?.placement === version) {
+      known.offered = version;
+    } else if (this.#random(2) === 0 && (node.disk.get(GROUP)?.placement ?? 0) < version) {
+      node.raft.offerGroup(GROUP, version, () => {
+        known.offered = version;
+      });
+    }
+  }
+
+  #maybeRemove(node: Node, settled: number): void {
+    if (!node.holdsGroup || settled === 0) return;
+    const placement = node.disk.get(GROUP)?.placement ?? 0;
+    if (settled <= placement || node.raft.newestEpoch(GROUP) > settled || this.#isOffering(node, settled))
+      return;
+    node.remove(settled);
+    this.removals += 1;
+  }
+
+  /** An offer under a newer version may be on its way to the disk. */
+  #isOffering(node: Node, settled: number): boolean {
+    return this.#of(node.id).offered > settled || node.isWriting;
+  }
+
+  #lead(node: Node, known: Knowledge): void {
+    const { version } = known;
+    const config = node.raft.configOf(GROUP);
+    if (config === undefined || node.raft.isChanging(GROUP)) return;
+    const step = nextStep(config, { voters: this.#wantedBy(version), learners: [] });
+    if (step === undefined) {
+      if (config.epoch === version) this.#reported(version);
+      else node.raft.changeMembership(GROUP, [], version, () => undefined);
+      return;
+    }
+    const mayEnter = step.every(
+      ({ kind, node: entering }) => kind !== 'addLearner' || known.offers.get(entering) === version,
+    );
+    if (mayEnter) node.raft.changeMembership(GROUP, step, version, () => undefined);
+  }
+
+  /** As group 0 does: only of the newest version. */
+  #reported(version: number): void {
+    if (version === this.#placements.length - 1) this.#settled = version;
+  }
+
+  #fault(): void {
+    const { world } = this;
+    const leader = this.#random(2) === 0 ? world.leader : undefined;
+    const target = leader ?? this.#pick([...world.nodes.values()]);
+    if (target === undefined) return;
+    switch (this.#random(5)) {
+      case 0:
+        if (!target.isUp) return;
+        target.crash(this.#random(2) === 0 ? 'lost' : 'kept');
+        this.#of(target.id).offered = 0;
+        if (this.#random(2) === 0) for (const other of world.up) other.raft.peerLost(target.id);
+        return;
+      case 1:
+        world.isolate(target.id);
+        return;
+      case 2:
+        world.passes = ({ from }) => from !== target.id;
+        return;
+      case 3: {
+        const side = [...world.nodes.keys()].filter(() => this.#random(2) === 0);
+        world.isolate(...side);
+        return;
+      }
+      default:
+        world.heal();
+    }
+  }
+
+  /** The faults end: the newest version is settled, everybody else removes what he holds, and what is proposed is applied. */
+  async healAndExpectProgress(): Promise<void> {
+    const { world } = this;
+    world.heal();
+    for (const node of this.#down()) node.start();
+    const before = world.appliedMax;
+    const newest = this.#placements.length - 1;
+    const wanted = this.#wantedBy(newest);
+    const managed = (condition: () => boolean): Promise<void> =>
+      world.until(() => {
+        for (let i = 0; i < 4; i += 1) for (const node of world.up) this.#manage(node);
+        return condition();
+      }, 3_000);
+    await managed(() => this.#settled === newest && world.leader !== undefined);
+    await world.commit('after all');
+    await managed(() =>
+      [...world.nodes.values()].every((node) =>
+        wanted.includes(node.id)
+          ? node.holdsGroup && node.app.index === world.appliedMax && isSettled(node.status.config, wanted)
+          : !node.holdsGroup || newest === 0,
+      ),
+    );
+    assert(world.appliedMax > before, 'what is proposed after all faults is applied');
+  }
+}
+
+function isSettled(config: GroupConfig, wanted: readonly NodeId[]): boolean {
+  const members = membersOf(config);
+  return !isJoint(config) && members.length === wanted.length && wanted.every((id) => members.includes(id));
+}
+
+describe('random histories of a group whose replicas are removed and come back', () => {
+  it('keep every promise and end in progress', async () => {
+    let removals = 0;
+    let returns = 0;
+    for (const seed of seeds(60, 15)) {
+      try {
+        const moves = new Moves(seed);
+        await moves.run();
+        await moves.healAndExpectProgress();
+        removals += moves.removals;
+        returns += moves.returns;
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : String(error);
+        throw new Error(`${reason} (replay with RAFT_SEED=${seed})`, { cause: error });
+      }
+    }
+    // They do happen.
+    expect(removals).toBeGreaterThan(100);
+    expect(returns).toBeGreaterThan(100);
+  }, 120_000);
+});
