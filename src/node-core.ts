@@ -9,7 +9,6 @@ import {
   MultiRaft,
   type MultiRaftOptions,
 } from '../raft/multi-raft.ts';
-import { membersOf } from '../raft/membership.ts';
 import type { LogStore, StoredGroup } from '../raft/store.ts';
 import { type GroupConfig, type GroupId, NO_NODE, type NodeId } from '../raft/types.ts';
 import { type NodeReport, reportOf } from './cluster-view.ts';
@@ -18,12 +17,11 @@ import { GroupClock } from './limiter/group-clock.ts';
 import type { AllowRequest } from './limiter/request.ts';
 import type { Admission } from './meta/admission.ts';
 import { ClusterPlacement, META_GROUP, metaMembers } from './meta/cluster-placement.ts';
-import { ChangeForwarder } from './meta/change-forwarder.ts';
-import { GroupMover } from './meta/group-mover.ts';
+import { Membership, MEMBERSHIP_FRAMES } from './meta/membership.ts';
 import { MetaGroup, type NodeChangeResult } from './meta/meta-group.ts';
 import type { Introduction, MetaState, NodeChange } from './meta/meta-state.ts';
-import { Registrar } from './meta/registrar.ts';
-import { type Exclusion, type NodeStanding, StandingOfNode } from './meta/standing.ts';
+import type { LocalReplicas } from './meta/replica-keeper.ts';
+import type { Exclusion, NodeStanding } from './meta/standing.ts';
 import type { Hash32 } from './partition/hash.ts';
 import { Partition, PARTITION_DEFAULTS } from './partition/partition.ts';
 import { groupOfPartition } from './partition/placement.ts';
@@ -31,15 +29,7 @@ import { Forwarder } from './router/forwarder.ts';
 import { type RoutedAnswer, Router } from './router/router.ts';
 import type { FrameType } from './transport/frame.ts';
 import type { Hello, Refusal, Sender } from './transport/hello.ts';
-import {
-  array,
-  decodePeerMessages,
-  encodePeerMessages,
-  Fields,
-  integer,
-  pack,
-  unpack,
-} from './transport/peer-codec.ts';
+import { decodePeerMessages, encodePeerMessages } from './transport/peer-codec.ts';
 
 export interface Clocks {
   /** Never runs back; fractions of a millisecond. */
@@ -76,7 +66,7 @@ export interface NodeCoreInit {
 }
 
 /** Frames between nodes that a NodeCore understands. */
-const CORE_FRAMES = ['peerMessages', 'requests', 'answers', 'settled', 'change', 'changed'] as const;
+const CORE_FRAMES = ['peerMessages', 'requests', 'answers', ...MEMBERSHIP_FRAMES] as const;
 export type CoreFrame = (typeof CORE_FRAMES)[number];
 
 export function isCoreFrame(type: FrameType): type is CoreFrame {
@@ -94,10 +84,7 @@ export class NodeCore {
   readonly meta: MetaGroup;
   readonly #init: NodeCoreInit;
   readonly #forwarder: Forwarder;
-  readonly #mover: GroupMover;
-  readonly #changes: ChangeForwarder;
-  readonly #registrar: Registrar;
-  readonly #standing: StandingOfNode;
+  readonly #membership: Membership;
   /** Those the cluster was created with, whatever the file lists. */
   readonly #founders: readonly NodeId[];
   /** All replicas on this node, also of partitions that are moving here or have moved away. */
@@ -111,7 +98,6 @@ export class NodeCore {
     this.#init = init;
     this.#founders = config.founders.map(({ id }) => id);
     this.placement = new ClusterPlacement(this.#founders, config.partitions, config.replicas, init.hash);
-    this.#standing = new StandingOfNode(init.admission);
     this.raft = new MultiRaft({
       id: nodeId,
       store: init.store,
@@ -136,21 +122,21 @@ export class NodeCore {
       replicas: config.replicas,
       requestProposal: () => this.raft.requestProposal(META_GROUP),
       stateChanged: (state) => this.#stateChanged(state),
-      configChanged: () => this.#admissionChanged(),
+      configChanged: () => this.#membership.admissionChanged(),
     });
-    this.#registrar = new Registrar(this.meta, init.admission.introduction);
-    this.#mover = new GroupMover({
+    this.#membership = new Membership({
+      nodeId,
       raft: this.raft,
       meta: this.meta,
       placement: this.placement,
-      groups: () => [META_GROUP, ...[...this.#replicas.keys()].map(groupOfPartition)],
-      report: (to, version, groups) => init.send(to, 'settled', pack([version, groups])),
-    });
-    this.#changes = new ChangeForwarder({
-      meta: this.meta,
+      admission: init.admission,
+      replicas: this.#localReplicas(),
       isConnected: init.isConnected,
       send: init.send,
+      defer: init.defer,
       firstId: init.random(FIRST_ID_BOUND),
+      nodesChanged: init.nodesChanged,
+      excluded: init.excluded,
     });
     this.#forwarder = new Forwarder({
       partitions: this.#replicas,
@@ -181,6 +167,7 @@ export class NodeCore {
     for (let partition = 0; partition < core.placement.partitionCount; partition += 1) {
       // Also of partitions that moved away: others may not know yet that this replica is not needed.
       const group = await init.store.load(groupOfPartition(partition));
+      core.#membership.keeper.loaded(partition, group);
       if (group?.removed === true) continue;
       if (group !== undefined || core.#wasFoundedHere(partition)) stored.set(partition, group);
     }
@@ -206,7 +193,20 @@ export class NodeCore {
     this.#added(META_GROUP, this.meta);
   }
 
-  #addPartition(partition: number, stored: StoredGroup | undefined): void {
+  #localReplicas(): LocalReplicas & { partitions(): Iterable<number> } {
+    return {
+      partitions: () => this.#replicas.keys(),
+      has: (partition) => this.#replicas.has(partition),
+      add: (partition, returns) => this.#addPartition(partition, returns?.tombstone, returns?.placement),
+      drop: (partition) => {
+        this.#replicas.delete(partition);
+        this.#voting.delete(partition);
+      },
+    };
+  }
+
+  /** @param placement the version that brings a replica back which was removed */
+  #addPartition(partition: number, stored: StoredGroup | undefined, placement?: number): void {
     const { nodeId, config, clocks } = this.#init;
     const group = groupOfPartition(partition);
     const app = new Partition({
@@ -232,6 +232,7 @@ export class NodeCore {
       preferredLeader: this.placement.replicasOf(partition)[0] ?? nodeId,
       app,
       stored,
+      ...(placement !== undefined && { placement }),
     });
     this.#revise(partition);
     this.#added(group, app);
@@ -268,45 +269,13 @@ export class NodeCore {
   #stateChanged(state: MetaState): void {
     this.placement.update(state);
     for (let partition = 0; partition < this.placement.partitionCount; partition += 1) {
-      const replicas = this.placement.replicasOf(partition);
-      const leader = replicas[0];
+      const [leader] = this.placement.replicasOf(partition);
       if (leader !== undefined) this.raft.preferLeader(groupOfPartition(partition), leader);
-      if (replicas.includes(this.#init.nodeId)) this.#join(partition);
       this.#revise(partition);
     }
     const leader = metaMembers(state.nodes.map(({ id }) => id)).voters[0];
     if (leader !== undefined) this.raft.preferLeader(META_GROUP, leader);
-    this.#judged(() => this.#standing.update(state));
-    this.#admissionChanged();
-  }
-
-  /** Other nodes are welcome than before, and spoken with. */
-  #admissionChanged(): void {
-    const { state } = this.meta;
-    const config = this.raft.configOf(META_GROUP);
-    if (state === undefined) return;
-    const members = config === undefined ? [] : membersOf(config);
-    this.#init.admission.update(state, members);
-    this.#init.nodesChanged?.(state, members);
-  }
-
-  #judged(judge: () => void): void {
-    const before = this.#standing.verdict;
-    judge();
-    const { verdict } = this.#standing;
-    if (before !== undefined || verdict === undefined) return;
-    this.#init.admission.withdraw(verdict.reason);
-    // Not in the middle of what told it so.
-    this.#init.defer(() => this.raft.stop());
-    this.#init.excluded?.(verdict);
-  }
-
-  /** Takes part in a partition that moves here. Nothing of it is on the disk, or it would have been loaded. */
-  #join(partition: number): void {
-    if (this.#replicas.has(partition)) return;
-    this.#init.defer(() => {
-      if (!this.#replicas.has(partition)) this.#addPartition(partition, undefined);
-    });
+    this.#membership.stateChanged(state);
   }
 
   /** The partitions of which this node holds a replica. */
@@ -315,17 +284,17 @@ export class NodeCore {
   }
 
   get standing(): NodeStanding {
-    return this.#standing.current(this.isReady);
+    return this.#membership.standing(this.isReady);
   }
 
   /** Who has refused this node since it was last welcome there. */
   get refusals(): ReadonlyMap<NodeId, Refusal> {
-    return this.#standing.refusals;
+    return this.#membership.refusals;
   }
 
   /** This node knows its cluster, and every partition that should be here is, and has a leader. */
   get isReady(): boolean {
-    if (this.meta.state === undefined || this.#standing.verdict !== undefined) return false;
+    if (this.meta.state === undefined || this.#membership.verdict !== undefined) return false;
     for (let partition = 0; partition < this.placement.partitionCount; partition += 1) {
       if (!this.placement.replicasOf(partition).includes(this.#init.nodeId)) continue;
       if ((this.#voting.get(partition)?.leader ?? NO_NODE) === NO_NODE) return false;
@@ -341,12 +310,12 @@ export class NodeCore {
    * @param done told once; never if this process ends before
    */
   changeNodes(change: NodeChange, done: (result: NodeChangeResult) => void): void {
-    this.#changes.change(change, done);
+    this.#membership.change(change, done);
   }
 
   /** Asks for a grant; see `Router.allow`. */
   allow(request: AllowRequest, done: (answer: RoutedAnswer, partition: number) => void): void {
-    if (this.#standing.verdict !== undefined) {
+    if (this.#membership.verdict !== undefined) {
       const partition = this.router.partitionOf(request.userId);
       done({ kind: 'unavailable', reason: 'not_member', proposed: false }, partition);
       return;
@@ -365,9 +334,7 @@ export class NodeCore {
     this.raft.tick();
     this.router.tick();
     this.#forwarder.tick();
-    this.#mover.tick();
-    this.#changes.tick();
-    this.#registrar.tick();
+    this.#membership.tick();
   }
 
   /** A frame of a peer. @throws FrameError if it is malformed: the connection must be closed */
@@ -390,48 +357,40 @@ export class NodeCore {
       case 'answers':
         this.#forwarder.receiveAnswers(from, payload);
         return;
-      case 'settled': {
-        if (trust !== 'recorded') return;
-        const fields = new Fields(unpack(payload));
-        const version = fields.integer('version');
-        const groups = array(fields.next('groups'), 'groups').map((group) => integer(group, 'group'));
-        this.#mover.reported(version, groups);
-        return;
-      }
+      case 'settled':
+      case 'offers':
       case 'change':
-        this.#changes.receiveChange(from, payload);
-        return;
       case 'changed':
-        this.#changes.receiveResult(from, payload);
+        this.#membership.receive(sender, type, payload);
         return;
     }
   }
 
   /** A peer said this, and was not refused. */
   introduced(hello: Hello): void {
-    this.#registrar.introduced(hello);
+    this.#membership.introduced(hello);
   }
 
   /** `peer` takes this node for who it is. */
   welcomedBy(peer: NodeId): void {
-    this.#standing.welcomedBy(peer);
+    this.#membership.welcomedBy(peer);
   }
 
   /** `peer` does not. */
   refusedBy(peer: NodeId, refusal: Refusal): void {
-    this.#judged(() => this.#standing.refusedBy(peer, refusal));
+    this.#membership.refusedBy(peer, refusal);
   }
 
   /** The connection from `peer` broke: its process is gone, or cannot reach us. */
   peerLost(peer: NodeId): void {
-    this.#registrar.gone(peer);
+    this.#membership.peerLost(peer);
     this.raft.peerLost(peer);
   }
 
   /** The connection to `peer` broke: what was sent last may not have arrived. */
   peerDisconnected(peer: NodeId): void {
     this.#forwarder.peerDisconnected(peer);
-    this.#changes.peerDisconnected(peer);
+    this.#membership.peerDisconnected(peer);
     this.router.peerDisconnected(peer);
   }
 

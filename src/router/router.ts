@@ -182,11 +182,12 @@ export class Router {
   /** The cached leader; else what our own replica believes; else, for a partition elsewhere, one replica in turn. */
   #target(open: Open): NodeId {
     const { partition } = open;
-    const cached = this.#leaderOf[partition] ?? NO_NODE;
-    if (cached !== NO_NODE) return cached;
     const local = this.#init.partitions.get(partition);
+    const cached = this.#leaderOf[partition] ?? NO_NODE;
+    const isGone = cached === this.#init.nodeId && local === undefined;
+    if (cached !== NO_NODE && !isGone) return cached;
     if (local !== undefined && this.#init.hearsOfLeaders(partition)) {
-      if (!this.#canAsk(local.leader)) return NO_NODE;
+      if (!this.#canAsk(partition, local.leader)) return NO_NODE;
       this.#leaderOf[partition] = local.leader;
       return local.leader;
     }
@@ -198,8 +199,10 @@ export class Router {
     return reachable[turn % Math.max(1, reachable.length)] ?? NO_NODE;
   }
 
-  #canAsk(node: NodeId): boolean {
-    return node !== NO_NODE && (node === this.#init.nodeId || this.#init.isConnected(node));
+  #canAsk(partition: number, node: NodeId): boolean {
+    // Others may still believe in a replica that is gone from here.
+    if (node === this.#init.nodeId) return this.#init.partitions.has(partition);
+    return node !== NO_NODE && this.#init.isConnected(node);
   }
 
   #answered(open: Open, asked: NodeId, answer: Answer): void {
@@ -253,7 +256,7 @@ export class Router {
     this.#forget(open.partition, asked);
     // Follow one hint at once; after that, at most one attempt per tick, so that two nodes that each believe in
     // the other cannot bounce a request between them.
-    if (open.attempts === 1 && leader !== asked && this.#canAsk(leader)) {
+    if (open.attempts === 1 && leader !== asked && this.#canAsk(open.partition, leader)) {
       this.#leaderOf[open.partition] = leader;
       this.#dispatch(open);
       return;

@@ -62,8 +62,8 @@ export class InProcessCluster {
     return address;
   }
 
-  /** Changes the nodes, and waits until all partitions have moved. */
-  async change(change: NodeChange): Promise<void> {
+  /** Changes the nodes; the partitions begin to move. */
+  async accepted(change: NodeChange): Promise<number> {
     let version = Number.POSITIVE_INFINITY;
     await eventually('the change is accepted', () => {
       for (const { core } of this.#nodes.values()) {
@@ -73,6 +73,12 @@ export class InProcessCluster {
       }
       return Number.isFinite(version) ? true : undefined;
     });
+    return version;
+  }
+
+  /** Changes the nodes, and waits until all partitions have moved. */
+  async change(change: NodeChange): Promise<void> {
+    const version = await this.accepted(change);
     await eventually('all partitions have moved', () => {
       const nodes = [...this.#nodes.values()];
       return nodes.some(({ core }) => (core.meta.state?.settledVersion ?? 0) >= version) ? true : undefined;

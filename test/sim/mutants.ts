@@ -442,6 +442,34 @@ export const MUTANTS: readonly Mutant[] = [
     },
   },
   {
+    id: 'I4',
+    bug: 'a replica is deleted whatever it was offered under, and whatever its log says',
+    edit: {
+      module: 'src/meta/replica-keeper.js',
+      find: 'if (!isSettled || wasOffered || raft.newestEpoch(group) > version)',
+      replace: 'if (!isSettled)',
+    },
+  },
+  {
+    id: 'I5',
+    bug: 'a replica is deleted before all partitions have moved',
+    edit: {
+      module: 'src/meta/replica-keeper.js',
+      find: 'const isSettled = settledVersion === version;',
+      replace: 'const isSettled = true;',
+    },
+  },
+  {
+    id: 'I6',
+    bug: 'a tombstone is ignored when the node starts',
+    edit: {
+      module: 'src/node-core.js',
+      find: 'const group = await init.store.load(groupOfPartition(partition));',
+      replace:
+        'let group = await init.store.load(groupOfPartition(partition)); if (group?.removed) group = undefined;',
+    },
+  },
+  {
     id: 'X11',
     bug: 'what is damaged on disk is not noticed at start',
     edit: { module: 'storage/codec.js', find: 'if (found !== stored) {', replace: 'if (false) {' },

@@ -159,6 +159,8 @@ export class RaftChecker {
       }
       const group = this.#group(write.group);
       const disk = diskOf(group, node);
+      if (write.remove === true) this.#init.story.fault('replicaRemoved', `(node ${node}, ${write.group})`);
+      else if (disk.isRemoved) this.#init.story.fault('replicaReturns', `(node ${node}, ${write.group})`);
       for (const entry of write.entries) entrySeen(group, entry, `node ${node}`);
       disk.apply(write);
       this.#checkStillDurable(group, node, disk);

@@ -267,7 +267,10 @@ class Recovery {
       const group = groupOfPartition(partition);
       for (const node of this.#core) {
         const status = node.core?.raft.status(group);
-        if (!placement.replicasOf(partition).includes(node.id)) continue;
+        if (!placement.replicasOf(partition).includes(node.id)) {
+          if (status !== undefined) return `node ${node.id} has not deleted its replica of group ${group}`;
+          continue;
+        }
         if (status?.applied !== raft.committedIndex(group))
           return `node ${node.id} has not caught up in group ${group}`;
       }
