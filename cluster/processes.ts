@@ -1,6 +1,6 @@
 /** Node processes of a local cluster: starting, watching, stopping. Used by `npm start`, tests and benches. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, fstatSync, mkdirSync, openSync, readSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ClusterConfig, NodeAddress } from '../src/config.ts';
@@ -14,6 +14,27 @@ export interface NodeProcess {
   readonly id: number;
   readonly child: ChildProcess;
   readonly exited: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
+  readonly logPath: string;
+  /** Why it ended, in its own words, if it said so. */
+  readonly lastWords: () => string | undefined;
+}
+
+/** A command complains in one such line at its end; V8 has its own. */
+const LAST_WORDS = /^(?:quorate: |FATAL ERROR: )(.*)$/gm;
+const LAST_WORDS_BYTES_MAX = 16_384;
+
+/** The last complaint in a log since it was `sizeBefore` bytes long. */
+function lastWordsIn(logPath: string, sizeBefore: number): string | undefined {
+  const log = openSync(logPath, 'r');
+  try {
+    const { size } = fstatSync(log);
+    const start = Math.max(sizeBefore, size - LAST_WORDS_BYTES_MAX);
+    const tail = Buffer.alloc(Math.max(0, size - start));
+    const length = readSync(log, tail, 0, tail.length, start);
+    return [...tail.toString('utf8', 0, length).matchAll(LAST_WORDS)].at(-1)?.[1];
+  } finally {
+    closeSync(log);
+  }
 }
 
 /** Turns the command line of a node into another one that runs it, under some limit for example. */
@@ -27,7 +48,9 @@ export function startNodeProcess(
 ): NodeProcess {
   const logs = join(directory, 'logs');
   mkdirSync(logs, { recursive: true });
-  const log = openSync(join(logs, `node-${id}.log`), 'a');
+  const logPath = join(logs, `node-${id}.log`);
+  const log = openSync(logPath, 'a');
+  const sizeBefore = fstatSync(log).size;
   const [command = '', ...args] = wrap([
     process.execPath,
     '--enable-source-maps',
@@ -48,7 +71,7 @@ export function startNodeProcess(
     child.once('exit', (code, signal) => resolve({ code, signal }));
     child.once('error', () => resolve({ code: -1, signal: null }));
   });
-  return { id, child, exited };
+  return { id, child, exited, logPath, lastWords: () => lastWordsIn(logPath, sizeBefore) };
 }
 
 /** Asks a node to stop, and insists after `patienceMillis`. */

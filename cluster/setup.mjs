@@ -2,7 +2,15 @@
 // Uses Node built-ins only, because it runs before node_modules exists. `--no-build` installs only.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -10,6 +18,14 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const stampFile = join(root, 'node_modules', '.quorate-setup');
 const lockDir = join(root, '.setup-lock');
 const LOCK_WAIT_MILLIS_MAX = 300_000;
+
+/** What package.json asks for, before anything newer than that is used. */
+function checkNode() {
+  const { engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const wanted = engines.node.replace('>=', '');
+  const isOlder = process.versions.node.localeCompare(wanted, 'en', { numeric: true }) < 0;
+  if (isOlder) throw new Error(`Node ${wanted} or newer is needed, and this is ${process.versions.node}`);
+}
 
 function wantedStamp() {
   const lockfile = readFileSync(join(root, 'package-lock.json'));
@@ -61,6 +77,15 @@ function acquireLock() {
   }
 }
 
+/**
+ * npx finds a command of a dependency here, and our own too. Otherwise it remembers for ever, for this folder, which
+ * commands there were when it was asked for the first time.
+ */
+function linkCommand() {
+  const link = join(root, 'node_modules', '.bin', 'quorate');
+  if (!existsSync(link)) symlinkSync(join('..', '..', 'bin', 'quorate.mjs'), link);
+}
+
 /** Removes compiled files whose source is gone, so that a deleted module cannot be imported by accident. */
 function removeStaleOutput(folder) {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
@@ -75,6 +100,7 @@ function removeStaleOutput(folder) {
 }
 
 function main() {
+  checkNode();
   const build = !process.argv.includes('--no-build');
   acquireLock();
   try {
@@ -83,6 +109,7 @@ function main() {
       run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error']);
       writeFileSync(stampFile, wantedStamp());
     }
+    linkCommand();
     if (build) {
       run(process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', root]);
       removeStaleOutput(join(root, 'dist'));

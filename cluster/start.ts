@@ -1,6 +1,5 @@
 /** `npm start`: a local cluster of real processes, created on first use, kept in a directory, watched until Ctrl-C. */
-import { Command, InvalidArgumentError } from 'commander';
-import { join } from 'node:path';
+import { InvalidArgumentError } from 'commander';
 import {
   createCluster,
   defaultRule,
@@ -11,9 +10,13 @@ import {
   readCluster,
   writeCluster,
 } from '../src/cluster-directory.ts';
-import { localNodes } from '../src/local-nodes.ts';
-import { integerOption } from '../src/options.ts';
-import { type ClusterConfig, ConfigError, validateConfig } from '../src/config.ts';
+import { newCommand, runCommand } from '../src/command-line.ts';
+import { type ClusterConfig, ConfigError, PARTITIONS_MAX, validateConfig } from '../src/config.ts';
+import { AlreadyRunningError } from '../src/explain-error.ts';
+import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../src/limiter/rules.ts';
+import { type LocalNodes, localNodes } from '../src/local-nodes.ts';
+import { basePortOption, integerFrom } from '../src/options.ts';
+import { assertPortsFree } from './free-ports.ts';
 import {
   clusterStatus,
   type ClusterStatus,
@@ -37,38 +40,54 @@ interface StartOptions {
 const READY_MILLIS_MAX = 30_000;
 const WATCH_MILLIS = 1_000;
 
-/** The stored cluster with the settings that the command line changes, or a new one. Nothing rewrites its facts. */
+/**
+ * The nodes to start, of the stored cluster with the settings that the command line changes, or of a new one. Nothing is
+ * made, deleted or rewritten before it is certain that they can start: a refusal leaves everything as it was. Nothing ever
+ * rewrites a fact of the cluster.
+ */
 async function prepare(options: StartOptions): Promise<ClusterConfig> {
   const found = await readCluster(options.data);
-  // Before anything is deleted or rewritten: nodes that run have these files open.
-  if (found !== undefined) await refuseIfRunning(await localPart(options.data, found));
+  const local = found === undefined ? undefined : await localNodes(options.data, found);
+  // Nodes that run have these files open.
+  if (found !== undefined && local !== undefined) await refuseIfRunning(onlyOf(found, local.here));
+  const isNew = found === undefined || local === undefined || options.fresh;
+  const config = isNew ? newCluster(options) : changed(found, local, options);
+  const started = isNew ? config : toStart(config, local, options.data);
+  await refuseIfRunning(started);
+  await assertPortsFree(started);
   if (options.fresh) await deleteCluster(options.data);
-  const stored = options.fresh ? undefined : found;
-  if (stored === undefined) {
-    const config = localConfig({
-      nodes: options.nodes ?? LOCAL_DEFAULTS.nodes,
-      partitions: options.partitions ?? LOCAL_DEFAULTS.partitions,
-      limit: options.limit ?? LOCAL_DEFAULTS.limit,
-      windowMillis: options.window ?? LOCAL_DEFAULTS.windowMillis,
-      basePort: options.basePort ?? LOCAL_DEFAULTS.basePort,
-    });
-    await createCluster(options.data, config);
-    return config;
-  }
+  if (isNew) await createCluster(options.data, config);
+  else if (JSON.stringify(config) !== JSON.stringify(found)) await writeCluster(options.data, config);
+  return started;
+}
+
+function newCluster(options: StartOptions): ClusterConfig {
+  return localConfig({
+    nodes: options.nodes ?? LOCAL_DEFAULTS.nodes,
+    partitions: options.partitions ?? LOCAL_DEFAULTS.partitions,
+    limit: options.limit ?? LOCAL_DEFAULTS.limit,
+    windowMillis: options.window ?? LOCAL_DEFAULTS.windowMillis,
+    basePort: options.basePort ?? LOCAL_DEFAULTS.basePort,
+  });
+}
+
+function changed(stored: ClusterConfig, local: LocalNodes, options: StartOptions): ClusterConfig {
   refuseChange('--nodes', options.nodes, stored.founders.length, options.data);
   refuseChange('--partitions', options.partitions, stored.partitions, options.data);
-  const config = validateConfig({
+  return validateConfig({
     ...stored,
-    nodes: await addresses(stored, options),
+    nodes: addresses(stored, local, options),
     rules: rules(stored, options),
   });
-  if (JSON.stringify(config) !== JSON.stringify(stored)) await writeCluster(options.data, config);
-  return config;
 }
 
 async function refuseIfRunning(config: ClusterConfig): Promise<void> {
   if ((await clusterStatus(config)) === undefined) return;
-  throw new Error('a cluster is already running on these ports; stop it, or use --data and --base-port');
+  const [first] = config.nodes;
+  throw new AlreadyRunningError(
+    `a cluster is already running on these ports (${first?.http.host}:${first?.http.port}); stop it, or start ` +
+      `another one with --data and --base-port`,
+  );
 }
 
 function refuseChange(flag: string, wanted: number | undefined, stored: number, data: string): void {
@@ -80,28 +99,25 @@ function refuseChange(flag: string, wanted: number | undefined, stored: number, 
 }
 
 /** Where the nodes of this directory listen. The others find them, whatever address they knew. */
-async function addresses(
-  { nodes, founders, ...rest }: ClusterConfig,
-  { basePort, data }: StartOptions,
-): Promise<ClusterConfig['nodes']> {
+function addresses(
+  { nodes }: ClusterConfig,
+  { here }: LocalNodes,
+  { basePort }: StartOptions,
+): ClusterConfig['nodes'] {
   if (basePort === undefined) return nodes;
-  const { here } = await localNodes(data, { nodes, founders, ...rest });
   const others = nodes.filter(({ id }) => !here.includes(id));
   return [...here.map((id) => localAddress(id, basePort)), ...others].sort((a, b) => a.id - b.id);
 }
 
-/** The same cluster with the nodes of this directory only. */
-async function localPart(data: string, config: ClusterConfig): Promise<ClusterConfig> {
-  const { here } = await localNodes(data, config);
-  return { ...config, nodes: config.nodes.filter(({ id }) => here.includes(id)) };
+function onlyOf(config: ClusterConfig, ids: readonly number[]): ClusterConfig {
+  return { ...config, nodes: config.nodes.filter(({ id }) => ids.includes(id)) };
 }
 
 /**
  * The nodes to start: those of the replicated list that live in this directory. Names the others, and why each is not
  * started.
  */
-async function toStart(config: ClusterConfig, data: string): Promise<ClusterConfig> {
-  const { here, members, removed } = await localNodes(data, config);
+function toStart(config: ClusterConfig, { here, members, removed }: LocalNodes, data: string): ClusterConfig {
   const ids = here.filter((id) => members.includes(id) && !removed.has(id));
   for (const id of here) {
     if (removed.has(id)) say(`node ${id} was removed from the cluster: not started`);
@@ -111,18 +127,20 @@ async function toStart(config: ClusterConfig, data: string): Promise<ClusterConf
     }
   }
   for (const { id } of config.nodes) {
-    if (members.includes(id) && !here.includes(id)) say(`node ${id} has no database in ${data}: not started`);
+    if (!members.includes(id) || here.includes(id)) continue;
+    say(`node ${id} has no database in ${data}: not started`);
+    say(`  if it was here it is lost, and has to be replaced by a node with a new id`);
   }
-  const nodes = config.nodes.filter(({ id }) => ids.includes(id));
-  const lost = ids.find((id) => !nodes.some((node) => node.id === id));
+  const started = onlyOf(config, ids);
+  const lost = ids.find((id) => !started.nodes.some((node) => node.id === id));
   if (lost !== undefined) {
     throw new ConfigError(
       'nodes',
       `of cluster.json say nothing about node ${lost}, which is to be started here`,
     );
   }
-  if (nodes.length === 0) throw new ConfigError(data, 'holds no node that belongs to the cluster');
-  return { ...config, nodes };
+  if (ids.length === 0) throw new ConfigError(data, 'holds no node that belongs to the cluster');
+  return started;
 }
 
 /** A changed default rule gets a newer version, so that the leaders replicate it. Recorded grants stay. */
@@ -187,11 +205,14 @@ class Watcher {
     this.#exclude = exclude;
   }
 
-  nodeEnded(id: number, code: number | null, signal: string | null, options: StartOptions): void {
+  nodeEnded(node: NodeProcess, code: number | null, signal: string | null, options: StartOptions): void {
+    const { id, logPath } = node;
     this.#down.add(id);
     const how = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`;
     const data = options.data === './data' ? '' : ` --data ${options.data}`;
-    say(`node ${id} ${how} (log: ${join(options.data, 'logs', `node-${id}.log`)})`);
+    say(`node ${id} ${how} (log: ${logPath})`);
+    const words = node.lastWords();
+    if (words !== undefined) say(`  ${words}`);
     say(`  restart it with: npm run node -- --id ${id}${data}`);
   }
 
@@ -212,8 +233,7 @@ class Watcher {
 }
 
 async function main(options: StartOptions): Promise<void> {
-  const config = await toStart(await prepare(options), options.data);
-  await refuseIfRunning(config);
+  const config = await prepare(options);
   say(`starting ${config.nodes.length} nodes of cluster ${config.clusterId}`);
   const nodes: NodeProcess[] = config.nodes.map(({ id }) => startNodeProcess(options.data, id));
   const excluded = new Set<number>();
@@ -236,12 +256,12 @@ async function main(options: StartOptions): Promise<void> {
   process.on('SIGTERM', () => void stop());
 
   const failed = Promise.race(
-    nodes.map(async ({ id, exited }) => {
+    nodes.map(async ({ id, exited, logPath, lastWords }) => {
       const { code, signal } = await exited;
       // One that is excluded ends because it is stopped.
       if (excluded.has(id)) return new Promise<never>(() => {});
-      const log = join(options.data, 'logs', `node-${id}.log`);
-      throw new Error(`node ${id} ended before the cluster was ready (${signal ?? code}); see ${log}`);
+      const why = lastWords() ?? (signal === null ? `exit code ${code}` : `ended by ${signal}`);
+      throw new Error(`node ${id} ended before the cluster was ready: ${why} (log: ${logPath})`);
     }),
   );
   let status: ClusterStatus;
@@ -257,9 +277,9 @@ async function main(options: StartOptions): Promise<void> {
   const started = { ...config, nodes: config.nodes.filter(({ id }) => !excluded.has(id)) };
   introduce(started, options, status);
   const watcher = new Watcher(started, status, exclude);
-  for (const { id, exited } of nodes) {
-    void exited.then(({ code, signal }) => {
-      if (!stopping && !excluded.has(id)) watcher.nodeEnded(id, code, signal, options);
+  for (const node of nodes) {
+    void node.exited.then(({ code, signal }) => {
+      if (!stopping && !excluded.has(node.id)) watcher.nodeEnded(node, code, signal, options);
     });
   }
   setInterval(() => void watcher.look(), WATCH_MILLIS);
@@ -270,18 +290,19 @@ function nodesOption(text: string): number {
   return Number(text);
 }
 
-const program = new Command('npm start --')
+const program = newCommand('npm start --')
   .description('Start a local cluster: three processes, each with its own LevelDB, replicating every grant.')
   .option('--data <dir>', 'where the databases and logs are kept', './data')
   .option('--fresh', 'delete the cluster in the data directory first', false)
   .option('--nodes <n>', 'number of nodes, 3 or 5 (default 3)', nodesOption)
-  .option('--partitions <n>', 'number of partitions, fixed once created (default 16)', integerOption)
-  .option('--limit <n>', 'requests per window and user (default 100)', integerOption)
-  .option('--window <ms>', 'window in milliseconds (default 60000)', integerOption)
-  .option('--base-port <n>', 'HTTP on n+1.., peers on n+1001.. (default 8100)', integerOption)
+  .option(
+    '--partitions <n>',
+    'number of partitions, fixed once created (default 16)',
+    integerFrom(1, PARTITIONS_MAX),
+  )
+  .option('--limit <n>', 'requests per window and user (default 100)', integerFrom(0, LIMIT_MAX))
+  .option('--window <ms>', 'window in milliseconds (default 60000)', integerFrom(1, WINDOW_MILLIS_MAX))
+  .option('--base-port <n>', 'HTTP on n+1.., peers on n+1001.. (default 8100)', basePortOption)
   .action(main);
 
-program.parseAsync().catch((error: unknown) => {
-  console.error(`quorate: ${error instanceof Error ? error.message : String(error)}`);
-  process.exit(1);
-});
+await runCommand(program);

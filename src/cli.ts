@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /** The `quorate` command: creates a cluster's directories and runs one node. */
-import { Command } from 'commander';
+import { Option } from 'commander';
 import { pino } from 'pino';
 import {
   createCluster,
@@ -9,17 +9,16 @@ import {
   nodeDirectory,
   readCluster,
 } from './cluster-directory.ts';
-import { ConfigError, type NodeAddress } from './config.ts';
+import { complain, newCommand, packageVersion, runCommand } from './command-line.ts';
+import { ConfigError, NODE_ID_MAX, type NodeAddress, NODES_MAX, PARTITIONS_MAX } from './config.ts';
+import { EXIT_FATAL, explain } from './explain-error.ts';
 import { joinCluster } from './join-cluster.ts';
+import { LIMIT_MAX, WINDOW_MILLIS_MAX } from './limiter/rules.ts';
 import type { NodeChange } from './meta/meta-state.ts';
-import { startNode } from './node.ts';
-import { changeNodes, NodesCommandError } from './nodes-command.ts';
-import { addressOption, integerOption } from './options.ts';
-import { ForeignStoreError } from '../storage/errors.ts';
+import { changeNodes } from './nodes-command.ts';
+import { addressOption, basePortOption, integerFrom, integerOption, urlOption } from './options.ts';
 
-/** sysexits.h EX_SOFTWARE: the node stopped itself because its disk or state cannot be trusted. */
-const EXIT_FATAL = 70;
-const EXIT_USAGE = 64;
+const idOption = integerFrom(1, NODE_ID_MAX);
 const CLOSE_MILLIS_MAX = 5_000;
 
 async function runNode(options: { data: string; id: number; logLevel: string }): Promise<void> {
@@ -31,13 +30,25 @@ async function runNode(options: { data: string; id: number; logLevel: string }):
       'holds no cluster.json; create one with `quorate init` or `npm start`',
     );
   }
+  if (!config.nodes.some(({ id }) => id === options.id)) {
+    const known = config.nodes.map(({ id }) => id).join(', ');
+    throw new ConfigError(
+      '--id',
+      `${options.id} is none of the nodes in ${options.data}/cluster.json: ${known}`,
+    );
+  }
+  // Half of what a command takes to start, and only this one needs it.
+  const { startNode } = await import('./node.ts');
   const node = await startNode({
     config,
     nodeId: options.id,
     dataDirectory: nodeDirectory(options.data, options.id),
     logger,
     // At once: whatever is still queued depends on a disk that failed (P6).
-    onFatal: () => process.exit(EXIT_FATAL),
+    onFatal(error) {
+      complain(`node ${options.id} stops: ${explain(error).message}`);
+      process.exit(EXIT_FATAL);
+    },
   });
   let stopping = false;
   const stop = (reason: string): void => {
@@ -59,35 +70,51 @@ async function runNode(options: { data: string; id: number; logLevel: string }):
   if (process.channel !== undefined) process.on('disconnect', () => stop('the starting process ended'));
 }
 
-const program = new Command('quorate').description('A rate limiter cluster that never grants one too many.');
+const program = newCommand('quorate')
+  .description('A rate limiter cluster that never grants one too many.')
+  .version(packageVersion(), '--version', 'print the version');
 
 program
   .command('init')
   .description('create the databases and cluster.json of a new local cluster')
   .option('--data <dir>', 'directory to create it in', './data')
-  .option('--nodes <n>', 'number of nodes', integerOption, LOCAL_DEFAULTS.nodes)
+  .option('--nodes <n>', 'number of nodes', integerFrom(1, NODES_MAX), LOCAL_DEFAULTS.nodes)
   .option(
     '--partitions <n>',
     'number of partitions, fixed for good',
-    integerOption,
+    integerFrom(1, PARTITIONS_MAX),
     LOCAL_DEFAULTS.partitions,
   )
-  .option('--limit <n>', 'requests per window and user', integerOption, LOCAL_DEFAULTS.limit)
-  .option('--window <ms>', 'window in milliseconds', integerOption, LOCAL_DEFAULTS.windowMillis)
-  .option('--base-port <n>', 'HTTP on n+1.., peers on n+1001..', integerOption, LOCAL_DEFAULTS.basePort)
+  .option('--limit <n>', 'requests per window and user', integerFrom(0, LIMIT_MAX), LOCAL_DEFAULTS.limit)
+  .option(
+    '--window <ms>',
+    'window in milliseconds',
+    integerFrom(1, WINDOW_MILLIS_MAX),
+    LOCAL_DEFAULTS.windowMillis,
+  )
+  .option('--base-port <n>', 'HTTP on n+1.., peers on n+1001..', basePortOption, LOCAL_DEFAULTS.basePort)
   .action(async (options: { data: string; window: number } & Omit<typeof LOCAL_DEFAULTS, 'windowMillis'>) => {
     if ((await readCluster(options.data)) !== undefined) {
       throw new ConfigError(options.data, 'holds a cluster already; use another directory');
     }
-    await createCluster(options.data, localConfig({ ...options, windowMillis: options.window }));
+    const config = localConfig({ ...options, windowMillis: options.window });
+    await createCluster(options.data, config);
+    console.log(
+      `created a cluster of ${config.nodes.length} nodes in ${options.data}; run each of them with`,
+    );
+    for (const { id } of config.nodes) console.log(`  quorate node --id ${id} --data ${options.data}`);
   });
 
 program
   .command('node')
   .description('run one node of the cluster in a directory')
-  .requiredOption('--id <n>', 'which node of cluster.json to run', integerOption)
+  .requiredOption('--id <n>', 'which node of cluster.json to run', idOption)
   .option('--data <dir>', 'directory with cluster.json', './data')
-  .option('--log-level <level>', 'trace, debug, info, warn, error or fatal', 'info')
+  .addOption(
+    new Option('--log-level <level>', 'how much it logs')
+      .choices(['trace', 'debug', 'info', 'warn', 'error', 'fatal'])
+      .default('info'),
+  )
   .action(runNode);
 
 program
@@ -95,7 +122,7 @@ program
   .description(
     'prepare the database of a node that joins a running cluster; run it, then `quorate nodes add`',
   )
-  .requiredOption('--id <n>', 'its id, which no node ever had', integerOption)
+  .requiredOption('--id <n>', 'its id, which no node ever had', idOption)
   .requiredOption('--http <host:port>', 'where it will answer HTTP', addressOption)
   .requiredOption('--peer <host:port>', 'where the other nodes reach it', addressOption)
   .option('--data <dir>', "directory with a copy of the cluster's cluster.json", './data')
@@ -103,7 +130,8 @@ program
     for (const line of await joinCluster(data, { id, http, peer })) console.log(line);
   });
 
-const VIA: [string, string, string] = ['--via <url>', 'a node of the cluster', 'http://127.0.0.1:8101'];
+const VIA = ['--via <url>', 'a node of the cluster'] as const;
+const VIA_DEFAULT = 'http://127.0.0.1:8101';
 const TIMEOUT = ['--timeout <ms>', 'how long to wait until all partitions have moved'] as const;
 const TIMEOUT_MILLIS = 600_000;
 interface NodesOptions {
@@ -119,11 +147,11 @@ const nodes = program
 nodes
   .command('add')
   .description('add a node that was prepared with `quorate join`; its share of the partitions moves there')
-  .requiredOption('--id <n>', 'its id', integerOption)
+  .requiredOption('--id <n>', 'its id', idOption)
   .requiredOption('--http <host:port>', 'where it answers HTTP', addressOption)
   .requiredOption('--peer <host:port>', 'where the other nodes reach it', addressOption)
-  .option('--replace <id>', 'the node that leaves in the same change', integerOption)
-  .option(...VIA)
+  .option('--replace <id>', 'the node that leaves in the same change', idOption)
+  .option(...VIA, urlOption, VIA_DEFAULT)
   .option(...TIMEOUT, integerOption, TIMEOUT_MILLIS)
   .action(
     async ({ id, http, peer, replace, ...options }: NodesOptions & NodeAddress & { replace?: number }) =>
@@ -132,15 +160,9 @@ nodes
 nodes
   .command('remove')
   .description('remove a node; stop it when this command says that all partitions have moved')
-  .argument('<id>', 'which node leaves for good', integerOption)
-  .option(...VIA)
+  .argument('<id>', 'which node leaves for good', idOption)
+  .option(...VIA, urlOption, VIA_DEFAULT)
   .option(...TIMEOUT, integerOption, TIMEOUT_MILLIS)
   .action(async (id: number, options: NodesOptions) => change(options, { remove: id }));
 
-program.parseAsync().catch((error: unknown) => {
-  const message = error instanceof Error ? error.message : String(error);
-  console.error(`quorate: ${message}`);
-  const isUsage =
-    error instanceof ConfigError || error instanceof ForeignStoreError || error instanceof NodesCommandError;
-  process.exit(isUsage ? EXIT_USAGE : EXIT_FATAL);
-});
+await runCommand(program);

@@ -47,7 +47,12 @@ export async function readCluster(directory: string): Promise<ClusterConfig | un
   } catch (error) {
     throw new ConfigError(path, `is not JSON: ${String(error)}`);
   }
-  return validateConfig(value);
+  try {
+    return validateConfig(value);
+  } catch (error) {
+    if (error instanceof ConfigError) throw new ConfigError(`${path}: ${error.field}`, error.bound);
+    throw error;
+  }
 }
 
 /** Replaces `cluster.json` in one step. What is fixed for good must be unchanged, or no node starts any more. */

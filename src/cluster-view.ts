@@ -24,8 +24,13 @@ export interface PartitionReport {
 export interface NodeReport {
   readonly node: NodeId;
   readonly pid: number;
+  /** How its clock runs against those of a majority; unless it is fit, the node leads nothing. */
+  readonly clock: ClockState;
   readonly partitions: readonly PartitionReport[];
 }
+
+const CLOCK_STATES = ['fit', 'fast', 'slow'] as const;
+type ClockState = (typeof CLOCK_STATES)[number];
 
 /** A node that was silent for this long is shown as down. Reports come every 500 ms. */
 const SILENT_MILLIS_MAX = 2_000;
@@ -46,13 +51,14 @@ export function encodeReport(report: NodeReport): Buffer {
     p.lastIndex,
     p.members,
   ]);
-  return pack([report.pid, rows]);
+  return pack([report.pid, CLOCK_STATES.indexOf(report.clock), rows]);
 }
 
 /** @throws FrameError if the payload is malformed */
 export function decodeReport(node: NodeId, payload: Uint8Array): NodeReport {
   const fields = new Fields(unpack(payload));
   const pid = fields.integer('pid');
+  const clock = fields.oneOf(CLOCK_STATES, 'clock');
   const partitions = array(fields.next('partitions'), 'partitions').map((row) => {
     const p = new Fields(row);
     return {
@@ -65,7 +71,7 @@ export function decodeReport(node: NodeId, payload: Uint8Array): NodeReport {
       members: array(p.next('members'), 'members').map((member) => integer(member, 'member')),
     };
   });
-  return { node, pid, partitions };
+  return { node, pid, clock, partitions };
 }
 
 /** What is replicated about the cluster itself. */
@@ -127,6 +133,7 @@ export class ClusterView {
         http: http === undefined ? null : `${http.host}:${http.port}`,
         pid: this.#reports.get(id)?.report.pid ?? null,
         up: isUp(id),
+        clock: this.#reports.get(id)?.report.clock ?? null,
       })),
       // Of the list of nodes; all partitions are where it wants them when both are the same.
       version,

@@ -66,20 +66,23 @@ export function ticksOf(timing: Timing): { readonly heartbeatTicks: number; read
 
 export const PARTITIONS_MAX = 4_096;
 export const NODES_MAX = 64;
+export const NODE_ID_MAX = 0x7fff_ffff;
 /** Addresses in a file, of nodes that left the cluster too. */
 const ADDRESSES_MAX = 4 * NODES_MAX;
 const REPLICAS_MAX = 7;
-const NODE_ID_MAX = 0x7fff_ffff;
 
 /** The configuration is not usable. `field` is the path of the offending value. */
 export class ConfigError extends Error {
   readonly code = 'CONFIG';
   readonly field: string;
+  /** What it must be, or why it is refused; follows the field in a sentence. */
+  readonly bound: string;
 
-  constructor(field: string, message: string) {
-    super(`${field} ${message}`);
+  constructor(field: string, bound: string) {
+    super(`${field} ${bound}`);
     this.name = 'ConfigError';
     this.field = field;
+    this.bound = bound;
   }
 }
 

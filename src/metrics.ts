@@ -7,6 +7,9 @@ export interface MetricSources {
   readonly leaderships: () => number;
   readonly openRequests: () => number;
   readonly waitingProposals: () => number;
+  readonly isClockUnfit: () => boolean;
+  /** By node. */
+  readonly clockRatesPpm: () => Iterable<readonly [number, number]>;
 }
 
 export class Metrics {
@@ -40,6 +43,22 @@ export class Metrics {
     gauge('quorate_leaderships', 'Partitions this node leads.', sources.leaderships, registers);
     gauge('quorate_open_requests', 'Requests without an answer yet.', sources.openRequests, registers);
     gauge('quorate_waiting_proposals', 'Requests not applied yet.', sources.waitingProposals, registers);
+    gauge(
+      'quorate_clock_unfit',
+      '1 while the clock of this node differs too much from those of a majority: it leads nothing then.',
+      () => (sources.isClockUnfit() ? 1 : 0),
+      registers,
+    );
+    const rates: Gauge = new Gauge({
+      name: 'quorate_clock_rate_ppm',
+      help: 'By how much the clock of this node was faster than that of a peer, over the last minute.',
+      labelNames: ['peer'],
+      registers,
+      collect() {
+        rates.reset();
+        for (const [peer, ppm] of sources.clockRatesPpm()) rates.set({ peer }, ppm);
+      },
+    });
   }
 
   observeRequest(status: number, seconds: number): void {

@@ -12,6 +12,8 @@ import {
 import type { LogStore, StoredGroup } from '../raft/store.ts';
 import { type GroupConfig, type GroupId, NO_NODE, type NodeId } from '../raft/types.ts';
 import { type NodeReport, reportOf } from './cluster-view.ts';
+import type { ClockVerdict } from './clock/clock-rates.ts';
+import { ClockWatch } from './clock/clock-watch.ts';
 import { type ClusterConfig, ticksOf } from './config.ts';
 import { GroupClock } from './limiter/group-clock.ts';
 import type { AllowRequest } from './limiter/request.ts';
@@ -58,6 +60,8 @@ export interface NodeCoreInit {
   readonly nodesChanged?: (state: MetaState, metaMembers: readonly NodeId[]) => void;
   /** Called once: this node was removed, or is not the one whose id it bears. It takes part no more. */
   readonly excluded?: (standing: Exclusion) => void;
+  /** Whether this node's clock runs at the speed of the others' has changed. */
+  readonly clockJudged?: (verdict: ClockVerdict) => void;
   /** A group was added to this node, before anything of it is applied beyond `applied`; for those who look on. */
   readonly groupAdded?: (group: GroupId, app: GroupApplication, applied: number) => void;
   /** Called once, when nothing may be said any more. */
@@ -66,7 +70,7 @@ export interface NodeCoreInit {
 }
 
 /** Frames between nodes that a NodeCore understands. */
-const CORE_FRAMES = ['peerMessages', 'requests', 'answers', ...MEMBERSHIP_FRAMES] as const;
+const CORE_FRAMES = ['peerMessages', 'requests', 'answers', 'ping', 'pong', ...MEMBERSHIP_FRAMES] as const;
 export type CoreFrame = (typeof CORE_FRAMES)[number];
 
 export function isCoreFrame(type: FrameType): type is CoreFrame {
@@ -82,6 +86,7 @@ export class NodeCore {
   readonly router: Router;
   readonly placement: ClusterPlacement;
   readonly meta: MetaGroup;
+  readonly clock: ClockWatch;
   readonly #init: NodeCoreInit;
   readonly #forwarder: Forwarder;
   readonly #membership: Membership;
@@ -123,6 +128,18 @@ export class NodeCore {
       requestProposal: () => this.raft.requestProposal(META_GROUP),
       stateChanged: (state) => this.#stateChanged(state),
       configChanged: () => this.#membership.admissionChanged(),
+    });
+    this.clock = new ClockWatch({
+      nodeId,
+      monotonicMillis: clocks.monotonicMillis,
+      process: init.random(FIRST_ID_BOUND),
+      nodes: () => this.meta.state?.nodes.map(({ id }) => id) ?? this.#founders,
+      limitPpm: () => this.#clockDriftPpm(),
+      send: init.send,
+      judged: (verdict) => {
+        init.clockJudged?.(verdict);
+        this.raft.avoidLeading('clockRate', !verdict.fit);
+      },
     });
     this.#membership = new Membership({
       nodeId,
@@ -242,6 +259,14 @@ export class NodeCore {
     this.#init.groupAdded?.(group, app, this.raft.status(group)?.applied ?? 0);
   }
 
+  /** The strictest of the rules in force in the partitions held here: while a change of the rules travels they differ. */
+  #clockDriftPpm(): number {
+    let least = Infinity;
+    for (const { ruleTable } of this.#replicas.values())
+      if (ruleTable !== undefined) least = Math.min(least, ruleTable.clockDriftPpm);
+    return least === Infinity ? this.#init.config.rules.clockDriftPpm : least;
+  }
+
   /** Does this node's replica vote, as far as it knows? */
   #revise(partition: number): void {
     const replica = this.#replicas.get(partition);
@@ -335,6 +360,7 @@ export class NodeCore {
     this.router.tick();
     this.#forwarder.tick();
     this.#membership.tick();
+    this.clock.tick();
   }
 
   /** A frame of a peer. @throws FrameError if it is malformed: the connection must be closed */
@@ -362,6 +388,12 @@ export class NodeCore {
       case 'change':
       case 'changed':
         this.#membership.receive(sender, type, payload);
+        return;
+      case 'ping':
+        this.clock.receivePing(from, payload);
+        return;
+      case 'pong':
+        this.clock.receivePong(from, payload);
         return;
     }
   }
@@ -405,7 +437,8 @@ export class NodeCore {
       const status = this.raft.status(groupOfPartition(partition));
       return status === undefined ? [] : [reportOf(partition, status)];
     });
-    return { node: this.#init.nodeId, pid, partitions };
+    const { verdict } = this.clock;
+    return { node: this.#init.nodeId, pid, clock: verdict.fit ? 'fit' : verdict.direction, partitions };
   }
 }
 

@@ -166,6 +166,8 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
     openRequests: () => core.router.openCount,
     waitingProposals: () =>
       [...core.partitions.values()].reduce((sum, partition) => sum + partition.waitingCount, 0),
+    isClockUnfit: () => !core.clock.verdict.fit,
+    clockRatesPpm: () => core.clock.estimates(),
   });
 
   const core: NodeCore = await NodeCore.load({
@@ -194,6 +196,14 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
       transport.leave();
     },
     admission,
+    clockJudged(verdict) {
+      if (verdict.fit) logger.info("this node's clock runs at the speed of the others': it may lead again");
+      else
+        logger.warn(
+          { direction: verdict.direction, atLeastPpm: Math.round(verdict.atLeastPpm) },
+          "this node's clock runs too fast or too slow against those of a majority: it gives up its leaderships",
+        );
+    },
     fatal,
   });
 

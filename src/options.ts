@@ -1,14 +1,25 @@
 /** Parsers for command-line options. */
 import type { HostPort } from './config.ts';
+import { NODES_MAX } from './config.ts';
 import { InvalidArgumentError } from 'commander';
 
-export function integerOption(text: string): number {
-  const value = Number(text);
-  if (text.trim() === '' || !Number.isSafeInteger(value) || value < 0) {
-    throw new InvalidArgumentError('expected a whole number >= 0');
-  }
-  return value;
+/** Peers listen on the base port + 1000 + the id of their node. */
+const BASE_PORT_MAX = 65_535 - 1_000 - NODES_MAX;
+
+/** A whole number within these bounds. */
+export function integerFrom(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (text.trim() === '' || !Number.isSafeInteger(value) || value < min || value > max) {
+      const bounds = max === Number.MAX_SAFE_INTEGER ? `>= ${min}` : `from ${min} to ${max}`;
+      throw new InvalidArgumentError(`expected a whole number ${bounds}`);
+    }
+    return value;
+  };
 }
+
+export const integerOption = integerFrom(0, Number.MAX_SAFE_INTEGER);
+export const basePortOption = integerFrom(1, BASE_PORT_MAX);
 
 export function addressOption(text: string): HostPort {
   const colon = text.lastIndexOf(':');
@@ -18,4 +29,10 @@ export function addressOption(text: string): HostPort {
     throw new InvalidArgumentError('expected host:port, with a port from 1 to 65535');
   }
   return { host, port };
+}
+
+export function urlOption(text: string): string {
+  if (!/^https?:\/\//.test(text) || !URL.canParse(text))
+    throw new InvalidArgumentError('expected a URL such as http://127.0.0.1:8101');
+  return text;
 }

@@ -12,7 +12,7 @@
  *
  * Claim: for any two entries of one log, stamped g1 at real time r1 and later g2 at r2, g2 - g1 <= (1 + d)(r2 - r1),
  * where no monotonic clock runs faster than real time by more than d. (Windows are widened for d, and for stamps
- * being whole milliseconds: see rules.ts.)
+ * being whole milliseconds: see rules.ts. A node whose clock is faster finds out, and stops leading: see src/clock/.)
  *
  * Proof. Write L_k(r) for the group time of the leader of term k at real time r; it rises by at most 1 + d.
  *  1. A sighting is late at worst: when T is seen, at real time s, T <= L_k(s). This also holds after a restart, when

@@ -110,6 +110,11 @@ export class Partition implements GroupApplication {
     return this.#machine.hash();
   }
 
+  /** The rules in force here; undefined until the first table was applied. */
+  get ruleTable(): RuleTable | undefined {
+    return this.#machine.ruleTable;
+  }
+
   /** Close to a full disk nothing more is proposed: a refusal is better than a failed write. */
   refuseProposals(refuse: boolean): void {
     this.#refusesProposals = refuse;

@@ -32,7 +32,9 @@ export const FRAME_TYPES = {
   changed: 7,
   welcome: 8,
   refused: 9,
-  offers: 10,
+  ping: 10,
+  pong: 11,
+  offers: 12,
 } as const;
 export type FrameType = keyof typeof FRAME_TYPES;
 const TYPE_NAMES = new Map<number, FrameType>(

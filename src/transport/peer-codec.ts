@@ -313,6 +313,13 @@ export class Fields {
     return integer(this.next(name), name);
   }
 
+  /** Of a clock, with its fractions. */
+  millis(name: string): number {
+    const value = this.next(name);
+    if (typeof value !== 'number' || !Number.isFinite(value)) throw new FrameError(`${name} is not a number`);
+    return value;
+  }
+
   integers(name: string): number[] {
     return array(this.next(name), name).map((value) => integer(value, name));
   }

@@ -29,6 +29,7 @@ import {
   type Refusal,
   type Sender,
 } from './hello.ts';
+import { ThrottledLog } from './throttled-log.ts';
 
 export type { PeerAddress } from './dialer.ts';
 
@@ -90,6 +91,8 @@ interface Incoming {
 
 export class TcpTransport {
   readonly #init: TcpTransportInit;
+  /** For what strangers and broken peers can cause as often as they like. */
+  readonly #log: ThrottledLog<'refused' | 'unwelcome' | 'badFrame' | 'silent'>;
   readonly #tag: Buffer;
   readonly #outgoing = new Map<NodeId, Outgoing>();
   readonly #incoming = new Map<NodeId, Incoming>();
@@ -101,6 +104,7 @@ export class TcpTransport {
 
   constructor(init: TcpTransportInit) {
     this.#init = init;
+    this.#log = new ThrottledLog(init.logger);
     this.#tag = clusterTag(init.clusterId);
     this.setPeers(init.peers);
   }
@@ -234,6 +238,7 @@ export class TcpTransport {
     this.#closed = true;
     for (const { dialer } of this.#outgoing.values()) dialer.close();
     for (const socket of this.#accepted) socket.destroy();
+    this.#log.close();
     const server = this.#server;
     if (server === undefined) return;
     await new Promise<void>((resolve) => {
@@ -268,17 +273,17 @@ export class TcpTransport {
       } catch (error) {
         if (!(error instanceof FrameError)) throw error;
         const { remoteAddress, remotePort } = socket;
-        this.#init.logger.warn(
-          { from: hello?.node, remoteAddress, remotePort, err: error },
-          'closed a peer connection',
-        );
+        const from = hello?.node;
+        const fields = { from, remoteAddress, remotePort, reason: error.message };
+        if (from === undefined) this.#log.warn('refused', fields, 'refused a connection on the peer port');
+        else this.#log.warn('badFrame', fields, 'closed a peer connection: bad frame');
         socket.destroy();
       }
     });
     socket.setTimeout(SILENT_MILLIS_MAX, () => {
       socket.destroy();
       if (socket.writableEnded) return;
-      this.#init.logger.warn({ from: hello?.node }, 'a peer fell silent');
+      this.#log.warn('silent', { from: hello?.node }, 'a peer fell silent');
       // What we send to it may go nowhere as well: dial anew.
       if (hello !== undefined) this.#outgoing.get(hello.node)?.dialer.break();
     });
@@ -301,7 +306,8 @@ export class TcpTransport {
     const refusal = gate.refusalOf(hello);
     if (refusal !== undefined) {
       const { remoteAddress, remotePort } = socket;
-      logger.warn({ from: node, remoteAddress, remotePort, refused: refusal.code }, refusal.text);
+      const fields = { from: node, remoteAddress, remotePort, refused: refusal.code };
+      this.#log.warn('unwelcome', fields, refusal.text);
       this.#refuse(socket, refusal);
       return false;
     }

@@ -128,7 +128,7 @@ describe('a real process whose disk is full', () => {
   it('exits at the first refused write, and nothing acknowledged is lost', { timeout: 60_000 }, async () => {
     cluster = await TestCluster.create({ rules: [RULE], partitions: 4 });
     // A limit on file sizes needs no privileges, and an append fails half way, just as on a full disk.
-    cluster.startNode(1, (command) => [
+    const first = cluster.startNode(1, (command) => [
       'bash',
       '-c',
       `trap '' XFSZ; ulimit -f 1024; exec "$@"`,
@@ -140,6 +140,7 @@ describe('a real process whose disk is full', () => {
     await cluster.ready();
     const { acknowledged, code } = await grantUntilNodeOneEnds();
     expect(code).toBe(EXIT_FATAL);
+    expect(first.lastWords()).toMatch(/^node 1 stops: a write to the database failed: /);
     await expectAllRemembered(acknowledged);
     // With room again the same disk is good: nothing that was synced is missing.
     cluster.startNode(1);

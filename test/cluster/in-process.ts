@@ -17,6 +17,10 @@ export class InProcessCluster {
   readonly directory: string;
   /** Added to each node's wall clock; may be changed at any moment. */
   readonly wallOffsetMillis = new Map<number, number>();
+  readonly #monotonic = new Map<
+    number,
+    { readonly at: number; readonly since: number; readonly rate: number }
+  >();
   readonly fatalErrors: { readonly node: number; readonly error: unknown }[] = [];
   readonly #nodes = new Map<number, QuorateNode>();
   /** The configurations of nodes that came later: each knows the founders and itself. */
@@ -42,12 +46,22 @@ export class InProcessCluster {
       logger: pino({ level: 'silent' }),
       onFatal: (error) => this.fatalErrors.push({ node: id, error }),
       clocks: {
-        monotonicMillis: () => performance.now(),
+        monotonicMillis: () => this.#monotonicMillis(id),
         wallMillis: () => Date.now() + (this.wallOffsetMillis.get(id) ?? 0),
       },
       ...(wrapStore !== undefined && { wrapStore }),
     });
     this.#nodes.set(id, node);
+  }
+
+  #monotonicMillis(id: number): number {
+    const { at, since, rate } = this.#monotonic.get(id) ?? { at: 0, since: 0, rate: 1 };
+    return at + (performance.now() - since) * rate;
+  }
+
+  /** The monotonic clock of a node goes on from where it is, at another speed. */
+  setMonotonicRate(id: number, rate: number): void {
+    this.#monotonic.set(id, { at: this.#monotonicMillis(id), since: performance.now(), rate });
   }
 
   /** Starts a new machine; a change of the nodes must add it. */

@@ -46,7 +46,7 @@ describe('a configuration', () => {
       electionMillis: 300,
       requestDeadlineMillis: 1_000,
     });
-    expect(config.rules).toMatchObject({ requestIdHorizonMillis: 120_000, clockDriftPpm: 100 });
+    expect(config.rules).toMatchObject({ requestIdHorizonMillis: 120_000, clockDriftPpm: 500 });
   });
 
   it('keeps what is given, and is the same after a trip through JSON', () => {

@@ -33,8 +33,8 @@ function checkAll(
   const budgets = budgetsOf(operations);
   const search = { driftPpm: DRIFT_PPM, answersMax: 1_000, stepsMax: 100_000 };
   return [
-    checkRealTime(budgets),
-    checkCertificate(budgets, { driftPpm: DRIFT_PPM, requestIdHorizonMillis: HORIZON_MILLIS, fates }),
+    checkRealTime(budgets, bands),
+    checkCertificate(budgets, { driftPpm: DRIFT_PPM, requestIdHorizonMillis: HORIZON_MILLIS, fates, bands }),
     checkLinearizability(budgets, { ...search, mode: 'strict' }),
     checkLinearizability(budgets, { ...search, mode: 'lenient' }),
     checkFalseDenials(budgets, { driftPpm: DRIFT_PPM, fates, bands, settleMillis: 100, slackMillis: 0 }),

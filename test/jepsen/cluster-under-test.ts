@@ -58,7 +58,8 @@ export interface NodeExit {
 }
 
 /** What a node process says of itself that a status of processes.ts leaves out. */
-export interface Status extends ClusterStatus {
+export interface Status extends Omit<ClusterStatus, 'nodes'> {
+  readonly nodes: readonly (ClusterStatus['nodes'][number] & { readonly clock: string | null })[];
   readonly self?: { readonly standing: string };
   readonly version?: number;
   readonly settledVersion?: number;

@@ -54,6 +54,10 @@ function names(text: string): string[] {
   return list;
 }
 
+function isAlone(name: string): boolean {
+  return NEMESES.some((nemesis) => nemesis.name === name && nemesis.isAlone === true);
+}
+
 function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }
@@ -106,8 +110,9 @@ async function main(): Promise<void> {
     return;
   }
   const usual = NEMESES.filter(({ isBeyondPromise }) => isBeyondPromise !== true).map(({ name }) => name);
+  const together = usual.filter((name) => !isAlone(name));
   const runs =
-    options.all === true ? usual.map((name) => COMPANIONS[name] ?? [name]) : [options.nemesis ?? usual];
+    options.all === true ? usual.map((name) => COMPANIONS[name] ?? [name]) : [options.nemesis ?? together];
   const broken: string[] = [];
   for (const [i, nemeses] of runs.entries()) {
     const isKept = await one({

@@ -9,9 +9,13 @@
  */
 export type Mode = 'strict' | 'lenient';
 
-/** The window the product promises to use between two stamps of group time: for drift, and one for rounding. */
+/**
+ * The window the product promises to use between two stamps of group time: wider by six fifths of the drift, and one
+ * for rounding.
+ */
 export function groupWindowMillis(windowMillis: number, driftPpm: number): number {
-  return windowMillis + Math.ceil((windowMillis * driftPpm) / 1_000_000) + 1;
+  const leaderPpm = driftPpm + Math.ceil(driftPpm / 5);
+  return windowMillis + Math.ceil((windowMillis * leaderPpm) / 1_000_000) + 1;
 }
 
 interface Recorded {

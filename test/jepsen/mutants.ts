@@ -95,6 +95,19 @@ export const NODE_MUTANTS: readonly NodeMutant[] = [
   },
   {
     id: 'J6',
+    bug: 'a leader whose clock is too fast goes on leading',
+    edits: [
+      {
+        module: 'src/node-core.js',
+        find: "this.raft.avoidLeading('clockRate', !verdict.fit);",
+        replace: '',
+      },
+    ],
+    nemeses: ['fast-clock'],
+    minutes: 0.7,
+  },
+  {
+    id: 'J7',
     bug: 'nothing pins the number of partitions: a file that says another is believed',
     edits: [
       { module: 'storage/open-store.js', find: 'if (difference !== undefined)', replace: 'if (false)' },

@@ -78,7 +78,8 @@ export function nemesesOf(names: readonly string[]): Nemesis[] {
     const isMeant =
       ALIASES[name] ??
       ((nemesis: Nemesis) =>
-        nemesis.name === name || (nemesis.family === name && nemesis.isBeyondPromise !== true));
+        nemesis.name === name ||
+        (nemesis.family === name && nemesis.isBeyondPromise !== true && nemesis.isAlone !== true));
     const meant = NEMESES.filter(isMeant);
     if (meant.length === 0) {
       const known = [...Object.keys(ALIASES), ...new Set(NEMESES.map(({ family }) => family))];

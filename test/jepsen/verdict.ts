@@ -37,7 +37,7 @@ export interface Settings {
 }
 
 export const SETTINGS_DEFAULTS: Settings = {
-  driftPpm: 100,
+  driftPpm: 500,
   requestIdHorizonMillis: 120_000,
   deadlineMillis: 1_000,
   slackMillis: 1_000,
@@ -74,7 +74,7 @@ export async function judge(run: Run, settings: Settings = SETTINGS_DEFAULTS): P
   const { history, bands } = run;
   const { driftPpm, requestIdHorizonMillis } = settings;
   const budgets = budgetsOf(history);
-  const checks: CheckResult[] = [checkRealTime(budgets)];
+  const checks: CheckResult[] = [checkRealTime(budgets, bands)];
 
   let fates: Fates = NO_FATES;
   if (run.clusterDirectory === undefined) {
@@ -96,7 +96,7 @@ export async function judge(run: Run, settings: Settings = SETTINGS_DEFAULTS): P
     }
   }
 
-  checks.push(checkCertificate(budgets, { driftPpm, requestIdHorizonMillis, fates }));
+  checks.push(checkCertificate(budgets, { driftPpm, requestIdHorizonMillis, fates, bands }));
   const { searchAnswersMax: answersMax, searchStepsMax: stepsMax } = settings;
   for (const mode of ['lenient', 'strict'] as const) {
     checks.push(checkLinearizability(budgets, { driftPpm, mode, answersMax, stepsMax }));

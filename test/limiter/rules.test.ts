@@ -15,7 +15,7 @@ describe('a rule table', () => {
       version: 1,
       rules: [{ id: 'a', limit: 1, windowMillis: 1, clock: 'request' }],
       requestIdHorizonMillis: 120_000,
-      clockDriftPpm: 100,
+      clockDriftPpm: 500,
     });
   });
 
@@ -46,11 +46,12 @@ function widened(windowMillis: number, ppm: number): number {
 }
 
 describe('the effective window', () => {
-  it('is wider by the drift and by the millisecond that rounding down can hide', () => {
+  it('is wider by six fifths of the drift and by the millisecond that rounding down can hide', () => {
     expect(widened(1, 0)).toBe(2);
-    expect(widened(60_000, 100)).toBe(60_007);
-    expect(widened(1_000_000, 1)).toBe(1_000_002);
-    expect(widened(999_999, 1)).toBe(1_000_001);
-    expect(widened(2_678_400_000, 100_000)).toBe(2_946_240_001);
+    expect(widened(60_000, 500)).toBe(60_037);
+    expect(widened(60_000, 100)).toBe(60_009);
+    expect(widened(1_000_000, 1)).toBe(1_000_003);
+    expect(widened(999_999, 1)).toBe(1_000_002);
+    expect(widened(2_678_400_000, 100_000)).toBe(2_999_808_001);
   });
 });

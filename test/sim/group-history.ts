@@ -10,6 +10,11 @@ export interface Committed {
   readonly digest: number;
   /** Real time at which the leader stamped it; undefined for a no-op, which nobody reports. */
   readonly stampedAt: number | undefined;
+  /**
+   * By how much group time may have outrun real time up to here, beyond the fastest allowed rate, on leaders that had not
+   * found out yet that their clocks were wrong.
+   */
+  readonly gainedMillis: number;
 }
 
 export interface Outcome {
@@ -36,6 +41,10 @@ export interface GroupHistory {
   readonly outcomes: (Outcome | undefined)[];
   /** The least lead of group time over real time, counted at the fastest allowed rate, among committed entries. */
   lead: number;
+  /** See `Committed`. */
+  gainedMillis: number;
+  /** The last stamp among committed entries: when, in real time, and by whose leader. */
+  stamped: { readonly atMillis: number; readonly term: number } | undefined;
   readonly applied: Map<NodeId, number>;
   readonly voted: Map<string, NodeId>;
 }
@@ -54,6 +63,8 @@ export function newHistory(id: GroupId, founders: readonly NodeId[]): GroupHisto
     stateHashes: new Map(),
     outcomes: [],
     lead: Infinity,
+    gainedMillis: 0,
+    stamped: undefined,
     applied: new Map(),
     voted: new Map(),
   };

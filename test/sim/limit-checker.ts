@@ -41,7 +41,8 @@ export interface LimitCheckerInit {
 
 /** The product's promise in group time, written down again on purpose: longer windows hide drift and rounding. */
 function groupWindowMillis(windowMillis: number, driftPpm: number): number {
-  return windowMillis + Math.ceil((windowMillis * driftPpm) / 1_000_000) + 1;
+  const leaderPpm = driftPpm + Math.ceil(driftPpm / 5);
+  return windowMillis + Math.ceil((windowMillis * leaderPpm) / 1_000_000) + 1;
 }
 
 export class LimitChecker {
@@ -77,10 +78,12 @@ export class LimitChecker {
     return this.#group(id).machine.hash();
   }
 
-  committed(id: GroupId, { entry, stampedAt }: Committed): void {
+  committed(id: GroupId, { entry, stampedAt, gainedMillis }: Committed): void {
     const group = this.#group(id);
     takeDecisions();
-    if (entry.kind === 'command') this.#apply(id, group, entry, stampedAt);
+    // What a wrong clock made pass for real time before it was found out.
+    const realMillis = stampedAt === undefined ? undefined : stampedAt + gainedMillis;
+    if (entry.kind === 'command') this.#apply(id, group, entry, realMillis);
     const size = sizeOf(group.machine.stats());
     this.#init.expectOutcome(id, entry.index, { decisions: takeDecisions(), size });
     if (entry.index % STATE_HASH_EVERY === 0) {
@@ -88,7 +91,7 @@ export class LimitChecker {
     }
   }
 
-  #apply(id: GroupId, group: GroupLedger, entry: Entry, stampedAt: number | undefined): void {
+  #apply(id: GroupId, group: GroupLedger, entry: Entry, stampedMillis: number | undefined): void {
     const command = decodeCommand(entry.data);
     if (command.type === 'rules') {
       group.machine.apply(command, entry);
@@ -110,7 +113,7 @@ export class LimitChecker {
         if (!decision.allowed || decision.decided.index !== entry.index) return;
         const hasTime = typeof batch.timestampsMillis?.[i] === 'number';
         const userId = batch.userIds[i] ?? '';
-        this.#granted(id, group, userId, requestId, batch.costs?.[i] ?? 1, hasTime, decision, stampedAt);
+        this.#granted(id, group, userId, requestId, batch.costs?.[i] ?? 1, hasTime, decision, stampedMillis);
       });
     }
   }
@@ -123,7 +126,7 @@ export class LimitChecker {
     cost: number,
     hasTime: boolean,
     decision: Decision,
-    stampedAt: number | undefined,
+    stampedMillis: number | undefined,
   ): void {
     const { ruleId, decided } = decision;
     const rule = ruleOf(group, ruleId);
@@ -133,7 +136,7 @@ export class LimitChecker {
       timeMillis: decided.timeMillis,
       cost,
       index: decided.index,
-      realMillis: isEvent ? undefined : stampedAt,
+      realMillis: isEvent ? undefined : stampedMillis,
     };
     grants.push(grant);
     this.grants += 1;

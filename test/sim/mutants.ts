@@ -492,4 +492,54 @@ export const MUTANTS: readonly Mutant[] = [
       replace: '',
     },
   },
+  {
+    id: 'C1',
+    bug: 'a node whose clock is wrong goes on leading',
+    edit: {
+      module: 'src/node-core.js',
+      find: "this.raft.avoidLeading('clockRate', !verdict.fit);",
+      replace: '',
+    },
+  },
+  {
+    id: 'C2',
+    bug: 'clocks are compared as if round trips took no time',
+    edit: {
+      module: 'src/clock/peer-clock.js',
+      find: 'const ownMillisMin = trip.sentMillis - since.receivedMillis;',
+      replace: 'const ownMillisMin = middleOf(trip) - middleOf(since);',
+    },
+  },
+  {
+    id: 'C3',
+    bug: 'one node whose clock is wrong makes all others doubt theirs',
+    edit: {
+      module: 'src/clock/clock-rates.js',
+      find: 'const needed = Math.floor(nodes.length / 2) + 1;',
+      replace: 'const needed = 1;',
+    },
+  },
+  {
+    id: 'C4',
+    bug: 'readings of a new process are compared with those of the one before',
+    edit: {
+      module: 'src/clock/clock-rates.js',
+      find: 'known?.process === process ? known.clock',
+      replace: 'known !== undefined ? known.clock',
+    },
+  },
+  {
+    id: 'C5',
+    bug: 'nobody asks for the time of others',
+    edit: { module: 'src/clock/clock-watch.js', find: "send(node, 'ping',", replace: "void (node, 'ping'," },
+  },
+  {
+    id: 'C6',
+    bug: 'windows are not widened for clocks that differ',
+    edit: {
+      module: 'src/limiter/rules.js',
+      find: 'return clockDriftPpm + Math.ceil(clockDriftPpm / 5);',
+      replace: 'return 0;',
+    },
+  },
 ];

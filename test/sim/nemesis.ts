@@ -48,6 +48,8 @@ export class Nemesis {
   #table = 0;
   /** Leaders that take office now do not live long. */
   #isHunting = false;
+  /** The only machine whose clock goes wrong: two of three would be a majority. */
+  #wrongClock: SimNode | undefined;
   /** How many faults want a path cut: it heals when none does. */
   readonly #cuts = new Map<string, number>();
 
@@ -189,6 +191,11 @@ export class Nemesis {
       case 'wallJump':
         victim.wallOffsetMillis += random.pick([-1, 1]) * Math.floor(1.5 ** random.between(6, 31));
         return;
+      case 'wrongClock':
+        this.#wrongClock ??= random.chance(0.7) ? leader : victim;
+        this.breakClock([1.01, 1.05, 1.1, 2, 0.5, 0.95]);
+        this.#later(random.pick([2_000, 15_000]), () => this.#wrongClock?.clock.goWrong(1));
+        return;
       case 'newRules': {
         this.#table = Math.min(this.#table + 1, this.#world.settings.tables.length - 1);
         for (const node of nodes) if (random.chance(0.7)) node.table = this.#table;
@@ -319,6 +326,12 @@ export class Nemesis {
   #pause(node: SimNode): void {
     node.pause();
     this.#later(this.#random.pick([50, 500, 3_000]), () => node.resume());
+  }
+
+  /** The clock of one machine runs at one of these multiples of what is right. */
+  breakClock(rates: readonly number[]): void {
+    this.#wrongClock ??= this.#random.pick(this.#world.nodes.filter(({ isUp }) => isUp));
+    this.#wrongClock.clock.goWrong(this.#random.pick(rates));
   }
 
   #flipBits(node: SimNode): void {

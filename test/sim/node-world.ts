@@ -3,6 +3,7 @@ import type { GroupApplication } from '../../raft/multi-raft.ts';
 import type { GroupWrite, LogStore } from '../../raft/store.ts';
 import type { GroupId, NodeId } from '../../raft/types.ts';
 import type { NodeCore, NodeCoreInit } from '../../src/node-core.ts';
+import type { ClockVerdict } from '../../src/clock/clock-rates.ts';
 import type { Hash32 } from '../../src/partition/hash.ts';
 import type { DiskBoundary } from './disk.ts';
 import type { PeerFrame, SimNetwork } from './network.ts';
@@ -56,6 +57,7 @@ export interface NodeWorld {
   durable(node: NodeId, writes: readonly GroupWrite[]): void;
   /** A process holds a group from now on. */
   groupAdded(node: NodeId, group: GroupId, app: GroupApplication, applied: number): void;
+  readonly clockJudged?: (node: SimNode, verdict: ClockVerdict) => void;
   /** A NodeCore unless given. */
   readonly load?: (init: NodeCoreInit) => Promise<NodeProcess>;
   sending(node: NodeId, to: NodeId, type: PeerFrame, payload: Uint8Array): void;

@@ -32,6 +32,8 @@ const ROUNDING_MILLIS = 1;
 export interface RaftCheckerInit {
   readonly now: () => number;
   readonly driftPpm: number;
+  /** By how much the clock of a node gained on one of this rate between two moments, where it was faster. */
+  readonly gainedBetween: (node: NodeId, fromMillis: number, toMillis: number, rate: number) => number;
   /** The voters that a group begins with. */
   readonly foundersOf: (group: GroupId) => readonly NodeId[];
   readonly story: Story;
@@ -324,7 +326,8 @@ export class RaftChecker {
       () => `node ${node} commits ${entry.index} after ${group.committedIndex} in group ${id}`,
     );
     const stampedAt = group.stampedAt.get(positionKey(entry));
-    const committed = { entry, digest, stampedAt };
+    const gainedMillis = this.#gained(group, entry, stampedAt);
+    const committed = { entry, digest, stampedAt, gainedMillis };
     group.log.push(committed);
     group.committedIndex = entry.index;
     this.#checkQuorum(group, id, entry);
@@ -394,10 +397,34 @@ export class RaftChecker {
     check(entry.kind === 'noop', () => `term ${entry.term} of group ${id} does not begin with a no-op`);
   }
 
-  /** For any two entries of one log: group time elapsed is at most real time elapsed. */
-  #checkTime(group: GroupHistory, id: GroupId, { entry, stampedAt }: Committed): void {
+  get #fastestRate(): number {
+    return 1 + this.#init.driftPpm / 1_000_000;
+  }
+
+  /** Of all groups the most. */
+  get gainedMillis(): number {
+    return Math.max(0, ...[...this.#groups.values()].map(({ gainedMillis }) => gainedMillis));
+  }
+
+  /**
+   * From one stamp of the log to the next, group time ran on the clocks of those who led meanwhile, whatever else they
+   * left in it: so it may have gained what those gained.
+   */
+  #gained(group: GroupHistory, entry: Entry, stampedAt: number | undefined): number {
+    if (stampedAt === undefined) return group.gainedMillis;
+    const { atMillis, term } = group.stamped ?? { atMillis: stampedAt, term: entry.term };
+    const leaders = new Set<NodeId>();
+    for (const [led, leader] of group.leaderOf) if (led >= term && led <= entry.term) leaders.add(leader);
+    for (const leader of leaders)
+      group.gainedMillis += this.#init.gainedBetween(leader, atMillis, stampedAt, this.#fastestRate);
+    group.stamped = { atMillis: stampedAt, term: entry.term };
+    return group.gainedMillis;
+  }
+
+  /** For any two entries of one log: group time elapsed is at most real time elapsed, and what wrong clocks gained. */
+  #checkTime(group: GroupHistory, id: GroupId, { entry, stampedAt, gainedMillis }: Committed): void {
     if (stampedAt === undefined) return;
-    const lead = entry.timeMillis - stampedAt * (1 + this.#init.driftPpm / 1_000_000);
+    const lead = entry.timeMillis - gainedMillis - stampedAt * this.#fastestRate;
     check(
       lead <= group.lead + ROUNDING_MILLIS + 1e-3,
       () => `group time of group ${id} outran real time by ${lead - group.lead} ms at ${entry.index}`,

@@ -136,6 +136,7 @@ class Recovery {
     for (const node of some) {
       node.diskFactor = 1;
       network.blind(node.id, false);
+      node.clock.goWrong(1);
       node.refuseProposals(false);
       node.resume();
       node.start();
@@ -221,7 +222,9 @@ class Recovery {
       this.#world.after(EQUAL_MILLIS, () => this.#untilSettled(tries - 1));
       return;
     }
-    const { clients } = this.#world;
+    const { clients, nemesis, random } = this.#world;
+    // The others must do without that node, and it without them.
+    if (random.chance(0.3)) nemesis.breakClock([1.1, 2, 0.5]);
     this.#world.after(HEALED_MILLIS, () => {
       if (this.#isQuick()) clients.mustDecideSince = this.#world.now;
       this.#world.after(HEALTHY_MILLIS, () => this.#rest());

@@ -34,6 +34,7 @@ export const FAULTS = [
   'diskError',
   'lowDisk',
   'wallJump',
+  'wrongClock',
   'newRules',
   'loseDirectory',
   'flipBits',
@@ -90,13 +91,18 @@ export interface Settings {
   readonly faults: readonly FaultName[];
   readonly faultMeanMillis: number;
   readonly safetyMillis: number;
+  /** How fast the clocks of machines run, as long as they are right: parts per million from real time. */
+  readonly driftPpm: readonly [min: number, max: number];
+  /** No such clock is faster by more. */
   readonly maxDriftPpm: number;
   readonly wallSkewMillis: number;
   /** Chance that a turn of a node does not run at once. */
   readonly lag: number;
 }
 
+/** By how much machines' clocks may differ. All of them may be faster than real time by a fifth of that. */
 const DRIFT_PPM = 100;
+const LEADER_DRIFT_PPM = 120;
 
 /** The `life`-th database under this id. */
 export function incarnationOf(id: NodeId, life = 0): string {
@@ -117,6 +123,7 @@ export function drawSettings(random: Random): Settings {
   if (first === undefined) throw new RangeError('there is at least one rule table');
   const spares = random.pick([0, 0, 2, 3, 5]);
   const ids = Array.from({ length: nodes }, (_, i) => i + 1);
+  const driftPpm = drawDrift(random);
   return {
     nodes,
     spares,
@@ -154,10 +161,17 @@ export function drawSettings(random: Random): Settings {
     faults,
     faultMeanMillis: random.pick([400, 1_000, 3_000]),
     safetyMillis: random.pick([20_000, 40_000]),
-    maxDriftPpm: random.pick([0, DRIFT_PPM]),
+    driftPpm,
+    maxDriftPpm: driftPpm[1] === 0 ? 0 : LEADER_DRIFT_PPM,
     wallSkewMillis: random.pick([0, 50, 60_000]),
     lag: random.pick([0, 0.1, 0.5]),
   };
+}
+
+/** No two differ by more than they may, and the fastest is as fast as it may be. */
+function drawDrift(random: Random): readonly [number, number] {
+  const max = random.pick([0, LEADER_DRIFT_PPM, LEADER_DRIFT_PPM, random.between(-DRIFT_PPM, DRIFT_PPM)]);
+  return max === 0 ? [0, 0] : [max - DRIFT_PPM + 1, max];
 }
 
 function drawTiming(random: Random): Timing {

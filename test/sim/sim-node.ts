@@ -15,6 +15,7 @@ import { SimDisk } from './disk.ts';
 import type { Boundary, NodeProcess, NodeWorld } from './node-world.ts';
 import type { Endpoint, PeerFrame } from './network.ts';
 import type { Random } from './random.ts';
+import { SimClock } from './sim-clock.ts';
 import { SimIdentity } from './sim-identity.ts';
 import { Violation } from './story.ts';
 
@@ -51,8 +52,9 @@ export class SimNode implements Endpoint {
   /** Of the process. */
   #admission: Admission | undefined;
   #isExcluded = false;
-  #bootMillis = 0;
-  #rate = 1;
+  readonly clock: SimClock;
+  /** Of the last process, in real time. */
+  startedAt = 0;
   #disk: SimDisk | undefined;
   #durable: MemoryDisk = new Map();
   #backlog: (() => void)[] = [];
@@ -72,7 +74,8 @@ export class SimNode implements Endpoint {
     this.state = this.joins ? 'absent' : 'down';
     this.identity = new SimIdentity(id, world.settings.config);
     this.#random = world.random.fork();
-    const { wallSkewMillis } = world.settings;
+    const { wallSkewMillis, driftPpm } = world.settings;
+    this.clock = new SimClock({ now: () => world.now(), random: this.#random, driftPpm });
     this.wallOffsetMillis = this.#random.between(-wallSkewMillis, wallSkewMillis);
   }
 
@@ -106,7 +109,7 @@ export class SimNode implements Endpoint {
   }
 
   monotonicMillis(): number {
-    return (this.#world.now() - this.#bootMillis) * this.#rate;
+    return this.clock.millis();
   }
 
   wallMillis(): number {
@@ -121,8 +124,8 @@ export class SimNode implements Endpoint {
     this.state = 'starting';
     this.life += 1;
     const { life } = this;
-    this.#bootMillis = world.now() - this.#random.below(1_000_000);
-    this.#rate = 1 + ((this.#random.unit() * 2 - 1) * settings.maxDriftPpm) / 1_000_000;
+    this.startedAt = world.now();
+    this.clock.restart();
     this.#diskFails = false;
     const disk = new SimDisk(
       this.id,
@@ -177,6 +180,9 @@ export class SimNode implements Endpoint {
       isConnected: (peer) => world.network.isConnected(this.id, peer),
       leaderChanged: (partition, leader) =>
         world.story.tell(() => `node ${this.id}: partition ${partition} is led by ${leader}`),
+      clockJudged: (verdict) => {
+        if (this.life === life) world.clockJudged?.(this, verdict);
+      },
       groupAdded: (group, app, applied) => {
         if (this.life === life) world.groupAdded(this.id, group, app, applied);
       },
@@ -223,8 +229,9 @@ export class SimNode implements Endpoint {
     this.#tickAfter(life, this.#random.unit() * this.#world.settings.timing.tickMillis);
   }
 
+  /** `delay` by its own clock. */
   #tickAfter(life: number, delay: number): void {
-    this.#world.after(delay, () => {
+    this.#world.after(delay / this.clock.rate, () => {
       if (this.life !== life || !this.isUp) return;
       this.#tickAfter(life, this.#world.settings.timing.tickMillis);
       this.#world.story.step(2, this.id, 0);

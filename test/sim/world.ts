@@ -8,6 +8,7 @@ import {
 } from '../../src/meta/meta-state.ts';
 import { partitionOf, type Hash32 } from '../../src/partition/hash.ts';
 import { Clients } from './clients.ts';
+import { ClockChecker } from './clock-checker.ts';
 import { EventLoop } from './event-loop.ts';
 import { LimitChecker } from './limit-checker.ts';
 import { Nemesis } from './nemesis.ts';
@@ -38,6 +39,7 @@ export class World {
   readonly network: SimNetwork;
   readonly raft: RaftChecker;
   readonly limits: LimitChecker;
+  readonly clocks: ClockChecker;
   readonly clients: Clients;
   readonly nemesis: Nemesis;
   readonly operator: Operator;
@@ -83,6 +85,7 @@ export class World {
       now,
       story,
       driftPpm: settings.maxDriftPpm,
+      gainedBetween: (node, from, to, rate) => this.node(node).clock.gainedBetween(from, to, rate),
       foundersOf: (group) => founded.membersOf(group).voters,
       led: (node) => this.nemesis.led(this.node(node)),
       committed: (group, committed) => {
@@ -106,8 +109,10 @@ export class World {
       sending: (node, to, type, payload) => {
         if (type === 'peerMessages') this.raft.sending(node, to, payload);
       },
+      clockJudged: (node, verdict) => this.clocks.judged(node, verdict),
       ended: (node) => {
         story.tell(() => `node ${node.id} is down`);
+        this.clocks.ended(node.id);
         this.clients.lost(node);
         this.onEnded(node);
       },
@@ -116,6 +121,7 @@ export class World {
       violated: (violation) => this.#loop.violated(violation),
     };
     this.nodes = ids.map((id) => new SimNode(id, nodeWorld));
+    this.clocks = new ClockChecker({ settings, story, nodes: () => this.nodes, network, now, after });
     this.clients = new Clients({
       settings,
       random,
@@ -125,6 +131,7 @@ export class World {
       after,
       askable: () => this.nodes.filter((node) => this.askable(node)),
       committedIndex: (group) => this.raft.committedIndex(group),
+      gainedMillis: () => this.raft.gainedMillis,
     });
     this.nemesis = new Nemesis({
       settings,

@@ -3,6 +3,7 @@
  * it claims to be equal to. This checks the claim: the order respects real time, group time does not outrun it, and
  * the model, asked in that order, gives every answer. No search; O(n log n).
  */
+import { gainedMillis } from '../gained-time.ts';
 import type { Operation } from '../history.ts';
 import { type Budget, type Grant, nameOf } from './budgets.ts';
 import type { Placement } from './fates.ts';
@@ -45,7 +46,7 @@ export function checkCertificate(budgets: readonly Budget[], options: Certificat
   for (const [group, receipts] of groups) {
     checkPositions(group, receipts, findings);
     checkRealTimeOrder(group, receipts, findings);
-    checkGroupTime(group, receipts, options.driftPpm, findings);
+    checkGroupTime(group, receipts, options, findings);
   }
   findings.tally('receipts', certified);
   findings.tally('groups', groups.size);
@@ -195,21 +196,22 @@ function checkRealTimeOrder(group: number, receipts: readonly Certified[], findi
 function checkGroupTime(
   group: number,
   byIndex: readonly Certified[],
-  driftPpm: number,
+  { driftPpm, bands }: CertificateOptions,
   findings: Findings,
 ): void {
   const rate = (1 + driftPpm / 1_000_000) / NANOS_PER_MILLI;
+  const passed = (nanos: number): number => nanos * rate + gainedMillis(bands, nanos);
   let earliest: Certified | undefined;
   let earliestLead = Infinity;
   for (const receipt of byIndex) {
     if (receipt.op.timestampMillis !== null) continue;
     const { invokeNanos, completeNanos, timeMillis, isGrant } = receipt;
-    const lead = timeMillis - completeNanos * rate;
+    const lead = timeMillis - passed(completeNanos);
     if (earliest !== undefined && lead - earliestLead > ROUNDING_MILLIS) {
       const ahead = (lead - earliestLead).toFixed(1);
       findings.add(`group ${group}: group time outran real time by ${ahead} ms: ${pair(earliest, receipt)}`);
     }
-    const ownLead = timeMillis - invokeNanos * rate;
+    const ownLead = timeMillis - passed(invokeNanos);
     if (isGrant && ownLead < earliestLead) {
       earliest = receipt;
       earliestLead = ownLead;

@@ -4,6 +4,7 @@
  */
 import { groupWindowMillis } from '../model.ts';
 import type { Operation } from '../history.ts';
+import type { NemesisBand } from '../nemesis-log.ts';
 import { type Budget, nameOf, type Unknown } from './budgets.ts';
 import { CostLine } from './cost-line.ts';
 import type { Fates } from './fates.ts';
@@ -11,6 +12,8 @@ import type { Findings } from './result.ts';
 
 export interface CertificateOptions {
   readonly driftPpm: number;
+  /** What was broken when: a clock that was too fast is allowed for. */
+  readonly bands: readonly NemesisBand[];
   readonly requestIdHorizonMillis: number;
   readonly fates: Fates;
 }

@@ -1,8 +1,9 @@
 /**
  * Clocks that are wrong: wall clocks by any amount, by libfaketime or else by a module in the node; the clock that
- * durations are measured with only by what the product allows for.
+ * durations are measured with by what the product allows for, or by so much more that the others must notice.
  */
 import type { NodeId } from '../../../raft/types.ts';
+import { FAST_CLOCK, FAST_PPM_MAX, FOUND_MILLIS_MAX } from '../gained-time.ts';
 import { between, chance, magnitude, pick, shuffled } from './draw.ts';
 import { hold, type Nemesis, type NemesisContext, perform } from './nemesis.ts';
 
@@ -108,4 +109,59 @@ const drift: Nemesis = {
   },
 };
 
-export const CLOCK_NEMESES: readonly Nemesis[] = [jump, skew, strobe, rate, drift];
+const LOOK_MILLIS = 100;
+/** Half a minute after its clock is right again, and what the machine adds. */
+const TAKEN_BACK_MILLIS_MAX = 60_000;
+
+/** Until the node says so of itself. False if it does not in time. */
+async function says(
+  { cluster }: NemesisContext,
+  id: NodeId,
+  isSo: (clock: string | null | undefined, led: number) => boolean,
+  timeoutMillis: number,
+): Promise<boolean> {
+  const endMillis = performance.now() + timeoutMillis;
+  while (performance.now() < endMillis) {
+    const status = await cluster.statusFrom(id);
+    const clock = status?.nodes.find((node) => node.id === id)?.clock;
+    const led = status?.partitions.filter(({ leader }) => leader === id).length ?? 0;
+    if (status !== undefined && isSo(clock, led)) return true;
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MILLIS));
+  }
+  return false;
+}
+
+/** A leader's clock is too fast: it must find out and lead nothing, and may lead again when its clock is right. */
+const fast: Nemesis = {
+  name: FAST_CLOCK,
+  family: 'clock',
+  isAlone: true,
+  needs: () => undefined,
+  async run(context) {
+    const { cluster, random, signal } = context;
+    const [id] = await cluster.byLeadership();
+    if (id === undefined) return;
+    const ppm = pick(random, [5_000, FAST_PPM_MAX]);
+    await perform(context, { name: this.name, nodes: [id], detail: { ppm } }, async () => {
+      cluster.setMonotonicRate(id, ppm);
+      try {
+        const isFound = await says(
+          context,
+          id,
+          (clock, led) => clock === 'fast' && led === 0,
+          FOUND_MILLIS_MAX,
+        );
+        if (!isFound) throw new Error(`node ${id} still leads, and its clock is ${ppm} ppm too fast`);
+        await hold(context, 2_000, 6_000);
+      } finally {
+        cluster.setMonotonicRate(id, 0);
+      }
+    });
+    // Before that another one would be too many.
+    if (signal.aborted) return;
+    const isTakenBack = await says(context, id, (clock) => clock === 'fit', TAKEN_BACK_MILLIS_MAX);
+    if (!isTakenBack) throw new Error(`node ${id} is still unfit long after its clock was right`);
+  },
+};
+
+export const CLOCK_NEMESES: readonly Nemesis[] = [jump, skew, strobe, rate, drift, fast];

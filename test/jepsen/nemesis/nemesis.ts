@@ -14,6 +14,8 @@ export interface Nemesis {
   readonly family: Family;
   /** What happens is more than the product promises to notice; only run if asked for by name. */
   readonly isBeyondPromise?: true;
+  /** The judges can allow for it only if nothing else is broken: it is drawn with no others. */
+  readonly isAlone?: true;
   /** Why this machine cannot do it; undefined if it can. */
   needs(): string | undefined;
   /** Does harm, and resolves when it has healed. Rejects if what should have healed did not. */

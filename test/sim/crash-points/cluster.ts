@@ -97,6 +97,7 @@ export class Cluster {
       now,
       story,
       driftPpm: settings.maxDriftPpm,
+      gainedBetween: () => 0,
       foundersOf: () => founders,
       led: () => {},
       committed: (group, committed) => {

@@ -66,6 +66,7 @@ export function settingsOf(script: Script): Settings {
     faults: [],
     faultMeanMillis: 1,
     safetyMillis: 0,
+    driftPpm: [0, 0],
     maxDriftPpm: 0,
     wallSkewMillis: 0,
     lag: 0,

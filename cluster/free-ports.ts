@@ -1,0 +1,20 @@
+/** Whether a cluster could listen on its addresses: found out before anything of it is made. */
+import { createServer } from 'node:net';
+import type { ClusterConfig, HostPort } from '../src/config.ts';
+
+/** @throws the error of `listen` for the first address that is taken, or is none of this machine's */
+export async function assertPortsFree(config: ClusterConfig): Promise<void> {
+  for (const { http, peer } of config.nodes) {
+    await listenOnce(http);
+    await listenOnce(peer);
+  }
+}
+
+async function listenOnce({ host, port }: HostPort): Promise<void> {
+  const server = createServer();
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, resolve);
+  });
+  await new Promise((resolve) => server.close(resolve));
+}

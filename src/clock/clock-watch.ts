@@ -1,0 +1,105 @@
+/**
+ * Compares this node's clock with those of the other nodes while it runs, by a ping to each of them once a second, and
+ * says whenever the verdict changes. What follows from the verdict is not decided here.
+ *
+ * Why: the promise is kept in group time, which runs at the speed of the leader's monotonic clock (group-clock.ts), and
+ * the system may change that speed, to set a wall clock right. Windows are widened for leaders that are faster than real
+ * time by up to 6/5 of `clockDriftPpm` (rules.ts). The clocks of a majority are taken to be right within a fifth of
+ * `clockDriftPpm`: so a node that is faster than that differs from those by more than `clockDriftPpm`, and finds out as soon
+ * as that is certain. Until then, and until it has handed over, its leaderships gain on real time, beyond what windows
+ * are widened for, at most
+ *
+ *     two round trips, and what the excess makes of two pauses between pings and of the hand-over (see peer-clock.ts).
+ *
+ * That is once: a difference that lasts is found again before it is forgotten. A node that cannot compare with a
+ * majority has no such bound. It cannot lead for long without a majority of its groups' replicas; but in a cluster of
+ * three of which one is down, two clocks that differ do not tell which of them is wrong.
+ */
+import type { NodeId } from '../../raft/types.ts';
+import { Fields, pack, unpack } from '../transport/peer-codec.ts';
+import { ClockRates, type ClockVerdict } from './clock-rates.ts';
+
+export interface ClockWatchInit {
+  readonly nodeId: NodeId;
+  /** Never runs back; fractions of a millisecond. */
+  readonly monotonicMillis: () => number;
+  /** Random: answers meant for an earlier process of this node are none for this one. */
+  readonly process: number;
+  /** All nodes of the cluster. */
+  readonly nodes: () => readonly NodeId[];
+  /** `clockDriftPpm` of the rules in force. */
+  readonly limitPpm: () => number;
+  /** Sends one frame; false if it was dropped. */
+  readonly send: (to: NodeId, type: 'ping' | 'pong', payload: Uint8Array) => boolean;
+  /** The verdict is another one. */
+  readonly judged: (verdict: ClockVerdict) => void;
+}
+
+const PING_MILLIS = 1_000;
+
+export class ClockWatch {
+  readonly #init: ClockWatchInit;
+  readonly #rates = new ClockRates();
+  #verdict: ClockVerdict = { fit: true };
+  #nextPingMillis: number;
+  /** As of the last ping. */
+  #limitPpm = Infinity;
+
+  constructor(init: ClockWatchInit) {
+    this.#init = init;
+    this.#nextPingMillis = init.monotonicMillis();
+  }
+
+  get verdict(): ClockVerdict {
+    return this.#verdict;
+  }
+
+  /** By how much this clock seems to be faster than each peer's, in parts per million. */
+  estimates(): [NodeId, number][] {
+    return this.#rates.estimates();
+  }
+
+  /** Time passed; to be called several times a second. */
+  tick(): void {
+    const { nodeId, process, monotonicMillis, nodes, limitPpm, send } = this.#init;
+    const nowMillis = monotonicMillis();
+    if (nowMillis < this.#nextPingMillis) return;
+    this.#nextPingMillis = nowMillis + PING_MILLIS;
+    this.#limitPpm = limitPpm();
+    this.#rates.retain(nodes());
+    for (const node of nodes()) if (node !== nodeId) send(node, 'ping', pack([process, monotonicMillis()]));
+    // What was found may be forgotten by now.
+    this.#judge();
+  }
+
+  /** @throws FrameError if it is malformed */
+  receivePing(from: NodeId, payload: Uint8Array): void {
+    const { process, monotonicMillis, send } = this.#init;
+    const fields = new Fields(unpack(payload));
+    const asker = fields.integer('process');
+    const sentMillis = fields.millis('sentMillis');
+    send(from, 'pong', pack([asker, sentMillis, process, monotonicMillis()]));
+  }
+
+  /** @throws FrameError if it is malformed */
+  receivePong(from: NodeId, payload: Uint8Array): void {
+    const { process, monotonicMillis, nodes } = this.#init;
+    const receivedMillis = monotonicMillis();
+    const fields = new Fields(unpack(payload));
+    const asker = fields.integer('asker');
+    const sentMillis = fields.millis('sentMillis');
+    const peerProcess = fields.integer('process');
+    const peerMillis = fields.millis('peerMillis');
+    if (asker !== process || !nodes().includes(from)) return;
+    this.#rates.add(from, peerProcess, { sentMillis, peerMillis, receivedMillis }, this.#limitPpm);
+    this.#judge();
+  }
+
+  #judge(): void {
+    const { nodes, monotonicMillis, judged } = this.#init;
+    const verdict = this.#rates.verdict(nodes(), this.#limitPpm, monotonicMillis());
+    const isSame = verdict.fit === this.#verdict.fit;
+    this.#verdict = verdict;
+    if (!isSame) judged(verdict);
+  }
+}

@@ -1,0 +1,117 @@
+/** What a newcomer does wrong is told in a sentence on the terminal, with an exit code, and leaves nothing behind. */
+import { readdir, rm, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { freeBasePort, temporaryDirectory } from '../cluster/harness.ts';
+import { ended } from './command.ts';
+
+const USAGE = 64;
+const UNAVAILABLE = 69;
+const FATAL = 70;
+
+let directory: string;
+let basePort: string;
+beforeEach(async () => {
+  directory = await temporaryDirectory();
+  basePort = String(await freeBasePort());
+});
+afterEach(async () => {
+  await rm(directory, { recursive: true });
+});
+
+async function listenOn(port: number): Promise<Server> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  return server;
+}
+
+describe.each([
+  ['quorate', ['nonsense'], "unknown command 'nonsense'"],
+  ['quorate', ['node'], "required option '--id <n>' not specified"],
+  ['quorate', ['node', '--id', '1'], 'data holds no cluster.json; create one with `quorate init`'],
+  ['quorate', ['init', '--limit', 'many'], "'--limit <n>' argument 'many' is invalid"],
+  ['quorate', ['init', '--base-port', '65000'], "'--base-port <n>' argument '65000' is invalid"],
+  ['quorate', ['join', '--id', '4', '--http', 'a:1', '--peer', 'b:1'], 'data holds no cluster.json'],
+  ['quorate', ['nodes', 'remove', '2', '--via', 'here'], 'expected a URL such as http://127.0.0.1:8101'],
+  ['start', ['--nodes', '4'], 'expected 3 or 5'],
+] as const)('%s %j', (command, args, message) => {
+  it('is refused in a sentence that names the option and its bound, and leaves no directory behind', async () => {
+    const { code, said } = await ended(command, args, directory);
+    expect(said).toContain(message);
+    expect(said).toMatch(/^quorate: /);
+    expect(code).toBe(USAGE);
+    expect(await readdir(directory)).toEqual([]);
+  });
+});
+
+describe('a port in use', () => {
+  let taken: Server;
+  beforeEach(async () => {
+    taken = await listenOn(Number(basePort) + 1_002);
+  });
+  afterEach(async () => {
+    await new Promise((resolve) => taken.close(resolve));
+  });
+
+  it('is named by a node that cannot listen, with what to do', async () => {
+    await ended('quorate', ['init', '--base-port', basePort], directory);
+    const { code, said } = await ended('quorate', ['node', '--id', '2'], directory);
+    expect(said).toContain(`port ${Number(basePort) + 1_002} on 127.0.0.1 is in use by another program`);
+    expect(said).toContain('--base-port');
+    expect(code).toBe(UNAVAILABLE);
+  });
+
+  it('is found before anything is made', async () => {
+    const { code, said } = await ended('start', ['--base-port', basePort], directory);
+    expect(said).toContain(`port ${Number(basePort) + 1_002} on 127.0.0.1 is in use by another program`);
+    expect(code).toBe(UNAVAILABLE);
+    expect(await readdir(directory)).toEqual([]);
+  });
+
+  it('does not cost a cluster that was to be made anew', async () => {
+    await ended('quorate', ['init', '--base-port', String(await freeBasePort())], directory);
+    const before = await readdir(join(directory, 'data'));
+    const { code } = await ended('start', ['--fresh', '--base-port', basePort], directory);
+    expect(code).toBe(UNAVAILABLE);
+    expect(await readdir(join(directory, 'data'))).toEqual(before);
+  });
+});
+
+describe('a cluster directory that is not right', () => {
+  beforeEach(async () => {
+    await ended('quorate', ['init', '--base-port', basePort], directory);
+  });
+
+  it('has no node with such an id', async () => {
+    const { code, said } = await ended('quorate', ['node', '--id', '9'], directory);
+    expect(said).toBe('quorate: --id 9 is none of the nodes in ./data/cluster.json: 1, 2, 3');
+    expect(code).toBe(USAGE);
+  });
+
+  it('is not made twice', async () => {
+    const { code, said } = await ended('quorate', ['init'], directory);
+    expect(said).toContain('./data holds a cluster already');
+    expect(code).toBe(USAGE);
+  });
+
+  it.each([
+    ['quorate', ['node', '--id', '1'], '{', 'cluster.json is not JSON'],
+    ['start', [], '{}', 'cluster.json: clusterId must be a string'],
+  ] as const)('holds a broken cluster.json: %s %j', async (command, args, text, message) => {
+    await writeFile(join(directory, 'data', 'cluster.json'), text);
+    const { code, said } = await ended(command, args, directory);
+    expect(said).toContain(message);
+    expect(code).toBe(USAGE);
+    expect(await readdir(join(directory, 'data'))).not.toContain('logs');
+  });
+
+  it('has a damaged database: the cluster script says why a node ended, not only where its log is', async () => {
+    await writeFile(join(directory, 'data', 'node-2', 'DAMAGED'), 'something is wrong\n');
+    const { code, said } = await ended('start', [], directory);
+    expect(said).toContain(
+      'node 2 ended before the cluster was ready: the database in data/node-2 is damaged',
+    );
+    expect(code).toBe(FATAL);
+  });
+});

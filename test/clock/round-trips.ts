@@ -1,0 +1,27 @@
+/** Two clocks of different speed, and round trips between them that take as long as a test wants. */
+import type { RoundTrip } from '../../src/clock/peer-clock.ts';
+
+export interface Clocks {
+  /** Of this node's clock and the peer's, over real time. */
+  readonly own: (realMillis: number) => number;
+  readonly peer: (realMillis: number) => number;
+}
+
+/** Clocks that run at these speeds; where they begin does not matter. */
+export function clocksAt(ownRate: number, peerRate: number): Clocks {
+  return { own: (real) => 1e9 + real * ownRate, peer: (real) => 5e6 + real * peerRate };
+}
+
+/** A question at `realMillis`, read by the peer after `thereMillis`, answered after `backMillis` more. */
+export function roundTrip(
+  { own, peer }: Clocks,
+  realMillis: number,
+  thereMillis: number,
+  backMillis: number,
+): RoundTrip {
+  return {
+    sentMillis: own(realMillis),
+    peerMillis: peer(realMillis + thereMillis),
+    receivedMillis: own(realMillis + thereMillis + backMillis),
+  };
+}

@@ -1,0 +1,50 @@
+/** Real nodes, of which one has a clock that runs too fast: the others' clocks give it away. */
+import { afterEach, describe, expect, it } from 'vitest';
+import { eventually } from './harness.ts';
+import { InProcessCluster } from './in-process.ts';
+import { findOverGrant, type ObservedGrant } from './over-grant.ts';
+
+const RULE = { id: 'default', limit: 5, windowMillis: 1_000, clock: 'cluster' } as const;
+/** What a clock that is a twentieth too fast gains until it is found out: in three pings, and while it hands over. */
+const GAINED_MILLIS_MAX = 0.05 * (3_000 + 600);
+
+describe('a leader whose clock runs a twentieth too fast', () => {
+  let cluster: InProcessCluster;
+  afterEach(async () => {
+    await cluster.stop();
+  });
+
+  it('finds out, gives up its leaderships, and never grants more than a window and what it gained', async () => {
+    cluster = await InProcessCluster.create({ rules: [RULE], partitions: 4 });
+    await cluster.startAll();
+    const fast = cluster.leaderOf(1, 'ada');
+    const others = cluster.running.filter((id) => id !== fast);
+    const grants: ObservedGrant[] = [];
+    let isOver = false;
+    const client = (async (): Promise<void> => {
+      while (!isOver) {
+        const invokeMillis = performance.now();
+        const answer = await cluster.allow(others[0] ?? 1, { userId: 'ada' });
+        if (answer.kind === 'decision' && answer.decision.allowed)
+          grants.push({ invokeMillis, completeMillis: performance.now() });
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    })();
+    await eventually('it compares', () => (grants.length > 0 ? true : undefined));
+    cluster.setMonotonicRate(fast, 1.05);
+    const { core } = cluster.node(fast);
+    await eventually('it leads nothing', () =>
+      !core.clock.verdict.fit && core.raft.leaderships === 0 ? true : undefined,
+    );
+    expect(core.report(1).clock).toBe('fast');
+    const before = grants.length;
+    await eventually('others grant', () => (grants.length >= before + 3 * RULE.limit ? true : undefined));
+    expect(core.raft.leaderships).toBe(0);
+    for (const id of others) expect(cluster.node(id).core.clock.verdict.fit).toBe(true);
+    isOver = true;
+    await client;
+    const window = RULE.windowMillis - GAINED_MILLIS_MAX;
+    expect(findOverGrant(grants, RULE.limit, window)).toBeUndefined();
+    expect(cluster.fatalErrors).toEqual([]);
+  }, 30_000);
+});

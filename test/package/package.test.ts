@@ -1,0 +1,44 @@
+/** The package holds what runs and nothing else. What needs a registry is in `npm run package:check`. */
+import { readFile } from 'node:fs/promises';
+import { dirname, join, normalize } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { packedFiles, ROOT } from './packed.ts';
+
+/** Everything that follows from importing `first`, by what is written in the files. */
+async function closureOf(
+  first: string,
+  ending: { readonly from: string; readonly to: string },
+): Promise<string[]> {
+  const found = new Set<string>([first]);
+  for (const path of found) {
+    const text = await readFile(join(ROOT, path), 'utf8');
+    for (const [, target = ''] of text.matchAll(/(?:from|import)\s*\(?\s*['"](\.[^'"]+)['"]/g))
+      found.add(normalize(join(dirname(path), target)).replace(ending.from, ending.to));
+  }
+  return [...found];
+}
+
+describe('the package', () => {
+  let files: string[];
+  beforeAll(async () => {
+    files = await packedFiles();
+  });
+
+  it('holds every compiled file that the command and the library need', async () => {
+    const same = { from: '.js', to: '.js' };
+    const command = await closureOf('bin/quorate.mjs', same);
+    const library = await closureOf('dist/src/index.js', same);
+    expect(command).toContain('dist/raft/core.js');
+    expect([...command, ...library].filter((path) => !files.includes(path))).toEqual([]);
+  });
+
+  it('holds the types of the library, and no others', async () => {
+    const types = await closureOf('dist/src/index.d.ts', { from: '.ts', to: '.d.ts' });
+    expect(files.filter((path) => path.endsWith('.ts'))).toEqual(types.toSorted());
+  });
+
+  it('holds no test, source, map or folder of ours that users cannot run', () => {
+    const others = files.filter((path) => !/^dist\/(src|raft|storage)\/.*\.(js|d\.ts)$/.test(path));
+    expect(others).toEqual(['LICENSE', 'README.md', 'bin/quorate.mjs', 'package.json']);
+  });
+});

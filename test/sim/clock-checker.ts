@@ -1,0 +1,156 @@
+/**
+ * What nodes must find out about their clocks, and what not. The simulator knows how each clock runs; a run has at most
+ * one machine whose clock is wrong. Nobody else is ever accused. That one finds out in time while it can compare with a
+ * majority, leads nothing then, and is taken back when its clock has been right for long enough.
+ */
+import type { NodeId } from '../../raft/types.ts';
+import type { ClockVerdict } from '../../src/clock/clock-rates.ts';
+import type { SimNetwork } from './network.ts';
+import type { Settings } from './settings.ts';
+import type { SimNode } from './sim-node.ts';
+import { check, type Story } from './story.ts';
+
+export interface ClockCheckerInit {
+  readonly settings: Settings;
+  readonly story: Story;
+  readonly nodes: () => readonly SimNode[];
+  readonly network: SimNetwork;
+  readonly now: () => number;
+  readonly after: (delayMillis: number, run: () => void) => void;
+}
+
+const LOOK_MILLIS = 100;
+/** Pings leave once a second. */
+const PING_MILLIS = 1_000;
+/** What was found is remembered for so long, or twice as long as it took to find it. */
+const REMEMBERED_MILLIS_MIN = 30_000;
+
+export class ClockChecker {
+  readonly #init: ClockCheckerInit;
+  /** Two nodes have heard each other without a break since then. Keys are pairs, the lower id first. */
+  readonly #inTouchSince = new Map<string, number>();
+  /** Since when the clock of a node has been as wrong as it is, or right. */
+  readonly #sameSince = new Map<NodeId, { readonly wrongness: number; readonly atMillis: number }>();
+  readonly #unfitSince = new Map<NodeId, number>();
+
+  constructor(init: ClockCheckerInit) {
+    this.#init = init;
+    this.#lookLater();
+  }
+
+  #lookLater(): void {
+    this.#init.after(LOOK_MILLIS, () => {
+      this.#look();
+      this.#lookLater();
+    });
+  }
+
+  /** A node says that its verdict has changed. */
+  judged(node: SimNode, verdict: ClockVerdict): void {
+    const { story, now } = this.#init;
+    story.tell(() => `node ${node.id} judges its clock: ${JSON.stringify(verdict)}`);
+    if (verdict.fit) {
+      this.#unfitSince.delete(node.id);
+      return;
+    }
+    story.fault('unfitClock', `(node ${node.id})`);
+    this.#unfitSince.set(node.id, now());
+    check(
+      node.clock.wasWrongSince(node.startedAt),
+      () => `node ${node.id} takes its clock for wrong, and it is not: ${JSON.stringify(verdict)}`,
+    );
+  }
+
+  ended(node: NodeId): void {
+    this.#unfitSince.delete(node);
+  }
+
+  #look(): void {
+    const nodes = this.#init.nodes();
+    this.#lookAtPaths(nodes);
+    for (const node of nodes) {
+      this.#lookAtClock(node);
+      this.#checkFound(node);
+      this.#checkLeadsNothing(node);
+      this.#checkTakenBack(node);
+    }
+  }
+
+  #lookAtPaths(nodes: readonly SimNode[]): void {
+    const { network, now } = this.#init;
+    for (const a of nodes) {
+      for (const b of nodes) {
+        if (b.id <= a.id) continue;
+        const isPath = (from: SimNode, to: SimNode): boolean =>
+          network.isConnected(from.id, to.id) && !network.isCut(from.id, to.id);
+        const areInTouch = a.isRunning && b.isRunning && isPath(a, b) && isPath(b, a);
+        const key = `${a.id} ${a.life} ${b.id} ${b.life}`;
+        if (!areInTouch) this.#inTouchSince.delete(key);
+        else if (!this.#inTouchSince.has(key)) this.#inTouchSince.set(key, now());
+      }
+    }
+  }
+
+  #sinceInTouch(one: SimNode, other: SimNode): number {
+    const [a, b] = one.id < other.id ? [one, other] : [other, one];
+    return this.#inTouchSince.get(`${a.id} ${a.life} ${b.id} ${b.life}`) ?? Infinity;
+  }
+
+  #lookAtClock({ id, clock: { wrongness } }: SimNode): void {
+    if (this.#sameSince.get(id)?.wrongness === wrongness) return;
+    this.#sameSince.set(id, { wrongness, atMillis: this.#init.now() });
+  }
+
+  /** In touch with a majority of the nodes it knows, for so long. */
+  #canCompare(node: SimNode, millis: number): boolean {
+    const { nodes, settings, now } = this.#init;
+    const known = (node.core?.meta?.state?.nodes ?? settings.config.nodes).map(({ id }) => id);
+    const compared = nodes().filter(
+      (other) =>
+        other !== node && known.includes(other.id) && this.#sinceInTouch(node, other) <= now() - millis,
+    );
+    return compared.length > known.length / 2;
+  }
+
+  /** Two round trips, many times longer than most, and a few pings, of which some are lost. */
+  #foundMillis({ clock }: SimNode): number {
+    const { network, timing } = this.#init.settings;
+    const roundTrips = 30 * (network.delayMinMillis + network.delayMeanMillis) + 2 * timing.tickMillis;
+    const pings = (network.drop > 0 || network.corrupt > 0 ? 8 : 4) * PING_MILLIS;
+    const { wrongness } = clock;
+    return roundTrips / Math.abs(wrongness - 1) / Math.min(1, wrongness) + pings / Math.min(1, wrongness);
+  }
+
+  #checkFound(node: SimNode): void {
+    const same = this.#sameSince.get(node.id);
+    if (same === undefined || same.wrongness === 1 || !node.isRunning) return;
+    const millis = this.#foundMillis(node);
+    if (this.#init.now() - same.atMillis < millis || !this.#canCompare(node, millis)) return;
+    check(
+      this.#unfitSince.has(node.id),
+      () => `node ${node.id} has not found out in ${millis} ms that its clock runs at ${node.clock.rate}`,
+    );
+  }
+
+  #checkLeadsNothing(node: SimNode): void {
+    const since = this.#unfitSince.get(node.id);
+    if (since === undefined || !node.isRunning) return;
+    const { electionMillis, tickMillis } = this.#init.settings.timing;
+    const graceMillis = (2 * electionMillis + 4 * tickMillis) / Math.min(1, node.clock.rate);
+    if (this.#init.now() - Math.max(since, node.pausedAt) < graceMillis) return;
+    const leaderships = node.core?.raft.leaderships ?? 0;
+    check(leaderships === 0, () => `node ${node.id} leads ${leaderships} groups, and its clock is unfit`);
+  }
+
+  /** The longest it can be held to what took its whole life to find. */
+  #checkTakenBack(node: SimNode): void {
+    const same = this.#sameSince.get(node.id);
+    if (same?.wrongness !== 1 || !node.isRunning || !this.#unfitSince.has(node.id)) return;
+    const lifeMillis = same.atMillis - node.startedAt;
+    const millis = Math.max(REMEMBERED_MILLIS_MIN, 2 * lifeMillis) + 10 * PING_MILLIS;
+    check(
+      this.#init.now() - same.atMillis < millis,
+      () => `node ${node.id} is still unfit, and its clock has been right for ${millis} ms`,
+    );
+  }
+}

@@ -1,0 +1,90 @@
+/**
+ * The monotonic clock of a simulated machine: it begins anew with each process, runs a little fast or slow, and may go
+ * wrong altogether. It never jumps. Remembers how it ran, so that the checks know what the nodes can only find out.
+ */
+import type { Random } from './random.ts';
+
+interface Stretch {
+  readonly fromMillis: number;
+  readonly rate: number;
+  readonly isWrong: boolean;
+}
+
+export interface SimClockInit {
+  readonly now: () => number;
+  readonly random: Random;
+  /** Rates are drawn within these bounds, in parts per million from that of real time. */
+  readonly driftPpm: readonly [min: number, max: number];
+}
+
+export class SimClock {
+  readonly #init: SimClockInit;
+  #readingMillis = 0;
+  #drawnRate = 1;
+  #wrongness = 1;
+  /** How it ran, oldest first; the last one goes on. */
+  readonly #stretches: Stretch[];
+
+  constructor(init: SimClockInit) {
+    this.#init = init;
+    this.#stretches = [{ fromMillis: init.now(), rate: 1, isWrong: false }];
+  }
+
+  get rate(): number {
+    return this.#drawnRate * this.#wrongness;
+  }
+
+  /** As a multiple of what it should be; 1 while it is as good as it gets. */
+  get wrongness(): number {
+    return this.#wrongness;
+  }
+
+  millis(): number {
+    const { fromMillis, rate } = this.#current;
+    return this.#readingMillis + (this.#init.now() - fromMillis) * rate;
+  }
+
+  get #current(): Stretch {
+    const stretch = this.#stretches.at(-1);
+    if (stretch === undefined) throw new RangeError('a clock has always run somehow');
+    return stretch;
+  }
+
+  /** The machine starts, with a quartz at another temperature. */
+  restart(): void {
+    const { random, driftPpm } = this.#init;
+    const [min, max] = driftPpm;
+    this.#drawnRate = 1 + (min + random.unit() * (max - min)) / 1e6;
+    this.#runsOn(random.below(1_000_000));
+  }
+
+  /** Goes on from where it is, at another speed. */
+  goWrong(wrongness: number): void {
+    const reading = this.millis();
+    this.#wrongness = wrongness;
+    this.#runsOn(reading);
+  }
+
+  #runsOn(readingMillis: number): void {
+    this.#readingMillis = readingMillis;
+    const { rate } = this;
+    this.#stretches.push({ fromMillis: this.#init.now(), rate, isWrong: this.#wrongness !== 1 });
+  }
+
+  wasWrongSince(fromMillis: number): boolean {
+    return this.#stretches.some(
+      ({ isWrong }, i) => isWrong && (this.#stretches[i + 1]?.fromMillis ?? Infinity) > fromMillis,
+    );
+  }
+
+  /** By how much it gained on a clock of this rate between two moments, while it was faster. */
+  gainedBetween(fromMillis: number, toMillis: number, rate: number): number {
+    let gained = 0;
+    for (const [i, stretch] of this.#stretches.entries()) {
+      const begin = Math.max(fromMillis, stretch.fromMillis);
+      const end = Math.min(toMillis, this.#stretches[i + 1]?.fromMillis ?? toMillis);
+      if (end > begin && stretch.rate > rate) gained += (end - begin) * (stretch.rate - rate);
+    }
+    return gained;
+  }
+}
