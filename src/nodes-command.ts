@@ -41,11 +41,11 @@ export async function changeNodes(init: NodesCommandInit): Promise<void> {
 }
 
 type Body = Readonly<Record<string, unknown>>;
-/** Status 0: nobody answered, for the reason in `message`; `isRefused`: nobody listens there. */
+/** Status 0: nobody answered, for the reason in `message`; `isUnreachable`: there is no connection at all. */
 interface Response {
   readonly status: number;
   readonly body: Body;
-  readonly isRefused?: boolean;
+  readonly isUnreachable?: boolean;
 }
 
 /** What the command looks at of `GET /v1/cluster`. */
@@ -85,8 +85,8 @@ class Session {
   async accepted(): Promise<number> {
     const { change } = this.#init;
     const via = urlOf(this.#init.via);
-    const { isRefused, body: refusal } = await this.#request('/v1/cluster', via, STATUS_MILLIS_MAX);
-    if (isRefused === true) {
+    const { isUnreachable, body: refusal } = await this.#request('/v1/cluster', via, STATUS_MILLIS_MAX);
+    if (isUnreachable === true) {
       const text = `no node listens at ${via} (${messageOf(refusal)}): give the address of a running node of the cluster, on this machine, with --via`;
       throw new NodesCommandError(text);
     }
@@ -189,8 +189,7 @@ async function request(url: URL, timeoutMillis: number, change?: NodeChange): Pr
     const message = isTimeout
       ? `no answer for ${(timeoutMillis / 1_000).toFixed(0)} s`
       : String(code ?? cause);
-    const isRefused = code === 'ECONNREFUSED' || code === 'ENOTFOUND';
-    return { status: 0, body: { message }, isRefused };
+    return { status: 0, body: { message }, isUnreachable: !isTimeout };
   }
 }
 

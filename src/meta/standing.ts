@@ -20,6 +20,9 @@ export interface Exclusion {
   readonly reason: string;
 }
 
+/** Far more than a cluster has nodes. */
+const REFUSALS_MAX = 128;
+
 export class StandingOfNode {
   readonly #admission: Admission;
   #state: MetaState | undefined;
@@ -49,6 +52,8 @@ export class StandingOfNode {
 
   refusedBy(peer: NodeId, refusal: Refusal): void {
     this.#refusals.set(peer, refusal);
+    const [oldest] = this.#refusals.keys();
+    if (this.#refusals.size > REFUSALS_MAX && oldest !== undefined) this.#refusals.delete(oldest);
     const { code, text: reason } = refusal;
     if (code === 'removed') this.#verdict ??= { state: 'removed', reason };
     if (code === 'otherIncarnation') this.#verdict ??= { state: 'refused', reason };

@@ -63,7 +63,8 @@ export class Dialer {
   /** Attempts in a row that ended with a refusal. */
   #refusals = 0;
   #isRefused = false;
-  #lastRefusal: string | undefined;
+  /** What was logged since it was connected last, by address and kind: no more than there are of those. */
+  readonly #told = new Set<string>();
   #retry: NodeJS.Timeout | undefined;
   #isClosed = false;
 
@@ -153,9 +154,7 @@ export class Dialer {
         });
       } catch (error) {
         if (!(error instanceof FrameError)) throw error;
-        this.#tellOnce(
-          `node ${peer} is not what answers at ${address.host}:${address.port}: ${error.message}`,
-        );
+        this.#tellOnce(address, 'frame', `what answers there is not node ${peer}: ${error.message}`);
         socket.destroy();
       }
     });
@@ -174,14 +173,14 @@ export class Dialer {
       this.#isConnected = true;
       this.#connectedAtMillis = performance.now();
       this.#refusals = 0;
-      this.#lastRefusal = undefined;
+      this.#told.clear();
       logger.info({ peer, address }, 'connected to peer');
       this.#init.onConnected();
     } else if (frame.type === 'refused') {
       const refusal = decodeRefusal(frame.payload);
       this.#refusals += 1;
       this.#isRefused = true;
-      this.#tellOnce(refusal.text, refusal);
+      this.#tellOnce(address, refusal.code, refusal.text);
       this.#init.onRefused(refusal);
       this.#socket?.destroy();
     } else {
@@ -189,11 +188,11 @@ export class Dialer {
     }
   }
 
-  #tellOnce(text: string, refusal?: Refusal): void {
-    if (this.#lastRefusal === text) return;
-    this.#lastRefusal = text;
-    const { peer, logger } = this.#init;
-    logger.error({ peer, ...(refusal !== undefined && { refused: refusal.code }) }, text);
+  #tellOnce(address: PeerAddress, kind: string, text: string): void {
+    const key = `${address.host}:${address.port} ${kind}`;
+    if (this.#told.has(key)) return;
+    this.#told.add(key);
+    this.#init.logger.error({ peer: this.#init.peer, address, refused: kind }, text);
   }
 
   #closed(): void {
