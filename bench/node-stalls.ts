@@ -6,14 +6,15 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { factsDigest, factsOf } from '../src/cluster-facts.ts';
 import { validateConfig } from '../src/config.ts';
+import { Admission } from '../src/meta/admission.ts';
 import { NodeCore } from '../src/node-core.ts';
 import { loadHash32 } from '../src/partition/hash.ts';
 import { bootstrapStore } from '../storage/bootstrap-store.ts';
 import { openStore } from '../storage/open-store.ts';
-import { FORMAT_VERSION } from '../storage/records.ts';
 
-const CLUSTER = 'stalls';
+const INCARNATION = '0'.repeat(32);
 const REQUESTS_PER_TURN = 64;
 const OPEN_MAX = 4_096;
 const HOUR_MILLIS = 3_600_000;
@@ -25,7 +26,8 @@ export type TurnTaken = (millis: number) => void;
 type Phase = (name: string, run: (taken: TurnTaken) => Promise<void>) => Promise<void>;
 
 const config = validateConfig({
-  clusterId: CLUSTER,
+  clusterId: 'stalls',
+  founders: [{ id: 1, incarnation: INCARNATION }],
   nodes: [{ id: 1, http: { host: '127.0.0.1', port: 0 }, peer: { host: '127.0.0.1', port: 0 } }],
   partitions: 1,
   replicas: 1,
@@ -44,10 +46,17 @@ interface RunningNode {
 }
 
 async function start(directory: string): Promise<RunningNode> {
-  const store = await openStore(directory, { clusterId: CLUSTER, nodeId: 1, formatVersion: FORMAT_VERSION });
+  const facts = factsOf(config);
+  const store = await openStore(directory, { nodeId: 1, facts });
   const core = await NodeCore.load({
     config,
     nodeId: 1,
+    admission: new Admission({
+      nodeId: 1,
+      incarnation: INCARNATION,
+      facts: factsDigest(facts),
+      founders: config.founders,
+    }),
     store,
     hash: await loadHash32(),
     clocks: { monotonicMillis: () => performance.now(), wallMillis: () => Date.now() },
@@ -112,7 +121,7 @@ async function untilReady(core: NodeCore): Promise<void> {
 export async function nodeStalls(users: number, phase: Phase): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'quorate-stalls-'));
   try {
-    await bootstrapStore(directory, { clusterId: CLUSTER, nodeId: 1, formatVersion: FORMAT_VERSION });
+    await bootstrapStore(directory, { nodeId: 1, incarnation: INCARNATION, facts: factsOf(config) });
     const first = await start(directory);
     await untilReady(first.core);
     await phase('node: growth and snapshots', (taken) => watched(taken, ask(first.core, 0, users)));

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, fstatSync, mkdirSync, openSync, readSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { ClusterConfig } from '../src/config.ts';
+import type { ClusterConfig, NodeAddress } from '../src/config.ts';
 import { StartProgress } from './start-progress.ts';
 
 /** The compiled command, whether this file runs compiled (dist/cluster) or from source (cluster). */
@@ -92,7 +92,8 @@ export async function stopNodeProcess(node: NodeProcess, patienceMillis = STOP_M
 export interface ClusterStatus {
   readonly nodes: readonly {
     readonly id: number;
-    readonly http: string;
+    /** Null: not known yet. */
+    readonly http: string | null;
     readonly pid: number;
     readonly up: boolean;
   }[];
@@ -104,9 +105,11 @@ export interface ClusterStatus {
   }[];
 }
 
+type Nodes = Pick<ClusterConfig, 'nodes'>;
+
 /** What some node of the cluster says about it; undefined if none answers. */
-export async function clusterStatus(config: ClusterConfig): Promise<ClusterStatus | undefined> {
-  for (const { http } of config.nodes) {
+export async function clusterStatus({ nodes }: Nodes): Promise<ClusterStatus | undefined> {
+  for (const { http } of nodes) {
     try {
       const response = await fetch(`http://${http.host}:${http.port}/v1/cluster`, {
         signal: AbortSignal.timeout(1_000),
@@ -119,49 +122,70 @@ export async function clusterStatus(config: ClusterConfig): Promise<ClusterStatu
   return undefined;
 }
 
-const READY = 'ready';
-
 /** What a node says of itself. */
-async function stateOf({ http }: ClusterConfig['nodes'][number]): Promise<string> {
+export interface NodeState {
+  readonly isReady: boolean;
+  readonly text: string;
+  /** It was removed from the cluster, or is refused by it, and this is why: it never will be ready. */
+  readonly excluded?: string;
+}
+
+export async function stateOf({ http }: Pick<NodeAddress, 'http'>): Promise<NodeState> {
   try {
     const response = await fetch(`http://${http.host}:${http.port}/readyz`, {
       signal: AbortSignal.timeout(1_000),
     });
-    const { status, loaded, of } = (await response.json()) as Readiness;
-    return loaded === undefined ? status : `${status}, ${loaded} of ${of} groups loaded`;
+    const { status, reason = status, loaded, of } = (await response.json()) as ReadinessBody;
+    const isExcluded = status === 'removed' || status === 'refused';
+    const text = loaded === undefined ? status : `${status}, ${loaded} of ${of} groups loaded`;
+    return { isReady: response.ok, text, ...(isExcluded && { excluded: reason }) };
   } catch {
-    return 'no answer';
+    return { isReady: false, text: 'no answer' };
   }
 }
 
-interface Readiness {
+interface ReadinessBody {
   readonly status: string;
+  readonly reason?: string;
   readonly loaded?: number;
   readonly of?: number;
 }
 
+/** Who is told what while nodes start. */
+export interface StartWatch {
+  /** A line about what they are doing, if it takes long. */
+  readonly say?: (line: string) => void;
+  /** A node belongs to the cluster no more; nobody waits for it. */
+  readonly excluded?: (id: number, reason: string) => void;
+}
+
 /**
- * Resolves when every node is ready and every partition has a leader, with that status. Rejects when none of the nodes
- * got any further for `patienceMillis`. `say` is told what they are doing if it takes long.
+ * Resolves when these nodes are ready and every partition has a leader, with that status. Rejects when none of the nodes
+ * got any further for `patienceMillis`.
  */
 export async function waitUntilReady(
-  config: ClusterConfig,
+  { nodes }: Nodes,
   patienceMillis: number,
-  say: (line: string) => void = () => {},
+  { say = () => {}, excluded: onExcluded = () => {} }: StartWatch = {},
 ): Promise<ClusterStatus> {
   const progress = new StartProgress(patienceMillis, say, performance.now());
+  let waitedFor = nodes;
   for (;;) {
-    const states = await Promise.all(
-      config.nodes.map(async (node) => [node.id, await stateOf(node)] as const),
+    const states = new Map(
+      await Promise.all(waitedFor.map(async (node) => [node.id, await stateOf(node)] as const)),
     );
-    const areReady = states.every(([, state]) => state === READY);
-    const status = areReady ? await clusterStatus(config) : undefined;
+    for (const [id, { excluded }] of states) if (excluded !== undefined) onExcluded(id, excluded);
+    waitedFor = waitedFor.filter(({ id }) => states.get(id)?.excluded === undefined);
+    const areReady = waitedFor.every(({ id }) => states.get(id)?.isReady === true);
+    const status = areReady ? await clusterStatus({ nodes: waitedFor }) : undefined;
+    const isUp = (id: number): boolean => status?.nodes.some((node) => node.id === id && node.up) === true;
     const isReady =
       status !== undefined &&
-      status.nodes.every((node) => node.up) &&
+      waitedFor.every(({ id }) => isUp(id)) &&
       status.partitions.every((partition) => partition.leader !== 0);
     if (isReady) return status;
-    if (!progress.look(new Map(states), performance.now())) {
+    const texts = new Map([...states].map(([id, { text }]) => [id, text]));
+    if (!progress.look(texts, performance.now())) {
       throw new Error(
         `the cluster was not ready, and nothing moved for ${patienceMillis} ms: ${progress.describe()}`,
       );

@@ -5,7 +5,7 @@ import {
   defaultRule,
   deleteCluster,
   LOCAL_DEFAULTS,
-  localAddresses,
+  localAddress,
   localConfig,
   readCluster,
   writeCluster,
@@ -14,12 +14,14 @@ import { newCommand, runCommand } from '../src/command-line.ts';
 import { type ClusterConfig, ConfigError, PARTITIONS_MAX, validateConfig } from '../src/config.ts';
 import { AlreadyRunningError } from '../src/explain-error.ts';
 import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../src/limiter/rules.ts';
+import { type LocalNodes, localNodes } from '../src/local-nodes.ts';
 import { basePortOption, integerFrom } from '../src/options.ts';
 import { assertPortsFree } from './free-ports.ts';
 import {
   clusterStatus,
   type ClusterStatus,
   type NodeProcess,
+  stateOf,
   startNodeProcess,
   stopNodeProcess,
   waitUntilReady,
@@ -40,21 +42,24 @@ const START_PATIENCE_MILLIS = 30_000;
 const WATCH_MILLIS = 1_000;
 
 /**
- * The stored cluster with what the command line changes, or a new one. Nothing is made, deleted or rewritten before it
- * is certain that the cluster can start: a refusal leaves everything as it was.
+ * The nodes to start, of the stored cluster with the settings that the command line changes, or of a new one. Nothing is
+ * made, deleted or rewritten before it is certain that they can start: a refusal leaves everything as it was. Nothing ever
+ * rewrites a fact of the cluster.
  */
 async function prepare(options: StartOptions): Promise<ClusterConfig> {
   const found = await readCluster(options.data);
+  const local = found === undefined ? undefined : await localNodes(options.data, found);
   // Nodes that run have these files open.
-  if (found !== undefined) await refuseIfRunning(found);
-  const stored = options.fresh ? undefined : found;
-  const config = stored === undefined ? newCluster(options) : changed(stored, options);
-  await refuseIfRunning(config);
-  await assertPortsFree(config);
+  if (found !== undefined && local !== undefined) await refuseIfRunning(onlyOf(found, local.here));
+  const isNew = found === undefined || local === undefined || options.fresh;
+  const config = isNew ? newCluster(options) : changed(found, local, options);
+  const started = isNew ? config : toStart(config, local, options.data);
+  await refuseIfRunning(started);
+  await assertPortsFree(started);
   if (options.fresh) await deleteCluster(options.data);
-  if (stored === undefined) await createCluster(options.data, config);
-  else if (JSON.stringify(config) !== JSON.stringify(stored)) await writeCluster(options.data, config);
-  return config;
+  if (isNew) await createCluster(options.data, config);
+  else if (JSON.stringify(config) !== JSON.stringify(found)) await writeCluster(options.data, config);
+  return started;
 }
 
 function newCluster(options: StartOptions): ClusterConfig {
@@ -67,10 +72,14 @@ function newCluster(options: StartOptions): ClusterConfig {
   });
 }
 
-function changed(stored: ClusterConfig, options: StartOptions): ClusterConfig {
-  refuseChange('--nodes', options.nodes, stored.nodes.length, options.data);
+function changed(stored: ClusterConfig, local: LocalNodes, options: StartOptions): ClusterConfig {
+  refuseChange('--nodes', options.nodes, stored.founders.length, options.data);
   refuseChange('--partitions', options.partitions, stored.partitions, options.data);
-  return validateConfig({ ...stored, nodes: addresses(stored, options), rules: rules(stored, options) });
+  return validateConfig({
+    ...stored,
+    nodes: addresses(stored, local, options),
+    rules: rules(stored, options),
+  });
 }
 
 async function refuseIfRunning(config: ClusterConfig): Promise<void> {
@@ -90,10 +99,49 @@ function refuseChange(flag: string, wanted: number | undefined, stored: number, 
   );
 }
 
-function addresses(stored: ClusterConfig, options: StartOptions): ClusterConfig['nodes'] {
-  return options.basePort === undefined
-    ? stored.nodes
-    : localAddresses(stored.nodes.length, options.basePort);
+/** Where the nodes of this directory listen. The others find them, whatever address they knew. */
+function addresses(
+  { nodes }: ClusterConfig,
+  { here }: LocalNodes,
+  { basePort }: StartOptions,
+): ClusterConfig['nodes'] {
+  if (basePort === undefined) return nodes;
+  const others = nodes.filter(({ id }) => !here.includes(id));
+  return [...here.map((id) => localAddress(id, basePort)), ...others].sort((a, b) => a.id - b.id);
+}
+
+function onlyOf(config: ClusterConfig, ids: readonly number[]): ClusterConfig {
+  return { ...config, nodes: config.nodes.filter(({ id }) => ids.includes(id)) };
+}
+
+/**
+ * The nodes to start: those of the replicated list that live in this directory. Names the others, and why each is not
+ * started.
+ */
+function toStart(config: ClusterConfig, { here, members, removed }: LocalNodes, data: string): ClusterConfig {
+  const ids = here.filter((id) => members.includes(id) && !removed.has(id));
+  for (const id of here) {
+    if (removed.has(id)) say(`node ${id} was removed from the cluster: not started`);
+    else if (!members.includes(id)) {
+      say(`node ${id} is prepared and does not belong to the cluster yet: not started`);
+      say(`  run it with: npm run node -- --id ${id}, and add it with: npx quorate nodes add`);
+    }
+  }
+  for (const { id } of config.nodes) {
+    if (!members.includes(id) || here.includes(id)) continue;
+    say(`node ${id} has no database in ${data}: not started`);
+    say(`  if it was here it is lost, and has to be replaced by a node with a new id`);
+  }
+  const started = onlyOf(config, ids);
+  const lost = ids.find((id) => !started.nodes.some((node) => node.id === id));
+  if (lost !== undefined) {
+    throw new ConfigError(
+      'nodes',
+      `of cluster.json say nothing about node ${lost}, which is to be started here`,
+    );
+  }
+  if (ids.length === 0) throw new ConfigError(data, 'holds no node that belongs to the cluster');
+  return started;
 }
 
 /** A changed default rule gets a newer version, so that the leaders replicate it. Recorded grants stay. */
@@ -150,9 +198,12 @@ class Watcher {
   #leaders: string;
   readonly #down = new Set<number>();
 
-  constructor(config: ClusterConfig, status: ClusterStatus) {
+  readonly #exclude: (id: number, reason: string) => void;
+
+  constructor(config: ClusterConfig, status: ClusterStatus, exclude: (id: number, reason: string) => void) {
     this.#config = config;
     this.#leaders = describeLeaders(status);
+    this.#exclude = exclude;
   }
 
   nodeEnded(node: NodeProcess, code: number | null, signal: string | null, options: StartOptions): void {
@@ -167,6 +218,10 @@ class Watcher {
   }
 
   async look(): Promise<void> {
+    for (const node of this.#config.nodes) {
+      const { excluded } = await stateOf(node);
+      if (excluded !== undefined) this.#exclude(node.id, excluded);
+    }
     const status = await clusterStatus(this.#config);
     if (status === undefined) return;
     for (const node of status.nodes) {
@@ -182,6 +237,14 @@ async function main(options: StartOptions): Promise<void> {
   const config = await prepare(options);
   say(`starting ${config.nodes.length} nodes of cluster ${config.clusterId}`);
   const nodes: NodeProcess[] = config.nodes.map(({ id }) => startNodeProcess(options.data, id));
+  const excluded = new Set<number>();
+  const exclude = (id: number, reason: string): void => {
+    if (excluded.has(id)) return;
+    excluded.add(id);
+    say(`node ${id} is stopped: ${reason}`);
+    const node = nodes.find((other) => other.id === id);
+    if (node !== undefined) void stopNodeProcess(node);
+  };
   let stopping = false;
   const stop = async (): Promise<void> => {
     if (stopping) return;
@@ -196,13 +259,16 @@ async function main(options: StartOptions): Promise<void> {
   const failed = Promise.race(
     nodes.map(async ({ id, exited, logPath, lastWords }) => {
       const { code, signal } = await exited;
+      // One that is excluded ends because it is stopped.
+      if (excluded.has(id)) return new Promise<never>(() => {});
       const why = lastWords() ?? (signal === null ? `exit code ${code}` : `ended by ${signal}`);
       throw new Error(`node ${id} ended before the cluster was ready: ${why} (log: ${logPath})`);
     }),
   );
   let status: ClusterStatus;
   try {
-    status = await Promise.race([waitUntilReady(config, START_PATIENCE_MILLIS, say), failed]);
+    const watch = { say, excluded: exclude };
+    status = await Promise.race([waitUntilReady(config, START_PATIENCE_MILLIS, watch), failed]);
   } catch (error) {
     if (stopping) return;
     stopping = true;
@@ -210,11 +276,12 @@ async function main(options: StartOptions): Promise<void> {
     throw error;
   }
   failed.catch(() => undefined);
-  introduce(config, options, status);
-  const watcher = new Watcher(config, status);
+  const started = { ...config, nodes: config.nodes.filter(({ id }) => !excluded.has(id)) };
+  introduce(started, options, status);
+  const watcher = new Watcher(started, status, exclude);
   for (const node of nodes) {
     void node.exited.then(({ code, signal }) => {
-      if (!stopping) watcher.nodeEnded(node, code, signal, options);
+      if (!stopping && !excluded.has(node.id)) watcher.nodeEnded(node, code, signal, options);
     });
   }
   setInterval(() => void watcher.look(), WATCH_MILLIS);

@@ -4,7 +4,6 @@ import { Option } from 'commander';
 import { pino } from 'pino';
 import {
   createCluster,
-  joinCluster,
   LOCAL_DEFAULTS,
   localConfig,
   nodeDirectory,
@@ -13,6 +12,7 @@ import {
 import { complain, newCommand, packageVersion, runCommand } from './command-line.ts';
 import { ConfigError, NODE_ID_MAX, type NodeAddress, NODES_MAX, PARTITIONS_MAX } from './config.ts';
 import { EXIT_FATAL, explain } from './explain-error.ts';
+import { joinCluster } from './join-cluster.ts';
 import { LIMIT_MAX, WINDOW_MILLIS_MAX } from './limiter/rules.ts';
 import type { NodeChange } from './meta/meta-state.ts';
 import { changeNodes } from './nodes-command.ts';
@@ -134,7 +134,9 @@ program
   .requiredOption('--http <host:port>', 'where it will answer HTTP', addressOption)
   .requiredOption('--peer <host:port>', 'where the other nodes reach it', addressOption)
   .option('--data <dir>', "directory with a copy of the cluster's cluster.json", './data')
-  .action(async ({ data, ...node }: NodeAddress & { data: string }) => joinCluster(data, node));
+  .action(async ({ data, id, http, peer }: NodeAddress & { data: string }) => {
+    for (const line of await joinCluster(data, { id, http, peer })) console.log(line);
+  });
 
 const VIA = ['--via <url>', 'a node of the cluster'] as const;
 const VIA_DEFAULT = 'http://127.0.0.1:8101';

@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bootstrapStore } from '../storage/bootstrap-store.ts';
-import { FORMAT_VERSION } from '../storage/records.ts';
+import { drawIncarnation, factsOf } from './cluster-facts.ts';
 import {
   type ClusterConfig,
   ConfigError,
@@ -60,7 +60,7 @@ export async function readCluster(directory: string): Promise<ClusterConfig | un
   }
 }
 
-/** Replaces `cluster.json` in one step. Node ids, cluster id, partitions and replicas must be unchanged. */
+/** Replaces `cluster.json` in one step. What is fixed for good must be unchanged, or no node starts any more. */
 export async function writeCluster(directory: string, config: ClusterConfig): Promise<void> {
   const path = join(directory, CLUSTER_FILE);
   await replaceFile(`${path}.new`, path, config);
@@ -86,31 +86,12 @@ export async function createCluster(directory: string, config: ClusterConfig): P
   }
   await writeFile(join(directory, CREATING_FILE), '', { flush: true });
   for (const name of databases) await rm(join(directory, name), { recursive: true });
-  for (const { id } of config.nodes) {
-    const identity = { clusterId: config.clusterId, nodeId: id, formatVersion: FORMAT_VERSION };
-    await bootstrapStore(nodeDirectory(directory, id), identity);
+  const facts = factsOf(config);
+  for (const { id: nodeId, incarnation } of facts.founders) {
+    await bootstrapStore(nodeDirectory(directory, nodeId), { nodeId, incarnation, facts });
   }
   // One step ends the creation: the mark becomes the configuration, so that none is left where nodes have run.
   await replaceFile(join(directory, CREATING_FILE), join(directory, CLUSTER_FILE), config);
-}
-
-/**
- * Prepares `directory`, which holds a copy of a running cluster's `cluster.json`, for a node that joins it: its empty
- * database, and its addresses in the file. The node takes part once a member has been told to add it.
- */
-export async function joinCluster(directory: string, node: NodeAddress): Promise<void> {
-  const config = await readCluster(directory);
-  if (config === undefined) {
-    throw new ConfigError(directory, `holds no ${CLUSTER_FILE}; copy that of a node of the cluster there`);
-  }
-  // Also one that joined before: its database was complete then, and if it is gone, so is what it promised.
-  if (config.nodes.some(({ id }) => id === node.id)) {
-    throw new ConfigError('id', `${node.id} is a node of this cluster already; take a new one`);
-  }
-  const joined = validateConfig({ ...config, nodes: [...config.nodes, { ...node, joins: true }] });
-  const identity = { clusterId: config.clusterId, nodeId: node.id, formatVersion: FORMAT_VERSION };
-  await bootstrapStore(nodeDirectory(directory, node.id), identity);
-  await writeCluster(directory, joined);
 }
 
 /** Deletes what `createCluster` and the nodes made in `directory`, and nothing else. */
@@ -140,13 +121,10 @@ export const LOCAL_DEFAULTS: LocalClusterOptions = {
   basePort: 8_100,
 };
 
-/** HTTP on basePort + id, peers on basePort + 1000 + id, all on loopback. */
-export function localAddresses(count: number, basePort: number): NodeAddress[] {
-  return Array.from({ length: count }, (_, i) => ({
-    id: i + 1,
-    http: { host: '127.0.0.1', port: basePort + i + 1 },
-    peer: { host: '127.0.0.1', port: basePort + 1_000 + i + 1 },
-  }));
+/** HTTP on basePort + id, peers on basePort + 1000 + id, on loopback. */
+export function localAddress(id: NodeId, basePort: number): NodeAddress {
+  const host = '127.0.0.1';
+  return { id, http: { host, port: basePort + id }, peer: { host, port: basePort + 1_000 + id } };
 }
 
 export function defaultRule(limit: number, windowMillis: number): Rule {
@@ -156,9 +134,11 @@ export function defaultRule(limit: number, windowMillis: number): Rule {
 /** A new local cluster: three copies of each partition, one rule. @throws ConfigError naming the field and its bound */
 export function localConfig(options: LocalClusterOptions): ClusterConfig {
   if (options.nodes > NODES_MAX) throw new ConfigError('nodes', `must be at most ${NODES_MAX}`);
+  const ids = Array.from({ length: options.nodes }, (_, i) => i + 1);
   return validateConfig({
     clusterId: randomUUID(),
-    nodes: localAddresses(options.nodes, options.basePort),
+    founders: ids.map((id) => ({ id, incarnation: drawIncarnation() })),
+    nodes: ids.map((id) => localAddress(id, options.basePort)),
     partitions: options.partitions,
     replicas: Math.min(3, options.nodes),
     rules: {

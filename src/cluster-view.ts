@@ -5,7 +5,9 @@
 import type { RaftStatus } from '../raft/core.ts';
 import { membersOf } from '../raft/membership.ts';
 import type { NodeId } from '../raft/types.ts';
-import type { NodeAddress } from './config.ts';
+import type { Member } from './meta/meta-state.ts';
+import type { NodeStanding } from './meta/standing.ts';
+import type { Refusal } from './transport/hello.ts';
 import { array, Fields, integer, pack, unpack } from './transport/peer-codec.ts';
 
 export interface PartitionReport {
@@ -74,11 +76,17 @@ export function decodeReport(node: NodeId, payload: Uint8Array): NodeReport {
 
 /** What is replicated about the cluster itself. */
 export interface Known {
-  readonly nodes: readonly NodeAddress[];
+  readonly nodes: readonly Member[];
   readonly version: number;
   readonly settledVersion: number;
   /** The nodes that should hold a partition. */
   readonly replicasOf: (partition: number) => readonly NodeId[];
+  /** The node that is asked. */
+  readonly self: {
+    readonly id: NodeId;
+    readonly standing: NodeStanding;
+    readonly refusals: ReadonlyMap<NodeId, Refusal>;
+  };
 }
 
 export class ClusterView {
@@ -110,11 +118,19 @@ export class ClusterView {
       const seen = this.#reports.get(node);
       return seen !== undefined && now - seen.atMillis <= SILENT_MILLIS_MAX;
     };
-    const { nodes, version, settledVersion } = this.#known();
+    const { nodes, version, settledVersion, self } = this.#known();
+    const { state: standing, ...why } = self.standing;
     return {
+      // Of the node that is asked: whether it belongs to the cluster, and who does not want to speak with it.
+      self: {
+        id: self.id,
+        standing,
+        ...why,
+        refusedBy: [...self.refusals].map(([node, { code, text }]) => ({ node, code, text })),
+      },
       nodes: nodes.map(({ id, http }) => ({
         id,
-        http: `${http.host}:${http.port}`,
+        http: http === undefined ? null : `${http.host}:${http.port}`,
         pid: this.#reports.get(id)?.report.pid ?? null,
         up: isUp(id),
         clock: this.#reports.get(id)?.report.clock ?? null,

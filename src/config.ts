@@ -1,6 +1,10 @@
-/** The configuration of a cluster, as stored in `cluster.json`: checked when read, the same on every node. */
+/**
+ * The configuration of a cluster, as stored in `cluster.json`: checked when read. What is fixed for good in it must be
+ * the same on every node (cluster-facts.ts); where nodes are, and the settings of this machine, may differ.
+ */
 import { groupMillisMax, InvalidRuleError, type RuleTable, validateRuleTable } from './limiter/rules.ts';
 import type { NodeId } from '../raft/types.ts';
+import { type Founder, INCARNATION } from '../storage/identity.ts';
 import { DEFAULT_FREE_FLOOR_BYTES } from '../storage/free-space.ts';
 
 export interface HostPort {
@@ -12,13 +16,17 @@ export interface NodeAddress {
   readonly id: NodeId;
   readonly http: HostPort;
   readonly peer: HostPort;
-  /** The node came to a running cluster: it is none of those the cluster was created with. */
-  readonly joins?: boolean;
 }
 
 export interface ClusterConfig {
   /** Names the cluster in every frame and database; a node refuses those of another one. */
   readonly clusterId: string;
+  /** The nodes that the cluster was created with, for good: its first voters, whoever belongs to it now. */
+  readonly founders: readonly Founder[];
+  /**
+   * Where the nodes of this machine listen, and where it finds others. Says nothing about who belongs to the cluster:
+   * that is replicated, and nodes may be missing here, or be there in vain.
+   */
   readonly nodes: readonly NodeAddress[];
   /** Fixed when the cluster is created: users are spread over this many Raft groups. */
   readonly partitions: number;
@@ -63,6 +71,8 @@ export function ticksOf(timing: Timing): { readonly heartbeatTicks: number; read
 export const PARTITIONS_MAX = 4_096;
 export const NODES_MAX = 64;
 export const NODE_ID_MAX = 0x7fff_ffff;
+/** Addresses in a file, of nodes that left the cluster too. */
+const ADDRESSES_MAX = 4 * NODES_MAX;
 const REPLICAS_MAX = 7;
 
 /** The configuration is not usable. `field` is the path of the offending value. */
@@ -93,15 +103,15 @@ export function validateConfig(value: unknown): ClusterConfig {
   }
   const nodes = validateNodes(root['nodes']);
   const partitions = integer(root['partitions'], 'partitions', 1, PARTITIONS_MAX);
-  const founders = nodes.filter(({ joins }) => joins !== true).length;
-  if (founders === 0) throw new ConfigError('nodes', 'must hold the nodes that the cluster was created with');
-  const replicas = integer(root['replicas'], 'replicas', 1, Math.min(REPLICAS_MAX, founders));
+  const founders = validateFounders(root['founders']);
+  const replicas = integer(root['replicas'], 'replicas', 1, Math.min(REPLICAS_MAX, founders.length));
   const rules = validateRules(root['rules']);
   const timing = validateTiming(root['timing']);
   checkHorizon(rules, timing);
   const stateBytesMax = root['stateBytesMax'];
   return {
     clusterId,
+    founders,
     nodes,
     partitions,
     replicas,
@@ -120,15 +130,14 @@ export function validateConfig(value: unknown): ClusterConfig {
 }
 
 function validateNodes(value: unknown): NodeAddress[] {
-  if (!Array.isArray(value) || value.length === 0 || value.length > NODES_MAX) {
-    throw new ConfigError('nodes', `must be an array of 1 to ${NODES_MAX} nodes`);
+  if (!Array.isArray(value) || value.length === 0 || value.length > ADDRESSES_MAX) {
+    throw new ConfigError('nodes', `must be an array of 1 to ${ADDRESSES_MAX} nodes`);
   }
   const seen = new Set<number>();
   const addresses = new Set<string>();
   return value.map((item: unknown, i) => {
     const path = `nodes[${i}]`;
     const { id, http, peer } = validateNode(item, path);
-    const { joins } = object(item, path);
     if (seen.has(id)) throw new ConfigError(`${path}.id`, `must be unique, but ${id} was used before`);
     seen.add(id);
     for (const [name, { host, port }] of Object.entries({ http, peer })) {
@@ -138,9 +147,27 @@ function validateNodes(value: unknown): NodeAddress[] {
       // Port 0 lets the system choose.
       if (port !== 0) addresses.add(address);
     }
-    if (joins !== undefined && typeof joins !== 'boolean')
-      throw new ConfigError(`${path}.joins`, 'must be true or false');
-    return { id, http, peer, ...(joins === true && { joins }) };
+    return { id, http, peer };
+  });
+}
+
+function validateFounders(value: unknown): Founder[] {
+  if (!Array.isArray(value) || value.length === 0 || value.length > NODES_MAX) {
+    throw new ConfigError(
+      'founders',
+      `must be an array of the 1 to ${NODES_MAX} nodes that the cluster was created with`,
+    );
+  }
+  const seen = new Set<number>();
+  return value.map((item: unknown, i) => {
+    const founder = object(item, `founders[${i}]`);
+    const id = integer(founder['id'], `founders[${i}].id`, 1, NODE_ID_MAX);
+    if (seen.has(id)) throw new ConfigError(`founders[${i}].id`, `must be unique, but ${id} was used before`);
+    seen.add(id);
+    const incarnation = founder['incarnation'];
+    if (typeof incarnation !== 'string' || !INCARNATION.test(incarnation))
+      throw new ConfigError(`founders[${i}].incarnation`, 'must be 32 hexadecimal digits in lower case');
+    return { id, incarnation };
   });
 }
 

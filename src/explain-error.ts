@@ -2,6 +2,7 @@
 import { CommanderError } from 'commander';
 import { ConfigError } from './config.ts';
 import { NodesCommandError } from './nodes-command.ts';
+import { ForeignStoreError } from '../storage/errors.ts';
 
 /** As in sysexits.h. A wrong option, value or configuration: nothing was changed. */
 export const EXIT_USAGE = 64;
@@ -24,8 +25,9 @@ export interface Explanation {
 export function explain(error: unknown): Explanation {
   if (error instanceof CommanderError)
     return { message: '', exitCode: error.exitCode === 0 ? 0 : EXIT_USAGE };
-  if (error instanceof ConfigError || error instanceof NodesCommandError)
-    return { message: error.message, exitCode: EXIT_USAGE };
+  const isUsage =
+    error instanceof ConfigError || error instanceof ForeignStoreError || error instanceof NodesCommandError;
+  if (isUsage) return { message: error.message, exitCode: EXIT_USAGE };
   if (error instanceof AlreadyRunningError) return { message: error.message, exitCode: EXIT_UNAVAILABLE };
   if (!(error instanceof Error)) return { message: String(error), exitCode: EXIT_FATAL };
   return explainListen(error) ?? { message: error.message, exitCode: EXIT_FATAL };

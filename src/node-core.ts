@@ -19,11 +19,13 @@ import { restoreGroup } from './group-loader.ts';
 import { Departure } from './departure.ts';
 import { GroupClock } from './limiter/group-clock.ts';
 import type { AllowRequest } from './limiter/request.ts';
+import type { Admission } from './meta/admission.ts';
 import { ClusterPlacement, META_GROUP, metaMembers } from './meta/cluster-placement.ts';
-import { ChangeForwarder } from './meta/change-forwarder.ts';
-import { GroupMover } from './meta/group-mover.ts';
+import { Membership, MEMBERSHIP_FRAMES } from './meta/membership.ts';
 import { MetaGroup, type NodeChangeResult } from './meta/meta-group.ts';
-import type { MetaState, NodeChange } from './meta/meta-state.ts';
+import type { Introduction, MetaState, NodeChange } from './meta/meta-state.ts';
+import type { LocalReplicas } from './meta/replica-keeper.ts';
+import type { Exclusion, NodeStanding } from './meta/standing.ts';
 import { decodeRoom, watchCapacity } from './node-capacity.ts';
 import type { Hash32 } from './partition/hash.ts';
 import type { CapacityReport, CapacityWatch } from './partition/capacity-watch.ts';
@@ -32,15 +34,8 @@ import { groupOfPartition } from './partition/placement.ts';
 import { Forwarder } from './router/forwarder.ts';
 import { type RoutedAnswer, Router } from './router/router.ts';
 import type { FrameType } from './transport/frame.ts';
-import {
-  array,
-  decodePeerMessages,
-  encodePeerMessages,
-  Fields,
-  integer,
-  pack,
-  unpack,
-} from './transport/peer-codec.ts';
+import type { Hello, Refusal, Sender } from './transport/hello.ts';
+import { decodePeerMessages, encodePeerMessages } from './transport/peer-codec.ts';
 
 export interface Clocks {
   /** Never runs back; fractions of a millisecond. */
@@ -52,6 +47,8 @@ export interface Clocks {
 export interface NodeCoreInit {
   readonly config: ClusterConfig;
   readonly nodeId: NodeId;
+  /** Kept up to date here; asked by whoever takes connections. */
+  readonly admission: Admission;
   readonly store: LogStore;
   readonly hash: Hash32;
   readonly clocks: Clocks;
@@ -65,8 +62,10 @@ export interface NodeCoreInit {
   readonly send: (to: NodeId, type: FrameType, payload: Uint8Array) => boolean;
   readonly isConnected: (peer: NodeId) => boolean;
   readonly leaderChanged: (partition: number, leader: NodeId) => void;
-  /** The nodes of the cluster are others now, or are known for the first time. */
-  readonly nodesChanged?: (state: MetaState) => void;
+  /** The nodes of the cluster are others now, or are known for the first time, or other ones are admitted. */
+  readonly nodesChanged?: (state: MetaState, metaMembers: readonly NodeId[]) => void;
+  /** Called once: this node was removed, or is not the one whose id it bears. It takes part no more. */
+  readonly excluded?: (standing: Exclusion) => void;
   /** Whether this node's clock runs at the speed of the others' has changed. */
   readonly clockJudged?: (verdict: ClockVerdict) => void;
   /** A group was added to this node, before anything of it is applied beyond `applied`; for those who look on. */
@@ -83,17 +82,21 @@ export interface NodeCoreInit {
 }
 
 /** Frames between nodes that a NodeCore understands. */
-export type CoreFrame =
-  | 'peerMessages'
-  | 'requests'
-  | 'answers'
-  | 'settled'
-  | 'change'
-  | 'changed'
-  | 'capacity'
-  | 'ping'
-  | 'pong'
-  | 'leaving';
+const CORE_FRAMES = [
+  'peerMessages',
+  'requests',
+  'answers',
+  'capacity',
+  'ping',
+  'pong',
+  'leaving',
+  ...MEMBERSHIP_FRAMES,
+] as const;
+export type CoreFrame = (typeof CORE_FRAMES)[number];
+
+export function isCoreFrame(type: FrameType): type is CoreFrame {
+  return CORE_FRAMES.some((known) => known === type);
+}
 
 /** Requests without an answer that a node holds at a time. */
 const OPEN_REQUESTS_MAX = 65_536;
@@ -111,11 +114,10 @@ export class NodeCore {
   readonly clock: ClockWatch;
   readonly #init: NodeCoreInit;
   readonly #forwarder: Forwarder;
-  readonly #mover: GroupMover;
-  readonly #changes: ChangeForwarder;
+  readonly #membership: Membership;
   readonly #capacity: CapacityWatch;
   readonly #departure: Departure;
-  /** Those the cluster was created with. */
+  /** Those the cluster was created with, whatever the file lists. */
   readonly #founders: readonly NodeId[];
   /** All replicas on this node, also of partitions that are moving here or have moved away. */
   readonly #replicas = new Map<number, Partition>();
@@ -126,8 +128,7 @@ export class NodeCore {
     const { config, nodeId, clocks } = init;
     const { timing } = config;
     this.#init = init;
-    const founders = config.nodes.filter((node) => node.joins !== true);
-    this.#founders = founders.map(({ id }) => id);
+    this.#founders = config.founders.map(({ id }) => id);
     this.placement = new ClusterPlacement(this.#founders, config.partitions, config.replicas, init.hash);
     this.raft = new MultiRaft({
       id: nodeId,
@@ -150,10 +151,11 @@ export class NodeCore {
     });
     this.meta = new MetaGroup({
       clock: new GroupClock(clocks.monotonicMillis, clocks.wallMillis),
-      founders,
+      founders: introductionsOf(config),
       replicas: config.replicas,
       requestProposal: () => this.raft.requestProposal(META_GROUP),
       stateChanged: (state) => this.#stateChanged(state),
+      configChanged: () => this.#membership.admissionChanged(),
     });
     this.clock = new ClockWatch({
       nodeId,
@@ -167,18 +169,19 @@ export class NodeCore {
         this.raft.avoidLeading('clockRate', !verdict.fit);
       },
     });
-    this.#mover = new GroupMover({
+    this.#membership = new Membership({
+      nodeId,
       raft: this.raft,
       meta: this.meta,
       placement: this.placement,
-      groups: () => [META_GROUP, ...[...this.#replicas.keys()].map(groupOfPartition)],
-      report: (to, version, groups) => init.send(to, 'settled', pack([version, groups])),
-    });
-    this.#changes = new ChangeForwarder({
-      meta: this.meta,
+      admission: init.admission,
+      replicas: this.#localReplicas(),
       isConnected: init.isConnected,
       send: init.send,
+      defer: init.defer,
       firstId: init.random(FIRST_ID_BOUND),
+      nodesChanged: init.nodesChanged,
+      excluded: init.excluded,
     });
     this.#capacity = watchCapacity({
       nodeId,
@@ -251,6 +254,7 @@ export class NodeCore {
     const { store } = this.#init;
     const group = groupOfPartition(partition);
     const stored = await store.load(group);
+    this.#membership.keeper.loaded(partition, stored);
     // Also what has moved away: others may not know yet that this replica is not needed.
     if (stored?.removed === true || (stored === undefined && !this.#wasFoundedHere(partition))) return;
     const app = this.#newPartition(partition);
@@ -281,6 +285,19 @@ export class NodeCore {
     this.#added(META_GROUP, this.meta);
   }
 
+  #localReplicas(): LocalReplicas & { partitions(): Iterable<number> } {
+    return {
+      partitions: () => this.#replicas.keys(),
+      has: (partition) => this.#replicas.has(partition),
+      add: (partition, returns) =>
+        this.#addPartition(partition, this.#newPartition(partition), returns?.tombstone, returns?.placement),
+      drop: (partition) => {
+        this.#replicas.delete(partition);
+        this.#voting.delete(partition);
+      },
+    };
+  }
+
   #newPartition(partition: number): Partition {
     const { nodeId, config, clocks } = this.#init;
     const group = groupOfPartition(partition);
@@ -303,7 +320,13 @@ export class NodeCore {
     });
   }
 
-  #addPartition(partition: number, app: Partition, stored: StoredGroup | undefined): void {
+  /** @param placement the version that brings a replica back which was removed */
+  #addPartition(
+    partition: number,
+    app: Partition,
+    stored: StoredGroup | undefined,
+    placement?: number,
+  ): void {
     const { nodeId } = this.#init;
     const group = groupOfPartition(partition);
     this.#replicas.set(partition, app);
@@ -314,6 +337,7 @@ export class NodeCore {
       preferredLeader: this.placement.replicasOf(partition)[0] ?? nodeId,
       app,
       stored,
+      ...(placement !== undefined && { placement }),
     });
     this.#revise(partition);
     this.#added(group, app);
@@ -358,24 +382,13 @@ export class NodeCore {
   #stateChanged(state: MetaState): void {
     this.placement.update(state);
     for (let partition = 0; partition < this.placement.partitionCount; partition += 1) {
-      const replicas = this.placement.replicasOf(partition);
-      const leader = replicas[0];
+      const [leader] = this.placement.replicasOf(partition);
       if (leader !== undefined) this.raft.preferLeader(groupOfPartition(partition), leader);
-      if (replicas.includes(this.#init.nodeId)) this.#join(partition);
       this.#revise(partition);
     }
     const leader = metaMembers(state.nodes.map(({ id }) => id)).voters[0];
     if (leader !== undefined) this.raft.preferLeader(META_GROUP, leader);
-    this.#init.nodesChanged?.(state);
-  }
-
-  /** Takes part in a partition that moves here. Nothing of it is on the disk, or it would have been loaded. */
-  #join(partition: number): void {
-    if (this.#replicas.has(partition)) return;
-    this.#init.defer(() => {
-      if (this.#replicas.has(partition)) return;
-      this.#addPartition(partition, this.#newPartition(partition), undefined);
-    });
+    this.#membership.stateChanged(state);
   }
 
   /** The partitions of which this node holds a replica. */
@@ -383,9 +396,18 @@ export class NodeCore {
     return this.#replicas;
   }
 
+  get standing(): NodeStanding {
+    return this.#membership.standing(this.isReady);
+  }
+
+  /** Who has refused this node since it was last welcome there. */
+  get refusals(): ReadonlyMap<NodeId, Refusal> {
+    return this.#membership.refusals;
+  }
+
   /** This node knows its cluster, and every partition that should be here is, and has a leader. */
   get isReady(): boolean {
-    if (this.meta.state === undefined) return false;
+    if (this.meta.state === undefined || this.#membership.verdict !== undefined) return false;
     for (let partition = 0; partition < this.placement.partitionCount; partition += 1) {
       if (!this.placement.replicasOf(partition).includes(this.#init.nodeId)) continue;
       if ((this.#voting.get(partition)?.leader ?? NO_NODE) === NO_NODE) return false;
@@ -395,18 +417,22 @@ export class NodeCore {
 
   /**
    * Adds a node to the cluster, removes one, or replaces one by another, while it runs. Any node takes changes and
-   * hands them to the leader of group 0. A node to add is started with an empty store and `joins` in its
-   * configuration. A node that was removed may be stopped once `meta.state.settledVersion` has reached the version
+   * hands them to the leader of group 0. A node to add is started with an empty store. A node that was removed may be stopped once `meta.state.settledVersion` has reached the version
    * that `done` was told: until then its votes and copies may be needed.
    *
    * @param done told once; never if this process ends before
    */
   changeNodes(change: NodeChange, done: (result: NodeChangeResult) => void): void {
-    this.#changes.change(change, done);
+    this.#membership.change(change, done);
   }
 
   /** Asks for a grant; see `Router.allow`. */
   allow(request: AllowRequest, done: (answer: RoutedAnswer, partition: number) => void): void {
+    if (this.#membership.verdict !== undefined) {
+      const partition = this.router.partitionOf(request.userId);
+      done({ kind: 'unavailable', reason: 'not_member', proposed: false }, partition);
+      return;
+    }
     try {
       this.router.allow(request, done);
     } catch (error) {
@@ -422,36 +448,36 @@ export class NodeCore {
     this.router.tick();
     this.#forwarder.tick();
     this.#departure.tick();
-    this.#mover.tick();
-    this.#changes.tick();
+    this.#membership.tick();
     this.#capacity.tick();
     this.clock.tick();
   }
 
   /** A frame of a peer. @throws FrameError if it is malformed: the connection must be closed */
-  receive(from: NodeId, type: CoreFrame, payload: Uint8Array): void {
+  receive(sender: Sender, type: CoreFrame, payload: Uint8Array): void {
+    const { admission, nodeId } = this.#init;
+    const { node: from } = sender;
+    const trust = admission.trustIn(sender);
+    if (trust === 'refused') return;
     switch (type) {
-      case 'peerMessages':
-        this.raft.receive(decodePeerMessages(payload, from, this.#init.nodeId));
+      case 'peerMessages': {
+        const messages = decodePeerMessages(payload, from, nodeId);
+        const isTaken =
+          trust === 'recorded' ? messages : messages.filter((m) => admission.mayTake(sender, m));
+        this.raft.receive(isTaken);
         return;
+      }
       case 'requests':
         this.#forwarder.receiveRequests(from, payload);
         return;
       case 'answers':
         this.#forwarder.receiveAnswers(from, payload);
         return;
-      case 'settled': {
-        const fields = new Fields(unpack(payload));
-        const version = fields.integer('version');
-        const groups = array(fields.next('groups'), 'groups').map((group) => integer(group, 'group'));
-        this.#mover.reported(version, groups);
-        return;
-      }
+      case 'settled':
+      case 'offers':
       case 'change':
-        this.#changes.receiveChange(from, payload);
-        return;
       case 'changed':
-        this.#changes.receiveResult(from, payload);
+        this.#membership.receive(sender, type, payload);
         return;
       case 'capacity':
         this.#capacity.heard(from, decodeRoom(payload));
@@ -469,8 +495,24 @@ export class NodeCore {
     }
   }
 
+  /** A peer said this, and was not refused. */
+  introduced(hello: Hello): void {
+    this.#membership.introduced(hello);
+  }
+
+  /** `peer` takes this node for who it is. */
+  welcomedBy(peer: NodeId): void {
+    this.#membership.welcomedBy(peer);
+  }
+
+  /** `peer` does not. */
+  refusedBy(peer: NodeId, refusal: Refusal): void {
+    this.#membership.refusedBy(peer, refusal);
+  }
+
   /** The connection from `peer` broke: its process is gone, or cannot reach us. */
   peerLost(peer: NodeId): void {
+    this.#membership.peerLost(peer);
     this.raft.peerLost(peer);
     this.#forwarder.peerLost(peer);
   }
@@ -478,7 +520,7 @@ export class NodeCore {
   /** The connection to `peer` broke: what was sent last may not have arrived. */
   peerDisconnected(peer: NodeId): void {
     this.#forwarder.peerDisconnected(peer);
-    this.#changes.peerDisconnected(peer);
+    this.#membership.peerDisconnected(peer);
     this.router.peerDisconnected(peer);
   }
 
@@ -533,4 +575,9 @@ export class NodeCore {
     const { verdict } = this.clock;
     return { node: this.#init.nodeId, pid, clock: verdict.fit ? 'fit' : verdict.direction, partitions };
   }
+}
+
+/** The founders, and where they are as far as this node's configuration knows. */
+function introductionsOf({ founders, nodes }: ClusterConfig): Introduction[] {
+  return founders.map((founder) => ({ ...nodes.find(({ id }) => id === founder.id), ...founder }));
 }

@@ -1,5 +1,6 @@
 /** How far a node is, from the first group it loads to its last answer. It only tells. */
 import type { Readiness } from './http/readiness.ts';
+import type { NodeStanding } from './meta/standing.ts';
 import type { NodeCore } from './node-core.ts';
 
 export class NodeReadiness {
@@ -39,6 +40,18 @@ export class NodeReadiness {
   get current(): Readiness {
     if (this.#isStopping) return { status: 'stopping' };
     if (this.#core === undefined) return { status: 'starting', loaded: this.#loaded, of: this.#of };
-    return { status: this.#core.isReady ? 'ready' : 'waiting for leaders' };
+    return this.#core.isReady ? { status: 'ready' } : readinessOf(this.#core.standing);
+  }
+}
+
+function readinessOf(standing: NodeStanding): Readiness {
+  switch (standing.state) {
+    case 'waiting':
+      return { status: 'waiting to be added' };
+    case 'member':
+      return { status: 'waiting for leaders' };
+    case 'removed':
+    case 'refused':
+      return { status: standing.state, reason: standing.reason };
   }
 }

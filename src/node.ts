@@ -14,18 +14,21 @@ import type { LogStore } from '../raft/store.ts';
 import { NO_NODE, type NodeId } from '../raft/types.ts';
 import { belowFloor, freeBytes } from '../storage/free-space.ts';
 import { openStore } from '../storage/open-store.ts';
-import { FORMAT_VERSION } from '../storage/records.ts';
+import { factsDigest, factsOf } from './cluster-facts.ts';
 import { ClusterView, decodeReport, encodeReport } from './cluster-view.ts';
 import { type ClusterConfig, ConfigError } from './config.ts';
 import { DoorClock } from './door-clock.ts';
 import { createHttpServer } from './http/server.ts';
-import type { MetaState } from './meta/meta-state.ts';
+import { MemberCache } from './member-cache.ts';
+import { Admission } from './meta/admission.ts';
 import { Metrics } from './metrics.ts';
-import { type Clocks, NodeCore } from './node-core.ts';
+import { type Clocks, isCoreFrame, NodeCore } from './node-core.ts';
 import { NodeReadiness } from './node-readiness.ts';
 import { takeLeave } from './node-stop.ts';
 import { loadHash32 } from './partition/hash.ts';
 import { type Memory, snapshotEveryBytes, stateBytesDefault } from './partition/node-budget.ts';
+import { addressesToSay, configuredPeers, currentPeers } from './peer-addresses.ts';
+import { FrameError } from './transport/frame.ts';
 import { TcpTransport } from './transport/tcp-transport.ts';
 
 export interface NodeInit {
@@ -124,8 +127,8 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
     wallMillis: () => Date.now(),
   };
   const { monotonicMillis, wallMillis } = clocks;
-  const identity = { clusterId: config.clusterId, nodeId, formatVersion: FORMAT_VERSION };
-  const opened = await openStore(init.dataDirectory, identity);
+  const facts = factsOf(config);
+  const opened = await openStore(init.dataDirectory, { nodeId, facts });
   const store = init.wrapStore?.(opened) ?? opened;
 
   let isBroken = false;
@@ -142,31 +145,41 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
     init.onFatal(error);
   };
 
-  // Addresses in the configuration file come first: an operator may move a node to another one.
-  const configured = new Map(config.nodes.map((node) => [node.id, node.peer]));
-  const nodesChanged = ({ nodes, leaving, retired, version, settledVersion }: MetaState): void => {
-    logger.info({ nodes: nodes.map(({ id }) => id), version, settledVersion }, 'nodes of the cluster');
-    const peers = new Map([...nodes, ...leaving].map(({ id, peer }) => [id, configured.get(id) ?? peer]));
-    transport.setPeers(peers, new Set(retired));
-  };
+  const admission = new Admission({
+    nodeId,
+    incarnation: opened.identity.incarnation,
+    facts: factsDigest(facts),
+    founders: config.founders,
+    addresses: addressesToSay(self),
+  });
+  const memberCache = new MemberCache(init.dataDirectory, (error) =>
+    logger.warn({ err: error }, 'cannot write what is known of the nodes'),
+  );
   const transport: TcpTransport = new TcpTransport({
     nodeId,
     clusterId: config.clusterId,
     listen: self.peer,
-    peers: configured,
+    peers: configuredPeers(config),
+    gate: admission,
     logger,
     random: Math.random,
     handlers: {
       onFrame(from, type, payload) {
-        if (type === 'status') view.update(decodeReport(from, payload));
-        else if (type !== 'hello') core.receive(from, type, payload);
+        if (type === 'status') view.update(decodeReport(from.node, payload));
+        else if (isCoreFrame(type)) core.receive(from, type, payload);
+        else throw new FrameError(`${type} is said once, at the beginning`);
       },
+      onIntroduced: (hello) => core.introduced(hello),
       onPeerLost(peer) {
         core.peerLost(peer);
         view.lost(peer);
       },
-      onPeerConnected: () => report(),
+      onPeerConnected(peer) {
+        core.welcomedBy(peer);
+        report();
+      },
       onPeerDisconnected: (peer) => core.peerDisconnected(peer),
+      onRefused: (peer, refusal) => core.refusedBy(peer, refusal),
     },
   });
 
@@ -190,6 +203,11 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
     () => ({
       ...(readiness.core?.meta.state ?? { nodes: config.nodes, version: 0, settledVersion: 0 }),
       replicasOf: (partition) => readiness.core?.placement.replicasOf(partition) ?? [],
+      self: {
+        id: nodeId,
+        standing: readiness.core?.standing ?? { state: 'waiting' },
+        refusals: readiness.core?.refusals ?? new Map(),
+      },
     }),
     config.partitions,
     monotonicMillis,
@@ -252,7 +270,19 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
       leaderChanged(partition, leader) {
         logger.info({ partition, leader }, leader === NO_NODE ? 'leader lost' : 'leader elected');
       },
-      nodesChanged,
+      nodesChanged(state, metaMembers) {
+        const { nodes, version, settledVersion } = state;
+        logger.info({ nodes: nodes.map(({ id }) => id), version, settledVersion }, 'nodes of the cluster');
+        transport.recheck();
+        transport.setPeers(currentPeers(state, metaMembers, config));
+        memberCache.update(state);
+      },
+      excluded({ state, reason }) {
+        logger.error({ standing: state }, reason);
+        if (state === 'removed') memberCache.removed();
+        transport.leave();
+      },
+      admission,
       snapshotRefused: (group, error) =>
         logger.warn({ group, err: error }, 'a snapshot of a leader is unsound'),
       refusingAtCapacity: (isRefusing, report) =>

@@ -1,5 +1,9 @@
-/** Changes the nodes of a running cluster from outside: asks until it is done, and waits until all partitions moved. */
+/**
+ * Changes the nodes of a running cluster from outside: asks until it is accepted, and waits until all partitions have
+ * moved. It is never silent for long, and follows the nodes of the cluster when the one it asks leaves.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
+import type { NodeId } from '../raft/types.ts';
 import type { NodeChange } from './meta/meta-state.ts';
 
 export interface NodesCommandInit {
@@ -17,52 +21,182 @@ export class NodesCommandError extends Error {
 }
 
 const AGAIN_MILLIS = 500;
+/** Something is said at least this often. */
+const SILENCE_MILLIS_MAX = 5_000;
+/** For an answer to the change itself, which may wait for the log. */
+const CHANGE_MILLIS_MAX = 10_000;
+const STATUS_MILLIS_MAX = 2_000;
 
 /** Resolves when every partition is where the changed list of nodes wants it: a removed node may be stopped then. */
 export async function changeNodes(init: NodesCommandInit): Promise<void> {
-  const { via, change, timeoutMillis, print } = init;
-  const deadline = Date.now() + timeoutMillis;
-  const version = await accepted(via, change, deadline);
-  print(`accepted as version ${version}; partitions are moving`);
-  for (let shown = ''; ; await delay(AGAIN_MILLIS)) {
-    const { settledVersion, moved, partitions } = await progress(via);
-    if (settledVersion >= version) break;
-    const line = `${moved} of ${partitions} partitions are in place`;
-    if (line !== shown) print(line);
-    shown = line;
-    if (Date.now() > deadline) throw new NodesCommandError('not finished yet; it goes on by itself');
-  }
-  print('done: all partitions have moved');
-}
-
-/** A repetition changes nothing, so whatever is not a clear answer is asked again. */
-async function accepted(via: string, change: NodeChange, deadline: number): Promise<number> {
-  for (;;) {
-    const { status, body } = await post(new URL('/v1/cluster/nodes', via), change);
-    if (status === 200 && typeof body['version'] === 'number') return body['version'];
-    if (status !== 503 && status !== 0) throw new NodesCommandError(messageOf(body) ?? `status ${status}`);
-    if (Date.now() > deadline)
-      throw new NodesCommandError(messageOf(body) ?? 'no node of the cluster answers');
-    await delay(AGAIN_MILLIS);
+  const session = new Session(init);
+  try {
+    const version = await session.accepted();
+    init.print(`accepted as version ${version}; partitions are moving`);
+    await session.settled(version);
+    init.print('done: all partitions have moved');
+  } finally {
+    session.close();
   }
 }
 
 type Body = Readonly<Record<string, unknown>>;
+/** Status 0: nobody answered, for the reason in `message`; `isUnreachable`: there is no connection at all. */
+interface Response {
+  readonly status: number;
+  readonly body: Body;
+  readonly isUnreachable?: boolean;
+}
 
-/** Status 0: nobody answered. */
-async function post(url: URL, change: NodeChange): Promise<{ status: number; body: Body }> {
+/** What the command looks at of `GET /v1/cluster`. */
+interface Status {
+  readonly self?: { readonly id: NodeId; readonly standing: string; readonly reason?: string };
+  readonly nodes: readonly { readonly http: string | null }[];
+  readonly settledVersion: number;
+  readonly partitions: readonly { readonly placed: boolean }[];
+}
+
+class Session {
+  readonly #init: NodesCommandInit;
+  readonly #deadline: number;
+  readonly #startedAt = Date.now();
+  /** HTTP addresses of nodes: that of `via` first, then what the cluster says. */
+  #urls: readonly string[];
+  #saidAt = Date.now();
+  #lastLine = '';
+  #waitsFor = '';
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(init: NodesCommandInit) {
+    this.#init = init;
+    this.#urls = [urlOf(init.via)];
+    this.#deadline = this.#startedAt + init.timeoutMillis;
+    this.#timer = setInterval(() => this.#sayIfSilent(), 1_000);
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  /**
+   * The version under which the change was accepted. A repetition changes nothing, so whatever is not a clear answer is
+   * asked again; but if nobody is there to begin with, the address is wrong.
+   */
+  async accepted(): Promise<number> {
+    const { change } = this.#init;
+    const via = urlOf(this.#init.via);
+    const { isUnreachable, body: refusal } = await this.#request('/v1/cluster', via, STATUS_MILLIS_MAX);
+    if (isUnreachable === true) {
+      const text = `no node listens at ${via} (${messageOf(refusal)}): give the address of a running node of the cluster, on this machine, with --via`;
+      throw new NodesCommandError(text);
+    }
+    // Whom to follow, should this node be gone before it is done.
+    await this.#status();
+    for (;;) {
+      const { status, body } = await this.#request('/v1/cluster/nodes', via, CHANGE_MILLIS_MAX, change);
+      if (status === 200 && typeof body['version'] === 'number') return body['version'];
+      const message = messageOf(body) ?? `status ${status}`;
+      if (status !== 503 && status !== 0) throw new NodesCommandError(message);
+      if (Date.now() > this.#deadline) throw new NodesCommandError(`not accepted in time: ${message}`);
+      this.#say(`not accepted yet (${message}); asking again until ${this.#until}`);
+      await delay(AGAIN_MILLIS);
+    }
+  }
+
+  /** All have moved, or a node that was to be removed says that it was: that comes after. */
+  async settled(version: number): Promise<void> {
+    for (;;) {
+      const status = await this.#status();
+      if (status !== undefined) {
+        if (status.settledVersion >= version) return;
+        const moved = status.partitions.filter(({ placed }) => placed).length;
+        this.#say(`${moved} of ${status.partitions.length} partitions are in place`);
+      }
+      if (Date.now() > this.#deadline) throw new NodesCommandError('not finished yet; it goes on by itself');
+      await delay(AGAIN_MILLIS);
+    }
+  }
+
+  /** What the first node says that answers and belongs to the cluster. */
+  async #status(): Promise<Status | undefined> {
+    let problem = '';
+    for (const url of this.#urls) {
+      const { status, body } = await this.#request('/v1/cluster', url, STATUS_MILLIS_MAX);
+      if (status !== 200 || !isStatus(body)) {
+        problem ||= `no answer from ${url}: ${messageOf(body) ?? `status ${status}`}`;
+        continue;
+      }
+      const { self } = body;
+      if (self?.standing === 'removed' && self.id === this.#init.change.remove) {
+        return { ...body, settledVersion: Number.POSITIVE_INFINITY };
+      }
+      if (self?.standing === 'removed' || self?.standing === 'refused') {
+        problem ||= `${url}: ${self.reason ?? self.standing}`;
+        continue;
+      }
+      const others = body.nodes.flatMap(({ http }) => (http === null ? [] : [`http://${http}`]));
+      this.#urls = [...new Set([url, urlOf(this.#init.via), ...others])];
+      return body;
+    }
+    this.#say(`${problem}; asking again until ${this.#until}`);
+    return undefined;
+  }
+
+  async #request(path: string, url: string, timeoutMillis: number, change?: NodeChange): Promise<Response> {
+    this.#waitsFor = `waiting for an answer from ${url}`;
+    const left = Math.max(1, this.#deadline - Date.now());
+    const response = await request(new URL(path, url), Math.min(timeoutMillis, left), change);
+    this.#waitsFor = '';
+    return response;
+  }
+
+  get #until(): string {
+    return new Date(this.#deadline).toLocaleTimeString();
+  }
+
+  /** What is new at once, what is not now and then. */
+  #say(line: string): void {
+    const now = Date.now();
+    if (line === this.#lastLine && now - this.#saidAt < SILENCE_MILLIS_MAX) return;
+    const isRepeated = line === this.#lastLine;
+    this.#lastLine = line;
+    this.#saidAt = now;
+    const seconds = Math.round((now - this.#startedAt) / 1_000);
+    this.#init.print(isRepeated ? `still: ${line} (${seconds} s)` : line);
+  }
+
+  #sayIfSilent(): void {
+    if (this.#waitsFor !== '' && Date.now() - this.#saidAt >= SILENCE_MILLIS_MAX) this.#say(this.#waitsFor);
+  }
+}
+
+/** GET, or POST with a change. */
+async function request(url: URL, timeoutMillis: number, change?: NodeChange): Promise<Response> {
   try {
     const response = await fetch(url, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(change),
-      signal: AbortSignal.timeout(10_000),
+      signal: AbortSignal.timeout(timeoutMillis),
+      ...(change !== undefined && {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(change),
+      }),
     });
     return { status: response.status, body: (await response.json()) as Body };
   } catch (error) {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-    return { status: 0, body: { message: `${url.host}: ${String(cause)}` } };
+    const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+    const isTimeout = cause instanceof Error && cause.name === 'TimeoutError';
+    const message = isTimeout
+      ? `no answer for ${(timeoutMillis / 1_000).toFixed(0)} s`
+      : String(code ?? cause);
+    return { status: 0, body: { message }, isUnreachable: !isTimeout };
   }
+}
+
+function urlOf(via: string): string {
+  const text = via.includes('://') ? via : `http://${via}`;
+  if (!URL.canParse(text)) throw new NodesCommandError(`--via ${via} is no address: give http://host:port`);
+  return text;
 }
 
 function messageOf(body: Body): string | undefined {
@@ -71,16 +205,6 @@ function messageOf(body: Body): string | undefined {
   return typeof error === 'object' && error !== null ? messageOf(error as Body) : undefined;
 }
 
-async function progress(via: string): Promise<{ settledVersion: number; moved: number; partitions: number }> {
-  try {
-    const response = await fetch(new URL('/v1/cluster', via), { signal: AbortSignal.timeout(2_000) });
-    const body = (await response.json()) as {
-      settledVersion: number;
-      partitions: readonly { readonly placed: boolean }[];
-    };
-    const moved = body.partitions.filter(({ placed }) => placed).length;
-    return { settledVersion: body.settledVersion, moved, partitions: body.partitions.length };
-  } catch {
-    return { settledVersion: 0, moved: 0, partitions: 0 };
-  }
+function isStatus(body: Body): body is Body & Status {
+  return typeof body['settledVersion'] === 'number' && Array.isArray(body['partitions']);
 }

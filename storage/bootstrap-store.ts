@@ -21,8 +21,9 @@ import {
 } from './files.ts';
 import { lockDirectory } from './lock.ts';
 import { WRITE_BUFFER_BYTES } from './open-store.ts';
+import { encodeIdentity, INCARNATION, type StoreIdentity } from './identity.ts';
 import { MASK_BYTES } from './mask.ts';
-import { encodeIdentity, encodeMask, encodeStoreRecord, type StoreIdentity } from './records.ts';
+import { encodeMask, encodeStoreRecord } from './records.ts';
 
 /**
  * Creates the directory, if need be, and an empty database that belongs to `identity`. Everything is synced when
@@ -32,11 +33,12 @@ import { encodeIdentity, encodeMask, encodeStoreRecord, type StoreIdentity } fro
  * @throws StoreExistsError if the directory holds a database, StoreLockedError if it is in use.
  *
  * @example
- * await bootstrapStore('data/node-1', { clusterId: 'c-7f3a', nodeId: 1, formatVersion: FORMAT_VERSION });
+ * await bootstrapStore('data/node-1', { nodeId: 1, incarnation: drawIncarnation(), facts: factsOf(config) });
  */
 export async function bootstrapStore(directory: string, identity: StoreIdentity): Promise<void> {
   assert(Number.isSafeInteger(identity.nodeId) && identity.nodeId >= 1, `node id ${identity.nodeId} is >= 1`);
-  assert(identity.clusterId !== '', 'the cluster id is not empty');
+  assert(identity.facts.clusterId !== '', 'the cluster id is not empty');
+  assert(INCARNATION.test(identity.incarnation), `incarnation ${identity.incarnation} is 128 bits in hex`);
   await createDirectory(directory);
   const lock = await lockDirectory(directory);
   try {

@@ -44,16 +44,22 @@ export class StoreLockedError extends Error {
   }
 }
 
-/** The database belongs to another node or cluster, or has another format. */
+/** The database belongs to another node or cluster, was created with other facts, or has another format. */
 export class ForeignStoreError extends Error {
   readonly code = 'STORE_FOREIGN';
+  /** What differs. */
+  readonly field: string;
 
-  constructor(directory: string, field: string, expected: string, found: string) {
+  constructor(
+    directory: string,
+    { field, expected, found }: { readonly field: string; readonly expected: string; readonly found: string },
+  ) {
     super(
-      `the database in ${directory} has ${field} ${found}, but this node expects ${expected}. Check the configured ` +
-        `directory and identity; a database cannot be moved to another node, cluster or format.`,
+      `the database in ${directory} was created with ${field} ${found}, but this node is configured with ${expected}: ` +
+        `this never changes afterwards, so put the old value back into the configuration or check the directory`,
     );
     this.name = 'ForeignStoreError';
+    this.field = field;
   }
 }
 

@@ -29,6 +29,12 @@ export async function storeFiles(directory: string): Promise<string[] | undefine
   return names.filter((name) => LEVELDB_FILE.test(name) || isOurs(name));
 }
 
+/** Is there a database that may have been used? One whose bootstrap did not finish was not, and may be made anew. */
+export async function hasStore(directory: string): Promise<boolean> {
+  const names = (await storeFiles(directory)) ?? [];
+  return names.some((name) => !name.startsWith(BOOTSTRAPPING_FILE)) && !names.includes(BOOTSTRAPPING_FILE);
+}
+
 function isOurs(name: string): boolean {
   const plain = name.endsWith(TEMPORARY_SUFFIX) ? name.slice(0, -TEMPORARY_SUFFIX.length) : name;
   return plain === BOOTSTRAPPING_FILE || plain === DAMAGED_FILE || plain === FLOOR_FILE;

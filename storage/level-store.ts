@@ -12,6 +12,7 @@ import { combine } from './digest.ts';
 import { DamageFound, StorageDamageError, StoreFailedError } from './errors.ts';
 import { allEntries, chunkKey, chunkRange } from './keys.ts';
 import type { StagedSnapshot } from './group-state.ts';
+import type { StoreIdentity } from './identity.ts';
 import { LevelGroup, put, type Readable } from './level-group.ts';
 import type { Mask } from './mask.ts';
 import { encodeStoreRecord, type Digest } from './records.ts';
@@ -23,6 +24,7 @@ export const DELETES_PER_WRITE_MAX = 512;
 /** What openStore hands over: an open database and everything that was read from it. */
 export interface OpenedDatabase {
   readonly database: KeyValueDatabase;
+  readonly identity: StoreIdentity;
   readonly mask: Mask;
   /** Number of the last batch. */
   readonly batch: number;
@@ -35,6 +37,8 @@ export interface OpenedDatabase {
 }
 
 export class LevelStore implements LogStore {
+  /** Whose database this is. */
+  readonly identity: StoreIdentity;
   private readonly opened: OpenedDatabase;
   private readonly database: KeyValueDatabase;
   private readonly byId = new Map<GroupId, LevelGroup>();
@@ -49,6 +53,7 @@ export class LevelStore implements LogStore {
 
   constructor(opened: OpenedDatabase) {
     this.opened = opened;
+    this.identity = opened.identity;
     this.database = opened.database;
     this.batch = opened.batch;
     this.digest = opened.digest;

@@ -2,7 +2,6 @@
  * Opens a node's database, or refuses: takes the lock, checks the owner, and verifies everything in it before the
  * node may vote. Must never create or repair anything, nor cut off what may have been synced.
  */
-import { FORMAT_VERSION, type StoreIdentity } from './records.ts';
 import { damageIn, refusingDamage } from './damage.ts';
 import { openLevelDatabase, type KeyValueDatabase } from './database.ts';
 import {
@@ -23,6 +22,7 @@ import {
   writeFloor,
   type Floor,
 } from './files.ts';
+import { differenceOf, type ExpectedIdentity, type StoreIdentity } from './identity.ts';
 import { LevelGroup } from './level-group.ts';
 import { LevelStore } from './level-store.ts';
 import { INFO_LOG, OLD_INFO_LOG, checkInfoLog, checkLevelDbFiles } from './leveldb-files.ts';
@@ -45,16 +45,16 @@ export interface OpenStoreOptions {
  *
  * @throws StoreNotInitialisedError if bootstrap never finished here.
  * @throws StoreLockedError if another process has it open.
- * @throws ForeignStoreError if it belongs to another node, cluster or format.
+ * @throws ForeignStoreError naming the field if it belongs to another node, cluster or format.
  * @throws StorageDamageError if anything once synced is missing or wrong; from then on at every start.
  * @throws StoreOpenError if the operating system refuses; StoreFailedError if the first write fails.
  *
  * @example
- * const store = await openStore('data/node-1', { clusterId: 'c-7f3a', nodeId: 1, formatVersion: FORMAT_VERSION });
+ * const store = await openStore('data/node-1', { nodeId: 1, facts: factsOf(config) });
  */
 export async function openStore(
   directory: string,
-  expected: StoreIdentity,
+  expected: ExpectedIdentity,
   options: OpenStoreOptions = {},
 ): Promise<LevelStore> {
   const names = await storeFiles(directory);
@@ -71,7 +71,7 @@ export async function openStore(
 
 async function openLocked(
   directory: string,
-  expected: StoreIdentity,
+  expected: ExpectedIdentity,
   options: OpenStoreOptions,
   lock: DirectoryLock,
 ): Promise<LevelStore> {
@@ -152,19 +152,20 @@ function openError(directory: string, error: unknown): Error {
 
 async function readStore(
   directory: string,
-  expected: StoreIdentity,
+  expected: ExpectedIdentity,
   database: KeyValueDatabase,
   floor: Floor,
   lock: DirectoryLock,
 ): Promise<LevelStore> {
   await checkInfoLog(directory, INFO_LOG, floor.tornLogs);
-  checkIdentity(directory, expected, await readIdentity(database));
+  const identity = checkIdentity(directory, expected, await readIdentity(database));
   const mask = await readMask(database);
   const verified = await verifyRecords(database, floor.batch);
   const groups: LevelGroup[] = [];
   for (const group of verified.groups) groups.push(await LevelGroup.restore({ database, mask }, group));
   return new LevelStore({
     database,
+    identity,
     mask,
     batch: verified.batch,
     digest: verified.digest,
@@ -181,21 +182,22 @@ async function readStore(
   });
 }
 
-function checkIdentity(directory: string, expected: StoreIdentity, found: StoreIdentity): void {
-  if (found.formatVersion !== expected.formatVersion || found.formatVersion !== FORMAT_VERSION) {
-    throw new ForeignStoreError(
-      directory,
-      'format version',
-      String(FORMAT_VERSION),
-      String(found.formatVersion),
-    );
+function checkIdentity(
+  directory: string,
+  expected: ExpectedIdentity,
+  found: StoreIdentity | { readonly formatVersion: number },
+): StoreIdentity {
+  if ('formatVersion' in found) {
+    const { formatVersion } = expected.facts;
+    throw new ForeignStoreError(directory, {
+      field: 'formatVersion',
+      expected: String(formatVersion),
+      found: String(found.formatVersion),
+    });
   }
-  if (found.clusterId !== expected.clusterId) {
-    throw new ForeignStoreError(directory, 'cluster id', expected.clusterId, found.clusterId);
-  }
-  if (found.nodeId !== expected.nodeId) {
-    throw new ForeignStoreError(directory, 'node id', String(expected.nodeId), String(found.nodeId));
-  }
+  const difference = differenceOf(expected, found);
+  if (difference !== undefined) throw new ForeignStoreError(directory, difference);
+  return found;
 }
 
 /** One synced write shows that the disk works, before anyone relies on this node; then the floor may rise. */

@@ -1,44 +1,15 @@
 /**
- * The small records: who owns the database, where each group stands, and the seal over all groups.
+ * The small records: where each group stands, and the seal over all groups.
  * Encoding only: what the fields must satisfy is checked in group-check.ts and verify.ts.
  */
 import type { GroupId, HardState, LogPosition, NodeId, SnapshotMeta } from '../raft/types.ts';
 import { CHECKSUM_BYTES, checkRecord, sealRecord, type StoredRecord } from './codec.ts';
 import { DamageFound } from './errors.ts';
-import { GROUP_KEY_BYTES, IDENTITY_KEY, MASK_KEY, STORE_KEY, groupOfKey, writeGroupKey } from './keys.ts';
+import { GROUP_KEY_BYTES, MASK_KEY, STORE_KEY, groupOfKey, writeGroupKey } from './keys.ts';
 import { Mask, MASK_BYTES } from './mask.ts';
-
-/** Whose database this is. Written once, at bootstrap. */
-export interface StoreIdentity {
-  readonly clusterId: string;
-  readonly nodeId: NodeId;
-  /** The layout of the database; see storage/README.md. */
-  readonly formatVersion: number;
-}
 
 /** The layout this program writes. */
 export const FORMAT_VERSION = 3;
-
-export function encodeIdentity(identity: StoreIdentity): StoredRecord {
-  const { clusterId, nodeId, formatVersion } = identity;
-  const text = Buffer.from(JSON.stringify({ clusterId, nodeId, formatVersion }));
-  return sealRecord(Buffer.concat([IDENTITY_KEY, text, Buffer.alloc(CHECKSUM_BYTES)]), IDENTITY_KEY.length);
-}
-
-export function decodeIdentity(key: Buffer, value: Buffer): StoreIdentity {
-  checkRecord(key, value, 2, 'the identity record');
-  const text = value.toString('utf8', 0, value.length - CHECKSUM_BYTES);
-  const parsed: unknown = JSON.parse(text);
-  if (!isIdentity(parsed)) throw new DamageFound(`the identity record holds ${text}`);
-  return parsed;
-}
-
-function isIdentity(value: unknown): value is StoreIdentity {
-  if (typeof value !== 'object' || value === null) return false;
-  if (!('clusterId' in value && 'nodeId' in value && 'formatVersion' in value)) return false;
-  const { clusterId, nodeId, formatVersion } = value;
-  return typeof clusterId === 'string' && typeof nodeId === 'number' && typeof formatVersion === 'number';
-}
 
 /** Written once, at bootstrap. */
 export function encodeMask(pad: Uint8Array): StoredRecord {

@@ -7,6 +7,7 @@ import { decodeChunk, decodeEntry } from './codec.ts';
 import type { KeyValueDatabase } from './database.ts';
 import { EMPTY_DIGEST, combine, recordHash } from './digest.ts';
 import { DamageFound } from './errors.ts';
+import { decodeIdentity, type StoreIdentity } from './identity.ts';
 import type { Mask } from './mask.ts';
 import {
   ALL_GROUPS,
@@ -20,12 +21,11 @@ import {
 } from './keys.ts';
 import {
   decodeGroupRecord,
-  decodeIdentity,
   decodeMask,
   decodeStoreRecord,
   type Digest,
+  FORMAT_VERSION,
   type GroupRecord,
-  type StoreIdentity,
   type StoreRecord,
 } from './records.ts';
 
@@ -48,11 +48,13 @@ export interface VerifiedStore {
   readonly groups: readonly VerifiedGroup[];
 }
 
-/** Who wrote this database. */
-export async function readIdentity(database: KeyValueDatabase): Promise<StoreIdentity> {
+/** Who wrote this database; or its layout, if that is another one. */
+export async function readIdentity(
+  database: KeyValueDatabase,
+): Promise<StoreIdentity | { readonly formatVersion: number }> {
   const value = await database.get(IDENTITY_KEY);
   if (value === undefined) throw new DamageFound('the identity record is missing');
-  return decodeIdentity(IDENTITY_KEY, value);
+  return decodeIdentity(IDENTITY_KEY, value, FORMAT_VERSION);
 }
 
 export async function readMask(database: KeyValueDatabase): Promise<Mask> {

@@ -21,6 +21,7 @@ const UNAVAILABLE_DETAIL = {
     'there is no room to remember another user or request id; those that are known are still served',
   starting: 'the node is starting, or the cluster has no rules yet',
   unknown_outcome: 'the deciding node was lost; whether the request was counted is not known',
+  not_member: 'this node does not belong to the cluster; ask another one',
 } as const;
 
 /** @param wallMillis the edge's own clock, only for `X-RateLimit-Reset`, which is an epoch time by convention. */

@@ -1,7 +1,8 @@
 /**
  * Moves groups to where they should be: whoever leads a group compares its members with those that are wanted and
- * changes them, one step at a time, until they are the same. Nothing is remembered between two looks, so it does not
- * matter how often the lead changes, or who dies, on the way. What has arrived is reported to the leader of group 0.
+ * changes them, one step at a time, until they are the same. Nothing is remembered between two looks but who offered
+ * itself, so it does not matter how often the lead changes, or who dies, on the way. A move that waits for a silent node
+ * takes no place from others. What has arrived is reported to the leader of group 0.
  *
  * A group is settled for version v when a configuration with the members of v **and the epoch v** is in effect. It then
  * keeps them while v is the newest: whoever leads it, however little that one has heard, has applied this entry before
@@ -14,11 +15,15 @@ import type { MultiRaft } from '../../raft/multi-raft.ts';
 import type { GroupConfig, GroupId, NodeId } from '../../raft/types.ts';
 import { type ClusterPlacement, META_GROUP, type Members } from './cluster-placement.ts';
 import type { MetaGroup } from './meta-group.ts';
+import type { MetaState } from './meta-state.ts';
+import type { Offers } from './offers.ts';
 
 export interface GroupMoverInit {
   readonly raft: MultiRaft;
   readonly meta: MetaGroup;
   readonly placement: ClusterPlacement;
+  readonly offers: Offers;
+  readonly isConnected: (node: NodeId) => boolean;
   /** The groups this node holds. */
   readonly groups: () => Iterable<GroupId>;
   /** Tells the leader of group 0 which groups have the members that `version` wants. */
@@ -26,30 +31,55 @@ export interface GroupMoverInit {
 }
 
 const LOOK_TICKS = 10;
-/** Groups whose members one node changes at a time: each may mean a snapshot to send. */
-const MOVING_MAX = 8;
+/** Whoever lacks no more than this needs no snapshot. */
+const CAUGHT_UP_ENTRIES = 64;
+/** Groups of one node whose new members catch up at a time: each may mean a snapshot to send. */
+const CATCHING_UP_MAX = 8;
 
-/** The next change on the way from `config` to `wanted`; undefined if there is none to make now. */
-export function nextStep(config: GroupConfig, wanted: Members): MembershipChange | undefined {
-  if (config.outgoing.length > 0) return undefined;
+/** Who may come and go now: the others are waited for. */
+export interface Ready {
+  mayEnter(node: NodeId): boolean;
+  mayLeave(node: NodeId): boolean;
+}
+
+/**
+ * The next change on the way from `config` to `wanted`. `none`: there is nothing left to do. `waits`: nothing can be done
+ * before a node may come or go.
+ */
+export function nextStep(
+  config: GroupConfig,
+  wanted: Members,
+  ready: Ready,
+): MembershipChange | 'none' | 'waits' {
   const { voters, learners } = config;
-  const entering = [...wanted.voters, ...wanted.learners].filter(
+  if (config.outgoing.length > 0) return 'waits';
+  const missing = [...wanted.voters, ...wanted.learners].filter(
     (node) => !voters.includes(node) && !learners.includes(node),
   );
+  const entering = missing.filter((node) => ready.mayEnter(node));
   if (entering.length > 0) return entering.map((node) => ({ kind: 'addLearner', node }));
-  // Voters come and go in one step, so that there are never fewer copies than before.
-  const steps: MembershipChange = [
+  const isUnwanted = (node: NodeId): boolean =>
+    !wanted.voters.includes(node) && !wanted.learners.includes(node);
+  const gone = learners
+    .filter((node) => isUnwanted(node) && ready.mayLeave(node))
+    .map((node) => ({ kind: 'remove', node }) as const);
+  // Voters come and go in one step, so that there are never fewer copies than before: not before all are here.
+  const areVotersHere = wanted.voters.every((node) => !missing.includes(node));
+  const steps: MembershipChange = [...(areVotersHere ? votersStep(config, wanted) : []), ...gone];
+  if (steps.length > 0) return steps;
+  // One learner too many, that may not leave yet, does no harm.
+  return missing.length > 0 ? 'waits' : 'none';
+}
+
+function votersStep({ voters, learners }: GroupConfig, wanted: Members): MembershipChange {
+  return [
     ...wanted.voters
       .filter((node) => learners.includes(node))
       .map((node) => ({ kind: 'promote', node }) as const),
     ...voters
       .filter((node) => !wanted.voters.includes(node))
       .map((node) => ({ kind: wanted.learners.includes(node) ? 'demote' : 'remove', node }) as const),
-    ...learners
-      .filter((node) => !wanted.voters.includes(node) && !wanted.learners.includes(node))
-      .map((node) => ({ kind: 'remove', node }) as const),
   ];
-  return steps.length > 0 ? steps : undefined;
 }
 
 export class GroupMover {
@@ -69,35 +99,75 @@ export class GroupMover {
   }
 
   #look(): void {
-    const { raft, meta, placement, groups, report } = this.#init;
+    const { raft, meta, offers, groups, report } = this.#init;
     const { state } = meta;
     if (state === undefined) {
       if (meta.isLeader) raft.requestProposal(META_GROUP);
       return;
     }
+    offers.prune();
+    const led = [...groups()].filter((group) => raft.leads(group));
+    let catchingUp = led.filter((group) => this.#isCatchingUp(group)).length;
     const isSettled = state.settledVersion === state.version;
     const settled: GroupId[] = [];
-    let moving = 0;
-    for (const group of groups()) {
+    for (const group of led) {
       const config = raft.configOf(group);
-      if (config === undefined || !raft.leads(group)) continue;
-      if (raft.isChanging(group)) {
-        moving += 1;
-        continue;
-      }
-      const step = nextStep(config, placement.membersOf(group));
-      if (step === undefined) {
+      if (config === undefined || raft.isChanging(group)) continue;
+      const step = nextStep(config, this.#wantedOf(group, config), this.#readyFor(group, state));
+      if (step === 'waits') continue;
+      if (step === 'none') {
         if (config.epoch === state.version) settled.push(group);
         else if (!isSettled) raft.changeMembership(group, [], state.version, () => undefined);
-      } else if (moving < MOVING_MAX) {
-        moving += 1;
-        // Refused, for instance because a learner is still behind: the next look tries again.
-        raft.changeMembership(group, step, state.version, () => undefined);
+        continue;
       }
+      // Whoever enters has to catch up. Other steps cost nothing; refused, for instance because a learner is still
+      // behind, they are tried again with the next look.
+      const enters = group !== META_GROUP && step.some(({ kind }) => kind === 'addLearner');
+      if (enters && catchingUp >= CATCHING_UP_MAX) continue;
+      if (enters) catchingUp += 1;
+      raft.changeMembership(group, step, state.version, () => undefined);
     }
     if (isSettled || settled.length === 0) return;
     if (meta.isLeader) this.reported(state.version, settled);
     else if (meta.leader !== 0) report(meta.leader, state.version, settled);
+  }
+
+  /** Who leaves is to hear of it from group 0, unless it never came: then nobody waits for it. */
+  #wantedOf(group: GroupId, { voters, learners }: GroupConfig): Members {
+    const { meta, placement } = this.#init;
+    const wanted = placement.membersOf(group);
+    if (group !== META_GROUP) return wanted;
+    const isLeaving = (node: NodeId): boolean => meta.state?.leaving.some(({ id }) => id === node) === true;
+    const isHere = (node: NodeId): boolean => voters.includes(node) || learners.includes(node);
+    return { ...wanted, learners: wanted.learners.filter((node) => isHere(node) || !isLeaving(node)) };
+  }
+
+  /** A new member is sent what it lacks. One that is silent is sent nothing, and one that has it all waits for others. */
+  #isCatchingUp(group: GroupId): boolean {
+    const { raft } = this.#init;
+    const learners = group === META_GROUP ? [] : (raft.configOf(group)?.learners ?? []);
+    const silent = (node: NodeId): boolean => !raft.isReachable(group, node);
+    if (learners.every(silent)) return false;
+    const { match, lastIndex } = raft.status(group) ?? { match: new Map<NodeId, number>(), lastIndex: 0 };
+    return learners.some((node) => !silent(node) && (match.get(node) ?? 0) + CAUGHT_UP_ENTRIES < lastIndex);
+  }
+
+  #readyFor(group: GroupId, state: MetaState): Ready {
+    const { raft, offers, isConnected } = this.#init;
+    if (group !== META_GROUP) {
+      return {
+        // See replica-keeper.ts. Nobody offers itself before its incarnation is recorded.
+        mayEnter: (node) => isConnected(node) && offers.versionOf(group, node) >= state.version,
+        mayLeave: () => true,
+      };
+    }
+    const status = raft.status(META_GROUP);
+    return {
+      mayEnter: (node) => isConnected(node) && isRecorded(state, node),
+      // Who was removed is to hear that all have moved: then it knows that it is needed no more.
+      mayLeave: (node) =>
+        !raft.isReachable(META_GROUP, node) || (status?.match.get(node) ?? 0) >= (status?.applied ?? 0),
+    };
   }
 
   /** A node leads these groups and found them settled. */
@@ -110,4 +180,8 @@ export class GroupMover {
     for (const group of settled) if (group <= placement.partitionCount) this.#settled.add(group);
     if (this.#settled.size === placement.partitionCount + 1) meta.settled(version);
   }
+}
+
+function isRecorded({ nodes, leaving }: MetaState, node: NodeId): boolean {
+  return [...nodes, ...leaving].find(({ id }) => id === node)?.incarnation !== undefined;
 }

@@ -3,14 +3,14 @@
  * each, and answers when they are applied. It decides nothing that is not in the log.
  */
 import type { GroupApplication, SnapshotSource, SnapshotTarget } from '../../raft/multi-raft.ts';
-import { NO_NODE, type Entry, type NodeId } from '../../raft/types.ts';
-import type { NodeAddress } from '../config.ts';
+import { NO_NODE, type Entry, type GroupConfig, type NodeId } from '../../raft/types.ts';
 import type { GroupClock } from '../limiter/group-clock.ts';
 import {
   applyMetaCommand,
   decodeMetaCommand,
   decodeMetaRecord,
   encodeMeta,
+  type Introduction,
   type MetaCommand,
   type MetaRecord,
   type MetaState,
@@ -29,10 +29,12 @@ export type NodeChangeResult =
 
 export interface MetaGroupInit {
   readonly clock: GroupClock;
-  readonly founders: readonly NodeAddress[];
+  readonly founders: readonly Introduction[];
   readonly replicas: number;
   readonly requestProposal: () => void;
   readonly stateChanged: (state: MetaState) => void;
+  /** Group 0 has other members now. */
+  readonly configChanged: () => void;
 }
 
 interface Waiting {
@@ -85,11 +87,22 @@ export class MetaGroup implements GroupApplication {
 
   /** All groups have the members that `version` wants. */
   settled(version: number): void {
-    const command: MetaCommand = { type: 'settled', version };
+    this.#proposeOnce({ type: 'settled', version });
+  }
+
+  /** A node says who it is, and where. */
+  introduce(node: Introduction): void {
+    this.#proposeOnce({ type: 'introduce', node });
+  }
+
+  /** Nobody waits for what becomes of it: whoever asked looks again, and asks again. */
+  #proposeOnce(command: MetaCommand): void {
+    if (!this.#isLeader || this.#record === undefined || this.#waiting.length >= WAITING_MAX) return;
+    const text = JSON.stringify(command);
     const isKnown = [...this.#waiting, ...this.#inflight.values()].some(
-      (other) => other.command.type === 'settled' && other.command.version === version,
+      (other) => JSON.stringify(other.command) === text,
     );
-    if (this.#isLeader && !isKnown) this.#propose({ command, done: undefined });
+    if (!isKnown) this.#propose({ command, done: undefined });
   }
 
   #propose(waiting: Waiting): void {
@@ -156,6 +169,10 @@ export class MetaGroup implements GroupApplication {
         if (record !== undefined) this.#init.stateChanged(record.state);
       },
     };
+  }
+
+  configChanged(_config: GroupConfig): void {
+    this.#init.configChanged();
   }
 
   statusChanged(status: { readonly isLeader: boolean; readonly leader: NodeId }): void {

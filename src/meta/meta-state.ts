@@ -3,7 +3,17 @@
  * to where they should be. Pure: commands in, state out, the same on every node. It is the state machine of group 0.
  */
 import type { NodeId } from '../../raft/types.ts';
-import { NODES_MAX, type NodeAddress } from '../config.ts';
+import { type HostPort, NODES_MAX, type NodeAddress } from '../config.ts';
+
+/** A node of the cluster. */
+export interface Member {
+  readonly id: NodeId;
+  /** Tells its database from any other; absent until a node that joins introduces itself. Never changes after that. */
+  readonly incarnation?: string;
+  /** As it said itself, or as it was added; absent for a founder of which the first leader knew no address. */
+  readonly http?: HostPort;
+  readonly peer?: HostPort;
+}
 
 export interface MetaState {
   /** Counts the changes of the nodes; 1 when the cluster is created. */
@@ -11,11 +21,11 @@ export interface MetaState {
   /** All groups have the members that this version wants. Nodes removed by then are needed no more. */
   readonly settledVersion: number;
   /** By id. */
-  readonly nodes: readonly NodeAddress[];
+  readonly nodes: readonly Member[];
   /** The nodes of `settledVersion`. */
   readonly settledNodes: readonly NodeId[];
   /** Removed since then: still needed, as partitions may not have moved away from them. */
-  readonly leaving: readonly NodeAddress[];
+  readonly leaving: readonly Member[];
   /** Ids that left: they never come back, for whoever bears them may have forgotten what it promised. */
   readonly retired: readonly NodeId[];
 }
@@ -43,9 +53,13 @@ export type NodeChangeRefusal =
   | 'tooFewNodes'
   | 'tooManyNodes';
 
+/** What a node says of itself. */
+export type Introduction = Member & { readonly incarnation: string };
+
 export type MetaCommand =
-  | { readonly type: 'create'; readonly nodes: readonly NodeAddress[]; readonly replicas: number }
+  | { readonly type: 'create'; readonly nodes: readonly Introduction[]; readonly replicas: number }
   | { readonly type: 'change'; readonly change: NodeChange }
+  | { readonly type: 'introduce'; readonly node: Introduction }
   | { readonly type: 'settled'; readonly version: number };
 
 /** `replicas` is fixed at creation; kept beside the state that users see. */
@@ -69,12 +83,14 @@ export function applyMetaCommand(record: MetaRecord | undefined, command: MetaCo
       const changed = changedNodes(record, command.change);
       return typeof changed === 'string' ? { record, refusal: changed } : { record: changed };
     }
+    case 'introduce':
+      return { record: record === undefined ? record : introduced(record, command.node) };
     case 'settled':
       return { record: record?.state.version === command.version ? settled(record) : record };
   }
 }
 
-function created(nodes: readonly NodeAddress[], replicas: number): MetaRecord {
+function created(nodes: readonly Introduction[], replicas: number): MetaRecord {
   const sorted = byId(nodes);
   const settledNodes = sorted.map(({ id }) => id);
   const state = { version: 1, settledVersion: 1, nodes: sorted, settledNodes, leaving: [], retired: [] };
@@ -104,27 +120,46 @@ function changedNodes(record: MetaRecord, { add, remove }: NodeChange): MetaReco
   };
 }
 
+/**
+ * Records the incarnation of a node that has none, the first one for ever; and where a node is that says so itself.
+ * Addresses are not compared with those of others: while several nodes move, one may be where another was.
+ */
+function introduced(record: MetaRecord, node: Introduction): MetaRecord {
+  const { state } = record;
+  const known = [...state.nodes, ...state.leaving].find(({ id }) => id === node.id);
+  if (known === undefined || !tellsMore(known, node)) return record;
+  const replace = (members: readonly Member[]): readonly Member[] =>
+    members.map((member) => (member === known ? { ...known, ...node } : member));
+  return { ...record, state: { ...state, nodes: replace(state.nodes), leaving: replace(state.leaving) } };
+}
+
+/** Is there anything to record of what `node` says, given what is? */
+export function tellsMore(known: Member, node: Introduction): boolean {
+  if (known.incarnation !== undefined && known.incarnation !== node.incarnation) return false;
+  return !isSame({ ...known, ...node }, known) || known.incarnation === undefined;
+}
+
 function settled(record: MetaRecord): MetaRecord {
   const { state } = record;
   const settledNodes = state.nodes.map(({ id }) => id);
   return { ...record, state: { ...state, settledVersion: state.version, settledNodes, leaving: [] } };
 }
 
-function byId(nodes: readonly NodeAddress[]): NodeAddress[] {
+function byId(nodes: readonly Member[]): Member[] {
   return [...nodes].sort((a, b) => a.id - b.id);
 }
 
-function addressesOf({ http, peer }: NodeAddress): string[] {
-  return [http, peer].map(({ host, port }) => `${host}:${port}`);
+function addressesOf({ http, peer }: Member): string[] {
+  return [http, peer].map((address) => (address === undefined ? '' : `${address.host}:${address.port}`));
 }
 
-function isSame(a: NodeAddress, b: NodeAddress): boolean {
+function isSame(a: Member, b: Member): boolean {
   return a.id === b.id && String(addressesOf(a)) === String(addressesOf(b));
 }
 
-function clashes(a: NodeAddress, b: NodeAddress): boolean {
+function clashes(a: Member, b: Member): boolean {
   const taken = addressesOf(a);
-  return a.id === b.id || addressesOf(b).some((address) => taken.includes(address));
+  return a.id === b.id || addressesOf(b).some((address) => address !== '' && taken.includes(address));
 }
 
 /** Commands and records travel as JSON: rare, small, and legible in a log that somebody has to read one day. */

@@ -13,6 +13,7 @@ import type { Conflict, FingerprintField } from '../limiter/fingerprint.ts';
  * - `at_capacity`: what would have to be remembered of the request has no room
  * - `starting`: the leader has no rules yet, or the node that was asked is not up yet
  * - `unknown_outcome`: the request was proposed, and whether it was granted cannot be known here
+ * - `not_member`: the node that was asked belongs to the cluster no more, or bears an id that is another's
  */
 export type UnavailableReason =
   | 'no_leader'
@@ -21,7 +22,8 @@ export type UnavailableReason =
   | 'low_disk'
   | 'at_capacity'
   | 'starting'
-  | 'unknown_outcome';
+  | 'unknown_outcome'
+  | 'not_member';
 
 export const UNAVAILABLE_REASONS: readonly UnavailableReason[] = [
   'no_leader',
@@ -31,6 +33,7 @@ export const UNAVAILABLE_REASONS: readonly UnavailableReason[] = [
   'at_capacity',
   'starting',
   'unknown_outcome',
+  'not_member',
 ];
 
 export type Answer =

@@ -438,6 +438,7 @@ function isRetryable({ reason }: Extract<Answer, { kind: 'unavailable' }>): bool
     case 'overloaded':
     case 'low_disk':
     case 'at_capacity':
+    case 'not_member':
       return false;
   }
 }

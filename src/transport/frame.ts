@@ -30,10 +30,13 @@ export const FRAME_TYPES = {
   settled: 5,
   change: 6,
   changed: 7,
-  capacity: 8,
+  welcome: 8,
+  refused: 9,
   ping: 10,
   pong: 11,
-  leaving: 12,
+  offers: 12,
+  capacity: 13,
+  leaving: 14,
 } as const;
 export type FrameType = keyof typeof FRAME_TYPES;
 const TYPE_NAMES = new Map<number, FrameType>(

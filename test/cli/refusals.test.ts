@@ -106,10 +106,12 @@ describe('a cluster directory that is not right', () => {
     expect(await readdir(join(directory, 'data'))).not.toContain('logs');
   });
 
-  it('lacks a database: the cluster script says why a node ended, not only where its log is', async () => {
-    await rm(join(directory, 'data', 'node-2'), { recursive: true });
+  it('has a damaged database: the cluster script says why a node ended, not only where its log is', async () => {
+    await writeFile(join(directory, 'data', 'node-2', 'DAMAGED'), 'something is wrong\n');
     const { code, said } = await ended('start', [], directory);
-    expect(said).toContain('node 2 ended before the cluster was ready: no database in data/node-2');
+    expect(said).toContain(
+      'node 2 ended before the cluster was ready: the database in data/node-2 is damaged',
+    );
     expect(code).toBe(FATAL);
   });
 });

@@ -4,6 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { LOCAL_DEFAULTS, localConfig } from '../../src/cluster-directory.ts';
+import { Admission } from '../../src/meta/admission.ts';
 import { NodeCore } from '../../src/node-core.ts';
 import { loadHash32 } from '../../src/partition/hash.ts';
 import type { RoutedAnswer } from '../../src/router/router.ts';
@@ -20,9 +21,13 @@ async function grantsOf(slewPpm: number, askedMillis: readonly number[]): Promis
   const defer = (run: () => void): void => {
     queue.push(run);
   };
+  const config = localConfig(HOURLY);
+  const { founders } = config;
+  const incarnation = founders[0]?.incarnation ?? '';
   const core = await NodeCore.load({
-    config: localConfig(HOURLY),
+    config,
     nodeId: 1,
+    admission: new Admission({ nodeId: 1, incarnation, facts: '', founders }),
     store: new MemoryStore({ schedule: defer }),
     hash: await loadHash32(),
     clocks: {

@@ -34,7 +34,7 @@ export async function freePorts(count: number): Promise<number[]> {
 export async function freeBasePort(): Promise<number> {
   for (;;) {
     const base = 10_000 + Math.floor(Math.random() * 20_000);
-    const ports = [1, 2, 3].flatMap((id) => [base + id, base + 1_000 + id]);
+    const ports = [1, 2, 3, 4, 5].flatMap((id) => [base + id, base + 1_000 + id]);
     if ((await Promise.all(ports.map(isFree))).every(Boolean)) return base;
   }
 }

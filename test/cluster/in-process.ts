@@ -3,8 +3,8 @@ import { rm } from 'node:fs/promises';
 import { pino } from 'pino';
 import type { LogStore } from '../../raft/store.ts';
 import { bootstrapStore } from '../../storage/bootstrap-store.ts';
-import { FORMAT_VERSION } from '../../storage/records.ts';
 import { createCluster, nodeDirectory } from '../../src/cluster-directory.ts';
+import { drawIncarnation, factsOf } from '../../src/cluster-facts.ts';
 import type { ClusterConfig, NodeAddress } from '../../src/config.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';
 import type { NodeChange } from '../../src/meta/meta-state.ts';
@@ -69,16 +69,15 @@ export class InProcessCluster {
     const [http = 0, peer = 0] = await freePorts(2);
     const host = '127.0.0.1';
     const address: NodeAddress = { id, http: { host, port: http }, peer: { host, port: peer } };
-    const { clusterId, nodes } = this.config;
-    this.#joined.set(id, { ...this.config, nodes: [...nodes, { ...address, joins: true }] });
-    const identity = { clusterId, nodeId: id, formatVersion: FORMAT_VERSION };
+    this.#joined.set(id, { ...this.config, nodes: [...this.config.nodes, address] });
+    const identity = { nodeId: id, incarnation: drawIncarnation(), facts: factsOf(this.config) };
     await bootstrapStore(nodeDirectory(this.directory, id), identity);
     await this.startNode(id);
     return address;
   }
 
-  /** Changes the nodes, and waits until all partitions have moved. */
-  async change(change: NodeChange): Promise<void> {
+  /** Changes the nodes; the partitions begin to move. */
+  async accepted(change: NodeChange): Promise<number> {
     let version = Number.POSITIVE_INFINITY;
     await eventually('the change is accepted', () => {
       for (const { core } of this.#nodes.values()) {
@@ -88,6 +87,12 @@ export class InProcessCluster {
       }
       return Number.isFinite(version) ? true : undefined;
     });
+    return version;
+  }
+
+  /** Changes the nodes, and waits until all partitions have moved. */
+  async change(change: NodeChange): Promise<void> {
+    const version = await this.accepted(change);
     await eventually('all partitions have moved', () => {
       const nodes = [...this.#nodes.values()];
       return nodes.some(({ core }) => (core.meta.state?.settledVersion ?? 0) >= version) ? true : undefined;

@@ -1,13 +1,9 @@
 /** Nodes of a real cluster are replaced, added and removed while clients go on asking. */
-import { execFile } from 'node:child_process';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { allowAt, freePorts, TestCluster } from './harness.ts';
+import { command, nodeAt, nodeOptions, quorate } from './nodes-command.ts';
 import { findOverGrant, type ObservedGrant } from './over-grant.ts';
 
-const CLI = join(import.meta.dirname, '../../dist/src/cli.js');
-const run = promisify(execFile);
 const LIMIT = 5;
 const WINDOW_MILLIS = 2_000;
 
@@ -32,12 +28,6 @@ describe('a running cluster', () => {
     }
   }
 
-  async function command(...args: string[]): Promise<string> {
-    const via = ['--via', `http://127.0.0.1:${cluster.port(3)}`];
-    const { stdout } = await run(process.execPath, [CLI, 'nodes', ...args, ...via, '--timeout', '30000']);
-    return stdout;
-  }
-
   beforeAll(async () => {
     cluster = await TestCluster.start({
       rules: [{ id: 'default', limit: LIMIT, windowMillis: WINDOW_MILLIS, clock: 'cluster' }],
@@ -53,11 +43,12 @@ describe('a running cluster', () => {
   });
 
   it('replaces a machine that is lost by a new one, and goes on without it', async () => {
-    const addresses = ['--http', `127.0.0.1:${ports[0]}`, '--peer', `127.0.0.1:${ports[1]}`];
+    const [http = 0, peer = 0] = ports;
+    const four = nodeAt(4, http, peer);
     await cluster.kill(2);
-    await run(process.execPath, [CLI, 'join', '--data', cluster.directory, '--id', '4', ...addresses]);
+    await quorate('join', '--data', cluster.directory, ...nodeOptions(four));
     cluster.startNode(4);
-    const told = await command('add', '--id', '4', ...addresses, '--replace', '2');
+    const told = await command(cluster.port(3), 'add', four, '--replace', '2');
     expect(told).toContain('done: all partitions have moved');
     const status = await cluster.status();
     expect(status.nodes.map(({ id }) => id)).toEqual([1, 3, 4]);
@@ -67,9 +58,8 @@ describe('a running cluster', () => {
   }, 60_000);
 
   it('refuses what would leave too few copies, and an id that left', async () => {
-    await expect(command('remove', '3')).rejects.toThrow(/fewer nodes would remain/);
-    const addresses = ['--http', '127.0.0.1:1', '--peer', '127.0.0.1:2'];
-    await expect(command('add', '--id', '2', ...addresses)).rejects.toThrow(/take a new one/);
+    await expect(command(cluster.port(3), 'remove', 3)).rejects.toThrow(/fewer nodes would remain/);
+    await expect(command(cluster.port(3), 'add', nodeAt(2, 1, 2))).rejects.toThrow(/take a new one/);
   }, 30_000);
 
   it('never granted one too many', () => {

@@ -4,13 +4,14 @@ import { describe, expect, it } from 'vitest';
 import { MULTI_RAFT_DEFAULTS, MultiRaft } from '../../raft/multi-raft.ts';
 import type { PeerMessage } from '../../raft/peer-message.ts';
 import type { LogStore } from '../../raft/store.ts';
+import { LOCAL_DEFAULTS, localConfig } from '../../src/cluster-directory.ts';
+import { factsOf } from '../../src/cluster-facts.ts';
 import { GroupClock } from '../../src/limiter/group-clock.ts';
 import { PARTITION_BYTES_DEFAULT } from '../../src/limiter/rules.ts';
 import { Partition, PARTITION_DEFAULTS } from '../../src/partition/partition.ts';
 import { bootstrapStore } from '../../storage/bootstrap-store.ts';
 import { MemoryStore } from '../../storage/memory-store.ts';
 import { openStore } from '../../storage/open-store.ts';
-import { FORMAT_VERSION } from '../../storage/records.ts';
 import { eventually, temporaryDirectory } from './harness.ts';
 
 const STEP_MILLIS = 100;
@@ -102,7 +103,12 @@ describe('ten minutes of steady load from ever new users', () => {
   it('reach a plateau in memory and on disk', { timeout: 120_000 }, async () => {
     const directory = await temporaryDirectory();
     const database = join(directory, 'node-1');
-    const identity = { clusterId: 'plateau', nodeId: 1, formatVersion: FORMAT_VERSION };
+    const config = localConfig({ ...LOCAL_DEFAULTS, nodes: 3, partitions: 1 });
+    const identity = {
+      nodeId: 1,
+      incarnation: config.founders[0]?.incarnation ?? '',
+      facts: factsOf(config),
+    };
     await bootstrapStore(database, identity);
     const disk = await openStore(database, identity, { writeBufferBytes: 256 << 10 });
     const cluster = new VirtualCluster();

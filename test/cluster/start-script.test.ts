@@ -4,11 +4,13 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { ClusterStatus } from '../../cluster/processes.ts';
+import { readCluster } from '../../src/cluster-directory.ts';
 import { eventually, freeBasePort, temporaryDirectory } from './harness.ts';
+import { CLI, command, nodeAt, nodeOptions, quorate } from './nodes-command.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 const START = join(root, 'dist', 'cluster', 'start.js');
-const CLI = join(root, 'dist', 'src', 'cli.js');
 
 /** A command whose output is collected. */
 class Session {
@@ -75,14 +77,18 @@ describe('the cluster script', () => {
     return run(START, '--data', directory, '--base-port', String(basePort), ...args);
   }
 
+  async function statusOf(id: number): Promise<ClusterStatus> {
+    const response = await fetch(`http://127.0.0.1:${basePort + id}/v1/cluster`);
+    return (await response.json()) as ClusterStatus;
+  }
+
   async function pids(): Promise<number[]> {
-    const response = await fetch(`http://127.0.0.1:${basePort + 1}/v1/cluster`);
-    const { nodes } = (await response.json()) as { nodes: { pid: number }[] };
+    const { nodes } = await statusOf(1);
     return nodes.map((node) => node.pid);
   }
 
-  async function ask(): Promise<{ allowed: boolean; limit: number; remaining: number }> {
-    const response = await fetch(`http://127.0.0.1:${basePort + 1}/v1/allow`, {
+  async function ask(id = 1): Promise<{ allowed: boolean; limit: number; remaining: number }> {
+    const response = await fetch(`http://127.0.0.1:${basePort + id}/v1/allow`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: '{"userId":"ada"}',
@@ -140,6 +146,43 @@ describe('the cluster script', () => {
       const third = start('--fresh');
       await third.says('Ctrl-C stops the cluster');
       expect(await ask()).toMatchObject({ allowed: true, limit: 100, remaining: 99 });
+    },
+  );
+
+  it(
+    'moves a cluster to other ports with the node that joined it, and starts none that left or was never added',
+    { timeout: 90_000 },
+    async () => {
+      const limits = ['--limit', '1', '--window', '3600000', '--partitions', '4'];
+      const first = start(...limits);
+      await first.says('Ctrl-C stops the cluster');
+      const four = nodeAt(4, basePort + 4, basePort + 1_004);
+      await quorate('join', '--data', directory, ...nodeOptions(four));
+      const joined = run(CLI, 'node', '--id', '4', '--data', directory);
+      await command(basePort + 1, 'add', four, '--replace', '3');
+      await quorate('join', '--data', directory, ...nodeOptions(nodeAt(5, basePort + 5, basePort + 1_005)));
+      expect(await ask()).toMatchObject({ allowed: true });
+      await first.says('node 3 is stopped: node 3 was removed from the cluster');
+      const { founders } = (await readCluster(directory)) ?? {};
+      await Promise.all([first.end('SIGTERM'), joined.end('SIGTERM')]);
+
+      basePort = await freeBasePort();
+      const second = start();
+      await second.says('Ctrl-C stops the cluster');
+      expect(second.output).toContain('starting 3 nodes of cluster');
+      expect(second.output).toContain('node 3 was removed from the cluster: not started');
+      expect(second.output).toContain(
+        'node 5 is prepared and does not belong to the cluster yet: not started',
+      );
+      // One cluster, with what was granted before: every node denies, wherever the partition is led.
+      for (const id of [1, 2, 4]) expect(await ask(id)).toMatchObject({ allowed: false, limit: 1 });
+      expect((await readCluster(directory))?.founders).toEqual(founders);
+      // Where the nodes are now is replicated.
+      await eventually('node 1 tells the new addresses', async () => {
+        const { nodes } = await statusOf(1);
+        const expected = [1, 2, 4].map((id) => `127.0.0.1:${basePort + id}`);
+        return nodes.map(({ http }) => http).join() === expected.join() ? true : undefined;
+      });
     },
   );
 

@@ -5,16 +5,15 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   createCluster,
   deleteCluster,
-  joinCluster,
   LOCAL_DEFAULTS,
   localConfig,
   nodeDirectory,
   readCluster,
   writeCluster,
 } from '../../src/cluster-directory.ts';
+import { factsOf } from '../../src/cluster-facts.ts';
 import { ConfigError } from '../../src/config.ts';
 import { openStore } from '../../storage/open-store.ts';
-import { FORMAT_VERSION } from '../../storage/records.ts';
 
 const CONFIG = localConfig({ ...LOCAL_DEFAULTS, nodes: 2 });
 let directory: string;
@@ -39,8 +38,8 @@ async function leaveTrace(node: number): Promise<string> {
 }
 
 async function opens(node: number, clusterId = CONFIG.clusterId): Promise<boolean> {
-  const identity = { clusterId, nodeId: node, formatVersion: FORMAT_VERSION };
-  const store = await openStore(nodeDirectory(directory, node), identity);
+  const facts = factsOf({ ...CONFIG, clusterId });
+  const store = await openStore(nodeDirectory(directory, node), { nodeId: node, facts });
   await store.close();
   return true;
 }
@@ -52,19 +51,6 @@ describe('a cluster directory', () => {
     expect(await readCluster(directory)).toEqual(CONFIG);
     expect(await Promise.all([opens(1), opens(2)])).toEqual([true, true]);
     await expect(opens(1, 'another')).rejects.toThrow(/another|belongs/);
-  });
-
-  it('takes a node that joins once, and never makes its database anew', async () => {
-    await createCluster(directory, CONFIG);
-    const [node] = localConfig({ ...LOCAL_DEFAULTS, nodes: 3 }).nodes.slice(2);
-    if (node === undefined) throw new Error('there is a third node');
-    await joinCluster(directory, node);
-    expect(await opens(3)).toBe(true);
-    expect((await readCluster(directory))?.nodes.at(-1)).toEqual({ ...node, joins: true });
-    await rm(nodeDirectory(directory, 3), { recursive: true });
-    await expect(joinCluster(directory, node)).rejects.toThrow(/take a new one/);
-    await expect(joinCluster(directory, { ...node, id: 1 })).rejects.toThrow(/take a new one/);
-    expect(await names()).toEqual(['cluster.json', 'node-1', 'node-2']);
   });
 
   it('that is not there holds no cluster', async () => {

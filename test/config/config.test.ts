@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { LOCAL_DEFAULTS, localAddresses, localConfig } from '../../src/cluster-directory.ts';
+import { LOCAL_DEFAULTS, localAddress, localConfig } from '../../src/cluster-directory.ts';
 import { type ClusterConfig, ConfigError, TIMING_DEFAULTS, validateConfig } from '../../src/config.ts';
 import { DEFAULT_FREE_FLOOR_BYTES } from '../../storage/free-space.ts';
 
@@ -8,9 +8,14 @@ function node(id: unknown): { id: unknown; http: object; peer: object } {
   return { id, http: { host: '127.0.0.1', port }, peer: { host: '127.0.0.1', port: port + 1_000 } };
 }
 
+function founders(count: number): { id: number; incarnation: string }[] {
+  return Array.from({ length: count }, (_, i) => ({ id: i + 1, incarnation: `${i % 10}`.repeat(32) }));
+}
+
 const RULE = { id: 'default', limit: 100, windowMillis: 60_000, clock: 'request' };
 const VALID = {
   clusterId: 'c-1',
+  founders: founders(3),
   nodes: [node(1), node(2), node(3)],
   partitions: 16,
   replicas: 3,
@@ -100,13 +105,13 @@ describe('a configuration', () => {
     ['no cluster id', { ...VALID, clusterId: undefined }, 'clusterId', '1 to 128 characters'],
     ['an empty cluster id', { ...VALID, clusterId: '' }, 'clusterId', '1 to 128 characters'],
     ['a long cluster id', { ...VALID, clusterId: 'c'.repeat(129) }, 'clusterId', '1 to 128 characters'],
-    ['no nodes', { ...VALID, nodes: [] }, 'nodes', '1 to 64 nodes'],
-    ['nodes by name', { ...VALID, nodes: { 1: node(1) } }, 'nodes', '1 to 64 nodes'],
+    ['no nodes', { ...VALID, nodes: [] }, 'nodes', '1 to 256 nodes'],
+    ['nodes by name', { ...VALID, nodes: { 1: node(1) } }, 'nodes', '1 to 256 nodes'],
     [
       'too many nodes',
-      { ...VALID, nodes: Array.from({ length: 65 }, (_, i) => node(i + 1)) },
+      { ...VALID, nodes: Array.from({ length: 257 }, (_, i) => node(i + 1)) },
       'nodes',
-      '1 to 64 nodes',
+      '1 to 256 nodes',
     ],
     ['a node that is a number', { ...VALID, nodes: [1] }, 'nodes[0]', 'must be an object'],
     ['node 0', { ...VALID, nodes: [node(0)] }, 'nodes[0].id', '1 to 2147483647'],
@@ -130,10 +135,26 @@ describe('a configuration', () => {
     ['too many partitions', { ...VALID, partitions: 4_097 }, 'partitions', '1 to 4096'],
     ['half a partition', { ...VALID, partitions: 0.5 }, 'partitions', '1 to 4096'],
     ['no replicas', { ...VALID, replicas: 0 }, 'replicas', '1 to 3'],
-    ['more replicas than nodes', { ...VALID, replicas: 4 }, 'replicas', '1 to 3'],
+    ['no founders', { ...VALID, founders: undefined }, 'founders', 'that the cluster was created with'],
+    ['an empty list of founders', { ...VALID, founders: [] }, 'founders', '1 to 64 nodes'],
+    ['too many founders', { ...VALID, founders: founders(65) }, 'founders', '1 to 64 nodes'],
+    ['founders by id', { ...VALID, founders: [1, 2, 3] }, 'founders[0]', 'must be an object'],
+    [
+      'the same founder twice',
+      { ...VALID, founders: [...founders(1), ...founders(2)] },
+      'founders[1].id',
+      'but 1 was used before',
+    ],
+    [
+      'a founder without an incarnation',
+      { ...VALID, founders: [{ id: 1 }] },
+      'founders[0].incarnation',
+      '32 hexadecimal digits',
+    ],
+    ['more replicas than founders', { ...VALID, replicas: 4 }, 'replicas', '1 to 3'],
     [
       'too many replicas',
-      { ...VALID, nodes: Array.from({ length: 9 }, (_, i) => node(i + 1)), replicas: 8 },
+      { ...VALID, founders: founders(9), nodes: [1, 2, 3, 4, 5, 6, 7, 8, 9].map(node), replicas: 8 },
       'replicas',
       '1 to 7',
     ],
@@ -179,6 +200,11 @@ describe('a configuration', () => {
     expect(error.message).toBe('rules.rules[0].limit must be an integer from 0 to 1000000, but is -1');
   });
 
+  it('may list nodes that did not found the cluster, and lack some that did', () => {
+    const nodes = [node(3), node(4), node(5)];
+    expect(validateConfig({ ...VALID, nodes })).toMatchObject({ founders: founders(3), nodes });
+  });
+
   it('is refused when two nodes share an address', () => {
     const twins = [node(1), { ...node(2), peer: node(1).peer }];
     expect(refusal({ ...VALID, nodes: twins, replicas: 2 }).field).toBe('nodes[1].peer');
@@ -208,7 +234,8 @@ describe('a local cluster', () => {
   });
 
   it('gives every node ports of its own, on loopback', () => {
-    const addresses = localAddresses(64, 20_000).flatMap(({ http, peer }) => [http, peer]);
+    const ids = Array.from({ length: 64 }, (_, i) => i + 1);
+    const addresses = ids.map((id) => localAddress(id, 20_000)).flatMap(({ http, peer }) => [http, peer]);
     expect(new Set(addresses.map(({ port }) => port)).size).toBe(128);
     expect(new Set(addresses.map(({ host }) => host))).toEqual(new Set(['127.0.0.1']));
   });

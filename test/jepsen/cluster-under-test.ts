@@ -3,7 +3,7 @@
  * and disks can be tampered with from here. Each node has a directory of its own, as on a machine of its own. Knows
  * how to do things to nodes; when and to whom is up to the nemeses.
  */
-import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, realpathSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,11 +18,11 @@ import {
 } from '../../cluster/processes.ts';
 import type { RandomBelow } from '../../raft/core-state.ts';
 import type { NodeId } from '../../raft/types.ts';
-import { localConfig, nodeDirectory, writeCluster } from '../../src/cluster-directory.ts';
+import { localConfig, nodeDirectory, readCluster, writeCluster } from '../../src/cluster-directory.ts';
+import { drawIncarnation, factsOf } from '../../src/cluster-facts.ts';
 import type { ClusterConfig, NodeAddress, Timing } from '../../src/config.ts';
 import type { Rule } from '../../src/limiter/rules.ts';
 import { bootstrapStore } from '../../storage/bootstrap-store.ts';
-import { FORMAT_VERSION } from '../../storage/records.ts';
 import { eventually, freePorts } from '../cluster/harness.ts';
 import type { Order } from './injected/order.ts';
 import { compile, INSIDE, lacks, libfaketime, MUTANT } from './machine.ts';
@@ -60,6 +60,7 @@ export interface NodeExit {
 /** What a node process says of itself that a status of processes.ts leaves out. */
 export interface Status extends Omit<ClusterStatus, 'nodes'> {
   readonly nodes: readonly (ClusterStatus['nodes'][number] & { readonly clock: string | null })[];
+  readonly self?: { readonly standing: string };
   readonly version?: number;
   readonly settledVersion?: number;
 }
@@ -123,7 +124,6 @@ export class ClusterUnderTest {
       id: i + 1,
       http: { host: '127.0.0.1', port: ports[2 * i] ?? 0 },
       peer: { host: '127.0.0.1', port: ports[2 * i + 1] ?? 0 },
-      ...(i >= nodes && { joins: true }),
     }));
     const config: ClusterConfig = {
       ...base,
@@ -146,7 +146,7 @@ export class ClusterUnderTest {
       }
       for (const address of addresses) {
         const volume = options.volumes === false ? undefined : volumeFor(directory, address.id, nodes);
-        const machine = newMachine(directory, address, volume);
+        const machine = newMachine({ root: directory, address, volume, isSpare: address.id > nodes });
         machines.push(machine);
         await createDirectory(machine, config, network);
       }
@@ -260,12 +260,34 @@ export class ClusterUnderTest {
       ...(libraries.length === 0 ? [] : [`LD_PRELOAD=${libraries.join(' ')}`]),
       `QUORATE_SYNC_FAULT=${join(machine.directory, 'sync-fault')}`,
       `QUORATE_TEST_ORDERS=${JSON.stringify(orders)}`,
+      `QUORATE_TEST_UNREACHABLE=${this.#peerPortsBut(machine).join()}`,
       ...(this.#mutant === undefined ? [] : [`QUORATE_TEST_MUTANT=${this.#mutant}`]),
       `FAKETIME_TIMESTAMP_FILE=${faketimeFile(machine)}`,
       'FAKETIME_NO_CACHE=1',
       // Timers of Node hang when this clock goes back, and the real one never does.
       'DONT_FAKE_MONOTONIC=1',
     ];
+  }
+
+  /** Where the other nodes really listen: only their proxies lead there. */
+  #peerPortsBut(machine: Machine): number[] {
+    return this.#machines.filter((other) => other !== machine).map(({ address }) => address.peer.port);
+  }
+
+  /** Rewrites the file of a node that does not run. */
+  async editFile(id: NodeId, changes: Partial<ClusterConfig>): Promise<void> {
+    const { directory } = this.#machine(id);
+    const config = await readCluster(directory);
+    if (config === undefined) throw new Error(`node ${id} has no file`);
+    await writeCluster(directory, { ...config, ...changes });
+  }
+
+  /** The database of a node that does not run is another one from now on, under its old id. */
+  async makeAnew(id: NodeId): Promise<void> {
+    const database = realpathSync(this.databaseOf(id));
+    rmSync(database, { recursive: true });
+    const facts = factsOf(this.config);
+    await bootstrapStore(database, { nodeId: id, incarnation: drawIncarnation(), facts });
   }
 
   /** Resolves when the node answers HTTP, with true; or when its process ended, with false. */
@@ -423,12 +445,22 @@ function volumeFor(directory: string, id: NodeId, founders: number): Volume | un
   return lacks.ext4() === undefined ? Volume.ext4(path, EXT4_BYTES) : undefined;
 }
 
-function newMachine(root: string, address: NodeAddress, volume: Volume | undefined): Machine {
+function newMachine({
+  root,
+  address,
+  volume,
+  isSpare,
+}: {
+  readonly root: string;
+  readonly address: NodeAddress;
+  readonly volume: Volume | undefined;
+  readonly isSpare: boolean;
+}): Machine {
   return {
     address,
     directory: join(root, `machine-${address.id}`),
     volume,
-    role: address.joins === true ? 'spare' : 'member',
+    role: isSpare ? 'spare' : 'member',
     process: undefined,
     isPaused: false,
     expected: undefined,
@@ -450,9 +482,9 @@ async function createDirectory(
   const database = nodeDirectory(directory, id);
   if (volume !== undefined) symlinkSync(join(volume.path, 'database'), database);
   await bootstrapStore(volume === undefined ? database : join(volume.path, 'database'), {
-    clusterId: config.clusterId,
     nodeId: id,
-    formatVersion: FORMAT_VERSION,
+    incarnation: config.founders.find((founder) => founder.id === id)?.incarnation ?? drawIncarnation(),
+    facts: factsOf(config),
   });
   const nodes = config.nodes.map((node) =>
     node.id === id ? node : { ...node, peer: network.addressOf(id, node.id) },

@@ -113,4 +113,14 @@ export const NODE_MUTANTS: readonly NodeMutant[] = [
     nemeses: ['kill-one'],
     minutes: 0.5,
   },
+  {
+    id: 'J8',
+    bug: 'nothing pins the number of partitions: a file that says another is believed',
+    edits: [
+      { module: 'storage/open-store.js', find: 'if (difference !== undefined)', replace: 'if (false)' },
+      { module: 'src/meta/admission.js', find: 'if (hello.facts !== facts) {', replace: 'if (false) {' },
+    ],
+    nemeses: ['edited-file'],
+    minutes: 1,
+  },
 ];

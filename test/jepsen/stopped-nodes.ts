@@ -6,11 +6,11 @@ import { readdir } from 'node:fs/promises';
 import type { StoredGroup } from '../../raft/store.ts';
 import type { Entry, GroupId, NodeId, SnapshotMeta } from '../../raft/types.ts';
 import { nodeDirectory, readCluster } from '../../src/cluster-directory.ts';
+import { factsOf } from '../../src/cluster-facts.ts';
 import type { ClusterConfig } from '../../src/config.ts';
 import type { LevelStore } from '../../storage/level-store.ts';
 import type { DurableGroup } from '../../storage/memory-store.ts';
 import { openStore } from '../../storage/open-store.ts';
-import { FORMAT_VERSION } from '../../storage/records.ts';
 
 /** One group as the nodes have it, by node. */
 export type Replicas = ReadonlyMap<NodeId, DurableGroup>;
@@ -33,7 +33,7 @@ export async function openStoppedNodes(directory: string): Promise<StoppedNodes>
   const names = await readdir(directory);
   const nodes = names.flatMap((name) => /^node-(\d+)$/.exec(name)?.[1] ?? []).map(Number);
   for (const nodeId of nodes.sort((a, b) => a - b)) {
-    const identity = { clusterId: config.clusterId, nodeId, formatVersion: FORMAT_VERSION };
+    const identity = { nodeId, facts: factsOf(config) };
     try {
       stores.set(nodeId, await openStore(nodeDirectory(directory, nodeId), identity));
     } catch (error) {

@@ -4,7 +4,9 @@ import { describe, expect, it } from 'vitest';
 import { changedConfig, isJoint, leaveJoint, simpleConfig } from '../../raft/membership.ts';
 import type { GroupConfig } from '../../raft/types.ts';
 import { metaMembers, type Members } from '../../src/meta/cluster-placement.ts';
-import { nextStep } from '../../src/meta/group-mover.ts';
+import { nextStep, type Ready } from '../../src/meta/group-mover.ts';
+
+const ALL: Ready = { mayEnter: () => true, mayLeave: () => true };
 
 /** Every configuration on the way, the first and the last included. */
 function way(from: GroupConfig, wanted: Members): GroupConfig[] {
@@ -14,8 +16,9 @@ function way(from: GroupConfig, wanted: Members): GroupConfig[] {
       config = leaveJoint(config);
       continue;
     }
-    const step = nextStep(config, wanted);
-    if (step === undefined) return configs;
+    const step = nextStep(config, wanted, ALL);
+    expect(step).not.toBe('waits');
+    if (step === 'none' || step === 'waits') return configs;
     const next = changedConfig(config, step, config.epoch);
     if (typeof next === 'string') throw new Error(`${next}: ${JSON.stringify(step)}`);
     config = next;
@@ -41,9 +44,28 @@ describe('moving a group', () => {
   });
 
   it('does nothing while a change is under way', () => {
-    expect(
-      nextStep({ ...simpleConfig([1, 2]), outgoing: [1, 2, 3] }, { voters: [9], learners: [] }),
-    ).toBeUndefined();
+    const joint = { ...simpleConfig([1, 2]), outgoing: [1, 2, 3] };
+    expect(nextStep(joint, { voters: [9], learners: [] }, ALL)).toBe('waits');
+  });
+
+  it('waits for who is not there, takes in the others meanwhile, and keeps all voters until all are here', () => {
+    const wanted = { voters: [1, 4, 5], learners: [] };
+    const onlyFour: Ready = { mayEnter: (node) => node === 4, mayLeave: () => true };
+    const before = simpleConfig([1, 2, 3]);
+    expect(nextStep(before, wanted, { ...ALL, mayEnter: () => false })).toBe('waits');
+    expect(nextStep(before, wanted, onlyFour)).toEqual([{ kind: 'addLearner', node: 4 }]);
+    expect(nextStep({ ...before, learners: [4] }, wanted, onlyFour)).toBe('waits');
+    // A learner that is not wanted any more need not wait.
+    expect(nextStep({ ...before, learners: [4, 9] }, wanted, onlyFour)).toEqual([
+      { kind: 'remove', node: 9 },
+    ]);
+  });
+
+  it('lets nobody go who may not leave yet, and is done all the same', () => {
+    const config = { ...simpleConfig([1, 2, 3]), learners: [4] };
+    const wanted = { voters: [1, 2, 3], learners: [] };
+    expect(nextStep(config, wanted, { ...ALL, mayLeave: () => false })).toBe('none');
+    expect(nextStep(config, wanted, ALL)).toEqual([{ kind: 'remove', node: 4 }]);
   });
 
   it('ends with the wanted members, wherever it begins', () => {

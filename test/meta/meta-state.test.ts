@@ -5,17 +5,22 @@ import {
   decodeMetaCommand,
   decodeMetaRecord,
   encodeMeta,
+  type Introduction,
   type MetaRecord,
   type NodeChange,
 } from '../../src/meta/meta-state.ts';
 import { NODES_MAX, type NodeAddress } from '../../src/config.ts';
+
+function founder(id: number): Introduction {
+  return { ...node(id), incarnation: `of ${id}` };
+}
 
 function node(id: number, port = id): NodeAddress {
   return { id, http: { host: 'h', port }, peer: { host: 'h', port: 1_000 + port } };
 }
 
 function created(...ids: number[]): MetaRecord {
-  const nodes = ids.map((id) => node(id));
+  const nodes = ids.map(founder);
   const { record } = applyMetaCommand(undefined, { type: 'create', nodes, replicas: 3 });
   if (record === undefined) throw new Error('nothing was created');
   return record;
@@ -41,7 +46,7 @@ describe('the list of nodes', () => {
   it('begins with the nodes of whoever led first; later ones change nothing', () => {
     const record = created(3, 1, 2);
     expect(record.state).toMatchObject({ version: 1, settledVersion: 1, settledNodes: [1, 2, 3] });
-    const again = applyMetaCommand(record, { type: 'create', nodes: [node(9)], replicas: 1 });
+    const again = applyMetaCommand(record, { type: 'create', nodes: [founder(9)], replicas: 1 });
     expect(again.record).toBe(record);
   });
 
@@ -49,7 +54,7 @@ describe('the list of nodes', () => {
     let record = changed(created(1, 2, 3), { add: node(4), remove: 2 });
     expect(record.state).toMatchObject({ version: 2, settledVersion: 1, retired: [2] });
     expect(record.state.nodes.map(({ id }) => id)).toEqual([1, 3, 4]);
-    expect(record.state.leaving).toEqual([node(2)]);
+    expect(record.state.leaving).toEqual([founder(2)]);
     record = settled(record, 1);
     expect(record.state.leaving).toHaveLength(1);
     record = settled(record, 2);

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { ClusterPlacement } from '../../src/meta/cluster-placement.ts';
 import { GroupMover } from '../../src/meta/group-mover.ts';
 import type { MetaGroup } from '../../src/meta/meta-group.ts';
+import { Offers } from '../../src/meta/offers.ts';
 import { GROUP, type Node, World } from '../raft/members.ts';
 
 const LOOK_TICKS = 10;
@@ -16,6 +17,8 @@ interface Reports {
 function moverOn(node: Node, version: number, voters: readonly number[]): Reports {
   const reported: number[] = [];
   const state = { version, settledVersion: 1, nodes: [], settledNodes: [], leaving: [], retired: [] };
+  const offers = new Offers(() => true);
+  for (const id of voters) offers.offered(id, version, [GROUP]);
   const mover = new GroupMover({
     raft: node.raft,
     meta: { state, isLeader: false, leader: 9 } as unknown as MetaGroup,
@@ -23,6 +26,8 @@ function moverOn(node: Node, version: number, voters: readonly number[]): Report
       partitionCount: 1,
       membersOf: () => ({ voters, learners: [] }),
     } as unknown as ClusterPlacement,
+    offers,
+    isConnected: () => true,
     groups: () => [GROUP],
     report: (_to, told) => reported.push(told),
   });

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { LogStore, StoredGroup } from '../../raft/store.ts';
 import type { SnapshotMeta } from '../../raft/types.ts';
+import { Admission } from '../../src/meta/admission.ts';
 import { META_GROUP } from '../../src/meta/cluster-placement.ts';
 import { NodeCore } from '../../src/node-core.ts';
 import { loadHash32 } from '../../src/partition/hash.ts';
@@ -78,9 +79,12 @@ describe('a restart', () => {
     const chunks = chunksOfPartition();
     const store = new StoreWithSnapshots(chunks);
     const deferred: (() => void)[] = [];
+    const { founders } = CONFIG;
+    const incarnation = founders[0]?.incarnation ?? '';
     const core = await NodeCore.load({
       config: CONFIG,
       nodeId: 1,
+      admission: new Admission({ nodeId: 1, incarnation, facts: '', founders }),
       store,
       hash: await loadHash32(),
       clocks: { monotonicMillis: zero, wallMillis: zero },

@@ -199,16 +199,16 @@ class Moves {
     const { version } = known;
     const config = node.raft.configOf(GROUP);
     if (config === undefined || node.raft.isChanging(GROUP)) return;
-    const step = nextStep(config, { voters: this.#wantedBy(version), learners: [] });
-    if (step === undefined) {
+    const wanted = { voters: this.#wantedBy(version), learners: [] };
+    const mayEnter = (entering: NodeId): boolean => known.offers.get(entering) === version;
+    const step = nextStep(config, wanted, { mayEnter, mayLeave: () => true });
+    if (step === 'waits') return;
+    if (step === 'none') {
       if (config.epoch === version) this.#reported(version);
       else node.raft.changeMembership(GROUP, [], version, () => undefined);
       return;
     }
-    const mayEnter = step.every(
-      ({ kind, node: entering }) => kind !== 'addLearner' || known.offers.get(entering) === version,
-    );
-    if (mayEnter) node.raft.changeMembership(GROUP, step, version, () => undefined);
+    node.raft.changeMembership(GROUP, step, version, () => undefined);
   }
 
   /** As group 0 does: only of the newest version. */

@@ -5,6 +5,7 @@
  */
 import type { KeyValueDatabase, Operation } from '../../storage/database.ts';
 import { EMPTY_DIGEST } from '../../storage/digest.ts';
+import type { StoreIdentity } from '../../storage/identity.ts';
 import type { KeyRange } from '../../storage/keys.ts';
 import { LevelGroup } from '../../storage/level-group.ts';
 import { LevelStore } from '../../storage/level-store.ts';
@@ -18,6 +19,13 @@ export type DiskContent = ReadonlyMap<string, Buffer>;
 
 /** The same for all nodes, so that directories can be compared. */
 const MASK = new Mask(Uint8Array.from({ length: MASK_BYTES }, (_, i) => (i * 151 + 90) % 256));
+
+/** Nobody here looks at it: whose database it is, is judged by `SimIdentity`. */
+const IDENTITY: StoreIdentity = {
+  nodeId: 0,
+  incarnation: '',
+  facts: { clusterId: '', partitions: 0, replicas: 0, founders: [], hash: '', formatVersion: 0 },
+};
 
 function textOf(key: Buffer): string {
   return key.toString('latin1');
@@ -105,6 +113,7 @@ export async function openSimStore(database: SimDatabase): Promise<LevelStore> {
   for (const group of verified) groups.push(await LevelGroup.restore({ database, mask: MASK }, group));
   return new LevelStore({
     database,
+    identity: IDENTITY,
     mask: MASK,
     batch,
     digest,

@@ -475,6 +475,68 @@ export const MUTANTS: readonly Mutant[] = [
     edit: { module: 'raft/step.js', find: 'checkAcknowledged(state, message);', replace: ';' },
   },
   {
+    id: 'I1',
+    bug: 'another incarnation under a known id is not refused',
+    edit: {
+      module: 'src/meta/admission.js',
+      find: "return recorded === incarnation ? 'recorded' : 'refused';",
+      replace: "return 'recorded';",
+    },
+    also: [
+      {
+        module: 'src/meta/admission.js',
+        find: 'if ((hello.targetIncarnation ?? incarnation) !== incarnation) {',
+        replace: 'if (false) {',
+      },
+    ],
+  },
+  {
+    id: 'I2',
+    bug: 'the founders are those that the local file lists',
+    edit: {
+      module: 'src/node-core.js',
+      find: 'this.#founders = config.founders.map(',
+      replace: 'this.#founders = config.nodes.map(',
+    },
+  },
+  {
+    id: 'I3',
+    bug: 'a node that joins takes itself for a founder',
+    edit: {
+      module: 'src/node-core.js',
+      find: 'this.#founders = config.founders.map(({ id }) => id);',
+      replace: 'this.#founders = [...new Set([...config.founders.map(({ id }) => id), init.nodeId])];',
+    },
+  },
+  {
+    id: 'I4',
+    bug: 'a replica is deleted whatever it was offered under, and whatever its log says',
+    edit: {
+      module: 'src/meta/replica-keeper.js',
+      find: 'if (!isSettled || wasOffered || raft.newestEpoch(group) > version)',
+      replace: 'if (!isSettled)',
+    },
+  },
+  {
+    id: 'I5',
+    bug: 'a replica is deleted before all partitions have moved',
+    edit: {
+      module: 'src/meta/replica-keeper.js',
+      find: 'const isSettled = settledVersion === version;',
+      replace: 'const isSettled = true;',
+    },
+  },
+  {
+    id: 'I6',
+    bug: 'a tombstone is ignored when the node starts',
+    edit: {
+      module: 'src/node-core.js',
+      find: 'const group = await init.store.load(groupOfPartition(partition));',
+      replace:
+        'let group = await init.store.load(groupOfPartition(partition)); if (group?.removed) group = undefined;',
+    },
+  },
+  {
     id: 'X11',
     bug: 'what is damaged on disk is not noticed at start',
     edit: { module: 'storage/codec.js', find: 'if (found !== stored) {', replace: 'if (false) {' },

@@ -28,6 +28,8 @@ export interface NemesisWorld {
   readonly crowd: (node: SimNode) => void;
   /** Losing this node's directory leaves a quorum of everything. */
   readonly mayLose: (node: SimNode) => boolean;
+  /** Asks for a change of the nodes, if none is under way. */
+  readonly changeNodes: () => void;
 }
 
 /** Whether they happen depends on what is broken already. */
@@ -36,6 +38,7 @@ const FOR_GOOD: ReadonlySet<FaultName> = new Set([
   'flipBits',
   'spoilSnapshot',
   'restoreDirectory',
+  'makeAnew',
 ]);
 /** A quarter of the time nothing new breaks. */
 const QUIET = 0.25;
@@ -226,6 +229,19 @@ export class Nemesis {
       case 'restoreDirectory':
         this.#restoreDirectory(victim);
         return;
+      case 'makeAnew':
+        if (mayLose(victim)) this.#makeAnew(victim);
+        return;
+      case 'blind':
+        this.#blind(victim);
+        return;
+      case 'editFile':
+        victim.identity.editFile(
+          this.#world.nodes.map(({ id }) => id),
+          random,
+        );
+        this.#crash(victim);
+        return;
     }
   }
 
@@ -351,6 +367,21 @@ export class Nemesis {
       wentBack(node.id, copy);
       node.putBack(disk);
     });
+  }
+
+  #makeAnew(node: SimNode): void {
+    const { directoryLost, story } = this.#world;
+    story.fault('makeAnew', `(node ${node.id})`);
+    directoryLost(node.id);
+    node.makeAnew();
+  }
+
+  /** A node hears nothing of group 0, and everything else: it lags behind in who belongs to the cluster. */
+  #blind(node: SimNode): void {
+    const { network, changeNodes } = this.#world;
+    network.blind(node.id, true);
+    changeNodes();
+    this.#later(8_000, () => network.blind(node.id, false));
   }
 
   #loseDirectory(node: SimNode): void {

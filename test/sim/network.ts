@@ -12,6 +12,9 @@ import {
   type FrameType,
 } from '../../src/transport/frame.ts';
 import type { CoreFrame } from '../../src/node-core.ts';
+import { META_GROUP } from '../../src/meta/cluster-placement.ts';
+import type { Hello, Refusal, Sender } from '../../src/transport/hello.ts';
+import { decodePeerMessages, encodePeerMessages } from '../../src/transport/peer-codec.ts';
 import type { Random } from './random.ts';
 import type { NetworkSettings } from './settings.ts';
 import type { Story } from './story.ts';
@@ -21,7 +24,18 @@ export type PeerFrame = CoreFrame;
 export interface Endpoint {
   readonly id: NodeId;
   readonly isUp: boolean;
-  receive(from: NodeId, type: FrameType, payload: Uint8Array): void;
+  /** Of its database. */
+  readonly incarnation: string;
+  /** Whether its process reads what arrives. */
+  readonly isRunning: boolean;
+  /** What it says when it dials; undefined: it dials nobody any more. */
+  hello(to: NodeId): Hello | undefined;
+  /** Why it does not want whoever says this; undefined: it is welcome. */
+  refusalOf(hello: Hello): Refusal | undefined;
+  introduced(hello: Hello): void;
+  welcomedBy(peer: NodeId): void;
+  refusedBy(peer: NodeId, refusal: Refusal): void;
+  receive(from: Sender, type: FrameType, payload: Uint8Array): void;
   peerLost(peer: NodeId): void;
   peerDisconnected(peer: NodeId): void;
 }
@@ -40,6 +54,9 @@ interface Frame {
   readonly type: FrameType;
   readonly payload: Uint8Array;
   readonly epoch: number;
+  readonly sender: Sender;
+  /** The incarnation that was connected to: no other one ever reads it. */
+  readonly reached: string;
 }
 
 interface Path {
@@ -47,6 +64,9 @@ interface Path {
   readonly to: NodeId;
   /** The connection `from` dialled. */
   connected: boolean;
+  /** What was said on it. */
+  hello: Hello | undefined;
+  reached: string;
   /** Counts connections. */
   epoch: number;
   failures: number;
@@ -68,6 +88,7 @@ const HELD_MAX = 200;
 const SILENT_MILLIS_MAX = 5_000;
 const RECONNECT_MILLIS_MIN = 50;
 const RECONNECT_MILLIS_MAX = 1_000;
+const REFUSED_MILLIS = 5_000;
 const LATE_MILLIS_MAX = 3_000;
 
 export class SimNetwork {
@@ -75,6 +96,8 @@ export class SimNetwork {
   readonly #paths = new Map<number, Path>();
   /** No more chance from now on between these nodes. */
   #reliable: ReadonlySet<NodeId> = new Set();
+  /** Nothing of group 0 reaches these. */
+  readonly #blind = new Set<NodeId>();
 
   constructor(init: NetworkInit) {
     this.#init = init;
@@ -85,6 +108,8 @@ export class SimNetwork {
           from,
           to,
           connected: false,
+          hello: undefined,
+          reached: '',
           epoch: 0,
           failures: 0,
           cut: false,
@@ -116,28 +141,48 @@ export class SimNetwork {
     this.#reliable = new Set(nodes);
   }
 
+  blind(node: NodeId, isBlind: boolean): void {
+    if (isBlind) this.#blind.add(node);
+    else this.#blind.delete(node);
+  }
+
+  isBlind(node: NodeId): boolean {
+    return this.#blind.has(node);
+  }
+
   send(from: NodeId, to: NodeId, type: PeerFrame, payload: Uint8Array): boolean {
     const path = this.#path(from, to);
-    if (!path.connected) return false;
+    const { hello: sender, reached, epoch } = path;
+    if (!path.connected || sender === undefined) return false;
+    if (type !== 'peerMessages' || !this.#blind.has(to)) {
+      this.#send(path, { type, payload, epoch, sender, reached });
+      return true;
+    }
+    const seen = decodePeerMessages(payload, from, to).filter(({ group }) => group !== META_GROUP);
+    for (const rest of encodePeerMessages(seen)) {
+      this.#send(path, { type, payload: rest, epoch, sender, reached });
+    }
+    return true;
+  }
+
+  #send(path: Path, frame: Frame): void {
     const { random, settings, story } = this.#init;
-    const isReliable = this.#reliable.has(from) && this.#reliable.has(to);
-    const frame = { type, payload, epoch: path.epoch };
+    const isReliable = this.#reliable.has(path.from) && this.#reliable.has(path.to);
     if (!isReliable && settings.drop > 0 && random.chance(settings.drop)) {
       story.faults.set('drop', (story.faults.get('drop') ?? 0) + 1);
-      return true;
+      return;
     }
     if (path.cut) {
       // A full socket: what does not fit is lost, as behind a slow peer.
       if (path.held.length < HELD_MAX) path.held.push(frame);
-      return true;
+      return;
     }
     this.#carry(path, frame);
     // The transport repeats nothing, but what Raft says may come twice.
-    if (!isReliable && type === 'peerMessages' && random.chance(settings.duplicate)) {
+    if (!isReliable && frame.type === 'peerMessages' && random.chance(settings.duplicate)) {
       story.faults.set('duplicate', (story.faults.get('duplicate') ?? 0) + 1);
       this.#init.after(random.unit() * LATE_MILLIS_MAX, () => this.#hand(path, frame));
     }
-    return true;
   }
 
   #carry(path: Path, frame: Frame): void {
@@ -177,9 +222,7 @@ export class SimNetwork {
     }
     path.decoder ??= new FrameDecoder(TAG);
     try {
-      path.decoder.push(bytes, ({ type, payload }) =>
-        this.#hand(path, { type, payload, epoch: frame.epoch }),
-      );
+      path.decoder.push(bytes, ({ type, payload }) => this.#hand(path, { ...frame, type, payload }));
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
       story.tell(() => `node ${path.to} closes the connection from ${path.from}: ${error.message}`);
@@ -189,9 +232,9 @@ export class SimNetwork {
 
   #hand(path: Path, frame: Frame): void {
     const target = this.#init.endpoint(path.to);
-    if (!target.isUp) return;
+    if (!target.isUp || target.incarnation !== frame.reached) return;
     this.#init.story.step(1, path.from, path.to);
-    target.receive(path.from, frame.type, frame.payload);
+    target.receive(frame.sender, frame.type, frame.payload);
   }
 
   /** A process started: it dials everybody. */
@@ -206,15 +249,52 @@ export class SimNetwork {
   #dial(path: Path, epoch: number): void {
     const { endpoint, after, random } = this.#init;
     if (path.connected || path.epoch !== epoch || !endpoint(path.from).isUp) return;
-    const isOpen = !path.cut && !this.isCut(path.to, path.from) && endpoint(path.to).isUp;
-    if (isOpen) {
+    const hello = endpoint(path.from).hello(path.to);
+    if (hello === undefined) return;
+    const target = endpoint(path.to);
+    const isOpen = !path.cut && !this.isCut(path.to, path.from) && target.isRunning;
+    const refusal = isOpen ? target.refusalOf(hello) : undefined;
+    if (isOpen && refusal === undefined) {
       path.connected = true;
+      path.hello = hello;
+      path.reached = target.incarnation;
       path.failures = 0;
+      target.introduced(hello);
+      endpoint(path.from).welcomedBy(path.to);
       return;
     }
-    const wait = Math.min(RECONNECT_MILLIS_MAX, RECONNECT_MILLIS_MIN * 2 ** Math.min(path.failures, 6));
+    if (refusal !== undefined) this.#refused(path, refusal);
+    const usual = Math.min(RECONNECT_MILLIS_MAX, RECONNECT_MILLIS_MIN * 2 ** Math.min(path.failures, 6));
+    const wait = refusal === undefined ? usual : REFUSED_MILLIS;
     path.failures += 1;
     after(wait * (0.5 + random.unit() / 2), () => this.#dial(path, epoch));
+  }
+
+  #refused(path: Path, refusal: Refusal): void {
+    this.#init.story.tell(() => `node ${path.to} refuses node ${path.from}: ${refusal.text}`);
+    this.#init.endpoint(path.from).refusedBy(path.to, refusal);
+  }
+
+  /** Others are welcome at `node` than before. */
+  recheck(node: NodeId): void {
+    const { endpoint } = this.#init;
+    for (const path of this.#paths.values()) {
+      if (!path.connected || path.hello === undefined) continue;
+      if (path.to === node) {
+        const refusal = endpoint(node).refusalOf(path.hello);
+        if (refusal === undefined) continue;
+        this.#refused(path, refusal);
+        this.#break(path, false);
+      } else if (path.from === node) {
+        const { targetIncarnation } = endpoint(node).hello(path.to) ?? {};
+        if (targetIncarnation !== undefined && path.reached !== targetIncarnation) this.#break(path, false);
+      }
+    }
+  }
+
+  /** A node dials nobody any more. */
+  leave(node: NodeId): void {
+    for (const path of this.#paths.values()) if (path.from === node) this.#break(path, true);
   }
 
   /** A process died: its connections break, and those who can still hear from its machine learn of it. */
@@ -236,6 +316,7 @@ export class SimNetwork {
       return;
     }
     path.connected = false;
+    path.hello = undefined;
     path.decoder = undefined;
     path.epoch += 1;
     path.busyUntil = 0;

@@ -36,6 +36,10 @@ export type NodeProcess = Pick<
       | 'hasLeft'
       | 'isIdle'
       | 'isReady'
+      | 'introduced'
+      | 'welcomedBy'
+      | 'refusedBy'
+      | 'standing'
     >
   > & {
     /** Where a script decides what is held, and not group 0. */
@@ -75,6 +79,8 @@ export interface NodeWorld {
   ended(node: SimNode): void;
   /** What was on this node's disk will never be seen again. */
   directoryLost(node: NodeId): void;
+  /** The directory of `node` is another one from now on. */
+  madeAnew?(node: NodeId): void;
   /** The process of `node` is at a point where it may die: `crash` it here if it is to. */
   readonly reached?: (node: SimNode, boundary: Boundary) => void;
   /** From when a write is durable until its process learns of it; 0 if absent. */

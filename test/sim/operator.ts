@@ -25,6 +25,10 @@ const ANSWER_MILLIS_MAX = 2_000;
 const AGAIN_MILLIS = 200;
 /** Chance that the next change does not wait until the partitions have moved for the one before. */
 const HURRY = 0.15;
+/** Chance that a node that was added does not come for long: another one may be added meanwhile. */
+const LATE = 0.2;
+/** Chance that it never comes, and has to be removed. */
+const NEVER = 0.4;
 /** Chance that a node that was removed goes on running. */
 const ZOMBIE = 0.3;
 
@@ -35,6 +39,7 @@ export class Operator {
   #wanted: NodeChange | undefined;
   #asks = 0;
   readonly #dismissed = new Set<NodeId>();
+  #settledVersion = 0;
 
   constructor(world: OperatorWorld) {
     this.#world = world;
@@ -55,12 +60,13 @@ export class Operator {
   #next(): void {
     this.#world.after(this.#random.exponential(this.#world.settings.changeMeanMillis), () => {
       if (!this.#isActive) return;
-      this.#begin();
+      this.begin();
       this.#next();
     });
   }
 
-  #begin(): void {
+  /** A change of the nodes, unless one is under way. */
+  begin(): void {
     const state = this.#world.meta();
     if (state === undefined || this.#wanted !== undefined) return;
     if (state.settledVersion !== state.version && !this.#random.chance(HURRY)) return;
@@ -71,20 +77,37 @@ export class Operator {
     this.#want(kind, change);
   }
 
-  /** A lost machine that is still a member is replaced, or partitions that should move there never could. */
+  /** A lost machine that is still a member is replaced or removed, or partitions that should move there never could. */
   rescue(): void {
-    const { nodes, meta } = this.#world;
-    const lost = meta()?.nodes.find(({ id }) => nodes[id - 1]?.isDoubtful === true);
+    const { nodes, meta, settings } = this.#world;
+    const members = meta()?.nodes ?? [];
+    const lost = members.find(({ id }) => nodes[id - 1]?.isDoubtful === true || this.#isMissing(id));
     const reserve = nodes.at(-1);
-    if (lost === undefined || reserve?.state !== 'absent' || this.#wanted !== undefined) return;
-    this.#want('replaceNode', { add: addressOf(reserve.id), remove: lost.id });
+    if (lost === undefined || this.#wanted !== undefined) return;
+    if (reserve?.state === 'absent' && !members.some(({ id }) => id === reserve.id)) {
+      this.#want('replaceNode', { add: addressOf(reserve.id), remove: lost.id });
+    } else if (members.length > settings.config.replicas) {
+      this.#want('removeNode', { remove: lost.id });
+    } else {
+      // There is nobody else: it has to come after all.
+      this.#spare(lost.id)?.begin();
+    }
+  }
+
+  /** It was added, and has not come. */
+  #isMissing(id: NodeId): boolean {
+    return this.#spare(id)?.state === 'absent';
   }
 
   #want(kind: string, change: NodeChange): void {
     this.#world.story.fault(kind, `(add ${change.add?.id ?? '-'}, remove ${change.remove ?? '-'})`);
     this.#wanted = change;
     // The machine may be there before the cluster knows of it, or long after.
-    this.#world.after(this.#random.exponential(500), () => this.#spare(change.add?.id)?.begin());
+    const isLate = change.add !== undefined && this.#random.chance(LATE);
+    if (isLate) this.#world.story.fault('deadNewcomer', `(node ${change.add?.id ?? '-'})`);
+    if (isLate && this.#random.chance(NEVER)) return this.#ask();
+    const delay = this.#random.exponential(isLate ? 8_000 : 500);
+    this.#world.after(delay, () => this.#spare(change.add?.id)?.begin());
     this.#ask();
   }
 
@@ -95,9 +118,11 @@ export class Operator {
   #draw(state: MetaState): NodeChange | undefined {
     const { nodes, settings } = this.#world;
     // The last one is for the rescue.
-    const spare = nodes.slice(0, -1).find((node) => node.state === 'absent');
     const members = state.nodes.map(({ id }) => id);
-    const lost = members.find((id) => nodes[id - 1]?.isDoubtful === true);
+    const isUsed = (id: NodeId): boolean => members.includes(id) || state.retired.includes(id);
+    const spare = nodes.slice(0, -1).find((node) => node.state === 'absent' && !isUsed(node.id));
+    const missing = members.find((id) => this.#isMissing(id) && this.#random.chance(0.5));
+    const lost = members.find((id) => nodes[id - 1]?.isDoubtful === true) ?? missing;
     const mayRemove = members.length > settings.config.replicas;
     const kind = this.#random.pick(['add', 'remove', 'replace', 'replace'] as const);
     // A machine that is lost goes first.
@@ -137,7 +162,6 @@ export class Operator {
     story.tell(() => `the operator is told ${JSON.stringify(result)}`);
     if (result.ok) {
       this.#wanted = undefined;
-      this.#spare(change.add?.id)?.begin();
       return;
     }
     switch (result.reason) {
@@ -160,7 +184,8 @@ export class Operator {
 
   /** A change of the nodes, or that all partitions have moved for it, is committed. */
   metaChanged(state: MetaState): void {
-    if (state.settledVersion !== state.version) return;
+    if (state.settledVersion !== state.version || state.settledVersion === this.#settledVersion) return;
+    this.#settledVersion = state.settledVersion;
     this.#world.story.fault('settled', `(version ${state.version})`);
     for (const id of state.retired) {
       if (this.#dismissed.has(id)) continue;

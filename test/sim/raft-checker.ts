@@ -53,6 +53,8 @@ export class RaftChecker {
   readonly #init: RaftCheckerInit;
   readonly #groups = new Map<GroupId, GroupHistory>();
   readonly #gone = new Set<NodeId>();
+  /** Nodes with another database than the one that is recorded under their id: they may take no part. */
+  readonly #strangers = new Set<NodeId>();
 
   constructor(init: RaftCheckerInit) {
     this.#init = init;
@@ -102,6 +104,12 @@ export class RaftChecker {
       if (disk?.isStaging === true) this.#init.story.fault('diedStaging', `(${disk.name})`);
       disk?.restarted();
     }
+  }
+
+  /** The directory of `node` is gone, and another one has its id. */
+  madeAnew(node: NodeId): void {
+    this.#gone.add(node);
+    this.#strangers.add(node);
   }
 
   /** What the disk of `node` holds, so that it may be put back. */
@@ -155,8 +163,15 @@ export class RaftChecker {
   /** A write of `node` is durable. */
   written(node: NodeId, writes: readonly GroupWrite[]): void {
     for (const write of writes) {
+      if (this.#strangers.has(node)) {
+        const isNothing = write.entries.length === 0 && write.install === undefined;
+        check(isNothing, () => `node ${node} was made anew, and is sent the log of group ${write.group}`);
+        continue;
+      }
       const group = this.#group(write.group);
       const disk = diskOf(group, node);
+      if (write.remove === true) this.#init.story.fault('replicaRemoved', `(node ${node}, ${write.group})`);
+      else if (disk.isRemoved) this.#init.story.fault('replicaReturns', `(node ${node}, ${write.group})`);
       for (const entry of write.entries) entrySeen(group, entry, `node ${node}`);
       disk.apply(write);
       this.#checkStillDurable(group, node, disk);
@@ -184,6 +199,10 @@ export class RaftChecker {
 
   /** Listens to a replica from the outside. */
   observe(node: NodeId, id: GroupId, partition: GroupApplication, applied: number): void {
+    if (this.#strangers.has(node)) {
+      partition.apply = () => check(false, () => `node ${node} was made anew, and takes part in group ${id}`);
+      return;
+    }
     const group = this.#group(id);
     group.applied.set(node, applied);
     const apply = partition.apply.bind(partition);
@@ -424,6 +443,7 @@ export class RaftChecker {
 
   /** Nothing a node says may promise more than its disk holds. */
   sending(node: NodeId, to: NodeId, payload: Uint8Array): void {
+    if (this.#strangers.has(node)) return;
     for (const sent of decodePeerMessages(payload, node, to)) {
       this.#init.story.tell(() => `${node} > ${to}: ${told(sent)}`);
       if (sent.kind === 'message') checkPromise(this.#group(sent.group), node, sent.message);

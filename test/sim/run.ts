@@ -94,7 +94,7 @@ class Recovery {
     nemesis.stop();
     operator.stop();
     // What may or may not be damaged is not relied on any more.
-    for (const node of nodes) if (node.isDoubtful) node.dismiss();
+    for (const node of nodes) if (node.isDoubtful && !node.isStranger) node.dismiss();
     this.#startedAt = this.#world.now;
     const alive = random.shuffled(this.#alive());
     // Often those who lead stay outside.
@@ -147,7 +147,18 @@ class Recovery {
     const { meta, nodes } = this.#world;
     const members = new Set([...(meta?.nodes ?? []), ...(meta?.leaving ?? [])].map(({ id }) => id));
     return nodes.filter(
-      ({ id, state }) => state !== 'gone' && state !== 'absent' && (meta === undefined || members.has(id)),
+      ({ id, state, isStranger }) =>
+        state !== 'gone' && state !== 'absent' && !isStranger && (meta === undefined || members.has(id)),
+    );
+  }
+
+  /** Those that were removed and still run, or that bear an id which is another's. */
+  #outsiders(): SimNode[] {
+    const { meta, nodes } = this.#world;
+    const left = meta?.retired.filter((id) => !meta.leaving.some((node) => node.id === id)) ?? [];
+    return nodes.filter(
+      ({ id, state, isStranger }) =>
+        state !== 'gone' && state !== 'absent' && (isStranger || left.includes(id)),
     );
   }
 
@@ -159,6 +170,7 @@ class Recovery {
     };
     for (const node of some) {
       node.diskFactor = 1;
+      network.blind(node.id, false);
       node.clock.goWrong(1);
       node.refuseProposals(false);
       node.sendsUnsound = false;
@@ -257,7 +269,7 @@ class Recovery {
   #untilSettled(tries: number): void {
     // Machines that join meanwhile included.
     this.#core = this.#alive();
-    this.#heal(this.#core);
+    this.#heal([...this.#core, ...this.#outsiders()]);
     if (this.#world.meta !== undefined) this.#world.operator.rescue();
     check(tries > 0, () => `the partitions have not moved to where they should be\n${this.#explain()}`);
     if (!this.#world.isSettled) {
@@ -312,7 +324,7 @@ class Recovery {
 
   /** Everybody has applied everything. A leader may have changed a moment ago, so this may take a few looks. */
   #untilEqual(tries: number): void {
-    const behind = this.#behind();
+    const behind = this.#behind() ?? this.#unaware();
     check(behind === undefined || tries > 0, () => `${behind ?? ''}\n${this.#explain()}`);
     if (behind !== undefined) {
       this.#world.after(EQUAL_MILLIS, () => this.#untilEqual(tries - 1));
@@ -322,13 +334,24 @@ class Recovery {
     this.#world.end();
   }
 
+  /** Whoever belongs to the cluster no more, or never did, knows it. */
+  #unaware(): string | undefined {
+    const unaware = this.#outsiders().find((node) => !knowsItIsOut(node));
+    return unaware === undefined
+      ? undefined
+      : `node ${unaware.id} does not know that it is out: ${JSON.stringify(unaware.core?.standing)}`;
+  }
+
   #behind(): string | undefined {
     const { placement, raft } = this.#world;
     for (let partition = 0; partition < placement.partitionCount; partition += 1) {
       const group = groupOfPartition(partition);
       for (const node of this.#core) {
         const status = node.core?.raft.status(group);
-        if (!placement.replicasOf(partition).includes(node.id)) continue;
+        if (!placement.replicasOf(partition).includes(node.id)) {
+          if (status !== undefined) return `node ${node.id} has not deleted its replica of group ${group}`;
+          continue;
+        }
         if (status?.applied !== raft.committedIndex(group))
           return `node ${node.id} has not caught up in group ${group}`;
       }
@@ -366,6 +389,11 @@ class Recovery {
     }
     return lines.join('\n');
   }
+}
+
+function knowsItIsOut({ core, isStranger }: SimNode): boolean {
+  const state = core?.standing?.state;
+  return state === 'removed' || (isStranger && state === 'refused');
 }
 
 function leaderships(node: SimNode): number {

@@ -43,6 +43,9 @@ export const FAULTS = [
   'spoilSnapshot',
   'unsoundSnapshot',
   'restoreDirectory',
+  'makeAnew',
+  'blind',
+  'editFile',
 ] as const;
 export type FaultName = (typeof FAULTS)[number];
 
@@ -111,6 +114,11 @@ export interface Settings {
 const DRIFT_PPM = 100;
 const LEADER_DRIFT_PPM = 120;
 
+/** The `life`-th database under this id. */
+export function incarnationOf(id: NodeId, life = 0): string {
+  return `${String(id).padStart(4, '0')}${String(life).padStart(28, '0')}`;
+}
+
 export function addressOf(id: NodeId): NodeAddress {
   return { id, http: { host: 'sim', port: id }, peer: { host: 'sim', port: 1_000 + id } };
 }
@@ -124,6 +132,7 @@ export function drawSettings(random: Random): Settings {
   const first = tables[0];
   if (first === undefined) throw new RangeError('there is at least one rule table');
   const spares = random.pick([0, 0, 2, 3, 5]);
+  const ids = Array.from({ length: nodes }, (_, i) => i + 1);
   const driftPpm = drawDrift(random);
   return {
     nodes,
@@ -134,7 +143,8 @@ export function drawSettings(random: Random): Settings {
     stateBytesMax: random.pick([Infinity, Infinity, Infinity, Infinity, 40_000]),
     config: {
       clusterId: 'sim',
-      nodes: Array.from({ length: nodes }, (_, i) => addressOf(i + 1)),
+      founders: ids.map((id) => ({ id, incarnation: incarnationOf(id) })),
+      nodes: ids.map(addressOf),
       partitions,
       // With spares, some nodes hold only some partitions, and moving one node moves little.
       replicas: random.pick([3, spares > 0 ? 3 : nodes]),

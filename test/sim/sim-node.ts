@@ -1,12 +1,14 @@
 /** One simulated machine: its clocks, its disk, and the process that runs a NodeCore until it crashes. */
 import type { NodeId } from '../../raft/types.ts';
-import { NodeCore, type NodeCoreInit } from '../../src/node-core.ts';
+import { isCoreFrame, NodeCore, type NodeCoreInit } from '../../src/node-core.ts';
 import type { NodeChangeResult } from '../../src/meta/meta-group.ts';
 import type { NodeChange } from '../../src/meta/meta-state.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';
 import type { RoutedAnswer } from '../../src/router/router.ts';
 import type { Fate } from '../../storage/memory-store.ts';
+import type { Admission } from '../../src/meta/admission.ts';
 import type { FrameType } from '../../src/transport/frame.ts';
+import type { Hello, Refusal, Sender } from '../../src/transport/hello.ts';
 import { RolledBackError } from '../../raft/errors.ts';
 import { type DiskContent, emptyDisk } from './database.ts';
 import { damageOfFlip } from './disk-image.ts';
@@ -15,7 +17,7 @@ import type { Boundary, NodeProcess, NodeWorld } from './node-world.ts';
 import type { Endpoint, PeerFrame } from './network.ts';
 import type { Random } from './random.ts';
 import { SimClock } from './sim-clock.ts';
-import { addressOf } from './settings.ts';
+import { SimIdentity } from './sim-identity.ts';
 import { Violation } from './story.ts';
 import { withUnsound } from './unsound-snapshots.ts';
 
@@ -52,6 +54,12 @@ export class SimNode implements Endpoint {
   diskFactor = 1;
   /** Index of the rule table the next process is configured with. */
   table = 0;
+  readonly identity: SimIdentity;
+  /** Its directory was lost and made anew under its old id: nobody may take it for the one it was. */
+  isStranger = false;
+  /** Of the process. */
+  #admission: Admission | undefined;
+  #isExcluded = false;
   readonly clock: SimClock;
   /** Of the last process, in real time. */
   startedAt = 0;
@@ -76,6 +84,7 @@ export class SimNode implements Endpoint {
     this.id = id;
     this.#world = world;
     this.state = this.joins ? 'absent' : 'down';
+    this.identity = new SimIdentity(id, world.settings.config);
     this.#random = world.random.fork();
     const { wallSkewMillis, driftPpm, stateBytesMax } = world.settings;
     this.#stateBytesMax = stateBytesMax;
@@ -93,6 +102,10 @@ export class SimNode implements Endpoint {
     if (this.state !== 'absent') return;
     this.state = 'down';
     this.start();
+  }
+
+  get incarnation(): string {
+    return this.identity.incarnation;
   }
 
   get isUp(): boolean {
@@ -157,15 +170,23 @@ export class SimNode implements Endpoint {
       world.seams.wrapStore?.(disk, (delay, run) => world.after(delay, () => inProcess(run))) ?? disk;
     world.settling();
     const load = world.load ?? ((init: NodeCoreInit) => NodeCore.load(init));
+    const { identity } = this;
+    const admission = identity.admission();
+    this.#admission = admission;
+    this.#isExcluded = false;
     void load({
-      config: {
-        ...settings.config,
-        nodes: this.joins
-          ? [...settings.config.nodes, { ...addressOf(this.id), joins: true }]
-          : settings.config.nodes,
-        rules: settings.tables[this.table] ?? settings.config.rules,
-      },
+      config: { ...identity.config, rules: settings.tables[this.table] ?? settings.config.rules },
       nodeId: this.id,
+      admission,
+      nodesChanged: () => {
+        if (this.life === life && this.isUp) world.network.recheck(this.id);
+      },
+      excluded: ({ reason }) => {
+        if (this.life !== life) return;
+        world.story.tell(() => `node ${this.id} is out: ${reason}`);
+        this.#isExcluded = true;
+        world.network.leave(this.id);
+      },
       store,
       hash: world.hash,
       doorMillis: () => this.#drainedMillis ?? this.monotonicMillis(),
@@ -265,7 +286,7 @@ export class SimNode implements Endpoint {
 
   #send(life: number, to: NodeId, type: FrameType, payload: Uint8Array): boolean {
     if (this.life !== life || !this.isUp) return false;
-    if (type === 'hello' || type === 'status') return false;
+    if (!isCoreFrame(type)) return false;
     if (!this.#reached(life, 'send')) return false;
     const sent = this.sendsUnsound && type === 'peerMessages' ? withUnsound(payload, this.id, to) : payload;
     this.#world.sending(this.id, to, type, sent);
@@ -301,7 +322,27 @@ export class SimNode implements Endpoint {
     );
   }
 
-  receive(from: NodeId, type: PeerFrame, payload: Uint8Array): void {
+  hello(to: NodeId): Hello | undefined {
+    return this.#isExcluded ? undefined : this.#admission?.helloTo(to);
+  }
+
+  refusalOf(hello: Hello): Refusal | undefined {
+    return this.#admission?.refusalOf(hello);
+  }
+
+  introduced(hello: Hello): void {
+    this.#inProcess(this.life, () => this.core?.introduced?.(hello));
+  }
+
+  welcomedBy(peer: NodeId): void {
+    this.#inProcess(this.life, () => this.core?.welcomedBy?.(peer));
+  }
+
+  refusedBy(peer: NodeId, refusal: Refusal): void {
+    this.#inProcess(this.life, () => this.core?.refusedBy?.(peer, refusal));
+  }
+
+  receive(from: Sender, type: PeerFrame, payload: Uint8Array): void {
     const { life } = this;
     this.#inProcess(life, () => {
       if (this.#reached(life, 'receive')) this.core?.receive(from, type, payload);
@@ -428,7 +469,8 @@ export class SimNode implements Endpoint {
 
   /** It may come back, or may find that it must not: nobody should count on it. */
   get isDoubtful(): boolean {
-    if (this.state === 'gone' || this.#damage !== 'none' || this.#isRolledBack) return true;
+    if (this.state === 'gone' || this.isStranger || this.#damage !== 'none' || this.#isRolledBack)
+      return true;
     return this.#disk?.isSpoiled === true;
   }
 
@@ -440,6 +482,17 @@ export class SimNode implements Endpoint {
     this.#isUsed = false;
     if (this.#world.seams.recreatesDirectories === true) return;
     this.state = 'gone';
+  }
+
+  /** The directory is gone, and the node is prepared again under its id. */
+  makeAnew(): void {
+    this.crash('lost');
+    this.#durable = emptyDisk();
+    this.#damage = 'none';
+    this.#isRolledBack = false;
+    this.identity.makeAnew();
+    this.isStranger = true;
+    this.#world.madeAnew?.(this.id);
   }
 
   pause(): void {

@@ -128,6 +128,7 @@ export class World {
         this.onEnded(node);
       },
       directoryLost: (node) => this.raft.lost(node),
+      madeAnew: (node) => this.raft.madeAnew(node),
       violated: (violation) => this.#loop.violated(violation),
     };
     this.nodes = ids.map((id) => new SimNode(id, nodeWorld));
@@ -154,6 +155,7 @@ export class World {
       nodes: this.nodes,
       crowd: (node) => this.clients.crowd(node),
       mayLose: (node) => this.#mayLose(node),
+      changeNodes: () => this.operator.begin(),
       leaders: () => this.nodes.filter((node) => (node.core?.raft.leaderships ?? 0) > 0 && node.isRunning),
       directoryLost: (node) => this.raft.lost(node),
       copyOf: (node) => this.raft.copyOf(node),

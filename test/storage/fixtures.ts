@@ -7,9 +7,19 @@ import type { Entry, GroupId, LogPosition, SnapshotMeta } from '../../raft/types
 import { bootstrapStore } from '../../storage/bootstrap-store.ts';
 import type { LevelStore } from '../../storage/level-store.ts';
 import { openStore, type OpenStoreOptions } from '../../storage/open-store.ts';
-import { FORMAT_VERSION, type StoreIdentity } from '../../storage/records.ts';
+import type { ClusterFacts, StoreIdentity } from '../../storage/identity.ts';
+import { FORMAT_VERSION } from '../../storage/records.ts';
 
-export const IDENTITY: StoreIdentity = { clusterId: 'cluster-a', nodeId: 1, formatVersion: FORMAT_VERSION };
+export const FACTS: ClusterFacts = {
+  clusterId: 'cluster-a',
+  partitions: 4,
+  replicas: 3,
+  founders: [1, 2, 3].map((id) => ({ id, incarnation: `${id}`.repeat(32) })),
+  hash: 'xxh32',
+  formatVersion: FORMAT_VERSION,
+};
+
+export const IDENTITY: StoreIdentity = { nodeId: 1, incarnation: '1'.repeat(32), facts: FACTS };
 
 /** A command whose payload tells its index and term. Group time is 10 ms an index unless given. */
 export function entry(index: number, term = 1, timeMillis = index * 10, bytes = 40): Entry {

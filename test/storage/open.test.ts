@@ -8,8 +8,10 @@ import { bootstrapStore } from '../../storage/bootstrap-store.ts';
 import { StoreOpenError } from '../../storage/errors.ts';
 import { lockDirectory, lockName } from '../../storage/lock.ts';
 import { openStore } from '../../storage/open-store.ts';
-import { IDENTITY, append, createStore, entries, scratch, written } from './fixtures.ts';
+import { FACTS, IDENTITY, append, createStore, entries, scratch, written } from './fixtures.ts';
+import { FORMAT_VERSION } from '../../storage/records.ts';
 
+const IDENTITY_OF_2 = { ...IDENTITY, nodeId: 2, incarnation: '2'.repeat(32) };
 let directory: string;
 let remove: () => Promise<void>;
 
@@ -70,8 +72,8 @@ describe('bootstrap', () => {
       for (const name of files.slice(0, kept)) await copyFile(join(directory, name), join(partial, name));
       await writeFile(join(partial, 'BOOTSTRAPPING'), '');
       await expect(openStore(partial, IDENTITY)).rejects.toMatchObject({ code: 'STORE_NOT_INITIALISED' });
-      await bootstrapStore(partial, { ...IDENTITY, nodeId: 2 });
-      await (await openStore(partial, { ...IDENTITY, nodeId: 2 })).close();
+      await bootstrapStore(partial, IDENTITY_OF_2);
+      await (await openStore(partial, IDENTITY_OF_2)).close();
     }
   });
 
@@ -97,14 +99,26 @@ describe('opening', () => {
   });
 
   it.each([
-    ['cluster id', { clusterId: 'cluster-b' }, /has cluster id cluster-b, but this node expects cluster-a/],
-    ['node id', { nodeId: 2 }, /has node id 2, but this node expects 1/],
-    ['format version', { formatVersion: 99 }, /has format version 99, but this node expects 3/],
-  ])('114: refuses a foreign %s and does not call it damage', async (_field, difference, message) => {
+    ['clusterId', { facts: { ...FACTS, clusterId: 'cluster-b' } }, 'cluster-b', 'cluster-a'],
+    ['node id', { nodeId: 2 }, '2', '1'],
+    ['formatVersion', { facts: { ...FACTS, formatVersion: 99 } }, '99', String(FORMAT_VERSION)],
+    ['partitions', { facts: { ...FACTS, partitions: 7 } }, '7', '4'],
+    ['replicas', { facts: { ...FACTS, replicas: 1 } }, '1', '3'],
+    ['hash', { facts: { ...FACTS, hash: 'crc16' } }, 'crc16', 'xxh32'],
+    [
+      'founders',
+      { facts: { ...FACTS, founders: FACTS.founders.slice(0, 2) } },
+      `1 (${'1'.repeat(32)}), 2 (${'2'.repeat(32)})`,
+      `1 (${'1'.repeat(32)}), 2 (${'2'.repeat(32)}), 3 (${'3'.repeat(32)})`,
+    ],
+    ['incarnation', { incarnation: 'f'.repeat(32) }, 'f'.repeat(32), '1'.repeat(32)],
+  ])('114: refuses a foreign %s and does not call it damage', async (field, difference, found, expected) => {
     await bootstrapStore(directory, { ...IDENTITY, ...difference });
     const refusal = await openStore(directory, IDENTITY).catch((error: unknown) => error);
-    expect(refusal).toMatchObject({ code: 'STORE_FOREIGN' });
-    expect(String(refusal)).toMatch(message);
+    expect(refusal).toMatchObject({ code: 'STORE_FOREIGN', field });
+    expect(String(refusal)).toContain(
+      `was created with ${field} ${found}, but this node is configured with ${expected}`,
+    );
     expect(await readdir(directory)).not.toContain('DAMAGED');
   });
 
@@ -119,9 +133,9 @@ describe('opening', () => {
   });
 
   it('frees the directory when it refuses', async () => {
-    await bootstrapStore(directory, { ...IDENTITY, nodeId: 2 });
+    await bootstrapStore(directory, IDENTITY_OF_2);
     await expect(openStore(directory, IDENTITY)).rejects.toMatchObject({ code: 'STORE_FOREIGN' });
-    await (await openStore(directory, { ...IDENTITY, nodeId: 2 })).close();
+    await (await openStore(directory, IDENTITY_OF_2)).close();
   });
 
   it('does not take an error of the operating system for damage', async () => {

@@ -114,7 +114,7 @@ describe('a bad frame', () => {
     ],
     ['length 2^31', changed((f) => f.writeUInt32BE(2 ** 31, 12)), `2147483648 bytes exceeds ${32 << 20}`],
     ['length 2^32 - 1', changed((f) => f.writeUInt32BE(2 ** 32 - 1, 12)), '4294967295 bytes exceeds'],
-    ['type', changed((f) => f.writeUInt8(9, 3)), 'unknown frame type 9'],
+    ['type', changed((f) => f.writeUInt8(99, 3)), 'unknown frame type 99'],
   ])('is refused: %s', (_what, bytes, message) => {
     const receiver = new Receiver();
     const error = receiver.errorOf(bytes);

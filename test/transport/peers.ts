@@ -3,17 +3,23 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { pino } from 'pino';
 import { clusterTag, encodeFrame, FrameError, type FrameType } from '../../src/transport/frame.ts';
 import { pack } from '../../src/transport/peer-codec.ts';
-import { type PeerAddress, TcpTransport } from '../../src/transport/tcp-transport.ts';
+import {
+  encodeWelcome,
+  type Hello,
+  type Refusal,
+  type RefusalCode,
+  type Sender,
+} from '../../src/transport/hello.ts';
+import { type Gate, type PeerAddress, TcpTransport } from '../../src/transport/tcp-transport.ts';
+import { freePorts } from '../cluster/harness.ts';
 import { until } from './wait.ts';
 
 export const CLUSTER = 'cluster-a';
 const HOST = '127.0.0.1';
 
-/** An address nobody listens on, most likely until the test does. */
+/** An address nobody listens on, and that the system gives to no outgoing connection, most likely until the test does. */
 export async function freeAddress(): Promise<PeerAddress> {
-  const server = createServer();
-  const port = await listen(server);
-  await new Promise((resolve) => server.close(resolve));
+  const [port = 0] = await freePorts(1);
   return { host: HOST, port };
 }
 
@@ -45,45 +51,76 @@ export interface SeenFrame {
   readonly text: string;
 }
 
+export function incarnationOf(id: number): string {
+  return `incarnation ${id}`;
+}
+
+/** Everybody who looks for this node is welcome, but for those that the test says. */
+export class TestGate implements Gate {
+  readonly self: Sender;
+  readonly address: PeerAddress;
+  readonly unwelcome = new Map<number, RefusalCode>();
+  /** What is recorded, by node. */
+  readonly recorded = new Map<number, string>();
+
+  constructor(id: number, address: PeerAddress) {
+    this.self = { node: id, incarnation: incarnationOf(id) };
+    this.address = address;
+  }
+
+  helloTo(target: number): Hello {
+    const targetIncarnation = this.recorded.get(target);
+    const peer = this.address.port === 0 ? {} : { peer: this.address };
+    const known = targetIncarnation === undefined ? {} : { targetIncarnation };
+    return { ...this.self, target, facts: 'facts', ...peer, ...known };
+  }
+
+  refusalOf({ node, target, targetIncarnation = this.self.incarnation }: Hello): Refusal | undefined {
+    const isHere = target === this.self.node && targetIncarnation === this.self.incarnation;
+    const code = isHere ? this.unwelcome.get(node) : 'wrongTarget';
+    return code === undefined ? undefined : { code, text: `${code}: ${node} > ${target}` };
+  }
+}
+
 /** A transport that remembers what it was told. */
 export class Peer {
   readonly id: number;
   readonly address: PeerAddress;
+  readonly gate: TestGate;
   readonly transport: TcpTransport;
   readonly frames: SeenFrame[] = [];
   readonly events: string[] = [];
   /** Frames with this text are answered with a FrameError. */
   static readonly POISON = 'poison';
 
-  constructor(id: number, peers: ReadonlyMap<number, PeerAddress>, random: () => number = () => 0) {
+  constructor(id: number, peers: Addresses, random: () => number = () => 0) {
     this.id = id;
-    this.address = peers.get(id) ?? { host: HOST, port: 0 };
+    this.address = [peers.get(id) ?? []].flat()[0] ?? { host: HOST, port: 0 };
+    this.gate = new TestGate(id, this.address);
     this.transport = new TcpTransport({
       nodeId: id,
       clusterId: CLUSTER,
       listen: this.address,
-      peers,
+      peers: listed(peers),
+      gate: this.gate,
       logger: pino({ level: 'silent' }),
       random,
       handlers: {
         onFrame: (from, type, payload) => {
           const text = Buffer.from(payload).toString();
           if (text === Peer.POISON) throw new FrameError('poison');
-          this.frames.push({ from, type, text });
+          this.frames.push({ from: from.node, type, text });
         },
+        onIntroduced: ({ node }) => this.events.push(`introduced ${node}`),
         onPeerLost: (peer) => this.events.push(`lost ${peer}`),
         onPeerConnected: (peer) => this.events.push(`connected ${peer}`),
         onPeerDisconnected: (peer) => this.events.push(`disconnected ${peer}`),
+        onRefused: (peer, { code }) => this.events.push(`refused by ${peer}: ${code}`),
       },
     });
   }
 
-  static async start(
-    cleanup: Cleanup,
-    id: number,
-    peers: ReadonlyMap<number, PeerAddress>,
-    random?: () => number,
-  ): Promise<Peer> {
+  static async start(cleanup: Cleanup, id: number, peers: Addresses, random?: () => number): Promise<Peer> {
     const peer = new Peer(id, peers, random);
     cleanup.add(() => peer.transport.close());
     await peer.transport.start();
@@ -105,6 +142,13 @@ export class Peer {
   connectedTo(peer: number): Promise<void> {
     return until(`node ${this.id} is connected to node ${peer}`, () => this.transport.isConnected(peer));
   }
+}
+
+/** Each peer at one address, or at one of several. */
+export type Addresses = ReadonlyMap<number, PeerAddress | readonly PeerAddress[]>;
+
+export function listed(peers: Addresses): ReadonlyMap<number, readonly PeerAddress[]> {
+  return new Map([...peers].map(([id, addresses]) => [id, [addresses].flat()]));
 }
 
 /** A connection to a transport without a transport at this end. */
@@ -131,16 +175,17 @@ export class RawClient {
   }
 }
 
-/** A listener that does nothing with its connections unless `onConnection` does. */
+/** A listener that welcomes everybody and then does nothing with its connections, unless `onConnection` does. */
 export class RawServer {
   readonly sockets: Socket[] = [];
   readonly #server: Server;
   #port = 0;
 
-  private constructor(onConnection: (socket: Socket) => void) {
+  private constructor(onConnection: (socket: Socket) => void, isPolite: boolean) {
     this.#server = createServer({ pauseOnConnect: true }, (socket) => {
       socket.on('error', () => {});
       this.sockets.push(socket);
+      if (isPolite) socket.write(frameOf('welcome', encodeWelcome('raw')));
       onConnection(socket);
     });
   }
@@ -148,8 +193,9 @@ export class RawServer {
   static async start(
     cleanup: Cleanup,
     onConnection: (socket: Socket) => void = () => {},
+    { isPolite = true } = {},
   ): Promise<RawServer> {
-    const server = new RawServer(onConnection);
+    const server = new RawServer(onConnection, isPolite);
     server.#port = await listen(server.#server);
     cleanup.add(async () => {
       for (const socket of server.sockets) socket.destroy();
@@ -168,5 +214,9 @@ export function frameOf(type: FrameType, payload: Uint8Array | string, clusterId
 }
 
 export function helloFrame(from: unknown, to: unknown, clusterId = CLUSTER): Buffer {
-  return frameOf('hello', pack([from, to]), clusterId);
+  return frameOf(
+    'hello',
+    pack([from, `incarnation ${String(from)}`, to, null, 'facts', null, null, null, null]),
+    clusterId,
+  );
 }

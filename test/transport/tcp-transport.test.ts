@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { TcpTransport } from '../../src/transport/tcp-transport.ts';
 import type { PeerAddress } from '../../src/transport/tcp-transport.ts';
-import { Cleanup, frameOf, freeAddress, helloFrame, Peer, RawClient, RawServer } from './peers.ts';
+import { Cleanup, frameOf, freeAddress, helloFrame, listed, Peer, RawClient, RawServer } from './peers.ts';
 import { until } from './wait.ts';
 
 const cleanup = new Cleanup();
@@ -104,8 +104,8 @@ describe('a node that is no known peer', () => {
     expect(a.send(9, 'welcome')).toBe(true);
     expect(nine.send(1, 'thanks')).toBe(true);
     await until('both heard the other', () => nine.frames.length === 1 && a.frames.length === 1);
-    a.transport.setPeers(peers);
-    a.transport.setPeers(new Map([...peers, [9, address]]));
+    a.transport.setPeers(listed(peers));
+    a.transport.setPeers(listed(new Map([...peers, [9, address]])));
     expect([...a.transport.peers]).toEqual([2, 3, 9]);
     await expectUnharmed(a, b, 'after');
     expect(a.count('disconnected 9') + a.count('lost 9')).toBe(0);
@@ -120,9 +120,12 @@ describe('a node that is no known peer', () => {
     await until('it is forgotten', () => ![...a.transport.peers].includes(9));
     const again = await Peer.start(cleanup, 9, others);
     await a.connectedTo(9);
-    a.transport.setPeers(peers, new Set([9]));
+    a.gate.unwelcome.set(9, 'removed');
+    a.transport.recheck();
+    a.transport.setPeers(listed(peers));
     expect([...a.transport.peers]).toEqual([2, 3]);
-    await until('it was turned away', () => again.count('connected 1') > 2);
+    await until('it was told', () => again.count('refused by 1: removed') > 0);
+    await until('it was told again', () => again.count('refused by 1: removed') > 1, 8_000);
     expect([...a.transport.peers]).toEqual([2, 3]);
   });
 });

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type Logger, pino } from 'pino';
 import { ThrottledLog } from '../../src/transport/throttled-log.ts';
 import { TcpTransport } from '../../src/transport/tcp-transport.ts';
-import { Cleanup, CLUSTER, freeAddress, frameOf, helloFrame, RawClient } from './peers.ts';
+import { Cleanup, CLUSTER, freeAddress, frameOf, helloFrame, RawClient, TestGate } from './peers.ts';
 
 interface Line {
   readonly level: number;
@@ -32,11 +32,14 @@ async function listening(): Promise<{ lines: Line[]; address: { host: string; po
     nodeId: 1,
     clusterId: CLUSTER,
     listen: address,
-    peers: new Map([[1, address]]),
+    peers: new Map(),
+    gate: new TestGate(1, address),
     logger,
     random: () => 0,
     handlers: {
       onFrame: () => undefined,
+      onIntroduced: () => undefined,
+      onRefused: () => undefined,
       onPeerLost: () => undefined,
       onPeerConnected: () => undefined,
       onPeerDisconnected: () => undefined,
@@ -92,11 +95,13 @@ describe('a log', () => {
       client.write(...(strangers[i % strangers.length] ?? []));
       await client.closed();
     }
-    expect(lines).toHaveLength(1);
+    // One line of each kind: those that make no sense, and those that are not welcome.
+    expect(lines).toHaveLength(2);
     expect(lines[0]).toMatchObject({
       level: WARN,
       msg: 'refused a connection on the peer port',
       reason: 'not a Quorate frame (magic 0x4745)',
     });
+    expect(lines[1]).toMatchObject({ level: WARN, refused: 'wrongTarget' });
   });
 });

@@ -1,7 +1,9 @@
 /**
  * Imported into the node processes of a test before anything else: stalls the event loop and changes the clocks
- * when told over IPC. Nothing in the product knows of it.
+ * when told over IPC, and has some ports lead nowhere. Nothing in the product knows of it.
  */
+import { syncBuiltinESMExports } from 'node:module';
+import net from 'node:net';
 import { performance } from 'node:perf_hooks';
 import type { Order } from './order.ts';
 
@@ -45,6 +47,15 @@ function obey(order: Order): void {
       monotonicRate = 1 + order.ppm / 1e6;
   }
 }
+
+/** Where nobody listens. */
+const NOWHERE = 1;
+const unreachable = new Set((process.env['QUORATE_TEST_UNREACHABLE'] ?? '').split(',').map(Number));
+// Nodes tell each other where they are: a way around the proxies, if it led anywhere.
+const connect = net.connect.bind(net) as (options: net.TcpNetConnectOpts) => net.Socket;
+net.connect = ((options: net.TcpNetConnectOpts) =>
+  connect(unreachable.has(options.port) ? { ...options, port: NOWHERE } : options)) as typeof net.connect;
+syncBuiltinESMExports();
 
 const first = process.env['QUORATE_TEST_ORDERS'];
 if (first !== undefined) for (const order of JSON.parse(first) as Order[]) obey(order);

@@ -4,6 +4,7 @@ import { seeded } from '../../raft/seeded.ts';
 import { CLOCK_NEMESES } from './clock.ts';
 import { DAMAGE_NEMESES } from './damage.ts';
 import { DISK_NEMESES } from './disk.ts';
+import { IDENTITY_NEMESES } from './identity.ts';
 import { MEMBERSHIP_NEMESES, replaceNode } from './membership.ts';
 import { Claims, type Nemesis, type NemesisContext, NemesisLog } from './nemesis.ts';
 import { NETWORK_NEMESES } from './network.ts';
@@ -16,6 +17,7 @@ export const NEMESES: readonly Nemesis[] = [
   ...DISK_NEMESES,
   ...DAMAGE_NEMESES,
   ...MEMBERSHIP_NEMESES,
+  ...IDENTITY_NEMESES,
 ];
 
 /** Those that can run here; prints each other one, and why. */

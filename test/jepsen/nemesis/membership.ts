@@ -117,8 +117,7 @@ export async function replaceNode(context: NemesisContext, oldId: NodeId): Promi
   }
 }
 
-const founders = ({ cluster }: NemesisContext): number =>
-  cluster.config.nodes.filter(({ joins }) => joins !== true).length;
+const founders = ({ cluster }: NemesisContext): number => cluster.config.founders.length;
 
 const addNode: Nemesis = {
   name: 'add-node',

@@ -62,7 +62,7 @@ export async function loadMember(init: NodeCoreInit, founders: readonly NodeId[]
     },
     tick: () => raft.tick(),
     receive(from, type, payload) {
-      if (type === 'peerMessages') raft.receive(decodePeerMessages(payload, from, nodeId));
+      if (type === 'peerMessages') raft.receive(decodePeerMessages(payload, from.node, nodeId));
     },
     peerLost: (peer) => raft.peerLost(peer),
     peerDisconnected() {},

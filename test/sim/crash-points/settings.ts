@@ -1,7 +1,7 @@
 /** The world of the scripts: quick elections, a small network, and every size small enough to be met. */
 import { RAFT_DEFAULTS } from '../../../raft/core-state.ts';
 import { PARTITION_BYTES_DEFAULT } from '../../../src/limiter/rules.ts';
-import type { Settings } from '../settings.ts';
+import { incarnationOf, type Settings } from '../settings.ts';
 import type { Script } from './scripts.ts';
 
 /** What a user may get in a run: nothing leaves a window. */
@@ -43,6 +43,10 @@ export function settingsOf(script: Script): Settings {
     stateBytesMax: Infinity,
     config: {
       clusterId: 'sim',
+      founders: Array.from({ length: script.nodes }, (_, i) => ({
+        id: i + 1,
+        incarnation: incarnationOf(i + 1),
+      })),
       nodes: Array.from({ length: script.nodes }, (_, i) => ({ id: i + 1, http: address, peer: address })),
       partitions: 1,
       replicas: script.founders,

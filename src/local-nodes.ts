@@ -1,0 +1,43 @@
+/**
+ * Which nodes live in a directory, and which of them belong to the cluster as far as anybody here knows. For scripts,
+ * before any node can be asked; see member-cache.ts for what that is worth.
+ */
+import { readdir } from 'node:fs/promises';
+import type { NodeId } from '../raft/types.ts';
+import { hasStore } from '../storage/files.ts';
+import { nodeDirectory } from './cluster-directory.ts';
+import type { ClusterConfig } from './config.ts';
+import { type KnownMembers, readKnownMembers } from './member-cache.ts';
+
+export interface LocalNodes {
+  /** Those whose database is here, by id. */
+  readonly here: readonly NodeId[];
+  /** The nodes of the newest list that any of them knows; the founders before there is one. */
+  readonly members: readonly NodeId[];
+  /** Known to have been removed. */
+  readonly removed: ReadonlySet<NodeId>;
+}
+
+export async function localNodes(directory: string, { founders }: ClusterConfig): Promise<LocalNodes> {
+  const here: NodeId[] = [];
+  const removed = new Set<NodeId>();
+  let newest: KnownMembers | undefined;
+  for (const name of await readdir(directory)) {
+    const id = Number(/^node-(\d+)$/.exec(name)?.[1] ?? 0);
+    const database = nodeDirectory(directory, id);
+    if (id === 0 || !(await hasStore(database))) continue;
+    here.push(id);
+    const known = await readKnownMembers(database);
+    if (known === undefined) continue;
+    if (known.isRemoved) removed.add(id);
+    if (newest === undefined || isNewer(known, newest)) newest = known;
+  }
+  for (const id of newest?.retired ?? []) if (newest?.nodes.includes(id) !== true) removed.add(id);
+  const members =
+    newest !== undefined && newest.nodes.length > 0 ? newest.nodes : founders.map(({ id }) => id);
+  return { here: here.sort((a, b) => a - b), members, removed };
+}
+
+function isNewer(a: KnownMembers, b: KnownMembers): boolean {
+  return a.version > b.version || (a.version === b.version && a.settledVersion > b.settledVersion);
+}

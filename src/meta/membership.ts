@@ -1,0 +1,193 @@
+/**
+ * This node's part in who belongs to the cluster, and in which node holds what: wires the rooms of meta/ together, and
+ * hands them what happens. It decides nothing itself.
+ */
+import { membersOf } from '../../raft/membership.ts';
+import type { MultiRaft } from '../../raft/multi-raft.ts';
+import type { NodeId } from '../../raft/types.ts';
+import { groupOfPartition } from '../partition/placement.ts';
+import type { Hello, Refusal, Sender } from '../transport/hello.ts';
+import { array, Fields, integer, pack, unpack } from '../transport/peer-codec.ts';
+import type { Admission } from './admission.ts';
+import { ChangeForwarder } from './change-forwarder.ts';
+import { type ClusterPlacement, META_GROUP } from './cluster-placement.ts';
+import { GroupMover } from './group-mover.ts';
+import type { MetaGroup, NodeChangeResult } from './meta-group.ts';
+import type { MetaState, NodeChange } from './meta-state.ts';
+import { Offers } from './offers.ts';
+import { Registrar } from './registrar.ts';
+import { type LocalReplicas, ReplicaKeeper } from './replica-keeper.ts';
+import { type Exclusion, type NodeStanding, StandingOfNode } from './standing.ts';
+
+/** Frames between nodes about the nodes. */
+export const MEMBERSHIP_FRAMES = ['settled', 'offers', 'change', 'changed'] as const;
+export type MembershipFrame = (typeof MEMBERSHIP_FRAMES)[number];
+
+export interface MembershipInit {
+  readonly nodeId: NodeId;
+  readonly raft: MultiRaft;
+  readonly meta: MetaGroup;
+  readonly placement: ClusterPlacement;
+  readonly admission: Admission;
+  readonly replicas: LocalReplicas & { partitions(): Iterable<number> };
+  readonly isConnected: (peer: NodeId) => boolean;
+  /** Sends one frame to a peer; false if it was dropped. */
+  readonly send: (to: NodeId, type: MembershipFrame, payload: Uint8Array) => boolean;
+  readonly defer: (fn: () => void) => void;
+  /** Where correlation ids start. */
+  readonly firstId: number;
+  /** The nodes of the cluster are others now, or are known for the first time, or other ones are admitted. */
+  readonly nodesChanged?: ((state: MetaState, metaMembers: readonly NodeId[]) => void) | undefined;
+  /** Called once: this node was removed, or is not the one whose id it bears. It takes part no more. */
+  readonly excluded?: ((standing: Exclusion) => void) | undefined;
+}
+
+export class Membership {
+  readonly #init: MembershipInit;
+  readonly #registrar: Registrar;
+  readonly #standing: StandingOfNode;
+  readonly #offers: Offers;
+  readonly #mover: GroupMover;
+  readonly #keeper: ReplicaKeeper;
+  readonly #changes: ChangeForwarder;
+
+  constructor(init: MembershipInit) {
+    this.#init = init;
+    const { raft, meta, admission, replicas, send } = init;
+    this.#registrar = new Registrar(meta, admission.introduction);
+    this.#standing = new StandingOfNode(admission);
+    this.#offers = new Offers((group) => raft.leads(group));
+    this.#mover = new GroupMover({
+      ...init,
+      offers: this.#offers,
+      groups: () => [META_GROUP, ...[...replicas.partitions()].map(groupOfPartition)],
+      report: (to, version, groups) => send(to, 'settled', pack([version, groups])),
+    });
+    this.#keeper = new ReplicaKeeper({
+      ...init,
+      offer: (to, version, partitions) =>
+        send(to, 'offers', pack([version, partitions.map(groupOfPartition)])),
+    });
+    this.#changes = new ChangeForwarder(init);
+  }
+
+  /** What the disk held of the partitions. */
+  get keeper(): Pick<ReplicaKeeper, 'loaded'> {
+    return this.#keeper;
+  }
+
+  /** Group 0 says something new. From within a turn of the driver. */
+  stateChanged(state: MetaState): void {
+    this.#judged(() => this.#standing.update(state));
+    this.#keeper.update(state);
+    this.#init.defer(() => this.#look());
+    this.admissionChanged();
+  }
+
+  #look(): void {
+    if (this.verdict === undefined) this.#keeper.look();
+  }
+
+  /** Other nodes are welcome than before, and spoken with: group 0 has another state, or other members. */
+  admissionChanged(): void {
+    const { raft, meta, admission, nodesChanged } = this.#init;
+    const config = raft.configOf(META_GROUP);
+    if (meta.state === undefined) return;
+    const members = config === undefined ? [] : membersOf(config);
+    admission.update(meta.state, members);
+    nodesChanged?.(meta.state, members);
+  }
+
+  #judged(judge: () => void): void {
+    const before = this.verdict;
+    judge();
+    const { verdict } = this;
+    if (before !== undefined || verdict === undefined) return;
+    const { admission, defer, raft, excluded } = this.#init;
+    admission.withdraw(verdict.reason);
+    // Not in the middle of what told it so.
+    defer(() => raft.stop());
+    excluded?.(verdict);
+  }
+
+  /** Why this node takes part no more; undefined while it may. */
+  get verdict(): Exclusion | undefined {
+    return this.#standing.verdict;
+  }
+
+  standing(isReady: boolean): NodeStanding {
+    return this.#standing.current(isReady);
+  }
+
+  /** Who has refused this node since it was last welcome there. */
+  get refusals(): ReadonlyMap<NodeId, Refusal> {
+    return this.#standing.refusals;
+  }
+
+  /** A peer said this, and was not refused. */
+  introduced(hello: Hello): void {
+    this.#registrar.introduced(hello);
+  }
+
+  welcomedBy(peer: NodeId): void {
+    this.#standing.welcomedBy(peer);
+  }
+
+  refusedBy(peer: NodeId, refusal: Refusal): void {
+    this.#judged(() => this.#standing.refusedBy(peer, refusal));
+  }
+
+  peerLost(peer: NodeId): void {
+    this.#registrar.gone(peer);
+    this.#offers.gone(peer);
+  }
+
+  peerDisconnected(peer: NodeId): void {
+    this.#changes.peerDisconnected(peer);
+  }
+
+  change(change: NodeChange, done: (result: NodeChangeResult) => void): void {
+    this.#changes.change(change, done);
+  }
+
+  tick(): void {
+    this.#changes.tick();
+    if (this.verdict !== undefined) return;
+    this.#mover.tick();
+    this.#registrar.tick();
+    this.#keeper.tick();
+  }
+
+  /** A frame of a peer that is not refused. @throws FrameError if it is malformed */
+  receive(sender: Sender, type: MembershipFrame, payload: Uint8Array): void {
+    switch (type) {
+      case 'settled': {
+        const { version, groups } = decodeGroups(payload);
+        if (this.#isRecorded(sender)) this.#mover.reported(version, groups);
+        return;
+      }
+      case 'offers': {
+        const { version, groups } = decodeGroups(payload);
+        if (this.#isRecorded(sender)) this.#offers.offered(sender.node, version, groups);
+        return;
+      }
+      case 'change':
+        this.#changes.receiveChange(sender.node, payload);
+        return;
+      case 'changed':
+        this.#changes.receiveResult(sender.node, payload);
+        return;
+    }
+  }
+
+  /** What a node says of groups counts once it is known to be the one whose id it bears. */
+  #isRecorded(sender: Sender): boolean {
+    return this.#init.admission.trustIn(sender) === 'recorded';
+  }
+}
+
+function decodeGroups(payload: Uint8Array): { readonly version: number; readonly groups: readonly number[] } {
+  const fields = new Fields(unpack(payload));
+  const version = fields.integer('version');
+  return { version, groups: array(fields.next('groups'), 'groups').map((group) => integer(group, 'group')) };
+}

@@ -1,0 +1,180 @@
+/**
+ * Which partitions this node holds a replica of: those that the newest list of nodes places here, and others for as long
+ * as somebody may count on them. It makes a replica, offers it to whoever leads the group, and deletes what moved away.
+ * Whether the group takes it in is decided by its leader (group-mover.ts).
+ *
+ * Offers, so that a replica can be deleted: a leader takes a node in only after that node offered itself under the
+ * version that the leader acts for, and a node writes the version of an offer down before it makes it. A replica is
+ * deleted by version v if
+ *
+ * 1. v is settled, is the newest version that is known here, and does not place the partition here;
+ * 2. v is above every version that the replica was offered under, on disk;
+ * 3. no configuration in its log, applied or not, has an epoch above v.
+ *
+ * raft/README.md ("Removing a replica") argues that nobody counts on it then, and what the tombstone and its term are
+ * for. What that leaves to see here is that each of the three is judged by what cannot fall behind what was promised:
+ *
+ * - **After a restart** group 0 may be back at an older version here, for what it committed last may not be known on this
+ *   disk. So v may be old, and a newer one may have brought the partition here: then the offer under it is on this disk (2),
+ *   and if the replica was ever counted, so is the configuration that made it a member (3).
+ * - **A node that was away** during the removal hears of v when it is back, and judges then. Until then its replica asks
+ *   for votes that it does not get.
+ * - **Placed back here by v + 1.** If this node knows that, v is not the newest, and the replica stays: it is offered under
+ *   v + 1, and goes on from what it holds. If not, it is deleted by v and begins anew under v + 1, for a tombstone gives way
+ *   to any version above its own and to none below. Nobody took it in under v + 1 in between: it had not offered itself.
+ * - **An older list after a restart** may place the partition here: the tombstone says that this is over.
+ * - **Late messages** for a replica that is gone are dropped, and those of its former life mean nothing to the next one:
+ *   its term is above theirs.
+ */
+import type { MultiRaft } from '../../raft/multi-raft.ts';
+import type { StoredGroup } from '../../raft/store.ts';
+import type { GroupConfig, NodeId } from '../../raft/types.ts';
+import { groupOfPartition } from '../partition/placement.ts';
+import type { ClusterPlacement } from './cluster-placement.ts';
+import type { MetaState } from './meta-state.ts';
+
+/** The replicas of this node. */
+export interface LocalReplicas {
+  has(partition: number): boolean;
+  /** Makes one; `returns` if it was removed before. */
+  add(partition: number, returns?: { readonly tombstone: StoredGroup; readonly placement: number }): void;
+  /** It is being removed. */
+  drop(partition: number): void;
+}
+
+export interface ReplicaKeeperInit {
+  readonly nodeId: NodeId;
+  readonly raft: MultiRaft;
+  readonly placement: ClusterPlacement;
+  readonly replicas: LocalReplicas;
+  readonly isConnected: (peer: NodeId) => boolean;
+  /** Tells a node that this one would hold these partitions under `version`. */
+  readonly offer: (to: NodeId, version: number, partitions: readonly number[]) => void;
+}
+
+const LOOK_TICKS = 10;
+/** Leaders change, and messages get lost. */
+const OFFER_TICKS = 50;
+
+export class ReplicaKeeper {
+  readonly #init: ReplicaKeeperInit;
+  #state: MetaState | undefined;
+  #ticks = 0;
+  /** The version that each replica was last offered under, or is about to be; on disk or on its way there. */
+  readonly #offered = new Map<number, number>();
+  /** The same, certainly on disk. */
+  readonly #durable = new Map<number, number>();
+  readonly #tombstones = new Map<number, StoredGroup>();
+  readonly #removing = new Set<number>();
+  /** Nothing is left to do for `#state`. */
+  #isDone = false;
+
+  constructor(init: ReplicaKeeperInit) {
+    this.#init = init;
+  }
+
+  /** What the disk held of a partition. A replica of it was added, unless only a tombstone is left. */
+  loaded(partition: number, stored: StoredGroup | undefined): void {
+    if (stored?.removed === true) {
+      this.#tombstones.set(partition, stored);
+      return;
+    }
+    this.#offered.set(partition, stored?.placement ?? 0);
+    this.#durable.set(partition, stored?.placement ?? 0);
+  }
+
+  update(state: MetaState): void {
+    this.#state = state;
+    this.#isDone = false;
+  }
+
+  tick(): void {
+    this.#ticks += 1;
+    if (this.#ticks % LOOK_TICKS === 0 && !this.#isDone) this.look();
+  }
+
+  /** Not from within a turn of the driver. */
+  look(): void {
+    const state = this.#state;
+    if (state === undefined) return;
+    const { nodeId, placement } = this.#init;
+    const offers: number[] = [];
+    this.#isDone = true;
+    for (let partition = 0; partition < placement.partitionCount; partition += 1) {
+      const isWanted = placement.replicasOf(partition).includes(nodeId);
+      const isDone = isWanted
+        ? this.#hold(partition, state.version, offers)
+        : this.#maybeRemove(partition, state);
+      if (!isDone) this.#isDone = false;
+    }
+    if (offers.length > 0 && this.#ticks % OFFER_TICKS === 0) this.#send(state.version, offers);
+  }
+
+  /** Sees to it that the replica is there, and offered. True: it belongs to its group under this version. */
+  #hold(partition: number, version: number, offers: number[]): boolean {
+    const { nodeId, raft, replicas } = this.#init;
+    if (this.#removing.has(partition)) return false;
+    if (!replicas.has(partition) && !this.#make(partition, version)) return false;
+    const group = groupOfPartition(partition);
+    const config = raft.configOf(group);
+    if (config !== undefined && isVoterUnder(config, nodeId, version)) return true;
+    const offered = this.#offered.get(partition) ?? 0;
+    if (offered < version) {
+      this.#offered.set(partition, version);
+      raft.offerGroup(group, version, () => {
+        this.#durable.set(partition, version);
+        this.#send(version, [partition]);
+      });
+    } else if (this.#durable.get(partition) === version) {
+      offers.push(partition);
+    }
+    return false;
+  }
+
+  /** False: an older version than the one that removed it does not bring it back. */
+  #make(partition: number, version: number): boolean {
+    const tombstone = this.#tombstones.get(partition);
+    if (tombstone !== undefined && version <= tombstone.placement) return false;
+    this.#tombstones.delete(partition);
+    const returns = tombstone === undefined ? undefined : { tombstone, placement: version };
+    this.#init.replicas.add(partition, returns);
+    return true;
+  }
+
+  /** True: there is nothing to remove. */
+  #maybeRemove(partition: number, { version, settledVersion }: MetaState): boolean {
+    const { raft, replicas } = this.#init;
+    if (!replicas.has(partition)) return true;
+    const group = groupOfPartition(partition);
+    const isSettled = settledVersion === version;
+    const wasOffered = (this.#offered.get(partition) ?? 0) >= version;
+    if (!isSettled || wasOffered || raft.newestEpoch(group) > version) return false;
+    this.#removing.add(partition);
+    this.#offered.delete(partition);
+    this.#durable.delete(partition);
+    replicas.drop(partition);
+    raft.removeGroup(group, version, (tombstone) => {
+      this.#removing.delete(partition);
+      this.#tombstones.set(partition, tombstone);
+      this.#isDone = false;
+    });
+    return true;
+  }
+
+  /** To whoever may lead these partitions: only a leader minds. */
+  #send(version: number, partitions: readonly number[]): void {
+    const { nodeId, placement, isConnected, offer } = this.#init;
+    const byNode = new Map<NodeId, number[]>();
+    for (const partition of partitions) {
+      for (const node of placement.candidatesOf(partition)) {
+        if (node === nodeId || !isConnected(node)) continue;
+        byNode.set(node, [...(byNode.get(node) ?? []), partition]);
+      }
+    }
+    for (const [node, some] of byNode) offer(node, version, some);
+  }
+}
+
+function isVoterUnder({ epoch, voters, outgoing }: GroupConfig, node: NodeId, version: number): boolean {
+  return epoch >= version && voters.includes(node) && outgoing.length === 0;
+}

@@ -1,0 +1,90 @@
+/**
+ * Whether this node belongs to its cluster: from what group 0 says here, and from what others said when they refused it.
+ * It only tells; nothing about the cluster is decided by it.
+ */
+import type { NodeId } from '../../raft/types.ts';
+import type { Admission } from './admission.ts';
+import type { MetaState } from './meta-state.ts';
+import type { Refusal } from '../transport/hello.ts';
+
+/**
+ * - `waiting`: it knows nothing of the cluster yet, or was not added to it.
+ * - `member`: it belongs to the cluster.
+ * - `removed`: it did, and does so no more. Final: its id does not come back.
+ * - `refused`: the others do not take it for the node whose id it bears, or for one of their cluster.
+ */
+export type NodeStanding = { readonly state: 'waiting' } | { readonly state: 'member' } | Exclusion;
+
+export interface Exclusion {
+  readonly state: 'removed' | 'refused';
+  readonly reason: string;
+}
+
+/** Far more than a cluster has nodes. */
+const REFUSALS_MAX = 128;
+
+export class StandingOfNode {
+  readonly #admission: Admission;
+  #state: MetaState | undefined;
+  /** Who refused this node when it was last met, and why. */
+  readonly #refusals = new Map<NodeId, Refusal>();
+  /** Nobody takes it back. */
+  #verdict: Exclusion | undefined;
+
+  constructor(admission: Admission) {
+    this.#admission = admission;
+  }
+
+  /** Group 0 says so here. */
+  update(state: MetaState): void {
+    this.#state = state;
+    const { node, incarnation } = this.#admission.self;
+    const isNeeded = state.leaving.some(({ id }) => id === node);
+    const listed = [...state.nodes, ...state.leaving].find(({ id }) => id === node);
+    if (state.retired.includes(node) && !isNeeded) {
+      const reason = `node ${node} was removed from the cluster, and is needed no more`;
+      this.#verdict ??= { state: 'removed', reason };
+    } else if (listed !== undefined && (listed.incarnation ?? incarnation) !== incarnation) {
+      const reason = `another database is recorded under node id ${node}`;
+      this.#verdict ??= { state: 'refused', reason };
+    }
+  }
+
+  refusedBy(peer: NodeId, refusal: Refusal): void {
+    this.#refusals.set(peer, refusal);
+    const [oldest] = this.#refusals.keys();
+    if (this.#refusals.size > REFUSALS_MAX && oldest !== undefined) this.#refusals.delete(oldest);
+    const { code, text: reason } = refusal;
+    if (code === 'removed') this.#verdict ??= { state: 'removed', reason };
+    if (code === 'otherIncarnation') this.#verdict ??= { state: 'refused', reason };
+  }
+
+  welcomedBy(peer: NodeId): void {
+    this.#refusals.delete(peer);
+  }
+
+  /** Those that have refused this node since they last welcomed it. */
+  get refusals(): ReadonlyMap<NodeId, Refusal> {
+    return this.#refusals;
+  }
+
+  /** What nobody takes back: this node takes part no more. */
+  get verdict(): Exclusion | undefined {
+    return this.#verdict;
+  }
+
+  /** @param isReady every partition that should be here is, and has a leader: who refuses this node hardly matters */
+  current(isReady: boolean): NodeStanding {
+    if (this.#verdict !== undefined) return this.#verdict;
+    if (!isReady) {
+      for (const { code, text: reason } of this.#refusals.values()) {
+        if (code === 'otherFacts') return { state: 'refused', reason };
+      }
+    }
+    const { node } = this.#admission.self;
+    const isMember = [...(this.#state?.nodes ?? []), ...(this.#state?.leaving ?? [])].some(
+      ({ id }) => id === node,
+    );
+    return { state: isMember ? 'member' : 'waiting' };
+  }
+}

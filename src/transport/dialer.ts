@@ -1,0 +1,224 @@
+/**
+ * The connection that this node dials to one peer, and sends on: tries the peer's addresses in turn, says hello, and
+ * counts as connected once it is welcome. What is known of the peer's addresses may be old or wrong; the hello says who
+ * is looked for, so whoever else answers refuses.
+ */
+import { connect, type Socket } from 'node:net';
+import type { Logger } from 'pino';
+import type { NodeId } from '../../raft/types.ts';
+import { encodeFrame, type Frame, FrameDecoder, FrameError, type FrameType } from './frame.ts';
+import {
+  decodeRefusal,
+  decodeWelcome,
+  encodeHello,
+  HELLO_BYTES_MAX,
+  type Hello,
+  type Refusal,
+} from './hello.ts';
+
+export interface PeerAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface DialerInit {
+  readonly peer: NodeId;
+  readonly tag: Uint8Array;
+  readonly logger: Logger;
+  /** In [0, 1); spreads reconnects. */
+  readonly random: () => number;
+  readonly hello: () => Hello;
+  readonly onConnected: () => void;
+  readonly onDisconnected: () => void;
+  readonly onRefused: (refusal: Refusal) => void;
+  /** Whether to go on after a connection failed or broke. */
+  readonly mayRetry: () => boolean;
+}
+
+/** What may wait in memory for one slow peer. Past it, frames are dropped: Raft and the deadlines cope. */
+const SEND_BUFFER_BYTES_MAX = 64 << 20;
+const RECONNECT_MILLIS_MIN = 50;
+const RECONNECT_MILLIS_MAX = 1_000;
+/** Whoever was refused at every address will most likely be again: an operator has to do something first. */
+const REFUSED_MILLIS = 5_000;
+/** From dialling to the welcome. */
+const CONNECT_MILLIS_MAX = 2_000;
+/** A connection that held for so long was a success: the next reconnect starts from the shortest wait. */
+const STABLE_MILLIS_MIN = 1_000;
+
+export class Dialer {
+  readonly #init: DialerInit;
+  /** Where others say that the peer is. */
+  #listed: readonly PeerAddress[];
+  /** Where it said itself that it is. */
+  #said: PeerAddress | undefined;
+  /** Which address is next, counted on and on. */
+  #turn = 0;
+  #socket: Socket | undefined;
+  #isConnected = false;
+  /** The incarnation that was reached; `undefined` before. */
+  #reached: string | undefined;
+  #connectedAtMillis = 0;
+  #failures = 0;
+  /** Attempts in a row that ended with a refusal. */
+  #refusals = 0;
+  #isRefused = false;
+  /** What was logged since it was connected last, by address and kind: no more than there are of those. */
+  readonly #told = new Set<string>();
+  #retry: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(init: DialerInit, listed: readonly PeerAddress[], said?: PeerAddress) {
+    this.#init = init;
+    this.#listed = listed;
+    this.#said = said;
+  }
+
+  get isConnected(): boolean {
+    return this.#isConnected;
+  }
+
+  get reached(): string | undefined {
+    return this.#reached;
+  }
+
+  /** Each once; never empty for long, for a peer without addresses is not dialled. */
+  get #addresses(): PeerAddress[] {
+    const all = [...this.#listed, ...(this.#said === undefined ? [] : [this.#said])];
+    return all.filter((one, i) => all.findIndex((other) => isSame(one, other)) === i);
+  }
+
+  /** Others say that the peer is there. A connection that holds is left alone. */
+  list(listed: readonly PeerAddress[]): void {
+    this.#learn(() => (this.#listed = listed));
+  }
+
+  /** The peer lives, and says that it is there, if it can say so. */
+  heardFrom(said: PeerAddress | undefined): void {
+    this.#learn(() => (this.#said = said ?? this.#said));
+    // It is worth a try at once.
+    if (this.#retry === undefined) return;
+    clearTimeout(this.#retry);
+    this.dial();
+  }
+
+  #learn(change: () => void): void {
+    const before = this.#addresses;
+    const current = before[this.#turn % Math.max(1, before.length)];
+    change();
+    const after = this.#addresses;
+    const fresh = after.findIndex((address) => !before.some((known) => isSame(known, address)));
+    const same = after.findIndex((address) => current !== undefined && isSame(current, address));
+    this.#turn = Math.max(0, fresh !== -1 && !this.#isConnected ? fresh : same);
+  }
+
+  /** Sends one frame. False: it was dropped, because the peer is not connected or too slow. */
+  send(type: FrameType, payload: Uint8Array): boolean {
+    const socket = this.#socket;
+    if (socket === undefined || !this.#isConnected) return false;
+    if (socket.writableLength > SEND_BUFFER_BYTES_MAX) return false;
+    socket.write(encodeFrame(type, payload, this.#init.tag));
+    return true;
+  }
+
+  /** Breaks the connection; it is dialled again. */
+  break(): void {
+    this.#socket?.destroy();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#retry);
+    this.#socket?.destroy();
+  }
+
+  dial(): void {
+    this.#retry = undefined;
+    this.#isRefused = false;
+    const addresses = this.#addresses;
+    const address = addresses[this.#turn % Math.max(1, addresses.length)];
+    if (this.#isClosed || address === undefined) return;
+    const { peer, tag, logger, hello } = this.#init;
+    const socket = connect({ ...address, noDelay: true, keepAlive: true });
+    this.#socket = socket;
+    const timer = setTimeout(() => socket.destroy(), CONNECT_MILLIS_MAX);
+    const decoder = new FrameDecoder(tag, HELLO_BYTES_MAX);
+    socket.once('connect', () => socket.write(encodeFrame('hello', encodeHello(hello()), tag)));
+    socket.on('data', (bytes: Buffer) => {
+      try {
+        if (socket.destroyed) return;
+        decoder.push(bytes, (frame) => {
+          if (socket.destroyed) return;
+          clearTimeout(timer);
+          this.#answered(frame, address);
+        });
+      } catch (error) {
+        if (!(error instanceof FrameError)) throw error;
+        this.#tellOnce(address, 'frame', `what answers there is not node ${peer}: ${error.message}`);
+        socket.destroy();
+      }
+    });
+    socket.on('error', (error) => logger.debug({ peer, err: error }, 'connection to peer failed'));
+    socket.once('close', () => {
+      clearTimeout(timer);
+      this.#closed();
+    });
+  }
+
+  /** A welcome comes first, or a refusal; a refusal may also come later, when the peer has learned something. */
+  #answered(frame: Frame, address: PeerAddress): void {
+    const { peer, logger } = this.#init;
+    if (frame.type === 'welcome' && !this.#isConnected) {
+      this.#reached = decodeWelcome(frame.payload);
+      this.#isConnected = true;
+      this.#connectedAtMillis = performance.now();
+      this.#refusals = 0;
+      this.#told.clear();
+      logger.info({ peer, address }, 'connected to peer');
+      this.#init.onConnected();
+    } else if (frame.type === 'refused') {
+      const refusal = decodeRefusal(frame.payload);
+      this.#refusals += 1;
+      this.#isRefused = true;
+      this.#tellOnce(address, refusal.code, refusal.text);
+      this.#init.onRefused(refusal);
+      this.#socket?.destroy();
+    } else {
+      throw new FrameError(`expected a welcome, got ${frame.type}`);
+    }
+  }
+
+  #tellOnce(address: PeerAddress, kind: string, text: string): void {
+    const key = `${address.host}:${address.port} ${kind}`;
+    if (this.#told.has(key)) return;
+    this.#told.add(key);
+    this.#init.logger.error({ peer: this.#init.peer, address, refused: kind }, text);
+  }
+
+  #closed(): void {
+    const wasConnected = this.#isConnected;
+    this.#isConnected = false;
+    this.#reached = undefined;
+    this.#socket = undefined;
+    if (wasConnected && performance.now() - this.#connectedAtMillis >= STABLE_MILLIS_MIN) this.#failures = 0;
+    if (!this.#isRefused) this.#refusals = 0;
+    // One that worked is where it most likely is still.
+    if (!wasConnected) this.#turn += 1;
+    if (wasConnected) this.#init.onDisconnected();
+    if (this.#isClosed || !this.#init.mayRetry()) return;
+    this.#retry = setTimeout(() => this.dial(), this.#reconnectMillis());
+    this.#failures += 1;
+  }
+
+  /** Doubles up to a second, with jitter, so that a returning node is not met by everybody at once. */
+  #reconnectMillis(): number {
+    const rounds = this.#failures / Math.max(1, this.#addresses.length);
+    const usual = Math.min(RECONNECT_MILLIS_MAX, RECONNECT_MILLIS_MIN * 2 ** Math.min(rounds, 10));
+    const base = this.#refusals >= this.#addresses.length ? REFUSED_MILLIS : usual;
+    return base * (0.5 + this.#init.random() / 2);
+  }
+}
+
+function isSame(a: PeerAddress, b: PeerAddress): boolean {
+  return a.host === b.host && a.port === b.port;
+}

@@ -1,0 +1,110 @@
+/**
+ * What two nodes say to each other before anything else: the dialler's hello, and the welcome or the refusal it gets.
+ * Bytes and shapes only; who is refused is decided by src/meta/admission.ts.
+ */
+import type { NodeId } from '../../raft/types.ts';
+import type { HostPort } from '../config.ts';
+import { FrameError } from './frame.ts';
+import { Fields, pack, unpack } from './peer-codec.ts';
+
+/** Who speaks on a connection: a node id alone may be borne by two machines. */
+export interface Sender {
+  readonly node: NodeId;
+  readonly incarnation: string;
+}
+
+export interface Hello extends Sender {
+  /** Whom the dialler looks for. */
+  readonly target: NodeId;
+  /** The incarnation that is recorded for the target, where the dialler knows it. */
+  readonly targetIncarnation?: string;
+  /** Digest of the facts that the dialler goes by. */
+  readonly facts: string;
+  /** Where the dialler can be reached, if it can say so. */
+  readonly peer?: HostPort;
+  readonly http?: HostPort;
+}
+
+/**
+ * Why a connection is refused:
+ * - `otherFacts`: the two were configured as different clusters.
+ * - `wrongTarget`: the one that answers is not the one that was looked for; its address may have changed.
+ * - `otherIncarnation`: the dialler has not the database that is recorded under its id. Final.
+ * - `removed`: the dialler was removed from the cluster. Final.
+ */
+export const REFUSAL_CODES = ['otherFacts', 'wrongTarget', 'otherIncarnation', 'removed'] as const;
+export type RefusalCode = (typeof REFUSAL_CODES)[number];
+
+export interface Refusal {
+  readonly code: RefusalCode;
+  /** For people: what happened, and what to do. */
+  readonly text: string;
+}
+
+/** The longest payload of the frames here. */
+export const HELLO_BYTES_MAX = 2_048;
+const TEXT_CHARACTERS_MAX = 400;
+
+export function encodeHello({ node, incarnation, target, facts, peer, http, ...rest }: Hello): Buffer {
+  return pack([
+    node,
+    incarnation,
+    target,
+    rest.targetIncarnation,
+    facts,
+    peer?.host,
+    peer?.port,
+    http?.host,
+    http?.port,
+  ]);
+}
+
+/** @throws FrameError if it is malformed */
+export function decodeHello(payload: Uint8Array): Hello {
+  const fields = new Fields(unpack(payload));
+  const node = fields.integer('node');
+  const incarnation = fields.string('incarnation');
+  const target = fields.integer('target');
+  const targetIncarnation = fields.optionalString('target incarnation');
+  const facts = fields.string('facts');
+  const peer = decodeAddress(fields, 'peer');
+  const http = decodeAddress(fields, 'http');
+  return {
+    node,
+    incarnation,
+    target,
+    facts,
+    ...(targetIncarnation !== undefined && { targetIncarnation }),
+    ...(peer !== undefined && { peer }),
+    ...(http !== undefined && { http }),
+  };
+}
+
+function decodeAddress(fields: Fields, name: string): HostPort | undefined {
+  const host = fields.optionalString(`${name} host`);
+  const port = fields.optionalInteger(`${name} port`);
+  if (host === undefined || port === undefined) return undefined;
+  if (!/^[\w.:%-]{1,253}$/.test(host) || port < 1 || port > 65_535)
+    throw new FrameError(`${name} is no address`);
+  return { host, port };
+}
+
+export function encodeWelcome(incarnation: string): Buffer {
+  return pack([incarnation]);
+}
+
+/** The incarnation of the one that was reached. @throws FrameError if it is malformed */
+export function decodeWelcome(payload: Uint8Array): string {
+  return new Fields(unpack(payload)).string('incarnation');
+}
+
+export function encodeRefusal({ code, text }: Refusal): Buffer {
+  return pack([REFUSAL_CODES.indexOf(code), text]);
+}
+
+/** @throws FrameError if it is malformed */
+export function decodeRefusal(payload: Uint8Array): Refusal {
+  const fields = new Fields(unpack(payload));
+  const code = fields.oneOf(REFUSAL_CODES, 'code');
+  return { code, text: fields.string('text').slice(0, TEXT_CHARACTERS_MAX) };
+}

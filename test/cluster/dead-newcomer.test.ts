@@ -1,0 +1,52 @@
+/** A node that was added and never came holds up nobody: what is meant for another newcomer arrives there. */
+import { afterEach, describe, expect, it } from 'vitest';
+import { groupOfPartition } from '../../src/partition/placement.ts';
+import { eventually, freePorts } from './harness.ts';
+import { InProcessCluster } from './in-process.ts';
+import { nodeAt } from './nodes-command.ts';
+
+const RULE = { id: 'default', limit: 100, windowMillis: 60_000, clock: 'request' } as const;
+/** So many that more of them wait for the dead node than a leader moves at a time. */
+const PARTITIONS = 96;
+const [DEAD, HEALTHY] = [4, 5];
+
+describe('two newcomers at once, of which one never comes', () => {
+  let cluster: InProcessCluster;
+  afterEach(async () => {
+    await cluster.stop();
+  });
+
+  it('get everything to the other one that needs that one only', { timeout: 90_000 }, async () => {
+    cluster = await InProcessCluster.create({ rules: [RULE], partitions: PARTITIONS });
+    await cluster.startAll();
+    const [http = 0, peer = 0] = await freePorts(2);
+    await cluster.accepted({ add: nodeAt(DEAD, http, peer) });
+    await cluster.accepted({ add: await cluster.join(HEALTHY) });
+    const { core } = cluster.node(HEALTHY);
+    const meant = await eventually('node 5 knows what it should hold', () => {
+      if (core.meta.state?.version !== 3) return undefined;
+      const all = Array.from({ length: PARTITIONS }, (_, partition) => core.placement.replicasOf(partition));
+      return all.flatMap((nodes, i) => (nodes.includes(HEALTHY) && !nodes.includes(DEAD) ? [i] : []));
+    });
+    expect(meant.length).toBeGreaterThan(10);
+    const arrived = await eventually(
+      'they have arrived',
+      () => {
+        const there = meant.filter((partition) =>
+          core.raft.configOf(groupOfPartition(partition))?.voters.includes(HEALTHY),
+        );
+        return there.length === meant.length ? there : undefined;
+      },
+      30_000,
+    );
+    expect(arrived).toEqual(meant);
+    // The dead one is nowhere, so nothing waits for its copy either.
+    const voters = [1, 2, 3].flatMap((id) =>
+      meant.map((partition) => cluster.node(id).core.raft.configOf(groupOfPartition(partition))?.learners),
+    );
+    expect(voters.flat()).not.toContain(DEAD);
+    // Removed again, though it never came, it holds up nothing at all.
+    await cluster.change({ remove: DEAD });
+    expect(cluster.node(1).core.meta.state).toMatchObject({ version: 4, settledVersion: 4, retired: [DEAD] });
+  });
+});

@@ -1,0 +1,75 @@
+/** What is fixed when a cluster is created stays so, whatever somebody writes into the file afterwards. */
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startNodeProcess } from '../../cluster/processes.ts';
+import { createCluster } from '../../src/cluster-directory.ts';
+import type { ClusterConfig } from '../../src/config.ts';
+import { temporaryDirectory, testConfig } from './harness.ts';
+
+const RULE = { id: 'default', limit: 1, windowMillis: 60_000, clock: 'cluster' } as const;
+
+describe('a restart', () => {
+  let directory: string;
+  let config: ClusterConfig;
+  beforeAll(async () => {
+    config = await testConfig({ rules: [RULE], partitions: 4, nodes: 5 });
+    directory = await temporaryDirectory();
+    await createCluster(directory, config);
+  });
+  afterAll(async () => rm(directory, { recursive: true }));
+
+  it.each<[what: string, edited: (config: ClusterConfig) => object, sentence: RegExp]>([
+    [
+      'with another number of partitions',
+      () => ({ partitions: 7 }),
+      /created with partitions 4, but this node is configured with 7: this never changes/,
+    ],
+    [
+      'with another number of replicas',
+      () => ({ replicas: 1 }),
+      /created with replicas 3, but this node is configured with 1/,
+    ],
+    [
+      'with fewer founders',
+      ({ founders }) => ({ founders: founders.slice(0, 4) }),
+      /created with founders 1 \(.*5 \(\w+\), but this node is configured with 1 \(.*4 \(\w+\): /,
+    ],
+    [
+      'with a founder that came later',
+      ({ founders }) => ({ founders: [...founders, { id: 6, incarnation: '6'.repeat(32) }] }),
+      /but this node is configured with .*, 6 \(6{32}\)/,
+    ],
+    [
+      'with another incarnation of a founder',
+      ({ founders }) => ({
+        founders: founders.map((one) => (one.id === 2 ? { ...one, incarnation: 'f'.repeat(32) } : one)),
+      }),
+      /but this node is configured with .*, 2 \(f{32}\)/,
+    ],
+    [
+      'of another cluster',
+      () => ({ clusterId: 'another' }),
+      /created with clusterId .*configured with another/,
+    ],
+  ])('%s is refused in one sentence', async (_what, edited, sentence) => {
+    await writeFile(join(directory, 'cluster.json'), JSON.stringify({ ...config, ...edited(config) }));
+    const log = join(directory, 'logs', 'node-1.log');
+    await rm(log, { force: true });
+    const { code } = await startNodeProcess(directory, 1).exited;
+    const said = (await readFile(log, 'utf8')).trim();
+    expect({ code, lines: said.split('\n').length }).toEqual({ code: 64, lines: 1 });
+    expect(said).toMatch(sentence);
+  });
+
+  it('with the right file, in another order, works after all that', async () => {
+    const { founders, nodes } = config;
+    const shuffled = { ...config, founders: founders.toReversed(), nodes: nodes.toReversed().slice(1) };
+    await writeFile(join(directory, 'cluster.json'), JSON.stringify(shuffled));
+    const node = startNodeProcess(directory, 1);
+    const log = join(directory, 'logs', 'node-1.log');
+    await expect.poll(async () => readFile(log, 'utf8'), { timeout: 10_000 }).toContain('node is up');
+    node.child.kill('SIGKILL');
+    await node.exited;
+  });
+});

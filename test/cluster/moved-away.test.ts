@@ -1,0 +1,105 @@
+/** Replicas that moved away are deleted: from memory, from disk, and for good; and come back when they are wanted again. */
+import { afterEach, describe, expect, it } from 'vitest';
+import type { LogStore } from '../../raft/store.ts';
+import { nodeDirectory } from '../../src/cluster-directory.ts';
+import { factsOf } from '../../src/cluster-facts.ts';
+import { groupOfPartition } from '../../src/partition/placement.ts';
+import { openLevelDatabase } from '../../storage/database.ts';
+import { openStore } from '../../storage/open-store.ts';
+import { eventually } from './harness.ts';
+import { InProcessCluster } from './in-process.ts';
+
+const RULE = { id: 'default', limit: 1_000, windowMillis: 3_600_000, clock: 'cluster' } as const;
+const PARTITIONS = 8;
+const USERS = 3_000;
+const TOMBSTONE_BYTES_MAX = 200;
+
+/** What the database of a stopped node holds of each group. LevelDB frees the room of what it does not, when it likes. */
+async function bytesByGroup(directory: string): Promise<Map<number, number>> {
+  const database = await openLevelDatabase(directory, { createIfMissing: false, writeBufferBytes: 1 << 20 });
+  const bytes = new Map<number, number>();
+  await database.scan({ first: Buffer.from([0x10]), last: Buffer.from([0xff]) }, (key, value) => {
+    const group = key.readUInt32BE(1);
+    bytes.set(group, (bytes.get(group) ?? 0) + key.length + value.length);
+  });
+  await database.close();
+  return bytes;
+}
+
+describe('a node whose partitions move to others', () => {
+  let cluster: InProcessCluster;
+  afterEach(async () => {
+    await cluster.stop();
+  });
+
+  /** The partitions that node 1 holds, once they are those that it should hold. */
+  async function holdsWhatItShould(): Promise<number[]> {
+    return eventually('node 1 holds what it should, and nothing else', () => {
+      const { core } = cluster.node(1);
+      const all = Array.from({ length: PARTITIONS }, (_, partition) => partition);
+      const wanted = all.filter((partition) => core.placement.replicasOf(partition).includes(1));
+      const held = [...core.partitions.keys()].toSorted((a, b) => a - b);
+      return held.join() === wanted.join() ? held : undefined;
+    });
+  }
+
+  async function ask(user: number): Promise<unknown> {
+    return cluster.allow(1, { userId: `${user}`.padEnd(200, '.') });
+  }
+
+  it('keeps nothing of them on disk, and takes them back when they return', { timeout: 90_000 }, async () => {
+    cluster = await InProcessCluster.create({ rules: [RULE], partitions: PARTITIONS });
+    let disk: LogStore | undefined;
+    await cluster.startNode(1, (store) => (disk = store));
+    for (const id of [2, 3]) await cluster.startNode(id);
+    await cluster.ready();
+    expect(await holdsWhatItShould()).toHaveLength(PARTITIONS);
+    for (let user = 0; user < USERS; user += 100) {
+      await Promise.all(Array.from({ length: 100 }, (_, i) => ask(user + i)));
+    }
+    // Each of six nodes holds half of what three did.
+    for (const add of [4, 5, 6]) await cluster.change({ add: await cluster.join(add) });
+    const kept = await holdsWhatItShould();
+    expect(kept.length).toBeLessThanOrEqual(PARTITIONS / 2);
+
+    await eventually(
+      'all of it is deleted, a little at a time',
+      () => disk?.hasGarbage === false || undefined,
+    );
+    await cluster.stopNode(1);
+    const directory = nodeDirectory(cluster.directory, 1);
+    const store = await openStore(directory, { nodeId: 1, facts: factsOf(cluster.config) });
+    for (let partition = 0; partition < PARTITIONS; partition += 1) {
+      const stored = await store.load(groupOfPartition(partition));
+      expect({ partition, removed: stored?.removed }).toEqual({
+        partition,
+        removed: !kept.includes(partition),
+      });
+    }
+    await store.close();
+    const bytes = await bytesByGroup(directory);
+    const of = (partitions: readonly number[]): number[] =>
+      partitions.map((partition) => bytes.get(groupOfPartition(partition)) ?? 0);
+    const gone = Array.from({ length: PARTITIONS }, (_, i) => i).filter(
+      (partition) => !kept.includes(partition),
+    );
+    console.log(
+      `bytes of the groups that node 1 keeps: ${of(kept).join(' ')}; of the others: ${of(gone).join(' ')}`,
+    );
+    expect(Math.min(...of(kept))).toBeGreaterThan(10_000);
+    expect(Math.max(...of(gone))).toBeLessThan(TOMBSTONE_BYTES_MAX);
+    await cluster.startNode(1);
+    expect(await holdsWhatItShould()).toEqual(kept);
+
+    // Others leave: what was deleted is wanted here again.
+    for (const remove of [6, 5]) {
+      await cluster.change({ remove });
+      await cluster.stopNode(remove);
+    }
+    const again = await holdsWhatItShould();
+    expect(again.length).toBeGreaterThan(kept.length);
+    await eventually('node 1 takes part in all of them', () => cluster.node(1).core.isReady || undefined);
+    expect(await ask(1)).toMatchObject({ kind: 'decision', decision: { allowed: true, remaining: 998 } });
+    expect(cluster.fatalErrors).toEqual([]);
+  });
+});

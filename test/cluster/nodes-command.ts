@@ -1,0 +1,37 @@
+/** The `quorate` command as an operator types it, where it prepares nodes and changes those of a running cluster. */
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { NodeAddress } from '../../src/config.ts';
+
+export const CLI = join(import.meta.dirname, '../../dist/src/cli.js');
+const run = promisify(execFile);
+
+/** Resolves with what it printed; rejects with its exit code and errors. */
+export async function quorate(...args: readonly string[]): Promise<string> {
+  const { stdout } = await run(process.execPath, [CLI, ...args]);
+  return stdout;
+}
+
+/** A node on this machine. */
+export function nodeAt(id: number, http: number, peer: number): NodeAddress {
+  const host = '127.0.0.1';
+  return { id, http: { host, port: http }, peer: { host, port: peer } };
+}
+
+export function nodeOptions({ id, http, peer }: NodeAddress): string[] {
+  const told = [http, peer].map(({ host, port }) => `${host}:${port}`);
+  return ['--id', String(id), '--http', told[0] ?? '', '--peer', told[1] ?? ''];
+}
+
+/** Resolves with what it printed when all partitions have moved. */
+export async function command(
+  via: number,
+  verb: 'add' | 'remove',
+  node: NodeAddress | number,
+  ...others: readonly string[]
+): Promise<string> {
+  const what = typeof node === 'number' ? [String(node)] : nodeOptions(node);
+  const url = `http://127.0.0.1:${via}`;
+  return quorate('nodes', verb, ...what, '--via', url, '--timeout', '30000', ...others);
+}

@@ -1,0 +1,82 @@
+/** A node that was removed knows it, whether it was there to hear it or not; and a new machine may take its address. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { waitUntilReady } from '../../cluster/processes.ts';
+import { joinCluster } from '../../src/join-cluster.ts';
+import { readKnownMembers } from '../../src/member-cache.ts';
+import { nodeDirectory } from '../../src/cluster-directory.ts';
+import type { NodeAddress } from '../../src/config.ts';
+import { allowAt, eventually, freePorts, TestCluster } from './harness.ts';
+import { command } from './nodes-command.ts';
+
+const RULE = { id: 'default', limit: 100, windowMillis: 60_000, clock: 'cluster' } as const;
+
+describe('a node that is removed', () => {
+  let cluster: TestCluster;
+  beforeAll(async () => {
+    cluster = await TestCluster.start({ rules: [RULE], nodes: 5, partitions: 8 });
+  }, 30_000);
+  afterAll(async () => cluster.stop());
+
+  const address = (id: number): NodeAddress => {
+    const found = cluster.config.nodes.find((node) => node.id === id);
+    if (found === undefined) throw new Error(`there is no node ${id}`);
+    return found;
+  };
+
+  async function expectRemoved(id: number): Promise<void> {
+    const ready = await eventually(`node ${id} knows that it was removed`, async () => {
+      const response = await fetch(`http://127.0.0.1:${cluster.port(id)}/readyz`).catch(() => undefined);
+      const body = (await response?.json()) as { status: string; reason: string } | undefined;
+      return body?.status === 'removed' ? { code: response?.status, ...body } : undefined;
+    });
+    expect(ready).toMatchObject({ code: 503, reason: expect.stringContaining(`node ${id} was removed`) });
+    const response = await fetch(`http://127.0.0.1:${cluster.port(id)}/v1/cluster`);
+    expect(((await response.json()) as { self: unknown }).self).toMatchObject({ id, standing: 'removed' });
+    const answer = await allowAt(cluster.port(id), { userId: 'ada' });
+    expect(answer).toMatchObject({ status: 503, body: { reason: 'not_member', proposed: false } });
+    // It is written down for the script that starts the nodes of this directory.
+    await eventually('it is written down', async () => {
+      const known = await readKnownMembers(nodeDirectory(cluster.directory, id));
+      return known?.isRemoved === true ? true : undefined;
+    });
+  }
+
+  it('is done with as the node that was asked, and knows it at once', { timeout: 60_000 }, async () => {
+    const told = await command(cluster.port(1), 'remove', 1);
+    expect(told).toContain('done: all partitions have moved');
+    await expectRemoved(1);
+  });
+
+  it('learns it when it comes back', { timeout: 60_000 }, async () => {
+    await cluster.kill(2);
+    await command(cluster.port(3), 'remove', 2);
+    cluster.startNode(2);
+    await expectRemoved(2);
+    // It stays so, and disturbs nobody.
+    await delay(1_000);
+    await expectRemoved(2);
+    const others = cluster.config.nodes.filter(({ id }) => id > 2);
+    await waitUntilReady({ nodes: others }, 5_000);
+  });
+
+  it('leaves its address to a new machine', { timeout: 60_000 }, async () => {
+    await cluster.kill(1);
+    const six: NodeAddress = { ...address(1), id: 6 };
+    const told = await joinCluster(cluster.directory, six);
+    expect(told.join()).toContain('node 1 was at that address');
+    cluster.startNode(6);
+    expect(await command(cluster.port(3), 'add', six)).toContain('done: all partitions have moved');
+    const members = [six, ...cluster.config.nodes.filter(({ id }) => id > 2)];
+    const { nodes } = await waitUntilReady({ nodes: members }, 10_000);
+    expect(nodes.map(({ id, up }) => [id, up])).toEqual([3, 4, 5, 6].map((id) => [id, true]));
+  });
+
+  it('is told apart from one that never was there: no node listens', async () => {
+    const [free = 0] = await freePorts(1);
+    await expect(command(free, 'remove', 3)).rejects.toMatchObject({
+      code: 64,
+      stderr: expect.stringMatching(/no node listens at http:\/\/127\.0\.0\.1:\d+ \(ECONNREFUSED\).*--via/),
+    });
+  });
+});

@@ -1,0 +1,91 @@
+/**
+ * Somebody edits a fact of the cluster in one node's file, or prepares a node whose disk was lost again under its old
+ * id. The one must not start, and the other must not take part.
+ */
+import type { NodeId } from '../../../raft/types.ts';
+import { eventually } from '../../cluster/harness.ts';
+import {
+  candidates,
+  hold,
+  type Nemesis,
+  type NemesisContext,
+  perform,
+  revive,
+  withVictims,
+} from './nemesis.ts';
+
+const REFUSED_MILLIS_MAX = 20_000;
+
+/** Starts a node that should refuse to. If it runs all the same, clients have some time to notice. */
+async function startUnsound(
+  context: NemesisContext,
+  id: NodeId,
+  reason: string,
+): Promise<'refused' | 'runs'> {
+  const { cluster } = context;
+  cluster.start(id);
+  cluster.expectExit(id, reason);
+  if (!(await cluster.isUp(id))) return 'refused';
+  await hold(context, 8_000, 12_000);
+  await cluster.kill(id);
+  return 'runs';
+}
+
+const editedFile: Nemesis = {
+  name: 'edited-file',
+  family: 'membership',
+  needs: () => undefined,
+  async run(context) {
+    const { cluster } = context;
+    await withVictims(context, this.name, await candidates(context, false), 1, async ([id]) =>
+      perform(context, { name: this.name, nodes: [id] }, async () => {
+        await cluster.kill(id);
+        const { partitions } = cluster.config;
+        await cluster.editFile(id, { partitions: partitions - 1 });
+        const outcome = await startUnsound(context, id, 'edited file');
+        await cluster.editFile(id, { partitions });
+        await revive(context, [id]);
+        return outcome;
+      }),
+    );
+  },
+};
+
+const madeAnew: Nemesis = {
+  name: 'made-anew',
+  family: 'membership',
+  needs: () => undefined,
+  async run(context) {
+    const { claims, cluster, log } = context;
+    if (!claims.mayDamage) {
+      log.write({ event: 'skipped', name: this.name, detail: 'as many nodes are damaged as may be' });
+      return;
+    }
+    await withVictims(context, this.name, await candidates(context, false), 1, async ([id]) => {
+      claims.damage(id);
+      await perform(context, { name: this.name, nodes: [id] }, async () => {
+        await cluster.kill(id);
+        await cluster.makeAnew(id);
+        cluster.start(id);
+        cluster.expectExit(id, 'made anew');
+        // A founder does not even start: its incarnation is a fact.
+        const outcome = await eventually(
+          `node ${id}, made anew, is refused`,
+          async () => {
+            if (!cluster.isRunning(id)) return 'does not start';
+            const standing = (await cluster.statusFrom(id))?.self?.standing;
+            return standing === 'refused' ? standing : undefined;
+          },
+          REFUSED_MILLIS_MAX,
+        );
+        await hold(context, 1_000, 4_000);
+        await cluster.kill(id);
+        const by = await context.replaceNode(context, id);
+        if (by !== undefined) claims.repaired(id);
+        return { outcome, by };
+      });
+    });
+  },
+};
+
+export const IDENTITY_NEMESES: readonly Nemesis[] = [editedFile, madeAnew];

@@ -1,0 +1,101 @@
+/** What nodes say of themselves is recorded: the first incarnation of an id for ever, the latest address. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { MetaGroup } from '../../src/meta/meta-group.ts';
+import {
+  applyMetaCommand,
+  type Introduction,
+  type MetaRecord,
+  type MetaState,
+} from '../../src/meta/meta-state.ts';
+import { Registrar } from '../../src/meta/registrar.ts';
+
+const at = (port: number): Required<Pick<Introduction, 'http' | 'peer'>> => ({
+  http: { host: 'h', port },
+  peer: { host: 'h', port: port + 1_000 },
+});
+const founder = (id: number): Introduction => ({ id, incarnation: `of ${id}`, ...at(id) });
+
+function created(): MetaRecord {
+  const nodes = [1, 2, 3].map(founder);
+  const { record } = applyMetaCommand(undefined, { type: 'create', nodes, replicas: 3 });
+  if (record === undefined) throw new Error('nothing was created');
+  return record;
+}
+
+function introduced(record: MetaRecord, node: Introduction): MetaRecord {
+  return applyMetaCommand(record, { type: 'introduce', node }).record ?? record;
+}
+
+function withFour(): MetaRecord {
+  const add = { id: 4, http: { host: 'h', port: 4 }, peer: { host: 'h', port: 1_004 } };
+  return applyMetaCommand(created(), { type: 'change', change: { add } }).record ?? created();
+}
+
+const four = (record: MetaRecord): unknown => record.state.nodes.find(({ id }) => id === 4);
+
+describe('the list of nodes', () => {
+  it('takes the first incarnation of a node, and no other after that', () => {
+    const first = introduced(withFour(), { id: 4, incarnation: 'first' });
+    expect(four(first)).toEqual({ id: 4, incarnation: 'first', ...at(4) });
+    expect(introduced(first, { id: 4, incarnation: 'second', ...at(9) })).toBe(first);
+    expect(introduced(first, { id: 4, incarnation: 'first' })).toBe(first);
+  });
+
+  it('takes new addresses of a node, and is no other version for that', () => {
+    const before = introduced(withFour(), { id: 4, incarnation: 'first' });
+    const moved = introduced(before, { id: 4, incarnation: 'first', ...at(40) });
+    expect(four(moved)).toEqual({ id: 4, incarnation: 'first', ...at(40) });
+    expect(moved.state.version).toBe(before.state.version);
+    // Two nodes that swap their addresses have the same one for a while.
+    const swapped = introduced(introduced(moved, { ...founder(1), ...at(2) }), { ...founder(2), ...at(1) });
+    expect(swapped.state.nodes.slice(0, 2)).toEqual([
+      { ...founder(1), ...at(2) },
+      { ...founder(2), ...at(1) },
+    ]);
+  });
+
+  it('takes those of a node that leaves, and none of strangers', () => {
+    const before = withFour();
+    expect(introduced(before, { id: 9, incarnation: 'x', ...at(9) })).toBe(before);
+    const leaving = applyMetaCommand(before, { type: 'change', change: { remove: 2 } }).record ?? before;
+    expect(introduced(leaving, { ...founder(2), ...at(22) }).state.leaving).toEqual([
+      { ...founder(2), ...at(22) },
+    ]);
+  });
+});
+
+describe('the leader of group 0', () => {
+  let asked: Introduction[];
+  let group: { isLeader: boolean; state: MetaState | undefined };
+  let registrar: Registrar;
+  beforeEach(() => {
+    asked = [];
+    group = { isLeader: true, state: withFour().state };
+    const meta = { ...group, introduce: (node: Introduction) => asked.push(node) };
+    group = meta;
+    registrar = new Registrar(meta as unknown as MetaGroup, { ...founder(1), ...at(11) });
+  });
+
+  function look(): Introduction[] {
+    asked.length = 0;
+    for (let i = 0; i < 10; i += 1) registrar.tick();
+    return asked;
+  }
+
+  it('has recorded what those say who are connected, itself included, if it is news', () => {
+    registrar.introduced({ ...founder(2), node: 2, target: 1, facts: '' });
+    registrar.introduced({ node: 4, incarnation: 'first', target: 1, facts: '', ...at(44) });
+    registrar.introduced({ node: 9, incarnation: 'x', target: 1, facts: '' });
+    expect(look()).toEqual([
+      { ...founder(1), ...at(11) },
+      { id: 4, incarnation: 'first', ...at(44) },
+    ]);
+    registrar.gone(4);
+    expect(look()).toEqual([{ ...founder(1), ...at(11) }]);
+  });
+
+  it('is the only one that does', () => {
+    group.isLeader = false;
+    expect(look()).toEqual([]);
+  });
+});

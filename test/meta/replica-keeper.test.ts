@@ -1,0 +1,161 @@
+/** Which replicas a node makes, offers and deletes: by the newest list, by what is on disk, and never too early. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import { simpleConfig } from '../../raft/membership.ts';
+import type { MultiRaft } from '../../raft/multi-raft.ts';
+import type { StoredGroup } from '../../raft/store.ts';
+import type { GroupConfig } from '../../raft/types.ts';
+import type { ClusterPlacement } from '../../src/meta/cluster-placement.ts';
+import type { MetaState } from '../../src/meta/meta-state.ts';
+import { ReplicaKeeper } from '../../src/meta/replica-keeper.ts';
+
+const SELF = 4;
+const PARTITION = 0;
+
+function tombstoneOf(placement: number): StoredGroup {
+  const base = { index: 0, term: 0, timeMillis: 0 };
+  const hardState = { term: 5, vote: 0, commit: 0 };
+  return { placement, removedAt: placement, removed: true, hardState, base, entries: [] };
+}
+
+/** One partition, and a disk that the test completes. */
+class Node {
+  isHeld = false;
+  isPlacedHere = false;
+  config: GroupConfig = simpleConfig([]);
+  newestEpoch = 0;
+  told: string[] = [];
+  readonly writes: (() => void)[] = [];
+  readonly keeper: ReplicaKeeper;
+
+  constructor() {
+    const raft = {
+      configOf: () => this.config,
+      newestEpoch: () => this.newestEpoch,
+      offerGroup: (_group: number, version: number, done: () => void) => {
+        this.told.push(`writes down ${version}`);
+        this.writes.push(done);
+      },
+      removeGroup: (_group: number, version: number, done: (stored: StoredGroup) => void) => {
+        this.told.push(`removes by ${version}`);
+        this.writes.push(() => done(tombstoneOf(version)));
+      },
+    };
+    this.keeper = new ReplicaKeeper({
+      nodeId: SELF,
+      raft: raft as unknown as MultiRaft,
+      placement: {
+        partitionCount: 1,
+        replicasOf: () => (this.isPlacedHere ? [1, 2, SELF] : [1, 2, 3]),
+        candidatesOf: () => [1, 2, 3, SELF],
+      } as unknown as ClusterPlacement,
+      replicas: {
+        has: () => this.isHeld,
+        add: (_partition, returns) => {
+          this.isHeld = true;
+          this.told.push(returns === undefined ? 'makes' : `brings back by ${returns.placement}`);
+        },
+        drop: () => {
+          this.isHeld = false;
+        },
+      },
+      isConnected: (peer) => peer !== 3,
+      offer: (to, version) => this.told.push(`offers to ${to} under ${version}`),
+    });
+  }
+
+  /** What group 0 says here now, and what the node does then. */
+  hears(version: number, settledVersion: number, isPlacedHere: boolean): string[] {
+    this.isPlacedHere = isPlacedHere;
+    this.keeper.update({ version, settledVersion } as MetaState);
+    return this.looks();
+  }
+
+  looks(): string[] {
+    this.told = [];
+    for (let i = 0; i < 50; i += 1) this.keeper.tick();
+    return [...new Set(this.told)];
+  }
+
+  written(): string[] {
+    this.told = [];
+    for (const done of this.writes.splice(0)) done();
+    return this.told;
+  }
+}
+
+describe('a node', () => {
+  let node: Node;
+  beforeEach(() => {
+    node = new Node();
+    node.keeper.loaded(PARTITION, undefined);
+  });
+
+  it('makes a replica that is placed here, and offers it when that is on disk, until it is a member', () => {
+    expect(node.hears(2, 1, true)).toEqual(['makes', 'writes down 2']);
+    expect(node.looks()).toEqual([]);
+    expect(node.written()).toEqual(['offers to 1 under 2', 'offers to 2 under 2']);
+    expect(node.looks()).toEqual(['offers to 1 under 2', 'offers to 2 under 2']);
+    node.config = { ...simpleConfig([1, 2]), epoch: 2, learners: [SELF] };
+    expect(node.looks()).toContain('offers to 1 under 2');
+    node.config = { ...simpleConfig([1, 2, SELF]), epoch: 2 };
+    expect(node.looks()).toEqual([]);
+  });
+
+  it('offers a replica anew under a newer version, also one that believes itself a member of old', () => {
+    node.isHeld = true;
+    node.config = { ...simpleConfig([1, 2, SELF]), epoch: 1 };
+    expect(node.hears(3, 2, true)).toEqual(['writes down 3']);
+    node.written();
+    expect(node.hears(4, 2, true)).toEqual(['writes down 4']);
+  });
+
+  it('deletes a replica when all have moved and it is not placed here, and only then', () => {
+    node.isHeld = true;
+    expect(node.hears(2, 1, false)).toEqual([]);
+    expect(node.hears(2, 2, false)).toEqual(['removes by 2']);
+    expect(node.isHeld).toBe(false);
+    node.written();
+    expect(node.looks()).toEqual([]);
+  });
+
+  it('deletes none that was offered under this version or a newer one, as a restart may have to learn again', () => {
+    node.keeper.loaded(PARTITION, { ...tombstoneOf(0), removed: false, placement: 3 });
+    node.isHeld = true;
+    // Group 0 lags behind here: it says 2, and 3 was heard before the restart.
+    expect(node.hears(2, 2, false)).toEqual([]);
+    expect(node.hears(3, 2, true)).toEqual(['offers to 1 under 3', 'offers to 2 under 3']);
+    expect(node.hears(3, 3, false)).toEqual([]);
+    expect(node.hears(4, 4, false)).toEqual(['removes by 4']);
+  });
+
+  it('deletes none whose log has a configuration of a newer version', () => {
+    node.isHeld = true;
+    node.newestEpoch = 3;
+    expect(node.hears(2, 2, false)).toEqual([]);
+    node.newestEpoch = 2;
+    expect(node.looks()).toEqual(['removes by 2']);
+  });
+
+  it('deletes none that is about to be offered', () => {
+    expect(node.hears(2, 1, true)).toEqual(['makes', 'writes down 2']);
+    // The offer is not on disk yet, and the version that asked for it is over.
+    expect(node.hears(2, 2, false)).toEqual([]);
+    expect(node.hears(3, 3, false)).toEqual(['removes by 3']);
+  });
+
+  it('brings a replica back that it deleted, by a newer version and no older one', () => {
+    node.isHeld = true;
+    node.hears(3, 3, false);
+    expect(node.hears(4, 3, true)).toEqual([]);
+    node.written();
+    expect(node.looks()).toEqual(['brings back by 4', 'writes down 4']);
+  });
+
+  it('brings nothing back by an older list after a restart', () => {
+    node = new Node();
+    node.keeper.loaded(PARTITION, tombstoneOf(3));
+    expect(node.hears(2, 2, true)).toEqual([]);
+    expect(node.hears(3, 3, true)).toEqual([]);
+    expect(node.hears(4, 3, true)).toEqual(['brings back by 4', 'writes down 4']);
+  });
+});

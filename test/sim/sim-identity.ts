@@ -1,0 +1,54 @@
+/** Whose database a simulated machine has, and what its copy of the configuration says: both may be other than they should be. */
+import type { NodeId } from '../../raft/types.ts';
+import { factsDigest, factsOf } from '../../src/cluster-facts.ts';
+import type { ClusterConfig, NodeAddress } from '../../src/config.ts';
+import { Admission } from '../../src/meta/admission.ts';
+import type { Random } from './random.ts';
+import { addressOf, incarnationOf } from './settings.ts';
+
+export class SimIdentity {
+  readonly #id: NodeId;
+  readonly #config: ClusterConfig;
+  #database = 0;
+  /** What the local file lists; undefined: what it was created with, and this node. */
+  #nodes: readonly NodeAddress[] | undefined;
+
+  constructor(id: NodeId, config: ClusterConfig) {
+    this.#id = id;
+    this.#config = config;
+  }
+
+  get incarnation(): string {
+    return incarnationOf(this.#id, this.#database);
+  }
+
+  /** The database is another one from now on. */
+  makeAnew(): void {
+    this.#database += 1;
+  }
+
+  /** Somebody edits the file: it lists this node and some others, whether they belong to the cluster or not. */
+  editFile(ids: readonly NodeId[], random: Random): void {
+    const others = random.shuffled(ids.filter((id) => id !== this.#id));
+    const some = others.slice(0, random.between(0, others.length));
+    this.#nodes = random.shuffled([this.#id, ...some]).map(addressOf);
+  }
+
+  get config(): ClusterConfig {
+    const { nodes } = this.#config;
+    const isListed = nodes.some(({ id }) => id === this.#id);
+    return { ...this.#config, nodes: this.#nodes ?? (isListed ? nodes : [...nodes, addressOf(this.#id)]) };
+  }
+
+  /** For a process that starts. */
+  admission(): Admission {
+    const { peer, http } = addressOf(this.#id);
+    return new Admission({
+      nodeId: this.#id,
+      incarnation: this.incarnation,
+      facts: factsDigest(factsOf(this.#config)),
+      founders: this.#config.founders,
+      addresses: { peer, http },
+    });
+  }
+}

@@ -1,0 +1,185 @@
+/** Who dials says who it is and whom it looks for; who answers says welcome, or why not. */
+import { afterEach, describe, expect, it } from 'vitest';
+import { FrameError } from '../../src/transport/frame.ts';
+import {
+  decodeHello,
+  decodeRefusal,
+  decodeWelcome,
+  encodeHello,
+  encodeRefusal,
+  encodeWelcome,
+  type Hello,
+} from '../../src/transport/hello.ts';
+import { pack } from '../../src/transport/peer-codec.ts';
+import { Cleanup, frameOf, freeAddress, incarnationOf, listed, Peer, RawServer } from './peers.ts';
+import { until } from './wait.ts';
+
+const cleanup = new Cleanup();
+afterEach(() => cleanup.run());
+
+describe('a hello', () => {
+  const plain: Hello = { node: 4, incarnation: 'x', target: 1, facts: 'f' };
+  const address = { host: 'h', port: 7 };
+
+  it.each<[Hello]>([
+    [plain],
+    [{ ...plain, targetIncarnation: 'y' }],
+    [{ ...plain, peer: address, http: { host: '::1', port: 65_535 } }],
+  ])('arrives as it was sent: %j', (hello) => {
+    expect(decodeHello(encodeHello(hello))).toEqual(hello);
+  });
+
+  it.each([
+    [[]],
+    [[4, 'x', 1, null]],
+    [['4', 'x', 1, null, 'f', null, null, null, null]],
+    [[4, 'x', 1, null, 'f', 'h', 0, null, null]],
+    [[4, 'x', 1, null, 'f', 'h/', 7, null, null]],
+  ])('of another shape is a FrameError: %j', (value) => {
+    expect(() => decodeHello(pack(value))).toThrow(FrameError);
+  });
+
+  it('is answered with a welcome or a refusal', () => {
+    expect(decodeWelcome(encodeWelcome('x'))).toBe('x');
+    const refusal = { code: 'removed', text: 'node 4 was removed' } as const;
+    expect(decodeRefusal(encodeRefusal(refusal))).toEqual(refusal);
+    expect(() => decodeRefusal(pack([99, 'x']))).toThrow(FrameError);
+    expect(decodeRefusal(encodeRefusal({ ...refusal, text: 'x'.repeat(9_999) })).text.length).toBe(400);
+  });
+});
+
+describe('a peer', () => {
+  it('is found at the right one of several addresses, whoever answers at the others', async () => {
+    const [one, two, three, nobody] = await addresses();
+    const stranger = await Peer.start(cleanup, 3, new Map([[3, three]]));
+    const b = await Peer.start(cleanup, 2, new Map([[2, two]]));
+    const a = await Peer.start(
+      cleanup,
+      1,
+      new Map([
+        [1, [one]],
+        [2, [three, nobody, two]],
+      ]),
+    );
+    await a.connectedTo(2);
+    expect(a.send(2, 'found')).toBe(true);
+    await until('it is heard', () => b.textsFrom(1).includes('found'));
+    expect(stranger.frames).toEqual([]);
+    expect(a.count('refused by 2: wrongTarget')).toBe(1);
+    expect(a.count('connected 2')).toBe(1);
+  });
+
+  it('that moved is found where it says it is now', async () => {
+    const [one, two, moved] = await addresses();
+    const old = new Map([
+      [1, one],
+      [2, two],
+    ]);
+    const a = await Peer.start(cleanup, 1, old);
+    const b = await Peer.start(cleanup, 2, old);
+    await a.connectedTo(2);
+    await b.transport.close();
+    const again = await Peer.start(
+      cleanup,
+      2,
+      new Map([
+        [1, one],
+        [2, moved],
+      ]),
+    );
+    await until('node 1 lost it', () => a.count('disconnected 2') === 1);
+    await a.connectedTo(2);
+    expect(a.send(2, 'there')).toBe(true);
+    await until('it is heard', () => again.textsFrom(1).includes('there'));
+  });
+
+  it('with another database than the recorded one is not spoken with', async () => {
+    const [one, two] = await addresses();
+    const peers = new Map([
+      [1, one],
+      [2, two],
+    ]);
+    const a = new Peer(1, peers);
+    cleanup.add(() => a.transport.close());
+    a.gate.recorded.set(2, 'another');
+    await a.transport.start();
+    await Peer.start(cleanup, 2, peers);
+    await until('it was tried', () => a.count('refused by 2: wrongTarget') > 0);
+    expect(a.count('connected 2')).toBe(0);
+    expect(a.transport.isConnected(2)).toBe(false);
+    a.gate.recorded.set(2, incarnationOf(2));
+    a.transport.setPeers(listed(peers));
+    await until('it is the right one after all', () => a.transport.isConnected(2), 8_000);
+  });
+
+  it('that turns out to be another than the recorded one is left', async () => {
+    const { a, b } = await pair();
+    a.gate.recorded.set(2, 'another');
+    a.transport.recheck();
+    await until('node 1 has left it', () => a.count('disconnected 2') === 1);
+    await until('it is not the one', () => a.count('refused by 2: wrongTarget') > 0);
+    // What node 2 sends is another connection, and node 1 judges it by itself.
+    expect(b.transport.isConnected(1)).toBe(true);
+  });
+
+  it('that is not welcome any more is told why on its connection, and heard no more', async () => {
+    const { a, b } = await pair();
+    a.gate.unwelcome.set(2, 'otherIncarnation');
+    a.transport.recheck();
+    await until('it was told', () => b.count('refused by 1: otherIncarnation') === 1);
+    await until('it is not connected', () => !b.transport.isConnected(1));
+    expect(b.count('disconnected 1')).toBe(1);
+    await until('node 1 counts it as gone', () => a.count('lost 2') === 1);
+    expect(b.send(1, 'x')).toBe(false);
+    a.transport.recheck();
+    expect(b.count('refused by 1: otherIncarnation')).toBe(1);
+  });
+
+  it('that leaves dials nobody any more', async () => {
+    const { a, b } = await pair();
+    a.transport.leave();
+    await until('node 2 lost it', () => b.count('lost 1') === 1);
+    a.transport.setPeers(new Map([[2, [b.address]]]));
+    expect([...a.transport.peers]).toEqual([]);
+    expect(a.transport.isConnected(2)).toBe(false);
+    expect(a.count('connected 2')).toBe(1);
+  });
+
+  it('is not connected before it says welcome', async () => {
+    const silent = await RawServer.start(cleanup, () => {}, { isPolite: false });
+    const [one] = await addresses();
+    const a = await Peer.start(
+      cleanup,
+      1,
+      new Map([
+        [1, one],
+        [2, silent.address],
+      ]),
+    );
+    await until('it accepted', () => silent.sockets.length === 1);
+    expect(a.transport.isConnected(2)).toBe(false);
+    expect(a.send(2, 'x')).toBe(false);
+    silent.sockets[0]?.write(frameOf('requests', 'x'));
+    await until('it is dialled again', () => silent.sockets.length === 2);
+    expect(a.count('connected 2')).toBe(0);
+  });
+});
+
+type Address = Awaited<ReturnType<typeof freeAddress>>;
+
+async function addresses(): Promise<[Address, Address, Address, Address]> {
+  return [await freeAddress(), await freeAddress(), await freeAddress(), await freeAddress()];
+}
+
+/** Nodes 1 and 2, connected both ways. */
+async function pair(): Promise<{ a: Peer; b: Peer }> {
+  const [one, two] = await addresses();
+  const peers = new Map([
+    [1, one],
+    [2, two],
+  ]);
+  const a = await Peer.start(cleanup, 1, peers);
+  const b = await Peer.start(cleanup, 2, peers);
+  await Promise.all([a.connectedTo(2), b.connectedTo(1)]);
+  return { a, b };
+}
