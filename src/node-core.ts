@@ -60,6 +60,7 @@ export interface NodeCoreInit {
   readonly defer: (fn: () => void) => void;
   /** Sends one frame to a peer; false if it was dropped. */
   readonly send: (to: NodeId, type: FrameType, payload: Uint8Array) => boolean;
+  /** Whether there are connections to and from a peer: it can be asked, and can answer. */
   readonly isConnected: (peer: NodeId) => boolean;
   readonly leaderChanged: (partition: number, leader: NodeId) => void;
   /** The nodes of the cluster are others now, or are known for the first time, or other ones are admitted. */

@@ -265,7 +265,7 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
       doorMillis: () => doorClock.nowMillis(),
       defer: setImmediate,
       send: (to, type, payload) => transport.send(to, type, payload),
-      isConnected: (peer) => transport.isConnected(peer),
+      isConnected: (peer) => transport.isConnectedBothWays(peer),
       loaded: (groups, of) => readiness.loading(groups, of),
       leaderChanged(partition, leader) {
         logger.info({ partition, leader }, leader === NO_NODE ? 'leader lost' : 'leader elected');

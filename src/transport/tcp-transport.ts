@@ -229,6 +229,11 @@ export class TcpTransport {
     return this.#outgoing.get(peer)?.dialer.isConnected ?? false;
   }
 
+  /** What `peer` is asked can be answered: after a restart of this node its peers take a while to dial it again. */
+  isConnectedBothWays(peer: NodeId): boolean {
+    return this.isConnected(peer) && this.#incoming.has(peer);
+  }
+
   /** Sends one frame. False: it was dropped, because the peer is not connected or too slow. */
   send(to: NodeId, type: FrameType, payload: Uint8Array): boolean {
     return this.#outgoing.get(to)?.dialer.send(type, payload) ?? false;

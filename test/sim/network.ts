@@ -327,7 +327,8 @@ export class SimNetwork {
     const soon = (cut: boolean): number => (cut ? SILENT_MILLIS_MAX : 0) + random.exponential(1);
     after(soon(path.cut), () => {
       const target = endpoint(to);
-      if (target.isUp && path.epoch === epoch) target.peerLost(from);
+      // Who has dialled again meanwhile is there.
+      if (target.isUp && path.epoch === epoch && !path.connected) target.peerLost(from);
     });
     if (senderIsGone) return;
     const target = endpoint(from);

@@ -194,7 +194,8 @@ export class SimNode implements Endpoint {
       random: (bound) => this.#random.below(bound),
       defer: (run) => this.#defer(life, run),
       send: (to, type, payload) => this.#send(life, to, type, payload),
-      isConnected: (peer) => world.network.isConnected(this.id, peer),
+      isConnected: (peer) =>
+        world.network.isConnected(this.id, peer) && world.network.isConnected(peer, this.id),
       leaderChanged: (partition, leader) =>
         world.story.tell(() => `node ${this.id}: partition ${partition} is led by ${leader}`),
       clockJudged: (verdict) => {

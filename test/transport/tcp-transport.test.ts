@@ -248,6 +248,16 @@ describe('a peer that accepts and never reads', () => {
   });
 });
 
+describe('a peer that has not dialled back yet', () => {
+  it('is not taken for one that can answer', async () => {
+    const { a } = await pairAndStranger((await RawServer.start(cleanup)).address);
+    await Promise.all([a.connectedTo(3), a.connectedTo(2)]);
+    expect(a.transport.isConnected(3)).toBe(true);
+    expect(a.transport.isConnectedBothWays(3)).toBe(false);
+    await until('node 2 has dialled back', () => a.transport.isConnectedBothWays(2));
+  });
+});
+
 describe('a connection that does not say who it is', () => {
   it.each([
     ['nothing', Buffer.alloc(0)],
