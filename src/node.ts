@@ -278,7 +278,7 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
         memberCache.update(state);
       },
       excluded({ state, reason }) {
-        logger.error({ standing: state }, reason);
+        logger[state === 'removed' ? 'warn' : 'error']({ standing: state }, reason);
         if (state === 'removed') memberCache.removed();
         transport.leave();
       },

@@ -192,7 +192,10 @@ export class Dialer {
     const key = `${address.host}:${address.port} ${kind}`;
     if (this.#told.has(key)) return;
     this.#told.add(key);
-    this.#init.logger.error({ peer: this.#init.peer, address, refused: kind }, text);
+    const { logger, peer } = this.#init;
+    // A node that was removed, here or there, is what somebody wanted.
+    const isExpected = kind === 'removed' || kind === 'wrongTarget';
+    logger[isExpected ? 'warn' : 'error']({ peer, address, refused: kind }, text);
   }
 
   #closed(): void {

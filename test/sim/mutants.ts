@@ -531,9 +531,8 @@ export const MUTANTS: readonly Mutant[] = [
     bug: 'a tombstone is ignored when the node starts',
     edit: {
       module: 'src/node-core.js',
-      find: 'const group = await init.store.load(groupOfPartition(partition));',
-      replace:
-        'let group = await init.store.load(groupOfPartition(partition)); if (group?.removed) group = undefined;',
+      find: 'const stored = await store.load(group);',
+      replace: 'let stored = await store.load(group); if (stored?.removed) stored = undefined;',
     },
   },
   {
