@@ -247,7 +247,7 @@ export class Router {
   }
 
   #isReachable(node: NodeId, partition: number): boolean {
-    if (node !== this.#init.nodeId) return this.#init.forwarder.isReachable(node);
+    if (node !== this.#init.nodeId) return node !== NO_NODE && this.#init.forwarder.isReachable(node);
     return this.#init.partitions.has(partition);
   }
 
