@@ -26,14 +26,17 @@ const SILENCE_MILLIS_MAX = 5_000;
 /** For an answer to the change itself, which may wait for the log. */
 const CHANGE_MILLIS_MAX = 10_000;
 const STATUS_MILLIS_MAX = 2_000;
+const GIVE_ANOTHER = 'give the address of a running node of the cluster, on this machine, with --via';
 
 /** Resolves when every partition is where the changed list of nodes wants it: a removed node may be stopped then. */
 export async function changeNodes(init: NodesCommandInit): Promise<void> {
   const session = new Session(init);
   try {
     const version = await session.accepted();
-    init.print(`accepted as version ${version}; partitions are moving`);
-    await session.settled(version);
+    if (version !== 'done') {
+      init.print(`accepted as version ${version}; partitions are moving`);
+      await session.settled(version);
+    }
     init.print('done: all partitions have moved');
   } finally {
     session.close();
@@ -80,27 +83,38 @@ class Session {
 
   /**
    * The version under which the change was accepted. A repetition changes nothing, so whatever is not a clear answer is
-   * asked again; but if nobody is there to begin with, the address is wrong.
+   * asked again; but if nobody is there to begin with, the address is wrong. `done`: the node that is asked is the one to
+   * remove, and says that it was.
    */
-  async accepted(): Promise<number> {
+  async accepted(): Promise<number | 'done'> {
     const { change } = this.#init;
     const via = urlOf(this.#init.via);
-    const { isUnreachable, body: refusal } = await this.#request('/v1/cluster', via, STATUS_MILLIS_MAX);
-    if (isUnreachable === true) {
-      const text = `no node listens at ${via} (${messageOf(refusal)}): give the address of a running node of the cluster, on this machine, with --via`;
-      throw new NodesCommandError(text);
+    const first = await this.#request('/v1/cluster', via, STATUS_MILLIS_MAX);
+    if (first.isUnreachable === true) {
+      throw new NodesCommandError(`no node listens at ${via} (${messageOf(first.body)}): ${GIVE_ANOTHER}`);
     }
     // Whom to follow, should this node be gone before it is done.
-    await this.#status();
+    if (isStatus(first.body)) this.#follow(via, first.body);
     for (;;) {
       const { status, body } = await this.#request('/v1/cluster/nodes', via, CHANGE_MILLIS_MAX, change);
       if (status === 200 && typeof body['version'] === 'number') return body['version'];
+      if (body['reason'] === 'notMember') return this.#outside(via);
       const message = messageOf(body) ?? `status ${status}`;
       if (status !== 503 && status !== 0) throw new NodesCommandError(message);
       if (Date.now() > this.#deadline) throw new NodesCommandError(`not accepted in time: ${message}`);
       this.#say(`not accepted yet (${message}); asking again until ${this.#until}`);
       await delay(AGAIN_MILLIS);
     }
+  }
+
+  /** The node at `via` takes part no more. If it was to be removed, that is the end of it. */
+  async #outside(via: string): Promise<'done'> {
+    const { body } = await this.#request('/v1/cluster', via, STATUS_MILLIS_MAX);
+    const self = isStatus(body) ? body.self : undefined;
+    const { add, remove } = this.#init.change;
+    if (add === undefined && self?.standing === 'removed' && self.id === remove) return 'done';
+    const reason = self?.reason ?? 'this node does not belong to the cluster';
+    throw new NodesCommandError(`${via}: ${reason}; ${GIVE_ANOTHER}`);
   }
 
   /** All have moved, or a node that was to be removed says that it was: that comes after. */
@@ -134,12 +148,16 @@ class Session {
         problem ||= `${url}: ${self.reason ?? self.standing}`;
         continue;
       }
-      const others = body.nodes.flatMap(({ http }) => (http === null ? [] : [`http://${http}`]));
-      this.#urls = [...new Set([url, urlOf(this.#init.via), ...others])];
+      this.#follow(url, body);
       return body;
     }
     this.#say(`${problem}; asking again until ${this.#until}`);
     return undefined;
+  }
+
+  #follow(url: string, { nodes }: Status): void {
+    const others = nodes.flatMap(({ http }) => (http === null ? [] : [`http://${http}`]));
+    this.#urls = [...new Set([url, urlOf(this.#init.via), ...others])];
   }
 
   async #request(path: string, url: string, timeoutMillis: number, change?: NodeChange): Promise<Response> {

@@ -91,14 +91,20 @@ export function formatNodesAnswer(result: NodeChangeResult): NodesAnswer {
       return unavailable('overloaded', 'too many changes are waiting; ask again');
     case 'unknownOutcome':
       return unavailable('unknown_outcome', 'the change may have happened; asking again does it once');
+    case 'notMember':
+      return refused(result.reason, 'this node does not belong to the cluster; ask another one');
     case 'emptyChange':
     case 'retiredNode':
     case 'nodeExists':
     case 'unknownNode':
     case 'tooFewNodes':
     case 'tooManyNodes':
-      return { status: 409, headers: {}, body: { reason: result.reason, message: MESSAGES[result.reason] } };
+      return refused(result.reason, MESSAGES[result.reason]);
   }
+}
+
+function refused(reason: string, message: string): NodesAnswer {
+  return { status: 409, headers: {}, body: { reason, message } };
 }
 
 function unavailable(reason: string, message: string): NodesAnswer {

@@ -114,6 +114,15 @@ export class Admission {
       const text = `node ${nodeId} goes by other facts of the cluster than node ${node}: compare clusterId, founders, partitions and replicas in their cluster.json`;
       return { code: 'otherFacts', text };
     }
+    // First what is true of the sender, whoever it looks for: those may be gone, and others at their addresses.
+    if (this.#removed.has(node)) {
+      const text = `node ${node} was removed from the cluster: its id does not come back, stop it`;
+      return { code: 'removed', text };
+    }
+    if (this.trustIn(hello) === 'refused') {
+      const text = `another database is recorded under node id ${node}: two machines have this id, or its disk was lost; take a new id`;
+      return { code: 'otherIncarnation', text };
+    }
     if (hello.target !== nodeId || node === nodeId) {
       const text = `node ${node} looked for node ${hello.target} and reached node ${nodeId}: check the addresses in cluster.json`;
       return { code: 'wrongTarget', text };
@@ -123,14 +132,6 @@ export class Admission {
       return { code: 'wrongTarget', text };
     }
     if (this.#withdrawn !== undefined) return { code: 'wrongTarget', text: this.#withdrawn };
-    if (this.#removed.has(node)) {
-      const text = `node ${node} was removed from the cluster: its id does not come back, stop it`;
-      return { code: 'removed', text };
-    }
-    if (this.trustIn(hello) === 'refused') {
-      const text = `another database is recorded under node id ${node}: two machines have this id, or its disk was lost; take a new id`;
-      return { code: 'otherIncarnation', text };
-    }
     return undefined;
   }
 

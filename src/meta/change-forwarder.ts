@@ -34,6 +34,7 @@ const REASONS = [
   'overloaded',
   'unknownOutcome',
   'notLeader',
+  'notMember',
 ] as const satisfies readonly Extract<NodeChangeResult, { ok: false }>['reason'][];
 
 export class ChangeForwarder {

@@ -35,6 +35,8 @@ const LOOK_TICKS = 10;
 const CAUGHT_UP_ENTRIES = 64;
 /** Groups of one node whose new members catch up at a time: each may mean a snapshot to send. */
 const CATCHING_UP_MAX = 8;
+/** A new member that answers, and has got nothing for so long, is stuck, on its disk perhaps. Others go on without it. */
+const STUCK_TICKS = 3_000;
 
 /** Who may come and go now: the others are waited for. */
 export interface Ready {
@@ -85,6 +87,8 @@ function votersStep({ voters, learners }: GroupConfig, wanted: Members): Members
 export class GroupMover {
   readonly #init: GroupMoverInit;
   #ticks = 0;
+  /** By group: how far its new members were, those that lack something, and since when they are no further. */
+  readonly #progress = new Map<GroupId, { readonly held: number; readonly tick: number }>();
   /** On the leader of group 0: the groups that have the members of `#version`. */
   readonly #settled = new Set<GroupId>();
   #version = 0;
@@ -106,6 +110,7 @@ export class GroupMover {
       return;
     }
     offers.prune();
+    for (const group of this.#progress.keys()) if (!raft.leads(group)) this.#progress.delete(group);
     const led = [...groups()].filter((group) => raft.leads(group));
     let catchingUp = led.filter((group) => this.#isCatchingUp(group)).length;
     const isSettled = state.settledVersion === state.version;
@@ -146,10 +151,22 @@ export class GroupMover {
   #isCatchingUp(group: GroupId): boolean {
     const { raft } = this.#init;
     const learners = group === META_GROUP ? [] : (raft.configOf(group)?.learners ?? []);
-    const silent = (node: NodeId): boolean => !raft.isReachable(group, node);
-    if (learners.every(silent)) return false;
-    const { match, lastIndex } = raft.status(group) ?? { match: new Map<NodeId, number>(), lastIndex: 0 };
-    return learners.some((node) => !silent(node) && (match.get(node) ?? 0) + CAUGHT_UP_ENTRIES < lastIndex);
+    const heard = learners.filter((node) => raft.isReachable(group, node));
+    const status = heard.length === 0 ? undefined : raft.status(group);
+    if (status === undefined) return false;
+    const { match, lastIndex } = status;
+    const behind = heard
+      .map((node) => match.get(node) ?? 0)
+      .filter((held) => held + CAUGHT_UP_ENTRIES < lastIndex);
+    return behind.length > 0 && !this.#isStuck(group, behind);
+  }
+
+  #isStuck(group: GroupId, behind: readonly number[]): boolean {
+    const held = behind.reduce((sum, index) => sum + index, 0);
+    const last = this.#progress.get(group);
+    if (last?.held === held) return this.#ticks - last.tick >= STUCK_TICKS;
+    this.#progress.set(group, { held, tick: this.#ticks });
+    return false;
   }
 
   #readyFor(group: GroupId, state: MetaState): Ready {

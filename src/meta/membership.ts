@@ -147,7 +147,8 @@ export class Membership {
   }
 
   change(change: NodeChange, done: (result: NodeChangeResult) => void): void {
-    this.#changes.change(change, done);
+    if (this.verdict === undefined) this.#changes.change(change, done);
+    else done({ ok: false, reason: 'notMember' });
   }
 
   tick(): void {

@@ -21,10 +21,11 @@ import {
 /**
  * What became of a change of the nodes. `ok`: it is replicated, the partitions begin to move, and have moved when
  * `settledVersion` reaches `version`. After `unknownOutcome` it may or may not be: ask again, a repetition is harmless.
+ * `notMember`: the node that was asked takes part no more, and knows nothing of what became of it.
  */
 export type NodeChangeResult =
   | { readonly ok: true; readonly version: number }
-  | { readonly ok: false; readonly reason: NodeChangeRefusal | 'overloaded' | 'unknownOutcome' }
+  | { readonly ok: false; readonly reason: NodeChangeRefusal | 'overloaded' | 'unknownOutcome' | 'notMember' }
   | { readonly ok: false; readonly reason: 'notLeader'; readonly leader: NodeId };
 
 export interface MetaGroupInit {

@@ -62,10 +62,13 @@ export type MetaCommand =
   | { readonly type: 'introduce'; readonly node: Introduction }
   | { readonly type: 'settled'; readonly version: number };
 
-/** `replicas` is fixed at creation; kept beside the state that users see. */
+/** What is kept beside the state that users see. */
 export interface MetaRecord {
   readonly state: MetaState;
+  /** Fixed at creation. */
   readonly replicas: number;
+  /** The nodes that were added, as that was asked: a repetition is one, though they said since that they are elsewhere. */
+  readonly added: readonly NodeAddress[];
 }
 
 export interface MetaResult {
@@ -94,15 +97,15 @@ function created(nodes: readonly Introduction[], replicas: number): MetaRecord {
   const sorted = byId(nodes);
   const settledNodes = sorted.map(({ id }) => id);
   const state = { version: 1, settledVersion: 1, nodes: sorted, settledNodes, leaving: [], retired: [] };
-  return { state, replicas };
+  return { state, replicas, added: [] };
 }
 
 function changedNodes(record: MetaRecord, { add, remove }: NodeChange): MetaRecord | NodeChangeRefusal {
-  const { state, replicas } = record;
+  const { state, replicas, added } = record;
   if (add === undefined && remove === undefined) return 'emptyChange';
   if (add !== undefined && (add.id === remove || state.retired.includes(add.id))) return 'retiredNode';
   // A repetition of a change that was made has nothing left to do.
-  const isAdded = add === undefined || state.nodes.some((node) => isSame(node, add));
+  const isAdded = add === undefined || [...state.nodes, ...added].some((node) => isSame(node, add));
   const isRemoved = remove === undefined || state.retired.includes(remove);
   if (isAdded && isRemoved) return record;
   if (!isAdded && state.nodes.some((node) => node.id !== remove && clashes(node, add))) return 'nodeExists';
@@ -116,6 +119,7 @@ function changedNodes(record: MetaRecord, { add, remove }: NodeChange): MetaReco
   const version = state.version + 1;
   return {
     ...record,
+    added: [...added, ...(isAdded ? [] : [add])].filter(({ id }) => id !== remove),
     state: { ...state, version, nodes, leaving: [...state.leaving, ...leaving], retired },
   };
 }

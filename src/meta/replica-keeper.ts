@@ -66,6 +66,8 @@ export class ReplicaKeeper {
   readonly #durable = new Map<number, number>();
   readonly #tombstones = new Map<number, StoredGroup>();
   readonly #removing = new Set<number>();
+  /** Written down since the last tick: one write may hold the offers of thousands, to be made in one frame. */
+  #fresh: number[] = [];
   /** Nothing is left to do for `#state`. */
   #isDone = false;
 
@@ -90,6 +92,7 @@ export class ReplicaKeeper {
 
   tick(): void {
     this.#ticks += 1;
+    this.#offerFresh();
     if (this.#ticks % LOOK_TICKS === 0 && !this.#isDone) this.look();
   }
 
@@ -123,7 +126,7 @@ export class ReplicaKeeper {
       this.#offered.set(partition, version);
       raft.offerGroup(group, version, () => {
         this.#durable.set(partition, version);
-        this.#send(version, [partition]);
+        this.#fresh.push(partition);
       });
     } else if (this.#durable.get(partition) === version) {
       offers.push(partition);
@@ -161,6 +164,12 @@ export class ReplicaKeeper {
     return true;
   }
 
+  #offerFresh(): void {
+    const { version } = this.#state ?? { version: 0 };
+    const fresh = this.#fresh.splice(0).filter((partition) => this.#durable.get(partition) === version);
+    if (fresh.length > 0) this.#send(version, fresh);
+  }
+
   /** To whoever may lead these partitions: only a leader minds. */
   #send(version: number, partitions: readonly number[]): void {
     const { nodeId, placement, isConnected, offer } = this.#init;
@@ -168,7 +177,9 @@ export class ReplicaKeeper {
     for (const partition of partitions) {
       for (const node of placement.candidatesOf(partition)) {
         if (node === nodeId || !isConnected(node)) continue;
-        byNode.set(node, [...(byNode.get(node) ?? []), partition]);
+        const some = byNode.get(node);
+        if (some === undefined) byNode.set(node, [partition]);
+        else some.push(partition);
       }
     }
     for (const [node, some] of byNode) offer(node, version, some);

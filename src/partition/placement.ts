@@ -41,7 +41,7 @@ export function ringPlacement(
   const led = new Load(Math.ceil(partitionCount / nodes.length));
   const table: NodeId[][] = [];
   for (let partition = 0; partition < partitionCount; partition += 1) {
-    const order = clockwise(ring, hash(`partition/${partition}`));
+    const order = clockwise(ring, hash(`partition/${partition}`), nodes.length);
     if (order.length === 0) throw new RangeError('placement needs at least one node');
     const replicas = take(order, copies, partitionCount - partition, held);
     for (const node of replicas) held.add(node);
@@ -76,12 +76,16 @@ class Load {
   }
 }
 
-/** All nodes, each once, in ring order from `at`. */
-function clockwise(ring: readonly { node: NodeId; at: number }[], at: number): NodeId[] {
+/** All `count` nodes, each once, in ring order from `at`: most often found long before the ring is round. */
+function clockwise(
+  ring: readonly { readonly node: NodeId; readonly at: number }[],
+  at: number,
+  count: number,
+): NodeId[] {
   const start = ring.findIndex((point) => point.at >= at);
   const from = start === -1 ? 0 : start;
   const order = new Set<NodeId>();
-  for (let i = 0; i < ring.length; i += 1) {
+  for (let i = 0; i < ring.length && order.size < count; i += 1) {
     const point = ring[(from + i) % ring.length];
     if (point !== undefined) order.add(point.node);
   }
@@ -107,19 +111,24 @@ function take(order: readonly NodeId[], count: number, left: number, held: Load)
  */
 function giveLeader(table: NodeId[][], partition: number, led: Load): void {
   const comesFrom = new Map<NodeId, { readonly partition: number; readonly from: NodeId }>();
-  const queue: { readonly partition: number; readonly from: NodeId }[] = [{ partition, from: NO_NODE }];
-  for (const step of queue) {
-    for (const node of table[step.partition] ?? []) {
+  const full: NodeId[] = [];
+  const isGiven = (handedOn: number, from: NodeId): boolean => {
+    for (const node of table[handedOn] ?? []) {
       if (comesFrom.has(node)) continue;
-      comesFrom.set(node, step);
+      comesFrom.set(node, { partition: handedOn, from });
       if (led.room(node) > 0) {
         handOn(table, node, comesFrom);
         led.add(node);
-        return;
+        return true;
       }
-      for (let other = 0; other < partition; other += 1) {
-        if (table[other]?.[0] === node) queue.push({ partition: other, from: node });
-      }
+      full.push(node);
+    }
+    return false;
+  };
+  if (isGiven(partition, NO_NODE)) return;
+  for (const node of full) {
+    for (let other = 0; other < partition; other += 1) {
+      if (table[other]?.[0] === node && isGiven(other, node)) return;
     }
   }
   throw new RangeError(`partition ${partition} finds no leader`);

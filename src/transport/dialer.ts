@@ -169,7 +169,11 @@ export class Dialer {
   #answered(frame: Frame, address: PeerAddress): void {
     const { peer, logger } = this.#init;
     if (frame.type === 'welcome' && !this.#isConnected) {
-      this.#reached = decodeWelcome(frame.payload);
+      const reached = decodeWelcome(frame.payload);
+      // It may have come to be known only after the hello which database is the right one.
+      if ((this.#init.hello().targetIncarnation ?? reached) !== reached)
+        throw new FrameError('its database is another than the one recorded');
+      this.#reached = reached;
       this.#isConnected = true;
       this.#connectedAtMillis = performance.now();
       this.#refusals = 0;

@@ -48,6 +48,14 @@ describe('a node that is removed', () => {
     await expectRemoved(1);
   });
 
+  it('is done with if that is asked of it again, and changes nothing else', { timeout: 60_000 }, async () => {
+    expect(await command(cluster.port(1), 'remove', 1)).toBe('done: all partitions have moved\n');
+    await expect(command(cluster.port(1), 'remove', 2)).rejects.toMatchObject({
+      code: 64,
+      stderr: expect.stringContaining('node 1 was removed from the cluster'),
+    });
+  });
+
   it('learns it when it comes back', { timeout: 60_000 }, async () => {
     await cluster.kill(2);
     await command(cluster.port(3), 'remove', 2);

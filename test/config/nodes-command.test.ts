@@ -106,6 +106,18 @@ describe('a change of the nodes', () => {
     ]);
   });
 
+  it('by way of a node that was removed fails at once, or is done if that was what it is about', async () => {
+    const reason = 'node 1 was removed from the cluster';
+    const refusal = { status: 409, body: { reason: 'notMember', message: 'ask another one' } };
+    const node = await Node.start({ change: () => refusal });
+    node.answers.status = statusOf(1, { id: 1, standing: 'removed', reason });
+    expect(await change(node.url)).toEqual(['done: all partitions have moved']);
+    node.answers.status = statusOf(1, { id: 3, standing: 'removed', reason });
+    expect(await change(node.url)).toEqual([
+      `NodesCommandError: ${node.url}: ${reason}; give the address of a running node of the cluster, on this machine, with --via`,
+    ]);
+  });
+
   it('follows the other nodes when the one it asks is gone', async () => {
     const other = await Node.start({ status: statusOf(1) });
     const node = await Node.start({ status: statusOf(1, undefined, [other]) });

@@ -107,6 +107,7 @@ describe('changes of the nodes over HTTP', () => {
   it.each<[number, NodeChangeResult]>([
     [409, { ok: false, reason: 'tooFewNodes' }],
     [409, { ok: false, reason: 'retiredNode' }],
+    [409, { ok: false, reason: 'notMember' }],
     [503, { ok: false, reason: 'unknownOutcome' }],
     [503, { ok: false, reason: 'overloaded' }],
     [503, { ok: false, reason: 'notLeader', leader: 0 }],

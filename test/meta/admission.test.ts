@@ -80,6 +80,16 @@ describe('a hello', () => {
     expect(admission.refusalOf(HELLO)?.code).toBe('removed');
   });
 
+  it('of a node that was removed or made anew says so, though those it looks for are gone, too', () => {
+    const admission = admissionOf(7);
+    admission.update(stateOf({ nodes: [{ id: 7, incarnation: 'of 7' }], retired: [1, 2, 3, 4] }), [7]);
+    // Node 7 lives where node 1 did.
+    expect(admission.refusalOf(HELLO)?.code).toBe('removed');
+    admission.update(stateOf({ nodes: [NODE_4], retired: [1, 2, 3] }), [4, 7]);
+    expect(admission.refusalOf({ ...HELLO, incarnation: 'anew' })?.code).toBe('otherIncarnation');
+    expect(admission.refusalOf(HELLO)?.code).toBe('wrongTarget');
+  });
+
   it('is welcome at no node that takes part no more', () => {
     const admission = admissionOf(1);
     admission.withdraw('node 1 was removed');

@@ -54,6 +54,17 @@ describe('the list of nodes', () => {
     ]);
   });
 
+  it('takes a change for the repetition it is, though the node that was added said since that it is elsewhere', () => {
+    const add = { id: 4, ...at(4) };
+    const moved = introduced(withFour(), { id: 4, incarnation: 'first', ...at(40) });
+    expect(applyMetaCommand(moved, { type: 'change', change: { add } })).toEqual({ record: moved });
+    const other = { id: 4, ...at(41) };
+    expect(applyMetaCommand(moved, { type: 'change', change: { add: other } }).refusal).toBe('nodeExists');
+    const { record } = applyMetaCommand(moved, { type: 'change', change: { remove: 4 } });
+    expect(record?.added).toEqual([]);
+    expect(applyMetaCommand(record, { type: 'change', change: { add } }).refusal).toBe('retiredNode');
+  });
+
   it('takes those of a node that leaves, and none of strangers', () => {
     const before = withFour();
     expect(introduced(before, { id: 9, incarnation: 'x', ...at(9) })).toBe(before);

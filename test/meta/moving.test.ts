@@ -144,6 +144,25 @@ describe('a leader of many groups', () => {
       expect(voters.toSorted((a, b) => a - b)).toEqual(wanted(group));
   });
 
+  it('moves what it can, though a node answers and gets nothing, and still waits for one that is merely slow', () => {
+    offer(DEAD);
+    connected.add(DEAD);
+    look();
+    offer(HEALTHY);
+    const stuck = [...driver.configs.keys()].slice(1, 9);
+    const patience = 300;
+    for (let i = 0; i < patience; i += 1) {
+      look();
+      for (const group of stuck.slice(1)) driver.lacking.set(group, LAST_INDEX - i);
+    }
+    expect(entered()).toBe(8);
+    // The first of the eight has got nothing at all: it is only this place that somebody else may have.
+    look();
+    expect(entered()).toBe(9);
+    for (let i = 0; i <= patience; i += 1) look();
+    expect(entered()).toBe(17);
+  });
+
   it('has few of them catch up at a time', () => {
     offer(HEALTHY);
     look();

@@ -79,6 +79,7 @@ class Node {
   written(): string[] {
     this.told = [];
     for (const done of this.writes.splice(0)) done();
+    this.keeper.tick();
     return this.told;
   }
 }
@@ -157,5 +158,36 @@ describe('a node', () => {
     expect(node.hears(2, 2, true)).toEqual([]);
     expect(node.hears(3, 3, true)).toEqual([]);
     expect(node.hears(4, 3, true)).toEqual(['brings back by 4', 'writes down 4']);
+  });
+
+  it('offers all that one write held in one frame to each node, not each replica for itself', () => {
+    const partitionCount = 3_000;
+    const held = new Set<number>();
+    const writes: (() => void)[] = [];
+    const frames: string[] = [];
+    const keeper = new ReplicaKeeper({
+      nodeId: SELF,
+      raft: {
+        configOf: () => simpleConfig([]),
+        offerGroup: (_group: number, _version: number, done: () => void) => writes.push(done),
+      } as unknown as MultiRaft,
+      placement: {
+        partitionCount,
+        replicasOf: () => [1, 2, SELF],
+        candidatesOf: () => [1, 2, SELF],
+      } as unknown as ClusterPlacement,
+      replicas: {
+        has: (partition) => held.has(partition),
+        add: (partition) => held.add(partition),
+        drop: () => undefined,
+      },
+      isConnected: () => true,
+      offer: (to, _version, partitions) => frames.push(`${partitions.length} to ${to}`),
+    });
+    keeper.update({ version: 2, settledVersion: 1 } as MetaState);
+    keeper.look();
+    for (const done of writes) done();
+    keeper.tick();
+    expect(frames).toEqual(['3000 to 1', '3000 to 2']);
   });
 });

@@ -170,6 +170,7 @@ export class Operator {
         return;
       case 'overloaded':
       case 'unknownOutcome':
+      case 'notMember':
         again();
         return;
       case 'emptyChange':

@@ -145,6 +145,25 @@ describe('a peer', () => {
     expect(a.count('connected 2')).toBe(1);
   });
 
+  it('that says welcome when another database has been recorded since the hello is not spoken with', async () => {
+    const slow = await RawServer.start(cleanup, () => {}, { isPolite: false });
+    const [one] = await addresses();
+    const a = await Peer.start(
+      cleanup,
+      1,
+      new Map([
+        [1, one],
+        [2, slow.address],
+      ]),
+    );
+    await until('it accepted', () => slow.sockets.length === 1);
+    a.gate.recorded.set(2, 'another');
+    a.transport.recheck();
+    slow.sockets[0]?.write(frameOf('welcome', encodeWelcome(incarnationOf(2))));
+    await until('it is dialled again', () => slow.sockets.length === 2);
+    expect(a.count('connected 2')).toBe(0);
+  });
+
   it('is not connected before it says welcome', async () => {
     const silent = await RawServer.start(cleanup, () => {}, { isPolite: false });
     const [one] = await addresses();
