@@ -168,6 +168,11 @@ export class CoreState {
   resetElectionTimeout(): void {
     this.electionElapsedTicks = 0;
     const minimum = this.options.electionTicks;
+    if (this.willingness === 'reluctant') {
+      // Everybody else has had a try by then.
+      this.electionTimeoutTicks = 2 * minimum + this.random(minimum);
+      return;
+    }
     // The others start a little later than a preferred leader, so that it usually runs unopposed. Only at first: two
     // replicas may both believe to be preferred while that changes, and would split the votes for ever.
     const headStart = Math.ceil(minimum / 5);

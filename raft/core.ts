@@ -271,7 +271,8 @@ export class RaftCore {
     if (state.role !== 'follower' || state.leader === NO_NODE) return;
     state.leader = NO_NODE;
     state.electionElapsedTicks = 0;
-    state.electionTimeoutTicks = Math.max(1, delayTicks);
+    const patience = state.willingness === 'reluctant' ? state.options.electionTicks : 0;
+    state.electionTimeoutTicks = Math.max(1, delayTicks) + patience;
   }
 
   /** Whether this node should lead. One that is unfit campaigns no more, and leads for an election timeout at most. */

@@ -115,12 +115,15 @@ export class GroupCommit {
     const room: Room = { entryCost: writeBytesMax, chunkBytes: snapshotWriteBytesMax };
     const writes: GroupWrite[] = [];
     const pending: PendingWrite[] = [];
-    for (const group of groups) this.#collect(group, room, writes, pending);
+    const served = groups.filter((group) => this.#collect(group, room, writes, pending));
+    // Those that found no room have been activated: they come before these in the next write.
+    for (const group of served) this.#init.activate(group);
     for (const { write } of this.#removals.values()) writes.push(write);
     if (writes.length > 0) this.#begin(writes, pending);
   }
 
-  #collect(group: Group, room: Room, writes: GroupWrite[], pending: PendingWrite[]): void {
+  /** Activates a group that found no room. Returns whether one that did has more to do. */
+  #collect(group: Group, room: Room, writes: GroupWrite[], pending: PendingWrite[]): boolean {
     const { core, snapshots } = group;
     const ready = core.ready(room.entryCost);
     for (const entry of ready?.entries ?? []) room.entryCost -= writeCost(entry);
@@ -131,12 +134,16 @@ export class GroupCommit {
     const isInstalling = toWrite?.install !== undefined;
     const stage = isInstalling ? undefined : takeChunks(group, room);
     const hasChunks = group.incoming?.toStage !== undefined || snapshots.hasMore;
+    const isWaiting =
+      (hasChunks && stage === undefined) || (core.hasUnstable && (ready?.entries ?? []).length === 0);
     // More than a turn's worth to apply, or something that did not fit: another turn.
-    if (core.hasApplicable || core.hasUnstable || hasChunks) this.#init.activate(group);
+    const hasMore = core.hasApplicable || core.hasUnstable || hasChunks;
+    if (isWaiting) this.#init.activate(group);
+    const isServed = hasMore && !isWaiting;
     const meta = snapshots.complete;
     const placement = group.offers.at(-1)?.placement;
     const isIdle = [toWrite, stage, meta, placement].every((part) => part === undefined);
-    if (isIdle) return;
+    if (isIdle) return isServed;
     const { keepLogBytes } = this.#init.options;
     const snapshot = meta && { meta, compactTo: core.compactionPoint(meta.index, keepLogBytes) };
     writes.push({
@@ -150,6 +157,7 @@ export class GroupCommit {
     });
     const incoming = stage === undefined ? undefined : group.incoming;
     pending.push({ group, ready: toWrite, offers: group.offers.length, incoming, snapshot });
+    return isServed;
   }
 
   #begin(writes: readonly GroupWrite[], pending: readonly PendingWrite[]): void {

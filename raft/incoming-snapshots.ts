@@ -16,11 +16,17 @@ import type { InstallSnapshot, NodeId, SnapshotMeta } from './types.ts';
 /** Chunks that came and are not on disk, of all groups. What would be more is dropped; its sender tries again. */
 const WAITING_BYTES_MAX = 8 << 20;
 
+/** Of the last message that came; its data would be a second chunk in memory. */
+interface Heard {
+  readonly from: NodeId;
+  readonly term: number;
+  readonly timeMillis: number;
+}
+
 /** One snapshot on its way to one group. */
 export class IncomingSnapshot {
   readonly meta: SnapshotMeta;
-  /** Of the last message that came; its data would be a second chunk in memory. */
-  #last: Pick<SnapshotChunk, 'from' | 'term' | 'timeMillis'>;
+  #last: Heard;
   /** Chunks on disk. */
   #staged = 0;
   #stagedBytes = 0;

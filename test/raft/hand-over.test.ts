@@ -36,6 +36,25 @@ describe('a preferred leader whose disk is almost full', () => {
     await world.until(() => preferred.isLeader);
   });
 
+  it.each([true, false])(
+    'does not replace a leader that crashed if somebody else can, whether the connection broke: %s',
+    async (isLost) => {
+      for (let seed = 1; seed <= 20; seed += 1) {
+        const world = new World({ voters: 3, seed });
+        const leader = await world.elect();
+        await world.commit('a', [1, 2, 3]);
+        const preferred = otherThan(world, leader);
+        prefer(world, preferred.id);
+        preferred.raft.avoidLeading('lowDisk', true);
+        await world.tick(2 * HEARTBEAT_TICKS);
+        leader.crash();
+        if (isLost) for (const { raft } of world.up) raft.peerLost(leader.id);
+        await world.until(() => world.leader !== undefined);
+        expect(world.leader?.id).not.toBe(preferred.id);
+      }
+    },
+  );
+
   it('says so when it is asked, before its leader knows: the leader goes on at once', async () => {
     const world = new World({ voters: 3, options: { balanceTicks: 1 } });
     const leader = await world.elect();

@@ -299,6 +299,26 @@ describe('snapshots of the own state', () => {
     }
   });
 
+  it('of one large group keep those of the others waiting no longer than their turn', async () => {
+    const cluster = new Cluster({ nodes: 1, groups: 2 });
+    const leader = await cluster.electAny(1);
+    await cluster.electAny(2);
+    let left = 200;
+    leader.app(1).snapshot = () => ({
+      next: () => ((left -= 1) > 0 ? new Uint8Array(100) : undefined),
+      abandon: () => undefined,
+    });
+    const propose = (group: number): void => {
+      leader.propose(group, 'x'.repeat(60));
+      while (leader.hasTurn) leader.turn();
+      if (leader.isWriting) leader.sync();
+    };
+    for (let i = 0; i < 20; i += 1) propose(1);
+    for (let i = 0; i < 40; i += 1) propose(2);
+    expect(leader.disk.get(2)?.snapshot).toBeDefined();
+    expect(left).toBeGreaterThan(50);
+  });
+
   it('are pulled from the state machine a few bytes a turn, while it goes on applying', async () => {
     const cluster = new Cluster({ nodes: 1 });
     const leader = await cluster.electAny(1);
