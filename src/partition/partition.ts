@@ -267,7 +267,7 @@ export class Partition implements GroupApplication {
       return encodeCommand({ type: 'rules', table: ruleTable });
     }
     const now = this.#init.monotonicMillis();
-    if (this.#housekeeping.take(now)) {
+    if (!this.#refusesProposals && this.#housekeeping.take(now)) {
       this.#proposing = 'sweep';
       if (this.#pending.length > 0) this.#init.requestProposal();
       return encodeCommand({ type: 'sweep' });

@@ -38,6 +38,31 @@ describe('rows', () => {
       }),
     );
   });
+
+  it('have ids that wrap around and are never taken for none, so that a long queue loses no row', () => {
+    const firstId = 2 ** 31 - 50;
+    const rows = new Rows(2, 16, firstId);
+    const index = new LinearIndex(rows, { hash: 0, next: 1 });
+    const queue: number[] = [];
+    for (let i = 0; i < 200; i++) {
+      const id = rows.append();
+      expect(id).toBe((firstId + i) % 2 ** 31);
+      index.insert(id, i % 7);
+      queue.push(id);
+      if (queue.length > 30) {
+        index.remove(rows.first);
+        rows.dropFirst();
+        queue.shift();
+      }
+      expect(rows.first).toBe(queue[0]);
+      const found: number[] = [];
+      for (let hash = 0; hash < 7; hash++) {
+        for (let row = index.first(hash); row !== NONE; row = index.after(row, hash)) found.push(row);
+      }
+      expect(new Set(found)).toEqual(new Set(queue));
+      expect(rows.size).toBe(queue.length);
+    }
+  });
 });
 
 describe('a block pool', () => {

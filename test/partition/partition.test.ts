@@ -652,6 +652,18 @@ describe('at capacity', () => {
     expect(proposedTypes(driver)).toEqual(['sweep']);
   });
 
+  it('and close to a full disk nothing is swept: that takes place in the log, too', () => {
+    const driver = full();
+    driver.now += 1_500;
+    driver.partition.refuseProposals(true);
+    driver.ask('stranger');
+    driver.partition.limitRoom('full');
+    expect(proposedTypes(driver)).toEqual([]);
+    driver.partition.refuseProposals(false);
+    driver.partition.limitRoom('full');
+    expect(proposedTypes(driver)).toEqual(['sweep']);
+  });
+
   it('of the node, or of another that keeps a copy, is the same for those who ask', () => {
     const driver = FakeDriver.leading();
     driver.decide('ada');

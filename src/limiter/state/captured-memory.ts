@@ -6,7 +6,7 @@
 import { type BlockPool, wordOf } from './block-pool.ts';
 import { GRANT_WORDS, GrantView } from './remembered-grant.ts';
 import type { DropWatcher, RequestMemory } from './request-memory.ts';
-import { Rows } from './rows.ts';
+import { idBehind, Rows, rowsBetween } from './rows.ts';
 import { unitsOfText } from './text-bytes.ts';
 
 const COPIES_PER_SEGMENT = 2_048;
@@ -40,7 +40,7 @@ export class CapturedMemory implements DropWatcher {
 
   /** The next grant, until `close`; nothing may change before that. */
   open(): GrantView {
-    if (this.#dropped.size === 0) return this.#memory.view((this.#first + this.#next) >>> 0, this.#view);
+    if (this.#dropped.size === 0) return this.#memory.view(idBehind(this.#first, this.#next), this.#view);
     this.#showCopy(this.#oldestCopy);
     return this.#view;
   }
@@ -55,7 +55,7 @@ export class CapturedMemory implements DropWatcher {
   }
 
   beforeDrop(id: number): void {
-    const place = (id - this.#first) >>> 0;
+    const place = rowsBetween(this.#first, id);
     if (place < this.#next || place >= this.size) return;
     const source = this.#memory.view(id, this.#view);
     const address = this.#copies.allocate(unitsOf(source));

@@ -72,7 +72,7 @@ export class RequestMemory {
     return this.#rows.size;
   }
 
-  /** The id of the oldest grant; those of the others follow, up to but excluding `next`, and wrap around at 2^32. */
+  /** The id of the oldest grant; those of the others follow, up to but excluding `next`, and wrap around: see `Rows`. */
   get first(): number {
     return this.#rows.first;
   }

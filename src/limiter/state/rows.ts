@@ -8,6 +8,19 @@ import { assert } from '../assert.ts';
 /** No row: links and lookups end with it. */
 export const NONE = 0xffff_ffff;
 
+/** Ids are below 2^31 and wrap around there, so that none of them ever is `NONE`. */
+const ID_MASK = 0x7fff_ffff;
+
+/** The id `count` rows behind that of another. */
+export function idBehind(id: number, count: number): number {
+  return (id + count) & ID_MASK;
+}
+
+/** How many rows `id` is behind `first`. */
+export function rowsBetween(first: number, id: number): number {
+  return (id - first) & ID_MASK;
+}
+
 /** The first segment starts this small; most states are. */
 const FIRST_ROWS = 8;
 
@@ -15,7 +28,7 @@ const NO_WORDS: Uint32Array = new Uint32Array(0);
 const NO_DOUBLES: Float64Array = new Float64Array(0);
 
 /**
- * Rows have consecutive ids below 2^32, which wrap around. They are appended at one end and dropped at either. Of rows
+ * Rows have consecutive ids, which wrap around. They are appended at one end and dropped at either. Of rows
  * whose front is never dropped the ids are 0 to `size - 1`.
  */
 export class Rows {
@@ -28,22 +41,25 @@ export class Rows {
   #directoryMask = -1;
   /** Segments held, beginning with that of the oldest row; the last one may hold no row yet. */
   #held = 0;
-  #first = 0;
-  #next = 0;
+  #first: number;
+  #next: number;
 
   /**
    * @param wordsPerRow even where `doubles` is used
    * @param rowsPerSegment a power of two
+   * @param firstId the id of the first row
    */
-  constructor(wordsPerRow: number, rowsPerSegment: number) {
+  constructor(wordsPerRow: number, rowsPerSegment: number, firstId = 0) {
     this.#wordsPerRow = wordsPerRow;
     this.#rowsPerSegment = rowsPerSegment;
     this.#shift = 31 - Math.clz32(rowsPerSegment);
     assert(1 << this.#shift === rowsPerSegment, 'a segment has a power of two of rows');
+    this.#first = firstId;
+    this.#next = firstId;
   }
 
   get size(): number {
-    return (this.#next - this.#first) >>> 0;
+    return rowsBetween(this.#first, this.#next);
   }
 
   /** The id of the oldest row. */
@@ -73,18 +89,18 @@ export class Rows {
   /** Adds a row at the end and returns its id. Its words hold anything. */
   append(): number {
     const id = this.#next;
-    if (this.size === NONE) assert(false, 'no id is left for another row');
+    if (this.size === ID_MASK) assert(false, 'no id is left for another row');
     const segment = id >>> this.#shift;
     if (this.#behindFirst(segment) === this.#held) this.#hold(segment);
     if (this.at(id) >= this.words(id).length) this.#growTo(id);
-    this.#next = (id + 1) >>> 0;
+    this.#next = idBehind(id, 1);
     return id;
   }
 
   /** Drops the newest row. */
   dropLast(): void {
     assert(this.size > 0, 'there is no row to drop');
-    const id = (this.#next - 1) >>> 0;
+    const id = idBehind(this.#next, -1);
     this.#next = id;
     // An empty segment goes when the one before is half empty too: who goes back and forth at its edge pays nothing.
     const half = this.#rowsPerSegment >>> 1;
@@ -96,7 +112,7 @@ export class Rows {
   dropFirst(): void {
     assert(this.size > 0, 'there is no row to drop');
     const segment = this.#firstSegment;
-    this.#first = (this.#first + 1) >>> 0;
+    this.#first = idBehind(this.#first, 1);
     if (this.size === 0) this.#releaseAll();
     else if (this.#firstSegment !== segment) this.#release(segment);
   }
@@ -116,7 +132,7 @@ export class Rows {
 
   /** How far `segment` is behind the first one. Segments wrap around with the ids. */
   #behindFirst(segment: number): number {
-    return (segment - this.#firstSegment) & (NONE >>> this.#shift);
+    return (segment - this.#firstSegment) & (ID_MASK >>> this.#shift);
   }
 
   #hold(segment: number): void {
