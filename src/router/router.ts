@@ -179,7 +179,12 @@ export class Router {
 
   /** `node` leads nothing any more, and ends soon. */
   peerLeaves(node: NodeId): void {
-    for (const { search } of this.#queues) if (search.leader === node) search.lost();
+    for (const [partition, { search }] of this.#queues.entries()) {
+      if (search.leader !== node) continue;
+      search.lost();
+      // Nor is it of use to ask others to pass anything on to it.
+      this.#route(partition, NO_NODE);
+    }
     this.#avoid(node);
   }
 

@@ -316,6 +316,22 @@ describe('a node that takes its leave', () => {
     expect(bench.targets).toEqual([2, 3, 4, 4]);
   });
 
+  it('is not asked through others any more either', () => {
+    const bench = new RouterBench({ nodes: 4 });
+    bench.leads(5, 2);
+    bench.suspect(2);
+    bench.reply = ({ relayTo }) => (relayTo === 2 ? GRANT : undefined);
+    bench.allow('5:ada');
+    bench.leave(2);
+    // The way through node 3 led to node 2, and nobody is known yet who takes over.
+    bench.tick();
+    expect(bench.lookedUp).not.toContain(0);
+    bench.reply = ({ to }) => (to === 4 ? GRANT : notLeader(4, 9));
+    const told = bench.allow('5:bob');
+    expect(bench.forwarded.slice(1).map(({ to, relayTo }) => [to, relayTo])).toEqual([[4, 0]]);
+    expect(told.answers).toEqual([GRANT]);
+  });
+
   it('is no relay, and nothing is passed on to it', () => {
     const bench = new RouterBench();
     bench.leads(5, 2);
