@@ -182,6 +182,21 @@ describe('a node that was asked and says nothing', () => {
     expect(told.answers).toEqual([GRANT]);
   });
 
+  it('may still get the request, and grant it: a denial elsewhere is none until it has answered', () => {
+    const bench = new RouterBench();
+    const early = bench.allow('5:ada', { requestId: 'r-1' });
+    bench.suspect(2);
+    bench.forwarded[1]?.answer(DENIAL);
+    expect(early.answers).toEqual([unavailable('unknown_outcome', true)]);
+    bench.suspected.delete(2);
+
+    const both = bench.allow('6:bob', { requestId: 'r-2' });
+    bench.suspect(2);
+    bench.forwarded[2]?.answer(DENIAL);
+    bench.forwarded[3]?.answer(DENIAL);
+    expect(both.answers).toEqual([DENIAL]);
+  });
+
   it('but answers others leads: whoever does not lead says so at once', () => {
     const bench = new RouterBench();
     bench.allow('5:ada');
