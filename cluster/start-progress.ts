@@ -9,6 +9,8 @@ export class StartProgress {
   readonly #say: (line: string) => void;
   readonly #startedMillis: number;
   readonly #said = new Map<number, { readonly state: string; readonly atMillis: number }>();
+  /** Where each node has been: to come back there is no progress, or a leader lost again and again would be. */
+  readonly #reached = new Set<string>();
   #states: ReadonlyMap<number, string> = new Map();
   #movedMillis: number;
 
@@ -22,8 +24,9 @@ export class StartProgress {
 
   /** What each node says of itself now. False: nothing has moved for too long. */
   look(states: ReadonlyMap<number, string>, nowMillis: number): boolean {
-    const hasMoved = [...states].some(([id, state]) => this.#states.get(id) !== state);
-    if (hasMoved) this.#movedMillis = nowMillis;
+    const before = this.#reached.size;
+    for (const [id, state] of states) this.#reached.add(`${id} ${state}`);
+    if (this.#reached.size > before) this.#movedMillis = nowMillis;
     this.#states = states;
     if (nowMillis - this.#startedMillis >= SILENT_MILLIS) this.#tell(nowMillis);
     return nowMillis - this.#movedMillis <= this.#patienceMillis;

@@ -30,7 +30,9 @@ export class DoorClock {
   #drainedMillis: number;
   #lookedMillis: number;
   #isDraining = false;
-  /** Connections that may have waited since before the loop was held up. */
+  /** Since the clock began to wait for what came before it looked. */
+  #wasHeldUp = false;
+  /** Connections that may have waited already when it began. */
   #backlog = 0;
   /** Connections accepted in this round of the loop. */
   #accepted = 0;
@@ -63,10 +65,13 @@ export class DoorClock {
 
   #look(): void {
     const now = this.#monotonicMillis();
-    if (now - this.#lookedMillis > LAG_MILLIS_MAX) this.#backlog = BACKLOG_MAX;
+    this.#wasHeldUp ||= now - this.#lookedMillis > LAG_MILLIS_MAX;
     this.#lookedMillis = now;
+    // What came later has its turn: with a new connection in each round there would be no end to this one.
     if (this.#isDraining) return;
     this.#isDraining = true;
+    this.#backlog = this.#wasHeldUp ? BACKLOG_MAX : 0;
+    this.#wasHeldUp = false;
     this.#accepted = 0;
     this.#drain(now);
   }

@@ -555,6 +555,7 @@ export class NodeCore {
 
   /** Nobody waits for an answer of this node, neither here nor elsewhere. */
   get isIdle(): boolean {
+    if (this.#forwarder.owesAnswers) return false;
     if (this.router.openCount > 0 || this.#forwarder.outstandingCount > 0) return false;
     return [...this.#replicas.values()].every(({ waitingCount }) => waitingCount === 0);
   }

@@ -16,7 +16,23 @@ export interface StopLimits {
   readonly openMillisMax: number;
 }
 
+/** Peers have asked what they are going to ask of a node that leads nothing. */
+const LINGER_MILLIS_MIN = 100;
+const LINGER_MILLIS_MAX = 300;
+/** What open requests may take beyond their deadline: the rest of a body, a tick, a slow socket. */
+const LAST_ANSWERS_MILLIS_MAX = 500;
+/** Whatever the deadline is: the process is ended by force at some time, and its disk shall be closed before. */
+const OPEN_MILLIS_MAX = 6_000;
 const LOOK_MILLIS = 10;
+
+/** @param deadlineMillis of requests */
+export function stopLimits(deadlineMillis: number): StopLimits {
+  return {
+    lingerMillisMin: LINGER_MILLIS_MIN,
+    lingerMillisMax: LINGER_MILLIS_MAX,
+    openMillisMax: Math.min(deadlineMillis + LAST_ANSWERS_MILLIS_MAX, OPEN_MILLIS_MAX),
+  };
+}
 
 /** Resolves when nobody waits for this node any more, or has no right to. */
 export async function takeLeave(core: NodeCore, http: FastifyInstance, limits: StopLimits): Promise<void> {

@@ -24,7 +24,7 @@ import { Admission } from './meta/admission.ts';
 import { Metrics } from './metrics.ts';
 import { type Clocks, isCoreFrame, NodeCore } from './node-core.ts';
 import { NodeReadiness } from './node-readiness.ts';
-import { takeLeave } from './node-stop.ts';
+import { stopLimits, takeLeave } from './node-stop.ts';
 import { loadHash32 } from './partition/hash.ts';
 import { type Memory, snapshotEveryBytes, stateBytesDefault } from './partition/node-budget.ts';
 import { addressesToSay, configuredPeers, currentPeers } from './peer-addresses.ts';
@@ -44,11 +44,6 @@ export interface NodeInit {
   readonly wrapStore?: (store: LogStore) => LogStore;
 }
 
-/** Peers have asked what they are going to ask of a node that leads nothing. */
-const LINGER_MILLIS_MIN = 100;
-const LINGER_MILLIS_MAX = 300;
-/** What open requests may take beyond their deadline: the rest of a body, a tick, a slow socket. */
-const LAST_ANSWERS_MILLIS_MAX = 500;
 const STARTING = { kind: 'unavailable', reason: 'starting', proposed: false } as const;
 const REPORT_MILLIS = 500;
 const FREE_SPACE_CHECK_MILLIS = 1_000;
@@ -85,11 +80,7 @@ export class QuorateNode {
   async #close(): Promise<void> {
     const { core, http, deadlineMillis, stopping } = this.#parts;
     stopping();
-    await takeLeave(core, http, {
-      lingerMillisMin: LINGER_MILLIS_MIN,
-      lingerMillisMax: LINGER_MILLIS_MAX,
-      openMillisMax: deadlineMillis + LAST_ANSWERS_MILLIS_MAX,
-    });
+    await takeLeave(core, http, stopLimits(deadlineMillis));
     await this.abort();
   }
 

@@ -2,6 +2,7 @@
  * Answers to requests that never come to a route, or fail in one: bad bodies, wrong paths and methods, and what Node's
  * HTTP parser gives up on. None of them is a grant, and each says so.
  */
+import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { InvalidBodyError } from './allow-request.ts';
 import { formatInvalid, type HttpAnswer, JSON_TYPE } from './answer-format.ts';
@@ -15,6 +16,7 @@ export function refusalOf(error: unknown): HttpAnswer | undefined {
   if (error instanceof InvalidBodyError) return formatInvalid(error.field, error.message);
   if (error instanceof UnsupportedBodyError) return formatInvalid('body', error.message, 415);
   if (!(error instanceof Error) || !('statusCode' in error)) return undefined;
+  if ('code' in error && error.code === 'FST_ERR_BAD_URL') return formatInvalid('url', error.message);
   const { statusCode } = error;
   if (typeof statusCode !== 'number' || statusCode < 400 || statusCode > 499) return undefined;
   switch (statusCode) {
@@ -40,6 +42,12 @@ export function formatNoRoute(method: string, url: string, allowed: readonly str
 }
 
 export const INTERNAL_ERROR: HttpAnswer = refusal(500, 'internal', 'internal error');
+export const NO_HOST: HttpAnswer = formatInvalid('host', 'an HTTP/1.1 request must have a host header');
+export const EXPECTATION_FAILED: HttpAnswer = formatInvalid(
+  'expect',
+  'the only expectation that is met is 100-continue',
+  417,
+);
 
 function refusal(status: number, type: string, message: string): HttpAnswer {
   return {
@@ -93,10 +101,18 @@ function parserFault(
 /** After its last answer a client has this long to read it and hang up. */
 const LAST_WORD_MILLIS = 1_000;
 
-/** Ends a connection whose bytes make no sense. `isAnswering`: an earlier request on it has no answer yet. */
-export function refuseConnection(socket: Socket, response: string, isAnswering: boolean): void {
+/** Has a request that came whole, on the connection of `last`, no answer yet? `last` is that of the latest request. */
+export function owesAnswer(last: ServerResponse | undefined): boolean {
+  if (last === undefined || last.writableFinished) return false;
+  // Node gives the socket to one response at a time, in the order of the requests: this one waits for others.
+  if (last.socket === null) return true;
+  return !last.writableEnded && last.req.complete;
+}
+
+/** Ends a connection whose bytes make no sense. `owes`: an earlier request on it has no answer yet. */
+export function refuseConnection(socket: Socket, response: string, owes: boolean): void {
   // The earlier request would take this for its own answer, and may have been granted.
-  if (!socket.writable || isAnswering) {
+  if (!socket.writable || owes) {
     socket.destroy();
     return;
   }

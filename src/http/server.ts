@@ -14,8 +14,11 @@ import { parseJsonBody } from './json-body.ts';
 import type { Readiness } from './readiness.ts';
 import {
   BODY_BYTES_MAX,
+  EXPECTATION_FAILED,
   formatNoRoute,
   INTERNAL_ERROR,
+  NO_HOST,
+  owesAnswer,
   parserRefusal,
   refusalOf,
   refuseConnection,
@@ -56,7 +59,7 @@ export interface HttpServerInit {
  */
 export function createHttpServer(init: HttpServerInit): FastifyInstance {
   const { requestMillis, keepAliveMillis } = init.limits ?? HTTP_LIMITS;
-  /** The last request of each connection. */
+  /** To the last request of each connection. */
   const responses = new WeakMap<Socket, ServerResponse>();
   const app = Fastify({
     logger: false,
@@ -68,12 +71,20 @@ export function createHttpServer(init: HttpServerInit): FastifyInstance {
     keepAliveTimeout: keepAliveMillis,
     http: {
       headersTimeout: requestMillis,
+      // Refused below, with a body.
+      requireHostHeader: false,
       connectionsCheckingInterval: Math.ceil(requestMillis / CHECKS_PER_LIMIT),
     },
     clientErrorHandler(error, socket) {
-      const isAnswering = responses.get(socket)?.writableEnded === false;
-      refuseConnection(socket, parserRefusal(error, { requestMillis }), isAnswering);
+      const refusal = parserRefusal(error, { requestMillis });
+      refuseConnection(socket, refusal, owesAnswer(responses.get(socket)));
     },
+    frameworkErrors: (error, _request, reply) => send(reply, refusalOf(error) ?? INTERNAL_ERROR),
+  });
+  // Node would answer this one itself, with an empty body.
+  app.server.on('checkExpectation', (_request, response: ServerResponse) => {
+    response.writeHead(EXPECTATION_FAILED.status, EXPECTATION_FAILED.headers);
+    response.end(JSON.stringify(EXPECTATION_FAILED.body));
   });
 
   // Only JSON is understood, and only as we read it: by default Fastify replaces bytes that are not UTF-8.
@@ -82,16 +93,17 @@ export function createHttpServer(init: HttpServerInit): FastifyInstance {
     done(null, parseJsonBody(request.headers, bytes));
   });
 
-  app.addHook('onRequest', (_request, reply, done) => {
+  app.addHook('onRequest', (request, reply, done) => {
+    responses.set(request.raw.socket, reply.raw);
     if (init.isStopping()) void reply.header('connection', 'close');
-    done();
+    if (request.headers.host === undefined && request.raw.httpVersion === '1.1') send(reply, NO_HOST);
+    else done();
   });
 
   app.post('/v1/allow', (request, reply) => {
     const startedMillis = init.monotonicMillis();
     // Throws InvalidBodyError, which the error handler below turns into a 400.
     const wanted = parseAllowBody(request.body);
-    responses.set(request.raw.socket, reply.raw);
     init.allow(wanted, (answer, partition) => {
       const formatted = formatAnswer(answer, partition, init.wallMillis());
       init.observe(formatted.status, startedMillis);

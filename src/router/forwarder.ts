@@ -93,6 +93,11 @@ export class Forwarder {
     return this.#outstanding.size;
   }
 
+  /** Answers for other nodes wait for the end of the turn. */
+  get owesAnswers(): boolean {
+    return this.#answers.size > 0;
+  }
+
   /** Can a request be sent there now, with hope of an answer? */
   isReachable(node: NodeId): boolean {
     return this.#init.isConnected(node) && !this.#detector.suspects(node) && !this.#leaving.has(node);

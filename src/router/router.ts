@@ -59,6 +59,8 @@ interface Open {
   asked: NodeId;
   /** An attempt may have reached a log, so "nothing was proposed" can no longer be claimed. */
   maybeProposed: boolean;
+  /** Attempts at nodes that were suspected meanwhile, and may still be decided there. */
+  astray: number;
   settled: boolean;
 }
 
@@ -136,6 +138,7 @@ export class Router {
       attempts: 0,
       asked: NO_NODE,
       maybeProposed: false,
+      astray: 0,
       settled: false,
     };
     this.#openCount += 1;
@@ -173,13 +176,19 @@ export class Router {
     for (const open of this.#open) {
       if (open.settled || open.asked !== node || open.request.requestId === undefined) continue;
       open.maybeProposed = true;
+      open.astray += 1;
       this.#wait(open);
     }
   }
 
   /** `node` leads nothing any more, and ends soon. */
   peerLeaves(node: NodeId): void {
-    for (const { search } of this.#queues) if (search.leader === node) search.lost();
+    for (const [partition, { search }] of this.#queues.entries()) {
+      if (search.leader !== node) continue;
+      search.lost();
+      // Nor is it of use to ask others to pass anything on to it.
+      this.#route(partition, NO_NODE);
+    }
     this.#avoid(node);
   }
 
@@ -380,9 +389,15 @@ export class Router {
     if (isLast) open.asked = NO_NODE;
     // It is asked elsewhere again: whoever has it now may still grant it.
     const isOpenElsewhere = open.asked !== NO_NODE;
+    if (!isLast && !(answer.kind === 'unavailable' && answer.proposed)) open.astray -= 1;
     switch (answer.kind) {
       case 'decision':
         if (isOpenElsewhere && !answer.decision.allowed) return;
+        // What went astray may arrive yet, and be granted: then it would count although it was denied (P4).
+        if (open.astray > 0 && !answer.decision.allowed) {
+          this.#settle(open, { kind: 'unavailable', reason: 'unknown_outcome', proposed: true });
+          return;
+        }
         // After a stall an answer may come before the tick that would have refused: late is late (P3).
         if (this.#init.monotonicMillis() > open.deadlineMillis + LATE_ANSWER_MILLIS_MAX) {
           this.#settle(open, { kind: 'unavailable', reason: 'deadline', proposed: true });

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { until } from '../transport/wait.ts';
-import { Door, PARTITION, decisionOf } from './fixtures.ts';
+import { Door, PARTITION, decisionOf, denialOf } from './fixtures.ts';
 import { RawClient } from './raw-client.ts';
 
 const REQUEST_MILLIS = 400;
@@ -54,6 +54,19 @@ describe('what is no HTTP is refused as no grant', () => {
     expect(body).toMatchObject({ allowed: false, error: { field: 'headers' } });
   });
 
+  it.each([
+    ['no host', '', '400', 'host'],
+    ['an expectation that nobody can meet', 'host: a\r\nexpect: miracles\r\n', '417', 'expect'],
+  ])('a request with %s', async (_what, headers, status, field) => {
+    const client = await connect();
+    client.socket.write(`POST /v1/allow HTTP/1.1\r\n${headers}content-length: 0\r\n\r\n`);
+    await until('it is told', () => client.received.includes('}}'));
+    expect(client.statuses()).toEqual([status]);
+    expect(client.received).toContain('"allowed":false');
+    expect(client.received).toContain(`"field":"${field}"`);
+    expect(door.asked).toEqual([]);
+  });
+
   it('behind a request that waits for its answer: that one is not answered by it', async () => {
     const client = await connect();
     door.answer = undefined;
@@ -63,6 +76,37 @@ describe('what is no HTTP is refused as no grant', () => {
     await until('the connection is closed', () => client.isClosed);
     door.open[0]?.({ kind: 'decision', decision: decisionOf() }, PARTITION);
     expect(client.received).toBe('');
+  });
+
+  it('behind a request that waits, and one that is decided but whose turn it is not', async () => {
+    const client = await connect();
+    door.answer = undefined;
+    client.ask('ada');
+    client.ask('bob');
+    await until('both are asked', () => door.open.length === 2);
+    door.open[1]?.({ kind: 'decision', decision: denialOf() }, PARTITION);
+    client.socket.write('\u0000 not http\r\n\r\n');
+    await until('the connection is closed', () => client.isClosed);
+    expect(client.received).toBe('');
+  });
+
+  it('in the same segment as a whole request, which may be granted', async () => {
+    const client = await connect();
+    client.socket.cork();
+    client.ask('ada');
+    client.socket.write('\u0000 not http\r\n\r\n');
+    client.socket.uncork();
+    await until('the connection is closed', () => client.isClosed);
+    expect(client.received).toBe('');
+  });
+
+  it('behind an answer: that one stands', async () => {
+    const client = await connect();
+    client.ask('ada');
+    await until('it is answered', () => client.statuses().length === 1);
+    client.socket.write('\u0000 not http\r\n\r\n');
+    await until('the connection is closed', () => client.isClosed);
+    expect(client.statuses()).toEqual(['200', '400']);
   });
 });
 

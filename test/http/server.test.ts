@@ -83,6 +83,7 @@ describe('routes', () => {
   it('with a broken escape are the fault of the client', async () => {
     const response = await door.app.inject('/v1/%zz');
     expect(response.statusCode).toBe(400);
+    expect(response.json()).toMatchObject({ allowed: false, error: { field: 'url' } });
   });
 });
 

@@ -1,6 +1,6 @@
 import { createServer, type Server, Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { DoorClock } from '../../src/door-clock.ts';
 import { until } from '../transport/wait.ts';
 
@@ -119,5 +119,39 @@ describe('the age of what is read', () => {
     client?.write('x');
     await until('it is read', () => reader.current.ages.length === 1);
     expect(reader.current.ages[0]).toBeLessThan(50);
+  });
+});
+
+/** A loop that the test turns: timers, then the poll, then what runs after it. */
+class Loop {
+  nowMillis = 0;
+  #afterPoll: (() => void)[] = [];
+  readonly clock = new DoorClock({
+    monotonicMillis: () => this.nowMillis,
+    afterPoll: (fn) => this.#afterPoll.push(fn),
+  });
+
+  round(millis: number, accepted: number): void {
+    this.nowMillis += millis;
+    vi.advanceTimersByTime(millis);
+    for (let i = 0; i < accepted; i += 1) this.clock.accepted();
+    for (const fn of this.#afterPoll.splice(0)) fn();
+  }
+}
+
+describe('a loop with a new connection in each round, held up now and then', () => {
+  afterEach(() => vi.useRealTimers());
+
+  it('does not make everything older and older: a backlog ends', () => {
+    vi.useFakeTimers();
+    const loop = new Loop();
+    const ages: number[] = [];
+    for (let i = 0; i < 10_000; i += 1) {
+      loop.round(i % 300 === 0 ? 60 : 1, 1);
+      ages.push(loop.nowMillis - loop.clock.nowMillis());
+    }
+    loop.clock.close();
+    // Two backlogs of 512 rounds, and what held the loop up in them.
+    expect(Math.max(...ages)).toBeLessThan(2 * (512 + 2 * 60) + 100);
   });
 });

@@ -32,6 +32,15 @@ describe('nodes that are starting', () => {
     expect(progress.describe()).toBe('node 1: no answer; node 2: ready');
   });
 
+  it('are not waited for because one goes back and forth', () => {
+    const { progress } = start();
+    const states = ['waiting for leaders', 'ready', 'no answer'];
+    const looks = Array.from({ length: 40 }, (_, second) =>
+      progress.look(both(states[second % states.length] ?? ''), second * 1_000),
+    );
+    expect(looks.indexOf(false)).toBe(33);
+  });
+
   it('say what they are doing if that takes more than a moment, and not at every look', () => {
     const { progress, said } = start();
     progress.look(both('no answer'), 2_999);

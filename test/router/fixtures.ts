@@ -98,6 +98,8 @@ export class RouterBench {
   readonly others: readonly number[];
   readonly connected: Set<number>;
   readonly suspected = new Set<number>();
+  /** Whose reachability the router wanted to know. */
+  readonly lookedUp = new Set<number>();
   #term = 0;
   readonly local = new Map<number, FakePartition>();
   readonly forwarded: Asked[] = [];
@@ -114,8 +116,10 @@ export class RouterBench {
       const answer = this.reply(asked);
       if (answer !== undefined) done(answer);
     };
-    const isReachable: Forwarder['isReachable'] = (node) =>
-      this.connected.has(node) && !this.suspected.has(node);
+    const isReachable: Forwarder['isReachable'] = (node) => {
+      this.lookedUp.add(node);
+      return this.connected.has(node) && !this.suspected.has(node);
+    };
     this.router = new Router({
       nodeId: SELF,
       placement: {

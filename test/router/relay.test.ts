@@ -215,8 +215,13 @@ describe('a node that takes its leave', () => {
     nodes.partition(2).reply = () => undefined;
     const answers = nodes.ask({ to: 2 });
     nodes.forwarders.get(1)?.peerLeaves(2);
+    const leaving = nodes.forwarders.get(2);
+    expect(leaving?.owesAnswers).toBe(false);
     nodes.partition(2).asked[0]?.answer(GRANT);
+    // Decided is not sent: it must not end yet.
+    expect(leaving?.owesAnswers).toBe(true);
     nodes.settle();
+    expect(leaving?.owesAnswers).toBe(false);
     expect(answers).toEqual([GRANT]);
   });
 });

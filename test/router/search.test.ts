@@ -182,6 +182,21 @@ describe('a node that was asked and says nothing', () => {
     expect(told.answers).toEqual([GRANT]);
   });
 
+  it('may still get the request, and grant it: a denial elsewhere is none until it has answered', () => {
+    const bench = new RouterBench();
+    const early = bench.allow('5:ada', { requestId: 'r-1' });
+    bench.suspect(2);
+    bench.forwarded[1]?.answer(DENIAL);
+    expect(early.answers).toEqual([unavailable('unknown_outcome', true)]);
+    bench.suspected.delete(2);
+
+    const both = bench.allow('6:bob', { requestId: 'r-2' });
+    bench.suspect(2);
+    bench.forwarded[2]?.answer(DENIAL);
+    bench.forwarded[3]?.answer(DENIAL);
+    expect(both.answers).toEqual([DENIAL]);
+  });
+
   it('but answers others leads: whoever does not lead says so at once', () => {
     const bench = new RouterBench();
     bench.allow('5:ada');
@@ -314,6 +329,22 @@ describe('a node that takes its leave', () => {
     expect(told.answers).toEqual([GRANT]);
     bench.forwarded[0]?.answer(notLeader(4, 9));
     expect(bench.targets).toEqual([2, 3, 4, 4]);
+  });
+
+  it('is not asked through others any more either', () => {
+    const bench = new RouterBench({ nodes: 4 });
+    bench.leads(5, 2);
+    bench.suspect(2);
+    bench.reply = ({ relayTo }) => (relayTo === 2 ? GRANT : undefined);
+    bench.allow('5:ada');
+    bench.leave(2);
+    // The way through node 3 led to node 2, and nobody is known yet who takes over.
+    bench.tick();
+    expect(bench.lookedUp).not.toContain(0);
+    bench.reply = ({ to }) => (to === 4 ? GRANT : notLeader(4, 9));
+    const told = bench.allow('5:bob');
+    expect(bench.forwarded.slice(1).map(({ to, relayTo }) => [to, relayTo])).toEqual([[4, 0]]);
+    expect(told.answers).toEqual([GRANT]);
   });
 
   it('is no relay, and nothing is passed on to it', () => {

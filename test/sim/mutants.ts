@@ -578,20 +578,12 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     id: 'R4',
-    bug: 'each request begins the search for a leader anew, with the first candidate',
+    bug: 'the search for a leader begins with the same candidate again and again',
     edit: {
-      module: 'src/router/router.js',
-      find: 'const route = this.#routeOf[partition] ?? NO_NODE;\n        if (route === NO_NODE)',
-      replace:
-        'const route = this.#routeOf[partition] ?? NO_NODE;\n        this.#queue(partition).search.found();\n        if (route === NO_NODE)',
+      module: 'src/router/leader-search.js',
+      find: 'if (this.#asked.has(node))\n                continue;\n            this.#turn = turn + 1;',
+      replace: 'this.#turn = 0;',
     },
-    also: [
-      {
-        module: 'src/router/leader-search.js',
-        find: 'found() {',
-        replace: 'found() { this.#turn = 0;',
-      },
-    ],
   },
   {
     id: 'R5',

@@ -1,0 +1,39 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { NodeCore } from '../../src/node-core.ts';
+import { stopLimits, takeLeave } from '../../src/node-stop.ts';
+import { Door } from '../http/fixtures.ts';
+import { until } from '../transport/wait.ts';
+
+describe('a node that stops while nobody can decide', () => {
+  const door = new Door();
+  afterEach(() => door.app.close());
+
+  it('still answers what is open when its time is up, before its deadline', async () => {
+    const port = await door.listen();
+    door.answer = undefined;
+    const answer = fetch(`http://127.0.0.1:${port}/v1/allow`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"userId":"ada"}',
+    });
+    await until('it is open', () => door.open.length === 1);
+    const core = {
+      hasLeft: true,
+      isIdle: false,
+      leave() {},
+      router: {
+        close: () => door.open[0]?.({ kind: 'unavailable', reason: 'no_leader', proposed: false }, 0),
+      },
+    } as unknown as NodeCore;
+    await takeLeave(core, door.app, { lingerMillisMin: 0, lingerMillisMax: 0, openMillisMax: 50 });
+    const response = await answer;
+    expect([response.status, await response.json()]).toMatchObject([503, { allowed: false }]);
+  });
+
+  it.each([100, 1_000, 60_000])('has a bounded time for that, with a deadline of %s ms', (deadlineMillis) => {
+    const { lingerMillisMax, openMillisMax } = stopLimits(deadlineMillis);
+    // The hand-over before takes 2 s at most, and the process has 10 s in all.
+    expect(lingerMillisMax + openMillisMax).toBeLessThan(7_000);
+    expect(openMillisMax).toBeGreaterThan(Math.min(deadlineMillis, 5_000));
+  });
+});
