@@ -137,8 +137,10 @@ export async function runOnce(options: RunOptions): Promise<RunResult> {
     writer.close();
     const used = cluster.running.map((id) => usageOf(cluster, id));
     for (const id of cluster.running) await cluster.stop(id);
-    await collect(cluster, directory, bandsOf(context.log));
-    const run = await readRun(directory, { expectedLogLines: DISK_COMPLAINTS });
+    const bands = bandsOf(context.log);
+    await collect(cluster, directory, bands);
+    const expectedLogLines = [...DISK_COMPLAINTS, ...complaintsOfStrangers(bands)];
+    const run = await readRun(directory, { expectedLogLines });
     const verdict = await judgeInto(directory, run, await settingsOf(run, MACHINE));
     const processes = checkProcesses(cluster, used, notHealed);
     const isKept = verdict.verdict !== 'violation' && processes.status === 'ok';
@@ -240,4 +242,10 @@ export function bandsOf(log: NemesisLog): NemesisBand[] {
   }
   for (const [kind, began] of open) bands.push({ kind, ...began, endNanos: null });
   return bands.sort((a, b) => a.startNanos - b.startNanos);
+}
+
+/** What a node says that another database stands for: only those that were made anew may. */
+function complaintsOfStrangers(bands: readonly NemesisBand[]): RegExp[] {
+  const madeAnew = bands.filter(({ kind }) => kind === 'made-anew').flatMap(({ nodes }) => nodes);
+  return madeAnew.map((id) => new RegExp(`another database is recorded under node id ${id}\\b`));
 }
