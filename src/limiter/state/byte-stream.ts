@@ -4,7 +4,7 @@
  */
 
 /** The largest chunk of a snapshot. No value is split between two chunks. */
-export const CHUNK_BYTES_MAX = 65_536;
+export const CHUNK_BYTES_MAX = 32_768;
 
 /**
  * The first chunk is this large at most, and each may be larger than the one before by as much: a chunk is made, and
