@@ -183,6 +183,8 @@ export class NodeCore {
       firstId: init.random(FIRST_ID_BOUND),
       nodesChanged: init.nodesChanged,
       excluded: init.excluded,
+      isAsking: () => this.router.openCount > 0,
+      farewellTicksMax: Math.ceil(timing.requestDeadlineMillis / timing.tickMillis),
     });
     this.#capacity = watchCapacity({
       nodeId,
@@ -399,6 +401,11 @@ export class NodeCore {
 
   get standing(): NodeStanding {
     return this.#membership.standing(this.isReady);
+  }
+
+  /** It was removed, or is refused for good: it takes part no more. */
+  get isExcluded(): boolean {
+    return this.#membership.verdict !== undefined;
   }
 
   /** Who has refused this node since it was last welcome there. */

@@ -33,8 +33,9 @@ export class NodeReadiness {
     return this.#core;
   }
 
-  get isStopping(): boolean {
-    return this.#isStopping;
+  /** It stops, or will never be ready again. */
+  get wantsNoClients(): boolean {
+    return this.#isStopping || this.#core?.isExcluded === true;
   }
 
   get current(): Readiness {

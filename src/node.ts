@@ -209,7 +209,7 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
       else readiness.core.allow(request, done);
     },
     readiness: () => readiness.current,
-    isStopping: () => readiness.isStopping,
+    wantsNoClients: () => readiness.wantsNoClients,
     cluster() {
       if (readiness.core !== undefined) view.update(readiness.core.report(process.pid));
       return view.toJSON();

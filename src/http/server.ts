@@ -40,8 +40,8 @@ const METHODS = ['GET', 'HEAD', 'POST'] as const;
 export interface HttpServerInit {
   readonly allow: (request: AllowRequest, done: (answer: RoutedAnswer, partition: number) => void) => void;
   readonly readiness: () => Readiness;
-  /** Every answer is the last one on its connection. */
-  readonly isStopping: () => boolean;
+  /** Clients should go elsewhere: every answer is the last one on its connection. */
+  readonly wantsNoClients: () => boolean;
   /** The body of `GET /v1/cluster`. */
   readonly cluster: () => unknown;
   readonly changeNodes: (change: NodeChange, done: (result: NodeChangeResult) => void) => void;
@@ -95,7 +95,7 @@ export function createHttpServer(init: HttpServerInit): FastifyInstance {
 
   app.addHook('onRequest', (request, reply, done) => {
     responses.set(request.raw.socket, reply.raw);
-    if (init.isStopping()) void reply.header('connection', 'close');
+    if (init.wantsNoClients()) void reply.header('connection', 'close');
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1') send(reply, NO_HOST);
     else done();
   });
@@ -108,7 +108,7 @@ export function createHttpServer(init: HttpServerInit): FastifyInstance {
       const formatted = formatAnswer(answer, partition, init.wallMillis());
       init.observe(formatted.status, startedMillis);
       // It may have come before.
-      if (init.isStopping()) void reply.header('connection', 'close');
+      if (init.wantsNoClients()) void reply.header('connection', 'close');
       send(reply, formatted);
     });
     return reply;

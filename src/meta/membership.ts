@@ -40,6 +40,10 @@ export interface MembershipInit {
   readonly nodesChanged?: ((state: MetaState, metaMembers: readonly NodeId[]) => void) | undefined;
   /** Called once: this node was removed, or is not the one whose id it bears. It takes part no more. */
   readonly excluded?: ((standing: Exclusion) => void) | undefined;
+  /** Whether somebody still waits for an answer that this node asked others for. */
+  readonly isAsking: () => boolean;
+  /** A node that was removed waits so long for such answers, at most. */
+  readonly farewellTicksMax: number;
 }
 
 export class Membership {
@@ -50,6 +54,8 @@ export class Membership {
   readonly #mover: GroupMover;
   readonly #keeper: ReplicaKeeper;
   readonly #changes: ChangeForwarder;
+  /** While positive, a node that was removed waits for answers. */
+  #farewellTicks = 0;
 
   constructor(init: MembershipInit) {
     this.#init = init;
@@ -103,11 +109,24 @@ export class Membership {
     judge();
     const { verdict } = this;
     if (before !== undefined || verdict === undefined) return;
-    const { admission, defer, raft, excluded } = this.#init;
-    admission.withdraw(verdict.reason);
+    const { defer, raft, farewellTicksMax } = this.#init;
     // Not in the middle of what told it so.
     defer(() => raft.stop());
+    if (verdict.state === 'removed') this.#farewellTicks = farewellTicksMax;
+    else this.#part(verdict);
+  }
+
+  /** From now on nobody is spoken with. */
+  #part(verdict: Exclusion): void {
+    const { admission, excluded } = this.#init;
+    admission.withdraw(verdict.reason);
     excluded?.(verdict);
+  }
+
+  #tickFarewell(verdict: Exclusion): void {
+    if (this.#farewellTicks === 0) return;
+    this.#farewellTicks = this.#init.isAsking() ? this.#farewellTicks - 1 : 0;
+    if (this.#farewellTicks === 0) this.#part(verdict);
   }
 
   /** Why this node takes part no more; undefined while it may. */
@@ -153,7 +172,10 @@ export class Membership {
 
   tick(): void {
     this.#changes.tick();
-    if (this.verdict !== undefined) return;
+    if (this.verdict !== undefined) {
+      this.#tickFarewell(this.verdict);
+      return;
+    }
     this.#mover.tick();
     this.#registrar.tick();
     this.#keeper.tick();

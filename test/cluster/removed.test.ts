@@ -35,6 +35,8 @@ describe('a node that is removed', () => {
     expect(((await response.json()) as { self: unknown }).self).toMatchObject({ id, standing: 'removed' });
     const answer = await allowAt(cluster.port(id), { userId: 'ada' });
     expect(answer).toMatchObject({ status: 503, body: { reason: 'not_member', proposed: false } });
+    // Clients that keep their connections are sent elsewhere.
+    expect(response.headers.get('connection')).toBe('close');
     // It is written down for the script that starts the nodes of this directory.
     await eventually('it is written down', async () => {
       const known = await readKnownMembers(nodeDirectory(cluster.directory, id));

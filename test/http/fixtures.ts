@@ -51,7 +51,7 @@ export class Door {
         else done(this.answer, PARTITION);
       },
       readiness: () => this.readiness,
-      isStopping: () => this.readiness.status === 'stopping',
+      wantsNoClients: () => this.readiness.status === 'stopping',
       cluster: () => ({ nodes: [{ id: 1 }], partitions: [] }),
       changeNodes: (change, done) => {
         this.changes.push(change);
