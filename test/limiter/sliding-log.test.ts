@@ -93,6 +93,19 @@ describe('a sliding log', () => {
     expect(log.runs.capacity).toBeLessThanOrEqual(16);
   });
 
+  it('has a smaller block, and all that is live, whenever more than half of its room is without use', () => {
+    for (let most = 1; most <= 100; most++) {
+      for (let live = 1; live <= most; live++) {
+        const log = new SlidingLog();
+        for (let t = 1; t <= most; t++) log.grant(t, 1, 1_000);
+        log.grant(most + 1, 1, live);
+        const times = Array.from({ length: log.runCount }, (_, run) => log.runs.millis(run));
+        expect(times).toEqual(Array.from({ length: live }, (_, run) => most + 2 - live + run));
+        expect(log.runs.capacity).toBeLessThanOrEqual(Math.max(3, live * 2));
+      }
+    }
+  });
+
   it('refuses a grant older than its newest', () => {
     const log = new SlidingLog();
     log.grant(10, 1, 100);

@@ -184,7 +184,8 @@ export class SlidingLogs {
     const { capacity, count } = log;
     if (count === capacity) this.#resize(slot, log, count + 1);
     else if (capacity >= SHRINK_CAPACITY_MIN && (count + 1) * 2 < capacity) {
-      this.#resize(slot, log, count + 1 + (count >>> 1));
+      // A quarter more: that always fits the next smaller size.
+      this.#resize(slot, log, count + 1 + (count >>> 2));
     }
   }
 
