@@ -2,14 +2,13 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { LOG_WINDOW_MILLIS_MAX, LogRuns } from '../../src/limiter/meters/log-runs.ts';
 import { SlidingLogs } from '../../src/limiter/meters/sliding-logs.ts';
-import { BlockPool } from '../../src/limiter/state/block-pool.ts';
 import { StateSize } from '../../src/limiter/state/state-size.ts';
 import { NaiveLog } from './naive.ts';
 
 /** One of many logs, with neighbours that must not matter. */
 class SlidingLog {
   readonly #size = new StateSize();
-  readonly #logs = new SlidingLogs(new BlockPool(), this.#size);
+  readonly #logs = new SlidingLogs(this.#size);
   readonly #slot = 1;
 
   constructor() {
