@@ -5,7 +5,6 @@
 
 import { SlidingLogs } from './meters/sliding-logs.ts';
 import { KEY_BYTES_MAX, LIMIT_MAX, TIMESTAMP_MILLIS_MAX, WINDOW_MILLIS_MAX } from './rules.ts';
-import { BlockPool } from './state/block-pool.ts';
 import { Keys } from './state/keys.ts';
 import { NONE } from './state/rows.ts';
 import { StateSize } from './state/state-size.ts';
@@ -41,10 +40,9 @@ export class InvalidLimiterArgumentError extends RangeError {
 export class RateLimiter {
   readonly maxRequests: number;
   readonly windowMillis: number;
-  readonly #pool = new BlockPool();
   readonly #size = new StateSize();
-  readonly #keys = new Keys(this.#pool, this.#size);
-  readonly #logs = new SlidingLogs(this.#pool, this.#size);
+  readonly #keys = new Keys(this.#size);
+  readonly #logs = new SlidingLogs(this.#size);
   // oxlint-disable-next-line no-restricted-properties -- where a user is found by it, and nothing else
   readonly #name = new TextBytes(Math.random() * 2 ** 53);
   /** Every grant that was ever forgotten had left the window by this time. */

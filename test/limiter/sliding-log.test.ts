@@ -2,14 +2,13 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { LOG_WINDOW_MILLIS_MAX, LogRuns } from '../../src/limiter/meters/log-runs.ts';
 import { SlidingLogs } from '../../src/limiter/meters/sliding-logs.ts';
-import { BlockPool } from '../../src/limiter/state/block-pool.ts';
 import { StateSize } from '../../src/limiter/state/state-size.ts';
 import { NaiveLog } from './naive.ts';
 
 /** One of many logs, with neighbours that must not matter. */
 class SlidingLog {
   readonly #size = new StateSize();
-  readonly #logs = new SlidingLogs(new BlockPool(), this.#size);
+  readonly #logs = new SlidingLogs(this.#size);
   readonly #slot = 1;
 
   constructor() {
@@ -91,6 +90,19 @@ describe('a sliding log', () => {
     expect(log.runs.capacity).toBeGreaterThanOrEqual(10_000);
     for (let i = 1; i <= 20; i++) log.grant(10_000 + i * 20_000, 1, 10_000);
     expect(log.runs.capacity).toBeLessThanOrEqual(16);
+  });
+
+  it('has a smaller block, and all that is live, whenever more than half of its room is without use', () => {
+    for (let most = 1; most <= 100; most++) {
+      for (let live = 1; live <= most; live++) {
+        const log = new SlidingLog();
+        for (let t = 1; t <= most; t++) log.grant(t, 1, 1_000);
+        log.grant(most + 1, 1, live);
+        const times = Array.from({ length: log.runCount }, (_, run) => log.runs.millis(run));
+        expect(times).toEqual(Array.from({ length: live }, (_, run) => most + 2 - live + run));
+        expect(log.runs.capacity).toBeLessThanOrEqual(Math.max(3, live * 2));
+      }
+    }
   });
 
   it('refuses a grant older than its newest', () => {

@@ -4,7 +4,7 @@
  */
 
 import { assert } from '../assert.ts';
-import { type BlockPool, roomOf, wordOf } from '../state/block-pool.ts';
+import { BlockPool, copyWords, roomOf, wordOf } from '../state/block-pool.ts';
 import { NONE, Rows } from '../state/rows.ts';
 import type { StateSize } from '../state/state-size.ts';
 import { LOG_WINDOW_MILLIS_MAX, LogRuns } from './log-runs.ts';
@@ -20,8 +20,6 @@ const ROWS_PER_SEGMENT = 2_048;
 
 /** Below this many runs a block is not worth shrinking. */
 const SHRINK_CAPACITY_MIN = 4;
-/** Shorter copies are faster word by word. */
-const LOOP_WORDS_MAX = 32;
 
 /**
  * Only `grant` changes what a key recorded, and it forgets only what was outside the window *it was given*. So:
@@ -33,14 +31,16 @@ const LOOP_WORDS_MAX = 32;
  * - After the limit fell, recorded cost may exceed it. Nothing fits until enough of it has left the window.
  */
 export class SlidingLogs {
-  readonly #pool: BlockPool;
   readonly #size: StateSize;
   readonly #rows = new Rows(WORDS_PER_ROW, ROWS_PER_SEGMENT);
+  /** Of runs, by slot. */
+  readonly #pool = new BlockPool((slot, address) => {
+    this.#rows.words(slot)[this.#rows.at(slot) + BLOCK] = address;
+  });
   /** The log that is worked on; between two calls it means nothing. */
   readonly #log = new LogRuns();
 
-  constructor(pool: BlockPool, size: StateSize) {
-    this.#pool = pool;
+  constructor(size: StateSize) {
     this.#size = size;
   }
 
@@ -67,7 +67,10 @@ export class SlidingLogs {
     this.#size.runs -= row[at + COUNT]!;
     if (row[at + BLOCK] !== NONE) this.#pool.free(row[at + BLOCK]!, row[at + CAPACITY]!);
     const last = this.#rows.size - 1;
-    if (slot !== last) this.#rows.copy(last, slot);
+    if (slot !== last) {
+      this.#rows.copy(last, slot);
+      if (row[at + BLOCK] !== NONE) this.#pool.setOwner(row[at + BLOCK]!, slot);
+    }
     this.#rows.dropLast();
   }
 
@@ -184,13 +187,16 @@ export class SlidingLogs {
     const { capacity, count } = log;
     if (count === capacity) this.#resize(slot, log, count + 1);
     else if (capacity >= SHRINK_CAPACITY_MIN && (count + 1) * 2 < capacity) {
-      this.#resize(slot, log, count + 1 + (count >>> 1));
+      // A quarter more: that always fits the next smaller size.
+      this.#resize(slot, log, count + 1 + (count >>> 2));
     }
   }
 
   #resize(slot: number, log: LogRuns, runs: number): void {
     const capacity = roomOf(runs);
-    const block = this.#pool.allocate(capacity);
+    // A block of the same size would be moved into the place of the old one.
+    if (capacity === log.capacity) assert(false, `a block of ${capacity} runs is exchanged for another`);
+    const block = this.#pool.allocate(capacity, slot);
     const words = this.#pool.words(block);
     const start = wordOf(block);
     copyRuns(log, words, start);
@@ -210,16 +216,7 @@ export class SlidingLogs {
 /** Copies the runs of a ring, in order, to `target` from word `start` on. */
 export function copyRuns(log: LogRuns, target: Uint32Array, start: number): void {
   const { words, count, capacity, head } = log;
-  if (count * 2 <= LOOP_WORDS_MAX) {
-    for (let i = 0; i < count; i++) {
-      const word = log.word(i);
-      target[start + i * 2] = words[word]!;
-      target[start + i * 2 + 1] = words[word + 1]!;
-    }
-    return;
-  }
-  const untilEnd = Math.min(count, capacity - head);
-  const from = log.start + head * 2;
-  target.set(words.subarray(from, from + untilEnd * 2), start);
-  target.set(words.subarray(log.start, log.start + (count - untilEnd) * 2), start + untilEnd * 2);
+  const untilEnd = Math.min(count, capacity - head) * 2;
+  copyWords(words, log.start + head * 2, target, start, untilEnd);
+  copyWords(words, log.start, target, start + untilEnd, count * 2 - untilEnd);
 }

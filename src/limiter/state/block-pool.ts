@@ -1,7 +1,7 @@
 /**
  * Memory for what varies in length, names and runs of grants: blocks of a few sizes, cut from slabs of one size each.
- * So a million of them are a few hundred objects, and the space of a block is used again. It knows nothing of what a
- * block holds.
+ * Blocks of one size lie without a gap: the last of them moves into the place of one that is given back, and its owner
+ * is told. So a few who stay do not keep the memory of the many who left. It knows nothing of what a block holds.
  */
 
 import { assert } from '../assert.ts';
@@ -14,84 +14,94 @@ const SLAB_UNITS_MAX = 8_192;
 const SLAB_SHIFT = 13;
 const FIRST_SLAB_UNITS = 32;
 const SLABS_MAX = 1 << 19;
-const NO_BLOCK = 0xffff_ffff;
+/** Shorter blocks are moved faster word by word. */
+const LOOP_WORDS_MAX = 32;
+
+/** The block of `owner`, as `allocate` or `setOwner` was told, lies at `address` now. */
+type Moved = (owner: number, address: number) => void;
 
 /** The bytes of a slab as what they may be read as. A block's first word is at `wordOf(address)`. */
-export interface Slab {
+interface Slab {
   readonly words: Uint32Array;
   readonly bytes: Uint8Array;
   readonly doubles: Float64Array;
+  /** Of each block. */
+  readonly owners: Uint32Array;
   readonly blockUnits: number;
-  /** Blocks in use. */
+  /** Blocks in use; they are the first ones. */
   used: number;
-  /** The last block that was freed, in units from the start; each free block begins with that of the next. */
-  free: number;
-  /** Units from here on were never used. */
-  fresh: number;
-  /** Its place among the slabs of its size that have room; -1: it is full. */
-  place: number;
 }
 
-/** Slabs of one size that have room; the last one is filled first. */
+/** The slabs of one size, by number: full ones, one that has a block in use at least, and at most one that has none. */
 interface SizeClass {
-  readonly withRoom: number[];
+  readonly blockUnits: number;
+  readonly numbers: number[];
+  /** How many of them have a block in use. */
+  inUse: number;
+  /** In all of them. */
   units: number;
 }
 
+/**
+ * What is held is what is in use and, of each size, one and a half slabs at most. A slab is not larger than 64 KiB or a
+ * block, nor than all others of its size together.
+ */
 export class BlockPool {
   /** By number; the number of a slab that is gone is used again. */
   readonly #slabs: (Slab | undefined)[] = [];
   readonly #freeNumbers: number[] = [];
-  readonly #classes: SizeClass[] = [];
+  readonly #classes: (SizeClass | undefined)[] = [];
+  readonly #moved: Moved;
   #bytes = 0;
+
+  constructor(moved: Moved) {
+    this.#moved = moved;
+  }
 
   /** Bytes held, used or not. */
   get byteLength(): number {
     return this.#bytes;
   }
 
-  /** A block of `roomOf(units)` units, which holds anything. Its address is below 2^32 - 1. */
-  allocate(units: number): number {
+  /** A block of `roomOf(units)` units, which holds anything. Its address, until it moves, is below 2^32 - 1. */
+  allocate(units: number, owner: number): number {
     const sizeClass = classOf(units);
-    const held = (this.#classes[sizeClass] ??= { withRoom: [], units: 0 });
-    const { withRoom } = held;
-    const number = withRoom.length > 0 ? withRoom[withRoom.length - 1]! : this.#addSlab(sizeClass, held);
-    const slab = this.#slabs[number]!;
-    let at = slab.free;
-    if (at === NO_BLOCK) {
-      at = slab.fresh;
-      slab.fresh += slab.blockUnits;
-    } else {
-      slab.free = slab.words[at * 2]!;
+    const held = (this.#classes[sizeClass] ??= emptyClass(sizeClass));
+    let slab = this.#lastInUse(held);
+    if (slab === undefined || slab.used === slab.owners.length) {
+      if (held.inUse === held.numbers.length) this.#addSlab(held);
+      held.inUse += 1;
+      slab = this.#lastInUse(held)!;
     }
+    slab.owners[slab.used] = owner;
     slab.used += 1;
-    if (slab.free === NO_BLOCK && (slab.fresh + slab.blockUnits) * 2 > slab.words.length) {
-      withRoom.pop();
-      slab.place = -1;
-    }
-    return number * SLAB_UNITS_MAX + at;
+    return addressOf(held, slab.used - 1);
   }
 
-  /** Gives a block back. `units` as it was asked for, or `roomOf` it. */
+  /** Gives a block back; another may move. `units` as it was asked for, or `roomOf` it. */
   free(address: number, units: number): void {
-    const number = address >>> SLAB_SHIFT;
-    const slab = this.#slabs[number];
-    const sizeClass = classOf(units);
-    if (slab === undefined || slab.blockUnits !== unitsOf(sizeClass)) {
+    const slab = this.#slabs[address >>> SLAB_SHIFT];
+    const held = this.#classes[classOf(units)];
+    if (slab === undefined || slab.blockUnits !== held?.blockUnits) {
       assert(false, `no block of ${units} units is at ${address}`);
     }
-    const { withRoom } = this.#classes[sizeClass]!;
-    slab.used -= 1;
-    if (slab.used === 0 && (withRoom.length > 1 || slab.place < 0)) {
-      this.#dropSlab(number, slab, sizeClass);
-      return;
+    const last = this.#lastInUse(held)!;
+    last.used -= 1;
+    const lastAddress = addressOf(held, last.used);
+    if (lastAddress !== address) {
+      const owner = last.owners[last.used]!;
+      copyWords(last.words, wordOf(lastAddress), slab.words, wordOf(address), held.blockUnits * 2);
+      this.setOwner(address, owner);
+      this.#moved(owner, address);
     }
-    const at = address & (SLAB_UNITS_MAX - 1);
-    slab.words[at * 2] = slab.free;
-    slab.free = at;
-    if (slab.place >= 0) return;
-    slab.place = withRoom.length;
-    withRoom.push(number);
+    if (last.used === 0) held.inUse -= 1;
+    this.#dropEmpty(held);
+  }
+
+  /** The block belongs to another owner from now on. */
+  setOwner(address: number, owner: number): void {
+    const { owners, blockUnits } = this.#slabs[address >>> SLAB_SHIFT]!;
+    owners[(address & (SLAB_UNITS_MAX - 1)) / blockUnits] = owner;
   }
 
   slab(address: number): Slab {
@@ -102,42 +112,41 @@ export class BlockPool {
     return this.#slabs[address >>> SLAB_SHIFT]!.words;
   }
 
-  #addSlab(sizeClass: number, held: SizeClass): number {
-    const blockUnits = unitsOf(sizeClass);
+  #lastInUse({ numbers, inUse }: SizeClass): Slab | undefined {
+    return inUse === 0 ? undefined : this.#slabs[numbers[inUse - 1]!];
+  }
+
+  #addSlab(held: SizeClass): void {
+    const { blockUnits } = held;
     // As many units as there are already: few blocks take little, and many take few slabs.
     const wanted = Math.min(SLAB_UNITS_MAX, Math.max(FIRST_SLAB_UNITS, held.units));
-    const units = Math.max(1, Math.floor(wanted / blockUnits)) * blockUnits;
-    const buffer = new ArrayBuffer(units * UNIT_BYTES);
+    const blocks = Math.max(1, Math.floor(wanted / blockUnits));
+    const units = blocks * blockUnits;
+    const buffer = new ArrayBuffer(units * UNIT_BYTES + blocks * 4);
     const number = this.#freeNumbers.pop() ?? this.#slabs.length;
     assert(number < SLABS_MAX, 'no number is left for another slab');
     this.#slabs[number] = {
-      words: new Uint32Array(buffer),
-      bytes: new Uint8Array(buffer),
-      doubles: new Float64Array(buffer),
+      words: new Uint32Array(buffer, 0, units * 2),
+      bytes: new Uint8Array(buffer, 0, units * UNIT_BYTES),
+      doubles: new Float64Array(buffer, 0, units),
+      owners: new Uint32Array(buffer, units * UNIT_BYTES, blocks),
       blockUnits,
       used: 0,
-      free: NO_BLOCK,
-      fresh: 0,
-      place: held.withRoom.length,
     };
-    held.withRoom.push(number);
+    held.numbers.push(number);
     held.units += units;
     this.#bytes += buffer.byteLength;
-    return number;
   }
 
-  #dropSlab(number: number, slab: Slab, sizeClass: number): void {
-    const held = this.#classes[sizeClass]!;
-    const { withRoom } = held;
-    if (slab.place >= 0) {
-      const last = withRoom.pop()!;
-      if (last !== number) {
-        withRoom[slab.place] = last;
-        this.#slabs[last]!.place = slab.place;
-      }
-    }
-    held.units -= slab.doubles.length;
-    this.#bytes -= slab.bytes.length;
+  /** An empty slab goes when the one before is half empty too: who goes back and forth at its edge pays nothing. */
+  #dropEmpty(held: SizeClass): void {
+    if (held.inUse === held.numbers.length) return;
+    const last = this.#lastInUse(held);
+    if (last !== undefined && last.owners.length > 1 && last.used > last.owners.length >>> 1) return;
+    const number = held.numbers.pop()!;
+    const { words } = this.#slabs[number]!;
+    held.units -= words.length >>> 1;
+    this.#bytes -= words.buffer.byteLength;
     this.#slabs[number] = undefined;
     this.#freeNumbers.push(number);
   }
@@ -164,4 +173,25 @@ function unitsOf(sizeClass: number): number {
   if (sizeClass === 0) return 1;
   const power = (sizeClass + 1) >>> 1;
   return sizeClass % 2 === 0 ? 3 << (power - 1) : 1 << power;
+}
+
+function emptyClass(sizeClass: number): SizeClass {
+  return { blockUnits: unitsOf(sizeClass), numbers: [], inUse: 0, units: 0 };
+}
+
+/** Of block `place` in the last slab that is in use. */
+function addressOf({ numbers, inUse, blockUnits }: SizeClass, place: number): number {
+  return numbers[inUse - 1]! * SLAB_UNITS_MAX + place * blockUnits;
+}
+
+/** Copies `count` words of `source` from `from` on to `target` from `to` on. */
+export function copyWords(
+  source: Uint32Array,
+  from: number,
+  target: Uint32Array,
+  to: number,
+  count: number,
+): void {
+  if (count > LOOP_WORDS_MAX) target.set(source.subarray(from, from + count), to);
+  else for (let i = 0; i < count; i++) target[to + i] = source[from + i]!;
 }

@@ -7,7 +7,7 @@ import { assert } from '../assert.ts';
 import { LogRuns } from '../meters/log-runs.ts';
 import { copyRuns } from '../meters/sliding-logs.ts';
 import type { Rule } from '../rules.ts';
-import { type BlockPool, wordOf } from './block-pool.ts';
+import { BlockPool, wordOf } from './block-pool.ts';
 import type { KeyTable, SlotWatcher } from './key-table.ts';
 import { unitsOfText } from './text-bytes.ts';
 
@@ -38,16 +38,17 @@ export class CapturedKeys implements SlotWatcher {
   readonly evictedThroughMillis: number;
   readonly size: number;
   readonly #table: KeyTable;
-  readonly #copies: BlockPool;
   /** 1 + the address of the copy of each slot, page by page; 0: there is none. */
   readonly #pages: (Uint32Array | undefined)[] = [];
+  readonly #copies = new BlockPool((slot, address) => {
+    this.#pages[slot >>> PAGE_SHIFT]![slot % PAGE_SLOTS] = address + 1;
+  });
   /** Slots below were given out. */
   #next = 0;
-  #isOpen = false;
   readonly #open = new KeyView();
   readonly #changing = new KeyView();
 
-  constructor(table: KeyTable, copies: BlockPool) {
+  constructor(table: KeyTable) {
     this.rule = table.rule;
     this.effectiveWindowMillis = table.effectiveWindowMillis;
     this.active = table.active;
@@ -55,7 +56,6 @@ export class CapturedKeys implements SlotWatcher {
     this.evictedThroughMillis = table.evictedThroughMillis;
     this.size = table.size;
     this.#table = table;
-    this.#copies = copies;
   }
 
   /** From now on the table may change. */
@@ -67,10 +67,9 @@ export class CapturedKeys implements SlotWatcher {
     if (this.#table.watcher === this) this.#table.watcher = undefined;
   }
 
-  /** The key of the next slot, until `close`: what it shows stays the same, wherever it comes to lie. */
+  /** The key of the next slot, until `close`. When the table may have changed it is opened again: it may have moved. */
   open(): KeyView {
-    assert(!this.#isOpen && this.#next < this.size, 'keys are given out one after the other');
-    this.#isOpen = true;
+    assert(this.#next < this.size, 'all keys were given out');
     const copy = this.#copyOf(this.#next);
     if (copy === undefined) this.#showInTable(this.#next, this.#open);
     else this.#showCopy(copy, this.#open);
@@ -80,7 +79,6 @@ export class CapturedKeys implements SlotWatcher {
   close(): void {
     const copy = this.#copyOf(this.#next);
     if (copy !== undefined) this.#copies.free(copy, unitsOf(this.#open));
-    this.#isOpen = false;
     this.#next += 1;
     if (this.#next % PAGE_SLOTS === 0) this.#pages[(this.#next >>> PAGE_SHIFT) - 1] = undefined;
     if (this.#next === this.size) this.release();
@@ -92,9 +90,7 @@ export class CapturedKeys implements SlotWatcher {
     // What came into the slot later was not there when the snapshot began.
     if (page[slot % PAGE_SLOTS] !== 0) return;
     this.#showInTable(slot, this.#changing);
-    const copy = this.#copy(this.#changing);
-    page[slot % PAGE_SLOTS] = copy + 1;
-    if (this.#isOpen && slot === this.#next) this.#showCopy(copy, this.#open);
+    page[slot % PAGE_SLOTS] = 1 + this.#copy(slot, this.#changing);
   }
 
   #copyOf(slot: number): number | undefined {
@@ -109,9 +105,9 @@ export class CapturedKeys implements SlotWatcher {
     logs.read(slot, view.log);
   }
 
-  #copy(view: KeyView): number {
+  #copy(slot: number, view: KeyView): number {
     const { log, nameBytes } = view;
-    const address = this.#copies.allocate(unitsOf(view));
+    const address = this.#copies.allocate(unitsOf(view), slot);
     const { words, bytes, doubles } = this.#copies.slab(address);
     const at = wordOf(address);
     doubles[at >>> 1] = view.madeMillis;

@@ -3,7 +3,7 @@
  * were not given out yet are copied just before.
  */
 
-import { type BlockPool, wordOf } from './block-pool.ts';
+import { BlockPool, wordOf } from './block-pool.ts';
 import { GRANT_WORDS, GrantView } from './remembered-grant.ts';
 import type { DropWatcher, RequestMemory } from './request-memory.ts';
 import { idBehind, Rows, rowsBetween } from './rows.ts';
@@ -15,18 +15,19 @@ export class CapturedMemory implements DropWatcher {
   readonly size: number;
   readonly #memory: RequestMemory;
   readonly #first: number;
-  readonly #copies: BlockPool;
   /** The addresses of copies, a grant's row and its texts behind it; they are what is given out next. */
   readonly #dropped = new Rows(1, COPIES_PER_SEGMENT);
+  readonly #copies = new BlockPool((row, address) => {
+    this.#dropped.words(row)[this.#dropped.at(row)] = address;
+  });
   /** How many were given out. */
   #next = 0;
   readonly #view = new GrantView();
 
-  constructor(memory: RequestMemory, copies: BlockPool) {
+  constructor(memory: RequestMemory) {
     this.#memory = memory;
     this.#first = memory.first;
     this.size = memory.size;
-    this.#copies = copies;
   }
 
   /** From now on the memory may change. */
@@ -58,13 +59,13 @@ export class CapturedMemory implements DropWatcher {
     const place = rowsBetween(this.#first, id);
     if (place < this.#next || place >= this.size) return;
     const source = this.#memory.view(id, this.#view);
-    const address = this.#copies.allocate(unitsOf(source));
+    const row = this.#dropped.append();
+    const address = this.#copies.allocate(unitsOf(source), row);
     const { words, bytes } = this.#copies.slab(address);
     const at = wordOf(address);
     for (let i = 0; i < GRANT_WORDS; i++) words[at + i] = source.words[source.at + i]!;
     const textsFrom = (at + GRANT_WORDS) * 4;
     for (let i = 0; i < source.textBytes; i++) bytes[textsFrom + i] = source.bytes[source.bytesAt + i]!;
-    const row = this.#dropped.append();
     this.#dropped.words(row)[this.#dropped.at(row)] = address;
   }
 

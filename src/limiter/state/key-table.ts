@@ -5,7 +5,6 @@
 
 import { SlidingLogs } from '../meters/sliding-logs.ts';
 import { type Rule, WINDOW_MILLIS_MAX } from '../rules.ts';
-import type { BlockPool } from './block-pool.ts';
 import { Keys } from './keys.ts';
 import { NONE } from './rows.ts';
 import type { StateSize } from './state-size.ts';
@@ -64,14 +63,13 @@ export class KeyTable {
     readonly rule: Rule;
     readonly effectiveWindowMillis: number;
     readonly createdMillis: number;
-    readonly pool: BlockPool;
     readonly size: StateSize;
   }) {
     this.rule = init.rule;
     this.effectiveWindowMillis = init.effectiveWindowMillis;
     this.#nearEpochMillis = nearEpochMillis(init.createdMillis);
-    this.keys = new Keys(init.pool, init.size);
-    this.logs = new SlidingLogs(init.pool, init.size);
+    this.keys = new Keys(init.size);
+    this.logs = new SlidingLogs(init.size);
   }
 
   get size(): number {

@@ -4,7 +4,7 @@
  * same slots.
  */
 
-import { type BlockPool, wordOf } from './block-pool.ts';
+import { BlockPool, wordOf } from './block-pool.ts';
 import { LinearIndex } from './linear-index.ts';
 import { NONE, Rows } from './rows.ts';
 import type { StateSize } from './state-size.ts';
@@ -26,13 +26,15 @@ interface NameView {
 }
 
 export class Keys {
-  readonly #pool: BlockPool;
   readonly #size: StateSize;
   readonly #rows = new Rows(WORDS_PER_ROW, ROWS_PER_SEGMENT);
   readonly #index = new LinearIndex(this.#rows, { hash: HASH, next: NEXT });
+  /** Of names, by slot. */
+  readonly #pool = new BlockPool((slot, address) => {
+    this.#rows.words(slot)[this.#rows.at(slot) + NAME] = address;
+  });
 
-  constructor(pool: BlockPool, size: StateSize) {
-    this.#pool = pool;
+  constructor(size: StateSize) {
     this.#size = size;
   }
 
@@ -55,9 +57,9 @@ export class Keys {
 
   /** Adds a key of a name that is not there, in the next slot. */
   add(name: TextBytes, madeMillis: number): number {
-    const address = this.#pool.allocate(name.units);
-    name.store(this.#pool, address);
     const slot = this.#rows.append();
+    const address = this.#pool.allocate(name.units, slot);
+    name.store(this.#pool, address);
     const row = this.#rows.words(slot);
     const at = this.#rows.at(slot);
     row[at + NAME] = address;
@@ -81,12 +83,13 @@ export class Keys {
     const last = this.#rows.size - 1;
     if (slot !== last) {
       this.#rows.copy(last, slot);
+      this.#pool.setOwner(row[at + NAME]!, slot);
       this.#index.moved(last, slot);
     }
     this.#rows.dropLast();
   }
 
-  /** Lets `into` point to the name of a key, until that is removed. */
+  /** Lets `into` point to the name of a key, until any is removed. */
   readName<T extends NameView>(slot: number, into: T): T {
     const row = this.#rows.words(slot);
     const at = this.#rows.at(slot);

@@ -5,7 +5,6 @@
 
 import type { AppliedPosition } from '../decision.ts';
 import { effectiveWindowMillis, type Rule, type RuleTable } from '../rules.ts';
-import { BlockPool } from './block-pool.ts';
 import { KeyTable } from './key-table.ts';
 import { RequestKey, RequestMemory } from './request-memory.ts';
 import { NONE } from './rows.ts';
@@ -41,8 +40,7 @@ export class LimiterState {
   readonly name: TextBytes;
   readonly requestKey: RequestKey;
   readonly ruleId: TextBytes;
-  readonly #pool = new BlockPool();
-  readonly memory = new RequestMemory(this.#pool, this.size);
+  readonly memory = new RequestMemory(this.size);
   /** The same tables as `keyTables`, by rule id. */
   #tableOf = new Map<string, KeyTable>();
 
@@ -62,7 +60,6 @@ export class LimiterState {
       rule,
       effectiveWindowMillis: windowMillis,
       createdMillis: this.createdMillis,
-      pool: this.#pool,
       size: this.size,
     });
     this.keyTables.push(table);

@@ -60,7 +60,10 @@ export class LinearIndex {
   remove(row: number): void {
     this.#relink(row, this.#next(row));
     this.#size -= 1;
-    if (this.#bucketCount > BUCKETS_MIN && this.#size < this.#bucketCount >>> 1) this.#merge();
+    // Two at a time: else they would not keep up with the rows.
+    for (let merged = 0; merged < 2; merged++) {
+      if (this.#bucketCount > BUCKETS_MIN && this.#size < this.#bucketCount >>> 1) this.#merge();
+    }
   }
 
   /** The row `from` was copied to `to` and is about to go. */

@@ -3,8 +3,7 @@
  * with what each was asked, so that another request under its id is found out. It grants nothing.
  */
 
-import type { BlockPool } from './block-pool.ts';
-import { wordOf } from './block-pool.ts';
+import { BlockPool, wordOf } from './block-pool.ts';
 import { LinearIndex } from './linear-index.ts';
 import {
   GRANT_WORDS,
@@ -53,17 +52,19 @@ export interface DropWatcher {
 
 /** A queue in grant order. All replicas hold the same, down to what has expired and was not swept yet. */
 export class RequestMemory {
-  readonly #pool: BlockPool;
   readonly #size: StateSize;
   readonly #rows = new Rows(GRANT_WORDS, ROWS_PER_SEGMENT);
   /** Of a key that was granted again when its grant had expired, only the newer one is in here. */
   readonly #index = new LinearIndex(this.#rows, { hash: HASH, next: NEXT });
+  /** Of texts, by id. */
+  readonly #pool = new BlockPool((id, address) => {
+    this.#rows.words(id)[this.#rows.at(id) + TEXTS] = address;
+  });
   readonly #view = new GrantView();
   /** Set while a snapshot has not come to the end of this. */
   watcher: DropWatcher | undefined;
 
-  constructor(pool: BlockPool, size: StateSize) {
-    this.#pool = pool;
+  constructor(size: StateSize) {
     this.#size = size;
   }
 
@@ -110,10 +111,10 @@ export class RequestMemory {
     const superseded = this.#newest(key);
     if (superseded !== NONE) this.#takeOut(superseded);
     const ruleFrom = ruleFromOf(text);
-    const texts = this.#pool.allocate(unitsOfText(ruleFrom + ruleId.length));
+    const id = this.#rows.append();
+    const texts = this.#pool.allocate(unitsOfText(ruleFrom + ruleId.length), id);
     text.store(this.#pool, texts, 0);
     ruleId.store(this.#pool, texts, ruleFrom);
-    const id = this.#rows.append();
     const words = this.#rows.words(id);
     const at = this.#rows.at(id);
     words[at + TEXTS] = texts;

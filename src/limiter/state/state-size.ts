@@ -2,15 +2,16 @@
  * How large a state is, by a model: what a key, a run of grants and a remembered request id take, whatever became of
  * the memory they were put into. So all replicas agree on it, to the byte, and a cap on it can be part of the decisions.
  *
- * The model errs on the large side: rows, index and blocks take less, as long as blocks that were given back are used
- * again. A block of runs has room for twice as many at most.
+ * The model errs on the large side, but for texts that are just too long for a size of blocks: those take up to a third
+ * more. A block of runs has room for twice as many at most. What is held beside what is in use has a bound of its own,
+ * whoever came and left: see `BlockPool`.
  */
 
-/** Two rows, a bucket, and the rounding of two blocks. The name's bytes come on top. */
+/** Two rows, a bucket, and of two blocks the rounding and whose they are. The name's bytes come on top. */
 export const KEY_BYTES = 96;
 /** Eight bytes, twice. */
 export const RUN_BYTES = 16;
-/** A row, a bucket, and the rounding of a block. The bytes of its texts come on top. */
+/** A row, a bucket, and of a block the rounding and whose it is. The bytes of its texts come on top. */
 export const REQUEST_ID_BYTES = 128;
 
 /** The most keys or request ids of one state: far from where any index or address would overflow. */

@@ -6,7 +6,6 @@
 
 import type { AppliedPosition } from '../decision.ts';
 import type { Rule, RuleTable } from '../rules.ts';
-import { BlockPool } from './block-pool.ts';
 import { ByteWriter, Digest } from './byte-stream.ts';
 import { CapturedKeys } from './captured-keys.ts';
 import { CapturedMemory } from './captured-memory.ts';
@@ -38,9 +37,8 @@ export class StateWriter {
     this.#rules = state.table;
     this.#sweepTable = state.sweepTable;
     this.#sweepSlot = state.sweepSlot;
-    const copies = new BlockPool();
-    this.#tables = state.keyTables.map((keys) => new CapturedKeys(keys, copies));
-    this.#memory = new CapturedMemory(state.memory, copies);
+    this.#tables = state.keyTables.map((keys) => new CapturedKeys(keys));
+    this.#memory = new CapturedMemory(state.memory);
     this.#steps = this.#body();
   }
 
@@ -147,7 +145,10 @@ export class StateWriter {
       out.signed(log.millis(0) - key.madeMillis);
       out.integer(log.cost(0));
       for (let run = 1; run < log.count; run++) {
-        if (out.isFull) yield;
+        if (out.isFull) {
+          yield;
+          table.open();
+        }
         out.integer(log.offset(run) - log.offset(run - 1));
         out.integer(log.cost(run));
       }
