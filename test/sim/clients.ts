@@ -51,6 +51,7 @@ interface Attempt {
 const ATTEMPTS_MAX = 4;
 const LAST_GRANTED_MAX = 20;
 const CROWD = 150;
+const CROWD_TRIES_MAX = 10;
 /** What a process may take on top: a tick, and the answers it still lets pass. */
 const LATE_MILLIS_MAX = 25;
 
@@ -137,9 +138,12 @@ export class Clients {
     };
   }
 
-  /** Many requests of one user at once, at one node. */
-  crowd(node: SimNode): void {
-    const { userId } = this.#request();
+  /** Many requests of one user at once, at one node; of one who `isMeant` if one is found. */
+  crowd(node: SimNode, isMeant: (userId: string) => boolean): void {
+    let { userId } = this.#request();
+    for (let tries = 1; tries < CROWD_TRIES_MAX && !isMeant(userId); tries += 1) {
+      ({ userId } = this.#request());
+    }
     for (let i = 0; i < CROWD; i += 1) {
       const hasId = this.#random.chance(this.#world.settings.clients.withId);
       this.attempt(node, { userId, ...(hasId && { requestId: this.#newId() }) }, ATTEMPTS_MAX);

@@ -157,7 +157,8 @@ export class World {
       network,
       after,
       nodes: this.nodes,
-      crowd: (node) => this.clients.crowd(node),
+      crowd: (node, leader) =>
+        this.clients.crowd(node, (userId) => leader === undefined || this.#leads(leader, userId)),
       mayLose: (node) => this.#mayLose(node),
       changeNodes: () => this.operator.begin(),
       leaders: () => this.nodes.filter((node) => (node.core?.raft.leaderships ?? 0) > 0 && node.isRunning),
@@ -196,6 +197,10 @@ export class World {
   get isSettled(): boolean {
     const { meta } = this;
     return this.operator.isIdle && (meta === undefined || meta.settledVersion === meta.version);
+  }
+
+  #leads({ id, core }: SimNode, userId: string): boolean {
+    return core?.partitions.get(this.partitionOf(userId))?.leader === id;
   }
 
   /** Only a member that others can do without, and only one at a time. */
