@@ -390,14 +390,16 @@ export class Router {
     // It is asked elsewhere again: whoever has it now may still grant it.
     const isOpenElsewhere = open.asked !== NO_NODE;
     if (!isLast && !(answer.kind === 'unavailable' && answer.proposed)) open.astray -= 1;
+    if (isRejection(answer)) {
+      if (isOpenElsewhere) return;
+      // What went astray may arrive yet, and be granted: then it would count although it was rejected (P4).
+      if (open.astray > 0) {
+        this.#settle(open, { kind: 'unavailable', reason: 'unknown_outcome', proposed: true });
+        return;
+      }
+    }
     switch (answer.kind) {
       case 'decision':
-        if (isOpenElsewhere && !answer.decision.allowed) return;
-        // What went astray may arrive yet, and be granted: then it would count although it was denied (P4).
-        if (open.astray > 0 && !answer.decision.allowed) {
-          this.#settle(open, { kind: 'unavailable', reason: 'unknown_outcome', proposed: true });
-          return;
-        }
         // After a stall an answer may come before the tick that would have refused: late is late (P3).
         if (this.#init.monotonicMillis() > open.deadlineMillis + LATE_ANSWER_MILLIS_MAX) {
           this.#settle(open, { kind: 'unavailable', reason: 'deadline', proposed: true });
@@ -440,6 +442,20 @@ function takeProbe(queue: Queue): Open | undefined {
   queue.waiting = queue.waiting.filter(({ settled }) => !settled);
   const withId = queue.waiting.findLastIndex(({ request }) => request.requestId !== undefined);
   return queue.waiting.splice(withId, 1)[0];
+}
+
+/** Whoever got this did not charge the request. */
+function isRejection(answer: Answer): boolean {
+  switch (answer.kind) {
+    case 'decision':
+      return !answer.decision.allowed;
+    case 'invalid':
+    case 'conflict':
+      return true;
+    case 'notLeader':
+    case 'unavailable':
+      return false;
+  }
 }
 
 /** Another attempt may do better. */

@@ -1,5 +1,6 @@
 /** How a leader is found: by all requests of a partition together, by term, and past nodes that say nothing. */
 import { describe, expect, it } from 'vitest';
+import type { Answer } from '../../src/partition/answer.ts';
 import {
   type Asked,
   DEADLINE_MILLIS,
@@ -195,6 +196,26 @@ describe('a node that was asked and says nothing', () => {
     bench.forwarded[2]?.answer(DENIAL);
     bench.forwarded[3]?.answer(DENIAL);
     expect(both.answers).toEqual([DENIAL]);
+  });
+
+  it('may still grant what is refused elsewhere for another reason than its limit', () => {
+    const invalid: Answer = { kind: 'invalid', field: 'timestampMillis', message: 'too far ahead' };
+    const conflict: Answer = { kind: 'conflict', field: 'cost', message: 'is that of another request' };
+    for (const rejection of [invalid, conflict]) {
+      const elsewhere = new RouterBench();
+      const early = elsewhere.allow('5:ada', { requestId: 'r-1' });
+      elsewhere.suspect(2);
+      elsewhere.forwarded[1]?.answer(rejection);
+      expect(early.answers).toEqual([unavailable('unknown_outcome', true)]);
+
+      const first = new RouterBench();
+      const late = first.allow('5:ada', { requestId: 'r-1' });
+      first.suspect(2);
+      first.forwarded[0]?.answer(rejection);
+      expect(late.answers).toEqual([]);
+      first.forwarded[1]?.answer(GRANT);
+      expect(late.answers).toEqual([GRANT]);
+    }
   });
 
   it('but answers others leads: whoever does not lead says so at once', () => {

@@ -8,7 +8,9 @@ import type { RoutedAnswer } from '../../src/router/router.ts';
 import { findOverGrant, type ObservedGrant } from '../cluster/over-grant.ts';
 import type { AskChecker } from './ask-checker.ts';
 import type { LimitChecker } from './limit-checker.ts';
+import { askedBy } from './id-ledger.ts';
 import type { Random } from './random.ts';
+import type { RejectionChecker, Try } from './rejection-checker.ts';
 import type { Settings } from './settings.ts';
 import type { SimNode } from './sim-node.ts';
 import { check, type Story } from './story.ts';
@@ -18,6 +20,7 @@ export interface ClientWorld {
   readonly random: Random;
   readonly story: Story;
   readonly limits: LimitChecker;
+  readonly rejections: RejectionChecker;
   readonly asks: AskChecker;
   /** Nodes that clients may ask now. */
   readonly askable: () => readonly SimNode[];
@@ -41,12 +44,14 @@ interface Attempt {
   /** 1 for the first attempt of a question. */
   readonly count: number;
   readonly done: ((answer: RoutedAnswer | undefined, partition: number) => void) | undefined;
+  readonly charge: Try;
   answered: boolean;
 }
 
 const ATTEMPTS_MAX = 4;
 const LAST_GRANTED_MAX = 20;
 const CROWD = 150;
+const CROWD_TRIES_MAX = 10;
 /** What a process may take on top: a tick, and the answers it still lets pass. */
 const LATE_MILLIS_MAX = 25;
 
@@ -133,9 +138,12 @@ export class Clients {
     };
   }
 
-  /** Many requests of one user at once, at one node. */
-  crowd(node: SimNode): void {
-    const { userId } = this.#request();
+  /** Many requests of one user at once, at one node; of one who `isMeant` if one is found. */
+  crowd(node: SimNode, isMeant: (userId: string) => boolean): void {
+    let { userId } = this.#request();
+    for (let tries = 1; tries < CROWD_TRIES_MAX && !isMeant(userId); tries += 1) {
+      ({ userId } = this.#request());
+    }
     for (let i = 0; i < CROWD; i += 1) {
       const hasId = this.#random.chance(this.#world.settings.clients.withId);
       this.attempt(node, { userId, ...(hasId && { requestId: this.#newId() }) }, ATTEMPTS_MAX);
@@ -157,6 +165,7 @@ export class Clients {
       arrivedMonotonic: node.monotonicMillis(),
       count,
       done,
+      charge: this.#world.rejections.begun(askedBy(request), this.#world.now()),
       answered: false,
     };
     this.requests += 1;
@@ -199,6 +208,7 @@ export class Clients {
       () => `node ${node.id} answers ${JSON.stringify(request)}: ${JSON.stringify(answer)}`,
     );
     attempt.done?.(answer, partition);
+    if (isRejection(answer)) this.#world.rejections.rejected(attempt.charge);
     switch (answer.kind) {
       case 'decision': {
         const { timing } = this.#world.settings;
@@ -310,5 +320,18 @@ export class Clients {
       const found = findOverGrant(grants, limit, windowMillis - this.#world.gainedMillis());
       check(found === undefined, () => `clients saw an over-grant for ${key}: ${found ?? ''}`);
     }
+  }
+}
+
+/** Whoever is told this must not be charged for it. */
+function isRejection(answer: RoutedAnswer): boolean {
+  switch (answer.kind) {
+    case 'decision':
+      return !answer.decision.allowed;
+    case 'unavailable':
+      return !answer.proposed;
+    case 'invalid':
+    case 'conflict':
+      return true;
   }
 }

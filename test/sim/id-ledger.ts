@@ -5,6 +5,7 @@
 import type { Entry } from '../../raft/types.ts';
 import type { AllowBatch } from '../../src/limiter/batch.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
+import type { AllowRequest } from '../../src/limiter/request.ts';
 import { check } from './story.ts';
 
 /** A request as its client asked it. */
@@ -15,6 +16,10 @@ export interface Asked {
   readonly cost: number;
   readonly timestampMillis: number | undefined;
   readonly requestId: string | undefined;
+}
+
+export function askedBy({ userId, ruleId, cost, timestampMillis, requestId }: AllowRequest): Asked {
+  return { userId, rule: ruleId ?? '', cost: cost ?? 1, timestampMillis, requestId };
 }
 
 export function askedIn(batch: AllowBatch, i: number): Asked {

@@ -12,7 +12,7 @@ import { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
 import { takeDecisions } from './decision-watch.ts';
 import { STATE_HASH_EVERY } from './raft-checker.ts';
 import type { Committed, Outcome } from './group-history.ts';
-import { type Asked, askedIn, IdLedger, wordsOf } from './id-ledger.ts';
+import { type Asked, askedBy, askedIn, IdLedger, wordsOf } from './id-ledger.ts';
 import { check } from './story.ts';
 
 interface Grant {
@@ -40,7 +40,14 @@ interface Logged {
   readonly i: number;
   readonly asked: Asked;
   readonly decision: Decision;
-  readonly stampedMillis: number | undefined;
+  readonly stamp: Stamp | undefined;
+}
+
+/** When the leader stamped an entry. */
+interface Stamp {
+  readonly atMillis: number;
+  /** As far as what a wrong clock made pass for real time, before it was found out, tells. */
+  readonly seemingMillis: number;
 }
 
 /** More than any grant of these clients adds to a state. */
@@ -53,6 +60,8 @@ export interface LimitCheckerInit {
   readonly expectOutcome: (group: GroupId, index: number, outcome: Outcome) => void;
   /** The state every replica must have after `index`. */
   readonly expectState: (group: GroupId, index: number, hash: string) => void;
+  /** The log charges a request, in an entry that its leader stamped at `stampedMillis`. */
+  readonly charged?: (asked: Asked, stampedMillis: number, where: string) => void;
 }
 
 /** The product's promise in group time, written down again on purpose: longer windows hide drift and rounding. */
@@ -97,9 +106,9 @@ export class LimitChecker {
   committed(id: GroupId, { entry, stampedAt, gainedMillis }: Committed): void {
     const group = this.#group(id);
     takeDecisions();
-    // What a wrong clock made pass for real time before it was found out.
-    const realMillis = stampedAt === undefined ? undefined : stampedAt + gainedMillis;
-    if (entry.kind === 'command') this.#apply(id, group, entry, realMillis);
+    const stamp =
+      stampedAt === undefined ? undefined : { atMillis: stampedAt, seemingMillis: stampedAt + gainedMillis };
+    if (entry.kind === 'command') this.#apply(id, group, entry, stamp);
     const size = group.machine.stateBytes;
     this.#init.expectOutcome(id, entry.index, { decisions: takeDecisions(), size });
     if (entry.index % STATE_HASH_EVERY === 0) {
@@ -107,7 +116,7 @@ export class LimitChecker {
     }
   }
 
-  #apply(id: GroupId, group: GroupLedger, entry: Entry, stampedMillis: number | undefined): void {
+  #apply(id: GroupId, group: GroupLedger, entry: Entry, stamp: Stamp | undefined): void {
     const command = decodeCommand(entry.data);
     const before = group.machine.stateBytes;
     switch (command.type) {
@@ -123,7 +132,7 @@ export class LimitChecker {
       case 'allow':
         group.machine.apply(command, entry, (i, decision) => {
           const asked = askedIn(command.batch, i);
-          this.#decided(id, group, { entry, i, asked, decision, stampedMillis });
+          this.#decided(id, group, { entry, i, asked, decision, stamp });
         });
     }
     const cap = group.table?.partitionBytesMax ?? Infinity;
@@ -160,7 +169,7 @@ export class LimitChecker {
     this.#granted(id, group, decided);
   }
 
-  #granted(id: GroupId, group: GroupLedger, { asked, decision, stampedMillis }: Logged): void {
+  #granted(id: GroupId, group: GroupLedger, { asked, decision, stamp }: Logged): void {
     const { userId, cost, requestId } = asked;
     const hasTime = asked.timestampMillis !== undefined;
     const { ruleId, decided } = decision;
@@ -171,7 +180,7 @@ export class LimitChecker {
       timeMillis: decided.timeMillis,
       cost,
       index: decided.index,
-      realMillis: isEvent ? undefined : stampedMillis,
+      realMillis: isEvent ? undefined : stamp?.seemingMillis,
     };
     grants.push(grant);
     this.grants += 1;
@@ -189,6 +198,7 @@ export class LimitChecker {
         () => `over-grant in real time: ${real} of ${rule.limit} in ${rule.windowMillis} ms, ${where}`,
       );
     }
+    this.#init.charged?.(asked, stamp?.atMillis ?? Infinity, where);
     // A receipt of its own, that no other grant has.
     const receipt = receiptOf(decision);
     check(!group.receipts.has(receipt), () => `two grants of group ${id} have the receipt ${receipt}`);
@@ -299,8 +309,4 @@ function realCostSince(grants: readonly Grant[], afterMillis: number): number {
 
 function receiptOf({ decided, ruleId }: Decision): string {
   return JSON.stringify([decided.index, decided.position ?? null, decided.term, decided.timeMillis, ruleId]);
-}
-
-function askedBy({ userId, ruleId, cost, timestampMillis, requestId }: AllowRequest): Asked {
-  return { userId, rule: ruleId ?? '', cost: cost ?? 1, timestampMillis, requestId };
 }

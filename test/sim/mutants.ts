@@ -568,6 +568,15 @@ export const MUTANTS: readonly Mutant[] = [
     },
   },
   {
+    id: 'R10',
+    bug: 'a denial is final though another node may still grant the request',
+    edit: {
+      module: 'src/router/router.js',
+      find: 'if (open.astray > 0) {',
+      replace: 'if (false) {',
+    },
+  },
+  {
     id: 'R3',
     bug: 'nobody believes a hint',
     edit: {

@@ -24,8 +24,8 @@ export interface NemesisWorld {
   readonly copyOf: (node: NodeId) => DiskCopy;
   readonly mayGoBack: (node: NodeId, copy: DiskCopy) => boolean;
   readonly wentBack: (node: NodeId, copy: DiskCopy) => void;
-  /** Many clients ask this node at once. */
-  readonly crowd: (node: SimNode) => void;
+  /** Many clients ask this node at once, for a user of whom `leader` decides if one is given. */
+  readonly crowd: (node: SimNode, leader?: SimNode) => void;
   /** Losing this node's directory leaves a quorum of everything. */
   readonly mayLose: (node: SimNode) => boolean;
   /** Asks for a change of the nodes, if none is under way. */
@@ -126,6 +126,11 @@ export class Nemesis {
       case 'clog':
         this.#cutFor([[victim.id, random.pick(without(all, [victim.id]))]], 400);
         return;
+      case 'stuckRequests': {
+        const others = up.filter((node) => node !== leader && node.isOpen);
+        if (others.length > 0) this.#holdRequests(random.pick(others), leader);
+        return;
+      }
       case 'swizzle':
         for (const node of all) {
           if (!random.chance(0.5)) continue;
@@ -253,6 +258,20 @@ export class Nemesis {
       ]),
     );
     this.#cutFor(pairs, 2_000);
+  }
+
+  /**
+   * What a node asks a leader is stuck on the way. It may have been asked on another way, and answered, when it arrives
+   * after all.
+   */
+  #holdRequests(asking: SimNode, leader: SimNode): void {
+    const { crowd, settings, after } = this.#world;
+    const heal = this.#cut([[asking.id, leader.id]]);
+    crowd(asking, leader);
+    const deadlines = 0.3 + this.#random.unit() * this.#random.pick([0.7, 3]);
+    after(settings.timing.requestDeadlineMillis * deadlines, () => {
+      if (this.#isActive) heal();
+    });
   }
 
   /** Everybody sees a majority, and no two the same. */

@@ -17,6 +17,7 @@ export const FAULTS = [
   'bridge',
   'ring',
   'clog',
+  'stuckRequests',
   'swizzle',
   'break',
   'crash',

@@ -19,6 +19,7 @@ import { SimNetwork } from './network.ts';
 import { RaftChecker } from './raft-checker.ts';
 import type { Committed } from './group-history.ts';
 import { Random } from './random.ts';
+import { RejectionChecker } from './rejection-checker.ts';
 import { drawSettings, type Settings } from './settings.ts';
 import { SimNode } from './sim-node.ts';
 import type { NodeWorld, Seams } from './node-world.ts';
@@ -41,6 +42,7 @@ export class World {
   readonly network: SimNetwork;
   readonly raft: RaftChecker;
   readonly limits: LimitChecker;
+  readonly rejections = new RejectionChecker();
   readonly clocks: ClockChecker;
   readonly asks: AskChecker;
   readonly clients: Clients;
@@ -83,6 +85,7 @@ export class World {
       tables: settings.tables,
       expectOutcome: (group, index, outcome) => this.raft.expectOutcome(group, index, outcome),
       expectState: (group, index, state) => this.raft.expectState(group, index, state),
+      charged: (asked, stampedMillis, where) => this.rejections.charged(asked, { stampedMillis, where }),
     });
     this.raft = new RaftChecker({
       now,
@@ -138,6 +141,7 @@ export class World {
       random,
       story,
       limits: this.limits,
+      rejections: this.rejections,
       asks: this.asks,
       now,
       after,
@@ -153,7 +157,8 @@ export class World {
       network,
       after,
       nodes: this.nodes,
-      crowd: (node) => this.clients.crowd(node),
+      crowd: (node, leader) =>
+        this.clients.crowd(node, (userId) => leader === undefined || this.#leads(leader, userId)),
       mayLose: (node) => this.#mayLose(node),
       changeNodes: () => this.operator.begin(),
       leaders: () => this.nodes.filter((node) => (node.core?.raft.leaderships ?? 0) > 0 && node.isRunning),
@@ -192,6 +197,10 @@ export class World {
   get isSettled(): boolean {
     const { meta } = this;
     return this.operator.isIdle && (meta === undefined || meta.settledVersion === meta.version);
+  }
+
+  #leads({ id, core }: SimNode, userId: string): boolean {
+    return core?.partitions.get(this.partitionOf(userId))?.leader === id;
   }
 
   /** Only a member that others can do without, and only one at a time. */
