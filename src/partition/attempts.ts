@@ -2,7 +2,6 @@
  * Requests with an id that wait to be decided, so that a retry can join its first attempt. It answers nobody.
  * Bounded by those who wait: each is in here once at most.
  */
-import { assert } from '../limiter/assert.ts';
 import type { AllowRequest } from '../limiter/request.ts';
 
 /** What retries are recognised by: the id and the user, whatever else they ask for. Undefined without an id. */
@@ -19,16 +18,15 @@ export class Attempts<T extends { readonly retryKey: string | undefined }> {
     return this.#byKey.get(retryKey);
   }
 
-  /** From now on retries find it. None may wait under its key. */
+  /** From now on retries find it, unless another request waits under its key: that one was first. */
   add(attempt: T): void {
     const { retryKey } = attempt;
-    if (retryKey === undefined) return;
-    assert(!this.#byKey.has(retryKey), 'a retry joins its first attempt');
-    this.#byKey.set(retryKey, attempt);
+    if (retryKey !== undefined && !this.#byKey.has(retryKey)) this.#byKey.set(retryKey, attempt);
   }
 
   /** It was answered. */
-  delete({ retryKey }: T): void {
-    if (retryKey !== undefined) this.#byKey.delete(retryKey);
+  delete(attempt: T): void {
+    const { retryKey } = attempt;
+    if (retryKey !== undefined && this.#byKey.get(retryKey) === attempt) this.#byKey.delete(retryKey);
   }
 }

@@ -17,7 +17,6 @@ import type { Room } from '../limiter/state/state-size.ts';
 import {
   type Answer,
   answerOf,
-  conflictAnswer,
   invalid,
   unavailable,
   type UnavailableReason,
@@ -231,8 +230,8 @@ export class Partition implements GroupApplication {
 
   /**
    * A retry gets the answer of its first attempt: from memory, or when that one is decided. Another request under the
-   * same id is refused, also if its first attempt may yet be denied and forgotten: whoever uses an id for two requests
-   * at a time cannot mean a retry.
+   * same id goes its own way: which of them has the id is decided by the log. It may hold this very one already, sent
+   * by a former leader and not applied here yet.
    */
   #joinsEarlierAttempt(request: AllowRequest, retryKey: string, deadlineMillis: number, done: Done): boolean {
     const { requestId = '' } = request;
@@ -244,10 +243,7 @@ export class Partition implements GroupApplication {
     const earlier = this.#attempts.find(retryKey);
     if (earlier === undefined) return false;
     const conflict = conflictBetween(questionOf(earlier.request), questionOf(request));
-    if (conflict !== undefined) {
-      done(conflictAnswer(requestId, conflict));
-      return true;
-    }
+    if (conflict !== undefined) return false;
     earlier.retries ??= [];
     earlier.deadlineMillis = Math.max(earlier.deadlineMillis, deadlineMillis);
     // Bounded like every queue: a client that repeats itself this often gains nothing by one more.

@@ -349,13 +349,31 @@ describe('a request id reused with another cost, rule or timestamp', () => {
   it.each(others)('does not join the first while that is in flight: %s', (field, other) => {
     const driver = FakeDriver.leading({ table });
     const answers = driver.ask(first);
-    expect(driver.ask(other)).toMatchObject([{ kind: 'conflict', field }]);
+    const others = [driver.ask(other)];
     driver.turn();
-    expect(driver.ask(other)).toMatchObject([{ kind: 'conflict', field }]);
+    others.push(driver.ask(other));
     const joined = driver.ask(first);
+    driver.turn();
     driver.commitAll();
     expect(answers.map(allowed)).toEqual([true]);
     expect(joined).toEqual(answers);
+    for (const told of others) expect(told).toMatchObject([{ kind: 'conflict', field }]);
+  });
+
+  it('is not refused for one in flight, when the log holds that very request already', () => {
+    const elsewhere = FakeDriver.leading({ table });
+    elsewhere.ask(first);
+    const entry = elsewhere.turn();
+    const driver = FakeDriver.leading({ table });
+    driver.append('command', entry?.data ?? new Uint8Array(0));
+    const other = driver.ask({ ...first, cost: 3 });
+    driver.turn();
+    // Its first attempt was lost with the former leader, and counts.
+    const again = driver.ask(first);
+    driver.turn();
+    driver.commitAll();
+    expect(again.map(allowed)).toEqual([true]);
+    expect(other).toMatchObject([{ kind: 'conflict', field: 'cost' }]);
   });
 
   it.each(others)('is told so by the log, when it got there under another leader: %s', (field, other) => {
