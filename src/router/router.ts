@@ -61,6 +61,8 @@ interface Open {
   maybeProposed: boolean;
   /** Attempts at nodes that were suspected meanwhile, and may still be decided there. */
   astray: number;
+  /** An attempt ended, and nobody knows how. */
+  isLost: boolean;
   settled: boolean;
 }
 
@@ -139,6 +141,7 @@ export class Router {
       asked: NO_NODE,
       maybeProposed: false,
       astray: 0,
+      isLost: false,
       settled: false,
     };
     this.#openCount += 1;
@@ -393,8 +396,11 @@ export class Router {
     if (!isLast && !(answer.kind === 'unavailable' && answer.proposed)) open.astray -= 1;
     if (isRejection(answer)) {
       if (isOpenElsewhere) return;
-      // What went astray may arrive yet, and be granted: then it would count although it was rejected (P4).
-      if (open.astray > 0) {
+      // What went astray may arrive yet, and be granted: then it would count although it was rejected (P4). What was lost may
+      // stand in the log of the next leader. Before that has applied it, it may take the request for another one's repeat,
+      // or its time for wrong; but what denies it would have denied it there, for windows only get fuller along a log.
+      const mayBeInLog = open.isLost && answer.kind !== 'decision';
+      if (open.astray > 0 || mayBeInLog) {
         this.#settle(open, { kind: 'unavailable', reason: 'unknown_outcome', proposed: true });
         return;
       }
@@ -416,7 +422,10 @@ export class Router {
         if (isLast) this.#enqueue(open);
         return;
       case 'unavailable':
-        if (answer.proposed) open.maybeProposed = true;
+        if (answer.proposed) {
+          open.maybeProposed = true;
+          open.isLost = true;
+        }
         if (!isLast) return;
         // A repeat is harmless if nothing reached the log, or if an id makes it the same request.
         if (isRetryable(answer) && (!answer.proposed || open.request.requestId !== undefined)) {

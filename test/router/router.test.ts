@@ -331,6 +331,20 @@ describe('an attempt whose outcome is unknown', () => {
     }
   });
 
+  it('may be a grant in the log of a leader that refuses the request, and has not applied it yet', () => {
+    const invalid: Answer = { kind: 'invalid', field: 'timestampMillis', message: 'too far ahead' };
+    const conflict: Answer = { kind: 'conflict', field: 'rule', message: 'is that of another request' };
+    for (const refusal of [invalid, conflict]) {
+      const bench = new RouterBench();
+      bench.leads(0, 2);
+      const told = bench.allow('0:ada', { requestId: 'r-1' });
+      bench.forwarded[0]?.answer(lost);
+      bench.leads(0, 3);
+      bench.forwarded[1]?.answer(refusal);
+      expect(told.answers).toEqual([lost]);
+    }
+  });
+
   it('is not forgotten at the deadline', () => {
     const bench = new RouterBench();
     bench.leads(0, 2);

@@ -259,7 +259,7 @@ export class Clients {
     }
   }
 
-  #granted({ request, invokedAt }: Attempt, ruleId: string): void {
+  #granted({ request, charge }: Attempt, ruleId: string): void {
     this.grants += 1;
     if (request.requestId !== undefined) this.#lastGranted.push(request);
     if (this.#lastGranted.length > LAST_GRANTED_MAX) this.#lastGranted.shift();
@@ -271,11 +271,13 @@ export class Clients {
     const observed = this.#observed.get(`${ruleId}/${request.userId}`) ?? [];
     this.#observed.set(`${ruleId}/${request.userId}`, observed);
     const completeMillis = this.#world.now();
-    const firstAt = this.#firstAt.get(request.requestId ?? '') ?? invokedAt;
-    for (let i = 0; i < (request.cost ?? 1); i += 1) observed.push({ invokeMillis: firstAt, completeMillis });
+    // Whoever asked the same under this id before, and was not rejected, may be whom it was granted to.
+    const { begunMillis } =
+      request.requestId === undefined ? charge : this.#world.rejections.firstLike(charge);
+    for (let i = 0; i < (request.cost ?? 1); i += 1)
+      observed.push({ invokeMillis: begunMillis, completeMillis });
   }
   readonly #acknowledged = new Set<string>();
-  readonly #firstAt = new Map<string, number>();
 
   /** A process ended: whoever waited for it learns nothing. */
   lost(node: SimNode): void {
@@ -299,7 +301,6 @@ export class Clients {
     if (attempt.done !== undefined || count >= ATTEMPTS_MAX || !this.#random.chance(0.8)) return;
     const { requestId } = request;
     if (requestId === undefined) return;
-    if (maybeProposed && !this.#firstAt.has(requestId)) this.#firstAt.set(requestId, attempt.invokedAt);
     const isSame = maybeProposed || count > 1;
     const repeated = isSame ? request : { ...request, requestId: this.#newId() };
     this.#world.after(this.#random.exponential(300), () => {

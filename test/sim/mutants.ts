@@ -572,8 +572,17 @@ export const MUTANTS: readonly Mutant[] = [
     bug: 'a denial is final though another node may still grant the request',
     edit: {
       module: 'src/router/router.js',
-      find: 'if (open.astray > 0) {',
+      find: 'if (open.astray > 0 || mayBeInLog) {',
       replace: 'if (false) {',
+    },
+  },
+  {
+    id: 'R12',
+    bug: 'a conflict is final though the request may stand in the log of who says so',
+    edit: {
+      module: 'src/router/router.js',
+      find: 'if (open.astray > 0 || mayBeInLog) {',
+      replace: 'if (open.astray > 0) {',
     },
   },
   {

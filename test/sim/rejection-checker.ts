@@ -44,6 +44,11 @@ export class RejectionChecker {
     this.#check(attempt.asked);
   }
 
+  /** The first attempt that reads so and was not rejected: a grant of `attempt` may be that one's. */
+  firstLike(attempt: Try): Try {
+    return this.#accountOf(attempt.asked).tries.find(({ isRejected }) => !isRejected) ?? attempt;
+  }
+
   /** The log charges what reads so; its leader wrote it down at `stampedMillis`. */
   charged(asked: Asked, charge: Charge): void {
     this.#accountOf(asked).charges.push(charge);
