@@ -14,8 +14,11 @@ export interface AskCheckerInit {
   readonly partitionOf: (userId: string) => number;
 }
 
-/** Questions about one partition that a node may send in the time of a deadline, for each request it was asked then. */
-const PER_REQUEST_MAX = 3;
+/**
+ * Questions about one partition that a node may send in the time of a deadline, for each request it was asked then: of its
+ * leader, around it when that falls silent, and once more of each when it comes back or hands over.
+ */
+const PER_REQUEST_MAX = 5;
 /** And beyond that, in rounds: pauses between them grow, but every new leader begins them anew. */
 const ROUNDS_MAX = 12;
 

@@ -81,7 +81,8 @@ class Recovery {
   readonly #world: World;
   #core: readonly SimNode[] = [];
   /** Each healed node owes a grant in each partition that has a healed quorum. */
-  #owing: { readonly partition: number; readonly node: SimNode }[] = [];
+  /** Who has to grant something yet; `userId` as long as it is not known to have been denied. */
+  #owing: { readonly partition: number; readonly node: SimNode; userId?: string | undefined }[] = [];
   readonly #granted = new Set<number>();
   /** Undefined where there is time to ask any leader. */
   #outside: OutsideLeaders | undefined;
@@ -172,13 +173,14 @@ class Recovery {
     this.#world.onEnded = (node) => {
       if (some.includes(node)) this.#world.after(100, () => node.start());
     };
+    // One without room is enough to refuse what is new, and it keeps a copy also if it is not healed.
+    for (const node of this.#alive()) node.limitState();
     for (const node of some) {
       node.diskFactor = 1;
       network.blind(node.id, false);
       node.clock.goWrong(1);
       node.refuseProposals(false);
       node.sendsUnsound = false;
-      node.limitState();
       node.resume();
       node.start();
       for (const other of some) if (other !== node) network.heal(node.id, other.id);
@@ -240,9 +242,15 @@ class Recovery {
     check(!isLate, () => this.#explain());
     for (const owed of this.#owing) {
       if (!owed.node.isUp) continue;
-      const userId = this.#userOf(owed.partition);
-      clients.attempt(owed.node, { userId, requestId: `for ${userId}` }, 1, (answer) => {
-        if (answer?.kind !== 'decision' || !answer.decision.allowed) return;
+      // Asked again and again under one id: each of many might count without an answer in time, and fill a small state.
+      owed.userId ??= this.#userOf(owed.partition);
+      const { userId } = owed;
+      clients.attempt(owed.node, { userId, requestId: `for ${userId}` }, 2, (answer) => {
+        if (answer?.kind !== 'decision') return;
+        if (!answer.decision.allowed) {
+          owed.userId = undefined;
+          return;
+        }
         this.#granted.add(owed.partition);
         this.#owing = this.#owing.filter((other) => other !== owed);
       });
