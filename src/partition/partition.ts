@@ -14,13 +14,7 @@ import type { AllowRequest } from '../limiter/request.ts';
 import { MAX_AHEAD_MILLIS_DEFAULT, type RuleTable } from '../limiter/rules.ts';
 import { LimiterStateMachine } from '../limiter/state-machine.ts';
 import type { Room } from '../limiter/state/state-size.ts';
-import {
-  type Answer,
-  answerOf,
-  invalid,
-  unavailable,
-  type UnavailableReason,
-} from './answer.ts';
+import { type Answer, answerOf, invalid, unavailable, type UnavailableReason } from './answer.ts';
 import { Attempts, retryKeyOf } from './attempts.ts';
 import { CommitTimes } from './commit-times.ts';
 import { Housekeeping } from './housekeeping.ts';
