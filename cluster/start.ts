@@ -12,10 +12,10 @@ import {
 } from '../src/cluster-directory.ts';
 import { newCommand, runCommand } from '../src/command-line.ts';
 import { type ClusterConfig, ConfigError, PARTITIONS_MAX, validateConfig } from '../src/config.ts';
-import { AlreadyRunningError } from '../src/explain-error.ts';
+import { AlreadyRunningError, NodeEndedError } from '../src/explain-error.ts';
 import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../src/limiter/rules.ts';
 import { type LocalNodes, localNodes } from '../src/local-nodes.ts';
-import { basePortOption, integerFrom } from '../src/options.ts';
+import { basePortOption, directoryOption, integerFrom } from '../src/options.ts';
 import { assertPortsFree } from './free-ports.ts';
 import {
   clusterStatus,
@@ -262,7 +262,10 @@ async function main(options: StartOptions): Promise<void> {
       // One that is excluded ends because it is stopped.
       if (excluded.has(id)) return new Promise<never>(() => {});
       const why = lastWords() ?? (signal === null ? `exit code ${code}` : `ended by ${signal}`);
-      throw new Error(`node ${id} ended before the cluster was ready: ${why} (log: ${logPath})`);
+      throw new NodeEndedError(
+        `node ${id} ended before the cluster was ready: ${why} (log: ${logPath})`,
+        code,
+      );
     }),
   );
   let status: ClusterStatus;
@@ -294,7 +297,7 @@ function nodesOption(text: string): number {
 
 const program = newCommand('npm start --')
   .description('Start a local cluster: three processes, each with its own LevelDB, replicating every grant.')
-  .option('--data <dir>', 'where the databases and logs are kept', './data')
+  .option('--data <dir>', 'where the databases and logs are kept', directoryOption, './data')
   .option('--fresh', 'delete the cluster in the data directory first', false)
   .option('--nodes <n>', 'number of nodes, 3 or 5 (default 3)', nodesOption)
   .option(

@@ -17,7 +17,14 @@ import { LIMIT_MAX, WINDOW_MILLIS_MAX } from './limiter/rules.ts';
 import type { NodeChange } from './meta/meta-state.ts';
 import { changeNodes } from './nodes-command.ts';
 import type { QuorateNode } from './node.ts';
-import { addressOption, basePortOption, integerFrom, integerOption, urlOption } from './options.ts';
+import {
+  addressOption,
+  basePortOption,
+  directoryOption,
+  integerFrom,
+  integerOption,
+  urlOption,
+} from './options.ts';
 
 const idOption = integerFrom(1, NODE_ID_MAX);
 /** Far above what the steps of a stop may take together. */
@@ -85,7 +92,7 @@ const program = newCommand('quorate')
 program
   .command('init')
   .description('create the databases and cluster.json of a new local cluster')
-  .option('--data <dir>', 'directory to create it in', './data')
+  .option('--data <dir>', 'directory to create it in', directoryOption, './data')
   .option('--nodes <n>', 'number of nodes', integerFrom(1, NODES_MAX), LOCAL_DEFAULTS.nodes)
   .option(
     '--partitions <n>',
@@ -117,7 +124,7 @@ program
   .command('node')
   .description('run one node of the cluster in a directory')
   .requiredOption('--id <n>', 'which node of cluster.json to run', idOption)
-  .option('--data <dir>', 'directory with cluster.json', './data')
+  .option('--data <dir>', 'directory with cluster.json', directoryOption, './data')
   .addOption(
     new Option('--log-level <level>', 'how much it logs')
       .choices(['trace', 'debug', 'info', 'warn', 'error', 'fatal'])
@@ -133,7 +140,7 @@ program
   .requiredOption('--id <n>', 'its id, which no node ever had', idOption)
   .requiredOption('--http <host:port>', 'where it will answer HTTP', addressOption)
   .requiredOption('--peer <host:port>', 'where the other nodes reach it', addressOption)
-  .option('--data <dir>', "directory with a copy of the cluster's cluster.json", './data')
+  .option('--data <dir>', "directory with a copy of the cluster's cluster.json", directoryOption, './data')
   .action(async ({ data, id, http, peer }: NodeAddress & { data: string }) => {
     for (const line of await joinCluster(data, { id, http, peer })) console.log(line);
   });

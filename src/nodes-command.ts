@@ -14,10 +14,16 @@ export interface NodesCommandInit {
   readonly print: (line: string) => void;
 }
 
-/** The cluster refuses the change, or could not be asked in time. */
+/** The cluster refuses the change, nobody could be asked, or it was not done in time. */
 export class NodesCommandError extends Error {
   readonly code = 'NODES_COMMAND';
   override readonly name = 'NodesCommandError';
+  readonly outcome: 'refused' | 'unreachable' | 'unfinished';
+
+  constructor(message: string, outcome: NodesCommandError['outcome'] = 'refused') {
+    super(message);
+    this.outcome = outcome;
+  }
 }
 
 const AGAIN_MILLIS = 500;
@@ -91,7 +97,10 @@ class Session {
     const via = urlOf(this.#init.via);
     const first = await this.#request('/v1/cluster', via, STATUS_MILLIS_MAX);
     if (first.isUnreachable === true) {
-      throw new NodesCommandError(`no node listens at ${via} (${messageOf(first.body)}): ${GIVE_ANOTHER}`);
+      throw new NodesCommandError(
+        `no node listens at ${via} (${messageOf(first.body)}): ${GIVE_ANOTHER}`,
+        'unreachable',
+      );
     }
     // Whom to follow, should this node be gone before it is done.
     if (isStatus(first.body)) this.#follow(via, first.body);
@@ -101,7 +110,8 @@ class Session {
       if (body['reason'] === 'notMember') return this.#outside(via);
       const message = messageOf(body) ?? `status ${status}`;
       if (status !== 503 && status !== 0) throw new NodesCommandError(message);
-      if (Date.now() > this.#deadline) throw new NodesCommandError(`not accepted in time: ${message}`);
+      if (Date.now() > this.#deadline)
+        throw new NodesCommandError(`not accepted in time: ${message}`, 'unfinished');
       this.#say(`not accepted yet (${message}); asking again until ${this.#until}`);
       await delay(AGAIN_MILLIS);
     }
@@ -126,7 +136,8 @@ class Session {
         const moved = status.partitions.filter(({ placed }) => placed).length;
         this.#say(`${moved} of ${status.partitions.length} partitions are in place`);
       }
-      if (Date.now() > this.#deadline) throw new NodesCommandError('not finished yet; it goes on by itself');
+      if (Date.now() > this.#deadline)
+        throw new NodesCommandError('not finished yet; it goes on by itself', 'unfinished');
       await delay(AGAIN_MILLIS);
     }
   }

@@ -1,5 +1,5 @@
 /** What a newcomer does wrong is told in a sentence on the terminal, with an exit code, and leaves nothing behind. */
-import { readdir, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -35,6 +35,9 @@ describe.each([
   ['quorate', ['join', '--id', '4', '--http', 'a:1', '--peer', 'b:1'], 'data holds no cluster.json'],
   ['quorate', ['nodes', 'remove', '2', '--via', 'here'], 'expected a URL such as http://127.0.0.1:8101'],
   ['start', ['--nodes', '4'], 'expected 3 or 5'],
+  ['start', ['--data='], "'--data <dir>' argument '' is invalid. expected a directory"],
+  ['start', ['--data', '/dev/null'], 'expected a directory, but /dev/null is a file'],
+  ['quorate', ['init', '--data', '/dev/null/x/y'], 'expected a directory, but /dev/null is a file'],
 ] as const)('%s %j', (command, args, message) => {
   it('is refused in a sentence that names the option and its bound, and leaves no directory behind', async () => {
     const { code, said } = await ended(command, args, directory);
@@ -78,6 +81,13 @@ describe('a port in use', () => {
   });
 });
 
+it('a change of the nodes without a node that listens has an exit code of its own', async () => {
+  const via = `http://127.0.0.1:${basePort}`;
+  const { code, said } = await ended('quorate', ['nodes', 'remove', '2', '--via', via], directory);
+  expect(said).toContain(`no node listens at ${via}`);
+  expect(code).toBe(UNAVAILABLE);
+});
+
 describe('a cluster directory that is not right', () => {
   beforeEach(async () => {
     await ended('quorate', ['init', '--base-port', basePort], directory);
@@ -104,6 +114,17 @@ describe('a cluster directory that is not right', () => {
     expect(said).toContain(message);
     expect(code).toBe(USAGE);
     expect(await readdir(join(directory, 'data'))).not.toContain('logs');
+  });
+
+  it('has another fact than its databases: the cluster script ends with the exit code of the node', async () => {
+    await ended('quorate', ['init', '--data', 'one', '--nodes', '1', '--base-port', basePort], directory);
+    const path = join(directory, 'one', 'cluster.json');
+    const text = await readFile(path, 'utf8');
+    await writeFile(path, text.replace('"partitions": 16', '"partitions": 8'));
+    const { code, said } = await ended('start', ['--data', 'one'], directory);
+    expect(said).toContain('node 1 ended before the cluster was ready');
+    expect(said).toContain('partitions');
+    expect(code).toBe(USAGE);
   });
 
   it('has a damaged database: the cluster script says why a node ended, not only where its log is', async () => {

@@ -1,6 +1,7 @@
 /** The command that changes nodes is never silent, never waits for ever, and ends when the work is done. */
 import { createServer, type Server } from 'node:http';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { explain } from '../../src/explain-error.ts';
 import { changeNodes } from '../../src/nodes-command.ts';
 
 /** A node that answers what the test wants; undefined: it never answers. */
@@ -85,6 +86,13 @@ describe('a change of the nodes', () => {
     const lines = await change(node.url, 6_500);
     expect(lines[0]).toBe(`waiting for an answer from ${node.url}`);
     expect(lines.at(-1)).toMatch(/not accepted in time: no answer for \d s/);
+  });
+
+  it('that is accepted and does not end in time is no wrong option: it ends with 75', async () => {
+    const { url } = await Node.start({ status: statusOf(1) });
+    const init = { via: url, change: { remove: 1 }, timeoutMillis: 100, print: () => {} };
+    const error: unknown = await changeNodes(init).catch((cause: unknown) => cause);
+    expect(explain(error)).toEqual({ message: 'not finished yet; it goes on by itself', exitCode: 75 });
   });
 
   it('repeats what is refused for now, and not what is refused', async () => {
