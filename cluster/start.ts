@@ -234,17 +234,7 @@ class Watcher {
 }
 
 async function main(options: StartOptions): Promise<void> {
-  const config = await prepare(options);
-  say(`starting ${config.nodes.length} nodes of cluster ${config.clusterId}`);
-  const nodes: NodeProcess[] = config.nodes.map(({ id }) => startNodeProcess(options.data, id));
-  const excluded = new Set<number>();
-  const exclude = (id: number, reason: string): void => {
-    if (excluded.has(id)) return;
-    excluded.add(id);
-    say(`node ${id} is stopped: ${reason}`);
-    const node = nodes.find((other) => other.id === id);
-    if (node !== undefined) void stopNodeProcess(node);
-  };
+  let nodes: readonly NodeProcess[] = [];
   let stopping = false;
   const stop = async (): Promise<void> => {
     if (stopping) return;
@@ -255,6 +245,19 @@ async function main(options: StartOptions): Promise<void> {
   };
   process.on('SIGINT', () => void stop());
   process.on('SIGTERM', () => void stop());
+  // Nobody reads on, as with `npm start | head`.
+  process.stdout.on('error', () => void stop());
+  const config = await prepare(options);
+  say(`starting ${config.nodes.length} nodes of cluster ${config.clusterId}`);
+  nodes = config.nodes.map(({ id }) => startNodeProcess(options.data, id));
+  const excluded = new Set<number>();
+  const exclude = (id: number, reason: string): void => {
+    if (excluded.has(id)) return;
+    excluded.add(id);
+    say(`node ${id} is stopped: ${reason}`);
+    const node = nodes.find((other) => other.id === id);
+    if (node !== undefined) void stopNodeProcess(node);
+  };
 
   const failed = Promise.race(
     nodes.map(async ({ id, exited, logPath, lastWords }) => {

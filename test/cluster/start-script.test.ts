@@ -186,6 +186,17 @@ describe('the cluster script', () => {
     },
   );
 
+  it('stops its nodes quietly when nobody reads what it says any more', async () => {
+    await quorate('init', '--data', directory, '--nodes', '1', '--base-port', String(basePort));
+    const cluster = start();
+    await cluster.says('starting 1 nodes');
+    await eventually('node 1 answers', async () => statusOf(1).catch(() => undefined));
+    cluster.child.stdout?.destroy();
+    expect(await cluster.ended()).toBe(0);
+    expect(cluster.output).not.toContain('EPIPE');
+    await expect(statusOf(1)).rejects.toThrow('fetch failed');
+  });
+
   it('refuses what does not fit the stored cluster, and explains itself', { timeout: 60_000 }, async () => {
     const cluster = start();
     await cluster.says('Ctrl-C stops the cluster');
