@@ -90,6 +90,8 @@ export async function stopNodeProcess(node: NodeProcess, patienceMillis = STOP_M
 
 /** The part of `GET /v1/cluster` that scripts look at. */
 export interface ClusterStatus {
+  /** Who says so. */
+  readonly self: { readonly id: number };
   readonly nodes: readonly {
     readonly id: number;
     /** Null: not known yet. */

@@ -82,13 +82,31 @@ function changed(stored: ClusterConfig, local: LocalNodes, options: StartOptions
   });
 }
 
-async function refuseIfRunning(config: ClusterConfig): Promise<void> {
-  if ((await clusterStatus(config)) === undefined) return;
-  const [first] = config.nodes;
-  throw new AlreadyRunningError(
-    `a cluster is already running on these ports (${first?.http.host}:${first?.http.port}); stop it, or start ` +
-      `another one with --data and --base-port`,
+async function refuseIfRunning({ nodes }: Pick<ClusterConfig, 'nodes'>): Promise<void> {
+  const answers = await Promise.all(
+    nodes.map(async (node) => {
+      const status = await clusterStatus({ nodes: [node] });
+      if (status === undefined) return [];
+      const { id } = status.self;
+      const pid = status.nodes.find((other) => other.id === id)?.pid ?? 'unknown';
+      return [`node ${id} at ${node.http.host}:${node.http.port} (pid ${pid})`];
+    }),
   );
+  const running = answers.flat();
+  if (running.length === 0) return;
+  throw new AlreadyRunningError(
+    `a cluster is already running on these ports: ${running.join(', ')}; stop it, or start another one with ` +
+      `--data and --base-port`,
+  );
+}
+
+/** Whoever else runs, of the same cluster. Some were started by hand, after they had ended here for example. */
+async function sayWhoStays(config: ClusterConfig, nodes: readonly NodeProcess[]): Promise<void> {
+  const status = await clusterStatus(config);
+  for (const { id, http, pid, up } of status?.nodes ?? []) {
+    if (!up || nodes.some(({ child }) => child.pid === pid)) continue;
+    say(`node ${id} (${http}, pid ${pid}) was not started by this command and keeps running`);
+  }
 }
 
 function refuseChange(flag: string, wanted: number | undefined, stored: number, data: string): void {
@@ -234,12 +252,14 @@ class Watcher {
 }
 
 async function main(options: StartOptions): Promise<void> {
+  let config: ClusterConfig | undefined;
   let nodes: readonly NodeProcess[] = [];
   let stopping = false;
   const stop = async (): Promise<void> => {
     if (stopping) return;
     stopping = true;
     say('\nstopping');
+    if (config !== undefined) await sayWhoStays(config, nodes);
     await Promise.all(nodes.map((node) => stopNodeProcess(node)));
     process.exit(0);
   };
@@ -247,7 +267,7 @@ async function main(options: StartOptions): Promise<void> {
   process.on('SIGTERM', () => void stop());
   // Nobody reads on, as with `npm start | head`.
   process.stdout.on('error', () => void stop());
-  const config = await prepare(options);
+  config = await prepare(options);
   say(`starting ${config.nodes.length} nodes of cluster ${config.clusterId}`);
   nodes = config.nodes.map(({ id }) => startNodeProcess(options.data, id));
   const excluded = new Set<number>();

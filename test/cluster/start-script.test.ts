@@ -121,6 +121,15 @@ describe('the cluster script', () => {
       expect(await cluster.end('SIGINT')).toBe(0);
       const own = running.filter((_, i) => i !== 1);
       expect(own.filter(isAlive)).toEqual([]);
+      // Whoever was started elsewhere goes on, and is named: now, and when it is in the way.
+      const [, by = 0] = running;
+      const address = `127.0.0.1:${basePort + 2}`;
+      expect(cluster.output).toContain(
+        `node 2 (${address}, pid ${by}) was not started by this command and keeps running`,
+      );
+      const next = start();
+      await next.says(`a cluster is already running on these ports: node 2 at ${address} (pid ${by})`);
+      expect(await next.ended()).toBe(69);
     },
   );
 
