@@ -73,8 +73,21 @@ function newCluster(options: StartOptions): ClusterConfig {
 }
 
 function changed(stored: ClusterConfig, local: LocalNodes, options: StartOptions): ClusterConfig {
-  refuseChange('--nodes', options.nodes, stored.founders.length, options.data);
-  refuseChange('--partitions', options.partitions, stored.partitions, options.data);
+  const { data, nodes, partitions } = options;
+  const freshly = 'add --fresh to delete it, with all that was granted, and start over';
+  if (nodes !== undefined && nodes !== stored.founders.length) {
+    throw new ConfigError(
+      '--nodes',
+      `${nodes} does not fit the cluster in ${data}, which was created with ${stored.founders.length}: nodes are added ` +
+        `with \`npx quorate join\` and \`npx quorate nodes add\`, and removed with \`npx quorate nodes remove\`; or ${freshly}`,
+    );
+  }
+  if (partitions !== undefined && partitions !== stored.partitions) {
+    throw new ConfigError(
+      '--partitions',
+      `${partitions} does not fit the cluster in ${data}, which has ${stored.partitions}, for good: ${freshly}`,
+    );
+  }
   return validateConfig({
     ...stored,
     nodes: addresses(stored, local, options),
@@ -107,14 +120,6 @@ async function sayWhoStays(config: ClusterConfig, nodes: readonly NodeProcess[])
     if (!up || nodes.some(({ child }) => child.pid === pid)) continue;
     say(`node ${id} (${http}, pid ${pid}) was not started by this command and keeps running`);
   }
-}
-
-function refuseChange(flag: string, wanted: number | undefined, stored: number, data: string): void {
-  if (wanted === undefined || wanted === stored) return;
-  throw new ConfigError(
-    flag,
-    `${wanted} does not fit the cluster in ${data}, which has ${stored}; add --fresh to start over`,
-  );
 }
 
 /** Where the nodes of this directory listen. The others find them, whatever address they knew. */

@@ -99,6 +99,14 @@ describe('a cluster directory that is not right', () => {
     expect(code).toBe(USAGE);
   });
 
+  it('has another number of nodes than is asked for: how to add some comes before how to start over', async () => {
+    const { code, said } = await ended('start', ['--nodes', '5'], directory);
+    expect(said).toMatch(
+      /^quorate: --nodes 5 .* created with 3: .*`npx quorate join`.* --fresh to delete it/,
+    );
+    expect(code).toBe(USAGE);
+  });
+
   it('is not made twice', async () => {
     const { code, said } = await ended('quorate', ['init'], directory);
     expect(said).toContain('./data holds a cluster already');
