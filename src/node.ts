@@ -174,7 +174,10 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
     },
   });
 
-  const readiness = new NodeReadiness(1 + config.partitions);
+  const readiness = new NodeReadiness({
+    groups: 1 + config.partitions,
+    isFounder: config.founders.some(({ id }) => id === nodeId),
+  });
   const doorClock = new DoorClock({ monotonicMillis });
   const metrics = new Metrics({
     leaderships: () => readiness.core?.raft.leaderships ?? 0,
