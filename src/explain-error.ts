@@ -66,8 +66,8 @@ function explainListen(error: Error & { syscall?: string; code?: string }): Expl
     case 'EADDRINUSE':
       return {
         message:
-          `${where} is in use by another program: stop that, or choose other ports, with --base-port for a new ` +
-          `cluster or in cluster.json for one that exists`,
+          `${where} is in use by another program: stop that, or choose other ports in cluster.json (in a clone: ` +
+          `\`npm start -- --base-port N\`, which moves a cluster that exists, too)`,
         exitCode: EXIT_UNAVAILABLE,
       };
     case 'EADDRNOTAVAIL':

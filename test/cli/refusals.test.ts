@@ -61,7 +61,7 @@ describe('a port in use', () => {
     await ended('quorate', ['init', '--base-port', basePort], directory);
     const { code, said } = await ended('quorate', ['node', '--id', '2'], directory);
     expect(said).toContain(`port ${Number(basePort) + 1_002} on 127.0.0.1 is in use by another program`);
-    expect(said).toContain('--base-port');
+    expect(said).toContain('`npm start -- --base-port N`, which moves a cluster that exists, too');
     expect(code).toBe(UNAVAILABLE);
   });
 
