@@ -36,7 +36,7 @@ async function runNode(options: { data: string; id: number; logLevel: string }):
   if (config === undefined) {
     throw new ConfigError(
       options.data,
-      'holds no cluster.json; create one with `quorate init` or `npm start`',
+      'holds no cluster.json; create one with `npx quorate init` (in a clone: `npm start`)',
     );
   }
   if (!config.nodes.some(({ id }) => id === options.id)) {
@@ -117,7 +117,7 @@ program
     console.log(
       `created a cluster of ${config.nodes.length} nodes in ${options.data}; run each of them with`,
     );
-    for (const { id } of config.nodes) console.log(`  quorate node --id ${id} --data ${options.data}`);
+    for (const { id } of config.nodes) console.log(`  npx quorate node --id ${id} --data ${options.data}`);
   });
 
 program
@@ -135,7 +135,7 @@ program
 program
   .command('join')
   .description(
-    'prepare the database of a node that joins a running cluster; run it, then `quorate nodes add`',
+    'prepare the database of a node that joins a running cluster; run it, then `npx quorate nodes add`',
   )
   .requiredOption('--id <n>', 'its id, which no node ever had', idOption)
   .requiredOption('--http <host:port>', 'where it will answer HTTP', addressOption)
@@ -161,7 +161,9 @@ const nodes = program
   .description('add, remove or replace a node of a running cluster, on the machine of a node');
 nodes
   .command('add')
-  .description('add a node that was prepared with `quorate join`; its share of the partitions moves there')
+  .description(
+    'add a node that was prepared with `npx quorate join`; its share of the partitions moves there',
+  )
   .requiredOption('--id <n>', 'its id', idOption)
   .requiredOption('--http <host:port>', 'where it answers HTTP', addressOption)
   .requiredOption('--peer <host:port>', 'where the other nodes reach it', addressOption)

@@ -29,7 +29,7 @@ async function listenOn(port: number): Promise<Server> {
 describe.each([
   ['quorate', ['nonsense'], "unknown command 'nonsense'"],
   ['quorate', ['node'], "required option '--id <n>' not specified"],
-  ['quorate', ['node', '--id', '1'], 'data holds no cluster.json; create one with `quorate init`'],
+  ['quorate', ['node', '--id', '1'], 'data holds no cluster.json; create one with `npx quorate init`'],
   ['quorate', ['init', '--limit', 'many'], "'--limit <n>' argument 'many' is invalid"],
   ['quorate', ['init', '--base-port', '65000'], "'--base-port <n>' argument '65000' is invalid"],
   ['quorate', ['join', '--id', '4', '--http', 'a:1', '--peer', 'b:1'], 'data holds no cluster.json'],
