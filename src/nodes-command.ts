@@ -60,7 +60,7 @@ interface Response {
 /** What the command looks at of `GET /v1/cluster`. */
 interface Status {
   readonly self?: { readonly id: NodeId; readonly standing: string; readonly reason?: string };
-  readonly nodes: readonly { readonly http: string | null }[];
+  readonly nodes: readonly { readonly id: NodeId; readonly http: string | null; readonly up: boolean }[];
   readonly settledVersion: number;
   readonly partitions: readonly { readonly placed: boolean }[];
 }
@@ -134,7 +134,9 @@ class Session {
       if (status !== undefined) {
         if (status.settledVersion >= version) return;
         const moved = status.partitions.filter(({ placed }) => placed).length;
-        this.#say(`${moved} of ${status.partitions.length} partitions are in place`);
+        const absent = status.nodes.filter(({ up }) => !up).map(({ id, http }) => `node ${id} at ${http}`);
+        const waiting = absent.length === 0 ? '' : `; waiting for ${absent.join(', ')}, which is not there`;
+        this.#say(`${moved} of ${status.partitions.length} partitions are in place${waiting}`);
       }
       if (Date.now() > this.#deadline)
         throw new NodesCommandError('not finished yet; it goes on by itself', 'unfinished');
@@ -180,7 +182,7 @@ class Session {
   }
 
   get #until(): string {
-    return new Date(this.#deadline).toLocaleTimeString();
+    return new Date(this.#deadline).toISOString().replace(/\.\d+/, '');
   }
 
   /** What is new at once, what is not now and then. */
@@ -215,9 +217,8 @@ async function request(url: URL, timeoutMillis: number, change?: NodeChange): Pr
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
     const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
     const isTimeout = cause instanceof Error && cause.name === 'TimeoutError';
-    const message = isTimeout
-      ? `no answer for ${(timeoutMillis / 1_000).toFixed(0)} s`
-      : String(code ?? cause);
+    const waited = timeoutMillis < 1_000 ? `${timeoutMillis} ms` : `${Math.round(timeoutMillis / 1_000)} s`;
+    const message = isTimeout ? `no answer for ${waited}` : String(code ?? cause);
     return { status: 0, body: { message }, isUnreachable: !isTimeout };
   }
 }
