@@ -13,9 +13,10 @@ import {
 import { newCommand, runCommand } from '../src/command-line.ts';
 import { type ClusterConfig, ConfigError, PARTITIONS_MAX, validateConfig } from '../src/config.ts';
 import { AlreadyRunningError, NodeEndedError } from '../src/explain-error.ts';
-import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../src/limiter/rules.ts';
+import { LIMIT_MAX, type RuleTable, WINDOW_MILLIS_MAX } from '../src/limiter/rules.ts';
 import { type LocalNodes, localNodes } from '../src/local-nodes.ts';
 import { basePortOption, directoryOption, integerFrom } from '../src/options.ts';
+import { isOverruled } from '../src/rules-in-force.ts';
 import { assertPortsFree } from './free-ports.ts';
 import {
   clusterStatus,
@@ -40,6 +41,10 @@ interface StartOptions {
 /** Without any progress of any node. */
 const START_PATIENCE_MILLIS = 30_000;
 const WATCH_MILLIS = 1_000;
+const RULES_LOOK_MILLIS = 50;
+const RULES_LOOKS_MAX = 40;
+
+type ShownRules = Pick<RuleTable, 'version' | 'rules'>;
 
 /**
  * The nodes to start, of the stored cluster with the settings that the command line changes, or of a new one. Nothing is
@@ -196,15 +201,34 @@ function describeLeaders(status: ClusterStatus): string {
   return `partitions: ${parts.filter((part) => part !== undefined).join('; ')}`;
 }
 
+function sayRules({ version, rules }: ShownRules, inForce: ShownRules): void {
+  for (const { id, limit, windowMillis } of inForce.rules)
+    say(`  rule '${id}': ${limit} per ${windowMillis} ms and user, on all nodes together`);
+  if (!isOverruled({ version, rules }, inForce)) return;
+  say(
+    `  cluster.json says something else (rules version ${version}; version ${inForce.version} is in force): raise its`,
+  );
+  say(`  rules.version above ${inForce.version} and start again, or use --limit and --window`);
+}
+
+/** The rules of the file reach the partitions soon after these have leaders. */
+async function waitForRules(config: ClusterConfig, status: ClusterStatus): Promise<ClusterStatus> {
+  let latest = status;
+  for (let i = 0; i < RULES_LOOKS_MAX && (latest.rules?.version ?? 0) < config.rules.version; i += 1) {
+    await new Promise((resolve) => setTimeout(resolve, RULES_LOOK_MILLIS));
+    latest = (await clusterStatus(config)) ?? latest;
+  }
+  return latest;
+}
+
 function introduce(config: ClusterConfig, options: StartOptions, status: ClusterStatus): void {
   const [first] = config.nodes;
-  const [rule] = config.rules.rules;
-  if (first === undefined || rule === undefined) return;
+  if (first === undefined) return;
   say('');
   for (const { id, http } of config.nodes) say(`  node ${id}  http://${http.host}:${http.port}`);
   say('');
   say(`  ${describeLeaders(status)}`);
-  say(`  rule '${rule.id}': ${rule.limit} per ${rule.windowMillis} ms and user, on all nodes together`);
+  sayRules(config.rules, status.rules ?? config.rules);
   say(`  data and logs in ${options.data}; any node answers any request:`);
   say('');
   say(
@@ -308,7 +332,7 @@ async function main(options: StartOptions): Promise<void> {
   }
   failed.catch(() => undefined);
   const started = { ...config, nodes: config.nodes.filter(({ id }) => !excluded.has(id)) };
-  introduce(started, options, status);
+  introduce(started, options, await waitForRules(started, status));
   const watcher = new Watcher(started, status, exclude);
   for (const node of nodes) {
     void node.exited.then(({ code, signal }) => {

@@ -29,6 +29,7 @@ import { loadHash32 } from './partition/hash.ts';
 import { type Memory, snapshotEveryBytes, stateBytesDefault } from './partition/node-budget.ts';
 import { addressesToSay, configuredPeers, currentPeers } from './peer-addresses.ts';
 import { FrameError } from './transport/frame.ts';
+import { rulesInForce, RulesWatch } from './rules-in-force.ts';
 import { TcpTransport } from './transport/tcp-transport.ts';
 
 export interface NodeInit {
@@ -196,6 +197,7 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
   const view = new ClusterView(
     () => ({
       ...(readiness.core?.meta.state ?? { nodes: config.nodes, version: 0, settledVersion: 0 }),
+      rules: rulesInForce(readiness.core?.partitions.values() ?? []),
       replicasOf: (partition) => readiness.core?.placement.replicasOf(partition) ?? [],
       self: {
         id: nodeId,
@@ -307,7 +309,14 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
   }
   logger.info({ http: self.http, peer: self.peer, partitions: core.partitions.size }, 'node is up');
 
+  const rulesWatch = new RulesWatch(config.rules, ({ version }) =>
+    logger.warn(
+      { inForce: version, ofFile: config.rules.version },
+      `the rules of cluster.json are not in force, and will not be: raise its rules.version above ${version}`,
+    ),
+  );
   const report = (): void => {
+    rulesWatch.look(core.partitions.values());
     const own = core.report(process.pid);
     view.update(own);
     const payload = encodeReport(own);

@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { rm } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -150,7 +150,20 @@ describe('the cluster script', () => {
       });
       // The grant of the first run still counts.
       expect(raised.remaining).toBeLessThanOrEqual(1);
+      expect(second.output).toContain("rule 'default': 3 per 60000 ms");
+      expect((await statusOf(2)).rules).toMatchObject({ version: 2, rules: [{ limit: 3 }] });
       await second.end('SIGTERM');
+
+      const path = join(directory, 'cluster.json');
+      await writeFile(path, (await readFile(path, 'utf8')).replace('"limit": 3', '"limit": 2'));
+      const edited = start();
+      await edited.says('Ctrl-C stops the cluster');
+      expect(edited.output).toContain("rule 'default': 3 per 60000 ms");
+      expect(edited.output).toMatch(/cluster.json says something else .*\n  rules.version above 2/);
+      expect(await readFile(join(directory, 'logs', 'node-1.log'), 'utf8')).toContain(
+        'the rules of cluster.json are not in force, and will not be: raise its rules.version above 2',
+      );
+      await edited.end('SIGTERM');
 
       const third = start('--fresh');
       await third.says('Ctrl-C stops the cluster');
