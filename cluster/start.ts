@@ -96,7 +96,7 @@ function changed(stored: ClusterConfig, local: LocalNodes, options: StartOptions
   return validateConfig({
     ...stored,
     nodes: addresses(stored, local, options),
-    rules: rules(stored, options),
+    rules: rules(stored, local.rules, options),
   });
 }
 
@@ -172,16 +172,26 @@ function toStart(config: ClusterConfig, { here, members, removed }: LocalNodes, 
   return started;
 }
 
-/** A changed default rule gets a newer version, so that the leaders replicate it. Recorded grants stay. */
-function rules(stored: ClusterConfig, options: StartOptions): ClusterConfig['rules'] {
+/**
+ * A default rule that is given and is not in force gets a newer version than what is, so that the leaders replicate it.
+ * Recorded grants stay.
+ */
+function rules(
+  stored: ClusterConfig,
+  inForce: RuleTable | undefined,
+  options: StartOptions,
+): ClusterConfig['rules'] {
   const [current, ...others] = stored.rules.rules;
   if (current === undefined) return stored.rules;
   const limit = options.limit ?? current.limit;
   const windowMillis = options.window ?? current.windowMillis;
-  if (limit === current.limit && windowMillis === current.windowMillis) return stored.rules;
+  const isGiven = options.limit !== undefined || options.window !== undefined;
+  const isOverruledNow = inForce !== undefined && isOverruled(stored.rules, inForce);
+  const isOther = limit !== current.limit || windowMillis !== current.windowMillis;
+  if (!isGiven || !(isOther || isOverruledNow)) return stored.rules;
   return {
     ...stored.rules,
-    version: stored.rules.version + 1,
+    version: Math.max(stored.rules.version, inForce?.version ?? 0) + 1,
     rules: [{ ...defaultRule(limit, windowMillis), id: current.id, clock: current.clock }, ...others],
   };
 }

@@ -317,6 +317,7 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
   );
   const report = (): void => {
     rulesWatch.look(core.partitions.values());
+    memberCache.rulesInForce(rulesInForce(core.partitions.values()));
     const own = core.report(process.pid);
     view.update(own);
     const payload = encodeReport(own);

@@ -142,6 +142,9 @@ describe('the cluster script', () => {
       expect(await ask()).toMatchObject({ allowed: true, remaining: 0 });
       await first.end('SIGTERM');
 
+      // Edited without a higher version, it is not in force: the option has to see to it all the same.
+      const path = join(directory, 'cluster.json');
+      await writeFile(path, (await readFile(path, 'utf8')).replace('"limit": 1', '"limit": 3'));
       const second = start('--limit', '3');
       await second.says('Ctrl-C stops the cluster');
       const raised = await eventually('the new limit', async () => {
@@ -154,7 +157,6 @@ describe('the cluster script', () => {
       expect((await statusOf(2)).rules).toMatchObject({ version: 2, rules: [{ limit: 3 }] });
       await second.end('SIGTERM');
 
-      const path = join(directory, 'cluster.json');
       await writeFile(path, (await readFile(path, 'utf8')).replace('"limit": 3', '"limit": 2'));
       const edited = start();
       await edited.says('Ctrl-C stops the cluster');
