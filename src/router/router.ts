@@ -380,6 +380,7 @@ export class Router {
         return;
       case 'unavailable':
         if (isRetryable(answer)) this.#denied(partition, asked);
+        else if (isProbe && meaningOf(answer) === 'leads') this.#found(partition, asked);
         return;
     }
   }
@@ -458,18 +459,27 @@ function isRejection(answer: Answer): boolean {
   }
 }
 
+type Unavailable = Extract<Answer, { kind: 'unavailable' }>;
+
 /** Another attempt may do better. */
-function isRetryable({ reason }: Extract<Answer, { kind: 'unavailable' }>): boolean {
+function isRetryable(answer: Unavailable): boolean {
+  return meaningOf(answer) === 'elsewhere';
+}
+
+/** `leads`: nobody but the leader refuses a request for this, for whoever does not lead says so first. */
+function meaningOf({ reason }: Unavailable): 'elsewhere' | 'leads' | 'nothing' {
   switch (reason) {
     case 'no_leader':
     case 'starting':
     case 'unknown_outcome':
-      return true;
-    case 'deadline':
+      return 'elsewhere';
     case 'overloaded':
     case 'low_disk':
     case 'at_capacity':
+      return 'leads';
+    // Whoever gets a request too late says so without a look at who leads.
+    case 'deadline':
     case 'not_member':
-      return false;
+      return 'nothing';
   }
 }

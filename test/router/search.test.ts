@@ -54,6 +54,18 @@ describe('a hundred requests without a leader', () => {
     expect(bench.forwarded).toHaveLength(103);
   });
 
+  it.each(['at_capacity', 'low_disk', 'overloaded'] as const)(
+    'do not go on asking around, one by one, after the leader refused one as %s',
+    (reason) => {
+      const bench = new RouterBench({ nodes: 5 });
+      const told = Array.from({ length: 100 }, (_, i) => bench.allow(`5:user-${i}`));
+      bench.reply = ({ to }) => (to === 5 ? unavailable(reason, false) : notLeader(5));
+      bench.forwarded[0]?.answer(notLeader(5));
+      expect(told.every(({ answers }) => answers.length === 1)).toBe(true);
+      expect([askedOf(bench, 5), bench.forwarded.length]).toEqual([100, 101]);
+    },
+  );
+
   it('follow at once when the replica here hears of a leader', () => {
     const bench = new RouterBench();
     bench.leads(0, 0);

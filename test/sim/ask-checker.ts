@@ -38,8 +38,8 @@ export class AskChecker {
   readonly #init: AskCheckerInit;
   /** What clients asked each node. */
   readonly #asked = new Set<string>();
-  /** Where a node was told that it may pass a request on to. */
-  readonly #permits = new Map<string, Set<NodeId>>();
+  /** Where a node was told that it may pass a request on to, and how often it was told and has not done so. */
+  readonly #permits = new Map<string, Map<NodeId, number>>();
   readonly #requests = new Map<string, Recent>();
   readonly #questions = new Map<string, Recent>();
 
@@ -69,16 +69,20 @@ export class AskChecker {
       ];
       const key = keyOf(from, userId, requestId ?? undefined);
       const isOwn = this.#asked.has(key);
-      const isPermitted = relayTo === 0 && this.#permits.get(key)?.has(to) === true;
+      const permits = relayTo === 0 ? this.#permits.get(key)?.get(to) : undefined;
+      const isPermitted = permits !== undefined;
       check(
         isOwn || isPermitted,
         () => `node ${from} asks node ${to} for ${userId}, relay to ${relayTo}, though nobody asked it to`,
       );
       if (relayTo !== 0) {
         const there = keyOf(to, userId, requestId ?? undefined);
-        const permits = this.#permits.get(there) ?? new Set();
-        this.#permits.set(there, permits.add(relayTo));
-        recentOf(this.#requests, `${to}/${partition}`).add(this.#init.now());
+        const given = this.#permits.get(there) ?? new Map<NodeId, number>();
+        this.#permits.set(there, given.set(relayTo, (given.get(relayTo) ?? 0) + 1));
+      } else if (permits !== undefined && permits > 0) {
+        // It may have been on its way for long: what is passed on counts when that is done.
+        this.#permits.get(key)?.set(to, permits - 1);
+        recentOf(this.#requests, `${from}/${partition}`).add(this.#init.now());
       }
       this.#count(from, partition);
     }

@@ -163,6 +163,10 @@ export class LimitChecker {
       );
     }
     const { index, position } = decision.decided;
+    // A repetition within the entry has the receipt of the first, as the ledger of ids demands.
+    const isEarlier = index === entry.index && position !== undefined && position < i;
+    const isEqual = group.requests.get(`${index}/${position}`) === wordsOf(asked);
+    if (requestId !== undefined && isEarlier && isEqual) return;
     if (index === entry.index) group.requests.set(`${index}/${position ?? ''}`, wordsOf(asked));
     if (!decision.allowed || index !== entry.index) return;
     check(position === i, () => `request ${i} of entry ${index}, group ${id}, has position ${position}`);

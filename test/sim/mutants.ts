@@ -586,6 +586,15 @@ export const MUTANTS: readonly Mutant[] = [
     },
   },
   {
+    id: 'R11',
+    bug: 'a leader is not found by what it refuses for want of room',
+    edit: {
+      module: 'src/router/router.js',
+      find: "else if (isProbe && meaningOf(answer) === 'leads')",
+      replace: 'else if (false)',
+    },
+  },
+  {
     id: 'R4',
     bug: 'the search for a leader begins with the same candidate again and again',
     edit: {

@@ -9,6 +9,7 @@ import type { NodeId } from '../../raft/types.ts';
 import { groupOfPartition } from '../../src/partition/placement.ts';
 import type { SimNode } from './sim-node.ts';
 import type { Seams } from './node-world.ts';
+import { OutsideLeaders } from './outside-leaders.ts';
 import { check, type Say, Violation } from './story.ts';
 import { World } from './world.ts';
 
@@ -82,6 +83,8 @@ class Recovery {
   /** Each healed node owes a grant in each partition that has a healed quorum. */
   #owing: { readonly partition: number; readonly node: SimNode }[] = [];
   readonly #granted = new Set<number>();
+  /** Undefined where there is time to ask any leader. */
+  #outside: OutsideLeaders | undefined;
   #probes = 0;
   #startedAt = 0;
 
@@ -108,6 +111,7 @@ class Recovery {
     this.#core = isSettled ? alive.slice(0, size + spare) : alive;
     story.tell(() => `only these are healed: ${this.#core.map(({ id }) => id).join(', ')}`);
     this.#heal(this.#core);
+    if (!this.#isRoomy()) this.#outside = new OutsideLeaders(this.#world, this.#core);
     const apart = spare > 0 ? this.#cutOnePath() : [];
     for (const node of alive) if (!this.#core.includes(node)) this.#abandon(node);
     const coreIds = this.#core.map(({ id }) => id);
@@ -215,17 +219,25 @@ class Recovery {
 
   #probe(): void {
     const { clients, story } = this.#world;
+    for (const partition of new Set(this.#owing.map((owed) => owed.partition)))
+      this.#outside?.look(partition);
     // A leader outside may still serve some of the healed nodes; who cannot reach it can do nothing about it.
     this.#owing = this.#owing.filter(
       ({ partition, node }) =>
-        this.#alive().includes(node) && (!this.#granted.has(partition) || this.#isLedInside(partition)),
+        this.#alive().includes(node) &&
+        (!this.#granted.has(partition) || this.#isLedInside(partition)) &&
+        this.#keptMillis(partition) < PROGRESS_MILLIS_MAX,
     );
     if (this.#owing.length === 0) {
       story.tell(() => `progress after ${(this.#world.now - this.#startedAt).toFixed(0)} ms`);
       this.#progressed();
       return;
     }
-    check(this.#world.now - this.#startedAt < PROGRESS_MILLIS_MAX, () => this.#explain());
+    const elapsedMillis = this.#world.now - this.#startedAt;
+    const isLate = this.#owing.some(
+      ({ partition }) => elapsedMillis - this.#keptMillis(partition) >= PROGRESS_MILLIS_MAX,
+    );
+    check(!isLate, () => this.#explain());
     for (const owed of this.#owing) {
       if (!owed.node.isUp) continue;
       const userId = this.#userOf(owed.partition);
@@ -236,6 +248,10 @@ class Recovery {
       });
     }
     this.#world.after(PROBE_MILLIS, () => this.#probe());
+  }
+
+  #keptMillis(partition: number): number {
+    return this.#outside?.keptMillis(partition) ?? 0;
   }
 
   #isLedInside(partition: number): boolean {

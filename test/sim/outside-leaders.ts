@@ -1,0 +1,70 @@
+/**
+ * How long leaders outside of the healed nodes kept a partition to themselves, in a world that leaves no time for asking
+ * them.
+ *
+ * A leader that was not healed, but reaches one of the healed nodes both ways, may have a quorum with it for as long as it
+ * likes: it commits, so nobody may take its office. Where its paths are slow compared to a deadline and lose frames,
+ * neither a request of that follower comes back in time, nor one that takes it for a relay. That is all a cluster can
+ * do: what the healed nodes owe, they owe from the moment they lead. Not excused is a leader that commits nothing, or
+ * that no healed voter could hear and answer: its office must end.
+ */
+import { groupOfPartition } from '../../src/partition/placement.ts';
+import type { SimNode } from './sim-node.ts';
+import type { World } from './world.ts';
+
+interface Kept {
+  /** Up to here the log of the partition was committed at `lookedAtMillis`. */
+  index: number;
+  lookedAtMillis: number;
+  millis: number;
+}
+
+export class OutsideLeaders {
+  readonly #world: World;
+  readonly #healed: readonly SimNode[];
+  readonly #kept = new Map<number, Kept>();
+
+  constructor(world: World, healed: readonly SimNode[]) {
+    this.#world = world;
+    this.#healed = healed;
+  }
+
+  /** To be called often: what was committed under such a leader since the last look shows that it was of use until now. */
+  look(partition: number): void {
+    const { now, raft } = this.#world;
+    const index = raft.committedIndex(groupOfPartition(partition));
+    const before = this.#kept.get(partition) ?? { index, lookedAtMillis: now, millis: 0 };
+    const isKept = this.#isLedOutside(partition);
+    if (isKept && index === before.index) {
+      this.#kept.set(partition, before);
+      return;
+    }
+    const millis = before.millis + (isKept ? now - before.lookedAtMillis : 0);
+    this.#kept.set(partition, { index, lookedAtMillis: now, millis });
+  }
+
+  keptMillis(partition: number): number {
+    return this.#kept.get(partition)?.millis ?? 0;
+  }
+
+  /** The newest leader is outside, and a healed voter can hear and answer it. */
+  #isLedOutside(partition: number): boolean {
+    const { nodes, network } = this.#world;
+    const group = groupOfPartition(partition);
+    const [newest] = nodes
+      .flatMap((node) => {
+        const status = node.core?.raft.status(group);
+        return status?.role === 'leader' ? [{ node, status }] : [];
+      })
+      .sort((a, b) => b.status.term - a.status.term);
+    if (newest === undefined || !newest.node.isRunning || this.#healed.includes(newest.node)) return false;
+    const { id } = newest.node;
+    const { voters, outgoing } = newest.status.config;
+    return this.#healed.some(
+      (node) =>
+        (voters.includes(node.id) || outgoing.includes(node.id)) &&
+        !network.isCut(id, node.id) &&
+        !network.isCut(node.id, id),
+    );
+  }
+}
