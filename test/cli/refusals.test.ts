@@ -81,13 +81,6 @@ describe('a port in use', () => {
   });
 });
 
-it('a change of the nodes without a node that listens has an exit code of its own', async () => {
-  const via = `http://127.0.0.1:${basePort}`;
-  const { code, said } = await ended('quorate', ['nodes', 'remove', '2', '--via', via], directory);
-  expect(said).toContain(`no node listens at ${via}`);
-  expect(code).toBe(UNAVAILABLE);
-});
-
 describe('a cluster directory that is not right', () => {
   beforeEach(async () => {
     await ended('quorate', ['init', '--base-port', basePort], directory);
