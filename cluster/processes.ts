@@ -4,6 +4,7 @@ import { closeSync, fstatSync, mkdirSync, openSync, readSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ClusterConfig, NodeAddress } from '../src/config.ts';
+import type { RuleTable } from '../src/limiter/rules.ts';
 import { StartProgress } from './start-progress.ts';
 
 /** The compiled command, whether this file runs compiled (dist/cluster) or from source (cluster). */
@@ -90,6 +91,8 @@ export async function stopNodeProcess(node: NodeProcess, patienceMillis = STOP_M
 
 /** The part of `GET /v1/cluster` that scripts look at. */
 export interface ClusterStatus {
+  /** Who says so. */
+  readonly self: { readonly id: number };
   readonly nodes: readonly {
     readonly id: number;
     /** Null: not known yet. */
@@ -97,6 +100,8 @@ export interface ClusterStatus {
     readonly pid: number;
     readonly up: boolean;
   }[];
+  /** Those in force; null while the node knows none. */
+  readonly rules: Pick<RuleTable, 'version' | 'rules'> | null;
   readonly partitions: readonly {
     readonly id: number;
     readonly leader: number;

@@ -12,10 +12,11 @@ import {
 } from '../src/cluster-directory.ts';
 import { newCommand, runCommand } from '../src/command-line.ts';
 import { type ClusterConfig, ConfigError, PARTITIONS_MAX, validateConfig } from '../src/config.ts';
-import { AlreadyRunningError } from '../src/explain-error.ts';
-import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../src/limiter/rules.ts';
+import { AlreadyRunningError, NodeEndedError } from '../src/explain-error.ts';
+import { LIMIT_MAX, type RuleTable, WINDOW_MILLIS_MAX } from '../src/limiter/rules.ts';
 import { type LocalNodes, localNodes } from '../src/local-nodes.ts';
-import { basePortOption, integerFrom } from '../src/options.ts';
+import { basePortOption, directoryOption, integerFrom } from '../src/options.ts';
+import { isOverruled } from '../src/rules-in-force.ts';
 import { assertPortsFree } from './free-ports.ts';
 import {
   clusterStatus,
@@ -40,6 +41,10 @@ interface StartOptions {
 /** Without any progress of any node. */
 const START_PATIENCE_MILLIS = 30_000;
 const WATCH_MILLIS = 1_000;
+const RULES_LOOK_MILLIS = 50;
+const RULES_LOOKS_MAX = 40;
+
+type ShownRules = Pick<RuleTable, 'version' | 'rules'>;
 
 /**
  * The nodes to start, of the stored cluster with the settings that the command line changes, or of a new one. Nothing is
@@ -73,30 +78,53 @@ function newCluster(options: StartOptions): ClusterConfig {
 }
 
 function changed(stored: ClusterConfig, local: LocalNodes, options: StartOptions): ClusterConfig {
-  refuseChange('--nodes', options.nodes, stored.founders.length, options.data);
-  refuseChange('--partitions', options.partitions, stored.partitions, options.data);
+  const { data, nodes, partitions } = options;
+  const freshly = 'add --fresh to delete it, with all that was granted, and start over';
+  if (nodes !== undefined && nodes !== stored.founders.length) {
+    throw new ConfigError(
+      '--nodes',
+      `${nodes} does not fit the cluster in ${data}, which was created with ${stored.founders.length}: nodes are added ` +
+        `with \`npx quorate join\` and \`npx quorate nodes add\`, and removed with \`npx quorate nodes remove\`; or ${freshly}`,
+    );
+  }
+  if (partitions !== undefined && partitions !== stored.partitions) {
+    throw new ConfigError(
+      '--partitions',
+      `${partitions} does not fit the cluster in ${data}, which has ${stored.partitions}, for good: ${freshly}`,
+    );
+  }
   return validateConfig({
     ...stored,
     nodes: addresses(stored, local, options),
-    rules: rules(stored, options),
+    rules: rules(stored, local.rules, options),
   });
 }
 
-async function refuseIfRunning(config: ClusterConfig): Promise<void> {
-  if ((await clusterStatus(config)) === undefined) return;
-  const [first] = config.nodes;
+async function refuseIfRunning({ nodes }: Pick<ClusterConfig, 'nodes'>): Promise<void> {
+  const answers = await Promise.all(
+    nodes.map(async (node) => {
+      const status = await clusterStatus({ nodes: [node] });
+      if (status === undefined) return [];
+      const { id } = status.self;
+      const pid = status.nodes.find((other) => other.id === id)?.pid ?? 'unknown';
+      return [`node ${id} at ${node.http.host}:${node.http.port} (pid ${pid})`];
+    }),
+  );
+  const running = answers.flat();
+  if (running.length === 0) return;
   throw new AlreadyRunningError(
-    `a cluster is already running on these ports (${first?.http.host}:${first?.http.port}); stop it, or start ` +
-      `another one with --data and --base-port`,
+    `a cluster is already running on these ports: ${running.join(', ')}; stop it, or start another one with ` +
+      `--data and --base-port`,
   );
 }
 
-function refuseChange(flag: string, wanted: number | undefined, stored: number, data: string): void {
-  if (wanted === undefined || wanted === stored) return;
-  throw new ConfigError(
-    flag,
-    `${wanted} does not fit the cluster in ${data}, which has ${stored}; add --fresh to start over`,
-  );
+/** Whoever else runs, of the same cluster. Some were started by hand, after they had ended here for example. */
+async function sayWhoStays(config: ClusterConfig, nodes: readonly NodeProcess[]): Promise<void> {
+  const status = await clusterStatus(config);
+  for (const { id, http, pid, up } of status?.nodes ?? []) {
+    if (!up || nodes.some(({ child }) => child.pid === pid)) continue;
+    say(`node ${id} (${http}, pid ${pid}) was not started by this command and keeps running`);
+  }
 }
 
 /** Where the nodes of this directory listen. The others find them, whatever address they knew. */
@@ -144,16 +172,26 @@ function toStart(config: ClusterConfig, { here, members, removed }: LocalNodes, 
   return started;
 }
 
-/** A changed default rule gets a newer version, so that the leaders replicate it. Recorded grants stay. */
-function rules(stored: ClusterConfig, options: StartOptions): ClusterConfig['rules'] {
+/**
+ * A default rule that is given and is not in force gets a newer version than what is, so that the leaders replicate it.
+ * Recorded grants stay.
+ */
+function rules(
+  stored: ClusterConfig,
+  inForce: RuleTable | undefined,
+  options: StartOptions,
+): ClusterConfig['rules'] {
   const [current, ...others] = stored.rules.rules;
   if (current === undefined) return stored.rules;
   const limit = options.limit ?? current.limit;
   const windowMillis = options.window ?? current.windowMillis;
-  if (limit === current.limit && windowMillis === current.windowMillis) return stored.rules;
+  const isGiven = options.limit !== undefined || options.window !== undefined;
+  const isOverruledNow = inForce !== undefined && isOverruled(stored.rules, inForce);
+  const isOther = limit !== current.limit || windowMillis !== current.windowMillis;
+  if (!isGiven || !(isOther || isOverruledNow)) return stored.rules;
   return {
     ...stored.rules,
-    version: stored.rules.version + 1,
+    version: Math.max(stored.rules.version, inForce?.version ?? 0) + 1,
     rules: [{ ...defaultRule(limit, windowMillis), id: current.id, clock: current.clock }, ...others],
   };
 }
@@ -173,15 +211,34 @@ function describeLeaders(status: ClusterStatus): string {
   return `partitions: ${parts.filter((part) => part !== undefined).join('; ')}`;
 }
 
+function sayRules({ version, rules }: ShownRules, inForce: ShownRules): void {
+  for (const { id, limit, windowMillis } of inForce.rules)
+    say(`  rule '${id}': ${limit} per ${windowMillis} ms and user, on all nodes together`);
+  if (!isOverruled({ version, rules }, inForce)) return;
+  say(
+    `  cluster.json says something else (rules version ${version}; version ${inForce.version} is in force): raise its`,
+  );
+  say(`  rules.version above ${inForce.version} and start again, or use --limit and --window`);
+}
+
+/** The rules of the file reach the partitions soon after these have leaders. */
+async function waitForRules(config: ClusterConfig, status: ClusterStatus): Promise<ClusterStatus> {
+  let latest = status;
+  for (let i = 0; i < RULES_LOOKS_MAX && (latest.rules?.version ?? 0) < config.rules.version; i += 1) {
+    await new Promise((resolve) => setTimeout(resolve, RULES_LOOK_MILLIS));
+    latest = (await clusterStatus(config)) ?? latest;
+  }
+  return latest;
+}
+
 function introduce(config: ClusterConfig, options: StartOptions, status: ClusterStatus): void {
   const [first] = config.nodes;
-  const [rule] = config.rules.rules;
-  if (first === undefined || rule === undefined) return;
+  if (first === undefined) return;
   say('');
   for (const { id, http } of config.nodes) say(`  node ${id}  http://${http.host}:${http.port}`);
   say('');
   say(`  ${describeLeaders(status)}`);
-  say(`  rule '${rule.id}': ${rule.limit} per ${rule.windowMillis} ms and user, on all nodes together`);
+  sayRules(config.rules, status.rules ?? config.rules);
   say(`  data and logs in ${options.data}; any node answers any request:`);
   say('');
   say(
@@ -234,9 +291,24 @@ class Watcher {
 }
 
 async function main(options: StartOptions): Promise<void> {
-  const config = await prepare(options);
+  let config: ClusterConfig | undefined;
+  let nodes: readonly NodeProcess[] = [];
+  let stopping = false;
+  const stop = async (): Promise<void> => {
+    if (stopping) return;
+    stopping = true;
+    say('\nstopping');
+    if (config !== undefined) await sayWhoStays(config, nodes);
+    await Promise.all(nodes.map((node) => stopNodeProcess(node)));
+    process.exit(0);
+  };
+  process.on('SIGINT', () => void stop());
+  process.on('SIGTERM', () => void stop());
+  // Nobody reads on, as with `npm start | head`.
+  process.stdout.on('error', () => void stop());
+  config = await prepare(options);
   say(`starting ${config.nodes.length} nodes of cluster ${config.clusterId}`);
-  const nodes: NodeProcess[] = config.nodes.map(({ id }) => startNodeProcess(options.data, id));
+  nodes = config.nodes.map(({ id }) => startNodeProcess(options.data, id));
   const excluded = new Set<number>();
   const exclude = (id: number, reason: string): void => {
     if (excluded.has(id)) return;
@@ -245,16 +317,6 @@ async function main(options: StartOptions): Promise<void> {
     const node = nodes.find((other) => other.id === id);
     if (node !== undefined) void stopNodeProcess(node);
   };
-  let stopping = false;
-  const stop = async (): Promise<void> => {
-    if (stopping) return;
-    stopping = true;
-    say('\nstopping');
-    await Promise.all(nodes.map((node) => stopNodeProcess(node)));
-    process.exit(0);
-  };
-  process.on('SIGINT', () => void stop());
-  process.on('SIGTERM', () => void stop());
 
   const failed = Promise.race(
     nodes.map(async ({ id, exited, logPath, lastWords }) => {
@@ -262,7 +324,10 @@ async function main(options: StartOptions): Promise<void> {
       // One that is excluded ends because it is stopped.
       if (excluded.has(id)) return new Promise<never>(() => {});
       const why = lastWords() ?? (signal === null ? `exit code ${code}` : `ended by ${signal}`);
-      throw new Error(`node ${id} ended before the cluster was ready: ${why} (log: ${logPath})`);
+      throw new NodeEndedError(
+        `node ${id} ended before the cluster was ready: ${why} (log: ${logPath})`,
+        code,
+      );
     }),
   );
   let status: ClusterStatus;
@@ -277,7 +342,7 @@ async function main(options: StartOptions): Promise<void> {
   }
   failed.catch(() => undefined);
   const started = { ...config, nodes: config.nodes.filter(({ id }) => !excluded.has(id)) };
-  introduce(started, options, status);
+  introduce(started, options, await waitForRules(started, status));
   const watcher = new Watcher(started, status, exclude);
   for (const node of nodes) {
     void node.exited.then(({ code, signal }) => {
@@ -294,7 +359,7 @@ function nodesOption(text: string): number {
 
 const program = newCommand('npm start --')
   .description('Start a local cluster: three processes, each with its own LevelDB, replicating every grant.')
-  .option('--data <dir>', 'where the databases and logs are kept', './data')
+  .option('--data <dir>', 'where the databases and logs are kept', directoryOption, './data')
   .option('--fresh', 'delete the cluster in the data directory first', false)
   .option('--nodes <n>', 'number of nodes, 3 or 5 (default 3)', nodesOption)
   .option(

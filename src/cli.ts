@@ -17,7 +17,14 @@ import { LIMIT_MAX, WINDOW_MILLIS_MAX } from './limiter/rules.ts';
 import type { NodeChange } from './meta/meta-state.ts';
 import { changeNodes } from './nodes-command.ts';
 import type { QuorateNode } from './node.ts';
-import { addressOption, basePortOption, integerFrom, integerOption, urlOption } from './options.ts';
+import {
+  addressOption,
+  basePortOption,
+  directoryOption,
+  integerFrom,
+  integerOption,
+  urlOption,
+} from './options.ts';
 
 const idOption = integerFrom(1, NODE_ID_MAX);
 /** Far above what the steps of a stop may take together. */
@@ -29,7 +36,7 @@ async function runNode(options: { data: string; id: number; logLevel: string }):
   if (config === undefined) {
     throw new ConfigError(
       options.data,
-      'holds no cluster.json; create one with `quorate init` or `npm start`',
+      'holds no cluster.json; create one with `npx quorate init` (in a clone: `npm start`)',
     );
   }
   if (!config.nodes.some(({ id }) => id === options.id)) {
@@ -85,7 +92,7 @@ const program = newCommand('quorate')
 program
   .command('init')
   .description('create the databases and cluster.json of a new local cluster')
-  .option('--data <dir>', 'directory to create it in', './data')
+  .option('--data <dir>', 'directory to create it in', directoryOption, './data')
   .option('--nodes <n>', 'number of nodes', integerFrom(1, NODES_MAX), LOCAL_DEFAULTS.nodes)
   .option(
     '--partitions <n>',
@@ -110,14 +117,14 @@ program
     console.log(
       `created a cluster of ${config.nodes.length} nodes in ${options.data}; run each of them with`,
     );
-    for (const { id } of config.nodes) console.log(`  quorate node --id ${id} --data ${options.data}`);
+    for (const { id } of config.nodes) console.log(`  npx quorate node --id ${id} --data ${options.data}`);
   });
 
 program
   .command('node')
   .description('run one node of the cluster in a directory')
   .requiredOption('--id <n>', 'which node of cluster.json to run', idOption)
-  .option('--data <dir>', 'directory with cluster.json', './data')
+  .option('--data <dir>', 'directory with cluster.json', directoryOption, './data')
   .addOption(
     new Option('--log-level <level>', 'how much it logs')
       .choices(['trace', 'debug', 'info', 'warn', 'error', 'fatal'])
@@ -128,12 +135,12 @@ program
 program
   .command('join')
   .description(
-    'prepare the database of a node that joins a running cluster; run it, then `quorate nodes add`',
+    'prepare the database of a node that joins a running cluster; run it, then `npx quorate nodes add`',
   )
   .requiredOption('--id <n>', 'its id, which no node ever had', idOption)
   .requiredOption('--http <host:port>', 'where it will answer HTTP', addressOption)
   .requiredOption('--peer <host:port>', 'where the other nodes reach it', addressOption)
-  .option('--data <dir>', "directory with a copy of the cluster's cluster.json", './data')
+  .option('--data <dir>', "directory with a copy of the cluster's cluster.json", directoryOption, './data')
   .action(async ({ data, id, http, peer }: NodeAddress & { data: string }) => {
     for (const line of await joinCluster(data, { id, http, peer })) console.log(line);
   });
@@ -154,7 +161,9 @@ const nodes = program
   .description('add, remove or replace a node of a running cluster, on the machine of a node');
 nodes
   .command('add')
-  .description('add a node that was prepared with `quorate join`; its share of the partitions moves there')
+  .description(
+    'add a node that was prepared with `npx quorate join`; its share of the partitions moves there',
+  )
   .requiredOption('--id <n>', 'its id', idOption)
   .requiredOption('--http <host:port>', 'where it answers HTTP', addressOption)
   .requiredOption('--peer <host:port>', 'where the other nodes reach it', addressOption)

@@ -5,6 +5,7 @@
 import type { RaftStatus } from '../raft/core.ts';
 import { membersOf } from '../raft/membership.ts';
 import type { NodeId } from '../raft/types.ts';
+import type { RuleTable } from './limiter/rules.ts';
 import type { Member } from './meta/meta-state.ts';
 import type { NodeStanding } from './meta/standing.ts';
 import type { Refusal } from './transport/hello.ts';
@@ -79,6 +80,8 @@ export interface Known {
   readonly nodes: readonly Member[];
   readonly version: number;
   readonly settledVersion: number;
+  /** The newest that a partition of this node has. */
+  readonly rules: RuleTable | undefined;
   /** The nodes that should hold a partition. */
   readonly replicasOf: (partition: number) => readonly NodeId[];
   /** The node that is asked. */
@@ -118,7 +121,7 @@ export class ClusterView {
       const seen = this.#reports.get(node);
       return seen !== undefined && now - seen.atMillis <= SILENT_MILLIS_MAX;
     };
-    const { nodes, version, settledVersion, self } = this.#known();
+    const { nodes, version, settledVersion, rules, self } = this.#known();
     const { state: standing, ...why } = self.standing;
     return {
       // Of the node that is asked: whether it belongs to the cluster, and who does not want to speak with it.
@@ -138,6 +141,7 @@ export class ClusterView {
       // Of the list of nodes; all partitions are where it wants them when both are the same.
       version,
       settledVersion,
+      rules: rules === undefined ? null : { version: rules.version, rules: rules.rules },
       partitions: Array.from({ length: this.#partitionCount }, (_, id) => this.#partition(id, isUp)),
     };
   }

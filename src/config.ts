@@ -2,7 +2,13 @@
  * The configuration of a cluster, as stored in `cluster.json`: checked when read. What is fixed for good in it must be
  * the same on every node (cluster-facts.ts); where nodes are, and the settings of this machine, may differ.
  */
-import { groupMillisMax, InvalidRuleError, type RuleTable, validateRuleTable } from './limiter/rules.ts';
+import {
+  groupMillisMax,
+  InvalidRuleError,
+  type Rule,
+  type RuleTable,
+  validateRuleTable,
+} from './limiter/rules.ts';
 import type { NodeId } from '../raft/types.ts';
 import { type Founder, INCARNATION } from '../storage/identity.ts';
 import { DEFAULT_FREE_FLOOR_BYTES } from '../storage/free-space.ts';
@@ -90,13 +96,34 @@ export class ConfigError extends Error {
   }
 }
 
+const CONFIG_KEYS = [
+  'clusterId',
+  'founders',
+  'nodes',
+  'partitions',
+  'replicas',
+  'rules',
+  'timing',
+  'freeFloorBytes',
+  'stateBytesMax',
+] as const satisfies readonly (keyof ClusterConfig)[];
+const RULE_TABLE_KEYS = [
+  'version',
+  'rules',
+  'requestIdHorizonMillis',
+  'clockDriftPpm',
+  'partitionBytesMax',
+] as const satisfies readonly (keyof RuleTable)[];
+const RULE_KEYS = ['id', 'limit', 'windowMillis', 'clock'] as const satisfies readonly (keyof Rule)[];
+
 /**
  * Checks a parsed `cluster.json`. `timing`, wholly or in part, `freeFloorBytes` and `stateBytesMax` may be left out.
+ * What it does not know is refused: a misspelt setting must not silently be the default.
  *
  * @throws ConfigError naming the field and its bound
  */
 export function validateConfig(value: unknown): ClusterConfig {
-  const root = object(value, 'config');
+  const root = object(value, 'config', CONFIG_KEYS);
   const clusterId = root['clusterId'];
   if (typeof clusterId !== 'string' || clusterId.length === 0 || clusterId.length > 128) {
     throw new ConfigError('clusterId', 'must be a string of 1 to 128 characters');
@@ -160,7 +187,7 @@ function validateFounders(value: unknown): Founder[] {
   }
   const seen = new Set<number>();
   return value.map((item: unknown, i) => {
-    const founder = object(item, `founders[${i}]`);
+    const founder = object(item, `founders[${i}]`, ['id', 'incarnation']);
     const id = integer(founder['id'], `founders[${i}].id`, 1, NODE_ID_MAX);
     if (seen.has(id)) throw new ConfigError(`founders[${i}].id`, `must be unique, but ${id} was used before`);
     seen.add(id);
@@ -173,7 +200,7 @@ function validateFounders(value: unknown): Founder[] {
 
 /** Checks the id and the addresses of one node. @throws ConfigError naming the field, below `path` */
 export function validateNode(value: unknown, path: string): NodeAddress {
-  const node = object(value, path);
+  const node = object(value, path, ['id', 'http', 'peer']);
   return {
     id: integer(node['id'], `${path}.id`, 1, NODE_ID_MAX),
     http: hostPort(node['http'], `${path}.http`),
@@ -183,7 +210,10 @@ export function validateNode(value: unknown, path: string): NodeAddress {
 
 function validateRules(value: unknown): RuleTable {
   try {
-    return validateRuleTable(value);
+    const table = validateRuleTable(value);
+    const { rules } = object(value, 'rules', RULE_TABLE_KEYS) as { rules: readonly unknown[] };
+    for (const [i, rule] of rules.entries()) object(rule, `rules.rules[${i}]`, RULE_KEYS);
+    return table;
   } catch (error) {
     if (error instanceof InvalidRuleError) {
       throw new ConfigError(`rules.${error.field}`, error.message.slice(error.field.length + 1));
@@ -209,7 +239,7 @@ function checkHorizon({ requestIdHorizonMillis, clockDriftPpm }: RuleTable, timi
 }
 
 function validateTiming(value: unknown): Timing {
-  const timing = value === undefined ? {} : object(value, 'timing');
+  const timing = value === undefined ? {} : object(value, 'timing', Object.keys(TIMING_DEFAULTS));
   const read = (name: keyof Timing, min: number, max: number): number =>
     integer(timing[name] ?? TIMING_DEFAULTS[name], `timing.${name}`, min, max);
   const tickMillis = read('tickMillis', 1, 1_000);
@@ -224,7 +254,7 @@ function validateTiming(value: unknown): Timing {
 }
 
 function hostPort(value: unknown, path: string): HostPort {
-  const address = object(value, path);
+  const address = object(value, path, ['host', 'port']);
   const host = address['host'];
   // It becomes part of a URL in a header, on every node and for good.
   if (typeof host !== 'string' || !/^[\w.:%-]{1,253}$/.test(host))
@@ -239,9 +269,15 @@ function integer(value: unknown, path: string, min: number, max: number): number
   return value;
 }
 
-function object(value: unknown, path: string): Record<string, unknown> {
+/** With no keys but these. */
+function object(value: unknown, path: string, keys: readonly string[]): Record<string, unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new ConfigError(path, 'must be an object');
+  }
+  const unknown = Object.keys(value).find((key) => !keys.includes(key));
+  if (unknown !== undefined) {
+    const field = path === 'config' ? unknown : `${path}.${unknown}`;
+    throw new ConfigError(field, `is not known; known here are ${keys.join(', ')}`);
   }
   return value as Record<string, unknown>;
 }

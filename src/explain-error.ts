@@ -6,16 +6,37 @@ import { ForeignStoreError } from '../storage/errors.ts';
 
 /** As in sysexits.h. A wrong option, value or configuration: nothing was changed. */
 export const EXIT_USAGE = 64;
-/** An address is taken. Nothing was changed, and trying again may help. */
+/** An address is taken, or nobody listens there. Nothing was changed, and trying again may help. */
 export const EXIT_UNAVAILABLE = 69;
 /** The node stopped itself, or refused to start, because its disk or state cannot be trusted. */
 export const EXIT_FATAL = 70;
+/** It was accepted or may yet be, and is not done: waiting longer may be all it takes. */
+const EXIT_TEMPORARY = 75;
 
 /** The cluster that is to be started runs, or another one on its ports. */
 export class AlreadyRunningError extends Error {
   readonly code = 'ALREADY_RUNNING';
   override readonly name = 'AlreadyRunningError';
 }
+
+/** A node of the cluster that is being started ended, for a reason that it told by its exit code. */
+export class NodeEndedError extends Error {
+  readonly code = 'NODE_ENDED';
+  override readonly name = 'NodeEndedError';
+  /** Null: a signal ended it. */
+  readonly exitCode: number | null;
+
+  constructor(message: string, exitCode: number | null) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
+
+const EXIT_OF_NODES_COMMAND: Readonly<Record<NodesCommandError['outcome'], number>> = {
+  refused: EXIT_USAGE,
+  unreachable: EXIT_UNAVAILABLE,
+  unfinished: EXIT_TEMPORARY,
+};
 
 export interface Explanation {
   readonly message: string;
@@ -25,9 +46,12 @@ export interface Explanation {
 export function explain(error: unknown): Explanation {
   if (error instanceof CommanderError)
     return { message: '', exitCode: error.exitCode === 0 ? 0 : EXIT_USAGE };
-  const isUsage =
-    error instanceof ConfigError || error instanceof ForeignStoreError || error instanceof NodesCommandError;
-  if (isUsage) return { message: error.message, exitCode: EXIT_USAGE };
+  if (error instanceof ConfigError || error instanceof ForeignStoreError)
+    return { message: error.message, exitCode: EXIT_USAGE };
+  if (error instanceof NodesCommandError)
+    return { message: error.message, exitCode: EXIT_OF_NODES_COMMAND[error.outcome] };
+  if (error instanceof NodeEndedError)
+    return { message: error.message, exitCode: error.exitCode ?? EXIT_FATAL };
   if (error instanceof AlreadyRunningError) return { message: error.message, exitCode: EXIT_UNAVAILABLE };
   if (!(error instanceof Error)) return { message: String(error), exitCode: EXIT_FATAL };
   return explainListen(error) ?? { message: error.message, exitCode: EXIT_FATAL };
@@ -42,8 +66,8 @@ function explainListen(error: Error & { syscall?: string; code?: string }): Expl
     case 'EADDRINUSE':
       return {
         message:
-          `${where} is in use by another program: stop that, or choose other ports, with --base-port for a new ` +
-          `cluster or in cluster.json for one that exists`,
+          `${where} is in use by another program: stop that, or choose other ports in cluster.json (in a clone: ` +
+          `\`npm start -- --base-port N\`, which moves a cluster that exists, too)`,
         exitCode: EXIT_UNAVAILABLE,
       };
     case 'EADDRNOTAVAIL':

@@ -46,7 +46,7 @@ export async function joinCluster(directory: string, node: NodeAddress): Promise
   const replaced = others.dropped.map(
     (other) => `node ${other.id} was at that address; cluster.json does not list it any more`,
   );
-  return [...replaced, `node ${id} is prepared: run it, then add it with \`quorate nodes add\``];
+  return [...replaced, `node ${id} is prepared: run it, then add it with \`npx quorate nodes add\``];
 }
 
 /** A join that was completed before. Its database was complete then: if it is gone, so is what it promised. */

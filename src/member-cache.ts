@@ -1,11 +1,12 @@
 /**
- * What a node last knew of the nodes of its cluster, in a small file beside its database: for the script that starts
- * the nodes of a directory, before any of them can be asked. A cache: nothing that must be right is decided by it, and
+ * What a node last knew of the nodes of its cluster, and of the rules in force, in a small file beside its database: for
+ * the script that starts the nodes of a directory, before any of them can be asked. A cache: nothing that must be right is decided by it, and
  * it may be missing or old.
  */
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { NodeId } from '../raft/types.ts';
+import { type RuleTable, validateRuleTable } from './limiter/rules.ts';
 import type { MetaState } from './meta/meta-state.ts';
 
 const FILE = 'members.json';
@@ -19,14 +20,23 @@ export interface KnownMembers {
   readonly retired: readonly NodeId[];
   /** The node that wrote this was told that it was removed. */
   readonly isRemoved: boolean;
+  /** Those in force. */
+  readonly rules?: RuleTable;
 }
 
 export async function readKnownMembers(databaseDirectory: string): Promise<KnownMembers | undefined> {
   try {
     const known = JSON.parse(await readFile(join(databaseDirectory, FILE), 'utf8')) as Partial<KnownMembers>;
-    const { version = 0, settledVersion = 0, nodes, retired, isRemoved } = known;
+    const { version = 0, settledVersion = 0, nodes, retired, isRemoved, rules } = known;
     if (!Array.isArray(nodes) || !Array.isArray(retired)) return undefined;
-    return { version, settledVersion, nodes, retired, isRemoved: isRemoved === true };
+    return {
+      version,
+      settledVersion,
+      nodes,
+      retired,
+      isRemoved: isRemoved === true,
+      ...(rules !== undefined && { rules: validateRuleTable(rules) }),
+    };
   } catch {
     return undefined;
   }
@@ -49,6 +59,12 @@ export class MemberCache {
   update({ version, settledVersion, nodes, leaving, retired }: MetaState): void {
     const ids = [...nodes, ...leaving].map(({ id }) => id);
     this.#change({ ...this.#known, version, settledVersion, nodes: ids, retired });
+  }
+
+  /** Called often, with the same table as a rule. Without a list of nodes it is left for later: the file may have one. */
+  rulesInForce(rules: RuleTable | undefined): void {
+    const { version, rules: known } = this.#known;
+    if (rules !== undefined && rules !== known && version > 0) this.#change({ ...this.#known, rules });
   }
 
   removed(): void {

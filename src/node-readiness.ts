@@ -7,11 +7,12 @@ export class NodeReadiness {
   #core: NodeCore | undefined;
   #loaded = 0;
   #of: number;
+  readonly #isFounder: boolean;
   #isStopping = false;
 
-  /** @param groups to load */
-  constructor(groups: number) {
+  constructor({ groups, isFounder }: { readonly groups: number; readonly isFounder: boolean }) {
     this.#of = groups;
+    this.#isFounder = isFounder;
   }
 
   /** Of `of` groups so many are loaded. */
@@ -41,14 +42,15 @@ export class NodeReadiness {
   get current(): Readiness {
     if (this.#isStopping) return { status: 'stopping' };
     if (this.#core === undefined) return { status: 'starting', loaded: this.#loaded, of: this.#of };
-    return this.#core.isReady ? { status: 'ready' } : readinessOf(this.#core.standing);
+    return this.#core.isReady ? { status: 'ready' } : readinessOf(this.#core.standing, this.#isFounder);
   }
 }
 
-function readinessOf(standing: NodeStanding): Readiness {
+/** Of one that is not ready. A founder is never added: it waits for the first leader, who writes the list of nodes. */
+export function readinessOf(standing: NodeStanding, isFounder: boolean): Readiness {
   switch (standing.state) {
     case 'waiting':
-      return { status: 'waiting to be added' };
+      return { status: isFounder ? 'waiting for leaders' : 'waiting to be added' };
     case 'member':
       return { status: 'waiting for leaders' };
     case 'removed':

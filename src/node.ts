@@ -29,6 +29,7 @@ import { loadHash32 } from './partition/hash.ts';
 import { type Memory, snapshotEveryBytes, stateBytesDefault } from './partition/node-budget.ts';
 import { addressesToSay, configuredPeers, currentPeers } from './peer-addresses.ts';
 import { FrameError } from './transport/frame.ts';
+import { rulesInForce, RulesWatch } from './rules-in-force.ts';
 import { TcpTransport } from './transport/tcp-transport.ts';
 
 export interface NodeInit {
@@ -174,7 +175,10 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
     },
   });
 
-  const readiness = new NodeReadiness(1 + config.partitions);
+  const readiness = new NodeReadiness({
+    groups: 1 + config.partitions,
+    isFounder: config.founders.some(({ id }) => id === nodeId),
+  });
   const doorClock = new DoorClock({ monotonicMillis });
   const metrics = new Metrics({
     leaderships: () => readiness.core?.raft.leaderships ?? 0,
@@ -193,6 +197,7 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
   const view = new ClusterView(
     () => ({
       ...(readiness.core?.meta.state ?? { nodes: config.nodes, version: 0, settledVersion: 0 }),
+      rules: rulesInForce(readiness.core?.partitions.values() ?? []),
       replicasOf: (partition) => readiness.core?.placement.replicasOf(partition) ?? [],
       self: {
         id: nodeId,
@@ -304,7 +309,15 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
   }
   logger.info({ http: self.http, peer: self.peer, partitions: core.partitions.size }, 'node is up');
 
+  const rulesWatch = new RulesWatch(config.rules, ({ version }) =>
+    logger.warn(
+      { inForce: version, ofFile: config.rules.version },
+      `the rules of cluster.json are not in force, and will not be: raise its rules.version above ${version}`,
+    ),
+  );
   const report = (): void => {
+    rulesWatch.look(core.partitions.values());
+    memberCache.rulesInForce(rulesInForce(core.partitions.values()));
     const own = core.report(process.pid);
     view.update(own);
     const payload = encodeReport(own);

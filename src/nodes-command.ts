@@ -14,10 +14,16 @@ export interface NodesCommandInit {
   readonly print: (line: string) => void;
 }
 
-/** The cluster refuses the change, or could not be asked in time. */
+/** The cluster refuses the change, nobody could be asked, or it was not done in time. */
 export class NodesCommandError extends Error {
   readonly code = 'NODES_COMMAND';
   override readonly name = 'NodesCommandError';
+  readonly outcome: 'refused' | 'unreachable' | 'unfinished';
+
+  constructor(message: string, outcome: NodesCommandError['outcome'] = 'refused') {
+    super(message);
+    this.outcome = outcome;
+  }
 }
 
 const AGAIN_MILLIS = 500;
@@ -54,7 +60,7 @@ interface Response {
 /** What the command looks at of `GET /v1/cluster`. */
 interface Status {
   readonly self?: { readonly id: NodeId; readonly standing: string; readonly reason?: string };
-  readonly nodes: readonly { readonly http: string | null }[];
+  readonly nodes: readonly { readonly id: NodeId; readonly http: string | null; readonly up: boolean }[];
   readonly settledVersion: number;
   readonly partitions: readonly { readonly placed: boolean }[];
 }
@@ -91,7 +97,10 @@ class Session {
     const via = urlOf(this.#init.via);
     const first = await this.#request('/v1/cluster', via, STATUS_MILLIS_MAX);
     if (first.isUnreachable === true) {
-      throw new NodesCommandError(`no node listens at ${via} (${messageOf(first.body)}): ${GIVE_ANOTHER}`);
+      throw new NodesCommandError(
+        `no node listens at ${via} (${messageOf(first.body)}): ${GIVE_ANOTHER}`,
+        'unreachable',
+      );
     }
     // Whom to follow, should this node be gone before it is done.
     if (isStatus(first.body)) this.#follow(via, first.body);
@@ -101,7 +110,8 @@ class Session {
       if (body['reason'] === 'notMember') return this.#outside(via);
       const message = messageOf(body) ?? `status ${status}`;
       if (status !== 503 && status !== 0) throw new NodesCommandError(message);
-      if (Date.now() > this.#deadline) throw new NodesCommandError(`not accepted in time: ${message}`);
+      if (Date.now() > this.#deadline)
+        throw new NodesCommandError(`not accepted in time: ${message}`, 'unfinished');
       this.#say(`not accepted yet (${message}); asking again until ${this.#until}`);
       await delay(AGAIN_MILLIS);
     }
@@ -124,9 +134,12 @@ class Session {
       if (status !== undefined) {
         if (status.settledVersion >= version) return;
         const moved = status.partitions.filter(({ placed }) => placed).length;
-        this.#say(`${moved} of ${status.partitions.length} partitions are in place`);
+        const absent = status.nodes.filter(({ up }) => !up).map(({ id, http }) => `node ${id} at ${http}`);
+        const waiting = absent.length === 0 ? '' : `; waiting for ${absent.join(', ')}, which is not there`;
+        this.#say(`${moved} of ${status.partitions.length} partitions are in place${waiting}`);
       }
-      if (Date.now() > this.#deadline) throw new NodesCommandError('not finished yet; it goes on by itself');
+      if (Date.now() > this.#deadline)
+        throw new NodesCommandError('not finished yet; it goes on by itself', 'unfinished');
       await delay(AGAIN_MILLIS);
     }
   }
@@ -169,7 +182,7 @@ class Session {
   }
 
   get #until(): string {
-    return new Date(this.#deadline).toLocaleTimeString();
+    return new Date(this.#deadline).toISOString().replace(/\.\d+/, '');
   }
 
   /** What is new at once, what is not now and then. */
@@ -204,9 +217,8 @@ async function request(url: URL, timeoutMillis: number, change?: NodeChange): Pr
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
     const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
     const isTimeout = cause instanceof Error && cause.name === 'TimeoutError';
-    const message = isTimeout
-      ? `no answer for ${(timeoutMillis / 1_000).toFixed(0)} s`
-      : String(code ?? cause);
+    const waited = timeoutMillis < 1_000 ? `${timeoutMillis} ms` : `${Math.round(timeoutMillis / 1_000)} s`;
+    const message = isTimeout ? `no answer for ${waited}` : String(code ?? cause);
     return { status: 0, body: { message }, isUnreachable: !isTimeout };
   }
 }

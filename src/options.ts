@@ -1,4 +1,6 @@
 /** Parsers for command-line options. */
+import { existsSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import type { HostPort } from './config.ts';
 import { NODES_MAX } from './config.ts';
 import { InvalidArgumentError } from 'commander';
@@ -29,6 +31,16 @@ export function addressOption(text: string): HostPort {
     throw new InvalidArgumentError('expected host:port, with a port from 1 to 65535');
   }
   return { host, port };
+}
+
+/** A directory, or a path where one can be made. */
+export function directoryOption(text: string): string {
+  if (text === '') throw new InvalidArgumentError('expected a directory');
+  let path = resolve(text);
+  while (!existsSync(path)) path = dirname(path);
+  if (!statSync(path).isDirectory())
+    throw new InvalidArgumentError(`expected a directory, but ${path} is a file`);
+  return text;
 }
 
 export function urlOption(text: string): string {

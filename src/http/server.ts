@@ -1,7 +1,7 @@
 /** The HTTP front door. It parses, asks the router, and formats; it makes no decision of its own. */
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import type { RoutedAnswer } from '../router/router.ts';
 import type { AllowRequest } from '../limiter/request.ts';
@@ -35,6 +35,7 @@ export interface HttpLimits {
 export const HTTP_LIMITS: HttpLimits = { requestMillis: 10_000, keepAliveMillis: 60_000 };
 /** How often a late request is looked for, as a part of what it may take. Node's own 30 s would be its real limit. */
 const CHECKS_PER_LIMIT = 10;
+const ALLOW = '/v1/allow';
 const METHODS = ['GET', 'HEAD', 'POST'] as const;
 
 export interface HttpServerInit {
@@ -46,6 +47,7 @@ export interface HttpServerInit {
   readonly cluster: () => unknown;
   readonly changeNodes: (change: NodeChange, done: (result: NodeChangeResult) => void) => void;
   readonly metrics: () => Promise<{ readonly contentType: string; readonly text: string }>;
+  /** Told of every answer of `POST /v1/allow`. */
   readonly observe: (status: number, startedMillis: number) => void;
   readonly monotonicMillis: () => number;
   readonly wallMillis: () => number;
@@ -81,8 +83,16 @@ export function createHttpServer(init: HttpServerInit): FastifyInstance {
     },
     frameworkErrors: (error, _request, reply) => send(reply, refusalOf(error) ?? INTERNAL_ERROR),
   });
+  /** A request for a grant that never came to its route. */
+  const refuse = (request: FastifyRequest, reply: FastifyReply, answer: HttpAnswer): void => {
+    if (request.routeOptions.url === ALLOW)
+      init.observe(answer.status, init.monotonicMillis() - reply.elapsedTime);
+    send(reply, answer);
+  };
   // Node would answer this one itself, with an empty body.
-  app.server.on('checkExpectation', (_request, response: ServerResponse) => {
+  app.server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    if (request.method === 'POST' && request.url === ALLOW)
+      init.observe(EXPECTATION_FAILED.status, init.monotonicMillis());
     response.writeHead(EXPECTATION_FAILED.status, EXPECTATION_FAILED.headers);
     response.end(JSON.stringify(EXPECTATION_FAILED.body));
   });
@@ -96,11 +106,12 @@ export function createHttpServer(init: HttpServerInit): FastifyInstance {
   app.addHook('onRequest', (request, reply, done) => {
     responses.set(request.raw.socket, reply.raw);
     if (init.wantsNoClients()) void reply.header('connection', 'close');
-    if (request.headers.host === undefined && request.raw.httpVersion === '1.1') send(reply, NO_HOST);
+    if (request.headers.host === undefined && request.raw.httpVersion === '1.1')
+      refuse(request, reply, NO_HOST);
     else done();
   });
 
-  app.post('/v1/allow', (request, reply) => {
+  app.post(ALLOW, (request, reply) => {
     const startedMillis = init.monotonicMillis();
     // Throws InvalidBodyError, which the error handler below turns into a 400.
     const wanted = parseAllowBody(request.body);
@@ -154,10 +165,10 @@ export function createHttpServer(init: HttpServerInit): FastifyInstance {
     const allowed = METHODS.filter((method) => app.hasRoute({ method, url: path }));
     send(reply, formatNoRoute(request.method, request.url, allowed));
   });
-  app.setErrorHandler((error, _request, reply) => {
+  app.setErrorHandler((error, request, reply) => {
     const refusal = refusalOf(error);
     if (refusal === undefined) init.logger.error({ err: error }, 'request failed');
-    send(reply, refusal ?? INTERNAL_ERROR);
+    refuse(request, reply, refusal ?? INTERNAL_ERROR);
   });
   return app;
 }

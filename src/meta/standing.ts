@@ -38,6 +38,7 @@ export class StandingOfNode {
   /** Group 0 says so here. */
   update(state: MetaState): void {
     this.#state = state;
+    for (const peer of this.#refusals.keys()) if (this.#isGone(peer)) this.#refusals.delete(peer);
     const { node, incarnation } = this.#admission.self;
     const isNeeded = state.leaving.some(({ id }) => id === node);
     const listed = [...state.nodes, ...state.leaving].find(({ id }) => id === node);
@@ -51,12 +52,19 @@ export class StandingOfNode {
   }
 
   refusedBy(peer: NodeId, refusal: Refusal): void {
-    this.#refusals.set(peer, refusal);
+    if (!this.#isGone(peer)) this.#refusals.set(peer, refusal);
     const [oldest] = this.#refusals.keys();
     if (this.#refusals.size > REFUSALS_MAX && oldest !== undefined) this.#refusals.delete(oldest);
     const { code, text: reason } = refusal;
     if (code === 'removed') this.#verdict ??= { state: 'removed', reason };
     if (code === 'otherIncarnation') this.#verdict ??= { state: 'refused', reason };
+  }
+
+  /** It left the cluster for good: nobody asks it any more, so it can never take back what it said. */
+  #isGone(peer: NodeId): boolean {
+    if (this.#state === undefined) return false;
+    const { retired, leaving } = this.#state;
+    return retired.includes(peer) && !leaving.some(({ id }) => id === peer);
   }
 
   welcomedBy(peer: NodeId): void {

@@ -1,5 +1,5 @@
 /** What a newcomer does wrong is told in a sentence on the terminal, with an exit code, and leaves nothing behind. */
-import { readdir, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -29,12 +29,15 @@ async function listenOn(port: number): Promise<Server> {
 describe.each([
   ['quorate', ['nonsense'], "unknown command 'nonsense'"],
   ['quorate', ['node'], "required option '--id <n>' not specified"],
-  ['quorate', ['node', '--id', '1'], 'data holds no cluster.json; create one with `quorate init`'],
+  ['quorate', ['node', '--id', '1'], 'data holds no cluster.json; create one with `npx quorate init`'],
   ['quorate', ['init', '--limit', 'many'], "'--limit <n>' argument 'many' is invalid"],
   ['quorate', ['init', '--base-port', '65000'], "'--base-port <n>' argument '65000' is invalid"],
   ['quorate', ['join', '--id', '4', '--http', 'a:1', '--peer', 'b:1'], 'data holds no cluster.json'],
   ['quorate', ['nodes', 'remove', '2', '--via', 'here'], 'expected a URL such as http://127.0.0.1:8101'],
   ['start', ['--nodes', '4'], 'expected 3 or 5'],
+  ['start', ['--data='], "'--data <dir>' argument '' is invalid. expected a directory"],
+  ['start', ['--data', '/dev/null'], 'expected a directory, but /dev/null is a file'],
+  ['quorate', ['init', '--data', '/dev/null/x/y'], 'expected a directory, but /dev/null is a file'],
 ] as const)('%s %j', (command, args, message) => {
   it('is refused in a sentence that names the option and its bound, and leaves no directory behind', async () => {
     const { code, said } = await ended(command, args, directory);
@@ -58,7 +61,7 @@ describe('a port in use', () => {
     await ended('quorate', ['init', '--base-port', basePort], directory);
     const { code, said } = await ended('quorate', ['node', '--id', '2'], directory);
     expect(said).toContain(`port ${Number(basePort) + 1_002} on 127.0.0.1 is in use by another program`);
-    expect(said).toContain('--base-port');
+    expect(said).toContain('`npm start -- --base-port N`, which moves a cluster that exists, too');
     expect(code).toBe(UNAVAILABLE);
   });
 
@@ -89,6 +92,14 @@ describe('a cluster directory that is not right', () => {
     expect(code).toBe(USAGE);
   });
 
+  it('has another number of nodes than is asked for: how to add some comes before how to start over', async () => {
+    const { code, said } = await ended('start', ['--nodes', '5'], directory);
+    expect(said).toMatch(
+      /^quorate: --nodes 5 .* created with 3: .*`npx quorate join`.* --fresh to delete it/,
+    );
+    expect(code).toBe(USAGE);
+  });
+
   it('is not made twice', async () => {
     const { code, said } = await ended('quorate', ['init'], directory);
     expect(said).toContain('./data holds a cluster already');
@@ -104,6 +115,17 @@ describe('a cluster directory that is not right', () => {
     expect(said).toContain(message);
     expect(code).toBe(USAGE);
     expect(await readdir(join(directory, 'data'))).not.toContain('logs');
+  });
+
+  it('has another fact than its databases: the cluster script ends with the exit code of the node', async () => {
+    await ended('quorate', ['init', '--data', 'one', '--nodes', '1', '--base-port', basePort], directory);
+    const path = join(directory, 'one', 'cluster.json');
+    const text = await readFile(path, 'utf8');
+    await writeFile(path, text.replace('"partitions": 16', '"partitions": 8'));
+    const { code, said } = await ended('start', ['--data', 'one'], directory);
+    expect(said).toContain('node 1 ended before the cluster was ready');
+    expect(said).toContain('partitions');
+    expect(code).toBe(USAGE);
   });
 
   it('has a damaged database: the cluster script says why a node ended, not only where its log is', async () => {

@@ -85,7 +85,7 @@ describe('a node that is removed', () => {
   it('is told apart from one that never was there: no node listens', async () => {
     const [free = 0] = await freePorts(1);
     await expect(command(free, 'remove', 3)).rejects.toMatchObject({
-      code: 64,
+      code: 69,
       stderr: expect.stringMatching(/no node listens at http:\/\/127\.0\.0\.1:\d+ \(ECONNREFUSED\).*--via/),
     });
   });

@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { rm } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -121,6 +121,15 @@ describe('the cluster script', () => {
       expect(await cluster.end('SIGINT')).toBe(0);
       const own = running.filter((_, i) => i !== 1);
       expect(own.filter(isAlive)).toEqual([]);
+      // Whoever was started elsewhere goes on, and is named: now, and when it is in the way.
+      const [, by = 0] = running;
+      const address = `127.0.0.1:${basePort + 2}`;
+      expect(cluster.output).toContain(
+        `node 2 (${address}, pid ${by}) was not started by this command and keeps running`,
+      );
+      const next = start();
+      await next.says(`a cluster is already running on these ports: node 2 at ${address} (pid ${by})`);
+      expect(await next.ended()).toBe(69);
     },
   );
 
@@ -133,6 +142,9 @@ describe('the cluster script', () => {
       expect(await ask()).toMatchObject({ allowed: true, remaining: 0 });
       await first.end('SIGTERM');
 
+      // Edited without a higher version, it is not in force: the option has to see to it all the same.
+      const path = join(directory, 'cluster.json');
+      await writeFile(path, (await readFile(path, 'utf8')).replace('"limit": 1', '"limit": 3'));
       const second = start('--limit', '3');
       await second.says('Ctrl-C stops the cluster');
       const raised = await eventually('the new limit', async () => {
@@ -141,7 +153,19 @@ describe('the cluster script', () => {
       });
       // The grant of the first run still counts.
       expect(raised.remaining).toBeLessThanOrEqual(1);
+      expect(second.output).toContain("rule 'default': 3 per 60000 ms");
+      expect((await statusOf(2)).rules).toMatchObject({ version: 2, rules: [{ limit: 3 }] });
       await second.end('SIGTERM');
+
+      await writeFile(path, (await readFile(path, 'utf8')).replace('"limit": 3', '"limit": 2'));
+      const edited = start();
+      await edited.says('Ctrl-C stops the cluster');
+      expect(edited.output).toContain("rule 'default': 3 per 60000 ms");
+      expect(edited.output).toMatch(/cluster.json says something else .*\n  rules.version above 2/);
+      expect(await readFile(join(directory, 'logs', 'node-1.log'), 'utf8')).toContain(
+        'the rules of cluster.json are not in force, and will not be: raise its rules.version above 2',
+      );
+      await edited.end('SIGTERM');
 
       const third = start('--fresh');
       await third.says('Ctrl-C stops the cluster');
@@ -185,6 +209,17 @@ describe('the cluster script', () => {
       });
     },
   );
+
+  it('stops its nodes quietly when nobody reads what it says any more', async () => {
+    await quorate('init', '--data', directory, '--nodes', '1', '--base-port', String(basePort));
+    const cluster = start();
+    await cluster.says('starting 1 nodes');
+    await eventually('node 1 answers', async () => statusOf(1).catch(() => undefined));
+    cluster.child.stdout?.destroy();
+    expect(await cluster.ended()).toBe(0);
+    expect(cluster.output).not.toContain('EPIPE');
+    await expect(statusOf(1)).rejects.toThrow('fetch failed');
+  });
 
   it('refuses what does not fit the stored cluster, and explains itself', { timeout: 60_000 }, async () => {
     const cluster = start();

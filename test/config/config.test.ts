@@ -61,6 +61,19 @@ describe('a configuration', () => {
     expect(validateConfig(JSON.parse(JSON.stringify(config)))).toEqual(config);
   });
 
+  it.each([
+    ['partitons', { ...VALID, partitons: 3 }],
+    ['timing.heartbeatMilis', { ...VALID, timing: { heartbeatMilis: 20 } }],
+    ['nodes[1].hhtp', { ...VALID, nodes: [node(1), { ...node(2), hhtp: {} }] }],
+    ['nodes[0].http.prot', { ...VALID, nodes: [{ ...node(1), http: { host: 'a', port: 1, prot: 2 } }] }],
+    ['founders[0].name', { ...VALID, founders: [{ ...founders(1)[0], name: 'a' }] }],
+    ['rules.clockDriftPmp', { ...VALID, rules: { ...VALID.rules, clockDriftPmp: 1 } }],
+    ['rules.rules[0].windowMilis', { ...VALID, rules: { version: 1, rules: [{ ...RULE, windowMilis: 1 }] } }],
+  ])('with a misspelt key is refused: %s', (field, value) => {
+    expect(refusal(value).field).toBe(field);
+    expect(refusal(value).message).toContain(`${field} is not known; known here are `);
+  });
+
   it('says what a node may remember only if it is told', () => {
     expect(validateConfig(VALID)).not.toHaveProperty('stateBytesMax');
     expect(validateConfig({ ...VALID, stateBytesMax: 65_536 }).stateBytesMax).toBe(65_536);

@@ -55,6 +55,25 @@ it('are those of the newest list, and those that leave until they are needed no 
   ]);
 });
 
+it('know which rules are in force, as soon as they know a list of nodes', async () => {
+  expect((await localNodes(directory, CONFIG)).rules).toBeUndefined();
+  await knows(1, { version: 2, nodes: members(1, 2, 4) });
+  const cache = new MemberCache(nodeDirectory(directory, 1), (error) => expect(error).toBeUndefined());
+  cache.rulesInForce(CONFIG.rules);
+  expect((await localNodes(directory, CONFIG)).members).toEqual([1, 2, 4]);
+  cache.update({
+    version: 3,
+    settledVersion: 3,
+    nodes: members(1, 2),
+    settledNodes: [],
+    leaving: [],
+    retired: [4],
+  });
+  cache.rulesInForce({ ...CONFIG.rules, version: 7 });
+  await expect.poll(async () => (await localNodes(directory, CONFIG)).rules?.version).toBe(7);
+  expect((await localNodes(directory, CONFIG)).members).toEqual([1, 2]);
+});
+
 it('are not those that were told that they were removed, though they know no newer list', async () => {
   await knows(3, { version: 1, nodes: members(1, 2, 3) }, true);
   const { members: all, removed } = await localNodes(directory, CONFIG);

@@ -1,6 +1,7 @@
 /** The command that changes nodes is never silent, never waits for ever, and ends when the work is done. */
 import { createServer, type Server } from 'node:http';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { explain } from '../../src/explain-error.ts';
 import { changeNodes } from '../../src/nodes-command.ts';
 
 /** A node that answers what the test wants; undefined: it never answers. */
@@ -41,13 +42,14 @@ function statusOf(
   settledVersion: number,
   self: object = { id: 1, standing: 'member' },
   others: readonly Node[] = [],
+  up = true,
 ): Answer {
   return () => ({
     status: 200,
     body: {
       self,
       settledVersion,
-      nodes: others.map(({ url }) => ({ http: url.slice('http://'.length) })),
+      nodes: others.map(({ url }, i) => ({ id: i + 2, http: url.slice('http://'.length), up })),
       partitions: [{ placed: true }, { placed: settledVersion >= 2 }],
     },
   });
@@ -84,14 +86,23 @@ describe('a change of the nodes', () => {
     const node = await Node.start({ change: () => undefined });
     const lines = await change(node.url, 6_500);
     expect(lines[0]).toBe(`waiting for an answer from ${node.url}`);
-    expect(lines.at(-1)).toMatch(/not accepted in time: no answer for \d s/);
+    expect(lines.at(-1)).toMatch(/not accepted in time: no answer for [1-9]\d* m?s/);
+  });
+
+  it('that is not done in time is no wrong option: it ends with 75', async () => {
+    const { url } = await Node.start({ status: statusOf(1) });
+    const init = { via: url, change: { remove: 1 }, timeoutMillis: 100, print: () => {} };
+    const error: unknown = await changeNodes(init).catch((cause: unknown) => cause);
+    expect(explain(error).exitCode).toBe(75);
   });
 
   it('repeats what is refused for now, and not what is refused', async () => {
     const answers = [503, 503, 200].map((status) => ({ status, body: { version: 2, message: 'no leader' } }));
     const node = await Node.start({ change: () => answers.shift() });
     const lines = await change(node.url);
-    expect(lines[0]).toMatch(/^not accepted yet \(no leader\); asking again until /);
+    expect(lines[0]).toMatch(
+      /^not accepted yet \(no leader\); asking again until \d{4}-\d\d-\d\dT[\d:]{8}Z$/,
+    );
     expect(lines.at(-1)).toBe('done: all partitions have moved');
     node.answers.change = () => ({ status: 409, body: { message: 'take a new one' } });
     expect(await change(node.url)).toEqual(['NodesCommandError: take a new one']);
@@ -104,6 +115,16 @@ describe('a change of the nodes', () => {
       '1 of 2 partitions are in place',
       'done: all partitions have moved',
     ]);
+  });
+
+  it('says which node it waits for', async () => {
+    const newcomer = await Node.start();
+    const node = await Node.start({ status: statusOf(1, undefined, [newcomer], false) });
+    setTimeout(() => (node.answers.status = statusOf(2)), 300);
+    const address = newcomer.url.slice('http://'.length);
+    expect(await change(node.url)).toContain(
+      `1 of 2 partitions are in place; waiting for node 2 at ${address}, which is not there`,
+    );
   });
 
   it('by way of a node that was removed fails at once, or is done if that was what it is about', async () => {

@@ -28,6 +28,23 @@ async function expectRefused(
   expect(door.asked).toHaveLength(asked);
 }
 
+it('every refusal of a request for a grant is observed, and of no other route', async () => {
+  door.observed.length = 0;
+  await door.post({ userId: '' });
+  await door.post('{');
+  await door.post(`"${'a'.repeat(9_000)}"`);
+  await door.post('{}', 'text/plain');
+  for (const [url, headers] of [
+    ['/v1/allow', { 'transfer-encoding': 'chunked' }],
+    ['/v1/cluster/nodes', {}],
+    ['/v1/nothing', {}],
+  ] as const)
+    await door.app.inject({ method: 'POST', url, headers });
+  await door.app.inject({ method: 'GET', url: '/v1/allow' });
+  expect(door.observed.map(({ status }) => status)).toEqual([400, 400, 413, 415, 415]);
+  for (const { startedMillis } of door.observed) expect(startedMillis).toBeLessThanOrEqual(777);
+});
+
 describe('a field out of bounds is 400 and named with its bound', () => {
   it.each([
     ['userId missing', {}, 'userId', TEXT_256],

@@ -58,7 +58,7 @@ export interface NodeExit {
 }
 
 /** What a node process says of itself that a status of processes.ts leaves out. */
-export interface Status extends Omit<ClusterStatus, 'nodes'> {
+export interface Status extends Omit<ClusterStatus, 'nodes' | 'self'> {
   readonly nodes: readonly (ClusterStatus['nodes'][number] & { readonly clock: string | null })[];
   readonly self?: { readonly standing: string };
   readonly version?: number;

@@ -1,0 +1,33 @@
+import { expect, it } from 'vitest';
+import type { Admission } from '../../src/meta/admission.ts';
+import type { MetaState } from '../../src/meta/meta-state.ts';
+import { StandingOfNode } from '../../src/meta/standing.ts';
+
+const INCARNATION = 'a'.repeat(32);
+const HERE = { host: '127.0.0.1', port: 1 };
+
+function member(id: number): MetaState['nodes'][number] {
+  return { id, incarnation: INCARNATION, http: HERE, peer: HERE };
+}
+
+function stateOf(changes: Partial<MetaState>): MetaState {
+  const nodes = [1, 2, 3].map(member);
+  return { version: 1, settledVersion: 1, nodes, settledNodes: [], leaving: [], retired: [], ...changes };
+}
+
+it('the refusal of a node is forgotten once that node has left the cluster', () => {
+  const admission = { self: { node: 1, incarnation: INCARNATION } } as unknown as Admission;
+  const standing = new StandingOfNode(admission);
+  const refusal = { code: 'wrongTarget', text: 'node 3 is not here' } as const;
+  standing.refusedBy(3, refusal);
+  // While partitions move away it is still asked.
+  standing.update(stateOf({ nodes: [member(1), member(2)], leaving: [member(3)], retired: [3] }));
+  expect([...standing.refusals]).toEqual([[3, refusal]]);
+  const left = stateOf({ nodes: [member(1), member(2)], retired: [3] });
+  standing.update(left);
+  standing.refusedBy(3, refusal);
+  expect([...standing.refusals]).toEqual([]);
+  // What is final is heeded all the same.
+  standing.refusedBy(3, { code: 'removed', text: 'node 1 was removed' });
+  expect(standing.current(true).state).toBe('removed');
+});
