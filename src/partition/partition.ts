@@ -79,6 +79,12 @@ interface Inflight {
   readonly waiters: readonly Waiter[];
 }
 
+interface Early {
+  readonly request: AllowRequest;
+  readonly deadlineMillis: number;
+  readonly done: Done;
+}
+
 export class Partition implements GroupApplication {
   readonly clock: GroupClock;
   readonly #init: PartitionInit;
@@ -89,6 +95,8 @@ export class Partition implements GroupApplication {
   #term = 0;
   #applied = { index: 0, term: 0 };
   #pending: Waiter[] = [];
+  /** What came before this leader had applied all that former leaders decided. */
+  #early: Early[] = [];
   /** Entries of this node's own proposals that are not applied yet, by index, oldest first. */
   readonly #inflight = new Map<number, Inflight>();
   #inflightRequests = 0;
@@ -117,7 +125,7 @@ export class Partition implements GroupApplication {
 
   /** Requests waiting for a place in the log or for their entry to be applied. */
   get waitingCount(): number {
-    return this.#pending.length + this.#inflightRequests;
+    return this.#early.length + this.#pending.length + this.#inflightRequests;
   }
 
   stats(): ReturnType<LimiterStateMachine['stats']> {
@@ -174,6 +182,13 @@ export class Partition implements GroupApplication {
     const malformed = checkedRequest(request);
     if (malformed !== undefined) {
       done(malformed);
+      return;
+    }
+    // With an entry of its own term a leader has applied all that was committed before (Raft, dissertation, 6.4). Until
+    // then it could deny what is granted further on in its log.
+    if (this.#applied.term !== this.#term) {
+      if (this.#early.length >= this.#init.options.pendingMax) done(unavailable('overloaded', false));
+      else this.#early.push({ request, deadlineMillis, done });
       return;
     }
     const retryKey = retryKeyOf(request);
@@ -335,6 +350,13 @@ export class Partition implements GroupApplication {
     const isNewTerm = entry.term !== this.#applied.term;
     this.#applied = { index: entry.index, term: entry.term };
     if (isNewTerm && this.#inflight.size > 0) this.#settleLost();
+    if (isNewTerm && this.#early.length > 0 && entry.term === this.#term) this.#decideEarly();
+  }
+
+  #decideEarly(): void {
+    const early = this.#early;
+    this.#early = [];
+    for (const { request, deadlineMillis, done } of early) this.decide(request, deadlineMillis, done);
   }
 
   configChanged(): void {
@@ -393,6 +415,8 @@ export class Partition implements GroupApplication {
       this.#init.leaderChanged(this.#init.partition, status.leader, status.term);
     }
     if (status.isLeader && !wasLeader) this.#init.requestProposal();
+    // Whoever leads does not send these on: they are told who does.
+    if (!status.isLeader) this.#decideEarly();
     if (wasLeader && !status.isLeader) {
       // Not in the log yet, so another node may still decide it. What is in the log waits for its fate.
       const pending = this.#pending;

@@ -219,7 +219,9 @@ describe('decisions', () => {
   it('are denied, without a trace, until the first rules are applied', () => {
     const driver = new FakeDriver();
     driver.lead();
-    expect(driver.ask('ada')).toEqual([{ kind: 'unavailable', reason: 'starting', proposed: false }]);
+    const answers = driver.ask('ada');
+    driver.commitAll();
+    expect(answers).toEqual([{ kind: 'unavailable', reason: 'starting', proposed: false }]);
   });
 });
 
@@ -321,6 +323,36 @@ describe('retries with a request id', () => {
     driver.turn();
     driver.commitAll();
     for (const list of answers) expect(list).toHaveLength(1);
+  });
+});
+
+describe('a leader that has not applied what former leaders decided', () => {
+  const request: AllowRequest = { userId: 'ada', timestampMillis: START + 5_000, requestId: 'r1' };
+  const table = tableOf(1, { id: 'a', clock: 'request', limit: 1 });
+
+  function newLeader(): FakeDriver {
+    const driver = FakeDriver.leading({ table });
+    driver.decide('ada');
+    driver.follow();
+    driver.lead();
+    return driver;
+  }
+
+  it('denies nothing: further on in its log the request may be granted', () => {
+    const driver = newLeader();
+    const answers = driver.ask({ userId: 'ada' });
+    expect(answers).toEqual([]);
+    expect(driver.partition.waitingCount).toBe(1);
+    driver.commitAll();
+    expect(answers.map(allowed)).toEqual([false]);
+    expect(driver.partition.waitingCount).toBe(0);
+  });
+
+  it('tells who leads if it loses the lead before', () => {
+    const driver = newLeader();
+    const answers = driver.ask(request);
+    driver.follow(3);
+    expect(answers).toMatchObject([{ kind: 'notLeader', leader: 3 }]);
   });
 });
 
@@ -455,6 +487,7 @@ describe('losing the leadership', () => {
     driver.overwrite(1);
     driver.lead();
     const second = driver.ask('dan');
+    driver.commitAll();
     driver.turn();
     driver.commitAll();
     expect(second.map(allowed)).toEqual([true]);

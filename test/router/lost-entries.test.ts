@@ -63,6 +63,7 @@ describe('a request whose entry a snapshot swept from the log', () => {
     expect(partition.waitingCount).toBe(0);
     // This node leads again, and writes something else to that index.
     partition.statusChanged({ isLeader: true, term: 3, leader: 1 });
+    partition.apply({ ...entryOf(6, 3, new Uint8Array(0)), kind: 'noop' });
     const retry = ask(partition, 'r-1');
     partition.apply(propose(partition, 10, 3));
     expect(retry).toMatchObject([{ kind: 'decision', decision: { allowed: true } }]);
