@@ -46,6 +46,8 @@ export class SimDisk implements LogStore {
   readonly #snapshots = new Map<GroupId, number>();
   #inFlight: readonly GroupWrite[] | undefined;
   #failing: Fate | undefined;
+  /** Its process died, perhaps in the middle of a turn that goes on here: nothing of that reaches the disk. */
+  #isOver = false;
   /** Its chunks cannot be read any more. */
   #spoiled: SpoiledSnapshot | undefined;
 
@@ -72,6 +74,7 @@ export class SimDisk implements LogStore {
   }
 
   write(writes: readonly GroupWrite[], done: (error?: Error) => void): void {
+    if (this.#isOver) return;
     if (this.#store === undefined)
       throw new RangeError('nothing is written before it was read what is there');
     this.#inFlight = writes;
@@ -149,6 +152,7 @@ export class SimDisk implements LogStore {
 
   /** The process dies. What the next one finds. */
   crash(fate: Fate): DiskContent {
+    this.#isOver = true;
     const inFlight = this.#inFlight;
     this.#inFlight = undefined;
     if (inFlight !== undefined && fate === 'kept') this.#nowDurable(inFlight);

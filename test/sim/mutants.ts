@@ -577,15 +577,6 @@ export const MUTANTS: readonly Mutant[] = [
     },
   },
   {
-    id: 'R12',
-    bug: 'a conflict is final though the request may stand in the log of who says so',
-    edit: {
-      module: 'src/router/router.js',
-      find: 'if (open.astray > 0 || mayBeInLog) {',
-      replace: 'if (open.astray > 0) {',
-    },
-  },
-  {
     id: 'R3',
     bug: 'nobody believes a hint',
     edit: {
