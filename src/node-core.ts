@@ -425,8 +425,9 @@ export class NodeCore {
 
   /**
    * Adds a node to the cluster, removes one, or replaces one by another, while it runs. Any node takes changes and
-   * hands them to the leader of group 0. A node to add is started with an empty store. A node that was removed may be stopped once `meta.state.settledVersion` has reached the version
-   * that `done` was told: until then its votes and copies may be needed.
+   * hands them to the leader of group 0. A node to add is started with an empty store. A node that was removed may be
+   * stopped once `meta.state.settledVersion` has reached the version that `done` was told: until then its votes and
+   * copies may be needed.
    *
    * @param done told once; never if this process ends before
    */

@@ -415,9 +415,9 @@ export class Partition implements GroupApplication {
       this.#init.leaderChanged(this.#init.partition, status.leader, status.term);
     }
     if (status.isLeader && !wasLeader) this.#init.requestProposal();
-    // Whoever leads does not send these on: they are told who does.
-    if (!status.isLeader) this.#decideEarly();
     if (wasLeader && !status.isLeader) {
+      // Whoever leads does not send these on: they are told who does.
+      this.#decideEarly();
       // Not in the log yet, so another node may still decide it. What is in the log waits for its fate.
       const pending = this.#pending;
       this.#pending = [];

@@ -396,9 +396,9 @@ export class Router {
     if (!isLast && !(answer.kind === 'unavailable' && answer.proposed)) open.astray -= 1;
     if (isRejection(answer)) {
       if (isOpenElsewhere) return;
-      // What went astray may arrive yet, and be granted: then it would count although it was rejected (P4). What was lost may
-      // stand in the log of the next leader. Before that has applied it, it may take the request for another one's repeat,
-      // or its time for wrong; but what denies it would have denied it there, for windows only get fuller along a log.
+      // What went astray may arrive yet, and be granted: then it would count although it was rejected (P4). What was lost
+      // may have been granted in the log, and be judged otherwise by its next leader's clock; but what denies it would
+      // have denied it there too, for windows only get fuller along a log.
       const mayBeInLog = open.isLost && answer.kind !== 'decision';
       if (open.astray > 0 || mayBeInLog) {
         this.#settle(open, { kind: 'unavailable', reason: 'unknown_outcome', proposed: true });
