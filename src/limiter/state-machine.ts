@@ -11,6 +11,7 @@ import { conflictBetween } from './fingerprint.ts';
 import { Judgement, type Place, type Question, questionOf, receiptAt, refusalOf } from './judgement.ts';
 import type { AllowRequest } from './request.ts';
 import type { RuleTable } from './rules.ts';
+import { itemsOf, type StateItem } from './state/inspection.ts';
 import type { KeyTable } from './state/key-table.ts';
 import { LimiterState } from './state/limiter-state.ts';
 import { NONE } from './state/rows.ts';
@@ -213,6 +214,11 @@ export class LimiterStateMachine {
    */
   hash(): string {
     return new StateWriter(this.#state).hash();
+  }
+
+  /** The whole state, item by item, for tests: read where decisions read it, not where snapshots do. O(state). */
+  inspect(): Iterable<StateItem> {
+    return itemsOf(this.#state);
   }
 
   stats(): LimiterStats {

@@ -142,6 +142,11 @@ export class Partition implements GroupApplication {
     return this.#machine.hash();
   }
 
+  /** For tests: see `LimiterStateMachine`. */
+  inspect(): ReturnType<LimiterStateMachine['inspect']> {
+    return this.#machine.inspect();
+  }
+
   /** The rules in force here; undefined until the first table was applied. */
   get ruleTable(): RuleTable | undefined {
     return this.#machine.ruleTable;

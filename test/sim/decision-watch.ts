@@ -7,17 +7,29 @@
 import type { Decision } from '../../src/limiter/decision.ts';
 import { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
 
+/** As many as a message may show. */
+const TOLD_MAX = 20;
+
 let digest = 0;
+let told: Decision[] = [];
+/** What the digest that was taken last was made of. */
+let taken: readonly Decision[] = [];
 
 function mix(value: number): void {
   digest = Math.imul(digest ^ value, 0x01000193);
   digest ^= digest >>> 15;
 }
 
-function tell(i: number, decision: Decision): void {
+/** Decision `i` of an entry, made by a machine or expected of one. */
+export function tellDecision(i: number, decision: Decision): void {
   const { allowed, limit, remaining, retryAfterMillis, resetMillis, decided, refusal = '' } = decision;
+  if (told.length < TOLD_MAX) told.push(decision);
   mix(i * 2 + (allowed ? 1 : 0));
   mix(refusal.length);
+  mix(decision.ruleId.length);
+  mix(decision.windowMillis);
+  mix(decision.conflict?.field.length ?? 0);
+  mix(decided.term);
   mix(limit);
   mix(remaining);
   mix(retryAfterMillis);
@@ -32,14 +44,21 @@ type Apply = (...args: Parameters<LimiterStateMachine['apply']>) => void;
 const apply: Apply = Reflect.get(machine, 'apply');
 machine.apply = function (command, position, onDecision) {
   apply.call(this, command, position, (i, decision) => {
-    tell(i, decision);
+    tellDecision(i, decision);
     onDecision?.(i, decision);
   });
 };
 
 /** A digest of all decisions since this was last asked. */
 export function takeDecisions(): number {
-  const taken = digest >>> 0;
+  const before = digest >>> 0;
   digest = 0;
-  return taken;
+  taken = told;
+  told = [];
+  return before;
+}
+
+/** The decisions behind the digest that was taken last, for a message. */
+export function lastDecisions(): string {
+  return JSON.stringify(taken);
 }

@@ -1,7 +1,7 @@
 /** What the checker knows of one group: its committed log, who led when, and what is on which disk. */
 import { simpleConfig } from '../../raft/membership.ts';
 import type { Entry, GroupId, NodeId } from '../../raft/types.ts';
-import { type CommittedConfig, decidersOf, isMajority } from './configs.ts';
+import { campaignConfigs, type CommittedConfig, decidersOf, isMajority } from './configs.ts';
 import { DiskMirror, digestOf } from './mirror.ts';
 import { check } from './story.ts';
 
@@ -17,9 +17,12 @@ export interface Committed {
   readonly gainedMillis: number;
 }
 
+/** What an entry must make of every replica. */
 export interface Outcome {
   readonly decisions: number;
   readonly size: number;
+  /** Of the state, item by item: see `state-digest.ts`. */
+  readonly digest: number;
 }
 
 export interface GroupHistory {
@@ -47,6 +50,10 @@ export interface GroupHistory {
   stamped: { readonly atMillis: number; readonly term: number } | undefined;
   readonly applied: Map<NodeId, number>;
   readonly voted: Map<string, NodeId>;
+  /** Who told a candidate that it has its vote, and had that on disk, or a later term; by `campaignKey`. */
+  readonly votes: Map<string, Set<NodeId>>;
+  /** Who answered a pre-vote with yes, by `campaignKey`. */
+  readonly preVotes: Map<string, Set<NodeId>>;
 }
 
 export function newHistory(id: GroupId, founders: readonly NodeId[]): GroupHistory {
@@ -67,6 +74,8 @@ export function newHistory(id: GroupId, founders: readonly NodeId[]): GroupHisto
     stamped: undefined,
     applied: new Map(),
     voted: new Map(),
+    votes: new Map(),
+    preVotes: new Map(),
   };
 }
 
@@ -105,4 +114,31 @@ export function isOnQuorum(group: GroupHistory, holds: (voter: NodeId) => boolea
 export function holdsCommitted(group: GroupHistory, disk: DiskMirror, index: number): boolean {
   const term = group.log[index]?.entry.term;
   return term !== undefined && index <= disk.lastIndex && disk.holds(index, term);
+}
+
+function campaignKey(term: number, candidate: NodeId): string {
+  return `${term}:${candidate}`;
+}
+
+export function supports(
+  votes: Map<string, Set<NodeId>>,
+  voter: NodeId,
+  { term, candidate }: { readonly term: number; readonly candidate: NodeId },
+): void {
+  const key = campaignKey(term, candidate);
+  const voters = votes.get(key);
+  if (voters === undefined) votes.set(key, new Set([voter]));
+  else voters.add(voter);
+}
+
+/** Those who said yes are a majority of both halves of a configuration that the candidate may go by. */
+export function isElected(
+  group: GroupHistory,
+  votes: ReadonlyMap<string, ReadonlySet<NodeId>>,
+  { term, candidate }: { readonly term: number; readonly candidate: NodeId },
+): boolean {
+  const voters = votes.get(campaignKey(term, candidate));
+  return campaignConfigs(group.configs, diskOf(group, candidate)).some((config) =>
+    isMajority(config, (voter) => voter === candidate || voters?.has(voter) === true),
+  );
 }

@@ -8,11 +8,11 @@ import { decodeCommand } from '../../src/limiter/command.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';
 import type { Rule, RuleTable } from '../../src/limiter/rules.ts';
-import { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
-import { takeDecisions } from './decision-watch.ts';
-import { STATE_HASH_EVERY } from './raft-checker.ts';
+import { takeDecisions, tellDecision } from './decision-watch.ts';
 import type { Committed, Outcome } from './group-history.ts';
-import { type Asked, askedBy, askedIn, IdLedger, wordsOf } from './id-ledger.ts';
+import { type Asked, askedBy, IdLedger, wordsOf } from './id-ledger.ts';
+import { sayingOf } from './naive-judgement.ts';
+import { groupWindowMillis, NaiveLimiter } from './naive-limiter.ts';
 import { check } from './story.ts';
 
 interface Grant {
@@ -24,13 +24,13 @@ interface Grant {
 }
 
 interface GroupLedger {
-  readonly machine: LimiterStateMachine;
+  readonly machine: NaiveLimiter;
   table: RuleTable | undefined;
   readonly grants: Map<string, Grant[]>;
   /** What the log granted, by receipt. */
   readonly receipts: Map<string, { readonly words: string; readonly hasId: boolean; isTold: boolean }>;
   /** What the log decided, by index and position. */
-  readonly requests: Map<string, string>;
+  readonly requests: Map<string, { readonly words: string; readonly saying: string }>;
   readonly ids: IdLedger;
 }
 
@@ -56,18 +56,10 @@ const REQUEST_STATE_BYTES_MAX = 512;
 export interface LimitCheckerInit {
   /** The tables as they are meant, whatever a node made of them. */
   readonly tables: readonly RuleTable[];
-  /** What every replica must decide in entry `index`, and how large its state must be after it. */
+  /** What every replica must decide in entry `index`, and what its state must be after it. */
   readonly expectOutcome: (group: GroupId, index: number, outcome: Outcome) => void;
-  /** The state every replica must have after `index`. */
-  readonly expectState: (group: GroupId, index: number, hash: string) => void;
   /** The log charges a request, in an entry that its leader stamped at `stampedMillis`. */
   readonly charged?: (asked: Asked, stampedMillis: number, where: string) => void;
-}
-
-/** The product's promise in group time, written down again on purpose: longer windows hide drift and rounding. */
-function groupWindowMillis(windowMillis: number, driftPpm: number): number {
-  const leaderPpm = driftPpm + Math.ceil(driftPpm / 5);
-  return windowMillis + Math.ceil((windowMillis * leaderPpm) / 1_000_000) + 1;
 }
 
 export class LimitChecker {
@@ -86,7 +78,7 @@ export class LimitChecker {
     let group = this.#groups.get(id);
     if (group === undefined) {
       group = {
-        machine: new LimiterStateMachine(),
+        machine: new NaiveLimiter(),
         table: undefined,
         grants: new Map(),
         receipts: new Map(),
@@ -99,8 +91,8 @@ export class LimitChecker {
   }
 
   /** Of the state that follows from the committed log. */
-  stateHash(id: GroupId): string {
-    return this.#group(id).machine.hash();
+  stateDigest(id: GroupId): number {
+    return this.#group(id).machine.digest;
   }
 
   committed(id: GroupId, { entry, stampedAt, gainedMillis }: Committed): void {
@@ -109,34 +101,24 @@ export class LimitChecker {
     const stamp =
       stampedAt === undefined ? undefined : { atMillis: stampedAt, seemingMillis: stampedAt + gainedMillis };
     if (entry.kind === 'command') this.#apply(id, group, entry, stamp);
-    const size = group.machine.stateBytes;
-    this.#init.expectOutcome(id, entry.index, { decisions: takeDecisions(), size });
-    if (entry.index % STATE_HASH_EVERY === 0) {
-      this.#init.expectState(id, entry.index, group.machine.hash());
-    }
+    const { bytes, digest } = group.machine;
+    this.#init.expectOutcome(id, entry.index, { decisions: takeDecisions(), size: bytes, digest });
   }
 
   #apply(id: GroupId, group: GroupLedger, entry: Entry, stamp: Stamp | undefined): void {
     const command = decodeCommand(entry.data);
-    const before = group.machine.stateBytes;
-    switch (command.type) {
-      case 'sweep':
-        group.machine.apply(command, entry);
-        break;
-      case 'rules':
-        group.machine.apply(command, entry);
-        if (command.table.version <= (group.table?.version ?? 0)) break;
-        group.table = this.#init.tables.find((table) => table.version === command.table.version);
-        check(group.table !== undefined, () => `rule table ${command.table.version} comes from nowhere`);
-        break;
-      case 'allow':
-        group.machine.apply(command, entry, (i, decision) => {
-          const asked = askedIn(command.batch, i);
-          this.#decided(id, group, { entry, i, asked, decision, stamp });
-        });
+    const { machine } = group;
+    const before = machine.bytes;
+    machine.apply(command, entry, (i, asked, decision) => {
+      tellDecision(i, decision);
+      this.#decided(id, group, { entry, i, asked, decision, stamp });
+    });
+    if (command.type === 'rules' && command.table.version > (group.table?.version ?? 0)) {
+      group.table = this.#init.tables.find((table) => table.version === command.table.version);
+      check(group.table !== undefined, () => `rule table ${command.table.version} comes from nowhere`);
     }
     const cap = group.table?.partitionBytesMax ?? Infinity;
-    const after = group.machine.stateBytes;
+    const after = machine.bytes;
     check(
       after <= Math.max(before, cap + Math.floor(cap / 8)),
       () => `entry ${entry.index} of group ${id} makes the state ${after} bytes large, the cap is ${cap}`,
@@ -155,7 +137,7 @@ export class LimitChecker {
     }
     group.ids.logged(entry, i, asked, decision, group.table?.requestIdHorizonMillis ?? 0);
     if (decision.refusal === 'at_capacity') {
-      const { stateBytes } = group.machine;
+      const stateBytes = group.machine.bytes;
       const cap = group.table?.partitionBytesMax ?? Infinity;
       check(
         stateBytes + REQUEST_STATE_BYTES_MAX > cap,
@@ -165,9 +147,11 @@ export class LimitChecker {
     const { index, position } = decision.decided;
     // A repetition within the entry has the receipt of the first, as the ledger of ids demands.
     const isEarlier = index === entry.index && position !== undefined && position < i;
-    const isEqual = group.requests.get(`${index}/${position}`) === wordsOf(asked);
+    const words = wordsOf(asked);
+    const isEqual = group.requests.get(`${index}/${position}`)?.words === words;
     if (requestId !== undefined && isEarlier && isEqual) return;
-    if (index === entry.index) group.requests.set(`${index}/${position ?? ''}`, wordsOf(asked));
+    if (index === entry.index)
+      group.requests.set(`${index}/${position ?? ''}`, { words, saying: sayingOf(decision) });
     if (!decision.allowed || index !== entry.index) return;
     check(position === i, () => `request ${i} of entry ${index}, group ${id}, has position ${position}`);
     this.#granted(id, group, decided);
@@ -235,6 +219,7 @@ export class LimitChecker {
       () => `the grant at ${receipt} of group ${id} was told to two who asked: ${words}`,
     );
     granted.isTold = true;
+    this.#checkLogged(id, group, words, decision);
   }
 
   /** In group time a denial must follow from the log up to where it was read. */
@@ -242,13 +227,8 @@ export class LimitChecker {
     const { ruleId, decided } = decision;
     const rule = ruleOf(group, ruleId);
     const asked = askedBy(request);
-    if (decided.position !== undefined) {
-      const logged = group.requests.get(`${decided.index}/${decided.position}`);
-      check(
-        logged === wordsOf(asked),
-        () => `${wordsOf(asked)} got the denial of ${logged ?? 'nobody'} in group ${id}`,
-      );
-    }
+    if (decided.position !== undefined) this.#checkLogged(id, group, wordsOf(asked), decision);
+    else this.#checkQuickDenial(id, group, asked, decision);
     // A caller's own times say nothing about the horizon.
     if (request.timestampMillis === undefined) group.ids.denied(asked, decision);
     // Users of both kinds are held back to their own timestamps.
@@ -261,6 +241,38 @@ export class LimitChecker {
       () =>
         `wrong denial: ${live} of ${decision.limit} in ${window} ms for ${request.userId}, rule ${rule.id}, ` +
         `entry ${decided.index} of group ${id}`,
+    );
+  }
+
+  /** An answer of the log says all that the log decided: nothing else, to nobody else, however often it is told. */
+  #checkLogged(id: GroupId, group: GroupLedger, words: string, decision: Decision): void {
+    const { index, position = '' } = decision.decided;
+    const logged = group.requests.get(`${index}/${position}`);
+    check(logged?.words === words, () => `${words} got the answer of ${logged?.words} in group ${id}`);
+    const saying = sayingOf(decision);
+    check(
+      logged.saying === saying,
+      () => `${words} must get ${logged.saying} in group ${id}, and got ${saying}`,
+    );
+  }
+
+  /** What a leader denies without asking the log, it must deny by the state it read it from. */
+  #checkQuickDenial(id: GroupId, group: GroupLedger, asked: Asked, decision: Decision): void {
+    const { decided, ruleId, resetMillis } = decision;
+    const rule = ruleOf(group, ruleId);
+    const isEvent = asked.timestampMillis !== undefined && rule.clock === 'request';
+    // Who asks in group time and is held back to its own timestamps is told when it asked by how long it has to wait.
+    const sinceMillis = Math.max(
+      0,
+      resetMillis - groupWindowMillis(decision.windowMillis, group.table?.clockDriftPpm ?? 0),
+    );
+    const nowMillis = decided.timeMillis - (isEvent ? 0 : sinceMillis);
+    const expected = group.machine.denialAt(decided, asked, isEvent ? Infinity : nowMillis);
+    const saying = sayingOf(decision);
+    check(
+      expected !== undefined && sayingOf(expected) === saying,
+      () =>
+        `${wordsOf(asked)} got ${saying} in group ${id}, must be ${JSON.stringify(expected)} at ${nowMillis}`,
     );
   }
 

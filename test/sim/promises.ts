@@ -1,7 +1,7 @@
 /** What nodes say to each other: no message may promise more than its sender's disk holds. */
 import type { PeerMessage } from '../../raft/peer-message.ts';
 import type { Message, NodeId } from '../../raft/types.ts';
-import { diskOf, entrySeen, type GroupHistory } from './group-history.ts';
+import { diskOf, entrySeen, type GroupHistory, isElected, supports } from './group-history.ts';
 import { check } from './story.ts';
 
 /** A vote, an acknowledgement and a term are on disk before a word of them leaves. */
@@ -21,6 +21,14 @@ export function checkPromise(group: GroupHistory, node: NodeId, message: Message
         () => `${disk.name} votes for ${known} and ${candidate} in term ${message.term}`,
       );
       group.voted.set(key, candidate);
+      if (message.type === 'voteResponse') supports(group.votes, node, { term: message.term, candidate });
+      if (message.type === 'vote' && !message.isTransfer) {
+        const campaign = { term: message.term, candidate: node };
+        check(
+          isElected(group, group.preVotes, campaign),
+          () => `${disk.name} campaigns in term ${message.term}, and no majority said that it could win`,
+        );
+      }
       return;
     }
     case 'appendResponse': {
@@ -40,8 +48,10 @@ export function checkPromise(group: GroupHistory, node: NodeId, message: Message
     case 'append':
       for (const entry of message.entries) entrySeen(group, entry, `an append of node ${node}`);
       return;
-    case 'preVote':
     case 'preVoteResponse':
+      if (message.granted) supports(group.preVotes, node, { term: message.term, candidate: message.to });
+      return;
+    case 'preVote':
     case 'heartbeat':
     case 'heartbeatResponse':
     case 'snapshot':

@@ -8,8 +8,9 @@ import type { GroupWrite } from '../../raft/store.ts';
 import type { Entry, GroupConfig, GroupId, NodeId } from '../../raft/types.ts';
 import { Partition } from '../../src/partition/partition.ts';
 import { decodePeerMessages } from '../../src/transport/peer-codec.ts';
-import { takeDecisions } from './decision-watch.ts';
+import { lastDecisions, takeDecisions } from './decision-watch.ts';
 import { campaignConfigs, decidersOf, isMajority } from './configs.ts';
+import { digestOfItems } from './state-digest.ts';
 import { DiskMirror, digestOf } from './mirror.ts';
 import {
   type Committed,
@@ -17,6 +18,7 @@ import {
   entrySeen,
   type GroupHistory,
   holdsCommitted,
+  isElected,
   isOnQuorum,
   newHistory,
   type Outcome,
@@ -175,7 +177,24 @@ export class RaftChecker {
       for (const entry of write.entries) entrySeen(group, entry, `node ${node}`);
       disk.apply(write);
       this.#checkStillDurable(group, node, disk);
+      if (write.hardState !== undefined) this.#checkCommit(group, disk, write.hardState.commit);
     }
+  }
+
+  /** What a disk says is committed is committed: it has that very entry, and so has a quorum of disks. */
+  #checkCommit(group: GroupHistory, disk: DiskMirror, commit: number): void {
+    if (commit <= disk.baseIndex) return;
+    const term = disk.termAt(commit);
+    check(term !== undefined, () => `${disk.name} says that ${commit} is committed, and does not hold it`);
+    const known = group.log[commit]?.entry.term;
+    const isCommitted =
+      known === undefined
+        ? isOnQuorum(group, (voter) => diskOf(group, voter).holds(commit, term))
+        : known === term;
+    check(
+      isCommitted,
+      () => `${disk.name} says that entry ${commit} of term ${term} is committed, and it is not`,
+    );
   }
 
   #checkStillDurable(group: GroupHistory, node: NodeId, disk: DiskMirror): void {
@@ -271,7 +290,7 @@ export class RaftChecker {
   ): void {
     check(
       group.outcomes[index]?.decisions === decisions,
-      () => `node ${node} decides otherwise in entry ${index} of group ${id}`,
+      () => `node ${node} decides otherwise in entry ${index} of group ${id}: ${lastDecisions()}`,
     );
     this.#checkSize(group, id, node, partition, index);
   }
@@ -289,16 +308,17 @@ export class RaftChecker {
     const known = group.stateHashes.get(index);
     if (known === undefined) group.stateHashes.set(index, hash);
     else check(known === hash, () => `the state of node ${node}, group ${id} differs at ${index}`);
+    if (!(app instanceof Partition) || index === 0) return;
+    check(
+      group.outcomes[index]?.digest === digestOfItems(app.inspect()),
+      () =>
+        `the state of node ${node}, group ${id} is not what the log says at ${index}: ${JSON.stringify([...app.inspect()])}`,
+    );
   }
 
-  /** The checker's own machine is the first to apply an entry. */
+  /** The naive limiter is the first to apply an entry. */
   expectOutcome(id: GroupId, index: number, outcome: Outcome): void {
     this.#group(id).outcomes[index] = outcome;
-  }
-
-  /** States at any index may be compared, also long after: who knows the right one says so first. */
-  expectState(id: GroupId, index: number, hash: string): void {
-    this.#group(id).stateHashes.set(index, hash);
   }
 
   #leads(group: GroupHistory, id: GroupId, node: NodeId, term: number): void {
@@ -313,6 +333,11 @@ export class RaftChecker {
     const { committedIndex } = group;
     const last = group.log[committedIndex];
     const disk = diskOf(group, node);
+    check(
+      (disk.term > term || (disk.term === term && disk.vote === node)) &&
+        isElected(group, group.votes, { term, candidate: node }),
+      () => `node ${node} leads group ${id} in term ${term} without a majority of votes on disk`,
+    );
     if (last === undefined || last.entry.term > term) return;
     check(
       disk.holds(committedIndex, last.entry.term),

@@ -84,7 +84,6 @@ export class World {
     this.limits = new LimitChecker({
       tables: settings.tables,
       expectOutcome: (group, index, outcome) => this.raft.expectOutcome(group, index, outcome),
-      expectState: (group, index, state) => this.raft.expectState(group, index, state),
       charged: (asked, stampedMillis, where) => this.rejections.charged(asked, { stampedMillis, where }),
     });
     this.raft = new RaftChecker({

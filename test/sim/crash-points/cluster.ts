@@ -8,6 +8,7 @@ import { NodeCore } from '../../../src/node-core.ts';
 import type { Hash32 } from '../../../src/partition/hash.ts';
 import { EventLoop } from '../event-loop.ts';
 import { LimitChecker } from '../limit-checker.ts';
+import { digestOfItems } from '../state-digest.ts';
 import { SimNetwork } from '../network.ts';
 import { RaftChecker } from '../raft-checker.ts';
 import { Random } from '../random.ts';
@@ -91,7 +92,6 @@ export class Cluster {
     this.limits = new LimitChecker({
       tables: settings.tables,
       expectOutcome: (group, index, outcome) => this.raft.expectOutcome(group, index, outcome),
-      expectState: (group, index, state) => this.raft.expectState(group, index, state),
     });
     this.raft = new RaftChecker({
       now,
@@ -269,7 +269,7 @@ export class Cluster {
     yield () => this.#members().every((node) => this.#hasEverything(node));
     const { voters, outgoing } = this.raft.configOf(GROUP);
     this.#check(outgoing.length === 0, 'a change of members is not complete');
-    const expected = this.limits.stateHash(GROUP);
+    const expected = this.limits.stateDigest(GROUP);
     for (const node of this.#members()) {
       const config = this.#status(node)?.config;
       const isSame =
@@ -277,8 +277,11 @@ export class Cluster {
         config.voters.length === voters.length &&
         voters.every((voter) => config.voters.includes(voter));
       this.#check(isSame, `node ${node.id} goes by another configuration`);
-      const hashes = [...(node.core?.partitions.values() ?? [])].map((app) => app.stateHash());
-      this.#check(hashes.join() === expected, `the state of node ${node.id} is not what the log says`);
+      const digests = [...(node.core?.partitions.values() ?? [])].map((app) => digestOfItems(app.inspect()));
+      this.#check(
+        digests.join() === String(expected),
+        `the state of node ${node.id} is not what the log says`,
+      );
     }
     this.#check(
       this.limits.grants === this.script.grants,

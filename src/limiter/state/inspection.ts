@@ -1,0 +1,120 @@
+/**
+ * The state told item by item, as lookups find it: for tests, which compare it with what they expect. It shares nothing
+ * with the snapshot's writer and reader: what both of them forget is still seen here. It changes nothing.
+ */
+
+import type { Decision } from '../decision.ts';
+import type { Fingerprint } from '../fingerprint.ts';
+import { LogRuns } from '../meters/log-runs.ts';
+import type { Rule } from '../rules.ts';
+import type { KeyTable } from './key-table.ts';
+import type { LimiterState } from './limiter-state.ts';
+import { GrantView } from './remembered-grant.ts';
+import { idBehind, NONE } from './rows.ts';
+import type { TextBytes } from './text-bytes.ts';
+
+export interface KeyRun {
+  readonly timeMillis: number;
+  readonly cost: number;
+}
+
+export type StateItem =
+  | {
+      readonly kind: 'state';
+      readonly version: number;
+      readonly createdMillis: number;
+      readonly changedMillis: number;
+      readonly sweepTable: number;
+      readonly sweepSlot: number;
+      readonly bytes: number;
+    }
+  | {
+      readonly kind: 'rule';
+      readonly rule: Rule;
+      readonly groupWindowMillis: number;
+      readonly isActive: boolean;
+      readonly isEventTimed: boolean;
+      readonly evictedThroughMillis: number;
+    }
+  | {
+      readonly kind: 'key';
+      readonly ruleId: string;
+      readonly userId: string;
+      readonly madeMillis: number;
+      /** Oldest first; none if the key is not found by its name. */
+      readonly runs: readonly KeyRun[];
+    }
+  | {
+      readonly kind: 'request';
+      readonly userId: string;
+      readonly requestId: string;
+      readonly asked: Fingerprint;
+      readonly expiresMillis: number;
+      /** It is what a repetition finds; false for a grant that a later one under the same id replaced. */
+      readonly isFound: boolean;
+      readonly decision: Decision;
+    };
+
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+
+/** O(state). The state must not change meanwhile. */
+export function* itemsOf(state: LimiterState): Generator<StateItem, void> {
+  const { createdMillis, changedMillis, sweepTable, sweepSlot, size } = state;
+  yield {
+    kind: 'state',
+    version: state.table?.version ?? 0,
+    createdMillis,
+    changedMillis,
+    sweepTable,
+    sweepSlot,
+    bytes: size.bytes,
+  };
+  for (const keys of state.keyTables) {
+    yield {
+      kind: 'rule',
+      rule: keys.rule,
+      groupWindowMillis: keys.effectiveWindowMillis,
+      isActive: keys.active,
+      isEventTimed: keys.eventTimed,
+      evictedThroughMillis: keys.evictedThroughMillis,
+    };
+    yield* keysOf(keys, state.name);
+  }
+  yield* requestsOf(state);
+}
+
+function* keysOf({ rule, keys, logs }: KeyTable, name: TextBytes): Generator<StateItem, void> {
+  const view = { bytes: new Uint8Array(0), nameFrom: 0, nameBytes: 0 };
+  const log = new LogRuns();
+  for (let slot = 0; slot < keys.size; slot++) {
+    keys.readName(slot, view);
+    const userId = textOf(view.bytes, view.nameFrom, view.nameBytes);
+    name.set(userId);
+    const found = keys.find(name);
+    const runs: KeyRun[] = [];
+    if (found !== NONE) {
+      logs.read(found, log);
+      for (let i = 0; i < log.count; i++) runs.push({ timeMillis: log.millis(i), cost: log.cost(i) });
+    }
+    const madeMillis = keys.madeMillisAt(slot);
+    yield { kind: 'key', ruleId: rule.id, userId, madeMillis, runs };
+  }
+}
+
+function* requestsOf({ memory, requestKey }: LimiterState): Generator<StateItem, void> {
+  const view = new GrantView();
+  for (let i = 0; i < memory.size; i++) {
+    const id = idBehind(memory.first, i);
+    memory.view(id, view);
+    const { bytes, bytesAt, userBytes, requestIdBytes, decision, expiresMillis, fingerprint: asked } = view;
+    const userId = textOf(bytes, bytesAt, userBytes);
+    const requestId = textOf(bytes, bytesAt + userBytes, requestIdBytes);
+    requestKey.set(userId, requestId);
+    const isFound = memory.find(requestKey, 0) === id;
+    yield { kind: 'request', userId, requestId, asked, expiresMillis, isFound, decision };
+  }
+}
+
+function textOf(bytes: Uint8Array, from: number, length: number): string {
+  return decoder.decode(bytes.subarray(from, from + length));
+}

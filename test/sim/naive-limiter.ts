@@ -1,0 +1,377 @@
+/**
+ * The limiter once more, as simply as can be: what every replica of a group must decide in each entry, what a leader may
+ * deny at once, and the state that must be left. Written from the documents; of the product it takes types and the
+ * decoding of commands. All it has ever known of a key it keeps, so it can be asked as of any entry.
+ */
+import type { Entry } from '../../raft/types.ts';
+import type { Command } from '../../src/limiter/command.ts';
+import type { Decision } from '../../src/limiter/decision.ts';
+import type { RuleTable } from '../../src/limiter/rules.ts';
+import type { StateItem } from '../../src/limiter/state/inspection.ts';
+import { type Asked, askedIn } from './id-ledger.ts';
+import {
+  denialOf,
+  differenceOf,
+  grantOf,
+  type Judged,
+  judge,
+  type Known,
+  newestOf,
+  type Place,
+  refused,
+  type Run,
+} from './naive-judgement.ts';
+import { digestOfItem } from './state-digest.ts';
+
+const WINDOW_MILLIS_MAX = 31 * 86_400_000;
+const DAY_MILLIS = 86_400_000;
+const LATE_MILLIS = 60_000;
+/** Of keys and of request ids, after each grant; then what a sweep does. */
+const LOOKS_PER_GRANT = 2;
+const SWEEP_LOOKS = 8_192;
+const SWEEP_DROPS = 1_024;
+/** The model of sizes: src/limiter/README.md. */
+const KEY_BYTES = 96;
+const RUN_BYTES = 16;
+const ID_BYTES = 128;
+
+/** What was so from entry `index` on. */
+interface Since<T> {
+  readonly index: number;
+  readonly value: T;
+}
+
+interface Key {
+  readonly userId: string;
+  madeMillis: number;
+  /** Undefined when it was forgotten. */
+  readonly runs: Since<readonly Run[] | undefined>[];
+}
+
+type RuleState = Omit<Extract<StateItem, { kind: 'rule' }>, 'kind'>;
+
+interface KeysOfRule {
+  state: RuleState;
+  readonly states: Since<RuleState>[];
+  readonly keys: Map<string, Key>;
+  /** Sweeps go in this order; the last one takes the place of one that is forgotten. */
+  readonly order: Key[];
+}
+
+interface Remembered {
+  readonly asked: Asked;
+  readonly decision: Decision;
+  readonly index: number;
+  readonly untilMillis: number;
+  isNewest: boolean;
+}
+
+/** The product's promise in group time, written down again on purpose: longer windows hide drift and rounding. */
+export function groupWindowMillis(windowMillis: number, driftPpm: number): number {
+  const leaderPpm = driftPpm + Math.ceil(driftPpm / 5);
+  return windowMillis + Math.ceil((windowMillis * leaderPpm) / 1_000_000) + 1;
+}
+
+function valueAt<T>(versions: readonly Since<T>[], index: number): T | undefined {
+  for (let i = versions.length - 1; i >= 0; i -= 1) {
+    const version = versions[i];
+    if (version !== undefined && version.index <= index) return version.value;
+  }
+  return undefined;
+}
+
+export class NaiveLimiter {
+  #table: RuleTable | undefined;
+  readonly #tables: Since<RuleTable>[] = [];
+  #createdMillis = 0;
+  #changedMillis = 0;
+  #rules: KeysOfRule[] = [];
+  /** All rules there ever were. */
+  readonly #known = new Map<string, KeysOfRule>();
+  #sweepRule = 0;
+  #sweepKey = 0;
+  /** In grant order, down to what has expired and was not swept; by user and id, the newest last. */
+  readonly #queue: Remembered[] = [];
+  readonly #ids = new Map<string, Remembered[]>();
+  readonly #times: Since<number>[] = [];
+  bytes = 0;
+  /** Of all items but the first, whose fields change all the time. */
+  #digest = 0;
+
+  /** Equal to that of every replica that has applied as much. */
+  get digest(): number {
+    const item: StateItem = {
+      kind: 'state',
+      version: this.#table?.version ?? 0,
+      createdMillis: this.#createdMillis,
+      changedMillis: this.#changedMillis,
+      sweepTable: this.#sweepRule,
+      sweepSlot: this.#sweepKey,
+      bytes: this.bytes,
+    };
+    return (this.#digest + digestOfItem(item)) >>> 0;
+  }
+
+  /** Returns what every replica decides. */
+  apply(
+    command: Command,
+    entry: Entry,
+    onDecision: (i: number, asked: Asked, decision: Decision) => void,
+  ): void {
+    const { index, term, timeMillis } = entry;
+    this.#times.push({ index, value: timeMillis });
+    switch (command.type) {
+      case 'rules':
+        if (command.table.version > (this.#table?.version ?? 0)) this.#changeRules(command.table, entry);
+        return;
+      case 'sweep':
+        this.#changedMillis = timeMillis;
+        this.#expire(timeMillis, SWEEP_DROPS);
+        this.#sweep(entry, SWEEP_LOOKS, SWEEP_DROPS);
+        return;
+      case 'allow':
+        for (let i = 0; i < command.batch.userIds.length; i += 1) {
+          const asked = askedIn(command.batch, i);
+          onDecision(i, asked, this.#decide(asked, { index, term, position: i }, entry));
+        }
+    }
+  }
+
+  /**
+   * What a replica that has applied everything up to entry `index` says at once, at group time `nowMillis`: a denial, or
+   * undefined if it may not deny. Where there is too little room is not its business.
+   */
+  denialAt(
+    { index, term }: { readonly index: number; readonly term: number },
+    asked: Asked,
+    nowMillis: number,
+  ) {
+    const table = valueAt(this.#tables, index);
+    const known = this.#knownAt(asked, table, index);
+    if (known === undefined || nowMillis < (valueAt(this.#times, index) ?? 0)) return undefined;
+    const remembered = this.#ids.get(idKey(asked))?.findLast((grant) => grant.index <= index);
+    if (remembered !== undefined && remembered.untilMillis >= nowMillis) return undefined;
+    const judged = judge(known, asked, nowMillis);
+    if (judged.fits) return undefined;
+    return denialOf(known, judged, asked.cost, { index, term, position: undefined });
+  }
+
+  #knownAt(asked: Asked, table: RuleTable | undefined, index: number): Known | undefined {
+    const keys = this.#known.get(resolved(asked.rule, table));
+    const state = keys === undefined ? undefined : valueAt(keys.states, index);
+    if (keys === undefined || state?.isActive !== true) return undefined;
+    const { rule, groupWindowMillis: windowMillis, evictedThroughMillis } = state;
+    return {
+      rule,
+      groupWindowMillis: windowMillis,
+      evictedThroughMillis,
+      nearEpochMillis: this.#nearEpochMillis,
+      runs: valueAt(keys.keys.get(asked.userId)?.runs ?? [], index),
+    };
+  }
+
+  get #nearEpochMillis(): number {
+    return this.#createdMillis - WINDOW_MILLIS_MAX;
+  }
+
+  #decide(asked: Asked, place: Place, entry: Entry): Decision {
+    const nowMillis = entry.timeMillis;
+    const ruleId = resolved(asked.rule, this.#table);
+    const remembered = this.#ids.get(idKey(asked))?.at(-1);
+    if (remembered !== undefined && remembered.untilMillis >= nowMillis) {
+      const difference = differenceOf(remembered.asked, asked);
+      if (difference === undefined) return remembered.decision;
+      return refused('request_id_reused', { ruleId, place, nowMillis }, difference);
+    }
+    const known = this.#knownAt(asked, this.#table, entry.index);
+    const keys = this.#known.get(ruleId);
+    if (known === undefined || keys === undefined)
+      return refused('unknown_rule', { ruleId, place, nowMillis });
+    const judged = judge(known, asked, nowMillis);
+    if (!judged.fits) return denialOf(known, judged, asked.cost, place);
+    if (!this.#hasRoom(known, judged, asked)) return refused('at_capacity', { ruleId, place, nowMillis });
+    const runs = this.#grant(keys, asked, judged, entry);
+    if (judged.isEvent && !keys.state.isEventTimed) this.#setRule(keys, { isEventTimed: true }, entry);
+    this.#changedMillis = nowMillis;
+    const decision = grantOf(known.rule, judged, { runs, cost: asked.cost, place });
+    if (asked.requestId !== undefined) this.#remember(asked, decision, entry);
+    this.#expire(nowMillis, LOOKS_PER_GRANT);
+    this.#sweep(entry, LOOKS_PER_GRANT, LOOKS_PER_GRANT);
+    return decision;
+  }
+
+  #hasRoom(
+    { rule, runs, groupWindowMillis: windowMillis }: Known,
+    { timeMillis }: Judged,
+    asked: Asked,
+  ): boolean {
+    let bytes = 0;
+    if (runs === undefined) bytes = KEY_BYTES + asked.userId.length + RUN_BYTES;
+    else if (runs.length === 0) bytes = RUN_BYTES;
+    else if (newestOf(runs) !== timeMillis && (runs[0]?.timeMillis ?? 0) > timeMillis - windowMillis)
+      bytes = RUN_BYTES;
+    if (asked.requestId !== undefined) bytes += idBytes(asked, rule.id);
+    if (bytes === 0) return true;
+    const isNew = runs === undefined || asked.requestId !== undefined;
+    const cap = this.#table?.partitionBytesMax ?? 0;
+    return this.bytes + bytes <= (isNew ? cap : cap + Math.floor(cap / 8));
+  }
+
+  /** Grants that are out of the longer window are forgotten with the next one. */
+  #grant(keys: KeysOfRule, { userId, cost }: Asked, { timeMillis }: Judged, entry: Entry): readonly Run[] {
+    let key = keys.keys.get(userId);
+    const before = key?.runs.at(-1)?.value;
+    const live = (before ?? []).filter((run) => run.timeMillis > timeMillis - keys.state.groupWindowMillis);
+    const last = live.at(-1);
+    const runs =
+      last?.timeMillis === timeMillis
+        ? [...live.slice(0, -1), { timeMillis, cost: last.cost + cost }]
+        : [...live, { timeMillis, cost }];
+    if (key === undefined) {
+      key = { userId, madeMillis: 0, runs: [] };
+      keys.keys.set(userId, key);
+    }
+    if (before === undefined) {
+      keys.order.push(key);
+      this.bytes += KEY_BYTES + userId.length;
+    } else this.#count(keyItem(keys, key, before), -1);
+    this.bytes += (runs.length - (before?.length ?? 0)) * RUN_BYTES;
+    key.madeMillis = entry.timeMillis;
+    key.runs.push({ index: entry.index, value: runs });
+    this.#count(keyItem(keys, key, runs), 1);
+    return runs;
+  }
+
+  #remember(asked: Asked, decision: Decision, { index, timeMillis }: Entry): void {
+    const horizonMillis = this.#table?.requestIdHorizonMillis ?? 0;
+    const id = { asked, decision, index, untilMillis: timeMillis + horizonMillis, isNewest: true };
+    const same = this.#ids.get(idKey(asked)) ?? [];
+    this.#ids.set(idKey(asked), same);
+    const before = same.at(-1);
+    if (before !== undefined && this.#queue.includes(before)) {
+      this.#count(requestItem(before), -1);
+      before.isNewest = false;
+      this.#count(requestItem(before), 1);
+    }
+    same.push(id);
+    this.#queue.push(id);
+    this.bytes += idBytes(asked, decision.ruleId);
+    this.#count(requestItem(id), 1);
+  }
+
+  #expire(nowMillis: number, drops: number): void {
+    for (let dropped = 0; dropped < drops; dropped += 1) {
+      const oldest = this.#queue[0];
+      if (oldest === undefined || oldest.untilMillis >= nowMillis) return;
+      this.#queue.shift();
+      this.bytes -= idBytes(oldest.asked, oldest.decision.ruleId);
+      this.#count(requestItem(oldest), -1);
+    }
+  }
+
+  #changeRules(table: RuleTable, { index, timeMillis }: Entry): void {
+    if (this.#table === undefined) this.#createdMillis = timeMillis;
+    this.#changedMillis = timeMillis;
+    this.#table = table;
+    this.#tables.push({ index, value: table });
+    for (const keys of this.#rules) this.#setRule(keys, { isActive: false }, { index });
+    for (const rule of table.rules) {
+      const windowMillis = groupWindowMillis(rule.windowMillis, table.clockDriftPpm);
+      const inForce = { rule, groupWindowMillis: windowMillis, isActive: true };
+      let keys = this.#rules.find(({ state }) => state.rule.id === rule.id);
+      if (keys === undefined) {
+        const state = { ...inForce, isEventTimed: false, evictedThroughMillis: 0 };
+        keys = { state, states: [], keys: new Map(), order: [] };
+        this.#rules.push(keys);
+        this.#known.set(rule.id, keys);
+        this.#count({ kind: 'rule', ...state }, 1);
+      }
+      this.#setRule(keys, inForce, { index });
+    }
+    this.#rules = this.#rules.filter((keys) => {
+      const isKept = keys.state.isActive || keys.order.length > 0 || keys.state.evictedThroughMillis > 0;
+      if (!isKept) this.#count({ kind: 'rule', ...keys.state }, -1);
+      return isKept;
+    });
+    this.#sweepRule = 0;
+    this.#sweepKey = 0;
+  }
+
+  #setRule(keys: KeysOfRule, change: Partial<RuleState>, { index }: { readonly index: number }): void {
+    this.#count({ kind: 'rule', ...keys.state }, -1);
+    keys.state = { ...keys.state, ...change };
+    keys.states.push({ index, value: keys.state });
+    this.#count({ kind: 'rule', ...keys.state }, 1);
+  }
+
+  #sweep(entry: Entry, looks: number, drops: number): void {
+    let dropped = 0;
+    for (let look = 0; look < looks && dropped < drops && this.#rules.length > 0; look += 1) {
+      const keys = this.#rules[this.#sweepRule];
+      const key = keys?.order[this.#sweepKey];
+      if (keys === undefined || key === undefined) {
+        this.#sweepRule = (this.#sweepRule + 1) % this.#rules.length;
+        this.#sweepKey = 0;
+      } else if (this.#isIdle(keys, key, entry.timeMillis)) {
+        this.#forget(keys, key, entry);
+        dropped += 1;
+      } else this.#sweepKey += 1;
+    }
+  }
+
+  #isIdle({ state }: KeysOfRule, key: Key, nowMillis: number): boolean {
+    const windowMillis = state.groupWindowMillis;
+    const newestMillis = newestOf(key.runs.at(-1)?.value ?? []);
+    if (newestMillis < this.#nearEpochMillis)
+      return key.madeMillis + Math.max(DAY_MILLIS, windowMillis) <= nowMillis;
+    const lateMillis = state.isEventTimed ? LATE_MILLIS : 0;
+    return Math.max(newestMillis, key.madeMillis) + windowMillis + lateMillis <= nowMillis;
+  }
+
+  #forget(keys: KeysOfRule, key: Key, entry: Entry): void {
+    const runs = key.runs.at(-1)?.value ?? [];
+    const goneMillis = newestOf(runs) + keys.state.groupWindowMillis;
+    const evictedThroughMillis = Math.max(keys.state.evictedThroughMillis, goneMillis);
+    if (newestOf(runs) >= this.#nearEpochMillis) this.#setRule(keys, { evictedThroughMillis }, entry);
+    this.#count(keyItem(keys, key, runs), -1);
+    this.bytes -= KEY_BYTES + key.userId.length + runs.length * RUN_BYTES;
+    key.runs.push({ index: entry.index, value: undefined });
+    const last = keys.order.pop();
+    if (last !== undefined && last !== key) keys.order[keys.order.indexOf(key)] = last;
+  }
+
+  #count(item: StateItem, sign: 1 | -1): void {
+    this.#digest = (this.#digest + sign * digestOfItem(item)) >>> 0;
+  }
+}
+
+function resolved(rule: string, table: RuleTable | undefined): string {
+  return rule === '' ? (table?.rules[0]?.id ?? '') : rule;
+}
+
+function idKey({ userId, requestId }: Asked): string {
+  return requestId === undefined ? '' : JSON.stringify([userId, requestId]);
+}
+
+function idBytes({ userId, requestId = '' }: Asked, ruleId: string): number {
+  const bytes = userId.length + requestId.length;
+  return ID_BYTES + Math.ceil(bytes / 4) * 4 + ruleId.length;
+}
+
+function keyItem({ state }: KeysOfRule, { userId, madeMillis }: Key, runs: readonly Run[]): StateItem {
+  return { kind: 'key', ruleId: state.rule.id, userId, madeMillis, runs };
+}
+
+function requestItem({ asked, decision, untilMillis, isNewest }: Remembered): StateItem {
+  const { userId, requestId = '', rule: ruleId, cost, timestampMillis } = asked;
+  const fingerprint = { ruleId, cost, timestampMillis };
+  return {
+    kind: 'request',
+    userId,
+    requestId,
+    asked: fingerprint,
+    expiresMillis: untilMillis,
+    isFound: isNewest,
+    decision,
+  };
+}

@@ -1,0 +1,42 @@
+/** A digest of a state from its items, in whatever order they come: so it can be kept up item by item. */
+import type { StateItem } from '../../src/limiter/state/inspection.ts';
+import { sayingOf } from './naive-judgement.ts';
+
+export function digestOfItem(item: StateItem): number {
+  const text = textOf(item);
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i += 1) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  hash = Math.imul(hash ^ (hash >>> 15), 0x85ebca6b);
+  return (hash ^ (hash >>> 13)) >>> 0;
+}
+
+export function digestOfItems(items: Iterable<StateItem>): number {
+  let sum = 0;
+  for (const item of items) sum = (sum + digestOfItem(item)) >>> 0;
+  return sum;
+}
+
+function textOf(item: StateItem): string {
+  switch (item.kind) {
+    case 'state': {
+      const { version, createdMillis, changedMillis, sweepTable, sweepSlot, bytes } = item;
+      return `state ${version} ${createdMillis} ${changedMillis} ${sweepTable} ${sweepSlot} ${bytes}`;
+    }
+    case 'rule': {
+      const { rule, groupWindowMillis, isActive, isEventTimed, evictedThroughMillis } = item;
+      const { id, limit, windowMillis, clock } = rule;
+      return `rule ${id} ${limit} ${windowMillis} ${clock} ${groupWindowMillis} ${isActive} ${isEventTimed} ${evictedThroughMillis}`;
+    }
+    case 'key': {
+      let text = `key ${item.ruleId} ${item.userId} ${item.madeMillis}`;
+      for (const { timeMillis, cost } of item.runs) text += ` ${timeMillis} ${cost}`;
+      return text;
+    }
+    case 'request': {
+      const { userId, requestId, asked, expiresMillis, isFound, decision } = item;
+      const { ruleId, cost, timestampMillis } = asked;
+      const words = `${userId} ${requestId} ${ruleId} ${cost} ${timestampMillis}`;
+      return `request ${words} ${expiresMillis} ${isFound} ${sayingOf(decision)}`;
+    }
+  }
+}

@@ -1,0 +1,150 @@
+/**
+ * Group time must not fall behind either. While nothing is broken, and no clock is wrong:
+ *
+ * - a replica's estimate is its leader's, but for what the last message it anchored to was under way, which is counted
+ *   from the leader's turn to the follower's: the path, and a write that either of them waits for;
+ * - from one stamp of a log to the next group time passes as real time does, but for the slowest allowed clock, a
+ *   millisecond of rounding, and that delay once for every office that ended between them: who took it over went by
+ *   what it had last heard;
+ * - so who is denied has used up its limit in real time too, within the rule's window and as much longer as the offices
+ *   that ended since may have cost.
+ *
+ * How long the cluster was idle, or how it lost a leader, plays no part: heartbeats, hand-overs, restarts and snapshots
+ * carry group time.
+ */
+import type { GroupId, NodeId } from '../../raft/types.ts';
+import { groupOfPartition } from '../../src/partition/placement.ts';
+import type { Committed } from './group-history.ts';
+import type { Settings } from './settings.ts';
+import type { SimNode } from './sim-node.ts';
+import { check } from './story.ts';
+
+export interface TimeCheckerInit {
+  readonly settings: Settings;
+  readonly nodes: () => readonly SimNode[];
+  readonly now: () => number;
+  readonly after: (delayMillis: number, run: () => void) => void;
+}
+
+const LOOK_MILLIS = 250;
+/** What was broken has no effect after it: backlogs are read, leaders found. */
+const HEALING_MILLIS = 3_000;
+/** Nobody's office, and no process, is younger when two estimates are compared. */
+const STABLE_MILLIS = 2_500;
+/** The slowest clocks lose less. */
+const SLOWNESS = 300 / 1_000_000;
+
+interface Stamp {
+  readonly atMillis: number;
+  readonly timeMillis: number;
+  readonly term: number;
+}
+
+export class TimeChecker {
+  readonly #init: TimeCheckerInit;
+  #healthySince = Infinity;
+  readonly #stamps = new Map<GroupId, Stamp>();
+  /** Offices that ended in health. */
+  readonly #ended = new Map<GroupId, number>();
+  readonly #leaders = new Map<GroupId, { readonly node: NodeId; readonly term: number; readonly since: number }>();
+
+  constructor(init: TimeCheckerInit) {
+    this.#init = init;
+  }
+
+  /** Nothing is broken from now on, and nothing will be. */
+  healed(): void {
+    this.#healthySince = this.#init.now() + HEALING_MILLIS;
+    this.#lookLater();
+  }
+
+  get #isHealthy(): boolean {
+    const { nodes, now } = this.#init;
+    if (this.#healthySince > now()) return false;
+    if (nodes().some(({ clock }) => clock.wrongness !== 1)) this.#healthySince = Infinity;
+    return this.#healthySince < Infinity;
+  }
+
+  /** Far more than any message takes from turn to turn. */
+  get #delayMillis(): number {
+    const { network, disk } = this.#init.settings;
+    const slow = network.slowShare > 0 ? network.slowMillis : 0;
+    return 50 + network.delayMinMillis + 30 * network.delayMeanMillis + slow + 25 * disk.syncMeanMillis;
+  }
+
+  /**
+   * How far group time may be behind real time, counted from a stamp at `sinceMillis`; undefined if that cannot be said.
+   */
+  lagMax(group: GroupId, sinceMillis: number): number | undefined {
+    if (!this.#isHealthy || sinceMillis < this.#healthySince) return undefined;
+    const elapsed = this.#init.now() - sinceMillis;
+    return (1 + (this.#ended.get(group) ?? 0)) * this.#delayMillis + elapsed * SLOWNESS + 1;
+  }
+
+  committed(group: GroupId, { entry, stampedAt }: Committed): void {
+    const { term, timeMillis } = entry;
+    const before = this.#stamps.get(group);
+    const offices = before === undefined ? 0 : term - before.term;
+    if (this.#isHealthy) this.#ended.set(group, (this.#ended.get(group) ?? 0) + offices);
+    if (stampedAt === undefined) return;
+    this.#stamps.set(group, { atMillis: stampedAt, timeMillis, term });
+    if (before === undefined || !this.#isHealthy || before.atMillis < this.#healthySince) return;
+    const real = stampedAt - before.atMillis;
+    const behind = real - (timeMillis - before.timeMillis);
+    const max = real * SLOWNESS + 1 + offices * this.#delayMillis;
+    check(
+      behind <= max,
+      () => `group ${group} lost ${behind} of ${real} ms before entry ${entry.index}, may lose ${max}`,
+    );
+  }
+
+  #lookLater(): void {
+    this.#init.after(LOOK_MILLIS, () => {
+      if (this.#isHealthy) this.#look();
+      this.#lookLater();
+    });
+  }
+
+  #look(): void {
+    const { settings, nodes } = this.#init;
+    for (let partition = 0; partition < settings.config.partitions; partition += 1) {
+      const group = groupOfPartition(partition);
+      const leaders = nodes().filter((node) => node.isRunning && node.core?.raft.status(group)?.role === 'leader');
+      const [leader] = leaders;
+      if (leader !== undefined && leaders.length === 1 && this.#isStable(group, leader))
+        this.#compare(partition, leader);
+    }
+  }
+
+  #isStable(group: GroupId, leader: SimNode): boolean {
+    const term = leader.core?.raft.status(group)?.term ?? 0;
+    const known = this.#leaders.get(group);
+    const now = this.#init.now();
+    if (known?.node === leader.id && known.term === term) return now - known.since >= STABLE_MILLIS;
+    this.#leaders.set(group, { node: leader.id, term, since: now });
+    return false;
+  }
+
+  #compare(partition: number, leader: SimNode): void {
+    const group = groupOfPartition(partition);
+    const led = timeOf(leader, partition);
+    const status = leader.core?.raft.status(group);
+    if (led === undefined || status === undefined) return;
+    const { voters } = status.config;
+    for (const node of this.#init.nodes()) {
+      const known = node.core?.raft.status(group);
+      const isFollower = node !== leader && voters.includes(node.id) && known?.leader === leader.id;
+      if (!isFollower || !node.isRunning || known.term !== status.term) continue;
+      if (this.#init.now() - node.startedAt < STABLE_MILLIS || known.lastIndex < status.applied) continue;
+      const behind = led - (timeOf(node, partition) ?? led);
+      check(
+        behind <= this.#delayMillis,
+        () => `group ${group}: node ${node.id} is ${behind} ms behind its leader ${leader.id}, which it hears`,
+      );
+    }
+  }
+}
+
+function timeOf(node: SimNode, partition: number): number | undefined {
+  return node.core?.partitions.get(partition)?.clock.nowMillis();
+}
