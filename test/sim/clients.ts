@@ -27,6 +27,8 @@ export interface ClientWorld {
   now(): number;
   after(delayMillis: number, run: () => void): void;
   committedIndex(group: number): number;
+  /** No log of `group` may come to hold this request: that is what its client was told. */
+  nowhere(group: number, requestId: string): void;
   /** A partition or a node may have no room for another user. */
   mayBeFull(): boolean;
   /** By how much group time may have outrun real time, because of a wrong clock that was not found out yet. */
@@ -209,6 +211,7 @@ export class Clients {
     );
     attempt.done?.(answer, partition);
     if (isRejection(answer)) this.#world.rejections.rejected(attempt.charge);
+    if (isNowhere(answer)) this.#world.rejections.nowhere(attempt.charge);
     switch (answer.kind) {
       case 'decision': {
         const { timing } = this.#world.settings;
@@ -218,7 +221,10 @@ export class Clients {
           () => `a decision came after ${took} ms, past its deadline`,
         );
         const group = groupOfPartition(partition);
-        this.#world.limits.answered(group, request, answer.decision, this.#world.committedIndex(group));
+        this.#world.limits.answered(group, request, answer.decision, {
+          committedIndex: this.#world.committedIndex(group),
+          invokedMillis: attempt.invokedAt,
+        });
         if (answer.decision.allowed) this.#granted(attempt, answer.decision.ruleId);
         else this.denials += 1;
         return;
@@ -252,6 +258,7 @@ export class Clients {
         const isOnly = attempt.count === 1 && !this.#shared.has(request.requestId ?? '');
         if (!answer.proposed && request.requestId !== undefined && isOnly) {
           this.#world.limits.refused(request.requestId);
+          this.#world.nowhere(groupOfPartition(partition), request.requestId);
         }
         this.#again(attempt, answer.proposed);
         return;
@@ -334,5 +341,18 @@ function isRejection(answer: RoutedAnswer): boolean {
     case 'invalid':
     case 'conflict':
       return true;
+  }
+}
+
+/** What is told this reached no log, and never will. */
+function isNowhere(answer: RoutedAnswer): boolean {
+  switch (answer.kind) {
+    case 'decision':
+      return !answer.decision.allowed && answer.decision.decided.position === undefined;
+    case 'unavailable':
+      return !answer.proposed;
+    case 'invalid':
+    case 'conflict':
+      return false;
   }
 }

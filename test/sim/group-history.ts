@@ -25,6 +25,12 @@ export interface Outcome {
   readonly digest: number;
 }
 
+export interface Proposal {
+  readonly entry: Entry;
+  /** The request ids it holds, once somebody asked. */
+  requestIds: ReadonlySet<string> | undefined;
+}
+
 export interface GroupHistory {
   readonly id: GroupId;
   /** The committed configurations, oldest first; the first one is at index 0. */
@@ -44,6 +50,10 @@ export interface GroupHistory {
   readonly outcomes: (Outcome | undefined)[];
   /** The least lead of group time over real time, counted at the fastest allowed rate, among committed entries. */
   lead: number;
+  /** `leads[i]`: what `lead` was when entry i was committed. */
+  readonly leads: number[];
+  /** What leaders proposed behind what is committed, by position. */
+  readonly proposals: Map<number, Proposal>;
   /** See `Committed`. */
   gainedMillis: number;
   /** The last stamp among committed entries: when, in real time, and by whose leader. */
@@ -70,6 +80,8 @@ export function newHistory(id: GroupId, founders: readonly NodeId[]): GroupHisto
     stateHashes: new Map(),
     outcomes: [],
     lead: Infinity,
+    leads: [],
+    proposals: new Map(),
     gainedMillis: 0,
     stamped: undefined,
     applied: new Map(),

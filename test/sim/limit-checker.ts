@@ -58,6 +58,10 @@ export interface LimitCheckerInit {
   readonly tables: readonly RuleTable[];
   /** What every replica must decide in entry `index`, and what its state must be after it. */
   readonly expectOutcome: (group: GroupId, index: number, outcome: Outcome) => void;
+  /** By how much group time may lag since then; undefined if nobody can say. */
+  readonly lagMax?: (group: GroupId, sinceMillis: number) => number | undefined;
+  /** A request is in the log, in an entry that its leader stamped at `stampedMillis`. */
+  readonly logged?: (asked: Asked, stampedMillis: number, where: string) => void;
   /** The log charges a request, in an entry that its leader stamped at `stampedMillis`. */
   readonly charged?: (asked: Asked, stampedMillis: number, where: string) => void;
 }
@@ -126,7 +130,7 @@ export class LimitChecker {
   }
 
   #decided(id: GroupId, group: GroupLedger, decided: Logged): void {
-    const { entry, i, asked, decision } = decided;
+    const { entry, i, asked, decision, stamp } = decided;
     const { requestId } = asked;
     if (requestId !== undefined) {
       this.#logged.add(requestId);
@@ -150,6 +154,7 @@ export class LimitChecker {
     const words = wordsOf(asked);
     const isEqual = group.requests.get(`${index}/${position}`)?.words === words;
     if (requestId !== undefined && isEarlier && isEqual) return;
+    this.#init.logged?.(asked, stamp?.atMillis ?? Infinity, `entry ${entry.index} of group ${id}`);
     if (index === entry.index)
       group.requests.set(`${index}/${position ?? ''}`, { words, saying: sayingOf(decision) });
     if (!decision.allowed || index !== entry.index) return;
@@ -198,7 +203,13 @@ export class LimitChecker {
   }
 
   /** A client got a decision from a node. */
-  answered(id: GroupId, request: AllowRequest, decision: Decision, committedIndex: number): void {
+  answered(
+    id: GroupId,
+    request: AllowRequest,
+    decision: Decision,
+    when: { readonly committedIndex: number; readonly invokedMillis?: number },
+  ): void {
+    const { committedIndex, invokedMillis } = when;
     const group = this.#group(id);
     const { index } = decision.decided;
     check(
@@ -206,7 +217,10 @@ export class LimitChecker {
       () => `${request.userId} got an answer from entry ${index} of group ${id}, which is not committed`,
     );
     if (decision.allowed) this.#checkGrant(id, group, request, decision);
-    else this.#checkDenial(id, group, request, decision);
+    else {
+      this.#checkDenial(id, group, request, decision);
+      if (invokedMillis !== undefined) this.#checkInRealTime(id, group, { request, decision, invokedMillis });
+    }
   }
 
   #checkGrant(id: GroupId, group: GroupLedger, request: AllowRequest, decision: Decision): void {
@@ -241,6 +255,32 @@ export class LimitChecker {
       () =>
         `wrong denial: ${live} of ${decision.limit} in ${window} ms for ${request.userId}, rule ${rule.id}, ` +
         `entry ${decided.index} of group ${id}`,
+    );
+  }
+
+  /** A denial has its reason in real time too: group time may not stand still, nor fall back. */
+  #checkInRealTime(
+    id: GroupId,
+    group: GroupLedger,
+    denied: { readonly request: AllowRequest; readonly decision: Decision; readonly invokedMillis: number },
+  ): void {
+    const { request, decision, invokedMillis } = denied;
+    if (!request.userId.startsWith('user') || request.timestampMillis !== undefined) return;
+    const { ruleId, limit, windowMillis } = decision;
+    const window = groupWindowMillis(windowMillis, this.#init.tables[0]?.clockDriftPpm ?? 0);
+    // Longer than needed: what the lag itself lasts lags a little too.
+    const lag = this.#init.lagMax?.(id, invokedMillis - window) ?? Infinity;
+    const since = invokedMillis - window - lag;
+    if (this.#init.lagMax?.(id, since) === undefined) return;
+    const grants = grantsOf(group, ruleId, request.userId).filter(
+      ({ index }) => index <= decision.decided.index,
+    );
+    const live = realCostSince(grants, since);
+    check(
+      live + (request.cost ?? 1) > limit,
+      () =>
+        `denied out of time: ${live} of ${limit} in ${window} + ${lag} ms of real time for ${request.userId}, ` +
+        `rule ${ruleId}, entry ${decision.decided.index} of group ${id}`,
     );
   }
 

@@ -792,4 +792,87 @@ export const MUTANTS: readonly Mutant[] = [
       replace: 'return 0;',
     },
   },
+  {
+    id: 'H1',
+    bug: 'heartbeats show the time of the last entry',
+    edit: {
+      module: 'raft/leader.js',
+      find: 'commit: Math.min(progress.match, state.log.committed),\n        timeMillis: state.clock.nowMillis(),',
+      replace:
+        'commit: Math.min(progress.match, state.log.committed),\n        timeMillis: state.log.last.timeMillis,',
+    },
+  },
+  {
+    id: 'H2',
+    bug: 'a snapshot drops what eviction remembers, and the hash of its writer does too',
+    edit: {
+      module: 'src/limiter/state/state-writer.js',
+      find: 'out.integer(table.evictedThroughMillis);',
+      replace: 'out.integer(0);',
+    },
+  },
+  {
+    id: 'H3',
+    bug: 'a snapshot install does not anchor the clock',
+    edit: {
+      module: 'raft/follower.js',
+      find: 'state.pendingInstall = message;\n    state.anchorClockToLog();',
+      replace: 'state.pendingInstall = message;',
+    },
+  },
+  {
+    id: 'H4',
+    bug: 'what a leader proposed is reported as lost when it loses the office, though another may commit it',
+    edit: {
+      module: 'src/partition/partition.js',
+      find: 'const pending = this.#pending;\n            this.#pending = [];',
+      replace:
+        "const pending = this.#pending; this.#pending = []; this.#settleInflight(() => true, unavailable('no_leader', false));",
+    },
+  },
+  {
+    id: 'H5',
+    bug: 'grants of a stale pre-vote are counted',
+    edit: {
+      module: 'raft/election.js',
+      find: 'if (message.granted && message.term !== (isPreVote ? state.term + 1 : state.term))\n        return;',
+      replace: '',
+    },
+  },
+  {
+    id: 'H5b',
+    bug: 'grants of an earlier candidacy are counted in the next',
+    edit: {
+      module: 'raft/core-state.js',
+      find: 'this.transferTarget = NO_NODE;\n        this.votes.clear();',
+      replace: 'this.transferTarget = NO_NODE;',
+    },
+  },
+  {
+    id: 'N1',
+    bug: 'a retry time counts from when the key was granted last, not from when it asked',
+    edit: {
+      module: 'src/limiter/judgement.js',
+      find: 'return waitMillis === 0 ? 0 : waitMillis + (this.t - this.asked);',
+      replace: 'return waitMillis;',
+    },
+  },
+  {
+    id: 'N2',
+    bug: 'a repeated request id is told less than the first was',
+    edit: {
+      module: 'src/limiter/state/remembered-grant.js',
+      find: 'words[at + REMAINING] = grant.remaining;',
+      replace: 'words[at + REMAINING] = 0;',
+    },
+  },
+  {
+    id: 'N3',
+    bug: 'a key that was forgotten may be granted its past again, in event time',
+    edit: {
+      module: 'src/limiter/state/key-table.js',
+      find: 'this.evictedThroughMillis = Math.max(this.evictedThroughMillis, goneMillis);',
+      replace: ';',
+    },
+  },
 ];

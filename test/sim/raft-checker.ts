@@ -24,18 +24,13 @@ import {
   type Outcome,
   positionKey,
 } from './group-history.ts';
+import { GroupTime, type GroupTimeInit } from './group-time.ts';
+import { decided, openProposalOf, proposed as wasProposed } from './open-proposals.ts';
 import { chunksOf } from '../raft/whole-snapshots.ts';
 import { checkPromise, told } from './promises.ts';
 import { check, type Story } from './story.ts';
 
-/** Two stamps are whole milliseconds, rounded down: they may lie one further apart than the moments did. */
-const ROUNDING_MILLIS = 1;
-
-export interface RaftCheckerInit {
-  readonly now: () => number;
-  readonly driftPpm: number;
-  /** By how much the clock of a node gained on one of this rate between two moments, where it was faster. */
-  readonly gainedBetween: (node: NodeId, fromMillis: number, toMillis: number, rate: number) => number;
+export interface RaftCheckerInit extends GroupTimeInit {
   /** The voters that a group begins with. */
   readonly foundersOf: (group: GroupId) => readonly NodeId[];
   readonly story: Story;
@@ -53,6 +48,7 @@ export const STATE_HASH_EVERY = 128;
 
 export class RaftChecker {
   readonly #init: RaftCheckerInit;
+  readonly #time: GroupTime;
   readonly #groups = new Map<GroupId, GroupHistory>();
   readonly #gone = new Set<NodeId>();
   /** Nodes with another database than the one that is recorded under their id: they may take no part. */
@@ -60,6 +56,7 @@ export class RaftChecker {
 
   constructor(init: RaftCheckerInit) {
     this.#init = init;
+    this.#time = new GroupTime(init);
   }
 
   #group(id: GroupId): GroupHistory {
@@ -250,6 +247,7 @@ export class RaftChecker {
         check(index > before, () => `node ${node} restores ${index} over ${before} in group ${id}`);
         group.applied.set(node, index);
         target.install();
+        this.#time.installed(group, partition.clock, meta);
         if (partition instanceof Partition) this.#checkSize(group, id, node, partition, index);
         this.#checkState(group, id, node, partition, index);
       };
@@ -260,6 +258,7 @@ export class RaftChecker {
       if (entry !== undefined) {
         entrySeen(group, entry, `leader ${node}`);
         group.stampedAt.set(positionKey(entry), this.#init.now());
+        wasProposed(group, entry);
       }
       proposed(entry);
     };
@@ -360,14 +359,15 @@ export class RaftChecker {
       () => `node ${node} commits ${entry.index} after ${group.committedIndex} in group ${id}`,
     );
     const stampedAt = group.stampedAt.get(positionKey(entry));
-    const gainedMillis = this.#gained(group, entry, stampedAt);
+    const gainedMillis = this.#time.gained(group, entry, stampedAt);
     const committed = { entry, digest, stampedAt, gainedMillis };
     group.log.push(committed);
     group.committedIndex = entry.index;
+    decided(group, entry.index);
     this.#checkQuorum(group, id, entry);
     this.#checkElectable(group, id, entry);
     this.#checkOpening(group, id, entry);
-    this.#checkTime(group, id, committed);
+    this.#time.committed(group, committed);
     if (entry.kind === 'config') this.#configured(group, entry);
     this.#init.committed(id, committed);
   }
@@ -431,39 +431,18 @@ export class RaftChecker {
     check(entry.kind === 'noop', () => `term ${entry.term} of group ${id} does not begin with a no-op`);
   }
 
-  get #fastestRate(): number {
-    return 1 + this.#init.driftPpm / 1_000_000;
-  }
-
   /** Of all groups the most. */
   get gainedMillis(): number {
     return Math.max(0, ...[...this.#groups.values()].map(({ gainedMillis }) => gainedMillis));
   }
 
-  /**
-   * From one stamp of the log to the next, group time ran on the clocks of those who led meanwhile, whatever else they
-   * left in it: so it may have gained what those gained.
-   */
-  #gained(group: GroupHistory, entry: Entry, stampedAt: number | undefined): number {
-    if (stampedAt === undefined) return group.gainedMillis;
-    const { atMillis, term } = group.stamped ?? { atMillis: stampedAt, term: entry.term };
-    const leaders = new Set<NodeId>();
-    for (const [led, leader] of group.leaderOf) if (led >= term && led <= entry.term) leaders.add(leader);
-    for (const leader of leaders)
-      group.gainedMillis += this.#init.gainedBetween(leader, atMillis, stampedAt, this.#fastestRate);
-    group.stamped = { atMillis: stampedAt, term: entry.term };
-    return group.gainedMillis;
-  }
-
-  /** For any two entries of one log: group time elapsed is at most real time elapsed, and what wrong clocks gained. */
-  #checkTime(group: GroupHistory, id: GroupId, { entry, stampedAt, gainedMillis }: Committed): void {
-    if (stampedAt === undefined) return;
-    const lead = entry.timeMillis - gainedMillis - stampedAt * this.#fastestRate;
+  /** A client was told that its request, the only one under this id, reached no log and never will. */
+  nowhere(id: GroupId, requestId: string): void {
+    const entry = openProposalOf(this.#group(id), requestId, this.#gone);
     check(
-      lead <= group.lead + ROUNDING_MILLIS + 1e-3,
-      () => `group time of group ${id} outran real time by ${lead - group.lead} ms at ${entry.index}`,
+      entry === undefined,
+      () => `request ${requestId} was said to be nowhere, and entry ${entry?.index} may still be committed`,
     );
-    group.lead = Math.min(group.lead, lead);
   }
 
   /** Nothing a node says may promise more than its disk holds. */

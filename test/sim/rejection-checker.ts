@@ -16,6 +16,8 @@ export interface Try {
   readonly asked: Asked;
   readonly begunMillis: number;
   isRejected: boolean;
+  /** Its client was told that no log has it, and none will. */
+  isNowhere: boolean;
 }
 
 interface Charge {
@@ -27,6 +29,12 @@ interface Charge {
 interface Account {
   readonly tries: Try[];
   readonly charges: Charge[];
+  /** How many entries hold it, and when the last was stamped. */
+  logged: number;
+  loggedMillis: number;
+  /** How many tries began before that, and of those that are not said to be nowhere. */
+  next: number;
+  possible: number;
 }
 
 export class RejectionChecker {
@@ -34,7 +42,7 @@ export class RejectionChecker {
 
   /** In real time, like all times here. */
   begun(asked: Asked, begunMillis: number): Try {
-    const begun = { asked, begunMillis, isRejected: false };
+    const begun = { asked, begunMillis, isRejected: false, isNowhere: false };
     this.#accountOf(asked).tries.push(begun);
     return begun;
   }
@@ -42,6 +50,28 @@ export class RejectionChecker {
   rejected(attempt: Try): void {
     attempt.isRejected = true;
     this.#check(attempt.asked);
+  }
+
+  nowhere(attempt: Try): void {
+    attempt.isNowhere = true;
+    if (attempt.asked.requestId !== undefined) return;
+    const account = this.#accountOf(attempt.asked);
+    if (account.tries.lastIndexOf(attempt) < account.next) account.possible -= 1;
+    checkLogged(account, attempt.asked, 'some entry');
+  }
+
+  /** The log holds what reads so: without an id no attempt is there twice, nor one that was said to be nowhere. */
+  logged(asked: Asked, { stampedMillis, where }: Charge): void {
+    const account = this.#accountOf(asked);
+    account.logged += 1;
+    const { tries, loggedMillis } = account;
+    account.loggedMillis = Math.max(loggedMillis, stampedMillis);
+    for (let begun = tries[account.next]; begun !== undefined; begun = tries[account.next]) {
+      if (begun.begunMillis > account.loggedMillis) break;
+      if (!begun.isNowhere) account.possible += 1;
+      account.next += 1;
+    }
+    checkLogged(account, asked, where);
   }
 
   /** The first attempt that reads so and was not rejected: a grant of `attempt` may be that one's. */
@@ -59,7 +89,7 @@ export class RejectionChecker {
     const words = wordsOf(asked);
     let account = this.#accounts.get(words);
     if (account === undefined) {
-      account = { tries: [], charges: [] };
+      account = { tries: [], charges: [], logged: 0, loggedMillis: -Infinity, next: 0, possible: 0 };
       this.#accounts.set(words, account);
     }
     return account;
@@ -81,4 +111,11 @@ export class RejectionChecker {
       );
     }
   }
+}
+
+function checkLogged({ logged, possible }: Account, asked: Asked, where: string): void {
+  check(
+    asked.requestId !== undefined || logged <= possible,
+    () => `in the log ${logged} times, and asked for ${possible} times: ${wordsOf(asked)}, ${where}`,
+  );
 }

@@ -301,6 +301,7 @@ class Recovery {
       return;
     }
     const { clients, nemesis, random } = this.#world;
+    this.#world.times.healed();
     // The others must do without that node, and it without them.
     if (random.chance(0.3)) nemesis.breakClock([1.1, 2, 0.5]);
     this.#world.after(HEALED_MILLIS, () => {

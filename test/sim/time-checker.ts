@@ -44,9 +44,14 @@ export class TimeChecker {
   readonly #init: TimeCheckerInit;
   #healthySince = Infinity;
   readonly #stamps = new Map<GroupId, Stamp>();
+  /** Of the last committed entry. */
+  readonly #terms = new Map<GroupId, number>();
   /** Offices that ended in health. */
   readonly #ended = new Map<GroupId, number>();
-  readonly #leaders = new Map<GroupId, { readonly node: NodeId; readonly term: number; readonly since: number }>();
+  readonly #leaders = new Map<
+    GroupId,
+    { readonly node: NodeId; readonly term: number; readonly since: number }
+  >();
 
   constructor(init: TimeCheckerInit) {
     this.#init = init;
@@ -85,7 +90,9 @@ export class TimeChecker {
     const { term, timeMillis } = entry;
     const before = this.#stamps.get(group);
     const offices = before === undefined ? 0 : term - before.term;
-    if (this.#isHealthy) this.#ended.set(group, (this.#ended.get(group) ?? 0) + offices);
+    if (this.#isHealthy)
+      this.#ended.set(group, (this.#ended.get(group) ?? 0) + term - (this.#terms.get(group) ?? term));
+    this.#terms.set(group, term);
     if (stampedAt === undefined) return;
     this.#stamps.set(group, { atMillis: stampedAt, timeMillis, term });
     if (before === undefined || !this.#isHealthy || before.atMillis < this.#healthySince) return;
@@ -109,7 +116,9 @@ export class TimeChecker {
     const { settings, nodes } = this.#init;
     for (let partition = 0; partition < settings.config.partitions; partition += 1) {
       const group = groupOfPartition(partition);
-      const leaders = nodes().filter((node) => node.isRunning && node.core?.raft.status(group)?.role === 'leader');
+      const leaders = nodes().filter(
+        (node) => node.isRunning && node.core?.raft.status(group)?.role === 'leader',
+      );
       const [leader] = leaders;
       if (leader !== undefined && leaders.length === 1 && this.#isStable(group, leader))
         this.#compare(partition, leader);
@@ -139,7 +148,8 @@ export class TimeChecker {
       const behind = led - (timeOf(node, partition) ?? led);
       check(
         behind <= this.#delayMillis,
-        () => `group ${group}: node ${node.id} is ${behind} ms behind its leader ${leader.id}, which it hears`,
+        () =>
+          `group ${group}: node ${node.id} is ${behind} ms behind its leader ${leader.id}, which it hears`,
       );
     }
   }

@@ -24,6 +24,7 @@ import { drawSettings, type Settings } from './settings.ts';
 import { SimNode } from './sim-node.ts';
 import type { NodeWorld, Seams } from './node-world.ts';
 import { Story, type Say } from './story.ts';
+import { TimeChecker } from './time-checker.ts';
 
 export interface WorldInit {
   readonly seed: number;
@@ -44,6 +45,7 @@ export class World {
   readonly limits: LimitChecker;
   readonly rejections = new RejectionChecker();
   readonly clocks: ClockChecker;
+  readonly times: TimeChecker;
   readonly asks: AskChecker;
   readonly clients: Clients;
   readonly nemesis: Nemesis;
@@ -81,19 +83,24 @@ export class World {
       endpoint: (id) => this.node(id),
     });
     this.network = network;
+    this.times = new TimeChecker({ settings, nodes: () => this.nodes, now, after });
     this.limits = new LimitChecker({
       tables: settings.tables,
+      lagMax: (group, since) => this.times.lagMax(group, since),
       expectOutcome: (group, index, outcome) => this.raft.expectOutcome(group, index, outcome),
+      logged: (asked, stampedMillis, where) => this.rejections.logged(asked, { stampedMillis, where }),
       charged: (asked, stampedMillis, where) => this.rejections.charged(asked, { stampedMillis, where }),
     });
     this.raft = new RaftChecker({
       now,
       story,
       driftPpm: settings.maxDriftPpm,
+      mayBeLate: settings.network.late > 0 || settings.network.duplicate > 0,
       gainedBetween: (node, from, to, rate) => this.node(node).clock.gainedBetween(from, to, rate),
       foundersOf: (group) => founded.membersOf(group).voters,
       led: (node) => this.nemesis.led(this.node(node)),
       committed: (group, committed) => {
+        this.times.committed(group, committed);
         if (group === META_GROUP) this.#metaCommitted(committed);
         else this.limits.committed(group, committed);
       },
@@ -141,6 +148,7 @@ export class World {
       story,
       limits: this.limits,
       rejections: this.rejections,
+      nowhere: (group, requestId) => this.raft.nowhere(group, requestId),
       asks: this.asks,
       now,
       after,

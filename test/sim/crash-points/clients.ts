@@ -83,7 +83,7 @@ export class Question implements Client {
       case 'decision': {
         const { limits, raft } = this.#cluster;
         const { decision } = answer;
-        limits.answered(GROUP, this.#request, decision, raft.committedIndex(GROUP));
+        limits.answered(GROUP, this.#request, decision, { committedIndex: raft.committedIndex(GROUP) });
         check(
           decision.allowed === this.#isGrant,
           () => `${JSON.stringify(this.#request)} got ${JSON.stringify(decision)}`,

@@ -97,6 +97,7 @@ export class Cluster {
       now,
       story,
       driftPpm: settings.maxDriftPpm,
+      mayBeLate: true,
       gainedBetween: () => 0,
       foundersOf: () => founders,
       led: () => {},

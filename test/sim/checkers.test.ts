@@ -1,0 +1,221 @@
+/** Each check by itself, shown what it is for: a check that cannot fail is worth nothing. */
+import { describe, expect, test } from 'vitest';
+import type { GroupApplication } from '../../raft/group-application.ts';
+import type { Entry, Message, NodeId } from '../../raft/types.ts';
+import { encodeCommand } from '../../src/limiter/command.ts';
+import type { Decision } from '../../src/limiter/decision.ts';
+import { validateRuleTable } from '../../src/limiter/rules.ts';
+import { encodePeerMessages } from '../../src/transport/peer-codec.ts';
+import { askedBy } from './id-ledger.ts';
+import { LimitChecker, type LimitCheckerInit } from './limit-checker.ts';
+import { RaftChecker } from './raft-checker.ts';
+import { Random } from './random.ts';
+import { RejectionChecker } from './rejection-checker.ts';
+import { drawSettings } from './settings.ts';
+import { Story } from './story.ts';
+import { TimeChecker } from './time-checker.ts';
+
+const GROUP = 1;
+
+function raftChecker(): RaftChecker {
+  return new RaftChecker({
+    now: () => 0,
+    story: new Story(() => 0, undefined),
+    driftPpm: 0,
+    mayBeLate: true,
+    gainedBetween: () => 0,
+    foundersOf: () => [1, 2, 3],
+    led: () => {},
+    committed: () => {},
+  });
+}
+
+function never(): never {
+  throw new Error('not asked for here');
+}
+
+function application(): GroupApplication {
+  return {
+    clock: { nowMillis: () => 0, anchor: () => {} },
+    takeProposal: never,
+    proposed: () => {},
+    apply: never,
+    snapshot: never,
+    restore: never,
+    statusChanged: () => {},
+  };
+}
+
+function say(raft: RaftChecker, message: Message): void {
+  for (const payload of encodePeerMessages([{ kind: 'message', group: GROUP, message }]))
+    raft.sending(message.from, message.to, payload);
+}
+
+function entry(index: number, term: number, data: Uint8Array = new Uint8Array(0)): Entry {
+  return { index, term, timeMillis: 1_000 * index, kind: 'command', data };
+}
+
+function writes(raft: RaftChecker, node: NodeId, held: Entry, commit = 0): void {
+  const hardState = { term: held.term, vote: 0, commit };
+  raft.written(node, [{ group: GROUP, entries: [held], hardState }]);
+}
+
+describe('the laws of Raft', () => {
+  test('a leader without a majority of votes on disk is found', () => {
+    const raft = raftChecker();
+    for (const node of [1, 2])
+      raft.written(node, [{ group: GROUP, entries: [], hardState: { term: 1, vote: 1, commit: 0 } }]);
+    const app = application();
+    raft.observe(1, GROUP, app, 0);
+    // The vote of node 2 is on its disk, and node 1 has not heard of it.
+    expect(() => app.statusChanged({ isLeader: true, term: 1, leader: 1 })).toThrow('majority of votes');
+
+    const other = raftChecker();
+    for (const node of [1, 2])
+      other.written(node, [{ group: GROUP, entries: [], hardState: { term: 1, vote: 1, commit: 0 } }]);
+    say(other, { type: 'voteResponse', from: 2, to: 1, term: 1, granted: true });
+    const elected = application();
+    other.observe(1, GROUP, elected, 0);
+    elected.statusChanged({ isLeader: true, term: 1, leader: 1 });
+  });
+
+  test('a campaign is found that no majority said it could win, as when answers to an earlier one count', () => {
+    const raft = raftChecker();
+    raft.written(1, [{ group: GROUP, entries: [], hardState: { term: 2, vote: 1, commit: 0 } }]);
+    const campaign = (): void =>
+      say(raft, { type: 'vote', from: 1, to: 3, term: 2, lastIndex: 0, lastTerm: 0, isTransfer: false });
+    say(raft, { type: 'preVoteResponse', from: 2, to: 1, term: 1, granted: true });
+    expect(campaign).toThrow('no majority said that it could win');
+    say(raft, { type: 'preVoteResponse', from: 2, to: 1, term: 2, granted: true });
+    campaign();
+  });
+
+  test('a commit index on a disk is found whose entry is on no quorum of disks', () => {
+    const raft = raftChecker();
+    expect(() => writes(raft, 1, entry(1, 1), 1)).toThrow('is committed, and it is not');
+    writes(raft, 2, entry(1, 1), 1);
+  });
+
+  test('who is told that its request is nowhere is not in what may still be committed', () => {
+    const raft = raftChecker();
+    const requests = { userIds: ['ada'], ruleIds: [''], requestIds: ['r1'] };
+    const proposed = entry(1, 1, encodeCommand({ type: 'allow', batch: requests }));
+    const app = application();
+    raft.observe(1, GROUP, app, 0);
+    app.proposed(proposed);
+    raft.nowhere(GROUP, 'r1');
+    writes(raft, 1, proposed);
+    expect(() => raft.nowhere(GROUP, 'r1')).toThrow('may still be committed');
+    raft.nowhere(GROUP, 'r2');
+    // With these nobody elects node 1 again.
+    for (const node of [2, 3]) writes(raft, node, entry(1, 2));
+    raft.nowhere(GROUP, 'r1');
+  });
+});
+
+describe('what clients asked and were told', () => {
+  const asked = askedBy({ userId: 'ada' });
+
+  test('a request without an id that is in the log twice is found', () => {
+    const rejections = new RejectionChecker();
+    rejections.begun(asked, 1);
+    rejections.logged(asked, { stampedMillis: 2, where: 'entry 1' });
+    expect(() => rejections.logged(asked, { stampedMillis: 3, where: 'entry 2' })).toThrow(
+      'in the log 2 times',
+    );
+  });
+
+  test('a request without an id that was said to be nowhere and is in the log is found', () => {
+    const rejections = new RejectionChecker();
+    const attempt = rejections.begun(asked, 1);
+    rejections.logged(asked, { stampedMillis: 2, where: 'entry 1' });
+    expect(() => rejections.nowhere(attempt)).toThrow('in the log 1 times');
+  });
+});
+
+describe('the naive limiter', () => {
+  const table = validateRuleTable({ version: 1, rules: [{ id: 'default', limit: 1, windowMillis: 1_000 }] });
+  const request = { userId: 'user1' };
+
+  /** One grant in entry 2, at 2,000 in group time and in real time. */
+  function checker(init: Partial<LimitCheckerInit> = {}): { limits: LimitChecker; granted: Decision } {
+    const limits = new LimitChecker({ tables: [table], expectOutcome: () => {}, ...init });
+    const batch = { userIds: ['user1'], ruleIds: [''] };
+    const committed = (index: number, data: Uint8Array): void =>
+      limits.committed(GROUP, {
+        entry: entry(index, 1, data),
+        digest: 0,
+        stampedAt: 1_000 * index,
+        gainedMillis: 0,
+      });
+    committed(1, encodeCommand({ type: 'rules', table }));
+    committed(2, encodeCommand({ type: 'allow', batch }));
+    const granted = {
+      allowed: true,
+      ruleId: 'default',
+      limit: 1,
+      windowMillis: 1_000,
+      remaining: 0,
+      retryAfterMillis: 1_002,
+      resetMillis: 1_002,
+      decided: { term: 1, index: 2, position: 0, timeMillis: 2_000 },
+    };
+    return { limits, granted };
+  }
+
+  test('a wrong number in an answer is found', () => {
+    for (const field of ['remaining', 'retryAfterMillis', 'resetMillis', 'limit', 'windowMillis'] as const) {
+      const { limits, granted } = checker();
+      const wrong = { ...granted, [field]: granted[field] + 1 };
+      expect(() => limits.answered(GROUP, request, wrong, { committedIndex: 2 })).toThrow('must get');
+    }
+    const { limits, granted } = checker();
+    limits.answered(GROUP, request, granted, { committedIndex: 2 });
+  });
+
+  const denial: Decision = {
+    allowed: false,
+    ruleId: 'default',
+    limit: 1,
+    windowMillis: 1_000,
+    remaining: 0,
+    retryAfterMillis: 902,
+    resetMillis: 902,
+    decided: { term: 1, index: 2, timeMillis: 2_100 },
+  };
+
+  test('a wrong number in a denial without an entry is found', () => {
+    for (const field of ['remaining', 'retryAfterMillis', 'resetMillis'] as const) {
+      const wrong = { ...denial, [field]: denial[field] + 1 };
+      expect(() => checker().limits.answered(GROUP, request, wrong, { committedIndex: 2 })).toThrow(
+        'must be',
+      );
+    }
+    checker().limits.answered(GROUP, request, denial, { committedIndex: 2 });
+  });
+
+  test('a denial that is right only because group time stands still is found', () => {
+    const { limits } = checker({ lagMax: () => 50 });
+    const answered = (invokedMillis: number): void =>
+      limits.answered(GROUP, request, denial, { committedIndex: 2, invokedMillis });
+    answered(3_000);
+    expect(() => answered(3_100)).toThrow('denied out of time');
+  });
+});
+
+describe('group time', () => {
+  test('time that falls behind from one stamp to the next is found', () => {
+    let now = 0;
+    const settings = drawSettings(new Random(1));
+    const times = new TimeChecker({ settings, nodes: () => [], now: () => now, after: () => {} });
+    times.healed();
+    const committed = (atMillis: number, timeMillis: number): void => {
+      now = atMillis;
+      const stamped = { ...entry(1, 1), timeMillis };
+      times.committed(GROUP, { entry: stamped, digest: 0, stampedAt: atMillis, gainedMillis: 0 });
+    };
+    committed(10_000, 500);
+    committed(11_000, 1_500);
+    expect(() => committed(3_611_000, 3_000)).toThrow('lost 3598500 of 3600000 ms');
+  });
+});
