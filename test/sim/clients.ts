@@ -7,6 +7,7 @@ import type { AllowRequest } from '../../src/limiter/request.ts';
 import type { RoutedAnswer } from '../../src/router/router.ts';
 import { findOverGrant, type ObservedGrant } from '../cluster/over-grant.ts';
 import type { AskChecker } from './ask-checker.ts';
+import type { Coverage } from './coverage.ts';
 import type { LimitChecker } from './limit-checker.ts';
 import { askedBy } from './id-ledger.ts';
 import type { Random } from './random.ts';
@@ -22,6 +23,7 @@ export interface ClientWorld {
   readonly limits: LimitChecker;
   readonly rejections: RejectionChecker;
   readonly asks: AskChecker;
+  readonly coverage: Coverage;
   /** Nodes that clients may ask now. */
   readonly askable: () => readonly SimNode[];
   now(): number;
@@ -170,6 +172,7 @@ export class Clients {
     };
     this.requests += 1;
     this.#world.asks.asked(node.id, request);
+    this.#world.coverage.asked(request);
     this.#open.add(attempt);
     this.#world.story.step(3, node.id, 0);
     this.#watch(attempt);
@@ -219,6 +222,7 @@ export class Clients {
         );
         const group = groupOfPartition(partition);
         this.#world.limits.answered(group, request, answer.decision, this.#world.committedIndex(group));
+        this.#world.coverage.decided(request, answer.decision);
         if (answer.decision.allowed) this.#granted(attempt, answer.decision.ruleId);
         else this.denials += 1;
         return;
@@ -239,6 +243,7 @@ export class Clients {
         return;
       case 'unavailable': {
         const isFull = answer.reason === 'at_capacity';
+        this.#world.story.seen(`unavailable ${answer.reason}`);
         check(
           !isFull || this.#world.mayBeFull(),
           () => `refused for want of room: ${JSON.stringify(request)}`,

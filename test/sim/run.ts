@@ -27,6 +27,7 @@ export interface RunResult {
   /** Refused because another request has their id. */
   readonly conflicts: number;
   readonly faults: ReadonlyMap<string, number>;
+  readonly coverage: ReadonlyMap<string, number>;
   readonly violation: string | undefined;
 }
 
@@ -73,6 +74,7 @@ export async function runSeed(init: RunInit): Promise<RunResult> {
     atCapacity: clients.atCapacity,
     conflicts: clients.conflicts,
     faults: story.faults,
+    coverage: story.coverage,
     violation,
   };
 }

@@ -73,6 +73,8 @@ export class SimNode implements Endpoint {
   #isShortOfSpace = false;
   #stateBytesMax: number;
   #isClosing = false;
+  /** The process before this one did not come to take part. */
+  #diedRecovering = false;
   /** What the next start must find. */
   #damage: 'none' | 'flipped' | 'marked' = 'none';
   /** The directory is an older copy, and nobody has noticed. */
@@ -360,6 +362,11 @@ export class SimNode implements Endpoint {
 
   crash(fate: Fate): void {
     if (this.state !== 'up' && this.state !== 'starting') return;
+    if (this.state === 'starting') {
+      this.#world.story.seen('diedRecovering');
+      if (this.#diedRecovering) this.#world.story.seen('diedRecoveringTwice');
+    }
+    this.#diedRecovering = this.state === 'starting';
     this.core?.raft.stop();
     this.core = undefined;
     this.state = 'down';

@@ -6,11 +6,13 @@ import {
   type MetaRecord,
   type MetaState,
 } from '../../src/meta/meta-state.ts';
+import { decodeCommand } from '../../src/limiter/command.ts';
 import { PARTITION_BYTES_DEFAULT } from '../../src/limiter/rules.ts';
 import { partitionOf, type Hash32 } from '../../src/partition/hash.ts';
 import { AskChecker } from './ask-checker.ts';
 import { Clients } from './clients.ts';
 import { ClockChecker } from './clock-checker.ts';
+import { Coverage } from './coverage.ts';
 import { EventLoop } from './event-loop.ts';
 import { LimitChecker } from './limit-checker.ts';
 import { Nemesis } from './nemesis.ts';
@@ -45,6 +47,7 @@ export class World {
   readonly rejections = new RejectionChecker();
   readonly clocks: ClockChecker;
   readonly asks: AskChecker;
+  readonly coverage: Coverage;
   readonly clients: Clients;
   readonly nemesis: Nemesis;
   readonly operator: Operator;
@@ -65,6 +68,7 @@ export class World {
     this.settings = drawSettings(this.random.fork());
     this.story = new Story(now, say);
     const { settings, story, random } = this;
+    this.coverage = new Coverage({ settings, story, now });
     const founders = settings.config.nodes.map((node) => node.id);
     const ids = Array.from({ length: settings.nodes + settings.spares }, (_, i) => i + 1);
     const { partitions, replicas } = settings.config;
@@ -96,7 +100,7 @@ export class World {
       led: (node) => this.nemesis.led(this.node(node)),
       committed: (group, committed) => {
         if (group === META_GROUP) this.#metaCommitted(committed);
-        else this.limits.committed(group, committed);
+        else this.#limitsCommitted(group, committed);
       },
     });
     this.asks = new AskChecker({
@@ -116,8 +120,14 @@ export class World {
       after,
       soon: (run) => this.#loop.soon(run),
       settling: () => this.#loop.settling(),
-      durable: (node, writes) => this.raft.written(node, writes),
-      groupAdded: (node, group, app, applied) => this.raft.observe(node, group, app, applied),
+      durable: (node, writes) => {
+        this.coverage.written(node, writes);
+        this.raft.written(node, writes);
+      },
+      groupAdded: (node, group, app, applied) => {
+        this.coverage.observe(node, group, app);
+        this.raft.observe(node, group, app, applied);
+      },
       sending: (node, to, type, payload) => {
         if (type === 'peerMessages') this.raft.sending(node, to, payload);
         if (type === 'requests') this.asks.sent(node, to, payload);
@@ -143,6 +153,7 @@ export class World {
       limits: this.limits,
       rejections: this.rejections,
       asks: this.asks,
+      coverage: this.coverage,
       now,
       after,
       askable: () => this.nodes.filter((node) => this.askable(node)),
@@ -191,6 +202,14 @@ export class World {
     this.#meta = record;
     this.placement.update(record.state);
     this.operator.metaChanged(record.state);
+  }
+
+  #limitsCommitted(group: number, committed: Committed): void {
+    this.limits.committed(group, committed);
+    const { kind, data } = committed.entry;
+    if (kind !== 'command') return;
+    const command = decodeCommand(data);
+    if (command.type === 'rules') this.coverage.rules(command.table);
   }
 
   /** All partitions are where they should be, and nobody is about to change that. */
