@@ -27,13 +27,13 @@ interface Held {
 
 interface Use {
   readonly userId: string;
-  readonly ruleId: string | undefined;
+  readonly ruleId: string;
   readonly words: string;
   isGranted: boolean;
 }
 
 /** Nothing was proposed for so long before somebody took office. */
-const IDLE_MILLIS = 20_000;
+const IDLE_MILLIS = 60_000;
 /** More entries that no leader may have committed than one write usually brings. */
 const LONG_SUFFIX = 8;
 const LATE_MILLIS = 60_000;
@@ -56,7 +56,10 @@ export class Coverage {
     this.#seen(`machines ${nodes + spares}`);
     this.#seen(`deadline ${timing.requestDeadlineMillis}`);
     const horizons = new Set(tables.map((table) => table.requestIdHorizonMillis));
-    for (const horizon of horizons) this.#seen(`horizon ${horizon}`);
+    for (const horizon of horizons) {
+      const seconds = 2 ** Math.floor(Math.log2(horizon / 1_000));
+      this.#seen(`horizon ${seconds}-${2 * seconds} s`);
+    }
   }
 
   #seen(name: string): void {
@@ -77,8 +80,10 @@ export class Coverage {
     const words = JSON.stringify(request);
     if (uses.some((use) => use.words === words && use.isGranted)) this.#seen('idAgainAfterGrant');
     if (uses.some((use) => use.userId !== userId)) this.#seen('idOfAnotherUser');
-    if (uses.some((use) => use.userId === userId && use.ruleId !== ruleId)) this.#seen('idOfAnotherRule');
-    if (!uses.some((use) => use.words === words)) uses.push({ userId, ruleId, words, isGranted: false });
+    if (uses.some((use) => use.userId === userId && use.ruleId !== (ruleId ?? 'default')))
+      this.#seen('idOfAnotherRule');
+    if (!uses.some((use) => use.words === words))
+      uses.push({ userId, ruleId: ruleId ?? 'default', words, isGranted: false });
   }
 
   decided(request: AllowRequest, { allowed, limit }: Decision): void {

@@ -8,6 +8,7 @@ import {
 } from '../../src/meta/meta-state.ts';
 import { decodeCommand } from '../../src/limiter/command.ts';
 import { PARTITION_BYTES_DEFAULT } from '../../src/limiter/rules.ts';
+import type { NodeId } from '../../raft/types.ts';
 import { partitionOf, type Hash32 } from '../../src/partition/hash.ts';
 import { AskChecker } from './ask-checker.ts';
 import { Clients } from './clients.ts';
@@ -18,7 +19,7 @@ import { LimitChecker } from './limit-checker.ts';
 import { Nemesis } from './nemesis.ts';
 import { Operator } from './operator.ts';
 import { SimNetwork } from './network.ts';
-import { RaftChecker } from './raft-checker.ts';
+import { type DiskCopy, RaftChecker } from './raft-checker.ts';
 import type { Committed } from './group-history.ts';
 import { Random } from './random.ts';
 import { RejectionChecker } from './rejection-checker.ts';
@@ -35,6 +36,7 @@ export interface WorldInit {
 }
 
 const START_MILLIS = 1_700_000_000_000;
+const CAUGHT_UP_LOOK_MILLIS = 500;
 
 export class World {
   readonly settings: Settings;
@@ -56,6 +58,8 @@ export class World {
   readonly #hash: Hash32;
   readonly #loop = new EventLoop(START_MILLIS);
   #meta: MetaRecord | undefined;
+  /** What was on a disk that went back to an older copy. */
+  readonly #forgotten = new Map<NodeId, DiskCopy>();
   /** Nodes that clients may ask. */
   askable: (node: SimNode) => boolean = (node) => node.isOpen;
   /** What happens when a process ends. */
@@ -170,13 +174,21 @@ export class World {
       nodes: this.nodes,
       crowd: (node, leader) =>
         this.clients.crowd(node, (userId) => leader === undefined || this.#leads(leader, userId)),
+      stream: (leader) => this.clients.stream(leader, (userId) => this.#leads(leader, userId)),
+      ask: (isActive) => {
+        this.clients.isActive = isActive;
+      },
+      whenCaughtUp: (node, run) => this.#whenCaughtUp(node, run),
       mayLose: (node) => this.#mayLose(node),
       changeNodes: () => this.operator.begin(),
       leaders: () => this.nodes.filter((node) => (node.core?.raft.leaderships ?? 0) > 0 && node.isRunning),
       directoryLost: (node) => this.raft.lost(node),
       copyOf: (node) => this.raft.copyOf(node),
       mayGoBack: (node, copy) => this.isSettled && this.raft.mayGoBack(node, copy),
-      wentBack: (node, copy) => this.raft.wentBack(node, copy),
+      wentBack: (node, copy) => {
+        this.#forgotten.set(node, this.raft.copyOf(node));
+        this.raft.wentBack(node, copy);
+      },
     });
     this.operator = new Operator({
       settings,
@@ -220,6 +232,19 @@ export class World {
 
   #leads({ id, core }: SimNode, userId: string): boolean {
     return core?.partitions.get(this.partitionOf(userId))?.leader === id;
+  }
+
+  /** Its disk holds, as committed, everything that it had before its directory was put back. */
+  #whenCaughtUp(node: SimNode, run: () => void): void {
+    this.after(CAUGHT_UP_LOOK_MILLIS, () => {
+      if (node.state === 'gone' || node.isStranger) return;
+      const now = this.raft.copyOf(node.id);
+      const isBehind = [...(this.#forgotten.get(node.id) ?? [])].some(
+        ([group, had]) => (now.get(group)?.commit ?? 0) < had.lastIndex,
+      );
+      if (isBehind || !node.isUp) this.#whenCaughtUp(node, run);
+      else run();
+    });
   }
 
   /** Only a member that others can do without, and only one at a time. */
