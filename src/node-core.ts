@@ -29,7 +29,7 @@ import type { Exclusion, NodeStanding } from './meta/standing.ts';
 import { decodeRoom, watchCapacity } from './node-capacity.ts';
 import type { Hash32 } from './partition/hash.ts';
 import type { CapacityReport, CapacityWatch } from './partition/capacity-watch.ts';
-import { Partition, PARTITION_DEFAULTS } from './partition/partition.ts';
+import { Partition, PARTITION_DEFAULTS, type PartitionOptions } from './partition/partition.ts';
 import { groupOfPartition } from './partition/placement.ts';
 import { Forwarder } from './router/forwarder.ts';
 import { type RoutedAnswer, Router } from './router/router.ts';
@@ -80,6 +80,13 @@ export interface NodeCoreInit {
   /** Called once, when nothing may be said any more. */
   readonly fatal: (error: unknown) => void;
   readonly raft?: Partial<MultiRaftOptions>;
+  /** Smaller than usual, for tests that fill them. */
+  readonly queues?: QueueBounds;
+}
+
+/** Requests that wait at a time: at a node for their answer, and see `PartitionOptions`. */
+export interface QueueBounds extends Pick<PartitionOptions, 'pendingMax' | 'inflightMax' | 'batchMax'> {
+  readonly openMax: number;
 }
 
 /** Frames between nodes that a NodeCore understands. */
@@ -234,7 +241,7 @@ export class NodeCore {
       pauseMillisMin: tickMillis,
       pauseMillisMax: electionMillis,
       electionMillisMax: 2 * electionMillis,
-      openMax: OPEN_REQUESTS_MAX,
+      openMax: init.queues?.openMax ?? OPEN_REQUESTS_MAX,
     });
   }
 
@@ -308,7 +315,7 @@ export class NodeCore {
       partition,
       nodeId,
       clock: new GroupClock(clocks.monotonicMillis, clocks.wallMillis),
-      options: PARTITION_DEFAULTS,
+      options: { ...PARTITION_DEFAULTS, ...this.#init.queues },
       hashSeed: this.#init.random(SEED_BOUND),
       monotonicMillis: clocks.monotonicMillis,
       wallMillis: clocks.wallMillis,

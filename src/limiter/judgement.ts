@@ -63,7 +63,7 @@ export class Judgement {
   live = 0;
   /**
    * It is judged at another time than it asked for, and must be denied whatever is recorded:
-   * - nothing is known of its key, but may have been forgotten (`evictedThroughMillis`);
+   * - what its key was granted there may have been forgotten (`evictedThroughMillis`);
    * - it asks in group time and the key has grants ahead of it, stamped by a caller. Judged at those stamps it could
    *   be granted again and again as they move on, faster than real time.
    */
@@ -83,7 +83,7 @@ export class Judgement {
     this.asked = this.isEvent ? (timestampMillis ?? now) : now;
     this.windowMillis = this.isEvent ? rule.windowMillis : keys.effectiveWindowMillis;
     this.t = keys.decisionMillis(slot, this.asked);
-    this.isHeld = this.t > this.asked && (slot === NONE || !this.isEvent);
+    this.isHeld = this.t > this.asked && (!this.isEvent || keys.mayHaveForgotten(slot, this.asked));
     this.live = slot === NONE ? 0 : keys.logs.liveCost(slot, this.t, this.windowMillis);
     return this;
   }

@@ -59,6 +59,28 @@ describe('an idle key', () => {
     expect(harness.allows('ada', START + 1_001)).toBe(true);
   });
 
+  it('that is forgotten in the near epoch cannot be got around by way of a far one', () => {
+    const harness = harnessWith({ limit: 1 }, sweeper);
+    harness.allows('ada', START);
+    harness.nowMillis += 1_001 + LATE_MILLIS;
+    sweep(harness, true);
+    expect(has(harness)).toBe(false);
+    // Seconds, taken for milliseconds: now something is known of the key, and nothing of what was forgotten.
+    expect(harness.allows('ada', START / 1_000)).toBe(true);
+    expect(harness.one({ userId: 'ada', timestampMillis: START + 1 })).toMatchObject({
+      allowed: false,
+      remaining: 0,
+      retryAfterMillis: 1_000,
+      decided: { timeMillis: START + 1_001 },
+    });
+    // In the far epoch a late request is still judged at what is newest there.
+    expect(harness.allows('ada', START / 1_000 - 1)).toBe(false);
+    expect(harness.one({ userId: 'ada', timestampMillis: START / 1_000 - 1 }).decided.timeMillis).toBe(
+      START / 1_000,
+    );
+    expect(harness.allows('ada', START + 1_001)).toBe(true);
+  });
+
   it('is not forgotten between requests that are later than it takes to forget', () => {
     // An hour behind group time, as when a backlog is worked off or the first leader's wall clock was ahead.
     const harness = harnessWith({ limit: 5 }, sweeper);

@@ -7,6 +7,7 @@ import type { AllowRequest } from '../../src/limiter/request.ts';
 import type { RoutedAnswer } from '../../src/router/router.ts';
 import { findOverGrant, type ObservedGrant } from '../cluster/over-grant.ts';
 import type { AskChecker } from './ask-checker.ts';
+import type { Coverage } from './coverage.ts';
 import type { LimitChecker } from './limit-checker.ts';
 import { askedBy } from './id-ledger.ts';
 import type { Random } from './random.ts';
@@ -22,6 +23,7 @@ export interface ClientWorld {
   readonly limits: LimitChecker;
   readonly rejections: RejectionChecker;
   readonly asks: AskChecker;
+  readonly coverage: Coverage;
   /** Nodes that clients may ask now. */
   readonly askable: () => readonly SimNode[];
   now(): number;
@@ -54,6 +56,10 @@ const ATTEMPTS_MAX = 4;
 const LAST_GRANTED_MAX = 20;
 const CROWD = 150;
 const CROWD_TRIES_MAX = 10;
+/** Asked one after the other, so that each is an entry of its own. */
+const STREAM = 40;
+const STREAM_GAP_MILLIS = 15;
+const MINUTE_MILLIS = 60_000;
 /** What a process may take on top: a tick, and the answers it still lets pass. */
 const LATE_MILLIS_MAX = 25;
 
@@ -110,11 +116,14 @@ export class Clients {
     const hasTime = first.timestampMillis !== undefined;
     const named = ruleId === undefined ? {} : { ruleId };
     this.#shared.add(first.requestId ?? '');
-    switch (random.pick(hasTime ? ['cost', 'rule', 'time'] : ['cost', 'rule'])) {
+    switch (random.pick(hasTime ? ['cost', 'rule', 'time', 'user'] : ['cost', 'rule', 'user', 'user'])) {
+      case 'user':
+        return { ...this.#request(), requestId: first.requestId };
       case 'cost':
         return { ...first, ...named, cost: first.cost === 2 ? 1 : 2 };
       case 'rule':
-        return ruleId === undefined ? { ...first, ruleId: 'default' } : first;
+        if (hasTime) return ruleId === undefined ? { ...first, ruleId: 'default' } : first;
+        return { ...first, ruleId: ruleId === 'cluster' ? 'default' : 'cluster' };
       default:
         return { ...first, ...named, timestampMillis: (first.timestampMillis ?? 0) - 1 };
     }
@@ -123,7 +132,7 @@ export class Clients {
   #request(): AllowRequest {
     const random = this.#random;
     const { settings } = this.#world;
-    const { users, eventUsers, withId } = settings.clients;
+    const { users, eventUsers, withId, withCost } = settings.clients;
     const isEvent = random.below(users + eventUsers) >= users;
     // Some users are asked for much more often than others.
     const plain = random.chance(0.5) ? 0 : random.below(users);
@@ -134,10 +143,53 @@ export class Clients {
     return {
       userId,
       ...(rule !== undefined && { ruleId: rule }),
-      ...(random.chance(0.2) && { cost: random.between(1, 2) }),
-      ...(hasTime && { timestampMillis: Math.floor(this.#world.now()) + random.between(-30, 5) }),
+      ...(random.chance(withCost) && { cost: this.#cost(rule ?? 'default') }),
+      ...(hasTime && { timestampMillis: this.#timestamp(userId) }),
       ...(random.chance(withId) && { requestId: this.#newId() }),
     };
+  }
+
+  #cost(ruleId: string): number {
+    const random = this.#random;
+    const { tables, clients } = this.#world.settings;
+    if (!clients.costsUpToLimit) return random.between(1, 2);
+    const limit = random.pick(tables).rules.find(({ id }) => id === ruleId)?.limit ?? 1;
+    return random.chance(0.4) ? limit : random.between(1, limit + 1);
+  }
+
+  /** Each user keeps to habits: of now, minutes late, of another epoch, or anything. */
+  #timestamp(userId: string): number {
+    const random = this.#random;
+    const now = Math.floor(this.#world.now());
+    const habits = ['now', 'late', 'epoch', 'any', 'now'] as const;
+    const known = userId.startsWith('event')
+      ? habits[Number(userId.slice('event'.length)) % habits.length]
+      : 'any';
+    const habit = this.#world.settings.clients.strangeTimes ? known : 'now';
+    switch (habit === 'any' ? random.pick(['now', 'now', 'late', 'epoch']) : habit) {
+      case 'late':
+        return now - random.between(MINUTE_MILLIS, 5 * MINUTE_MILLIS);
+      case 'epoch':
+        // Seconds for milliseconds, or a counter.
+        return random.chance(0.8)
+          ? Math.floor(now / 1_000) + random.between(-30, 5)
+          : random.between(0, 1_000);
+      default:
+        return now + random.between(-30, 5);
+    }
+  }
+
+  /** Requests at one node, one after the other, that one of its leaderships decides if one is found. */
+  stream(node: SimNode, isMeant: (userId: string) => boolean): void {
+    for (let i = 0; i < STREAM; i += 1) {
+      this.#world.after(i * STREAM_GAP_MILLIS, () => {
+        const request = this.#request();
+        // Nobody is asked for often: each of them is an entry, and no denial.
+        let userId = `${request.userId}s${i}`;
+        for (let tries = 1; tries < CROWD_TRIES_MAX && !isMeant(userId); tries += 1) userId = `${userId}s`;
+        if (node.isOpen) this.attempt(node, { ...request, userId }, ATTEMPTS_MAX);
+      });
+    }
   }
 
   /** Many requests of one user at once, at one node; of one who `isMeant` if one is found. */
@@ -172,6 +224,7 @@ export class Clients {
     };
     this.requests += 1;
     this.#world.asks.asked(node.id, request);
+    this.#world.coverage.asked(request);
     this.#open.add(attempt);
     this.#world.story.step(3, node.id, 0);
     this.#watch(attempt);
@@ -225,6 +278,7 @@ export class Clients {
           committedIndex: this.#world.committedIndex(group),
           invokedMillis: attempt.invokedAt,
         });
+        this.#world.coverage.decided(request, answer.decision);
         if (answer.decision.allowed) this.#granted(attempt, answer.decision.ruleId);
         else this.denials += 1;
         return;
@@ -232,7 +286,7 @@ export class Clients {
       case 'invalid':
         // A cost above a small limit; a timestamp, if the node's wall clock was set back.
         check(
-          request.cost === 2 || request.timestampMillis !== undefined,
+          (request.cost ?? 1) > 1 || request.timestampMillis !== undefined,
           () => `refused as invalid: ${JSON.stringify(request)}, ${answer.message}`,
         );
         return;
@@ -244,9 +298,12 @@ export class Clients {
         );
         return;
       case 'unavailable': {
-        const isFull = answer.reason === 'at_capacity';
+        const isFull =
+          answer.reason === 'at_capacity' ||
+          (answer.reason === 'overloaded' && this.#world.settings.queues !== undefined);
+        this.#world.story.seen(`unavailable ${answer.reason}`);
         check(
-          !isFull || this.#world.mayBeFull(),
+          answer.reason !== 'at_capacity' || this.#world.mayBeFull(),
           () => `refused for want of room: ${JSON.stringify(request)}`,
         );
         check(
@@ -254,7 +311,7 @@ export class Clients {
           () => `unavailable though nothing is broken: ${JSON.stringify(answer)}`,
         );
         this.unavailable += 1;
-        if (isFull) this.atCapacity += 1;
+        if (answer.reason === 'at_capacity') this.atCapacity += 1;
         const isOnly = attempt.count === 1 && !this.#shared.has(request.requestId ?? '');
         if (!answer.proposed && request.requestId !== undefined && isOnly) {
           this.#world.limits.refused(request.requestId);
@@ -270,6 +327,7 @@ export class Clients {
     this.grants += 1;
     if (request.requestId !== undefined) this.#lastGranted.push(request);
     if (this.#lastGranted.length > LAST_GRANTED_MAX) this.#lastGranted.shift();
+    this.#askAgain(request);
     if (request.timestampMillis !== undefined || !request.userId.startsWith('user')) return;
     const key = `${ruleId}/${request.userId}/${request.requestId ?? ''}`;
     // A repeated answer is the same grant: the interval of the first one that got it is enough.
@@ -285,6 +343,20 @@ export class Clients {
       observed.push({ invokeMillis: begunMillis, completeMillis });
   }
   readonly #acknowledged = new Set<string>();
+
+  /** The same request once more: soon, or about when nobody remembers it. */
+  #askAgain(request: AllowRequest): void {
+    const random = this.#random;
+    const { clients, tables } = this.#world.settings;
+    if (request.requestId === undefined || !random.chance(clients.again)) return;
+    const { requestIdHorizonMillis } = random.pick(tables);
+    const isSoon = random.chance(0.6);
+    const delay = isSoon ? random.exponential(1_000) : requestIdHorizonMillis * (0.9 + random.unit() / 5);
+    this.#world.after(delay, () => {
+      const nodes = this.#world.askable();
+      if (this.isActive && nodes.length > 0) this.attempt(random.pick(nodes), request, ATTEMPTS_MAX);
+    });
+  }
 
   /** A process ended: whoever waited for it learns nothing. */
   lost(node: SimNode): void {

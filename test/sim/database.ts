@@ -1,7 +1,7 @@
 /**
  * The database under the store of a simulated node: keys and values in memory, batches that take virtual time and are lost
  * or kept as a whole. LevelDB puts a batch into one record of its log, under one checksum: one that reached the disk in
- * part is dropped when the log is read. There is no third outcome to simulate.
+ * part is dropped when the log is read. A third outcome, `torn`, is a database that breaks its word: the store must notice.
  */
 import type { KeyValueDatabase, Operation } from '../../storage/database.ts';
 import { EMPTY_DIGEST } from '../../storage/digest.ts';
@@ -40,14 +40,23 @@ export function emptyDisk(): DiskContent {
 export class SimDatabase implements KeyValueDatabase {
   readonly #content: Map<string, Buffer>;
   readonly #schedule: (complete: () => void) => void;
+  readonly #reading: () => void;
   #inFlight: readonly Operation[] | undefined;
   #nextFailure: Fate | undefined;
   #hasFailed = false;
 
-  /** @param schedule calls its argument once, later: then the batch in flight is on disk */
-  constructor(content: DiskContent, schedule: (complete: () => void) => void) {
+  /**
+   * @param schedule calls its argument once, later: then the batch in flight is on disk
+   * @param reading a promise is about to be settled with what was read
+   */
+  constructor(
+    content: DiskContent,
+    schedule: (complete: () => void) => void,
+    reading: () => void = () => {},
+  ) {
     this.#content = new Map(content);
     this.#schedule = schedule;
+    this.#reading = reading;
   }
 
   get content(): DiskContent {
@@ -68,17 +77,29 @@ export class SimDatabase implements KeyValueDatabase {
   }
 
   #apply(operations: readonly Operation[]): void {
-    for (const operation of operations) {
-      if (operation.type === 'put') this.#content.set(textOf(operation.key), operation.value);
-      else this.#content.delete(textOf(operation.key));
-    }
+    applyTo(this.#content, operations);
+  }
+
+  /** A disk, or a database, that does not keep its word: some operations of the batch in flight took effect. */
+  torn(below: (bound: number) => number): DiskContent | undefined {
+    const operations = this.#inFlight ?? [];
+    if (operations.length < 2) return undefined;
+    const content = new Map(this.#content);
+    const missing = below(operations.length);
+    applyTo(
+      content,
+      operations.filter((_, i) => (missing % 2 === 0 ? i !== missing : i < missing)),
+    );
+    return content;
   }
 
   async get(key: Buffer): Promise<Buffer | undefined> {
+    this.#reading();
     return this.#content.get(textOf(key));
   }
 
   async scan(range: KeyRange, visit: (key: Buffer, value: Buffer) => void): Promise<void> {
+    this.#reading();
     const [first, last] = [textOf(range.first), textOf(range.last)];
     const keys = [...this.#content.keys()].filter((key) => key >= first && key <= last).sort();
     for (const key of keys) {
@@ -103,6 +124,13 @@ export class SimDatabase implements KeyValueDatabase {
     // After a failed write nothing reaches the disk any more.
     if (inFlight !== undefined && fate === 'kept' && !this.#hasFailed) this.#apply(inFlight);
     return this.content;
+  }
+}
+
+function applyTo(content: Map<string, Buffer>, operations: readonly Operation[]): void {
+  for (const operation of operations) {
+    if (operation.type === 'put') content.set(textOf(operation.key), operation.value);
+    else content.delete(textOf(operation.key));
   }
 }
 

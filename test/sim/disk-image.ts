@@ -33,6 +33,17 @@ export async function damageOfFlip(content: DiskContent, random: Random): Promis
   return undefined;
 }
 
+/** The damage that a start finds where a batch took effect in part: `undefined` if it takes it for something else than none. */
+export async function damageOfTear(before: DiskContent, torn: DiskContent): Promise<string | undefined> {
+  try {
+    // What nobody needs any more may be deleted in part.
+    return (await readAll(torn)) === (await readAll(before)) ? 'nothing that counts was torn' : undefined;
+  } catch (error) {
+    if (error instanceof DamageFound) return error.message;
+    throw error;
+  }
+}
+
 /** Everything that a node would find, as text. Throws DamageFound. */
 async function readAll(content: DiskContent): Promise<string> {
   const store = await openSimStore(new SimDatabase(content, () => {}));

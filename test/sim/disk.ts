@@ -54,7 +54,11 @@ export class SimDisk implements LogStore {
   constructor(node: NodeId, world: DiskWorld, content: DiskContent) {
     this.#node = node;
     this.#world = world;
-    this.#database = new SimDatabase(content, (complete) => world.after(world.diskMillis(node), complete));
+    this.#database = new SimDatabase(
+      content,
+      (complete) => world.after(world.diskMillis(node), complete),
+      () => world.settling(),
+    );
   }
 
   get hasGarbage(): boolean {
@@ -67,6 +71,8 @@ export class SimDisk implements LogStore {
 
   async load(group: GroupId): Promise<StoredGroup | undefined> {
     if (!this.#world.reached('load')) return NEVER;
+    // Each group is a chain of promises of its own.
+    this.#world.settling();
     this.#store ??= await openSimStore(this.#database);
     const stored = await this.#store.load(group);
     if (stored?.snapshot !== undefined) this.#snapshots.set(group, stored.snapshot.index);
@@ -143,6 +149,11 @@ export class SimDisk implements LogStore {
   /** All that is durable now. */
   copy(): DiskContent {
     return this.#database.content;
+  }
+
+  /** What is on the disk if only a part of the batch in flight is; undefined if there is no such part. */
+  torn(below: (bound: number) => number): DiskContent | undefined {
+    return this.#database.torn(below);
   }
 
   failNextWrite(fate: Fate): void {

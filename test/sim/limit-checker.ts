@@ -13,11 +13,10 @@ import type { Committed, Outcome } from './group-history.ts';
 import { type Asked, askedBy, IdLedger, wordsOf } from './id-ledger.ts';
 import { sayingOf } from './naive-judgement.ts';
 import { groupWindowMillis, NaiveLimiter } from './naive-limiter.ts';
+import { costAround, forgottenAtGrowth, type TimedGrant } from './rolling-window.ts';
 import { check } from './story.ts';
 
-interface Grant {
-  readonly timeMillis: number;
-  readonly cost: number;
+interface Grant extends TimedGrant {
   readonly index: number;
   /** Undefined for a grant judged at a caller's time. */
   readonly realMillis: number | undefined;
@@ -27,6 +26,8 @@ interface GroupLedger {
   readonly machine: NaiveLimiter;
   table: RuleTable | undefined;
   readonly grants: Map<string, Grant[]>;
+  /** By rule and user: up to here grants may be forgotten, since the window was shorter once. */
+  readonly forgotten: Map<string, number>;
   /** What the log granted, by receipt. */
   readonly receipts: Map<string, { readonly words: string; readonly hasId: boolean; isTold: boolean }>;
   /** What the log decided, by index and position. */
@@ -85,6 +86,7 @@ export class LimitChecker {
         machine: new NaiveLimiter(),
         table: undefined,
         grants: new Map(),
+        forgotten: new Map(),
         receipts: new Map(),
         requests: new Map(),
         ids: new IdLedger(),
@@ -118,7 +120,11 @@ export class LimitChecker {
       this.#decided(id, group, { entry, i, asked, decision, stamp });
     });
     if (command.type === 'rules' && command.table.version > (group.table?.version ?? 0)) {
-      group.table = this.#init.tables.find((table) => table.version === command.table.version);
+      this.#rulesChanged(
+        group,
+        this.#init.tables.find((table) => table.version === command.table.version),
+        entry.timeMillis,
+      );
       check(group.table !== undefined, () => `rule table ${command.table.version} comes from nowhere`);
     }
     const cap = group.table?.partitionBytesMax ?? Infinity;
@@ -127,6 +133,22 @@ export class LimitChecker {
       after <= Math.max(before, cap + Math.floor(cap / 8)),
       () => `entry ${entry.index} of group ${id} makes the state ${after} bytes large, the cap is ${cap}`,
     );
+  }
+
+  /** Of a longer window the beginning may be forgotten: see `SlidingLogs`. */
+  #rulesChanged(group: GroupLedger, table: RuleTable | undefined, nowMillis: number): void {
+    const before = group.table;
+    group.table = table;
+    for (const { id, windowMillis } of before?.rules ?? []) {
+      const after = table?.rules.find((rule) => rule.id === id);
+      if (after === undefined || after.windowMillis <= windowMillis) continue;
+      const shorter = groupWindowMillis(windowMillis, before?.clockDriftPpm ?? 0);
+      for (const [key, grants] of group.grants) {
+        if (!key.startsWith(`${id}/`)) continue;
+        const through = forgottenAtGrowth(grants, { windowMillis: shorter, nowMillis });
+        group.forgotten.set(key, Math.max(through, group.forgotten.get(key) ?? -Infinity));
+      }
+    }
   }
 
   #decided(id: GroupId, group: GroupLedger, decided: Logged): void {
@@ -162,15 +184,17 @@ export class LimitChecker {
     this.#granted(id, group, decided);
   }
 
-  #granted(id: GroupId, group: GroupLedger, { asked, decision, stamp }: Logged): void {
+  #granted(id: GroupId, group: GroupLedger, { entry, asked, decision, stamp }: Logged): void {
     const { userId, cost, requestId } = asked;
     const hasTime = asked.timestampMillis !== undefined;
     const { ruleId, decided } = decision;
     const rule = ruleOf(group, ruleId);
     const isEvent = hasTime && rule.clock === 'request';
     const grants = grantsOf(group, ruleId, userId);
+    const forgotten = group.forgotten.get(`${ruleId}/${userId}`) ?? -Infinity;
     const grant = {
       timeMillis: decided.timeMillis,
+      madeMillis: entry.timeMillis,
       cost,
       index: decided.index,
       realMillis: isEvent ? undefined : stamp?.seemingMillis,
@@ -178,14 +202,19 @@ export class LimitChecker {
     grants.push(grant);
     this.grants += 1;
     const window = isEvent ? rule.windowMillis : this.#windowInGroupTime(group, rule);
-    const logged = costSince(grants, decided.timeMillis - window, Infinity);
+    const isOrdered = !userId.startsWith('mixed') && !userId.startsWith('event');
+    const logged = isOrdered
+      ? costSince(grants, Math.max(forgotten, decided.timeMillis - window), Infinity)
+      : costAround(grants, grant, { windowMillis: window, forgottenMillis: forgotten });
     const where = `user ${userId}, rule ${ruleId}, entry ${decided.index} of group ${id}`;
     check(
       logged <= rule.limit,
       () => `over-grant in log time: ${logged} of ${rule.limit} in ${window} ms, ${where}`,
     );
     if (grant.realMillis !== undefined) {
-      const real = realCostSince(grants, grant.realMillis - rule.windowMillis);
+      const remembered =
+        forgotten === -Infinity ? grants : grants.filter(({ timeMillis }) => timeMillis > forgotten);
+      const real = realCostSince(remembered, grant.realMillis - rule.windowMillis);
       check(
         real <= rule.limit,
         () => `over-grant in real time: ${real} of ${rule.limit} in ${rule.windowMillis} ms, ${where}`,

@@ -1,17 +1,19 @@
 /** The command `npm run sim`: runs seeds, reports violations with the one command that tells them again. */
+import { availableParallelism } from 'node:os';
 import { performance } from 'node:perf_hooks';
 import { randomInt } from 'node:crypto';
 import { Command, InvalidArgumentError } from 'commander';
-import { loadHash32 } from '../../src/partition/hash.ts';
 import { crashPoints } from './crash-points/command.ts';
 import { runMutants } from './mutation-run.ts';
 import { replayOf } from './replay.ts';
-import { runSeed } from './run.ts';
+import type { RunResult } from './run.ts';
+import { runSeeds } from './seed-pool.ts';
 import { Totals } from './totals.ts';
 
 interface Options {
   readonly seeds: number;
   readonly seed?: number;
+  readonly jobs: number;
   readonly trace?: true;
   readonly json?: true;
   readonly mutants?: true;
@@ -33,7 +35,8 @@ async function main(): Promise<void> {
     .description(
       'Runs whole clusters on virtual time, network and disks, each from one seed, and checks every step.',
     )
-    .option('--seeds <n>', 'how many seeds to run, one after the other', wholeNumber, 100)
+    .option('--seeds <n>', 'how many seeds to run', wholeNumber, 100)
+    .option('--jobs <n>', 'on how many cores; --trace needs one alone', wholeNumber, availableParallelism())
     .option(
       '--seed <s>',
       'the first seed; random if omitted. With --crash-points: of the delays, 1 if omitted',
@@ -67,26 +70,24 @@ async function main(): Promise<void> {
     process.exitCode = isKept ? 0 : 1;
     return;
   }
-  const hash = await loadHash32();
   const totals = new Totals();
   // Time of the processor: the machine may have other things to do.
   const startedAt = process.cpuUsage();
   let shownAt = performance.now();
   process.stdout.write(`seeds ${first} to ${first + options.seeds - 1}\n`);
-  for (let i = 0; i < options.seeds; i += 1) {
-    const seed = first + i;
-    const say = options.trace === true ? (line: string) => process.stdout.write(`${line}\n`) : undefined;
-    const result = await runSeed({ seed, hash, say });
+  const finished = (result: RunResult): void => {
     totals.add(result);
     if (result.violation !== undefined) {
-      process.stdout.write(`seed ${seed}: ${result.violation}\n`);
-      process.stdout.write(`  replay: ${replayOf(seed)}\n`);
+      process.stdout.write(`seed ${result.seed}: ${result.violation}\n`);
+      process.stdout.write(`  replay: ${replayOf(result.seed)}\n`);
     }
     if (performance.now() - shownAt > PROGRESS_MILLIS) {
       shownAt = performance.now();
-      process.stdout.write(`${i + 1} of ${options.seeds} seeds, ${totals.violations} violations\n`);
+      process.stdout.write(`${totals.seeds} of ${options.seeds} seeds, ${totals.violations} violations\n`);
     }
-  }
+  };
+  const say = options.trace === true ? (line: string) => process.stdout.write(`${line}\n`) : undefined;
+  await runSeeds({ first, seeds: options.seeds, jobs: options.jobs, say, finished });
   const { user, system } = process.cpuUsage(startedAt);
   const seconds = (user + system) / 1_000_000;
   process.stdout.write(`${totals.summary(seconds)}\n`);

@@ -26,6 +26,11 @@ export interface NemesisWorld {
   readonly wentBack: (node: NodeId, copy: DiskCopy) => void;
   /** Many clients ask this node at once, for a user of whom `leader` decides if one is given. */
   readonly crowd: (node: SimNode, leader?: SimNode) => void;
+  /** Clients ask this node, one after the other, for what it leads. */
+  readonly stream: (leader: SimNode) => void;
+  /** Clients ask, or do not. */
+  readonly ask: (isActive: boolean) => void;
+  readonly whenCaughtUp: (node: SimNode, run: () => void) => void;
   /** Losing this node's directory leaves a quorum of everything. */
   readonly mayLose: (node: SimNode) => boolean;
   /** Asks for a change of the nodes, if none is under way. */
@@ -39,7 +44,10 @@ const FOR_GOOD: ReadonlySet<FaultName> = new Set([
   'spoilSnapshot',
   'restoreDirectory',
   'makeAnew',
+  'tornBatch',
 ]);
+/** The older a copy, the less likely it may be put back. */
+const COPIES_MAX = 8;
 /** A quarter of the time nothing new breaks. */
 const QUIET = 0.25;
 
@@ -47,6 +55,7 @@ export class Nemesis {
   readonly #world: NemesisWorld;
   readonly #random: Random;
   #isActive = true;
+  #isIdle = false;
   #table = 0;
   /** Leaders that take office now do not live long. */
   #isHunting = false;
@@ -58,7 +67,9 @@ export class Nemesis {
   constructor(world: NemesisWorld) {
     this.#world = world;
     this.#random = world.random.fork();
-    if (world.settings.faults.length > 0) this.#next();
+    const { faults, idle } = world.settings;
+    if (faults.length > 0) this.#next();
+    if (idle !== undefined) world.after(idle.atMillis, () => this.#idle(idle.forMillis));
   }
 
   #next(): void {
@@ -66,7 +77,7 @@ export class Nemesis {
     const quiet = this.#random.chance(QUIET) ? 4 : 1;
     after(this.#random.exponential(settings.faultMeanMillis) * quiet, () => {
       if (!this.#isActive) return;
-      this.#strike(this.#random.pick(settings.faults));
+      if (!this.#isIdle) this.#strike(this.#random.pick(settings.faults));
       this.#next();
     });
   }
@@ -235,7 +246,7 @@ export class Nemesis {
         this.#restoreDirectory(victim);
         return;
       case 'makeAnew':
-        if (mayLose(victim)) this.#makeAnew(victim);
+        if (mayLose(victim) || victim.isStranger) this.#makeAnew(victim);
         return;
       case 'blind':
         this.#blind(victim);
@@ -247,7 +258,49 @@ export class Nemesis {
         );
         this.#crash(victim);
         return;
+      case 'longSuffix':
+        this.#longSuffix(leader);
+        return;
+      case 'crashRecovering':
+        victim.dieRecovering(random.between(2, 3), this.#fate());
+        this.#crash(victim);
+        return;
+      case 'tornBatch':
+        if (mayLose(victim) && victim.tearBatch()) story.fault(fault, `(node ${victim.id})`);
+        return;
     }
+  }
+
+  /** Long after the last request those who lead are gone, and then everybody asks again. */
+  #idle(forMillis: number): void {
+    const { after, ask, leaders } = this.#world;
+    this.#isIdle = true;
+    ask(false);
+    after(forMillis, () => {
+      this.#isIdle = false;
+      for (const leader of leaders()) {
+        if (this.#random.chance(0.5)) this.#crash(leader);
+        else this.#pause(leader);
+      }
+      after(this.#random.unit() * 500, () => ask(true));
+    });
+  }
+
+  /** Nobody hears of what a leader goes on writing down, until it is replaced and others have compacted their logs. */
+  #longSuffix(leader: SimNode): void {
+    const { nodes, stream, after, crowd } = this.#world;
+    const others = without(
+      nodes.map(({ id }) => id),
+      [leader.id],
+    );
+    const heal = this.#cut(others.map((other): [NodeId, NodeId] => [leader.id, other]));
+    stream(leader);
+    const rest = nodes.filter((node) => node !== leader && node.isRunning && node.isOpen);
+    after(2_000, () => {
+      if (this.#isActive) for (const node of rest) if (node.isRunning && node.isOpen) stream(node);
+    });
+    if (this.#random.chance(0.3)) crowd(leader, leader);
+    this.#later(3_000 + 3_000 * this.#random.unit(), heal);
   }
 
   #cutBoth(some: readonly NodeId[], others: readonly NodeId[]): void {
@@ -374,17 +427,23 @@ export class Nemesis {
   }
 
   /** A copy is made now and put back later: the node starts as it was then. */
-  #restoreDirectory(node: SimNode): void {
-    const { copyOf, mayLose, mayGoBack, wentBack, story } = this.#world;
+  #restoreDirectory(node: SimNode, copies = COPIES_MAX): void {
+    const { copyOf, mayLose, mayGoBack, wentBack, whenCaughtUp, story } = this.#world;
+    if (!node.isUp || node.isDoubtful) return;
     const copy = copyOf(node.id);
     const disk = node.copyDirectory();
-    this.#later(1_000, () => {
-      if (!mayLose(node)) return;
-      this.#crash(node);
-      if (!mayGoBack(node.id, copy)) return;
+    this.#later(300, () => {
+      if (!node.isUp || !mayLose(node)) return;
+      if (!mayGoBack(node.id, copy)) {
+        if (copies > 1) this.#restoreDirectory(node, copies - 1);
+        return;
+      }
+      // What is in flight would be a promise more.
+      node.crash('lost');
       story.fault('restoreDirectory', `(node ${node.id})`);
       wentBack(node.id, copy);
       node.putBack(disk);
+      whenCaughtUp(node, () => node.trustDirectory());
     });
   }
 

@@ -77,6 +77,7 @@ interface Path {
   held: Frame[];
   /** On top of every delay. */
   readonly slowMillis: number;
+  readonly crawlMillis: number;
   /** Nothing on this connection arrives before this. */
   busyUntil: number;
   /** What the receiver makes of the bytes, since some of this connection were damaged. */
@@ -116,6 +117,7 @@ export class SimNetwork {
           cuts: 0,
           held: [],
           slowMillis: init.random.chance(init.settings.slowShare) ? init.settings.slowMillis : 0,
+          crawlMillis: init.random.chance(init.settings.crawlShare) ? init.settings.crawlMillis : 0,
           busyUntil: 0,
           decoder: undefined,
         });
@@ -187,7 +189,9 @@ export class SimNetwork {
 
   #carry(path: Path, frame: Frame): void {
     const { random, settings, now } = this.#init;
-    const delay = path.slowMillis + settings.delayMinMillis + random.exponential(settings.delayMeanMillis);
+    const isReliable = this.#reliable.has(path.from) && this.#reliable.has(path.to);
+    const slowMillis = path.slowMillis + (isReliable ? 0 : path.crawlMillis);
+    const delay = slowMillis + settings.delayMinMillis + random.exponential(settings.delayMeanMillis);
     path.busyUntil = Math.max(path.busyUntil, now() + delay);
     this.#init.after(path.busyUntil - now(), () => this.#arrive(path, frame));
   }

@@ -27,6 +27,7 @@ export interface RunResult {
   /** Refused because another request has their id. */
   readonly conflicts: number;
   readonly faults: ReadonlyMap<string, number>;
+  readonly coverage: ReadonlyMap<string, number>;
   readonly violation: string | undefined;
 }
 
@@ -38,6 +39,8 @@ export interface RunInit {
 }
 
 const PROGRESS_MILLIS_MAX = 45_000;
+/** Whoever waits for one answer until its deadline waits for several. */
+const PROGRESS_DEADLINES_MAX = 10;
 const PROBE_MILLIS = 250;
 const HEALED_MILLIS = 8_000;
 const HEALTHY_MILLIS = 3_000;
@@ -73,6 +76,7 @@ export async function runSeed(init: RunInit): Promise<RunResult> {
     atCapacity: clients.atCapacity,
     conflicts: clients.conflicts,
     faults: story.faults,
+    coverage: story.coverage,
     violation,
   };
 }
@@ -94,7 +98,7 @@ class Recovery {
   }
 
   start(): void {
-    const { nodes, random, story, nemesis, operator, placement, raft } = this.#world;
+    const { nodes, random, settings, story, nemesis, operator, placement, raft } = this.#world;
     nemesis.stop();
     operator.stop();
     // What may or may not be damaged is not relied on any more.
@@ -112,7 +116,8 @@ class Recovery {
     this.#core = isSettled ? alive.slice(0, size + spare) : alive;
     story.tell(() => `only these are healed: ${this.#core.map(({ id }) => id).join(', ')}`);
     this.#heal(this.#core);
-    if (!this.#isRoomy()) this.#outside = new OutsideLeaders(this.#world, this.#core);
+    if (!this.#isRoomy() || settings.network.crawlShare > 0)
+      this.#outside = new OutsideLeaders(this.#world, this.#core);
     const apart = spare > 0 ? this.#cutOnePath() : [];
     for (const node of alive) if (!this.#core.includes(node)) this.#abandon(node);
     const coreIds = this.#core.map(({ id }) => id);
@@ -125,7 +130,7 @@ class Recovery {
     }
     this.#world.askable = (node) => node.isOpen && this.#core.includes(node);
     // Where room is short, whoever asks most gets it: others step back, and it comes back by itself.
-    this.#world.clients.isActive = !this.#world.mayBeFull;
+    this.#world.clients.isActive = !this.#world.mayBeFull && this.#world.settings.queues === undefined;
     this.#probe();
   }
 
@@ -220,7 +225,7 @@ class Recovery {
   }
 
   #probe(): void {
-    const { clients, story } = this.#world;
+    const { clients, placement, story } = this.#world;
     for (const partition of new Set(this.#owing.map((owed) => owed.partition)))
       this.#outside?.look(partition);
     // A leader outside may still serve some of the healed nodes; who cannot reach it can do nothing about it.
@@ -228,7 +233,7 @@ class Recovery {
       ({ partition, node }) =>
         this.#alive().includes(node) &&
         (!this.#granted.has(partition) || this.#isLedInside(partition)) &&
-        this.#keptMillis(partition) < PROGRESS_MILLIS_MAX,
+        this.#keptMillis(partition) < this.#progressMillisMax,
     );
     if (this.#owing.length === 0) {
       story.tell(() => `progress after ${(this.#world.now - this.#startedAt).toFixed(0)} ms`);
@@ -237,7 +242,7 @@ class Recovery {
     }
     const elapsedMillis = this.#world.now - this.#startedAt;
     const isLate = this.#owing.some(
-      ({ partition }) => elapsedMillis - this.#keptMillis(partition) >= PROGRESS_MILLIS_MAX,
+      ({ partition }) => elapsedMillis - this.#keptMillis(partition) >= this.#progressMillisMax,
     );
     check(!isLate, () => this.#explain());
     for (const owed of this.#owing) {
@@ -255,7 +260,14 @@ class Recovery {
         this.#owing = this.#owing.filter((other) => other !== owed);
       });
     }
-    this.#world.after(PROBE_MILLIS, () => this.#probe());
+    // Of many partitions each is asked less often.
+    const many = Math.max(1, placement.partitionCount / 8);
+    this.#world.after(PROBE_MILLIS * many, () => this.#probe());
+  }
+
+  get #progressMillisMax(): number {
+    const { requestDeadlineMillis } = this.#world.settings.timing;
+    return Math.max(PROGRESS_MILLIS_MAX, PROGRESS_DEADLINES_MAX * requestDeadlineMillis);
   }
 
   #keptMillis(partition: number): number {

@@ -5,8 +5,14 @@
 import type { MultiRaftOptions } from '../../raft/multi-raft.ts';
 import { RAFT_DEFAULTS } from '../../raft/core-state.ts';
 import type { NodeId } from '../../raft/types.ts';
+import type { QueueBounds } from '../../src/node-core.ts';
 import { type ClusterConfig, type NodeAddress, ticksOf, type Timing } from '../../src/config.ts';
-import { PARTITION_BYTES_DEFAULT, type Rule, type RuleTable } from '../../src/limiter/rules.ts';
+import {
+  groupMillisMax,
+  PARTITION_BYTES_DEFAULT,
+  type Rule,
+  type RuleTable,
+} from '../../src/limiter/rules.ts';
 import type { Random } from './random.ts';
 
 export const FAULTS = [
@@ -47,6 +53,9 @@ export const FAULTS = [
   'makeAnew',
   'blind',
   'editFile',
+  'longSuffix',
+  'crashRecovering',
+  'tornBatch',
 ] as const;
 export type FaultName = (typeof FAULTS)[number];
 
@@ -56,6 +65,9 @@ export interface NetworkSettings {
   /** Share of the paths that are slow for good, and by how much. */
   readonly slowShare: number;
   readonly slowMillis: number;
+  /** Share of the paths that take longer than a deadline allows, until a quorum is healed, and by how much. */
+  readonly crawlShare: number;
+  readonly crawlMillis: number;
   /** Per frame. */
   readonly drop: number;
   readonly duplicate: number;
@@ -80,6 +92,19 @@ export interface ClientSettings {
   readonly withId: number;
   /** Chance that a request takes the id of an earlier one, which asked for something else. */
   readonly reuse: number;
+  /** Chance that a request that was granted is asked again, soon or about when its id is forgotten. */
+  readonly again: number;
+  /** Share of the requests with a cost above 1, and whether such costs go up to the limit. */
+  readonly withCost: number;
+  readonly costsUpToLimit: boolean;
+  /** Some users' timestamps are minutes late, or of another epoch. */
+  readonly strangeTimes: boolean;
+}
+
+/** Nobody asks, and nothing new breaks, for a long time; then whoever leads is gone. */
+export interface Idleness {
+  readonly atMillis: number;
+  readonly forMillis: number;
 }
 
 export interface Settings {
@@ -102,6 +127,9 @@ export interface Settings {
   readonly faults: readonly FaultName[];
   readonly faultMeanMillis: number;
   readonly safetyMillis: number;
+  readonly idle: Idleness | undefined;
+  /** Of a node and its partitions; undefined: the product's own, which no run fills. */
+  readonly queues: QueueBounds | undefined;
   /** How fast the clocks of machines run, as long as they are right: parts per million from real time. */
   readonly driftPpm: readonly [min: number, max: number];
   /** No such clock is faster by more. */
@@ -114,6 +142,8 @@ export interface Settings {
 /** By how much machines' clocks may differ. All of them may be faster than real time by a fifth of that. */
 const DRIFT_PPM = 100;
 const LEADER_DRIFT_PPM = 120;
+/** A full one of these has room in a run. */
+const WINDOW_MILLIS_MAX = 10_000;
 
 /** The `life`-th database under this id. */
 export function incarnationOf(id: NodeId, life = 0): string {
@@ -125,22 +155,31 @@ export function addressOf(id: NodeId): NodeAddress {
 }
 
 export function drawSettings(random: Random): Settings {
-  const nodes = random.pick([3, 3, 3, 5]);
-  const partitions = random.pick([1, 2, 2, 4]);
+  const nodes = random.pick([3, 3, 3, 4, 5, 5, 7]);
+  const partitions = drawPartitions(random);
   const timing = drawTiming(random);
   const faults = drawFaults(random);
-  const tables = drawTables(random);
+  const tables = drawTables(random, timing);
   const first = tables[0];
   if (first === undefined) throw new RangeError('there is at least one rule table');
-  const spares = random.pick([0, 0, 2, 3, 5]);
+  const spares = Math.min(random.pick([0, 0, 2, 3, 5, 6]), MACHINES_MAX - nodes);
   const ids = Array.from({ length: nodes }, (_, i) => i + 1);
   const driftPpm = drawDrift(random);
+  // Every step of so many groups costs.
+  const busyMillis = partitions > 4 ? 10_000 : random.pick([20_000, 40_000]);
+  const idle = random.chance(0.12)
+    ? { atMillis: busyMillis / 2, forMillis: random.between(65_000, partitions > 4 ? 70_000 : 150_000) }
+    : undefined;
   return {
     nodes,
     spares,
-    changeMeanMillis: spares > 0 ? random.pick([1_000, 4_000]) : 0,
+    changeMeanMillis: spares > 0 ? random.pick([300, 1_000, 4_000]) : 0,
     timing,
-    raft: drawRaft(random, timing, faults === SHORT_REIGNS ? [1, 1, 200] : [1, 200, 2_000, 1 << 20]),
+    raft: drawRaft(random, {
+      timing,
+      partitions,
+      appendBytes: faults === SHORT_REIGNS ? [1, 1, 200] : [1, 200, 2_000, 1 << 20],
+    }),
     stateBytesMax: random.pick([Infinity, Infinity, Infinity, Infinity, 40_000]),
     config: {
       clusterId: 'sim',
@@ -148,7 +187,7 @@ export function drawSettings(random: Random): Settings {
       nodes: ids.map(addressOf),
       partitions,
       // With spares, some nodes hold only some partitions, and moving one node moves little.
-      replicas: random.pick([3, spares > 0 ? 3 : nodes]),
+      replicas: random.pick([3, 3, Math.min(4, nodes), Math.min(5, nodes)]),
       rules: first,
       timing,
       freeFloorBytes: 0,
@@ -160,6 +199,8 @@ export function drawSettings(random: Random): Settings {
       slowShare: random.pick([0, 0, 0, 0.3, 1]),
       // A question and its answer take a good part of a deadline; an election must still be possible.
       slowMillis: Math.min(timing.requestDeadlineMillis / 10, timing.electionMillis / 8),
+      crawlShare: random.pick([0, 0, 0, 0.2, 0.5]),
+      crawlMillis: timing.requestDeadlineMillis * random.pick([0.3, 0.7, 1.5]),
       drop: random.pick([0, 0, 0.01, 0.1]),
       duplicate: random.pick([0, 0, 0.01, 0.1]),
       corrupt: random.pick([0, 0, 0, 0.001, 0.02]),
@@ -169,18 +210,41 @@ export function drawSettings(random: Random): Settings {
     disk: { syncMeanMillis: random.pick([0.5, 2, 10, 40]), keep: random.pick([0, 0.5, 1]) },
     clients: {
       meanMillis: random.pick([10, 40, 150]),
-      users: random.pick([2, 5, 20]),
+      users: random.pick(partitions > 4 ? [20, 100] : [2, 5, 20]),
       eventUsers: random.pick([0, 2, 5]),
       withId: random.pick([0.2, 0.7, 1]),
       reuse: random.pick([0, 0.05, 0.3]),
+      again: random.pick([0, 0.1, 0.5]),
+      withCost: random.pick([0.1, 0.3, 0.8]),
+      costsUpToLimit: random.chance(0.5),
+      strangeTimes: random.chance(0.5),
     },
     faults,
     faultMeanMillis: random.pick([400, 1_000, 3_000]),
-    safetyMillis: random.pick([20_000, 40_000]),
+    safetyMillis: busyMillis + (idle?.forMillis ?? 0),
+    idle,
+    queues: random.chance(0.15) ? drawQueues(random) : undefined,
     driftPpm,
     maxDriftPpm: driftPpm[1] === 0 ? 0 : LEADER_DRIFT_PPM,
     wallSkewMillis: random.pick([0, 50, 60_000]),
     lag: random.pick([0, 0.1, 0.5]),
+  };
+}
+
+const MACHINES_MAX = 9;
+
+function drawPartitions(random: Random): number {
+  if (random.chance(0.88)) return random.pick([1, 2, 2, 4]);
+  return random.chance(0.8) ? random.between(5, 16) : random.between(17, 64);
+}
+
+/** So small that a crowd fills each of them. */
+function drawQueues(random: Random): QueueBounds {
+  return {
+    openMax: random.pick([20, 60, 1_000]),
+    pendingMax: random.pick([3, 20, 1_000]),
+    inflightMax: random.pick([5, 40, 1_000]),
+    batchMax: random.pick([1, 4, 1_000]),
   };
 }
 
@@ -196,13 +260,19 @@ function drawTiming(random: Random): Timing {
     tickMillis,
     heartbeatMillis: tickMillis * random.pick([1, 2]),
     electionMillis: tickMillis * random.pick([8, 12]),
-    requestDeadlineMillis: random.pick([300, 1_000]),
+    requestDeadlineMillis: random.pick([300, 300, 1_000, 1_000, 1_000, 3_000, 10_000]),
   };
 }
 
 /** Small numbers, so that every bound is met: snapshots, full windows of appends, several turns to apply. */
-function drawRaft(random: Random, timing: Timing, appendBytes: readonly number[]): Partial<MultiRaftOptions> {
-  const appendBytesMax = random.pick(appendBytes);
+function drawRaft(
+  random: Random,
+  given: { readonly timing: Timing; readonly partitions: number; readonly appendBytes: readonly number[] },
+): Partial<MultiRaftOptions> {
+  const { timing, partitions } = given;
+  const appendBytesMax = random.pick(given.appendBytes);
+  // Snapshots of nearly every state: then one is on its way at every moment of a change.
+  const isEager = random.chance(0.5);
   return {
     raft: {
       ...RAFT_DEFAULTS,
@@ -215,27 +285,31 @@ function drawRaft(random: Random, timing: Timing, appendBytes: readonly number[]
       },
       uncommittedBytesMax: random.pick([2_000, 1 << 20]),
     },
-    snapshotEveryBytes: random.pick([1_000, 4_000, 20_000, 1 << 20]),
-    keepLogBytes: random.pick([0, 500, 4_000]),
+    snapshotEveryBytes: random.pick(isEager ? [150, 400] : [1_000, 4_000, 20_000, 1 << 20]),
+    keepLogBytes: isEager ? 0 : random.pick([0, 500, 4_000]),
     applyBytesMax: random.pick([200, 4 << 20]),
     snapshotWriteBytesMax: random.pick([1, 1 << 20]),
     // The smallest takes two or three entries of all groups.
-    writeBytesMax: random.pick([1_200, 5_000, 1 << 20]),
+    writeBytesMax: random.pick([
+      Math.max(1_200, 300 * partitions),
+      Math.max(5_000, 600 * partitions),
+      1 << 20,
+    ]),
     streams: { outgoingMax: random.pick([1, 4]), silentTicksMax: 40 },
     balanceTicks: random.pick([10, 25]),
   };
 }
 
-function drawTables(random: Random): RuleTable[] {
+function drawTables(random: Random, timing: Timing): RuleTable[] {
   let byRequest: Rule = {
     id: 'default',
-    limit: random.pick([1, 2, 3, 10]),
+    limit: random.pick([1, 2, 3, 10, 40]),
     windowMillis: random.pick([40, 250, 1_000, 5_000]),
     clock: 'request',
   };
   let byCluster: Rule = {
     id: 'cluster',
-    limit: random.pick([1, 2, 3, 10]),
+    limit: random.pick([1, 2, 3, 10, 40]),
     windowMillis: random.pick([40, 250, 1_000, 5_000]),
     clock: 'cluster',
   };
@@ -245,27 +319,46 @@ function drawTables(random: Random): RuleTable[] {
     tables.push({
       version,
       rules: [byRequest, byCluster],
-      requestIdHorizonMillis: random.pick([5_000, 30_000]),
+      requestIdHorizonMillis: drawHorizon(random, timing),
       clockDriftPpm: DRIFT_PPM,
       partitionBytesMax: small ? random.pick([8_000, 20_000, 60_000]) : PARTITION_BYTES_DEFAULT,
     });
-    // Windows only shrink: of longer ones the nodes may have forgotten the beginning.
-    byRequest = { ...byRequest, limit: random.between(1, 10) };
-    byCluster = {
-      ...byCluster,
-      limit: random.between(1, 10),
-      windowMillis: Math.max(20, Math.floor(byCluster.windowMillis * random.pick([0.5, 1]))),
-    };
+    byRequest = changed(random, byRequest);
+    byCluster = changed(random, byCluster);
   }
   return tables;
+}
+
+function changed(random: Random, rule: Rule): Rule {
+  const windowMillis = Math.floor(rule.windowMillis * random.pick([0.5, 1, 1, 1.5, 4]));
+  return {
+    ...rule,
+    limit: random.chance(0.8) ? random.between(1, 10) : random.between(1, 60),
+    windowMillis: Math.min(WINDOW_MILLIS_MAX, Math.max(20, windowMillis)),
+  };
+}
+
+/** From the shortest that a configuration may have to the longest of which a run sees the end. */
+function drawHorizon(random: Random, { requestDeadlineMillis }: Timing): number {
+  const least = groupMillisMax(2 * requestDeadlineMillis, DRIFT_PPM);
+  const longest = Math.max(60_000, least);
+  return random.chance(0.2) ? least : Math.floor(least * (longest / least) ** random.unit());
 }
 
 /** Figure 8 of the Raft paper needs several leaders in a row that leave little behind. */
 const SHORT_REIGNS: readonly FaultName[] = ['huntLeaders', 'huntLeaders', 'isolateLeader', 'crashLeader'];
 
+/** What succeeds rarely is tried in most runs. */
+const OFTEN: ReadonlySet<FaultName> = new Set([
+  'restoreDirectory',
+  'longSuffix',
+  'crashRecovering',
+  'newRules',
+]);
+
 function drawFaults(random: Random): readonly FaultName[] {
   if (random.chance(0.1)) return [];
   if (random.chance(0.2)) return SHORT_REIGNS;
   const share = random.pick([0.15, 0.35, 0.7]);
-  return FAULTS.filter(() => random.chance(share));
+  return FAULTS.filter((fault) => random.chance(OFTEN.has(fault) ? 0.6 : share));
 }

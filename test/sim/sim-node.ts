@@ -11,7 +11,7 @@ import type { FrameType } from '../../src/transport/frame.ts';
 import type { Hello, Refusal, Sender } from '../../src/transport/hello.ts';
 import { RolledBackError } from '../../raft/errors.ts';
 import { type DiskContent, emptyDisk } from './database.ts';
-import { damageOfFlip } from './disk-image.ts';
+import { damageOfFlip, damageOfTear } from './disk-image.ts';
 import { SimDisk } from './disk.ts';
 import type { Boundary, NodeProcess, NodeWorld } from './node-world.ts';
 import type { Endpoint, PeerFrame } from './network.ts';
@@ -73,8 +73,13 @@ export class SimNode implements Endpoint {
   #isShortOfSpace = false;
   #stateBytesMax: number;
   #isClosing = false;
+  /** The process before this one did not come to take part. */
+  #diedRecovering = false;
   /** What the next start must find. */
-  #damage: 'none' | 'flipped' | 'marked' = 'none';
+  #damage: 'none' | 'flipped' | 'torn' | 'marked' = 'none';
+  /** What is left of a directory with a batch that was written in part. */
+  #torn: DiskContent = emptyDisk();
+  #recoveryCrashes: { readonly left: number; readonly fate: Fate } | undefined;
   /** The directory is an older copy, and nobody has noticed. */
   #isRolledBack = false;
   /** The process dies at the end of this countdown, in the middle of what it does then. */
@@ -165,6 +170,12 @@ export class SimNode implements Endpoint {
       this.#refuseToStart();
       return;
     }
+    const crashes = this.#recoveryCrashes;
+    if (crashes !== undefined) {
+      const { left, fate } = crashes;
+      this.#recoveryCrashes = left > 1 ? { left: left - 1, fate } : undefined;
+      this.#countdown = { left: this.#random.between(1, settings.config.partitions + 1), fate };
+    }
     const inProcess = (run: () => void): void => this.#inProcess(life, run);
     const store =
       world.seams.wrapStore?.(disk, (delay, run) => world.after(delay, () => inProcess(run))) ?? disk;
@@ -206,6 +217,7 @@ export class SimNode implements Endpoint {
       },
       fatal: (error) => this.#fatal(life, error),
       raft: settings.raft,
+      ...(settings.queues !== undefined && { queues: settings.queues }),
     }).then(
       (core) => this.#loaded(life, core),
       (error: unknown) => this.#fatal(life, error),
@@ -227,7 +239,11 @@ export class SimNode implements Endpoint {
       return;
     }
     world.settling();
-    damageOfFlip(this.#durable, this.#random).then(refused, (error: unknown) => this.#fatal(life, error));
+    const found =
+      this.#damage === 'torn'
+        ? damageOfTear(this.#durable, this.#torn)
+        : damageOfFlip(this.#durable, this.#random);
+    found.then(refused, (error: unknown) => this.#fatal(life, error));
   }
 
   /** This node never comes back under its name. */
@@ -360,6 +376,11 @@ export class SimNode implements Endpoint {
 
   crash(fate: Fate): void {
     if (this.state !== 'up' && this.state !== 'starting') return;
+    if (this.state === 'starting') {
+      this.#world.story.seen('diedRecovering');
+      if (this.#diedRecovering) this.#world.story.seen('diedRecoveringTwice');
+    }
+    this.#diedRecovering = this.state === 'starting';
     this.core?.raft.stop();
     this.core = undefined;
     this.state = 'down';
@@ -473,6 +494,27 @@ export class SimNode implements Endpoint {
     if (this.state === 'gone' || this.isStranger || this.#damage !== 'none' || this.#isRolledBack)
       return true;
     return this.#disk?.isSpoiled === true;
+  }
+
+  /** It has again what it had before it was put back. */
+  trustDirectory(): void {
+    this.#isRolledBack = false;
+  }
+
+  /** Of the batch that is on its way only a part reaches the disk; false if none is. The next start must refuse it. */
+  tearBatch(): boolean {
+    if (!this.isUp || this.#disk?.isWriting !== true) return false;
+    const torn = this.#disk.torn((among) => this.#random.below(among));
+    if (torn === undefined) return false;
+    this.crash('lost');
+    this.#torn = torn;
+    this.#damage = 'torn';
+    return true;
+  }
+
+  /** The next processes, so many, die while they read the disk. */
+  dieRecovering(times: number, fate: Fate): void {
+    this.#recoveryCrashes = { left: times, fate };
   }
 
   /** The directory is gone: this node never comes back. */

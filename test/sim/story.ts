@@ -14,6 +14,8 @@ export class Story {
   readonly #startMillis: number;
   steps = 0;
   readonly faults = new Map<string, number>();
+  /** How often the run came to what is rare; see Coverage. */
+  readonly coverage = new Map<string, number>();
 
   constructor(now: () => number, say: Say | undefined) {
     this.#now = now;
@@ -46,6 +48,10 @@ export class Story {
   fault(name: string, detail = ''): void {
     this.faults.set(name, (this.faults.get(name) ?? 0) + 1);
     this.tell(() => `fault: ${name} ${detail}`);
+  }
+
+  seen(name: string): void {
+    this.coverage.set(name, (this.coverage.get(name) ?? 0) + 1);
   }
 
   /** The line is made only if somebody listens. */

@@ -8,6 +8,8 @@ export interface TotalsJson {
   readonly requests: number;
   readonly grants: number;
   readonly faults: Readonly<Record<string, number>>;
+  /** How often rare worlds were met. */
+  readonly coverage: Readonly<Record<string, number>>;
   readonly violations: number;
 }
 
@@ -23,6 +25,7 @@ export class Totals {
   #atCapacity = 0;
   #conflicts = 0;
   readonly #faults = new Map<string, number>();
+  readonly #coverage = new Map<string, number>();
 
   add(result: RunResult): void {
     this.seeds += 1;
@@ -35,20 +38,19 @@ export class Totals {
     this.#atCapacity += result.atCapacity;
     this.#conflicts += result.conflicts;
     if (result.violation !== undefined) this.violations += 1;
-    for (const [name, count] of result.faults) {
-      this.#faults.set(name, (this.#faults.get(name) ?? 0) + count);
-    }
+    addAll(this.#faults, result.faults);
+    addAll(this.#coverage, result.coverage);
   }
 
   summary(seconds: number): string {
-    const faults = [...this.#faults].sort(([a], [b]) => (a < b ? -1 : 1));
     const perSecond = Math.round(this.steps / seconds);
     const speed = Math.round(this.#millis / 1_000 / seconds);
     return [
       `${this.seeds} seeds, ${this.steps} steps in ${seconds.toFixed(1)} s of CPU (${perSecond}/s), ${speed}x real time`,
       `${this.#requests} requests: ${this.#grants} granted, ${this.#denials} denied, ${this.#unavailable} unavailable ` +
         `(${this.#atCapacity} at capacity), ${this.#conflicts} under the id of another`,
-      `faults: ${faults.map(([name, count]) => `${name} ${count}`).join(', ')}`,
+      `faults: ${listed(this.#faults)}`,
+      `met: ${listed(this.#coverage)}`,
       `violations: ${this.violations}`,
     ].join('\n');
   }
@@ -61,7 +63,18 @@ export class Totals {
       requests: this.#requests,
       grants: this.#grants,
       faults: Object.fromEntries(this.#faults),
+      coverage: Object.fromEntries(this.#coverage),
       violations: this.violations,
     };
   }
+}
+
+function addAll(sums: Map<string, number>, counts: ReadonlyMap<string, number>): void {
+  for (const [name, count] of counts) sums.set(name, (sums.get(name) ?? 0) + count);
+}
+
+function listed(counts: ReadonlyMap<string, number>): string {
+  const byName = new Intl.Collator('en', { numeric: true });
+  const sorted = [...counts].sort(([a], [b]) => byName.compare(a, b));
+  return sorted.map(([name, count]) => `${name}: ${count}`).join(', ');
 }

@@ -6,17 +6,20 @@ import {
   type MetaRecord,
   type MetaState,
 } from '../../src/meta/meta-state.ts';
+import { decodeCommand } from '../../src/limiter/command.ts';
 import { PARTITION_BYTES_DEFAULT } from '../../src/limiter/rules.ts';
+import type { NodeId } from '../../raft/types.ts';
 import { partitionOf, type Hash32 } from '../../src/partition/hash.ts';
 import { AskChecker } from './ask-checker.ts';
 import { Clients } from './clients.ts';
 import { ClockChecker } from './clock-checker.ts';
+import { Coverage } from './coverage.ts';
 import { EventLoop } from './event-loop.ts';
 import { LimitChecker } from './limit-checker.ts';
 import { Nemesis } from './nemesis.ts';
 import { Operator } from './operator.ts';
 import { SimNetwork } from './network.ts';
-import { RaftChecker } from './raft-checker.ts';
+import { type DiskCopy, RaftChecker } from './raft-checker.ts';
 import type { Committed } from './group-history.ts';
 import { Random } from './random.ts';
 import { RejectionChecker } from './rejection-checker.ts';
@@ -34,6 +37,7 @@ export interface WorldInit {
 }
 
 const START_MILLIS = 1_700_000_000_000;
+const CAUGHT_UP_LOOK_MILLIS = 500;
 
 export class World {
   readonly settings: Settings;
@@ -47,6 +51,7 @@ export class World {
   readonly clocks: ClockChecker;
   readonly times: TimeChecker;
   readonly asks: AskChecker;
+  readonly coverage: Coverage;
   readonly clients: Clients;
   readonly nemesis: Nemesis;
   readonly operator: Operator;
@@ -55,6 +60,8 @@ export class World {
   readonly #hash: Hash32;
   readonly #loop = new EventLoop(START_MILLIS);
   #meta: MetaRecord | undefined;
+  /** What was on a disk that went back to an older copy. */
+  readonly #forgotten = new Map<NodeId, DiskCopy>();
   /** Nodes that clients may ask. */
   askable: (node: SimNode) => boolean = (node) => node.isOpen;
   /** What happens when a process ends. */
@@ -67,6 +74,7 @@ export class World {
     this.settings = drawSettings(this.random.fork());
     this.story = new Story(now, say);
     const { settings, story, random } = this;
+    this.coverage = new Coverage({ settings, story, now });
     const founders = settings.config.nodes.map((node) => node.id);
     const ids = Array.from({ length: settings.nodes + settings.spares }, (_, i) => i + 1);
     const { partitions, replicas } = settings.config;
@@ -102,7 +110,7 @@ export class World {
       committed: (group, committed) => {
         this.times.committed(group, committed);
         if (group === META_GROUP) this.#metaCommitted(committed);
-        else this.limits.committed(group, committed);
+        else this.#limitsCommitted(group, committed);
       },
     });
     this.asks = new AskChecker({
@@ -122,8 +130,14 @@ export class World {
       after,
       soon: (run) => this.#loop.soon(run),
       settling: () => this.#loop.settling(),
-      durable: (node, writes) => this.raft.written(node, writes),
-      groupAdded: (node, group, app, applied) => this.raft.observe(node, group, app, applied),
+      durable: (node, writes) => {
+        this.coverage.written(node, writes);
+        this.raft.written(node, writes);
+      },
+      groupAdded: (node, group, app, applied) => {
+        this.coverage.observe(node, group, app);
+        this.raft.observe(node, group, app, applied);
+      },
       sending: (node, to, type, payload) => {
         if (type === 'peerMessages') this.raft.sending(node, to, payload);
         if (type === 'requests') this.asks.sent(node, to, payload);
@@ -150,6 +164,7 @@ export class World {
       rejections: this.rejections,
       nowhere: (group, requestId) => this.raft.nowhere(group, requestId),
       asks: this.asks,
+      coverage: this.coverage,
       now,
       after,
       askable: () => this.nodes.filter((node) => this.askable(node)),
@@ -166,13 +181,21 @@ export class World {
       nodes: this.nodes,
       crowd: (node, leader) =>
         this.clients.crowd(node, (userId) => leader === undefined || this.#leads(leader, userId)),
+      stream: (leader) => this.clients.stream(leader, (userId) => this.#leads(leader, userId)),
+      ask: (isActive) => {
+        this.clients.isActive = isActive;
+      },
+      whenCaughtUp: (node, run) => this.#whenCaughtUp(node, run),
       mayLose: (node) => this.#mayLose(node),
       changeNodes: () => this.operator.begin(),
       leaders: () => this.nodes.filter((node) => (node.core?.raft.leaderships ?? 0) > 0 && node.isRunning),
       directoryLost: (node) => this.raft.lost(node),
       copyOf: (node) => this.raft.copyOf(node),
       mayGoBack: (node, copy) => this.isSettled && this.raft.mayGoBack(node, copy),
-      wentBack: (node, copy) => this.raft.wentBack(node, copy),
+      wentBack: (node, copy) => {
+        this.#forgotten.set(node, this.raft.copyOf(node));
+        this.raft.wentBack(node, copy);
+      },
     });
     this.operator = new Operator({
       settings,
@@ -200,6 +223,14 @@ export class World {
     this.operator.metaChanged(record.state);
   }
 
+  #limitsCommitted(group: number, committed: Committed): void {
+    this.limits.committed(group, committed);
+    const { kind, data } = committed.entry;
+    if (kind !== 'command') return;
+    const command = decodeCommand(data);
+    if (command.type === 'rules') this.coverage.rules(command.table);
+  }
+
   /** All partitions are where they should be, and nobody is about to change that. */
   get isSettled(): boolean {
     const { meta } = this;
@@ -208,6 +239,19 @@ export class World {
 
   #leads({ id, core }: SimNode, userId: string): boolean {
     return core?.partitions.get(this.partitionOf(userId))?.leader === id;
+  }
+
+  /** Its disk holds, as committed, everything that it had before its directory was put back. */
+  #whenCaughtUp(node: SimNode, run: () => void): void {
+    this.after(CAUGHT_UP_LOOK_MILLIS, () => {
+      if (node.state === 'gone' || node.isStranger) return;
+      const now = this.raft.copyOf(node.id);
+      const isBehind = [...(this.#forgotten.get(node.id) ?? [])].some(
+        ([group, had]) => (now.get(group)?.commit ?? 0) < had.lastIndex,
+      );
+      if (isBehind || !node.isUp) this.#whenCaughtUp(node, run);
+      else run();
+    });
   }
 
   /** Only a member that others can do without, and only one at a time. */

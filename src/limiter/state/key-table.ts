@@ -35,7 +35,7 @@ export interface SlotWatcher {
  * - A near key is forgotten only when its grants are out of every window at the current group time and none was
  *   made for a window's length of group time, with `LATE_MILLIS` to spare once callers bring their own timestamps.
  *   `evictedThroughMillis` then keeps the time at which all forgotten grants are out, and an unknown key that asks
- *   for an earlier time is denied: its history may be among the forgotten. So no lag, however long, gets a request
+ *   for an earlier time is denied: its history may be among the forgotten. So is one known from a far epoch alone. So no lag, however long, gets a request
  *   around a forgotten grant; a new user whose timestamps are later than `LATE_MILLIS` may be denied.
  * - A far key is forgotten after `FAR_EPOCH_HORIZON_MILLIS`, or a window if that is longer, of group time without a
  *   grant. Within that horizon the promise holds in the caller's time; a replay that pauses longer starts afresh.
@@ -78,10 +78,22 @@ export class KeyTable {
 
   /** The time at which a request for `askedMillis` is judged, given its key's slot, or `NONE`. */
   decisionMillis(slot: number, askedMillis: number): number {
-    if (slot !== NONE) return Math.max(askedMillis, this.logs.newestMillis(slot));
+    const newestMillis = slot === NONE ? askedMillis : this.logs.newestMillis(slot);
+    return Math.max(askedMillis, newestMillis, this.#forgottenMillis(slot, askedMillis));
+  }
+
+  /** What the key was granted around `askedMillis` may have been forgotten, and count there. */
+  mayHaveForgotten(slot: number, askedMillis: number): boolean {
+    return askedMillis < this.#forgottenMillis(slot, askedMillis);
+  }
+
+  /** From when on nothing counts of what may have been forgotten of this key; 0 if nothing that overlaps was. */
+  #forgottenMillis(slot: number, askedMillis: number): number {
     // A window's length below the near epoch still overlaps what was forgotten inside it.
-    const overlapsForgotten = askedMillis > this.#nearEpochMillis - this.effectiveWindowMillis;
-    return overlapsForgotten ? Math.max(askedMillis, this.evictedThroughMillis) : askedMillis;
+    if (askedMillis <= this.#nearEpochMillis - this.effectiveWindowMillis) return 0;
+    // Grants of a far epoch say nothing of what was forgotten in the near one.
+    const isKnown = slot !== NONE && this.logs.newestMillis(slot) >= this.#nearEpochMillis;
+    return isKnown ? 0 : this.evictedThroughMillis;
   }
 
   /** Records a grant at `t` to the key in `slot`, made at `groupMillis`. */

@@ -1,0 +1,145 @@
+/**
+ * Which rare worlds a run came to, seen from outside: what is written, who takes office, which rules are committed. It
+ * judges nothing; the totals tell whether a check had anything to look at.
+ */
+import type { GroupApplication } from '../../raft/multi-raft.ts';
+import type { GroupWrite } from '../../raft/store.ts';
+import type { GroupId, NodeId, SnapshotMeta } from '../../raft/types.ts';
+import type { Decision } from '../../src/limiter/decision.ts';
+import type { AllowRequest } from '../../src/limiter/request.ts';
+import type { RuleTable } from '../../src/limiter/rules.ts';
+import type { Settings } from './settings.ts';
+import type { Story } from './story.ts';
+
+export interface CoverageInit {
+  readonly settings: Settings;
+  readonly story: Story;
+  readonly now: () => number;
+}
+
+/** What a disk holds of one group. */
+interface Held {
+  term: number;
+  commit: number;
+  lastIndex: number;
+  lastTerm: number;
+}
+
+interface Use {
+  readonly userId: string;
+  readonly ruleId: string;
+  readonly words: string;
+  isGranted: boolean;
+}
+
+/** Nothing was proposed for so long before somebody took office. */
+const IDLE_MILLIS = 60_000;
+/** More entries that no leader may have committed than one write usually brings. */
+const LONG_SUFFIX = 8;
+const LATE_MILLIS = 60_000;
+const EPOCH_MILLIS = 365 * 86_400_000;
+
+export class Coverage {
+  readonly #init: CoverageInit;
+  readonly #disks = new Map<string, Held>();
+  readonly #proposedAt = new Map<GroupId, number>();
+  readonly #leaderOf = new Map<GroupId, NodeId>();
+  readonly #uses = new Map<string, Use[]>();
+  #table: RuleTable | undefined;
+
+  constructor(init: CoverageInit) {
+    this.#init = init;
+    const { config, tables, nodes, spares, timing } = init.settings;
+    const { partitions, replicas } = config;
+    this.#seen(`partitions ${partitions <= 4 ? partitions : partitions <= 16 ? '5-16' : '17-64'}`);
+    this.#seen(`replicas ${replicas}`);
+    this.#seen(`machines ${nodes + spares}`);
+    this.#seen(`deadline ${timing.requestDeadlineMillis}`);
+    const horizons = new Set(tables.map((table) => table.requestIdHorizonMillis));
+    for (const horizon of horizons) {
+      const seconds = 2 ** Math.floor(Math.log2(horizon / 1_000));
+      this.#seen(`horizon ${seconds}-${2 * seconds} s`);
+    }
+  }
+
+  #seen(name: string): void {
+    this.#init.story.seen(name);
+  }
+
+  asked(request: AllowRequest): void {
+    const { requestId, userId, ruleId, cost = 1, timestampMillis } = request;
+    this.#seen(`cost ${cost <= 2 ? cost : cost < 10 ? '3-9' : '10+'}`);
+    if (timestampMillis !== undefined) {
+      const lateMillis = this.#init.now() - timestampMillis;
+      if (Math.abs(lateMillis) >= EPOCH_MILLIS) this.#seen('timeOfAnotherEpoch');
+      else if (lateMillis >= LATE_MILLIS) this.#seen('timeMinutesLate');
+    }
+    if (requestId === undefined) return;
+    const uses = this.#uses.get(requestId) ?? [];
+    this.#uses.set(requestId, uses);
+    const words = JSON.stringify(request);
+    if (uses.some((use) => use.words === words && use.isGranted)) this.#seen('idAgainAfterGrant');
+    if (uses.some((use) => use.userId !== userId)) this.#seen('idOfAnotherUser');
+    if (uses.some((use) => use.userId === userId && use.ruleId !== (ruleId ?? 'default')))
+      this.#seen('idOfAnotherRule');
+    if (!uses.some((use) => use.words === words))
+      uses.push({ userId, ruleId: ruleId ?? 'default', words, isGranted: false });
+  }
+
+  decided(request: AllowRequest, { allowed, limit }: Decision): void {
+    if (!allowed) return;
+    if ((request.cost ?? 1) === limit && limit > 2) this.#seen('wholeLimitAtOnce');
+    const words = JSON.stringify(request);
+    const use = this.#uses.get(request.requestId ?? '')?.find((known) => known.words === words);
+    if (use !== undefined) use.isGranted = true;
+  }
+
+  rules(table: RuleTable): void {
+    if (table.version <= (this.#table?.version ?? 0)) return;
+    for (const { id, windowMillis } of table.rules) {
+      const before = this.#table?.rules.find((rule) => rule.id === id);
+      if (before !== undefined && windowMillis > before.windowMillis) this.#seen('windowGrew');
+    }
+    this.#table = table;
+  }
+
+  observe(node: NodeId, group: GroupId, app: GroupApplication): void {
+    const { now } = this.#init;
+    const proposed = app.proposed.bind(app);
+    app.proposed = (entry) => {
+      if (entry !== undefined) this.#proposedAt.set(group, now());
+      proposed(entry);
+    };
+    const statusChanged = app.statusChanged.bind(app);
+    app.statusChanged = (status) => {
+      if (status.isLeader && this.#leaderOf.get(group) !== node) {
+        const since = this.#proposedAt.get(group);
+        if (since !== undefined && now() - since >= IDLE_MILLIS) this.#seen('idleThenFailover');
+        this.#leaderOf.set(group, node);
+      }
+      statusChanged(status);
+    };
+  }
+
+  written(node: NodeId, writes: readonly GroupWrite[]): void {
+    for (const { group, entries, install, hardState } of writes) {
+      const key = `${node}/${group}`;
+      const held = this.#disks.get(key) ?? { term: 0, commit: 0, lastIndex: 0, lastTerm: 0 };
+      this.#disks.set(key, held);
+      if (install !== undefined) this.#installed(held, install, hardState?.term ?? held.term);
+      const last = entries.at(-1);
+      if (last !== undefined) [held.lastIndex, held.lastTerm] = [last.index, last.term];
+      held.term = hardState?.term ?? held.term;
+      held.commit = hardState?.commit ?? held.commit;
+    }
+  }
+
+  #installed(held: Held, { index, term, outgoing }: SnapshotMeta, senderTerm: number): void {
+    this.#seen('install');
+    if ((outgoing?.length ?? 0) > 0) this.#seen('installOfJointConfig');
+    if (term < senderTerm) this.#seen('installOfOlderTerm');
+    const isDeposed = held.lastTerm < term;
+    if (isDeposed && held.lastIndex - held.commit >= LONG_SUFFIX) this.#seen('installOverLongSuffix');
+    [held.lastIndex, held.lastTerm, held.commit] = [index, term, index];
+  }
+}
