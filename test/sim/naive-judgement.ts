@@ -57,12 +57,13 @@ export function judge(known: Known, asked: Asked, nowMillis: number): Judged {
   const isEvent = asked.timestampMillis !== undefined && rule.clock === 'request';
   const askedMillis = isEvent ? (asked.timestampMillis ?? 0) : nowMillis;
   const windowMillis = isEvent ? rule.windowMillis : groupWindowMillis;
-  // A key's time never runs back; of an unknown one something may have been forgotten.
-  let floorMillis = -Infinity;
-  if (runs !== undefined) floorMillis = newestOf(runs);
-  else if (askedMillis > known.nearEpochMillis - groupWindowMillis) floorMillis = known.evictedThroughMillis;
-  const timeMillis = Math.max(askedMillis, floorMillis);
-  const isHeld = timeMillis > askedMillis && (runs === undefined || !isEvent);
+  // Something may have been forgotten of an unknown key, and of one that is known from a far epoch alone.
+  const isFar = runs === undefined || newestOf(runs) < known.nearEpochMillis;
+  const overlaps = askedMillis > known.nearEpochMillis - groupWindowMillis;
+  const forgottenMillis = isFar && overlaps ? known.evictedThroughMillis : -Infinity;
+  // A key's time never runs back.
+  const timeMillis = Math.max(askedMillis, runs === undefined ? -Infinity : newestOf(runs), forgottenMillis);
+  const isHeld = timeMillis > askedMillis && (!isEvent || askedMillis < forgottenMillis);
   const live = liveAt(runs ?? [], timeMillis, windowMillis);
   const fits = !isHeld && live + asked.cost <= rule.limit;
   return { isEvent, askedMillis, timeMillis, windowMillis, live, isHeld, fits };
