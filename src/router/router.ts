@@ -342,9 +342,12 @@ export class Router {
     open.asked = target;
     const { request, partition, deadlineMillis, attempts } = open;
     const { nodeId, partitions, forwarder } = this.#init;
-    const local = target === nodeId ? partitions.get(partition) : undefined;
-    if (local !== undefined) {
-      local.decide(request, deadlineMillis, (answer) => this.#answered(open, target, attempts, answer));
+    const done = (answer: Answer): void => this.#answered(open, target, attempts, answer);
+    if (target === nodeId) {
+      const local = partitions.get(partition);
+      // A replica that has moved away leads no more, whatever others may say.
+      if (local === undefined) done({ kind: 'notLeader', leader: NO_NODE, term: 0 });
+      else local.decide(request, deadlineMillis, done);
       return;
     }
     const { leader } = this.#queue(partition).search;
@@ -354,7 +357,7 @@ export class Router {
       request,
       deadlineMillis,
       relayTo: leader === target || leader === nodeId ? NO_NODE : leader,
-      done: (answer) => this.#answered(open, target, attempts, answer),
+      done,
     });
   }
 

@@ -85,6 +85,17 @@ describe('a hundred requests without a leader', () => {
   });
 });
 
+describe('a replica that has moved away from this node', () => {
+  it('is asked no more, though it was the way to go until then', () => {
+    const bench = new RouterBench();
+    bench.leads(1, 1);
+    bench.local.delete(1);
+    bench.reply = ({ to }) => (to === 3 ? GRANT : notLeader(0));
+    expect(bench.allow('1:user').answers).toEqual([GRANT]);
+    expect(bench.targets).toEqual([2, 3]);
+  });
+});
+
 describe('with links that are slow compared to the deadline', () => {
   /** Every answer takes this long. */
   const ANSWER_TICKS = 48;

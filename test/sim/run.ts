@@ -110,8 +110,9 @@ class Recovery {
     // While members change, a quorum of the one moment may be none of the next.
     const { isSettled, meta } = this.#world;
     const size = Math.floor((meta?.nodes.length ?? alive.length) / 2) + 1;
-    // With one more than needed, a path between two of them may stay cut.
-    const mayCut = isSettled && size < alive.length && this.#isRoomy();
+    // With one more than needed, a path between two of them may stay cut. Not where room is short: what a replica cannot
+    // hear it cannot forget, and its node may be full for good.
+    const mayCut = isSettled && size < alive.length && this.#isRoomy() && !this.#world.mayBeFull;
     const spare = mayCut && random.chance(0.5) ? 1 : 0;
     this.#core = isSettled ? alive.slice(0, size + spare) : alive;
     story.tell(() => `only these are healed: ${this.#core.map(({ id }) => id).join(', ')}`);
