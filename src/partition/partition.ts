@@ -5,8 +5,10 @@
  */
 import type { GroupApplication, SnapshotSource, SnapshotTarget } from '../../raft/multi-raft.ts';
 import { NO_NODE, type Entry, type NodeId, type SnapshotMeta } from '../../raft/types.ts';
+import { assert } from '../limiter/assert.ts';
 import { AllowBatchBuilder } from '../limiter/batch.ts';
 import { decodeCommand, encodeCommand } from '../limiter/command.ts';
+import type { Decision } from '../limiter/decision.ts';
 import { conflictBetween } from '../limiter/fingerprint.ts';
 import type { GroupClock } from '../limiter/group-clock.ts';
 import { questionOf } from '../limiter/judgement.ts';
@@ -336,11 +338,17 @@ export class Partition implements GroupApplication {
       if (isOurs) {
         const { waiters, sinceMillis } = waiting;
         this.#commitTimes.observe(this.#init.monotonicMillis() - sinceMillis);
+        const decisions: Decision[] = [];
         this.#machine.apply(command, entry, (i, decision) => {
-          const waiter = waiters[i];
-          if (decision.refusal === 'at_capacity') this.#refusedAtCapacity();
-          if (waiter !== undefined) this.#settle(waiter, answerOf(decision, waiter.request.requestId));
+          decisions[i] = decision;
         });
+        // Whoever is told may ask again at once, and must find the entry applied as a whole.
+        for (const [i, waiter] of waiters.entries()) {
+          const decision = decisions[i];
+          assert(decision !== undefined, `entry ${entry.index} decides as many requests as were proposed in it`);
+          if (decision.refusal === 'at_capacity') this.#refusedAtCapacity();
+          this.#settle(waiter, answerOf(decision, waiter.request.requestId));
+        }
       } else if (command.type === 'sweep') {
         const before = this.#machine.stateBytes;
         this.#machine.apply(command, entry);

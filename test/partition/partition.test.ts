@@ -183,6 +183,16 @@ describe('decisions', () => {
     expect(answers.map(([answer]) => allowed(answer))).toEqual([true, true, true, true, false]);
   });
 
+  it('are told when the whole entry is applied: who asks again at once sees all of it', () => {
+    const driver = FakeDriver.leading();
+    const again: Answer[] = [];
+    driver.partition.decide({ userId: 'ada' }, driver.now + 1_000, () => again.push(...driver.ask('bob')));
+    for (const user of ['bob', 'bob', 'bob']) driver.ask(user);
+    driver.turn();
+    driver.commitAll();
+    expect(again).toMatchObject([{ kind: 'decision', decision: { allowed: false, remaining: 0 } }]);
+  });
+
   it('of more requests than fit into one entry take several', () => {
     const driver = FakeDriver.leading({ partition: { batchMax: 4 } });
     const answers = Array.from({ length: 10 }, (_, i) => driver.ask(`user${i}`));
