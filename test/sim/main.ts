@@ -4,7 +4,6 @@ import { randomInt } from 'node:crypto';
 import { Command, InvalidArgumentError } from 'commander';
 import { loadHash32 } from '../../src/partition/hash.ts';
 import { crashPoints } from './crash-points/command.ts';
-import { runMutants } from './mutation-run.ts';
 import { replayOf } from './replay.ts';
 import { runSeed } from './run.ts';
 import { Totals } from './totals.ts';
@@ -14,7 +13,6 @@ interface Options {
   readonly seed?: number;
   readonly trace?: true;
   readonly json?: true;
-  readonly mutants?: true;
   readonly crashPoints?: string | true;
   readonly at?: number;
   readonly variant?: string;
@@ -40,10 +38,6 @@ async function main(): Promise<void> {
       wholeNumber,
     )
     .option('--trace', 'tell what happens line by line')
-    .option(
-      '--mutants',
-      'put known bugs into the nodes, and tell after how many seeds, or crash points, each is caught',
-    )
     .option('--crash-points [script]', 'crash at every I/O boundary of a short script, or of all of them')
     .option('--at <k>', 'with --crash-points: only at this boundary', wholeNumber)
     .option('--variant <name>', 'with --at: who crashes, what is lost, who comes back, as in one-lost-later')
@@ -51,16 +45,6 @@ async function main(): Promise<void> {
     .parse();
   const options = program.opts<Options>();
   const first = options.seed ?? randomInt(2 ** 31);
-  if (options.mutants === true) {
-    const survivors = await runMutants(
-      options.crashPoints === undefined ? first : 'crash-points',
-      options.seeds,
-      (line) => process.stdout.write(`${line}\n`),
-    );
-    process.stdout.write(`survivors: ${survivors.length === 0 ? 'none' : survivors.join(', ')}\n`);
-    process.exitCode = survivors.length > 0 ? 1 : 0;
-    return;
-  }
   if (options.crashPoints !== undefined) {
     const script = options.crashPoints === true ? undefined : options.crashPoints;
     const isKept = await crashPoints({ ...options, script }, (line) => process.stdout.write(`${line}\n`));

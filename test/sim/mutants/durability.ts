@@ -1,0 +1,119 @@
+/** Mutants: what is said to be on disk, and what a new process finds there. */
+import type { Mutant } from './mutant.ts';
+import { changedLoads, changedWrites, earlyInstalls, lyingStore } from './seams.ts';
+
+export const DURABILITY: readonly Mutant[] = [
+  { id: 'M1', bug: 'writes are not synced: they reach the disk a second later', seams: lyingStore(1_000) },
+  { id: 'M2', bug: 'acknowledged before the own sync', seams: lyingStore(0) },
+  { id: 'M2b', bug: 'a snapshot is taken for installed before it is on disk', seams: earlyInstalls() },
+  {
+    id: 'M5',
+    bug: 'the vote is not stored',
+    seams: changedWrites(({ hardState, ...rest }) =>
+      hardState === undefined ? rest : { ...rest, hardState: { ...hardState, vote: 0 } },
+    ),
+  },
+  {
+    id: 'M5b',
+    bug: 'the vote is not read back',
+    seams: changedLoads(({ hardState, ...rest }) => ({ ...rest, hardState: { ...hardState, vote: 0 } })),
+  },
+  {
+    id: 'M6b',
+    bug: 'the log is compacted before the snapshot that covers it is on disk',
+    edits: [
+      {
+        in: 'GroupCommit.#collect',
+        find: '...(stage !== undefined && { stage }),',
+        replace:
+          '...(stage !== undefined && { stage, compactTo: group.core.compactionPoint(stage.index, 0) }),',
+      },
+    ],
+  },
+  {
+    id: 'M6c',
+    bug: 'a new process drops what it does not know to be committed',
+    seams: changedLoads(({ entries, ...rest }) => ({
+      ...rest,
+      entries: entries.filter(({ index }) => index <= rest.hardState.commit),
+    })),
+  },
+  {
+    id: 'M8',
+    bug: 'a storage error is swallowed',
+    edits: [
+      {
+        in: 'GroupCommit.#written',
+        find: 'this.#init.failed(error); return; } if (this.#isStalled)',
+        replace: '} if (this.#isStalled)',
+      },
+    ],
+  },
+  { id: 'M17', bug: 'a lost directory is made anew', seams: { recreatesDirectories: true } },
+  {
+    id: 'M21',
+    bug: 'what waits for the disk leaves when a part of it is there',
+    edits: [
+      {
+        in: 'RaftCore.ready',
+        find: 'afterSync: isPartial ? [] : afterSync.splice(0),',
+        replace: 'afterSync: afterSync.splice(0),',
+      },
+    ],
+  },
+  {
+    id: 'M21b',
+    bug: 'a write of a part says that more is committed',
+    edits: [
+      {
+        in: 'RaftCore.ready',
+        find: 'commit: Math.min(log.committed, lastWritten)',
+        replace: 'commit: log.committed',
+      },
+    ],
+  },
+  {
+    id: 'M23',
+    bug: 'what is deleted of a removed replica is the log of the one that came back',
+    edits: [
+      {
+        in: 'LevelGroup.deadIndex',
+        find: 'return this.state.isRemoved ? this.garbage.newestKey : this.state.log.baseIndex;',
+        replace: 'return this.state.removedAt > 0 ? this.garbage.newestKey : this.state.log.baseIndex;',
+      },
+    ],
+    script: 'leave-and-return',
+  },
+  {
+    id: 'X5',
+    bug: 'acknowledgements do not wait for the disk',
+    edits: [
+      {
+        in: 'waitsForDisk',
+        find: "case 'appendResponse': return true;",
+        replace: "return true; case 'appendResponse': return false;",
+      },
+    ],
+  },
+  {
+    id: 'X6',
+    bug: 'what was written is stable, whatever the log holds now',
+    edits: [
+      {
+        in: 'RaftLog.stableTo',
+        find: 'entry.index > this.#base.index && this.termAt(entry.index) === entry.term) {',
+        replace: 'entry.index > this.#base.index && this.termAt(entry.index) !== undefined) {',
+      },
+    ],
+  },
+  {
+    id: 'X10',
+    bug: 'a node on an older copy of its directory does not mind',
+    edits: [{ in: 'step', find: 'checkAcknowledged(state, message);', replace: ';' }],
+  },
+  {
+    id: 'X11',
+    bug: 'what is damaged on disk is not noticed at start',
+    edits: [{ in: 'checkRecord', find: 'if (found !== stored) {', replace: 'if (false) {' }],
+  },
+];
