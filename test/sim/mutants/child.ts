@@ -1,10 +1,10 @@
 /**
- * Runs one mutant in a process of its own until a seed catches it, or a crash at some boundary. Its argument is a
- * `Task` as JSON; it prints a `Fate`.
+ * Runs one mutant in a process of its own until a seed catches it, or a crash at some boundary. It reads a `Task`
+ * as JSON and prints a `Fate`.
  */
+import { readFileSync } from 'node:fs';
 import { register } from 'node:module';
 import { mutantOf } from './all.ts';
-import { compiled, Sources } from './places.ts';
 import type { Fate, Task } from './run.ts';
 
 function end(fate: Fate): never {
@@ -12,10 +12,10 @@ function end(fate: Fate): never {
   process.exit(0);
 }
 
-const { id, seeds, script } = JSON.parse(process.argv[2] ?? '{}') as Task;
-const { edits = [], seams } = mutantOf(id);
+const { id, modules, seeds, script } = JSON.parse(readFileSync(0, 'utf8')) as Task;
+const { seams } = mutantOf(id);
 // Before anything of the product is loaded.
-register('./hooks.js', import.meta.url, { data: await compiled(Sources.read().edited(edits)) });
+register('./hooks.js', import.meta.url, { data: new Map(modules) });
 const { loadHash32 } = await import('../../../src/partition/hash.ts');
 if (script !== undefined) {
   const { firstCrash } = await import('../crash-points/command.ts');

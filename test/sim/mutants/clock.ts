@@ -104,4 +104,111 @@ export const CLOCK: readonly Mutant[] = [
       },
     ],
   },
+  {
+    id: 'K1',
+    bug: 'a replica follows the time of any leader, also of one whose entries it does not hold',
+    law: 'group time never outruns real time',
+    edits: [{ in: 'CoreState.observeLeaderTime', find: 'if (term === this.log.last.term)', replace: '' }],
+  },
+  {
+    id: 'K2',
+    bug: 'entries of former leaders that a new one sends do not anchor the clock',
+    law: 'group time never outruns real time, nor falls behind',
+    edits: [
+      { in: 'handleAppend', find: 'if (log.last !== lastBefore) state.anchorClockToLog();', replace: '' },
+    ],
+  },
+  {
+    id: 'K3',
+    bug: 'after a restart the clock is not anchored to the log',
+    law: 'group time never outruns real time',
+    edits: [{ in: 'CoreState.constructor', find: 'this.anchorClockToLog();', replace: '' }],
+  },
+  {
+    id: 'K4',
+    bug: 'a leader takes its own stamps for sightings and loses a part of a millisecond with each',
+    law: 'group time does not fall behind real time',
+    edits: [
+      {
+        in: 'appendEntry',
+        find: 'if (last.term !== entry.term) state.anchorClockToLog();',
+        replace: 'state.anchorClockToLog();',
+      },
+    ],
+  },
+  {
+    id: 'K5',
+    bug: 'group time is rounded up, so every failover gains a part of a millisecond',
+    law: 'group time never outruns real time',
+    edits: [
+      {
+        in: 'GroupClock.nowMillis',
+        find: 'return Math.floor(this.#anchor.timeMillis',
+        replace: 'return Math.ceil(this.#anchor.timeMillis',
+      },
+    ],
+  },
+  {
+    id: 'K6',
+    bug: 'the round trip kept for comparison is the worst one, not the best',
+    law: 'a wrong clock is found out in time',
+    edits: [
+      {
+        in: 'PeerClock.#findFast',
+        find: 'trip.receivedMillis - since.receivedMillis < limit',
+        replace: 'trip.receivedMillis - since.receivedMillis > limit',
+      },
+    ],
+  },
+  {
+    id: 'K7',
+    bug: 'what was found out about a clock counts only after it should be forgotten',
+    law: 'a wrong clock is found out in time',
+    edits: [
+      {
+        in: 'ClockRates.verdict',
+        find: 'nowMillis >= found.forgottenMillis',
+        replace: 'nowMillis < found.forgottenMillis',
+      },
+    ],
+  },
+  {
+    id: 'K8',
+    bug: 'all nodes must differ, not a majority, before a clock is taken for wrong',
+    law: 'a wrong clock is found out in time',
+    edits: [{ in: 'ClockRates.verdict', find: 'Math.floor(nodes.length / 2) + 1', replace: 'nodes.length' }],
+  },
+  {
+    id: 'K9',
+    bug: 'answers to pings of an earlier process count',
+    law: 'no clock is taken for wrong that is right',
+    edits: [{ in: 'ClockWatch.receivePong', find: 'asker !== process ||', replace: '' }],
+  },
+  {
+    id: 'K10',
+    bug: 'a difference of clocks is forgotten before it can be found again',
+    law: 'a node whose clock is wrong leads nothing',
+    edits: [
+      { in: 'REMEMBERED_MILLIS_MIN', find: '30_000', replace: '300' },
+      { in: 'REMEMBERED_MILLIS_MAX', find: '600_000', replace: '300' },
+    ],
+  },
+  {
+    id: 'K11',
+    bug: 'a clock that is too slow is not looked for',
+    law: 'a wrong clock is found out in time',
+    edits: [{ in: 'PeerClock.add', find: '?? this.#findSlow(trip, limit)', replace: '' }],
+  },
+  {
+    id: 'K12',
+    bug: 'a node whose clock was wrong stays unfit when it is right again',
+    law: 'who has a right clock is taken back',
+    edits: [
+      {
+        in: 'ClockWatch.#judge',
+        find: 'if (!isSame) judged(verdict);',
+        replace: 'if (!isSame && !verdict.fit) judged(verdict);',
+      },
+    ],
+  },
 ];

@@ -116,4 +116,73 @@ export const DURABILITY: readonly Mutant[] = [
     bug: 'what is damaged on disk is not noticed at start',
     edits: [{ in: 'checkRecord', find: 'if (found !== stored) {', replace: 'if (false) {' }],
   },
+  {
+    id: 'D1',
+    bug: 'votes leave before they are on disk',
+    law: 'nothing is promised before it is on disk',
+    edits: [
+      {
+        in: 'waitsForDisk',
+        find: "case 'voteResponse': case 'appendResponse': return true;",
+        replace: "case 'appendResponse': return true; case 'voteResponse': return false;",
+      },
+    ],
+  },
+  {
+    id: 'D2',
+    bug: 'a vote in a term that is on disk already is not written',
+    law: 'nothing is promised before it is on disk',
+    edits: [
+      {
+        in: 'RaftCore.ready',
+        find: 'term !== this.#written.term || vote !== this.#written.vote',
+        replace: 'term !== this.#written.term',
+      },
+    ],
+  },
+  {
+    id: 'D3',
+    bug: 'what was written counts as on disk though a snapshot that came meanwhile wipes it',
+    law: 'nothing is promised before it is on disk',
+    edits: [
+      {
+        in: 'RaftCore.advance',
+        find: 'if (state.pendingInstall === undefined) state.log.stableTo(ready.entries);',
+        replace: 'state.log.stableTo(ready.entries);',
+      },
+    ],
+  },
+  {
+    id: 'D4',
+    bug: 'deleting what was compacted takes the first entry behind it',
+    law: 'what is on disk stays there',
+    edits: [
+      {
+        in: 'GroupGarbage.take',
+        find: 'remove(entryKey(group, this.oldestKey));',
+        replace: 'remove(entryKey(group, this.oldestKey + 1));',
+      },
+    ],
+  },
+  {
+    id: 'D5',
+    bug: 'what is left of an earlier snapshot of the same index is deleted under the new one',
+    law: 'a snapshot in effect can be read',
+    edits: [
+      { in: 'LevelGroup.applyStage', find: 'this.garbage.claimChunk(index, place.chunk);', replace: '' },
+    ],
+  },
+  {
+    id: 'D6',
+    bug: 'after a restart it is forgotten that a replica was removed before',
+    law: 'who has forgotten does not vote',
+    edits: [{ in: 'LevelGroup.restore', find: 'state.removedAt = record.removedAt;', replace: '' }],
+    script: 'sleeper',
+  },
+  {
+    id: 'D7',
+    bug: 'after a restart it is forgotten under which placement a replica was offered',
+    law: 'no replica is deleted that was offered',
+    edits: [{ in: 'LevelGroup.restore', find: 'state.placement = record.placement;', replace: '' }],
+  },
 ];

@@ -1,4 +1,4 @@
-/** Mutants: windows, denials, request ids and room. */
+/** Mutants: windows and denials. */
 import type { Mutant } from './mutant.ts';
 
 export const LIMITER: readonly Mutant[] = [
@@ -15,17 +15,6 @@ export const LIMITER: readonly Mutant[] = [
     ],
   },
   {
-    id: 'M15',
-    bug: 'a remembered request id is not found again',
-    edits: [
-      {
-        in: 'RequestMemory.find',
-        find: 'return id !== NONE && this.view(id).expiresMillis >= nowMillis ? id : NONE;',
-        replace: 'return NONE;',
-      },
-    ],
-  },
-  {
     id: 'X7',
     bug: 'denials are decided at a time that lags behind',
     edits: [
@@ -33,28 +22,6 @@ export const LIMITER: readonly Mutant[] = [
         in: 'LimiterStateMachine.quickDenial',
         find: 'if (!judgement.fits) return',
         replace: 'if (!judgement.fits || judgement.live + judgement.cost === keys.rule.limit) return',
-      },
-    ],
-  },
-  {
-    id: 'X12',
-    bug: 'a remembered request id is answered whatever is asked under it',
-    edits: [
-      {
-        in: 'conflictBetween',
-        find: 'if (first.cost !== other.cost)',
-        replace: 'return undefined; if (first.cost !== other.cost)',
-      },
-    ],
-  },
-  {
-    id: 'X12c',
-    bug: 'another request under the id of one in flight joins it',
-    edits: [
-      {
-        in: 'Partition.#joinsEarlierAttempt',
-        find: 'const conflict = conflictBetween(questionOf(earlier.request), questionOf(request));',
-        replace: 'const conflict = undefined;',
       },
     ],
   },
@@ -70,15 +37,164 @@ export const LIMITER: readonly Mutant[] = [
     ],
   },
   {
-    id: 'X16',
-    bug: 'new users are taken though there is no room to remember them',
+    id: 'W1',
+    bug: 'a grant exactly one window old still counts',
+    law: 'a denial has a reason: what counts is younger than the window',
     edits: [
-      { in: 'StateSize.hasRoom', find: 'return this.bytes + bytes <= capBytes &&', replace: 'return ' },
+      { in: 'LogRuns.firstLive', find: 'this.offset(0) > horizon', replace: 'this.offset(0) >= horizon' },
     ],
   },
   {
-    id: 'X17',
-    bug: 'where there is no room nobody forgets what is idle',
-    edits: [{ in: 'Housekeeping.want', find: 'return this.#isDue;', replace: 'return false;' }],
+    id: 'W2',
+    bug: 'windows do not allow for stamps being whole milliseconds',
+    law: 'no window over its limit in real time',
+    edits: [{ in: 'groupMillisMax', find: '/ 1_000_000) + 1', replace: '/ 1_000_000)' }],
+  },
+  {
+    id: 'W3',
+    bug: 'windows between timestamps of callers are widened like those of group time',
+    law: 'event-time denials are those of the rule',
+    edits: [
+      {
+        in: 'Judgement.judge',
+        find: 'this.isEvent ? rule.windowMillis : keys.effectiveWindowMillis',
+        replace: 'keys.effectiveWindowMillis',
+      },
+    ],
+  },
+  {
+    id: 'W4',
+    bug: 'a request in group time is judged at the stamps of callers that are ahead of it',
+    law: 'no window over its limit in real time',
+    edits: [{ in: 'Judgement.judge', find: '(slot === NONE || !this.isEvent)', replace: 'slot === NONE' }],
+  },
+  {
+    id: 'W5',
+    bug: 'who is held back is told to come again too early',
+    law: '`retryAfter` is the time at which the request fits',
+    edits: [
+      { in: 'Judgement.denial', find: 'isHeld ? millis + (t - this.asked)', replace: 'isHeld ? millis' },
+    ],
+  },
+  {
+    id: 'W6',
+    bug: '`remaining` is what was left before the grant',
+    law: '`remaining` is what is left',
+    edits: [{ in: 'Judgement.grant', find: 'limit - this.live - this.cost', replace: 'limit - this.live' }],
+  },
+  {
+    id: 'W7',
+    bug: '`remaining` of who is held back is not 0',
+    law: '`remaining` is what is left',
+    edits: [
+      {
+        in: 'Judgement.denial',
+        find: 'isHeld ? 0 : Math.max(0, limit - this.live)',
+        replace: 'Math.max(0, limit - this.live)',
+      },
+    ],
+  },
+  {
+    id: 'W8',
+    bug: 'the wait is for one more grant to expire than needed',
+    law: '`retryAfter` is the time at which the request fits',
+    edits: [{ in: 'LogRuns.millisUntilAvailable', find: '>= excess', replace: '> excess' }],
+  },
+  {
+    id: 'W9',
+    bug: 'the time of the reset does not include how late the caller is',
+    law: '`reset` is when nothing counts any more',
+    edits: [{ in: 'Judgement.grant', find: 'this.#sinceAsked(windowMillis)', replace: 'windowMillis' }],
+  },
+  {
+    id: 'W10',
+    bug: 'a window forgets one run more than expired',
+    law: 'no window over its limit in log time',
+    edits: [
+      {
+        in: 'SlidingLogs.#prune',
+        find: 'log.cumulative(first - 1)',
+        replace: 'log.cumulative(Math.min(first, log.count - 1))',
+      },
+    ],
+  },
+  {
+    id: 'W11',
+    bug: 'a rule keeps its former window when the table changes',
+    law: 'windows are those of the rules in force',
+    edits: [
+      { in: 'LimiterState.changeRules', find: 'keys.effectiveWindowMillis = windowMillis;', replace: '' },
+    ],
+  },
+  {
+    id: 'W12',
+    bug: 'a rule keeps its former limit when the table changes',
+    law: 'limits are those of the rules in force',
+    edits: [{ in: 'LimiterState.changeRules', find: 'keys.rule = rule;', replace: '' }],
+  },
+  {
+    id: 'W13',
+    bug: 'a rule that left the table still grants',
+    law: 'an unknown rule is refused',
+    edits: [
+      {
+        in: 'LimiterStateMachine.#decide',
+        find: 'keys === undefined || !keys.active',
+        replace: 'keys === undefined',
+      },
+      {
+        in: 'LimiterStateMachine.quickDenial',
+        find: 'keys === undefined || !keys.active',
+        replace: 'keys === undefined',
+      },
+    ],
+  },
+  {
+    id: 'W14',
+    bug: 'a rule that leaves the table takes its grants with it',
+    law: 'no window over its limit when the rule comes back',
+    edits: [
+      {
+        in: 'LimiterState.changeRules',
+        find: 'keys.active || keys.size > 0 || keys.evictedThroughMillis > 0',
+        replace: 'keys.active',
+      },
+    ],
+  },
+  {
+    id: 'W15',
+    bug: 'denials at once are judged at the time of the last entry',
+    law: 'no wrong denial, in real time',
+    edits: [
+      {
+        in: 'LimiterStateMachine.quickDenial',
+        find: 'const now = Math.max(nowMillis, applied.timeMillis);',
+        replace: 'const now = applied.timeMillis;',
+      },
+    ],
+  },
+  {
+    id: 'W16',
+    bug: 'timestamps of any future are taken',
+    law: 'a timestamp is at most `maxAheadMillis` ahead',
+    edits: [{ in: 'Partition.#checkedTimestamp', find: 'if (timestampMillis <= latest)', replace: '' }],
+  },
+  {
+    id: 'W17',
+    bug: 'who names no rule gets the last one',
+    law: 'the default rule is the first',
+    edits: [
+      {
+        in: 'LimiterStateMachine.#resolve',
+        find: 'this.#state.table?.rules[0]?.id',
+        replace: 'this.#state.table?.rules.at(-1)?.id',
+      },
+    ],
+  },
+  {
+    id: 'W18',
+    bug: 'a cost above the limit is proposed like any other',
+    law: 'what can never fit is invalid',
+    edits: [{ in: 'checkedAgainstRules', find: 'rule.limit > 0 && cost > rule.limit', replace: 'false' }],
   },
 ];

@@ -112,4 +112,137 @@ export const MEMBERSHIP: readonly Mutant[] = [
       },
     ],
   },
+  {
+    id: 'G1',
+    bug: 'a learner that is far behind becomes a voter',
+    law: 'a change does not cost the group its quorum',
+    edits: [
+      { in: 'proposeChange', find: "if (!change.every(isCaughtUp)) return 'learnerBehind';", replace: '' },
+    ],
+  },
+  {
+    id: 'G2',
+    bug: 'a change may leave a group without a quorum that is there',
+    law: 'a change does not cost the group its quorum',
+    edits: [
+      {
+        in: 'proposeChange',
+        find: "if (!isQuorum(next, isReachable)) return 'wouldLoseQuorum';",
+        replace: '',
+      },
+    ],
+  },
+  {
+    id: 'G3',
+    bug: 'a leader that was removed goes on leading',
+    law: 'nobody leads that is no member; partitions move to where they should be',
+    edits: [
+      {
+        in: 'maybeStepDown',
+        find: "if (state.role !== 'leader' ||",
+        replace: "if (state.role === 'leader' ||",
+      },
+    ],
+  },
+  {
+    id: 'G4',
+    bug: 'a group is settled when its members are those wanted, under whatever placement',
+    law: 'no replica is deleted before all partitions have moved',
+    edits: [{ in: 'GroupMover.#look', find: 'config.epoch === state.version', replace: 'true' }],
+  },
+  {
+    id: 'G5',
+    bug: 'a node offers itself before that is on its disk',
+    law: 'no replica is deleted that was offered',
+    edits: [{ in: 'ReplicaKeeper.#hold', find: 'this.#durable.get(partition) === version', replace: 'true' }],
+  },
+  {
+    id: 'G6',
+    bug: 'a report of an older placement settles the newest',
+    law: 'no replica is deleted before all partitions have moved',
+    edits: [
+      {
+        in: 'applyMetaCommand',
+        find: 'record?.state.version === command.version',
+        replace: 'record !== undefined',
+      },
+    ],
+  },
+  {
+    id: 'G7',
+    bug: 'the id of a removed node is given away again',
+    law: 'a removed id does not come back',
+    edits: [
+      {
+        in: 'changedNodes',
+        find: 'add.id === remove || state.retired.includes(add.id)',
+        replace: 'add.id === remove',
+      },
+    ],
+  },
+  {
+    id: 'G8',
+    bug: 'who left is waited for though all has moved',
+    law: 'a removed node knows that it is out',
+    edits: [{ in: 'settled', find: 'leaving: []', replace: 'leaving: state.leaving' }],
+  },
+  {
+    id: 'G9',
+    bug: 'promises of an incarnation that is not recorded count',
+    law: 'who was made anew promises nothing',
+    edits: [
+      {
+        in: 'Admission.mayTake',
+        find: 'message.group === META_GROUP && !isPromise(message)',
+        replace: 'true',
+      },
+    ],
+  },
+  {
+    id: 'G10',
+    bug: 'another incarnation takes the place of the recorded one',
+    law: 'who was made anew promises nothing',
+    edits: [
+      {
+        in: 'tellsMore',
+        find: 'if (known.incarnation !== undefined && known.incarnation !== node.incarnation) return false;',
+        replace: '',
+      },
+      {
+        in: 'tellsMore',
+        find: '|| known.incarnation === undefined',
+        replace: '|| known.incarnation !== node.incarnation',
+      },
+    ],
+  },
+  {
+    id: 'G11',
+    bug: 'a replica that came back votes with the configuration that removed it',
+    law: 'who has forgotten does not vote',
+    edits: [
+      {
+        in: 'hasForgotten',
+        find: 'newestEpoch(state) <= state.removedAt',
+        replace: 'newestEpoch(state) < state.removedAt',
+      },
+    ],
+  },
+  {
+    id: 'G12',
+    bug: 'of configurations in the log only the one in effect counts for a removal',
+    law: 'no replica is deleted that its group counts on',
+    edits: [
+      {
+        in: 'newestEpoch',
+        find: 'newest = Math.max(newest, decodeConfig(entry.data)?.epoch ?? 0);',
+        replace: 'decodeConfig(entry.data);',
+      },
+    ],
+  },
+  {
+    id: 'G13',
+    bug: 'the old voters are let go before the new ones know that they decide alone',
+    law: 'a quorum makes progress when who left is gone',
+    edits: [{ in: 'lead', find: 'if (isComplete) appendNoop(state);', replace: '' }],
+  },
 ];

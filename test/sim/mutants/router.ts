@@ -1,4 +1,4 @@
-/** Mutants: from the door to the leader and back, and the frames between. */
+/** Mutants: from the door to the leader and back. */
 import type { Mutant } from './mutant.ts';
 
 export const ROUTER: readonly Mutant[] = [
@@ -18,22 +18,6 @@ export const ROUTER: readonly Mutant[] = [
     bug: 'a deadline is reported as certainly nothing',
     edits: [
       { in: 'Router.#expire', find: 'proposed: open.maybeProposed || isAsking', replace: 'proposed: false' },
-    ],
-  },
-  {
-    id: 'M16',
-    bug: 'frames carry no checksum',
-    edits: [
-      {
-        in: 'FrameDecoder.#checkHeader',
-        find: 'if (buffer.readUInt32BE(offset + 20) !== crc32(buffer.subarray(offset, offset + 20)))',
-        replace: 'if (false)',
-      },
-      {
-        in: 'FrameDecoder.#frame',
-        find: 'if (bytes.readUInt32BE(16) !== crc32(payload))',
-        replace: 'if (false)',
-      },
     ],
   },
   {
@@ -167,6 +151,112 @@ export const ROUTER: readonly Mutant[] = [
         in: 'Router.#learn',
         find: "else if (isProbe && meaningOf(answer) === 'leads')",
         replace: 'else if (false)',
+      },
+    ],
+  },
+  {
+    id: 'T1',
+    bug: 'what was refused at its deadline is still sent',
+    law: 'nodes ask only for what a client waits for',
+    edits: [{ in: 'Router.#release', find: 'if (open.settled) continue;', replace: '' }],
+  },
+  {
+    id: 'T2',
+    bug: 'an answer after the deadline is one more answer',
+    law: 'every request is answered once',
+    edits: [{ in: 'Router.#answered', find: 'if (!open.settled) this.#settleBy', replace: 'this.#settleBy' }],
+  },
+  {
+    id: 'T3',
+    bug: 'a conflict is told though the request itself may have the id',
+    law: 'nothing is charged that was told to be in conflict',
+    edits: [{ in: 'Router.#settleBy', find: 'open.isLost = true;', replace: '' }],
+  },
+  {
+    id: 'T4',
+    bug: 'a request without an id is repeated after an unknown outcome',
+    law: 'requests without an id are in the log at most as often as they were attempted',
+    edits: [
+      {
+        in: 'Router.#settleBy',
+        find: '(!answer.proposed || open.request.requestId !== undefined)',
+        replace: 'true',
+      },
+    ],
+  },
+  {
+    id: 'T5',
+    bug: 'a request without an id is asked elsewhere when its node is silent',
+    law: 'requests without an id are in the log at most as often as they were attempted',
+    edits: [{ in: 'Router.peerSuspected', find: '|| open.request.requestId === undefined', replace: '' }],
+  },
+  {
+    id: 'T6',
+    bug: 'what went astray at a silent node is not counted',
+    law: 'nothing is charged that was told to be denied',
+    edits: [{ in: 'Router.peerSuspected', find: 'open.astray += 1;', replace: '' }],
+  },
+  {
+    id: 'T7',
+    bug: 'old news of a leader are believed',
+    law: 'a quorum makes progress',
+    edits: [
+      {
+        in: 'LeaderSearch.told',
+        find: '(!isNewer && (term < this.#term || this.#leader !== NO_NODE))',
+        replace: 'false',
+      },
+    ],
+  },
+  {
+    id: 'T8',
+    bug: 'who was asked for a leader once is never asked again',
+    law: 'a quorum makes progress',
+    edits: [
+      { in: 'LeaderSearch.next', find: 'this.#asked.clear();', replace: '' },
+      { in: 'LeaderSearch.found', find: 'this.#asked.clear();', replace: '' },
+      { in: 'LeaderSearch.told', find: 'this.#asked.clear();', replace: '' },
+    ],
+  },
+  {
+    id: 'T13',
+    bug: 'who was silent once is suspected for ever',
+    law: 'a quorum makes progress',
+    edits: [
+      { in: 'FailureDetector.heard', find: 'known.isSuspected = false;', replace: '' },
+      { in: 'FailureDetector.disconnected', find: 'this.#peers.delete(peer);', replace: '' },
+    ],
+  },
+  {
+    id: 'T14',
+    bug: 'who left and came back is never asked again',
+    law: 'in health every request is decided',
+    edits: [
+      { in: 'Forwarder.peerLost', find: 'this.#leaving.delete(peer);', replace: '' },
+      { in: 'Forwarder.peerDisconnected', find: 'this.#leaving.delete(peer);', replace: '' },
+    ],
+  },
+  {
+    id: 'T17',
+    bug: 'a frame never sent is taken for one whose fate is unknown',
+    law: 'certainly nothing is said of what never left',
+    edits: [
+      {
+        in: 'NOT_SENT',
+        find: "kind: 'notLeader', leader: NO_NODE, term: 0",
+        replace: "kind: 'unavailable', reason: 'unknown_outcome', proposed: true",
+      },
+    ],
+  },
+  {
+    id: 'T18',
+    bug: 'who lost its leader asks around at once',
+    law: 'a crowd of requests without a leader asks no more than one of them would',
+    edits: [
+      {
+        in: 'Router.#hearsSoon',
+        find: 'if (local === undefined || local.leader',
+        replace: 'if (local !== undefined || local!.leader',
       },
     ],
   },

@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { Mutant } from './mutant.ts';
+import { compiled, Sources } from './places.ts';
 
 const run = promisify(execFile);
 const CHILD = fileURLToPath(new URL('child.js', import.meta.url));
@@ -13,6 +14,8 @@ const RUN_MILLIS_MIN = 600_000;
 
 export interface Task {
   readonly id: string;
+  /** What stands in the place of compiled modules, by path. */
+  readonly modules: readonly (readonly [string, string])[];
   readonly seeds: readonly number[];
   /** Instead of seeds: the script of crash points, or '' for all of them. */
   readonly script?: string | undefined;
@@ -42,25 +45,27 @@ export async function runMutants(
   { plan, jobs }: { readonly plan: Plan; readonly jobs: number },
   told: (mutant: Mutant, fate: Fate) => void,
 ): Promise<void> {
+  const sources = Sources.read();
   const waiting = [...mutants];
   const work = async (): Promise<void> => {
     for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift())
-      told(mutant, await fateOf(mutant, plan));
+      told(mutant, await fateOf(mutant, sources, plan));
   };
   await Promise.all(Array.from({ length: jobs }, work));
 }
 
-async function fateOf(mutant: Mutant, plan: Plan): Promise<Fate> {
-  const { id, unitTest } = mutant;
+async function fateOf(mutant: Mutant, sources: Sources, plan: Plan): Promise<Fate> {
+  const { id, edits = [], unitTest } = mutant;
   if (unitTest !== undefined) return testFate(id, unitTest.file);
   const known = plan.remembered.get(id);
   const seeds = known === undefined ? plan.seeds : [known, ...plan.seeds.filter((seed) => seed !== known)];
   const script = mutant.script ?? (plan.crashPoints ? '' : undefined);
-  const task: Task = { id, seeds, script };
   const timeout = Math.max(RUN_MILLIS_MIN, seeds.length * SEED_MILLIS_MAX);
   try {
-    const { stdout } = await run(process.execPath, [CHILD, JSON.stringify(task)], { timeout });
-    return JSON.parse(stdout) as Fate;
+    const modules = [...(await compiled(sources.edited(edits)))];
+    const child = run(process.execPath, [CHILD], { timeout });
+    child.child.stdin?.end(JSON.stringify({ id, modules, seeds, script } satisfies Task));
+    return JSON.parse((await child).stdout) as Fate;
   } catch (error) {
     const { killed, stderr } = error as { readonly killed?: boolean; readonly stderr?: unknown };
     const reason = /^\w*Error: .*$/m.exec(String(stderr ?? error))?.[0] ?? String(error).split('\n')[0];
