@@ -183,6 +183,10 @@ export const CLOCK: readonly Mutant[] = [
     bug: 'answers to pings of an earlier process count',
     law: 'no clock is taken for wrong that is right',
     edits: [{ in: 'ClockWatch.receivePong', find: 'asker !== process ||', replace: '' }],
+    unitTest: {
+      file: 'clock/clock-watch.test.ts',
+      why: 'a process of the simulator has the clock of the one before it, so its readings are not wrong',
+    },
   },
   {
     id: 'K10',

@@ -178,6 +178,10 @@ export const LIMITER: readonly Mutant[] = [
     bug: 'timestamps of any future are taken',
     law: 'a timestamp is at most `maxAheadMillis` ahead',
     edits: [{ in: 'Partition.#checkedTimestamp', find: 'if (timestampMillis <= latest)', replace: '' }],
+    unitTest: {
+      file: 'partition/partition.test.ts',
+      why: 'no client of the simulator is that far ahead of time',
+    },
   },
   {
     id: 'W17',

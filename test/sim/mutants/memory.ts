@@ -166,6 +166,10 @@ export const MEMORY: readonly Mutant[] = [
         replace: 'undefined',
       },
     ],
+    unitTest: {
+      file: 'partition/partition.test.ts',
+      why: 'a node takes 32,768 waiting requests for a partition: more than any world asks in a run',
+    },
   },
   {
     id: 'P5',
@@ -174,6 +178,10 @@ export const MEMORY: readonly Mutant[] = [
     edits: [
       { in: 'Partition.apply', find: 'this.#inflightRequests -= waiting.waiters.length;', replace: '' },
     ],
+    unitTest: {
+      file: 'partition/partition.test.ts',
+      why: 'it shows after 65,536 requests of one partition: more than any world asks',
+    },
   },
   {
     id: 'Q1',

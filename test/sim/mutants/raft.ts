@@ -206,7 +206,7 @@ export const RAFT: readonly Mutant[] = [
       {
         in: 'RaftLog.#truncateFrom',
         find: 'this.#stable = Math.min(this.#stable, index - 1);',
-        replace: 'if (this.#stable > this.lastIndex) this.#stable = this.lastIndex;',
+        replace: '',
       },
     ],
   },

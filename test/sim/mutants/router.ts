@@ -255,8 +255,8 @@ export const ROUTER: readonly Mutant[] = [
     edits: [
       {
         in: 'Router.#hearsSoon',
-        find: 'if (local === undefined || local.leader',
-        replace: 'if (local !== undefined || local!.leader',
+        find: 'return monotonicMillis() < leaderlessSinceMillis + electionMillisMax;',
+        replace: 'return false;',
       },
     ],
   },

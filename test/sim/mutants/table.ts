@@ -22,7 +22,8 @@ const HEAD = `# Mutants
 
 Known bugs, what each breaks, and how the simulator finds it. Written by \`npm run mutants -- --write\`; a seed holds for
 the commit it was found on and is the first to be tried on any other. Without a seed a script of crash points finds it, or
-a unit test, where no world of the simulator can (the reason stands with the mutant).
+a unit test, where no world of the simulator can (the reason stands with the mutant). "SURVIVED n" says that the first n seeds did
+not find it, and more were not tried.
 `;
 
 /** @param areas the rows of each, in order */
