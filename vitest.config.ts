@@ -1,6 +1,21 @@
-import { defineConfig } from 'vitest/config';
+import { defineConfig, type Plugin } from 'vitest/config';
+import { mutantOf } from './test/sim/mutants/all.ts';
+import { Sources } from './test/sim/mutants/places.ts';
+
+/** For `npm run mutants`: puts one known bug into the product on its way to the tests. */
+function mutated(id: string): Plugin {
+  const texts = Sources.read().edited(mutantOf(id).edits ?? []);
+  return {
+    name: 'mutated',
+    enforce: 'pre',
+    transform: (_, path) => texts.get(path.replace(`${process.cwd()}/`, '')),
+  };
+}
+
+const mutant = process.env['QUORATE_MUTANT'];
 
 export default defineConfig({
+  plugins: mutant === undefined ? [] : [mutated(mutant)],
   test: {
     include: ['test/**/*.test.ts'],
     pool: 'forks',

@@ -222,11 +222,17 @@ describe('nodes that compare their clocks', () => {
 
   it('believe no answer to another process, nor one of a stranger, and refuse what is malformed', () => {
     const { watch } = new Cluster([1, 1, 1]).node(1);
-    for (let i = 0; i < 5; i += 1) {
-      watch.receivePong(2, pack([99, 1e6 + i, 7, i]));
-      watch.receivePong(9, pack([1, 1e6 + i, 7, i]));
-    }
+    watch.tick();
+    // Each of these says that its clock ran for minutes in no time.
+    const answer = (peer: number, asker: number): void => {
+      for (let i = 0; i < 5; i += 1) watch.receivePong(peer, pack([asker, 1e6, 7, i * 20_000]));
+    };
+    for (const peer of [2, 3]) answer(peer, 99);
+    for (const stranger of [8, 9]) answer(stranger, 1);
+    expect(watch.estimates()).toEqual([]);
     expect(watch.verdict).toEqual({ fit: true });
+    for (const peer of [2, 3]) answer(peer, 1);
+    expect(watch.verdict).toMatchObject({ fit: false, direction: 'slow' });
     for (const payload of [pack([1]), pack([1, 'x', 2, 3]), pack([1, 1, 2, Number.NaN]), pack('ping')]) {
       expect(() => watch.receivePong(2, payload)).toThrow(FrameError);
     }

@@ -2,12 +2,12 @@
  * Bugs put into real nodes on purpose: what clients see must give each of them away. The edits are made by the
  * simulator's module hook while a node loads; nothing of this is in the product.
  */
-import type { SourceEdit } from '../sim/mutants.ts';
+import type { Edit } from '../sim/mutants/mutant.ts';
 
 export interface NodeMutant {
   readonly id: string;
   readonly bug: string;
-  readonly edits: readonly SourceEdit[];
+  readonly edits: readonly Edit[];
   /** What brings it to light. */
   readonly nemeses: readonly string[];
   readonly minutes: number;
@@ -17,7 +17,7 @@ export const NODE_MUTANTS: readonly NodeMutant[] = [
   {
     id: 'J1',
     bug: 'acknowledged before it is synced',
-    edits: [{ module: 'storage/database.js', find: '{ sync: true }', replace: '{ sync: false }' }],
+    edits: [{ in: 'SYNCED', find: '{ sync: true }', replace: '{ sync: false }' }],
     nemeses: ['power-cut'],
     minutes: 3,
   },
@@ -26,7 +26,7 @@ export const NODE_MUTANTS: readonly NodeMutant[] = [
     bug: 'allowed before the entry is committed',
     edits: [
       {
-        module: 'src/partition/partition.js',
+        in: 'Partition.proposed',
         find: 'this.#inflight.set(entry.index, { term: entry.term, sinceMillis, waiters });',
         replace: `for (const waiter of waiters) waiter.done(answerOf({ allowed: true,
           ruleId: waiter.request.ruleId ?? 'default', limit: 1, windowMillis: 1, remaining: 0, retryAfterMillis: 0,
@@ -42,18 +42,18 @@ export const NODE_MUTANTS: readonly NodeMutant[] = [
     bug: 'grants are forgotten at a failover',
     edits: [
       {
-        module: 'src/limiter/state-machine.js',
-        find: 'get ruleTable() {',
+        in: 'LimiterStateMachine.ruleTable',
+        find: 'get ruleTable(): RuleTable | undefined {',
         replace: `forgetGrants() {
           for (const keys of this.#state.keyTables) {
             while (keys.size > 0 && keys.evictIfIdle(0, Number.MAX_SAFE_INTEGER));
             keys.evictedThroughMillis = 0;
           }
         }
-        get ruleTable() {`,
+        get ruleTable(): RuleTable | undefined {`,
       },
       {
-        module: 'src/partition/partition.js',
+        in: 'Partition.statusChanged',
         find: 'if (status.isLeader && !wasLeader)',
         replace: `if (status.isLeader && !wasLeader) this.#machine.forgetGrants();
           if (status.isLeader && !wasLeader)`,
@@ -67,7 +67,7 @@ export const NODE_MUTANTS: readonly NodeMutant[] = [
     bug: 'leaders stamp with their wall clock',
     edits: [
       {
-        module: 'src/limiter/group-clock.js',
+        in: 'GroupClock.nowMillis',
         find: 'return Math.floor(this.#anchor.timeMillis + Math.max(0, elapsed));',
         replace: 'return Math.floor(this.#originMillis());',
       },
@@ -80,12 +80,12 @@ export const NODE_MUTANTS: readonly NodeMutant[] = [
     bug: 'a lost leader is reported as certainly nothing',
     edits: [
       {
-        module: 'src/router/forwarder.js',
+        in: 'Forwarder.peerDisconnected',
         find: "reason: 'unknown_outcome', proposed: true",
         replace: "reason: 'unknown_outcome', proposed: false",
       },
       {
-        module: 'src/router/router.js',
+        in: 'Router.#expire',
         find: 'proposed: open.maybeProposed || isAsking',
         replace: 'proposed: false',
       },
@@ -98,7 +98,7 @@ export const NODE_MUTANTS: readonly NodeMutant[] = [
     bug: 'a leader whose clock is too fast goes on leading',
     edits: [
       {
-        module: 'src/node-core.js',
+        in: 'NodeCore.constructor',
         find: "this.raft.avoidLeading('clockRate', !verdict.fit);",
         replace: '',
       },
@@ -109,7 +109,7 @@ export const NODE_MUTANTS: readonly NodeMutant[] = [
   {
     id: 'J7',
     bug: 'bytes that are not UTF-8 become a character that stands for all of them',
-    edits: [{ module: 'src/http/json-body.js', find: 'fatal: true', replace: 'fatal: false' }],
+    edits: [{ in: 'UTF8', find: 'fatal: true', replace: 'fatal: false' }],
     nemeses: ['kill-one'],
     minutes: 0.5,
   },
@@ -117,8 +117,8 @@ export const NODE_MUTANTS: readonly NodeMutant[] = [
     id: 'J8',
     bug: 'nothing pins the number of partitions: a file that says another is believed',
     edits: [
-      { module: 'storage/open-store.js', find: 'if (difference !== undefined)', replace: 'if (false)' },
-      { module: 'src/meta/admission.js', find: 'if (hello.facts !== facts) {', replace: 'if (false) {' },
+      { in: 'checkIdentity', find: 'if (difference !== undefined)', replace: 'if (false)' },
+      { in: 'Admission.refusalOf', find: 'if (hello.facts !== facts) {', replace: 'if (false) {' },
     ],
     nemeses: ['edited-file'],
     minutes: 1,

@@ -4,7 +4,7 @@ import { loadHash32 } from '../../src/partition/hash.ts';
 import { nameOf, VARIANTS, variantNamed } from './crash-points/crash.ts';
 import { type Enumeration, enumerateCrashes, runPoint } from './crash-points/enumerate.ts';
 import { type Script, SCRIPTS } from './crash-points/scripts.ts';
-import { MUTANTS } from './mutants.ts';
+import { mutantOf } from './mutants/all.ts';
 
 const hash = await loadHash32();
 
@@ -15,9 +15,9 @@ function scriptNamed(name: string): Script {
 }
 
 async function underMutant(id: string, script: string): Promise<Enumeration> {
-  const mutant = MUTANTS.find((candidate) => candidate.id === id);
-  if (mutant?.seams === undefined) throw new RangeError(`mutant ${id} is none of a node's surroundings`);
-  return enumerateCrashes({ script: scriptNamed(script), hash, seams: mutant.seams });
+  const { seams } = mutantOf(id);
+  if (seams === undefined) throw new RangeError(`mutant ${id} is none of a node's surroundings`);
+  return enumerateCrashes({ script: scriptNamed(script), hash, seams });
 }
 
 describe('a crash at every I/O boundary', () => {

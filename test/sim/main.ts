@@ -4,7 +4,6 @@ import { performance } from 'node:perf_hooks';
 import { randomInt } from 'node:crypto';
 import { Command, InvalidArgumentError } from 'commander';
 import { crashPoints } from './crash-points/command.ts';
-import { runMutants } from './mutation-run.ts';
 import { replayOf } from './replay.ts';
 import type { RunResult } from './run.ts';
 import { runSeeds } from './seed-pool.ts';
@@ -16,7 +15,6 @@ interface Options {
   readonly jobs: number;
   readonly trace?: true;
   readonly json?: true;
-  readonly mutants?: true;
   readonly crashPoints?: string | true;
   readonly at?: number;
   readonly variant?: string;
@@ -43,10 +41,6 @@ async function main(): Promise<void> {
       wholeNumber,
     )
     .option('--trace', 'tell what happens line by line')
-    .option(
-      '--mutants',
-      'put known bugs into the nodes, and tell after how many seeds, or crash points, each is caught',
-    )
     .option('--crash-points [script]', 'crash at every I/O boundary of a short script, or of all of them')
     .option('--at <k>', 'with --crash-points: only at this boundary', wholeNumber)
     .option('--variant <name>', 'with --at: who crashes, what is lost, who comes back, as in one-lost-later')
@@ -54,16 +48,6 @@ async function main(): Promise<void> {
     .parse();
   const options = program.opts<Options>();
   const first = options.seed ?? randomInt(2 ** 31);
-  if (options.mutants === true) {
-    const survivors = await runMutants(
-      options.crashPoints === undefined ? first : 'crash-points',
-      options.seeds,
-      (line) => process.stdout.write(`${line}\n`),
-    );
-    process.stdout.write(`survivors: ${survivors.length === 0 ? 'none' : survivors.join(', ')}\n`);
-    process.exitCode = survivors.length > 0 ? 1 : 0;
-    return;
-  }
   if (options.crashPoints !== undefined) {
     const script = options.crashPoints === true ? undefined : options.crashPoints;
     const isKept = await crashPoints({ ...options, script }, (line) => process.stdout.write(`${line}\n`));

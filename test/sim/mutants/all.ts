@@ -1,0 +1,37 @@
+/**
+ * Known bugs, put into the product on purpose: the simulator is worth what it finds of them. Nothing of this is in the
+ * product. Numbers M are those of the catalogue of faults that other systems had.
+ */
+import { CLOCK } from './clock.ts';
+import { DRIVER } from './driver.ts';
+import { DURABILITY } from './durability.ts';
+import { LIMITER } from './limiter.ts';
+import { MEMBERSHIP } from './membership.ts';
+import { MEMORY } from './memory.ts';
+import type { Mutant } from './mutant.ts';
+import { RAFT } from './raft.ts';
+import { ROUTER } from './router.ts';
+import { SNAPSHOTS } from './snapshots.ts';
+import { WIRE } from './wire.ts';
+
+export const MUTANTS_BY_AREA: Readonly<Record<string, readonly Mutant[]>> = {
+  clock: CLOCK,
+  limiter: LIMITER,
+  memory: MEMORY,
+  raft: RAFT,
+  durability: DURABILITY,
+  driver: DRIVER,
+  snapshots: SNAPSHOTS,
+  membership: MEMBERSHIP,
+  router: ROUTER,
+  wire: WIRE,
+};
+
+export const MUTANTS: readonly Mutant[] = Object.values(MUTANTS_BY_AREA).flat();
+
+/** @throws if there is none */
+export function mutantOf(id: string): Mutant {
+  const mutant = MUTANTS.find((candidate) => candidate.id === id);
+  if (mutant === undefined) throw new Error(`there is no mutant ${id}`);
+  return mutant;
+}

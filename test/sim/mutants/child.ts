@@ -1,0 +1,33 @@
+/**
+ * Runs one mutant in a process of its own until a seed catches it, or a crash at some boundary. It reads a `Task`
+ * as JSON and prints a `Fate`.
+ */
+import { readFileSync } from 'node:fs';
+import { register } from 'node:module';
+import { mutantOf } from './all.ts';
+import type { Fate, Task } from './run.ts';
+
+function end(fate: Fate): never {
+  process.stdout.write(JSON.stringify(fate));
+  process.exit(0);
+}
+
+const { id, modules, seeds, script } = JSON.parse(readFileSync(0, 'utf8')) as Task;
+const { seams } = mutantOf(id);
+// Before anything of the product is loaded.
+register('./hooks.js', import.meta.url, { data: new Map(modules) });
+const { loadHash32 } = await import('../../../src/partition/hash.ts');
+if (script !== undefined) {
+  const { firstCrash } = await import('../crash-points/command.ts');
+  const { violation, runs } = await firstCrash(seams, script === '' ? undefined : script);
+  end({ caughtBy: violation, runs });
+}
+const { runSeed } = await import('../run.ts');
+const hash = await loadHash32();
+let runs = 0;
+for (const seed of seeds) {
+  runs += 1;
+  const { violation } = await runSeed({ seed, hash, seams });
+  if (violation !== undefined) end({ caughtBy: violation.split('\n')[0], seed, runs });
+}
+end({ runs });

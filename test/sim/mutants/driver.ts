@@ -1,0 +1,97 @@
+/** Mutants: between the log and those who wait for it: the driver of the groups, and the partition. */
+import type { Mutant } from './mutant.ts';
+
+export const DRIVER: readonly Mutant[] = [
+  {
+    id: 'D8',
+    bug: 'the disk is never found to answer again',
+    law: 'a quorum makes progress',
+    edits: [
+      { in: 'GroupCommit.#written', find: 'if (this.#isStalled) this.#setStalled(false);', replace: '' },
+    ],
+  },
+  {
+    id: 'D9',
+    bug: 'what waits for a hand-over to end is forgotten',
+    law: 'in health every request is decided',
+    edits: [
+      {
+        in: 'MultiRaft.#propose',
+        find: "if (group.core.role === 'leader' && !group.core.acceptsProposals) continue; this.#wantsProposal.delete(group);",
+        replace:
+          "this.#wantsProposal.delete(group); if (group.core.role === 'leader' && !group.core.acceptsProposals) continue;",
+      },
+    ],
+  },
+  {
+    id: 'D10',
+    bug: 'the same leader in a newer term is no news',
+    law: 'a quorum makes progress',
+    edits: [{ in: 'tellStatus', find: 'told.term === core.term && told.leader', replace: 'told.leader' }],
+  },
+  {
+    id: 'D11',
+    bug: 'a leader decides before it has applied what former leaders decided',
+    law: 'no wrong denial; a retry gets its first answer',
+    edits: [
+      { in: 'Partition.decide', find: 'if (this.#applied.term !== this.#term)', replace: 'if (false)' },
+    ],
+  },
+  {
+    id: 'D12',
+    bug: 'what waits behind a committed entry of the same term is given up as lost',
+    law: 'nothing is in the log that was said to be nowhere',
+    edits: [{ in: 'Partition.#settleLost', find: 'term < committed', replace: 'term <= committed' }],
+  },
+  {
+    id: 'D13',
+    bug: 'who loses the lead gives up what is in the log',
+    law: 'nothing is in the log that was said to be nowhere',
+    edits: [
+      {
+        in: 'Partition.statusChanged',
+        find: 'this.#settleAll(pending, {',
+        replace:
+          "this.#settleInflight(() => true, unavailable('no_leader', false)); this.#settleAll(pending, {",
+      },
+    ],
+  },
+  {
+    id: 'D14',
+    bug: 'a leader restored from a snapshot says that what it had proposed is nowhere',
+    law: 'nothing is in the log that was said to be nowhere',
+    edits: [
+      {
+        in: 'Partition.restore',
+        find: "this.#settleInflight(() => true, unavailable('unknown_outcome', true));",
+        replace: "this.#settleInflight(() => true, unavailable('no_leader', false));",
+      },
+    ],
+  },
+  {
+    id: 'H4',
+    bug: 'what a leader proposed is reported as lost when it loses the office, though another may commit it',
+    law: 'who is told that its request is nowhere is never charged',
+    edits: [
+      {
+        in: 'Partition.statusChanged',
+        find: 'const pending = this.#pending; this.#pending = [];',
+        replace:
+          "const pending = this.#pending; this.#pending = []; this.#settleInflight(() => true, unavailable('no_leader', false));",
+      },
+    ],
+  },
+  {
+    id: 'H6',
+    bug: 'who asks again while an entry is applied is denied from half of it',
+    law: 'every decision is that of the naive limiter',
+    edits: [
+      {
+        in: 'Partition.apply',
+        find: 'decisions[i] = decision;',
+        replace:
+          'decisions[i] = decision; const told = waiters[i]; if (told !== undefined) { this.#settle(told, answerOf(decision, told.request.requestId)); told.done = () => {}; }',
+      },
+    ],
+  },
+];

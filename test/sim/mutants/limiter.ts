@@ -1,0 +1,222 @@
+/** Mutants: windows and denials. */
+import type { Mutant } from './mutant.ts';
+
+export const LIMITER: readonly Mutant[] = [
+  {
+    id: 'M11',
+    bug: 'a grant leaves its window a millisecond early',
+    edits: [
+      {
+        in: 'LogRuns.liveCost',
+        find: 'const first = this.firstLive(t - windowMillis); if (first === this.count) return 0; return (',
+        replace:
+          'const first = this.firstLive(t - windowMillis + 1); if (first === this.count) return 0; return (',
+      },
+    ],
+  },
+  {
+    id: 'X7',
+    bug: 'denials are decided at a time that lags behind',
+    edits: [
+      {
+        in: 'LimiterStateMachine.quickDenial',
+        find: 'if (!judgement.fits) return',
+        replace: 'if (!judgement.fits || judgement.live + judgement.cost === keys.rule.limit) return',
+      },
+    ],
+  },
+  {
+    id: 'X13',
+    bug: 'every receipt names the first place of its entry',
+    edits: [
+      {
+        in: 'receiptAt',
+        find: '{ term, index, position, timeMillis }',
+        replace: '{ term, index, position: 0, timeMillis }',
+      },
+    ],
+  },
+  {
+    id: 'W1',
+    bug: 'a grant exactly one window old still counts',
+    law: 'a denial has a reason: what counts is younger than the window',
+    edits: [
+      { in: 'LogRuns.firstLive', find: 'this.offset(0) > horizon', replace: 'this.offset(0) >= horizon' },
+    ],
+  },
+  {
+    id: 'W2',
+    bug: 'windows do not allow for stamps being whole milliseconds',
+    law: 'no window over its limit in real time',
+    edits: [{ in: 'groupMillisMax', find: '/ 1_000_000) + 1', replace: '/ 1_000_000)' }],
+  },
+  {
+    id: 'W3',
+    bug: 'windows between timestamps of callers are widened like those of group time',
+    law: 'event-time denials are those of the rule',
+    edits: [
+      {
+        in: 'Judgement.judge',
+        find: 'this.isEvent ? rule.windowMillis : keys.effectiveWindowMillis',
+        replace: 'keys.effectiveWindowMillis',
+      },
+    ],
+  },
+  {
+    id: 'W4',
+    bug: 'a request in group time is judged at the stamps of callers that are ahead of it',
+    law: 'no window over its limit in real time',
+    edits: [
+      {
+        in: 'Judgement.judge',
+        find: '(!this.isEvent || keys.mayHaveForgotten(slot, this.asked))',
+        replace: 'keys.mayHaveForgotten(slot, this.asked)',
+      },
+    ],
+  },
+  {
+    id: 'W5',
+    bug: 'who is held back is told to come again too early',
+    law: '`retryAfter` is the time at which the request fits',
+    edits: [
+      { in: 'Judgement.denial', find: 'isHeld ? millis + (t - this.asked)', replace: 'isHeld ? millis' },
+    ],
+  },
+  {
+    id: 'W6',
+    bug: '`remaining` is what was left before the grant',
+    law: '`remaining` is what is left',
+    edits: [{ in: 'Judgement.grant', find: 'limit - this.live - this.cost', replace: 'limit - this.live' }],
+  },
+  {
+    id: 'W7',
+    bug: '`remaining` of who is held back is not 0',
+    law: '`remaining` is what is left',
+    edits: [
+      {
+        in: 'Judgement.denial',
+        find: 'isHeld ? 0 : Math.max(0, limit - this.live)',
+        replace: 'Math.max(0, limit - this.live)',
+      },
+    ],
+  },
+  {
+    id: 'W8',
+    bug: 'the wait is for one more grant to expire than needed',
+    law: '`retryAfter` is the time at which the request fits',
+    edits: [{ in: 'LogRuns.millisUntilAvailable', find: '>= excess', replace: '> excess' }],
+  },
+  {
+    id: 'W9',
+    bug: 'the time of the reset does not include how late the caller is',
+    law: '`reset` is when nothing counts any more',
+    edits: [{ in: 'Judgement.grant', find: 'this.#sinceAsked(windowMillis)', replace: 'windowMillis' }],
+  },
+  {
+    id: 'W10',
+    bug: 'a window forgets one run more than expired',
+    law: 'no window over its limit in log time',
+    edits: [
+      {
+        in: 'SlidingLogs.#prune',
+        find: 'log.cumulative(first - 1)',
+        replace: 'log.cumulative(Math.min(first, log.count - 1))',
+      },
+    ],
+  },
+  {
+    id: 'W11',
+    bug: 'a rule keeps its former window when the table changes',
+    law: 'windows are those of the rules in force',
+    edits: [
+      { in: 'LimiterState.changeRules', find: 'keys.effectiveWindowMillis = windowMillis;', replace: '' },
+    ],
+  },
+  {
+    id: 'W12',
+    bug: 'a rule keeps its former limit when the table changes',
+    law: 'limits are those of the rules in force',
+    edits: [{ in: 'LimiterState.changeRules', find: 'keys.rule = rule;', replace: '' }],
+  },
+  {
+    id: 'W13',
+    bug: 'a rule that left the table still grants',
+    law: 'an unknown rule is refused',
+    edits: [
+      {
+        in: 'LimiterStateMachine.#decide',
+        find: 'keys === undefined || !keys.active',
+        replace: 'keys === undefined',
+      },
+      {
+        in: 'LimiterStateMachine.quickDenial',
+        find: 'keys === undefined || !keys.active',
+        replace: 'keys === undefined',
+      },
+    ],
+  },
+  {
+    id: 'W14',
+    bug: 'a rule that leaves the table takes its grants with it',
+    law: 'no window over its limit when the rule comes back',
+    edits: [
+      {
+        in: 'LimiterState.changeRules',
+        find: 'keys.active || keys.size > 0 || keys.evictedThroughMillis > 0',
+        replace: 'keys.active',
+      },
+    ],
+  },
+  {
+    id: 'W15',
+    bug: 'denials at once are judged at the time of the last entry',
+    law: 'no wrong denial, in real time',
+    edits: [
+      {
+        in: 'LimiterStateMachine.quickDenial',
+        find: 'const now = Math.max(nowMillis, applied.timeMillis);',
+        replace: 'const now = applied.timeMillis;',
+      },
+    ],
+  },
+  {
+    id: 'W16',
+    bug: 'timestamps of any future are taken',
+    law: 'a timestamp is at most `maxAheadMillis` ahead',
+    edits: [{ in: 'Partition.#checkedTimestamp', find: 'if (timestampMillis <= latest)', replace: '' }],
+    unitTest: {
+      file: 'partition/partition.test.ts',
+      why: 'no client of the simulator is that far ahead of time',
+    },
+  },
+  {
+    id: 'W17',
+    bug: 'who names no rule gets the last one',
+    law: 'the default rule is the first',
+    edits: [
+      {
+        in: 'LimiterStateMachine.#resolve',
+        find: 'this.#state.table?.rules[0]?.id',
+        replace: 'this.#state.table?.rules.at(-1)?.id',
+      },
+    ],
+  },
+  {
+    id: 'W18',
+    bug: 'a cost above the limit is proposed like any other',
+    law: 'what can never fit is invalid',
+    edits: [{ in: 'checkedAgainstRules', find: 'rule.limit > 0 && cost > rule.limit', replace: 'false' }],
+  },
+  {
+    id: 'N1',
+    bug: 'a retry time counts from when the key was granted last, not from when it asked',
+    law: 'every decision is that of the naive limiter',
+    edits: [
+      {
+        in: 'Judgement.#sinceAsked',
+        find: 'waitMillis === 0 ? 0 : waitMillis + (this.t - this.asked)',
+        replace: 'waitMillis',
+      },
+    ],
+  },
+];

@@ -1,0 +1,248 @@
+/** Mutants: changes of members, who is admitted, and what becomes of those that are not. */
+import type { Mutant } from './mutant.ts';
+import { changedLoads } from './seams.ts';
+
+export const MEMBERSHIP: readonly Mutant[] = [
+  {
+    id: 'M13',
+    bug: 'a change of voters takes effect at once, on the leader first and in one step',
+    edits: [
+      { in: 'changedConfig', find: 'outgoing: votersChange ? config.voters : [],', replace: 'outgoing: [],' },
+      { in: 'isSuccessor', find: 'if (after.epoch < before.epoch) return false;', replace: 'return true;' },
+      {
+        in: 'appendConfig',
+        find: 'state.pendingConfigIndex = entry.index;',
+        replace: 'state.pendingConfigIndex = entry.index; state.config = config;',
+      },
+    ],
+  },
+  {
+    id: 'M13b',
+    bug: 'during a change the old voters do not count',
+    edits: [{ in: 'jointQuorumIndex', find: 'return joint.outgoing.length === 0', replace: 'return true ' }],
+  },
+  {
+    id: 'M19',
+    bug: 'the tombstone of a removed replica forgets its term',
+    seams: changedLoads((stored) =>
+      stored.removed ? { ...stored, hardState: { term: 0, vote: 0, commit: 0 } } : stored,
+    ),
+    script: 'leave-and-return',
+  },
+  {
+    id: 'M20',
+    bug: 'a replica that was removed and came back votes at once',
+    edits: [
+      {
+        in: 'hasForgotten',
+        find: 'return state.removedAt > 0 && newestEpoch(state) <= state.removedAt;',
+        replace: 'return false;',
+      },
+    ],
+    script: 'sleeper',
+  },
+  {
+    id: 'I1',
+    bug: 'another incarnation under a known id is not refused',
+    edits: [
+      {
+        in: 'Admission.trustIn',
+        find: "return recorded === incarnation ? 'recorded' : 'refused';",
+        replace: "return 'recorded';",
+      },
+      {
+        in: 'Admission.refusalOf',
+        find: 'if ((hello.targetIncarnation ?? incarnation) !== incarnation) {',
+        replace: 'if (false) {',
+      },
+    ],
+  },
+  {
+    id: 'I2',
+    bug: 'the founders are those that the local file lists',
+    edits: [
+      {
+        in: 'NodeCore.constructor',
+        find: 'this.#founders = config.founders.map(',
+        replace: 'this.#founders = config.nodes.map(',
+      },
+    ],
+  },
+  {
+    id: 'I3',
+    bug: 'a node that joins takes itself for a founder',
+    edits: [
+      {
+        in: 'NodeCore.constructor',
+        find: 'this.#founders = config.founders.map(({ id }) => id);',
+        replace: 'this.#founders = [...new Set([...config.founders.map(({ id }) => id), init.nodeId])];',
+      },
+    ],
+  },
+  {
+    id: 'I4',
+    bug: 'a replica is deleted whatever it was offered under, and whatever its log says',
+    edits: [
+      {
+        in: 'ReplicaKeeper.#maybeRemove',
+        find: 'if (!isSettled || wasOffered || raft.newestEpoch(group) > version)',
+        replace: 'if (!isSettled)',
+      },
+    ],
+  },
+  {
+    id: 'I5',
+    bug: 'a replica is deleted before all partitions have moved',
+    edits: [
+      {
+        in: 'ReplicaKeeper.#maybeRemove',
+        find: 'const isSettled = settledVersion === version;',
+        replace: 'const isSettled = true;',
+      },
+    ],
+  },
+  {
+    id: 'I6',
+    bug: 'a tombstone is ignored when the node starts',
+    edits: [
+      {
+        in: 'NodeCore.#loadPartition',
+        find: 'const stored = await store.load(group);',
+        replace: 'let stored = await store.load(group); if (stored?.removed) stored = undefined;',
+      },
+    ],
+  },
+  {
+    id: 'G1',
+    bug: 'a learner that is far behind becomes a voter',
+    law: 'a change does not cost the group its quorum',
+    edits: [
+      { in: 'proposeChange', find: "if (!change.every(isCaughtUp)) return 'learnerBehind';", replace: '' },
+    ],
+  },
+  {
+    id: 'G2',
+    bug: 'a change may leave a group without a quorum that is there',
+    law: 'a change does not cost the group its quorum',
+    edits: [
+      {
+        in: 'proposeChange',
+        find: "if (!isQuorum(next, isReachable)) return 'wouldLoseQuorum';",
+        replace: '',
+      },
+    ],
+  },
+  {
+    id: 'G3',
+    bug: 'a leader that was removed goes on leading',
+    law: 'nobody leads that is no member; partitions move to where they should be',
+    edits: [
+      {
+        in: 'maybeStepDown',
+        find: "if (state.role !== 'leader' ||",
+        replace: "if (state.role === 'leader' ||",
+      },
+    ],
+  },
+  {
+    id: 'G4',
+    bug: 'a group is settled when its members are those wanted, under whatever placement',
+    law: 'no replica is deleted before all partitions have moved',
+    edits: [{ in: 'GroupMover.#look', find: 'config.epoch === state.version', replace: 'true' }],
+  },
+  {
+    id: 'G5',
+    bug: 'a node offers itself before that is on its disk',
+    law: 'no replica is deleted that was offered',
+    edits: [{ in: 'ReplicaKeeper.#hold', find: 'this.#durable.get(partition) === version', replace: 'true' }],
+  },
+  {
+    id: 'G6',
+    bug: 'a report of an older placement settles the newest',
+    law: 'no replica is deleted before all partitions have moved',
+    edits: [
+      {
+        in: 'applyMetaCommand',
+        find: 'record?.state.version === command.version',
+        replace: 'record !== undefined',
+      },
+    ],
+  },
+  {
+    id: 'G7',
+    bug: 'the id of a removed node is given away again',
+    law: 'a removed id does not come back',
+    edits: [
+      {
+        in: 'changedNodes',
+        find: 'add.id === remove || state.retired.includes(add.id)',
+        replace: 'add.id === remove',
+      },
+    ],
+  },
+  {
+    id: 'G8',
+    bug: 'who left is waited for though all has moved',
+    law: 'a removed node knows that it is out',
+    edits: [{ in: 'settled', find: 'leaving: []', replace: 'leaving: state.leaving' }],
+  },
+  {
+    id: 'G9',
+    bug: 'promises of an incarnation that is not recorded count',
+    law: 'who was made anew promises nothing',
+    edits: [
+      {
+        in: 'Admission.mayTake',
+        find: 'message.group === META_GROUP && !isPromise(message)',
+        replace: 'true',
+      },
+    ],
+  },
+  {
+    id: 'G10',
+    bug: 'another incarnation takes the place of the recorded one',
+    law: 'who was made anew promises nothing',
+    edits: [
+      {
+        in: 'tellsMore',
+        find: 'if (known.incarnation !== undefined && known.incarnation !== node.incarnation) return false;',
+        replace: '',
+      },
+      {
+        in: 'tellsMore',
+        find: '|| known.incarnation === undefined',
+        replace: '|| known.incarnation !== node.incarnation',
+      },
+    ],
+  },
+  {
+    id: 'G11',
+    bug: 'a replica that came back votes with the configuration that removed it',
+    law: 'who has forgotten does not vote',
+    edits: [
+      {
+        in: 'hasForgotten',
+        find: 'newestEpoch(state) <= state.removedAt',
+        replace: 'newestEpoch(state) < state.removedAt',
+      },
+    ],
+  },
+  {
+    id: 'G12',
+    bug: 'of configurations in the log only the one in effect counts for a removal',
+    law: 'no replica is deleted that its group counts on',
+    edits: [
+      {
+        in: 'newestEpoch',
+        find: 'newest = Math.max(newest, decodeConfig(entry.data)?.epoch ?? 0);',
+        replace: 'decodeConfig(entry.data);',
+      },
+    ],
+  },
+  {
+    id: 'G13',
+    bug: 'the old voters are let go before the new ones know that they decide alone',
+    law: 'a quorum makes progress when who left is gone',
+    edits: [{ in: 'lead', find: 'if (isComplete) appendNoop(state);', replace: '' }],
+  },
+];

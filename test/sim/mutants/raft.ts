@@ -1,0 +1,283 @@
+/** Mutants: the log, its commit index, elections and offices. */
+import type { Mutant } from './mutant.ts';
+
+export const RAFT: readonly Mutant[] = [
+  {
+    id: 'M3',
+    bug: 'entries of earlier terms are committed by counting',
+    edits: [{ in: 'maybeCommit', find: '|| state.log.termAt(index) !== state.term)', replace: ')' }],
+  },
+  {
+    id: 'M4',
+    bug: 'a new leader commits no no-op',
+    edits: [
+      {
+        in: 'becomeLeader',
+        find: 'state.becomeLeaderRole(); appendNoop(state);',
+        replace: 'state.becomeLeaderRole();',
+      },
+    ],
+  },
+  {
+    id: 'M7',
+    bug: 'a late, short append truncates although it matches',
+    edits: [
+      {
+        in: 'RaftLog.maybeAppend',
+        find: 'if (firstNew === -1) return lastNew;',
+        replace:
+          'if (firstNew === -1) { if (lastNew < this.lastIndex && lastNew >= this.committed) this.#truncateFrom(lastNew + 1); return lastNew; }',
+      },
+    ],
+  },
+  {
+    id: 'M9',
+    bug: 'granted before the entry is committed',
+    edits: [
+      {
+        in: 'Partition.proposed',
+        find: 'this.#inflight.set(entry.index, { term: entry.term, sinceMillis, waiters });',
+        replace:
+          "for (const waiter of waiters) waiter.done(answerOf({ allowed: true, ruleId: waiter.request.ruleId ?? 'default', limit: 1, windowMillis: 1, remaining: 0, retryAfterMillis: 0, resetMillis: 0, decided: { term: entry.term, index: entry.index, timeMillis: entry.timeMillis } })); return;",
+      },
+    ],
+  },
+  {
+    id: 'M18',
+    bug: 'a leader without a quorum never steps down',
+    edits: [
+      { in: 'tickLeader', find: 'if (!quorumIsActive(state) ||', replace: 'quorumIsActive(state); if (' },
+    ],
+  },
+  {
+    id: 'X1',
+    bug: 'votes go to logs that are behind',
+    edits: [
+      {
+        in: 'RaftLog.isUpToDate',
+        find: 'return lastTerm > own.term || (lastTerm === own.term && lastIndex >= own.index);',
+        replace: 'return lastIndex >= own.index;',
+      },
+    ],
+  },
+  {
+    id: 'X2',
+    bug: 'a heartbeat commits what the peer may not hold',
+    edits: [
+      {
+        in: 'sendHeartbeat',
+        find: 'commit: Math.min(progress.match, state.log.committed)',
+        replace: 'commit: state.log.committed',
+      },
+    ],
+  },
+  {
+    id: 'X4',
+    bug: 'the vote is forgotten within a term',
+    edits: [{ in: 'CoreState.#enterTerm', find: 'if (term !== this.term) {', replace: '{' }],
+  },
+  {
+    id: 'L1',
+    bug: 'an append that matches is acknowledged up to the end of the own log',
+    law: 'what is acknowledged agrees with the leader',
+    edits: [
+      {
+        in: 'RaftLog.maybeAppend',
+        find: 'if (firstNew === -1) return lastNew;',
+        replace: 'if (firstNew === -1) return this.lastIndex;',
+      },
+    ],
+  },
+  {
+    id: 'L2',
+    bug: 'an append commits what it did not compare',
+    law: 'committed entries are equal everywhere',
+    edits: [
+      {
+        in: 'handleAppend',
+        find: 'Math.min(message.commit, lastNew)',
+        replace: 'Math.min(message.commit, log.lastIndex)',
+      },
+    ],
+  },
+  {
+    id: 'L3',
+    bug: 'a late append is acknowledged to its own end, unseen',
+    law: 'what is acknowledged is held',
+    edits: [
+      {
+        in: 'handleAppend',
+        find: 'accept(state, message, log.committed);',
+        replace:
+          'accept(state, message, Math.max(log.committed, message.prevIndex + message.entries.length));',
+      },
+    ],
+  },
+  {
+    id: 'L4',
+    bug: 'only logs that are longer get votes, not equal ones',
+    law: 'a quorum makes progress',
+    edits: [{ in: 'RaftLog.isUpToDate', find: 'lastIndex >= own.index', replace: 'lastIndex > own.index' }],
+  },
+  {
+    id: 'L5',
+    bug: 'a half is taken for a majority',
+    law: 'at every election a majority of disks holds the vote; what is committed is on a majority of disks',
+    edits: [
+      { in: 'quorumSize', find: 'Math.floor(voterCount / 2) + 1', replace: 'Math.ceil(voterCount / 2)' },
+    ],
+  },
+  {
+    id: 'L6',
+    bug: 'an election is won by the new voters alone',
+    law: 'at every election a majority of both halves holds the vote',
+    edits: [
+      {
+        in: 'jointVoteResult',
+        find: 'if (joint.outgoing.length === 0) return incoming;',
+        replace: 'return incoming;',
+      },
+    ],
+  },
+  {
+    id: 'L7',
+    bug: 'refusals count as votes',
+    law: 'at every election a majority of disks holds the vote',
+    edits: [{ in: 'voteResult', find: 'else if (vote) granted += 1;', replace: 'else granted += 1;' }],
+  },
+  {
+    id: 'L8',
+    bug: 'answers to the question before an election count as votes in it',
+    law: 'at every election a majority of disks holds the vote',
+    edits: [{ in: 'CoreState.#enterTerm', find: 'this.votes.clear();', replace: '' }],
+  },
+  {
+    id: 'L9',
+    bug: 'a voter votes again in the same term',
+    law: 'one leader per term; a vote that was promised stays',
+    edits: [
+      {
+        in: 'handleVoteRequest',
+        find: '(state.vote === NO_NODE && state.leader === NO_NODE)',
+        replace: 'state.leader === NO_NODE',
+      },
+      {
+        in: 'handleVoteRequest',
+        find: 'state.vote === NO_NODE || state.vote === message.from,',
+        replace: 'true,',
+      },
+    ],
+  },
+  {
+    id: 'L10',
+    bug: 'a commit index that is told is believed at whatever term the own entry has',
+    law: 'committed entries are equal everywhere',
+    edits: [
+      {
+        in: 'learnCommit',
+        find: 'log.termAt(committed.index) !== committed.term',
+        replace: 'log.termAt(committed.index) === undefined',
+      },
+    ],
+  },
+  {
+    id: 'L11',
+    bug: 'a leader counts its own entries before they are on its disk',
+    law: 'what is committed is on a quorum of disks',
+    edits: [{ in: 'ownLogIsStable', find: 'state.log.stable', replace: 'state.log.lastIndex' }],
+  },
+  {
+    id: 'L12',
+    bug: 'a new leader counts its whole log as on its disk',
+    law: 'what is committed is on a quorum of disks',
+    edits: [
+      {
+        in: 'CoreState.becomeLeaderRole',
+        find: 'own.match = this.log.stable;',
+        replace: 'own.match = this.log.lastIndex;',
+      },
+    ],
+  },
+  {
+    id: 'L13',
+    bug: 'entries that were overwritten still count as on disk',
+    law: 'nothing is promised before it is on disk',
+    edits: [
+      {
+        in: 'RaftLog.#truncateFrom',
+        find: 'this.#stable = Math.min(this.#stable, index - 1);',
+        replace: '',
+      },
+    ],
+  },
+  {
+    id: 'L14',
+    bug: 'configurations that were overwritten are still in the list',
+    law: 'entries are what the log holds',
+    edits: [
+      {
+        in: 'RaftLog.#truncateFrom',
+        find: 'this.#configs = this.#configs.filter((config) => config < index);',
+        replace: '',
+      },
+    ],
+  },
+  {
+    id: 'L15',
+    bug: 'a replica campaigns with a change committed that it has not applied',
+    law: 'votes are asked of those that decide',
+    edits: [
+      {
+        in: 'mayCampaign',
+        find: 'state.pendingInstall === undefined && !state.log.hasUnappliedConfig',
+        replace: 'state.pendingInstall === undefined',
+      },
+    ],
+  },
+  {
+    id: 'L16',
+    bug: 'a leader that lost its office keeps what it had uncommitted on its account',
+    law: 'in health every request is decided',
+    edits: [{ in: 'CoreState.#enterTerm', find: 'this.uncommittedBytes = 0;', replace: '' }],
+  },
+  {
+    id: 'L17',
+    bug: 'the window to a peer is never given back',
+    law: 'a quorum makes progress',
+    edits: [
+      { in: 'Progress.freeInflight', find: 'this.#inflightBytes -= oldest.bytes;', replace: '' },
+      { in: 'Progress.freeInflight', find: 'this.#inflight.splice(0, count);', replace: '' },
+      {
+        in: 'Progress.freeOneInflight',
+        find: 'if (oldest !== undefined && this.isPaused())',
+        replace: 'if (false && oldest)',
+      },
+    ],
+  },
+  {
+    id: 'L18',
+    bug: 'a replica that installs a snapshot campaigns by a log it does not hold',
+    law: 'votes go to logs that are on disk',
+    edits: [
+      { in: 'mayCampaign', find: 'return state.pendingInstall === undefined && !', replace: 'return !' },
+    ],
+  },
+  {
+    id: 'H5',
+    bug: 'grants of a stale pre-vote are counted',
+    law: 'who campaigns was told by a majority that it could win in that term',
+    edits: [
+      {
+        in: 'handleVoteResponse',
+        find: 'if (message.granted && message.term !== (isPreVote ? state.term + 1 : state.term)) return;',
+        replace: '',
+      },
+    ],
+  },
+  {
+    id: 'H5b',
+    bug: 'grants of an earlier candidacy are counted in the next',
+    law: 'who leads has votes of a majority on disk',
+    edits: [{ in: 'CoreState.#enterTerm', find: 'this.votes.clear();', replace: '' }],
+  },
+];

@@ -1,0 +1,275 @@
+/** Mutants: from the door to the leader and back. */
+import type { Mutant } from './mutant.ts';
+
+export const ROUTER: readonly Mutant[] = [
+  {
+    id: 'M14',
+    bug: 'an unknown outcome is reported as certainly nothing',
+    edits: [
+      {
+        in: 'Forwarder.peerDisconnected',
+        find: "reason: 'unknown_outcome', proposed: true",
+        replace: "reason: 'unknown_outcome', proposed: false",
+      },
+    ],
+  },
+  {
+    id: 'M14b',
+    bug: 'a deadline is reported as certainly nothing',
+    edits: [
+      { in: 'Router.#expire', find: 'proposed: open.maybeProposed || isAsking', replace: 'proposed: false' },
+    ],
+  },
+  {
+    id: 'X8',
+    bug: 'waiters are forgotten when leadership is lost',
+    edits: [{ in: 'Router.tick', find: 'this.#expire(this.#init.monotonicMillis());', replace: '' }],
+  },
+  {
+    id: 'X9',
+    bug: 'a router asks a silent node for ever',
+    edits: [{ in: 'FailureDetector.tick', find: 'known.isSuspected = true;', replace: 'continue;' }],
+  },
+  {
+    id: 'R1',
+    bug: 'the age of a request at the door does not count',
+    edits: [
+      { in: 'Router.allow', find: 'this.#init.doorMillis() +', replace: 'this.#init.monotonicMillis() +' },
+    ],
+  },
+  {
+    id: 'R2',
+    bug: 'late answers pass',
+    edits: [
+      {
+        in: 'Router.#settleBy',
+        find: 'if (this.#init.monotonicMillis() > open.deadlineMillis + LATE_ANSWER_MILLIS_MAX) {',
+        replace: 'if (false) {',
+      },
+    ],
+  },
+  {
+    id: 'R3',
+    bug: 'nobody believes a hint',
+    edits: [
+      {
+        in: 'Router.#learn',
+        find: 'if (this.#queue(partition).search.told(answer.leader, answer.term))',
+        replace: 'if (false)',
+      },
+    ],
+  },
+  {
+    id: 'R4',
+    bug: 'the search for a leader begins with the same candidate again and again',
+    edits: [
+      {
+        in: 'LeaderSearch.next',
+        find: 'if (this.#asked.has(node)) continue; this.#turn = turn + 1;',
+        replace: 'this.#turn = 0;',
+      },
+    ],
+  },
+  {
+    id: 'R5',
+    bug: 'whoever does not lead passes a request on, however often it was passed on',
+    edits: [
+      {
+        in: 'Forwarder.receiveRequests',
+        find: "const isTheirs = mayRelay && answer.kind === 'notLeader' && answer.leader === relayTo;",
+        replace: "const isTheirs = answer.kind === 'notLeader' && answer.leader !== 0;",
+      },
+      {
+        in: 'Forwarder.receiveRequests',
+        find: 'if (!isTheirs || !this.isReachable(relayTo))',
+        replace: 'if (!isTheirs || !this.isReachable(answer.leader))',
+      },
+      {
+        in: 'Forwarder.receiveRequests',
+        find: 'this.forward({ to: relayTo,',
+        replace: 'this.forward({ to: answer.leader,',
+      },
+    ],
+  },
+  {
+    id: 'R6',
+    bug: 'nobody passes a request on',
+    edits: [
+      {
+        in: 'Forwarder.receiveRequests',
+        find: 'const isTheirs = mayRelay &&',
+        replace: 'const isTheirs = false &&',
+      },
+    ],
+  },
+  {
+    id: 'R7',
+    bug: 'all requests that wait ask for their leader, not one for all',
+    edits: [
+      {
+        in: 'Router.#advance',
+        find: 'const open = takeProbe(queue);',
+        replace:
+          'for (const each of queue.waiting.splice(0)) this.#ask(each, target); const open = undefined;',
+      },
+    ],
+  },
+  {
+    id: 'R8',
+    bug: 'a node that stops hands nothing over',
+    edits: [
+      {
+        in: 'Departure.#handOver',
+        find: "raft.avoidLeading('stopping', true);",
+        replace: 'this.#isDone = true;',
+      },
+    ],
+  },
+  {
+    id: 'R9',
+    bug: 'a node that stops does not answer what it has',
+    edits: [
+      {
+        in: 'NodeCore.isIdle',
+        find: 'if (this.router.openCount > 0 || this.#forwarder.outstandingCount > 0) return false; return',
+        replace: 'return true || ',
+      },
+    ],
+  },
+  {
+    id: 'R10',
+    bug: 'a denial is final though another node may still grant the request',
+    edits: [
+      { in: 'Router.#settleBy', find: 'if (open.astray > 0 || mayBeInLog) {', replace: 'if (false) {' },
+    ],
+  },
+  {
+    id: 'R11',
+    bug: 'a leader is not found by what it refuses for want of room',
+    edits: [
+      {
+        in: 'Router.#learn',
+        find: "else if (isProbe && meaningOf(answer) === 'leads')",
+        replace: 'else if (false)',
+      },
+    ],
+  },
+  {
+    id: 'T1',
+    bug: 'what was refused at its deadline is still sent',
+    law: 'nodes ask only for what a client waits for',
+    edits: [{ in: 'Router.#release', find: 'if (open.settled) continue;', replace: '' }],
+  },
+  {
+    id: 'T2',
+    bug: 'an answer after the deadline is one more answer',
+    law: 'every request is answered once',
+    edits: [{ in: 'Router.#answered', find: 'if (!open.settled) this.#settleBy', replace: 'this.#settleBy' }],
+  },
+  {
+    id: 'T3',
+    bug: 'a conflict is told though the request itself may have the id',
+    law: 'nothing is charged that was told to be in conflict',
+    edits: [{ in: 'Router.#settleBy', find: 'open.isLost = true;', replace: '' }],
+  },
+  {
+    id: 'T4',
+    bug: 'a request without an id is repeated after an unknown outcome',
+    law: 'requests without an id are in the log at most as often as they were attempted',
+    edits: [
+      {
+        in: 'Router.#settleBy',
+        find: '(!answer.proposed || open.request.requestId !== undefined)',
+        replace: 'true',
+      },
+    ],
+  },
+  {
+    id: 'T5',
+    bug: 'a request without an id is asked elsewhere when its node is silent',
+    law: 'requests without an id are in the log at most as often as they were attempted',
+    edits: [{ in: 'Router.peerSuspected', find: '|| open.request.requestId === undefined', replace: '' }],
+  },
+  {
+    id: 'T6',
+    bug: 'what went astray at a silent node is not counted',
+    law: 'nothing is charged that was told to be denied',
+    edits: [{ in: 'Router.peerSuspected', find: 'open.astray += 1;', replace: '' }],
+  },
+  {
+    id: 'T7',
+    bug: 'old news of a leader are believed',
+    law: 'a quorum makes progress',
+    edits: [
+      {
+        in: 'LeaderSearch.told',
+        find: '(!isNewer && (term < this.#term || this.#leader !== NO_NODE))',
+        replace: 'false',
+      },
+    ],
+  },
+  {
+    id: 'T8',
+    bug: 'who was asked for a leader once is never asked again',
+    law: 'a quorum makes progress',
+    edits: [
+      { in: 'LeaderSearch.next', find: 'this.#asked.clear();', replace: '' },
+      { in: 'LeaderSearch.found', find: 'this.#asked.clear();', replace: '' },
+      { in: 'LeaderSearch.told', find: 'this.#asked.clear();', replace: '' },
+    ],
+  },
+  {
+    id: 'T13',
+    bug: 'who was silent once is suspected for ever',
+    law: 'a quorum makes progress',
+    edits: [
+      { in: 'FailureDetector.heard', find: 'known.isSuspected = false;', replace: '' },
+      { in: 'FailureDetector.disconnected', find: 'this.#peers.delete(peer);', replace: '' },
+    ],
+  },
+  {
+    id: 'T14',
+    bug: 'who left and came back is never asked again',
+    law: 'in health every request is decided',
+    edits: [
+      { in: 'Forwarder.peerLost', find: 'this.#leaving.delete(peer);', replace: '' },
+      { in: 'Forwarder.peerDisconnected', find: 'this.#leaving.delete(peer);', replace: '' },
+    ],
+  },
+  {
+    id: 'T17',
+    bug: 'a frame never sent is taken for one whose fate is unknown',
+    law: 'certainly nothing is said of what never left',
+    edits: [
+      {
+        in: 'NOT_SENT',
+        find: "kind: 'notLeader', leader: NO_NODE, term: 0",
+        replace: "kind: 'unavailable', reason: 'unknown_outcome', proposed: true",
+      },
+    ],
+  },
+  {
+    id: 'T18',
+    bug: 'who lost its leader asks around at once',
+    law: 'a crowd of requests without a leader asks no more than one of them would',
+    edits: [
+      {
+        in: 'Router.#hearsSoon',
+        find: 'return monotonicMillis() < leaderlessSinceMillis + electionMillisMax;',
+        replace: 'return false;',
+      },
+    ],
+  },
+  {
+    id: 'R13',
+    bug: 'a node asks itself for a partition that has moved away',
+    law: 'nobody asks itself over the network',
+    edits: [
+      {
+        in: 'Router.#ask',
+        find: 'if (target === nodeId)',
+        replace: 'if (target === nodeId && partitions.has(partition))',
+      },
+    ],
+  },
+];

@@ -1,0 +1,87 @@
+/** Runs mutants, each in a process of its own, and says what caught it. One that did not run was not caught. */
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import type { Mutant } from './mutant.ts';
+import { compiled, Sources } from './places.ts';
+
+const run = promisify(execFile);
+const CHILD = fileURLToPath(new URL('child.js', import.meta.url));
+const VITEST = 'node_modules/vitest/vitest.mjs';
+/** On a machine that has other things to do. A mutant may make a step that never ends. */
+const SEED_MILLIS_MAX = 20_000;
+const RUN_MILLIS_MIN = 600_000;
+
+export interface Task {
+  readonly id: string;
+  /** What stands in the place of compiled modules, by path. */
+  readonly modules: readonly (readonly [string, string])[];
+  readonly seeds: readonly number[];
+  /** Instead of seeds: the script of crash points, or '' for all of them. */
+  readonly script?: string | undefined;
+}
+
+export interface Fate {
+  /** The violation that was found. Undefined: it survived, or did not run. */
+  readonly caughtBy?: string | undefined;
+  readonly seed?: number | undefined;
+  /** Seeds, or crash points, that were run. */
+  readonly runs: number;
+  /** Why it did not run. */
+  readonly failure?: string | undefined;
+}
+
+export interface Plan {
+  /** Tried one after the other, the one that caught the mutant before first. */
+  readonly seeds: readonly number[];
+  readonly remembered: ReadonlyMap<string, number>;
+  /** All mutants at all crash points instead. */
+  readonly crashPoints: boolean;
+}
+
+/** Runs `jobs` of them at a time, and tells of each as it ends. */
+export async function runMutants(
+  mutants: readonly Mutant[],
+  { plan, jobs }: { readonly plan: Plan; readonly jobs: number },
+  told: (mutant: Mutant, fate: Fate) => void,
+): Promise<void> {
+  const sources = Sources.read();
+  const waiting = [...mutants];
+  const work = async (): Promise<void> => {
+    for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift())
+      told(mutant, await fateOf(mutant, sources, plan));
+  };
+  await Promise.all(Array.from({ length: jobs }, work));
+}
+
+async function fateOf(mutant: Mutant, sources: Sources, plan: Plan): Promise<Fate> {
+  const { id, edits = [], unitTest } = mutant;
+  if (unitTest !== undefined) return testFate(id, unitTest.file);
+  const known = plan.remembered.get(id);
+  const seeds = known === undefined ? plan.seeds : [known, ...plan.seeds.filter((seed) => seed !== known)];
+  const script = mutant.script ?? (plan.crashPoints ? '' : undefined);
+  const timeout = Math.max(RUN_MILLIS_MIN, seeds.length * SEED_MILLIS_MAX);
+  try {
+    const modules = [...(await compiled(sources.edited(edits)))];
+    const child = run(process.execPath, [CHILD], { timeout });
+    child.child.stdin?.end(JSON.stringify({ id, modules, seeds, script } satisfies Task));
+    return JSON.parse((await child).stdout) as Fate;
+  } catch (error) {
+    const { killed, stderr } = error as { readonly killed?: boolean; readonly stderr?: unknown };
+    const reason = /^\w*Error: .*$/m.exec(String(stderr ?? error))?.[0] ?? String(error).split('\n')[0];
+    return { runs: 0, failure: killed === true ? `no end within ${timeout / 1_000} s` : reason };
+  }
+}
+
+/** The edits are made by vitest.config.ts, on the way to the test. */
+async function testFate(id: string, file: string): Promise<Fate> {
+  const env = { ...process.env, QUORATE_MUTANT: id, NO_COLOR: '1' };
+  try {
+    await run(process.execPath, [VITEST, 'run', `test/${file}`], { env, timeout: RUN_MILLIS_MIN });
+    return { runs: 1 };
+  } catch (error) {
+    const failed = / FAIL {2}(.*)$/m.exec(String((error as { readonly stderr?: unknown }).stderr))?.[1];
+    const isLoaded = failed?.includes(' > ') === true;
+    return isLoaded ? { runs: 1, caughtBy: failed } : { runs: 0, failure: failed ?? String(error) };
+  }
+}

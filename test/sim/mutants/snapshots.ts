@@ -1,0 +1,225 @@
+/** Mutants: snapshots: written, sent, taken and read. */
+import type { Mutant } from './mutant.ts';
+
+export const SNAPSHOTS: readonly Mutant[] = [
+  {
+    id: 'M6',
+    bug: 'a snapshot says less than it holds: its entries are applied again after a restart',
+    edits: [{ in: 'applyCommitted', find: 'return last;', replace: 'return entries[0];' }],
+  },
+  {
+    id: 'M12',
+    bug: 'a snapshot drops a user',
+    edits: [
+      {
+        in: 'StateReader.#read',
+        find: 'const [a, b] = this.#digest.words();',
+        replace:
+          'for (const keys of state.keyTables) if (keys.size > 1) keys.evictIfIdle(0, Infinity); const [a, b] = this.#digest.words();',
+      },
+    ],
+  },
+  {
+    id: 'M22',
+    bug: 'a snapshot of the leader takes effect before it was checked',
+    edits: [{ in: 'advance', find: 'current.target.complete();', replace: ';' }],
+  },
+  {
+    id: 'M22b',
+    bug: 'a snapshot of the leader takes effect with a chunk missing on disk',
+    edits: [
+      {
+        in: 'IncomingSnapshot.isStaged',
+        find: 'return this.#staged === this.meta.chunkCount;',
+        replace: 'return this.#staged >= this.meta.chunkCount - 1 && this.#staged > 0;',
+      },
+    ],
+  },
+  {
+    id: 'X12b',
+    bug: 'a snapshot forgets what was asked under a request id',
+    edits: [{ in: 'StateWriter.#writeGrant', find: 'out.integer(grant.cost);', replace: 'out.integer(1);' }],
+  },
+  {
+    id: 'X14',
+    bug: 'a snapshot is written from the state as it is, not as it was when it began',
+    edits: [{ in: 'CapturedKeys.watch', find: 'this.#table.watcher = this;', replace: ';' }],
+  },
+  {
+    id: 'X15',
+    bug: 'what had expired is not counted after a restore',
+    edits: [
+      {
+        in: 'StateReader.#read',
+        find: 'const [a, b] = this.#digest.words();',
+        replace: 'state.memory.expire(state.changedMillis, Infinity); const [a, b] = this.#digest.words();',
+      },
+    ],
+  },
+  {
+    id: 'S1',
+    bug: 'a snapshot forgets how far the sweep had come',
+    law: 'replicas decide the same, and have equal states',
+    edits: [{ in: 'StateWriter.#body', find: 'out.integer(this.#sweepSlot);', replace: 'out.integer(0);' }],
+  },
+  {
+    id: 'S2',
+    bug: 'a snapshot forgets when its state was created',
+    law: 'replicas decide the same, and have equal states',
+    edits: [
+      { in: 'StateWriter.#body', find: 'out.integer(this.#createdMillis);', replace: 'out.integer(0);' },
+    ],
+  },
+  {
+    id: 'S3',
+    bug: 'a snapshot forgets that callers bring timestamps',
+    law: 'replicas decide the same, and have equal states',
+    edits: [
+      { in: 'StateWriter.#writeTable', find: 'out.byte(table.eventTimed ? 1 : 0);', replace: 'out.byte(0);' },
+    ],
+  },
+  {
+    id: 'S4',
+    bug: 'request ids that expire during a snapshot are not kept for it',
+    law: 'a snapshot is the state at its index',
+    edits: [
+      {
+        in: 'CapturedMemory.beforeDrop',
+        find: 'if (place < this.#next || place >= this.size) return;',
+        replace: 'return;',
+      },
+    ],
+  },
+  {
+    id: 'S5',
+    bug: 'the user that is being written down changes under the snapshot',
+    law: 'a snapshot is the state at its index',
+    edits: [{ in: 'CapturedKeys.beforeChange', find: 'slot < this.#next', replace: 'slot <= this.#next' }],
+  },
+  {
+    id: 'S6',
+    bug: 'a snapshot of the leader does not bring its configuration',
+    law: 'all go by the same configuration',
+    edits: [{ in: 'handleInstallSnapshot', find: 'state.config = configOfSnapshot(meta);', replace: '' }],
+  },
+  {
+    id: 'S7',
+    bug: 'a snapshot replaces a log that holds what it does',
+    law: 'what was acknowledged stays on disk',
+    edits: [
+      {
+        in: 'needsSnapshot',
+        find: 'meta.index > log.committed && log.termAt(meta.index) !== meta.term',
+        replace: 'meta.index > log.committed',
+      },
+    ],
+  },
+  {
+    id: 'S8',
+    bug: 'after a restart the configuration is that of the beginning',
+    law: 'all go by the same configuration',
+    edits: [
+      { in: 'RaftCore.constructor', find: 'if (stored?.snapshot !== undefined)', replace: 'if (false)' },
+    ],
+  },
+  {
+    id: 'S9',
+    bug: 'nobody hears of the nodes in a snapshot of group 0',
+    law: 'partitions move to where they should be',
+    edits: [
+      {
+        in: 'MetaGroup.restore',
+        find: 'if (record !== undefined) this.#init.stateChanged(record.state);',
+        replace: '',
+      },
+    ],
+  },
+  {
+    id: 'S10',
+    bug: 'chunks of two snapshots of one index are mixed',
+    law: 'a snapshot is the state at its index',
+    edits: [
+      {
+        in: 'isSame',
+        find: 'a.term === b.term && a.byteLength === b.byteLength && a.chunkCount === b.chunkCount && a.checksum === b.checksum',
+        replace: 'true',
+      },
+    ],
+  },
+  {
+    id: 'S11',
+    bug: 'a stream that nobody acknowledges is never given up',
+    law: 'a quorum makes progress, all replicas end up equal',
+    edits: [
+      {
+        in: 'OutgoingSnapshots.tick',
+        find: 'stream.silentTicks > this.#options.silentTicksMax',
+        replace: 'false',
+      },
+      { in: 'OutgoingSnapshots.peerLost', find: 'if (stream.to === peer)', replace: 'if (false)' },
+    ],
+  },
+  {
+    id: 'S12',
+    bug: 'a snapshot keeps the grants of a user and forgets when they were made',
+    law: 'replicas decide the same, and have equal states',
+    edits: [
+      {
+        in: 'StateWriter.#writeTable',
+        find: 'out.integer(this.#changedMillis - key.madeMillis);',
+        replace: 'out.integer(0);',
+      },
+      {
+        in: 'StateWriter.#writeTable',
+        find: 'out.signed(log.millis(0) - key.madeMillis);',
+        replace: 'out.signed(log.millis(0) - this.#changedMillis);',
+      },
+    ],
+  },
+  {
+    id: 'S13',
+    bug: 'the chunks of a snapshot on its way are not compared with its checksum',
+    law: 'a snapshot is the state at its index',
+    edits: [
+      {
+        in: 'IncomingSnapshot.staged',
+        find: '(checksum === undefined || checksum === this.#checksum)',
+        replace: 'true',
+      },
+    ],
+    unitTest: {
+      file: 'raft/snapshot-streams.test.ts',
+      why: 'frames and records have checksums of their own, and a state has its digest: nothing that is damaged on its way comes as far as this',
+    },
+  },
+  {
+    id: 'S14',
+    bug: 'the epoch of a configuration does not travel with a snapshot',
+    law: 'all go by the same configuration',
+    edits: [{ in: 'encodeMeta', find: 'learners, checksum, epoch]', replace: 'learners, checksum, 0]' }],
+  },
+  {
+    id: 'S15',
+    bug: 'learners are not stored with a snapshot',
+    law: 'all go by the same configuration',
+    edits: [
+      {
+        in: 'encodeOthers',
+        find: '[outgoing.length, learners.length, checksum, epoch, ...outgoing, ...learners]',
+        replace: '[outgoing.length, 0, checksum, epoch, ...outgoing]',
+      },
+    ],
+  },
+  {
+    id: 'S16',
+    bug: 'a snapshot on disk has its term for its time',
+    law: 'group time does not fall behind real time',
+    edits: [
+      {
+        in: 'decodeSnapshotMeta',
+        find: 'timeMillis: value.readDoubleLE(at + 16)',
+        replace: 'timeMillis: value.readDoubleLE(at + 8)',
+      },
+    ],
+  },
+];

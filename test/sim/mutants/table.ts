@@ -1,0 +1,47 @@
+/** The table of test/sim/MUTANTS.md: what caught each mutant, and the seed to try first. */
+import type { Mutant } from './mutant.ts';
+import type { Fate } from './run.ts';
+
+const CAUGHT_BY_MAX = 100;
+
+export interface Row {
+  readonly id: string;
+  readonly bug: string;
+  readonly caughtBy: string;
+  readonly seed: number | undefined;
+}
+
+export function rowOf({ id, bug }: Mutant, { caughtBy, failure, runs, seed }: Fate): Row {
+  const survived = failure === undefined ? `SURVIVED ${runs}` : `DID NOT RUN: ${failure}`;
+  const words = (caughtBy ?? survived).replaceAll('|', '/').replaceAll('\n', ' ');
+  const isLong = words.length > CAUGHT_BY_MAX;
+  return { id, bug, caughtBy: isLong ? `${words.slice(0, CAUGHT_BY_MAX)}…` : words, seed };
+}
+
+const HEAD = `# Mutants
+
+Known bugs, what each breaks, and how the simulator finds it. Written by \`npm run mutants -- --write\`; a seed holds for
+the commit it was found on and is the first to be tried on any other. Without a seed a script of crash points finds it, or
+a unit test, where no world of the simulator can (the reason stands with the mutant). "SURVIVED n" says that the first n seeds did
+not find it, and more were not tried.
+`;
+
+/** @param areas the rows of each, in order */
+export function markdownOf(areas: ReadonlyMap<string, readonly Row[]>): string {
+  const parts = [...areas].map(([area, rows]) => {
+    const lines = rows.map((row) => `| ${row.id} | ${row.bug} | ${row.caughtBy} | ${row.seed ?? ''} |`);
+    return `## ${area}\n\n| mutant | bug | caught by | seed |\n| --- | --- | --- | --- |\n${lines.join('\n')}\n`;
+  });
+  return [HEAD, ...parts].join('\n');
+}
+
+/** What `markdownOf` wrote, whatever a formatter made of it. */
+export function rowsOf(markdown: string): Map<string, Row> {
+  const rows = new Map<string, Row>();
+  for (const line of markdown.split('\n')) {
+    const [, id, bug = '', caughtBy = '', seed = ''] = line.split('|').map((cell) => cell.trim());
+    if (id === undefined || !/^[A-Z]\w*$/.test(id)) continue;
+    rows.set(id, { id, bug, caughtBy, seed: seed === '' ? undefined : Number(seed) });
+  }
+  return rows;
+}

@@ -1,0 +1,93 @@
+/** Mutants: what travels between nodes, or in one entry, and how it is written down. */
+import type { Mutant } from './mutant.ts';
+
+export const WIRE: readonly Mutant[] = [
+  {
+    id: 'M16',
+    bug: 'frames carry no checksum',
+    edits: [
+      {
+        in: 'FrameDecoder.#checkHeader',
+        find: 'if (buffer.readUInt32BE(offset + 20) !== crc32(buffer.subarray(offset, offset + 20)))',
+        replace: 'if (false)',
+      },
+      {
+        in: 'FrameDecoder.#frame',
+        find: 'if (bytes.readUInt32BE(16) !== crc32(payload))',
+        replace: 'if (false)',
+      },
+    ],
+  },
+  {
+    id: 'T9',
+    bug: 'wait and reset change places between nodes',
+    law: 'every answer is what the log says',
+    edits: [
+      {
+        in: 'encodeAnswer',
+        find: 'remaining, retryAfterMillis, resetMillis];',
+        replace: 'remaining, resetMillis, retryAfterMillis];',
+      },
+    ],
+  },
+  {
+    id: 'T10',
+    bug: 'the place in the entry is lost between nodes',
+    law: 'every grant has a receipt of its own',
+    edits: [
+      {
+        in: 'encodeAnswer',
+        find: 'term, index, position, timeMillis]',
+        replace: 'term, index, null, timeMillis]',
+      },
+    ],
+  },
+  {
+    id: 'T11',
+    bug: 'timestamps are lost between nodes',
+    law: 'the log holds what was asked',
+    edits: [{ in: 'Forwarder.forward', find: 'timestampMillis ?? null', replace: 'null' }],
+  },
+  {
+    id: 'T12',
+    bug: 'costs are lost between nodes',
+    law: 'the log holds what was asked',
+    edits: [{ in: 'Forwarder.forward', find: 'cost ?? null', replace: 'null' }],
+  },
+  {
+    id: 'T15',
+    bug: 'a batch takes the rules of the one before',
+    law: 'the log holds what was asked',
+    edits: [{ in: 'AllowBatchBuilder.take', find: 'this.#ruleIndexOf.clear();', replace: '' }],
+  },
+  {
+    id: 'T16',
+    bug: 'in a batch earlier requests get the cost of a later one',
+    law: 'the log holds what was asked',
+    edits: [{ in: 'AllowBatchBuilder.add', find: 'filled(i, 1)', replace: 'filled(i, cost)' }],
+  },
+  {
+    id: 'T19',
+    bug: 'a vote at a hand-over is asked like any other',
+    law: 'a graceful stop is noticed by nobody',
+    edits: [
+      {
+        in: 'encodeMessage',
+        find: 'message.lastTerm, message.isTransfer]',
+        replace: 'message.lastTerm, false]',
+      },
+    ],
+  },
+  {
+    id: 'T20',
+    bug: 'where logs part is told with index and term exchanged',
+    law: 'a quorum makes progress, all replicas end up equal',
+    edits: [
+      {
+        in: 'encodeMessage',
+        find: 'message.hintIndex, message.hintTerm]',
+        replace: 'message.hintTerm, message.hintIndex]',
+      },
+    ],
+  },
+];
