@@ -6,6 +6,7 @@
 import type { Hash32 } from '../../src/partition/hash.ts';
 import { isQuorum } from '../../raft/quorum.ts';
 import type { NodeId } from '../../raft/types.ts';
+import { META_GROUP } from '../../src/meta/cluster-placement.ts';
 import { groupOfPartition } from '../../src/partition/placement.ts';
 import type { SimNode } from './sim-node.ts';
 import type { Seams } from './node-world.ts';
@@ -234,7 +235,8 @@ class Recovery {
       ({ partition, node }) =>
         this.#alive().includes(node) &&
         (!this.#granted.has(partition) || this.#isLedInside(partition)) &&
-        this.#keptMillis(partition) < this.#progressMillisMax,
+        this.#keptMillis(partition) < this.#progressMillisMax &&
+        (this.#world.now - this.#startedAt < this.#progressMillisMax || !this.#isUninformed(node)),
     );
     if (this.#owing.length === 0) {
       story.tell(() => `progress after ${(this.#world.now - this.#startedAt).toFixed(0)} ms`);
@@ -269,6 +271,19 @@ class Recovery {
   get #progressMillisMax(): number {
     const { requestDeadlineMillis } = this.#world.settings.timing;
     return Math.max(PROGRESS_MILLIS_MAX, PROGRESS_DEADLINES_MAX * requestDeadlineMillis);
+  }
+
+  /**
+   * It has not heard of those who joined, and trusts only whom it knows: it hears of them from the leader of group 0,
+   * which stays outside and out of its reach.
+   */
+  #isUninformed(node: SimNode): boolean {
+    const { meta, network } = this.#world;
+    if ((node.core?.meta?.state?.version ?? 0) >= (meta?.version ?? 0)) return false;
+    const leaders = this.#alive().filter(({ core }) => core?.raft.status(META_GROUP)?.role === 'leader');
+    const isServed = (leader: SimNode): boolean =>
+      this.#core.includes(leader) || network.isConnected(leader.id, node.id);
+    return leaders.length > 0 && !leaders.some(isServed);
   }
 
   #keptMillis(partition: number): number {
