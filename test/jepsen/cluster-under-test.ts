@@ -41,6 +41,10 @@ export interface ClusterUnderTestOptions {
   readonly mutant?: string;
   /** Default 4 MiB: a node on a small volume must be able to work. */
   readonly freeFloorBytes?: number;
+  /** Default 16 KiB: snapshots must be taken, started from and installed in every run. */
+  readonly snapshotEveryBytes?: number;
+  /** How long nodes remember request ids. Default that of a new cluster. */
+  readonly requestIdHorizonMillis?: number;
   /**
    * The last node, and one in as many spares, on a small tmpfs, the others each on an ext4 of its own, where the
    * machine can. Default true.
@@ -80,6 +84,7 @@ interface Machine {
 
 const SPARES_DEFAULT = 2;
 const FREE_FLOOR_BYTES_DEFAULT = 4 << 20;
+const SNAPSHOT_EVERY_BYTES_DEFAULT = 16 << 10;
 const TMPFS_BYTES = 96 << 20;
 const EXT4_BYTES = 256 << 20;
 const UP_MILLIS_MAX = 60_000;
@@ -128,10 +133,15 @@ export class ClusterUnderTest {
     const config: ClusterConfig = {
       ...base,
       nodes: addresses,
-      rules: { ...base.rules, rules: options.rules },
+      rules: {
+        ...base.rules,
+        rules: options.rules,
+        requestIdHorizonMillis: options.requestIdHorizonMillis ?? base.rules.requestIdHorizonMillis,
+      },
       replicas: options.replicas ?? base.replicas,
       timing: options.timing ?? base.timing,
       freeFloorBytes: options.freeFloorBytes ?? FREE_FLOOR_BYTES_DEFAULT,
+      snapshotEveryBytes: options.snapshotEveryBytes ?? SNAPSHOT_EVERY_BYTES_DEFAULT,
     };
     const network = await FaultNetwork.create(addresses, options.random);
     const machines: Machine[] = [];

@@ -81,6 +81,7 @@ export async function settingsOf(
       driftPpm: config.rules.clockDriftPpm,
       requestIdHorizonMillis: config.rules.requestIdHorizonMillis,
       deadlineMillis: config.timing.requestDeadlineMillis,
+      areSnapshotsExpected: config.snapshotEveryBytes !== undefined,
     }),
     ...given,
   };

@@ -10,6 +10,7 @@ import { checkLogs, type NodeExit, type NodeLog } from './checkers/logs.ts';
 import { checkRealTime } from './checkers/real-time.ts';
 import { checkRefusals } from './checkers/refusals.ts';
 import { type CheckResult, skipped } from './checkers/result.ts';
+import { checkSnapshots } from './checkers/snapshots.ts';
 import { compareStores } from './compare-stores.ts';
 import { type Gap, unavailabilityGaps } from './gaps.ts';
 import type { Operation } from './history.ts';
@@ -35,6 +36,8 @@ export interface Settings {
   readonly searchStepsMax: number;
   /** Shorter gaps without a decision are not told. */
   readonly gapMillisMin: number;
+  /** The nodes were told to take snapshots often. */
+  readonly areSnapshotsExpected: boolean;
 }
 
 export const SETTINGS_DEFAULTS: Settings = {
@@ -48,6 +51,7 @@ export const SETTINGS_DEFAULTS: Settings = {
   searchAnswersMax: 500,
   searchStepsMax: 200_000,
   gapMillisMin: 250,
+  areSnapshotsExpected: false,
 };
 
 export interface Run {
@@ -110,6 +114,8 @@ export async function judge(run: Run, settings: Settings = SETTINGS_DEFAULTS): P
       ? skipped('logs', 'no logs of nodes')
       : await checkLogs(run.logs, { exits: run.exits, bands, expected: run.expectedLogLines }),
   );
+  const kinds = bands.map(({ kind }) => kind);
+  checks.push(await checkSnapshots(run.logs, { isExpected: settings.areSnapshotsExpected, kinds }));
   const has = (status: CheckResult['status']): boolean => checks.some((check) => check.status === status);
   return {
     verdict: has('violation') ? 'violation' : has('unknown') ? 'unknown' : 'ok',
