@@ -25,7 +25,7 @@ import type { Rule } from '../../src/limiter/rules.ts';
 import { bootstrapStore } from '../../storage/bootstrap-store.ts';
 import { eventually, freePorts } from '../cluster/harness.ts';
 import type { Order } from './injected/order.ts';
-import { compile, INSIDE, lacks, libfaketime, MUTANT } from './machine.ts';
+import { ARCHIVE, compile, INSIDE, lacks, libfaketime, MUTANT } from './machine.ts';
 import { run, Volume } from './volume.ts';
 
 export interface ClusterUnderTestOptions {
@@ -171,6 +171,11 @@ export class ClusterUnderTest {
     return join(this.directory, 'logs');
   }
 
+  /** All that was ever in the logs of the nodes: see injected/archive.ts. */
+  get archiveDirectory(): string {
+    return join(this.directory, 'archive');
+  }
+
   /** Members of the cluster, as far as this test has changed them. */
   get members(): NodeId[] {
     return this.#ids(({ role }) => role === 'member');
@@ -249,6 +254,9 @@ export class ClusterUnderTest {
       '--import',
       pathToFileURL(INSIDE).href,
       ...(this.#mutant === undefined ? [] : ['--import', pathToFileURL(MUTANT).href]),
+      // Behind the mutant, for it loads what that edits.
+      '--import',
+      pathToFileURL(ARCHIVE).href,
       ...args,
     ]);
     machine.process = node;
@@ -270,6 +278,7 @@ export class ClusterUnderTest {
       ...(libraries.length === 0 ? [] : [`LD_PRELOAD=${libraries.join(' ')}`]),
       `QUORATE_SYNC_FAULT=${join(machine.directory, 'sync-fault')}`,
       `QUORATE_TEST_ORDERS=${JSON.stringify(orders)}`,
+      `QUORATE_TEST_ARCHIVE=${join(this.archiveDirectory, `node-${machine.address.id}.jsonl`)}`,
       `QUORATE_TEST_UNREACHABLE=${this.#peerPortsBut(machine).join()}`,
       ...(this.#mutant === undefined ? [] : [`QUORATE_TEST_MUTANT=${this.#mutant}`]),
       `FAKETIME_TIMESTAMP_FILE=${faketimeFile(machine)}`,
@@ -487,6 +496,7 @@ async function createDirectory(
 ): Promise<void> {
   const logs = join(directory, '..', 'logs');
   mkdirSync(logs, { recursive: true });
+  mkdirSync(join(directory, '..', 'archive'), { recursive: true });
   mkdirSync(directory);
   symlinkSync(logs, join(directory, 'logs'));
   const database = nodeDirectory(directory, id);

@@ -1,5 +1,5 @@
 /**
- * The folder of one run: `history.jsonl`, `nemesis.jsonl`, `exits.jsonl`, `logs/node-<id>.log`, the databases in
+ * The folder of one run: `history.jsonl`, `nemesis.jsonl`, `exits.jsonl`, `logs/node-<id>.log`, `archive/`, the databases in
  * `cluster/` (or wherever they are), and what is made of them: `verdict.json` and `report.html`.
  */
 import { access, readdir, readFile, writeFile } from 'node:fs/promises';
@@ -15,6 +15,7 @@ export const HISTORY_FILE = 'history.jsonl';
 export const NEMESIS_FILE = 'nemesis.jsonl';
 export const EXITS_FILE = 'exits.jsonl';
 export const LOGS_FOLDER = 'logs';
+export const ARCHIVE_FOLDER = 'archive';
 const CLUSTER_FOLDER = 'cluster';
 const VERDICT_FILE = 'verdict.json';
 const REPORT_FILE = 'report.html';
@@ -57,6 +58,7 @@ export async function readRun(folder: string, options: ReadOptions = {}): Promis
       .map(decodeExit),
     expectedLogLines: options.expectedLogLines ?? [],
     clusterDirectory: options.clusterDirectory ?? ownCluster,
+    archiveDirectory: (await exists(here(ARCHIVE_FOLDER))) ? here(ARCHIVE_FOLDER) : undefined,
   };
 }
 

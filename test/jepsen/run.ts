@@ -14,7 +14,15 @@ import { createContext, NEMESES, usableNemeses } from './nemesis/all.ts';
 import { runMix } from './nemesis/mix.ts';
 import type { Nemesis, NemesisContext, NemesisLog } from './nemesis/nemesis.ts';
 import { encodeBand, type NemesisBand } from './nemesis-log.ts';
-import { HISTORY_FILE, judgeInto, LOGS_FOLDER, NEMESIS_FILE, readRun, settingsOf } from './run-folder.ts';
+import {
+  ARCHIVE_FOLDER,
+  HISTORY_FILE,
+  judgeInto,
+  LOGS_FOLDER,
+  NEMESIS_FILE,
+  readRun,
+  settingsOf,
+} from './run-folder.ts';
 import { type Summary, summaryOf } from './summary.ts';
 import type { Verdict } from './verdict.ts';
 import { Workload, WORKLOAD_RULES } from './workload.ts';
@@ -144,7 +152,10 @@ export async function runOnce(options: RunOptions): Promise<RunResult> {
     const verdict = await judgeInto(directory, run, await settingsOf(run, MACHINE));
     const processes = checkProcesses(cluster, used, notHealed);
     const isKept = verdict.verdict !== 'violation' && processes.status === 'ok';
-    if (isKept) rmSync(join(directory, CLUSTER_FOLDER), { recursive: true });
+    if (isKept) {
+      for (const folder of [CLUSTER_FOLDER, ARCHIVE_FOLDER])
+        rmSync(join(directory, folder), { recursive: true });
+    }
     const summary = summaryOf(commandOf(options), run.history, run.bands, verdict);
     writeFileSync(join(directory, SUMMARY_FILE), `${JSON.stringify(summary, undefined, 2)}\n`);
     return { verdict, processes, isKept, summary };
@@ -181,6 +192,7 @@ async function collect(
   bands: readonly NemesisBand[],
 ): Promise<void> {
   cpSync(cluster.logsDirectory, join(directory, LOGS_FOLDER), { recursive: true });
+  cpSync(cluster.archiveDirectory, join(directory, ARCHIVE_FOLDER), { recursive: true });
   writeFileSync(join(directory, NEMESIS_FILE), bands.map((band) => `${encodeBand(band)}\n`).join(''));
   const folder = join(directory, CLUSTER_FOLDER);
   mkdirSync(folder, { recursive: true });

@@ -63,6 +63,8 @@ export interface Run {
   readonly expectedLogLines: readonly RegExp[];
   /** The cluster's directory, if all of its nodes have stopped. */
   readonly clusterDirectory: string | undefined;
+  /** With what the nodes deleted of their logs, if that was kept. */
+  readonly archiveDirectory: string | undefined;
 }
 
 export interface Verdict {
@@ -86,7 +88,7 @@ export async function judge(run: Run, settings: Settings = SETTINGS_DEFAULTS): P
     checks.push(skipped('stores', 'no databases of stopped nodes'));
     checks.push(skipped('log-agreement', 'no databases of stopped nodes'));
   } else {
-    const nodes = await openStoppedNodes(run.clusterDirectory);
+    const nodes = await openStoppedNodes(run.clusterDirectory, run.archiveDirectory);
     try {
       checks.push(await compareStores(nodes));
       const { replicas } = nodes.config;
