@@ -25,6 +25,7 @@ import type { Rule } from '../../src/limiter/rules.ts';
 import { bootstrapStore } from '../../storage/bootstrap-store.ts';
 import { eventually, freePorts } from '../cluster/harness.ts';
 import type { Order } from './injected/order.ts';
+import { claimDirectory, CLUSTER_PREFIX } from './killed-runs.ts';
 import { ARCHIVE, compile, INSIDE, lacks, libfaketime, MUTANT } from './machine.ts';
 import { run, Volume } from './volume.ts';
 
@@ -41,7 +42,7 @@ export interface ClusterUnderTestOptions {
   readonly mutant?: string;
   /** Default 4 MiB: a node on a small volume must be able to work. */
   readonly freeFloorBytes?: number;
-  /** Default 16 KiB: snapshots must be taken, started from and installed in every run. */
+  /** Default 4 KiB: snapshots must be taken, started from and installed in every run. */
   readonly snapshotEveryBytes?: number;
   /** How long nodes remember request ids. Default that of a new cluster. */
   readonly requestIdHorizonMillis?: number;
@@ -84,7 +85,7 @@ interface Machine {
 
 const SPARES_DEFAULT = 2;
 const FREE_FLOOR_BYTES_DEFAULT = 4 << 20;
-const SNAPSHOT_EVERY_BYTES_DEFAULT = 16 << 10;
+const SNAPSHOT_EVERY_BYTES_DEFAULT = 4 << 10;
 const TMPFS_BYTES = 96 << 20;
 const EXT4_BYTES = 256 << 20;
 const UP_MILLIS_MAX = 60_000;
@@ -122,7 +123,8 @@ export class ClusterUnderTest {
   /** Creates everything on disk; no node runs yet. */
   static async create(options: ClusterUnderTestOptions): Promise<ClusterUnderTest> {
     const { nodes, spares = SPARES_DEFAULT, partitions = 8 } = options;
-    const directory = await mkdtemp(join(tmpdir(), 'quorate-jepsen-'));
+    const directory = await mkdtemp(join(tmpdir(), CLUSTER_PREFIX));
+    claimDirectory(directory);
     const base = localConfig({ nodes, partitions, limit: 1, windowMillis: 1_000, basePort: 1 });
     const ports = await freePorts((nodes + spares) * 2);
     const addresses = Array.from({ length: nodes + spares }, (_, i) => ({

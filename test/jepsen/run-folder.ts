@@ -19,6 +19,8 @@ export const ARCHIVE_FOLDER = 'archive';
 const CLUSTER_FOLDER = 'cluster';
 const VERDICT_FILE = 'verdict.json';
 const REPORT_FILE = 'report.html';
+/** What was run, so that it can be run again. */
+export const COMMAND_FILE = 'command.txt';
 
 /** `{"node":2,"code":null,"signal":"SIGKILL","at_ns":1}` */
 export function encodeExit({ node, code, signal, atNanos }: NodeExit): string {
@@ -95,7 +97,9 @@ export async function judgeInto(folder: string, run: Run, settings: Settings): P
   await writeFile(join(folder, VERDICT_FILE), `${JSON.stringify(verdict, null, 2)}\n`);
   const { history, bands } = run;
   const title = `Run ${basename(resolve(folder))}`;
-  await writeFile(join(folder, REPORT_FILE), reportPage({ title, history, bands, verdict }));
+  const commandFile = join(folder, COMMAND_FILE);
+  const command = (await exists(commandFile)) ? (await readFile(commandFile, 'utf8')).trim() : undefined;
+  await writeFile(join(folder, REPORT_FILE), reportPage({ title, history, bands, verdict, command }));
   return verdict;
 }
 

@@ -3,6 +3,7 @@ import { budgetsOf } from './checkers/budgets.ts';
 import { checkCertificate } from './checkers/certificate.ts';
 import { checkFalseDenials } from './checkers/false-denials.ts';
 import { type Fates, NO_FATES } from './checkers/fates.ts';
+import { checkGraceful } from './checkers/graceful.ts';
 import { checkLinearizability } from './checkers/linearizability.ts';
 import { checkLiveness, recoveries, type Recovery } from './checkers/liveness.ts';
 import { checkLogAgreement } from './checkers/log-agreement.ts';
@@ -16,12 +17,15 @@ import { type Gap, unavailabilityGaps } from './gaps.ts';
 import type { Operation } from './history.ts';
 import { readLogs } from './log-entries.ts';
 import type { NemesisBand } from './nemesis-log.ts';
+import { checkMachine } from './slow-machine.ts';
 import { openStoppedNodes } from './stopped-nodes.ts';
 
 export interface Settings {
   /** Of the rule table that the cluster ran with. */
   readonly driftPpm: number;
   readonly requestIdHorizonMillis: number;
+  /** An attempt may still take effect this long after it was made, while its node stood still for example. */
+  readonly lateMillis: number;
   /** Of one request; `slackMillis` is what the machine may add. */
   readonly deadlineMillis: number;
   readonly slackMillis: number;
@@ -43,6 +47,7 @@ export interface Settings {
 export const SETTINGS_DEFAULTS: Settings = {
   driftPpm: 500,
   requestIdHorizonMillis: 120_000,
+  lateMillis: 11_000,
   deadlineMillis: 1_000,
   slackMillis: 1_000,
   recoveryMillisMax: 10_000,
@@ -80,7 +85,7 @@ export interface Verdict {
 export async function judge(run: Run, settings: Settings = SETTINGS_DEFAULTS): Promise<Verdict> {
   const { history, bands } = run;
   const { driftPpm, requestIdHorizonMillis } = settings;
-  const budgets = budgetsOf(history);
+  const budgets = budgetsOf(history, settings);
   const checks: CheckResult[] = [checkRealTime(budgets, bands)];
 
   let fates: Fates = NO_FATES;
@@ -110,7 +115,12 @@ export async function judge(run: Run, settings: Settings = SETTINGS_DEFAULTS): P
   }
   const { settleMillis, leaderChangeMillis: slackMillis } = settings;
   checks.push(checkFalseDenials(budgets, { driftPpm, fates, bands, settleMillis, slackMillis }));
-  checks.push(checkLiveness(history, { ...settings, bands }), checkRefusals(history));
+  checks.push(
+    checkLiveness(history, { ...settings, bands }),
+    checkRefusals(history),
+    checkGraceful(history, bands),
+  );
+  checks.push(checkMachine(history, bands));
   checks.push(
     run.logs.length === 0 && run.exits.length === 0
       ? skipped('logs', 'no logs of nodes')

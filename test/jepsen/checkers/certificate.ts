@@ -101,34 +101,46 @@ function checkRetries({ grants }: Budget, horizonMillis: number, findings: Findi
 /** A grant is remembered by its request id, whether it was told to a client or only the log tells of it. */
 function checkMemory(
   { operations, grants, denials, hasEventTimes }: Budget,
-  { fates, requestIdHorizonMillis }: CertificateOptions,
+  { fates, requestIdHorizonMillis, driftPpm }: CertificateOptions,
   findings: Findings,
 ): void {
-  const untold = new Map<string, Placement>();
+  const untold = new Map<string, Placement[]>();
   const costs = new Map<string, number>();
   for (const op of operations) {
     if (op.requestId === null) continue;
     const fate = fates.get(op);
-    if (fate?.kind === 'granted') untold.set(op.requestId, fate.at);
+    if (fate?.kind === 'granted') untold.set(op.requestId, [...fate.at]);
     if (fate?.kind === 'granted' || op.allowed === true) costs.set(op.requestId, op.cost);
   }
   const isWithinHorizon = (at: { readonly timeMillis: number | null }, op: Operation): boolean =>
     Math.abs((op.timeMillis ?? 0) - (at.timeMillis ?? 0)) <= requestIdHorizonMillis;
-  const told = new Map<string, Operation>();
-  for (const { op } of grants) {
+  const told = new Map<string, Grant[]>();
+  for (const grant of grants) {
+    const { op } = grant;
     if (op.requestId === null) continue;
-    told.set(op.requestId, op);
-    const at = untold.get(op.requestId);
-    if (at !== undefined && at.index !== op.index && isWithinHorizon(at, op))
-      findings.add(`charged twice: at index ${at.index} without an answer, and again: ${describe(op)}`);
+    told.set(op.requestId, [...(told.get(op.requestId) ?? []), grant]);
+    if (hasEventTimes) continue;
+    for (const at of untold.get(op.requestId) ?? []) {
+      if (at.index !== op.index && isWithinHorizon(at, op))
+        findings.add(`charged twice: at index ${at.index} without an answer, and again: ${describe(op)}`);
+    }
   }
-  // A caller's own times say nothing about the horizon.
-  if (hasEventTimes) return;
+  const realHorizonNanos = requestIdHorizonMillis * (1 - driftPpm / 1e6) * NANOS_PER_MILLI;
   for (const op of denials) {
-    const at = told.get(op.requestId ?? '') ?? untold.get(op.requestId ?? '');
-    if (at === undefined || !isWithinHorizon(at, op)) continue;
-    // A leader that had not applied the grant could not remember it.
-    if (isBefore(at, op) ?? costs.get(op.requestId ?? '') === op.cost)
+    const id = op.requestId ?? '';
+    const own = told.get(id) ?? [];
+    // A caller's own times say nothing about the horizon: there, real time does.
+    const isForgotten = ({ invokeNanos, completeNanos }: Grant): boolean =>
+      completeNanos >= op.invokeNanos || (op.completeNanos ?? Infinity) - invokeNanos >= realHorizonNanos;
+    const at = hasEventTimes
+      ? own.find((grant) => !isForgotten(grant))?.op
+      : [...own.map((grant) => grant.op), ...(untold.get(id) ?? [])].find(
+          // A leader that had not applied the grant could not remember it.
+          (place) =>
+            isWithinHorizon(place, op) && (isBefore(place, op) ?? costs.get(op.requestId ?? '') === op.cost),
+        );
+    if (own.length > 0) findings.tally('deniedRepetitions');
+    if (at !== undefined)
       findings.add(`granted at index ${at.index}, and yet its retry was told: ${describe(op)}`);
   }
 }
