@@ -25,6 +25,7 @@ import {
   type Replicas,
   sameThrough,
   type StoppedNodes,
+  wholeLog,
 } from './stopped-nodes.ts';
 
 export async function compareStores(nodes: StoppedNodes): Promise<CheckResult> {
@@ -119,7 +120,7 @@ function compareWithWholeLog(group: GroupId, replicas: Replicas, archive: Archiv
     const { snapshot, ...rest } = stored;
     if (snapshot === undefined) continue;
     const { index } = snapshot;
-    const entries = [...archive.entriesThrough(group, stored.base.index), ...stored.entries];
+    const entries = wholeLog(replicas, stored, (through) => archive.entriesThrough(group, through));
     if (entries[0]?.index !== 1) {
       findings.tally('snapshotsNotReplayed');
       continue;

@@ -16,6 +16,7 @@ import {
   type Replicas,
   sameThrough,
   type StoppedNodes,
+  wholeLog,
 } from './stopped-nodes.ts';
 
 export interface LoggedRequest {
@@ -83,7 +84,7 @@ interface PartitionLogInit {
 function partitionLog({ partition, replicas, copies, archived }: PartitionLogInit): PartitionLog | undefined {
   const fullest = fullestReplica(replicas);
   if (fullest === undefined) return undefined;
-  const entries = [...archived(fullest.base.index), ...fullest.entries];
+  const entries = wholeLog(replicas, fullest, archived);
   const baseIndex = (entries[0]?.index ?? fullest.base.index + 1) - 1;
   // From the first entry on, no snapshot is needed, and none is believed.
   const snapshot = baseIndex === 0 ? undefined : fullest.snapshot;

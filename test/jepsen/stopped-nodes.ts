@@ -113,6 +113,28 @@ export function sameThrough(stored: StoredGroup, fullest: StoredGroup): number {
   return to;
 }
 
+/**
+ * A log with what its node has deleted of it, as far as others still have it or it was archived. Logs that have one entry
+ * in common are the same before it.
+ */
+export function wholeLog(
+  replicas: Replicas,
+  stored: StoredGroup,
+  archived: (index: number) => readonly Entry[],
+): Entry[] {
+  let { base } = stored;
+  let entries = [...stored.entries];
+  for (;;) {
+    const { index, term } = base;
+    const longer = [...replicas.values()].find(
+      (other) => other.base.index < index && entryAt(other, index)?.term === term,
+    );
+    if (longer === undefined) return [...archived(index), ...entries];
+    entries = [...longer.entries.slice(0, index - longer.base.index), ...entries];
+    base = longer.base;
+  }
+}
+
 export function isSameEntry(a: Entry, b: Entry): boolean {
   return (
     a.term === b.term &&
