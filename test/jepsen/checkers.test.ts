@@ -287,6 +287,20 @@ describe('single rules', () => {
     ]);
   });
 
+  it('a denial behind a stamp of a caller does not tell group time', () => {
+    const first = event(50_000, { index: 1, invokeNanos: 1e6, completeNanos: 2e6 });
+    const now = answer(3, { user: 'bob', index: 2, position: 0 });
+    const held = {
+      requestId: 'x',
+      timestampMillis: null,
+      allowed: false,
+      status: 429,
+      remaining: 0,
+      index: 3,
+    };
+    expect(found(first, now, event(50_000, { ...held, invokeNanos: 4e6, completeNanos: 5e6 }))).toEqual([]);
+  });
+
   it('a repetition after the horizon is another request, and may be charged again', () => {
     const horizon = { requestIdHorizonMillis: 1_000, lateMillis: 100 };
     const lost = answer(10, { requestId: 'r', class: 'info', allowed: null, status: 0, index: null });

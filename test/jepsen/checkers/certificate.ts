@@ -23,6 +23,8 @@ interface Certified {
   readonly position: number | null;
   readonly term: number;
   readonly timeMillis: number;
+  /** That is group time, not a stamp of a caller: a denial may be held back behind one without having its own. */
+  readonly isGroupTime: boolean;
   /** It was decided in this interval. */
   readonly invokeNanos: number;
   readonly completeNanos: number;
@@ -64,7 +66,18 @@ function certifiedOf(budget: Budget, groups: Map<number, Certified[]>): number {
     count += 1;
     let receipts = groups.get(group);
     if (receipts === undefined) groups.set(group, (receipts = []));
-    receipts.push({ op, isGrant, index, position, term, timeMillis, invokeNanos, completeNanos });
+    const isGroupTime = op.timestampMillis === null && (isGrant || !budget.hasEventTimes);
+    receipts.push({
+      op,
+      isGrant,
+      isGroupTime,
+      index,
+      position,
+      term,
+      timeMillis,
+      invokeNanos,
+      completeNanos,
+    });
   };
   for (const { op, invokeNanos, completeNanos } of budget.grants) add(op, true, invokeNanos, completeNanos);
   for (const op of budget.denials) add(op, false, op.invokeNanos, op.completeNanos ?? Infinity);
@@ -182,7 +195,7 @@ function checkLogOrder(group: number, receipts: Certified[], findings: Findings)
       if (isBroken) findings.add(`group ${group}: two terms cross: ${pair(before, receipt)}`);
     }
     before = receipt;
-    if (receipt.op.timestampMillis !== null) continue;
+    if (!receipt.isGroupTime) continue;
     if (newest !== undefined) {
       const isSameEntry = receipt.isGrant && receipt.index === newest.index;
       const isBroken = isSameEntry
@@ -254,7 +267,7 @@ function checkGroupTime(
   let earliest: Certified | undefined;
   let earliestLead = Infinity;
   for (const receipt of byIndex) {
-    if (receipt.op.timestampMillis !== null) continue;
+    if (!receipt.isGroupTime) continue;
     const { invokeNanos, completeNanos, timeMillis, isGrant } = receipt;
     const lead = timeMillis - passed(completeNanos);
     if (earliest !== undefined && lead - earliestLead > ROUNDING_MILLIS) {
