@@ -44,9 +44,16 @@ export interface ClusterConfig {
   readonly freeFloorBytes: number;
   /** What the partitions of a node may remember together, in bytes. Absent: by the memory the node has. */
   readonly stateBytesMax?: number;
+  /**
+   * A partition writes a snapshot after so many bytes of log, or after as many as its last snapshot had, and keeps a
+   * quarter of that behind it. Absent: by the memory the node has.
+   */
+  readonly snapshotEveryBytes?: number;
 }
 
 const STATE_BYTES_MIN = 65_536;
+const SNAPSHOT_EVERY_BYTES_MIN = 1_024;
+const SNAPSHOT_EVERY_BYTES_MAX = 1 << 30;
 
 /** All in milliseconds. */
 export interface Timing {
@@ -106,6 +113,7 @@ const CONFIG_KEYS = [
   'timing',
   'freeFloorBytes',
   'stateBytesMax',
+  'snapshotEveryBytes',
 ] as const satisfies readonly (keyof ClusterConfig)[];
 const RULE_TABLE_KEYS = [
   'version',
@@ -117,8 +125,8 @@ const RULE_TABLE_KEYS = [
 const RULE_KEYS = ['id', 'limit', 'windowMillis', 'clock'] as const satisfies readonly (keyof Rule)[];
 
 /**
- * Checks a parsed `cluster.json`. `timing`, wholly or in part, `freeFloorBytes` and `stateBytesMax` may be left out.
- * What it does not know is refused: a misspelt setting must not silently be the default.
+ * Checks a parsed `cluster.json`. `timing`, wholly or in part, `freeFloorBytes`, `stateBytesMax` and
+ * `snapshotEveryBytes` may be left out. What it does not know is refused: a misspelt setting must not silently be the default.
  *
  * @throws ConfigError naming the field and its bound
  */
@@ -135,7 +143,7 @@ export function validateConfig(value: unknown): ClusterConfig {
   const rules = validateRules(root['rules']);
   const timing = validateTiming(root['timing']);
   checkHorizon(rules, timing);
-  const stateBytesMax = root['stateBytesMax'];
+  const { stateBytesMax, snapshotEveryBytes } = root;
   return {
     clusterId,
     founders,
@@ -146,6 +154,14 @@ export function validateConfig(value: unknown): ClusterConfig {
     timing,
     ...(stateBytesMax !== undefined && {
       stateBytesMax: integer(stateBytesMax, 'stateBytesMax', STATE_BYTES_MIN, Number.MAX_SAFE_INTEGER),
+    }),
+    ...(snapshotEveryBytes !== undefined && {
+      snapshotEveryBytes: integer(
+        snapshotEveryBytes,
+        'snapshotEveryBytes',
+        SNAPSHOT_EVERY_BYTES_MIN,
+        SNAPSHOT_EVERY_BYTES_MAX,
+      ),
     }),
     freeFloorBytes: integer(
       root['freeFloorBytes'] ?? DEFAULT_FREE_FLOOR_BYTES,

@@ -25,6 +25,7 @@ import { Metrics } from './metrics.ts';
 import { type Clocks, isCoreFrame, NodeCore } from './node-core.ts';
 import { NodeReadiness } from './node-readiness.ts';
 import { stopLimits, takeLeave } from './node-stop.ts';
+import { ObservedStore } from './observed-store.ts';
 import { loadHash32 } from './partition/hash.ts';
 import { type Memory, snapshotEveryBytes, stateBytesDefault } from './partition/node-budget.ts';
 import { addressesToSay, configuredPeers, currentPeers } from './peer-addresses.ts';
@@ -242,11 +243,14 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
   };
 
   const memory = memoryLimits();
-  const everyBytes = snapshotEveryBytes(
-    memory,
-    config.partitions + 1,
-    MULTI_RAFT_DEFAULTS.snapshotEveryBytes,
-  );
+  const everyBytes =
+    config.snapshotEveryBytes ??
+    snapshotEveryBytes(memory, config.partitions + 1, MULTI_RAFT_DEFAULTS.snapshotEveryBytes);
+  const observed = new ObservedStore(store, {
+    monotonicMillis,
+    wrote: (seconds) => metrics.observeWrite(seconds),
+    snapshotKept: (snapshot) => logger.info(snapshot, 'snapshot kept'),
+  });
   let core: NodeCore;
   try {
     // First of all, so that everybody can see how far this node is.
@@ -254,7 +258,7 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
     core = await NodeCore.load({
       config,
       nodeId,
-      store: timedStore(store, monotonicMillis, metrics),
+      store: observed,
       hash: await loadHash32(),
       clocks,
       random: (bound) => randomInt(bound),
@@ -307,7 +311,11 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
     await giveUp();
     throw error;
   }
-  logger.info({ http: self.http, peer: self.peer, partitions: core.partitions.size }, 'node is up');
+  const { snapshotsLoaded } = observed;
+  logger.info(
+    { http: self.http, peer: self.peer, partitions: core.partitions.size, snapshotsLoaded },
+    'node is up',
+  );
 
   const rulesWatch = new RulesWatch(config.rules, ({ version }) =>
     logger.warn(
@@ -357,24 +365,5 @@ function memoryLimits(): Memory {
   return {
     heapBytesMax: getHeapStatistics().heap_size_limit,
     memoryBytes: constrained > 0 && constrained < total ? constrained : total,
-  };
-}
-
-/** The same store, with the time of each write observed. */
-function timedStore(store: LogStore, monotonicMillis: () => number, metrics: Metrics): LogStore {
-  return {
-    load: (group) => store.load(group),
-    write(writes, done) {
-      const startedMillis = monotonicMillis();
-      store.write(writes, (error) => {
-        metrics.observeWrite((monotonicMillis() - startedMillis) / 1000);
-        done(error);
-      });
-    },
-    get hasGarbage() {
-      return store.hasGarbage;
-    },
-    readSnapshotChunk: (group, index, chunk) => store.readSnapshotChunk(group, index, chunk),
-    close: () => store.close(),
   };
 }

@@ -16,7 +16,7 @@ describe('two newcomers at once, of which one never comes', () => {
     await cluster.stop();
   });
 
-  it('get everything to the other one that needs that one only', { timeout: 90_000 }, async () => {
+  it('get everything to the other one that needs that one only', async () => {
     cluster = await InProcessCluster.create({ rules: [RULE], partitions: PARTITIONS });
     await cluster.startAll();
     const [http = 0, peer = 0] = await freePorts(2);

@@ -125,7 +125,7 @@ describe('a real process whose disk is full', () => {
     }
   }
 
-  it('exits at the first refused write, and nothing acknowledged is lost', { timeout: 60_000 }, async () => {
+  it('exits at the first refused write, and nothing acknowledged is lost', async () => {
     cluster = await TestCluster.create({ rules: [RULE], partitions: 4 });
     // A limit on file sizes needs no privileges, and an append fails half way, just as on a full disk.
     const first = cluster.startNode(1, (command) => [
@@ -152,7 +152,6 @@ describe('a real process whose disk is full', () => {
 
   it.skipIf(!isRoot)(
     'exits on a file system without space, and lets others lead below the floor',
-    { timeout: 60_000 },
     async () => {
       const freeFloorBytes = 1 << 20;
       cluster = await TestCluster.create({ rules: [RULE], partitions: 4, freeFloorBytes });

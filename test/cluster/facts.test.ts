@@ -68,7 +68,7 @@ describe('a restart', () => {
     await writeFile(join(directory, 'cluster.json'), JSON.stringify(shuffled));
     const node = startNodeProcess(directory, 1);
     const log = join(directory, 'logs', 'node-1.log');
-    await expect.poll(async () => readFile(log, 'utf8'), { timeout: 10_000 }).toContain('node is up');
+    await expect.poll(async () => readFile(log, 'utf8'), { timeout: 120_000 }).toContain('node is up');
     node.child.kill('SIGKILL');
     await node.exited;
   });

@@ -146,10 +146,13 @@ export async function allowAt(port: number, question: AllowQuestion): Promise<Al
 }
 
 /** Polls until `condition` gives a value; fails with `what` after `timeoutMillis`. */
+/** Not how long it should take: after this it never will. */
+const WAIT_MILLIS_MAX = 60_000;
+
 export async function eventually<T>(
   what: string,
   condition: () => Promise<T | undefined> | T | undefined,
-  timeoutMillis = 10_000,
+  timeoutMillis = WAIT_MILLIS_MAX,
 ): Promise<T> {
   const deadline = performance.now() + timeoutMillis;
   for (;;) {

@@ -88,37 +88,33 @@ describe('a node that joined', () => {
     return node;
   }
 
-  it(
-    'does not grant the budget again after its disk was lost and prepared anew',
-    { timeout: 90_000 },
-    async () => {
-      const disk = await machine('4');
-      const first = await run(disk);
-      await command(cluster.port(1), 'add', four, '--replace', '3');
-      await cluster.kill(3);
-      // Node 2 is away while 1 and 4 grant everything there is.
-      await cluster.kill(2);
-      const ada = await grantsOfAda([cluster.port(1), four.http.port], 6);
-      expect(ada).toBe(LIMIT);
-      first.child.kill('SIGKILL');
-      await first.exited;
-      await cluster.kill(1);
-      // Disk and file of node 4 are gone; node 1 is down, node 2 is back and remembers nothing of the grants.
-      await run(await machine('4'));
-      cluster.startNode(2);
-      const { reason } = await expectRefused(four.http.port);
-      expect(reason).toContain('another database is recorded under node id 4');
-      expect(await grantsOfAda([cluster.port(2), four.http.port], 6)).toBe(0);
-      cluster.startNode(1);
-      await eventually('nodes 1 and 2 decide', async () => {
-        const answer = await allowAt(cluster.port(2), { userId: 'bob' });
-        return answer.status === 200 ? true : undefined;
-      });
-      expect(await grantsOfAda([cluster.port(1), cluster.port(2), four.http.port], 3)).toBe(0);
-    },
-  );
+  it('does not grant the budget again after its disk was lost and prepared anew', async () => {
+    const disk = await machine('4');
+    const first = await run(disk);
+    await command(cluster.port(1), 'add', four, '--replace', '3');
+    await cluster.kill(3);
+    // Node 2 is away while 1 and 4 grant everything there is.
+    await cluster.kill(2);
+    const ada = await grantsOfAda([cluster.port(1), four.http.port], 6);
+    expect(ada).toBe(LIMIT);
+    first.child.kill('SIGKILL');
+    await first.exited;
+    await cluster.kill(1);
+    // Disk and file of node 4 are gone; node 1 is down, node 2 is back and remembers nothing of the grants.
+    await run(await machine('4'));
+    cluster.startNode(2);
+    const { reason } = await expectRefused(four.http.port);
+    expect(reason).toContain('another database is recorded under node id 4');
+    expect(await grantsOfAda([cluster.port(2), four.http.port], 6)).toBe(0);
+    cluster.startNode(1);
+    await eventually('nodes 1 and 2 decide', async () => {
+      const answer = await allowAt(cluster.port(2), { userId: 'bob' });
+      return answer.status === 200 ? true : undefined;
+    });
+    expect(await grantsOfAda([cluster.port(1), cluster.port(2), four.http.port], 3)).toBe(0);
+  });
 
-  it('is refused if another machine has its id, and says so', { timeout: 60_000 }, async () => {
+  it('is refused if another machine has its id, and says so', async () => {
     await run(await machine('4'));
     await command(cluster.port(1), 'add', four);
     const [http = 0, peer = 0] = await freePorts(2);

@@ -47,7 +47,7 @@ describe('a node whose partitions move to others', () => {
     return cluster.allow(1, { userId: `${user}`.padEnd(200, '.') });
   }
 
-  it('keeps nothing of them on disk, and takes them back when they return', { timeout: 90_000 }, async () => {
+  it('keeps nothing of them on disk, and takes them back when they return', async () => {
     cluster = await InProcessCluster.create({ rules: [RULE], partitions: PARTITIONS });
     let disk: LogStore | undefined;
     await cluster.startNode(1, (store) => (disk = store));

@@ -100,7 +100,7 @@ async function directoryBytes(directory: string): Promise<number> {
 }
 
 describe('ten minutes of steady load from ever new users', () => {
-  it('reach a plateau in memory and on disk', { timeout: 120_000 }, async () => {
+  it('reach a plateau in memory and on disk', async () => {
     const directory = await temporaryDirectory();
     const database = join(directory, 'node-1');
     const config = localConfig({ ...LOCAL_DEFAULTS, nodes: 3, partitions: 1 });

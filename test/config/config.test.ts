@@ -83,6 +83,16 @@ describe('a configuration', () => {
     expect(validateConfig(VALID).rules.partitionBytesMax).toBe(268_435_456);
   });
 
+  it('says when snapshots are due only if it is told', () => {
+    expect(validateConfig(VALID)).not.toHaveProperty('snapshotEveryBytes');
+    expect(validateConfig({ ...VALID, snapshotEveryBytes: 1_024 }).snapshotEveryBytes).toBe(1_024);
+    for (const snapshotEveryBytes of [1_023, 1.5, 2 ** 30 + 1]) {
+      expect(refusal({ ...VALID, snapshotEveryBytes }).message).toBe(
+        'snapshotEveryBytes must be an integer from 1024 to 1073741824',
+      );
+    }
+  });
+
   it.each([
     [1_000, 100, 2_002],
     [250, 0, 501],

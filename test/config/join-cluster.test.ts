@@ -117,7 +117,7 @@ describe('a join', () => {
 });
 
 describe('a join that was killed', () => {
-  it('can be repeated, wherever that was', { timeout: 60_000 }, async () => {
+  it('can be repeated, wherever that was', async () => {
     const fresh = `${directory}-fresh`;
     await cp(directory, fresh, { recursive: true });
     let isDone = false;

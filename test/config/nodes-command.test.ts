@@ -82,7 +82,7 @@ describe('a change of the nodes', () => {
     ]);
   });
 
-  it('says what it waits for after a few seconds, and gives up in time', { timeout: 20_000 }, async () => {
+  it('says what it waits for after a few seconds, and gives up in time', async () => {
     const node = await Node.start({ change: () => undefined });
     const lines = await change(node.url, 6_500);
     expect(lines[0]).toBe(`waiting for an answer from ${node.url}`);

@@ -40,6 +40,7 @@ async function runAt(path: string, options: Options): Promise<Run> {
         exits: [],
         expectedLogLines,
         clusterDirectory: options.cluster,
+        archiveDirectory: undefined,
       };
   return options.nemesis === undefined ? run : { ...run, bands: await readNemesisLog(options.nemesis) };
 }

@@ -137,6 +137,18 @@ function violations(operations: readonly Operation[], fates?: Fates): string[] {
   return namesOf(checkAll(operations, [], fates).filter(({ status }) => status === 'violation'));
 }
 
+const event = (timeMillis: number, more: Partial<Operation>): Operation =>
+  answer(timeMillis, {
+    rule: 'event',
+    limit: 1,
+    windowMillis: 100,
+    timestampMillis: timeMillis,
+    position: 0,
+    ...more,
+  });
+const found = (...operations: readonly Operation[]): string[] =>
+  checkAll(operations).flatMap(({ name, findings }) => (name === 'certificate' ? findings : []));
+
 describe('single rules', () => {
   // 100 ms are widened to 102: the drift, and the rounding.
   it('a grant exactly a window old is out, and one a millisecond younger counts', () => {
@@ -181,7 +193,7 @@ describe('single rules', () => {
       'false-denials',
     ]);
     const at = { group: 0, index: 10, position: null, timeMillis: 10 };
-    expect(violations([lost, denial], new Map([[lost, { kind: 'granted', at }]]))).toEqual([]);
+    expect(violations([lost, denial], new Map([[lost, { kind: 'granted', at: [at] }]]))).toEqual([]);
     const elsewhere = { ...at, timeMillis: 10, index: 60 };
     expect(violations([lost, denial], new Map([[lost, { kind: 'logged', at: [elsewhere] }]]))).toEqual([
       'certificate',
@@ -250,6 +262,51 @@ describe('single rules', () => {
     expect(violations([first, answer(11, { timestampMillis: 1_099, timeMillis: 1_099 })])).toContain(
       'certificate',
     );
+  });
+
+  it('a denial at the time of the caller is judged there, and no user is held back behind nothing', () => {
+    const first = event(10, { index: 1 });
+    const denied = { allowed: false, status: 429, remaining: 0, index: 2 } as const;
+    expect(found(first, event(109, denied))).toEqual([]);
+    expect(found(first, event(110, denied))).toEqual([expect.stringContaining('at most 0 of 1 were spent')]);
+    // Late: judged at the newest stamp.
+    expect(found(first, event(10, { ...denied, timestampMillis: 5 }))).toEqual([]);
+    const soon = { ...denied, invokeNanos: first.invokeNanos + 1e6, completeNanos: first.invokeNanos + 2e6 };
+    expect(found(first, event(200, { ...soon, timestampMillis: 150 }))).toEqual([
+      expect.stringContaining('at most 0 of 1 were spent'),
+    ]);
+  });
+
+  it('stamps of one user never go back, and none is later than the caller asked for without a grant there', () => {
+    const first = event(500, { index: 1 });
+    expect(found(first, event(300, { index: 2, timestampMillis: 300 }))).toEqual(
+      expect.arrayContaining([expect.stringContaining('stamped before an earlier grant at 500 ms')]),
+    );
+    expect(found(event(500, { index: 1, timestampMillis: 400 }))).toEqual([
+      expect.stringContaining('judged later than its own time 400 for no grant'),
+    ]);
+  });
+
+  it('a denial behind a stamp of a caller does not tell group time', () => {
+    const first = event(50_000, { index: 1, invokeNanos: 1e6, completeNanos: 2e6 });
+    const now = answer(3, { user: 'bob', index: 2, position: 0 });
+    const held = {
+      requestId: 'x',
+      timestampMillis: null,
+      allowed: false,
+      status: 429,
+      remaining: 0,
+      index: 3,
+    };
+    expect(found(first, now, event(50_000, { ...held, invokeNanos: 4e6, completeNanos: 5e6 }))).toEqual([]);
+  });
+
+  it('a repetition after the horizon is another request, and may be charged again', () => {
+    const horizon = { requestIdHorizonMillis: 1_000, lateMillis: 100 };
+    const lost = answer(10, { requestId: 'r', class: 'info', allowed: null, status: 0, index: null });
+    const again = (at: number) => answer(at, { requestId: 'r', index: 5 });
+    expect(budgetsOf([lost, again(500)], horizon)[0]?.unknowns).toHaveLength(0);
+    expect(budgetsOf([lost, again(2_000)], horizon)[0]?.unknowns).toHaveLength(1);
   });
 
   it('a false denial is an error when healthy and a number under faults', () => {

@@ -2,10 +2,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { checkGraceful } from './checkers/graceful.ts';
 import { checkLiveness } from './checkers/liveness.ts';
 import { checkLogs, type NodeExit, symptomOf } from './checkers/logs.ts';
 import { readNemesisLog, encodeBand } from './nemesis-log.ts';
 import { randomHistory } from './random-history.ts';
+import { checkMachine, SLOW_MACHINE, SlowMachineWatch } from './slow-machine.ts';
 
 const MILLI = 1e6;
 const KILL = { kind: 'kill', nodes: [1], startNanos: 1_000 * MILLI, endNanos: 2_000 * MILLI } as const;
@@ -61,6 +63,54 @@ describe('liveness', () => {
     expect(checkLiveness(lateAt(2), OPTIONS).findings).toEqual([
       expect.stringContaining('node 2 was late: 200 ms'),
     ]);
+  });
+});
+
+const broken = (error: string) =>
+  steady((at) => (at === 1_500 ? { ...LOST, error, group: 0 } : { group: 0 }));
+
+const undecided = (to: number) =>
+  steady((at) => (at >= 1_000 && at < to ? { ...LOST, status: 503, group: null } : { group: 0 }));
+
+describe('a graceful restart', () => {
+  const RESTART = { ...KILL, kind: 'rolling-restart' };
+  it('may cost clients a new connection, and nothing else', () => {
+    expect(checkGraceful(broken('ECONNRESET on a new connection'), [RESTART])).toMatchObject({
+      status: 'ok',
+      counts: { restarts: 1, triedAgain: 1 },
+    });
+    expect(checkGraceful(broken('ECONNRESET on a kept connection'), [RESTART]).findings).toEqual([
+      expect.stringContaining('node 1 stopped, and a client of it saw: ECONNRESET on a kept connection'),
+    ]);
+    // Another fault explains it.
+    expect(checkGraceful(broken('ECONNRESET on a kept connection'), [RESTART, KILL]).status).toBe('ok');
+  });
+
+  it('leaves nobody undecided for longer than a hand-over', () => {
+    const band = { ...RESTART, endNanos: 4_000 * MILLI };
+    expect(checkGraceful(undecided(2_500), [band]).status).toBe('ok');
+    expect(checkGraceful(undecided(3_500), [band]).findings).toEqual([
+      expect.stringMatching(/^partition 0 decided nothing for 25\d\d ms of a graceful restart/),
+    ]);
+  });
+});
+
+describe('a machine that is too slow', () => {
+  it('is told by a timer that comes late, from when until when', () => {
+    let now = 0;
+    const watch = new SlowMachineWatch(() => now);
+    watch.stop();
+    for (now of [20, 40, 300, 320, 340].map((at) => at * MILLI)) watch.look(now);
+    expect(watch.bands).toEqual([
+      { kind: SLOW_MACHINE, nodes: [], startNanos: 40 * MILLI, endNanos: 1_300 * MILLI },
+    ]);
+  });
+
+  it('leaves what depends on time undecided, if it was so for most of the run', () => {
+    const band = { ...KILL, kind: SLOW_MACHINE };
+    const history = steady(() => undefined);
+    expect(checkMachine(history, [band])).toMatchObject({ status: 'ok', counts: { slowMillis: 1_000 } });
+    expect(checkMachine(history, [{ ...band, endNanos: 3_500 * MILLI }]).status).toBe('unknown');
   });
 });
 

@@ -25,7 +25,8 @@ import type { Rule } from '../../src/limiter/rules.ts';
 import { bootstrapStore } from '../../storage/bootstrap-store.ts';
 import { eventually, freePorts } from '../cluster/harness.ts';
 import type { Order } from './injected/order.ts';
-import { compile, INSIDE, lacks, libfaketime, MUTANT } from './machine.ts';
+import { claimDirectory, CLUSTER_PREFIX } from './killed-runs.ts';
+import { ARCHIVE, compile, INSIDE, lacks, libfaketime, MUTANT } from './machine.ts';
 import { run, Volume } from './volume.ts';
 
 export interface ClusterUnderTestOptions {
@@ -41,6 +42,10 @@ export interface ClusterUnderTestOptions {
   readonly mutant?: string;
   /** Default 4 MiB: a node on a small volume must be able to work. */
   readonly freeFloorBytes?: number;
+  /** Default 4 KiB: snapshots must be taken, started from and installed in every run. */
+  readonly snapshotEveryBytes?: number;
+  /** How long nodes remember request ids. Default that of a new cluster. */
+  readonly requestIdHorizonMillis?: number;
   /**
    * The last node, and one in as many spares, on a small tmpfs, the others each on an ext4 of its own, where the
    * machine can. Default true.
@@ -80,6 +85,7 @@ interface Machine {
 
 const SPARES_DEFAULT = 2;
 const FREE_FLOOR_BYTES_DEFAULT = 4 << 20;
+const SNAPSHOT_EVERY_BYTES_DEFAULT = 4 << 10;
 const TMPFS_BYTES = 96 << 20;
 const EXT4_BYTES = 256 << 20;
 const UP_MILLIS_MAX = 60_000;
@@ -117,7 +123,8 @@ export class ClusterUnderTest {
   /** Creates everything on disk; no node runs yet. */
   static async create(options: ClusterUnderTestOptions): Promise<ClusterUnderTest> {
     const { nodes, spares = SPARES_DEFAULT, partitions = 8 } = options;
-    const directory = await mkdtemp(join(tmpdir(), 'quorate-jepsen-'));
+    const directory = await mkdtemp(join(tmpdir(), CLUSTER_PREFIX));
+    claimDirectory(directory);
     const base = localConfig({ nodes, partitions, limit: 1, windowMillis: 1_000, basePort: 1 });
     const ports = await freePorts((nodes + spares) * 2);
     const addresses = Array.from({ length: nodes + spares }, (_, i) => ({
@@ -128,10 +135,15 @@ export class ClusterUnderTest {
     const config: ClusterConfig = {
       ...base,
       nodes: addresses,
-      rules: { ...base.rules, rules: options.rules },
+      rules: {
+        ...base.rules,
+        rules: options.rules,
+        requestIdHorizonMillis: options.requestIdHorizonMillis ?? base.rules.requestIdHorizonMillis,
+      },
       replicas: options.replicas ?? base.replicas,
       timing: options.timing ?? base.timing,
       freeFloorBytes: options.freeFloorBytes ?? FREE_FLOOR_BYTES_DEFAULT,
+      snapshotEveryBytes: options.snapshotEveryBytes ?? SNAPSHOT_EVERY_BYTES_DEFAULT,
     };
     const network = await FaultNetwork.create(addresses, options.random);
     const machines: Machine[] = [];
@@ -159,6 +171,11 @@ export class ClusterUnderTest {
 
   get logsDirectory(): string {
     return join(this.directory, 'logs');
+  }
+
+  /** All that was ever in the logs of the nodes: see injected/archive.ts. */
+  get archiveDirectory(): string {
+    return join(this.directory, 'archive');
   }
 
   /** Members of the cluster, as far as this test has changed them. */
@@ -239,6 +256,9 @@ export class ClusterUnderTest {
       '--import',
       pathToFileURL(INSIDE).href,
       ...(this.#mutant === undefined ? [] : ['--import', pathToFileURL(MUTANT).href]),
+      // Behind the mutant, for it loads what that edits.
+      '--import',
+      pathToFileURL(ARCHIVE).href,
       ...args,
     ]);
     machine.process = node;
@@ -260,6 +280,7 @@ export class ClusterUnderTest {
       ...(libraries.length === 0 ? [] : [`LD_PRELOAD=${libraries.join(' ')}`]),
       `QUORATE_SYNC_FAULT=${join(machine.directory, 'sync-fault')}`,
       `QUORATE_TEST_ORDERS=${JSON.stringify(orders)}`,
+      `QUORATE_TEST_ARCHIVE=${join(this.archiveDirectory, `node-${machine.address.id}.jsonl`)}`,
       `QUORATE_TEST_UNREACHABLE=${this.#peerPortsBut(machine).join()}`,
       ...(this.#mutant === undefined ? [] : [`QUORATE_TEST_MUTANT=${this.#mutant}`]),
       `FAKETIME_TIMESTAMP_FILE=${faketimeFile(machine)}`,
@@ -477,6 +498,7 @@ async function createDirectory(
 ): Promise<void> {
   const logs = join(directory, '..', 'logs');
   mkdirSync(logs, { recursive: true });
+  mkdirSync(join(directory, '..', 'archive'), { recursive: true });
   mkdirSync(directory);
   symlinkSync(logs, join(directory, 'logs'));
   const database = nodeDirectory(directory, id);

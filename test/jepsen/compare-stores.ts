@@ -14,6 +14,7 @@ import {
 } from '../../src/meta/meta-state.ts';
 import type { DurableGroup } from '../../storage/memory-store.ts';
 import { type CheckResult, Findings } from './checkers/result.ts';
+import type { Archive } from './archive.ts';
 import { machineFrom } from './log-entries.ts';
 import {
   committedThrough,
@@ -24,13 +25,18 @@ import {
   type Replicas,
   sameThrough,
   type StoppedNodes,
+  wholeLog,
 } from './stopped-nodes.ts';
 
 export async function compareStores(nodes: StoppedNodes): Promise<CheckResult> {
   const findings = new Findings('stores');
   for (const { node, reason } of nodes.unreadable) findings.add(`node ${node} cannot be opened: ${reason}`);
-  for (const group of nodes.groups())
-    compareGroup(group, await nodes.load(group), nodes.config.replicas, findings);
+  for (const conflict of nodes.archive.conflicts) findings.add(conflict);
+  for (const group of nodes.groups()) {
+    const replicas = await nodes.load(group);
+    compareGroup(group, replicas, nodes.config.replicas, findings);
+    if (group !== META_GROUP) compareWithWholeLog(group, replicas, nodes.archive, findings);
+  }
   return findings.result();
 }
 
@@ -106,6 +112,24 @@ function compareStates(
     findings.add(`group ${group}: different states after ${index}: nodes ${sides}`);
   }
   findings.tally('statesCompared', comparable.length);
+}
+
+/** A snapshot and the log behind it lead to the state that the whole log leads to. */
+function compareWithWholeLog(group: GroupId, replicas: Replicas, archive: Archive, findings: Findings): void {
+  for (const [node, stored] of replicas) {
+    const { snapshot, ...rest } = stored;
+    if (snapshot === undefined) continue;
+    const { index } = snapshot;
+    const entries = wholeLog(replicas, stored, (through) => archive.entriesThrough(group, through));
+    if (entries[0]?.index !== 1) {
+      findings.tally('snapshotsNotReplayed');
+      continue;
+    }
+    findings.tally('snapshotsReplayed');
+    const whole = limiterStateAt({ ...rest, entries }, index);
+    if (whole !== limiterStateAt(stored, index))
+      findings.add(`group ${group}: node ${node}'s snapshot ${index} is not what the log leads to`);
+  }
 }
 
 function limiterStateAt(stored: DurableGroup, index: number): string {

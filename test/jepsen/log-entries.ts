@@ -1,13 +1,14 @@
 /**
- * Reads the requests in the logs of stopped nodes, and how they were decided. What lies before the log's base is
- * gone into a snapshot; what lies before the snapshot is there, but can no longer be decided again.
+ * Reads the requests in the logs of stopped nodes, with what they archived of them, and how they were decided. Without
+ * an archive, what lies before the log's base is gone into a snapshot, and what lies before the snapshot is there, but
+ * can no longer be decided again.
  */
+import type { Entry, SnapshotMeta } from '../../raft/types.ts';
 import { DEFAULT_RULE } from '../../src/limiter/batch.ts';
 import { decodeCommand } from '../../src/limiter/command.ts';
 import { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
 import { META_GROUP } from '../../src/meta/cluster-placement.ts';
 import { groupOfPartition } from '../../src/partition/placement.ts';
-import type { DurableGroup } from '../../storage/memory-store.ts';
 import {
   committedThrough,
   fullestReplica,
@@ -15,6 +16,7 @@ import {
   type Replicas,
   sameThrough,
   type StoppedNodes,
+  wholeLog,
 } from './stopped-nodes.ts';
 
 export interface LoggedRequest {
@@ -60,27 +62,52 @@ export async function readLogs(nodes: StoppedNodes): Promise<PartitionLog[]> {
   const logs: PartitionLog[] = [];
   for (const group of nodes.groups()) {
     if (group === META_GROUP) continue;
-    const log = partitionLog(group - groupOfPartition(0), await nodes.load(group), nodes.config.replicas);
+    const log = partitionLog({
+      partition: group - groupOfPartition(0),
+      replicas: await nodes.load(group),
+      copies: nodes.config.replicas,
+      archived: (index) => nodes.archive.entriesThrough(group, index),
+    });
     if (log !== undefined) logs.push(log);
   }
   return logs;
 }
 
-function partitionLog(partition: number, replicas: Replicas, copies: number): PartitionLog | undefined {
+interface PartitionLogInit {
+  readonly partition: number;
+  readonly replicas: Replicas;
+  readonly copies: number;
+  /** The entries up to an index, as far back as they are there. */
+  readonly archived: (index: number) => readonly Entry[];
+}
+
+function partitionLog({ partition, replicas, copies, archived }: PartitionLogInit): PartitionLog | undefined {
   const fullest = fullestReplica(replicas);
   if (fullest === undefined) return undefined;
+  const entries = wholeLog(replicas, fullest, archived);
+  const baseIndex = (entries[0]?.index ?? fullest.base.index + 1) - 1;
+  // From the first entry on, no snapshot is needed, and none is believed.
+  const snapshot = baseIndex === 0 ? undefined : fullest.snapshot;
   return {
     partition,
-    baseIndex: fullest.base.index,
-    snapshotIndex: fullest.snapshot?.index ?? 0,
+    baseIndex,
+    snapshotIndex: snapshot?.index ?? 0,
     committedIndex: committedThrough(replicas, fullest, copies),
     lastIndex: lastOf(fullest).index,
     heldThrough: [...replicas.values()].map((stored) => sameThrough(stored, fullest)),
-    requests: requestsOf(fullest),
+    requests: requestsOf({ entries, snapshot, chunks: fullest.chunks }),
   };
 }
 
-function requestsOf({ entries, snapshot, chunks }: DurableGroup): LoggedRequest[] {
+function requestsOf({
+  entries,
+  snapshot,
+  chunks,
+}: {
+  readonly entries: readonly Entry[];
+  readonly snapshot: SnapshotMeta | undefined;
+  readonly chunks: readonly Uint8Array[];
+}): LoggedRequest[] {
   const machine = machineFrom(snapshot === undefined ? undefined : chunks);
   const snapshotIndex = snapshot?.index ?? 0;
   const requests: LoggedRequest[] = [];

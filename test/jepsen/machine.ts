@@ -10,6 +10,7 @@ const root = here.includes(join('dist', 'test')) ? join(here, '..', '..', '..') 
 const SOURCES = join(root, 'test', 'jepsen', 'native');
 /** Compiled, because a node cannot import TypeScript. */
 export const INSIDE = join(root, 'dist', 'test', 'jepsen', 'injected', 'inside.js');
+export const ARCHIVE = join(root, 'dist', 'test', 'jepsen', 'injected', 'archive.js');
 export const MUTANT = join(root, 'dist', 'test', 'jepsen', 'injected', 'mutant.js');
 
 function remembered<T>(find: () => T): () => T {

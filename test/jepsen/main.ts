@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { NEMESES } from './nemesis/all.ts';
 import { NODE_MUTANTS } from './mutants.ts';
-import { nemesesOf, type RunOptions, runOnce } from './run.ts';
+import { nemesesOf, type Outcome, type RunOptions, runOnce } from './run.ts';
 import { verdictLines } from './verdict.ts';
 
 interface Options {
@@ -62,14 +62,17 @@ function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
+const WORDS = { kept: 'kept', broken: 'BROKEN', undecided: 'UNDECIDED' } as const;
+const EXIT_CODES = { kept: 0, broken: 1, undecided: 2 } as const;
+
 /** Prints a summary. Returns whether the cluster kept its word. */
-async function one(options: RunOptions): Promise<boolean> {
+async function one(options: RunOptions): Promise<Outcome> {
   print(`${options.nemeses.join(',') || 'no nemesis'}: seed ${options.seed}, ${options.directory}`);
-  const { verdict, processes, summary, isKept } = await runOnce(options);
+  const { verdict, processes, summary, outcome } = await runOnce(options);
   for (const line of verdictLines({ ...verdict, checks: [...verdict.checks, processes] })) print(`  ${line}`);
   const { faults, longestGapMillis } = summary;
-  print(`  ${faults} faults, longest gap ${longestGapMillis} ms: ${isKept ? 'kept' : 'BROKEN'}`);
-  return isKept;
+  print(`  ${faults} faults, longest gap ${longestGapMillis} ms: ${WORDS[outcome]}`);
+  return outcome;
 }
 
 /** Bugs put into real nodes: each must be found. Returns those that were not. */
@@ -80,19 +83,23 @@ async function runMutants(first: number, out: string): Promise<string[]> {
     const directory = join(out, `${id}-${first}`);
     const millis = length * 60_000;
     const options = { nodes: 3, millis, nemeses, seed: first, directory, print: () => {}, mutant: id };
-    const { verdict, processes, isKept } = await runOnce(options);
+    const { verdict, processes, outcome } = await runOnce(options);
     const found = [...verdict.checks, processes].filter(({ status }) => status === 'violation');
     for (const { name, violations, findings } of found)
       print(`  ${name} (${violations}): ${findings[0] ?? ''}`);
-    print(isKept ? '  SURVIVED' : '  caught');
-    if (isKept) survivors.push(id);
+    // Undecided is not found.
+    print(outcome === 'broken' ? '  caught' : '  SURVIVED');
+    if (outcome !== 'broken') survivors.push(id);
   }
   return survivors;
 }
 
 async function main(): Promise<void> {
   const program = new Command('jepsen')
-    .description('Runs a cluster of real processes, breaks it in every way, and judges what clients saw.')
+    .description(
+      'Runs a cluster of real processes, breaks it in every way, and judges what clients saw.\n' +
+        'Exit code 0: it kept its word; 1: it did not; 2: not everything could be judged.',
+    )
     .option('--minutes <m>', `how long, a fraction too (default 1; ${ALL_MINUTES} each with --all)`, minutes)
     .option('--nodes <n>', 'number of nodes, 3 or 5', nodes, 3)
     .option('--nemesis <a,b,c>', 'nemeses or whole families, comma-separated; all if omitted', names)
@@ -113,9 +120,10 @@ async function main(): Promise<void> {
   const together = usual.filter((name) => !isAlone(name));
   const runs =
     options.all === true ? usual.map((name) => COMPANIONS[name] ?? [name]) : [options.nemesis ?? together];
-  const broken: string[] = [];
+  const notKept: string[] = [];
+  let worst: Outcome = 'kept';
   for (const [i, nemeses] of runs.entries()) {
-    const isKept = await one({
+    const outcome = await one({
       nodes: options.all === true && nemeses.some((name) => NEEDS_FIVE.includes(name)) ? 5 : options.nodes,
       millis: (options.minutes ?? (options.all === true ? ALL_MINUTES : 1)) * 60_000,
       nemeses,
@@ -123,10 +131,12 @@ async function main(): Promise<void> {
       directory: join(options.out, `${nemeses.length === 1 ? nemeses[0] : 'mix'}-${first + i}`),
       print,
     });
-    if (!isKept) broken.push(nemeses.join(','));
+    if (outcome === 'kept') continue;
+    notKept.push(`${nemeses.join(',')} ${WORDS[outcome]}`);
+    if (worst !== 'broken') worst = outcome;
   }
-  print(broken.length === 0 ? 'every run kept the promise' : `BROKEN: ${broken.join('; ')}`);
-  process.exitCode = broken.length === 0 ? 0 : 1;
+  print(notKept.length === 0 ? 'every run kept the promise' : notKept.join('; '));
+  process.exitCode = EXIT_CODES[worst];
 }
 
 await main();

@@ -123,4 +123,22 @@ export const NODE_MUTANTS: readonly NodeMutant[] = [
     nemeses: ['edited-file'],
     minutes: 1,
   },
+  {
+    id: 'J9',
+    bug: 'a snapshot forgets request ids',
+    edits: [
+      {
+        module: 'src/limiter/state/state-writer.js',
+        find: 'out.integer(this.#memory.size);',
+        replace: 'out.integer(0);',
+      },
+      {
+        module: 'src/limiter/state/state-writer.js',
+        find: 'i < this.#memory.size;',
+        replace: 'i < 0;',
+      },
+    ],
+    nemeses: ['kill'],
+    minutes: 1,
+  },
 ];

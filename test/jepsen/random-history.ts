@@ -178,7 +178,7 @@ class Simulation {
     for (const op of this.#operations) {
       if (op.class !== 'info') continue;
       const at = this.#granted.get(op.requestId ?? '');
-      fates.set(op, at === undefined ? { kind: 'uncharged' } : { kind: 'granted', at });
+      fates.set(op, at === undefined ? { kind: 'uncharged' } : { kind: 'granted', at: [at] });
     }
     return {
       operations: this.#operations,

@@ -18,9 +18,11 @@ export interface ReportInput {
   readonly history: readonly Operation[];
   readonly bands: readonly NemesisBand[];
   readonly verdict: Verdict;
+  /** What repeats the run, as far as chance allows. */
+  readonly command: string | undefined;
 }
 
-export function reportPage({ title, history, bands, verdict }: ReportInput): string {
+export function reportPage({ title, history, bands, verdict, command }: ReportInput): string {
   const data = reportData(history);
   return `<!doctype html>
 <html lang="en">
@@ -33,6 +35,8 @@ export function reportPage({ title, history, bands, verdict }: ReportInput): str
 <h1>${escape(title)} <span class="status ${verdict.verdict}">${verdict.verdict}</span></h1>
 <p>${KINDS.map((kind) => `<span class="key ${kind}"></span>${verdict.operations[kind]} ${kind}`).join(' &nbsp; ')}
  &nbsp; of ${verdict.operations.total} in ${(data.durationMillis / 1_000).toFixed(1)} s</p>
+${command === undefined ? '' : `<p>Again: <code>${escape(command)}</code></p>`}
+${LEGEND}
 ${operationsPanel(data, bands)}
 ${latencyPanel(data, bands)}
 ${ratePanel(data, bands)}
@@ -43,6 +47,20 @@ ${checksTable(verdict)}
 </html>
 `;
 }
+
+const MEANINGS: Readonly<Record<Kind, string>> = {
+  granted: 'answered 200: the request counts',
+  denied: 'answered 429: it counts nothing',
+  failed: 'refused, or never sent: certainly nothing happened',
+  unknown: 'no answer that says: it may count, now or later, or never',
+};
+
+const LEGEND = `<ul class="legend">
+${KINDS.map((kind) => `<li><span class="key ${kind}"></span>${kind}: ${MEANINGS[kind]}</li>`).join('\n')}
+<li><span class="key band"></span>shaded: something was broken, or the machine was too slow; point at it for what</li>
+<li><span class="key gap"></span>bars below: a partition decided nothing while it was asked</li>
+<li><span class="key p50"></span>half of the answers came sooner; <span class="key p99"></span>99 of 100 did; <span class="key max"></span>all did</li>
+</ul>`;
 
 /** Horizontal position of a time. */
 function x(data: ReportData, millis: number): number {
@@ -240,6 +258,8 @@ ul { margin: 4px 0; padding-left: 18px; }
 .status { padding: 1px 7px; border-radius: 4px; color: #fff; background: #6b7280; font-size: 0.85em; }
 .status.ok { background: #2a9d5c; } .status.violation { background: #c62a2f; } .status.unknown { background: #b8860b; }
 .key { display: inline-block; width: 10px; height: 10px; margin-right: 4px; }
+.legend { list-style: none; padding: 0; columns: 2; } .key.band, .key.gap { background: var(--band); } .key.band { opacity: 0.3; }
+.key.p50 { background: var(--granted); } .key.p99 { background: var(--denied); } .key.max { background: var(--unknown); }
 .grid { stroke: var(--grid); stroke-width: 1; } .band { fill: var(--band); opacity: 0.14; } .gap { fill: var(--band); }
 .dots { stroke-width: 3; stroke-linecap: round; fill: none; opacity: 0.7; }
 .line { fill: none; stroke-width: 1.4; } .line.p50 { stroke: var(--granted); } .line.p99 { stroke: var(--denied); } .line.max { stroke: var(--unknown); opacity: 0.6; }

@@ -1,5 +1,5 @@
 /**
- * The folder of one run: `history.jsonl`, `nemesis.jsonl`, `exits.jsonl`, `logs/node-<id>.log`, the databases in
+ * The folder of one run: `history.jsonl`, `nemesis.jsonl`, `exits.jsonl`, `logs/node-<id>.log`, `archive/`, the databases in
  * `cluster/` (or wherever they are), and what is made of them: `verdict.json` and `report.html`.
  */
 import { access, readdir, readFile, writeFile } from 'node:fs/promises';
@@ -15,9 +15,12 @@ export const HISTORY_FILE = 'history.jsonl';
 export const NEMESIS_FILE = 'nemesis.jsonl';
 export const EXITS_FILE = 'exits.jsonl';
 export const LOGS_FOLDER = 'logs';
+export const ARCHIVE_FOLDER = 'archive';
 const CLUSTER_FOLDER = 'cluster';
 const VERDICT_FILE = 'verdict.json';
 const REPORT_FILE = 'report.html';
+/** What was run, so that it can be run again. */
+export const COMMAND_FILE = 'command.txt';
 
 /** `{"node":2,"code":null,"signal":"SIGKILL","at_ns":1}` */
 export function encodeExit({ node, code, signal, atNanos }: NodeExit): string {
@@ -57,6 +60,7 @@ export async function readRun(folder: string, options: ReadOptions = {}): Promis
       .map(decodeExit),
     expectedLogLines: options.expectedLogLines ?? [],
     clusterDirectory: options.clusterDirectory ?? ownCluster,
+    archiveDirectory: (await exists(here(ARCHIVE_FOLDER))) ? here(ARCHIVE_FOLDER) : undefined,
   };
 }
 
@@ -81,6 +85,7 @@ export async function settingsOf(
       driftPpm: config.rules.clockDriftPpm,
       requestIdHorizonMillis: config.rules.requestIdHorizonMillis,
       deadlineMillis: config.timing.requestDeadlineMillis,
+      areSnapshotsExpected: config.snapshotEveryBytes !== undefined,
     }),
     ...given,
   };
@@ -92,7 +97,9 @@ export async function judgeInto(folder: string, run: Run, settings: Settings): P
   await writeFile(join(folder, VERDICT_FILE), `${JSON.stringify(verdict, null, 2)}\n`);
   const { history, bands } = run;
   const title = `Run ${basename(resolve(folder))}`;
-  await writeFile(join(folder, REPORT_FILE), reportPage({ title, history, bands, verdict }));
+  const commandFile = join(folder, COMMAND_FILE);
+  const command = (await exists(commandFile)) ? (await readFile(commandFile, 'utf8')).trim() : undefined;
+  await writeFile(join(folder, REPORT_FILE), reportPage({ title, history, bands, verdict, command }));
   return verdict;
 }
 

@@ -6,6 +6,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } f
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { seeded } from '../raft/seeded.ts';
+import { cleanUpAfterKilled } from './killed-runs.ts';
 import { ClusterUnderTest } from './cluster-under-test.ts';
 import { writeCluster } from '../../src/cluster-directory.ts';
 import { type CheckResult, Findings } from './checkers/result.ts';
@@ -14,10 +15,20 @@ import { createContext, NEMESES, usableNemeses } from './nemesis/all.ts';
 import { runMix } from './nemesis/mix.ts';
 import type { Nemesis, NemesisContext, NemesisLog } from './nemesis/nemesis.ts';
 import { encodeBand, type NemesisBand } from './nemesis-log.ts';
-import { HISTORY_FILE, judgeInto, LOGS_FOLDER, NEMESIS_FILE, readRun, settingsOf } from './run-folder.ts';
+import {
+  ARCHIVE_FOLDER,
+  COMMAND_FILE,
+  HISTORY_FILE,
+  judgeInto,
+  LOGS_FOLDER,
+  NEMESIS_FILE,
+  readRun,
+  settingsOf,
+} from './run-folder.ts';
+import { SlowMachineWatch } from './slow-machine.ts';
 import { type Summary, summaryOf } from './summary.ts';
 import type { Verdict } from './verdict.ts';
-import { Workload, WORKLOAD_RULES } from './workload.ts';
+import { nowNanos, Workload, WORKLOAD_RULES } from './workload.ts';
 
 export interface RunOptions {
   readonly nodes: number;
@@ -32,17 +43,22 @@ export interface RunOptions {
   readonly mutant?: string;
 }
 
+/** Whether the cluster kept its word. `undecided`: nothing wrong was found, and not everything could be judged. */
+export type Outcome = 'kept' | 'broken' | 'undecided';
+
 export interface RunResult {
   readonly verdict: Verdict;
   /** What is known from within: processes that ended by themselves, harm that could not be undone. */
   readonly processes: CheckResult;
-  readonly isKept: boolean;
+  readonly outcome: Outcome;
   readonly summary: Summary;
 }
 
 /** Before the first fault and after the last, in which everything must work. */
-const QUIET_MILLIS = 6_000;
+const QUIET_MILLIS = 8_000;
 const WARM_UP_MILLIS = 2_000;
+/** Shorter than a run: what happens when answers are forgotten is to be seen. */
+const REQUEST_ID_HORIZON_MILLIS = 15_000;
 const SPARES = 12;
 const EVENTS_FILE = 'nemesis-events.jsonl';
 const CLUSTER_FOLDER = 'cluster';
@@ -59,8 +75,9 @@ const FILES_MAX = 250;
 /** A loaded machine with few cores runs all nodes, the proxies and the clients. */
 const MACHINE = {
   slackMillis: 1_500,
-  recoveryMillisMax: 15_000,
-  settleMillis: 10_000,
+  // Two elections, a connection made anew, and the deadline of a request.
+  recoveryMillisMax: 4_000,
+  settleMillis: 4_000,
   leaderChangeMillis: 50,
 };
 
@@ -95,13 +112,20 @@ export function nemesesOf(names: readonly string[]): Nemesis[] {
 
 export async function runOnce(options: RunOptions): Promise<RunResult> {
   const { nodes, millis, seed, directory, print } = options;
+  // What an earlier run of the same seed left would be judged with this one.
+  for (const folder of [CLUSTER_FOLDER, LOGS_FOLDER, ARCHIVE_FOLDER]) {
+    rmSync(join(directory, folder), { recursive: true, force: true });
+  }
   mkdirSync(directory, { recursive: true });
+  writeFileSync(join(directory, COMMAND_FILE), `${commandOf(options)}\n`);
+  for (const line of cleanUpAfterKilled()) print(line);
   const random = seeded(seed);
   const wanted = nemesesOf(options.nemeses);
   const usable = usableNemeses(wanted, print);
   const cluster = await ClusterUnderTest.create({
     nodes,
     rules: WORKLOAD_RULES,
+    requestIdHorizonMillis: REQUEST_ID_HORIZON_MILLIS,
     random: seeded(random(2 ** 31 - 1)),
     spares: SPARES,
     ...(options.mutant !== undefined && { mutant: options.mutant }),
@@ -113,11 +137,13 @@ export async function runOnce(options: RunOptions): Promise<RunResult> {
   try {
     await cluster.startAll();
     await cluster.ready();
+    const watch = new SlowMachineWatch(nowNanos);
     const workload = new Workload({
       random: seeded(random(2 ** 31 - 1)),
       targets: () => cluster.members.map((id) => ({ id, port: cluster.address(id).http.port })),
       record: (operation) => writer.append(operation),
       deadlineMillis: cluster.config.timing.requestDeadlineMillis,
+      requestIdHorizonMillis: REQUEST_ID_HORIZON_MILLIS,
     });
     // Processes that have just started are slow, and the groups still go to their preferred leaders.
     await delay(WARM_UP_MILLIS);
@@ -134,20 +160,31 @@ export async function runOnce(options: RunOptions): Promise<RunResult> {
     clearTimeout(timer);
     await delay(QUIET_MILLIS);
     await workload.stop();
+    watch.stop();
     writer.close();
     const used = cluster.running.map((id) => usageOf(cluster, id));
     for (const id of cluster.running) await cluster.stop(id);
-    const bands = bandsOf(context.log);
+    const bands = [...bandsOf(context.log), ...watch.bands].sort((a, b) => a.startNanos - b.startNanos);
     await collect(cluster, directory, bands);
     const expectedLogLines = [...DISK_COMPLAINTS, ...complaintsOfStrangers(bands)];
     const run = await readRun(directory, { expectedLogLines });
     const verdict = await judgeInto(directory, run, await settingsOf(run, MACHINE));
     const processes = checkProcesses(cluster, used, notHealed);
-    const isKept = verdict.verdict !== 'violation' && processes.status === 'ok';
-    if (isKept) rmSync(join(directory, CLUSTER_FOLDER), { recursive: true });
+    // What could not be decided is nothing to rely on.
+    const outcome: Outcome =
+      verdict.verdict === 'violation' || processes.status !== 'ok'
+        ? 'broken'
+        : verdict.verdict === 'unknown'
+          ? 'undecided'
+          : 'kept';
+    const isKept = outcome === 'kept';
+    if (isKept) {
+      for (const folder of [CLUSTER_FOLDER, ARCHIVE_FOLDER])
+        rmSync(join(directory, folder), { recursive: true });
+    }
     const summary = summaryOf(commandOf(options), run.history, run.bands, verdict);
     writeFileSync(join(directory, SUMMARY_FILE), `${JSON.stringify(summary, undefined, 2)}\n`);
-    return { verdict, processes, isKept, summary };
+    return { verdict, processes, outcome, summary };
   } finally {
     process.off('SIGINT', onSignal);
     await cluster.dispose();
@@ -181,6 +218,7 @@ async function collect(
   bands: readonly NemesisBand[],
 ): Promise<void> {
   cpSync(cluster.logsDirectory, join(directory, LOGS_FOLDER), { recursive: true });
+  cpSync(cluster.archiveDirectory, join(directory, ARCHIVE_FOLDER), { recursive: true });
   writeFileSync(join(directory, NEMESIS_FILE), bands.map((band) => `${encodeBand(band)}\n`).join(''));
   const folder = join(directory, CLUSTER_FOLDER);
   mkdirSync(folder, { recursive: true });

@@ -11,6 +11,7 @@ import type { ClusterConfig } from '../../src/config.ts';
 import type { LevelStore } from '../../storage/level-store.ts';
 import type { DurableGroup } from '../../storage/memory-store.ts';
 import { openStore } from '../../storage/open-store.ts';
+import { type Archive, readArchive } from './archive.ts';
 
 /** One group as the nodes have it, by node. */
 export type Replicas = ReadonlyMap<NodeId, DurableGroup>;
@@ -19,15 +20,18 @@ export interface StoppedNodes {
   readonly config: ClusterConfig;
   /** Databases that could not be opened, and why. */
   readonly unreadable: readonly { readonly node: NodeId; readonly reason: string }[];
+  /** What they deleted of their logs, as far as that was kept. */
+  readonly archive: Archive;
   groups(): GroupId[];
   load(group: GroupId): Promise<Replicas>;
   close(): Promise<void>;
 }
 
 /** @param directory that of the cluster: `cluster.json`, and `node-<id>/` for each node. */
-export async function openStoppedNodes(directory: string): Promise<StoppedNodes> {
+export async function openStoppedNodes(directory: string, archiveDirectory?: string): Promise<StoppedNodes> {
   const config = await readCluster(directory);
   if (config === undefined) throw new Error(`there is no cluster in ${directory}`);
+  const archive = await readArchive(archiveDirectory);
   const stores = new Map<NodeId, LevelStore>();
   const unreadable: { node: NodeId; reason: string }[] = [];
   const names = await readdir(directory);
@@ -43,6 +47,7 @@ export async function openStoppedNodes(directory: string): Promise<StoppedNodes>
   return {
     config,
     unreadable,
+    archive,
     groups: () => [...new Set([...stores.values()].flatMap((store) => store.groups()))].sort((a, b) => a - b),
     async load(group) {
       const replicas = new Map<NodeId, DurableGroup>();
@@ -106,6 +111,28 @@ export function sameThrough(stored: StoredGroup, fullest: StoredGroup): number {
     if (mine === undefined || other === undefined || !isSameEntry(mine, other)) return index - 1;
   }
   return to;
+}
+
+/**
+ * A log with what its node has deleted of it, as far as others still have it or it was archived. Logs that have one entry
+ * in common are the same before it.
+ */
+export function wholeLog(
+  replicas: Replicas,
+  stored: StoredGroup,
+  archived: (index: number) => readonly Entry[],
+): Entry[] {
+  let { base } = stored;
+  let entries = [...stored.entries];
+  for (;;) {
+    const { index, term } = base;
+    const longer = [...replicas.values()].find(
+      (other) => other.base.index < index && entryAt(other, index)?.term === term,
+    );
+    if (longer === undefined) return [...archived(index), ...entries];
+    entries = [...longer.entries.slice(0, index - longer.base.index), ...entries];
+    base = longer.base;
+  }
 }
 
 export function isSameEntry(a: Entry, b: Entry): boolean {

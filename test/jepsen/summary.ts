@@ -1,6 +1,7 @@
 /** One row per run for the table of results: what was asked, what broke, and what the clients felt of it. */
 import type { Operation } from './history.ts';
 import { type NemesisBand, overlaps } from './nemesis-log.ts';
+import { SLOW_MACHINE } from './slow-machine.ts';
 import type { Verdict } from './verdict.ts';
 
 export interface Summary {
@@ -41,7 +42,7 @@ export function summaryOf(
     verdict: verdict.verdict,
     operations: verdict.operations.total,
     grants: verdict.operations.granted,
-    faults: bands.length,
+    faults: bands.filter(({ kind }) => kind !== SLOW_MACHINE).length,
     longestGapMillis: Math.round(Math.max(0, ...gaps)),
     quietP99Millis: p99(quiet),
     faultyP99Millis: p99(faulty),

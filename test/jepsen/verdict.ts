@@ -3,6 +3,7 @@ import { budgetsOf } from './checkers/budgets.ts';
 import { checkCertificate } from './checkers/certificate.ts';
 import { checkFalseDenials } from './checkers/false-denials.ts';
 import { type Fates, NO_FATES } from './checkers/fates.ts';
+import { checkGraceful } from './checkers/graceful.ts';
 import { checkLinearizability } from './checkers/linearizability.ts';
 import { checkLiveness, recoveries, type Recovery } from './checkers/liveness.ts';
 import { checkLogAgreement } from './checkers/log-agreement.ts';
@@ -10,17 +11,21 @@ import { checkLogs, type NodeExit, type NodeLog } from './checkers/logs.ts';
 import { checkRealTime } from './checkers/real-time.ts';
 import { checkRefusals } from './checkers/refusals.ts';
 import { type CheckResult, skipped } from './checkers/result.ts';
+import { checkSnapshots } from './checkers/snapshots.ts';
 import { compareStores } from './compare-stores.ts';
 import { type Gap, unavailabilityGaps } from './gaps.ts';
 import type { Operation } from './history.ts';
 import { readLogs } from './log-entries.ts';
 import type { NemesisBand } from './nemesis-log.ts';
+import { checkMachine } from './slow-machine.ts';
 import { openStoppedNodes } from './stopped-nodes.ts';
 
 export interface Settings {
   /** Of the rule table that the cluster ran with. */
   readonly driftPpm: number;
   readonly requestIdHorizonMillis: number;
+  /** An attempt may still take effect this long after it was made, while its node stood still for example. */
+  readonly lateMillis: number;
   /** Of one request; `slackMillis` is what the machine may add. */
   readonly deadlineMillis: number;
   readonly slackMillis: number;
@@ -35,11 +40,14 @@ export interface Settings {
   readonly searchStepsMax: number;
   /** Shorter gaps without a decision are not told. */
   readonly gapMillisMin: number;
+  /** The nodes were told to take snapshots often. */
+  readonly areSnapshotsExpected: boolean;
 }
 
 export const SETTINGS_DEFAULTS: Settings = {
   driftPpm: 500,
   requestIdHorizonMillis: 120_000,
+  lateMillis: 11_000,
   deadlineMillis: 1_000,
   slackMillis: 1_000,
   recoveryMillisMax: 10_000,
@@ -48,6 +56,7 @@ export const SETTINGS_DEFAULTS: Settings = {
   searchAnswersMax: 500,
   searchStepsMax: 200_000,
   gapMillisMin: 250,
+  areSnapshotsExpected: false,
 };
 
 export interface Run {
@@ -59,6 +68,8 @@ export interface Run {
   readonly expectedLogLines: readonly RegExp[];
   /** The cluster's directory, if all of its nodes have stopped. */
   readonly clusterDirectory: string | undefined;
+  /** With what the nodes deleted of their logs, if that was kept. */
+  readonly archiveDirectory: string | undefined;
 }
 
 export interface Verdict {
@@ -74,7 +85,7 @@ export interface Verdict {
 export async function judge(run: Run, settings: Settings = SETTINGS_DEFAULTS): Promise<Verdict> {
   const { history, bands } = run;
   const { driftPpm, requestIdHorizonMillis } = settings;
-  const budgets = budgetsOf(history);
+  const budgets = budgetsOf(history, settings);
   const checks: CheckResult[] = [checkRealTime(budgets, bands)];
 
   let fates: Fates = NO_FATES;
@@ -82,7 +93,7 @@ export async function judge(run: Run, settings: Settings = SETTINGS_DEFAULTS): P
     checks.push(skipped('stores', 'no databases of stopped nodes'));
     checks.push(skipped('log-agreement', 'no databases of stopped nodes'));
   } else {
-    const nodes = await openStoppedNodes(run.clusterDirectory);
+    const nodes = await openStoppedNodes(run.clusterDirectory, run.archiveDirectory);
     try {
       checks.push(await compareStores(nodes));
       const { replicas } = nodes.config;
@@ -104,12 +115,19 @@ export async function judge(run: Run, settings: Settings = SETTINGS_DEFAULTS): P
   }
   const { settleMillis, leaderChangeMillis: slackMillis } = settings;
   checks.push(checkFalseDenials(budgets, { driftPpm, fates, bands, settleMillis, slackMillis }));
-  checks.push(checkLiveness(history, { ...settings, bands }), checkRefusals(history));
+  checks.push(
+    checkLiveness(history, { ...settings, bands }),
+    checkRefusals(history),
+    checkGraceful(history, bands),
+  );
+  checks.push(checkMachine(history, bands));
   checks.push(
     run.logs.length === 0 && run.exits.length === 0
       ? skipped('logs', 'no logs of nodes')
       : await checkLogs(run.logs, { exits: run.exits, bands, expected: run.expectedLogLines }),
   );
+  const kinds = bands.map(({ kind }) => kind);
+  checks.push(await checkSnapshots(run.logs, { isExpected: settings.areSnapshotsExpected, kinds }));
   const has = (status: CheckResult['status']): boolean => checks.some((check) => check.status === status);
   return {
     verdict: has('violation') ? 'violation' : has('unknown') ? 'unknown' : 'ok',

@@ -1,6 +1,7 @@
 /**
- * Clients of a cluster under test: many users with small limits and short windows, one hot user, costs, and retries
- * with request ids, at all nodes at once. Each HTTP attempt is one operation of the history, never repeated in
+ * Clients of a cluster under test: many users with small limits and short windows, one hot user, costs, callers' own
+ * timestamps, and request ids that are repeated while there is no answer, after it, and around the time at which it is
+ * forgotten, at all nodes at once. Each HTTP attempt is one operation of the history, never repeated in
  * silence; a client whose operation ended without an outcome goes on under a new process number.
  */
 import { Agent, request as httpRequest } from 'node:http';
@@ -17,25 +18,50 @@ export interface WorkloadInit {
   readonly record: (operation: Operation) => void;
   /** Of the nodes: an attempt is given up this long after it and a little more. */
   readonly deadlineMillis: number;
+  readonly requestIdHorizonMillis: number;
 }
 
 const SHORT: Rule = { id: 'default', limit: 3, windowMillis: 1_000, clock: 'cluster' };
 const HOT: Rule = { id: 'hot', limit: 40, windowMillis: 1_000, clock: 'cluster' };
 const COSTLY: Rule = { id: 'cost', limit: 10, windowMillis: 2_000, clock: 'cluster' };
-export const WORKLOAD_RULES: readonly Rule[] = [SHORT, HOT, COSTLY];
+const QUICK: Rule = { id: 'quick', limit: 1, windowMillis: 200, clock: 'cluster' };
+/** Every request has a timestamp; some do. */
+const EVENT: Rule = { id: 'event', limit: 3, windowMillis: 1_500, clock: 'request' };
+const MIXED: Rule = { id: 'mixed', limit: 5, windowMillis: 1_000, clock: 'request' };
+export const WORKLOAD_RULES: readonly Rule[] = [SHORT, HOT, COSTLY, QUICK, EVENT, MIXED];
+/** How often each is asked, out of ten. */
+const RULE_MIX: readonly Rule[] = [SHORT, SHORT, SHORT, HOT, COSTLY, QUICK, QUICK, EVENT, EVENT, MIXED];
 
 const CLIENTS = 32;
 /** Searching for an order of operations takes long if more than this many of one user overlap. */
 const CLIENTS_PER_USER_MAX = 16;
-const USERS = 60;
+const USERS = 30;
 const PAUSE_MILLIS_MAX = 90;
 const PATIENCE_MILLIS = 1_500;
 const COST_MAX = 3;
 /** One request in so many is for a user whose bytes are not UTF-8. */
 const MALFORMED_EVERY = 200;
 const MALFORMED_BYTES = ['ff', 'fe'] as const;
+/** Most timestamps are late by up to a second; one in so many by far, and one in more is of another epoch. */
+const LATE_MILLIS = 1_000;
+const VERY_LATE_EVERY = 20;
+const VERY_LATE_MILLIS = 90_000;
+const OTHER_EPOCH_EVERY = 50;
+const OTHER_EPOCH_MILLIS = 1_000_000;
+/** One answered grant in so many is asked for again. */
+const REPEATED_EVERY = 3;
+const REPETITIONS_MAX = 64;
+const AROUND_EXPIRY_MILLIS = 600;
 /** One attempt and this many repetitions under its id. */
 const REPEATS_MAX = 3;
+
+type Asked = Omit<Question, 'process' | 'node' | 'invokeNanos'>;
+
+/** A request to be repeated under its id though it was answered. */
+interface Repetition {
+  readonly asked: Asked;
+  readonly dueMillis: number;
+}
 
 export class Workload {
   readonly #init: WorkloadInit;
@@ -63,12 +89,16 @@ export class Workload {
 
   async #run(client: number): Promise<void> {
     let process = this.#newProcess();
+    const repetitions: Repetition[] = [];
     while (this.#isActive) {
-      const question = this.#question(client);
+      const due = repetitions.findIndex(({ dueMillis }) => dueMillis <= performance.now());
+      const question = repetitions.splice(due, due === -1 ? 0 : 1)[0]?.asked ?? this.#question(client);
       for (let attempt = 0; attempt <= REPEATS_MAX; attempt += 1) {
         const operation = await this.#ask({ ...question, process });
         if (operation === undefined) break;
         if (operation.class === 'info') process = this.#newProcess();
+        if (operation.allowed === true && question.requestId !== null)
+          this.#maybeRepeat(question, repetitions);
         // What may have counted is asked again under its id; most of the time, elsewhere.
         const isOpen = operation.class === 'info' && operation.requestId !== null;
         if (!isOpen || !this.#isActive || this.#init.random(5) === 0) break;
@@ -82,10 +112,23 @@ export class Workload {
     return this.#processes;
   }
 
-  #question(client: number): Omit<Question, 'process' | 'node' | 'invokeNanos'> {
+  /** Soon, at any time while the answer is remembered, or around the time at which it is forgotten. */
+  #maybeRepeat(asked: Asked, repetitions: Repetition[]): void {
+    const { random, requestIdHorizonMillis } = this.#init;
+    if (random(REPEATED_EVERY) > 0 || repetitions.length === REPETITIONS_MAX) return;
+    const kind = random(3);
+    const waitMillis =
+      kind === 0
+        ? random(1_000)
+        : kind === 1
+          ? random(requestIdHorizonMillis)
+          : requestIdHorizonMillis - AROUND_EXPIRY_MILLIS + random(2 * AROUND_EXPIRY_MILLIS);
+    repetitions.push({ asked, dueMillis: performance.now() + waitMillis });
+  }
+
+  #question(client: number): Asked {
     const { random } = this.#init;
-    const kind = random(10);
-    const rule = kind < 2 ? HOT : kind < 4 ? COSTLY : SHORT;
+    const rule = RULE_MIX[random(RULE_MIX.length)] ?? SHORT;
     // Two halves of the clients have users of their own, and a hot one each.
     const half = client < CLIENTS_PER_USER_MAX ? 'a' : 'b';
     const someone = rule === HOT ? `${half}-hot` : `${half}${random(USERS)}`;
@@ -98,10 +141,18 @@ export class Workload {
       limit: rule.limit,
       windowMillis: rule.windowMillis,
       cost: rule === COSTLY ? 1 + random(COST_MAX) : 1,
-      timestampMillis: null,
+      timestampMillis: this.#timestamp(rule),
       // What was asked without an id and got no answer can never be settled.
       requestId: random(12) === 0 ? null : `r${this.#requestIds}`,
     };
+  }
+
+  #timestamp({ clock, id }: Rule): number | null {
+    const { random } = this.#init;
+    if (clock !== 'request' || (id === MIXED.id && random(2) === 0)) return null;
+    if (random(OTHER_EPOCH_EVERY) === 0) return random(OTHER_EPOCH_MILLIS);
+    const isVeryLate = random(VERY_LATE_EVERY) === 0;
+    return Date.now() - random(isVeryLate ? VERY_LATE_MILLIS : LATE_MILLIS);
   }
 
   async #ask(asked: Omit<Question, 'node' | 'invokeNanos'>): Promise<Operation | undefined> {
@@ -141,20 +192,22 @@ export class Workload {
       request.on('response', (response) => {
         const chunks: Buffer[] = [];
         response.on('data', (chunk: Buffer) => chunks.push(chunk));
-        response.on('error', (error) => settle(brokenOutcome(error)));
+        response.on('error', (error) => settle(brokenOutcome(error, 'in an answer')));
         response.on('end', () => {
           const body = parsed(Buffer.concat(chunks).toString('utf8'));
           settle({ kind: 'answer', status: response.statusCode ?? 0, body });
         });
       });
-      request.on('error', (error) => settle(brokenOutcome(error)));
+      request.on('error', (error) =>
+        settle(brokenOutcome(error, request.reusedSocket ? 'on a kept connection' : 'on a new connection')),
+      );
       request.end(payload);
     });
   }
 }
 
 /** The body of a request. JSON cannot say what is not text. */
-function bytesOf({ user, rule, cost, requestId }: Question): Buffer {
+function bytesOf({ user, rule, cost, requestId, timestampMillis }: Question): Buffer {
   const isMalformed = user.startsWith(MALFORMED_USER);
   const userId = isMalformed
     ? Buffer.from(user.slice(MALFORMED_USER.length), 'hex')
@@ -162,6 +215,7 @@ function bytesOf({ user, rule, cost, requestId }: Question): Buffer {
   const rest = JSON.stringify({
     rule,
     ...(cost !== 1 && { cost }),
+    ...(timestampMillis !== null && { timestampMillis }),
     ...(requestId !== null && { requestId }),
   });
   return Buffer.concat([Buffer.from('{"userId":"'), userId, Buffer.from(`",${rest.slice(1)}`)]);
@@ -180,7 +234,8 @@ function parsed(text: string): unknown {
 }
 
 /** Refused before a connection was there: no byte of the request can have left. */
-function brokenOutcome(error: Error): Outcome {
+function brokenOutcome(error: Error, where: string): Outcome {
   const code = 'code' in error && typeof error.code === 'string' ? error.code : error.message;
-  return { kind: 'broken', code, sent: code !== 'ECONNREFUSED' };
+  if (code === 'ECONNREFUSED') return { kind: 'broken', code, sent: false };
+  return { kind: 'broken', code: `${code} ${where}`, sent: true };
 }

@@ -205,7 +205,7 @@ describe('garbage', () => {
       { group: 1, placement: 1, remove: true, hardState: { term: 1, vote: 0, commit: 0 }, entries: [] },
     ]);
     while (store.hasGarbage) await written(store, []);
-    await expect.poll(() => bytesOf(directory), { timeout: 10_000 }).toBeLessThan(before / 8);
+    await expect.poll(() => bytesOf(directory), { timeout: 120_000 }).toBeLessThan(before / 8);
     await reopen();
     expect((await store.load(2))?.entries).toEqual([entry(1)]);
   });

@@ -40,7 +40,18 @@ export function nameOf({ user, rule }: { readonly user: string; readonly rule: s
   return `user '${user}' under rule '${rule}'`;
 }
 
-export function budgetsOf(history: readonly Operation[]): Budget[] {
+export interface IdHorizon {
+  /** How long an answer is remembered under its request id. */
+  readonly requestIdHorizonMillis: number;
+  /** An attempt may still take effect this long after it was made, while its node stood still for example. */
+  readonly lateMillis: number;
+}
+
+/** No request id is ever used again for another request. */
+const FOREVER: IdHorizon = { requestIdHorizonMillis: Infinity, lateMillis: 0 };
+const NANOS_PER_MILLI = 1e6;
+
+export function budgetsOf(history: readonly Operation[], horizon = FOREVER): Budget[] {
   const byRule = new Map<string, Map<string, Operation[]>>();
   for (const op of history) {
     let byUser = byRule.get(op.rule);
@@ -49,10 +60,10 @@ export function budgetsOf(history: readonly Operation[]): Budget[] {
     if (operations === undefined) byUser.set(op.user, [op]);
     else operations.push(op);
   }
-  return [...byRule.values()].flatMap((byUser) => [...byUser.values()].map(budgetOf));
+  return [...byRule.values()].flatMap((byUser) => [...byUser.values()].map((own) => budgetOf(own, horizon)));
 }
 
-function budgetOf(operations: readonly Operation[]): Budget {
+function budgetOf(operations: readonly Operation[], horizon: IdHorizon): Budget {
   const firstAttempt = new Map<string, number>();
   for (const { requestId, invokeNanos, class: outcome } of operations) {
     if (requestId === null || outcome === 'fail') continue;
@@ -101,7 +112,7 @@ function budgetOf(operations: readonly Operation[]): Budget {
     windowMillis,
     grants,
     denials,
-    unknowns: unknownsOf(operations, grantOf, firstAttempt),
+    unknowns: unknownsOf(operations, grantOf, firstAttempt, horizon),
     operations,
     hasEventTimes,
   };
@@ -117,22 +128,36 @@ export function isSameReceipt(a: Operation, b: Operation): boolean {
   );
 }
 
+/**
+ * Attempts under one id are one request, until its answer is forgotten: what takes effect later is another one, and
+ * may be charged on its own.
+ */
 function unknownsOf(
   operations: readonly Operation[],
-  grantOf: ReadonlyMap<string, unknown>,
+  grantOf: ReadonlyMap<string, readonly Grant[]>,
   firstAttempt: ReadonlyMap<string, number>,
+  { requestIdHorizonMillis, lateMillis }: IdHorizon,
 ): Unknown[] {
   const unknowns: Unknown[] = [];
   const seen = new Set<string>();
+  const horizonNanos = requestIdHorizonMillis * NANOS_PER_MILLI;
+  const lateNanos = lateMillis * NANOS_PER_MILLI;
   for (const op of operations) {
     if (op.class !== 'info') continue;
-    const { requestId } = op;
-    if (requestId !== null) {
-      if (grantOf.has(requestId) || seen.has(requestId)) continue;
-      seen.add(requestId);
+    const { requestId, invokeNanos } = op;
+    const first = requestId === null ? undefined : firstAttempt.get(requestId);
+    if (requestId === null || first === undefined) {
+      unknowns.push({ op, invokeNanos });
+      continue;
     }
-    const invokeNanos = requestId === null ? op.invokeNanos : (firstAttempt.get(requestId) ?? op.invokeNanos);
-    unknowns.push({ op, invokeNanos });
+    const isWithinHorizon = (completeNanos: number): boolean =>
+      Math.max(invokeNanos + lateNanos, completeNanos) - first <= horizonNanos;
+    // Both were made while the one was remembered that was made first.
+    if (grantOf.get(requestId)?.some(({ completeNanos }) => isWithinHorizon(completeNanos))) continue;
+    const isFirst = isWithinHorizon(invokeNanos);
+    if (isFirst && seen.has(requestId)) continue;
+    if (isFirst) seen.add(requestId);
+    unknowns.push({ op, invokeNanos: isFirst ? first : invokeNanos });
   }
   return unknowns.sort((a, b) => a.invokeNanos - b.invokeNanos);
 }

@@ -23,6 +23,8 @@ interface Certified {
   readonly position: number | null;
   readonly term: number;
   readonly timeMillis: number;
+  /** That is group time, not a stamp of a caller: a denial may be held back behind one without having its own. */
+  readonly isGroupTime: boolean;
   /** It was decided in this interval. */
   readonly invokeNanos: number;
   readonly completeNanos: number;
@@ -64,7 +66,18 @@ function certifiedOf(budget: Budget, groups: Map<number, Certified[]>): number {
     count += 1;
     let receipts = groups.get(group);
     if (receipts === undefined) groups.set(group, (receipts = []));
-    receipts.push({ op, isGrant, index, position, term, timeMillis, invokeNanos, completeNanos });
+    const isGroupTime = op.timestampMillis === null && (isGrant || !budget.hasEventTimes);
+    receipts.push({
+      op,
+      isGrant,
+      isGroupTime,
+      index,
+      position,
+      term,
+      timeMillis,
+      invokeNanos,
+      completeNanos,
+    });
   };
   for (const { op, invokeNanos, completeNanos } of budget.grants) add(op, true, invokeNanos, completeNanos);
   for (const op of budget.denials) add(op, false, op.invokeNanos, op.completeNanos ?? Infinity);
@@ -101,34 +114,46 @@ function checkRetries({ grants }: Budget, horizonMillis: number, findings: Findi
 /** A grant is remembered by its request id, whether it was told to a client or only the log tells of it. */
 function checkMemory(
   { operations, grants, denials, hasEventTimes }: Budget,
-  { fates, requestIdHorizonMillis }: CertificateOptions,
+  { fates, requestIdHorizonMillis, driftPpm }: CertificateOptions,
   findings: Findings,
 ): void {
-  const untold = new Map<string, Placement>();
+  const untold = new Map<string, Placement[]>();
   const costs = new Map<string, number>();
   for (const op of operations) {
     if (op.requestId === null) continue;
     const fate = fates.get(op);
-    if (fate?.kind === 'granted') untold.set(op.requestId, fate.at);
+    if (fate?.kind === 'granted') untold.set(op.requestId, [...fate.at]);
     if (fate?.kind === 'granted' || op.allowed === true) costs.set(op.requestId, op.cost);
   }
   const isWithinHorizon = (at: { readonly timeMillis: number | null }, op: Operation): boolean =>
     Math.abs((op.timeMillis ?? 0) - (at.timeMillis ?? 0)) <= requestIdHorizonMillis;
-  const told = new Map<string, Operation>();
-  for (const { op } of grants) {
+  const told = new Map<string, Grant[]>();
+  for (const grant of grants) {
+    const { op } = grant;
     if (op.requestId === null) continue;
-    told.set(op.requestId, op);
-    const at = untold.get(op.requestId);
-    if (at !== undefined && at.index !== op.index && isWithinHorizon(at, op))
-      findings.add(`charged twice: at index ${at.index} without an answer, and again: ${describe(op)}`);
+    told.set(op.requestId, [...(told.get(op.requestId) ?? []), grant]);
+    if (hasEventTimes) continue;
+    for (const at of untold.get(op.requestId) ?? []) {
+      if (at.index !== op.index && isWithinHorizon(at, op))
+        findings.add(`charged twice: at index ${at.index} without an answer, and again: ${describe(op)}`);
+    }
   }
-  // A caller's own times say nothing about the horizon.
-  if (hasEventTimes) return;
+  const realHorizonNanos = requestIdHorizonMillis * (1 - driftPpm / 1e6) * NANOS_PER_MILLI;
   for (const op of denials) {
-    const at = told.get(op.requestId ?? '') ?? untold.get(op.requestId ?? '');
-    if (at === undefined || !isWithinHorizon(at, op)) continue;
-    // A leader that had not applied the grant could not remember it.
-    if (isBefore(at, op) ?? costs.get(op.requestId ?? '') === op.cost)
+    const id = op.requestId ?? '';
+    const own = told.get(id) ?? [];
+    // A caller's own times say nothing about the horizon: there, real time does.
+    const isForgotten = ({ invokeNanos, completeNanos }: Grant): boolean =>
+      completeNanos >= op.invokeNanos || (op.completeNanos ?? Infinity) - invokeNanos >= realHorizonNanos;
+    const at = hasEventTimes
+      ? own.find((grant) => !isForgotten(grant))?.op
+      : [...own.map((grant) => grant.op), ...(untold.get(id) ?? [])].find(
+          // A leader that had not applied the grant could not remember it.
+          (place) =>
+            isWithinHorizon(place, op) && (isBefore(place, op) ?? costs.get(op.requestId ?? '') === op.cost),
+        );
+    if (own.length > 0) findings.tally('deniedRepetitions');
+    if (at !== undefined)
       findings.add(`granted at index ${at.index}, and yet its retry was told: ${describe(op)}`);
   }
 }
@@ -170,7 +195,7 @@ function checkLogOrder(group: number, receipts: Certified[], findings: Findings)
       if (isBroken) findings.add(`group ${group}: two terms cross: ${pair(before, receipt)}`);
     }
     before = receipt;
-    if (receipt.op.timestampMillis !== null) continue;
+    if (!receipt.isGroupTime) continue;
     if (newest !== undefined) {
       const isSameEntry = receipt.isGrant && receipt.index === newest.index;
       const isBroken = isSameEntry
@@ -242,7 +267,7 @@ function checkGroupTime(
   let earliest: Certified | undefined;
   let earliestLead = Infinity;
   for (const receipt of byIndex) {
-    if (receipt.op.timestampMillis !== null) continue;
+    if (!receipt.isGroupTime) continue;
     const { invokeNanos, completeNanos, timeMillis, isGrant } = receipt;
     const lead = timeMillis - passed(completeNanos);
     if (earliest !== undefined && lead - earliestLead > ROUNDING_MILLIS) {

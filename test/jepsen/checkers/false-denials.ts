@@ -90,7 +90,9 @@ function possibleLoad({ grants, unknowns }: Budget, liveNanos: number, fates: Fa
   }
   for (const { op, invokeNanos } of unknowns) {
     // When one took effect is not known, so it may count for ever.
-    if (fates.get(op)?.kind !== 'uncharged') changes.push({ at: invokeNanos, by: op.cost });
+    const fate = fates.get(op);
+    const times = fate?.kind === 'granted' ? fate.at.length : 1;
+    if (fate?.kind !== 'uncharged') changes.push({ at: invokeNanos, by: op.cost * times });
   }
   return new Load(changes);
 }

@@ -13,7 +13,8 @@ export interface Placement {
 export type Fate =
   /** In no log, or denied there: nothing was charged. */
   | { readonly kind: 'uncharged' }
-  | { readonly kind: 'granted'; readonly at: Placement }
+  /** At each of these places; they are several if an answer was forgotten, and the request repeated. */
+  | { readonly kind: 'granted'; readonly at: readonly Placement[] }
   /** It is in the log, but before what can be replayed: granted at one of these places, or denied at all. */
   | { readonly kind: 'logged'; readonly at: readonly Placement[] };
 

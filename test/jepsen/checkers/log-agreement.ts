@@ -6,7 +6,7 @@
 import type { Operation } from '../history.ts';
 import type { LoggedRequest, PartitionLog } from '../log-entries.ts';
 import { type Budget, nameOf } from './budgets.ts';
-import type { Fate } from './fates.ts';
+import type { Fate, Placement } from './fates.ts';
 import { describe } from './replay.ts';
 import { type CheckResult, Findings } from './result.ts';
 
@@ -166,13 +166,15 @@ function checkFailed({ operations }: Budget, index: LogIndex, findings: Findings
 function fateOf(op: Operation, index: LogIndex, baseAt: BasesByTime): Fate | undefined {
   if (op.requestId === null) return undefined;
   const places = index.placesOf(op);
+  const charges = new Map<string, Placement>();
   for (const { log, request } of places) {
     const { decision } = request;
     // A retry has the receipt of the attempt that was charged, which may lie before the log.
     if (decision?.allowed !== true || request.index > log.committedIndex) continue;
     const { index: chargedAt, position, timeMillis } = decision;
-    return { kind: 'granted', at: { group: log.partition, index: chargedAt, position, timeMillis } };
+    charges.set(`${chargedAt}/${position}`, { group: log.partition, index: chargedAt, position, timeMillis });
   }
+  if (charges.size > 0) return { kind: 'granted', at: [...charges.values()] };
   const open = places.filter(({ request }) => request.decision === undefined || request.decision.allowed);
   if (open.length > 0) {
     const at = open.map(({ log, request }) => ({

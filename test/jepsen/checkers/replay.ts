@@ -30,6 +30,7 @@ interface Step {
   readonly op: Operation | undefined;
 }
 
+const NANOS_PER_MILLI = 1e6;
 const NO_ENTRY = { index: 0, timeMillis: 0, cost: 0 };
 
 /** Where the order is not told, what remained tells it. */
@@ -54,6 +55,12 @@ export class BudgetReplay {
   /** Unknown outcomes at no known place, by invocation, and their cost up to each. */
   readonly #loose: readonly Unknown[];
   readonly #looseCost: readonly number[];
+  /** The newest stamp that was certainly charged so far; that may have been; and of a caller's own ones. */
+  #newestSure = -Infinity;
+  #newestMost = -Infinity;
+  #newestEvent = -Infinity;
+  /** The newest certain grant so far was made after this. */
+  #madeNanos = -Infinity;
   /** What the entry replayed last granted, if it does not tell its order. */
   #entry = NO_ENTRY;
 
@@ -67,14 +74,22 @@ export class BudgetReplay {
       if (index === null || timeMillis === null) continue;
       steps.push({ index, position, timeMillis, cost, isCertain: true, op });
     }
+    const places = new Set(steps.map(({ index, position }) => `${index}/${position}`));
     const loose: Unknown[] = [];
     for (const unknown of budget.unknowns) {
       const fate = fates.get(unknown.op);
       const { cost } = unknown.op;
       if (fate === undefined) loose.push(unknown);
-      else if (fate.kind === 'granted') steps.push({ ...fate.at, cost, isCertain: true, op: undefined });
-      else if (fate.kind === 'logged')
-        for (const at of fate.at) steps.push({ ...at, cost, isCertain: false, op: undefined });
+      else if (fate.kind !== 'uncharged') {
+        const isCertain = fate.kind === 'granted';
+        for (const at of fate.at) {
+          const place = `${at.index}/${at.position}`;
+          // Several attempts, or an answer to another one, may tell of one grant.
+          if (at.position !== null && places.has(place)) continue;
+          places.add(place);
+          steps.push({ ...at, cost, isCertain, op: undefined });
+        }
+      }
     }
     this.#steps = steps.sort((a, b) => a.index - b.index || withinEntry(a, b));
     this.#loose = loose;
@@ -119,9 +134,16 @@ export class BudgetReplay {
   }
 
   #replayStep({ op, timeMillis, cost, isCertain }: Step): void {
-    if (op !== undefined) this.#judgeGrant(op, timeMillis);
+    if (op !== undefined) {
+      this.#judgeGrant(op, timeMillis);
+      if (this.#budget.hasEventTimes) this.#judgeStamp(op, timeMillis);
+      this.#madeNanos = Math.max(this.#madeNanos, op.invokeNanos);
+    }
+    if (op?.timestampMillis !== null) this.#newestEvent = Math.max(this.#newestEvent, timeMillis);
+    this.#newestMost = Math.max(this.#newestMost, timeMillis);
     this.#most.insert(timeMillis, cost);
     if (!isCertain) return;
+    this.#newestSure = Math.max(this.#newestSure, timeMillis);
     this.#sure.insert(timeMillis, cost);
     if (op === undefined) this.#judgeUntold(timeMillis);
   }
@@ -178,6 +200,29 @@ export class BudgetReplay {
     }
   }
 
+  /** A key's stamps do not decrease, and no request is judged later than at its own time but for an earlier stamp. */
+  #judgeStamp(op: Operation, t: number): void {
+    if (t < this.#newestSure) {
+      this.#findings.add(`stamped before an earlier grant at ${this.#newestSure} ms: ${describe(op)}`);
+    }
+    const { timestampMillis } = op;
+    if (timestampMillis === null || t <= timestampMillis || this.#loose.length > 0) return;
+    if (t > this.#newestMost) {
+      this.#findings.add(`judged later than its own time ${timestampMillis} for no grant: ${describe(op)}`);
+    }
+  }
+
+  /**
+   * May a request be denied unasked because it is behind its user's newest stamp, or behind users that were forgotten?
+   * For the latter its user must be forgotten too, which takes more than a window without a grant.
+   */
+  #mayBeHeldBack({ timestampMillis, timeMillis, completeNanos }: Operation): boolean {
+    const t = timeMillis ?? 0;
+    const idleMillis = ((completeNanos ?? Infinity) - this.#madeNanos) / NANOS_PER_MILLI;
+    if (idleMillis > this.#budget.windowMillis) return timestampMillis === null || t > timestampMillis;
+    return timestampMillis === null && (t <= this.#newestEvent || this.#loose.length > 0);
+  }
+
   /** Against the state of its receipt's index, at its time. */
   #judgeDenial(op: Operation): void {
     const { limit, hasEventTimes } = this.#budget;
@@ -185,15 +230,14 @@ export class BudgetReplay {
     const windowMillis = this.#windowOf(op);
     const atMost = this.#most.live(t, windowMillis) + this.#looseBefore(op);
     if (atMost + op.cost <= limit) {
-      // A request that is held back behind its user's newest grant, or behind forgotten ones, is denied unasked.
-      if (hasEventTimes && (op.timestampMillis === null || t > op.timestampMillis)) {
+      if (hasEventTimes && this.#mayBeHeldBack(op)) {
         this.#findings.tally('heldBack');
         return;
       }
       this.#findings.add(`at most ${atMost} of ${limit} were spent, and yet: ${describe(op)}`);
       return;
     }
-    if (op.remaining === null || hasEventTimes) return;
+    if (op.remaining === null || (hasEventTimes && t !== op.timestampMillis)) return;
     // It may have been judged within its entry, before some of what that granted. At a later time, it was not.
     const isWithin = op.index === this.#entry.index && t === this.#entry.timeMillis;
     const atLeast = this.#sure.live(t, windowMillis) - (isWithin ? this.#entry.cost : 0);

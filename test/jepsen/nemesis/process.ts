@@ -116,6 +116,23 @@ const rollingRestart: Nemesis = {
   },
 };
 
+/** One node is asked to stop and started again. */
+const gracefulRestart: Nemesis = {
+  name: 'graceful-restart',
+  family: 'process',
+  needs: nothing,
+  async run(context) {
+    const { from } = await chooseFrom(context, 'one');
+    await withVictims(context, this.name, from, 1, async ([id]) =>
+      perform(context, { name: this.name, nodes: [id] }, async () => {
+        await context.cluster.stop(id);
+        await hold(context, 0, 3_000);
+        await revive(context, [id]);
+      }),
+    );
+  },
+};
+
 /** The event loop does nothing for a while: unlike after a pause, timers and sockets are then served in one heap. */
 const stall: Nemesis = {
   name: 'event-loop-stall',
@@ -150,5 +167,6 @@ export const PROCESS_NEMESES: readonly Nemesis[] = [
   pause('all'),
   restartLoop,
   rollingRestart,
+  gracefulRestart,
   stall,
 ];

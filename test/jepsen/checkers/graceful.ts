@@ -1,0 +1,38 @@
+/**
+ * Nodes that are asked to stop and started again cost their clients nothing: one that makes its connections anew sees no
+ * other error, and nobody is undecided for longer than a hand-over.
+ */
+import { unavailabilityGaps } from '../gaps.ts';
+import type { Operation } from '../history.ts';
+import { type NemesisBand, overlaps } from '../nemesis-log.ts';
+import { type CheckResult, Findings } from './result.ts';
+
+const GRACEFUL = /^(rolling|graceful)-restart$/;
+/** A listener that ends refuses, or resets what it had not accepted yet: then nothing was asked. */
+const TRIES_AGAIN = /^(ECONNREFUSED|ECONNRESET on a new connection)$/;
+/** Every leader looks for a successor for at most this long, and a client's request reaches it there. */
+const HAND_OVER_MILLIS_MAX = 2_000;
+const NANOS_PER_MILLI = 1e6;
+
+export function checkGraceful(history: readonly Operation[], bands: readonly NemesisBand[]): CheckResult {
+  const findings = new Findings('graceful');
+  const graceful = bands.filter(({ kind }) => GRACEFUL.test(kind));
+  const others = bands.filter(({ kind }) => !GRACEFUL.test(kind));
+  const settleNanos = HAND_OVER_MILLIS_MAX * NANOS_PER_MILLI;
+  /** In a graceful restart, and in nothing else. */
+  const isJudged = (from: number, to: number): boolean =>
+    graceful.some((band) => overlaps(band, from, to)) &&
+    !others.some((band) => overlaps(band, from, to, settleNanos));
+  findings.tally('restarts', graceful.length);
+  for (const { status, invokeNanos, completeNanos, node, user, error } of history) {
+    if (completeNanos === null || status !== 0 || !isJudged(invokeNanos, completeNanos)) continue;
+    if (TRIES_AGAIN.test(error ?? '')) findings.tally('triedAgain');
+    else findings.add(`node ${node} stopped, and a client of it saw: ${error} (${user})`);
+  }
+  for (const { group, startNanos, endNanos } of unavailabilityGaps(history, HAND_OVER_MILLIS_MAX)) {
+    if (!isJudged(startNanos, endNanos)) continue;
+    const millis = ((endNanos - startNanos) / NANOS_PER_MILLI).toFixed(0);
+    findings.add(`partition ${group} decided nothing for ${millis} ms of a graceful restart`);
+  }
+  return findings.result();
+}

@@ -1,0 +1,49 @@
+/**
+ * Counts from the logs of the nodes what became of snapshots: taken, installed from a leader, started from. A run that
+ * was to have them and had none has not tried what it should have: that is `unknown`, not `ok`. Judges no snapshot.
+ */
+import { createReadStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+import type { NodeLog } from './logs.ts';
+import { type CheckResult, Findings } from './result.ts';
+
+export interface SnapshotOptions {
+  /** The threshold of the nodes was made small, so that there must be some. */
+  readonly isExpected: boolean;
+  /** What was done: new members have no log of their own. */
+  readonly kinds: readonly string[];
+}
+
+/** After them some replica has to begin with a leader's snapshot. */
+const NEEDS_INSTALL = /^(add-node|replace-node|directory-lost)$/;
+
+export async function checkSnapshots(
+  logs: readonly NodeLog[],
+  { isExpected, kinds }: SnapshotOptions,
+): Promise<CheckResult> {
+  const findings = new Findings('snapshots');
+  const counts = { taken: 0, installed: 0, startsFromOne: 0 };
+  let hasStartedAfterOne = false;
+  for (const { path } of logs) {
+    let hasOne = false;
+    for await (const line of createInterface({ input: createReadStream(path), crlfDelay: Infinity })) {
+      if (line.includes('"snapshot kept"')) {
+        hasOne = true;
+        counts[line.includes('"from":"leader"') ? 'installed' : 'taken'] += 1;
+      } else if (line.includes('"node is up"')) {
+        hasStartedAfterOne ||= hasOne;
+        if (Number(/"snapshotsLoaded":(\d+)/.exec(line)?.[1] ?? 0) > 0) counts.startsFromOne += 1;
+      }
+    }
+  }
+  for (const [what, count] of Object.entries(counts)) findings.tally(what, count);
+  if (!isExpected) return findings.result('ok');
+  const missing = [
+    ...(counts.taken === 0 ? ['none was taken'] : []),
+    ...(hasStartedAfterOne && counts.startsFromOne === 0 ? ['no node started from one'] : []),
+    ...(counts.installed === 0 && kinds.some((kind) => NEEDS_INSTALL.test(kind))
+      ? ['none was installed, though nodes joined']
+      : []),
+  ];
+  return missing.length === 0 ? findings.result('ok') : findings.result('unknown', missing.join('; '));
+}
