@@ -127,16 +127,8 @@ export const NODE_MUTANTS: readonly NodeMutant[] = [
     id: 'J9',
     bug: 'a snapshot forgets request ids',
     edits: [
-      {
-        module: 'src/limiter/state/state-writer.js',
-        find: 'out.integer(this.#memory.size);',
-        replace: 'out.integer(0);',
-      },
-      {
-        module: 'src/limiter/state/state-writer.js',
-        find: 'i < this.#memory.size;',
-        replace: 'i < 0;',
-      },
+      { in: 'StateWriter.#body', find: 'out.integer(this.#memory.size);', replace: 'out.integer(0);' },
+      { in: 'StateWriter.#body', find: 'i < this.#memory.size;', replace: 'i < 0;' },
     ],
     nemeses: ['kill'],
     minutes: 1,
