@@ -110,7 +110,10 @@ export class Clients {
   #underSameId(): AllowRequest | undefined {
     const random = this.#random;
     const waiting = [...this.#open].map(({ request }) => request);
-    const candidates = [...this.#lastGranted, ...waiting].filter(({ requestId }) => requestId !== undefined);
+    // Not what the recovery waits for: it asks under one id until it gets its grant.
+    const candidates = [...this.#lastGranted, ...waiting].filter(
+      ({ requestId, userId }) => requestId !== undefined && !userId.startsWith('probe'),
+    );
     if (candidates.length === 0) return undefined;
     const { ruleId, ...first } = random.pick(candidates);
     const hasTime = first.timestampMillis !== undefined;

@@ -112,10 +112,12 @@ export class ClockChecker {
     return compared.length > known.length / 2;
   }
 
-  /** Two round trips, many times longer than most, and a few pings, of which some are lost. */
+  /** Two round trips, many times longer than most, or as long as paths crawl, and a few pings, of which some are lost. */
   #foundMillis({ clock }: SimNode): number {
     const { network, timing } = this.#init.settings;
-    const roundTrips = 30 * (network.delayMinMillis + network.delayMeanMillis) + 2 * timing.tickMillis;
+    const crawlMillis = network.crawlShare > 0 ? network.crawlMillis : 0;
+    const delays = 30 * (network.delayMinMillis + network.delayMeanMillis) + 4 * crawlMillis;
+    const roundTrips = delays + 2 * timing.tickMillis;
     const pings = (network.drop > 0 || network.corrupt > 0 ? 8 : 4) * PING_MILLIS;
     const { wrongness } = clock;
     return roundTrips / Math.abs(wrongness - 1) / Math.min(1, wrongness) + pings / Math.min(1, wrongness);
