@@ -572,7 +572,7 @@ export const MUTANTS: readonly Mutant[] = [
     bug: 'a denial is final though another node may still grant the request',
     edit: {
       module: 'src/router/router.js',
-      find: 'if (open.astray > 0 || mayBeInLog) {',
+      find: 'if (open.astray > 0 || open.isLost) {',
       replace: 'if (false) {',
     },
   },
