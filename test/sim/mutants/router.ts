@@ -140,7 +140,7 @@ export const ROUTER: readonly Mutant[] = [
     id: 'R10',
     bug: 'a denial is final though another node may still grant the request',
     edits: [
-      { in: 'Router.#settleBy', find: 'if (open.astray > 0 || mayBeInLog) {', replace: 'if (false) {' },
+      { in: 'Router.#settleBy', find: 'if (open.astray > 0 || open.isLost) {', replace: 'if (false) {' },
     ],
   },
   {
