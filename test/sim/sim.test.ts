@@ -6,7 +6,7 @@ import { replayOf } from './replay.ts';
 import { runSeed, type RunResult } from './run.ts';
 import { Totals } from './totals.ts';
 
-const FIXED = Array.from({ length: 16 }, (_, i) => i + 1);
+const FIXED = Array.from({ length: 10 }, (_, i) => i + 1);
 const FRESH = Array.from({ length: 2 }, () => randomInt(2 ** 31));
 const hash = await loadHash32();
 
