@@ -1,6 +1,7 @@
 /** How a leader is found: by all requests of a partition together, by term, and past nodes that say nothing. */
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../src/partition/answer.ts';
+import { LeaderSearch } from '../../src/router/leader-search.ts';
 import {
   type Asked,
   DEADLINE_MILLIS,
@@ -82,6 +83,24 @@ describe('a hundred requests without a leader', () => {
     bench.reply = ({ to }) => notLeader(to === 2 ? 4 : 0);
     for (let i = 0; i < 100; i += 1) bench.allow(`5:user-${i}`);
     expect(bench.targets).toEqual([2, 4, 3, 5]);
+  });
+});
+
+describe('a node that had a request decided', () => {
+  it('may have passed it on: who is said to lead in this term is believed instead', () => {
+    const search = new LeaderSearch({
+      candidates: () => [2, 3],
+      isReachable: () => true,
+      pauseMillisMin: 10,
+      pauseMillisMax: 100,
+    });
+    search.told(2, 7);
+    search.lost();
+    search.proved(3);
+    expect(search.told(1, 6)).toBe(false);
+    expect(search.told(1, 7)).toBe(true);
+    expect(search.leader).toBe(1);
+    expect(search.told(2, 7)).toBe(false);
   });
 });
 

@@ -203,7 +203,7 @@ export const ROUTER: readonly Mutant[] = [
     edits: [
       {
         in: 'LeaderSearch.told',
-        find: '(!isNewer && (term < this.#term || this.#leader !== NO_NODE))',
+        find: '(!isNewer && (term < this.#term || isKnown))',
         replace: 'false',
       },
     ],
