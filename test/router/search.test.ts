@@ -144,6 +144,19 @@ describe('with links that are slow compared to the deadline', () => {
     expect(new Set(bench.targets.slice(0, 5))).toEqual(new Set([2, 3, 4, 5, 6]));
   });
 
+  it('who led once, and says too late that it leads no more, is not asked for ever', () => {
+    const bench = new RouterBench({ nodes: 3 });
+    bench.router.leaderChanged(5, 2, 3);
+    for (let i = 0; i < 3; i += 1) {
+      const told = bench.allow(`5:user-${i}`);
+      const asked = bench.forwarded.at(-1);
+      for (let tick = 0; tick <= DEADLINE_MILLIS / TICK_MILLIS; tick += 1) bench.tick();
+      expect(told.answers).toEqual([unavailable('deadline', true)]);
+      asked?.answer(notLeader(0));
+    }
+    expect(bench.targets).toEqual([2, 3, 2]);
+  });
+
   it('a hint counts whenever it comes, not only at the first attempt', () => {
     const bench = new RouterBench({ nodes: 6 });
     bench.allow('5:ada');
