@@ -336,10 +336,13 @@ class Recovery {
       return;
     }
     const { clients, nemesis, random } = this.#world;
-    this.#world.times.healed();
+    const { crawlShare, crawlMillis } = this.#world.settings.network;
+    // What crawled when it was healed is still under way, and everything behind it.
+    const underWayMillis = crawlShare > 0 ? crawlMillis : 0;
+    this.#world.after(underWayMillis, () => this.#world.times.healed());
     // The others must do without that node, and it without them.
     if (random.chance(0.3)) nemesis.breakClock([1.1, 2, 0.5]);
-    this.#world.after(HEALED_MILLIS, () => {
+    this.#world.after(HEALED_MILLIS + underWayMillis, () => {
       if (this.#isQuick()) clients.mustDecideSince = this.#world.now;
       this.#world.after(HEALTHY_MILLIS, () => {
         if (this.#world.random.chance(0.5)) this.#restartAll([...this.#core]);
