@@ -193,15 +193,14 @@ describe('a leader of many groups', () => {
   });
 });
 
+function node(id: NodeId): MetaState['nodes'][number] {
+  const peer = { host: 'h', port: 1_000 + id };
+  return { id, http: { host: 'h', port: id }, peer, incarnation: `${id}` };
+}
+
 describe('a leader of group 0', () => {
   it('takes in who leaves and never heard from group 0 who comes, unless it cannot come', () => {
     const driver = new Driver();
-    const node = (id: NodeId): MetaState['nodes'][number] => ({
-      id,
-      http: { host: 'h', port: id },
-      peer: { host: 'h', port: 1_000 + id },
-      incarnation: `${id}`,
-    });
     const [LEAVING, GONE] = [4, 5];
     const state: MetaState = {
       version: VERSION,

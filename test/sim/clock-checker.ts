@@ -17,6 +17,8 @@ export interface ClockCheckerInit {
   readonly network: SimNetwork;
   readonly now: () => number;
   readonly after: (delayMillis: number, run: () => void) => void;
+  /** A node found its clock wrong, and gives up what it leads. */
+  readonly found: () => void;
 }
 
 const LOOK_MILLIS = 100;
@@ -45,7 +47,7 @@ export class ClockChecker {
 
   /** A node says that its verdict has changed. */
   judged(node: SimNode, verdict: ClockVerdict): void {
-    const { story, now } = this.#init;
+    const { story, now, found } = this.#init;
     story.tell(() => `node ${node.id} judges its clock: ${JSON.stringify(verdict)}`);
     if (verdict.fit) {
       this.#unfitSince.delete(node.id);
@@ -53,6 +55,7 @@ export class ClockChecker {
     }
     story.fault('unfitClock', `(node ${node.id})`);
     this.#unfitSince.set(node.id, now());
+    found();
     check(
       node.clock.wasWrongSince(node.startedAt),
       () => `node ${node.id} takes its clock for wrong, and it is not: ${JSON.stringify(verdict)}`,

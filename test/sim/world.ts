@@ -159,7 +159,15 @@ export class World {
       violated: (violation) => this.#loop.violated(violation),
     };
     this.nodes = ids.map((id) => new SimNode(id, nodeWorld));
-    this.clocks = new ClockChecker({ settings, story, nodes: () => this.nodes, network, now, after });
+    this.clocks = new ClockChecker({
+      settings,
+      story,
+      nodes: () => this.nodes,
+      network,
+      now,
+      after,
+      found: () => this.clients.leadersGiveUp(),
+    });
     this.clients = new Clients({
       settings,
       random,
