@@ -89,8 +89,8 @@ export class Clients {
 
   /** A node gives up what it leads, or was handed a moment ago: there may have to be elections. */
   leadersGiveUp(): void {
-    const { now, settings } = this.#world;
-    const overMillis = now() + ELECTIONS_MAX * settings.timing.electionMillis;
+    const { electionMillis } = this.#world.settings.timing;
+    const overMillis = this.#world.now() + ELECTIONS_MAX * electionMillis;
     if (this.mustDecideSince < overMillis) this.mustDecideSince = overMillis;
   }
 
