@@ -118,7 +118,8 @@ export class GroupMover {
     for (const group of led) {
       const config = raft.configOf(group);
       if (config === undefined || raft.isChanging(group)) continue;
-      const step = nextStep(config, this.#wantedOf(group, config), this.#readyFor(group, state));
+      const ready = this.#readyFor(group, state);
+      const step = nextStep(config, this.#wantedOf(group, config, ready), ready);
       if (step === 'waits') continue;
       if (step === 'none') {
         if (config.epoch === state.version) settled.push(group);
@@ -137,14 +138,18 @@ export class GroupMover {
     else if (meta.leader !== 0) report(meta.leader, state.version, settled);
   }
 
-  /** Who leaves is to hear of it from group 0, unless it never came: then nobody waits for it. */
-  #wantedOf(group: GroupId, { voters, learners }: GroupConfig): Members {
+  /**
+   * Who leaves is to hear from group 0 who comes, for it may lead what moves there. Nobody waits for one that is not
+   * here and cannot come.
+   */
+  #wantedOf(group: GroupId, { voters, learners }: GroupConfig, ready: Ready): Members {
     const { meta, placement } = this.#init;
     const wanted = placement.membersOf(group);
     if (group !== META_GROUP) return wanted;
     const isLeaving = (node: NodeId): boolean => meta.state?.leaving.some(({ id }) => id === node) === true;
     const isHere = (node: NodeId): boolean => voters.includes(node) || learners.includes(node);
-    return { ...wanted, learners: wanted.learners.filter((node) => isHere(node) || !isLeaving(node)) };
+    const isWanted = (node: NodeId): boolean => isHere(node) || !isLeaving(node) || ready.mayEnter(node);
+    return { ...wanted, learners: wanted.learners.filter(isWanted) };
   }
 
   /** A new member is sent what it lacks. One that is silent is sent nothing, and one that has it all waits for others. */

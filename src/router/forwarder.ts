@@ -38,6 +38,8 @@ export interface ForwarderInit {
 
 /** Requests on their way to other nodes; more are refused. */
 const OUTSTANDING_MAX = 65_536;
+/** Requests that nobody waits for any more, and whose answers still tell who leads. The oldest are forgotten. */
+const LATE_MAX = 4_096;
 const ANSWER_KINDS = [
   'decision',
   'invalid',
@@ -55,7 +57,10 @@ export interface Ask {
   readonly deadlineMillis: number;
   /** `to` may pass the request on to this node, if it leads as far as `to` knows. NO_NODE: it must not. */
   readonly relayTo: NodeId;
-  /** Called once, unless the deadline passes first: then nobody waits. */
+  /**
+   * Called at most once, perhaps after the deadline: then nobody waits for the decision, but a node that is slow to say
+   * that it does not lead would be asked for ever if nobody listened.
+   */
   readonly done: Done;
 }
 
@@ -71,6 +76,8 @@ export class Forwarder {
   readonly #init: ForwarderInit;
   /** In order of sending, so oldest first, but for relays, which are younger than they seem. */
   readonly #outstanding = new Map<number, Ask>();
+  /** Past their deadlines, oldest first. */
+  readonly #late = new Map<number, Ask>();
   readonly #requests = new Map<NodeId, unknown[][]>();
   readonly #answers = new Map<NodeId, unknown[][]>();
   readonly #detector: FailureDetector;
@@ -171,10 +178,10 @@ export class Forwarder {
 
   /** `from` undefined: it is our own verdict. */
   #finish(id: number, answer: Answer, from?: NodeId): void {
-    const ask = this.#outstanding.get(id);
+    const ask = this.#outstanding.get(id) ?? this.#late.get(id);
     if (ask === undefined || (from !== undefined && ask.to !== from)) return;
-    this.#outstanding.delete(id);
-    this.#detector.ended(ask.to);
+    if (this.#outstanding.delete(id)) this.#detector.ended(ask.to);
+    this.#late.delete(id);
     ask.done(answer);
   }
 
@@ -186,17 +193,23 @@ export class Forwarder {
     for (const [id, { to }] of this.#outstanding) {
       if (to === peer) this.#finish(id, { kind: 'unavailable', reason: 'unknown_outcome', proposed: true });
     }
+    for (const [id, { to }] of this.#late) if (to === peer) this.#late.delete(id);
     this.#detector.disconnected(peer);
     this.#leaving.delete(peer);
   }
 
-  /** Time passed: forgets requests that nobody waits for any more, and looks who is silent. */
+  /** Time passed: sets aside requests that nobody waits for any more, and looks who is silent. */
   tick(): void {
     const now = this.#init.monotonicMillis();
-    for (const [id, { deadlineMillis, to }] of this.#outstanding) {
-      if (deadlineMillis > now) break;
+    for (const [id, ask] of this.#outstanding) {
+      if (ask.deadlineMillis > now) break;
       this.#outstanding.delete(id);
-      this.#detector.ended(to);
+      this.#detector.ended(ask.to);
+      this.#late.set(id, ask);
+    }
+    for (const id of this.#late.keys()) {
+      if (this.#late.size <= LATE_MAX) break;
+      this.#late.delete(id);
     }
     this.#detector.tick();
   }

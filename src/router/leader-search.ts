@@ -25,6 +25,8 @@ export interface LeaderSearchInit {
 export class LeaderSearch {
   readonly #init: LeaderSearchInit;
   #leader: NodeId = NO_NODE;
+  /** Nobody said that it leads, and in which term. */
+  #isGuess = false;
   /** Of the newest leader known of, also when it is not believed to lead any more. */
   #term = 0;
   /** In this round. */
@@ -49,8 +51,14 @@ export class LeaderSearch {
   /** Somebody says that `leader` leads in `term`. Returns whether that is news, and believed. */
   told(leader: NodeId, term: number): boolean {
     const isNewer = term > this.#term;
-    if (leader === NO_NODE || (!isNewer && (term < this.#term || this.#leader !== NO_NODE))) return false;
+    const isKnown = this.#leader !== NO_NODE && !this.#isGuess;
+    if (leader === NO_NODE || (!isNewer && (term < this.#term || isKnown))) return false;
+    if (!isNewer && leader === this.#leader) {
+      this.#isGuess = false;
+      return false;
+    }
     this.#leader = leader;
+    this.#isGuess = false;
     this.#term = term;
     if (isNewer) {
       this.#pauseMillis = this.#init.pauseMillisMin;
@@ -64,9 +72,10 @@ export class LeaderSearch {
     return true;
   }
 
-  /** `node` decided a request: it leads. */
+  /** `node` had a request decided: it leads, or passed it on to who does. Whoever is told to lead in this term is believed. */
   proved(node: NodeId): void {
     this.#leader = node;
+    this.#isGuess = true;
     this.found();
   }
 

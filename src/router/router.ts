@@ -399,11 +399,9 @@ export class Router {
     if (!isLast && !(answer.kind === 'unavailable' && answer.proposed)) open.astray -= 1;
     if (isRejection(answer)) {
       if (isOpenElsewhere) return;
-      // What went astray may arrive yet, and be granted: then it would count although it was rejected (P4). What was lost
-      // may have been granted in the log, and be judged otherwise by its next leader's clock; but what denies it would
-      // have denied it there too, for windows only get fuller along a log.
-      const mayBeInLog = open.isLost && answer.kind !== 'decision';
-      if (open.astray > 0 || mayBeInLog) {
+      // What went astray, or was lost with its connection, may arrive yet, and be granted when its window has room again:
+      // then it would count although it was rejected (P4).
+      if (open.astray > 0 || open.isLost) {
         this.#settle(open, { kind: 'unavailable', reason: 'unknown_outcome', proposed: true });
         return;
       }

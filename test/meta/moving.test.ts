@@ -192,3 +192,40 @@ describe('a leader of many groups', () => {
     expect([deaf.versionOf(1, HEALTHY), deaf.versionOf(2, HEALTHY)]).toEqual([VERSION, 0]);
   });
 });
+
+function node(id: NodeId): MetaState['nodes'][number] {
+  const peer = { host: 'h', port: 1_000 + id };
+  return { id, http: { host: 'h', port: id }, peer, incarnation: `${id}` };
+}
+
+describe('a leader of group 0', () => {
+  it('takes in who leaves and never heard from group 0 who comes, unless it cannot come', () => {
+    const driver = new Driver();
+    const [LEAVING, GONE] = [4, 5];
+    const state: MetaState = {
+      version: VERSION,
+      settledVersion: 1,
+      nodes: [1, 2, 3].map(node),
+      settledNodes: [1, 2, 3, LEAVING, GONE],
+      leaving: [LEAVING, GONE].map(node),
+      retired: [LEAVING, GONE],
+    };
+    const settled: number[] = [];
+    const mover = new GroupMover({
+      raft: driver as unknown as MultiRaft,
+      meta: { state, isLeader: false, leader: 9 } as unknown as MetaGroup,
+      placement: {
+        partitionCount: GROUPS,
+        membersOf: () => ({ voters: [1, 2, 3], learners: [LEAVING, GONE] }),
+      } as unknown as ClusterPlacement,
+      offers: new Offers(() => true),
+      isConnected: (id) => id !== GONE,
+      groups: () => [0],
+      report: (_to, _version, groups) => settled.push(...groups),
+    });
+    for (let i = 0; i < 3 * LOOK_TICKS; i += 1) mover.tick();
+    expect(driver.configOf(0)?.learners).toEqual([LEAVING]);
+    expect(driver.configOf(0)?.epoch).toBe(VERSION);
+    expect(new Set(settled)).toEqual(new Set([0]));
+  });
+});

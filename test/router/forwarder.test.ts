@@ -250,7 +250,7 @@ describe('a broken connection', () => {
 });
 
 describe('an answer', () => {
-  it('after the deadline is ignored', () => {
+  it('after the deadline is handed on all the same, for it tells who leads', () => {
     const [a, b] = [new Side(1), new Side(2)];
     const answers = a.forward();
     carry(a, b);
@@ -260,9 +260,33 @@ describe('an answer', () => {
     a.nowMillis += 1;
     a.forwarder.tick();
     expect(a.forwarder.outstandingCount).toBe(0);
-    b.partition.asked[0]?.answer(GRANT);
+    b.partition.asked[0]?.answer(notLeader(7));
+    carry(a, b);
+    expect(answers).toEqual([notLeader(7)]);
+  });
+
+  it('after the deadline and a broken connection is ignored', () => {
+    const [a, b] = [new Side(1), new Side(2)];
+    const answers = a.forward();
+    carry(a, b);
+    a.nowMillis += 1_000;
+    a.forwarder.tick();
+    a.forwarder.peerDisconnected(2);
+    b.partition.asked[0]?.answer(notLeader(7));
     carry(a, b);
     expect(answers).toEqual([]);
+  });
+
+  it('after the deadline is ignored if very many came after it', () => {
+    const [a, b] = [new Side(1), new Side(2)];
+    const all = Array.from({ length: 4_097 }, () => a.forward());
+    carry(a, b);
+    a.nowMillis += 1_000;
+    a.forwarder.tick();
+    for (const asked of b.partition.asked) asked.answer(notLeader(7));
+    carry(a, b);
+    expect(all.filter((answers) => answers.length === 0)).toHaveLength(1);
+    expect(all[0]).toEqual([]);
   });
 
   it('meant for an earlier process of this node matches nothing', () => {

@@ -4,6 +4,7 @@ import type { Answer } from '../../src/partition/answer.ts';
 import {
   DEADLINE_MILLIS,
   FakePartition,
+  decisionOf,
   GRANT,
   notLeader,
   RouterBench,
@@ -331,10 +332,11 @@ describe('an attempt whose outcome is unknown', () => {
     }
   });
 
-  it('may be a grant in the log of a leader that refuses the request, and has not applied it yet', () => {
+  it('may be granted yet, by a frame that was on its way when the connection broke, though it is refused elsewhere', () => {
     const invalid: Answer = { kind: 'invalid', field: 'timestampMillis', message: 'too far ahead' };
     const conflict: Answer = { kind: 'conflict', field: 'rule', message: 'is that of another request' };
-    for (const refusal of [invalid, conflict]) {
+    const denial: Answer = { kind: 'decision', decision: decisionOf({ allowed: false, remaining: 0 }) };
+    for (const refusal of [invalid, conflict, denial]) {
       const bench = new RouterBench();
       bench.leads(0, 2);
       const told = bench.allow('0:ada', { requestId: 'r-1' });

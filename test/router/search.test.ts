@@ -1,6 +1,7 @@
 /** How a leader is found: by all requests of a partition together, by term, and past nodes that say nothing. */
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../src/partition/answer.ts';
+import { LeaderSearch } from '../../src/router/leader-search.ts';
 import {
   type Asked,
   DEADLINE_MILLIS,
@@ -85,6 +86,24 @@ describe('a hundred requests without a leader', () => {
   });
 });
 
+describe('a node that had a request decided', () => {
+  it('may have passed it on: who is said to lead in this term is believed instead', () => {
+    const search = new LeaderSearch({
+      candidates: () => [2, 3],
+      isReachable: () => true,
+      pauseMillisMin: 10,
+      pauseMillisMax: 100,
+    });
+    search.told(2, 7);
+    search.lost();
+    search.proved(3);
+    expect(search.told(1, 6)).toBe(false);
+    expect(search.told(1, 7)).toBe(true);
+    expect(search.leader).toBe(1);
+    expect(search.told(2, 7)).toBe(false);
+  });
+});
+
 describe('a replica that has moved away from this node', () => {
   it('is asked no more, though it was the way to go until then', () => {
     const bench = new RouterBench();
@@ -123,6 +142,19 @@ describe('with links that are slow compared to the deadline', () => {
     expect(statuses.at(-1)).toBe('decision');
     expect(statuses.filter((kind) => kind === 'decision').length).toBeGreaterThanOrEqual(1);
     expect(new Set(bench.targets.slice(0, 5))).toEqual(new Set([2, 3, 4, 5, 6]));
+  });
+
+  it('who led once, and says too late that it leads no more, is not asked for ever', () => {
+    const bench = new RouterBench({ nodes: 3 });
+    bench.router.leaderChanged(5, 2, 3);
+    for (let i = 0; i < 3; i += 1) {
+      const told = bench.allow(`5:user-${i}`);
+      const asked = bench.forwarded.at(-1);
+      for (let tick = 0; tick <= DEADLINE_MILLIS / TICK_MILLIS; tick += 1) bench.tick();
+      expect(told.answers).toEqual([unavailable('deadline', true)]);
+      asked?.answer(notLeader(0));
+    }
+    expect(bench.targets).toEqual([2, 3, 2]);
   });
 
   it('a hint counts whenever it comes, not only at the first attempt', () => {

@@ -53,6 +53,8 @@ interface Attempt {
 }
 
 const ATTEMPTS_MAX = 4;
+/** So many election timeouts later somebody else leads. */
+const ELECTIONS_MAX = 4;
 const LAST_GRANTED_MAX = 20;
 const CROWD = 150;
 const CROWD_TRIES_MAX = 10;
@@ -84,6 +86,13 @@ export class Clients {
   unavailable = 0;
   atCapacity = 0;
   broken = 0;
+
+  /** A node gives up what it leads, or was handed a moment ago: there may have to be elections. */
+  leadersGiveUp(): void {
+    const { electionMillis } = this.#world.settings.timing;
+    const overMillis = this.#world.now() + ELECTIONS_MAX * electionMillis;
+    if (this.mustDecideSince < overMillis) this.mustDecideSince = overMillis;
+  }
 
   constructor(world: ClientWorld) {
     this.#world = world;

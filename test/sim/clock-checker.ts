@@ -17,6 +17,8 @@ export interface ClockCheckerInit {
   readonly network: SimNetwork;
   readonly now: () => number;
   readonly after: (delayMillis: number, run: () => void) => void;
+  /** A node found its clock wrong, and gives up what it leads. */
+  readonly found: () => void;
 }
 
 const LOOK_MILLIS = 100;
@@ -29,8 +31,6 @@ export class ClockChecker {
   readonly #init: ClockCheckerInit;
   /** Two nodes have heard each other without a break since then. Keys are pairs, the lower id first. */
   readonly #inTouchSince = new Map<string, number>();
-  /** Since when the clock of a node has been as wrong as it is, or right. */
-  readonly #sameSince = new Map<NodeId, { readonly wrongness: number; readonly atMillis: number }>();
   readonly #unfitSince = new Map<NodeId, number>();
 
   constructor(init: ClockCheckerInit) {
@@ -47,7 +47,7 @@ export class ClockChecker {
 
   /** A node says that its verdict has changed. */
   judged(node: SimNode, verdict: ClockVerdict): void {
-    const { story, now } = this.#init;
+    const { story, now, found } = this.#init;
     story.tell(() => `node ${node.id} judges its clock: ${JSON.stringify(verdict)}`);
     if (verdict.fit) {
       this.#unfitSince.delete(node.id);
@@ -55,6 +55,7 @@ export class ClockChecker {
     }
     story.fault('unfitClock', `(node ${node.id})`);
     this.#unfitSince.set(node.id, now());
+    found();
     check(
       node.clock.wasWrongSince(node.startedAt),
       () => `node ${node.id} takes its clock for wrong, and it is not: ${JSON.stringify(verdict)}`,
@@ -69,7 +70,6 @@ export class ClockChecker {
     const nodes = this.#init.nodes();
     this.#lookAtPaths(nodes);
     for (const node of nodes) {
-      this.#lookAtClock(node);
       this.#checkFound(node);
       this.#checkLeadsNothing(node);
       this.#checkTakenBack(node);
@@ -96,11 +96,6 @@ export class ClockChecker {
     return this.#inTouchSince.get(`${a.id} ${a.life} ${b.id} ${b.life}`) ?? Infinity;
   }
 
-  #lookAtClock({ id, clock: { wrongness } }: SimNode): void {
-    if (this.#sameSince.get(id)?.wrongness === wrongness) return;
-    this.#sameSince.set(id, { wrongness, atMillis: this.#init.now() });
-  }
-
   /** In touch with a majority of the nodes it knows, for so long. */
   #canCompare(node: SimNode, millis: number): boolean {
     const { nodes, settings, now } = this.#init;
@@ -124,10 +119,9 @@ export class ClockChecker {
   }
 
   #checkFound(node: SimNode): void {
-    const same = this.#sameSince.get(node.id);
-    if (same === undefined || same.wrongness === 1 || !node.isRunning) return;
+    if (node.clock.wrongness === 1 || !node.isRunning) return;
     const millis = this.#foundMillis(node);
-    if (this.#init.now() - same.atMillis < millis || !this.#canCompare(node, millis)) return;
+    if (this.#init.now() - node.clock.sameSinceMillis < millis || !this.#canCompare(node, millis)) return;
     check(
       this.#unfitSince.has(node.id),
       () => `node ${node.id} has not found out in ${millis} ms that its clock runs at ${node.clock.rate}`,
@@ -146,12 +140,12 @@ export class ClockChecker {
 
   /** The longest it can be held to what took its whole life to find. */
   #checkTakenBack(node: SimNode): void {
-    const same = this.#sameSince.get(node.id);
-    if (same?.wrongness !== 1 || !node.isRunning || !this.#unfitSince.has(node.id)) return;
-    const lifeMillis = same.atMillis - node.startedAt;
+    const { wrongness, sameSinceMillis } = node.clock;
+    if (wrongness !== 1 || !node.isRunning || !this.#unfitSince.has(node.id)) return;
+    const lifeMillis = sameSinceMillis - node.startedAt;
     const millis = Math.max(REMEMBERED_MILLIS_MIN, 2 * lifeMillis) + 10 * PING_MILLIS;
     check(
-      this.#init.now() - same.atMillis < millis,
+      this.#init.now() - sameSinceMillis < millis,
       () => `node ${node.id} is still unfit, and its clock has been right for ${millis} ms`,
     );
   }

@@ -17,6 +17,13 @@ import { verifyRecords } from '../../storage/verify.ts';
 /** What is on a disk: values by key, which stands as text of one character a byte. */
 export type DiskContent = ReadonlyMap<string, Buffer>;
 
+/** What a disk holds without a batch, with a part of it, and with all of it. */
+export interface TornBatch {
+  readonly before: DiskContent;
+  readonly torn: DiskContent;
+  readonly after: DiskContent;
+}
+
 /** The same for all nodes, so that directories can be compared. */
 const MASK = new Mask(Uint8Array.from({ length: MASK_BYTES }, (_, i) => (i * 151 + 90) % 256));
 
@@ -59,7 +66,7 @@ export class SimDatabase implements KeyValueDatabase {
     this.#reading = reading;
   }
 
-  get content(): DiskContent {
+  get content(): Map<string, Buffer> {
     return new Map(this.#content);
   }
 
@@ -81,16 +88,16 @@ export class SimDatabase implements KeyValueDatabase {
   }
 
   /** A disk, or a database, that does not keep its word: some operations of the batch in flight took effect. */
-  torn(below: (bound: number) => number): DiskContent | undefined {
+  torn(below: (bound: number) => number): TornBatch | undefined {
     const operations = this.#inFlight ?? [];
     if (operations.length < 2) return undefined;
-    const content = new Map(this.#content);
     const missing = below(operations.length);
-    applyTo(
-      content,
-      operations.filter((_, i) => (missing % 2 === 0 ? i !== missing : i < missing)),
-    );
-    return content;
+    const some = operations.filter((_, i) => (missing % 2 === 0 ? i !== missing : i < missing));
+    return {
+      before: this.content,
+      torn: applyTo(this.content, some),
+      after: applyTo(this.content, operations),
+    };
   }
 
   async get(key: Buffer): Promise<Buffer | undefined> {
@@ -127,11 +134,12 @@ export class SimDatabase implements KeyValueDatabase {
   }
 }
 
-function applyTo(content: Map<string, Buffer>, operations: readonly Operation[]): void {
+function applyTo(content: Map<string, Buffer>, operations: readonly Operation[]): DiskContent {
   for (const operation of operations) {
     if (operation.type === 'put') content.set(textOf(operation.key), operation.value);
     else content.delete(textOf(operation.key));
   }
+  return content;
 }
 
 /** Opens the product's store on it. Throws DamageFound as the product's openStore does, after the same checks. */

@@ -3,7 +3,7 @@ import type { StoredGroup } from '../../raft/store.ts';
 import type { GroupId } from '../../raft/types.ts';
 import { DamageFound } from '../../storage/errors.ts';
 import type { LevelStore } from '../../storage/level-store.ts';
-import { type DiskContent, openSimStore, SimDatabase } from './database.ts';
+import { type DiskContent, openSimStore, SimDatabase, type TornBatch } from './database.ts';
 import type { Random } from './random.ts';
 
 /** Which snapshot a chunk that cannot be read belongs to. */
@@ -34,10 +34,12 @@ export async function damageOfFlip(content: DiskContent, random: Random): Promis
 }
 
 /** The damage that a start finds where a batch took effect in part: `undefined` if it takes it for something else than none. */
-export async function damageOfTear(before: DiskContent, torn: DiskContent): Promise<string | undefined> {
+export async function damageOfTear({ before, torn, after }: TornBatch): Promise<string | undefined> {
   try {
-    // What nobody needs any more may be deleted in part.
-    return (await readAll(torn)) === (await readAll(before)) ? 'nothing that counts was torn' : undefined;
+    const found = await readAll(torn);
+    // What nobody needs any more may be deleted in part, and what nobody needs yet, as a staged chunk, may be missing.
+    const isWhole = found === (await readAll(before)) || found === (await readAll(after));
+    return isWhole ? 'nothing that counts was torn' : undefined;
   } catch (error) {
     if (error instanceof DamageFound) return error.message;
     throw error;

@@ -7,7 +7,7 @@ import type { GroupId, NodeId } from '../../raft/types.ts';
 import { DamageFound } from '../../storage/errors.ts';
 import type { LevelStore } from '../../storage/level-store.ts';
 import type { Fate } from '../../storage/memory-store.ts';
-import { type DiskContent, openSimStore, SimDatabase } from './database.ts';
+import { type DiskContent, openSimStore, SimDatabase, type TornBatch } from './database.ts';
 import type { SpoiledSnapshot } from './disk-image.ts';
 
 export interface DiskWorld {
@@ -151,8 +151,8 @@ export class SimDisk implements LogStore {
     return this.#database.content;
   }
 
-  /** What is on the disk if only a part of the batch in flight is; undefined if there is no such part. */
-  torn(below: (bound: number) => number): DiskContent | undefined {
+  /** What is on the disk if only a part of the batch in flight is; undefined if it has no parts. */
+  torn(below: (bound: number) => number): TornBatch | undefined {
     return this.#database.torn(below);
   }
 

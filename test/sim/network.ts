@@ -169,7 +169,7 @@ export class SimNetwork {
 
   #send(path: Path, frame: Frame): void {
     const { random, settings, story } = this.#init;
-    const isReliable = this.#reliable.has(path.from) && this.#reliable.has(path.to);
+    const isReliable = this.#isReliable(path);
     if (!isReliable && settings.drop > 0 && random.chance(settings.drop)) {
       story.faults.set('drop', (story.faults.get('drop') ?? 0) + 1);
       return;
@@ -187,9 +187,13 @@ export class SimNetwork {
     }
   }
 
+  #isReliable({ from, to }: Path): boolean {
+    return this.#reliable.has(from) && this.#reliable.has(to);
+  }
+
   #carry(path: Path, frame: Frame): void {
     const { random, settings, now } = this.#init;
-    const isReliable = this.#reliable.has(path.from) && this.#reliable.has(path.to);
+    const isReliable = this.#isReliable(path);
     const slowMillis = path.slowMillis + (isReliable ? 0 : path.crawlMillis);
     const delay = slowMillis + settings.delayMinMillis + random.exponential(settings.delayMeanMillis);
     path.busyUntil = Math.max(path.busyUntil, now() + delay);
@@ -204,7 +208,7 @@ export class SimNetwork {
       return;
     }
     const { random, settings, story } = this.#init;
-    if (frame.type !== 'peerMessages' || !random.chance(settings.late)) return;
+    if (frame.type !== 'peerMessages' || this.#isReliable(path) || !random.chance(settings.late)) return;
     story.faults.set('late', (story.faults.get('late') ?? 0) + 1);
     this.#init.after(random.unit() * LATE_MILLIS_MAX, () => this.#hand(path, frame));
   }
@@ -212,7 +216,7 @@ export class SimNetwork {
   /** The receiver reads the bytes of a frame, which may have been damaged on the way. */
   #read(path: Path, frame: Frame): void {
     const { random, settings, story } = this.#init;
-    const isReliable = this.#reliable.has(path.from) && this.#reliable.has(path.to);
+    const isReliable = this.#isReliable(path);
     const isDamaged = settings.corrupt > 0 && !isReliable && random.chance(settings.corrupt);
     if (!isDamaged && path.decoder === undefined) {
       this.#hand(path, frame);

@@ -35,7 +35,9 @@ export interface RaftCheckerInit extends GroupTimeInit {
   readonly foundersOf: (group: GroupId) => readonly NodeId[];
   readonly story: Story;
   /** A node took office. */
-  readonly led: (node: NodeId) => void;
+  readonly led: (node: NodeId, group: GroupId) => void;
+  /** A node goes on from a snapshot. */
+  readonly installed?: (node: NodeId, group: GroupId) => void;
   /** A new entry is committed, in log order. */
   readonly committed: (group: GroupId, committed: Committed) => void;
 }
@@ -248,6 +250,7 @@ export class RaftChecker {
         group.applied.set(node, index);
         target.install();
         this.#time.installed(group, partition.clock, meta);
+        this.#init.installed?.(node, id);
         if (partition instanceof Partition) this.#checkSize(group, id, node, partition, index);
         this.#checkState(group, id, node, partition, index);
       };
@@ -328,7 +331,7 @@ export class RaftChecker {
     );
     if (known === node) return;
     group.leaderOf.set(term, node);
-    this.#init.led(node);
+    this.#init.led(node, id);
     const { committedIndex } = group;
     const last = group.log[committedIndex];
     const disk = diskOf(group, node);

@@ -42,6 +42,8 @@ export interface RunInit {
 const PROGRESS_MILLIS_MAX = 45_000;
 /** Whoever waits for one answer until its deadline waits for several. */
 const PROGRESS_DEADLINES_MAX = 10;
+/** Users of a rule whose callers tell the time are kept for so much longer than its window. */
+const EVENT_MEMORY_MILLIS = 60_000;
 const PROBE_MILLIS = 250;
 const HEALED_MILLIS = 8_000;
 const HEALTHY_MILLIS = 3_000;
@@ -269,8 +271,13 @@ class Recovery {
   }
 
   get #progressMillisMax(): number {
-    const { requestDeadlineMillis } = this.#world.settings.timing;
-    return Math.max(PROGRESS_MILLIS_MAX, PROGRESS_DEADLINES_MAX * requestDeadlineMillis);
+    const { timing, tables } = this.#world.settings;
+    const longest = Math.max(PROGRESS_MILLIS_MAX, PROGRESS_DEADLINES_MAX * timing.requestDeadlineMillis);
+    if (!this.#world.mayBeFull) return longest;
+    // What fills a small state has to be forgotten first.
+    const horizons = tables.map(({ requestIdHorizonMillis }) => requestIdHorizonMillis);
+    const windows = tables.flatMap(({ rules }) => rules.map(({ windowMillis }) => windowMillis));
+    return longest + Math.max(...horizons, EVENT_MEMORY_MILLIS + Math.max(...windows));
   }
 
   /**
@@ -329,10 +336,13 @@ class Recovery {
       return;
     }
     const { clients, nemesis, random } = this.#world;
-    this.#world.times.healed();
+    const { crawlShare, crawlMillis } = this.#world.settings.network;
+    // What crawled when it was healed is still under way, and everything behind it.
+    const underWayMillis = crawlShare > 0 ? crawlMillis : 0;
+    this.#world.after(underWayMillis, () => this.#world.times.healed());
     // The others must do without that node, and it without them.
     if (random.chance(0.3)) nemesis.breakClock([1.1, 2, 0.5]);
-    this.#world.after(HEALED_MILLIS, () => {
+    this.#world.after(HEALED_MILLIS + underWayMillis, () => {
       if (this.#isQuick()) clients.mustDecideSince = this.#world.now;
       this.#world.after(HEALTHY_MILLIS, () => {
         if (this.#world.random.chance(0.5)) this.#restartAll([...this.#core]);

@@ -22,11 +22,13 @@ export class SimClock {
   #readingMillis = 0;
   #drawnRate = 1;
   #wrongness = 1;
+  #sameSinceMillis: number;
   /** How it ran, oldest first; the last one goes on. */
   readonly #stretches: Stretch[];
 
   constructor(init: SimClockInit) {
     this.#init = init;
+    this.#sameSinceMillis = init.now();
     this.#stretches = [{ fromMillis: init.now(), rate: 1, isWrong: false }];
   }
 
@@ -37,6 +39,11 @@ export class SimClock {
   /** As a multiple of what it should be; 1 while it is as good as it gets. */
   get wrongness(): number {
     return this.#wrongness;
+  }
+
+  /** Since when it has been as wrong as it is, or right. */
+  get sameSinceMillis(): number {
+    return this.#sameSinceMillis;
   }
 
   millis(): number {
@@ -60,8 +67,10 @@ export class SimClock {
 
   /** Goes on from where it is, at another speed. */
   goWrong(wrongness: number): void {
+    if (wrongness === this.#wrongness) return;
     const reading = this.millis();
     this.#wrongness = wrongness;
+    this.#sameSinceMillis = this.#init.now();
     this.#runsOn(reading);
   }
 

@@ -10,7 +10,7 @@ import type { Admission } from '../../src/meta/admission.ts';
 import type { FrameType } from '../../src/transport/frame.ts';
 import type { Hello, Refusal, Sender } from '../../src/transport/hello.ts';
 import { RolledBackError } from '../../raft/errors.ts';
-import { type DiskContent, emptyDisk } from './database.ts';
+import { type DiskContent, emptyDisk, type TornBatch } from './database.ts';
 import { damageOfFlip, damageOfTear } from './disk-image.ts';
 import { SimDisk } from './disk.ts';
 import type { Boundary, NodeProcess, NodeWorld } from './node-world.ts';
@@ -78,7 +78,7 @@ export class SimNode implements Endpoint {
   /** What the next start must find. */
   #damage: 'none' | 'flipped' | 'torn' | 'marked' = 'none';
   /** What is left of a directory with a batch that was written in part. */
-  #torn: DiskContent = emptyDisk();
+  #torn: TornBatch | undefined;
   #recoveryCrashes: { readonly left: number; readonly fate: Fate } | undefined;
   /** The directory is an older copy, and nobody has noticed. */
   #isRolledBack = false;
@@ -240,8 +240,8 @@ export class SimNode implements Endpoint {
     }
     world.settling();
     const found =
-      this.#damage === 'torn'
-        ? damageOfTear(this.#durable, this.#torn)
+      this.#damage === 'torn' && this.#torn !== undefined
+        ? damageOfTear(this.#torn)
         : damageOfFlip(this.#durable, this.#random);
     found.then(refused, (error: unknown) => this.#fatal(life, error));
   }

@@ -1,13 +1,11 @@
-/** A fixed set of seeds and a few fresh ones through whole simulated clusters; `npm run sim` runs as many as you like. */
-import { randomInt } from 'node:crypto';
+/** A fixed set of seeds through whole simulated clusters; `npm run sim` runs as many fresh ones as you like. */
 import { describe, expect, test } from 'vitest';
 import { loadHash32 } from '../../src/partition/hash.ts';
 import { replayOf } from './replay.ts';
 import { runSeed, type RunResult } from './run.ts';
 import { Totals } from './totals.ts';
 
-const FIXED = Array.from({ length: 20 }, (_, i) => i + 1);
-const FRESH = Array.from({ length: 4 }, () => randomInt(2 ** 31));
+const FIXED = Array.from({ length: 12 }, (_, i) => i + 1);
 const hash = await loadHash32();
 
 async function expectKept(seed: number): Promise<RunResult> {
@@ -17,30 +15,21 @@ async function expectKept(seed: number): Promise<RunResult> {
 }
 
 describe('whole clusters, simulated', () => {
-  console.log(`fresh seeds: ${FRESH.join(', ')}`);
+  const totals = new Totals();
 
   test.each(FIXED)('seed %i keeps every promise', async (seed) => {
-    await expectKept(seed);
+    totals.add(await expectKept(seed));
   });
 
-  test.each(FRESH)('fresh seed %i keeps every promise', async (seed) => {
-    await expectKept(seed);
-  });
-
-  test('the same seed tells the same story, step by step', async () => {
-    for (const seed of [3, 4]) {
-      const first = await expectKept(seed);
-      const second = await expectKept(seed);
-      expect(second).toEqual(first);
-      expect((await expectKept(seed + 100)).hash).not.toBe(first.hash);
-    }
-  });
-
-  test('the seeds reach what they are meant to reach', async () => {
-    const totals = new Totals();
-    for (const seed of FIXED.slice(0, 10)) totals.add(await expectKept(seed));
+  test('the seeds reach what they are meant to reach', () => {
     const { grants, faults } = totals.toJSON();
     expect(grants).toBeGreaterThan(1_000);
     expect(Object.keys(faults).length).toBeGreaterThan(15);
+  });
+
+  test('the same seed tells the same story, step by step', async () => {
+    const first = await expectKept(3);
+    expect(await expectKept(3)).toEqual(first);
+    expect((await expectKept(4)).hash).not.toBe(first.hash);
   });
 });

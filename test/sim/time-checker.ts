@@ -9,8 +9,12 @@
  * - so who is denied has used up its limit in real time too, within the rule's window and as much longer as the offices
  *   that ended since may have cost.
  *
- * How long the cluster was idle, or how it lost a leader, plays no part: heartbeats, hand-overs, restarts and snapshots
- * carry group time.
+ * How long the cluster was idle, or how it lost a leader, plays no part: heartbeats, hand-overs and snapshots carry group
+ * time, and a process that starts learns it from its leader. Excused is only what nobody could tell it:
+ *
+ * - a process that takes office before it heard anybody, because its group had no quorum without it, knows the time of
+ *   its last entry;
+ * - a snapshot shows the time at which it began to be sent; whoever has just installed one waits for a heartbeat.
  */
 import type { GroupId, NodeId } from '../../raft/types.ts';
 import { groupOfPartition } from '../../src/partition/placement.ts';
@@ -48,6 +52,10 @@ export class TimeChecker {
   readonly #terms = new Map<GroupId, number>();
   /** Offices that ended in health. */
   readonly #ended = new Map<GroupId, number>();
+  /** Groups that a process led which may have heard nobody since it started, and when it took office. */
+  readonly #ledUnheard = new Map<GroupId, number>();
+  /** When a node last went on from a snapshot. Keys are the group and the node. */
+  readonly #installedAt = new Map<string, number>();
   readonly #leaders = new Map<
     GroupId,
     { readonly node: NodeId; readonly term: number; readonly since: number }
@@ -70,6 +78,19 @@ export class TimeChecker {
     return this.#healthySince < Infinity;
   }
 
+  /** `node` took office. Whoever handed it over still leads as far as it knows. */
+  led(node: SimNode, group: GroupId): void {
+    const { nodes, now } = this.#init;
+    const leads = ({ core }: SimNode): boolean => core?.raft.status(group)?.role === 'leader';
+    const isHandedOver = nodes().some((other) => other !== node && other.isRunning && leads(other));
+    if (!isHandedOver && now() - node.startedAt < STABLE_MILLIS) this.#ledUnheard.set(group, now());
+  }
+
+  /** `node` goes on from a snapshot. */
+  installed(node: NodeId, group: GroupId): void {
+    this.#installedAt.set(`${group} ${node}`, this.#init.now());
+  }
+
   /** Far more than any message takes from turn to turn. */
   get #delayMillis(): number {
     const { network, disk } = this.#init.settings;
@@ -81,7 +102,8 @@ export class TimeChecker {
    * How far group time may be behind real time, counted from a stamp at `sinceMillis`; undefined if that cannot be said.
    */
   lagMax(group: GroupId, sinceMillis: number): number | undefined {
-    if (!this.#isHealthy || sinceMillis < this.#healthySince) return undefined;
+    if (!this.#isHealthy || sinceMillis < Math.max(this.#healthySince, this.#ledUnheard.get(group) ?? 0))
+      return undefined;
     const elapsed = this.#init.now() - sinceMillis;
     return (1 + (this.#ended.get(group) ?? 0)) * this.#delayMillis + elapsed * SLOWNESS + 1;
   }
@@ -96,6 +118,7 @@ export class TimeChecker {
     if (stampedAt === undefined) return;
     this.#stamps.set(group, { atMillis: stampedAt, timeMillis, term });
     if (before === undefined || !this.#isHealthy || before.atMillis < this.#healthySince) return;
+    if (before.atMillis < (this.#ledUnheard.get(group) ?? 0)) return;
     const real = stampedAt - before.atMillis;
     const behind = real - (timeMillis - before.timeMillis);
     const max = real * SLOWNESS + 1 + offices * this.#delayMillis;
@@ -144,7 +167,8 @@ export class TimeChecker {
       const known = node.core?.raft.status(group);
       const isFollower = node !== leader && voters.includes(node.id) && known?.leader === leader.id;
       if (!isFollower || !node.isRunning || known.term !== status.term) continue;
-      if (this.#init.now() - node.startedAt < STABLE_MILLIS || known.lastIndex < status.applied) continue;
+      const since = Math.max(node.startedAt, this.#installedAt.get(`${group} ${node.id}`) ?? 0);
+      if (this.#init.now() - since < STABLE_MILLIS || known.lastIndex < status.applied) continue;
       const behind = led - (timeOf(node, partition) ?? led);
       check(
         behind <= this.#delayMillis,

@@ -106,7 +106,11 @@ export class World {
       mayBeLate: settings.network.late > 0 || settings.network.duplicate > 0,
       gainedBetween: (node, from, to, rate) => this.node(node).clock.gainedBetween(from, to, rate),
       foundersOf: (group) => founded.membersOf(group).voters,
-      led: (node) => this.nemesis.led(this.node(node)),
+      led: (node, group) => {
+        this.times.led(this.node(node), group);
+        this.nemesis.led(this.node(node));
+      },
+      installed: (node, group) => this.times.installed(node, group),
       committed: (group, committed) => {
         this.times.committed(group, committed);
         if (group === META_GROUP) this.#metaCommitted(committed);
@@ -155,7 +159,15 @@ export class World {
       violated: (violation) => this.#loop.violated(violation),
     };
     this.nodes = ids.map((id) => new SimNode(id, nodeWorld));
-    this.clocks = new ClockChecker({ settings, story, nodes: () => this.nodes, network, now, after });
+    this.clocks = new ClockChecker({
+      settings,
+      story,
+      nodes: () => this.nodes,
+      network,
+      now,
+      after,
+      found: () => this.clients.leadersGiveUp(),
+    });
     this.clients = new Clients({
       settings,
       random,

@@ -245,4 +245,10 @@ export const MEMBERSHIP: readonly Mutant[] = [
     law: 'a quorum makes progress when who left is gone',
     edits: [{ in: 'lead', find: 'if (isComplete) appendNoop(state);', replace: '' }],
   },
+  {
+    id: 'G14',
+    bug: 'who leaves and never was in group 0 hears of nobody who comes',
+    law: 'all groups come to where they should be',
+    edits: [{ in: 'GroupMover.#wantedOf', find: '|| ready.mayEnter(node)', replace: '' }],
+  },
 ];

@@ -140,7 +140,7 @@ export const ROUTER: readonly Mutant[] = [
     id: 'R10',
     bug: 'a denial is final though another node may still grant the request',
     edits: [
-      { in: 'Router.#settleBy', find: 'if (open.astray > 0 || mayBeInLog) {', replace: 'if (false) {' },
+      { in: 'Router.#settleBy', find: 'if (open.astray > 0 || open.isLost) {', replace: 'if (false) {' },
     ],
   },
   {
@@ -153,6 +153,10 @@ export const ROUTER: readonly Mutant[] = [
         replace: 'else if (false)',
       },
     ],
+    unitTest: {
+      file: 'router/search.test.ts',
+      why: 'one by one requests are refused a little later, and nobody owes them anything sooner',
+    },
   },
   {
     id: 'T1',
@@ -203,7 +207,7 @@ export const ROUTER: readonly Mutant[] = [
     edits: [
       {
         in: 'LeaderSearch.told',
-        find: '(!isNewer && (term < this.#term || this.#leader !== NO_NODE))',
+        find: '(!isNewer && (term < this.#term || isKnown))',
         replace: 'false',
       },
     ],
@@ -271,5 +275,23 @@ export const ROUTER: readonly Mutant[] = [
         replace: 'if (target === nodeId && partitions.has(partition))',
       },
     ],
+  },
+  {
+    id: 'R14',
+    bug: 'a node that had a request decided is believed to lead whatever is said of its term',
+    law: 'a node finds a leader that it can reach',
+    edits: [
+      {
+        in: 'LeaderSearch.told',
+        find: 'this.#leader !== NO_NODE && !this.#isGuess',
+        replace: 'this.#leader !== NO_NODE',
+      },
+    ],
+  },
+  {
+    id: 'R15',
+    bug: 'nobody listens to who says too late that it does not lead',
+    law: 'a node finds a leader that it can reach',
+    edits: [{ in: 'Forwarder.tick', find: 'this.#late.set(id, ask);', replace: '' }],
   },
 ];
