@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { FAR_EPOCH_HORIZON_MILLIS, LATE_MILLIS } from '../../src/limiter/state/key-table.ts';
-import { type Harness, harnessWith, START, tableOf } from './harness.ts';
+import { type Harness, harnessWith, restoreInto, snapshotOf, START, tableOf } from './harness.ts';
 
 /** Grants to other users until the sweep has been round; their own keys stay. */
 function sweep(harness: Harness, timestamps: boolean): void {
@@ -79,6 +79,28 @@ describe('an idle key', () => {
       START / 1_000,
     );
     expect(harness.allows('ada', START + 1_001)).toBe(true);
+  });
+
+  it('of a far epoch cannot be got around by way of the near one', () => {
+    const harness = harnessWith({ limit: 2 }, sweeper);
+    const far = START / 1_000;
+    expect(harness.allows('ada', far)).toBe(true);
+    expect(harness.allows('ada', far + 1)).toBe(true);
+    expect(harness.allows('ada', START)).toBe(true);
+    harness.nowMillis += 1_001 + LATE_MILLIS;
+    sweep(harness, true);
+    restoreInto(harness.machine, snapshotOf(harness.machine));
+    // It is known as one of the near epoch: what comes late is judged at its newest grant.
+    expect(harness.one({ userId: 'ada', timestampMillis: far + 60 })).toMatchObject({
+      allowed: true,
+      remaining: 0,
+      decided: { timeMillis: START },
+    });
+    expect(harness.allows('ada', far + 61)).toBe(false);
+    harness.nowMillis += FAR_EPOCH_HORIZON_MILLIS;
+    sweep(harness, true);
+    expect(has(harness)).toBe(false);
+    expect(harness.allows('ada', far + 70_000)).toBe(true);
   });
 
   it('is not forgotten between requests that are later than it takes to forget', () => {

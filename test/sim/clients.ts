@@ -76,6 +76,8 @@ export class Clients {
   readonly #lastGranted: AllowRequest[] = [];
   /** Ids that more than one request has. */
   readonly #shared = new Set<string>();
+  /** By user and id: whoever repeats a request may get the answer of an attempt that still waits. */
+  readonly #firstInvoked = new Map<string, number>();
   isActive = true;
   /** While nothing is broken, every request must be decided. */
   mustDecideSince = Infinity;
@@ -234,6 +236,8 @@ export class Clients {
       charge: this.#world.rejections.begun(askedBy(request), this.#world.now()),
       answered: false,
     };
+    if (request.requestId !== undefined && !this.#firstInvoked.has(idOf(request)))
+      this.#firstInvoked.set(idOf(request), attempt.invokedAt);
     this.requests += 1;
     this.#world.asks.asked(node.id, request);
     this.#world.coverage.asked(request);
@@ -288,7 +292,7 @@ export class Clients {
         const group = groupOfPartition(partition);
         this.#world.limits.answered(group, request, answer.decision, {
           committedIndex: this.#world.committedIndex(group),
-          invokedMillis: attempt.invokedAt,
+          invokedMillis: this.#firstInvoked.get(idOf(request)) ?? attempt.invokedAt,
         });
         this.#world.coverage.decided(request, answer.decision);
         if (answer.decision.allowed) this.#granted(attempt, answer.decision.ruleId);
@@ -439,4 +443,8 @@ function isNowhere(answer: RoutedAnswer): boolean {
     case 'conflict':
       return false;
   }
+}
+
+function idOf({ userId, requestId }: AllowRequest): string {
+  return requestId === undefined ? '' : JSON.stringify([userId, requestId]);
 }

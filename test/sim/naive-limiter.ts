@@ -236,7 +236,10 @@ export class NaiveLimiter {
       this.bytes += KEY_BYTES + userId.length;
     } else this.#count(keyItem(keys, key, before), -1);
     this.bytes += (runs.length - (before?.length ?? 0)) * RUN_BYTES;
-    key.madeMillis = entry.timeMillis;
+    const isFar = (millis: number): boolean => millis < this.#nearEpochMillis;
+    const leavesFar = before !== undefined && isFar(newestOf(before)) && !isFar(timeMillis);
+    const keptMillis = leavesFar ? Math.max(DAY_MILLIS, keys.state.groupWindowMillis) : 0;
+    key.madeMillis = Math.max(key.madeMillis, entry.timeMillis + keptMillis);
     key.runs.push({ index: entry.index, value: runs });
     this.#count(keyItem(keys, key, runs), 1);
     return runs;

@@ -3,6 +3,7 @@
  * It keeps its keys in a defined order so that a sweep over them is the same on every replica.
  */
 
+import { LogRuns } from '../meters/log-runs.ts';
 import { SlidingLogs } from '../meters/sliding-logs.ts';
 import { type Rule, WINDOW_MILLIS_MAX } from '../rules.ts';
 import { Keys } from './keys.ts';
@@ -38,7 +39,9 @@ export interface SlotWatcher {
  *   for an earlier time is denied: its history may be among the forgotten. So is one known from a far epoch alone. So no lag, however long, gets a request
  *   around a forgotten grant; a new user whose timestamps are later than `LATE_MILLIS` may be denied.
  * - A far key is forgotten after `FAR_EPOCH_HORIZON_MILLIS`, or a window if that is longer, of group time without a
- *   grant. Within that horizon the promise holds in the caller's time; a replay that pauses longer starts afresh.
+ *   grant. Within that horizon the promise holds in the caller's time; a replay that pauses longer starts afresh. A far
+ *   key that is granted something in the near epoch is kept as long, though it is a near one now: while it is known,
+ *   what its caller stamps with the far epoch again is judged at its newest grant.
  */
 export class KeyTable {
   /** Slot by slot the same keys, in sweep order. */
@@ -58,6 +61,8 @@ export class KeyTable {
   watcher: SlotWatcher | undefined;
 
   readonly #nearEpochMillis: number;
+  /** The log that is looked at. */
+  readonly #log = new LogRuns();
 
   constructor(init: {
     readonly rule: Rule;
@@ -99,8 +104,15 @@ export class KeyTable {
   /** Records a grant at `t` to the key in `slot`, made at `groupMillis`. */
   grant(slot: number, t: number, cost: number, groupMillis: number): void {
     this.watcher?.beforeChange(slot);
+    const { count, newestMillis } = this.logs.read(slot, this.#log);
+    const leavesFarEpoch = count > 0 && newestMillis < this.#nearEpochMillis && t >= this.#nearEpochMillis;
     this.logs.grant(slot, t, cost, this.effectiveWindowMillis);
-    this.keys.setMadeMillis(slot, groupMillis);
+    const madeMillis = leavesFarEpoch ? groupMillis + this.#farHorizonMillis : groupMillis;
+    this.keys.setMadeMillis(slot, Math.max(madeMillis, this.keys.madeMillisAt(slot)));
+  }
+
+  get #farHorizonMillis(): number {
+    return Math.max(FAR_EPOCH_HORIZON_MILLIS, this.effectiveWindowMillis);
   }
 
   /** Adds a key that was not there, last granted something at `madeMillis`, at the end of the sweep order. */
@@ -117,8 +129,7 @@ export class KeyTable {
     const newestMillis = this.logs.newestMillis(slot);
     const madeMillis = this.keys.madeMillisAt(slot);
     if (newestMillis < this.#nearEpochMillis) {
-      const horizonMillis = Math.max(FAR_EPOCH_HORIZON_MILLIS, this.effectiveWindowMillis);
-      if (madeMillis + horizonMillis > groupMillis) return false;
+      if (madeMillis + this.#farHorizonMillis > groupMillis) return false;
     } else {
       const idleSinceMillis = Math.max(newestMillis, madeMillis) + this.effectiveWindowMillis;
       if (idleSinceMillis + (this.eventTimed ? LATE_MILLIS : 0) > groupMillis) return false;

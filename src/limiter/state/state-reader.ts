@@ -163,7 +163,8 @@ export class StateReader {
       name.appendBytes(input.chunk, input.position - length, input.position);
       name.seal(0);
       if (table.keys.find(name) !== NONE) throw new InvalidSnapshotError('a user id twice');
-      const madeMillis = state.changedMillis - input.integer('age of the last grant', 0, state.changedMillis);
+      const made = input.integer('age of the last grant', 0, state.changedMillis + LOG_WINDOW_MILLIS_MAX);
+      const madeMillis = made > state.changedMillis ? made : state.changedMillis - made;
       table.add(name, madeMillis);
       const runs = input.integer('runs', 1, 0xffff_ffff);
       table.logs.reserve(slot, Math.min(runs, RESERVED_RUNS_MAX));

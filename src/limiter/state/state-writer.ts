@@ -140,7 +140,9 @@ export class StateWriter {
       const key = table.open();
       const { log } = key;
       out.textBytes(key.bytes, key.nameFrom, key.nameBytes);
-      out.integer(this.#changedMillis - key.madeMillis);
+      // What is still to come is no age: then it is the time itself, which is greater than any age.
+      const isAge = key.madeMillis <= this.#changedMillis;
+      out.integer(isAge ? this.#changedMillis - key.madeMillis : key.madeMillis);
       out.integer(log.count);
       out.signed(log.millis(0) - key.madeMillis);
       out.integer(log.cost(0));

@@ -92,8 +92,8 @@ export const MEMORY: readonly Mutant[] = [
     edits: [
       {
         in: 'KeyTable.grant',
-        find: 'this.keys.setMadeMillis(slot, groupMillis);',
-        replace: 'this.keys.setMadeMillis(slot, t);',
+        find: ': groupMillis;',
+        replace: ': t;',
       },
     ],
   },
@@ -104,7 +104,7 @@ export const MEMORY: readonly Mutant[] = [
     edits: [
       {
         in: 'KeyTable.evictIfIdle',
-        find: 'madeMillis + horizonMillis > groupMillis',
+        find: 'madeMillis + this.#farHorizonMillis > groupMillis',
         replace: 'madeMillis + this.effectiveWindowMillis > groupMillis',
       },
     ],
@@ -346,6 +346,18 @@ export const MEMORY: readonly Mutant[] = [
         in: 'KeyTable.#forgottenMillis',
         find: 'slot !== NONE && this.logs.newestMillis(slot) >= this.#nearEpochMillis',
         replace: 'slot !== NONE',
+      },
+    ],
+  },
+  {
+    id: 'V9',
+    bug: 'a user that leaves a far epoch is forgotten as if it had never been there',
+    law: 'no window over its limit in the time of the caller',
+    edits: [
+      {
+        in: 'KeyTable.grant',
+        find: 'leavesFarEpoch ? groupMillis + this.#farHorizonMillis : groupMillis',
+        replace: 'groupMillis',
       },
     ],
   },

@@ -166,8 +166,8 @@ export const SNAPSHOTS: readonly Mutant[] = [
     edits: [
       {
         in: 'StateWriter.#writeTable',
-        find: 'out.integer(this.#changedMillis - key.madeMillis);',
-        replace: 'out.integer(0);',
+        find: 'isAge ? this.#changedMillis - key.madeMillis : key.madeMillis',
+        replace: '0',
       },
       {
         in: 'StateWriter.#writeTable',
