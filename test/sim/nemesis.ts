@@ -47,7 +47,10 @@ const FOR_GOOD: ReadonlySet<FaultName> = new Set([
   'tornBatch',
 ]);
 /** The older a copy, the less likely it may be put back. */
-const COPIES_MAX = 8;
+const COPIES_MAX = 16;
+/** How often, and how many times, somebody looks whether a group is between two configurations. */
+const LOOK_MILLIS = 5;
+const LOOKS_MAX = 1_000;
 /** A quarter of the time nothing new breaks. */
 const QUIET = 0.25;
 
@@ -261,6 +264,9 @@ export class Nemesis {
       case 'longSuffix':
         this.#longSuffix(leader);
         return;
+      case 'lateForChange':
+        this.#lateForChange(victim);
+        return;
       case 'crashRecovering':
         victim.dieRecovering(random.between(2, 3), this.#fate());
         this.#crash(victim);
@@ -303,14 +309,46 @@ export class Nemesis {
     this.#later(3_000 + 3_000 * this.#random.unit(), heal);
   }
 
-  #cutBoth(some: readonly NodeId[], others: readonly NodeId[]): void {
-    const pairs = some.flatMap((a) =>
-      others.flatMap((b): [NodeId, NodeId][] => [
-        [a, b],
-        [b, a],
-      ]),
+  /**
+   * A node hears nothing until one of its groups is between two configurations, and stays there: its leader reaches
+   * nobody but this node then, which needs a snapshot.
+   */
+  #lateForChange(late: SimNode): void {
+    const { nodes, changeNodes, after, settings } = this.#world;
+    changeNodes();
+    const others = without(
+      nodes.map(({ id }) => id),
+      [late.id],
     );
-    this.#cutFor(pairs, 2_000);
+    const heal = this.#cut(bothWays([late.id], others));
+    const look = (looks: number): void => {
+      if (!this.#isActive) return;
+      const leader = nodes.find((node) => node !== late && node.isRunning && this.#isChanging(node, late.id));
+      if (leader === undefined && looks > 1) {
+        after(LOOK_MILLIS, () => look(looks - 1));
+        return;
+      }
+      heal();
+      if (leader === undefined) return;
+      const rest = without(others, [leader.id]);
+      this.#cutFor(bothWays([leader.id], rest), settings.timing.electionMillis);
+    };
+    look(LOOKS_MAX);
+  }
+
+  /** It leads a group that `member` belongs to while two configurations are in effect. */
+  #isChanging(node: SimNode, member: NodeId): boolean {
+    const { partitions } = this.#world.settings.config;
+    for (let group = 0; group <= partitions; group += 1) {
+      const config = node.core?.raft.leads(group) === true ? node.core.raft.configOf(group) : undefined;
+      if (config === undefined || config.outgoing.length === 0) continue;
+      if (config.voters.includes(member) || config.outgoing.includes(member)) return true;
+    }
+    return false;
+  }
+
+  #cutBoth(some: readonly NodeId[], others: readonly NodeId[]): void {
+    this.#cutFor(bothWays(some, others), 2_000);
   }
 
   /**
@@ -472,4 +510,13 @@ export class Nemesis {
 
 function without(all: readonly NodeId[], some: readonly NodeId[]): NodeId[] {
   return all.filter((node) => !some.includes(node));
+}
+
+function bothWays(some: readonly NodeId[], others: readonly NodeId[]): [NodeId, NodeId][] {
+  return some.flatMap((a) =>
+    others.flatMap((b): [NodeId, NodeId][] => [
+      [a, b],
+      [b, a],
+    ]),
+  );
 }

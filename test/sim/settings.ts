@@ -54,6 +54,7 @@ export const FAULTS = [
   'blind',
   'editFile',
   'longSuffix',
+  'lateForChange',
   'crashRecovering',
   'tornBatch',
 ] as const;
@@ -179,6 +180,7 @@ export function drawSettings(random: Random): Settings {
       timing,
       partitions,
       appendBytes: faults === SHORT_REIGNS ? [1, 1, 200] : [1, 200, 2_000, 1 << 20],
+      eager: faults.includes('longSuffix') || faults.includes('lateForChange') ? 0.8 : 0.5,
     }),
     stateBytesMax: random.pick([Infinity, Infinity, Infinity, Infinity, 40_000]),
     config: {
@@ -267,12 +269,18 @@ function drawTiming(random: Random): Timing {
 /** Small numbers, so that every bound is met: snapshots, full windows of appends, several turns to apply. */
 function drawRaft(
   random: Random,
-  given: { readonly timing: Timing; readonly partitions: number; readonly appendBytes: readonly number[] },
+  given: {
+    readonly timing: Timing;
+    readonly partitions: number;
+    readonly appendBytes: readonly number[];
+    /** The chance that there are snapshots of nearly every state. */
+    readonly eager: number;
+  },
 ): Partial<MultiRaftOptions> {
   const { timing, partitions } = given;
   const appendBytesMax = random.pick(given.appendBytes);
-  // Snapshots of nearly every state: then one is on its way at every moment of a change.
-  const isEager = random.chance(0.5);
+  // Then one is on its way at every moment of a change.
+  const isEager = random.chance(given.eager);
   return {
     raft: {
       ...RAFT_DEFAULTS,
@@ -352,6 +360,7 @@ const SHORT_REIGNS: readonly FaultName[] = ['huntLeaders', 'huntLeaders', 'isola
 const OFTEN: ReadonlySet<FaultName> = new Set([
   'restoreDirectory',
   'longSuffix',
+  'lateForChange',
   'crashRecovering',
   'newRules',
 ]);
