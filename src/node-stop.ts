@@ -3,7 +3,7 @@
  * leads; then clients that come again and again learn to go elsewhere; then it takes no new ones, and answers what it has.
  * Every step has a bound, so that one client, one peer or one group cannot hold up the end.
  */
-import { setTimeout as delay } from 'node:timers/promises';
+import { setImmediate as afterReading, setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { NodeCore } from './node-core.ts';
 
@@ -45,6 +45,8 @@ export async function takeLeave(core: NodeCore, http: FastifyInstance, limits: S
   while (lingered() < lingerMillisMin || (lingered() < lingerMillisMax && (await connections(http)) > 0)) {
     await delay(LOOK_MILLIS);
   }
+  // Timers come first when a loop that was held up goes on: what came meanwhile is read before idle connections are closed.
+  await afterReading();
   const closed = http.close();
   const isOver = closed.then(() => true);
   const closedAt = performance.now();

@@ -313,12 +313,21 @@ export class ClusterUnderTest {
 
   /** Resolves when the node answers HTTP, with true; or when its process ended, with false. */
   async isUp(id: NodeId, timeoutMillis = UP_MILLIS_MAX): Promise<boolean> {
+    return this.#isOk(id, '/healthz', timeoutMillis);
+  }
+
+  /** The same, when all of its partitions have a leader. */
+  async isReady(id: NodeId, timeoutMillis = UP_MILLIS_MAX): Promise<boolean> {
+    return this.#isOk(id, '/readyz', timeoutMillis);
+  }
+
+  async #isOk(id: NodeId, path: string, timeoutMillis: number): Promise<boolean> {
     return eventually(
-      `node ${id} is up, or ends`,
+      `node ${id} answers ${path}, or ends`,
       async () => {
         if (!this.isRunning(id)) return false;
         try {
-          const response = await fetch(`${this.httpUrl(id)}/healthz`, {
+          const response = await fetch(`${this.httpUrl(id)}${path}`, {
             signal: AbortSignal.timeout(STATUS_MILLIS_MAX),
           });
           await response.text();

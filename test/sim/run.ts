@@ -331,11 +331,13 @@ class Recovery {
     this.#heal([...this.#core, ...this.#outsiders()]);
     if (this.#world.meta !== undefined) this.#world.operator.rescue();
     check(tries > 0, () => `the partitions have not moved to where they should be\n${this.#explain()}`);
+    const { clients, nemesis, random } = this.#world;
+    // Where more is asked than disks can write, new members never have it all.
+    clients.isActive = tries > SETTLED_TRIES_MAX / 2 || this.#world.isSettled;
     if (!this.#world.isSettled) {
       this.#world.after(EQUAL_MILLIS, () => this.#untilSettled(tries - 1));
       return;
     }
-    const { clients, nemesis, random } = this.#world;
     const { crawlShare, crawlMillis } = this.#world.settings.network;
     // What crawled when it was healed is still under way, and everything behind it.
     const underWayMillis = crawlShare > 0 ? crawlMillis : 0;

@@ -110,6 +110,8 @@ const rollingRestart: Nemesis = {
           await cluster.stop(id);
           await hold(context, 0, 500);
           await revive(context, [id]);
+          // Not before: two of three would be away.
+          if (!signal.aborted) await cluster.isReady(id);
         }
       }),
     );
