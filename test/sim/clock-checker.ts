@@ -32,6 +32,8 @@ export class ClockChecker {
   /** Two nodes have heard each other without a break since then. Keys are pairs, the lower id first. */
   readonly #inTouchSince = new Map<string, number>();
   readonly #unfitSince = new Map<NodeId, number>();
+  /** A process knows of another node since then: it compares with nobody else. */
+  readonly #knownSince = new Map<string, number>();
 
   constructor(init: ClockCheckerInit) {
     this.#init = init;
@@ -70,9 +72,23 @@ export class ClockChecker {
     const nodes = this.#init.nodes();
     this.#lookAtPaths(nodes);
     for (const node of nodes) {
+      this.#lookAtKnown(node, nodes);
       this.#checkFound(node);
       this.#checkLeadsNothing(node);
       this.#checkTakenBack(node);
+    }
+  }
+
+  #knownTo(node: SimNode): readonly NodeId[] {
+    return (node.core?.meta?.state?.nodes ?? this.#init.settings.config.nodes).map(({ id }) => id);
+  }
+
+  #lookAtKnown(node: SimNode, nodes: readonly SimNode[]): void {
+    const known = this.#knownTo(node);
+    for (const { id } of nodes) {
+      const key = `${node.id} ${node.life} ${id}`;
+      if (!known.includes(id)) this.#knownSince.delete(key);
+      else if (!this.#knownSince.has(key)) this.#knownSince.set(key, this.#init.now());
     }
   }
 
@@ -98,12 +114,14 @@ export class ClockChecker {
 
   /** In touch with a majority of the nodes it knows, for so long. */
   #canCompare(node: SimNode, millis: number): boolean {
-    const { nodes, settings, now } = this.#init;
-    const known = (node.core?.meta?.state?.nodes ?? settings.config.nodes).map(({ id }) => id);
-    const compared = nodes().filter(
-      (other) =>
-        other !== node && known.includes(other.id) && this.#sinceInTouch(node, other) <= now() - millis,
-    );
+    const { nodes, now } = this.#init;
+    const known = this.#knownTo(node);
+    const since = (other: SimNode): number =>
+      Math.max(
+        this.#sinceInTouch(node, other),
+        this.#knownSince.get(`${node.id} ${node.life} ${other.id}`) ?? Infinity,
+      );
+    const compared = nodes().filter((other) => other !== node && since(other) <= now() - millis);
     return compared.length > known.length / 2;
   }
 

@@ -455,8 +455,9 @@ export class Nemesis {
 
   /** The clock of one machine runs at one of these multiples of what is right. */
   breakClock(rates: readonly number[]): void {
-    this.#wrongClock ??= this.#random.pick(this.#world.nodes.filter(({ isUp }) => isUp));
-    this.#wrongClock.clock.goWrong(this.#random.pick(rates));
+    const up = this.#world.nodes.filter(({ isUp }) => isUp);
+    if (up.length > 0) this.#wrongClock ??= this.#random.pick(up);
+    this.#wrongClock?.clock.goWrong(this.#random.pick(rates));
   }
 
   #flipBits(node: SimNode): void {

@@ -117,7 +117,9 @@ class Recovery {
     // hear it cannot forget, and its node may be full for good.
     const mayCut = isSettled && size < alive.length && this.#isRoomy() && !this.#world.mayBeFull;
     const spare = mayCut && random.chance(0.5) ? 1 : 0;
-    this.#core = isSettled ? alive.slice(0, size + spare) : alive;
+    // Nor may a group stay without a quorum there: it forgets nothing either.
+    const isPart = isSettled && !this.#world.mayBeFull;
+    this.#core = isPart ? alive.slice(0, size + spare) : alive;
     story.tell(() => `only these are healed: ${this.#core.map(({ id }) => id).join(', ')}`);
     this.#heal(this.#core);
     if (!this.#isRoomy() || settings.network.crawlShare > 0)

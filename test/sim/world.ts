@@ -199,7 +199,8 @@ export class World {
       },
       whenCaughtUp: (node, run) => this.#whenCaughtUp(node, run),
       mayLose: (node) => this.#mayLose(node),
-      changeNodes: () => this.operator.begin(),
+      // Without a spare machine a lost one could not be replaced in time.
+      changeNodes: () => settings.spares > 0 && this.operator.begin(),
       leaders: () => this.nodes.filter((node) => (node.core?.raft.leaderships ?? 0) > 0 && node.isRunning),
       directoryLost: (node) => this.raft.lost(node),
       copyOf: (node) => this.raft.copyOf(node),
