@@ -25,15 +25,17 @@ export function configuredPeers({ nodes }: ClusterConfig): Map<NodeId, readonly 
 
 /**
  * Those to speak with, and where they may be: the nodes of the replicated list, those that leave, and those that group
- * 0 still has to tell that they left, at whatever address they are connected from.
+ * 0 still has to tell that they left, at whatever address they are connected from. Those of the file too, unless they
+ * were removed: what is known of the list may be older than the file, and everybody in it may be gone.
  */
 export function currentPeers(
-  { nodes, leaving }: MetaState,
+  { nodes, leaving, retired }: MetaState,
   metaMembers: readonly NodeId[],
   config: ClusterConfig,
 ): Map<NodeId, readonly HostPort[]> {
   const peers = new Map<NodeId, readonly HostPort[]>(metaMembers.map((id) => [id, []]));
   const configured = configuredPeers(config);
+  for (const [id, addresses] of configured) if (!retired.includes(id)) peers.set(id, addresses);
   for (const { id, peer } of [...nodes, ...leaving]) {
     peers.set(id, [...(configured.get(id) ?? []), ...(peer === undefined ? [] : [peer])]);
   }

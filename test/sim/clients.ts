@@ -139,7 +139,7 @@ export class Clients {
         if (hasTime) return ruleId === undefined ? { ...first, ruleId: 'default' } : first;
         return { ...first, ruleId: ruleId === 'cluster' ? 'default' : 'cluster' };
       default:
-        return { ...first, ...named, timestampMillis: (first.timestampMillis ?? 0) - 1 };
+        return { ...first, ...named, timestampMillis: Math.abs((first.timestampMillis ?? 0) - 1) };
     }
   }
 

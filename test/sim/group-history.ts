@@ -1,6 +1,6 @@
 /** What the checker knows of one group: its committed log, who led when, and what is on which disk. */
 import { simpleConfig } from '../../raft/membership.ts';
-import type { Entry, GroupId, NodeId } from '../../raft/types.ts';
+import type { Entry, GroupConfig, GroupId, NodeId } from '../../raft/types.ts';
 import { campaignConfigs, type CommittedConfig, decidersOf, isMajority } from './configs.ts';
 import { DiskMirror, digestOf } from './mirror.ts';
 import { check } from './story.ts';
@@ -64,6 +64,8 @@ export interface GroupHistory {
   readonly votes: Map<string, Set<NodeId>>;
   /** Who answered a pre-vote with yes, by `campaignKey`. */
   readonly preVotes: Map<string, Set<NodeId>>;
+  /** By which configurations a candidate asked whether it could win, by `campaignKey`. */
+  readonly preVoteConfigs: Map<string, readonly GroupConfig[]>;
 }
 
 export function newHistory(id: GroupId, founders: readonly NodeId[]): GroupHistory {
@@ -88,6 +90,7 @@ export function newHistory(id: GroupId, founders: readonly NodeId[]): GroupHisto
     voted: new Map(),
     votes: new Map(),
     preVotes: new Map(),
+    preVoteConfigs: new Map(),
   };
 }
 
@@ -153,4 +156,25 @@ export function isElected(
   return campaignConfigs(group.configs, diskOf(group, candidate)).some((config) =>
     isMajority(config, (voter) => voter === candidate || voters?.has(voter) === true),
   );
+}
+
+/** `candidate` asks whether it could win in `term`. */
+export function asksForPreVotes(group: GroupHistory, term: number, candidate: NodeId): void {
+  const configs = campaignConfigs(group.configs, diskOf(group, candidate));
+  group.preVoteConfigs.set(campaignKey(term, candidate), configs);
+}
+
+/**
+ * A majority said that it could win. What it learns to be committed while it waits for the disk with its vote plays no
+ * part: it asked by what it knew then.
+ */
+export function couldWin(
+  group: GroupHistory,
+  campaign: { readonly term: number; readonly candidate: NodeId },
+): boolean {
+  const { term, candidate } = campaign;
+  const voters = group.preVotes.get(campaignKey(term, candidate));
+  const configs = group.preVoteConfigs.get(campaignKey(term, candidate)) ?? [];
+  const has = (voter: NodeId): boolean => voter === candidate || voters?.has(voter) === true;
+  return isElected(group, group.preVotes, campaign) || configs.some((config) => isMajority(config, has));
 }

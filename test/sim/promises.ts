@@ -1,7 +1,14 @@
 /** What nodes say to each other: no message may promise more than its sender's disk holds. */
 import type { PeerMessage } from '../../raft/peer-message.ts';
 import type { Message, NodeId } from '../../raft/types.ts';
-import { diskOf, entrySeen, type GroupHistory, isElected, supports } from './group-history.ts';
+import {
+  asksForPreVotes,
+  couldWin,
+  diskOf,
+  entrySeen,
+  type GroupHistory,
+  supports,
+} from './group-history.ts';
 import { check } from './story.ts';
 
 /** A vote, an acknowledgement and a term are on disk before a word of them leaves. */
@@ -25,7 +32,7 @@ export function checkPromise(group: GroupHistory, node: NodeId, message: Message
       if (message.type === 'vote' && !message.isTransfer) {
         const campaign = { term: message.term, candidate: node };
         check(
-          isElected(group, group.preVotes, campaign),
+          couldWin(group, campaign),
           () => `${disk.name} campaigns in term ${message.term}, and no majority said that it could win`,
         );
       }
@@ -52,6 +59,8 @@ export function checkPromise(group: GroupHistory, node: NodeId, message: Message
       if (message.granted) supports(group.preVotes, node, { term: message.term, candidate: message.to });
       return;
     case 'preVote':
+      asksForPreVotes(group, message.term, node);
+      return;
     case 'heartbeat':
     case 'heartbeatResponse':
     case 'snapshot':

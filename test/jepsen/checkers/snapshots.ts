@@ -31,7 +31,8 @@ export async function checkSnapshots(
         hasOne = true;
         counts[line.includes('"from":"leader"') ? 'installed' : 'taken'] += 1;
       } else if (line.includes('"node is up"')) {
-        hasStartedAfterOne ||= hasOne;
+        // A database made anew holds nothing.
+        hasStartedAfterOne ||= hasOne && !line.includes('"partitions":0');
         if (Number(/"snapshotsLoaded":(\d+)/.exec(line)?.[1] ?? 0) > 0) counts.startsFromOne += 1;
       }
     }

@@ -1,0 +1,33 @@
+import { describe, expect, it } from 'vitest';
+import { localConfig } from '../../src/cluster-directory.ts';
+import type { MetaState } from '../../src/meta/meta-state.ts';
+import { currentPeers } from '../../src/peer-addresses.ts';
+
+const config = localConfig({ nodes: 3, partitions: 1, limit: 1, windowMillis: 1_000, basePort: 1 });
+const at = (port: number): { readonly host: string; readonly port: number } => ({ host: 'there', port });
+
+function state(ids: readonly number[], more: Partial<MetaState> = {}): MetaState {
+  const nodes = ids.map((id) => ({ id, http: at(100 + id), peer: at(200 + id) }));
+  return { version: 2, settledVersion: 2, nodes, settledNodes: ids, leaving: [], retired: [], ...more };
+}
+
+describe('a node', () => {
+  it('finds the others where the list says, and where its file does', () => {
+    const peers = currentPeers(state([1, 4]), [], config);
+    expect(peers.get(1)).toEqual([config.nodes[0]?.peer, at(201)]);
+    expect(peers.get(4)).toEqual([at(204)]);
+  });
+
+  it('goes on speaking with those of its file that an old list does not know yet, for nobody else may be left', () => {
+    // A newcomer starts from a snapshot of group 0 that is older than itself and than all that it was told of.
+    const peers = currentPeers(state([7, 8, 9]), [7, 8, 9], config);
+    expect([...peers.keys()].toSorted((a, b) => a - b)).toEqual([1, 2, 3, 7, 8, 9]);
+    expect(peers.get(2)).toEqual([config.nodes[1]?.peer]);
+  });
+
+  it('does not speak with those of its file that were removed, unless group 0 has to tell them', () => {
+    const peers = currentPeers(state([1, 4], { retired: [2, 3] }), [3], config);
+    expect([...peers.keys()].toSorted((a, b) => a - b)).toEqual([1, 3, 4]);
+    expect(peers.get(3)).toEqual([]);
+  });
+});
