@@ -11,6 +11,8 @@ export interface AskCheckerInit {
   readonly now: () => number;
   readonly nodes: number;
   readonly deadlineMillis: number;
+  /** A process may look so much later whether a deadline has passed. */
+  readonly lateMillis: number;
   readonly partitionOf: (userId: string) => number;
 }
 
@@ -92,13 +94,13 @@ export class AskChecker {
   }
 
   #count(from: NodeId, partition: number): void {
-    const { now, nodes, deadlineMillis } = this.#init;
+    const { now, nodes, deadlineMillis, lateMillis } = this.#init;
     const key = `${from}/${partition}`;
     const questions = recentOf(this.#questions, key);
     questions.add(now());
     const asked = questions.countSince(now() - deadlineMillis);
     // Those that came earlier may still have been open at the beginning.
-    const requests = recentOf(this.#requests, key).countSince(now() - 2 * deadlineMillis);
+    const requests = recentOf(this.#requests, key).countSince(now() - 2 * deadlineMillis - lateMillis);
     const most = PER_REQUEST_MAX * requests + ROUNDS_MAX * nodes;
     check(
       asked <= most,

@@ -121,6 +121,7 @@ export class World {
       now,
       nodes: ids.length,
       deadlineMillis: settings.timing.requestDeadlineMillis,
+      lateMillis: 3 * settings.timing.tickMillis,
       partitionOf: (userId) => this.partitionOf(userId),
     });
     const nodeWorld: NodeWorld = {
