@@ -126,7 +126,8 @@ const RULE_KEYS = ['id', 'limit', 'windowMillis', 'clock'] as const satisfies re
 
 /**
  * Checks a parsed `cluster.json`. `timing`, wholly or in part, `freeFloorBytes`, `stateBytesMax` and
- * `snapshotEveryBytes` may be left out. What it does not know is refused: a misspelt setting must not silently be the default.
+ * `snapshotEveryBytes` may be left out. What it does not know is refused: a misspelt setting must not silently be the
+ * default.
  *
  * @throws ConfigError naming the field and its bound
  */

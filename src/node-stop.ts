@@ -45,7 +45,8 @@ export async function takeLeave(core: NodeCore, http: FastifyInstance, limits: S
   while (lingered() < lingerMillisMin || (lingered() < lingerMillisMax && (await connections(http)) > 0)) {
     await delay(LOOK_MILLIS);
   }
-  // Timers come first when a loop that was held up goes on: what came meanwhile is read before idle connections are closed.
+  // Timers come first when a loop that was held up goes on: what came meanwhile is read before idle connections are
+  // closed.
   await afterReading();
   const closed = http.close();
   const isOver = closed.then(() => true);

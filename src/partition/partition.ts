@@ -345,10 +345,8 @@ export class Partition implements GroupApplication {
         // Whoever is told may ask again at once, and must find the entry applied as a whole.
         for (const [i, waiter] of waiters.entries()) {
           const decision = decisions[i];
-          assert(
-            decision !== undefined,
-            `entry ${entry.index} decides as many requests as were proposed in it`,
-          );
+          if (decision === undefined)
+            assert(false, `entry ${entry.index} decides as many requests as were proposed in it`);
           if (decision.refusal === 'at_capacity') this.#refusedAtCapacity();
           this.#settle(waiter, answerOf(decision, waiter.request.requestId));
         }

@@ -72,7 +72,10 @@ export class LeaderSearch {
     return true;
   }
 
-  /** `node` had a request decided: it leads, or passed it on to who does. Whoever is told to lead in this term is believed. */
+  /**
+   * `node` had a request decided: it leads, or passed it on to who does. Whoever is told to lead in this term is
+   * believed rather than it.
+   */
   proved(node: NodeId): void {
     this.#leader = node;
     this.#isGuess = true;

@@ -76,9 +76,7 @@ export class SimNode implements Endpoint {
   /** The process before this one did not come to take part. */
   #diedRecovering = false;
   /** What the next start must find. */
-  #damage: 'none' | 'flipped' | 'torn' | 'marked' = 'none';
-  /** What is left of a directory with a batch that was written in part. */
-  #torn: TornBatch | undefined;
+  #damage: 'none' | 'flipped' | 'marked' | TornBatch = 'none';
   #recoveryCrashes: { readonly left: number; readonly fate: Fate } | undefined;
   /** The directory is an older copy, and nobody has noticed. */
   #isRolledBack = false;
@@ -240,8 +238,8 @@ export class SimNode implements Endpoint {
     }
     world.settling();
     const found =
-      this.#damage === 'torn' && this.#torn !== undefined
-        ? damageOfTear(this.#torn)
+      typeof this.#damage === 'object'
+        ? damageOfTear(this.#damage)
         : damageOfFlip(this.#durable, this.#random);
     found.then(refused, (error: unknown) => this.#fatal(life, error));
   }
@@ -507,8 +505,7 @@ export class SimNode implements Endpoint {
     const torn = this.#disk.torn((among) => this.#random.below(among));
     if (torn === undefined) return false;
     this.crash('lost');
-    this.#torn = torn;
-    this.#damage = 'torn';
+    this.#damage = torn;
     return true;
   }
 

@@ -36,8 +36,9 @@ export interface SlotWatcher {
  * - A near key is forgotten only when its grants are out of every window at the current group time and none was
  *   made for a window's length of group time, with `LATE_MILLIS` to spare once callers bring their own timestamps.
  *   `evictedThroughMillis` then keeps the time at which all forgotten grants are out, and an unknown key that asks
- *   for an earlier time is denied: its history may be among the forgotten. So is one known from a far epoch alone. So no lag, however long, gets a request
- *   around a forgotten grant; a new user whose timestamps are later than `LATE_MILLIS` may be denied.
+ *   for an earlier time is denied: its history may be among the forgotten. So is one known from a far epoch alone. No
+ *   lag, however long, gets a request around a forgotten grant; a new user whose timestamps are later than
+ *   `LATE_MILLIS` may be denied.
  * - A far key is forgotten after `FAR_EPOCH_HORIZON_MILLIS`, or a window if that is longer, of group time without a
  *   grant. Within that horizon the promise holds in the caller's time; a replay that pauses longer starts afresh. A far
  *   key that is granted something in the near epoch is kept as long, though it is a near one now: while it is known,

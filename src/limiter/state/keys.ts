@@ -100,7 +100,10 @@ export class Keys {
     return into;
   }
 
-  /** Group time at which the key was last granted something, whatever time that was stamped with, or later: see `KeyTable`. */
+  /**
+   * Group time at which the key was last granted something, whatever time that was stamped with; or later, for a key
+   * that is kept for longer: see `KeyTable`.
+   */
   madeMillisAt(slot: number): number {
     return this.#rows.doubles(slot)[this.#rows.at(slot) >>> 1]!;
   }

@@ -163,6 +163,7 @@ export class StateReader {
       name.appendBytes(input.chunk, input.position - length, input.position);
       name.seal(0);
       if (table.keys.find(name) !== NONE) throw new InvalidSnapshotError('a user id twice');
+      // Beyond the state's own time it is no age, but the time itself: see `StateWriter`.
       const made = input.integer('age of the last grant', 0, state.changedMillis + LOG_WINDOW_MILLIS_MAX);
       const madeMillis = made > state.changedMillis ? made : state.changedMillis - made;
       table.add(name, madeMillis);
