@@ -3,7 +3,9 @@
  * got lost, and hold the cluster to its word on every answer.
  */
 import { groupOfPartition } from '../../src/partition/placement.ts';
+import type { Decision } from '../../src/limiter/decision.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';
+import { MAX_AHEAD_MILLIS_DEFAULT } from '../../src/limiter/rules.ts';
 import type { RoutedAnswer } from '../../src/router/router.ts';
 import { findOverGrant, type ObservedGrant } from '../cluster/over-grant.ts';
 import type { AskChecker } from './ask-checker.ts';
@@ -29,6 +31,8 @@ export interface ClientWorld {
   now(): number;
   after(delayMillis: number, run: () => void): void;
   committedIndex(group: number): number;
+  /** Who leads the partition of this user, and what time it is there. */
+  leading(userId: string): { readonly node: SimNode; readonly groupMillis: number } | undefined;
   /** No log of `group` may come to hold this request: that is what its client was told. */
   nowhere(group: number, requestId: string): void;
   /** A partition or a node may have no room for another user. */
@@ -62,6 +66,9 @@ const CROWD_TRIES_MAX = 10;
 const STREAM = 40;
 const STREAM_GAP_MILLIS = 15;
 const MINUTE_MILLIS = 60_000;
+const AT_ONCE = 0.1;
+/** Meanwhile a clock does not part from real time by what matters. */
+const CLOSE_MILLIS = 20;
 /** What a process may take on top: a tick, and the answers it still lets pass. */
 const LATE_MILLIS_MAX = 25;
 
@@ -171,18 +178,20 @@ export class Clients {
     return random.chance(0.4) ? limit : random.between(1, limit + 1);
   }
 
-  /** Each user keeps to habits: of now, minutes late, of another epoch, or anything. */
+  /** Each user keeps to habits: of now, minutes late, early, of another epoch, or anything. */
   #timestamp(userId: string): number {
     const random = this.#random;
     const now = Math.floor(this.#world.now());
-    const habits = ['now', 'late', 'epoch', 'any', 'now'] as const;
+    const habits = ['now', 'late', 'epoch', 'any', 'early'] as const;
     const known = userId.startsWith('event')
       ? habits[Number(userId.slice('event'.length)) % habits.length]
       : 'any';
     const habit = this.#world.settings.clients.strangeTimes ? known : 'now';
-    switch (habit === 'any' ? random.pick(['now', 'now', 'late', 'epoch']) : habit) {
+    switch (habit === 'any' ? random.pick(['now', 'now', 'late', 'epoch', 'early']) : habit) {
       case 'late':
         return now - random.between(MINUTE_MILLIS, 5 * MINUTE_MILLIS);
+      case 'early':
+        return now + random.between(0, random.pick([100, 2_000, MAX_AHEAD_MILLIS_DEFAULT]));
       case 'epoch':
         // Seconds for milliseconds, or a counter.
         return random.chance(0.8)
@@ -293,16 +302,19 @@ export class Clients {
         this.#world.limits.answered(group, request, answer.decision, {
           committedIndex: this.#world.committedIndex(group),
           invokedMillis: this.#firstInvoked.get(idOf(request)) ?? attempt.invokedAt,
+          attemptMillis: attempt.invokedAt,
         });
         this.#world.coverage.decided(request, answer.decision);
-        if (answer.decision.allowed) this.#granted(attempt, answer.decision.ruleId);
+        if (answer.decision.allowed) this.#granted(attempt, answer.decision);
         else this.denials += 1;
+        if (attempt.done === undefined && this.isActive && this.#random.chance(AT_ONCE))
+          this.#askAtOnce(attempt);
         return;
       }
       case 'invalid':
-        // A cost above a small limit; a timestamp, if the node's wall clock was set back.
+        // A cost above a small limit; a timestamp, if the node's wall clock was set back; a rule that left the table.
         check(
-          (request.cost ?? 1) > 1 || request.timestampMillis !== undefined,
+          (request.cost ?? 1) > 1 || request.timestampMillis !== undefined || this.#mayBeUnknown(request),
           () => `refused as invalid: ${JSON.stringify(request)}, ${answer.message}`,
         );
         return;
@@ -339,11 +351,22 @@ export class Clients {
     }
   }
 
-  #granted({ request, charge }: Attempt, ruleId: string): void {
+  /** The next request of this user was behind the last one, in the same socket. */
+  #askAtOnce({ node, request }: Attempt): void {
+    const { userId, ruleId } = request;
+    if (node.isOpen) this.attempt(node, { userId, ...(ruleId !== undefined && { ruleId }) }, ATTEMPTS_MAX);
+  }
+
+  #mayBeUnknown({ ruleId }: AllowRequest): boolean {
+    const { tables } = this.#world.settings;
+    return ruleId !== undefined && tables.some(({ rules }) => rules.every(({ id }) => id !== ruleId));
+  }
+
+  #granted({ request, charge }: Attempt, { ruleId, decided }: Decision): void {
     this.grants += 1;
     if (request.requestId !== undefined) this.#lastGranted.push(request);
     if (this.#lastGranted.length > LAST_GRANTED_MAX) this.#lastGranted.shift();
-    this.#askAgain(request);
+    this.#askAgain(request, decided.timeMillis);
     if (request.timestampMillis !== undefined || !request.userId.startsWith('user')) return;
     const key = `${ruleId}/${request.userId}/${request.requestId ?? ''}`;
     // A repeated answer is the same grant: the interval of the first one that got it is enough.
@@ -361,16 +384,35 @@ export class Clients {
   readonly #acknowledged = new Set<string>();
 
   /** The same request once more: soon, or about when nobody remembers it. */
-  #askAgain(request: AllowRequest): void {
+  #askAgain(request: AllowRequest, grantedMillis: number): void {
     const random = this.#random;
     const { clients, tables } = this.#world.settings;
     if (request.requestId === undefined || !random.chance(clients.again)) return;
     const { requestIdHorizonMillis } = random.pick(tables);
-    const isSoon = random.chance(0.6);
-    const delay = isSoon ? random.exponential(1_000) : requestIdHorizonMillis * (0.9 + random.unit() / 5);
-    this.#world.after(delay, () => {
+    const when = random.pick(['soon', 'soon', 'about', 'last'] as const);
+    if (when === 'last') {
+      this.#askAtLast(request, grantedMillis + requestIdHorizonMillis);
+      return;
+    }
+    const aboutMillis = requestIdHorizonMillis * (0.9 + random.unit() / 5);
+    this.#world.after(when === 'soon' ? random.exponential(1_000) : aboutMillis, () => {
       const nodes = this.#world.askable();
       if (this.isActive && nodes.length > 0) this.attempt(random.pick(nodes), request, ATTEMPTS_MAX);
+    });
+  }
+
+  /** In the last millisecond of group time in which the request is remembered, or the next, where nobody has to relay it. */
+  #askAtLast(request: AllowRequest, untilMillis: number): void {
+    const leader = this.#world.leading(request.userId);
+    if (leader === undefined) return;
+    const leftMillis = untilMillis + 1.5 * this.#random.unit() - leader.groupMillis;
+    if (leftMillis > CLOSE_MILLIS) {
+      this.#world.after(leftMillis - CLOSE_MILLIS / 2, () => this.#askAtLast(request, untilMillis));
+      return;
+    }
+    const { node } = leader;
+    this.#world.after(Math.max(0, leftMillis), () => {
+      if (this.isActive && node.isOpen) this.attempt(node, request, ATTEMPTS_MAX);
     });
   }
 

@@ -25,14 +25,25 @@ interface Grant extends TimedGrant {
 interface GroupLedger {
   readonly machine: NaiveLimiter;
   table: RuleTable | undefined;
+  /** As it last was in force, under its id: it may have left the table. */
+  readonly rules: Map<string, Rule>;
   readonly grants: Map<string, Grant[]>;
   /** By rule and user: up to here grants may be forgotten, since the window was shorter once. */
   readonly forgotten: Map<string, number>;
   /** What the log granted, by receipt. */
-  readonly receipts: Map<string, { readonly words: string; readonly hasId: boolean; isTold: boolean }>;
+  readonly receipts: Map<string, Receipt>;
   /** What the log decided, by index and position. */
   readonly requests: Map<string, { readonly words: string; readonly saying: string }>;
   readonly ids: IdLedger;
+}
+
+interface Receipt {
+  readonly words: string;
+  readonly hasId: boolean;
+  /** In real time; undefined if nobody knows. */
+  readonly stampedMillis: number | undefined;
+  readonly horizonMillis: number;
+  isTold: boolean;
 }
 
 interface Logged {
@@ -85,6 +96,7 @@ export class LimitChecker {
       group = {
         machine: new NaiveLimiter(),
         table: undefined,
+        rules: new Map(),
         grants: new Map(),
         forgotten: new Map(),
         receipts: new Map(),
@@ -94,6 +106,16 @@ export class LimitChecker {
       this.#groups.set(id, group);
     }
     return group;
+  }
+
+  /** The rules that were in force after entry `index`. */
+  tableAt(id: GroupId, index: number): RuleTable | undefined {
+    return this.#group(id).machine.tableAt(index);
+  }
+
+  /** After entry `index` something is remembered of this user under this rule. */
+  isKnownAt(id: GroupId, index: number, asked: Asked): boolean {
+    return this.#group(id).machine.isKnownAt(index, asked);
   }
 
   /** Of the state that follows from the committed log. */
@@ -139,9 +161,11 @@ export class LimitChecker {
   #rulesChanged(group: GroupLedger, table: RuleTable | undefined, nowMillis: number): void {
     const before = group.table;
     group.table = table;
-    for (const { id, windowMillis } of before?.rules ?? []) {
-      const after = table?.rules.find((rule) => rule.id === id);
-      if (after === undefined || after.windowMillis <= windowMillis) continue;
+    for (const after of table?.rules ?? []) {
+      const { id } = after;
+      const windowMillis = group.rules.get(id)?.windowMillis ?? after.windowMillis;
+      group.rules.set(id, after);
+      if (after.windowMillis <= windowMillis) continue;
       const shorter = groupWindowMillis(windowMillis, before?.clockDriftPpm ?? 0);
       for (const [key, grants] of group.grants) {
         if (!key.startsWith(`${id}/`)) continue;
@@ -224,7 +248,13 @@ export class LimitChecker {
     // A receipt of its own, that no other grant has.
     const receipt = receiptOf(decision);
     check(!group.receipts.has(receipt), () => `two grants of group ${id} have the receipt ${receipt}`);
-    group.receipts.set(receipt, { words: wordsOf(asked), isTold: false, hasId: requestId !== undefined });
+    group.receipts.set(receipt, {
+      words: wordsOf(asked),
+      isTold: false,
+      hasId: requestId !== undefined,
+      stampedMillis: stamp?.atMillis,
+      horizonMillis: group.table?.requestIdHorizonMillis ?? 0,
+    });
   }
 
   #windowInGroupTime(group: GroupLedger, rule: Rule): number {
@@ -236,23 +266,30 @@ export class LimitChecker {
     id: GroupId,
     request: AllowRequest,
     decision: Decision,
-    when: { readonly committedIndex: number; readonly invokedMillis?: number },
+    when: {
+      readonly committedIndex: number;
+      /** When this was asked first, under its id, and when by the attempt that got the answer. */
+      readonly invokedMillis?: number;
+      readonly attemptMillis?: number;
+    },
   ): void {
-    const { committedIndex, invokedMillis } = when;
+    const { committedIndex, invokedMillis, attemptMillis } = when;
     const group = this.#group(id);
     const { index } = decision.decided;
     check(
       index <= committedIndex,
       () => `${request.userId} got an answer from entry ${index} of group ${id}, which is not committed`,
     );
-    if (decision.allowed) this.#checkGrant(id, group, request, decision);
-    else {
+    if (decision.allowed) {
+      const granted = this.#checkGrant(id, group, request, decision);
+      if (attemptMillis !== undefined) this.#checkRemembered(id, granted, attemptMillis);
+    } else {
       this.#checkDenial(id, group, request, decision);
       if (invokedMillis !== undefined) this.#checkInRealTime(id, group, { request, decision, invokedMillis });
     }
   }
 
-  #checkGrant(id: GroupId, group: GroupLedger, request: AllowRequest, decision: Decision): void {
+  #checkGrant(id: GroupId, group: GroupLedger, request: AllowRequest, decision: Decision): Receipt {
     const receipt = receiptOf(decision);
     const words = wordsOf(askedBy(request));
     const granted = group.receipts.get(receipt);
@@ -263,6 +300,21 @@ export class LimitChecker {
     );
     granted.isTold = true;
     this.#checkLogged(id, group, words, decision);
+    return granted;
+  }
+
+  /** Nobody who asks later than a request id is remembered gets its grant. */
+  #checkRemembered(id: GroupId, granted: Receipt, attemptMillis: number): void {
+    const { words, stampedMillis, horizonMillis } = granted;
+    const lag = this.#init.lagMax?.(id, attemptMillis - horizonMillis) ?? Infinity;
+    const since = attemptMillis - horizonMillis - lag;
+    if (stampedMillis === undefined || this.#init.lagMax?.(id, since) === undefined) return;
+    check(
+      stampedMillis >= since,
+      () =>
+        `${words} got a grant of group ${id} that was ${attemptMillis - stampedMillis} ms old when it was asked, ` +
+        `remembered for ${horizonMillis} + ${lag} ms`,
+    );
   }
 
   /** In group time a denial must follow from the log up to where it was read. */
@@ -356,8 +408,8 @@ export class LimitChecker {
 }
 
 function ruleOf(group: GroupLedger, ruleId: string): Rule {
-  const rule = group.table?.rules.find(({ id }) => id === ruleId);
-  check(rule !== undefined, () => `a decision by rule ${ruleId}, which is not in force`);
+  const rule = group.rules.get(ruleId);
+  check(rule !== undefined, () => `a decision by rule ${ruleId}, which was never in force`);
   return rule;
 }
 

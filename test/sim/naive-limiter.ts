@@ -112,6 +112,15 @@ export class NaiveLimiter {
     return (this.#digest + digestOfItem(item)) >>> 0;
   }
 
+  tableAt(index: number): RuleTable | undefined {
+    return valueAt(this.#tables, index);
+  }
+
+  isKnownAt(index: number, asked: Asked): boolean {
+    const keys = this.#known.get(resolved(asked.rule, this.tableAt(index)));
+    return valueAt(keys?.keys.get(asked.userId)?.runs ?? [], index) !== undefined;
+  }
+
   /** Returns what every replica decides. */
   apply(
     command: Command,
@@ -146,7 +155,7 @@ export class NaiveLimiter {
     asked: Asked,
     nowMillis: number,
   ) {
-    const table = valueAt(this.#tables, index);
+    const table = this.tableAt(index);
     const known = this.#knownAt(asked, table, index);
     if (known === undefined || nowMillis < (valueAt(this.#times, index) ?? 0)) return undefined;
     const remembered = this.#ids.get(idKey(asked))?.findLast((grant) => grant.index <= index);

@@ -51,6 +51,9 @@ const COPIES_MAX = 16;
 /** How often, and how many times, somebody looks whether a group is between two configurations. */
 const LOOK_MILLIS = 5;
 const LOOKS_MAX = 1_000;
+/** By then whoever can compare has found out. */
+const IDLE_FAST_MILLIS = 8_000;
+const IDLE_SLOW_MILLIS = 20_000;
 /** A quarter of the time nothing new breaks. */
 const QUIET = 0.25;
 
@@ -126,6 +129,8 @@ export class Nemesis {
           ? [[victim.id, other]]
           : without(all, [victim.id]).map((peer) => [victim.id, peer]);
         this.#cutFor(random.chance(0.5) ? pairs : pairs.map(([a, b]) => [b, a]), 2_000);
+        // What was acknowledged meanwhile is lost with its connection: it has to be found out anew.
+        if (random.chance(0.5)) this.#later(2_000, () => this.#break(victim.id, other));
         return;
       }
       case 'bridge': {
@@ -153,8 +158,7 @@ export class Nemesis {
         return;
       case 'break': {
         const other = random.pick(without(all, [victim.id]));
-        this.#world.network.break(victim.id, other);
-        if (random.chance(0.5)) this.#world.network.break(other, victim.id);
+        this.#break(victim.id, other);
         return;
       }
       case 'crash':
@@ -189,6 +193,8 @@ export class Nemesis {
         return;
       case 'handOver':
         leader.core?.raft.handOver();
+        // What was asked meanwhile waits for the end of it, also if nobody takes over.
+        if (random.chance(0.5)) this.#cutFor(bothWays([leader.id], without(all, [leader.id])), 300);
         return;
       case 'pause':
         this.#pause(victim);
@@ -282,6 +288,7 @@ export class Nemesis {
     const { after, ask, leaders } = this.#world;
     this.#isIdle = true;
     ask(false);
+    if (this.#random.chance(0.5)) this.#wrongWhileIdle();
     after(forMillis, () => {
       this.#isIdle = false;
       for (const leader of leaders()) {
@@ -292,14 +299,30 @@ export class Nemesis {
     });
   }
 
-  /** Nobody hears of what a leader goes on writing down, until it is replaced and others have compacted their logs. */
+  /** Nothing disturbs the processes while one finds out that its clock is wrong, and then that it is right again. */
+  #wrongWhileIdle(): void {
+    const { settings, story, after } = this.#world;
+    if (!settings.faults.includes('wrongClock')) return;
+    story.fault('wrongClock', '(while idle)');
+    const rate = this.#random.pick([1.05, 2, 0.9, 0.5]);
+    this.breakClock([rate]);
+    after(rate < 1 ? IDLE_SLOW_MILLIS : IDLE_FAST_MILLIS, () => this.#wrongClock?.clock.goWrong(1));
+  }
+
+  /**
+   * Nobody hears of what a leader goes on writing down, or the leader does not hear that they have, until it is replaced
+   * and others have compacted their logs.
+   */
   #longSuffix(leader: SimNode): void {
     const { nodes, stream, after, crowd } = this.#world;
     const others = without(
       nodes.map(({ id }) => id),
       [leader.id],
     );
-    const heal = this.#cut(others.map((other): [NodeId, NodeId] => [leader.id, other]));
+    const isDeaf = this.#random.chance(0.3);
+    const heal = this.#cut(
+      others.map((other): [NodeId, NodeId] => (isDeaf ? [other, leader.id] : [leader.id, other])),
+    );
     stream(leader);
     const rest = nodes.filter((node) => node !== leader && node.isRunning && node.isOpen);
     after(2_000, () => {
@@ -382,6 +405,11 @@ export class Nemesis {
 
   #cutFor(pairs: readonly [NodeId, NodeId][], meanMillis: number): void {
     this.#later(meanMillis, this.#cut(pairs));
+  }
+
+  #break(node: NodeId, other: NodeId): void {
+    this.#world.network.break(node, other);
+    if (this.#random.chance(0.5)) this.#world.network.break(other, node);
   }
 
   /** Returns what heals these paths again. */

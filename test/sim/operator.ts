@@ -29,6 +29,8 @@ const HURRY = 0.15;
 const LATE = 0.2;
 /** Chance that it never comes, and has to be removed. */
 const NEVER = 0.4;
+/** Chance that before a change somebody asks for a node back that left. */
+const ASK_BACK = 0.2;
 /** Chance that a node that was removed goes on running. */
 const ZOMBIE = 0.3;
 
@@ -65,10 +67,22 @@ export class Operator {
     });
   }
 
+  /** Somebody asks for a node back that left: it has forgotten what it promised, and is refused. */
+  #askBack(id: NodeId): void {
+    const up = this.#world.nodes.filter((node) => node.isRunning);
+    if (up.length === 0) return;
+    this.#world.story.fault('askBack', `(node ${id})`);
+    this.#random.pick(up).changeNodes({ add: addressOf(id) }, (result) => {
+      check(!result.ok, () => `node ${id} left, and is taken back`);
+    });
+  }
+
   /** A change of the nodes, unless one is under way. */
   begin(): void {
     const state = this.#world.meta();
     if (state === undefined || this.#wanted !== undefined) return;
+    if (state.retired.length > 0 && this.#random.chance(ASK_BACK))
+      this.#askBack(this.#random.pick(state.retired));
     if (state.settledVersion !== state.version && !this.#random.chance(HURRY)) return;
     const change = this.#draw(state);
     if (change === undefined) return;

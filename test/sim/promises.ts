@@ -9,6 +9,7 @@ import {
   type GroupHistory,
   supports,
 } from './group-history.ts';
+import type { DiskMirror } from './mirror.ts';
 import { check } from './story.ts';
 
 /** A vote, an acknowledgement and a term are on disk before a word of them leaves. */
@@ -44,12 +45,17 @@ export function checkPromise(group: GroupHistory, node: NodeId, message: Message
         disk.term >= message.term,
         () => `${disk.name} answers in term ${message.term}, which is not on disk`,
       );
+      check(
+        message.hintTerm <= message.term,
+        () => `${disk.name} has entries of term ${message.hintTerm} before term ${message.term} is over`,
+      );
       // In a later term the entries may be gone again: such an answer is merely late.
       if (message.rejected || disk.term > message.term) return;
       check(
         disk.lastIndex >= message.index,
         () => `${disk.name} acknowledges ${message.index} and has ${disk.lastIndex} on disk`,
       );
+      checkAgrees(disk, diskOf(group, message.to), message);
       return;
     }
     case 'append':
@@ -68,6 +74,24 @@ export function checkPromise(group: GroupHistory, node: NodeId, message: Message
       return;
   }
 }
+
+/**
+ * What is acknowledged is what the leader has. Entries of its own term are the same wherever they are; all others it had
+ * on its disk when it was elected.
+ */
+function checkAgrees(
+  disk: DiskMirror,
+  leader: DiskMirror,
+  { index, term }: { readonly index: number; readonly term: number },
+): void {
+  const own = disk.termAt(index);
+  if (own === undefined || own === term || leader.term !== term) return;
+  check(
+    leader.lastIndex >= index && leader.holds(index, own),
+    () => `${disk.name} acknowledges ${index} of term ${own}, which ${leader.name} does not have`,
+  );
+}
+
 /** One line, without the payloads. */
 export function told(sent: PeerMessage): string {
   if (sent.kind === 'chunk') return `group ${sent.group} chunk ${sent.chunk} of snapshot ${sent.meta.index}`;

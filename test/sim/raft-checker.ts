@@ -9,7 +9,7 @@ import type { Entry, GroupConfig, GroupId, NodeId } from '../../raft/types.ts';
 import { Partition } from '../../src/partition/partition.ts';
 import { decodePeerMessages } from '../../src/transport/peer-codec.ts';
 import { lastDecisions, takeDecisions } from './decision-watch.ts';
-import { campaignConfigs, decidersOf, isMajority } from './configs.ts';
+import { campaignConfigs, type CommittedConfig, decidersOf, isMajority } from './configs.ts';
 import { digestOfItems } from './state-digest.ts';
 import { DiskMirror, digestOf } from './mirror.ts';
 import {
@@ -74,9 +74,26 @@ export class RaftChecker {
     return this.#group(id).committedIndex;
   }
 
+  appliedIndex(id: GroupId, node: NodeId): number {
+    return this.#group(id).applied.get(node) ?? 0;
+  }
+
   /** The latest committed configuration. */
   configOf(id: GroupId): GroupConfig {
     return this.#group(id).configs.at(-1)?.config ?? simpleConfig([]);
+  }
+
+  /** All that are committed, oldest first. */
+  configsOf(id: GroupId): readonly CommittedConfig[] {
+    return this.#group(id).configs;
+  }
+
+  diskOf(id: GroupId, node: NodeId): DiskMirror {
+    return diskOf(this.#group(id), node);
+  }
+
+  leaderOf(id: GroupId, term: number): NodeId | undefined {
+    return this.#group(id).leaderOf.get(term);
   }
 
   /** Everything that is committed is on the disk of `node`, and applied there. */

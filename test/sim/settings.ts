@@ -322,14 +322,16 @@ function drawTables(random: Random, timing: Timing): RuleTable[] {
     clock: 'cluster',
   };
   const tables: RuleTable[] = [];
-  const small = random.chance(0.2);
+  const small = random.chance(0.25);
+  // A rule leaves, and comes back with the next table.
+  const without = random.chance(0.5) ? random.pick([2, 2, 3]) : 0;
   for (let version = 1; version <= 4; version += 1) {
     tables.push({
       version,
-      rules: [byRequest, byCluster],
+      rules: version === without ? [byRequest] : [byRequest, byCluster],
       requestIdHorizonMillis: drawHorizon(random, timing),
       clockDriftPpm: DRIFT_PPM,
-      partitionBytesMax: small ? random.pick([8_000, 20_000, 60_000]) : PARTITION_BYTES_DEFAULT,
+      partitionBytesMax: small ? random.pick([4_096, 8_000, 20_000, 60_000]) : PARTITION_BYTES_DEFAULT,
     });
     byRequest = changed(random, byRequest);
     byCluster = changed(random, byCluster);

@@ -457,6 +457,10 @@ export class SimNode implements Endpoint {
     });
   }
 
+  get stateBytesMax(): number {
+    return this.#stateBytesMax;
+  }
+
   /** What it may remember; undefined: as much as at first. */
   limitState(bytesMax: number = this.#world.settings.stateBytesMax): void {
     this.#stateBytesMax = bytesMax;

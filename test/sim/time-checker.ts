@@ -3,9 +3,9 @@
  *
  * - a replica's estimate is its leader's, but for what the last message it anchored to was under way, which is counted
  *   from the leader's turn to the follower's: the path, and a write that either of them waits for;
- * - from one stamp of a log to the next group time passes as real time does, but for the slowest allowed clock, a
- *   millisecond of rounding, and that delay once for every office that ended between them: who took it over went by
- *   what it had last heard;
+ * - from one stamp of a log to the next, and from the first of an office to each of its others, group time passes as real
+ *   time does, but for the slowest allowed clock, a millisecond of rounding, and that delay once for every office that
+ *   ended between them: who took it over went by what it had last heard;
  * - so who is denied has used up its limit in real time too, within the rule's window and as much longer as the offices
  *   that ended since may have cost.
  *
@@ -48,6 +48,8 @@ export class TimeChecker {
   readonly #init: TimeCheckerInit;
   #healthySince = Infinity;
   readonly #stamps = new Map<GroupId, Stamp>();
+  /** The first in health of the last office. */
+  readonly #firstStamps = new Map<GroupId, Stamp>();
   /** Of the last committed entry. */
   readonly #terms = new Map<GroupId, number>();
   /** Offices that ended in health. */
@@ -116,16 +118,14 @@ export class TimeChecker {
       this.#ended.set(group, (this.#ended.get(group) ?? 0) + term - (this.#terms.get(group) ?? term));
     this.#terms.set(group, term);
     if (stampedAt === undefined) return;
-    this.#stamps.set(group, { atMillis: stampedAt, timeMillis, term });
+    const stamp = { atMillis: stampedAt, timeMillis, term };
+    this.#stamps.set(group, stamp);
     if (before === undefined || !this.#isHealthy || before.atMillis < this.#healthySince) return;
-    if (before.atMillis < (this.#ledUnheard.get(group) ?? 0)) return;
-    const real = stampedAt - before.atMillis;
-    const behind = real - (timeMillis - before.timeMillis);
-    const max = real * SLOWNESS + 1 + offices * this.#delayMillis;
-    check(
-      behind <= max,
-      () => `group ${group} lost ${behind} of ${real} ms before entry ${entry.index}, may lose ${max}`,
-    );
+    if (before.atMillis >= (this.#ledUnheard.get(group) ?? 0))
+      checkLoss(before, stamp, `before entry ${entry.index} of group ${group}`, offices * this.#delayMillis);
+    const first = this.#firstStamps.get(group);
+    if (first?.term === term) checkLoss(first, stamp, `in term ${term} of group ${group}`);
+    else this.#firstStamps.set(group, stamp);
   }
 
   #lookLater(): void {
@@ -177,6 +177,13 @@ export class TimeChecker {
       );
     }
   }
+}
+
+function checkLoss(from: Stamp, to: Stamp, where: string, moreMillis = 0): void {
+  const real = to.atMillis - from.atMillis;
+  const behind = real - (to.timeMillis - from.timeMillis);
+  const max = real * SLOWNESS + 1 + moreMillis;
+  check(behind <= max, () => `group time lost ${behind} of ${real} ms ${where}, may lose ${max}`);
 }
 
 function timeOf(node: SimNode, partition: number): number | undefined {

@@ -17,6 +17,8 @@ import { Coverage } from './coverage.ts';
 import { EventLoop } from './event-loop.ts';
 import { LimitChecker } from './limit-checker.ts';
 import { Nemesis } from './nemesis.ts';
+import { MembersChecker } from './members-checker.ts';
+import { OfficeChecker } from './office-checker.ts';
 import { Operator } from './operator.ts';
 import { SimNetwork } from './network.ts';
 import { type DiskCopy, RaftChecker } from './raft-checker.ts';
@@ -50,6 +52,8 @@ export class World {
   readonly rejections = new RejectionChecker();
   readonly clocks: ClockChecker;
   readonly times: TimeChecker;
+  readonly offices: OfficeChecker;
+  readonly members: MembersChecker;
   readonly asks: AskChecker;
   readonly coverage: Coverage;
   readonly clients: Clients;
@@ -117,6 +121,25 @@ export class World {
         else this.#limitsCommitted(group, committed);
       },
     });
+    this.offices = new OfficeChecker({
+      entryAt: (group, index) => this.raft.entryAt(group, index),
+      tableAt: (group, index) => this.limits.tableAt(group, index),
+      isKnownAt: (group, index, asked) => this.limits.isKnownAt(group, index, asked),
+      nodes: () => this.nodes,
+      now,
+      after,
+    });
+    this.members = new MembersChecker({
+      settings,
+      nodes: () => this.nodes,
+      network,
+      now,
+      after,
+      configsOf: (group) => this.raft.configsOf(group),
+      diskOf: (group, node) => this.raft.diskOf(group, node),
+      leaderOf: (group, term) => this.raft.leaderOf(group, term),
+      placement: this.placement,
+    });
     this.asks = new AskChecker({
       now,
       nodes: ids.length,
@@ -138,10 +161,12 @@ export class World {
       durable: (node, writes) => {
         this.coverage.written(node, writes);
         this.raft.written(node, writes);
+        this.members.written(node, writes);
       },
       groupAdded: (node, group, app, applied) => {
         this.coverage.observe(node, group, app);
         this.raft.observe(node, group, app, applied);
+        this.offices.observe(node, group, app, () => this.raft.appliedIndex(group, node));
       },
       sending: (node, to, type, payload) => {
         if (type === 'peerMessages') this.raft.sending(node, to, payload);
@@ -182,6 +207,7 @@ export class World {
       after,
       askable: () => this.nodes.filter((node) => this.askable(node)),
       committedIndex: (group) => this.raft.committedIndex(group),
+      leading: (userId) => this.#leading(userId),
       mayBeFull: () => this.mayBeFull,
       gainedMillis: () => this.raft.gainedMillis,
     });
@@ -234,6 +260,7 @@ export class World {
     if (record === this.#meta || record === undefined) return;
     this.#meta = record;
     this.placement.update(record.state);
+    this.members.metaChanged(record.state);
     this.operator.metaChanged(record.state);
   }
 
@@ -249,6 +276,12 @@ export class World {
   get isSettled(): boolean {
     const { meta } = this;
     return this.operator.isIdle && (meta === undefined || meta.settledVersion === meta.version);
+  }
+
+  #leading(userId: string): { readonly node: SimNode; readonly groupMillis: number } | undefined {
+    const node = this.nodes.find((candidate) => candidate.isOpen && this.#leads(candidate, userId));
+    const clock = node?.core?.partitions.get(this.partitionOf(userId))?.clock;
+    return node === undefined || clock === undefined ? undefined : { node, groupMillis: clock.nowMillis() };
   }
 
   #leads({ id, core }: SimNode, userId: string): boolean {

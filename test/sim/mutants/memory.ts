@@ -151,7 +151,11 @@ export const MEMORY: readonly Mutant[] = [
     bug: 'a peer that is short of room is spared for ever',
     law: 'none refuses for want of room when there is room again',
     edits: [
-      { in: 'PeerRooms.heard', find: "if (room === 'free') this.#heard.delete(from); else", replace: '' },
+      {
+        in: 'PeerRooms.heard',
+        find: "if (room === 'free') this.#heard.delete(from);",
+        replace: "if (room === 'free') return;",
+      },
       { in: 'PeerRooms.isAnyShort', find: 'nowMillis - atMillis > HEARD_MILLIS_MAX', replace: 'false' },
     ],
   },

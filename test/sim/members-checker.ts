@@ -1,0 +1,198 @@
+/**
+ * Who belongs to a group, and how that changes. By the committed log alone, whatever way a configuration came to a node:
+ *
+ * - a replica goes by the configuration that the log has for what it has applied, to the last learner and the epoch, also
+ *   when it was told by a snapshot or started again;
+ * - whoever is promoted has the entry by which it became a learner on its disk;
+ * - no change asks for a majority that the leader has not heard for long;
+ * - whoever enters has on disk that it was offered for this version of the nodes, so it does not forget the replica;
+ * - a version is settled when every group has its members, and has them because of it;
+ * - an id that left never comes back.
+ */
+import { decodeConfig } from '../../raft/membership.ts';
+import type { GroupWrite } from '../../raft/store.ts';
+import type { Entry, GroupConfig, GroupId, NodeId } from '../../raft/types.ts';
+import { type ClusterPlacement, META_GROUP } from '../../src/meta/cluster-placement.ts';
+import type { MetaState } from '../../src/meta/meta-state.ts';
+import { type CommittedConfig, isMajority } from './configs.ts';
+import type { DiskMirror } from './mirror.ts';
+import type { SimNetwork } from './network.ts';
+import type { Settings } from './settings.ts';
+import type { SimNode } from './sim-node.ts';
+import { check } from './story.ts';
+
+export interface MembersCheckerInit {
+  readonly settings: Settings;
+  readonly nodes: () => readonly SimNode[];
+  readonly network: SimNetwork;
+  readonly now: () => number;
+  readonly after: (delayMillis: number, run: () => void) => void;
+  readonly configsOf: (group: GroupId) => readonly CommittedConfig[];
+  readonly diskOf: (group: GroupId, node: NodeId) => DiskMirror;
+  readonly leaderOf: (group: GroupId, term: number) => NodeId | undefined;
+  /** Where the committed list of nodes wants the partitions. */
+  readonly placement: ClusterPlacement;
+}
+
+const LOOK_MILLIS = 100;
+/** A leader has noticed by then whom it does not hear, and what it decided before is written. */
+const SILENT_ELECTIONS = 4;
+const WRITE_MILLIS_MAX = 10_000;
+
+export class MembersChecker {
+  readonly #init: MembersCheckerInit;
+  readonly #inTouchAt = new Map<string, number>();
+  /** Changes that a leader has on its disk, by group and index. */
+  readonly #seen = new Set<string>();
+  #looks = 0;
+  #settledVersion = 0;
+  readonly #retired = new Set<NodeId>();
+
+  constructor(init: MembersCheckerInit) {
+    this.#init = init;
+    this.#lookLater();
+  }
+
+  #lookLater(): void {
+    this.#init.after(LOOK_MILLIS, () => {
+      this.#looks += 1;
+      this.#lookAtPaths();
+      for (const node of this.#init.nodes()) this.#compare(node);
+      this.#lookLater();
+    });
+  }
+
+  #lookAtPaths(): void {
+    const { nodes, network, now } = this.#init;
+    const running = nodes().filter(({ isRunning }) => isRunning);
+    for (const a of running) {
+      for (const b of running) {
+        if (a === b || network.isCut(b.id, a.id) || !network.isConnected(b.id, a.id)) continue;
+        this.#inTouchAt.set(`${a.id} ${b.id}`, now());
+      }
+    }
+  }
+
+  /** One of its groups at a time. */
+  #compare(node: SimNode): void {
+    const { settings, configsOf } = this.#init;
+    if (!node.isRunning || node.isStranger) return;
+    const group = this.#looks % (settings.config.partitions + 1);
+    const status = node.core?.raft.status(group);
+    if (status === undefined) return;
+    const expected = configsOf(group).findLast(({ index }) => index <= status.applied);
+    // Whoever comes later is not told who began, and takes no part before it comes to a configuration in the log.
+    if (expected === undefined || (expected.index === 0 && status.config.voters.length === 0)) return;
+    check(
+      wordsOf(status.config) === wordsOf(expected.config),
+      () =>
+        `node ${node.id} goes by ${wordsOf(status.config)} in group ${group} at ${status.applied}, ` +
+        `and the log says ${wordsOf(expected.config)}`,
+    );
+  }
+
+  /** What `node` wrote is on its disk. */
+  written(node: NodeId, writes: readonly GroupWrite[]): void {
+    for (const { group, entries } of writes) {
+      for (const entry of entries) {
+        if (entry.kind !== 'config' || this.#init.leaderOf(group, entry.term) !== node) continue;
+        const key = `${group} ${entry.index} ${entry.term}`;
+        if (this.#seen.has(key)) continue;
+        this.#seen.add(key);
+        this.#proposed(node, group, entry);
+      }
+    }
+  }
+
+  #proposed(leader: NodeId, group: GroupId, { index, data }: Entry): void {
+    const { configsOf, diskOf } = this.#init;
+    const config = decodeConfig(data);
+    const before = configsOf(group).findLast((known) => known.index < index)?.config;
+    if (config === undefined || before === undefined) return;
+    const had = [...before.voters, ...before.outgoing];
+    const where = `entry ${index} of group ${group}`;
+    for (const node of config.voters.filter((voter) => !had.includes(voter))) {
+      if (this.#isDoubtful(node)) continue;
+      const since = this.#learnerSince(group, node, index);
+      const { lastIndex } = diskOf(group, node);
+      check(
+        lastIndex >= since,
+        () => `${where} makes node ${node} a voter, which has ${lastIndex} of ${since} on disk`,
+      );
+    }
+    const known = [...had, ...before.learners];
+    for (const node of config.learners.filter((learner) => !known.includes(learner))) {
+      if (group === META_GROUP || this.#isDoubtful(node)) continue;
+      const { placement } = diskOf(group, node);
+      check(
+        placement >= config.epoch,
+        () => `${where} takes node ${node} in for version ${config.epoch}, and ${placement} is on its disk`,
+      );
+    }
+    if (config.outgoing.length > 0) this.#checkReachable(leader, config, where);
+  }
+
+  #checkReachable(leader: NodeId, config: GroupConfig, where: string): void {
+    const { settings, now } = this.#init;
+    const longMillis = SILENT_ELECTIONS * settings.timing.electionMillis + WRITE_MILLIS_MAX;
+    const isReachable = (node: NodeId): boolean =>
+      node === leader || (this.#inTouchAt.get(`${leader} ${node}`) ?? -Infinity) >= now() - longMillis;
+    check(
+      isMajority(config, isReachable),
+      () => `${where} asks for a majority of ${wordsOf(config)}, which node ${leader} has not heard for long`,
+    );
+  }
+
+  #isDoubtful(node: NodeId): boolean {
+    const found = this.#init.nodes().find(({ id }) => id === node);
+    return found === undefined || found.isDoubtful || found.isStranger;
+  }
+
+  /** The index of the configuration since which it is a learner. */
+  #learnerSince(group: GroupId, node: NodeId, before: number): number {
+    let since = 0;
+    for (const { index, config } of this.#init.configsOf(group)) {
+      if (index >= before) break;
+      if (!config.learners.includes(node)) since = 0;
+      else if (since === 0) since = index;
+    }
+    return since;
+  }
+
+  /** The nodes of the cluster have changed, or all is settled: so it is committed. */
+  metaChanged({ version, settledVersion, nodes, retired }: MetaState): void {
+    for (const { id } of nodes)
+      check(!this.#retired.has(id), () => `node ${id} comes back, and its id had left`);
+    for (const id of retired) this.#retired.add(id);
+    if (settledVersion === this.#settledVersion || settledVersion !== version) return;
+    this.#settledVersion = settledVersion;
+    // The first version is settled where nothing ever moved.
+    if (version > 1) this.#checkSettled(version);
+  }
+
+  #checkSettled(version: number): void {
+    const { settings, configsOf, placement } = this.#init;
+    for (let group = 0; group <= settings.config.partitions; group += 1) {
+      const config = configsOf(group).at(-1)?.config;
+      const wanted = placement.membersOf(group);
+      const isThere =
+        config !== undefined &&
+        config.epoch === version &&
+        config.outgoing.length === 0 &&
+        sorted(config.voters) === sorted(wanted.voters);
+      check(
+        isThere,
+        () =>
+          `version ${version} is settled, and group ${group} has ${config === undefined ? 'nobody' : wordsOf(config)}`,
+      );
+    }
+  }
+}
+
+function sorted(nodes: readonly NodeId[]): string {
+  return nodes.toSorted((a, b) => a - b).join(' ');
+}
+
+function wordsOf({ voters, outgoing, learners, epoch }: GroupConfig): string {
+  return `voters ${sorted(voters)}, outgoing ${sorted(outgoing)}, learners ${sorted(learners)}, epoch ${epoch}`;
+}

@@ -1,0 +1,115 @@
+/**
+ * What a leader may answer at once, and what it must. It reads its state only when it has applied an entry of its own
+ * term, and with it all that former leaders decided (Raft, dissertation, 6.4). And what no grant can ever follow from is
+ * refused before it costs anybody a write: a cost above the limit that is in force, and somebody new where there is no
+ * room to remember anybody.
+ */
+import type { GroupApplication } from '../../raft/multi-raft.ts';
+import type { GroupId, NodeId } from '../../raft/types.ts';
+import type { AllowRequest } from '../../src/limiter/request.ts';
+import type { RuleTable } from '../../src/limiter/rules.ts';
+import { Partition } from '../../src/partition/partition.ts';
+import type { Committed } from './group-history.ts';
+import { type Asked, askedBy } from './id-ledger.ts';
+import type { SimNode } from './sim-node.ts';
+import { check } from './story.ts';
+
+export interface OfficeCheckerInit {
+  readonly entryAt: (group: GroupId, index: number) => Committed | undefined;
+  readonly tableAt: (group: GroupId, index: number) => RuleTable | undefined;
+  /** After that entry something is remembered of this user under this rule. */
+  readonly isKnownAt: (group: GroupId, index: number, asked: Asked) => boolean;
+  readonly nodes: () => readonly SimNode[];
+  readonly now: () => number;
+  readonly after: (delayMillis: number, run: () => void) => void;
+}
+
+const LOOK_MILLIS = 200;
+/** A node has noticed by then that it remembers more than it may. */
+const NOTICED_MILLIS = 2_000;
+
+export class OfficeChecker {
+  readonly #init: OfficeCheckerInit;
+  /** Since when a node remembers more than it may. */
+  readonly #overSince = new Map<NodeId, number>();
+
+  constructor(init: OfficeCheckerInit) {
+    this.#init = init;
+    this.#lookLater();
+  }
+
+  #lookLater(): void {
+    const { after, nodes, now } = this.#init;
+    after(LOOK_MILLIS, () => {
+      for (const node of nodes()) {
+        if (!isOver(node)) this.#overSince.delete(node.id);
+        else if (!this.#overSince.has(node.id)) this.#overSince.set(node.id, now());
+      }
+      this.#lookLater();
+    });
+  }
+
+  /** `applied` says up to where the replica has applied its log. */
+  observe(node: NodeId, group: GroupId, app: GroupApplication, applied: () => number): void {
+    if (!(app instanceof Partition)) return;
+    let office: number | undefined;
+    const statusChanged = app.statusChanged.bind(app);
+    app.statusChanged = (status) => {
+      office = status.isLeader ? status.term : undefined;
+      statusChanged(status);
+    };
+    const decide = app.decide.bind(app);
+    app.decide = (request, deadlineMillis, done) => {
+      const index = applied();
+      const mayRead = office !== undefined && this.#init.entryAt(group, index)?.entry.term === office;
+      let isAtOnce = true;
+      let isAnswered = false;
+      const isTooMuch = mayRead && this.#isTooMuch(group, index, request);
+      decide(request, deadlineMillis, (answer) => {
+        check(
+          !isTooMuch || answer.kind === 'invalid',
+          () =>
+            `node ${node} answers ${JSON.stringify(answer)} in group ${group} to ${JSON.stringify(request)}`,
+        );
+        check(
+          answer.kind !== 'decision' || !isAtOnce || mayRead,
+          () => `node ${node} decides by entry ${index} of group ${group} what it leads in term ${office}`,
+        );
+        isAnswered = true;
+        done(answer);
+      });
+      isAtOnce = false;
+      check(
+        isAnswered || !isTooMuch,
+        () => `node ${node} proposes in group ${group} what is above the limit: ${JSON.stringify(request)}`,
+      );
+      check(
+        isAnswered || !mayRead || !this.#hasNoRoom(node) || !this.#isSomebodyNew(group, index, request),
+        () => `node ${node} has no room, and proposes in group ${group}: ${JSON.stringify(request)}`,
+      );
+    };
+  }
+
+  #hasNoRoom(node: NodeId): boolean {
+    return this.#init.now() - (this.#overSince.get(node) ?? Infinity) >= NOTICED_MILLIS;
+  }
+
+  #isSomebodyNew(group: GroupId, index: number, request: AllowRequest): boolean {
+    return request.requestId === undefined && !this.#init.isKnownAt(group, index, askedBy(request));
+  }
+
+  /** Whoever has an id may wait for the answer of an earlier attempt. */
+  #isTooMuch(group: GroupId, index: number, { ruleId, cost = 1, requestId }: AllowRequest): boolean {
+    if (requestId !== undefined) return false;
+    const rules = this.#init.tableAt(group, index)?.rules;
+    const rule = ruleId === undefined ? rules?.[0] : rules?.find(({ id }) => id === ruleId);
+    return rule !== undefined && cost > rule.limit;
+  }
+}
+
+function isOver({ core, stateBytesMax, isRunning }: SimNode): boolean {
+  if (core === undefined || !isRunning) return false;
+  let bytes = 0;
+  for (const { stateBytes } of core.partitions.values()) bytes += stateBytes;
+  return bytes > stateBytesMax;
+}
