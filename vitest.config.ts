@@ -1,9 +1,11 @@
 import { defineConfig, type Plugin } from 'vitest/config';
-import { mutantOf } from './test/sim/mutants/all.ts';
-import { Sources } from './test/sim/mutants/places.ts';
 
 /** For `npm run mutants`: puts one known bug into the product on its way to the tests. */
-function mutated(id: string): Plugin {
+async function mutated(id: string): Promise<Plugin> {
+  const [{ mutantOf }, { Sources }] = await Promise.all([
+    import('./test/sim/mutants/all.ts'),
+    import('./test/sim/mutants/places.ts'),
+  ]);
   const texts = Sources.read().edited(mutantOf(id).edits ?? []);
   return {
     name: 'mutated',
