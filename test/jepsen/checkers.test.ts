@@ -9,7 +9,8 @@ import { checkRefusals, MALFORMED_USER } from './checkers/refusals.ts';
 import type { CheckResult } from './checkers/result.ts';
 import type { Operation } from './history.ts';
 import type { NemesisBand } from './nemesis-log.ts';
-import { type Bug, DRIFT_PPM, randomHistory } from './random-history.ts';
+import { randomHistory } from './random-history.ts';
+import { type Bug, DRIFT_PPM } from './random-leaders.ts';
 
 const GOOD_HISTORIES = 300;
 const BAD_HISTORIES = 40;
