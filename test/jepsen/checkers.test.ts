@@ -12,8 +12,10 @@ import type { NemesisBand } from './nemesis-log.ts';
 import { randomHistory } from './random-history.ts';
 import { type Bug, DRIFT_PPM } from './random-leaders.ts';
 
-const GOOD_HISTORIES = 300;
-const BAD_HISTORIES = 40;
+/** The rarest false alarm that was put into a judge showed in the 65th. */
+const GOOD_HISTORIES = 200;
+/** Every judge has noticed its bugs by the second. */
+const BAD_HISTORIES = 12;
 const OPERATIONS = 300;
 
 /** A failure names the seed, and this replays it alone. */
