@@ -31,16 +31,16 @@ class Ear {
   }
 
   async hears(text: string): Promise<void> {
-    await eventually(`"${text}"`, () => (this.heard.toString() === text ? true : undefined), 3_000);
+    await eventually(`"${text}"`, () => (this.heard.toString() === text ? true : undefined));
   }
 
   async hearsBytes(count: number): Promise<void> {
-    await eventually(`${count} bytes`, () => (this.bytes >= count ? true : undefined), 5_000);
+    await eventually(`${count} bytes`, () => (this.bytes >= count ? true : undefined));
   }
 }
 
 async function expectGone(...ears: readonly Ear[]): Promise<void> {
-  await eventually('connections end', () => (ears.every(({ closed }) => closed) ? true : undefined), 3_000);
+  await eventually('connections end', () => (ears.every(({ closed }) => closed) ? true : undefined));
 }
 
 const pause = async (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis));
