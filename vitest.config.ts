@@ -1,4 +1,5 @@
 import { defineConfig, type Plugin } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** For `npm run mutants`: puts one known bug into the product on its way to the tests. */
 async function mutated(id: string): Promise<Plugin> {
@@ -14,6 +15,29 @@ async function mutated(id: string): Promise<Plugin> {
   };
 }
 
+/** The longest. Of those that begin last, one would run alone for a minute. */
+const FIRST = [
+  'test/jepsen/jepsen.test.ts',
+  'test/raft/random.test.ts',
+  'test/cluster/start-script.test.ts',
+  'test/raft/membership-random.test.ts',
+  'test/jepsen/nemesis.test.ts',
+  'test/sim/crash-points.test.ts',
+  'test/cluster/disk-failure.test.ts',
+  'test/sim/sim.test.ts',
+];
+
+function rank({ moduleId }: TestSpecification): number {
+  const at = FIRST.findIndex((file) => moduleId.endsWith(file));
+  return at === -1 ? FIRST.length : at;
+}
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b));
+  }
+}
+
 const mutant = process.env['QUORATE_MUTANT'];
 
 /** A hang must end at some time. Nothing is called wrong for being slow: the machine may have other things to do. */
@@ -25,6 +49,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     pool: 'forks',
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
     testTimeout: HANGS_MILLIS,
     hookTimeout: HANGS_MILLIS,
     teardownTimeout: HANGS_MILLIS,
