@@ -1,15 +1,41 @@
 import { defineConfig, type Plugin } from 'vitest/config';
-import { mutantOf } from './test/sim/mutants/all.ts';
-import { Sources } from './test/sim/mutants/places.ts';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** For `npm run mutants`: puts one known bug into the product on its way to the tests. */
-function mutated(id: string): Plugin {
+async function mutated(id: string): Promise<Plugin> {
+  const [{ mutantOf }, { Sources }] = await Promise.all([
+    import('./test/sim/mutants/all.ts'),
+    import('./test/sim/mutants/places.ts'),
+  ]);
   const texts = Sources.read().edited(mutantOf(id).edits ?? []);
   return {
     name: 'mutated',
     enforce: 'pre',
     transform: (_, path) => texts.get(path.replace(`${process.cwd()}/`, '')),
   };
+}
+
+/** The longest. Of those that begin last, one would run alone for a minute. */
+const FIRST = [
+  'test/jepsen/jepsen.test.ts',
+  'test/raft/random.test.ts',
+  'test/cluster/start-script.test.ts',
+  'test/raft/membership-random.test.ts',
+  'test/jepsen/nemesis.test.ts',
+  'test/sim/crash-points.test.ts',
+  'test/cluster/disk-failure.test.ts',
+  'test/sim/sim.test.ts',
+];
+
+function rank({ moduleId }: TestSpecification): number {
+  const at = FIRST.findIndex((file) => moduleId.endsWith(file));
+  return at === -1 ? FIRST.length : at;
+}
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b));
+  }
 }
 
 const mutant = process.env['QUORATE_MUTANT'];
@@ -23,6 +49,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     pool: 'forks',
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
     testTimeout: HANGS_MILLIS,
     hookTimeout: HANGS_MILLIS,
     teardownTimeout: HANGS_MILLIS,

@@ -3,12 +3,13 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { eventually, TestCluster } from './harness.ts';
 import { InProcessCluster } from './in-process.ts';
 import { PersistentClients } from './persistent-clients.ts';
-import { slowness } from '../slowness.ts';
+import { BusyWatch } from '../slowness.ts';
 
 const RULE = { id: 'default', limit: 1_000_000, windowMillis: 600_000, clock: 'cluster' } as const;
 const CLIENTS = 32;
 /** An election, on a machine that has other things to do. */
 const HAND_OVER_MILLIS_MAX = 1_500;
+const TRIES_AGAIN = /^ECONN(REFUSED|RESET) on a new connection$/;
 
 async function statusOf(port: number): Promise<string> {
   try {
@@ -34,6 +35,7 @@ describe('a node that is asked to stop', () => {
     cluster = await TestCluster.start({ rules: [RULE], partitions: 8 });
     const { ids } = cluster;
     const ports = ids.map((id) => cluster?.port(id) ?? 0);
+    const busy = new BusyWatch();
     const clients = new PersistentClients(CLIENTS, () => ports);
     const restarts: string[] = [];
     for (const id of ids) {
@@ -49,6 +51,7 @@ describe('a node that is asked to stop', () => {
       await cluster.ready();
     }
     await clients.stop();
+    const slow = busy.slowness();
     const { counts, broken, longestOutageMillis } = clients;
     console.log(
       `${restarts.join('; ')}\nanswers ${JSON.stringify(counts)}, broken connections ` +
@@ -57,13 +60,13 @@ describe('a node that is asked to stop', () => {
     const statuses = new Set(clients.answers.map(({ status }) => status));
     statuses.delete(503);
     expect(statuses).toEqual(new Set([200]));
-    expect(longestOutageMillis).toBeLessThan(HAND_OVER_MILLIS_MAX * slowness());
+    expect(longestOutageMillis).toBeLessThan(HAND_OVER_MILLIS_MAX * slow);
     expect(clients.answers.filter(({ status }) => status === 503).length).toBeLessThan(
-      (clients.answers.length / 100) * slowness(),
+      (clients.answers.length / 100) * slow,
     );
-    // A connection that the listener had not accepted yet may be refused or reset; an answer is never cut off, and
-    // no request that was granted lost its answer.
-    expect([...broken.keys()].filter((how) => !/^ECONN(REFUSED|RESET) /.test(how))).toEqual([]);
+    // A connection that the listener had not accepted yet may be refused or reset. One that was kept is closed while
+    // nothing is asked on it; an answer is never cut off, and no request that was granted lost its answer.
+    expect([...broken.keys()].filter((how) => !TRIES_AGAIN.test(how))).toEqual([]);
     for (const [userId, grants] of clients.grants) {
       if (clients.doubtful.has(userId)) continue;
       const { body } = await cluster.allow(1, { userId });
@@ -101,14 +104,16 @@ describe('a node that is asked to stop', () => {
   it('does not crash at a second signal; all nodes at once end soon, and well', async () => {
     cluster = await TestCluster.start({ rules: [RULE], partitions: 8 });
     const running = cluster;
+    const busy = new BusyWatch();
     const startedAt = performance.now();
     for (const id of running.ids) {
       running.signal(id, 'SIGINT');
       running.signal(id, 'SIGTERM');
     }
     const exits = await Promise.all(running.ids.map(async (id) => running.exitOf(id)));
+    const took = performance.now() - startedAt;
     expect(exits).toEqual(running.ids.map(() => ({ code: 0, signal: null })));
-    expect(performance.now() - startedAt).toBeLessThan(5_000 * slowness());
+    expect(took).toBeLessThan(5_000 * busy.slowness());
   });
 
   it('ends while it is starting, without harm', async () => {

@@ -57,6 +57,7 @@ export interface TestConfigOptions {
   readonly partitions?: number;
   readonly freeFloorBytes?: number;
   readonly stateBytesMax?: number;
+  readonly requestIdHorizonMillis?: number;
   readonly timing?: Partial<Timing>;
 }
 
@@ -66,7 +67,11 @@ export async function testConfig(options: TestConfigOptions): Promise<ClusterCon
   const ports = await freePorts(nodes * 2);
   return {
     ...base,
-    rules: { ...base.rules, rules: options.rules },
+    rules: {
+      ...base.rules,
+      rules: options.rules,
+      requestIdHorizonMillis: options.requestIdHorizonMillis ?? base.rules.requestIdHorizonMillis,
+    },
     freeFloorBytes: options.freeFloorBytes ?? base.freeFloorBytes,
     ...(options.stateBytesMax !== undefined && { stateBytesMax: options.stateBytesMax }),
     timing: { ...base.timing, ...options.timing },
@@ -145,10 +150,10 @@ export async function allowAt(port: number, question: AllowQuestion): Promise<Al
   });
 }
 
-/** Polls until `condition` gives a value; fails with `what` after `timeoutMillis`. */
 /** Not how long it should take: after this it never will. */
-const WAIT_MILLIS_MAX = 60_000;
+export const WAIT_MILLIS_MAX = 60_000;
 
+/** Polls until `condition` gives a value; fails with `what` after `timeoutMillis`. */
 export async function eventually<T>(
   what: string,
   condition: () => Promise<T | undefined> | T | undefined,
@@ -225,7 +230,7 @@ export class TestCluster {
   }
 
   async ready(): Promise<ClusterStatus> {
-    return waitUntilReady(this.config, 20_000);
+    return waitUntilReady(this.config, WAIT_MILLIS_MAX);
   }
 
   async status(): Promise<ClusterStatus> {

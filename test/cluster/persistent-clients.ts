@@ -3,7 +3,7 @@
  * request only if its connection broke before an answer. They note everything they saw.
  */
 import { Agent, type ClientRequest, request as httpRequest } from 'node:http';
-import { setTimeout as delay } from 'node:timers/promises';
+import { setImmediate as afterReading, setTimeout as delay } from 'node:timers/promises';
 
 export interface Seen {
   /** HTTP status; 0: the connection broke. */
@@ -55,6 +55,8 @@ export class PersistentClients {
         await delay(REFUSED_PAUSE_MILLIS);
       }
       await delay(PAUSE_MILLIS);
+      // A connection that was closed meanwhile is not used again: timers come before what is to be read.
+      await afterReading();
     }
     agent.destroy();
   }

@@ -6,7 +6,7 @@ import { joinCluster } from '../../src/join-cluster.ts';
 import { readKnownMembers } from '../../src/member-cache.ts';
 import { nodeDirectory } from '../../src/cluster-directory.ts';
 import type { NodeAddress } from '../../src/config.ts';
-import { allowAt, eventually, freePorts, TestCluster } from './harness.ts';
+import { allowAt, eventually, freePorts, TestCluster, WAIT_MILLIS_MAX } from './harness.ts';
 import { command } from './nodes-command.ts';
 
 const RULE = { id: 'default', limit: 100, windowMillis: 60_000, clock: 'cluster' } as const;
@@ -15,7 +15,7 @@ describe('a node that is removed', () => {
   let cluster: TestCluster;
   beforeAll(async () => {
     cluster = await TestCluster.start({ rules: [RULE], nodes: 5, partitions: 8 });
-  }, 30_000);
+  });
   afterAll(async () => cluster.stop());
 
   const address = (id: number): NodeAddress => {
@@ -67,7 +67,7 @@ describe('a node that is removed', () => {
     await delay(1_000);
     await expectRemoved(2);
     const others = cluster.config.nodes.filter(({ id }) => id > 2);
-    await waitUntilReady({ nodes: others }, 5_000);
+    await waitUntilReady({ nodes: others }, WAIT_MILLIS_MAX);
   });
 
   it('leaves its address to a new machine', async () => {
@@ -78,7 +78,7 @@ describe('a node that is removed', () => {
     cluster.startNode(6);
     expect(await command(cluster.port(3), 'add', six)).toContain('done: all partitions have moved');
     const members = [six, ...cluster.config.nodes.filter(({ id }) => id > 2)];
-    const { nodes } = await waitUntilReady({ nodes: members }, 10_000);
+    const { nodes } = await waitUntilReady({ nodes: members }, WAIT_MILLIS_MAX);
     expect(nodes.map(({ id, up }) => [id, up])).toEqual([3, 4, 5, 6].map((id) => [id, true]));
   });
 

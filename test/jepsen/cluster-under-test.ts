@@ -3,7 +3,7 @@
  * and disks can be tampered with from here. Each node has a directory of its own, as on a machine of its own. Knows
  * how to do things to nodes; when and to whom is up to the nemeses.
  */
-import { mkdirSync, realpathSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,47 +11,29 @@ import { pathToFileURL } from 'node:url';
 import { FaultNetwork } from '../../cluster/fault-network.ts';
 import {
   type ClusterStatus,
-  type NodeProcess,
   startNodeProcess,
   stopNodeProcess,
   waitUntilReady,
 } from '../../cluster/processes.ts';
-import type { RandomBelow } from '../../raft/core-state.ts';
 import type { NodeId } from '../../raft/types.ts';
-import { localConfig, nodeDirectory, readCluster, writeCluster } from '../../src/cluster-directory.ts';
+import { nodeDirectory, readCluster, writeCluster } from '../../src/cluster-directory.ts';
 import { drawIncarnation, factsOf } from '../../src/cluster-facts.ts';
-import type { ClusterConfig, NodeAddress, Timing } from '../../src/config.ts';
-import type { Rule } from '../../src/limiter/rules.ts';
+import type { ClusterConfig, NodeAddress } from '../../src/config.ts';
 import { bootstrapStore } from '../../storage/bootstrap-store.ts';
-import { eventually, freePorts } from '../cluster/harness.ts';
+import { eventually } from '../cluster/harness.ts';
+import { type ClusterUnderTestOptions, configOf } from './cluster-options.ts';
 import type { Order } from './injected/order.ts';
 import { claimDirectory, CLUSTER_PREFIX } from './killed-runs.ts';
 import { ARCHIVE, compile, INSIDE, lacks, libfaketime, MUTANT } from './machine.ts';
-import { run, Volume } from './volume.ts';
-
-export interface ClusterUnderTestOptions {
-  readonly nodes: number;
-  readonly rules: readonly Rule[];
-  readonly random: RandomBelow;
-  /** How many more nodes may join later. Default 2. */
-  readonly spares?: number;
-  readonly partitions?: number;
-  readonly replicas?: number;
-  readonly timing?: Timing;
-  /** The bug that every node has: see mutants.ts. */
-  readonly mutant?: string;
-  /** Default 4 MiB: a node on a small volume must be able to work. */
-  readonly freeFloorBytes?: number;
-  /** Default 4 KiB: snapshots must be taken, started from and installed in every run. */
-  readonly snapshotEveryBytes?: number;
-  /** How long nodes remember request ids. Default that of a new cluster. */
-  readonly requestIdHorizonMillis?: number;
-  /**
-   * The last node, and one in as many spares, on a small tmpfs, the others each on an ext4 of its own, where the
-   * machine can. Default true.
-   */
-  readonly volumes?: boolean;
-}
+import {
+  createDirectory,
+  environmentOf,
+  type Machine,
+  newMachine,
+  volumeFor,
+  writeFaketime,
+} from './node-machine.ts';
+import { run, type Volume } from './volume.ts';
 
 /** A process that ended. */
 export interface NodeExit {
@@ -70,24 +52,6 @@ export interface Status extends Omit<ClusterStatus, 'nodes' | 'self'> {
   readonly settledVersion?: number;
 }
 
-interface Machine {
-  readonly address: NodeAddress;
-  /** Holds cluster.json, the database, the logs. */
-  readonly directory: string;
-  readonly volume: Volume | undefined;
-  role: 'spare' | 'member' | 'retired';
-  process: NodeProcess | undefined;
-  isPaused: boolean;
-  expected: string | undefined;
-  wallClock: { readonly offsetMillis: number; readonly rate: number };
-  monotonicPpm: number;
-}
-
-const SPARES_DEFAULT = 2;
-const FREE_FLOOR_BYTES_DEFAULT = 4 << 20;
-const SNAPSHOT_EVERY_BYTES_DEFAULT = 4 << 10;
-const TMPFS_BYTES = 96 << 20;
-const EXT4_BYTES = 256 << 20;
 const UP_MILLIS_MAX = 60_000;
 const STATUS_MILLIS_MAX = 1_000;
 
@@ -122,30 +86,10 @@ export class ClusterUnderTest {
 
   /** Creates everything on disk; no node runs yet. */
   static async create(options: ClusterUnderTestOptions): Promise<ClusterUnderTest> {
-    const { nodes, spares = SPARES_DEFAULT, partitions = 8 } = options;
     const directory = await mkdtemp(join(tmpdir(), CLUSTER_PREFIX));
     claimDirectory(directory);
-    const base = localConfig({ nodes, partitions, limit: 1, windowMillis: 1_000, basePort: 1 });
-    const ports = await freePorts((nodes + spares) * 2);
-    const addresses = Array.from({ length: nodes + spares }, (_, i) => ({
-      id: i + 1,
-      http: { host: '127.0.0.1', port: ports[2 * i] ?? 0 },
-      peer: { host: '127.0.0.1', port: ports[2 * i + 1] ?? 0 },
-    }));
-    const config: ClusterConfig = {
-      ...base,
-      nodes: addresses,
-      rules: {
-        ...base.rules,
-        rules: options.rules,
-        requestIdHorizonMillis: options.requestIdHorizonMillis ?? base.rules.requestIdHorizonMillis,
-      },
-      replicas: options.replicas ?? base.replicas,
-      timing: options.timing ?? base.timing,
-      freeFloorBytes: options.freeFloorBytes ?? FREE_FLOOR_BYTES_DEFAULT,
-      snapshotEveryBytes: options.snapshotEveryBytes ?? SNAPSHOT_EVERY_BYTES_DEFAULT,
-    };
-    const network = await FaultNetwork.create(addresses, options.random);
+    const config = await configOf(options);
+    const network = await FaultNetwork.create(config.nodes, options.random);
     const machines: Machine[] = [];
     const canCompile = lacks.compiler() === undefined;
     const library = canCompile ? join(directory, 'sync-fault.so') : undefined;
@@ -156,9 +100,10 @@ export class ClusterUnderTest {
         compile('sync-fault', library);
         compile('power-cut', join(directory, 'power-cut'));
       }
-      for (const address of addresses) {
-        const volume = options.volumes === false ? undefined : volumeFor(directory, address.id, nodes);
-        const machine = newMachine({ root: directory, address, volume, isSpare: address.id > nodes });
+      for (const address of config.nodes) {
+        const volume =
+          options.volumes === false ? undefined : volumeFor(directory, address.id, options.nodes);
+        const machine = newMachine({ root: directory, address, volume, isSpare: address.id > options.nodes });
         machines.push(machine);
         await createDirectory(machine, config, network);
       }
@@ -249,9 +194,15 @@ export class ClusterUnderTest {
     if (machine.process !== undefined) throw new Error(`node ${id} runs already`);
     machine.expected = undefined;
     machine.isPaused = false;
+    const environment = environmentOf(machine, {
+      syncFault: this.#syncFault,
+      archiveDirectory: this.archiveDirectory,
+      unreachablePorts: this.#peerPortsBut(machine),
+      mutant: this.#mutant,
+    });
     const node = startNodeProcess(machine.directory, id, ([node = '', ...args]) => [
       'env',
-      ...this.#environment(machine),
+      ...environment,
       node,
       '--import',
       pathToFileURL(INSIDE).href,
@@ -268,26 +219,6 @@ export class ClusterUnderTest {
       machine.process = undefined;
       this.exits.push({ id, code, signal, expected: machine.expected });
     });
-  }
-
-  #environment(machine: Machine): string[] {
-    const faketime = libfaketime();
-    const libraries = [this.#syncFault, faketime].filter((library) => library !== undefined);
-    const orders: Order[] = [{ kind: 'monotonicRate', ppm: machine.monotonicPpm }];
-    if (faketime === undefined) orders.push({ kind: 'wallClock', ...machine.wallClock });
-    else writeFaketime(machine);
-    return [
-      ...(libraries.length === 0 ? [] : [`LD_PRELOAD=${libraries.join(' ')}`]),
-      `QUORATE_SYNC_FAULT=${join(machine.directory, 'sync-fault')}`,
-      `QUORATE_TEST_ORDERS=${JSON.stringify(orders)}`,
-      `QUORATE_TEST_ARCHIVE=${join(this.archiveDirectory, `node-${machine.address.id}.jsonl`)}`,
-      `QUORATE_TEST_UNREACHABLE=${this.#peerPortsBut(machine).join()}`,
-      ...(this.#mutant === undefined ? [] : [`QUORATE_TEST_MUTANT=${this.#mutant}`]),
-      `FAKETIME_TIMESTAMP_FILE=${faketimeFile(machine)}`,
-      'FAKETIME_NO_CACHE=1',
-      // Timers of Node hang when this clock goes back, and the real one never does.
-      'DONT_FAKE_MONOTONIC=1',
-    ];
   }
 
   /** Where the other nodes really listen: only their proxies lead there. */
@@ -466,72 +397,4 @@ export class ClusterUnderTest {
     for (const machine of this.#machines) machine.process?.child.kill('SIGKILL');
     for (const { volume } of this.#machines) volume?.abandon();
   }
-}
-
-/** What the machine can give node `id` for its database. */
-function volumeFor(directory: string, id: NodeId, founders: number): Volume | undefined {
-  const path = join(directory, 'volumes', `node-${id}`);
-  if (id % founders === 0) return lacks.tmpfs() === undefined ? Volume.tmpfs(path, TMPFS_BYTES) : undefined;
-  return lacks.ext4() === undefined ? Volume.ext4(path, EXT4_BYTES) : undefined;
-}
-
-function newMachine({
-  root,
-  address,
-  volume,
-  isSpare,
-}: {
-  readonly root: string;
-  readonly address: NodeAddress;
-  readonly volume: Volume | undefined;
-  readonly isSpare: boolean;
-}): Machine {
-  return {
-    address,
-    directory: join(root, `machine-${address.id}`),
-    volume,
-    role: isSpare ? 'spare' : 'member',
-    process: undefined,
-    isPaused: false,
-    expected: undefined,
-    wallClock: { offsetMillis: 0, rate: 1 },
-    monotonicPpm: 0,
-  };
-}
-
-/** A node's directory: its peers are where its proxies are, and its log beside those of the others. */
-async function createDirectory(
-  { address: { id }, directory, volume }: Machine,
-  config: ClusterConfig,
-  network: FaultNetwork,
-): Promise<void> {
-  const logs = join(directory, '..', 'logs');
-  mkdirSync(logs, { recursive: true });
-  mkdirSync(join(directory, '..', 'archive'), { recursive: true });
-  mkdirSync(directory);
-  symlinkSync(logs, join(directory, 'logs'));
-  const database = nodeDirectory(directory, id);
-  if (volume !== undefined) symlinkSync(join(volume.path, 'database'), database);
-  await bootstrapStore(volume === undefined ? database : join(volume.path, 'database'), {
-    nodeId: id,
-    incarnation: config.founders.find((founder) => founder.id === id)?.incarnation ?? drawIncarnation(),
-    facts: factsOf(config),
-  });
-  const nodes = config.nodes.map((node) =>
-    node.id === id ? node : { ...node, peer: network.addressOf(id, node.id) },
-  );
-  await writeCluster(directory, { ...config, nodes });
-}
-
-function faketimeFile(machine: Machine): string {
-  return join(machine.directory, 'faketime');
-}
-
-/** Replaced in one step: libfaketime reads it at every look at the clock. */
-function writeFaketime(machine: Machine): void {
-  const { offsetMillis, rate } = machine.wallClock;
-  const path = faketimeFile(machine);
-  const seconds = (offsetMillis / 1_000).toFixed(3);
-  writeFileSync(`${path}.new`, `${offsetMillis < 0 ? '' : '+'}${seconds} x${rate}\n`);
-  renameSync(`${path}.new`, path);
 }

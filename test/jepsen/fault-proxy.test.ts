@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FaultProxy } from '../../cluster/fault-proxy.ts';
 import { eventually } from '../cluster/harness.ts';
 import { seeded } from '../raft/seeded.ts';
-import { slowness } from '../slowness.ts';
+import { BusyWatch } from '../slowness.ts';
 
 /** What one socket got to see. */
 class Ear {
@@ -31,16 +31,16 @@ class Ear {
   }
 
   async hears(text: string): Promise<void> {
-    await eventually(`"${text}"`, () => (this.heard.toString() === text ? true : undefined), 3_000);
+    await eventually(`"${text}"`, () => (this.heard.toString() === text ? true : undefined));
   }
 
   async hearsBytes(count: number): Promise<void> {
-    await eventually(`${count} bytes`, () => (this.bytes >= count ? true : undefined), 5_000);
+    await eventually(`${count} bytes`, () => (this.bytes >= count ? true : undefined));
   }
 }
 
 async function expectGone(...ears: readonly Ear[]): Promise<void> {
-  await eventually('connections end', () => (ears.every(({ closed }) => closed) ? true : undefined), 3_000);
+  await eventually('connections end', () => (ears.every(({ closed }) => closed) ? true : undefined));
 }
 
 const pause = async (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis));
@@ -199,13 +199,14 @@ describe('a fault proxy', () => {
   it('throttles', async () => {
     const { client, server } = await pair();
     proxy.forward.set({ bytesPerSecond: 40_000 });
+    const busy = new BusyWatch();
     const startMillis = performance.now();
     client.socket.write(Buffer.alloc(10_000));
     await server.hearsBytes(1_000);
     const firstMillis = performance.now() - startMillis;
     await server.hearsBytes(10_000);
     expect(performance.now() - startMillis).toBeGreaterThanOrEqual(240);
-    expect(firstMillis).toBeLessThan(200 * slowness());
+    expect(firstMillis).toBeLessThan(200 * busy.slowness());
   });
 
   it('flips one bit', async () => {

@@ -7,29 +7,9 @@ import type { RandomBelow } from '../../raft/core-state.ts';
 import { seeded } from '../raft/seeded.ts';
 import type { Fate, Placement } from './checkers/fates.ts';
 import { type Operation, operationOf, type Question } from './history.ts';
-import { groupWindowMillis, UserModel } from './model.ts';
+import { UserModel } from './model.ts';
 import type { NemesisBand } from './nemesis-log.ts';
-
-/**
- * - `lostGrants`: a new leader does not have the last entries
- * - `lostGrantsReusedIndexes`: and puts its own in their place
- * - `staleAllow`: an old leader goes on granting beside the new one
- * - `clockAhead`: a new leader's group time jumps forward
- * - `windowShort`, `windowLong`: off by one millisecond
- * - `duplicateApply`: now and then a grant is charged twice
- * - `retryCharged`: a retry is charged again
- * - `onePlace`: every receipt names the first place of its entry
- */
-export type Bug =
-  | 'lostGrants'
-  | 'lostGrantsReusedIndexes'
-  | 'staleAllow'
-  | 'clockAhead'
-  | 'windowShort'
-  | 'windowLong'
-  | 'duplicateApply'
-  | 'retryCharged'
-  | 'onePlace';
+import { type Bug, type Decision, Leader, type Rule, windowOf } from './random-leaders.ts';
 
 export interface RandomHistoryOptions {
   readonly seed: number;
@@ -48,40 +28,14 @@ export interface RandomHistory {
   readonly wrongAnswers: number;
 }
 
-export const DRIFT_PPM = 100;
 const NANOS_PER_MILLI = 1e6;
 const START_MILLIS = 5_000;
 const CLIENT_TIMEOUT_MILLIS = 60;
-const ORIGIN_MILLIS = 1_700_000_000_000;
-
-interface Rule {
-  readonly id: string;
-  readonly limit: number;
-  readonly windowMillis: number;
-  readonly isEventTime: boolean;
-}
 
 interface User {
   readonly id: string;
   readonly rule: Rule;
   readonly group: Group;
-}
-
-/** What one leader knows of one user. */
-interface UserState {
-  model: UserModel;
-  readonly grants: { readonly index: number; readonly t: number; readonly cost: number }[];
-  readonly answers: Map<string, Decision>;
-}
-
-interface Leader {
-  readonly term: number;
-  index: number;
-  /** Group time is real time minus this. */
-  lagMillis: number;
-  /** No entry is stamped before the last one in the log. */
-  newestMillis: number;
-  readonly users: Map<User, UserState>;
 }
 
 interface Group {
@@ -90,16 +44,6 @@ interface Group {
   downUntilMillis: number;
   stale: { readonly leader: Leader; readonly untilMillis: number } | undefined;
   waiting: Request[];
-}
-
-interface Decision {
-  readonly allowed: boolean;
-  readonly remaining: number;
-  readonly t: number;
-  readonly index: number;
-  /** In the entry; none if it was read from the state. */
-  readonly position: number | undefined;
-  readonly term: number;
 }
 
 interface Request {
@@ -136,13 +80,13 @@ class Simulation {
     this.#random = seeded(options.seed);
     const groups = 1 + this.#random(2);
     for (let id = 0; id < groups; id += 1) {
-      const leader = {
+      const leader = new Leader({
         term: 1,
         index: 1 + this.#random(5),
         lagMillis: this.#random(50),
         newestMillis: 0,
-        users: new Map(),
-      };
+        bug: options.bug,
+      });
       this.#groups.push({ id, leader, downUntilMillis: 0, stale: undefined, waiting: [] });
     }
     const users = 1 + this.#random(3);
@@ -157,7 +101,7 @@ class Simulation {
       const group = this.#groups[this.#random(groups)] ?? this.#group(0);
       const user = { id: `user-${i}`, rule, group };
       this.#users.push(user);
-      this.#truth.set(user, new UserModel(rule.limit, this.#windowOf(rule)));
+      this.#truth.set(user, new UserModel(rule.limit, windowOf(rule)));
     }
   }
 
@@ -212,10 +156,6 @@ class Simulation {
     return this.#random(100) < percent;
   }
 
-  #windowOf({ windowMillis, isEventTime }: Rule): number {
-    return isEventTime ? windowMillis : groupWindowMillis(windowMillis, DRIFT_PPM);
-  }
-
   /** One attempt of a client, a new request or a repeated one. */
   #ask(process: number, repeated?: Request): void {
     if (this.#started >= this.#options.operations) return;
@@ -225,7 +165,7 @@ class Simulation {
     const { group, rule } = user;
     const isStale = group.stale !== undefined && this.#now < group.stale.untilMillis && this.#chance(50);
     const leader = isStale ? 'stale' : 'current';
-    const groupMillis = this.#groupMillis(group.leader);
+    const groupMillis = group.leader.groupMillis(this.#now);
     const first = repeated?.question;
     const question: Question = {
       process,
@@ -290,10 +230,10 @@ class Simulation {
       return;
     }
     const leader = this.#leaderFor(request);
-    const known = this.#stateOf(leader, request.user).answers.get(request.question.requestId ?? '');
+    const known = leader.stateOf(request.user).answers.get(request.question.requestId ?? '');
     if (known === undefined) {
-      const t = this.#timeOf(leader, request);
-      const { model } = this.#stateOf(leader, request.user);
+      const t = leader.timeOf(request.user, request.question.timestampMillis, this.#now);
+      const { model } = leader.stateOf(request.user);
       // Denied at once, from what is applied.
       if (model.liveAtLeast(t) + request.question.cost > model.limit) {
         const remaining = Math.max(0, model.limit - model.liveAtLeast(t));
@@ -307,29 +247,6 @@ class Simulation {
     if (group.waiting.length === 1) this.#later(0.5 + this.#millis(3), () => this.#commit(group));
   }
 
-  #groupMillis({ lagMillis, newestMillis }: Leader): number {
-    return Math.max(newestMillis, Math.floor(ORIGIN_MILLIS + this.#now - lagMillis));
-  }
-
-  #timeOf(leader: Leader, { user, question }: Request): number {
-    const groupMillis = this.#groupMillis(leader);
-    if (!user.rule.isEventTime) return groupMillis;
-    const newest = this.#stateOf(leader, user).grants.at(-1)?.t ?? 0;
-    return Math.max(question.timestampMillis ?? groupMillis, newest);
-  }
-
-  #stateOf(leader: Leader, user: User): UserState {
-    let state = leader.users.get(user);
-    if (state === undefined) {
-      const { bug } = this.#options;
-      const off = bug === 'windowShort' ? -1 : bug === 'windowLong' ? 1 : 0;
-      const model = new UserModel(user.rule.limit, this.#windowOf(user.rule) + off);
-      state = { model, grants: [], answers: new Map() };
-      leader.users.set(user, state);
-    }
-    return state;
-  }
-
   /** Everything that waits becomes one entry. */
   #commit(group: Group): void {
     const requests = group.waiting;
@@ -340,7 +257,7 @@ class Simulation {
       if (first === undefined) continue;
       const leader = this.#leaderFor(first);
       leader.index += 1 + (this.#chance(20) ? 1 : 0);
-      leader.newestMillis = this.#groupMillis(leader);
+      leader.newestMillis = leader.groupMillis(this.#now);
       const isAtOnePlace = this.#options.bug === 'onePlace';
       for (const [i, request] of batch.entries()) this.#decide(leader, request, isAtOnePlace ? 0 : i);
       if (isAtOnePlace && batch.length > 1) this.#wrongAnswers += 1;
@@ -350,7 +267,7 @@ class Simulation {
   #decide(leader: Leader, request: Request, position: number): void {
     const { user, question } = request;
     const { bug } = this.#options;
-    const state = this.#stateOf(leader, user);
+    const state = leader.stateOf(user);
     const id = question.requestId ?? '';
     const known = state.answers.get(id);
     if (known !== undefined && bug !== 'retryCharged') {
@@ -358,7 +275,7 @@ class Simulation {
       return;
     }
     if (known !== undefined) this.#wrongAnswers += request.isAbandoned ? 0 : 1;
-    const t = this.#timeOf(leader, request);
+    const t = leader.timeOf(request.user, request.question.timestampMillis, this.#now);
     const { allowed, remaining } = state.model.ask(t, question.cost);
     const { index, term } = leader;
     const decision = { allowed, remaining, t, index, position, term };
@@ -422,35 +339,21 @@ class Simulation {
       if (this.#chance(70)) this.#later(downMillis + this.#millis(20), () => this.#arrive(request));
       else if (!request.isAbandoned) this.#giveUp(request);
     }
-    const next: Leader = {
+    const next = new Leader({
       term: old.term + 1 + this.#random(2),
       index: old.index + 1,
       lagMillis: old.lagMillis + this.#millis(15),
       newestMillis: old.newestMillis,
-      users: new Map(),
-    };
+      bug,
+    });
     const isLosing = bug === 'lostGrants' || bug === 'lostGrantsReusedIndexes';
     const through = isLosing ? old.index - 4 - this.#random(6) : Infinity;
-    for (const user of old.users.keys()) next.users.set(user, this.#copy(old, user, through));
+    next.learnFrom(old, through);
     if (bug === 'lostGrantsReusedIndexes') next.index = through + 1;
     if (bug === 'clockAhead') next.lagMillis -= 80 + this.#millis(100);
-    if (bug === 'staleAllow') {
-      const stale: Leader = { ...old, users: new Map() };
-      for (const user of old.users.keys()) stale.users.set(user, this.#copy(old, user, Infinity));
-      group.stale = { leader: stale, untilMillis: until + 60 };
-    }
+    if (bug === 'staleAllow') group.stale = { leader: old, untilMillis: until + 60 };
     group.leader = next;
     this.#later(downMillis + 40 + this.#millis(150), () => this.#failOver(group));
-  }
-
-  /** The state of a user as another leader has it, up to an index. */
-  #copy(from: Leader, user: User, through: number): UserState {
-    const { model, grants, answers } = this.#stateOf(from, user);
-    const copy = new UserModel(model.limit, model.windowMillis);
-    const kept = grants.filter(({ index }) => index <= through);
-    for (const { t, cost } of kept) copy.record(t, cost);
-    const remembered = [...answers].filter(([, { index }]) => index <= through);
-    return { model: copy, grants: [...kept], answers: new Map(remembered) };
   }
 
   #nanos(): number {

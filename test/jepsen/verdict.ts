@@ -111,7 +111,7 @@ export async function judge(run: Run, settings: Settings = SETTINGS_DEFAULTS): P
   checks.push(checkCertificate(budgets, { driftPpm, requestIdHorizonMillis, fates, bands }));
   const { searchAnswersMax: answersMax, searchStepsMax: stepsMax } = settings;
   for (const mode of ['lenient', 'strict'] as const) {
-    checks.push(checkLinearizability(budgets, { driftPpm, mode, answersMax, stepsMax }));
+    checks.push(checkLinearizability(budgets, { driftPpm, bands, mode, answersMax, stepsMax }));
   }
   const { settleMillis, leaderChangeMillis: slackMillis } = settings;
   checks.push(checkFalseDenials(budgets, { driftPpm, fates, bands, settleMillis, slackMillis }));

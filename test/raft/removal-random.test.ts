@@ -294,5 +294,5 @@ describe('random histories of a group whose replicas are removed and come back',
     // They do happen.
     expect(removals).toBeGreaterThan(100);
     expect(returns).toBeGreaterThan(100);
-  }, 120_000);
+  });
 });

@@ -116,6 +116,7 @@ export function entrySeen(group: GroupHistory, entry: Entry, where: string): voi
       () => `log matching: ${where} has another entry ${entry.index} of term ${entry.term}`,
     );
 }
+
 /** No run comes to so many terms. */
 export function positionKey({ index, term }: Entry): number {
   return index * 65_536 + term;
@@ -131,6 +132,11 @@ export function holdsCommitted(group: GroupHistory, disk: DiskMirror, index: num
   return term !== undefined && index <= disk.lastIndex && disk.holds(index, term);
 }
 
+interface Campaign {
+  readonly term: number;
+  readonly candidate: NodeId;
+}
+
 function campaignKey(term: number, candidate: NodeId): string {
   return `${term}:${candidate}`;
 }
@@ -138,7 +144,7 @@ function campaignKey(term: number, candidate: NodeId): string {
 export function supports(
   votes: Map<string, Set<NodeId>>,
   voter: NodeId,
-  { term, candidate }: { readonly term: number; readonly candidate: NodeId },
+  { term, candidate }: Campaign,
 ): void {
   const key = campaignKey(term, candidate);
   const voters = votes.get(key);
@@ -146,35 +152,37 @@ export function supports(
   else voters.add(voter);
 }
 
-/** Those who said yes are a majority of both halves of a configuration that the candidate may go by. */
-export function isElected(
-  group: GroupHistory,
+/** Those who said yes are a majority of both halves of one of the configurations. */
+function hasMajority(
   votes: ReadonlyMap<string, ReadonlySet<NodeId>>,
-  { term, candidate }: { readonly term: number; readonly candidate: NodeId },
+  { term, candidate }: Campaign,
+  configs: readonly GroupConfig[],
 ): boolean {
   const voters = votes.get(campaignKey(term, candidate));
-  return campaignConfigs(group.configs, diskOf(group, candidate)).some((config) =>
-    isMajority(config, (voter) => voter === candidate || voters?.has(voter) === true),
-  );
+  const saidYes = (voter: NodeId): boolean => voter === candidate || voters?.has(voter) === true;
+  return configs.some((config) => isMajority(config, saidYes));
+}
+
+/** By a configuration that the candidate may go by. */
+export function isElected(group: GroupHistory, campaign: Campaign): boolean {
+  return hasMajority(group.votes, campaign, configsOf(group, campaign.candidate));
 }
 
 /** `candidate` asks whether it could win in `term`. */
 export function asksForPreVotes(group: GroupHistory, term: number, candidate: NodeId): void {
-  const configs = campaignConfigs(group.configs, diskOf(group, candidate));
-  group.preVoteConfigs.set(campaignKey(term, candidate), configs);
+  group.preVoteConfigs.set(campaignKey(term, candidate), configsOf(group, candidate));
 }
 
 /**
  * A majority said that it could win. What it learns to be committed while it waits for the disk with its vote plays no
  * part: it asked by what it knew then.
  */
-export function couldWin(
-  group: GroupHistory,
-  campaign: { readonly term: number; readonly candidate: NodeId },
-): boolean {
+export function couldWin(group: GroupHistory, campaign: Campaign): boolean {
   const { term, candidate } = campaign;
-  const voters = group.preVotes.get(campaignKey(term, candidate));
-  const configs = group.preVoteConfigs.get(campaignKey(term, candidate)) ?? [];
-  const has = (voter: NodeId): boolean => voter === candidate || voters?.has(voter) === true;
-  return isElected(group, group.preVotes, campaign) || configs.some((config) => isMajority(config, has));
+  const asked = group.preVoteConfigs.get(campaignKey(term, candidate)) ?? [];
+  return hasMajority(group.preVotes, campaign, [...configsOf(group, candidate), ...asked]);
+}
+
+function configsOf(group: GroupHistory, candidate: NodeId): GroupConfig[] {
+  return campaignConfigs(group.configs, diskOf(group, candidate));
 }

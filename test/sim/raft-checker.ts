@@ -354,7 +354,7 @@ export class RaftChecker {
     const disk = diskOf(group, node);
     check(
       (disk.term > term || (disk.term === term && disk.vote === node)) &&
-        isElected(group, group.votes, { term, candidate: node }),
+        isElected(group, { term, candidate: node }),
       () => `node ${node} leads group ${id} in term ${term} without a majority of votes on disk`,
     );
     if (last === undefined || last.entry.term > term) return;

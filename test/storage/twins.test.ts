@@ -187,4 +187,4 @@ it('hold the same, whatever is written, deleted and lost', async () => {
     await twins.mustBeSame();
   }
   expect(steps).toBe(SEEDS * STEPS);
-}, 60_000);
+});

@@ -109,7 +109,7 @@ describe('a peer', () => {
     expect(a.transport.isConnected(2)).toBe(false);
     a.gate.recorded.set(2, incarnationOf(2));
     a.transport.setPeers(listed(peers));
-    await until('it is the right one after all', () => a.transport.isConnected(2), 8_000);
+    await until('it is the right one after all', () => a.transport.isConnected(2));
   });
 
   it('that turns out to be another than the recorded one is left', async () => {

@@ -6,6 +6,7 @@
 import { gainedMillis } from '../gained-time.ts';
 import type { Operation } from '../history.ts';
 import { type Budget, type Grant, nameOf } from './budgets.ts';
+import { nearEpochMillis } from './epochs.ts';
 import type { Placement } from './fates.ts';
 import { BudgetReplay, type CertificateOptions, describe } from './replay.ts';
 import { type CheckResult, Findings, skipped } from './result.ts';
@@ -30,7 +31,11 @@ interface Certified {
   readonly completeNanos: number;
 }
 
-export function checkCertificate(budgets: readonly Budget[], options: CertificateOptions): CheckResult {
+export function checkCertificate(
+  budgets: readonly Budget[],
+  asked: Omit<CertificateOptions, 'nearEpochMillis'>,
+): CheckResult {
+  const options = { ...asked, nearEpochMillis: nearEpochMillis(budgets) };
   const findings = new Findings('certificate');
   const groups = new Map<number, Certified[]>();
   let answers = 0;

@@ -14,6 +14,18 @@ export class CostLine {
     for (let i = at + 2; i < this.#before.length; i += 1) this.#before[i] = (this.#before[i] ?? 0) + cost;
   }
 
+  /** Drops what is at or after `t`. */
+  dropFrom(t: number): void {
+    const keep = this.#times.findLastIndex((time) => time < t) + 1;
+    this.#times.length = keep;
+    this.#before.length = keep + 1;
+  }
+
+  /** -Infinity of nothing. */
+  get newestMillis(): number {
+    return this.#times.at(-1) ?? -Infinity;
+  }
+
   /** The cost of all with `time > t - windowMillis`: also of those after `t`. */
   live(t: number, windowMillis: number): number {
     let low = 0;

@@ -4,11 +4,15 @@
  * search is exponential in the number of concurrent requests, and gives up (`unknown`) after `stepsMax`.
  */
 import { groupWindowMillis, type Mode, UserModel } from '../model.ts';
+import type { NemesisBand } from '../nemesis-log.ts';
 import { type Budget, nameOf } from './budgets.ts';
+import { begunAnew, nearEpochMillis } from './epochs.ts';
 import { type CheckResult, Findings, skipped } from './result.ts';
 
 export interface LinearizabilityOptions {
   readonly driftPpm: number;
+  /** What was broken when: a clock that was too fast is allowed for. */
+  readonly bands: readonly NemesisBand[];
   readonly mode: Mode;
   /** Budgets with more answers than this are left to the certificate check. */
   readonly answersMax: number;
@@ -44,10 +48,13 @@ export function checkLinearizability(
   options: LinearizabilityOptions,
 ): CheckResult {
   const findings = new Findings(`linearizability-${options.mode}`);
+  const epochs = { ...options, nearEpochMillis: nearEpochMillis(budgets) };
   let undecided = 0;
   for (const budget of budgets) {
     const answers = answersOf(budget, options);
-    if (answers === undefined || answers.length > options.answersMax) {
+    const isTooLong = answers !== undefined && answers.length > options.answersMax;
+    // The model never forgets a user; the certificate check knows when one was.
+    if (answers === undefined || isTooLong || begunAnew(budget, epochs) !== undefined) {
       findings.tally('budgetsLeftOut');
       continue;
     }

@@ -7,6 +7,7 @@ import type { Operation } from '../history.ts';
 import type { NemesisBand } from '../nemesis-log.ts';
 import { type Budget, nameOf, type Unknown } from './budgets.ts';
 import { CostLine } from './cost-line.ts';
+import { begunAnew } from './epochs.ts';
 import type { Fates } from './fates.ts';
 import type { Findings } from './result.ts';
 
@@ -16,6 +17,8 @@ export interface CertificateOptions {
   readonly bands: readonly NemesisBand[];
   readonly requestIdHorizonMillis: number;
   readonly fates: Fates;
+  /** Stamps before it are of another epoch. */
+  readonly nearEpochMillis: number;
 }
 
 /** Something that was charged, or may have been, at a known place of the log. */
@@ -63,9 +66,14 @@ export class BudgetReplay {
   #madeNanos = -Infinity;
   /** What the entry replayed last granted, if it does not tell its order. */
   #entry = NO_ENTRY;
+  readonly #nearEpochMillis: number;
+  readonly #begunAnew: Operation | undefined;
 
-  constructor(budget: Budget, { driftPpm, fates }: CertificateOptions, findings: Findings) {
+  constructor(budget: Budget, options: CertificateOptions, findings: Findings) {
+    const { driftPpm, fates } = options;
     this.#budget = budget;
+    this.#nearEpochMillis = options.nearEpochMillis;
+    this.#begunAnew = begunAnew(budget, options);
     this.#findings = findings;
     this.#groupWindowMillis = groupWindowMillis(budget.windowMillis, driftPpm);
     const steps: Step[] = [];
@@ -176,7 +184,16 @@ export class BudgetReplay {
     }
   }
 
+  /** Its user was forgotten, so nothing of what it was granted until then counts. */
+  #beginAnew(): void {
+    for (const line of [this.#sure, this.#most]) line.dropFrom(this.#nearEpochMillis);
+    this.#newestSure = this.#sure.newestMillis;
+    this.#newestMost = this.#newestEvent = this.#most.newestMillis;
+    this.#findings.tally('begunAnew');
+  }
+
   #judgeGrant(op: Operation, t: number): void {
+    if (op === this.#begunAnew) this.#beginAnew();
     const { limit } = this.#budget;
     const windowMillis = this.#windowOf(op);
     const atLeast = this.#sure.live(t, windowMillis);

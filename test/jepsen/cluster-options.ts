@@ -1,0 +1,60 @@
+/** What a cluster under test is made of, and the configuration its clients see. */
+import type { RandomBelow } from '../../raft/core-state.ts';
+import { localConfig } from '../../src/cluster-directory.ts';
+import type { ClusterConfig, Timing } from '../../src/config.ts';
+import type { Rule } from '../../src/limiter/rules.ts';
+import { freePorts } from '../cluster/harness.ts';
+
+export interface ClusterUnderTestOptions {
+  readonly nodes: number;
+  readonly rules: readonly Rule[];
+  readonly random: RandomBelow;
+  /** How many more nodes may join later. Default 2. */
+  readonly spares?: number;
+  readonly partitions?: number;
+  readonly replicas?: number;
+  readonly timing?: Timing;
+  /** The bug that every node has: see mutants.ts. */
+  readonly mutant?: string;
+  /** Default 4 MiB: a node on a small volume must be able to work. */
+  readonly freeFloorBytes?: number;
+  /** Default 4 KiB: snapshots must be taken, started from and installed in every run. */
+  readonly snapshotEveryBytes?: number;
+  /** How long nodes remember request ids. Default that of a new cluster. */
+  readonly requestIdHorizonMillis?: number;
+  /**
+   * The last node, and one in as many spares, on a small tmpfs, the others each on an ext4 of its own, where the
+   * machine can. Default true.
+   */
+  readonly volumes?: boolean;
+}
+
+const SPARES_DEFAULT = 2;
+const PARTITIONS_DEFAULT = 8;
+const FREE_FLOOR_BYTES_DEFAULT = 4 << 20;
+const SNAPSHOT_EVERY_BYTES_DEFAULT = 4 << 10;
+
+/** Real addresses, the spares included. */
+export async function configOf(options: ClusterUnderTestOptions): Promise<ClusterConfig> {
+  const { nodes, spares = SPARES_DEFAULT, partitions = PARTITIONS_DEFAULT } = options;
+  const base = localConfig({ nodes, partitions, limit: 1, windowMillis: 1_000, basePort: 1 });
+  const ports = await freePorts((nodes + spares) * 2);
+  const addresses = Array.from({ length: nodes + spares }, (_, i) => ({
+    id: i + 1,
+    http: { host: '127.0.0.1', port: ports[2 * i] ?? 0 },
+    peer: { host: '127.0.0.1', port: ports[2 * i + 1] ?? 0 },
+  }));
+  return {
+    ...base,
+    nodes: addresses,
+    rules: {
+      ...base.rules,
+      rules: options.rules,
+      requestIdHorizonMillis: options.requestIdHorizonMillis ?? base.rules.requestIdHorizonMillis,
+    },
+    replicas: options.replicas ?? base.replicas,
+    timing: options.timing ?? base.timing,
+    freeFloorBytes: options.freeFloorBytes ?? FREE_FLOOR_BYTES_DEFAULT,
+    snapshotEveryBytes: options.snapshotEveryBytes ?? SNAPSHOT_EVERY_BYTES_DEFAULT,
+  };
+}
