@@ -41,8 +41,10 @@ class Recent {
 
 export class AskChecker {
   readonly #init: AskCheckerInit;
-  /** What clients asked each node. */
-  readonly #asked = new Set<string>();
+  /** What clients asked each node, how many of them wait for an answer, and when the last got one. */
+  readonly #asked = new Map<string, { waiting: number; answeredAt: number }>();
+  /** When a node last sent a frame with this request. */
+  readonly #sentAt = new Map<string, number>();
   /** Where a node was told that it may pass a request on to, and how often it was told and has not done so. */
   readonly #permits = new Map<string, Map<NodeId, number>>();
   readonly #requests = new Map<string, Recent>();
@@ -54,8 +56,24 @@ export class AskChecker {
 
   /** A client asks `node`. */
   asked(node: NodeId, { userId, requestId }: AllowRequest): void {
-    this.#asked.add(keyOf(node, userId, requestId));
+    const key = keyOf(node, userId, requestId);
+    const asked = this.#asked.get(key) ?? { waiting: 0, answeredAt: -Infinity };
+    asked.waiting += 1;
+    this.#asked.set(key, asked);
     recentOf(this.#requests, `${node}/${this.#init.partitionOf(userId)}`).add(this.#init.now());
+  }
+
+  /** A client has its answer from `node`, or has lost it. */
+  answered(node: NodeId, { userId, requestId }: AllowRequest): void {
+    const asked = this.#asked.get(keyOf(node, userId, requestId));
+    if (asked === undefined) return;
+    asked.waiting -= 1;
+    asked.answeredAt = this.#init.now();
+  }
+
+  /** Since `sinceMillis` a frame with this request has left `node`. */
+  hasSent(node: NodeId, { userId, requestId }: AllowRequest, sinceMillis: number): boolean {
+    return (this.#sentAt.get(keyOf(node, userId, requestId)) ?? -Infinity) >= sinceMillis;
   }
 
   /** `from` sends a frame of requests. */
@@ -73,12 +91,21 @@ export class AskChecker {
         string | null,
       ];
       const key = keyOf(from, userId, requestId ?? undefined);
-      const isOwn = this.#asked.has(key);
+      check(from !== to, () => `node ${from} asks itself over the network for ${userId}`);
+      this.#sentAt.set(key, this.#init.now());
+      const asked = this.#asked.get(key);
+      const isOwn = asked !== undefined;
       const permits = relayTo === 0 ? this.#permits.get(key)?.get(to) : undefined;
       const isPermitted = permits !== undefined;
       check(
         isOwn || isPermitted,
         () => `node ${from} asks node ${to} for ${userId}, relay to ${relayTo}, though nobody asked it to`,
+      );
+      // A frame may wait for the end of the turn in which a deadline passes.
+      const waits = asked?.waiting !== 0 || this.#init.now() - asked.answeredAt <= this.#init.lateMillis;
+      check(
+        isPermitted || waits,
+        () => `node ${from} asks node ${to} for ${userId}, and nobody waits for the answer any more`,
       );
       if (relayTo !== 0) {
         const there = keyOf(to, userId, requestId ?? undefined);

@@ -31,6 +31,8 @@ export interface ClientWorld {
   now(): number;
   after(delayMillis: number, run: () => void): void;
   committedIndex(group: number): number;
+  /** Since `sinceMillis` the partition on `node` was asked for this, and did not answer at once. */
+  hasTaken(node: number, request: AllowRequest, sinceMillis: number): boolean;
   /** Who leads the partition of this user, and what time it is there. */
   leading(userId: string): { readonly node: SimNode; readonly groupMillis: number } | undefined;
   /** No log of `group` may come to hold this request: that is what its client was told. */
@@ -63,8 +65,9 @@ const LAST_GRANTED_MAX = 20;
 const CROWD = 150;
 const CROWD_TRIES_MAX = 10;
 /** Asked one after the other, so that each is an entry of its own. */
-const STREAM = 40;
-const STREAM_GAP_MILLIS = 15;
+const STREAM = 100;
+const STREAM_GAP_MILLIS = 5;
+const STREAM_USERS = 10;
 const MINUTE_MILLIS = 60_000;
 const AT_ONCE = 0.1;
 /** Meanwhile a clock does not part from real time by what matters. */
@@ -207,8 +210,8 @@ export class Clients {
     for (let i = 0; i < STREAM; i += 1) {
       this.#world.after(i * STREAM_GAP_MILLIS, () => {
         const request = this.#request();
-        // Nobody is asked for often: each of them is an entry, and no denial.
-        let userId = `${request.userId}s${i}`;
+        // Few names, so that a state stays small; and none is asked for often: each of them is an entry, and no denial.
+        let userId = `${request.userId}s${i % STREAM_USERS}`;
         for (let tries = 1; tries < CROWD_TRIES_MAX && !isMeant(userId); tries += 1) userId = `${userId}s`;
         if (node.isOpen) this.attempt(node, { ...request, userId }, ATTEMPTS_MAX);
       });
@@ -280,6 +283,7 @@ export class Clients {
     const { node, request } = attempt;
     check(!attempt.answered, () => `${JSON.stringify(request)} was answered twice`);
     attempt.answered = true;
+    this.#world.asks.answered(node.id, request);
     // What a node says after its end reaches nobody.
     if (node.life !== attempt.life || !node.isUp) return;
     this.#open.delete(attempt);
@@ -338,6 +342,11 @@ export class Clients {
           attempt.invokedAt < this.mustDecideSince || isFull,
           () => `unavailable though nothing is broken: ${JSON.stringify(answer)}`,
         );
+        check(
+          answer.reason !== 'unknown_outcome' || this.#mayHaveLeft(attempt),
+          () =>
+            `${JSON.stringify(request)} never left node ${node.id}, and yet nobody knows what became of it`,
+        );
         this.unavailable += 1;
         if (answer.reason === 'at_capacity') this.atCapacity += 1;
         const isOnly = attempt.count === 1 && !this.#shared.has(request.requestId ?? '');
@@ -355,6 +364,14 @@ export class Clients {
   #askAtOnce({ node, request }: Attempt): void {
     const { userId, ruleId } = request;
     if (node.isOpen) this.attempt(node, { userId, ...(ruleId !== undefined && { ruleId }) }, ATTEMPTS_MAX);
+  }
+
+  /** Its node has sent it on, or has put it into its own log. */
+  #mayHaveLeft({ node, request, invokedAt }: Attempt): boolean {
+    return (
+      this.#world.asks.hasSent(node.id, request, invokedAt) ||
+      this.#world.hasTaken(node.id, request, invokedAt)
+    );
   }
 
   #mayBeUnknown({ ruleId }: AllowRequest): boolean {
@@ -426,6 +443,7 @@ export class Clients {
       );
       this.#open.delete(attempt);
       attempt.answered = true;
+      this.#world.asks.answered(node.id, attempt.request);
       this.broken += 1;
       attempt.done?.(undefined, 0);
       this.#again(attempt, true);

@@ -42,6 +42,7 @@ const EPOCH_MILLIS = 365 * 86_400_000;
 export class Coverage {
   readonly #init: CoverageInit;
   readonly #disks = new Map<string, Held>();
+  readonly #snapshots = new Map<string, SnapshotMeta>();
   readonly #proposedAt = new Map<GroupId, number>();
   readonly #leaderOf = new Map<GroupId, NodeId>();
   readonly #uses = new Map<string, Use[]>();
@@ -122,8 +123,10 @@ export class Coverage {
   }
 
   written(node: NodeId, writes: readonly GroupWrite[]): void {
-    for (const { group, entries, install, hardState } of writes) {
+    for (const { group, entries, install, snapshot, hardState } of writes) {
       const key = `${node}/${group}`;
+      const meta = install ?? snapshot;
+      if (meta !== undefined) this.#snapshots.set(key, meta);
       const held = this.#disks.get(key) ?? { term: 0, commit: 0, lastIndex: 0, lastTerm: 0 };
       this.#disks.set(key, held);
       if (install !== undefined) this.#installed(held, install, hardState?.term ?? held.term);
@@ -132,6 +135,11 @@ export class Coverage {
       held.term = hardState?.term ?? held.term;
       held.commit = hardState?.commit ?? held.commit;
     }
+  }
+
+  /** The last one that is on the disk of `node`. */
+  snapshotOf(node: NodeId, group: GroupId): SnapshotMeta | undefined {
+    return this.#snapshots.get(`${node}/${group}`);
   }
 
   #installed(held: Held, { index, term, outgoing }: SnapshotMeta, senderTerm: number): void {

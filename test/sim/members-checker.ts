@@ -42,7 +42,7 @@ const WRITE_MILLIS_MAX = 10_000;
 export class MembersChecker {
   readonly #init: MembersCheckerInit;
   readonly #inTouchAt = new Map<string, number>();
-  /** Changes that a leader has on its disk, by group and index. */
+  /** Changes that a leader has in its log, by group and index. */
   readonly #seen = new Set<string>();
   #looks = 0;
   #settledVersion = 0;
@@ -93,14 +93,17 @@ export class MembersChecker {
 
   /** What `node` wrote is on its disk. */
   written(node: NodeId, writes: readonly GroupWrite[]): void {
-    for (const { group, entries } of writes) {
-      for (const entry of entries) {
-        if (entry.kind !== 'config' || this.#init.leaderOf(group, entry.term) !== node) continue;
-        const key = `${group} ${entry.index} ${entry.term}`;
-        if (this.#seen.has(key)) continue;
-        this.#seen.add(key);
-        this.#proposed(node, group, entry);
-      }
+    for (const { group, entries } of writes) this.appended(node, group, entries);
+  }
+
+  /** `node` has these entries in its log. */
+  appended(node: NodeId, group: GroupId, entries: readonly Entry[]): void {
+    for (const entry of entries) {
+      if (entry.kind !== 'config' || this.#init.leaderOf(group, entry.term) !== node) continue;
+      const key = `${group} ${entry.index} ${entry.term}`;
+      if (this.#seen.has(key)) continue;
+      this.#seen.add(key);
+      this.#proposed(node, group, entry);
     }
   }
 

@@ -2,8 +2,9 @@
  * Breaks things: draws faults from the seed, lets them last for a while, and takes them back. It never takes so many
  * directories that a quorum is gone for good.
  */
-import type { NodeId } from '../../raft/types.ts';
+import type { GroupId, NodeId, SnapshotMeta } from '../../raft/types.ts';
 import type { Fate } from '../../storage/memory-store.ts';
+import { bothWays, FarBehind } from './far-behind.ts';
 import type { SimNetwork } from './network.ts';
 import type { DiskCopy } from './raft-checker.ts';
 import type { Random } from './random.ts';
@@ -35,6 +36,8 @@ export interface NemesisWorld {
   readonly mayLose: (node: SimNode) => boolean;
   /** Asks for a change of the nodes, if none is under way. */
   readonly changeNodes: () => void;
+  /** The last one that this node wrote or installed; undefined if there is none. */
+  readonly snapshotOf: (node: NodeId, group: GroupId) => SnapshotMeta | undefined;
 }
 
 /** Whether they happen depends on what is broken already. */
@@ -48,9 +51,6 @@ const FOR_GOOD: ReadonlySet<FaultName> = new Set([
 ]);
 /** The older a copy, the less likely it may be put back. */
 const COPIES_MAX = 16;
-/** How often, and how many times, somebody looks whether a group is between two configurations. */
-const LOOK_MILLIS = 5;
-const LOOKS_MAX = 1_000;
 /** By then whoever can compare has found out. */
 const IDLE_FAST_MILLIS = 8_000;
 const IDLE_SLOW_MILLIS = 20_000;
@@ -69,10 +69,16 @@ export class Nemesis {
   #wrongClock: SimNode | undefined;
   /** How many faults want a path cut: it heals when none does. */
   readonly #cuts = new Map<string, number>();
+  readonly #farBehind: FarBehind;
 
   constructor(world: NemesisWorld) {
     this.#world = world;
     this.#random = world.random.fork();
+    this.#farBehind = new FarBehind({
+      world: { ...world, random: this.#random },
+      cut: (pairs) => this.#cut(pairs),
+      isActive: () => this.#isActive,
+    });
     const { faults, idle } = world.settings;
     if (faults.length > 0) this.#next();
     if (idle !== undefined) world.after(idle.atMillis, () => this.#idle(idle.forMillis));
@@ -193,8 +199,10 @@ export class Nemesis {
         return;
       case 'handOver':
         leader.core?.raft.handOver();
-        // What was asked meanwhile waits for the end of it, also if nobody takes over.
-        if (random.chance(0.5)) this.#cutFor(bothWays([leader.id], without(all, [leader.id])), 300);
+        if (random.chance(0.5)) return;
+        // What is asked meanwhile waits for the end of it, also if whoever is meant never takes over.
+        this.#cutFor([[leader.id, random.pick(without(all, [leader.id]))]], 1_000);
+        this.#world.crowd(leader, leader);
         return;
       case 'pause':
         this.#pause(victim);
@@ -203,10 +211,7 @@ export class Nemesis {
         this.#pause(leader);
         return;
       case 'slowDisk':
-        victim.diskFactor = random.pick([5, 20, 100]);
-        this.#later(3_000, () => {
-          victim.diskFactor = 1;
-        });
+        this.#slowDisks(random.chance(0.7) ? [victim] : up);
         return;
       case 'diskError':
         victim.failDisk(random.pick(['lost', 'kept']));
@@ -268,10 +273,10 @@ export class Nemesis {
         this.#crash(victim);
         return;
       case 'longSuffix':
-        this.#longSuffix(leader);
+        this.#farBehind.longSuffix(leader);
         return;
       case 'lateForChange':
-        this.#lateForChange(victim);
+        this.#farBehind.lateForChange(victim);
         return;
       case 'crashRecovering':
         victim.dieRecovering(random.between(2, 3), this.#fate());
@@ -307,67 +312,6 @@ export class Nemesis {
     const rate = this.#random.pick([1.05, 2, 0.9, 0.5]);
     this.breakClock([rate]);
     after(rate < 1 ? IDLE_SLOW_MILLIS : IDLE_FAST_MILLIS, () => this.#wrongClock?.clock.goWrong(1));
-  }
-
-  /**
-   * Nobody hears of what a leader goes on writing down, or the leader does not hear that they have, until it is replaced
-   * and others have compacted their logs.
-   */
-  #longSuffix(leader: SimNode): void {
-    const { nodes, stream, after, crowd } = this.#world;
-    const others = without(
-      nodes.map(({ id }) => id),
-      [leader.id],
-    );
-    const isDeaf = this.#random.chance(0.3);
-    const heal = this.#cut(
-      others.map((other): [NodeId, NodeId] => (isDeaf ? [other, leader.id] : [leader.id, other])),
-    );
-    stream(leader);
-    const rest = nodes.filter((node) => node !== leader && node.isRunning && node.isOpen);
-    after(2_000, () => {
-      if (this.#isActive) for (const node of rest) if (node.isRunning && node.isOpen) stream(node);
-    });
-    if (this.#random.chance(0.3)) crowd(leader, leader);
-    this.#later(3_000 + 3_000 * this.#random.unit(), heal);
-  }
-
-  /**
-   * A node hears nothing until one of its groups is between two configurations, and stays there: its leader reaches
-   * nobody but this node then, which needs a snapshot.
-   */
-  #lateForChange(late: SimNode): void {
-    const { nodes, changeNodes, after, settings } = this.#world;
-    changeNodes();
-    const others = without(
-      nodes.map(({ id }) => id),
-      [late.id],
-    );
-    const heal = this.#cut(bothWays([late.id], others));
-    const look = (looks: number): void => {
-      if (!this.#isActive) return;
-      const leader = nodes.find((node) => node !== late && node.isRunning && this.#isChanging(node, late.id));
-      if (leader === undefined && looks > 1) {
-        after(LOOK_MILLIS, () => look(looks - 1));
-        return;
-      }
-      heal();
-      if (leader === undefined) return;
-      const rest = without(others, [leader.id]);
-      this.#cutFor(bothWays([leader.id], rest), settings.timing.electionMillis);
-    };
-    look(LOOKS_MAX);
-  }
-
-  /** It leads a group that `member` belongs to while two configurations are in effect. */
-  #isChanging(node: SimNode, member: NodeId): boolean {
-    const { partitions } = this.#world.settings.config;
-    for (let group = 0; group <= partitions; group += 1) {
-      const config = node.core?.raft.leads(group) === true ? node.core.raft.configOf(group) : undefined;
-      if (config === undefined || config.outgoing.length === 0) continue;
-      if (config.voters.includes(member) || config.outgoing.includes(member)) return true;
-    }
-    return false;
   }
 
   #cutBoth(some: readonly NodeId[], others: readonly NodeId[]): void {
@@ -428,6 +372,14 @@ export class Nemesis {
         if (left === 0) network.heal(from, to);
       }
     };
+  }
+
+  #slowDisks(nodes: readonly SimNode[]): void {
+    const factor = this.#random.pick([5, 20, 100]);
+    for (const node of nodes) node.diskFactor = factor;
+    this.#later(3_000, () => {
+      for (const node of nodes) node.diskFactor = 1;
+    });
   }
 
   #crash(node: SimNode): void {
@@ -539,13 +491,4 @@ export class Nemesis {
 
 function without(all: readonly NodeId[], some: readonly NodeId[]): NodeId[] {
   return all.filter((node) => !some.includes(node));
-}
-
-function bothWays(some: readonly NodeId[], others: readonly NodeId[]): [NodeId, NodeId][] {
-  return some.flatMap((a) =>
-    others.flatMap((b): [NodeId, NodeId][] => [
-      [a, b],
-      [b, a],
-    ]),
-  );
 }

@@ -91,6 +91,8 @@ const RECONNECT_MILLIS_MIN = 50;
 const RECONNECT_MILLIS_MAX = 1_000;
 const REFUSED_MILLIS = 5_000;
 const LATE_MILLIS_MAX = 3_000;
+/** What came before a connection broke is read by then. */
+const READ_MILLIS_MAX = 300;
 
 export class SimNetwork {
   readonly #init: NetworkInit;
@@ -208,9 +210,10 @@ export class SimNetwork {
       return;
     }
     const { random, settings, story } = this.#init;
-    if (frame.type !== 'peerMessages' || this.#isReliable(path) || !random.chance(settings.late)) return;
+    if (this.#isReliable(path) || !random.chance(settings.late)) return;
     story.faults.set('late', (story.faults.get('late') ?? 0) + 1);
-    this.#init.after(random.unit() * LATE_MILLIS_MAX, () => this.#hand(path, frame));
+    const lateMillisMax = frame.type === 'peerMessages' ? LATE_MILLIS_MAX : READ_MILLIS_MAX;
+    this.#init.after(random.unit() * lateMillisMax, () => this.#hand(path, frame));
   }
 
   /** The receiver reads the bytes of a frame, which may have been damaged on the way. */

@@ -30,8 +30,10 @@ const NOTICED_MILLIS = 2_000;
 
 export class OfficeChecker {
   readonly #init: OfficeCheckerInit;
-  /** Since when a node remembers more than it may. */
-  readonly #overSince = new Map<NodeId, number>();
+  /** Since when a process remembers more than it may. */
+  readonly #over = new Map<NodeId, { readonly life: number; readonly sinceMillis: number }>();
+
+  readonly #taken = new Map<string, number>();
 
   constructor(init: OfficeCheckerInit) {
     this.#init = init;
@@ -42,8 +44,9 @@ export class OfficeChecker {
     const { after, nodes, now } = this.#init;
     after(LOOK_MILLIS, () => {
       for (const node of nodes()) {
-        if (!isOver(node)) this.#overSince.delete(node.id);
-        else if (!this.#overSince.has(node.id)) this.#overSince.set(node.id, now());
+        if (!isOver(node)) this.#over.delete(node.id);
+        else if (this.#over.get(node.id)?.life !== node.life)
+          this.#over.set(node.id, { life: node.life, sinceMillis: now() });
       }
       this.#lookLater();
     });
@@ -79,6 +82,7 @@ export class OfficeChecker {
         done(answer);
       });
       isAtOnce = false;
+      if (!isAnswered) this.#taken.set(keyOf(node, request), this.#init.now());
       check(
         isAnswered || !isTooMuch,
         () => `node ${node} proposes in group ${group} what is above the limit: ${JSON.stringify(request)}`,
@@ -90,8 +94,15 @@ export class OfficeChecker {
     };
   }
 
+  /** Since `sinceMillis` a partition on `node` was asked for this, and did not answer at once. */
+  hasTaken(node: NodeId, request: AllowRequest, sinceMillis: number): boolean {
+    return (this.#taken.get(keyOf(node, request)) ?? -Infinity) >= sinceMillis;
+  }
+
   #hasNoRoom(node: NodeId): boolean {
-    return this.#init.now() - (this.#overSince.get(node) ?? Infinity) >= NOTICED_MILLIS;
+    const over = this.#over.get(node);
+    const life = this.#init.nodes().find(({ id }) => id === node)?.life;
+    return over !== undefined && over.life === life && this.#init.now() - over.sinceMillis >= NOTICED_MILLIS;
   }
 
   #isSomebodyNew(group: GroupId, index: number, request: AllowRequest): boolean {
@@ -112,4 +123,8 @@ function isOver({ core, stateBytesMax, isRunning }: SimNode): boolean {
   let bytes = 0;
   for (const { stateBytes } of core.partitions.values()) bytes += stateBytes;
   return bytes > stateBytesMax;
+}
+
+function keyOf(node: NodeId, { userId, requestId }: AllowRequest): string {
+  return `${node}/${userId}/${requestId ?? ''}`;
 }

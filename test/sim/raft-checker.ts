@@ -36,6 +36,8 @@ export interface RaftCheckerInit extends GroupTimeInit {
   readonly story: Story;
   /** A node took office. */
   readonly led: (node: NodeId, group: GroupId) => void;
+  /** A leader sends entries, which may be on its own way to its disk still. */
+  readonly appended?: (node: NodeId, group: GroupId, entries: readonly Entry[]) => void;
   /** A node goes on from a snapshot. */
   readonly installed?: (node: NodeId, group: GroupId) => void;
   /** A new entry is committed, in log order. */
@@ -470,7 +472,10 @@ export class RaftChecker {
     if (this.#strangers.has(node)) return;
     for (const sent of decodePeerMessages(payload, node, to)) {
       this.#init.story.tell(() => `${node} > ${to}: ${told(sent)}`);
-      if (sent.kind === 'message') checkPromise(this.#group(sent.group), node, sent.message);
+      if (sent.kind !== 'message') continue;
+      const { message } = sent;
+      checkPromise(this.#group(sent.group), node, message);
+      if (message.type === 'append') this.#init.appended?.(node, sent.group, message.entries);
     }
   }
 }

@@ -157,30 +157,33 @@ export function addressOf(id: NodeId): NodeAddress {
 
 export function drawSettings(random: Random): Settings {
   const nodes = random.pick([3, 3, 3, 4, 5, 5, 7]);
-  const partitions = drawPartitions(random);
-  const timing = drawTiming(random);
   const faults = drawFaults(random);
-  const tables = drawTables(random, timing);
+  const isFar = faults === FAR_BEHIND;
+  // What they wait for has to come about several times in a run: there everything is quick.
+  const pick = <T>(usual: readonly T[], quick: readonly T[]): T => random.pick(isFar ? quick : usual);
+  const partitions = isFar ? random.pick([8, 16]) : drawPartitions(random);
+  const timing = drawTiming(random, pick([20, 50, 100], [20]));
+  const tables = drawTables(random, timing, isFar);
   const first = tables[0];
   if (first === undefined) throw new RangeError('there is at least one rule table');
-  const spares = Math.min(random.pick([0, 0, 2, 3, 5, 6]), MACHINES_MAX - nodes);
+  const spares = Math.min(pick([0, 0, 2, 3, 5, 6], [5, 6]), MACHINES_MAX - nodes);
   const ids = Array.from({ length: nodes }, (_, i) => i + 1);
   const driftPpm = drawDrift(random);
   // Every step of so many groups costs.
-  const busyMillis = partitions > 4 ? 10_000 : random.pick([20_000, 40_000]);
+  const busyMillis = partitions > 4 && !isFar ? 10_000 : pick([20_000, 40_000], [20_000]);
   const idle = random.chance(0.12)
     ? { atMillis: busyMillis / 2, forMillis: random.between(65_000, partitions > 4 ? 70_000 : 150_000) }
     : undefined;
   return {
     nodes,
     spares,
-    changeMeanMillis: spares > 0 ? random.pick([300, 1_000, 4_000]) : 0,
+    changeMeanMillis: spares > 0 ? pick([300, 1_000, 4_000], [300]) : 0,
     timing,
     raft: drawRaft(random, {
       timing,
       partitions,
       appendBytes: faults === SHORT_REIGNS ? [1, 1, 200] : [1, 200, 2_000, 1 << 20],
-      eager: faults.includes('longSuffix') || faults.includes('lateForChange') ? 0.8 : 0.5,
+      eager: isFar ? 1 : faults.includes('longSuffix') || faults.includes('lateForChange') ? 0.8 : 0.5,
     }),
     stateBytesMax: random.pick([Infinity, Infinity, Infinity, Infinity, 40_000]),
     config: {
@@ -197,19 +200,19 @@ export function drawSettings(random: Random): Settings {
     tables,
     network: {
       delayMinMillis: random.pick([0.1, 0.5, 2]),
-      delayMeanMillis: random.pick([0.3, 1, 5, 20]),
-      slowShare: random.pick([0, 0, 0, 0.3, 1]),
+      delayMeanMillis: pick([0.3, 1, 5, 20], [0.3, 1]),
+      slowShare: pick([0, 0, 0, 0.3, 1], [0]),
       // A question and its answer take a good part of a deadline; an election must still be possible.
       slowMillis: Math.min(timing.requestDeadlineMillis / 10, timing.electionMillis / 8),
-      crawlShare: random.pick([0, 0, 0, 0.2, 0.5]),
+      crawlShare: pick([0, 0, 0, 0.2, 0.5], [0]),
       crawlMillis: timing.requestDeadlineMillis * random.pick([0.3, 0.7, 1.5]),
-      drop: random.pick([0, 0, 0.01, 0.1]),
+      drop: pick([0, 0, 0.01, 0.1], [0, 0.01]),
       duplicate: random.pick([0, 0, 0.01, 0.1]),
       corrupt: random.pick([0, 0, 0, 0.001, 0.02]),
       late: random.pick([0, 0.5]),
       closesSilent: random.chance(0.6),
     },
-    disk: { syncMeanMillis: random.pick([0.5, 2, 10, 40]), keep: random.pick([0, 0.5, 1]) },
+    disk: { syncMeanMillis: pick([0.5, 2, 10, 40], [0.5, 2]), keep: random.pick([0, 0.5, 1]) },
     clients: {
       meanMillis: random.pick([10, 40, 150]),
       users: random.pick(partitions > 4 ? [20, 100] : [2, 5, 20]),
@@ -222,21 +225,21 @@ export function drawSettings(random: Random): Settings {
       strangeTimes: random.chance(0.5),
     },
     faults,
-    faultMeanMillis: random.pick([400, 1_000, 3_000]),
+    faultMeanMillis: pick([400, 1_000, 3_000], [400]),
     safetyMillis: busyMillis + (idle?.forMillis ?? 0),
     idle,
     queues: random.chance(0.15) ? drawQueues(random) : undefined,
     driftPpm,
     maxDriftPpm: driftPpm[1] === 0 ? 0 : LEADER_DRIFT_PPM,
     wallSkewMillis: random.pick([0, 50, 60_000]),
-    lag: random.pick([0, 0.1, 0.5]),
+    lag: pick([0, 0.1, 0.5], [0, 0.1]),
   };
 }
 
 const MACHINES_MAX = 9;
 
 function drawPartitions(random: Random): number {
-  if (random.chance(0.88)) return random.pick([1, 2, 2, 4]);
+  if (random.chance(0.92)) return random.pick([1, 2, 2, 4]);
   return random.chance(0.8) ? random.between(5, 16) : random.between(17, 64);
 }
 
@@ -256,8 +259,7 @@ function drawDrift(random: Random): readonly [number, number] {
   return max === 0 ? [0, 0] : [max - DRIFT_PPM + 1, max];
 }
 
-function drawTiming(random: Random): Timing {
-  const tickMillis = random.pick([20, 50, 100]);
+function drawTiming(random: Random, tickMillis: number): Timing {
   return {
     tickMillis,
     heartbeatMillis: tickMillis * random.pick([1, 2]),
@@ -308,17 +310,19 @@ function drawRaft(
   };
 }
 
-function drawTables(random: Random, timing: Timing): RuleTable[] {
+/** `isShort`: what is remembered is forgotten soon. The smaller a state is, the shorter a log that takes a snapshot. */
+function drawTables(random: Random, timing: Timing, isShort: boolean): RuleTable[] {
+  const windows = isShort ? [40, 250] : [40, 250, 1_000, 5_000];
   let byRequest: Rule = {
     id: 'default',
     limit: random.pick([1, 2, 3, 10, 40]),
-    windowMillis: random.pick([40, 250, 1_000, 5_000]),
+    windowMillis: random.pick(windows),
     clock: 'request',
   };
   let byCluster: Rule = {
     id: 'cluster',
     limit: random.pick([1, 2, 3, 10, 40]),
-    windowMillis: random.pick([40, 250, 1_000, 5_000]),
+    windowMillis: random.pick(windows),
     clock: 'cluster',
   };
   const tables: RuleTable[] = [];
@@ -329,7 +333,7 @@ function drawTables(random: Random, timing: Timing): RuleTable[] {
     tables.push({
       version,
       rules: version === without ? [byRequest] : [byRequest, byCluster],
-      requestIdHorizonMillis: drawHorizon(random, timing),
+      requestIdHorizonMillis: drawHorizon(random, timing, isShort ? 1 : 0.2),
       clockDriftPpm: DRIFT_PPM,
       partitionBytesMax: small ? random.pick([4_096, 8_000, 20_000, 60_000]) : PARTITION_BYTES_DEFAULT,
     });
@@ -349,14 +353,23 @@ function changed(random: Random, rule: Rule): Rule {
 }
 
 /** From the shortest that a configuration may have to the longest of which a run sees the end. */
-function drawHorizon(random: Random, { requestDeadlineMillis }: Timing): number {
+function drawHorizon(random: Random, { requestDeadlineMillis }: Timing, shortest: number): number {
   const least = groupMillisMax(2 * requestDeadlineMillis, DRIFT_PPM);
   const longest = Math.max(60_000, least);
-  return random.chance(0.2) ? least : Math.floor(least * (longest / least) ** random.unit());
+  return random.chance(shortest) ? least : Math.floor(least * (longest / least) ** random.unit());
 }
 
 /** Figure 8 of the Raft paper needs several leaders in a row that leave little behind. */
 const SHORT_REIGNS: readonly FaultName[] = ['huntLeaders', 'huntLeaders', 'isolateLeader', 'crashLeader'];
+
+/** Replicas are left far behind, by leaders of other terms and in the middle of changes, and need snapshots. */
+const FAR_BEHIND: readonly FaultName[] = [
+  'longSuffix',
+  'longSuffix',
+  'lateForChange',
+  'lateForChange',
+  'restoreDirectory',
+];
 
 /** What succeeds rarely is tried in most runs. */
 const OFTEN: ReadonlySet<FaultName> = new Set([
@@ -370,6 +383,7 @@ const OFTEN: ReadonlySet<FaultName> = new Set([
 function drawFaults(random: Random): readonly FaultName[] {
   if (random.chance(0.1)) return [];
   if (random.chance(0.2)) return SHORT_REIGNS;
+  if (random.chance(0.33)) return FAR_BEHIND;
   const share = random.pick([0.15, 0.35, 0.7]);
   return FAULTS.filter((fault) => random.chance(OFTEN.has(fault) ? 0.6 : share));
 }

@@ -114,6 +114,7 @@ export class World {
         this.times.led(this.node(node), group);
         this.nemesis.led(this.node(node));
       },
+      appended: (node, group, entries) => this.members.appended(node, group, entries),
       installed: (node, group) => this.times.installed(node, group),
       committed: (group, committed) => {
         this.times.committed(group, committed);
@@ -170,7 +171,7 @@ export class World {
       },
       sending: (node, to, type, payload) => {
         if (type === 'peerMessages') this.raft.sending(node, to, payload);
-        if (type === 'requests') this.asks.sent(node, to, payload);
+        if (type === 'requests' && network.isConnected(node, to)) this.asks.sent(node, to, payload);
       },
       clockJudged: (node, verdict) => this.clocks.judged(node, verdict),
       ended: (node) => {
@@ -207,6 +208,7 @@ export class World {
       after,
       askable: () => this.nodes.filter((node) => this.askable(node)),
       committedIndex: (group) => this.raft.committedIndex(group),
+      hasTaken: (node, request, since) => this.offices.hasTaken(node, request, since),
       leading: (userId) => this.#leading(userId),
       mayBeFull: () => this.mayBeFull,
       gainedMillis: () => this.raft.gainedMillis,
@@ -228,6 +230,7 @@ export class World {
       mayLose: (node) => this.#mayLose(node),
       // Without a spare machine a lost one could not be replaced in time.
       changeNodes: () => settings.spares > 0 && this.operator.begin(),
+      snapshotOf: (node, group) => this.coverage.snapshotOf(node, group),
       leaders: () => this.nodes.filter((node) => (node.core?.raft.leaderships ?? 0) > 0 && node.isRunning),
       directoryLost: (node) => this.raft.lost(node),
       copyOf: (node) => this.raft.copyOf(node),

@@ -1,0 +1,149 @@
+/**
+ * Replicas that need a snapshot when they come back, of the kinds that hardly ever come about by chance: a leader that
+ * wrote down a lot and was deposed, and a member that is away while its group is between two configurations.
+ */
+import type { GroupId, NodeId, SnapshotMeta } from '../../raft/types.ts';
+import type { NemesisWorld } from './nemesis.ts';
+import type { SimNode } from './sim-node.ts';
+
+export interface FarBehindInit {
+  readonly world: NemesisWorld;
+  /** Cuts these paths, and returns what heals them again. */
+  readonly cut: (pairs: readonly [NodeId, NodeId][]) => () => void;
+  readonly isActive: () => boolean;
+}
+
+/** How often, and how many times, somebody looks whether it has come to that. */
+const LOOK_MILLIS = 5;
+const LOOKS_MAX = 400;
+/** How often somebody asks for more meanwhile, so that logs are compacted. */
+const STREAM_LOOKS = 200;
+const CHANGE_LOOKS = 20;
+
+export class FarBehind {
+  readonly #init: FarBehindInit;
+  /** One at a time: two would leave no quorum. */
+  #isUnderWay = false;
+
+  constructor(init: FarBehindInit) {
+    this.#init = init;
+  }
+
+  /**
+   * Nobody hears of what a leader goes on writing down, nor it of anybody; or others have it too, and it does not hear that.
+   * So it stays until it is replaced, and others have compacted what it lacks.
+   */
+  longSuffix(leader: SimNode): void {
+    const { world, cut } = this.#init;
+    if (this.#isUnderWay) return;
+    const led = groupsOf(world).filter((group) => leader.core?.raft.leads(group) === true);
+    const others = othersOf(world, leader);
+    const isDeaf = world.random.chance(0.4);
+    const paths = bothWays([leader.id], others).filter(([from]) => !isDeaf || from !== leader.id);
+    const heal = cut(paths);
+    world.stream(leader);
+    if (world.random.chance(0.3)) world.crowd(leader, leader);
+    this.#when(
+      false,
+      () => led.some((group) => this.#isDeposedFar(leader, group)),
+      () => heal(),
+    );
+  }
+
+  /** The log of whoever leads the group now begins behind all that `node` knows to be committed. */
+  #isDeposedFar(node: SimNode, group: GroupId): boolean {
+    const held = node.core?.raft.status(group);
+    if (held === undefined) return false;
+    return this.#init.world.nodes.some((other) => {
+      const status = other === node || !other.isRunning ? undefined : other.core?.raft.status(group);
+      return status?.role === 'leader' && status.term > held.term - 1 && status.logStart > held.commit + 1;
+    });
+  }
+
+  /**
+   * A node hears nothing until one of its groups has a snapshot of between two configurations that it lacks. Then nobody
+   * hears the leader but this node, so that there is no later snapshot.
+   */
+  lateForChange(late: SimNode): void {
+    const { world, cut, isActive } = this.#init;
+    if (this.#isUnderWay) return;
+    const others = othersOf(world, late);
+    const heal = cut(bothWays([late.id], others));
+    let leader: SimNode | undefined;
+    const hasCome = (): boolean => {
+      leader = world.nodes.find((node) => node !== late && node.isRunning && this.#hasJointFor(node, late));
+      return leader !== undefined;
+    };
+    this.#when(true, hasCome, () => {
+      heal();
+      if (leader === undefined) return;
+      const rest = others.filter((id) => id !== leader?.id);
+      const free = cut(bothWays([leader.id], rest));
+      world.after(world.settings.timing.electionMillis, () => {
+        if (isActive()) free();
+      });
+    });
+  }
+
+  #hasJointFor(node: SimNode, late: SimNode): boolean {
+    const { world } = this.#init;
+    return groupsOf(world).some((group) => {
+      if (node.core?.raft.leads(group) !== true) return false;
+      const meta = world.snapshotOf(node.id, group);
+      const held = late.core?.raft.status(group)?.commit;
+      return (
+        held !== undefined &&
+        meta !== undefined &&
+        isJoint(meta) &&
+        meta.index > held &&
+        hasMember(meta, late.id)
+      );
+    });
+  }
+
+  /** Asks for more, and for changes of the nodes if that is meant, until it has come to that, or not. */
+  #when(isChanging: boolean, hasCome: () => boolean, then: () => void): void {
+    const { world, isActive } = this.#init;
+    this.#isUnderWay = true;
+    const look = (looks: number): void => {
+      if (!isActive()) return;
+      if (hasCome() || looks === LOOKS_MAX) {
+        this.#isUnderWay = false;
+        then();
+        return;
+      }
+      if (looks % STREAM_LOOKS === 0) {
+        for (const node of world.nodes) if (node.isRunning && node.isOpen) world.stream(node);
+      }
+      if (isChanging && looks % CHANGE_LOOKS === 0) world.changeNodes();
+      world.after(LOOK_MILLIS, () => look(looks + 1));
+    };
+    world.after(LOOK_MILLIS, () => look(1));
+  }
+}
+
+function groupsOf({ settings }: NemesisWorld): GroupId[] {
+  return Array.from({ length: settings.config.partitions + 1 }, (_, group) => group);
+}
+
+function othersOf({ nodes }: NemesisWorld, node: SimNode): NodeId[] {
+  return nodes.filter((other) => other !== node).map(({ id }) => id);
+}
+
+function isJoint({ outgoing = [] }: SnapshotMeta): boolean {
+  return outgoing.length > 0;
+}
+
+function hasMember({ voters, outgoing = [], learners = [] }: SnapshotMeta, node: NodeId): boolean {
+  return [...voters, ...outgoing, ...learners].includes(node);
+}
+
+/** Each path between one of these and one of those. */
+export function bothWays(some: readonly NodeId[], others: readonly NodeId[]): [NodeId, NodeId][] {
+  return some.flatMap((a) =>
+    others.flatMap((b): [NodeId, NodeId][] => [
+      [a, b],
+      [b, a],
+    ]),
+  );
+}
