@@ -29,8 +29,6 @@ const HURRY = 0.15;
 const LATE = 0.2;
 /** Chance that it never comes, and has to be removed. */
 const NEVER = 0.4;
-/** Chance that a node that was removed goes on running. */
-const ZOMBIE = 0.3;
 
 export class Operator {
   readonly #world: OperatorWorld;
@@ -101,13 +99,18 @@ export class Operator {
 
   #want(kind: string, change: NodeChange): void {
     this.#world.story.fault(kind, `(add ${change.add?.id ?? '-'}, remove ${change.remove ?? '-'})`);
-    this.#wanted = change;
     // The machine may be there before the cluster knows of it, or long after.
     const isLate = change.add !== undefined && this.#random.chance(LATE);
     if (isLate) this.#world.story.fault('deadNewcomer', `(node ${change.add?.id ?? '-'})`);
-    if (isLate && this.#random.chance(NEVER)) return this.#ask();
+    if (isLate && this.#random.chance(NEVER)) return this.change(change);
     const delay = this.#random.exponential(isLate ? 8_000 : 500);
     this.#world.after(delay, () => this.#spare(change.add?.id)?.begin());
+    this.change(change);
+  }
+
+  /** Asks for this change until it is accepted. */
+  change(change: NodeChange): void {
+    this.#wanted = change;
     this.#ask();
   }
 
@@ -191,7 +194,7 @@ export class Operator {
     for (const id of state.retired) {
       if (this.#dismissed.has(id)) continue;
       this.#dismissed.add(id);
-      if (this.#random.chance(ZOMBIE)) continue;
+      if (this.#random.chance(this.#world.settings.zombies)) continue;
       this.#world.after(this.#random.exponential(500), () => this.#spare(id)?.lose());
     }
   }

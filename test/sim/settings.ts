@@ -115,6 +115,8 @@ export interface Settings {
   readonly spares: number;
   /** Between changes of the nodes; 0: there are none. */
   readonly changeMeanMillis: number;
+  /** Chance that a node that was removed goes on running. */
+  readonly zombies: number;
   readonly timing: Timing;
   readonly raft: Partial<MultiRaftOptions>;
   /** What a node may remember. */
@@ -175,6 +177,7 @@ export function drawSettings(random: Random): Settings {
     nodes,
     spares,
     changeMeanMillis: spares > 0 ? random.pick([300, 1_000, 4_000]) : 0,
+    zombies: 0.3,
     timing,
     raft: drawRaft(random, {
       timing,
