@@ -84,6 +84,10 @@ export class NodeRun implements Play {
     return this.#charged.map((_, partition) => partition);
   }
 
+  get #groups(): readonly GroupId[] {
+    return [META_GROUP, ...this.#partitions.map(groupOfPartition)];
+  }
+
   /** A grant in every partition, each under its id; of `cost` or of all that is left. */
   grantEverywhere(id: string, cost?: number): Condition {
     return all(
@@ -172,9 +176,12 @@ export class NodeRun implements Play {
   *#finale(): Steps {
     const { world } = this;
     yield () => this.unfinished === undefined;
-    const { meta } = world;
-    const ids = meta?.nodes.map(({ id }) => id).join();
-    check(ids === this.#script.members.join(), () => `these belong to the cluster: ${ids}`);
+    const { nodes = [], leaving = [] } = world.meta ?? {};
+    const ids = nodes.map(({ id }) => id).join();
+    check(
+      ids === this.#script.members.join() && leaving.length === 0,
+      () => `these belong to the cluster: ${ids}, and ${leaving.length} that leave`,
+    );
     for (const node of livingMembers(world)) {
       yield all(this.#partitions.map((partition) => this.#grantAt(node, partition)));
     }
@@ -209,13 +216,24 @@ export class NodeRun implements Play {
     const known = JSON.stringify(world.meta);
     const ignorant = members.find(({ core }) => JSON.stringify(core?.meta?.state) !== known);
     if (ignorant !== undefined) return `node ${ignorant.id} knows of other nodes`;
-    return disagreement(world, members) ?? this.#misconfigured(members);
+    return disagreement(world, members) ?? this.#misconfigured(members) ?? this.#incomplete();
+  }
+
+  /** A replica may count what a snapshot brings as applied a moment before its state is there. */
+  #incomplete(): string | undefined {
+    const { placement, raft } = this.world;
+    for (const group of this.#groups) {
+      const { voters, learners } = placement.membersOf(group);
+      const found = [...voters, ...learners].find((id) => !raft.hasEverything(group, id));
+      if (found !== undefined) return `node ${found} has not all of group ${group}`;
+    }
+    return undefined;
   }
 
   /** Every group has the members that are wanted, as committed and as everybody knows who is one. */
   #misconfigured(nodes: readonly SimNode[]): string | undefined {
     const { placement, raft } = this.world;
-    for (const group of [META_GROUP, ...this.#partitions.map(groupOfPartition)]) {
+    for (const group of this.#groups) {
       const wanted = wordsOf({ outgoing: [], ...placement.membersOf(group) });
       if (wordsOf(raft.configOf(group)) !== wanted) return `group ${group} has other members than wanted`;
       const stranger = nodes.find((node) => {

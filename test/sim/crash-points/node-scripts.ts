@@ -17,11 +17,12 @@ export interface NodeScript extends Scene {
 /** Two or three entries. */
 const SNAPSHOT_BYTES = 100;
 
-/** The nodes change, one way or another; each boundary until all is as it should be is one to crash at. */
+/** The nodes change, one way or another; each boundary until the last change is finished is one to crash at. */
 function changes(
   name: string,
   asked: { readonly nodes: number; readonly spares: number; readonly members: readonly NodeId[] },
-  change: NodeChange,
+  last: NodeChange,
+  before: readonly NodeChange[] = [],
 ): NodeScript {
   return {
     name,
@@ -33,8 +34,12 @@ function changes(
       yield run.grantEverywhere('a', 1);
       yield run.grantEverywhere('b', 1);
       yield () => run.isCompacted;
+      for (const change of before) {
+        yield* run.change(change);
+        yield () => run.unfinished === undefined;
+      }
       run.countFromHere();
-      yield* run.change(change);
+      yield* run.change(last);
       yield run.grantEverywhere('c', 1);
       // Until replicas that moved away are deleted.
       yield () => run.unfinished === undefined;
@@ -42,8 +47,12 @@ function changes(
   };
 }
 
+const newcomer = { add: addressOf(4) };
+
 export const NODE_SCRIPTS: readonly NodeScript[] = [
-  changes('node-joins', { nodes: 3, spares: 1, members: [1, 2, 3, 4] }, { add: addressOf(4) }),
+  changes('node-joins', { nodes: 3, spares: 1, members: [1, 2, 3, 4] }, newcomer),
   changes('node-leaves', { nodes: 4, spares: 0, members: [2, 3, 4] }, { remove: 1 }),
-  changes('node-is-replaced', { nodes: 3, spares: 1, members: [1, 3, 4] }, { add: addressOf(4), remove: 2 }),
+  changes('node-is-replaced', { nodes: 3, spares: 1, members: [1, 3, 4] }, { ...newcomer, remove: 2 }),
+  // What had moved to the newcomer comes back to where nothing but a tombstone is.
+  changes('node-comes-and-goes', { nodes: 3, spares: 1, members: [1, 2, 3] }, { remove: 4 }, [newcomer]),
 ];
