@@ -31,8 +31,6 @@ const LATE = 0.2;
 const NEVER = 0.4;
 /** Chance that before a change somebody asks for a node back that left. */
 const ASK_BACK = 0.2;
-/** Chance that a node that was removed goes on running. */
-const ZOMBIE = 0.3;
 
 export class Operator {
   readonly #world: OperatorWorld;
@@ -81,9 +79,9 @@ export class Operator {
   begin(): void {
     const state = this.#world.meta();
     if (state === undefined || this.#wanted !== undefined) return;
+    if (state.settledVersion !== state.version && !this.#random.chance(HURRY)) return;
     if (state.retired.length > 0 && this.#random.chance(ASK_BACK))
       this.#askBack(this.#random.pick(state.retired));
-    if (state.settledVersion !== state.version && !this.#random.chance(HURRY)) return;
     const change = this.#draw(state);
     if (change === undefined) return;
     const kind =
@@ -115,13 +113,18 @@ export class Operator {
 
   #want(kind: string, change: NodeChange): void {
     this.#world.story.fault(kind, `(add ${change.add?.id ?? '-'}, remove ${change.remove ?? '-'})`);
-    this.#wanted = change;
     // The machine may be there before the cluster knows of it, or long after.
     const isLate = change.add !== undefined && this.#random.chance(LATE);
     if (isLate) this.#world.story.fault('deadNewcomer', `(node ${change.add?.id ?? '-'})`);
-    if (isLate && this.#random.chance(NEVER)) return this.#ask();
+    if (isLate && this.#random.chance(NEVER)) return this.change(change);
     const delay = this.#random.exponential(isLate ? 8_000 : 500);
     this.#world.after(delay, () => this.#spare(change.add?.id)?.begin());
+    this.change(change);
+  }
+
+  /** Asks for this change until it is accepted. */
+  change(change: NodeChange): void {
+    this.#wanted = change;
     this.#ask();
   }
 
@@ -205,7 +208,7 @@ export class Operator {
     for (const id of state.retired) {
       if (this.#dismissed.has(id)) continue;
       this.#dismissed.add(id);
-      if (this.#random.chance(ZOMBIE)) continue;
+      if (this.#random.chance(this.#world.settings.zombies)) continue;
       this.#world.after(this.#random.exponential(500), () => this.#spare(id)?.lose());
     }
   }

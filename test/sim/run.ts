@@ -8,6 +8,7 @@ import { isQuorum } from '../../raft/quorum.ts';
 import type { NodeId } from '../../raft/types.ts';
 import { META_GROUP } from '../../src/meta/cluster-placement.ts';
 import { groupOfPartition } from '../../src/partition/placement.ts';
+import { disagreement, livingMembers, outsiders, stateOf } from './agreement.ts';
 import type { SimNode } from './sim-node.ts';
 import type { Seams } from './node-world.ts';
 import { OutsideLeaders } from './outside-leaders.ts';
@@ -107,7 +108,7 @@ class Recovery {
     // What may or may not be damaged is not relied on any more.
     for (const node of nodes) if (node.isDoubtful && !node.isStranger) node.dismiss();
     this.#startedAt = this.#world.now;
-    const alive = random.shuffled(this.#alive());
+    const alive = random.shuffled(livingMembers(this.#world));
     // Often those who lead stay outside.
     if (random.chance(0.6)) alive.sort((a, b) => leaderships(a) - leaderships(b));
     // While members change, a quorum of the one moment may be none of the next.
@@ -158,26 +159,6 @@ class Recovery {
     return [from.id, to.id];
   }
 
-  /** Those who belong to the cluster, or did until all partitions have moved. */
-  #alive(): SimNode[] {
-    const { meta, nodes } = this.#world;
-    const members = new Set([...(meta?.nodes ?? []), ...(meta?.leaving ?? [])].map(({ id }) => id));
-    return nodes.filter(
-      ({ id, state, isStranger }) =>
-        state !== 'gone' && state !== 'absent' && !isStranger && (meta === undefined || members.has(id)),
-    );
-  }
-
-  /** Those that were removed and still run, or that bear an id which is another's. */
-  #outsiders(): SimNode[] {
-    const { meta, nodes } = this.#world;
-    const left = meta?.retired.filter((id) => !meta.leaving.some((node) => node.id === id)) ?? [];
-    return nodes.filter(
-      ({ id, state, isStranger }) =>
-        state !== 'gone' && state !== 'absent' && (isStranger || left.includes(id)),
-    );
-  }
-
   #heal(some: readonly SimNode[]): void {
     const { network } = this.#world;
     network.makeReliable(some.map(({ id }) => id));
@@ -185,7 +166,7 @@ class Recovery {
       if (some.includes(node)) this.#world.after(100, () => node.start());
     };
     // One without room is enough to refuse what is new, and it keeps a copy also if it is not healed.
-    for (const node of this.#alive()) node.limitState();
+    for (const node of livingMembers(this.#world)) node.limitState();
     for (const node of some) {
       node.diskFactor = 1;
       network.blind(node.id, false);
@@ -237,7 +218,7 @@ class Recovery {
     // A leader outside may still serve some of the healed nodes; who cannot reach it can do nothing about it.
     this.#owing = this.#owing.filter(
       ({ partition, node }) =>
-        this.#alive().includes(node) &&
+        livingMembers(this.#world).includes(node) &&
         (!this.#granted.has(partition) || this.#isLedInside(partition)) &&
         this.#keptMillis(partition) < this.#progressMillisMax &&
         (this.#world.now - this.#startedAt < this.#progressMillisMax || !this.#isUninformed(node)),
@@ -289,7 +270,9 @@ class Recovery {
   #isUninformed(node: SimNode): boolean {
     const { meta, network } = this.#world;
     if ((node.core?.meta?.state?.version ?? 0) >= (meta?.version ?? 0)) return false;
-    const leaders = this.#alive().filter(({ core }) => core?.raft.status(META_GROUP)?.role === 'leader');
+    const leaders = livingMembers(this.#world).filter(
+      ({ core }) => core?.raft.status(META_GROUP)?.role === 'leader',
+    );
     const isServed = (leader: SimNode): boolean =>
       this.#core.includes(leader) || network.isConnected(leader.id, node.id);
     return leaders.length > 0 && !leaders.some(isServed);
@@ -322,15 +305,15 @@ class Recovery {
       return;
     }
     story.tell(() => 'everything is healed');
-    this.#world.askable = (node) => node.isOpen && this.#alive().includes(node);
+    this.#world.askable = (node) => node.isOpen && livingMembers(this.#world).includes(node);
     this.#untilSettled(SETTLED_TRIES_MAX);
   }
 
   /** Whatever change of the nodes was under way, it is finished. */
   #untilSettled(tries: number): void {
     // Machines that join meanwhile included.
-    this.#core = this.#alive();
-    this.#heal([...this.#core, ...this.#outsiders()]);
+    this.#core = livingMembers(this.#world);
+    this.#heal([...this.#core, ...outsiders(this.#world)]);
     if (this.#world.meta !== undefined) this.#world.operator.rescue();
     check(tries > 0, () => `the partitions have not moved to where they should be\n${this.#explain()}`);
     const { clients, nemesis, random } = this.#world;
@@ -391,7 +374,7 @@ class Recovery {
 
   /** Everybody has applied everything. A leader may have changed a moment ago, so this may take a few looks. */
   #untilEqual(tries: number): void {
-    const behind = this.#behind() ?? this.#unaware();
+    const behind = disagreement(this.#world, this.#core);
     check(behind === undefined || tries > 0, () => `${behind ?? ''}\n${this.#explain()}`);
     if (behind !== undefined) {
       this.#world.after(EQUAL_MILLIS, () => this.#untilEqual(tries - 1));
@@ -401,66 +384,11 @@ class Recovery {
     this.#world.end();
   }
 
-  /** Whoever belongs to the cluster no more, or never did, knows it. */
-  #unaware(): string | undefined {
-    const unaware = this.#outsiders().find((node) => !knowsItIsOut(node));
-    return unaware === undefined
-      ? undefined
-      : `node ${unaware.id} does not know that it is out: ${JSON.stringify(unaware.core?.standing)}`;
-  }
-
-  #behind(): string | undefined {
-    const { placement, raft } = this.#world;
-    for (let partition = 0; partition < placement.partitionCount; partition += 1) {
-      const group = groupOfPartition(partition);
-      for (const node of this.#core) {
-        const status = node.core?.raft.status(group);
-        if (!placement.replicasOf(partition).includes(node.id)) {
-          if (status !== undefined) return `node ${node.id} has not deleted its replica of group ${group}`;
-          continue;
-        }
-        if (status?.applied !== raft.committedIndex(group))
-          return `node ${node.id} has not caught up in group ${group}`;
-      }
-    }
-    return undefined;
-  }
-
   #explain(): string {
-    const { nodes, network, settings } = this.#world;
-    const { meta } = this.#world;
-    const lines = [
-      `nodes: ${JSON.stringify(meta)}`,
-      `no grant (partition, asked node): ${this.#owing.map(({ partition, node }) => `${partition} ${node.id}`).join(', ')}; ` +
-        `healed: ${this.#core.map(({ id }) => id).join(', ')}`,
-    ];
-    for (const node of nodes) {
-      const cuts = nodes.filter((other) => other !== node && network.isCut(node.id, other.id));
-      const deaf = nodes.filter((other) => other !== node && !network.isConnected(node.id, other.id));
-      lines.push(
-        `node ${node.id}: ${node.state}${node.isPaused ? ', paused' : ''}; cut to ${cuts.map(({ id }) => id).join(' ')}; ` +
-          `not connected to ${deaf.map(({ id }) => id).join(' ')}; knows version ${node.core?.meta?.state?.version}`,
-      );
-      for (let group = 0; group <= settings.config.partitions; group += 1) {
-        const status = node.core?.raft.status(group);
-        if (status === undefined) continue;
-        const { role, term, leader, logStart, applied, commit, lastIndex, match, config } = status;
-        const { voters, outgoing, learners } = config;
-        const matches = [...match].map(([peer, index]) => `${peer}:${index}`).join(' ');
-        lines.push(
-          `  group ${group}: ${role}, term ${term}, leader ${leader}, log ${logStart}..${lastIndex}, ` +
-            `applied ${applied}, commit ${commit}, voters ${voters.join(' ')}, outgoing ${outgoing.join(' ')}, ` +
-            `learners ${learners.join(' ')}${matches === '' ? '' : `, match ${matches}`}`,
-        );
-      }
-    }
-    return lines.join('\n');
+    const owing = this.#owing.map(({ partition, node }) => `${partition} ${node.id}`);
+    const healed = this.#core.map(({ id }) => id);
+    return `no grant (partition, asked node): ${owing.join(', ')}; healed: ${healed.join(', ')}\n${stateOf(this.#world)}`;
   }
-}
-
-function knowsItIsOut({ core, isStranger }: SimNode): boolean {
-  const state = core?.standing?.state;
-  return state === 'removed' || (isStranger && state === 'refused');
 }
 
 function leaderships(node: SimNode): number {

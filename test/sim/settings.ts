@@ -115,6 +115,8 @@ export interface Settings {
   readonly spares: number;
   /** Between changes of the nodes; 0: there are none. */
   readonly changeMeanMillis: number;
+  /** Chance that a node that was removed goes on running. */
+  readonly zombies: number;
   readonly timing: Timing;
   readonly raft: Partial<MultiRaftOptions>;
   /** What a node may remember. */
@@ -178,6 +180,7 @@ export function drawSettings(random: Random): Settings {
     nodes,
     spares,
     changeMeanMillis: spares > 0 ? pick([300, 1_000, 4_000], [300]) : 0,
+    zombies: 0.3,
     timing,
     raft: drawRaft(random, {
       timing,
@@ -364,6 +367,7 @@ const SHORT_REIGNS: readonly FaultName[] = ['huntLeaders', 'huntLeaders', 'isola
 
 /** Replicas are left far behind, by leaders of other terms and in the middle of changes, and need snapshots. */
 const FAR_BEHIND: readonly FaultName[] = [
+  'longSuffix',
   'longSuffix',
   'longSuffix',
   'lateForChange',

@@ -8,6 +8,7 @@ import {
 } from '../../src/meta/meta-state.ts';
 import { decodeCommand } from '../../src/limiter/command.ts';
 import { PARTITION_BYTES_DEFAULT } from '../../src/limiter/rules.ts';
+import type { GroupWrite } from '../../raft/store.ts';
 import type { NodeId } from '../../raft/types.ts';
 import { partitionOf, type Hash32 } from '../../src/partition/hash.ts';
 import { AskChecker } from './ask-checker.ts';
@@ -27,7 +28,7 @@ import { Random } from './random.ts';
 import { RejectionChecker } from './rejection-checker.ts';
 import { drawSettings, type Settings } from './settings.ts';
 import { SimNode } from './sim-node.ts';
-import type { NodeWorld, Seams } from './node-world.ts';
+import type { Boundary, NodeWorld, Seams } from './node-world.ts';
 import { Story, type Say } from './story.ts';
 import { TimeChecker } from './time-checker.ts';
 
@@ -36,6 +37,17 @@ export interface WorldInit {
   readonly hash: Hash32;
   readonly seams?: Seams | undefined;
   readonly say?: Say | undefined;
+  /** Drawn from the seed if absent. */
+  readonly settings?: Settings | undefined;
+  /** Told as well; whoever is may crash a node that has reached a boundary. */
+  readonly witness?: Witness | undefined;
+}
+
+export interface Witness {
+  reached(node: SimNode, boundary: Boundary): void;
+  durable(writes: readonly GroupWrite[]): void;
+  /** From when a write is durable until its process learns of it: it may die in between. */
+  readonly completionMillis: number;
 }
 
 const START_MILLIS = 1_700_000_000_000;
@@ -71,11 +83,11 @@ export class World {
   /** What happens when a process ends. */
   onEnded: (node: SimNode) => void;
 
-  constructor({ seed, hash, seams = {}, say }: WorldInit) {
+  constructor({ seed, hash, seams = {}, say, settings: given, witness }: WorldInit) {
     const now = (): number => this.#loop.now;
     this.#hash = hash;
     this.random = new Random(seed);
-    this.settings = drawSettings(this.random.fork());
+    this.settings = given ?? drawSettings(this.random.fork());
     this.story = new Story(now, say);
     const { settings, story, random } = this;
     this.coverage = new Coverage({ settings, story, now });
@@ -163,6 +175,7 @@ export class World {
         this.coverage.written(node, writes);
         this.raft.written(node, writes);
         this.members.written(node, writes);
+        witness?.durable(writes);
       },
       groupAdded: (node, group, app, applied) => {
         this.coverage.observe(node, group, app);
@@ -184,6 +197,8 @@ export class World {
       directoryLost: (node) => this.raft.lost(node),
       madeAnew: (node) => this.raft.madeAnew(node),
       violated: (violation) => this.#loop.violated(violation),
+      reached: (node, boundary) => witness?.reached(node, boundary),
+      completionMillis: witness?.completionMillis ?? 0,
     };
     this.nodes = ids.map((id) => new SimNode(id, nodeWorld));
     this.clocks = new ClockChecker({

@@ -5,7 +5,6 @@
 import type { NodeId } from '../../../raft/types.ts';
 import { META_GROUP } from '../../../src/meta/cluster-placement.ts';
 import { NodeCore } from '../../../src/node-core.ts';
-import type { Hash32 } from '../../../src/partition/hash.ts';
 import { EventLoop } from '../event-loop.ts';
 import { LimitChecker } from '../limit-checker.ts';
 import { digestOfItems } from '../state-digest.ts';
@@ -13,21 +12,18 @@ import { SimNetwork } from '../network.ts';
 import { RaftChecker } from '../raft-checker.ts';
 import { Random } from '../random.ts';
 import { SimNode } from '../sim-node.ts';
-import type { NodeWorld, Seams } from '../node-world.ts';
-import { type Say, Story, Violation } from '../story.ts';
-import type { Crash, Point, PointKind } from './crash.ts';
+import type { NodeWorld } from '../node-world.ts';
+import { Story, Violation } from '../story.ts';
+import { Boundaries } from './boundaries.ts';
+import type { Point, PointKind, Variant } from './crash.ts';
+import type { Play, Start } from './enumerate.ts';
 import { GROUP, loadMember } from './member-core.ts';
 import { settingsOf } from './settings.ts';
 import type { Script } from './scripts.ts';
+import { follow, type Steps } from './steps.ts';
 
-export interface ClusterInit {
+export interface ClusterInit extends Start {
   readonly script: Script;
-  readonly hash: Hash32;
-  readonly crash?: Crash | undefined;
-  readonly seams?: Seams | undefined;
-  readonly say?: Say | undefined;
-  /** Of the small differences in how long things take. */
-  readonly seed?: number | undefined;
 }
 
 /** Told when a process ends. */
@@ -42,40 +38,33 @@ const COMPLETION_MILLIS = 0.3;
 const AT_ONCE_MILLIS = 1;
 /** By then the others have elected a leader and gone on. */
 const LATER_MILLIS = 120;
-const POLL_MILLIS = 1;
 /** From the start of a run to its end, whatever crashes. */
 const FINISH_MILLIS_MAX = 5_000;
 
-export class Cluster {
+export class Cluster implements Play {
   readonly script: Script;
   readonly nodes: readonly SimNode[];
   readonly raft: RaftChecker;
   readonly limits: LimitChecker;
   readonly story: Story;
   readonly clients = new Set<Client>();
-  /** Of the script, in order, up to the crash. */
-  readonly points: Point[] = [];
   readonly #loop = new EventLoop(START_MILLIS);
-  readonly #crash: Crash | undefined;
-  /** Boundaries count: from the start of the script, or where it says so, to its end or the crash. */
-  #isCounting: boolean;
+  readonly #boundaries: Boundaries;
   /** Stopped by the script. */
   readonly #away = new Set<SimNode>();
   readonly #off = new Set<SimNode>();
   /** Not to return within the script. */
   readonly #dead = new Set<SimNode>();
-  /** The largest snapshot that a node took over, in chunks. */
-  chunksInstalled = 0;
 
   constructor({ script, hash, crash, seams = {}, say, seed = SEED_DEFAULT }: ClusterInit) {
     this.script = script;
-    this.#crash = crash;
-    this.#isCounting = !script.countsLate;
+    this.#boundaries = new Boundaries(crash, () => this);
+    if (!script.countsLate) this.#boundaries.countFromHere();
     const loop = this.#loop;
     const now = (): number => loop.now;
     const after = (delay: number, run: () => void): void => loop.after(delay, run);
     const random = new Random(seed);
-    const settings = settingsOf(script);
+    const settings = settingsOf({ ...script, spares: 0, partitions: 1, replicas: script.founders });
     const ids = settings.config.nodes.map(({ id }) => id);
     const founders = ids.slice(0, script.founders);
     this.story = new Story(now, say);
@@ -120,9 +109,7 @@ export class Cluster {
       load: script.changesMembers ? (init) => loadMember(init, founders) : (init) => NodeCore.load(init),
       durable: (node, writes) => {
         this.raft.written(node, writes);
-        for (const { install } of writes) {
-          this.chunksInstalled = Math.max(this.chunksInstalled, install?.chunkCount ?? 0);
-        }
+        this.#boundaries.durable(writes);
       },
       groupAdded: (node, group, app, applied) => this.raft.observe(node, group, app, applied),
       sending: (node, to, type, payload) => {
@@ -152,6 +139,15 @@ export class Cluster {
     return this.#dead.size > 0;
   }
 
+  /** Of the script, in order, up to the crash. */
+  get points(): readonly Point[] {
+    return this.#boundaries.points;
+  }
+
+  get chunksInstalled(): number {
+    return this.#boundaries.chunksInstalled;
+  }
+
   after(delayMillis: number, run: () => void): void {
     this.#loop.after(delayMillis, run);
   }
@@ -164,32 +160,24 @@ export class Cluster {
 
   /** A boundary: the node may die here. False if it did. */
   reached(node: SimNode, kind: PointKind): boolean {
-    if (!this.#isCounting) return true;
-    const someoneIsWriting = this.nodes.some(({ isWriting }) => isWriting);
-    this.points.push({ kind, node: node.id, isWriting: node.isWriting, someoneIsWriting });
-    const crash = this.#crash;
-    if (crash?.at !== this.points.length) return true;
-    this.#isCounting = false;
-    this.story.tell(() => `boundary ${crash.at}: ${kind} of node ${node.id}`);
-    const victims = crash.who === 'all' ? this.nodes.filter((one) => one.state !== 'down') : [node];
-    for (const victim of victims) {
-      victim.crash(crash.fate);
-      if (victim === node && crash.returns === 'never') this.#dead.add(node);
-      else this.#startAfter(victim, victim === node && crash.returns === 'later');
-    }
+    return this.#boundaries.reached(node, kind);
+  }
+
+  crashed(victim: SimNode, returns: Variant['returns']): void {
+    if (returns === 'never') this.#dead.add(victim);
+    else this.#startAfter(victim, returns === 'later');
     // The script may count on a quorum, so who was away has to help out.
     if (this.hasDead) for (const one of this.#away) this.#startAfter(one, false);
-    return false;
   }
 
   /** For scripts that count late. */
   countFromHere(): void {
-    if (this.points.length === 0) this.#isCounting = true;
+    this.#boundaries.countFromHere();
   }
 
   /** What follows is crashed at in other scripts. */
   countNoFurther(): void {
-    this.#isCounting = false;
+    this.#boundaries.countNoFurther();
   }
 
   /** All nodes crash, and start again. */
@@ -243,10 +231,11 @@ export class Cluster {
 
   /** Runs the script, then what must hold after it. Throws a Violation. */
   run(): Promise<void> {
-    this.#follow(this.script.steps(this), () => {
-      this.#isCounting = false;
+    const after = (delay: number, run: () => void): void => this.after(delay, run);
+    follow(this.script.steps(this), after, () => {
+      this.#boundaries.countNoFurther();
       this.revive();
-      this.#follow(this.#finale(), () => this.#loop.end());
+      follow(this.#finale(), after, () => this.#loop.end());
     });
     this.after(FINISH_MILLIS_MAX, () =>
       this.#loop.violated(new Violation(`not done in ${FINISH_MILLIS_MAX} ms\n${this.#explain()}`)),
@@ -254,19 +243,8 @@ export class Cluster {
     return this.#loop.run();
   }
 
-  /** Each step is a condition to wait for. */
-  #follow(steps: Iterator<() => boolean, void>, done: () => void): void {
-    let step = steps.next();
-    const poll = (): void => {
-      while (step.done !== true && step.value()) step = steps.next();
-      if (step.done === true) done();
-      else this.after(POLL_MILLIS, poll);
-    };
-    this.after(0, poll);
-  }
-
   /** All members end up with everything that was committed, and with nothing else. */
-  *#finale(): Generator<() => boolean, void> {
+  *#finale(): Steps {
     yield () => this.#members().every((node) => this.#hasEverything(node));
     const { voters, outgoing } = this.raft.configOf(GROUP);
     this.#check(outgoing.length === 0, 'a change of members is not complete');

@@ -1,9 +1,9 @@
 /** `npm run sim -- --crash-points`: all crashes of the scripts, or one of them told line by line. */
 import { loadHash32 } from '../../../src/partition/hash.ts';
 import type { Seams } from '../node-world.ts';
+import { scriptNamed, SCRIPTS } from './all.ts';
 import { variantNamed } from './crash.ts';
 import { type Failure, enumerateCrashes, runPoint } from './enumerate.ts';
-import { type Script, SCRIPTS } from './scripts.ts';
 
 export interface CrashPointsOptions {
   /** All scripts if absent. */
@@ -29,7 +29,7 @@ export async function crashPoints(
       const crash =
         options.at === undefined
           ? undefined
-          : { at: options.at, ...variantNamed(options.variant ?? 'one-lost-once') };
+          : { at: options.at, ...variantNamed(options.variant ?? 'one-lost-once', script.variants) };
       const say = options.trace === true ? print : undefined;
       const { points, violation } = await runPoint({ script, hash, seed, crash, say });
       print(`${script.name}: ${violation ?? `everything held at ${points.length} boundaries`}`);
@@ -43,15 +43,6 @@ export async function crashPoints(
     print(`  ${failure.violation}\n  replay: ${failure.replay}`);
   }
   return isKept;
-}
-
-/** @throws RangeError if there is none */
-function scriptNamed(name: string): Script {
-  const script = SCRIPTS.find((candidate) => candidate.name === name);
-  if (script === undefined) {
-    throw new RangeError(`there is no script ${name}; known: ${SCRIPTS.map((one) => one.name).join(', ')}`);
-  }
-  return script;
 }
 
 export interface FirstCrash {

@@ -17,7 +17,7 @@ export interface Point {
 
 const WHO = ['one', 'all'] as const;
 const FATES = ['lost', 'kept'] as const satisfies readonly Fate[];
-const RETURNS = ['once', 'later', 'never'] as const;
+const RETURNS = ['once', 'twice', 'later', 'never'] as const;
 
 export interface Variant {
   /** The node at the boundary alone, or every node with it. */
@@ -25,8 +25,8 @@ export interface Variant {
   /** What becomes of the writes in flight of those that crash. */
   readonly fate: Fate;
   /**
-   * When the node at the boundary starts again: at once, when the others have long gone on without it, or only after
-   * the script. Others that crash with it start again at once.
+   * When the node at the boundary starts again: at once, at once and again after it died on its way back, when the others
+   * have long gone on without it, or only after the script. Others that crash with it start again at once.
    */
   readonly returns: (typeof RETURNS)[number];
 }
@@ -36,27 +36,34 @@ export interface Crash extends Variant {
   readonly at: number;
 }
 
-/** Of crashes of all, `later` would lie between the other two: nobody has gone on before. */
-export const VARIANTS: readonly Variant[] = WHO.flatMap((who) =>
+const ALL: readonly Variant[] = WHO.flatMap((who) =>
   FATES.flatMap((fate) => RETURNS.map((returns) => ({ who, fate, returns }))),
-).filter(({ who, returns }) => who === 'one' || returns !== 'later');
+);
 
-/** All that differ at this point: without a write in flight there is none to keep. */
-export function variantsAt(point: Point): Variant[] {
-  return VARIANTS.filter(
-    ({ who, fate }) => fate === 'lost' || (who === 'one' ? point.isWriting : point.someoneIsWriting),
-  );
+/** Of one group. Of crashes of all, `later` would lie between the other two: nobody has gone on before. */
+export const GROUP_VARIANTS = ALL.filter(
+  ({ who, returns }) => returns !== 'twice' && (who === 'one' || returns !== 'later'),
+);
+
+/** Of whole nodes. A change of the nodes waits for those that are away, so nobody stays away. */
+export const NODE_VARIANTS = ALL.filter(
+  ({ who, returns }) => returns !== 'never' && (who === 'one' || returns === 'once'),
+);
+
+/** Do they differ from others at this point? Without a write in flight there is none to keep. */
+export function isVariantAt(point: Point, { who, fate }: Variant): boolean {
+  return fate === 'lost' || (who === 'one' ? point.isWriting : point.someoneIsWriting);
 }
 
 export function nameOf({ who, fate, returns }: Variant): string {
   return `${who}-${fate}-${returns}`;
 }
 
-/** @throws RangeError if there is none */
-export function variantNamed(name: string): Variant {
-  const variant = VARIANTS.find((candidate) => nameOf(candidate) === name);
+/** @throws RangeError if it is none of these */
+export function variantNamed(name: string, variants: readonly Variant[]): Variant {
+  const variant = variants.find((candidate) => nameOf(candidate) === name);
   if (variant === undefined) {
-    throw new RangeError(`there is no variant ${name}; known: ${VARIANTS.map(nameOf).join(', ')}`);
+    throw new RangeError(`there is no variant ${name}; known: ${variants.map(nameOf).join(', ')}`);
   }
   return variant;
 }

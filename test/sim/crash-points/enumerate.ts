@@ -1,16 +1,46 @@
 /** Repeats a script with a crash at its first boundary, its second, and so on until it ends before the next. */
 import type { Hash32 } from '../../../src/partition/hash.ts';
 import type { Seams } from '../node-world.ts';
-import { type Say, Violation } from '../story.ts';
-import { Cluster } from './cluster.ts';
-import { type Crash, nameOf, type Point, variantsAt } from './crash.ts';
-import type { Script } from './scripts.ts';
+import { type Say, type Story, Violation } from '../story.ts';
+import { type Crash, isVariantAt, nameOf, type Point, type Variant } from './crash.ts';
+
+/** What is repeated: a script, with whom it is played. */
+export interface CrashScript {
+  readonly name: string;
+  /** The crashes that make a difference to it. */
+  readonly variants: readonly Variant[];
+  /** How many crashes `npm test` has time for; undefined: for all. */
+  readonly sample: number | undefined;
+  begin(init: Start): Play;
+}
+
+export interface Start {
+  readonly hash: Hash32;
+  /** At one boundary, or at none. */
+  readonly crash?: Crash | undefined;
+  readonly seams?: Seams | undefined;
+  readonly say?: Say | undefined;
+  /** Of the small differences in how long things take. */
+  readonly seed?: number | undefined;
+}
+
+/** One run of it. */
+export interface Play {
+  /** Up to the crash. */
+  readonly points: readonly Point[];
+  readonly chunksInstalled: number;
+  readonly story: Story;
+  /** Throws a Violation. */
+  run(): Promise<void>;
+}
 
 export interface EnumerationInit {
-  readonly script: Script;
+  readonly script: CrashScript;
   readonly hash: Hash32;
   readonly seams?: Seams | undefined;
   readonly seed?: number | undefined;
+  /** So many of the crashes at most, at equal distances; all of them if absent. */
+  readonly sample?: number | undefined;
 }
 
 export interface PointRun {
@@ -49,23 +79,24 @@ function remembering(hash: Hash32): Hash32 {
   };
 }
 
-export async function runPoint(
-  init: EnumerationInit & { readonly crash?: Crash | undefined; readonly say?: Say | undefined },
-): Promise<PointRun> {
-  const cluster = new Cluster(init);
+export async function runPoint({
+  script,
+  ...start
+}: Start & { readonly script: CrashScript }): Promise<PointRun> {
+  const play = script.begin(start);
   let violation: string | undefined;
   try {
-    await cluster.run();
+    await play.run();
   } catch (error) {
     if (error instanceof Violation) violation = error.message;
     else violation = error instanceof Error ? (error.stack ?? error.message) : String(error);
   }
-  const { points, chunksInstalled, story } = cluster;
+  const { points, chunksInstalled, story } = play;
   return { points, chunksInstalled, millis: story.elapsed, violation };
 }
 
 /** Stops at the first violation. */
-export async function enumerateCrashes(asked: EnumerationInit): Promise<Enumeration> {
+export async function enumerateCrashes({ sample, ...asked }: EnumerationInit): Promise<Enumeration> {
   const init = { ...asked, hash: remembering(asked.hash) };
   const reference = await runPoint(init);
   const { points, chunksInstalled } = reference;
@@ -81,18 +112,28 @@ export async function enumerateCrashes(asked: EnumerationInit): Promise<Enumerat
   if (reference.violation !== undefined) {
     return result({ crash: undefined, violation: reference.violation, replay: replayOf(init, undefined) });
   }
-  for (const [i, point] of points.entries()) {
-    for (const variant of variantsAt(point)) {
-      const crash = { ...variant, at: i + 1 };
-      const run = await runPoint({ ...init, crash });
-      runs += 1;
-      millisMax = Math.max(millisMax, run.millis);
-      const violation = run.violation ?? differenceAt(crash.at, points, run.points);
-      if (violation === undefined) continue;
-      return result({ crash, violation, replay: replayOf(init, crash) });
-    }
+  const crashes = points.flatMap((point, i) =>
+    init.script.variants
+      .filter((variant) => isVariantAt(point, variant))
+      .map((variant) => ({ ...variant, at: i + 1 })),
+  );
+  for (const crash of sampleOf(crashes, sample, init.seed)) {
+    const run = await runPoint({ ...init, crash });
+    runs += 1;
+    millisMax = Math.max(millisMax, run.millis);
+    const violation = run.violation ?? differenceAt(crash.at, points, run.points);
+    if (violation === undefined) continue;
+    return result({ crash, violation, replay: replayOf(init, crash) });
   }
   return result(undefined);
+}
+
+/** At equal distances, from a first one that the seed says. */
+function sampleOf(crashes: readonly Crash[], count = crashes.length, seed = 0): readonly Crash[] {
+  let stride = Math.max(1, Math.ceil(crashes.length / count));
+  // A point has a few variants: it must not always be the same one.
+  while ([2, 3, 5, 7].some((divisor) => stride % divisor === 0)) stride += 1;
+  return crashes.filter((_, i) => i % stride === seed % stride);
 }
 
 /** A run that is not equal to the first one up to its crash has not crashed where it was meant to. */

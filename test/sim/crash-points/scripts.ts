@@ -1,10 +1,11 @@
-/** The scripts whose every boundary is crashed at. They are short: each boundary costs several runs. */
+/** Scripts of one group whose every boundary is crashed at. They are short: each boundary costs several runs. */
 import type { MembershipChange } from '../../../raft/membership.ts';
 import type { GroupConfig, NodeId } from '../../../raft/types.ts';
 import type { AllowRequest } from '../../../src/limiter/request.ts';
 import { Change, Question } from './clients.ts';
 import type { Cluster } from './cluster.ts';
 import { GROUP } from './member-core.ts';
+import { all, type Condition, type Steps } from './steps.ts';
 
 export interface Script {
   readonly name: string;
@@ -18,10 +19,8 @@ export interface Script {
   /** Grants in the log when all is done: each request id counts once. */
   readonly grants: number;
   /** What is done, and after each step what is waited for. */
-  steps(cluster: Cluster): Generator<() => boolean, void>;
+  steps(cluster: Cluster): Steps;
 }
-
-type Condition = () => boolean;
 
 const NEVER_BYTES = 1 << 30;
 const CAMPAIGNS_MILLIS = 300;
@@ -44,10 +43,6 @@ function changed(
 ): Condition {
   const asked = new Change(cluster, change, { epoch, isDoneIn });
   return () => asked.isDone;
-}
-
-function all(conditions: readonly Condition[]): Condition {
-  return () => conditions.every((condition) => condition());
 }
 
 /** Grants with and without costs, one by one and at once, up to the limit; then one too many. */
@@ -306,7 +301,7 @@ const sleeper: Script = {
   },
 };
 
-export const SCRIPTS: readonly Script[] = [
+export const GROUP_SCRIPTS: readonly Script[] = [
   propose,
   snapshot,
   recover,

@@ -1,8 +1,7 @@
 /** The world of the scripts: quick elections, a small network, and every size small enough to be met. */
 import { RAFT_DEFAULTS } from '../../../raft/core-state.ts';
 import { PARTITION_BYTES_DEFAULT } from '../../../src/limiter/rules.ts';
-import { incarnationOf, type Settings } from '../settings.ts';
-import type { Script } from './scripts.ts';
+import { addressOf, incarnationOf, type Settings } from '../settings.ts';
 
 /** What a user may get in a run: nothing leaves a window. */
 export const LIMIT = 6;
@@ -11,8 +10,17 @@ const TICK_MILLIS = 10;
 const HEARTBEAT_TICKS = 3;
 const ELECTION_TICKS = 6;
 
-export function settingsOf(script: Script): Settings {
-  const address = { host: 'sim', port: 1 };
+export interface Scene {
+  /** Those the cluster is created with, and machines that may join. */
+  readonly nodes: number;
+  readonly spares: number;
+  readonly partitions: number;
+  readonly replicas: number;
+  readonly snapshotEveryBytes: number;
+}
+
+export function settingsOf(scene: Scene): Settings {
+  const ids = Array.from({ length: scene.nodes }, (_, i) => i + 1);
   const timing = {
     tickMillis: TICK_MILLIS,
     heartbeatMillis: TICK_MILLIS * HEARTBEAT_TICKS,
@@ -27,13 +35,14 @@ export function settingsOf(script: Script): Settings {
     partitionBytesMax: PARTITION_BYTES_DEFAULT,
   };
   return {
-    nodes: script.nodes,
-    spares: 0,
+    nodes: scene.nodes,
+    spares: scene.spares,
     changeMeanMillis: 0,
+    zombies: 1,
     timing,
     raft: {
       raft: { ...RAFT_DEFAULTS, heartbeatTicks: HEARTBEAT_TICKS, electionTicks: ELECTION_TICKS },
-      snapshotEveryBytes: script.snapshotEveryBytes,
+      snapshotEveryBytes: scene.snapshotEveryBytes,
       keepLogBytes: 0,
       // Each chunk is a write of its own.
       snapshotWriteBytesMax: 1,
@@ -43,13 +52,10 @@ export function settingsOf(script: Script): Settings {
     stateBytesMax: Infinity,
     config: {
       clusterId: 'sim',
-      founders: Array.from({ length: script.nodes }, (_, i) => ({
-        id: i + 1,
-        incarnation: incarnationOf(i + 1),
-      })),
-      nodes: Array.from({ length: script.nodes }, (_, i) => ({ id: i + 1, http: address, peer: address })),
-      partitions: 1,
-      replicas: script.founders,
+      founders: ids.map((id) => ({ id, incarnation: incarnationOf(id) })),
+      nodes: ids.map(addressOf),
+      partitions: scene.partitions,
+      replicas: scene.replicas,
       rules,
       timing,
       freeFloorBytes: 0,
@@ -70,7 +76,7 @@ export function settingsOf(script: Script): Settings {
     },
     disk: { syncMeanMillis: 1, keep: 0 },
     clients: {
-      meanMillis: 1,
+      meanMillis: 1_000,
       users: 1,
       eventUsers: 0,
       withId: 1,

@@ -1,0 +1,83 @@
+/** Who belongs to a simulated cluster, and whether its nodes agree on that and on what they hold, once nothing is broken. */
+import { groupOfPartition } from '../../src/partition/placement.ts';
+import type { SimNode } from './sim-node.ts';
+import type { World } from './world.ts';
+
+/** Those who belong to the cluster, or did until all partitions have moved. */
+export function livingMembers({ meta, nodes }: World): SimNode[] {
+  const members = new Set([...(meta?.nodes ?? []), ...(meta?.leaving ?? [])].map(({ id }) => id));
+  return nodes.filter(
+    ({ id, state, isStranger }) =>
+      state !== 'gone' && state !== 'absent' && !isStranger && (meta === undefined || members.has(id)),
+  );
+}
+
+/** Those that were removed and still run, or that bear an id which is another's. */
+export function outsiders({ meta, nodes }: World): SimNode[] {
+  const left = meta?.retired.filter((id) => !meta.leaving.some((node) => node.id === id)) ?? [];
+  return nodes.filter(
+    ({ id, state, isStranger }) =>
+      state !== 'gone' && state !== 'absent' && (isStranger || left.includes(id)),
+  );
+}
+
+/** What is not yet as it should be in the end; undefined if nothing. */
+export function disagreement(world: World, members: readonly SimNode[]): string | undefined {
+  return behind(world, members) ?? unaware(world);
+}
+
+/** Members hold what is placed on them, all of it, and nothing else. */
+function behind({ placement, raft }: World, members: readonly SimNode[]): string | undefined {
+  for (let partition = 0; partition < placement.partitionCount; partition += 1) {
+    const group = groupOfPartition(partition);
+    for (const node of members) {
+      const status = node.core?.raft.status(group);
+      if (!placement.replicasOf(partition).includes(node.id)) {
+        if (status !== undefined) return `node ${node.id} has not deleted its replica of group ${group}`;
+        continue;
+      }
+      if (status?.applied !== raft.committedIndex(group))
+        return `node ${node.id} has not caught up in group ${group}`;
+    }
+  }
+  return undefined;
+}
+
+/** Whoever belongs to the cluster no more, or never did, knows it. */
+function unaware(world: World): string | undefined {
+  const found = outsiders(world).find((node) => !knowsItIsOut(node));
+  return found === undefined
+    ? undefined
+    : `node ${found.id} does not know that it is out: ${JSON.stringify(found.core?.standing)}`;
+}
+
+function knowsItIsOut({ core, isStranger }: SimNode): boolean {
+  const state = core?.standing?.state;
+  return state === 'removed' || (isStranger && state === 'refused');
+}
+
+/** For a violation: what everybody knows and holds. */
+export function stateOf({ meta, nodes, network, settings }: World): string {
+  const lines = [`nodes: ${JSON.stringify(meta)}`];
+  for (const node of nodes) {
+    const cuts = nodes.filter((other) => other !== node && network.isCut(node.id, other.id));
+    const deaf = nodes.filter((other) => other !== node && !network.isConnected(node.id, other.id));
+    lines.push(
+      `node ${node.id}: ${node.state}${node.isPaused ? ', paused' : ''}; cut to ${cuts.map(({ id }) => id).join(' ')}; ` +
+        `not connected to ${deaf.map(({ id }) => id).join(' ')}; knows version ${node.core?.meta?.state?.version}`,
+    );
+    for (let group = 0; group <= settings.config.partitions; group += 1) {
+      const status = node.core?.raft.status(group);
+      if (status === undefined) continue;
+      const { role, term, leader, logStart, applied, commit, lastIndex, match, config } = status;
+      const { voters, outgoing, learners } = config;
+      const matches = [...match].map(([peer, index]) => `${peer}:${index}`).join(' ');
+      lines.push(
+        `  group ${group}: ${role}, term ${term}, leader ${leader}, log ${logStart}..${lastIndex}, ` +
+          `applied ${applied}, commit ${commit}, voters ${voters.join(' ')}, outgoing ${outgoing.join(' ')}, ` +
+          `learners ${learners.join(' ')}${matches === '' ? '' : `, match ${matches}`}`,
+      );
+    }
+  }
+  return lines.join('\n');
+}

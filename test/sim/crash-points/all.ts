@@ -1,0 +1,35 @@
+/** All scripts that are crashed at every boundary. */
+import { Cluster } from './cluster.ts';
+import { GROUP_VARIANTS, NODE_VARIANTS } from './crash.ts';
+import type { CrashScript } from './enumerate.ts';
+import { NodeRun } from './node-run.ts';
+import { NODE_SCRIPTS } from './node-scripts.ts';
+import { GROUP_SCRIPTS } from './scripts.ts';
+
+/** A run of whole nodes takes several times as long as one of a group. */
+const NODE_SAMPLE = 100;
+
+const groups = GROUP_SCRIPTS.map((script): CrashScript => ({
+  name: script.name,
+  variants: GROUP_VARIANTS,
+  sample: undefined,
+  begin: (start) => new Cluster({ script, ...start }),
+}));
+
+const nodes = NODE_SCRIPTS.map((script): CrashScript => ({
+  name: script.name,
+  variants: NODE_VARIANTS,
+  sample: NODE_SAMPLE,
+  begin: (start) => new NodeRun({ script, ...start }),
+}));
+
+export const SCRIPTS: readonly CrashScript[] = [...groups, ...nodes];
+
+/** @throws RangeError if there is none */
+export function scriptNamed(name: string): CrashScript {
+  const script = SCRIPTS.find((candidate) => candidate.name === name);
+  if (script === undefined) {
+    throw new RangeError(`there is no script ${name}; known: ${SCRIPTS.map((one) => one.name).join(', ')}`);
+  }
+  return script;
+}

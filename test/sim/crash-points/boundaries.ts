@@ -1,0 +1,81 @@
+/** Counts the I/O boundaries of a run and crashes at one of them; whose run it is brings back who died. */
+import type { GroupWrite } from '../../../raft/store.ts';
+import type { SimNode } from '../sim-node.ts';
+import type { Story } from '../story.ts';
+import type { Crash, Point, PointKind, Variant } from './crash.ts';
+
+export interface Surroundings {
+  readonly nodes: readonly SimNode[];
+  readonly story: Story;
+  /** A process was ended here, and is to start again. */
+  crashed(victim: SimNode, returns: Variant['returns']): void;
+}
+
+/** A new process reads every group, and then says and hears the first things: it dies at one of so many boundaries. */
+const RECOVERY_BOUNDARIES = 16;
+
+export class Boundaries {
+  /** In order, up to the crash. */
+  readonly points: Point[] = [];
+  /** From where the script says so to its end or the crash. */
+  #isCounting = false;
+  /** The largest snapshot that a node took over, in chunks. */
+  chunksInstalled = 0;
+  readonly #crash: Crash | undefined;
+  readonly #surroundings: () => Surroundings;
+  /** Who dies once more, and at which boundary from now. */
+  #dyingAgain: { readonly node: SimNode; left: number } | undefined;
+
+  /** @param surroundings asked only once something counts */
+  constructor(crash: Crash | undefined, surroundings: () => Surroundings) {
+    this.#crash = crash;
+    this.#surroundings = surroundings;
+  }
+
+  countFromHere(): void {
+    // Not again after the crash.
+    if (this.points.length === 0) this.#isCounting = true;
+  }
+
+  countNoFurther(): void {
+    this.#isCounting = false;
+  }
+
+  /** A boundary: the node may die here. False if it did. */
+  reached(node: SimNode, kind: PointKind): boolean {
+    if (this.#dyingAgain?.node === node) return this.#reachedAgain(node, kind, this.#dyingAgain);
+    if (!this.#isCounting) return true;
+    const { nodes, story } = this.#surroundings();
+    const someoneIsWriting = nodes.some(({ isWriting }) => isWriting);
+    this.points.push({ kind, node: node.id, isWriting: node.isWriting, someoneIsWriting });
+    const crash = this.#crash;
+    if (crash?.at !== this.points.length) return true;
+    this.#isCounting = false;
+    story.tell(() => `boundary ${crash.at}: ${kind} of node ${node.id}`);
+    if (crash.returns === 'twice') this.#dyingAgain = { node, left: 1 + (crash.at % RECOVERY_BOUNDARIES) };
+    const victims =
+      crash.who === 'all' ? nodes.filter(({ state }) => state === 'up' || state === 'starting') : [node];
+    for (const victim of victims) this.#strike(victim, crash, victim === node ? crash.returns : 'once');
+    return false;
+  }
+
+  #reachedAgain(node: SimNode, kind: PointKind, dying: { left: number }): boolean {
+    dying.left -= 1;
+    if (dying.left > 0) return true;
+    this.#dyingAgain = undefined;
+    this.#surroundings().story.tell(() => `once more: ${kind} of node ${node.id}`);
+    if (this.#crash !== undefined) this.#strike(node, this.#crash, 'once');
+    return false;
+  }
+
+  #strike(victim: SimNode, { fate }: Variant, returns: Variant['returns']): void {
+    victim.crash(fate);
+    this.#surroundings().crashed(victim, returns);
+  }
+
+  durable(writes: readonly GroupWrite[]): void {
+    for (const { install } of writes) {
+      this.chunksInstalled = Math.max(this.chunksInstalled, install?.chunkCount ?? 0);
+    }
+  }
+}
