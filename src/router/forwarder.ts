@@ -187,12 +187,14 @@ export class Forwarder {
 
   /** The connection to `peer` broke. What it was asked may or may not have been decided. */
   peerDisconnected(peer: NodeId): void {
-    const unsent = this.#requests.get(peer);
+    const unsent = this.#requests.get(peer) ?? [];
     this.#requests.delete(peer);
-    if (unsent !== undefined) this.#notSent(unsent);
-    for (const [id, { to }] of this.#outstanding) {
-      if (to === peer) this.#finish(id, { kind: 'unavailable', reason: 'unknown_outcome', proposed: true });
-    }
+    const sent = new Set([...this.#outstanding].flatMap(([id, { to }]) => (to === peer ? [id] : [])));
+    for (const [id] of unsent) sent.delete(Number(id));
+    // Whoever is told may ask here again at once, and that has not left either.
+    this.#notSent(unsent);
+    for (const id of sent)
+      this.#finish(id, { kind: 'unavailable', reason: 'unknown_outcome', proposed: true });
     for (const [id, { to }] of this.#late) if (to === peer) this.#late.delete(id);
     this.#detector.disconnected(peer);
     this.#leaving.delete(peer);

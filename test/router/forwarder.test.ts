@@ -247,6 +247,26 @@ describe('a broken connection', () => {
     expect(answers).toEqual([notLeader(0)]);
     expect(a.sent).toEqual([]);
   });
+
+  it('did not take what is asked there again by whoever is told that it was never sent', () => {
+    const a = new Side(1);
+    const again: Answer[] = [];
+    const ask = (done: (answer: Answer) => void): void =>
+      a.forwarder.forward({
+        to: 2,
+        partition: 4,
+        request: { userId: 'bob' },
+        deadlineMillis: 9_000,
+        relayTo: 0,
+        done,
+      });
+    ask(() => ask((answer) => again.push(answer)));
+    a.forwarder.peerDisconnected(2);
+    expect(again).toEqual([]);
+    a.reachable = false;
+    a.flush();
+    expect(again).toEqual([notLeader(0)]);
+  });
 });
 
 describe('an answer', () => {

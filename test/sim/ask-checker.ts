@@ -24,6 +24,9 @@ const PER_REQUEST_MAX = 5;
 /** And beyond that, in rounds: pauses between them grow, but every new leader begins them anew. */
 const ROUNDS_MAX = 12;
 
+/** What a turn brings about leaves at its end, and the next may be late. */
+export const TURN_MILLIS = 5;
+
 /** Moments, oldest first. */
 class Recent {
   #times: number[] = [];
@@ -102,7 +105,7 @@ export class AskChecker {
         () => `node ${from} asks node ${to} for ${userId}, relay to ${relayTo}, though nobody asked it to`,
       );
       // A frame may wait for the end of the turn in which a deadline passes.
-      const waits = asked?.waiting !== 0 || this.#init.now() - asked.answeredAt <= this.#init.lateMillis;
+      const waits = asked?.waiting !== 0 || this.#init.now() - asked.answeredAt <= TURN_MILLIS;
       check(
         isPermitted || waits,
         () => `node ${from} asks node ${to} for ${userId}, and nobody waits for the answer any more`,

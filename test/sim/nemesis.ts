@@ -107,7 +107,7 @@ export class Nemesis {
   }
 
   #strike(fault: FaultName): void {
-    const { story, leaders, mayLose } = this.#world;
+    const { story, leaders, mayLose, settings } = this.#world;
     const random = this.#random;
     const nodes = this.#world.nodes.filter(({ state }) => state !== 'absent');
     const all = nodes.map((node) => node.id);
@@ -211,7 +211,8 @@ export class Nemesis {
         this.#pause(leader);
         return;
       case 'slowDisk':
-        this.#slowDisks(random.chance(0.7) ? [victim] : up);
+        if (random.chance(0.7)) this.#slowDisks([victim], random.pick([5, 20, 100]));
+        else this.#slowDisks(up, (4 * settings.timing.electionMillis) / settings.disk.syncMeanMillis);
         return;
       case 'diskError':
         victim.failDisk(random.pick(['lost', 'kept']));
@@ -239,6 +240,10 @@ export class Nemesis {
         this.#table = Math.min(this.#table + 1, this.#world.settings.tables.length - 1);
         for (const node of nodes) if (random.chance(0.7)) node.table = this.#table;
         this.#crash(victim);
+        // Whoever has read the new table and leads brings it into force, while requests are on their way.
+        this.#later(1_000, () => {
+          for (const node of leaders()) node.core?.raft.handOver();
+        });
         return;
       }
       case 'loseDirectory':
@@ -306,8 +311,7 @@ export class Nemesis {
 
   /** Nothing disturbs the processes while one finds out that its clock is wrong, and then that it is right again. */
   #wrongWhileIdle(): void {
-    const { settings, story, after } = this.#world;
-    if (!settings.faults.includes('wrongClock')) return;
+    const { story, after } = this.#world;
     story.fault('wrongClock', '(while idle)');
     const rate = this.#random.pick([1.05, 2, 0.9, 0.5]);
     this.breakClock([rate]);
@@ -374,8 +378,7 @@ export class Nemesis {
     };
   }
 
-  #slowDisks(nodes: readonly SimNode[]): void {
-    const factor = this.#random.pick([5, 20, 100]);
+  #slowDisks(nodes: readonly SimNode[], factor: number): void {
     for (const node of nodes) node.diskFactor = factor;
     this.#later(3_000, () => {
       for (const node of nodes) node.diskFactor = 1;

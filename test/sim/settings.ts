@@ -173,7 +173,7 @@ export function drawSettings(random: Random): Settings {
   const driftPpm = drawDrift(random);
   // Every step of so many groups costs.
   const busyMillis = partitions > 4 && !isFar ? 10_000 : pick([20_000, 40_000], [20_000]);
-  const idle = random.chance(0.12)
+  const idle = random.chance(0.14)
     ? { atMillis: busyMillis / 2, forMillis: random.between(65_000, partitions > 4 ? 70_000 : 150_000) }
     : undefined;
   return {
@@ -315,21 +315,23 @@ function drawRaft(
 
 /** `isShort`: what is remembered is forgotten soon. The smaller a state is, the shorter a log that takes a snapshot. */
 function drawTables(random: Random, timing: Timing, isShort: boolean): RuleTable[] {
-  const windows = isShort ? [40, 250] : [40, 250, 1_000, 5_000];
+  const small = random.chance(0.25);
+  // Known users fill what is kept for them: much at once, and for long.
+  const windows = small ? [1_000, 5_000] : isShort ? [40, 250] : [40, 250, 1_000, 5_000];
+  const limits = small ? [10, 40] : [1, 2, 3, 10, 40];
   let byRequest: Rule = {
     id: 'default',
-    limit: random.pick([1, 2, 3, 10, 40]),
+    limit: random.pick(limits),
     windowMillis: random.pick(windows),
     clock: 'request',
   };
   let byCluster: Rule = {
     id: 'cluster',
-    limit: random.pick([1, 2, 3, 10, 40]),
+    limit: random.pick(limits),
     windowMillis: random.pick(windows),
     clock: 'cluster',
   };
   const tables: RuleTable[] = [];
-  const small = random.chance(0.25);
   // A rule leaves, and comes back with the next table.
   const without = random.chance(0.5) ? random.pick([2, 2, 3]) : 0;
   for (let version = 1; version <= 4; version += 1) {
