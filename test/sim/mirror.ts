@@ -175,6 +175,11 @@ export class DiskMirror {
     );
     this.placement = placement;
     if (remove !== true) return;
+    const newest = Math.max(0, ...this.#epochs.values());
+    check(
+      newest <= placement,
+      () => `${this.name} goes under ${placement}, and its log counts on it in ${newest}`,
+    );
     this.removedAt = placement;
     this.baseIndex = 0;
     this.baseTerm = 0;

@@ -27,6 +27,8 @@ export interface OfficeCheckerInit {
 const LOOK_MILLIS = 200;
 /** A node has noticed by then that it remembers more than it may. */
 const NOTICED_MILLIS = 2_000;
+/** So much that it does not come and go between two looks. */
+const OVER = 1.05;
 
 export class OfficeChecker {
   readonly #init: OfficeCheckerInit;
@@ -101,8 +103,10 @@ export class OfficeChecker {
 
   #hasNoRoom(node: NodeId): boolean {
     const over = this.#over.get(node);
-    const life = this.#init.nodes().find(({ id }) => id === node)?.life;
-    return over !== undefined && over.life === life && this.#init.now() - over.sinceMillis >= NOTICED_MILLIS;
+    const found = this.#init.nodes().find(({ id }) => id === node);
+    if (over === undefined || found === undefined) return false;
+    if (!isOver(found)) this.#over.delete(node);
+    return isOver(found) && over.life === found.life && this.#init.now() - over.sinceMillis >= NOTICED_MILLIS;
   }
 
   #isSomebodyNew(group: GroupId, index: number, request: AllowRequest): boolean {
@@ -122,7 +126,7 @@ function isOver({ core, stateBytesMax, isRunning }: SimNode): boolean {
   if (core === undefined || !isRunning) return false;
   let bytes = 0;
   for (const { stateBytes } of core.partitions.values()) bytes += stateBytes;
-  return bytes > stateBytesMax;
+  return bytes > stateBytesMax * OVER;
 }
 
 function keyOf(node: NodeId, { userId, requestId }: AllowRequest): string {

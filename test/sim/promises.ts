@@ -22,6 +22,7 @@ export function checkPromise(group: GroupHistory, node: NodeId, message: Message
       const disk = diskOf(group, node);
       const isKept = disk.term > message.term || (disk.term === message.term && disk.vote === candidate);
       check(isKept, () => `${disk.name} speaks of a vote in term ${message.term} that is not on disk`);
+      check(disk.takesPart, () => `${disk.name} was removed, has forgotten what it promised, and votes`);
       const key = `${node}:${message.term}`;
       const known = group.voted.get(key) ?? candidate;
       check(

@@ -389,7 +389,7 @@ const OFTEN: ReadonlySet<FaultName> = new Set([
 function drawFaults(random: Random): readonly FaultName[] {
   if (random.chance(0.1)) return [];
   if (random.chance(0.2)) return SHORT_REIGNS;
-  if (random.chance(0.33)) return FAR_BEHIND;
+  if (random.chance(0.38)) return FAR_BEHIND;
   const share = random.pick([0.15, 0.35, 0.7]);
   return FAULTS.filter((fault) => random.chance(OFTEN.has(fault) ? 0.6 : share));
 }
