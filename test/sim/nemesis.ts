@@ -81,6 +81,8 @@ export class Nemesis {
     });
     const { faults, idle } = world.settings;
     if (faults.length > 0) this.#next();
+    // The first leaders of a group are the only ones that know no time but their own.
+    if (faults.includes('huntLeaders')) this.#hunt();
     if (idle !== undefined) world.after(idle.atMillis, () => this.#idle(idle.forMillis));
   }
 
@@ -94,9 +96,17 @@ export class Nemesis {
     });
   }
 
-  /** Nothing new breaks, and what is broken stays so. */
+  /** Nothing new breaks, and what is broken stays so; but who hears a leader hears all of it. */
   stop(): void {
     this.#isActive = false;
+    for (const { id } of this.#world.nodes) this.#world.network.withhold(id, false);
+  }
+
+  #hunt(): void {
+    this.#isHunting = true;
+    this.#later(5_000, () => {
+      this.#isHunting = false;
+    });
   }
 
   /** For as long as the nemesis is at work. */
@@ -174,11 +184,8 @@ export class Nemesis {
         this.#crash(leader);
         return;
       case 'huntLeaders':
-        this.#isHunting = true;
+        this.#hunt();
         this.#crash(leader);
-        this.#later(5_000, () => {
-          this.#isHunting = false;
-        });
         return;
       case 'crashMost':
         for (const node of random.shuffled(up).slice(0, Math.ceil((nodes.length + 1) / 2))) {
@@ -402,8 +409,19 @@ export class Nemesis {
   /** A leader took office. The first moments are the most dangerous ones: little of its log is anywhere else. */
   led(node: SimNode): void {
     if (!this.#isHunting || !this.#isActive) return;
-    const { network, disk } = this.#world.settings;
+    const { network } = this.#world;
+    const { network: delays, disk, timing } = this.#world.settings;
     const fate = this.#random.unit();
+    const roundTrip = 2 * (delays.delayMinMillis + delays.delayMeanMillis) + disk.syncMeanMillis;
+    if (fate < 0.2) {
+      // Nobody gets an entry of it, and everybody hears what time it is there.
+      network.withhold(node.id, true);
+      this.#later(2 * timing.heartbeatMillis + roundTrip, () => {
+        network.withhold(node.id, false);
+        this.#crash(node);
+      });
+      return;
+    }
     if (fate < 0.5) {
       // Its first entry reaches its own disk and nobody else.
       const others = without(
@@ -418,7 +436,6 @@ export class Nemesis {
       return;
     }
     if (fate > 0.7) return;
-    const roundTrip = 2 * (network.delayMinMillis + network.delayMeanMillis) + disk.syncMeanMillis;
     this.#later(roundTrip, () => {
       if (this.#random.chance(0.7)) this.#crash(node);
       else this.#pause(node);

@@ -3,6 +3,7 @@
  * connection arrive in order. Paths can be cut one way or both: then frames wait and arrive in a burst when the path
  * heals, unless the connection broke before.
  */
+import type { PeerMessage } from '../../raft/peer-message.ts';
 import type { NodeId } from '../../raft/types.ts';
 import {
   clusterTag,
@@ -101,6 +102,7 @@ export class SimNetwork {
   #reliable: ReadonlySet<NodeId> = new Set();
   /** Nothing of group 0 reaches these. */
   readonly #blind = new Set<NodeId>();
+  readonly #withheld = new Set<NodeId>();
 
   constructor(init: NetworkInit) {
     this.#init = init;
@@ -154,15 +156,25 @@ export class SimNetwork {
     return this.#blind.has(node);
   }
 
+  /** Entries of its own term that this node sends are lost, and nothing else. */
+  withhold(node: NodeId, isWithheld: boolean): void {
+    if (isWithheld) this.#withheld.add(node);
+    else this.#withheld.delete(node);
+  }
+
   send(from: NodeId, to: NodeId, type: PeerFrame, payload: Uint8Array): boolean {
     const path = this.#path(from, to);
     const { hello: sender, reached, epoch } = path;
     if (!path.connected || sender === undefined) return false;
-    if (type !== 'peerMessages' || !this.#blind.has(to)) {
+    const isBlind = this.#blind.has(to);
+    const isWithheld = this.#withheld.has(from);
+    if (type !== 'peerMessages' || !(isBlind || isWithheld)) {
       this.#send(path, { type, payload, epoch, sender, reached });
       return true;
     }
-    const seen = decodePeerMessages(payload, from, to).filter(({ group }) => group !== META_GROUP);
+    const seen = decodePeerMessages(payload, from, to).filter(
+      (message) => !(isBlind && message.group === META_GROUP) && !(isWithheld && bringsOwnEntries(message)),
+    );
     for (const rest of encodePeerMessages(seen)) {
       this.#send(path, { type, payload: rest, epoch, sender, reached });
     }
@@ -376,4 +388,10 @@ export class SimNetwork {
     path.cut = false;
     for (const frame of path.held.splice(0)) this.#carry(path, frame);
   }
+}
+
+function bringsOwnEntries(sent: PeerMessage): boolean {
+  if (sent.kind !== 'message' || sent.message.type !== 'append') return false;
+  const { entries, term } = sent.message;
+  return entries.some((entry) => entry.term === term);
 }
