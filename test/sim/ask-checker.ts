@@ -18,7 +18,8 @@ export interface AskCheckerInit {
 
 /**
  * Questions about one partition that a node may send in the time of a deadline, for each request it was asked then: of its
- * leader, around it when that falls silent, and once more of each when it comes back or hands over.
+ * leader, around it when that falls silent, and once more of each when it comes back or hands over. And one more whenever a
+ * connection breaks.
  */
 const PER_REQUEST_MAX = 5;
 /** And beyond that, in rounds: pauses between them grow, but every new leader begins them anew. */
@@ -52,6 +53,7 @@ export class AskChecker {
   readonly #permits = new Map<string, Map<NodeId, number>>();
   readonly #requests = new Map<string, Recent>();
   readonly #questions = new Map<string, Recent>();
+  readonly #breaks = new Map<string, Recent>();
 
   constructor(init: AskCheckerInit) {
     this.#init = init;
@@ -64,6 +66,11 @@ export class AskChecker {
     asked.waiting += 1;
     this.#asked.set(key, asked);
     recentOf(this.#requests, `${node}/${this.#init.partitionOf(userId)}`).add(this.#init.now());
+  }
+
+  /** A connection to some other node broke. */
+  broke(node: NodeId): void {
+    recentOf(this.#breaks, String(node)).add(this.#init.now());
   }
 
   /** A client has its answer from `node`, or has lost it. */
@@ -131,7 +138,8 @@ export class AskChecker {
     const asked = questions.countSince(now() - deadlineMillis);
     // Those that came earlier may still have been open at the beginning.
     const requests = recentOf(this.#requests, key).countSince(now() - 2 * deadlineMillis - lateMillis);
-    const most = PER_REQUEST_MAX * requests + ROUNDS_MAX * nodes;
+    const breaks = recentOf(this.#breaks, String(from)).countSince(now() - deadlineMillis);
+    const most = (PER_REQUEST_MAX + breaks) * requests + ROUNDS_MAX * nodes;
     check(
       asked <= most,
       () =>

@@ -49,6 +49,8 @@ export interface NetworkInit {
   readonly ids: readonly NodeId[];
   readonly after: (delayMillis: number, run: () => void) => void;
   readonly now: () => number;
+  /** A connection broke that `from` had dialled and still wants. */
+  readonly broke?: (from: NodeId) => void;
 }
 
 interface Frame {
@@ -354,6 +356,7 @@ export class SimNetwork {
       if (target.isUp && path.epoch === epoch && !path.connected) target.peerLost(from);
     });
     if (senderIsGone) return;
+    this.#init.broke?.(from);
     const target = endpoint(from);
     if (target.isUp) target.peerDisconnected(to);
     this.#redial(path);

@@ -105,6 +105,7 @@ export class World {
       after,
       now,
       endpoint: (id) => this.node(id),
+      broke: (from) => this.asks.broke(from),
     });
     this.network = network;
     this.times = new TimeChecker({ settings, nodes: () => this.nodes, now, after });
