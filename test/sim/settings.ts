@@ -163,8 +163,10 @@ export function drawSettings(random: Random): Settings {
   const isFar = faults === FAR_BEHIND;
   // What they wait for has to come about several times in a run: there everything is quick.
   const pick = <T>(usual: readonly T[], quick: readonly T[]): T => random.pick(isFar ? quick : usual);
-  const partitions = isFar ? random.pick([8, 16]) : drawPartitions(random);
-  const timing = drawTiming(random, pick([20, 50, 100], [20]));
+  const isBrief = faults === SHORT_REIGNS;
+  // Each group begins anew, and with it the time of the first leader.
+  const partitions = isFar ? random.pick([8, 16]) : isBrief ? random.pick([1, 2, 8]) : drawPartitions(random);
+  const timing = drawTiming(random, isBrief ? 20 : pick([20, 50, 100], [20]));
   const tables = drawTables(random, timing, isFar);
   const first = tables[0];
   if (first === undefined) throw new RangeError('there is at least one rule table');
@@ -185,7 +187,7 @@ export function drawSettings(random: Random): Settings {
     raft: drawRaft(random, {
       timing,
       partitions,
-      appendBytes: faults === SHORT_REIGNS ? [1, 1, 200] : [1, 200, 2_000, 1 << 20],
+      appendBytes: isBrief ? [1, 1, 200] : [1, 200, 2_000, 1 << 20],
       eager: isFar ? 1 : faults.includes('longSuffix') || faults.includes('lateForChange') ? 0.8 : 0.5,
     }),
     stateBytesMax: random.pick([Infinity, Infinity, Infinity, Infinity, 40_000]),
@@ -234,7 +236,7 @@ export function drawSettings(random: Random): Settings {
     queues: random.chance(0.15) ? drawQueues(random) : undefined,
     driftPpm,
     maxDriftPpm: driftPpm[1] === 0 ? 0 : LEADER_DRIFT_PPM,
-    wallSkewMillis: random.pick([0, 50, 60_000]),
+    wallSkewMillis: random.pick(isBrief ? [60_000] : [0, 50, 60_000]),
     lag: pick([0, 0.1, 0.5], [0, 0.1]),
   };
 }
