@@ -439,6 +439,18 @@ describe('a request id reused with another cost, rule or timestamp', () => {
   });
 });
 
+/** `driver` gets a snapshot with the state of `other` that ends here. */
+function restoreAt(
+  driver: FakeDriver,
+  end: { readonly index: number; readonly term: number },
+  other: FakeDriver,
+): void {
+  const chunks = chunksOf(other.partition.snapshot());
+  const byteLength = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+  const meta = { ...end, timeMillis: START, voters: [1], chunkCount: chunks.length, byteLength };
+  restoreFrom(driver.partition, { meta, chunks });
+}
+
 describe('losing the leadership', () => {
   it('fails what was not proposed, and leaves what was proposed to the log', () => {
     const driver = FakeDriver.leading();
@@ -473,14 +485,28 @@ describe('losing the leadership', () => {
     const other = FakeDriver.leading();
     other.decide('ada');
     driver.follow(2);
-    const index = (entry?.index ?? 0) + 5;
-    const chunks = chunksOf(other.partition.snapshot());
-    const byteLength = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
-    const meta = { index, term: 9, timeMillis: START, voters: [1], chunkCount: chunks.length, byteLength };
-    restoreFrom(driver.partition, { meta, chunks });
+    restoreAt(driver, { index: (entry?.index ?? 0) + 5, term: 9 }, other);
     expect(answers).toEqual([{ kind: 'unavailable', reason: 'unknown_outcome', proposed: true }]);
     expect(driver.partition.waitingCount).toBe(0);
     expect(driver.partition.stateHash()).toBe(other.partition.stateHash());
+  });
+
+  it.each([
+    ['in its term has an unknown outcome: whoever leads now may hold it', 0, 'unknown_outcome', true],
+    ['of a later term is nowhere: terms do not decrease along a log', 1, 'no_leader', false],
+  ] as const)('an entry behind a snapshot that ends %s', (_, later, reason, proposed) => {
+    const driver = FakeDriver.leading();
+    driver.ask('ada');
+    const covered = driver.turn();
+    const answers = driver.ask('bob');
+    driver.turn();
+    const other = FakeDriver.leading();
+    other.decide('ada');
+    driver.follow(2);
+    const { index = 0, term = 0 } = covered ?? {};
+    restoreAt(driver, { index, term: term + later }, other);
+    expect(answers).toEqual([{ kind: 'unavailable', reason, proposed }]);
+    expect(driver.partition.waitingCount).toBe(0);
   });
 
   it('twice, with entries of both terms at the same index: everyone is answered, and nothing is counted for ever', () => {

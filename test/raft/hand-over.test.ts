@@ -73,6 +73,23 @@ describe('a preferred leader whose disk is almost full', () => {
   });
 });
 
+describe('a hand-over that nobody takes over', () => {
+  it('ends: what was asked meanwhile is proposed then, without being asked again', async () => {
+    const world = new World({ voters: 3 });
+    const leader = await world.elect();
+    const { term } = leader.status;
+    world.passes = (parcel) => typeOf(parcel) !== 'timeoutNow';
+    leader.raft.handOver();
+    await world.settle();
+    leader.propose('meanwhile');
+    await world.tick();
+    expect(leader.app.commands).toEqual([]);
+    await world.tick(ELECTION_TICKS);
+    expect(leader.app.commands).toEqual(['meanwhile']);
+    expect(leader.status).toMatchObject({ role: 'leader', term });
+  });
+});
+
 describe('a node that is not fit to lead', () => {
   it('hands over at once, and campaigns no more until it is fit again', async () => {
     const world = new World({ voters: 3 });

@@ -4,6 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import type { GroupWrite } from '../../raft/store.ts';
+import type { SnapshotMeta } from '../../raft/types.ts';
 import { Cluster, CLUSTER_OPTIONS, type ClusterOptions, type Member, type Parcel } from './cluster.ts';
 
 const { heartbeatTicks, electionTicks } = CLUSTER_OPTIONS.raft;
@@ -242,6 +243,37 @@ describe('a snapshot of the leader', () => {
     });
     expect(late.fatals).toEqual([]);
   });
+
+  it.each(['term', 'byteLength', 'chunkCount', 'checksum'] as const)(
+    'is not mixed with another of its index, that differs by its %s: the other begins at its first chunk',
+    async (field) => {
+      const { cluster, leader, late } = await behind();
+      const { term } = leader.status(GROUP);
+      const voters = [1, 2, 3];
+      const one = { index: 900, term, timeMillis: 1, voters, chunkCount: 3, byteLength: 15, checksum: 7 };
+      const other = { ...one, [field]: one[field] + 1 };
+      const receive = async (meta: SnapshotMeta, chunk: number, data: string): Promise<void> => {
+        const from = { group: GROUP, from: leader.id, term: term + 1, timeMillis: 1 };
+        late.raft.receive([{ kind: 'chunk', ...from, meta, chunk, data: new TextEncoder().encode(data) }]);
+        await cluster.settle();
+      };
+      await receive(one, 0, 'one 0');
+      await receive(other, 1, 'two 1');
+      await receive(other, 0, 'two 0');
+      await receive(one, 1, 'one 1');
+      await receive(other, 1, 'two 1');
+      const staged = late.writes.flat().flatMap(({ stage }) => (stage === undefined ? [] : [stage]));
+      const told = staged.map(({ first, chunks }) => [
+        first,
+        ...chunks.map((data) => new TextDecoder().decode(data)),
+      ]);
+      expect(told).toEqual([
+        [0, 'one 0'],
+        [0, 'two 0'],
+        [1, 'two 1'],
+      ]);
+    },
+  );
 });
 
 function snapshotSentTo(cluster: Cluster, member: Member): { readonly meta: { readonly index: number } } {

@@ -518,6 +518,28 @@ describe('a follower that is far behind', () => {
 });
 
 describe('failover', () => {
+  it('to the same leader is news for the application of a follower that was not asked to vote', async () => {
+    const cluster = new Cluster({ nodes: 3 });
+    const leader = await cluster.electAny(1);
+    const [voter, follower] = cluster.up.filter(({ id }) => id !== leader.id);
+    if (voter === undefined || follower === undefined) throw new Error('two followers');
+    await cluster.tickAll(heartbeatTicks);
+    const { term } = leader.status(1);
+    expect(follower.app(1).status).toEqual({ isLeader: false, term, leader: leader.id });
+    cluster.fate = ({ to, message }) =>
+      to === follower.id && message.kind === 'message' && message.message.type === 'vote' ? 0 : 1;
+    // Somebody is in a newer term, so the leader loses its office, and is elected again at once.
+    const answer = { type: 'appendResponse', from: voter.id, to: leader.id, term: term + 1 } as const;
+    const message = { ...answer, rejected: true, index: 0, hintIndex: 0, hintTerm: 0 };
+    leader.raft.receive([{ kind: 'message', group: 1, message }]);
+    await cluster.settle();
+    await cluster.tickAll(heartbeatTicks);
+    const now = leader.status(1);
+    expect(now.role).toBe('leader');
+    expect(now.term).toBeGreaterThan(term);
+    expect(follower.app(1).status).toEqual({ isLeader: false, term: now.term, leader: leader.id });
+  });
+
   it('takes a few ticks when the connection of the leader breaks', async () => {
     const cluster = new Cluster({ nodes: 3, groups: 4 });
     const leaders = new Set<number>();

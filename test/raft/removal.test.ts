@@ -3,6 +3,7 @@
  * The versions of the placement are those of raft/README.md, "Removing a replica".
  */
 import { describe, expect, it } from 'vitest';
+import { decodeConfig } from '../../raft/membership.ts';
 import type { Message, NodeId } from '../../raft/types.ts';
 import { ELECTION_TICKS, GROUP, type Node, type Parcel, World } from './members.ts';
 
@@ -32,15 +33,26 @@ async function move(
 
 interface Moved {
   readonly world: World;
-  /** Was away all the time, and knows nothing of it. */
+  /** Knows nothing of the move, or only that it begins. */
   readonly asleep: Node;
   /** The other two of the first three, removed by placement 1. */
   readonly first: Node;
   readonly second: Node;
 }
 
-/** The group of node 1 moves to 2, 3 and 4. One of them sleeps while it moves on to 5, 6 and 7. */
-async function movedAway(): Promise<Moved> {
+/** Begins to replace voters: its configuration is joint. */
+function beginsMove(parcel: Parcel): boolean {
+  const message = messageOf(parcel);
+  if (message?.type !== 'append') return false;
+  const configs = message.entries.filter(({ kind }) => kind === 'config');
+  return configs.some(({ data }) => decodeConfig(data)?.outgoing.length !== 0);
+}
+
+/**
+ * The group of node 1 moves to 2, 3 and 4. One of them sleeps while it moves on to 5, 6 and 7: all the time, or from when
+ * it has the entry that begins the move on its disk.
+ */
+async function movedAway(sleeps: 'all the time' | 'soon' = 'all the time'): Promise<Moved> {
   const world = new World({ voters: 1 });
   await move(world, [1], [2, 3, 4], 0);
   world.node(1).crash();
@@ -49,12 +61,26 @@ async function movedAway(): Promise<Moved> {
   const [second, asleep] = [2, 3, 4].filter((id) => id !== leader.id).map((id) => world.node(id));
   const first = leader;
   if (second === undefined || asleep === undefined) throw new Error('three nodes');
-  asleep.crash();
+  if (sleeps === 'all the time') asleep.crash();
   for (let i = 0; i < 5; i += 1) await world.commit(`b${i}`, [first.id, second.id]);
+  let isDeaf = false;
+  world.passes = (parcel) => {
+    if (parcel.to !== asleep.id) return true;
+    const isHeard = !isDeaf;
+    isDeaf ||= beginsMove(parcel);
+    return isHeard;
+  };
   await move(world, [2, 3, 4], [5, 6, 7], 1);
+  world.heal();
+  if (sleeps === 'soon') asleep.crash();
   for (const node of [first, second]) node.remove(1);
   await world.settle();
   return { world, first, second, asleep };
+}
+
+/** In an election: as a candidate, or for one. */
+function takesPart(message: Message): boolean {
+  return message.type === 'preVote' || message.type === 'vote' || ('granted' in message && message.granted);
 }
 
 /** These reach only each other. */
@@ -186,6 +212,41 @@ describe('a replica that came back', () => {
       expect(first.status).toMatchObject({ lastIndex: count, config: { voters: [2, 3, 4] } });
       asleep.start();
       await expectNobodyElected(world, [first, asleep]);
+    },
+  );
+
+  it.each(['applied', 'not applied'] as const)(
+    'takes no part in elections when the newest configuration it holds is the one that removed it: %s',
+    async (state) => {
+      const { world, first, asleep } = await movedAway('soon');
+      const lastIndex = asleep.disk.get(GROUP)?.entries.at(-1)?.index ?? 0;
+      first.comeBack(2);
+      // Its log ends where that of the sleeper does: it hears nothing after that part of the first append.
+      let isDeaf = false;
+      world.passes = (parcel) => {
+        if (parcel.to !== first.id) return true;
+        if (isDeaf) return false;
+        const message = messageOf(parcel);
+        if (message?.type !== 'append' || message.entries.length === 0) return true;
+        if (message.prevIndex > 0) return false;
+        isDeaf = true;
+        const entries = message.entries.slice(0, lastIndex);
+        const commit = state === 'applied' ? lastIndex : lastIndex - 1;
+        first.raft.receive([{ kind: 'message', group: GROUP, message: { ...message, entries, commit } }]);
+        return false;
+      };
+      await world.changed([{ kind: 'addLearner', node: first.id }], 2);
+      await world.tick(ELECTION_TICKS);
+      expect(first.status.lastIndex).toBe(lastIndex);
+      expect(first.raft.newestEpoch(GROUP)).toBe(1);
+      expect(first.status.config.outgoing).toEqual(state === 'applied' ? [2, 3, 4] : []);
+      world.sent.length = 0;
+      asleep.start();
+      await expectNobodyElected(world, [first, asleep]);
+      const said = world.sent.filter(({ from }) => from === first.id).map(messageOf);
+      const asked = world.sent.filter(({ from, to }) => from === asleep.id && to === first.id).map(messageOf);
+      expect(asked.some((message) => message?.type === 'preVote')).toBe(true);
+      expect(said.filter((message) => message !== undefined && takesPart(message))).toEqual([]);
     },
   );
 

@@ -187,18 +187,6 @@ export const RAFT: readonly Mutant[] = [
     edits: [{ in: 'ownLogIsStable', find: 'state.log.stable', replace: 'state.log.lastIndex' }],
   },
   {
-    id: 'L12',
-    bug: 'a new leader counts its whole log as on its disk',
-    law: 'what is committed is on a quorum of disks',
-    edits: [
-      {
-        in: 'CoreState.becomeLeaderRole',
-        find: 'own.match = this.log.stable;',
-        replace: 'own.match = this.log.lastIndex;',
-      },
-    ],
-  },
-  {
     id: 'L13',
     bug: 'entries that were overwritten still count as on disk',
     law: 'nothing is promised before it is on disk',
