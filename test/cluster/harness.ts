@@ -1,4 +1,5 @@
 /** A cluster of real node processes in a temporary directory, and a client that records what it saw. */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { Agent, request as httpRequest } from 'node:http';
 import { createServer } from 'node:net';
@@ -17,15 +18,18 @@ import { createCluster, localConfig } from '../../src/cluster-directory.ts';
 import type { ClusterConfig, Timing } from '../../src/config.ts';
 import type { Rule } from '../../src/limiter/rules.ts';
 
+/** By port: which process of the tests it belongs to. A node that is down, or not there yet, listens on none of its own. */
+const RESERVED = join(tmpdir(), `quorate-test-ports-${process.getuid?.() ?? 0}`);
+
 /**
- * Ports that were free a moment ago, below the range from which the system takes ports for outgoing connections:
- * a node that is restarted must find its own still free.
+ * Ports for this process alone, below the range from which the system takes ports for outgoing connections: a node that is
+ * restarted must find its own still free.
  */
 export async function freePorts(count: number): Promise<number[]> {
   const ports = new Set<number>();
   while (ports.size < count) {
     const port = 10_000 + Math.floor(Math.random() * 20_000);
-    if (await isFree(port)) ports.add(port);
+    if (!ports.has(port) && (await isOurs(port))) ports.add(port);
   }
   return [...ports];
 }
@@ -35,7 +39,29 @@ export async function freeBasePort(): Promise<number> {
   for (;;) {
     const base = 10_000 + Math.floor(Math.random() * 20_000);
     const ports = [1, 2, 3, 4, 5].flatMap((id) => [base + id, base + 1_000 + id]);
-    if ((await Promise.all(ports.map(isFree))).every(Boolean)) return base;
+    if ((await Promise.all(ports.map(isOurs))).every(Boolean)) return base;
+  }
+}
+
+async function isOurs(port: number): Promise<boolean> {
+  if (!(await isFree(port))) return false;
+  const path = join(RESERVED, String(port));
+  mkdirSync(RESERVED, { recursive: true });
+  try {
+    writeFileSync(path, String(process.pid), { flag: 'wx' });
+    return true;
+  } catch {
+    if (isRunning(Number(readFileSync(path, 'utf8')))) return false;
+    writeFileSync(path, String(process.pid));
+    return true;
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
   }
 }
 
