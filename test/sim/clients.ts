@@ -5,7 +5,6 @@
 import { groupOfPartition } from '../../src/partition/placement.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';
-import { MAX_AHEAD_MILLIS_DEFAULT } from '../../src/limiter/rules.ts';
 import type { RoutedAnswer } from '../../src/router/router.ts';
 import { findOverGrant, type ObservedGrant } from '../cluster/over-grant.ts';
 import { type AskChecker, TURN_MILLIS } from './ask-checker.ts';
@@ -14,6 +13,7 @@ import type { LimitChecker } from './limit-checker.ts';
 import { askedBy } from './id-ledger.ts';
 import type { Random } from './random.ts';
 import type { RejectionChecker, Try } from './rejection-checker.ts';
+import { Requests } from './requests.ts';
 import type { Settings } from './settings.ts';
 import type { SimNode } from './sim-node.ts';
 import { check, type Story } from './story.ts';
@@ -28,7 +28,7 @@ export interface ClientWorld {
   readonly coverage: Coverage;
   /** Nodes that clients may ask now. */
   readonly askable: () => readonly SimNode[];
-  now(): number;
+  readonly now: () => number;
   readonly after: (delayMillis: number, run: () => void) => void;
   committedIndex(group: number): number;
   /** Since `sinceMillis` the partition on `node` was asked for this, and did not answer at once. */
@@ -61,14 +61,12 @@ interface Attempt {
 const ATTEMPTS_MAX = 4;
 /** So many election timeouts later somebody else leads. */
 const ELECTIONS_MAX = 4;
-const LAST_GRANTED_MAX = 20;
 const CROWD = 150;
 const CROWD_TRIES_MAX = 10;
 /** Asked one after the other, so that each is an entry of its own. */
 const STREAM = 100;
 const STREAM_GAP_MILLIS = 5;
 const STREAM_USERS = 10;
-const MINUTE_MILLIS = 60_000;
 const AT_ONCE = 0.1;
 /** Meanwhile a clock does not part from real time by what matters. */
 const CLOSE_MILLIS = 20;
@@ -81,11 +79,7 @@ export class Clients {
   readonly #open = new Set<Attempt>();
   /** Acknowledged grants without timestamps, by rule and user. */
   readonly #observed = new Map<string, ObservedGrant[]>();
-  #ids = 0;
-  /** Requests with ids that were granted lately. */
-  readonly #lastGranted: AllowRequest[] = [];
-  /** Ids that more than one request has. */
-  readonly #shared = new Set<string>();
+  readonly #requests: Requests;
   /** By user and id: whoever repeats a request may get the answer of an attempt that still waits. */
   readonly #firstInvoked = new Map<string, number>();
   isActive = true;
@@ -109,6 +103,7 @@ export class Clients {
   constructor(world: ClientWorld) {
     this.#world = world;
     this.#random = world.random.fork();
+    this.#requests = new Requests({ settings: world.settings, random: this.#random, now: world.now });
     this.#next();
   }
 
@@ -123,93 +118,17 @@ export class Clients {
     const nodes = this.#world.askable();
     if (nodes.length === 0) return;
     const { reuse } = this.#world.settings.clients;
-    const other = this.#random.chance(reuse) ? this.#underSameId() : undefined;
-    this.attempt(this.#random.pick(nodes), other ?? this.#request(), 1);
-  }
-
-  /** Another request under the id of one that was granted lately, or that waits for its answer. */
-  #underSameId(): AllowRequest | undefined {
-    const random = this.#random;
-    const waiting = [...this.#open].map(({ request }) => request);
-    // Not what the recovery waits for: it asks under one id until it gets its grant.
-    const candidates = [...this.#lastGranted, ...waiting].filter(
-      ({ requestId, userId }) => requestId !== undefined && !userId.startsWith('probe'),
-    );
-    if (candidates.length === 0) return undefined;
-    const { ruleId, ...first } = random.pick(candidates);
-    const hasTime = first.timestampMillis !== undefined;
-    const named = ruleId === undefined ? {} : { ruleId };
-    this.#shared.add(first.requestId ?? '');
-    switch (random.pick(hasTime ? ['cost', 'rule', 'time', 'user'] : ['cost', 'rule', 'user', 'user'])) {
-      case 'user':
-        return { ...this.#request(), requestId: first.requestId };
-      case 'cost':
-        return { ...first, ...named, cost: first.cost === 2 ? 1 : 2 };
-      case 'rule':
-        if (hasTime) return ruleId === undefined ? { ...first, ruleId: 'default' } : first;
-        return { ...first, ruleId: ruleId === 'cluster' ? 'default' : 'cluster' };
-      default:
-        return { ...first, ...named, timestampMillis: Math.abs((first.timestampMillis ?? 0) - 1) };
-    }
-  }
-
-  #request(): AllowRequest {
-    const random = this.#random;
-    const { settings } = this.#world;
-    const { users, eventUsers, withId, withCost } = settings.clients;
-    const isEvent = random.below(users + eventUsers) >= users;
-    // Some users are asked for much more often than others.
-    const plain = random.chance(0.5) ? 0 : random.below(users);
-    const kind = isEvent ? 'event' : plain === 1 ? 'mixed' : 'user';
-    const userId = isEvent ? `event${random.below(eventUsers)}` : `${kind}${plain}`;
-    const hasTime = isEvent || (kind === 'mixed' && random.chance(0.5));
-    const rule = hasTime ? undefined : random.pick([undefined, 'default', 'cluster', 'cluster']);
-    return {
-      userId,
-      ...(rule !== undefined && { ruleId: rule }),
-      ...(random.chance(withCost) && { cost: this.#cost(rule ?? 'default') }),
-      ...(hasTime && { timestampMillis: this.#timestamp(userId) }),
-      ...(random.chance(withId) && { requestId: this.#newId() }),
-    };
-  }
-
-  #cost(ruleId: string): number {
-    const random = this.#random;
-    const { tables, clients } = this.#world.settings;
-    if (!clients.costsUpToLimit) return random.between(1, 2);
-    const limit = random.pick(tables).rules.find(({ id }) => id === ruleId)?.limit ?? 1;
-    return random.chance(0.4) ? limit : random.between(1, limit + 1);
-  }
-
-  /** Each user keeps to habits: of now, minutes late, early, of another epoch, or anything. */
-  #timestamp(userId: string): number {
-    const random = this.#random;
-    const now = Math.floor(this.#world.now());
-    const habits = ['now', 'late', 'epoch', 'any', 'early'] as const;
-    const known = userId.startsWith('event')
-      ? habits[Number(userId.slice('event'.length)) % habits.length]
-      : 'any';
-    const habit = this.#world.settings.clients.strangeTimes ? known : 'now';
-    switch (habit === 'any' ? random.pick(['now', 'now', 'late', 'epoch', 'early']) : habit) {
-      case 'late':
-        return now - random.between(MINUTE_MILLIS, 5 * MINUTE_MILLIS);
-      case 'early':
-        return now + random.between(0, random.pick([100, 2_000, MAX_AHEAD_MILLIS_DEFAULT]));
-      case 'epoch':
-        // Seconds for milliseconds, or a counter.
-        return random.chance(0.8)
-          ? Math.floor(now / 1_000) + random.between(-30, 5)
-          : random.between(0, 1_000);
-      default:
-        return now + random.between(-30, 5);
-    }
+    const other = this.#random.chance(reuse)
+      ? this.#requests.underSameId([...this.#open].map(({ request }) => request))
+      : undefined;
+    this.attempt(this.#random.pick(nodes), other ?? this.#requests.next(), 1);
   }
 
   /** Requests at one node, one after the other, that one of its leaderships decides if one is found. */
   stream(node: SimNode, isMeant: (userId: string) => boolean): void {
     for (let i = 0; i < STREAM; i += 1) {
       this.#world.after(i * STREAM_GAP_MILLIS, () => {
-        const request = this.#request();
+        const request = this.#requests.next();
         // Few names, so that a state stays small; and none is asked for often: each of them is an entry, and no denial.
         let userId = `${request.userId}s${i % STREAM_USERS}`;
         for (let tries = 1; tries < CROWD_TRIES_MAX && !isMeant(userId); tries += 1) userId = `${userId}s`;
@@ -220,19 +139,14 @@ export class Clients {
 
   /** Many requests of one user at once, at one node; of one who `isMeant` if one is found. */
   crowd(node: SimNode, isMeant: (userId: string) => boolean): void {
-    let { userId } = this.#request();
+    let { userId } = this.#requests.next();
     for (let tries = 1; tries < CROWD_TRIES_MAX && !isMeant(userId); tries += 1) {
-      ({ userId } = this.#request());
+      ({ userId } = this.#requests.next());
     }
     for (let i = 0; i < CROWD; i += 1) {
       const hasId = this.#random.chance(this.#world.settings.clients.withId);
-      this.attempt(node, { userId, ...(hasId && { requestId: this.#newId() }) }, ATTEMPTS_MAX);
+      this.attempt(node, { userId, ...(hasId && { requestId: this.#requests.newId() }) }, ATTEMPTS_MAX);
     }
-  }
-
-  #newId(): string {
-    this.#ids += 1;
-    return `r${this.#ids}`;
   }
 
   /** Asks one node. `done` is called once, with undefined if the connection to the node broke. */
@@ -325,7 +239,7 @@ export class Clients {
       case 'conflict':
         this.conflicts += 1;
         check(
-          this.#shared.has(request.requestId ?? ''),
+          this.#requests.isShared(request),
           () => `nobody else has the id of ${JSON.stringify(request)}, and yet: ${answer.message}`,
         );
         return;
@@ -345,7 +259,7 @@ export class Clients {
         if (answer.reason === 'unknown_outcome') this.#mustHaveLeft(attempt);
         this.unavailable += 1;
         if (answer.reason === 'at_capacity') this.atCapacity += 1;
-        const isOnly = attempt.count === 1 && !this.#shared.has(request.requestId ?? '');
+        const isOnly = attempt.count === 1 && !this.#requests.isShared(request);
         if (!answer.proposed && request.requestId !== undefined && isOnly) {
           this.#world.limits.refused(request.requestId);
           this.#world.nowhere(groupOfPartition(partition), request.requestId);
@@ -382,8 +296,7 @@ export class Clients {
 
   #granted({ request, charge }: Attempt, { ruleId, decided }: Decision): void {
     this.grants += 1;
-    if (request.requestId !== undefined) this.#lastGranted.push(request);
-    if (this.#lastGranted.length > LAST_GRANTED_MAX) this.#lastGranted.shift();
+    this.#requests.granted(request);
     this.#askAgain(request, decided.timeMillis);
     if (request.timestampMillis !== undefined || !request.userId.startsWith('user')) return;
     const key = `${ruleId}/${request.userId}/${request.requestId ?? ''}`;
@@ -458,7 +371,7 @@ export class Clients {
     const { requestId } = request;
     if (requestId === undefined) return;
     const isSame = maybeProposed || count > 1;
-    const repeated = isSame ? request : { ...request, requestId: this.#newId() };
+    const repeated = isSame ? request : { ...request, requestId: this.#requests.newId() };
     this.#world.after(this.#random.exponential(300), () => {
       const nodes = this.#world.askable();
       if (nodes.length === 0) return;

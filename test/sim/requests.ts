@@ -1,0 +1,120 @@
+/** What the users of the simulated cluster ask for: whom, by which rule, how much, at what time, and under which id. */
+import type { AllowRequest } from '../../src/limiter/request.ts';
+import { MAX_AHEAD_MILLIS_DEFAULT } from '../../src/limiter/rules.ts';
+import type { Random } from './random.ts';
+import type { Settings } from './settings.ts';
+
+export interface RequestsInit {
+  readonly settings: Settings;
+  readonly random: Random;
+  readonly now: () => number;
+}
+
+const LAST_GRANTED_MAX = 20;
+const MINUTE_MILLIS = 60_000;
+
+export class Requests {
+  readonly #init: RequestsInit;
+  readonly #random: Random;
+  #ids = 0;
+  /** Requests with ids that were granted lately. */
+  readonly #lastGranted: AllowRequest[] = [];
+  /** Ids that more than one request has. */
+  readonly #shared = new Set<string>();
+
+  constructor(init: RequestsInit) {
+    this.#init = init;
+    this.#random = init.random;
+  }
+
+  /** More than one request has its id. */
+  isShared({ requestId = '' }: AllowRequest): boolean {
+    return this.#shared.has(requestId);
+  }
+
+  granted(request: AllowRequest): void {
+    if (request.requestId !== undefined) this.#lastGranted.push(request);
+    if (this.#lastGranted.length > LAST_GRANTED_MAX) this.#lastGranted.shift();
+  }
+
+  newId(): string {
+    this.#ids += 1;
+    return `r${this.#ids}`;
+  }
+
+  /** Another request under the id of one that was granted lately, or that waits for its answer. */
+  underSameId(waiting: readonly AllowRequest[]): AllowRequest | undefined {
+    const random = this.#random;
+    // Not what the recovery waits for: it asks under one id until it gets its grant.
+    const candidates = [...this.#lastGranted, ...waiting].filter(
+      ({ requestId, userId }) => requestId !== undefined && !userId.startsWith('probe'),
+    );
+    if (candidates.length === 0) return undefined;
+    const { ruleId, ...first } = random.pick(candidates);
+    const hasTime = first.timestampMillis !== undefined;
+    const named = ruleId === undefined ? {} : { ruleId };
+    this.#shared.add(first.requestId ?? '');
+    switch (random.pick(hasTime ? ['cost', 'rule', 'time', 'user'] : ['cost', 'rule', 'user', 'user'])) {
+      case 'user':
+        return { ...this.next(), requestId: first.requestId };
+      case 'cost':
+        return { ...first, ...named, cost: first.cost === 2 ? 1 : 2 };
+      case 'rule':
+        if (hasTime) return ruleId === undefined ? { ...first, ruleId: 'default' } : first;
+        return { ...first, ruleId: ruleId === 'cluster' ? 'default' : 'cluster' };
+      default:
+        return { ...first, ...named, timestampMillis: Math.abs((first.timestampMillis ?? 0) - 1) };
+    }
+  }
+
+  next(): AllowRequest {
+    const random = this.#random;
+    const { users, eventUsers, withId, withCost } = this.#init.settings.clients;
+    const isEvent = random.below(users + eventUsers) >= users;
+    // Some users are asked for much more often than others.
+    const plain = random.chance(0.5) ? 0 : random.below(users);
+    const kind = isEvent ? 'event' : plain === 1 ? 'mixed' : 'user';
+    const userId = isEvent ? `event${random.below(eventUsers)}` : `${kind}${plain}`;
+    const hasTime = isEvent || (kind === 'mixed' && random.chance(0.5));
+    const rule = hasTime ? undefined : random.pick([undefined, 'default', 'cluster', 'cluster']);
+    return {
+      userId,
+      ...(rule !== undefined && { ruleId: rule }),
+      ...(random.chance(withCost) && { cost: this.#cost(rule ?? 'default') }),
+      ...(hasTime && { timestampMillis: this.#timestamp(userId) }),
+      ...(random.chance(withId) && { requestId: this.newId() }),
+    };
+  }
+
+  #cost(ruleId: string): number {
+    const random = this.#random;
+    const { tables, clients } = this.#init.settings;
+    if (!clients.costsUpToLimit) return random.between(1, 2);
+    const limit = random.pick(tables).rules.find(({ id }) => id === ruleId)?.limit ?? 1;
+    return random.chance(0.4) ? limit : random.between(1, limit + 1);
+  }
+
+  /** Each user keeps to habits: of now, minutes late, early, of another epoch, or anything. */
+  #timestamp(userId: string): number {
+    const random = this.#random;
+    const now = Math.floor(this.#init.now());
+    const habits = ['now', 'late', 'epoch', 'any', 'early'] as const;
+    const known = userId.startsWith('event')
+      ? habits[Number(userId.slice('event'.length)) % habits.length]
+      : 'any';
+    const habit = this.#init.settings.clients.strangeTimes ? known : 'now';
+    switch (habit === 'any' ? random.pick(['now', 'now', 'late', 'epoch', 'early']) : habit) {
+      case 'late':
+        return now - random.between(MINUTE_MILLIS, 5 * MINUTE_MILLIS);
+      case 'early':
+        return now + random.between(0, random.pick([100, 2_000, MAX_AHEAD_MILLIS_DEFAULT]));
+      case 'epoch':
+        // Seconds for milliseconds, or a counter.
+        return random.chance(0.8)
+          ? Math.floor(now / 1_000) + random.between(-30, 5)
+          : random.between(0, 1_000);
+      default:
+        return now + random.between(-30, 5);
+    }
+  }
+}
