@@ -3,6 +3,7 @@
  * wrote down a lot and was deposed, and a member that is away while its group is between two configurations.
  */
 import type { GroupId, NodeId, SnapshotMeta } from '../../raft/types.ts';
+import { bothWays } from './cuts.ts';
 import type { NemesisWorld } from './nemesis.ts';
 import type { SimNode } from './sim-node.ts';
 
@@ -136,14 +137,4 @@ function isJoint({ outgoing = [] }: SnapshotMeta): boolean {
 
 function hasMember({ voters, outgoing = [], learners = [] }: SnapshotMeta, node: NodeId): boolean {
   return [...voters, ...outgoing, ...learners].includes(node);
-}
-
-/** Each path between one of these and one of those. */
-export function bothWays(some: readonly NodeId[], others: readonly NodeId[]): [NodeId, NodeId][] {
-  return some.flatMap((a) =>
-    others.flatMap((b): [NodeId, NodeId][] => [
-      [a, b],
-      [b, a],
-    ]),
-  );
 }

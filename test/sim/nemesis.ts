@@ -4,7 +4,8 @@
  */
 import type { GroupId, NodeId, SnapshotMeta } from '../../raft/types.ts';
 import type { Fate } from '../../storage/memory-store.ts';
-import { bothWays, FarBehind } from './far-behind.ts';
+import { bothWays, Cuts, ringOf, without } from './cuts.ts';
+import { FarBehind } from './far-behind.ts';
 import type { SimNetwork } from './network.ts';
 import type { DiskCopy } from './raft-checker.ts';
 import type { Random } from './random.ts';
@@ -67,16 +68,16 @@ export class Nemesis {
   #isHunting = false;
   /** The only machine whose clock goes wrong: two of three would be a majority. */
   #wrongClock: SimNode | undefined;
-  /** How many faults want a path cut: it heals when none does. */
-  readonly #cuts = new Map<string, number>();
+  readonly #cuts: Cuts;
   readonly #farBehind: FarBehind;
 
   constructor(world: NemesisWorld) {
     this.#world = world;
     this.#random = world.random.fork();
+    this.#cuts = new Cuts(world.network);
     this.#farBehind = new FarBehind({
       world: { ...world, random: this.#random },
-      cut: (pairs) => this.#cut(pairs),
+      cut: (pairs) => this.#cuts.cut(pairs),
       isActive: () => this.#isActive,
     });
     const { faults, idle } = world.settings;
@@ -156,7 +157,7 @@ export class Nemesis {
         return;
       }
       case 'ring':
-        this.#ring(random.shuffled(all));
+        this.#cutFor(ringOf(random.shuffled(all)), 2_000);
         return;
       case 'clog':
         this.#cutFor([[victim.id, random.pick(without(all, [victim.id]))]], 400);
@@ -335,7 +336,7 @@ export class Nemesis {
    */
   #holdRequests(asking: SimNode, leader: SimNode): void {
     const { crowd, settings, after } = this.#world;
-    const heal = this.#cut([[asking.id, leader.id]]);
+    const heal = this.#cuts.cut([[asking.id, leader.id]]);
     crowd(asking, leader);
     const deadlines = 0.3 + this.#random.unit() * this.#random.pick([0.7, 3]);
     after(settings.timing.requestDeadlineMillis * deadlines, () => {
@@ -343,46 +344,13 @@ export class Nemesis {
     });
   }
 
-  /** Everybody sees a majority, and no two the same. */
-  #ring(order: readonly NodeId[]): void {
-    const near = Math.max(1, Math.floor((order.length - 1) / 4) || 1);
-    const pairs: [NodeId, NodeId][] = [];
-    for (const [i, a] of order.entries()) {
-      for (const [j, b] of order.entries()) {
-        const apart = Math.min((i - j + order.length) % order.length, (j - i + order.length) % order.length);
-        // Three nodes are a ring already: one of its paths goes.
-        const isFar = order.length > 3 ? apart > near : (i === 0 && j === 2) || (i === 2 && j === 0);
-        if (apart > 0 && isFar) pairs.push([a, b]);
-      }
-    }
-    this.#cutFor(pairs, 2_000);
-  }
-
   #cutFor(pairs: readonly [NodeId, NodeId][], meanMillis: number): void {
-    this.#later(meanMillis, this.#cut(pairs));
+    this.#later(meanMillis, this.#cuts.cut(pairs));
   }
 
   #break(node: NodeId, other: NodeId): void {
     this.#world.network.break(node, other);
     if (this.#random.chance(0.5)) this.#world.network.break(other, node);
-  }
-
-  /** Returns what heals these paths again. */
-  #cut(pairs: readonly [NodeId, NodeId][]): () => void {
-    const { network } = this.#world;
-    for (const [from, to] of pairs) {
-      const key = `${from}>${to}`;
-      this.#cuts.set(key, (this.#cuts.get(key) ?? 0) + 1);
-      network.cut(from, to);
-    }
-    return () => {
-      for (const [from, to] of pairs) {
-        const key = `${from}>${to}`;
-        const left = (this.#cuts.get(key) ?? 1) - 1;
-        this.#cuts.set(key, left);
-        if (left === 0) network.heal(from, to);
-      }
-    };
   }
 
   #slowDisks(nodes: readonly SimNode[], factor: number): void {
@@ -428,7 +396,7 @@ export class Nemesis {
         this.#world.nodes.map(({ id }) => id),
         [node.id],
       );
-      const heal = this.#cut(others.map((other): [NodeId, NodeId] => [node.id, other]));
+      const heal = this.#cuts.cut(others.map((other): [NodeId, NodeId] => [node.id, other]));
       this.#later(2 * disk.syncMeanMillis + 1, () => {
         node.crash(this.#random.chance(0.8) ? 'kept' : 'lost');
         heal();
@@ -507,8 +475,4 @@ export class Nemesis {
     directoryLost(node.id);
     node.lose();
   }
-}
-
-function without(all: readonly NodeId[], some: readonly NodeId[]): NodeId[] {
-  return all.filter((node) => !some.includes(node));
 }
