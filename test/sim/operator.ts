@@ -29,6 +29,10 @@ const HURRY = 0.15;
 const LATE = 0.2;
 /** Chance that it never comes, and has to be removed. */
 const NEVER = 0.4;
+/** Chance that its disk is slow at first, by how much, and for how long. */
+const SLOW = 0.2;
+const SLOW_FACTOR = 50;
+const SLOW_MILLIS = 3_000;
 /** Chance that before a change somebody asks for a node back that left. */
 const ASK_BACK = 0.2;
 
@@ -118,7 +122,7 @@ export class Operator {
     if (isLate) this.#world.story.fault('deadNewcomer', `(node ${change.add?.id ?? '-'})`);
     if (isLate && this.#random.chance(NEVER)) return this.change(change);
     const delay = this.#random.exponential(isLate ? 8_000 : 500);
-    this.#world.after(delay, () => this.#spare(change.add?.id)?.begin());
+    this.#world.after(delay, () => this.#begin(this.#spare(change.add?.id)));
     this.change(change);
   }
 
@@ -126,6 +130,16 @@ export class Operator {
   change(change: NodeChange): void {
     this.#wanted = change;
     this.#ask();
+  }
+
+  /** What a newcomer is to keep may be long in coming to its disk. */
+  #begin(node: SimNode | undefined): void {
+    node?.begin();
+    if (node === undefined || !this.#isActive || !this.#random.chance(SLOW)) return;
+    node.diskFactor = SLOW_FACTOR;
+    this.#world.after(SLOW_MILLIS, () => {
+      node.diskFactor = 1;
+    });
   }
 
   #spare(id: NodeId | undefined): SimNode | undefined {
