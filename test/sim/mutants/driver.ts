@@ -28,6 +28,10 @@ export const DRIVER: readonly Mutant[] = [
     bug: 'the same leader in a newer term is no news',
     law: 'a quorum makes progress',
     edits: [{ in: 'tellStatus', find: 'told.term === core.term && told.leader', replace: 'told.leader' }],
+    unitTest: {
+      file: 'raft/multi-raft.test.ts',
+      why: 'whoever is sent to the leader of an older term finds the same leader there, or asks once more; no law counts single questions',
+    },
   },
   {
     id: 'D11',

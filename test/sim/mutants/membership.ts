@@ -197,6 +197,10 @@ export const MEMBERSHIP: readonly Mutant[] = [
         replace: 'true',
       },
     ],
+    unitTest: {
+      file: 'meta/admission.test.ts',
+      why: 'who is not recorded is a member of nothing, and nothing counts what it promises',
+    },
   },
   {
     id: 'G10',
@@ -214,6 +218,10 @@ export const MEMBERSHIP: readonly Mutant[] = [
         replace: '|| known.incarnation !== node.incarnation',
       },
     ],
+    unitTest: {
+      file: 'meta/introductions.test.ts',
+      why: 'another incarnation than the recorded one is refused at the door, and introduces itself to nobody',
+    },
   },
   {
     id: 'G11',
@@ -244,6 +252,7 @@ export const MEMBERSHIP: readonly Mutant[] = [
     bug: 'the old voters are let go before the new ones know that they decide alone',
     law: 'a quorum makes progress when who left is gone',
     edits: [{ in: 'lead', find: 'if (isComplete) appendNoop(state);', replace: '' }],
+    script: 'remove-leader',
   },
   {
     id: 'G14',

@@ -87,6 +87,10 @@ export const RAFT: readonly Mutant[] = [
         replace: 'if (firstNew === -1) return this.lastIndex;',
       },
     ],
+    unitTest: {
+      file: 'raft/commit.test.ts',
+      why: 'a leader goes back no further than to the last entry that both have (conflict hints), so no append that it sends merely matches a log that ends otherwise',
+    },
   },
   {
     id: 'L2',
@@ -99,6 +103,10 @@ export const RAFT: readonly Mutant[] = [
         replace: 'Math.min(message.commit, log.lastIndex)',
       },
     ],
+    unitTest: {
+      file: 'raft/commit.test.ts',
+      why: 'a leader goes back no further than to the last entry that both have (conflict hints), so no append that it sends merely matches a log that ends otherwise',
+    },
   },
   {
     id: 'L3',
