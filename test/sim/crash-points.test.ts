@@ -1,4 +1,4 @@
-/** Short scripts, repeated with a crash at every single I/O boundary; `npm run sim -- --crash-points` does the same. */
+/** Short scripts, repeated with a crash at a sample of their I/O boundaries; `npm run sim -- --crash-points` takes all. */
 import { describe, expect, test } from 'vitest';
 import { loadHash32 } from '../../src/partition/hash.ts';
 import { scriptNamed, SCRIPTS } from './crash-points/all.ts';

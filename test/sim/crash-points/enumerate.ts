@@ -39,7 +39,7 @@ export interface EnumerationInit {
   readonly hash: Hash32;
   readonly seams?: Seams | undefined;
   readonly seed?: number | undefined;
-  /** So many of the crashes at most, at equal distances; all of them if absent. */
+  /** About so many of the crashes, spread evenly; all of them if absent. */
   readonly sample?: number | undefined;
 }
 
@@ -68,6 +68,8 @@ export interface Failure {
   /** The command that tells it again. */
   readonly replay: string;
 }
+
+const GOLDEN_RATIO = (Math.sqrt(5) - 1) / 2;
 
 /** Most of a start is the placement of partitions, by the same texts each time. */
 function remembering(hash: Hash32): Hash32 {
@@ -128,12 +130,10 @@ export async function enumerateCrashes({ sample, ...asked }: EnumerationInit): P
   return result(undefined);
 }
 
-/** At equal distances, from a first one that the seed says. */
+/** Spread evenly, from a first one that the seed says. A point has a few variants: it is not always the same one. */
 function sampleOf(crashes: readonly Crash[], count = crashes.length, seed = 0): readonly Crash[] {
-  let stride = Math.max(1, Math.ceil(crashes.length / count));
-  // A point has a few variants: it must not always be the same one.
-  while ([2, 3, 5, 7].some((divisor) => stride % divisor === 0)) stride += 1;
-  return crashes.filter((_, i) => i % stride === seed % stride);
+  const share = count / crashes.length;
+  return crashes.filter((_, i) => ((i + seed) * GOLDEN_RATIO) % 1 < share);
 }
 
 /** A run that is not equal to the first one up to its crash has not crashed where it was meant to. */
