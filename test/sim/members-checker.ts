@@ -35,9 +35,9 @@ export interface MembersCheckerInit {
 }
 
 const LOOK_MILLIS = 100;
-/** A leader has noticed by then whom it does not hear, and what it decided before is written. */
+/** A leader has noticed by then whom it does not hear, and what it decided before has left. */
 const SILENT_ELECTIONS = 4;
-const WRITE_MILLIS_MAX = 10_000;
+const LEFT_MILLIS = 1_000;
 
 export class MembersChecker {
   readonly #init: MembersCheckerInit;
@@ -136,8 +136,11 @@ export class MembersChecker {
   }
 
   #checkReachable(leader: NodeId, config: GroupConfig, where: string): void {
-    const { settings, now } = this.#init;
-    const longMillis = SILENT_ELECTIONS * settings.timing.electionMillis + WRITE_MILLIS_MAX;
+    const { settings, now, nodes } = this.#init;
+    const longMillis = SILENT_ELECTIONS * settings.timing.electionMillis + LEFT_MILLIS;
+    const found = nodes().find(({ id }) => id === leader);
+    // It may go on with what it knew before.
+    if (found === undefined || found.isPaused || found.pausedAt > now() - 2 * longMillis) return;
     const isReachable = (node: NodeId): boolean =>
       node === leader || (this.#inTouchAt.get(`${leader} ${node}`) ?? -Infinity) >= now() - longMillis;
     check(

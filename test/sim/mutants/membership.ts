@@ -131,6 +131,10 @@ export const MEMBERSHIP: readonly Mutant[] = [
         replace: '',
       },
     ],
+    unitTest: {
+      file: 'raft/membership.test.ts',
+      why: 'who is promoted is reachable, and no world has fewer nodes than replicas: who goes is replaced by somebody who is there, and a quorum stays one',
+    },
   },
   {
     id: 'G3',
