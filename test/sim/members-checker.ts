@@ -37,7 +37,7 @@ export interface MembersCheckerInit {
 const LOOK_MILLIS = 100;
 /** A leader has noticed by then whom it does not hear, and what it decided before has left. */
 const SILENT_ELECTIONS = 4;
-const LEFT_MILLIS = 1_000;
+const LEFT_MILLIS = 10_000;
 
 export class MembersChecker {
   readonly #init: MembersCheckerInit;
