@@ -44,11 +44,7 @@ export class FarBehind {
     const heal = cut(paths);
     world.stream(leader);
     if (world.random.chance(0.3)) world.crowd(leader, leader);
-    this.#when(
-      false,
-      () => led.some((group) => this.#isDeposedFar(leader, group)),
-      () => heal(),
-    );
+    this.#when(false, () => led.some((group) => this.#isDeposedFar(leader, group)), heal);
   }
 
   /** The log of whoever leads the group now begins behind all that `node` knows to be committed. */
@@ -57,7 +53,7 @@ export class FarBehind {
     if (held === undefined) return false;
     return this.#init.world.nodes.some((other) => {
       const status = other === node || !other.isRunning ? undefined : other.core?.raft.status(group);
-      return status?.role === 'leader' && status.term > held.term - 1 && status.logStart > held.commit + 1;
+      return status?.role === 'leader' && status.term >= held.term && status.logStart > held.commit + 1;
     });
   }
 

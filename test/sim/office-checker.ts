@@ -34,7 +34,7 @@ export class OfficeChecker {
   readonly #init: OfficeCheckerInit;
   /** Since when a process remembers more than it may. */
   readonly #over = new Map<NodeId, { readonly life: number; readonly sinceMillis: number }>();
-
+  /** When a partition was last asked for a request that it did not answer at once. */
   readonly #taken = new Map<string, number>();
 
   constructor(init: OfficeCheckerInit) {
@@ -105,8 +105,11 @@ export class OfficeChecker {
     const over = this.#over.get(node);
     const found = this.#init.nodes().find(({ id }) => id === node);
     if (over === undefined || found === undefined) return false;
-    if (!isOver(found)) this.#over.delete(node);
-    return isOver(found) && over.life === found.life && this.#init.now() - over.sinceMillis >= NOTICED_MILLIS;
+    if (!isOver(found)) {
+      this.#over.delete(node);
+      return false;
+    }
+    return over.life === found.life && this.#init.now() - over.sinceMillis >= NOTICED_MILLIS;
   }
 
   #isSomebodyNew(group: GroupId, index: number, request: AllowRequest): boolean {
