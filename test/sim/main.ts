@@ -2,10 +2,11 @@
 import { availableParallelism } from 'node:os';
 import { performance } from 'node:perf_hooks';
 import { randomInt } from 'node:crypto';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { crashPoints } from './crash-points/command.ts';
 import { replayOf } from './replay.ts';
 import type { RunResult } from './run.ts';
+import { type Kind, KINDS } from './settings.ts';
 import { runSeeds } from './seed-pool.ts';
 import { Totals } from './totals.ts';
 
@@ -13,6 +14,7 @@ interface Options {
   readonly seeds: number;
   readonly seed?: number;
   readonly jobs: number;
+  readonly world?: Kind;
   readonly trace?: true;
   readonly json?: true;
   readonly crashPoints?: string | true;
@@ -40,6 +42,7 @@ async function main(): Promise<void> {
       'the first seed; random if omitted. With --crash-points: of the delays, 1 if omitted',
       wholeNumber,
     )
+    .addOption(new Option('--world <kind>', 'only worlds of this kind').choices(KINDS))
     .option('--trace', 'tell what happens line by line')
     .option('--crash-points [script]', 'crash at every I/O boundary of a short script, or of all of them')
     .option('--at <k>', 'with --crash-points: only at this boundary', wholeNumber)
@@ -63,7 +66,7 @@ async function main(): Promise<void> {
     totals.add(result);
     if (result.violation !== undefined) {
       process.stdout.write(`seed ${result.seed}: ${result.violation}\n`);
-      process.stdout.write(`  replay: ${replayOf(result.seed)}\n`);
+      process.stdout.write(`  replay: ${replayOf(result.seed, options.world)}\n`);
     }
     if (performance.now() - shownAt > PROGRESS_MILLIS) {
       shownAt = performance.now();
@@ -71,7 +74,7 @@ async function main(): Promise<void> {
     }
   };
   const say = options.trace === true ? (line: string) => process.stdout.write(`${line}\n`) : undefined;
-  await runSeeds({ first, seeds: options.seeds, jobs: options.jobs, say, finished });
+  await runSeeds({ first, seeds: options.seeds, jobs: options.jobs, kind: options.world, say, finished });
   const { user, system } = process.cpuUsage(startedAt);
   const seconds = (user + system) / 1_000_000;
   process.stdout.write(`${totals.summary(seconds)}\n`);

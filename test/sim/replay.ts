@@ -1,8 +1,10 @@
 /** How to tell a run again: a seed means the same only on the same commit. */
 import { spawnSync } from 'node:child_process';
+import type { Kind } from './settings.ts';
 
-export function replayOf(seed: number): string {
-  const command = `npm run sim -- --seed ${seed} --seeds 1 --trace`;
+export function replayOf(seed: number, kind?: Kind): string {
+  const world = kind === undefined ? '' : ` --world ${kind}`;
+  const command = `npm run sim -- --seed ${seed} --seeds 1${world} --trace`;
   const { status, stdout } = spawnSync('git', ['describe', '--always', '--dirty'], { encoding: 'utf8' });
   return status === 0 ? `${command}   (commit ${stdout.trim()})` : command;
 }

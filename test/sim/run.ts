@@ -12,6 +12,7 @@ import { disagreement, livingMembers, outsiders, stateOf } from './agreement.ts'
 import type { SimNode } from './sim-node.ts';
 import type { Seams } from './node-world.ts';
 import { OutsideLeaders } from './outside-leaders.ts';
+import type { Kind } from './settings.ts';
 import { check, type Say, Violation } from './story.ts';
 import { World } from './world.ts';
 
@@ -36,6 +37,8 @@ export interface RunResult {
 export interface RunInit {
   readonly seed: number;
   readonly hash: Hash32;
+  /** Of the world; undefined: the seed tells. */
+  readonly kind?: Kind | undefined;
   readonly seams?: Seams | undefined;
   readonly say?: Say | undefined;
 }

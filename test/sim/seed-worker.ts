@@ -1,11 +1,13 @@
 /** One worker of a pool: is given seeds, and answers with what became of each. */
-import { parentPort } from 'node:worker_threads';
+import { parentPort, workerData } from 'node:worker_threads';
 import { loadHash32 } from '../../src/partition/hash.ts';
 import { runSeed } from './run.ts';
+import type { Kind } from './settings.ts';
 
+const kind = workerData as Kind | undefined;
 const hash = await loadHash32();
 parentPort?.on('message', (seed: number) => {
-  void runSeed({ seed, hash }).then((result) => {
+  void runSeed({ seed, hash, kind }).then((result) => {
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origin
     parentPort?.postMessage(result);
   });

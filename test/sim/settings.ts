@@ -109,6 +109,7 @@ export interface Idleness {
 }
 
 export interface Settings {
+  readonly kind: Kind;
   /** Those the cluster is created with. */
   readonly nodes: number;
   /** Machines that may join later; the last one only in place of one that is lost for good. */
@@ -157,13 +158,15 @@ export function addressOf(id: NodeId): NodeAddress {
   return { id, http: { host: 'sim', port: id }, peer: { host: 'sim', port: 1_000 + id } };
 }
 
-export function drawSettings(random: Random): Settings {
+/** `given`: the kind, which the seed tells otherwise. */
+export function drawSettings(random: Random, given?: Kind): Settings {
   const nodes = random.pick([3, 3, 3, 4, 5, 5, 7]);
-  const faults = drawFaults(random);
-  const isFar = faults === FAR_BEHIND;
+  const kind = given ?? drawKind(random);
+  const faults = kind === 'usual' ? drawFaults(random) : FAULTS_OF[kind];
+  const isFar = kind === 'far-behind';
+  const isBrief = kind === 'short-reigns';
   // What they wait for has to come about several times in a run: there everything is quick.
   const pick = <T>(usual: readonly T[], quick: readonly T[]): T => random.pick(isFar ? quick : usual);
-  const isBrief = faults === SHORT_REIGNS;
   // Each group begins anew, and with it the time of the first leader.
   const partitions = isFar ? random.pick([8, 16]) : isBrief ? random.pick([1, 2, 8]) : drawPartitions(random);
   const timing = drawTiming(random, isBrief ? 20 : pick([20, 50, 100], [20]));
@@ -179,6 +182,7 @@ export function drawSettings(random: Random): Settings {
     ? { atMillis: busyMillis / 2, forMillis: random.between(65_000, partitions > 4 ? 70_000 : 150_000) }
     : undefined;
   return {
+    kind,
     nodes,
     spares,
     changeMeanMillis: spares > 0 ? pick([300, 1_000, 4_000], [300]) : 0,
@@ -366,18 +370,31 @@ function drawHorizon(random: Random, { requestDeadlineMillis }: Timing, shortest
   return random.chance(shortest) ? least : Math.floor(least * (longest / least) ** random.unit());
 }
 
-/** Figure 8 of the Raft paper needs several leaders in a row that leave little behind. */
-const SHORT_REIGNS: readonly FaultName[] = ['huntLeaders', 'huntLeaders', 'isolateLeader', 'crashLeader'];
+/** Kinds of worlds. In most of them whatever the seed picked breaks; the others are about one thing each. */
+export const KINDS = ['usual', 'calm', 'short-reigns', 'far-behind'] as const;
+export type Kind = (typeof KINDS)[number];
 
-/** Replicas are left far behind, by leaders of other terms and in the middle of changes, and need snapshots. */
-const FAR_BEHIND: readonly FaultName[] = [
-  'longSuffix',
-  'longSuffix',
-  'longSuffix',
-  'lateForChange',
-  'lateForChange',
-  'restoreDirectory',
-];
+/** What breaks in all worlds of a kind. */
+const FAULTS_OF: Readonly<Record<Exclude<Kind, 'usual'>, readonly FaultName[]>> = {
+  calm: [],
+  // Figure 8 of the Raft paper needs several leaders in a row that leave little behind.
+  'short-reigns': ['huntLeaders', 'huntLeaders', 'isolateLeader', 'crashLeader'],
+  // Replicas are left far behind, by leaders of other terms and in the middle of changes, and need snapshots.
+  'far-behind': [
+    'longSuffix',
+    'longSuffix',
+    'longSuffix',
+    'lateForChange',
+    'lateForChange',
+    'restoreDirectory',
+  ],
+};
+
+function drawKind(random: Random): Kind {
+  if (random.chance(0.1)) return 'calm';
+  if (random.chance(0.2)) return 'short-reigns';
+  return random.chance(0.38) ? 'far-behind' : 'usual';
+}
 
 /** What succeeds rarely is tried in most runs. */
 const OFTEN: ReadonlySet<FaultName> = new Set([
@@ -389,9 +406,6 @@ const OFTEN: ReadonlySet<FaultName> = new Set([
 ]);
 
 function drawFaults(random: Random): readonly FaultName[] {
-  if (random.chance(0.1)) return [];
-  if (random.chance(0.2)) return SHORT_REIGNS;
-  if (random.chance(0.38)) return FAR_BEHIND;
   const share = random.pick([0.15, 0.35, 0.7]);
   return FAULTS.filter((fault) => random.chance(OFTEN.has(fault) ? 0.6 : share));
 }

@@ -26,7 +26,7 @@ import { type DiskCopy, RaftChecker } from './raft-checker.ts';
 import type { Committed } from './group-history.ts';
 import { Random } from './random.ts';
 import { RejectionChecker } from './rejection-checker.ts';
-import { drawSettings, type Settings } from './settings.ts';
+import { drawSettings, type Kind, type Settings } from './settings.ts';
 import { SimNode } from './sim-node.ts';
 import type { Boundary, NodeWorld, Seams } from './node-world.ts';
 import { Story, type Say } from './story.ts';
@@ -35,6 +35,7 @@ import { TimeChecker } from './time-checker.ts';
 export interface WorldInit {
   readonly seed: number;
   readonly hash: Hash32;
+  readonly kind?: Kind | undefined;
   readonly seams?: Seams | undefined;
   readonly say?: Say | undefined;
   /** Drawn from the seed if absent. */
@@ -83,11 +84,11 @@ export class World {
   /** What happens when a process ends. */
   onEnded: (node: SimNode) => void;
 
-  constructor({ seed, hash, seams = {}, say, settings: given, witness }: WorldInit) {
+  constructor({ seed, hash, kind, seams = {}, say, settings: given, witness }: WorldInit) {
     const now = (): number => this.#loop.now;
     this.#hash = hash;
     this.random = new Random(seed);
-    this.settings = given ?? drawSettings(this.random.fork());
+    this.settings = given ?? drawSettings(this.random.fork(), kind);
     this.story = new Story(now, say);
     const { settings, story, random } = this;
     this.coverage = new Coverage({ settings, story, now });

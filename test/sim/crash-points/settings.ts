@@ -35,6 +35,7 @@ export function settingsOf(scene: Scene): Settings {
     partitionBytesMax: PARTITION_BYTES_DEFAULT,
   };
   return {
+    kind: 'calm',
     nodes: scene.nodes,
     spares: scene.spares,
     changeMeanMillis: 0,

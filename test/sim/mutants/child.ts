@@ -13,7 +13,7 @@ function end(fate: Fate): never {
 }
 
 const { id, modules, seeds, script } = JSON.parse(readFileSync(0, 'utf8')) as Task;
-const { seams } = mutantOf(id);
+const { seams, world: kind } = mutantOf(id);
 // Before anything of the product is loaded.
 register('./hooks.js', import.meta.url, { data: new Map(modules) });
 const { loadHash32 } = await import('../../../src/partition/hash.ts');
@@ -27,7 +27,7 @@ const hash = await loadHash32();
 let runs = 0;
 for (const seed of seeds) {
   runs += 1;
-  const { violation } = await runSeed({ seed, hash, seams });
+  const { violation } = await runSeed({ seed, hash, kind, seams });
   if (violation !== undefined) end({ caughtBy: violation.split('\n')[0], seed, runs });
 }
 end({ runs });

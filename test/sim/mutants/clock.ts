@@ -108,12 +108,14 @@ export const CLOCK: readonly Mutant[] = [
     id: 'K1',
     bug: 'a replica follows the time of any leader, also of one whose entries it does not hold',
     law: 'group time never outruns real time',
+    world: 'short-reigns',
     edits: [{ in: 'CoreState.observeLeaderTime', find: 'if (term === this.log.last.term)', replace: '' }],
   },
   {
     id: 'K2',
     bug: 'entries of former leaders that a new one sends do not anchor the clock',
     law: 'group time never outruns real time, nor falls behind',
+    world: 'short-reigns',
     edits: [
       { in: 'handleAppend', find: 'if (log.last !== lastBefore) state.anchorClockToLog();', replace: '' },
     ],

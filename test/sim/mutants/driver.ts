@@ -46,6 +46,10 @@ export const DRIVER: readonly Mutant[] = [
     bug: 'what waits behind a committed entry of the same term is given up as lost',
     law: 'nothing is in the log that was said to be nowhere',
     edits: [{ in: 'Partition.#settleLost', find: 'term < committed', replace: 'term <= committed' }],
+    unitTest: {
+      file: 'partition/partition.test.ts',
+      why: 'a leader of a term has all its entries and needs no snapshot of that term, and it proposes only after the first of them is applied: nothing of that term waits when it is looked for',
+    },
   },
   {
     id: 'D13',

@@ -144,6 +144,7 @@ export const DURABILITY: readonly Mutant[] = [
     id: 'D3',
     bug: 'what was written counts as on disk though a snapshot that came meanwhile wipes it',
     law: 'nothing is promised before it is on disk',
+    world: 'far-behind',
     edits: [
       {
         in: 'RaftCore.advance',

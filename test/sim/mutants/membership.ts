@@ -158,12 +158,14 @@ export const MEMBERSHIP: readonly Mutant[] = [
     id: 'G5',
     bug: 'a node offers itself before that is on its disk',
     law: 'no replica is deleted that was offered',
+    world: 'far-behind',
     edits: [{ in: 'ReplicaKeeper.#hold', find: 'this.#durable.get(partition) === version', replace: 'true' }],
   },
   {
     id: 'G6',
     bug: 'a report of an older placement settles the newest',
     law: 'no replica is deleted before all partitions have moved',
+    world: 'far-behind',
     edits: [
       {
         in: 'applyMetaCommand',
@@ -231,6 +233,7 @@ export const MEMBERSHIP: readonly Mutant[] = [
     id: 'G11',
     bug: 'a replica that came back votes with the configuration that removed it',
     law: 'who has forgotten does not vote',
+    world: 'far-behind',
     edits: [
       {
         in: 'hasForgotten',
@@ -243,6 +246,7 @@ export const MEMBERSHIP: readonly Mutant[] = [
     id: 'G12',
     bug: 'of configurations in the log only the one in effect counts for a removal',
     law: 'no replica is deleted that its group counts on',
+    world: 'far-behind',
     edits: [
       {
         in: 'newestEpoch',

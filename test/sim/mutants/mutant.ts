@@ -1,5 +1,6 @@
 /** What a mutant is. The lists are in the files beside this one, by area; `all.ts` has them together. */
 import type { Seams } from '../node-world.ts';
+import type { Kind } from '../settings.ts';
 
 /** One edit by meaning: a statement, or a part of one, in a named place. Files may be renamed and lines may move. */
 export interface Edit {
@@ -28,5 +29,7 @@ export interface Mutant {
   readonly seams?: Seams;
   /** The script that shows it, with a crash at some boundary or none; no seed does. */
   readonly script?: string;
+  /** The kind of world whose seeds show it, where those of all kinds together do too rarely. */
+  readonly world?: Kind;
   readonly unitTest?: UnitTest;
 }

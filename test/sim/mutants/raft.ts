@@ -222,6 +222,7 @@ export const RAFT: readonly Mutant[] = [
     id: 'L15',
     bug: 'a replica campaigns with a change committed that it has not applied',
     law: 'votes are asked of those that decide',
+    world: 'far-behind',
     edits: [
       {
         in: 'mayCampaign',
@@ -254,6 +255,7 @@ export const RAFT: readonly Mutant[] = [
     id: 'L18',
     bug: 'a replica that installs a snapshot campaigns by a log it does not hold',
     law: 'votes go to logs that are on disk',
+    world: 'far-behind',
     edits: [
       { in: 'mayCampaign', find: 'return state.pendingInstall === undefined && !', replace: 'return !' },
     ],

@@ -211,6 +211,10 @@ export const ROUTER: readonly Mutant[] = [
         replace: 'false',
       },
     ],
+    unitTest: {
+      file: 'router/router.test.ts',
+      why: 'whoever is believed, each round asks every candidate once: the leader is found a question later, and no law counts single questions',
+    },
   },
   {
     id: 'T8',
@@ -275,6 +279,10 @@ export const ROUTER: readonly Mutant[] = [
         replace: 'if (target === nodeId && partitions.has(partition))',
       },
     ],
+    unitTest: {
+      file: 'router/search.test.ts',
+      why: 'to itself a node has no connection: what it asks there comes back unsent at once, and the next candidate is asked',
+    },
   },
   {
     id: 'R14',
@@ -287,11 +295,19 @@ export const ROUTER: readonly Mutant[] = [
         replace: 'this.#leader !== NO_NODE',
       },
     ],
+    unitTest: {
+      file: 'router/search.test.ts',
+      why: 'whoever is believed, each round asks every candidate once: the leader is found a question later, and no law counts single questions',
+    },
   },
   {
     id: 'R15',
     bug: 'nobody listens to who says too late that it does not lead',
     law: 'a node finds a leader that it can reach',
     edits: [{ in: 'Forwarder.tick', find: 'this.#late.set(id, ask);', replace: '' }],
+    unitTest: {
+      file: 'router/forwarder.test.ts',
+      why: 'paths on which answers take longer than a deadline are healed before anybody has to get on, and then whoever does not lead says so in time',
+    },
   },
 ];

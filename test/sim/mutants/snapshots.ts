@@ -106,6 +106,7 @@ export const SNAPSHOTS: readonly Mutant[] = [
     id: 'S7',
     bug: 'a snapshot replaces a log that holds what it does',
     law: 'what was acknowledged stays on disk',
+    world: 'far-behind',
     edits: [
       {
         in: 'needsSnapshot',

@@ -11,9 +11,10 @@ export interface Row {
   readonly seed: number | undefined;
 }
 
-export function rowOf({ id, bug }: Mutant, { caughtBy, failure, runs, seed }: Fate): Row {
+export function rowOf({ id, bug, world }: Mutant, { caughtBy, failure, runs, seed }: Fate): Row {
   const survived = failure === undefined ? `SURVIVED ${runs}` : `DID NOT RUN: ${failure}`;
-  const words = (caughtBy ?? survived).replaceAll('|', '/').replaceAll('\n', ' ');
+  const where = world === undefined ? '' : `${world}: `;
+  const words = `${where}${caughtBy ?? survived}`.replaceAll('|', '/').replaceAll('\n', ' ');
   const isLong = words.length > CAUGHT_BY_MAX;
   return { id, bug, caughtBy: isLong ? `${words.slice(0, CAUGHT_BY_MAX)}…` : words, seed };
 }
@@ -21,7 +22,8 @@ export function rowOf({ id, bug }: Mutant, { caughtBy, failure, runs, seed }: Fa
 const HEAD = `# Mutants
 
 Known bugs, what each breaks, and how the simulator finds it. Written by \`npm run mutants -- --write\`; a seed holds for
-the commit it was found on and is the first to be tried on any other. Without a seed a script of crash points finds it, or
+the commit it was found on and is the first to be tried on any other. It is of the mix of all worlds, or of the kind
+that is named. Without a seed a script of crash points finds it, or
 a unit test, where no world of the simulator can (the reason stands with the mutant). "SURVIVED n" says that the first n seeds did
 not find it, and more were not tried.
 `;
