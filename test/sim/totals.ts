@@ -1,4 +1,5 @@
 /** Adds up what many runs did. */
+import { createHash } from 'node:crypto';
 import type { RunResult } from './run.ts';
 
 export interface TotalsJson {
@@ -11,6 +12,7 @@ export interface TotalsJson {
   /** How often rare worlds were met. */
   readonly coverage: Readonly<Record<string, number>>;
   readonly violations: number;
+  readonly trace: string;
 }
 
 export class Totals {
@@ -26,9 +28,11 @@ export class Totals {
   #conflicts = 0;
   readonly #faults = new Map<string, number>();
   readonly #coverage = new Map<string, number>();
+  readonly #hashes = new Map<number, string>();
 
   add(result: RunResult): void {
     this.seeds += 1;
+    this.#hashes.set(result.seed, result.hash);
     this.steps += result.steps;
     this.#millis += result.simulatedMillis;
     this.#requests += result.requests;
@@ -42,6 +46,14 @@ export class Totals {
     addAll(this.#coverage, result.coverage);
   }
 
+  /** Of every step of all seeds, in whatever order they ended: what changes no behaviour does not change it. */
+  get trace(): string {
+    const hash = createHash('sha256');
+    for (const [seed, steps] of [...this.#hashes].sort(([a], [b]) => a - b))
+      hash.update(`${seed} ${steps}\n`);
+    return hash.digest('hex').slice(0, 16);
+  }
+
   summary(seconds: number): string {
     const perSecond = Math.round(this.steps / seconds);
     const speed = Math.round(this.#millis / 1_000 / seconds);
@@ -51,6 +63,7 @@ export class Totals {
         `(${this.#atCapacity} at capacity), ${this.#conflicts} under the id of another`,
       `faults: ${listed(this.#faults)}`,
       `met: ${listed(this.#coverage)}`,
+      `trace: ${this.trace}`,
       `violations: ${this.violations}`,
     ].join('\n');
   }
@@ -65,6 +78,7 @@ export class Totals {
       faults: Object.fromEntries(this.#faults),
       coverage: Object.fromEntries(this.#coverage),
       violations: this.violations,
+      trace: this.trace,
     };
   }
 }
