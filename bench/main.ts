@@ -10,8 +10,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
 import { startNodeProcess, stopNodeProcess, waitUntilReady } from '../cluster/processes.ts';
-import { createCluster, localConfig } from '../src/cluster-directory.ts';
-import { integerOption } from '../src/options.ts';
+import { createCluster, localConfig } from '../src/config/cluster-directory.ts';
+import { integerOption } from '../src/cli/options.ts';
 import { measure, type Measurement, median, type Workload } from './workload.ts';
 
 interface BenchOptions {

@@ -8,13 +8,13 @@
 import { PerformanceObserver } from 'node:perf_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Command } from 'commander';
-import type { SnapshotTarget } from '../raft/group-application.ts';
+import type { SnapshotTarget } from '../raft/driver/group-application.ts';
 import type { Entry } from '../raft/types.ts';
-import { AllowBatchBuilder } from '../src/limiter/batch.ts';
-import { type Command as LimiterCommand, encodeCommand } from '../src/limiter/command.ts';
-import { GroupClock } from '../src/limiter/group-clock.ts';
+import { AllowBatchBuilder } from '../src/limiter/log/batch.ts';
+import { type Command as LimiterCommand, encodeCommand } from '../src/limiter/log/command.ts';
+import { GroupClock } from '../raft/driver/group-clock.ts';
 import { PARTITION_BYTES_MAX, type RuleTable, validateRuleTable } from '../src/limiter/rules.ts';
-import { integerOption } from '../src/options.ts';
+import { integerOption } from '../src/cli/options.ts';
 import { Partition, PARTITION_DEFAULTS } from '../src/partition/partition.ts';
 import { nodeStalls } from './node-stalls.ts';
 

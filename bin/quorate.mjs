@@ -12,4 +12,4 @@ if (existsSync(setup)) {
   if (status !== 0) process.exit(status ?? 1);
   process.setSourceMapsEnabled(true);
 }
-await import('../dist/src/cli.js');
+await import('../dist/src/cli/main.js');

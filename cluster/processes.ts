@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, fstatSync, mkdirSync, openSync, readSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { ClusterConfig, NodeAddress } from '../src/config.ts';
+import type { ClusterConfig, NodeAddress } from '../src/config/config.ts';
 import type { RuleTable } from '../src/limiter/rules.ts';
 import { StartProgress } from './start-progress.ts';
 

@@ -9,14 +9,14 @@ import {
   localConfig,
   readCluster,
   writeCluster,
-} from '../src/cluster-directory.ts';
-import { newCommand, runCommand } from '../src/command-line.ts';
-import { type ClusterConfig, ConfigError, PARTITIONS_MAX, validateConfig } from '../src/config.ts';
-import { AlreadyRunningError, NodeEndedError } from '../src/explain-error.ts';
+} from '../src/config/cluster-directory.ts';
+import { newCommand, runCommand } from '../src/cli/command-line.ts';
+import { type ClusterConfig, ConfigError, PARTITIONS_MAX, validateConfig } from '../src/config/config.ts';
+import { AlreadyRunningError, NodeEndedError } from '../src/cli/explain-error.ts';
 import { LIMIT_MAX, type RuleTable, WINDOW_MILLIS_MAX } from '../src/limiter/rules.ts';
-import { type LocalNodes, localNodes } from '../src/local-nodes.ts';
-import { basePortOption, directoryOption, integerFrom } from '../src/options.ts';
-import { isOverruled } from '../src/rules-in-force.ts';
+import { type LocalNodes, localNodes } from '../src/cli/local-nodes.ts';
+import { basePortOption, directoryOption, integerFrom } from '../src/cli/options.ts';
+import { isOverruled } from '../src/node/rules-in-force.ts';
 import { assertPortsFree } from './free-ports.ts';
 import {
   clusterStatus,

@@ -33,7 +33,6 @@ import {
   proposeChange,
 } from './reconfigure.ts';
 import { step } from './step.ts';
-import type { StoredGroup } from './store.ts';
 import {
   NO_NODE,
   type Entry,
@@ -45,6 +44,7 @@ import {
   type Message,
   type NodeId,
   type SnapshotMeta,
+  type StoredGroup,
 } from './types.ts';
 import type { Willingness } from './willingness.ts';
 

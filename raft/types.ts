@@ -167,7 +167,24 @@ export interface GroupClock {
   /**
    * The timeline of `term` had reached at least `timeMillis` at this moment. Called with the last entry's term and
    * time whenever that entry changes, but not for the further entries of a leader's own term, and for every message
-   * of a leader whose term equals the term of the last entry. The latest call counts: see src/limiter/group-clock.ts.
+   * of a leader whose term equals the term of the last entry. The latest call counts: see raft/driver/group-clock.ts.
    */
   anchor(term: number, timeMillis: number): void;
+}
+
+/** What a group finds on disk when its node starts. */
+export interface StoredGroup {
+  /** See `GroupWrite` of the driver. 0 if none was recorded. */
+  readonly placement: number;
+  /** The placement that removed this replica the last time; 0 if none did. */
+  readonly removedAt: number;
+  /** Only the tombstone is left: hard state and placement. */
+  readonly removed: boolean;
+  readonly hardState: HardState;
+  /** The position before the first entry of the log: (0, 0, 0) until the log is first compacted. */
+  readonly base: LogPosition;
+  /** Contiguous from `base.index + 1`. */
+  readonly entries: readonly Entry[];
+  /** Its chunks are read one by one: see `readSnapshotChunk`. */
+  readonly snapshot?: SnapshotMeta;
 }

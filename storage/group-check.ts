@@ -3,7 +3,7 @@
  * Pure; a violation is a bug in the caller and must stop the process before it reaches the disk.
  */
 import { assert } from '../raft/assert.ts';
-import type { GroupWrite, StagedChunks } from '../raft/store.ts';
+import type { GroupWrite, StagedChunks } from '../raft/driver/store.ts';
 import { NO_NODE, type Entry, type HardState, type LogPosition, type SnapshotMeta } from '../raft/types.ts';
 import { type GroupState, type StagedSnapshot, stagedWith } from './group-state.ts';
 import { CHUNK_MAX, assertGroup, assertIndex } from './keys.ts';

@@ -1,9 +1,9 @@
 /**
  * Where one group stands, as both stores keep it in memory. The methods apply one field of a GroupWrite each, in
- * the order raft/store.ts gives; they trust group-check.ts to have refused what must not happen. No I/O.
+ * the order raft/driver/store.ts gives; they trust group-check.ts to have refused what must not happen. No I/O.
  */
 import { LOG_START } from '../raft/log.ts';
-import type { StagedChunks } from '../raft/store.ts';
+import type { StagedChunks } from '../raft/driver/store.ts';
 import { NO_NODE, type HardState, type LogPosition, type SnapshotMeta } from '../raft/types.ts';
 import { LogIndex } from './log-index.ts';
 

@@ -2,7 +2,7 @@
  * One group inside a LevelStore: turns a checked GroupWrite into operations of a batch and keeps the group's record.
  * Decides nothing about when or whether the batch is written.
  */
-import type { GroupWrite, StagedChunks } from '../raft/store.ts';
+import type { GroupWrite, StagedChunks } from '../raft/driver/store.ts';
 import type { Entry, GroupId, SnapshotMeta } from '../raft/types.ts';
 import { encodeChunk, encodeEntry, type RecordContext, type StoredRecord } from './codec.ts';
 import type { Operation } from './database.ts';

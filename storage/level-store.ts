@@ -3,8 +3,8 @@
  * Never retries, repairs or guesses: the first error is final. Made by openStore, which checks the directory first.
  */
 import { assert } from '../raft/assert.ts';
-import type { GroupWrite, LogStore, StoredGroup } from '../raft/store.ts';
-import type { Entry, GroupId, SnapshotMeta } from '../raft/types.ts';
+import type { GroupWrite, LogStore } from '../raft/driver/store.ts';
+import type { Entry, GroupId, SnapshotMeta, StoredGroup } from '../raft/types.ts';
 import { checkGroupWrite } from './group-check.ts';
 import type { KeyValueDatabase, Operation } from './database.ts';
 import { decodeChunk } from './codec.ts';

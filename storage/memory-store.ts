@@ -3,8 +3,8 @@
  * It has no timer and starts nothing: what it was given as `schedule` decides when a write reaches the disk.
  */
 import { assert } from '../raft/assert.ts';
-import type { GroupWrite, LogStore, StoredGroup } from '../raft/store.ts';
-import type { Entry, GroupId, SnapshotMeta } from '../raft/types.ts';
+import type { GroupWrite, LogStore } from '../raft/driver/store.ts';
+import type { Entry, GroupId, SnapshotMeta, StoredGroup } from '../raft/types.ts';
 import { StoreFailedError } from './errors.ts';
 import { checkGroupWrite } from './group-check.ts';
 import { GroupState } from './group-state.ts';
@@ -160,7 +160,7 @@ export class MemoryStore implements LogStore {
   }
 }
 
-/** The fields in the order raft/store.ts gives. */
+/** The fields in the order raft/driver/store.ts gives. */
 function applyWrite(group: MemoryGroup, write: GroupWrite): void {
   const { state } = group;
   const { placement, remove, stage, install, entries, compactTo, hardState, snapshot } = write;

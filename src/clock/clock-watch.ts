@@ -16,7 +16,7 @@
  * three of which one is down, two clocks that differ do not tell which of them is wrong.
  */
 import type { NodeId } from '../../raft/types.ts';
-import { Fields, pack, unpack } from '../transport/peer-codec.ts';
+import { Fields, pack, unpack } from '../wire/peer-messages.ts';
 import { ClockRates, type ClockVerdict } from './clock-rates.ts';
 
 export interface ClockWatchInit {

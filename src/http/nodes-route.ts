@@ -3,7 +3,7 @@
  * it answers the node's own machine only, and there neither a browser nor a proxy. It parses and formats; group 0 decides.
  */
 import type { IncomingHttpHeaders } from 'node:http';
-import { ConfigError, type NodeAddress, validateNode } from '../config.ts';
+import { ConfigError, type NodeAddress, validateNode } from '../config/config.ts';
 import type { NodeChangeResult } from '../meta/meta-group.ts';
 import type { NodeChange, NodeChangeRefusal } from '../meta/meta-state.ts';
 import { InvalidBodyError } from './allow-request.ts';

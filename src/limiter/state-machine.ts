@@ -4,11 +4,11 @@
  */
 
 import { assert } from './assert.ts';
-import { type AllowBatch, DEFAULT_RULE } from './batch.ts';
-import type { Command } from './command.ts';
+import { type AllowBatch, DEFAULT_RULE } from './log/batch.ts';
+import type { Command } from './log/command.ts';
 import type { AppliedPosition, Decision, Receipt, Refusal } from './decision.ts';
 import { conflictBetween } from './fingerprint.ts';
-import { Judgement, type Place, type Question, questionOf, receiptAt, refusalOf } from './judgement.ts';
+import { Judgement, type Place, type Question, questionOf, receiptAt, refusalOf } from './judge.ts';
 import type { AllowRequest } from './request.ts';
 import type { RuleTable } from './rules.ts';
 import { itemsOf, type StateItem } from './state/inspection.ts';

@@ -3,9 +3,9 @@
  * once: whoever receives it decides, or says that it does not lead.
  */
 import type { NodeId } from '../../raft/types.ts';
-import { ConfigError, validateNode } from '../config.ts';
-import { FrameError } from '../transport/frame.ts';
-import { Fields, pack, unpack } from '../transport/peer-codec.ts';
+import { ConfigError, validateNode } from '../config/config.ts';
+import { FrameError } from '../wire/frame.ts';
+import { Fields, pack, unpack } from '../wire/peer-messages.ts';
 import type { MetaGroup, NodeChangeResult } from './meta-group.ts';
 import type { NodeChange } from './meta-state.ts';
 

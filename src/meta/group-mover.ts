@@ -11,7 +11,7 @@
  * may be on their way to a version in between, or have been there and be on their way back.
  */
 import type { MembershipChange } from '../../raft/membership.ts';
-import type { MultiRaft } from '../../raft/multi-raft.ts';
+import type { MultiRaft } from '../../raft/driver/multi-raft.ts';
 import type { GroupConfig, GroupId, NodeId } from '../../raft/types.ts';
 import { type ClusterPlacement, META_GROUP, type Members } from './cluster-placement.ts';
 import type { MetaGroup } from './meta-group.ts';

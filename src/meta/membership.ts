@@ -3,11 +3,11 @@
  * hands them what happens. It decides nothing itself.
  */
 import { membersOf } from '../../raft/membership.ts';
-import type { MultiRaft } from '../../raft/multi-raft.ts';
+import type { MultiRaft } from '../../raft/driver/multi-raft.ts';
 import type { NodeId } from '../../raft/types.ts';
 import { groupOfPartition } from '../partition/placement.ts';
 import type { Hello, Refusal, Sender } from '../transport/hello.ts';
-import { array, Fields, integer, pack, unpack } from '../transport/peer-codec.ts';
+import { array, Fields, integer, pack, unpack } from '../wire/peer-messages.ts';
 import type { Admission } from './admission.ts';
 import { ChangeForwarder } from './change-forwarder.ts';
 import { type ClusterPlacement, META_GROUP } from './cluster-placement.ts';

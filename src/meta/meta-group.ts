@@ -2,9 +2,9 @@
  * Group 0 on one node: replicates which nodes belong to the cluster. On its leader it takes changes, one log entry
  * each, and answers when they are applied. It decides nothing that is not in the log.
  */
-import type { GroupApplication, SnapshotSource, SnapshotTarget } from '../../raft/multi-raft.ts';
+import type { GroupApplication, SnapshotSource, SnapshotTarget } from '../../raft/driver/multi-raft.ts';
 import { NO_NODE, type Entry, type GroupConfig, type NodeId } from '../../raft/types.ts';
-import type { GroupClock } from '../limiter/group-clock.ts';
+import type { GroupClock } from '../../raft/driver/group-clock.ts';
 import {
   applyMetaCommand,
   decodeMetaCommand,

@@ -3,7 +3,7 @@
  * to where they should be. Pure: commands in, state out, the same on every node. It is the state machine of group 0.
  */
 import type { NodeId } from '../../raft/types.ts';
-import { type HostPort, NODES_MAX, type NodeAddress } from '../config.ts';
+import { type HostPort, NODES_MAX, type NodeAddress } from '../config/config.ts';
 
 /** A node of the cluster. */
 export interface Member {

@@ -26,9 +26,8 @@
  * - **Late messages** for a replica that is gone are dropped, and those of its former life mean nothing to the next one:
  *   its term is above theirs.
  */
-import type { MultiRaft } from '../../raft/multi-raft.ts';
-import type { StoredGroup } from '../../raft/store.ts';
-import type { GroupConfig, NodeId } from '../../raft/types.ts';
+import type { MultiRaft } from '../../raft/driver/multi-raft.ts';
+import type { GroupConfig, NodeId, StoredGroup } from '../../raft/types.ts';
 import { groupOfPartition } from '../partition/placement.ts';
 import type { ClusterPlacement } from './cluster-placement.ts';
 import type { MetaState } from './meta-state.ts';

@@ -3,15 +3,15 @@
  * into one log entry per turn, denies at once what its applied state shows to be over the limit, and answers the
  * rest when their entry has been committed and applied. It decides nothing that is not in the log.
  */
-import type { GroupApplication, SnapshotSource, SnapshotTarget } from '../../raft/multi-raft.ts';
+import type { GroupApplication, SnapshotSource, SnapshotTarget } from '../../raft/driver/multi-raft.ts';
 import { NO_NODE, type Entry, type NodeId, type SnapshotMeta } from '../../raft/types.ts';
 import { assert } from '../limiter/assert.ts';
-import { AllowBatchBuilder } from '../limiter/batch.ts';
-import { decodeCommand, encodeCommand } from '../limiter/command.ts';
+import { AllowBatchBuilder } from '../limiter/log/batch.ts';
+import { decodeCommand, encodeCommand } from '../limiter/log/command.ts';
 import type { Decision } from '../limiter/decision.ts';
 import { conflictBetween } from '../limiter/fingerprint.ts';
-import type { GroupClock } from '../limiter/group-clock.ts';
-import { questionOf } from '../limiter/judgement.ts';
+import type { GroupClock } from '../../raft/driver/group-clock.ts';
+import { questionOf } from '../limiter/judge.ts';
 import type { AllowRequest } from '../limiter/request.ts';
 import { MAX_AHEAD_MILLIS_DEFAULT, type RuleTable } from '../limiter/rules.ts';
 import { LimiterStateMachine } from '../limiter/state-machine.ts';

@@ -6,7 +6,7 @@
 import { connect, type Socket } from 'node:net';
 import type { Logger } from 'pino';
 import type { NodeId } from '../../raft/types.ts';
-import { encodeFrame, type Frame, FrameDecoder, FrameError, type FrameType } from './frame.ts';
+import { encodeFrame, type Frame, FrameDecoder, FrameError, type FrameType } from '../wire/frame.ts';
 import {
   decodeRefusal,
   decodeWelcome,

@@ -3,9 +3,9 @@
  * Bytes and shapes only; who is refused is decided by src/meta/admission.ts.
  */
 import type { NodeId } from '../../raft/types.ts';
-import type { HostPort } from '../config.ts';
-import { FrameError } from './frame.ts';
-import { Fields, pack, unpack } from './peer-codec.ts';
+import type { HostPort } from '../config/config.ts';
+import { FrameError } from '../wire/frame.ts';
+import { Fields, pack, unpack } from '../wire/peer-messages.ts';
 
 /** Who speaks on a connection: a node id alone may be borne by two machines. */
 export interface Sender {

@@ -19,7 +19,7 @@ import {
   type Frame,
   FrameError,
   type FrameType,
-} from './frame.ts';
+} from '../wire/frame.ts';
 import {
   decodeHello,
   encodeRefusal,

@@ -1,6 +1,12 @@
 import { InvalidArgumentError } from 'commander';
 import { describe, expect, it } from 'vitest';
-import { addressOption, basePortOption, integerFrom, integerOption, urlOption } from '../../src/options.ts';
+import {
+  addressOption,
+  basePortOption,
+  integerFrom,
+  integerOption,
+  urlOption,
+} from '../../src/cli/options.ts';
 
 describe('the value of an option', () => {
   it('is a whole number within its bounds, which are named', () => {

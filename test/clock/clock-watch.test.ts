@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import type { ClockVerdict } from '../../src/clock/clock-rates.ts';
 import { ClockWatch } from '../../src/clock/clock-watch.ts';
-import { FrameError } from '../../src/transport/frame.ts';
-import { pack } from '../../src/transport/peer-codec.ts';
+import { FrameError } from '../../src/wire/frame.ts';
+import { pack } from '../../src/wire/peer-messages.ts';
 
 const LIMIT_PPM = 500;
 const TICK_MILLIS = 100;

@@ -3,9 +3,9 @@
  * 500 ppm. On a leader that was slewed, two grants under 1 per hour lay 3,598.6 s apart.
  */
 import { describe, expect, it } from 'vitest';
-import { LOCAL_DEFAULTS, localConfig } from '../../src/cluster-directory.ts';
+import { LOCAL_DEFAULTS, localConfig } from '../../src/config/cluster-directory.ts';
 import { Admission } from '../../src/meta/admission.ts';
-import { NodeCore } from '../../src/node-core.ts';
+import { NodeCore } from '../../src/node/node-core.ts';
 import { loadHash32 } from '../../src/partition/hash.ts';
 import type { RoutedAnswer } from '../../src/router/router.ts';
 import { MemoryStore } from '../../storage/memory-store.ts';

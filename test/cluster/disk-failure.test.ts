@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { LogStore } from '../../raft/store.ts';
+import type { LogStore } from '../../raft/driver/store.ts';
 import { eventually, temporaryDirectory, TestCluster } from './harness.ts';
 import { InProcessCluster } from './in-process.ts';
 

@@ -3,8 +3,8 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startNodeProcess } from '../../cluster/processes.ts';
-import { createCluster } from '../../src/cluster-directory.ts';
-import type { ClusterConfig } from '../../src/config.ts';
+import { createCluster } from '../../src/config/cluster-directory.ts';
+import type { ClusterConfig } from '../../src/config/config.ts';
 import { temporaryDirectory, testConfig } from './harness.ts';
 
 const RULE = { id: 'default', limit: 1, windowMillis: 60_000, clock: 'cluster' } as const;

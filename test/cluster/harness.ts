@@ -14,8 +14,8 @@ import {
   waitUntilReady,
 } from '../../cluster/processes.ts';
 import type { ClusterStatus } from '../../cluster/processes.ts';
-import { createCluster, localConfig } from '../../src/cluster-directory.ts';
-import type { ClusterConfig, Timing } from '../../src/config.ts';
+import { createCluster, localConfig } from '../../src/config/cluster-directory.ts';
+import type { ClusterConfig, Timing } from '../../src/config/config.ts';
 import type { Rule } from '../../src/limiter/rules.ts';
 
 /** By port: which process of the tests it belongs to. A node that is down, or not there yet, listens on none of its own. */

@@ -1,14 +1,14 @@
 /** A cluster whose nodes all run in this process, over real sockets and disks, with clocks the test controls. */
 import { rm } from 'node:fs/promises';
 import { pino } from 'pino';
-import type { LogStore } from '../../raft/store.ts';
+import type { LogStore } from '../../raft/driver/store.ts';
 import { bootstrapStore } from '../../storage/bootstrap-store.ts';
-import { createCluster, nodeDirectory } from '../../src/cluster-directory.ts';
-import { drawIncarnation, factsOf } from '../../src/cluster-facts.ts';
-import type { ClusterConfig, NodeAddress } from '../../src/config.ts';
+import { createCluster, nodeDirectory } from '../../src/config/cluster-directory.ts';
+import { drawIncarnation, factsOf } from '../../src/config/cluster-facts.ts';
+import type { ClusterConfig, NodeAddress } from '../../src/config/config.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';
 import type { NodeChange } from '../../src/meta/meta-state.ts';
-import { type QuorateNode, startNode } from '../../src/node.ts';
+import { type QuorateNode, startNode } from '../../src/node/node.ts';
 import type { RoutedAnswer } from '../../src/router/router.ts';
 import { eventually, freePorts, temporaryDirectory, testConfig, type TestConfigOptions } from './harness.ts';
 

@@ -3,8 +3,8 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type NodeProcess, startNodeProcess } from '../../cluster/processes.ts';
-import { joinCluster } from '../../src/join-cluster.ts';
-import type { NodeAddress } from '../../src/config.ts';
+import { joinCluster } from '../../src/cli/join-cluster.ts';
+import type { NodeAddress } from '../../src/config/config.ts';
 import { allowAt, eventually, freePorts, TestCluster } from './harness.ts';
 import { command, nodeAt } from './nodes-command.ts';
 

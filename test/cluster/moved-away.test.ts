@@ -1,8 +1,8 @@
 /** Replicas that moved away are deleted: from memory, from disk, and for good; and come back when they are wanted again. */
 import { afterEach, describe, expect, it } from 'vitest';
-import type { LogStore } from '../../raft/store.ts';
-import { nodeDirectory } from '../../src/cluster-directory.ts';
-import { factsOf } from '../../src/cluster-facts.ts';
+import type { LogStore } from '../../raft/driver/store.ts';
+import { nodeDirectory } from '../../src/config/cluster-directory.ts';
+import { factsOf } from '../../src/config/cluster-facts.ts';
 import { groupOfPartition } from '../../src/partition/placement.ts';
 import { openLevelDatabase } from '../../storage/database.ts';
 import { openStore } from '../../storage/open-store.ts';

@@ -2,9 +2,9 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { NodeAddress } from '../../src/config.ts';
+import type { NodeAddress } from '../../src/config/config.ts';
 
-export const CLI = join(import.meta.dirname, '../../dist/src/cli.js');
+export const CLI = join(import.meta.dirname, '../../dist/src/cli/main.js');
 const run = promisify(execFile);
 
 /** Resolves with what it printed; rejects with its exit code and errors. */

@@ -1,7 +1,7 @@
 /** An operator puts an older copy of a data directory back: the peers know better, and the node must not go on. */
 import { cp, rm } from 'node:fs/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import { nodeDirectory } from '../../src/cluster-directory.ts';
+import { nodeDirectory } from '../../src/config/cluster-directory.ts';
 import { eventually } from './harness.ts';
 import { InProcessCluster } from './in-process.ts';
 

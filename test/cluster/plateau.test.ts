@@ -1,12 +1,12 @@
 import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { MULTI_RAFT_DEFAULTS, MultiRaft } from '../../raft/multi-raft.ts';
-import type { PeerMessage } from '../../raft/peer-message.ts';
-import type { LogStore } from '../../raft/store.ts';
-import { LOCAL_DEFAULTS, localConfig } from '../../src/cluster-directory.ts';
-import { factsOf } from '../../src/cluster-facts.ts';
-import { GroupClock } from '../../src/limiter/group-clock.ts';
+import { MULTI_RAFT_DEFAULTS, MultiRaft } from '../../raft/driver/multi-raft.ts';
+import type { PeerMessage } from '../../raft/driver/peer-message.ts';
+import type { LogStore } from '../../raft/driver/store.ts';
+import { LOCAL_DEFAULTS, localConfig } from '../../src/config/cluster-directory.ts';
+import { factsOf } from '../../src/config/cluster-facts.ts';
+import { GroupClock } from '../../raft/driver/group-clock.ts';
 import { PARTITION_BYTES_DEFAULT } from '../../src/limiter/rules.ts';
 import { Partition, PARTITION_DEFAULTS } from '../../src/partition/partition.ts';
 import { bootstrapStore } from '../../storage/bootstrap-store.ts';

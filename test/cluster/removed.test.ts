@@ -2,10 +2,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { waitUntilReady } from '../../cluster/processes.ts';
-import { joinCluster } from '../../src/join-cluster.ts';
-import { readKnownMembers } from '../../src/member-cache.ts';
-import { nodeDirectory } from '../../src/cluster-directory.ts';
-import type { NodeAddress } from '../../src/config.ts';
+import { joinCluster } from '../../src/cli/join-cluster.ts';
+import { readKnownMembers } from '../../src/node/member-cache.ts';
+import { nodeDirectory } from '../../src/config/cluster-directory.ts';
+import type { NodeAddress } from '../../src/config/config.ts';
 import { allowAt, eventually, freePorts, TestCluster, WAIT_MILLIS_MAX } from './harness.ts';
 import { command } from './nodes-command.ts';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ClusterStatus } from '../../cluster/processes.ts';
-import { readCluster } from '../../src/cluster-directory.ts';
+import { readCluster } from '../../src/config/cluster-directory.ts';
 import { eventually, freeBasePort, temporaryDirectory } from './harness.ts';
 import { CLI, command, nodeAt, nodeOptions, quorate } from './nodes-command.ts';
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { LogStore } from '../../raft/store.ts';
+import type { LogStore } from '../../raft/driver/store.ts';
 import { eventually } from './harness.ts';
 import { InProcessCluster } from './in-process.ts';
 

@@ -10,9 +10,9 @@ import {
   nodeDirectory,
   readCluster,
   writeCluster,
-} from '../../src/cluster-directory.ts';
-import { factsOf } from '../../src/cluster-facts.ts';
-import { ConfigError } from '../../src/config.ts';
+} from '../../src/config/cluster-directory.ts';
+import { factsOf } from '../../src/config/cluster-facts.ts';
+import { ConfigError } from '../../src/config/config.ts';
 import { openStore } from '../../storage/open-store.ts';
 
 const CONFIG = localConfig({ ...LOCAL_DEFAULTS, nodes: 2 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { LOCAL_DEFAULTS, localAddress, localConfig } from '../../src/cluster-directory.ts';
-import { type ClusterConfig, ConfigError, TIMING_DEFAULTS, validateConfig } from '../../src/config.ts';
+import { LOCAL_DEFAULTS, localAddress, localConfig } from '../../src/config/cluster-directory.ts';
+import { type ClusterConfig, ConfigError, TIMING_DEFAULTS, validateConfig } from '../../src/config/config.ts';
 import { DEFAULT_FREE_FLOOR_BYTES } from '../../storage/free-space.ts';
 
 function node(id: unknown): { id: unknown; http: object; peer: object } {

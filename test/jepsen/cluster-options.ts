@@ -1,7 +1,7 @@
 /** What a cluster under test is made of, and the configuration its clients see. */
 import type { RandomBelow } from '../../raft/core-state.ts';
-import { localConfig } from '../../src/cluster-directory.ts';
-import type { ClusterConfig, Timing } from '../../src/config.ts';
+import { localConfig } from '../../src/config/cluster-directory.ts';
+import type { ClusterConfig, Timing } from '../../src/config/config.ts';
 import type { Rule } from '../../src/limiter/rules.ts';
 import { freePorts } from '../cluster/harness.ts';
 

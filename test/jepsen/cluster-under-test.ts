@@ -16,9 +16,9 @@ import {
   waitUntilReady,
 } from '../../cluster/processes.ts';
 import type { NodeId } from '../../raft/types.ts';
-import { nodeDirectory, readCluster, writeCluster } from '../../src/cluster-directory.ts';
-import { drawIncarnation, factsOf } from '../../src/cluster-facts.ts';
-import type { ClusterConfig, NodeAddress } from '../../src/config.ts';
+import { nodeDirectory, readCluster, writeCluster } from '../../src/config/cluster-directory.ts';
+import { drawIncarnation, factsOf } from '../../src/config/cluster-facts.ts';
+import type { ClusterConfig, NodeAddress } from '../../src/config/config.ts';
 import { bootstrapStore } from '../../storage/bootstrap-store.ts';
 import { eventually } from '../cluster/harness.ts';
 import { type ClusterUnderTestOptions, configOf } from './cluster-options.ts';

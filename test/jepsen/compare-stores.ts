@@ -2,9 +2,8 @@
  * Compares what the stopped nodes have on disk, group by group: the committed parts of their logs must be equal, and
  * so must the states that follow from them. Changes nothing.
  */
-import type { StoredGroup } from '../../raft/store.ts';
-import type { Entry, GroupId } from '../../raft/types.ts';
-import { decodeCommand } from '../../src/limiter/command.ts';
+import type { Entry, GroupId, StoredGroup } from '../../raft/types.ts';
+import { decodeCommand } from '../../src/limiter/log/command.ts';
 import { META_GROUP } from '../../src/meta/cluster-placement.ts';
 import {
   applyMetaCommand,

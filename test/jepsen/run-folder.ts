@@ -4,7 +4,7 @@
  */
 import { access, readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
-import { readCluster } from '../../src/cluster-directory.ts';
+import { readCluster } from '../../src/config/cluster-directory.ts';
 import type { NodeExit, NodeLog } from './checkers/logs.ts';
 import { readHistory } from './history.ts';
 import { readNemesisLog } from './nemesis-log.ts';

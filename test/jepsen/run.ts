@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { seeded } from '../raft/seeded.ts';
 import { cleanUpAfterKilled } from './killed-runs.ts';
 import { ClusterUnderTest } from './cluster-under-test.ts';
-import { writeCluster } from '../../src/cluster-directory.ts';
+import { writeCluster } from '../../src/config/cluster-directory.ts';
 import { type CheckResult, Findings } from './checkers/result.ts';
 import { HistoryWriter } from './history.ts';
 import { createContext, NEMESES, usableNemeses } from './nemesis/all.ts';

@@ -3,11 +3,10 @@
  * verifies everything in them; nothing else is changed.
  */
 import { readdir } from 'node:fs/promises';
-import type { StoredGroup } from '../../raft/store.ts';
-import type { Entry, GroupId, NodeId, SnapshotMeta } from '../../raft/types.ts';
-import { nodeDirectory, readCluster } from '../../src/cluster-directory.ts';
-import { factsOf } from '../../src/cluster-facts.ts';
-import type { ClusterConfig } from '../../src/config.ts';
+import type { Entry, GroupId, NodeId, SnapshotMeta, StoredGroup } from '../../raft/types.ts';
+import { nodeDirectory, readCluster } from '../../src/config/cluster-directory.ts';
+import { factsOf } from '../../src/config/cluster-facts.ts';
+import type { ClusterConfig } from '../../src/config/config.ts';
 import type { LevelStore } from '../../storage/level-store.ts';
 import type { DurableGroup } from '../../storage/memory-store.ts';
 import { openStore } from '../../storage/open-store.ts';

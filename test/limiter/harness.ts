@@ -1,7 +1,7 @@
 /** Drives state machines the way a log does: through encoded commands at increasing positions. */
 
-import { AllowBatchBuilder } from '../../src/limiter/batch.ts';
-import { decodeCommand, encodeCommand } from '../../src/limiter/command.ts';
+import { AllowBatchBuilder } from '../../src/limiter/log/batch.ts';
+import { decodeCommand, encodeCommand } from '../../src/limiter/log/command.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';
 import { type Rule, type RuleTable, validateRuleTable } from '../../src/limiter/rules.ts';

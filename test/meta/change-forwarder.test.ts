@@ -3,8 +3,8 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { ChangeForwarder } from '../../src/meta/change-forwarder.ts';
 import type { MetaGroup, NodeChangeResult } from '../../src/meta/meta-group.ts';
 import type { NodeChange } from '../../src/meta/meta-state.ts';
-import { FrameError } from '../../src/transport/frame.ts';
-import { pack } from '../../src/transport/peer-codec.ts';
+import { FrameError } from '../../src/wire/frame.ts';
+import { pack } from '../../src/wire/peer-messages.ts';
 
 const NODE = { id: 4, http: { host: 'h', port: 1 }, peer: { host: 'h', port: 2 } };
 

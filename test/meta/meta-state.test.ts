@@ -9,7 +9,7 @@ import {
   type MetaRecord,
   type NodeChange,
 } from '../../src/meta/meta-state.ts';
-import { NODES_MAX, type NodeAddress } from '../../src/config.ts';
+import { NODES_MAX, type NodeAddress } from '../../src/config/config.ts';
 
 function founder(id: number): Introduction {
   return { ...node(id), incarnation: `of ${id}` };

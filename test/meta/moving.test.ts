@@ -1,7 +1,7 @@
 /** Groups that wait for a dead newcomer hold up nobody: those meant for a healthy one arrive. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { changedConfig, leaveJoint, simpleConfig, type MembershipChange } from '../../raft/membership.ts';
-import type { MultiRaft } from '../../raft/multi-raft.ts';
+import type { MultiRaft } from '../../raft/driver/multi-raft.ts';
 import type { GroupConfig, NodeId } from '../../raft/types.ts';
 import type { ClusterPlacement } from '../../src/meta/cluster-placement.ts';
 import { GroupMover } from '../../src/meta/group-mover.ts';

@@ -1,9 +1,8 @@
 /** Which replicas a node makes, offers and deletes: by the newest list, by what is on disk, and never too early. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { simpleConfig } from '../../raft/membership.ts';
-import type { MultiRaft } from '../../raft/multi-raft.ts';
-import type { StoredGroup } from '../../raft/store.ts';
-import type { GroupConfig } from '../../raft/types.ts';
+import type { MultiRaft } from '../../raft/driver/multi-raft.ts';
+import type { GroupConfig, StoredGroup } from '../../raft/types.ts';
 import type { ClusterPlacement } from '../../src/meta/cluster-placement.ts';
 import type { MetaState } from '../../src/meta/meta-state.ts';
 import { ReplicaKeeper } from '../../src/meta/replica-keeper.ts';

@@ -4,7 +4,7 @@ import type { ClusterPlacement } from '../../src/meta/cluster-placement.ts';
 import { GroupMover } from '../../src/meta/group-mover.ts';
 import type { MetaGroup } from '../../src/meta/meta-group.ts';
 import { Offers } from '../../src/meta/offers.ts';
-import { GROUP, type Node, World } from '../raft/members.ts';
+import { GROUP, type Node, World } from '../raft/driver/members.ts';
 
 const LOOK_TICKS = 10;
 

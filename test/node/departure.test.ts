@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Departure } from '../../src/departure.ts';
+import { Departure } from '../../src/node/departure.ts';
 
 const LIMITS = { allMax: 200, stuckMax: 60, aloneMax: 10 };
 

@@ -1,7 +1,7 @@
 import { createServer, type Server, Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { DoorClock } from '../../src/door-clock.ts';
+import { DoorClock } from '../../src/node/door-clock.ts';
 import { until } from '../transport/wait.ts';
 
 const BLOCK_MILLIS = 300;

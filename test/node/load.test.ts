@@ -1,16 +1,16 @@
 /** A restart reads one group after the other, and nothing is written before all are there. */
 import { describe, expect, it } from 'vitest';
-import type { LogStore, StoredGroup } from '../../raft/store.ts';
-import type { SnapshotMeta } from '../../raft/types.ts';
+import type { LogStore } from '../../raft/driver/store.ts';
+import type { SnapshotMeta, StoredGroup } from '../../raft/types.ts';
 import { Admission } from '../../src/meta/admission.ts';
 import { META_GROUP } from '../../src/meta/cluster-placement.ts';
-import { NodeCore } from '../../src/node-core.ts';
+import { NodeCore } from '../../src/node/node-core.ts';
 import { loadHash32 } from '../../src/partition/hash.ts';
 import { Partition, PARTITION_DEFAULTS } from '../../src/partition/partition.ts';
-import { GroupClock } from '../../src/limiter/group-clock.ts';
-import { localConfig } from '../../src/cluster-directory.ts';
+import { GroupClock } from '../../raft/driver/group-clock.ts';
+import { localConfig } from '../../src/config/cluster-directory.ts';
 import { NEVER_PLACED } from '../raft/never-placed.ts';
-import { chunksOf } from '../raft/whole-snapshots.ts';
+import { chunksOf } from '../raft/driver/whole-snapshots.ts';
 
 const PARTITIONS = 3;
 const INDEX = 7;

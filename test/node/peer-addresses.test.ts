@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { localConfig } from '../../src/cluster-directory.ts';
+import { localConfig } from '../../src/config/cluster-directory.ts';
 import type { MetaState } from '../../src/meta/meta-state.ts';
-import { currentPeers } from '../../src/peer-addresses.ts';
+import { currentPeers } from '../../src/node/peer-addresses.ts';
 
 const config = localConfig({ nodes: 3, partitions: 1, limit: 1, windowMillis: 1_000, basePort: 1 });
 const at = (port: number): { readonly host: string; readonly port: number } => ({ host: 'there', port });

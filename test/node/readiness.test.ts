@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { readinessOf } from '../../src/node-readiness.ts';
+import { readinessOf } from '../../src/node/readiness.ts';
 
 it('a founder that knows nothing yet waits for leaders, and only others wait to be added', () => {
   expect(readinessOf({ state: 'waiting' }, true)).toEqual({ status: 'waiting for leaders' });

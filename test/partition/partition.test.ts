@@ -1,13 +1,13 @@
 /** One partition over a driver that does what the test says. */
 import { describe, expect, it } from 'vitest';
 import type { Entry } from '../../raft/types.ts';
-import { decodeCommand } from '../../src/limiter/command.ts';
-import { GroupClock } from '../../src/limiter/group-clock.ts';
+import { decodeCommand } from '../../src/limiter/log/command.ts';
+import { GroupClock } from '../../raft/driver/group-clock.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';
 import { LIMIT_MAX, type Rule, type RuleTable, validateRuleTable } from '../../src/limiter/rules.ts';
 import type { Answer } from '../../src/partition/answer.ts';
 import { Partition, PARTITION_DEFAULTS, type PartitionOptions } from '../../src/partition/partition.ts';
-import { chunksOf, restoreFrom } from '../raft/whole-snapshots.ts';
+import { chunksOf, restoreFrom } from '../raft/driver/whole-snapshots.ts';
 
 const START = 1_700_000_000_000;
 

@@ -5,8 +5,7 @@
 import { assert } from '../../raft/assert.ts';
 import type { RaftCore } from '../../raft/core.ts';
 import { quorumIndex } from '../../raft/quorum.ts';
-import type { StoredGroup } from '../../raft/store.ts';
-import type { Entry, HardState, LogPosition, Message, NodeId } from '../../raft/types.ts';
+import type { Entry, HardState, LogPosition, Message, NodeId, StoredGroup } from '../../raft/types.ts';
 import { positionsOf } from './log-view.ts';
 
 /** One replica, with what a crash now would leave of it. */

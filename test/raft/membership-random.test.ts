@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { assert } from '../../raft/assert.ts';
 import { isJoint, type MembershipStep, membersOf, simpleConfig } from '../../raft/membership.ts';
 import type { NodeId } from '../../raft/types.ts';
-import { chunkReads, GROUP, type Node, seededRandom, seeds, World } from './members.ts';
+import { chunkReads, GROUP, type Node, seededRandom, seeds, World } from './driver/members.ts';
 
 const STEPS = 2_500;
 const NODES_MAX = 12;

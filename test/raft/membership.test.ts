@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { isJoint } from '../../raft/membership.ts';
 import type { NodeId } from '../../raft/types.ts';
-import { ELECTION_TICKS, GROUP, type Node, type Parcel, World } from './members.ts';
+import { ELECTION_TICKS, GROUP, type Node, type Parcel, World } from './driver/members.ts';
 
 const ascending = (a: NodeId, b: NodeId): number => a - b;
 const joins = (node: Node): boolean => isJoint(node.status.config);

@@ -5,7 +5,7 @@
  */
 import { RAFT_DEFAULTS, type RaftOptions, type RandomBelow } from '../../raft/core-state.ts';
 import { RaftCore, type RaftStatus, type Ready } from '../../raft/core.ts';
-import type { GroupWrite, StoredGroup } from '../../raft/store.ts';
+import type { GroupWrite } from '../../raft/driver/store.ts';
 import type {
   Entry,
   GroupClock as Clock,
@@ -13,8 +13,9 @@ import type {
   Message,
   NodeId,
   SnapshotMeta,
+  StoredGroup,
 } from '../../raft/types.ts';
-import { GroupClock } from '../../src/limiter/group-clock.ts';
+import { GroupClock } from '../../raft/driver/group-clock.ts';
 import { type DurableGroup, MemoryStore, type Fate, type MemoryDisk } from '../../storage/memory-store.ts';
 import { NEVER_PLACED } from './never-placed.ts';
 import { Invariants, type ObservedNetwork, type ObservedNode } from './invariants.ts';

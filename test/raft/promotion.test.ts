@@ -1,6 +1,6 @@
 /** A learner that is far away, or whose disk is slow, is always some entries behind while there is load. */
 import { describe, expect, it } from 'vitest';
-import { ELECTION_TICKS, type Parcel, World } from './members.ts';
+import { ELECTION_TICKS, type Parcel, World } from './driver/members.ts';
 
 const DISTANCE_TICKS = 4;
 const ENTRIES_PER_TICK = 30;

@@ -10,7 +10,7 @@ import { assert } from '../../raft/assert.ts';
 import { isJoint, membersOf } from '../../raft/membership.ts';
 import type { GroupConfig, NodeId } from '../../raft/types.ts';
 import { nextStep } from '../../src/meta/group-mover.ts';
-import { chunkReads, GROUP, type Node, type Parcel, seededRandom, seeds, World } from './members.ts';
+import { chunkReads, GROUP, type Node, type Parcel, seededRandom, seeds, World } from './driver/members.ts';
 
 const STEPS = 4_000;
 const NODES = 6;

@@ -5,7 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import { decodeConfig } from '../../raft/membership.ts';
 import type { Message, NodeId } from '../../raft/types.ts';
-import { ELECTION_TICKS, GROUP, type Node, type Parcel, World } from './members.ts';
+import { ELECTION_TICKS, GROUP, type Node, type Parcel, World } from './driver/members.ts';
 
 const messageOf = ({ message }: Parcel): Message | undefined =>
   message.kind === 'message' ? message.message : undefined;

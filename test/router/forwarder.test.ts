@@ -5,8 +5,8 @@ import type { AllowRequest } from '../../src/limiter/request.ts';
 import { type Answer, UNAVAILABLE_REASONS } from '../../src/partition/answer.ts';
 import type { Partition } from '../../src/partition/partition.ts';
 import { Forwarder } from '../../src/router/forwarder.ts';
-import { FRAME_PAYLOAD_BYTES_MAX, FrameError } from '../../src/transport/frame.ts';
-import { pack, unpack } from '../../src/transport/peer-codec.ts';
+import { FRAME_PAYLOAD_BYTES_MAX, FrameError } from '../../src/wire/frame.ts';
+import { pack, unpack } from '../../src/wire/peer-messages.ts';
 import { decisionOf, FakePartition, GRANT, notLeader, SILENT_TICKS_MAX, unavailable } from './fixtures.ts';
 
 type FrameKind = 'requests' | 'answers';

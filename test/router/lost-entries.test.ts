@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { Entry } from '../../raft/types.ts';
-import { encodeCommand } from '../../src/limiter/command.ts';
-import { GroupClock } from '../../src/limiter/group-clock.ts';
+import { encodeCommand } from '../../src/limiter/log/command.ts';
+import { GroupClock } from '../../raft/driver/group-clock.ts';
 import { validateRuleTable } from '../../src/limiter/rules.ts';
 import type { Answer } from '../../src/partition/answer.ts';
 import { Partition, PARTITION_DEFAULTS } from '../../src/partition/partition.ts';
-import { chunksOf, restoreFrom } from '../raft/whole-snapshots.ts';
+import { chunksOf, restoreFrom } from '../raft/driver/whole-snapshots.ts';
 
 const RULES = validateRuleTable({ version: 1, rules: [{ id: 'default', limit: 5, windowMillis: 1_000 }] });
 

@@ -1,11 +1,11 @@
 /** Each check by itself, shown what it is for: a check that cannot fail is worth nothing. */
 import { describe, expect, test } from 'vitest';
-import type { GroupApplication } from '../../raft/group-application.ts';
+import type { GroupApplication } from '../../raft/driver/group-application.ts';
 import type { Entry, Message, NodeId } from '../../raft/types.ts';
-import { encodeCommand } from '../../src/limiter/command.ts';
+import { encodeCommand } from '../../src/limiter/log/command.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import { validateRuleTable } from '../../src/limiter/rules.ts';
-import { encodePeerMessages } from '../../src/transport/peer-codec.ts';
+import { encodePeerMessages } from '../../src/wire/peer-messages.ts';
 import { askedBy } from './id-ledger.ts';
 import { LimitChecker, type LimitCheckerInit } from './limit-checker.ts';
 import { RaftChecker } from './raft-checker.ts';

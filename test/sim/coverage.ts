@@ -2,8 +2,8 @@
  * Which rare worlds a run came to, seen from outside: what is written, who takes office, which rules are committed. It
  * judges nothing; the totals tell whether a check had anything to look at.
  */
-import type { GroupApplication } from '../../raft/multi-raft.ts';
-import type { GroupWrite } from '../../raft/store.ts';
+import type { GroupApplication } from '../../raft/driver/multi-raft.ts';
+import type { GroupWrite } from '../../raft/driver/store.ts';
 import type { GroupId, NodeId, SnapshotMeta } from '../../raft/types.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';

@@ -1,6 +1,5 @@
 /** Flips a bit somewhere on a simulated disk, and asks the product whether it notices. */
-import type { StoredGroup } from '../../raft/store.ts';
-import type { GroupId } from '../../raft/types.ts';
+import type { GroupId, StoredGroup } from '../../raft/types.ts';
 import { DamageFound } from '../../storage/errors.ts';
 import type { LevelStore } from '../../storage/level-store.ts';
 import { type DiskContent, openSimStore, SimDatabase, type TornBatch } from './database.ts';

@@ -2,8 +2,8 @@
  * The disk of a simulated node: the product's store on a database whose writes take virtual time, fail when told to, and
  * are lost or kept by a crash. Tells the checker what is durable the moment it is.
  */
-import type { GroupWrite, LogStore, StoredGroup } from '../../raft/store.ts';
-import type { GroupId, NodeId } from '../../raft/types.ts';
+import type { GroupWrite, LogStore } from '../../raft/driver/store.ts';
+import type { GroupId, NodeId, StoredGroup } from '../../raft/types.ts';
 import { DamageFound } from '../../storage/errors.ts';
 import type { LevelStore } from '../../storage/level-store.ts';
 import type { Fate } from '../../storage/memory-store.ts';

@@ -3,7 +3,7 @@
  * another one under its id is refused; nothing else is. What a request is, is all that was asked, as it was asked.
  */
 import type { Entry } from '../../raft/types.ts';
-import type { AllowBatch } from '../../src/limiter/batch.ts';
+import type { AllowBatch } from '../../src/limiter/log/batch.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';
 import { check } from './story.ts';

@@ -4,7 +4,7 @@
  * said to have counted nowhere.
  */
 import type { Entry, GroupId } from '../../raft/types.ts';
-import { decodeCommand } from '../../src/limiter/command.ts';
+import { decodeCommand } from '../../src/limiter/log/command.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';
 import type { Rule, RuleTable } from '../../src/limiter/rules.ts';

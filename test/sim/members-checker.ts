@@ -10,7 +10,7 @@
  * - an id that left never comes back.
  */
 import { decodeConfig } from '../../raft/membership.ts';
-import type { GroupWrite } from '../../raft/store.ts';
+import type { GroupWrite } from '../../raft/driver/store.ts';
 import type { Entry, GroupConfig, GroupId, NodeId } from '../../raft/types.ts';
 import { type ClusterPlacement, META_GROUP } from '../../src/meta/cluster-placement.ts';
 import type { MetaState } from '../../src/meta/meta-state.ts';

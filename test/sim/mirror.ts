@@ -1,6 +1,6 @@
 /** What one replica certainly has on disk, rebuilt from its writes alone and independent of any store. */
 import { decodeConfig } from '../../raft/membership.ts';
-import type { GroupWrite } from '../../raft/store.ts';
+import type { GroupWrite } from '../../raft/driver/store.ts';
 import type { Entry, EntryKind } from '../../raft/types.ts';
 import { check } from './story.ts';
 

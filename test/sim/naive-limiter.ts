@@ -4,7 +4,7 @@
  * decoding of commands. All it has ever known of a key it keeps, so it can be asked as of any entry.
  */
 import type { Entry } from '../../raft/types.ts';
-import type { Command } from '../../src/limiter/command.ts';
+import type { Command } from '../../src/limiter/log/command.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import type { StateItem } from '../../src/limiter/state/inspection.ts';

@@ -3,19 +3,13 @@
  * connection arrive in order. Paths can be cut one way or both: then frames wait and arrive in a burst when the path
  * heals, unless the connection broke before.
  */
-import type { PeerMessage } from '../../raft/peer-message.ts';
+import type { PeerMessage } from '../../raft/driver/peer-message.ts';
 import type { NodeId } from '../../raft/types.ts';
-import {
-  clusterTag,
-  encodeFrame,
-  FrameDecoder,
-  FrameError,
-  type FrameType,
-} from '../../src/transport/frame.ts';
-import type { CoreFrame } from '../../src/node-core.ts';
+import { clusterTag, encodeFrame, FrameDecoder, FrameError, type FrameType } from '../../src/wire/frame.ts';
+import type { CoreFrame } from '../../src/node/node-core.ts';
 import { META_GROUP } from '../../src/meta/cluster-placement.ts';
 import type { Hello, Refusal, Sender } from '../../src/transport/hello.ts';
-import { decodePeerMessages, encodePeerMessages } from '../../src/transport/peer-codec.ts';
+import { decodePeerMessages, encodePeerMessages } from '../../src/wire/peer-messages.ts';
 import type { Random } from './random.ts';
 import type { NetworkSettings } from './settings.ts';
 import type { Story } from './story.ts';

@@ -1,8 +1,8 @@
 /** What a simulated node is given and may ask of the world around it. */
-import type { GroupApplication } from '../../raft/multi-raft.ts';
-import type { GroupWrite, LogStore } from '../../raft/store.ts';
+import type { GroupApplication } from '../../raft/driver/multi-raft.ts';
+import type { GroupWrite, LogStore } from '../../raft/driver/store.ts';
 import type { GroupId, NodeId } from '../../raft/types.ts';
-import type { NodeCore, NodeCoreInit } from '../../src/node-core.ts';
+import type { NodeCore, NodeCoreInit } from '../../src/node/node-core.ts';
 import type { ClockVerdict } from '../../src/clock/clock-rates.ts';
 import type { Hash32 } from '../../src/partition/hash.ts';
 import type { DiskBoundary } from './disk.ts';

@@ -4,7 +4,7 @@
  * refused before it costs anybody a write: a cost above the limit that is in force, and somebody new where there is no
  * room to remember anybody.
  */
-import type { GroupApplication } from '../../raft/multi-raft.ts';
+import type { GroupApplication } from '../../raft/driver/multi-raft.ts';
 import type { GroupId, NodeId } from '../../raft/types.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';

@@ -4,7 +4,7 @@
  */
 import { isVoterOf } from '../../raft/membership.ts';
 import type { Entry, NodeId } from '../../raft/types.ts';
-import { decodeCommand } from '../../src/limiter/command.ts';
+import { decodeCommand } from '../../src/limiter/log/command.ts';
 import { campaignConfigs, isMajority } from './configs.ts';
 import { diskOf, type GroupHistory, positionKey } from './group-history.ts';
 import type { DiskMirror } from './mirror.ts';

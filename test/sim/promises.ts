@@ -1,5 +1,5 @@
 /** What nodes say to each other: no message may promise more than its sender's disk holds. */
-import type { PeerMessage } from '../../raft/peer-message.ts';
+import type { PeerMessage } from '../../raft/driver/peer-message.ts';
 import type { Message, NodeId } from '../../raft/types.ts';
 import {
   asksForPreVotes,

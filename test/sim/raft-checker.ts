@@ -3,11 +3,11 @@
  * promise before it is on disk, equal states, and group time that never outruns real time.
  */
 import { decodeConfig, isSuccessor, isVoterOf, simpleConfig } from '../../raft/membership.ts';
-import type { GroupApplication } from '../../raft/multi-raft.ts';
-import type { GroupWrite } from '../../raft/store.ts';
+import type { GroupApplication } from '../../raft/driver/multi-raft.ts';
+import type { GroupWrite } from '../../raft/driver/store.ts';
 import type { Entry, GroupConfig, GroupId, NodeId } from '../../raft/types.ts';
 import { Partition } from '../../src/partition/partition.ts';
-import { decodePeerMessages } from '../../src/transport/peer-codec.ts';
+import { decodePeerMessages } from '../../src/wire/peer-messages.ts';
 import { lastDecisions, takeDecisions } from './decision-watch.ts';
 import { campaignConfigs, type CommittedConfig, decidersOf, isMajority } from './configs.ts';
 import { digestOfItems } from './state-digest.ts';
@@ -26,7 +26,7 @@ import {
 } from './group-history.ts';
 import { GroupTime, type GroupTimeInit } from './group-time.ts';
 import { decided, openProposalOf, proposed as wasProposed } from './open-proposals.ts';
-import { chunksOf } from '../raft/whole-snapshots.ts';
+import { chunksOf } from '../raft/driver/whole-snapshots.ts';
 import { checkPromise, told } from './promises.ts';
 import { check, type Story } from './story.ts';
 

@@ -1,7 +1,7 @@
 /** Whose database a simulated machine has, and what its copy of the configuration says: both may be other than they should be. */
 import type { NodeId } from '../../raft/types.ts';
-import { factsDigest, factsOf } from '../../src/cluster-facts.ts';
-import type { ClusterConfig, NodeAddress } from '../../src/config.ts';
+import { factsDigest, factsOf } from '../../src/config/cluster-facts.ts';
+import type { ClusterConfig, NodeAddress } from '../../src/config/config.ts';
 import { Admission } from '../../src/meta/admission.ts';
 import type { Random } from './random.ts';
 import { addressOf, incarnationOf } from './settings.ts';

@@ -1,13 +1,13 @@
 /** One simulated machine: its clocks, its disk, and the process that runs a NodeCore until it crashes. */
 import type { NodeId } from '../../raft/types.ts';
-import { isCoreFrame, NodeCore, type NodeCoreInit } from '../../src/node-core.ts';
+import { isCoreFrame, NodeCore, type NodeCoreInit } from '../../src/node/node-core.ts';
 import type { NodeChangeResult } from '../../src/meta/meta-group.ts';
 import type { NodeChange } from '../../src/meta/meta-state.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';
 import type { RoutedAnswer } from '../../src/router/router.ts';
 import type { Fate } from '../../storage/memory-store.ts';
 import type { Admission } from '../../src/meta/admission.ts';
-import type { FrameType } from '../../src/transport/frame.ts';
+import type { FrameType } from '../../src/wire/frame.ts';
 import type { Hello, Refusal, Sender } from '../../src/transport/hello.ts';
 import { RolledBackError } from '../../raft/errors.ts';
 import { type DiskContent, emptyDisk, type TornBatch } from './database.ts';

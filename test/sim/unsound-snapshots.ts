@@ -1,9 +1,9 @@
 /** Snapshots that were spoiled before their checksum was made: only the state machine that reads them can tell. */
 import { crc32 } from 'node:zlib';
-import type { PeerMessage, SnapshotChunk } from '../../raft/peer-message.ts';
+import type { PeerMessage, SnapshotChunk } from '../../raft/driver/peer-message.ts';
 import type { NodeId } from '../../raft/types.ts';
 import { META_GROUP } from '../../src/meta/cluster-placement.ts';
-import { decodePeerMessages, encodePeerMessages } from '../../src/transport/peer-codec.ts';
+import { decodePeerMessages, encodePeerMessages } from '../../src/wire/peer-messages.ts';
 
 /** A turn's messages, those of snapshots changed. That of group 0 has no digest of its own to tell by. */
 export function withUnsound(payload: Uint8Array, from: NodeId, to: NodeId): Uint8Array {

@@ -6,9 +6,9 @@ import {
   type MetaRecord,
   type MetaState,
 } from '../../src/meta/meta-state.ts';
-import { decodeCommand } from '../../src/limiter/command.ts';
+import { decodeCommand } from '../../src/limiter/log/command.ts';
 import { PARTITION_BYTES_DEFAULT } from '../../src/limiter/rules.ts';
-import type { GroupWrite } from '../../raft/store.ts';
+import type { GroupWrite } from '../../raft/driver/store.ts';
 import type { NodeId } from '../../raft/types.ts';
 import { partitionOf, type Hash32 } from '../../src/partition/hash.ts';
 import { AskChecker } from './ask-checker.ts';

@@ -1,6 +1,6 @@
 /** What every LogStore must do with groups that are removed from a node, and come back to it. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { GroupWrite } from '../../raft/store.ts';
+import type { GroupWrite } from '../../raft/driver/store.ts';
 import {
   append,
   chunk,

@@ -3,8 +3,7 @@ import { readFile, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Level } from 'level';
 import { expect } from 'vitest';
-import type { StoredGroup } from '../../raft/store.ts';
-import type { GroupId } from '../../raft/types.ts';
+import type { GroupId, StoredGroup } from '../../raft/types.ts';
 import type { LevelStore } from '../../storage/level-store.ts';
 import { openStore } from '../../storage/open-store.ts';
 import {

@@ -2,7 +2,7 @@
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import type { GroupWrite, LogStore, StagedChunks } from '../../raft/store.ts';
+import type { GroupWrite, LogStore, StagedChunks } from '../../raft/driver/store.ts';
 import type { Entry, GroupId, LogPosition, SnapshotMeta } from '../../raft/types.ts';
 import { bootstrapStore } from '../../storage/bootstrap-store.ts';
 import type { LevelStore } from '../../storage/level-store.ts';

@@ -1,6 +1,6 @@
 /** A store under test together with what the conformance tests do to it again and again. */
 import { expect } from 'vitest';
-import type { GroupWrite, LogStore } from '../../raft/store.ts';
+import type { GroupWrite, LogStore } from '../../raft/driver/store.ts';
 import type { GroupId } from '../../raft/types.ts';
 import { chunk, meta, staging, written } from './fixtures.ts';
 

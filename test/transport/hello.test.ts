@@ -1,6 +1,6 @@
 /** Who dials says who it is and whom it looks for; who answers says welcome, or why not. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { FrameError } from '../../src/transport/frame.ts';
+import { FrameError } from '../../src/wire/frame.ts';
 import {
   decodeHello,
   decodeRefusal,
@@ -10,7 +10,7 @@ import {
   encodeWelcome,
   type Hello,
 } from '../../src/transport/hello.ts';
-import { pack } from '../../src/transport/peer-codec.ts';
+import { pack } from '../../src/wire/peer-messages.ts';
 import { Cleanup, frameOf, freeAddress, incarnationOf, listed, Peer, RawServer } from './peers.ts';
 import { until } from './wait.ts';
 

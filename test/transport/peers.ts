@@ -1,8 +1,8 @@
 /** Transports on loopback, and raw sockets that behave as badly as a test wants. */
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { pino } from 'pino';
-import { clusterTag, encodeFrame, FrameError, type FrameType } from '../../src/transport/frame.ts';
-import { pack } from '../../src/transport/peer-codec.ts';
+import { clusterTag, encodeFrame, FrameError, type FrameType } from '../../src/wire/frame.ts';
+import { pack } from '../../src/wire/peer-messages.ts';
 import {
   encodeWelcome,
   type Hello,

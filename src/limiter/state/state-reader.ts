@@ -4,7 +4,7 @@
  */
 
 import { LOG_WINDOW_MILLIS_MAX } from '../meters/log-runs.ts';
-import { BATCH_REQUESTS_MAX } from '../batch.ts';
+import { BATCH_REQUESTS_MAX } from '../log/batch.ts';
 import {
   CLOCK_DRIFT_PPM_MAX,
   COST_MAX,

@@ -1,6 +1,6 @@
 /** A process that does what `quorate join` does, and nothing else. Arguments: the directory, and the node as JSON. */
-import type { NodeAddress } from '../../../src/config.ts';
-import { joinCluster } from '../../../src/join-cluster.ts';
+import type { NodeAddress } from '../../../src/config/config.ts';
+import { joinCluster } from '../../../src/cli/join-cluster.ts';
 
 const [directory = '', node = ''] = process.argv.slice(2);
 await joinCluster(directory, JSON.parse(node) as NodeAddress);

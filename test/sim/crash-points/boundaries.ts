@@ -1,5 +1,5 @@
 /** Counts the I/O boundaries of a run and crashes at one of them; whose run it is brings back who died. */
-import type { GroupWrite } from '../../../raft/store.ts';
+import type { GroupWrite } from '../../../raft/driver/store.ts';
 import type { SimNode } from '../sim-node.ts';
 import type { Story } from '../story.ts';
 import type { Crash, Point, PointKind, Variant } from './crash.ts';

@@ -1,6 +1,6 @@
 /** Clients that do not give up: a request under one id until it is decided, a change of members until it is complete. */
 import type { MembershipChange } from '../../../raft/membership.ts';
-import type { MembershipResult } from '../../../raft/multi-raft.ts';
+import type { MembershipResult } from '../../../raft/driver/multi-raft.ts';
 import type { GroupConfig } from '../../../raft/types.ts';
 import type { AllowRequest } from '../../../src/limiter/request.ts';
 import type { RoutedAnswer } from '../../../src/router/router.ts';

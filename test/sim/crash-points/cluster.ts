@@ -4,7 +4,7 @@
  */
 import type { NodeId } from '../../../raft/types.ts';
 import { META_GROUP } from '../../../src/meta/cluster-placement.ts';
-import { NodeCore } from '../../../src/node-core.ts';
+import { NodeCore } from '../../../src/node/node-core.ts';
 import { EventLoop } from '../event-loop.ts';
 import { LimitChecker } from '../limit-checker.ts';
 import { digestOfItems } from '../state-digest.ts';

@@ -3,16 +3,15 @@
  * decides what it is asked if it leads, and otherwise says that it cannot.
  */
 import { RAFT_DEFAULTS } from '../../../raft/core-state.ts';
-import { MULTI_RAFT_DEFAULTS, MultiRaft } from '../../../raft/multi-raft.ts';
-import type { StoredGroup } from '../../../raft/store.ts';
-import { NO_NODE, type NodeId } from '../../../raft/types.ts';
-import { ticksOf } from '../../../src/config.ts';
-import { restoreGroup } from '../../../src/group-loader.ts';
-import { GroupClock } from '../../../src/limiter/group-clock.ts';
-import type { NodeCoreInit } from '../../../src/node-core.ts';
+import { MULTI_RAFT_DEFAULTS, MultiRaft } from '../../../raft/driver/multi-raft.ts';
+import { NO_NODE, type NodeId, type StoredGroup } from '../../../raft/types.ts';
+import { ticksOf } from '../../../src/config/config.ts';
+import { restoreGroup } from '../../../src/node/group-loader.ts';
+import { GroupClock } from '../../../raft/driver/group-clock.ts';
+import type { NodeCoreInit } from '../../../src/node/node-core.ts';
 import { Partition, PARTITION_DEFAULTS } from '../../../src/partition/partition.ts';
 import { groupOfPartition } from '../../../src/partition/placement.ts';
-import { decodePeerMessages, encodePeerMessages } from '../../../src/transport/peer-codec.ts';
+import { decodePeerMessages, encodePeerMessages } from '../../../src/wire/peer-messages.ts';
 import type { NodeProcess, ReplicaControl } from '../node-world.ts';
 
 export const PARTITION = 0;

@@ -1,5 +1,6 @@
 /** Something between a node and its disk, for mutants that no edit of the product is. */
-import type { LogStore, StoredGroup } from '../../../raft/store.ts';
+import type { LogStore } from '../../../raft/driver/store.ts';
+import type { StoredGroup } from '../../../raft/types.ts';
 import type { Seams } from '../node-world.ts';
 
 /** Says a write is done, and does it this much later. */

@@ -147,7 +147,7 @@ export const SNAPSHOTS: readonly Mutant[] = [
       },
     ],
     unitTest: {
-      file: 'raft/incoming-snapshots.test.ts',
+      file: 'raft/driver/incoming-snapshots.test.ts',
       why: 'equal states give equal bytes, and what the simulator spoils is in the first chunk: a mixture is the snapshot that was begun',
     },
   },
@@ -193,7 +193,7 @@ export const SNAPSHOTS: readonly Mutant[] = [
       },
     ],
     unitTest: {
-      file: 'raft/snapshot-streams.test.ts',
+      file: 'raft/driver/snapshot-streams.test.ts',
       why: 'frames and records have checksums of their own, and a state has its digest: nothing that is damaged on its way comes as far as this',
     },
   },

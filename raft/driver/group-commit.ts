@@ -1,0 +1,229 @@
+/**
+ * The disk's side of a turn: collects what the groups want written into one synced batch of bounded size, and lets out
+ * what waited for it once it is done. One write is in flight at a time; what comes meanwhile, or did not fit, goes into
+ * the next.
+ */
+import { assert } from '../assert.ts';
+import type { Ready } from '../core.ts';
+import type { Group } from './group.ts';
+import type { IncomingSnapshot } from './incoming-snapshots.ts';
+import type { MultiRaftOptions } from './multi-raft-options.ts';
+import { LOG_START, writeCost } from '../log.ts';
+import type { GroupWrite, LogStore, StagedChunks } from './store.ts';
+import {
+  NO_NODE,
+  type GroupId,
+  type LogPosition,
+  type Message,
+  type SnapshotMeta,
+  type StoredGroup,
+} from '../types.ts';
+
+interface PendingWrite {
+  readonly group: Group;
+  readonly ready: Ready | undefined;
+  /** How many of the group's offers this write records. */
+  readonly offers: number;
+  /** Set if a chunk of it is in this write. */
+  readonly incoming: IncomingSnapshot | undefined;
+  /** Set when this write completes a local snapshot. */
+  readonly snapshot: { readonly meta: SnapshotMeta; readonly compactTo: LogPosition } | undefined;
+}
+
+interface Removal {
+  readonly write: GroupWrite;
+  readonly done: () => void;
+}
+
+/** What still fits into a write. */
+interface Room {
+  entryCost: number;
+  chunkBytes: number;
+}
+
+interface GroupCommitInit {
+  readonly store: LogStore;
+  readonly options: MultiRaftOptions;
+  /** A message may leave. */
+  readonly send: (group: Group, message: Message) => void;
+  /** The group has more to do. */
+  readonly activate: (group: Group) => void;
+  /** The chunk of a snapshot of the leader is on disk. */
+  readonly staged: (group: Group, incoming: IncomingSnapshot) => void;
+  /** So is the snapshot that the core has taken: it is in effect. */
+  readonly installed: (group: Group) => void;
+  /** The disk does not answer, or does again. */
+  readonly stalled: (isStalled: boolean) => void;
+  /** A write is done, and everything that waited for it is out. */
+  readonly written: () => void;
+  readonly failed: (error: unknown) => void;
+}
+
+export class GroupCommit {
+  readonly #init: GroupCommitInit;
+  #isWriting = false;
+  /** Ticks since the write in flight began. */
+  #writeTicks = 0;
+  #isStalled = false;
+  #isStopped = false;
+  /** A write has ended since the last tick. */
+  #isBusy = false;
+  /** Not on disk yet. */
+  readonly #removals = new Map<GroupId, Removal>();
+
+  constructor(init: GroupCommitInit) {
+    this.#init = init;
+  }
+
+  get isWriting(): boolean {
+    return this.#isWriting;
+  }
+
+  /** Nothing leaves any more, whatever becomes of the write in flight. */
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  isRemoving(group: GroupId): boolean {
+    return this.#removals.has(group);
+  }
+
+  /** The next write deletes the group. Its tombstone has a term that the replica never was in. */
+  remove({ id, core }: Group, placement: number, done: (tombstone: StoredGroup) => void): void {
+    const hardState = { term: core.term + 1, vote: NO_NODE, commit: 0 };
+    this.#removals.set(id, {
+      write: { group: id, placement, remove: true, hardState, entries: [] },
+      done: () =>
+        done({ placement, removedAt: placement, removed: true, hardState, base: LOG_START, entries: [] }),
+    });
+  }
+
+  tick(): void {
+    const { diskStallTicksMax, raft } = this.#init.options;
+    if (!this.#isWriting) {
+      // What is deleted rides along with other writes, while there are any.
+      if (!this.#isBusy && this.#init.store.hasGarbage) this.#begin([], []);
+      this.#isBusy = false;
+    }
+    if (!this.#isWriting || this.#isStalled) return;
+    this.#writeTicks += 1;
+    if (this.#writeTicks > (diskStallTicksMax ?? 2 * raft.electionTicks)) this.#setStalled(true);
+  }
+
+  #setStalled(isStalled: boolean): void {
+    this.#isStalled = isStalled;
+    this.#init.stalled(isStalled);
+  }
+
+  /** Writes what these groups want on disk, as far as it fits. Lets out at once what waits for nothing. */
+  write(groups: readonly Group[]): void {
+    assert(!this.#isWriting, 'one write at a time');
+    const { writeBytesMax, snapshotWriteBytesMax } = this.#init.options;
+    const room: Room = { entryCost: writeBytesMax, chunkBytes: snapshotWriteBytesMax };
+    const writes: GroupWrite[] = [];
+    const pending: PendingWrite[] = [];
+    const served = groups.filter((group) => this.#collect(group, room, writes, pending));
+    // Those that found no room have been activated: they come before these in the next write.
+    for (const group of served) this.#init.activate(group);
+    for (const { write } of this.#removals.values()) writes.push(write);
+    if (writes.length > 0) this.#begin(writes, pending);
+  }
+
+  /** Activates a group that found no room. Returns whether one that did has more to do. */
+  #collect(group: Group, room: Room, writes: GroupWrite[], pending: PendingWrite[]): boolean {
+    const { core, snapshots } = group;
+    const ready = core.ready(room.entryCost);
+    for (const entry of ready?.entries ?? []) room.entryCost -= writeCost(entry);
+    const toWrite = ready?.mustWrite === true ? ready : undefined;
+    if (ready !== undefined && toWrite === undefined) {
+      this.#release({ group, ready, offers: 0, incoming: undefined, snapshot: undefined });
+    }
+    const isInstalling = toWrite?.install !== undefined;
+    const stage = isInstalling ? undefined : takeChunks(group, room);
+    const hasChunks = group.incoming?.toStage !== undefined || snapshots.hasMore;
+    const isWaiting =
+      (hasChunks && stage === undefined) || (core.hasUnstable && (ready?.entries ?? []).length === 0);
+    // More than a turn's worth to apply, or something that did not fit: another turn.
+    const hasMore = core.hasApplicable || core.hasUnstable || hasChunks;
+    if (isWaiting) this.#init.activate(group);
+    const isServed = hasMore && !isWaiting;
+    const meta = snapshots.complete;
+    const placement = group.offers.at(-1)?.placement;
+    const isIdle = [toWrite, stage, meta, placement].every((part) => part === undefined);
+    if (isIdle) return isServed;
+    const { keepLogBytes } = this.#init.options;
+    const snapshot = meta && { meta, compactTo: core.compactionPoint(meta.index, keepLogBytes) };
+    writes.push({
+      group: group.id,
+      entries: toWrite?.entries ?? [],
+      ...(placement !== undefined && { placement }),
+      ...(toWrite !== undefined && { hardState: toWrite.hardState }),
+      ...(toWrite?.install !== undefined && { install: toWrite.install.meta }),
+      ...(stage !== undefined && { stage }),
+      ...(snapshot !== undefined && { snapshot: snapshot.meta, compactTo: snapshot.compactTo }),
+    });
+    const incoming = stage === undefined ? undefined : group.incoming;
+    pending.push({ group, ready: toWrite, offers: group.offers.length, incoming, snapshot });
+    return isServed;
+  }
+
+  #begin(writes: readonly GroupWrite[], pending: readonly PendingWrite[]): void {
+    this.#isWriting = true;
+    this.#writeTicks = 0;
+    const removed = writes.filter(({ remove }) => remove === true).map(({ group }) => group);
+    this.#init.store.write(writes, (error) => this.#written(pending, removed, error));
+  }
+
+  #written(pending: readonly PendingWrite[], removed: readonly GroupId[], error: Error | undefined): void {
+    this.#isWriting = false;
+    this.#isBusy = true;
+    if (this.#isStopped) return;
+    if (error !== undefined) {
+      // What the disk holds now is unknown: not a word more (P6).
+      this.#init.failed(error);
+      return;
+    }
+    if (this.#isStalled) this.#setStalled(false);
+    try {
+      for (const write of pending) if (!write.group.isRemoved) this.#release(write);
+      for (const group of removed) {
+        const removal = this.#removals.get(group);
+        this.#removals.delete(group);
+        removal?.done();
+      }
+    } catch (caught) {
+      this.#init.failed(caught);
+      return;
+    }
+    this.#init.written();
+  }
+
+  /** A group's write is on disk: what waited for it may leave. */
+  #release({ group, ready, offers, incoming, snapshot }: PendingWrite): void {
+    const { core, app, snapshots } = group;
+    if (snapshot !== undefined) {
+      snapshots.completed(snapshot.meta);
+      core.compact(snapshot.compactTo.index);
+    }
+    if (incoming !== undefined) this.#init.staged(group, incoming);
+    if (ready !== undefined) {
+      if (ready.install !== undefined) {
+        this.#init.installed(group);
+        app.configChanged?.(core.config);
+      }
+      core.advance(ready);
+      // What this node promised itself was counted by `advance`.
+      for (const message of ready.afterSync) if (message.to !== core.id) this.#init.send(group, message);
+    }
+    this.#init.activate(group);
+    for (const { done } of group.offers.splice(0, offers)) done();
+  }
+}
+
+/** The chunk of a leader's snapshot that has come, or chunks of the group's own. */
+function takeChunks({ incoming, snapshots }: Group, room: Room): StagedChunks | undefined {
+  if (room.chunkBytes <= 0) return undefined;
+  const stage = incoming?.toStage ?? snapshots.take(room.chunkBytes);
+  for (const chunk of stage?.chunks ?? []) room.chunkBytes -= chunk.byteLength;
+  return stage;
+}

@@ -1,0 +1,142 @@
+/** All snapshots that leave this node, come to it, or are being restored on it: wires the three together. */
+import { assert } from '../assert.ts';
+import type { Group } from './group.ts';
+import type { SnapshotTarget } from './group-application.ts';
+import { type IncomingSnapshot, IncomingSnapshots } from './incoming-snapshots.ts';
+import { OutgoingSnapshots, type SnapshotStreamOptions } from './outgoing-snapshots.ts';
+import type { PeerMessage, SnapshotChunk, SnapshotChunkAck } from './peer-message.ts';
+import { SnapshotRestores } from './snapshot-restores.ts';
+import type { LogStore } from './store.ts';
+import type { GroupId, InstallSnapshot, NodeId, SnapshotMeta } from '../types.ts';
+
+export interface SnapshotTrafficInit {
+  readonly id: NodeId;
+  readonly store: LogStore;
+  readonly options: SnapshotStreamOptions;
+  readonly groupOf: (id: GroupId) => Group | undefined;
+  readonly post: (to: NodeId, message: PeerMessage) => void;
+  /** The group has something to write, or its core something to say. */
+  readonly activate: (group: Group) => void;
+  readonly schedule: () => void;
+  /** What a leader sent is no sound snapshot. */
+  readonly refused: (group: GroupId, meta: SnapshotMeta, error: unknown) => void;
+  readonly failed: (error: unknown) => void;
+}
+
+export class SnapshotTraffic {
+  readonly #init: SnapshotTrafficInit;
+  readonly #outgoing: OutgoingSnapshots;
+  readonly #incoming: IncomingSnapshots;
+  readonly #restores: SnapshotRestores;
+
+  constructor(init: SnapshotTrafficInit) {
+    this.#init = init;
+    const { store, post, activate, schedule, failed } = init;
+    this.#outgoing = new OutgoingSnapshots({
+      id: init.id,
+      store,
+      options: init.options,
+      send: (to, chunk) => {
+        post(to, chunk);
+        schedule();
+      },
+      done: (id, to, arrived) => {
+        const group = init.groupOf(id);
+        if (group === undefined) return;
+        group.core.snapshotDone(to, arrived);
+        activate(group);
+      },
+      failed,
+    });
+    this.#restores = new SnapshotRestores({
+      store,
+      built: (group, incoming, target) => this.#install(group, incoming, target),
+      dropped: (group, incoming, error) => this.#dropped(group, incoming, error),
+      schedule,
+      failed,
+    });
+    this.#incoming = new IncomingSnapshots({
+      answer: post,
+      activate,
+      complete: (group, incoming) => this.#restores.add(group, incoming),
+    });
+  }
+
+  /** A leader's core wants `request.to` to have the stored snapshot. */
+  send(group: Group, request: InstallSnapshot): void {
+    this.#outgoing.start(group.id, request, group.snapshots.stored);
+  }
+
+  isSending(group: GroupId): boolean {
+    return this.#outgoing.isSending(group);
+  }
+
+  receive(group: Group, chunk: SnapshotChunk): void {
+    this.#incoming.receive(group, chunk);
+  }
+
+  acknowledged(ack: SnapshotChunkAck): void {
+    this.#outgoing.acknowledged(ack);
+  }
+
+  /** A slice of the restore under way, once in each turn. */
+  run(): void {
+    this.#restores.run();
+  }
+
+  tick(ticks: number, heartbeatTicks: number): void {
+    this.#outgoing.tick();
+    this.#incoming.tick(10 * this.#init.options.silentTicksMax);
+    if (ticks % heartbeatTicks === 0) this.#incoming.keepAlive();
+  }
+
+  peerLost(peer: NodeId): void {
+    this.#outgoing.peerLost(peer);
+  }
+
+  /** The chunk of `incoming` that waited is on disk. */
+  staged(group: Group, incoming: IncomingSnapshot): void {
+    this.#incoming.staged(group, incoming);
+  }
+
+  /** The snapshot is sound and on disk: the core hears of it, and if it still wants it, the next write puts it in effect. */
+  #install(group: Group, incoming: IncomingSnapshot, target: SnapshotTarget): void {
+    const { core } = group;
+    core.step(incoming.message(core.id));
+    if (core.isInstalling) {
+      group.installing = { meta: incoming.meta, target };
+      this.#init.activate(group);
+    } else {
+      this.#restores.ended(group);
+      this.#dropped(group, incoming);
+    }
+  }
+
+  /** The write that puts the snapshot in effect is done. */
+  installed(group: Group): void {
+    const { installing } = group;
+    assert(installing !== undefined, `group ${group.id} installs what it has built`);
+    group.installing = undefined;
+    installing.target.install();
+    group.snapshots.installed(installing.meta);
+    this.#incoming.finished(group);
+    this.#restores.ended(group);
+  }
+
+  #dropped(group: Group, incoming: IncomingSnapshot, error?: unknown): void {
+    if (error !== undefined) this.#init.refused(group.id, incoming.meta, error);
+    if (group.incoming !== incoming) return;
+    // Either the group has come to hold all of it by other means, or somebody else will send one.
+    if (error === undefined && !group.core.needsSnapshot(incoming.meta)) this.#incoming.finished(group);
+    else this.#incoming.forget(group);
+    this.#init.activate(group);
+  }
+
+  /** This node does not hold the group any more. */
+  forget(group: Group): void {
+    this.#outgoing.forget(group.id);
+    this.#incoming.forget(group);
+    group.installing = undefined;
+    this.#restores.ended(group);
+  }
+}

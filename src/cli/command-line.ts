@@ -1,0 +1,33 @@
+/** How our commands read their arguments and end: a sentence and an exit code, also for arguments that make no sense. */
+import { readFileSync } from 'node:fs';
+import { Command } from 'commander';
+import { explain } from './explain-error.ts';
+
+/** A command whose refusals look like all others. */
+export function newCommand(name: string): Command {
+  return new Command(name).exitOverride().configureOutput({
+    outputError: (text, write) => write(text.replace(/^error: /, 'quorate: ')),
+  });
+}
+
+/** Runs it; ends the process if it fails. */
+export async function runCommand(command: Command): Promise<void> {
+  try {
+    await command.parseAsync();
+  } catch (error) {
+    const { message, exitCode } = explain(error);
+    if (message !== '') complain(message);
+    process.exit(exitCode);
+  }
+}
+
+/** The last thing a process says: `npm start` looks for this line in the log of a node that ended. */
+export function complain(message: string): void {
+  console.error(`quorate: ${message}`);
+}
+
+/** Of the package that the compiled command belongs to. */
+export function packageVersion(): string {
+  const text = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
+}

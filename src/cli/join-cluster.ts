@@ -1,0 +1,105 @@
+/**
+ * `quorate join`: prepares a directory for a node that joins a running cluster: its empty database, and its addresses
+ * in the local `cluster.json`. Cut off at any point, it can be repeated. It never makes a database anew that was there.
+ */
+import { bootstrapStore } from '../../storage/bootstrap-store.ts';
+import { hasStore } from '../../storage/files.ts';
+import { openStore } from '../../storage/open-store.ts';
+import { nodeDirectory, readCluster, writeCluster } from '../config/cluster-directory.ts';
+import { drawIncarnation, factsOf } from '../config/cluster-facts.ts';
+import {
+  type ClusterConfig,
+  ConfigError,
+  type HostPort,
+  type NodeAddress,
+  validateConfig,
+} from '../config/config.ts';
+import { localNodes } from './local-nodes.ts';
+import type { NodeId } from '../../raft/types.ts';
+
+/** What is to be told about it, line by line. */
+export type JoinReport = readonly string[];
+
+/** @throws ConfigError if this id or these addresses cannot be taken, or the errors of the database */
+export async function joinCluster(directory: string, node: NodeAddress): Promise<JoinReport> {
+  const config = await readCluster(directory);
+  if (config === undefined) {
+    throw new ConfigError(directory, 'holds no cluster.json; copy that of a node of the cluster there');
+  }
+  const { id } = node;
+  if (config.founders.some((founder) => founder.id === id)) {
+    throw new ConfigError(
+      'id',
+      `${id} is one of the nodes that the cluster was created with; take a new one`,
+    );
+  }
+  const database = nodeDirectory(directory, id);
+  const hasDatabase = await hasStore(database);
+  const listed = config.nodes.find((other) => other.id === id);
+  if (listed !== undefined) return repeated(node, listed, hasDatabase);
+  const others = await withoutClashes(directory, config, node);
+  const joined = validateConfig({ ...config, nodes: [...others.kept, node] });
+  if (hasDatabase) await checkOwn(database, id, config);
+  else await bootstrapStore(database, { nodeId: id, incarnation: drawIncarnation(), facts: factsOf(config) });
+  // Last: a node that the file lists has had a database, and must not get another.
+  await writeCluster(directory, joined);
+  const replaced = others.dropped.map(
+    (other) => `node ${other.id} was at that address; cluster.json does not list it any more`,
+  );
+  return [...replaced, `node ${id} is prepared: run it, then add it with \`npx quorate nodes add\``];
+}
+
+/** A join that was completed before. Its database was complete then: if it is gone, so is what it promised. */
+function repeated(node: NodeAddress, listed: NodeAddress, hasDatabase: boolean): JoinReport {
+  if (!hasDatabase) {
+    throw new ConfigError(
+      'id',
+      `${node.id} is listed in cluster.json, and its database is gone; take a new one`,
+    );
+  }
+  if (isSame(node.http, listed.http) && isSame(node.peer, listed.peer)) {
+    return [`node ${node.id} is prepared already`];
+  }
+  throw new ConfigError(
+    'id',
+    `${node.id} is prepared already, at ${told(listed.http)} and ${told(listed.peer)}; edit cluster.json to move it`,
+  );
+}
+
+/** A database is there, and the file does not know of it: the join was cut off in between, or the file is a new copy. */
+async function checkOwn(database: string, nodeId: NodeId, config: ClusterConfig): Promise<void> {
+  const store = await openStore(database, { nodeId, facts: factsOf(config) });
+  await store.close();
+}
+
+/**
+ * The other nodes of the file. A new machine may take the address of one that is dead, which then goes from the file;
+ * but not of one that runs from this very directory.
+ */
+async function withoutClashes(
+  directory: string,
+  config: ClusterConfig,
+  node: NodeAddress,
+): Promise<{ readonly kept: readonly NodeAddress[]; readonly dropped: readonly NodeAddress[] }> {
+  const clashes = (other: NodeAddress): boolean =>
+    [node.http, node.peer].some((own) => isSame(own, other.http) || isSame(own, other.peer));
+  const { nodes } = config;
+  const dropped = nodes.filter(clashes);
+  const { here, removed } = await localNodes(directory, config);
+  for (const other of dropped) {
+    if (removed.has(other.id) || !here.includes(other.id)) continue;
+    throw new ConfigError(
+      'address',
+      `${told(node.http)} or ${told(node.peer)} belongs to node ${other.id}, which lives in this directory; take another one`,
+    );
+  }
+  return { kept: nodes.filter((other) => !clashes(other)), dropped };
+}
+
+function isSame(a: HostPort, b: HostPort): boolean {
+  return a.host === b.host && a.port === b.port;
+}
+
+function told({ host, port }: HostPort): string {
+  return `${host}:${port}`;
+}

@@ -1,0 +1,185 @@
+#!/usr/bin/env node
+/** The `quorate` command: creates a cluster's directories and runs one node. */
+import { Option } from 'commander';
+import { pino } from 'pino';
+import {
+  createCluster,
+  LOCAL_DEFAULTS,
+  localConfig,
+  nodeDirectory,
+  readCluster,
+} from '../config/cluster-directory.ts';
+import { complain, newCommand, packageVersion, runCommand } from './command-line.ts';
+import { ConfigError, NODE_ID_MAX, type NodeAddress, NODES_MAX, PARTITIONS_MAX } from '../config/config.ts';
+import { EXIT_FATAL, explain } from './explain-error.ts';
+import { joinCluster } from './join-cluster.ts';
+import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../limiter/rules.ts';
+import type { NodeChange } from '../meta/meta-state.ts';
+import { changeNodes } from './nodes-command.ts';
+import type { QuorateNode } from '../node/node.ts';
+import {
+  addressOption,
+  basePortOption,
+  directoryOption,
+  integerFrom,
+  integerOption,
+  urlOption,
+} from './options.ts';
+
+const idOption = integerFrom(1, NODE_ID_MAX);
+/** Far above what the steps of a stop may take together. */
+const CLOSE_MILLIS_MAX = 10_000;
+
+async function runNode(options: { data: string; id: number; logLevel: string }): Promise<void> {
+  const logger = pino({ level: options.logLevel, base: { node: options.id } });
+  const config = await readCluster(options.data);
+  if (config === undefined) {
+    throw new ConfigError(
+      options.data,
+      'holds no cluster.json; create one with `npx quorate init` (in a clone: `npm start`)',
+    );
+  }
+  if (!config.nodes.some(({ id }) => id === options.id)) {
+    const known = config.nodes.map(({ id }) => id).join(', ');
+    throw new ConfigError(
+      '--id',
+      `${options.id} is none of the nodes in ${options.data}/cluster.json: ${known}`,
+    );
+  }
+  let node: QuorateNode | undefined;
+  let isStopping = false;
+  const stop = (reason: string): void => {
+    logger.info({ reason }, isStopping ? 'already stopping' : 'stopping');
+    if (isStopping) return;
+    isStopping = true;
+    // Before it took part it has promised nothing.
+    if (node === undefined) process.exit(0);
+    setTimeout(() => {
+      logger.error({ afterMillis: CLOSE_MILLIS_MAX }, 'could not stop in time');
+      process.exit(1);
+    }, CLOSE_MILLIS_MAX).unref();
+    node.close().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        logger.error({ err: error }, 'could not stop cleanly');
+        process.exit(1);
+      },
+    );
+  };
+  process.on('SIGTERM', () => stop('SIGTERM'));
+  process.on('SIGINT', () => stop('SIGINT'));
+  // Started by the cluster script: do not outlive it.
+  if (process.channel !== undefined) process.on('disconnect', () => stop('the starting process ended'));
+  // Half of what a command takes to start, and only this one needs it.
+  const { startNode } = await import('../node/node.ts');
+  node = await startNode({
+    config,
+    nodeId: options.id,
+    dataDirectory: nodeDirectory(options.data, options.id),
+    logger,
+    // At once: whatever is still queued depends on a disk that failed (P6).
+    onFatal(error) {
+      complain(`node ${options.id} stops: ${explain(error).message}`);
+      process.exit(EXIT_FATAL);
+    },
+  });
+}
+
+const program = newCommand('quorate')
+  .description('A rate limiter cluster that never grants one too many.')
+  .version(packageVersion(), '--version', 'print the version');
+
+program
+  .command('init')
+  .description('create the databases and cluster.json of a new local cluster')
+  .option('--data <dir>', 'directory to create it in', directoryOption, './data')
+  .option('--nodes <n>', 'number of nodes', integerFrom(1, NODES_MAX), LOCAL_DEFAULTS.nodes)
+  .option(
+    '--partitions <n>',
+    'number of partitions, fixed for good',
+    integerFrom(1, PARTITIONS_MAX),
+    LOCAL_DEFAULTS.partitions,
+  )
+  .option('--limit <n>', 'requests per window and user', integerFrom(0, LIMIT_MAX), LOCAL_DEFAULTS.limit)
+  .option(
+    '--window <ms>',
+    'window in milliseconds',
+    integerFrom(1, WINDOW_MILLIS_MAX),
+    LOCAL_DEFAULTS.windowMillis,
+  )
+  .option('--base-port <n>', 'HTTP on n+1.., peers on n+1001..', basePortOption, LOCAL_DEFAULTS.basePort)
+  .action(async (options: { data: string; window: number } & Omit<typeof LOCAL_DEFAULTS, 'windowMillis'>) => {
+    if ((await readCluster(options.data)) !== undefined) {
+      throw new ConfigError(options.data, 'holds a cluster already; use another directory');
+    }
+    const config = localConfig({ ...options, windowMillis: options.window });
+    await createCluster(options.data, config);
+    console.log(
+      `created a cluster of ${config.nodes.length} nodes in ${options.data}; run each of them with`,
+    );
+    for (const { id } of config.nodes) console.log(`  npx quorate node --id ${id} --data ${options.data}`);
+  });
+
+program
+  .command('node')
+  .description('run one node of the cluster in a directory')
+  .requiredOption('--id <n>', 'which node of cluster.json to run', idOption)
+  .option('--data <dir>', 'directory with cluster.json', directoryOption, './data')
+  .addOption(
+    new Option('--log-level <level>', 'how much it logs')
+      .choices(['trace', 'debug', 'info', 'warn', 'error', 'fatal'])
+      .default('info'),
+  )
+  .action(runNode);
+
+program
+  .command('join')
+  .description(
+    'prepare the database of a node that joins a running cluster; run it, then `npx quorate nodes add`',
+  )
+  .requiredOption('--id <n>', 'its id, which no node ever had', idOption)
+  .requiredOption('--http <host:port>', 'where it will answer HTTP', addressOption)
+  .requiredOption('--peer <host:port>', 'where the other nodes reach it', addressOption)
+  .option('--data <dir>', "directory with a copy of the cluster's cluster.json", directoryOption, './data')
+  .action(async ({ data, id, http, peer }: NodeAddress & { data: string }) => {
+    for (const line of await joinCluster(data, { id, http, peer })) console.log(line);
+  });
+
+const VIA = ['--via <url>', 'a node of the cluster'] as const;
+const VIA_DEFAULT = 'http://127.0.0.1:8101';
+const TIMEOUT = ['--timeout <ms>', 'how long to wait until all partitions have moved'] as const;
+const TIMEOUT_MILLIS = 600_000;
+interface NodesOptions {
+  readonly via: string;
+  readonly timeout: number;
+}
+const change = async ({ via, timeout }: NodesOptions, wanted: NodeChange): Promise<void> =>
+  changeNodes({ via, change: wanted, timeoutMillis: timeout, print: (line) => console.log(line) });
+
+const nodes = program
+  .command('nodes')
+  .description('add, remove or replace a node of a running cluster, on the machine of a node');
+nodes
+  .command('add')
+  .description(
+    'add a node that was prepared with `npx quorate join`; its share of the partitions moves there',
+  )
+  .requiredOption('--id <n>', 'its id', idOption)
+  .requiredOption('--http <host:port>', 'where it answers HTTP', addressOption)
+  .requiredOption('--peer <host:port>', 'where the other nodes reach it', addressOption)
+  .option('--replace <id>', 'the node that leaves in the same change', idOption)
+  .option(...VIA, urlOption, VIA_DEFAULT)
+  .option(...TIMEOUT, integerOption, TIMEOUT_MILLIS)
+  .action(
+    async ({ id, http, peer, replace, ...options }: NodesOptions & NodeAddress & { replace?: number }) =>
+      change(options, { add: { id, http, peer }, ...(replace !== undefined && { remove: replace }) }),
+  );
+nodes
+  .command('remove')
+  .description('remove a node; stop it when this command says that all partitions have moved')
+  .argument('<id>', 'which node leaves for good', idOption)
+  .option(...VIA, urlOption, VIA_DEFAULT)
+  .option(...TIMEOUT, integerOption, TIMEOUT_MILLIS)
+  .action(async (id: number, options: NodesOptions) => change(options, { remove: id }));
+
+await runCommand(program);

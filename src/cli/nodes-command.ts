@@ -1,0 +1,240 @@
+/**
+ * Changes the nodes of a running cluster from outside: asks until it is accepted, and waits until all partitions have
+ * moved. It is never silent for long, and follows the nodes of the cluster when the one it asks leaves.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { NodeId } from '../../raft/types.ts';
+import type { NodeChange } from '../meta/meta-state.ts';
+
+export interface NodesCommandInit {
+  /** HTTP address of any node of the cluster, on this machine. */
+  readonly via: string;
+  readonly change: NodeChange;
+  readonly timeoutMillis: number;
+  readonly print: (line: string) => void;
+}
+
+/** The cluster refuses the change, nobody could be asked, or it was not done in time. */
+export class NodesCommandError extends Error {
+  readonly code = 'NODES_COMMAND';
+  override readonly name = 'NodesCommandError';
+  readonly outcome: 'refused' | 'unreachable' | 'unfinished';
+
+  constructor(message: string, outcome: NodesCommandError['outcome'] = 'refused') {
+    super(message);
+    this.outcome = outcome;
+  }
+}
+
+const AGAIN_MILLIS = 500;
+/** Something is said at least this often. */
+const SILENCE_MILLIS_MAX = 5_000;
+/** For an answer to the change itself, which may wait for the log. */
+const CHANGE_MILLIS_MAX = 10_000;
+const STATUS_MILLIS_MAX = 2_000;
+const GIVE_ANOTHER = 'give the address of a running node of the cluster, on this machine, with --via';
+
+/** Resolves when every partition is where the changed list of nodes wants it: a removed node may be stopped then. */
+export async function changeNodes(init: NodesCommandInit): Promise<void> {
+  const session = new Session(init);
+  try {
+    const version = await session.accepted();
+    if (version !== 'done') {
+      init.print(`accepted as version ${version}; partitions are moving`);
+      await session.settled(version);
+    }
+    init.print('done: all partitions have moved');
+  } finally {
+    session.close();
+  }
+}
+
+type Body = Readonly<Record<string, unknown>>;
+/** Status 0: nobody answered, for the reason in `message`; `isUnreachable`: there is no connection at all. */
+interface Response {
+  readonly status: number;
+  readonly body: Body;
+  readonly isUnreachable?: boolean;
+}
+
+/** What the command looks at of `GET /v1/cluster`. */
+interface Status {
+  readonly self?: { readonly id: NodeId; readonly standing: string; readonly reason?: string };
+  readonly nodes: readonly { readonly id: NodeId; readonly http: string | null; readonly up: boolean }[];
+  readonly settledVersion: number;
+  readonly partitions: readonly { readonly placed: boolean }[];
+}
+
+class Session {
+  readonly #init: NodesCommandInit;
+  readonly #deadline: number;
+  readonly #startedAt = Date.now();
+  /** HTTP addresses of nodes: that of `via` first, then what the cluster says. */
+  #urls: readonly string[];
+  #saidAt = Date.now();
+  #lastLine = '';
+  #waitsFor = '';
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(init: NodesCommandInit) {
+    this.#init = init;
+    this.#urls = [urlOf(init.via)];
+    this.#deadline = this.#startedAt + init.timeoutMillis;
+    this.#timer = setInterval(() => this.#sayIfSilent(), 1_000);
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  /**
+   * The version under which the change was accepted. A repetition changes nothing, so whatever is not a clear answer is
+   * asked again; but if nobody is there to begin with, the address is wrong. `done`: the node that is asked is the one to
+   * remove, and says that it was.
+   */
+  async accepted(): Promise<number | 'done'> {
+    const { change } = this.#init;
+    const via = urlOf(this.#init.via);
+    const first = await this.#request('/v1/cluster', via, STATUS_MILLIS_MAX);
+    if (first.isUnreachable === true) {
+      throw new NodesCommandError(
+        `no node listens at ${via} (${messageOf(first.body)}): ${GIVE_ANOTHER}`,
+        'unreachable',
+      );
+    }
+    // Whom to follow, should this node be gone before it is done.
+    if (isStatus(first.body)) this.#follow(via, first.body);
+    for (;;) {
+      const { status, body } = await this.#request('/v1/cluster/nodes', via, CHANGE_MILLIS_MAX, change);
+      if (status === 200 && typeof body['version'] === 'number') return body['version'];
+      if (body['reason'] === 'notMember') return this.#outside(via);
+      const message = messageOf(body) ?? `status ${status}`;
+      if (status !== 503 && status !== 0) throw new NodesCommandError(message);
+      if (Date.now() > this.#deadline)
+        throw new NodesCommandError(`not accepted in time: ${message}`, 'unfinished');
+      this.#say(`not accepted yet (${message}); asking again until ${this.#until}`);
+      await delay(AGAIN_MILLIS);
+    }
+  }
+
+  /** The node at `via` takes part no more. If it was to be removed, that is the end of it. */
+  async #outside(via: string): Promise<'done'> {
+    const { body } = await this.#request('/v1/cluster', via, STATUS_MILLIS_MAX);
+    const self = isStatus(body) ? body.self : undefined;
+    const { add, remove } = this.#init.change;
+    if (add === undefined && self?.standing === 'removed' && self.id === remove) return 'done';
+    const reason = self?.reason ?? 'this node does not belong to the cluster';
+    throw new NodesCommandError(`${via}: ${reason}; ${GIVE_ANOTHER}`);
+  }
+
+  /** All have moved, or a node that was to be removed says that it was: that comes after. */
+  async settled(version: number): Promise<void> {
+    for (;;) {
+      const status = await this.#status();
+      if (status !== undefined) {
+        if (status.settledVersion >= version) return;
+        const moved = status.partitions.filter(({ placed }) => placed).length;
+        const absent = status.nodes.filter(({ up }) => !up).map(({ id, http }) => `node ${id} at ${http}`);
+        const waiting = absent.length === 0 ? '' : `; waiting for ${absent.join(', ')}, which is not there`;
+        this.#say(`${moved} of ${status.partitions.length} partitions are in place${waiting}`);
+      }
+      if (Date.now() > this.#deadline)
+        throw new NodesCommandError('not finished yet; it goes on by itself', 'unfinished');
+      await delay(AGAIN_MILLIS);
+    }
+  }
+
+  /** What the first node says that answers and belongs to the cluster. */
+  async #status(): Promise<Status | undefined> {
+    let problem = '';
+    for (const url of this.#urls) {
+      const { status, body } = await this.#request('/v1/cluster', url, STATUS_MILLIS_MAX);
+      if (status !== 200 || !isStatus(body)) {
+        problem ||= `no answer from ${url}: ${messageOf(body) ?? `status ${status}`}`;
+        continue;
+      }
+      const { self } = body;
+      if (self?.standing === 'removed' && self.id === this.#init.change.remove) {
+        return { ...body, settledVersion: Number.POSITIVE_INFINITY };
+      }
+      if (self?.standing === 'removed' || self?.standing === 'refused') {
+        problem ||= `${url}: ${self.reason ?? self.standing}`;
+        continue;
+      }
+      this.#follow(url, body);
+      return body;
+    }
+    this.#say(`${problem}; asking again until ${this.#until}`);
+    return undefined;
+  }
+
+  #follow(url: string, { nodes }: Status): void {
+    const others = nodes.flatMap(({ http }) => (http === null ? [] : [`http://${http}`]));
+    this.#urls = [...new Set([url, urlOf(this.#init.via), ...others])];
+  }
+
+  async #request(path: string, url: string, timeoutMillis: number, change?: NodeChange): Promise<Response> {
+    this.#waitsFor = `waiting for an answer from ${url}`;
+    const left = Math.max(1, this.#deadline - Date.now());
+    const response = await request(new URL(path, url), Math.min(timeoutMillis, left), change);
+    this.#waitsFor = '';
+    return response;
+  }
+
+  get #until(): string {
+    return new Date(this.#deadline).toISOString().replace(/\.\d+/, '');
+  }
+
+  /** What is new at once, what is not now and then. */
+  #say(line: string): void {
+    const now = Date.now();
+    if (line === this.#lastLine && now - this.#saidAt < SILENCE_MILLIS_MAX) return;
+    const isRepeated = line === this.#lastLine;
+    this.#lastLine = line;
+    this.#saidAt = now;
+    const seconds = Math.round((now - this.#startedAt) / 1_000);
+    this.#init.print(isRepeated ? `still: ${line} (${seconds} s)` : line);
+  }
+
+  #sayIfSilent(): void {
+    if (this.#waitsFor !== '' && Date.now() - this.#saidAt >= SILENCE_MILLIS_MAX) this.#say(this.#waitsFor);
+  }
+}
+
+/** GET, or POST with a change. */
+async function request(url: URL, timeoutMillis: number, change?: NodeChange): Promise<Response> {
+  try {
+    const response = await fetch(url, {
+      signal: AbortSignal.timeout(timeoutMillis),
+      ...(change !== undefined && {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(change),
+      }),
+    });
+    return { status: response.status, body: (await response.json()) as Body };
+  } catch (error) {
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+    const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+    const isTimeout = cause instanceof Error && cause.name === 'TimeoutError';
+    const waited = timeoutMillis < 1_000 ? `${timeoutMillis} ms` : `${Math.round(timeoutMillis / 1_000)} s`;
+    const message = isTimeout ? `no answer for ${waited}` : String(code ?? cause);
+    return { status: 0, body: { message }, isUnreachable: !isTimeout };
+  }
+}
+
+function urlOf(via: string): string {
+  const text = via.includes('://') ? via : `http://${via}`;
+  if (!URL.canParse(text)) throw new NodesCommandError(`--via ${via} is no address: give http://host:port`);
+  return text;
+}
+
+function messageOf(body: Body): string | undefined {
+  const { message, error } = body;
+  if (typeof message === 'string') return message;
+  return typeof error === 'object' && error !== null ? messageOf(error as Body) : undefined;
+}
+
+function isStatus(body: Body): body is Body & Status {
+  return typeof body['settledVersion'] === 'number' && Array.isArray(body['partitions']);
+}

@@ -1,0 +1,50 @@
+/** Parsers for command-line options. */
+import { existsSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import type { HostPort } from '../config/config.ts';
+import { NODES_MAX } from '../config/config.ts';
+import { InvalidArgumentError } from 'commander';
+
+/** Peers listen on the base port + 1000 + the id of their node. */
+const BASE_PORT_MAX = 65_535 - 1_000 - NODES_MAX;
+
+/** A whole number within these bounds. */
+export function integerFrom(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (text.trim() === '' || !Number.isSafeInteger(value) || value < min || value > max) {
+      const bounds = max === Number.MAX_SAFE_INTEGER ? `>= ${min}` : `from ${min} to ${max}`;
+      throw new InvalidArgumentError(`expected a whole number ${bounds}`);
+    }
+    return value;
+  };
+}
+
+export const integerOption = integerFrom(0, Number.MAX_SAFE_INTEGER);
+export const basePortOption = integerFrom(1, BASE_PORT_MAX);
+
+export function addressOption(text: string): HostPort {
+  const colon = text.lastIndexOf(':');
+  const host = text.slice(0, colon).replace(/^\[(.*)\]$/, '$1');
+  const port = Number(text.slice(colon + 1));
+  if (colon < 1 || host === '' || !Number.isSafeInteger(port) || port < 1 || port > 65_535) {
+    throw new InvalidArgumentError('expected host:port, with a port from 1 to 65535');
+  }
+  return { host, port };
+}
+
+/** A directory, or a path where one can be made. */
+export function directoryOption(text: string): string {
+  if (text === '') throw new InvalidArgumentError('expected a directory');
+  let path = resolve(text);
+  while (!existsSync(path)) path = dirname(path);
+  if (!statSync(path).isDirectory())
+    throw new InvalidArgumentError(`expected a directory, but ${path} is a file`);
+  return text;
+}
+
+export function urlOption(text: string): string {
+  if (!/^https?:\/\//.test(text) || !URL.canParse(text))
+    throw new InvalidArgumentError('expected a URL such as http://127.0.0.1:8101');
+  return text;
+}

@@ -1,0 +1,153 @@
+/**
+ * A cluster on one machine as a directory: `cluster.json`, and `node-<id>/` with each node's database. Creating it
+ * is explicit and happens once; a database that vanished later is never recreated (a node that forgot its votes
+ * could break the promise).
+ */
+import { randomUUID } from 'node:crypto';
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { bootstrapStore } from '../../storage/bootstrap-store.ts';
+import { drawIncarnation, factsOf } from './cluster-facts.ts';
+import {
+  type ClusterConfig,
+  ConfigError,
+  NODES_MAX,
+  type NodeAddress,
+  TIMING_DEFAULTS,
+  validateConfig,
+} from './config.ts';
+import type { NodeId } from '../../raft/types.ts';
+import {
+  CLOCK_DRIFT_PPM_DEFAULT,
+  PARTITION_BYTES_DEFAULT,
+  REQUEST_ID_HORIZON_MILLIS_DEFAULT,
+  type Rule,
+} from '../limiter/rules.ts';
+
+const CLUSTER_FILE = 'cluster.json';
+/** Present while a cluster is being created: no node has run yet, so starting over is safe. */
+const CREATING_FILE = 'cluster.json.creating';
+
+export function nodeDirectory(directory: string, node: NodeId): string {
+  return join(directory, `node-${node}`);
+}
+
+/**
+ * The configuration stored in `directory`, or undefined if there is no cluster.
+ *
+ * @throws ConfigError if the file is damaged or holds values out of bounds
+ */
+export async function readCluster(directory: string): Promise<ClusterConfig | undefined> {
+  const path = join(directory, CLUSTER_FILE);
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new ConfigError(path, `is not JSON: ${String(error)}`);
+  }
+  try {
+    return validateConfig(value);
+  } catch (error) {
+    if (error instanceof ConfigError) throw new ConfigError(`${path}: ${error.field}`, error.bound);
+    throw error;
+  }
+}
+
+/** Replaces `cluster.json` in one step. What is fixed for good must be unchanged, or no node starts any more. */
+export async function writeCluster(directory: string, config: ClusterConfig): Promise<void> {
+  const path = join(directory, CLUSTER_FILE);
+  await replaceFile(`${path}.new`, path, config);
+}
+
+async function replaceFile(temporary: string, path: string, config: ClusterConfig): Promise<void> {
+  await writeFile(temporary, `${JSON.stringify(config, null, 2)}\n`, { flush: true });
+  await rename(temporary, path);
+}
+
+/** Creates the databases of all nodes, then `cluster.json`. Starts over if an earlier attempt was cut off. */
+export async function createCluster(directory: string, config: ClusterConfig): Promise<void> {
+  await mkdir(directory, { recursive: true });
+  const names = await readdir(directory);
+  if (names.includes(CLUSTER_FILE))
+    throw new ConfigError(directory, 'holds a cluster already; use another directory');
+  const databases = names.filter((name) => /^node-\d+$/.test(name));
+  if (databases.length > 0 && !names.includes(CREATING_FILE)) {
+    throw new ConfigError(
+      directory,
+      `holds ${databases.join(', ')} but no ${CLUSTER_FILE}; use another directory`,
+    );
+  }
+  await writeFile(join(directory, CREATING_FILE), '', { flush: true });
+  for (const name of databases) await rm(join(directory, name), { recursive: true });
+  const facts = factsOf(config);
+  for (const { id: nodeId, incarnation } of facts.founders) {
+    await bootstrapStore(nodeDirectory(directory, nodeId), { nodeId, incarnation, facts });
+  }
+  // One step ends the creation: the mark becomes the configuration, so that none is left where nodes have run.
+  await replaceFile(join(directory, CREATING_FILE), join(directory, CLUSTER_FILE), config);
+}
+
+/** Deletes what `createCluster` and the nodes made in `directory`, and nothing else. */
+export async function deleteCluster(directory: string): Promise<void> {
+  const names: string[] = await readdir(directory).catch(() => []);
+  // A folder that merely has files of the same names is none of ours.
+  if (!names.includes(CLUSTER_FILE) && !names.includes(CREATING_FILE)) return;
+  const ours = names.filter((name) => /^(node-\d+|logs|cluster\.json(\.new|\.creating)?)$/.test(name));
+  // The configuration goes last, so that an interrupted deletion is recognised as the rest of a cluster.
+  ours.sort((a, b) => Number(a.startsWith(CLUSTER_FILE)) - Number(b.startsWith(CLUSTER_FILE)));
+  for (const name of ours) await rm(join(directory, name), { recursive: true });
+}
+
+export interface LocalClusterOptions {
+  readonly nodes: number;
+  readonly partitions: number;
+  readonly limit: number;
+  readonly windowMillis: number;
+  readonly basePort: number;
+}
+
+export const LOCAL_DEFAULTS: LocalClusterOptions = {
+  nodes: 3,
+  partitions: 16,
+  limit: 100,
+  windowMillis: 60_000,
+  basePort: 8_100,
+};
+
+/** HTTP on basePort + id, peers on basePort + 1000 + id, on loopback. */
+export function localAddress(id: NodeId, basePort: number): NodeAddress {
+  const host = '127.0.0.1';
+  return { id, http: { host, port: basePort + id }, peer: { host, port: basePort + 1_000 + id } };
+}
+
+export function defaultRule(limit: number, windowMillis: number): Rule {
+  return { id: 'default', limit, windowMillis, clock: 'request' };
+}
+
+/** A new local cluster: three copies of each partition, one rule. @throws ConfigError naming the field and its bound */
+export function localConfig(options: LocalClusterOptions): ClusterConfig {
+  if (options.nodes > NODES_MAX) throw new ConfigError('nodes', `must be at most ${NODES_MAX}`);
+  const ids = Array.from({ length: options.nodes }, (_, i) => i + 1);
+  return validateConfig({
+    clusterId: randomUUID(),
+    founders: ids.map((id) => ({ id, incarnation: drawIncarnation() })),
+    nodes: ids.map((id) => localAddress(id, options.basePort)),
+    partitions: options.partitions,
+    replicas: Math.min(3, options.nodes),
+    rules: {
+      version: 1,
+      rules: [defaultRule(options.limit, options.windowMillis)],
+      requestIdHorizonMillis: REQUEST_ID_HORIZON_MILLIS_DEFAULT,
+      clockDriftPpm: CLOCK_DRIFT_PPM_DEFAULT,
+      partitionBytesMax: PARTITION_BYTES_DEFAULT,
+    },
+    timing: TIMING_DEFAULTS,
+  });
+}

@@ -1,0 +1,300 @@
+/**
+ * The configuration of a cluster, as stored in `cluster.json`: checked when read. What is fixed for good in it must be
+ * the same on every node (cluster-facts.ts); where nodes are, and the settings of this machine, may differ.
+ */
+import {
+  groupMillisMax,
+  InvalidRuleError,
+  type Rule,
+  type RuleTable,
+  validateRuleTable,
+} from '../limiter/rules.ts';
+import type { NodeId } from '../../raft/types.ts';
+import { type Founder, INCARNATION } from '../../storage/identity.ts';
+import { DEFAULT_FREE_FLOOR_BYTES } from '../../storage/free-space.ts';
+
+export interface HostPort {
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface NodeAddress {
+  readonly id: NodeId;
+  readonly http: HostPort;
+  readonly peer: HostPort;
+}
+
+export interface ClusterConfig {
+  /** Names the cluster in every frame and database; a node refuses those of another one. */
+  readonly clusterId: string;
+  /** The nodes that the cluster was created with, for good: its first voters, whoever belongs to it now. */
+  readonly founders: readonly Founder[];
+  /**
+   * Where the nodes of this machine listen, and where it finds others. Says nothing about who belongs to the cluster:
+   * that is replicated, and nodes may be missing here, or be there in vain.
+   */
+  readonly nodes: readonly NodeAddress[];
+  /** Fixed when the cluster is created: users are spread over this many Raft groups. */
+  readonly partitions: number;
+  /** Copies of each partition. */
+  readonly replicas: number;
+  readonly rules: RuleTable;
+  readonly timing: Timing;
+  /** A node with less free disk space than this, in bytes, proposes nothing. */
+  readonly freeFloorBytes: number;
+  /** What the partitions of a node may remember together, in bytes. Absent: by the memory the node has. */
+  readonly stateBytesMax?: number;
+  /**
+   * A partition writes a snapshot after so many bytes of log, or after as many as its last snapshot had, and keeps a
+   * quarter of that behind it. Absent: by the memory the node has.
+   */
+  readonly snapshotEveryBytes?: number;
+}
+
+const STATE_BYTES_MIN = 65_536;
+const SNAPSHOT_EVERY_BYTES_MIN = 1_024;
+const SNAPSHOT_EVERY_BYTES_MAX = 1 << 30;
+
+/** All in milliseconds. */
+export interface Timing {
+  readonly tickMillis: number;
+  readonly heartbeatMillis: number;
+  /** The shortest election timeout; the actual one is drawn from one to two times this. */
+  readonly electionMillis: number;
+  /** A request is answered by then, if need be with "denied, unavailable". */
+  readonly requestDeadlineMillis: number;
+}
+
+export const TIMING_DEFAULTS: Timing = {
+  tickMillis: 10,
+  heartbeatMillis: 50,
+  electionMillis: 300,
+  requestDeadlineMillis: 1_000,
+};
+
+/** The same in ticks, for Raft. */
+export function ticksOf(timing: Timing): { readonly heartbeatTicks: number; readonly electionTicks: number } {
+  const { tickMillis, heartbeatMillis, electionMillis } = timing;
+  return {
+    heartbeatTicks: Math.ceil(heartbeatMillis / tickMillis),
+    electionTicks: Math.ceil(electionMillis / tickMillis),
+  };
+}
+
+export const PARTITIONS_MAX = 4_096;
+export const NODES_MAX = 64;
+export const NODE_ID_MAX = 0x7fff_ffff;
+/** Addresses in a file, of nodes that left the cluster too. */
+const ADDRESSES_MAX = 4 * NODES_MAX;
+const REPLICAS_MAX = 7;
+
+/** The configuration is not usable. `field` is the path of the offending value. */
+export class ConfigError extends Error {
+  readonly code = 'CONFIG';
+  readonly field: string;
+  /** What it must be, or why it is refused; follows the field in a sentence. */
+  readonly bound: string;
+
+  constructor(field: string, bound: string) {
+    super(`${field} ${bound}`);
+    this.name = 'ConfigError';
+    this.field = field;
+    this.bound = bound;
+  }
+}
+
+const CONFIG_KEYS = [
+  'clusterId',
+  'founders',
+  'nodes',
+  'partitions',
+  'replicas',
+  'rules',
+  'timing',
+  'freeFloorBytes',
+  'stateBytesMax',
+  'snapshotEveryBytes',
+] as const satisfies readonly (keyof ClusterConfig)[];
+const RULE_TABLE_KEYS = [
+  'version',
+  'rules',
+  'requestIdHorizonMillis',
+  'clockDriftPpm',
+  'partitionBytesMax',
+] as const satisfies readonly (keyof RuleTable)[];
+const RULE_KEYS = ['id', 'limit', 'windowMillis', 'clock'] as const satisfies readonly (keyof Rule)[];
+
+/**
+ * Checks a parsed `cluster.json`. `timing`, wholly or in part, `freeFloorBytes`, `stateBytesMax` and
+ * `snapshotEveryBytes` may be left out. What it does not know is refused: a misspelt setting must not silently be the
+ * default.
+ *
+ * @throws ConfigError naming the field and its bound
+ */
+export function validateConfig(value: unknown): ClusterConfig {
+  const root = object(value, 'config', CONFIG_KEYS);
+  const clusterId = root['clusterId'];
+  if (typeof clusterId !== 'string' || clusterId.length === 0 || clusterId.length > 128) {
+    throw new ConfigError('clusterId', 'must be a string of 1 to 128 characters');
+  }
+  const nodes = validateNodes(root['nodes']);
+  const partitions = integer(root['partitions'], 'partitions', 1, PARTITIONS_MAX);
+  const founders = validateFounders(root['founders']);
+  const replicas = integer(root['replicas'], 'replicas', 1, Math.min(REPLICAS_MAX, founders.length));
+  const rules = validateRules(root['rules']);
+  const timing = validateTiming(root['timing']);
+  checkHorizon(rules, timing);
+  const { stateBytesMax, snapshotEveryBytes } = root;
+  return {
+    clusterId,
+    founders,
+    nodes,
+    partitions,
+    replicas,
+    rules,
+    timing,
+    ...(stateBytesMax !== undefined && {
+      stateBytesMax: integer(stateBytesMax, 'stateBytesMax', STATE_BYTES_MIN, Number.MAX_SAFE_INTEGER),
+    }),
+    ...(snapshotEveryBytes !== undefined && {
+      snapshotEveryBytes: integer(
+        snapshotEveryBytes,
+        'snapshotEveryBytes',
+        SNAPSHOT_EVERY_BYTES_MIN,
+        SNAPSHOT_EVERY_BYTES_MAX,
+      ),
+    }),
+    freeFloorBytes: integer(
+      root['freeFloorBytes'] ?? DEFAULT_FREE_FLOOR_BYTES,
+      'freeFloorBytes',
+      0,
+      Number.MAX_SAFE_INTEGER,
+    ),
+  };
+}
+
+function validateNodes(value: unknown): NodeAddress[] {
+  if (!Array.isArray(value) || value.length === 0 || value.length > ADDRESSES_MAX) {
+    throw new ConfigError('nodes', `must be an array of 1 to ${ADDRESSES_MAX} nodes`);
+  }
+  const seen = new Set<number>();
+  const addresses = new Set<string>();
+  return value.map((item: unknown, i) => {
+    const path = `nodes[${i}]`;
+    const { id, http, peer } = validateNode(item, path);
+    if (seen.has(id)) throw new ConfigError(`${path}.id`, `must be unique, but ${id} was used before`);
+    seen.add(id);
+    for (const [name, { host, port }] of Object.entries({ http, peer })) {
+      const address = `${host}:${port}`;
+      if (addresses.has(address))
+        throw new ConfigError(`${path}.${name}`, `must be unique, but ${address} was used before`);
+      // Port 0 lets the system choose.
+      if (port !== 0) addresses.add(address);
+    }
+    return { id, http, peer };
+  });
+}
+
+function validateFounders(value: unknown): Founder[] {
+  if (!Array.isArray(value) || value.length === 0 || value.length > NODES_MAX) {
+    throw new ConfigError(
+      'founders',
+      `must be an array of the 1 to ${NODES_MAX} nodes that the cluster was created with`,
+    );
+  }
+  const seen = new Set<number>();
+  return value.map((item: unknown, i) => {
+    const founder = object(item, `founders[${i}]`, ['id', 'incarnation']);
+    const id = integer(founder['id'], `founders[${i}].id`, 1, NODE_ID_MAX);
+    if (seen.has(id)) throw new ConfigError(`founders[${i}].id`, `must be unique, but ${id} was used before`);
+    seen.add(id);
+    const incarnation = founder['incarnation'];
+    if (typeof incarnation !== 'string' || !INCARNATION.test(incarnation))
+      throw new ConfigError(`founders[${i}].incarnation`, 'must be 32 hexadecimal digits in lower case');
+    return { id, incarnation };
+  });
+}
+
+/** Checks the id and the addresses of one node. @throws ConfigError naming the field, below `path` */
+export function validateNode(value: unknown, path: string): NodeAddress {
+  const node = object(value, path, ['id', 'http', 'peer']);
+  return {
+    id: integer(node['id'], `${path}.id`, 1, NODE_ID_MAX),
+    http: hostPort(node['http'], `${path}.http`),
+    peer: hostPort(node['peer'], `${path}.peer`),
+  };
+}
+
+function validateRules(value: unknown): RuleTable {
+  try {
+    const table = validateRuleTable(value);
+    const { rules } = object(value, 'rules', RULE_TABLE_KEYS) as { rules: readonly unknown[] };
+    for (const [i, rule] of rules.entries()) object(rule, `rules.rules[${i}]`, RULE_KEYS);
+    return table;
+  } catch (error) {
+    if (error instanceof InvalidRuleError) {
+      throw new ConfigError(`rules.${error.field}`, error.message.slice(error.field.length + 1));
+    }
+    throw error;
+  }
+}
+
+/**
+ * A request id must be remembered for as long as somebody may sensibly repeat the request. The router does so until the
+ * deadline; a client that was told by then that nobody knows does so once more, and gets its answer a deadline later.
+ * So an answer can be asked for again up to two deadlines after the grant, counted in group time. With less, a retry would be charged as another request.
+ */
+function checkHorizon({ requestIdHorizonMillis, clockDriftPpm }: RuleTable, timing: Timing): void {
+  const { requestDeadlineMillis } = timing;
+  const neededMillis = groupMillisMax(2 * requestDeadlineMillis, clockDriftPpm);
+  if (requestIdHorizonMillis >= neededMillis) return;
+  throw new ConfigError(
+    'rules.requestIdHorizonMillis',
+    `must be at least ${neededMillis}, twice timing.requestDeadlineMillis (${requestDeadlineMillis}) and clock drift, ` +
+      `but is ${requestIdHorizonMillis}: retries would be charged again`,
+  );
+}
+
+function validateTiming(value: unknown): Timing {
+  const timing = value === undefined ? {} : object(value, 'timing', Object.keys(TIMING_DEFAULTS));
+  const read = (name: keyof Timing, min: number, max: number): number =>
+    integer(timing[name] ?? TIMING_DEFAULTS[name], `timing.${name}`, min, max);
+  const tickMillis = read('tickMillis', 1, 1_000);
+  const heartbeatMillis = read('heartbeatMillis', tickMillis, 10_000);
+  const electionMillis = read('electionMillis', 2 * heartbeatMillis, 60_000);
+  return {
+    tickMillis,
+    heartbeatMillis,
+    electionMillis,
+    requestDeadlineMillis: read('requestDeadlineMillis', tickMillis, 60_000),
+  };
+}
+
+function hostPort(value: unknown, path: string): HostPort {
+  const address = object(value, path, ['host', 'port']);
+  const host = address['host'];
+  // It becomes part of a URL in a header, on every node and for good.
+  if (typeof host !== 'string' || !/^[\w.:%-]{1,253}$/.test(host))
+    throw new ConfigError(`${path}.host`, 'must be a host name or address');
+  return { host, port: integer(address['port'], `${path}.port`, 0, 65_535) };
+}
+
+function integer(value: unknown, path: string, min: number, max: number): number {
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < min || value > max) {
+    throw new ConfigError(path, `must be an integer from ${min} to ${max}`);
+  }
+  return value;
+}
+
+/** With no keys but these. */
+function object(value: unknown, path: string, keys: readonly string[]): Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new ConfigError(path, 'must be an object');
+  }
+  const unknown = Object.keys(value).find((key) => !keys.includes(key));
+  if (unknown !== undefined) {
+    const field = path === 'config' ? unknown : `${path}.${unknown}`;
+    throw new ConfigError(field, `is not known; known here are ${keys.join(', ')}`);
+  }
+  return value as Record<string, unknown>;
+}

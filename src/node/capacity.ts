@@ -1,0 +1,44 @@
+/** How a node tells the others that it can remember no more, and hears it from them. Decides nothing. */
+import { membersOf } from '../../raft/membership.ts';
+import type { MultiRaft } from '../../raft/driver/multi-raft.ts';
+import type { NodeId } from '../../raft/types.ts';
+import type { ClusterConfig } from '../config/config.ts';
+import type { Room } from '../limiter/state/state-size.ts';
+import type { MetaGroup } from '../meta/meta-group.ts';
+import { CapacityWatch, type CapacityWatchInit } from '../partition/capacity-watch.ts';
+import { ROOMS } from '../partition/node-budget.ts';
+import { groupOfPartition } from '../partition/placement.ts';
+import { Fields, pack, unpack } from '../wire/peer-messages.ts';
+
+interface NodeCapacityInit extends Pick<CapacityWatchInit, 'partitions' | 'monotonicMillis' | 'refusing'> {
+  readonly nodeId: NodeId;
+  readonly config: ClusterConfig;
+  readonly raft: MultiRaft;
+  readonly meta: MetaGroup;
+  readonly send: (to: NodeId, type: 'capacity', payload: Uint8Array) => boolean;
+}
+
+export function watchCapacity(init: NodeCapacityInit): CapacityWatch {
+  const { nodeId, config, raft, meta, send } = init;
+  return new CapacityWatch({
+    partitions: init.partitions,
+    monotonicMillis: init.monotonicMillis,
+    refusing: init.refusing,
+    followersOf(partition) {
+      const group = groupOfPartition(partition);
+      const config = raft.configOf(group);
+      // One that cannot be reached holds no more than before; it says so again when it can be.
+      return config === undefined ? [] : membersOf(config).filter((node) => raft.isReachable(group, node));
+    },
+    tell(room) {
+      const { nodes, leaving } = meta.state ?? { nodes: config.nodes, leaving: [] };
+      const payload = pack([ROOMS.indexOf(room)]);
+      for (const { id } of [...nodes, ...leaving]) if (id !== nodeId) send(id, 'capacity', payload);
+    },
+  });
+}
+
+/** @throws FrameError if the payload is malformed */
+export function decodeRoom(payload: Uint8Array): Room {
+  return new Fields(unpack(payload)).oneOf(ROOMS, 'room');
+}

@@ -1,0 +1,177 @@
+/**
+ * What one node knows about the whole cluster, for `GET /v1/cluster`: every node tells its peers twice a second
+ * how its groups are doing. Only for people and tests to look at; nothing is decided by it.
+ */
+import type { RaftStatus } from '../../raft/core.ts';
+import { membersOf } from '../../raft/membership.ts';
+import type { NodeId } from '../../raft/types.ts';
+import type { RuleTable } from '../limiter/rules.ts';
+import type { Member } from '../meta/meta-state.ts';
+import type { NodeStanding } from '../meta/standing.ts';
+import type { Refusal } from '../transport/hello.ts';
+import { array, Fields, integer, pack, unpack } from '../wire/peer-messages.ts';
+
+export interface PartitionReport {
+  readonly partition: number;
+  readonly isLeader: boolean;
+  readonly term: number;
+  readonly commit: number;
+  readonly applied: number;
+  readonly lastIndex: number;
+  /** Who holds the partition, as far as this replica knows. */
+  readonly members: readonly NodeId[];
+}
+
+export interface NodeReport {
+  readonly node: NodeId;
+  readonly pid: number;
+  /** How its clock runs against those of a majority; unless it is fit, the node leads nothing. */
+  readonly clock: ClockState;
+  readonly partitions: readonly PartitionReport[];
+}
+
+const CLOCK_STATES = ['fit', 'fast', 'slow'] as const;
+type ClockState = (typeof CLOCK_STATES)[number];
+
+/** A node that was silent for this long is shown as down. Reports come every 500 ms. */
+const SILENT_MILLIS_MAX = 2_000;
+
+export function reportOf(partition: number, status: RaftStatus): PartitionReport {
+  const { role, term, commit, applied, lastIndex, config } = status;
+  const members = membersOf(config);
+  return { partition, isLeader: role === 'leader', term, commit, applied, lastIndex, members };
+}
+
+export function encodeReport(report: NodeReport): Buffer {
+  const rows = report.partitions.map((p) => [
+    p.partition,
+    p.isLeader,
+    p.term,
+    p.commit,
+    p.applied,
+    p.lastIndex,
+    p.members,
+  ]);
+  return pack([report.pid, CLOCK_STATES.indexOf(report.clock), rows]);
+}
+
+/** @throws FrameError if the payload is malformed */
+export function decodeReport(node: NodeId, payload: Uint8Array): NodeReport {
+  const fields = new Fields(unpack(payload));
+  const pid = fields.integer('pid');
+  const clock = fields.oneOf(CLOCK_STATES, 'clock');
+  const partitions = array(fields.next('partitions'), 'partitions').map((row) => {
+    const p = new Fields(row);
+    return {
+      partition: p.integer('partition'),
+      isLeader: p.boolean('isLeader'),
+      term: p.integer('term'),
+      commit: p.integer('commit'),
+      applied: p.integer('applied'),
+      lastIndex: p.integer('lastIndex'),
+      members: array(p.next('members'), 'members').map((member) => integer(member, 'member')),
+    };
+  });
+  return { node, pid, clock, partitions };
+}
+
+/** What is replicated about the cluster itself. */
+export interface Known {
+  readonly nodes: readonly Member[];
+  readonly version: number;
+  readonly settledVersion: number;
+  /** The newest that a partition of this node has. */
+  readonly rules: RuleTable | undefined;
+  /** The nodes that should hold a partition. */
+  readonly replicasOf: (partition: number) => readonly NodeId[];
+  /** The node that is asked. */
+  readonly self: {
+    readonly id: NodeId;
+    readonly standing: NodeStanding;
+    readonly refusals: ReadonlyMap<NodeId, Refusal>;
+  };
+}
+
+export class ClusterView {
+  readonly #known: () => Known;
+  readonly #partitionCount: number;
+  readonly #monotonicMillis: () => number;
+  readonly #reports = new Map<NodeId, { readonly report: NodeReport; readonly atMillis: number }>();
+
+  constructor(known: () => Known, partitionCount: number, monotonicMillis: () => number) {
+    this.#known = known;
+    this.#partitionCount = partitionCount;
+    this.#monotonicMillis = monotonicMillis;
+  }
+
+  update(report: NodeReport): void {
+    this.#reports.set(report.node, { report, atMillis: this.#monotonicMillis() });
+  }
+
+  /** The node's connection broke: show it as down until it reports again. */
+  lost(node: NodeId): void {
+    const seen = this.#reports.get(node);
+    if (seen !== undefined) this.#reports.set(node, { ...seen, atMillis: Number.NEGATIVE_INFINITY });
+  }
+
+  /** `leader` is 0 while nobody claims it; `match` and `applied` are as last reported by each replica. */
+  toJSON(): unknown {
+    const now = this.#monotonicMillis();
+    const isUp = (node: NodeId): boolean => {
+      const seen = this.#reports.get(node);
+      return seen !== undefined && now - seen.atMillis <= SILENT_MILLIS_MAX;
+    };
+    const { nodes, version, settledVersion, rules, self } = this.#known();
+    const { state: standing, ...why } = self.standing;
+    return {
+      // Of the node that is asked: whether it belongs to the cluster, and who does not want to speak with it.
+      self: {
+        id: self.id,
+        standing,
+        ...why,
+        refusedBy: [...self.refusals].map(([node, { code, text }]) => ({ node, code, text })),
+      },
+      nodes: nodes.map(({ id, http }) => ({
+        id,
+        http: http === undefined ? null : `${http.host}:${http.port}`,
+        pid: this.#reports.get(id)?.report.pid ?? null,
+        up: isUp(id),
+        clock: this.#reports.get(id)?.report.clock ?? null,
+      })),
+      // Of the list of nodes; all partitions are where it wants them when both are the same.
+      version,
+      settledVersion,
+      rules: rules === undefined ? null : { version: rules.version, rules: rules.rules },
+      partitions: Array.from({ length: this.#partitionCount }, (_, id) => this.#partition(id, isUp)),
+    };
+  }
+
+  #partition(id: number, isUp: (node: NodeId) => boolean): unknown {
+    const { replicasOf } = this.#known();
+    const reports: (PartitionReport & { readonly node: NodeId })[] = [];
+    for (const [node, { report }] of this.#reports) {
+      const found = report.partitions.find(({ partition }) => partition === id);
+      if (found !== undefined) reports.push({ ...found, node });
+    }
+    const claims = reports.filter(({ node, isLeader }) => isLeader && isUp(node));
+    const leader = claims.sort((a, b) => b.term - a.term)[0];
+    // Without a leader, who has applied most knows best who belongs to the group.
+    const informed = leader ?? reports.sort((a, b) => b.applied - a.applied)[0];
+    return {
+      id,
+      leader: leader?.node ?? 0,
+      term: Math.max(0, ...reports.map(({ term }) => term)),
+      commit: Math.max(0, ...reports.map(({ commit }) => commit)),
+      // On the nodes that should hold it, and on no other.
+      placed: isSameSet(informed?.members ?? [], replicasOf(id)),
+      replicas: (informed?.members ?? []).map((node) => {
+        const seen = reports.find((report) => report.node === node);
+        return { node, match: seen?.lastIndex ?? 0, applied: seen?.applied ?? 0 };
+      }),
+    };
+  }
+}
+
+function isSameSet(a: readonly NodeId[], b: readonly NodeId[]): boolean {
+  return a.length === b.length && a.every((node) => b.includes(node));
+}

@@ -1,0 +1,95 @@
+/**
+ * What a node last knew of the nodes of its cluster, and of the rules in force, in a small file beside its database: for
+ * the script that starts the nodes of a directory, before any of them can be asked. A cache: nothing that must be right is decided by it, and
+ * it may be missing or old.
+ */
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { NodeId } from '../../raft/types.ts';
+import { type RuleTable, validateRuleTable } from '../limiter/rules.ts';
+import type { MetaState } from '../meta/meta-state.ts';
+
+const FILE = 'members.json';
+
+export interface KnownMembers {
+  /** Of the list; with a higher one, or the same and a higher settled one, it is newer. */
+  readonly version: number;
+  readonly settledVersion: number;
+  /** Those that belong to the cluster, and those that are needed until all partitions have moved away. */
+  readonly nodes: readonly NodeId[];
+  readonly retired: readonly NodeId[];
+  /** The node that wrote this was told that it was removed. */
+  readonly isRemoved: boolean;
+  /** Those in force. */
+  readonly rules?: RuleTable;
+}
+
+export async function readKnownMembers(databaseDirectory: string): Promise<KnownMembers | undefined> {
+  try {
+    const known = JSON.parse(await readFile(join(databaseDirectory, FILE), 'utf8')) as Partial<KnownMembers>;
+    const { version = 0, settledVersion = 0, nodes, retired, isRemoved, rules } = known;
+    if (!Array.isArray(nodes) || !Array.isArray(retired)) return undefined;
+    return {
+      version,
+      settledVersion,
+      nodes,
+      retired,
+      isRemoved: isRemoved === true,
+      ...(rules !== undefined && { rules: validateRuleTable(rules) }),
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Writes the latest of what it is told, one write after the other. */
+export class MemberCache {
+  readonly #directory: string;
+  readonly #failed: (error: unknown) => void;
+  #known: KnownMembers = { version: 0, settledVersion: 0, nodes: [], retired: [], isRemoved: false };
+  #isWriting = false;
+  #isDirty = false;
+
+  /** @param failed told that a write failed; nothing depends on it */
+  constructor(databaseDirectory: string, failed: (error: unknown) => void) {
+    this.#directory = databaseDirectory;
+    this.#failed = failed;
+  }
+
+  update({ version, settledVersion, nodes, leaving, retired }: MetaState): void {
+    const ids = [...nodes, ...leaving].map(({ id }) => id);
+    this.#change({ ...this.#known, version, settledVersion, nodes: ids, retired });
+  }
+
+  /** Called often, with the same table as a rule. Without a list of nodes it is left for later: the file may have one. */
+  rulesInForce(rules: RuleTable | undefined): void {
+    const { version, rules: known } = this.#known;
+    if (rules !== undefined && rules !== known && version > 0) this.#change({ ...this.#known, rules });
+  }
+
+  removed(): void {
+    this.#change({ ...this.#known, isRemoved: true });
+  }
+
+  #change(known: KnownMembers): void {
+    if (JSON.stringify(known) === JSON.stringify(this.#known)) return;
+    this.#known = known;
+    this.#isDirty = true;
+    if (!this.#isWriting) void this.#write();
+  }
+
+  async #write(): Promise<void> {
+    this.#isWriting = true;
+    const path = join(this.#directory, FILE);
+    while (this.#isDirty) {
+      this.#isDirty = false;
+      try {
+        await writeFile(`${path}.new`, `${JSON.stringify(this.#known)}\n`, { flush: true });
+        await rename(`${path}.new`, path);
+      } catch (error) {
+        this.#failed(error);
+      }
+    }
+    this.#isWriting = false;
+  }
+}

@@ -1,0 +1,60 @@
+/** How far a node is, from the first group it loads to its last answer. It only tells. */
+import type { Readiness } from '../http/readiness.ts';
+import type { NodeStanding } from '../meta/standing.ts';
+import type { NodeCore } from './node-core.ts';
+
+export class NodeReadiness {
+  #core: NodeCore | undefined;
+  #loaded = 0;
+  #of: number;
+  readonly #isFounder: boolean;
+  #isStopping = false;
+
+  constructor({ groups, isFounder }: { readonly groups: number; readonly isFounder: boolean }) {
+    this.#of = groups;
+    this.#isFounder = isFounder;
+  }
+
+  /** Of `of` groups so many are loaded. */
+  loading(loaded: number, of: number): void {
+    this.#loaded = loaded;
+    this.#of = of;
+  }
+
+  started(core: NodeCore): void {
+    this.#core = core;
+  }
+
+  stopping(): void {
+    this.#isStopping = true;
+  }
+
+  /** Undefined until everything is loaded. */
+  get core(): NodeCore | undefined {
+    return this.#core;
+  }
+
+  /** It stops, or will never be ready again. */
+  get wantsNoClients(): boolean {
+    return this.#isStopping || this.#core?.isExcluded === true;
+  }
+
+  get current(): Readiness {
+    if (this.#isStopping) return { status: 'stopping' };
+    if (this.#core === undefined) return { status: 'starting', loaded: this.#loaded, of: this.#of };
+    return this.#core.isReady ? { status: 'ready' } : readinessOf(this.#core.standing, this.#isFounder);
+  }
+}
+
+/** Of one that is not ready. A founder is never added: it waits for the first leader, who writes the list of nodes. */
+export function readinessOf(standing: NodeStanding, isFounder: boolean): Readiness {
+  switch (standing.state) {
+    case 'waiting':
+      return { status: isFounder ? 'waiting for leaders' : 'waiting to be added' };
+    case 'member':
+      return { status: 'waiting for leaders' };
+    case 'removed':
+    case 'refused':
+      return { status: standing.state, reason: standing.reason };
+  }
+}

@@ -1,0 +1,149 @@
+/** The command that changes nodes is never silent, never waits for ever, and ends when the work is done. */
+import { createServer, type Server } from 'node:http';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { explain } from '../../src/cli/explain-error.ts';
+import { changeNodes } from '../../src/cli/nodes-command.ts';
+
+/** A node that answers what the test wants; undefined: it never answers. */
+type Answer = () => { readonly status: number; readonly body: object } | undefined;
+
+const ACCEPTED: Answer = () => ({ status: 200, body: { version: 2 } });
+
+class Node {
+  readonly #server: Server;
+  url = '';
+  answers: { change: Answer; status: Answer };
+
+  private constructor(answers: Node['answers']) {
+    this.answers = answers;
+    this.#server = createServer((request, response) => {
+      request.resume();
+      const answer = request.method === 'POST' ? this.answers.change() : this.answers.status();
+      if (answer !== undefined) response.writeHead(answer.status).end(JSON.stringify(answer.body));
+    });
+  }
+
+  static async start(answers: Partial<Node['answers']> = {}): Promise<Node> {
+    const node = new Node({ change: ACCEPTED, status: statusOf(2), ...answers });
+    await new Promise<void>((resolve) => node.#server.listen(0, '127.0.0.1', resolve));
+    const address = node.#server.address();
+    node.url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
+    nodes.push(node);
+    return node;
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+}
+
+function statusOf(
+  settledVersion: number,
+  self: object = { id: 1, standing: 'member' },
+  others: readonly Node[] = [],
+  up = true,
+): Answer {
+  return () => ({
+    status: 200,
+    body: {
+      self,
+      settledVersion,
+      nodes: others.map(({ url }, i) => ({ id: i + 2, http: url.slice('http://'.length), up })),
+      partitions: [{ placed: true }, { placed: settledVersion >= 2 }],
+    },
+  });
+}
+
+const nodes: Node[] = [];
+afterEach(async () => {
+  vi.useRealTimers();
+  for (const node of nodes.splice(0)) await node.stop();
+});
+
+async function change(via: string, timeoutMillis = 20_000): Promise<string[]> {
+  const lines: string[] = [];
+  const print = (line: string): unknown => lines.push(line);
+  await changeNodes({ via, change: { remove: 1 }, timeoutMillis, print }).catch((error: unknown) =>
+    lines.push(String(error)),
+  );
+  return lines;
+}
+
+describe('a change of the nodes', () => {
+  it('without a node at --via fails at once, and says what to do', async () => {
+    const node = await Node.start();
+    await node.stop();
+    expect(await change(node.url)).toEqual([
+      `NodesCommandError: no node listens at ${node.url} (ECONNREFUSED): give the address of a running node of the cluster, on this machine, with --via`,
+    ]);
+    expect(await change('127.0.0.1:x')).toEqual([
+      expect.stringContaining('is no address: give http://host:port'),
+    ]);
+  });
+
+  it('says what it waits for after a few seconds, and gives up in time', async () => {
+    const node = await Node.start({ change: () => undefined });
+    const lines = await change(node.url, 6_500);
+    expect(lines[0]).toBe(`waiting for an answer from ${node.url}`);
+    expect(lines.at(-1)).toMatch(/not accepted in time: no answer for [1-9]\d* m?s/);
+  });
+
+  it('that is not done in time is no wrong option: it ends with 75', async () => {
+    const { url } = await Node.start({ status: statusOf(1) });
+    const init = { via: url, change: { remove: 1 }, timeoutMillis: 100, print: () => {} };
+    const error: unknown = await changeNodes(init).catch((cause: unknown) => cause);
+    expect(explain(error).exitCode).toBe(75);
+  });
+
+  it('repeats what is refused for now, and not what is refused', async () => {
+    const answers = [503, 503, 200].map((status) => ({ status, body: { version: 2, message: 'no leader' } }));
+    const node = await Node.start({ change: () => answers.shift() });
+    const lines = await change(node.url);
+    expect(lines[0]).toMatch(
+      /^not accepted yet \(no leader\); asking again until \d{4}-\d\d-\d\dT[\d:]{8}Z$/,
+    );
+    expect(lines.at(-1)).toBe('done: all partitions have moved');
+    node.answers.change = () => ({ status: 409, body: { message: 'take a new one' } });
+    expect(await change(node.url)).toEqual(['NodesCommandError: take a new one']);
+  });
+
+  it('is done when the node that leaves says that it was removed, though it never heard of the end', async () => {
+    const node = await Node.start({ status: statusOf(1) });
+    setTimeout(() => (node.answers.status = statusOf(1, { id: 1, standing: 'removed' })), 700);
+    expect((await change(node.url)).slice(1)).toEqual([
+      '1 of 2 partitions are in place',
+      'done: all partitions have moved',
+    ]);
+  });
+
+  it('says which node it waits for', async () => {
+    const newcomer = await Node.start();
+    const node = await Node.start({ status: statusOf(1, undefined, [newcomer], false) });
+    setTimeout(() => (node.answers.status = statusOf(2)), 300);
+    const address = newcomer.url.slice('http://'.length);
+    expect(await change(node.url)).toContain(
+      `1 of 2 partitions are in place; waiting for node 2 at ${address}, which is not there`,
+    );
+  });
+
+  it('by way of a node that was removed fails at once, or is done if that was what it is about', async () => {
+    const reason = 'node 1 was removed from the cluster';
+    const refusal = { status: 409, body: { reason: 'notMember', message: 'ask another one' } };
+    const node = await Node.start({ change: () => refusal });
+    node.answers.status = statusOf(1, { id: 1, standing: 'removed', reason });
+    expect(await change(node.url)).toEqual(['done: all partitions have moved']);
+    node.answers.status = statusOf(1, { id: 3, standing: 'removed', reason });
+    expect(await change(node.url)).toEqual([
+      `NodesCommandError: ${node.url}: ${reason}; give the address of a running node of the cluster, on this machine, with --via`,
+    ]);
+  });
+
+  it('follows the other nodes when the one it asks is gone', async () => {
+    const other = await Node.start({ status: statusOf(1) });
+    const node = await Node.start({ status: statusOf(1, undefined, [other]) });
+    setTimeout(() => void node.stop(), 700);
+    setTimeout(() => (other.answers.status = statusOf(2)), 1_500);
+    expect((await change(node.url)).at(-1)).toBe('done: all partitions have moved');
+  });
+});

@@ -1,0 +1,68 @@
+import { setImmediate as endOfTurn } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { NodeCore } from '../../src/node/node-core.ts';
+import { stopLimits, takeLeave } from '../../src/node/stop.ts';
+import { Door } from '../http/fixtures.ts';
+import { RawClient } from '../http/raw-client.ts';
+import { until } from '../transport/wait.ts';
+
+let door = new Door();
+afterEach(async () => {
+  await door.app.close();
+  door = new Door();
+});
+
+describe('a node that stops while nobody can decide', () => {
+  it('still answers what is open when its time is up, before its deadline', async () => {
+    const port = await door.listen();
+    door.answer = undefined;
+    const answer = fetch(`http://127.0.0.1:${port}/v1/allow`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"userId":"ada"}',
+    });
+    await until('it is open', () => door.open.length === 1);
+    const core = {
+      hasLeft: true,
+      isIdle: false,
+      leave() {},
+      router: {
+        close: () => door.open[0]?.({ kind: 'unavailable', reason: 'no_leader', proposed: false }, 0),
+      },
+    } as unknown as NodeCore;
+    await takeLeave(core, door.app, { lingerMillisMin: 0, lingerMillisMax: 0, openMillisMax: 50 });
+    const response = await answer;
+    expect([response.status, await response.json()]).toMatchObject([503, { allowed: false }]);
+  });
+
+  it.each([100, 1_000, 60_000])('has a bounded time for that, with a deadline of %s ms', (deadlineMillis) => {
+    const { lingerMillisMax, openMillisMax } = stopLimits(deadlineMillis);
+    // The hand-over before takes 2 s at most, and the process has 10 s in all.
+    expect(lingerMillisMax + openMillisMax).toBeLessThan(7_000);
+    expect(openMillisMax).toBeGreaterThan(Math.min(deadlineMillis, 5_000));
+  });
+});
+
+describe('a node that is held up while it stops', () => {
+  it('answers what came meanwhile on connections that were idle', async () => {
+    const client = new RawClient(await door.listen());
+    client.ask('ada');
+    await until('it is answered', () => client.statuses().length === 1);
+    door.readiness = { status: 'stopping' };
+    const core = { hasLeft: true, isIdle: true, leave() {}, router: { close() {} } } as unknown as NodeCore;
+    // Of a turn that ends now the next phase is that of timers, not that of reading.
+    await endOfTurn();
+    const left = takeLeave(core, door.app, {
+      lingerMillisMin: 20,
+      lingerMillisMax: 20,
+      openMillisMax: 5_000,
+    });
+    client.ask('bob');
+    // The system has the request, and the loop goes on when nothing is left to linger for.
+    const heldUpAt = performance.now();
+    while (performance.now() - heldUpAt < 100);
+    await left;
+    await until('the connection is closed', () => client.isClosed);
+    expect(client.statuses()).toEqual(['200', '200']);
+  });
+});
