@@ -36,6 +36,8 @@ export interface ForwarderInit {
   readonly firstId: number;
 }
 
+/** Who says that it leaves has ended by then. One that is still there is asked again: what it said may have come late. */
+const LEAVING_MILLIS_MAX = 10_000;
 /** Requests on their way to other nodes; more are refused. */
 const OUTSTANDING_MAX = 65_536;
 /** Requests that nobody waits for any more, and whose answers still tell who leads. The oldest are forgotten. */
@@ -81,8 +83,8 @@ export class Forwarder {
   readonly #requests = new Map<NodeId, unknown[][]>();
   readonly #answers = new Map<NodeId, unknown[][]>();
   readonly #detector: FailureDetector;
-  /** They lead nothing any more, and end soon. */
-  readonly #leaving = new Set<NodeId>();
+  /** They lead nothing any more, and end soon; until when that is believed. */
+  readonly #leaving = new Map<NodeId, number>();
   #nextId: number;
   #scheduled = false;
 
@@ -112,7 +114,7 @@ export class Forwarder {
 
   /** `peer` is about to end: what it is asked now might not be answered. */
   peerLeaves(peer: NodeId): void {
-    this.#leaving.add(peer);
+    this.#leaving.set(peer, this.#init.monotonicMillis() + LEAVING_MILLIS_MAX);
   }
 
   /** Whatever `peer` said, its process has ended. */
@@ -213,6 +215,7 @@ export class Forwarder {
       if (this.#late.size <= LATE_MAX) break;
       this.#late.delete(id);
     }
+    for (const [peer, untilMillis] of this.#leaving) if (untilMillis <= now) this.#leaving.delete(peer);
     this.#detector.tick();
   }
 

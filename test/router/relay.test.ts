@@ -210,6 +210,16 @@ describe('a node that takes its leave', () => {
     }
   });
 
+  it('is asked again if it is still there long after: what it said may have been late', () => {
+    const nodes = new Nodes(2);
+    const own = nodes.forwarders.get(1);
+    own?.peerLeaves(2);
+    nodes.tick(Math.ceil(9_900 / TICK_MILLIS));
+    expect(own?.isReachable(2)).toBe(false);
+    nodes.tick(Math.ceil(200 / TICK_MILLIS));
+    expect(own?.isReachable(2)).toBe(true);
+  });
+
   it('still answers what it was asked before', () => {
     const nodes = new Nodes(2);
     nodes.partition(2).reply = () => undefined;

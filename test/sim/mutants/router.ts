@@ -310,4 +310,20 @@ export const ROUTER: readonly Mutant[] = [
       why: 'paths on which answers take longer than a deadline are healed before anybody has to get on, and then whoever does not lead says so in time',
     },
   },
+  {
+    id: 'R16',
+    bug: 'a node that said long ago that it leaves, and is there, is not asked',
+    law: 'a quorum makes progress',
+    edits: [
+      {
+        in: 'Forwarder.tick',
+        find: 'for (const [peer, untilMillis] of this.#leaving) if (untilMillis <= now) this.#leaving.delete(peer);',
+        replace: '',
+      },
+    ],
+    unitTest: {
+      file: 'router/relay.test.ts',
+      why: 'what a process said has to be read after the next one is connected, and hardly any seed has a healed leader of whom that is so',
+    },
+  },
 ];
