@@ -3,91 +3,31 @@
  * wired together. What it needs of the outside world comes in as arguments, so that a simulator can run it too.
  */
 import { RAFT_DEFAULTS } from '../../raft/core-state.ts';
-import {
-  type GroupApplication,
-  MULTI_RAFT_DEFAULTS,
-  MultiRaft,
-  type MultiRaftOptions,
-} from '../../raft/driver/multi-raft.ts';
-import type { LogStore } from '../../raft/driver/store.ts';
-import { type GroupConfig, type GroupId, NO_NODE, type NodeId, type StoredGroup } from '../../raft/types.ts';
-import { type NodeReport, reportOf } from './cluster-view.ts';
-import type { ClockVerdict } from '../clock/clock-rates.ts';
-import { ClockWatch } from '../clock/clock-watch.ts';
-import { type ClusterConfig, ticksOf } from '../config/config.ts';
-import { restoreGroup } from './group-loader.ts';
-import { Departure } from './departure.ts';
 import { GroupClock } from '../../raft/driver/group-clock.ts';
+import { type GroupApplication, MULTI_RAFT_DEFAULTS, MultiRaft } from '../../raft/driver/multi-raft.ts';
+import type { GroupId, NodeId } from '../../raft/types.ts';
+import { ClockWatch } from '../clock/clock-watch.ts';
+import { type ClusterConfig, ticksOf, type Timing } from '../config/config.ts';
 import type { AllowRequest } from '../limiter/request.ts';
-import type { Admission } from '../meta/admission.ts';
 import { ClusterPlacement, META_GROUP, metaMembers } from '../meta/cluster-placement.ts';
 import { Membership, MEMBERSHIP_FRAMES } from '../meta/membership.ts';
 import { MetaGroup, type NodeChangeResult } from '../meta/meta-group.ts';
 import type { Introduction, MetaState, NodeChange } from '../meta/meta-state.ts';
-import type { LocalReplicas } from '../meta/replica-keeper.ts';
-import type { Exclusion, NodeStanding } from '../meta/standing.ts';
-import { decodeRoom, watchCapacity } from './capacity.ts';
-import type { Hash32 } from '../partition/hash.ts';
+import type { NodeStanding } from '../meta/standing.ts';
 import type { CapacityReport, CapacityWatch } from '../partition/capacity-watch.ts';
-import { Partition, PARTITION_DEFAULTS, type PartitionOptions } from '../partition/partition.ts';
+import type { Partition } from '../partition/partition.ts';
 import { groupOfPartition } from '../partition/placement.ts';
 import { Forwarder } from '../router/forwarder.ts';
 import { type RoutedAnswer, Router } from '../router/router.ts';
-import type { FrameType } from '../wire/frame.ts';
 import type { Hello, Refusal, Sender } from '../transport/hello.ts';
+import type { FrameType } from '../wire/frame.ts';
 import { decodePeerMessages, encodePeerMessages } from '../wire/peer-messages.ts';
-
-export interface Clocks {
-  /** Never runs back; fractions of a millisecond. */
-  readonly monotonicMillis: () => number;
-  /** Milliseconds since 1970. Used to start group time, to refuse timestamps from the future, and in headers. */
-  readonly wallMillis: () => number;
-}
-
-export interface NodeCoreInit {
-  readonly config: ClusterConfig;
-  readonly nodeId: NodeId;
-  /** Kept up to date here; asked by whoever takes connections. */
-  readonly admission: Admission;
-  readonly store: LogStore;
-  readonly hash: Hash32;
-  readonly clocks: Clocks;
-  /** On the monotonic clock: what is read from sockets now came after this. */
-  readonly doorMillis: () => number;
-  /** A whole number in [0, bound), bound up to 2^47. */
-  readonly random: (bound: number) => number;
-  /** Runs `fn` soon, after what is already queued. */
-  readonly defer: (fn: () => void) => void;
-  /** Sends one frame to a peer; false if it was dropped. */
-  readonly send: (to: NodeId, type: FrameType, payload: Uint8Array) => boolean;
-  /** Whether there are connections to and from a peer: it can be asked, and can answer. */
-  readonly isConnected: (peer: NodeId) => boolean;
-  readonly leaderChanged: (partition: number, leader: NodeId) => void;
-  /** The nodes of the cluster are others now, or are known for the first time, or other ones are admitted. */
-  readonly nodesChanged?: (state: MetaState, metaMembers: readonly NodeId[]) => void;
-  /** Called once: this node was removed, or is not the one whose id it bears. It takes part no more. */
-  readonly excluded?: (standing: Exclusion) => void;
-  /** Whether this node's clock runs at the speed of the others' has changed. */
-  readonly clockJudged?: (verdict: ClockVerdict) => void;
-  /** A group was added to this node, before anything of it is applied beyond `applied`; for those who look on. */
-  readonly groupAdded?: (group: GroupId, app: GroupApplication, applied: number) => void;
-  /** While the node loads: so many groups of so many have been read. */
-  readonly loaded?: (done: number, total: number) => void;
-  /** A leader sent a snapshot that is no sound one; it was forgotten. */
-  readonly snapshotRefused?: (group: GroupId, error: unknown) => void;
-  /** Requests are refused for want of room now, or no longer. */
-  readonly refusingAtCapacity?: (isRefusing: boolean, report: CapacityReport) => void;
-  /** Called once, when nothing may be said any more. */
-  readonly fatal: (error: unknown) => void;
-  readonly raft?: Partial<MultiRaftOptions>;
-  /** Smaller than usual, for tests that fill them. */
-  readonly queues?: QueueBounds;
-}
-
-/** Requests that wait at a time: at a node for their answer, and see `PartitionOptions`. */
-export interface QueueBounds extends Pick<PartitionOptions, 'pendingMax' | 'inflightMax' | 'batchMax'> {
-  readonly openMax: number;
-}
+import { decodeRoom, watchCapacity } from './capacity.ts';
+import { type NodeReport, reportOf } from './cluster-view.ts';
+import { Departure, type DepartureLimits } from './departure.ts';
+import { restoreGroup } from './group-loader.ts';
+import type { NodeCoreInit } from './node-core-init.ts';
+import { Replicas } from './replicas.ts';
 
 /** Frames between nodes that a NodeCore understands. */
 const CORE_FRAMES = [
@@ -109,7 +49,6 @@ export function isCoreFrame(type: FrameType): type is CoreFrame {
 /** Requests without an answer that a node holds at a time. */
 const OPEN_REQUESTS_MAX = 65_536;
 const FIRST_ID_BOUND = 2 ** 47;
-const SEED_BOUND = 2 ** 47;
 /** So long a node that stops looks for successors. */
 const HAND_OVER_MILLIS_MAX = 2_000;
 const NOTHING = new Uint8Array(0);
@@ -127,36 +66,14 @@ export class NodeCore {
   readonly #departure: Departure;
   /** Those the cluster was created with, whatever the file lists. */
   readonly #founders: readonly NodeId[];
-  /** All replicas on this node, also of partitions that are moving here or have moved away. */
-  readonly #replicas = new Map<number, Partition>();
-  /** The replicas that have a vote: they hear from Raft who leads. */
-  readonly #voting = new Map<number, Partition>();
+  readonly #replicas: Replicas;
 
   private constructor(init: NodeCoreInit) {
-    const { config, nodeId, clocks } = init;
-    const { timing } = config;
+    const { config, clocks } = init;
     this.#init = init;
     this.#founders = config.founders.map(({ id }) => id);
     this.placement = new ClusterPlacement(this.#founders, config.partitions, config.replicas, init.hash);
-    this.raft = new MultiRaft({
-      id: nodeId,
-      store: init.store,
-      random: init.random,
-      options: {
-        ...MULTI_RAFT_DEFAULTS,
-        raft: {
-          ...RAFT_DEFAULTS,
-          ...ticksOf(timing),
-        },
-        ...init.raft,
-      },
-      defer: init.defer,
-      send(to, messages) {
-        for (const payload of encodePeerMessages(messages)) init.send(to, 'peerMessages', payload);
-      },
-      snapshotRefused: (group, _meta, error) => init.snapshotRefused?.(group, error),
-      fatal: init.fatal,
-    });
+    this.raft = newRaft(init);
     this.meta = new MetaGroup({
       clock: new GroupClock(clocks.monotonicMillis, clocks.wallMillis),
       founders: introductionsOf(config),
@@ -165,83 +82,96 @@ export class NodeCore {
       stateChanged: (state) => this.#stateChanged(state),
       configChanged: () => this.#membership.admissionChanged(),
     });
-    this.clock = new ClockWatch({
-      nodeId,
-      monotonicMillis: clocks.monotonicMillis,
-      process: init.random(FIRST_ID_BOUND),
-      nodes: () => this.meta.state?.nodes.map(({ id }) => id) ?? this.#founders,
-      limitPpm: () => this.#clockDriftPpm(),
-      send: init.send,
-      judged: (verdict) => {
-        init.clockJudged?.(verdict);
-        this.raft.avoidLeading('clockRate', !verdict.fit);
-      },
-    });
-    this.#membership = new Membership({
-      nodeId,
+    this.#replicas = new Replicas({
+      ...init,
       raft: this.raft,
-      meta: this.meta,
       placement: this.placement,
-      admission: init.admission,
-      replicas: this.#localReplicas(),
-      isConnected: init.isConnected,
-      send: init.send,
-      defer: init.defer,
-      firstId: init.random(FIRST_ID_BOUND),
-      nodesChanged: init.nodesChanged,
-      excluded: init.excluded,
-      isAsking: () => this.router.openCount > 0,
-      farewellTicksMax: Math.ceil(timing.requestDeadlineMillis / timing.tickMillis),
+      options: init.queues,
+      placementVersion: () => this.meta.state?.version,
+      leaderChanged: (partition, leader, term) => {
+        this.router.leaderChanged(partition, leader, term);
+        init.leaderChanged(partition, leader);
+      },
+      refusedAtCapacity: () => this.#capacity.refusedOne(),
+      added: (group, app) => this.#added(group, app),
     });
+    this.clock = this.#newClockWatch();
+    this.#membership = this.#newMembership();
     this.#capacity = watchCapacity({
-      nodeId,
-      config,
+      ...init,
       raft: this.raft,
       meta: this.meta,
-      partitions: this.#replicas,
+      partitions: this.partitions,
       monotonicMillis: clocks.monotonicMillis,
-      send: init.send,
       refusing: init.refusingAtCapacity,
     });
-    const { electionMillis, requestDeadlineMillis, tickMillis } = timing;
-    // Early enough to ask another node before the deadline, late enough for a way there and back over slow links.
-    const silentTicksMax = Math.max(3, Math.ceil((0.4 * requestDeadlineMillis) / tickMillis));
     this.#departure = new Departure({
       raft: this.raft,
       announce: () => this.#announceDeparture(),
-      limits: {
-        allMax: Math.ceil(HAND_OVER_MILLIS_MAX / tickMillis),
-        stuckMax: Math.ceil((2 * electionMillis) / tickMillis),
-        aloneMax: Math.ceil((2 * timing.heartbeatMillis) / tickMillis),
+      limits: departureLimits(config.timing),
+    });
+    this.#forwarder = this.#newForwarder();
+    this.router = this.#newRouter(this.#forwarder);
+  }
+
+  #newClockWatch(): ClockWatch {
+    const { nodeId, clocks, random, send, clockJudged } = this.#init;
+    return new ClockWatch({
+      nodeId,
+      monotonicMillis: clocks.monotonicMillis,
+      process: random(FIRST_ID_BOUND),
+      nodes: () => this.meta.state?.nodes.map(({ id }) => id) ?? this.#founders,
+      limitPpm: () => this.#replicas.clockDriftPpm,
+      send,
+      judged: (verdict) => {
+        clockJudged?.(verdict);
+        this.raft.avoidLeading('clockRate', !verdict.fit);
       },
     });
-    this.#forwarder = new Forwarder({
-      nodeId,
-      partitions: this.#replicas,
-      monotonicMillis: clocks.monotonicMillis,
-      doorMillis: init.doorMillis,
-      send: init.send,
-      defer: init.defer,
-      isConnected: init.isConnected,
-      suspected: (node) => this.router.peerSuspected(node),
-      silentTicksMax,
-      firstId: init.random(FIRST_ID_BOUND),
-    });
-    this.router = new Router({
-      nodeId,
+  }
+
+  #newMembership(): Membership {
+    const { timing } = this.#init.config;
+    return new Membership({
+      ...this.#init,
+      raft: this.raft,
+      meta: this.meta,
       placement: this.placement,
-      partitions: this.#replicas,
-      hearsOfLeaders: (partition) => this.#hearsOfLeaders(partition),
-      forwarder: this.#forwarder,
-      hash: init.hash,
+      replicas: this.#replicas,
+      firstId: this.#init.random(FIRST_ID_BOUND),
+      isAsking: () => this.router.openCount > 0,
+      farewellTicksMax: Math.ceil(timing.requestDeadlineMillis / timing.tickMillis),
+    });
+  }
+
+  #newForwarder(): Forwarder {
+    const { config, clocks, random } = this.#init;
+    return new Forwarder({
+      ...this.#init,
+      partitions: this.partitions,
       monotonicMillis: clocks.monotonicMillis,
-      doorMillis: init.doorMillis,
+      suspected: (node) => this.router.peerSuspected(node),
+      silentTicksMax: silentTicksMax(config.timing),
+      firstId: random(FIRST_ID_BOUND),
+    });
+  }
+
+  #newRouter(forwarder: Forwarder): Router {
+    const { config, clocks, queues } = this.#init;
+    const { electionMillis, requestDeadlineMillis, tickMillis } = config.timing;
+    return new Router({
+      ...this.#init,
+      placement: this.placement,
+      partitions: this.partitions,
+      hearsOfLeaders: (partition) => this.#replicas.hearsOfLeaders(partition),
+      forwarder,
+      monotonicMillis: clocks.monotonicMillis,
       deadlineMillis: requestDeadlineMillis,
-      silentTicksMax,
+      silentTicksMax: silentTicksMax(config.timing),
       pauseMillisMin: tickMillis,
       pauseMillisMax: electionMillis,
       electionMillisMax: 2 * electionMillis,
-      openMax: init.queues?.openMax ?? OPEN_REQUESTS_MAX,
+      openMax: queues?.openMax ?? OPEN_REQUESTS_MAX,
     });
   }
 
@@ -250,7 +180,7 @@ export class NodeCore {
     const core = new NodeCore(init);
     const { partitionCount } = core.placement;
     for (let partition = 0; partition < partitionCount; partition += 1) {
-      await core.#loadPartition(partition);
+      core.#membership.keeper.loaded(partition, await core.#replicas.load(partition));
       init.loaded?.(partition + 1, partitionCount + 1);
     }
     // Last, since it says what else belongs here: all that is on the disk is there by then.
@@ -260,133 +190,23 @@ export class NodeCore {
     return core;
   }
 
-  async #loadPartition(partition: number): Promise<void> {
-    const { store } = this.#init;
-    const group = groupOfPartition(partition);
-    const stored = await store.load(group);
-    this.#membership.keeper.loaded(partition, stored);
-    // Also what has moved away: others may not know yet that this replica is not needed.
-    if (stored?.removed === true || (stored === undefined && !this.#wasFoundedHere(partition))) return;
-    const app = this.#newPartition(partition);
-    if (stored !== undefined) await restoreGroup(store, group, stored, app);
-    this.#addPartition(partition, app, stored);
-  }
-
   async #loadMeta(): Promise<void> {
-    const { store } = this.#init;
+    const { store, nodeId } = this.#init;
     const stored = await store.load(META_GROUP);
     if (stored !== undefined) await restoreGroup(store, META_GROUP, stored, this.meta);
-    this.#addMeta(stored);
-  }
-
-  #wasFoundedHere(partition: number): boolean {
-    return this.placement.founded.replicasOf(partition).includes(this.#init.nodeId);
-  }
-
-  #addMeta(stored: StoredGroup | undefined): void {
     const { voters } = metaMembers(this.#founders);
     this.raft.addGroup({
       group: META_GROUP,
-      voters: voters.includes(this.#init.nodeId) ? voters : [],
-      preferredLeader: voters[0] ?? this.#init.nodeId,
+      voters: voters.includes(nodeId) ? voters : [],
+      preferredLeader: voters[0] ?? nodeId,
       app: this.meta,
       stored,
     });
     this.#added(META_GROUP, this.meta);
   }
 
-  #localReplicas(): LocalReplicas & { partitions(): Iterable<number> } {
-    return {
-      partitions: () => this.#replicas.keys(),
-      has: (partition) => this.#replicas.has(partition),
-      add: (partition, returns) =>
-        this.#addPartition(partition, this.#newPartition(partition), returns?.tombstone, returns?.placement),
-      drop: (partition) => {
-        this.#replicas.delete(partition);
-        this.#voting.delete(partition);
-      },
-    };
-  }
-
-  #newPartition(partition: number): Partition {
-    const { nodeId, config, clocks } = this.#init;
-    const group = groupOfPartition(partition);
-    return new Partition({
-      partition,
-      nodeId,
-      clock: new GroupClock(clocks.monotonicMillis, clocks.wallMillis),
-      options: { ...PARTITION_DEFAULTS, ...this.#init.queues },
-      hashSeed: this.#init.random(SEED_BOUND),
-      monotonicMillis: clocks.monotonicMillis,
-      wallMillis: clocks.wallMillis,
-      ruleTable: config.rules,
-      requestProposal: () => this.raft.requestProposal(group),
-      leaderChanged: (changed, leader, term) => {
-        this.router.leaderChanged(changed, leader, term);
-        this.#init.leaderChanged(changed, leader);
-      },
-      configChanged: () => this.#revise(partition),
-      refusedAtCapacity: () => this.#capacity.refusedOne(),
-    });
-  }
-
-  /** @param placement the version that brings a replica back which was removed */
-  #addPartition(
-    partition: number,
-    app: Partition,
-    stored: StoredGroup | undefined,
-    placement?: number,
-  ): void {
-    const { nodeId } = this.#init;
-    const group = groupOfPartition(partition);
-    this.#replicas.set(partition, app);
-    this.raft.addGroup({
-      group,
-      // A replica that comes later learns from the others who they are.
-      voters: this.#wasFoundedHere(partition) ? this.placement.founded.replicasOf(partition) : [],
-      preferredLeader: this.placement.replicasOf(partition)[0] ?? nodeId,
-      app,
-      stored,
-      ...(placement !== undefined && { placement }),
-    });
-    this.#revise(partition);
-    this.#added(group, app);
-  }
-
   #added(group: GroupId, app: GroupApplication): void {
     this.#init.groupAdded?.(group, app, this.raft.status(group)?.applied ?? 0);
-  }
-
-  /** The strictest of the rules in force in the partitions held here: while a change of the rules travels they differ. */
-  #clockDriftPpm(): number {
-    let least = Infinity;
-    for (const { ruleTable } of this.#replicas.values())
-      if (ruleTable !== undefined) least = Math.min(least, ruleTable.clockDriftPpm);
-    return least === Infinity ? this.#init.config.rules.clockDriftPpm : least;
-  }
-
-  /** Does this node's replica vote, as far as it knows? */
-  #revise(partition: number): void {
-    const replica = this.#replicas.get(partition);
-    const config = this.raft.configOf(groupOfPartition(partition));
-    if (replica === undefined || config === undefined) return;
-    if (this.#hasVote(partition, config)) this.#voting.set(partition, replica);
-    else this.#voting.delete(partition);
-  }
-
-  /** A replica that waits for a leader may have been removed without being told; certainly not while none moves. */
-  #hearsOfLeaders(partition: number): boolean {
-    const replica = this.#voting.get(partition);
-    return replica !== undefined && (this.placement.isSettled || replica.leader !== NO_NODE);
-  }
-
-  #hasVote(partition: number, { voters, outgoing, epoch }: GroupConfig): boolean {
-    const { nodeId } = this.#init;
-    if (!voters.includes(nodeId) && !outgoing.includes(nodeId)) return false;
-    // Removed while it was away, perhaps: then nobody told the replica, but the nodes know that all have moved.
-    const { state } = this.meta;
-    if (!this.placement.isSettled || (state !== undefined && epoch > state.version)) return true;
-    return this.placement.replicasOf(partition).includes(nodeId);
   }
 
   #stateChanged(state: MetaState): void {
@@ -394,7 +214,7 @@ export class NodeCore {
     for (let partition = 0; partition < this.placement.partitionCount; partition += 1) {
       const [leader] = this.placement.replicasOf(partition);
       if (leader !== undefined) this.raft.preferLeader(groupOfPartition(partition), leader);
-      this.#revise(partition);
+      this.#replicas.revise(partition);
     }
     const leader = metaMembers(state.nodes.map(({ id }) => id)).voters[0];
     if (leader !== undefined) this.raft.preferLeader(META_GROUP, leader);
@@ -403,7 +223,7 @@ export class NodeCore {
 
   /** The partitions of which this node holds a replica. */
   get partitions(): ReadonlyMap<number, Partition> {
-    return this.#replicas;
+    return this.#replicas.all;
   }
 
   get standing(): NodeStanding {
@@ -422,12 +242,8 @@ export class NodeCore {
 
   /** This node knows its cluster, and every partition that should be here is, and has a leader. */
   get isReady(): boolean {
-    if (this.meta.state === undefined || this.#membership.verdict !== undefined) return false;
-    for (let partition = 0; partition < this.placement.partitionCount; partition += 1) {
-      if (!this.placement.replicasOf(partition).includes(this.#init.nodeId)) continue;
-      if ((this.#voting.get(partition)?.leader ?? NO_NODE) === NO_NODE) return false;
-    }
-    return true;
+    const isMember = this.meta.state !== undefined && this.#membership.verdict === undefined;
+    return isMember && this.#replicas.haveLeaders;
   }
 
   /**
@@ -543,7 +359,7 @@ export class NodeCore {
   /** Close to a full disk. To be called again while it lasts. */
   refuseProposals(refuse: boolean): void {
     this.raft.avoidLeading('lowDisk', refuse);
-    for (const partition of this.#replicas.values()) partition.refuseProposals(refuse);
+    for (const partition of this.partitions.values()) partition.refuseProposals(refuse);
   }
 
   /**
@@ -572,7 +388,7 @@ export class NodeCore {
   get isIdle(): boolean {
     if (this.#forwarder.owesAnswers) return false;
     if (this.router.openCount > 0 || this.#forwarder.outstandingCount > 0) return false;
-    return [...this.#replicas.values()].every(({ waitingCount }) => waitingCount === 0);
+    return this.#replicas.waitingCount === 0;
   }
 
   #announceDeparture(): void {
@@ -585,13 +401,42 @@ export class NodeCore {
   }
 
   report(pid: number): NodeReport {
-    const partitions = [...this.#replicas.keys()].flatMap((partition) => {
+    const partitions = [...this.#replicas.partitions()].flatMap((partition) => {
       const status = this.raft.status(groupOfPartition(partition));
       return status === undefined ? [] : [reportOf(partition, status)];
     });
     const { verdict } = this.clock;
     return { node: this.#init.nodeId, pid, clock: verdict.fit ? 'fit' : verdict.direction, partitions };
   }
+}
+
+function newRaft(init: NodeCoreInit): MultiRaft {
+  return new MultiRaft({
+    ...init,
+    id: init.nodeId,
+    options: {
+      ...MULTI_RAFT_DEFAULTS,
+      raft: { ...RAFT_DEFAULTS, ...ticksOf(init.config.timing) },
+      ...init.raft,
+    },
+    send(to, messages) {
+      for (const payload of encodePeerMessages(messages)) init.send(to, 'peerMessages', payload);
+    },
+    snapshotRefused: (group, _meta, error) => init.snapshotRefused?.(group, error),
+  });
+}
+
+function departureLimits({ electionMillis, heartbeatMillis, tickMillis }: Timing): DepartureLimits {
+  return {
+    allMax: Math.ceil(HAND_OVER_MILLIS_MAX / tickMillis),
+    stuckMax: Math.ceil((2 * electionMillis) / tickMillis),
+    aloneMax: Math.ceil((2 * heartbeatMillis) / tickMillis),
+  };
+}
+
+/** Early enough to ask another node before the deadline, late enough for a way there and back over slow links. */
+function silentTicksMax({ requestDeadlineMillis, tickMillis }: Timing): number {
+  return Math.max(3, Math.ceil((0.4 * requestDeadlineMillis) / tickMillis));
 }
 
 /** The founders, and where they are as far as this node's configuration knows. */

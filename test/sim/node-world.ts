@@ -2,7 +2,8 @@
 import type { GroupApplication } from '../../raft/driver/multi-raft.ts';
 import type { GroupWrite, LogStore } from '../../raft/driver/store.ts';
 import type { GroupId, NodeId } from '../../raft/types.ts';
-import type { NodeCore, NodeCoreInit } from '../../src/node/node-core.ts';
+import type { NodeCore } from '../../src/node/node-core.ts';
+import type { NodeCoreInit } from '../../src/node/node-core-init.ts';
 import type { ClockVerdict } from '../../src/clock/clock-rates.ts';
 import type { Hash32 } from '../../src/partition/hash.ts';
 import type { DiskBoundary } from './disk.ts';

@@ -1,6 +1,7 @@
 /** One simulated machine: its clocks, its disk, and the process that runs a NodeCore until it crashes. */
 import type { NodeId } from '../../raft/types.ts';
-import { isCoreFrame, NodeCore, type NodeCoreInit } from '../../src/node/node-core.ts';
+import { isCoreFrame, NodeCore } from '../../src/node/node-core.ts';
+import type { NodeCoreInit } from '../../src/node/node-core-init.ts';
 import type { NodeChangeResult } from '../../src/meta/meta-group.ts';
 import type { NodeChange } from '../../src/meta/meta-state.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';

@@ -8,7 +8,7 @@ import { NO_NODE, type NodeId, type StoredGroup } from '../../../raft/types.ts';
 import { ticksOf } from '../../../src/config/config.ts';
 import { restoreGroup } from '../../../src/node/group-loader.ts';
 import { GroupClock } from '../../../raft/driver/group-clock.ts';
-import type { NodeCoreInit } from '../../../src/node/node-core.ts';
+import type { NodeCoreInit } from '../../../src/node/node-core-init.ts';
 import { Partition, PARTITION_DEFAULTS } from '../../../src/partition/partition.ts';
 import { groupOfPartition } from '../../../src/partition/placement.ts';
 import { decodePeerMessages, encodePeerMessages } from '../../../src/wire/peer-messages.ts';

@@ -52,7 +52,11 @@ export const CLOCK: readonly Mutant[] = [
     id: 'C1',
     bug: 'a node whose clock is wrong goes on leading',
     edits: [
-      { in: 'NodeCore.constructor', find: "this.raft.avoidLeading('clockRate', !verdict.fit);", replace: '' },
+      {
+        in: 'NodeCore.#newClockWatch',
+        find: "this.raft.avoidLeading('clockRate', !verdict.fit);",
+        replace: '',
+      },
     ],
   },
   {

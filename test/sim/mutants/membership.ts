@@ -106,7 +106,7 @@ export const MEMBERSHIP: readonly Mutant[] = [
     bug: 'a tombstone is ignored when the node starts',
     edits: [
       {
-        in: 'NodeCore.#loadPartition',
+        in: 'Replicas.load',
         find: 'const stored = await store.load(group);',
         replace: 'let stored = await store.load(group); if (stored?.removed) stored = undefined;',
       },
