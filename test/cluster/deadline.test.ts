@@ -12,6 +12,8 @@ const RULE = { id: 'default', limit: LIMIT, windowMillis: 600_000, clock: 'clust
 /** Stated in the router and at the door: how far a clock of ticks may be off. */
 const TOLERANCE_MILLIS = 20 + 25;
 
+const ROUNDS_MAX = 20;
+
 /** A response has been handed to the system. */
 const WRITTEN = 'http.server.response.finish';
 
@@ -125,15 +127,18 @@ describe('a process whose loop is held up', () => {
     subscribe(WRITTEN, onWritten);
     written = onWritten;
     let refused = 0;
-    for (const holdMillis of [0, 100, 200, 250, 280, 290, 300, 320, 400, 700]) {
-      sentMillis = performance.now();
-      const questions = Array.from({ length: 20 }, () => ask(port, `user-${holdMillis}`, agent));
-      // They are in the sockets of the server, and it does not come to read them.
-      for (let i = 0; i < 5; i += 1) await new Promise((resolve) => process.nextTick(resolve));
-      while (performance.now() - sentMillis < holdMillis);
-      const seen = await Promise.all(questions);
-      refused += seen.filter(({ status }) => status === 503).length;
-      expect(seen.every(({ status }) => status === 200 || status === 503)).toBe(true);
+    // On a machine that is slow itself, everything may be late: then it is tried again.
+    for (let round = 0; round < ROUNDS_MAX && (grantedAfter.length <= 20 || refused <= 40); round += 1) {
+      for (const holdMillis of [0, 100, 200, 250, 280, 290, 300, 320, 400, 700]) {
+        sentMillis = performance.now();
+        const questions = Array.from({ length: 20 }, () => ask(port, `user-${holdMillis}`, agent));
+        // They are in the sockets of the server, and it does not come to read them.
+        for (let i = 0; i < 5; i += 1) await new Promise((resolve) => process.nextTick(resolve));
+        while (performance.now() - sentMillis < holdMillis);
+        const seen = await Promise.all(questions);
+        refused += seen.filter(({ status }) => status === 503).length;
+        expect(seen.every(({ status }) => status === 200 || status === 503)).toBe(true);
+      }
     }
     expect(Math.max(...grantedAfter)).toBeLessThanOrEqual(
       deadlineMillis + TOLERANCE_MILLIS * busy.slowness(),

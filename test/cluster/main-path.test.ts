@@ -2,6 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RateLimiter } from '../../src/limiter/rate-limiter.ts';
 import { eventually, TestCluster } from './harness.ts';
 
+/** Until whoever is late at every deadline fails. */
+const ASK_AGAIN_MAX = 60;
+
 function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
 }
@@ -12,7 +15,7 @@ describe('three real nodes', () => {
   beforeAll(async () => {
     cluster = await TestCluster.start({
       rules: [
-        { id: 'default', limit: 100, windowMillis: 60_000, clock: 'request' },
+        { id: 'default', limit: 100, windowMillis: 600_000, clock: 'request' },
         { id: 'three', limit: 3, windowMillis: 10_000, clock: 'request' },
       ],
     });
@@ -36,7 +39,12 @@ describe('three real nodes', () => {
     const clients = Array.from({ length: 50 }, async (_, client) => {
       let allowed = 0;
       for (let i = 0; i < 10; i += 1) {
-        const { status } = await cluster.allow(((client + i) % 3) + 1, { userId: 'hot' });
+        const question = { userId: 'hot', requestId: `${client}-${i}` };
+        const ask = (): Promise<number> =>
+          cluster.allow(((client + i) % 3) + 1, question).then((answer) => answer.status);
+        // A machine that is slow may be late for a deadline: who asks again under the same id is charged once.
+        let status = await ask();
+        for (let again = 0; status === 503 && again < ASK_AGAIN_MAX; again += 1) status = await ask();
         expect([200, 429]).toContain(status);
         if (status === 200) allowed += 1;
       }

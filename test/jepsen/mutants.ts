@@ -98,7 +98,7 @@ export const NODE_MUTANTS: readonly NodeMutant[] = [
     bug: 'a leader whose clock is too fast goes on leading',
     edits: [
       {
-        in: 'NodeCore.constructor',
+        in: 'NodeCore.#newClockWatch',
         find: "this.raft.avoidLeading('clockRate', !verdict.fit);",
         replace: '',
       },
