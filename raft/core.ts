@@ -12,7 +12,6 @@ import { campaign, mayCampaign, tickElection } from './election.ts';
 import { needsSnapshot } from './follower.ts';
 import {
   acceptsProposals,
-  mayTakeOver,
   ownLogIsStable,
   peerUnreachable,
   propose,
@@ -27,10 +26,10 @@ import { advanceReads, requestRead } from './read-index.ts';
 import {
   applyConfig,
   isChanging,
-  maybeLeaveJoint,
-  maybeStepDown,
+  leaveJointIfDue,
   newestEpoch,
   proposeChange,
+  stepDownIfRemoved,
 } from './reconfigure.ts';
 import { step } from './step.ts';
 import {
@@ -151,9 +150,9 @@ export class RaftCore {
   }
 
   status(): RaftStatus {
-    const { role, term, leader, log, progress, config } = this.#state;
+    const { role, term, leader, log, leadership, config } = this.#state;
     const match = new Map<NodeId, number>();
-    for (const [peer, { match: index }] of progress) match.set(peer, index);
+    for (const [peer, { match: index }] of leadership?.progress ?? []) match.set(peer, index);
     return {
       role,
       term,
@@ -169,9 +168,10 @@ export class RaftCore {
 
   /** Time passed: one tick. */
   tick(): void {
-    if (this.#state.role === 'leader') tickLeader(this.#state);
-    else tickElection(this.#state);
-    maybeLeaveJoint(this.#state);
+    const state = this.#state;
+    if (state.leadership === undefined) tickElection(state);
+    else tickLeader(state, state.leadership);
+    leaveJointIfDue(state);
   }
 
   /** A message for this replica arrived. */
@@ -185,12 +185,14 @@ export class RaftCore {
    * must not change it.
    */
   propose(data: Uint8Array): Entry | undefined {
-    return acceptsProposals(this.#state) ? propose(this.#state, data) : undefined;
+    const state = this.#state;
+    return state.leadership && propose(state, state.leadership, data);
   }
 
   /** On a leader: false while leadership is being handed over, or given up. */
   get acceptsProposals(): boolean {
-    return acceptsProposals(this.#state);
+    const state = this.#state;
+    return state.leadership !== undefined && acceptsProposals(state, state.leadership);
   }
 
   /**
@@ -225,31 +227,34 @@ export class RaftCore {
    * an election timeout. Returns false, doing nothing, unless this node leads and `to` is another voter.
    */
   transferLeadership(to: NodeId): boolean {
-    if (this.#state.role !== 'leader' || to === this.id || !this.voters.includes(to)) return false;
-    transferLeadership(this.#state, to);
+    const state = this.#state;
+    if (state.leadership === undefined || to === this.id || !this.voters.includes(to)) return false;
+    transferLeadership(state, state.leadership, to);
     return true;
   }
 
   get isTransferring(): boolean {
-    return this.#state.transferTarget !== NO_NODE;
+    const { leadership } = this.#state;
+    return leadership !== undefined && leadership.transferTarget !== NO_NODE;
   }
 
   /** A leader's view: `peer` is a member, and was heard from for as long as check-quorum looks back. */
   isReachable(peer: NodeId): boolean {
-    const { role, progress } = this.#state;
-    return role === 'leader' && (peer === this.id || progress.get(peer)?.isReachable === true);
+    return this.#state.leadership?.isReachable(peer) === true;
   }
 
   /** A leader's view: `peer` would take over, is sent everything, and lacks at most `entries` of the log. */
   isReadyToLead(peer: NodeId, entries: number): boolean {
-    const progress = this.#state.progress.get(peer);
-    if (progress?.state !== 'replicate' || !mayTakeOver(this.#state, peer)) return false;
-    return progress.match + entries >= this.#state.log.lastIndex;
+    const { leadership, log } = this.#state;
+    const progress = leadership?.progress.get(peer);
+    if (progress?.state !== 'replicate' || !progress.mayTakeOver) return false;
+    return progress.match + entries >= log.lastIndex;
   }
 
   /** A leader's view: voters that would take over and could, those with most of the log first. */
   get successors(): NodeId[] {
-    return successors(this.#state);
+    const state = this.#state;
+    return state.leadership === undefined ? [] : successors(state, state.leadership);
   }
 
   /** Whether this replica should lead when it can. */
@@ -289,11 +294,13 @@ export class RaftCore {
   }
 
   peerUnreachable(peer: NodeId): void {
-    if (this.#state.role === 'leader') peerUnreachable(this.#state, peer);
+    const { leadership } = this.#state;
+    if (leadership !== undefined) peerUnreachable(leadership, peer);
   }
 
   snapshotDone(peer: NodeId, arrived: boolean): void {
-    if (this.#state.role === 'leader') snapshotDone(this.#state, peer, arrived);
+    const { leadership } = this.#state;
+    if (leadership !== undefined) snapshotDone(leadership, peer, arrived);
   }
 
   /** Does this replica lack anything that the snapshot holds? */
@@ -350,7 +357,7 @@ export class RaftCore {
       if (state.pendingInstall === ready.install) state.pendingInstall = undefined;
       // A snapshot that came meanwhile will wipe these entries from the disk: they are to be written again after it.
       if (state.pendingInstall === undefined) state.log.stableTo(ready.entries);
-      if (state.role === 'leader') ownLogIsStable(state);
+      if (state.leadership !== undefined) ownLogIsStable(state, state.leadership);
     }
     for (const message of ready.afterSync) {
       if (message.to === state.id) step(state, message);
@@ -374,8 +381,8 @@ export class RaftCore {
     const first = log.applied + 1;
     log.appliedTo(index);
     for (const entry of log.configEntries(first, index)) applyConfig(this.#state, entry);
-    maybeLeaveJoint(this.#state);
-    maybeStepDown(this.#state);
+    leaveJointIfDue(this.#state);
+    stepDownIfRemoved(this.#state);
     advanceReads(this.#state);
   }
 

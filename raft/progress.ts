@@ -89,6 +89,11 @@ export class Progress {
     return this.recentActive || this.#wasActive;
   }
 
+  /** It could lead, and would. */
+  get mayTakeOver(): boolean {
+    return this.isReachable && !this.isReluctant && this.state !== 'snapshot';
+  }
+
   /** A new round of check-quorum begins; the log ends at `lastIndex`. */
   nextRound(lastIndex: number): void {
     this.#wasActive = this.recentActive;
