@@ -219,7 +219,7 @@ export class CoreState {
     const own = leadership.progress.get(this.id);
     assert(own !== undefined, 'a leader is a voter');
     own.match = this.log.stable;
-    own.recentActive = true;
+    own.heard();
     this.leadership = leadership;
     return leadership;
   }

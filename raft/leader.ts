@@ -111,7 +111,7 @@ function sendAppend(state: CoreState, peer: NodeId, progress: Progress): void {
 }
 
 function sendSnapshot(state: CoreState, peer: NodeId, progress: Progress): void {
-  if (!progress.recentActive) {
+  if (!progress.heardThisRound) {
     // A dead peer would hold a stream open: wait, as after any probe, until it answers a heartbeat.
     progress.becomeProbe();
     progress.probeSent = true;
@@ -151,12 +151,10 @@ export function tickLeader(state: CoreState, leadership: Leadership): void {
 
 /** Check-quorum: a leader that a quorum has not answered for an election timeout is cut off and steps down. */
 function quorumIsActive(state: CoreState, { progress }: Leadership): boolean {
-  const isActive = isQuorum(
-    state.config,
-    (voter) => voter === state.id || progress.get(voter)?.recentActive === true,
-  );
-  for (const [peer, each] of progress) if (peer !== state.id) each.nextRound(state.log.lastIndex);
-  return isActive;
+  const active = new Set([state.id]);
+  for (const [peer, each] of progress)
+    if (peer !== state.id && each.nextRound(state.log.lastIndex)) active.add(peer);
+  return isQuorum(state.config, (voter) => active.has(voter));
 }
 
 export function broadcastHeartbeat(state: CoreState, { progress }: Leadership): void {
@@ -184,7 +182,7 @@ export function handleHeartbeatResponse(
 ): void {
   const progress = leadership.progress.get(message.from);
   if (progress === undefined) return;
-  progress.recentActive = true;
+  progress.heard();
   progress.isReluctant = message.isReluctant === true;
   if (progress.isReluctant && message.from === leadership.transferTarget) endTransfer(leadership);
   progress.readRound = Math.max(progress.readRound, message.readRound ?? 0);
@@ -206,7 +204,7 @@ export function handleAppendResponse(
 ): void {
   const progress = leadership.progress.get(message.from);
   if (progress === undefined) return;
-  progress.recentActive = true;
+  progress.heard();
   if (message.rejected) {
     // Skip the entries of the peer's conflicting term in one step (Raft paper, end of 5.3).
     const hint = state.log.findConflictByTerm(message.hintIndex, message.hintTerm).index;

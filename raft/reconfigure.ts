@@ -132,7 +132,7 @@ function leadUnderNewConfig(state: CoreState, leadership: Leadership, isComplete
   for (const member of members) {
     if (leadership.progress.has(member)) continue;
     // As if just heard from: a node that is only starting must not look like one that is cut off.
-    leadership.addProgress(member, { next: lastIndex + 1, since: lastIndex }).recentActive = true;
+    leadership.addProgress(member, { next: lastIndex + 1, since: lastIndex }).heard();
   }
   if (!state.config.voters.includes(leadership.transferTarget)) endTransfer(leadership);
   // Once this is committed, a quorum of the new voters has it on disk that the change is, and needs the others no more.

@@ -298,7 +298,6 @@ describe('snapshots', () => {
     progress.maybeUpdate(2);
     progress.becomeReplicate();
     log.compact(6);
-    progress.recentActive = false;
     peerUnreachable(leadership, 3);
     propose(state, leadership, new Uint8Array(1));
     expect(state.outgoing.filter(({ type, to }) => type === 'snapshot' && to === 3)).toEqual([]);
