@@ -29,8 +29,6 @@ export interface RaftOptions {
   readonly inflight: InflightLimits;
   /** A leader refuses proposals while this many bytes are appended but not committed. */
   readonly uncommittedBytesMax: number;
-  /** This replica should lead when it can: it is the first to campaign. May change, see `prefer`. */
-  readonly preferred: boolean;
 }
 
 export const RAFT_DEFAULTS: RaftOptions = {
@@ -39,7 +37,6 @@ export const RAFT_DEFAULTS: RaftOptions = {
   appendBytesMax: 64 << 10,
   inflight: { messagesMax: 256, bytesMax: 192 << 10 },
   uncommittedBytesMax: 32 << 20,
-  preferred: false,
 };
 
 /** Returns a whole number in [0, bound). The only randomness of the core, so that a seed replays a run. */
@@ -91,6 +88,7 @@ export class CoreState {
 
   electionElapsedTicks = 0;
   electionTimeoutTicks = 0;
+  /** This replica should lead when it can: it is the first to campaign. */
   isPreferred: boolean;
 
   /** Candidates: who answered what. */
@@ -122,6 +120,7 @@ export class CoreState {
     clock: GroupClock;
     random: RandomBelow;
     options: RaftOptions;
+    isPreferred: boolean;
   }) {
     assert(
       init.options.electionTicks > init.options.heartbeatTicks,
@@ -137,7 +136,7 @@ export class CoreState {
     this.clock = init.clock;
     this.random = init.random;
     this.options = init.options;
-    this.isPreferred = init.options.preferred;
+    this.isPreferred = init.isPreferred;
     this.resetElectionTimeout();
     this.anchorClockToLog();
   }

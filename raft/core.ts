@@ -83,6 +83,8 @@ export interface RaftInit {
   readonly clock: GroupClock;
   readonly random: RandomBelow;
   readonly options: RaftOptions;
+  /** This replica should lead when it can: it is the first to campaign. May change, see `prefer`. */
+  readonly isPreferred: boolean;
 }
 
 export class RaftCore {
@@ -107,6 +109,7 @@ export class RaftCore {
       clock: init.clock,
       random: init.random,
       options: init.options,
+      isPreferred: init.isPreferred,
     });
     // As of the snapshot: what the log changed since is applied again.
     if (stored?.snapshot !== undefined) this.#state.config = configOfSnapshot(stored.snapshot);
@@ -144,9 +147,6 @@ export class RaftCore {
   /** The position before the first entry still in memory. */
   get logBase(): LogPosition {
     return this.#state.log.base;
-  }
-  get logBytes(): number {
-    return this.#state.log.bytes;
   }
 
   status(): RaftStatus {

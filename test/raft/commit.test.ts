@@ -63,6 +63,7 @@ describe('commit', () => {
       clock: { nowMillis: () => 1_000, anchor: () => {} },
       random: () => 0,
       options: TEST_OPTIONS,
+      isPreferred: false,
     });
     state.becomeCandidate();
     const leadership = state.becomeLeader();

@@ -158,6 +158,7 @@ export class TestNode implements ObservedNode {
       clock: this.#clock,
       random: network.random,
       options: { ...TEST_OPTIONS, ...network.options.raft },
+      isPreferred: false,
     });
     network.invariants.started(this);
   }

@@ -289,6 +289,7 @@ describe('snapshots', () => {
       clock: { nowMillis: () => 1_000, anchor: () => {} },
       random: () => 0,
       options: { ...TEST_OPTIONS, inflight: { messagesMax: 1, bytesMax: 1 << 20 } },
+      isPreferred: false,
     });
     state.becomeCandidate();
     const leadership = takeOffice(state);

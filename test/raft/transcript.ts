@@ -292,6 +292,7 @@ function newCore(id: NodeId, voters: readonly NodeId[], disk: Disk, options: Raf
     clock: { nowMillis: () => 0, anchor: () => undefined },
     random: () => 0,
     options,
+    isPreferred: false,
   });
 }
 
