@@ -12,6 +12,7 @@ import {
   NO_NODE,
   type GroupClock,
   type GroupConfig,
+  type HardState,
   type InstallSnapshot,
   type Message,
   type NodeId,
@@ -80,6 +81,8 @@ export class CoreState {
   readonly removedAt: number;
   /** Changes only together with the term, or from none to someone. */
   vote: NodeId;
+  /** What the disk holds of term, vote and commit. */
+  written: HardState;
   /** Changes by `becomeX` alone. */
   #role: Role = 'follower';
   leader: NodeId = NO_NODE;
@@ -113,8 +116,7 @@ export class CoreState {
   constructor(init: {
     id: NodeId;
     voters: readonly NodeId[];
-    term: number;
-    vote: NodeId;
+    hardState: HardState;
     removedAt: number;
     log: RaftLog;
     clock: GroupClock;
@@ -126,11 +128,13 @@ export class CoreState {
       init.options.electionTicks > init.options.heartbeatTicks,
       'electionTicks must exceed heartbeatTicks',
     );
-    assert(init.term >= init.log.last.term, `term ${init.term} is below the log's ${init.log.last.term}`);
+    const { term, vote } = init.hardState;
+    assert(term >= init.log.last.term, `term ${term} is below the log's ${init.log.last.term}`);
     this.id = init.id;
     this.config = simpleConfig(init.voters);
-    this.term = init.term;
-    this.vote = init.vote;
+    this.term = term;
+    this.vote = vote;
+    this.written = init.hardState;
     this.removedAt = init.removedAt;
     this.log = init.log;
     this.clock = init.clock;

@@ -12,7 +12,6 @@ import { campaign, mayCampaign, tickElection } from './election.ts';
 import { needsSnapshot } from './follower.ts';
 import {
   acceptsProposals,
-  ownLogIsStable,
   peerUnreachable,
   propose,
   snapshotDone,
@@ -23,6 +22,7 @@ import {
 import { LOG_START, RaftLog } from './log.ts';
 import { configOfSnapshot, type MembershipChange, type MembershipRefusal } from './membership.ts';
 import { advanceReads, requestRead } from './read-index.ts';
+import { nextWrite, writeDone, type Ready } from './ready.ts';
 import {
   applyConfig,
   isChanging,
@@ -31,14 +31,13 @@ import {
   proposeChange,
   stepDownIfRemoved,
 } from './reconfigure.ts';
+import { statusOf, type RaftStatus } from './status.ts';
 import { step } from './step.ts';
 import {
   NO_NODE,
   type Entry,
   type GroupClock,
   type GroupConfig,
-  type HardState,
-  type InstallSnapshot,
   type LogPosition,
   type Message,
   type NodeId,
@@ -46,33 +45,6 @@ import {
   type StoredGroup,
 } from './types.ts';
 import type { Willingness } from './willingness.ts';
-
-/** What must reach the disk together, and the messages that may leave only after it has. */
-export interface Ready {
-  /** False: nothing to write; `afterSync` may leave at once, because all it promises is on disk already. */
-  readonly mustWrite: boolean;
-  /** More entries wait for the disk than fitted, and so does what would have been in `afterSync`. */
-  readonly isPartial: boolean;
-  readonly hardState: HardState;
-  readonly entries: readonly Entry[];
-  readonly install: InstallSnapshot | undefined;
-  readonly afterSync: readonly Message[];
-}
-
-export interface RaftStatus {
-  readonly role: Role;
-  readonly term: number;
-  readonly leader: NodeId;
-  readonly commit: number;
-  readonly applied: number;
-  readonly lastIndex: number;
-  /** Entries up to here were compacted away. */
-  readonly logStart: number;
-  /** On a leader: what each member is known to have on disk. Empty elsewhere. */
-  readonly match: ReadonlyMap<NodeId, number>;
-  /** Who belongs to the group, as of `applied`. */
-  readonly config: GroupConfig;
-}
 
 export interface RaftInit {
   readonly id: NodeId;
@@ -89,22 +61,19 @@ export interface RaftInit {
 
 export class RaftCore {
   readonly #state: CoreState;
-  #written: HardState;
 
   constructor(init: RaftInit) {
     const { stored } = init;
     const snapshotIndex = stored?.snapshot?.index ?? 0;
     const commit = Math.max(stored?.hardState.commit ?? 0, snapshotIndex);
     const log = new RaftLog(stored?.base ?? LOG_START, stored?.entries ?? [], commit, snapshotIndex);
-    this.#written = stored?.hardState ?? { term: 0, vote: NO_NODE, commit: 0 };
     const removedAt = stored?.removedAt ?? 0;
     this.#state = new CoreState({
       id: init.id,
       // A replica that was removed and came back learns from the others who they are, like any that joins.
       voters: removedAt > 0 ? [] : init.voters,
       removedAt,
-      term: this.#written.term,
-      vote: this.#written.vote,
+      hardState: stored?.hardState ?? { term: 0, vote: NO_NODE, commit: 0 },
       log,
       clock: init.clock,
       random: init.random,
@@ -150,20 +119,7 @@ export class RaftCore {
   }
 
   status(): RaftStatus {
-    const { role, term, leader, log, leadership, config } = this.#state;
-    const match = new Map<NodeId, number>();
-    for (const [peer, { match: index }] of leadership?.progress ?? []) match.set(peer, index);
-    return {
-      role,
-      term,
-      leader,
-      commit: log.committed,
-      applied: log.applied,
-      lastIndex: log.lastIndex,
-      logStart: log.base.index,
-      match,
-      config,
-    };
+    return statusOf(this.#state);
   }
 
   /** Time passed: one tick. */
@@ -326,22 +282,7 @@ export class RaftCore {
    * may be in it; term and vote always are, and the commit index as far as its entries are.
    */
   ready(costMax = Number.POSITIVE_INFINITY): Ready | undefined {
-    const { log, term, vote, pendingInstall, afterSync } = this.#state;
-    log.checkConfigs();
-    const entries = log.unstable(costMax);
-    const lastWritten = log.stable + entries.length;
-    const isPartial = lastWritten < log.lastIndex;
-    const votedOrMoved = term !== this.#written.term || vote !== this.#written.vote;
-    const mustWrite = votedOrMoved || entries.length > 0 || pendingInstall !== undefined;
-    if (!mustWrite && (isPartial || afterSync.length === 0)) return undefined;
-    return {
-      mustWrite,
-      isPartial,
-      hardState: { term, vote, commit: Math.min(log.committed, lastWritten) },
-      entries,
-      install: pendingInstall,
-      afterSync: isPartial ? [] : afterSync.splice(0),
-    };
+    return nextWrite(this.#state, costMax);
   }
 
   /** Entries wait for the disk. */
@@ -351,18 +292,7 @@ export class RaftCore {
 
   /** `ready` is on disk. Counts this node's own vote and acknowledgement; the caller sends the other messages. */
   advance(ready: Ready): void {
-    const state = this.#state;
-    if (ready.mustWrite) {
-      this.#written = ready.hardState;
-      if (state.pendingInstall === ready.install) state.pendingInstall = undefined;
-      // A snapshot that came meanwhile will wipe these entries from the disk: they are to be written again after it.
-      if (state.pendingInstall === undefined) state.log.stableTo(ready.entries);
-      if (state.leadership !== undefined) ownLogIsStable(state, state.leadership);
-    }
-    for (const message of ready.afterSync) {
-      if (message.to === state.id) step(state, message);
-    }
-    advanceReads(state);
+    writeDone(this.#state, ready);
   }
 
   /** The next committed entries to apply, at most about `bytesMax` of them. */

@@ -56,8 +56,7 @@ describe('commit', () => {
     const state = new CoreState({
       id: 1,
       voters,
-      term: 1,
-      vote: 0,
+      hardState: { term: 1, vote: 0, commit: 0 },
       removedAt: 0,
       log: new RaftLog({ index: 0, term: 0, timeMillis: 0 }, entries, 0, 0),
       clock: { nowMillis: () => 1_000, anchor: () => {} },

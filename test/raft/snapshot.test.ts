@@ -282,8 +282,7 @@ describe('snapshots', () => {
     const state = new CoreState({
       id: 1,
       voters: [1, 2, 3],
-      term: 1,
-      vote: 1,
+      hardState: { term: 1, vote: 1, commit: 0 },
       removedAt: 0,
       log,
       clock: { nowMillis: () => 1_000, anchor: () => {} },
