@@ -3,14 +3,16 @@
  * sending. What waits for the disk is decided here, in `send`, and nowhere else.
  */
 import { assert } from './assert.ts';
+import { Leadership } from './leadership.ts';
 import type { RaftLog } from './log.ts';
 import { isVoterOf, membersOf, simpleConfig } from './membership.ts';
-import { Progress, type InflightLimits } from './progress.ts';
+import type { InflightLimits } from './progress.ts';
 import type { Willingness } from './willingness.ts';
 import {
   NO_NODE,
   type GroupClock,
   type GroupConfig,
+  type HardState,
   type InstallSnapshot,
   type Message,
   type NodeId,
@@ -28,8 +30,6 @@ export interface RaftOptions {
   readonly inflight: InflightLimits;
   /** A leader refuses proposals while this many bytes are appended but not committed. */
   readonly uncommittedBytesMax: number;
-  /** This replica should lead when it can: it is the first to campaign. May change, see `prefer`. */
-  readonly preferred: boolean;
 }
 
 export const RAFT_DEFAULTS: RaftOptions = {
@@ -38,7 +38,6 @@ export const RAFT_DEFAULTS: RaftOptions = {
   appendBytesMax: 64 << 10,
   inflight: { messagesMax: 256, bytesMax: 192 << 10 },
   uncommittedBytesMax: 32 << 20,
-  preferred: false,
 };
 
 /** Returns a whole number in [0, bound). The only randomness of the core, so that a seed replays a run. */
@@ -82,39 +81,27 @@ export class CoreState {
   readonly removedAt: number;
   /** Changes only together with the term, or from none to someone. */
   vote: NodeId;
-  role: Role = 'follower';
+  /** What the disk holds of term, vote and commit. */
+  written: HardState;
+  /** Changes by `becomeX` alone. */
+  #role: Role = 'follower';
   leader: NodeId = NO_NODE;
+  /** Invariant: there is one exactly while `role` is 'leader', made for this term. */
+  leadership: Leadership | undefined;
 
   electionElapsedTicks = 0;
-  heartbeatElapsedTicks = 0;
   electionTimeoutTicks = 0;
+  /** This replica should lead when it can: it is the first to campaign. */
   isPreferred: boolean;
 
   /** Candidates: who answered what. */
   readonly votes = new Map<NodeId, boolean>();
-  /** Leaders: one per member, this node included (its `match` is what is on its own disk). */
-  readonly progress = new Map<NodeId, Progress>();
-  /** Leaders: bytes appended in this term that are not committed yet. */
-  uncommittedBytes = 0;
-  /** Leaders: the node that is to take over; nothing is proposed meanwhile. */
-  transferTarget: NodeId = NO_NODE;
-  transferElapsedTicks = 0;
-  /**
-   * Leaders: no change of the configuration before this index is applied: up to there the log may hold one, or a
-   * quorum may not know of the last. For a new leader that is its no-op, so it has committed something of its own as
-   * well (the bug of single-server changes).
-   */
-  pendingConfigIndex = 0;
 
-  /**
-   * Leaders: reads that no quorum has confirmed, oldest first; those at the end with round 0 wait for their question.
-   * Invariant: rounds do not decrease, but for those.
-   */
-  readonly reads: { readonly ticket: number; round: number; index: number }[] = [];
-  /** Confirmed and not handed out. */
+  /** Reads that were confirmed and are not handed out, perhaps after the office that confirmed them. */
   readonly confirmedReads: { readonly ticket: number; readonly index: number }[] = [];
+  // Neither is used twice in the life of this process, so they outlive the office.
   lastReadTicket = 0;
-  /** The number of the last question. Never used twice in the life of this process. */
+  /** The number of the last question whether this node still leads. */
   readRound = 0;
 
   /** Messages that may leave now. */
@@ -129,31 +116,37 @@ export class CoreState {
   constructor(init: {
     id: NodeId;
     voters: readonly NodeId[];
-    term: number;
-    vote: NodeId;
+    hardState: HardState;
     removedAt: number;
     log: RaftLog;
     clock: GroupClock;
     random: RandomBelow;
     options: RaftOptions;
+    isPreferred: boolean;
   }) {
     assert(
       init.options.electionTicks > init.options.heartbeatTicks,
       'electionTicks must exceed heartbeatTicks',
     );
-    assert(init.term >= init.log.last.term, `term ${init.term} is below the log's ${init.log.last.term}`);
+    const { term, vote } = init.hardState;
+    assert(term >= init.log.last.term, `term ${term} is below the log's ${init.log.last.term}`);
     this.id = init.id;
     this.config = simpleConfig(init.voters);
-    this.term = init.term;
-    this.vote = init.vote;
+    this.term = term;
+    this.vote = vote;
+    this.written = init.hardState;
     this.removedAt = init.removedAt;
     this.log = init.log;
     this.clock = init.clock;
     this.random = init.random;
     this.options = init.options;
-    this.isPreferred = init.options.preferred;
+    this.isPreferred = init.isPreferred;
     this.resetElectionTimeout();
     this.anchorClockToLog();
+  }
+
+  get role(): Role {
+    return this.#role;
   }
 
   isVoter(): boolean {
@@ -190,25 +183,21 @@ export class CoreState {
       this.vote = NO_NODE;
     }
     this.leader = NO_NODE;
-    this.heartbeatElapsedTicks = 0;
-    this.uncommittedBytes = 0;
-    this.transferTarget = NO_NODE;
+    this.leadership = undefined;
     this.votes.clear();
-    this.progress.clear();
-    this.reads.length = 0;
     this.resetElectionTimeout();
   }
 
   becomeFollower(term: number, leader: NodeId): void {
     this.#enterTerm(term);
-    this.role = 'follower';
+    this.#role = 'follower';
     this.leader = leader;
   }
 
   /** Asks whether an election could be won, without disturbing anyone: neither term nor vote change. */
   becomePreCandidate(): void {
     assert(this.role !== 'leader', 'a leader does not campaign');
-    this.role = 'preCandidate';
+    this.#role = 'preCandidate';
     this.leader = NO_NODE;
     this.votes.clear();
     this.resetElectionTimeout();
@@ -217,28 +206,25 @@ export class CoreState {
   becomeCandidate(): void {
     assert(this.role !== 'leader', 'a leader does not campaign');
     this.#enterTerm(this.term + 1);
-    this.role = 'candidate';
+    this.#role = 'candidate';
     this.vote = this.id;
   }
 
   /** The caller appends the no-op that every term begins with. */
-  becomeLeaderRole(): void {
+  becomeLeader(): Leadership {
     assert(this.role === 'candidate', `only a candidate becomes leader, not a ${this.role}`);
     this.#enterTerm(this.term);
-    this.role = 'leader';
+    this.#role = 'leader';
     this.leader = this.id;
-    for (const member of membersOf(this.config)) this.addProgress(member, this.log.lastIndex + 1);
-    const own = this.progress.get(this.id);
+    const leadership = new Leadership(this.id, this.options.inflight);
+    const noop = this.log.lastIndex + 1;
+    for (const member of membersOf(this.config)) leadership.addProgress(member, { next: noop, since: noop });
+    const own = leadership.progress.get(this.id);
     assert(own !== undefined, 'a leader is a voter');
     own.match = this.log.stable;
-    own.recentActive = true;
-  }
-
-  /** `since` is the entry that shows whoever acknowledges it that this leader counts it as a member. */
-  addProgress(member: NodeId, since: number): Progress {
-    const progress = new Progress({ next: this.log.lastIndex + 1, since, limits: this.options.inflight });
-    this.progress.set(member, progress);
-    return progress;
+    own.heard();
+    this.leadership = leadership;
+    return leadership;
   }
 
   /** The last entry changed: group time now follows the timeline of the term that stamped it. */

@@ -12,8 +12,6 @@ import { campaign, mayCampaign, tickElection } from './election.ts';
 import { needsSnapshot } from './follower.ts';
 import {
   acceptsProposals,
-  mayTakeOver,
-  ownLogIsStable,
   peerUnreachable,
   propose,
   snapshotDone,
@@ -24,22 +22,22 @@ import {
 import { LOG_START, RaftLog } from './log.ts';
 import { configOfSnapshot, type MembershipChange, type MembershipRefusal } from './membership.ts';
 import { advanceReads, requestRead } from './read-index.ts';
+import { nextWrite, writeDone, type Ready } from './ready.ts';
 import {
   applyConfig,
   isChanging,
-  maybeLeaveJoint,
-  maybeStepDown,
+  leaveJointIfDue,
   newestEpoch,
   proposeChange,
+  stepDownIfRemoved,
 } from './reconfigure.ts';
+import { statusOf, type RaftStatus } from './status.ts';
 import { step } from './step.ts';
 import {
   NO_NODE,
   type Entry,
   type GroupClock,
   type GroupConfig,
-  type HardState,
-  type InstallSnapshot,
   type LogPosition,
   type Message,
   type NodeId,
@@ -47,33 +45,6 @@ import {
   type StoredGroup,
 } from './types.ts';
 import type { Willingness } from './willingness.ts';
-
-/** What must reach the disk together, and the messages that may leave only after it has. */
-export interface Ready {
-  /** False: nothing to write; `afterSync` may leave at once, because all it promises is on disk already. */
-  readonly mustWrite: boolean;
-  /** More entries wait for the disk than fitted, and so does what would have been in `afterSync`. */
-  readonly isPartial: boolean;
-  readonly hardState: HardState;
-  readonly entries: readonly Entry[];
-  readonly install: InstallSnapshot | undefined;
-  readonly afterSync: readonly Message[];
-}
-
-export interface RaftStatus {
-  readonly role: Role;
-  readonly term: number;
-  readonly leader: NodeId;
-  readonly commit: number;
-  readonly applied: number;
-  readonly lastIndex: number;
-  /** Entries up to here were compacted away. */
-  readonly logStart: number;
-  /** On a leader: what each member is known to have on disk. Empty elsewhere. */
-  readonly match: ReadonlyMap<NodeId, number>;
-  /** Who belongs to the group, as of `applied`. */
-  readonly config: GroupConfig;
-}
 
 export interface RaftInit {
   readonly id: NodeId;
@@ -84,30 +55,30 @@ export interface RaftInit {
   readonly clock: GroupClock;
   readonly random: RandomBelow;
   readonly options: RaftOptions;
+  /** This replica should lead when it can: it is the first to campaign. May change, see `prefer`. */
+  readonly isPreferred: boolean;
 }
 
 export class RaftCore {
   readonly #state: CoreState;
-  #written: HardState;
 
   constructor(init: RaftInit) {
     const { stored } = init;
     const snapshotIndex = stored?.snapshot?.index ?? 0;
     const commit = Math.max(stored?.hardState.commit ?? 0, snapshotIndex);
     const log = new RaftLog(stored?.base ?? LOG_START, stored?.entries ?? [], commit, snapshotIndex);
-    this.#written = stored?.hardState ?? { term: 0, vote: NO_NODE, commit: 0 };
     const removedAt = stored?.removedAt ?? 0;
     this.#state = new CoreState({
       id: init.id,
       // A replica that was removed and came back learns from the others who they are, like any that joins.
       voters: removedAt > 0 ? [] : init.voters,
       removedAt,
-      term: this.#written.term,
-      vote: this.#written.vote,
+      hardState: stored?.hardState ?? { term: 0, vote: NO_NODE, commit: 0 },
       log,
       clock: init.clock,
       random: init.random,
       options: init.options,
+      isPreferred: init.isPreferred,
     });
     // As of the snapshot: what the log changed since is applied again.
     if (stored?.snapshot !== undefined) this.#state.config = configOfSnapshot(stored.snapshot);
@@ -146,32 +117,17 @@ export class RaftCore {
   get logBase(): LogPosition {
     return this.#state.log.base;
   }
-  get logBytes(): number {
-    return this.#state.log.bytes;
-  }
 
   status(): RaftStatus {
-    const { role, term, leader, log, progress, config } = this.#state;
-    const match = new Map<NodeId, number>();
-    for (const [peer, { match: index }] of progress) match.set(peer, index);
-    return {
-      role,
-      term,
-      leader,
-      commit: log.committed,
-      applied: log.applied,
-      lastIndex: log.lastIndex,
-      logStart: log.base.index,
-      match,
-      config,
-    };
+    return statusOf(this.#state);
   }
 
   /** Time passed: one tick. */
   tick(): void {
-    if (this.#state.role === 'leader') tickLeader(this.#state);
-    else tickElection(this.#state);
-    maybeLeaveJoint(this.#state);
+    const state = this.#state;
+    if (state.leadership === undefined) tickElection(state);
+    else tickLeader(state, state.leadership);
+    leaveJointIfDue(state);
   }
 
   /** A message for this replica arrived. */
@@ -185,12 +141,14 @@ export class RaftCore {
    * must not change it.
    */
   propose(data: Uint8Array): Entry | undefined {
-    return acceptsProposals(this.#state) ? propose(this.#state, data) : undefined;
+    const state = this.#state;
+    return state.leadership && propose(state, state.leadership, data);
   }
 
   /** On a leader: false while leadership is being handed over, or given up. */
   get acceptsProposals(): boolean {
-    return acceptsProposals(this.#state);
+    const state = this.#state;
+    return state.leadership !== undefined && acceptsProposals(state, state.leadership);
   }
 
   /**
@@ -225,31 +183,34 @@ export class RaftCore {
    * an election timeout. Returns false, doing nothing, unless this node leads and `to` is another voter.
    */
   transferLeadership(to: NodeId): boolean {
-    if (this.#state.role !== 'leader' || to === this.id || !this.voters.includes(to)) return false;
-    transferLeadership(this.#state, to);
+    const state = this.#state;
+    if (state.leadership === undefined || to === this.id || !this.voters.includes(to)) return false;
+    transferLeadership(state, state.leadership, to);
     return true;
   }
 
   get isTransferring(): boolean {
-    return this.#state.transferTarget !== NO_NODE;
+    const { leadership } = this.#state;
+    return leadership !== undefined && leadership.transferTarget !== NO_NODE;
   }
 
   /** A leader's view: `peer` is a member, and was heard from for as long as check-quorum looks back. */
   isReachable(peer: NodeId): boolean {
-    const { role, progress } = this.#state;
-    return role === 'leader' && (peer === this.id || progress.get(peer)?.isReachable === true);
+    return this.#state.leadership?.isReachable(peer) === true;
   }
 
   /** A leader's view: `peer` would take over, is sent everything, and lacks at most `entries` of the log. */
   isReadyToLead(peer: NodeId, entries: number): boolean {
-    const progress = this.#state.progress.get(peer);
-    if (progress?.state !== 'replicate' || !mayTakeOver(this.#state, peer)) return false;
-    return progress.match + entries >= this.#state.log.lastIndex;
+    const { leadership, log } = this.#state;
+    const progress = leadership?.progress.get(peer);
+    if (progress?.state !== 'replicate' || !progress.mayTakeOver) return false;
+    return progress.match + entries >= log.lastIndex;
   }
 
   /** A leader's view: voters that would take over and could, those with most of the log first. */
   get successors(): NodeId[] {
-    return successors(this.#state);
+    const state = this.#state;
+    return state.leadership === undefined ? [] : successors(state, state.leadership);
   }
 
   /** Whether this replica should lead when it can. */
@@ -289,11 +250,13 @@ export class RaftCore {
   }
 
   peerUnreachable(peer: NodeId): void {
-    if (this.#state.role === 'leader') peerUnreachable(this.#state, peer);
+    const { leadership } = this.#state;
+    if (leadership !== undefined) peerUnreachable(leadership, peer);
   }
 
   snapshotDone(peer: NodeId, arrived: boolean): void {
-    if (this.#state.role === 'leader') snapshotDone(this.#state, peer, arrived);
+    const { leadership } = this.#state;
+    if (leadership !== undefined) snapshotDone(leadership, peer, arrived);
   }
 
   /** Does this replica lack anything that the snapshot holds? */
@@ -319,22 +282,7 @@ export class RaftCore {
    * may be in it; term and vote always are, and the commit index as far as its entries are.
    */
   ready(costMax = Number.POSITIVE_INFINITY): Ready | undefined {
-    const { log, term, vote, pendingInstall, afterSync } = this.#state;
-    log.checkConfigs();
-    const entries = log.unstable(costMax);
-    const lastWritten = log.stable + entries.length;
-    const isPartial = lastWritten < log.lastIndex;
-    const votedOrMoved = term !== this.#written.term || vote !== this.#written.vote;
-    const mustWrite = votedOrMoved || entries.length > 0 || pendingInstall !== undefined;
-    if (!mustWrite && (isPartial || afterSync.length === 0)) return undefined;
-    return {
-      mustWrite,
-      isPartial,
-      hardState: { term, vote, commit: Math.min(log.committed, lastWritten) },
-      entries,
-      install: pendingInstall,
-      afterSync: isPartial ? [] : afterSync.splice(0),
-    };
+    return nextWrite(this.#state, costMax);
   }
 
   /** Entries wait for the disk. */
@@ -344,18 +292,7 @@ export class RaftCore {
 
   /** `ready` is on disk. Counts this node's own vote and acknowledgement; the caller sends the other messages. */
   advance(ready: Ready): void {
-    const state = this.#state;
-    if (ready.mustWrite) {
-      this.#written = ready.hardState;
-      if (state.pendingInstall === ready.install) state.pendingInstall = undefined;
-      // A snapshot that came meanwhile will wipe these entries from the disk: they are to be written again after it.
-      if (state.pendingInstall === undefined) state.log.stableTo(ready.entries);
-      if (state.role === 'leader') ownLogIsStable(state);
-    }
-    for (const message of ready.afterSync) {
-      if (message.to === state.id) step(state, message);
-    }
-    advanceReads(state);
+    writeDone(this.#state, ready);
   }
 
   /** The next committed entries to apply, at most about `bytesMax` of them. */
@@ -374,8 +311,8 @@ export class RaftCore {
     const first = log.applied + 1;
     log.appliedTo(index);
     for (const entry of log.configEntries(first, index)) applyConfig(this.#state, entry);
-    maybeLeaveJoint(this.#state);
-    maybeStepDown(this.#state);
+    leaveJointIfDue(this.#state);
+    stepDownIfRemoved(this.#state);
     advanceReads(this.#state);
   }
 

@@ -1,7 +1,7 @@
 /** Elections: timeouts, pre-vote, votes. Nothing here is a promise until it is on disk (see `waitsForDisk`). */
 import { assert } from './assert.ts';
 import type { CoreState } from './core-state.ts';
-import { becomeLeader } from './leader.ts';
+import { takeOffice } from './leader.ts';
 import { votersOf } from './membership.ts';
 import { jointVoteResult } from './quorum.ts';
 import { hasForgotten } from './reconfigure.ts';
@@ -124,7 +124,7 @@ export function handleVoteResponse(state: CoreState, message: VoteResponse): voi
   switch (jointVoteResult(state.config, state.votes)) {
     case 'won':
       if (isPreVote) campaign(state, 'vote');
-      else becomeLeader(state);
+      else takeOffice(state);
       return;
     case 'lost':
       state.becomeFollower(state.term, NO_NODE);

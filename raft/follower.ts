@@ -3,14 +3,14 @@ import { assert } from './assert.ts';
 import type { CoreState } from './core-state.ts';
 import { RolledBackError } from './errors.ts';
 import { configOfSnapshot } from './membership.ts';
-import type { Append, Heartbeat, InstallSnapshot, SnapshotMeta } from './types.ts';
+import { NO_NODE, type Append, type Heartbeat, type InstallSnapshot, type SnapshotMeta } from './types.ts';
 
 /** A message of this term's legitimate leader arrived: trust it for another election timeout. */
 export function followLeader(state: CoreState, message: Append | Heartbeat | InstallSnapshot): void {
   assert(state.role !== 'leader', `two leaders in term ${state.term}: ${state.id} and ${message.from}`);
   if (state.role !== 'follower') state.becomeFollower(message.term, message.from);
   assert(
-    state.leader === 0 || state.leader === message.from,
+    state.leader === NO_NODE || state.leader === message.from,
     `two leaders in term ${state.term}: ${state.leader} and ${message.from}`,
   );
   state.leader = message.from;

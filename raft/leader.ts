@@ -1,6 +1,7 @@
 /** What a leader does: append and replicate entries, count acknowledgements, commit, and step down in time. */
 import { assert } from './assert.ts';
 import type { CoreState } from './core-state.ts';
+import type { Leadership } from './leadership.ts';
 import { entryBytes } from './log.ts';
 import type { Progress } from './progress.ts';
 import { isQuorum, jointQuorumIndex } from './quorum.ts';
@@ -20,37 +21,40 @@ const EMPTY = new Uint8Array(0);
  * Takes office. The no-op of the new term comes first: entries of earlier terms are never committed by counting
  * copies (Raft paper, 5.4.2 and figure 8), only along with an entry of the leader's own term.
  */
-export function becomeLeader(state: CoreState): void {
-  state.becomeLeaderRole();
-  appendNoop(state);
-  broadcastAppend(state);
+export function takeOffice(state: CoreState): Leadership {
+  const leadership = state.becomeLeader();
+  appendNoop(state, leadership);
+  broadcastAppend(state, leadership);
+  return leadership;
 }
 
 /** No change of the configuration until this entry, with everything before it, is committed and applied. */
-export function appendNoop(state: CoreState): void {
-  state.pendingConfigIndex = appendEntry(state, 'noop', EMPTY).index;
+export function appendNoop(state: CoreState, leadership: Leadership): void {
+  leadership.pendingConfigIndex = appendEntry(state, leadership, 'noop', EMPTY).index;
 }
 
 /** Nothing is appended while leadership is being handed over, or by a node that is not fit to stamp it with its time. */
-export function acceptsProposals(state: CoreState): boolean {
-  return state.role === 'leader' && state.transferTarget === NO_NODE && state.willingness !== 'unfit';
+export function acceptsProposals(state: CoreState, leadership: Leadership): boolean {
+  return leadership.transferTarget === NO_NODE && state.willingness !== 'unfit';
 }
 
-/** Appends a command, or returns undefined when too many bytes are uncommitted already. */
-export function propose(state: CoreState, data: Uint8Array): Entry | undefined {
-  assert(state.role === 'leader', 'only a leader proposes');
-  if (
-    state.uncommittedBytes > 0 &&
-    state.uncommittedBytes + data.byteLength > state.options.uncommittedBytesMax
-  ) {
+/** Appends a command, or returns undefined: too many bytes are uncommitted already, or nothing is appended now. */
+export function propose(state: CoreState, leadership: Leadership, data: Uint8Array): Entry | undefined {
+  if (!acceptsProposals(state, leadership)) return undefined;
+  const { uncommittedBytes } = leadership;
+  if (uncommittedBytes > 0 && uncommittedBytes + data.byteLength > state.options.uncommittedBytesMax)
     return undefined;
-  }
-  const entry = appendEntry(state, 'command', data);
-  broadcastAppend(state);
+  const entry = appendEntry(state, leadership, 'command', data);
+  broadcastAppend(state, leadership);
   return entry;
 }
 
-export function appendEntry(state: CoreState, kind: EntryKind, data: Uint8Array): Entry {
+export function appendEntry(
+  state: CoreState,
+  leadership: Leadership,
+  kind: EntryKind,
+  data: Uint8Array,
+): Entry {
   const last = state.log.last;
   const entry: Entry = {
     index: last.index + 1,
@@ -62,18 +66,12 @@ export function appendEntry(state: CoreState, kind: EntryKind, data: Uint8Array)
   state.log.append([entry]);
   // Its own line starts with the first entry of its term; the stamps after that are only readings of it.
   if (last.term !== entry.term) state.anchorClockToLog();
-  state.uncommittedBytes += entryBytes(entry);
+  leadership.uncommittedBytes += entryBytes(entry);
   return entry;
 }
 
-export function broadcastAppend(state: CoreState): void {
-  for (const [peer, progress] of state.progress) if (peer !== state.id) sendAppends(state, peer, progress);
-}
-
-function progressOf(state: CoreState, peer: NodeId): Progress {
-  const progress = state.progress.get(peer);
-  assert(progress !== undefined, `node ${peer} is a member without progress`);
-  return progress;
+export function broadcastAppend(state: CoreState, { progress }: Leadership): void {
+  for (const [peer, each] of progress) if (peer !== state.id) sendAppends(state, peer, each);
 }
 
 /** Sends as many appends as the peer's window takes. */
@@ -113,7 +111,7 @@ function sendAppend(state: CoreState, peer: NodeId, progress: Progress): void {
 }
 
 function sendSnapshot(state: CoreState, peer: NodeId, progress: Progress): void {
-  if (!progress.recentActive) {
+  if (!progress.heardThisRound) {
     // A dead peer would hold a stream open: wait, as after any probe, until it answers a heartbeat.
     progress.becomeProbe();
     progress.probeSent = true;
@@ -132,38 +130,35 @@ function sendSnapshot(state: CoreState, peer: NodeId, progress: Progress): void 
   });
 }
 
-export function tickLeader(state: CoreState): void {
-  state.heartbeatElapsedTicks += 1;
+export function tickLeader(state: CoreState, leadership: Leadership): void {
+  leadership.heartbeatElapsedTicks += 1;
   state.electionElapsedTicks += 1;
-  state.transferElapsedTicks += 1;
+  leadership.transferElapsedTicks += 1;
   // The successor did not take over in time: go on leading.
-  if (state.transferElapsedTicks >= state.options.electionTicks) endTransfer(state);
+  if (leadership.transferElapsedTicks >= state.options.electionTicks) endTransfer(leadership);
   if (state.electionElapsedTicks >= state.options.electionTicks) {
     state.electionElapsedTicks = 0;
-    if (!quorumIsActive(state) || state.willingness === 'unfit') {
+    if (!quorumIsActive(state, leadership) || state.willingness === 'unfit') {
       state.becomeFollower(state.term, NO_NODE);
       return;
     }
   }
-  if (state.heartbeatElapsedTicks >= state.options.heartbeatTicks) {
-    state.heartbeatElapsedTicks = 0;
-    broadcastHeartbeat(state);
+  if (leadership.heartbeatElapsedTicks >= state.options.heartbeatTicks) {
+    leadership.heartbeatElapsedTicks = 0;
+    broadcastHeartbeat(state, leadership);
   }
 }
 
 /** Check-quorum: a leader that a quorum has not answered for an election timeout is cut off and steps down. */
-function quorumIsActive(state: CoreState): boolean {
-  const isActive = isQuorum(
-    state.config,
-    (voter) => voter === state.id || state.progress.get(voter)?.recentActive === true,
-  );
-  for (const [peer, progress] of state.progress)
-    if (peer !== state.id) progress.nextRound(state.log.lastIndex);
-  return isActive;
+function quorumIsActive(state: CoreState, { progress }: Leadership): boolean {
+  const active = new Set([state.id]);
+  for (const [peer, each] of progress)
+    if (peer !== state.id && each.nextRound(state.log.lastIndex)) active.add(peer);
+  return isQuorum(state.config, (voter) => active.has(voter));
 }
 
-export function broadcastHeartbeat(state: CoreState): void {
-  for (const [peer, progress] of state.progress) if (peer !== state.id) sendHeartbeat(state, peer, progress);
+export function broadcastHeartbeat(state: CoreState, { progress }: Leadership): void {
+  for (const [peer, each] of progress) if (peer !== state.id) sendHeartbeat(state, peer, each);
 }
 
 export function sendHeartbeat(state: CoreState, peer: NodeId, progress: Progress): void {
@@ -180,12 +175,16 @@ export function sendHeartbeat(state: CoreState, peer: NodeId, progress: Progress
   });
 }
 
-export function handleHeartbeatResponse(state: CoreState, message: HeartbeatResponse): void {
-  const progress = state.progress.get(message.from);
+export function handleHeartbeatResponse(
+  state: CoreState,
+  leadership: Leadership,
+  message: HeartbeatResponse,
+): void {
+  const progress = leadership.progress.get(message.from);
   if (progress === undefined) return;
-  progress.recentActive = true;
+  progress.heard();
   progress.isReluctant = message.isReluctant === true;
-  if (progress.isReluctant && message.from === state.transferTarget) endTransfer(state);
+  if (progress.isReluctant && message.from === leadership.transferTarget) endTransfer(leadership);
   progress.readRound = Math.max(progress.readRound, message.readRound ?? 0);
   progress.probeSent = false;
   progress.freeOneInflight();
@@ -198,10 +197,14 @@ export function handleHeartbeatResponse(state: CoreState, message: HeartbeatResp
   }
 }
 
-export function handleAppendResponse(state: CoreState, message: AppendResponse): void {
-  const progress = state.progress.get(message.from);
+export function handleAppendResponse(
+  state: CoreState,
+  leadership: Leadership,
+  message: AppendResponse,
+): void {
+  const progress = leadership.progress.get(message.from);
   if (progress === undefined) return;
-  progress.recentActive = true;
+  progress.heard();
   if (message.rejected) {
     // Skip the entries of the peer's conflicting term in one step (Raft paper, end of 5.3).
     const hint = state.log.findConflictByTerm(message.hintIndex, message.hintTerm).index;
@@ -227,66 +230,61 @@ export function handleAppendResponse(state: CoreState, message: AppendResponse):
       progress.freeInflight(message.index);
       break;
   }
-  if (isNew) maybeCommit(state);
+  if (isNew) advanceCommit(state, leadership);
   sendAppends(state, message.from, progress);
-  if (isNew && message.from === state.transferTarget) maybeHandOver(state);
+  if (isNew && message.from === leadership.transferTarget) handOverIfComplete(state, leadership);
 }
 
 /** Raft thesis, 3.10: stop proposing, bring the successor's log up to date, tell it to campaign. */
-export function transferLeadership(state: CoreState, to: NodeId): void {
-  if (state.transferTarget === to) return;
-  state.transferTarget = to;
-  state.transferElapsedTicks = 0;
-  maybeHandOver(state);
+export function transferLeadership(state: CoreState, leadership: Leadership, to: NodeId): void {
+  if (leadership.transferTarget === to) return;
+  leadership.transferTarget = to;
+  leadership.transferElapsedTicks = 0;
+  handOverIfComplete(state, leadership);
 }
 
-export function endTransfer(state: CoreState): void {
-  state.transferTarget = NO_NODE;
+export function endTransfer(leadership: Leadership): void {
+  leadership.transferTarget = NO_NODE;
 }
 
 /** Voters that would take over and could, those with most of the log first. */
-export function successors(state: CoreState): NodeId[] {
-  const matchOf = (voter: NodeId): number => state.progress.get(voter)?.match ?? 0;
+export function successors(state: CoreState, leadership: Leadership): NodeId[] {
   return state.config.voters
-    .filter((voter) => voter !== state.id && mayTakeOver(state, voter))
-    .sort((a, b) => matchOf(b) - matchOf(a));
+    .filter((voter) => voter !== state.id && leadership.progress.get(voter)?.mayTakeOver === true)
+    .sort((a, b) => leadership.matchOf(b) - leadership.matchOf(a));
 }
 
-export function mayTakeOver(state: CoreState, peer: NodeId): boolean {
-  const progress = state.progress.get(peer);
-  return (
-    progress !== undefined && progress.isReachable && !progress.isReluctant && progress.state !== 'snapshot'
-  );
-}
-
-function maybeHandOver(state: CoreState): void {
-  const to = state.transferTarget;
-  if (progressOf(state, to).match < state.log.lastIndex) return;
+/** The successor is told as soon as its log is complete. */
+function handOverIfComplete(state: CoreState, leadership: Leadership): void {
+  const to = leadership.transferTarget;
+  const progress = leadership.progress.get(to);
+  assert(progress !== undefined, `node ${to} is a member without progress`);
+  if (progress.match < state.log.lastIndex) return;
   state.send({ type: 'timeoutNow', from: state.id, to, term: state.term });
 }
 
 /** The leader's own entries reached its disk: its acknowledgement counts like anybody's, and not before. */
-export function ownLogIsStable(state: CoreState): void {
+export function ownLogIsStable(state: CoreState, leadership: Leadership): void {
   // A leader that was removed goes on for a moment without counting itself.
-  const own = state.progress.get(state.id);
-  if (own?.maybeUpdate(state.log.stable) === true) maybeCommit(state);
+  const own = leadership.progress.get(state.id);
+  if (own?.maybeUpdate(state.log.stable) === true) advanceCommit(state, leadership);
 }
 
 /** Section 5.3 and 5.4.2: an index is committed once a quorum has it on disk and its term is the leader's own. */
-export function maybeCommit(state: CoreState): void {
-  const index = jointQuorumIndex(state.config, (voter) => state.progress.get(voter)?.match ?? 0);
+export function advanceCommit(state: CoreState, leadership: Leadership): void {
+  const index = jointQuorumIndex(state.config, (voter) => leadership.matchOf(voter));
   if (index <= state.log.committed || state.log.termAt(index) !== state.term) return;
   const before = state.log.committed;
   if (!state.log.commitTo(index)) return;
   for (const entry of state.log.slice(before + 1, index, Number.POSITIVE_INFINITY)) {
-    if (entry.term === state.term) state.uncommittedBytes -= entryBytes(entry);
+    if (entry.term === state.term) leadership.uncommittedBytes -= entryBytes(entry);
   }
-  assert(state.uncommittedBytes >= 0, `uncommitted bytes fell to ${state.uncommittedBytes}`);
+  assert(leadership.uncommittedBytes >= 0, `uncommitted bytes fell to ${leadership.uncommittedBytes}`);
 }
 
 /** The driver's word on a snapshot stream. After success the peer's own answer has usually come already. */
-export function snapshotDone(state: CoreState, peer: NodeId, arrived: boolean): void {
-  const progress = state.progress.get(peer);
+export function snapshotDone(leadership: Leadership, peer: NodeId, arrived: boolean): void {
+  const progress = leadership.progress.get(peer);
   if (progress === undefined || progress.state !== 'snapshot') return;
   if (arrived) progress.becomeProbe();
   else progress.snapshotFailed();
@@ -295,8 +293,8 @@ export function snapshotDone(state: CoreState, peer: NodeId, arrived: boolean): 
 }
 
 /** The connection broke: pipelined appends are lost, so find out again where the peer is. */
-export function peerUnreachable(state: CoreState, peer: NodeId): void {
-  const progress = state.progress.get(peer);
+export function peerUnreachable(leadership: Leadership, peer: NodeId): void {
+  const progress = leadership.progress.get(peer);
   if (progress?.state === 'replicate') progress.becomeProbe();
-  if (state.transferTarget === peer) endTransfer(state);
+  if (leadership.transferTarget === peer) endTransfer(leadership);
 }

@@ -24,7 +24,6 @@ export class RaftLog {
   #base: LogPosition;
   /** Contiguous: `entries[i].index === base.index + 1 + i`. */
   #entries: Entry[];
-  #bytes = 0;
   /** Invariant: applied <= committed <= lastIndex. */
   #committed: number;
   #applied: number;
@@ -37,7 +36,7 @@ export class RaftLog {
   constructor(base: LogPosition, entries: readonly Entry[], committed: number, applied: number) {
     this.#base = base;
     this.#entries = [...entries];
-    for (const entry of entries) this.#charge(entry);
+    for (const { kind, index } of entries) if (kind === 'config') this.#configs.push(index);
     this.#committed = committed;
     this.#applied = applied;
     this.#stable = this.lastIndex;
@@ -65,15 +64,6 @@ export class RaftLog {
   }
   get stable(): number {
     return this.#stable;
-  }
-  /** Bytes of all entries in memory. */
-  get bytes(): number {
-    return this.#bytes;
-  }
-
-  #charge(entry: Entry): void {
-    this.#bytes += entryBytes(entry);
-    if (entry.kind === 'config') this.#configs.push(entry.index);
   }
 
   /** A change of the configuration is committed and not in effect here yet. */
@@ -138,7 +128,7 @@ export class RaftLog {
     for (const entry of entries) {
       checkFollows(this.last, entry);
       this.#entries.push(entry);
-      this.#charge(entry);
+      if (entry.kind === 'config') this.#configs.push(entry.index);
     }
   }
 
@@ -162,8 +152,7 @@ export class RaftLog {
 
   #truncateFrom(index: number): void {
     assert(index > this.#committed, `conflict at ${index}, which is committed (commit ${this.#committed})`);
-    const removed = this.#entries.splice(index - this.#base.index - 1);
-    for (const entry of removed) this.#bytes -= entryBytes(entry);
+    this.#entries.splice(index - this.#base.index - 1);
     this.#configs = this.#configs.filter((config) => config < index);
     this.#stable = Math.min(this.#stable, index - 1);
   }
@@ -253,14 +242,7 @@ export class RaftLog {
     if (index <= this.#base.index) return;
     const position = this.positionAt(index);
     assert(position !== undefined, `position ${index} lies inside the log`);
-    const count = index - this.#base.index;
-    const kept = this.#entries.slice(count);
-    // Whichever are fewer are counted: many more go than stay.
-    let keptBytes = this.#bytes;
-    if (kept.length < count) keptBytes = kept.reduce((sum, entry) => sum + entryBytes(entry), 0);
-    else for (let i = 0; i < count; i += 1) keptBytes -= bytesAt(this.#entries, i);
-    this.#bytes = keptBytes;
-    this.#entries = kept;
+    this.#entries = this.#entries.slice(index - this.#base.index);
     this.#configs = this.#configs.filter((config) => config > index);
     this.#base = { index: position.index, term: position.term, timeMillis: position.timeMillis };
   }
@@ -270,17 +252,11 @@ export class RaftLog {
     assert(position.index > this.#committed, `snapshot ${position.index} is below commit ${this.#committed}`);
     this.#base = { index: position.index, term: position.term, timeMillis: position.timeMillis };
     this.#entries = [];
-    this.#bytes = 0;
     this.#configs = [];
     this.#committed = position.index;
     this.#applied = position.index;
     this.#stable = position.index;
   }
-}
-
-function bytesAt(entries: readonly Entry[], at: number): number {
-  const entry = entries[at];
-  return entry === undefined ? 0 : entryBytes(entry);
 }
 
 function checkFollows(previous: LogPosition, entry: Entry): LogPosition {

@@ -25,14 +25,12 @@ export class Progress {
   probeSent = false;
   /** In `snapshot`: the index of the snapshot being sent. */
   pendingSnapshot = 0;
-  /** The peer was heard from since the last check-quorum round. */
-  recentActive = false;
   /** By its last answer, the peer would not take over. */
   isReluctant = false;
   /** The leader's last question (see read-index.ts) that this peer answered in this term. */
   readRound = 0;
-  /** The peer was heard from in the round before. */
-  #wasActive = false;
+  #heardThisRound = false;
+  #heardLastRound = false;
   /** Where the leader's log ended when this round of check-quorum began, and the one before. */
   #roundIndex = Number.POSITIVE_INFINITY;
   #lastRoundIndex = Number.POSITIVE_INFINITY;
@@ -84,17 +82,33 @@ export class Progress {
     this.becomeProbe();
   }
 
-  /** Heard from for as long as check-quorum looks back, in whatever moment one asks. */
-  get isReachable(): boolean {
-    return this.recentActive || this.#wasActive;
+  /** The peer answered, or takes the benefit of the doubt. */
+  heard(): void {
+    this.#heardThisRound = true;
   }
 
-  /** A new round of check-quorum begins; the log ends at `lastIndex`. */
-  nextRound(lastIndex: number): void {
-    this.#wasActive = this.recentActive;
-    this.recentActive = false;
+  /** Has answered since this round of check-quorum began: it is there now. A round that has only begun says nobody is. */
+  get heardThisRound(): boolean {
+    return this.#heardThisRound;
+  }
+
+  /** Heard from for as long as check-quorum looks back, in whatever moment one asks: it is not taken for gone. */
+  get isReachable(): boolean {
+    return this.#heardThisRound || this.#heardLastRound;
+  }
+
+  /** It could lead, and would. */
+  get mayTakeOver(): boolean {
+    return this.isReachable && !this.isReluctant && this.state !== 'snapshot';
+  }
+
+  /** A round of check-quorum ends and the next begins, with a log up to `lastIndex`. Returns whether it heard from the peer. */
+  nextRound(lastIndex: number): boolean {
+    this.#heardLastRound = this.#heardThisRound;
+    this.#heardThisRound = false;
     this.#lastRoundIndex = this.#roundIndex;
     this.#roundIndex = lastIndex;
+    return this.#heardLastRound;
   }
 
   /** Holds everything that the log held when the last round began: it keeps pace, however much that is in entries. */

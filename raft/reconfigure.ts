@@ -7,13 +7,15 @@ import { assert } from './assert.ts';
 import type { CoreState } from './core-state.ts';
 import {
   acceptsProposals,
+  advanceCommit,
   appendEntry,
   appendNoop,
   broadcastAppend,
-  maybeCommit,
+  endTransfer,
   sendHeartbeat,
   successors,
 } from './leader.ts';
+import type { Leadership } from './leadership.ts';
 import {
   changedConfig,
   decodeConfig,
@@ -25,8 +27,9 @@ import {
   type MembershipChange,
   type MembershipRefusal,
 } from './membership.ts';
+import type { Progress } from './progress.ts';
 import { isQuorum } from './quorum.ts';
-import { NO_NODE, type Entry, type GroupConfig, type NodeId } from './types.ts';
+import { NO_NODE, type Entry, type GroupConfig } from './types.ts';
 
 /**
  * A learner that lacks more than this would hold up commits as soon as it counts, unless it keeps pace: under load a
@@ -40,35 +43,32 @@ export function proposeChange(
   change: MembershipChange,
   epoch: number,
 ): Entry | MembershipRefusal {
-  const { log } = state;
-  if (state.role !== 'leader') return 'notLeader';
-  if (!acceptsProposals(state)) return 'transferring';
+  const { log, leadership } = state;
+  if (leadership === undefined) return 'notLeader';
+  if (!acceptsProposals(state, leadership)) return 'transferring';
   if (isChanging(state)) return 'changePending';
   assert(log.termAt(log.committed) === state.term, 'a leader that changes members has committed its no-op');
   const next = changedConfig(state.config, change, epoch);
   if (typeof next === 'string') return next;
   const isCaughtUp = ({ kind, node }: MembershipChange[number]): boolean =>
-    kind !== 'promote' || isAlmostCaughtUp(state, node);
+    kind !== 'promote' || isAlmostCaughtUp(leadership.progress.get(node), log.lastIndex);
   if (!change.every(isCaughtUp)) return 'learnerBehind';
-  const isReachable = (node: NodeId): boolean =>
-    node === state.id || state.progress.get(node)?.isReachable === true;
-  if (!isQuorum(next, isReachable)) return 'wouldLoseQuorum';
-  return appendConfig(state, next);
+  if (!isQuorum(next, (node) => leadership.isReachable(node))) return 'wouldLoseQuorum';
+  return appendConfig(state, leadership, next);
 }
 
-function isAlmostCaughtUp(state: CoreState, learner: NodeId): boolean {
-  const progress = state.progress.get(learner);
-  if (progress === undefined || !progress.isReachable || progress.state !== 'replicate') return false;
-  if (progress.match < progress.since) return false;
-  return progress.keepsPace || progress.match + PROMOTION_LAG_ENTRIES_MAX >= state.log.lastIndex;
+function isAlmostCaughtUp(learner: Progress | undefined, lastIndex: number): boolean {
+  if (learner === undefined || !learner.isReachable || learner.state !== 'replicate') return false;
+  if (learner.match < learner.since) return false;
+  return learner.keepsPace || learner.match + PROMOTION_LAG_ENTRIES_MAX >= lastIndex;
 }
 
-function appendConfig(state: CoreState, config: GroupConfig): Entry {
-  assert(state.log.applied >= state.pendingConfigIndex, 'one change of the configuration at a time');
+function appendConfig(state: CoreState, leadership: Leadership, config: GroupConfig): Entry {
+  assert(state.log.applied >= leadership.pendingConfigIndex, 'one change of the configuration at a time');
   assert(isSuccessor(state.config, config), 'a configuration follows the one in effect');
-  const entry = appendEntry(state, 'config', encodeConfig(config));
-  state.pendingConfigIndex = entry.index;
-  broadcastAppend(state);
+  const entry = appendEntry(state, leadership, 'config', encodeConfig(config));
+  leadership.pendingConfigIndex = entry.index;
+  broadcastAppend(state, leadership);
   return entry;
 }
 
@@ -76,10 +76,11 @@ function appendConfig(state: CoreState, config: GroupConfig): Entry {
  * A joint configuration is in effect: propose to leave it. Whoever leads does, so that a change completes however
  * many leaders it takes. Asked after every application and every tick, because a transfer postpones it.
  */
-export function maybeLeaveJoint(state: CoreState): void {
-  if (state.role !== 'leader' || !isJoint(state.config)) return;
-  if (!acceptsProposals(state) || state.log.applied < state.pendingConfigIndex) return;
-  appendConfig(state, leaveJoint(state.config));
+export function leaveJointIfDue(state: CoreState): void {
+  const { leadership } = state;
+  if (leadership === undefined || !isJoint(state.config)) return;
+  if (!acceptsProposals(state, leadership) || state.log.applied < leadership.pendingConfigIndex) return;
+  appendConfig(state, leadership, leaveJoint(state.config));
 }
 
 /** A `config` entry was applied: from now on this replica acts by it. */
@@ -93,7 +94,7 @@ export function applyConfig(state: CoreState, entry: Entry): void {
   );
   const isComplete = isJoint(state.config) && !isJoint(config);
   state.config = config;
-  if (state.role === 'leader') lead(state, isComplete);
+  if (state.leadership !== undefined) leadUnderNewConfig(state, state.leadership, isComplete);
 }
 
 /** The highest epoch of the configuration in effect and of those in the log, applied or not. */
@@ -115,28 +116,30 @@ export function hasForgotten(state: CoreState): boolean {
 
 /** A change is under way, or may be, or a quorum may not know yet that it is complete. Only a leader knows the last. */
 export function isChanging(state: CoreState): boolean {
-  const mayBePending = state.role === 'leader' && state.log.applied < state.pendingConfigIndex;
-  return isJoint(state.config) || mayBePending;
+  const { leadership, log, config } = state;
+  return isJoint(config) || (leadership !== undefined && log.applied < leadership.pendingConfigIndex);
 }
 
-function lead(state: CoreState, isComplete: boolean): void {
+function leadUnderNewConfig(state: CoreState, leadership: Leadership, isComplete: boolean): void {
   const members = membersOf(state.config);
-  for (const [peer, progress] of state.progress) {
+  for (const [peer, progress] of leadership.progress) {
     if (members.includes(peer)) continue;
     // A last word: who learns that it was removed stops asking for votes.
     if (peer !== state.id) sendHeartbeat(state, peer, progress);
-    state.progress.delete(peer);
+    leadership.progress.delete(peer);
   }
+  const { lastIndex } = state.log;
   for (const member of members) {
+    if (leadership.progress.has(member)) continue;
     // As if just heard from: a node that is only starting must not look like one that is cut off.
-    if (!state.progress.has(member)) state.addProgress(member, state.log.lastIndex).recentActive = true;
+    leadership.addProgress(member, { next: lastIndex + 1, since: lastIndex }).heard();
   }
-  if (!state.config.voters.includes(state.transferTarget)) state.transferTarget = NO_NODE;
+  if (!state.config.voters.includes(leadership.transferTarget)) endTransfer(leadership);
   // Once this is committed, a quorum of the new voters has it on disk that the change is, and needs the others no more.
-  if (isComplete) appendNoop(state);
+  if (isComplete) appendNoop(state, leadership);
   // Fewer voters may be enough for what more were not.
-  maybeCommit(state);
-  broadcastAppend(state);
+  advanceCommit(state, leadership);
+  broadcastAppend(state, leadership);
 }
 
 /**
@@ -144,9 +147,10 @@ function lead(state: CoreState, isComplete: boolean): void {
  * the one that has most of its log to take over. Stepping down earlier could leave them asking for its vote, which
  * it must refuse them if its log is longer, while it may not campaign itself (etcd-io/etcd#12359).
  */
-export function maybeStepDown(state: CoreState): void {
-  if (state.role !== 'leader' || state.isVoter() || isChanging(state)) return;
-  const [successor] = successors(state);
+export function stepDownIfRemoved(state: CoreState): void {
+  const { leadership } = state;
+  if (leadership === undefined || state.isVoter() || isChanging(state)) return;
+  const [successor] = successors(state, leadership);
   if (successor !== undefined)
     state.send({ type: 'timeoutNow', from: state.id, to: successor, term: state.term });
   state.becomeFollower(state.term, NO_NODE);

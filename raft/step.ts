@@ -84,6 +84,7 @@ function answerLowerTerm(state: CoreState, message: Message): void {
 }
 
 function dispatch(state: CoreState, message: Message): void {
+  const { leadership } = state;
   switch (message.type) {
     case 'preVote':
     case 'vote':
@@ -103,10 +104,10 @@ function dispatch(state: CoreState, message: Message): void {
       handleInstallSnapshot(state, message);
       return;
     case 'appendResponse':
-      if (state.role === 'leader') handleAppendResponse(state, message);
+      if (leadership !== undefined) handleAppendResponse(state, leadership, message);
       return;
     case 'heartbeatResponse':
-      if (state.role === 'leader') handleHeartbeatResponse(state, message);
+      if (leadership !== undefined) handleHeartbeatResponse(state, leadership, message);
       return;
     case 'timeoutNow':
       handleTimeoutNow(state, message);

@@ -4,11 +4,11 @@
  * the next.
  */
 import { assert } from '../assert.ts';
-import type { Ready } from '../core.ts';
 import type { Group } from './group.ts';
 import type { IncomingSnapshot } from './incoming-snapshots.ts';
 import type { MultiRaftOptions } from './multi-raft-options.ts';
 import { LOG_START, writeCost } from '../log.ts';
+import type { Ready } from '../ready.ts';
 import type { GroupWrite, LogStore, StagedChunks } from './store.ts';
 import {
   NO_NODE,

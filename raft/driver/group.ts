@@ -58,7 +58,7 @@ export function openGroup(
   node: {
     readonly id: NodeId;
     readonly random: RandomBelow;
-    readonly options: Omit<RaftOptions, 'preferred'>;
+    readonly options: RaftOptions;
   },
 ): Group {
   const { app, stored, preferredLeader, placement } = init;
@@ -73,7 +73,8 @@ export function openGroup(
     stored,
     clock: app.clock,
     random: node.random,
-    options: { ...node.options, preferred: preferredLeader === node.id },
+    options: node.options,
+    isPreferred: preferredLeader === node.id,
   });
   return {
     id: init.group,

@@ -21,7 +21,7 @@ export interface MultiRaftInit {
 }
 
 export interface MultiRaftOptions {
-  readonly raft: Omit<RaftOptions, 'preferred'>;
+  readonly raft: RaftOptions;
   /** A snapshot is taken after this many applied bytes, or after as many as the last snapshot had. */
   readonly snapshotEveryBytes: number;
   /** Log kept behind a snapshot for followers that are a little late. */

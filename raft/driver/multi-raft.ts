@@ -7,7 +7,6 @@
  * itself. Messages are stepped during the write too; only proposals wait for the turn, to travel in one entry.
  */
 import { assert } from '../assert.ts';
-import type { RaftStatus } from '../core.ts';
 import { applyCommitted, maybeTakeSnapshot } from './apply.ts';
 import { closeGroup, type Group, type GroupInit, openGroup, tellStatus } from './group.ts';
 import type { MembershipDone, ReadDone } from './group-application.ts';
@@ -19,6 +18,7 @@ import { Outbox } from './outbox.ts';
 import type { PeerMessage } from './peer-message.ts';
 import { PendingChanges } from './pending-changes.ts';
 import { SnapshotTraffic } from './snapshot-traffic.ts';
+import type { RaftStatus } from '../status.ts';
 import type { GroupConfig, GroupId, NodeId, StoredGroup } from '../types.ts';
 import { type Hindrance, Hindrances } from '../willingness.ts';
 

@@ -2,7 +2,7 @@
  * What one node knows about the whole cluster, for `GET /v1/cluster`: every node tells its peers twice a second
  * how its groups are doing. Only for people and tests to look at; nothing is decided by it.
  */
-import type { RaftStatus } from '../../raft/core.ts';
+import type { RaftStatus } from '../../raft/status.ts';
 import { membersOf } from '../../raft/membership.ts';
 import type { NodeId } from '../../raft/types.ts';
 import type { RuleTable } from '../limiter/rules.ts';

@@ -1,7 +1,7 @@
 /** The commit rule, figure 8 included. Numbers are those of the scenario catalogue. */
 import { describe, expect, it } from 'vitest';
 import { CoreState } from '../../raft/core-state.ts';
-import { appendEntry, maybeCommit } from '../../raft/leader.ts';
+import { advanceCommit, appendEntry } from '../../raft/leader.ts';
 import { RaftLog } from '../../raft/log.ts';
 import { quorumIndex, quorumSize, voteResult } from '../../raft/quorum.ts';
 import { termsOf } from './log-view.ts';
@@ -56,25 +56,25 @@ describe('commit', () => {
     const state = new CoreState({
       id: 1,
       voters,
-      term: 1,
-      vote: 0,
+      hardState: { term: 1, vote: 0, commit: 0 },
       removedAt: 0,
       log: new RaftLog({ index: 0, term: 0, timeMillis: 0 }, entries, 0, 0),
       clock: { nowMillis: () => 1_000, anchor: () => {} },
       random: () => 0,
       options: TEST_OPTIONS,
+      isPreferred: false,
     });
     state.becomeCandidate();
-    state.becomeLeaderRole();
-    for (let i = 0; i < 2; i += 1) appendEntry(state, 'command', new Uint8Array(1));
+    const leadership = state.becomeLeader();
+    for (let i = 0; i < 2; i += 1) appendEntry(state, leadership, 'command', new Uint8Array(1));
     for (const [i, match] of row.match.entries()) {
-      const progress = state.progress.get(i + 1);
+      const progress = leadership.progress.get(i + 1);
       if (progress !== undefined) progress.match = match;
     }
-    maybeCommit(state);
+    advanceCommit(state, leadership);
     expect(state.log.committed).toBe(row.commit);
     // Asking again moves nothing, least of all back.
-    maybeCommit(state);
+    advanceCommit(state, leadership);
     expect(state.log.committed).toBe(row.commit);
   });
 

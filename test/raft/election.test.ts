@@ -42,7 +42,8 @@ describe('election', () => {
   });
 
   it('two replicas that both believe to be preferred do not split the votes for ever', () => {
-    const network = new Network({ nodes: 2, raft: { preferred: true } });
+    const network = new Network({ nodes: 2 });
+    for (const { core } of network.nodes) core.prefer(true);
     network.tickAll(30 * electionTicks);
     expect(network.leader).toBeDefined();
   });

@@ -4,7 +4,9 @@
  * that happens the invariants are checked.
  */
 import { RAFT_DEFAULTS, type RaftOptions, type RandomBelow } from '../../raft/core-state.ts';
-import { RaftCore, type RaftStatus, type Ready } from '../../raft/core.ts';
+import { RaftCore } from '../../raft/core.ts';
+import type { Ready } from '../../raft/ready.ts';
+import type { RaftStatus } from '../../raft/status.ts';
 import type { GroupWrite } from '../../raft/driver/store.ts';
 import type {
   Entry,
@@ -158,6 +160,7 @@ export class TestNode implements ObservedNode {
       clock: this.#clock,
       random: network.random,
       options: { ...TEST_OPTIONS, ...network.options.raft },
+      isPreferred: false,
     });
     network.invariants.started(this);
   }

@@ -1,7 +1,7 @@
 /** Snapshots and compaction, as the core sees them. Numbers are those of the scenario catalogue. */
 import { describe, expect, it } from 'vitest';
 import { CoreState } from '../../raft/core-state.ts';
-import { becomeLeader, handleHeartbeatResponse, peerUnreachable, propose } from '../../raft/leader.ts';
+import { handleHeartbeatResponse, peerUnreachable, propose, takeOffice } from '../../raft/leader.ts';
 import { RaftLog } from '../../raft/log.ts';
 import type { Append, InstallSnapshot, LogPosition } from '../../raft/types.ts';
 import { positionAt, termsOf } from './log-view.ts';
@@ -282,28 +282,32 @@ describe('snapshots', () => {
     const state = new CoreState({
       id: 1,
       voters: [1, 2, 3],
-      term: 1,
-      vote: 1,
+      hardState: { term: 1, vote: 1, commit: 0 },
       removedAt: 0,
       log,
       clock: { nowMillis: () => 1_000, anchor: () => {} },
       random: () => 0,
       options: { ...TEST_OPTIONS, inflight: { messagesMax: 1, bytesMax: 1 << 20 } },
+      isPreferred: false,
     });
     state.becomeCandidate();
-    becomeLeader(state);
-    const progress = state.progress.get(3);
+    const leadership = takeOffice(state);
+    const progress = leadership.progress.get(3);
     expect(progress).toBeDefined();
     if (progress === undefined) return;
     progress.maybeUpdate(2);
     progress.becomeReplicate();
     log.compact(6);
-    progress.recentActive = false;
-    peerUnreachable(state, 3);
-    propose(state, new Uint8Array(1));
+    peerUnreachable(leadership, 3);
+    propose(state, leadership, new Uint8Array(1));
     expect(state.outgoing.filter(({ type, to }) => type === 'snapshot' && to === 3)).toEqual([]);
     // And as soon as the peer is heard from, it gets its snapshot.
-    handleHeartbeatResponse(state, { type: 'heartbeatResponse', from: 3, to: 1, term: state.term });
+    handleHeartbeatResponse(state, leadership, {
+      type: 'heartbeatResponse',
+      from: 3,
+      to: 1,
+      term: state.term,
+    });
     expect(state.outgoing.filter(({ type, to }) => type === 'snapshot' && to === 3)).toHaveLength(1);
   });
 

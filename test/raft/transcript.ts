@@ -23,7 +23,8 @@
  *   status                   one line per node
  */
 import { RAFT_DEFAULTS, type RaftOptions } from '../../raft/core-state.ts';
-import { RaftCore, type Ready } from '../../raft/core.ts';
+import { RaftCore } from '../../raft/core.ts';
+import type { Ready } from '../../raft/ready.ts';
 import { LOG_START } from '../../raft/log.ts';
 import { decodeConfig, type MembershipStep } from '../../raft/membership.ts';
 import type { Entry, GroupConfig, Message, NodeId, SnapshotMeta } from '../../raft/types.ts';
@@ -292,6 +293,7 @@ function newCore(id: NodeId, voters: readonly NodeId[], disk: Disk, options: Raf
     clock: { nowMillis: () => 0, anchor: () => undefined },
     random: () => 0,
     options,
+    isPreferred: false,
   });
 }
 

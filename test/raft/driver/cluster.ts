@@ -4,7 +4,7 @@
  */
 import { assert } from '../../../raft/assert.ts';
 import { RAFT_DEFAULTS, type RandomBelow } from '../../../raft/core-state.ts';
-import type { RaftStatus } from '../../../raft/core.ts';
+import type { RaftStatus } from '../../../raft/status.ts';
 import type { SnapshotSource, SnapshotTarget } from '../../../raft/driver/group-application.ts';
 import {
   type GroupApplication,

@@ -7,7 +7,7 @@ import { uniformInt } from 'pure-rand/distribution/uniformInt';
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus';
 import { assert } from '../../../raft/assert.ts';
 import { RAFT_DEFAULTS, type RandomBelow } from '../../../raft/core-state.ts';
-import type { RaftStatus } from '../../../raft/core.ts';
+import type { RaftStatus } from '../../../raft/status.ts';
 import type { SnapshotSource, SnapshotTarget } from '../../../raft/driver/group-application.ts';
 import type { MembershipChange } from '../../../raft/membership.ts';
 import {

@@ -55,7 +55,7 @@ export const DURABILITY: readonly Mutant[] = [
     bug: 'what waits for the disk leaves when a part of it is there',
     edits: [
       {
-        in: 'RaftCore.ready',
+        in: 'nextWrite',
         find: 'afterSync: isPartial ? [] : afterSync.splice(0),',
         replace: 'afterSync: afterSync.splice(0),',
       },
@@ -66,7 +66,7 @@ export const DURABILITY: readonly Mutant[] = [
     bug: 'a write of a part says that more is committed',
     edits: [
       {
-        in: 'RaftCore.ready',
+        in: 'nextWrite',
         find: 'commit: Math.min(log.committed, lastWritten)',
         replace: 'commit: log.committed',
       },
@@ -134,9 +134,9 @@ export const DURABILITY: readonly Mutant[] = [
     law: 'nothing is promised before it is on disk',
     edits: [
       {
-        in: 'RaftCore.ready',
-        find: 'term !== this.#written.term || vote !== this.#written.vote',
-        replace: 'term !== this.#written.term',
+        in: 'nextWrite',
+        find: 'term !== written.term || vote !== written.vote',
+        replace: 'term !== written.term',
       },
     ],
   },
@@ -147,7 +147,7 @@ export const DURABILITY: readonly Mutant[] = [
     world: 'far-behind',
     edits: [
       {
-        in: 'RaftCore.advance',
+        in: 'writeDone',
         find: 'if (state.pendingInstall === undefined) state.log.stableTo(ready.entries);',
         replace: 'state.log.stableTo(ready.entries);',
       },

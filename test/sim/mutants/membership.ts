@@ -11,8 +11,8 @@ export const MEMBERSHIP: readonly Mutant[] = [
       { in: 'isSuccessor', find: 'if (after.epoch < before.epoch) return false;', replace: 'return true;' },
       {
         in: 'appendConfig',
-        find: 'state.pendingConfigIndex = entry.index;',
-        replace: 'state.pendingConfigIndex = entry.index; state.config = config;',
+        find: 'leadership.pendingConfigIndex = entry.index;',
+        replace: 'leadership.pendingConfigIndex = entry.index; state.config = config;',
       },
     ],
   },
@@ -127,7 +127,7 @@ export const MEMBERSHIP: readonly Mutant[] = [
     edits: [
       {
         in: 'proposeChange',
-        find: "if (!isQuorum(next, isReachable)) return 'wouldLoseQuorum';",
+        find: "if (!isQuorum(next, (node) => leadership.isReachable(node))) return 'wouldLoseQuorum';",
         replace: '',
       },
     ],
@@ -142,9 +142,9 @@ export const MEMBERSHIP: readonly Mutant[] = [
     law: 'nobody leads that is no member; partitions move to where they should be',
     edits: [
       {
-        in: 'maybeStepDown',
-        find: "if (state.role !== 'leader' ||",
-        replace: "if (state.role === 'leader' ||",
+        in: 'stepDownIfRemoved',
+        find: 'const { leadership } = state;',
+        replace: 'const leadership = undefined;',
       },
     ],
   },
@@ -259,7 +259,9 @@ export const MEMBERSHIP: readonly Mutant[] = [
     id: 'G13',
     bug: 'the old voters are let go before the new ones know that they decide alone',
     law: 'a quorum makes progress when who left is gone',
-    edits: [{ in: 'lead', find: 'if (isComplete) appendNoop(state);', replace: '' }],
+    edits: [
+      { in: 'leadUnderNewConfig', find: 'if (isComplete) appendNoop(state, leadership);', replace: '' },
+    ],
     script: 'remove-leader',
   },
   {

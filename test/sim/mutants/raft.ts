@@ -5,16 +5,16 @@ export const RAFT: readonly Mutant[] = [
   {
     id: 'M3',
     bug: 'entries of earlier terms are committed by counting',
-    edits: [{ in: 'maybeCommit', find: '|| state.log.termAt(index) !== state.term)', replace: ')' }],
+    edits: [{ in: 'advanceCommit', find: '|| state.log.termAt(index) !== state.term)', replace: ')' }],
   },
   {
     id: 'M4',
     bug: 'a new leader commits no no-op',
     edits: [
       {
-        in: 'becomeLeader',
-        find: 'state.becomeLeaderRole(); appendNoop(state);',
-        replace: 'state.becomeLeaderRole();',
+        in: 'takeOffice',
+        find: 'appendNoop(state, leadership);',
+        replace: '',
       },
     ],
   },
@@ -46,7 +46,11 @@ export const RAFT: readonly Mutant[] = [
     id: 'M18',
     bug: 'a leader without a quorum never steps down',
     edits: [
-      { in: 'tickLeader', find: 'if (!quorumIsActive(state) ||', replace: 'quorumIsActive(state); if (' },
+      {
+        in: 'tickLeader',
+        find: 'if (!quorumIsActive(state, leadership) ||',
+        replace: 'quorumIsActive(state, leadership); if (',
+      },
     ],
   },
   {
@@ -235,7 +239,18 @@ export const RAFT: readonly Mutant[] = [
     id: 'L16',
     bug: 'a leader that lost its office keeps what it had uncommitted on its account',
     law: 'in health every request is decided',
-    edits: [{ in: 'CoreState.#enterTerm', find: 'this.uncommittedBytes = 0;', replace: '' }],
+    edits: [
+      {
+        in: 'CoreState.#enterTerm',
+        find: 'this.leadership = undefined;',
+        replace: 'this.kept = this.leadership?.uncommittedBytes ?? this.kept; this.leadership = undefined;',
+      },
+      {
+        in: 'CoreState.becomeLeader',
+        find: 'this.leadership = leadership;',
+        replace: 'leadership.uncommittedBytes = this.kept ?? 0; this.leadership = leadership;',
+      },
+    ],
   },
   {
     id: 'L17',
