@@ -3,7 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { Progress } from '../../raft/progress.ts';
 import type { Append, AppendResponse, Message } from '../../raft/types.ts';
 import { termsOf } from './log-view.ts';
-import { Network, storedLog, TEST_OPTIONS } from './network.ts';
+import { Network } from './network.ts';
+import { TEST_OPTIONS } from './node.ts';
+import { storedLog } from './stored-log.ts';
 
 const { electionTicks, heartbeatTicks } = TEST_OPTIONS;
 

@@ -5,7 +5,10 @@ import { becomeLeader, handleHeartbeatResponse, peerUnreachable, propose } from 
 import { RaftLog } from '../../raft/log.ts';
 import type { Append, InstallSnapshot, LogPosition } from '../../raft/types.ts';
 import { positionAt, termsOf } from './log-view.ts';
-import { Network, storedLog, TEST_OPTIONS, withChunks } from './network.ts';
+import { withChunks } from './machine.ts';
+import { Network } from './network.ts';
+import { TEST_OPTIONS } from './node.ts';
+import { storedLog } from './stored-log.ts';
 
 const { electionTicks, heartbeatTicks } = TEST_OPTIONS;
 
