@@ -93,6 +93,11 @@ export class Cluster implements Surroundings {
     return new Set(this.up.map((node) => node.appOf(group).index)).size === 1;
   }
 
+  /** The voters in ascending order, as the leader says. */
+  get voters(): readonly NodeId[] {
+    return this.leader?.status.config.voters.toSorted(ascending) ?? [];
+  }
+
   checkLeaders(): void {
     for (const group of this.groups) {
       for (const node of this.up) {
@@ -236,6 +241,13 @@ export class Cluster implements Surroundings {
   heal(): void {
     this.passes = () => true;
   }
+}
+
+export const ascending = (a: NodeId, b: NodeId): number => a - b;
+
+/** Why a change was refused, if it is known to be. */
+export function refusalOf({ result }: ReturnType<Cluster['change']>): string | undefined {
+  return result?.ok === false ? result.reason : undefined;
 }
 
 /** Lets promised reads of the store come back. */

@@ -7,6 +7,7 @@ import type { RandomBelow } from '../../../raft/core-state.ts';
 import type { RaftStatus } from '../../../raft/core.ts';
 import { MultiRaft, type MultiRaftOptions } from '../../../raft/driver/multi-raft.ts';
 import type { PeerMessage } from '../../../raft/driver/peer-message.ts';
+import { isJoint } from '../../../raft/membership.ts';
 import type { GroupId, NodeId, StoredGroup } from '../../../raft/types.ts';
 import type { DurableGroup, Fate, MemoryDisk } from '../../../storage/memory-store.ts';
 import { watchdog } from '../watchdog.ts';
@@ -103,6 +104,11 @@ export class Node {
 
   get status(): RaftStatus {
     return this.statusOf(GROUP);
+  }
+
+  /** Do voters before and after a change decide together, as far as it knows? */
+  get isJoint(): boolean {
+    return isJoint(this.status.config);
   }
 
   /** It may have been removed. */
