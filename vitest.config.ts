@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { defineConfig, type Plugin } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
@@ -20,12 +22,17 @@ const FIRST = [
   'test/jepsen/jepsen.test.ts',
   'test/raft/random.test.ts',
   'test/cluster/start-script.test.ts',
+  'test/raft/removal-random.test.ts',
   'test/raft/membership-random.test.ts',
   'test/jepsen/nemesis.test.ts',
   'test/sim/crash-points.test.ts',
   'test/cluster/disk-failure.test.ts',
   'test/sim/sim.test.ts',
 ];
+for (const file of FIRST) {
+  if (!existsSync(join(import.meta.dirname, file)))
+    throw new Error(`${file} is to begin first, and is not there`);
+}
 
 function rank({ moduleId }: TestSpecification): number {
   const at = FIRST.findIndex((file) => moduleId.endsWith(file));

@@ -4,7 +4,9 @@ import type { ClusterPlacement } from '../../src/meta/cluster-placement.ts';
 import { GroupMover } from '../../src/meta/group-mover.ts';
 import type { MetaGroup } from '../../src/meta/meta-group.ts';
 import { Offers } from '../../src/meta/offers.ts';
-import { GROUP, type Node, World } from '../raft/driver/members.ts';
+import { Cluster } from '../raft/driver/cluster.ts';
+import type { Node } from '../raft/driver/node.ts';
+import { GROUP } from '../raft/driver/options.ts';
 
 const LOOK_TICKS = 10;
 
@@ -34,45 +36,45 @@ function moverOn(node: Node, version: number, voters: readonly number[]): Report
   return { mover, reported };
 }
 
-async function look(world: World, ...movers: readonly Reports[]): Promise<void> {
+async function look(cluster: Cluster, ...movers: readonly Reports[]): Promise<void> {
   for (let i = 0; i < 8 * LOOK_TICKS; i += 1) {
     for (const { mover } of movers) mover.tick();
-    await world.tick();
+    await cluster.tick();
   }
 }
 
 describe('a group that was found settled', () => {
   it('is not moved by a leader that has only heard of a version in between', async () => {
-    const world = new World({ voters: 3 });
-    world.add(4);
-    const first = await world.elect();
+    const cluster = new Cluster({ voters: 3 });
+    cluster.add(4);
+    const first = await cluster.elect();
     // Node 4 was added, which moves the group there, and removed before anything had moved.
     const informed = moverOn(first, 3, [1, 2, 3]);
-    await look(world, informed);
+    await look(cluster, informed);
     expect(informed.reported).toContain(3);
     // Whoever was told so may switch node 4 off.
     first.raft.handOver();
-    await world.until(() => !first.isLeader);
-    const second = await world.elect();
+    await cluster.until(() => !first.isLeader);
+    const second = await cluster.elect();
     expect(second).not.toBe(first);
     const late = moverOn(second, 2, [second.id, first.id, 4]);
-    await look(world, late);
+    await look(cluster, late);
     const { voters, learners } = second.status.config;
     expect([...voters, ...learners]).toEqual([1, 2, 3]);
     expect(late.reported).toEqual([]);
   });
 
   it('was not found so by a leader that had lost the lead without noticing', async () => {
-    const world = new World({ voters: 3 });
-    world.add(4);
-    const before = await world.elect();
+    const cluster = new Cluster({ voters: 3 });
+    cluster.add(4);
+    const before = await cluster.elect();
     const others = [1, 2, 3].filter((id) => id !== before.id);
     // Its process stands still, so it goes on believing that it leads.
-    world.nodes.delete(before.id);
-    for (const id of others) world.node(id).raft.peerLost(before.id);
-    const after = await world.elect();
+    cluster.nodes.delete(before.id);
+    for (const id of others) cluster.node(id).raft.peerLost(before.id);
+    const after = await cluster.elect();
     const moved = moverOn(after, 2, [...others, 4]);
-    await look(world, moved);
+    await look(cluster, moved);
     expect(after.status.config.voters).toContain(4);
     expect(moved.reported).toContain(2);
     // It goes on, hears from group 0 that node 4 leaves, and of its own group nothing yet.

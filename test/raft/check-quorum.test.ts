@@ -1,6 +1,8 @@
 /** Leaders that lost their quorum, and nodes that are stuck in a later term. Numbers: the scenario catalogue. */
 import { describe, expect, it } from 'vitest';
-import { Network, storedLog, TEST_OPTIONS } from './network.ts';
+import { Network } from './network.ts';
+import { TEST_OPTIONS } from './node.ts';
+import { storedLog } from './stored-log.ts';
 
 const { electionTicks, heartbeatTicks } = TEST_OPTIONS;
 

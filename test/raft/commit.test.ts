@@ -5,7 +5,9 @@ import { advanceCommit, appendEntry } from '../../raft/leader.ts';
 import { RaftLog } from '../../raft/log.ts';
 import { quorumIndex, quorumSize, voteResult } from '../../raft/quorum.ts';
 import { termsOf } from './log-view.ts';
-import { Network, storedLog, TEST_OPTIONS } from './network.ts';
+import { Network } from './network.ts';
+import { TEST_OPTIONS } from './node.ts';
+import { storedLog } from './stored-log.ts';
 import { seeded } from './seeded.ts';
 
 const { heartbeatTicks } = TEST_OPTIONS;

@@ -2,7 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import type { Append, Message } from '../../raft/types.ts';
 import { termsOf } from './log-view.ts';
-import { Network, storedLog, TEST_OPTIONS } from './network.ts';
+import { Network } from './network.ts';
+import { TEST_OPTIONS } from './node.ts';
+import { storedLog } from './stored-log.ts';
 
 const { electionTicks, heartbeatTicks } = TEST_OPTIONS;
 const FOLLOWER = { from: 2, to: 1 } as const;

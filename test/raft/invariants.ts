@@ -20,7 +20,8 @@ export interface ObservedNode {
 export interface ObservedNetwork {
   /** Real time in milliseconds. */
   readonly now: number;
-  readonly nodes: readonly ObservedNode[];
+  /** Those that vote, as long as that never changed: durability is not checked otherwise. */
+  readonly voters: readonly ObservedNode[] | undefined;
 }
 
 /** A core as it was when last looked at. */
@@ -180,7 +181,9 @@ export class Invariants {
 
   /** What is committed is on the disks of a quorum, and stays there. */
   #checkDurable(): void {
-    const reached = this.#network.nodes.map((node) => this.#durableUpTo(node.stored));
+    const { voters } = this.#network;
+    if (voters === undefined) return;
+    const reached = voters.map((node) => this.#durableUpTo(node.stored));
     assert(
       quorumIndex(reached) >= this.committedIndex,
       `durability: ${this.committedIndex} is committed, and the disks hold ${reached.join(', ')}`,

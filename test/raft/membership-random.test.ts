@@ -7,13 +7,16 @@ import { describe, expect, it } from 'vitest';
 import { assert } from '../../raft/assert.ts';
 import { isJoint, type MembershipStep, membersOf, simpleConfig } from '../../raft/membership.ts';
 import type { NodeId } from '../../raft/types.ts';
-import { chunkReads, GROUP, type Node, seededRandom, seeds, World } from './driver/members.ts';
+import { Cluster, chunkReads } from './driver/cluster.ts';
+import type { Node } from './driver/node.ts';
+import { GROUP } from './driver/options.ts';
+import { eachSeed, seeded, someSeeds } from './seeded.ts';
 
 const STEPS = 2_500;
 const NODES_MAX = 12;
 
 class Changes {
-  readonly world: World;
+  readonly cluster: Cluster;
   readonly #random: (bound: number) => number;
   /** Removed, and never started again. */
   readonly #retired = new Set<NodeId>();
@@ -29,10 +32,10 @@ class Changes {
   reads = 0;
 
   constructor(seed: number) {
-    const random = seededRandom(seed);
+    const random = seeded(seed);
     this.#random = random;
     this.#newest = 1 + random(4);
-    this.world = new World({
+    this.cluster = new Cluster({
       voters: this.#newest,
       seed,
       options: {
@@ -68,24 +71,24 @@ class Changes {
     for (let i = 0; i < STEPS; i += 1) {
       await chunkReads();
       this.#step();
-      this.world.checkLeaders();
+      this.cluster.checkLeaders();
     }
   }
 
   #step(): void {
-    const { world } = this;
-    world.now += this.#random(4);
-    if (this.#random(100) < 50) this.#pick(world.up)?.raft.tick();
-    for (const node of world.up) {
+    const { cluster } = this;
+    cluster.now += this.#random(4);
+    if (this.#random(100) < 50) this.#pick(cluster.up)?.raft.tick();
+    for (const node of cluster.up) {
       if (node.hasTurn && this.#random(100) < 70) node.turn();
       if (node.isWriting && this.#random(100) < this.#syncPercent) node.sync();
     }
-    for (let count = world.up.length * 2; count > 0 && world.queue.length > 0; count -= 1) {
-      const at = this.#random(100) < this.#reorderPercent ? this.#random(world.queue.length) : 0;
-      const [parcel] = world.queue.splice(at, 1);
+    for (let count = cluster.up.length * 2; count > 0 && cluster.queue.length > 0; count -= 1) {
+      const at = this.#random(100) < this.#reorderPercent ? this.#random(cluster.queue.length) : 0;
+      const [parcel] = cluster.queue.splice(at, 1);
       if (parcel === undefined || this.#random(100) < this.#lossPercent) continue;
-      world.deliver(parcel);
-      if (this.#random(100) < this.#repeatPercent) world.queue.push(parcel);
+      cluster.deliver(parcel);
+      if (this.#random(100) < this.#repeatPercent) cluster.queue.push(parcel);
     }
     if (this.#random(100) < 25) {
       this.#proposals += 1;
@@ -98,18 +101,18 @@ class Changes {
   }
 
   #down(): Node[] {
-    return [...this.world.nodes.values()].filter(({ id, isUp }) => !isUp && !this.#retired.has(id));
+    return [...this.cluster.nodes.values()].filter(({ id, isUp }) => !isUp && !this.#retired.has(id));
   }
 
   /** Now and then one that does not know that it was deposed. */
   #anyLeader(): Node | undefined {
-    return this.#pick(this.world.up.filter(({ isLeader }) => isLeader));
+    return this.#pick(this.cluster.up.filter(({ isLeader }) => isLeader));
   }
 
   /** Whatever was applied anywhere before a read was asked for may have been answered: the read must see it. */
   #read(): void {
     const leader = this.#anyLeader();
-    const known = this.world.appliedMax;
+    const known = this.cluster.appliedMax;
     leader?.raft.readIndex(GROUP, (index) => {
       if (index === undefined) return;
       this.reads += 1;
@@ -119,7 +122,7 @@ class Changes {
   }
 
   #change(): void {
-    const { world } = this;
+    const { cluster } = this;
     const leader = this.#anyLeader();
     if (leader === undefined) return;
     const steps = this.#stepsFor(leader);
@@ -133,7 +136,7 @@ class Changes {
       for (const { kind, node } of steps) {
         if (kind !== 'remove' || this.#random(3) === 0) continue;
         this.#retired.add(node);
-        if (world.node(node).isUp) world.node(node).crash(this.#random(2) === 0 ? 'lost' : 'kept');
+        if (cluster.node(node).isUp) cluster.node(node).crash(this.#random(2) === 0 ? 'lost' : 'kept');
       }
     });
   }
@@ -171,62 +174,62 @@ class Changes {
   }
 
   #newLearner(): MembershipStep[] {
-    const { world } = this;
+    const { cluster } = this;
     if (this.#newest >= NODES_MAX) return [];
     this.#newest += 1;
-    world.add(this.#newest);
+    cluster.add(this.#newest);
     return [{ kind: 'addLearner', node: this.#newest }];
   }
 
   #fault(): void {
-    const { world } = this;
-    const leader = this.#random(2) === 0 ? world.leader : undefined;
-    const target = leader ?? this.#pick([...world.nodes.values()]);
+    const { cluster } = this;
+    const leader = this.#random(2) === 0 ? cluster.leader : undefined;
+    const target = leader ?? this.#pick([...cluster.nodes.values()]);
     if (target === undefined) return;
     switch (this.#random(5)) {
       case 0:
         if (!target.isUp) return;
         target.crash(this.#random(2) === 0 ? 'lost' : 'kept');
-        if (this.#random(2) === 0) for (const other of world.up) other.raft.peerLost(target.id);
+        if (this.#random(2) === 0) for (const other of cluster.up) other.raft.peerLost(target.id);
         return;
       case 1:
-        world.isolate(target.id);
+        cluster.isolate(target.id);
         return;
       case 2:
-        world.passes = ({ from }) => from !== target.id;
+        cluster.passes = ({ from }) => from !== target.id;
         return;
       case 3: {
-        const side = [...world.nodes.keys()].filter(() => this.#random(2) === 0);
-        world.isolate(...side);
+        const side = [...cluster.nodes.keys()].filter(() => this.#random(2) === 0);
+        cluster.isolate(...side);
         return;
       }
       default:
-        world.heal();
+        cluster.heal();
     }
   }
 
   /** The faults end: a change that was begun is completed, and what is proposed then is applied by every member. */
   async healAndExpectProgress(): Promise<void> {
-    const { world } = this;
-    world.heal();
+    const { cluster } = this;
+    cluster.heal();
     for (const node of this.#down()) node.start();
-    const before = world.appliedMax;
-    await world.until(() => {
-      const { leader } = world;
+    const before = cluster.appliedMax;
+    await cluster.until(() => {
+      const { leader } = cluster;
       return leader !== undefined && !isJoint(leader.status.config) && leader.status.applied >= before;
     }, 500);
-    await world.commit('after all');
+    await cluster.commit('after all');
     const members = (): Node[] =>
-      membersOf(world.leader?.status.config ?? simpleConfig([]))
+      membersOf(cluster.leader?.status.config ?? simpleConfig([]))
         .filter((id) => !this.#retired.has(id))
-        .map((id) => world.node(id));
-    await world.until(() => {
-      const config = JSON.stringify(world.leader?.status.config);
+        .map((id) => cluster.node(id));
+    await cluster.until(() => {
+      const config = JSON.stringify(cluster.leader?.status.config);
       return members().every(
-        ({ app, status }) => app.index === world.appliedMax && JSON.stringify(status.config) === config,
+        ({ app, status }) => app.index === cluster.appliedMax && JSON.stringify(status.config) === config,
       );
     }, 500);
-    assert(world.appliedMax > before, 'what is proposed after all faults is applied');
+    assert(cluster.appliedMax > before, 'what is proposed after all faults is applied');
   }
 }
 
@@ -234,18 +237,13 @@ describe('random histories of a group that changes', () => {
   it('60, 61, 65: keep every promise and end in progress', async () => {
     let completed = 0;
     let reads = 0;
-    for (const seed of seeds(100, 20)) {
-      try {
-        const changes = new Changes(seed);
-        await changes.run();
-        await changes.healAndExpectProgress();
-        completed += changes.completed;
-        reads += changes.reads;
-      } catch (error) {
-        const reason = error instanceof Error ? error.message : String(error);
-        throw new Error(`${reason} (replay with RAFT_SEED=${seed})`, { cause: error });
-      }
-    }
+    await eachSeed(someSeeds(100, 20), async (seed) => {
+      const changes = new Changes(seed);
+      await changes.run();
+      await changes.healAndExpectProgress();
+      completed += changes.completed;
+      reads += changes.reads;
+    });
     // They do happen.
     expect(completed).toBeGreaterThan(100);
     expect(reads).toBeGreaterThan(1_000);

@@ -1,6 +1,8 @@
 /** Pre-votes, and the shortcut when a leader's process is gone. Numbers are those of the scenario catalogue. */
 import { describe, expect, it } from 'vitest';
-import { Network, storedLog, TEST_OPTIONS } from './network.ts';
+import { Network } from './network.ts';
+import { TEST_OPTIONS } from './node.ts';
+import { storedLog } from './stored-log.ts';
 
 const { electionTicks, heartbeatTicks } = TEST_OPTIONS;
 

@@ -10,7 +10,11 @@ import { assert } from '../../raft/assert.ts';
 import { isJoint, membersOf } from '../../raft/membership.ts';
 import type { GroupConfig, NodeId } from '../../raft/types.ts';
 import { nextStep } from '../../src/meta/group-mover.ts';
-import { chunkReads, GROUP, type Node, type Parcel, seededRandom, seeds, World } from './driver/members.ts';
+import { Cluster, chunkReads } from './driver/cluster.ts';
+import type { Node } from './driver/node.ts';
+import { GROUP } from './driver/options.ts';
+import type { Parcel } from './driver/parcel.ts';
+import { eachSeed, seeded, someSeeds } from './seeded.ts';
 
 const STEPS = 4_000;
 const NODES = 6;
@@ -26,7 +30,7 @@ interface Knowledge {
 }
 
 class Moves {
-  readonly world: World;
+  readonly cluster: Cluster;
   readonly #random: (bound: number) => number;
   /** By version, from 0: who should hold the group. */
   readonly #placements: (readonly NodeId[])[];
@@ -45,10 +49,10 @@ class Moves {
   returns = 0;
 
   constructor(seed: number) {
-    const random = seededRandom(seed);
+    const random = seeded(seed);
     this.#random = random;
     const founders = 1 + random(3);
-    this.world = new World({
+    this.cluster = new Cluster({
       voters: founders,
       seed,
       options: {
@@ -68,8 +72,8 @@ class Moves {
       },
     });
     this.#placements = [Array.from({ length: founders }, (_, i) => i + 1)];
-    for (let id = founders + 1; id <= NODES; id += 1) this.world.add(id);
-    for (const id of this.world.nodes.keys()) {
+    for (let id = founders + 1; id <= NODES; id += 1) this.cluster.add(id);
+    for (const id of this.cluster.nodes.keys()) {
       this.#knowledge.set(id, { version: 0, settled: 0, offers: new Map(), offered: 0 });
     }
     this.#rates = { loss: random(15), repeat: random(10), late: random(4), sync: 5 + random(60) };
@@ -94,28 +98,29 @@ class Moves {
     for (let i = 0; i < STEPS; i += 1) {
       await chunkReads();
       this.#step();
-      this.world.checkLeaders();
+      this.cluster.checkLeaders();
     }
   }
 
   #step(): void {
-    const { world } = this;
-    world.now += this.#random(4);
-    if (this.#random(100) < 50) this.#pick(world.up)?.raft.tick();
-    for (const node of world.up) {
+    const { cluster } = this;
+    cluster.now += this.#random(4);
+    if (this.#random(100) < 50) this.#pick(cluster.up)?.raft.tick();
+    for (const node of cluster.up) {
       if (node.hasTurn && this.#random(100) < 70) node.turn();
       if (node.isWriting && this.#random(100) < this.#rates.sync) node.sync();
     }
-    for (let count = world.up.length * 2; count > 0 && world.queue.length > 0; count -= 1) this.#deliverOne();
+    for (let count = cluster.up.length * 2; count > 0 && cluster.queue.length > 0; count -= 1)
+      this.#deliverOne();
     if (this.#random(100) < 2 && this.#late.length > 0) {
       const [parcel] = this.#late.splice(this.#random(this.#late.length), 1);
-      if (parcel !== undefined) world.deliver(parcel);
+      if (parcel !== undefined) cluster.deliver(parcel);
     }
     if (this.#random(100) < 25) {
       this.#proposals += 1;
-      this.#pick(world.up.filter(({ isLeader }) => isLeader))?.propose(`p${this.#proposals}`);
+      this.#pick(cluster.up.filter(({ isLeader }) => isLeader))?.propose(`p${this.#proposals}`);
     }
-    const node = this.#pick(world.up);
+    const node = this.#pick(cluster.up);
     if (node !== undefined) this.#manage(node);
     if (this.#random(100) < 2) this.#newVersion();
     if (this.#random(1_000) < this.#faultPerMille) this.#fault();
@@ -123,24 +128,24 @@ class Moves {
   }
 
   #deliverOne(): void {
-    const { world } = this;
+    const { cluster } = this;
     const { loss, repeat, late } = this.#rates;
-    const parcel = world.queue.shift();
+    const parcel = cluster.queue.shift();
     if (parcel === undefined || this.#random(100) < loss) return;
     if (this.#random(100) < late) this.#late.push(parcel);
-    else world.deliver(parcel);
+    else cluster.deliver(parcel);
     if (this.#random(100) < repeat) this.#late.push(parcel);
   }
 
   #down(): Node[] {
-    return [...this.world.nodes.values()].filter(({ isUp }) => !isUp);
+    return [...this.cluster.nodes.values()].filter(({ isUp }) => !isUp);
   }
 
   /** Only when the one before is settled, now and then sooner. */
   #newVersion(): void {
     const newest = this.#placements.length - 1;
     if (this.#settled < newest && this.#random(10) > 0) return;
-    const nodes = [...this.world.nodes.keys()];
+    const nodes = [...this.cluster.nodes.keys()];
     const wanted: NodeId[] = [];
     for (let count = 1 + this.#random(3); count > 0; count -= 1) {
       const [node] = nodes.splice(this.#random(nodes.length), 1);
@@ -170,7 +175,7 @@ class Moves {
     }
     if (known.offered === version) {
       // Repeated to anybody who may lead.
-      const other = this.#pick([...this.world.nodes.keys()]) ?? node.id;
+      const other = this.#pick([...this.cluster.nodes.keys()]) ?? node.id;
       this.#of(other).offers.set(node.id, version);
     } else if (node.disk.get(GROUP)?.placement === version) {
       known.offered = version;
@@ -217,56 +222,56 @@ class Moves {
   }
 
   #fault(): void {
-    const { world } = this;
-    const leader = this.#random(2) === 0 ? world.leader : undefined;
-    const target = leader ?? this.#pick([...world.nodes.values()]);
+    const { cluster } = this;
+    const leader = this.#random(2) === 0 ? cluster.leader : undefined;
+    const target = leader ?? this.#pick([...cluster.nodes.values()]);
     if (target === undefined) return;
     switch (this.#random(5)) {
       case 0:
         if (!target.isUp) return;
         target.crash(this.#random(2) === 0 ? 'lost' : 'kept');
         this.#of(target.id).offered = 0;
-        if (this.#random(2) === 0) for (const other of world.up) other.raft.peerLost(target.id);
+        if (this.#random(2) === 0) for (const other of cluster.up) other.raft.peerLost(target.id);
         return;
       case 1:
-        world.isolate(target.id);
+        cluster.isolate(target.id);
         return;
       case 2:
-        world.passes = ({ from }) => from !== target.id;
+        cluster.passes = ({ from }) => from !== target.id;
         return;
       case 3: {
-        const side = [...world.nodes.keys()].filter(() => this.#random(2) === 0);
-        world.isolate(...side);
+        const side = [...cluster.nodes.keys()].filter(() => this.#random(2) === 0);
+        cluster.isolate(...side);
         return;
       }
       default:
-        world.heal();
+        cluster.heal();
     }
   }
 
   /** The faults end: the newest version is settled, everybody else removes what he holds, and what is proposed is applied. */
   async healAndExpectProgress(): Promise<void> {
-    const { world } = this;
-    world.heal();
+    const { cluster } = this;
+    cluster.heal();
     for (const node of this.#down()) node.start();
-    const before = world.appliedMax;
+    const before = cluster.appliedMax;
     const newest = this.#placements.length - 1;
     const wanted = this.#wantedBy(newest);
     const managed = (condition: () => boolean): Promise<void> =>
-      world.until(() => {
-        for (let i = 0; i < 4; i += 1) for (const node of world.up) this.#manage(node);
+      cluster.until(() => {
+        for (let i = 0; i < 4; i += 1) for (const node of cluster.up) this.#manage(node);
         return condition();
       }, 3_000);
-    await managed(() => this.#settled === newest && world.leader !== undefined);
-    await world.commit('after all');
+    await managed(() => this.#settled === newest && cluster.leader !== undefined);
+    await cluster.commit('after all');
     await managed(() =>
-      [...world.nodes.values()].every((node) =>
+      [...cluster.nodes.values()].every((node) =>
         wanted.includes(node.id)
-          ? node.holdsGroup && node.app.index === world.appliedMax && isSettled(node.status.config, wanted)
+          ? node.holdsGroup && node.app.index === cluster.appliedMax && isSettled(node.status.config, wanted)
           : !node.holdsGroup || newest === 0,
       ),
     );
-    assert(world.appliedMax > before, 'what is proposed after all faults is applied');
+    assert(cluster.appliedMax > before, 'what is proposed after all faults is applied');
   }
 }
 
@@ -279,18 +284,13 @@ describe('random histories of a group whose replicas are removed and come back',
   it('keep every promise and end in progress', async () => {
     let removals = 0;
     let returns = 0;
-    for (const seed of seeds(60, 15)) {
-      try {
-        const moves = new Moves(seed);
-        await moves.run();
-        await moves.healAndExpectProgress();
-        removals += moves.removals;
-        returns += moves.returns;
-      } catch (error) {
-        const reason = error instanceof Error ? error.message : String(error);
-        throw new Error(`${reason} (replay with RAFT_SEED=${seed})`, { cause: error });
-      }
-    }
+    await eachSeed(someSeeds(60, 15), async (seed) => {
+      const moves = new Moves(seed);
+      await moves.run();
+      await moves.healAndExpectProgress();
+      removals += moves.removals;
+      returns += moves.returns;
+    });
     // They do happen.
     expect(removals).toBeGreaterThan(100);
     expect(returns).toBeGreaterThan(100);

@@ -2,7 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { RolledBackError } from '../../raft/errors.ts';
 import type { Heartbeat } from '../../raft/types.ts';
-import { Network, storedLog } from './network.ts';
+import { Network } from './network.ts';
+import { storedLog } from './stored-log.ts';
 
 function follower(terms: readonly number[], term: number): Network {
   return new Network({ nodes: 3, stored: new Map([[1, storedLog(terms, { term })]]) });

@@ -5,7 +5,8 @@
  */
 import { assert } from '../../raft/assert.ts';
 import type { NodeId } from '../../raft/types.ts';
-import { type Envelope, Network, type NetworkOptions, type TestNode } from './network.ts';
+import { type Envelope, Network, type NetworkOptions } from './network.ts';
+import type { TestNode } from './node.ts';
 import { seeded } from './seeded.ts';
 
 type Action = 'deliver' | 'tick' | 'sync' | 'propose' | 'lose' | 'repeat' | 'fault';

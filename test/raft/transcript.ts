@@ -22,41 +22,39 @@
  *   read N                   node N is asked for an index to read at
  *   status                   one line per node
  */
-import { RAFT_DEFAULTS, type RaftOptions } from '../../raft/core-state.ts';
-import { RaftCore } from '../../raft/core.ts';
-import type { Ready } from '../../raft/ready.ts';
-import { LOG_START } from '../../raft/log.ts';
-import { decodeConfig, type MembershipStep } from '../../raft/membership.ts';
-import type { Entry, GroupConfig, Message, NodeId, SnapshotMeta } from '../../raft/types.ts';
-import { NEVER_PLACED } from './never-placed.ts';
+import { RAFT_DEFAULTS, type RaftOptions, type RandomBelow } from '../../raft/core-state.ts';
+import type { MembershipStep } from '../../raft/membership.ts';
+import type { Entry, Message, NodeId } from '../../raft/types.ts';
+import { describe, describeEntry, statusOf, writeOf } from './described.ts';
+import { Invariants, type ObservedNetwork } from './invariants.ts';
+import { withChunks } from './machine.ts';
+import { type NodeOptions, type Surroundings, TestNode } from './node.ts';
+import { entriesAfter, storedLog } from './stored-log.ts';
 
 const OPTIONS: RaftOptions = { ...RAFT_DEFAULTS, electionTicks: 10, heartbeatTicks: 1 };
 
-interface Disk {
-  term: number;
-  vote: NodeId;
-  commit: number;
-  entries: Entry[];
-  snapshot: SnapshotMeta | undefined;
-}
-
-interface Node {
-  readonly id: NodeId;
-  /** Those it started with. */
-  readonly voters: readonly NodeId[];
-  core: RaftCore;
-  disk: Disk;
-  inFlight: Ready | undefined;
-  told: string;
-}
-
 const STEPS = ['addLearner', 'promote', 'demote', 'remove'] as const;
 
-export class Transcript {
-  readonly #nodes = new Map<NodeId, Node>();
+export class Transcript implements ObservedNetwork, Surroundings {
+  readonly #nodes = new Map<NodeId, TestNode>();
+  /** By node: the last that was told of its role. */
+  readonly #told = new Map<NodeId, string>();
   #wire: Message[] = [];
   #lines: string[] = [];
-  #options = OPTIONS;
+  #founders: readonly NodeId[] = [];
+  options: NodeOptions = { raft: OPTIONS };
+  readonly invariants = new Invariants(this);
+  readonly now = 1_700_000_000_000;
+  readonly random: RandomBelow = () => 0;
+
+  get nodes(): TestNode[] {
+    return [...this.#nodes.values()];
+  }
+
+  /** Unknown once somebody joined. */
+  get voters(): readonly TestNode[] | undefined {
+    return this.#nodes.size === this.#founders.length ? this.nodes : undefined;
+  }
 
   /** Runs one command and returns what it caused, line by line. */
   run(command: string): string {
@@ -67,23 +65,24 @@ export class Transcript {
   }
 
   #do(verb: string, words: readonly string[]): void {
-    const node = (): Node => this.#node(Number(words[0]));
+    const node = (): TestNode => this.#node(Number(words[0]));
     switch (verb) {
       case 'nodes':
-        if (words.includes('one-by-one')) this.#options = { ...OPTIONS, appendBytesMax: 1 };
-        for (let id = 1; id <= Number(words[0]); id += 1) this.#add(id, Number(words[0]));
+        if (words.includes('one-by-one')) this.options = { raft: { ...OPTIONS, appendBytesMax: 1 } };
+        this.#founders = Array.from({ length: Number(words[0]) }, (_, i) => i + 1);
+        for (const id of this.#founders) this.#add(id, this.#founders);
         return;
       case 'join':
-        this.#add(Number(words[0]), 0);
+        this.#add(Number(words[0]), []);
         return;
       case 'term':
-        node().disk.term = Number(words[1]);
-        this.#crash(node());
-        this.#lines = [];
+        this.#preset(node(), node().stored?.entries ?? [], Number(words[1]));
         return;
-      case 'log':
-        this.#presetLog(node(), words.slice(1).map(Number));
+      case 'log': {
+        const terms = words.slice(1).map(Number);
+        this.#preset(node(), entriesAfter(0, terms, String), terms.at(-1) ?? 0);
         return;
+      }
       case 'tick':
         for (let i = 0; i < Number(words[1]); i += 1) node().core.tick();
         break;
@@ -129,7 +128,7 @@ export class Transcript {
         if (node().core.requestRead() === undefined) this.#lines.push(`${words[0]} refuses`);
         break;
       case 'status':
-        for (const each of this.#nodes.values()) this.#lines.push(statusOf(each));
+        for (const each of this.nodes) this.#lines.push(statusOf(each));
         return;
       default:
         throw new Error(`unknown command ${verb}`);
@@ -137,24 +136,24 @@ export class Transcript {
     this.#collect();
   }
 
-  #node(id: NodeId): Node {
+  #node(id: NodeId): TestNode {
     const node = this.#nodes.get(id);
     if (node === undefined) throw new Error(`there is no node ${id}`);
     return node;
   }
 
-  #add(id: NodeId, count: number): void {
-    const disk: Disk = { term: 0, vote: 0, commit: 0, entries: [], snapshot: undefined };
-    const voters = Array.from({ length: count }, (_, i) => i + 1);
-    const core = this.#newCore(id, voters, disk);
-    this.#nodes.set(id, { id, voters, core, disk, inFlight: undefined, told: '' });
+  #add(id: NodeId, voters: readonly NodeId[]): void {
+    const node = new TestNode(id, this, voters);
+    this.#nodes.set(id, node);
+    node.start();
   }
 
-  #newCore(id: NodeId, voters: readonly NodeId[], disk: Disk): RaftCore {
-    return newCore(id, voters, disk, this.#options);
+  /** What was on its disk before the story begins. */
+  #preset(node: TestNode, entries: readonly Entry[], term: number): void {
+    node.startFrom({ ...storedLog([], { term }), entries: [...entries] });
   }
 
-  #change(node: Node, epoch: number, words: readonly string[]): void {
+  #change(node: TestNode, epoch: number, words: readonly string[]): void {
     const steps: MembershipStep[] = [];
     for (let i = 0; i < words.length; i += 2) {
       const kind = STEPS.find((known) => known === words[i]);
@@ -165,30 +164,17 @@ export class Transcript {
     if (typeof begun === 'string') this.#lines.push(`${node.id} refuses: ${begun}`);
   }
 
-  #presetLog(node: Node, terms: readonly number[]): void {
-    node.disk.entries = terms.map((term, i) => entryOf(i + 1, term, `${term}`));
-    node.disk.term = terms.at(-1) ?? 0;
-    this.#crash(node);
-    this.#lines = [];
+  #write(node: TestNode): void {
+    node.write();
+    const { writing } = node;
+    if (writing !== undefined) this.#lines.push(`${node.id} writes ${writeOf(writing)}`);
   }
 
-  #write(node: Node): void {
-    if (node.inFlight !== undefined) throw new Error(`node ${node.id} is writing already`);
-    node.inFlight = node.core.ready();
-    if (node.inFlight?.mustWrite === true) this.#lines.push(`${node.id} writes ${writeOf(node.inFlight)}`);
-  }
-
-  #sync(node: Node): void {
-    if (node.inFlight === undefined) this.#write(node);
-    const ready = node.inFlight;
-    node.inFlight = undefined;
-    if (ready === undefined) return;
-    if (ready.mustWrite) {
-      applyToDisk(node.disk, ready);
-      this.#lines.push(`${node.id} synced`);
-    }
-    node.core.advance(ready);
-    for (const message of ready.afterSync) if (message.to !== node.id) this.#send(message);
+  #sync(node: TestNode): void {
+    if (!node.isWriting) this.#write(node);
+    if (!node.isWriting) return;
+    this.#lines.push(`${node.id} synced`);
+    node.complete();
   }
 
   #deliver(link: string | undefined, drop: boolean): void {
@@ -209,7 +195,9 @@ export class Transcript {
     }
     // The driver streams the stored snapshot; here it arrives at once, and the sender is told.
     const sender = this.#node(message.from);
-    target.core.step({ ...message, meta: sender.disk.snapshot ?? message.meta });
+    const { snapshot } = sender;
+    if (snapshot === undefined) throw new Error(`node ${sender.id} sends a snapshot that it has not`);
+    target.core.step({ ...message, meta: withChunks(snapshot) });
     sender.core.snapshotDone(message.to, true);
   }
 
@@ -219,7 +207,7 @@ export class Transcript {
     for (let round = 0; round < 100; round += 1) {
       const before = this.#lines.length;
       this.#collect();
-      for (const node of this.#nodes.values()) this.#sync(node);
+      for (const node of this.nodes) this.#sync(node);
       this.#collect();
       this.#deliver(undefined, false);
       this.#collect();
@@ -229,152 +217,38 @@ export class Transcript {
     throw new Error('it does not settle');
   }
 
-  #compact(node: Node, index: number): void {
-    const entry = node.disk.entries.find((candidate) => candidate.index === index);
-    if (entry === undefined) throw new Error(`entry ${index} is not on the disk of node ${node.id}`);
-    const { term, timeMillis } = entry;
-    node.disk.snapshot = {
-      index,
-      term,
-      timeMillis,
-      ...node.core.config,
-      chunkCount: 0,
-      byteLength: 0,
-    };
-    node.core.compact(index);
-    node.disk.entries = node.disk.entries.filter((candidate) => candidate.index > index);
+  #compact(node: TestNode, index: number): void {
+    if (node.machine.index !== index) throw new Error(`node ${node.id} has applied ${node.machine.index}`);
+    node.writeSnapshot();
+    node.complete();
   }
 
-  #crash(node: Node): void {
-    node.core = this.#newCore(node.id, node.voters, node.disk);
-    node.inFlight = undefined;
-    node.told = '';
+  #crash(node: TestNode): void {
+    node.crash();
+    node.start();
+    this.#told.delete(node.id);
     this.#lines.push(`${node.id} restarts: ${statusOf(node)}`);
   }
 
   /** Applies what is committed, and notes what left and who became what. */
   #collect(): void {
-    for (const node of this.#nodes.values()) {
-      for (const message of node.core.takeMessages()) this.#send(message);
-      const applied = node.core.applicable(Number.POSITIVE_INFINITY);
-      const last = applied.at(-1);
-      if (last !== undefined) {
-        node.core.appliedTo(last.index);
-        this.#lines.push(`${node.id} applies ${applied.map(describeEntry).join(' ')}`);
-        for (const message of node.core.takeMessages()) this.#send(message);
-      }
+    for (const node of this.nodes) {
+      this.invariants.observe(node);
+      node.send();
+      const applied = node.apply();
+      if (applied.length > 0) this.#lines.push(`${node.id} applies ${applied.map(describeEntry).join(' ')}`);
+      node.send();
       for (const { index } of node.core.takeReads()) this.#lines.push(`${node.id} may read at ${index}`);
       const { role, term } = node.core;
       const told = `${node.id} is ${role} of term ${term}`;
-      if (told !== node.told && !(node.told === '' && term === 0)) this.#lines.push(told);
-      node.told = told;
+      const before = this.#told.get(node.id);
+      if (told !== before && (before !== undefined || term > 0)) this.#lines.push(told);
+      this.#told.set(node.id, told);
     }
   }
 
-  #send(message: Message): void {
+  post(_from: TestNode, message: Message): void {
     this.#wire.push(message);
     this.#lines.push(describe(message));
   }
-}
-
-function newCore(id: NodeId, voters: readonly NodeId[], disk: Disk, options: RaftOptions): RaftCore {
-  const { term, vote, commit, entries, snapshot } = disk;
-  const base = snapshot ?? LOG_START;
-  return new RaftCore({
-    id,
-    voters,
-    stored: {
-      ...NEVER_PLACED,
-      hardState: { term, vote, commit },
-      base: { index: base.index, term: base.term, timeMillis: base.timeMillis },
-      entries,
-      ...(snapshot !== undefined && { snapshot }),
-    },
-    clock: { nowMillis: () => 0, anchor: () => undefined },
-    random: () => 0,
-    options,
-    isPreferred: false,
-  });
-}
-
-function applyToDisk(disk: Disk, ready: Ready): void {
-  disk.term = ready.hardState.term;
-  disk.vote = ready.hardState.vote;
-  disk.commit = ready.hardState.commit;
-  if (ready.install !== undefined) {
-    disk.snapshot = ready.install.meta;
-    disk.entries = [];
-  }
-  const [first] = ready.entries;
-  if (first === undefined) return;
-  disk.entries = [...disk.entries.filter((entry) => entry.index < first.index), ...ready.entries];
-}
-
-function entryOf(index: number, term: number, text: string): Entry {
-  return { index, term, timeMillis: 0, kind: 'command', data: new TextEncoder().encode(text) };
-}
-
-function statusOf({ id, core }: Node): string {
-  const { role, term, leader, commit, lastIndex, match } = core.status();
-  const known = [...match].map(([peer, index]) => `${peer}:${index}`).join(' ');
-  const led = leader === 0 ? 'no leader' : `leader ${leader}`;
-  const matches = known === '' ? '' : ` match ${known}`;
-  const config = core.config.epoch === 0 ? '' : ` ${describeConfig(core.config)}`;
-  return `${id} ${role} term ${term} ${led} commit ${commit} last ${lastIndex}/${core.lastPosition.term}${matches}${config}`;
-}
-
-function describeConfig({ epoch, voters, outgoing, learners }: GroupConfig): string {
-  const lists = [
-    `voters ${voters.join(' ')}`,
-    ...(outgoing.length > 0 ? [`outgoing ${outgoing.join(' ')}`] : []),
-    ...(learners.length > 0 ? [`learners ${learners.join(' ')}`] : []),
-  ];
-  return `{placement ${epoch}: ${lists.join(', ')}}`;
-}
-
-function writeOf({ hardState, entries, install }: Ready): string {
-  const parts = [`term ${hardState.term} vote ${hardState.vote}`];
-  if (install !== undefined) parts.push(`snapshot ${install.meta.index}/${install.meta.term}`);
-  if (entries.length > 0) parts.push(`entries ${entries.map(describeEntry).join(' ')}`);
-  return parts.join(', ');
-}
-
-function describeEntry(entry: Entry): string {
-  if (entry.kind === 'config') {
-    const config = decodeConfig(entry.data);
-    return `${entry.index}/${entry.term}:${config === undefined ? 'damaged' : describeConfig(config)}`;
-  }
-  const text = new TextDecoder().decode(entry.data);
-  return `${entry.index}/${entry.term}${entry.kind === 'noop' ? ':noop' : `:${text}`}`;
-}
-
-/** One message, one line. */
-function describe(m: Message): string {
-  const head = `${m.from}->${m.to} ${m.type} term ${m.term}`;
-  switch (m.type) {
-    case 'preVote':
-    case 'vote':
-      return `${head} last ${m.lastIndex}/${m.lastTerm}${m.isTransfer ? ' transfer' : ''}`;
-    case 'preVoteResponse':
-    case 'voteResponse':
-      return `${head} ${m.granted ? 'granted' : 'refused'}`;
-    case 'append':
-      return `${head} after ${m.prevIndex}/${m.prevTerm} [${m.entries.map(describeEntry).join(' ')}] commit ${m.commit}`;
-    case 'appendResponse':
-      return m.rejected
-        ? `${head} rejected ${m.index}, hint ${m.hintIndex}/${m.hintTerm}`
-        : `${head} has ${m.index}`;
-    case 'heartbeat':
-      return `${head} commit ${m.commit}${roundOf(m)}`;
-    case 'snapshot':
-      return `${head} up to ${m.meta.index}/${m.meta.term}`;
-    case 'heartbeatResponse':
-      return `${head}${roundOf(m)}`;
-    case 'timeoutNow':
-      return head;
-  }
-}
-
-function roundOf({ readRound }: { readonly readRound?: number }): string {
-  return readRound === undefined ? '' : ` question ${readRound}`;
 }

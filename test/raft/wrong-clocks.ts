@@ -2,7 +2,7 @@
  * Group clocks that look right and are not. They exist to show that the simulation finds out: each is a rule that
  * was considered, and that a reader may be tempted to go back to.
  */
-import type { TestClock } from './network.ts';
+import type { TestClock } from './node.ts';
 
 interface Anchor {
   readonly term: number;

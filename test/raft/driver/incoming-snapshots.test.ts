@@ -3,65 +3,36 @@
  * write. They were collected in memory, installed in one write of any size, and looked at when they had replaced the log.
  */
 import { describe, expect, it } from 'vitest';
-import type { GroupWrite } from '../../../raft/driver/store.ts';
-import type { SnapshotMeta } from '../../../raft/types.ts';
-import { Cluster, CLUSTER_OPTIONS, type ClusterOptions, type Member, type Parcel } from './cluster.ts';
+import type { PeerMessage } from '../../../raft/driver/peer-message.ts';
+import type { Entry, SnapshotMeta } from '../../../raft/types.ts';
+import type { Cluster } from './cluster.ts';
+import type { Node } from './node.ts';
+import { COMPACTING, ELECTION_TICKS, GROUP, HEARTBEAT_TICKS } from './options.ts';
+import { chunkOf } from './parcel.ts';
+import { type Behind, behind, isChunk, stagedBytes } from './snapshots-under-way.ts';
 
-const { heartbeatTicks, electionTicks } = CLUSTER_OPTIONS.raft;
-const { silentTicksMax } = CLUSTER_OPTIONS.streams;
-const GROUP = 1;
+const { silentTicksMax } = COMPACTING.streams;
 
-async function fill(cluster: Cluster, leader: Member, group: number, count: number): Promise<void> {
-  for (let i = 0; i < count; i += 1) {
-    leader.propose(group, `${leader.id}/${group}/${i}/${'x'.repeat(40)}`);
-    await cluster.settle();
-  }
+const chunksTo = (cluster: Cluster, node: Node): number =>
+  cluster.sent.filter((parcel) => parcel.to === node.id && isChunk(parcel)).length;
+
+/** As `leader` would send them to a node that has applied all of its log, and no snapshot. */
+function append(leader: Node, to: Node, entries: readonly Entry[], commit: number): PeerMessage {
+  const { index: prevIndex, term: prevTerm } = to.app.applied.at(-1) ?? { index: 0, term: 0 };
+  const { term } = leader.status;
+  const common = { type: 'append', from: leader.id, to: to.id, term, timeMillis: 0 } as const;
+  return { kind: 'message', group: GROUP, message: { ...common, prevIndex, prevTerm, entries, commit } };
 }
 
-interface Behind {
-  readonly cluster: Cluster;
-  readonly leader: Member;
-  /** Needs a snapshot of each group, and is cut off. */
-  readonly late: Member;
-}
-
-async function behind(options: Partial<ClusterOptions> = {}): Promise<Behind> {
-  const cluster = new Cluster({ nodes: 3, ...options });
-  const leader = await cluster.electAny(GROUP);
-  const late = cluster.members.find(({ id }) => id !== leader.id);
-  if (late === undefined) throw new Error('a follower');
-  // It has applied all there is so far.
-  await cluster.tickAll(2 * heartbeatTicks);
-  cluster.isolate(late.id);
-  // Of every group: it may be led by anybody else.
-  await cluster.tickAll(4 * electionTicks);
-  for (const group of cluster.groups) {
-    const from = cluster.leaderOf(group);
-    if (from !== undefined) await fill(cluster, from, group, 60);
-  }
-  late.writes.length = 0;
-  cluster.sent.length = 0;
-  return { cluster, leader: cluster.leaderOf(GROUP) ?? leader, late };
-}
-
-const isChunk = ({ message }: Parcel): boolean => message.kind === 'chunk';
-const chunksTo = (cluster: Cluster, member: Member): number =>
-  cluster.sent.filter((parcel) => parcel.to === member.id && isChunk(parcel)).length;
-
-function chunkBytes({ stage }: GroupWrite): number {
-  return (stage?.chunks ?? []).reduce((sum, chunk) => sum + chunk.length, 0);
-}
-
-function hasCaughtUp({ leader, late }: Behind, group = GROUP): boolean {
-  return late.app(group).index === (leader.cluster.leaderOf(group) ?? leader).app(group).index;
+function hasCaughtUp({ cluster, leader, late }: Behind, group = GROUP): boolean {
+  return late.appOf(group).index === (cluster.leaderOf(group) ?? leader).appOf(group).index;
 }
 
 async function untilCaughtUp(situation: Behind, group = GROUP): Promise<void> {
-  for (let i = 0; i < 40 * electionTicks && !hasCaughtUp(situation, group); i += 1) {
-    await situation.cluster.tickAll();
+  for (let i = 0; i < 40 * ELECTION_TICKS && !hasCaughtUp(situation, group); i += 1) {
+    await situation.cluster.tick();
   }
   expect(hasCaughtUp(situation, group)).toBe(true);
-  expect(situation.late.fatals).toEqual([]);
 }
 
 describe('a snapshot of the leader', () => {
@@ -69,28 +40,28 @@ describe('a snapshot of the leader', () => {
     const situation = await behind();
     situation.cluster.heal();
     await untilCaughtUp(situation);
-    const writes = situation.late.writes.flat();
+    const writes = situation.late.store.writes.flat();
     const staged = writes.filter((write) => write.stage !== undefined);
     expect(staged.length).toBeGreaterThan(4);
     for (const write of staged)
-      expect(chunkBytes(write)).toBeLessThanOrEqual(CLUSTER_OPTIONS.snapshotWriteBytesMax);
+      expect(stagedBytes(write)).toBeLessThanOrEqual(COMPACTING.snapshotWriteBytesMax);
     const installs = writes.filter((write) => write.install !== undefined);
-    expect(installs.map(chunkBytes)).toEqual([0]);
+    expect(installs.map(stagedBytes)).toEqual([0]);
   });
 
   it('comes no faster than the disk takes it: no second chunk is sent before the first is on disk', async () => {
     const situation = await behind();
     const { cluster, late } = situation;
     cluster.heal();
-    for (let i = 0; i < 100 && chunksTo(cluster, late) === 0; i += 1) await cluster.tickAll();
+    for (let i = 0; i < 100 && chunksTo(cluster, late) === 0; i += 1) await cluster.tick();
     // Everything but the disk of the follower goes on.
     const before = chunksTo(cluster, late);
     const written = late.disk;
     for (let i = 0; i < 20; i += 1) {
-      for (const parcel of cluster.queue.splice(0)) cluster.deliver(parcel);
-      for (const member of cluster.up) {
-        while (member.hasTurn) member.turn();
-        if (member !== late && member.isWriting) member.sync();
+      cluster.deliverAll();
+      for (const node of cluster.up) {
+        while (node.hasTurn) node.turn();
+        if (node !== late && node.isWriting) node.sync();
       }
       await Promise.resolve();
     }
@@ -104,16 +75,16 @@ describe('a snapshot of the leader', () => {
     async (step) => {
       const situation = await behind();
       const { cluster, late } = situation;
-      const { index } = late.app(GROUP);
+      const { index } = late.app;
       const log = late.disk.get(GROUP)?.entries;
-      late.app(GROUP).unsoundAt = step;
+      late.app.unsoundAt = step;
       cluster.heal();
-      await cluster.tickAll(2 * silentTicksMax);
+      await cluster.tick(2 * silentTicksMax);
       expect(late.refused.length).toBeGreaterThan(0);
-      expect(late.app(GROUP).index).toBe(index);
+      expect(late.app.index).toBe(index);
       expect(late.disk.get(GROUP)).toMatchObject({ entries: log });
       expect(late.fatals).toEqual([]);
-      late.app(GROUP).unsoundAt = undefined;
+      late.app.unsoundAt = undefined;
       await untilCaughtUp(situation);
     },
   );
@@ -121,20 +92,18 @@ describe('a snapshot of the leader', () => {
   it('is acknowledged to the end when it is installed, and the stream lives until then', async () => {
     const situation = await behind();
     const { cluster, late } = situation;
-    late.readsHeld = [];
+    late.store.holdReads();
     cluster.heal();
-    await cluster.tickAll(10 * silentTicksMax);
+    await cluster.tick(10 * silentTicksMax);
     // Reading it back takes ever so long: it is not sent again, and nothing has changed yet.
     const sent = chunksTo(cluster, late);
-    expect(late.app(GROUP).index).toBeLessThan(10);
-    expect(late.app(GROUP).building).toBe(1);
-    await cluster.tickAll(10 * silentTicksMax);
+    expect(late.app.index).toBeLessThan(10);
+    expect(late.app.building).toBe(1);
+    await cluster.tick(10 * silentTicksMax);
     expect(chunksTo(cluster, late)).toBe(sent);
-    const numbers = cluster.sent
-      .filter(isChunk)
-      .map(({ message }) => message.kind === 'chunk' && message.chunk);
+    const numbers = cluster.sent.filter(isChunk).map((parcel) => chunkOf(parcel)?.chunk);
     expect(numbers).toEqual(numbers.map((_, i) => i));
-    late.releaseReads();
+    late.store.releaseReads();
     await untilCaughtUp(situation);
     expect(chunksTo(cluster, late)).toBe(sent);
   });
@@ -143,57 +112,46 @@ describe('a snapshot of the leader', () => {
     const situation = await behind();
     const { cluster, leader, late } = situation;
     // The third has kept all of its log, and leads when the others are gone.
-    const other = cluster.members.find((member) => member !== leader && member !== late);
-    late.readsHeld = [];
+    const other = cluster.otherThan(leader, late);
+    late.store.holdReads();
     cluster.heal();
-    await cluster.tickAll(5 * heartbeatTicks);
-    expect(late.app(GROUP).building).toBe(1);
+    await cluster.tick(5 * HEARTBEAT_TICKS);
+    expect(late.app.building).toBe(1);
     const { meta } = snapshotSentTo(cluster, late);
-    const entries = [...(other?.app(GROUP).applied ?? [])].slice(late.status(GROUP).lastIndex);
-    const { term } = leader.status(GROUP);
-    const prev = late.app(GROUP).applied.at(-1) ?? { index: 0, term: 0 };
-    const append = { type: 'append', from: leader.id, to: late.id, term } as const;
-    const message = {
-      ...append,
-      prevIndex: prev.index,
-      prevTerm: prev.term,
-      entries,
-      commit: meta.index,
-      timeMillis: 0,
-    };
-    late.raft.receive([{ kind: 'message', group: GROUP, message }]);
+    const entries = [...other.app.applied].slice(late.status.lastIndex);
+    late.raft.receive([append(leader, late, entries, meta.index)]);
     await cluster.settle();
-    expect(late.app(GROUP).index).toBeGreaterThanOrEqual(meta.index);
-    late.releaseReads();
+    expect(late.app.index).toBeGreaterThanOrEqual(meta.index);
+    late.store.releaseReads();
     await untilCaughtUp(situation);
-    expect(late.writes.flat().filter(({ install }) => install !== undefined)).toEqual([]);
+    expect(late.store.writes.flat().filter(({ install }) => install !== undefined)).toEqual([]);
     // And nobody sends it again.
     const sent = chunksTo(cluster, late);
-    await cluster.tickAll(4 * silentTicksMax);
+    await cluster.tick(4 * silentTicksMax);
     expect(chunksTo(cluster, late)).toBe(sent);
   });
 
   it('of several groups: one is restored at a time, and the others wait', async () => {
     const situation = await behind({ groups: 4 });
     const { cluster, late } = situation;
-    const building = (): number => cluster.groups.reduce((sum, group) => sum + late.app(group).building, 0);
-    late.readsHeld = [];
+    const building = (): number => cluster.groups.reduce((sum, group) => sum + late.appOf(group).building, 0);
+    late.store.holdReads();
     cluster.heal();
-    await cluster.tickAll(4 * electionTicks);
+    await cluster.tick(4 * ELECTION_TICKS);
     expect(building()).toBe(1);
-    late.releaseReads();
-    for (let i = 0; i < 40 * electionTicks; i += 1) {
-      await cluster.tickAll();
+    late.store.releaseReads();
+    for (let i = 0; i < 40 * ELECTION_TICKS; i += 1) {
+      await cluster.tick();
       expect(building()).toBeLessThanOrEqual(1);
     }
     for (const group of cluster.groups) expect(hasCaughtUp(situation, group)).toBe(true);
   });
 
   it('takes the place of one that the group writes of its own state', async () => {
-    const situation = await behind({ driver: { snapshotWriteBytesMax: 1 } });
+    const situation = await behind({ options: { snapshotWriteBytesMax: 1 } });
     const { cluster, leader, late } = situation;
     const source = { abandoned: 0 };
-    const app = late.app(GROUP);
+    const app = late.app;
     const snapshot = app.snapshot.bind(app);
     app.snapshot = () => ({
       ...snapshot(),
@@ -202,42 +160,23 @@ describe('a snapshot of the leader', () => {
       },
     });
     // It applies enough for a snapshot of its own, and its disk takes the first chunk when the leader's arrives.
-    cluster.fate = () => 0;
-    const { term } = leader.status(GROUP);
-    const prev = late.app(GROUP).applied.at(-1) ?? { index: 0, term: 0 };
-    const entries = leader.app(GROUP).applied.slice(prev.index, prev.index + 20);
-    const append = { type: 'append', from: leader.id, to: late.id, term } as const;
-    const commit = entries.at(-1)?.index ?? 0;
-    const message = { ...append, prevIndex: prev.index, prevTerm: prev.term, entries, commit, timeMillis: 0 };
-    late.raft.receive([{ kind: 'message', group: GROUP, message }]);
+    cluster.passes = () => false;
+    const { term } = leader.status;
+    const entries = leader.app.applied.slice(late.app.index, late.app.index + 20);
+    late.raft.receive([append(leader, late, entries, entries.at(-1)?.index ?? 0)]);
     late.turn();
-    while (late.isWriting && late.writes.flat().every(({ stage }) => stage === undefined)) late.sync();
-    const meta = {
-      index: 900,
-      term: term + 1,
-      timeMillis: 1,
-      voters: [1, 2, 3],
-      chunkCount: 2,
-      byteLength: 9,
-    };
-    const chunk = {
-      kind: 'chunk',
-      group: GROUP,
-      from: leader.id,
-      term,
-      timeMillis: 1,
-      meta,
-      chunk: 0,
-      data: new Uint8Array(5),
-    } as const;
-    late.raft.receive([chunk]);
+    while (late.isWriting && late.store.writes.flat().every(({ stage }) => stage === undefined)) late.sync();
+    const one = { index: 900, term: term + 1, timeMillis: 1, voters: [1, 2, 3] };
+    const meta = { ...one, chunkCount: 2, byteLength: 9 };
+    const from = { group: GROUP, from: leader.id, term, timeMillis: 1 };
+    late.raft.receive([{ kind: 'chunk', ...from, meta, chunk: 0, data: new Uint8Array(5) }]);
     late.turn();
     expect(source.abandoned).toBe(1);
     for (let i = 0; i < 5 && (late.isWriting || late.hasTurn); i += 1) {
       if (late.isWriting) late.sync();
       else late.turn();
     }
-    expect(late.writes.flat().findLast(({ stage }) => stage !== undefined)?.stage).toMatchObject({
+    expect(late.store.writes.flat().findLast(({ stage }) => stage !== undefined)?.stage).toMatchObject({
       index: 900,
       first: 0,
     });
@@ -248,7 +187,7 @@ describe('a snapshot of the leader', () => {
     'is not mixed with another of its index, that differs by its %s: the other begins at its first chunk',
     async (field) => {
       const { cluster, leader, late } = await behind();
-      const { term } = leader.status(GROUP);
+      const { term } = leader.status;
       const voters = [1, 2, 3];
       const one = { index: 900, term, timeMillis: 1, voters, chunkCount: 3, byteLength: 15, checksum: 7 };
       const other = { ...one, [field]: one[field] + 1 };
@@ -262,7 +201,7 @@ describe('a snapshot of the leader', () => {
       await receive(other, 0, 'two 0');
       await receive(one, 1, 'one 1');
       await receive(other, 1, 'two 1');
-      const staged = late.writes.flat().flatMap(({ stage }) => (stage === undefined ? [] : [stage]));
+      const staged = late.store.writes.flat().flatMap(({ stage }) => (stage === undefined ? [] : [stage]));
       const told = staged.map(({ first, chunks }) => [
         first,
         ...chunks.map((data) => new TextDecoder().decode(data)),
@@ -276,8 +215,7 @@ describe('a snapshot of the leader', () => {
   );
 });
 
-function snapshotSentTo(cluster: Cluster, member: Member): { readonly meta: { readonly index: number } } {
-  for (const { to, message } of cluster.sent)
-    if (to === member.id && message.kind === 'chunk') return message;
+function snapshotSentTo(cluster: Cluster, node: Node): { readonly meta: { readonly index: number } } {
+  for (const { to, message } of cluster.sent) if (to === node.id && message.kind === 'chunk') return message;
   throw new Error('a snapshot was sent');
 }

@@ -1,45 +1,46 @@
 /** A node that can propose nothing, because its disk is almost full, kept its leaderships: nothing was decided for ever. */
 import { describe, expect, it } from 'vitest';
-import { ELECTION_TICKS, World } from './members.ts';
+import { Cluster } from './cluster.ts';
+import { ELECTION_TICKS } from './options.ts';
 
 describe('a leader that avoids leading', () => {
   it('hands over to one that can, and takes no leadership back', async () => {
-    const world = new World({ voters: 3 });
-    const leader = await world.elect();
-    await world.commit('a', [1, 2, 3]);
+    const cluster = new Cluster({ voters: 3 });
+    const leader = await cluster.elect();
+    await cluster.commit('a', [1, 2, 3]);
     leader.raft.avoidLeading('lowDisk', true);
-    await world.settle();
-    await world.tick(2);
+    await cluster.settle();
+    await cluster.tick(2);
     expect(leader.isLeader).toBe(false);
-    const successor = [1, 2, 3].map((id) => world.node(id)).find(({ isLeader }) => isLeader);
+    const successor = [1, 2, 3].map((id) => cluster.node(id)).find(({ isLeader }) => isLeader);
     expect(successor).toBeDefined();
     successor?.raft.handOver();
-    await world.settle();
-    await world.tick(2 * ELECTION_TICKS);
+    await cluster.settle();
+    await cluster.tick(2 * ELECTION_TICKS);
     expect(leader.isLeader).toBe(false);
-    await world.commit('b', [1, 2, 3]);
+    await cluster.commit('b', [1, 2, 3]);
   });
 
   it('goes on leading if nobody else can: members can still be changed', async () => {
-    const world = new World({ voters: 3 });
-    const leader = await world.elect();
-    await world.commit('a', [1, 2, 3]);
-    for (const id of [1, 2, 3]) world.node(id).raft.avoidLeading('lowDisk', true);
-    await world.tick(2 * ELECTION_TICKS);
+    const cluster = new Cluster({ voters: 3 });
+    const leader = await cluster.elect();
+    await cluster.commit('a', [1, 2, 3]);
+    for (const id of [1, 2, 3]) cluster.node(id).raft.avoidLeading('lowDisk', true);
+    await cluster.tick(2 * ELECTION_TICKS);
     expect(leader.isLeader).toBe(true);
-    await world.commit('b', [1, 2, 3]);
+    await cluster.commit('b', [1, 2, 3]);
   });
 
   it('is told so more often than an election takes, and still notices when it is cut off', async () => {
-    const world = new World({ voters: 5 });
-    const leader = await world.elect();
-    await world.commit('a', [1, 2, 3, 4, 5]);
-    for (const { raft } of world.up) raft.avoidLeading('lowDisk', true);
-    await world.settle();
-    world.isolate(leader.id);
+    const cluster = new Cluster({ voters: 5 });
+    const leader = await cluster.elect();
+    await cluster.commit('a', [1, 2, 3, 4, 5]);
+    for (const { raft } of cluster.up) raft.avoidLeading('lowDisk', true);
+    await cluster.settle();
+    cluster.isolate(leader.id);
     for (let i = 0; i < 10 * ELECTION_TICKS; i += 1) {
       leader.raft.avoidLeading('lowDisk', true);
-      await world.tick();
+      await cluster.tick();
     }
     expect(leader.isLeader).toBe(false);
   });

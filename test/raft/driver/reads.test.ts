@@ -1,8 +1,10 @@
 /** Linearizable reads: an index is given out only by a leader that a quorum confirmed after the read was asked for. */
 import { describe, expect, it } from 'vitest';
 import { assert } from '../../../raft/assert.ts';
-import type { Message } from '../../../raft/types.ts';
-import { ELECTION_TICKS, GROUP, HEARTBEAT_TICKS, type Node, type Parcel, World } from './members.ts';
+import { Cluster } from './cluster.ts';
+import type { Node } from './node.ts';
+import { ELECTION_TICKS, GROUP, HEARTBEAT_TICKS } from './options.ts';
+import { type Parcel, typeOf } from './parcel.ts';
 
 /** Asks; what it gets comes later. */
 function read(node: Node): { answered: boolean; index?: number | undefined } {
@@ -16,196 +18,193 @@ function read(node: Node): { answered: boolean; index?: number | undefined } {
   return answer;
 }
 
-const messageOf = ({ message }: Parcel): Message | undefined =>
-  message.kind === 'message' ? message.message : undefined;
-
 describe('reads', () => {
   it('100: are at everything that was committed before they were asked for', async () => {
-    const world = new World({ voters: 3 });
-    const leader = await world.elect();
+    const cluster = new Cluster({ voters: 3 });
+    const leader = await cluster.elect();
     for (let i = 0; i < 5; i += 1) {
-      await world.commit(`${i}`);
+      await cluster.commit(`${i}`);
       const answer = read(leader);
-      await world.settle();
+      await cluster.settle();
       expect(answer.index).toBe(leader.status.commit);
     }
   });
 
   it('100: are answered at once by a group of one', async () => {
-    const world = new World({ voters: 1 });
-    const leader = await world.elect();
+    const cluster = new Cluster({ voters: 1 });
+    const leader = await cluster.elect();
     const answer = read(leader);
-    await world.settle();
+    await cluster.settle();
     expect(answer.index).toBe(leader.status.commit);
   });
 
   it('100, 104: by a follower or a learner are not answered with an index', async () => {
-    const world = new World({ voters: 3 });
-    const leader = await world.elect();
-    world.add(4);
-    await world.changed([{ kind: 'addLearner', node: 4 }]);
-    for (const node of world.up.filter(({ id }) => id !== leader.id)) {
+    const cluster = new Cluster({ voters: 3 });
+    const leader = await cluster.elect();
+    cluster.add(4);
+    await cluster.changed([{ kind: 'addLearner', node: 4 }]);
+    for (const node of cluster.up.filter(({ id }) => id !== leader.id)) {
       const answer = read(node);
-      await world.settle();
+      await cluster.settle();
       expect(answer).toEqual({ answered: true, index: undefined });
     }
   });
 
   it('many that come together are one question', async () => {
-    const world = new World({ voters: 3 });
-    const leader = await world.elect();
-    world.sent.length = 0;
+    const cluster = new Cluster({ voters: 3 });
+    const leader = await cluster.elect();
+    cluster.sent.length = 0;
     const answers = Array.from({ length: 100 }, () => read(leader));
-    await world.settle();
+    await cluster.settle();
     for (const { index } of answers) expect(index).toBe(leader.status.commit);
-    expect(world.sent.filter((parcel) => messageOf(parcel)?.type === 'heartbeat')).toHaveLength(2);
+    expect(cluster.sent.filter((parcel) => typeOf(parcel) === 'heartbeat')).toHaveLength(2);
   });
 
   it('101: before the first commit of a term wait for it', async () => {
-    const world = new World({ voters: 3 });
-    const old = await world.elect();
-    await world.commit('a', [1, 2, 3]);
+    const cluster = new Cluster({ voters: 3 });
+    const old = await cluster.elect();
+    await cluster.commit('a', [1, 2, 3]);
     const { lastIndex } = old.status;
     old.crash();
-    world.passes = (parcel) => messageOf(parcel)?.type !== 'appendResponse';
-    await world.until(() => world.leader !== undefined);
-    const { leader } = world;
+    cluster.passes = (parcel) => typeOf(parcel) !== 'appendResponse';
+    await cluster.until(() => cluster.leader !== undefined);
+    const { leader } = cluster;
     if (leader === undefined) return;
     const answer = read(leader);
-    await world.tick(HEARTBEAT_TICKS);
+    await cluster.tick(HEARTBEAT_TICKS);
     expect(answer.answered).toBe(false);
-    world.heal();
-    await world.until(() => answer.answered);
+    cluster.heal();
+    await cluster.until(() => answer.answered);
     // The no-op stands behind everything that earlier leaders can have committed.
     expect(answer.index).toBeGreaterThan(lastIndex);
   });
 
   it('102: a later one is not confirmed by answers to an earlier one', async () => {
-    const world = new World({ voters: 3 });
-    const leader = await world.elect();
-    await world.commit('a', [1, 2, 3]);
+    const cluster = new Cluster({ voters: 3 });
+    const leader = await cluster.elect();
+    await cluster.commit('a', [1, 2, 3]);
     // All answers to the first read are on their way for long.
     const late: Parcel[] = [];
-    world.passes = (parcel) => {
-      const isAnswer = messageOf(parcel)?.type === 'heartbeatResponse';
+    cluster.passes = (parcel) => {
+      const isAnswer = typeOf(parcel) === 'heartbeatResponse';
       if (isAnswer) late.push(parcel);
       return !isAnswer;
     };
     const first = read(leader);
-    await world.settle();
+    await cluster.settle();
     expect(late).not.toEqual([]);
     // Cut off now; the others may elect someone and commit. The client tries again.
-    world.isolate(leader.id);
+    cluster.isolate(leader.id);
     const again = read(leader);
-    await world.settle();
-    world.heal();
+    await cluster.settle();
+    cluster.heal();
     for (const parcel of late) leader.raft.receive([parcel.message]);
-    world.isolate(leader.id);
-    await world.settle();
+    cluster.isolate(leader.id);
+    await cluster.settle();
     expect(first.index).toBe(leader.status.commit);
     expect(again.answered).toBe(false);
-    await world.until(() => again.answered);
+    await cluster.until(() => again.answered);
     expect(again.index).toBeUndefined();
   });
 
   it('an answer to a later one confirms an earlier one, whose own answers were lost', async () => {
-    const world = new World({ voters: 3 });
-    const leader = await world.elect();
-    world.passes = (parcel) => messageOf(parcel)?.type !== 'heartbeatResponse';
+    const cluster = new Cluster({ voters: 3 });
+    const leader = await cluster.elect();
+    cluster.passes = (parcel) => typeOf(parcel) !== 'heartbeatResponse';
     const first = read(leader);
-    await world.settle();
-    world.heal();
+    await cluster.settle();
+    cluster.heal();
     const second = read(leader);
-    await world.settle();
+    await cluster.settle();
     expect([first.index, second.index]).toEqual([leader.status.commit, leader.status.commit]);
   });
 
   it('a lost question is asked again with the next heartbeat', async () => {
-    const world = new World({ voters: 3 });
-    const leader = await world.elect();
-    world.isolate(leader.id);
+    const cluster = new Cluster({ voters: 3 });
+    const leader = await cluster.elect();
+    cluster.isolate(leader.id);
     const answer = read(leader);
-    await world.settle();
-    world.heal();
-    await world.tick(HEARTBEAT_TICKS);
+    await cluster.settle();
+    cluster.heal();
+    await cluster.tick(HEARTBEAT_TICKS);
     expect(answer.index).toBe(leader.status.commit);
   });
 
   it('104: an old leader gives out no index, and forgets who asked when it learns what it is', async () => {
-    const world = new World({ voters: 3 });
-    const old = await world.elect();
-    world.isolate(old.id);
+    const cluster = new Cluster({ voters: 3 });
+    const old = await cluster.elect();
+    cluster.isolate(old.id);
     const answers = [read(old), read(old)];
-    await world.until(() => world.leader !== undefined && world.leader.id !== old.id);
-    await world.commit('newer');
+    await cluster.until(() => cluster.leader !== undefined && cluster.leader.id !== old.id);
+    await cluster.commit('newer');
     const late = read(old);
-    await world.tick(2 * ELECTION_TICKS);
+    await cluster.tick(2 * ELECTION_TICKS);
     for (const answer of [...answers, late]) expect(answer).toEqual({ answered: true, index: undefined });
   });
 
   it('103: learners confirm nothing, and both sets of voters have to', async () => {
-    const world = new World({ voters: 3 });
-    const leader = await world.elect();
+    const cluster = new Cluster({ voters: 3 });
+    const leader = await cluster.elect();
     const followers = [1, 2, 3].filter((id) => id !== leader.id);
     for (const id of [4, 5]) {
-      world.add(id);
-      await world.changed([{ kind: 'addLearner', node: id }]);
+      cluster.add(id);
+      await cluster.changed([{ kind: 'addLearner', node: id }]);
     }
-    await world.commit('a', [1, 2, 3, 4, 5]);
-    world.isolate(leader.id, 4, 5);
+    await cluster.commit('a', [1, 2, 3, 4, 5]);
+    cluster.isolate(leader.id, 4, 5);
     const alone = read(leader);
-    await world.settle();
+    await cluster.settle();
     expect(alone.answered).toBe(false);
-    world.heal();
-    await world.tick(HEARTBEAT_TICKS);
+    cluster.heal();
+    await cluster.tick(HEARTBEAT_TICKS);
     expect(alone.index).toBeDefined();
     // Now with the learners as voters, and the change held up between its two steps.
-    world.passes = () => leader.status.config.outgoing.length === 0;
-    world.change(leader, [
+    cluster.passes = () => leader.status.config.outgoing.length === 0;
+    cluster.change(leader, [
       { kind: 'promote', node: 4 },
       { kind: 'promote', node: 5 },
       ...followers.map((node) => ({ kind: 'remove', node }) as const),
     ]);
-    await world.until(() => leader.status.config.outgoing.length > 0);
-    world.isolate(leader.id, 4, 5);
+    await cluster.until(() => leader.status.config.outgoing.length > 0);
+    cluster.isolate(leader.id, 4, 5);
     const joint = read(leader);
-    await world.settle();
+    await cluster.settle();
     expect(joint.answered).toBe(false);
-    world.heal();
-    await world.tick(HEARTBEAT_TICKS);
+    cluster.heal();
+    await cluster.tick(HEARTBEAT_TICKS);
     expect(joint.index).toBeDefined();
   });
 
   it('103: more voters than before must confirm a read that was asked before they came', async () => {
-    const world = new World({ voters: 1 });
-    const leader = await world.elect();
-    world.add(2);
-    await world.changed([{ kind: 'addLearner', node: 2 }]);
-    await world.commit('a', [2]);
-    await world.changed([{ kind: 'promote', node: 2 }]);
-    world.isolate(leader.id);
+    const cluster = new Cluster({ voters: 1 });
+    const leader = await cluster.elect();
+    cluster.add(2);
+    await cluster.changed([{ kind: 'addLearner', node: 2 }]);
+    await cluster.commit('a', [2]);
+    await cluster.changed([{ kind: 'promote', node: 2 }]);
+    cluster.isolate(leader.id);
     const answer = read(leader);
-    await world.settle();
+    await cluster.settle();
     expect(answer.answered).toBe(false);
-    world.heal();
-    await world.tick(HEARTBEAT_TICKS);
+    cluster.heal();
+    await cluster.tick(HEARTBEAT_TICKS);
     expect(answer.index).toBe(leader.status.commit);
   });
 
   it('are done only when their index is applied', async () => {
-    const world = new World({ voters: 3 });
-    const leader = await world.elect();
-    await world.commit('a', [1, 2, 3]);
-    world.stalled.add(leader.id);
+    const cluster = new Cluster({ voters: 3 });
+    const leader = await cluster.elect();
+    await cluster.commit('a', [1, 2, 3]);
+    cluster.stalled.add(leader.id);
     leader.propose('committed by the others');
-    await world.settle();
+    await cluster.settle();
     // Committed by two of three, but not on the leader's own disk, so not applied.
     expect(leader.status.commit).toBeGreaterThan(leader.status.applied);
     const answer = read(leader);
-    await world.settle();
+    await cluster.settle();
     expect(answer.answered).toBe(false);
-    world.stalled.clear();
-    await world.settle();
+    cluster.stalled.clear();
+    await cluster.settle();
     expect(answer.index).toBe(leader.status.commit);
   });
 });

@@ -2,110 +2,117 @@
 import { crc32 as zlibCrc32 } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { assert } from '../../../raft/assert.ts';
 import { crc32 } from '../../../raft/driver/checksum.ts';
 import type { MultiRaftOptions } from '../../../raft/driver/multi-raft.ts';
-import type { SnapshotChunk } from '../../../raft/driver/peer-message.ts';
-import { ELECTION_TICKS, GROUP, HEARTBEAT_TICKS, type Node, type Parcel, World } from './members.ts';
+import type { SnapshotMeta } from '../../../raft/types.ts';
+import { Cluster } from './cluster.ts';
+import type { Node } from './node.ts';
+import { ELECTION_TICKS, GROUP, HEARTBEAT_TICKS } from './options.ts';
+import { chunkOf } from './parcel.ts';
 
-const chunkOf = ({ message }: Parcel): SnapshotChunk | undefined =>
-  message.kind === 'chunk' ? message : undefined;
-
-/** A group whose log begins behind a snapshot of eight chunks, and a learner that has nothing yet and is cut off. */
-async function behind(
-  options: Partial<MultiRaftOptions> = {},
-): Promise<{ world: World; leader: Node; late: Node }> {
-  const world = new World({ voters: 3, options: { snapshotEveryBytes: 300, ...options } });
-  for (let i = 0; i < 40; i += 1) await world.commit(`${i}`);
-  const leader = await world.elect();
-  expect(leader.status.logStart).toBeGreaterThan(0);
-  const late = world.add(4);
-  return { world, leader, late };
+interface Situation {
+  readonly cluster: Cluster;
+  readonly leader: Node;
+  readonly late: Node;
 }
 
-const chunksSent = (world: World): number[] => world.sent.flatMap((parcel) => chunkOf(parcel)?.chunk ?? []);
+/** A group whose log begins behind a snapshot of eight chunks or more, and a learner that has nothing yet and is cut off. */
+async function behind(options: Partial<MultiRaftOptions> = {}): Promise<Situation> {
+  const cluster = new Cluster({ voters: 3, options: { snapshotEveryBytes: 300, ...options } });
+  for (let i = 0; i < 40; i += 1) await cluster.commit(`${i}`);
+  const leader = await cluster.elect();
+  expect(leader.status.logStart).toBeGreaterThan(0);
+  const late = cluster.add(4);
+  return { cluster, leader, late };
+}
+
+/** Five chunks have arrived, and nothing more does; the sender notices that the connection is lost, or is told nothing. */
+async function broken(isNoticed = true): Promise<Situation> {
+  const { cluster, leader, late } = await behind();
+  let count = 0;
+  cluster.passes = (parcel) => {
+    if (chunkOf(parcel) !== undefined) count += 1;
+    return count <= 5 || parcel.to !== late.id;
+  };
+  await cluster.changed([{ kind: 'addLearner', node: late.id }]);
+  await cluster.tick();
+  expect(chunksSent(cluster)).toEqual([0, 1, 2, 3, 4, 5]);
+  cluster.sent.length = 0;
+  if (isNoticed) leader.raft.peerLost(late.id);
+  return { cluster, leader, late };
+}
+
+/** The connection is there again: the chunks that are sent until the node has caught up. */
+async function chunksOnceHealed({ cluster, leader, late }: Situation): Promise<number[]> {
+  cluster.heal();
+  await cluster.until(() => late.app.index === leader.app.index);
+  return chunksSent(cluster);
+}
+
+const snapshotOf = ({ disk }: Node): SnapshotMeta => {
+  const snapshot = disk.get(GROUP)?.snapshot;
+  assert(snapshot !== undefined, 'a snapshot was taken');
+  return snapshot;
+};
+
+/** The numbers of its chunks. */
+const chunksOf = (node: Node): number[] => [...Array(snapshotOf(node).chunkCount).keys()];
+
+const chunksSent = (cluster: Cluster): number[] =>
+  cluster.sent.flatMap((parcel) => chunkOf(parcel)?.chunk ?? []);
 
 describe('a stream that broke', () => {
   it.each([true, false])(
     'is resumed behind the last chunk that arrived; connection known to be lost: %s',
     async (isKnown) => {
-      const { world, leader, late } = await behind();
-      let count = 0;
-      world.passes = (parcel) => {
-        if (chunkOf(parcel) !== undefined) count += 1;
-        return count <= 5 || parcel.to !== late.id;
-      };
-      await world.changed([{ kind: 'addLearner', node: late.id }]);
-      await world.tick();
-      expect(chunksSent(world)).toEqual([0, 1, 2, 3, 4, 5]);
-      world.sent.length = 0;
-      if (isKnown) leader.raft.peerLost(late.id);
-      else await world.tick(20);
-      world.heal();
-      await world.until(() => late.app.index === leader.app.index);
+      const situation = await broken(isKnown);
+      if (!isKnown) await situation.cluster.tick(20);
       // Chunk 0 asks how far the receiver is; its answer names chunk 4.
-      expect(chunksSent(world)).toEqual([0, 5, 6, 7]);
+      const rest = chunksOf(situation.leader).slice(5);
+      expect(await chunksOnceHealed(situation)).toEqual([0, ...rest]);
     },
   );
 
   it('begins anew when the receiver has forgotten what it had', async () => {
-    const { world, leader, late } = await behind();
-    let count = 0;
-    world.passes = (parcel) => {
-      if (chunkOf(parcel) !== undefined) count += 1;
-      return count <= 5 || parcel.to !== late.id;
-    };
-    await world.changed([{ kind: 'addLearner', node: late.id }]);
-    await world.tick();
-    leader.raft.peerLost(late.id);
-    late.crash();
-    late.start();
-    world.heal();
-    world.sent.length = 0;
-    await world.until(() => late.app.index === leader.app.index);
-    expect(chunksSent(world)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+    const situation = await broken();
+    situation.late.crash();
+    situation.late.start();
+    expect(await chunksOnceHealed(situation)).toEqual(chunksOf(situation.leader));
   });
 
   it('begins anew when the snapshot was replaced meanwhile', async () => {
-    const { world, leader, late } = await behind();
-    let count = 0;
-    world.passes = (parcel) => {
-      if (chunkOf(parcel) !== undefined) count += 1;
-      return count <= 5 || parcel.to !== late.id;
-    };
-    await world.changed([{ kind: 'addLearner', node: late.id }]);
-    await world.tick();
-    leader.raft.peerLost(late.id);
-    const index = leader.disk.get(GROUP)?.snapshot?.index ?? 0;
-    for (let i = 0; i < 40; i += 1) await world.commit(`more ${i}`);
-    expect(leader.disk.get(GROUP)?.snapshot?.index).toBeGreaterThan(index);
-    world.heal();
-    world.sent.length = 0;
-    await world.until(() => late.app.index === leader.app.index);
-    expect(chunksSent(world)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+    const situation = await broken();
+    const { cluster, leader } = situation;
+    const { index } = snapshotOf(leader);
+    for (let i = 0; i < 40; i += 1) await cluster.commit(`more ${i}`);
+    expect(snapshotOf(leader).index).toBeGreaterThan(index);
+    cluster.sent.length = 0;
+    expect(await chunksOnceHealed(situation)).toEqual(chunksOf(leader));
   });
 });
 
 describe('a snapshot that is not what it was', () => {
   it.each(['a flipped bit', 'a chunk that is shorter'])('76: is not installed: %s', async (damage) => {
-    const { world, leader, late } = await behind();
+    const { cluster, leader, late } = await behind();
     const restored = late.app.index;
     let damaged = 0;
-    world.passes = (parcel) => {
+    cluster.passes = (parcel) => {
       const chunk = chunkOf(parcel);
       if (chunk?.chunk !== 3 || damaged > 0) return true;
       damaged += 1;
       const data = damage === 'a flipped bit' ? chunk.data.slice() : chunk.data.slice(1);
       data.set([(data[0] ?? 0) ^ 1], 0);
-      world.node(parcel.to).raft.receive([{ ...chunk, data }]);
+      cluster.node(parcel.to).raft.receive([{ ...chunk, data }]);
       return false;
     };
-    await world.changed([{ kind: 'addLearner', node: late.id }]);
-    await world.tick(2);
+    await cluster.changed([{ kind: 'addLearner', node: late.id }]);
+    await cluster.tick(2);
     expect(damaged).toBe(1);
     expect(late.app.index).toBe(restored);
     // The next attempt is whole.
-    await world.until(() => late.app.index === leader.app.index);
-    expect(late.disk.get(GROUP)?.snapshot?.checksum).toBe(leader.disk.get(GROUP)?.snapshot?.checksum);
+    await cluster.until(() => late.app.index === leader.app.index);
+    expect(snapshotOf(late).checksum).toBe(snapshotOf(leader).checksum);
   });
 
   it('each node that takes one computes the checksum of what it stored', async () => {
@@ -118,21 +125,21 @@ describe('a snapshot that is not what it was', () => {
 describe('the rate', () => {
   it('of all streams together is bounded', async () => {
     const bytesPerTickMax = 30;
-    const { world, leader, late } = await behind({
+    const { cluster, leader, late } = await behind({
       streams: { outgoingMax: 4, silentTicksMax: 10, bytesPerTickMax },
     });
-    const other = world.add(5);
-    await world.changed([{ kind: 'addLearner', node: late.id }]);
-    await world.changed([{ kind: 'addLearner', node: other.id }]);
-    world.sent.length = 0;
+    const other = cluster.add(5);
+    await cluster.changed([{ kind: 'addLearner', node: late.id }]);
+    await cluster.changed([{ kind: 'addLearner', node: other.id }]);
+    cluster.sent.length = 0;
     const ticks = 2 * ELECTION_TICKS;
-    await world.tick(ticks);
+    await cluster.tick(ticks);
     let bytes = 0;
-    for (const parcel of world.sent) bytes += chunkOf(parcel)?.data.byteLength ?? 0;
+    for (const parcel of cluster.sent) bytes += chunkOf(parcel)?.data.byteLength ?? 0;
     // What goes beyond is the last chunk, which leaves whole.
     expect(bytes).toBeLessThanOrEqual(bytesPerTickMax * ticks + 100);
     expect(bytes).toBeGreaterThan(bytesPerTickMax * (ticks - HEARTBEAT_TICKS) - 200);
-    await world.until(() => late.app.index === leader.app.index && other.app.index === leader.app.index);
+    await cluster.until(() => late.app.index === leader.app.index && other.app.index === leader.app.index);
   });
 });
 

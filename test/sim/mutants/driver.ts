@@ -29,7 +29,7 @@ export const DRIVER: readonly Mutant[] = [
     law: 'a quorum makes progress',
     edits: [{ in: 'tellStatus', find: 'told.term === core.term && told.leader', replace: 'told.leader' }],
     unitTest: {
-      file: 'raft/driver/multi-raft.test.ts',
+      file: 'raft/driver/failover.test.ts',
       why: 'whoever is sent to the leader of an older term finds the same leader there, or asks once more; no law counts single questions',
     },
   },

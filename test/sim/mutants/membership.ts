@@ -132,7 +132,7 @@ export const MEMBERSHIP: readonly Mutant[] = [
       },
     ],
     unitTest: {
-      file: 'raft/membership.test.ts',
+      file: 'raft/membership-refused.test.ts',
       why: 'who is promoted is reachable, and no world has fewer nodes than replicas: who goes is replaced by somebody who is there, and a quorum stays one',
     },
   },

@@ -1,0 +1,197 @@
+/**
+ * Replicas that were removed from a node and come back: what they promised before must neither be needed nor believed. The
+ * versions of the placement are those of raft/README.md, "Removing a replica".
+ */
+import { describe, expect, it } from 'vitest';
+import type { Message } from '../../raft/types.ts';
+import { Cluster } from './driver/cluster.ts';
+import type { Node } from './driver/node.ts';
+import { ELECTION_TICKS, GROUP } from './driver/options.ts';
+import { messageOf, type Parcel } from './driver/parcel.ts';
+import { move, movedAway } from './moved-away.ts';
+
+/** In an election: as a candidate, or for one. */
+function takesPart(message: Message): boolean {
+  return message.type === 'preVote' || message.type === 'vote' || ('granted' in message && message.granted);
+}
+
+/** These reach only each other. */
+async function expectNobodyElected(cluster: Cluster, nodes: readonly Node[]): Promise<void> {
+  cluster.isolate(...nodes.map(({ id }) => id));
+  for (let i = 0; i < 10 * ELECTION_TICKS; i += 1) {
+    await cluster.tick();
+    for (const node of nodes) expect(node.isLeader).toBe(false);
+  }
+}
+
+describe('a replica that came back', () => {
+  it('elects nobody who slept while the group moved: it has forgotten what it helped to decide', async () => {
+    const { cluster, first, second, asleep } = await movedAway();
+    await cluster.commit('granted', [5, 6, 7]);
+    // The two are to be members again, and nobody has added them yet. The third wakes up, and reaches only them.
+    for (const node of [first, second]) node.comeBack(2);
+    asleep.start();
+    await expectNobodyElected(cluster, [first, second, asleep]);
+    cluster.heal();
+    await cluster.commit('and on', [5, 6, 7]);
+  });
+
+  it.each(['more', 'less'])(
+    'elects nobody either, nor itself, with a part of the old log: %s',
+    async (amount) => {
+      const { cluster, first, asleep } = await movedAway();
+      const known = asleep.disk.get(GROUP)?.entries.length ?? 0;
+      const count = amount === 'more' ? known + 1 : known - 1;
+      first.comeBack(2);
+      // A leader of the new members adds it again, and the connection breaks after a part of the first append.
+      cluster.passes = (parcel) => {
+        const message = messageOf(parcel);
+        if (parcel.to !== first.id || message?.type !== 'append' || message.entries.length === 0) return true;
+        if (message.prevIndex > 0) return false;
+        const part = { ...message, entries: message.entries.slice(0, count), commit: count };
+        first.raft.receive([{ kind: 'message', group: GROUP, message: part }]);
+        return false;
+      };
+      await cluster.changed([{ kind: 'addLearner', node: first.id }], 2);
+      await cluster.tick(ELECTION_TICKS);
+      expect(first.status).toMatchObject({ lastIndex: count, config: { voters: [2, 3, 4] } });
+      asleep.start();
+      await expectNobodyElected(cluster, [first, asleep]);
+    },
+  );
+
+  it.each(['applied', 'not applied'] as const)(
+    'takes no part in elections when the newest configuration it holds is the one that removed it: %s',
+    async (state) => {
+      const { cluster, first, asleep } = await movedAway('soon');
+      const lastIndex = asleep.disk.get(GROUP)?.entries.at(-1)?.index ?? 0;
+      first.comeBack(2);
+      // Its log ends where that of the sleeper does: it hears nothing after that part of the first append.
+      let isDeaf = false;
+      cluster.passes = (parcel) => {
+        if (parcel.to !== first.id) return true;
+        if (isDeaf) return false;
+        const message = messageOf(parcel);
+        if (message?.type !== 'append' || message.entries.length === 0) return true;
+        if (message.prevIndex > 0) return false;
+        isDeaf = true;
+        const entries = message.entries.slice(0, lastIndex);
+        const commit = state === 'applied' ? lastIndex : lastIndex - 1;
+        first.raft.receive([{ kind: 'message', group: GROUP, message: { ...message, entries, commit } }]);
+        return false;
+      };
+      await cluster.changed([{ kind: 'addLearner', node: first.id }], 2);
+      await cluster.tick(ELECTION_TICKS);
+      expect(first.status.lastIndex).toBe(lastIndex);
+      expect(first.raft.newestEpoch(GROUP)).toBe(1);
+      expect(first.status.config.outgoing).toEqual(state === 'applied' ? [2, 3, 4] : []);
+      cluster.sent.length = 0;
+      asleep.start();
+      await expectNobodyElected(cluster, [first, asleep]);
+      const said = cluster.sent.filter(({ from }) => from === first.id).map(messageOf);
+      const asked = cluster.sent
+        .filter(({ from, to }) => from === asleep.id && to === first.id)
+        .map(messageOf);
+      expect(asked.some((message) => message?.type === 'preVote')).toBe(true);
+      expect(said.filter((message) => message !== undefined && takesPart(message))).toEqual([]);
+    },
+  );
+
+  it('votes when it has caught up: its vote may be needed', async () => {
+    const { cluster, first } = await movedAway();
+    first.comeBack(2);
+    await move(cluster, [5, 6, 7], [first.id], 2);
+    expect((await cluster.elect()).id).toBe(first.id);
+    await cluster.commit('alone', [first.id]);
+    expect(first.status.config).toMatchObject({ epoch: 2, voters: [first.id], outgoing: [] });
+  });
+
+  it('is promoted only when it has on disk that it is a member, however short the log is', async () => {
+    const cluster = new Cluster({ voters: 1 });
+    await cluster.elect();
+    cluster.add(2);
+    // It answers, and no append reaches it.
+    cluster.passes = (parcel) => !(parcel.to === 2 && messageOf(parcel)?.type === 'append');
+    await cluster.changed([{ kind: 'addLearner', node: 2 }]);
+    await cluster.tick(2 * ELECTION_TICKS);
+    const leader = await cluster.elect();
+    const answer = cluster.change(leader, [{ kind: 'promote', node: 2 }]);
+    await cluster.settle();
+    expect(answer.result).toEqual({ ok: false, reason: 'learnerBehind' });
+  });
+
+  it('is not stopped by what a leader remembers of its former life', async () => {
+    const cluster = new Cluster({ voters: 4 });
+    await cluster.commit('a', [1, 2, 3, 4]);
+    const leader = await cluster.elect();
+    const node = cluster.node((leader.id % 4) + 1);
+    // A heartbeat that tells of what it has acknowledged is late.
+    const late: Parcel[] = [];
+    cluster.passes = (parcel) => {
+      const message = messageOf(parcel);
+      const isHeld = parcel.to === node.id && message?.type === 'heartbeat' && (message.match ?? 0) > 0;
+      if (isHeld) late.push(parcel);
+      return !isHeld;
+    };
+    await cluster.tick(ELECTION_TICKS);
+    cluster.heal();
+    await cluster.changed([{ kind: 'remove', node: node.id }], 1);
+    node.remove(1);
+    await cluster.settle();
+    node.comeBack(2);
+    await cluster.settle();
+    expect(late.length).toBeGreaterThan(0);
+    for (const parcel of late) cluster.deliver(parcel);
+    await cluster.settle();
+    expect(node.fatals).toEqual([]);
+    await cluster.changed([{ kind: 'addLearner', node: node.id }], 2);
+    await cluster.commit('b', [node.id]);
+  });
+
+  it('costs no election timeout, although it is in a newer term than the leader', async () => {
+    const cluster = new Cluster({ voters: 4 });
+    await cluster.commit('a', [1, 2, 3, 4]);
+    const leader = await cluster.elect();
+    const node = cluster.node((leader.id % 4) + 1);
+    const { term } = leader.status;
+    await cluster.changed([{ kind: 'remove', node: node.id }], 1);
+    node.remove(1);
+    await cluster.settle();
+    node.comeBack(2);
+    cluster.change(leader, [{ kind: 'addLearner', node: node.id }], 2);
+    await cluster.settle();
+    await cluster.tick(2);
+    expect(leader.status).toMatchObject({ role: 'leader' });
+    expect(leader.status.term).toBeGreaterThan(term);
+    await cluster.commit('b', [node.id]);
+  });
+
+  it('is not counted for what its former life acknowledged', async () => {
+    const cluster = new Cluster({ voters: 4 });
+    await cluster.commit('a', [1, 2, 3, 4]);
+    const leader = await cluster.elect();
+    const node = cluster.node((leader.id % 4) + 1);
+    const late: Parcel[] = [];
+    cluster.passes = (parcel) => {
+      const message = messageOf(parcel);
+      const isHeld = parcel.from === node.id && message?.type === 'appendResponse' && !message.rejected;
+      if (isHeld) late.push(parcel);
+      return !isHeld;
+    };
+    await cluster.commit('b');
+    await cluster.changed([{ kind: 'remove', node: node.id }], 1);
+    cluster.heal();
+    node.remove(1);
+    await cluster.settle();
+    node.comeBack(2);
+    // It hears nothing: all that the leader can learn of it is late.
+    cluster.passes = ({ to }) => to !== node.id;
+    await cluster.changed([{ kind: 'addLearner', node: node.id }], 2);
+    expect(late.length).toBeGreaterThan(0);
+    for (const parcel of late) cluster.deliver(parcel);
+    await cluster.settle();
+    const answer = cluster.change(leader, [{ kind: 'promote', node: node.id }], 2);
+    await cluster.settle();
+    expect(answer.result).toEqual({ ok: false, reason: 'learnerBehind' });
+  });
+});

@@ -1,0 +1,157 @@
+/** One disk write for all groups of a node, as large as it may be; what comes meanwhile goes into the next. */
+import { describe, expect, it } from 'vitest';
+import { Cluster } from './cluster.ts';
+import type { Node } from './node.ts';
+import { HEARTBEAT_TICKS } from './options.ts';
+import { messageOf, type Parcel } from './parcel.ts';
+
+function isAck(parcel: Parcel): boolean {
+  const message = messageOf(parcel);
+  return message?.type === 'appendResponse' && !message.rejected;
+}
+
+/** Is all of the log on disk, the write in flight included? */
+function hasAll(node: Node, group: number): boolean {
+  const write = node.store.writes.at(-1)?.find((candidate) => candidate.group === group);
+  return write?.entries.at(-1)?.index === node.statusOf(group).lastIndex;
+}
+
+function runTurns(node: Node): void {
+  while (node.hasTurn) node.turn();
+}
+
+describe('group commit', () => {
+  it('several groups share one write', async () => {
+    const cluster = new Cluster({ voters: 1, groups: 5 });
+    const node = cluster.node(1);
+    for (const group of cluster.groups) await cluster.elect(group);
+    node.store.writes.length = 0;
+    for (const group of cluster.groups) node.propose('a', group);
+    node.turn();
+    expect(node.store.writes).toHaveLength(1);
+    expect(node.store.writes[0]?.map(({ group, entries }) => [group, entries.length])).toEqual(
+      cluster.groups.map((group) => [group, 1]),
+    );
+    await cluster.settle();
+    for (const group of cluster.groups) expect(node.appOf(group).applied.at(-1)?.kind).toBe('command');
+  });
+
+  it('43: what is proposed during a write travels together in the next one', async () => {
+    const cluster = new Cluster({ voters: 1, groups: 2 });
+    const node = cluster.node(1);
+    for (const group of cluster.groups) await cluster.elect(group);
+    node.propose('first');
+    node.turn();
+    expect(node.isWriting).toBe(true);
+    node.store.writes.length = 0;
+    for (let i = 0; i < 10; i += 1) {
+      node.propose(`p${i}`);
+      node.propose(`q${i}`, 2);
+      runTurns(node);
+    }
+    expect(node.store.writes).toHaveLength(0);
+    node.sync();
+    expect(node.store.writes).toHaveLength(1);
+    const [first] = node.store.writes;
+    expect(first?.map(({ group, entries }) => [group, entries.length])).toEqual([
+      [1, 1],
+      [2, 1],
+    ]);
+    const decoded = new TextDecoder().decode(first?.[0]?.entries[0]?.data);
+    expect(decoded.split(',')).toHaveLength(10);
+  });
+
+  it('messages are taken during a write, and answered by the one after it', async () => {
+    const cluster = new Cluster({ voters: 3 });
+    const leader = await cluster.elect();
+    const follower = cluster.otherThan(leader);
+    leader.propose('a');
+    leader.turn();
+    cluster.deliverAll();
+    follower.turn();
+    expect(follower.isWriting).toBe(true);
+    leader.sync();
+    leader.propose('b');
+    runTurns(leader);
+    for (const parcel of cluster.queue.splice(0)) if (parcel.to === follower.id) cluster.deliver(parcel);
+    runTurns(follower);
+    expect(follower.status.lastIndex).toBe(3);
+    expect(cluster.queue.filter(({ from }) => from === follower.id)).toEqual([]);
+    follower.sync();
+    const acks = cluster.queue.filter(({ from }) => from === follower.id).map(messageOf);
+    expect(acks.filter((message) => message !== undefined)).toMatchObject([
+      { type: 'appendResponse', index: 2 },
+    ]);
+  });
+
+  it('one write holds no more entries than it may: what does not fit goes into the next, and no word of it leaves before', async () => {
+    const writeBytesMax = 3_000;
+    const cluster = new Cluster({ voters: 3, groups: 2, options: { writeBytesMax } });
+    const leader = await cluster.elect();
+    const late = cluster.otherThan(leader);
+    // It sleeps while a few entries of both groups come about, and gets all of them at once.
+    const held: Parcel[] = [];
+    cluster.passes = (parcel) => {
+      if (parcel.to === late.id && messageOf(parcel) !== undefined) held.push(parcel);
+      return parcel.to !== late.id;
+    };
+    for (const group of cluster.groups) {
+      const from = cluster.leaderOf(group);
+      if (from !== undefined && from !== late) await cluster.fill(30, group);
+    }
+    cluster.heal();
+    late.store.writes.length = 0;
+    for (const parcel of held) cluster.deliver(parcel);
+    while (late.hasTurn && !late.isWriting) late.turn();
+    const acknowledged = (): number =>
+      cluster.queue.filter((parcel) => parcel.from === late.id && isAck(parcel)).length;
+    let writes = 0;
+    for (; late.isWriting; writes += 1) {
+      const batch = late.store.writes.at(-1) ?? [];
+      const cost = batch
+        .flatMap(({ entries }) => entries)
+        .reduce((sum, { data }) => sum + data.length + 512, 0);
+      // One entry may go beyond.
+      expect(cost).toBeLessThanOrEqual(writeBytesMax + 600);
+      const groups = cluster.groups.filter((group) => hasAll(late, group));
+      const before = acknowledged();
+      late.sync();
+      // A group speaks when everything that it had in memory is on its disk.
+      expect(groups.length > 0 || acknowledged() === before).toBe(true);
+    }
+    expect(writes).toBeGreaterThan(3);
+    expect(acknowledged()).toBeGreaterThan(0);
+    await cluster.tick(4 * HEARTBEAT_TICKS);
+    for (const group of cluster.groups) expect(cluster.isLevel(group)).toBe(true);
+  });
+
+  it('83: a restart applies everything that is known to be committed, without waiting for a tick', async () => {
+    const cluster = new Cluster({ voters: 1, options: { applyBytesMax: 100 } });
+    const leader = await cluster.elect();
+    await cluster.fill(50);
+    leader.crash();
+    leader.start();
+    await cluster.settle();
+    const { applied, commit } = leader.status;
+    expect(commit).toBeGreaterThan(40);
+    expect(applied).toBe(commit);
+  });
+
+  it('one turn applies a bounded amount, all groups together, so that a node that catches up goes on answering', async () => {
+    const bytesMax = 1_000;
+    const cluster = new Cluster({ voters: 1, groups: 2, options: { applyBytesMax: bytesMax } });
+    const leader = await cluster.elect();
+    for (const group of [1, 2]) await cluster.fill(50, group);
+    leader.crash();
+    leader.start();
+    const appliedIn = (): number => [1, 2].reduce((sum, group) => sum + leader.statusOf(group).applied, 0);
+    let turns = 0;
+    for (let before = 0; appliedIn() < 100; turns += 1) {
+      leader.turn();
+      // An entry has 32 bytes and more; one of each group is always taken.
+      expect(appliedIn() - before).toBeLessThanOrEqual(bytesMax / 32 + 2);
+      before = appliedIn();
+    }
+    expect(turns).toBeGreaterThan(2);
+  });
+});
