@@ -10,7 +10,7 @@ import { StartProgress } from './start-progress.ts';
 /** The compiled command, whether this file runs compiled (dist/cluster) or from source (cluster). */
 const here = dirname(fileURLToPath(import.meta.url));
 const root = here.endsWith(join('dist', 'cluster')) ? join(here, '..', '..') : join(here, '..');
-const CLI = join(root, 'dist', 'src', 'cli.js');
+const CLI = join(root, 'dist', 'src', 'cli', 'main.js');
 
 export interface NodeProcess {
   readonly id: number;
