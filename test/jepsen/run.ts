@@ -140,7 +140,7 @@ export async function runOnce(options: RunOptions): Promise<RunResult> {
     const watch = new SlowMachineWatch(nowNanos);
     const workload = new Workload({
       random: seeded(random(2 ** 31 - 1)),
-      targets: () => cluster.members.map((id) => ({ id, port: cluster.address(id).http.port })),
+      targets: () => cluster.members.map((id) => ({ id, port: cluster.node(id).machine.address.http.port })),
       record: (operation) => writer.append(operation),
       deadlineMillis: cluster.config.timing.requestDeadlineMillis,
       requestIdHorizonMillis: REQUEST_ID_HORIZON_MILLIS,
@@ -163,7 +163,7 @@ export async function runOnce(options: RunOptions): Promise<RunResult> {
     watch.stop();
     writer.close();
     const used = cluster.running.map((id) => usageOf(cluster, id));
-    for (const id of cluster.running) await cluster.stop(id);
+    for (const id of cluster.running) await cluster.node(id).stop();
     const bands = [...bandsOf(context.log), ...watch.bands].sort((a, b) => a.startNanos - b.startNanos);
     await collect(cluster, directory, bands);
     const expectedLogLines = [...DISK_COMPLAINTS, ...complaintsOfStrangers(bands)];
@@ -224,7 +224,10 @@ async function collect(
   mkdirSync(folder, { recursive: true });
   await writeCluster(folder, cluster.config);
   for (const id of cluster.members) {
-    cpSync(cluster.databaseOf(id), join(folder, `node-${id}`), { recursive: true, dereference: true });
+    cpSync(cluster.node(id).machine.database, join(folder, `node-${id}`), {
+      recursive: true,
+      dereference: true,
+    });
   }
 }
 
@@ -237,7 +240,7 @@ interface Usage {
 /** What a node holds on to at the end, whatever it went through; zero where the system does not tell. */
 function usageOf(cluster: ClusterUnderTest, node: number): Usage {
   try {
-    const proc = `/proc/${cluster.pidOf(node)}`;
+    const proc = `/proc/${cluster.node(node).pid}`;
     const memory = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`${proc}/status`, 'utf8'))?.[1];
     return { node, memoryMiB: Number(memory ?? 0) / 1_024, files: readdirSync(`${proc}/fd`).length };
   } catch {

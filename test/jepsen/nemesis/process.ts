@@ -57,11 +57,11 @@ function pause(size: Size): Nemesis {
       await withVictims(context, name, from, count, async (nodes) =>
         perform(context, { name, nodes }, async () => {
           try {
-            for (const id of nodes) cluster.pause(id);
+            for (const id of nodes) cluster.node(id).pause();
             await hold(context, 50, 8_000);
           } finally {
             for (const id of shuffled(context.random, nodes)) {
-              cluster.resume(id);
+              cluster.node(id).resume();
               await hold(context, 0, 300);
             }
           }
@@ -85,7 +85,7 @@ const restartLoop: Nemesis = {
         for (let round = 0; round < rounds && !signal.aborted; round += 1) {
           await cluster.kill(...nodes);
           await hold(context, 0, 200);
-          for (const id of nodes) cluster.start(id);
+          for (const id of nodes) cluster.node(id).start();
           // Starting takes about half a second: most kills fall into it.
           await hold(context, 0, 1_500);
         }
@@ -102,16 +102,16 @@ const rollingRestart: Nemesis = {
   needs: nothing,
   async run(context) {
     const { cluster, random, signal } = context;
-    const from = shuffled(random, cluster.members).filter((id) => cluster.isRunning(id));
+    const from = shuffled(random, cluster.members).filter((id) => cluster.node(id).isRunning);
     await withVictims(context, this.name, from, from.length, async (nodes) =>
       perform(context, { name: this.name, nodes }, async () => {
         for (const id of nodes) {
           if (signal.aborted) return;
-          await cluster.stop(id);
+          await cluster.node(id).stop();
           await hold(context, 0, 500);
           await revive(context, [id]);
           // Not before: two of three would be away.
-          if (!signal.aborted) await cluster.isReady(id);
+          if (!signal.aborted) await cluster.node(id).isReady();
         }
       }),
     );
@@ -127,7 +127,7 @@ const gracefulRestart: Nemesis = {
     const { from } = await chooseFrom(context, 'one');
     await withVictims(context, this.name, from, 1, async ([id]) =>
       perform(context, { name: this.name, nodes: [id] }, async () => {
-        await context.cluster.stop(id);
+        await context.cluster.node(id).stop();
         await hold(context, 0, 3_000);
         await revive(context, [id]);
       }),
@@ -147,11 +147,11 @@ const stall: Nemesis = {
     const millis = Math.ceil(magnitude(random, 100, 5_000) * tempo);
     await withVictims(context, this.name, from, count, async (nodes) =>
       perform(context, { name: this.name, nodes, detail: { millis } }, async () => {
-        for (const id of nodes) cluster.stall(id, millis);
+        for (const id of nodes) cluster.node(id).stall(millis);
         await new Promise((resolve) => setTimeout(resolve, millis));
         // It may have got the order late.
         for (const id of nodes) {
-          if (!(await cluster.isUp(id))) throw new Error(`node ${id} ended during a stall`);
+          if (!(await cluster.node(id).isUp())) throw new Error(`node ${id} ended during a stall`);
         }
       }),
     );
