@@ -140,13 +140,15 @@ export async function candidates(context: NemesisContext, leadersFirst: boolean)
   return shuffled(random, cluster.members).filter((id) => cluster.node(id).isRunning);
 }
 
+export type Victims = readonly [NodeId, ...NodeId[]];
+
 /** Claims up to `count` nodes for the time of a fault; says so in the log if there are none. */
 export async function withVictims(
   context: NemesisContext,
   name: string,
   from: readonly NodeId[],
   count: number,
-  fault: (victims: readonly [NodeId, ...NodeId[]]) => Promise<void>,
+  fault: (victims: Victims) => Promise<void>,
 ): Promise<void> {
   const [first, ...others] = context.claims.take(from, count);
   if (first === undefined) {
