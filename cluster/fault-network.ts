@@ -5,7 +5,8 @@
 import type { RandomBelow } from '../raft/core-state.ts';
 import type { NodeId } from '../raft/types.ts';
 import type { HostPort } from '../src/config/config.ts';
-import { type Faults, FaultProxy } from './fault-proxy.ts';
+import { FaultProxy } from './fault-proxy.ts';
+import type { Faults } from './faults.ts';
 
 /** Whether `from` can be heard by `to`, or what else is wrong with that direction. */
 export type FaultsBetween = (from: NodeId, to: NodeId) => Faults;

@@ -10,12 +10,18 @@ import { StartProgress } from './start-progress.ts';
 /** The compiled command, whether this file runs compiled (dist/cluster) or from source (cluster). */
 const here = dirname(fileURLToPath(import.meta.url));
 const root = here.endsWith(join('dist', 'cluster')) ? join(here, '..', '..') : join(here, '..');
-const CLI = join(root, 'dist', 'src', 'cli.js');
+const CLI = join(root, 'dist', 'src', 'cli', 'main.js');
+
+/** How a process ended: one of the two is null. */
+export interface NodeExit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
 
 export interface NodeProcess {
   readonly id: number;
   readonly child: ChildProcess;
-  readonly exited: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
+  readonly exited: Promise<NodeExit>;
   readonly logPath: string;
   /** Why it ended, in its own words, if it said so. */
   readonly lastWords: () => string | undefined;
@@ -69,7 +75,7 @@ export function startNodeProcess(
     env: { ...process.env, UV_THREADPOOL_SIZE: '8' },
   });
   closeSync(log);
-  const exited = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) => {
+  const exited = new Promise<NodeExit>((resolve) => {
     child.once('exit', (code, signal) => resolve({ code, signal }));
     child.once('error', () => resolve({ code: -1, signal: null }));
   });

@@ -2,29 +2,16 @@
 /** The `quorate` command: creates a cluster's directories and runs one node. */
 import { Option } from 'commander';
 import { pino } from 'pino';
-import {
-  createCluster,
-  LOCAL_DEFAULTS,
-  localConfig,
-  nodeDirectory,
-  readCluster,
-} from '../config/cluster-directory.ts';
+import { createCluster, nodeDirectory, readCluster } from '../config/cluster-directory.ts';
 import { complain, newCommand, packageVersion, runCommand } from './command-line.ts';
-import { ConfigError, NODE_ID_MAX, type NodeAddress, NODES_MAX, PARTITIONS_MAX } from '../config/config.ts';
+import { ConfigError, NODE_ID_MAX, type NodeAddress, NODES_MAX } from '../config/config.ts';
 import { EXIT_FATAL, explain } from './explain-error.ts';
 import { joinCluster } from './join-cluster.ts';
-import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../limiter/rules.ts';
 import type { NodeChange } from '../meta/meta-state.ts';
+import { type NewClusterOptions, newClusterConfig, withNewClusterOptions } from './new-cluster.ts';
 import { changeNodes } from './nodes-command.ts';
 import type { QuorateNode } from '../node/node.ts';
-import {
-  addressOption,
-  basePortOption,
-  directoryOption,
-  integerFrom,
-  integerOption,
-  urlOption,
-} from './options.ts';
+import { addressOption, directoryOption, integerFrom, integerOption, urlOption } from './options.ts';
 
 const idOption = integerFrom(1, NODE_ID_MAX);
 /** Far above what the steps of a stop may take together. */
@@ -89,36 +76,18 @@ const program = newCommand('quorate')
   .description('A rate limiter cluster that never grants one too many.')
   .version(packageVersion(), '--version', 'print the version');
 
-program
-  .command('init')
-  .description('create the databases and cluster.json of a new local cluster')
-  .option('--data <dir>', 'directory to create it in', directoryOption, './data')
-  .option('--nodes <n>', 'number of nodes', integerFrom(1, NODES_MAX), LOCAL_DEFAULTS.nodes)
-  .option(
-    '--partitions <n>',
-    'number of partitions, fixed for good',
-    integerFrom(1, PARTITIONS_MAX),
-    LOCAL_DEFAULTS.partitions,
-  )
-  .option('--limit <n>', 'requests per window and user', integerFrom(0, LIMIT_MAX), LOCAL_DEFAULTS.limit)
-  .option(
-    '--window <ms>',
-    'window in milliseconds',
-    integerFrom(1, WINDOW_MILLIS_MAX),
-    LOCAL_DEFAULTS.windowMillis,
-  )
-  .option('--base-port <n>', 'HTTP on n+1.., peers on n+1001..', basePortOption, LOCAL_DEFAULTS.basePort)
-  .action(async (options: { data: string; window: number } & Omit<typeof LOCAL_DEFAULTS, 'windowMillis'>) => {
-    if ((await readCluster(options.data)) !== undefined) {
-      throw new ConfigError(options.data, 'holds a cluster already; use another directory');
-    }
-    const config = localConfig({ ...options, windowMillis: options.window });
-    await createCluster(options.data, config);
-    console.log(
-      `created a cluster of ${config.nodes.length} nodes in ${options.data}; run each of them with`,
-    );
-    for (const { id } of config.nodes) console.log(`  npx quorate node --id ${id} --data ${options.data}`);
-  });
+withNewClusterOptions(
+  program.command('init').description('create the databases and cluster.json of a new local cluster'),
+  { words: `1 to ${NODES_MAX}`, parse: integerFrom(1, NODES_MAX) },
+).action(async (options: NewClusterOptions) => {
+  if ((await readCluster(options.data)) !== undefined) {
+    throw new ConfigError(options.data, 'holds a cluster already; use another directory');
+  }
+  const config = newClusterConfig(options);
+  await createCluster(options.data, config);
+  console.log(`created a cluster of ${config.nodes.length} nodes in ${options.data}; run each of them with`);
+  for (const { id } of config.nodes) console.log(`  npx quorate node --id ${id} --data ${options.data}`);
+});
 
 program
   .command('node')

@@ -99,6 +99,39 @@ async function directoryBytes(directory: string): Promise<number> {
   return bytes;
 }
 
+/** The most there was of each in a minute. */
+interface Peak {
+  keys: number;
+  grants: number;
+  requestIds: number;
+  diskBytes: number;
+  logEntries: number;
+}
+
+/** @param database of node 1 */
+async function peakOfMinute(cluster: VirtualCluster, minute: number, database: string): Promise<Peak> {
+  const peak: Peak = { keys: 0, grants: 0, requestIds: 0, diskBytes: 0, logEntries: 0 };
+  for (let step = 0; step < 60_000 / STEP_MILLIS; step += 1) {
+    cluster.step();
+    const asked = Array.from({ length: REQUESTS_PER_STEP }, async (_, i) => {
+      const isRetryable = i % 2 === 0;
+      return cluster.allow(`${minute}-${step}-${i >> 1}`, isRetryable ? 'first' : undefined);
+    });
+    expect(await Promise.all(asked)).not.toContain(false);
+    if (step % 20 !== 0) continue;
+    for (const partition of cluster.partitions.values()) {
+      const stats = partition.stats();
+      peak.keys = Math.max(peak.keys, stats.keys);
+      peak.grants = Math.max(peak.grants, stats.grants);
+      peak.requestIds = Math.max(peak.requestIds, stats.requestIds);
+    }
+    peak.diskBytes = Math.max(peak.diskBytes, await directoryBytes(database));
+    const stored = cluster.rafts.get(1)?.status(GROUP);
+    peak.logEntries = Math.max(peak.logEntries, (stored?.lastIndex ?? 0) - (stored?.logStart ?? 0));
+  }
+  return peak;
+}
+
 describe('ten minutes of steady load from ever new users', () => {
   it('reach a plateau in memory and on disk', async () => {
     const directory = await temporaryDirectory();
@@ -121,35 +154,9 @@ describe('ten minutes of steady load from ever new users', () => {
         return (await cluster.allow('probe', undefined)) ? true : undefined;
       });
 
-      const peaks: {
-        keys: number;
-        grants: number;
-        requestIds: number;
-        diskBytes: number;
-        logEntries: number;
-      }[] = [];
-      for (let minute = 0; minute < MINUTES; minute += 1) {
-        const peak = { keys: 0, grants: 0, requestIds: 0, diskBytes: 0, logEntries: 0 };
-        for (let step = 0; step < 60_000 / STEP_MILLIS; step += 1) {
-          cluster.step();
-          const asked = Array.from({ length: REQUESTS_PER_STEP }, async (_, i) => {
-            const isRetryable = i % 2 === 0;
-            return cluster.allow(`${minute}-${step}-${i >> 1}`, isRetryable ? 'first' : undefined);
-          });
-          expect(await Promise.all(asked)).not.toContain(false);
-          if (step % 20 !== 0) continue;
-          for (const partition of cluster.partitions.values()) {
-            const stats = partition.stats();
-            peak.keys = Math.max(peak.keys, stats.keys);
-            peak.grants = Math.max(peak.grants, stats.grants);
-            peak.requestIds = Math.max(peak.requestIds, stats.requestIds);
-          }
-          peak.diskBytes = Math.max(peak.diskBytes, await directoryBytes(database));
-          const stored = cluster.rafts.get(1)?.status(GROUP);
-          peak.logEntries = Math.max(peak.logEntries, (stored?.lastIndex ?? 0) - (stored?.logStart ?? 0));
-        }
-        peaks.push(peak);
-      }
+      const peaks: Peak[] = [];
+      for (let minute = 0; minute < MINUTES; minute += 1)
+        peaks.push(await peakOfMinute(cluster, minute, database));
 
       expect(cluster.fatal).toBeUndefined();
       console.log('peaks per minute (keys, grants, request ids, disk KiB, log entries):');

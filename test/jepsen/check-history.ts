@@ -1,7 +1,8 @@
 /** The command `npm run jepsen:check`: judges a recorded run, or any history, and says what it found. */
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
+import { integerOption } from '../../src/cli/options.ts';
 import { readHistory } from './history.ts';
 import { readNemesisLog } from './nemesis-log.ts';
 import { judgeInto, readRun, settingsOf } from './run-folder.ts';
@@ -19,12 +20,6 @@ interface Options {
   readonly slackMillis?: number;
   readonly recoveryMillisMax?: number;
   readonly searchAnswersMax?: number;
-}
-
-function wholeNumber(text: string): number {
-  const value = Number(text);
-  if (!Number.isSafeInteger(value) || value < 0) throw new InvalidArgumentError('must be a whole number');
-  return value;
 }
 
 /** A run's folder with all that is in it, or a history alone. */
@@ -58,19 +53,19 @@ async function main(): Promise<void> {
     .option('--expect-log <regexp...>', 'lines of the node logs that are no surprise')
     .option('--no-write', 'do not write verdict.json and report.html')
     .option('--json', 'print the verdict as JSON')
-    .option('--drift-ppm <n>', `clock drift the rules allow for (${defaults.driftPpm})`, wholeNumber)
+    .option('--drift-ppm <n>', `clock drift the rules allow for (${defaults.driftPpm})`, integerOption)
     .option(
       '--request-id-horizon-millis <n>',
       `how long a request id is remembered (${defaults.requestIdHorizonMillis})`,
-      wholeNumber,
+      integerOption,
     )
-    .option('--deadline-millis <n>', `of a request (${defaults.deadlineMillis})`, wholeNumber)
-    .option('--slack-millis <n>', `what the machine may add to it (${defaults.slackMillis})`, wholeNumber)
-    .option('--recovery-millis-max <n>', `after a fault (${defaults.recoveryMillisMax})`, wholeNumber)
+    .option('--deadline-millis <n>', `of a request (${defaults.deadlineMillis})`, integerOption)
+    .option('--slack-millis <n>', `what the machine may add to it (${defaults.slackMillis})`, integerOption)
+    .option('--recovery-millis-max <n>', `after a fault (${defaults.recoveryMillisMax})`, integerOption)
     .option(
       '--search-answers-max <n>',
       `answers of a user whose order is searched (${defaults.searchAnswersMax})`,
-      wholeNumber,
+      integerOption,
     )
     .parse();
   const path = program.args[0] ?? '';

@@ -19,7 +19,7 @@ describe('the cluster under test', () => {
     await cluster.dispose();
   });
 
-  const port = (id: number): number => cluster.address(id).http.port;
+  const port = (id: number): number => cluster.node(id).machine.address.http.port;
   async function isGrantedAt(id: number): Promise<boolean> {
     const { status } = await allowAt(port(id), { userId: `${Math.random()}` }).catch(() => ({ status: 0 }));
     return status === 200;
@@ -36,7 +36,7 @@ describe('the cluster under test', () => {
     );
     expect(silent).toEqual([]);
     const [first = 0] = await cluster.byLeadership();
-    const status = await cluster.statusFrom(first);
+    const status = await cluster.node(first).status();
     expect(status?.partitions.some(({ leader }) => leader === first)).toBe(true);
     for (const id of cluster.members) await grantedAt(id);
   });
@@ -56,18 +56,18 @@ describe('the cluster under test', () => {
   it('kills, pauses, stalls and restarts nodes, and tells whose end was wanted', async () => {
     await cluster.kill(1);
     expect(cluster.running).toEqual([2, 3]);
-    cluster.start(1);
-    expect(await cluster.isUp(1)).toBe(true);
+    cluster.node(1).start();
+    expect(await cluster.node(1).isUp()).toBe(true);
 
-    cluster.pause(2);
-    expect(await cluster.statusFrom(2)).toBeUndefined();
-    cluster.resume(2);
-    await eventually('it answers again', async () => cluster.statusFrom(2));
+    cluster.node(2).pause();
+    expect(await cluster.node(2).status()).toBeUndefined();
+    cluster.node(2).resume();
+    await eventually('it answers again', async () => cluster.node(2).status());
 
     const startMillis = performance.now();
-    cluster.stall(3, 400);
+    cluster.node(3).stall(400);
     await new Promise((resolve) => setTimeout(resolve, 50));
-    await cluster.statusFrom(3);
+    await cluster.node(3).status();
     expect(performance.now() - startMillis).toBeGreaterThanOrEqual(350);
 
     expect(cluster.exits).toEqual([{ id: 1, code: null, signal: 'SIGKILL', expected: 'killed' }]);
@@ -81,29 +81,29 @@ describe('the cluster under test', () => {
       const lines = readFileSync(`${cluster.logsDirectory}/node-1.log`, 'utf8').trim().split('\n');
       return (JSON.parse(lines.at(-1) ?? '') as { time: number }).time - Date.now();
     };
-    cluster.setWallClock(1, HOUR_MILLIS);
+    cluster.node(1).setWallClock(HOUR_MILLIS);
     cluster.network.link(2, 1).reset();
     await eventually('the log is an hour ahead', () =>
       Math.abs(logged() - HOUR_MILLIS) < 60_000 ? true : undefined,
     );
-    cluster.setWallClock(1, 0);
-    cluster.setMonotonicRate(1, 50);
+    cluster.node(1).setWallClock(0);
+    cluster.node(1).setMonotonicRate(50);
     expect(await grantedAt(1)).toBe(true);
   });
 
   const compilerLack = lacks.compiler();
   if (compilerLack !== undefined) console.log(`skipped: slow and failing syncs (${compilerLack})`);
   it.skipIf(compilerLack !== undefined)('fails a sync: the node ends, as P6 wants', async () => {
-    cluster.expectExit(2, 'sync error');
-    cluster.setSyncFault(2, 'fail 1');
+    cluster.node(2).expectExit('sync error');
+    cluster.node(2).setSyncFault('fail 1');
     await eventually('node 2 ends', async () => {
       await isGrantedAt(1);
-      return cluster.isRunning(2) ? undefined : true;
+      return cluster.node(2).isRunning ? undefined : true;
     });
     expect(cluster.exits.at(-1)).toEqual({ id: 2, code: 70, signal: null, expected: 'sync error' });
-    cluster.setSyncFault(2, '');
-    cluster.start(2);
-    expect(await cluster.isUp(2)).toBe(true);
+    cluster.node(2).setSyncFault('');
+    cluster.node(2).start();
+    expect(await cluster.node(2).isUp()).toBe(true);
   });
 
   const ext4Lack = lacks.ext4();

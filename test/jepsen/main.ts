@@ -2,6 +2,7 @@
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
+import { integerOption } from '../../src/cli/options.ts';
 import { NEMESES } from './nemesis/all.ts';
 import { NODE_MUTANTS } from './mutants.ts';
 import { nemesesOf, type Outcome, type RunOptions, runOnce } from './run.ts';
@@ -36,12 +37,6 @@ function minutes(text: string): number {
 function nodes(text: string): number {
   if (text !== '3' && text !== '5') throw new InvalidArgumentError('must be 3 or 5');
   return Number(text);
-}
-
-function seed(text: string): number {
-  const value = Number(text);
-  if (!Number.isSafeInteger(value) || value < 0) throw new InvalidArgumentError('must be a whole number');
-  return value;
 }
 
 function names(text: string): string[] {
@@ -103,7 +98,7 @@ async function main(): Promise<void> {
     .option('--minutes <m>', `how long, a fraction too (default 1; ${ALL_MINUTES} each with --all)`, minutes)
     .option('--nodes <n>', 'number of nodes, 3 or 5', nodes, 3)
     .option('--nemesis <a,b,c>', 'nemeses or whole families, comma-separated; all if omitted', names)
-    .option('--seed <s>', 'of everything that is drawn; random if omitted', seed)
+    .option('--seed <s>', 'of everything that is drawn; random if omitted', integerOption)
     .option('--out <dir>', 'a folder per run is made there', './jepsen')
     .option('--all', 'every nemesis in turn, each in a run of its own')
     .option('--mutants', 'put known bugs into the nodes, and see whether each is found')

@@ -42,7 +42,9 @@ describe('nemeses', () => {
     client = (async () => {
       for (let i = 0; isAsking; i += 1) {
         const [id = 1] = cluster.members.slice(i % cluster.members.length);
-        await allowAt(cluster.address(id).http.port, { userId: `u${i % 50}` }).catch(() => undefined);
+        await allowAt(cluster.node(id).machine.address.http.port, { userId: `u${i % 50}` }).catch(
+          () => undefined,
+        );
         await new Promise((resolve) => setTimeout(resolve, 5));
       }
     })();

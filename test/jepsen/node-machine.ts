@@ -1,11 +1,10 @@
 /**
- * One node of a cluster under test and all that is its own, as on a machine of its own: a directory, a file system, clocks,
- * and what its process is told. Starts nothing.
+ * What a node of a cluster under test has for its own, as on a machine of its own: a directory, a file system, clocks, and
+ * what its process is told of them. Starts nothing.
  */
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FaultNetwork } from '../../cluster/fault-network.ts';
-import type { NodeProcess } from '../../cluster/processes.ts';
 import type { NodeId } from '../../raft/types.ts';
 import { nodeDirectory, writeCluster } from '../../src/config/cluster-directory.ts';
 import { drawIncarnation, factsOf } from '../../src/config/cluster-facts.ts';
@@ -16,17 +15,27 @@ import { lacks, libfaketime } from './machine.ts';
 import { Volume } from './volume.ts';
 
 export interface Machine {
+  /** Where the node really listens. */
   readonly address: NodeAddress;
   /** Holds cluster.json, the database, the logs. */
   readonly directory: string;
+  readonly database: string;
+  /** The file system of its database, if it has one of its own. */
   readonly volume: Volume | undefined;
-  role: 'spare' | 'member' | 'retired';
-  process: NodeProcess | undefined;
-  isPaused: boolean;
-  expected: string | undefined;
-  wallClock: { readonly offsetMillis: number; readonly rate: number };
-  monotonicPpm: number;
 }
+
+interface WallClock {
+  readonly offsetMillis: number;
+  readonly rate: number;
+}
+
+/** By how much its clocks are wrong. */
+export interface Clocks {
+  readonly wall: WallClock;
+  readonly monotonicPpm: number;
+}
+
+export const RIGHT_CLOCKS: Clocks = { wall: { offsetMillis: 0, rate: 1 }, monotonicPpm: 0 };
 
 const TMPFS_BYTES = 96 << 20;
 const EXT4_BYTES = 256 << 20;
@@ -38,33 +47,14 @@ export function volumeFor(directory: string, id: NodeId, founders: number): Volu
   return lacks.ext4() === undefined ? Volume.ext4(path, EXT4_BYTES) : undefined;
 }
 
-export function newMachine({
-  root,
-  address,
-  volume,
-  isSpare,
-}: {
-  readonly root: string;
-  readonly address: NodeAddress;
-  readonly volume: Volume | undefined;
-  readonly isSpare: boolean;
-}): Machine {
-  return {
-    address,
-    directory: join(root, `machine-${address.id}`),
-    volume,
-    role: isSpare ? 'spare' : 'member',
-    process: undefined,
-    isPaused: false,
-    expected: undefined,
-    wallClock: { offsetMillis: 0, rate: 1 },
-    monotonicPpm: 0,
-  };
+export function machineAt(root: string, address: NodeAddress, volume: Volume | undefined): Machine {
+  const directory = join(root, `machine-${address.id}`);
+  return { address, directory, database: nodeDirectory(directory, address.id), volume };
 }
 
 /** A node's directory: its peers are where its proxies are, and its log beside those of the others. */
 export async function createDirectory(
-  { address: { id }, directory, volume }: Machine,
+  { address: { id }, directory, database, volume }: Machine,
   config: ClusterConfig,
   network: FaultNetwork,
 ): Promise<void> {
@@ -73,7 +63,6 @@ export async function createDirectory(
   mkdirSync(join(directory, '..', 'archive'), { recursive: true });
   mkdirSync(directory);
   symlinkSync(logs, join(directory, 'logs'));
-  const database = nodeDirectory(directory, id);
   if (volume !== undefined) symlinkSync(join(volume.path, 'database'), database);
   await bootstrapStore(volume === undefined ? database : join(volume.path, 'database'), {
     nodeId: id,
@@ -91,8 +80,7 @@ function faketimeFile(machine: Machine): string {
 }
 
 /** Replaced in one step: libfaketime reads it at every look at the clock. */
-export function writeFaketime(machine: Machine): void {
-  const { offsetMillis, rate } = machine.wallClock;
+export function writeFaketime(machine: Machine, { offsetMillis, rate }: WallClock): void {
   const path = faketimeFile(machine);
   const seconds = (offsetMillis / 1_000).toFixed(3);
   writeFileSync(`${path}.new`, `${offsetMillis < 0 ? '' : '+'}${seconds} x${rate}\n`);
@@ -100,7 +88,7 @@ export function writeFaketime(machine: Machine): void {
 }
 
 /** What of the whole cluster a node's process must know. */
-interface Surroundings {
+export interface Surroundings {
   /** The library that makes syncs fail, if it could be compiled. */
   readonly syncFault: string | undefined;
   readonly archiveDirectory: string;
@@ -112,13 +100,14 @@ interface Surroundings {
 /** What its process is told, as arguments of `env`. */
 export function environmentOf(
   machine: Machine,
+  clocks: Clocks,
   { syncFault, archiveDirectory, unreachablePorts, mutant }: Surroundings,
 ): string[] {
   const faketime = libfaketime();
   const libraries = [syncFault, faketime].filter((library) => library !== undefined);
-  const orders: Order[] = [{ kind: 'monotonicRate', ppm: machine.monotonicPpm }];
-  if (faketime === undefined) orders.push({ kind: 'wallClock', ...machine.wallClock });
-  else writeFaketime(machine);
+  const orders: Order[] = [{ kind: 'monotonicRate', ppm: clocks.monotonicPpm }];
+  if (faketime === undefined) orders.push({ kind: 'wallClock', ...clocks.wall });
+  else writeFaketime(machine, clocks.wall);
   return [
     ...(libraries.length === 0 ? [] : [`LD_PRELOAD=${libraries.join(' ')}`]),
     `QUORATE_SYNC_FAULT=${join(machine.directory, 'sync-fault')}`,

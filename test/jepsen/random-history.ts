@@ -3,13 +3,12 @@
  * happened behind the clients' backs, so it can also tell what a log would tell. Shares no code with the checkers
  * but the sequential model.
  */
-import type { RandomBelow } from '../../raft/core-state.ts';
-import { seeded } from '../raft/seeded.ts';
-import type { Fate, Placement } from './checkers/fates.ts';
+import type { Fate } from './checkers/fates.ts';
 import { type Operation, operationOf, type Question } from './history.ts';
-import { UserModel } from './model.ts';
 import type { NemesisBand } from './nemesis-log.ts';
-import { type Bug, type Decision, Leader, type Rule, windowOf } from './random-leaders.ts';
+import { type Bug, type Decision, Leader, type Rule } from './random-leaders.ts';
+import { Truth } from './random-truth.ts';
+import { Timeline } from './timeline.ts';
 
 export interface RandomHistoryOptions {
   readonly seed: number;
@@ -28,8 +27,6 @@ export interface RandomHistory {
   readonly wrongAnswers: number;
 }
 
-const NANOS_PER_MILLI = 1e6;
-const START_MILLIS = 5_000;
 const CLIENT_TIMEOUT_MILLIS = 60;
 
 interface User {
@@ -54,81 +51,60 @@ interface Request {
   isAbandoned: boolean;
 }
 
-export function randomHistory(options: RandomHistoryOptions): RandomHistory {
-  return new Simulation(options).run();
-}
-
 class Simulation {
   readonly #options: RandomHistoryOptions;
-  readonly #random: RandomBelow;
+  readonly #time: Timeline;
+  readonly #truth = new Truth();
   readonly #operations: Operation[] = [];
   readonly #bands: NemesisBand[] = [];
   readonly #users: User[] = [];
   readonly #groups: Group[] = [];
-  /** What was really granted, by a limiter without the bug's effect on decisions. */
-  readonly #truth = new Map<User, UserModel>();
-  /** Where a request took effect, by its id. */
-  readonly #granted = new Map<string, Placement>();
-  #queue: { readonly at: number; readonly run: () => void }[] = [];
-  #now = START_MILLIS;
   #started = 0;
   #nextProcess = 0;
-  #wrongAnswers = 0;
 
   constructor(options: RandomHistoryOptions) {
     this.#options = options;
-    this.#random = seeded(options.seed);
-    const groups = 1 + this.#random(2);
+    this.#time = new Timeline(options.seed);
+    const { random } = this.#time;
+    const groups = 1 + random(2);
     for (let id = 0; id < groups; id += 1) {
       const leader = new Leader({
         term: 1,
-        index: 1 + this.#random(5),
-        lagMillis: this.#random(50),
+        index: 1 + random(5),
+        lagMillis: random(50),
         newestMillis: 0,
         bug: options.bug,
       });
       this.#groups.push({ id, leader, downUntilMillis: 0, stale: undefined, waiting: [] });
     }
-    const users = 1 + this.#random(3);
+    const users = 1 + random(3);
     for (let i = 0; i < users; i += 1) {
       const rule = {
         id: `rule-${i}`,
-        limit: 1 + this.#random(6),
-        windowMillis: 20 + this.#random(60),
+        limit: 1 + random(6),
+        windowMillis: 20 + random(60),
         // Their own clocks have no part in most of the bugs.
-        isEventTime: options.bug === undefined && this.#random(6) === 0,
+        isEventTime: options.bug === undefined && random(6) === 0,
       };
-      const group = this.#groups[this.#random(groups)] ?? this.#group(0);
-      const user = { id: `user-${i}`, rule, group };
-      this.#users.push(user);
-      this.#truth.set(user, new UserModel(rule.limit, windowOf(rule)));
+      const group = this.#groups[random(groups)] ?? this.#group(0);
+      this.#users.push({ id: `user-${i}`, rule, group });
     }
   }
 
   run(): RandomHistory {
-    const processes = 3 + this.#random(6);
-    for (let i = 0; i < processes; i += 1) this.#later(this.#millis(5), () => this.#ask(this.#process()));
+    const processes = 3 + this.#time.random(6);
+    for (let i = 0; i < processes; i += 1)
+      this.#time.later(this.#time.millisBelow(5), () => this.#ask(this.#process()));
     if (!this.#options.isHealthy) {
-      for (const group of this.#groups) this.#later(40 + this.#millis(150), () => this.#failOver(group));
+      for (const group of this.#groups)
+        this.#time.later(40 + this.#time.millisBelow(150), () => this.#failOver(group));
     }
-    for (;;) {
-      this.#queue.sort((a, b) => a.at - b.at);
-      const event = this.#queue.shift();
-      if (event === undefined) break;
-      this.#now = event.at;
-      event.run();
-    }
-    const fates = new Map<Operation, Fate>();
-    for (const op of this.#operations) {
-      if (op.class !== 'info') continue;
-      const at = this.#granted.get(op.requestId ?? '');
-      fates.set(op, at === undefined ? { kind: 'uncharged' } : { kind: 'granted', at: [at] });
-    }
+    this.#time.run();
     return {
       operations: this.#operations,
       bands: this.#bands,
-      fates,
-      wrongAnswers: this.#wrongAnswers,
+      fates: this.#truth.fatesOf(this.#operations),
+      wrongAnswers: this.#truth.wrongAnswers,
     };
   }
 
@@ -143,78 +119,71 @@ class Simulation {
     return this.#nextProcess;
   }
 
-  #later(millis: number, run: () => void): void {
-    this.#queue.push({ at: this.#now + millis, run });
-  }
-
-  /** A duration below `bound`, in steps of a microsecond. */
-  #millis(bound: number): number {
-    return this.#random(bound * 1_000) / 1_000;
-  }
-
-  #chance(percent: number): boolean {
-    return this.#random(100) < percent;
-  }
-
   /** One attempt of a client, a new request or a repeated one. */
   #ask(process: number, repeated?: Request): void {
     if (this.#started >= this.#options.operations) return;
     this.#started += 1;
-    const user = repeated?.user ?? this.#users[this.#random(this.#users.length)];
+    const user = repeated?.user ?? this.#users[this.#time.random(this.#users.length)];
     if (user === undefined) return;
     const { group, rule } = user;
-    const isStale = group.stale !== undefined && this.#now < group.stale.untilMillis && this.#chance(50);
+    const isStale =
+      group.stale !== undefined && this.#time.nowMillis < group.stale.untilMillis && this.#time.chance(50);
     const leader = isStale ? 'stale' : 'current';
-    const groupMillis = group.leader.groupMillis(this.#now);
+    const groupMillis = group.leader.groupMillis(this.#time.nowMillis);
     const first = repeated?.question;
     const question: Question = {
       process,
       user: user.id,
       rule: rule.id,
-      node: 1 + this.#random(3),
-      invokeNanos: this.#nanos(),
+      node: 1 + this.#time.random(3),
+      invokeNanos: this.#time.nowNanos,
       limit: rule.limit,
       windowMillis: rule.windowMillis,
-      cost: first?.cost ?? (this.#chance(85) ? 1 : 1 + this.#random(rule.limit)),
-      timestampMillis: rule.isEventTime ? (first?.timestampMillis ?? groupMillis - this.#random(4)) : null,
+      cost: first?.cost ?? (this.#time.chance(85) ? 1 : 1 + this.#time.random(rule.limit)),
+      timestampMillis: rule.isEventTime
+        ? (first?.timestampMillis ?? groupMillis - this.#time.random(4))
+        : null,
       requestId: first?.requestId ?? `r${this.#started}`,
     };
     const request: Request = { user, question, leader, isAbandoned: false };
-    if (this.#now < group.downUntilMillis && this.#chance(40)) {
+    if (this.#time.nowMillis < group.downUntilMillis && this.#time.chance(40)) {
       this.#refuse(request);
       return;
     }
-    const wait = Math.max(0, group.downUntilMillis - this.#now);
-    const isLost = !this.#options.isHealthy && this.#chance(this.#options.bug === undefined ? 6 : 1);
+    const wait = Math.max(0, group.downUntilMillis - this.#time.nowMillis);
+    const isLost = !this.#options.isHealthy && this.#time.chance(this.#options.bug === undefined ? 6 : 1);
     if (isLost) {
       // Perhaps it arrives, perhaps late, and its answer never does.
-      if (this.#chance(50)) this.#later(wait + this.#millis(100), () => this.#arrive(request));
+      if (this.#time.chance(50))
+        this.#time.later(wait + this.#time.millisBelow(100), () => this.#arrive(request));
       this.#giveUp(request);
       return;
     }
-    this.#later(wait + 0.1 + this.#millis(2), () => this.#arrive(request));
+    this.#time.later(wait + 0.1 + this.#time.millisBelow(2), () => this.#arrive(request));
   }
 
   #refuse(request: Request): void {
-    const isConnected = this.#chance(50);
-    this.#later(0.1 + this.#millis(3), () => {
+    const isConnected = this.#time.chance(50);
+    this.#time.later(0.1 + this.#time.millisBelow(3), () => {
       this.#complete(
         request,
         isConnected
           ? { kind: 'answer', status: 503, body: { reason: 'no_leader', proposed: false } }
           : { kind: 'broken', code: 'ECONNREFUSED', sent: false },
       );
-      this.#later(this.#millis(10), () => this.#ask(request.question.process));
+      this.#time.later(this.#time.millisBelow(10), () => this.#ask(request.question.process));
     });
   }
 
   /** The client waits no longer; its process is never used again, another may repeat the request. */
   #giveUp(request: Request): void {
     request.isAbandoned = true;
-    this.#later(CLIENT_TIMEOUT_MILLIS, () => {
+    this.#time.later(CLIENT_TIMEOUT_MILLIS, () => {
       this.#complete(request, { kind: 'broken', code: 'ETIMEDOUT', sent: true });
-      const isRepeated = this.#chance(70);
-      this.#later(this.#millis(5), () => this.#ask(this.#process(), isRepeated ? request : undefined));
+      const isRepeated = this.#time.chance(70);
+      this.#time.later(this.#time.millisBelow(5), () =>
+        this.#ask(this.#process(), isRepeated ? request : undefined),
+      );
     });
   }
 
@@ -225,26 +194,30 @@ class Simulation {
 
   #arrive(request: Request): void {
     const { group } = request.user;
-    if (this.#now < group.downUntilMillis) {
-      this.#later(group.downUntilMillis - this.#now + this.#millis(3), () => this.#arrive(request));
+    if (this.#time.nowMillis < group.downUntilMillis) {
+      this.#time.later(group.downUntilMillis - this.#time.nowMillis + this.#time.millisBelow(3), () =>
+        this.#arrive(request),
+      );
       return;
     }
     const leader = this.#leaderFor(request);
     const known = leader.stateOf(request.user).answers.get(request.question.requestId ?? '');
     if (known === undefined) {
-      const t = leader.timeOf(request.user, request.question.timestampMillis, this.#now);
+      const t = leader.timeOf(request.user, request.question.timestampMillis, this.#time.nowMillis);
       const { model } = leader.stateOf(request.user);
       // Denied at once, from what is applied.
       if (model.liveAtLeast(t) + request.question.cost > model.limit) {
         const remaining = Math.max(0, model.limit - model.liveAtLeast(t));
-        this.#judge(request, t, false, remaining);
         const { index, term } = leader;
-        this.#answer(request, { allowed: false, remaining, t, index, position: undefined, term });
+        const denial = { allowed: false, remaining, t, index, position: undefined, term };
+        this.#truth.judge(request, denial);
+        this.#answer(request, denial);
         return;
       }
     }
     group.waiting.push(request);
-    if (group.waiting.length === 1) this.#later(0.5 + this.#millis(3), () => this.#commit(group));
+    if (group.waiting.length === 1)
+      this.#time.later(0.5 + this.#time.millisBelow(3), () => this.#commit(group));
   }
 
   /** Everything that waits becomes one entry. */
@@ -256,11 +229,11 @@ class Simulation {
       const first = batch[0];
       if (first === undefined) continue;
       const leader = this.#leaderFor(first);
-      leader.index += 1 + (this.#chance(20) ? 1 : 0);
-      leader.newestMillis = leader.groupMillis(this.#now);
+      leader.index += 1 + (this.#time.chance(20) ? 1 : 0);
+      leader.newestMillis = leader.groupMillis(this.#time.nowMillis);
       const isAtOnePlace = this.#options.bug === 'onePlace';
       for (const [i, request] of batch.entries()) this.#decide(leader, request, isAtOnePlace ? 0 : i);
-      if (isAtOnePlace && batch.length > 1) this.#wrongAnswers += 1;
+      if (isAtOnePlace && batch.length > 1) this.#truth.wrongAnswers += 1;
     }
   }
 
@@ -274,89 +247,77 @@ class Simulation {
       this.#answer(request, known);
       return;
     }
-    if (known !== undefined) this.#wrongAnswers += request.isAbandoned ? 0 : 1;
-    const t = leader.timeOf(request.user, request.question.timestampMillis, this.#now);
+    if (known !== undefined) this.#truth.blame(request);
+    const t = leader.timeOf(request.user, request.question.timestampMillis, this.#time.nowMillis);
     const { allowed, remaining } = state.model.ask(t, question.cost);
     const { index, term } = leader;
     const decision = { allowed, remaining, t, index, position, term };
-    this.#judge(request, t, allowed, remaining);
+    this.#truth.judge(request, decision);
     // Right by the truth of the moment, and made where none may be made, or at a time that has not come.
     const isOutOfPlace = request.leader === 'stale' || (bug === 'clockAhead' && term > 1);
-    if (allowed && isOutOfPlace && !request.isAbandoned) this.#wrongAnswers += 1;
+    if (allowed && isOutOfPlace) this.#truth.blame(request);
     if (allowed) {
       state.grants.push({ index, t, cost: question.cost });
       state.answers.set(id, decision);
-      if (!this.#granted.has(id))
-        this.#granted.set(id, { group: user.group.id, index, position, timeMillis: t });
-      this.#truth.get(user)?.record(t, question.cost);
-      if (bug === 'duplicateApply' && this.#chance(20)) state.model.record(t, question.cost);
+      this.#truth.granted(request, decision);
+      if (bug === 'duplicateApply' && this.#time.chance(20)) state.model.record(t, question.cost);
     }
     this.#answer(request, decision);
-  }
-
-  /** Would a limiter without the bug have answered the same? */
-  #judge(request: Request, t: number, allowed: boolean, remaining: number): void {
-    const truth = this.#truth.get(request.user);
-    if (truth === undefined || request.isAbandoned) return;
-    const live = truth.liveAtLeast(t);
-    const { cost } = request.question;
-    const right = live + cost <= truth.limit;
-    const rightRemaining = Math.max(0, truth.limit - live - (right ? cost : 0));
-    if (right !== allowed || rightRemaining !== remaining) this.#wrongAnswers += 1;
   }
 
   #answer(request: Request, { allowed, remaining, t, index, position, term }: Decision): void {
     if (request.isAbandoned) return;
     const status = allowed ? 200 : 429;
     const decided = { partition: request.user.group.id, term, index, position, timeMillis: t };
-    this.#later(0.1 + this.#millis(3), () => {
+    this.#time.later(0.1 + this.#time.millisBelow(3), () => {
       if (request.isAbandoned) return;
       this.#complete(request, { kind: 'answer', status, body: { allowed, remaining, decided } });
       // Some clients repeat even what was answered.
-      const isRepeated = this.#chance(4);
-      this.#later(this.#millis(6), () =>
+      const isRepeated = this.#time.chance(4);
+      this.#time.later(this.#time.millisBelow(6), () =>
         this.#ask(request.question.process, isRepeated ? request : undefined),
       );
     });
   }
 
   #complete(request: Request, outcome: Parameters<typeof operationOf>[2]): void {
-    this.#operations.push(operationOf(request.question, this.#nanos(), outcome));
+    this.#operations.push(operationOf(request.question, this.#time.nowNanos, outcome));
   }
 
   #failOver(group: Group): void {
     if (this.#started >= this.#options.operations) return;
     const { bug } = this.#options;
     const old = group.leader;
-    const downMillis = 5 + this.#millis(30);
-    const until = this.#now + downMillis;
-    const band = { kind: 'kill', nodes: [1 + this.#random(3)], startNanos: this.#nanos() };
-    this.#bands.push({ ...band, endNanos: Math.round(until * NANOS_PER_MILLI) });
+    const downMillis = 5 + this.#time.millisBelow(30);
+    const until = this.#time.nowMillis + downMillis;
+    const band = { kind: 'kill', nodes: [1 + this.#time.random(3)], startNanos: this.#time.nowNanos };
+    this.#bands.push({ ...band, endNanos: this.#time.nanosAt(until) });
     group.downUntilMillis = until;
     // What waited for the old leader got lost, or waits for the new one.
     for (const request of group.waiting.splice(0)) {
-      if (this.#chance(50)) this.#giveUp(request);
-      if (this.#chance(70)) this.#later(downMillis + this.#millis(20), () => this.#arrive(request));
+      if (this.#time.chance(50)) this.#giveUp(request);
+      if (this.#time.chance(70))
+        this.#time.later(downMillis + this.#time.millisBelow(20), () => this.#arrive(request));
       else if (!request.isAbandoned) this.#giveUp(request);
     }
     const next = new Leader({
-      term: old.term + 1 + this.#random(2),
+      term: old.term + 1 + this.#time.random(2),
       index: old.index + 1,
-      lagMillis: old.lagMillis + this.#millis(15),
+      lagMillis: old.lagMillis + this.#time.millisBelow(15),
       newestMillis: old.newestMillis,
       bug,
     });
     const isLosing = bug === 'lostGrants' || bug === 'lostGrantsReusedIndexes';
-    const through = isLosing ? old.index - 4 - this.#random(6) : Infinity;
+    const through = isLosing ? old.index - 4 - this.#time.random(6) : Infinity;
     next.learnFrom(old, through);
     if (bug === 'lostGrantsReusedIndexes') next.index = through + 1;
-    if (bug === 'clockAhead') next.lagMillis -= 80 + this.#millis(100);
+    if (bug === 'clockAhead') next.lagMillis -= 80 + this.#time.millisBelow(100);
     if (bug === 'staleAllow') group.stale = { leader: old, untilMillis: until + 60 };
     group.leader = next;
-    this.#later(downMillis + 40 + this.#millis(150), () => this.#failOver(group));
+    this.#time.later(downMillis + 40 + this.#time.millisBelow(150), () => this.#failOver(group));
   }
+}
 
-  #nanos(): number {
-    return Math.round(this.#now * NANOS_PER_MILLI);
-  }
+export function randomHistory(options: RandomHistoryOptions): RandomHistory {
+  return new Simulation(options).run();
 }

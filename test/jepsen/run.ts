@@ -5,6 +5,7 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { RandomBelow } from '../../raft/core-state.ts';
 import { seeded } from '../raft/seeded.ts';
 import { cleanUpAfterKilled } from './killed-runs.ts';
 import { ClusterUnderTest } from './cluster-under-test.ts';
@@ -111,17 +112,12 @@ export function nemesesOf(names: readonly string[]): Nemesis[] {
 }
 
 export async function runOnce(options: RunOptions): Promise<RunResult> {
-  const { nodes, millis, seed, directory, print } = options;
-  // What an earlier run of the same seed left would be judged with this one.
-  for (const folder of [CLUSTER_FOLDER, LOGS_FOLDER, ARCHIVE_FOLDER]) {
-    rmSync(join(directory, folder), { recursive: true, force: true });
-  }
-  mkdirSync(directory, { recursive: true });
+  const { nodes, seed, directory, print } = options;
+  emptyFolder(directory);
   writeFileSync(join(directory, COMMAND_FILE), `${commandOf(options)}\n`);
   for (const line of cleanUpAfterKilled()) print(line);
   const random = seeded(seed);
-  const wanted = nemesesOf(options.nemeses);
-  const usable = usableNemeses(wanted, print);
+  const nemeses = usableNemeses(nemesesOf(options.nemeses), print);
   const cluster = await ClusterUnderTest.create({
     nodes,
     rules: WORKLOAD_RULES,
@@ -133,62 +129,99 @@ export async function runOnce(options: RunOptions): Promise<RunResult> {
   const stopping = new AbortController();
   const onSignal = (): void => stopping.abort();
   process.once('SIGINT', onSignal);
-  const writer = new HistoryWriter(join(directory, HISTORY_FILE));
   try {
     await cluster.startAll();
     await cluster.ready();
-    const watch = new SlowMachineWatch(nowNanos);
-    const workload = new Workload({
-      random: seeded(random(2 ** 31 - 1)),
-      targets: () => cluster.members.map((id) => ({ id, port: cluster.address(id).http.port })),
-      record: (operation) => writer.append(operation),
-      deadlineMillis: cluster.config.timing.requestDeadlineMillis,
-      requestIdHorizonMillis: REQUEST_ID_HORIZON_MILLIS,
-    });
-    // Processes that have just started are slow, and the groups still go to their preferred leaders.
-    await delay(WARM_UP_MILLIS);
-    workload.start();
-    await delay(QUIET_MILLIS, undefined, { signal: stopping.signal }).catch(() => undefined);
-    const context = createContext({
-      cluster,
-      seed: random(2 ** 31 - 1),
-      logFile: join(directory, EVENTS_FILE),
-      signal: stopping.signal,
-    });
-    const timer = setTimeout(() => stopping.abort(), Math.max(1, millis - 2 * QUIET_MILLIS));
-    const notHealed = await trouble(context, usable);
-    clearTimeout(timer);
-    await delay(QUIET_MILLIS);
-    await workload.stop();
-    watch.stop();
-    writer.close();
-    const used = cluster.running.map((id) => usageOf(cluster, id));
-    for (const id of cluster.running) await cluster.stop(id);
-    const bands = [...bandsOf(context.log), ...watch.bands].sort((a, b) => a.startNanos - b.startNanos);
-    await collect(cluster, directory, bands);
-    const expectedLogLines = [...DISK_COMPLAINTS, ...complaintsOfStrangers(bands)];
-    const run = await readRun(directory, { expectedLogLines });
-    const verdict = await judgeInto(directory, run, await settingsOf(run, MACHINE));
-    const processes = checkProcesses(cluster, used, notHealed);
-    // What could not be decided is nothing to rely on.
-    const outcome: Outcome =
-      verdict.verdict === 'violation' || processes.status !== 'ok'
-        ? 'broken'
-        : verdict.verdict === 'unknown'
-          ? 'undecided'
-          : 'kept';
-    const isKept = outcome === 'kept';
-    if (isKept) {
-      for (const folder of [CLUSTER_FOLDER, ARCHIVE_FOLDER])
-        rmSync(join(directory, folder), { recursive: true });
-    }
-    const summary = summaryOf(commandOf(options), run.history, run.bands, verdict);
-    writeFileSync(join(directory, SUMMARY_FILE), `${JSON.stringify(summary, undefined, 2)}\n`);
-    return { verdict, processes, outcome, summary };
+    const seen = await liveThrough({ cluster, nemeses, random, stopping, options });
+    await collect(cluster, directory, seen.bands);
+    return await judge(cluster, seen, options);
   } finally {
     process.off('SIGINT', onSignal);
     await cluster.dispose();
   }
+}
+
+/** What an earlier run of the same seed left would be judged with this one. */
+function emptyFolder(directory: string): void {
+  for (const folder of [CLUSTER_FOLDER, LOGS_FOLDER, ARCHIVE_FOLDER]) {
+    rmSync(join(directory, folder), { recursive: true, force: true });
+  }
+  mkdirSync(directory, { recursive: true });
+}
+
+interface Life {
+  readonly cluster: ClusterUnderTest;
+  readonly nemeses: readonly Nemesis[];
+  readonly random: RandomBelow;
+  /** Aborted, it ends early, and in peace. */
+  readonly stopping: AbortController;
+  readonly options: RunOptions;
+}
+
+/** What nobody but the run itself has seen. */
+interface Seen {
+  /** Faults, and times in which the machine was too slow. */
+  readonly bands: readonly NemesisBand[];
+  readonly used: readonly Usage[];
+  readonly notHealed: string | undefined;
+}
+
+/** Peace, trouble, and peace again, while clients ask; then all nodes are asked to stop. */
+async function liveThrough({ cluster, nemeses, random, stopping, options }: Life): Promise<Seen> {
+  const { directory, millis } = options;
+  const watch = new SlowMachineWatch(nowNanos);
+  const writer = new HistoryWriter(join(directory, HISTORY_FILE));
+  const workload = new Workload({
+    random: seeded(random(2 ** 31 - 1)),
+    targets: () => cluster.members.map((id) => ({ id, port: cluster.node(id).machine.address.http.port })),
+    record: (operation) => writer.append(operation),
+    deadlineMillis: cluster.config.timing.requestDeadlineMillis,
+    requestIdHorizonMillis: REQUEST_ID_HORIZON_MILLIS,
+  });
+  // Processes that have just started are slow, and the groups still go to their preferred leaders.
+  await delay(WARM_UP_MILLIS);
+  workload.start();
+  await delay(QUIET_MILLIS, undefined, { signal: stopping.signal }).catch(() => undefined);
+  const context = createContext({
+    cluster,
+    seed: random(2 ** 31 - 1),
+    logFile: join(directory, EVENTS_FILE),
+    signal: stopping.signal,
+  });
+  const timer = setTimeout(() => stopping.abort(), Math.max(1, millis - 2 * QUIET_MILLIS));
+  const notHealed = await trouble(context, nemeses);
+  clearTimeout(timer);
+  await delay(QUIET_MILLIS);
+  await workload.stop();
+  watch.stop();
+  writer.close();
+  const used = cluster.running.map((id) => usageOf(cluster, id));
+  for (const id of cluster.running) await cluster.node(id).stop();
+  const bands = [...bandsOf(context.log), ...watch.bands].sort((a, b) => a.startNanos - b.startNanos);
+  return { bands, used, notHealed };
+}
+
+/** Judges what the run left in its folder. Of a run that kept its word the databases are not needed any more. */
+async function judge(cluster: ClusterUnderTest, seen: Seen, options: RunOptions): Promise<RunResult> {
+  const { directory } = options;
+  const expectedLogLines = [...DISK_COMPLAINTS, ...complaintsOfStrangers(seen.bands)];
+  const run = await readRun(directory, { expectedLogLines });
+  const verdict = await judgeInto(directory, run, await settingsOf(run, MACHINE));
+  const processes = checkProcesses(cluster, seen);
+  const outcome = outcomeOf(verdict, processes);
+  if (outcome === 'kept') {
+    for (const folder of [CLUSTER_FOLDER, ARCHIVE_FOLDER])
+      rmSync(join(directory, folder), { recursive: true });
+  }
+  const summary = summaryOf(commandOf(options), run.history, run.bands, verdict);
+  writeFileSync(join(directory, SUMMARY_FILE), `${JSON.stringify(summary, undefined, 2)}\n`);
+  return { verdict, processes, outcome, summary };
+}
+
+function outcomeOf({ verdict }: Verdict, processes: CheckResult): Outcome {
+  if (verdict === 'violation' || processes.status !== 'ok') return 'broken';
+  // What could not be decided is nothing to rely on.
+  return verdict === 'unknown' ? 'undecided' : 'kept';
 }
 
 /** How to do the same again, as far as chance allows. */
@@ -224,7 +257,10 @@ async function collect(
   mkdirSync(folder, { recursive: true });
   await writeCluster(folder, cluster.config);
   for (const id of cluster.members) {
-    cpSync(cluster.databaseOf(id), join(folder, `node-${id}`), { recursive: true, dereference: true });
+    cpSync(cluster.node(id).machine.database, join(folder, `node-${id}`), {
+      recursive: true,
+      dereference: true,
+    });
   }
 }
 
@@ -237,7 +273,7 @@ interface Usage {
 /** What a node holds on to at the end, whatever it went through; zero where the system does not tell. */
 function usageOf(cluster: ClusterUnderTest, node: number): Usage {
   try {
-    const proc = `/proc/${cluster.pidOf(node)}`;
+    const proc = `/proc/${cluster.node(node).pid}`;
     const memory = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`${proc}/status`, 'utf8'))?.[1];
     return { node, memoryMiB: Number(memory ?? 0) / 1_024, files: readdirSync(`${proc}/fd`).length };
   } catch {
@@ -246,11 +282,7 @@ function usageOf(cluster: ClusterUnderTest, node: number): Usage {
 }
 
 /** No process ended that nobody had ended, none leaks, and whatever was broken could be mended. */
-function checkProcesses(
-  cluster: ClusterUnderTest,
-  used: readonly Usage[],
-  notHealed: string | undefined,
-): CheckResult {
+function checkProcesses(cluster: ClusterUnderTest, { used, notHealed }: Seen): CheckResult {
   const findings = new Findings('processes');
   findings.tally('memoryMiBMax', Math.max(0, ...used.map(({ memoryMiB }) => Math.round(memoryMiB))));
   findings.tally('filesMax', Math.max(0, ...used.map(({ files }) => files)));

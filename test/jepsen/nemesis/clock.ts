@@ -32,7 +32,7 @@ function wall(
         try {
           return await act(context, nodes);
         } finally {
-          for (const id of nodes) context.cluster.setWallClock(id, 0);
+          for (const id of nodes) context.cluster.node(id).setWallClock(0);
         }
       });
     },
@@ -48,7 +48,7 @@ const jump = wall('wall-clock-jump', async (context, nodes) => {
     for (const id of nodes) {
       const offsetMillis = offset(context);
       offsets.push(offsetMillis);
-      cluster.setWallClock(id, offsetMillis);
+      cluster.node(id).setWallClock(offsetMillis);
     }
     await hold(context, 100, 3_000);
   }
@@ -58,7 +58,7 @@ const jump = wall('wall-clock-jump', async (context, nodes) => {
 /** The same wrong time throughout, different on each node. */
 const skew = wall('wall-clock-skew', async (context, nodes) => {
   const offsets = nodes.map(() => offset(context));
-  for (const [i, id] of nodes.entries()) context.cluster.setWallClock(id, offsets[i] ?? 0);
+  for (const [i, id] of nodes.entries()) context.cluster.node(id).setWallClock(offsets[i] ?? 0);
   await hold(context, 1_000, 12_000);
   return { offsets };
 });
@@ -74,7 +74,7 @@ const strobe = wall('wall-clock-strobe', async (context, nodes) => {
   let strobes = 0;
   while (performance.now() < endMillis && strobes < STROBES_MAX && !signal.aborted) {
     strobes += 1;
-    for (const id of nodes) cluster.setWallClock(id, strobes % 2 === 1 ? offsetMillis : 0);
+    for (const id of nodes) cluster.node(id).setWallClock(strobes % 2 === 1 ? offsetMillis : 0);
     await new Promise((resolve) => setTimeout(resolve, periodMillis));
   }
   return { offsetMillis, periodMillis, strobes };
@@ -84,7 +84,7 @@ const RATES: readonly [number, ...number[]] = [0.5, 0.9, 0.99, 1.01, 1.1, 1.5, 3
 
 const rate = wall('wall-clock-rate', async (context, nodes) => {
   const rates = nodes.map(() => pick(context.random, RATES));
-  for (const [i, id] of nodes.entries()) context.cluster.setWallClock(id, 0, rates[i] ?? 1);
+  for (const [i, id] of nodes.entries()) context.cluster.node(id).setWallClock(0, rates[i] ?? 1);
   await hold(context, 1_000, 12_000);
   return { rates };
 });
@@ -103,7 +103,7 @@ const drift: Nemesis = {
     const ppmMax = Math.floor(cluster.config.rules.clockDriftPpm / 2);
     const ppms = nodes.map(() => between(random, -ppmMax, ppmMax));
     await perform(context, { name: this.name, nodes, detail: { ppms } }, async () => {
-      for (const [i, id] of nodes.entries()) cluster.setMonotonicRate(id, ppms[i] ?? 0);
+      for (const [i, id] of nodes.entries()) cluster.node(id).setMonotonicRate(ppms[i] ?? 0);
       await hold(context, 1_000, 6_000);
     });
   },
@@ -122,7 +122,7 @@ async function says(
 ): Promise<boolean> {
   const endMillis = performance.now() + timeoutMillis;
   while (performance.now() < endMillis) {
-    const status = await cluster.statusFrom(id);
+    const status = await cluster.node(id).status();
     const clock = status?.nodes.find((node) => node.id === id)?.clock;
     const led = status?.partitions.filter(({ leader }) => leader === id).length ?? 0;
     if (status !== undefined && isSo(clock, led)) return true;
@@ -143,7 +143,7 @@ const fast: Nemesis = {
     if (id === undefined) return;
     const ppm = pick(random, [5_000, FAST_PPM_MAX]);
     await perform(context, { name: this.name, nodes: [id], detail: { ppm } }, async () => {
-      cluster.setMonotonicRate(id, ppm);
+      cluster.node(id).setMonotonicRate(ppm);
       try {
         const isFound = await says(
           context,
@@ -154,7 +154,7 @@ const fast: Nemesis = {
         if (!isFound) throw new Error(`node ${id} still leads, and its clock is ${ppm} ppm too fast`);
         await hold(context, 2_000, 6_000);
       } finally {
-        cluster.setMonotonicRate(id, 0);
+        cluster.node(id).setMonotonicRate(0);
       }
     });
     // Before that another one would be too many.

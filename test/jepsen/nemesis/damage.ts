@@ -20,11 +20,11 @@ import {
 type Outcome = 'refused' | 'started';
 
 async function startDamaged(context: NemesisContext, id: NodeId): Promise<Outcome> {
-  const { cluster } = context;
-  cluster.start(id);
-  cluster.expectExit(id, 'damaged');
-  const isUp = await cluster.isUp(id);
-  if (isUp) cluster.expectExit(id, undefined);
+  const node = context.cluster.node(id);
+  node.start();
+  node.expectExit('damaged');
+  const isUp = await node.isUp();
+  if (isUp) node.expectExit(undefined);
   return isUp ? 'started' : 'refused';
 }
 
@@ -81,9 +81,9 @@ const bitFlip = damage(
   'bit-flip',
   async ({ cluster, random }, id) => {
     const isCleanStop = chance(random, 2);
-    if (isCleanStop) await cluster.stop(id);
+    if (isCleanStop) await cluster.node(id).stop();
     else await cluster.kill(id);
-    const directory = cluster.databaseOf(id);
+    const directory = cluster.node(id).machine.database;
     const files = readdirSync(directory)
       .filter((name) => /\.(log|ldb)$/.test(name))
       .map((name) => ({ name, path: join(directory, name), bytes: statSync(join(directory, name)).size }))
@@ -111,7 +111,7 @@ const directoryLost = damage(
   'directory-lost',
   async ({ cluster }, id) => {
     await cluster.kill(id);
-    const directory = cluster.databaseOf(id);
+    const directory = cluster.node(id).machine.database;
     rmSync(realpathSync(directory), { recursive: true });
     rmSync(directory, { recursive: true, force: true });
     return 'lost';
@@ -129,8 +129,8 @@ const oldDirectory: Nemesis = {
     'old-directory',
     async (context, id) => {
       const { cluster } = context;
-      await cluster.stop(id);
-      const directory = realpathSync(cluster.databaseOf(id));
+      await cluster.node(id).stop();
+      const directory = realpathSync(cluster.node(id).machine.database);
       const copy = join(cluster.directory, `copy-of-${id}`);
       cpSync(directory, copy, { recursive: true });
       await revive(context, [id]);
@@ -144,11 +144,11 @@ const oldDirectory: Nemesis = {
     async (context, id) => {
       const { cluster } = context;
       if ((await startDamaged(context, id)) === 'started') {
-        cluster.expectExit(id, 'older copy');
+        cluster.node(id).expectExit('older copy');
         await hold(context, 1_000, 6_000);
       }
       // Nothing in the directory gives it away: it is told by whoever leads and remembers its acknowledgements.
-      const wasNoticed = !cluster.isRunning(id);
+      const wasNoticed = !cluster.node(id).isRunning;
       return { wasNoticed, ...(await replace(context, id)) };
     },
   ),

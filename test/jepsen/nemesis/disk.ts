@@ -26,19 +26,19 @@ async function endAndRevive(context: NemesisContext, id: NodeId, lift: () => voi
   try {
     await eventually(
       `node ${id} ends`,
-      () => (cluster.isRunning(id) && !context.signal.aborted ? undefined : true),
+      () => (cluster.node(id).isRunning && !context.signal.aborted ? undefined : true),
       EXIT_MILLIS_MAX,
     ).catch(() => undefined);
   } finally {
     lift();
   }
   await new Promise((resolve) => setTimeout(resolve, SETTLE_MILLIS));
-  const hasEnded = !cluster.isRunning(id);
+  const hasEnded = !cluster.node(id).isRunning;
   const last = cluster.exits.findLast((exit) => exit.id === id);
   if (hasEnded && last?.code !== EXIT_FATAL)
     throw new Error(`node ${id} ended with ${last?.signal ?? last?.code}, expected ${EXIT_FATAL}`);
   await revive(context, [id]);
-  cluster.expectExit(id, undefined);
+  cluster.node(id).expectExit(undefined);
   return hasEnded ? 'it stopped itself' : 'it wrote nothing meanwhile';
 }
 
@@ -51,9 +51,9 @@ const syncError: Nemesis = {
     const from = await candidates(context, random(2) === 0);
     await withVictims(context, this.name, from, 1, async ([id]) =>
       perform(context, { name: this.name, nodes: [id] }, async () => {
-        cluster.expectExit(id, this.name);
-        cluster.setSyncFault(id, 'fail 1');
-        return endAndRevive(context, id, () => cluster.setSyncFault(id, ''));
+        cluster.node(id).expectExit(this.name);
+        cluster.node(id).setSyncFault('fail 1');
+        return endAndRevive(context, id, () => cluster.node(id).setSyncFault(''));
       }),
     );
   },
@@ -71,10 +71,10 @@ const slowDisk: Nemesis = {
     const nodes = random(3) === 0 ? from : from.slice(0, 1);
     await perform(context, { name: this.name, nodes, detail: { millis } }, async () => {
       try {
-        for (const id of nodes) cluster.setSyncFault(id, `stall ${millis}`);
+        for (const id of nodes) cluster.node(id).setSyncFault(`stall ${millis}`);
         await hold(context, 1_000, 10_000);
       } finally {
-        for (const id of nodes) cluster.setSyncFault(id, '');
+        for (const id of nodes) cluster.node(id).setSyncFault('');
       }
     });
   },
@@ -86,15 +86,17 @@ const diskFull: Nemesis = {
   needs: () => lacks.tmpfs(),
   async run(context) {
     const { cluster } = context;
-    const from = (await candidates(context, false)).filter((id) => cluster.volumeOf(id)?.kind === 'tmpfs');
+    const from = (await candidates(context, false)).filter(
+      (id) => cluster.node(id).machine.volume?.kind === 'tmpfs',
+    );
     await withVictims(context, this.name, from, 1, async ([id]) =>
       perform(context, { name: this.name, nodes: [id] }, async () => {
-        const volume = cluster.volumeOf(id);
+        const volume = cluster.node(id).machine.volume;
         try {
           // First its leaders only have to refuse; then nothing more can be written.
           volume?.fill(Math.floor(cluster.config.freeFloorBytes / 2));
           await hold(context, 1_000, 4_000);
-          cluster.expectExit(id, this.name);
+          cluster.node(id).expectExit(this.name);
           volume?.fill(0);
         } catch (error) {
           volume?.empty();
@@ -114,7 +116,7 @@ const powerCut: Nemesis = {
   async run(context) {
     const { cluster, random } = context;
     const all = await candidates(context, random(2) === 0);
-    const from = all.filter((id) => cluster.volumeOf(id)?.kind === 'ext4');
+    const from = all.filter((id) => cluster.node(id).machine.volume?.kind === 'ext4');
     const count = from.length === 0 ? 1 : between(random, 1, from.length);
     await withVictims(context, this.name, from, count, async (nodes) =>
       perform(context, { name: this.name, nodes }, async () => {

@@ -23,9 +23,9 @@ async function startUnsound(
   reason: string,
 ): Promise<'refused' | 'runs'> {
   const { cluster } = context;
-  cluster.start(id);
-  cluster.expectExit(id, reason);
-  if (!(await cluster.isUp(id))) return 'refused';
+  cluster.node(id).start();
+  cluster.node(id).expectExit(reason);
+  if (!(await cluster.node(id).isUp())) return 'refused';
   await hold(context, 8_000, 12_000);
   await cluster.kill(id);
   return 'runs';
@@ -41,9 +41,9 @@ const editedFile: Nemesis = {
       perform(context, { name: this.name, nodes: [id] }, async () => {
         await cluster.kill(id);
         const { partitions } = cluster.config;
-        await cluster.editFile(id, { partitions: partitions - 1 });
+        await cluster.node(id).editFile({ partitions: partitions - 1 });
         const outcome = await startUnsound(context, id, 'edited file');
-        await cluster.editFile(id, { partitions });
+        await cluster.node(id).editFile({ partitions });
         await revive(context, [id]);
         return outcome;
       }),
@@ -65,15 +65,15 @@ const madeAnew: Nemesis = {
       claims.damage(id);
       await perform(context, { name: this.name, nodes: [id] }, async () => {
         await cluster.kill(id);
-        await cluster.makeAnew(id);
-        cluster.start(id);
-        cluster.expectExit(id, 'made anew');
+        await cluster.node(id).makeAnew();
+        cluster.node(id).start();
+        cluster.node(id).expectExit('made anew');
         // A founder does not even start: its incarnation is a fact.
         const outcome = await eventually(
           `node ${id}, made anew, is refused`,
           async () => {
-            if (!cluster.isRunning(id)) return 'does not start';
-            const standing = (await cluster.statusFrom(id))?.self?.standing;
+            if (!cluster.node(id).isRunning) return 'does not start';
+            const standing = (await cluster.node(id).status())?.self?.standing;
             return standing === 'refused' ? standing : undefined;
           },
           REFUSED_MILLIS_MAX,

@@ -1,7 +1,7 @@
 /** Nodes are added, removed and replaced while clients ask and other things break. */
 import type { NodeId } from '../../../raft/types.ts';
 import { eventually } from '../../cluster/harness.ts';
-import type { Status } from '../cluster-under-test.ts';
+import type { Status } from '../node-under-test.ts';
 import { chance, pick, shuffled } from './draw.ts';
 import { hold, type Nemesis, type NemesisContext, perform, revive, withVictims } from './nemesis.ts';
 
@@ -25,14 +25,12 @@ const GROWTH_MAX = 2;
 async function ask({ cluster }: NemesisContext, id: NodeId, change: Change): Promise<number | undefined> {
   const { add, remove } = change;
   const body = JSON.stringify({
-    ...(add !== undefined && {
-      add: { id: add, http: cluster.address(add).http, peer: cluster.address(add).peer },
-    }),
+    ...(add !== undefined && { add: cluster.node(add).machine.address }),
     ...(remove !== undefined && { remove }),
   });
   let response: Response;
   try {
-    response = await fetch(`${cluster.httpUrl(id)}/v1/cluster/nodes`, {
+    response = await fetch(`${cluster.node(id).httpUrl}/v1/cluster/nodes`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body,
@@ -52,7 +50,7 @@ async function accepted(context: NemesisContext, change: Change): Promise<number
   return eventually(
     'the change of the nodes is accepted',
     async () => {
-      const [id] = shuffled(random, cluster.members).filter((member) => cluster.isRunning(member));
+      const [id] = shuffled(random, cluster.members).filter((member) => cluster.node(member).isRunning);
       return id === undefined ? undefined : ask(context, id, change);
     },
     ACCEPT_MILLIS_MAX,
@@ -65,8 +63,8 @@ async function settled({ cluster, random }: NemesisContext, version: number): Pr
   await eventually(
     `the partitions have moved for version ${version}`,
     async () => {
-      const [id] = shuffled(random, cluster.members).filter((member) => cluster.isRunning(member));
-      return id !== undefined && isSettled(await cluster.statusFrom(id)) ? true : undefined;
+      const [id] = shuffled(random, cluster.members).filter((member) => cluster.node(member).isRunning);
+      return id !== undefined && isSettled(await cluster.node(id).status()) ? true : undefined;
     },
     MOVE_MILLIS_MAX,
   );
@@ -81,15 +79,17 @@ export async function changeNodes(context: NemesisContext, change: Change): Prom
   const { add, remove } = change;
   if (add !== undefined) {
     // Its id and database are used up, however this ends.
-    if (!cluster.isRunning(add)) cluster.start(add);
-    if (!(await cluster.isUp(add))) throw new Error(`the new node ${add} does not start`);
+    const node = cluster.node(add);
+    if (!node.isRunning) node.start();
+    if (!(await node.isUp())) throw new Error(`the new node ${add} does not start`);
   }
   const version = await accepted(context, change);
-  if (add !== undefined) cluster.setRole(add, 'member');
+  if (add !== undefined) cluster.node(add).role = 'member';
   await settled(context, version);
   if (remove !== undefined) {
-    cluster.setRole(remove, 'retired');
-    await cluster.stop(remove);
+    const node = cluster.node(remove);
+    node.role = 'retired';
+    await node.stop();
     context.claims.repaired(remove);
   }
   return { version };
@@ -142,28 +142,28 @@ async function withLeaver(
   const from = chance(random, 2) ? await cluster.byLeadership() : shuffled(random, cluster.members);
   await withVictims(context, name, from, 1, async ([id]) => {
     // Its copies are missing until others have them, like those of a damaged node.
-    const mayMiss = cluster.isRunning(id) && claims.mayDamage;
+    const mayMiss = cluster.node(id).isRunning && claims.mayDamage;
     const state = mayMiss ? pick(random, ['working', 'working', 'killed', 'paused']) : 'as it was';
     await perform(context, { name, nodes: [id], detail: { state } }, async () => {
       if (state === 'killed' || state === 'paused') claims.damage(id);
       if (state === 'killed') await cluster.kill(id);
-      if (state === 'paused') cluster.pause(id);
+      if (state === 'paused') cluster.node(id).pause();
       try {
         return await change(id);
       } catch (error) {
         if (!(error instanceof RefusedError)) throw error;
-        cluster.resume(id);
+        cluster.node(id).resume();
         if (state === 'killed') await revive(context, [id]);
         if (state === 'killed' || state === 'paused') claims.repaired(id);
         return { refused: error.message };
       } finally {
-        cluster.resume(id);
+        cluster.node(id).resume();
       }
     });
     // Who was removed and does not know it comes back, and must not be able to do anything.
     if (cluster.members.includes(id) || !chance(random, 2)) return;
-    cluster.start(id);
-    cluster.expectExit(id, 'retired');
+    cluster.node(id).start();
+    cluster.node(id).expectExit('retired');
     log.write({ event: 'note', name, nodes: [id], detail: 'the removed node is back for a while' });
     await hold(context, 500, 5_000);
     await cluster.kill(id);

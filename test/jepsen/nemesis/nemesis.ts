@@ -137,8 +137,10 @@ export async function perform(
 export async function candidates(context: NemesisContext, leadersFirst: boolean): Promise<NodeId[]> {
   const { cluster, random } = context;
   if (leadersFirst) return cluster.byLeadership();
-  return shuffled(random, cluster.members).filter((id) => cluster.isRunning(id));
+  return shuffled(random, cluster.members).filter((id) => cluster.node(id).isRunning);
 }
+
+export type Victims = readonly [NodeId, ...NodeId[]];
 
 /** Claims up to `count` nodes for the time of a fault; says so in the log if there are none. */
 export async function withVictims(
@@ -146,7 +148,7 @@ export async function withVictims(
   name: string,
   from: readonly NodeId[],
   count: number,
-  fault: (victims: readonly [NodeId, ...NodeId[]]) => Promise<void>,
+  fault: (victims: Victims) => Promise<void>,
 ): Promise<void> {
   const [first, ...others] = context.claims.take(from, count);
   if (first === undefined) {
@@ -164,10 +166,10 @@ export async function withVictims(
 export async function revive(context: NemesisContext, ids: readonly NodeId[]): Promise<void> {
   const { cluster } = context;
   for (const id of ids) {
-    if (!cluster.isRunning(id)) cluster.start(id);
+    if (!cluster.node(id).isRunning) cluster.node(id).start();
     await hold(context, 0, 300);
   }
   for (const id of ids) {
-    if (!(await cluster.isUp(id))) throw new Error(`node ${id} does not start again`);
+    if (!(await cluster.node(id).isUp())) throw new Error(`node ${id} does not start again`);
   }
 }

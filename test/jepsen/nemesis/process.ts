@@ -1,5 +1,5 @@
 /** Processes that die, stand still or start over again. Needs nothing but signals. */
-import { magnitude, shuffled } from './draw.ts';
+import { magnitude, pick, shuffled } from './draw.ts';
 import {
   candidates,
   hold,
@@ -7,6 +7,7 @@ import {
   type NemesisContext,
   perform,
   revive,
+  type Victims,
   withVictims,
 } from './nemesis.ts';
 
@@ -18,100 +19,92 @@ const SIZES = {
 } as const;
 type Size = keyof typeof SIZES;
 
-const nothing = (): undefined => undefined;
-
-/** How many nodes a size means now. Leaders are preferred more often than not. */
-async function chooseFrom(context: NemesisContext, size: Size): Promise<{ from: number[]; count: number }> {
-  const from = await candidates(context, context.random(3) > 0);
-  return { from, count: Math.max(1, SIZES[size](context.cluster.members.length)) };
-}
-
-function kill(size: Size): Nemesis {
-  const name = `kill-${size}`;
+/** A fault of as many nodes as its size means when it is drawn. Leaders are preferred more often than not. */
+function strike(
+  name: string,
+  drawSize: (context: NemesisContext) => Size,
+  fault: (context: NemesisContext, nodes: Victims) => Promise<unknown>,
+): Nemesis {
   return {
     name,
     family: 'process',
-    needs: nothing,
+    needs: () => undefined,
     async run(context) {
-      const { from, count } = await chooseFrom(context, size);
+      const size = drawSize(context);
+      const from = await candidates(context, context.random(3) > 0);
+      const count = Math.max(1, SIZES[size](context.cluster.members.length));
       await withVictims(context, name, from, count, async (nodes) =>
-        perform(context, { name, nodes }, async () => {
-          await context.cluster.kill(...nodes);
-          await hold(context, 0, 6_000);
-          await revive(context, shuffled(context.random, nodes));
-        }),
+        perform(context, { name, nodes }, async () => fault(context, nodes)),
       );
     },
   };
 }
 
-function pause(size: Size): Nemesis {
-  const name = `pause-${size}`;
-  return {
-    name,
-    family: 'process',
-    needs: nothing,
-    async run(context) {
-      const { cluster } = context;
-      const { from, count } = await chooseFrom(context, size);
-      await withVictims(context, name, from, count, async (nodes) =>
-        perform(context, { name, nodes }, async () => {
-          try {
-            for (const id of nodes) cluster.pause(id);
-            await hold(context, 50, 8_000);
-          } finally {
-            for (const id of shuffled(context.random, nodes)) {
-              cluster.resume(id);
-              await hold(context, 0, 300);
-            }
-          }
-        }),
-      );
+const kill = (size: Size): Nemesis =>
+  strike(
+    `kill-${size}`,
+    () => size,
+    async (context, nodes) => {
+      await context.cluster.kill(...nodes);
+      await hold(context, 0, 6_000);
+      await revive(context, shuffled(context.random, nodes));
     },
-  };
-}
+  );
+
+const pause = (size: Size): Nemesis =>
+  strike(
+    `pause-${size}`,
+    () => size,
+    async (context, nodes) => {
+      const { cluster, random } = context;
+      try {
+        for (const id of nodes) cluster.node(id).pause();
+        await hold(context, 50, 8_000);
+      } finally {
+        for (const id of shuffled(random, nodes)) {
+          cluster.node(id).resume();
+          await hold(context, 0, 300);
+        }
+      }
+    },
+  );
 
 /** Killed again and again while it starts: recovery must survive its own end. */
-const restartLoop: Nemesis = {
-  name: 'restart-loop',
-  family: 'process',
-  needs: nothing,
-  async run(context) {
-    const { cluster, random, signal } = context;
-    const { from, count } = await chooseFrom(context, random(3) === 0 ? 'minority' : 'one');
+const restartLoop = strike(
+  'restart-loop',
+  ({ random }) => (random(3) === 0 ? 'minority' : 'one'),
+  async (context, nodes) => {
+    const { cluster, log, random, signal } = context;
     const rounds = 3 + random(6);
-    await withVictims(context, this.name, from, count, async (nodes) =>
-      perform(context, { name: this.name, nodes, detail: { rounds } }, async () => {
-        for (let round = 0; round < rounds && !signal.aborted; round += 1) {
-          await cluster.kill(...nodes);
-          await hold(context, 0, 200);
-          for (const id of nodes) cluster.start(id);
-          // Starting takes about half a second: most kills fall into it.
-          await hold(context, 0, 1_500);
-        }
-        await revive(context, nodes);
-      }),
-    );
+    log.write({ event: 'note', name: 'restart-loop', nodes, detail: { rounds } });
+    for (let round = 0; round < rounds && !signal.aborted; round += 1) {
+      await cluster.kill(...nodes);
+      await hold(context, 0, 200);
+      for (const id of nodes) cluster.node(id).start();
+      // Starting takes about half a second: most kills fall into it.
+      await hold(context, 0, 1_500);
+    }
+    await revive(context, nodes);
   },
-};
+);
 
 /** As an operator upgrades a cluster: each node in turn is asked to stop and started again. */
 const rollingRestart: Nemesis = {
   name: 'rolling-restart',
   family: 'process',
-  needs: nothing,
+  needs: () => undefined,
   async run(context) {
     const { cluster, random, signal } = context;
-    const from = shuffled(random, cluster.members).filter((id) => cluster.isRunning(id));
+    const from = shuffled(random, cluster.members).filter((id) => cluster.node(id).isRunning);
     await withVictims(context, this.name, from, from.length, async (nodes) =>
       perform(context, { name: this.name, nodes }, async () => {
         for (const id of nodes) {
           if (signal.aborted) return;
-          await cluster.stop(id);
+          await cluster.node(id).stop();
           await hold(context, 0, 500);
           await revive(context, [id]);
           // Not before: two of three would be away.
-          if (!signal.aborted) await cluster.isReady(id);
+          if (!signal.aborted) await cluster.node(id).isReady();
         }
       }),
     );
@@ -119,44 +112,32 @@ const rollingRestart: Nemesis = {
 };
 
 /** One node is asked to stop and started again. */
-const gracefulRestart: Nemesis = {
-  name: 'graceful-restart',
-  family: 'process',
-  needs: nothing,
-  async run(context) {
-    const { from } = await chooseFrom(context, 'one');
-    await withVictims(context, this.name, from, 1, async ([id]) =>
-      perform(context, { name: this.name, nodes: [id] }, async () => {
-        await context.cluster.stop(id);
-        await hold(context, 0, 3_000);
-        await revive(context, [id]);
-      }),
-    );
+const gracefulRestart = strike(
+  'graceful-restart',
+  () => 'one',
+  async (context, [id]) => {
+    await context.cluster.node(id).stop();
+    await hold(context, 0, 3_000);
+    await revive(context, [id]);
   },
-};
+);
 
 /** The event loop does nothing for a while: unlike after a pause, timers and sockets are then served in one heap. */
-const stall: Nemesis = {
-  name: 'event-loop-stall',
-  family: 'process',
-  needs: nothing,
-  async run(context) {
-    const { cluster, random, tempo } = context;
-    const sizes: readonly [Size, ...Size[]] = ['one', 'one', 'minority', 'majority'];
-    const { from, count } = await chooseFrom(context, sizes[random(sizes.length)] ?? 'one');
+const stall = strike(
+  'event-loop-stall',
+  ({ random }) => pick(random, ['one', 'one', 'minority', 'majority']),
+  async (context, nodes) => {
+    const { cluster, log, random, tempo } = context;
     const millis = Math.ceil(magnitude(random, 100, 5_000) * tempo);
-    await withVictims(context, this.name, from, count, async (nodes) =>
-      perform(context, { name: this.name, nodes, detail: { millis } }, async () => {
-        for (const id of nodes) cluster.stall(id, millis);
-        await new Promise((resolve) => setTimeout(resolve, millis));
-        // It may have got the order late.
-        for (const id of nodes) {
-          if (!(await cluster.isUp(id))) throw new Error(`node ${id} ended during a stall`);
-        }
-      }),
-    );
+    log.write({ event: 'note', name: 'event-loop-stall', nodes, detail: { millis } });
+    for (const id of nodes) cluster.node(id).stall(millis);
+    await new Promise((resolve) => setTimeout(resolve, millis));
+    // It may have got the order late.
+    for (const id of nodes) {
+      if (!(await cluster.node(id).isUp())) throw new Error(`node ${id} ended during a stall`);
+    }
   },
-};
+);
 
 export const PROCESS_NEMESES: readonly Nemesis[] = [
   kill('one'),

@@ -1,0 +1,50 @@
+/** What `npm start` says of its cluster when it is up: addresses, leaders, the rules in force, and how to ask. */
+import type { ClusterConfig } from '../src/config/config.ts';
+import type { RuleTable } from '../src/limiter/rules.ts';
+import { isOverruled } from '../src/node/rules-in-force.ts';
+import type { ClusterStatus } from './processes.ts';
+
+type ShownRules = Pick<RuleTable, 'version' | 'rules'>;
+
+export function describeLeaders(status: ClusterStatus): string {
+  const ids = [...new Set([0, ...status.nodes.map((node) => node.id)])];
+  const parts = ids.map((id) => {
+    const led = status.partitions
+      .filter((partition) => partition.leader === id)
+      .map((partition) => partition.id);
+    return led.length === 0 ? undefined : `${id === 0 ? 'nobody' : `node ${id}`} leads ${led.join(' ')}`;
+  });
+  return `partitions: ${parts.filter((part) => part !== undefined).join('; ')}`;
+}
+
+function sayRules({ version, rules }: ShownRules, inForce: ShownRules): void {
+  for (const { id, limit, windowMillis } of inForce.rules)
+    console.log(`  rule '${id}': ${limit} per ${windowMillis} ms and user, on all nodes together`);
+  if (!isOverruled({ version, rules }, inForce)) return;
+  console.log(
+    `  cluster.json says something else (rules version ${version}; version ${inForce.version} is in force): raise its`,
+  );
+  console.log(`  rules.version above ${inForce.version} and start again, or use --limit and --window`);
+}
+
+export function introduce(
+  config: ClusterConfig,
+  { data }: { readonly data: string },
+  status: ClusterStatus,
+): void {
+  const [first] = config.nodes;
+  if (first === undefined) return;
+  console.log('');
+  for (const { id, http } of config.nodes) console.log(`  node ${id}  http://${http.host}:${http.port}`);
+  console.log('');
+  console.log(`  ${describeLeaders(status)}`);
+  sayRules(config.rules, status.rules ?? config.rules);
+  console.log(`  data and logs in ${data}; any node answers any request:`);
+  console.log('');
+  console.log(
+    `  curl -s http://${first.http.host}:${first.http.port}/v1/allow -H 'content-type: application/json' \\`,
+  );
+  console.log(`    -d '{"userId":"ada"}'`);
+  console.log('');
+  console.log('Ctrl-C stops the cluster.');
+}

@@ -1,0 +1,155 @@
+/**
+ * What `npm start` does before any node runs: finds out which nodes to start, of a new cluster or of the one that is stored, and
+ * refuses what cannot be. Starts nothing.
+ */
+import {
+  createCluster,
+  defaultRule,
+  deleteCluster,
+  localAddress,
+  readCluster,
+  writeCluster,
+} from '../src/config/cluster-directory.ts';
+import { type ClusterConfig, ConfigError, validateConfig } from '../src/config/config.ts';
+import { AlreadyRunningError } from '../src/cli/explain-error.ts';
+import { type LocalNodes, localNodes } from '../src/cli/local-nodes.ts';
+import { type NewClusterOptions, newClusterConfig } from '../src/cli/new-cluster.ts';
+import type { RuleTable } from '../src/limiter/rules.ts';
+import { isOverruled } from '../src/node/rules-in-force.ts';
+import { assertPortsFree } from './free-ports.ts';
+import { clusterStatus } from './processes.ts';
+
+export interface StartOptions extends NewClusterOptions {
+  readonly fresh: boolean;
+}
+
+/**
+ * The nodes to start, of the stored cluster with the settings that the command line changes, or of a new one. Nothing is
+ * made, deleted or rewritten before it is certain that they can start: a refusal leaves everything as it was. Nothing ever
+ * rewrites a fact of the cluster.
+ */
+export async function prepare(options: StartOptions): Promise<ClusterConfig> {
+  const found = await readCluster(options.data);
+  const local = found === undefined ? undefined : await localNodes(options.data, found);
+  // Nodes that run have these files open.
+  if (found !== undefined && local !== undefined) await refuseIfRunning(onlyOf(found, local.here));
+  const isNew = found === undefined || local === undefined || options.fresh;
+  const config = isNew ? newClusterConfig(options) : changed(found, local, options);
+  const started = isNew ? config : toStart(config, local, options.data);
+  await refuseIfRunning(started);
+  await assertPortsFree(started);
+  if (options.fresh) await deleteCluster(options.data);
+  if (isNew) await createCluster(options.data, config);
+  else if (JSON.stringify(config) !== JSON.stringify(found)) await writeCluster(options.data, config);
+  return started;
+}
+
+function changed(stored: ClusterConfig, local: LocalNodes, options: StartOptions): ClusterConfig {
+  const { data, nodes, partitions } = options;
+  const freshly = 'add --fresh to delete it, with all that was granted, and start over';
+  if (nodes !== undefined && nodes !== stored.founders.length) {
+    throw new ConfigError(
+      '--nodes',
+      `${nodes} does not fit the cluster in ${data}, which was created with ${stored.founders.length}: nodes are added ` +
+        `with \`npx quorate join\` and \`npx quorate nodes add\`, and removed with \`npx quorate nodes remove\`; or ${freshly}`,
+    );
+  }
+  if (partitions !== undefined && partitions !== stored.partitions) {
+    throw new ConfigError(
+      '--partitions',
+      `${partitions} does not fit the cluster in ${data}, which has ${stored.partitions}, for good: ${freshly}`,
+    );
+  }
+  return validateConfig({
+    ...stored,
+    nodes: addresses(stored, local, options),
+    rules: rules(stored, local.rules, options),
+  });
+}
+
+async function refuseIfRunning({ nodes }: Pick<ClusterConfig, 'nodes'>): Promise<void> {
+  const answers = await Promise.all(
+    nodes.map(async (node) => {
+      const status = await clusterStatus({ nodes: [node] });
+      if (status === undefined) return [];
+      const { id } = status.self;
+      const pid = status.nodes.find((other) => other.id === id)?.pid ?? 'unknown';
+      return [`node ${id} at ${node.http.host}:${node.http.port} (pid ${pid})`];
+    }),
+  );
+  const running = answers.flat();
+  if (running.length === 0) return;
+  throw new AlreadyRunningError(
+    `a cluster is already running on these ports: ${running.join(', ')}; stop it, or start another one with ` +
+      `--data and --base-port`,
+  );
+}
+
+/** Where the nodes of this directory listen. The others find them, whatever address they knew. */
+function addresses(
+  { nodes }: ClusterConfig,
+  { here }: LocalNodes,
+  { basePort }: StartOptions,
+): ClusterConfig['nodes'] {
+  if (basePort === undefined) return nodes;
+  const others = nodes.filter(({ id }) => !here.includes(id));
+  return [...here.map((id) => localAddress(id, basePort)), ...others].sort((a, b) => a.id - b.id);
+}
+
+function onlyOf(config: ClusterConfig, ids: readonly number[]): ClusterConfig {
+  return { ...config, nodes: config.nodes.filter(({ id }) => ids.includes(id)) };
+}
+
+/**
+ * The nodes to start: those of the replicated list that live in this directory. Names the others, and why each is not
+ * started.
+ */
+function toStart(config: ClusterConfig, { here, members, removed }: LocalNodes, data: string): ClusterConfig {
+  const ids = here.filter((id) => members.includes(id) && !removed.has(id));
+  for (const id of here) {
+    if (removed.has(id)) console.log(`node ${id} was removed from the cluster: not started`);
+    else if (!members.includes(id)) {
+      console.log(`node ${id} is prepared and does not belong to the cluster yet: not started`);
+      console.log(`  run it with: npm run node -- --id ${id}, and add it with: npx quorate nodes add`);
+    }
+  }
+  for (const { id } of config.nodes) {
+    if (!members.includes(id) || here.includes(id)) continue;
+    console.log(`node ${id} has no database in ${data}: not started`);
+    console.log(`  if it was here it is lost, and has to be replaced by a node with a new id`);
+  }
+  const started = onlyOf(config, ids);
+  const lost = ids.find((id) => !started.nodes.some((node) => node.id === id));
+  if (lost !== undefined) {
+    throw new ConfigError(
+      'nodes',
+      `of cluster.json say nothing about node ${lost}, which is to be started here`,
+    );
+  }
+  if (ids.length === 0) throw new ConfigError(data, 'holds no node that belongs to the cluster');
+  return started;
+}
+
+/**
+ * A default rule that is given and is not in force gets a newer version than what is, so that the leaders replicate it.
+ * Recorded grants stay.
+ */
+function rules(
+  stored: ClusterConfig,
+  inForce: RuleTable | undefined,
+  options: StartOptions,
+): ClusterConfig['rules'] {
+  const [current, ...others] = stored.rules.rules;
+  if (current === undefined) return stored.rules;
+  const limit = options.limit ?? current.limit;
+  const windowMillis = options.window ?? current.windowMillis;
+  const isGiven = options.limit !== undefined || options.window !== undefined;
+  const isOverruledNow = inForce !== undefined && isOverruled(stored.rules, inForce);
+  const isOther = limit !== current.limit || windowMillis !== current.windowMillis;
+  if (!isGiven || !(isOther || isOverruledNow)) return stored.rules;
+  return {
+    ...stored.rules,
+    version: Math.max(stored.rules.version, inForce?.version ?? 0) + 1,
+    rules: [{ ...defaultRule(limit, windowMillis), id: current.id, clock: current.clock }, ...others],
+  };
+}

@@ -1,0 +1,54 @@
+/** The node processes that `npm start` started, until they end: by themselves, or because they are stopped. */
+import { NodeEndedError } from '../src/cli/explain-error.ts';
+import { type NodeExit, type NodeProcess, startNodeProcess, stopNodeProcess } from './processes.ts';
+
+export class StartedNodes {
+  readonly #nodes: readonly NodeProcess[];
+  /** Stopped, because the cluster has no place for them. */
+  readonly #excluded = new Set<number>();
+
+  constructor(directory: string, ids: readonly number[]) {
+    this.#nodes = ids.map((id) => startNodeProcess(directory, id));
+  }
+
+  /** Stops a node that was removed from the cluster, or is refused by it. That it ends is no failure then. */
+  readonly exclude = (id: number, reason: string): void => {
+    if (this.#excluded.has(id)) return;
+    this.#excluded.add(id);
+    console.log(`node ${id} is stopped: ${reason}`);
+    const node = this.#nodes.find((other) => other.id === id);
+    if (node !== undefined) void stopNodeProcess(node);
+  };
+
+  isExcluded(id: number): boolean {
+    return this.#excluded.has(id);
+  }
+
+  has(pid: number): boolean {
+    return this.#nodes.some(({ child }) => child.pid === pid);
+  }
+
+  /** Tells of every node that ends and is not excluded. */
+  onEnded(ended: (node: NodeProcess, exit: NodeExit) => void): void {
+    for (const node of this.#nodes) {
+      void node.exited.then((exit) => {
+        if (!this.#excluded.has(node.id)) ended(node, exit);
+      });
+    }
+  }
+
+  /** Rejects when the first of them ends. @throws NodeEndedError with its exit code */
+  async untilOneEnds(): Promise<never> {
+    return new Promise((_, reject) => {
+      this.onEnded(({ id, logPath, lastWords }, { code, signal }) => {
+        const why = lastWords() ?? (signal === null ? `exit code ${code}` : `ended by ${signal}`);
+        const message = `node ${id} ended before the cluster was ready: ${why} (log: ${logPath})`;
+        reject(new NodeEndedError(message, code));
+      });
+    });
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#nodes.map((node) => stopNodeProcess(node)));
+  }
+}

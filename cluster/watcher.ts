@@ -1,0 +1,51 @@
+/** Says what happens to a local cluster that is up: nodes that end or come back, and leaders that move. */
+import type { ClusterConfig } from '../src/config/config.ts';
+import { describeLeaders } from './introduce.ts';
+import { clusterStatus, type ClusterStatus, type NodeExit, type NodeProcess, stateOf } from './processes.ts';
+
+interface WatcherInit {
+  readonly config: ClusterConfig;
+  /** When it begins. */
+  readonly status: ClusterStatus;
+  /** Where the nodes have their data, as the command line says it. */
+  readonly data: string;
+  /** Told when the cluster has no place for a node any more. */
+  readonly exclude: (id: number, reason: string) => void;
+}
+
+export class Watcher {
+  readonly #init: WatcherInit;
+  #leaders: string;
+  readonly #down = new Set<number>();
+
+  constructor(init: WatcherInit) {
+    this.#init = init;
+    this.#leaders = describeLeaders(init.status);
+  }
+
+  nodeEnded({ id, logPath, lastWords }: NodeProcess, { code, signal }: NodeExit): void {
+    this.#down.add(id);
+    const how = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`;
+    const data = this.#init.data === './data' ? '' : ` --data ${this.#init.data}`;
+    console.log(`node ${id} ${how} (log: ${logPath})`);
+    const words = lastWords();
+    if (words !== undefined) console.log(`  ${words}`);
+    console.log(`  restart it with: npm run node -- --id ${id}${data}`);
+  }
+
+  async look(): Promise<void> {
+    const { config, exclude } = this.#init;
+    for (const node of config.nodes) {
+      const { excluded } = await stateOf(node);
+      if (excluded !== undefined) exclude(node.id, excluded);
+    }
+    const status = await clusterStatus(config);
+    if (status === undefined) return;
+    for (const node of status.nodes) {
+      if (node.up && this.#down.delete(node.id)) console.log(`node ${node.id} is up again (pid ${node.pid})`);
+    }
+    const leaders = describeLeaders(status);
+    if (leaders !== this.#leaders) console.log(leaders);
+    this.#leaders = leaders;
+  }
+}

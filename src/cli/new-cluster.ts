@@ -1,0 +1,52 @@
+/**
+ * What the command line says of a new local cluster, for `quorate init` and `npm start` alike, and the configuration it
+ * makes of that. Creates nothing.
+ */
+import type { Command } from 'commander';
+import { LOCAL_DEFAULTS, localConfig } from '../config/cluster-directory.ts';
+import { type ClusterConfig, PARTITIONS_MAX } from '../config/config.ts';
+import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../limiter/rules.ts';
+import { basePortOption, directoryOption, integerFrom } from './options.ts';
+
+/** What is absent was not given. */
+export interface NewClusterOptions {
+  readonly data: string;
+  readonly nodes?: number;
+  readonly partitions?: number;
+  readonly limit?: number;
+  readonly window?: number;
+  readonly basePort?: number;
+}
+
+/** @param nodes which numbers of nodes there may be, in words and as a parser */
+export function withNewClusterOptions(
+  command: Command,
+  nodes: { readonly words: string; readonly parse: (text: string) => number },
+): Command {
+  const { nodes: nodesDefault, partitions, limit, windowMillis, basePort } = LOCAL_DEFAULTS;
+  return command
+    .option('--data <dir>', 'where the databases and logs are kept', directoryOption, './data')
+    .option('--nodes <n>', `number of nodes, ${nodes.words} (default ${nodesDefault})`, nodes.parse)
+    .option(
+      '--partitions <n>',
+      `number of partitions, fixed once created (default ${partitions})`,
+      integerFrom(1, PARTITIONS_MAX),
+    )
+    .option('--limit <n>', `requests per window and user (default ${limit})`, integerFrom(0, LIMIT_MAX))
+    .option(
+      '--window <ms>',
+      `window in milliseconds (default ${windowMillis})`,
+      integerFrom(1, WINDOW_MILLIS_MAX),
+    )
+    .option('--base-port <n>', `HTTP on n+1.., peers on n+1001.. (default ${basePort})`, basePortOption);
+}
+
+export function newClusterConfig(options: NewClusterOptions): ClusterConfig {
+  return localConfig({
+    nodes: options.nodes ?? LOCAL_DEFAULTS.nodes,
+    partitions: options.partitions ?? LOCAL_DEFAULTS.partitions,
+    limit: options.limit ?? LOCAL_DEFAULTS.limit,
+    windowMillis: options.window ?? LOCAL_DEFAULTS.windowMillis,
+    basePort: options.basePort ?? LOCAL_DEFAULTS.basePort,
+  });
+}

@@ -1,0 +1,72 @@
+/**
+ * What no client of a random history sees: what a limiter without its bug would have answered, how many answers were
+ * others, and where each request took effect. Decides nothing itself.
+ */
+import type { Fate, Placement } from './checkers/fates.ts';
+import type { Operation, Question } from './history.ts';
+import { UserModel } from './model.ts';
+import { type Decision, type Rule, windowOf } from './random-leaders.ts';
+
+interface User {
+  readonly rule: Rule;
+  readonly group: { readonly id: number };
+}
+
+interface Request {
+  readonly user: User;
+  readonly question: Question;
+  /** Nobody waits for the answer any more: no answer, no wrong one. */
+  readonly isAbandoned: boolean;
+}
+
+export class Truth {
+  /** What was really granted, by a limiter without the bug's effect on decisions. */
+  readonly #models = new Map<User, UserModel>();
+  /** Where a request took effect, by its id. */
+  readonly #granted = new Map<string, Placement>();
+  /** Answers that a limiter without the bug would not have given. */
+  wrongAnswers = 0;
+
+  #modelOf(user: User): UserModel {
+    let model = this.#models.get(user);
+    if (model === undefined) {
+      model = new UserModel(user.rule.limit, windowOf(user.rule));
+      this.#models.set(user, model);
+    }
+    return model;
+  }
+
+  /** Would a limiter without the bug have answered the same? */
+  judge({ user, question: { cost }, isAbandoned }: Request, { t, allowed, remaining }: Decision): void {
+    if (isAbandoned) return;
+    const model = this.#modelOf(user);
+    const live = model.liveAtLeast(t);
+    const right = live + cost <= model.limit;
+    const rightRemaining = Math.max(0, model.limit - live - (right ? cost : 0));
+    if (right !== allowed || rightRemaining !== remaining) this.wrongAnswers += 1;
+  }
+
+  /** An answer that is wrong for what it is, whatever it says. */
+  blame({ isAbandoned }: Request): void {
+    if (!isAbandoned) this.wrongAnswers += 1;
+  }
+
+  granted({ user, question }: Request, { t, index, position }: Decision): void {
+    const id = question.requestId ?? '';
+    if (!this.#granted.has(id)) {
+      this.#granted.set(id, { group: user.group.id, index, position: position ?? null, timeMillis: t });
+    }
+    this.#modelOf(user).record(t, question.cost);
+  }
+
+  /** What the log would tell of the operations that ended as `info`. */
+  fatesOf(operations: readonly Operation[]): Map<Operation, Fate> {
+    const fates = new Map<Operation, Fate>();
+    for (const op of operations) {
+      if (op.class !== 'info') continue;
+      const at = this.#granted.get(op.requestId ?? '');
+      fates.set(op, at === undefined ? { kind: 'uncharged' } : { kind: 'granted', at: [at] });
+    }
+    return fates;
+  }
+}
