@@ -5,16 +5,7 @@
 
 import { BlockPool, wordOf } from './block-pool.ts';
 import { LinearIndex } from './linear-index.ts';
-import {
-  GRANT_WORDS,
-  GrantView,
-  HASH,
-  IS_INDEXED,
-  keyLengths,
-  NEXT,
-  type RememberedGrant,
-  TEXTS,
-} from './remembered-grant.ts';
+import { GRANT_WORDS, GrantView, HASH, IS_INDEXED, keyLengths, NEXT, TEXTS } from './remembered-grant.ts';
 import { NONE, Rows } from './rows.ts';
 import { REQUEST_ID_BYTES, type StateSize } from './state-size.ts';
 import { TextBytes, unitsOfText } from './text-bytes.ts';
@@ -105,8 +96,8 @@ export class RequestMemory {
     return REQUEST_ID_BYTES + ruleFromOf(text) + ruleId.length;
   }
 
-  /** Remembers the grant of a key that `find` does not find, by the rule of this id. */
-  remember(key: RequestKey, ruleId: TextBytes, grant: RememberedGrant): void {
+  /** Remembers a grant of a key that `find` does not find, by the rule of this id. Returns it, to be filled in. */
+  remember(key: RequestKey, ruleId: TextBytes): GrantView {
     const { text } = key;
     const superseded = this.#newest(key);
     if (superseded !== NONE) this.#takeOut(superseded);
@@ -119,10 +110,12 @@ export class RequestMemory {
     const at = this.#rows.at(id);
     words[at + TEXTS] = texts;
     words[at + IS_INDEXED] = 1;
-    this.view(id).write(grant, key.lengths, ruleId.length);
     this.#index.insert(id, text.hash);
     this.#size.requestIds += 1;
     this.#size.requestIdTextBytes += ruleFrom + ruleId.length;
+    const view = this.view(id);
+    view.setLengths(key.lengths, ruleId.length);
+    return view;
   }
 
   /**
