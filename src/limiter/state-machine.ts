@@ -3,6 +3,7 @@
  * commands applied so far; nothing here may read a clock, a random number or a configuration of its own.
  */
 
+import { type Inadmissible, inadmissible, type TimestampBound } from './admission.ts';
 import { assert } from './assert.ts';
 import type { AllowBatch } from './log/batch.ts';
 import type { Command } from './log/command.ts';
@@ -145,6 +146,13 @@ export class LimiterStateMachine {
     const outcome = this.#judgement.judge(state, question, keys, now, room);
     if (outcome === 'repeated' || outcome === 'fits') return undefined;
     return this.#judgement.answer(state, question, this.#whole);
+  }
+
+  /** Why the request cannot be decided by its rule as that is applied here, whatever was granted. See `admission.ts`. */
+  inadmissible(request: AllowRequest, bound: TimestampBound): Inadmissible | undefined {
+    const keys = this.#state.tableOf(this.#state.ruleIdOf(request.ruleId ?? DEFAULT_RULE));
+    // What there is no rule for is found out by the judgement.
+    return keys?.active === true ? inadmissible(request, keys.rule, bound) : undefined;
   }
 
   /**

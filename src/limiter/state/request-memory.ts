@@ -5,36 +5,13 @@
 
 import { BlockPool, wordOf } from './block-pool.ts';
 import { LinearIndex } from './linear-index.ts';
-import { GRANT_WORDS, GrantView, HASH, IS_INDEXED, keyLengths, NEXT, TEXTS } from './remembered-grant.ts';
+import { GRANT_WORDS, GrantView, HASH, IS_INDEXED, NEXT, TEXTS } from './remembered-grant.ts';
+import type { RequestKey } from './request-key.ts';
 import { NONE, Rows } from './rows.ts';
 import { REQUEST_ID_BYTES, type StateSize } from './state-size.ts';
-import { TextBytes, unitsOfText } from './text-bytes.ts';
+import { type TextBytes, unitsOfText } from './text-bytes.ts';
 
 const ROWS_PER_SEGMENT = 512;
-
-/** The key of a request id: that of one user, whatever the rule. */
-export class RequestKey {
-  readonly text: TextBytes;
-  lengths = 0;
-
-  constructor(seed: number) {
-    this.text = new TextBytes(seed);
-  }
-
-  set(userId: string, requestId: string): void {
-    this.text.clear();
-    const userBytes = this.text.append(userId);
-    const requestIdBytes = this.text.append(requestId);
-    this.seal(userBytes, requestIdBytes);
-  }
-
-  /** The text is there already. */
-  seal(userBytes: number, requestIdBytes: number): void {
-    // Which part ends where is told apart by it: 'ab' and 'c' are not 'a' and 'bc'.
-    this.lengths = keyLengths(userBytes, requestIdBytes);
-    this.text.seal(userBytes);
-  }
-}
 
 /** Is told before the oldest grant is forgotten. */
 export interface DropWatcher {

@@ -185,7 +185,9 @@ export const LIMITER: readonly Mutant[] = [
     id: 'W16',
     bug: 'timestamps of any future are taken',
     law: 'a timestamp is at most `maxAheadMillis` ahead',
-    edits: [{ in: 'Partition.#checkedTimestamp', find: 'if (timestampMillis <= latest)', replace: '' }],
+    edits: [
+      { in: 'inadmissible', find: 'if (timestampMillis <= nowMillis() + maxAheadMillis)', replace: '' },
+    ],
     unitTest: {
       file: 'partition/partition.test.ts',
       why: 'no client of the simulator is that far ahead of time',
@@ -207,7 +209,7 @@ export const LIMITER: readonly Mutant[] = [
     id: 'W18',
     bug: 'a cost above the limit is proposed like any other',
     law: 'what can never fit is invalid',
-    edits: [{ in: 'checkedAgainstRules', find: 'rule.limit > 0 && cost > rule.limit', replace: 'false' }],
+    edits: [{ in: 'inadmissible', find: 'rule.limit > 0 && cost > rule.limit', replace: 'false' }],
   },
   {
     id: 'N1',

@@ -29,7 +29,7 @@ export const MEMORY: readonly Mutant[] = [
     bug: 'another request under the id of one in flight joins it',
     edits: [
       {
-        in: 'Partition.#joinsEarlierAttempt',
+        in: 'Waiters.maybeJoin',
         find: 'const conflict = conflictBetween(questionOf(earlier.request), questionOf(request));',
         replace: 'const conflict = undefined;',
       },
@@ -184,7 +184,11 @@ export const MEMORY: readonly Mutant[] = [
     bug: 'requests that were decided still count as in the log',
     law: 'in health every request is decided',
     edits: [
-      { in: 'Partition.apply', find: 'this.#inflightRequests -= waiting.waiters.length;', replace: '' },
+      {
+        in: 'Waiters.leave',
+        find: 'this.#forget(index, inflight);',
+        replace: 'this.#inflight.delete(index);',
+      },
     ],
     unitTest: {
       file: 'partition/partition.test.ts',
