@@ -3,15 +3,17 @@
  * with something else is a mistake of the caller, not a retry. Compares; remembers nothing.
  */
 
+import { DEFAULT_RULE } from './rules.ts';
+
 /** The parts of a request that a retry must repeat. */
 export interface Fingerprint {
-  /** '' where the request named none: what the default rule is may change between two attempts. */
+  /** `DEFAULT_RULE` where the request named none: what the default rule is may change between two attempts. */
   readonly ruleId: string;
   readonly cost: number;
   readonly timestampMillis: number | undefined;
 }
 
-/** The same fields by the names that callers know. */
+/** The same fields by the names that callers know, in the order in which a difference is looked for. */
 export const FINGERPRINT_FIELDS = ['rule', 'cost', 'timestampMillis'] as const;
 export type FingerprintField = (typeof FINGERPRINT_FIELDS)[number];
 
@@ -25,12 +27,24 @@ export interface Conflict {
 
 /** How `other` differs from `first`, which has the request id; undefined if it is a retry. */
 export function conflictBetween(first: Fingerprint, other: Fingerprint): Conflict | undefined {
-  if (first.ruleId !== other.ruleId) {
-    return { field: 'rule', first: first.ruleId === '' ? undefined : first.ruleId };
-  }
-  if (first.cost !== other.cost) return { field: 'cost', first: first.cost };
-  if (first.timestampMillis !== other.timestampMillis) {
-    return { field: 'timestampMillis', first: first.timestampMillis };
+  for (const field of FINGERPRINT_FIELDS) {
+    const value = valueOf(first, field);
+    if (value !== valueOf(other, field)) return { field, first: value };
   }
   return undefined;
+}
+
+function valueOf({ ruleId, cost, timestampMillis }: Fingerprint, field: FingerprintField): Conflict['first'] {
+  switch (field) {
+    case 'rule':
+      return ruleId === DEFAULT_RULE ? undefined : ruleId;
+    case 'cost':
+      return cost;
+    case 'timestampMillis':
+      return timestampMillis;
+    default: {
+      const never: never = field;
+      return never;
+    }
+  }
 }

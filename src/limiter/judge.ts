@@ -1,13 +1,18 @@
 /**
- * The one judgement: may a request be granted, given what its key was granted so far? The log, the quick denial and
- * nobody else ask it. It changes nothing, and reads no clock: the time is part of the question.
+ * The one judgement: what becomes of a request, given what is remembered of its key? The log, the quick denial and the
+ * library ask it, and nobody judges besides. It changes nothing, and reads no clock: the time is part of the question.
  */
 
+import { assert } from './assert.ts';
 import type { Decision, Receipt, Refusal } from './decision.ts';
-import type { Conflict, Fingerprint } from './fingerprint.ts';
+import { type Conflict, conflictBetween, type Fingerprint } from './fingerprint.ts';
+import type { Demand } from './meters/meter.ts';
 import type { AllowRequest } from './request.ts';
+import { DEFAULT_RULE, type Rule } from './rules.ts';
 import type { KeyTable } from './state/key-table.ts';
+import type { LimiterState } from './state/limiter-state.ts';
 import { NONE } from './state/rows.ts';
+import type { Room } from './state/state-size.ts';
 
 /** One request, as it is asked. */
 export interface Question extends Fingerprint {
@@ -16,7 +21,7 @@ export interface Question extends Fingerprint {
 }
 
 export function questionOf({ userId, ruleId, cost, timestampMillis, requestId }: AllowRequest): Question {
-  return { userId, ruleId: ruleId ?? '', cost: cost ?? 1, timestampMillis, requestId };
+  return { userId, ruleId: ruleId ?? DEFAULT_RULE, cost: cost ?? 1, timestampMillis, requestId };
 }
 
 /** Where a decision is made. Without a position it is read from the state after the whole entry. */
@@ -26,39 +31,22 @@ export interface Place {
   readonly position: number | undefined;
 }
 
-export function receiptAt({ term, index, position }: Place, timeMillis: number): Receipt {
-  return position === undefined ? { term, index, timeMillis } : { term, index, position, timeMillis };
-}
-
-/** A request that no limit judged. */
-export function refusalOf(refusal: Refusal, ruleId: string, decided: Receipt, conflict?: Conflict): Decision {
-  return {
-    allowed: false,
-    ruleId,
-    limit: 0,
-    windowMillis: 0,
-    remaining: 0,
-    retryAfterMillis: 0,
-    resetMillis: 0,
-    decided,
-    refusal,
-    ...(conflict !== undefined && { conflict }),
-  };
-}
+/** What was found out first of a question, in this order. What `fits` may be granted. */
+export type Outcome = 'repeated' | 'unknown_rule' | 'denied' | 'at_capacity' | 'fits';
 
 /** What was found out about a question. One object is used for many, one after the other. */
-export class Judgement {
-  #keys: KeyTable | undefined;
+export class Judgement implements Demand {
+  outcome: Outcome = 'fits';
   /** The slot of its key, or `NONE`. */
   slot = NONE;
   /** Judged at a caller's timestamp. */
   isEvent = false;
   /** The time it asks for. */
   asked = 0;
-  /** The time it is judged at. */
   t = 0;
   cost = 0;
   windowMillis = 0;
+  keptMillis = 0;
   /** What counts at `t`. */
   live = 0;
   /**
@@ -68,69 +56,160 @@ export class Judgement {
    *   be granted again and again as they move on, faster than real time.
    */
   isHeld = false;
+  #keys: KeyTable | undefined;
+  /** Group time. */
+  #now = 0;
+  /** Of the grant that has its request id, or `NONE`. */
+  #repeated = NONE;
+  /** See `Decision`. */
+  #remaining = 0;
+  #retryAfterMillis = 0;
+  #resetMillis = 0;
 
   get keys(): KeyTable {
     return this.#keys!;
   }
 
-  /** @param slot of the question's key in `keys`, or `NONE` */
-  judge(keys: KeyTable, slot: number, { cost, timestampMillis }: Question, now: number): this {
-    const { rule } = keys;
+  get rule(): Rule {
+    return this.#keys!.rule;
+  }
+
+  /**
+   * The one order in which a question is looked at: its request id, its rule, the limit, the room. Leaves the state's
+   * `requestKey` and `name` at those of the question.
+   *
+   * @param keys of the rule that is meant, if there ever was one
+   * @param room where the grant would be kept, beyond what this state may take
+   */
+  judge(
+    state: LimiterState,
+    question: Question,
+    keys: KeyTable | undefined,
+    now: number,
+    room: Room,
+  ): Outcome {
+    if (this.isRepeated(state, question, now)) return this.outcome;
+    if (keys === undefined || !keys.active) return (this.outcome = 'unknown_rule');
+    state.name.set(question.userId);
+    this.judgeLimit(keys, keys.keys.find(state.name), question, now);
+    if (this.isHeld || !this.isWithinLimit) return (this.outcome = 'denied');
+    const hasRoom = state.hasRoomFor(this, question.requestId !== undefined, room);
+    return (this.outcome = hasRoom ? 'fits' : 'at_capacity');
+  }
+
+  /** The first of these alone: is there a grant under the question's request id? Then that is the outcome. */
+  isRepeated(state: LimiterState, { userId, requestId }: Question, now: number): boolean {
+    this.#now = now;
+    if (requestId === undefined) return false;
+    state.requestKey.set(userId, requestId);
+    this.#repeated = state.memory.find(state.requestKey, now);
+    if (this.#repeated === NONE) return false;
+    this.outcome = 'repeated';
+    return true;
+  }
+
+  /**
+   * The limit alone.
+   *
+   * @param slot of the question's key in `keys`, or `NONE`
+   */
+  judgeLimit(keys: KeyTable, slot: number, { cost, timestampMillis }: Question, now: number): void {
+    const { rule, meter } = keys;
     this.#keys = keys;
     this.slot = slot;
     this.cost = cost;
     this.isEvent = timestampMillis !== undefined && rule.clock === 'request';
     this.asked = this.isEvent ? (timestampMillis ?? now) : now;
+    this.keptMillis = keys.effectiveWindowMillis;
     this.windowMillis = this.isEvent ? rule.windowMillis : keys.effectiveWindowMillis;
-    this.t = keys.decisionMillis(slot, this.asked);
-    this.isHeld = this.t > this.asked && (!this.isEvent || keys.mayHaveForgotten(slot, this.asked));
-    this.live = slot === NONE ? 0 : keys.logs.liveCost(slot, this.t, this.windowMillis);
-    return this;
+    const newestMillis = slot === NONE ? -Infinity : meter.newestMillis(slot);
+    const forgottenMillis = keys.forgottenMillis(newestMillis, this.asked);
+    this.t = Math.max(this.asked, newestMillis, forgottenMillis);
+    this.isHeld = this.t > this.asked && (!this.isEvent || this.asked < forgottenMillis);
+    this.live = slot === NONE ? 0 : meter.liveCost(slot, this);
   }
 
-  get fits(): boolean {
-    return !this.isHeld && this.live + this.cost <= this.keys.rule.limit;
+  /** It fits at `t`. Who was not held back may be granted it. */
+  get isWithinLimit(): boolean {
+    return this.live + this.cost <= this.rule.limit;
+  }
+
+  /** The answer to a question that is not granted, for any outcome but `fits`. */
+  answer(state: LimiterState, question: Question, place: Place): Decision {
+    const { outcome } = this;
+    switch (outcome) {
+      case 'repeated': {
+        const grant = state.memory.view(this.#repeated);
+        const conflict = conflictBetween(grant.fingerprint, question);
+        if (conflict === undefined) return grant.decision;
+        return this.#refusal('request_id_reused', state.ruleIdOf(question.ruleId), place, conflict);
+      }
+      case 'unknown_rule':
+      case 'at_capacity':
+        return this.#refusal(outcome, state.ruleIdOf(question.ruleId), place);
+      case 'denied':
+        return this.denial(place);
+      case 'fits':
+        assert(false, 'what fits is granted, not answered');
+      default: {
+        const never: never = outcome;
+        return never;
+      }
+    }
   }
 
   denial(place: Place): Decision {
-    const { slot, t, cost, windowMillis, isHeld, keys } = this;
-    const { id, limit } = keys.rule;
+    const { slot, t, cost, isHeld, keys, rule } = this;
     const isKnown = slot !== NONE;
-    const wait = isKnown
-      ? keys.logs.millisUntilAvailable(slot, t, cost, limit, windowMillis)
-      : cost > limit
-        ? Infinity
-        : 0;
-    const empty = isKnown ? keys.logs.millisUntilEmpty(slot, t, windowMillis) : 0;
+    const unknownWait = cost > rule.limit ? Infinity : 0;
+    const wait = isKnown ? keys.meter.millisUntilAvailable(slot, this, cost) : unknownWait;
+    const empty = isKnown ? keys.meter.millisUntilEmpty(slot, this) : 0;
     // Held back: nothing fits before the time of the decision is reached, and then as much as is free there.
     const since = (millis: number): number => (isHeld ? millis + (t - this.asked) : this.#sinceAsked(millis));
-    return {
-      allowed: false,
-      ruleId: id,
-      limit,
-      windowMillis: keys.rule.windowMillis,
-      remaining: isHeld ? 0 : Math.max(0, limit - this.live),
-      retryAfterMillis: wait === Infinity ? keys.rule.windowMillis : since(wait),
-      resetMillis: since(empty),
-      decided: receiptAt(place, t),
-    };
+    this.#remaining = isHeld ? 0 : Math.max(0, rule.limit - this.live);
+    this.#retryAfterMillis = wait === Infinity ? rule.windowMillis : since(wait);
+    this.#resetMillis = since(empty);
+    return this.#decision(false, place);
   }
 
   /** Of what fits, once it was granted to the key in `slot`. */
   grant(slot: number, place: Place): Decision {
-    const { t, windowMillis, keys } = this;
-    const { id, limit } = keys.rule;
-    const remaining = limit - this.live - this.cost;
-    const wait = remaining > 0 ? 0 : keys.logs.millisUntilAvailable(slot, t, 1, limit, windowMillis);
+    const { meter } = this.keys;
+    this.#remaining = this.rule.limit - this.live - this.cost;
+    const wait = this.#remaining > 0 ? 0 : meter.millisUntilAvailable(slot, this, 1);
+    this.#retryAfterMillis = this.#sinceAsked(wait);
+    this.#resetMillis = this.#sinceAsked(meter.millisUntilEmpty(slot, this));
+    return this.#decision(true, place);
+  }
+
+  /** Of the limit. */
+  #decision(allowed: boolean, place: Place): Decision {
+    const { id, limit, windowMillis } = this.rule;
     return {
-      allowed: true,
+      allowed,
       ruleId: id,
       limit,
-      windowMillis: keys.rule.windowMillis,
-      remaining,
-      retryAfterMillis: this.#sinceAsked(wait),
-      resetMillis: this.#sinceAsked(windowMillis),
-      decided: receiptAt(place, t),
+      windowMillis,
+      remaining: this.#remaining,
+      retryAfterMillis: this.#retryAfterMillis,
+      resetMillis: this.#resetMillis,
+      decided: receiptAt(place, this.t),
+    };
+  }
+
+  /** Of what no limit judged. */
+  #refusal(refusal: Refusal, ruleId: string, place: Place, conflict?: Conflict): Decision {
+    return {
+      allowed: false,
+      ruleId,
+      limit: 0,
+      windowMillis: 0,
+      remaining: 0,
+      retryAfterMillis: 0,
+      resetMillis: 0,
+      decided: receiptAt(place, this.#now),
+      refusal,
+      ...(conflict !== undefined && { conflict }),
     };
   }
 
@@ -141,4 +220,8 @@ export class Judgement {
   #sinceAsked(waitMillis: number): number {
     return waitMillis === 0 ? 0 : waitMillis + (this.t - this.asked);
   }
+}
+
+function receiptAt({ term, index, position }: Place, timeMillis: number): Receipt {
+  return position === undefined ? { term, index, timeMillis } : { term, index, position, timeMillis };
 }

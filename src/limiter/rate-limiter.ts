@@ -1,15 +1,17 @@
 /**
- * The sliding log as a library: one limit, one process, no cluster. It shares the log with the replicated
- * state machine and must decide exactly as a rule with the `request` clock does.
+ * The sliding log as a library: one limit, one process, no cluster. It asks the judgement of the replicated state
+ * machine, and decides as a rule with the `request` clock does; only when a user is forgotten is for its caller to say.
  */
 
-import { SlidingLogs } from './meters/sliding-logs.ts';
-import { KEY_BYTES_MAX, LIMIT_MAX, TIMESTAMP_MILLIS_MAX, WINDOW_MILLIS_MAX } from './rules.ts';
-import { Keys } from './state/keys.ts';
-import { NONE } from './state/rows.ts';
+import { Judgement, type Question } from './judge.ts';
+import { DEFAULT_RULE, KEY_BYTES_MAX, LIMIT_MAX, TIMESTAMP_MILLIS_MAX, WINDOW_MILLIS_MAX } from './rules.ts';
+import { KeyTable } from './state/key-table.ts';
 import { StateSize } from './state/state-size.ts';
 import { TextBytes } from './state/text-bytes.ts';
 import { isBoundedInteger, isBoundedText } from './text.ts';
+
+/** There is no group, and no time but that of the caller. */
+const GROUP_MILLIS = 0;
 
 /** An argument of `RateLimiter` is out of bounds. `field` names it. */
 export class InvalidLimiterArgumentError extends RangeError {
@@ -40,13 +42,18 @@ export class InvalidLimiterArgumentError extends RangeError {
 export class RateLimiter {
   readonly maxRequests: number;
   readonly windowMillis: number;
-  readonly #size = new StateSize();
-  readonly #keys = new Keys(this.#size);
-  readonly #logs = new SlidingLogs(this.#size);
+  readonly #table: KeyTable;
+  readonly #judgement = new Judgement();
+  /** One object for all requests. */
+  readonly #question: Question & { timestampMillis: number } = {
+    userId: '',
+    requestId: undefined,
+    ruleId: DEFAULT_RULE,
+    cost: 1,
+    timestampMillis: 0,
+  };
   // oxlint-disable-next-line no-restricted-properties -- where a user is found by it, and nothing else
   readonly #name = new TextBytes(Math.random() * 2 ** 53);
-  /** Every grant that was ever forgotten had left the window by this time. */
-  #forgottenThroughMillis = 0;
 
   /**
    * @param maxRequests 0 (deny all) to 1_000_000
@@ -58,11 +65,18 @@ export class RateLimiter {
     requireInteger('windowMillis', windowMillis, 1, WINDOW_MILLIS_MAX);
     this.maxRequests = maxRequests;
     this.windowMillis = windowMillis;
+    this.#table = new KeyTable({
+      rule: { id: DEFAULT_RULE, limit: maxRequests, windowMillis, clock: 'request' },
+      // All time is that of the caller: there is none to be widened for.
+      effectiveWindowMillis: windowMillis,
+      createdMillis: 0,
+      size: new StateSize(),
+    });
   }
 
   /** Number of users with recorded grants. */
   get userCount(): number {
-    return this.#keys.size;
+    return this.#table.size;
   }
 
   /**
@@ -79,21 +93,13 @@ export class RateLimiter {
     }
     requireInteger('timestampMillis', timestampMillis, 0, TIMESTAMP_MILLIS_MAX);
     this.#name.set(userId);
-    const known = this.#keys.find(this.#name);
-    const t = Math.max(
-      timestampMillis,
-      known === NONE ? this.#forgottenThroughMillis : this.#logs.newestMillis(known),
-    );
-    const live = known === NONE ? 0 : this.#logs.liveCost(known, t, this.windowMillis);
-    if (live >= this.maxRequests) return false;
-    const slot = known === NONE ? this.#add() : known;
-    this.#logs.grant(slot, t, 1, this.windowMillis);
+    this.#question.timestampMillis = timestampMillis;
+    const slot = this.#table.keys.find(this.#name);
+    this.#judgement.judgeLimit(this.#table, slot, this.#question, GROUP_MILLIS);
+    // Who is held back, for what was forgotten, is not denied here: the caller said that none so early would come.
+    if (!this.#judgement.isWithinLimit) return false;
+    this.#table.grant(this.#judgement, this.#name, GROUP_MILLIS);
     return true;
-  }
-
-  #add(): number {
-    this.#logs.add();
-    return this.#keys.add(this.#name, 0);
   }
 
   /**
@@ -106,19 +112,14 @@ export class RateLimiter {
    */
   evictIdle(beforeMillis: number): number {
     requireInteger('beforeMillis', beforeMillis, 0, TIMESTAMP_MILLIS_MAX);
-    const before = this.#keys.size;
-    for (let slot = 0; slot < this.#keys.size;) {
-      const goneMillis = this.#logs.newestMillis(slot) + this.windowMillis;
-      if (goneMillis > beforeMillis) {
-        slot++;
-        continue;
-      }
-      // The last one takes its place.
-      this.#keys.remove(slot);
-      this.#logs.remove(slot);
-      this.#forgottenThroughMillis = Math.max(this.#forgottenThroughMillis, goneMillis);
+    const table = this.#table;
+    const before = table.size;
+    for (let slot = 0; slot < table.size;) {
+      // The last one takes the place of one that is forgotten.
+      if (table.meter.idleAtMillis(slot, this.windowMillis) <= beforeMillis) table.forget(slot);
+      else slot += 1;
     }
-    return before - this.#keys.size;
+    return before - table.size;
   }
 }
 

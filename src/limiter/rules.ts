@@ -5,6 +5,8 @@
 
 import { isBoundedInteger, isBoundedText } from './text.ts';
 
+/** Stands for the default rule at the time of the decision, where a request names none. */
+export const DEFAULT_RULE = '';
 /** The largest `Rule.limit`. */
 export const LIMIT_MAX = 1_000_000;
 /** The longest `Rule.windowMillis`: 31 days. */
@@ -34,11 +36,14 @@ export const CLOCK_DRIFT_PPM_DEFAULT = 500;
 /** Keeps the widened 31-day window inside the 32-bit offsets of a sliding log. */
 export const CLOCK_DRIFT_PPM_MAX = 100_000;
 
+/** In written forms the place of a clock in here is its number. */
+export const RULE_CLOCKS = ['request', 'cluster'] as const;
+
 /**
  * Where a request's time comes from. `request`: the caller's timestamp, or group time when there is none.
  * `cluster`: always group time.
  */
-export type RuleClock = 'request' | 'cluster';
+export type RuleClock = (typeof RULE_CLOCKS)[number];
 
 export interface Rule {
   /** 1 to `RULE_ID_BYTES_MAX` bytes. Recorded grants belong to the id, not to the position in the table. */
@@ -91,8 +96,12 @@ export function validateRuleTable(value: unknown): RuleTable {
   if (!Array.isArray(rules) || rules.length === 0 || rules.length > RULES_MAX) {
     throw new InvalidRuleError('rules', `an array of 1 to ${RULES_MAX} rules`, rules);
   }
+  const checked = rules.map((rule: unknown, i) => validateRule(rule, `rules[${i}]`));
   const seen = new Set<string>();
-  const checked = rules.map((rule: unknown, i) => validateRule(rule, `rules[${i}]`, seen));
+  for (const [i, { id }] of checked.entries()) {
+    if (seen.has(id)) throw new InvalidRuleError(`rules[${i}].id`, 'unique in the table', id);
+    seen.add(id);
+  }
   return {
     version: integer(table['version'], 'version', 1, Number.MAX_SAFE_INTEGER),
     rules: checked,
@@ -143,18 +152,20 @@ export function groupMillisMax(realMillis: number, clockDriftPpm: number): numbe
   return Math.ceil((realMillis * (1_000_000 + leaderDriftPpm(clockDriftPpm))) / 1_000_000) + 1;
 }
 
-function validateRule(value: unknown, path: string, seen: Set<string>): Rule {
+/**
+ * The same for one rule. `path` names it in errors.
+ *
+ * @throws InvalidRuleError
+ */
+export function validateRule(value: unknown, path: string): Rule {
   const rule = fieldsOf(value, path);
   const id = rule['id'];
   if (!isBoundedText(id, RULE_ID_BYTES_MAX)) {
     throw new InvalidRuleError(`${path}.id`, `text of 1 to ${RULE_ID_BYTES_MAX} bytes`, id);
   }
-  if (seen.has(id)) throw new InvalidRuleError(`${path}.id`, 'unique in the table', id);
-  seen.add(id);
-  const clock = rule['clock'] ?? 'request';
-  if (clock !== 'request' && clock !== 'cluster') {
-    throw new InvalidRuleError(`${path}.clock`, `'request' or 'cluster'`, clock);
-  }
+  const named = rule['clock'] ?? 'request';
+  const clock = RULE_CLOCKS.find((one) => one === named);
+  if (clock === undefined) throw new InvalidRuleError(`${path}.clock`, `'request' or 'cluster'`, named);
   return {
     id,
     limit: integer(rule['limit'], `${path}.limit`, 0, LIMIT_MAX),

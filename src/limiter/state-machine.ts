@@ -3,18 +3,17 @@
  * commands applied so far; nothing here may read a clock, a random number or a configuration of its own.
  */
 
+import { type Inadmissible, inadmissible, type TimestampBound } from './admission.ts';
 import { assert } from './assert.ts';
-import { type AllowBatch, DEFAULT_RULE } from './log/batch.ts';
+import type { AllowBatch } from './log/batch.ts';
 import type { Command } from './log/command.ts';
-import type { AppliedPosition, Decision, Receipt, Refusal } from './decision.ts';
-import { conflictBetween } from './fingerprint.ts';
-import { Judgement, type Place, type Question, questionOf, receiptAt, refusalOf } from './judge.ts';
+import type { AppliedPosition, Decision } from './decision.ts';
+import { Judgement, type Place, questionOf } from './judge.ts';
 import type { AllowRequest } from './request.ts';
-import type { RuleTable } from './rules.ts';
+import { DEFAULT_RULE, type RuleTable } from './rules.ts';
 import { itemsOf, type StateItem } from './state/inspection.ts';
 import type { KeyTable } from './state/key-table.ts';
 import { LimiterState } from './state/limiter-state.ts';
-import { NONE } from './state/rows.ts';
 import type { Room } from './state/state-size.ts';
 import { StateReader } from './state/state-reader.ts';
 import { StateWriter } from './state/state-writer.ts';
@@ -137,33 +136,23 @@ export class LimiterStateMachine {
    * where it would be kept.
    */
   quickDenial(request: AllowRequest, nowMillis: number, room: Room = 'free'): Decision | undefined {
-    const { applied, table, memory, requestKey, name } = this.#state;
+    const state = this.#state;
+    const { applied, table } = state;
     // Before the first table a rule may be missing only because its entry is still on the way.
     if (table === undefined) return undefined;
     const now = Math.max(nowMillis, applied.timeMillis);
-    const { userId, requestId } = request;
-    if (requestId !== undefined) {
-      requestKey.set(userId, requestId);
-      if (memory.find(requestKey, now) !== NONE) return undefined;
-    }
-    const ruleId = this.#resolve(request.ruleId ?? DEFAULT_RULE);
-    const keys = this.#state.tableOf(ruleId);
-    if (keys === undefined || !keys.active) return this.#refusedUnasked('unknown_rule', ruleId, now);
-    name.set(userId);
-    const judgement = this.#judgement.judge(keys, keys.keys.find(name), questionOf(request), now);
-    if (!judgement.fits) return judgement.denial(this.#whole);
-    if (this.#state.hasRoomFor(judgement, requestId !== undefined, room)) return undefined;
-    return this.#refusedUnasked('at_capacity', ruleId, now);
+    const question = questionOf(request);
+    const keys = state.tableOf(state.ruleIdOf(question.ruleId));
+    const outcome = this.#judgement.judge(state, question, keys, now, room);
+    if (outcome === 'repeated' || outcome === 'fits') return undefined;
+    return this.#judgement.answer(state, question, this.#whole);
   }
 
-  /** The place of what is read from the state as it is. */
-  get #whole(): Place {
-    const { term, index } = this.#state.applied;
-    return { term, index, position: undefined };
-  }
-
-  #refusedUnasked(refusal: Refusal, ruleId: string, now: number): Decision {
-    return refusalOf(refusal, ruleId, receiptAt(this.#whole, now));
+  /** Why the request cannot be decided by its rule as that is applied here, whatever was granted. See `admission.ts`. */
+  inadmissible(request: AllowRequest, bound: TimestampBound): Inadmissible | undefined {
+    const keys = this.#state.tableOf(this.#state.ruleIdOf(request.ruleId ?? DEFAULT_RULE));
+    // What there is no rule for is found out by the judgement.
+    return keys?.active === true ? inadmissible(request, keys.rule, bound) : undefined;
   }
 
   /**
@@ -171,15 +160,19 @@ export class LimiterStateMachine {
    * same request, else the refusal `request_id_reused`. Changes nothing.
    */
   remembered(request: AllowRequest, nowMillis: number): Decision | undefined {
-    const { userId, requestId } = request;
-    if (requestId === undefined) return undefined;
-    const { memory, applied, requestKey } = this.#state;
-    requestKey.set(userId, requestId);
+    const state = this.#state;
+    const { applied } = state;
     // Not the applied time alone: in an idle group that stands still, and replays apply nothing.
     const now = Math.max(nowMillis, applied.timeMillis);
-    const id = memory.find(requestKey, now);
-    if (id === NONE) return undefined;
-    return this.#again(id, questionOf(request), receiptAt(this.#whole, now));
+    const question = questionOf(request);
+    if (!this.#judgement.isRepeated(state, question, now)) return undefined;
+    return this.#judgement.answer(state, question, this.#whole);
+  }
+
+  /** The place of what is read from the state as it is. */
+  get #whole(): Place {
+    const { term, index } = this.#state.applied;
+    return { term, index, position: undefined };
   }
 
   /** Begins to write the state down, as it is now. Whatever was begun before ends. */
@@ -237,12 +230,13 @@ export class LimiterStateMachine {
   }
 
   #applyBatch(batch: AllowBatch, onDecision: OnDecision | undefined): void {
-    const tables = batch.ruleIds.map((ruleId) => this.#state.tableOf(this.#resolve(ruleId)));
+    const state = this.#state;
+    const tables = batch.ruleIds.map((ruleId) => state.tableOf(state.ruleIdOf(ruleId)));
     const asked = this.#asked;
     const place = this.#place;
-    place.term = this.#state.applied.term;
-    place.index = this.#state.applied.index;
-    for (let i = 0; i < batch.userIds.length; i++) {
+    place.term = state.applied.term;
+    place.index = state.applied.index;
+    for (let i = 0; i < batch.userIds.length; i += 1) {
       const ruleIndex = batch.ruleIndexes?.[i] ?? 0;
       asked.userId = batch.userIds[i]!;
       asked.ruleId = batch.ruleIds[ruleIndex]!;
@@ -250,83 +244,28 @@ export class LimiterStateMachine {
       asked.timestampMillis = batch.timestampsMillis?.[i] ?? undefined;
       asked.requestId = batch.requestIds?.[i] ?? undefined;
       place.position = i;
-      this.#decide(asked, tables[ruleIndex], onDecision);
+      this.#decide(i, tables[ruleIndex], onDecision);
     }
   }
 
-  #decide(question: Question, keys: KeyTable | undefined, onDecision: OnDecision | undefined): void {
+  #decide(i: number, keys: KeyTable | undefined, onDecision: OnDecision | undefined): void {
     const state = this.#state;
-    const { memory, requestKey, name } = state;
+    const judgement = this.#judgement;
+    const question = this.#asked;
     const place = this.#place;
-    const i = place.position ?? 0;
     const now = state.applied.timeMillis;
-    const { userId, requestId } = question;
-    if (requestId !== undefined) {
-      requestKey.set(userId, requestId);
-      const id = memory.find(requestKey, now);
-      if (id !== NONE) {
-        onDecision?.(i, this.#again(id, question, receiptAt(place, now)));
-        return;
-      }
-    }
-    if (keys === undefined || !keys.active) {
-      onDecision?.(i, refusalOf('unknown_rule', this.#resolve(question.ruleId), receiptAt(place, now)));
+    if (judgement.judge(state, question, keys, now, 'free') !== 'fits') {
+      onDecision?.(i, judgement.answer(state, question, place));
       return;
     }
-    name.set(userId);
-    const judgement = this.#judgement.judge(keys, keys.keys.find(name), question, now);
-    if (!judgement.fits) {
-      onDecision?.(i, judgement.denial(place));
-      return;
-    }
-    if (!state.hasRoomFor(judgement, requestId !== undefined, 'free')) {
-      onDecision?.(i, refusalOf('at_capacity', keys.rule.id, receiptAt(place, now)));
-      return;
-    }
-    const slot = judgement.slot === NONE ? keys.add(name, now) : judgement.slot;
-    keys.grant(slot, judgement.t, judgement.cost, now);
-    if (judgement.isEvent) keys.eventTimed = true;
+    const slot = judgement.keys.grant(judgement, state.name, now);
     state.changedMillis = now;
-    if (onDecision !== undefined || requestId !== undefined) {
+    if (onDecision !== undefined || question.requestId !== undefined) {
       const decision = judgement.grant(slot, place);
-      if (requestId !== undefined) this.#remember(question, decision);
+      if (question.requestId !== undefined) state.remember(decision, question);
       onDecision?.(i, decision);
     }
-    memory.expire(now, SWEPT_REQUEST_IDS_PER_GRANT);
+    state.memory.expire(now, SWEPT_REQUEST_IDS_PER_GRANT);
     state.sweepKeys(SWEPT_KEYS_PER_GRANT, SWEPT_KEYS_PER_GRANT);
-  }
-
-  #remember(question: Question, decision: Decision): void {
-    const { memory, requestKey, ruleId, table, applied } = this.#state;
-    const { term, index, timeMillis } = decision.decided;
-    memory.remember(requestKey, ruleId, {
-      expiresMillis: applied.timeMillis + (table?.requestIdHorizonMillis ?? 0),
-      term,
-      index,
-      position: this.#place.position ?? 0,
-      timeMillis,
-      limit: decision.limit,
-      windowMillis: decision.windowMillis,
-      remaining: decision.remaining,
-      retryAfterMillis: decision.retryAfterMillis,
-      resetMillis: decision.resetMillis,
-      cost: question.cost,
-      timestampMillis: question.timestampMillis,
-      namesRule: question.ruleId !== DEFAULT_RULE,
-    });
-  }
-
-  /** The answer to a question whose request id has a grant. */
-  #again(id: number, question: Question, asked: Receipt): Decision {
-    const grant = this.#state.memory.view(id);
-    const conflict = conflictBetween(grant.fingerprint, question);
-    if (conflict === undefined) return grant.decision;
-    const ruleId = this.#resolve(question.ruleId);
-    return refusalOf('request_id_reused', ruleId, asked, conflict);
-  }
-
-  /** The id of the rule that is meant: the default rule's where none was named. */
-  #resolve(ruleId: string): string {
-    return ruleId === DEFAULT_RULE ? (this.#state.table?.rules[0]?.id ?? DEFAULT_RULE) : ruleId;
   }
 }

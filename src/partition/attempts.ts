@@ -2,14 +2,8 @@
  * Requests with an id that wait to be decided, so that a retry can join its first attempt. It answers nobody.
  * Bounded by those who wait: each is in here once at most.
  */
-import type { AllowRequest } from '../limiter/request.ts';
 
-/** What retries are recognised by: the id and the user, whatever else they ask for. Undefined without an id. */
-export function retryKeyOf({ userId, requestId }: AllowRequest): string | undefined {
-  // The length makes it unambiguous whatever characters the parts contain.
-  return requestId === undefined ? undefined : `${userId.length}:${userId}${requestId}`;
-}
-
+/** `retryKey`: see `requestKeyOf`; undefined for what cannot be retried. */
 export class Attempts<T extends { readonly retryKey: string | undefined }> {
   readonly #byKey = new Map<string, T>();
 

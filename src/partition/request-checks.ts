@@ -1,10 +1,6 @@
-/**
- * What can be said of a request without asking any limit: that it can never be decided as it is, or not yet. It looks
- * at no grants.
- */
+/** What can be said of a request without asking any rule: that it can never be decided as it is. */
 import { type AllowRequest, checkRequest, InvalidRequestError } from '../limiter/request.ts';
-import type { Rule, RuleTable } from '../limiter/rules.ts';
-import { type Answer, invalid, unavailable } from './answer.ts';
+import { type Answer, invalid } from './answer.ts';
 
 /** Why the request is out of bounds, whatever the rules are. */
 export function checkedRequest(request: AllowRequest): Answer | undefined {
@@ -15,25 +11,4 @@ export function checkedRequest(request: AllowRequest): Answer | undefined {
     if (!(error instanceof InvalidRequestError)) throw error;
     return invalid(error.field, error.message);
   }
-}
-
-/** Why the request cannot be decided under these rules. */
-export function checkedAgainstRules(
-  { ruleId, cost = 1, timestampMillis }: AllowRequest,
-  table: RuleTable | undefined,
-): Answer | undefined {
-  if (table === undefined) return unavailable('starting', false);
-  const rule: Rule | undefined =
-    ruleId === undefined ? table.rules[0] : table.rules.find((candidate) => candidate.id === ruleId);
-  if (rule === undefined) return invalid('rule', `there is no rule '${ruleId}'`);
-  if (rule.limit > 0 && cost > rule.limit) {
-    return invalid('cost', `cost must be at most the limit of rule '${rule.id}', which is ${rule.limit}`);
-  }
-  if (timestampMillis !== undefined && rule.clock === 'cluster') {
-    return invalid(
-      'timestampMillis',
-      `rule '${rule.id}' uses the cluster's clock and takes no timestampMillis`,
-    );
-  }
-  return undefined;
 }

@@ -4,8 +4,8 @@
  * can no longer be decided again.
  */
 import type { Entry, SnapshotMeta } from '../../raft/types.ts';
-import { DEFAULT_RULE } from '../../src/limiter/log/batch.ts';
 import { decodeCommand } from '../../src/limiter/log/command.ts';
+import { DEFAULT_RULE } from '../../src/limiter/rules.ts';
 import { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
 import { META_GROUP } from '../../src/meta/cluster-placement.ts';
 import { groupOfPartition } from '../../src/partition/placement.ts';

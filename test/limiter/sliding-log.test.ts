@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { LOG_WINDOW_MILLIS_MAX, LogRuns } from '../../src/limiter/meters/log-runs.ts';
+import type { Demand } from '../../src/limiter/meters/meter.ts';
 import { SlidingLogs } from '../../src/limiter/meters/sliding-logs.ts';
+import type { Rule } from '../../src/limiter/rules.ts';
 import { StateSize } from '../../src/limiter/state/state-size.ts';
 import { NaiveLog } from './naive.ts';
 
@@ -14,7 +16,7 @@ class SlidingLog {
   constructor() {
     for (let slot = 0; slot < 3; slot++) {
       this.#logs.add();
-      if (slot !== this.#slot) this.#logs.grant(slot, 5, 7, 100);
+      if (slot !== this.#slot) this.#logs.grant(slot, demand(5, 100, 7));
     }
   }
 
@@ -23,7 +25,7 @@ class SlidingLog {
   }
 
   get runs(): LogRuns {
-    return this.#logs.read(this.#slot, new LogRuns());
+    return this.#logs.open(this.#slot, new LogRuns());
   }
 
   get runCount(): number {
@@ -32,24 +34,29 @@ class SlidingLog {
   }
 
   liveCost(t: number, windowMillis: number): number {
-    return this.#logs.liveCost(this.#slot, t, windowMillis);
+    return this.#logs.liveCost(this.#slot, demand(t, windowMillis));
   }
 
   grant(t: number, cost: number, windowMillis: number): void {
-    this.#logs.grant(this.#slot, t, cost, windowMillis);
+    this.#logs.grant(this.#slot, demand(t, windowMillis, cost));
   }
 
-  wouldGrow(t: number, windowMillis: number): boolean {
-    return this.#logs.wouldGrow(this.#slot, t, windowMillis);
+  bytesToGrant(t: number, windowMillis: number): number {
+    return this.#logs.bytesToGrant(this.#slot, demand(t, windowMillis));
   }
 
   millisUntilAvailable(t: number, cost: number, limit: number, windowMillis: number): number {
-    return this.#logs.millisUntilAvailable(this.#slot, t, cost, limit, windowMillis);
+    return this.#logs.millisUntilAvailable(this.#slot, demand(t, windowMillis, cost, limit), cost);
   }
 
   millisUntilEmpty(t: number, windowMillis: number): number {
-    return this.#logs.millisUntilEmpty(this.#slot, t, windowMillis);
+    return this.#logs.millisUntilEmpty(this.#slot, demand(t, windowMillis));
   }
+}
+
+function demand(t: number, windowMillis: number, cost = 1, limit = 1): Demand {
+  const rule: Rule = { id: 'rule', limit, windowMillis, clock: 'request' };
+  return { rule, t, cost, windowMillis, keptMillis: windowMillis };
 }
 
 /** Grants when it fits, as every user of the log does. */
@@ -187,11 +194,11 @@ describe('a sliding log', () => {
             expect(fitsThen).toBe(cost <= limit);
             expect(fitsBefore && wait > 0).toBe(false);
             const { runCount } = log;
-            const grows = log.wouldGrow(t, windowNow);
+            const growth = log.bytesToGrant(t, windowNow);
             const granted = ask(log, asked, cost, limit, windowNow);
             expect(granted).toBe(model.ask(asked, cost, limit, windowNow));
             expect(log.runCount).toBe(log.runs.count);
-            expect(log.runCount > runCount).toBe(granted && grows);
+            expect(log.runCount > runCount).toBe(granted && growth > 0);
           }
         },
       ),

@@ -5,12 +5,10 @@
 
 import { assert } from '../assert.ts';
 import { type AllowRequest, checkRequest } from '../request.ts';
+import { DEFAULT_RULE } from '../rules.ts';
 
 /** The most requests of one batch. */
 export const BATCH_REQUESTS_MAX = 16_384;
-
-/** Stands in `AllowBatch.ruleIds` for the default rule at the time of the decision. */
-export const DEFAULT_RULE = '';
 
 /** Every column that is present has one element per request. */
 export interface AllowBatch {

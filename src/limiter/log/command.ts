@@ -4,17 +4,18 @@
  */
 
 import { Packr, Unpackr } from 'msgpackr';
-import { type AllowBatch, BATCH_REQUESTS_MAX, DEFAULT_RULE } from './batch.ts';
+import { type AllowBatch, BATCH_REQUESTS_MAX } from './batch.ts';
 import { messagePackProblem } from './message-pack.ts';
+import { RULE_INTEGERS, ruleValues, ruleTableOf, TABLE_INTEGERS, tableValues } from '../rule-form.ts';
 import {
   COST_MAX,
+  DEFAULT_RULE,
   InvalidRuleError,
   KEY_BYTES_MAX,
   REQUEST_ID_BYTES_MAX,
   RULE_ID_BYTES_MAX,
   type RuleTable,
   TIMESTAMP_MILLIS_MAX,
-  validateRuleTable,
 } from '../rules.ts';
 import { isBoundedInteger, isBoundedText } from '../text.ts';
 
@@ -37,7 +38,6 @@ export class CommandDecodeError extends Error {
 const KIND_ALLOW = 1;
 const KIND_RULES = 3;
 const KIND_SWEEP = 4;
-const CLOCKS = ['request', 'cluster'] as const;
 
 const packr = new Packr({ useRecords: false });
 const unpackr = new Unpackr({ useRecords: false });
@@ -91,11 +91,8 @@ function positional(command: Command): readonly unknown[] {
         requestIds ?? null,
       ];
     }
-    case 'rules': {
-      const { version, rules, requestIdHorizonMillis, clockDriftPpm, partitionBytesMax } = command.table;
-      const rows = rules.map((rule) => [rule.id, rule.limit, rule.windowMillis, CLOCKS.indexOf(rule.clock)]);
-      return [KIND_RULES, version, requestIdHorizonMillis, clockDriftPpm, partitionBytesMax, rows];
-    }
+    case 'rules':
+      return [KIND_RULES, ...tableValues(command.table), command.table.rules.map(ruleValues)];
     case 'sweep':
       return [KIND_SWEEP];
     default: {
@@ -132,31 +129,21 @@ function decodeBatch(fields: readonly unknown[]): AllowBatch {
 }
 
 function decodeTable(fields: readonly unknown[]): RuleTable {
-  const rows = fields[5];
-  if (fields.length !== 6 || !Array.isArray(rows)) throw new CommandDecodeError('not a rule table');
+  const values = fields.slice(1, -1);
+  const rules: unknown = fields.at(-1);
+  if (values.length !== TABLE_INTEGERS || !Array.isArray(rules))
+    throw new CommandDecodeError('not a rule table');
+  if (!rules.every(isRule)) throw new CommandDecodeError('not a rule');
   try {
-    return validateRuleTable({
-      version: fields[1],
-      requestIdHorizonMillis: present(fields[2]),
-      clockDriftPpm: present(fields[3]),
-      partitionBytesMax: present(fields[4]),
-      rules: rows.map((row: unknown) => {
-        if (!Array.isArray(row) || row.length !== 4) throw new CommandDecodeError('not a rule');
-        const [id, limit, windowMillis, clock] = row as readonly unknown[];
-        if (clock !== 0 && clock !== 1) throw new CommandDecodeError('unknown clock');
-        return { id, limit, windowMillis, clock: CLOCKS[clock] };
-      }),
-    });
+    return ruleTableOf(values, rules);
   } catch (error) {
     if (error instanceof InvalidRuleError) throw new CommandDecodeError(error.message);
     throw error;
   }
 }
 
-/** The log holds whole tables: a missing value is damage, not a wish for the default. */
-function present(value: unknown): unknown {
-  if (value === null || value === undefined) throw new CommandDecodeError('a rule table without a value');
-  return value;
+function isRule(value: unknown): value is readonly unknown[] {
+  return Array.isArray(value) && value.length === 1 + RULE_INTEGERS;
 }
 
 function column<T>(

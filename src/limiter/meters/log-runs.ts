@@ -4,6 +4,8 @@
  * brings the time, the window and the limit.
  */
 
+import { copyWords } from '../state/block-pool.ts';
+
 /** Offsets and cumulative costs are unsigned 32-bit words. */
 const U32_MAX = 0xffff_ffff;
 
@@ -44,6 +46,11 @@ export class LogRuns {
   /** The cost granted at the time of recorded run `i`. */
   cost(i: number): number {
     return (this.cumulative(i) - this.#spentBefore(i)) >>> 0;
+  }
+
+  /** The cost of all runs, live or not. */
+  get recordedCost(): number {
+    return this.count === 0 ? 0 : (this.cumulative(this.count - 1) - this.spentBeforeHead) >>> 0;
   }
 
   /** The cost that counts for a request at `t`. */
@@ -99,6 +106,14 @@ export class LogRuns {
       else expired = middle;
     }
     return live;
+  }
+
+  /** Copies the runs, in order, to `target` from word `start` on. */
+  copyTo(target: Uint32Array, start: number): void {
+    const { words, count, capacity, head } = this;
+    const untilEnd = Math.min(count, capacity - head) * 2;
+    copyWords(words, this.start + head * 2, target, start, untilEnd);
+    copyWords(words, this.start, target, start + untilEnd, count * 2 - untilEnd);
   }
 
   offset(i: number): number {

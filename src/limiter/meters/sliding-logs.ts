@@ -4,10 +4,13 @@
  */
 
 import { assert } from '../assert.ts';
-import { BlockPool, copyWords, roomOf, wordOf } from '../state/block-pool.ts';
+import { BlockPool, roomOf, wordOf } from '../state/block-pool.ts';
+import type { ByteReader } from '../state/byte-stream.ts';
 import { NONE, Rows } from '../state/rows.ts';
-import type { StateSize } from '../state/state-size.ts';
+import { RUN_BYTES, type StateSize } from '../state/state-size.ts';
 import { LOG_WINDOW_MILLIS_MAX, LogRuns } from './log-runs.ts';
+import { LogReader, LogView } from './log-snapshot.ts';
+import type { Demand, KeyRun, Meter } from './meter.ts';
 
 /** A row: the base in the first two words, as one float, then these. */
 const BLOCK = 2;
@@ -30,7 +33,7 @@ const SHRINK_CAPACITY_MIN = 4;
  *   top of the new limit. A window that starts at or after the change never exceeds the limit.
  * - After the limit fell, recorded cost may exceed it. Nothing fits until enough of it has left the window.
  */
-export class SlidingLogs {
+export class SlidingLogs implements Meter {
   readonly #size: StateSize;
   readonly #rows = new Rows(WORDS_PER_ROW, ROWS_PER_SEGMENT);
   /** Of runs, by slot. */
@@ -39,6 +42,7 @@ export class SlidingLogs {
   });
   /** The log that is worked on; between two calls it means nothing. */
   readonly #log = new LogRuns();
+  readonly #reader = new LogReader(this);
 
   constructor(size: StateSize) {
     this.#size = size;
@@ -75,7 +79,7 @@ export class SlidingLogs {
   }
 
   /** Lets `into` point to the log in `slot`, until anything is changed. */
-  read(slot: number, into: LogRuns): LogRuns {
+  open(slot: number, into: LogRuns): LogRuns {
     const row = this.#rows.words(slot);
     const at = this.#rows.at(slot);
     into.baseMillis = this.#rows.doubles(slot)[at >>> 1]!;
@@ -91,35 +95,54 @@ export class SlidingLogs {
     return into;
   }
 
-  /** Time of the newest grant in milliseconds. Later requests clamp up to it. */
   newestMillis(slot: number): number {
-    return this.read(slot, this.#log).newestMillis;
+    return this.open(slot, this.#log).newestMillis;
   }
 
-  /** The cost that counts for a request at `t`. Changes nothing, however far in the future `t` lies. */
-  liveCost(slot: number, t: number, windowMillis: number): number {
-    return this.read(slot, this.#log).liveCost(t, windowMillis);
+  liveCost(slot: number, { t, windowMillis }: Demand): number {
+    return this.open(slot, this.#log).liveCost(t, windowMillis);
   }
 
-  /** See `LogRuns`. */
-  millisUntilAvailable(slot: number, t: number, cost: number, limit: number, windowMillis: number): number {
-    return this.read(slot, this.#log).millisUntilAvailable(t, cost, limit, windowMillis);
+  millisUntilAvailable(slot: number, { t, rule, windowMillis }: Demand, cost: number): number {
+    return this.open(slot, this.#log).millisUntilAvailable(t, cost, rule.limit, windowMillis);
   }
 
-  /** See `LogRuns`. */
-  millisUntilEmpty(slot: number, t: number, windowMillis: number): number {
-    return this.read(slot, this.#log).millisUntilEmpty(t, windowMillis);
+  millisUntilEmpty(slot: number, { t, windowMillis }: Demand): number {
+    return this.open(slot, this.#log).millisUntilEmpty(t, windowMillis);
   }
 
-  /** Would a grant at `t` make the log longer than it is? Not if it joins the newest run, or forgets an older one. */
-  wouldGrow(slot: number, t: number, windowMillis: number): boolean {
-    const log = this.read(slot, this.#log);
-    return log.count === 0 || (log.newestMillis !== t && log.firstLive(t - windowMillis) === 0);
+  idleAtMillis(slot: number, windowMillis: number): number {
+    return this.newestMillis(slot) + windowMillis;
+  }
+
+  /** A grant that joins the newest run, or makes the log forget an older one, takes nothing. */
+  bytesToGrant(slot: number, { t, keptMillis }: Demand): number {
+    if (slot === NONE) return RUN_BYTES;
+    const log = this.open(slot, this.#log);
+    const isLonger = log.count === 0 || (log.newestMillis !== t && log.firstLive(t - keptMillis) === 0);
+    return isLonger ? RUN_BYTES : 0;
+  }
+
+  grant(slot: number, { t, cost, keptMillis }: Demand): void {
+    this.record(slot, t, cost, keptMillis);
+  }
+
+  view(): LogView {
+    return new LogView(this);
+  }
+
+  read(slot: number, input: ByteReader, madeMillis: number, part: number): number {
+    return this.#reader.read(slot, input, madeMillis, part);
+  }
+
+  inspect(slot: number): readonly KeyRun[] {
+    const log = this.open(slot, this.#log);
+    return Array.from({ length: log.count }, (_, i) => ({ timeMillis: log.millis(i), cost: log.cost(i) }));
   }
 
   /** Makes room for `runs` runs at once, where they are known to come. */
   reserve(slot: number, runs: number): void {
-    const log = this.read(slot, this.#log);
+    const log = this.open(slot, this.#log);
     if (runs <= log.capacity) return;
     this.#resize(slot, log, runs);
   }
@@ -129,29 +152,29 @@ export class SlidingLogs {
    *
    * @param t milliseconds, not before the newest grant
    * @param cost >= 1
-   * @param windowMillis 1 .. `LOG_WINDOW_MILLIS_MAX`; the longest window anybody will still ask about
+   * @param keptMillis 1 .. `LOG_WINDOW_MILLIS_MAX`; the longest window anybody will still ask about
    */
-  grant(slot: number, t: number, cost: number, windowMillis: number): void {
-    const log = this.read(slot, this.#log);
+  record(slot: number, t: number, cost: number, keptMillis: number): void {
+    const log = this.open(slot, this.#log);
     const newest = log.newestMillis;
     if (t < newest) assert(false, `a grant at ${t} is older than the newest at ${newest}`);
-    if (cost < 1 || windowMillis > LOG_WINDOW_MILLIS_MAX) {
-      assert(false, `a grant of cost ${cost} in a window of ${windowMillis} ms`);
+    if (cost < 1 || keptMillis > LOG_WINDOW_MILLIS_MAX) {
+      assert(false, `a grant of cost ${cost} in a window of ${keptMillis} ms`);
     }
     const before = log.count;
-    this.#prune(log, t - windowMillis);
-    const spent = log.count === 0 ? log.spentBeforeHead : log.cumulative(log.count - 1);
-    const recorded = (spent - log.spentBeforeHead) >>> 0;
+    this.#prune(log, t - keptMillis);
+    const recorded = log.recordedCost;
     if (recorded + cost > 0xffff_ffff) assert(false, `recorded cost ${recorded} + ${cost} does not fit`);
+    const spent = log.spentBeforeHead + recorded + cost;
     if (log.count > 0 && newest === t) {
-      log.words[log.word(log.count - 1) + 1] = spent + cost;
+      log.words[log.word(log.count - 1) + 1] = spent;
     } else {
       this.#makeRoom(slot, log);
       if (log.count === 0) this.#setBase(slot, log, t);
       else if (t - log.baseMillis > LOG_WINDOW_MILLIS_MAX) this.#rebase(slot, log);
       const word = log.word(log.count);
       log.words[word] = t - log.baseMillis;
-      log.words[word + 1] = spent + cost;
+      log.words[word + 1] = spent;
       log.count += 1;
     }
     this.#size.runs += log.count - before;
@@ -199,7 +222,7 @@ export class SlidingLogs {
     const block = this.#pool.allocate(capacity, slot);
     const words = this.#pool.words(block);
     const start = wordOf(block);
-    copyRuns(log, words, start);
+    log.copyTo(words, start);
     const row = this.#rows.words(slot);
     const at = this.#rows.at(slot);
     if (row[at + BLOCK] !== NONE) this.#pool.free(row[at + BLOCK]!, log.capacity);
@@ -211,12 +234,4 @@ export class SlidingLogs {
     log.capacity = capacity;
     log.head = 0;
   }
-}
-
-/** Copies the runs of a ring, in order, to `target` from word `start` on. */
-export function copyRuns(log: LogRuns, target: Uint32Array, start: number): void {
-  const { words, count, capacity, head } = log;
-  const untilEnd = Math.min(count, capacity - head) * 2;
-  copyWords(words, log.start + head * 2, target, start, untilEnd);
-  copyWords(words, log.start, target, start + untilEnd, count * 2 - untilEnd);
 }

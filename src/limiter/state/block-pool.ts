@@ -21,7 +21,7 @@ const LOOP_WORDS_MAX = 32;
 type Moved = (owner: number, address: number) => void;
 
 /** The bytes of a slab as what they may be read as. A block's first word is at `wordOf(address)`. */
-interface Slab {
+export interface Slab {
   readonly words: Uint32Array;
   readonly bytes: Uint8Array;
   readonly doubles: Float64Array;

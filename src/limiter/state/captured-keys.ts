@@ -4,18 +4,15 @@
  */
 
 import { assert } from '../assert.ts';
-import { LogRuns } from '../meters/log-runs.ts';
-import { copyRuns } from '../meters/sliding-logs.ts';
+import type { MeterView } from '../meters/meter.ts';
 import type { Rule } from '../rules.ts';
 import { BlockPool, wordOf } from './block-pool.ts';
 import type { KeyTable, SlotWatcher } from './key-table.ts';
 import { unitsOfText } from './text-bytes.ts';
 
-/** A copy: two floats (made, base), then these words, then the name, then from a unit's start the runs. */
-const NAME_BYTES = 4;
-const COUNT = 5;
-const SPENT = 6;
-const HEAD_WORDS = 8;
+/** A copy: when it was made, as one float, then these words, then the name, then from a unit's start the meter. */
+const NAME_BYTES = 2;
+const HEAD_WORDS = 4;
 
 /** Slots whose copies are found through one page. */
 const PAGE_SLOTS = 4_096;
@@ -27,7 +24,11 @@ export class KeyView {
   nameFrom = 0;
   nameBytes = 0;
   madeMillis = 0;
-  readonly log = new LogRuns();
+  readonly meter: MeterView;
+
+  constructor(meter: MeterView) {
+    this.meter = meter;
+  }
 }
 
 export class CapturedKeys implements SlotWatcher {
@@ -45,8 +46,8 @@ export class CapturedKeys implements SlotWatcher {
   });
   /** Slots below were given out. */
   #next = 0;
-  readonly #open = new KeyView();
-  readonly #changing = new KeyView();
+  readonly #open: KeyView;
+  readonly #changing: KeyView;
 
   constructor(table: KeyTable) {
     this.rule = table.rule;
@@ -56,6 +57,8 @@ export class CapturedKeys implements SlotWatcher {
     this.evictedThroughMillis = table.evictedThroughMillis;
     this.size = table.size;
     this.#table = table;
+    this.#open = new KeyView(table.meter.view());
+    this.#changing = new KeyView(table.meter.view());
   }
 
   /** From now on the table may change. */
@@ -99,50 +102,40 @@ export class CapturedKeys implements SlotWatcher {
   }
 
   #showInTable(slot: number, view: KeyView): void {
-    const { keys, logs } = this.#table;
+    const { keys } = this.#table;
     keys.readName(slot, view);
     view.madeMillis = keys.madeMillisAt(slot);
-    logs.read(slot, view.log);
+    view.meter.show(slot);
   }
 
   #copy(slot: number, view: KeyView): number {
-    const { log, nameBytes } = view;
+    const { meter, nameBytes } = view;
     const address = this.#copies.allocate(unitsOf(view), slot);
-    const { words, bytes, doubles } = this.#copies.slab(address);
+    const slab = this.#copies.slab(address);
     const at = wordOf(address);
-    doubles[at >>> 1] = view.madeMillis;
-    doubles[(at >>> 1) + 1] = log.baseMillis;
-    words[at + NAME_BYTES] = nameBytes;
-    words[at + COUNT] = log.count;
-    words[at + SPENT] = log.spentBeforeHead;
+    slab.doubles[at >>> 1] = view.madeMillis;
+    slab.words[at + NAME_BYTES] = nameBytes;
     const nameFrom = (at + HEAD_WORDS) * 4;
-    for (let i = 0; i < nameBytes; i++) bytes[nameFrom + i] = view.bytes[view.nameFrom + i]!;
-    copyRuns(log, words, runsFrom(at, nameBytes));
+    for (let i = 0; i < nameBytes; i += 1) slab.bytes[nameFrom + i] = view.bytes[view.nameFrom + i]!;
+    meter.copyTo(slab, meterFrom(at, nameBytes));
     return address;
   }
 
   #showCopy(address: number, view: KeyView): void {
-    const { words, bytes, doubles } = this.#copies.slab(address);
+    const slab = this.#copies.slab(address);
     const at = wordOf(address);
-    const { log } = view;
-    view.madeMillis = doubles[at >>> 1]!;
-    log.baseMillis = doubles[(at >>> 1) + 1]!;
-    view.nameBytes = words[at + NAME_BYTES]!;
-    log.count = words[at + COUNT]!;
-    log.spentBeforeHead = words[at + SPENT]!;
-    view.bytes = bytes;
+    view.madeMillis = slab.doubles[at >>> 1]!;
+    view.nameBytes = slab.words[at + NAME_BYTES]!;
+    view.bytes = slab.bytes;
     view.nameFrom = (at + HEAD_WORDS) * 4;
-    log.words = words;
-    log.start = runsFrom(at, view.nameBytes);
-    log.capacity = log.count;
-    log.head = 0;
+    view.meter.showCopy(slab, meterFrom(at, view.nameBytes));
   }
 }
 
-function runsFrom(at: number, nameBytes: number): number {
+function meterFrom(at: number, nameBytes: number): number {
   return at + HEAD_WORDS + unitsOfText(nameBytes) * 2;
 }
 
-function unitsOf({ nameBytes, log }: KeyView): number {
-  return HEAD_WORDS / 2 + unitsOfText(nameBytes) + log.count;
+function unitsOf({ nameBytes, meter }: KeyView): number {
+  return HEAD_WORDS / 2 + unitsOfText(nameBytes) + meter.units;
 }

@@ -5,18 +5,13 @@
 
 import type { Decision } from '../decision.ts';
 import type { Fingerprint } from '../fingerprint.ts';
-import { LogRuns } from '../meters/log-runs.ts';
+import type { KeyRun } from '../meters/meter.ts';
 import type { Rule } from '../rules.ts';
 import type { KeyTable } from './key-table.ts';
 import type { LimiterState } from './limiter-state.ts';
 import { GrantView } from './remembered-grant.ts';
 import { idBehind, NONE } from './rows.ts';
 import type { TextBytes } from './text-bytes.ts';
-
-export interface KeyRun {
-  readonly timeMillis: number;
-  readonly cost: number;
-}
 
 export type StateItem =
   | {
@@ -83,19 +78,14 @@ export function* itemsOf(state: LimiterState): Generator<StateItem, void> {
   yield* requestsOf(state);
 }
 
-function* keysOf({ rule, keys, logs }: KeyTable, name: TextBytes): Generator<StateItem, void> {
+function* keysOf({ rule, keys, meter }: KeyTable, name: TextBytes): Generator<StateItem, void> {
   const view = { bytes: new Uint8Array(0), nameFrom: 0, nameBytes: 0 };
-  const log = new LogRuns();
   for (let slot = 0; slot < keys.size; slot++) {
     keys.readName(slot, view);
     const userId = textOf(view.bytes, view.nameFrom, view.nameBytes);
     name.set(userId);
     const found = keys.find(name);
-    const runs: KeyRun[] = [];
-    if (found !== NONE) {
-      logs.read(found, log);
-      for (let i = 0; i < log.count; i++) runs.push({ timeMillis: log.millis(i), cost: log.cost(i) });
-    }
+    const runs = found === NONE ? [] : meter.inspect(found);
     const madeMillis = keys.madeMillisAt(slot);
     yield { kind: 'key', ruleId: rule.id, userId, madeMillis, runs };
   }

@@ -1,10 +1,10 @@
 /**
- * All keys of one rule: what they were granted, and the rules by which an idle key may be forgotten.
+ * All keys of one rule: what they were granted, and the rules by which an idle key may be forgotten. It judges nothing.
  * It keeps its keys in a defined order so that a sweep over them is the same on every replica.
  */
 
-import { LogRuns } from '../meters/log-runs.ts';
-import { SlidingLogs } from '../meters/sliding-logs.ts';
+import { meterOf } from '../meters/meter-of.ts';
+import type { Demand, Meter } from '../meters/meter.ts';
 import { type Rule, WINDOW_MILLIS_MAX } from '../rules.ts';
 import { Keys } from './keys.ts';
 import { NONE } from './rows.ts';
@@ -31,6 +31,14 @@ export interface SlotWatcher {
   beforeChange(slot: number): void;
 }
 
+/** A demand that fits. */
+interface Granted extends Demand {
+  /** Of its key, or `NONE`. */
+  readonly slot: number;
+  /** It was judged at a caller's timestamp. */
+  readonly isEvent: boolean;
+}
+
 /**
  * What forgetting may cost:
  * - A near key is forgotten only when its grants are out of every window at the current group time and none was
@@ -47,7 +55,7 @@ export interface SlotWatcher {
 export class KeyTable {
   /** Slot by slot the same keys, in sweep order. */
   readonly keys: Keys;
-  readonly logs: SlidingLogs;
+  readonly meter: Meter;
   /** The rule as last seen in a rule table. */
   rule: Rule;
   /** The window between stamps of group time; also the pruning window, being the longer one of the two. */
@@ -62,8 +70,6 @@ export class KeyTable {
   watcher: SlotWatcher | undefined;
 
   readonly #nearEpochMillis: number;
-  /** The log that is looked at. */
-  readonly #log = new LogRuns();
 
   constructor(init: {
     readonly rule: Rule;
@@ -75,41 +81,40 @@ export class KeyTable {
     this.effectiveWindowMillis = init.effectiveWindowMillis;
     this.#nearEpochMillis = nearEpochMillis(init.createdMillis);
     this.keys = new Keys(init.size);
-    this.logs = new SlidingLogs(init.size);
+    this.meter = meterOf(init.rule, init.size);
   }
 
   get size(): number {
     return this.keys.size;
   }
 
-  /** The time at which a request for `askedMillis` is judged, given its key's slot, or `NONE`. */
-  decisionMillis(slot: number, askedMillis: number): number {
-    const newestMillis = slot === NONE ? askedMillis : this.logs.newestMillis(slot);
-    return Math.max(askedMillis, newestMillis, this.#forgottenMillis(slot, askedMillis));
-  }
-
-  /** What the key was granted around `askedMillis` may have been forgotten, and count there. */
-  mayHaveForgotten(slot: number, askedMillis: number): boolean {
-    return askedMillis < this.#forgottenMillis(slot, askedMillis);
-  }
-
-  /** From when on nothing counts of what may have been forgotten of this key; 0 if nothing that overlaps was. */
-  #forgottenMillis(slot: number, askedMillis: number): number {
+  /**
+   * From when on nothing counts of what may have been forgotten of a key; 0 if nothing that overlaps was. Who asks for an
+   * earlier time may have been granted something around it.
+   *
+   * @param newestMillis of the key; `-Infinity` if it is not known
+   */
+  forgottenMillis(newestMillis: number, askedMillis: number): number {
     // A window's length below the near epoch still overlaps what was forgotten inside it.
     if (askedMillis <= this.#nearEpochMillis - this.effectiveWindowMillis) return 0;
     // Grants of a far epoch say nothing of what was forgotten in the near one.
-    const isKnown = slot !== NONE && this.logs.newestMillis(slot) >= this.#nearEpochMillis;
+    const isKnown = newestMillis >= this.#nearEpochMillis;
     return isKnown ? 0 : this.evictedThroughMillis;
   }
 
-  /** Records a grant at `t` to the key in `slot`, made at `groupMillis`. */
-  grant(slot: number, t: number, cost: number, groupMillis: number): void {
+  /** Records a grant made at `groupMillis` to the key of this name, and returns its slot. */
+  grant(granted: Granted, name: TextBytes, groupMillis: number): number {
+    const { t, isEvent } = granted;
+    const isNew = granted.slot === NONE;
+    const slot = isNew ? this.add(name, groupMillis) : granted.slot;
     this.watcher?.beforeChange(slot);
-    const { count, newestMillis } = this.logs.read(slot, this.#log);
-    const leavesFarEpoch = count > 0 && newestMillis < this.#nearEpochMillis && t >= this.#nearEpochMillis;
-    this.logs.grant(slot, t, cost, this.effectiveWindowMillis);
+    const leavesFarEpoch =
+      !isNew && t >= this.#nearEpochMillis && this.meter.newestMillis(slot) < this.#nearEpochMillis;
+    this.meter.grant(slot, granted);
     const madeMillis = leavesFarEpoch ? groupMillis + this.#farHorizonMillis : groupMillis;
     this.keys.setMadeMillis(slot, Math.max(madeMillis, this.keys.madeMillisAt(slot)));
+    if (isEvent) this.eventTimed = true;
+    return slot;
   }
 
   get #farHorizonMillis(): number {
@@ -118,7 +123,7 @@ export class KeyTable {
 
   /** Adds a key that was not there, last granted something at `madeMillis`, at the end of the sweep order. */
   add(name: TextBytes, madeMillis: number): number {
-    this.logs.add();
+    this.meter.add();
     return this.keys.add(name, madeMillis);
   }
 
@@ -127,20 +132,29 @@ export class KeyTable {
    * then takes the slot.
    */
   evictIfIdle(slot: number, groupMillis: number): boolean {
-    const newestMillis = this.logs.newestMillis(slot);
     const madeMillis = this.keys.madeMillisAt(slot);
-    if (newestMillis < this.#nearEpochMillis) {
+    const windowMillis = this.effectiveWindowMillis;
+    // Most often this is enough, and nothing of the meter is looked at.
+    if (madeMillis + windowMillis > groupMillis) return false;
+    if (this.meter.newestMillis(slot) < this.#nearEpochMillis) {
       if (madeMillis + this.#farHorizonMillis > groupMillis) return false;
     } else {
-      const idleSinceMillis = Math.max(newestMillis, madeMillis) + this.effectiveWindowMillis;
-      if (idleSinceMillis + (this.eventTimed ? LATE_MILLIS : 0) > groupMillis) return false;
-      const goneMillis = newestMillis + this.effectiveWindowMillis;
+      const idleMillis = Math.max(this.meter.idleAtMillis(slot, windowMillis), madeMillis + windowMillis);
+      if (idleMillis + (this.eventTimed ? LATE_MILLIS : 0) > groupMillis) return false;
+    }
+    this.forget(slot);
+    return true;
+  }
+
+  /** Forgets the key in `slot`, of which nothing counts any more. The last key of the order takes the slot. */
+  forget(slot: number): void {
+    if (this.meter.newestMillis(slot) >= this.#nearEpochMillis) {
+      const goneMillis = this.meter.idleAtMillis(slot, this.effectiveWindowMillis);
       this.evictedThroughMillis = Math.max(this.evictedThroughMillis, goneMillis);
     }
     this.watcher?.beforeChange(slot);
     this.watcher?.beforeChange(this.size - 1);
     this.keys.remove(slot);
-    this.logs.remove(slot);
-    return true;
+    this.meter.remove(slot);
   }
 }

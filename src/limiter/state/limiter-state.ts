@@ -3,12 +3,15 @@
  * as it does is not, and nothing may depend on it.
  */
 
-import type { AppliedPosition } from '../decision.ts';
-import { effectiveWindowMillis, type Rule, type RuleTable } from '../rules.ts';
+import type { AppliedPosition, Decision } from '../decision.ts';
+import type { Fingerprint } from '../fingerprint.ts';
+import type { Demand } from '../meters/meter.ts';
+import { DEFAULT_RULE, effectiveWindowMillis, type Rule, type RuleTable } from '../rules.ts';
 import { KeyTable } from './key-table.ts';
-import { RequestKey, RequestMemory } from './request-memory.ts';
+import { RequestKey } from './request-key.ts';
+import { RequestMemory } from './request-memory.ts';
 import { NONE } from './rows.ts';
-import { KEY_BYTES, type Room, RUN_BYTES, StateSize } from './state-size.ts';
+import { KEY_BYTES, type Room, StateSize } from './state-size.ts';
 import { TextBytes } from './text-bytes.ts';
 
 /** What one sweep does at most: a few milliseconds of work, and far more than what else an entry may add. */
@@ -16,10 +19,11 @@ const SWEEP_LOOKS = 8_192;
 const SWEEP_EVICTIONS = 1_024;
 const SWEEP_REQUEST_IDS = 1_024;
 
-interface GrantPlace {
+/** What would be granted, and to whom. */
+interface Wanted extends Demand {
   readonly keys: KeyTable;
+  /** Of a key in `keys`; `NONE` for a new one. */
   readonly slot: number;
-  readonly t: number;
 }
 
 export class LimiterState {
@@ -90,14 +94,19 @@ export class LimiterState {
     this.sweepSlot = 0;
   }
 
+  /** The id of the rule that is meant: the default rule's where none was named. */
+  ruleIdOf(named: string): string {
+    return named === DEFAULT_RULE ? (this.table?.rules[0]?.id ?? DEFAULT_RULE) : named;
+  }
+
   /**
-   * Is there room to remember a grant at `t` to the key in `slot`, or to a new one if that is `NONE`, and its request
-   * id if it has one? Names and ids are those that are looked up just now.
+   * Is there room to remember a grant, and its request id if it has one? Names and ids are those that are looked up just
+   * now.
    */
-  hasRoomFor({ keys, slot, t }: GrantPlace, hasRequestId: boolean, room: Room): boolean {
-    let bytes = 0;
-    if (slot === NONE) bytes = KEY_BYTES + this.name.length + RUN_BYTES;
-    else if (keys.logs.wouldGrow(slot, t, keys.effectiveWindowMillis)) bytes = RUN_BYTES;
+  hasRoomFor(wanted: Wanted, hasRequestId: boolean, room: Room): boolean {
+    const { keys, slot } = wanted;
+    let bytes = keys.meter.bytesToGrant(slot, wanted);
+    if (slot === NONE) bytes += KEY_BYTES + this.name.length;
     if (hasRequestId) {
       this.ruleId.set(keys.rule.id);
       bytes += this.memory.bytesFor(this.requestKey, this.ruleId);
@@ -106,6 +115,12 @@ export class LimiterState {
     if (room === 'exhausted' && bytes > 0) return false;
     if (room === 'full' && isNew) return false;
     return this.size.hasRoom(bytes, isNew, this.table?.partitionBytesMax ?? 0);
+  }
+
+  /** Remembers the answer of a grant under its request id: that, and the rule's, are those that are looked up just now. */
+  remember(decision: Decision, asked: Fingerprint): void {
+    const expiresMillis = this.applied.timeMillis + (this.table?.requestIdHorizonMillis ?? 0);
+    this.memory.remember(this.requestKey, this.ruleId).record(decision, asked, expiresMillis);
   }
 
   get sweepsPerRound(): number {

@@ -1,7 +1,13 @@
-/** One grant that is remembered under its request id, as a row of words and a block of texts. Reads and writes them. */
+/**
+ * One grant that is remembered under its request id: its whole answer and what it was asked with, as a row of words and
+ * a block of texts. Keeps them, writes them into a snapshot and reads them there; it finds nothing.
+ */
 
 import type { Decision } from '../decision.ts';
 import type { Fingerprint } from '../fingerprint.ts';
+import { BATCH_REQUESTS_MAX } from '../log/batch.ts';
+import { COST_MAX, DEFAULT_RULE, LIMIT_MAX, TIMESTAMP_MILLIS_MAX, WINDOW_MILLIS_MAX } from '../rules.ts';
+import type { ByteReader, ByteWriter } from './byte-stream.ts';
 
 /** A row: these floats first, */
 const EXPIRES = 0;
@@ -10,6 +16,7 @@ const INDEX = 2;
 const TIME = 3;
 const RETRY_AFTER = 4;
 const RESET = 5;
+/** One more than it is: 0 stands for none, as the request had none. */
 const TIMESTAMP = 6;
 /** then these words. The texts' address, hash and link belong to those who keep the row. */
 const LIMIT = 14;
@@ -24,26 +31,30 @@ export const NEXT = 22;
 export const IS_INDEXED = 23;
 export const GRANT_WORDS = 24;
 
-const NO_TIMESTAMP = -1;
-
-/** A grant's whole answer but its rule, and what it was asked with. */
-export interface RememberedGrant {
-  /** The last millisecond of group time at which the answer may be given again. */
-  readonly expiresMillis: number;
-  readonly term: number;
-  readonly index: number;
-  readonly position: number;
-  readonly timeMillis: number;
-  readonly limit: number;
-  readonly windowMillis: number;
-  readonly remaining: number;
-  readonly retryAfterMillis: number;
-  readonly resetMillis: number;
-  readonly cost: number;
-  readonly timestampMillis: number | undefined;
-  /** False where the request named no rule. */
-  readonly namesRule: boolean;
+/** A number of a row in a snapshot. */
+interface Column {
+  readonly name: string;
+  readonly at: number;
+  readonly isFloat: boolean;
+  readonly min: number;
+  readonly max: number;
 }
+
+/** In the order of a snapshot. */
+const COLUMNS: readonly Column[] = [
+  word('cost', COST, 1, COST_MAX),
+  float('timestamp', TIMESTAMP, TIMESTAMP_MILLIS_MAX + 1),
+  float('expiry', EXPIRES),
+  float('term', TERM),
+  float('index', INDEX),
+  word('position', POSITION, 0, BATCH_REQUESTS_MAX - 1),
+  float('time', TIME),
+  word('limit', LIMIT, 0, LIMIT_MAX),
+  word('window', WINDOW, 1, WINDOW_MILLIS_MAX),
+  word('remaining', REMAINING, 0, LIMIT_MAX),
+  float('retry after', RETRY_AFTER),
+  float('reset', RESET),
+];
 
 /** Two lengths in one word: in bytes, of a user id and of a request id. */
 export function keyLengths(userBytes: number, requestIdBytes: number): number {
@@ -52,6 +63,7 @@ export function keyLengths(userBytes: number, requestIdBytes: number): number {
 
 const KEY_LENGTHS = 0x1_ffff;
 const RULE_SHIFT = 17;
+/** Unset where the request named no rule. */
 const NAMES_RULE = 1 << 25;
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
@@ -64,22 +76,81 @@ export class GrantView {
   bytes: Uint8Array = new Uint8Array(0);
   bytesAt = 0;
 
-  write(grant: RememberedGrant, lengths: number, ruleIdBytes: number): void {
+  /** The lengths of its texts: of user and request as `keyLengths`. */
+  setLengths(lengths: number, ruleIdBytes: number): void {
+    this.words[this.at + LENGTHS] = lengths | (ruleIdBytes << RULE_SHIFT);
+  }
+
+  /** @param expiresMillis the last millisecond of group time at which the answer may be given again */
+  record(decision: Decision, asked: Fingerprint, expiresMillis: number): void {
     const { doubles, words, at } = this;
     const double = at >>> 1;
-    doubles[double + EXPIRES] = grant.expiresMillis;
-    doubles[double + TERM] = grant.term;
-    doubles[double + INDEX] = grant.index;
-    doubles[double + TIME] = grant.timeMillis;
-    doubles[double + RETRY_AFTER] = grant.retryAfterMillis;
-    doubles[double + RESET] = grant.resetMillis;
-    doubles[double + TIMESTAMP] = grant.timestampMillis ?? NO_TIMESTAMP;
-    words[at + LIMIT] = grant.limit;
-    words[at + REMAINING] = grant.remaining;
-    words[at + WINDOW] = grant.windowMillis;
-    words[at + POSITION] = grant.position;
-    words[at + COST] = grant.cost;
-    words[at + LENGTHS] = lengths | (ruleIdBytes << RULE_SHIFT) | (grant.namesRule ? NAMES_RULE : 0);
+    const { decided } = decision;
+    doubles[double + EXPIRES] = expiresMillis;
+    doubles[double + TERM] = decided.term;
+    doubles[double + INDEX] = decided.index;
+    doubles[double + TIME] = decided.timeMillis;
+    doubles[double + RETRY_AFTER] = decision.retryAfterMillis;
+    doubles[double + RESET] = decision.resetMillis;
+    doubles[double + TIMESTAMP] = asked.timestampMillis === undefined ? 0 : asked.timestampMillis + 1;
+    words[at + LIMIT] = decision.limit;
+    words[at + REMAINING] = decision.remaining;
+    words[at + WINDOW] = decision.windowMillis;
+    words[at + POSITION] = decided.position ?? 0;
+    words[at + COST] = asked.cost;
+    if (asked.ruleId !== DEFAULT_RULE) words[at + LENGTHS]! |= NAMES_RULE;
+  }
+
+  /** The answer, to be given again. */
+  get decision(): Decision {
+    const { doubles, words, at } = this;
+    const double = at >>> 1;
+    return {
+      allowed: true,
+      ruleId: this.ruleId,
+      limit: words[at + LIMIT]!,
+      windowMillis: words[at + WINDOW]!,
+      remaining: words[at + REMAINING]!,
+      retryAfterMillis: doubles[double + RETRY_AFTER]!,
+      resetMillis: doubles[double + RESET]!,
+      decided: {
+        term: doubles[double + TERM]!,
+        index: doubles[double + INDEX]!,
+        position: words[at + POSITION]!,
+        timeMillis: doubles[double + TIME]!,
+      },
+    };
+  }
+
+  /** What the grant was asked with. */
+  get fingerprint(): Fingerprint {
+    const { doubles, words, at } = this;
+    const timestamp = doubles[(at >>> 1) + TIMESTAMP]!;
+    return {
+      ruleId: this.#namesRule ? this.ruleId : DEFAULT_RULE,
+      cost: words[at + COST]!,
+      timestampMillis: timestamp === 0 ? undefined : timestamp - 1,
+    };
+  }
+
+  /** All but how long its texts are, and they themselves. */
+  writeTo(out: ByteWriter): void {
+    const { doubles, words, at } = this;
+    out.byte(this.#namesRule ? 1 : 0);
+    for (const column of COLUMNS) {
+      out.integer(column.isFloat ? doubles[(at >>> 1) + column.at]! : words[at + column.at]!);
+    }
+  }
+
+  /** Its texts and their lengths are there already. @throws InvalidSnapshotError */
+  readFrom(input: ByteReader): void {
+    const { doubles, words, at } = this;
+    if (input.flag('named rule')) words[at + LENGTHS]! |= NAMES_RULE;
+    for (const column of COLUMNS) {
+      const value = input.integer(column.name, column.min, column.max);
+      if (column.isFloat) doubles[(at >>> 1) + column.at] = value;
+      else words[at + column.at] = value;
+    }
   }
 
   get expiresMillis(): number {
@@ -102,6 +173,10 @@ export class GrantView {
     return (this.words[this.at + LENGTHS]! >>> RULE_SHIFT) & 0xff;
   }
 
+  get #namesRule(): boolean {
+    return (this.words[this.at + LENGTHS]! & NAMES_RULE) !== 0;
+  }
+
   /** Where the rule's id begins among the texts. */
   get ruleIdFrom(): number {
     return (this.userBytes + this.requestIdBytes + 3) & ~3;
@@ -116,47 +191,12 @@ export class GrantView {
     const from = this.bytesAt + this.ruleIdFrom;
     return decoder.decode(this.bytes.subarray(from, from + this.ruleIdBytes));
   }
+}
 
-  get grant(): RememberedGrant {
-    const { doubles, words, at } = this;
-    const double = at >>> 1;
-    const timestampMillis = doubles[double + TIMESTAMP]!;
-    return {
-      expiresMillis: this.expiresMillis,
-      term: doubles[double + TERM]!,
-      index: doubles[double + INDEX]!,
-      position: words[at + POSITION]!,
-      timeMillis: doubles[double + TIME]!,
-      limit: words[at + LIMIT]!,
-      windowMillis: words[at + WINDOW]!,
-      remaining: words[at + REMAINING]!,
-      retryAfterMillis: doubles[double + RETRY_AFTER]!,
-      resetMillis: doubles[double + RESET]!,
-      cost: words[at + COST]!,
-      timestampMillis: timestampMillis === NO_TIMESTAMP ? undefined : timestampMillis,
-      namesRule: (words[at + LENGTHS]! & NAMES_RULE) !== 0,
-    };
-  }
+function word(name: string, at: number, min: number, max: number): Column {
+  return { name, at, isFloat: false, min, max };
+}
 
-  /** The answer, to be given again. */
-  get decision(): Decision {
-    const { limit, windowMillis, remaining, retryAfterMillis, resetMillis, ...grant } = this.grant;
-    const { term, index, position, timeMillis } = grant;
-    return {
-      allowed: true,
-      ruleId: this.ruleId,
-      limit,
-      windowMillis,
-      remaining,
-      retryAfterMillis,
-      resetMillis,
-      decided: { term, index, position, timeMillis },
-    };
-  }
-
-  /** What the grant was asked with. */
-  get fingerprint(): Fingerprint {
-    const { namesRule, cost, timestampMillis } = this.grant;
-    return { ruleId: namesRule ? this.ruleId : '', cost, timestampMillis };
-  }
+function float(name: string, at: number, max: number = Number.MAX_SAFE_INTEGER): Column {
+  return { name, at, isFloat: true, min: 0, max };
 }

@@ -5,45 +5,13 @@
 
 import { BlockPool, wordOf } from './block-pool.ts';
 import { LinearIndex } from './linear-index.ts';
-import {
-  GRANT_WORDS,
-  GrantView,
-  HASH,
-  IS_INDEXED,
-  keyLengths,
-  NEXT,
-  type RememberedGrant,
-  TEXTS,
-} from './remembered-grant.ts';
+import { GRANT_WORDS, GrantView, HASH, IS_INDEXED, NEXT, TEXTS } from './remembered-grant.ts';
+import type { RequestKey } from './request-key.ts';
 import { NONE, Rows } from './rows.ts';
 import { REQUEST_ID_BYTES, type StateSize } from './state-size.ts';
-import { TextBytes, unitsOfText } from './text-bytes.ts';
+import { type TextBytes, unitsOfText } from './text-bytes.ts';
 
 const ROWS_PER_SEGMENT = 512;
-
-/** The key of a request id: that of one user, whatever the rule. */
-export class RequestKey {
-  readonly text: TextBytes;
-  lengths = 0;
-
-  constructor(seed: number) {
-    this.text = new TextBytes(seed);
-  }
-
-  set(userId: string, requestId: string): void {
-    this.text.clear();
-    const userBytes = this.text.append(userId);
-    const requestIdBytes = this.text.append(requestId);
-    this.seal(userBytes, requestIdBytes);
-  }
-
-  /** The text is there already. */
-  seal(userBytes: number, requestIdBytes: number): void {
-    // Which part ends where is told apart by it: 'ab' and 'c' are not 'a' and 'bc'.
-    this.lengths = keyLengths(userBytes, requestIdBytes);
-    this.text.seal(userBytes);
-  }
-}
 
 /** Is told before the oldest grant is forgotten. */
 export interface DropWatcher {
@@ -105,8 +73,8 @@ export class RequestMemory {
     return REQUEST_ID_BYTES + ruleFromOf(text) + ruleId.length;
   }
 
-  /** Remembers the grant of a key that `find` does not find, by the rule of this id. */
-  remember(key: RequestKey, ruleId: TextBytes, grant: RememberedGrant): void {
+  /** Remembers a grant of a key that `find` does not find, by the rule of this id. Returns it, to be filled in. */
+  remember(key: RequestKey, ruleId: TextBytes): GrantView {
     const { text } = key;
     const superseded = this.#newest(key);
     if (superseded !== NONE) this.#takeOut(superseded);
@@ -119,10 +87,12 @@ export class RequestMemory {
     const at = this.#rows.at(id);
     words[at + TEXTS] = texts;
     words[at + IS_INDEXED] = 1;
-    this.view(id).write(grant, key.lengths, ruleId.length);
     this.#index.insert(id, text.hash);
     this.#size.requestIds += 1;
     this.#size.requestIdTextBytes += ruleFrom + ruleId.length;
+    const view = this.view(id);
+    view.setLengths(key.lengths, ruleId.length);
+    return view;
   }
 
   /**

@@ -4,25 +4,16 @@
  */
 
 import { LOG_WINDOW_MILLIS_MAX } from '../meters/log-runs.ts';
-import { BATCH_REQUESTS_MAX } from '../log/batch.ts';
+import { areSameRule, RULE_INTEGERS, ruleOf, ruleTableOf, TABLE_INTEGERS } from '../rule-form.ts';
 import {
-  CLOCK_DRIFT_PPM_MAX,
-  COST_MAX,
   effectiveWindowMillis,
   InvalidRuleError,
   KEY_BYTES_MAX,
-  LIMIT_MAX,
-  PARTITION_BYTES_MAX,
-  PARTITION_BYTES_MIN,
   REQUEST_ID_BYTES_MAX,
-  REQUEST_ID_HORIZON_MILLIS_MAX,
   type Rule,
   RULE_ID_BYTES_MAX,
   RULES_MAX,
   type RuleTable,
-  TIMESTAMP_MILLIS_MAX,
-  validateRuleTable,
-  WINDOW_MILLIS_MAX,
 } from '../rules.ts';
 import { ByteReader, Digest, InvalidSnapshotError } from './byte-stream.ts';
 import type { KeyTable } from './key-table.ts';
@@ -32,8 +23,6 @@ import { ENTRIES_MAX } from './state-size.ts';
 import { SNAPSHOT_FORMAT } from './state-writer.ts';
 
 const INTEGER_MAX = Number.MAX_SAFE_INTEGER;
-/** Room that is made at once: beyond it a log grows as it fills. */
-const RESERVED_RUNS_MAX = 1_024;
 
 /** Waits for the next chunk. */
 type Steps<T> = Generator<undefined, T>;
@@ -98,37 +87,21 @@ export class StateReader {
     const input = this.#in;
     const version = input.integer('rule table version', 0, INTEGER_MAX);
     if (version === 0) return undefined;
-    const requestIdHorizonMillis = input.integer('horizon', 0, REQUEST_ID_HORIZON_MILLIS_MAX);
-    const clockDriftPpm = input.integer('drift', 0, CLOCK_DRIFT_PPM_MAX);
-    const partitionBytesMax = input.integer('partition bytes', PARTITION_BYTES_MIN, PARTITION_BYTES_MAX);
+    const values = [version];
+    while (values.length < TABLE_INTEGERS) values.push(input.integer('a value of the rules', 0, INTEGER_MAX));
     const count = input.integer('rules', 1, RULES_MAX);
-    const rules: Rule[] = [];
-    for (let i = 0; i < count; i++) {
+    const rules: (readonly unknown[])[] = [];
+    for (let i = 0; i < count; i += 1) {
       if (input.atEnd) yield;
-      rules.push(this.#readRule());
+      rules.push(this.#readRuleValues());
     }
-    try {
-      return validateRuleTable({
-        version,
-        requestIdHorizonMillis,
-        clockDriftPpm,
-        partitionBytesMax,
-        rules,
-      });
-    } catch (error) {
-      if (error instanceof InvalidRuleError) throw new InvalidSnapshotError(error.message);
-      throw error;
-    }
+    return valid(() => ruleTableOf(values, rules));
   }
 
-  #readRule(): Rule {
-    const input = this.#in;
-    return {
-      id: input.text('rule id', RULE_ID_BYTES_MAX),
-      limit: input.integer('limit', 0, LIMIT_MAX),
-      windowMillis: input.integer('window', 1, WINDOW_MILLIS_MAX),
-      clock: input.flag('clock') ? 'cluster' : 'request',
-    };
+  #readRuleValues(): readonly unknown[] {
+    const values: unknown[] = [this.#in.text('rule id', RULE_ID_BYTES_MAX)];
+    while (values.length <= RULE_INTEGERS) values.push(this.#in.integer('a value of a rule', 0, INTEGER_MAX));
+    return values;
   }
 
   *#readKeyTables(): Steps<undefined> {
@@ -136,7 +109,8 @@ export class StateReader {
     const tables = this.#in.integer('key tables', 0, INTEGER_MAX);
     for (let i = 0; i < tables; i++) {
       if (this.#in.atEnd) yield;
-      const rule = this.#readRule();
+      const values = this.#readRuleValues();
+      const rule = valid(() => ruleOf(values));
       if (state.tableOf(rule.id) !== undefined) throw new InvalidSnapshotError('a rule id twice');
       yield* this.#readKeys(rule);
     }
@@ -167,29 +141,12 @@ export class StateReader {
       const made = input.integer('age of the last grant', 0, state.changedMillis + LOG_WINDOW_MILLIS_MAX);
       const madeMillis = made > state.changedMillis ? made : state.changedMillis - made;
       table.add(name, madeMillis);
-      const runs = input.integer('runs', 1, 0xffff_ffff);
-      table.logs.reserve(slot, Math.min(runs, RESERVED_RUNS_MAX));
-      const firstMillis = madeMillis + input.signed('first grant', INTEGER_MAX);
-      if (firstMillis < 0 || firstMillis > INTEGER_MAX)
-        throw new InvalidSnapshotError('a bad time of a grant');
-      let millis = firstMillis;
-      let recorded = this.#readCost(table, slot, millis, 0);
-      for (let run = 1; run < runs; run++) {
-        if (input.atEnd) yield;
-        millis += input.integer('time between grants', 1, LOG_WINDOW_MILLIS_MAX);
-        if (millis - firstMillis >= LOG_WINDOW_MILLIS_MAX)
-          throw new InvalidSnapshotError('no window is that long');
-        recorded = this.#readCost(table, slot, millis, recorded);
+      let part = table.meter.read(slot, input, madeMillis, 0);
+      while (part !== 0) {
+        yield;
+        part = table.meter.read(slot, input, madeMillis, part);
       }
     }
-  }
-
-  /** Reads what was granted at `millis`, and returns it on top of what was recorded before. */
-  #readCost({ logs }: KeyTable, slot: number, millis: number, recorded: number): number {
-    const cost = this.#in.integer('cost', 1, 0xffff_ffff - recorded);
-    // The longest window prunes nothing: what was recorded comes back whole.
-    logs.grant(slot, millis, cost, LOG_WINDOW_MILLIS_MAX);
-    return recorded + cost;
   }
 
   *#readMemory(): Steps<undefined> {
@@ -215,24 +172,17 @@ export class StateReader {
     ruleId.clear();
     ruleId.appendBytes(input.chunk, input.position - ruleIdBytes, input.position);
     ruleId.seal(0);
-    const namesRule = input.flag('named rule');
-    const cost = input.integer('cost', 1, COST_MAX);
-    const timestamp = input.integer('timestamp', 0, TIMESTAMP_MILLIS_MAX + 1);
-    memory.remember(key, ruleId, {
-      namesRule,
-      cost,
-      timestampMillis: timestamp === 0 ? undefined : timestamp - 1,
-      expiresMillis: input.integer('expiry', 0, INTEGER_MAX),
-      term: input.integer('term', 0, INTEGER_MAX),
-      index: input.integer('index', 0, INTEGER_MAX),
-      position: input.integer('position', 0, BATCH_REQUESTS_MAX - 1),
-      timeMillis: input.integer('time', 0, INTEGER_MAX),
-      limit: input.integer('limit', 0, LIMIT_MAX),
-      windowMillis: input.integer('window', 1, WINDOW_MILLIS_MAX),
-      remaining: input.integer('remaining', 0, LIMIT_MAX),
-      retryAfterMillis: input.integer('retry after', 0, INTEGER_MAX),
-      resetMillis: input.integer('reset', 0, INTEGER_MAX),
-    });
+    memory.remember(key, ruleId).readFrom(input);
+  }
+}
+
+/** @throws InvalidSnapshotError instead of `InvalidRuleError` */
+function valid<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof InvalidRuleError) throw new InvalidSnapshotError(error.message);
+    throw error;
   }
 }
 
@@ -241,10 +191,8 @@ function checkCurrentRule(keys: KeyTable, table: RuleTable | undefined): void {
   const current = table?.rules.find((rule) => rule.id === keys.rule.id);
   if ((current !== undefined) !== keys.active) throw new InvalidSnapshotError('keys of a wrong rule');
   if (current === undefined || table === undefined) return;
-  const agrees =
-    current.limit === keys.rule.limit &&
-    current.windowMillis === keys.rule.windowMillis &&
-    current.clock === keys.rule.clock &&
-    keys.effectiveWindowMillis === effectiveWindowMillis(current, table.clockDriftPpm);
-  if (!agrees) throw new InvalidSnapshotError('keys of another version of their rule');
+  const windowMillis = effectiveWindowMillis(current, table.clockDriftPpm);
+  if (!areSameRule(current, keys.rule) || keys.effectiveWindowMillis !== windowMillis) {
+    throw new InvalidSnapshotError('keys of another version of their rule');
+  }
 }

@@ -5,6 +5,7 @@
  */
 
 import type { AppliedPosition } from '../decision.ts';
+import { ruleValues, tableValues } from '../rule-form.ts';
 import type { Rule, RuleTable } from '../rules.ts';
 import { ByteWriter, Digest } from './byte-stream.ts';
 import { CapturedKeys } from './captured-keys.ts';
@@ -114,11 +115,12 @@ export class StateWriter {
   *#writeRules(): Generator<undefined, undefined> {
     const out = this.#out;
     const table = this.#rules;
-    out.integer(table?.version ?? 0);
-    if (table === undefined) return;
-    out.integer(table.requestIdHorizonMillis);
-    out.integer(table.clockDriftPpm);
-    out.integer(table.partitionBytesMax);
+    if (table === undefined) {
+      // No table has this version.
+      out.integer(0);
+      return;
+    }
+    for (const value of tableValues(table)) out.integer(value);
     out.integer(table.rules.length);
     for (const rule of table.rules) {
       if (out.isFull) yield;
@@ -138,53 +140,32 @@ export class StateWriter {
     for (let slot = 0; slot < table.size; slot++) {
       if (out.isFull) yield;
       const key = table.open();
-      const { log } = key;
+      const { madeMillis } = key;
       out.textBytes(key.bytes, key.nameFrom, key.nameBytes);
       // What is still to come is no age: then it is the time itself, which is greater than any age.
-      const isAge = key.madeMillis <= this.#changedMillis;
-      out.integer(isAge ? this.#changedMillis - key.madeMillis : key.madeMillis);
-      out.integer(log.count);
-      out.signed(log.millis(0) - key.madeMillis);
-      out.integer(log.cost(0));
-      for (let run = 1; run < log.count; run++) {
-        if (out.isFull) {
-          yield;
-          table.open();
-        }
-        out.integer(log.offset(run) - log.offset(run - 1));
-        out.integer(log.cost(run));
+      const isAge = madeMillis <= this.#changedMillis;
+      out.integer(isAge ? this.#changedMillis - madeMillis : madeMillis);
+      let part = key.meter.write(out, madeMillis, 0);
+      while (part !== 0) {
+        yield;
+        part = table.open().meter.write(out, madeMillis, part);
       }
       table.close();
     }
   }
 
   #writeRule(rule: Rule): void {
-    const out = this.#out;
-    out.text(rule.id);
-    out.integer(rule.limit);
-    out.integer(rule.windowMillis);
-    out.byte(rule.clock === 'cluster' ? 1 : 0);
+    const [id, ...integers] = ruleValues(rule);
+    this.#out.text(id);
+    for (const value of integers) this.#out.integer(value);
   }
 
   #writeGrant(view: GrantView): void {
     const out = this.#out;
-    const { bytes, bytesAt, userBytes, requestIdBytes, ruleIdFrom, ruleIdBytes, grant } = view;
+    const { bytes, bytesAt, userBytes, requestIdBytes, ruleIdFrom, ruleIdBytes } = view;
     out.textBytes(bytes, bytesAt, userBytes);
     out.textBytes(bytes, bytesAt + userBytes, requestIdBytes);
     out.textBytes(bytes, bytesAt + ruleIdFrom, ruleIdBytes);
-    out.byte(grant.namesRule ? 1 : 0);
-    out.integer(grant.cost);
-    // 0 stands for none, as the request had none.
-    out.integer(grant.timestampMillis === undefined ? 0 : grant.timestampMillis + 1);
-    out.integer(grant.expiresMillis);
-    out.integer(grant.term);
-    out.integer(grant.index);
-    out.integer(grant.position);
-    out.integer(grant.timeMillis);
-    out.integer(grant.limit);
-    out.integer(grant.windowMillis);
-    out.integer(grant.remaining);
-    out.integer(grant.retryAfterMillis);
-    out.integer(grant.resetMillis);
+    view.writeTo(out);
   }
 }

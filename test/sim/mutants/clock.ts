@@ -18,7 +18,7 @@ export const CLOCK: readonly Mutant[] = [
     bug: 'each replica applies at its own wall clock',
     edits: [
       {
-        in: 'Partition.apply',
+        in: 'Partition.#applyOurs',
         find: 'this.#machine.apply(command, entry, (i, decision)',
         replace:
           'this.#machine.apply(command, { ...entry, timeMillis: Math.max(this.#machine.applied.timeMillis, Math.floor(this.#init.wallMillis())) }, (i, decision)',

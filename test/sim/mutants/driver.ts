@@ -45,7 +45,7 @@ export const DRIVER: readonly Mutant[] = [
     id: 'D12',
     bug: 'what waits behind a committed entry of the same term is given up as lost',
     law: 'nothing is in the log that was said to be nowhere',
-    edits: [{ in: 'Partition.#settleLost', find: 'term < committed', replace: 'term <= committed' }],
+    edits: [{ in: 'Waiters.answerLost', find: 'term < committed', replace: 'term <= committed' }],
     unitTest: {
       file: 'partition/partition.test.ts',
       why: 'a leader of a term has all its entries and needs no snapshot of that term, and it proposes only after the first of them is applied: nothing of that term waits when it is looked for',
@@ -58,9 +58,9 @@ export const DRIVER: readonly Mutant[] = [
     edits: [
       {
         in: 'Partition.statusChanged',
-        find: 'this.#settleAll(pending, {',
+        find: 'this.#waiters.answerPending({',
         replace:
-          "this.#settleInflight(() => true, unavailable('no_leader', false)); this.#settleAll(pending, {",
+          "this.#waiters.answerProposed(unavailable('no_leader', false)); this.#waiters.answerPending({",
       },
     ],
   },
@@ -71,8 +71,8 @@ export const DRIVER: readonly Mutant[] = [
     edits: [
       {
         in: 'Partition.restore',
-        find: "this.#settleInflight(() => true, unavailable('unknown_outcome', true));",
-        replace: "this.#settleInflight(() => true, unavailable('no_leader', false));",
+        find: "this.#waiters.answerProposed(unavailable('unknown_outcome', true));",
+        replace: "this.#waiters.answerProposed(unavailable('no_leader', false));",
       },
     ],
   },
@@ -83,9 +83,9 @@ export const DRIVER: readonly Mutant[] = [
     edits: [
       {
         in: 'Partition.statusChanged',
-        find: 'const pending = this.#pending; this.#pending = [];',
+        find: 'leader: status.leader, term: status.term });',
         replace:
-          "const pending = this.#pending; this.#pending = []; this.#settleInflight(() => true, unavailable('no_leader', false));",
+          "leader: status.leader, term: status.term }); this.#waiters.answerProposed(unavailable('no_leader', false));",
       },
     ],
   },
@@ -95,10 +95,10 @@ export const DRIVER: readonly Mutant[] = [
     law: 'every decision is that of the naive limiter',
     edits: [
       {
-        in: 'Partition.apply',
+        in: 'Partition.#applyOurs',
         find: 'decisions[i] = decision;',
         replace:
-          'decisions[i] = decision; const told = waiters[i]; if (told !== undefined) { this.#settle(told, answerOf(decision, told.request.requestId)); told.done = () => {}; }',
+          'decisions[i] = decision; const told = waiters[i]; if (told !== undefined) { this.#waiters.answer(told, answerOf(decision, told.request.requestId)); told.done = () => {}; }',
       },
     ],
   },

@@ -20,8 +20,9 @@ export const LIMITER: readonly Mutant[] = [
     edits: [
       {
         in: 'LimiterStateMachine.quickDenial',
-        find: 'if (!judgement.fits) return',
-        replace: 'if (!judgement.fits || judgement.live + judgement.cost === keys.rule.limit) return',
+        find: "if (outcome === 'repeated' || outcome === 'fits') return undefined;",
+        replace:
+          "if (outcome === 'fits' && this.#judgement.live + this.#judgement.cost === this.#judgement.rule.limit) return this.#judgement.denial(this.#whole); if (outcome === 'repeated' || outcome === 'fits') return undefined;",
       },
     ],
   },
@@ -56,7 +57,7 @@ export const LIMITER: readonly Mutant[] = [
     law: 'event-time denials are those of the rule',
     edits: [
       {
-        in: 'Judgement.judge',
+        in: 'Judgement.judgeLimit',
         find: 'this.isEvent ? rule.windowMillis : keys.effectiveWindowMillis',
         replace: 'keys.effectiveWindowMillis',
       },
@@ -68,9 +69,9 @@ export const LIMITER: readonly Mutant[] = [
     law: 'no window over its limit in real time',
     edits: [
       {
-        in: 'Judgement.judge',
-        find: '(!this.isEvent || keys.mayHaveForgotten(slot, this.asked))',
-        replace: 'keys.mayHaveForgotten(slot, this.asked)',
+        in: 'Judgement.judgeLimit',
+        find: '(!this.isEvent || this.asked < forgottenMillis)',
+        replace: 'this.asked < forgottenMillis',
       },
     ],
   },
@@ -95,8 +96,8 @@ export const LIMITER: readonly Mutant[] = [
     edits: [
       {
         in: 'Judgement.denial',
-        find: 'isHeld ? 0 : Math.max(0, limit - this.live)',
-        replace: 'Math.max(0, limit - this.live)',
+        find: 'isHeld ? 0 : Math.max(0, rule.limit - this.live)',
+        replace: 'Math.max(0, rule.limit - this.live)',
       },
     ],
   },
@@ -110,7 +111,13 @@ export const LIMITER: readonly Mutant[] = [
     id: 'W9',
     bug: 'the time of the reset does not include how late the caller is',
     law: '`reset` is when nothing counts any more',
-    edits: [{ in: 'Judgement.grant', find: 'this.#sinceAsked(windowMillis)', replace: 'windowMillis' }],
+    edits: [
+      {
+        in: 'Judgement.grant',
+        find: 'this.#sinceAsked(meter.millisUntilEmpty(slot, this))',
+        replace: 'meter.millisUntilEmpty(slot, this)',
+      },
+    ],
   },
   {
     id: 'W10',
@@ -144,12 +151,7 @@ export const LIMITER: readonly Mutant[] = [
     law: 'an unknown rule is refused',
     edits: [
       {
-        in: 'LimiterStateMachine.#decide',
-        find: 'keys === undefined || !keys.active',
-        replace: 'keys === undefined',
-      },
-      {
-        in: 'LimiterStateMachine.quickDenial',
+        in: 'Judgement.judge',
         find: 'keys === undefined || !keys.active',
         replace: 'keys === undefined',
       },
@@ -183,7 +185,9 @@ export const LIMITER: readonly Mutant[] = [
     id: 'W16',
     bug: 'timestamps of any future are taken',
     law: 'a timestamp is at most `maxAheadMillis` ahead',
-    edits: [{ in: 'Partition.#checkedTimestamp', find: 'if (timestampMillis <= latest)', replace: '' }],
+    edits: [
+      { in: 'inadmissible', find: 'if (timestampMillis <= nowMillis() + maxAheadMillis)', replace: '' },
+    ],
     unitTest: {
       file: 'partition/partition.test.ts',
       why: 'no client of the simulator is that far ahead of time',
@@ -195,9 +199,9 @@ export const LIMITER: readonly Mutant[] = [
     law: 'the default rule is the first',
     edits: [
       {
-        in: 'LimiterStateMachine.#resolve',
-        find: 'this.#state.table?.rules[0]?.id',
-        replace: 'this.#state.table?.rules.at(-1)?.id',
+        in: 'LimiterState.ruleIdOf',
+        find: 'this.table?.rules[0]?.id',
+        replace: 'this.table?.rules.at(-1)?.id',
       },
     ],
   },
@@ -205,7 +209,7 @@ export const LIMITER: readonly Mutant[] = [
     id: 'W18',
     bug: 'a cost above the limit is proposed like any other',
     law: 'what can never fit is invalid',
-    edits: [{ in: 'checkedAgainstRules', find: 'rule.limit > 0 && cost > rule.limit', replace: 'false' }],
+    edits: [{ in: 'inadmissible', find: 'rule.limit > 0 && cost > rule.limit', replace: 'false' }],
   },
   {
     id: 'N1',

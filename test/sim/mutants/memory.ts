@@ -19,8 +19,8 @@ export const MEMORY: readonly Mutant[] = [
     edits: [
       {
         in: 'conflictBetween',
-        find: 'if (first.cost !== other.cost)',
-        replace: 'return undefined; if (first.cost !== other.cost)',
+        find: 'of FINGERPRINT_FIELDS',
+        replace: "of ['rule'] as const",
       },
     ],
   },
@@ -29,7 +29,7 @@ export const MEMORY: readonly Mutant[] = [
     bug: 'another request under the id of one in flight joins it',
     edits: [
       {
-        in: 'Partition.#joinsEarlierAttempt',
+        in: 'Waiters.maybeJoin',
         find: 'const conflict = conflictBetween(questionOf(earlier.request), questionOf(request));',
         replace: 'const conflict = undefined;',
       },
@@ -53,7 +53,7 @@ export const MEMORY: readonly Mutant[] = [
     law: 'no window over its limit for late timestamps',
     edits: [
       {
-        in: 'KeyTable.#forgottenMillis',
+        in: 'KeyTable.forgottenMillis',
         find: 'return isKnown ? 0 : this.evictedThroughMillis;',
         replace: 'return 0;',
       },
@@ -71,9 +71,9 @@ export const MEMORY: readonly Mutant[] = [
     law: 'no window over its limit for late timestamps',
     edits: [
       {
-        in: 'KeyTable.evictIfIdle',
-        find: 'const goneMillis = newestMillis + this.effectiveWindowMillis;',
-        replace: 'const goneMillis = newestMillis;',
+        in: 'KeyTable.forget',
+        find: 'const goneMillis = this.meter.idleAtMillis(slot, this.effectiveWindowMillis);',
+        replace: 'const goneMillis = this.meter.newestMillis(slot);',
       },
     ],
   },
@@ -82,7 +82,11 @@ export const MEMORY: readonly Mutant[] = [
     bug: 'a user is forgotten by when it was granted, though its grants lie in the future',
     law: 'no window over its limit for early timestamps',
     edits: [
-      { in: 'KeyTable.evictIfIdle', find: 'Math.max(newestMillis, madeMillis)', replace: 'madeMillis' },
+      {
+        in: 'KeyTable.evictIfIdle',
+        find: 'Math.max(this.meter.idleAtMillis(slot, windowMillis), madeMillis + windowMillis)',
+        replace: 'madeMillis + windowMillis',
+      },
     ],
   },
   {
@@ -115,9 +119,9 @@ export const MEMORY: readonly Mutant[] = [
     law: 'no window over its limit in log time',
     edits: [
       {
-        in: 'KeyTable.evictIfIdle',
-        find: 'this.logs.remove(slot);',
-        replace: 'this.logs.remove(this.logs.size - 1);',
+        in: 'KeyTable.forget',
+        find: 'this.meter.remove(slot);',
+        replace: 'this.meter.remove(this.meter.size - 1);',
       },
     ],
   },
@@ -180,7 +184,11 @@ export const MEMORY: readonly Mutant[] = [
     bug: 'requests that were decided still count as in the log',
     law: 'in health every request is decided',
     edits: [
-      { in: 'Partition.apply', find: 'this.#inflightRequests -= waiting.waiters.length;', replace: '' },
+      {
+        in: 'Waiters.leave',
+        find: 'this.#forget(index, inflight);',
+        replace: 'this.#inflight.delete(index);',
+      },
     ],
     unitTest: {
       file: 'partition/partition.test.ts',
@@ -201,9 +209,9 @@ export const MEMORY: readonly Mutant[] = [
     law: 'while a grant is remembered its request gets the same receipt',
     edits: [
       {
-        in: 'LimiterStateMachine.#remember',
-        find: 'expiresMillis: applied.timeMillis +',
-        replace: 'expiresMillis: timeMillis +',
+        in: 'LimiterState.remember',
+        find: 'this.applied.timeMillis +',
+        replace: 'decision.decided.timeMillis +',
       },
     ],
   },
@@ -231,7 +239,7 @@ export const MEMORY: readonly Mutant[] = [
     id: 'Q5',
     bug: 'the receipt of a repeated request names the first place of its entry',
     law: 'a repeated request gets the identical answer',
-    edits: [{ in: 'LimiterStateMachine.#remember', find: 'this.#place.position ?? 0', replace: '0' }],
+    edits: [{ in: 'GrantView.record', find: 'decided.position ?? 0', replace: '0' }],
   },
   {
     id: 'Q6',
@@ -239,9 +247,9 @@ export const MEMORY: readonly Mutant[] = [
     law: 'a repeated request gets the identical answer',
     edits: [
       {
-        in: 'LimiterStateMachine.#remember',
-        find: 'retryAfterMillis: decision.retryAfterMillis',
-        replace: 'retryAfterMillis: decision.resetMillis',
+        in: 'GrantView.record',
+        find: 'decision.retryAfterMillis',
+        replace: 'decision.resetMillis',
       },
     ],
   },
@@ -252,8 +260,8 @@ export const MEMORY: readonly Mutant[] = [
     edits: [
       {
         in: 'conflictBetween',
-        find: 'if (first.timestampMillis !== other.timestampMillis)',
-        replace: 'if (false)',
+        find: 'of FINGERPRINT_FIELDS',
+        replace: "of ['rule', 'cost'] as const",
       },
     ],
   },
@@ -261,13 +269,7 @@ export const MEMORY: readonly Mutant[] = [
     id: 'Q8',
     bug: 'a retry without a rule is taken for another request',
     law: 'a retry is no conflict',
-    edits: [
-      {
-        in: 'LimiterStateMachine.#remember',
-        find: 'namesRule: question.ruleId !== DEFAULT_RULE',
-        replace: 'namesRule: true',
-      },
-    ],
+    edits: [{ in: 'GrantView.record', find: 'if (asked.ruleId !== DEFAULT_RULE)', replace: '' }],
   },
   {
     id: 'Q9',
@@ -323,8 +325,8 @@ export const MEMORY: readonly Mutant[] = [
     law: 'a repeated id gets the identical answer',
     edits: [
       {
-        in: 'GrantView.write',
-        find: 'words[at + REMAINING] = grant.remaining;',
+        in: 'GrantView.record',
+        find: 'words[at + REMAINING] = decision.remaining;',
         replace: 'words[at + REMAINING] = 0;',
       },
     ],
@@ -335,7 +337,7 @@ export const MEMORY: readonly Mutant[] = [
     law: 'every decision is that of the naive limiter',
     edits: [
       {
-        in: 'KeyTable.evictIfIdle',
+        in: 'KeyTable.forget',
         find: 'this.evictedThroughMillis = Math.max(this.evictedThroughMillis, goneMillis);',
         replace: '',
       },
@@ -347,9 +349,9 @@ export const MEMORY: readonly Mutant[] = [
     law: 'no window over its limit, from whichever epoch timestamps come',
     edits: [
       {
-        in: 'KeyTable.#forgottenMillis',
-        find: 'slot !== NONE && this.logs.newestMillis(slot) >= this.#nearEpochMillis',
-        replace: 'slot !== NONE',
+        in: 'KeyTable.forgottenMillis',
+        find: 'newestMillis >= this.#nearEpochMillis',
+        replace: 'newestMillis !== -Infinity',
       },
     ],
   },

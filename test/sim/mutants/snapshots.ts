@@ -38,7 +38,13 @@ export const SNAPSHOTS: readonly Mutant[] = [
   {
     id: 'X12b',
     bug: 'a snapshot forgets what was asked under a request id',
-    edits: [{ in: 'StateWriter.#writeGrant', find: 'out.integer(grant.cost);', replace: 'out.integer(1);' }],
+    edits: [
+      {
+        in: 'GrantView.writeTo',
+        find: 'out.integer(column.isFloat ?',
+        replace: "out.integer(column.name === 'cost' ? 1 : column.isFloat ?",
+      },
+    ],
   },
   {
     id: 'X14',
@@ -171,13 +177,13 @@ export const SNAPSHOTS: readonly Mutant[] = [
     edits: [
       {
         in: 'StateWriter.#writeTable',
-        find: 'isAge ? this.#changedMillis - key.madeMillis : key.madeMillis',
+        find: 'isAge ? this.#changedMillis - madeMillis : madeMillis',
         replace: '0',
       },
       {
         in: 'StateWriter.#writeTable',
-        find: 'out.signed(log.millis(0) - key.madeMillis);',
-        replace: 'out.signed(log.millis(0) - this.#changedMillis);',
+        find: 'let part = key.meter.write(out, madeMillis, 0);',
+        replace: 'let part = key.meter.write(out, this.#changedMillis, 0);',
       },
     ],
   },

@@ -1,0 +1,40 @@
+/**
+ * What a request's rule says of it before any grant is looked at: that it can never be decided as it is. For the door
+ * only, which has a wall clock to compare with; what is in the log is decided.
+ */
+
+import type { AllowRequest } from './request.ts';
+import type { Rule } from './rules.ts';
+
+/** Which field of a request is wrong, and what it would have to be. */
+export interface Inadmissible {
+  readonly field: 'cost' | 'timestampMillis';
+  readonly message: string;
+}
+
+/** How far into the future a caller's timestamp may reach. */
+export interface TimestampBound {
+  readonly maxAheadMillis: number;
+  /** Ahead of what: read only where a caller names a time. */
+  readonly nowMillis: () => number;
+}
+
+/** Why a request cannot be decided by `rule`, whatever was granted; undefined if it can. */
+export function inadmissible(
+  { cost = 1, timestampMillis }: AllowRequest,
+  rule: Rule,
+  { maxAheadMillis, nowMillis }: TimestampBound,
+): Inadmissible | undefined {
+  if (rule.limit > 0 && cost > rule.limit) {
+    const message = `cost must be at most the limit of rule '${rule.id}', which is ${rule.limit}`;
+    return { field: 'cost', message };
+  }
+  if (timestampMillis === undefined) return undefined;
+  if (rule.clock === 'cluster') {
+    const message = `rule '${rule.id}' uses the cluster's clock and takes no timestampMillis`;
+    return { field: 'timestampMillis', message };
+  }
+  if (timestampMillis <= nowMillis() + maxAheadMillis) return undefined;
+  const message = `timestampMillis must be at most ${maxAheadMillis} ms ahead of now`;
+  return { field: 'timestampMillis', message };
+}

@@ -1,0 +1,122 @@
+/**
+ * A sliding log on its way into a snapshot and out of it: copied before it changes, written run by run, and read. What
+ * the runs mean is not its business.
+ */
+
+import type { Slab } from '../state/block-pool.ts';
+import { type ByteReader, type ByteWriter, InvalidSnapshotError } from '../state/byte-stream.ts';
+import { LOG_WINDOW_MILLIS_MAX, LogRuns } from './log-runs.ts';
+import type { MeterView } from './meter.ts';
+
+/** A copy: the base as one float, then these words, then the runs. */
+const COUNT = 2;
+const SPENT = 3;
+const HEAD_WORDS = 4;
+
+const U32_MAX = 0xffff_ffff;
+const INTEGER_MAX = Number.MAX_SAFE_INTEGER;
+/** Room that is made at once: beyond it a log grows as it fills. */
+const RESERVED_RUNS_MAX = 1_024;
+
+/** Where the logs of all slots are. */
+interface Logs {
+  open(slot: number, into: LogRuns): LogRuns;
+  reserve(slot: number, runs: number): void;
+  record(slot: number, t: number, cost: number, keptMillis: number): void;
+}
+
+export class LogView implements MeterView {
+  readonly #logs: Logs;
+  readonly #log = new LogRuns();
+
+  constructor(logs: Logs) {
+    this.#logs = logs;
+  }
+
+  show(slot: number): void {
+    this.#logs.open(slot, this.#log);
+  }
+
+  get units(): number {
+    return HEAD_WORDS / 2 + this.#log.count;
+  }
+
+  copyTo({ words, doubles }: Slab, at: number): void {
+    const log = this.#log;
+    doubles[at >>> 1] = log.baseMillis;
+    words[at + COUNT] = log.count;
+    words[at + SPENT] = log.spentBeforeHead;
+    log.copyTo(words, at + HEAD_WORDS);
+  }
+
+  showCopy({ words, doubles }: Slab, at: number): void {
+    const log = this.#log;
+    log.baseMillis = doubles[at >>> 1]!;
+    log.count = words[at + COUNT]!;
+    log.spentBeforeHead = words[at + SPENT]!;
+    log.words = words;
+    log.start = at + HEAD_WORDS;
+    log.capacity = log.count;
+    log.head = 0;
+  }
+
+  /** A part is the run to go on with. */
+  write(out: ByteWriter, madeMillis: number, part: number): number {
+    const log = this.#log;
+    if (part === 0) {
+      out.integer(log.count);
+      out.signed(log.millis(0) - madeMillis);
+      out.integer(log.cost(0));
+    }
+    for (let run = Math.max(part, 1); run < log.count; run += 1) {
+      if (out.isFull) return run;
+      out.integer(log.offset(run) - log.offset(run - 1));
+      out.integer(log.cost(run));
+    }
+    return 0;
+  }
+}
+
+export class LogReader {
+  readonly #logs: Logs;
+  readonly #log = new LogRuns();
+
+  constructor(logs: Logs) {
+    this.#logs = logs;
+  }
+
+  /** See `Meter.read`. A part is how many runs are still to come. */
+  read(slot: number, input: ByteReader, madeMillis: number, part: number): number {
+    const left = part === 0 ? this.#readFirst(slot, input, madeMillis) : part;
+    const log = this.#logs.open(slot, this.#log);
+    const firstMillis = log.millis(0);
+    let millis = log.newestMillis;
+    let recorded = log.recordedCost;
+    for (let run = 0; run < left; run += 1) {
+      if (input.atEnd) return left - run;
+      millis += input.integer('time between grants', 1, LOG_WINDOW_MILLIS_MAX);
+      if (millis - firstMillis >= LOG_WINDOW_MILLIS_MAX) {
+        throw new InvalidSnapshotError('no window is that long');
+      }
+      recorded += this.#readCost(slot, input, millis, recorded);
+    }
+    return 0;
+  }
+
+  /** Returns how many runs follow. */
+  #readFirst(slot: number, input: ByteReader, madeMillis: number): number {
+    const runs = input.integer('runs', 1, U32_MAX);
+    this.#logs.reserve(slot, Math.min(runs, RESERVED_RUNS_MAX));
+    const millis = madeMillis + input.signed('first grant', INTEGER_MAX);
+    if (millis < 0 || millis > INTEGER_MAX) throw new InvalidSnapshotError('a bad time of a grant');
+    this.#readCost(slot, input, millis, 0);
+    return runs - 1;
+  }
+
+  #readCost(slot: number, input: ByteReader, millis: number, recorded: number): number {
+    const cost = input.integer('cost', 1, U32_MAX - recorded);
+    // The longest window prunes nothing: what was recorded comes back whole.
+    this.#logs.record(slot, millis, cost, LOG_WINDOW_MILLIS_MAX);
+    return cost;
+  }
+}

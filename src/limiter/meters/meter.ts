@@ -1,0 +1,114 @@
+/**
+ * What a key remembers of its grants, and how much of a rule's limit that spends: the interface of a kind of limit. A
+ * meter knows no users, request ids, rule tables or clocks; whoever asks brings the rule, the window and the time.
+ */
+
+import type { Rule } from '../rules.ts';
+import type { Slab } from '../state/block-pool.ts';
+import type { ByteReader, ByteWriter } from '../state/byte-stream.ts';
+
+/** What is wanted of a key. One object is used for many questions: a meter keeps nothing of it. */
+export interface Demand {
+  readonly rule: Rule;
+  /** The time it is judged at, in milliseconds; not before `newestMillis` of its key. */
+  readonly t: number;
+  /** At least 1. */
+  readonly cost: number;
+  /** The window to judge by. It differs from one demand to the next where only some callers bring timestamps. */
+  readonly windowMillis: number;
+  /** The longest window anybody will still ask about: what is older may be forgotten. At least `windowMillis`. */
+  readonly keptMillis: number;
+}
+
+/** Some cost that a key was granted, and when. */
+export interface KeyRun {
+  readonly timeMillis: number;
+  readonly cost: number;
+}
+
+/**
+ * The meters of all keys of one rule, in columns: slot by slot what a key remembers. Who implements it keeps to this:
+ *
+ * - **Pure.** What it answers, and every byte that it writes, is a function of the grants it recorded and of the
+ *   demand: of no clock, random number, address or capacity. Replicas that recorded the same are equal.
+ * - **A question changes nothing.** Only `grant`, `remove` and `read` do: a denied request leaves no trace.
+ * - **Integers.** Times, costs and waits are safe integers >= 0 (a wait may be `Infinity`). No fraction is kept: what
+ *   flows in per millisecond is multiplied before it is divided, below 2^53.
+ * - **It errs towards denial.** Where it rounds, what is spent goes up, what is left down, and a wait up: a demand that
+ *   comes when it was told to must fit, if nothing else was granted.
+ * - **Bytes per key.** It adds what it takes to the `StateSize` it was made with, by a model that does not depend on how
+ *   memory came to lie, and `bytesToGrant` says beforehand what a grant adds. Memory is rows and blocks, no object per
+ *   key; no call works longer than logarithmically in what one key remembers, but for amortised tidying.
+ * - **No allocation** in whatever a request passes through: `newestMillis`, `liveCost`, `bytesToGrant`, `grant`.
+ * - **Rules change.** Limit and window may be others at the next demand, and what was recorded counts by the new ones.
+ */
+export interface Meter {
+  readonly size: number;
+
+  /** Adds a key that was granted nothing, in the next slot. */
+  add(): void;
+
+  /** Forgets the key in `slot`; that of the last slot takes its place. */
+  remove(slot: number): void;
+
+  /** Time of the newest grant in milliseconds, 0 without any. A demand for an earlier time is judged at this. */
+  newestMillis(slot: number): number;
+
+  /** How much of the limit is spent at `t`, in units of cost. May exceed the limit after that fell. */
+  liveCost(slot: number, demand: Demand): number;
+
+  /** Milliseconds after `t` until `cost` more fits: 0 when it does at `t`, `Infinity` when it never does. */
+  millisUntilAvailable(slot: number, demand: Demand, cost: number): number;
+
+  /** Milliseconds after `t` until nothing is spent any more; 0 when nothing is at `t`. */
+  millisUntilEmpty(slot: number, demand: Demand): number;
+
+  /** What `grant` would add to the size of the state; with the slot `NONE`: to a key that is new. */
+  bytesToGrant(slot: number, demand: Demand): number;
+
+  /** Records a grant of what fits. Amortised O(1). */
+  grant(slot: number, demand: Demand): void;
+
+  /** From when on nothing is spent of what was granted, in a window of `windowMillis`: then the key may be forgotten. */
+  idleAtMillis(slot: number, windowMillis: number): number;
+
+  /** To look at keys for a snapshot, one after the other. */
+  view(): MeterView;
+
+  /**
+   * Reads what `MeterView.write` wrote into `slot`, where a key was just added, and trusts none of it.
+   *
+   * @param part 0, or what the call before returned
+   * @returns 0 when all is read; anything else: there is more in the next chunk
+   * @throws InvalidSnapshotError
+   */
+  read(slot: number, input: ByteReader, madeMillis: number, part: number): number;
+
+  /** What the key remembers, oldest first, for tests. Shares nothing with `write` and `read`. */
+  inspect(slot: number): readonly KeyRun[];
+}
+
+/** What one key remembers, wherever it lies: in its slot, or in a copy that a snapshot made before it changed. */
+export interface MeterView {
+  /** Looks at the key in `slot`, until anything is changed. */
+  show(slot: number): void;
+
+  /** What a copy takes, in units of 8 bytes. */
+  readonly units: number;
+
+  /** Copies what is looked at to word `at` of `target`, where a unit begins. */
+  copyTo(target: Slab, at: number): void;
+
+  /** Looks at the copy that begins at word `at` of `source`. */
+  showCopy(source: Slab, at: number): void;
+
+  /**
+   * Writes what is looked at, in a form that is equal for equal meters. It stops where `out` is full, and may do so at
+   * any value but the first.
+   *
+   * @param madeMillis when the key was last granted something, in group time; the reader knows it too
+   * @param part 0, or what the call before returned; the view may have been moved in between
+   * @returns 0 when all is written
+   */
+  write(out: ByteWriter, madeMillis: number, part: number): number;
+}

@@ -1,0 +1,45 @@
+/** What a partition is made with: its bounds, and whom it asks and tells. */
+import type { GroupClock } from '../../raft/driver/group-clock.ts';
+import type { NodeId } from '../../raft/types.ts';
+import { MAX_AHEAD_MILLIS_DEFAULT, type RuleTable } from '../limiter/rules.ts';
+
+export interface PartitionOptions {
+  /** Requests that wait for a place in the log; more are refused as `overloaded`. */
+  readonly pendingMax: number;
+  /** Requests per log entry. */
+  readonly batchMax: number;
+  /** Requests that are in the log and not applied yet. */
+  readonly inflightMax: number;
+  /** How far a caller's timestamp may be ahead of both group time and this node's wall clock. */
+  readonly maxAheadMillis: number;
+}
+
+export const PARTITION_DEFAULTS: PartitionOptions = {
+  pendingMax: 32_768,
+  batchMax: 4_096,
+  inflightMax: 65_536,
+  maxAheadMillis: MAX_AHEAD_MILLIS_DEFAULT,
+};
+
+export interface PartitionInit {
+  readonly partition: number;
+  readonly nodeId: NodeId;
+  readonly clock: GroupClock;
+  readonly options: PartitionOptions;
+  /** Decides until when a request is worth proposing; must not run back. */
+  readonly monotonicMillis: () => number;
+  /** Only to refuse timestamps from the future; decisions never see it. */
+  readonly wallMillis: () => number;
+  /** The rules this node was configured with; the leader proposes them if they are newer than the replicated ones. */
+  readonly ruleTable: RuleTable;
+  /** Asks the driver for a place in the log, soon. */
+  readonly requestProposal: () => void;
+  /** `leader` leads in `term`; NO_NODE: nobody does, as far as this replica knows. */
+  readonly leaderChanged: (partition: number, leader: NodeId, term: number) => void;
+  /** The replicas of this partition are others now. */
+  readonly configChanged?: () => void;
+  /** A request was refused for want of room. */
+  readonly refusedAtCapacity?: () => void;
+  /** See `LimiterStateMachine`. */
+  readonly hashSeed?: number;
+}

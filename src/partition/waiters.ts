@@ -1,0 +1,186 @@
+/**
+ * Requests that wait for the log: for a place in an entry, then for what becomes of that entry. Each is answered exactly
+ * once, and its retries with it. It decides nothing, and does not know who leads.
+ */
+import type { Entry } from '../../raft/types.ts';
+import { type AllowBatch, AllowBatchBuilder } from '../limiter/log/batch.ts';
+import { conflictBetween } from '../limiter/fingerprint.ts';
+import { questionOf } from '../limiter/judge.ts';
+import type { AllowRequest } from '../limiter/request.ts';
+import { requestKeyOf } from '../limiter/state/request-key.ts';
+import { type Answer, unavailable } from './answer.ts';
+import { Attempts } from './attempts.ts';
+import { CommitTimes } from './commit-times.ts';
+
+export type Done = (answer: Answer) => void;
+
+export interface Waiter {
+  readonly request: AllowRequest;
+  readonly done: Done;
+  /** The latest of its own and its retries'. */
+  deadlineMillis: number;
+  /** Set if the request has an id; retries that came while it was in flight wait in `retries`. */
+  readonly retryKey: string | undefined;
+  retries: Done[] | undefined;
+}
+
+/** Those who wait for one entry. */
+interface Inflight {
+  readonly term: number;
+  readonly sinceMillis: number;
+  readonly waiters: readonly Waiter[];
+}
+
+/** A client that repeats itself this often while nothing is decided gains nothing by one more. */
+const RETRIES_WAITING_MAX = 64;
+
+export class Waiters {
+  readonly #monotonicMillis: () => number;
+  /** Not in the log yet, in the order in which they came. */
+  #pending: Waiter[] = [];
+  /** Those whose requests are in the entry that is being proposed. */
+  #proposing: readonly Waiter[] = [];
+  /** By index, oldest entry first: entries of this node's own proposals that are not applied yet. */
+  readonly #inflight = new Map<number, Inflight>();
+  /** Of all entries in `#inflight`. */
+  #inflightRequests = 0;
+  readonly #attempts = new Attempts<Waiter>();
+  readonly #builder = new AllowBatchBuilder();
+  readonly #commitTimes = new CommitTimes();
+
+  /** @param monotonicMillis the clock of all deadlines; must not run back */
+  constructor(monotonicMillis: () => number) {
+    this.#monotonicMillis = monotonicMillis;
+  }
+
+  /** How many wait for a place in the log. */
+  get pendingCount(): number {
+    return this.#pending.length;
+  }
+
+  /** How many wait for their entry to be applied. */
+  get inflightCount(): number {
+    return this.#inflightRequests;
+  }
+
+  add(request: AllowRequest, deadlineMillis: number, done: Done): void {
+    const retryKey = requestKeyOf(request);
+    const waiter: Waiter = { request, done, deadlineMillis, retryKey, retries: undefined };
+    this.#attempts.add(waiter);
+    this.#pending.push(waiter);
+  }
+
+  /**
+   * Lets a retry wait with its first attempt if that is in here, and returns whether it is. Another request under the
+   * same id goes its own way: which of them has the id is decided by the log. It may hold this very one already, sent
+   * by a former leader and not applied here yet.
+   */
+  maybeJoin(request: AllowRequest, deadlineMillis: number, done: Done): boolean {
+    const retryKey = requestKeyOf(request);
+    if (retryKey === undefined) return false;
+    const earlier = this.#attempts.find(retryKey);
+    if (earlier === undefined) return false;
+    const conflict = conflictBetween(questionOf(earlier.request), questionOf(request));
+    if (conflict !== undefined) return false;
+    earlier.retries ??= [];
+    earlier.deadlineMillis = Math.max(earlier.deadlineMillis, deadlineMillis);
+    if (earlier.retries.length >= RETRIES_WAITING_MAX) done(unavailable('overloaded', false));
+    else earlier.retries.push(done);
+    return true;
+  }
+
+  /** The next requests for the log, up to `requestsMax`; what cannot be answered in time is refused instead. */
+  takeBatch(requestsMax: number): AllowBatch | undefined {
+    const now = this.#monotonicMillis();
+    // With nothing on its way there is nothing to learn from: then it is tried.
+    const inTimeMillis = this.#inflight.size === 0 ? now : now + this.#commitTimes.fastestMillis;
+    const taken: Waiter[] = [];
+    let next = 0;
+    while (next < this.#pending.length && taken.length < requestsMax) {
+      const waiter = this.#pending[next];
+      next += 1;
+      if (waiter === undefined) continue;
+      if (waiter.deadlineMillis <= inTimeMillis) {
+        // Nobody would wait for it any more; a grant would only be charged.
+        this.answer(waiter, unavailable('deadline', false));
+        continue;
+      }
+      this.#builder.add(waiter.request);
+      taken.push(waiter);
+    }
+    this.#pending = next === this.#pending.length ? [] : this.#pending.slice(next);
+    this.#proposing = taken;
+    return taken.length === 0 ? undefined : this.#builder.take();
+  }
+
+  /** The batch that was taken last is in this entry now; undefined: in none, and it will not be. */
+  proposed(entry: Entry | undefined): void {
+    const waiters = this.#proposing;
+    this.#proposing = [];
+    if (entry === undefined) {
+      this.answerAll(waiters, unavailable('overloaded', false));
+      return;
+    }
+    // An entry of an earlier term that stood here is gone from this log, but another replica may still commit it.
+    this.#answerInflight((index) => index === entry.index, unavailable('unknown_outcome', true));
+    const sinceMillis = this.#monotonicMillis();
+    this.#inflight.set(entry.index, { term: entry.term, sinceMillis, waiters });
+    this.#inflightRequests += waiters.length;
+  }
+
+  /**
+   * This entry is committed, so nothing else can be at its index. Hands over those who waited for what stood there,
+   * in the order of its requests: it is theirs if the terms are equal.
+   */
+  leave({ index, term }: Entry): Inflight | undefined {
+    const inflight = this.#inflight.get(index);
+    if (inflight === undefined) return undefined;
+    this.#forget(index, inflight);
+    if (inflight.term === term) this.#commitTimes.observe(this.#monotonicMillis() - inflight.sinceMillis);
+    return inflight;
+  }
+
+  /**
+   * Terms never decrease along a log, so behind a committed entry no entry of an earlier term can be committed:
+   * whoever waits for one was certainly not decided.
+   */
+  answerLost({ index: end, term: committed }: { readonly index: number; readonly term: number }): void {
+    this.#answerInflight((index, term) => index > end && term < committed, unavailable('no_leader', false));
+  }
+
+  /** Whatever is in the log and not applied yet. */
+  answerProposed(answer: Answer): void {
+    this.#answerInflight(() => true, answer);
+  }
+
+  /** Whatever is not in the log yet. */
+  answerPending(answer: Answer): void {
+    const pending = this.#pending;
+    this.#pending = [];
+    this.answerAll(pending, answer);
+  }
+
+  answerAll(waiters: readonly Waiter[], answer: Answer): void {
+    for (const waiter of waiters) this.answer(waiter, answer);
+  }
+
+  /** Tells one that waits in here no more, and its retries. */
+  answer(waiter: Waiter, answer: Answer): void {
+    this.#attempts.delete(waiter);
+    waiter.done(answer);
+    if (waiter.retries !== undefined) for (const done of waiter.retries) done(answer);
+  }
+
+  #answerInflight(isMeant: (index: number, term: number) => boolean, answer: Answer): void {
+    for (const [index, inflight] of this.#inflight) {
+      if (!isMeant(index, inflight.term)) continue;
+      this.#forget(index, inflight);
+      this.answerAll(inflight.waiters, answer);
+    }
+  }
+
+  #forget(index: number, { waiters }: Inflight): void {
+    this.#inflight.delete(index);
+    this.#inflightRequests -= waiters.length;
+  }
+}
