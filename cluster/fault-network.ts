@@ -4,7 +4,7 @@
  */
 import type { RandomBelow } from '../raft/core-state.ts';
 import type { NodeId } from '../raft/types.ts';
-import type { HostPort } from '../src/config/config.ts';
+import type { HostPort } from '../src/api/node-address.ts';
 import { type Faults, FaultProxy } from './fault-proxy.ts';
 
 /** Whether `from` can be heard by `to`, or what else is wrong with that direction. */

@@ -4,7 +4,7 @@
  */
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import type { RandomBelow } from '../raft/core-state.ts';
-import type { HostPort } from '../src/config/config.ts';
+import type { HostPort } from '../src/api/node-address.ts';
 
 /** What is wrong with one direction. Everything that is absent works. */
 export interface Faults {

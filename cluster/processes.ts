@@ -3,14 +3,15 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, fstatSync, mkdirSync, openSync, readSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { ClusterConfig, NodeAddress } from '../src/config/config.ts';
+import type { NodeAddress } from '../src/api/node-address.ts';
+import type { ClusterConfig } from '../src/config/config.ts';
 import type { RuleTable } from '../src/limiter/rules.ts';
 import { StartProgress } from './start-progress.ts';
 
 /** The compiled command, whether this file runs compiled (dist/cluster) or from source (cluster). */
 const here = dirname(fileURLToPath(import.meta.url));
 const root = here.endsWith(join('dist', 'cluster')) ? join(here, '..', '..') : join(here, '..');
-const CLI = join(root, 'dist', 'src', 'cli.js');
+const CLI = join(root, 'dist', 'src', 'cli', 'main.js');
 
 export interface NodeProcess {
   readonly id: number;

@@ -10,11 +10,12 @@ import {
   readCluster,
 } from '../config/cluster-directory.ts';
 import { complain, newCommand, packageVersion, runCommand } from './command-line.ts';
-import { ConfigError, NODE_ID_MAX, type NodeAddress, NODES_MAX, PARTITIONS_MAX } from '../config/config.ts';
+import { NODE_ID_MAX, type NodeAddress } from '../api/node-address.ts';
+import { ConfigError, NODES_MAX, PARTITIONS_MAX } from '../config/config.ts';
 import { EXIT_FATAL, explain } from './explain-error.ts';
 import { joinCluster } from './join-cluster.ts';
 import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../limiter/rules.ts';
-import type { NodeChange } from '../meta/meta-state.ts';
+import type { NodeChange } from '../api/node-change.ts';
 import { changeNodes } from './nodes-command.ts';
 import type { QuorateNode } from '../node/node.ts';
 import {

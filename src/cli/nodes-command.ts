@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { NodeId } from '../../raft/types.ts';
-import type { NodeChange } from '../meta/meta-state.ts';
+import type { NodeChange } from '../api/node-change.ts';
 
 export interface NodesCommandInit {
   /** HTTP address of any node of the cluster, on this machine. */

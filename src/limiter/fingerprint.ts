@@ -3,6 +3,8 @@
  * with something else is a mistake of the caller, not a retry. Compares; remembers nothing.
  */
 
+import type { ConflictField } from '../api/answer.ts';
+
 /** The parts of a request that a retry must repeat. */
 export interface Fingerprint {
   /** '' where the request named none: what the default rule is may change between two attempts. */
@@ -11,14 +13,10 @@ export interface Fingerprint {
   readonly timestampMillis: number | undefined;
 }
 
-/** The same fields by the names that callers know. */
-export const FINGERPRINT_FIELDS = ['rule', 'cost', 'timestampMillis'] as const;
-export type FingerprintField = (typeof FINGERPRINT_FIELDS)[number];
-
 /** A request id was used before, for another request. */
 export interface Conflict {
   /** The first field that differs. */
-  readonly field: FingerprintField;
+  readonly field: ConflictField;
   /** Its value in the request that has the id; undefined where that had none. */
   readonly first: string | number | undefined;
 }

@@ -5,7 +5,7 @@
 
 import type { Decision, Receipt, Refusal } from './decision.ts';
 import type { Conflict, Fingerprint } from './fingerprint.ts';
-import type { AllowRequest } from './request.ts';
+import type { AllowRequest } from '../api/request.ts';
 import type { KeyTable } from './state/key-table.ts';
 import { NONE } from './state/rows.ts';
 

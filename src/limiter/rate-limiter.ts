@@ -3,13 +3,14 @@
  * state machine and must decide exactly as a rule with the `request` clock does.
  */
 
+import { isBoundedInteger, isBoundedText } from '../api/bounded.ts';
+import { KEY_BYTES_MAX, TIMESTAMP_MILLIS_MAX } from '../api/request.ts';
 import { SlidingLogs } from './meters/sliding-logs.ts';
-import { KEY_BYTES_MAX, LIMIT_MAX, TIMESTAMP_MILLIS_MAX, WINDOW_MILLIS_MAX } from './rules.ts';
+import { LIMIT_MAX, WINDOW_MILLIS_MAX } from './rules.ts';
 import { Keys } from './state/keys.ts';
 import { NONE } from './state/rows.ts';
 import { StateSize } from './state/state-size.ts';
 import { TextBytes } from './state/text-bytes.ts';
-import { isBoundedInteger, isBoundedText } from './text.ts';
 
 /** An argument of `RateLimiter` is out of bounds. `field` names it. */
 export class InvalidLimiterArgumentError extends RangeError {

@@ -9,7 +9,7 @@ import type { Command } from './log/command.ts';
 import type { AppliedPosition, Decision, Receipt, Refusal } from './decision.ts';
 import { conflictBetween } from './fingerprint.ts';
 import { Judgement, type Place, type Question, questionOf, receiptAt, refusalOf } from './judge.ts';
-import type { AllowRequest } from './request.ts';
+import type { AllowRequest } from '../api/request.ts';
 import type { RuleTable } from './rules.ts';
 import { itemsOf, type StateItem } from './state/inspection.ts';
 import type { KeyTable } from './state/key-table.ts';

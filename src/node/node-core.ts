@@ -18,12 +18,13 @@ import { type ClusterConfig, ticksOf } from '../config/config.ts';
 import { restoreGroup } from './group-loader.ts';
 import { Departure } from './departure.ts';
 import { GroupClock } from '../../raft/driver/group-clock.ts';
-import type { AllowRequest } from '../limiter/request.ts';
+import type { AllowRequest } from '../api/request.ts';
 import type { Admission } from '../meta/admission.ts';
 import { ClusterPlacement, META_GROUP, metaMembers } from '../meta/cluster-placement.ts';
 import { Membership, MEMBERSHIP_FRAMES } from '../meta/membership.ts';
-import { MetaGroup, type NodeChangeResult } from '../meta/meta-group.ts';
-import type { Introduction, MetaState, NodeChange } from '../meta/meta-state.ts';
+import type { NodeChange, NodeChangeResult } from '../api/node-change.ts';
+import { MetaGroup } from '../meta/meta-group.ts';
+import type { Introduction, MetaState } from '../meta/meta-state.ts';
 import type { LocalReplicas } from '../meta/replica-keeper.ts';
 import type { Exclusion, NodeStanding } from '../meta/standing.ts';
 import { decodeRoom, watchCapacity } from './capacity.ts';
@@ -32,7 +33,8 @@ import type { CapacityReport, CapacityWatch } from '../partition/capacity-watch.
 import { Partition, PARTITION_DEFAULTS, type PartitionOptions } from '../partition/partition.ts';
 import { groupOfPartition } from '../partition/placement.ts';
 import { Forwarder } from '../router/forwarder.ts';
-import { type RoutedAnswer, Router } from '../router/router.ts';
+import type { AllowDone } from '../api/answer.ts';
+import { Router } from '../router/router.ts';
 import type { FrameType } from '../wire/frame.ts';
 import type { Hello, Refusal, Sender } from '../transport/hello.ts';
 import { decodePeerMessages, encodePeerMessages } from '../wire/peer-messages.ts';
@@ -443,7 +445,7 @@ export class NodeCore {
   }
 
   /** Asks for a grant; see `Router.allow`. */
-  allow(request: AllowRequest, done: (answer: RoutedAnswer, partition: number) => void): void {
+  allow(request: AllowRequest, done: AllowDone): void {
     if (this.#membership.verdict !== undefined) {
       const partition = this.router.partitionOf(request.userId);
       done({ kind: 'unavailable', reason: 'not_member', proposed: false }, partition);

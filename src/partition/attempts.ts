@@ -2,7 +2,7 @@
  * Requests with an id that wait to be decided, so that a retry can join its first attempt. It answers nobody.
  * Bounded by those who wait: each is in here once at most.
  */
-import type { AllowRequest } from '../limiter/request.ts';
+import type { AllowRequest } from '../api/request.ts';
 
 /** What retries are recognised by: the id and the user, whatever else they ask for. Undefined without an id. */
 export function retryKeyOf({ userId, requestId }: AllowRequest): string | undefined {

@@ -12,15 +12,16 @@ import type { Decision } from '../limiter/decision.ts';
 import { conflictBetween } from '../limiter/fingerprint.ts';
 import type { GroupClock } from '../../raft/driver/group-clock.ts';
 import { questionOf } from '../limiter/judge.ts';
-import type { AllowRequest } from '../limiter/request.ts';
+import type { UnavailableReason } from '../api/refusals.ts';
+import type { AllowRequest } from '../api/request.ts';
 import { MAX_AHEAD_MILLIS_DEFAULT, type RuleTable } from '../limiter/rules.ts';
 import { LimiterStateMachine } from '../limiter/state-machine.ts';
 import type { Room } from '../limiter/state/state-size.ts';
-import { type Answer, answerOf, invalid, unavailable, type UnavailableReason } from './answer.ts';
+import { type Answer, answerOf, invalid, unavailable } from './answer.ts';
 import { Attempts, retryKeyOf } from './attempts.ts';
 import { CommitTimes } from './commit-times.ts';
 import { Housekeeping } from './housekeeping.ts';
-import { checkedAgainstRules, checkedRequest } from './request-checks.ts';
+import { checkedAgainstRules } from './request-checks.ts';
 
 export type Done = (answer: Answer) => void;
 
@@ -179,16 +180,12 @@ export class Partition implements GroupApplication {
    * Decides a request if this node leads the partition, else answers `notLeader`. `done` is called exactly once,
    * perhaps before this returns.
    *
+   * @param request well-formed, see `invalidIn`
    * @param deadlineMillis on this node's monotonic clock: after it, nobody waits for the answer.
    */
   decide(request: AllowRequest, deadlineMillis: number, done: Done): void {
     if (!this.#isLeader) {
       done({ kind: 'notLeader', leader: this.#leader, term: this.#term });
-      return;
-    }
-    const malformed = checkedRequest(request);
-    if (malformed !== undefined) {
-      done(malformed);
       return;
     }
     // With an entry of its own term a leader has applied all that was committed before (Raft, dissertation, 6.4). Until

@@ -1,21 +1,10 @@
 /**
- * What can be said of a request without asking any limit: that it can never be decided as it is, or not yet. It looks
- * at no grants.
+ * What can be said of a well-formed request by the rules alone: that it can never be decided under them, or not yet. It
+ * looks at no grants.
  */
-import { type AllowRequest, checkRequest, InvalidRequestError } from '../limiter/request.ts';
+import type { AllowRequest } from '../api/request.ts';
 import type { Rule, RuleTable } from '../limiter/rules.ts';
 import { type Answer, invalid, unavailable } from './answer.ts';
-
-/** Why the request is out of bounds, whatever the rules are. */
-export function checkedRequest(request: AllowRequest): Answer | undefined {
-  try {
-    checkRequest(request);
-    return undefined;
-  } catch (error) {
-    if (!(error instanceof InvalidRequestError)) throw error;
-    return invalid(error.field, error.message);
-  }
-}
 
 /** Why the request cannot be decided under these rules. */
 export function checkedAgainstRules(

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 export const ROOT = join(import.meta.dirname, '..', '..');
 const COMMANDS = {
-  quorate: join(ROOT, 'dist', 'src', 'cli.js'),
+  quorate: join(ROOT, 'dist', 'src', 'cli', 'main.js'),
   start: join(ROOT, 'dist', 'cluster', 'start.js'),
 } as const;
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type NodeProcess, startNodeProcess } from '../../cluster/processes.ts';
 import { joinCluster } from '../../src/cli/join-cluster.ts';
-import type { NodeAddress } from '../../src/config/config.ts';
+import type { NodeAddress } from '../../src/api/node-address.ts';
 import { allowAt, eventually, freePorts, TestCluster } from './harness.ts';
 import { command, nodeAt } from './nodes-command.ts';
 

@@ -5,7 +5,7 @@ import { waitUntilReady } from '../../cluster/processes.ts';
 import { joinCluster } from '../../src/cli/join-cluster.ts';
 import { readKnownMembers } from '../../src/node/member-cache.ts';
 import { nodeDirectory } from '../../src/config/cluster-directory.ts';
-import type { NodeAddress } from '../../src/config/config.ts';
+import type { NodeAddress } from '../../src/api/node-address.ts';
 import { allowAt, eventually, freePorts, TestCluster, WAIT_MILLIS_MAX } from './harness.ts';
 import { command } from './nodes-command.ts';
 

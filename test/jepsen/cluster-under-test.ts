@@ -18,7 +18,8 @@ import {
 import type { NodeId } from '../../raft/types.ts';
 import { nodeDirectory, readCluster, writeCluster } from '../../src/config/cluster-directory.ts';
 import { drawIncarnation, factsOf } from '../../src/config/cluster-facts.ts';
-import type { ClusterConfig, NodeAddress } from '../../src/config/config.ts';
+import type { NodeAddress } from '../../src/api/node-address.ts';
+import type { ClusterConfig } from '../../src/config/config.ts';
 import { bootstrapStore } from '../../storage/bootstrap-store.ts';
 import { eventually } from '../cluster/harness.ts';
 import { type ClusterUnderTestOptions, configOf } from './cluster-options.ts';

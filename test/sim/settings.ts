@@ -6,7 +6,8 @@ import type { MultiRaftOptions } from '../../raft/driver/multi-raft.ts';
 import { RAFT_DEFAULTS } from '../../raft/core-state.ts';
 import type { NodeId } from '../../raft/types.ts';
 import type { QueueBounds } from '../../src/node/node-core.ts';
-import { type ClusterConfig, type NodeAddress, ticksOf, type Timing } from '../../src/config/config.ts';
+import type { NodeAddress } from '../../src/api/node-address.ts';
+import { type ClusterConfig, ticksOf, type Timing } from '../../src/config/config.ts';
 import {
   groupMillisMax,
   PARTITION_BYTES_DEFAULT,

@@ -4,19 +4,17 @@
  */
 
 import { Packr, Unpackr } from 'msgpackr';
-import { type AllowBatch, BATCH_REQUESTS_MAX, DEFAULT_RULE } from './batch.ts';
-import { messagePackProblem } from './message-pack.ts';
+import { isBoundedInteger, isBoundedText } from '../../api/bounded.ts';
 import {
   COST_MAX,
-  InvalidRuleError,
   KEY_BYTES_MAX,
   REQUEST_ID_BYTES_MAX,
   RULE_ID_BYTES_MAX,
-  type RuleTable,
   TIMESTAMP_MILLIS_MAX,
-  validateRuleTable,
-} from '../rules.ts';
-import { isBoundedInteger, isBoundedText } from '../text.ts';
+} from '../../api/request.ts';
+import { type AllowBatch, BATCH_REQUESTS_MAX, DEFAULT_RULE } from './batch.ts';
+import { messagePackProblem } from './message-pack.ts';
+import { InvalidRuleError, type RuleTable, validateRuleTable } from '../rules.ts';
 
 export type Command =
   | { readonly type: 'rules'; readonly table: RuleTable }

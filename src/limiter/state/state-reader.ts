@@ -3,24 +3,26 @@
  * length, bound and order is checked, nothing is allocated because a number says so, and the digest has the last word.
  */
 
+import {
+  COST_MAX,
+  KEY_BYTES_MAX,
+  REQUEST_ID_BYTES_MAX,
+  RULE_ID_BYTES_MAX,
+  TIMESTAMP_MILLIS_MAX,
+} from '../../api/request.ts';
 import { LOG_WINDOW_MILLIS_MAX } from '../meters/log-runs.ts';
 import { BATCH_REQUESTS_MAX } from '../log/batch.ts';
 import {
   CLOCK_DRIFT_PPM_MAX,
-  COST_MAX,
   effectiveWindowMillis,
   InvalidRuleError,
-  KEY_BYTES_MAX,
   LIMIT_MAX,
   PARTITION_BYTES_MAX,
   PARTITION_BYTES_MIN,
-  REQUEST_ID_BYTES_MAX,
   REQUEST_ID_HORIZON_MILLIS_MAX,
   type Rule,
-  RULE_ID_BYTES_MAX,
   RULES_MAX,
   type RuleTable,
-  TIMESTAMP_MILLIS_MAX,
   validateRuleTable,
   WINDOW_MILLIS_MAX,
 } from '../rules.ts';
