@@ -11,6 +11,7 @@ import {
   writeCluster,
 } from '../src/config/cluster-directory.ts';
 import { newCommand, runCommand } from '../src/cli/command-line.ts';
+import type { ClusterReport } from '../src/api/cluster-report.ts';
 import { type ClusterConfig, ConfigError, PARTITIONS_MAX, validateConfig } from '../src/config/config.ts';
 import { AlreadyRunningError, NodeEndedError } from '../src/cli/explain-error.ts';
 import { LIMIT_MAX, type RuleTable, WINDOW_MILLIS_MAX } from '../src/limiter/rules.ts';
@@ -19,8 +20,7 @@ import { basePortOption, directoryOption, integerFrom } from '../src/cli/options
 import { isOverruled } from '../src/node/rules-in-force.ts';
 import { assertPortsFree } from './free-ports.ts';
 import {
-  clusterStatus,
-  type ClusterStatus,
+  clusterReport,
   type NodeProcess,
   stateOf,
   startNodeProcess,
@@ -103,7 +103,7 @@ function changed(stored: ClusterConfig, local: LocalNodes, options: StartOptions
 async function refuseIfRunning({ nodes }: Pick<ClusterConfig, 'nodes'>): Promise<void> {
   const answers = await Promise.all(
     nodes.map(async (node) => {
-      const status = await clusterStatus({ nodes: [node] });
+      const status = await clusterReport({ nodes: [node] });
       if (status === undefined) return [];
       const { id } = status.self;
       const pid = status.nodes.find((other) => other.id === id)?.pid ?? 'unknown';
@@ -120,7 +120,7 @@ async function refuseIfRunning({ nodes }: Pick<ClusterConfig, 'nodes'>): Promise
 
 /** Whoever else runs, of the same cluster. Some were started by hand, after they had ended here for example. */
 async function sayWhoStays(config: ClusterConfig, nodes: readonly NodeProcess[]): Promise<void> {
-  const status = await clusterStatus(config);
+  const status = await clusterReport(config);
   for (const { id, http, pid, up } of status?.nodes ?? []) {
     if (!up || nodes.some(({ child }) => child.pid === pid)) continue;
     say(`node ${id} (${http}, pid ${pid}) was not started by this command and keeps running`);
@@ -200,7 +200,7 @@ function say(line: string): void {
   console.log(line);
 }
 
-function describeLeaders(status: ClusterStatus): string {
+function describeLeaders(status: ClusterReport): string {
   const ids = [...new Set([0, ...status.nodes.map((node) => node.id)])];
   const parts = ids.map((id) => {
     const led = status.partitions
@@ -222,16 +222,16 @@ function sayRules({ version, rules }: ShownRules, inForce: ShownRules): void {
 }
 
 /** The rules of the file reach the partitions soon after these have leaders. */
-async function waitForRules(config: ClusterConfig, status: ClusterStatus): Promise<ClusterStatus> {
+async function waitForRules(config: ClusterConfig, status: ClusterReport): Promise<ClusterReport> {
   let latest = status;
   for (let i = 0; i < RULES_LOOKS_MAX && (latest.rules?.version ?? 0) < config.rules.version; i += 1) {
     await new Promise((resolve) => setTimeout(resolve, RULES_LOOK_MILLIS));
-    latest = (await clusterStatus(config)) ?? latest;
+    latest = (await clusterReport(config)) ?? latest;
   }
   return latest;
 }
 
-function introduce(config: ClusterConfig, options: StartOptions, status: ClusterStatus): void {
+function introduce(config: ClusterConfig, options: StartOptions, status: ClusterReport): void {
   const [first] = config.nodes;
   if (first === undefined) return;
   say('');
@@ -257,7 +257,7 @@ class Watcher {
 
   readonly #exclude: (id: number, reason: string) => void;
 
-  constructor(config: ClusterConfig, status: ClusterStatus, exclude: (id: number, reason: string) => void) {
+  constructor(config: ClusterConfig, status: ClusterReport, exclude: (id: number, reason: string) => void) {
     this.#config = config;
     this.#leaders = describeLeaders(status);
     this.#exclude = exclude;
@@ -279,7 +279,7 @@ class Watcher {
       const { excluded } = await stateOf(node);
       if (excluded !== undefined) this.#exclude(node.id, excluded);
     }
-    const status = await clusterStatus(this.#config);
+    const status = await clusterReport(this.#config);
     if (status === undefined) return;
     for (const node of status.nodes) {
       if (node.up && this.#down.delete(node.id)) say(`node ${node.id} is up again (pid ${node.pid})`);
@@ -330,7 +330,7 @@ async function main(options: StartOptions): Promise<void> {
       );
     }),
   );
-  let status: ClusterStatus;
+  let status: ClusterReport;
   try {
     const watch = { say, excluded: exclude };
     status = await Promise.race([waitUntilReady(config, START_PATIENCE_MILLIS, watch), failed]);

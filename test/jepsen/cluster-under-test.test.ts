@@ -36,7 +36,7 @@ describe('the cluster under test', () => {
     );
     expect(silent).toEqual([]);
     const [first = 0] = await cluster.byLeadership();
-    const status = await cluster.statusFrom(first);
+    const status = await cluster.reportFrom(first);
     expect(status?.partitions.some(({ leader }) => leader === first)).toBe(true);
     for (const id of cluster.members) await grantedAt(id);
   });
@@ -60,14 +60,14 @@ describe('the cluster under test', () => {
     expect(await cluster.isUp(1)).toBe(true);
 
     cluster.pause(2);
-    expect(await cluster.statusFrom(2)).toBeUndefined();
+    expect(await cluster.reportFrom(2)).toBeUndefined();
     cluster.resume(2);
-    await eventually('it answers again', async () => cluster.statusFrom(2));
+    await eventually('it answers again', async () => cluster.reportFrom(2));
 
     const startMillis = performance.now();
     cluster.stall(3, 400);
     await new Promise((resolve) => setTimeout(resolve, 50));
-    await cluster.statusFrom(3);
+    await cluster.reportFrom(3);
     expect(performance.now() - startMillis).toBeGreaterThanOrEqual(350);
 
     expect(cluster.exits).toEqual([{ id: 1, code: null, signal: 'SIGKILL', expected: 'killed' }]);

@@ -9,15 +9,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { FaultNetwork } from '../../cluster/fault-network.ts';
-import {
-  type ClusterStatus,
-  startNodeProcess,
-  stopNodeProcess,
-  waitUntilReady,
-} from '../../cluster/processes.ts';
+import { reportFrom, startNodeProcess, stopNodeProcess, waitUntilReady } from '../../cluster/processes.ts';
 import type { NodeId } from '../../raft/types.ts';
 import { nodeDirectory, readCluster, writeCluster } from '../../src/config/cluster-directory.ts';
 import { drawIncarnation, factsOf } from '../../src/config/cluster-facts.ts';
+import type { ClusterReport } from '../../src/api/cluster-report.ts';
 import type { NodeAddress } from '../../src/api/node-address.ts';
 import type { ClusterConfig } from '../../src/config/config.ts';
 import { bootstrapStore } from '../../storage/bootstrap-store.ts';
@@ -43,14 +39,6 @@ export interface NodeExit {
   readonly signal: NodeJS.Signals | null;
   /** What had been announced with `expectExit`. Undefined: nobody did this, the node failed by itself. */
   readonly expected: string | undefined;
-}
-
-/** What a node process says of itself that a status of processes.ts leaves out. */
-export interface Status extends Omit<ClusterStatus, 'nodes' | 'self'> {
-  readonly nodes: readonly (ClusterStatus['nodes'][number] & { readonly clock: string | null })[];
-  readonly self?: { readonly standing: string };
-  readonly version?: number;
-  readonly settledVersion?: number;
 }
 
 const UP_MILLIS_MAX = 60_000;
@@ -357,29 +345,22 @@ export class ClusterUnderTest {
   }
 
   /** What one node says about the cluster; undefined if it does not answer. */
-  async statusFrom(id: NodeId): Promise<Status | undefined> {
-    try {
-      const response = await fetch(`${this.httpUrl(id)}/v1/cluster`, {
-        signal: AbortSignal.timeout(STATUS_MILLIS_MAX),
-      });
-      return response.ok ? ((await response.json()) as Status) : undefined;
-    } catch {
-      return undefined;
-    }
+  async reportFrom(id: NodeId): Promise<ClusterReport | undefined> {
+    return reportFrom(this.httpUrl(id));
   }
 
   /** Members that run, those first that lead most, by what each of them says of itself. */
   async byLeadership(): Promise<NodeId[]> {
     const ids = this.members.filter((id) => this.isRunning(id) && !this.#machine(id).isPaused);
     const counted = ids.map(async (id) => {
-      const status = await this.statusFrom(id);
-      return { id, led: status?.partitions.filter(({ leader }) => leader === id).length ?? 0 };
+      const report = await this.reportFrom(id);
+      return { id, led: report?.partitions.filter(({ leader }) => leader === id).length ?? 0 };
     });
     return (await Promise.all(counted)).sort((a, b) => b.led - a.led).map(({ id }) => id);
   }
 
   /** Resolves when all members run, answer and know a leader for each of their partitions. */
-  async ready(timeoutMillis = UP_MILLIS_MAX): Promise<ClusterStatus> {
+  async ready(timeoutMillis = UP_MILLIS_MAX): Promise<ClusterReport> {
     const nodes = this.config.nodes.filter(({ id }) => this.members.includes(id));
     return waitUntilReady({ ...this.config, nodes }, timeoutMillis);
   }

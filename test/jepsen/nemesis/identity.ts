@@ -73,7 +73,7 @@ const madeAnew: Nemesis = {
           `node ${id}, made anew, is refused`,
           async () => {
             if (!cluster.isRunning(id)) return 'does not start';
-            const standing = (await cluster.statusFrom(id))?.self?.standing;
+            const standing = (await cluster.reportFrom(id))?.self.standing;
             return standing === 'refused' ? standing : undefined;
           },
           REFUSED_MILLIS_MAX,
