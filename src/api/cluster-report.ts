@@ -15,12 +15,13 @@ export type ClockState = (typeof CLOCK_STATES)[number];
  * - `removed`: it did, and does so no more. Final: its id does not come back.
  * - `refused`: the others do not take it for the node whose id it bears, or for one of their cluster.
  */
-export const STANDINGS = ['waiting', 'member', 'removed', 'refused'] as const;
+const STANDINGS = ['waiting', 'member', 'removed', 'refused'] as const;
+export type Standing = (typeof STANDINGS)[number];
 
 /** Of the node that is asked. */
 export interface ReportedSelf {
   readonly id: number;
-  readonly standing: (typeof STANDINGS)[number];
+  readonly standing: Standing;
   /** Why it was `removed` or is `refused`. */
   readonly reason?: string;
   /** Who does not want to speak with it. */

@@ -144,6 +144,17 @@ describe('a forwarded request', () => {
     );
   });
 
+  it('that is not well-formed there is answered, and asked of nobody', () => {
+    const [a, b] = [new Side(1), new Side(2)];
+    const answers = [a.forward({ userId: '' }), a.forward({ userId: 'ada', ruleId: 'r'.repeat(129) })];
+    carry(a, b);
+    expect(answers).toMatchObject([
+      [{ kind: 'invalid', field: 'userId' }],
+      [{ kind: 'invalid', field: 'rule' }],
+    ]);
+    expect(b.partition.asked).toEqual([]);
+  });
+
   it('has as long there as it had left here', () => {
     const [a, b] = [new Side(1), new Side(2)];
     b.nowMillis = 70_000.25;
