@@ -207,7 +207,7 @@ describe('the cluster script', () => {
     cluster.child.stdout?.destroy();
     expect(await cluster.ended()).toBe(0);
     expect(cluster.output).not.toContain('EPIPE');
-    await expect(statusOf(1)).rejects.toThrow('fetch failed');
+    await expect(fetch(`http://127.0.0.1:${basePort + 1}/healthz`)).rejects.toThrow('fetch failed');
   });
 
   it('refuses what does not fit the stored cluster, and explains itself', async () => {
