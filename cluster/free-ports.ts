@@ -1,6 +1,7 @@
 /** Whether a cluster could listen on its addresses: found out before anything of it is made. */
 import { createServer } from 'node:net';
-import type { ClusterConfig, HostPort } from '../src/config/config.ts';
+import type { HostPort } from '../src/api/node-address.ts';
+import type { ClusterConfig } from '../src/config/config.ts';
 
 /** @throws the error of `listen` for the first address that is taken, or is none of this machine's */
 export async function assertPortsFree(config: ClusterConfig): Promise<void> {

@@ -1,12 +1,12 @@
 /** What `npm start` says of its cluster when it is up: addresses, leaders, the rules in force, and how to ask. */
+import type { ClusterReport } from '../src/api/cluster-report.ts';
 import type { ClusterConfig } from '../src/config/config.ts';
 import type { RuleTable } from '../src/limiter/rules.ts';
 import { isOverruled } from '../src/node/rules-in-force.ts';
-import type { ClusterStatus } from './processes.ts';
 
 type ShownRules = Pick<RuleTable, 'version' | 'rules'>;
 
-export function describeLeaders(status: ClusterStatus): string {
+export function describeLeaders(status: ClusterReport): string {
   const ids = [...new Set([0, ...status.nodes.map((node) => node.id)])];
   const parts = ids.map((id) => {
     const led = status.partitions
@@ -30,7 +30,7 @@ function sayRules({ version, rules }: ShownRules, inForce: ShownRules): void {
 export function introduce(
   config: ClusterConfig,
   { data }: { readonly data: string },
-  status: ClusterStatus,
+  status: ClusterReport,
 ): void {
   const [first] = config.nodes;
   if (first === undefined) return;

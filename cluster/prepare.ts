@@ -17,7 +17,7 @@ import { type NewClusterOptions, newClusterConfig } from '../src/cli/new-cluster
 import type { RuleTable } from '../src/limiter/rules.ts';
 import { isOverruled } from '../src/node/rules-in-force.ts';
 import { assertPortsFree } from './free-ports.ts';
-import { clusterStatus } from './processes.ts';
+import { clusterReport } from './processes.ts';
 
 export interface StartOptions extends NewClusterOptions {
   readonly fresh: boolean;
@@ -70,7 +70,7 @@ function changed(stored: ClusterConfig, local: LocalNodes, options: StartOptions
 async function refuseIfRunning({ nodes }: Pick<ClusterConfig, 'nodes'>): Promise<void> {
   const answers = await Promise.all(
     nodes.map(async (node) => {
-      const status = await clusterStatus({ nodes: [node] });
+      const status = await clusterReport({ nodes: [node] });
       if (status === undefined) return [];
       const { id } = status.self;
       const pid = status.nodes.find((other) => other.id === id)?.pid ?? 'unknown';

@@ -3,8 +3,10 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, fstatSync, mkdirSync, openSync, readSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { ClusterConfig, NodeAddress } from '../src/config/config.ts';
-import type { RuleTable } from '../src/limiter/rules.ts';
+import { type ClusterReport, isClusterReport } from '../src/api/cluster-report.ts';
+import type { NodeAddress } from '../src/api/node-address.ts';
+import type { Readiness } from '../src/api/readiness.ts';
+import type { ClusterConfig } from '../src/config/config.ts';
 import { StartProgress } from './start-progress.ts';
 
 /** The compiled command, whether this file runs compiled (dist/cluster) or from source (cluster). */
@@ -95,40 +97,26 @@ export async function stopNodeProcess(node: NodeProcess, patienceMillis = STOP_M
   clearTimeout(timer);
 }
 
-/** The part of `GET /v1/cluster` that scripts look at. */
-export interface ClusterStatus {
-  /** Who says so. */
-  readonly self: { readonly id: number };
-  readonly nodes: readonly {
-    readonly id: number;
-    /** Null: not known yet. */
-    readonly http: string | null;
-    readonly pid: number;
-    readonly up: boolean;
-  }[];
-  /** Those in force; null while the node knows none. */
-  readonly rules: Pick<RuleTable, 'version' | 'rules'> | null;
-  readonly partitions: readonly {
-    readonly id: number;
-    readonly leader: number;
-    readonly term: number;
-    readonly commit: number;
-  }[];
-}
-
 type Nodes = Pick<ClusterConfig, 'nodes'>;
 
+const ANSWER_MILLIS_MAX = 1_000;
+
+/** What the node at this URL says about the cluster; undefined if it says nothing. */
+export async function reportFrom(url: string): Promise<ClusterReport | undefined> {
+  try {
+    const response = await fetch(`${url}/v1/cluster`, { signal: AbortSignal.timeout(ANSWER_MILLIS_MAX) });
+    const body: unknown = await response.json();
+    return isClusterReport(body) ? body : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** What some node of the cluster says about it; undefined if none answers. */
-export async function clusterStatus({ nodes }: Nodes): Promise<ClusterStatus | undefined> {
+export async function clusterReport({ nodes }: Nodes): Promise<ClusterReport | undefined> {
   for (const { http } of nodes) {
-    try {
-      const response = await fetch(`http://${http.host}:${http.port}/v1/cluster`, {
-        signal: AbortSignal.timeout(1_000),
-      });
-      if (response.ok) return (await response.json()) as ClusterStatus;
-    } catch {
-      // That node is not up; the next one may be.
-    }
+    const report = await reportFrom(`http://${http.host}:${http.port}`);
+    if (report !== undefined) return report;
   }
   return undefined;
 }
@@ -144,22 +132,22 @@ export interface NodeState {
 export async function stateOf({ http }: Pick<NodeAddress, 'http'>): Promise<NodeState> {
   try {
     const response = await fetch(`http://${http.host}:${http.port}/readyz`, {
-      signal: AbortSignal.timeout(1_000),
+      signal: AbortSignal.timeout(ANSWER_MILLIS_MAX),
     });
-    const { status, reason = status, loaded, of } = (await response.json()) as ReadinessBody;
-    const isExcluded = status === 'removed' || status === 'refused';
-    const text = loaded === undefined ? status : `${status}, ${loaded} of ${of} groups loaded`;
-    return { isReady: response.ok, text, ...(isExcluded && { excluded: reason }) };
+    const readiness = (await response.json()) as Readiness;
+    const isReady = response.ok;
+    switch (readiness.status) {
+      case 'starting':
+        return { isReady, text: `starting, ${readiness.loaded} of ${readiness.of} groups loaded` };
+      case 'removed':
+      case 'refused':
+        return { isReady, text: readiness.status, excluded: readiness.reason };
+      default:
+        return { isReady, text: readiness.status };
+    }
   } catch {
     return { isReady: false, text: 'no answer' };
   }
-}
-
-interface ReadinessBody {
-  readonly status: string;
-  readonly reason?: string;
-  readonly loaded?: number;
-  readonly of?: number;
 }
 
 /** Who is told what while nodes start. */
@@ -178,7 +166,7 @@ export async function waitUntilReady(
   { nodes }: Nodes,
   patienceMillis: number,
   { say = () => {}, excluded: onExcluded = () => {} }: StartWatch = {},
-): Promise<ClusterStatus> {
+): Promise<ClusterReport> {
   const progress = new StartProgress(patienceMillis, say, performance.now());
   let waitedFor = nodes;
   for (;;) {
@@ -188,7 +176,7 @@ export async function waitUntilReady(
     for (const [id, { excluded }] of states) if (excluded !== undefined) onExcluded(id, excluded);
     waitedFor = waitedFor.filter(({ id }) => states.get(id)?.excluded === undefined);
     const areReady = waitedFor.every(({ id }) => states.get(id)?.isReady === true);
-    const status = areReady ? await clusterStatus({ nodes: waitedFor }) : undefined;
+    const status = areReady ? await clusterReport({ nodes: waitedFor }) : undefined;
     const isUp = (id: number): boolean => status?.nodes.some((node) => node.id === id && node.up) === true;
     const isReady =
       status !== undefined &&

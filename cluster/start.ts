@@ -1,11 +1,12 @@
 /** `npm start`: a local cluster of real processes, created on first use, kept in a directory, watched until Ctrl-C. */
+import type { ClusterReport } from '../src/api/cluster-report.ts';
 import { InvalidArgumentError } from 'commander';
 import { newCommand, runCommand } from '../src/cli/command-line.ts';
 import { withNewClusterOptions } from '../src/cli/new-cluster.ts';
 import type { ClusterConfig } from '../src/config/config.ts';
 import { introduce } from './introduce.ts';
 import { prepare, type StartOptions } from './prepare.ts';
-import { clusterStatus, type ClusterStatus, waitUntilReady } from './processes.ts';
+import { clusterReport, waitUntilReady } from './processes.ts';
 import { StartedNodes } from './started-nodes.ts';
 import { Watcher } from './watcher.ts';
 
@@ -17,19 +18,19 @@ const RULES_LOOKS_MAX = 40;
 
 /** Whoever else runs, of the same cluster. Some were started by hand, after they had ended here for example. */
 async function sayWhoStays(config: ClusterConfig, nodes: StartedNodes | undefined): Promise<void> {
-  const status = await clusterStatus(config);
+  const status = await clusterReport(config);
   for (const { id, http, pid, up } of status?.nodes ?? []) {
-    if (!up || nodes?.has(pid) === true) continue;
+    if (!up || (pid !== null && nodes?.has(pid) === true)) continue;
     console.log(`node ${id} (${http}, pid ${pid}) was not started by this command and keeps running`);
   }
 }
 
 /** The rules of the file reach the partitions soon after these have leaders. */
-async function waitForRules(config: ClusterConfig, status: ClusterStatus): Promise<ClusterStatus> {
+async function waitForRules(config: ClusterConfig, status: ClusterReport): Promise<ClusterReport> {
   let latest = status;
   for (let i = 0; i < RULES_LOOKS_MAX && (latest.rules?.version ?? 0) < config.rules.version; i += 1) {
     await new Promise((resolve) => setTimeout(resolve, RULES_LOOK_MILLIS));
-    latest = (await clusterStatus(config)) ?? latest;
+    latest = (await clusterReport(config)) ?? latest;
   }
   return latest;
 }
@@ -57,7 +58,7 @@ async function main(options: StartOptions): Promise<void> {
     config.nodes.map(({ id }) => id),
   );
   nodes = started;
-  let status: ClusterStatus;
+  let status: ClusterReport;
   try {
     const watch = { say: (line: string) => console.log(line), excluded: started.exclude };
     const ready = waitUntilReady(config, START_PATIENCE_MILLIS, watch);

@@ -1,12 +1,13 @@
 /** Says what happens to a local cluster that is up: nodes that end or come back, and leaders that move. */
+import type { ClusterReport } from '../src/api/cluster-report.ts';
 import type { ClusterConfig } from '../src/config/config.ts';
 import { describeLeaders } from './introduce.ts';
-import { clusterStatus, type ClusterStatus, type NodeExit, type NodeProcess, stateOf } from './processes.ts';
+import { clusterReport, type NodeExit, type NodeProcess, stateOf } from './processes.ts';
 
 interface WatcherInit {
   readonly config: ClusterConfig;
   /** When it begins. */
-  readonly status: ClusterStatus;
+  readonly status: ClusterReport;
   /** Where the nodes have their data, as the command line says it. */
   readonly data: string;
   /** Told when the cluster has no place for a node any more. */
@@ -39,7 +40,7 @@ export class Watcher {
       const { excluded } = await stateOf(node);
       if (excluded !== undefined) exclude(node.id, excluded);
     }
-    const status = await clusterStatus(config);
+    const status = await clusterReport(config);
     if (status === undefined) return;
     for (const node of status.nodes) {
       if (node.up && this.#down.delete(node.id)) console.log(`node ${node.id} is up again (pid ${node.pid})`);

@@ -7,13 +7,8 @@ import { hasStore } from '../../storage/files.ts';
 import { openStore } from '../../storage/open-store.ts';
 import { nodeDirectory, readCluster, writeCluster } from '../config/cluster-directory.ts';
 import { drawIncarnation, factsOf } from '../config/cluster-facts.ts';
-import {
-  type ClusterConfig,
-  ConfigError,
-  type HostPort,
-  type NodeAddress,
-  validateConfig,
-} from '../config/config.ts';
+import type { HostPort, NodeAddress } from '../api/node-address.ts';
+import { type ClusterConfig, ConfigError, validateConfig } from '../config/config.ts';
 import { localNodes } from './local-nodes.ts';
 import type { NodeId } from '../../raft/types.ts';
 

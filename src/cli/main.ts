@@ -1,13 +1,14 @@
 #!/usr/bin/env node
 /** The `quorate` command: creates a cluster's directories and runs one node. */
+import type { NodeChange } from '../api/node-change.ts';
+import { NODE_ID_MAX, type NodeAddress } from '../api/node-address.ts';
 import { Option } from 'commander';
 import { pino } from 'pino';
 import { createCluster, nodeDirectory, readCluster } from '../config/cluster-directory.ts';
 import { complain, newCommand, packageVersion, runCommand } from './command-line.ts';
-import { ConfigError, NODE_ID_MAX, type NodeAddress, NODES_MAX } from '../config/config.ts';
+import { ConfigError, NODES_MAX } from '../config/config.ts';
 import { EXIT_FATAL, explain } from './explain-error.ts';
 import { joinCluster } from './join-cluster.ts';
-import type { NodeChange } from '../meta/meta-state.ts';
 import { type NewClusterOptions, newClusterConfig, withNewClusterOptions } from './new-cluster.ts';
 import { changeNodes } from './nodes-command.ts';
 import type { QuorateNode } from '../node/node.ts';

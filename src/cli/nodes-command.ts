@@ -3,8 +3,8 @@
  * moved. It is never silent for long, and follows the nodes of the cluster when the one it asks leaves.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { NodeId } from '../../raft/types.ts';
-import type { NodeChange } from '../meta/meta-state.ts';
+import { type ClusterReport, isClusterReport } from '../api/cluster-report.ts';
+import type { NodeChange } from '../api/node-change.ts';
 
 export interface NodesCommandInit {
   /** HTTP address of any node of the cluster, on this machine. */
@@ -57,14 +57,6 @@ interface Response {
   readonly isUnreachable?: boolean;
 }
 
-/** What the command looks at of `GET /v1/cluster`. */
-interface Status {
-  readonly self?: { readonly id: NodeId; readonly standing: string; readonly reason?: string };
-  readonly nodes: readonly { readonly id: NodeId; readonly http: string | null; readonly up: boolean }[];
-  readonly settledVersion: number;
-  readonly partitions: readonly { readonly placed: boolean }[];
-}
-
 class Session {
   readonly #init: NodesCommandInit;
   readonly #deadline: number;
@@ -103,7 +95,7 @@ class Session {
       );
     }
     // Whom to follow, should this node be gone before it is done.
-    if (isStatus(first.body)) this.#follow(via, first.body);
+    if (isClusterReport(first.body)) this.#follow(via, first.body);
     for (;;) {
       const { status, body } = await this.#request('/v1/cluster/nodes', via, CHANGE_MILLIS_MAX, change);
       if (status === 200 && typeof body['version'] === 'number') return body['version'];
@@ -120,7 +112,7 @@ class Session {
   /** The node at `via` takes part no more. If it was to be removed, that is the end of it. */
   async #outside(via: string): Promise<'done'> {
     const { body } = await this.#request('/v1/cluster', via, STATUS_MILLIS_MAX);
-    const self = isStatus(body) ? body.self : undefined;
+    const self = isClusterReport(body) ? body.self : undefined;
     const { add, remove } = this.#init.change;
     if (add === undefined && self?.standing === 'removed' && self.id === remove) return 'done';
     const reason = self?.reason ?? 'this node does not belong to the cluster';
@@ -145,19 +137,19 @@ class Session {
   }
 
   /** What the first node says that answers and belongs to the cluster. */
-  async #status(): Promise<Status | undefined> {
+  async #status(): Promise<ClusterReport | undefined> {
     let problem = '';
     for (const url of this.#urls) {
       const { status, body } = await this.#request('/v1/cluster', url, STATUS_MILLIS_MAX);
-      if (status !== 200 || !isStatus(body)) {
+      if (status !== 200 || !isClusterReport(body)) {
         problem ||= `no answer from ${url}: ${messageOf(body) ?? `status ${status}`}`;
         continue;
       }
       const { self } = body;
-      if (self?.standing === 'removed' && self.id === this.#init.change.remove) {
+      if (self.standing === 'removed' && self.id === this.#init.change.remove) {
         return { ...body, settledVersion: Number.POSITIVE_INFINITY };
       }
-      if (self?.standing === 'removed' || self?.standing === 'refused') {
+      if (self.standing === 'removed' || self.standing === 'refused') {
         problem ||= `${url}: ${self.reason ?? self.standing}`;
         continue;
       }
@@ -168,7 +160,7 @@ class Session {
     return undefined;
   }
 
-  #follow(url: string, { nodes }: Status): void {
+  #follow(url: string, { nodes }: ClusterReport): void {
     const others = nodes.flatMap(({ http }) => (http === null ? [] : [`http://${http}`]));
     this.#urls = [...new Set([url, urlOf(this.#init.via), ...others])];
   }
@@ -233,8 +225,4 @@ function messageOf(body: Body): string | undefined {
   const { message, error } = body;
   if (typeof message === 'string') return message;
   return typeof error === 'object' && error !== null ? messageOf(error as Body) : undefined;
-}
-
-function isStatus(body: Body): body is Body & Status {
-  return typeof body['settledVersion'] === 'number' && Array.isArray(body['partitions']);
 }

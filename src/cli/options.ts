@@ -1,7 +1,7 @@
 /** Parsers for command-line options. */
 import { existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import type { HostPort } from '../config/config.ts';
+import type { HostPort } from '../api/node-address.ts';
 import { NODES_MAX } from '../config/config.ts';
 import { InvalidArgumentError } from 'commander';
 

@@ -8,14 +8,8 @@ import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promise
 import { join } from 'node:path';
 import { bootstrapStore } from '../../storage/bootstrap-store.ts';
 import { drawIncarnation, factsOf } from './cluster-facts.ts';
-import {
-  type ClusterConfig,
-  ConfigError,
-  NODES_MAX,
-  type NodeAddress,
-  TIMING_DEFAULTS,
-  validateConfig,
-} from './config.ts';
+import { type ClusterConfig, ConfigError, NODES_MAX, TIMING_DEFAULTS, validateConfig } from './config.ts';
+import type { NodeAddress } from '../api/node-address.ts';
 import type { NodeId } from '../../raft/types.ts';
 import {
   CLOCK_DRIFT_PPM_DEFAULT,

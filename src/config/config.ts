@@ -2,6 +2,8 @@
  * The configuration of a cluster, as stored in `cluster.json`: checked when read. What is fixed for good in it must be
  * the same on every node (cluster-facts.ts); where nodes are, and the settings of this machine, may differ.
  */
+import { integerAt, InvalidFieldError, objectAt } from '../api/fields.ts';
+import { NODE_ID_MAX, type NodeAddress, validateNode } from '../api/node-address.ts';
 import {
   groupMillisMax,
   InvalidRuleError,
@@ -9,20 +11,8 @@ import {
   type RuleTable,
   validateRuleTable,
 } from '../limiter/rules.ts';
-import type { NodeId } from '../../raft/types.ts';
 import { type Founder, INCARNATION } from '../../storage/identity.ts';
 import { DEFAULT_FREE_FLOOR_BYTES } from '../../storage/free-space.ts';
-
-export interface HostPort {
-  readonly host: string;
-  readonly port: number;
-}
-
-export interface NodeAddress {
-  readonly id: NodeId;
-  readonly http: HostPort;
-  readonly peer: HostPort;
-}
 
 export interface ClusterConfig {
   /** Names the cluster in every frame and database; a node refuses those of another one. */
@@ -83,7 +73,6 @@ export function ticksOf(timing: Timing): { readonly heartbeatTicks: number; read
 
 export const PARTITIONS_MAX = 4_096;
 export const NODES_MAX = 64;
-export const NODE_ID_MAX = 0x7fff_ffff;
 /** Addresses in a file, of nodes that left the cluster too. */
 const ADDRESSES_MAX = 4 * NODES_MAX;
 const REPLICAS_MAX = 7;
@@ -132,15 +121,24 @@ const RULE_KEYS = ['id', 'limit', 'windowMillis', 'clock'] as const satisfies re
  * @throws ConfigError naming the field and its bound
  */
 export function validateConfig(value: unknown): ClusterConfig {
-  const root = object(value, 'config', CONFIG_KEYS);
+  try {
+    return checkedConfig(value);
+  } catch (error) {
+    if (error instanceof InvalidFieldError) throw new ConfigError(error.field, error.bound);
+    throw error;
+  }
+}
+
+function checkedConfig(value: unknown): ClusterConfig {
+  const root = objectAt(value, 'config', CONFIG_KEYS, (key) => key);
   const clusterId = root['clusterId'];
   if (typeof clusterId !== 'string' || clusterId.length === 0 || clusterId.length > 128) {
     throw new ConfigError('clusterId', 'must be a string of 1 to 128 characters');
   }
   const nodes = validateNodes(root['nodes']);
-  const partitions = integer(root['partitions'], 'partitions', 1, PARTITIONS_MAX);
+  const partitions = integerAt(root['partitions'], 'partitions', 1, PARTITIONS_MAX);
   const founders = validateFounders(root['founders']);
-  const replicas = integer(root['replicas'], 'replicas', 1, Math.min(REPLICAS_MAX, founders.length));
+  const replicas = integerAt(root['replicas'], 'replicas', 1, Math.min(REPLICAS_MAX, founders.length));
   const rules = validateRules(root['rules']);
   const timing = validateTiming(root['timing']);
   checkHorizon(rules, timing);
@@ -154,17 +152,17 @@ export function validateConfig(value: unknown): ClusterConfig {
     rules,
     timing,
     ...(stateBytesMax !== undefined && {
-      stateBytesMax: integer(stateBytesMax, 'stateBytesMax', STATE_BYTES_MIN, Number.MAX_SAFE_INTEGER),
+      stateBytesMax: integerAt(stateBytesMax, 'stateBytesMax', STATE_BYTES_MIN, Number.MAX_SAFE_INTEGER),
     }),
     ...(snapshotEveryBytes !== undefined && {
-      snapshotEveryBytes: integer(
+      snapshotEveryBytes: integerAt(
         snapshotEveryBytes,
         'snapshotEveryBytes',
         SNAPSHOT_EVERY_BYTES_MIN,
         SNAPSHOT_EVERY_BYTES_MAX,
       ),
     }),
-    freeFloorBytes: integer(
+    freeFloorBytes: integerAt(
       root['freeFloorBytes'] ?? DEFAULT_FREE_FLOOR_BYTES,
       'freeFloorBytes',
       0,
@@ -204,8 +202,8 @@ function validateFounders(value: unknown): Founder[] {
   }
   const seen = new Set<number>();
   return value.map((item: unknown, i) => {
-    const founder = object(item, `founders[${i}]`, ['id', 'incarnation']);
-    const id = integer(founder['id'], `founders[${i}].id`, 1, NODE_ID_MAX);
+    const founder = objectAt(item, `founders[${i}]`, ['id', 'incarnation']);
+    const id = integerAt(founder['id'], `founders[${i}].id`, 1, NODE_ID_MAX);
     if (seen.has(id)) throw new ConfigError(`founders[${i}].id`, `must be unique, but ${id} was used before`);
     seen.add(id);
     const incarnation = founder['incarnation'];
@@ -215,21 +213,11 @@ function validateFounders(value: unknown): Founder[] {
   });
 }
 
-/** Checks the id and the addresses of one node. @throws ConfigError naming the field, below `path` */
-export function validateNode(value: unknown, path: string): NodeAddress {
-  const node = object(value, path, ['id', 'http', 'peer']);
-  return {
-    id: integer(node['id'], `${path}.id`, 1, NODE_ID_MAX),
-    http: hostPort(node['http'], `${path}.http`),
-    peer: hostPort(node['peer'], `${path}.peer`),
-  };
-}
-
 function validateRules(value: unknown): RuleTable {
   try {
     const table = validateRuleTable(value);
-    const { rules } = object(value, 'rules', RULE_TABLE_KEYS) as { rules: readonly unknown[] };
-    for (const [i, rule] of rules.entries()) object(rule, `rules.rules[${i}]`, RULE_KEYS);
+    const { rules } = objectAt(value, 'rules', RULE_TABLE_KEYS) as { rules: readonly unknown[] };
+    for (const [i, rule] of rules.entries()) objectAt(rule, `rules.rules[${i}]`, RULE_KEYS);
     return table;
   } catch (error) {
     if (error instanceof InvalidRuleError) {
@@ -256,9 +244,9 @@ function checkHorizon({ requestIdHorizonMillis, clockDriftPpm }: RuleTable, timi
 }
 
 function validateTiming(value: unknown): Timing {
-  const timing = value === undefined ? {} : object(value, 'timing', Object.keys(TIMING_DEFAULTS));
+  const timing = value === undefined ? {} : objectAt(value, 'timing', Object.keys(TIMING_DEFAULTS));
   const read = (name: keyof Timing, min: number, max: number): number =>
-    integer(timing[name] ?? TIMING_DEFAULTS[name], `timing.${name}`, min, max);
+    integerAt(timing[name] ?? TIMING_DEFAULTS[name], `timing.${name}`, min, max);
   const tickMillis = read('tickMillis', 1, 1_000);
   const heartbeatMillis = read('heartbeatMillis', tickMillis, 10_000);
   const electionMillis = read('electionMillis', 2 * heartbeatMillis, 60_000);
@@ -268,33 +256,4 @@ function validateTiming(value: unknown): Timing {
     electionMillis,
     requestDeadlineMillis: read('requestDeadlineMillis', tickMillis, 60_000),
   };
-}
-
-function hostPort(value: unknown, path: string): HostPort {
-  const address = object(value, path, ['host', 'port']);
-  const host = address['host'];
-  // It becomes part of a URL in a header, on every node and for good.
-  if (typeof host !== 'string' || !/^[\w.:%-]{1,253}$/.test(host))
-    throw new ConfigError(`${path}.host`, 'must be a host name or address');
-  return { host, port: integer(address['port'], `${path}.port`, 0, 65_535) };
-}
-
-function integer(value: unknown, path: string, min: number, max: number): number {
-  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < min || value > max) {
-    throw new ConfigError(path, `must be an integer from ${min} to ${max}`);
-  }
-  return value;
-}
-
-/** With no keys but these. */
-function object(value: unknown, path: string, keys: readonly string[]): Record<string, unknown> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new ConfigError(path, 'must be an object');
-  }
-  const unknown = Object.keys(value).find((key) => !keys.includes(key));
-  if (unknown !== undefined) {
-    const field = path === 'config' ? unknown : `${path}.${unknown}`;
-    throw new ConfigError(field, `is not known; known here are ${keys.join(', ')}`);
-  }
-  return value as Record<string, unknown>;
 }

@@ -1,62 +1,36 @@
-/** An answer of the router as an HTTP response: status, headers, body. Pure; the wall clock is an argument. */
-import type { Decision } from '../limiter/decision.ts';
-import type { RoutedAnswer } from '../router/router.ts';
-
-export interface HttpAnswer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: unknown;
-}
+/** An answer as an HTTP response: status, headers, body. Pure; the wall clock is an argument. */
+import type { AllowAnswer, Decision, Invalid } from '../api/answer.ts';
+import {
+  ALLOW_STATUS,
+  UNAVAILABLE,
+  UNAVAILABLE_RETRY_SECONDS,
+  type UnavailableReason,
+} from '../api/refusals.ts';
+import { type HttpAnswer, JSON_TYPE } from './http-answer.ts';
 
 const PROBLEM_TYPES = 'https://iana.org/assignments/http-problem-types';
-export const JSON_TYPE = 'application/json; charset=utf-8';
 const PROBLEM_JSON_TYPE = 'application/problem+json; charset=utf-8';
 
-const UNAVAILABLE_DETAIL = {
-  no_leader: 'no node could decide for this user before the deadline',
-  deadline: 'the deciding node did not answer before the deadline',
-  overloaded: 'too many requests are waiting for a decision',
-  low_disk: 'the deciding node is short of disk space',
-  at_capacity:
-    'there is no room to remember another user or request id; those that are known are still served',
-  starting: 'the node is starting, or the cluster has no rules yet',
-  unknown_outcome: 'the deciding node was lost; whether the request was counted is not known',
-  not_member: 'this node does not belong to the cluster; ask another one',
-} as const;
-
 /** @param wallMillis the edge's own clock, only for `X-RateLimit-Reset`, which is an epoch time by convention. */
-export function formatAnswer(answer: RoutedAnswer, partition: number, wallMillis: number): HttpAnswer {
+export function formatAnswer(answer: AllowAnswer, partition: number, wallMillis: number): HttpAnswer {
   switch (answer.kind) {
     case 'decision':
       return answer.decision.allowed
         ? formatGrant(answer.decision, partition, wallMillis)
         : formatDenial(answer.decision, partition, wallMillis);
     case 'invalid':
-      // On the wire the field is called `rule`.
-      return formatInvalid(answer.field === 'ruleId' ? 'rule' : answer.field, answer.message);
+      return formatInvalid(answer.field, answer.message);
     case 'conflict':
-      return formatConflict(answer.field, answer.message);
+      return formatFault(ALLOW_STATUS.conflict, 'request_id_reused', answer);
     case 'unavailable':
-      return {
-        status: 503,
-        headers: { 'content-type': PROBLEM_JSON_TYPE, 'retry-after': '1' },
-        body: {
-          type: `${PROBLEM_TYPES}#temporary-reduced-capacity`,
-          title: 'Temporary Reduced Capacity',
-          status: 503,
-          detail: UNAVAILABLE_DETAIL[answer.reason],
-          allowed: false,
-          reason: answer.reason,
-          proposed: answer.proposed,
-        },
-      };
+      return formatUnavailable(answer.reason, answer.proposed);
   }
 }
 
 function formatGrant(decision: Decision, partition: number, wallMillis: number): HttpAnswer {
   const { limit, remaining, resetMillis, ruleId: rule, decided } = decision;
   return {
-    status: 200,
+    status: ALLOW_STATUS.granted,
     headers: { 'content-type': JSON_TYPE, ...rateLimitHeaders(decision, wallMillis) },
     body: { allowed: true, limit, remaining, resetMillis, rule, decided: { partition, ...decided } },
   };
@@ -67,7 +41,7 @@ function formatDenial(decision: Decision, partition: number, wallMillis: number)
   const retryAfter = Math.ceil(retryAfterMillis / 1000);
   const window = formatWindow(windowMillis);
   return {
-    status: 429,
+    status: ALLOW_STATUS.denied,
     headers: {
       'content-type': JSON_TYPE,
       ...rateLimitHeaders(decision, wallMillis),
@@ -92,19 +66,41 @@ function formatDenial(decision: Decision, partition: number, wallMillis: number)
   };
 }
 
-export function formatInvalid(field: string, message: string, status = 400): HttpAnswer {
+function formatUnavailable(reason: UnavailableReason, proposed: boolean): HttpAnswer {
+  const status = ALLOW_STATUS.unavailable;
   return {
     status,
-    headers: { 'content-type': JSON_TYPE },
-    body: { allowed: false, error: { type: 'invalid_request', field, message } },
+    headers: { 'content-type': PROBLEM_JSON_TYPE, 'retry-after': String(UNAVAILABLE_RETRY_SECONDS) },
+    body: {
+      type: `${PROBLEM_TYPES}#temporary-reduced-capacity`,
+      title: 'Temporary Reduced Capacity',
+      status,
+      detail: UNAVAILABLE[reason].text,
+      allowed: false,
+      reason,
+      proposed,
+    },
   };
 }
 
-function formatConflict(field: string, message: string): HttpAnswer {
+/** Something is wrong with the request, wherever that was found. */
+export function formatInvalid(
+  field: string,
+  message: string,
+  status: number = ALLOW_STATUS.invalid,
+): HttpAnswer {
+  return formatFault(status, 'invalid_request', { field, message });
+}
+
+function formatFault(
+  status: number,
+  type: string,
+  { field, message }: Pick<Invalid, 'field' | 'message'>,
+): HttpAnswer {
   return {
-    status: 422,
+    status,
     headers: { 'content-type': JSON_TYPE },
-    body: { allowed: false, error: { type: 'request_id_reused', field, message } },
+    body: { allowed: false, error: { type, field, message } },
   };
 }
 

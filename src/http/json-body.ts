@@ -1,9 +1,20 @@
 /**
  * JSON bodies, from the bytes as they came. What becomes a key must be read in one way only, so bytes that are not
- * UTF-8 are refused instead of being replaced, and so is every other way to write text down.
+ * UTF-8 are refused instead of being replaced, and so is every other way to write text down. Knows no field by name.
  */
 import type { IncomingHttpHeaders } from 'node:http';
-import { InvalidBodyError } from './allow-request.ts';
+
+/** A body that cannot be asked about. `field` is the name in the body, or `body`. */
+export class InvalidBodyError extends Error {
+  readonly code = 'INVALID_BODY';
+  readonly field: string;
+
+  constructor(field: string, message: string) {
+    super(message);
+    this.name = 'InvalidBodyError';
+    this.field = field;
+  }
+}
 
 /** The headers announce a body that is not understood here. */
 export class UnsupportedBodyError extends Error {
@@ -18,6 +29,8 @@ export class UnsupportedBodyError extends Error {
 const UTF8 = new TextDecoder('utf-8', { fatal: true });
 /** A parameter of a media type: a name, and a token or a quoted string. */
 const CHARSET = /;\s*charset\s*=\s*(?:"([^"]*)"|([^;\s]*))/gi;
+/** Of a name that is not known. */
+const SHOWN_CHARACTERS_MAX = 64;
 
 /**
  * @throws UnsupportedBodyError if the headers speak of another encoding than plain UTF-8
@@ -52,4 +65,27 @@ function checkEncoding(headers: IncomingHttpHeaders): void {
       throw new UnsupportedBodyError(`body must be UTF-8, but its charset is '${charset.slice(0, 64)}'`);
     }
   }
+}
+
+/**
+ * The fields of a body. Others than these are refused: a misspelt `cost` must not silently become 1.
+ *
+ * @param needs what the object must have, for people
+ * @throws InvalidBodyError
+ */
+export function fieldsOf<Name extends string>(
+  body: unknown,
+  names: readonly Name[],
+  needs: string,
+): { readonly [Field in Name]?: unknown } {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    throw new InvalidBodyError('body', `body must be a JSON object with ${needs}`);
+  }
+  const known: readonly string[] = names;
+  const other = Object.keys(body).find((name) => !known.includes(name));
+  if (other !== undefined) {
+    const shown = other.slice(0, SHOWN_CHARACTERS_MAX);
+    throw new InvalidBodyError(shown, `${shown} is not a field; the fields are ${names.join(', ')}`);
+  }
+  return body;
 }

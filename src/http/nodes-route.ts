@@ -3,24 +3,30 @@
  * it answers the node's own machine only, and there neither a browser nor a proxy. It parses and formats; group 0 decides.
  */
 import type { IncomingHttpHeaders } from 'node:http';
-import { ConfigError, type NodeAddress, validateNode } from '../config/config.ts';
-import type { NodeChangeResult } from '../meta/meta-group.ts';
-import type { NodeChange, NodeChangeRefusal } from '../meta/meta-state.ts';
-import { InvalidBodyError } from './allow-request.ts';
+import type { FastifyInstance } from 'fastify';
+import { InvalidFieldError } from '../api/fields.ts';
+import {
+  NODE_CHANGE_FAILURES,
+  NODE_CHANGE_FIELDS,
+  type NodeChange,
+  type NodeChangeResult,
+  validateNodeChange,
+} from '../api/node-change.ts';
+import { UNAVAILABLE_RETRY_SECONDS } from '../api/refusals.ts';
+import type { HttpDoorInit } from './door-init.ts';
+import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
+import { fieldsOf, InvalidBodyError } from './json-body.ts';
 
-export interface NodesAnswer {
-  readonly status: 200 | 409 | 503;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: unknown;
-}
-
-const MESSAGES: Readonly<Record<NodeChangeRefusal, string>> = {
-  emptyChange: 'give a node to add, the id of one to remove, or both',
-  retiredNode: 'this id belonged to a node that was removed, or is to be; take a new one',
-  nodeExists: 'the id or an address belongs to another node of the cluster',
-  unknownNode: 'the node to remove does not belong to the cluster',
-  tooFewNodes: 'fewer nodes would remain than each partition has copies; add one in the same change',
-  tooManyNodes: 'the cluster has as many nodes as it can have',
+const FORBIDDEN: HttpAnswer = {
+  status: 403,
+  headers: { 'content-type': JSON_TYPE },
+  body: {
+    error: {
+      type: 'forbidden',
+      message:
+        'nodes are added and removed from the machine of the node that is asked, by no browser or proxy',
+    },
+  },
 };
 
 /**
@@ -47,66 +53,40 @@ export function isLocal({ remoteAddress = '', localAddress }: Ends, headers: Inc
  *
  * @throws InvalidBodyError naming the field and its bound
  */
-export function parseNodesBody(body: unknown): NodeChange {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
-    throw new InvalidBodyError('body', 'body must be a JSON object with add, remove or both');
-  }
-  const { add, remove, ...others } = body as { add?: unknown; remove?: unknown };
-  const [unknown] = Object.keys(others);
-  if (unknown !== undefined) {
-    const shown = unknown.slice(0, 64);
-    throw new InvalidBodyError(shown, `${shown} is not a field; the fields are add, remove`);
-  }
-  if (add === undefined && remove === undefined) throw new InvalidBodyError('body', MESSAGES.emptyChange);
-  if (remove !== undefined && (typeof remove !== 'number' || !Number.isSafeInteger(remove) || remove < 1)) {
-    throw new InvalidBodyError('remove', 'remove must be the id of a node, an integer >= 1');
-  }
+function parseNodesBody(body: unknown): NodeChange {
+  const { add, remove } = fieldsOf(body, NODE_CHANGE_FIELDS, 'add, remove or both');
+  if (add === undefined && remove === undefined)
+    throw new InvalidBodyError('body', NODE_CHANGE_FAILURES.emptyChange.text);
   try {
-    return {
-      ...(add !== undefined && { add: parseNode(add) }),
-      ...(remove !== undefined && { remove }),
-    };
+    return validateNodeChange({ add, remove });
   } catch (error) {
-    if (error instanceof ConfigError) throw new InvalidBodyError(error.field, error.message);
+    if (error instanceof InvalidFieldError) throw new InvalidBodyError(error.field, error.message);
     throw error;
   }
 }
 
-function parseNode(value: unknown): NodeAddress {
-  const node = validateNode(value, 'add');
-  for (const name of ['http', 'peer'] as const) {
-    // In a configuration 0 lets the system choose; nobody else could know what.
-    if (node[name].port === 0)
-      throw new ConfigError(`add.${name}.port`, 'must be an integer from 1 to 65535');
-  }
-  return node;
+function formatNodesAnswer(result: NodeChangeResult): HttpAnswer {
+  const headers = { 'content-type': JSON_TYPE };
+  if (result.ok) return { status: 200, headers, body: { version: result.version } };
+  const { status, text: message, ...told } = NODE_CHANGE_FAILURES[result.reason];
+  const body = { reason: result.reason, ...told, message };
+  if (status === 409) return { status, headers, body };
+  return { status, headers: { ...headers, 'retry-after': String(UNAVAILABLE_RETRY_SECONDS) }, body };
 }
 
-export function formatNodesAnswer(result: NodeChangeResult): NodesAnswer {
-  if (result.ok) return { status: 200, headers: {}, body: { version: result.version } };
-  switch (result.reason) {
-    case 'notLeader':
-      return unavailable('no_leader', 'group 0 has no leader just now; ask again');
-    case 'overloaded':
-      return unavailable('overloaded', 'too many changes are waiting; ask again');
-    case 'unknownOutcome':
-      return unavailable('unknown_outcome', 'the change may have happened; asking again does it once');
-    case 'notMember':
-      return refused(result.reason, 'this node does not belong to the cluster; ask another one');
-    case 'emptyChange':
-    case 'retiredNode':
-    case 'nodeExists':
-    case 'unknownNode':
-    case 'tooFewNodes':
-    case 'tooManyNodes':
-      return refused(result.reason, MESSAGES[result.reason]);
-  }
-}
-
-function refused(reason: string, message: string): NodesAnswer {
-  return { status: 409, headers: {}, body: { reason, message } };
-}
-
-function unavailable(reason: string, message: string): NodesAnswer {
-  return { status: 503, headers: { 'retry-after': '1' }, body: { reason, message } };
+export function addNodesRoute(app: FastifyInstance, { node, logger }: HttpDoorInit): void {
+  app.post('/v1/cluster/nodes', (request, reply) => {
+    if (!isLocal(request.socket, request.headers)) {
+      sendAnswer(reply, FORBIDDEN);
+      return reply;
+    }
+    const change = parseNodesBody(request.body);
+    node.changeNodes(change, (result) => {
+      const answer = formatNodesAnswer(result);
+      const { status, body } = answer;
+      logger.info({ change, status, ...(typeof body === 'object' && body) }, 'change of the nodes asked for');
+      sendAnswer(reply, answer);
+    });
+    return reply;
+  });
 }

@@ -4,9 +4,9 @@
  */
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { InvalidBodyError } from './allow-request.ts';
-import { formatInvalid, type HttpAnswer, JSON_TYPE } from './answer-format.ts';
-import { UnsupportedBodyError } from './json-body.ts';
+import { formatInvalid } from './answer-format.ts';
+import { type HttpAnswer, JSON_TYPE } from './http-answer.ts';
+import { InvalidBodyError, UnsupportedBodyError } from './json-body.ts';
 
 /** Far above what any valid request needs. */
 export const BODY_BYTES_MAX = 8_192;

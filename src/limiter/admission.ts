@@ -3,7 +3,7 @@
  * only, which has a wall clock to compare with; what is in the log is decided.
  */
 
-import type { AllowRequest } from './request.ts';
+import type { AllowRequest } from '../api/request.ts';
 import type { Rule } from './rules.ts';
 
 /** Which field of a request is wrong, and what it would have to be. */

@@ -4,6 +4,7 @@
  */
 
 import { DEFAULT_RULE } from './rules.ts';
+import { CONFLICT_FIELDS, type ConflictField } from '../api/answer.ts';
 
 /** The parts of a request that a retry must repeat. */
 export interface Fingerprint {
@@ -13,28 +14,24 @@ export interface Fingerprint {
   readonly timestampMillis: number | undefined;
 }
 
-/** The same fields by the names that callers know, in the order in which a difference is looked for. */
-export const FINGERPRINT_FIELDS = ['rule', 'cost', 'timestampMillis'] as const;
-export type FingerprintField = (typeof FINGERPRINT_FIELDS)[number];
-
 /** A request id was used before, for another request. */
 export interface Conflict {
   /** The first field that differs. */
-  readonly field: FingerprintField;
+  readonly field: ConflictField;
   /** Its value in the request that has the id; undefined where that had none. */
   readonly first: string | number | undefined;
 }
 
 /** How `other` differs from `first`, which has the request id; undefined if it is a retry. */
 export function conflictBetween(first: Fingerprint, other: Fingerprint): Conflict | undefined {
-  for (const field of FINGERPRINT_FIELDS) {
+  for (const field of CONFLICT_FIELDS) {
     const value = valueOf(first, field);
     if (value !== valueOf(other, field)) return { field, first: value };
   }
   return undefined;
 }
 
-function valueOf({ ruleId, cost, timestampMillis }: Fingerprint, field: FingerprintField): Conflict['first'] {
+function valueOf({ ruleId, cost, timestampMillis }: Fingerprint, field: ConflictField): Conflict['first'] {
   switch (field) {
     case 'rule':
       return ruleId === DEFAULT_RULE ? undefined : ruleId;

@@ -3,11 +3,11 @@
  * library ask it, and nobody judges besides. It changes nothing, and reads no clock: the time is part of the question.
  */
 
+import type { AllowRequest } from '../api/request.ts';
 import { assert } from './assert.ts';
 import type { Decision, Receipt, Refusal } from './decision.ts';
 import { type Conflict, conflictBetween, type Fingerprint } from './fingerprint.ts';
 import type { Demand } from './meters/meter.ts';
-import type { AllowRequest } from './request.ts';
 import { DEFAULT_RULE, type Rule } from './rules.ts';
 import type { KeyTable } from './state/key-table.ts';
 import type { LimiterState } from './state/limiter-state.ts';

@@ -3,12 +3,13 @@
  * machine, and decides as a rule with the `request` clock does; only when a user is forgotten is for its caller to say.
  */
 
+import { isBoundedInteger, isBoundedText } from '../api/bounded.ts';
+import { KEY_BYTES_MAX, TIMESTAMP_MILLIS_MAX } from '../api/request.ts';
 import { Judgement, type Question } from './judge.ts';
-import { DEFAULT_RULE, KEY_BYTES_MAX, LIMIT_MAX, TIMESTAMP_MILLIS_MAX, WINDOW_MILLIS_MAX } from './rules.ts';
+import { DEFAULT_RULE, LIMIT_MAX, WINDOW_MILLIS_MAX } from './rules.ts';
 import { KeyTable } from './state/key-table.ts';
 import { StateSize } from './state/state-size.ts';
 import { TextBytes } from './state/text-bytes.ts';
-import { isBoundedInteger, isBoundedText } from './text.ts';
 
 /** There is no group, and no time but that of the caller. */
 const GROUP_MILLIS = 0;

@@ -1,9 +1,12 @@
 /**
- * Rules, the table that carries them through the log, and the bounds of everything a caller may ask.
- * Plain data and its validation; it decides nothing.
+ * The table that carries rules through the log, and its bounds. Plain data and its validation; it decides nothing.
  */
 
-import { isBoundedInteger, isBoundedText } from './text.ts';
+import { isBoundedInteger, isBoundedText } from '../api/bounded.ts';
+import { RULE_ID_BYTES_MAX } from '../api/request.ts';
+import { RULE_CLOCKS, type Rule } from '../api/rule.ts';
+
+export type { Rule };
 
 /** Stands for the default rule at the time of the decision, where a request names none. */
 export const DEFAULT_RULE = '';
@@ -11,18 +14,8 @@ export const DEFAULT_RULE = '';
 export const LIMIT_MAX = 1_000_000;
 /** The longest `Rule.windowMillis`: 31 days. */
 export const WINDOW_MILLIS_MAX = 2_678_400_000;
-/** The largest cost of one request; the smallest is 1. */
-export const COST_MAX = 1_000_000;
-/** The longest user id in UTF-8 bytes. */
-export const KEY_BYTES_MAX = 256;
-/** The longest request id in UTF-8 bytes. */
-export const REQUEST_ID_BYTES_MAX = 128;
-/** The longest rule id in UTF-8 bytes. */
-export const RULE_ID_BYTES_MAX = 128;
 /** The most rules of one table. */
 export const RULES_MAX = 1024;
-/** The latest time a caller may name: the last one a JavaScript date can hold. */
-export const TIMESTAMP_MILLIS_MAX = 8_640_000_000_000_000;
 /** How far ahead of group time a caller's timestamp may be before a front door refuses it. */
 export const MAX_AHEAD_MILLIS_DEFAULT = 60_000;
 export const REQUEST_ID_HORIZON_MILLIS_DEFAULT = 120_000;
@@ -35,25 +28,6 @@ export const PARTITION_BYTES_MAX = 4 * 2 ** 30;
 export const CLOCK_DRIFT_PPM_DEFAULT = 500;
 /** Keeps the widened 31-day window inside the 32-bit offsets of a sliding log. */
 export const CLOCK_DRIFT_PPM_MAX = 100_000;
-
-/** In written forms the place of a clock in here is its number. */
-export const RULE_CLOCKS = ['request', 'cluster'] as const;
-
-/**
- * Where a request's time comes from. `request`: the caller's timestamp, or group time when there is none.
- * `cluster`: always group time.
- */
-export type RuleClock = (typeof RULE_CLOCKS)[number];
-
-export interface Rule {
-  /** 1 to `RULE_ID_BYTES_MAX` bytes. Recorded grants belong to the id, not to the position in the table. */
-  readonly id: string;
-  /** Cost granted per key in any rolling window: 0 (deny all) to `LIMIT_MAX`. */
-  readonly limit: number;
-  /** Length of the rolling window: 1 to `WINDOW_MILLIS_MAX`. */
-  readonly windowMillis: number;
-  readonly clock: RuleClock;
-}
 
 export interface RuleTable {
   /** A safe integer >= 1. A table replaces another only when its version is greater. */

@@ -3,13 +3,13 @@
  * commands applied so far; nothing here may read a clock, a random number or a configuration of its own.
  */
 
+import type { AllowRequest } from '../api/request.ts';
 import { type Inadmissible, inadmissible, type TimestampBound } from './admission.ts';
 import { assert } from './assert.ts';
 import type { AllowBatch } from './log/batch.ts';
 import type { Command } from './log/command.ts';
 import type { AppliedPosition, Decision } from './decision.ts';
 import { Judgement, type Place, questionOf } from './judge.ts';
-import type { AllowRequest } from './request.ts';
 import { DEFAULT_RULE, type RuleTable } from './rules.ts';
 import { itemsOf, type StateItem } from './state/inspection.ts';
 import type { KeyTable } from './state/key-table.ts';

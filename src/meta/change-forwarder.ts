@@ -3,11 +3,16 @@
  * once: whoever receives it decides, or says that it does not lead.
  */
 import type { NodeId } from '../../raft/types.ts';
-import { ConfigError, validateNode } from '../config/config.ts';
+import { InvalidFieldError } from '../api/fields.ts';
+import {
+  type NodeChange,
+  type NodeChangeFailure,
+  type NodeChangeResult,
+  validateNodeChange,
+} from '../api/node-change.ts';
 import { FrameError } from '../wire/frame.ts';
 import { Fields, pack, unpack } from '../wire/peer-messages.ts';
-import type { MetaGroup, NodeChangeResult } from './meta-group.ts';
-import type { NodeChange } from './meta-state.ts';
+import type { MetaGroup } from './meta-group.ts';
 
 export interface ChangeForwarderInit {
   readonly meta: MetaGroup;
@@ -35,7 +40,7 @@ const REASONS = [
   'unknownOutcome',
   'notLeader',
   'notMember',
-] as const satisfies readonly Extract<NodeChangeResult, { ok: false }>['reason'][];
+] as const satisfies readonly NodeChangeFailure[];
 
 export class ChangeForwarder {
   readonly #init: ChangeForwarderInit;
@@ -118,13 +123,10 @@ function decodeChange(payload: Uint8Array): { readonly id: number; readonly chan
   try {
     return {
       id,
-      change: {
-        ...(node !== undefined && { add: validateNode({ id: node, http, peer }, 'add') }),
-        ...(remove !== undefined && { remove }),
-      },
+      change: validateNodeChange({ add: node === undefined ? node : { id: node, http, peer }, remove }),
     };
   } catch (error) {
-    if (error instanceof ConfigError) throw new FrameError(`change of the nodes: ${error.message}`);
+    if (error instanceof InvalidFieldError) throw new FrameError(`change of the nodes: ${error.message}`);
     throw error;
   }
 }

@@ -5,6 +5,7 @@
 import type { GroupApplication, SnapshotSource, SnapshotTarget } from '../../raft/driver/multi-raft.ts';
 import { NO_NODE, type Entry, type GroupConfig, type NodeId } from '../../raft/types.ts';
 import type { GroupClock } from '../../raft/driver/group-clock.ts';
+import type { NodeChange, NodeChangeResult } from '../api/node-change.ts';
 import {
   applyMetaCommand,
   decodeMetaCommand,
@@ -14,19 +15,7 @@ import {
   type MetaCommand,
   type MetaRecord,
   type MetaState,
-  type NodeChange,
-  type NodeChangeRefusal,
 } from './meta-state.ts';
-
-/**
- * What became of a change of the nodes. `ok`: it is replicated, the partitions begin to move, and have moved when
- * `settledVersion` reaches `version`. After `unknownOutcome` it may or may not be: ask again, a repetition is harmless.
- * `notMember`: the node that was asked takes part no more, and knows nothing of what became of it.
- */
-export type NodeChangeResult =
-  | { readonly ok: true; readonly version: number }
-  | { readonly ok: false; readonly reason: NodeChangeRefusal | 'overloaded' | 'unknownOutcome' | 'notMember' }
-  | { readonly ok: false; readonly reason: 'notLeader'; readonly leader: NodeId };
 
 export interface MetaGroupInit {
   readonly clock: GroupClock;

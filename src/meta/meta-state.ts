@@ -3,7 +3,9 @@
  * to where they should be. Pure: commands in, state out, the same on every node. It is the state machine of group 0.
  */
 import type { NodeId } from '../../raft/types.ts';
-import { type HostPort, NODES_MAX, type NodeAddress } from '../config/config.ts';
+import type { HostPort, NodeAddress } from '../api/node-address.ts';
+import type { NodeChange, NodeChangeRefusal } from '../api/node-change.ts';
+import { NODES_MAX } from '../config/config.ts';
 
 /** A node of the cluster. */
 export interface Member {
@@ -29,29 +31,6 @@ export interface MetaState {
   /** Ids that left: they never come back, for whoever bears them may have forgotten what it promised. */
   readonly retired: readonly NodeId[];
 }
-
-/** A node to add, one to remove, or both: then the one replaces the other. */
-export interface NodeChange {
-  readonly add?: NodeAddress;
-  readonly remove?: NodeId;
-}
-
-/**
- * Why the nodes were not changed:
- * - `emptyChange`: there is nothing to add or remove.
- * - `retiredNode`: the id to add belonged to a node that was removed; take a new one.
- * - `nodeExists`: the id or an address to add belongs to another node.
- * - `unknownNode`: the node to remove never belonged to the cluster.
- * - `tooFewNodes`: fewer would remain than each partition has copies.
- * - `tooManyNodes`: there are `NODES_MAX` already.
- */
-export type NodeChangeRefusal =
-  | 'emptyChange'
-  | 'retiredNode'
-  | 'nodeExists'
-  | 'unknownNode'
-  | 'tooFewNodes'
-  | 'tooManyNodes';
 
 /** What a node says of itself. */
 export type Introduction = Member & { readonly incarnation: string };

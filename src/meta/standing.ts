@@ -3,20 +3,15 @@
  * It only tells; nothing about the cluster is decided by it.
  */
 import type { NodeId } from '../../raft/types.ts';
+import type { Standing } from '../api/cluster-report.ts';
 import type { Admission } from './admission.ts';
 import type { MetaState } from './meta-state.ts';
 import type { Refusal } from '../transport/hello.ts';
 
-/**
- * - `waiting`: it knows nothing of the cluster yet, or was not added to it.
- * - `member`: it belongs to the cluster.
- * - `removed`: it did, and does so no more. Final: its id does not come back.
- * - `refused`: the others do not take it for the node whose id it bears, or for one of their cluster.
- */
-export type NodeStanding = { readonly state: 'waiting' } | { readonly state: 'member' } | Exclusion;
+export type NodeStanding = { readonly state: Exclude<Standing, Exclusion['state']> } | Exclusion;
 
 export interface Exclusion {
-  readonly state: 'removed' | 'refused';
+  readonly state: Extract<Standing, 'removed' | 'refused'>;
   readonly reason: string;
 }
 

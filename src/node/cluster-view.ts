@@ -5,6 +5,12 @@
 import type { RaftStatus } from '../../raft/status.ts';
 import { membersOf } from '../../raft/membership.ts';
 import type { NodeId } from '../../raft/types.ts';
+import {
+  CLOCK_STATES,
+  type ClockState,
+  type ClusterReport,
+  type ReportedPartition,
+} from '../api/cluster-report.ts';
 import type { RuleTable } from '../limiter/rules.ts';
 import type { Member } from '../meta/meta-state.ts';
 import type { NodeStanding } from '../meta/standing.ts';
@@ -29,9 +35,6 @@ export interface NodeReport {
   readonly clock: ClockState;
   readonly partitions: readonly PartitionReport[];
 }
-
-const CLOCK_STATES = ['fit', 'fast', 'slow'] as const;
-type ClockState = (typeof CLOCK_STATES)[number];
 
 /** A node that was silent for this long is shown as down. Reports come every 500 ms. */
 const SILENT_MILLIS_MAX = 2_000;
@@ -114,8 +117,7 @@ export class ClusterView {
     if (seen !== undefined) this.#reports.set(node, { ...seen, atMillis: Number.NEGATIVE_INFINITY });
   }
 
-  /** `leader` is 0 while nobody claims it; `match` and `applied` are as last reported by each replica. */
-  toJSON(): unknown {
+  report(): ClusterReport {
     const now = this.#monotonicMillis();
     const isUp = (node: NodeId): boolean => {
       const seen = this.#reports.get(node);
@@ -124,7 +126,6 @@ export class ClusterView {
     const { nodes, version, settledVersion, rules, self } = this.#known();
     const { state: standing, ...why } = self.standing;
     return {
-      // Of the node that is asked: whether it belongs to the cluster, and who does not want to speak with it.
       self: {
         id: self.id,
         standing,
@@ -138,7 +139,6 @@ export class ClusterView {
         up: isUp(id),
         clock: this.#reports.get(id)?.report.clock ?? null,
       })),
-      // Of the list of nodes; all partitions are where it wants them when both are the same.
       version,
       settledVersion,
       rules: rules === undefined ? null : { version: rules.version, rules: rules.rules },
@@ -146,7 +146,7 @@ export class ClusterView {
     };
   }
 
-  #partition(id: number, isUp: (node: NodeId) => boolean): unknown {
+  #partition(id: number, isUp: (node: NodeId) => boolean): ReportedPartition {
     const { replicasOf } = this.#known();
     const reports: (PartitionReport & { readonly node: NodeId })[] = [];
     for (const [node, { report }] of this.#reports) {
@@ -162,7 +162,6 @@ export class ClusterView {
       leader: leader?.node ?? 0,
       term: Math.max(0, ...reports.map(({ term }) => term)),
       commit: Math.max(0, ...reports.map(({ commit }) => commit)),
-      // On the nodes that should hold it, and on no other.
       placed: isSameSet(informed?.members ?? [], replicasOf(id)),
       replicas: (informed?.members ?? []).map((node) => {
         const seen = reports.find((report) => report.node === node);

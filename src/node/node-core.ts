@@ -2,23 +2,25 @@
  * One node without its sockets, timers and clocks: the partitions, the driver of their Raft groups and the router,
  * wired together. What it needs of the outside world comes in as arguments, so that a simulator can run it too.
  */
+import type { AllowAnswer } from '../api/answer.ts';
+import type { NodeChange, NodeChangeResult } from '../api/node-change.ts';
+import type { AllowRequest } from '../api/request.ts';
 import { RAFT_DEFAULTS } from '../../raft/core-state.ts';
 import { GroupClock } from '../../raft/driver/group-clock.ts';
 import { type GroupApplication, MULTI_RAFT_DEFAULTS, MultiRaft } from '../../raft/driver/multi-raft.ts';
 import type { GroupId, NodeId } from '../../raft/types.ts';
 import { ClockWatch } from '../clock/clock-watch.ts';
 import { type ClusterConfig, ticksOf, type Timing } from '../config/config.ts';
-import type { AllowRequest } from '../limiter/request.ts';
 import { ClusterPlacement, META_GROUP, metaMembers } from '../meta/cluster-placement.ts';
 import { Membership, MEMBERSHIP_FRAMES } from '../meta/membership.ts';
-import { MetaGroup, type NodeChangeResult } from '../meta/meta-group.ts';
-import type { Introduction, MetaState, NodeChange } from '../meta/meta-state.ts';
+import { MetaGroup } from '../meta/meta-group.ts';
+import type { Introduction, MetaState } from '../meta/meta-state.ts';
 import type { NodeStanding } from '../meta/standing.ts';
 import type { CapacityReport, CapacityWatch } from '../partition/capacity-watch.ts';
 import type { Partition } from '../partition/partition.ts';
 import { groupOfPartition } from '../partition/placement.ts';
 import { Forwarder } from '../router/forwarder.ts';
-import { type RoutedAnswer, Router } from '../router/router.ts';
+import { Router } from '../router/router.ts';
 import type { Hello, Refusal, Sender } from '../transport/hello.ts';
 import type { FrameType } from '../wire/frame.ts';
 import { decodePeerMessages, encodePeerMessages } from '../wire/peer-messages.ts';
@@ -259,7 +261,7 @@ export class NodeCore {
   }
 
   /** Asks for a grant; see `Router.allow`. */
-  allow(request: AllowRequest, done: (answer: RoutedAnswer, partition: number) => void): void {
+  allow(request: AllowRequest, done: (answer: AllowAnswer, partition: number) => void): void {
     if (this.#membership.verdict !== undefined) {
       const partition = this.router.partitionOf(request.userId);
       done({ kind: 'unavailable', reason: 'not_member', proposed: false }, partition);

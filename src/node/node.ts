@@ -6,7 +6,6 @@ import { randomInt } from 'node:crypto';
 import { totalmem } from 'node:os';
 import { performance } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
-import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { RolledBackError } from '../../raft/errors.ts';
 import { MULTI_RAFT_DEFAULTS } from '../../raft/driver/multi-raft.ts';
@@ -14,11 +13,12 @@ import type { LogStore } from '../../raft/driver/store.ts';
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
 import { belowFloor, freeBytes } from '../../storage/free-space.ts';
 import { openStore } from '../../storage/open-store.ts';
+import type { FrontDoor, NodeBehindDoor } from '../api/front-door.ts';
 import { factsDigest, factsOf } from '../config/cluster-facts.ts';
 import { ClusterView, decodeReport, encodeReport } from './cluster-view.ts';
 import { type ClusterConfig, ConfigError } from '../config/config.ts';
 import { DoorClock } from './door-clock.ts';
-import { createHttpServer } from '../http/server.ts';
+import { HttpDoor } from '../http/http-door.ts';
 import { MemberCache } from './member-cache.ts';
 import { Admission } from '../meta/admission.ts';
 import { Metrics } from './metrics.ts';
@@ -53,7 +53,7 @@ const FREE_SPACE_CHECK_MILLIS = 1_000;
 
 interface NodeParts {
   readonly core: NodeCore;
-  readonly http: FastifyInstance;
+  readonly doors: readonly FrontDoor[];
   readonly transport: TcpTransport;
   readonly store: LogStore;
   readonly doorClock: DoorClock;
@@ -81,9 +81,9 @@ export class QuorateNode {
   }
 
   async #close(): Promise<void> {
-    const { core, http, deadlineMillis, stopping } = this.#parts;
+    const { core, doors, deadlineMillis, stopping } = this.#parts;
     stopping();
-    await takeLeave(core, http, stopLimits(deadlineMillis));
+    await takeLeave(core, doors, stopLimits(deadlineMillis));
     await this.abort();
   }
 
@@ -94,15 +94,20 @@ export class QuorateNode {
   }
 }
 
-async function end({ core, http, transport, store, doorClock, timers }: NodeParts): Promise<void> {
+async function end({ core, doors, transport, store, doorClock, timers }: NodeParts): Promise<void> {
   for (const timer of timers) clearInterval(timer);
   doorClock.close();
   core.raft.stop();
   core.router.close();
-  const closed = http.close();
-  http.server.closeAllConnections();
-  await Promise.all([closed, transport.close()]);
+  await Promise.all([slam(doors), transport.close()]);
   await store.close();
+}
+
+/** Closes the doors, whoever is on his way through. */
+async function slam(doors: readonly FrontDoor[]): Promise<void> {
+  const closed = Promise.all(doors.map(async (door) => door.close()));
+  for (const door of doors) door.closeAllConnections();
+  await closed;
 }
 
 /**
@@ -210,7 +215,7 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
     config.partitions,
     monotonicMillis,
   );
-  const http = createHttpServer({
+  const behindDoor: NodeBehindDoor = {
     allow(request, done) {
       if (readiness.core === undefined) done(STARTING, 0);
       else readiness.core.allow(request, done);
@@ -219,27 +224,31 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
     wantsNoClients: () => readiness.wantsNoClients,
     cluster() {
       if (readiness.core !== undefined) view.update(readiness.core.report(process.pid));
-      return view.toJSON();
+      return view.report();
     },
     changeNodes(change, done) {
       if (readiness.core === undefined) done({ ok: false, reason: 'notLeader', leader: NO_NODE });
       else readiness.core.changeNodes(change, done);
     },
-    metrics: () => metrics.render(),
-    observe: (status, startedMillis) =>
-      metrics.observeRequest(status, (monotonicMillis() - startedMillis) / 1000),
-    monotonicMillis,
-    wallMillis,
-    logger,
-  });
-  http.server.on('connection', () => doorClock.accepted());
+  };
+  const doors: readonly FrontDoor[] = [
+    new HttpDoor({
+      node: behindDoor,
+      address: self.http,
+      metrics: () => metrics.render(),
+      observe: (status, startedMillis) =>
+        metrics.observeRequest(status, (monotonicMillis() - startedMillis) / 1000),
+      accepted: () => doorClock.accepted(),
+      monotonicMillis,
+      wallMillis,
+      logger,
+    }),
+  ];
 
-  /** Nothing but HTTP runs yet. */
+  /** Nothing but the doors runs yet. */
   const giveUp = async (): Promise<void> => {
     doorClock.close();
-    const closed = http.close();
-    http.server.closeAllConnections();
-    await Promise.all([closed, transport.close()]);
+    await Promise.all([slam(doors), transport.close()]);
     await store.close();
   };
 
@@ -255,7 +264,7 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
   let core: NodeCore;
   try {
     // First of all, so that everybody can see how far this node is.
-    await http.listen({ host: self.http.host, port: self.http.port });
+    for (const door of doors) await door.listen();
     core = await NodeCore.load({
       config,
       nodeId,
@@ -349,7 +358,7 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
   ];
   return new QuorateNode({
     core,
-    http,
+    doors,
     transport,
     store,
     doorClock,

@@ -3,7 +3,8 @@
  * addresses of one node; all are tried, and the hello makes sure who answers, so no source needs to be right.
  */
 import type { NodeId } from '../../raft/types.ts';
-import type { ClusterConfig, HostPort, NodeAddress } from '../config/config.ts';
+import type { HostPort, NodeAddress } from '../api/node-address.ts';
+import type { ClusterConfig } from '../config/config.ts';
 import type { MetaState } from '../meta/meta-state.ts';
 
 /** Addresses to listen on that mean nothing to others. */

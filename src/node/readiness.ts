@@ -1,5 +1,5 @@
 /** How far a node is, from the first group it loads to its last answer. It only tells. */
-import type { Readiness } from '../http/readiness.ts';
+import type { Readiness } from '../api/readiness.ts';
 import type { NodeStanding } from '../meta/standing.ts';
 import type { NodeCore } from './node-core.ts';
 

@@ -4,7 +4,7 @@
  * Every step has a bound, so that one client, one peer or one group cannot hold up the end.
  */
 import { setImmediate as afterReading, setTimeout as delay } from 'node:timers/promises';
-import type { FastifyInstance } from 'fastify';
+import type { FrontDoor } from '../api/front-door.ts';
 import type { NodeCore } from './node-core.ts';
 
 export interface StopLimits {
@@ -35,20 +35,27 @@ export function stopLimits(deadlineMillis: number): StopLimits {
 }
 
 /** Resolves when nobody waits for this node any more, or has no right to. */
-export async function takeLeave(core: NodeCore, http: FastifyInstance, limits: StopLimits): Promise<void> {
+export async function takeLeave(
+  core: NodeCore,
+  doors: readonly FrontDoor[],
+  limits: StopLimits,
+): Promise<void> {
   core.leave();
   while (!core.hasLeft) await delay(LOOK_MILLIS);
   const { lingerMillisMin, lingerMillisMax, openMillisMax } = limits;
   const handedOverAt = performance.now();
   const lingered = (): number => performance.now() - handedOverAt;
   // Each answer closes its connection now. Who stays silent for so long may be reset: it has nothing to lose.
-  while (lingered() < lingerMillisMin || (lingered() < lingerMillisMax && (await connections(http)) > 0)) {
+  while (
+    lingered() < lingerMillisMin ||
+    (lingered() < lingerMillisMax && (await connectionCount(doors)) > 0)
+  ) {
     await delay(LOOK_MILLIS);
   }
   // Timers come first when a loop that was held up goes on: what came meanwhile is read before idle connections are
   // closed.
   await afterReading();
-  const closed = http.close();
+  const closed = Promise.all(doors.map(async (door) => door.close()));
   const isOver = closed.then(() => true);
   const closedAt = performance.now();
   const waited = (): number => performance.now() - closedAt;
@@ -58,12 +65,11 @@ export async function takeLeave(core: NodeCore, http: FastifyInstance, limits: S
   }
   core.router.close();
   // A client that never finishes its request must not keep the disk from being closed.
-  http.server.closeAllConnections();
+  for (const door of doors) door.closeAllConnections();
   await closed;
 }
 
-async function connections(http: FastifyInstance): Promise<number> {
-  return new Promise((resolve) => {
-    http.server.getConnections((error, count) => resolve(error === null ? count : 0));
-  });
+async function connectionCount(doors: readonly FrontDoor[]): Promise<number> {
+  const counts = await Promise.all(doors.map(async (door) => door.connectionCount()));
+  return counts.reduce((sum, count) => sum + count, 0);
 }

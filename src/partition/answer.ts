@@ -1,49 +1,16 @@
-/** The answers a request for a grant can get, from the partition up to the front doors. */
+/**
+ * What a partition answers: what every door does, and to other nodes who leads. Turns decisions of the state machine into
+ * answers; decides nothing.
+ */
 import type { NodeId } from '../../raft/types.ts';
+import type { AllowAnswer } from '../api/answer.ts';
+import { UNAVAILABLE, type UnavailableReason } from '../api/refusals.ts';
 import { assert } from '../limiter/assert.ts';
 import type { Decision } from '../limiter/decision.ts';
-import type { Conflict, FingerprintField } from '../limiter/fingerprint.ts';
-
-/**
- * Why no decision could be made.
- * - `no_leader`: no leader was known before the deadline
- * - `deadline`: a leader had the request but did not answer in time
- * - `overloaded`: a bounded queue is full
- * - `low_disk`: the leader is close to a full disk
- * - `at_capacity`: what would have to be remembered of the request has no room
- * - `starting`: the leader has no rules yet, or the node that was asked is not up yet
- * - `unknown_outcome`: the request was proposed, and whether it was granted cannot be known here
- * - `not_member`: the node that was asked belongs to the cluster no more, or bears an id that is another's
- */
-export type UnavailableReason =
-  | 'no_leader'
-  | 'deadline'
-  | 'overloaded'
-  | 'low_disk'
-  | 'at_capacity'
-  | 'starting'
-  | 'unknown_outcome'
-  | 'not_member';
-
-export const UNAVAILABLE_REASONS: readonly UnavailableReason[] = [
-  'no_leader',
-  'deadline',
-  'overloaded',
-  'low_disk',
-  'at_capacity',
-  'starting',
-  'unknown_outcome',
-  'not_member',
-];
+import type { Conflict } from '../limiter/fingerprint.ts';
 
 export type Answer =
-  | { readonly kind: 'decision'; readonly decision: Decision }
-  /** The request can never be decided as it is. */
-  | { readonly kind: 'invalid'; readonly field: string; readonly message: string }
-  /** Its request id belongs to another request, which differs in `field`. Nothing was charged. */
-  | { readonly kind: 'conflict'; readonly field: FingerprintField; readonly message: string }
-  /** Denied because nobody could decide (P3). `proposed` false: certainly nothing reached the log. */
-  | { readonly kind: 'unavailable'; readonly reason: UnavailableReason; readonly proposed: boolean }
+  | AllowAnswer
   /** Only between nodes: ask `leader`, who leads in `term`, instead (0: nobody knows). Nothing reached the log. */
   | { readonly kind: 'notLeader'; readonly leader: NodeId; readonly term: number };
 
@@ -71,6 +38,8 @@ export function conflictAnswer(requestId: string, { field, first }: Conflict): A
 }
 
 export function unavailable(reason: UnavailableReason, proposed: boolean): Answer {
+  const known = UNAVAILABLE[reason].proposed;
+  assert(known === 'either' || proposed === (known === 'always'), `${reason} says what reached the log`);
   return { kind: 'unavailable', reason, proposed };
 }
 

@@ -3,6 +3,8 @@
  * applied state shows to be over the limit, lets the rest wait for the log, and answers it when its entry has been
  * applied. It decides nothing that is not in the log, and knows no rules: those are the state machine's.
  */
+import type { UnavailableReason } from '../api/refusals.ts';
+import type { AllowRequest } from '../api/request.ts';
 import type {
   GroupApplication,
   LeadershipStatus,
@@ -15,14 +17,12 @@ import { assert } from '../limiter/assert.ts';
 import { type Command, decodeCommand, encodeCommand } from '../limiter/log/command.ts';
 import type { Decision } from '../limiter/decision.ts';
 import type { GroupClock } from '../../raft/driver/group-clock.ts';
-import type { AllowRequest } from '../limiter/request.ts';
 import type { RuleTable } from '../limiter/rules.ts';
 import { LimiterStateMachine } from '../limiter/state-machine.ts';
 import type { Room } from '../limiter/state/state-size.ts';
-import { type Answer, answerOf, invalid, unavailable, type UnavailableReason } from './answer.ts';
+import { type Answer, answerOf, invalid, unavailable } from './answer.ts';
 import { Housekeeping } from './housekeeping.ts';
 import type { PartitionInit } from './partition-options.ts';
-import { checkedRequest } from './request-checks.ts';
 import { type Done, type Waiter, Waiters } from './waiters.ts';
 
 export { PARTITION_DEFAULTS, type PartitionOptions } from './partition-options.ts';
@@ -127,16 +127,12 @@ export class Partition implements GroupApplication {
    * Decides a request if this node leads the partition, else answers `notLeader`. `done` is called exactly once,
    * perhaps before this returns.
    *
+   * @param request well-formed, see `invalidIn`
    * @param deadlineMillis on this node's monotonic clock: after it, nobody waits for the answer.
    */
   decide(request: AllowRequest, deadlineMillis: number, done: Done): void {
     if (!this.#isLeader) {
       done({ kind: 'notLeader', leader: this.#leader, term: this.#term });
-      return;
-    }
-    const malformed = checkedRequest(request);
-    if (malformed !== undefined) {
-      done(malformed);
       return;
     }
     // With an entry of its own term a leader has applied all that was committed before (Raft, dissertation, 6.4). Until

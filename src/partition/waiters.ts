@@ -2,11 +2,11 @@
  * Requests that wait for the log: for a place in an entry, then for what becomes of that entry. Each is answered exactly
  * once, and its retries with it. It decides nothing, and does not know who leads.
  */
+import type { AllowRequest } from '../api/request.ts';
 import type { Entry } from '../../raft/types.ts';
 import { type AllowBatch, AllowBatchBuilder } from '../limiter/log/batch.ts';
 import { conflictBetween } from '../limiter/fingerprint.ts';
 import { questionOf } from '../limiter/judge.ts';
-import type { AllowRequest } from '../limiter/request.ts';
 import { requestKeyOf } from '../limiter/state/request-key.ts';
 import { type Answer, unavailable } from './answer.ts';
 import { Attempts } from './attempts.ts';

@@ -10,10 +10,10 @@
  * outcome unknown, like a leader that dies.
  */
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
-import type { Receipt } from '../limiter/decision.ts';
-import type { AllowRequest } from '../limiter/request.ts';
-import { FINGERPRINT_FIELDS } from '../limiter/fingerprint.ts';
-import { type Answer, UNAVAILABLE_REASONS } from '../partition/answer.ts';
+import { CONFLICT_FIELDS, type Receipt } from '../api/answer.ts';
+import { UNAVAILABLE_REASONS } from '../api/refusals.ts';
+import { type AllowRequest, invalidIn } from '../api/request.ts';
+import type { Answer } from '../partition/answer.ts';
 import type { Done, Partition } from '../partition/partition.ts';
 import { array, Fields, pack, unpack } from '../wire/peer-messages.ts';
 import { FailureDetector } from './failure-detector.ts';
@@ -239,6 +239,12 @@ export class Forwarder {
         requestId: fields.optionalString('requestId'),
       };
       const done = (answer: Answer): void => this.#queue(this.#answers, from, [id, ...encodeAnswer(answer)]);
+      // Its door has other bounds, of another version: not the fault of the connection.
+      const invalid = invalidIn(request);
+      if (invalid !== undefined) {
+        done(invalid);
+        continue;
+      }
       const local = this.#init.partitions.get(partition);
       if (local === undefined || deadlineMillis <= now) {
         done(local === undefined ? NOT_HERE : TOO_LATE);
@@ -288,7 +294,7 @@ function encodeAnswer(answer: Answer): unknown[] {
     case 'invalid':
       return [kind, answer.field, answer.message];
     case 'conflict':
-      return [kind, FINGERPRINT_FIELDS.indexOf(answer.field), answer.message];
+      return [kind, CONFLICT_FIELDS.indexOf(answer.field), answer.message];
     case 'unavailable':
       return [kind, UNAVAILABLE_REASONS.indexOf(answer.reason), answer.proposed];
     case 'notLeader':
@@ -316,7 +322,7 @@ function decodeAnswer(fields: Fields): Answer {
     case 'invalid':
       return { kind, field: fields.string('field'), message: fields.string('message') };
     case 'conflict':
-      return { kind, field: fields.oneOf(FINGERPRINT_FIELDS, 'field'), message: fields.string('message') };
+      return { kind, field: fields.oneOf(CONFLICT_FIELDS, 'field'), message: fields.string('message') };
     case 'unavailable':
       return {
         kind,

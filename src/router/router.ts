@@ -8,15 +8,13 @@
  * so only a request with an id, which makes a repeat the same request, is ever asked in two places.
  */
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
-import type { AllowRequest } from '../limiter/request.ts';
+import type { AllowAnswer, AllowDone } from '../api/answer.ts';
+import type { AllowRequest } from '../api/request.ts';
 import type { Answer } from '../partition/answer.ts';
 import { type Hash32, partitionOf } from '../partition/hash.ts';
 import type { Partition } from '../partition/partition.ts';
 import type { Forwarder } from './forwarder.ts';
 import { LeaderSearch } from './leader-search.ts';
-
-/** What a front door gets: never `notLeader`, that is settled here. */
-export type RoutedAnswer = Exclude<Answer, { kind: 'notLeader' }>;
 
 export interface RouterInit {
   readonly nodeId: NodeId;
@@ -53,7 +51,7 @@ interface Open {
   readonly request: AllowRequest;
   readonly partition: number;
   readonly deadlineMillis: number;
-  readonly done: (answer: RoutedAnswer, partition: number) => void;
+  readonly done: AllowDone;
   attempts: number;
   /** The node that was asked last and has not answered; none: it waits for a leader. */
   asked: NodeId;
@@ -120,7 +118,7 @@ export class Router {
    * Asks for a grant. `done` is called exactly once, at the latest one tick after the deadline, perhaps before
    * this returns.
    */
-  allow(request: AllowRequest, done: (answer: RoutedAnswer, partition: number) => void): void {
+  allow(request: AllowRequest, done: AllowDone): void {
     const partition = this.partitionOf(request.userId);
     if (this.#openCount >= this.#init.openMax) {
       done({ kind: 'unavailable', reason: 'overloaded', proposed: false }, partition);
@@ -438,7 +436,7 @@ export class Router {
     }
   }
 
-  #settle(open: Open, answer: RoutedAnswer): void {
+  #settle(open: Open, answer: AllowAnswer): void {
     open.settled = true;
     this.#openCount -= 1;
     open.done(answer, open.partition);

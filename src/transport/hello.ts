@@ -3,7 +3,7 @@
  * Bytes and shapes only; who is refused is decided by src/meta/admission.ts.
  */
 import type { NodeId } from '../../raft/types.ts';
-import type { HostPort } from '../config/config.ts';
+import type { HostPort } from '../api/node-address.ts';
 import { FrameError } from '../wire/frame.ts';
 import { Fields, pack, unpack } from '../wire/peer-messages.ts';
 

@@ -1,6 +1,7 @@
 /** The command that changes nodes is never silent, never waits for ever, and ends when the work is done. */
 import { createServer, type Server } from 'node:http';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import type { ClusterReport, ReportedSelf } from '../../src/api/cluster-report.ts';
 import { explain } from '../../src/cli/explain-error.ts';
 import { changeNodes } from '../../src/cli/nodes-command.ts';
 
@@ -38,20 +39,28 @@ class Node {
   }
 }
 
+const NODE = { pid: null, clock: null };
+const PARTITION = { id: 0, leader: 1, term: 1, commit: 1, replicas: [] };
+
 function statusOf(
   settledVersion: number,
-  self: object = { id: 1, standing: 'member' },
+  self: Omit<ReportedSelf, 'refusedBy'> = { id: 1, standing: 'member' },
   others: readonly Node[] = [],
   up = true,
 ): Answer {
   return () => ({
     status: 200,
     body: {
-      self,
+      self: { refusedBy: [], ...self },
+      nodes: others.map(({ url }, i) => ({ ...NODE, id: i + 2, http: url.slice('http://'.length), up })),
+      version: 2,
       settledVersion,
-      nodes: others.map(({ url }, i) => ({ id: i + 2, http: url.slice('http://'.length), up })),
-      partitions: [{ placed: true }, { placed: settledVersion >= 2 }],
-    },
+      rules: null,
+      partitions: [
+        { ...PARTITION, placed: true },
+        { ...PARTITION, placed: settledVersion >= 2 },
+      ],
+    } satisfies ClusterReport,
   });
 }
 

@@ -7,7 +7,7 @@ import { LOCAL_DEFAULTS, localConfig } from '../../src/config/cluster-directory.
 import { Admission } from '../../src/meta/admission.ts';
 import { NodeCore } from '../../src/node/node-core.ts';
 import { loadHash32 } from '../../src/partition/hash.ts';
-import type { RoutedAnswer } from '../../src/router/router.ts';
+import type { AllowAnswer } from '../../src/api/answer.ts';
 import { MemoryStore } from '../../storage/memory-store.ts';
 
 const HOUR_MILLIS = 3_600_000;
@@ -55,7 +55,7 @@ async function grantsOf(slewPpm: number, askedMillis: readonly number[]): Promis
   const granted: number[] = [];
   for (const asked of askedMillis) {
     realMillis = asked;
-    let answer: RoutedAnswer | undefined;
+    let answer: AllowAnswer | undefined;
     core.allow({ userId: 'ada' }, (given) => (answer = given));
     for (let i = 0; i < TICKS_TO_DECIDE && answer === undefined; i += 1) tick();
     if (answer?.kind === 'decision' && answer.decision.allowed) granted.push(asked);

@@ -6,14 +6,14 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
-  clusterStatus,
+  clusterReport,
   type CommandWrapper,
   type NodeProcess,
   startNodeProcess,
   stopNodeProcess,
   waitUntilReady,
 } from '../../cluster/processes.ts';
-import type { ClusterStatus } from '../../cluster/processes.ts';
+import type { ClusterReport } from '../../src/api/cluster-report.ts';
 import { createCluster, localConfig } from '../../src/config/cluster-directory.ts';
 import type { ClusterConfig, Timing } from '../../src/config/config.ts';
 import type { Rule } from '../../src/limiter/rules.ts';
@@ -255,12 +255,12 @@ export class TestCluster {
     return node.exited;
   }
 
-  async ready(): Promise<ClusterStatus> {
+  async ready(): Promise<ClusterReport> {
     return waitUntilReady(this.config, WAIT_MILLIS_MAX);
   }
 
-  async status(): Promise<ClusterStatus> {
-    return eventually('a node that tells the cluster status', () => clusterStatus(this.config));
+  async status(): Promise<ClusterReport> {
+    return eventually('a node that tells the cluster status', () => clusterReport(this.config));
   }
 
   async allow(id: number, question: AllowQuestion): Promise<AllowResult> {

@@ -5,11 +5,12 @@ import type { LogStore } from '../../raft/driver/store.ts';
 import { bootstrapStore } from '../../storage/bootstrap-store.ts';
 import { createCluster, nodeDirectory } from '../../src/config/cluster-directory.ts';
 import { drawIncarnation, factsOf } from '../../src/config/cluster-facts.ts';
-import type { ClusterConfig, NodeAddress } from '../../src/config/config.ts';
-import type { AllowRequest } from '../../src/limiter/request.ts';
-import type { NodeChange } from '../../src/meta/meta-state.ts';
+import type { NodeAddress } from '../../src/api/node-address.ts';
+import type { ClusterConfig } from '../../src/config/config.ts';
+import type { AllowRequest } from '../../src/api/request.ts';
+import type { NodeChange } from '../../src/api/node-change.ts';
 import { type QuorateNode, startNode } from '../../src/node/node.ts';
-import type { RoutedAnswer } from '../../src/router/router.ts';
+import type { AllowAnswer } from '../../src/api/answer.ts';
 import { eventually, freePorts, temporaryDirectory, testConfig, type TestConfigOptions } from './harness.ts';
 
 export class InProcessCluster {
@@ -129,7 +130,7 @@ export class InProcessCluster {
     await node.abort();
   }
 
-  async allow(id: number, request: AllowRequest): Promise<RoutedAnswer> {
+  async allow(id: number, request: AllowRequest): Promise<AllowAnswer> {
     const { router } = this.node(id).core;
     return new Promise((resolve) => {
       router.allow(request, (answer) => resolve(answer));

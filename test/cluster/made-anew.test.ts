@@ -4,27 +4,18 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type NodeProcess, startNodeProcess } from '../../cluster/processes.ts';
 import { joinCluster } from '../../src/cli/join-cluster.ts';
-import type { NodeAddress } from '../../src/config/config.ts';
+import { reportFrom } from '../../cluster/processes.ts';
+import type { ReportedSelf } from '../../src/api/cluster-report.ts';
+import type { NodeAddress } from '../../src/api/node-address.ts';
 import { allowAt, eventually, freePorts, TestCluster } from './harness.ts';
 import { command, nodeAt } from './nodes-command.ts';
 
 const LIMIT = 5;
 const RULE = { id: 'default', limit: LIMIT, windowMillis: 3_600_000, clock: 'cluster' } as const;
 
-interface Self {
-  readonly id: number;
-  readonly standing: string;
-  readonly reason?: string;
-}
-
 /** What the node at this port says of itself. */
-async function self(port: number): Promise<Self | undefined> {
-  try {
-    const response = await fetch(`http://127.0.0.1:${port}/v1/cluster`);
-    return ((await response.json()) as { self: Self }).self;
-  } catch {
-    return undefined;
-  }
+async function self(port: number): Promise<ReportedSelf | undefined> {
+  return (await reportFrom(`http://127.0.0.1:${port}`))?.self;
 }
 
 async function grantsOfAda(ports: readonly number[], attempts: number): Promise<number> {
@@ -38,7 +29,7 @@ async function grantsOfAda(ports: readonly number[], attempts: number): Promise<
   return grants;
 }
 
-async function expectRefused(port: number): Promise<Self> {
+async function expectRefused(port: number): Promise<ReportedSelf> {
   const told = await eventually('it knows that it is refused', async () => {
     const said = await self(port);
     return said?.standing === 'refused' ? said : undefined;

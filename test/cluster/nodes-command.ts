@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { NodeAddress } from '../../src/config/config.ts';
+import type { NodeAddress } from '../../src/api/node-address.ts';
 
 export const CLI = join(import.meta.dirname, '../../dist/src/cli/main.js');
 const run = promisify(execFile);

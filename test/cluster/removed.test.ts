@@ -5,7 +5,7 @@ import { waitUntilReady } from '../../cluster/processes.ts';
 import { joinCluster } from '../../src/cli/join-cluster.ts';
 import { readKnownMembers } from '../../src/node/member-cache.ts';
 import { nodeDirectory } from '../../src/config/cluster-directory.ts';
-import type { NodeAddress } from '../../src/config/config.ts';
+import type { NodeAddress } from '../../src/api/node-address.ts';
 import { allowAt, eventually, freePorts, TestCluster, WAIT_MILLIS_MAX } from './harness.ts';
 import { command } from './nodes-command.ts';
 
@@ -32,7 +32,7 @@ describe('a node that is removed', () => {
     });
     expect(ready).toMatchObject({ code: 503, reason: expect.stringContaining(`node ${id} was removed`) });
     const response = await fetch(`http://127.0.0.1:${cluster.port(id)}/v1/cluster`);
-    expect(((await response.json()) as { self: unknown }).self).toMatchObject({ id, standing: 'removed' });
+    expect(await response.json()).toMatchObject({ self: { id, standing: 'removed' } });
     const answer = await allowAt(cluster.port(id), { userId: 'ada' });
     expect(answer).toMatchObject({ status: 503, body: { reason: 'not_member', proposed: false } });
     // Clients that keep their connections are sent elsewhere.

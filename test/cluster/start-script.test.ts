@@ -4,7 +4,8 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { ClusterStatus } from '../../cluster/processes.ts';
+import { reportFrom } from '../../cluster/processes.ts';
+import type { ClusterReport } from '../../src/api/cluster-report.ts';
 import { readCluster } from '../../src/config/cluster-directory.ts';
 import { eventually, freeBasePort, temporaryDirectory } from './harness.ts';
 import { CLI, command, nodeAt, nodeOptions, quorate } from './nodes-command.ts';
@@ -77,14 +78,15 @@ describe('the cluster script', () => {
     return run(START, '--data', directory, '--base-port', String(basePort), ...args);
   }
 
-  async function statusOf(id: number): Promise<ClusterStatus> {
-    const response = await fetch(`http://127.0.0.1:${basePort + id}/v1/cluster`);
-    return (await response.json()) as ClusterStatus;
+  async function statusOf(id: number): Promise<ClusterReport> {
+    const report = await reportFrom(`http://127.0.0.1:${basePort + id}`);
+    if (report === undefined) throw new Error(`node ${id} says nothing about the cluster`);
+    return report;
   }
 
   async function pids(): Promise<number[]> {
     const { nodes } = await statusOf(1);
-    return nodes.map((node) => node.pid);
+    return nodes.map(({ pid }) => pid ?? 0);
   }
 
   async function ask(id = 1): Promise<{ allowed: boolean; limit: number; remaining: number }> {
@@ -205,7 +207,7 @@ describe('the cluster script', () => {
     cluster.child.stdout?.destroy();
     expect(await cluster.ended()).toBe(0);
     expect(cluster.output).not.toContain('EPIPE');
-    await expect(statusOf(1)).rejects.toThrow('fetch failed');
+    await expect(fetch(`http://127.0.0.1:${basePort + 1}/healthz`)).rejects.toThrow('fetch failed');
   });
 
   it('refuses what does not fit the stored cluster, and explains itself', async () => {

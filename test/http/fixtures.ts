@@ -1,13 +1,14 @@
 /** The HTTP door with a router that the test plays, and clocks that stand still. */
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
-import { createHttpServer, HTTP_LIMITS, type HttpLimits } from '../../src/http/server.ts';
-import type { Readiness } from '../../src/http/readiness.ts';
-import type { Decision } from '../../src/limiter/decision.ts';
-import type { AllowRequest } from '../../src/limiter/request.ts';
-import type { NodeChangeResult } from '../../src/meta/meta-group.ts';
-import type { NodeChange } from '../../src/meta/meta-state.ts';
-import type { RoutedAnswer } from '../../src/router/router.ts';
+import type { AllowAnswer, AllowDone, Decision } from '../../src/api/answer.ts';
+import type { ClusterReport } from '../../src/api/cluster-report.ts';
+import type { NodeBehindDoor } from '../../src/api/front-door.ts';
+import type { NodeChange, NodeChangeResult } from '../../src/api/node-change.ts';
+import type { Readiness } from '../../src/api/readiness.ts';
+import type { AllowRequest } from '../../src/api/request.ts';
+import { HTTP_LIMITS, type HttpLimits } from '../../src/http/door-init.ts';
+import { HttpDoor } from '../../src/http/http-door.ts';
 
 export const WALL_MILLIS = 1_700_000_000_123;
 export const PARTITION = 11;
@@ -30,21 +31,39 @@ export function denialOf(changes: Partial<Decision> = {}): Decision {
   return decisionOf({ allowed: false, remaining: 0, retryAfterMillis: 12_345, ...changes });
 }
 
-type AnswerLater = (answer: RoutedAnswer, partition: number) => void;
+export const REPORT: ClusterReport = {
+  self: {
+    id: 1,
+    standing: 'refused',
+    reason: 'why',
+    refusedBy: [{ node: 2, code: 'otherFacts', text: 'why' }],
+  },
+  nodes: [
+    { id: 1, http: '127.0.0.1:8101', pid: 4711, up: true, clock: 'fit' },
+    { id: 2, http: null, pid: null, up: false, clock: null },
+  ],
+  version: 3,
+  settledVersion: 2,
+  rules: { version: 1, rules: [{ id: 'default', limit: 100, windowMillis: 60_000, clock: 'request' }] },
+  partitions: [
+    { id: 0, leader: 1, term: 3, commit: 90, placed: true, replicas: [{ node: 1, match: 90, applied: 90 }] },
+  ],
+};
 
 export class Door {
   readonly asked: AllowRequest[] = [];
-  readonly open: AnswerLater[] = [];
+  readonly open: AllowDone[] = [];
   readonly observed: { readonly status: number; readonly startedMillis: number }[] = [];
   /** Undefined keeps requests open. */
-  answer: RoutedAnswer | undefined = { kind: 'decision', decision: decisionOf() };
+  answer: AllowAnswer | undefined = { kind: 'decision', decision: decisionOf() };
   readiness: Readiness = { status: 'ready' };
   readonly changes: NodeChange[] = [];
   changed: NodeChangeResult = { ok: true, version: 2 };
+  readonly door: HttpDoor;
   readonly app: FastifyInstance;
 
   constructor(limits: HttpLimits = HTTP_LIMITS) {
-    this.app = createHttpServer({
+    const node: NodeBehindDoor = {
       allow: (request, done) => {
         this.asked.push(request);
         if (this.answer === undefined) this.open.push(done);
@@ -52,24 +71,30 @@ export class Door {
       },
       readiness: () => this.readiness,
       wantsNoClients: () => this.readiness.status === 'stopping',
-      cluster: () => ({ nodes: [{ id: 1 }], partitions: [] }),
+      cluster: () => REPORT,
       changeNodes: (change, done) => {
         this.changes.push(change);
         done(this.changed);
       },
+    };
+    this.door = new HttpDoor({
+      node,
+      address: { host: '127.0.0.1', port: 0 },
       metrics: () =>
         Promise.resolve({ contentType: 'text/plain; version=0.0.4; charset=utf-8', text: 'up 1\n' }),
       observe: (status, startedMillis) => this.observed.push({ status, startedMillis }),
+      accepted: () => {},
       monotonicMillis: () => 777,
       wallMillis: () => WALL_MILLIS,
       logger: pino({ level: 'silent' }),
       limits,
     });
+    this.app = this.door.app;
   }
 
   /** Resolves with the port. */
   async listen(): Promise<number> {
-    await this.app.listen({ host: '127.0.0.1', port: 0 });
+    await this.door.listen();
     const address = this.app.server.address();
     return typeof address === 'object' && address !== null ? address.port : 0;
   }

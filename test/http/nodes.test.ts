@@ -1,6 +1,6 @@
 /** `POST /v1/cluster/nodes`: from loopback only, every refusal with its reason. */
 import { afterEach, describe, expect, it } from 'vitest';
-import type { NodeChangeResult } from '../../src/meta/meta-group.ts';
+import type { NodeChangeResult } from '../../src/api/node-change.ts';
 import { isLocal } from '../../src/http/nodes-route.ts';
 import { Door } from './fixtures.ts';
 

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { until } from '../transport/wait.ts';
-import { Door, PARTITION, decisionOf } from './fixtures.ts';
+import { decisionOf, Door, PARTITION, REPORT } from './fixtures.ts';
 import { RawClient } from './raw-client.ts';
 
 let door = new Door();
@@ -37,7 +37,7 @@ describe('routes', () => {
 
   it('/v1/cluster shows the cluster', async () => {
     const response = await door.app.inject('/v1/cluster');
-    expect([response.statusCode, response.json()]).toEqual([200, { nodes: [{ id: 1 }], partitions: [] }]);
+    expect([response.statusCode, response.json()]).toEqual([200, REPORT]);
   });
 
   it('/v1/cluster shows nothing before it knows anything', async () => {

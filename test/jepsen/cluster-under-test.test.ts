@@ -36,7 +36,7 @@ describe('the cluster under test', () => {
     );
     expect(silent).toEqual([]);
     const [first = 0] = await cluster.byLeadership();
-    const status = await cluster.node(first).status();
+    const status = await cluster.node(first).report();
     expect(status?.partitions.some(({ leader }) => leader === first)).toBe(true);
     for (const id of cluster.members) await grantedAt(id);
   });
@@ -60,14 +60,14 @@ describe('the cluster under test', () => {
     expect(await cluster.node(1).isUp()).toBe(true);
 
     cluster.node(2).pause();
-    expect(await cluster.node(2).status()).toBeUndefined();
+    expect(await cluster.node(2).report()).toBeUndefined();
     cluster.node(2).resume();
-    await eventually('it answers again', async () => cluster.node(2).status());
+    await eventually('it answers again', async () => cluster.node(2).report());
 
     const startMillis = performance.now();
     cluster.node(3).stall(400);
     await new Promise((resolve) => setTimeout(resolve, 50));
-    await cluster.node(3).status();
+    await cluster.node(3).report();
     expect(performance.now() - startMillis).toBeGreaterThanOrEqual(350);
 
     expect(cluster.exits).toEqual([{ id: 1, code: null, signal: 'SIGKILL', expected: 'killed' }]);

@@ -2,11 +2,12 @@
  * A cluster of real node processes whose every peer link goes through a fault proxy, each node as on a machine of its
  * own: what is done to several of them at once, and what they are as a cluster. When and to whom is up to the nemeses.
  */
+import type { ClusterReport } from '../../src/api/cluster-report.ts';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FaultNetwork } from '../../cluster/fault-network.ts';
-import { type ClusterStatus, type NodeExit, waitUntilReady } from '../../cluster/processes.ts';
+import { type NodeExit, waitUntilReady } from '../../cluster/processes.ts';
 import type { NodeId } from '../../raft/types.ts';
 import type { ClusterConfig } from '../../src/config/config.ts';
 import { type ClusterUnderTestOptions, configOf } from './cluster-options.ts';
@@ -156,7 +157,7 @@ export class ClusterUnderTest {
     const counted = nodes
       .filter(({ isRunning, isPaused }) => isRunning && !isPaused)
       .map(async (node) => {
-        const status = await node.status();
+        const status = await node.report();
         const led = status?.partitions.filter(({ leader }) => leader === node.id).length ?? 0;
         return { id: node.id, led };
       });
@@ -164,7 +165,7 @@ export class ClusterUnderTest {
   }
 
   /** Resolves when all members run, answer and know a leader for each of their partitions. */
-  async ready(timeoutMillis = UP_MILLIS_MAX): Promise<ClusterStatus> {
+  async ready(timeoutMillis = UP_MILLIS_MAX): Promise<ClusterReport> {
     const nodes = this.config.nodes.filter(({ id }) => this.members.includes(id));
     return waitUntilReady({ ...this.config, nodes }, timeoutMillis);
   }

@@ -2,13 +2,14 @@
  * One node of a cluster under test: its process, and what can be done to its event loop, clocks, disk and files from
  * outside. When it is done, and to which nodes together, others decide.
  */
+import type { ClusterReport } from '../../src/api/cluster-report.ts';
 import { realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import {
-  type ClusterStatus,
   type NodeExit,
   type NodeProcess,
+  reportFrom,
   startNodeProcess,
   stopNodeProcess,
 } from '../../cluster/processes.ts';
@@ -27,14 +28,6 @@ import {
   type Surroundings,
   writeFaketime,
 } from './node-machine.ts';
-
-/** What a node process says of itself that a status of processes.ts leaves out. */
-export interface Status extends Omit<ClusterStatus, 'nodes' | 'self'> {
-  readonly nodes: readonly (ClusterStatus['nodes'][number] & { readonly clock: string | null })[];
-  readonly self?: { readonly standing: string };
-  readonly version?: number;
-  readonly settledVersion?: number;
-}
 
 /** `retired`: it was a member, and its id never comes back. */
 export type Role = 'spare' | 'member' | 'retired';
@@ -219,9 +212,8 @@ export class NodeUnderTest {
   }
 
   /** What it says about the cluster; undefined if it does not answer. */
-  async status(): Promise<Status | undefined> {
-    const text = await this.#get('/v1/cluster');
-    return text === undefined ? undefined : (JSON.parse(text) as Status);
+  async report(): Promise<ClusterReport | undefined> {
+    return reportFrom(this.httpUrl);
   }
 
   /** A good answer, if there is one in time. */

@@ -3,7 +3,7 @@
 import { AllowBatchBuilder } from '../../src/limiter/log/batch.ts';
 import { decodeCommand, encodeCommand } from '../../src/limiter/log/command.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
-import type { AllowRequest } from '../../src/limiter/request.ts';
+import type { AllowRequest } from '../../src/api/request.ts';
 import { type Rule, type RuleTable, validateRuleTable } from '../../src/limiter/rules.ts';
 import { LimiterStateMachine, type StateSnapshot } from '../../src/limiter/state-machine.ts';
 

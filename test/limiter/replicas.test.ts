@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { CHUNK_BYTES_MAX, InvalidSnapshotError } from '../../src/limiter/state/byte-stream.ts';
 import type { Decision, Receipt } from '../../src/limiter/decision.ts';
 import { RateLimiter } from '../../src/limiter/rate-limiter.ts';
-import type { AllowRequest } from '../../src/limiter/request.ts';
+import type { AllowRequest } from '../../src/api/request.ts';
 import { effectiveWindowMillis, type Rule } from '../../src/limiter/rules.ts';
 import { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
 import { Harness, harnessWith, restoreInto, snapshotOf, START, tableOf } from './harness.ts';

@@ -1,6 +1,6 @@
 /** A request id belongs to one request: all of what was asked, as it was asked. */
 import { describe, expect, it } from 'vitest';
-import type { AllowRequest } from '../../src/limiter/request.ts';
+import type { AllowRequest } from '../../src/api/request.ts';
 import { Harness, harnessWith, restoreInto, snapshotOf, START, tableOf } from './harness.ts';
 
 const first: AllowRequest = { userId: 'ada', ruleId: 'a', cost: 2, timestampMillis: START, requestId: 'q' };

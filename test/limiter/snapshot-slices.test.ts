@@ -1,7 +1,7 @@
 /** Snapshots that are written while the state goes on changing, and read while another one is in force. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { AllowRequest } from '../../src/limiter/request.ts';
+import type { AllowRequest } from '../../src/api/request.ts';
 import { InvalidSnapshotError } from '../../src/limiter/state/byte-stream.ts';
 import { chunksOf, Harness, harnessWith, restoreInto, snapshotOf, START, tableOf } from './harness.ts';
 

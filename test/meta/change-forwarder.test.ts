@@ -1,8 +1,8 @@
 /** A change that reaches a node which does not lead group 0 is carried to the one that does, once. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ChangeForwarder } from '../../src/meta/change-forwarder.ts';
-import type { MetaGroup, NodeChangeResult } from '../../src/meta/meta-group.ts';
-import type { NodeChange } from '../../src/meta/meta-state.ts';
+import type { MetaGroup } from '../../src/meta/meta-group.ts';
+import type { NodeChange, NodeChangeResult } from '../../src/api/node-change.ts';
 import { FrameError } from '../../src/wire/frame.ts';
 import { pack } from '../../src/wire/peer-messages.ts';
 

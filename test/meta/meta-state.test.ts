@@ -1,5 +1,6 @@
 /** The replicated list of nodes: which changes are sound, and that a repetition is harmless. */
 import { describe, expect, it } from 'vitest';
+import type { NodeChange } from '../../src/api/node-change.ts';
 import {
   applyMetaCommand,
   decodeMetaCommand,
@@ -7,9 +8,9 @@ import {
   encodeMeta,
   type Introduction,
   type MetaRecord,
-  type NodeChange,
 } from '../../src/meta/meta-state.ts';
-import { NODES_MAX, type NodeAddress } from '../../src/config/config.ts';
+import type { NodeAddress } from '../../src/api/node-address.ts';
+import { NODES_MAX } from '../../src/config/config.ts';
 
 function founder(id: number): Introduction {
   return { ...node(id), incarnation: `of ${id}` };

@@ -30,7 +30,7 @@ describe('a node that stops while nobody can decide', () => {
         close: () => door.open[0]?.({ kind: 'unavailable', reason: 'no_leader', proposed: false }, 0),
       },
     } as unknown as NodeCore;
-    await takeLeave(core, door.app, { lingerMillisMin: 0, lingerMillisMax: 0, openMillisMax: 50 });
+    await takeLeave(core, [door.door], { lingerMillisMin: 0, lingerMillisMax: 0, openMillisMax: 50 });
     const response = await answer;
     expect([response.status, await response.json()]).toMatchObject([503, { allowed: false }]);
   });
@@ -52,7 +52,7 @@ describe('a node that is held up while it stops', () => {
     const core = { hasLeft: true, isIdle: true, leave() {}, router: { close() {} } } as unknown as NodeCore;
     // Of a turn that ends now the next phase is that of timers, not that of reading.
     await endOfTurn();
-    const left = takeLeave(core, door.app, {
+    const left = takeLeave(core, [door.door], {
       lingerMillisMin: 20,
       lingerMillisMax: 20,
       openMillisMax: 5_000,

@@ -1,10 +1,11 @@
 /** A router between partitions and a forwarder that the test plays, on a clock the test turns. */
-import type { AllowRequest } from '../../src/limiter/request.ts';
+import type { AllowRequest } from '../../src/api/request.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import type { Answer } from '../../src/partition/answer.ts';
 import type { Done, Partition } from '../../src/partition/partition.ts';
 import type { Ask, Forwarder } from '../../src/router/forwarder.ts';
-import { type RoutedAnswer, Router } from '../../src/router/router.ts';
+import type { AllowAnswer } from '../../src/api/answer.ts';
+import { Router } from '../../src/router/router.ts';
 
 export const SELF = 1;
 export const DEADLINE_MILLIS = 1_000;
@@ -77,7 +78,7 @@ export class FakePartition {
 
 /** What a front door was told. */
 export interface Told {
-  readonly answers: RoutedAnswer[];
+  readonly answers: AllowAnswer[];
   readonly partitions: number[];
 }
 

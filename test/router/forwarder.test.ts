@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { FINGERPRINT_FIELDS } from '../../src/limiter/fingerprint.ts';
-import type { AllowRequest } from '../../src/limiter/request.ts';
-import { type Answer, UNAVAILABLE_REASONS } from '../../src/partition/answer.ts';
+import { CONFLICT_FIELDS } from '../../src/api/answer.ts';
+import { UNAVAILABLE_REASONS } from '../../src/api/refusals.ts';
+import type { AllowRequest } from '../../src/api/request.ts';
+import type { Answer } from '../../src/partition/answer.ts';
 import type { Partition } from '../../src/partition/partition.ts';
 import { Forwarder } from '../../src/router/forwarder.ts';
 import { FRAME_PAYLOAD_BYTES_MAX, FrameError } from '../../src/wire/frame.ts';
@@ -104,7 +105,7 @@ const answer: fc.Arbitrary<Answer> = fc.oneof(
   }),
   fc.record({
     kind: fc.constant('conflict'),
-    field: fc.constantFrom(...FINGERPRINT_FIELDS),
+    field: fc.constantFrom(...CONFLICT_FIELDS),
     message: fc.string({ unit: 'grapheme' }),
   }),
   fc.record({ kind: fc.constant('invalid'), field: fc.string(), message: fc.string({ unit: 'grapheme' }) }),
@@ -117,11 +118,11 @@ const answer: fc.Arbitrary<Answer> = fc.oneof(
 );
 const request: fc.Arbitrary<AllowRequest> = fc.record(
   {
-    userId: fc.string({ unit: 'grapheme' }),
-    ruleId: fc.string({ unit: 'grapheme' }),
-    cost: natural,
-    timestampMillis: natural,
-    requestId: fc.string(),
+    userId: fc.string({ minLength: 1, unit: 'binary' }),
+    ruleId: fc.string({ minLength: 1, unit: 'binary' }),
+    cost: fc.integer({ min: 1, max: 1_000_000 }),
+    timestampMillis: fc.nat({ max: 8_640_000_000_000_000 }),
+    requestId: fc.string({ minLength: 1 }),
   },
   { requiredKeys: ['userId'] },
 );
@@ -141,6 +142,17 @@ describe('a forwarded request', () => {
       }),
       { seed: 11, numRuns: 300 },
     );
+  });
+
+  it('that is not well-formed there is answered, and asked of nobody', () => {
+    const [a, b] = [new Side(1), new Side(2)];
+    const answers = [a.forward({ userId: '' }), a.forward({ userId: 'ada', ruleId: 'r'.repeat(129) })];
+    carry(a, b);
+    expect(answers).toMatchObject([
+      [{ kind: 'invalid', field: 'userId' }],
+      [{ kind: 'invalid', field: 'rule' }],
+    ]);
+    expect(b.partition.asked).toEqual([]);
   });
 
   it('has as long there as it had left here', () => {

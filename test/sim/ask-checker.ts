@@ -3,7 +3,7 @@
  * it, nothing is passed on more than once, and a crowd of requests without a leader does not become a crowd of questions.
  */
 import type { NodeId } from '../../raft/types.ts';
-import type { AllowRequest } from '../../src/limiter/request.ts';
+import type { AllowRequest } from '../../src/api/request.ts';
 import { unpack } from '../../src/wire/peer-messages.ts';
 import { check } from './story.ts';
 

@@ -4,8 +4,8 @@
  */
 import { groupOfPartition } from '../../src/partition/placement.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
-import type { AllowRequest } from '../../src/limiter/request.ts';
-import type { RoutedAnswer } from '../../src/router/router.ts';
+import type { AllowRequest } from '../../src/api/request.ts';
+import type { AllowAnswer } from '../../src/api/answer.ts';
 import { findOverGrant, type ObservedGrant } from '../cluster/over-grant.ts';
 import { type AskChecker, TURN_MILLIS } from './ask-checker.ts';
 import type { Coverage } from './coverage.ts';
@@ -53,7 +53,7 @@ interface Attempt {
   readonly arrivedMonotonic: number;
   /** 1 for the first attempt of a question. */
   readonly count: number;
-  readonly done: ((answer: RoutedAnswer | undefined, partition: number) => void) | undefined;
+  readonly done: ((answer: AllowAnswer | undefined, partition: number) => void) | undefined;
   readonly charge: Try;
   answered: boolean;
 }
@@ -193,7 +193,7 @@ export class Clients {
     });
   }
 
-  #answered(attempt: Attempt, answer: RoutedAnswer, partition: number): void {
+  #answered(attempt: Attempt, answer: AllowAnswer, partition: number): void {
     const { node, request } = attempt;
     check(!attempt.answered, () => `${JSON.stringify(request)} was answered twice`);
     attempt.answered = true;
@@ -394,7 +394,7 @@ export class Clients {
 }
 
 /** Whoever is told this must not be charged for it. */
-function isRejection(answer: RoutedAnswer): boolean {
+function isRejection(answer: AllowAnswer): boolean {
   switch (answer.kind) {
     case 'decision':
       return !answer.decision.allowed;
@@ -407,7 +407,7 @@ function isRejection(answer: RoutedAnswer): boolean {
 }
 
 /** What is told this reached no log, and never will. */
-function isNowhere(answer: RoutedAnswer): boolean {
+function isNowhere(answer: AllowAnswer): boolean {
   switch (answer.kind) {
     case 'decision':
       return !answer.decision.allowed && answer.decision.decided.position === undefined;

@@ -6,7 +6,7 @@ import type { GroupApplication } from '../../raft/driver/multi-raft.ts';
 import type { GroupWrite } from '../../raft/driver/store.ts';
 import type { GroupId, NodeId, SnapshotMeta } from '../../raft/types.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
-import type { AllowRequest } from '../../src/limiter/request.ts';
+import type { AllowRequest } from '../../src/api/request.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import type { Settings } from './settings.ts';
 import type { Story } from './story.ts';

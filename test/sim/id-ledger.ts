@@ -5,7 +5,7 @@
 import type { Entry } from '../../raft/types.ts';
 import type { AllowBatch } from '../../src/limiter/log/batch.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
-import type { AllowRequest } from '../../src/limiter/request.ts';
+import type { AllowRequest } from '../../src/api/request.ts';
 import { check } from './story.ts';
 
 /** A request as its client asked it. */

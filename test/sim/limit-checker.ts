@@ -6,7 +6,7 @@
 import type { Entry, GroupId } from '../../raft/types.ts';
 import { decodeCommand } from '../../src/limiter/log/command.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
-import type { AllowRequest } from '../../src/limiter/request.ts';
+import type { AllowRequest } from '../../src/api/request.ts';
 import type { Rule, RuleTable } from '../../src/limiter/rules.ts';
 import { takeDecisions, tellDecision } from './decision-watch.ts';
 import type { Committed, Outcome } from './group-history.ts';

@@ -6,7 +6,7 @@
  */
 import type { GroupApplication } from '../../raft/driver/multi-raft.ts';
 import type { GroupId, NodeId } from '../../raft/types.ts';
-import type { AllowRequest } from '../../src/limiter/request.ts';
+import type { AllowRequest } from '../../src/api/request.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import { Partition } from '../../src/partition/partition.ts';
 import type { Committed } from './group-history.ts';

@@ -3,8 +3,8 @@
  * until it is told that the change is accepted, and switches a removed node off once all partitions have moved.
  */
 import type { NodeId } from '../../raft/types.ts';
-import type { NodeChangeResult } from '../../src/meta/meta-group.ts';
-import type { MetaState, NodeChange } from '../../src/meta/meta-state.ts';
+import type { NodeChange, NodeChangeResult } from '../../src/api/node-change.ts';
+import type { MetaState } from '../../src/meta/meta-state.ts';
 import type { Random } from './random.ts';
 import { addressOf, type Settings } from './settings.ts';
 import type { SimNode } from './sim-node.ts';

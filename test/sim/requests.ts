@@ -1,5 +1,5 @@
 /** What the users of the simulated cluster ask for: whom, by which rule, how much, at what time, and under which id. */
-import type { AllowRequest } from '../../src/limiter/request.ts';
+import type { AllowRequest } from '../../src/api/request.ts';
 import { MAX_AHEAD_MILLIS_DEFAULT } from '../../src/limiter/rules.ts';
 import type { Random } from './random.ts';
 import type { Settings } from './settings.ts';

@@ -2,11 +2,12 @@
  * What kind of world a seed gives: its size, its timing, its rules, and which faults happen how often. Swarm
  * testing: each run leaves most faults out, so that those that remain can go far.
  */
+import type { NodeAddress } from '../../src/api/node-address.ts';
 import type { MultiRaftOptions } from '../../raft/driver/multi-raft.ts';
 import { RAFT_DEFAULTS } from '../../raft/core-state.ts';
 import type { NodeId } from '../../raft/types.ts';
 import type { QueueBounds } from '../../src/node/node-core-init.ts';
-import { type ClusterConfig, type NodeAddress, ticksOf, type Timing } from '../../src/config/config.ts';
+import { type ClusterConfig, ticksOf, type Timing } from '../../src/config/config.ts';
 import {
   groupMillisMax,
   PARTITION_BYTES_DEFAULT,

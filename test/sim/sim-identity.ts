@@ -1,7 +1,8 @@
 /** Whose database a simulated machine has, and what its copy of the configuration says: both may be other than they should be. */
 import type { NodeId } from '../../raft/types.ts';
 import { factsDigest, factsOf } from '../../src/config/cluster-facts.ts';
-import type { ClusterConfig, NodeAddress } from '../../src/config/config.ts';
+import type { NodeAddress } from '../../src/api/node-address.ts';
+import type { ClusterConfig } from '../../src/config/config.ts';
 import { Admission } from '../../src/meta/admission.ts';
 import type { Random } from './random.ts';
 import { addressOf, incarnationOf } from './settings.ts';

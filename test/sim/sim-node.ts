@@ -1,11 +1,10 @@
 /** One simulated machine: its clocks, its disk, and the process that runs a NodeCore until it crashes. */
+import type { AllowAnswer } from '../../src/api/answer.ts';
+import type { AllowRequest } from '../../src/api/request.ts';
+import type { NodeChange, NodeChangeResult } from '../../src/api/node-change.ts';
 import type { NodeId } from '../../raft/types.ts';
 import { isCoreFrame, NodeCore } from '../../src/node/node-core.ts';
 import type { NodeCoreInit } from '../../src/node/node-core-init.ts';
-import type { NodeChangeResult } from '../../src/meta/meta-group.ts';
-import type { NodeChange } from '../../src/meta/meta-state.ts';
-import type { AllowRequest } from '../../src/limiter/request.ts';
-import type { RoutedAnswer } from '../../src/router/router.ts';
 import type { Fate } from '../../storage/memory-store.ts';
 import type { Admission } from '../../src/meta/admission.ts';
 import type { FrameType } from '../../src/wire/frame.ts';
@@ -29,7 +28,7 @@ const STOP_LINGER_MILLIS = 300;
 /** How often a process looks at the free space while there is too little. */
 const SPACE_LOOK_MILLIS = 1_000;
 
-type AllowDone = (answer: RoutedAnswer, partition: number) => void;
+type AllowDone = (answer: AllowAnswer, partition: number) => void;
 
 /** `absent`: not bought yet. `gone`: its directory is lost, or it was switched off for good. */
 export type NodeState = 'absent' | 'down' | 'starting' | 'up' | 'gone';

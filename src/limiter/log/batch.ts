@@ -3,8 +3,8 @@
  * Columns that would carry nothing are left out; this file neither encodes nor decides.
  */
 
+import { type AllowRequest, invalidIn } from '../../api/request.ts';
 import { assert } from '../assert.ts';
-import { type AllowRequest, checkRequest } from '../request.ts';
 import { DEFAULT_RULE } from '../rules.ts';
 
 /** The most requests of one batch. */
@@ -53,13 +53,12 @@ export class AllowBatchBuilder {
   }
 
   /**
-   * Appends a request and returns its position in the batch: the `i` its decision will be reported with.
-   *
-   * @throws InvalidRequestError when a field is out of bounds; the batch is then unchanged
+   * Appends a request, which somebody has found well-formed, and returns its position in the batch: the `i` its decision
+   * will be reported with. What got into an entry can no longer be refused, only decided.
    */
   add(request: AllowRequest): number {
     assert(!this.isFull, 'the batch is full');
-    checkRequest(request);
+    assert(invalidIn(request) === undefined, 'only well-formed requests enter the log');
     const i = this.#userIds.length;
     const ruleIndex = this.#indexOfRule(request.ruleId ?? DEFAULT_RULE);
     if (ruleIndex !== 0) this.#ruleIndexes ??= filled(i, 0);

@@ -3,21 +3,19 @@
  * The form is on disk and on other nodes: a new meaning needs a new kind number, never a changed one.
  */
 
+import { isBoundedInteger, isBoundedText } from '../../api/bounded.ts';
+import {
+  COST_MAX,
+  KEY_BYTES_MAX,
+  REQUEST_ID_BYTES_MAX,
+  RULE_ID_BYTES_MAX,
+  TIMESTAMP_MILLIS_MAX,
+} from '../../api/request.ts';
 import { Packr, Unpackr } from 'msgpackr';
 import { type AllowBatch, BATCH_REQUESTS_MAX } from './batch.ts';
 import { messagePackProblem } from './message-pack.ts';
 import { RULE_INTEGERS, ruleValues, ruleTableOf, TABLE_INTEGERS, tableValues } from '../rule-form.ts';
-import {
-  COST_MAX,
-  DEFAULT_RULE,
-  InvalidRuleError,
-  KEY_BYTES_MAX,
-  REQUEST_ID_BYTES_MAX,
-  RULE_ID_BYTES_MAX,
-  type RuleTable,
-  TIMESTAMP_MILLIS_MAX,
-} from '../rules.ts';
-import { isBoundedInteger, isBoundedText } from '../text.ts';
+import { DEFAULT_RULE, InvalidRuleError, type RuleTable } from '../rules.ts';
 
 export type Command =
   | { readonly type: 'rules'; readonly table: RuleTable }

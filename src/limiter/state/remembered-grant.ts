@@ -3,10 +3,11 @@
  * a block of texts. Keeps them, writes them into a snapshot and reads them there; it finds nothing.
  */
 
+import { COST_MAX, TIMESTAMP_MILLIS_MAX } from '../../api/request.ts';
 import type { Decision } from '../decision.ts';
 import type { Fingerprint } from '../fingerprint.ts';
 import { BATCH_REQUESTS_MAX } from '../log/batch.ts';
-import { COST_MAX, DEFAULT_RULE, LIMIT_MAX, TIMESTAMP_MILLIS_MAX, WINDOW_MILLIS_MAX } from '../rules.ts';
+import { DEFAULT_RULE, LIMIT_MAX, WINDOW_MILLIS_MAX } from '../rules.ts';
 import type { ByteReader, ByteWriter } from './byte-stream.ts';
 
 /** A row: these floats first, */

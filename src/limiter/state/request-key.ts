@@ -3,7 +3,7 @@
  * a mistake of the caller: see `fingerprint.ts`.
  */
 
-import type { AllowRequest } from '../request.ts';
+import type { AllowRequest } from '../../api/request.ts';
 import { keyLengths } from './remembered-grant.ts';
 import { TextBytes } from './text-bytes.ts';
 

@@ -3,18 +3,10 @@
  * length, bound and order is checked, nothing is allocated because a number says so, and the digest has the last word.
  */
 
+import { KEY_BYTES_MAX, REQUEST_ID_BYTES_MAX, RULE_ID_BYTES_MAX } from '../../api/request.ts';
 import { LOG_WINDOW_MILLIS_MAX } from '../meters/log-runs.ts';
 import { areSameRule, RULE_INTEGERS, ruleOf, ruleTableOf, TABLE_INTEGERS } from '../rule-form.ts';
-import {
-  effectiveWindowMillis,
-  InvalidRuleError,
-  KEY_BYTES_MAX,
-  REQUEST_ID_BYTES_MAX,
-  type Rule,
-  RULE_ID_BYTES_MAX,
-  RULES_MAX,
-  type RuleTable,
-} from '../rules.ts';
+import { effectiveWindowMillis, InvalidRuleError, type Rule, RULES_MAX, type RuleTable } from '../rules.ts';
 import { ByteReader, Digest, InvalidSnapshotError } from './byte-stream.ts';
 import type { KeyTable } from './key-table.ts';
 import type { LimiterState } from './limiter-state.ts';

@@ -1,5 +1,5 @@
 /** A process that does what `quorate join` does, and nothing else. Arguments: the directory, and the node as JSON. */
-import type { NodeAddress } from '../../../src/config/config.ts';
+import type { NodeAddress } from '../../../src/api/node-address.ts';
 import { joinCluster } from '../../../src/cli/join-cluster.ts';
 
 const [directory = '', node = ''] = process.argv.slice(2);

@@ -122,7 +122,7 @@ async function says(
 ): Promise<boolean> {
   const endMillis = performance.now() + timeoutMillis;
   while (performance.now() < endMillis) {
-    const status = await cluster.node(id).status();
+    const status = await cluster.node(id).report();
     const clock = status?.nodes.find((node) => node.id === id)?.clock;
     const led = status?.partitions.filter(({ leader }) => leader === id).length ?? 0;
     if (status !== undefined && isSo(clock, led)) return true;

@@ -73,7 +73,7 @@ const madeAnew: Nemesis = {
           `node ${id}, made anew, is refused`,
           async () => {
             if (!cluster.node(id).isRunning) return 'does not start';
-            const standing = (await cluster.node(id).status())?.self?.standing;
+            const standing = (await cluster.node(id).report())?.self.standing;
             return standing === 'refused' ? standing : undefined;
           },
           REFUSED_MILLIS_MAX,

@@ -1,7 +1,7 @@
 /** Nodes are added, removed and replaced while clients ask and other things break. */
 import type { NodeId } from '../../../raft/types.ts';
 import { eventually } from '../../cluster/harness.ts';
-import type { Status } from '../node-under-test.ts';
+import type { ClusterReport } from '../../../src/api/cluster-report.ts';
 import { chance, pick, shuffled } from './draw.ts';
 import { hold, type Nemesis, type NemesisContext, perform, revive, withVictims } from './nemesis.ts';
 
@@ -59,12 +59,12 @@ async function accepted(context: NemesisContext, change: Change): Promise<number
 
 /** All partitions are where this version, or a later one, wants them. */
 async function settled({ cluster, random }: NemesisContext, version: number): Promise<void> {
-  const isSettled = (status: Status | undefined): boolean => (status?.settledVersion ?? 0) >= version;
+  const isSettled = (report: ClusterReport | undefined): boolean => (report?.settledVersion ?? 0) >= version;
   await eventually(
     `the partitions have moved for version ${version}`,
     async () => {
       const [id] = shuffled(random, cluster.members).filter((member) => cluster.node(member).isRunning);
-      return id !== undefined && isSettled(await cluster.node(id).status()) ? true : undefined;
+      return id !== undefined && isSettled(await cluster.node(id).report()) ? true : undefined;
     },
     MOVE_MILLIS_MAX,
   );

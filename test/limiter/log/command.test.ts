@@ -3,7 +3,8 @@ import { pack } from 'msgpackr';
 import { describe, expect, it } from 'vitest';
 import { type AllowBatch, AllowBatchBuilder } from '../../../src/limiter/log/batch.ts';
 import { CommandDecodeError, decodeCommand, encodeCommand } from '../../../src/limiter/log/command.ts';
-import { type AllowRequest, InvalidRequestError } from '../../../src/limiter/request.ts';
+import type { AllowRequest } from '../../../src/api/request.ts';
+import { LimiterAssertionError } from '../../../src/limiter/assert.ts';
 import { validateRuleTable } from '../../../src/limiter/rules.ts';
 import { thrownBy } from '../harness.ts';
 
@@ -61,19 +62,14 @@ describe('a batch', () => {
   });
 
   it.each([
-    [{ userId: '' }, 'userId'],
-    [{ userId: 'x'.repeat(257) }, 'userId'],
-    [{ userId: '\udc00' }, 'userId'],
-    [{ userId: 'a', ruleId: '' }, 'ruleId'],
-    [{ userId: 'a', cost: 0 }, 'cost'],
-    [{ userId: 'a', cost: 1_000_001 }, 'cost'],
-    [{ userId: 'a', timestampMillis: 1.5 }, 'timestampMillis'],
-    [{ userId: 'a', requestId: 'x'.repeat(129) }, 'requestId'],
-  ])('does not take in what no entry may hold: %j', (bad, field) => {
+    { userId: '' },
+    { userId: 'a', ruleId: '' },
+    { userId: 'a', cost: 0 },
+    { userId: 'a', timestampMillis: 1.5 },
+    { userId: 'a', requestId: 'x'.repeat(129) },
+  ])('does not take in what no entry may hold: %j', (bad) => {
     const builder = new AllowBatchBuilder();
-    const error = thrownBy(() => builder.add(bad));
-    expect(error).toBeInstanceOf(InvalidRequestError);
-    expect(error).toMatchObject({ code: 'invalid_request', field });
+    expect(() => builder.add(bad)).toThrow(LimiterAssertionError);
     expect(builder.size).toBe(0);
   });
 });

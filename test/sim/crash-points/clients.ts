@@ -2,8 +2,8 @@
 import type { MembershipChange } from '../../../raft/membership.ts';
 import type { MembershipResult } from '../../../raft/driver/multi-raft.ts';
 import type { GroupConfig } from '../../../raft/types.ts';
-import type { AllowRequest } from '../../../src/limiter/request.ts';
-import type { RoutedAnswer } from '../../../src/router/router.ts';
+import type { AllowRequest } from '../../../src/api/request.ts';
+import type { AllowAnswer } from '../../../src/api/answer.ts';
 import type { SimNode } from '../sim-node.ts';
 import { check } from '../story.ts';
 import type { Client, Cluster } from './cluster.ts';
@@ -71,7 +71,7 @@ export class Question implements Client {
     });
   }
 
-  #answered(attempt: number, answer: RoutedAnswer): void {
+  #answered(attempt: number, answer: AllowAnswer): void {
     switch (answer.kind) {
       case 'unavailable':
         this.#again(attempt, AGAIN_MILLIS);

@@ -1,6 +1,6 @@
 /** Scripts of whole nodes: the nodes of a cluster change, and its partitions move, while users go on asking. */
 import type { NodeId } from '../../../raft/types.ts';
-import type { NodeChange } from '../../../src/meta/meta-state.ts';
+import type { NodeChange } from '../../../src/api/node-change.ts';
 import { addressOf } from '../settings.ts';
 import type { NodeRun } from './node-run.ts';
 import type { Scene } from './settings.ts';

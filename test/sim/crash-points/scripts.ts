@@ -1,7 +1,7 @@
 /** Scripts of one group whose every boundary is crashed at. They are short: each boundary costs several runs. */
 import type { MembershipChange } from '../../../raft/membership.ts';
 import type { GroupConfig, NodeId } from '../../../raft/types.ts';
-import type { AllowRequest } from '../../../src/limiter/request.ts';
+import type { AllowRequest } from '../../../src/api/request.ts';
 import { Change, Question } from './clients.ts';
 import type { Cluster } from './cluster.ts';
 import { GROUP } from './member-core.ts';

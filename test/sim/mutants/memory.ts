@@ -19,7 +19,7 @@ export const MEMORY: readonly Mutant[] = [
     edits: [
       {
         in: 'conflictBetween',
-        find: 'of FINGERPRINT_FIELDS',
+        find: 'of CONFLICT_FIELDS',
         replace: "of ['rule'] as const",
       },
     ],
@@ -260,7 +260,7 @@ export const MEMORY: readonly Mutant[] = [
     edits: [
       {
         in: 'conflictBetween',
-        find: 'of FINGERPRINT_FIELDS',
+        find: 'of CONFLICT_FIELDS',
         replace: "of ['rule', 'cost'] as const",
       },
     ],

@@ -1,4 +1,7 @@
-/** Measures text that becomes part of replicated state. Knows nothing of what the text means. */
+/**
+ * Whether a value from outside is text or a number within bounds. Text may become part of replicated state, so it must
+ * survive a trip through UTF-8. Knows nothing of what the values mean.
+ */
 
 /**
  * Matches a surrogate without its partner: such a string has no UTF-8 form, so it would come back from a log

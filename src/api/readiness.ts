@@ -1,4 +1,4 @@
-/** What a node says of itself at `GET /readyz`, and whether it can decide requests. */
+/** What a node says of itself, and whether it can decide requests. */
 
 export type Readiness =
   | { readonly status: 'ready' }

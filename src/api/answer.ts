@@ -1,0 +1,66 @@
+/**
+ * What a request for a grant is answered, by every door. Plain data: how a door writes it down is the door's business,
+ * who decided it is the cluster's.
+ */
+import type { UnavailableReason } from './refusals.ts';
+
+/** Where a decision was made. For a grant, the entry that made it; for a denial, the state it was read from. */
+export interface Receipt {
+  readonly term: number;
+  readonly index: number;
+  /**
+   * The request's place in the entry, from 0: no two requests share an index and a position. Absent where no entry
+   * made the decision: a denial that was read from the state after the whole entry `index`.
+   */
+  readonly position?: number;
+  /** The time the decision used, after clamping: the stamp a grant is recorded with. */
+  readonly timeMillis: number;
+}
+
+/**
+ * A request was judged by a limit. All numbers are integers >= 0. Durations count from the time the request asked
+ * for (its timestamp, or group time), not from the possibly later time it was clamped to.
+ */
+export interface Decision {
+  readonly allowed: boolean;
+  /** The rule that decided. */
+  readonly ruleId: string;
+  readonly limit: number;
+  /** The rule's window as it was stated, without the widening for group time. */
+  readonly windowMillis: number;
+  /** Cost that still fits at the time of the decision, this request included when granted. */
+  readonly remaining: number;
+  /**
+   * Milliseconds until a request of the same cost (after a grant: of cost 1) would be granted if nothing else
+   * is; 0 means at once. A cost above the limit never fits: then this is the rule's window.
+   */
+  readonly retryAfterMillis: number;
+  /** Milliseconds until the whole limit is available again if nothing else is granted. */
+  readonly resetMillis: number;
+  readonly decided: Receipt;
+}
+
+/** What was asked can never be decided as it is. */
+export interface Invalid {
+  readonly kind: 'invalid';
+  /** As callers know it: a `RequestField`, or what the door calls the rest of what was sent. */
+  readonly field: string;
+  /** Names the field, and the bound that it must keep. */
+  readonly message: string;
+}
+
+/** What two requests under one request id may differ in, by the names that callers know. */
+export const CONFLICT_FIELDS = ['rule', 'cost', 'timestampMillis'] as const;
+export type ConflictField = (typeof CONFLICT_FIELDS)[number];
+
+/** Nothing but a decision with `allowed` is a grant. */
+export type AllowAnswer =
+  | { readonly kind: 'decision'; readonly decision: Decision }
+  | Invalid
+  /** Its request id belongs to another request, which differs in `field`. Nothing was charged. */
+  | { readonly kind: 'conflict'; readonly field: ConflictField; readonly message: string }
+  /** Denied because nobody could decide (P3). `proposed` false: certainly nothing reached the log. */
+  | { readonly kind: 'unavailable'; readonly reason: UnavailableReason; readonly proposed: boolean };
+
+/** Told once. `partition` is that of the user: a receipt is unique within it. */
+export type AllowDone = (answer: AllowAnswer, partition: number) => void;

@@ -1,0 +1,149 @@
+/**
+ * What one node knows about the whole cluster, as `GET /v1/cluster` says it, and the check of such a report by whoever
+ * reads one. For people, scripts and tests; nothing is decided by it.
+ */
+import { RULE_CLOCKS, type Rule } from './rule.ts';
+
+/** How a clock runs against those of a majority; unless it is fit, its node leads nothing. */
+export const CLOCK_STATES = ['fit', 'fast', 'slow'] as const;
+export type ClockState = (typeof CLOCK_STATES)[number];
+
+/**
+ * Whether a node belongs to its cluster:
+ * - `waiting`: it knows nothing of the cluster yet, or was not added to it.
+ * - `member`: it belongs to the cluster.
+ * - `removed`: it did, and does so no more. Final: its id does not come back.
+ * - `refused`: the others do not take it for the node whose id it bears, or for one of their cluster.
+ */
+const STANDINGS = ['waiting', 'member', 'removed', 'refused'] as const;
+export type Standing = (typeof STANDINGS)[number];
+
+/** Of the node that is asked. */
+export interface ReportedSelf {
+  readonly id: number;
+  readonly standing: Standing;
+  /** Why it was `removed` or is `refused`. */
+  readonly reason?: string;
+  /** Who does not want to speak with it. */
+  readonly refusedBy: readonly { readonly node: number; readonly code: string; readonly text: string }[];
+}
+
+/** Of a node that belongs to the cluster. Null: not known yet. */
+export interface ReportedNode {
+  readonly id: number;
+  readonly http: string | null;
+  readonly pid: number | null;
+  readonly up: boolean;
+  readonly clock: ClockState | null;
+}
+
+/** Positions are as last told by each replica. */
+export interface ReportedPartition {
+  readonly id: number;
+  /** 0 while nobody claims to be. */
+  readonly leader: number;
+  readonly term: number;
+  readonly commit: number;
+  /** On the nodes that should hold it, and on no other. */
+  readonly placed: boolean;
+  readonly replicas: readonly { readonly node: number; readonly match: number; readonly applied: number }[];
+}
+
+export interface ClusterReport {
+  readonly self: ReportedSelf;
+  readonly nodes: readonly ReportedNode[];
+  /** Of the list of nodes. All partitions are where it wants them when `settledVersion` has reached it. */
+  readonly version: number;
+  readonly settledVersion: number;
+  /** Those in force, as far as this node knows; null while it knows none. */
+  readonly rules: { readonly version: number; readonly rules: readonly Rule[] } | null;
+  /** By id. */
+  readonly partitions: readonly ReportedPartition[];
+}
+
+/** True if `value` is a report; it may have fields that are not known here. Newer fields must be optional here. */
+export function isClusterReport(value: unknown): value is ClusterReport {
+  return (
+    isObject(value) &&
+    isSelf(value['self']) &&
+    isArrayOf(value['nodes'], isNode) &&
+    isNumber(value['version']) &&
+    isNumber(value['settledVersion']) &&
+    isNullOr(value['rules'], isRules) &&
+    isArrayOf(value['partitions'], isPartition)
+  );
+}
+
+function isSelf(value: unknown): boolean {
+  return (
+    isObject(value) &&
+    isNumber(value['id']) &&
+    isOneOf(value['standing'], STANDINGS) &&
+    (value['reason'] === undefined || isString(value['reason'])) &&
+    isArrayOf(
+      value['refusedBy'],
+      (each) => isObject(each) && isNumber(each['node']) && isString(each['code']) && isString(each['text']),
+    )
+  );
+}
+
+function isNode(value: unknown): boolean {
+  return (
+    isObject(value) &&
+    isNumber(value['id']) &&
+    isNullOr(value['http'], isString) &&
+    isNullOr(value['pid'], isNumber) &&
+    typeof value['up'] === 'boolean' &&
+    isNullOr(value['clock'], (clock) => isOneOf(clock, CLOCK_STATES))
+  );
+}
+
+function isRules(value: unknown): boolean {
+  return isObject(value) && isNumber(value['version']) && isArrayOf(value['rules'], isRule);
+}
+
+function isRule(value: unknown): boolean {
+  return (
+    isObject(value) &&
+    isString(value['id']) &&
+    isNumber(value['limit']) &&
+    isNumber(value['windowMillis']) &&
+    isOneOf(value['clock'], RULE_CLOCKS)
+  );
+}
+
+function isPartition(value: unknown): boolean {
+  return (
+    isObject(value) &&
+    ['id', 'leader', 'term', 'commit'].every((name) => isNumber(value[name])) &&
+    typeof value['placed'] === 'boolean' &&
+    isArrayOf(
+      value['replicas'],
+      (each) => isObject(each) && ['node', 'match', 'applied'].every((name) => isNumber(each[name])),
+    )
+  );
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isNumber(value: unknown): boolean {
+  return typeof value === 'number';
+}
+
+function isString(value: unknown): boolean {
+  return typeof value === 'string';
+}
+
+function isOneOf(value: unknown, names: readonly string[]): boolean {
+  return typeof value === 'string' && names.includes(value);
+}
+
+function isNullOr(value: unknown, check: (value: unknown) => boolean): boolean {
+  return value === null || check(value);
+}
+
+function isArrayOf(value: unknown, check: (value: unknown) => boolean): boolean {
+  return Array.isArray(value) && value.every(check);
+}

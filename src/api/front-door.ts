@@ -1,0 +1,31 @@
+/**
+ * What a front door is to its node, and what the node is to its front doors. A door parses, asks, and formats; it decides
+ * nothing, and knows no other door.
+ */
+import type { AllowDone } from './answer.ts';
+import type { ClusterReport } from './cluster-report.ts';
+import type { NodeChange, NodeChangeResult } from './node-change.ts';
+import type { Readiness } from './readiness.ts';
+import type { AllowRequest } from './request.ts';
+
+export interface FrontDoor {
+  /** Resolves when clients can connect. */
+  listen(): Promise<void>;
+  /** Takes no new clients; resolves when the last request is answered and the last connection closed. Safe to call twice. */
+  close(): Promise<void>;
+  /** Breaks what is still open, so that `close` resolves. */
+  closeAllConnections(): void;
+  /** How many connections clients hold. */
+  connectionCount(): Promise<number>;
+}
+
+/** What doors may ask of the node behind them, at any time from before they listen. */
+export interface NodeBehindDoor {
+  /** @param request well-formed, see `invalidIn`; `done` is told once, perhaps before this returns */
+  readonly allow: (request: AllowRequest, done: AllowDone) => void;
+  readonly readiness: () => Readiness;
+  /** Clients should go elsewhere: every answer is the last one on its connection. */
+  readonly wantsNoClients: () => boolean;
+  readonly cluster: () => ClusterReport;
+  readonly changeNodes: (change: NodeChange, done: (result: NodeChangeResult) => void) => void;
+}

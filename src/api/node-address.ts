@@ -1,0 +1,41 @@
+/** Where a node of a cluster is reached, and the check of such an address wherever one is given. */
+import { integerAt, InvalidFieldError, objectAt } from './fields.ts';
+
+export const NODE_ID_MAX = 0x7fff_ffff;
+const PORT_MAX = 65_535;
+/** It becomes part of a URL in a header, on every node and for good. */
+const HOST = /^[\w.:%-]{1,253}$/;
+
+export interface HostPort {
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface NodeAddress {
+  readonly id: number;
+  readonly http: HostPort;
+  readonly peer: HostPort;
+}
+
+/**
+ * Checks the id and the addresses of one node. Port 0 lets the system choose, where a node is told to listen.
+ *
+ * @throws InvalidFieldError naming the field, below `path`
+ */
+export function validateNode(value: unknown, path: string): NodeAddress {
+  const node = objectAt(value, path, ['id', 'http', 'peer']);
+  return {
+    id: integerAt(node['id'], `${path}.id`, 1, NODE_ID_MAX),
+    http: hostPort(node['http'], `${path}.http`),
+    peer: hostPort(node['peer'], `${path}.peer`),
+  };
+}
+
+function hostPort(value: unknown, path: string): HostPort {
+  const address = objectAt(value, path, ['host', 'port']);
+  const { host, port } = address as { host?: unknown; port?: unknown };
+  if (typeof host !== 'string' || !HOST.test(host)) {
+    throw new InvalidFieldError(`${path}.host`, 'must be a host name or address');
+  }
+  return { host, port: integerAt(port, `${path}.port`, 0, PORT_MAX) };
+}

@@ -1,0 +1,63 @@
+/**
+ * What a caller asks, by every door: one request for a grant, the bounds of its fields, and the one function that says
+ * whether it is well-formed. Whether it can be decided under the rules in force is not said here.
+ */
+import type { Invalid } from './answer.ts';
+import { isBoundedInteger, isBoundedText } from './bounded.ts';
+
+/** The longest user id in UTF-8 bytes. */
+export const KEY_BYTES_MAX = 256;
+/** The longest rule id in UTF-8 bytes. */
+export const RULE_ID_BYTES_MAX = 128;
+/** The largest cost of one request; the smallest is 1. */
+export const COST_MAX = 1_000_000;
+/** The latest time a caller may name: the last one a JavaScript date can hold. */
+export const TIMESTAMP_MILLIS_MAX = 8_640_000_000_000_000;
+/** The longest request id in UTF-8 bytes. */
+export const REQUEST_ID_BYTES_MAX = 128;
+
+export interface AllowRequest {
+  /** Whose budget is asked for: 1 to `KEY_BYTES_MAX` bytes. */
+  readonly userId: string;
+  /** The rule to decide by, 1 to `RULE_ID_BYTES_MAX` bytes; absent means the default rule at the time of the decision. */
+  readonly ruleId?: string | undefined;
+  /** 1 to `COST_MAX`; absent means 1. */
+  readonly cost?: number | undefined;
+  /** Event time, 0 to `TIMESTAMP_MILLIS_MAX`; absent means group time. Refused by rules with the `cluster` clock. */
+  readonly timestampMillis?: number | undefined;
+  /** Makes a retry safe: 1 to `REQUEST_ID_BYTES_MAX` bytes, unique per user and rule within the horizon. */
+  readonly requestId?: string | undefined;
+}
+
+/** The fields by the names that callers know: every answer that names a field uses these. `rule` is `ruleId`. */
+export const REQUEST_FIELDS = ['userId', 'timestampMillis', 'cost', 'rule', 'requestId'] as const;
+export type RequestField = (typeof REQUEST_FIELDS)[number];
+
+/**
+ * The first field that is out of its bounds, whatever type it has; undefined if the request is well-formed. Doors and the
+ * decoders of requests refuse what this refuses; behind them it is an invariant. Whether a timestamp is too far ahead
+ * is for the leader to say: that needs a clock.
+ */
+export function invalidIn(request: AllowRequest): Invalid | undefined {
+  const { userId, ruleId, cost, timestampMillis, requestId } = request;
+  if (!isBoundedText(userId, KEY_BYTES_MAX)) return noText('userId', KEY_BYTES_MAX);
+  if (ruleId !== undefined && !isBoundedText(ruleId, RULE_ID_BYTES_MAX)) {
+    return noText('rule', RULE_ID_BYTES_MAX);
+  }
+  if (cost !== undefined && !isBoundedInteger(cost, 1, COST_MAX)) return noInteger('cost', 1, COST_MAX);
+  if (timestampMillis !== undefined && !isBoundedInteger(timestampMillis, 0, TIMESTAMP_MILLIS_MAX)) {
+    return noInteger('timestampMillis', 0, TIMESTAMP_MILLIS_MAX);
+  }
+  if (requestId !== undefined && !isBoundedText(requestId, REQUEST_ID_BYTES_MAX)) {
+    return noText('requestId', REQUEST_ID_BYTES_MAX);
+  }
+  return undefined;
+}
+
+function noText(field: RequestField, maxBytes: number): Invalid {
+  return { kind: 'invalid', field, message: `${field} must be text of 1 to ${maxBytes} bytes` };
+}
+
+function noInteger(field: RequestField, min: number, max: number): Invalid {
+  return { kind: 'invalid', field, message: `${field} must be an integer from ${min} to ${max}` };
+}

@@ -1,0 +1,28 @@
+/** What the HTTP door is made of: the node behind it, and what else its routes need. */
+import type { Logger } from 'pino';
+import type { NodeBehindDoor } from '../api/front-door.ts';
+
+/** How long a client may take for what. */
+export interface HttpLimits {
+  /** For a whole request, from its first byte, and for its headers alone. */
+  readonly requestMillis: number;
+  /** Between two requests. */
+  readonly keepAliveMillis: number;
+}
+
+export const HTTP_LIMITS: HttpLimits = { requestMillis: 10_000, keepAliveMillis: 60_000 };
+
+export interface HttpDoorInit {
+  readonly node: NodeBehindDoor;
+  /** Port 0 lets the system choose. */
+  readonly address: { readonly host: string; readonly port: number };
+  readonly metrics: () => Promise<{ readonly contentType: string; readonly text: string }>;
+  /** Told of every answer of `POST /v1/allow`. */
+  readonly observe: (status: number, startedMillis: number) => void;
+  /** Told of every connection. */
+  readonly accepted: () => void;
+  readonly monotonicMillis: () => number;
+  readonly wallMillis: () => number;
+  readonly logger: Logger;
+  readonly limits?: HttpLimits;
+}

@@ -1,0 +1,24 @@
+/** What a node says of itself and its cluster: to probes, to Prometheus, and to people. It asks and passes on. */
+import type { FastifyInstance } from 'fastify';
+import type { HttpDoorInit } from './door-init.ts';
+
+/** `GET /v1/cluster`, `GET /healthz`, `GET /readyz`, `GET /metrics`. */
+export function addStatusRoutes(app: FastifyInstance, { node, metrics }: HttpDoorInit): void {
+  app.get('/v1/cluster', (_request, reply) => {
+    const readiness = node.readiness();
+    if (readiness.status !== 'starting') return node.cluster();
+    void reply.code(503);
+    return readiness;
+  });
+  app.get('/healthz', () => ({ status: 'ok' }));
+  app.get('/readyz', (_request, reply) => {
+    const readiness = node.readiness();
+    void reply.code(readiness.status === 'ready' ? 200 : 503);
+    return readiness;
+  });
+  app.get('/metrics', async (_request, reply) => {
+    const { contentType, text } = await metrics();
+    void reply.type(contentType);
+    return text;
+  });
+}
