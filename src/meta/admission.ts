@@ -24,7 +24,7 @@ import type { PeerMessage } from '../../raft/driver/peer-message.ts';
 import type { NodeId } from '../../raft/types.ts';
 import type { Founder } from '../../storage/identity.ts';
 import type { HostPort } from '../config/config.ts';
-import type { Hello, Refusal, Sender } from '../transport/hello.ts';
+import type { Hello, Refusal, Sender } from '../wire/hello.ts';
 import { META_GROUP } from './cluster-placement.ts';
 import type { Introduction, MetaState } from './meta-state.ts';
 

@@ -5,7 +5,7 @@
 import type { NodeId } from '../../raft/types.ts';
 import { ConfigError, validateNode } from '../config/config.ts';
 import { FrameError } from '../wire/frame.ts';
-import { Fields, pack, unpack } from '../wire/peer-messages.ts';
+import { Fields, pack, unpack } from '../wire/fields.ts';
 import type { MetaGroup, NodeChangeResult } from './meta-group.ts';
 import type { NodeChange } from './meta-state.ts';
 

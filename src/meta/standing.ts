@@ -5,7 +5,7 @@
 import type { NodeId } from '../../raft/types.ts';
 import type { Admission } from './admission.ts';
 import type { MetaState } from './meta-state.ts';
-import type { Refusal } from '../transport/hello.ts';
+import type { Refusal } from '../wire/hello.ts';
 
 /**
  * - `waiting`: it knows nothing of the cluster yet, or was not added to it.

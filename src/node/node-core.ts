@@ -11,7 +11,7 @@ import {
 } from '../../raft/driver/multi-raft.ts';
 import type { LogStore } from '../../raft/driver/store.ts';
 import { type GroupConfig, type GroupId, NO_NODE, type NodeId, type StoredGroup } from '../../raft/types.ts';
-import { type NodeReport, reportOf } from './cluster-view.ts';
+import { reportOf } from './cluster-view.ts';
 import type { ClockVerdict } from '../clock/clock-rates.ts';
 import { ClockWatch } from '../clock/clock-watch.ts';
 import { type ClusterConfig, ticksOf } from '../config/config.ts';
@@ -21,20 +21,24 @@ import { GroupClock } from '../../raft/driver/group-clock.ts';
 import type { AllowRequest } from '../limiter/request.ts';
 import type { Admission } from '../meta/admission.ts';
 import { ClusterPlacement, META_GROUP, metaMembers } from '../meta/cluster-placement.ts';
-import { Membership, MEMBERSHIP_FRAMES } from '../meta/membership.ts';
+import { Membership } from '../meta/membership.ts';
 import { MetaGroup, type NodeChangeResult } from '../meta/meta-group.ts';
 import type { Introduction, MetaState, NodeChange } from '../meta/meta-state.ts';
 import type { LocalReplicas } from '../meta/replica-keeper.ts';
 import type { Exclusion, NodeStanding } from '../meta/standing.ts';
-import { decodeRoom, watchCapacity } from './capacity.ts';
+import { watchCapacity } from './capacity.ts';
 import type { Hash32 } from '../partition/hash.ts';
 import type { CapacityReport, CapacityWatch } from '../partition/capacity-watch.ts';
 import { Partition, PARTITION_DEFAULTS, type PartitionOptions } from '../partition/partition.ts';
 import { groupOfPartition } from '../partition/placement.ts';
 import { Forwarder } from '../router/forwarder.ts';
 import { type RoutedAnswer, Router } from '../router/router.ts';
-import type { FrameType } from '../wire/frame.ts';
-import type { Hello, Refusal, Sender } from '../transport/hello.ts';
+import type { PeerFrameType } from '../wire/frame.ts';
+import type { Hello, Refusal, Sender } from '../wire/hello.ts';
+import { decodeGroupsOfVersion } from '../wire/groups-of-version.ts';
+import { decodeNodeReport, type NodeReport } from '../wire/node-report.ts';
+import { decodePing, decodePong } from '../wire/clock-readings.ts';
+import { decodeRoom } from '../wire/room.ts';
 import { decodePeerMessages, encodePeerMessages } from '../wire/peer-messages.ts';
 
 export interface Clocks {
@@ -59,7 +63,7 @@ export interface NodeCoreInit {
   /** Runs `fn` soon, after what is already queued. */
   readonly defer: (fn: () => void) => void;
   /** Sends one frame to a peer; false if it was dropped. */
-  readonly send: (to: NodeId, type: FrameType, payload: Uint8Array) => boolean;
+  readonly send: (to: NodeId, type: PeerFrameType, payload: Uint8Array) => boolean;
   /** Whether there are connections to and from a peer: it can be asked, and can answer. */
   readonly isConnected: (peer: NodeId) => boolean;
   readonly leaderChanged: (partition: number, leader: NodeId) => void;
@@ -69,6 +73,8 @@ export interface NodeCoreInit {
   readonly excluded?: (standing: Exclusion) => void;
   /** Whether this node's clock runs at the speed of the others' has changed. */
   readonly clockJudged?: (verdict: ClockVerdict) => void;
+  /** A peer says how its groups are doing. */
+  readonly reported?: (report: NodeReport) => void;
   /** A group was added to this node, before anything of it is applied beyond `applied`; for those who look on. */
   readonly groupAdded?: (group: GroupId, app: GroupApplication, applied: number) => void;
   /** While the node loads: so many groups of so many have been read. */
@@ -87,23 +93,6 @@ export interface NodeCoreInit {
 /** Requests that wait at a time: at a node for their answer, and see `PartitionOptions`. */
 export interface QueueBounds extends Pick<PartitionOptions, 'pendingMax' | 'inflightMax' | 'batchMax'> {
   readonly openMax: number;
-}
-
-/** Frames between nodes that a NodeCore understands. */
-const CORE_FRAMES = [
-  'peerMessages',
-  'requests',
-  'answers',
-  'capacity',
-  'ping',
-  'pong',
-  'leaving',
-  ...MEMBERSHIP_FRAMES,
-] as const;
-export type CoreFrame = (typeof CORE_FRAMES)[number];
-
-export function isCoreFrame(type: FrameType): type is CoreFrame {
-  return CORE_FRAMES.some((known) => known === type);
 }
 
 /** Requests without an answer that a node holds at a time. */
@@ -470,7 +459,7 @@ export class NodeCore {
   }
 
   /** A frame of a peer. @throws FrameError if it is malformed: the connection must be closed */
-  receive(sender: Sender, type: CoreFrame, payload: Uint8Array): void {
+  receive(sender: Sender, type: PeerFrameType, payload: Uint8Array): void {
     const { admission, nodeId } = this.#init;
     const { node: from } = sender;
     const trust = admission.trustIn(sender);
@@ -490,19 +479,28 @@ export class NodeCore {
         this.#forwarder.receiveAnswers(from, payload);
         return;
       case 'settled':
+        this.#membership.receiveSettled(sender, decodeGroupsOfVersion(payload));
+        return;
       case 'offers':
+        this.#membership.receiveOffers(sender, decodeGroupsOfVersion(payload));
+        return;
       case 'change':
+        this.#membership.receiveChange(from, payload);
+        return;
       case 'changed':
-        this.#membership.receive(sender, type, payload);
+        this.#membership.receiveChanged(from, payload);
         return;
       case 'capacity':
         this.#capacity.heard(from, decodeRoom(payload));
         return;
       case 'ping':
-        this.clock.receivePing(from, payload);
+        this.clock.receivePing(from, decodePing(payload));
         return;
       case 'pong':
-        this.clock.receivePong(from, payload);
+        this.clock.receivePong(from, decodePong(payload));
+        return;
+      case 'status':
+        this.#init.reported?.(decodeNodeReport(from, payload));
         return;
       case 'leaving':
         this.#forwarder.peerLeaves(from);

@@ -15,7 +15,7 @@ import type { AllowRequest } from '../limiter/request.ts';
 import { FINGERPRINT_FIELDS } from '../limiter/fingerprint.ts';
 import { type Answer, UNAVAILABLE_REASONS } from '../partition/answer.ts';
 import type { Done, Partition } from '../partition/partition.ts';
-import { array, Fields, pack, unpack } from '../wire/peer-messages.ts';
+import { array, Fields, pack, unpack } from '../wire/fields.ts';
 import { FailureDetector } from './failure-detector.ts';
 
 export interface ForwarderInit {

@@ -6,7 +6,7 @@
 import { connect, type Socket } from 'node:net';
 import type { Logger } from 'pino';
 import type { NodeId } from '../../raft/types.ts';
-import { encodeFrame, type Frame, FrameDecoder, FrameError, type FrameType } from '../wire/frame.ts';
+import { encodeFrame, type Frame, FrameDecoder, FrameError, type PeerFrameType } from '../wire/frame.ts';
 import {
   decodeRefusal,
   decodeWelcome,
@@ -14,7 +14,7 @@ import {
   HELLO_BYTES_MAX,
   type Hello,
   type Refusal,
-} from './hello.ts';
+} from '../wire/hello.ts';
 
 export interface PeerAddress {
   readonly host: string;
@@ -113,7 +113,7 @@ export class Dialer {
   }
 
   /** Sends one frame. False: it was dropped, because the peer is not connected or too slow. */
-  send(type: FrameType, payload: Uint8Array): boolean {
+  send(type: PeerFrameType, payload: Uint8Array): boolean {
     const socket = this.#socket;
     if (socket === undefined || !this.#isConnected) return false;
     if (socket.writableLength > SEND_BUFFER_BYTES_MAX) return false;

@@ -18,7 +18,7 @@ import {
   FrameDecoder,
   type Frame,
   FrameError,
-  type FrameType,
+  type PeerFrameType,
 } from '../wire/frame.ts';
 import {
   decodeHello,
@@ -28,14 +28,14 @@ import {
   type Hello,
   type Refusal,
   type Sender,
-} from './hello.ts';
+} from '../wire/hello.ts';
 import { ThrottledLog } from './throttled-log.ts';
 
 export type { PeerAddress } from './dialer.ts';
 
 export interface TransportHandlers {
   /** A frame of a peer that was welcome. A FrameError thrown here closes that connection. */
-  onFrame(from: Sender, type: FrameType, payload: Uint8Array): void;
+  onFrame(from: Sender, type: PeerFrameType, payload: Uint8Array): void;
   /** A peer that said this was welcome. */
   onIntroduced(hello: Hello): void;
   /** The connection that `peer` dialled broke: its process ended, or the network between us did. */
@@ -235,7 +235,7 @@ export class TcpTransport {
   }
 
   /** Sends one frame. False: it was dropped, because the peer is not connected or too slow. */
-  send(to: NodeId, type: FrameType, payload: Uint8Array): boolean {
+  send(to: NodeId, type: PeerFrameType, payload: Uint8Array): boolean {
     return this.#outgoing.get(to)?.dialer.send(type, payload) ?? false;
   }
 
@@ -261,13 +261,16 @@ export class TcpTransport {
     const onFrame = (frame: Frame): void => {
       // An earlier frame of the same read may have been the last one that is listened to.
       if (socket.destroyed || socket.writableEnded) return;
+      const { type, payload } = frame;
       if (hello !== undefined) {
-        this.#init.handlers.onFrame(hello, frame.type, frame.payload);
+        if (type === 'hello' || type === 'welcome' || type === 'refused')
+          throw new FrameError(`${type} is said once, at the beginning`);
+        this.#init.handlers.onFrame(hello, type, payload);
         return;
       }
       clearTimeout(helloTimer);
-      if (frame.type !== 'hello') throw new FrameError(`expected hello first, got ${frame.type}`);
-      const said = decodeHello(frame.payload);
+      if (type !== 'hello') throw new FrameError(`expected hello first, got ${type}`);
+      const said = decodeHello(payload);
       if (!this.#welcome(socket, said)) return;
       hello = said;
       decoder.payloadBytesMax = FRAME_PAYLOAD_BYTES_MAX;

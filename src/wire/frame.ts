@@ -39,6 +39,8 @@ export const FRAME_TYPES = {
   leaving: 14,
 } as const;
 export type FrameType = keyof typeof FRAME_TYPES;
+/** What nodes say to each other once they know who the other is. The rest is the transport's own. */
+export type PeerFrameType = Exclude<FrameType, 'hello' | 'welcome' | 'refused'>;
 const TYPE_NAMES = new Map<number, FrameType>(
   Object.entries(FRAME_TYPES).map(([name, code]) => [code, name as FrameType]),
 );

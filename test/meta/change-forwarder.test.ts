@@ -4,7 +4,7 @@ import { ChangeForwarder } from '../../src/meta/change-forwarder.ts';
 import type { MetaGroup, NodeChangeResult } from '../../src/meta/meta-group.ts';
 import type { NodeChange } from '../../src/meta/meta-state.ts';
 import { FrameError } from '../../src/wire/frame.ts';
-import { pack } from '../../src/wire/peer-messages.ts';
+import { pack } from '../../src/wire/fields.ts';
 
 const NODE = { id: 4, http: { host: 'h', port: 1 }, peer: { host: 'h', port: 2 } };
 

@@ -6,7 +6,7 @@ import { type Answer, UNAVAILABLE_REASONS } from '../../src/partition/answer.ts'
 import type { Partition } from '../../src/partition/partition.ts';
 import { Forwarder } from '../../src/router/forwarder.ts';
 import { FRAME_PAYLOAD_BYTES_MAX, FrameError } from '../../src/wire/frame.ts';
-import { pack, unpack } from '../../src/wire/peer-messages.ts';
+import { pack, unpack } from '../../src/wire/fields.ts';
 import { decisionOf, FakePartition, GRANT, notLeader, SILENT_TICKS_MAX, unavailable } from './fixtures.ts';
 
 type FrameKind = 'requests' | 'answers';

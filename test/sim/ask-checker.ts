@@ -4,7 +4,7 @@
  */
 import type { NodeId } from '../../raft/types.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';
-import { unpack } from '../../src/wire/peer-messages.ts';
+import { unpack } from '../../src/wire/fields.ts';
 import { check } from './story.ts';
 
 export interface AskCheckerInit {

@@ -2,14 +2,14 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { pino } from 'pino';
 import { clusterTag, encodeFrame, FrameError, type FrameType } from '../../src/wire/frame.ts';
-import { pack } from '../../src/wire/peer-messages.ts';
+import { pack } from '../../src/wire/fields.ts';
 import {
   encodeWelcome,
   type Hello,
   type Refusal,
   type RefusalCode,
   type Sender,
-} from '../../src/transport/hello.ts';
+} from '../../src/wire/hello.ts';
 import { type Gate, type PeerAddress, TcpTransport } from '../../src/transport/tcp-transport.ts';
 import { freePorts } from '../cluster/harness.ts';
 import { until } from './wait.ts';

@@ -4,8 +4,8 @@
  */
 import type { NodeId } from '../../raft/types.ts';
 import type { HostPort } from '../config/config.ts';
-import { FrameError } from '../wire/frame.ts';
-import { Fields, pack, unpack } from '../wire/peer-messages.ts';
+import { Fields, pack, unpack } from './fields.ts';
+import { FrameError } from './frame.ts';
 
 /** Who speaks on a connection: a node id alone may be borne by two machines. */
 export interface Sender {
