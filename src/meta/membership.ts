@@ -9,6 +9,7 @@ import { groupOfPartition } from '../partition/placement.ts';
 import type { Hello, Refusal, Sender } from '../wire/hello.ts';
 import type { PeerFrameType } from '../wire/frame.ts';
 import { encodeGroupsOfVersion, type GroupsOfVersion } from '../wire/groups-of-version.ts';
+import type { ForwardedChange, ForwardedResult } from '../wire/node-changes.ts';
 import type { Admission } from './admission.ts';
 import { ChangeForwarder } from './change-forwarder.ts';
 import { type ClusterPlacement, META_GROUP } from './cluster-placement.ts';
@@ -188,12 +189,12 @@ export class Membership {
     if (this.#isRecorded(sender)) this.#offers.offered(sender.node, version, groups);
   }
 
-  receiveChange(from: NodeId, payload: Uint8Array): void {
-    this.#changes.receiveChange(from, payload);
+  receiveChange(from: NodeId, change: ForwardedChange): void {
+    this.#changes.receiveChange(from, change);
   }
 
-  receiveChanged(from: NodeId, payload: Uint8Array): void {
-    this.#changes.receiveResult(from, payload);
+  receiveChanged(from: NodeId, result: ForwardedResult): void {
+    this.#changes.receiveResult(from, result);
   }
 
   /** What a node says of groups counts once it is known to be the one whose id it bears. */

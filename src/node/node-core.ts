@@ -38,6 +38,9 @@ import type { Hello, Refusal, Sender } from '../wire/hello.ts';
 import { decodeGroupsOfVersion } from '../wire/groups-of-version.ts';
 import { decodeNodeReport, type NodeReport } from '../wire/node-report.ts';
 import { decodePing, decodePong } from '../wire/clock-readings.ts';
+import { decodeAnswers } from '../wire/answers.ts';
+import { decodeChangeResult, decodeNodeChange } from '../wire/node-changes.ts';
+import { decodeRequests } from '../wire/requests.ts';
 import { decodeRoom } from '../wire/room.ts';
 import { decodePeerMessages, encodePeerMessages } from '../wire/peer-messages.ts';
 
@@ -473,10 +476,10 @@ export class NodeCore {
         return;
       }
       case 'requests':
-        this.#forwarder.receiveRequests(from, payload);
+        this.#forwarder.receiveRequests(from, decodeRequests(payload));
         return;
       case 'answers':
-        this.#forwarder.receiveAnswers(from, payload);
+        this.#forwarder.receiveAnswers(from, decodeAnswers(payload));
         return;
       case 'settled':
         this.#membership.receiveSettled(sender, decodeGroupsOfVersion(payload));
@@ -485,10 +488,10 @@ export class NodeCore {
         this.#membership.receiveOffers(sender, decodeGroupsOfVersion(payload));
         return;
       case 'change':
-        this.#membership.receiveChange(from, payload);
+        this.#membership.receiveChange(from, decodeNodeChange(payload));
         return;
       case 'changed':
-        this.#membership.receiveChanged(from, payload);
+        this.#membership.receiveChanged(from, decodeChangeResult(payload));
         return;
       case 'capacity':
         this.#capacity.heard(from, decodeRoom(payload));

@@ -80,7 +80,7 @@ export const NODE_MUTANTS: readonly NodeMutant[] = [
     bug: 'a lost leader is reported as certainly nothing',
     edits: [
       {
-        in: 'Forwarder.peerDisconnected',
+        in: 'LOST',
         find: "reason: 'unknown_outcome', proposed: true",
         replace: "reason: 'unknown_outcome', proposed: false",
       },

@@ -7,7 +7,7 @@ export const ROUTER: readonly Mutant[] = [
     bug: 'an unknown outcome is reported as certainly nothing',
     edits: [
       {
-        in: 'Forwarder.peerDisconnected',
+        in: 'LOST',
         find: "reason: 'unknown_outcome', proposed: true",
         replace: "reason: 'unknown_outcome', proposed: false",
       },
@@ -304,7 +304,7 @@ export const ROUTER: readonly Mutant[] = [
     id: 'R15',
     bug: 'nobody listens to who says too late that it does not lead',
     law: 'a node finds a leader that it can reach',
-    edits: [{ in: 'Forwarder.tick', find: 'this.#late.set(id, ask);', replace: '' }],
+    edits: [{ in: 'Calls.expire', find: 'this.#late.set(id, call);', replace: '' }],
     unitTest: {
       file: 'router/forwarder.test.ts',
       why: 'paths on which answers take longer than a deadline are healed before anybody has to get on, and then whoever does not lead says so in time',
