@@ -10,7 +10,7 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import type { Logger } from 'pino';
 import type { NodeId } from '../../raft/types.ts';
-import { Dialer, type PeerAddress } from './dialer.ts';
+import { Dialer, KEEP_ALIVE_MILLIS, type PeerAddress } from './dialer.ts';
 import {
   clusterTag,
   encodeFrame,
@@ -73,8 +73,8 @@ const HELLO_MILLIS_MAX = 5_000;
 const INTRODUCED_MAX = 16;
 /** Far above what a cluster needs, far below what would exhaust memory or descriptors. */
 const INCOMING_MAX = 256;
-/** Nodes report twice a second; one that is silent for so long is gone, though nobody closed the connection. */
-const SILENT_MILLIS_MAX = 5_000;
+/** Who dialled says that often that it lives; one that is silent for so long is gone, though nobody closed the connection. */
+const SILENT_MILLIS_MAX = 5 * KEEP_ALIVE_MILLIS;
 /** Whoever was refused has so long to read why. */
 const REFUSED_MILLIS_MAX = 1_000;
 
@@ -265,7 +265,7 @@ export class TcpTransport {
       if (hello !== undefined) {
         if (type === 'hello' || type === 'welcome' || type === 'refused')
           throw new FrameError(`${type} is said once, at the beginning`);
-        this.#init.handlers.onFrame(hello, type, payload);
+        if (type !== 'alive') this.#init.handlers.onFrame(hello, type, payload);
         return;
       }
       clearTimeout(helloTimer);
