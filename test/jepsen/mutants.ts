@@ -85,8 +85,8 @@ export const NODE_MUTANTS: readonly NodeMutant[] = [
         replace: "reason: 'unknown_outcome', proposed: false",
       },
       {
-        in: 'Router.#expire',
-        find: 'proposed: open.maybeProposed || isAsking',
+        in: 'OpenRequest.overdue',
+        find: 'proposed: this.#mayBeProposed || isAsking',
         replace: 'proposed: false',
       },
     ],
