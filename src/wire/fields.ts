@@ -51,6 +51,13 @@ export class Fields {
     return array(this.next(name), name).map((value) => integer(value, name));
   }
 
+  optionalIntegers(name: string): number[] | undefined {
+    const value = this.next(name);
+    return value === null || value === undefined
+      ? undefined
+      : array(value, name).map((each) => integer(each, name));
+  }
+
   optionalInteger(name: string): number | undefined {
     const value = this.next(name);
     return value === null || value === undefined ? undefined : integer(value, name);

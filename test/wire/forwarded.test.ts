@@ -2,9 +2,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { FINGERPRINT_FIELDS } from '../../src/limiter/fingerprint.ts';
+import { decodeCommand, encodeCommand } from '../../src/limiter/log/command.ts';
 import { type Answer, UNAVAILABLE_REASONS } from '../../src/partition/answer.ts';
 import { decodeAnswers, encodeAnswers, type ForwardedAnswer } from '../../src/wire/answers.ts';
-import { pack } from '../../src/wire/fields.ts';
+import { pack, unpack } from '../../src/wire/fields.ts';
 import { FrameError } from '../../src/wire/frame.ts';
 import { decodeRequests, encodeRequests, type ForwardedRequest } from '../../src/wire/requests.ts';
 
@@ -46,30 +47,56 @@ const requests: fc.Arbitrary<ForwardedRequest[]> = fc.array(
   fc.record({
     id: natural,
     budgetMillis: natural,
-    partition: natural,
-    relayTo: natural,
+    partition: fc.nat(3),
+    relayTo: fc.constantFrom(0, 0, 3),
     request: fc.record(
       {
-        userId: fc.string({ unit: 'grapheme' }),
-        ruleId: fc.string({ unit: 'grapheme' }),
-        cost: natural,
-        timestampMillis: natural,
-        requestId: fc.string(),
+        userId: fc.string({ minLength: 1, unit: 'binary' }),
+        ruleId: fc.string({ minLength: 1, maxLength: 9, unit: 'binary' }),
+        cost: fc.integer({ min: 1, max: 1_000_000 }),
+        timestampMillis: fc.nat({ max: 8_640_000_000_000_000 }),
+        requestId: fc.string({ minLength: 1 }),
       },
       { requiredKeys: ['userId'] },
     ),
   }),
-  { maxLength: 5 },
+  { maxLength: 9 },
 );
 
+/** The requests of one partition; no cost is a cost of 1. */
+function meantIn(partition: number, requests: readonly ForwardedRequest[]): unknown[] {
+  return requests
+    .filter((each) => each.partition === partition)
+    .map(({ request, ...rest }) => ({ ...rest, request: { ...request, cost: request.cost ?? 1 } }));
+}
+
 describe('requests', () => {
-  it('arrive with every field', () => {
+  it('arrive with every field, those of one partition in their order', () => {
     fc.assert(
       fc.property(requests, (sent) => {
-        expect(decodeRequests(encodeRequests(sent))).toEqual(sent);
+        const received = decodeRequests(encodeRequests(sent));
+        expect(received).toHaveLength(sent.length);
+        for (const partition of [0, 1, 2, 3])
+          expect(meantIn(partition, received)).toEqual(meantIn(partition, sent));
       }),
       { seed: 11, numRuns: 300 },
     );
+  });
+
+  it('of one partition travel in the bytes of a log entry', () => {
+    const request = { userId: 'ada', ruleId: 'r', cost: 2, timestampMillis: 9, requestId: 'q' };
+    const payload = encodeRequests([{ id: 7, budgetMillis: 900, partition: 4, relayTo: 3, request }]);
+    const [[, , , , batch]] = unpack(payload) as [[number, number[], number[], number[], Uint8Array]];
+    expect(decodeCommand(batch)).toEqual({
+      type: 'allow',
+      batch: {
+        userIds: ['ada'],
+        ruleIds: ['r'],
+        costs: [2],
+        timestampsMillis: [9],
+        requestIds: ['q'],
+      },
+    });
   });
 });
 
@@ -85,20 +112,22 @@ describe('answers', () => {
 });
 
 describe('a malformed payload', () => {
-  const requestRow = [1, 1_000, 4, 0, 'ada', null, null, null, null];
+  const batch = encodeCommand({ type: 'allow', batch: { userIds: ['ada', 'bob'], ruleIds: [''] } });
+  const requestRow = [4, [1, 2], [900, 900], [0, 3], batch];
   const answerRow = [1, 0, true, 'default', 1, 1, 1, 1, 1, 1, 1, 1];
   const wrong = [undefined, true, 'x', -1, 0.5, [], {}, 2 ** 53];
 
   it('of requests is a FrameError', () => {
+    expect(decodeRequests(pack([requestRow]))).toHaveLength(2);
     for (let at = 0; at < requestRow.length; at += 1) {
-      for (const value of wrong) {
-        const isText = at === 4 || at === 5 || at === 8;
-        const isOptional = at > 4;
-        if ((isText && value === 'x') || (isOptional && value === undefined)) continue;
+      for (const value of [...wrong, [1], [1, 'x'], [1, 2, 3], batch.subarray(1)]) {
+        if (at === 3 && value === undefined) continue;
         expect(() => decodeRequests(pack([requestRow.with(at, value as never)]))).toThrow(FrameError);
       }
       expect(() => decodeRequests(pack([requestRow.slice(0, at)]))).toThrow(FrameError);
     }
+    const sweep = encodeCommand({ type: 'sweep' });
+    expect(() => decodeRequests(pack([requestRow.with(4, sweep)]))).toThrow(FrameError);
   });
 
   it('of answers is a FrameError', () => {
