@@ -33,16 +33,16 @@ import { Partition, PARTITION_DEFAULTS, type PartitionOptions } from '../partiti
 import { groupOfPartition } from '../partition/placement.ts';
 import { Forwarder } from '../router/forwarder.ts';
 import { type RoutedAnswer, Router } from '../router/router.ts';
-import type { PeerFrameType } from '../wire/frame.ts';
-import type { Hello, Refusal, Sender } from '../wire/hello.ts';
-import { decodeGroupsOfVersion } from '../wire/groups-of-version.ts';
-import { decodeNodeReport, type NodeReport } from '../wire/node-report.ts';
-import { decodePing, decodePong } from '../wire/clock-readings.ts';
 import { decodeAnswers } from '../wire/answers.ts';
+import { decodePing, decodePong } from '../wire/clock-readings.ts';
+import type { PeerFrameType } from '../wire/frame.ts';
+import { decodeGroupsOfVersion } from '../wire/groups-of-version.ts';
+import type { Hello, Refusal, Sender } from '../wire/hello.ts';
 import { decodeChangeResult, decodeNodeChange } from '../wire/node-changes.ts';
+import { decodeNodeReport, type NodeReport } from '../wire/node-report.ts';
+import { decodePeerMessages, encodePeerMessages } from '../wire/peer-messages.ts';
 import { decodeRequests } from '../wire/requests.ts';
 import { decodeRoom } from '../wire/room.ts';
-import { decodePeerMessages, encodePeerMessages } from '../wire/peer-messages.ts';
 
 export interface Clocks {
   /** Never runs back; fractions of a millisecond. */

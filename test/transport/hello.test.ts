@@ -1,11 +1,10 @@
 /** Who dials says who it is and whom it looks for; who answers says welcome, or why not. */
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { encodeWelcome } from '../../src/wire/hello.ts';
-import { Cleanup, frameOf, freeAddress, incarnationOf, listed, Peer, RawServer } from './peers.ts';
+import { cleanupAfterEach, frameOf, freeAddress, incarnationOf, listed, Peer, RawServer } from './peers.ts';
 import { until } from './wait.ts';
 
-const cleanup = new Cleanup();
-afterEach(() => cleanup.run());
+const cleanup = cleanupAfterEach();
 
 describe('a peer', () => {
   it('is found at the right one of several addresses, whoever answers at the others', async () => {

@@ -1,7 +1,7 @@
 /** Transports on loopback, and raw sockets that behave as badly as a test wants. */
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { pino } from 'pino';
-import { expect } from 'vitest';
+import { afterEach, expect, vi } from 'vitest';
 import { clusterTag, encodeFrame, FrameError, type FrameType } from '../../src/wire/frame.ts';
 import { pack } from '../../src/wire/fields.ts';
 import {
@@ -44,6 +44,16 @@ export class Cleanup {
   async run(): Promise<void> {
     for (const close of this.#closers.splice(0).reverse()) await close();
   }
+}
+
+/** What is added to it is closed after each test of the file, and timers are real again. */
+export function cleanupAfterEach(): Cleanup {
+  const cleanup = new Cleanup();
+  afterEach(async () => {
+    vi.useRealTimers();
+    await cleanup.run();
+  });
+  return cleanup;
 }
 
 export interface SeenFrame {

@@ -1,8 +1,8 @@
 /** Connections on which nothing arrives: before the hello, between frames, and for good. */
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { clusterTag, FrameDecoder, type FrameType } from '../../src/wire/frame.ts';
 import {
-  Cleanup,
+  cleanupAfterEach,
   CLUSTER,
   expectUnharmed,
   frameOf,
@@ -14,12 +14,7 @@ import {
 } from './peers.ts';
 import { until } from './wait.ts';
 
-const cleanup = new Cleanup();
-
-afterEach(async () => {
-  vi.useRealTimers();
-  await cleanup.run();
-});
+const cleanup = cleanupAfterEach();
 
 /** Time passes for faked timers, while nodes 1 and 2 talk twice a second as live nodes do. */
 async function pass(millis: number, a: Peer, b: Peer): Promise<void> {

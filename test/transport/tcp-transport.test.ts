@@ -1,7 +1,8 @@
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { TcpTransport } from '../../src/transport/tcp-transport.ts';
 import {
   Cleanup,
+  cleanupAfterEach,
   expectUnharmed,
   frameOf,
   freeAddress,
@@ -14,12 +15,7 @@ import {
 } from './peers.ts';
 import { until } from './wait.ts';
 
-const cleanup = new Cleanup();
-
-afterEach(async () => {
-  vi.useRealTimers();
-  await cleanup.run();
-});
+const cleanup = cleanupAfterEach();
 
 describe('two nodes', () => {
   it('deliver frames in order, both ways, whatever their size', async () => {
