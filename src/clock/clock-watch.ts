@@ -16,7 +16,7 @@
  * three of which one is down, two clocks that differ do not tell which of them is wrong.
  */
 import type { NodeId } from '../../raft/types.ts';
-import { Fields, pack, unpack } from '../wire/peer-messages.ts';
+import { encodePing, encodePong, type Ping, type Pong } from '../wire/clock-readings.ts';
 import { ClockRates, type ClockVerdict } from './clock-rates.ts';
 
 export interface ClockWatchInit {
@@ -67,29 +67,22 @@ export class ClockWatch {
     this.#nextPingMillis = nowMillis + PING_MILLIS;
     this.#limitPpm = limitPpm();
     this.#rates.retain(nodes());
-    for (const node of nodes()) if (node !== nodeId) send(node, 'ping', pack([process, monotonicMillis()]));
+    for (const node of nodes()) {
+      if (node !== nodeId) send(node, 'ping', encodePing({ process, sentMillis: monotonicMillis() }));
+    }
     // What was found may be forgotten by now.
     this.#judge();
   }
 
-  /** @throws FrameError if it is malformed */
-  receivePing(from: NodeId, payload: Uint8Array): void {
+  receivePing(from: NodeId, ping: Ping): void {
     const { process, monotonicMillis, send } = this.#init;
-    const fields = new Fields(unpack(payload));
-    const asker = fields.integer('process');
-    const sentMillis = fields.millis('sentMillis');
-    send(from, 'pong', pack([asker, sentMillis, process, monotonicMillis()]));
+    const { process: asker, sentMillis } = ping;
+    send(from, 'pong', encodePong({ asker, sentMillis, process, peerMillis: monotonicMillis() }));
   }
 
-  /** @throws FrameError if it is malformed */
-  receivePong(from: NodeId, payload: Uint8Array): void {
+  receivePong(from: NodeId, { asker, sentMillis, process: peerProcess, peerMillis }: Pong): void {
     const { process, monotonicMillis, nodes } = this.#init;
     const receivedMillis = monotonicMillis();
-    const fields = new Fields(unpack(payload));
-    const asker = fields.integer('asker');
-    const sentMillis = fields.millis('sentMillis');
-    const peerProcess = fields.integer('process');
-    const peerMillis = fields.millis('peerMillis');
     if (asker !== process || !nodes().includes(from)) return;
     this.#rates.add(from, peerProcess, { sentMillis, peerMillis, receivedMillis }, this.#limitPpm);
     this.#judge();

@@ -20,11 +20,11 @@
  *   lead anybody astray by them: to campaign it needs a configuration, which only a leader that goes by a recorded
  *   incarnation could have sent it.
  */
+import type { HostPort } from '../api/node-address.ts';
 import type { PeerMessage } from '../../raft/driver/peer-message.ts';
 import type { NodeId } from '../../raft/types.ts';
 import type { Founder } from '../../storage/identity.ts';
-import type { HostPort } from '../api/node-address.ts';
-import type { Hello, Refusal, Sender } from '../transport/hello.ts';
+import type { Hello, Refusal, Sender } from '../wire/hello.ts';
 import { META_GROUP } from './cluster-placement.ts';
 import type { Introduction, MetaState } from './meta-state.ts';
 

@@ -6,8 +6,10 @@ import { membersOf } from '../../raft/membership.ts';
 import type { MultiRaft } from '../../raft/driver/multi-raft.ts';
 import type { NodeId } from '../../raft/types.ts';
 import { groupOfPartition } from '../partition/placement.ts';
-import type { Hello, Refusal, Sender } from '../transport/hello.ts';
-import { array, Fields, integer, pack, unpack } from '../wire/peer-messages.ts';
+import type { Hello, Refusal, Sender } from '../wire/hello.ts';
+import type { PeerFrameType } from '../wire/frame.ts';
+import { encodeGroupsOfVersion, type GroupsOfVersion } from '../wire/groups-of-version.ts';
+import type { ForwardedChange, ForwardedResult } from '../wire/node-changes.ts';
 import type { Admission } from './admission.ts';
 import { ChangeForwarder } from './change-forwarder.ts';
 import { type ClusterPlacement, META_GROUP } from './cluster-placement.ts';
@@ -20,10 +22,6 @@ import { Registrar } from './registrar.ts';
 import { type LocalReplicas, ReplicaKeeper } from './replica-keeper.ts';
 import { type Exclusion, type NodeStanding, StandingOfNode } from './standing.ts';
 
-/** Frames between nodes about the nodes. */
-export const MEMBERSHIP_FRAMES = ['settled', 'offers', 'change', 'changed'] as const;
-export type MembershipFrame = (typeof MEMBERSHIP_FRAMES)[number];
-
 export interface MembershipInit {
   readonly nodeId: NodeId;
   readonly raft: MultiRaft;
@@ -33,7 +31,7 @@ export interface MembershipInit {
   readonly replicas: LocalReplicas & { partitions(): Iterable<number> };
   readonly isConnected: (peer: NodeId) => boolean;
   /** Sends one frame to a peer; false if it was dropped. */
-  readonly send: (to: NodeId, type: MembershipFrame, payload: Uint8Array) => boolean;
+  readonly send: (to: NodeId, type: PeerFrameType, payload: Uint8Array) => boolean;
   readonly defer: (fn: () => void) => void;
   /** Where correlation ids start. */
   readonly firstId: number;
@@ -68,12 +66,12 @@ export class Membership {
       ...init,
       offers: this.#offers,
       groups: () => [META_GROUP, ...[...replicas.partitions()].map(groupOfPartition)],
-      report: (to, version, groups) => send(to, 'settled', pack([version, groups])),
+      report: (to, version, groups) => send(to, 'settled', encodeGroupsOfVersion({ version, groups })),
     });
     this.#keeper = new ReplicaKeeper({
       ...init,
       offer: (to, version, partitions) =>
-        send(to, 'offers', pack([version, partitions.map(groupOfPartition)])),
+        send(to, 'offers', encodeGroupsOfVersion({ version, groups: partitions.map(groupOfPartition) })),
     });
     this.#changes = new ChangeForwarder(init);
   }
@@ -182,36 +180,26 @@ export class Membership {
     this.#keeper.tick();
   }
 
-  /** A frame of a peer that is not refused. @throws FrameError if it is malformed */
-  receive(sender: Sender, type: MembershipFrame, payload: Uint8Array): void {
-    switch (type) {
-      case 'settled': {
-        const { version, groups } = decodeGroups(payload);
-        if (this.#isRecorded(sender)) this.#mover.reported(version, groups);
-        return;
-      }
-      case 'offers': {
-        const { version, groups } = decodeGroups(payload);
-        if (this.#isRecorded(sender)) this.#offers.offered(sender.node, version, groups);
-        return;
-      }
-      case 'change':
-        this.#changes.receiveChange(sender.node, payload);
-        return;
-      case 'changed':
-        this.#changes.receiveResult(sender.node, payload);
-        return;
-    }
+  /** `sender` has seen these groups with the members that the version wants. */
+  receiveSettled(sender: Sender, { version, groups }: GroupsOfVersion): void {
+    if (this.#isRecorded(sender)) this.#mover.reported(version, groups);
+  }
+
+  /** `sender` would hold a replica of these groups. */
+  receiveOffers(sender: Sender, { version, groups }: GroupsOfVersion): void {
+    if (this.#isRecorded(sender)) this.#offers.offered(sender.node, version, groups);
+  }
+
+  receiveChange(from: NodeId, change: ForwardedChange): void {
+    this.#changes.receiveChange(from, change);
+  }
+
+  receiveChanged(from: NodeId, result: ForwardedResult): void {
+    this.#changes.receiveResult(from, result);
   }
 
   /** What a node says of groups counts once it is known to be the one whose id it bears. */
   #isRecorded(sender: Sender): boolean {
     return this.#init.admission.trustIn(sender) === 'recorded';
   }
-}
-
-function decodeGroups(payload: Uint8Array): { readonly version: number; readonly groups: readonly number[] } {
-  const fields = new Fields(unpack(payload));
-  const version = fields.integer('version');
-  return { version, groups: array(fields.next('groups'), 'groups').map((group) => integer(group, 'group')) };
 }

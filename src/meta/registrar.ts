@@ -3,7 +3,7 @@
  * what those say that are connected now, and decides nothing: group 0 takes the first incarnation of an id for ever.
  */
 import type { NodeId } from '../../raft/types.ts';
-import type { Hello } from '../transport/hello.ts';
+import type { Hello } from '../wire/hello.ts';
 import type { MetaGroup } from './meta-group.ts';
 import { type Introduction, tellsMore } from './meta-state.ts';
 

@@ -6,7 +6,7 @@ import type { NodeId } from '../../raft/types.ts';
 import type { Standing } from '../api/cluster-report.ts';
 import type { Admission } from './admission.ts';
 import type { MetaState } from './meta-state.ts';
-import type { Refusal } from '../transport/hello.ts';
+import type { Refusal } from '../wire/hello.ts';
 
 export type NodeStanding = { readonly state: Exclude<Standing, Exclusion['state']> } | Exclusion;
 

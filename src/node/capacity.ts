@@ -3,12 +3,10 @@ import { membersOf } from '../../raft/membership.ts';
 import type { MultiRaft } from '../../raft/driver/multi-raft.ts';
 import type { NodeId } from '../../raft/types.ts';
 import type { ClusterConfig } from '../config/config.ts';
-import type { Room } from '../limiter/state/state-size.ts';
 import type { MetaGroup } from '../meta/meta-group.ts';
 import { CapacityWatch, type CapacityWatchInit } from '../partition/capacity-watch.ts';
-import { ROOMS } from '../partition/node-budget.ts';
 import { groupOfPartition } from '../partition/placement.ts';
-import { Fields, pack, unpack } from '../wire/peer-messages.ts';
+import { encodeRoom } from '../wire/room.ts';
 
 interface NodeCapacityInit extends Pick<CapacityWatchInit, 'partitions' | 'monotonicMillis' | 'refusing'> {
   readonly nodeId: NodeId;
@@ -32,13 +30,8 @@ export function watchCapacity(init: NodeCapacityInit): CapacityWatch {
     },
     tell(room) {
       const { nodes, leaving } = meta.state ?? { nodes: config.nodes, leaving: [] };
-      const payload = pack([ROOMS.indexOf(room)]);
+      const payload = encodeRoom(room);
       for (const { id } of [...nodes, ...leaving]) if (id !== nodeId) send(id, 'capacity', payload);
     },
   });
-}
-
-/** @throws FrameError if the payload is malformed */
-export function decodeRoom(payload: Uint8Array): Room {
-  return new Fields(unpack(payload)).oneOf(ROOMS, 'room');
 }

@@ -5,36 +5,12 @@
 import type { RaftStatus } from '../../raft/status.ts';
 import { membersOf } from '../../raft/membership.ts';
 import type { NodeId } from '../../raft/types.ts';
-import {
-  CLOCK_STATES,
-  type ClockState,
-  type ClusterReport,
-  type ReportedPartition,
-} from '../api/cluster-report.ts';
+import { type ClusterReport, type ReportedPartition } from '../api/cluster-report.ts';
 import type { RuleTable } from '../limiter/rules.ts';
 import type { Member } from '../meta/meta-state.ts';
 import type { NodeStanding } from '../meta/standing.ts';
-import type { Refusal } from '../transport/hello.ts';
-import { array, Fields, integer, pack, unpack } from '../wire/peer-messages.ts';
-
-export interface PartitionReport {
-  readonly partition: number;
-  readonly isLeader: boolean;
-  readonly term: number;
-  readonly commit: number;
-  readonly applied: number;
-  readonly lastIndex: number;
-  /** Who holds the partition, as far as this replica knows. */
-  readonly members: readonly NodeId[];
-}
-
-export interface NodeReport {
-  readonly node: NodeId;
-  readonly pid: number;
-  /** How its clock runs against those of a majority; unless it is fit, the node leads nothing. */
-  readonly clock: ClockState;
-  readonly partitions: readonly PartitionReport[];
-}
+import type { Refusal } from '../wire/hello.ts';
+import type { NodeReport, PartitionReport } from '../wire/node-report.ts';
 
 /** A node that was silent for this long is shown as down. Reports come every 500 ms. */
 const SILENT_MILLIS_MAX = 2_000;
@@ -43,39 +19,6 @@ export function reportOf(partition: number, status: RaftStatus): PartitionReport
   const { role, term, commit, applied, lastIndex, config } = status;
   const members = membersOf(config);
   return { partition, isLeader: role === 'leader', term, commit, applied, lastIndex, members };
-}
-
-export function encodeReport(report: NodeReport): Buffer {
-  const rows = report.partitions.map((p) => [
-    p.partition,
-    p.isLeader,
-    p.term,
-    p.commit,
-    p.applied,
-    p.lastIndex,
-    p.members,
-  ]);
-  return pack([report.pid, CLOCK_STATES.indexOf(report.clock), rows]);
-}
-
-/** @throws FrameError if the payload is malformed */
-export function decodeReport(node: NodeId, payload: Uint8Array): NodeReport {
-  const fields = new Fields(unpack(payload));
-  const pid = fields.integer('pid');
-  const clock = fields.oneOf(CLOCK_STATES, 'clock');
-  const partitions = array(fields.next('partitions'), 'partitions').map((row) => {
-    const p = new Fields(row);
-    return {
-      partition: p.integer('partition'),
-      isLeader: p.boolean('isLeader'),
-      term: p.integer('term'),
-      commit: p.integer('commit'),
-      applied: p.integer('applied'),
-      lastIndex: p.integer('lastIndex'),
-      members: array(p.next('members'), 'members').map((member) => integer(member, 'member')),
-    };
-  });
-  return { node, pid, clock, partitions };
 }
 
 /** What is replicated about the cluster itself. */

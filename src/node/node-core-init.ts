@@ -10,7 +10,8 @@ import type { Exclusion } from '../meta/standing.ts';
 import type { CapacityReport } from '../partition/capacity-watch.ts';
 import type { Hash32 } from '../partition/hash.ts';
 import type { PartitionOptions } from '../partition/partition.ts';
-import type { FrameType } from '../wire/frame.ts';
+import type { PeerFrameType } from '../wire/frame.ts';
+import type { NodeReport } from '../wire/node-report.ts';
 
 export interface Clocks {
   /** Never runs back; fractions of a millisecond. */
@@ -34,9 +35,11 @@ export interface NodeCoreInit {
   /** Runs `fn` soon, after what is already queued. */
   readonly defer: (fn: () => void) => void;
   /** Sends one frame to a peer; false if it was dropped. */
-  readonly send: (to: NodeId, type: FrameType, payload: Uint8Array) => boolean;
+  readonly send: (to: NodeId, type: PeerFrameType, payload: Uint8Array) => boolean;
   /** Whether there are connections to and from a peer: it can be asked, and can answer. */
   readonly isConnected: (peer: NodeId) => boolean;
+  /** A peer says how its groups are doing. */
+  readonly reported?: (report: NodeReport) => void;
   readonly leaderChanged: (partition: number, leader: NodeId) => void;
   /** The nodes of the cluster are others now, or are known for the first time, or other ones are admitted. */
   readonly nodesChanged?: (state: MetaState, metaMembers: readonly NodeId[]) => void;

@@ -12,7 +12,7 @@ import type { GroupId, NodeId } from '../../raft/types.ts';
 import { ClockWatch } from '../clock/clock-watch.ts';
 import { type ClusterConfig, ticksOf, type Timing } from '../config/config.ts';
 import { ClusterPlacement, META_GROUP, metaMembers } from '../meta/cluster-placement.ts';
-import { Membership, MEMBERSHIP_FRAMES } from '../meta/membership.ts';
+import { Membership } from '../meta/membership.ts';
 import { MetaGroup } from '../meta/meta-group.ts';
 import type { Introduction, MetaState } from '../meta/meta-state.ts';
 import type { NodeStanding } from '../meta/standing.ts';
@@ -21,32 +21,22 @@ import type { Partition } from '../partition/partition.ts';
 import { groupOfPartition } from '../partition/placement.ts';
 import { Forwarder } from '../router/forwarder.ts';
 import { Router } from '../router/router.ts';
-import type { Hello, Refusal, Sender } from '../transport/hello.ts';
-import type { FrameType } from '../wire/frame.ts';
+import { decodeAnswers } from '../wire/answers.ts';
+import { decodePing, decodePong } from '../wire/clock-readings.ts';
+import type { PeerFrameType } from '../wire/frame.ts';
+import { decodeGroupsOfVersion } from '../wire/groups-of-version.ts';
+import type { Hello, Refusal, Sender } from '../wire/hello.ts';
+import { decodeChangeResult, decodeNodeChange } from '../wire/node-changes.ts';
+import { decodeNodeReport, type NodeReport } from '../wire/node-report.ts';
+import { decodeRequests } from '../wire/requests.ts';
+import { decodeRoom } from '../wire/room.ts';
 import { decodePeerMessages, encodePeerMessages } from '../wire/peer-messages.ts';
-import { decodeRoom, watchCapacity } from './capacity.ts';
-import { type NodeReport, reportOf } from './cluster-view.ts';
+import { watchCapacity } from './capacity.ts';
+import { reportOf } from './cluster-view.ts';
 import { Departure, type DepartureLimits } from './departure.ts';
 import { restoreGroup } from './group-loader.ts';
 import type { NodeCoreInit } from './node-core-init.ts';
 import { Replicas } from './replicas.ts';
-
-/** Frames between nodes that a NodeCore understands. */
-const CORE_FRAMES = [
-  'peerMessages',
-  'requests',
-  'answers',
-  'capacity',
-  'ping',
-  'pong',
-  'leaving',
-  ...MEMBERSHIP_FRAMES,
-] as const;
-export type CoreFrame = (typeof CORE_FRAMES)[number];
-
-export function isCoreFrame(type: FrameType): type is CoreFrame {
-  return CORE_FRAMES.some((known) => known === type);
-}
 
 /** Requests without an answer that a node holds at a time. */
 const OPEN_REQUESTS_MAX = 65_536;
@@ -288,7 +278,7 @@ export class NodeCore {
   }
 
   /** A frame of a peer. @throws FrameError if it is malformed: the connection must be closed */
-  receive(sender: Sender, type: CoreFrame, payload: Uint8Array): void {
+  receive(sender: Sender, type: PeerFrameType, payload: Uint8Array): void {
     const { admission, nodeId } = this.#init;
     const { node: from } = sender;
     const trust = admission.trustIn(sender);
@@ -302,25 +292,34 @@ export class NodeCore {
         return;
       }
       case 'requests':
-        this.#forwarder.receiveRequests(from, payload);
+        this.#forwarder.receiveRequests(from, decodeRequests(payload));
         return;
       case 'answers':
-        this.#forwarder.receiveAnswers(from, payload);
+        this.#forwarder.receiveAnswers(from, decodeAnswers(payload));
         return;
       case 'settled':
+        this.#membership.receiveSettled(sender, decodeGroupsOfVersion(payload));
+        return;
       case 'offers':
+        this.#membership.receiveOffers(sender, decodeGroupsOfVersion(payload));
+        return;
       case 'change':
+        this.#membership.receiveChange(from, decodeNodeChange(payload));
+        return;
       case 'changed':
-        this.#membership.receive(sender, type, payload);
+        this.#membership.receiveChanged(from, decodeChangeResult(payload));
         return;
       case 'capacity':
         this.#capacity.heard(from, decodeRoom(payload));
         return;
       case 'ping':
-        this.clock.receivePing(from, payload);
+        this.clock.receivePing(from, decodePing(payload));
         return;
       case 'pong':
-        this.clock.receivePong(from, payload);
+        this.clock.receivePong(from, decodePong(payload));
+        return;
+      case 'status':
+        this.#init.reported?.(decodeNodeReport(from, payload));
         return;
       case 'leaving':
         this.#forwarder.peerLeaves(from);

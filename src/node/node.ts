@@ -15,14 +15,14 @@ import { belowFloor, freeBytes } from '../../storage/free-space.ts';
 import { openStore } from '../../storage/open-store.ts';
 import type { FrontDoor, NodeBehindDoor } from '../api/front-door.ts';
 import { factsDigest, factsOf } from '../config/cluster-facts.ts';
-import { ClusterView, decodeReport, encodeReport } from './cluster-view.ts';
+import { ClusterView } from './cluster-view.ts';
 import { type ClusterConfig, ConfigError } from '../config/config.ts';
 import { DoorClock } from './door-clock.ts';
 import { HttpDoor } from '../http/http-door.ts';
 import { MemberCache } from './member-cache.ts';
 import { Admission } from '../meta/admission.ts';
 import { Metrics } from './metrics.ts';
-import { isCoreFrame, NodeCore } from './node-core.ts';
+import { NodeCore } from './node-core.ts';
 import type { Clocks } from './node-core-init.ts';
 import { NodeReadiness } from './readiness.ts';
 import { stopLimits, takeLeave } from './stop.ts';
@@ -30,7 +30,7 @@ import { ObservedStore } from './observed-store.ts';
 import { loadHash32 } from '../partition/hash.ts';
 import { type Memory, snapshotEveryBytes, stateBytesDefault } from '../partition/node-budget.ts';
 import { addressesToSay, configuredPeers, currentPeers } from './peer-addresses.ts';
-import { FrameError } from '../wire/frame.ts';
+import { encodeNodeReport } from '../wire/node-report.ts';
 import { rulesInForce, RulesWatch } from './rules-in-force.ts';
 import { TcpTransport } from '../transport/tcp-transport.ts';
 
@@ -164,9 +164,7 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
     random: Math.random,
     handlers: {
       onFrame(from, type, payload) {
-        if (type === 'status') view.update(decodeReport(from.node, payload));
-        else if (isCoreFrame(type)) core.receive(from, type, payload);
-        else throw new FrameError(`${type} is said once, at the beginning`);
+        core.receive(from, type, payload);
       },
       onIntroduced: (hello) => core.introduced(hello),
       onPeerLost(peer) {
@@ -277,6 +275,7 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
       send: (to, type, payload) => transport.send(to, type, payload),
       isConnected: (peer) => transport.isConnectedBothWays(peer),
       loaded: (groups, of) => readiness.loading(groups, of),
+      reported: (peer) => view.update(peer),
       leaderChanged(partition, leader) {
         logger.info({ partition, leader }, leader === NO_NODE ? 'leader lost' : 'leader elected');
       },
@@ -338,7 +337,7 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
     memberCache.rulesInForce(rulesInForce(core.partitions.values()));
     const own = core.report(process.pid);
     view.update(own);
-    const payload = encodeReport(own);
+    const payload = encodeNodeReport(own);
     for (const peer of transport.peers) transport.send(peer, 'status', payload);
   };
 

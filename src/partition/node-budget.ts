@@ -5,7 +5,7 @@
 import type { NodeId } from '../../raft/types.ts';
 import type { Room } from '../limiter/state/state-size.ts';
 
-export const ROOMS = ['free', 'full', 'exhausted'] as const satisfies readonly Room[];
+const ROOMS = ['free', 'full', 'exhausted'] as const satisfies readonly Room[];
 
 /** How far above its budget a node still serves known users: an eighth. As in `StateSize`. */
 const RESERVE = 1 / 8;

@@ -9,13 +9,13 @@
  * happen to a request: it is proposed by that leader or not at all, under the same id; a relay that dies leaves its
  * outcome unknown, like a leader that dies.
  */
+import type { AllowRequest } from '../api/request.ts';
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
-import { CONFLICT_FIELDS, type Receipt } from '../api/answer.ts';
-import { UNAVAILABLE_REASONS } from '../api/refusals.ts';
-import { type AllowRequest, invalidIn } from '../api/request.ts';
 import type { Answer } from '../partition/answer.ts';
 import type { Done, Partition } from '../partition/partition.ts';
-import { array, Fields, pack, unpack } from '../wire/peer-messages.ts';
+import { encodeAnswers, type ForwardedAnswer } from '../wire/answers.ts';
+import { type Call, Calls } from '../wire/calls.ts';
+import { encodeRequests, type ForwardedRequest } from '../wire/requests.ts';
 import { FailureDetector } from './failure-detector.ts';
 
 export interface ForwarderInit {
@@ -32,7 +32,7 @@ export interface ForwarderInit {
   /** A node that has requests, or was asked for a sign of life, is silent for too long: ask others. */
   readonly suspected: (node: NodeId) => void;
   readonly silentTicksMax: number;
-  /** Where correlation ids start; random, so that answers meant for an earlier process of this node match nothing. */
+  /** Where correlation ids start: see `Calls`. */
   readonly firstId: number;
 }
 
@@ -42,13 +42,6 @@ const LEAVING_MILLIS_MAX = 10_000;
 const OUTSTANDING_MAX = 65_536;
 /** Requests that nobody waits for any more, and whose answers still tell who leads. The oldest are forgotten. */
 const LATE_MAX = 4_096;
-const ANSWER_KINDS = [
-  'decision',
-  'invalid',
-  'unavailable',
-  'notLeader',
-  'conflict',
-] as const satisfies readonly Answer['kind'][];
 
 /** A request on its way to another node. */
 export interface Ask {
@@ -66,40 +59,43 @@ export interface Ask {
   readonly done: Done;
 }
 
-/** Where a request on the wire says how long its answer is waited for; until then the deadline stands there. */
-const BUDGET = 1;
 const NOT_SENT: Answer = { kind: 'notLeader', leader: NO_NODE, term: 0 };
+const LOST: Answer = { kind: 'unavailable', reason: 'unknown_outcome', proposed: true };
 const NOT_HERE: Answer = NOT_SENT;
 const TOO_LATE: Answer = { kind: 'unavailable', reason: 'deadline', proposed: false };
-/** Asks for a sign of life, and gives one. */
-const NOTHING = pack([]);
 
 export class Forwarder {
   readonly #init: ForwarderInit;
-  /** In order of sending, so oldest first, but for relays, which are younger than they seem. */
-  readonly #outstanding = new Map<number, Ask>();
-  /** Past their deadlines, oldest first. */
-  readonly #late = new Map<number, Ask>();
-  readonly #requests = new Map<NodeId, unknown[][]>();
-  readonly #answers = new Map<NodeId, unknown[][]>();
+  /** By their deadlines, which is the order of asking but for relays: those are younger than they seem. */
+  readonly #calls: Calls<Ask, Answer>;
+  /** For the end of the turn. */
+  readonly #unsent = new Map<NodeId, Call<Ask, Answer>[]>();
+  readonly #answers = new Map<NodeId, ForwardedAnswer[]>();
   readonly #detector: FailureDetector;
   /** They lead nothing any more, and end soon; until when that is believed. */
   readonly #leaving = new Map<NodeId, number>();
-  #nextId: number;
   #scheduled = false;
 
   constructor(init: ForwarderInit) {
     this.#init = init;
-    this.#nextId = init.firstId;
     this.#detector = new FailureDetector({
-      ask: (peer) => void init.send(peer, 'requests', NOTHING),
+      ask: (peer) => void init.send(peer, 'requests', encodeRequests([])),
       suspected: init.suspected,
       silentTicksMax: init.silentTicksMax,
     });
+    this.#calls = new Calls<Ask, Answer>({
+      firstId: init.firstId,
+      outstandingMax: OUTSTANDING_MAX,
+      lateMax: LATE_MAX,
+      notSent: () => NOT_SENT,
+      lost: LOST,
+      ended: (to) => this.#detector.ended(to),
+    });
   }
 
+  /** Requests that were asked elsewhere and have no answer yet. */
   get outstandingCount(): number {
-    return this.#outstanding.size;
+    return this.#calls.outstandingCount;
   }
 
   /** Answers for other nodes wait for the end of the turn. */
@@ -123,29 +119,17 @@ export class Forwarder {
   }
 
   forward(ask: Ask): void {
-    if (this.#outstanding.size >= OUTSTANDING_MAX) {
-      ask.done({ kind: 'unavailable', reason: 'overloaded', proposed: false });
+    const { to, deadlineMillis, done } = ask;
+    const call = this.#calls.maybeAsk({ to, request: ask, until: deadlineMillis, done });
+    if (call === undefined) {
+      done({ kind: 'unavailable', reason: 'overloaded', proposed: false });
       return;
     }
-    const id = this.#nextId;
-    this.#nextId += 1;
-    this.#outstanding.set(id, ask);
-    this.#detector.asked(ask.to);
-    const { userId, ruleId, cost, timestampMillis, requestId } = ask.request;
-    this.#queue(this.#requests, ask.to, [
-      id,
-      ask.deadlineMillis,
-      ask.partition,
-      ask.relayTo,
-      userId,
-      ruleId ?? null,
-      cost ?? null,
-      timestampMillis ?? null,
-      requestId ?? null,
-    ]);
+    this.#detector.asked(to);
+    this.#queue(this.#unsent, to, call);
   }
 
-  #queue(queues: Map<NodeId, unknown[][]>, to: NodeId, item: unknown[]): void {
+  #queue<T>(queues: Map<NodeId, T[]>, to: NodeId, item: T): void {
     const queue = queues.get(to);
     if (queue === undefined) queues.set(to, [item]);
     else queue.push(item);
@@ -158,46 +142,27 @@ export class Forwarder {
   }
 
   #flush(): void {
+    const { send, monotonicMillis } = this.#init;
     for (const [to, answers] of this.#answers) {
-      for (const part of inParts(answers)) this.#init.send(to, 'answers', pack(part));
+      for (const part of inParts(answers)) send(to, 'answers', encodeAnswers(part));
     }
     this.#answers.clear();
-    const requests = [...this.#requests];
-    this.#requests.clear();
-    const now = this.#init.monotonicMillis();
-    for (const [to, queue] of requests) {
-      for (const item of queue) item[BUDGET] = Math.max(0, Math.floor(Number(item[BUDGET]) - now));
-      for (const part of inParts(queue)) {
-        if (!this.#init.send(to, 'requests', pack(part))) this.#notSent(part);
+    const unsent = [...this.#unsent];
+    this.#unsent.clear();
+    const nowMillis = monotonicMillis();
+    for (const [, calls] of unsent) for (const call of calls) call.isSent = true;
+    for (const [to, calls] of unsent) {
+      for (const part of inParts(calls)) {
+        const isSent = send(to, 'requests', encodeRequests(part.map((call) => requestOf(call, nowMillis))));
+        if (!isSent) for (const call of part) this.#calls.notSent(call);
       }
     }
   }
 
-  /** The frame never left: certainly nothing was proposed. */
-  #notSent(queue: readonly unknown[][]): void {
-    for (const [id] of queue) this.#finish(Number(id), NOT_SENT);
-  }
-
-  /** `from` undefined: it is our own verdict. */
-  #finish(id: number, answer: Answer, from?: NodeId): void {
-    const ask = this.#outstanding.get(id) ?? this.#late.get(id);
-    if (ask === undefined || (from !== undefined && ask.to !== from)) return;
-    if (this.#outstanding.delete(id)) this.#detector.ended(ask.to);
-    this.#late.delete(id);
-    ask.done(answer);
-  }
-
   /** The connection to `peer` broke. What it was asked may or may not have been decided. */
   peerDisconnected(peer: NodeId): void {
-    const unsent = this.#requests.get(peer) ?? [];
-    this.#requests.delete(peer);
-    const sent = new Set([...this.#outstanding].flatMap(([id, { to }]) => (to === peer ? [id] : [])));
-    for (const [id] of unsent) sent.delete(Number(id));
-    // Whoever is told may ask here again at once, and that has not left either.
-    this.#notSent(unsent);
-    for (const id of sent)
-      this.#finish(id, { kind: 'unavailable', reason: 'unknown_outcome', proposed: true });
-    for (const [id, { to }] of this.#late) if (to === peer) this.#late.delete(id);
+    this.#unsent.delete(peer);
+    this.#calls.disconnected(peer);
     this.#detector.disconnected(peer);
     this.#leaving.delete(peer);
   }
@@ -205,46 +170,19 @@ export class Forwarder {
   /** Time passed: sets aside requests that nobody waits for any more, and looks who is silent. */
   tick(): void {
     const now = this.#init.monotonicMillis();
-    for (const [id, ask] of this.#outstanding) {
-      if (ask.deadlineMillis > now) break;
-      this.#outstanding.delete(id);
-      this.#detector.ended(ask.to);
-      this.#late.set(id, ask);
-    }
-    for (const id of this.#late.keys()) {
-      if (this.#late.size <= LATE_MAX) break;
-      this.#late.delete(id);
-    }
+    this.#calls.expire(now);
     for (const [peer, untilMillis] of this.#leaving) if (untilMillis <= now) this.#leaving.delete(peer);
     this.#detector.tick();
   }
 
-  /** Requests from another node. Throws FrameError if they are malformed. */
-  receiveRequests(from: NodeId, payload: Uint8Array): void {
+  /** Requests of another node. None at all: it asks for a sign of life. */
+  receiveRequests(from: NodeId, requests: readonly ForwardedRequest[]): void {
     const now = this.#init.monotonicMillis();
     const doorMillis = this.#init.doorMillis();
-    const items = array(unpack(payload), 'requests');
-    if (items.length === 0) this.#init.send(from, 'answers', NOTHING);
-    for (const item of items) {
-      const fields = new Fields(item);
-      const id = fields.integer('id');
-      const deadlineMillis = doorMillis + fields.integer('budgetMillis');
-      const partition = fields.integer('partition');
-      const relayTo = fields.integer('relayTo');
-      const request: AllowRequest = {
-        userId: fields.string('userId'),
-        ruleId: fields.optionalString('ruleId'),
-        cost: fields.optionalInteger('cost'),
-        timestampMillis: fields.optionalInteger('timestampMillis'),
-        requestId: fields.optionalString('requestId'),
-      };
-      const done = (answer: Answer): void => this.#queue(this.#answers, from, [id, ...encodeAnswer(answer)]);
-      // Its door has other bounds, of another version: not the fault of the connection.
-      const invalid = invalidIn(request);
-      if (invalid !== undefined) {
-        done(invalid);
-        continue;
-      }
+    if (requests.length === 0) this.#init.send(from, 'answers', encodeAnswers([]));
+    for (const { id, budgetMillis, partition, relayTo, request } of requests) {
+      const deadlineMillis = doorMillis + budgetMillis;
+      const done = (answer: Answer): void => this.#queue(this.#answers, from, { id, answer });
       const local = this.#init.partitions.get(partition);
       if (local === undefined || deadlineMillis <= now) {
         done(local === undefined ? NOT_HERE : TOO_LATE);
@@ -259,13 +197,9 @@ export class Forwarder {
     }
   }
 
-  /** Answers from another node, believed only if that node was asked. Throws FrameError if they are malformed. */
-  receiveAnswers(from: NodeId, payload: Uint8Array): void {
-    for (const item of array(unpack(payload), 'answers')) {
-      const fields = new Fields(item);
-      const id = fields.integer('id');
-      this.#finish(id, decodeAnswer(fields), from);
-    }
+  /** Answers of another node, believed only if that node was asked. */
+  receiveAnswers(from: NodeId, answers: readonly ForwardedAnswer[]): void {
+    for (const { id, answer } of answers) this.#calls.answered(from, id, answer);
     this.#detector.heard(from);
   }
 }
@@ -273,71 +207,17 @@ export class Forwarder {
 /** Far below the bound of a frame, whatever the requests hold. */
 const ITEMS_PER_FRAME_MAX = 4_096;
 
-function inParts(items: unknown[][]): unknown[][][] {
+function inParts<T>(items: T[]): T[][] {
   if (items.length <= ITEMS_PER_FRAME_MAX) return [items];
-  const parts: unknown[][][] = [];
+  const parts: T[][] = [];
   for (let i = 0; i < items.length; i += ITEMS_PER_FRAME_MAX)
     parts.push(items.slice(i, i + ITEMS_PER_FRAME_MAX));
   return parts;
 }
 
-function encodeAnswer(answer: Answer): unknown[] {
-  const kind = ANSWER_KINDS.indexOf(answer.kind);
-  switch (answer.kind) {
-    case 'decision': {
-      const { allowed, ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis } =
-        answer.decision;
-      const { term, index, position = null, timeMillis } = answer.decision.decided;
-      const waits = [limit, windowMillis, remaining, retryAfterMillis, resetMillis];
-      return [kind, allowed, ruleId, ...waits, term, index, position, timeMillis];
-    }
-    case 'invalid':
-      return [kind, answer.field, answer.message];
-    case 'conflict':
-      return [kind, CONFLICT_FIELDS.indexOf(answer.field), answer.message];
-    case 'unavailable':
-      return [kind, UNAVAILABLE_REASONS.indexOf(answer.reason), answer.proposed];
-    case 'notLeader':
-      return [kind, answer.leader, answer.term];
-  }
-}
-
-function decodeAnswer(fields: Fields): Answer {
-  const kind = fields.oneOf(ANSWER_KINDS, 'kind');
-  switch (kind) {
-    case 'decision':
-      return {
-        kind,
-        decision: {
-          allowed: fields.boolean('allowed'),
-          ruleId: fields.string('ruleId'),
-          limit: fields.integer('limit'),
-          windowMillis: fields.integer('windowMillis'),
-          remaining: fields.integer('remaining'),
-          retryAfterMillis: fields.integer('retryAfterMillis'),
-          resetMillis: fields.integer('resetMillis'),
-          decided: decodeReceipt(fields),
-        },
-      };
-    case 'invalid':
-      return { kind, field: fields.string('field'), message: fields.string('message') };
-    case 'conflict':
-      return { kind, field: fields.oneOf(CONFLICT_FIELDS, 'field'), message: fields.string('message') };
-    case 'unavailable':
-      return {
-        kind,
-        reason: fields.oneOf(UNAVAILABLE_REASONS, 'reason'),
-        proposed: fields.boolean('proposed'),
-      };
-    case 'notLeader':
-      return { kind, leader: fields.integer('leader'), term: fields.integer('term') };
-  }
-}
-
-function decodeReceipt(fields: Fields): Receipt {
-  const term = fields.integer('term');
-  const index = fields.integer('index');
-  const position = fields.optionalInteger('position');
-  const timeMillis = fields.integer('timeMillis');
-  return position === undefined ? { term, index, timeMillis } : { term, index, position, timeMillis };
+/** As it travels: the other node's clock is another one. */
+function requestOf({ id, request: ask }: Call<Ask, Answer>, nowMillis: number): ForwardedRequest {
+  const { partition, relayTo, request, deadlineMillis } = ask;
+  const budgetMillis = Math.max(0, Math.floor(deadlineMillis - nowMillis));
+  return { id, budgetMillis, partition, relayTo, request };
 }

@@ -3,18 +3,22 @@
  * answer is "denied, unavailable" (P3). It caches whom to ask for which partition in one array, drops an entry on the
  * first sign that it is wrong, and makes no decision of its own.
  *
- * While nobody is known, the requests of a partition wait in one queue, and one of them at a time is sent to find out
- * (the probe); the others follow when it was decided. What is asked elsewhere meanwhile may have been proposed there:
- * so only a request with an id, which makes a repeat the same request, is ever asked in two places.
+ * While nobody is known, the requests of a partition wait in its queue, and one of them at a time is sent to whom the
+ * search names.
  */
-import { NO_NODE, type NodeId } from '../../raft/types.ts';
-import type { AllowAnswer, AllowDone } from '../api/answer.ts';
+import type { AllowAnswer } from '../api/answer.ts';
 import type { AllowRequest } from '../api/request.ts';
+import { NO_NODE, type NodeId } from '../../raft/types.ts';
 import type { Answer } from '../partition/answer.ts';
 import { type Hash32, partitionOf } from '../partition/hash.ts';
 import type { Partition } from '../partition/partition.ts';
+import { meaningOf } from './answer-meaning.ts';
 import type { Forwarder } from './forwarder.ts';
+import { LeaderQueue } from './leader-queue.ts';
 import { LeaderSearch } from './leader-search.ts';
+import { OpenRequest, type OpenRequestInit } from './open-request.ts';
+
+export type { AllowAnswer } from './open-request.ts';
 
 export interface RouterInit {
   readonly nodeId: NodeId;
@@ -44,32 +48,10 @@ export interface RouterInit {
   readonly openMax: number;
 }
 
-/** Ticks are about this coarse; an answer this little past its deadline still counts. */
-const LATE_ANSWER_MILLIS_MAX = 20;
-
-interface Open {
-  readonly request: AllowRequest;
-  readonly partition: number;
-  readonly deadlineMillis: number;
-  readonly done: AllowDone;
-  attempts: number;
-  /** The node that was asked last and has not answered; none: it waits for a leader. */
-  asked: NodeId;
-  /** An attempt may have reached a log, so "nothing was proposed" can no longer be claimed. */
-  maybeProposed: boolean;
-  /** Attempts at nodes that were suspected meanwhile, and may still be decided there. */
-  astray: number;
-  /** An attempt ended, and nobody knows how. */
-  isLost: boolean;
-  settled: boolean;
-}
-
-/** What waits for the leader of one partition. */
-interface Queue {
+/** The lookup of one partition's leader: whom to ask, and who waits. */
+interface Lookup {
   readonly search: LeaderSearch;
-  waiting: Open[];
-  /** The request that is asked in order to find the leader, and for how long. */
-  probe: { readonly open: Open; readonly attempt: number; ticks: number } | undefined;
+  readonly queue: LeaderQueue;
   /** When the replica here lost its leader. */
   leaderlessSinceMillis: number;
 }
@@ -78,9 +60,9 @@ export class Router {
   readonly #init: RouterInit;
   /** partition -> whom to ask, 0 = unknown. The hot path reads this and nothing else. */
   readonly #routeOf: Int32Array;
-  readonly #queues: readonly Queue[];
+  readonly #lookups: readonly Lookup[];
   /** All requests without an answer, in order of their deadlines, which is the order they came in. */
-  #open: Open[] = [];
+  #open: OpenRequest[] = [];
   #openCount = 0;
   /** Partitions with requests that wait, or a probe. */
   readonly #searched = new Set<number>();
@@ -92,7 +74,7 @@ export class Router {
     const { placement, pauseMillisMin, pauseMillisMax } = init;
     this.#routeOf = new Int32Array(placement.partitionCount);
     const leaderlessSinceMillis = init.monotonicMillis();
-    this.#queues = Array.from({ length: placement.partitionCount }, (_, partition) => ({
+    this.#lookups = Array.from({ length: placement.partitionCount }, (_, partition) => ({
       search: new LeaderSearch({
         // Not this node: its replica is believed without being asked.
         candidates: () => placement.candidatesOf(partition).filter((node) => node !== init.nodeId),
@@ -100,8 +82,7 @@ export class Router {
         pauseMillisMin,
         pauseMillisMax,
       }),
-      waiting: [],
-      probe: undefined,
+      queue: new LeaderQueue(),
       leaderlessSinceMillis,
     }));
   }
@@ -118,7 +99,7 @@ export class Router {
    * Asks for a grant. `done` is called exactly once, at the latest one tick after the deadline, perhaps before
    * this returns.
    */
-  allow(request: AllowRequest, done: AllowDone): void {
+  allow(request: AllowRequest, done: OpenRequestInit['done']): void {
     const partition = this.partitionOf(request.userId);
     if (this.#openCount >= this.#init.openMax) {
       done({ kind: 'unavailable', reason: 'overloaded', proposed: false }, partition);
@@ -130,31 +111,20 @@ export class Router {
       done({ kind: 'unavailable', reason: 'deadline', proposed: false }, partition);
       return;
     }
-    const open: Open = {
-      request,
-      partition,
-      deadlineMillis,
-      done,
-      attempts: 0,
-      asked: NO_NODE,
-      maybeProposed: false,
-      astray: 0,
-      isLost: false,
-      settled: false,
-    };
+    const open = new OpenRequest({ request, partition, deadlineMillis, done });
     this.#openCount += 1;
     const route = this.#routeOf[partition] ?? NO_NODE;
     if (route === NO_NODE) this.#wait(open);
     else this.#ask(open, route);
-    if (!open.settled) this.#open.push(open);
+    if (!open.isSettled) this.#open.push(open);
   }
 
   /** The replica of `partition` on this node learned of a leader in `term`, or lost it. */
   leaderChanged(partition: number, leader: NodeId, term: number): void {
-    const queue = this.#queue(partition);
-    const { search } = queue;
+    const lookup = this.#lookup(partition);
+    const { search } = lookup;
     if (leader === NO_NODE) {
-      queue.leaderlessSinceMillis = this.#init.monotonicMillis();
+      lookup.leaderlessSinceMillis = this.#init.monotonicMillis();
       search.lost();
       this.#route(partition, NO_NODE);
       return;
@@ -175,16 +145,15 @@ export class Router {
   peerSuspected(node: NodeId): void {
     this.#avoid(node);
     for (const open of this.#open) {
-      if (open.settled || open.asked !== node || open.request.requestId === undefined) continue;
-      open.maybeProposed = true;
-      open.astray += 1;
+      if (open.isSettled || open.asked !== node || !open.isRepeatable) continue;
+      open.strayed();
       this.#wait(open);
     }
   }
 
   /** `node` leads nothing any more, and ends soon. */
   peerLeaves(node: NodeId): void {
-    for (const [partition, { search }] of this.#queues.entries()) {
+    for (const [partition, { search }] of this.#lookups.entries()) {
       if (search.leader !== node) continue;
       search.lost();
       // Nor is it of use to ask others to pass anything on to it.
@@ -197,37 +166,24 @@ export class Router {
     for (let partition = 0; partition < this.#routeOf.length; partition += 1) {
       if (this.#routeOf[partition] === node) this.#route(partition, NO_NODE);
     }
-    for (const partition of this.#searched) {
-      const queue = this.#queue(partition);
-      if (queue.probe?.open.asked === node) queue.probe = undefined;
-    }
+    for (const partition of this.#searched) this.#lookup(partition).queue.avoid(node);
   }
 
   /** Call every few milliseconds: ends requests at their deadline and goes on looking for leaders. */
   tick(): void {
     this.#expire(this.#init.monotonicMillis());
     for (const partition of this.#relayed) {
-      const { leader } = this.#queue(partition).search;
+      const { leader } = this.#lookup(partition).search;
       if (this.#isReachable(leader, partition)) this.#route(partition, leader);
     }
     for (const partition of this.#searched) {
-      const queue = this.#queue(partition);
-      queue.waiting = queue.waiting.filter(({ settled }) => !settled);
-      this.#watchProbe(partition, queue);
+      const { queue } = this.#lookup(partition);
+      queue.prune();
+      const slow = queue.tick(this.#init.silentTicksMax);
+      // Not suspected, or it would not have the probe any more: it is alive, and who does not lead says so at once.
+      if (slow !== undefined) this.#found(partition, slow);
       this.#advance(partition);
-      if (queue.waiting.length === 0 && queue.probe === undefined) this.#searched.delete(partition);
-    }
-  }
-
-  #watchProbe(partition: number, queue: Queue): void {
-    const { probe } = queue;
-    if (probe === undefined) return;
-    probe.ticks += 1;
-    if (probe.open.settled) queue.probe = undefined;
-    else if (probe.ticks >= this.#init.silentTicksMax) {
-      // Not suspected, or it would be no probe any more: it is alive, and who does not lead says so at once.
-      queue.probe = undefined;
-      this.#found(partition, probe.open.asked);
+      if (queue.isEmpty && !queue.isProbing) this.#searched.delete(partition);
     }
   }
 
@@ -239,21 +195,17 @@ export class Router {
   #expire(now: number): void {
     let count = 0;
     for (const open of this.#open) {
-      if (!open.settled && open.deadlineMillis > now) break;
+      if (!open.isSettled && open.deadlineMillis > now) break;
       count += 1;
-      if (open.settled) continue;
-      // Whoever has it may have proposed it: only an answer could say that nothing happened.
-      const isAsking = open.asked !== NO_NODE;
-      const reason = isAsking ? 'deadline' : 'no_leader';
-      this.#settle(open, { kind: 'unavailable', reason, proposed: open.maybeProposed || isAsking });
+      if (!open.isSettled) this.#settle(open, open.overdue);
     }
     if (count > 0) this.#open.splice(0, count);
   }
 
-  #queue(partition: number): Queue {
-    const queue = this.#queues[partition];
-    if (queue === undefined) throw new RangeError(`there is no partition ${partition}`);
-    return queue;
+  #lookup(partition: number): Lookup {
+    const lookup = this.#lookups[partition];
+    if (lookup === undefined) throw new RangeError(`there is no partition ${partition}`);
+    return lookup;
   }
 
   #isReachable(node: NodeId, partition: number): boolean {
@@ -264,83 +216,78 @@ export class Router {
   /** From now on `node` is asked for this partition at once; NO_NODE: a leader is looked for. */
   #route(partition: number, node: NodeId): void {
     this.#routeOf[partition] = node;
-    const { leader } = this.#queue(partition).search;
+    const { leader } = this.#lookup(partition).search;
     if (node !== NO_NODE && leader !== NO_NODE && node !== leader) this.#relayed.add(partition);
     else this.#relayed.delete(partition);
   }
 
   /** `node` decides the requests of this partition, itself or by passing them on to its leader. */
   #found(partition: number, node: NodeId): void {
-    const { search } = this.#queue(partition);
+    const { search } = this.#lookup(partition);
     if (search.leader === NO_NODE) search.proved(node);
     else search.found();
     this.#route(partition, node);
   }
 
   #denied(partition: number, node: NodeId): void {
-    const { search } = this.#queue(partition);
+    const { search } = this.#lookup(partition);
     search.denied(node);
     // Nobody passes anything on to a leader that nobody believes in.
     const isPointless = search.leader === NO_NODE && this.#relayed.has(partition);
     if (isPointless || this.#routeOf[partition] === node) this.#route(partition, NO_NODE);
   }
 
-  #wait(open: Open): void {
+  #wait(open: OpenRequest): void {
     this.#enqueue(open);
     this.#advance(open.partition);
   }
 
-  #enqueue(open: Open): void {
-    open.asked = NO_NODE;
-    this.#queue(open.partition).waiting.push(open);
+  #enqueue(open: OpenRequest): void {
+    this.#lookup(open.partition).queue.add(open);
     this.#searched.add(open.partition);
   }
 
   /** Sends what waits to the leader if there is one to ask, or one request to find out. */
   #advance(partition: number): void {
-    const queue = this.#queue(partition);
-    if (queue.waiting.length === 0) return;
+    const { queue, search } = this.#lookup(partition);
+    if (queue.isEmpty) return;
     if (this.#routeOf[partition] !== NO_NODE) {
       this.#release(queue, partition);
       return;
     }
-    if (queue.probe !== undefined || this.#hearsSoon(partition, queue)) return;
+    if (queue.isProbing || this.#hearsSoon(partition)) return;
     const local = this.#init.partitions.get(partition);
-    if (local !== undefined) queue.search.told(local.leader, local.term);
-    const target = queue.search.next(this.#init.monotonicMillis());
+    if (local !== undefined) search.told(local.leader, local.term);
+    const target = search.next(this.#init.monotonicMillis());
     if (target === NO_NODE) return;
-    const open = takeProbe(queue);
-    if (open === undefined) return;
-    queue.probe = { open, attempt: open.attempts + 1, ticks: 0 };
-    this.#ask(open, target);
+    const open = queue.takeProbe();
+    if (open !== undefined) this.#ask(open, target);
   }
 
   /** The replica here is without a leader, but not for longer than an election takes. */
-  #hearsSoon(partition: number, { leaderlessSinceMillis }: Queue): boolean {
+  #hearsSoon(partition: number): boolean {
     const { partitions, hearsOfLeaders, monotonicMillis, electionMillisMax } = this.#init;
+    const { leaderlessSinceMillis } = this.#lookup(partition);
     const local = partitions.get(partition);
     if (local === undefined || local.leader !== NO_NODE || !hearsOfLeaders(partition)) return false;
     return monotonicMillis() < leaderlessSinceMillis + electionMillisMax;
   }
 
-  #release(queue: Queue, partition: number): void {
-    const released = queue.waiting;
-    queue.waiting = [];
-    for (const open of released) {
-      if (open.settled) continue;
+  #release(queue: LeaderQueue, partition: number): void {
+    for (const open of queue.takeAll()) {
+      if (open.isSettled) continue;
       const route = this.#routeOf[partition] ?? NO_NODE;
       // One of those before was told that it is not the leader.
-      if (route === NO_NODE) queue.waiting.push(open);
+      if (route === NO_NODE) queue.add(open);
       else this.#ask(open, route);
     }
   }
 
-  #ask(open: Open, target: NodeId): void {
-    open.attempts += 1;
-    open.asked = target;
-    const { request, partition, deadlineMillis, attempts } = open;
+  #ask(open: OpenRequest, target: NodeId): void {
+    const attempt = open.attempt(target);
+    const { request, partition, deadlineMillis } = open;
     const { nodeId, partitions, forwarder } = this.#init;
-    const done = (answer: Answer): void => this.#answered(open, target, attempts, answer);
+    const done = (answer: Answer): void => this.#answered(open, target, attempt, answer);
     if (target === nodeId) {
       const local = partitions.get(partition);
       // A replica that has moved away leads no more, whatever others may say.
@@ -348,7 +295,7 @@ export class Router {
       else local.decide(request, deadlineMillis, done);
       return;
     }
-    const { leader } = this.#queue(partition).search;
+    const { leader } = this.#lookup(partition).search;
     forwarder.forward({
       to: target,
       partition,
@@ -359,13 +306,11 @@ export class Router {
     });
   }
 
-  #answered(open: Open, asked: NodeId, attempt: number, answer: Answer): void {
+  #answered(open: OpenRequest, asked: NodeId, attempt: number, answer: Answer): void {
     const { partition } = open;
-    const queue = this.#queue(partition);
-    const isProbe = queue.probe?.open === open && queue.probe.attempt === attempt;
-    if (isProbe) queue.probe = undefined;
+    const isProbe = this.#lookup(partition).queue.maybeEndProbe(open, attempt);
     this.#learn(partition, asked, answer, isProbe);
-    if (!open.settled) this.#settleBy(open, attempt, answer);
+    if (!open.isSettled) this.#conclude(open, attempt, answer);
     this.#advance(partition);
   }
 
@@ -380,114 +325,23 @@ export class Router {
       case 'notLeader':
         this.#denied(partition, asked);
         if (answer.leader === asked) return;
-        if (this.#queue(partition).search.told(answer.leader, answer.term)) this.#route(partition, NO_NODE);
+        if (this.#lookup(partition).search.told(answer.leader, answer.term)) this.#route(partition, NO_NODE);
         return;
       case 'unavailable':
-        if (isRetryable(answer)) this.#denied(partition, asked);
+        if (meaningOf(answer) === 'elsewhere') this.#denied(partition, asked);
         else if (isProbe && meaningOf(answer) === 'leads') this.#found(partition, asked);
         return;
     }
   }
 
-  #settleBy(open: Open, attempt: number, answer: Answer): void {
-    const isLast = attempt === open.attempts && open.asked !== NO_NODE;
-    if (isLast) open.asked = NO_NODE;
-    // It is asked elsewhere again: whoever has it now may still grant it.
-    const isOpenElsewhere = open.asked !== NO_NODE;
-    if (!isLast && !(answer.kind === 'unavailable' && answer.proposed)) open.astray -= 1;
-    if (isRejection(answer)) {
-      if (isOpenElsewhere) return;
-      // What went astray, or was lost with its connection, may arrive yet, and be granted when its window has room again:
-      // then it would count although it was rejected (P4).
-      if (open.astray > 0 || open.isLost) {
-        this.#settle(open, { kind: 'unavailable', reason: 'unknown_outcome', proposed: true });
-        return;
-      }
-    }
-    switch (answer.kind) {
-      case 'decision':
-        // After a stall an answer may come before the tick that would have refused: late is late (P3).
-        if (this.#init.monotonicMillis() > open.deadlineMillis + LATE_ANSWER_MILLIS_MAX) {
-          this.#settle(open, { kind: 'unavailable', reason: 'deadline', proposed: true });
-          return;
-        }
-        this.#settle(open, answer);
-        return;
-      case 'invalid':
-      case 'conflict':
-        this.#settle(open, answer);
-        return;
-      case 'notLeader':
-        if (isLast) this.#enqueue(open);
-        return;
-      case 'unavailable':
-        if (answer.proposed) {
-          open.maybeProposed = true;
-          open.isLost = true;
-        }
-        if (!isLast) return;
-        // A repeat is harmless if nothing reached the log, or if an id makes it the same request.
-        if (isRetryable(answer) && (!answer.proposed || open.request.requestId !== undefined)) {
-          this.#enqueue(open);
-        } else {
-          this.#settle(open, { ...answer, proposed: open.maybeProposed });
-        }
-        return;
-    }
+  #conclude(open: OpenRequest, attempt: number, answer: Answer): void {
+    const verdict = open.verdictOn(attempt, answer, this.#init.monotonicMillis());
+    if (verdict === 'askAgain') this.#enqueue(open);
+    else if (verdict !== undefined) this.#settle(open, verdict);
   }
 
-  #settle(open: Open, answer: AllowAnswer): void {
-    open.settled = true;
+  #settle(open: OpenRequest, answer: AllowAnswer): void {
     this.#openCount -= 1;
-    open.done(answer, open.partition);
-  }
-}
-
-/**
- * The youngest request, for it has most of its time left: with the oldest, one after the other would run out of it. One
- * with an id if there is any: if nobody answers it, it can be asked elsewhere.
- */
-function takeProbe(queue: Queue): Open | undefined {
-  queue.waiting = queue.waiting.filter(({ settled }) => !settled);
-  const withId = queue.waiting.findLastIndex(({ request }) => request.requestId !== undefined);
-  return queue.waiting.splice(withId, 1)[0];
-}
-
-/** Whoever got this did not charge the request. */
-function isRejection(answer: Answer): boolean {
-  switch (answer.kind) {
-    case 'decision':
-      return !answer.decision.allowed;
-    case 'invalid':
-    case 'conflict':
-      return true;
-    case 'notLeader':
-    case 'unavailable':
-      return false;
-  }
-}
-
-type Unavailable = Extract<Answer, { kind: 'unavailable' }>;
-
-/** Another attempt may do better. */
-function isRetryable(answer: Unavailable): boolean {
-  return meaningOf(answer) === 'elsewhere';
-}
-
-/** `leads`: nobody but the leader refuses a request for this, for whoever does not lead says so first. */
-function meaningOf({ reason }: Unavailable): 'elsewhere' | 'leads' | 'nothing' {
-  switch (reason) {
-    case 'no_leader':
-    case 'starting':
-    case 'unknown_outcome':
-      return 'elsewhere';
-    case 'overloaded':
-    case 'low_disk':
-    case 'at_capacity':
-      return 'leads';
-    // Whoever gets a request too late says so without a look at who leads.
-    case 'deadline':
-    case 'not_member':
-      return 'nothing';
+    open.settle(answer);
   }
 }

@@ -1,12 +1,19 @@
 /**
  * The connection that this node dials to one peer, and sends on: tries the peer's addresses in turn, says hello, and
- * counts as connected once it is welcome. What is known of the peer's addresses may be old or wrong; the hello says who
+ * counts as connected once it is welcome. While there is nothing else to say it says that it lives. What is known of the peer's addresses may be old or wrong; the hello says who
  * is looked for, so whoever else answers refuses.
  */
 import { connect, type Socket } from 'node:net';
 import type { Logger } from 'pino';
 import type { NodeId } from '../../raft/types.ts';
-import { encodeFrame, type Frame, FrameDecoder, FrameError, type FrameType } from '../wire/frame.ts';
+import {
+  encodeFrame,
+  type Frame,
+  FrameDecoder,
+  FrameError,
+  type FrameType,
+  type PeerFrameType,
+} from '../wire/frame.ts';
 import {
   decodeRefusal,
   decodeWelcome,
@@ -14,7 +21,7 @@ import {
   HELLO_BYTES_MAX,
   type Hello,
   type Refusal,
-} from './hello.ts';
+} from '../wire/hello.ts';
 
 export interface PeerAddress {
   readonly host: string;
@@ -45,6 +52,9 @@ const REFUSED_MILLIS = 5_000;
 const CONNECT_MILLIS_MAX = 2_000;
 /** A connection that held for so long was a success: the next reconnect starts from the shortest wait. */
 const STABLE_MILLIS_MIN = 1_000;
+/** A connection says so often that it lives, unless something else was sent since. */
+export const KEEP_ALIVE_MILLIS = 1_000;
+const NOTHING = new Uint8Array(0);
 
 export class Dialer {
   readonly #init: DialerInit;
@@ -59,6 +69,9 @@ export class Dialer {
   /** The incarnation that was reached; `undefined` before. */
   #reached: string | undefined;
   #connectedAtMillis = 0;
+  #keepAlive: NodeJS.Timeout | undefined;
+  /** Since it was last looked at. */
+  #hasSent = false;
   #failures = 0;
   /** Attempts in a row that ended with a refusal. */
   #refusals = 0;
@@ -113,12 +126,23 @@ export class Dialer {
   }
 
   /** Sends one frame. False: it was dropped, because the peer is not connected or too slow. */
-  send(type: FrameType, payload: Uint8Array): boolean {
+  send(type: PeerFrameType, payload: Uint8Array): boolean {
     const socket = this.#socket;
     if (socket === undefined || !this.#isConnected) return false;
     if (socket.writableLength > SEND_BUFFER_BYTES_MAX) return false;
-    socket.write(encodeFrame(type, payload, this.#init.tag));
+    this.#write(socket, type, payload);
     return true;
+  }
+
+  #write(socket: Socket, type: FrameType, payload: Uint8Array): void {
+    socket.write(encodeFrame(type, payload, this.#init.tag));
+    this.#hasSent = true;
+  }
+
+  /** What was sent and is not taken yet says as much as a sign of life would. */
+  #sayAlive(socket: Socket): void {
+    if (!this.#hasSent && socket.writableLength === 0) this.#write(socket, 'alive', NOTHING);
+    this.#hasSent = false;
   }
 
   /** Breaks the connection; it is dialled again. */
@@ -143,14 +167,14 @@ export class Dialer {
     this.#socket = socket;
     const timer = setTimeout(() => socket.destroy(), CONNECT_MILLIS_MAX);
     const decoder = new FrameDecoder(tag, HELLO_BYTES_MAX);
-    socket.once('connect', () => socket.write(encodeFrame('hello', encodeHello(hello()), tag)));
+    socket.once('connect', () => this.#write(socket, 'hello', encodeHello(hello())));
     socket.on('data', (bytes: Buffer) => {
       try {
         if (socket.destroyed) return;
         decoder.push(bytes, (frame) => {
           if (socket.destroyed) return;
           clearTimeout(timer);
-          this.#answered(frame, address);
+          this.#answered(socket, frame, address);
         });
       } catch (error) {
         if (!(error instanceof FrameError)) throw error;
@@ -166,7 +190,7 @@ export class Dialer {
   }
 
   /** A welcome comes first, or a refusal; a refusal may also come later, when the peer has learned something. */
-  #answered(frame: Frame, address: PeerAddress): void {
+  #answered(socket: Socket, frame: Frame, address: PeerAddress): void {
     const { peer, logger } = this.#init;
     if (frame.type === 'welcome' && !this.#isConnected) {
       const reached = decodeWelcome(frame.payload);
@@ -176,6 +200,7 @@ export class Dialer {
       this.#reached = reached;
       this.#isConnected = true;
       this.#connectedAtMillis = performance.now();
+      this.#keepAlive = setInterval(() => this.#sayAlive(socket), KEEP_ALIVE_MILLIS);
       this.#refusals = 0;
       this.#told.clear();
       logger.info({ peer, address }, 'connected to peer');
@@ -186,7 +211,7 @@ export class Dialer {
       this.#isRefused = true;
       this.#tellOnce(address, refusal.code, refusal.text);
       this.#init.onRefused(refusal);
-      this.#socket?.destroy();
+      socket.destroy();
     } else {
       throw new FrameError(`expected a welcome, got ${frame.type}`);
     }
@@ -205,6 +230,7 @@ export class Dialer {
   #closed(): void {
     const wasConnected = this.#isConnected;
     this.#isConnected = false;
+    clearInterval(this.#keepAlive);
     this.#reached = undefined;
     this.#socket = undefined;
     if (wasConnected && performance.now() - this.#connectedAtMillis >= STABLE_MILLIS_MIN) this.#failures = 0;

@@ -10,7 +10,7 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import type { Logger } from 'pino';
 import type { NodeId } from '../../raft/types.ts';
-import { Dialer, type PeerAddress } from './dialer.ts';
+import { Dialer, KEEP_ALIVE_MILLIS, type PeerAddress } from './dialer.ts';
 import {
   clusterTag,
   encodeFrame,
@@ -18,7 +18,7 @@ import {
   FrameDecoder,
   type Frame,
   FrameError,
-  type FrameType,
+  type PeerFrameType,
 } from '../wire/frame.ts';
 import {
   decodeHello,
@@ -28,14 +28,14 @@ import {
   type Hello,
   type Refusal,
   type Sender,
-} from './hello.ts';
+} from '../wire/hello.ts';
 import { ThrottledLog } from './throttled-log.ts';
 
 export type { PeerAddress } from './dialer.ts';
 
 export interface TransportHandlers {
   /** A frame of a peer that was welcome. A FrameError thrown here closes that connection. */
-  onFrame(from: Sender, type: FrameType, payload: Uint8Array): void;
+  onFrame(from: Sender, type: PeerFrameType, payload: Uint8Array): void;
   /** A peer that said this was welcome. */
   onIntroduced(hello: Hello): void;
   /** The connection that `peer` dialled broke: its process ended, or the network between us did. */
@@ -73,8 +73,8 @@ const HELLO_MILLIS_MAX = 5_000;
 const INTRODUCED_MAX = 16;
 /** Far above what a cluster needs, far below what would exhaust memory or descriptors. */
 const INCOMING_MAX = 256;
-/** Nodes report twice a second; one that is silent for so long is gone, though nobody closed the connection. */
-const SILENT_MILLIS_MAX = 5_000;
+/** Who dialled says that often that it lives; one that is silent for so long is gone, though nobody closed the connection. */
+const SILENT_MILLIS_MAX = 5 * KEEP_ALIVE_MILLIS;
 /** Whoever was refused has so long to read why. */
 const REFUSED_MILLIS_MAX = 1_000;
 
@@ -235,7 +235,7 @@ export class TcpTransport {
   }
 
   /** Sends one frame. False: it was dropped, because the peer is not connected or too slow. */
-  send(to: NodeId, type: FrameType, payload: Uint8Array): boolean {
+  send(to: NodeId, type: PeerFrameType, payload: Uint8Array): boolean {
     return this.#outgoing.get(to)?.dialer.send(type, payload) ?? false;
   }
 
@@ -261,13 +261,16 @@ export class TcpTransport {
     const onFrame = (frame: Frame): void => {
       // An earlier frame of the same read may have been the last one that is listened to.
       if (socket.destroyed || socket.writableEnded) return;
+      const { type, payload } = frame;
       if (hello !== undefined) {
-        this.#init.handlers.onFrame(hello, frame.type, frame.payload);
+        if (type === 'hello' || type === 'welcome' || type === 'refused')
+          throw new FrameError(`${type} is said once, at the beginning`);
+        if (type !== 'alive') this.#init.handlers.onFrame(hello, type, payload);
         return;
       }
       clearTimeout(helloTimer);
-      if (frame.type !== 'hello') throw new FrameError(`expected hello first, got ${frame.type}`);
-      const said = decodeHello(frame.payload);
+      if (type !== 'hello') throw new FrameError(`expected hello first, got ${type}`);
+      const said = decodeHello(payload);
       if (!this.#welcome(socket, said)) return;
       hello = said;
       decoder.payloadBytesMax = FRAME_PAYLOAD_BYTES_MAX;

@@ -16,7 +16,7 @@
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
-export const PROTOCOL_VERSION = 3;
+export const PROTOCOL_VERSION = 5;
 export const FRAME_HEADER_BYTES = 24;
 export const FRAME_PAYLOAD_BYTES_MAX = 32 << 20;
 const MAGIC = 0x5152;
@@ -37,8 +37,11 @@ export const FRAME_TYPES = {
   offers: 12,
   capacity: 13,
   leaving: 14,
+  alive: 15,
 } as const;
 export type FrameType = keyof typeof FRAME_TYPES;
+/** What nodes say to each other once they know who the other is. The rest is the transport's own. */
+export type PeerFrameType = Exclude<FrameType, 'hello' | 'welcome' | 'refused' | 'alive'>;
 const TYPE_NAMES = new Map<number, FrameType>(
   Object.entries(FRAME_TYPES).map(([name, code]) => [code, name as FrameType]),
 );

@@ -1,5 +1,4 @@
-/** Messages between nodes as MessagePack arrays. Decoding trusts nothing: a wrong shape is a FrameError. */
-import { Packr } from 'msgpackr';
+/** The frame of what the Raft groups of two nodes say to each other in one turn. */
 import { decodeConfig } from '../../raft/membership.ts';
 import type { PeerMessage, SnapshotChunk, SnapshotChunkAck } from '../../raft/driver/peer-message.ts';
 import type {
@@ -12,22 +11,8 @@ import type {
   SnapshotMeta,
   VoteResponse,
 } from '../../raft/types.ts';
+import { array, Fields, pack, unpack } from './fields.ts';
 import { FrameError } from './frame.ts';
-
-/** No shared structures: every frame decodes on its own. Byte strings are copied out of the receive buffer. */
-const packr = new Packr({ useRecords: false, copyBuffers: true, moreTypes: false });
-
-export function pack(value: unknown): Buffer {
-  return packr.pack(value);
-}
-
-export function unpack(bytes: Uint8Array): unknown {
-  try {
-    return packr.unpack(bytes);
-  } catch (error) {
-    throw new FrameError(`the payload is not MessagePack: ${String(error)}`);
-  }
-}
 
 const MESSAGE_TYPES = [
   'preVote',
@@ -291,84 +276,4 @@ function decodeMeta(fields: Fields): SnapshotMeta {
     ...(learners.length > 0 && { learners }),
     ...(checksum !== undefined && { checksum }),
   };
-}
-
-/** Reads an array from front to back, checking each value. */
-export class Fields {
-  readonly #values: readonly unknown[];
-  #next = 0;
-
-  constructor(value: unknown) {
-    this.#values = array(value, 'message');
-  }
-
-  next(name: string): unknown {
-    if (this.#next >= this.#values.length) throw new FrameError(`${name} is missing`);
-    const value = this.#values[this.#next];
-    this.#next += 1;
-    return value;
-  }
-
-  integer(name: string): number {
-    return integer(this.next(name), name);
-  }
-
-  /** Of a clock, with its fractions. */
-  millis(name: string): number {
-    const value = this.next(name);
-    if (typeof value !== 'number' || !Number.isFinite(value)) throw new FrameError(`${name} is not a number`);
-    return value;
-  }
-
-  integers(name: string): number[] {
-    return array(this.next(name), name).map((value) => integer(value, name));
-  }
-
-  optionalInteger(name: string): number | undefined {
-    const value = this.next(name);
-    return value === null || value === undefined ? undefined : integer(value, name);
-  }
-
-  boolean(name: string): boolean {
-    const value = this.next(name);
-    if (typeof value !== 'boolean') throw new FrameError(`${name} is not a boolean`);
-    return value;
-  }
-
-  string(name: string): string {
-    const value = this.next(name);
-    if (typeof value !== 'string') throw new FrameError(`${name} is not a string`);
-    return value;
-  }
-
-  optionalString(name: string): string | undefined {
-    const value = this.next(name);
-    if (value === null || value === undefined) return undefined;
-    if (typeof value !== 'string') throw new FrameError(`${name} is not a string`);
-    return value;
-  }
-
-  bytes(name: string): Uint8Array {
-    const value = this.next(name);
-    if (!(value instanceof Uint8Array)) throw new FrameError(`${name} is not a byte string`);
-    return value;
-  }
-
-  oneOf<T extends string>(names: readonly T[], name: string): T {
-    const value = names[this.integer(name)];
-    if (value === undefined) throw new FrameError(`${name} is not one of ${names.join(', ')}`);
-    return value;
-  }
-}
-
-export function array(value: unknown, name: string): readonly unknown[] {
-  if (!Array.isArray(value)) throw new FrameError(`${name} is not an array`);
-  return value;
-}
-
-export function integer(value: unknown, name: string): number {
-  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0) {
-    throw new FrameError(`${name} is not a whole number >= 0`);
-  }
-  return value;
 }

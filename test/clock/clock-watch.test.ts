@@ -2,8 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ClockVerdict } from '../../src/clock/clock-rates.ts';
 import { ClockWatch } from '../../src/clock/clock-watch.ts';
-import { FrameError } from '../../src/wire/frame.ts';
-import { pack } from '../../src/wire/peer-messages.ts';
+import { decodePing, decodePong } from '../../src/wire/clock-readings.ts';
 
 const LIMIT_PPM = 500;
 const TICK_MILLIS = 100;
@@ -58,8 +57,8 @@ class Cluster {
           at: this.now + WAY_MILLIS,
           run: () => {
             const target = this.nodes.get(to)?.watch;
-            if (type === 'ping') target?.receivePing(id, payload);
-            else target?.receivePong(id, payload);
+            if (type === 'ping') target?.receivePing(id, decodePing(payload));
+            else target?.receivePong(id, decodePong(payload));
           },
         });
         return true;
@@ -220,12 +219,13 @@ describe('nodes that compare their clocks', () => {
     ).toEqual([3]);
   });
 
-  it('believe no answer to another process, nor one of a stranger, and refuse what is malformed', () => {
+  it('believe no answer to another process, nor one of a stranger', () => {
     const { watch } = new Cluster([1, 1, 1]).node(1);
     watch.tick();
     // Each of these says that its clock ran for minutes in no time.
     const answer = (peer: number, asker: number): void => {
-      for (let i = 0; i < 5; i += 1) watch.receivePong(peer, pack([asker, 1e6, 7, i * 20_000]));
+      for (let i = 0; i < 5; i += 1)
+        watch.receivePong(peer, { asker, sentMillis: 1e6, process: 7, peerMillis: i * 20_000 });
     };
     for (const peer of [2, 3]) answer(peer, 99);
     for (const stranger of [8, 9]) answer(stranger, 1);
@@ -233,9 +233,5 @@ describe('nodes that compare their clocks', () => {
     expect(watch.verdict).toEqual({ fit: true });
     for (const peer of [2, 3]) answer(peer, 1);
     expect(watch.verdict).toMatchObject({ fit: false, direction: 'slow' });
-    for (const payload of [pack([1]), pack([1, 'x', 2, 3]), pack([1, 1, 2, Number.NaN]), pack('ping')]) {
-      expect(() => watch.receivePong(2, payload)).toThrow(FrameError);
-    }
-    expect(() => watch.receivePing(2, pack([1.5, 2]))).toThrow(FrameError);
   });
 });

@@ -80,13 +80,13 @@ export const NODE_MUTANTS: readonly NodeMutant[] = [
     bug: 'a lost leader is reported as certainly nothing',
     edits: [
       {
-        in: 'Forwarder.peerDisconnected',
+        in: 'LOST',
         find: "reason: 'unknown_outcome', proposed: true",
         replace: "reason: 'unknown_outcome', proposed: false",
       },
       {
-        in: 'Router.#expire',
-        find: 'proposed: open.maybeProposed || isAsking',
+        in: 'OpenRequest.overdue',
+        find: 'proposed: this.#mayBeProposed || isAsking',
         replace: 'proposed: false',
       },
     ],

@@ -12,6 +12,8 @@ export const DEADLINE_MILLIS = 1_000;
 export const TICK_MILLIS = 10;
 export const SILENT_TICKS_MAX = 30;
 export const PAUSE_MILLIS_MAX = 160;
+/** Pauses of 10, 20, 40, 80 and then 160 ms. */
+export const ROUNDS_PER_DEADLINE_MAX = 11;
 export const ELECTION_MILLIS_MAX = 400;
 
 export function decisionOf(changes: Partial<Decision> = {}): Decision {
@@ -179,6 +181,10 @@ export class RouterBench {
   tick(millis: number = TICK_MILLIS): void {
     this.nowMillis += millis;
     this.router.tick();
+  }
+
+  ticks(count: number): void {
+    for (let i = 0; i < count; i += 1) this.tick();
   }
 
   /** Ticks until every deadline has passed. */

@@ -4,6 +4,8 @@ import { NO_NODE } from '../../raft/types.ts';
 import type { Answer } from '../../src/partition/answer.ts';
 import type { Partition } from '../../src/partition/partition.ts';
 import { Forwarder } from '../../src/router/forwarder.ts';
+import { decodeAnswers } from '../../src/wire/answers.ts';
+import { decodeRequests } from '../../src/wire/requests.ts';
 import { FakePartition, GRANT, notLeader, SILENT_TICKS_MAX, TICK_MILLIS } from './fixtures.ts';
 
 const PARTITION = 4;
@@ -34,8 +36,8 @@ class Nodes {
           if (this.cut.has(`${id}>${to}`)) return true;
           this.#queue.push(() => {
             if (kind === 'requests' && payload.length > 1) this.hops.push(`${id}>${to}`);
-            if (kind === 'requests') this.forwarders.get(to)?.receiveRequests(id, payload);
-            else this.forwarders.get(to)?.receiveAnswers(id, payload);
+            if (kind === 'requests') this.forwarders.get(to)?.receiveRequests(id, decodeRequests(payload));
+            else this.forwarders.get(to)?.receiveAnswers(id, decodeAnswers(payload));
           });
           return true;
         },

@@ -1,20 +1,15 @@
-import fc from 'fast-check';
+/** Where a request goes, and when it waits. */
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../src/partition/answer.ts';
 import {
   DEADLINE_MILLIS,
-  FakePartition,
-  decisionOf,
   GRANT,
   notLeader,
+  ROUNDS_PER_DEADLINE_MAX,
   RouterBench,
   SELF,
-  TICK_MILLIS,
   unavailable,
 } from './fixtures.ts';
-
-/** Pauses of 10, 20, 40, 80 and then 160 ms. */
-const ROUNDS_PER_DEADLINE_MAX = 11;
 
 describe('a request', () => {
   it('is decided here, at once, when this node leads the partition', () => {
@@ -167,63 +162,6 @@ describe('while no leader is known', () => {
   });
 });
 
-describe('a leader that has the request and does not answer', () => {
-  it('costs the request its deadline, and no more', () => {
-    const bench = new RouterBench();
-    bench.leads(0, 2);
-    const told = bench.allow('0:ada');
-    bench.tick(DEADLINE_MILLIS - 1);
-    expect(told.answers).toEqual([]);
-    bench.tick(1);
-    expect(told.answers).toMatchObject([{ kind: 'unavailable', reason: 'deadline' }]);
-    bench.forwarded[0]?.answer(GRANT);
-    bench.runOut();
-    expect(told.answers).toHaveLength(1);
-    expect(bench.targets).toEqual([2]);
-  });
-
-  it.each([
-    ['another node', 2],
-    ['this node', SELF],
-  ])('may have proposed it, so nobody claims it did not: %s', (_what, leader) => {
-    const bench = new RouterBench();
-    bench.leads(0, leader);
-    const told = bench.allow('0:ada');
-    bench.runOut();
-    expect(told.answers).toEqual([unavailable('deadline', true)]);
-  });
-
-  it('is not asked for ever: the next request goes to another replica', () => {
-    const bench = new RouterBench();
-    bench.reply = ({ to }) => (to === 2 ? undefined : GRANT);
-    const first = bench.allow('5:ada');
-    bench.suspect(2);
-    expect(bench.allow('5:bob').answers).toEqual([GRANT]);
-    bench.runOut();
-    expect(first.answers).toEqual([unavailable('deadline', true)]);
-    // Also if it used to answer.
-    bench.reply = ({ to }) => (to === 3 ? undefined : GRANT);
-    bench.allow('5:cyd');
-    bench.suspected.delete(2);
-    bench.suspect(3);
-    expect(bench.allow('5:dan').answers).toEqual([GRANT]);
-    expect(bench.targets).toEqual([2, 3, 3, 2]);
-  });
-
-  it('is asked about others meanwhile: one slow request holds up none', () => {
-    const bench = new RouterBench();
-    bench.leads(0, 2);
-    bench.leads(1, SELF);
-    bench.partition(1).reply = () => GRANT;
-    const slow = bench.allow('0:slow');
-    const quick = Array.from({ length: 50 }, (_, i) => bench.allow(`1:${i}`));
-    expect(quick.every(({ answers }) => answers.length === 1)).toBe(true);
-    expect(bench.router.openCount).toBe(1);
-    bench.runOut();
-    expect(slow.answers).toHaveLength(1);
-  });
-});
-
 describe('"not the leader"', () => {
   it('with a hint is followed at once', () => {
     const bench = new RouterBench();
@@ -288,106 +226,6 @@ describe('"not the leader"', () => {
   });
 });
 
-describe('an attempt whose outcome is unknown', () => {
-  const lost = unavailable('unknown_outcome', true);
-
-  it('is repeated when the request carries an id', () => {
-    const bench = new RouterBench();
-    bench.leads(0, 2);
-    const told = bench.allow('0:ada', { requestId: 'r-1' });
-    bench.forwarded[0]?.answer(lost);
-    expect(told.answers).toEqual([]);
-    bench.leads(0, 3);
-    expect(bench.targets).toEqual([2, 3]);
-    expect(bench.forwarded[1]?.request).toEqual({ userId: '0:ada', requestId: 'r-1' });
-    expect(bench.forwarded[1]?.deadlineMillis).toBe(bench.forwarded[0]?.deadlineMillis);
-    bench.forwarded[1]?.answer(GRANT);
-    expect(told.answers).toEqual([GRANT]);
-  });
-
-  it('is never repeated without one', () => {
-    const bench = new RouterBench();
-    bench.leads(0, 2);
-    const told = bench.allow('0:ada');
-    bench.forwarded[0]?.answer(lost);
-    bench.leads(0, 3);
-    expect(told.answers).toEqual([lost]);
-    bench.runOut();
-    expect(bench.targets).toEqual([2]);
-  });
-
-  it('is not forgotten by what comes after it', () => {
-    for (const later of [
-      unavailable('overloaded', false),
-      unavailable('low_disk', false),
-      unavailable('deadline', false),
-    ]) {
-      const bench = new RouterBench();
-      bench.leads(0, 2);
-      const told = bench.allow('0:ada', { requestId: 'r-1' });
-      bench.forwarded[0]?.answer(lost);
-      bench.leads(0, 3);
-      bench.forwarded[1]?.answer(later);
-      expect(told.answers).toEqual([{ ...later, proposed: true }]);
-    }
-  });
-
-  it('may be granted yet, by a frame that was on its way when the connection broke, though it is refused elsewhere', () => {
-    const invalid: Answer = { kind: 'invalid', field: 'timestampMillis', message: 'too far ahead' };
-    const conflict: Answer = { kind: 'conflict', field: 'rule', message: 'is that of another request' };
-    const denial: Answer = { kind: 'decision', decision: decisionOf({ allowed: false, remaining: 0 }) };
-    for (const refusal of [invalid, conflict, denial]) {
-      const bench = new RouterBench();
-      bench.leads(0, 2);
-      const told = bench.allow('0:ada', { requestId: 'r-1' });
-      bench.forwarded[0]?.answer(lost);
-      bench.leads(0, 3);
-      bench.forwarded[1]?.answer(refusal);
-      expect(told.answers).toEqual([lost]);
-    }
-  });
-
-  it('is not forgotten at the deadline', () => {
-    const bench = new RouterBench();
-    bench.leads(0, 2);
-    const told = bench.allow('0:ada', { requestId: 'r-1' });
-    bench.forwarded[0]?.answer(lost);
-    bench.runOut();
-    expect(told.answers).toMatchObject([{ kind: 'unavailable', proposed: true }]);
-  });
-});
-
-describe('a refusal', () => {
-  it.each(['overloaded', 'low_disk', 'deadline'] as const)(
-    'for being %s is passed on and not retried',
-    (reason) => {
-      const bench = new RouterBench();
-      bench.leads(0, 2);
-      const told = bench.allow('0:ada', { requestId: 'r-1' });
-      bench.forwarded[0]?.answer(unavailable(reason, false));
-      expect(told.answers).toEqual([unavailable(reason, false)]);
-      bench.runOut();
-      expect(bench.targets).toEqual([2]);
-    },
-  );
-
-  it.each(['no_leader', 'starting'] as const)(
-    'for %s that left nothing behind is tried again, id or not',
-    (reason) => {
-      const bench = new RouterBench();
-      bench.leads(0, 2);
-      bench.reply = ({ to }) => (to === 3 ? notLeader(2, 1) : undefined);
-      const told = bench.allow('0:ada');
-      bench.forwarded[0]?.answer(unavailable(reason, false));
-      expect(bench.targets).toEqual([2, 3]);
-      bench.tick();
-      expect(bench.targets).toEqual([2, 3, 2]);
-      bench.forwarded[2]?.answer(GRANT);
-      expect(told.answers).toEqual([GRANT]);
-    },
-  );
-});
-
 describe('a broken connection', () => {
   it('makes the router forget whom it led to, and nobody else', () => {
     const bench = new RouterBench();
@@ -445,71 +283,5 @@ describe('open requests', () => {
     bench.runOut();
     expect(answered).toBe(1);
     expect(second.router.openCount).toBe(0);
-  });
-});
-
-const answer: fc.Arbitrary<Answer> = fc.oneof(
-  fc.constant(GRANT),
-  fc.tuple(fc.constantFrom(0, 1, 2, 3, 9), fc.nat(60)).map(([leader, term]) => notLeader(leader, term)),
-  fc
-    .tuple(
-      fc.constantFrom('no_leader', 'deadline', 'overloaded', 'low_disk', 'starting', 'unknown_outcome'),
-      fc.boolean(),
-    )
-    .map(([reason, proposed]) => unavailable(reason, proposed)),
-  fc.constant<Answer>({ kind: 'invalid', field: 'rule', message: 'there is no such rule' }),
-);
-
-const step = fc.oneof(
-  fc.record({ do: fc.constant('allow'), partition: fc.nat(7), withId: fc.boolean() }),
-  fc.record({ do: fc.constant('answer'), which: fc.nat(), answer }),
-  fc.record({ do: fc.constant('leader'), partition: fc.nat(1), leader: fc.constantFrom(0, 1, 2, 3) }),
-  fc.record({ do: fc.constant('link'), node: fc.constantFrom(2, 3), up: fc.boolean() }),
-  fc.record({ do: fc.constant('suspect'), node: fc.constantFrom(2, 3), isSilent: fc.boolean() }),
-  fc.record({ do: fc.constant('tick'), millis: fc.constantFrom(1, TICK_MILLIS, 300) }),
-);
-
-describe('whatever happens', () => {
-  it('each request is answered exactly once, at the latest one tick after its deadline', () => {
-    fc.assert(
-      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-        const bench = new RouterBench({ openMax: 10 });
-        const told: { answers: unknown[]; untilMillis: number }[] = [];
-        const asked = (): FakePartition['asked'] => [
-          ...bench.forwarded,
-          ...[...bench.local.values()].flatMap((partition) => partition.asked),
-        ];
-        for (const each of steps) {
-          if (each.do === 'allow') {
-            const more = each.withId ? { requestId: `${told.length}` } : {};
-            const untilMillis = bench.nowMillis + DEADLINE_MILLIS;
-            told.push({ ...bench.allow(`${each.partition}:u`, more), untilMillis });
-          } else if (each.do === 'answer') {
-            const open = asked();
-            open[each.which % Math.max(1, open.length)]?.answer(each.answer);
-          } else if (each.do === 'leader') {
-            bench.leads(each.partition, each.leader);
-          } else if (each.do === 'suspect') {
-            if (each.isSilent) bench.suspect(each.node);
-            else bench.suspected.delete(each.node);
-          } else if (each.do === 'link') {
-            if (each.up) bench.connected.add(each.node);
-            else if (bench.connected.delete(each.node)) bench.router.peerDisconnected(each.node);
-          } else {
-            bench.tick(each.millis);
-          }
-          for (const { answers, untilMillis } of told) {
-            expect(answers.length).toBeLessThanOrEqual(1);
-            const isOverdue = each.do === 'tick' && untilMillis <= bench.nowMillis;
-            expect(answers.length).toBeGreaterThanOrEqual(isOverdue ? 1 : 0);
-          }
-          expect(bench.router.openCount).toBe(told.filter(({ answers }) => answers.length === 0).length);
-          expect(bench.router.openCount).toBeLessThanOrEqual(10);
-        }
-        bench.router.close();
-        expect(told.every(({ answers }) => answers.length === 1)).toBe(true);
-      }),
-      { seed: 10, numRuns: 1_000 },
-    );
   });
 });

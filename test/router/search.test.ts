@@ -1,33 +1,20 @@
 /** How a leader is found: by all requests of a partition together, by term, and past nodes that say nothing. */
 import { describe, expect, it } from 'vitest';
-import type { Answer } from '../../src/partition/answer.ts';
 import { LeaderSearch } from '../../src/router/leader-search.ts';
 import {
   type Asked,
   DEADLINE_MILLIS,
   GRANT,
   notLeader,
+  ROUNDS_PER_DEADLINE_MAX,
   RouterBench,
-  SILENT_TICKS_MAX,
   TICK_MILLIS,
   unavailable,
 } from './fixtures.ts';
 
-/** Pauses of 10, 20, 40, 80 and then 160 ms. */
-const ROUNDS_PER_DEADLINE_MAX = 11;
-
-function ticks(bench: RouterBench, count: number): void {
-  for (let i = 0; i < count; i += 1) bench.tick();
-}
-
 function askedOf(bench: RouterBench, node: number): number {
   return bench.targets.filter((to) => to === node).length;
 }
-
-const DENIAL = {
-  kind: 'decision',
-  decision: { ...(GRANT.kind === 'decision' ? GRANT.decision : undefined), allowed: false },
-} as typeof GRANT;
 
 describe('a hundred requests without a leader', () => {
   it('ask each node once in a round, not a hundred times', () => {
@@ -71,7 +58,7 @@ describe('a hundred requests without a leader', () => {
     const bench = new RouterBench();
     bench.leads(0, 0);
     const told = Array.from({ length: 100 }, (_, i) => bench.allow(`0:user-${i}`));
-    ticks(bench, 3);
+    bench.ticks(3);
     expect(bench.forwarded).toEqual([]);
     bench.reply = () => GRANT;
     bench.leads(0, 3);
@@ -202,234 +189,5 @@ describe('a hint', () => {
     bench.leads(0, 2, 7);
     bench.allow('0:bob');
     expect(bench.targets).toEqual([2, 4, 4]);
-  });
-});
-
-describe('a node that was asked and says nothing', () => {
-  it('is passed over, and its late answer still counts', () => {
-    const bench = new RouterBench();
-    const told = bench.allow('5:ada');
-    bench.suspect(2);
-    expect(bench.targets).toEqual([2]);
-    bench.allow('5:bob');
-    expect(bench.targets).toEqual([2, 3]);
-    bench.forwarded[0]?.answer(GRANT);
-    expect(told.answers).toEqual([GRANT]);
-  });
-
-  it('does not keep a request that has an id: others are asked under the same id', () => {
-    const bench = new RouterBench();
-    const told = bench.allow('5:ada', { requestId: 'r-1' });
-    bench.suspect(2);
-    expect(bench.targets).toEqual([2, 3]);
-    expect(bench.forwarded[1]?.request).toEqual({ userId: '5:ada', requestId: 'r-1' });
-    bench.forwarded[1]?.answer(unavailable('overloaded', false));
-    // The first one may have proposed it.
-    expect(told.answers).toEqual([unavailable('overloaded', true)]);
-  });
-
-  it('cannot deny a request that another node may still grant', () => {
-    const bench = new RouterBench();
-    const told = bench.allow('5:ada', { requestId: 'r-1' });
-    bench.suspect(2);
-    bench.forwarded[0]?.answer(DENIAL);
-    expect(told.answers).toEqual([]);
-    bench.forwarded[1]?.answer(GRANT);
-    expect(told.answers).toEqual([GRANT]);
-  });
-
-  it('may still get the request, and grant it: a denial elsewhere is none until it has answered', () => {
-    const bench = new RouterBench();
-    const early = bench.allow('5:ada', { requestId: 'r-1' });
-    bench.suspect(2);
-    bench.forwarded[1]?.answer(DENIAL);
-    expect(early.answers).toEqual([unavailable('unknown_outcome', true)]);
-    bench.suspected.delete(2);
-
-    const both = bench.allow('6:bob', { requestId: 'r-2' });
-    bench.suspect(2);
-    bench.forwarded[2]?.answer(DENIAL);
-    bench.forwarded[3]?.answer(DENIAL);
-    expect(both.answers).toEqual([DENIAL]);
-  });
-
-  it('may still grant what is refused elsewhere for another reason than its limit', () => {
-    const invalid: Answer = { kind: 'invalid', field: 'timestampMillis', message: 'too far ahead' };
-    const conflict: Answer = { kind: 'conflict', field: 'cost', message: 'is that of another request' };
-    for (const rejection of [invalid, conflict]) {
-      const elsewhere = new RouterBench();
-      const early = elsewhere.allow('5:ada', { requestId: 'r-1' });
-      elsewhere.suspect(2);
-      elsewhere.forwarded[1]?.answer(rejection);
-      expect(early.answers).toEqual([unavailable('unknown_outcome', true)]);
-
-      const first = new RouterBench();
-      const late = first.allow('5:ada', { requestId: 'r-1' });
-      first.suspect(2);
-      first.forwarded[0]?.answer(rejection);
-      expect(late.answers).toEqual([]);
-      first.forwarded[1]?.answer(GRANT);
-      expect(late.answers).toEqual([GRANT]);
-    }
-  });
-
-  it('but answers others leads: whoever does not lead says so at once', () => {
-    const bench = new RouterBench();
-    bench.allow('5:ada');
-    const waiting = bench.allow('5:bob');
-    ticks(bench, SILENT_TICKS_MAX - 1);
-    expect(bench.targets).toEqual([2]);
-    bench.tick();
-    expect(bench.targets).toEqual([2, 2]);
-    bench.forwarded[1]?.answer(GRANT);
-    expect(waiting.answers).toEqual([GRANT]);
-  });
-
-  it('is tried with the youngest request: the older ones run out of time, one after the other', () => {
-    const bench = new RouterBench();
-    bench.reply = () => notLeader(0);
-    for (const user of ['5:a', '5:b', '5:c']) {
-      bench.allow(user);
-      bench.nowMillis += 100;
-    }
-    bench.reply = () => undefined;
-    ticks(bench, 20);
-    expect(bench.forwarded.at(-1)?.request.userId).toBe('5:c');
-  });
-
-  it('is tried with a request that has an id, if there is one', () => {
-    const bench = new RouterBench();
-    bench.reply = () => notLeader(0);
-    bench.allow('5:ada');
-    bench.reply = () => undefined;
-    bench.allow('5:bob', { requestId: 'r-1' });
-    bench.tick();
-    expect(bench.forwarded.at(-1)?.request.userId).toBe('5:bob');
-  });
-});
-
-describe('a node cut off one way from its leader', () => {
-  it.each([
-    ['is not connected to it', (bench: RouterBench) => bench.connected.delete(2)],
-    ['gets no answers from it', (bench: RouterBench) => bench.suspect(2)],
-  ])('asks others to pass its requests on, instead of answering 503: %s', (_how, cut) => {
-    const bench = new RouterBench();
-    bench.leads(0, 2);
-    cut(bench);
-    bench.router.peerDisconnected(2);
-    const told = bench.allow('0:ada');
-    expect(bench.forwarded).toMatchObject([{ to: 3, relayTo: 2 }]);
-    bench.forwarded[0]?.answer(GRANT);
-    expect(told.answers).toEqual([GRANT]);
-    bench.allow('0:bob');
-    expect(bench.forwarded[1]).toMatchObject({ to: 3, relayTo: 2 });
-  });
-
-  it('goes back to asking the leader itself when it can', () => {
-    const bench = new RouterBench();
-    bench.leads(0, 2);
-    bench.suspect(2);
-    bench.reply = () => GRANT;
-    bench.allow('0:ada');
-    bench.suspected.delete(2);
-    bench.tick();
-    bench.allow('0:bob');
-    expect(bench.forwarded).toMatchObject([
-      { to: 3, relayTo: 2 },
-      { to: 2, relayTo: 0 },
-    ]);
-  });
-
-  it('asks around again when that leader says after all that it leads no more', () => {
-    const bench = new RouterBench();
-    bench.leads(5, 2);
-    const late = bench.allow('5:late');
-    bench.suspect(2);
-    bench.reply = () => GRANT;
-    bench.allow('5:ada');
-    bench.forwarded[0]?.answer(notLeader(0));
-    bench.tick();
-    bench.allow('5:bob');
-    expect(bench.forwarded.at(-1)).toMatchObject({ to: 3, relayTo: 0 });
-    expect(late.answers).toEqual([GRANT]);
-  });
-
-  it('asks again those who only knew where to go', () => {
-    const bench = new RouterBench();
-    bench.connected.delete(2);
-    bench.reply = ({ relayTo }) => (relayTo === 0 ? notLeader(2, 3) : GRANT);
-    const told = bench.allow('5:ada');
-    expect(bench.forwarded).toMatchObject([
-      { to: 3, relayTo: 0 },
-      { to: 3, relayTo: 2 },
-    ]);
-    expect(told.answers).toEqual([GRANT]);
-  });
-
-  it('whose replica hears of no leader at all asks around when an election should be over', () => {
-    const bench = new RouterBench();
-    bench.leads(0, 2);
-    bench.leads(0, 0);
-    const told = bench.allow('0:ada');
-    ticks(bench, 39);
-    expect(bench.forwarded).toEqual([]);
-    bench.reply = ({ to }) => (to === 2 ? GRANT : notLeader(2, 1));
-    bench.tick();
-    expect(told.answers).toEqual([GRANT]);
-  });
-
-  it('follows the next leader', () => {
-    const bench = new RouterBench();
-    bench.leads(0, 2);
-    bench.suspect(2);
-    bench.reply = () => GRANT;
-    bench.allow('0:ada');
-    bench.leads(0, 3);
-    bench.allow('0:bob');
-    expect(bench.forwarded).toMatchObject([
-      { to: 3, relayTo: 2 },
-      { to: 3, relayTo: 0 },
-    ]);
-  });
-});
-
-describe('a node that takes its leave', () => {
-  it('is asked no more, and whoever takes over is', () => {
-    const bench = new RouterBench({ nodes: 4 });
-    bench.leads(5, 2);
-    bench.allow('5:ada');
-    bench.leave(2);
-    bench.reply = ({ to }) => (to === 4 ? GRANT : notLeader(4, 9));
-    const told = bench.allow('5:bob');
-    expect(bench.targets).toEqual([2, 3, 4]);
-    expect(told.answers).toEqual([GRANT]);
-    bench.forwarded[0]?.answer(notLeader(4, 9));
-    expect(bench.targets).toEqual([2, 3, 4, 4]);
-  });
-
-  it('is not asked through others any more either', () => {
-    const bench = new RouterBench({ nodes: 4 });
-    bench.leads(5, 2);
-    bench.suspect(2);
-    bench.reply = ({ relayTo }) => (relayTo === 2 ? GRANT : undefined);
-    bench.allow('5:ada');
-    bench.leave(2);
-    // The way through node 3 led to node 2, and nobody is known yet who takes over.
-    bench.tick();
-    expect(bench.lookedUp).not.toContain(0);
-    bench.reply = ({ to }) => (to === 4 ? GRANT : notLeader(4, 9));
-    const told = bench.allow('5:bob');
-    expect(bench.forwarded.slice(1).map(({ to, relayTo }) => [to, relayTo])).toEqual([[4, 0]]);
-    expect(told.answers).toEqual([GRANT]);
-  });
-
-  it('is no relay, and nothing is passed on to it', () => {
-    const bench = new RouterBench();
-    bench.leads(5, 2);
-    bench.leave(2);
-    bench.reply = () => notLeader(2, 1);
-    bench.allow('5:ada');
-    bench.runOut();
-    expect(bench.targets).not.toContain(2);
   });
 });

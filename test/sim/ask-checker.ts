@@ -2,9 +2,9 @@
  * How nodes ask each other for decisions, from the frames they send alone: nobody asks around for what no client asked
  * it, nothing is passed on more than once, and a crowd of requests without a leader does not become a crowd of questions.
  */
-import type { NodeId } from '../../raft/types.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
-import { unpack } from '../../src/wire/peer-messages.ts';
+import { unpack } from 'msgpackr';
+import type { NodeId } from '../../raft/types.ts';
 import { check } from './story.ts';
 
 export interface AskCheckerInit {
@@ -88,19 +88,8 @@ export class AskChecker {
 
   /** `from` sends a frame of requests. */
   sent(from: NodeId, to: NodeId, payload: Uint8Array): void {
-    for (const item of unpack(payload) as unknown[][]) {
-      const [, , partition, relayTo, userId, , , , requestId] = item as [
-        number,
-        number,
-        number,
-        NodeId,
-        string,
-        unknown,
-        unknown,
-        unknown,
-        string | null,
-      ];
-      const key = keyOf(from, userId, requestId ?? undefined);
+    for (const { partition, relayTo, userId, requestId } of questionsIn(payload)) {
+      const key = keyOf(from, userId, requestId);
       check(from !== to, () => `node ${from} asks itself over the network for ${userId}`);
       this.#sentAt.set(key, this.#init.now());
       const asked = this.#asked.get(key);
@@ -118,7 +107,7 @@ export class AskChecker {
         () => `node ${from} asks node ${to} for ${userId}, and nobody waits for the answer any more`,
       );
       if (relayTo !== 0) {
-        const there = keyOf(to, userId, requestId ?? undefined);
+        const there = keyOf(to, userId, requestId);
         const given = this.#permits.get(there) ?? new Map<NodeId, number>();
         this.#permits.set(there, given.set(relayTo, (given.get(relayTo) ?? 0) + 1));
       } else if (permits !== undefined && permits > 0) {
@@ -146,6 +135,32 @@ export class AskChecker {
         `node ${from} asked ${asked} times for partition ${partition} within a deadline, for ${requests} requests`,
     );
   }
+}
+
+/** One request, as far as it is looked at here. */
+interface Question {
+  readonly partition: number;
+  readonly relayTo: NodeId;
+  readonly userId: string;
+  readonly requestId: string | undefined;
+}
+
+type Column<T> = readonly T[] | null;
+
+/** For each partition its number, the columns beside the batch, and the batch as it stands in the log. */
+function questionsIn(payload: Uint8Array): Question[] {
+  const rows = unpack(payload) as readonly [number, unknown, unknown, Column<NodeId>, Uint8Array][];
+  return rows.flatMap(([partition, , , relayTos, batch]) => {
+    const columns = unpack(batch) as readonly unknown[];
+    const userIds = columns[1] as readonly string[];
+    const requestIds = columns[6] as Column<string | null>;
+    return userIds.map((userId, i) => ({
+      partition,
+      relayTo: relayTos?.[i] ?? 0,
+      userId,
+      requestId: requestIds?.[i] ?? undefined,
+    }));
+  });
 }
 
 function keyOf(node: NodeId, userId: string, requestId: string | undefined): string {

@@ -5,16 +5,20 @@
  */
 import type { PeerMessage } from '../../raft/driver/peer-message.ts';
 import type { NodeId } from '../../raft/types.ts';
-import { clusterTag, encodeFrame, FrameDecoder, FrameError, type FrameType } from '../../src/wire/frame.ts';
-import type { CoreFrame } from '../../src/node/node-core.ts';
+import {
+  clusterTag,
+  encodeFrame,
+  FrameDecoder,
+  FrameError,
+  type FrameType,
+  type PeerFrameType,
+} from '../../src/wire/frame.ts';
 import { META_GROUP } from '../../src/meta/cluster-placement.ts';
-import type { Hello, Refusal, Sender } from '../../src/transport/hello.ts';
+import type { Hello, Refusal, Sender } from '../../src/wire/hello.ts';
 import { decodePeerMessages, encodePeerMessages } from '../../src/wire/peer-messages.ts';
 import type { Random } from './random.ts';
 import type { NetworkSettings } from './settings.ts';
 import type { Story } from './story.ts';
-
-export type PeerFrame = CoreFrame;
 
 export interface Endpoint {
   readonly id: NodeId;
@@ -158,7 +162,7 @@ export class SimNetwork {
     else this.#withheld.delete(node);
   }
 
-  send(from: NodeId, to: NodeId, type: PeerFrame, payload: Uint8Array): boolean {
+  send(from: NodeId, to: NodeId, type: PeerFrameType, payload: Uint8Array): boolean {
     const path = this.#path(from, to);
     const { hello: sender, reached, epoch } = path;
     if (!path.connected || sender === undefined) return false;

@@ -6,8 +6,9 @@ import type { NodeCore } from '../../src/node/node-core.ts';
 import type { NodeCoreInit } from '../../src/node/node-core-init.ts';
 import type { ClockVerdict } from '../../src/clock/clock-rates.ts';
 import type { Hash32 } from '../../src/partition/hash.ts';
+import type { PeerFrameType } from '../../src/wire/frame.ts';
 import type { DiskBoundary } from './disk.ts';
-import type { PeerFrame, SimNetwork } from './network.ts';
+import type { SimNetwork } from './network.ts';
 import type { Random } from './random.ts';
 import type { Settings } from './settings.ts';
 import type { SimNode } from './sim-node.ts';
@@ -76,7 +77,7 @@ export interface NodeWorld {
   readonly clockJudged?: (node: SimNode, verdict: ClockVerdict) => void;
   /** A NodeCore unless given. */
   readonly load?: (init: NodeCoreInit) => Promise<NodeProcess>;
-  sending(node: NodeId, to: NodeId, type: PeerFrame, payload: Uint8Array): void;
+  sending(node: NodeId, to: NodeId, type: PeerFrameType, payload: Uint8Array): void;
   ended(node: SimNode): void;
   /** What was on this node's disk will never be seen again. */
   directoryLost(node: NodeId): void;

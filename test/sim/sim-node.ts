@@ -3,18 +3,18 @@ import type { AllowAnswer } from '../../src/api/answer.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { NodeChange, NodeChangeResult } from '../../src/api/node-change.ts';
 import type { NodeId } from '../../raft/types.ts';
-import { isCoreFrame, NodeCore } from '../../src/node/node-core.ts';
+import { NodeCore } from '../../src/node/node-core.ts';
 import type { NodeCoreInit } from '../../src/node/node-core-init.ts';
 import type { Fate } from '../../storage/memory-store.ts';
 import type { Admission } from '../../src/meta/admission.ts';
-import type { FrameType } from '../../src/wire/frame.ts';
-import type { Hello, Refusal, Sender } from '../../src/transport/hello.ts';
+import type { PeerFrameType } from '../../src/wire/frame.ts';
+import type { Hello, Refusal, Sender } from '../../src/wire/hello.ts';
 import { RolledBackError } from '../../raft/errors.ts';
 import { type DiskContent, emptyDisk, type TornBatch } from './database.ts';
 import { damageOfFlip, damageOfTear } from './disk-image.ts';
 import { SimDisk } from './disk.ts';
 import type { Boundary, NodeProcess, NodeWorld } from './node-world.ts';
-import type { Endpoint, PeerFrame } from './network.ts';
+import type { Endpoint } from './network.ts';
 import type { Random } from './random.ts';
 import { SimClock } from './sim-clock.ts';
 import { SimIdentity } from './sim-identity.ts';
@@ -299,9 +299,8 @@ export class SimNode implements Endpoint {
     return lives();
   }
 
-  #send(life: number, to: NodeId, type: FrameType, payload: Uint8Array): boolean {
+  #send(life: number, to: NodeId, type: PeerFrameType, payload: Uint8Array): boolean {
     if (this.life !== life || !this.isUp) return false;
-    if (!isCoreFrame(type)) return false;
     if (!this.#reached(life, 'send')) return false;
     const sent = this.sendsUnsound && type === 'peerMessages' ? withUnsound(payload, this.id, to) : payload;
     this.#world.sending(this.id, to, type, sent);
@@ -357,7 +356,7 @@ export class SimNode implements Endpoint {
     this.#inProcess(this.life, () => this.core?.refusedBy?.(peer, refusal));
   }
 
-  receive(from: Sender, type: PeerFrame, payload: Uint8Array): void {
+  receive(from: Sender, type: PeerFrameType, payload: Uint8Array): void {
     const { life } = this;
     this.#inProcess(life, () => {
       if (this.#reached(life, 'receive')) this.core?.receive(from, type, payload);

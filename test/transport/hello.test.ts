@@ -1,52 +1,10 @@
 /** Who dials says who it is and whom it looks for; who answers says welcome, or why not. */
-import { afterEach, describe, expect, it } from 'vitest';
-import { FrameError } from '../../src/wire/frame.ts';
-import {
-  decodeHello,
-  decodeRefusal,
-  decodeWelcome,
-  encodeHello,
-  encodeRefusal,
-  encodeWelcome,
-  type Hello,
-} from '../../src/transport/hello.ts';
-import { pack } from '../../src/wire/peer-messages.ts';
-import { Cleanup, frameOf, freeAddress, incarnationOf, listed, Peer, RawServer } from './peers.ts';
+import { describe, expect, it } from 'vitest';
+import { encodeWelcome } from '../../src/wire/hello.ts';
+import { cleanupAfterEach, frameOf, freeAddress, incarnationOf, listed, Peer, RawServer } from './peers.ts';
 import { until } from './wait.ts';
 
-const cleanup = new Cleanup();
-afterEach(() => cleanup.run());
-
-describe('a hello', () => {
-  const plain: Hello = { node: 4, incarnation: 'x', target: 1, facts: 'f' };
-  const address = { host: 'h', port: 7 };
-
-  it.each<[Hello]>([
-    [plain],
-    [{ ...plain, targetIncarnation: 'y' }],
-    [{ ...plain, peer: address, http: { host: '::1', port: 65_535 } }],
-  ])('arrives as it was sent: %j', (hello) => {
-    expect(decodeHello(encodeHello(hello))).toEqual(hello);
-  });
-
-  it.each([
-    [[]],
-    [[4, 'x', 1, null]],
-    [['4', 'x', 1, null, 'f', null, null, null, null]],
-    [[4, 'x', 1, null, 'f', 'h', 0, null, null]],
-    [[4, 'x', 1, null, 'f', 'h/', 7, null, null]],
-  ])('of another shape is a FrameError: %j', (value) => {
-    expect(() => decodeHello(pack(value))).toThrow(FrameError);
-  });
-
-  it('is answered with a welcome or a refusal', () => {
-    expect(decodeWelcome(encodeWelcome('x'))).toBe('x');
-    const refusal = { code: 'removed', text: 'node 4 was removed' } as const;
-    expect(decodeRefusal(encodeRefusal(refusal))).toEqual(refusal);
-    expect(() => decodeRefusal(pack([99, 'x']))).toThrow(FrameError);
-    expect(decodeRefusal(encodeRefusal({ ...refusal, text: 'x'.repeat(9_999) })).text.length).toBe(400);
-  });
-});
+const cleanup = cleanupAfterEach();
 
 describe('a peer', () => {
   it('is found at the right one of several addresses, whoever answers at the others', async () => {

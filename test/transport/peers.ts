@@ -1,15 +1,16 @@
 /** Transports on loopback, and raw sockets that behave as badly as a test wants. */
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { pino } from 'pino';
+import { afterEach, expect, vi } from 'vitest';
 import { clusterTag, encodeFrame, FrameError, type FrameType } from '../../src/wire/frame.ts';
-import { pack } from '../../src/wire/peer-messages.ts';
+import { pack } from '../../src/wire/fields.ts';
 import {
   encodeWelcome,
   type Hello,
   type Refusal,
   type RefusalCode,
   type Sender,
-} from '../../src/transport/hello.ts';
+} from '../../src/wire/hello.ts';
 import { type Gate, type PeerAddress, TcpTransport } from '../../src/transport/tcp-transport.ts';
 import { freePorts } from '../cluster/harness.ts';
 import { until } from './wait.ts';
@@ -43,6 +44,16 @@ export class Cleanup {
   async run(): Promise<void> {
     for (const close of this.#closers.splice(0).reverse()) await close();
   }
+}
+
+/** What is added to it is closed after each test of the file, and timers are real again. */
+export function cleanupAfterEach(): Cleanup {
+  const cleanup = new Cleanup();
+  afterEach(async () => {
+    vi.useRealTimers();
+    await cleanup.run();
+  });
+  return cleanup;
 }
 
 export interface SeenFrame {
@@ -219,4 +230,32 @@ export function helloFrame(from: unknown, to: unknown, clusterId = CLUSTER): Buf
     pack([from, `incarnation ${String(from)}`, to, null, 'facts', null, null, null, null]),
     clusterId,
   );
+}
+
+/** Nodes 1 and 2 run and are connected; node 3 belongs to the cluster, and the test plays it. */
+export async function pairAndStranger(
+  cleanup: Cleanup,
+  third?: PeerAddress,
+): Promise<{ a: Peer; b: Peer; peers: Map<number, PeerAddress> }> {
+  const peers = new Map([
+    [1, await freeAddress()],
+    [2, await freeAddress()],
+    [3, third ?? (await RawServer.start(cleanup)).address],
+  ]);
+  const a = await Peer.start(cleanup, 1, peers);
+  const b = await Peer.start(cleanup, 2, peers);
+  await Promise.all([a.connectedTo(2), b.connectedTo(1)]);
+  a.send(2, 'hello');
+  b.send(1, 'hello');
+  await until('both heard the other', () => a.frames.length === 1 && b.frames.length === 1);
+  a.frames.length = 0;
+  b.frames.length = 0;
+  return { a, b, peers };
+}
+
+/** A frame of node 2 reaches node 1, and nothing was lost between them so far. */
+export async function expectUnharmed(a: Peer, b: Peer, text: string): Promise<void> {
+  expect(b.send(1, text)).toBe(true);
+  await until(`node 1 has '${text}'`, () => a.textsFrom(2).includes(text));
+  expect([...a.events, ...b.events].filter((event) => /(lost|disconnected) [12]/.test(event))).toEqual([]);
 }

@@ -1,56 +1,25 @@
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { TcpTransport } from '../../src/transport/tcp-transport.ts';
-import type { PeerAddress } from '../../src/transport/tcp-transport.ts';
-import { Cleanup, frameOf, freeAddress, helloFrame, listed, Peer, RawClient, RawServer } from './peers.ts';
+import {
+  Cleanup,
+  cleanupAfterEach,
+  expectUnharmed,
+  frameOf,
+  freeAddress,
+  helloFrame,
+  listed,
+  pairAndStranger,
+  Peer,
+  RawClient,
+  RawServer,
+} from './peers.ts';
 import { until } from './wait.ts';
 
-const cleanup = new Cleanup();
-
-afterEach(async () => {
-  vi.useRealTimers();
-  await cleanup.run();
-});
-
-/** Nodes 1 and 2 run and are connected; node 3 belongs to the cluster, and the test plays it. */
-async function pairAndStranger(
-  third?: PeerAddress,
-): Promise<{ a: Peer; b: Peer; peers: Map<number, PeerAddress> }> {
-  const peers = new Map([
-    [1, await freeAddress()],
-    [2, await freeAddress()],
-    [3, third ?? (await RawServer.start(cleanup)).address],
-  ]);
-  const a = await Peer.start(cleanup, 1, peers);
-  const b = await Peer.start(cleanup, 2, peers);
-  await Promise.all([a.connectedTo(2), b.connectedTo(1)]);
-  a.send(2, 'hello');
-  b.send(1, 'hello');
-  await until('both heard the other', () => a.frames.length === 1 && b.frames.length === 1);
-  a.frames.length = 0;
-  b.frames.length = 0;
-  return { a, b, peers };
-}
-
-/** A frame of node 2 reaches node 1, and nothing was lost between them so far. */
-async function expectUnharmed(a: Peer, b: Peer, text: string): Promise<void> {
-  expect(b.send(1, text)).toBe(true);
-  await until(`node 1 has '${text}'`, () => a.textsFrom(2).includes(text));
-  expect([...a.events, ...b.events].filter((event) => /(lost|disconnected) [12]/.test(event))).toEqual([]);
-}
-
-/** Time passes for faked timers, while nodes 1 and 2 talk twice a second as live nodes do. */
-async function pass(millis: number, a: Peer, b: Peer): Promise<void> {
-  for (let elapsed = 0; elapsed < millis; elapsed += 500) {
-    vi.advanceTimersByTime(Math.min(500, millis - elapsed));
-    await expectUnharmed(a, b, `from 2 ${elapsed}`);
-    expect(a.send(2, `from 1 ${elapsed}`)).toBe(true);
-    await until('node 2 has it', () => b.textsFrom(1).includes(`from 1 ${elapsed}`));
-  }
-}
+const cleanup = cleanupAfterEach();
 
 describe('two nodes', () => {
   it('deliver frames in order, both ways, whatever their size', async () => {
-    const { a, b } = await pairAndStranger();
+    const { a, b } = await pairAndStranger(cleanup);
     const sizes = Array.from({ length: 400 }, (_, i) => (i % 50 === 0 ? 100_000 + i : i));
     const texts = sizes.map((size, i) => `${i}:${'x'.repeat(size)}`);
     for (const text of texts) {
@@ -67,12 +36,12 @@ describe('two nodes', () => {
   });
 
   it('send nothing to a node that is not there, to strangers or to themselves', async () => {
-    const { a } = await pairAndStranger(await freeAddress());
+    const { a } = await pairAndStranger(cleanup, await freeAddress());
     expect([a.send(3, 'x'), a.send(4, 'x'), a.send(1, 'x')]).toEqual([false, false, false]);
   });
 
   it('find each other again when one restarts', async () => {
-    const { a, b, peers } = await pairAndStranger();
+    const { a, b, peers } = await pairAndStranger(cleanup);
     await b.transport.close();
     await until('node 1 noticed', () => a.count('disconnected 2') === 1 && a.count('lost 2') === 1);
     expect(a.send(2, 'into the void')).toBe(false);
@@ -97,7 +66,7 @@ describe('two nodes', () => {
 
 describe('a node that is no known peer', () => {
   it('introduces itself, and stays while others become peers', async () => {
-    const { a, b, peers } = await pairAndStranger();
+    const { a, b, peers } = await pairAndStranger(cleanup);
     const address = await freeAddress();
     const nine = await Peer.start(cleanup, 9, new Map([...peers, [9, address]]));
     await a.connectedTo(9);
@@ -112,7 +81,7 @@ describe('a node that is no known peer', () => {
   });
 
   it('is forgotten when it is gone, and refused once it is known to be removed', async () => {
-    const { a, peers } = await pairAndStranger();
+    const { a, peers } = await pairAndStranger(cleanup);
     const others = new Map([...peers, [9, await freeAddress()]]);
     const nine = await Peer.start(cleanup, 9, others);
     await a.connectedTo(9);
@@ -150,7 +119,7 @@ describe('a connection that misbehaves', () => {
     ['with a damaged frame', [helloFrame(3, 1), damaged]],
     ['whose frame the handler refuses', [helloFrame(3, 1), frameOf('requests', Peer.POISON)]],
   ])('is closed and harms no other: %s', async (_what, bytes) => {
-    const { a, b } = await pairAndStranger();
+    const { a, b } = await pairAndStranger(cleanup);
     await expectUnharmed(a, b, 'before');
     const client = new RawClient(cleanup, a.address);
     client.write(...bytes, frameOf('requests', 'too late'));
@@ -161,7 +130,7 @@ describe('a connection that misbehaves', () => {
   });
 
   it('delivered what came before the bad frame, and nothing after it', async () => {
-    const { a } = await pairAndStranger();
+    const { a } = await pairAndStranger(cleanup);
     const client = new RawClient(cleanup, a.address);
     const good = frameOf('answers', 'good');
     client.write(Buffer.concat([helloFrame(3, 1), good, damaged, good]));
@@ -170,7 +139,7 @@ describe('a connection that misbehaves', () => {
   });
 
   it('may be a real peer, which then connects again', async () => {
-    const { a, b } = await pairAndStranger();
+    const { a, b } = await pairAndStranger(cleanup);
     b.send(1, Peer.POISON);
     await until('node 2 came back', () => b.count('connected 1') === 2);
     expect(a.count('lost 2')).toBe(1);
@@ -183,7 +152,7 @@ describe('a connection that misbehaves', () => {
 
 describe('a lost peer', () => {
   it('is reported once, when its process dies', async () => {
-    const { a } = await pairAndStranger();
+    const { a } = await pairAndStranger(cleanup);
     const client = new RawClient(cleanup, a.address);
     client.write(helloFrame(3, 1), frameOf('status', 'here'));
     await until('it is heard', () => a.textsFrom(3).length === 1);
@@ -194,7 +163,7 @@ describe('a lost peer', () => {
   });
 
   it('is not reported when a newer connection of the same peer takes the place of the old one', async () => {
-    const { a } = await pairAndStranger();
+    const { a } = await pairAndStranger(cleanup);
     const older = new RawClient(cleanup, a.address);
     older.write(helloFrame(3, 1), frameOf('status', 'older'));
     await until('the older is heard', () => a.textsFrom(3).length === 1);
@@ -210,7 +179,7 @@ describe('a lost peer', () => {
   });
 
   it('is not reported when a connection ends that never said who it is', async () => {
-    const { a, b } = await pairAndStranger();
+    const { a, b } = await pairAndStranger(cleanup);
     const client = new RawClient(cleanup, a.address);
     client.write(helloFrame(3, 1).subarray(0, -1));
     client.socket.end();
@@ -231,7 +200,7 @@ async function expectQuiet(peer: Peer, event: string): Promise<void> {
 describe('a peer that accepts and never reads', () => {
   it('costs a bounded amount of memory: past it frames are dropped, until it reads again', async () => {
     const deaf = await RawServer.start(cleanup);
-    const { a, b } = await pairAndStranger(deaf.address);
+    const { a, b } = await pairAndStranger(cleanup, deaf.address);
     await a.connectedTo(3);
     const payload = Buffer.alloc(1 << 20);
     let sent = 0;
@@ -250,45 +219,11 @@ describe('a peer that accepts and never reads', () => {
 
 describe('a peer that has not dialled back yet', () => {
   it('is not taken for one that can answer', async () => {
-    const { a } = await pairAndStranger((await RawServer.start(cleanup)).address);
+    const { a } = await pairAndStranger(cleanup, (await RawServer.start(cleanup)).address);
     await Promise.all([a.connectedTo(3), a.connectedTo(2)]);
     expect(a.transport.isConnected(3)).toBe(true);
     expect(a.transport.isConnectedBothWays(3)).toBe(false);
     await until('node 2 has dialled back', () => a.transport.isConnectedBothWays(2));
-  });
-});
-
-describe('a connection that does not say who it is', () => {
-  it.each([
-    ['nothing', Buffer.alloc(0)],
-    ['half a hello', helloFrame(3, 1).subarray(0, 21)],
-  ])('is closed after 5 seconds of %s', async (_what, bytes) => {
-    const { a, b } = await pairAndStranger();
-    await Promise.all([a.connectedTo(3), b.connectedTo(3)]);
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    const client = new RawClient(cleanup, a.address);
-    client.write(bytes);
-    await until('it was accepted', () => vi.getTimerCount() === 1);
-    await pass(4_999, a, b);
-    expect(client.isClosed).toBe(false);
-    vi.advanceTimersByTime(1);
-    await client.closed();
-    expect(a.count('lost 3')).toBe(0);
-  });
-
-  it('stays open once it did, for as long as it is used', async () => {
-    const { a, b } = await pairAndStranger();
-    await Promise.all([a.connectedTo(3), b.connectedTo(3)]);
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    const client = new RawClient(cleanup, a.address);
-    client.write(helloFrame(3, 1));
-    for (let beat = 1; beat <= 20; beat += 1) {
-      client.write(frameOf('status', 'here'));
-      await until('it is heard', () => a.textsFrom(3).length === beat);
-      await pass(500, a, b);
-    }
-    expect(client.isClosed).toBe(false);
-    expect(a.count('lost 3')).toBe(0);
   });
 });
 
@@ -297,25 +232,9 @@ describe('dialling', () => {
     const rude = await RawServer.start(cleanup, (socket) => socket.destroy());
     // Jitter draws the shortest waits: 25, 50, 100, 200 and 400 ms.
     const startedMillis = performance.now();
-    await pairAndStranger(rude.address);
+    await pairAndStranger(cleanup, rude.address);
     await until('it was dialled six times by each of two', () => rude.sockets.length >= 12);
     expect(performance.now() - startedMillis).toBeGreaterThan(600);
-  });
-
-  it('starts over when a peer falls silent without closing: its host or the network is gone', async () => {
-    const silent = await RawServer.start(cleanup, (socket) => socket.resume());
-    const { a, b } = await pairAndStranger(silent.address);
-    await a.connectedTo(3);
-    // Live nodes report twice a second.
-    const reports = setInterval(() => [a.send(2, 'report'), b.send(1, 'report')], 100);
-    cleanup.add(() => clearInterval(reports));
-    const client = new RawClient(cleanup, a.address);
-    client.write(helloFrame(3, 1), frameOf('status', 'my last words'));
-    await until('it is heard', () => a.textsFrom(3).length === 1);
-    await until('it is lost', () => a.count('lost 3') === 1);
-    await until('it is dialled anew', () => a.count('connected 3') === 2);
-    await expectUnharmed(a, b, 'all the while');
-    expect(client.isClosed).toBe(true);
   });
 });
 

@@ -1,9 +1,9 @@
 /** What strangers and broken peers make a node write into its log. */
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { type Logger, pino } from 'pino';
 import { ThrottledLog } from '../../src/transport/throttled-log.ts';
 import { TcpTransport } from '../../src/transport/tcp-transport.ts';
-import { Cleanup, CLUSTER, freeAddress, frameOf, helloFrame, RawClient, TestGate } from './peers.ts';
+import { cleanupAfterEach, CLUSTER, freeAddress, frameOf, helloFrame, RawClient, TestGate } from './peers.ts';
 
 interface Line {
   readonly level: number;
@@ -13,11 +13,7 @@ interface Line {
 }
 
 const WARN = 40;
-const cleanup = new Cleanup();
-afterEach(async () => {
-  vi.useRealTimers();
-  await cleanup.run();
-});
+const cleanup = cleanupAfterEach();
 
 function memory(): { lines: Line[]; logger: Logger } {
   const lines: Line[] = [];

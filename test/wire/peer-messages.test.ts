@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { PeerMessage } from '../../raft/driver/peer-message.ts';
 import { FRAME_PAYLOAD_BYTES_MAX, FrameError } from '../../src/wire/frame.ts';
-import { decodePeerMessages, encodePeerMessages, pack, unpack } from '../../src/wire/peer-messages.ts';
+import { pack, unpack } from '../../src/wire/fields.ts';
+import { decodePeerMessages, encodePeerMessages } from '../../src/wire/peer-messages.ts';
 import { FROM, PEER_MESSAGES, peerMessage, TO } from './peer-messages.ts';
 
 const NAMES = Object.keys(PEER_MESSAGES);

@@ -113,6 +113,21 @@ export class AllowBatchBuilder {
   }
 }
 
+/** The request at position `i` as it was added, but for what is said by saying nothing: a cost of 1 may stand there. */
+export function requestAt(batch: AllowBatch, i: number): AllowRequest {
+  const { userIds, ruleIds, ruleIndexes, costs, timestampsMillis, requestIds } = batch;
+  const userId = userIds[i];
+  assert(userId !== undefined, 'the batch has fewer requests');
+  const ruleId = ruleIds[ruleIndexes?.[i] ?? 0];
+  return {
+    userId,
+    ruleId: ruleId === DEFAULT_RULE ? undefined : ruleId,
+    cost: costs?.[i],
+    timestampMillis: timestampsMillis?.[i] ?? undefined,
+    requestId: requestIds?.[i] ?? undefined,
+  };
+}
+
 function filled<T>(length: number, value: T): T[] {
   const column: T[] = [];
   for (let i = 0; i < length; i++) column.push(value);

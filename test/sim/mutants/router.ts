@@ -7,7 +7,7 @@ export const ROUTER: readonly Mutant[] = [
     bug: 'an unknown outcome is reported as certainly nothing',
     edits: [
       {
-        in: 'Forwarder.peerDisconnected',
+        in: 'LOST',
         find: "reason: 'unknown_outcome', proposed: true",
         replace: "reason: 'unknown_outcome', proposed: false",
       },
@@ -17,7 +17,11 @@ export const ROUTER: readonly Mutant[] = [
     id: 'M14b',
     bug: 'a deadline is reported as certainly nothing',
     edits: [
-      { in: 'Router.#expire', find: 'proposed: open.maybeProposed || isAsking', replace: 'proposed: false' },
+      {
+        in: 'OpenRequest.overdue',
+        find: 'proposed: this.#mayBeProposed || isAsking',
+        replace: 'proposed: false',
+      },
     ],
   },
   {
@@ -42,9 +46,9 @@ export const ROUTER: readonly Mutant[] = [
     bug: 'late answers pass',
     edits: [
       {
-        in: 'Router.#settleBy',
-        find: 'if (this.#init.monotonicMillis() > open.deadlineMillis + LATE_ANSWER_MILLIS_MAX) {',
-        replace: 'if (false) {',
+        in: 'OpenRequest.verdictOn',
+        find: 'nowMillis > this.deadlineMillis + LATE_ANSWER_MILLIS_MAX',
+        replace: 'false',
       },
     ],
   },
@@ -54,7 +58,7 @@ export const ROUTER: readonly Mutant[] = [
     edits: [
       {
         in: 'Router.#learn',
-        find: 'if (this.#queue(partition).search.told(answer.leader, answer.term))',
+        find: 'if (this.#lookup(partition).search.told(answer.leader, answer.term))',
         replace: 'if (false)',
       },
     ],
@@ -108,9 +112,8 @@ export const ROUTER: readonly Mutant[] = [
     edits: [
       {
         in: 'Router.#advance',
-        find: 'const open = takeProbe(queue);',
-        replace:
-          'for (const each of queue.waiting.splice(0)) this.#ask(each, target); const open = undefined;',
+        find: 'const open = queue.takeProbe();',
+        replace: 'for (const each of queue.takeAll()) this.#ask(each, target); const open = undefined;',
       },
     ],
   },
@@ -140,7 +143,7 @@ export const ROUTER: readonly Mutant[] = [
     id: 'R10',
     bug: 'a denial is final though another node may still grant the request',
     edits: [
-      { in: 'Router.#settleBy', find: 'if (open.astray > 0 || open.isLost) {', replace: 'if (false) {' },
+      { in: 'OpenRequest.verdictOn', find: 'if (this.#astray > 0 || this.#isLost)', replace: 'if (false)' },
     ],
   },
   {
@@ -162,19 +165,21 @@ export const ROUTER: readonly Mutant[] = [
     id: 'T1',
     bug: 'what was refused at its deadline is still sent',
     law: 'nodes ask only for what a client waits for',
-    edits: [{ in: 'Router.#release', find: 'if (open.settled) continue;', replace: '' }],
+    edits: [{ in: 'Router.#release', find: 'if (open.isSettled) continue;', replace: '' }],
   },
   {
     id: 'T2',
     bug: 'an answer after the deadline is one more answer',
     law: 'every request is answered once',
-    edits: [{ in: 'Router.#answered', find: 'if (!open.settled) this.#settleBy', replace: 'this.#settleBy' }],
+    edits: [
+      { in: 'Router.#answered', find: 'if (!open.isSettled) this.#conclude', replace: 'this.#conclude' },
+    ],
   },
   {
     id: 'T3',
     bug: 'a conflict is told though the request itself may have the id',
     law: 'nothing is charged that was told to be in conflict',
-    edits: [{ in: 'Router.#settleBy', find: 'open.isLost = true;', replace: '' }],
+    edits: [{ in: 'OpenRequest.verdictOn', find: 'this.#isLost = true;', replace: '' }],
   },
   {
     id: 'T4',
@@ -182,8 +187,8 @@ export const ROUTER: readonly Mutant[] = [
     law: 'requests without an id are in the log at most as often as they were attempted',
     edits: [
       {
-        in: 'Router.#settleBy',
-        find: '(!answer.proposed || open.request.requestId !== undefined)',
+        in: 'OpenRequest.verdictOn',
+        find: '!answer.proposed || this.isRepeatable',
         replace: 'true',
       },
     ],
@@ -192,13 +197,13 @@ export const ROUTER: readonly Mutant[] = [
     id: 'T5',
     bug: 'a request without an id is asked elsewhere when its node is silent',
     law: 'requests without an id are in the log at most as often as they were attempted',
-    edits: [{ in: 'Router.peerSuspected', find: '|| open.request.requestId === undefined', replace: '' }],
+    edits: [{ in: 'Router.peerSuspected', find: '|| !open.isRepeatable', replace: '' }],
   },
   {
     id: 'T6',
     bug: 'what went astray at a silent node is not counted',
     law: 'nothing is charged that was told to be denied',
-    edits: [{ in: 'Router.peerSuspected', find: 'open.astray += 1;', replace: '' }],
+    edits: [{ in: 'OpenRequest.strayed', find: 'this.#astray += 1;', replace: '' }],
   },
   {
     id: 'T7',
@@ -304,7 +309,7 @@ export const ROUTER: readonly Mutant[] = [
     id: 'R15',
     bug: 'nobody listens to who says too late that it does not lead',
     law: 'a node finds a leader that it can reach',
-    edits: [{ in: 'Forwarder.tick', find: 'this.#late.set(id, ask);', replace: '' }],
+    edits: [{ in: 'Calls.expire', find: 'this.#late.set(id, call);', replace: '' }],
     unitTest: {
       file: 'router/forwarder.test.ts',
       why: 'paths on which answers take longer than a deadline are healed before anybody has to get on, and then whoever does not lead says so in time',

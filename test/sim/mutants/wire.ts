@@ -46,13 +46,13 @@ export const WIRE: readonly Mutant[] = [
     id: 'T11',
     bug: 'timestamps are lost between nodes',
     law: 'the log holds what was asked',
-    edits: [{ in: 'Forwarder.forward', find: 'timestampMillis ?? null', replace: 'null' }],
+    edits: [{ in: 'requestAt', find: 'timestampsMillis?.[i] ?? undefined', replace: 'undefined' }],
   },
   {
     id: 'T12',
     bug: 'costs are lost between nodes',
     law: 'the log holds what was asked',
-    edits: [{ in: 'Forwarder.forward', find: 'cost ?? null', replace: 'null' }],
+    edits: [{ in: 'requestAt', find: 'costs?.[i]', replace: 'undefined' }],
   },
   {
     id: 'T15',

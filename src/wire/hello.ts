@@ -2,10 +2,10 @@
  * What two nodes say to each other before anything else: the dialler's hello, and the welcome or the refusal it gets.
  * Bytes and shapes only; who is refused is decided by src/meta/admission.ts.
  */
-import type { NodeId } from '../../raft/types.ts';
 import type { HostPort } from '../api/node-address.ts';
-import { FrameError } from '../wire/frame.ts';
-import { Fields, pack, unpack } from '../wire/peer-messages.ts';
+import type { NodeId } from '../../raft/types.ts';
+import { Fields, pack, unpack } from './fields.ts';
+import { FrameError } from './frame.ts';
 
 /** Who speaks on a connection: a node id alone may be borne by two machines. */
 export interface Sender {

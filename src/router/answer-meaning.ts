@@ -1,0 +1,40 @@
+/** What an answer tells beyond the request it answers: whether it charged anything, and who leads. Pure. */
+import type { Answer } from '../partition/answer.ts';
+
+/** Whoever got this did not charge the request. */
+export function isRejection(answer: Answer): boolean {
+  switch (answer.kind) {
+    case 'decision':
+      return !answer.decision.allowed;
+    case 'invalid':
+    case 'conflict':
+      return true;
+    case 'notLeader':
+    case 'unavailable':
+      return false;
+  }
+}
+
+export type Unavailable = Extract<Answer, { kind: 'unavailable' }>;
+
+/**
+ * What a refusal says of the node it comes from.
+ * - `elsewhere`: another one may do better
+ * - `leads`: nobody but the leader refuses a request for this, for whoever does not lead says so first
+ */
+export function meaningOf({ reason }: Unavailable): 'elsewhere' | 'leads' | 'nothing' {
+  switch (reason) {
+    case 'no_leader':
+    case 'starting':
+    case 'unknown_outcome':
+      return 'elsewhere';
+    case 'overloaded':
+    case 'low_disk':
+    case 'at_capacity':
+      return 'leads';
+    // Whoever gets a request too late says so without a look at who leads.
+    case 'deadline':
+    case 'not_member':
+      return 'nothing';
+  }
+}

@@ -1,0 +1,56 @@
+/** The frame by which a node says twice a second how its groups are doing, for people and tests to look at. */
+import type { NodeId } from '../../raft/types.ts';
+import { CLOCK_STATES, type ClockState } from '../api/cluster-report.ts';
+import { array, Fields, pack, unpack } from './fields.ts';
+
+export interface PartitionReport {
+  readonly partition: number;
+  readonly isLeader: boolean;
+  readonly term: number;
+  readonly commit: number;
+  readonly applied: number;
+  readonly lastIndex: number;
+  /** Who holds the partition, as far as this replica knows. */
+  readonly members: readonly NodeId[];
+}
+
+export interface NodeReport {
+  readonly node: NodeId;
+  readonly pid: number;
+  /** How its clock runs against those of a majority; unless it is fit, the node leads nothing. */
+  readonly clock: ClockState;
+  readonly partitions: readonly PartitionReport[];
+}
+
+export function encodeNodeReport({ pid, clock, partitions }: NodeReport): Buffer {
+  const rows = partitions.map((p) => [
+    p.partition,
+    p.isLeader,
+    p.term,
+    p.commit,
+    p.applied,
+    p.lastIndex,
+    p.members,
+  ]);
+  return pack([pid, CLOCK_STATES.indexOf(clock), rows]);
+}
+
+/** @throws FrameError if it is malformed */
+export function decodeNodeReport(node: NodeId, payload: Uint8Array): NodeReport {
+  const fields = new Fields(unpack(payload));
+  const pid = fields.integer('pid');
+  const clock = fields.oneOf(CLOCK_STATES, 'clock');
+  const partitions = array(fields.next('partitions'), 'partitions').map((row) => {
+    const p = new Fields(row);
+    return {
+      partition: p.integer('partition'),
+      isLeader: p.boolean('isLeader'),
+      term: p.integer('term'),
+      commit: p.integer('commit'),
+      applied: p.integer('applied'),
+      lastIndex: p.integer('lastIndex'),
+      members: p.integers('members'),
+    };
+  });
+  return { node, pid, clock, partitions };
+}

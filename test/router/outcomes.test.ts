@@ -1,0 +1,161 @@
+/** What a request is told when a node that was asked refuses it, loses it, or says nothing. */
+import { describe, expect, it } from 'vitest';
+import type { Answer } from '../../src/partition/answer.ts';
+import { DEADLINE_MILLIS, decisionOf, GRANT, notLeader, RouterBench, SELF, unavailable } from './fixtures.ts';
+
+describe('a leader that has the request and does not answer', () => {
+  it('costs the request its deadline, and no more', () => {
+    const bench = new RouterBench();
+    bench.leads(0, 2);
+    const told = bench.allow('0:ada');
+    bench.tick(DEADLINE_MILLIS - 1);
+    expect(told.answers).toEqual([]);
+    bench.tick(1);
+    expect(told.answers).toMatchObject([{ kind: 'unavailable', reason: 'deadline' }]);
+    bench.forwarded[0]?.answer(GRANT);
+    bench.runOut();
+    expect(told.answers).toHaveLength(1);
+    expect(bench.targets).toEqual([2]);
+  });
+
+  it.each([
+    ['another node', 2],
+    ['this node', SELF],
+  ])('may have proposed it, so nobody claims it did not: %s', (_what, leader) => {
+    const bench = new RouterBench();
+    bench.leads(0, leader);
+    const told = bench.allow('0:ada');
+    bench.runOut();
+    expect(told.answers).toEqual([unavailable('deadline', true)]);
+  });
+
+  it('is not asked for ever: the next request goes to another replica', () => {
+    const bench = new RouterBench();
+    bench.reply = ({ to }) => (to === 2 ? undefined : GRANT);
+    const first = bench.allow('5:ada');
+    bench.suspect(2);
+    expect(bench.allow('5:bob').answers).toEqual([GRANT]);
+    bench.runOut();
+    expect(first.answers).toEqual([unavailable('deadline', true)]);
+    // Also if it used to answer.
+    bench.reply = ({ to }) => (to === 3 ? undefined : GRANT);
+    bench.allow('5:cyd');
+    bench.suspected.delete(2);
+    bench.suspect(3);
+    expect(bench.allow('5:dan').answers).toEqual([GRANT]);
+    expect(bench.targets).toEqual([2, 3, 3, 2]);
+  });
+
+  it('is asked about others meanwhile: one slow request holds up none', () => {
+    const bench = new RouterBench();
+    bench.leads(0, 2);
+    bench.leads(1, SELF);
+    bench.partition(1).reply = () => GRANT;
+    const slow = bench.allow('0:slow');
+    const quick = Array.from({ length: 50 }, (_, i) => bench.allow(`1:${i}`));
+    expect(quick.every(({ answers }) => answers.length === 1)).toBe(true);
+    expect(bench.router.openCount).toBe(1);
+    bench.runOut();
+    expect(slow.answers).toHaveLength(1);
+  });
+});
+
+describe('an attempt whose outcome is unknown', () => {
+  const lost = unavailable('unknown_outcome', true);
+
+  it('is repeated when the request carries an id', () => {
+    const bench = new RouterBench();
+    bench.leads(0, 2);
+    const told = bench.allow('0:ada', { requestId: 'r-1' });
+    bench.forwarded[0]?.answer(lost);
+    expect(told.answers).toEqual([]);
+    bench.leads(0, 3);
+    expect(bench.targets).toEqual([2, 3]);
+    expect(bench.forwarded[1]?.request).toEqual({ userId: '0:ada', requestId: 'r-1' });
+    expect(bench.forwarded[1]?.deadlineMillis).toBe(bench.forwarded[0]?.deadlineMillis);
+    bench.forwarded[1]?.answer(GRANT);
+    expect(told.answers).toEqual([GRANT]);
+  });
+
+  it('is never repeated without one', () => {
+    const bench = new RouterBench();
+    bench.leads(0, 2);
+    const told = bench.allow('0:ada');
+    bench.forwarded[0]?.answer(lost);
+    bench.leads(0, 3);
+    expect(told.answers).toEqual([lost]);
+    bench.runOut();
+    expect(bench.targets).toEqual([2]);
+  });
+
+  it('is not forgotten by what comes after it', () => {
+    for (const later of [
+      unavailable('overloaded', false),
+      unavailable('low_disk', false),
+      unavailable('deadline', false),
+    ]) {
+      const bench = new RouterBench();
+      bench.leads(0, 2);
+      const told = bench.allow('0:ada', { requestId: 'r-1' });
+      bench.forwarded[0]?.answer(lost);
+      bench.leads(0, 3);
+      bench.forwarded[1]?.answer(later);
+      expect(told.answers).toEqual([{ ...later, proposed: true }]);
+    }
+  });
+
+  it('may be granted yet, by a frame that was on its way when the connection broke, though it is refused elsewhere', () => {
+    const invalid: Answer = { kind: 'invalid', field: 'timestampMillis', message: 'too far ahead' };
+    const conflict: Answer = { kind: 'conflict', field: 'rule', message: 'is that of another request' };
+    const denial: Answer = { kind: 'decision', decision: decisionOf({ allowed: false, remaining: 0 }) };
+    for (const refusal of [invalid, conflict, denial]) {
+      const bench = new RouterBench();
+      bench.leads(0, 2);
+      const told = bench.allow('0:ada', { requestId: 'r-1' });
+      bench.forwarded[0]?.answer(lost);
+      bench.leads(0, 3);
+      bench.forwarded[1]?.answer(refusal);
+      expect(told.answers).toEqual([lost]);
+    }
+  });
+
+  it('is not forgotten at the deadline', () => {
+    const bench = new RouterBench();
+    bench.leads(0, 2);
+    const told = bench.allow('0:ada', { requestId: 'r-1' });
+    bench.forwarded[0]?.answer(lost);
+    bench.runOut();
+    expect(told.answers).toMatchObject([{ kind: 'unavailable', proposed: true }]);
+  });
+});
+
+describe('a refusal', () => {
+  it.each(['overloaded', 'low_disk', 'deadline'] as const)(
+    'for being %s is passed on and not retried',
+    (reason) => {
+      const bench = new RouterBench();
+      bench.leads(0, 2);
+      const told = bench.allow('0:ada', { requestId: 'r-1' });
+      bench.forwarded[0]?.answer(unavailable(reason, false));
+      expect(told.answers).toEqual([unavailable(reason, false)]);
+      bench.runOut();
+      expect(bench.targets).toEqual([2]);
+    },
+  );
+
+  it.each(['no_leader', 'starting'] as const)(
+    'for %s that left nothing behind is tried again, id or not',
+    (reason) => {
+      const bench = new RouterBench();
+      bench.leads(0, 2);
+      bench.reply = ({ to }) => (to === 3 ? notLeader(2, 1) : undefined);
+      const told = bench.allow('0:ada');
+      bench.forwarded[0]?.answer(unavailable(reason, false));
+      expect(bench.targets).toEqual([2, 3]);
+      bench.tick();
+      expect(bench.targets).toEqual([2, 3, 2]);
+      bench.forwarded[2]?.answer(GRANT);
+      expect(told.answers).toEqual([GRANT]);
+    },
+  );
+});

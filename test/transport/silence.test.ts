@@ -1,0 +1,112 @@
+/** Connections on which nothing arrives: before the hello, between frames, and for good. */
+import { describe, expect, it, vi } from 'vitest';
+import { clusterTag, FrameDecoder, type FrameType } from '../../src/wire/frame.ts';
+import {
+  cleanupAfterEach,
+  CLUSTER,
+  expectUnharmed,
+  frameOf,
+  helloFrame,
+  pairAndStranger,
+  type Peer,
+  RawClient,
+  RawServer,
+} from './peers.ts';
+import { until } from './wait.ts';
+
+const cleanup = cleanupAfterEach();
+
+/** Time passes for faked timers, while nodes 1 and 2 talk twice a second as live nodes do. */
+async function pass(millis: number, a: Peer, b: Peer): Promise<void> {
+  for (let elapsed = 0; elapsed < millis; elapsed += 500) {
+    vi.advanceTimersByTime(Math.min(500, millis - elapsed));
+    await expectUnharmed(a, b, `from 2 ${elapsed}`);
+    expect(a.send(2, `from 1 ${elapsed}`)).toBe(true);
+    await until('node 2 has it', () => b.textsFrom(1).includes(`from 1 ${elapsed}`));
+  }
+}
+
+describe('a connection that does not say who it is', () => {
+  it.each([
+    ['nothing', Buffer.alloc(0)],
+    ['half a hello', helloFrame(3, 1).subarray(0, 21)],
+  ])('is closed after 5 seconds of %s', async (_what, bytes) => {
+    const { a, b } = await pairAndStranger(cleanup);
+    await Promise.all([a.connectedTo(3), b.connectedTo(3)]);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const client = new RawClient(cleanup, a.address);
+    client.write(bytes);
+    await until('it was accepted', () => vi.getTimerCount() === 1);
+    await pass(4_999, a, b);
+    expect(client.isClosed).toBe(false);
+    vi.advanceTimersByTime(1);
+    await client.closed();
+    expect(a.count('lost 3')).toBe(0);
+  });
+
+  it('stays open once it did, for as long as it is used', async () => {
+    const { a, b } = await pairAndStranger(cleanup);
+    await Promise.all([a.connectedTo(3), b.connectedTo(3)]);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const client = new RawClient(cleanup, a.address);
+    client.write(helloFrame(3, 1));
+    for (let beat = 1; beat <= 20; beat += 1) {
+      client.write(frameOf('status', 'here'));
+      await until('it is heard', () => a.textsFrom(3).length === beat);
+      await pass(500, a, b);
+    }
+    expect(client.isClosed).toBe(false);
+    expect(a.count('lost 3')).toBe(0);
+  });
+});
+
+describe('a connection that falls silent', () => {
+  it('is dialled anew, though nobody closed it: the host of the peer or the network is gone', async () => {
+    const silent = await RawServer.start(cleanup, (socket) => socket.resume());
+    const { a, b } = await pairAndStranger(cleanup, silent.address);
+    await a.connectedTo(3);
+    const client = new RawClient(cleanup, a.address);
+    client.write(helloFrame(3, 1), frameOf('status', 'my last words'));
+    await until('it is heard', () => a.textsFrom(3).length === 1);
+    await until('it is lost', () => a.count('lost 3') === 1);
+    await until('it is dialled anew', () => a.count('connected 3') === 2);
+    expect(client.isClosed).toBe(true);
+    // Nodes 1 and 2 had nothing to say to each other all the while.
+    await expectUnharmed(a, b, 'first words');
+  });
+});
+
+describe('a node with nothing to say', () => {
+  it('says once a second that it lives, and nothing more after something else was sent', async () => {
+    const heard: FrameType[] = [];
+    const third = await RawServer.start(cleanup, (socket) => {
+      const decoder = new FrameDecoder(clusterTag(CLUSTER));
+      socket.on('data', (bytes) => decoder.push(bytes, ({ type }) => heard.push(type)));
+      socket.resume();
+    });
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    const { a, b } = await pairAndStranger(cleanup, third.address);
+    await Promise.all([a.connectedTo(3), b.connectedTo(3)]);
+    await b.transport.close();
+    await until('both said hello', () => heard.length === 2);
+    // The hello was something.
+    vi.advanceTimersByTime(1_000);
+    vi.advanceTimersByTime(1_000);
+    await until('it lives', () => heard.length === 3);
+    a.send(3, 'something else');
+    vi.advanceTimersByTime(1_000);
+    vi.advanceTimersByTime(999);
+    await until('it says something else', () => heard.length === 4);
+    vi.advanceTimersByTime(1);
+    await until('it still lives', () => heard.length === 5);
+    expect(heard.slice(2)).toEqual(['alive', 'requests', 'alive']);
+  });
+
+  it('is heard by the transport alone', async () => {
+    const { a } = await pairAndStranger(cleanup);
+    const client = new RawClient(cleanup, a.address);
+    client.write(helloFrame(3, 1), frameOf('alive', ''), frameOf('status', 'and well'));
+    await until('it is heard', () => a.textsFrom(3).length > 0);
+    expect(a.frames).toEqual([{ from: 3, type: 'status', text: 'and well' }]);
+  });
+});

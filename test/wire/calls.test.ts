@@ -1,0 +1,115 @@
+/** Each question is answered once at most, by whoever was asked, or ends with what can be said of it. */
+import { describe, expect, it } from 'vitest';
+import { type Call, Calls, type CallsInit } from '../../src/wire/calls.ts';
+
+const FIRST_ID = 100;
+
+/** Calls on a clock that the test turns, and all that those who asked were told. */
+class Bench {
+  readonly told: string[] = [];
+  readonly ended: number[] = [];
+  readonly calls: Calls<string, string>;
+
+  constructor(init: Partial<CallsInit<string>> = {}) {
+    this.calls = new Calls<string, string>({
+      firstId: FIRST_ID,
+      outstandingMax: 3,
+      lateMax: 0,
+      notSent: (to) => `not sent to ${to}`,
+      lost: 'lost',
+      ended: (to) => this.ended.push(to),
+      ...init,
+    });
+  }
+
+  ask(request: string, to = 2, until = 10): Call<string, string> {
+    const done = (result: string): void => void this.told.push(`${request}: ${result}`);
+    const call = this.calls.maybeAsk({ to, request, until, done });
+    if (call === undefined) throw new Error(`${request} is one call too many`);
+    return call;
+  }
+
+  send(request: string, to = 2, until = 10): Call<string, string> {
+    const call = this.ask(request, to, until);
+    call.isSent = true;
+    return call;
+  }
+}
+
+describe('a call', () => {
+  it('is answered once, under its id, by the node that was asked', () => {
+    const bench = new Bench();
+    const { calls, told, ended } = bench;
+    const [a, b] = [bench.send('a'), bench.send('b', 3)];
+    expect([a.id, b.id]).toEqual([FIRST_ID, FIRST_ID + 1]);
+    calls.answered(3, a.id, 'forged');
+    calls.answered(2, FIRST_ID - 1, 'of an earlier process');
+    expect(told).toEqual([]);
+    calls.answered(3, b.id, 'yes');
+    calls.answered(2, a.id, 'no');
+    calls.answered(2, a.id, 'yes');
+    expect([told, ended, calls.outstandingCount]).toEqual([['b: yes', 'a: no'], [3, 2], 0]);
+  });
+
+  it('is refused when too many are under way, and its id is not used up', () => {
+    const bench = new Bench();
+    for (const request of ['a', 'b', 'c']) bench.send(request);
+    const refused = { to: 2, request: 'd', until: 10, done: () => bench.told.push('d was told') };
+    expect(bench.calls.maybeAsk(refused)).toBeUndefined();
+    bench.calls.answered(2, FIRST_ID, 'yes');
+    expect(bench.send('e').id).toBe(FIRST_ID + 3);
+    expect(bench.told).toEqual(['a: yes']);
+  });
+
+  it('that never left came to nothing, and one that did may have come to something', () => {
+    const bench = new Bench();
+    bench.ask('waits');
+    bench.send('left');
+    bench.send('elsewhere', 3);
+    bench.calls.disconnected(2);
+    expect(bench.told).toEqual(['waits: not sent to 2', 'left: lost']);
+    bench.calls.disconnected(2);
+    expect([bench.told.length, bench.calls.outstandingCount]).toEqual([2, 1]);
+  });
+
+  it('that is made while others end with their connection is none of them', () => {
+    const bench = new Bench();
+    const ask = (): void => void bench.send('again');
+    bench.calls.maybeAsk({ to: 2, request: 'first', until: 10, done: ask });
+    bench.calls.disconnected(2);
+    expect([bench.told, bench.calls.outstandingCount]).toEqual([[], 1]);
+  });
+});
+
+describe('a call whose time ends', () => {
+  it('is lost, if nobody waits for late answers', () => {
+    const bench = new Bench();
+    const call = bench.send('a');
+    bench.send('b', 2, 11);
+    bench.calls.expire(9);
+    expect(bench.told).toEqual([]);
+    bench.calls.expire(10);
+    bench.calls.answered(2, call.id, 'yes');
+    expect([bench.told, bench.ended, bench.calls.outstandingCount]).toEqual([['a: lost'], [2], 1]);
+  });
+
+  it('is told a late answer otherwise, unless its connection broke before', () => {
+    const bench = new Bench({ lateMax: 2 });
+    const [a, b] = [bench.send('a'), bench.send('b', 3)];
+    bench.calls.expire(10);
+    expect([bench.told, bench.ended, bench.calls.outstandingCount]).toEqual([[], [2, 3], 0]);
+    bench.calls.disconnected(3);
+    bench.calls.answered(3, b.id, 'yes');
+    bench.calls.answered(2, a.id, 'yes');
+    bench.calls.answered(2, a.id, 'yes');
+    expect([bench.told, bench.ended]).toEqual([['a: yes'], [2, 3]]);
+  });
+
+  it('is forgotten when more have ended since than are remembered', () => {
+    const bench = new Bench({ lateMax: 2 });
+    const calls = ['a', 'b', 'c'].map((request) => bench.send(request));
+    bench.calls.expire(10);
+    for (const { id } of calls) bench.calls.answered(2, id, 'yes');
+    expect(bench.told).toEqual(['b: yes', 'c: yes']);
+  });
+});

@@ -1,0 +1,88 @@
+/** Frames of a few fields: what is said arrives, and nothing else is believed. */
+import { describe, expect, it } from 'vitest';
+import { decodePing, decodePong, encodePing, encodePong } from '../../src/wire/clock-readings.ts';
+import { pack } from '../../src/wire/fields.ts';
+import { FrameError } from '../../src/wire/frame.ts';
+import { decodeGroupsOfVersion, encodeGroupsOfVersion } from '../../src/wire/groups-of-version.ts';
+import { decodeNodeReport, encodeNodeReport, type NodeReport } from '../../src/wire/node-report.ts';
+import { decodeRoom, encodeRoom } from '../../src/wire/room.ts';
+
+interface Kind<T> {
+  readonly encode: (value: T) => Buffer;
+  readonly decode: (payload: Uint8Array) => T;
+  readonly samples: readonly T[];
+  readonly wrong: readonly unknown[];
+}
+
+/** Lets each kind have a type of its own. */
+function kind<T>(each: Kind<T>): Kind<unknown> {
+  return each as Kind<unknown>;
+}
+
+const PARTITION = {
+  partition: 3,
+  isLeader: true,
+  term: 4,
+  commit: 9,
+  applied: 8,
+  lastIndex: 10,
+  members: [1, 2],
+};
+const KINDS = {
+  ping: kind({
+    encode: encodePing,
+    decode: decodePing,
+    samples: [{ process: 7, sentMillis: 12.25 }],
+    wrong: ['ping', [1], [1.5, 2], [1, '2'], [1, Number.NaN]],
+  }),
+  pong: kind({
+    encode: encodePong,
+    decode: decodePong,
+    samples: [{ asker: 7, sentMillis: 12.25, process: 8, peerMillis: 1e6 }],
+    wrong: ['pong', [1], [1, 'x', 2, 3], [1, 1, 2, Number.NaN]],
+  }),
+  groups: kind({
+    encode: encodeGroupsOfVersion,
+    decode: decodeGroupsOfVersion,
+    samples: [
+      { version: 1, groups: [] },
+      { version: 9, groups: [0, 4, 2 ** 40] },
+    ],
+    wrong: [{}, [], [1], [1, 2], [-1, []], [1, ['x']], [1, [0.5]]],
+  }),
+  room: kind({
+    encode: encodeRoom,
+    decode: decodeRoom,
+    samples: ['free', 'full', 'exhausted'],
+    wrong: [[], [3], ['full'], [null]],
+  }),
+  report: kind<NodeReport>({
+    encode: encodeNodeReport,
+    decode: (payload) => decodeNodeReport(2, payload),
+    samples: [
+      { node: 2, pid: 4711, clock: 'fit', partitions: [] },
+      {
+        node: 2,
+        pid: 1,
+        clock: 'slow',
+        partitions: [PARTITION, { ...PARTITION, isLeader: false, members: [] }],
+      },
+    ],
+    wrong: [
+      [1, 0],
+      [1, 3, []],
+      [1, 0, [[3, true, 4, 9, 8, 10]]],
+      [1, 0, [[3, 1, 4, 9, 8, 10, []]]],
+    ],
+  }),
+};
+
+describe.each(Object.entries(KINDS))('a frame of a %s', (_name, { encode, decode, samples, wrong }) => {
+  it.each(samples.map((sample) => [sample]))('arrives as it was sent: %j', (sample) => {
+    expect(decode(encode(sample))).toEqual(sample);
+  });
+
+  it.each(wrong.map((value) => [value]))('of another shape is a FrameError: %j', (value) => {
+    expect(() => decode(pack(value))).toThrow(FrameError);
+  });
+});
