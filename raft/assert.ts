@@ -1,3 +1,5 @@
+/** Invariants, checked in production as well: there is no switch. What may happen in a sound program is no matter for these. */
+
 /** An invariant that this program relies on did not hold. Always fatal: the process must stop, never go on. */
 export class InvariantError extends Error {
   readonly code = 'INVARIANT';

@@ -7,17 +7,18 @@ import type { Entry, LogPosition } from './types.ts';
 
 export const LOG_START: LogPosition = { index: 0, term: 0, timeMillis: 0 };
 
+const ENTRY_OVERHEAD_BYTES = 32;
+const ENTRY_WRITE_BYTES = 512;
+
 /** Bytes an entry is charged with in every budget: its payload and a share for what surrounds it. */
 export function entryBytes(entry: Entry): number {
   return entry.data.byteLength + ENTRY_OVERHEAD_BYTES;
 }
-const ENTRY_OVERHEAD_BYTES = 32;
 
 /** What writing an entry holds the thread up for, in bytes copied: putting a key and its checksum costs as much as many. */
 export function writeCost(entry: Entry): number {
   return entry.data.byteLength + ENTRY_WRITE_BYTES;
 }
-const ENTRY_WRITE_BYTES = 512;
 
 export class RaftLog {
   /** The position just before `entries[0]`. Invariant: base.index <= applied. */

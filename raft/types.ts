@@ -3,7 +3,7 @@
  * Plain data only; nothing here has behaviour.
  */
 
-/** Identifies a node in the cluster: a safe integer >= 1, never reused for another machine. 0 means "none". */
+/** Identifies a node in the cluster: a safe integer >= 1, never reused for another machine; or `NO_NODE`. */
 export type NodeId = number;
 
 /** Identifies one Raft group on all of its nodes: a safe integer >= 0. */
@@ -36,7 +36,7 @@ export interface GroupConfig {
 export interface LogPosition {
   readonly index: number;
   readonly term: number;
-  /** Group time in milliseconds (DESIGN: the group clock). Never decreases along a log. */
+  /** Group time in milliseconds, see raft/driver/group-clock.ts. Never decreases along a log. */
   readonly timeMillis: number;
 }
 
@@ -158,7 +158,7 @@ export type Message =
   | TimeoutNow;
 
 /**
- * The group's replicated time, seen from one replica. Implemented by the limiter; the core only drives it.
+ * The group's replicated time, seen from one replica. Implemented in raft/driver/group-clock.ts; the core only drives it.
  * All values are whole milliseconds of group time.
  */
 export interface GroupClock {

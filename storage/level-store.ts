@@ -209,7 +209,7 @@ export class LevelStore implements LogStore {
       group.noteWritten();
       if (group.takeSpaceToReturn()) this.returnSpace(group.group);
     }
-    this.settle();
+    this.becomeIdle();
     done();
   }
 
@@ -225,11 +225,11 @@ export class LevelStore implements LogStore {
   private fail(cause: unknown, done: (error?: Error) => void): void {
     const failure = new StoreFailedError({ cause });
     this.failure = failure;
-    this.settle();
+    this.becomeIdle();
     done(failure);
   }
 
-  private settle(): void {
+  private becomeIdle(): void {
     this.inFlight = false;
     this.onIdle?.();
   }

@@ -29,7 +29,7 @@ function applyConfig(group: Group, entry: Entry): void {
 }
 
 /** Begins to write down the state after `applied`, if `patience` times as much was applied as makes it worth it. */
-export function maybeTakeSnapshot(
+export function takeSnapshotIfDue(
   group: Group,
   applied: LogPosition,
   everyBytes: number,

@@ -5,7 +5,7 @@
  */
 import { assert } from '../assert.ts';
 import type { Group } from './group.ts';
-import type { IncomingSnapshot } from './incoming-snapshots.ts';
+import type { IncomingSnapshot } from './incoming-snapshot.ts';
 import type { MultiRaftOptions } from './multi-raft-options.ts';
 import { LOG_START, writeCost } from '../log.ts';
 import type { Ready } from '../ready.ts';

@@ -9,7 +9,7 @@ import type {
   MembershipResult,
   SnapshotTarget,
 } from './group-application.ts';
-import type { IncomingSnapshot } from './incoming-snapshots.ts';
+import type { IncomingSnapshot } from './incoming-snapshot.ts';
 import { LocalSnapshots } from './local-snapshots.ts';
 import { PendingReads } from './pending-reads.ts';
 import { NO_NODE, type GroupId, type NodeId, type SnapshotMeta, type StoredGroup } from '../types.ts';

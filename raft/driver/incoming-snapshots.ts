@@ -6,102 +6,14 @@
  * The acknowledgement of the last chunk leaves when the snapshot is installed: the leader would go on where it thinks
  * the log is, and find it is not there yet. Until then the one before is repeated, to keep the stream alive.
  */
-import { crc32 } from './checksum.ts';
 import type { Group } from './group.ts';
+import { IncomingSnapshot } from './incoming-snapshot.ts';
 import { CHUNK_BYTES_MAX } from './local-snapshots.ts';
 import type { SnapshotChunk, SnapshotChunkAck } from './peer-message.ts';
-import type { StagedChunks } from './store.ts';
-import type { InstallSnapshot, NodeId, SnapshotMeta } from '../types.ts';
+import type { NodeId, SnapshotMeta } from '../types.ts';
 
 /** Chunks that came and are not on disk, of all groups. What would be more is dropped; its sender tries again. */
 const WAITING_BYTES_MAX = 8 << 20;
-
-/** Of the last message that came; its data would be a second chunk in memory. */
-interface Heard {
-  readonly from: NodeId;
-  readonly term: number;
-  readonly timeMillis: number;
-}
-
-/** One snapshot on its way to one group. */
-export class IncomingSnapshot {
-  readonly meta: SnapshotMeta;
-  #last: Heard;
-  /** Chunks on disk. */
-  #staged = 0;
-  #stagedBytes = 0;
-  #checksum = 0;
-  /** Came, and is to be written or being written. */
-  #waiting: Uint8Array | undefined;
-  silentTicks = 0;
-
-  constructor(first: SnapshotChunk) {
-    const { meta, from, term, timeMillis } = first;
-    this.meta = meta;
-    this.#last = { from, term, timeMillis };
-  }
-
-  get sender(): NodeId {
-    return this.#last.from;
-  }
-  get term(): number {
-    return this.#last.term;
-  }
-  get waitingBytes(): number {
-    return this.#waiting?.byteLength ?? 0;
-  }
-  /** All chunks are on disk. */
-  get isStaged(): boolean {
-    return this.#staged === this.meta.chunkCount;
-  }
-
-  heard({ from, term, timeMillis }: SnapshotChunk): void {
-    this.silentTicks = 0;
-    if (term >= this.term) this.#last = { from, term, timeMillis };
-  }
-
-  /** More bytes than the whole snapshot has. */
-  exceeds({ chunk, data }: SnapshotChunk): boolean {
-    return chunk === this.#staged && this.#stagedBytes + data.byteLength > this.meta.byteLength;
-  }
-
-  /** Whether it is the next chunk, which waits from now on. */
-  takes({ chunk, data }: SnapshotChunk): boolean {
-    if (chunk !== this.#staged || this.#waiting !== undefined || this.isStaged) return false;
-    this.#waiting = data;
-    return true;
-  }
-
-  /** What the next write stages. */
-  get toStage(): StagedChunks | undefined {
-    if (this.#waiting === undefined) return undefined;
-    return { index: this.meta.index, first: this.#staged, chunks: [this.#waiting] };
-  }
-
-  /** The chunk that waited is on disk. Returns false if these cannot be the chunks of the snapshot. */
-  staged(): boolean {
-    const data = this.#waiting ?? new Uint8Array(0);
-    this.#waiting = undefined;
-    this.#staged += 1;
-    this.#stagedBytes += data.byteLength;
-    this.#checksum = crc32(data, this.#checksum);
-    const { byteLength, checksum } = this.meta;
-    if (!this.isStaged) return true;
-    return this.#stagedBytes === byteLength && (checksum === undefined || checksum === this.#checksum);
-  }
-
-  ack(group: Group, isInstalled = false): SnapshotChunkAck {
-    const { index, term, chunkCount } = this.meta;
-    const held = isInstalled ? chunkCount : Math.min(this.#staged, chunkCount - 1);
-    return { kind: 'chunkAck', group: group.id, from: group.core.id, index, snapshotTerm: term, held };
-  }
-
-  /** What the core is told when the snapshot is on disk and sound. */
-  message(to: NodeId): InstallSnapshot {
-    const { from, term, timeMillis } = this.#last;
-    return { type: 'snapshot', from, to, term, meta: this.meta, timeMillis };
-  }
-}
 
 interface IncomingSnapshotsInit {
   readonly answer: (to: NodeId, ack: SnapshotChunkAck) => void;
@@ -136,14 +48,14 @@ export class IncomingSnapshots {
     }
     incoming.heard(message);
     if (incoming.takes(message)) this.#init.activate(group);
-    else this.#init.answer(message.from, incoming.ack(group));
+    else this.#init.answer(message.from, ackOf(group, incoming));
   }
 
   /** The core answers instead: with its term, or with what it holds. */
   #decline(group: Group, message: SnapshotChunk): void {
     const { core } = group;
     const declined = new IncomingSnapshot(message);
-    if (message.term >= core.term) this.#init.answer(message.from, declined.ack(group, true));
+    if (message.term >= core.term) this.#init.answer(message.from, ackOf(group, declined, true));
     core.step(declined.message(core.id));
     if (group.incoming !== undefined && !core.needsSnapshot(group.incoming.meta)) this.forget(group);
   }
@@ -173,14 +85,14 @@ export class IncomingSnapshots {
     if (group.incoming !== incoming) return;
     if (!incoming.staged()) this.forget(group);
     else if (incoming.isStaged) this.#init.complete(group, incoming);
-    else this.#init.answer(incoming.sender, incoming.ack(group));
+    else this.#init.answer(incoming.sender, ackOf(group, incoming));
   }
 
   /** The group has what the snapshot holds. */
   finished(group: Group): void {
     const { incoming } = group;
     if (incoming === undefined) return;
-    this.#init.answer(incoming.sender, incoming.ack(group, true));
+    this.#init.answer(incoming.sender, ackOf(group, incoming, true));
     this.forget(group);
   }
 
@@ -194,7 +106,7 @@ export class IncomingSnapshots {
   keepAlive(): void {
     for (const group of this.#groups) {
       const { incoming } = group;
-      if (incoming?.isStaged === true) this.#init.answer(incoming.sender, incoming.ack(group));
+      if (incoming?.isStaged === true) this.#init.answer(incoming.sender, ackOf(group, incoming));
     }
   }
 
@@ -211,6 +123,12 @@ export class IncomingSnapshots {
       if (isOvertaken || incoming.silentTicks > silentTicksMax) this.forget(group);
     }
   }
+}
+
+function ackOf({ id, core }: Group, incoming: IncomingSnapshot, isInstalled = false): SnapshotChunkAck {
+  const { index, term } = incoming.meta;
+  const held = incoming.heldChunks(isInstalled);
+  return { kind: 'chunkAck', group: id, from: core.id, index, snapshotTerm: term, held };
 }
 
 function isSame(a: SnapshotMeta, b: SnapshotMeta): boolean {

@@ -5,7 +5,7 @@
  */
 import type { Group } from './group.ts';
 import type { SnapshotTarget } from './group-application.ts';
-import type { IncomingSnapshot } from './incoming-snapshots.ts';
+import type { IncomingSnapshot } from './incoming-snapshot.ts';
 import type { LogStore } from './store.ts';
 
 interface Restore {

@@ -2,7 +2,8 @@
 import { assert } from '../assert.ts';
 import type { Group } from './group.ts';
 import type { SnapshotTarget } from './group-application.ts';
-import { type IncomingSnapshot, IncomingSnapshots } from './incoming-snapshots.ts';
+import type { IncomingSnapshot } from './incoming-snapshot.ts';
+import { IncomingSnapshots } from './incoming-snapshots.ts';
 import { OutgoingSnapshots, type SnapshotStreamOptions } from './outgoing-snapshots.ts';
 import type { PeerMessage, SnapshotChunk, SnapshotChunkAck } from './peer-message.ts';
 import { SnapshotRestores } from './snapshot-restores.ts';

@@ -11,7 +11,7 @@ import { RolledBackError } from '../../raft/errors.ts';
 import { MULTI_RAFT_DEFAULTS } from '../../raft/driver/multi-raft.ts';
 import type { LogStore } from '../../raft/driver/store.ts';
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
-import { belowFloor, freeBytes } from '../../storage/free-space.ts';
+import { freeBytes, isLowDisk } from '../../storage/free-space.ts';
 import { openStore } from '../../storage/open-store.ts';
 import type { FrontDoor, NodeBehindDoor } from '../api/front-door.ts';
 import { factsDigest, factsOf } from '../config/cluster-facts.ts';
@@ -343,7 +343,7 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
 
   let isShortOfSpace = false;
   const checkFreeSpace = async (): Promise<void> => {
-    const isLow = belowFloor(await freeBytes(init.dataDirectory), config.freeFloorBytes);
+    const isLow = isLowDisk(await freeBytes(init.dataDirectory), config.freeFloorBytes);
     if (isLow !== isShortOfSpace)
       logger.warn({ isLow, floorBytes: config.freeFloorBytes }, 'free disk space');
     isShortOfSpace = isLow;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { EMPTY_DIGEST, combine, recordHash } from '../../storage/digest.ts';
-import { DEFAULT_FREE_FLOOR_BYTES, belowFloor, freeBytes } from '../../storage/free-space.ts';
+import { DEFAULT_FREE_FLOOR_BYTES, freeBytes, isLowDisk } from '../../storage/free-space.ts';
 import { chunkKey, entryKey, groupKey } from '../../storage/keys.ts';
 import { LogIndex } from '../../storage/log-index.ts';
 import { decodeGroupRecord, encodeGroupRecord, type GroupRecord } from '../../storage/records.ts';
@@ -149,9 +149,9 @@ describe('free space', () => {
   });
 
   it('is too little only below the floor', () => {
-    expect(belowFloor(DEFAULT_FREE_FLOOR_BYTES)).toBe(false);
-    expect(belowFloor(DEFAULT_FREE_FLOOR_BYTES - 1)).toBe(true);
-    expect(belowFloor(999, 1000)).toBe(true);
-    expect(belowFloor(0, 0)).toBe(false);
+    expect(isLowDisk(DEFAULT_FREE_FLOOR_BYTES)).toBe(false);
+    expect(isLowDisk(DEFAULT_FREE_FLOOR_BYTES - 1)).toBe(true);
+    expect(isLowDisk(999, 1000)).toBe(true);
+    expect(isLowDisk(0, 0)).toBe(false);
   });
 });

@@ -16,7 +16,7 @@ export const DRIVER: readonly Mutant[] = [
     law: 'in health every request is decided',
     edits: [
       {
-        in: 'MultiRaft.#propose',
+        in: 'TurnLoop.#propose',
         find: "if (group.core.role === 'leader' && !group.core.acceptsProposals) continue; this.#wantsProposal.delete(group);",
         replace:
           "this.#wantsProposal.delete(group); if (group.core.role === 'leader' && !group.core.acceptsProposals) continue;",

@@ -1,0 +1,240 @@
+/**
+ * The turn of all groups of a node: step what arrived -> propose what waits -> send -> apply -> write everything in one
+ * synced batch. While that write is in flight the next turn fills up; that is the group commit, and it adapts to the
+ * load by itself. Messages are stepped during the write too; only proposals wait for the turn, to travel in one entry.
+ *
+ * It knows which groups have work. Which groups there are, and who should lead them, is not decided here.
+ */
+import { assert } from '../assert.ts';
+import { applyCommitted, takeSnapshotIfDue } from './apply.ts';
+import { closeGroup, type Group, tellStatus } from './group.ts';
+import { GroupCommit } from './group-commit.ts';
+import type { MultiRaftInit } from './multi-raft-options.ts';
+import { Outbox } from './outbox.ts';
+import type { PeerMessage } from './peer-message.ts';
+import { type AskedChange, PendingChanges } from './pending-changes.ts';
+import { SnapshotTraffic } from './snapshot-traffic.ts';
+import type { GroupId, NodeId, StoredGroup } from '../types.ts';
+
+export class TurnLoop {
+  readonly #init: MultiRaftInit;
+  readonly #groups: ReadonlyMap<GroupId, Group>;
+  readonly #inbox: PeerMessage[] = [];
+  /** Groups whose core may have something to send, write or apply. */
+  readonly #active = new Set<Group>();
+  readonly #wantsProposal = new Set<Group>();
+  readonly #changes = new PendingChanges();
+  readonly #outbox = new Outbox();
+  readonly #traffic: SnapshotTraffic;
+  readonly #disk: GroupCommit;
+  #isScheduled = false;
+  #isStarted = false;
+  #isStopped = false;
+
+  /** `stalled` is told when the disk does not answer, and when it does again. */
+  constructor(
+    init: MultiRaftInit,
+    groups: ReadonlyMap<GroupId, Group>,
+    stalled: (isStalled: boolean) => void,
+  ) {
+    this.#init = init;
+    this.#groups = groups;
+    this.#disk = new GroupCommit({
+      store: init.store,
+      options: init.options,
+      send: (group, message) => this.#outbox.post(message.to, { kind: 'message', group: group.id, message }),
+      activate: (group) => this.activate(group),
+      staged: (group, incoming) => this.#traffic.staged(group, incoming),
+      installed: (group) => this.#traffic.installed(group),
+      stalled,
+      written: () => this.#turn(),
+      failed: (error) => this.#fail(error),
+    });
+    this.#traffic = new SnapshotTraffic({
+      id: init.id,
+      store: init.store,
+      options: init.options.streams,
+      groupOf: (id) => groups.get(id),
+      post: (to, message) => this.#outbox.post(to, message),
+      activate: (group) => this.activate(group),
+      schedule: () => this.#schedule(),
+      refused: (group, meta, error) => init.snapshotRefused?.(group, meta, error),
+      failed: (error) => this.#fail(error),
+    });
+  }
+
+  /** Was started, and not stopped. */
+  get isRunning(): boolean {
+    return this.#isStarted && !this.#isStopped;
+  }
+
+  /** From now on turns run. */
+  start(): void {
+    assert(!this.#isStarted, 'a driver is started once');
+    this.#isStarted = true;
+    this.#schedule();
+  }
+
+  /** Nothing is sent, written or applied after this. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#disk.stop();
+  }
+
+  /** The group has work: it is in the next turn. */
+  activate(group: Group): void {
+    this.#active.add(group);
+    this.#schedule();
+  }
+
+  receive(messages: readonly PeerMessage[]): void {
+    if (!this.#isStarted) return;
+    for (const message of messages) this.#inbox.push(message);
+    this.#schedule();
+  }
+
+  /** The group's application is asked for a proposal in the next turn. */
+  requestProposal(group: Group): void {
+    this.#wantsProposal.add(group);
+    this.#schedule();
+  }
+
+  /** A change of members begins with the next turn. */
+  ask(change: AskedChange): void {
+    this.#changes.ask(change);
+    this.activate(change.group);
+  }
+
+  /** A change was asked for and has not begun. */
+  isAsked(group: Group): boolean {
+    return this.#changes.has(group);
+  }
+
+  isRemoving(group: GroupId): boolean {
+    return this.#disk.isRemoving(group);
+  }
+
+  /** The group has left the node: nothing more of it leaves, who waits for it has lost it, the next write deletes it. */
+  remove(group: Group, placement: number, done: (tombstone: StoredGroup) => void): void {
+    this.#active.delete(group);
+    this.#wantsProposal.delete(group);
+    this.#outbox.forget(group.id);
+    this.#traffic.forget(group);
+    this.#disk.remove(group, placement, done);
+    this.#changes.forget(group);
+    closeGroup(group);
+    this.#schedule();
+  }
+
+  /** Tick number `ticks` has reached all cores; now the disk and the snapshots on their way. */
+  tick(ticks: number): void {
+    for (const group of this.#groups.values()) this.#active.add(group);
+    this.#disk.tick();
+    this.#traffic.tick(ticks, this.#init.options.raft.heartbeatTicks);
+    this.#schedule();
+  }
+
+  peerLost(peer: NodeId): void {
+    this.#traffic.peerLost(peer);
+  }
+
+  #fail(error: unknown): void {
+    if (this.#isStopped) return;
+    this.stop();
+    this.#init.fatal(error);
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || !this.isRunning) return;
+    this.#isScheduled = true;
+    this.#init.defer(() => {
+      this.#isScheduled = false;
+      this.#turn();
+    });
+  }
+
+  #turn(): void {
+    if (this.#isStopped) return;
+    try {
+      this.#stepInbox();
+      this.#traffic.run();
+      this.#changes.begin((group) => this.#active.add(group));
+      if (!this.#disk.isWriting) this.#propose();
+      // A group stays active until it was offered to the disk, so nothing is forgotten during a write.
+      for (const group of this.#active) this.#sendAndApply(group);
+      if (!this.#disk.isWriting) this.#write();
+      this.#outbox.flush(this.#init.send);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #stepInbox(): void {
+    for (const envelope of this.#inbox.splice(0)) {
+      const group = this.#groups.get(envelope.group);
+      if (group === undefined) continue;
+      switch (envelope.kind) {
+        case 'message':
+          group.core.step(envelope.message);
+          break;
+        case 'chunk':
+          this.#traffic.receive(group, envelope);
+          break;
+        case 'chunkAck':
+          this.#traffic.acknowledged(envelope);
+          break;
+      }
+      this.#active.add(group);
+    }
+  }
+
+  #propose(): void {
+    for (const group of this.#wantsProposal) {
+      if (group.core.role === 'leader' && !group.core.acceptsProposals) continue;
+      this.#wantsProposal.delete(group);
+      tellStatus(group);
+      if (group.core.role !== 'leader') continue;
+      const data = group.app.takeProposal();
+      if (data === undefined) continue;
+      group.app.proposed(group.core.propose(data));
+      this.#active.add(group);
+    }
+  }
+
+  /** Everything that needs no disk: tell, send, apply. */
+  #sendAndApply(group: Group): void {
+    tellStatus(group);
+    group.reads.start();
+    this.#sendFrom(group);
+    const { config, role } = group.core;
+    this.#apply(group);
+    group.reads.finish();
+    if (group.core.config === config && group.core.role === role) return;
+    // What a new configuration makes the core do need not wait for another turn.
+    tellStatus(group);
+    this.#sendFrom(group);
+  }
+
+  #sendFrom(group: Group): void {
+    for (const message of group.core.takeMessages()) {
+      if (message.type === 'snapshot') this.#traffic.send(group, message);
+      else this.#outbox.post(message.to, { kind: 'message', group: group.id, message });
+    }
+  }
+
+  #apply(group: Group): void {
+    const { applyBytesMax, snapshotEveryBytes } = this.#init.options;
+    // A node that catches up must go on answering clients and heartbeats: all groups share what one turn may take.
+    const share = Math.ceil(applyBytesMax / Math.max(1, this.#active.size));
+    const last = applyCommitted(group, share);
+    // Replacing a snapshot that is being streamed would start the stream over: wait, but not for ever.
+    const patience = this.#traffic.isSending(group.id) ? 4 : 1;
+    if (last !== undefined) takeSnapshotIfDue(group, last, snapshotEveryBytes, patience);
+  }
+
+  #write(): void {
+    const groups = [...this.#active];
+    this.#active.clear();
+    this.#disk.write(groups);
+  }
+}
