@@ -28,7 +28,7 @@ export interface AllowRequest {
 /** A request is not acceptable. `field` is the name of the offending field of `AllowRequest`. */
 export class InvalidRequestError extends RangeError {
   override readonly name = 'InvalidRequestError';
-  readonly code = 'invalid_request';
+  readonly code = 'INVALID_REQUEST';
   readonly field: string;
 
   constructor(field: string, bound: string) {

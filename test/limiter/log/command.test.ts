@@ -73,7 +73,7 @@ describe('a batch', () => {
     const builder = new AllowBatchBuilder();
     const error = thrownBy(() => builder.add(bad));
     expect(error).toBeInstanceOf(InvalidRequestError);
-    expect(error).toMatchObject({ code: 'invalid_request', field });
+    expect(error).toMatchObject({ code: 'INVALID_REQUEST', field });
     expect(builder.size).toBe(0);
   });
 });
