@@ -14,13 +14,13 @@ const BYTE_ORDER_MARK = 0xfeff;
 /** The number of bytes of `text` in UTF-8. A lone surrogate counts as 3. */
 export function utf8Length(text: string): number {
   let bytes = text.length;
-  for (let i = 0; i < text.length; i++) {
+  for (let i = 0; i < text.length; i += 1) {
     const unit = text.charCodeAt(i);
     if (unit >= 0xd800 && unit <= 0xdbff && i + 1 < text.length) {
       const next = text.charCodeAt(i + 1);
       if (next >= 0xdc00 && next <= 0xdfff) {
         bytes += 2;
-        i++;
+        i += 1;
         continue;
       }
     }

@@ -17,7 +17,7 @@ const GROUP_MILLIS = 0;
 /** An argument of `RateLimiter` is out of bounds. `field` names it. */
 export class InvalidLimiterArgumentError extends RangeError {
   override readonly name = 'InvalidLimiterArgumentError';
-  readonly code = 'invalid_limiter_argument';
+  readonly code = 'INVALID_LIMITER_ARGUMENT';
   readonly field: string;
 
   constructor(field: string, bound: string, value: string | number) {

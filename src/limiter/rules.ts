@@ -48,7 +48,7 @@ export interface RuleTable {
 /** A rule or rule table is not acceptable. `field` names what, e.g. `rules[2].limit`. */
 export class InvalidRuleError extends RangeError {
   override readonly name = 'InvalidRuleError';
-  readonly code = 'invalid_rule';
+  readonly code = 'INVALID_RULE';
   readonly field: string;
 
   constructor(field: string, bound: string, value: unknown) {

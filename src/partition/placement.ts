@@ -1,7 +1,6 @@
 /**
  * Which nodes hold which partition, and which of them should lead it. Pure: the same nodes give the same placement
- * everywhere. It comes from the bootstrap configuration for now; a replicated meta group (group 0) takes over
- * behind the same `Placement` interface.
+ * everywhere. Which nodes there are, and since when, is for group 0 to say (src/meta/).
  */
 import { NO_NODE, type GroupId, type NodeId } from '../../raft/types.ts';
 

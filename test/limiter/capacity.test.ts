@@ -16,7 +16,7 @@ function capped(rule: Partial<Rule> = {}): Harness {
 
 /** Takes new users until one is refused. */
 function fill(harness: Harness): number {
-  for (let users = 0; ; users++) {
+  for (let users = 0; ; users += 1) {
     const { refusal } = harness.one({ userId: `user${String(users).padStart(4, '0')}` });
     if (refusal === 'at_capacity') return users;
     harness.nowMillis += 1;
@@ -24,7 +24,7 @@ function fill(harness: Harness): number {
 }
 
 function sweepUntil(harness: Harness, bytes: number): void {
-  for (let i = 0; i < 50 && harness.machine.stateBytes > bytes; i++) {
+  for (let i = 0; i < 50 && harness.machine.stateBytes > bytes; i += 1) {
     harness.machine.apply({ type: 'sweep' }, harness.next());
   }
 }
@@ -47,7 +47,7 @@ describe('the size of a state', () => {
 
   it('is back at nothing, exactly, when all was forgotten', () => {
     const harness = harnessWith({ limit: 50 }, { id: 'b', limit: 2 });
-    for (let i = 0; i < 500; i++) {
+    for (let i = 0; i < 500; i += 1) {
       harness.nowMillis += i % 7;
       harness.one({
         userId: `user${(i * 7) % 61}`,
@@ -110,7 +110,7 @@ describe('state without a bound', () => {
     fill(harness);
     const known = { userId: 'user0001' };
     let granted = 0;
-    for (; granted < 100; granted++) {
+    for (; granted < 100; granted += 1) {
       harness.nowMillis += 1;
       // In the millisecond of its last grant it takes nothing more.
       const [first, second] = harness.ask(known, known);
@@ -134,7 +134,7 @@ describe('state without a bound', () => {
 
   it('that was taken on before the cap fell is kept, and goes on where it does not grow', () => {
     const harness = harnessWith({ limit: 1_000 });
-    for (let i = 0; i < 100; i++) harness.one({ userId: `user${i}` });
+    for (let i = 0; i < 100; i += 1) harness.one({ userId: `user${i}` });
     harness.rules(tableOf(2, [{ limit: 1_000 }], { partitionBytesMax: CAP }));
     expect(harness.machine.stats().keys).toBe(100);
     expect(harness.one({ userId: 'user7' }).allowed).toBe(true);

@@ -44,7 +44,7 @@ describe('rows', () => {
     const rows = new Rows(2, 16, firstId);
     const index = new LinearIndex(rows, { hash: 0, next: 1 });
     const queue: number[] = [];
-    for (let i = 0; i < 200; i++) {
+    for (let i = 0; i < 200; i += 1) {
       const id = rows.append();
       expect(id).toBe((firstId + i) % 2 ** 31);
       index.insert(id, i % 7);
@@ -56,7 +56,7 @@ describe('rows', () => {
       }
       expect(rows.first).toBe(queue[0]);
       const found: number[] = [];
-      for (let hash = 0; hash < 7; hash++) {
+      for (let hash = 0; hash < 7; hash += 1) {
         for (let row = index.first(hash); row !== NONE; row = index.after(row, hash)) found.push(row);
       }
       expect(new Set(found)).toEqual(new Set(queue));
@@ -143,7 +143,7 @@ describe('an index', () => {
           }
           expect(index.size).toBe(model.size);
         }
-        for (let hash = 0; hash <= 61; hash++) {
+        for (let hash = 0; hash <= 61; hash += 1) {
           const wanted = Math.imul(hash, spread) >>> 0;
           const found: number[] = [];
           for (let row = index.first(wanted); row !== NONE; row = index.after(row, wanted)) found.push(row);
@@ -207,9 +207,9 @@ describe('the hash of a text', () => {
     expect(hashOf('user-1', 7)).toBe(hashOf('user-1', 7));
     // Every bit is as often set as not: buckets fill evenly.
     const counts = Array.from({ length: 32 }, () => 0);
-    for (let i = 0; i < 4_000; i++) {
+    for (let i = 0; i < 4_000; i += 1) {
       const hash = hashOf(`user-${i}`, 99);
-      for (let bit = 0; bit < 32; bit++) counts[bit]! += (hash >>> bit) & 1;
+      for (let bit = 0; bit < 32; bit += 1) counts[bit]! += (hash >>> bit) & 1;
     }
     for (const count of counts) expect(Math.abs(count - 2_000)).toBeLessThan(200);
   });

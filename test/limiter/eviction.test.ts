@@ -4,7 +4,7 @@ import { type Harness, harnessWith, restoreInto, snapshotOf, START, tableOf } fr
 
 /** Grants to other users until the sweep has been round; their own keys stay. */
 function sweep(harness: Harness, timestamps: boolean): void {
-  for (let i = 0; i < 20; i++) {
+  for (let i = 0; i < 20; i += 1) {
     harness.one({
       userId: `sweeper${i}`,
       ruleId: 'sweeper',
@@ -141,7 +141,7 @@ describe('an idle key', () => {
 
   it('does not move timestamps that are less than a minute late', () => {
     const harness = harnessWith({ limit: 1 }, sweeper);
-    for (let i = 0; i < 300; i++) {
+    for (let i = 0; i < 300; i += 1) {
       harness.nowMillis += 1_000;
       const timestampMillis = harness.nowMillis - LATE_MILLIS;
       expect(harness.one({ userId: `u${i}`, timestampMillis }).decided.timeMillis).toBe(timestampMillis);
@@ -192,7 +192,7 @@ describe('memory', () => {
     const harness = harnessWith({ limit: 5, windowMillis: 20_000 });
     const live = lifeMillis / 50;
     let highest = 0;
-    for (let i = 0; i < 8 * live; i++) {
+    for (let i = 0; i < 8 * live; i += 1) {
       harness.nowMillis += 50;
       harness.one({ userId: `u${i}`, timestampMillis: timestamps ? harness.nowMillis : undefined });
       if (i % 100 === 0) highest = Math.max(highest, harness.machine.stats().keys);

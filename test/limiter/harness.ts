@@ -40,7 +40,8 @@ export class Harness {
   }
 
   next(): { index: number; term: number; timeMillis: number } {
-    return { index: ++this.index, term: 1 + (this.index >>> 5), timeMillis: this.nowMillis };
+    this.index += 1;
+    return { index: this.index, term: 1 + (this.index >>> 5), timeMillis: this.nowMillis };
   }
 }
 

@@ -28,7 +28,7 @@ const SLAB_BYTES = 65_536;
 const BATCH = 100;
 
 function sweep(harness: Harness, times: number): void {
-  for (let i = 0; i < times; i++) harness.machine.apply({ type: 'sweep' }, harness.next());
+  for (let i = 0; i < times; i += 1) harness.machine.apply({ type: 'sweep' }, harness.next());
 }
 
 describe('the memory of a state', () => {
@@ -47,7 +47,7 @@ describe('the memory of a state', () => {
           `${nameBytes}.${runs}.${users + i}`.padEnd(nameBytes, '.'),
         );
         stayed.push(...names.filter((_, i) => (users + i) % perSlab === 0));
-        for (let run = 0; run < runs; run++) {
+        for (let run = 0; run < runs; run += 1) {
           harness.nowMillis += 1;
           if (harness.ask(...names.map((userId) => ({ userId }))).some(({ allowed }) => !allowed)) return;
         }
@@ -55,7 +55,7 @@ describe('the memory of a state', () => {
     };
     /** All but those who ask again and again leave. */
     const leave = (): void => {
-      for (let i = 0; i < 3; i++) {
+      for (let i = 0; i < 3; i += 1) {
         harness.nowMillis += WINDOW_MILLIS / 2;
         harness.ask(...stayed.map((userId) => ({ userId })));
         sweep(harness, 20);
@@ -81,9 +81,10 @@ describe('the memory of a state', () => {
     const addresses = new Map<number, number>();
     const pool = new BlockPool((owner, address) => addresses.set(owner, address));
     const unitsOf = (owner: number): number => sizes[owner % sizes.length]!;
-    for (let owner = 0; owner < 30_000; owner++) addresses.set(owner, pool.allocate(unitsOf(owner), owner));
+    for (let owner = 0; owner < 30_000; owner += 1)
+      addresses.set(owner, pool.allocate(unitsOf(owner), owner));
     const full = pool.byteLength;
-    for (let owner = 0; owner < 30_000; owner++) {
+    for (let owner = 0; owner < 30_000; owner += 1) {
       if (Math.floor(owner / sizes.length) % 50 === 0) continue;
       const address = addresses.get(owner)!;
       addresses.delete(owner);
@@ -101,7 +102,7 @@ describe('the memory of a state', () => {
     const before = await heldBytes();
     const rows = new Rows(2, 64);
     const index = new LinearIndex(rows, { hash: 0, next: 1 });
-    for (let i = 0; i < 100_000; i++) index.insert(rows.append(), Math.imul(i, 0x9e37_79b1) >>> 0);
+    for (let i = 0; i < 100_000; i += 1) index.insert(rows.append(), Math.imul(i, 0x9e37_79b1) >>> 0);
     while (rows.size > 1) {
       index.remove(rows.size - 1);
       rows.dropLast();
@@ -113,7 +114,7 @@ describe('the memory of a state', () => {
   it('a snapshot shows the log it is in the middle of, although that was moved to where another was', () => {
     const harness = harnessWith({ limit: 700, windowMillis: 10_000 });
     const ask = (userId: string, times: number, gapMillis = 1): void => {
-      for (let i = 0; i < times; i++) {
+      for (let i = 0; i < times; i += 1) {
         harness.nowMillis += gapMillis;
         expect(harness.allows(userId)).toBe(true);
       }
@@ -168,7 +169,7 @@ describe('the memory of a state', () => {
           const userId = `${'n'.repeat((user * 7) % 90)}${user}`;
           const answers = twins.map((twin) => {
             const decisions = [];
-            for (let k = 0; k < times; k++) {
+            for (let k = 0; k < times; k += 1) {
               twin.nowMillis += k === 0 ? gap : 1;
               decisions.push(
                 twin.one({ userId, ...(hasId && { requestId: `${'i'.repeat(i % 50)}${i}.${k}` }) }),

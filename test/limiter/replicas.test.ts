@@ -65,6 +65,9 @@ function play(harness: Harness, { gap, asks, limits }: Step): [AllowRequest, Dec
   return requests.map((request, i) => [request, decisions[i]!]);
 }
 
+/** What a decision says of a limit that was not asked. */
+const NOT_JUDGED = { limit: 0, windowMillis: 0, remaining: 0, retryAfterMillis: 0, resetMillis: 0 };
+
 /** The refusal of a request under the id of another one. */
 function conflictOf(
   first: AllowRequest,
@@ -80,11 +83,7 @@ function conflictOf(
   return {
     allowed: false,
     ruleId,
-    limit: 0,
-    windowMillis: 0,
-    remaining: 0,
-    retryAfterMillis: 0,
-    resetMillis: 0,
+    ...NOT_JUDGED,
     decided,
     refusal: 'request_id_reused',
     conflict: {
@@ -228,7 +227,7 @@ describe('replicas', () => {
   it('agree when one of them is not asked for decisions', () => {
     const leader = harnessWith({ limit: 2 });
     const follower = harnessWith({ limit: 2 });
-    for (let i = 0; i < 300; i++) {
+    for (let i = 0; i < 300; i += 1) {
       leader.nowMillis += 37;
       const batch = { userIds: [`u${i % 7}`], ruleIds: [''], requestIds: [`q${i % 50}`] };
       const position = leader.next();
@@ -252,7 +251,7 @@ describe('replicas', () => {
 function filled(keys: number): Harness {
   const harness = harnessWith({ limit: 100, windowMillis: 1_000_000 });
   harness.allows('far', 5);
-  for (let i = 0; i < keys; i++) {
+  for (let i = 0; i < keys; i += 1) {
     harness.nowMillis += 1;
     harness.one({ userId: `${'x'.repeat(60)}${i}`, cost: 1 + (i % 50), requestId: `q${i}` });
   }
@@ -293,7 +292,7 @@ describe('a snapshot', () => {
     refused([chunks[1]!, chunks[0]!, ...chunks.slice(2)]);
     refused([new Uint8Array(0), ...chunks]);
     chunks.forEach((chunk, c) => {
-      for (let i = 0; i < chunk.length; i++) {
+      for (let i = 0; i < chunk.length; i += 1) {
         const damaged = chunk.slice();
         damaged[i]! ^= 1 << (i % 8);
         refused(chunks.map((each, at) => (at === c ? damaged : each)));

@@ -97,7 +97,7 @@ describe('a retry', () => {
     harness.one({ userId: 'bob', requestId: 'lives' });
     harness.rules(tableOf(4, [{ limit: 100 }], { requestIdHorizonMillis: 100 }));
     let granted = harness.one(asked);
-    for (let i = 0; i < 5; i++) {
+    for (let i = 0; i < 5; i += 1) {
       harness.nowMillis += 101;
       granted = harness.one(asked);
     }

@@ -38,7 +38,7 @@ describe('a rule table', () => {
   ])('is refused naming the field: %j', (table, field) => {
     const error = thrownBy(() => validateRuleTable(table));
     expect(error).toBeInstanceOf(InvalidRuleError);
-    expect(error).toMatchObject({ code: 'invalid_rule', field });
+    expect(error).toMatchObject({ code: 'INVALID_RULE', field });
   });
 });
 

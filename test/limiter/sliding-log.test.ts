@@ -14,7 +14,7 @@ class SlidingLog {
   readonly #slot = 1;
 
   constructor() {
-    for (let slot = 0; slot < 3; slot++) {
+    for (let slot = 0; slot < 3; slot += 1) {
       this.#logs.add();
       if (slot !== this.#slot) this.#logs.grant(slot, demand(5, 100, 7));
     }
@@ -77,7 +77,7 @@ describe('a sliding log', () => {
 
   it('keeps one run for grants of the same millisecond', () => {
     const log = new SlidingLog();
-    for (let i = 0; i < 1_000; i++) log.grant(7, 1, 100);
+    for (let i = 0; i < 1_000; i += 1) log.grant(7, 1, 100);
     expect(log.runCount).toBe(1);
     expect(log.liveCost(7, 100)).toBe(1_000);
   });
@@ -85,7 +85,7 @@ describe('a sliding log', () => {
   it('has room for half more runs than the limit at most', () => {
     for (const limit of [1, 3, 5, 100]) {
       const log = new SlidingLog();
-      for (let t = 0; t < 1_000; t++) ask(log, t, 1, limit, 300);
+      for (let t = 0; t < 1_000; t += 1) ask(log, t, 1, limit, 300);
       expect(log.runs.capacity).toBeLessThanOrEqual(Math.max(limit, limit * 1.5));
       expect(log.liveCost(999, 300)).toBe(Math.min(limit, 300));
     }
@@ -93,17 +93,17 @@ describe('a sliding log', () => {
 
   it('gives room back after a burst', () => {
     const log = new SlidingLog();
-    for (let t = 0; t < 10_000; t++) log.grant(t, 1, 10_000);
+    for (let t = 0; t < 10_000; t += 1) log.grant(t, 1, 10_000);
     expect(log.runs.capacity).toBeGreaterThanOrEqual(10_000);
-    for (let i = 1; i <= 20; i++) log.grant(10_000 + i * 20_000, 1, 10_000);
+    for (let i = 1; i <= 20; i += 1) log.grant(10_000 + i * 20_000, 1, 10_000);
     expect(log.runs.capacity).toBeLessThanOrEqual(16);
   });
 
   it('has a smaller block, and all that is live, whenever more than half of its room is without use', () => {
-    for (let most = 1; most <= 100; most++) {
-      for (let live = 1; live <= most; live++) {
+    for (let most = 1; most <= 100; most += 1) {
+      for (let live = 1; live <= most; live += 1) {
         const log = new SlidingLog();
-        for (let t = 1; t <= most; t++) log.grant(t, 1, 1_000);
+        for (let t = 1; t <= most; t += 1) log.grant(t, 1, 1_000);
         log.grant(most + 1, 1, live);
         const times = Array.from({ length: log.runCount }, (_, run) => log.runs.millis(run));
         expect(times).toEqual(Array.from({ length: live }, (_, run) => most + 2 - live + run));
@@ -122,7 +122,7 @@ describe('a sliding log', () => {
     const log = new SlidingLog();
     const window = 2_678_400_000;
     const model = new NaiveLog();
-    for (let i = 0; i < 40; i++) {
+    for (let i = 0; i < 40; i += 1) {
       const t = 1_700_000_000_000 + i * 700_000_000;
       expect(ask(log, t, 1, 3, window)).toBe(model.ask(t, 1, 3, window));
       expect(Array.from({ length: log.runCount }, (_, run) => log.runs.millis(run))).toEqual(
@@ -134,7 +134,7 @@ describe('a sliding log', () => {
 
   it('survives a gap of more than 32 bits of milliseconds and the wrap of the cumulative cost', () => {
     const log = new SlidingLog();
-    for (let i = 0; i < 10_000; i++) log.grant(i * 5_000_000_000, 1_000_000, 1_000);
+    for (let i = 0; i < 10_000; i += 1) log.grant(i * 5_000_000_000, 1_000_000, 1_000);
     expect(log.liveCost(9_999 * 5_000_000_000, 1_000)).toBe(1_000_000);
     expect(log.runs.cost(0)).toBe(1_000_000);
     expect(log.millisUntilAvailable(9_999 * 5_000_000_000, 1, 1_000_000, 1_000)).toBe(1_000);
@@ -142,7 +142,7 @@ describe('a sliding log', () => {
 
   it('counts what it still has when the window grows, and denies while the limit is below what it has', () => {
     const log = new SlidingLog();
-    for (let t = 0; t < 10; t++) log.grant(t * 10, 1, 1_000);
+    for (let t = 0; t < 10; t += 1) log.grant(t * 10, 1, 1_000);
     expect(log.liveCost(1_050, 1_000)).toBe(4);
     expect(log.liveCost(1_050, 5_000)).toBe(10);
     expect(log.millisUntilAvailable(1_050, 1, 2, 1_000)).toBe(30);
@@ -151,7 +151,7 @@ describe('a sliding log', () => {
 
   it('is not changed by a question, however far in the future', () => {
     const log = new SlidingLog();
-    for (let t = 0; t < 5; t++) log.grant(t, 1, 100);
+    for (let t = 0; t < 5; t += 1) log.grant(t, 1, 100);
     expect(log.liveCost(1e15, 100)).toBe(0);
     expect(log.millisUntilAvailable(1e15, 1, 5, 100)).toBe(0);
     expect(log.millisUntilEmpty(1e15, 100)).toBe(0);

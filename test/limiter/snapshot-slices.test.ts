@@ -48,7 +48,7 @@ function play(harness: Harness, { gap, requests, newRules }: Step): void {
 function started(users = 0): Harness {
   const harness = new Harness();
   harness.rules(tableOf(1, rules));
-  for (let i = 0; i < users; i++) harness.one({ userId: `user${i}`, requestId: 'q' });
+  for (let i = 0; i < users; i += 1) harness.one({ userId: `user${i}`, requestId: 'q' });
   return harness;
 }
 
@@ -84,7 +84,7 @@ describe('a snapshot that is written in slices', () => {
 
   it('is whole although the log of a key is cut short in the middle of being written', () => {
     const harness = harnessWith({ limit: 2_000, windowMillis: 4_000 });
-    for (let i = 0; i < 1_500; i++) {
+    for (let i = 0; i < 1_500; i += 1) {
       harness.nowMillis += 2;
       harness.one({ userId: 'hot' });
     }
@@ -93,7 +93,7 @@ describe('a snapshot that is written in slices', () => {
     expect(expected[0]!.length).toBeLessThan(2_000);
     const snapshot = harness.machine.snapshot();
     const chunks = [snapshot.next()!];
-    for (let i = 0; i < 3; i++) {
+    for (let i = 0; i < 3; i += 1) {
       harness.nowMillis += 2_500;
       expect(harness.one({ userId: 'hot' }).allowed).toBe(true);
     }
@@ -144,12 +144,12 @@ describe('a snapshot that is read in slices', () => {
     const source = started(200);
     const chunks = snapshotOf(source.machine);
     expect(chunks.length).toBeGreaterThan(4);
-    for (let end = 0; end < chunks.length; end++) {
+    for (let end = 0; end < chunks.length; end += 1) {
       const restore = new Harness().machine.restore();
       for (const chunk of chunks.slice(0, end)) restore.add(chunk);
       expect(() => restore.complete()).toThrow(InvalidSnapshotError);
     }
-    for (let wrong = 0; wrong < chunks.length - 1; wrong++) {
+    for (let wrong = 0; wrong < chunks.length - 1; wrong += 1) {
       const restore = new Harness().machine.restore();
       for (const chunk of chunks.slice(0, wrong)) restore.add(chunk);
       expect(() => restore.add(chunks[wrong]!.subarray(0, -1))).toThrow(InvalidSnapshotError);

@@ -172,7 +172,7 @@ describe('a denied request', () => {
     const before = harness.machine.hash();
     // Long after: keys are idle and request ids expired, and still a denial must not be what clears them.
     harness.nowMillis += 10_000_000;
-    for (let i = 0; i < 50; i++) {
+    for (let i = 0; i < 50; i += 1) {
       const denied = harness.ask(
         { userId: 'ada', timestampMillis: START + 10 },
         { userId: 'bob', cost: 3, timestampMillis: START + 1e12, requestId: `r${i}` },
@@ -281,14 +281,14 @@ describe('a request id', () => {
     expect(harness.one({ userId: 'ada', requestId: 'long' })).toEqual(long);
     expect(harness.one({ userId: 'ada', requestId: 'short' })).not.toEqual(short);
     harness.nowMillis += 120_000;
-    for (let i = 0; i < 10; i++) harness.one({ userId: 'bob' });
+    for (let i = 0; i < 10; i += 1) harness.one({ userId: 'bob' });
     expect(harness.machine.stats().requestIds).toBe(0);
   });
 
   it('takes memory in proportion to the rate, not to the history', () => {
     const harness = harnessWith({ limit: 1_000 });
     let highest = 0;
-    for (let i = 0; i < 6_000; i++) {
+    for (let i = 0; i < 6_000; i += 1) {
       harness.nowMillis += 1_000;
       harness.one({ userId: `u${i % 10}`, requestId: `q${i}` });
       highest = Math.max(highest, harness.machine.stats().requestIds);

@@ -16,13 +16,36 @@ export interface AllowBatch {
   /** Distinct rule ids, `DEFAULT_RULE` among them where a request named none. */
   readonly ruleIds: readonly string[];
   /** Per request an index into `ruleIds`; absent when all use `ruleIds[0]`. */
-  readonly ruleIndexes?: readonly number[];
+  readonly ruleIndexes?: readonly number[] | undefined;
   /** Absent when every cost is 1. */
-  readonly costs?: readonly number[];
+  readonly costs?: readonly number[] | undefined;
   /** `null` where the caller gave none; absent when no caller did. */
-  readonly timestampsMillis?: readonly (number | null)[];
+  readonly timestampsMillis?: readonly (number | null)[] | undefined;
   /** `null` where the caller gave none; absent when no caller did. */
-  readonly requestIds?: readonly (string | null)[];
+  readonly requestIds?: readonly (string | null)[] | undefined;
+}
+
+/** A column that is absent as long as all its values are the usual one. */
+class SparseColumn<T> {
+  readonly #usual: T;
+  #values: T[] | undefined;
+
+  constructor(usual: T) {
+    this.#usual = usual;
+  }
+
+  /** Appends the value of request `i`. */
+  push(i: number, value: T): void {
+    if (value !== this.#usual) this.#values ??= Array.from({ length: i }, () => this.#usual);
+    this.#values?.push(value);
+  }
+
+  /** Hands over the column and starts an empty one. */
+  take(): readonly T[] | undefined {
+    const values = this.#values;
+    this.#values = undefined;
+    return values;
+  }
 }
 
 /**
@@ -38,10 +61,10 @@ export class AllowBatchBuilder {
   #userIds: string[] = [];
   #ruleIds: string[] = [];
   #ruleIndexOf = new Map<string, number>();
-  #ruleIndexes: number[] | undefined;
-  #costs: number[] | undefined;
-  #timestampsMillis: (number | null)[] | undefined;
-  #requestIds: (string | null)[] | undefined;
+  readonly #ruleIndexes = new SparseColumn(0);
+  readonly #costs = new SparseColumn(1);
+  readonly #timestampsMillis = new SparseColumn<number | null>(null);
+  readonly #requestIds = new SparseColumn<string | null>(null);
 
   /** Number of requests collected since the last `take`. */
   get size(): number {
@@ -60,22 +83,10 @@ export class AllowBatchBuilder {
     assert(!this.isFull, 'the batch is full');
     assert(invalidIn(request) === undefined, 'only well-formed requests enter the log');
     const i = this.#userIds.length;
-    const ruleIndex = this.#indexOfRule(request.ruleId ?? DEFAULT_RULE);
-    if (ruleIndex !== 0) this.#ruleIndexes ??= filled(i, 0);
-    this.#ruleIndexes?.push(ruleIndex);
-
-    const cost = request.cost ?? 1;
-    if (cost !== 1) this.#costs ??= filled(i, 1);
-    this.#costs?.push(cost);
-
-    const timestampMillis = request.timestampMillis ?? null;
-    if (timestampMillis !== null) this.#timestampsMillis ??= filled(i, null);
-    this.#timestampsMillis?.push(timestampMillis);
-
-    const requestId = request.requestId ?? null;
-    if (requestId !== null) this.#requestIds ??= filled(i, null);
-    this.#requestIds?.push(requestId);
-
+    this.#ruleIndexes.push(i, this.#indexOfRule(request.ruleId ?? DEFAULT_RULE));
+    this.#costs.push(i, request.cost ?? 1);
+    this.#timestampsMillis.push(i, request.timestampMillis ?? null);
+    this.#requestIds.push(i, request.requestId ?? null);
     this.#userIds.push(request.userId);
     return i;
   }
@@ -86,18 +97,14 @@ export class AllowBatchBuilder {
     const batch: AllowBatch = {
       userIds: this.#userIds,
       ruleIds: this.#ruleIds,
-      ...(this.#ruleIndexes && { ruleIndexes: this.#ruleIndexes }),
-      ...(this.#costs && { costs: this.#costs }),
-      ...(this.#timestampsMillis && { timestampsMillis: this.#timestampsMillis }),
-      ...(this.#requestIds && { requestIds: this.#requestIds }),
+      ruleIndexes: this.#ruleIndexes.take(),
+      costs: this.#costs.take(),
+      timestampsMillis: this.#timestampsMillis.take(),
+      requestIds: this.#requestIds.take(),
     };
     this.#userIds = [];
     this.#ruleIds = [];
     this.#ruleIndexOf.clear();
-    this.#ruleIndexes = undefined;
-    this.#costs = undefined;
-    this.#timestampsMillis = undefined;
-    this.#requestIds = undefined;
     return batch;
   }
 
@@ -126,10 +133,4 @@ export function requestAt(batch: AllowBatch, i: number): AllowRequest {
     timestampMillis: timestampsMillis?.[i] ?? undefined,
     requestId: requestIds?.[i] ?? undefined,
   };
-}
-
-function filled<T>(length: number, value: T): T[] {
-  const column: T[] = [];
-  for (let i = 0; i < length; i++) column.push(value);
-  return column;
 }

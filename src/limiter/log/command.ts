@@ -26,7 +26,7 @@ export type Command =
 /** Bytes are not a command. Met in a committed entry, this means damage: the replica must stop. */
 export class CommandDecodeError extends Error {
   override readonly name = 'CommandDecodeError';
-  readonly code = 'command_decode';
+  readonly code = 'COMMAND_DECODE';
 
   constructor(problem: string) {
     super(`not a limiter command: ${problem}`);
@@ -157,7 +157,7 @@ function column<T>(
 function isColumn<T>(value: unknown, isElement: (element: unknown) => element is T): value is readonly T[] {
   if (!Array.isArray(value)) return false;
   const elements: readonly unknown[] = value;
-  for (let i = 0; i < elements.length; i++) if (!isElement(elements[i])) return false;
+  for (let i = 0; i < elements.length; i += 1) if (!isElement(elements[i])) return false;
   return true;
 }
 

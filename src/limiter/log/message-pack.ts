@@ -29,7 +29,7 @@ class Scan {
   value(depth: number): string | undefined {
     const token = this.#bytes[this.position];
     if (token === undefined) return 'ends too early';
-    this.position++;
+    this.position += 1;
     if (token <= 0x7f || token === 0xc0) return undefined;
     if (token >= 0xa0 && token <= 0xbf) return this.#text(token & 0x1f);
     if (token >= 0x90 && token <= 0x9f) return this.#array(token & 0x0f, depth);
@@ -60,7 +60,7 @@ class Scan {
   /** Reads a big-endian length; one cut off by the end is read as too long. */
   #length(size: number): number {
     let length = 0;
-    for (let i = 0; i < size; i++) length = length * 256 + (this.#bytes[this.position + i] ?? 255);
+    for (let i = 0; i < size; i += 1) length = length * 256 + (this.#bytes[this.position + i] ?? 255);
     this.position += size;
     return length;
   }
@@ -74,7 +74,7 @@ class Scan {
     const start = this.position;
     const problem = this.#skip(length);
     if (problem !== undefined) return problem;
-    for (let i = start; i < this.position; i++) {
+    for (let i = start; i < this.position; i += 1) {
       if (this.#bytes[i]! < 0x80) continue;
       try {
         strictUtf8.decode(this.#bytes.subarray(start, this.position));
@@ -89,7 +89,7 @@ class Scan {
   #array(length: number, depth: number): string | undefined {
     if (depth >= DEPTH_MAX) return 'nested too deeply';
     if (length > this.#bytes.length - this.position) return 'ends too early';
-    for (let i = 0; i < length; i++) {
+    for (let i = 0; i < length; i += 1) {
       const problem = this.value(depth + 1);
       if (problem !== undefined) return problem;
     }

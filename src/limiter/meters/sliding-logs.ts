@@ -201,7 +201,7 @@ export class SlidingLogs implements Meter {
   /** Moves the base to the head run. A run lives through few of these: a window is shorter than the offsets reach. */
   #rebase(slot: number, log: LogRuns): void {
     const shift = log.offset(0);
-    for (let i = 0; i < log.count; i++) log.words[log.word(i)]! -= shift;
+    for (let i = 0; i < log.count; i += 1) log.words[log.word(i)]! -= shift;
     this.#setBase(slot, log, log.baseMillis + shift);
   }
 

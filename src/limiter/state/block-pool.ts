@@ -193,5 +193,5 @@ export function copyWords(
   count: number,
 ): void {
   if (count > LOOP_WORDS_MAX) target.set(source.subarray(from, from + count), to);
-  else for (let i = 0; i < count; i++) target[to + i] = source[from + i]!;
+  else for (let i = 0; i < count; i += 1) target[to + i] = source[from + i]!;
 }

@@ -18,7 +18,7 @@ const PART_BYTES_MAX = 1_024;
 /** Snapshot bytes are damaged or not a snapshot. */
 export class InvalidSnapshotError extends Error {
   override readonly name = 'InvalidSnapshotError';
-  readonly code = 'invalid_snapshot';
+  readonly code = 'INVALID_SNAPSHOT';
 
   constructor(problem: string) {
     super(`not a limiter snapshot: ${problem}`);
@@ -47,7 +47,7 @@ export class Digest {
       b = (b << 17) | (b >>> 15);
       b ^= a;
     }
-    for (let i = words; i < bytes.length; i++) {
+    for (let i = words; i < bytes.length; i += 1) {
       a = Math.imul(a ^ view.getUint8(i), 0x85ebca6b);
       a = (a << 13) | (a >>> 19);
       b = Math.imul(b ^ a, 0xc2b2ae35);
@@ -87,16 +87,16 @@ export class ByteWriter {
   }
 
   byte(value: number): void {
-    this.#bytes[this.#position++] = value;
+    this.#bytes[this.#position] = value;
+    this.#position += 1;
   }
 
   /** A safe integer >= 0 in 1 to 8 bytes, 7 bits each. */
   integer(value: number): void {
     let rest = value;
-    for (; rest > 0x7fff_ffff; rest = Math.floor(rest / 128))
-      this.#bytes[this.#position++] = (rest % 128) | 0x80;
-    for (; rest >= 0x80; rest >>>= 7) this.#bytes[this.#position++] = (rest & 0x7f) | 0x80;
-    this.#bytes[this.#position++] = rest;
+    for (; rest > 0x7fff_ffff; rest = Math.floor(rest / 128)) this.byte((rest % 128) | 0x80);
+    for (; rest >= 0x80; rest >>>= 7) this.byte((rest & 0x7f) | 0x80);
+    this.byte(rest);
   }
 
   /** A safe integer in 2 to 9 bytes. */
@@ -118,7 +118,7 @@ export class ByteWriter {
   /** The same, of bytes that are there already. */
   textBytes(source: Uint8Array, from: number, length: number): void {
     this.integer(length);
-    for (let i = 0; i < length; i++) this.#bytes[this.#position + i] = source[from + i]!;
+    for (let i = 0; i < length; i += 1) this.#bytes[this.#position + i] = source[from + i]!;
     this.#position += length;
   }
 }
@@ -151,14 +151,16 @@ export class ByteReader {
 
   byte(): number {
     if (this.#position >= this.#chunk.length) throw new InvalidSnapshotError('a chunk ends too early');
-    return this.#chunk[this.#position++]!;
+    const byte = this.#chunk[this.#position]!;
+    this.#position += 1;
+    return byte;
   }
 
   /** Reads an integer from `min` to `max`; `name` is for the error. */
   integer(name: string, min: number, max: number): number {
     let value = 0;
     let scale = 1;
-    for (let i = 0; i < 8; i++) {
+    for (let i = 0; i < 8; i += 1) {
       const byte = this.byte();
       value += (byte & 0x7f) * scale;
       if (byte < 0x80) {
@@ -201,7 +203,7 @@ export class ByteReader {
     const end = start + length;
     if (end > this.#chunk.length) throw new InvalidSnapshotError(`${name} ends too early`);
     this.#position = end;
-    for (let i = start; i < end; i++) {
+    for (let i = start; i < end; i += 1) {
       if (this.#chunk[i]! < 0x80) continue;
       checkUtf8(this.#chunk.subarray(start, end), name);
       break;

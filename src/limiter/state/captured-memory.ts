@@ -63,9 +63,9 @@ export class CapturedMemory implements DropWatcher {
     const address = this.#copies.allocate(unitsOf(source), row);
     const { words, bytes } = this.#copies.slab(address);
     const at = wordOf(address);
-    for (let i = 0; i < GRANT_WORDS; i++) words[at + i] = source.words[source.at + i]!;
+    for (let i = 0; i < GRANT_WORDS; i += 1) words[at + i] = source.words[source.at + i]!;
     const textsFrom = (at + GRANT_WORDS) * 4;
-    for (let i = 0; i < source.textBytes; i++) bytes[textsFrom + i] = source.bytes[source.bytesAt + i]!;
+    for (let i = 0; i < source.textBytes; i += 1) bytes[textsFrom + i] = source.bytes[source.bytesAt + i]!;
     this.#dropped.words(row)[this.#dropped.at(row)] = address;
   }
 

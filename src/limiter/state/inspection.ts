@@ -80,7 +80,7 @@ export function* itemsOf(state: LimiterState): Generator<StateItem, void> {
 
 function* keysOf({ rule, keys, meter }: KeyTable, name: TextBytes): Generator<StateItem, void> {
   const view = { bytes: new Uint8Array(0), nameFrom: 0, nameBytes: 0 };
-  for (let slot = 0; slot < keys.size; slot++) {
+  for (let slot = 0; slot < keys.size; slot += 1) {
     keys.readName(slot, view);
     const userId = textOf(view.bytes, view.nameFrom, view.nameBytes);
     name.set(userId);
@@ -93,7 +93,7 @@ function* keysOf({ rule, keys, meter }: KeyTable, name: TextBytes): Generator<St
 
 function* requestsOf({ memory, requestKey }: LimiterState): Generator<StateItem, void> {
   const view = new GrantView();
-  for (let i = 0; i < memory.size; i++) {
+  for (let i = 0; i < memory.size; i += 1) {
     const id = idBehind(memory.first, i);
     memory.view(id, view);
     const { bytes, bytesAt, userBytes, requestIdBytes, decision, expiresMillis, fingerprint: asked } = view;

@@ -140,7 +140,7 @@ export class LimiterState {
     if (this.keyTables.length === 0) return;
     let evicted = 0;
     const { timeMillis } = this.applied;
-    for (let look = 0; look < looks && evicted < evictions; look++) {
+    for (let look = 0; look < looks && evicted < evictions; look += 1) {
       const keys = this.keyTables[this.sweepTable]!;
       if (this.sweepSlot >= keys.size) {
         this.sweepTable = (this.sweepTable + 1) % this.keyTables.length;

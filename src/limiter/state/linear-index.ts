@@ -61,7 +61,7 @@ export class LinearIndex {
     this.#relink(row, this.#next(row));
     this.#size -= 1;
     // Two at a time: else they would not keep up with the rows.
-    for (let merged = 0; merged < 2; merged++) {
+    for (let merged = 0; merged < 2; merged += 1) {
       if (this.#bucketCount > BUCKETS_MIN && this.#size < this.#bucketCount >>> 1) this.#merge();
     }
   }

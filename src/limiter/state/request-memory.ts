@@ -100,7 +100,7 @@ export class RequestMemory {
    * grant with a shorter life can wait behind one with a longer; `find` does not show it.
    */
   expire(nowMillis: number, count: number): void {
-    for (let dropped = 0; dropped < count && this.size > 0; dropped++) {
+    for (let dropped = 0; dropped < count && this.size > 0; dropped += 1) {
       const id = this.#rows.first;
       const view = this.view(id);
       if (view.expiresMillis >= nowMillis) return;

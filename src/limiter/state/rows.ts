@@ -123,7 +123,7 @@ export class Rows {
     const target = this.words(to);
     const sourceAt = this.at(from);
     const targetAt = this.at(to);
-    for (let i = 0; i < this.#wordsPerRow; i++) target[targetAt + i] = source[sourceAt + i]!;
+    for (let i = 0; i < this.#wordsPerRow; i += 1) target[targetAt + i] = source[sourceAt + i]!;
   }
 
   get #firstSegment(): number {
@@ -163,7 +163,7 @@ export class Rows {
     const places = Math.max(1, (this.#directoryMask + 1) * 2);
     const words = Array.from({ length: places }, () => NO_WORDS);
     const doubles = Array.from({ length: places }, () => NO_DOUBLES);
-    for (let i = 0; i < this.#held; i++) {
+    for (let i = 0; i < this.#held; i += 1) {
       const segment = this.#firstSegment + i;
       words[segment & (places - 1)] = this.#words[segment & this.#directoryMask]!;
       doubles[segment & (places - 1)] = this.#doubles[segment & this.#directoryMask]!;

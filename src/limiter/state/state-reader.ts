@@ -99,7 +99,7 @@ export class StateReader {
   *#readKeyTables(): Steps<undefined> {
     const state = this.#state;
     const tables = this.#in.integer('key tables', 0, INTEGER_MAX);
-    for (let i = 0; i < tables; i++) {
+    for (let i = 0; i < tables; i += 1) {
       if (this.#in.atEnd) yield;
       const values = this.#readRuleValues();
       const rule = valid(() => ruleOf(values));
@@ -122,7 +122,7 @@ export class StateReader {
     table.eventTimed = input.flag('event timed');
     table.evictedThroughMillis = input.integer('evicted through', 0, state.changedMillis);
     const size = input.integer('keys', 0, ENTRIES_MAX);
-    for (let slot = 0; slot < size; slot++) {
+    for (let slot = 0; slot < size; slot += 1) {
       if (input.atEnd) yield;
       const length = input.textBytes('user id', 1, KEY_BYTES_MAX);
       name.clear();
@@ -143,7 +143,7 @@ export class StateReader {
 
   *#readMemory(): Steps<undefined> {
     const count = this.#in.integer('request ids', 0, ENTRIES_MAX);
-    for (let i = 0; i < count; i++) {
+    for (let i = 0; i < count; i += 1) {
       if (this.#in.atEnd) yield;
       this.#readGrant();
     }

@@ -68,6 +68,10 @@ export class StateWriter {
         return this.#out.take().slice();
       case 'over':
         return undefined;
+      default: {
+        const never: never = this.#stage;
+        return never;
+      }
     }
   }
 
@@ -105,7 +109,7 @@ export class StateWriter {
     out.integer(this.#sweepTable);
     out.integer(this.#sweepSlot);
     out.integer(this.#memory.size);
-    for (let i = 0; i < this.#memory.size; i++) {
+    for (let i = 0; i < this.#memory.size; i += 1) {
       if (out.isFull) yield;
       this.#writeGrant(this.#memory.open());
       this.#memory.close();
@@ -137,7 +141,7 @@ export class StateWriter {
     out.byte(table.eventTimed ? 1 : 0);
     out.integer(table.evictedThroughMillis);
     out.integer(table.size);
-    for (let slot = 0; slot < table.size; slot++) {
+    for (let slot = 0; slot < table.size; slot += 1) {
       if (out.isFull) yield;
       const key = table.open();
       const { madeMillis } = key;

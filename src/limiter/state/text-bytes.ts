@@ -47,7 +47,7 @@ export class TextBytes {
   append(text: string): number {
     const start = this.#length;
     const { bytes } = this;
-    for (let i = 0; i < text.length; i++) {
+    for (let i = 0; i < text.length; i += 1) {
       const unit = text.charCodeAt(i);
       if (unit >= 0x80) {
         const { written } = encoder.encodeInto(text, bytes.subarray(start));
@@ -67,9 +67,9 @@ export class TextBytes {
   /** Takes bytes `from` to `to` of `source` behind what is there already. */
   appendBytes(source: Uint8Array, from: number, to: number): void {
     const { bytes } = this;
-    let at = this.#length;
-    for (let i = from; i < to; i++) bytes[at++] = source[i]!;
-    this.#length = at;
+    const start = this.#length - from;
+    for (let i = from; i < to; i += 1) bytes[start + i] = source[i]!;
+    this.#length = start + to;
   }
 
   /** All is there: makes the hash. `salt` tells apart texts that were put together from different parts. */
@@ -78,13 +78,13 @@ export class TextBytes {
     const words = this.#words;
     const { bytes } = this;
     // Words are compared, and stored, as a whole.
-    for (let i = length; (i & 3) !== 0; i++) bytes[i] = 0;
+    for (let i = length; (i & 3) !== 0; i += 1) bytes[i] = 0;
     let v0 = this.#seedLow;
     let v1 = this.#seedHigh;
     let v2 = 0x6c796765 ^ v0;
     let v3 = 0x74656462 ^ v1;
     const count = (length + 3) >>> 2;
-    for (let i = 0; i <= count + 3; i++) {
+    for (let i = 0; i <= count + 3; i += 1) {
       // After the text its length and the salt; then three rounds more.
       const word = i < count ? words[i]! : i === count ? (length << 16) ^ salt : 0;
       if (i === count + 1) v2 ^= 0xff;
@@ -115,7 +115,7 @@ export class TextBytes {
     const at = wordOf(address);
     const words = this.#words;
     const count = (this.#length + 3) >>> 2;
-    for (let i = 0; i < count; i++) if (stored[at + i] !== words[i]) return false;
+    for (let i = 0; i < count; i += 1) if (stored[at + i] !== words[i]) return false;
     return true;
   }
 
@@ -125,7 +125,7 @@ export class TextBytes {
     const at = wordOf(address) + (from >>> 2);
     const words = this.#words;
     const count = (this.#length + 3) >>> 2;
-    for (let i = 0; i < count; i++) stored[at + i] = words[i]!;
+    for (let i = 0; i < count; i += 1) stored[at + i] = words[i]!;
   }
 }
 

@@ -47,7 +47,7 @@ export const DRIVER: readonly Mutant[] = [
     law: 'nothing is in the log that was said to be nowhere',
     edits: [{ in: 'Waiters.answerLost', find: 'term < committed', replace: 'term <= committed' }],
     unitTest: {
-      file: 'partition/partition.test.ts',
+      file: 'partition/leadership.test.ts',
       why: 'a leader of a term has all its entries and needs no snapshot of that term, and it proposes only after the first of them is applied: nothing of that term waits when it is looked for',
     },
   },

@@ -189,7 +189,7 @@ export const LIMITER: readonly Mutant[] = [
       { in: 'inadmissible', find: 'if (timestampMillis <= nowMillis() + maxAheadMillis)', replace: '' },
     ],
     unitTest: {
-      file: 'partition/partition.test.ts',
+      file: 'partition/refusals.test.ts',
       why: 'no client of the simulator is that far ahead of time',
     },
   },

@@ -175,7 +175,7 @@ export const MEMORY: readonly Mutant[] = [
       },
     ],
     unitTest: {
-      file: 'partition/partition.test.ts',
+      file: 'partition/bounds.test.ts',
       why: 'a node takes 32,768 waiting requests for a partition: more than any world asks in a run',
     },
   },
@@ -191,7 +191,7 @@ export const MEMORY: readonly Mutant[] = [
       },
     ],
     unitTest: {
-      file: 'partition/partition.test.ts',
+      file: 'partition/bounds.test.ts',
       why: 'it shows after 65,536 requests of one partition: more than any world asks',
     },
   },

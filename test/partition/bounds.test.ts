@@ -1,0 +1,109 @@
+/** Every queue has a bound and every request a deadline: what is beyond is refused. */
+import { describe, expect, it } from 'vitest';
+import { decodeCommand } from '../../src/limiter/log/command.ts';
+import { allowed, FakeDriver, tableOf } from './fake-driver.ts';
+
+describe('bounds', () => {
+  it('a full waiting queue refuses as overloaded', () => {
+    const driver = FakeDriver.leading({ partition: { pendingMax: 3 } });
+    const answers = ['a', 'b', 'c', 'd'].map((user) => driver.ask(user));
+    expect(answers[3]).toEqual([{ kind: 'unavailable', reason: 'overloaded', proposed: false }]);
+    driver.turn();
+    driver.commitAll();
+    expect(answers.map(([answer]) => allowed(answer))).toEqual([true, true, true, undefined]);
+  });
+
+  it('too many requests in the log refuse as overloaded, until some are applied', () => {
+    const driver = FakeDriver.leading({ partition: { inflightMax: 3 } });
+    for (const user of ['a', 'b', 'c']) driver.ask(user);
+    driver.turn();
+    expect(driver.ask('d')).toEqual([{ kind: 'unavailable', reason: 'overloaded', proposed: false }]);
+    driver.commitAll();
+    expect(allowed(driver.decide('d'))).toBe(true);
+  });
+
+  it('a proposal that raft refuses answers overloaded, and charges nothing', () => {
+    const driver = FakeDriver.leading();
+    const answers = driver.ask({ userId: 'ada', requestId: 'r' });
+    driver.refusesNext = true;
+    driver.turn();
+    expect(answers).toEqual([{ kind: 'unavailable', reason: 'overloaded', proposed: false }]);
+    expect(driver.partition.waitingCount).toBe(0);
+    expect(allowed(driver.decide({ userId: 'ada', requestId: 'r' }))).toBe(true);
+  });
+
+  it('a request whose deadline has passed is not proposed', () => {
+    const driver = FakeDriver.leading();
+    const late = driver.ask('ada', 10);
+    const timely = driver.ask('bob', 100);
+    driver.now += 10;
+    const entry = driver.turn();
+    expect(late).toEqual([{ kind: 'unavailable', reason: 'deadline', proposed: false }]);
+    const command = entry && decodeCommand(entry.data);
+    expect(command?.type === 'allow' && command.batch.userIds).toEqual(['bob']);
+    driver.commitAll();
+    expect(timely.map(allowed)).toEqual([true]);
+  });
+
+  it('what cannot be answered in time, by how long commits take lately, is not proposed', () => {
+    const driver = FakeDriver.leading();
+    for (const [i, millis] of [90, 50, 80, 70, 60, 90, 90, 90].entries()) {
+      driver.ask(`user ${i}`);
+      driver.turn();
+      driver.now += millis;
+      driver.commitAll();
+    }
+    driver.ask('ada');
+    driver.turn();
+    const late = driver.ask('bob', 50);
+    const timely = driver.ask('cyd', 51);
+    driver.turn();
+    expect(late).toEqual([{ kind: 'unavailable', reason: 'deadline', proposed: false }]);
+    driver.commitAll();
+    expect(timely.map(allowed)).toEqual([true]);
+  });
+
+  it('something is always tried, however long commits took', () => {
+    const driver = FakeDriver.leading();
+    for (let i = 0; i < 8; i += 1) {
+      driver.ask(`user ${i}`);
+      driver.turn();
+      driver.now += 900;
+      driver.commitAll();
+    }
+    const first = driver.ask('bob', 100);
+    driver.turn();
+    const second = driver.ask('cyd', 100);
+    driver.turn();
+    expect(second).toEqual([{ kind: 'unavailable', reason: 'deadline', proposed: false }]);
+    // The disk is quick again: one commit is enough to know it.
+    driver.now += 5;
+    driver.commitAll();
+    expect(first.map(allowed)).toEqual([true]);
+    driver.ask('dan', 100);
+    driver.turn();
+    const fourth = driver.ask('eve', 100);
+    driver.turn();
+    driver.commitAll();
+    expect(fourth.map(allowed)).toEqual([true]);
+  });
+
+  it('nothing is proposed if all have expired', () => {
+    const driver = FakeDriver.leading();
+    driver.ask('ada', 10);
+    driver.now += 11;
+    const { lastIndex } = driver;
+    expect(driver.turn()).toBeUndefined();
+    expect(driver.lastIndex).toBe(lastIndex);
+  });
+
+  it('close to a full disk nothing is proposed, but what is denied anyway is denied', () => {
+    const driver = FakeDriver.leading({ table: tableOf(1, { limit: 1 }) });
+    driver.decide('ada');
+    driver.partition.refuseProposals(true);
+    expect(driver.ask('bob')).toEqual([{ kind: 'unavailable', reason: 'low_disk', proposed: false }]);
+    expect(allowed(driver.ask('ada')[0])).toBe(false);
+    driver.partition.refuseProposals(false);
+    expect(allowed(driver.decide('bob'))).toBe(true);
+  });
+});

@@ -1,0 +1,118 @@
+/** What a leader answers, and when. */
+import type { AllowRequest } from '../../src/api/request.ts';
+import { describe, expect, it } from 'vitest';
+import { decodeCommand } from '../../src/limiter/log/command.ts';
+import type { Answer } from '../../src/partition/answer.ts';
+import { allowed, FakeDriver, START, tableOf } from './fake-driver.ts';
+
+describe('decisions', () => {
+  it('are made by the log: granted up to the limit, then denied, then granted when the window has passed', () => {
+    const driver = FakeDriver.leading();
+    const answers = [1, 2, 3, 4].map(() => allowed(driver.decide('ada')));
+    expect(answers).toEqual([true, true, true, false]);
+    driver.now += 1_002;
+    expect(allowed(driver.decide('ada'))).toBe(true);
+  });
+
+  it('come only when the entry is applied, and carry its place in the log', () => {
+    const driver = FakeDriver.leading();
+    const answers = driver.ask('ada');
+    const entry = driver.turn();
+    expect(answers).toEqual([]);
+    driver.commitAll();
+    expect(answers).toMatchObject([
+      { kind: 'decision', decision: { allowed: true, decided: { term: entry?.term, index: entry?.index } } },
+    ]);
+  });
+
+  it('of one turn share one entry', () => {
+    const driver = FakeDriver.leading();
+    const answers = ['ada', 'bob', 'ada', 'ada', 'ada'].map((user) => driver.ask(user));
+    expect(driver.requested).toBe(1);
+    driver.turn();
+    expect(driver.log).toHaveLength(1);
+    driver.commitAll();
+    expect(answers.map(([answer]) => allowed(answer))).toEqual([true, true, true, true, false]);
+  });
+
+  it('are told when the whole entry is applied: who asks again at once sees all of it', () => {
+    const driver = FakeDriver.leading();
+    const again: Answer[] = [];
+    driver.partition.decide({ userId: 'ada' }, driver.now + 1_000, () => again.push(...driver.ask('bob')));
+    for (const user of ['bob', 'bob', 'bob']) driver.ask(user);
+    driver.turn();
+    driver.commitAll();
+    expect(again).toMatchObject([{ kind: 'decision', decision: { allowed: false, remaining: 0 } }]);
+  });
+
+  it('of more requests than fit into one entry take several', () => {
+    const driver = FakeDriver.leading({ partition: { batchMax: 4 } });
+    const answers = Array.from({ length: 10 }, (_, i) => driver.ask(`user${i}`));
+    const sizes: number[] = [];
+    while (driver.requested > 0) {
+      driver.requested = 0;
+      const entry = driver.turn();
+      const command = entry && decodeCommand(entry.data);
+      if (command?.type === 'allow') sizes.push(command.batch.userIds.length);
+    }
+    expect(sizes).toEqual([4, 4, 2]);
+    driver.commitAll();
+    for (const [answer] of answers) expect(allowed(answer)).toBe(true);
+  });
+
+  it('a full window is denied at once, and leaves nothing in the log', () => {
+    const driver = FakeDriver.leading();
+    for (let i = 0; i < 3; i += 1) driver.decide('ada');
+    const { lastIndex } = driver;
+    driver.requested = 0;
+    expect(driver.ask('ada')).toMatchObject([{ kind: 'decision', decision: { allowed: false } }]);
+    expect(driver.turn()).toBeUndefined();
+    expect([driver.requested, driver.lastIndex, driver.partition.waitingCount]).toEqual([0, lastIndex, 0]);
+  });
+
+  it('a node that does not lead names the leader and proposes nothing', () => {
+    const driver = new FakeDriver();
+    driver.follow(3);
+    expect(driver.ask('ada')).toEqual([{ kind: 'notLeader', leader: 3, term: driver.term }]);
+    expect(driver.leaders).toEqual([3]);
+    expect(driver.partition.waitingCount).toBe(0);
+  });
+
+  it('are denied, without a trace, until the first rules are applied', () => {
+    const driver = new FakeDriver();
+    driver.lead();
+    const answers = driver.ask('ada');
+    driver.commitAll();
+    expect(answers).toEqual([{ kind: 'unavailable', reason: 'starting', proposed: false }]);
+  });
+});
+
+describe('a leader that has not applied what former leaders decided', () => {
+  const request: AllowRequest = { userId: 'ada', timestampMillis: START + 5_000, requestId: 'r1' };
+  const table = tableOf(1, { id: 'a', clock: 'request', limit: 1 });
+
+  function newLeader(): FakeDriver {
+    const driver = FakeDriver.leading({ table });
+    driver.decide('ada');
+    driver.follow();
+    driver.lead();
+    return driver;
+  }
+
+  it('denies nothing: further on in its log the request may be granted', () => {
+    const driver = newLeader();
+    const answers = driver.ask({ userId: 'ada' });
+    expect(answers).toEqual([]);
+    expect(driver.partition.waitingCount).toBe(1);
+    driver.commitAll();
+    expect(answers.map(allowed)).toEqual([false]);
+    expect(driver.partition.waitingCount).toBe(0);
+  });
+
+  it('tells who leads if it loses the lead before', () => {
+    const driver = newLeader();
+    const answers = driver.ask(request);
+    driver.follow(3);
+    expect(answers).toMatchObject([{ kind: 'notLeader', leader: 3 }]);
+  });
+});

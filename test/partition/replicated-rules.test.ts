@@ -1,0 +1,73 @@
+/** Rules come from the log: who proposes them, and what they decide. */
+import { describe, expect, it } from 'vitest';
+import { chunksOf, restoreFrom } from '../raft/driver/whole-snapshots.ts';
+import { allowed, FakeDriver, proposedTypes, START, tableOf } from './fake-driver.ts';
+
+describe('rules', () => {
+  it('are proposed first, once per term', () => {
+    const driver = new FakeDriver();
+    driver.lead();
+    expect(driver.requested).toBe(1);
+    expect(proposedTypes(driver)).toEqual(['rules']);
+    // It never committed: the next term tries again.
+    driver.follow(2);
+    driver.overwrite(1);
+    driver.lead();
+    expect(proposedTypes(driver)).toEqual(['rules']);
+    driver.commitAll();
+    expect(allowed(driver.decide('ada'))).toBe(true);
+  });
+
+  it('are proposed again in the same term if raft refused them', () => {
+    const driver = new FakeDriver();
+    driver.lead();
+    driver.refusesNext = true;
+    expect(driver.turn()).toBeUndefined();
+    expect(proposedTypes(driver)).toEqual(['rules']);
+  });
+
+  it('are proposed only if they are newer than the replicated ones', () => {
+    const newer = FakeDriver.leading({ table: tableOf(5, { limit: 9 }) });
+    const chunks = chunksOf(newer.partition.snapshot());
+    const byteLength = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+    const meta = { index: 2, term: 1, timeMillis: START, voters: [1], chunkCount: chunks.length, byteLength };
+    for (const version of [4, 5, 6]) {
+      const driver = new FakeDriver({ table: tableOf(version, { limit: 2 }) });
+      restoreFrom(driver.partition, { meta, chunks });
+      driver.commit = 2;
+      driver.term = 1;
+      driver.lead();
+      expect(proposedTypes(driver)).toEqual(version === 6 ? ['rules'] : []);
+      driver.commitAll();
+      const answer = driver.decide('ada');
+      expect(answer.kind === 'decision' && answer.decision.limit).toBe(version === 6 ? 2 : 9);
+    }
+  });
+
+  it('a change keeps what was granted, and decides everything after it', () => {
+    const driver = FakeDriver.leading({ table: tableOf(1, { limit: 3 }) });
+    for (let i = 0; i < 3; i += 1) driver.decide('ada');
+    const follower = new FakeDriver({ table: tableOf(2, { limit: 4 }) });
+    for (const entry of driver.committed) follower.partition.apply(entry);
+    follower.commit = driver.commit;
+    follower.term = driver.term;
+    follower.lead();
+    follower.turn();
+    follower.commitAll();
+    expect([allowed(follower.decide('ada')), allowed(follower.decide('ada'))]).toEqual([true, false]);
+  });
+});
+
+describe('replicas', () => {
+  it('that applied the same entries are equal, whoever led', () => {
+    const driver = FakeDriver.leading();
+    for (let i = 0; i < 50; i += 1) {
+      driver.decide({ userId: `u${i % 7}`, ...(i % 3 === 0 && { requestId: `r${i % 12}` }) });
+      driver.now += 37;
+    }
+    const follower = new FakeDriver();
+    for (const entry of driver.committed) follower.partition.apply(entry);
+    expect(follower.partition.stateHash()).toBe(driver.partition.stateHash());
+    expect(follower.partition.stats()).toEqual(driver.partition.stats());
+  });
+});

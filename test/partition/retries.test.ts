@@ -1,0 +1,138 @@
+/** What a request id is good for: a retry gets the answer of its first attempt, and nobody else does. */
+import type { AllowRequest } from '../../src/api/request.ts';
+import { describe, expect, it } from 'vitest';
+import { decodeCommand } from '../../src/limiter/log/command.ts';
+import { allowed, FakeDriver, START, tableOf } from './fake-driver.ts';
+
+describe('retries with a request id', () => {
+  const again = { userId: 'ada', requestId: 'r1' };
+
+  it('join the attempt in flight and get the same answer, charged once', () => {
+    const driver = FakeDriver.leading();
+    const answers = [driver.ask(again), driver.ask(again)];
+    driver.turn();
+    answers.push(driver.ask(again));
+    expect(driver.log).toHaveLength(1);
+    driver.commitAll();
+    expect(answers.map((list) => list.length)).toEqual([1, 1, 1]);
+    expect(new Set(answers.map(([answer]) => JSON.stringify(answer))).size).toBe(1);
+    // Two more fit: only one was charged.
+    expect([1, 2, 3].map(() => allowed(driver.decide('ada')))).toEqual([true, true, false]);
+  });
+
+  it('get the remembered answer once the attempt is decided, without a log entry', () => {
+    const driver = FakeDriver.leading();
+    const first = driver.decide(again);
+    for (let i = 0; i < 2; i += 1) driver.decide('ada');
+    const { lastIndex } = driver;
+    expect(driver.ask(again)).toEqual([first]);
+    expect(driver.lastIndex).toBe(lastIndex);
+  });
+
+  it('of another user are other requests', () => {
+    const driver = FakeDriver.leading();
+    const answers = [
+      driver.ask(again),
+      driver.ask({ ...again, userId: 'bob' }),
+      // The lengths of the parts keep keys apart that read the same when joined.
+      driver.ask({ userId: 'adar', requestId: '1' }),
+    ];
+    const entry = driver.turn();
+    const command = entry && decodeCommand(entry.data);
+    expect(command?.type === 'allow' && command.batch.userIds).toEqual(['ada', 'bob', 'adar']);
+    driver.commitAll();
+    for (const [answer] of answers) expect(allowed(answer)).toBe(true);
+  });
+
+  it('a retry of a denied request is a new question', () => {
+    const driver = FakeDriver.leading({ table: tableOf(1, { limit: 1 }) });
+    driver.decide('ada');
+    expect(allowed(driver.ask(again)[0])).toBe(false);
+    driver.now += 1_002;
+    expect(allowed(driver.decide(again))).toBe(true);
+  });
+
+  it('that wait are bounded', () => {
+    const driver = FakeDriver.leading();
+    const answers = Array.from({ length: 100 }, () => driver.ask(again));
+    const refused = answers.filter(([answer]) => answer?.kind === 'unavailable');
+    expect(refused.length).toBe(100 - 1 - 64);
+    expect(refused[0]).toEqual([{ kind: 'unavailable', reason: 'overloaded', proposed: false }]);
+    driver.turn();
+    driver.commitAll();
+    for (const list of answers) expect(list).toHaveLength(1);
+  });
+});
+
+describe('a request id reused with another cost, rule or timestamp', () => {
+  const first: AllowRequest = { userId: 'ada', cost: 2, requestId: 'r1' };
+  const table = tableOf(1, { id: 'a', clock: 'request', limit: 9 }, { id: 'b', limit: 9 });
+  const others: readonly [string, AllowRequest, RegExp][] = [
+    ['cost', { ...first, cost: 3 }, /'r1' was used before, with cost 2/],
+    ['rule', { ...first, ruleId: 'b' }, /'r1' was used before, without rule/],
+    [
+      'timestampMillis',
+      { ...first, timestampMillis: START },
+      /'r1' was used before, without timestampMillis/,
+    ],
+  ];
+
+  it.each(others)('is a conflict that names what differs: %s', (field, other, message) => {
+    const driver = FakeDriver.leading({ table });
+    const granted = driver.decide(first);
+    const { lastIndex } = driver;
+    expect(driver.ask(other)).toEqual([{ kind: 'conflict', field, message: expect.stringMatching(message) }]);
+    expect(driver.lastIndex).toBe(lastIndex);
+    expect(driver.ask(first)).toEqual([granted]);
+  });
+
+  it.each(others)('does not join the first while that is in flight: %s', (field, other) => {
+    const driver = FakeDriver.leading({ table });
+    const answers = driver.ask(first);
+    const others = [driver.ask(other)];
+    driver.turn();
+    others.push(driver.ask(other));
+    const joined = driver.ask(first);
+    driver.turn();
+    driver.commitAll();
+    expect(answers.map(allowed)).toEqual([true]);
+    expect(joined).toEqual(answers);
+    for (const told of others) expect(told).toMatchObject([{ kind: 'conflict', field }]);
+  });
+
+  it('is not refused for one in flight, when the log holds that very request already', () => {
+    const elsewhere = FakeDriver.leading({ table });
+    elsewhere.ask(first);
+    const entry = elsewhere.turn();
+    const driver = FakeDriver.leading({ table });
+    driver.append('command', entry?.data ?? new Uint8Array(0));
+    const other = driver.ask({ ...first, cost: 3 });
+    driver.turn();
+    // Its first attempt was lost with the former leader, and counts.
+    const again = driver.ask(first);
+    driver.turn();
+    driver.commitAll();
+    expect(again.map(allowed)).toEqual([true]);
+    expect(other).toMatchObject([{ kind: 'conflict', field: 'cost' }]);
+  });
+
+  it.each(others)('is told so by the log, when it got there under another leader: %s', (field, other) => {
+    const elsewhere = FakeDriver.leading({ table });
+    elsewhere.ask(first);
+    const entry = elsewhere.turn();
+    // It is in the log, and not applied yet.
+    const driver = FakeDriver.leading({ table });
+    driver.append('command', entry?.data ?? new Uint8Array(0));
+    const answers = driver.ask(other);
+    driver.turn();
+    driver.commitAll();
+    expect(answers).toMatchObject([{ kind: 'conflict', field }]);
+  });
+
+  it('is named though it could not be decided by these rules at all', () => {
+    const driver = FakeDriver.leading({ table });
+    driver.decide(first);
+    expect(driver.ask({ ...first, cost: 10 })).toMatchObject([{ kind: 'conflict', field: 'cost' }]);
+    expect(driver.ask({ ...first, ruleId: 'none' })).toMatchObject([{ kind: 'conflict', field: 'rule' }]);
+  });
+});
