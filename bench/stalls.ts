@@ -120,6 +120,9 @@ function tableOf(version: number): RuleTable {
   });
 }
 
+/** Measures what is run, and prints a row of it. */
+type Phase = (name: string, run: (slices: Slices) => Promise<void> | void) => Promise<void>;
+
 async function main({ users, grants, ids, node }: StallOptions): Promise<void> {
   const pauses: number[] = [];
   const observer = new PerformanceObserver((list) => {
@@ -133,7 +136,7 @@ async function main({ users, grants, ids, node }: StallOptions): Promise<void> {
   console.log(
     `${'milliseconds'.padEnd(34)}  slices     p50     p99   p99.9     max max cpu  cpu sum   longest gc`,
   );
-  const phase = async (name: string, run: (slices: Slices) => Promise<void> | void): Promise<void> => {
+  const phase: Phase = async (name, run) => {
     const slices = new Slices();
     pauses.length = 0;
     await run(slices);
@@ -149,18 +152,50 @@ async function main({ users, grants, ids, node }: StallOptions): Promise<void> {
       await nextTurn();
     }
   });
+  await grow(replica, { users, grants, ids: ids === true }, phase);
+  console.log(describe(partition));
+  const chunks = await snapshot(replica, users, phase);
+  await restore(partition, chunks, phase);
+  // The old state is let go.
+  await phase('rule change', (slices) => {
+    const entry = replica.entry({ type: 'rules', table: tableOf(2) });
+    slices.measure(() => partition.apply(entry));
+  });
+  replica.nowMillis += 2 * WINDOW_MILLIS;
+  await phase('forgetting, by sweeps', async (slices) => {
+    while (partition.stateBytes > 0) {
+      const entry = replica.entry({ type: 'sweep' });
+      slices.measure(() => partition.apply(entry));
+      await nextTurn();
+    }
+  });
+  if (node === true) {
+    await nodeStalls(users, (name, run) => phase(name, (slices) => run((millis) => slices.add(millis))));
+  }
+  observer.disconnect();
+}
+
+async function grow(
+  replica: Replica,
+  { users, grants, ids }: { readonly users: number; readonly grants: number; readonly ids: boolean },
+  phase: Phase,
+): Promise<void> {
   await phase('growth, 256 grants a slice', async (slices) => {
     for (let round = 0; round < grants; round += 1) {
       for (let from = 0; from < users; from += REQUESTS_PER_ENTRY) {
         const to = Math.min(users, from + REQUESTS_PER_ENTRY);
-        const entry = replica.grants(from, to, ids === true ? String(round) : undefined);
-        slices.measure(() => partition.apply(entry));
+        const entry = replica.grants(from, to, ids ? String(round) : undefined);
+        slices.measure(() => replica.partition.apply(entry));
         replica.nowMillis += 1;
         await nextTurn();
       }
     }
   });
-  console.log(describe(partition));
+}
+
+/** Alone, and with grants between its chunks. Returns the chunks of the first. */
+async function snapshot(replica: Replica, users: number, phase: Phase): Promise<Uint8Array[]> {
+  const { partition } = replica;
   const chunks: Uint8Array[] = [];
   await phase('snapshot', async (slices) => {
     const source = slices.measure(() => partition.snapshot());
@@ -182,31 +217,10 @@ async function main({ users, grants, ids, node }: StallOptions): Promise<void> {
       await nextTurn();
     }
   });
-  await restore(partition, chunks, phase);
-  // The old state is let go.
-  await phase('rule change', (slices) => {
-    const entry = replica.entry({ type: 'rules', table: tableOf(2) });
-    slices.measure(() => partition.apply(entry));
-  });
-  replica.nowMillis += 2 * WINDOW_MILLIS;
-  await phase('forgetting, by sweeps', async (slices) => {
-    while (partition.stateBytes > 0) {
-      const entry = replica.entry({ type: 'sweep' });
-      slices.measure(() => partition.apply(entry));
-      await nextTurn();
-    }
-  });
-  if (node === true) {
-    await nodeStalls(users, (name, run) => phase(name, (slices) => run((millis) => slices.add(millis))));
-  }
-  observer.disconnect();
+  return chunks;
 }
 
-async function restore(
-  partition: Partition,
-  chunks: readonly Uint8Array[],
-  phase: (name: string, run: (slices: Slices) => Promise<void> | void) => Promise<void>,
-): Promise<void> {
+async function restore(partition: Partition, chunks: readonly Uint8Array[], phase: Phase): Promise<void> {
   const byteLength = chunks.reduce((sum, chunk) => sum + chunk.byteLength, 0);
   const meta = { index: 1e9, term: 1, timeMillis: 0, voters: [1], chunkCount: chunks.length, byteLength };
   let target: SnapshotTarget | undefined;

@@ -5,7 +5,7 @@ import { Command } from 'commander';
 import { integerOption } from '../../src/cli/options.ts';
 import { readHistory } from './history.ts';
 import { readNemesisLog } from './nemesis-log.ts';
-import { judgeInto, readRun, settingsOf } from './run-folder.ts';
+import { judgeInto, readRun, settingsBefore, settingsOf } from './run-folder.ts';
 import { judge, type Run, SETTINGS_DEFAULTS, verdictLines } from './verdict.ts';
 
 interface Options {
@@ -79,7 +79,9 @@ async function main(): Promise<void> {
     recoveryMillisMax,
     searchAnswersMax,
   } = options;
+  const isFolder = (await stat(path)).isDirectory();
   const settings = await settingsOf(run, {
+    ...(isFolder && (await settingsBefore(path))),
     ...(driftPpm !== undefined && { driftPpm }),
     ...(requestIdHorizonMillis !== undefined && { requestIdHorizonMillis }),
     ...(deadlineMillis !== undefined && { deadlineMillis }),
@@ -87,7 +89,7 @@ async function main(): Promise<void> {
     ...(recoveryMillisMax !== undefined && { recoveryMillisMax }),
     ...(searchAnswersMax !== undefined && { searchAnswersMax }),
   });
-  const folder = (await stat(path)).isDirectory() ? path : dirname(path);
+  const folder = isFolder ? path : dirname(path);
   const verdict = options.write ? await judgeInto(folder, run, settings) : await judge(run, settings);
   const text = options.json === true ? JSON.stringify(verdict) : verdictLines(verdict).join('\n');
   process.stdout.write(`${text}\n`);

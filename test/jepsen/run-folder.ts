@@ -91,6 +91,15 @@ export async function settingsOf(
   };
 }
 
+/**
+ * What the run in this folder was judged by last. Of one that kept its word the configuration is gone, and without its
+ * horizon every repetition after that would be taken for a second charge.
+ */
+export async function settingsBefore(folder: string): Promise<Partial<Settings>> {
+  const file = join(folder, VERDICT_FILE);
+  return (await exists(file)) ? (JSON.parse(await readFile(file, 'utf8')) as Verdict).settings : {};
+}
+
 /** Judges a run and writes its verdict and its page into `folder`. */
 export async function judgeInto(folder: string, run: Run, settings: Settings): Promise<Verdict> {
   const verdict = await judge(run, settings);
