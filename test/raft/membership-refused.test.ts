@@ -100,7 +100,7 @@ describe('what is refused, and why', () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     const [a, b] = [1, 2, 3].filter((id) => id !== leader.id);
-    if (a === undefined || b === undefined) return;
+    if (a === undefined || b === undefined) throw new Error('two followers');
     cluster.node(a).crash();
     await cluster.tick(3 * ELECTION_TICKS);
     expect(await refused(cluster, leader, [{ kind: 'remove', node: b }])).toBe('wouldLoseQuorum');

@@ -22,10 +22,8 @@ describe('changing members', () => {
   it('65: a node is replaced in one change, with the quorum never smaller than three', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
-    const [gone] = [1, 2, 3].filter((id) => id !== leader.id);
-    if (gone === undefined) return;
-    cluster.add(4);
-    await cluster.changed([{ kind: 'addLearner', node: 4 }]);
+    const { id: gone } = cluster.otherThan(leader);
+    await cluster.joinAsLearner(4);
     await cluster.commit('a', [4]);
     const config = await cluster.changed([
       { kind: 'promote', node: 4 },
@@ -93,7 +91,7 @@ describe('changing members', () => {
     const cluster = new Cluster({ voters: 4 });
     const leader = await cluster.elect();
     const [a, b, c] = [1, 2, 3, 4].filter((id) => id !== leader.id);
-    if (a === undefined || b === undefined || c === undefined) return;
+    if (a === undefined || b === undefined || c === undefined) throw new Error('three followers');
     // With one node down four still have a quorum of three; the removal makes two of three enough.
     cluster.node(a).crash();
     await cluster.changed([{ kind: 'remove', node: a }]);
@@ -134,8 +132,7 @@ describe('changing members', () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     for (const id of [4, 5, 6, 7]) {
-      cluster.add(id);
-      await cluster.changed([{ kind: 'addLearner', node: id }]);
+      await cluster.joinAsLearner(id);
     }
     await cluster.commit('a', [1, 2, 3, 4, 5, 6, 7]);
     const followers = [1, 2, 3].filter((id) => id !== leader.id);
@@ -153,11 +150,10 @@ describe('changing members', () => {
   it('18, 94: a promoted node that does not know it yet grants the vote that is needed', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
-    cluster.add(4);
-    await cluster.changed([{ kind: 'addLearner', node: 4 }]);
+    await cluster.joinAsLearner(4);
     await cluster.commit('a', [4]);
     const [b, c] = [1, 2, 3].filter((id) => id !== leader.id);
-    if (b === undefined || c === undefined) return;
+    if (b === undefined || c === undefined) throw new Error('two followers');
     // Node 4 hears no word of the change being committed.
     const { lastIndex } = leader.status;
     cluster.passes = ({ to, message }) =>
@@ -176,7 +172,7 @@ describe('changing members', () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     const [a, b] = [1, 2, 3].filter((id) => id !== leader.id);
-    if (a === undefined || b === undefined) return;
+    if (a === undefined || b === undefined) throw new Error('two followers');
     const config = await cluster.changed([{ kind: 'demote', node: a }]);
     expect(config.learners).toEqual([a]);
     await cluster.commit('still learns', [a]);
@@ -191,8 +187,8 @@ describe('what a node says of the members', () => {
   it('the configuration in effect, and whether a change is under way', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
-    const [follower, other] = cluster.up.filter(({ id }) => id !== leader.id);
-    if (follower === undefined || other === undefined) return;
+    const follower = cluster.otherThan(leader);
+    const other = cluster.otherThan(leader, follower);
     expect([leader.raft.configOf(9), leader.raft.isChanging(9)]).toEqual([undefined, false]);
     expect(leader.raft.configOf(GROUP)).toEqual({ epoch: 0, voters: [1, 2, 3], outgoing: [], learners: [] });
     expect(leader.raft.isChanging(GROUP)).toBe(false);
@@ -258,7 +254,7 @@ describe('nodes far behind, and nodes long gone', () => {
     const minority = [1, 2, 3, 4, 5].filter((id) => id !== leader.id).slice(0, 2);
     cluster.isolate(...minority);
     const [gone, stays] = minority;
-    if (gone === undefined || stays === undefined) return;
+    if (gone === undefined || stays === undefined) throw new Error('two of them');
     await cluster.changed([{ kind: 'remove', node: gone }]);
     cluster.heal();
     await cluster.commit('a', [stays]);

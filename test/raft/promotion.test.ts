@@ -11,8 +11,7 @@ describe('a learner that keeps up, always a little behind', () => {
   it('is promoted', async () => {
     const cluster = new Cluster({ voters: 3 });
     await cluster.elect();
-    cluster.add(4);
-    await cluster.changed([{ kind: 'addLearner', node: 4 }]);
+    await cluster.joinAsLearner(4);
     await cluster.commit('a', [4]);
     const late: { readonly at: number; readonly parcel: Parcel }[] = [];
     let ticks = 0;
@@ -48,8 +47,7 @@ describe('a learner that keeps up, always a little behind', () => {
   it('is not while it is ever further behind', async () => {
     const cluster = new Cluster({ voters: 3 });
     await cluster.elect();
-    cluster.add(4);
-    await cluster.changed([{ kind: 'addLearner', node: 4 }]);
+    await cluster.joinAsLearner(4);
     await cluster.commit('a', [4]);
     cluster.stalled.add(4);
     const leader = await cluster.elect();

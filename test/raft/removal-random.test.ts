@@ -7,13 +7,14 @@
  */
 import { describe, expect, it } from 'vitest';
 import { assert } from '../../raft/assert.ts';
+import type { RandomBelow } from '../../raft/core-state.ts';
 import { isJoint, membersOf } from '../../raft/membership.ts';
 import type { GroupConfig, NodeId } from '../../raft/types.ts';
 import { nextStep } from '../../src/meta/group-mover.ts';
-import { Cluster, chunkReads } from './driver/cluster.ts';
+import { Chaos, drawOptions } from './driver/chaos.ts';
+import { Cluster } from './driver/cluster.ts';
 import type { Node } from './driver/node.ts';
 import { GROUP } from './driver/options.ts';
-import type { Parcel } from './driver/parcel.ts';
 import { eachSeed, seeded, someSeeds } from './seeded.ts';
 
 const STEPS = 4_000;
@@ -31,20 +32,12 @@ interface Knowledge {
 
 class Moves {
   readonly cluster: Cluster;
-  readonly #random: (bound: number) => number;
+  readonly #random: RandomBelow;
+  readonly #chaos: Chaos;
   /** By version, from 0: who should hold the group. */
   readonly #placements: (readonly NodeId[])[];
   readonly #knowledge = new Map<NodeId, Knowledge>();
-  readonly #late: Parcel[] = [];
-  readonly #rates: {
-    readonly loss: number;
-    readonly repeat: number;
-    readonly late: number;
-    readonly sync: number;
-  };
-  readonly #faultPerMille: number;
   #settled = 0;
-  #proposals = 0;
   removals = 0;
   returns = 0;
 
@@ -52,36 +45,17 @@ class Moves {
     const random = seeded(seed);
     this.#random = random;
     const founders = 1 + random(3);
-    this.cluster = new Cluster({
-      voters: founders,
-      seed,
-      options: {
-        raft: {
-          heartbeatTicks: 1,
-          electionTicks: 5,
-          appendBytesMax: 1 + random(400),
-          inflight: { messagesMax: 1 + random(8), bytesMax: 4_000 },
-          uncommittedBytesMax: 4_000,
-        },
-        snapshotEveryBytes: random(2) === 0 ? 1 << 30 : 200 + random(1_000),
-        keepLogBytes: random(300),
-        snapshotWriteBytesMax: 50 + random(400),
-        writeBytesMax: random(2) === 0 ? 1 << 20 : 1 + random(3_000),
-        applyBytesMax: 1 + random(200),
-        streams: { outgoingMax: 1 + random(3), silentTicksMax: 3 + random(10) },
-      },
-    });
+    this.cluster = new Cluster({ voters: founders, seed, options: drawOptions(random) });
     this.#placements = [Array.from({ length: founders }, (_, i) => i + 1)];
     for (let id = founders + 1; id <= NODES; id += 1) this.cluster.add(id);
     for (const id of this.cluster.nodes.keys()) {
       this.#knowledge.set(id, { version: 0, settled: 0, offers: new Map(), offered: 0 });
     }
-    this.#rates = { loss: random(15), repeat: random(10), late: random(4), sync: 5 + random(60) };
-    this.#faultPerMille = random(50);
-  }
-
-  #pick<T>(from: readonly T[]): T | undefined {
-    return from[this.#random(Math.max(1, from.length))];
+    this.#chaos = new Chaos(this.cluster, random, {
+      crashed: ({ id }) => {
+        this.#of(id).offered = 0;
+      },
+    });
   }
 
   #of(id: NodeId): Knowledge {
@@ -94,51 +68,12 @@ class Moves {
     return this.#placements[version] ?? [];
   }
 
-  async run(): Promise<void> {
-    for (let i = 0; i < STEPS; i += 1) {
-      await chunkReads();
-      this.#step();
-      this.cluster.checkLeaders();
-    }
-  }
-
-  #step(): void {
-    const { cluster } = this;
-    cluster.now += this.#random(4);
-    if (this.#random(100) < 50) this.#pick(cluster.up)?.raft.tick();
-    for (const node of cluster.up) {
-      if (node.hasTurn && this.#random(100) < 70) node.turn();
-      if (node.isWriting && this.#random(100) < this.#rates.sync) node.sync();
-    }
-    for (let count = cluster.up.length * 2; count > 0 && cluster.queue.length > 0; count -= 1)
-      this.#deliverOne();
-    if (this.#random(100) < 2 && this.#late.length > 0) {
-      const [parcel] = this.#late.splice(this.#random(this.#late.length), 1);
-      if (parcel !== undefined) cluster.deliver(parcel);
-    }
-    if (this.#random(100) < 25) {
-      this.#proposals += 1;
-      this.#pick(cluster.up.filter(({ isLeader }) => isLeader))?.propose(`p${this.#proposals}`);
-    }
-    const node = this.#pick(cluster.up);
-    if (node !== undefined) this.#manage(node);
-    if (this.#random(100) < 2) this.#newVersion();
-    if (this.#random(1_000) < this.#faultPerMille) this.#fault();
-    if (this.#random(100) < 4) this.#pick(this.#down())?.start();
-  }
-
-  #deliverOne(): void {
-    const { cluster } = this;
-    const { loss, repeat, late } = this.#rates;
-    const parcel = cluster.queue.shift();
-    if (parcel === undefined || this.#random(100) < loss) return;
-    if (this.#random(100) < late) this.#late.push(parcel);
-    else cluster.deliver(parcel);
-    if (this.#random(100) < repeat) this.#late.push(parcel);
-  }
-
-  #down(): Node[] {
-    return [...this.cluster.nodes.values()].filter(({ isUp }) => !isUp);
+  run(): Promise<void> {
+    return this.#chaos.run(STEPS, () => {
+      const node = this.#chaos.pick(this.cluster.up);
+      if (node !== undefined) this.#manage(node);
+      if (this.#random(100) < 2) this.#newVersion();
+    });
   }
 
   /** Only when the one before is settled, now and then sooner. */
@@ -175,7 +110,7 @@ class Moves {
     }
     if (known.offered === version) {
       // Repeated to anybody who may lead.
-      const other = this.#pick([...this.cluster.nodes.keys()]) ?? node.id;
+      const other = this.#chaos.pick([...this.cluster.nodes.keys()]) ?? node.id;
       this.#of(other).offers.set(node.id, version);
     } else if (node.disk.get(GROUP)?.placement === version) {
       known.offered = version;
@@ -221,39 +156,10 @@ class Moves {
     if (version === this.#placements.length - 1) this.#settled = version;
   }
 
-  #fault(): void {
-    const { cluster } = this;
-    const leader = this.#random(2) === 0 ? cluster.leader : undefined;
-    const target = leader ?? this.#pick([...cluster.nodes.values()]);
-    if (target === undefined) return;
-    switch (this.#random(5)) {
-      case 0:
-        if (!target.isUp) return;
-        target.crash(this.#random(2) === 0 ? 'lost' : 'kept');
-        this.#of(target.id).offered = 0;
-        if (this.#random(2) === 0) for (const other of cluster.up) other.raft.peerLost(target.id);
-        return;
-      case 1:
-        cluster.isolate(target.id);
-        return;
-      case 2:
-        cluster.passes = ({ from }) => from !== target.id;
-        return;
-      case 3: {
-        const side = [...cluster.nodes.keys()].filter(() => this.#random(2) === 0);
-        cluster.isolate(...side);
-        return;
-      }
-      default:
-        cluster.heal();
-    }
-  }
-
   /** The faults end: the newest version is settled, everybody else removes what he holds, and what is proposed is applied. */
   async healAndExpectProgress(): Promise<void> {
     const { cluster } = this;
-    cluster.heal();
-    for (const node of this.#down()) node.start();
+    this.#chaos.end();
     const before = cluster.appliedMax;
     const newest = this.#placements.length - 1;
     const wanted = this.#wantedBy(newest);

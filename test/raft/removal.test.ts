@@ -128,8 +128,7 @@ describe('what decides whether a replica may go', () => {
 
   it('a leader knows whether a learner was heard from lately', async () => {
     const cluster = new Cluster({ voters: 3 });
-    cluster.add(4);
-    await cluster.changed([{ kind: 'addLearner', node: 4 }]);
+    await cluster.joinAsLearner(4);
     const leader = await cluster.elect();
     const reached = (node: NodeId): boolean => leader.raft.isReachable(GROUP, node);
     await cluster.tick(3 * ELECTION_TICKS);

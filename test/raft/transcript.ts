@@ -69,8 +69,7 @@ export class Transcript implements ObservedNetwork, Surroundings {
     switch (verb) {
       case 'nodes':
         if (words.includes('one-by-one')) this.options = { raft: { ...OPTIONS, appendBytesMax: 1 } };
-        this.#founders = Array.from({ length: Number(words[0]) }, (_, i) => i + 1);
-        for (const id of this.#founders) this.#add(id, this.#founders);
+        this.#found(Number(words[0]));
         return;
       case 'join':
         this.#add(Number(words[0]), []);
@@ -140,6 +139,11 @@ export class Transcript implements ObservedNetwork, Surroundings {
     const node = this.#nodes.get(id);
     if (node === undefined) throw new Error(`there is no node ${id}`);
     return node;
+  }
+
+  #found(count: number): void {
+    this.#founders = Array.from({ length: count }, (_, i) => i + 1);
+    for (const id of this.#founders) this.#add(id, this.#founders);
   }
 
   #add(id: NodeId, voters: readonly NodeId[]): void {

@@ -238,6 +238,17 @@ export class Cluster implements Surroundings {
     this.passes = ({ from, to }) => ids.includes(from) === ids.includes(to);
   }
 
+  /** From now on these do not arrive; returns them, as they come. */
+  hold(isMeant: (parcel: Parcel) => boolean): readonly Parcel[] {
+    const held: Parcel[] = [];
+    this.passes = (parcel) => {
+      const isHeld = isMeant(parcel);
+      if (isHeld) held.push(parcel);
+      return !isHeld;
+    };
+    return held;
+  }
+
   heal(): void {
     this.passes = () => true;
   }

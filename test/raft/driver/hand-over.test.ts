@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { NodeId } from '../../../raft/types.ts';
 import { Cluster } from './cluster.ts';
 import { ELECTION_TICKS, GROUP, HEARTBEAT_TICKS } from './options.ts';
-import { type Parcel, typeOf } from './parcel.ts';
+import { typeOf } from './parcel.ts';
 
 function prefer(cluster: Cluster, id: NodeId): void {
   for (const node of cluster.up) node.raft.preferLeader(GROUP, id);
@@ -149,20 +149,14 @@ describe('a node that stops', () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     await cluster.commit('a', [1, 2, 3]);
-    const late: Parcel[] = [];
-    let isSlow = true;
-    cluster.passes = (parcel) => {
-      const isHeld = isSlow && typeOf(parcel) === 'append';
-      if (isHeld) late.push(parcel);
-      return !isHeld;
-    };
+    const late = cluster.hold((parcel) => typeOf(parcel) === 'append');
     leader.propose('in flight');
     await cluster.settle();
     leader.raft.avoidLeading('stopping', true);
     await cluster.settle();
     expect(leader.isLeader).toBe(true);
-    isSlow = false;
-    for (const parcel of late.splice(0)) cluster.deliver(parcel);
+    cluster.heal();
+    for (const parcel of late) cluster.deliver(parcel);
     await cluster.settle();
     expect(leader.raft.leaderships).toBe(0);
     const successor = await cluster.elect();

@@ -4,7 +4,7 @@ import { assert } from '../../../raft/assert.ts';
 import { Cluster } from './cluster.ts';
 import type { Node } from './node.ts';
 import { ELECTION_TICKS, GROUP, HEARTBEAT_TICKS } from './options.ts';
-import { type Parcel, typeOf } from './parcel.ts';
+import { typeOf } from './parcel.ts';
 
 /** Asks; what it gets comes later. */
 function read(node: Node): { answered: boolean; index?: number | undefined } {
@@ -41,8 +41,7 @@ describe('reads', () => {
   it('100, 104: by a follower or a learner are not answered with an index', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
-    cluster.add(4);
-    await cluster.changed([{ kind: 'addLearner', node: 4 }]);
+    await cluster.joinAsLearner(4);
     for (const node of cluster.up.filter(({ id }) => id !== leader.id)) {
       const answer = read(node);
       await cluster.settle();
@@ -69,7 +68,7 @@ describe('reads', () => {
     cluster.passes = (parcel) => typeOf(parcel) !== 'appendResponse';
     await cluster.until(() => cluster.leader !== undefined);
     const { leader } = cluster;
-    if (leader === undefined) return;
+    assert(leader !== undefined, 'somebody leads');
     const answer = read(leader);
     await cluster.tick(HEARTBEAT_TICKS);
     expect(answer.answered).toBe(false);
@@ -84,12 +83,7 @@ describe('reads', () => {
     const leader = await cluster.elect();
     await cluster.commit('a', [1, 2, 3]);
     // All answers to the first read are on their way for long.
-    const late: Parcel[] = [];
-    cluster.passes = (parcel) => {
-      const isAnswer = typeOf(parcel) === 'heartbeatResponse';
-      if (isAnswer) late.push(parcel);
-      return !isAnswer;
-    };
+    const late = cluster.hold((parcel) => typeOf(parcel) === 'heartbeatResponse');
     const first = read(leader);
     await cluster.settle();
     expect(late).not.toEqual([]);
@@ -147,8 +141,7 @@ describe('reads', () => {
     const leader = await cluster.elect();
     const followers = [1, 2, 3].filter((id) => id !== leader.id);
     for (const id of [4, 5]) {
-      cluster.add(id);
-      await cluster.changed([{ kind: 'addLearner', node: id }]);
+      await cluster.joinAsLearner(id);
     }
     await cluster.commit('a', [1, 2, 3, 4, 5]);
     cluster.isolate(leader.id, 4, 5);
@@ -178,8 +171,7 @@ describe('reads', () => {
   it('103: more voters than before must confirm a read that was asked before they came', async () => {
     const cluster = new Cluster({ voters: 1 });
     const leader = await cluster.elect();
-    cluster.add(2);
-    await cluster.changed([{ kind: 'addLearner', node: 2 }]);
+    await cluster.joinAsLearner(2);
     await cluster.commit('a', [2]);
     await cluster.changed([{ kind: 'promote', node: 2 }]);
     cluster.isolate(leader.id);
