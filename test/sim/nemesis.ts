@@ -9,7 +9,8 @@ import { FarBehind } from './far-behind.ts';
 import type { SimNetwork } from './network.ts';
 import type { DiskCopy } from './raft-checker.ts';
 import type { Random } from './random.ts';
-import type { FaultName, Settings } from './settings.ts';
+import type { FaultName } from './kinds.ts';
+import type { Settings } from './settings.ts';
 import type { SimNode } from './sim-node.ts';
 import type { Story } from './story.ts';
 

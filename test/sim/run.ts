@@ -12,7 +12,7 @@ import { disagreement, livingMembers, outsiders, stateOf } from './agreement.ts'
 import type { SimNode } from './sim-node.ts';
 import type { Seams } from './node-world.ts';
 import { OutsideLeaders } from './outside-leaders.ts';
-import type { Kind } from './settings.ts';
+import type { Kind } from './kinds.ts';
 import { check, type Say, Violation } from './story.ts';
 import { World } from './world.ts';
 
