@@ -1,9 +1,11 @@
 /**
- * How nodes ask each other for decisions, from the frames they send alone: nobody asks around for what no client asked
+ * How nodes ask each other for decisions, from the frames they send and what their partitions are asked: nobody asks around for what no client asked
  * it, nothing is passed on more than once, and a crowd of requests without a leader does not become a crowd of questions.
  */
+import type { GroupApplication } from '../../raft/driver/multi-raft.ts';
 import type { NodeId } from '../../raft/types.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';
+import { Partition } from '../../src/partition/partition.ts';
 import { unpack } from '../../src/wire/peer-messages.ts';
 import { check } from './story.ts';
 
@@ -49,6 +51,8 @@ export class AskChecker {
   readonly #asked = new Map<string, { waiting: number; answeredAt: number }>();
   /** When a node last sent a frame with this request. */
   readonly #sentAt = new Map<string, number>();
+  /** When a partition of a node was last asked for this request, and did not answer at once. */
+  readonly #takenAt = new Map<string, number>();
   /** Where a node was told that it may pass a request on to, and how often it was told and has not done so. */
   readonly #permits = new Map<string, Map<NodeId, number>>();
   readonly #requests = new Map<string, Recent>();
@@ -84,6 +88,26 @@ export class AskChecker {
   /** Since `sinceMillis` a frame with this request has left `node`. */
   hasSent(node: NodeId, { userId, requestId }: AllowRequest, sinceMillis: number): boolean {
     return (this.#sentAt.get(keyOf(node, userId, requestId)) ?? -Infinity) >= sinceMillis;
+  }
+
+  /** Listens to what the partition of a node is asked. */
+  observe(node: NodeId, app: GroupApplication): void {
+    if (!(app instanceof Partition)) return;
+    const decide = app.decide.bind(app);
+    app.decide = (request, deadlineMillis, done) => {
+      let isAnswered = false;
+      decide(request, deadlineMillis, (answer) => {
+        isAnswered = true;
+        done(answer);
+      });
+      const { userId, requestId } = request;
+      if (!isAnswered) this.#takenAt.set(keyOf(node, userId, requestId), this.#init.now());
+    };
+  }
+
+  /** Since `sinceMillis` a partition on `node` was asked for this, and did not answer at once. */
+  hasTaken(node: NodeId, { userId, requestId }: AllowRequest, sinceMillis: number): boolean {
+    return (this.#takenAt.get(keyOf(node, userId, requestId)) ?? -Infinity) >= sinceMillis;
   }
 
   /** `from` sends a frame of requests. */

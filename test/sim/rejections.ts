@@ -1,0 +1,28 @@
+/** Which answers say that a request does not count. */
+import type { RoutedAnswer } from '../../src/router/router.ts';
+
+/** Whoever is told this must not be charged for it. */
+export function isRejection(answer: RoutedAnswer): boolean {
+  switch (answer.kind) {
+    case 'decision':
+      return !answer.decision.allowed;
+    case 'unavailable':
+      return !answer.proposed;
+    case 'invalid':
+    case 'conflict':
+      return true;
+  }
+}
+
+/** What is told this reached no log, and never will. */
+export function isNowhere(answer: RoutedAnswer): boolean {
+  switch (answer.kind) {
+    case 'decision':
+      return !answer.decision.allowed && answer.decision.decided.position === undefined;
+    case 'unavailable':
+      return !answer.proposed;
+    case 'invalid':
+    case 'conflict':
+      return false;
+  }
+}
