@@ -2,7 +2,6 @@
 import type { GroupApplication } from '../../raft/driver/multi-raft.ts';
 import type { GroupWrite, LogStore } from '../../raft/driver/store.ts';
 import type { GroupId, NodeId } from '../../raft/types.ts';
-import type { NodeCore, NodeCoreInit } from '../../src/node/node-core.ts';
 import type { ClockVerdict } from '../../src/clock/clock-rates.ts';
 import type { Hash32 } from '../../src/partition/hash.ts';
 import type { DiskBoundary } from './disk.ts';
@@ -17,40 +16,6 @@ export interface Seams {
   wrapStore?(store: LogStore, after: (delayMillis: number, run: () => void) => void): LogStore;
   /** A directory that is gone is made anew, instead of refusing to start. */
   readonly recreatesDirectories?: boolean;
-}
-
-/** What a node runs. */
-export type NodeProcess = Pick<
-  NodeCore,
-  'raft' | 'partitions' | 'allow' | 'tick' | 'receive' | 'peerLost' | 'peerDisconnected'
-> &
-  Partial<
-    Pick<
-      NodeCore,
-      | 'meta'
-      | 'changeNodes'
-      | 'refuseProposals'
-      | 'limitState'
-      | 'router'
-      | 'leave'
-      | 'hasLeft'
-      | 'isIdle'
-      | 'isReady'
-      | 'introduced'
-      | 'welcomedBy'
-      | 'refusedBy'
-      | 'standing'
-    >
-  > & {
-    /** Where a script decides what is held, and not group 0. */
-    readonly replica?: ReplicaControl;
-  };
-
-export interface ReplicaControl {
-  /** As it is on disk; undefined while that changes. */
-  readonly state: 'held' | 'removed' | undefined;
-  remove(placement: number): void;
-  comeBack(placement: number): void;
 }
 
 /** Where a process meets the outside. `send`: before a frame leaves. `receive`: before one that came is looked at. */
@@ -73,8 +38,6 @@ export interface NodeWorld {
   /** A process holds a group from now on. */
   groupAdded(node: NodeId, group: GroupId, app: GroupApplication, applied: number): void;
   readonly clockJudged?: (node: SimNode, verdict: ClockVerdict) => void;
-  /** A NodeCore unless given. */
-  readonly load?: (init: NodeCoreInit) => Promise<NodeProcess>;
   sending(node: NodeId, to: NodeId, type: PeerFrame, payload: Uint8Array): void;
   ended(node: SimNode): void;
   /** What was on this node's disk will never be seen again. */

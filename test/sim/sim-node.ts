@@ -3,13 +3,14 @@ import type { NodeId } from '../../raft/types.ts';
 import type { ClockVerdict } from '../../src/clock/clock-rates.ts';
 import type { NodeChangeResult } from '../../src/meta/meta-group.ts';
 import type { NodeChange } from '../../src/meta/meta-state.ts';
+import type { NodeCore } from '../../src/node/node-core.ts';
 import type { AllowRequest } from '../../src/limiter/request.ts';
 import type { RoutedAnswer } from '../../src/router/router.ts';
 import type { Hello, Refusal, Sender } from '../../src/transport/hello.ts';
 import type { Fate } from '../../storage/memory-store.ts';
 import type { DiskContent } from './database.ts';
 import { SimDirectory } from './directory.ts';
-import type { Boundary, NodeProcess, NodeWorld } from './node-world.ts';
+import type { Boundary, NodeWorld } from './node-world.ts';
 import type { Endpoint, PeerFrame } from './network.ts';
 import type { Random } from './random.ts';
 import { SimClock } from './sim-clock.ts';
@@ -79,7 +80,7 @@ export class SimNode implements Endpoint, Machine {
     return state === 'over' ? this.#state : state;
   }
 
-  get core(): NodeProcess | undefined {
+  get core(): NodeCore | undefined {
     return this.#process?.core;
   }
 
@@ -169,13 +170,13 @@ export class SimNode implements Endpoint, Machine {
   changeNodes(change: NodeChange, done: (result: NodeChangeResult) => void): void {
     const { life } = this;
     this.#inProcess((core) =>
-      core.changeNodes?.(change, (result) => {
+      core.changeNodes(change, (result) => {
         if (this.life === life) done(result);
       }),
     );
   }
 
-  #inProcess(step: (core: NodeProcess) => void): void {
+  #inProcess(step: (core: NodeCore) => void): void {
     const process = this.#process;
     process?.run(() => {
       if (process.core !== undefined) step(process.core);
@@ -191,15 +192,15 @@ export class SimNode implements Endpoint, Machine {
   }
 
   introduced(hello: Hello): void {
-    this.#inProcess((core) => core.introduced?.(hello));
+    this.#inProcess((core) => core.introduced(hello));
   }
 
   welcomedBy(peer: NodeId): void {
-    this.#inProcess((core) => core.welcomedBy?.(peer));
+    this.#inProcess((core) => core.welcomedBy(peer));
   }
 
   refusedBy(peer: NodeId, refusal: Refusal): void {
-    this.#inProcess((core) => core.refusedBy?.(peer, refusal));
+    this.#inProcess((core) => core.refusedBy(peer, refusal));
   }
 
   receive(from: Sender, type: PeerFrame, payload: Uint8Array): void {

@@ -11,7 +11,7 @@ import type { FrameType } from '../../src/wire/frame.ts';
 import { Backlog } from './backlog.ts';
 import type { SimDirectory } from './directory.ts';
 import { SimDisk } from './disk.ts';
-import type { Boundary, NodeProcess, NodeWorld } from './node-world.ts';
+import type { Boundary, NodeWorld } from './node-world.ts';
 import type { PeerFrame } from './network.ts';
 import type { Random } from './random.ts';
 import type { SimClock } from './sim-clock.ts';
@@ -70,7 +70,7 @@ export class SimProcess {
   readonly life: number;
   readonly disk: SimDisk;
   state: 'starting' | 'up' | 'over' = 'starting';
-  core: NodeProcess | undefined;
+  core: NodeCore | undefined;
   readonly backlog: Backlog;
   readonly #admission: Admission;
   #isExcluded = false;
@@ -124,8 +124,7 @@ export class SimProcess {
     const later = (delay: number, run: () => void): void => world.after(delay, () => this.run(run));
     const store = world.seams.wrapStore?.(this.disk, later) ?? this.disk;
     world.settling();
-    const load = world.load ?? ((init: NodeCoreInit) => NodeCore.load(init));
-    void load(this.#init(store)).then(
+    void NodeCore.load(this.#init(store)).then(
       (core) => this.#loaded(core),
       (error: unknown) => this.#fatal(error),
     );
@@ -195,7 +194,7 @@ export class SimProcess {
     found.then(refused, (error: unknown) => this.#fatal(error));
   }
 
-  #loaded(core: NodeProcess): void {
+  #loaded(core: NodeCore): void {
     if (this.state !== 'starting') return;
     const { id, stateBytesMax } = this.#machine;
     this.core = core;
@@ -300,7 +299,7 @@ export class SimProcess {
   }
 
   stop(): void {
-    if (this.core?.leave === undefined) return;
+    if (this.core === undefined) return;
     this.core.leave();
     stopSlowly(
       {
@@ -320,7 +319,7 @@ export class SimProcess {
 
   lookAtSpace(): void {
     const machine = this.#machine;
-    this.run(() => this.core?.refuseProposals?.(machine.isShortOfSpace));
+    this.run(() => this.core?.refuseProposals(machine.isShortOfSpace));
     if (!machine.isShortOfSpace) return;
     this.#world.after(SPACE_LOOK_MILLIS, () => {
       if (this.state === 'up' && machine.isShortOfSpace) this.lookAtSpace();
@@ -328,7 +327,7 @@ export class SimProcess {
   }
 
   limitState(bytesMax: number): void {
-    this.run(() => this.core?.limitState?.(bytesMax));
+    this.run(() => this.core?.limitState(bytesMax));
   }
 
   /** The next write fails, and the process with it. */

@@ -1,10 +1,10 @@
 /** A graceful stop, as an operator's: others lead first, then what is open is answered, then the process takes no more. */
-import type { NodeProcess } from './node-world.ts';
+import type { NodeCore } from '../../src/node/node-core.ts';
 
 export interface Stopping {
   /** In the process, if it still runs then. */
   later(delayMillis: number, run: () => void): void;
-  core(): NodeProcess | undefined;
+  core(): NodeCore | undefined;
   /** It takes no more requests. */
   close(): void;
   end(): void;
@@ -33,10 +33,10 @@ export function stopSlowly(stopping: Stopping, left: Patience): void {
       return;
     }
     stopping.close();
-    if (core.isIdle !== true && openMillis > 0)
+    if (!core.isIdle && openMillis > 0)
       stopSlowly(stopping, { lingerMillis, openMillis: openMillis - LOOK_MILLIS });
     else {
-      core.router?.close();
+      core.router.close();
       stopping.end();
     }
   });

@@ -1,5 +1,6 @@
 /** The world of the scripts: quick elections, a small network, and every size small enough to be met. */
 import { RAFT_DEFAULTS } from '../../../raft/core-state.ts';
+import { groupOfPartition } from '../../../src/partition/placement.ts';
 import { PARTITION_BYTES_DEFAULT } from '../../../src/limiter/rules.ts';
 import {
   addressOf,
@@ -11,6 +12,9 @@ import {
 
 /** What a user may get in a run: nothing leaves a window. */
 export const LIMIT = 6;
+
+/** Scripts of one group are about that of this partition. */
+export const GROUP = groupOfPartition(0);
 
 const TICK_MILLIS = 10;
 const HEARTBEAT_TICKS = 3;
