@@ -2,7 +2,7 @@
 import type { Hash32 } from '../../src/partition/hash.ts';
 import type { Seams } from './node-world.ts';
 import type { Kind } from './kinds.ts';
-import { type Say, Violation } from './story.ts';
+import { type Say, wordsOfEnd } from './story.ts';
 import { Recovery } from './recovery.ts';
 import { World } from './world.ts';
 
@@ -42,8 +42,7 @@ export async function runSeed(init: RunInit): Promise<RunResult> {
   try {
     await world.run();
   } catch (error) {
-    if (error instanceof Violation) violation = error.message;
-    else violation = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    violation = wordsOfEnd(error);
     story.tell(() => `VIOLATION: ${violation ?? ''}`);
   }
   return {

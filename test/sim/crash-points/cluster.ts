@@ -58,9 +58,8 @@ export class Cluster implements Play {
     this.script = script;
     this.#boundaries = new Boundaries(crash, () => this);
     if (!script.countsLate) this.#boundaries.countFromHere();
-    const loop = this.#loop;
-    const now = (): number => loop.now;
-    const after = (delay: number, run: () => void): void => loop.after(delay, run);
+    const now = (): number => this.now;
+    const after = (delay: number, run: () => void): void => this.after(delay, run);
     const random = new Random(seed);
     const settings = settingsOf({ ...script, nodes: NODES, spares: 0, partitions: 1, replicas: NODES });
     const ids = settings.config.nodes.map(({ id }) => id);
@@ -91,17 +90,20 @@ export class Cluster implements Play {
         if (group === GROUP) this.limits.committed(group, committed);
       },
     });
-    const world: NodeWorld = {
-      settings,
-      random,
+    const world = this.#nodeWorld({ settings, random, hash, seams, network });
+    this.nodes = ids.map((id) => new SimNode(id, world));
+    for (const node of this.nodes) node.start();
+  }
+
+  #nodeWorld(given: Pick<NodeWorld, 'settings' | 'random' | 'hash' | 'seams' | 'network'>): NodeWorld {
+    const { story } = this;
+    return {
+      ...given,
       story,
-      hash,
-      seams,
-      network,
-      now,
-      after,
-      soon: (run) => loop.soon(run),
-      settling: () => loop.settling(),
+      now: () => this.now,
+      after: (delay, run) => this.after(delay, run),
+      soon: (run) => this.#loop.soon(run),
+      settling: () => this.#loop.settling(),
       completionMillis: COMPLETION_MILLIS,
       durable: (node, writes) => {
         this.raft.written(node, writes);
@@ -120,10 +122,8 @@ export class Cluster implements Play {
         this.raft.ended(node.id);
         for (const client of this.clients) client.lost(node);
       },
-      violated: (violation) => loop.violated(violation),
+      violated: (violation) => this.#loop.violated(violation),
     };
-    this.nodes = ids.map((id) => new SimNode(id, world));
-    for (const node of this.nodes) node.start();
   }
 
   get now(): number {

@@ -82,7 +82,7 @@ export const DURABILITY: readonly Mutant[] = [
         replace: 'return this.state.removedAt > 0 ? this.garbage.newestKey : this.state.log.baseIndex;',
       },
     ],
-    script: 'node-comes-and-goes',
+    script: 'node-oversleeps',
   },
   {
     id: 'X5',
