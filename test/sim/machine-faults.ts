@@ -53,9 +53,9 @@ export class MachineFaults {
   };
 
   #slowDisks(nodes: readonly SimNode[], factor: number): void {
-    for (const node of nodes) node.diskFactor = factor;
+    const ends = nodes.map((node) => node.slowDisk(factor));
     this.#hand.later(3_000, () => {
-      for (const node of nodes) node.diskFactor = 1;
+      for (const end of ends) end();
     });
   }
 

@@ -110,7 +110,7 @@ export class Recovery {
     // One without room is enough to refuse what is new, and it keeps a copy also if it is not healed.
     for (const node of livingMembers(this.#world)) node.limitState();
     for (const node of some) {
-      node.diskFactor = 1;
+      node.healDisk();
       network.censor.blind(node.id, false);
       node.clock.goWrong(1);
       node.refuseProposals(false);

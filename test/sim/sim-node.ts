@@ -34,8 +34,8 @@ export class SimNode implements Endpoint, Machine {
   wallOffsetMillis = 0;
   /** The snapshots it sends are not what they were, and nothing but the state machine can tell. */
   sendsUnsound = false;
-  /** A multiple of what the disk usually takes. */
-  diskFactor = 1;
+  /** By how much each of those that slow the disk down does. */
+  readonly #slowness = new Set<{ readonly factor: number }>();
   /** Index of the rule table the next process is configured with. */
   table = 0;
   readonly identity: SimIdentity;
@@ -264,6 +264,23 @@ export class SimNode implements Endpoint, Machine {
   limitState(bytesMax: number = this.#world.settings.stateBytesMax): void {
     this.stateBytesMax = bytesMax;
     this.#process?.limitState(bytesMax);
+  }
+
+  /** A multiple of what the disk usually takes: the most that anybody slows it down. */
+  get diskFactor(): number {
+    return Math.max(1, ...[...this.#slowness].map(({ factor }) => factor));
+  }
+
+  /** Returns what ends it. */
+  slowDisk(factor: number): () => void {
+    const slowness = { factor };
+    this.#slowness.add(slowness);
+    return () => this.#slowness.delete(slowness);
+  }
+
+  /** Nobody slows the disk down any more. */
+  healDisk(): void {
+    this.#slowness.clear();
   }
 
   /** The next write fails, and the process with it. */
