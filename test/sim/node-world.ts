@@ -8,7 +8,6 @@ import type { DiskBoundary } from './disk.ts';
 import type { PeerFrame, SimNetwork } from './network.ts';
 import type { Random } from './random.ts';
 import type { Settings } from './settings.ts';
-import type { SimNode } from './sim-node.ts';
 import type { Story, Violation } from './story.ts';
 
 /** What a mutant may put between a node and its surroundings. */
@@ -37,15 +36,15 @@ export interface NodeWorld {
   durable(node: NodeId, writes: readonly GroupWrite[]): void;
   /** A process holds a group from now on. */
   groupAdded(node: NodeId, group: GroupId, app: GroupApplication, applied: number): void;
-  readonly clockJudged?: (node: SimNode, verdict: ClockVerdict) => void;
+  readonly clockJudged?: (node: NodeId, verdict: ClockVerdict) => void;
   sending(node: NodeId, to: NodeId, type: PeerFrame, payload: Uint8Array): void;
-  ended(node: SimNode): void;
+  ended(node: NodeId): void;
   /** What was on this node's disk will never be seen again. */
   directoryLost(node: NodeId): void;
   /** The directory of `node` is another one from now on. */
   madeAnew?(node: NodeId): void;
-  /** The process of `node` is at a point where it may die: `crash` it here if it is to. */
-  readonly reached?: (node: SimNode, boundary: Boundary) => void;
+  /** The process of `node` is at a point where it may die: crash it here if it is to. */
+  readonly reached?: (node: NodeId, boundary: Boundary) => void;
   /** From when a write is durable until its process learns of it; 0 if absent. */
   readonly completionMillis?: number;
   /** Callers in the product may swallow what is thrown: the world looks after each step. */

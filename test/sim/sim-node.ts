@@ -1,6 +1,5 @@
 /** One simulated machine: its clocks, its directory, and the process on it, which crashes and starts again. */
 import type { NodeId } from '../../raft/types.ts';
-import type { ClockVerdict } from '../../src/clock/clock-rates.ts';
 import type { NodeChangeResult } from '../../src/meta/meta-group.ts';
 import type { NodeChange } from '../../src/meta/meta-state.ts';
 import type { NodeCore } from '../../src/node/node-core.ts';
@@ -10,7 +9,7 @@ import type { Hello, Refusal, Sender } from '../../src/transport/hello.ts';
 import type { Fate } from '../../storage/memory-store.ts';
 import type { DiskContent } from './database.ts';
 import { SimDirectory } from './directory.ts';
-import type { Boundary, NodeWorld } from './node-world.ts';
+import type { NodeWorld } from './node-world.ts';
 import type { Endpoint, PeerFrame } from './network.ts';
 import type { Random } from './random.ts';
 import { SimClock } from './sim-clock.ts';
@@ -153,14 +152,6 @@ export class SimNode implements Endpoint, Machine {
     this.#world.directoryLost(this.id);
   }
 
-  reached(boundary: Boundary): void {
-    this.#world.reached?.(this, boundary);
-  }
-
-  clockJudged(verdict: ClockVerdict): void {
-    this.#world.clockJudged?.(this, verdict);
-  }
-
   /** A client's request arrives. */
   allow(request: AllowRequest, done: AllowDone): void {
     this.#inProcess((core) => core.allow(request, done));
@@ -229,7 +220,7 @@ export class SimNode implements Endpoint, Machine {
     this.directory.content = process.disk.crash(fate);
     if (process.disk.isSpoiled) this.directory.spoil();
     this.#world.network.ended(this.id);
-    this.#world.ended(this);
+    this.#world.ended(this.id);
   }
 
   dieAfter(steps: number, fate: Fate): void {

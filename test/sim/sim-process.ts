@@ -3,7 +3,6 @@ import type { NodeId } from '../../raft/types.ts';
 import { RolledBackError } from '../../raft/errors.ts';
 import type { LogStore } from '../../raft/driver/store.ts';
 import type { Fate } from '../../storage/memory-store.ts';
-import type { ClockVerdict } from '../../src/clock/clock-rates.ts';
 import type { Admission } from '../../src/meta/admission.ts';
 import { isCoreFrame, NodeCore, type NodeCoreInit } from '../../src/node/node-core.ts';
 import type { Hello, Refusal, Sender } from '../../src/transport/hello.ts';
@@ -44,8 +43,6 @@ export interface Machine {
   crash(fate: Fate): void;
   /** It must not come back. */
   dismiss(): void;
-  reached(boundary: Boundary): void;
-  clockJudged(verdict: ClockVerdict): void;
 }
 
 export interface ProcessInit {
@@ -159,7 +156,7 @@ export class SimProcess {
       leaderChanged: (partition, leader) =>
         story.tell(() => `node ${id}: partition ${partition} is led by ${leader}`),
       clockJudged: (verdict) => {
-        if (this.#isLatest) machine.clockJudged(verdict);
+        if (this.#isLatest) world.clockJudged?.(id, verdict);
       },
       groupAdded: (group, app, applied) => {
         if (this.#isLatest) world.groupAdded(id, group, app, applied);
@@ -236,7 +233,7 @@ export class SimProcess {
   /** False if the process died here, or before. */
   reached(boundary: Boundary): boolean {
     const lives = (): boolean => this.state !== 'over';
-    if (lives()) this.#machine.reached(boundary);
+    if (lives()) this.#world.reached?.(this.#machine.id, boundary);
     if (lives()) this.#countDown();
     return lives();
   }

@@ -153,17 +153,18 @@ export class World {
       },
       groupAdded: (node, group, app, applied) => checkers.groupAdded(node, group, app, applied),
       sending: (node, to, type, payload) => checkers.sending(node, to, type, payload),
-      clockJudged: (node, verdict) => checkers.clocks.judged(node, verdict),
-      ended: (node) => {
-        story.tell(() => `node ${node.id} is down`);
-        checkers.ended(node.id);
+      clockJudged: (id, verdict) => checkers.clocks.judged(this.node(id), verdict),
+      ended: (id) => {
+        const node = this.node(id);
+        story.tell(() => `node ${id} is down`);
+        checkers.ended(id);
         this.clients.lost(node);
         this.onEnded(node);
       },
       directoryLost: (node) => this.raft.lost(node),
       madeAnew: (node) => this.raft.madeAnew(node),
       violated: (violation) => this.#loop.violated(violation),
-      reached: (node, boundary) => witness?.reached(node, boundary),
+      reached: (id, boundary) => witness?.reached(this.node(id), boundary),
       completionMillis: witness?.completionMillis ?? 0,
     };
   }

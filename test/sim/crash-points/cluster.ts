@@ -17,8 +17,18 @@ import { Boundaries } from './boundaries.ts';
 import type { Point, PointKind, Variant } from './crash.ts';
 import type { Play, Start } from './enumerate.ts';
 import { GROUP, settingsOf } from './settings.ts';
-import type { Script } from './scripts.ts';
 import { follow, type Steps } from './steps.ts';
+
+export interface Script {
+  readonly name: string;
+  readonly snapshotEveryBytes: number;
+  /** Its boundaries count from where it says so: another script begins with the same steps, and crashes there. */
+  readonly countsLate: boolean;
+  /** Grants in the log when all is done: each request id counts once. */
+  readonly grants: number;
+  /** What is done, and after each step what is waited for. */
+  steps(cluster: Cluster): Steps;
+}
 
 export interface ClusterInit extends Start {
   readonly script: Script;
@@ -113,14 +123,14 @@ export class Cluster implements Play {
       sending: (node, to, type, payload) => {
         if (type === 'peerMessages') this.raft.sending(node, to, payload);
       },
-      reached: (node, boundary) => {
-        this.reached(node, boundary);
+      reached: (id, boundary) => {
+        this.reached(this.node(id), boundary);
       },
       directoryLost: (node) => this.raft.lost(node),
-      ended: (node) => {
-        story.tell(() => `node ${node.id} is down`);
-        this.raft.ended(node.id);
-        for (const client of this.clients) client.lost(node);
+      ended: (id) => {
+        story.tell(() => `node ${id} is down`);
+        this.raft.ended(id);
+        for (const client of this.clients) client.lost(this.node(id));
       },
       violated: (violation) => this.#loop.violated(violation),
     };

@@ -16,9 +16,16 @@ import { World } from '../world.ts';
 import { Boundaries } from './boundaries.ts';
 import type { Point, Variant } from './crash.ts';
 import type { Play, Start } from './enumerate.ts';
-import type { NodeScript } from './node-scripts.ts';
-import { LIMIT, settingsOf } from './settings.ts';
+import { LIMIT, type Scene, settingsOf } from './settings.ts';
 import { all, type Condition, follow, type Steps } from './steps.ts';
+
+export interface NodeScript extends Scene {
+  readonly name: string;
+  /** Who belongs to the cluster when all is done. */
+  readonly members: readonly NodeId[];
+  /** What is done, and after each step what is waited for. */
+  steps(run: NodeRun): Steps;
+}
 
 const SEED_DEFAULT = 1;
 const COMPLETION_MILLIS = 0.3;

@@ -2,17 +2,7 @@
 import type { NodeId } from '../../../raft/types.ts';
 import type { NodeChange } from '../../../src/meta/meta-state.ts';
 import { addressOf } from '../settings.ts';
-import type { NodeRun } from './node-run.ts';
-import type { Scene } from './settings.ts';
-import type { Steps } from './steps.ts';
-
-export interface NodeScript extends Scene {
-  readonly name: string;
-  /** Who belongs to the cluster when all is done. */
-  readonly members: readonly NodeId[];
-  /** What is done, and after each step what is waited for. */
-  steps(run: NodeRun): Steps;
-}
+import type { NodeScript } from './node-run.ts';
 
 /** Two or three entries. */
 const SNAPSHOT_BYTES = 100;

@@ -1,20 +1,9 @@
 /** Scripts of one group whose every boundary is crashed at. They are short: each boundary costs several runs. */
 import type { AllowRequest } from '../../../src/limiter/request.ts';
 import { Question } from './clients.ts';
-import type { Cluster } from './cluster.ts';
+import type { Cluster, Script } from './cluster.ts';
 import { GROUP } from './settings.ts';
-import { all, type Condition, type Steps } from './steps.ts';
-
-export interface Script {
-  readonly name: string;
-  readonly snapshotEveryBytes: number;
-  /** Its boundaries count from where it says so: another script begins with the same steps, and crashes there. */
-  readonly countsLate: boolean;
-  /** Grants in the log when all is done: each request id counts once. */
-  readonly grants: number;
-  /** What is done, and after each step what is waited for. */
-  steps(cluster: Cluster): Steps;
-}
+import { all, type Condition } from './steps.ts';
 
 const NEVER_BYTES = 1 << 30;
 
