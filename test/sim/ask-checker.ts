@@ -1,10 +1,12 @@
 /**
- * How nodes ask each other for decisions, from the frames they send alone: nobody asks around for what no client asked
+ * How nodes ask each other for decisions, from the frames they send and what their partitions are asked: nobody asks around for what no client asked
  * it, nothing is passed on more than once, and a crowd of requests without a leader does not become a crowd of questions.
  */
-import type { AllowRequest } from '../../src/api/request.ts';
 import { unpack } from 'msgpackr';
+import type { AllowRequest } from '../../src/api/request.ts';
+import type { GroupApplication } from '../../raft/driver/multi-raft.ts';
 import type { NodeId } from '../../raft/types.ts';
+import { Partition } from '../../src/partition/partition.ts';
 import { check } from './story.ts';
 
 export interface AskCheckerInit {
@@ -49,6 +51,8 @@ export class AskChecker {
   readonly #asked = new Map<string, { waiting: number; answeredAt: number }>();
   /** When a node last sent a frame with this request. */
   readonly #sentAt = new Map<string, number>();
+  /** When a partition of a node was last asked for this request, and did not answer at once. */
+  readonly #takenAt = new Map<string, number>();
   /** Where a node was told that it may pass a request on to, and how often it was told and has not done so. */
   readonly #permits = new Map<string, Map<NodeId, number>>();
   readonly #requests = new Map<string, Recent>();
@@ -86,6 +90,26 @@ export class AskChecker {
     return (this.#sentAt.get(keyOf(node, userId, requestId)) ?? -Infinity) >= sinceMillis;
   }
 
+  /** Listens to what the partition of a node is asked. */
+  observe(node: NodeId, app: GroupApplication): void {
+    if (!(app instanceof Partition)) return;
+    const decide = app.decide.bind(app);
+    app.decide = (request, deadlineMillis, done) => {
+      let isAnswered = false;
+      decide(request, deadlineMillis, (answer) => {
+        isAnswered = true;
+        done(answer);
+      });
+      const { userId, requestId } = request;
+      if (!isAnswered) this.#takenAt.set(keyOf(node, userId, requestId), this.#init.now());
+    };
+  }
+
+  /** Since `sinceMillis` a partition on `node` was asked for this, and did not answer at once. */
+  hasTaken(node: NodeId, { userId, requestId }: AllowRequest, sinceMillis: number): boolean {
+    return (this.#takenAt.get(keyOf(node, userId, requestId)) ?? -Infinity) >= sinceMillis;
+  }
+
   /** `from` sends a frame of requests. */
   sent(from: NodeId, to: NodeId, payload: Uint8Array): void {
     for (const { partition, relayTo, userId, requestId } of questionsIn(payload)) {
@@ -107,7 +131,7 @@ export class AskChecker {
         () => `node ${from} asks node ${to} for ${userId}, and nobody waits for the answer any more`,
       );
       if (relayTo !== 0) {
-        const there = keyOf(to, userId, requestId);
+        const there = keyOf(to, userId, requestId ?? undefined);
         const given = this.#permits.get(there) ?? new Map<NodeId, number>();
         this.#permits.set(there, given.set(relayTo, (given.get(relayTo) ?? 0) + 1));
       } else if (permits !== undefined && permits > 0) {

@@ -11,7 +11,7 @@ import { LimitChecker, type LimitCheckerInit } from './limit-checker.ts';
 import { RaftChecker } from './raft-checker.ts';
 import { Random } from './random.ts';
 import { RejectionChecker } from './rejection-checker.ts';
-import { drawSettings } from './settings.ts';
+import { drawSettings } from './draw-settings.ts';
 import { Story } from './story.ts';
 import { TimeChecker } from './time-checker.ts';
 

@@ -54,7 +54,7 @@ describe('a crash at every I/O boundary', () => {
     }
   });
 
-  test.each(['snapshot', 'join', 'node-joins'])('%s installs a snapshot of several chunks', async (name) => {
+  test.each(['snapshot', 'node-joins'])('%s installs a snapshot of several chunks', async (name) => {
     const { points, chunksInstalled } = await runPoint({ script: scriptNamed(name), hash });
     expect(chunksInstalled).toBeGreaterThanOrEqual(3);
     expect(points.filter(({ kind }) => kind === 'read').length).toBeGreaterThanOrEqual(chunksInstalled);

@@ -3,15 +3,14 @@
  * wrote down a lot and was deposed, and a member that is away while its group is between two configurations.
  */
 import type { GroupId, NodeId, SnapshotMeta } from '../../raft/types.ts';
-import { bothWays } from './cuts.ts';
-import type { NemesisWorld } from './nemesis.ts';
+import { bothWays, type Path } from './cuts.ts';
+import type { Hand, NemesisWorld } from './nemesis-world.ts';
 import type { SimNode } from './sim-node.ts';
 
 export interface FarBehindInit {
-  readonly world: NemesisWorld;
+  readonly hand: Hand;
   /** Cuts these paths, and returns what heals them again. */
-  readonly cut: (pairs: readonly [NodeId, NodeId][]) => () => void;
-  readonly isActive: () => boolean;
+  readonly cut: (paths: readonly Path[]) => () => void;
 }
 
 /** How often, and how many times, somebody looks whether it has come to that. */
@@ -35,15 +34,16 @@ export class FarBehind {
    * So it stays until it is replaced, and others have compacted what it lacks.
    */
   longSuffix(leader: SimNode): void {
-    const { world, cut } = this.#init;
+    const { hand, cut } = this.#init;
+    const { world, random } = hand;
     if (this.#isUnderWay) return;
     const led = groupsOf(world).filter((group) => leader.core?.raft.leads(group) === true);
     const others = othersOf(world, leader);
-    const isDeaf = world.random.chance(0.4);
+    const isDeaf = random.chance(0.4);
     const paths = bothWays([leader.id], others).filter(([from]) => !isDeaf || from !== leader.id);
     const heal = cut(paths);
     world.stream(leader);
-    if (world.random.chance(0.3)) world.crowd(leader, leader);
+    if (random.chance(0.3)) world.crowd(leader, leader);
     this.#when(false, () => led.some((group) => this.#isDeposedFar(leader, group)), heal);
   }
 
@@ -51,7 +51,7 @@ export class FarBehind {
   #isDeposedFar(node: SimNode, group: GroupId): boolean {
     const held = node.core?.raft.status(group);
     if (held === undefined) return false;
-    return this.#init.world.nodes.some((other) => {
+    return this.#init.hand.world.nodes.some((other) => {
       const status = other === node || !other.isRunning ? undefined : other.core?.raft.status(group);
       return status?.role === 'leader' && status.term >= held.term && status.logStart > held.commit + 1;
     });
@@ -62,7 +62,8 @@ export class FarBehind {
    * hears the leader but this node, so that there is no later snapshot.
    */
   lateForChange(late: SimNode): void {
-    const { world, cut, isActive } = this.#init;
+    const { hand, cut } = this.#init;
+    const { world } = hand;
     if (this.#isUnderWay) return;
     const others = othersOf(world, late);
     const heal = cut(bothWays([late.id], others));
@@ -77,13 +78,13 @@ export class FarBehind {
       const rest = others.filter((id) => id !== leader?.id);
       const free = cut(bothWays([leader.id], rest));
       world.after(world.settings.timing.electionMillis, () => {
-        if (isActive()) free();
+        if (hand.isActive) free();
       });
     });
   }
 
   #hasJointFor(node: SimNode, late: SimNode): boolean {
-    const { world } = this.#init;
+    const { world } = this.#init.hand;
     return groupsOf(world).some((group) => {
       if (node.core?.raft.leads(group) !== true) return false;
       const meta = world.snapshotOf(node.id, group);
@@ -100,10 +101,11 @@ export class FarBehind {
 
   /** Asks for more, and for changes of the nodes if that is meant, until it has come to that, or not. */
   #when(isChanging: boolean, hasCome: () => boolean, then: () => void): void {
-    const { world, isActive } = this.#init;
+    const { hand } = this.#init;
+    const { world } = hand;
     this.#isUnderWay = true;
     const look = (looks: number): void => {
-      if (!isActive()) return;
+      if (!hand.isActive) return;
       if (hasCome() || looks === LOOKS_MAX) {
         this.#isUnderWay = false;
         then();

@@ -10,41 +10,21 @@ import type { AllowRequest } from '../../src/api/request.ts';
 import type { Rule, RuleTable } from '../../src/limiter/rules.ts';
 import { takeDecisions, tellDecision } from './decision-watch.ts';
 import type { Committed, Outcome } from './group-history.ts';
-import { type Asked, askedBy, IdLedger, wordsOf } from './id-ledger.ts';
+import { type Asked, wordsOf } from './id-ledger.ts';
 import { sayingOf } from './naive-judgement.ts';
-import { groupWindowMillis, NaiveLimiter } from './naive-limiter.ts';
-import { costAround, forgottenAtGrowth, type TimedGrant } from './rolling-window.ts';
+import { groupWindowMillis } from './naive-limiter.ts';
+import { costAround, forgottenAtGrowth } from './rolling-window.ts';
 import { check } from './story.ts';
-
-interface Grant extends TimedGrant {
-  readonly index: number;
-  /** Undefined for a grant judged at a caller's time. */
-  readonly realMillis: number | undefined;
-}
-
-interface GroupLedger {
-  readonly machine: NaiveLimiter;
-  table: RuleTable | undefined;
-  /** As it last was in force, under its id: it may have left the table. */
-  readonly rules: Map<string, Rule>;
-  readonly grants: Map<string, Grant[]>;
-  /** By rule and user: up to here grants may be forgotten, since the window was shorter once. */
-  readonly forgotten: Map<string, number>;
-  /** What the log granted, by receipt. */
-  readonly receipts: Map<string, Receipt>;
-  /** What the log decided, by index and position. */
-  readonly requests: Map<string, { readonly words: string; readonly saying: string }>;
-  readonly ids: IdLedger;
-}
-
-interface Receipt {
-  readonly words: string;
-  readonly hasId: boolean;
-  /** In real time; undefined if nobody knows. */
-  readonly stampedMillis: number | undefined;
-  readonly horizonMillis: number;
-  isTold: boolean;
-}
+import { type Answered, AnswerChecker, type AnswerCheckerInit } from './answer-checker.ts';
+import {
+  costSince,
+  type GroupLedger,
+  grantsOf,
+  newLedger,
+  realCostSince,
+  receiptOf,
+  ruleOf,
+} from './group-ledger.ts';
 
 interface Logged {
   readonly entry: Entry;
@@ -65,13 +45,9 @@ interface Stamp {
 /** More than any grant of these clients adds to a state. */
 const REQUEST_STATE_BYTES_MAX = 512;
 
-export interface LimitCheckerInit {
-  /** The tables as they are meant, whatever a node made of them. */
-  readonly tables: readonly RuleTable[];
+export interface LimitCheckerInit extends AnswerCheckerInit {
   /** What every replica must decide in entry `index`, and what its state must be after it. */
   readonly expectOutcome: (group: GroupId, index: number, outcome: Outcome) => void;
-  /** By how much group time may lag since then; undefined if nobody can say. */
-  readonly lagMax?: (group: GroupId, sinceMillis: number) => number | undefined;
   /** A request is in the log, in an entry that its leader stamped at `stampedMillis`. */
   readonly logged?: (asked: Asked, stampedMillis: number, where: string) => void;
   /** The log charges a request, in an entry that its leader stamped at `stampedMillis`. */
@@ -81,6 +57,7 @@ export interface LimitCheckerInit {
 export class LimitChecker {
   readonly #init: LimitCheckerInit;
   readonly #groups = new Map<GroupId, GroupLedger>();
+  readonly #answers: AnswerChecker;
   /** Request ids that were said to have reached no log. */
   readonly #forbidden = new Set<string>();
   readonly #logged = new Set<string>();
@@ -88,21 +65,13 @@ export class LimitChecker {
 
   constructor(init: LimitCheckerInit) {
     this.#init = init;
+    this.#answers = new AnswerChecker(init);
   }
 
   #group(id: GroupId): GroupLedger {
     let group = this.#groups.get(id);
     if (group === undefined) {
-      group = {
-        machine: new NaiveLimiter(),
-        table: undefined,
-        rules: new Map(),
-        grants: new Map(),
-        forgotten: new Map(),
-        receipts: new Map(),
-        requests: new Map(),
-        ids: new IdLedger(),
-      };
+      group = newLedger(id);
       this.#groups.set(id, group);
     }
     return group;
@@ -128,18 +97,18 @@ export class LimitChecker {
     takeDecisions();
     const stamp =
       stampedAt === undefined ? undefined : { atMillis: stampedAt, seemingMillis: stampedAt + gainedMillis };
-    if (entry.kind === 'command') this.#apply(id, group, entry, stamp);
+    if (entry.kind === 'command') this.#apply(group, entry, stamp);
     const { bytes, digest } = group.machine;
     this.#init.expectOutcome(id, entry.index, { decisions: takeDecisions(), size: bytes, digest });
   }
 
-  #apply(id: GroupId, group: GroupLedger, entry: Entry, stamp: Stamp | undefined): void {
+  #apply(group: GroupLedger, entry: Entry, stamp: Stamp | undefined): void {
     const command = decodeCommand(entry.data);
     const { machine } = group;
     const before = machine.bytes;
     machine.apply(command, entry, (i, asked, decision) => {
       tellDecision(i, decision);
-      this.#decided(id, group, { entry, i, asked, decision, stamp });
+      this.#decided(group, { entry, i, asked, decision, stamp });
     });
     if (command.type === 'rules' && command.table.version > (group.table?.version ?? 0)) {
       this.#rulesChanged(
@@ -153,7 +122,8 @@ export class LimitChecker {
     const after = machine.bytes;
     check(
       after <= Math.max(before, cap + Math.floor(cap / 8)),
-      () => `entry ${entry.index} of group ${id} makes the state ${after} bytes large, the cap is ${cap}`,
+      () =>
+        `entry ${entry.index} of group ${group.id} makes the state ${after} bytes large, the cap is ${cap}`,
     );
   }
 
@@ -175,7 +145,7 @@ export class LimitChecker {
     }
   }
 
-  #decided(id: GroupId, group: GroupLedger, decided: Logged): void {
+  #decided(group: GroupLedger, decided: Logged): void {
     const { entry, i, asked, decision, stamp } = decided;
     const { requestId } = asked;
     if (requestId !== undefined) {
@@ -191,7 +161,7 @@ export class LimitChecker {
       const cap = group.table?.partitionBytesMax ?? Infinity;
       check(
         stateBytes + REQUEST_STATE_BYTES_MAX > cap,
-        () => `refused at ${stateBytes} of ${cap} bytes: ${wordsOf(asked)}, group ${id}`,
+        () => `refused at ${stateBytes} of ${cap} bytes: ${wordsOf(asked)}, group ${group.id}`,
       );
     }
     const { index, position } = decision.decided;
@@ -200,15 +170,18 @@ export class LimitChecker {
     const words = wordsOf(asked);
     const isEqual = group.requests.get(`${index}/${position}`)?.words === words;
     if (requestId !== undefined && isEarlier && isEqual) return;
-    this.#init.logged?.(asked, stamp?.atMillis ?? Infinity, `entry ${entry.index} of group ${id}`);
+    this.#init.logged?.(asked, stamp?.atMillis ?? Infinity, `entry ${entry.index} of group ${group.id}`);
     if (index === entry.index)
       group.requests.set(`${index}/${position ?? ''}`, { words, saying: sayingOf(decision) });
     if (!decision.allowed || index !== entry.index) return;
-    check(position === i, () => `request ${i} of entry ${index}, group ${id}, has position ${position}`);
-    this.#granted(id, group, decided);
+    check(
+      position === i,
+      () => `request ${i} of entry ${index}, group ${group.id}, has position ${position}`,
+    );
+    this.#granted(group, decided);
   }
 
-  #granted(id: GroupId, group: GroupLedger, { entry, asked, decision, stamp }: Logged): void {
+  #granted(group: GroupLedger, { entry, asked, decision, stamp }: Logged): void {
     const { userId, cost, requestId } = asked;
     const hasTime = asked.timestampMillis !== undefined;
     const { ruleId, decided } = decision;
@@ -230,7 +203,7 @@ export class LimitChecker {
     const logged = isOrdered
       ? costSince(grants, Math.max(forgotten, decided.timeMillis - window), Infinity)
       : costAround(grants, grant, { windowMillis: window, forgottenMillis: forgotten });
-    const where = `user ${userId}, rule ${ruleId}, entry ${decided.index} of group ${id}`;
+    const where = `user ${userId}, rule ${ruleId}, entry ${decided.index} of group ${group.id}`;
     check(
       logged <= rule.limit,
       () => `over-grant in log time: ${logged} of ${rule.limit} in ${window} ms, ${where}`,
@@ -247,7 +220,7 @@ export class LimitChecker {
     this.#init.charged?.(asked, stamp?.atMillis ?? Infinity, where);
     // A receipt of its own, that no other grant has.
     const receipt = receiptOf(decision);
-    check(!group.receipts.has(receipt), () => `two grants of group ${id} have the receipt ${receipt}`);
+    check(!group.receipts.has(receipt), () => `two grants of group ${group.id} have the receipt ${receipt}`);
     group.receipts.set(receipt, {
       words: wordsOf(asked),
       isTold: false,
@@ -262,139 +235,8 @@ export class LimitChecker {
   }
 
   /** A client got a decision from a node. */
-  answered(
-    id: GroupId,
-    request: AllowRequest,
-    decision: Decision,
-    when: {
-      readonly committedIndex: number;
-      /** When this was asked first, under its id, and when by the attempt that got the answer. */
-      readonly invokedMillis?: number;
-      readonly attemptMillis?: number;
-    },
-  ): void {
-    const { committedIndex, invokedMillis, attemptMillis } = when;
-    const group = this.#group(id);
-    const { index } = decision.decided;
-    check(
-      index <= committedIndex,
-      () => `${request.userId} got an answer from entry ${index} of group ${id}, which is not committed`,
-    );
-    if (decision.allowed) {
-      const granted = this.#checkGrant(id, group, request, decision);
-      if (attemptMillis !== undefined) this.#checkRemembered(id, granted, attemptMillis);
-    } else {
-      this.#checkDenial(id, group, request, decision);
-      if (invokedMillis !== undefined) this.#checkInRealTime(id, group, { request, decision, invokedMillis });
-    }
-  }
-
-  #checkGrant(id: GroupId, group: GroupLedger, request: AllowRequest, decision: Decision): Receipt {
-    const receipt = receiptOf(decision);
-    const words = wordsOf(askedBy(request));
-    const granted = group.receipts.get(receipt);
-    check(granted?.words === words, () => `the log of group ${id} has no such grant: ${words} at ${receipt}`);
-    check(
-      granted.hasId || !granted.isTold,
-      () => `the grant at ${receipt} of group ${id} was told to two who asked: ${words}`,
-    );
-    granted.isTold = true;
-    this.#checkLogged(id, group, words, decision);
-    return granted;
-  }
-
-  /** Nobody who asks later than a request id is remembered gets its grant. */
-  #checkRemembered(id: GroupId, granted: Receipt, attemptMillis: number): void {
-    const { words, stampedMillis, horizonMillis } = granted;
-    const lag = this.#init.lagMax?.(id, attemptMillis - horizonMillis) ?? Infinity;
-    const since = attemptMillis - horizonMillis - lag;
-    if (stampedMillis === undefined || this.#init.lagMax?.(id, since) === undefined) return;
-    check(
-      stampedMillis >= since,
-      () =>
-        `${words} got a grant of group ${id} that was ${attemptMillis - stampedMillis} ms old when it was asked, ` +
-        `remembered for ${horizonMillis} + ${lag} ms`,
-    );
-  }
-
-  /** In group time a denial must follow from the log up to where it was read. */
-  #checkDenial(id: GroupId, group: GroupLedger, request: AllowRequest, decision: Decision): void {
-    const { ruleId, decided } = decision;
-    const rule = ruleOf(group, ruleId);
-    const asked = askedBy(request);
-    if (decided.position !== undefined) this.#checkLogged(id, group, wordsOf(asked), decision);
-    else this.#checkQuickDenial(id, group, asked, decision);
-    // A caller's own times say nothing about the horizon.
-    if (request.timestampMillis === undefined) group.ids.denied(asked, decision);
-    // Users of both kinds are held back to their own timestamps.
-    if (request.userId.startsWith('mixed') || request.userId.startsWith('event')) return;
-    const window = groupWindowMillis(decision.windowMillis, this.#init.tables[0]?.clockDriftPpm ?? 0);
-    const grants = grantsOf(group, ruleId, request.userId);
-    const live = costSince(grants, decided.timeMillis - window, decided.index);
-    check(
-      live + (request.cost ?? 1) > decision.limit,
-      () =>
-        `wrong denial: ${live} of ${decision.limit} in ${window} ms for ${request.userId}, rule ${rule.id}, ` +
-        `entry ${decided.index} of group ${id}`,
-    );
-  }
-
-  /** A denial has its reason in real time too: group time may not stand still, nor fall back. */
-  #checkInRealTime(
-    id: GroupId,
-    group: GroupLedger,
-    denied: { readonly request: AllowRequest; readonly decision: Decision; readonly invokedMillis: number },
-  ): void {
-    const { request, decision, invokedMillis } = denied;
-    if (!request.userId.startsWith('user') || request.timestampMillis !== undefined) return;
-    const { ruleId, limit, windowMillis } = decision;
-    const window = groupWindowMillis(windowMillis, this.#init.tables[0]?.clockDriftPpm ?? 0);
-    // Longer than needed: what the lag itself lasts lags a little too.
-    const lag = this.#init.lagMax?.(id, invokedMillis - window) ?? Infinity;
-    const since = invokedMillis - window - lag;
-    if (this.#init.lagMax?.(id, since) === undefined) return;
-    const grants = grantsOf(group, ruleId, request.userId).filter(
-      ({ index }) => index <= decision.decided.index,
-    );
-    const live = realCostSince(grants, since);
-    check(
-      live + (request.cost ?? 1) > limit,
-      () =>
-        `denied out of time: ${live} of ${limit} in ${window} + ${lag} ms of real time for ${request.userId}, ` +
-        `rule ${ruleId}, entry ${decision.decided.index} of group ${id}`,
-    );
-  }
-
-  /** An answer of the log says all that the log decided: nothing else, to nobody else, however often it is told. */
-  #checkLogged(id: GroupId, group: GroupLedger, words: string, decision: Decision): void {
-    const { index, position = '' } = decision.decided;
-    const logged = group.requests.get(`${index}/${position}`);
-    check(logged?.words === words, () => `${words} got the answer of ${logged?.words} in group ${id}`);
-    const saying = sayingOf(decision);
-    check(
-      logged.saying === saying,
-      () => `${words} must get ${logged.saying} in group ${id}, and got ${saying}`,
-    );
-  }
-
-  /** What a leader denies without asking the log, it must deny by the state it read it from. */
-  #checkQuickDenial(id: GroupId, group: GroupLedger, asked: Asked, decision: Decision): void {
-    const { decided, ruleId, resetMillis } = decision;
-    const rule = ruleOf(group, ruleId);
-    const isEvent = asked.timestampMillis !== undefined && rule.clock === 'request';
-    // Who asks in group time and is held back to its own timestamps is told when it asked by how long it has to wait.
-    const sinceMillis = Math.max(
-      0,
-      resetMillis - groupWindowMillis(decision.windowMillis, group.table?.clockDriftPpm ?? 0),
-    );
-    const nowMillis = decided.timeMillis - (isEvent ? 0 : sinceMillis);
-    const expected = group.machine.denialAt(decided, asked, isEvent ? Infinity : nowMillis);
-    const saying = sayingOf(decision);
-    check(
-      expected !== undefined && sayingOf(expected) === saying,
-      () =>
-        `${wordsOf(asked)} got ${saying} in group ${id}, must be ${JSON.stringify(expected)} at ${nowMillis}`,
-    );
+  answered(id: GroupId, request: AllowRequest, decision: Decision, when: Answered): void {
+    this.#answers.answered(this.#group(id), request, decision, when);
   }
 
   /** A client was told that its request, the only one with this id, reached no log. */
@@ -405,45 +247,4 @@ export class LimitChecker {
     );
     this.#forbidden.add(requestId);
   }
-}
-
-function ruleOf(group: GroupLedger, ruleId: string): Rule {
-  const rule = group.rules.get(ruleId);
-  check(rule !== undefined, () => `a decision by rule ${ruleId}, which was never in force`);
-  return rule;
-}
-
-function grantsOf(group: GroupLedger, ruleId: string, userId: string): Grant[] {
-  const key = `${ruleId}/${userId}`;
-  let grants = group.grants.get(key);
-  if (grants === undefined) {
-    grants = [];
-    group.grants.set(key, grants);
-  }
-  return grants;
-}
-
-/** Of grants up to entry `throughIndex` that are later than `afterMillis`. Times never decrease along a key. */
-function costSince(grants: readonly Grant[], afterMillis: number, throughIndex: number): number {
-  let cost = 0;
-  for (let i = grants.length - 1; i >= 0; i -= 1) {
-    const grant = grants[i];
-    if (grant === undefined || grant.timeMillis <= afterMillis) break;
-    if (grant.index <= throughIndex) cost += grant.cost;
-  }
-  return cost;
-}
-
-function realCostSince(grants: readonly Grant[], afterMillis: number): number {
-  let cost = 0;
-  for (let i = grants.length - 1; i >= 0; i -= 1) {
-    const grant = grants[i];
-    if (grant === undefined || (grant.realMillis !== undefined && grant.realMillis <= afterMillis)) break;
-    if (grant.realMillis !== undefined) cost += grant.cost;
-  }
-  return cost;
-}
-
-function receiptOf({ decided, ruleId }: Decision): string {
-  return JSON.stringify([decided.index, decided.position ?? null, decided.term, decided.timeMillis, ruleId]);
 }

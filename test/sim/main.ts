@@ -6,7 +6,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { crashPoints } from './crash-points/command.ts';
 import { replayOf } from './replay.ts';
 import type { RunResult } from './run.ts';
-import { type Kind, KINDS } from './settings.ts';
+import { type Kind, KINDS } from './kinds.ts';
 import { runSeeds } from './seed-pool.ts';
 import { Totals } from './totals.ts';
 

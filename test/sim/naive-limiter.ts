@@ -21,7 +21,8 @@ import {
   refused,
   type Run,
 } from './naive-judgement.ts';
-import { digestOfItem } from './state-digest.ts';
+import { NaiveRequests, requestBytes } from './naive-requests.ts';
+import { type Since, Tally, valueAt } from './naive-state.ts';
 
 const WINDOW_MILLIS_MAX = 31 * 86_400_000;
 const DAY_MILLIS = 86_400_000;
@@ -33,13 +34,6 @@ const SWEEP_DROPS = 1_024;
 /** The model of sizes: src/limiter/README.md. */
 const KEY_BYTES = 96;
 const RUN_BYTES = 16;
-const ID_BYTES = 128;
-
-/** What was so from entry `index` on. */
-interface Since<T> {
-  readonly index: number;
-  readonly value: T;
-}
 
 interface Key {
   readonly userId: string;
@@ -58,26 +52,10 @@ interface KeysOfRule {
   readonly order: Key[];
 }
 
-interface Remembered {
-  readonly asked: Asked;
-  readonly decision: Decision;
-  readonly index: number;
-  readonly untilMillis: number;
-  isNewest: boolean;
-}
-
 /** The product's promise in group time, written down again on purpose: longer windows hide drift and rounding. */
 export function groupWindowMillis(windowMillis: number, driftPpm: number): number {
   const leaderPpm = driftPpm + Math.ceil(driftPpm / 5);
   return windowMillis + Math.ceil((windowMillis * leaderPpm) / 1_000_000) + 1;
-}
-
-function valueAt<T>(versions: readonly Since<T>[], index: number): T | undefined {
-  for (let i = versions.length - 1; i >= 0; i -= 1) {
-    const version = versions[i];
-    if (version !== undefined && version.index <= index) return version.value;
-  }
-  return undefined;
 }
 
 export class NaiveLimiter {
@@ -90,13 +68,13 @@ export class NaiveLimiter {
   readonly #known = new Map<string, KeysOfRule>();
   #sweepRule = 0;
   #sweepKey = 0;
-  /** In grant order, down to what has expired and was not swept; by user and id, the newest last. */
-  readonly #queue: Remembered[] = [];
-  readonly #ids = new Map<string, Remembered[]>();
   readonly #times: Since<number>[] = [];
-  bytes = 0;
-  /** Of all items but the first, whose fields change all the time. */
-  #digest = 0;
+  readonly #tally = new Tally();
+  readonly #requests = new NaiveRequests(this.#tally);
+
+  get bytes(): number {
+    return this.#tally.bytes;
+  }
 
   /** Equal to that of every replica that has applied as much. */
   get digest(): number {
@@ -109,7 +87,7 @@ export class NaiveLimiter {
       sweepSlot: this.#sweepKey,
       bytes: this.bytes,
     };
-    return (this.#digest + digestOfItem(item)) >>> 0;
+    return this.#tally.digestWith(item);
   }
 
   tableAt(index: number): RuleTable | undefined {
@@ -135,7 +113,7 @@ export class NaiveLimiter {
         return;
       case 'sweep':
         this.#changedMillis = timeMillis;
-        this.#expire(timeMillis, SWEEP_DROPS);
+        this.#requests.expire(timeMillis, SWEEP_DROPS);
         this.#sweep(entry, SWEEP_LOOKS, SWEEP_DROPS);
         return;
       case 'allow':
@@ -158,8 +136,7 @@ export class NaiveLimiter {
     const table = this.tableAt(index);
     const known = this.#knownAt(asked, table, index);
     if (known === undefined || nowMillis < (valueAt(this.#times, index) ?? 0)) return undefined;
-    const remembered = this.#ids.get(idKey(asked))?.findLast((grant) => grant.index <= index);
-    if (remembered !== undefined && remembered.untilMillis >= nowMillis) return undefined;
+    if (this.#requests.find(asked, { index, nowMillis }) !== undefined) return undefined;
     const judged = judge(known, asked, nowMillis);
     if (judged.fits) return undefined;
     return denialOf(known, judged, asked.cost, { index, term, position: undefined });
@@ -186,8 +163,8 @@ export class NaiveLimiter {
   #decide(asked: Asked, place: Place, entry: Entry): Decision {
     const nowMillis = entry.timeMillis;
     const ruleId = resolved(asked.rule, this.#table);
-    const remembered = this.#ids.get(idKey(asked))?.at(-1);
-    if (remembered !== undefined && remembered.untilMillis >= nowMillis) {
+    const remembered = this.#requests.find(asked, { index: Infinity, nowMillis });
+    if (remembered !== undefined) {
       const difference = differenceOf(remembered.asked, asked);
       if (difference === undefined) return remembered.decision;
       return refused('request_id_reused', { ruleId, place, nowMillis }, difference);
@@ -203,8 +180,12 @@ export class NaiveLimiter {
     if (judged.isEvent && !keys.state.isEventTimed) this.#setRule(keys, { isEventTimed: true }, entry);
     this.#changedMillis = nowMillis;
     const decision = grantOf(known.rule, judged, { runs, cost: asked.cost, place });
-    if (asked.requestId !== undefined) this.#remember(asked, decision, entry);
-    this.#expire(nowMillis, LOOKS_PER_GRANT);
+    if (asked.requestId !== undefined)
+      this.#requests.remember(asked, decision, {
+        index: entry.index,
+        untilMillis: nowMillis + (this.#table?.requestIdHorizonMillis ?? 0),
+      });
+    this.#requests.expire(nowMillis, LOOKS_PER_GRANT);
     this.#sweep(entry, LOOKS_PER_GRANT, LOOKS_PER_GRANT);
     return decision;
   }
@@ -219,7 +200,7 @@ export class NaiveLimiter {
     else if (runs.length === 0) bytes = RUN_BYTES;
     else if (newestOf(runs) !== timeMillis && (runs[0]?.timeMillis ?? 0) > timeMillis - windowMillis)
       bytes = RUN_BYTES;
-    if (asked.requestId !== undefined) bytes += idBytes(asked, rule.id);
+    if (asked.requestId !== undefined) bytes += requestBytes(asked, rule.id);
     if (bytes === 0) return true;
     const isNew = runs === undefined || asked.requestId !== undefined;
     const cap = this.#table?.partitionBytesMax ?? 0;
@@ -242,43 +223,16 @@ export class NaiveLimiter {
     }
     if (before === undefined) {
       keys.order.push(key);
-      this.bytes += KEY_BYTES + userId.length;
-    } else this.#count(keyItem(keys, key, before), -1);
-    this.bytes += (runs.length - (before?.length ?? 0)) * RUN_BYTES;
+      this.#tally.bytes += KEY_BYTES + userId.length;
+    } else this.#tally.count(keyItem(keys, key, before), -1);
+    this.#tally.bytes += (runs.length - (before?.length ?? 0)) * RUN_BYTES;
     const isFar = (millis: number): boolean => millis < this.#nearEpochMillis;
     const leavesFar = before !== undefined && isFar(newestOf(before)) && !isFar(timeMillis);
     const keptMillis = leavesFar ? Math.max(DAY_MILLIS, keys.state.groupWindowMillis) : 0;
     key.madeMillis = Math.max(key.madeMillis, entry.timeMillis + keptMillis);
     key.runs.push({ index: entry.index, value: runs });
-    this.#count(keyItem(keys, key, runs), 1);
+    this.#tally.count(keyItem(keys, key, runs), 1);
     return runs;
-  }
-
-  #remember(asked: Asked, decision: Decision, { index, timeMillis }: Entry): void {
-    const horizonMillis = this.#table?.requestIdHorizonMillis ?? 0;
-    const id = { asked, decision, index, untilMillis: timeMillis + horizonMillis, isNewest: true };
-    const same = this.#ids.get(idKey(asked)) ?? [];
-    this.#ids.set(idKey(asked), same);
-    const before = same.at(-1);
-    if (before !== undefined && this.#queue.includes(before)) {
-      this.#count(requestItem(before), -1);
-      before.isNewest = false;
-      this.#count(requestItem(before), 1);
-    }
-    same.push(id);
-    this.#queue.push(id);
-    this.bytes += idBytes(asked, decision.ruleId);
-    this.#count(requestItem(id), 1);
-  }
-
-  #expire(nowMillis: number, drops: number): void {
-    for (let dropped = 0; dropped < drops; dropped += 1) {
-      const oldest = this.#queue[0];
-      if (oldest === undefined || oldest.untilMillis >= nowMillis) return;
-      this.#queue.shift();
-      this.bytes -= idBytes(oldest.asked, oldest.decision.ruleId);
-      this.#count(requestItem(oldest), -1);
-    }
   }
 
   #changeRules(table: RuleTable, { index, timeMillis }: Entry): void {
@@ -296,13 +250,13 @@ export class NaiveLimiter {
         keys = { state, states: [], keys: new Map(), order: [] };
         this.#rules.push(keys);
         this.#known.set(rule.id, keys);
-        this.#count({ kind: 'rule', ...state }, 1);
+        this.#tally.count({ kind: 'rule', ...state }, 1);
       }
       this.#setRule(keys, inForce, { index });
     }
     this.#rules = this.#rules.filter((keys) => {
       const isKept = keys.state.isActive || keys.order.length > 0 || keys.state.evictedThroughMillis > 0;
-      if (!isKept) this.#count({ kind: 'rule', ...keys.state }, -1);
+      if (!isKept) this.#tally.count({ kind: 'rule', ...keys.state }, -1);
       return isKept;
     });
     this.#sweepRule = 0;
@@ -310,10 +264,10 @@ export class NaiveLimiter {
   }
 
   #setRule(keys: KeysOfRule, change: Partial<RuleState>, { index }: { readonly index: number }): void {
-    this.#count({ kind: 'rule', ...keys.state }, -1);
+    this.#tally.count({ kind: 'rule', ...keys.state }, -1);
     keys.state = { ...keys.state, ...change };
     keys.states.push({ index, value: keys.state });
-    this.#count({ kind: 'rule', ...keys.state }, 1);
+    this.#tally.count({ kind: 'rule', ...keys.state }, 1);
   }
 
   #sweep(entry: Entry, looks: number, drops: number): void {
@@ -345,15 +299,11 @@ export class NaiveLimiter {
     const goneMillis = newestOf(runs) + keys.state.groupWindowMillis;
     const evictedThroughMillis = Math.max(keys.state.evictedThroughMillis, goneMillis);
     if (newestOf(runs) >= this.#nearEpochMillis) this.#setRule(keys, { evictedThroughMillis }, entry);
-    this.#count(keyItem(keys, key, runs), -1);
-    this.bytes -= KEY_BYTES + key.userId.length + runs.length * RUN_BYTES;
+    this.#tally.count(keyItem(keys, key, runs), -1);
+    this.#tally.bytes -= KEY_BYTES + key.userId.length + runs.length * RUN_BYTES;
     key.runs.push({ index: entry.index, value: undefined });
     const last = keys.order.pop();
     if (last !== undefined && last !== key) keys.order[keys.order.indexOf(key)] = last;
-  }
-
-  #count(item: StateItem, sign: 1 | -1): void {
-    this.#digest = (this.#digest + sign * digestOfItem(item)) >>> 0;
   }
 }
 
@@ -361,29 +311,6 @@ function resolved(rule: string, table: RuleTable | undefined): string {
   return rule === '' ? (table?.rules[0]?.id ?? '') : rule;
 }
 
-function idKey({ userId, requestId }: Asked): string {
-  return requestId === undefined ? '' : JSON.stringify([userId, requestId]);
-}
-
-function idBytes({ userId, requestId = '' }: Asked, ruleId: string): number {
-  const bytes = userId.length + requestId.length;
-  return ID_BYTES + Math.ceil(bytes / 4) * 4 + ruleId.length;
-}
-
 function keyItem({ state }: KeysOfRule, { userId, madeMillis }: Key, runs: readonly Run[]): StateItem {
   return { kind: 'key', ruleId: state.rule.id, userId, madeMillis, runs };
-}
-
-function requestItem({ asked, decision, untilMillis, isNewest }: Remembered): StateItem {
-  const { userId, requestId = '', rule: ruleId, cost, timestampMillis } = asked;
-  const fingerprint = { ruleId, cost, timestampMillis };
-  return {
-    kind: 'request',
-    userId,
-    requestId,
-    asked: fingerprint,
-    expiresMillis: untilMillis,
-    isFound: isNewest,
-    decision,
-  };
 }

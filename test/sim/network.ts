@@ -3,7 +3,6 @@
  * connection arrive in order. Paths can be cut one way or both: then frames wait and arrive in a burst when the path
  * heals, unless the connection broke before.
  */
-import type { PeerMessage } from '../../raft/driver/peer-message.ts';
 import type { NodeId } from '../../raft/types.ts';
 import {
   clusterTag,
@@ -13,9 +12,9 @@ import {
   type FrameType,
   type PeerFrameType,
 } from '../../src/wire/frame.ts';
-import { META_GROUP } from '../../src/meta/cluster-placement.ts';
 import type { Hello, Refusal, Sender } from '../../src/wire/hello.ts';
-import { decodePeerMessages, encodePeerMessages } from '../../src/wire/peer-messages.ts';
+import { Censor } from './censor.ts';
+import { type Frame, type Path, Paths } from './paths.ts';
 import type { Random } from './random.ts';
 import type { NetworkSettings } from './settings.ts';
 import type { Story } from './story.ts';
@@ -51,40 +50,6 @@ export interface NetworkInit {
   readonly broke?: (from: NodeId) => void;
 }
 
-interface Frame {
-  readonly type: FrameType;
-  readonly payload: Uint8Array;
-  readonly epoch: number;
-  readonly sender: Sender;
-  /** The incarnation that was connected to: no other one ever reads it. */
-  readonly reached: string;
-}
-
-interface Path {
-  readonly from: NodeId;
-  readonly to: NodeId;
-  /** The connection `from` dialled. */
-  connected: boolean;
-  /** What was said on it. */
-  hello: Hello | undefined;
-  reached: string;
-  /** Counts connections. */
-  epoch: number;
-  failures: number;
-  cut: boolean;
-  /** Counts cuts. */
-  cuts: number;
-  /** Behind a cut, oldest first. */
-  held: Frame[];
-  /** On top of every delay. */
-  readonly slowMillis: number;
-  readonly crawlMillis: number;
-  /** Nothing on this connection arrives before this. */
-  busyUntil: number;
-  /** What the receiver makes of the bytes, since some of this connection were damaged. */
-  decoder: FrameDecoder | undefined;
-}
-
 const TAG = clusterTag('sim');
 const HELD_MAX = 200;
 const SILENT_MILLIS_MAX = 5_000;
@@ -97,87 +62,34 @@ const READ_MILLIS_MAX = 300;
 
 export class SimNetwork {
   readonly #init: NetworkInit;
-  readonly #paths = new Map<number, Path>();
+  readonly #paths: Paths;
+  readonly censor = new Censor();
   /** No more chance from now on between these nodes. */
   #reliable: ReadonlySet<NodeId> = new Set();
-  /** Nothing of group 0 reaches these. */
-  readonly #blind = new Set<NodeId>();
-  readonly #withheld = new Set<NodeId>();
 
   constructor(init: NetworkInit) {
     this.#init = init;
-    for (const from of init.ids) {
-      for (const to of init.ids) {
-        if (from === to) continue;
-        this.#paths.set(from * 64 + to, {
-          from,
-          to,
-          connected: false,
-          hello: undefined,
-          reached: '',
-          epoch: 0,
-          failures: 0,
-          cut: false,
-          cuts: 0,
-          held: [],
-          slowMillis: init.random.chance(init.settings.slowShare) ? init.settings.slowMillis : 0,
-          crawlMillis: init.random.chance(init.settings.crawlShare) ? init.settings.crawlMillis : 0,
-          busyUntil: 0,
-          decoder: undefined,
-        });
-      }
-    }
-  }
-
-  #path(from: NodeId, to: NodeId): Path {
-    const path = this.#paths.get(from * 64 + to);
-    if (path === undefined) throw new RangeError(`there is no path from ${from} to ${to}`);
-    return path;
+    this.#paths = new Paths(init.ids, init.settings, init.random);
   }
 
   isConnected(from: NodeId, to: NodeId): boolean {
-    return this.#path(from, to).connected;
+    return this.#paths.get(from, to).connected;
   }
 
   isCut(from: NodeId, to: NodeId): boolean {
-    return this.#path(from, to).cut;
+    return this.#paths.get(from, to).cut;
   }
 
   makeReliable(nodes: readonly NodeId[]): void {
     this.#reliable = new Set(nodes);
   }
 
-  blind(node: NodeId, isBlind: boolean): void {
-    if (isBlind) this.#blind.add(node);
-    else this.#blind.delete(node);
-  }
-
-  isBlind(node: NodeId): boolean {
-    return this.#blind.has(node);
-  }
-
-  /** Entries of its own term that this node sends are lost, and nothing else. */
-  withhold(node: NodeId, isWithheld: boolean): void {
-    if (isWithheld) this.#withheld.add(node);
-    else this.#withheld.delete(node);
-  }
-
   send(from: NodeId, to: NodeId, type: PeerFrameType, payload: Uint8Array): boolean {
-    const path = this.#path(from, to);
+    const path = this.#paths.get(from, to);
     const { hello: sender, reached, epoch } = path;
     if (!path.connected || sender === undefined) return false;
-    const isBlind = this.#blind.has(to);
-    const isWithheld = this.#withheld.has(from);
-    if (type !== 'peerMessages' || !(isBlind || isWithheld)) {
-      this.#send(path, { type, payload, epoch, sender, reached });
-      return true;
-    }
-    const seen = decodePeerMessages(payload, from, to).filter(
-      (message) => !(isBlind && message.group === META_GROUP) && !(isWithheld && bringsOwnEntries(message)),
-    );
-    for (const rest of encodePeerMessages(seen)) {
-      this.#send(path, { type, payload: rest, epoch, sender, reached });
-    }
+    const rest = type === 'peerMessages' ? this.censor.passed(from, to, payload) : [payload];
+    for (const passed of rest) this.#send(path, { type, payload: passed, epoch, sender, reached });
     return true;
   }
 
@@ -262,7 +174,7 @@ export class SimNetwork {
 
   /** A process started: it dials everybody. */
   started(node: NodeId): void {
-    for (const path of this.#paths.values()) {
+    for (const path of this.#paths.all()) {
       if (path.from !== node) continue;
       path.failures = 0;
       this.#dial(path, path.epoch);
@@ -301,7 +213,7 @@ export class SimNetwork {
   /** Others are welcome at `node` than before. */
   recheck(node: NodeId): void {
     const { endpoint } = this.#init;
-    for (const path of this.#paths.values()) {
+    for (const path of this.#paths.all()) {
       if (!path.connected || path.hello === undefined) continue;
       if (path.to === node) {
         const refusal = endpoint(node).refusalOf(path.hello);
@@ -317,19 +229,19 @@ export class SimNetwork {
 
   /** A node dials nobody any more. */
   leave(node: NodeId): void {
-    for (const path of this.#paths.values()) if (path.from === node) this.#break(path, true);
+    for (const path of this.#paths.all()) if (path.from === node) this.#break(path, true);
   }
 
   /** A process died: its connections break, and those who can still hear from its machine learn of it. */
   ended(node: NodeId): void {
-    for (const path of this.#paths.values()) {
+    for (const path of this.#paths.all()) {
       if (path.from === node || path.to === node) this.#break(path, path.from === node);
     }
   }
 
   /** One connection breaks, and is dialled again. */
   break(from: NodeId, to: NodeId): void {
-    this.#break(this.#path(from, to), false);
+    this.#break(this.#paths.get(from, to), false);
   }
 
   #break(path: Path, senderIsGone: boolean): void {
@@ -368,7 +280,7 @@ export class SimNetwork {
 
   /** Nothing passes in this direction until it is healed. */
   cut(from: NodeId, to: NodeId): void {
-    const path = this.#path(from, to);
+    const path = this.#paths.get(from, to);
     if (path.cut) return;
     path.cut = true;
     path.cuts += 1;
@@ -378,21 +290,15 @@ export class SimNetwork {
     this.#init.after(SILENT_MILLIS_MAX, () => {
       if (!path.cut || path.cuts !== cuts) return;
       this.#break(path, false);
-      this.#break(this.#path(to, from), false);
+      this.#break(this.#paths.get(to, from), false);
     });
   }
 
   /** What waited arrives in one burst. */
   heal(from: NodeId, to: NodeId): void {
-    const path = this.#path(from, to);
+    const path = this.#paths.get(from, to);
     if (!path.cut) return;
     path.cut = false;
     for (const frame of path.held.splice(0)) this.#carry(path, frame);
   }
-}
-
-function bringsOwnEntries(sent: PeerMessage): boolean {
-  if (sent.kind !== 'message' || sent.message.type !== 'append') return false;
-  const { entries, term } = sent.message;
-  return entries.some((entry) => entry.term === term);
 }

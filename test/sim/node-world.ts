@@ -2,16 +2,13 @@
 import type { GroupApplication } from '../../raft/driver/multi-raft.ts';
 import type { GroupWrite, LogStore } from '../../raft/driver/store.ts';
 import type { GroupId, NodeId } from '../../raft/types.ts';
-import type { NodeCore } from '../../src/node/node-core.ts';
-import type { NodeCoreInit } from '../../src/node/node-core-init.ts';
 import type { ClockVerdict } from '../../src/clock/clock-rates.ts';
 import type { Hash32 } from '../../src/partition/hash.ts';
-import type { PeerFrameType } from '../../src/wire/frame.ts';
 import type { DiskBoundary } from './disk.ts';
+import type { PeerFrameType } from '../../src/wire/frame.ts';
 import type { SimNetwork } from './network.ts';
 import type { Random } from './random.ts';
 import type { Settings } from './settings.ts';
-import type { SimNode } from './sim-node.ts';
 import type { Story, Violation } from './story.ts';
 
 /** What a mutant may put between a node and its surroundings. */
@@ -19,40 +16,6 @@ export interface Seams {
   wrapStore?(store: LogStore, after: (delayMillis: number, run: () => void) => void): LogStore;
   /** A directory that is gone is made anew, instead of refusing to start. */
   readonly recreatesDirectories?: boolean;
-}
-
-/** What a node runs. */
-export type NodeProcess = Pick<
-  NodeCore,
-  'raft' | 'partitions' | 'allow' | 'tick' | 'receive' | 'peerLost' | 'peerDisconnected'
-> &
-  Partial<
-    Pick<
-      NodeCore,
-      | 'meta'
-      | 'changeNodes'
-      | 'refuseProposals'
-      | 'limitState'
-      | 'router'
-      | 'leave'
-      | 'hasLeft'
-      | 'isIdle'
-      | 'isReady'
-      | 'introduced'
-      | 'welcomedBy'
-      | 'refusedBy'
-      | 'standing'
-    >
-  > & {
-    /** Where a script decides what is held, and not group 0. */
-    readonly replica?: ReplicaControl;
-  };
-
-export interface ReplicaControl {
-  /** As it is on disk; undefined while that changes. */
-  readonly state: 'held' | 'removed' | undefined;
-  remove(placement: number): void;
-  comeBack(placement: number): void;
 }
 
 /** Where a process meets the outside. `send`: before a frame leaves. `receive`: before one that came is looked at. */
@@ -74,17 +37,15 @@ export interface NodeWorld {
   durable(node: NodeId, writes: readonly GroupWrite[]): void;
   /** A process holds a group from now on. */
   groupAdded(node: NodeId, group: GroupId, app: GroupApplication, applied: number): void;
-  readonly clockJudged?: (node: SimNode, verdict: ClockVerdict) => void;
-  /** A NodeCore unless given. */
-  readonly load?: (init: NodeCoreInit) => Promise<NodeProcess>;
+  readonly clockJudged?: (node: NodeId, verdict: ClockVerdict) => void;
   sending(node: NodeId, to: NodeId, type: PeerFrameType, payload: Uint8Array): void;
-  ended(node: SimNode): void;
+  ended(node: NodeId): void;
   /** What was on this node's disk will never be seen again. */
   directoryLost(node: NodeId): void;
   /** The directory of `node` is another one from now on. */
   madeAnew?(node: NodeId): void;
-  /** The process of `node` is at a point where it may die: `crash` it here if it is to. */
-  readonly reached?: (node: SimNode, boundary: Boundary) => void;
+  /** The process of `node` is at a point where it may die: crash it here if it is to. */
+  readonly reached?: (node: NodeId, boundary: Boundary) => void;
   /** From when a write is durable until its process learns of it; 0 if absent. */
   readonly completionMillis?: number;
   /** Callers in the product may swallow what is thrown: the world looks after each step. */

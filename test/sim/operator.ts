@@ -136,10 +136,7 @@ export class Operator {
   #begin(node: SimNode | undefined): void {
     node?.begin();
     if (node === undefined || !this.#isActive || !this.#random.chance(SLOW)) return;
-    node.diskFactor = SLOW_FACTOR;
-    this.#world.after(SLOW_MILLIS, () => {
-      node.diskFactor = 1;
-    });
+    this.#world.after(SLOW_MILLIS, node.slowDisk(SLOW_FACTOR));
   }
 
   #spare(id: NodeId | undefined): SimNode | undefined {

@@ -1,6 +1,6 @@
 /** How to tell a run again: a seed means the same only on the same commit. */
 import { spawnSync } from 'node:child_process';
-import type { Kind } from './settings.ts';
+import type { Kind } from './kinds.ts';
 
 export function replayOf(seed: number, kind?: Kind): string {
   const world = kind === undefined ? '' : ` --world ${kind}`;

@@ -2,7 +2,7 @@
 import { Worker } from 'node:worker_threads';
 import { loadHash32 } from '../../src/partition/hash.ts';
 import { runSeed, type RunResult } from './run.ts';
-import type { Kind } from './settings.ts';
+import type { Kind } from './kinds.ts';
 import type { Say } from './story.ts';
 
 export interface SeedPoolInit {

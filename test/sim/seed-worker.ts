@@ -2,7 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { loadHash32 } from '../../src/partition/hash.ts';
 import { runSeed } from './run.ts';
-import type { Kind } from './settings.ts';
+import type { Kind } from './kinds.ts';
 
 const kind = workerData as Kind | undefined;
 const hash = await loadHash32();

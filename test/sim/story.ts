@@ -7,6 +7,12 @@ export class Violation extends Error {
   override readonly name = 'Violation';
 }
 
+/** What ended a run: of a violation its message, of anything else where it was thrown. */
+export function wordsOfEnd(error: unknown): string {
+  if (error instanceof Violation) return error.message;
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
 export class Story {
   #hash = 0x811c9dc5;
   readonly #say: Say | undefined;

@@ -1,32 +1,29 @@
 /** One simulated cluster from start to end: nodes, network, clients, faults and checks, all from one seed. */
-import { ClusterPlacement, META_GROUP } from '../../src/meta/cluster-placement.ts';
+import { ClusterPlacement } from '../../src/meta/cluster-placement.ts';
 import {
   applyMetaCommand,
   decodeMetaCommand,
   type MetaRecord,
   type MetaState,
 } from '../../src/meta/meta-state.ts';
-import { decodeCommand } from '../../src/limiter/log/command.ts';
 import { PARTITION_BYTES_DEFAULT } from '../../src/limiter/rules.ts';
 import type { GroupWrite } from '../../raft/driver/store.ts';
 import type { NodeId } from '../../raft/types.ts';
 import { partitionOf, type Hash32 } from '../../src/partition/hash.ts';
-import { AskChecker } from './ask-checker.ts';
+import { Checkers } from './checkers.ts';
 import { Clients } from './clients.ts';
-import { ClockChecker } from './clock-checker.ts';
-import { Coverage } from './coverage.ts';
 import { EventLoop } from './event-loop.ts';
 import { LimitChecker } from './limit-checker.ts';
 import { Nemesis } from './nemesis.ts';
-import { MembersChecker } from './members-checker.ts';
-import { OfficeChecker } from './office-checker.ts';
 import { Operator } from './operator.ts';
 import { SimNetwork } from './network.ts';
-import { type DiskCopy, RaftChecker } from './raft-checker.ts';
+import type { DiskCopy } from './disk-copies.ts';
+import { RaftChecker } from './raft-checker.ts';
 import type { Committed } from './group-history.ts';
 import { Random } from './random.ts';
-import { RejectionChecker } from './rejection-checker.ts';
-import { drawSettings, type Kind, type Settings } from './settings.ts';
+import { drawSettings } from './draw-settings.ts';
+import type { Kind } from './kinds.ts';
+import type { Settings } from './settings.ts';
 import { SimNode } from './sim-node.ts';
 import type { Boundary, NodeWorld, Seams } from './node-world.ts';
 import { Story, type Say } from './story.ts';
@@ -60,15 +57,10 @@ export class World {
   readonly story: Story;
   readonly nodes: readonly SimNode[];
   readonly network: SimNetwork;
+  readonly checkers: Checkers;
   readonly raft: RaftChecker;
   readonly limits: LimitChecker;
-  readonly rejections = new RejectionChecker();
-  readonly clocks: ClockChecker;
   readonly times: TimeChecker;
-  readonly offices: OfficeChecker;
-  readonly members: MembersChecker;
-  readonly asks: AskChecker;
-  readonly coverage: Coverage;
   readonly clients: Clients;
   readonly nemesis: Nemesis;
   readonly operator: Operator;
@@ -85,157 +77,127 @@ export class World {
   onEnded: (node: SimNode) => void;
 
   constructor({ seed, hash, kind, seams = {}, say, settings: given, witness }: WorldInit) {
-    const now = (): number => this.#loop.now;
     this.#hash = hash;
     this.random = new Random(seed);
     this.settings = given ?? drawSettings(this.random.fork(), kind);
-    this.story = new Story(now, say);
+    this.story = new Story(() => this.now, say);
     const { settings, story, random } = this;
-    this.coverage = new Coverage({ settings, story, now });
-    const founders = settings.config.nodes.map((node) => node.id);
+    const { partitions, replicas, nodes } = settings.config;
+    const founders = nodes.map((node) => node.id);
     const ids = Array.from({ length: settings.nodes + settings.spares }, (_, i) => i + 1);
-    const { partitions, replicas } = settings.config;
-    const founded = new ClusterPlacement(founders, partitions, replicas, hash);
     this.placement = new ClusterPlacement(founders, partitions, replicas, hash);
-    const after = (delay: number, run: () => void): void => this.#loop.after(delay, run);
-    const network = new SimNetwork({
+    const after = (delay: number, run: () => void): void => this.after(delay, run);
+    this.network = new SimNetwork({
       settings: settings.network,
       random: random.fork(),
       story,
       ids,
       after,
-      now,
+      now: () => this.now,
       endpoint: (id) => this.node(id),
-      broke: (from) => this.asks.broke(from),
+      broke: (from) => this.checkers.asks.broke(from),
     });
-    this.network = network;
-    this.times = new TimeChecker({ settings, nodes: () => this.nodes, now, after });
-    this.limits = new LimitChecker({
-      tables: settings.tables,
-      lagMax: (group, since) => this.times.lagMax(group, since),
-      expectOutcome: (group, index, outcome) => this.raft.expectOutcome(group, index, outcome),
-      logged: (asked, stampedMillis, where) => this.rejections.logged(asked, { stampedMillis, where }),
-      charged: (asked, stampedMillis, where) => this.rejections.charged(asked, { stampedMillis, where }),
-    });
-    this.raft = new RaftChecker({
-      now,
-      story,
-      driftPpm: settings.maxDriftPpm,
-      mayBeLate: settings.network.late > 0 || settings.network.duplicate > 0,
-      gainedBetween: (node, from, to, rate) => this.node(node).clock.gainedBetween(from, to, rate),
-      foundersOf: (group) => founded.membersOf(group).voters,
-      led: (node, group) => {
-        this.times.led(this.node(node), group);
-        this.nemesis.led(this.node(node));
-      },
-      appended: (node, group, entries) => this.members.appended(node, group, entries),
-      installed: (node, group) => this.times.installed(node, group),
-      committed: (group, committed) => {
-        this.times.committed(group, committed);
-        if (group === META_GROUP) this.#metaCommitted(committed);
-        else this.#limitsCommitted(group, committed);
-      },
-    });
-    this.offices = new OfficeChecker({
-      entryAt: (group, index) => this.raft.entryAt(group, index),
-      tableAt: (group, index) => this.limits.tableAt(group, index),
-      isKnownAt: (group, index, asked) => this.limits.isKnownAt(group, index, asked),
-      nodes: () => this.nodes,
-      now,
-      after,
-    });
-    this.members = new MembersChecker({
-      settings,
-      nodes: () => this.nodes,
-      network,
-      now,
-      after,
-      configsOf: (group) => this.raft.configsOf(group),
-      diskOf: (group, node) => this.raft.diskOf(group, node),
-      leaderOf: (group, term) => this.raft.leaderOf(group, term),
-      placement: this.placement,
-    });
-    this.asks = new AskChecker({
-      now,
-      nodes: ids.length,
-      deadlineMillis: settings.timing.requestDeadlineMillis,
-      lateMillis: 3 * settings.timing.tickMillis,
-      partitionOf: (userId) => this.partitionOf(userId),
-    });
-    const nodeWorld: NodeWorld = {
+    this.checkers = this.#newCheckers(new ClusterPlacement(founders, partitions, replicas, hash));
+    ({ raft: this.raft, limits: this.limits, times: this.times } = this.checkers);
+    const nodeWorld = this.#nodeWorld(seams, witness);
+    this.nodes = ids.map((id) => new SimNode(id, nodeWorld));
+    this.clients = this.#newClients();
+    this.nemesis = this.#newNemesis();
+    this.operator = new Operator({
       settings,
       random,
       story,
-      hash,
+      nodes: this.nodes,
+      after,
+      meta: () => this.meta,
+    });
+    this.onEnded = (node) => this.nemesis.ended(node);
+    for (const node of this.nodes) if (!node.joins) node.start();
+  }
+
+  #newCheckers(founded: ClusterPlacement): Checkers {
+    const { settings, story, network, placement } = this;
+    return new Checkers({
+      settings,
+      story,
+      network,
+      founded,
+      placement,
+      nodes: () => this.nodes,
+      node: (id) => this.node(id),
+      partitionOf: (userId) => this.partitionOf(userId),
+      now: () => this.now,
+      after: (delay, run) => this.after(delay, run),
+      led: (node) => this.nemesis.led(node),
+      clockFound: () => this.clients.leadersGiveUp(),
+      metaCommitted: (committed) => this.#metaCommitted(committed),
+    });
+  }
+
+  #nodeWorld(seams: Seams, witness: Witness | undefined): NodeWorld {
+    const { settings, random, story, network, checkers } = this;
+    return {
+      settings,
+      random,
+      story,
+      hash: this.#hash,
       seams,
       network,
-      now,
-      after,
+      now: () => this.now,
+      after: (delay, run) => this.after(delay, run),
       soon: (run) => this.#loop.soon(run),
       settling: () => this.#loop.settling(),
       durable: (node, writes) => {
-        this.coverage.written(node, writes);
-        this.raft.written(node, writes);
-        this.members.written(node, writes);
+        checkers.durable(node, writes);
         witness?.durable(writes);
       },
-      groupAdded: (node, group, app, applied) => {
-        this.coverage.observe(node, group, app);
-        this.raft.observe(node, group, app, applied);
-        this.offices.observe(node, group, app, () => this.raft.appliedIndex(group, node));
-      },
-      sending: (node, to, type, payload) => {
-        if (type === 'peerMessages') this.raft.sending(node, to, payload);
-        if (type === 'requests' && network.isConnected(node, to)) this.asks.sent(node, to, payload);
-      },
-      clockJudged: (node, verdict) => this.clocks.judged(node, verdict),
-      ended: (node) => {
-        story.tell(() => `node ${node.id} is down`);
-        this.raft.ended(node.id);
-        this.clocks.ended(node.id);
+      groupAdded: (node, group, app, applied) => checkers.groupAdded(node, group, app, applied),
+      sending: (node, to, type, payload) => checkers.sending(node, to, type, payload),
+      clockJudged: (id, verdict) => checkers.clocks.judged(this.node(id), verdict),
+      ended: (id) => {
+        const node = this.node(id);
+        story.tell(() => `node ${id} is down`);
+        checkers.ended(id);
         this.clients.lost(node);
         this.onEnded(node);
       },
       directoryLost: (node) => this.raft.lost(node),
       madeAnew: (node) => this.raft.madeAnew(node),
       violated: (violation) => this.#loop.violated(violation),
-      reached: (node, boundary) => witness?.reached(node, boundary),
+      reached: (id, boundary) => witness?.reached(this.node(id), boundary),
       completionMillis: witness?.completionMillis ?? 0,
     };
-    this.nodes = ids.map((id) => new SimNode(id, nodeWorld));
-    this.clocks = new ClockChecker({
-      settings,
-      story,
-      nodes: () => this.nodes,
-      network,
-      now,
-      after,
-      found: () => this.clients.leadersGiveUp(),
-    });
-    this.clients = new Clients({
+  }
+
+  #newClients(): Clients {
+    const { settings, random, story, checkers } = this;
+    return new Clients({
       settings,
       random,
       story,
       limits: this.limits,
-      rejections: this.rejections,
+      rejections: checkers.rejections,
       nowhere: (group, requestId) => this.raft.nowhere(group, requestId),
-      asks: this.asks,
-      coverage: this.coverage,
-      now,
-      after,
+      asks: checkers.asks,
+      coverage: checkers.coverage,
+      now: () => this.now,
+      after: (delay, run) => this.after(delay, run),
       askable: () => this.nodes.filter((node) => this.askable(node)),
       committedIndex: (group) => this.raft.committedIndex(group),
-      hasTaken: (node, request, since) => this.offices.hasTaken(node, request, since),
       leading: (userId) => this.#leading(userId),
       mayBeFull: () => this.mayBeFull,
       gainedMillis: () => this.raft.gainedMillis,
     });
-    this.nemesis = new Nemesis({
+  }
+
+  #newNemesis(): Nemesis {
+    const { settings, random, story, network } = this;
+    return new Nemesis({
       settings,
       random,
       story,
       network,
-      after,
+      after: (delay, run) => this.after(delay, run),
       nodes: this.nodes,
       crowd: (node, leader) =>
         this.clients.crowd(node, (userId) => leader === undefined || this.#leads(leader, userId)),
@@ -247,7 +209,7 @@ export class World {
       mayLose: (node) => this.#mayLose(node),
       // Without a spare machine a lost one could not be replaced in time.
       changeNodes: () => settings.spares > 0 && this.operator.begin(),
-      snapshotOf: (node, group) => this.coverage.snapshotOf(node, group),
+      snapshotOf: (node, group) => this.checkers.coverage.snapshotOf(node, group),
       leaders: () => this.nodes.filter((node) => (node.core?.raft.leaderships ?? 0) > 0 && node.isRunning),
       directoryLost: (node) => this.raft.lost(node),
       copyOf: (node) => this.raft.copyOf(node),
@@ -257,16 +219,6 @@ export class World {
         this.raft.wentBack(node, copy);
       },
     });
-    this.operator = new Operator({
-      settings,
-      random,
-      story,
-      nodes: this.nodes,
-      after,
-      meta: () => this.meta,
-    });
-    this.onEnded = (node) => this.nemesis.ended(node);
-    for (const node of this.nodes) if (!node.joins) node.start();
   }
 
   /** The nodes of the cluster, as committed. */
@@ -280,16 +232,8 @@ export class World {
     if (record === this.#meta || record === undefined) return;
     this.#meta = record;
     this.placement.update(record.state);
-    this.members.metaChanged(record.state);
+    this.checkers.members.metaChanged(record.state);
     this.operator.metaChanged(record.state);
-  }
-
-  #limitsCommitted(group: number, committed: Committed): void {
-    this.limits.committed(group, committed);
-    const { kind, data } = committed.entry;
-    if (kind !== 'command') return;
-    const command = decodeCommand(data);
-    if (command.type === 'rules') this.coverage.rules(command.table);
   }
 
   /** All partitions are where they should be, and nobody is about to change that. */

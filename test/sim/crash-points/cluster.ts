@@ -4,7 +4,6 @@
  */
 import type { NodeId } from '../../../raft/types.ts';
 import { META_GROUP } from '../../../src/meta/cluster-placement.ts';
-import { NodeCore } from '../../../src/node/node-core.ts';
 import { EventLoop } from '../event-loop.ts';
 import { LimitChecker } from '../limit-checker.ts';
 import { digestOfItems } from '../state-digest.ts';
@@ -17,10 +16,19 @@ import { Story, Violation } from '../story.ts';
 import { Boundaries } from './boundaries.ts';
 import type { Point, PointKind, Variant } from './crash.ts';
 import type { Play, Start } from './enumerate.ts';
-import { GROUP, loadMember } from './member-core.ts';
-import { settingsOf } from './settings.ts';
-import type { Script } from './scripts.ts';
+import { GROUP, settingsOf } from './settings.ts';
 import { follow, type Steps } from './steps.ts';
+
+export interface Script {
+  readonly name: string;
+  readonly snapshotEveryBytes: number;
+  /** Its boundaries count from where it says so: another script begins with the same steps, and crashes there. */
+  readonly countsLate: boolean;
+  /** Grants in the log when all is done: each request id counts once. */
+  readonly grants: number;
+  /** What is done, and after each step what is waited for. */
+  steps(cluster: Cluster): Steps;
+}
 
 export interface ClusterInit extends Start {
   readonly script: Script;
@@ -31,6 +39,7 @@ export interface Client {
   lost(node: SimNode): void;
 }
 
+const NODES = 3;
 const SEED_DEFAULT = 1;
 const START_MILLIS = 1_700_000_000_000;
 const COMPLETION_MILLIS = 0.3;
@@ -52,7 +61,6 @@ export class Cluster implements Play {
   readonly #boundaries: Boundaries;
   /** Stopped by the script. */
   readonly #away = new Set<SimNode>();
-  readonly #off = new Set<SimNode>();
   /** Not to return within the script. */
   readonly #dead = new Set<SimNode>();
 
@@ -60,13 +68,11 @@ export class Cluster implements Play {
     this.script = script;
     this.#boundaries = new Boundaries(crash, () => this);
     if (!script.countsLate) this.#boundaries.countFromHere();
-    const loop = this.#loop;
-    const now = (): number => loop.now;
-    const after = (delay: number, run: () => void): void => loop.after(delay, run);
+    const now = (): number => this.now;
+    const after = (delay: number, run: () => void): void => this.after(delay, run);
     const random = new Random(seed);
-    const settings = settingsOf({ ...script, spares: 0, partitions: 1, replicas: script.founders });
+    const settings = settingsOf({ ...script, nodes: NODES, spares: 0, partitions: 1, replicas: NODES });
     const ids = settings.config.nodes.map(({ id }) => id);
-    const founders = ids.slice(0, script.founders);
     this.story = new Story(now, say);
     const { story } = this;
     const network = new SimNetwork({
@@ -88,25 +94,27 @@ export class Cluster implements Play {
       driftPpm: settings.maxDriftPpm,
       mayBeLate: true,
       gainedBetween: () => 0,
-      foundersOf: () => founders,
+      foundersOf: () => ids,
       led: () => {},
       committed: (group, committed) => {
         if (group === GROUP) this.limits.committed(group, committed);
       },
     });
-    const world: NodeWorld = {
-      settings,
-      random,
+    const world = this.#nodeWorld({ settings, random, hash, seams, network });
+    this.nodes = ids.map((id) => new SimNode(id, world));
+    for (const node of this.nodes) node.start();
+  }
+
+  #nodeWorld(given: Pick<NodeWorld, 'settings' | 'random' | 'hash' | 'seams' | 'network'>): NodeWorld {
+    const { story } = this;
+    return {
+      ...given,
       story,
-      hash,
-      seams,
-      network,
-      now,
-      after,
-      soon: (run) => loop.soon(run),
-      settling: () => loop.settling(),
+      now: () => this.now,
+      after: (delay, run) => this.after(delay, run),
+      soon: (run) => this.#loop.soon(run),
+      settling: () => this.#loop.settling(),
       completionMillis: COMPLETION_MILLIS,
-      load: script.changesMembers ? (init) => loadMember(init, founders) : (init) => NodeCore.load(init),
       durable: (node, writes) => {
         this.raft.written(node, writes);
         this.#boundaries.durable(writes);
@@ -115,19 +123,17 @@ export class Cluster implements Play {
       sending: (node, to, type, payload) => {
         if (type === 'peerMessages') this.raft.sending(node, to, payload);
       },
-      reached: (node, boundary) => {
-        this.reached(node, boundary);
+      reached: (id, boundary) => {
+        this.reached(this.node(id), boundary);
       },
       directoryLost: (node) => this.raft.lost(node),
-      ended: (node) => {
-        story.tell(() => `node ${node.id} is down`);
-        this.raft.ended(node.id);
-        for (const client of this.clients) client.lost(node);
+      ended: (id) => {
+        story.tell(() => `node ${id} is down`);
+        this.raft.ended(id);
+        for (const client of this.clients) client.lost(this.node(id));
       },
-      violated: (violation) => loop.violated(violation),
+      violated: (violation) => this.#loop.violated(violation),
     };
-    this.nodes = ids.map((id) => new SimNode(id, world));
-    for (const node of this.nodes) node.start();
   }
 
   get now(): number {
@@ -175,11 +181,6 @@ export class Cluster implements Play {
     this.#boundaries.countFromHere();
   }
 
-  /** What follows is crashed at in other scripts. */
-  countNoFurther(): void {
-    this.#boundaries.countNoFurther();
-  }
-
   /** All nodes crash, and start again. */
   cutPower(): void {
     for (const node of this.nodes) {
@@ -191,7 +192,7 @@ export class Cluster implements Play {
   #startAfter(node: SimNode, isLate: boolean): void {
     this.#away.delete(node);
     this.after(isLate ? LATER_MILLIS : AT_ONCE_MILLIS, () => {
-      if (!this.#off.has(node) && !this.#away.has(node)) node.start();
+      if (!this.#away.has(node)) node.start();
     });
   }
 
@@ -205,13 +206,6 @@ export class Cluster implements Play {
   /** Ends an absence. */
   start(node: SimNode): void {
     if (this.#away.delete(node)) node.start();
-  }
-
-  /** A node that was removed is needed no more. */
-  switchOff(node: SimNode): void {
-    this.#off.add(node);
-    this.#dead.delete(node);
-    node.crash('lost');
   }
 
   /** Who was to stay away is brought back after all. */
@@ -243,19 +237,11 @@ export class Cluster implements Play {
     return this.#loop.run();
   }
 
-  /** All members end up with everything that was committed, and with nothing else. */
+  /** All nodes end up with everything that was committed, and with nothing else. */
   *#finale(): Steps {
-    yield () => this.#members().every((node) => this.#hasEverything(node));
-    const { voters, outgoing } = this.raft.configOf(GROUP);
-    this.#check(outgoing.length === 0, 'a change of members is not complete');
+    yield () => this.nodes.every((node) => this.#hasEverything(node));
     const expected = this.limits.stateDigest(GROUP);
-    for (const node of this.#members()) {
-      const config = this.#status(node)?.config;
-      const isSame =
-        config?.outgoing.length === 0 &&
-        config.voters.length === voters.length &&
-        voters.every((voter) => config.voters.includes(voter));
-      this.#check(isSame, `node ${node.id} goes by another configuration`);
+    for (const node of this.nodes) {
       const digests = [...(node.core?.partitions.values() ?? [])].map((app) => digestOfItems(app.inspect()));
       this.#check(
         digests.join() === String(expected),
@@ -268,13 +254,8 @@ export class Cluster implements Play {
     );
   }
 
-  #members(): SimNode[] {
-    return this.raft.configOf(GROUP).voters.map((id) => this.node(id));
-  }
-
   #hasEverything(node: SimNode): boolean {
     const isLed = (this.#status(node)?.leader ?? 0) !== 0;
-    // Of the group of the cluster's nodes as well, where there is one.
     return isLed && [META_GROUP, GROUP].every((group) => this.raft.hasEverything(group, node.id));
   }
 
@@ -287,10 +268,10 @@ export class Cluster implements Play {
       .map((node) => {
         const status = this.#status(node);
         if (status === undefined) return `node ${node.id}: ${node.state}`;
-        const { role, term, leader, logStart, applied, commit, lastIndex, config } = status;
+        const { role, term, leader, logStart, applied, commit, lastIndex } = status;
         return (
-          `node ${node.id}: ${role}, term ${term}, leader ${leader}, log ${logStart}..${lastIndex}, applied ${applied}, ` +
-          `commit ${commit}, voters ${config.voters.join(' ')} (${config.outgoing.join(' ')}), learners ${config.learners.join(' ')}`
+          `node ${node.id}: ${role}, term ${term}, leader ${leader}, log ${logStart}..${lastIndex}, ` +
+          `applied ${applied}, commit ${commit}`
         );
       })
       .join('\n');

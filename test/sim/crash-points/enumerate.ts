@@ -1,7 +1,7 @@
 /** Repeats a script with a crash at its first boundary, its second, and so on until it ends before the next. */
 import type { Hash32 } from '../../../src/partition/hash.ts';
 import type { Seams } from '../node-world.ts';
-import { type Say, type Story, Violation } from '../story.ts';
+import { type Say, type Story, wordsOfEnd } from '../story.ts';
 import { type Crash, isVariantAt, nameOf, type Point, type Variant } from './crash.ts';
 
 /** What is repeated: a script, with whom it is played. */
@@ -90,8 +90,7 @@ export async function runPoint({
   try {
     await play.run();
   } catch (error) {
-    if (error instanceof Violation) violation = error.message;
-    else violation = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    violation = wordsOfEnd(error);
   }
   const { points, chunksInstalled, story } = play;
   return { points, chunksInstalled, millis: story.elapsed, violation };

@@ -8,6 +8,7 @@ import type { GroupConfig, GroupId, NodeId } from '../../../raft/types.ts';
 import type { AllowRequest } from '../../../src/api/request.ts';
 import { groupOfPartition } from '../../../src/partition/placement.ts';
 import { disagreement, livingMembers, outsiders, stateOf } from '../agreement.ts';
+import { bothWays } from '../cuts.ts';
 import type { SimNode } from '../sim-node.ts';
 import { digestOfItems } from '../state-digest.ts';
 import { check, type Story, Violation } from '../story.ts';
@@ -15,9 +16,16 @@ import { World } from '../world.ts';
 import { Boundaries } from './boundaries.ts';
 import type { Point, Variant } from './crash.ts';
 import type { Play, Start } from './enumerate.ts';
-import type { NodeScript } from './node-scripts.ts';
-import { LIMIT, settingsOf } from './settings.ts';
+import { LIMIT, type Scene, settingsOf } from './settings.ts';
 import { all, type Condition, follow, type Steps } from './steps.ts';
+
+export interface NodeScript extends Scene {
+  readonly name: string;
+  /** Who belongs to the cluster when all is done. */
+  readonly members: readonly NodeId[];
+  /** What is done, and after each step what is waited for. */
+  steps(run: NodeRun): Steps;
+}
 
 const SEED_DEFAULT = 1;
 const COMPLETION_MILLIS = 0.3;
@@ -154,6 +162,38 @@ export class NodeRun implements Play {
     operator.change(change);
     yield () => operator.isIdle;
     if (change.add !== undefined) this.world.node(change.add.id).begin();
+  }
+
+  get isSettled(): boolean {
+    return this.world.isSettled;
+  }
+
+  /** How many replicas of partitions these nodes hold. */
+  replicasOn(ids: readonly NodeId[]): number {
+    const held = ids.map((id) => this.world.node(id).core?.partitions.size ?? 0);
+    return held.reduce((sum, size) => sum + size, 0);
+  }
+
+  /** A node is away until it is started. */
+  stop(id: NodeId): void {
+    this.world.node(id).crash('lost');
+  }
+
+  start(id: NodeId): void {
+    this.world.node(id).start();
+  }
+
+  /** These hear nothing of each other for so long; others hear them, and are heard. */
+  part(ids: readonly NodeId[], millis: number): Condition {
+    const { network } = this.world;
+    const paths = bothWays(ids, ids).filter(([from, to]) => from !== to);
+    for (const [from, to] of paths) network.cut(from, to);
+    let isOver = false;
+    this.world.after(millis, () => {
+      for (const [from, to] of paths) network.heal(from, to);
+      isOver = true;
+    });
+    return () => isOver;
   }
 
   /** Runs the script, then what must hold after it. Throws a Violation. */

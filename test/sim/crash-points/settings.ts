@@ -1,14 +1,51 @@
 /** The world of the scripts: quick elections, a small network, and every size small enough to be met. */
 import { RAFT_DEFAULTS } from '../../../raft/core-state.ts';
+import { groupOfPartition } from '../../../src/partition/placement.ts';
 import { PARTITION_BYTES_DEFAULT } from '../../../src/limiter/rules.ts';
-import { addressOf, incarnationOf, type Settings } from '../settings.ts';
+import {
+  addressOf,
+  type ClientSettings,
+  incarnationOf,
+  type NetworkSettings,
+  type Settings,
+} from '../settings.ts';
 
 /** What a user may get in a run: nothing leaves a window. */
 export const LIMIT = 6;
 
+/** Scripts of one group are about that of this partition. */
+export const GROUP = groupOfPartition(0);
+
 const TICK_MILLIS = 10;
 const HEARTBEAT_TICKS = 3;
 const ELECTION_TICKS = 6;
+
+const NETWORK: NetworkSettings = {
+  delayMinMillis: 0.4,
+  delayMeanMillis: 0.2,
+  slowShare: 0,
+  slowMillis: 0,
+  crawlShare: 0,
+  crawlMillis: 0,
+  drop: 0,
+  duplicate: 0,
+  corrupt: 0,
+  closesSilent: false,
+  late: 0,
+};
+
+/** They ask what the script has them ask. */
+const CLIENTS: ClientSettings = {
+  meanMillis: 1_000,
+  users: 1,
+  eventUsers: 0,
+  withId: 1,
+  reuse: 0,
+  again: 0,
+  withCost: 0.2,
+  costsUpToLimit: false,
+  strangeTimes: false,
+};
 
 export interface Scene {
   /** Those the cluster is created with, and machines that may join. */
@@ -62,31 +99,9 @@ export function settingsOf(scene: Scene): Settings {
       freeFloorBytes: 0,
     },
     tables: [rules],
-    network: {
-      delayMinMillis: 0.4,
-      delayMeanMillis: 0.2,
-      slowShare: 0,
-      slowMillis: 0,
-      crawlShare: 0,
-      crawlMillis: 0,
-      drop: 0,
-      duplicate: 0,
-      corrupt: 0,
-      closesSilent: false,
-      late: 0,
-    },
+    network: NETWORK,
     disk: { syncMeanMillis: 1, keep: 0 },
-    clients: {
-      meanMillis: 1_000,
-      users: 1,
-      eventUsers: 0,
-      withId: 1,
-      reuse: 0,
-      again: 0,
-      withCost: 0.2,
-      costsUpToLimit: false,
-      strangeTimes: false,
-    },
+    clients: CLIENTS,
     faults: [],
     faultMeanMillis: 1,
     safetyMillis: 0,

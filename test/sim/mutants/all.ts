@@ -10,6 +10,7 @@ import { MEMBERSHIP } from './membership.ts';
 import { MEMORY } from './memory.ts';
 import type { Mutant } from './mutant.ts';
 import { RAFT } from './raft.ts';
+import { REQUEST_IDS } from './request-ids.ts';
 import { ROUTER } from './router.ts';
 import { SNAPSHOTS } from './snapshots.ts';
 import { WIRE } from './wire.ts';
@@ -18,6 +19,7 @@ export const MUTANTS_BY_AREA: Readonly<Record<string, readonly Mutant[]>> = {
   clock: CLOCK,
   limiter: LIMITER,
   memory: MEMORY,
+  'request-ids': REQUEST_IDS,
   raft: RAFT,
   durability: DURABILITY,
   driver: DRIVER,

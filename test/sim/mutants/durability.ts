@@ -82,7 +82,7 @@ export const DURABILITY: readonly Mutant[] = [
         replace: 'return this.state.removedAt > 0 ? this.garbage.newestKey : this.state.log.baseIndex;',
       },
     ],
-    script: 'leave-and-return',
+    script: 'node-oversleeps',
   },
   {
     id: 'X5',
@@ -178,7 +178,7 @@ export const DURABILITY: readonly Mutant[] = [
     bug: 'after a restart it is forgotten that a replica was removed before',
     law: 'who has forgotten does not vote',
     edits: [{ in: 'LevelGroup.restore', find: 'state.removedAt = record.removedAt;', replace: '' }],
-    script: 'sleeper',
+    script: 'node-oversleeps',
   },
   {
     id: 'D7',

@@ -1,6 +1,6 @@
 /** What a mutant is. The lists are in the files beside this one, by area; `all.ts` has them together. */
 import type { Seams } from '../node-world.ts';
-import type { Kind } from '../settings.ts';
+import type { Kind } from '../kinds.ts';
 
 /** One edit by meaning: a statement, or a part of one, in a named place. Files may be renamed and lines may move. */
 export interface Edit {

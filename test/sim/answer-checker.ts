@@ -1,0 +1,171 @@
+/**
+ * What clients are told, against the committed log: a grant is in it and told to nobody else, a denial follows from it, in
+ * its time and in real time, and whatever is told says all that was decided.
+ */
+import type { AllowRequest } from '../../src/api/request.ts';
+import type { GroupId } from '../../raft/types.ts';
+import type { Decision } from '../../src/limiter/decision.ts';
+import type { RuleTable } from '../../src/limiter/rules.ts';
+import {
+  costSince,
+  type GroupLedger,
+  grantsOf,
+  type Receipt,
+  realCostSince,
+  receiptOf,
+  ruleOf,
+} from './group-ledger.ts';
+import { type Asked, askedBy, wordsOf } from './id-ledger.ts';
+import { sayingOf } from './naive-judgement.ts';
+import { groupWindowMillis } from './naive-limiter.ts';
+import { check } from './story.ts';
+
+export interface AnswerCheckerInit {
+  /** The tables as they are meant, whatever a node made of them. */
+  readonly tables: readonly RuleTable[];
+  /** By how much group time may lag since then; undefined if nobody can say. */
+  readonly lagMax?: (group: GroupId, sinceMillis: number) => number | undefined;
+}
+
+export interface Answered {
+  readonly committedIndex: number;
+  /** When this was asked first, under its id, and when by the attempt that got the answer. */
+  readonly invokedMillis?: number;
+  readonly attemptMillis?: number;
+}
+
+export class AnswerChecker {
+  readonly #init: AnswerCheckerInit;
+
+  constructor(init: AnswerCheckerInit) {
+    this.#init = init;
+  }
+
+  /** A client got a decision from a node. */
+  answered(group: GroupLedger, request: AllowRequest, decision: Decision, when: Answered): void {
+    const { committedIndex, invokedMillis, attemptMillis } = when;
+    const { index } = decision.decided;
+    check(
+      index <= committedIndex,
+      () =>
+        `${request.userId} got an answer from entry ${index} of group ${group.id}, which is not committed`,
+    );
+    if (decision.allowed) {
+      const granted = this.#checkGrant(group, request, decision);
+      if (attemptMillis !== undefined) this.#checkRemembered(group, granted, attemptMillis);
+    } else {
+      this.#checkDenial(group, request, decision);
+      if (invokedMillis !== undefined) this.#checkInRealTime(group, { request, decision, invokedMillis });
+    }
+  }
+
+  #checkGrant(group: GroupLedger, request: AllowRequest, decision: Decision): Receipt {
+    const receipt = receiptOf(decision);
+    const words = wordsOf(askedBy(request));
+    const granted = group.receipts.get(receipt);
+    check(
+      granted?.words === words,
+      () => `the log of group ${group.id} has no such grant: ${words} at ${receipt}`,
+    );
+    check(
+      granted.hasId || !granted.isTold,
+      () => `the grant at ${receipt} of group ${group.id} was told to two who asked: ${words}`,
+    );
+    granted.isTold = true;
+    this.#checkLogged(group, words, decision);
+    return granted;
+  }
+
+  /** Nobody who asks later than a request id is remembered gets its grant. */
+  #checkRemembered(group: GroupLedger, granted: Receipt, attemptMillis: number): void {
+    const { words, stampedMillis, horizonMillis } = granted;
+    const lag = this.#init.lagMax?.(group.id, attemptMillis - horizonMillis) ?? Infinity;
+    const since = attemptMillis - horizonMillis - lag;
+    if (stampedMillis === undefined || this.#init.lagMax?.(group.id, since) === undefined) return;
+    check(
+      stampedMillis >= since,
+      () =>
+        `${words} got a grant of group ${group.id} that was ${attemptMillis - stampedMillis} ms old when it was asked, ` +
+        `remembered for ${horizonMillis} + ${lag} ms`,
+    );
+  }
+
+  /** In group time a denial must follow from the log up to where it was read. */
+  #checkDenial(group: GroupLedger, request: AllowRequest, decision: Decision): void {
+    const { ruleId, decided } = decision;
+    const rule = ruleOf(group, ruleId);
+    const asked = askedBy(request);
+    if (decided.position !== undefined) this.#checkLogged(group, wordsOf(asked), decision);
+    else this.#checkQuickDenial(group, asked, decision);
+    // A caller's own times say nothing about the horizon.
+    if (request.timestampMillis === undefined) group.ids.denied(asked, decision);
+    // Users of both kinds are held back to their own timestamps.
+    if (request.userId.startsWith('mixed') || request.userId.startsWith('event')) return;
+    const window = groupWindowMillis(decision.windowMillis, this.#init.tables[0]?.clockDriftPpm ?? 0);
+    const grants = grantsOf(group, ruleId, request.userId);
+    const live = costSince(grants, decided.timeMillis - window, decided.index);
+    check(
+      live + (request.cost ?? 1) > decision.limit,
+      () =>
+        `wrong denial: ${live} of ${decision.limit} in ${window} ms for ${request.userId}, rule ${rule.id}, ` +
+        `entry ${decided.index} of group ${group.id}`,
+    );
+  }
+
+  /** A denial has its reason in real time too: group time may not stand still, nor fall back. */
+  #checkInRealTime(
+    group: GroupLedger,
+    denied: { readonly request: AllowRequest; readonly decision: Decision; readonly invokedMillis: number },
+  ): void {
+    const { request, decision, invokedMillis } = denied;
+    if (!request.userId.startsWith('user') || request.timestampMillis !== undefined) return;
+    const { ruleId, limit, windowMillis } = decision;
+    const window = groupWindowMillis(windowMillis, this.#init.tables[0]?.clockDriftPpm ?? 0);
+    // Longer than needed: what the lag itself lasts lags a little too.
+    const lag = this.#init.lagMax?.(group.id, invokedMillis - window) ?? Infinity;
+    const since = invokedMillis - window - lag;
+    if (this.#init.lagMax?.(group.id, since) === undefined) return;
+    const grants = grantsOf(group, ruleId, request.userId).filter(
+      ({ index }) => index <= decision.decided.index,
+    );
+    const live = realCostSince(grants, since);
+    check(
+      live + (request.cost ?? 1) > limit,
+      () =>
+        `denied out of time: ${live} of ${limit} in ${window} + ${lag} ms of real time for ${request.userId}, ` +
+        `rule ${ruleId}, entry ${decision.decided.index} of group ${group.id}`,
+    );
+  }
+
+  /** An answer of the log says all that the log decided: nothing else, to nobody else, however often it is told. */
+  #checkLogged(group: GroupLedger, words: string, decision: Decision): void {
+    const { index, position = '' } = decision.decided;
+    const logged = group.requests.get(`${index}/${position}`);
+    check(logged?.words === words, () => `${words} got the answer of ${logged?.words} in group ${group.id}`);
+    const saying = sayingOf(decision);
+    check(
+      logged.saying === saying,
+      () => `${words} must get ${logged.saying} in group ${group.id}, and got ${saying}`,
+    );
+  }
+
+  /** What a leader denies without asking the log, it must deny by the state it read it from. */
+  #checkQuickDenial(group: GroupLedger, asked: Asked, decision: Decision): void {
+    const { decided, ruleId, resetMillis } = decision;
+    const rule = ruleOf(group, ruleId);
+    const isEvent = asked.timestampMillis !== undefined && rule.clock === 'request';
+    // Who asks in group time and is held back to its own timestamps is told when it asked by how long it has to wait.
+    const sinceMillis = Math.max(
+      0,
+      resetMillis - groupWindowMillis(decision.windowMillis, group.table?.clockDriftPpm ?? 0),
+    );
+    const nowMillis = decided.timeMillis - (isEvent ? 0 : sinceMillis);
+    const expected = group.machine.denialAt(decided, asked, isEvent ? Infinity : nowMillis);
+    const saying = sayingOf(decision);
+    check(
+      expected !== undefined && sayingOf(expected) === saying,
+      () =>
+        `${wordsOf(asked)} got ${saying} in group ${group.id}, must be ${JSON.stringify(expected)} at ${nowMillis}`,
+    );
+  }
+}

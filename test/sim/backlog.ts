@@ -1,0 +1,64 @@
+/** A process that may be paused: what comes meanwhile waits, and is as old as it is when it is read at last. */
+import type { Random } from './random.ts';
+
+export interface BacklogInit {
+  /** Real time. */
+  readonly now: () => number;
+  /** By the clock of the machine. */
+  readonly monotonicMillis: () => number;
+  readonly random: Random;
+  readonly tick: () => void;
+}
+
+export class Backlog {
+  readonly #init: BacklogInit;
+  isPaused = false;
+  /** Real time at which the last pause ended; while one lasts, the future. */
+  pausedAt = 0;
+  #waiting: (() => void)[] = [];
+  #tickIsLate = false;
+  #pausedMillis = 0;
+  /** By the machine's clock: when it was paused, while it reads what came since. */
+  #drainedMillis: number | undefined;
+
+  constructor(init: BacklogInit) {
+    this.#init = init;
+  }
+
+  /** When what it reads now came in. */
+  get doorMillis(): number {
+    return this.#drainedMillis ?? this.#init.monotonicMillis();
+  }
+
+  run(step: () => void): void {
+    if (this.isPaused) this.#waiting.push(step);
+    else step();
+  }
+
+  tick(): void {
+    if (!this.isPaused) this.#init.tick();
+    // Timers of a stopped process fire once when it goes on.
+    else this.#tickIsLate = true;
+  }
+
+  pause(): void {
+    if (!this.isPaused) this.#pausedMillis = this.#init.monotonicMillis();
+    this.isPaused = true;
+    this.pausedAt = Infinity;
+  }
+
+  /** `inProcess` runs a step if the process lives on after those before it. */
+  resume(inProcess: (step: () => void) => void): void {
+    if (!this.isPaused) return;
+    this.isPaused = false;
+    this.pausedAt = this.#init.now();
+    const tickFirst = this.#init.random.chance(0.5);
+    const isLate = this.#tickIsLate;
+    this.#tickIsLate = false;
+    if (isLate && tickFirst) this.#init.tick();
+    this.#drainedMillis = this.#pausedMillis;
+    for (const step of this.#waiting.splice(0)) inProcess(step);
+    this.#drainedMillis = undefined;
+    if (isLate && !tickFirst) this.#init.tick();
+  }
+}

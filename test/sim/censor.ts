@@ -1,0 +1,39 @@
+/** Messages that never arrive while all others do: those of group 0 at some nodes, and some leaders' own entries. */
+import type { PeerMessage } from '../../raft/driver/peer-message.ts';
+import type { NodeId } from '../../raft/types.ts';
+import { META_GROUP } from '../../src/meta/cluster-placement.ts';
+import { decodePeerMessages, encodePeerMessages } from '../../src/wire/peer-messages.ts';
+
+export class Censor {
+  /** Nothing of group 0 reaches these. */
+  readonly #blind = new Set<NodeId>();
+  readonly #withheld = new Set<NodeId>();
+
+  blind(node: NodeId, isBlind: boolean): void {
+    if (isBlind) this.#blind.add(node);
+    else this.#blind.delete(node);
+  }
+
+  /** Entries of its own term that this node sends are lost, and nothing else. */
+  withhold(node: NodeId, isWithheld: boolean): void {
+    if (isWithheld) this.#withheld.add(node);
+    else this.#withheld.delete(node);
+  }
+
+  /** What of these messages is sent, in as many payloads as it takes. */
+  passed(from: NodeId, to: NodeId, payload: Uint8Array): readonly Uint8Array[] {
+    const isBlind = this.#blind.has(to);
+    const isWithheld = this.#withheld.has(from);
+    if (!isBlind && !isWithheld) return [payload];
+    const seen = decodePeerMessages(payload, from, to).filter(
+      (message) => !(isBlind && message.group === META_GROUP) && !(isWithheld && bringsOwnEntries(message)),
+    );
+    return encodePeerMessages(seen);
+  }
+}
+
+function bringsOwnEntries(sent: PeerMessage): boolean {
+  if (sent.kind !== 'message' || sent.message.type !== 'append') return false;
+  const { entries, term } = sent.message;
+  return entries.some((entry) => entry.term === term);
+}

@@ -1,0 +1,66 @@
+/** The rule tables that a seed's cluster goes through: rules change, leave and come back. */
+import type { Timing } from '../../src/config/config.ts';
+import {
+  groupMillisMax,
+  PARTITION_BYTES_DEFAULT,
+  type Rule,
+  type RuleTable,
+} from '../../src/limiter/rules.ts';
+import type { Random } from './random.ts';
+import type { Spread } from './spreads.ts';
+
+/** By how much machines' clocks may differ. All of them may be faster than real time by a fifth of that. */
+export const DRIFT_PPM = 100;
+/** A full one of these has room in a run. */
+const WINDOW_MILLIS_MAX = 10_000;
+
+/** The first one is in force from the start. */
+export function drawTables(random: Random, timing: Timing, spread: Spread): RuleTable[] {
+  const small = random.chance(0.25);
+  // Known users fill what is kept for them: much at once, and for long.
+  const windows = small ? [1_000, 5_000] : spread.windowsMillis;
+  const limits = small ? [10, 40] : [1, 2, 3, 10, 40];
+  let byRequest: Rule = {
+    id: 'default',
+    limit: random.pick(limits),
+    windowMillis: random.pick(windows),
+    clock: 'request',
+  };
+  let byCluster: Rule = {
+    id: 'cluster',
+    limit: random.pick(limits),
+    windowMillis: random.pick(windows),
+    clock: 'cluster',
+  };
+  const tables: RuleTable[] = [];
+  // A rule leaves, and comes back with the next table.
+  const without = random.chance(0.5) ? random.pick([2, 2, 3]) : 0;
+  for (let version = 1; version <= 4; version += 1) {
+    tables.push({
+      version,
+      rules: version === without ? [byRequest] : [byRequest, byCluster],
+      requestIdHorizonMillis: drawHorizon(random, timing, spread.shortestHorizon),
+      clockDriftPpm: DRIFT_PPM,
+      partitionBytesMax: small ? random.pick([4_096, 8_000, 20_000, 60_000]) : PARTITION_BYTES_DEFAULT,
+    });
+    byRequest = changed(random, byRequest);
+    byCluster = changed(random, byCluster);
+  }
+  return tables;
+}
+
+function changed(random: Random, rule: Rule): Rule {
+  const windowMillis = Math.floor(rule.windowMillis * random.pick([0.5, 1, 1, 1.5, 4]));
+  return {
+    ...rule,
+    limit: random.chance(0.8) ? random.between(1, 10) : random.between(1, 60),
+    windowMillis: Math.min(WINDOW_MILLIS_MAX, Math.max(20, windowMillis)),
+  };
+}
+
+/** From the shortest that a configuration may have to the longest of which a run sees the end. */
+function drawHorizon(random: Random, { requestDeadlineMillis }: Timing, shortest: number): number {
+  const least = groupMillisMax(2 * requestDeadlineMillis, DRIFT_PPM);
+  const longest = Math.max(60_000, least);
+  return random.chance(shortest) ? least : Math.floor(least * (longest / least) ** random.unit());
+}

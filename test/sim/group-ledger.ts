@@ -1,0 +1,94 @@
+/** What the committed log of one group has granted and decided: what the limiter's laws are checked against. */
+import type { GroupId } from '../../raft/types.ts';
+import type { Decision } from '../../src/limiter/decision.ts';
+import type { Rule, RuleTable } from '../../src/limiter/rules.ts';
+import { IdLedger } from './id-ledger.ts';
+import { NaiveLimiter } from './naive-limiter.ts';
+import type { TimedGrant } from './rolling-window.ts';
+import { check } from './story.ts';
+
+export interface Grant extends TimedGrant {
+  readonly index: number;
+  /** Undefined for a grant judged at a caller's time. */
+  readonly realMillis: number | undefined;
+}
+
+export interface GroupLedger {
+  readonly id: GroupId;
+  readonly machine: NaiveLimiter;
+  table: RuleTable | undefined;
+  /** As it last was in force, under its id: it may have left the table. */
+  readonly rules: Map<string, Rule>;
+  readonly grants: Map<string, Grant[]>;
+  /** By rule and user: up to here grants may be forgotten, since the window was shorter once. */
+  readonly forgotten: Map<string, number>;
+  /** What the log granted, by receipt. */
+  readonly receipts: Map<string, Receipt>;
+  /** What the log decided, by index and position. */
+  readonly requests: Map<string, { readonly words: string; readonly saying: string }>;
+  readonly ids: IdLedger;
+}
+
+export interface Receipt {
+  readonly words: string;
+  readonly hasId: boolean;
+  /** In real time; undefined if nobody knows. */
+  readonly stampedMillis: number | undefined;
+  readonly horizonMillis: number;
+  isTold: boolean;
+}
+
+export function newLedger(id: GroupId): GroupLedger {
+  return {
+    id,
+    machine: new NaiveLimiter(),
+    table: undefined,
+    rules: new Map(),
+    grants: new Map(),
+    forgotten: new Map(),
+    receipts: new Map(),
+    requests: new Map(),
+    ids: new IdLedger(),
+  };
+}
+
+export function ruleOf(group: GroupLedger, ruleId: string): Rule {
+  const rule = group.rules.get(ruleId);
+  check(rule !== undefined, () => `a decision by rule ${ruleId}, which was never in force`);
+  return rule;
+}
+
+export function grantsOf(group: GroupLedger, ruleId: string, userId: string): Grant[] {
+  const key = `${ruleId}/${userId}`;
+  let grants = group.grants.get(key);
+  if (grants === undefined) {
+    grants = [];
+    group.grants.set(key, grants);
+  }
+  return grants;
+}
+
+/** Of grants up to entry `throughIndex` that are later than `afterMillis`. Times never decrease along a key. */
+export function costSince(grants: readonly Grant[], afterMillis: number, throughIndex: number): number {
+  let cost = 0;
+  for (let i = grants.length - 1; i >= 0; i -= 1) {
+    const grant = grants[i];
+    if (grant === undefined || grant.timeMillis <= afterMillis) break;
+    if (grant.index <= throughIndex) cost += grant.cost;
+  }
+  return cost;
+}
+
+export function realCostSince(grants: readonly Grant[], afterMillis: number): number {
+  let cost = 0;
+  for (let i = grants.length - 1; i >= 0; i -= 1) {
+    const grant = grants[i];
+    if (grant === undefined || (grant.realMillis !== undefined && grant.realMillis <= afterMillis)) break;
+    if (grant.realMillis !== undefined) cost += grant.cost;
+  }
+  return cost;
+}
+
+export function receiptOf({ decided, ruleId }: Decision): string {
+  return JSON.stringify([decided.index, decided.position ?? null, decided.term, decided.timeMillis, ruleId]);
+}

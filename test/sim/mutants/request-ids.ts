@@ -1,0 +1,162 @@
+/** Mutants: request ids: what is remembered under them, for how long, and what a repeated request is told. */
+import type { Mutant } from './mutant.ts';
+
+export const REQUEST_IDS: readonly Mutant[] = [
+  {
+    id: 'M15',
+    bug: 'a remembered request id is not found again',
+    edits: [
+      {
+        in: 'RequestMemory.find',
+        find: 'return id !== NONE && this.view(id).expiresMillis >= nowMillis ? id : NONE;',
+        replace: 'return NONE;',
+      },
+    ],
+  },
+  {
+    id: 'X12',
+    bug: 'a remembered request id is answered whatever is asked under it',
+    edits: [
+      {
+        in: 'conflictBetween',
+        find: 'of CONFLICT_FIELDS',
+        replace: "of ['rule'] as const",
+      },
+    ],
+  },
+  {
+    id: 'X12c',
+    bug: 'another request under the id of one in flight joins it',
+    edits: [
+      {
+        in: 'Waiters.maybeJoin',
+        find: 'const conflict = conflictBetween(questionOf(earlier.request), questionOf(request));',
+        replace: 'const conflict = undefined;',
+      },
+    ],
+  },
+  {
+    id: 'Q1',
+    bug: 'a request id is forgotten a millisecond early',
+    law: 'while a grant is remembered its request gets the same receipt',
+    edits: [
+      { in: 'RequestMemory.find', find: 'expiresMillis >= nowMillis', replace: 'expiresMillis > nowMillis' },
+    ],
+  },
+  {
+    id: 'Q2',
+    bug: 'how long a request id is remembered counts from the timestamp of the caller',
+    law: 'while a grant is remembered its request gets the same receipt',
+    edits: [
+      {
+        in: 'LimiterState.remember',
+        find: 'this.applied.timeMillis +',
+        replace: 'decision.decided.timeMillis +',
+      },
+    ],
+  },
+  {
+    id: 'Q3',
+    bug: 'request ids of all users are one',
+    law: 'a request id is one of its user',
+    edits: [
+      { in: 'RequestKey.set', find: 'this.text.append(userId)', replace: "this.text.append('anybody')" },
+    ],
+  },
+  {
+    id: 'Q4',
+    bug: 'of a request id that was granted twice the older grant is found',
+    law: 'while a grant is remembered its request gets the same receipt',
+    edits: [
+      {
+        in: 'RequestMemory.remember',
+        find: 'if (superseded !== NONE) this.#takeOut(superseded);',
+        replace: '',
+      },
+    ],
+  },
+  {
+    id: 'Q5',
+    bug: 'the receipt of a repeated request names the first place of its entry',
+    law: 'a repeated request gets the identical answer',
+    edits: [{ in: 'GrantView.record', find: 'decided.position ?? 0', replace: '0' }],
+  },
+  {
+    id: 'Q6',
+    bug: 'a repeated request is told another wait',
+    law: 'a repeated request gets the identical answer',
+    edits: [
+      {
+        in: 'GrantView.record',
+        find: 'decision.retryAfterMillis',
+        replace: 'decision.resetMillis',
+      },
+    ],
+  },
+  {
+    id: 'Q7',
+    bug: 'another timestamp under a request id is taken for a retry',
+    law: 'another request under the id is refused',
+    edits: [
+      {
+        in: 'conflictBetween',
+        find: 'of CONFLICT_FIELDS',
+        replace: "of ['rule', 'cost'] as const",
+      },
+    ],
+  },
+  {
+    id: 'Q8',
+    bug: 'a retry without a rule is taken for another request',
+    law: 'a retry is no conflict',
+    edits: [{ in: 'GrantView.record', find: 'if (asked.ruleId !== DEFAULT_RULE)', replace: '' }],
+  },
+  {
+    id: 'Q9',
+    bug: 'retries join attempts that were answered long ago',
+    law: 'every request is answered before its deadline, in health decided',
+    edits: [
+      {
+        in: 'Attempts.delete',
+        find: 'if (retryKey !== undefined && this.#byKey.get(retryKey) === attempt) this.#byKey.delete(retryKey);',
+        replace: '',
+      },
+    ],
+  },
+  {
+    id: 'Q10',
+    bug: 'in an idle group request ids are remembered beyond their horizon',
+    law: 'what is not remembered any more is judged anew',
+    edits: [
+      {
+        in: 'LimiterStateMachine.remembered',
+        find: 'const now = Math.max(nowMillis, applied.timeMillis);',
+        replace: 'const now = applied.timeMillis;',
+      },
+    ],
+  },
+  {
+    id: 'Q11',
+    bug: 'request ids leave the memory at their last millisecond, though they still count',
+    law: 'while a grant is remembered its request gets the same receipt',
+    edits: [
+      {
+        in: 'RequestMemory.expire',
+        find: 'if (view.expiresMillis >= nowMillis) return;',
+        replace: 'if (view.expiresMillis > nowMillis) return;',
+      },
+    ],
+  },
+  {
+    id: 'N2',
+    bug: 'a repeated request id is told less than the first was',
+    law: 'a repeated id gets the identical answer',
+    edits: [
+      {
+        in: 'GrantView.record',
+        find: 'words[at + REMAINING] = decision.remaining;',
+        replace: 'words[at + REMAINING] = 0;',
+      },
+    ],
+  },
+];

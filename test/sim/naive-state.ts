@@ -1,0 +1,32 @@
+/** The state of the naive limiter: what was so from which entry on, how large all of it is, and one number for it. */
+import type { StateItem } from '../../src/limiter/state/inspection.ts';
+import { digestOfItem } from './state-digest.ts';
+
+/** What was so from entry `index` on. */
+export interface Since<T> {
+  readonly index: number;
+  readonly value: T;
+}
+
+export function valueAt<T>(versions: readonly Since<T>[], index: number): T | undefined {
+  for (let i = versions.length - 1; i >= 0; i -= 1) {
+    const version = versions[i];
+    if (version !== undefined && version.index <= index) return version.value;
+  }
+  return undefined;
+}
+
+export class Tally {
+  bytes = 0;
+  /** Of all items but the first, whose fields change all the time. */
+  #digest = 0;
+
+  count(item: StateItem, sign: 1 | -1): void {
+    this.#digest = (this.#digest + sign * digestOfItem(item)) >>> 0;
+  }
+
+  /** Of all that was counted, and of `first`. */
+  digestWith(first: StateItem): number {
+    return (this.#digest + digestOfItem(first)) >>> 0;
+  }
+}

@@ -1,0 +1,44 @@
+/** What the clients saw, without a look inside: acknowledged grants, and whether they prove that too much was granted. */
+import { findOverGrant, type ObservedGrant } from '../cluster/over-grant.ts';
+import type { Attempt, ClientWorld } from './client-world.ts';
+import { check } from './story.ts';
+
+export class ObservedGrants {
+  readonly #world: ClientWorld;
+  /** Those without timestamps, by rule and user. */
+  readonly #observed = new Map<string, ObservedGrant[]>();
+  readonly #acknowledged = new Set<string>();
+
+  constructor(world: ClientWorld) {
+    this.#world = world;
+  }
+
+  granted({ request, charge }: Attempt, ruleId: string): void {
+    if (request.timestampMillis !== undefined || !request.userId.startsWith('user')) return;
+    const key = `${ruleId}/${request.userId}/${request.requestId ?? ''}`;
+    // A repeated answer is the same grant: the interval of the first one that got it is enough.
+    if (request.requestId !== undefined && this.#acknowledged.has(key)) return;
+    this.#acknowledged.add(key);
+    const observed = this.#observed.get(`${ruleId}/${request.userId}`) ?? [];
+    this.#observed.set(`${ruleId}/${request.userId}`, observed);
+    const completeMillis = this.#world.now();
+    // Whoever asked the same under this id before, and was not rejected, may be whom it was granted to.
+    const { begunMillis } =
+      request.requestId === undefined ? charge : this.#world.rejections.firstLike(charge);
+    for (let i = 0; i < (request.cost ?? 1); i += 1)
+      observed.push({ invokeMillis: begunMillis, completeMillis });
+  }
+
+  /** No certain violation in real time. */
+  check(): void {
+    const { tables } = this.#world.settings;
+    for (const [key, grants] of this.#observed) {
+      const ruleId = key.slice(0, key.indexOf('/'));
+      const rules = tables.flatMap((table) => table.rules.filter((rule) => rule.id === ruleId));
+      const limit = Math.max(...rules.map((rule) => rule.limit));
+      const windowMillis = Math.min(...rules.map((rule) => rule.windowMillis));
+      const found = findOverGrant(grants, limit, windowMillis - this.#world.gainedMillis());
+      check(found === undefined, () => `clients saw an over-grant for ${key}: ${found ?? ''}`);
+    }
+  }
+}

@@ -1,0 +1,90 @@
+/** Faults of processes: they die, stop, pause, hand over, or start again with other rules and another list of nodes. */
+import { without } from './cuts.ts';
+import type { Faults, Hand, Strike } from './nemesis-world.ts';
+import type { NetworkFaults } from './network-faults.ts';
+import type { SimNode } from './sim-node.ts';
+
+type Name =
+  | 'crash'
+  | 'crashLeader'
+  | 'crashMost'
+  | 'crashAll'
+  | 'crashLoop'
+  | 'crashInside'
+  | 'crashRecovering'
+  | 'stop'
+  | 'handOver'
+  | 'pause'
+  | 'pauseLeader'
+  | 'newRules'
+  | 'editFile';
+
+export class ProcessFaults {
+  readonly #hand: Hand;
+  readonly #network: NetworkFaults;
+  /** The newest rule table that nodes are configured with. */
+  #table = 0;
+
+  constructor(hand: Hand, network: NetworkFaults) {
+    this.#hand = hand;
+    this.#network = network;
+  }
+
+  readonly faults: Faults<Name> = {
+    crash: ({ victim }) => this.#hand.crash(victim),
+    crashLeader: ({ leader }) => this.#hand.crash(leader),
+    crashMost: ({ up, nodes }) => {
+      const some = this.#hand.random.shuffled(up).slice(0, Math.ceil((nodes.length + 1) / 2));
+      for (const node of some) this.#hand.crash(node);
+    },
+    crashAll: ({ up }) => {
+      for (const node of up) this.#hand.crash(node);
+    },
+    crashLoop: ({ victim }) => this.#crashLoop(victim, this.#hand.random.between(2, 5)),
+    crashInside: ({ victim }) => victim.dieAfter(this.#hand.random.between(1, 30), this.#hand.fate()),
+    crashRecovering: ({ victim }) => {
+      victim.dieRecovering(this.#hand.random.between(2, 3), this.#hand.fate());
+      this.#hand.crash(victim);
+    },
+    stop: ({ victim }) => victim.stop(),
+    handOver: (strike) => this.#handOver(strike),
+    pause: ({ victim }) => this.#hand.pause(victim),
+    pauseLeader: ({ leader }) => this.#hand.pause(leader),
+    newRules: (strike) => this.#newRules(strike),
+    editFile: ({ victim }) => {
+      const { world, random } = this.#hand;
+      victim.identity.editFile(
+        world.nodes.map(({ id }) => id),
+        random,
+      );
+      this.#hand.crash(victim);
+    },
+  };
+
+  /** Dies again and again while it recovers. */
+  #crashLoop(node: SimNode, left: number): void {
+    this.#hand.crash(node);
+    if (left > 1) this.#hand.later(150, () => this.#crashLoop(node, left - 1));
+  }
+
+  #handOver({ leader, all }: Strike): void {
+    const { world, random } = this.#hand;
+    leader.core?.raft.handOver();
+    if (random.chance(0.5)) return;
+    // What is asked meanwhile waits for the end of it, also if whoever is meant never takes over.
+    this.#network.cutFor([[leader.id, random.pick(without(all, [leader.id]))]], 1_000);
+    world.crowd(leader, leader);
+  }
+
+  #newRules({ victim, nodes }: Strike): void {
+    const { random } = this.#hand;
+    const { settings, leaders } = this.#hand.world;
+    this.#table = Math.min(this.#table + 1, settings.tables.length - 1);
+    for (const node of nodes) if (random.chance(0.7)) node.table = this.#table;
+    this.#hand.crash(victim);
+    // Whoever has read the new table and leads brings it into force, while requests are on their way.
+    this.#hand.later(1_000, () => {
+      for (const node of leaders()) node.core?.raft.handOver();
+    });
+  }
+}

@@ -1,0 +1,83 @@
+/** Who asks once more, and when: what got lost, what was granted, and whoever has the next request in the same socket. */
+import type { AllowRequest } from '../../src/api/request.ts';
+import type { Attempt, ClientWorld } from './client-world.ts';
+import type { Random } from './random.ts';
+import type { SimNode } from './sim-node.ts';
+
+export interface RepeatsInit {
+  readonly world: ClientWorld;
+  readonly random: Random;
+  /** Clients ask at all. */
+  readonly isActive: () => boolean;
+  readonly newId: () => string;
+  readonly attempt: (node: SimNode, request: AllowRequest, count: number) => void;
+}
+
+/** Who asks so often gives up. */
+export const ATTEMPTS_MAX = 4;
+/** Meanwhile a clock does not part from real time by what matters. */
+const CLOSE_MILLIS = 20;
+
+export class Repeats {
+  readonly #init: RepeatsInit;
+
+  constructor(init: RepeatsInit) {
+    this.#init = init;
+  }
+
+  /** The next request of this user was behind the last one, in the same socket. */
+  atOnce({ node, request }: Attempt): void {
+    const { userId, ruleId } = request;
+    if (!node.isOpen) return;
+    this.#init.attempt(node, { userId, ...(ruleId !== undefined && { ruleId }) }, ATTEMPTS_MAX);
+  }
+
+  /** The same request once more: soon, or about when nobody remembers it. */
+  granted(request: AllowRequest, grantedMillis: number): void {
+    const { world, random, isActive, attempt } = this.#init;
+    const { clients, tables } = world.settings;
+    if (request.requestId === undefined || !random.chance(clients.again)) return;
+    const { requestIdHorizonMillis } = random.pick(tables);
+    const when = random.pick(['soon', 'soon', 'about', 'last'] as const);
+    if (when === 'last') {
+      this.#askAtLast(request, grantedMillis + requestIdHorizonMillis);
+      return;
+    }
+    const aboutMillis = requestIdHorizonMillis * (0.9 + random.unit() / 5);
+    world.after(when === 'soon' ? random.exponential(1_000) : aboutMillis, () => {
+      const nodes = world.askable();
+      if (isActive() && nodes.length > 0) attempt(random.pick(nodes), request, ATTEMPTS_MAX);
+    });
+  }
+
+  /** In the last millisecond of group time in which the request is remembered, or the next, where nobody has to relay it. */
+  #askAtLast(request: AllowRequest, untilMillis: number): void {
+    const { world, random, isActive, attempt } = this.#init;
+    const leader = world.leading(request.userId);
+    if (leader === undefined) return;
+    const leftMillis = untilMillis + 1.5 * random.unit() - leader.groupMillis;
+    if (leftMillis > CLOSE_MILLIS) {
+      world.after(leftMillis - CLOSE_MILLIS / 2, () => this.#askAtLast(request, untilMillis));
+      return;
+    }
+    const { node } = leader;
+    world.after(Math.max(0, leftMillis), () => {
+      if (isActive() && node.isOpen) attempt(node, request, ATTEMPTS_MAX);
+    });
+  }
+
+  /** Repeats a request that may have counted under its id, and one that did not as a new question. */
+  unanswered({ request, count, done }: Attempt, maybeProposed: boolean): void {
+    const { world, random, newId, attempt } = this.#init;
+    if (done !== undefined || count >= ATTEMPTS_MAX || !random.chance(0.8)) return;
+    const { requestId } = request;
+    if (requestId === undefined) return;
+    const isSame = maybeProposed || count > 1;
+    const repeated = isSame ? request : { ...request, requestId: newId() };
+    world.after(random.exponential(300), () => {
+      const nodes = world.askable();
+      if (nodes.length === 0) return;
+      attempt(random.pick(nodes), repeated, isSame ? count + 1 : 1);
+    });
+  }
+}

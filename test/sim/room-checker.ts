@@ -1,0 +1,71 @@
+/** Where a node has no room for anybody new, that is said before it costs anybody a write. */
+import type { GroupId, NodeId } from '../../raft/types.ts';
+import { type Asked, askedBy } from './id-ledger.ts';
+import type { Proposed } from './office-checker.ts';
+import type { SimNode } from './sim-node.ts';
+import { check } from './story.ts';
+
+export interface RoomCheckerInit {
+  /** After that entry something is remembered of this user under this rule. */
+  readonly isKnownAt: (group: GroupId, index: number, asked: Asked) => boolean;
+  readonly nodes: () => readonly SimNode[];
+  readonly now: () => number;
+  readonly after: (delayMillis: number, run: () => void) => void;
+}
+
+const LOOK_MILLIS = 200;
+/** A node has noticed by then that it remembers more than it may. */
+const NOTICED_MILLIS = 2_000;
+/** So much that it does not come and go between two looks. */
+const OVER = 1.05;
+
+export class RoomChecker {
+  readonly #init: RoomCheckerInit;
+  /** Since when a process remembers more than it may. */
+  readonly #over = new Map<NodeId, { readonly life: number; readonly sinceMillis: number }>();
+
+  constructor(init: RoomCheckerInit) {
+    this.#init = init;
+    this.#lookLater();
+  }
+
+  #lookLater(): void {
+    const { after, nodes, now } = this.#init;
+    after(LOOK_MILLIS, () => {
+      for (const node of nodes()) {
+        if (!isOver(node)) this.#over.delete(node.id);
+        else if (this.#over.get(node.id)?.life !== node.life)
+          this.#over.set(node.id, { life: node.life, sinceMillis: now() });
+      }
+      this.#lookLater();
+    });
+  }
+
+  proposed({ node, group, index, request }: Proposed): void {
+    // Whoever has an id may wait for the answer of an earlier attempt.
+    const isSomebodyNew =
+      request.requestId === undefined && !this.#init.isKnownAt(group, index, askedBy(request));
+    check(
+      !this.#hasNoRoom(node) || !isSomebodyNew,
+      () => `node ${node} has no room, and proposes in group ${group}: ${JSON.stringify(request)}`,
+    );
+  }
+
+  #hasNoRoom(node: NodeId): boolean {
+    const over = this.#over.get(node);
+    const found = this.#init.nodes().find(({ id }) => id === node);
+    if (over === undefined || found === undefined) return false;
+    if (!isOver(found)) {
+      this.#over.delete(node);
+      return false;
+    }
+    return over.life === found.life && this.#init.now() - over.sinceMillis >= NOTICED_MILLIS;
+  }
+}
+
+function isOver({ core, stateBytesMax, isRunning }: SimNode): boolean {
+  if (core === undefined || !isRunning) return false;
+  let bytes = 0;
+  for (const { stateBytes } of core.partitions.values()) bytes += stateBytes;
+  return bytes > stateBytesMax * OVER;
+}
