@@ -39,6 +39,8 @@ export class Judgement implements Demand {
   outcome: Outcome = 'fits';
   /** The slot of its key, or `NONE`. */
   slot = NONE;
+  /** Time of its key's newest grant; `-Infinity` for a key that is not known. */
+  newestMillis = -Infinity;
   /** Judged at a caller's timestamp. */
   isEvent = false;
   /** The time it asks for. */
@@ -123,6 +125,7 @@ export class Judgement implements Demand {
     this.keptMillis = keys.effectiveWindowMillis;
     this.windowMillis = this.isEvent ? rule.windowMillis : keys.effectiveWindowMillis;
     const newestMillis = slot === NONE ? -Infinity : meter.newestMillis(slot);
+    this.newestMillis = newestMillis;
     const forgottenMillis = keys.forgottenMillis(newestMillis, this.asked);
     this.t = Math.max(this.asked, newestMillis, forgottenMillis);
     this.isHeld = this.t > this.asked && (!this.isEvent || this.asked < forgottenMillis);

@@ -35,6 +35,8 @@ export interface SlotWatcher {
 interface Granted extends Demand {
   /** Of its key, or `NONE`. */
   readonly slot: number;
+  /** Of its key, so far. */
+  readonly newestMillis: number;
   /** It was judged at a caller's timestamp. */
   readonly isEvent: boolean;
 }
@@ -104,12 +106,11 @@ export class KeyTable {
 
   /** Records a grant made at `groupMillis` to the key of this name, and returns its slot. */
   grant(granted: Granted, name: TextBytes, groupMillis: number): number {
-    const { t, isEvent } = granted;
+    const { t, newestMillis, isEvent } = granted;
     const isNew = granted.slot === NONE;
     const slot = isNew ? this.add(name, groupMillis) : granted.slot;
     this.watcher?.beforeChange(slot);
-    const leavesFarEpoch =
-      !isNew && t >= this.#nearEpochMillis && this.meter.newestMillis(slot) < this.#nearEpochMillis;
+    const leavesFarEpoch = !isNew && newestMillis < this.#nearEpochMillis && t >= this.#nearEpochMillis;
     this.meter.grant(slot, granted);
     const madeMillis = leavesFarEpoch ? groupMillis + this.#farHorizonMillis : groupMillis;
     this.keys.setMadeMillis(slot, Math.max(madeMillis, this.keys.madeMillisAt(slot)));

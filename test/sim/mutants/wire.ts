@@ -64,7 +64,13 @@ export const WIRE: readonly Mutant[] = [
     id: 'T16',
     bug: 'in a batch earlier requests get the cost of a later one',
     law: 'the log holds what was asked',
-    edits: [{ in: 'AllowBatchBuilder.add', find: 'filled(i, 1)', replace: 'filled(i, cost)' }],
+    edits: [
+      {
+        in: 'SparseColumn.push',
+        find: '() => this.#usual)',
+        replace: '() => (this.#usual === 1 ? value : this.#usual))',
+      },
+    ],
   },
   {
     id: 'T19',

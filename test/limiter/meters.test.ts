@@ -1,0 +1,203 @@
+/** What `Meter` asks of everybody who implements it. Another meter is a line in `METERS`. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Demand, Meter, MeterView } from '../../src/limiter/meters/meter.ts';
+import { SlidingLogs } from '../../src/limiter/meters/sliding-logs.ts';
+import type { Rule } from '../../src/limiter/rules.ts';
+import { BlockPool, wordOf } from '../../src/limiter/state/block-pool.ts';
+import { ByteReader, ByteWriter } from '../../src/limiter/state/byte-stream.ts';
+import { NONE } from '../../src/limiter/state/rows.ts';
+import { StateSize } from '../../src/limiter/state/state-size.ts';
+
+const WINDOW = 100;
+const START = 1_700_000_000_000;
+const LIMIT = 3;
+
+type Make = (size: StateSize) => Meter;
+
+const METERS: readonly (readonly [string, Make])[] = [['a sliding log', (size) => new SlidingLogs(size)]];
+
+const asks = fc.array(
+  fc.record({
+    gap: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 30 }), fc.integer({ min: 0, max: 500 })),
+    cost: fc.integer({ min: 1, max: LIMIT + 1 }),
+  }),
+  { minLength: 1, maxLength: 60 },
+);
+
+type Asks = readonly { readonly gap: number; readonly cost: number }[];
+
+const RULE: Rule = { id: 'rule', limit: LIMIT, windowMillis: WINDOW, clock: 'request' };
+
+function demand(t: number, cost: number): Demand {
+  return { rule: RULE, t, cost, windowMillis: WINDOW, keptMillis: WINDOW };
+}
+
+/** A meter with one key, in slot 0. */
+class Trial {
+  readonly size = new StateSize();
+  readonly meter: Meter;
+
+  constructor(make: Make) {
+    this.meter = make(this.size);
+    this.meter.add();
+  }
+
+  /** Grants what fits, and tells `each` demand before. Returns the time of the last one. */
+  run(steps: Asks, each: (demand: Demand, fits: boolean) => void = () => undefined): number {
+    const { meter } = this;
+    let asked = START;
+    for (const { gap, cost } of steps) {
+      asked += gap;
+      const wanted = demand(Math.max(asked, meter.newestMillis(0)), cost);
+      const fits = meter.liveCost(0, wanted) + cost <= LIMIT;
+      each(wanted, fits);
+      if (fits) meter.grant(0, wanted);
+    }
+    return asked;
+  }
+
+  get isGranted(): boolean {
+    return this.meter.newestMillis(0) > 0;
+  }
+
+  /** All that is asked of a meter, as of `t`. */
+  answers(slot: number, t: number): unknown[] {
+    const { meter } = this;
+    const at = Math.max(t, meter.newestMillis(slot));
+    return [0, 1, WINDOW / 2, WINDOW, WINDOW * 3].map((later) => {
+      const wanted = demand(at + later, 1);
+      return [
+        meter.newestMillis(slot),
+        meter.liveCost(slot, wanted),
+        meter.millisUntilAvailable(slot, wanted, 1),
+        meter.millisUntilEmpty(slot, wanted),
+        meter.idleAtMillis(slot, WINDOW),
+        meter.bytesToGrant(slot, wanted),
+        meter.inspect(slot),
+      ];
+    });
+  }
+
+  /** What a view writes, part by part, when it is shown something before each. */
+  written(show: (view: MeterView) => void): Uint8Array[] {
+    const out = new ByteWriter();
+    const chunks: Uint8Array[] = [];
+    const view = this.meter.view();
+    let part = 0;
+    do {
+      show(view);
+      part = view.write(out, START, part);
+      chunks.push(out.take().slice());
+    } while (part !== 0);
+    return chunks;
+  }
+}
+
+describe.each(METERS)('%s', (_, make) => {
+  it('is not changed by a question, however far in the future', () => {
+    fc.assert(
+      fc.property(asks, (steps) => {
+        const [one, other] = [new Trial(make), new Trial(make)];
+        one.run(steps);
+        other.run(steps, ({ t }) => other.answers(0, t + 1_000_000));
+        expect(other.answers(0, START)).toEqual(one.answers(0, START));
+      }),
+    );
+  });
+
+  it('is right that to wait as long as it says is enough, in integers that are not below 0', () => {
+    fc.assert(
+      fc.property(asks, (steps) => {
+        const trial = new Trial(make);
+        const { meter } = trial;
+        trial.run(steps, (wanted, fits) => {
+          const { t, cost } = wanted;
+          const wait = meter.millisUntilAvailable(0, wanted, cost);
+          const empty = meter.millisUntilEmpty(0, wanted);
+          for (const value of [wait, empty, meter.liveCost(0, wanted)]) {
+            expect(value >= 0 && (value === Infinity || Number.isSafeInteger(value))).toBe(true);
+          }
+          expect(wait === 0).toBe(fits);
+          expect(wait === Infinity).toBe(cost > LIMIT);
+          const then = wait === Infinity ? 0 : meter.liveCost(0, demand(t + wait, cost)) + cost;
+          expect(then).toBeLessThanOrEqual(LIMIT);
+          expect(meter.liveCost(0, demand(t + empty, 1))).toBe(0);
+        });
+      }),
+    );
+  });
+
+  it('counts nothing from when it is idle', () => {
+    fc.assert(
+      fc.property(asks, (steps) => {
+        const trial = new Trial(make);
+        trial.run(steps);
+        const { meter } = trial;
+        const idle = Math.max(meter.idleAtMillis(0, WINDOW), meter.newestMillis(0));
+        expect(meter.liveCost(0, demand(idle, 1))).toBe(0);
+      }),
+    );
+  });
+
+  it('adds no more bytes with a grant than it said before, and gives all of them back when it is removed', () => {
+    fc.assert(
+      fc.property(asks, (steps) => {
+        const { size, meter } = new Trial(make);
+        let t = START;
+        for (const [i, { gap }] of steps.entries()) {
+          t += gap;
+          const said = meter.bytesToGrant(i === 0 ? NONE : 0, demand(t, 1));
+          const before = size.bytes;
+          meter.grant(0, demand(t, 1));
+          expect(size.bytes - before).toBeLessThanOrEqual(said);
+        }
+        meter.remove(0);
+        expect([meter.size, size.bytes]).toEqual([0, 0]);
+      }),
+    );
+  });
+
+  it('comes back from a snapshot, which is the same from its slot and from a copy', () => {
+    fc.assert(
+      fc.property(asks, (steps) => {
+        const trial = new Trial(make);
+        const end = trial.run(steps);
+        fc.pre(trial.isGranted);
+        const chunks = trial.written((view) => view.show(0));
+        const copies = new BlockPool(() => undefined);
+        const source = trial.meter.view();
+        source.show(0);
+        const address = copies.allocate(source.units, 0);
+        source.copyTo(copies.slab(address), wordOf(address));
+        expect(trial.written((view) => view.showCopy(copies.slab(address), wordOf(address)))).toEqual(chunks);
+
+        const restored = new Trial(make);
+        const input = new ByteReader();
+        let part = 0;
+        for (const chunk of chunks) {
+          input.load(chunk);
+          part = restored.meter.read(0, input, START, part);
+        }
+        expect([part, input.atEnd]).toEqual([0, true]);
+        expect(restored.answers(0, end)).toEqual(trial.answers(0, end));
+      }),
+    );
+  });
+
+  it('takes the place of a key that is removed, with all it remembers', () => {
+    fc.assert(
+      fc.property(asks, (steps) => {
+        const trial = new Trial(make);
+        const end = trial.run(steps);
+        const { meter } = trial;
+        meter.add();
+        meter.grant(1, demand(end, 1));
+        const kept = trial.answers(1, end);
+        meter.remove(0);
+        expect(meter.size).toBe(1);
+        expect(trial.answers(0, end)).toEqual(kept);
+      }),
+    );
+  });
+});
