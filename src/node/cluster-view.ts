@@ -9,13 +9,29 @@ import { type ClusterReport, type ReportedPartition } from '../api/cluster-repor
 import type { RuleTable } from '../limiter/rules.ts';
 import type { Member } from '../meta/meta-state.ts';
 import type { NodeStanding } from '../meta/standing.ts';
+import { groupOfPartition } from '../partition/placement.ts';
 import type { Refusal } from '../wire/hello.ts';
 import type { NodeReport, PartitionReport } from '../wire/node-report.ts';
+import type { NodeCore } from './node-core.ts';
 
 /** A node that was silent for this long is shown as down. Reports come every 500 ms. */
 const SILENT_MILLIS_MAX = 2_000;
 
-export function reportOf(partition: number, status: RaftStatus): PartitionReport {
+/** What this node says of itself and of its groups. */
+export function reportOf(
+  core: NodeCore,
+  { nodeId, pid }: { readonly nodeId: NodeId; readonly pid: number },
+): NodeReport {
+  const { raft, clock, partitions } = core;
+  const reports = [...partitions.keys()].flatMap((partition) => {
+    const status = raft.status(groupOfPartition(partition));
+    return status === undefined ? [] : [reportOfPartition(partition, status)];
+  });
+  const { verdict } = clock;
+  return { node: nodeId, pid, clock: verdict.fit ? 'fit' : verdict.direction, partitions: reports };
+}
+
+function reportOfPartition(partition: number, status: RaftStatus): PartitionReport {
   const { role, term, commit, applied, lastIndex, config } = status;
   const members = membersOf(config);
   return { partition, isLeader: role === 'leader', term, commit, applied, lastIndex, members };

@@ -3,6 +3,7 @@
  * worked or is hopeless, and then tells its peers to ask it nothing more. Driven by ticks; it ends nothing itself.
  */
 import type { MultiRaft } from '../../raft/driver/multi-raft.ts';
+import type { Timing } from '../config/config.ts';
 
 export interface DepartureInit {
   readonly raft: Pick<MultiRaft, 'avoidLeading' | 'canHandOver' | 'leaderships'>;
@@ -20,8 +21,18 @@ export interface DepartureLimits {
   readonly aloneMax: number;
 }
 
+/** So long a node that stops looks for successors. */
+const HAND_OVER_MILLIS_MAX = 2_000;
 /** Frames may get lost. */
 const ANNOUNCE_EVERY_TICKS = 5;
+
+export function departureLimits({ electionMillis, heartbeatMillis, tickMillis }: Timing): DepartureLimits {
+  return {
+    allMax: Math.ceil(HAND_OVER_MILLIS_MAX / tickMillis),
+    stuckMax: Math.ceil((2 * electionMillis) / tickMillis),
+    aloneMax: Math.ceil((2 * heartbeatMillis) / tickMillis),
+  };
+}
 
 export class Departure {
   readonly #init: DepartureInit;

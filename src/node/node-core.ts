@@ -10,39 +10,30 @@ import { GroupClock } from '../../raft/driver/group-clock.ts';
 import { type GroupApplication, MULTI_RAFT_DEFAULTS, MultiRaft } from '../../raft/driver/multi-raft.ts';
 import type { GroupId, NodeId } from '../../raft/types.ts';
 import { ClockWatch } from '../clock/clock-watch.ts';
-import { type ClusterConfig, ticksOf, type Timing } from '../config/config.ts';
+import { ticksOf, type Timing } from '../config/config.ts';
 import { ClusterPlacement, META_GROUP, metaMembers } from '../meta/cluster-placement.ts';
 import { Membership } from '../meta/membership.ts';
 import { MetaGroup } from '../meta/meta-group.ts';
-import type { Introduction, MetaState } from '../meta/meta-state.ts';
+import type { MetaState } from '../meta/meta-state.ts';
 import type { NodeStanding } from '../meta/standing.ts';
 import type { CapacityReport, CapacityWatch } from '../partition/capacity-watch.ts';
 import type { Partition } from '../partition/partition.ts';
 import { groupOfPartition } from '../partition/placement.ts';
 import { Forwarder } from '../router/forwarder.ts';
 import { Router } from '../router/router.ts';
-import { decodeAnswers } from '../wire/answers.ts';
-import { decodePing, decodePong } from '../wire/clock-readings.ts';
-import type { PeerFrameType } from '../wire/frame.ts';
-import { decodeGroupsOfVersion } from '../wire/groups-of-version.ts';
-import type { Hello, Refusal, Sender } from '../wire/hello.ts';
-import { decodeChangeResult, decodeNodeChange } from '../wire/node-changes.ts';
-import { decodeNodeReport, type NodeReport } from '../wire/node-report.ts';
-import { decodeRequests } from '../wire/requests.ts';
-import { decodeRoom } from '../wire/room.ts';
-import { decodePeerMessages, encodePeerMessages } from '../wire/peer-messages.ts';
+import type { Refusal } from '../wire/hello.ts';
+import { encodePeerMessages } from '../wire/peer-messages.ts';
 import { watchCapacity } from './capacity.ts';
-import { reportOf } from './cluster-view.ts';
-import { Departure, type DepartureLimits } from './departure.ts';
+import { Departure, departureLimits } from './departure.ts';
 import { restoreGroup } from './group-loader.ts';
 import type { NodeCoreInit } from './node-core-init.ts';
+import { introductionsOf } from './peer-addresses.ts';
+import { PeerEvents } from './peer-events.ts';
 import { Replicas } from './replicas.ts';
 
 /** Requests without an answer that a node holds at a time. */
 const OPEN_REQUESTS_MAX = 65_536;
 const FIRST_ID_BOUND = 2 ** 47;
-/** So long a node that stops looks for successors. */
-const HAND_OVER_MILLIS_MAX = 2_000;
 const NOTHING = new Uint8Array(0);
 
 export class NodeCore {
@@ -51,6 +42,8 @@ export class NodeCore {
   readonly placement: ClusterPlacement;
   readonly meta: MetaGroup;
   readonly clock: ClockWatch;
+  /** To be told of all that comes from peers. */
+  readonly peers: PeerEvents;
   readonly #init: NodeCoreInit;
   readonly #forwarder: Forwarder;
   readonly #membership: Membership;
@@ -104,6 +97,16 @@ export class NodeCore {
     });
     this.#forwarder = this.#newForwarder();
     this.router = this.#newRouter(this.#forwarder);
+    this.peers = new PeerEvents({
+      ...init,
+      raft: this.raft,
+      membership: this.#membership,
+      capacity: this.#capacity,
+      clock: this.clock,
+      forwarder: this.#forwarder,
+      router: this.router,
+      reported: init.reported,
+    });
   }
 
   #newClockWatch(): ClockWatch {
@@ -277,86 +280,6 @@ export class NodeCore {
     this.clock.tick();
   }
 
-  /** A frame of a peer. @throws FrameError if it is malformed: the connection must be closed */
-  receive(sender: Sender, type: PeerFrameType, payload: Uint8Array): void {
-    const { admission, nodeId } = this.#init;
-    const { node: from } = sender;
-    const trust = admission.trustIn(sender);
-    if (trust === 'refused') return;
-    switch (type) {
-      case 'peerMessages': {
-        const messages = decodePeerMessages(payload, from, nodeId);
-        const isTaken =
-          trust === 'recorded' ? messages : messages.filter((m) => admission.mayTake(sender, m));
-        this.raft.receive(isTaken);
-        return;
-      }
-      case 'requests':
-        this.#forwarder.receiveRequests(from, decodeRequests(payload));
-        return;
-      case 'answers':
-        this.#forwarder.receiveAnswers(from, decodeAnswers(payload));
-        return;
-      case 'settled':
-        this.#membership.receiveSettled(sender, decodeGroupsOfVersion(payload));
-        return;
-      case 'offers':
-        this.#membership.receiveOffers(sender, decodeGroupsOfVersion(payload));
-        return;
-      case 'change':
-        this.#membership.receiveChange(from, decodeNodeChange(payload));
-        return;
-      case 'changed':
-        this.#membership.receiveChanged(from, decodeChangeResult(payload));
-        return;
-      case 'capacity':
-        this.#capacity.heard(from, decodeRoom(payload));
-        return;
-      case 'ping':
-        this.clock.receivePing(from, decodePing(payload));
-        return;
-      case 'pong':
-        this.clock.receivePong(from, decodePong(payload));
-        return;
-      case 'status':
-        this.#init.reported?.(decodeNodeReport(from, payload));
-        return;
-      case 'leaving':
-        this.#forwarder.peerLeaves(from);
-        this.router.peerLeaves(from);
-        return;
-    }
-  }
-
-  /** A peer said this, and was not refused. */
-  introduced(hello: Hello): void {
-    this.#membership.introduced(hello);
-  }
-
-  /** `peer` takes this node for who it is. */
-  welcomedBy(peer: NodeId): void {
-    this.#membership.welcomedBy(peer);
-  }
-
-  /** `peer` does not. */
-  refusedBy(peer: NodeId, refusal: Refusal): void {
-    this.#membership.refusedBy(peer, refusal);
-  }
-
-  /** The connection from `peer` broke: its process is gone, or cannot reach us. */
-  peerLost(peer: NodeId): void {
-    this.#membership.peerLost(peer);
-    this.raft.peerLost(peer);
-    this.#forwarder.peerLost(peer);
-  }
-
-  /** The connection to `peer` broke: what was sent last may not have arrived. */
-  peerDisconnected(peer: NodeId): void {
-    this.#forwarder.peerDisconnected(peer);
-    this.#membership.peerDisconnected(peer);
-    this.router.peerDisconnected(peer);
-  }
-
   /** Close to a full disk. To be called again while it lasts. */
   refuseProposals(refuse: boolean): void {
     this.raft.avoidLeading('lowDisk', refuse);
@@ -385,29 +308,22 @@ export class NodeCore {
     return this.#departure.isDone;
   }
 
+  /** Requests that wait here for a place in a log, or for their entry to be applied. */
+  get waitingCount(): number {
+    return this.#replicas.waitingCount;
+  }
+
   /** Nobody waits for an answer of this node, neither here nor elsewhere. */
   get isIdle(): boolean {
     if (this.#forwarder.owesAnswers) return false;
     if (this.router.openCount > 0 || this.#forwarder.outstandingCount > 0) return false;
-    return this.#replicas.waitingCount === 0;
+    return this.waitingCount === 0;
   }
 
   #announceDeparture(): void {
-    const { state } = this.meta;
-    const peers =
-      state === undefined ? this.#founders : [...state.nodes, ...state.leaving].map(({ id }) => id);
-    for (const peer of peers) {
-      if (peer !== this.#init.nodeId) this.#init.send(peer, 'leaving', NOTHING);
-    }
-  }
-
-  report(pid: number): NodeReport {
-    const partitions = [...this.#replicas.partitions()].flatMap((partition) => {
-      const status = this.raft.status(groupOfPartition(partition));
-      return status === undefined ? [] : [reportOf(partition, status)];
-    });
-    const { verdict } = this.clock;
-    return { node: this.#init.nodeId, pid, clock: verdict.fit ? 'fit' : verdict.direction, partitions };
+    const { nodeId, send } = this.#init;
+    const { nodes, leaving } = this.meta.state ?? { nodes: this.#init.config.founders, leaving: [] };
+    for (const { id } of [...nodes, ...leaving]) if (id !== nodeId) send(id, 'leaving', NOTHING);
   }
 }
 
@@ -427,20 +343,7 @@ function newRaft(init: NodeCoreInit): MultiRaft {
   });
 }
 
-function departureLimits({ electionMillis, heartbeatMillis, tickMillis }: Timing): DepartureLimits {
-  return {
-    allMax: Math.ceil(HAND_OVER_MILLIS_MAX / tickMillis),
-    stuckMax: Math.ceil((2 * electionMillis) / tickMillis),
-    aloneMax: Math.ceil((2 * heartbeatMillis) / tickMillis),
-  };
-}
-
 /** Early enough to ask another node before the deadline, late enough for a way there and back over slow links. */
 function silentTicksMax({ requestDeadlineMillis, tickMillis }: Timing): number {
   return Math.max(3, Math.ceil((0.4 * requestDeadlineMillis) / tickMillis));
-}
-
-/** The founders, and where they are as far as this node's configuration knows. */
-function introductionsOf({ founders, nodes }: ClusterConfig): Introduction[] {
-  return founders.map((founder) => ({ ...nodes.find(({ id }) => id === founder.id), ...founder }));
 }

@@ -5,7 +5,7 @@
 import type { NodeId } from '../../raft/types.ts';
 import type { HostPort, NodeAddress } from '../api/node-address.ts';
 import type { ClusterConfig } from '../config/config.ts';
-import type { MetaState } from '../meta/meta-state.ts';
+import type { Introduction, MetaState } from '../meta/meta-state.ts';
 
 /** Addresses to listen on that mean nothing to others. */
 const WILDCARDS: readonly string[] = ['0.0.0.0', '::'];
@@ -41,4 +41,9 @@ export function currentPeers(
     peers.set(id, [...(configured.get(id) ?? []), ...(peer === undefined ? [] : [peer])]);
   }
   return peers;
+}
+
+/** The founders, and where they are as far as this node's configuration knows. */
+export function introductionsOf({ founders, nodes }: ClusterConfig): Introduction[] {
+  return founders.map((founder) => ({ ...nodes.find(({ id }) => id === founder.id), ...founder }));
 }

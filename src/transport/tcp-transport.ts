@@ -61,7 +61,6 @@ export interface TcpTransportInit {
   readonly listen: PeerAddress;
   readonly peers: ReadonlyMap<NodeId, readonly PeerAddress[]>;
   readonly gate: Gate;
-  readonly handlers: TransportHandlers;
   readonly logger: Logger;
   /** In [0, 1); spreads reconnects. */
   readonly random: () => number;
@@ -98,6 +97,8 @@ export class TcpTransport {
   readonly #incoming = new Map<NodeId, Incoming>();
   readonly #accepted = new Set<Socket>();
   #server: Server | undefined;
+  /** Undefined until the start: before that nothing happens. */
+  #handlers: TransportHandlers | undefined;
   /** Removed from the cluster: nobody is dialled any more. */
   #isAlone = false;
   #closed = false;
@@ -164,7 +165,7 @@ export class TcpTransport {
       readonly isIntroduced: boolean;
     },
   ): void {
-    const { gate, handlers, logger, random } = this.#init;
+    const { gate, logger, random } = this.#init;
     const dialer = new Dialer(
       {
         peer,
@@ -172,13 +173,13 @@ export class TcpTransport {
         logger,
         random,
         hello: () => gate.helloTo(peer),
-        onConnected: () => handlers.onPeerConnected(peer),
+        onConnected: () => this.#handlers?.onPeerConnected(peer),
         onDisconnected: () => {
           if (this.#closed) return;
           logger.warn({ peer }, 'lost the connection to peer');
-          handlers.onPeerDisconnected(peer);
+          this.#handlers?.onPeerDisconnected(peer);
         },
-        onRefused: (refusal) => handlers.onRefused(peer, refusal),
+        onRefused: (refusal) => this.#handlers?.onRefused(peer, refusal),
         mayRetry: () => this.#mayRetry(peer, dialer),
       },
       known.listed,
@@ -206,8 +207,12 @@ export class TcpTransport {
     if (socket?.writableEnded === false) socket.destroy();
   }
 
-  /** Listens and starts dialling. Rejects if the address cannot be bound. Resolves with the port listened on. */
-  async start(): Promise<number> {
+  /**
+   * Listens and starts dialling; from now on `handlers` are told. Rejects if the address cannot be bound. Resolves with the
+   * port listened on.
+   */
+  async start(handlers: TransportHandlers): Promise<number> {
+    this.#handlers = handlers;
     const server = createServer((socket) => this.#accept(socket));
     server.maxConnections = INCOMING_MAX;
     this.#server = server;
@@ -265,7 +270,7 @@ export class TcpTransport {
       if (hello !== undefined) {
         if (type === 'hello' || type === 'welcome' || type === 'refused')
           throw new FrameError(`${type} is said once, at the beginning`);
-        if (type !== 'alive') this.#init.handlers.onFrame(hello, type, payload);
+        if (type !== 'alive') this.#handlers?.onFrame(hello, type, payload);
         return;
       }
       clearTimeout(helloTimer);
@@ -303,13 +308,13 @@ export class TcpTransport {
       this.#accepted.delete(socket);
       if (hello === undefined || this.#incoming.get(hello.node)?.socket !== socket) return;
       this.#incoming.delete(hello.node);
-      if (!this.#closed) this.#init.handlers.onPeerLost(hello.node);
+      if (!this.#closed) this.#handlers?.onPeerLost(hello.node);
     });
   }
 
   /** The first frame says who dials and whom they think they reached. False: it is refused. */
   #welcome(socket: Socket, hello: Hello): boolean {
-    const { gate, handlers, logger } = this.#init;
+    const { gate, logger } = this.#init;
     const { node, peer: said } = hello;
     const refusal = gate.refusalOf(hello);
     if (refusal !== undefined) {
@@ -332,7 +337,7 @@ export class TcpTransport {
     this.#incoming.set(node, { socket, hello });
     older?.socket.destroy();
     known?.dialer.heardFrom(said);
-    handlers.onIntroduced(hello);
+    this.#handlers?.onIntroduced(hello);
     return true;
   }
 

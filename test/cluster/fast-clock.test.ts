@@ -1,4 +1,5 @@
 /** Real nodes, of which one has a clock that runs too fast: the others' clocks give it away. */
+import { reportOf } from '../../src/node/cluster-view.ts';
 import { afterEach, describe, expect, it } from 'vitest';
 import { eventually } from './harness.ts';
 import { InProcessCluster } from './in-process.ts';
@@ -36,7 +37,7 @@ describe('a leader whose clock runs a twentieth too fast', () => {
     await eventually('it leads nothing', () =>
       !core.clock.verdict.fit && core.raft.leaderships === 0 ? true : undefined,
     );
-    expect(core.report(1).clock).toBe('fast');
+    expect(reportOf(core, { nodeId: 1, pid: 0 }).clock).toBe('fast');
     const before = grants.length;
     await eventually('others grant', () => (grants.length >= before + 3 * RULE.limit ? true : undefined));
     expect(core.raft.leaderships).toBe(0);

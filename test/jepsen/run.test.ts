@@ -1,3 +1,4 @@
+import { reportOf } from '../../src/node/cluster-view.ts';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -101,9 +102,7 @@ describe('a run of a real cluster', () => {
     await cluster.ready();
     await eventually('the last entries are everywhere', () => {
       const applied = cluster.running.map((id) =>
-        cluster
-          .node(id)
-          .core.report(0)
+        reportOf(cluster.node(id).core, { nodeId: id, pid: 0 })
           .partitions.map((each) => `${each.partition}: ${each.applied}`)
           .sort(),
       );

@@ -77,11 +77,9 @@ export class Transcript implements ObservedNetwork, Surroundings {
       case 'term':
         this.#preset(node(), node().stored?.entries ?? [], Number(words[1]));
         return;
-      case 'log': {
-        const terms = words.slice(1).map(Number);
-        this.#preset(node(), entriesAfter(0, terms, String), terms.at(-1) ?? 0);
+      case 'log':
+        this.#presetLog(node(), words.slice(1).map(Number));
         return;
-      }
       case 'tick':
         for (let i = 0; i < Number(words[1]); i += 1) node().core.tick();
         break;
@@ -133,6 +131,10 @@ export class Transcript implements ObservedNetwork, Surroundings {
         throw new Error(`unknown command ${verb}`);
     }
     this.#collect();
+  }
+
+  #presetLog(node: TestNode, terms: readonly number[]): void {
+    this.#preset(node, entriesAfter(0, terms, String), terms.at(-1) ?? 0);
   }
 
   #node(id: NodeId): TestNode {

@@ -183,15 +183,15 @@ export class SimNode implements Endpoint, Machine {
   }
 
   introduced(hello: Hello): void {
-    this.#inProcess((core) => core.introduced(hello));
+    this.#inProcess((core) => core.peers.introduced(hello));
   }
 
   welcomedBy(peer: NodeId): void {
-    this.#inProcess((core) => core.welcomedBy(peer));
+    this.#inProcess((core) => core.peers.welcomedBy(peer));
   }
 
   refusedBy(peer: NodeId, refusal: Refusal): void {
-    this.#inProcess((core) => core.refusedBy(peer, refusal));
+    this.#inProcess((core) => core.peers.refusedBy(peer, refusal));
   }
 
   receive(from: Sender, type: PeerFrameType, payload: Uint8Array): void {
@@ -199,11 +199,11 @@ export class SimNode implements Endpoint, Machine {
   }
 
   peerLost(peer: NodeId): void {
-    this.#inProcess((core) => core.peerLost(peer));
+    this.#inProcess((core) => core.peers.peerLost(peer));
   }
 
   peerDisconnected(peer: NodeId): void {
-    this.#inProcess((core) => core.peerDisconnected(peer));
+    this.#inProcess((core) => core.peers.peerDisconnected(peer));
   }
 
   crash(fate: Fate): void {

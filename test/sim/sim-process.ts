@@ -263,7 +263,7 @@ export class SimProcess {
 
   receive(from: Sender, type: PeerFrameType, payload: Uint8Array): void {
     this.run(() => {
-      if (this.reached('receive')) this.core?.receive(from, type, payload);
+      if (this.reached('receive')) this.core?.peers.receive(from, type, payload);
     });
   }
 

@@ -60,7 +60,7 @@ describe('a peer', () => {
     const a = new Peer(1, peers);
     cleanup.add(() => a.transport.close());
     a.gate.recorded.set(2, 'another');
-    await a.transport.start();
+    await a.transport.start(a.handlers);
     await Peer.start(cleanup, 2, peers);
     await until('it was tried', () => a.count('refused by 2: wrongTarget') > 0);
     expect(a.count('connected 2')).toBe(0);

@@ -11,7 +11,12 @@ import {
   type RefusalCode,
   type Sender,
 } from '../../src/wire/hello.ts';
-import { type Gate, type PeerAddress, TcpTransport } from '../../src/transport/tcp-transport.ts';
+import {
+  type Gate,
+  type PeerAddress,
+  TcpTransport,
+  type TransportHandlers,
+} from '../../src/transport/tcp-transport.ts';
 import { freePorts } from '../cluster/harness.ts';
 import { until } from './wait.ts';
 
@@ -116,26 +121,29 @@ export class Peer {
       gate: this.gate,
       logger: pino({ level: 'silent' }),
       random,
-      handlers: {
-        onFrame: (from, type, payload) => {
-          const text = Buffer.from(payload).toString();
-          if (text === Peer.POISON) throw new FrameError('poison');
-          this.frames.push({ from: from.node, type, text });
-        },
-        onIntroduced: ({ node }) => this.events.push(`introduced ${node}`),
-        onPeerLost: (peer) => this.events.push(`lost ${peer}`),
-        onPeerConnected: (peer) => this.events.push(`connected ${peer}`),
-        onPeerDisconnected: (peer) => this.events.push(`disconnected ${peer}`),
-        onRefused: (peer, { code }) => this.events.push(`refused by ${peer}: ${code}`),
-      },
     });
   }
 
   static async start(cleanup: Cleanup, id: number, peers: Addresses, random?: () => number): Promise<Peer> {
     const peer = new Peer(id, peers, random);
     cleanup.add(() => peer.transport.close());
-    await peer.transport.start();
+    await peer.transport.start(peer.handlers);
     return peer;
+  }
+
+  get handlers(): TransportHandlers {
+    return {
+      onFrame: (from, type, payload) => {
+        const text = Buffer.from(payload).toString();
+        if (text === Peer.POISON) throw new FrameError('poison');
+        this.frames.push({ from: from.node, type, text });
+      },
+      onIntroduced: ({ node }) => this.events.push(`introduced ${node}`),
+      onPeerLost: (peer) => this.events.push(`lost ${peer}`),
+      onPeerConnected: (peer) => this.events.push(`connected ${peer}`),
+      onPeerDisconnected: (peer) => this.events.push(`disconnected ${peer}`),
+      onRefused: (peer, { code }) => this.events.push(`refused by ${peer}: ${code}`),
+    };
   }
 
   send(to: number, text: string): boolean {

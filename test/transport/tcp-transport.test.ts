@@ -59,7 +59,7 @@ describe('two nodes', () => {
   it('do not start on an address that is taken', async () => {
     const { address } = await RawServer.start(cleanup);
     const peer = new Peer(1, new Map([[1, address]]));
-    await expect(peer.transport.start()).rejects.toMatchObject({ code: 'EADDRINUSE' });
+    await expect(peer.transport.start(peer.handlers)).rejects.toMatchObject({ code: 'EADDRINUSE' });
     await peer.transport.close();
   });
 });

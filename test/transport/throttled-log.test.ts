@@ -32,17 +32,16 @@ async function listening(): Promise<{ lines: Line[]; address: { host: string; po
     gate: new TestGate(1, address),
     logger,
     random: () => 0,
-    handlers: {
-      onFrame: () => undefined,
-      onIntroduced: () => undefined,
-      onRefused: () => undefined,
-      onPeerLost: () => undefined,
-      onPeerConnected: () => undefined,
-      onPeerDisconnected: () => undefined,
-    },
   });
   cleanup.add(() => transport.close());
-  await transport.start();
+  await transport.start({
+    onFrame: () => undefined,
+    onIntroduced: () => undefined,
+    onRefused: () => undefined,
+    onPeerLost: () => undefined,
+    onPeerConnected: () => undefined,
+    onPeerDisconnected: () => undefined,
+  });
   return { lines, address };
 }
 

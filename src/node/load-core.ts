@@ -1,0 +1,100 @@
+/**
+ * Loads what is on the disk into a core that is wired to the rest of its node, and tells the story of the node: each event
+ * of the core is one line of the log.
+ */
+import { randomInt } from 'node:crypto';
+import { totalmem } from 'node:os';
+import { getHeapStatistics } from 'node:v8';
+import { MULTI_RAFT_DEFAULTS } from '../../raft/driver/multi-raft.ts';
+import { NO_NODE } from '../../raft/types.ts';
+import { loadHash32 } from '../partition/hash.ts';
+import { type Memory, snapshotEveryBytes, stateBytesDefault } from '../partition/node-budget.ts';
+import { NodeCore } from './node-core.ts';
+import type { NodeCoreInit } from './node-core-init.ts';
+import type { NodeParts } from './node-parts.ts';
+import { currentPeers } from './peer-addresses.ts';
+
+/** @throws what the disk throws if something cannot be read */
+export async function loadCore(parts: NodeParts): Promise<NodeCore> {
+  const { init, clocks, store, fatal, admission, transport, readiness, view, doorClock } = parts;
+  const { config, nodeId } = init;
+  const memory = memoryLimits();
+  const everyBytes =
+    config.snapshotEveryBytes ??
+    snapshotEveryBytes(memory, config.partitions + 1, MULTI_RAFT_DEFAULTS.snapshotEveryBytes);
+  const core = await NodeCore.load({
+    config,
+    nodeId,
+    admission,
+    store,
+    hash: await loadHash32(),
+    clocks,
+    random: (bound) => randomInt(bound),
+    doorMillis: () => doorClock.nowMillis(),
+    defer: setImmediate,
+    send: (to, type, payload) => transport.send(to, type, payload),
+    isConnected: (peer) => transport.isConnectedBothWays(peer),
+    loaded: (groups, of) => readiness.loading(groups, of),
+    reported: (peer) => view.update(peer),
+    fatal,
+    raft: { snapshotEveryBytes: everyBytes, keepLogBytes: Math.floor(everyBytes / 4) },
+    ...membershipEvents(parts),
+    ...toldEvents(parts),
+  });
+  core.limitState(config.stateBytesMax ?? stateBytesDefault(memory));
+  return core;
+}
+
+function membershipEvents(parts: NodeParts): Pick<NodeCoreInit, 'nodesChanged' | 'excluded'> {
+  const { transport, memberCache } = parts;
+  const { config, logger } = parts.init;
+  return {
+    nodesChanged(state, metaMembers) {
+      const { nodes, version, settledVersion } = state;
+      logger.info({ nodes: nodes.map(({ id }) => id), version, settledVersion }, 'nodes of the cluster');
+      transport.recheck();
+      transport.setPeers(currentPeers(state, metaMembers, config));
+      memberCache.update(state);
+    },
+    excluded({ state, reason }) {
+      logger[state === 'removed' ? 'warn' : 'error']({ standing: state }, reason);
+      if (state === 'removed') memberCache.removed();
+      transport.leave();
+    },
+  };
+}
+
+type ToldEvents = Pick<
+  NodeCoreInit,
+  'leaderChanged' | 'snapshotRefused' | 'refusingAtCapacity' | 'clockJudged'
+>;
+
+function toldEvents({ init: { logger } }: NodeParts): ToldEvents {
+  return {
+    leaderChanged(partition, leader) {
+      logger.info({ partition, leader }, leader === NO_NODE ? 'leader lost' : 'leader elected');
+    },
+    snapshotRefused: (group, error) =>
+      logger.warn({ group, err: error }, 'a snapshot of a leader is unsound'),
+    refusingAtCapacity: (isRefusing, report) =>
+      logger.warn(report, isRefusing ? 'at capacity: new users are refused' : 'nobody is refused any more'),
+    clockJudged(verdict) {
+      if (verdict.fit) logger.info("this node's clock runs at the speed of the others': it may lead again");
+      else
+        logger.warn(
+          { direction: verdict.direction, atLeastPpm: Math.round(verdict.atLeastPpm) },
+          "this node's clock runs too fast or too slow against those of a majority: it gives up its leaderships",
+        );
+    },
+  };
+}
+
+function memoryLimits(): Memory {
+  // 0, or more than there is, where no control group sets a limit.
+  const constrained = process.constrainedMemory();
+  const total = totalmem();
+  return {
+    heapBytesMax: getHeapStatistics().heap_size_limit,
+    memoryBytes: constrained > 0 && constrained < total ? constrained : total,
+  };
+}

@@ -1,0 +1,188 @@
+/**
+ * What a node is made of before anything is loaded: its disk, its connections, its doors, and what tells how it is.
+ * Nothing listens yet, and nothing here decides.
+ */
+import { performance } from 'node:perf_hooks';
+import { RolledBackError } from '../../raft/errors.ts';
+import { NO_NODE, type NodeId } from '../../raft/types.ts';
+import { openStore } from '../../storage/open-store.ts';
+import type { FrontDoor, NodeBehindDoor } from '../api/front-door.ts';
+import type { NodeAddress } from '../api/node-address.ts';
+import { factsDigest, factsOf } from '../config/cluster-facts.ts';
+import { ConfigError } from '../config/config.ts';
+import { HttpDoor } from '../http/http-door.ts';
+import { Admission } from '../meta/admission.ts';
+import { TcpTransport } from '../transport/tcp-transport.ts';
+import { ClusterView, reportOf } from './cluster-view.ts';
+import { DoorClock } from './door-clock.ts';
+import { MemberCache } from './member-cache.ts';
+import { Metrics } from './metrics.ts';
+import type { Clocks } from './node-core-init.ts';
+import type { NodeInit } from './node-init.ts';
+import { ObservedStore } from './observed-store.ts';
+import { addressesToSay, configuredPeers } from './peer-addresses.ts';
+import { NodeReadiness } from './readiness.ts';
+import { rulesInForce } from './rules-in-force.ts';
+
+export interface NodeParts {
+  readonly init: NodeInit;
+  /** Where this node is. */
+  readonly self: NodeAddress;
+  readonly clocks: Clocks;
+  readonly store: ObservedStore;
+  /** Nothing may be said any more. Only the first error counts. */
+  readonly fatal: (error: unknown) => void;
+  readonly admission: Admission;
+  readonly memberCache: MemberCache;
+  readonly transport: TcpTransport;
+  readonly readiness: NodeReadiness;
+  readonly view: ClusterView;
+  readonly doorClock: DoorClock;
+  readonly doors: readonly FrontDoor[];
+}
+
+const SYSTEM_CLOCKS: Clocks = {
+  monotonicMillis: () => performance.now(),
+  wallMillis: () => Date.now(),
+};
+const STARTING = { kind: 'unavailable', reason: 'starting', proposed: false } as const;
+
+/** @throws what `openStore` throws if the directory must not be used */
+export async function openParts(init: NodeInit): Promise<NodeParts> {
+  const { config, nodeId, dataDirectory, logger, clocks = SYSTEM_CLOCKS } = init;
+  const self = config.nodes.find((node) => node.id === nodeId);
+  if (self === undefined) throw new ConfigError('nodeId', `${nodeId} is not in nodes`);
+  const facts = factsOf(config);
+  const opened = await openStore(dataDirectory, { nodeId, facts });
+  const admission = new Admission({
+    nodeId,
+    incarnation: opened.identity.incarnation,
+    facts: factsDigest(facts),
+    founders: config.founders,
+    addresses: addressesToSay(self),
+  });
+  const transport = new TcpTransport({
+    nodeId,
+    clusterId: config.clusterId,
+    listen: self.peer,
+    peers: configuredPeers(config),
+    gate: admission,
+    logger,
+    random: Math.random,
+  });
+  const readiness = new NodeReadiness({
+    groups: 1 + config.partitions,
+    isFounder: config.founders.some(({ id }) => id === nodeId),
+  });
+  const metrics = metricsOf(readiness);
+  const view = viewOf(init, readiness, clocks);
+  const doorClock = new DoorClock(clocks);
+  const { monotonicMillis } = clocks;
+  const http = new HttpDoor({
+    node: behindDoor(nodeId, readiness, view),
+    address: self.http,
+    metrics: () => metrics.render(),
+    observe: (status, startedMillis) =>
+      metrics.observeRequest(status, (monotonicMillis() - startedMillis) / 1000),
+    accepted: () => doorClock.accepted(),
+    ...clocks,
+    logger,
+  });
+  const store = new ObservedStore(init.wrapStore?.(opened) ?? opened, {
+    monotonicMillis,
+    wrote: (seconds) => metrics.observeWrite(seconds),
+    snapshotKept: (snapshot) => logger.info(snapshot, 'snapshot kept'),
+  });
+  const fatal = fatalOnce(init, (reason) => opened.condemn(reason));
+  const memberCache = new MemberCache(dataDirectory, (error) =>
+    logger.warn({ err: error }, 'cannot write what is known of the nodes'),
+  );
+  return {
+    init,
+    self,
+    clocks,
+    store,
+    fatal,
+    admission,
+    memberCache,
+    transport,
+    readiness,
+    view,
+    doorClock,
+    doors: [http],
+  };
+}
+
+/** Closes everything that `openParts` opened; whoever is on his way through a door is not waited for. */
+export async function closeParts({ doorClock, doors, transport, store }: NodeParts): Promise<void> {
+  doorClock.close();
+  const closed = Promise.all(doors.map(async (door) => door.close()));
+  for (const door of doors) door.closeAllConnections();
+  await Promise.all([closed, transport.close()]);
+  await store.close();
+}
+
+/** @param condemn after a restart the node would take part again until a leader speaks to it */
+function fatalOnce(
+  { logger, onFatal }: NodeInit,
+  condemn: (reason: string) => Promise<void>,
+): (error: unknown) => void {
+  const condemned = async (error: RolledBackError): Promise<void> => {
+    await condemn(error.message);
+    onFatal(error);
+  };
+  let isBroken = false;
+  return (error) => {
+    if (isBroken) return;
+    isBroken = true;
+    logger.fatal({ err: error }, 'this node stops: its disk or its state can no longer be trusted');
+    if (error instanceof RolledBackError) void condemned(error);
+    else onFatal(error);
+  };
+}
+
+function metricsOf(readiness: NodeReadiness): Metrics {
+  return new Metrics({
+    leaderships: () => readiness.core?.raft.leaderships ?? 0,
+    openRequests: () => readiness.core?.router.openCount ?? 0,
+    waitingProposals: () => readiness.core?.waitingCount ?? 0,
+    stateBytes: () => readiness.core?.capacity.stateBytes ?? 0,
+    stateBytesMax: () => readiness.core?.capacity.stateBytesMax ?? 0,
+    refusedAtCapacity: () => readiness.core?.capacity.refused ?? 0,
+    isClockUnfit: () => readiness.core?.clock.verdict.fit === false,
+    clockRatesPpm: () => readiness.core?.clock.estimates() ?? [],
+  });
+}
+
+function viewOf({ config, nodeId }: NodeInit, readiness: NodeReadiness, clocks: Clocks): ClusterView {
+  const known = (): ReturnType<ConstructorParameters<typeof ClusterView>[0]> => ({
+    ...(readiness.core?.meta.state ?? { nodes: config.nodes, version: 0, settledVersion: 0 }),
+    rules: rulesInForce(readiness.core?.partitions.values() ?? []),
+    replicasOf: (partition) => readiness.core?.placement.replicasOf(partition) ?? [],
+    self: {
+      id: nodeId,
+      standing: readiness.core?.standing ?? { state: 'waiting' },
+      refusals: readiness.core?.refusals ?? new Map(),
+    },
+  });
+  return new ClusterView(known, config.partitions, clocks.monotonicMillis);
+}
+
+function behindDoor(nodeId: NodeId, readiness: NodeReadiness, view: ClusterView): NodeBehindDoor {
+  return {
+    allow(request, done) {
+      if (readiness.core === undefined) done(STARTING, 0);
+      else readiness.core.allow(request, done);
+    },
+    readiness: () => readiness.current,
+    wantsNoClients: () => readiness.wantsNoClients,
+    cluster() {
+      if (readiness.core !== undefined) view.update(reportOf(readiness.core, { nodeId, pid: process.pid }));
+      return view.report();
+    },
+    changeNodes(change, done) {
+      if (readiness.core === undefined) done({ ok: false, reason: 'notLeader', leader: NO_NODE });
+      else readiness.core.changeNodes(change, done);
+    },
+  };
+}

@@ -1,0 +1,125 @@
+/**
+ * What comes from peers: their frames, and that connections came and went. Hands each to the rooms it is about, in one
+ * place, and decides nothing.
+ */
+import type { MultiRaft } from '../../raft/driver/multi-raft.ts';
+import type { NodeId } from '../../raft/types.ts';
+import type { ClockWatch } from '../clock/clock-watch.ts';
+import type { Admission } from '../meta/admission.ts';
+import type { Membership } from '../meta/membership.ts';
+import type { CapacityWatch } from '../partition/capacity-watch.ts';
+import type { Forwarder } from '../router/forwarder.ts';
+import type { Router } from '../router/router.ts';
+import { decodeAnswers } from '../wire/answers.ts';
+import { decodePing, decodePong } from '../wire/clock-readings.ts';
+import type { PeerFrameType } from '../wire/frame.ts';
+import { decodeGroupsOfVersion } from '../wire/groups-of-version.ts';
+import type { Hello, Refusal, Sender } from '../wire/hello.ts';
+import { decodeChangeResult, decodeNodeChange } from '../wire/node-changes.ts';
+import { decodeNodeReport, type NodeReport } from '../wire/node-report.ts';
+import { decodePeerMessages } from '../wire/peer-messages.ts';
+import { decodeRequests } from '../wire/requests.ts';
+import { decodeRoom } from '../wire/room.ts';
+
+export interface PeerEventsInit {
+  readonly nodeId: NodeId;
+  readonly admission: Admission;
+  readonly raft: MultiRaft;
+  readonly membership: Membership;
+  readonly capacity: CapacityWatch;
+  readonly clock: ClockWatch;
+  readonly forwarder: Forwarder;
+  readonly router: Router;
+  /** A peer says how its groups are doing. */
+  readonly reported: ((report: NodeReport) => void) | undefined;
+}
+
+export class PeerEvents {
+  readonly #init: PeerEventsInit;
+
+  constructor(init: PeerEventsInit) {
+    this.#init = init;
+  }
+
+  /** A frame of a peer. @throws FrameError if it is malformed: the connection must be closed */
+  receive(sender: Sender, type: PeerFrameType, payload: Uint8Array): void {
+    const { admission, nodeId, raft, membership, capacity, clock, forwarder, router, reported } = this.#init;
+    const { node: from } = sender;
+    const trust = admission.trustIn(sender);
+    if (trust === 'refused') return;
+    switch (type) {
+      case 'peerMessages': {
+        const messages = decodePeerMessages(payload, from, nodeId);
+        const isTaken =
+          trust === 'recorded' ? messages : messages.filter((m) => admission.mayTake(sender, m));
+        raft.receive(isTaken);
+        return;
+      }
+      case 'requests':
+        forwarder.receiveRequests(from, decodeRequests(payload));
+        return;
+      case 'answers':
+        forwarder.receiveAnswers(from, decodeAnswers(payload));
+        return;
+      case 'settled':
+        membership.receiveSettled(sender, decodeGroupsOfVersion(payload));
+        return;
+      case 'offers':
+        membership.receiveOffers(sender, decodeGroupsOfVersion(payload));
+        return;
+      case 'change':
+        membership.receiveChange(from, decodeNodeChange(payload));
+        return;
+      case 'changed':
+        membership.receiveChanged(from, decodeChangeResult(payload));
+        return;
+      case 'capacity':
+        capacity.heard(from, decodeRoom(payload));
+        return;
+      case 'ping':
+        clock.receivePing(from, decodePing(payload));
+        return;
+      case 'pong':
+        clock.receivePong(from, decodePong(payload));
+        return;
+      case 'status':
+        reported?.(decodeNodeReport(from, payload));
+        return;
+      case 'leaving':
+        forwarder.peerLeaves(from);
+        router.peerLeaves(from);
+        return;
+    }
+  }
+
+  /** A peer said this, and was not refused. */
+  introduced(hello: Hello): void {
+    this.#init.membership.introduced(hello);
+  }
+
+  /** `peer` takes this node for who it is. */
+  welcomedBy(peer: NodeId): void {
+    this.#init.membership.welcomedBy(peer);
+  }
+
+  /** `peer` does not. */
+  refusedBy(peer: NodeId, refusal: Refusal): void {
+    this.#init.membership.refusedBy(peer, refusal);
+  }
+
+  /** The connection from `peer` broke: its process is gone, or cannot reach us. */
+  peerLost(peer: NodeId): void {
+    const { membership, raft, forwarder } = this.#init;
+    membership.peerLost(peer);
+    raft.peerLost(peer);
+    forwarder.peerLost(peer);
+  }
+
+  /** The connection to `peer` broke: what was sent last may not have arrived. */
+  peerDisconnected(peer: NodeId): void {
+    const { forwarder, membership, router } = this.#init;
+    forwarder.peerDisconnected(peer);
+    membership.peerDisconnected(peer);
+    router.peerDisconnected(peer);
+  }
+}

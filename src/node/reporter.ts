@@ -1,0 +1,35 @@
+/** Tells the peers twice a second how the groups of this node are doing, and its log if the rules of its file are overruled. */
+import { encodeNodeReport } from '../wire/node-report.ts';
+import { reportOf } from './cluster-view.ts';
+import type { NodeCore } from './node-core.ts';
+import type { NodeParts } from './node-parts.ts';
+import { rulesInForce, RulesWatch } from './rules-in-force.ts';
+
+export class Reporter {
+  readonly #parts: NodeParts;
+  readonly #core: NodeCore;
+  readonly #rules: RulesWatch;
+
+  constructor(parts: NodeParts, core: NodeCore) {
+    this.#parts = parts;
+    this.#core = core;
+    const { config, logger } = parts.init;
+    this.#rules = new RulesWatch(config.rules, ({ version }) =>
+      logger.warn(
+        { inForce: version, ofFile: config.rules.version },
+        `the rules of cluster.json are not in force, and will not be: raise its rules.version above ${version}`,
+      ),
+    );
+  }
+
+  report(): void {
+    const { memberCache, view, transport } = this.#parts;
+    const replicas = [...this.#core.partitions.values()];
+    this.#rules.look(replicas);
+    memberCache.rulesInForce(rulesInForce(replicas));
+    const own = reportOf(this.#core, { nodeId: this.#parts.init.nodeId, pid: process.pid });
+    view.update(own);
+    const payload = encodeNodeReport(own);
+    for (const peer of transport.peers) transport.send(peer, 'status', payload);
+  }
+}
