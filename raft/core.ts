@@ -136,8 +136,8 @@ export class RaftCore {
   }
 
   /**
-   * Appends a command to the leader's log. Returns its entry, or undefined if this node does not lead or too much
-   * is uncommitted or leadership is being handed over: then nothing was appended. The core keeps `data`; the caller
+   * Appends a command to the leader's log. Returns its entry, or undefined if this node does not lead, is unfit to,
+   * hands its leadership over, or has too much uncommitted: then nothing was appended. The core keeps `data`; the caller
    * must not change it.
    */
   propose(data: Uint8Array): Entry | undefined {

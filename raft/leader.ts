@@ -292,7 +292,7 @@ export function snapshotDone(leadership: Leadership, peer: NodeId, arrived: bool
   progress.probeSent = true;
 }
 
-/** The connection broke: pipelined appends are lost, so find out again where the peer is. */
+/** A connection with the peer broke, and appends may be lost with it: find out again where the peer is. */
 export function peerUnreachable(leadership: Leadership, peer: NodeId): void {
   const progress = leadership.progress.get(peer);
   if (progress?.state === 'replicate') progress.becomeProbe();

@@ -9,7 +9,7 @@
 export type Willingness = 'willing' | 'reluctant' | 'unfit';
 
 /**
- * - `lowDisk`: the disk has less room than the floor, nothing may be proposed. The one name of this state, everywhere.
+ * - `lowDisk`: the disk has less room than the floor: no new requests are taken. The one name of this state, everywhere.
  * - `stopping`: the process is about to end.
  * - `clockRate`: its clock runs faster or slower than a majority's; time that it stamps cannot be trusted.
  * - `diskStalled`: a write takes too long; it could acknowledge nothing. Found by the driver itself.

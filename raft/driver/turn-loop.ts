@@ -1,6 +1,6 @@
 /**
- * The turn of all groups of a node: step what arrived -> propose what waits -> send -> apply -> write everything in one
- * synced batch. While that write is in flight the next turn fills up; that is the group commit, and it adapts to the
+ * The turn of all groups of a node: step what arrived -> propose what waits -> apply -> begin to write
+ * everything in one synced batch -> send what need not wait for it. While that write is in flight the next turn fills up; that is the group commit, and it adapts to the
  * load by itself. Messages are stepped during the write too; only proposals wait for the turn, to travel in one entry.
  *
  * It knows which groups have work. Which groups there are, and who should lead them, is not decided here.

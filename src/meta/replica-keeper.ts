@@ -106,7 +106,7 @@ export class ReplicaKeeper {
       const isWanted = placement.replicasOf(partition).includes(nodeId);
       const isDone = isWanted
         ? this.#hold(partition, state.version, offers)
-        : this.#maybeRemove(partition, state);
+        : this.#seeItGone(partition, state);
       if (!isDone) this.#isDone = false;
     }
     if (offers.length > 0 && this.#ticks % OFFER_TICKS === 0) this.#send(state.version, offers);
@@ -143,8 +143,8 @@ export class ReplicaKeeper {
     return true;
   }
 
-  /** True: there is nothing to remove. */
-  #maybeRemove(partition: number, { version, settledVersion }: MetaState): boolean {
+  /** Removes the replica if it may go. True: there is none, or it is going. */
+  #seeItGone(partition: number, { version, settledVersion }: MetaState): boolean {
     const { raft, replicas } = this.#init;
     if (!replicas.has(partition)) return true;
     const group = groupOfPartition(partition);

@@ -1,6 +1,6 @@
 /**
- * Loads what is on the disk into a core that is wired to the rest of its node, and tells the story of the node: each event
- * of the core is one line of the log.
+ * Loads what is on the disk into a core that is wired to the rest of its node. What follows from the core's events is here:
+ * each is a line of the log, and when the nodes of the cluster are others, others are dialled.
  */
 import { randomInt } from 'node:crypto';
 import { totalmem } from 'node:os';

@@ -281,9 +281,9 @@ export class NodeCore {
   }
 
   /** Close to a full disk. To be called again while it lasts. */
-  refuseProposals(refuse: boolean): void {
-    this.raft.avoidLeading('lowDisk', refuse);
-    for (const partition of this.partitions.values()) partition.refuseProposals(refuse);
+  setLowDisk(isLow: boolean): void {
+    this.raft.avoidLeading('lowDisk', isLow);
+    for (const partition of this.partitions.values()) partition.setLowDisk(isLow);
   }
 
   /**

@@ -1,6 +1,6 @@
 /**
- * The composition root: starts one node from a configuration and a directory, and ends it. All clocks, timers, sockets
- * and randomness of a node enter here, in node-parts.ts and in load-core.ts.
+ * The composition root: starts one node from a configuration and a directory, and ends it. All clocks, timers and randomness
+ * of a `NodeCore` enter here, in node-parts.ts and in load-core.ts.
  */
 import type { TransportHandlers } from '../transport/tcp-transport.ts';
 import type { ClusterView } from './cluster-view.ts';
@@ -94,7 +94,7 @@ async function joined(parts: NodeParts, core: NodeCore): Promise<QuorateNode> {
     directory: dataDirectory,
     floorBytes: config.freeFloorBytes,
     logger,
-    seen: (isLow) => core.refuseProposals(isLow),
+    seen: (isLow) => core.setLowDisk(isLow),
   });
   return new QuorateNode(parts, core, [
     setInterval(() => core.tick(), config.timing.tickMillis),

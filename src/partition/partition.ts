@@ -50,7 +50,7 @@ export class Partition implements GroupApplication {
   /** What kind of entry is being proposed. */
   #proposing: Command['type'] | undefined;
   #proposedRulesInTerm = 0;
-  #refusesProposals = false;
+  #isLowDisk = false;
   #room: Room = 'free';
   readonly #housekeeping = new Housekeeping();
 
@@ -103,8 +103,8 @@ export class Partition implements GroupApplication {
   }
 
   /** Close to a full disk nothing more is proposed: a refusal is better than a failed write. */
-  refuseProposals(refuse: boolean): void {
-    this.#refusesProposals = refuse;
+  setLowDisk(isLow: boolean): void {
+    this.#isLowDisk = isLow;
   }
 
   /** How much room the nodes have that keep this partition. To be called again while it is not `free`. */
@@ -181,7 +181,7 @@ export class Partition implements GroupApplication {
   }
 
   #reasonNotToPropose(): UnavailableReason | undefined {
-    if (this.#refusesProposals) return 'low_disk';
+    if (this.#isLowDisk) return 'low_disk';
     const { pendingMax, inflightMax } = this.#init.options;
     const { pendingCount, inflightCount } = this.#waiters;
     const isFull = pendingCount >= pendingMax || inflightCount >= inflightMax;
@@ -202,7 +202,7 @@ export class Partition implements GroupApplication {
       this.#proposedRulesInTerm = this.#term;
       return { type: 'rules', table: ruleTable };
     }
-    if (!this.#refusesProposals && this.#housekeeping.take(monotonicMillis())) return { type: 'sweep' };
+    if (!this.#isLowDisk && this.#housekeeping.take(monotonicMillis())) return { type: 'sweep' };
     const batch = this.#waiters.takeBatch(options.batchMax);
     return batch && { type: 'allow', batch };
   }
@@ -228,7 +228,7 @@ export class Partition implements GroupApplication {
       this.#waiters.answerAll(waited.waiters, unavailable('no_leader', false));
     const isNewTerm = entry.term !== this.#applied.term;
     this.#applied = { index: entry.index, term: entry.term };
-    if (isNewTerm) this.#waiters.answerLost(this.#applied);
+    if (isNewTerm) this.#waiters.answerOverruled(this.#applied);
     if (isNewTerm && this.#early.length > 0 && entry.term === this.#term) this.#decideEarly();
   }
 
@@ -278,7 +278,7 @@ export class Partition implements GroupApplication {
         restore.install();
         // What the snapshot covers was decided, but not by entries this node saw.
         this.#applied = { index, term };
-        this.#waiters.answerLost(this.#applied);
+        this.#waiters.answerOverruled(this.#applied);
         this.#waiters.answerProposed(unavailable('unknown_outcome', true));
       },
     };

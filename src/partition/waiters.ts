@@ -144,7 +144,7 @@ export class Waiters {
    * Terms never decrease along a log, so behind a committed entry no entry of an earlier term can be committed:
    * whoever waits for one was certainly not decided.
    */
-  answerLost({ index: end, term: committed }: { readonly index: number; readonly term: number }): void {
+  answerOverruled({ index: end, term: committed }: { readonly index: number; readonly term: number }): void {
     this.#answerInflight((index, term) => index > end && term < committed, unavailable('no_leader', false));
   }
 

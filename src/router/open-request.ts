@@ -5,13 +5,11 @@
  * What is asked of a second node may have been proposed by the first: so only a request with an id, which makes a
  * repeat the same request, is ever asked in two places, and it is rejected only if none of them may grant it yet.
  */
+import type { AllowAnswer, AllowDone } from '../api/answer.ts';
 import type { AllowRequest } from '../api/request.ts';
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
 import type { Answer } from '../partition/answer.ts';
 import { isRejection, meaningOf } from './answer-meaning.ts';
-
-/** What a front door gets: never `notLeader`, that is settled by the router. */
-export type AllowAnswer = Exclude<Answer, { kind: 'notLeader' }>;
 
 /** Ticks are about this coarse; an answer this little past its deadline still counts. */
 const LATE_ANSWER_MILLIS_MAX = 20;
@@ -22,7 +20,7 @@ export interface OpenRequestInit {
   readonly request: AllowRequest;
   readonly partition: number;
   readonly deadlineMillis: number;
-  readonly done: (answer: AllowAnswer, partition: number) => void;
+  readonly done: AllowDone;
 }
 
 export class OpenRequest {

@@ -18,8 +18,6 @@ import { LeaderQueue } from './leader-queue.ts';
 import { LeaderSearch } from './leader-search.ts';
 import { OpenRequest, type OpenRequestInit } from './open-request.ts';
 
-export type { AllowAnswer } from './open-request.ts';
-
 export interface RouterInit {
   readonly nodeId: NodeId;
   readonly placement: {
@@ -58,7 +56,7 @@ interface Lookup {
 
 export class Router {
   readonly #init: RouterInit;
-  /** partition -> whom to ask, 0 = unknown. The hot path reads this and nothing else. */
+  /** partition -> whom to ask, 0 = unknown: one read finds the way. */
   readonly #routeOf: Int32Array;
   readonly #lookups: readonly Lookup[];
   /** All requests without an answer, in order of their deadlines, which is the order they came in. */

@@ -100,10 +100,10 @@ describe('bounds', () => {
   it('close to a full disk nothing is proposed, but what is denied anyway is denied', () => {
     const driver = FakeDriver.leading({ table: tableOf(1, { limit: 1 }) });
     driver.decide('ada');
-    driver.partition.refuseProposals(true);
+    driver.partition.setLowDisk(true);
     expect(driver.ask('bob')).toEqual([{ kind: 'unavailable', reason: 'low_disk', proposed: false }]);
     expect(allowed(driver.ask('ada')[0])).toBe(false);
-    driver.partition.refuseProposals(false);
+    driver.partition.setLowDisk(false);
     expect(allowed(driver.decide('bob'))).toBe(true);
   });
 });

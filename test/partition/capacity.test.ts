@@ -78,11 +78,11 @@ describe('at capacity', () => {
   it('and close to a full disk nothing is swept: that takes place in the log, too', () => {
     const driver = full();
     driver.now += 1_500;
-    driver.partition.refuseProposals(true);
+    driver.partition.setLowDisk(true);
     driver.ask('stranger');
     driver.partition.limitRoom('full');
     expect(proposedTypes(driver)).toEqual([]);
-    driver.partition.refuseProposals(false);
+    driver.partition.setLowDisk(false);
     driver.partition.limitRoom('full');
     expect(proposedTypes(driver)).toEqual(['sweep']);
   });

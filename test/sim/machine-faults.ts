@@ -32,8 +32,8 @@ export class MachineFaults {
     },
     diskError: ({ victim }) => victim.failDisk(this.#hand.random.pick(['lost', 'kept'])),
     lowDisk: ({ victim }) => {
-      victim.refuseProposals(true);
-      this.#hand.later(2_000, () => victim.refuseProposals(false));
+      victim.setLowDisk(true);
+      this.#hand.later(2_000, () => victim.setLowDisk(false));
     },
     fullMemory: ({ victim }) => {
       victim.limitState(this.#hand.random.pick([0, 2_000, 10_000]));

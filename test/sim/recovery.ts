@@ -113,7 +113,7 @@ export class Recovery {
       node.healDisk();
       network.censor.blind(node.id, false);
       node.clock.goWrong(1);
-      node.refuseProposals(false);
+      node.setLowDisk(false);
       node.sendsUnsound = false;
       node.resume();
       node.start();

@@ -44,7 +44,7 @@ export class SimNode implements Endpoint, Machine {
   readonly clock: SimClock;
   /** Of the last process, in real time. */
   startedAt = 0;
-  isShortOfSpace = false;
+  isLowDisk = false;
   stateBytesMax: number;
   /** The process before this one did not come to take part. */
   #diedRecovering = false;
@@ -245,10 +245,10 @@ export class SimNode implements Endpoint, Machine {
     this.#process?.resume();
   }
 
-  refuseProposals(refuse: boolean): void {
-    if (this.isShortOfSpace === refuse) return;
-    this.isShortOfSpace = refuse;
-    this.#process?.lookAtSpace();
+  setLowDisk(isLow: boolean): void {
+    if (this.isLowDisk === isLow) return;
+    this.isLowDisk = isLow;
+    this.#process?.lookAtDisk();
   }
 
   /** What it may remember; undefined: as much as at first. */

@@ -37,7 +37,7 @@ export interface Machine {
   readonly sendsUnsound: boolean;
   /** A multiple of what the disk usually takes. */
   readonly diskFactor: number;
-  readonly isShortOfSpace: boolean;
+  readonly isLowDisk: boolean;
   readonly stateBytesMax: number;
   wallMillis(): number;
   crash(fate: Fate): void;
@@ -196,7 +196,7 @@ export class SimProcess {
     const { id, stateBytesMax } = this.#machine;
     this.core = core;
     this.state = 'up';
-    this.lookAtSpace();
+    this.lookAtDisk();
     this.limitState(stateBytesMax);
     this.#world.network.started(id);
     this.#world.story.tell(() => `node ${id} is up (life ${this.life})`);
@@ -314,12 +314,12 @@ export class SimProcess {
     );
   }
 
-  lookAtSpace(): void {
+  lookAtDisk(): void {
     const machine = this.#machine;
-    this.run(() => this.core?.refuseProposals(machine.isShortOfSpace));
-    if (!machine.isShortOfSpace) return;
+    this.run(() => this.core?.setLowDisk(machine.isLowDisk));
+    if (!machine.isLowDisk) return;
     this.#world.after(SPACE_LOOK_MILLIS, () => {
-      if (this.state === 'up' && machine.isShortOfSpace) this.lookAtSpace();
+      if (this.state === 'up' && machine.isLowDisk) this.lookAtDisk();
     });
   }
 

@@ -45,7 +45,7 @@ export const DRIVER: readonly Mutant[] = [
     id: 'D12',
     bug: 'what waits behind a committed entry of the same term is given up as lost',
     law: 'nothing is in the log that was said to be nowhere',
-    edits: [{ in: 'Waiters.answerLost', find: 'term < committed', replace: 'term <= committed' }],
+    edits: [{ in: 'Waiters.answerOverruled', find: 'term < committed', replace: 'term <= committed' }],
     unitTest: {
       file: 'partition/leadership.test.ts',
       why: 'a leader of a term has all its entries and needs no snapshot of that term, and it proposes only after the first of them is applied: nothing of that term waits when it is looked for',

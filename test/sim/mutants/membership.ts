@@ -84,7 +84,7 @@ export const MEMBERSHIP: readonly Mutant[] = [
     bug: 'a replica is deleted whatever it was offered under, and whatever its log says',
     edits: [
       {
-        in: 'ReplicaKeeper.#maybeRemove',
+        in: 'ReplicaKeeper.#seeItGone',
         find: 'if (!isSettled || wasOffered || raft.newestEpoch(group) > version)',
         replace: 'if (!isSettled)',
       },
@@ -95,7 +95,7 @@ export const MEMBERSHIP: readonly Mutant[] = [
     bug: 'a replica is deleted before all partitions have moved',
     edits: [
       {
-        in: 'ReplicaKeeper.#maybeRemove',
+        in: 'ReplicaKeeper.#seeItGone',
         find: 'const isSettled = settledVersion === version;',
         replace: 'const isSettled = true;',
       },
