@@ -185,10 +185,8 @@ export class MultiRaft {
 
   #hinder(hindrance: Hindrance, isPresent: boolean): void {
     this.#hindrances.set(hindrance, isPresent);
-    for (const group of this.#groups.values()) {
-      group.core.setWillingness(this.#hindrances.willingness);
-      this.#turns.activate(group);
-    }
+    for (const { core } of this.#groups.values()) core.setWillingness(this.#hindrances.willingness);
+    for (const group of this.#groups.values()) this.#turns.activate(group);
   }
 
   /** The connection from `peer` broke. Its groups look for a new leader at once, one replica after the other. */
