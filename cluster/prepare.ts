@@ -17,7 +17,7 @@ import { type NewClusterOptions, newClusterConfig } from '../src/cli/new-cluster
 import type { RuleTable } from '../src/limiter/rules.ts';
 import { isOverruled } from '../src/node/rules-in-force.ts';
 import { assertPortsFree } from './free-ports.ts';
-import { clusterReport } from './processes.ts';
+import { clusterReport, stateOf } from './processes.ts';
 
 export interface StartOptions extends NewClusterOptions {
   readonly fresh: boolean;
@@ -70,10 +70,11 @@ function changed(stored: ClusterConfig, local: LocalNodes, options: StartOptions
 async function refuseIfRunning({ nodes }: Pick<ClusterConfig, 'nodes'>): Promise<void> {
   const answers = await Promise.all(
     nodes.map(async (node) => {
-      const status = await clusterReport({ nodes: [node] });
-      if (status === undefined) return [];
-      const { id } = status.self;
-      const pid = status.nodes.find((other) => other.id === id)?.pid ?? 'unknown';
+      // Whatever it says, and in whatever words: files in use are not deleted.
+      if (!(await stateOf(node)).answers) return [];
+      const report = await clusterReport({ nodes: [node] });
+      const id = report?.self.id ?? node.id;
+      const pid = report?.nodes.find((other) => other.id === id)?.pid ?? 'unknown';
       return [`node ${id} at ${node.http.host}:${node.http.port} (pid ${pid})`];
     }),
   );

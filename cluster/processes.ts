@@ -123,6 +123,8 @@ export async function clusterReport({ nodes }: Nodes): Promise<ClusterReport | u
 
 /** What a node says of itself. */
 export interface NodeState {
+  /** Somebody is there, whatever it says. */
+  readonly answers: boolean;
   readonly isReady: boolean;
   readonly text: string;
   /** It was removed from the cluster, or is refused by it, and this is why: it never will be ready. */
@@ -134,19 +136,23 @@ export async function stateOf({ http }: Pick<NodeAddress, 'http'>): Promise<Node
     const response = await fetch(`http://${http.host}:${http.port}/readyz`, {
       signal: AbortSignal.timeout(ANSWER_MILLIS_MAX),
     });
-    const readiness = (await response.json()) as Readiness;
     const isReady = response.ok;
+    const readiness = (await response.json().catch(() => ({ status: 'of another kind' }))) as Readiness;
     switch (readiness.status) {
       case 'starting':
-        return { isReady, text: `starting, ${readiness.loaded} of ${readiness.of} groups loaded` };
+        return {
+          answers: true,
+          isReady,
+          text: `starting, ${readiness.loaded} of ${readiness.of} groups loaded`,
+        };
       case 'removed':
       case 'refused':
-        return { isReady, text: readiness.status, excluded: readiness.reason };
+        return { answers: true, isReady, text: readiness.status, excluded: readiness.reason };
       default:
-        return { isReady, text: readiness.status };
+        return { answers: true, isReady, text: readiness.status };
     }
   } catch {
-    return { isReady: false, text: 'no answer' };
+    return { answers: false, isReady: false, text: 'no answer' };
   }
 }
 

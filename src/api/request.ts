@@ -5,6 +5,7 @@
 import type { Invalid } from './answer.ts';
 import { isBoundedInteger, isBoundedText } from './bounded.ts';
 
+// A node refuses frames with what is beyond its bounds, and breaks the connection: other bounds need a new PROTOCOL_VERSION.
 /** The longest user id in UTF-8 bytes. */
 export const KEY_BYTES_MAX = 256;
 /** The longest rule id in UTF-8 bytes. */

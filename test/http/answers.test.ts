@@ -3,7 +3,8 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { Decision } from '../../src/api/answer.ts';
 import { UNAVAILABLE_REASONS } from '../../src/api/refusals.ts';
 import { formatAnswer } from '../../src/http/answer-format.ts';
-import { decisionOf, denialOf, Door, PARTITION, WALL_MILLIS } from './fixtures.ts';
+import { decisionOf } from '../api/decision-of.ts';
+import { denialOf, Door, PARTITION, WALL_MILLIS } from './fixtures.ts';
 import { parseItems } from './structured-fields.ts';
 
 let door = new Door();

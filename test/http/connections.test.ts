@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { until } from '../transport/wait.ts';
-import { Door, PARTITION, decisionOf, denialOf } from './fixtures.ts';
+import { decisionOf } from '../api/decision-of.ts';
+import { Door, PARTITION, denialOf } from './fixtures.ts';
 import { RawClient } from './raw-client.ts';
 import { BusyWatch } from '../slowness.ts';
 

@@ -7,25 +7,12 @@ import type { NodeBehindDoor } from '../../src/api/front-door.ts';
 import type { NodeChange, NodeChangeResult } from '../../src/api/node-change.ts';
 import type { Readiness } from '../../src/api/readiness.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
+import { decisionOf } from '../api/decision-of.ts';
 import { HTTP_LIMITS, type HttpLimits } from '../../src/http/door-init.ts';
 import { HttpDoor } from '../../src/http/http-door.ts';
 
 export const WALL_MILLIS = 1_700_000_000_123;
 export const PARTITION = 11;
-
-export function decisionOf(changes: Partial<Decision> = {}): Decision {
-  return {
-    allowed: true,
-    ruleId: 'default',
-    limit: 100,
-    windowMillis: 60_000,
-    remaining: 42,
-    retryAfterMillis: 0,
-    resetMillis: 59_001,
-    decided: { term: 3, index: 90, timeMillis: 1_700_000_000_000 },
-    ...changes,
-  };
-}
 
 export function denialOf(changes: Partial<Decision> = {}): Decision {
   return decisionOf({ allowed: false, remaining: 0, retryAfterMillis: 12_345, ...changes });

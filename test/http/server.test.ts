@@ -1,7 +1,8 @@
 import type { Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { until } from '../transport/wait.ts';
-import { decisionOf, Door, PARTITION, REPORT } from './fixtures.ts';
+import { decisionOf } from '../api/decision-of.ts';
+import { Door, PARTITION, REPORT } from './fixtures.ts';
 import { RawClient } from './raw-client.ts';
 
 let door = new Door();

@@ -1,10 +1,10 @@
 /** A router between partitions and a forwarder that the test plays, on a clock the test turns. */
 import type { AllowRequest } from '../../src/api/request.ts';
-import type { Decision } from '../../src/limiter/decision.ts';
 import type { Answer } from '../../src/partition/answer.ts';
 import type { Done, Partition } from '../../src/partition/partition.ts';
 import type { Ask, Forwarder } from '../../src/router/forwarder.ts';
 import type { AllowAnswer } from '../../src/api/answer.ts';
+import { decisionOf } from '../api/decision-of.ts';
 import { Router } from '../../src/router/router.ts';
 
 export const SELF = 1;
@@ -15,20 +15,6 @@ export const PAUSE_MILLIS_MAX = 160;
 /** Pauses of 10, 20, 40, 80 and then 160 ms. */
 export const ROUNDS_PER_DEADLINE_MAX = 11;
 export const ELECTION_MILLIS_MAX = 400;
-
-export function decisionOf(changes: Partial<Decision> = {}): Decision {
-  return {
-    allowed: true,
-    ruleId: 'default',
-    limit: 100,
-    windowMillis: 60_000,
-    remaining: 99,
-    retryAfterMillis: 0,
-    resetMillis: 60_000,
-    decided: { term: 2, index: 17, timeMillis: 1_700_000_000_000 },
-    ...changes,
-  };
-}
 
 export const GRANT: Answer = { kind: 'decision', decision: decisionOf() };
 

@@ -6,7 +6,8 @@ import { Forwarder } from '../../src/router/forwarder.ts';
 import { decodeAnswers, encodeAnswers } from '../../src/wire/answers.ts';
 import { FRAME_PAYLOAD_BYTES_MAX } from '../../src/wire/frame.ts';
 import { decodeRequests } from '../../src/wire/requests.ts';
-import { decisionOf, FakePartition, GRANT, notLeader, SILENT_TICKS_MAX, unavailable } from './fixtures.ts';
+import { decisionOf } from '../api/decision-of.ts';
+import { FakePartition, GRANT, notLeader, SILENT_TICKS_MAX, unavailable } from './fixtures.ts';
 
 type FrameKind = 'requests' | 'answers';
 

@@ -1,7 +1,8 @@
 /** What a request is told when a node that was asked refuses it, loses it, or says nothing. */
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../src/partition/answer.ts';
-import { DEADLINE_MILLIS, decisionOf, GRANT, notLeader, RouterBench, SELF, unavailable } from './fixtures.ts';
+import { decisionOf } from '../api/decision-of.ts';
+import { DEADLINE_MILLIS, GRANT, notLeader, RouterBench, SELF, unavailable } from './fixtures.ts';
 
 describe('a leader that has the request and does not answer', () => {
   it('costs the request its deadline, and no more', () => {

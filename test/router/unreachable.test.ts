@@ -1,7 +1,8 @@
 /** Nodes that are there and cannot be asked: silent, cut off from this one, or about to leave. */
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../src/partition/answer.ts';
-import { decisionOf, GRANT, notLeader, RouterBench, SILENT_TICKS_MAX, unavailable } from './fixtures.ts';
+import { decisionOf } from '../api/decision-of.ts';
+import { GRANT, notLeader, RouterBench, SILENT_TICKS_MAX, unavailable } from './fixtures.ts';
 
 const DENIAL: Answer = { kind: 'decision', decision: decisionOf({ allowed: false }) };
 
