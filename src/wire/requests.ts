@@ -1,8 +1,10 @@
 /**
- * The frame of requests that another node is to decide, as it leads their partitions: for each partition one batch, in
- * the very bytes of a log entry, and beside it the columns that only the way there needs.
+ * The frame of requests that another node is to decide, as it leads their partitions: one batch, in the very bytes of a log
+ * entry, and beside it the columns that only the way there needs. Nothing at all asks for a sign of life.
  *
- *   [partition, ids, budgetsMillis, relayTos or null where nobody may pass anything on, batch]
+ *   [ids, budgetsMillis, partitions, relayTos or null where nobody may pass anything on, batch]
+ *
+ * Not one batch for each partition: with many partitions most would hold one request, and cost more than they save.
  */
 import type { AllowRequest } from '../api/request.ts';
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
@@ -23,61 +25,45 @@ export interface ForwardedRequest {
   readonly request: AllowRequest;
 }
 
-class Columns {
-  readonly #partition: number;
-  readonly #ids: number[] = [];
-  readonly #budgetsMillis: number[] = [];
-  readonly #relayTos: NodeId[] = [];
-  readonly #batch = new AllowBatchBuilder();
+/** One for all frames: each is taken before the next begins. */
+const builder = new AllowBatchBuilder();
 
-  constructor(partition: number) {
-    this.#partition = partition;
-  }
-
-  add({ id, budgetMillis, relayTo, request }: ForwardedRequest): void {
-    this.#batch.add(request);
-    this.#ids.push(id);
-    this.#budgetsMillis.push(budgetMillis);
-    this.#relayTos.push(relayTo);
-  }
-
-  take(): unknown[] {
-    const relayTos = this.#relayTos.some((node) => node !== NO_NODE) ? this.#relayTos : null;
-    const batch = encodeCommand({ type: 'allow', batch: this.#batch.take() });
-    return [this.#partition, this.#ids, this.#budgetsMillis, relayTos, batch];
-  }
-}
-
-/** Up to `BATCH_REQUESTS_MAX`; those of one partition keep their order. None at all asks for a sign of life. */
+/** Up to `BATCH_REQUESTS_MAX`. None at all asks for a sign of life. */
 export function encodeRequests(requests: readonly ForwardedRequest[]): Buffer {
-  const byPartition = new Map<number, Columns>();
-  for (const request of requests) {
-    const { partition } = request;
-    const columns = byPartition.get(partition) ?? new Columns(partition);
-    byPartition.set(partition, columns);
-    columns.add(request);
+  if (requests.length === 0) return pack([]);
+  const ids: number[] = [];
+  const budgetsMillis: number[] = [];
+  const partitions: number[] = [];
+  let relayTos: NodeId[] | null = null;
+  for (const { id, budgetMillis, partition, relayTo, request } of requests) {
+    if (relayTo !== NO_NODE) relayTos ??= ids.map(() => NO_NODE);
+    relayTos?.push(relayTo);
+    ids.push(id);
+    budgetsMillis.push(budgetMillis);
+    partitions.push(partition);
+    builder.add(request);
   }
-  return pack([...byPartition.values()].map((columns) => columns.take()));
+  const batch = encodeCommand({ type: 'allow', batch: builder.take() });
+  return pack([ids, budgetsMillis, partitions, relayTos, batch]);
 }
 
 /** @throws FrameError if it is malformed */
 export function decodeRequests(payload: Uint8Array): ForwardedRequest[] {
-  return array(unpack(payload), 'requests').flatMap((row) => decodePartition(new Fields(row)));
-}
-
-function decodePartition(fields: Fields): ForwardedRequest[] {
-  const partition = fields.integer('partition');
+  const columns = array(unpack(payload), 'requests');
+  if (columns.length === 0) return [];
+  const fields = new Fields(columns);
   const ids = fields.integers('ids');
   const budgetsMillis = fields.integers('budgetsMillis');
+  const partitions = fields.integers('partitions');
   const relayTos = fields.optionalIntegers('relayTos');
   const batch = decodeBatch(fields.bytes('batch'));
   const size = batch.userIds.length;
-  if ([ids, budgetsMillis, relayTos ?? ids].some(({ length }) => length !== size))
+  if ([ids, budgetsMillis, partitions, relayTos ?? ids].some(({ length }) => length !== size))
     throw new FrameError(`columns of other lengths beside a batch of ${size} requests`);
   return ids.map((id, i) => ({
     id,
     budgetMillis: budgetsMillis[i] ?? 0,
-    partition,
+    partition: partitions[i] ?? 0,
     relayTo: relayTos?.[i] ?? NO_NODE,
     request: requestAt(batch, i),
   }));

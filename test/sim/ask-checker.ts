@@ -171,20 +171,26 @@ interface Question {
 
 type Column<T> = readonly T[] | null;
 
-/** For each partition its number, the columns beside the batch, and the batch as it stands in the log. */
+/** Columns, of which the last is the batch as it stands in the log. No columns: a sign of life is asked for. */
 function questionsIn(payload: Uint8Array): Question[] {
-  const rows = unpack(payload) as readonly [number, unknown, unknown, Column<NodeId>, Uint8Array][];
-  return rows.flatMap(([partition, , , relayTos, batch]) => {
-    const columns = unpack(batch) as readonly unknown[];
-    const userIds = columns[1] as readonly string[];
-    const requestIds = columns[6] as Column<string | null>;
-    return userIds.map((userId, i) => ({
-      partition,
-      relayTo: relayTos?.[i] ?? 0,
-      userId,
-      requestId: requestIds?.[i] ?? undefined,
-    }));
-  });
+  const columns = unpack(payload) as readonly unknown[];
+  if (columns.length === 0) return [];
+  const [, , partitions, relayTos, batch] = columns as readonly [
+    unknown,
+    unknown,
+    readonly number[],
+    Column<NodeId>,
+    Uint8Array,
+  ];
+  const entry = unpack(batch) as readonly unknown[];
+  const userIds = entry[1] as readonly string[];
+  const requestIds = entry[6] as Column<string | null>;
+  return userIds.map((userId, i) => ({
+    partition: partitions[i] ?? 0,
+    relayTo: relayTos?.[i] ?? 0,
+    userId,
+    requestId: requestIds?.[i] ?? undefined,
+  }));
 }
 
 function keyOf(node: NodeId, userId: string, requestId: string | undefined): string {
