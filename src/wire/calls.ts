@@ -54,9 +54,9 @@ export class Calls<Request, Result> {
   }
 
   /** A new call, to be sent. Undefined: too many are under way, and nobody is told anything. */
-  maybeAsk(question: Question<Request, Result>): Call<Request, Result> | undefined {
+  maybeAsk({ to, request, until, done }: Question<Request, Result>): Call<Request, Result> | undefined {
     if (this.#outstanding.size >= this.#init.outstandingMax) return undefined;
-    const call = { ...question, id: this.#nextId, isSent: false };
+    const call = { id: this.#nextId, to, request, until, done, isSent: false };
     this.#nextId += 1;
     this.#outstanding.set(call.id, call);
     return call;
