@@ -15,8 +15,9 @@ import { type Command as LimiterCommand, encodeCommand } from '../src/limiter/lo
 import { GroupClock } from '../raft/driver/group-clock.ts';
 import { PARTITION_BYTES_MAX, type RuleTable, validateRuleTable } from '../src/limiter/rules.ts';
 import { integerOption } from '../src/cli/options.ts';
-import { Partition, PARTITION_DEFAULTS } from '../src/partition/partition.ts';
+import { Partition } from '../src/partition/partition.ts';
 import { nodeStalls } from './node-stalls.ts';
+import { PARTITION_DEFAULTS } from '../src/partition/partition-options.ts';
 
 interface StallOptions {
   readonly users: number;

@@ -17,7 +17,7 @@ import { type NewClusterOptions, newClusterConfig } from '../src/cli/new-cluster
 import type { RuleTable } from '../src/limiter/rules.ts';
 import { isOverruled } from '../src/node/rules-in-force.ts';
 import { assertPortsFree } from './free-ports.ts';
-import { clusterReport, stateOf } from './processes.ts';
+import { clusterReport, isAnswering } from './processes.ts';
 
 export interface StartOptions extends NewClusterOptions {
   readonly fresh: boolean;
@@ -71,7 +71,7 @@ async function refuseIfRunning({ nodes }: Pick<ClusterConfig, 'nodes'>): Promise
   const answers = await Promise.all(
     nodes.map(async (node) => {
       // Whatever it says, and in whatever words: files in use are not deleted.
-      if (!(await stateOf(node)).answers) return [];
+      if (!(await isAnswering(node))) return [];
       const report = await clusterReport({ nodes: [node] });
       const id = report?.self.id ?? node.id;
       const pid = report?.nodes.find((other) => other.id === id)?.pid ?? 'unknown';

@@ -123,8 +123,6 @@ export async function clusterReport({ nodes }: Nodes): Promise<ClusterReport | u
 
 /** What a node says of itself. */
 export interface NodeState {
-  /** Somebody is there, whatever it says. */
-  readonly answers: boolean;
   readonly isReady: boolean;
   readonly text: string;
   /** It was removed from the cluster, or is refused by it, and this is why: it never will be ready. */
@@ -137,22 +135,33 @@ export async function stateOf({ http }: Pick<NodeAddress, 'http'>): Promise<Node
       signal: AbortSignal.timeout(ANSWER_MILLIS_MAX),
     });
     const isReady = response.ok;
-    const readiness = (await response.json().catch(() => ({ status: 'of another kind' }))) as Readiness;
+    const readiness = (await response.json()) as Readiness;
     switch (readiness.status) {
       case 'starting':
         return {
-          answers: true,
           isReady,
           text: `starting, ${readiness.loaded} of ${readiness.of} groups loaded`,
         };
       case 'removed':
       case 'refused':
-        return { answers: true, isReady, text: readiness.status, excluded: readiness.reason };
+        return { isReady, text: readiness.status, excluded: readiness.reason };
       default:
-        return { answers: true, isReady, text: readiness.status };
+        return { isReady, text: readiness.status };
     }
   } catch {
-    return { answers: false, isReady: false, text: 'no answer' };
+    return { isReady: false, text: 'no answer' };
+  }
+}
+
+/** Somebody listens there, whatever it says. */
+export async function isAnswering({ http }: Pick<NodeAddress, 'http'>): Promise<boolean> {
+  try {
+    await fetch(`http://${http.host}:${http.port}/healthz`, {
+      signal: AbortSignal.timeout(ANSWER_MILLIS_MAX),
+    });
+    return true;
+  } catch {
+    return false;
   }
 }
 

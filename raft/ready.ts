@@ -12,8 +12,6 @@ import type { Entry, HardState, InstallSnapshot, Message } from './types.ts';
 export interface Ready {
   /** False: nothing to write; `afterSync` may leave at once, because all it promises is on disk already. */
   readonly mustWrite: boolean;
-  /** More entries wait for the disk than fitted, and so does what would have been in `afterSync`. */
-  readonly isPartial: boolean;
   readonly hardState: HardState;
   readonly entries: readonly Entry[];
   readonly install: InstallSnapshot | undefined;
@@ -32,7 +30,6 @@ export function nextWrite(state: CoreState, costMax: number): Ready | undefined 
   if (!mustWrite && (isPartial || afterSync.length === 0)) return undefined;
   return {
     mustWrite,
-    isPartial,
     hardState: { term, vote, commit: Math.min(log.committed, lastWritten) },
     entries,
     install: pendingInstall,

@@ -15,8 +15,8 @@ import {
   CLOCK_DRIFT_PPM_DEFAULT,
   PARTITION_BYTES_DEFAULT,
   REQUEST_ID_HORIZON_MILLIS_DEFAULT,
-  type Rule,
 } from '../limiter/rules.ts';
+import type { Rule } from '../api/rule.ts';
 
 const CLUSTER_FILE = 'cluster.json';
 /** Present while a cluster is being created: no node has run yet, so starting over is safe. */

@@ -4,15 +4,10 @@
  */
 import { integerAt, InvalidFieldError, objectAt } from '../api/fields.ts';
 import { NODE_ID_MAX, type NodeAddress, validateNode } from '../api/node-address.ts';
-import {
-  groupMillisMax,
-  InvalidRuleError,
-  type Rule,
-  type RuleTable,
-  validateRuleTable,
-} from '../limiter/rules.ts';
+import { groupMillisMax, InvalidRuleError, type RuleTable, validateRuleTable } from '../limiter/rules.ts';
 import { type Founder, INCARNATION } from '../../storage/identity.ts';
 import { DEFAULT_FREE_FLOOR_BYTES } from '../../storage/free-space.ts';
+import type { Rule } from '../api/rule.ts';
 
 export interface ClusterConfig {
   /** Names the cluster in every frame and database; a node refuses those of another one. */

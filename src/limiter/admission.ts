@@ -4,7 +4,7 @@
  */
 
 import type { AllowRequest } from '../api/request.ts';
-import type { Rule } from './rules.ts';
+import type { Rule } from '../api/rule.ts';
 
 /** Which field of a request is wrong, and what it would have to be. */
 export interface Inadmissible {

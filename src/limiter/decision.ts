@@ -1,9 +1,7 @@
 /** What the limiter answers, beyond the decisions that every door knows. Plain data only. */
 
-import type { Decision as Judged, Receipt } from '../api/answer.ts';
+import type { Decision as Judged } from '../api/answer.ts';
 import type { Conflict } from './fingerprint.ts';
-
-export type { Receipt };
 
 /** A place in the log and the group time stamped there. */
 export interface AppliedPosition {

@@ -5,14 +5,16 @@
 
 import type { AllowRequest } from '../api/request.ts';
 import { assert } from './assert.ts';
-import type { Decision, Receipt, Refusal } from './decision.ts';
+import type { Decision, Refusal } from './decision.ts';
 import { type Conflict, conflictBetween, type Fingerprint } from './fingerprint.ts';
 import type { Demand } from './meters/meter.ts';
-import { DEFAULT_RULE, type Rule } from './rules.ts';
+import { DEFAULT_RULE } from './rules.ts';
 import type { KeyTable } from './state/key-table.ts';
 import type { LimiterState } from './state/limiter-state.ts';
 import { NONE } from './state/rows.ts';
 import type { Room } from './state/state-size.ts';
+import type { Receipt } from '../api/answer.ts';
+import type { Rule } from '../api/rule.ts';
 
 /** One request, as it is asked. */
 export interface Question extends Fingerprint {

@@ -3,8 +3,8 @@
  * becomes bytes is for those to say; what it may be, for `rules.ts`.
  */
 
-import { RULE_CLOCKS } from '../api/rule.ts';
-import { type Rule, type RuleTable, validateRule, validateRuleTable } from './rules.ts';
+import { type Rule, RULE_CLOCKS } from '../api/rule.ts';
+import { type RuleTable, validateRule, validateRuleTable } from './rules.ts';
 
 /** All values are written: one that is missing is damage, not a wish for the default. */
 const MISSING = NaN;

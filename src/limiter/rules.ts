@@ -6,8 +6,6 @@ import { isBoundedInteger, isBoundedText } from '../api/bounded.ts';
 import { RULE_ID_BYTES_MAX } from '../api/request.ts';
 import { RULE_CLOCKS, type Rule } from '../api/rule.ts';
 
-export type { Rule };
-
 /** Stands for the default rule at the time of the decision, where a request names none. */
 export const DEFAULT_RULE = '';
 /** The largest `Rule.limit`. */

@@ -3,7 +3,7 @@
  * once: whoever receives it decides, or says that it does not lead.
  */
 import type { NodeChange, NodeChangeResult } from '../api/node-change.ts';
-import type { NodeId } from '../../raft/types.ts';
+import { NO_NODE, type NodeId } from '../../raft/types.ts';
 import { Calls } from '../wire/calls.ts';
 import {
   encodeChangeResult,
@@ -47,7 +47,7 @@ export class ChangeForwarder {
   change(change: NodeChange, done: (result: NodeChangeResult) => void): void {
     const { meta, isConnected, send } = this.#init;
     const { leader } = meta;
-    if (meta.isLeader || leader === 0 || !isConnected(leader)) {
+    if (meta.isLeader || leader === NO_NODE || !isConnected(leader)) {
       meta.change(change, done);
       return;
     }

@@ -12,7 +12,7 @@
  */
 import type { MembershipChange } from '../../raft/membership.ts';
 import type { MultiRaft } from '../../raft/driver/multi-raft.ts';
-import type { GroupConfig, GroupId, NodeId } from '../../raft/types.ts';
+import { type GroupConfig, type GroupId, NO_NODE, type NodeId } from '../../raft/types.ts';
 import { type ClusterPlacement, META_GROUP, type Members } from './cluster-placement.ts';
 import type { MetaGroup } from './meta-group.ts';
 import type { MetaState } from './meta-state.ts';
@@ -135,7 +135,7 @@ export class GroupMover {
     }
     if (isSettled || settled.length === 0) return;
     if (meta.isLeader) this.reported(state.version, settled);
-    else if (meta.leader !== 0) report(meta.leader, state.version, settled);
+    else if (meta.leader !== NO_NODE) report(meta.leader, state.version, settled);
   }
 
   /**

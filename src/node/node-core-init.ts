@@ -9,9 +9,12 @@ import type { MetaState } from '../meta/meta-state.ts';
 import type { Exclusion } from '../meta/standing.ts';
 import type { CapacityReport } from '../partition/capacity-watch.ts';
 import type { Hash32 } from '../partition/hash.ts';
-import type { PartitionOptions } from '../partition/partition.ts';
+import type { PartitionOptions } from '../partition/partition-options.ts';
 import type { PeerFrameType } from '../wire/frame.ts';
 import type { NodeReport } from '../wire/node-report.ts';
+
+/** Where the ids of what is asked of other nodes start: answers for an earlier process match nothing. */
+export const FIRST_ID_BOUND = 2 ** 47;
 
 export interface Clocks {
   /** Never runs back; fractions of a millisecond. */

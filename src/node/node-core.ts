@@ -2,7 +2,7 @@
  * One node without its sockets, timers and clocks: the partitions, the driver of their Raft groups and the router,
  * wired together. What it needs of the outside world comes in as arguments, so that a simulator can run it too.
  */
-import type { AllowAnswer } from '../api/answer.ts';
+import type { AllowDone } from '../api/answer.ts';
 import type { NodeChange, NodeChangeResult } from '../api/node-change.ts';
 import type { AllowRequest } from '../api/request.ts';
 import { RAFT_DEFAULTS } from '../../raft/core-state.ts';
@@ -10,7 +10,7 @@ import { GroupClock } from '../../raft/driver/group-clock.ts';
 import { type GroupApplication, MULTI_RAFT_DEFAULTS, MultiRaft } from '../../raft/driver/multi-raft.ts';
 import type { GroupId, NodeId } from '../../raft/types.ts';
 import { ClockWatch } from '../clock/clock-watch.ts';
-import { ticksOf, type Timing } from '../config/config.ts';
+import { ticksOf } from '../config/config.ts';
 import { ClusterPlacement, META_GROUP, metaMembers } from '../meta/cluster-placement.ts';
 import { Membership } from '../meta/membership.ts';
 import { MetaGroup } from '../meta/meta-group.ts';
@@ -19,21 +19,19 @@ import type { NodeStanding } from '../meta/standing.ts';
 import type { CapacityReport, CapacityWatch } from '../partition/capacity-watch.ts';
 import type { Partition } from '../partition/partition.ts';
 import { groupOfPartition } from '../partition/placement.ts';
-import { Forwarder } from '../router/forwarder.ts';
-import { Router } from '../router/router.ts';
+import type { Forwarder } from '../router/forwarder.ts';
+import type { Router } from '../router/router.ts';
 import type { Refusal } from '../wire/hello.ts';
 import { encodePeerMessages } from '../wire/peer-messages.ts';
 import { watchCapacity } from './capacity.ts';
 import { Departure, departureLimits } from './departure.ts';
 import { restoreGroup } from './group-loader.ts';
-import type { NodeCoreInit } from './node-core-init.ts';
+import { FIRST_ID_BOUND, type NodeCoreInit } from './node-core-init.ts';
 import { introductionsOf } from './peer-addresses.ts';
 import { PeerEvents } from './peer-events.ts';
 import { Replicas } from './replicas.ts';
+import { newRouting } from './routing.ts';
 
-/** Requests without an answer that a node holds at a time. */
-const OPEN_REQUESTS_MAX = 65_536;
-const FIRST_ID_BOUND = 2 ** 47;
 const NOTHING = new Uint8Array(0);
 
 export class NodeCore {
@@ -54,10 +52,10 @@ export class NodeCore {
   readonly #replicas: Replicas;
 
   private constructor(init: NodeCoreInit) {
-    const { config, clocks } = init;
+    const { config, clocks, nodeId, hash, admission } = init;
     this.#init = init;
     this.#founders = config.founders.map(({ id }) => id);
-    this.placement = new ClusterPlacement(this.#founders, config.partitions, config.replicas, init.hash);
+    this.placement = new ClusterPlacement(this.#founders, config.partitions, config.replicas, hash);
     this.raft = newRaft(init);
     this.meta = new MetaGroup({
       clock: new GroupClock(clocks.monotonicMillis, clocks.wallMillis),
@@ -68,7 +66,11 @@ export class NodeCore {
       configChanged: () => this.#membership.admissionChanged(),
     });
     this.#replicas = new Replicas({
-      ...init,
+      nodeId,
+      config,
+      clocks,
+      store: init.store,
+      random: init.random,
       raft: this.raft,
       placement: this.placement,
       options: init.queues,
@@ -83,7 +85,9 @@ export class NodeCore {
     this.clock = this.#newClockWatch();
     this.#membership = this.#newMembership();
     this.#capacity = watchCapacity({
-      ...init,
+      nodeId,
+      config,
+      send: init.send,
       raft: this.raft,
       meta: this.meta,
       partitions: this.partitions,
@@ -95,16 +99,23 @@ export class NodeCore {
       announce: () => this.#announceDeparture(),
       limits: departureLimits(config.timing),
     });
-    this.#forwarder = this.#newForwarder();
-    this.router = this.#newRouter(this.#forwarder);
+    const { forwarder, router } = newRouting({
+      init,
+      placement: this.placement,
+      partitions: this.partitions,
+      hearsOfLeaders: (partition) => this.#replicas.hearsOfLeaders(partition),
+    });
+    this.#forwarder = forwarder;
+    this.router = router;
     this.peers = new PeerEvents({
-      ...init,
+      nodeId,
+      admission,
       raft: this.raft,
       membership: this.#membership,
       capacity: this.#capacity,
       clock: this.clock,
-      forwarder: this.#forwarder,
-      router: this.router,
+      forwarder,
+      router,
       reported: init.reported,
     });
   }
@@ -126,47 +137,24 @@ export class NodeCore {
   }
 
   #newMembership(): Membership {
-    const { timing } = this.#init.config;
+    const { nodeId, config, admission, random, defer, send, isConnected, nodesChanged, excluded } =
+      this.#init;
+    const { requestDeadlineMillis, tickMillis } = config.timing;
     return new Membership({
-      ...this.#init,
+      nodeId,
+      admission,
+      defer,
+      send,
+      isConnected,
+      nodesChanged,
+      excluded,
       raft: this.raft,
       meta: this.meta,
       placement: this.placement,
       replicas: this.#replicas,
-      firstId: this.#init.random(FIRST_ID_BOUND),
-      isAsking: () => this.router.openCount > 0,
-      farewellTicksMax: Math.ceil(timing.requestDeadlineMillis / timing.tickMillis),
-    });
-  }
-
-  #newForwarder(): Forwarder {
-    const { config, clocks, random } = this.#init;
-    return new Forwarder({
-      ...this.#init,
-      partitions: this.partitions,
-      monotonicMillis: clocks.monotonicMillis,
-      suspected: (node) => this.router.peerSuspected(node),
-      silentTicksMax: silentTicksMax(config.timing),
       firstId: random(FIRST_ID_BOUND),
-    });
-  }
-
-  #newRouter(forwarder: Forwarder): Router {
-    const { config, clocks, queues } = this.#init;
-    const { electionMillis, requestDeadlineMillis, tickMillis } = config.timing;
-    return new Router({
-      ...this.#init,
-      placement: this.placement,
-      partitions: this.partitions,
-      hearsOfLeaders: (partition) => this.#replicas.hearsOfLeaders(partition),
-      forwarder,
-      monotonicMillis: clocks.monotonicMillis,
-      deadlineMillis: requestDeadlineMillis,
-      silentTicksMax: silentTicksMax(config.timing),
-      pauseMillisMin: tickMillis,
-      pauseMillisMax: electionMillis,
-      electionMillisMax: 2 * electionMillis,
-      openMax: queues?.openMax ?? OPEN_REQUESTS_MAX,
+      isAsking: () => this.router.openCount > 0,
+      farewellTicksMax: Math.ceil(requestDeadlineMillis / tickMillis),
     });
   }
 
@@ -254,7 +242,7 @@ export class NodeCore {
   }
 
   /** Asks for a grant; see `Router.allow`. */
-  allow(request: AllowRequest, done: (answer: AllowAnswer, partition: number) => void): void {
+  allow(request: AllowRequest, done: AllowDone): void {
     if (this.#membership.verdict !== undefined) {
       const partition = this.router.partitionOf(request.userId);
       done({ kind: 'unavailable', reason: 'not_member', proposed: false }, partition);
@@ -328,22 +316,18 @@ export class NodeCore {
 }
 
 function newRaft(init: NodeCoreInit): MultiRaft {
+  const { nodeId, config, store, random, defer, fatal, send, snapshotRefused } = init;
+  const raft = { ...RAFT_DEFAULTS, ...ticksOf(config.timing) };
   return new MultiRaft({
-    ...init,
-    id: init.nodeId,
-    options: {
-      ...MULTI_RAFT_DEFAULTS,
-      raft: { ...RAFT_DEFAULTS, ...ticksOf(init.config.timing) },
-      ...init.raft,
-    },
+    id: nodeId,
+    store,
+    random,
+    options: { ...MULTI_RAFT_DEFAULTS, raft, ...init.raft },
+    defer,
+    fatal,
     send(to, messages) {
-      for (const payload of encodePeerMessages(messages)) init.send(to, 'peerMessages', payload);
+      for (const payload of encodePeerMessages(messages)) send(to, 'peerMessages', payload);
     },
-    snapshotRefused: (group, _meta, error) => init.snapshotRefused?.(group, error),
+    snapshotRefused: (group, _meta, error) => snapshotRefused?.(group, error),
   });
-}
-
-/** Early enough to ask another node before the deadline, late enough for a way there and back over slow links. */
-function silentTicksMax({ requestDeadlineMillis, tickMillis }: Timing): number {
-  return Math.max(3, Math.ceil((0.4 * requestDeadlineMillis) / tickMillis));
 }

@@ -13,7 +13,7 @@ import { ConfigError } from '../config/config.ts';
 import { HttpDoor } from '../http/http-door.ts';
 import { Admission } from '../meta/admission.ts';
 import { TcpTransport } from '../transport/tcp-transport.ts';
-import { ClusterView, reportOf } from './cluster-view.ts';
+import { ClusterView, type Known, reportOf } from './cluster-view.ts';
 import { DoorClock } from './door-clock.ts';
 import { MemberCache } from './member-cache.ts';
 import { Metrics } from './metrics.ts';
@@ -155,7 +155,7 @@ function metricsOf(readiness: NodeReadiness): Metrics {
 }
 
 function viewOf({ config, nodeId }: NodeInit, readiness: NodeReadiness, clocks: Clocks): ClusterView {
-  const known = (): ReturnType<ConstructorParameters<typeof ClusterView>[0]> => ({
+  const known = (): Known => ({
     ...(readiness.core?.meta.state ?? { nodes: config.nodes, version: 0, settledVersion: 0 }),
     rules: rulesInForce(readiness.core?.partitions.values() ?? []),
     replicasOf: (partition) => readiness.core?.placement.replicasOf(partition) ?? [],

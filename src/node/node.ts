@@ -12,8 +12,6 @@ import { closeParts, type NodeParts, openParts } from './node-parts.ts';
 import { Reporter } from './reporter.ts';
 import { stopLimits, takeLeave } from './stop.ts';
 
-export type { NodeInit };
-
 const REPORT_MILLIS = 500;
 const FREE_SPACE_CHECK_MILLIS = 1_000;
 

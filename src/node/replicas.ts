@@ -9,10 +9,11 @@ import { type GroupConfig, type GroupId, NO_NODE, type NodeId, type StoredGroup 
 import type { ClusterConfig } from '../config/config.ts';
 import type { ClusterPlacement } from '../meta/cluster-placement.ts';
 import type { LocalReplicas } from '../meta/replica-keeper.ts';
-import { Partition, PARTITION_DEFAULTS, type PartitionOptions } from '../partition/partition.ts';
+import { Partition } from '../partition/partition.ts';
 import { groupOfPartition } from '../partition/placement.ts';
 import { restoreGroup } from './group-loader.ts';
 import type { Clocks } from './node-core-init.ts';
+import { PARTITION_DEFAULTS, type PartitionOptions } from '../partition/partition-options.ts';
 
 export interface ReplicasInit {
   readonly nodeId: NodeId;

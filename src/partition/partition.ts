@@ -19,14 +19,12 @@ import type { Decision } from '../limiter/decision.ts';
 import type { GroupClock } from '../../raft/driver/group-clock.ts';
 import type { RuleTable } from '../limiter/rules.ts';
 import { LimiterStateMachine } from '../limiter/state-machine.ts';
+import { requestKeyOf } from '../limiter/state/request-key.ts';
 import type { Room } from '../limiter/state/state-size.ts';
 import { type Answer, answerOf, invalid, unavailable } from './answer.ts';
 import { Housekeeping } from './housekeeping.ts';
 import type { PartitionInit } from './partition-options.ts';
 import { type Done, type Waiter, Waiters } from './waiters.ts';
-
-export { PARTITION_DEFAULTS, type PartitionOptions } from './partition-options.ts';
-export type { Done } from './waiters.ts';
 
 interface Early {
   readonly request: AllowRequest;
@@ -143,7 +141,8 @@ export class Partition implements GroupApplication {
       return;
     }
     // Before the rules are asked: a retry gets its answer even if they changed since.
-    if (this.#isAnsweredAsRetry(request, deadlineMillis, done)) return;
+    const retryKey = requestKeyOf(request);
+    if (retryKey !== undefined && this.#isAnsweredAsRetry(retryKey, request, deadlineMillis, done)) return;
     const denial = this.#denialAtOnce(request);
     if (denial !== undefined) {
       done(denial);
@@ -154,15 +153,14 @@ export class Partition implements GroupApplication {
       done(unavailable(reason, false));
       return;
     }
-    this.#waiters.add(request, deadlineMillis, done);
+    this.#waiters.add(retryKey, request, deadlineMillis, done);
     if (this.#waiters.pendingCount === 1) this.#init.requestProposal();
   }
 
   /** A retry gets the answer of its first attempt: from memory, or when that one is decided. */
-  #isAnsweredAsRetry(request: AllowRequest, deadlineMillis: number, done: Done): boolean {
-    if (request.requestId === undefined) return false;
+  #isAnsweredAsRetry(retryKey: string, request: AllowRequest, deadlineMillis: number, done: Done): boolean {
     const remembered = this.#machine.remembered(request, this.clock.nowMillis());
-    if (remembered === undefined) return this.#waiters.maybeJoin(request, deadlineMillis, done);
+    if (remembered === undefined) return this.#waiters.maybeJoin(retryKey, request, deadlineMillis, done);
     done(answerOf(remembered, request.requestId));
     return true;
   }

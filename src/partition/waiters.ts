@@ -7,7 +7,6 @@ import type { Entry } from '../../raft/types.ts';
 import { type AllowBatch, AllowBatchBuilder } from '../limiter/log/batch.ts';
 import { conflictBetween } from '../limiter/fingerprint.ts';
 import { questionOf } from '../limiter/judge.ts';
-import { requestKeyOf } from '../limiter/state/request-key.ts';
 import { type Answer, unavailable } from './answer.ts';
 import { Attempts } from './attempts.ts';
 import { CommitTimes } from './commit-times.ts';
@@ -63,8 +62,8 @@ export class Waiters {
     return this.#inflightRequests;
   }
 
-  add(request: AllowRequest, deadlineMillis: number, done: Done): void {
-    const retryKey = requestKeyOf(request);
+  /** `retryKey`: see `requestKeyOf`. */
+  add(retryKey: string | undefined, request: AllowRequest, deadlineMillis: number, done: Done): void {
     const waiter: Waiter = { request, done, deadlineMillis, retryKey, retries: undefined };
     this.#attempts.add(waiter);
     this.#pending.push(waiter);
@@ -75,9 +74,7 @@ export class Waiters {
    * same id goes its own way: which of them has the id is decided by the log. It may hold this very one already, sent
    * by a former leader and not applied here yet.
    */
-  maybeJoin(request: AllowRequest, deadlineMillis: number, done: Done): boolean {
-    const retryKey = requestKeyOf(request);
-    if (retryKey === undefined) return false;
+  maybeJoin(retryKey: string, request: AllowRequest, deadlineMillis: number, done: Done): boolean {
     const earlier = this.#attempts.find(retryKey);
     if (earlier === undefined) return false;
     const conflict = conflictBetween(questionOf(earlier.request), questionOf(request));

@@ -12,11 +12,12 @@
 import type { AllowRequest } from '../api/request.ts';
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
 import type { Answer } from '../partition/answer.ts';
-import type { Done, Partition } from '../partition/partition.ts';
+import type { Partition } from '../partition/partition.ts';
 import { encodeAnswers, type ForwardedAnswer } from '../wire/answers.ts';
 import { type Call, Calls } from '../wire/calls.ts';
 import { encodeRequests, type ForwardedRequest } from '../wire/requests.ts';
 import { FailureDetector } from './failure-detector.ts';
+import type { Done } from '../partition/waiters.ts';
 
 export interface ForwarderInit {
   readonly nodeId: NodeId;

@@ -1,7 +1,6 @@
 /** The frame of answers to forwarded requests. */
 import { UNAVAILABLE_REASONS } from '../api/refusals.ts';
-import { CONFLICT_FIELDS } from '../api/answer.ts';
-import type { Receipt } from '../limiter/decision.ts';
+import { CONFLICT_FIELDS, type Receipt } from '../api/answer.ts';
 import { type Answer } from '../partition/answer.ts';
 import { array, Fields, pack, unpack } from './fields.ts';
 

@@ -25,12 +25,10 @@ export interface ForwardedRequest {
   readonly request: AllowRequest;
 }
 
-/** One for all frames: each is taken before the next begins. */
-const builder = new AllowBatchBuilder();
-
 /** Up to `BATCH_REQUESTS_MAX`. None at all asks for a sign of life. */
 export function encodeRequests(requests: readonly ForwardedRequest[]): Buffer {
   if (requests.length === 0) return pack([]);
+  const batch = new AllowBatchBuilder();
   const ids: number[] = [];
   const budgetsMillis: number[] = [];
   const partitions: number[] = [];
@@ -41,10 +39,15 @@ export function encodeRequests(requests: readonly ForwardedRequest[]): Buffer {
     ids.push(id);
     budgetsMillis.push(budgetMillis);
     partitions.push(partition);
-    builder.add(request);
+    batch.add(request);
   }
-  const batch = encodeCommand({ type: 'allow', batch: builder.take() });
-  return pack([ids, budgetsMillis, partitions, relayTos, batch]);
+  return pack([
+    ids,
+    budgetsMillis,
+    partitions,
+    relayTos,
+    encodeCommand({ type: 'allow', batch: batch.take() }),
+  ]);
 }
 
 /** @throws FrameError if it is malformed */

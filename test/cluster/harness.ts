@@ -16,7 +16,7 @@ import {
 import type { ClusterReport } from '../../src/api/cluster-report.ts';
 import { createCluster, localConfig } from '../../src/config/cluster-directory.ts';
 import type { ClusterConfig, Timing } from '../../src/config/config.ts';
-import type { Rule } from '../../src/limiter/rules.ts';
+import type { Rule } from '../../src/api/rule.ts';
 
 /** By port: which process of the tests it belongs to. A node that is down, or not there yet, listens on none of its own. */
 const RESERVED = join(tmpdir(), `quorate-test-ports-${process.getuid?.() ?? 0}`);

@@ -8,11 +8,12 @@ import { LOCAL_DEFAULTS, localConfig } from '../../src/config/cluster-directory.
 import { factsOf } from '../../src/config/cluster-facts.ts';
 import { GroupClock } from '../../raft/driver/group-clock.ts';
 import { PARTITION_BYTES_DEFAULT } from '../../src/limiter/rules.ts';
-import { Partition, PARTITION_DEFAULTS } from '../../src/partition/partition.ts';
+import { Partition } from '../../src/partition/partition.ts';
 import { bootstrapStore } from '../../storage/bootstrap-store.ts';
 import { MemoryStore } from '../../storage/memory-store.ts';
 import { openStore } from '../../storage/open-store.ts';
 import { eventually, temporaryDirectory } from './harness.ts';
+import { PARTITION_DEFAULTS } from '../../src/partition/partition-options.ts';
 
 const STEP_MILLIS = 200;
 const MINUTES = 10;

@@ -2,7 +2,7 @@
 import type { RandomBelow } from '../../raft/core-state.ts';
 import { localConfig } from '../../src/config/cluster-directory.ts';
 import type { ClusterConfig, Timing } from '../../src/config/config.ts';
-import type { Rule } from '../../src/limiter/rules.ts';
+import type { Rule } from '../../src/api/rule.ts';
 import { freePorts } from '../cluster/harness.ts';
 
 export interface ClusterUnderTestOptions {

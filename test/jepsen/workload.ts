@@ -7,7 +7,7 @@
 import { Agent, request as httpRequest } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RandomBelow } from '../../raft/core-state.ts';
-import type { Rule } from '../../src/limiter/rules.ts';
+import type { Rule } from '../../src/api/rule.ts';
 import { MALFORMED_USER } from './checkers/refusals.ts';
 import { type Operation, operationOf, type Outcome, type Question } from './history.ts';
 

@@ -1,9 +1,10 @@
 /** What a state may remember has a cap, counted by a model that all replicas agree on. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { InvalidRuleError, type Rule, validateRuleTable } from '../../src/limiter/rules.ts';
+import { InvalidRuleError, validateRuleTable } from '../../src/limiter/rules.ts';
 import { KEY_BYTES, REQUEST_ID_BYTES, RUN_BYTES } from '../../src/limiter/state/state-size.ts';
 import { Harness, harnessWith, restoreInto, snapshotOf, START, tableOf } from './harness.ts';
+import type { Rule } from '../../src/api/rule.ts';
 
 const CAP = 4_096;
 const RESERVE = CAP / 8;

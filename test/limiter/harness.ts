@@ -4,8 +4,9 @@ import { AllowBatchBuilder } from '../../src/limiter/log/batch.ts';
 import { decodeCommand, encodeCommand } from '../../src/limiter/log/command.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
-import { type Rule, type RuleTable, validateRuleTable } from '../../src/limiter/rules.ts';
+import { type RuleTable, validateRuleTable } from '../../src/limiter/rules.ts';
 import { LimiterStateMachine, type StateSnapshot } from '../../src/limiter/state-machine.ts';
+import type { Rule } from '../../src/api/rule.ts';
 
 /** A wall-clock-like origin of group time, so that near and far epochs differ. */
 export const START = 1_700_000_000_000;

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Demand, Meter, MeterView } from '../../src/limiter/meters/meter.ts';
 import { SlidingLogs } from '../../src/limiter/meters/sliding-logs.ts';
-import type { Rule } from '../../src/limiter/rules.ts';
+import type { Rule } from '../../src/api/rule.ts';
 import { BlockPool, wordOf } from '../../src/limiter/state/block-pool.ts';
 import { ByteReader, ByteWriter } from '../../src/limiter/state/byte-stream.ts';
 import { NONE } from '../../src/limiter/state/rows.ts';

@@ -1,13 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CHUNK_BYTES_MAX, InvalidSnapshotError } from '../../src/limiter/state/byte-stream.ts';
-import type { Decision, Receipt } from '../../src/limiter/decision.ts';
+import type { Decision } from '../../src/limiter/decision.ts';
 import { RateLimiter } from '../../src/limiter/rate-limiter.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
-import { effectiveWindowMillis, type Rule } from '../../src/limiter/rules.ts';
+import { effectiveWindowMillis } from '../../src/limiter/rules.ts';
 import { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
 import { Harness, harnessWith, restoreInto, snapshotOf, START, tableOf } from './harness.ts';
 import { densestWindow, NaiveLog } from './naive.ts';
+import type { Receipt } from '../../src/api/answer.ts';
+import type { Rule } from '../../src/api/rule.ts';
 
 const rules: Partial<Rule>[] = [
   { id: 'r', limit: 4, windowMillis: 300, clock: 'request' },

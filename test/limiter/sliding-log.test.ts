@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { LOG_WINDOW_MILLIS_MAX, LogRuns } from '../../src/limiter/meters/log-runs.ts';
 import type { Demand } from '../../src/limiter/meters/meter.ts';
 import { SlidingLogs } from '../../src/limiter/meters/sliding-logs.ts';
-import type { Rule } from '../../src/limiter/rules.ts';
+import type { Rule } from '../../src/api/rule.ts';
 import { StateSize } from '../../src/limiter/state/state-size.ts';
 import { NaiveLog } from './naive.ts';
 

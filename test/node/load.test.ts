@@ -6,11 +6,12 @@ import { Admission } from '../../src/meta/admission.ts';
 import { META_GROUP } from '../../src/meta/cluster-placement.ts';
 import { NodeCore } from '../../src/node/node-core.ts';
 import { loadHash32 } from '../../src/partition/hash.ts';
-import { Partition, PARTITION_DEFAULTS } from '../../src/partition/partition.ts';
+import { Partition } from '../../src/partition/partition.ts';
 import { GroupClock } from '../../raft/driver/group-clock.ts';
 import { localConfig } from '../../src/config/cluster-directory.ts';
 import { NEVER_PLACED } from '../raft/never-placed.ts';
 import { chunksOf } from '../raft/driver/whole-snapshots.ts';
+import { PARTITION_DEFAULTS } from '../../src/partition/partition-options.ts';
 
 const PARTITIONS = 3;
 const INDEX = 7;

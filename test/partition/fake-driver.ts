@@ -3,10 +3,12 @@ import type { AllowRequest } from '../../src/api/request.ts';
 import type { Entry } from '../../raft/types.ts';
 import { GroupClock } from '../../raft/driver/group-clock.ts';
 import { decodeCommand } from '../../src/limiter/log/command.ts';
-import { type Rule, type RuleTable, validateRuleTable } from '../../src/limiter/rules.ts';
+import { type RuleTable, validateRuleTable } from '../../src/limiter/rules.ts';
 import type { Answer } from '../../src/partition/answer.ts';
-import { Partition, PARTITION_DEFAULTS, type PartitionOptions } from '../../src/partition/partition.ts';
+import { Partition } from '../../src/partition/partition.ts';
 import { chunksOf, restoreFrom } from '../raft/driver/whole-snapshots.ts';
+import type { Rule } from '../../src/api/rule.ts';
+import { PARTITION_DEFAULTS, type PartitionOptions } from '../../src/partition/partition-options.ts';
 
 export const START = 1_700_000_000_000;
 

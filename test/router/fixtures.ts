@@ -1,11 +1,12 @@
 /** A router between partitions and a forwarder that the test plays, on a clock the test turns. */
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { Answer } from '../../src/partition/answer.ts';
-import type { Done, Partition } from '../../src/partition/partition.ts';
+import type { Partition } from '../../src/partition/partition.ts';
 import type { Ask, Forwarder } from '../../src/router/forwarder.ts';
 import type { AllowAnswer } from '../../src/api/answer.ts';
 import { decisionOf } from '../api/decision-of.ts';
 import { Router } from '../../src/router/router.ts';
+import type { Done } from '../../src/partition/waiters.ts';
 
 export const SELF = 1;
 export const DEADLINE_MILLIS = 1_000;

@@ -4,8 +4,9 @@ import { encodeCommand } from '../../src/limiter/log/command.ts';
 import { GroupClock } from '../../raft/driver/group-clock.ts';
 import { validateRuleTable } from '../../src/limiter/rules.ts';
 import type { Answer } from '../../src/partition/answer.ts';
-import { Partition, PARTITION_DEFAULTS } from '../../src/partition/partition.ts';
+import { Partition } from '../../src/partition/partition.ts';
 import { chunksOf, restoreFrom } from '../raft/driver/whole-snapshots.ts';
+import { PARTITION_DEFAULTS } from '../../src/partition/partition-options.ts';
 
 const RULES = validateRuleTable({ version: 1, rules: [{ id: 'default', limit: 5, windowMillis: 1_000 }] });
 

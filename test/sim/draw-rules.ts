@@ -1,13 +1,9 @@
 /** The rule tables that a seed's cluster goes through: rules change, leave and come back. */
 import type { Timing } from '../../src/config/config.ts';
-import {
-  groupMillisMax,
-  PARTITION_BYTES_DEFAULT,
-  type Rule,
-  type RuleTable,
-} from '../../src/limiter/rules.ts';
+import { groupMillisMax, PARTITION_BYTES_DEFAULT, type RuleTable } from '../../src/limiter/rules.ts';
 import type { Random } from './random.ts';
 import type { Spread } from './spreads.ts';
+import type { Rule } from '../../src/api/rule.ts';
 
 /** By how much machines' clocks may differ. All of them may be faster than real time by a fifth of that. */
 export const DRIFT_PPM = 100;

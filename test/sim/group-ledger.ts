@@ -1,11 +1,12 @@
 /** What the committed log of one group has granted and decided: what the limiter's laws are checked against. */
 import type { GroupId } from '../../raft/types.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
-import type { Rule, RuleTable } from '../../src/limiter/rules.ts';
+import type { RuleTable } from '../../src/limiter/rules.ts';
 import { IdLedger } from './id-ledger.ts';
 import { NaiveLimiter } from './naive-limiter.ts';
 import type { TimedGrant } from './rolling-window.ts';
 import { check } from './story.ts';
+import type { Rule } from '../../src/api/rule.ts';
 
 export interface Grant extends TimedGrant {
   readonly index: number;

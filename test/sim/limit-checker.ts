@@ -7,7 +7,7 @@ import type { Entry, GroupId } from '../../raft/types.ts';
 import { decodeCommand } from '../../src/limiter/log/command.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
-import type { Rule, RuleTable } from '../../src/limiter/rules.ts';
+import type { RuleTable } from '../../src/limiter/rules.ts';
 import { takeDecisions, tellDecision } from './decision-watch.ts';
 import type { Committed, Outcome } from './group-history.ts';
 import { type Asked, wordsOf } from './id-ledger.ts';
@@ -25,6 +25,7 @@ import {
   receiptOf,
   ruleOf,
 } from './group-ledger.ts';
+import type { Rule } from '../../src/api/rule.ts';
 
 interface Logged {
   readonly entry: Entry;

@@ -4,7 +4,7 @@
  */
 import type { Conflict } from '../../src/limiter/fingerprint.ts';
 import type { Decision, Refusal } from '../../src/limiter/decision.ts';
-import type { Rule } from '../../src/limiter/rules.ts';
+import type { Rule } from '../../src/api/rule.ts';
 import type { Asked } from './id-ledger.ts';
 
 export interface Run {

@@ -3,7 +3,7 @@
  * meter knows no users, request ids, rule tables or clocks; whoever asks brings the rule, the window and the time.
  */
 
-import type { Rule } from '../rules.ts';
+import type { Rule } from '../../api/rule.ts';
 import type { Slab } from '../state/block-pool.ts';
 import type { ByteReader, ByteWriter } from '../state/byte-stream.ts';
 

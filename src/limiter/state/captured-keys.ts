@@ -5,7 +5,7 @@
 
 import { assert } from '../assert.ts';
 import type { MeterView } from '../meters/meter.ts';
-import type { Rule } from '../rules.ts';
+import type { Rule } from '../../api/rule.ts';
 import { BlockPool, wordOf } from './block-pool.ts';
 import type { KeyTable, SlotWatcher } from './key-table.ts';
 import { unitsOfText } from './text-bytes.ts';

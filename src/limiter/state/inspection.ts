@@ -6,7 +6,7 @@
 import type { Decision } from '../decision.ts';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { KeyRun } from '../meters/meter.ts';
-import type { Rule } from '../rules.ts';
+import type { Rule } from '../../api/rule.ts';
 import type { KeyTable } from './key-table.ts';
 import type { LimiterState } from './limiter-state.ts';
 import { GrantView } from './remembered-grant.ts';

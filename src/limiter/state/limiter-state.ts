@@ -6,13 +6,14 @@
 import type { AppliedPosition, Decision } from '../decision.ts';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { Demand } from '../meters/meter.ts';
-import { DEFAULT_RULE, effectiveWindowMillis, type Rule, type RuleTable } from '../rules.ts';
+import { DEFAULT_RULE, effectiveWindowMillis, type RuleTable } from '../rules.ts';
 import { KeyTable } from './key-table.ts';
 import { RequestKey } from './request-key.ts';
 import { RequestMemory } from './request-memory.ts';
 import { NONE } from './rows.ts';
 import { KEY_BYTES, type Room, StateSize } from './state-size.ts';
 import { TextBytes } from './text-bytes.ts';
+import type { Rule } from '../../api/rule.ts';
 
 /** What one sweep does at most: a few milliseconds of work, and far more than what else an entry may add. */
 const SWEEP_LOOKS = 8_192;

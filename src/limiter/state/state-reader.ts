@@ -6,13 +6,14 @@
 import { KEY_BYTES_MAX, REQUEST_ID_BYTES_MAX, RULE_ID_BYTES_MAX } from '../../api/request.ts';
 import { LOG_WINDOW_MILLIS_MAX } from '../meters/log-runs.ts';
 import { areSameRule, RULE_INTEGERS, ruleOf, ruleTableOf, TABLE_INTEGERS } from '../rule-form.ts';
-import { effectiveWindowMillis, InvalidRuleError, type Rule, RULES_MAX, type RuleTable } from '../rules.ts';
+import { effectiveWindowMillis, InvalidRuleError, RULES_MAX, type RuleTable } from '../rules.ts';
 import { ByteReader, Digest, InvalidSnapshotError } from './byte-stream.ts';
 import type { KeyTable } from './key-table.ts';
 import type { LimiterState } from './limiter-state.ts';
 import { NONE } from './rows.ts';
 import { ENTRIES_MAX } from './state-size.ts';
 import { SNAPSHOT_FORMAT } from './state-writer.ts';
+import type { Rule } from '../../api/rule.ts';
 
 const INTEGER_MAX = Number.MAX_SAFE_INTEGER;
 

@@ -6,12 +6,13 @@
 
 import type { AppliedPosition } from '../decision.ts';
 import { ruleValues, tableValues } from '../rule-form.ts';
-import type { Rule, RuleTable } from '../rules.ts';
+import type { RuleTable } from '../rules.ts';
 import { ByteWriter, Digest } from './byte-stream.ts';
 import { CapturedKeys } from './captured-keys.ts';
 import { CapturedMemory } from './captured-memory.ts';
 import type { LimiterState } from './limiter-state.ts';
 import type { GrantView } from './remembered-grant.ts';
+import type { Rule } from '../../api/rule.ts';
 
 /** The first integer of every snapshot. Another form needs another number. */
 export const SNAPSHOT_FORMAT = 0x51_4c_03;

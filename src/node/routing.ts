@@ -1,0 +1,65 @@
+/** The forwarder and the router of a node, as the timing of its cluster wants them. Wires; decides nothing. */
+import type { Timing } from '../config/config.ts';
+import type { ClusterPlacement } from '../meta/cluster-placement.ts';
+import type { Partition } from '../partition/partition.ts';
+import { Forwarder } from '../router/forwarder.ts';
+import { Router } from '../router/router.ts';
+import { FIRST_ID_BOUND, type NodeCoreInit } from './node-core-init.ts';
+
+/** Requests without an answer that a node holds at a time. */
+const OPEN_REQUESTS_MAX = 65_536;
+
+export interface RoutingInit {
+  readonly init: NodeCoreInit;
+  readonly placement: ClusterPlacement;
+  /** The replicas on this node. */
+  readonly partitions: ReadonlyMap<number, Partition>;
+  /** Can the replica here be relied on to learn who leads? */
+  readonly hearsOfLeaders: (partition: number) => boolean;
+}
+
+export interface Routing {
+  readonly forwarder: Forwarder;
+  readonly router: Router;
+}
+
+export function newRouting({ init, placement, partitions, hearsOfLeaders }: RoutingInit): Routing {
+  const { nodeId, config, clocks, hash, doorMillis, random, send, defer, isConnected, queues } = init;
+  const { monotonicMillis } = clocks;
+  const { electionMillis, requestDeadlineMillis, tickMillis } = config.timing;
+  const silentTicksMax = silentTicksOf(config.timing);
+  const forwarder = new Forwarder({
+    nodeId,
+    partitions,
+    monotonicMillis,
+    doorMillis,
+    send,
+    defer,
+    isConnected,
+    suspected: (node) => router.peerSuspected(node),
+    silentTicksMax,
+    firstId: random(FIRST_ID_BOUND),
+  });
+  const router: Router = new Router({
+    nodeId,
+    placement,
+    partitions,
+    hearsOfLeaders,
+    forwarder,
+    hash,
+    monotonicMillis,
+    doorMillis,
+    deadlineMillis: requestDeadlineMillis,
+    silentTicksMax,
+    pauseMillisMin: tickMillis,
+    pauseMillisMax: electionMillis,
+    electionMillisMax: 2 * electionMillis,
+    openMax: queues?.openMax ?? OPEN_REQUESTS_MAX,
+  });
+  return { forwarder, router };
+}
+
+/** Early enough to ask another node before the deadline, late enough for a way there and back over slow links. */
+function silentTicksOf({ requestDeadlineMillis, tickMillis }: Timing): number {
+  return Math.max(3, Math.ceil((0.4 * requestDeadlineMillis) / tickMillis));
+}

@@ -1,0 +1,43 @@
+/** What `npm start` refuses before it touches anything. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { prepare } from '../../cluster/prepare.ts';
+import {
+  createCluster,
+  LOCAL_DEFAULTS,
+  localConfig,
+  readCluster,
+} from '../../src/config/cluster-directory.ts';
+import { freeBasePort } from './harness.ts';
+
+let directory: string;
+let server: Server;
+beforeEach(async () => {
+  const basePort = await freeBasePort();
+  directory = join(await mkdtemp(join(tmpdir(), 'quorate-prepare-')), 'data');
+  const config = localConfig({ ...LOCAL_DEFAULTS, nodes: 3, basePort });
+  await createCluster(directory, config);
+  // A node whose words this version does not understand.
+  server = createServer((_, response) => response.end('{"of":"another version"}'));
+  await new Promise<void>((resolve) => {
+    server.listen(config.nodes[0]?.http.port, '127.0.0.1', resolve);
+  });
+});
+afterEach(async () => {
+  server.closeAllConnections();
+  await new Promise((resolve) => {
+    server.close(resolve);
+  });
+  await rm(join(directory, '..'), { recursive: true });
+});
+
+it('a cluster of which a node answers is not deleted, whatever it says and wherever the new one is to be', async () => {
+  const before = await readCluster(directory);
+  const basePort = await freeBasePort();
+  const starting = prepare({ data: directory, fresh: true, basePort });
+  await expect(starting).rejects.toMatchObject({ name: 'AlreadyRunningError' });
+  expect(await readCluster(directory)).toEqual(before);
+});
