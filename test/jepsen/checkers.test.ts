@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { budgetsOf } from './checkers/budgets.ts';
+import { budgetsOf, settledBy } from './checkers/budgets.ts';
 import { checkLinearizability } from './checkers/linearizability.ts';
 import { checkRefusals, MALFORMED_USER } from './checkers/refusals.ts';
 import type { CheckResult } from './checkers/result.ts';
@@ -120,6 +120,23 @@ describe('single rules', () => {
     const again = { requestId: 'r', index: 5 };
     expect(budgetsOf([lost, answer(500, again)], horizon)[0]?.unknowns).toHaveLength(0);
     expect(budgetsOf([lost, answer(2_000, again)], horizon)[0]?.unknowns).toHaveLength(1);
+  });
+
+  it('an attempt answered from memory close to its end may be charged where it went astray', () => {
+    const horizon = { requestIdHorizonMillis: 1_000, lateMillis: 100 };
+    const first = answer(10, { requestId: 'r', index: 5 });
+    const again = (millis: number): Operation => ({
+      ...first,
+      process: 99,
+      invokeNanos: millis * 1e6,
+      completeNanos: (millis + 1) * 1e6,
+    });
+    expect(budgetsOf([first, again(800)], horizon)[0]?.unknowns).toHaveLength(0);
+    const [budget] = budgetsOf([first, again(980)], horizon);
+    expect(budget?.unknowns).toHaveLength(1);
+    if (budget === undefined) throw new Error('one user has a budget');
+    const fates = new Map([[budget.unknowns[0]?.op ?? first, { kind: 'uncharged' } as const]]);
+    expect(settledBy(fates, [budget])[0]?.unknowns).toHaveLength(0);
   });
 
   it('a false denial is an error when healthy and a number under faults', () => {

@@ -222,6 +222,26 @@ describe('a run of a real cluster', () => {
       });
       expect(disagreements(operations, twice)).toContain('the log charges');
 
+      // Nobody asked for it at all; nobody asked for it without an id, or only once.
+      const unasked = operations.filter((op) => !isIt(op));
+      expect(disagreements(unasked, logs)).toMatch(/the log charges '.*' at \d+, and no attempt explains it/);
+      const anonymous = (op: Operation): Operation => (isIt(op) ? { ...op, requestId: null } : op);
+      const withoutId = logs.map((log) => ({
+        ...log,
+        requests: log.requests.map((request) => (isIt(request) ? { ...request, requestId: null } : request)),
+      }));
+      expect(disagreements(operations.map(anonymous), withoutId)).toBe('');
+      expect(disagreements(unasked, withoutId)).toContain('a request without an id');
+      const copied = withoutId.map((log) => ({
+        ...log,
+        requests: log.requests.flatMap((request) =>
+          request.decision?.index === request.index && request.requestId === null
+            ? [request, request]
+            : [request],
+        ),
+      }));
+      expect(disagreements(operations.map(anonymous), copied)).toContain('a request without an id');
+
       const short = logs.map((log) => ({ ...log, lastIndex: 1, requests: [] }));
       const denials = operations.filter(({ allowed }) => allowed === false);
       expect(disagreements(denials, short)).toContain('read at an index no log has');

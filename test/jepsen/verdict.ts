@@ -1,5 +1,5 @@
 /** Runs every checker on what was recorded of a run, and says in one object what they found. */
-import { budgetsOf } from './checkers/budgets.ts';
+import { budgetsOf, settledBy } from './checkers/budgets.ts';
 import { checkCertificate } from './checkers/certificate.ts';
 import { checkFalseDenials } from './checkers/false-denials.ts';
 import { type Fates, NO_FATES } from './checkers/fates.ts';
@@ -85,7 +85,7 @@ export interface Verdict {
 export async function judge(run: Run, settings: Settings = SETTINGS_DEFAULTS): Promise<Verdict> {
   const { history, bands } = run;
   const { driftPpm, requestIdHorizonMillis } = settings;
-  const budgets = budgetsOf(history, settings);
+  let budgets = budgetsOf(history, settings);
   const checks: CheckResult[] = [checkRealTime(budgets, bands)];
 
   let fates: Fates = NO_FATES;
@@ -103,6 +103,7 @@ export async function judge(run: Run, settings: Settings = SETTINGS_DEFAULTS): P
       });
       checks.push(agreement.result);
       fates = agreement.fates;
+      budgets = settledBy(fates, budgets);
     } finally {
       await nodes.close();
     }

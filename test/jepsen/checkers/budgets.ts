@@ -3,6 +3,7 @@
  * distinct grants, denials and unknown outcomes. Retries of one request id are one grant. Judges nothing.
  */
 import type { Operation } from '../history.ts';
+import type { Fates } from './fates.ts';
 
 /** One grant, however many attempts were told of it. */
 export interface Grant {
@@ -15,7 +16,11 @@ export interface Grant {
   completeNanos: number;
 }
 
-/** A request that was perhaps granted: no attempt of it got a grant as its answer, and one or more none at all. */
+/**
+ * What was perhaps charged and not told: no attempt of a request got a grant as its answer, and one or more none at
+ * all. Or an attempt was answered from memory while another node had it too, which may have read it when the answer
+ * was forgotten.
+ */
 export interface Unknown {
   readonly op: Operation;
   readonly invokeNanos: number;
@@ -118,6 +123,14 @@ function budgetOf(operations: readonly Operation[], horizon: IdHorizon): Budget 
   };
 }
 
+/** Without what the logs show not to have been charged. */
+export function settledBy(fates: Fates, budgets: readonly Budget[]): Budget[] {
+  return budgets.map((budget) => ({
+    ...budget,
+    unknowns: budget.unknowns.filter(({ op }) => fates.get(op)?.kind !== 'uncharged'),
+  }));
+}
+
 export function isSameReceipt(a: Operation, b: Operation): boolean {
   return (
     a.group === b.group &&
@@ -143,8 +156,14 @@ function unknownsOf(
   const horizonNanos = requestIdHorizonMillis * NANOS_PER_MILLI;
   const lateNanos = lateMillis * NANOS_PER_MILLI;
   for (const op of operations) {
-    if (op.class !== 'info') continue;
     const { requestId, invokeNanos } = op;
+    if (op.class === 'ok' && op.allowed === true && requestId !== null) {
+      const made = grantOf.get(requestId)?.find((grant) => isSameReceipt(grant.op, op));
+      const isRepetition = made !== undefined && made.op !== op;
+      if (isRepetition && invokeNanos + lateNanos - made.invokeNanos > horizonNanos)
+        unknowns.push({ op, invokeNanos });
+    }
+    if (op.class !== 'info') continue;
     const first = requestId === null ? undefined : firstAttempt.get(requestId);
     if (requestId === null || first === undefined) {
       unknowns.push({ op, invokeNanos });

@@ -39,10 +39,12 @@ export function checkLogAgreement(
       checkDenial(op, index, findings);
     }
     checkFailed(budget, index, findings);
-    for (const op of budget.operations) {
-      if (op.class !== 'info') continue;
+    checkExplained(budget, index, findings);
+    const untold = budget.operations.filter((op) => op.class === 'info');
+    for (const op of new Set([...untold, ...budget.unknowns.map((unknown) => unknown.op)])) {
       const fate = fateOf(op, index, baseAt);
-      findings.tally(fate === undefined ? 'unknownStays' : `unknown${capital(fate.kind)}`);
+      if (op.class === 'info')
+        findings.tally(fate === undefined ? 'unknownStays' : `unknown${capital(fate.kind)}`);
       if (fate !== undefined) fates.set(op, fate);
     }
   }
@@ -60,6 +62,7 @@ class LogIndex {
   readonly logs: ReadonlyMap<number, PartitionLog>;
   readonly byId = new Map<string, Found[]>();
   readonly #byEntry = new Map<number, Map<number, LoggedRequest[]>>();
+  readonly #charges = new Map<string, LoggedRequest[]>();
 
   constructor(logs: readonly PartitionLog[]) {
     this.logs = new Map(logs.map((log) => [log.partition, log]));
@@ -68,6 +71,8 @@ class LogIndex {
       this.#byEntry.set(log.partition, entries);
       for (const request of log.requests) {
         push(entries, request.index, request);
+        const isCharged = request.decision?.allowed === true && request.decision.index === request.index;
+        if (isCharged && request.index <= log.committedIndex) push(this.#charges, nameOf(request), request);
         if (request.requestId !== null)
           push(this.byId, idOf(request.user, request.requestId), { log, request });
       }
@@ -81,6 +86,11 @@ class LogIndex {
   /** The requests of an entry. */
   at(group: number, index: number): readonly LoggedRequest[] {
     return this.#byEntry.get(group)?.get(index) ?? [];
+  }
+
+  /** What is certainly charged to a budget, where that was first. */
+  chargesOf(user: string, rule: string): readonly LoggedRequest[] {
+    return this.#charges.get(nameOf({ user, rule })) ?? [];
   }
 
   /** Every place where a request is logged. */
@@ -162,10 +172,36 @@ function checkFailed({ operations }: Budget, index: LogIndex, findings: Findings
   }
 }
 
+/** Whatever the log charges was told, or is what an attempt without that answer was in doubt about. */
+function checkExplained({ user, rule, grants, unknowns }: Budget, index: LogIndex, findings: Findings): void {
+  const told = new Set(grants.map(({ op }) => `${op.index}/${op.requestId}`));
+  const toldWithoutId = new Map<number, number>();
+  for (const { op } of grants) {
+    if (op.requestId === null) add(toldWithoutId, op.index ?? 0, 1);
+  }
+  const inDoubt = new Set(unknowns.map(({ op }) => op.requestId));
+  let withoutId = unknowns.filter(({ op }) => op.requestId === null).length;
+  for (const { index: at, requestId } of index.chargesOf(user, rule)) {
+    if (requestId !== null) {
+      if (told.has(`${at}/${requestId}`) || inDoubt.has(requestId)) continue;
+    } else if ((toldWithoutId.get(at) ?? 0) > 0) {
+      add(toldWithoutId, at, -1);
+      continue;
+    } else if (withoutId > 0) {
+      withoutId -= 1;
+      continue;
+    }
+    const name = requestId === null ? 'a request without an id' : `'${requestId}'`;
+    findings.add(`the log charges ${name} at ${at}, and no attempt explains it: ${nameOf({ user, rule })}`);
+  }
+}
+
 /** Undefined if the log does not tell. */
 function fateOf(op: Operation, index: LogIndex, baseAt: BasesByTime): Fate | undefined {
   if (op.requestId === null) return undefined;
-  const places = index.placesOf(op);
+  const all = index.placesOf(op);
+  // Of an attempt that was answered, what else it led to.
+  const places = op.class === 'ok' ? all.filter(({ request }) => request.decision?.index !== op.index) : all;
   const charges = new Map<string, Placement>();
   for (const { log, request } of places) {
     const { decision } = request;
@@ -229,6 +265,10 @@ function checkCharges(index: LogIndex, horizonMillis: number, findings: Findings
 
 function idOf(user: string, requestId: string): string {
   return `${user.length}:${user}${requestId}`;
+}
+
+function add<K>(counts: Map<K, number>, key: K, count: number): void {
+  counts.set(key, (counts.get(key) ?? 0) + count);
 }
 
 function push<K, V>(map: Map<K, V[]>, key: K, value: V): void {
