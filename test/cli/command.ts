@@ -25,7 +25,7 @@ export async function ended(
     const child = execFile(
       process.execPath,
       [COMMANDS[command], ...args],
-      { cwd, timeout: 20_000 },
+      { cwd, timeout: 120_000 },
       (_error, stdout, stderr) => {
         const complaints = stderr.split('\n').filter((line) => line.startsWith('quorate: '));
         resolve({ code: child.exitCode ?? -1, said: complaints.at(-1) ?? stderr, stdout });

@@ -29,16 +29,12 @@ describe('two newcomers at once, of which one never comes', () => {
       return all.flatMap((nodes, i) => (nodes.includes(HEALTHY) && !nodes.includes(DEAD) ? [i] : []));
     });
     expect(meant.length).toBeGreaterThan(10);
-    const arrived = await eventually(
-      'they have arrived',
-      () => {
-        const there = meant.filter((partition) =>
-          core.raft.configOf(groupOfPartition(partition))?.voters.includes(HEALTHY),
-        );
-        return there.length === meant.length ? there : undefined;
-      },
-      30_000,
-    );
+    const arrived = await eventually('they have arrived', () => {
+      const there = meant.filter((partition) =>
+        core.raft.configOf(groupOfPartition(partition))?.voters.includes(HEALTHY),
+      );
+      return there.length === meant.length ? there : undefined;
+    });
     expect(arrived).toEqual(meant);
     // The dead one is nowhere, so nothing waits for its copy either.
     const voters = [1, 2, 3].flatMap((id) =>

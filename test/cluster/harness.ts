@@ -140,7 +140,10 @@ export type AllowQuestion = {
 
 const agent = new Agent({ keepAlive: true, maxSockets: 256 });
 
-/** One attempt, never retried. Rejects if the connection breaks or nothing comes back for 5 s. */
+/** Not how long it should take: after this it never will. */
+export const WAIT_MILLIS_MAX = 60_000;
+
+/** One attempt, never retried. Rejects if the connection breaks or nothing ever comes back. */
 export async function allowAt(port: number, question: AllowQuestion): Promise<AllowResult> {
   const payload = JSON.stringify(question);
   const invokeMillis = performance.now();
@@ -152,7 +155,7 @@ export async function allowAt(port: number, question: AllowQuestion): Promise<Al
         method: 'POST',
         path: '/v1/allow',
         agent,
-        timeout: 5_000,
+        timeout: WAIT_MILLIS_MAX,
         headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(payload) },
       },
       (response) => {
@@ -170,14 +173,11 @@ export async function allowAt(port: number, question: AllowQuestion): Promise<Al
         });
       },
     );
-    request.on('timeout', () => request.destroy(new Error('no answer for 5 s')));
+    request.on('timeout', () => request.destroy(new Error('no answer')));
     request.on('error', reject);
     request.end(payload);
   });
 }
-
-/** Not how long it should take: after this it never will. */
-export const WAIT_MILLIS_MAX = 60_000;
 
 /** Polls until `condition` gives a value; fails with `what` after `timeoutMillis`. */
 export async function eventually<T>(

@@ -144,7 +144,6 @@ export const DURABILITY: readonly Mutant[] = [
     id: 'D3',
     bug: 'what was written counts as on disk though a snapshot that came meanwhile wipes it',
     law: 'nothing is promised before it is on disk',
-    world: 'far-behind',
     edits: [
       {
         in: 'writeDone',
@@ -152,6 +151,10 @@ export const DURABILITY: readonly Mutant[] = [
         replace: 'state.log.stableTo(ready.entries);',
       },
     ],
+    unitTest: {
+      file: 'raft/snapshot.test.ts',
+      why: 'a write must end between a snapshot that conflicts with it and its installation, and its entries be acknowledged then: a replica acknowledges only what its log holds, which is the snapshot by then',
+    },
   },
   {
     id: 'D4',

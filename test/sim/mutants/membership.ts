@@ -158,14 +158,16 @@ export const MEMBERSHIP: readonly Mutant[] = [
     id: 'G5',
     bug: 'a node offers itself before that is on its disk',
     law: 'no replica is deleted that was offered',
-    world: 'far-behind',
     edits: [{ in: 'ReplicaKeeper.#hold', find: 'this.#durable.get(partition) === version', replace: 'true' }],
+    unitTest: {
+      file: 'meta/replica-keeper.test.ts',
+      why: 'a crash must fall between an offer and the disk write before it, and the offer be taken up meanwhile: the report travels by the meta group, which takes longer than the write',
+    },
   },
   {
     id: 'G6',
     bug: 'a report of an older placement settles the newest',
     law: 'no replica is deleted before all partitions have moved',
-    world: 'far-behind',
     edits: [
       {
         in: 'applyMetaCommand',
@@ -173,6 +175,10 @@ export const MEMBERSHIP: readonly Mutant[] = [
         replace: 'record !== undefined',
       },
     ],
+    unitTest: {
+      file: 'meta/meta-state.test.ts',
+      why: 'one world in hundreds shows it: a report of an older version must arrive when the newer one is in the log and not complete',
+    },
   },
   {
     id: 'G7',
@@ -233,7 +239,6 @@ export const MEMBERSHIP: readonly Mutant[] = [
     id: 'G11',
     bug: 'a replica that came back votes with the configuration that removed it',
     law: 'who has forgotten does not vote',
-    world: 'far-behind',
     edits: [
       {
         in: 'hasForgotten',
@@ -241,12 +246,15 @@ export const MEMBERSHIP: readonly Mutant[] = [
         replace: 'newestEpoch(state) < state.removedAt',
       },
     ],
+    unitTest: {
+      file: 'raft/coming-back.test.ts',
+      why: 'it must be the only configuration its log holds, and its vote be asked for before the next append tells it of a newer one',
+    },
   },
   {
     id: 'G12',
     bug: 'of configurations in the log only the one in effect counts for a removal',
     law: 'no replica is deleted that its group counts on',
-    world: 'far-behind',
     edits: [
       {
         in: 'newestEpoch',
@@ -254,6 +262,10 @@ export const MEMBERSHIP: readonly Mutant[] = [
         replace: 'decodeConfig(entry.data);',
       },
     ],
+    unitTest: {
+      file: 'raft/removal.test.ts',
+      why: 'the removal must reach a replica that has written a newer configuration and not applied it, which lasts as long as one commit',
+    },
   },
   {
     id: 'G13',

@@ -270,10 +270,13 @@ export const RAFT: readonly Mutant[] = [
     id: 'L18',
     bug: 'a replica that installs a snapshot campaigns by a log it does not hold',
     law: 'votes go to logs that are on disk',
-    world: 'far-behind',
     edits: [
       { in: 'mayCampaign', find: 'return state.pendingInstall === undefined && !', replace: 'return !' },
     ],
+    unitTest: {
+      file: 'raft/snapshot.test.ts',
+      why: 'who needs a snapshot has a log that nobody votes for: only one that waits for its disk for a whole election, while a majority is behind it, could win',
+    },
   },
   {
     id: 'H5',

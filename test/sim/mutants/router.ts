@@ -180,6 +180,10 @@ export const ROUTER: readonly Mutant[] = [
     bug: 'a conflict is told though the request itself may have the id',
     law: 'nothing is charged that was told to be in conflict',
     edits: [{ in: 'OpenRequest.verdictOn', find: 'this.#isLost = true;', replace: '' }],
+    unitTest: {
+      file: 'router/outcomes.test.ts',
+      why: 'a frame must outlive its connection, and its id be used for another request that is refused elsewhere meanwhile',
+    },
   },
   {
     id: 'T4',

@@ -112,7 +112,6 @@ export const SNAPSHOTS: readonly Mutant[] = [
     id: 'S7',
     bug: 'a snapshot replaces a log that holds what it does',
     law: 'what was acknowledged stays on disk',
-    world: 'far-behind',
     edits: [
       {
         in: 'needsSnapshot',
@@ -120,6 +119,10 @@ export const SNAPSHOTS: readonly Mutant[] = [
         replace: 'meta.index > log.committed',
       },
     ],
+    unitTest: {
+      file: 'raft/snapshot.test.ts',
+      why: 'a leader sends a snapshot only to who lacks what it compacted: for its term to be in that log the acknowledgements of a whole stream must have been lost, and the replica must not have committed since',
+    },
   },
   {
     id: 'S8',
