@@ -3,13 +3,13 @@
  *
  * - a replica goes by the configuration that the log has for what it has applied, to the last learner and the epoch, also
  *   when it was told by a snapshot or started again;
- * - whoever is promoted has the entry by which it became a learner on its disk;
+ * - whoever is promoted has the entry by which it came in on its disk;
  * - no change asks for a majority that the leader has not heard for long;
  * - whoever enters has on disk that it was offered for this version of the nodes, so it does not forget the replica;
  * - a version is settled when every group has its members, and has them because of it;
  * - an id that left never comes back.
  */
-import { decodeConfig } from '../../raft/membership.ts';
+import { decodeConfig, membersOf } from '../../raft/membership.ts';
 import type { GroupWrite } from '../../raft/driver/store.ts';
 import type { Entry, GroupConfig, GroupId, NodeId } from '../../raft/types.ts';
 import { type ClusterPlacement, META_GROUP } from '../../src/meta/cluster-placement.ts';
@@ -116,7 +116,7 @@ export class MembersChecker {
     const where = `entry ${index} of group ${group}`;
     for (const node of config.voters.filter((voter) => !had.includes(voter))) {
       if (this.#isDoubtful(node)) continue;
-      const since = this.#learnerSince(group, node, index);
+      const since = this.#memberSince(group, node, index);
       const { lastIndex } = diskOf(group, node);
       check(
         lastIndex >= since,
@@ -154,12 +154,12 @@ export class MembersChecker {
     return found === undefined || found.isDoubtful || found.isStranger;
   }
 
-  /** The index of the configuration since which it is a learner. */
-  #learnerSince(group: GroupId, node: NodeId, before: number): number {
+  /** The index of the configuration since which it is a member. A voter that became a learner stayed one. */
+  #memberSince(group: GroupId, node: NodeId, before: number): number {
     let since = 0;
     for (const { index, config } of this.#init.configsOf(group)) {
       if (index >= before) break;
-      if (!config.learners.includes(node)) since = 0;
+      if (!membersOf(config).includes(node)) since = 0;
       else if (since === 0) since = index;
     }
     return since;
