@@ -129,7 +129,7 @@ export class CoreState {
       'electionTicks must exceed heartbeatTicks',
     );
     const { term, vote } = init.hardState;
-    assert(term >= init.log.last.term, `term ${term} is below the log's ${init.log.last.term}`);
+    assert(term >= init.log.last.term, "term {} is below the log's {}", term, init.log.last.term);
     this.id = init.id;
     this.config = simpleConfig(init.voters);
     this.term = term;
@@ -154,7 +154,7 @@ export class CoreState {
   }
 
   send(message: Message): void {
-    assert(message.term > 0, `a ${message.type} needs a term`);
+    assert(message.term > 0, 'a {} needs a term', message.type);
     (waitsForDisk(message) ? this.afterSync : this.outgoing).push(message);
   }
 
@@ -177,7 +177,7 @@ export class CoreState {
 
   /** Enters `term` (or stays in it) without a role yet. The vote is forgotten only when the term changes. */
   #enterTerm(term: number): void {
-    assert(term >= this.term, `term may not go from ${this.term} to ${term}`);
+    assert(term >= this.term, 'term may not go from {} to {}', this.term, term);
     if (term !== this.term) {
       this.term = term;
       this.vote = NO_NODE;
@@ -212,7 +212,7 @@ export class CoreState {
 
   /** The caller appends the no-op that every term begins with. */
   becomeLeader(): Leadership {
-    assert(this.role === 'candidate', `only a candidate becomes leader, not a ${this.role}`);
+    assert(this.role === 'candidate', 'only a candidate becomes leader, not a {}', this.role);
     this.#enterTerm(this.term);
     this.#role = 'leader';
     this.leader = this.id;

@@ -28,7 +28,7 @@ export function mayCampaign(state: CoreState): boolean {
  * raise the term, so that a node returning from a partition cannot depose a working leader.
  */
 export function campaign(state: CoreState, type: VoteRequest['type'], isTransfer = false): void {
-  assert(mayCampaign(state), `node ${state.id} may not campaign now`);
+  assert(mayCampaign(state), 'node {} may not campaign now', state.id);
   if (type === 'preVote') state.becomePreCandidate();
   else state.becomeCandidate();
   const term = type === 'preVote' ? state.term + 1 : state.term;
@@ -81,12 +81,18 @@ export function handleVoteRequest(state: CoreState, message: VoteRequest): void 
   if (message.type === 'vote') {
     assert(
       message.term === state.term,
-      `a vote is cast in the voter's term ${state.term}, not ${message.term}`,
+      "a vote is cast in the voter's term {}, not {}",
+      state.term,
+      message.term,
     );
     if (granted) {
       assert(
         state.vote === NO_NODE || state.vote === message.from,
-        `node ${state.id} voted for ${state.vote} in term ${state.term} and may not vote for ${message.from}`,
+        'node {} voted for {} in term {} and may not vote for {}',
+        state.id,
+        state.vote,
+        state.term,
+        message.from,
       );
       state.vote = message.from;
       state.electionElapsedTicks = 0;

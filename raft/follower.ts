@@ -7,11 +7,14 @@ import { NO_NODE, type Append, type Heartbeat, type InstallSnapshot, type Snapsh
 
 /** A message of this term's legitimate leader arrived: trust it for another election timeout. */
 export function followLeader(state: CoreState, message: Append | Heartbeat | InstallSnapshot): void {
-  assert(state.role !== 'leader', `two leaders in term ${state.term}: ${state.id} and ${message.from}`);
+  assert(state.role !== 'leader', 'two leaders in term {}: {} and {}', state.term, state.id, message.from);
   if (state.role !== 'follower') state.becomeFollower(message.term, message.from);
   assert(
     state.leader === NO_NODE || state.leader === message.from,
-    `two leaders in term ${state.term}: ${state.leader} and ${message.from}`,
+    'two leaders in term {}: {} and {}',
+    state.term,
+    state.leader,
+    message.from,
   );
   state.leader = message.from;
   state.resetElectionTimeout();

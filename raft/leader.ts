@@ -215,7 +215,9 @@ export function handleAppendResponse(
   }
   assert(
     message.index <= state.log.lastIndex,
-    `node ${message.from} acknowledged ${message.index}, past our log`,
+    'node {} acknowledged {}, past our log',
+    message.from,
+    message.index,
   );
   const isNew = progress.maybeUpdate(message.index);
   switch (progress.state) {
@@ -258,7 +260,7 @@ export function successors(state: CoreState, leadership: Leadership): NodeId[] {
 function handOverIfComplete(state: CoreState, leadership: Leadership): void {
   const to = leadership.transferTarget;
   const progress = leadership.progress.get(to);
-  assert(progress !== undefined, `node ${to} is a member without progress`);
+  assert(progress !== undefined, 'node {} is a member without progress', to);
   if (progress.match < state.log.lastIndex) return;
   state.send({ type: 'timeoutNow', from: state.id, to, term: state.term });
 }
@@ -279,7 +281,7 @@ export function advanceCommit(state: CoreState, leadership: Leadership): void {
   for (const entry of state.log.slice(before + 1, index, Number.POSITIVE_INFINITY)) {
     if (entry.term === state.term) leadership.uncommittedBytes -= entryBytes(entry);
   }
-  assert(leadership.uncommittedBytes >= 0, `uncommitted bytes fell to ${leadership.uncommittedBytes}`);
+  assert(leadership.uncommittedBytes >= 0, 'uncommitted bytes fell to {}', leadership.uncommittedBytes);
 }
 
 /** The driver's word on a snapshot stream. After success the peer's own answer has usually come already. */

@@ -41,9 +41,9 @@ export class RaftLog {
     this.#committed = committed;
     this.#applied = applied;
     this.#stable = this.lastIndex;
-    assert(base.index <= applied, `applied ${applied} is below the log's base ${base.index}`);
-    assert(applied <= committed, `applied ${applied} is above commit ${committed}`);
-    assert(committed <= this.lastIndex, `commit ${committed} is above the last index ${this.lastIndex}`);
+    assert(base.index <= applied, "applied {} is below the log's base {}", applied, base.index);
+    assert(applied <= committed, 'applied {} is above commit {}', applied, committed);
+    assert(committed <= this.lastIndex, 'commit {} is above the last index {}', committed, this.lastIndex);
     let previous = base;
     for (const entry of entries) previous = checkFollows(previous, entry);
   }
@@ -88,7 +88,9 @@ export class RaftLog {
     const before = this.#configs.at(-2) ?? 0;
     assert(
       before <= this.#committed,
-      `config entry ${before} has a successor and is not committed (${this.#committed})`,
+      'config entry {} has a successor and is not committed ({})',
+      before,
+      this.#committed,
     );
   }
 
@@ -104,13 +106,13 @@ export class RaftLog {
 
   /** Entries from `from` to `to`, both included, cut off after `bytesMax` (but never before the first). */
   slice(from: number, to: number, bytesMax: number): Entry[] {
-    assert(from > this.#base.index, `entry ${from} was compacted (log base ${this.#base.index})`);
-    assert(to <= this.lastIndex, `entry ${to} is past the last index ${this.lastIndex}`);
+    assert(from > this.#base.index, 'entry {} was compacted (log base {})', from, this.#base.index);
+    assert(to <= this.lastIndex, 'entry {} is past the last index {}', to, this.lastIndex);
     const result: Entry[] = [];
     let bytes = 0;
     for (let index = from; index <= to; index += 1) {
       const entry = this.#entries[index - this.#base.index - 1];
-      assert(entry !== undefined, `entry ${index} is missing`);
+      assert(entry !== undefined, 'entry {} is missing', index);
       bytes += entryBytes(entry);
       if (result.length > 0 && bytes > bytesMax) break;
       result.push(entry);
@@ -152,7 +154,7 @@ export class RaftLog {
   }
 
   #truncateFrom(index: number): void {
-    assert(index > this.#committed, `conflict at ${index}, which is committed (commit ${this.#committed})`);
+    assert(index > this.#committed, 'conflict at {}, which is committed (commit {})', index, this.#committed);
     this.#entries.splice(index - this.#base.index - 1);
     this.#configs = this.#configs.filter((config) => config < index);
     this.#stable = Math.min(this.#stable, index - 1);
@@ -166,7 +168,7 @@ export class RaftLog {
     let candidate = Math.min(index, this.lastIndex);
     while (candidate > this.#base.index) {
       const position = this.positionAt(candidate);
-      assert(position !== undefined, `position ${candidate} lies inside the log`);
+      assert(position !== undefined, 'position {} lies inside the log', candidate);
       if (position.term <= term) return position;
       candidate -= 1;
     }
@@ -176,7 +178,7 @@ export class RaftLog {
   /** Moves the commit index forward; moving it back is a no-op, moving it past the log is fatal. */
   commitTo(index: number): boolean {
     if (index <= this.#committed) return false;
-    assert(index <= this.lastIndex, `commit ${index} is past the last index ${this.lastIndex}`);
+    assert(index <= this.lastIndex, 'commit {} is past the last index {}', index, this.lastIndex);
     this.#committed = index;
     return true;
   }
@@ -188,10 +190,13 @@ export class RaftLog {
   }
 
   appliedTo(index: number): void {
-    assert(index > this.#applied, `applied may not go from ${this.#applied} to ${index}`);
+    assert(index > this.#applied, 'applied may not go from {} to {}', this.#applied, index);
     assert(
       index <= Math.min(this.#committed, this.#stable),
-      `applied ${index} is past commit ${this.#committed} or stable ${this.#stable}`,
+      'applied {} is past commit {} or stable {}',
+      index,
+      this.#committed,
+      this.#stable,
     );
     this.#applied = index;
   }
@@ -202,7 +207,7 @@ export class RaftLog {
     let cost = 0;
     for (let index = this.#stable + 1; index <= this.lastIndex && cost < costMax; index += 1) {
       const entry = this.#entries[index - this.#base.index - 1];
-      assert(entry !== undefined, `entry ${index} is missing`);
+      assert(entry !== undefined, 'entry {} is missing', index);
       entries.push(entry);
       cost += writeCost(entry);
     }
@@ -238,11 +243,11 @@ export class RaftLog {
 
   /** Forgets entries up to `index`, which must be applied. */
   compact(index: number): void {
-    assert(index <= this.#applied, `cannot compact to ${index}: applied is ${this.#applied}`);
-    assert(index <= this.#stable, `cannot compact to ${index}: stable is ${this.#stable}`);
+    assert(index <= this.#applied, 'cannot compact to {}: applied is {}', index, this.#applied);
+    assert(index <= this.#stable, 'cannot compact to {}: stable is {}', index, this.#stable);
     if (index <= this.#base.index) return;
     const position = this.positionAt(index);
-    assert(position !== undefined, `position ${index} lies inside the log`);
+    assert(position !== undefined, 'position {} lies inside the log', index);
     this.#entries = this.#entries.slice(index - this.#base.index);
     this.#configs = this.#configs.filter((config) => config > index);
     this.#base = { index: position.index, term: position.term, timeMillis: position.timeMillis };
@@ -250,7 +255,12 @@ export class RaftLog {
 
   /** Replaces the whole log by a snapshot that ends at `position`. */
   restore(position: LogPosition): void {
-    assert(position.index > this.#committed, `snapshot ${position.index} is below commit ${this.#committed}`);
+    assert(
+      position.index > this.#committed,
+      'snapshot {} is below commit {}',
+      position.index,
+      this.#committed,
+    );
     this.#base = { index: position.index, term: position.term, timeMillis: position.timeMillis };
     this.#entries = [];
     this.#configs = [];
@@ -261,11 +271,14 @@ export class RaftLog {
 }
 
 function checkFollows(previous: LogPosition, entry: Entry): LogPosition {
-  assert(entry.index === previous.index + 1, `entry ${entry.index} does not follow ${previous.index}`);
-  assert(entry.term >= previous.term, `term ${entry.term} at ${entry.index} is below ${previous.term}`);
+  assert(entry.index === previous.index + 1, 'entry {} does not follow {}', entry.index, previous.index);
+  assert(entry.term >= previous.term, 'term {} at {} is below {}', entry.term, entry.index, previous.term);
   assert(
     entry.timeMillis >= previous.timeMillis,
-    `time ${entry.timeMillis} at ${entry.index} is before ${previous.timeMillis}`,
+    'time {} at {} is before {}',
+    entry.timeMillis,
+    entry.index,
+    previous.timeMillis,
   );
   return entry;
 }

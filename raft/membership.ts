@@ -133,7 +133,7 @@ export function changedConfig(
     learners: [...learners],
   };
   const flaw = flawOf(next);
-  assert(flaw === undefined, `a sound change leads to a sound configuration, not one where ${flaw}`);
+  assert(flaw === undefined, 'a sound change leads to a sound configuration, not one where {}', flaw);
   return next;
 }
 

@@ -40,7 +40,7 @@ export class Progress {
   readonly #limits: InflightLimits;
 
   constructor(init: { readonly next: number; readonly since: number; readonly limits: InflightLimits }) {
-    assert(init.next >= 1, `next ${init.next} is below the first index`);
+    assert(init.next >= 1, 'next {} is below the first index', init.next);
     this.next = init.next;
     this.since = init.since;
     this.#limits = init.limits;
@@ -150,7 +150,7 @@ export class Progress {
       this.probeSent = false;
     }
     this.next = Math.max(this.next, index + 1);
-    assert(this.match < this.next, `match ${this.match} reached next ${this.next}`);
+    assert(this.match < this.next, 'match {} reached next {}', this.match, this.next);
     return isNew;
   }
 

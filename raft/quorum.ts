@@ -13,7 +13,7 @@ export interface JointVoters {
 
 /** The smallest number of voters of which any two sets of that size share a member. */
 export function quorumSize(voterCount: number): number {
-  assert(voterCount > 0, `a group needs at least one voter, got ${voterCount}`);
+  assert(voterCount > 0, 'a group needs at least one voter, got {}', voterCount);
   return Math.floor(voterCount / 2) + 1;
 }
 

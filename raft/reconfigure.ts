@@ -86,11 +86,12 @@ export function leaveJointIfDue(state: CoreState): void {
 /** A `config` entry was applied: from now on this replica acts by it. */
 export function applyConfig(state: CoreState, entry: Entry): void {
   const config = decodeConfig(entry.data);
-  assert(config !== undefined, `config entry ${entry.index} holds no sound configuration`);
-  assert(isSuccessor(state.config, config), `config entry ${entry.index} does not follow the one before it`);
+  assert(config !== undefined, 'config entry {} holds no sound configuration', entry.index);
+  assert(isSuccessor(state.config, config), 'config entry {} does not follow the one before it', entry.index);
   assert(
     state.role === 'follower' || state.role === 'leader',
-    `a ${state.role} counts votes by a configuration that is being replaced`,
+    'a {} counts votes by a configuration that is being replaced',
+    state.role,
   );
   const isComplete = isJoint(state.config) && !isJoint(config);
   state.config = config;

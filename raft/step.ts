@@ -8,7 +8,7 @@ import { advanceReads } from './read-index.ts';
 import { NO_NODE, type Message } from './types.ts';
 
 export function step(state: CoreState, message: Message): void {
-  assert(message.to === state.id, `message for node ${message.to} reached node ${state.id}`);
+  assert(message.to === state.id, 'message for node {} reached node {}', message.to, state.id);
   if (message.type === 'heartbeat') checkAcknowledged(state, message);
   if (message.term > state.term) {
     if (!acceptHigherTerm(state, message)) return;

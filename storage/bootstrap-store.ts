@@ -36,9 +36,13 @@ import { encodeMask, encodeStoreRecord } from './records.ts';
  * await bootstrapStore('data/node-1', { nodeId: 1, incarnation: drawIncarnation(), facts: factsOf(config) });
  */
 export async function bootstrapStore(directory: string, identity: StoreIdentity): Promise<void> {
-  assert(Number.isSafeInteger(identity.nodeId) && identity.nodeId >= 1, `node id ${identity.nodeId} is >= 1`);
+  assert(
+    Number.isSafeInteger(identity.nodeId) && identity.nodeId >= 1,
+    'node id {} is >= 1',
+    identity.nodeId,
+  );
   assert(identity.facts.clusterId !== '', 'the cluster id is not empty');
-  assert(INCARNATION.test(identity.incarnation), `incarnation ${identity.incarnation} is 128 bits in hex`);
+  assert(INCARNATION.test(identity.incarnation), 'incarnation {} is 128 bits in hex', identity.incarnation);
   await createDirectory(directory);
   const lock = await lockDirectory(directory);
   try {

@@ -37,40 +37,56 @@ export function checkGroupWrite(state: GroupState, write: GroupWrite): void {
   const { base, snapshotIndex } = outlook;
   assert(
     base.index === 0 || (snapshotIndex !== undefined && snapshotIndex >= base.index),
-    `${where}: a snapshot (${snapshotIndex}) covers the log up to its base ${base.index}`,
+    '{}: a snapshot ({}) covers the log up to its base {}',
+    where,
+    snapshotIndex,
+    base.index,
   );
 }
 
 function checkPlacement(state: GroupState, { placement }: GroupWrite, where: string): void {
   const before = state.placement;
   if (placement !== undefined) {
-    assert(isCount(placement), `${where}: placement ${placement} is a safe integer >= 0`);
-    assert(placement >= before, `${where}: placement ${placement} does not go back from ${before}`);
+    assert(isCount(placement), '{}: placement {} is a safe integer >= 0', where, placement);
+    assert(placement >= before, '{}: placement {} does not go back from {}', where, placement, before);
   }
   assert(
     !state.isRemoved || (placement !== undefined && placement > before),
-    `${where}: it was removed by placement ${before} and comes back by a higher one, not by ${placement}`,
+    '{}: it was removed by placement {} and comes back by a higher one, not by {}',
+    where,
+    before,
+    placement,
   );
 }
 
 function checkRemoval(state: GroupState, write: GroupWrite, where: string): void {
   const { placement, hardState, entries, install, compactTo, stage, snapshot } = write;
-  assert(!state.isRemoved, `${where}: it was removed already, by placement ${state.placement}`);
+  assert(!state.isRemoved, '{}: it was removed already, by placement {}', where, state.placement);
   assert(
     placement !== undefined && placement > state.placement,
-    `${where}: placement ${placement} removes only what was last offered under an older one, not ${state.placement}`,
+    '{}: placement {} removes only what was last offered under an older one, not {}',
+    where,
+    placement,
+    state.placement,
   );
   assert(
     entries.length === 0 && [install, compactTo, stage, snapshot].every((field) => field === undefined),
-    `${where}: a removal leaves nothing else to write`,
+    '{}: a removal leaves nothing else to write',
+    where,
   );
   assert(
     hardState !== undefined && isCount(hardState.term) && hardState.term > state.hardState.term,
-    `${where}: the term of a tombstone, ${hardState?.term}, is above ${state.hardState.term}, which may be promised away`,
+    '{}: the term of a tombstone, {}, is above {}, which may be promised away',
+    where,
+    hardState?.term,
+    state.hardState.term,
   );
   assert(
     hardState.vote === NO_NODE && hardState.commit === 0,
-    `${where}: a tombstone has no vote and no log, not vote ${hardState.vote} and commit ${hardState.commit}`,
+    '{}: a tombstone has no vote and no log, not vote {} and commit {}',
+    where,
+    hardState.vote,
+    hardState.commit,
   );
 }
 
@@ -80,12 +96,19 @@ function checkStage(outlook: Outlook, stage: StagedChunks, where: string): Outlo
   const { snapshotIndex, staged } = outlook;
   assert(
     snapshotIndex === undefined || index > snapshotIndex,
-    `${where}: the staged snapshot ${index} is newer than the current one, ${snapshotIndex}`,
+    '{}: the staged snapshot {} is newer than the current one, {}',
+    where,
+    index,
+    snapshotIndex,
   );
   const before = staged?.index === index ? staged.chunkCount : 0;
   assert(
     chunks.length > 0 && (first === 0 || first === before) && first + chunks.length - 1 <= CHUNK_MAX,
-    `${where}: chunk ${first} of snapshot ${index} is the first, or follows the ${before} staged ones`,
+    '{}: chunk {} of snapshot {} is the first, or follows the {} staged ones',
+    where,
+    first,
+    index,
+    before,
   );
   return { ...outlook, staged: stagedWith(staged, stage) };
 }
@@ -95,11 +118,17 @@ function checkInstall(state: GroupState, outlook: Outlook, meta: SnapshotMeta, w
   const { snapshotIndex } = outlook;
   assert(
     snapshotIndex === undefined || meta.index > snapshotIndex,
-    `${where}: the installed snapshot ${meta.index} is newer than ${snapshotIndex}`,
+    '{}: the installed snapshot {} is newer than {}',
+    where,
+    meta.index,
+    snapshotIndex,
   );
   assert(
     meta.index >= state.hardState.commit,
-    `${where}: the installed snapshot ${meta.index} reaches the stored commit ${state.hardState.commit}`,
+    '{}: the installed snapshot {} reaches the stored commit {}',
+    where,
+    meta.index,
+    state.hardState.commit,
   );
   checkStaged(meta, outlook, where);
   return { base: meta, last: meta, snapshotIndex: meta.index, staged: undefined };
@@ -109,18 +138,27 @@ function checkEntries(state: GroupState, outlook: Outlook, write: GroupWrite, wh
   const first = write.entries[0]?.index ?? 0;
   const { base, last } = outlook;
   const { commit } = state.hardState;
-  assert(first <= last.index + 1, `${where}: first entry ${first} leaves no gap after ${last.index}`);
-  assert(first > base.index, `${where}: first entry ${first} is above the base ${base.index}`);
-  assert(first > commit, `${where}: first entry ${first} replaces nothing up to the stored commit ${commit}`);
+  assert(first <= last.index + 1, '{}: first entry {} leaves no gap after {}', where, first, last.index);
+  assert(first > base.index, '{}: first entry {} is above the base {}', where, first, base.index);
+  assert(
+    first > commit,
+    '{}: first entry {} replaces nothing up to the stored commit {}',
+    where,
+    first,
+    commit,
+  );
   // What a snapshot covers is committed, also if the stored commit lags behind.
   const { snapshotIndex = 0 } = outlook;
   assert(
     first > snapshotIndex,
-    `${where}: first entry ${first} replaces nothing up to snapshot ${snapshotIndex}`,
+    '{}: first entry {} replaces nothing up to snapshot {}',
+    where,
+    first,
+    snapshotIndex,
   );
   let previous = first === last.index + 1 ? last : state.log.positionAt(first - 1);
   for (const entry of write.entries) {
-    assert(entry.index === previous.index + 1, `${where}: entry ${entry.index} follows ${previous.index}`);
+    assert(entry.index === previous.index + 1, '{}: entry {} follows {}', where, entry.index, previous.index);
     checkPosition(entry, where);
     assert(
       entry.term >= previous.term && entry.timeMillis >= previous.timeMillis,
@@ -140,8 +178,20 @@ function checkCompactTo(
   where: string,
 ): Outlook {
   const { base, last } = outlook;
-  assert(to.index >= base.index, `${where}: compaction to ${to.index} does not go back from ${base.index}`);
-  assert(to.index <= last.index, `${where}: compaction to ${to.index} stays within the log, ${last.index}`);
+  assert(
+    to.index >= base.index,
+    '{}: compaction to {} does not go back from {}',
+    where,
+    to.index,
+    base.index,
+  );
+  assert(
+    to.index <= last.index,
+    '{}: compaction to {} stays within the log, {}',
+    where,
+    to.index,
+    last.index,
+  );
   checkSamePosition(to, positionAfter(state, outlook, write, to.index), `${where}: compaction`);
   return { ...outlook, base: to };
 }
@@ -156,15 +206,31 @@ function positionAfter(state: GroupState, outlook: Outlook, write: GroupWrite, i
 
 function checkHardState(before: HardState, after: HardState, outlook: Outlook, where: string): void {
   const { term, vote, commit } = after;
-  assert(isCount(term) && isCount(vote) && isCount(commit), `${where}: hard state is of safe integers >= 0`);
-  assert(term >= before.term, `${where}: term ${term} does not go back from ${before.term}`);
+  assert(isCount(term) && isCount(vote) && isCount(commit), '{}: hard state is of safe integers >= 0', where);
+  assert(term >= before.term, '{}: term {} does not go back from {}', where, term, before.term);
   assert(
     term > before.term || before.vote === NO_NODE || vote === before.vote,
-    `${where}: the vote of term ${term} stays ${before.vote}, not ${vote}`,
+    '{}: the vote of term {} stays {}, not {}',
+    where,
+    term,
+    before.vote,
+    vote,
   );
-  assert(commit >= before.commit, `${where}: commit ${commit} does not go back from ${before.commit}`);
-  assert(commit <= outlook.last.index, `${where}: commit ${commit} is within the log, ${outlook.last.index}`);
-  assert(term >= outlook.last.term, `${where}: term ${term} reaches the last entry's, ${outlook.last.term}`);
+  assert(commit >= before.commit, '{}: commit {} does not go back from {}', where, commit, before.commit);
+  assert(
+    commit <= outlook.last.index,
+    '{}: commit {} is within the log, {}',
+    where,
+    commit,
+    outlook.last.index,
+  );
+  assert(
+    term >= outlook.last.term,
+    "{}: term {} reaches the last entry's, {}",
+    where,
+    term,
+    outlook.last.term,
+  );
 }
 
 function checkSnapshot(state: GroupState, outlook: Outlook, write: GroupWrite, where: string): Outlook {
@@ -174,11 +240,18 @@ function checkSnapshot(state: GroupState, outlook: Outlook, write: GroupWrite, w
   const { base, last, snapshotIndex } = outlook;
   assert(
     snapshotIndex === undefined || meta.index > snapshotIndex,
-    `${where}: the snapshot ${meta.index} is newer than the current one, ${snapshotIndex}`,
+    '{}: the snapshot {} is newer than the current one, {}',
+    where,
+    meta.index,
+    snapshotIndex,
   );
   assert(
     meta.index >= base.index && meta.index <= last.index,
-    `${where}: the snapshot ${meta.index} is within the log, ${base.index}..${last.index}`,
+    '{}: the snapshot {} is within the log, {}..{}',
+    where,
+    meta.index,
+    base.index,
+    last.index,
   );
   checkSamePosition(meta, positionAfter(state, outlook, write, meta.index), `${where}: snapshot`);
   checkStaged(meta, outlook, where);
@@ -197,10 +270,13 @@ function checkStaged(meta: SnapshotMeta, { staged }: Outlook, where: string): vo
 
 function checkPosition(position: LogPosition, where: string): void {
   assertIndex(position.index);
-  assert(isCount(position.term), `${where}: term ${position.term} at ${position.index} is a safe integer`);
+  assert(isCount(position.term), '{}: term {} at {} is a safe integer', where, position.term, position.index);
   assert(
     isCount(position.timeMillis),
-    `${where}: time ${position.timeMillis} at ${position.index} is one too`,
+    '{}: time {} at {} is one too',
+    where,
+    position.timeMillis,
+    position.index,
   );
 }
 

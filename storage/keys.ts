@@ -26,11 +26,11 @@ export const STORE_KEY: Buffer = Buffer.of(STORE);
 export const MASK_KEY: Buffer = Buffer.of(MASK);
 
 export function assertGroup(group: GroupId): void {
-  assert(Number.isInteger(group) && group >= 0 && group <= GROUP_MAX, `group id ${group} fits 32 bits`);
+  assert(Number.isInteger(group) && group >= 0 && group <= GROUP_MAX, 'group id {} fits 32 bits', group);
 }
 
 export function assertIndex(index: number): void {
-  assert(Number.isInteger(index) && index >= 0 && index <= INDEX_MAX, `index ${index} fits 48 bits`);
+  assert(Number.isInteger(index) && index >= 0 && index <= INDEX_MAX, 'index {} fits 48 bits', index);
 }
 
 /** Writes the key at the start of `target`, so that key and value can share one buffer and one checksum. */

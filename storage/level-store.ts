@@ -121,7 +121,7 @@ export class LevelStore implements LogStore {
     const source = group === undefined ? undefined : sourceAt(group.readable, index);
     if (group === undefined || source === undefined) return undefined;
     const { chunkCount } = source;
-    assert(chunk >= 0 && chunk < chunkCount, `snapshot ${index} of group ${id} has chunk ${chunk}`);
+    assert(chunk >= 0 && chunk < chunkCount, 'snapshot {} of group {} has chunk {}', index, id, chunk);
     return this.opened.read(async () => {
       const key = chunkKey(id, index, chunk);
       const value = await this.database.get(key);
@@ -162,7 +162,7 @@ export class LevelStore implements LogStore {
     const touched: LevelGroup[] = [];
     const seen = new Set<GroupId>();
     for (const write of writes) {
-      assert(!seen.has(write.group), `group ${write.group} appears once in a write`);
+      assert(!seen.has(write.group), 'group {} appears once in a write', write.group);
       seen.add(write.group);
       const group =
         this.byId.get(write.group) ?? new LevelGroup({ group: write.group, mask: this.opened.mask });

@@ -65,7 +65,7 @@ export class LogIndex {
 
   private row(index: number): number {
     const row = index - this.firstIndex;
-    assert(row >= 0 && row < this.rows, `index ${index} is within ${this.firstIndex}..${this.lastIndex}`);
+    assert(row >= 0 && row < this.rows, 'index {} is within {}..{}', index, this.firstIndex, this.lastIndex);
     return row;
   }
 

@@ -14,7 +14,7 @@ export class Mask {
 
   /** @param pad random, drawn once for each store */
   constructor(pad: Uint8Array) {
-    assert(pad.length === MASK_BYTES, `a mask is ${MASK_BYTES} bytes long, not ${pad.length}`);
+    assert(pad.length === MASK_BYTES, 'a mask is {} bytes long, not {}', MASK_BYTES, pad.length);
     this.#bytes = new Uint8Array(pad);
     this.#words = new Uint32Array(this.#bytes.buffer);
   }

@@ -72,11 +72,11 @@ export class MemoryStore implements LogStore {
   }
 
   write(writes: readonly GroupWrite[], done: (error?: Error) => void): void {
-    assert(this.status === 'open', `nothing is written to a store that is ${this.status}`);
+    assert(this.status === 'open', 'nothing is written to a store that is {}', this.status);
     assert(this.flight === undefined, 'one write is in flight at a time');
     const seen = new Set<GroupId>();
     for (const write of writes) {
-      assert(!seen.has(write.group), `group ${write.group} appears once in a write`);
+      assert(!seen.has(write.group), 'group {} appears once in a write', write.group);
       seen.add(write.group);
       checkGroupWrite(this.byId.get(write.group)?.state ?? new GroupState(), write);
     }
@@ -97,7 +97,7 @@ export class MemoryStore implements LogStore {
           ? group.staged
           : undefined;
     if (chunks === undefined) return undefined;
-    assert(chunk >= 0 && chunk < chunks.length, `snapshot ${index} of group ${id} has chunk ${chunk}`);
+    assert(chunk >= 0 && chunk < chunks.length, 'snapshot {} of group {} has chunk {}', index, id, chunk);
     return chunks[chunk];
   }
 

@@ -65,7 +65,10 @@ export function openGroup(
   const returns = placement !== undefined && placement > (stored?.placement ?? 0);
   assert(
     stored?.removed !== true || returns,
-    `group ${init.group} was removed by placement ${stored?.placement}: a higher one brings it back, not ${placement}`,
+    'group {} was removed by placement {}: a higher one brings it back, not {}',
+    init.group,
+    stored?.placement,
+    placement,
   );
   const core = new RaftCore({
     id: node.id,

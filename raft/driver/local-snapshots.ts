@@ -78,7 +78,7 @@ export class LocalSnapshots {
         staging.hasEnded = true;
         break;
       }
-      assert(chunk.byteLength <= CHUNK_BYTES_MAX, `a chunk of ${chunk.byteLength} bytes is too large`);
+      assert(chunk.byteLength <= CHUNK_BYTES_MAX, 'a chunk of {} bytes is too large', chunk.byteLength);
       chunks.push(chunk);
       bytes += chunk.byteLength;
       staging.chunkCount += 1;

@@ -42,7 +42,8 @@ export class MultiRaft {
   addGroup(init: GroupInit): void {
     assert(
       !this.#groups.has(init.group) && !this.#turns.isRemoving(init.group),
-      `group ${init.group} was added twice, or while it is being removed`,
+      'group {} was added twice, or while it is being removed',
+      init.group,
     );
     const { id, random, options } = this.#init;
     const group = openGroup(init, { id, random, options: options.raft });
@@ -170,7 +171,7 @@ export class MultiRaft {
 
   #held(group: GroupId): Group {
     const target = this.#groups.get(group);
-    assert(target !== undefined, `group ${group} is not on this node`);
+    assert(target !== undefined, 'group {} is not on this node', group);
     return target;
   }
 

@@ -33,7 +33,8 @@ export class PendingChanges {
       }
       assert(
         group.change === undefined,
-        `group ${group.id} began a change before the one before was complete`,
+        'group {} began a change before the one before was complete',
+        group.id,
       );
       group.change = { index: begun.index, term: begun.term, done };
       activate(group);

@@ -116,7 +116,7 @@ export class SnapshotTraffic {
   /** The write that puts the snapshot in effect is done. */
   installed(group: Group): void {
     const { installing } = group;
-    assert(installing !== undefined, `group ${group.id} installs what it has built`);
+    assert(installing !== undefined, 'group {} installs what it has built', group.id);
     group.installing = undefined;
     installing.target.install();
     group.snapshots.installed(installing.meta);

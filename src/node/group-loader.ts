@@ -21,7 +21,9 @@ export async function restoreGroup(
     const data = await store.readSnapshotChunk(group, snapshot.index, chunk);
     assert(
       data !== undefined,
-      `nobody replaces snapshot ${snapshot.index} of group ${group} while it is read`,
+      'nobody replaces snapshot {} of group {} while it is read',
+      snapshot.index,
+      group,
     );
     target.add(data);
   }

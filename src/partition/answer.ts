@@ -39,7 +39,7 @@ export function conflictAnswer(requestId: string, { field, first }: Conflict): A
 
 export function unavailable(reason: UnavailableReason, proposed: boolean): Answer {
   const known = UNAVAILABLE[reason].proposed;
-  assert(known === 'either' || proposed === (known === 'always'), `${reason} says what reached the log`);
+  assert(known === 'either' || proposed === (known === 'always'), '{} says what reached the log', reason);
   return { kind: 'unavailable', reason, proposed };
 }
 
