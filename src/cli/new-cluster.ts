@@ -5,7 +5,7 @@
 import type { Command } from 'commander';
 import { LOCAL_DEFAULTS, localConfig } from '../config/cluster-directory.ts';
 import { type ClusterConfig, PARTITIONS_MAX } from '../config/config.ts';
-import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../limiter/rules.ts';
+import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../api/rule.ts';
 import { basePortOption, directoryOption, integerFrom } from './options.ts';
 
 /** What is absent was not given. */

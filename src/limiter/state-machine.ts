@@ -142,7 +142,7 @@ export class LimiterStateMachine {
     if (table === undefined) return undefined;
     const now = Math.max(nowMillis, applied.timeMillis);
     const question = questionOf(request);
-    const keys = state.tableOf(state.ruleIdOf(question.ruleId));
+    const keys = state.keysFor(question.ruleId);
     const outcome = this.#judgement.judge(state, question, keys, now, room);
     if (outcome === 'repeated' || outcome === 'fits') return undefined;
     return this.#judgement.answer(state, question, this.#whole);
@@ -150,7 +150,7 @@ export class LimiterStateMachine {
 
   /** Why the request cannot be decided by its rule as that is applied here, whatever was granted. See `admission.ts`. */
   inadmissible(request: AllowRequest, bound: TimestampBound): Inadmissible | undefined {
-    const keys = this.#state.tableOf(this.#state.ruleIdOf(request.ruleId ?? DEFAULT_RULE));
+    const keys = this.#state.keysFor(request.ruleId ?? DEFAULT_RULE);
     // What there is no rule for is found out by the judgement.
     return keys?.active === true ? inadmissible(request, keys.rule, bound) : undefined;
   }
@@ -231,7 +231,7 @@ export class LimiterStateMachine {
 
   #applyBatch(batch: AllowBatch, onDecision: OnDecision | undefined): void {
     const state = this.#state;
-    const tables = batch.ruleIds.map((ruleId) => state.tableOf(state.ruleIdOf(ruleId)));
+    const tables = batch.ruleIds.map((ruleId) => state.keysFor(ruleId));
     const asked = this.#asked;
     const place = this.#place;
     place.term = state.applied.term;
@@ -258,6 +258,7 @@ export class LimiterStateMachine {
       onDecision?.(i, judgement.answer(state, question, place));
       return;
     }
+    state.keep(judgement.keys);
     const slot = judgement.keys.grant(judgement, state.name, now);
     state.changedMillis = now;
     if (onDecision !== undefined || question.requestId !== undefined) {

@@ -14,6 +14,7 @@ import { NONE } from './rows.ts';
 import { KEY_BYTES, type Room, StateSize } from './state-size.ts';
 import { TextBytes } from './text-bytes.ts';
 import type { Rule } from '../../api/rule.ts';
+import { KEY_TABLES_MAX, statedRule } from '../stated-rules.ts';
 
 /** What one sweep does at most: a few milliseconds of work, and far more than what else an entry may add. */
 const SWEEP_LOOKS = 8_192;
@@ -61,15 +62,32 @@ export class LimiterState {
   }
 
   addTable(rule: Rule, windowMillis: number): KeyTable {
-    const table = new KeyTable({
-      rule,
-      effectiveWindowMillis: windowMillis,
-      createdMillis: this.createdMillis,
-      size: this.size,
-    });
-    this.keyTables.push(table);
-    this.#tableOf.set(rule.id, table);
-    return table;
+    return this.#kept(this.#newTable(rule, windowMillis));
+  }
+
+  #newTable(rule: Rule, effectiveWindowMillis: number): KeyTable {
+    const { createdMillis, size } = this;
+    return new KeyTable({ rule, effectiveWindowMillis, createdMillis, size });
+  }
+
+  #kept(keys: KeyTable): KeyTable {
+    this.keyTables.push(keys);
+    this.#tableOf.set(keys.rule.id, keys);
+    return keys;
+  }
+
+  /** The keys of the rule that a request means, by `ruleIdOf`. Those of a stated rule are kept from its first grant on. */
+  keysFor(named: string): KeyTable | undefined {
+    const ruleId = this.ruleIdOf(named);
+    const known = this.#tableOf.get(ruleId);
+    if (known !== undefined || this.table === undefined) return known;
+    const rule = statedRule(ruleId);
+    return rule && this.#newTable(rule, effectiveWindowMillis(rule, this.table.clockDriftPpm));
+  }
+
+  /** Something is granted by this rule: its keys are part of the state from now on. */
+  keep(keys: KeyTable): void {
+    if (!this.#tableOf.has(keys.rule.id)) this.#kept(keys);
   }
 
   /** Puts a newer rule table in force, at the applied time. Recorded grants stay where they are. */
@@ -78,7 +96,13 @@ export class LimiterState {
     if (this.table === undefined) this.createdMillis = timeMillis;
     this.changedMillis = timeMillis;
     this.table = table;
-    for (const keys of this.keyTables) keys.active = false;
+    for (const keys of this.keyTables) {
+      const stated = statedRule(keys.rule.id);
+      keys.active = stated !== undefined;
+      if (stated === undefined) continue;
+      keys.rule = stated;
+      keys.effectiveWindowMillis = effectiveWindowMillis(stated, table.clockDriftPpm);
+    }
     for (const rule of table.rules) {
       const windowMillis = effectiveWindowMillis(rule, table.clockDriftPpm);
       const keys = this.#tableOf.get(rule.id) ?? this.addTable(rule, windowMillis);
@@ -113,6 +137,7 @@ export class LimiterState {
       bytes += this.memory.bytesFor(this.requestKey, this.ruleId);
     }
     const isNew = slot === NONE || hasRequestId;
+    if (!this.#tableOf.has(keys.rule.id) && this.keyTables.length >= KEY_TABLES_MAX) return false;
     if (room === 'exhausted' && bytes > 0) return false;
     if (room === 'full' && isNew) return false;
     return this.size.hasRoom(bytes, isNew, this.table?.partitionBytesMax ?? 0);
@@ -136,6 +161,17 @@ export class LimiterState {
     this.sweepKeys(SWEEP_LOOKS, SWEEP_EVICTIONS);
   }
 
+  /** Was the last key of a stated rule forgotten? Then nothing is left to know of it, and it goes. */
+  #isForgotten(keys: KeyTable): boolean {
+    const { id } = keys.rule;
+    // What was stamped by callers, when a rule of this id was configured, must stay known.
+    if (keys.size > 0 || keys.eventTimed || statedRule(id) === undefined) return false;
+    if (this.table?.rules.some((rule) => rule.id === id) === true) return false;
+    this.keyTables.splice(this.sweepTable, 1);
+    this.#tableOf.delete(id);
+    return true;
+  }
+
   /** Looks at the next keys, up to `looks`, and forgets those that are idle, up to `evictions`. */
   sweepKeys(looks: number, evictions: number): void {
     if (this.keyTables.length === 0) return;
@@ -144,7 +180,8 @@ export class LimiterState {
     for (let look = 0; look < looks && evicted < evictions; look += 1) {
       const keys = this.keyTables[this.sweepTable]!;
       if (this.sweepSlot >= keys.size) {
-        this.sweepTable = (this.sweepTable + 1) % this.keyTables.length;
+        if (!this.#isForgotten(keys)) this.sweepTable += 1;
+        this.sweepTable %= this.keyTables.length;
         this.sweepSlot = 0;
       } else if (keys.evictIfIdle(this.sweepSlot, timeMillis)) {
         evicted += 1;

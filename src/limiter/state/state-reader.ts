@@ -6,6 +6,7 @@
 import { KEY_BYTES_MAX, REQUEST_ID_BYTES_MAX, RULE_ID_BYTES_MAX } from '../../api/request.ts';
 import { LOG_WINDOW_MILLIS_MAX } from '../meters/log-runs.ts';
 import { areSameRule, RULE_INTEGERS, ruleOf, ruleTableOf, TABLE_INTEGERS } from '../rule-form.ts';
+import { statedRule } from '../stated-rules.ts';
 import { effectiveWindowMillis, InvalidRuleError, RULES_MAX, type RuleTable } from '../rules.ts';
 import { ByteReader, Digest, InvalidSnapshotError } from './byte-stream.ts';
 import type { KeyTable } from './key-table.ts';
@@ -181,7 +182,8 @@ function valid<T>(read: () => T): T {
 
 /** A key table must agree with the rule table it is read with. */
 function checkCurrentRule(keys: KeyTable, table: RuleTable | undefined): void {
-  const current = table?.rules.find((rule) => rule.id === keys.rule.id);
+  const { id } = keys.rule;
+  const current = table?.rules.find((rule) => rule.id === id) ?? statedRule(id);
   if ((current !== undefined) !== keys.active) throw new InvalidSnapshotError('keys of a wrong rule');
   if (current === undefined || table === undefined) return;
   const windowMillis = effectiveWindowMillis(current, table.clockDriftPpm);

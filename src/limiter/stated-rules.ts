@@ -1,0 +1,13 @@
+/** Rules that nobody configured: a request states limit and window in the rule's id. Pure. */
+import type { Rule } from '../api/rule.ts';
+import { parseStatedRule } from '../api/stated-rule.ts';
+
+/** Beyond so many rules in one state, no grant is made by a stated one that has none yet: ids are callers' to choose. */
+export const KEY_TABLES_MAX = 2_048;
+
+/** The rule that `ruleId` states; undefined if it is a name like any other. */
+export function statedRule(ruleId: string): Rule | undefined {
+  const stated = parseStatedRule(ruleId);
+  // A caller's own time could be chosen so that nothing ever counts; who wants that configures a rule.
+  return stated && { id: ruleId, ...stated, clock: 'cluster' };
+}

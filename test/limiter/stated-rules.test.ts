@@ -1,0 +1,142 @@
+import { describe, expect, it } from 'vitest';
+import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../../src/api/rule.ts';
+import { parseStatedRule, statedRuleId } from '../../src/api/stated-rule.ts';
+import { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
+import { KEY_TABLES_MAX } from '../../src/limiter/stated-rules.ts';
+import { Harness, harnessWith, restoreInto, snapshotOf, tableOf } from './harness.ts';
+
+const RULE = statedRuleId(2, 1_000);
+
+describe('the id of a stated rule', () => {
+  it.each([
+    [1, 1],
+    [100, 60_000],
+    [LIMIT_MAX, WINDOW_MILLIS_MAX],
+  ])('says %d per %d ms', (limit, windowMillis) => {
+    expect(parseStatedRule(statedRuleId(limit, windowMillis))).toEqual({ limit, windowMillis });
+  });
+
+  it.each([
+    '',
+    'default',
+    '0/1000ms',
+    '1/0ms',
+    '01/1000ms',
+    '1/1000',
+    '1/1000ms ',
+    ' 1/1000ms',
+    '-1/1000ms',
+    '1.5/1000ms',
+    `${LIMIT_MAX + 1}/1000ms`,
+    `1/${WINDOW_MILLIS_MAX + 1}ms`,
+    '99999999999/1000ms',
+  ])('is not %j', (id) => {
+    expect(parseStatedRule(id)).toBeUndefined();
+  });
+});
+
+describe('a rule that a request states', () => {
+  const ask = (harness: Harness, userId: string, ruleId = RULE, cost = 1) =>
+    harness.one({ userId, ruleId, cost });
+
+  it('decides as a configured one of the same limit and window', () => {
+    const harness = harnessWith({ id: 'named', limit: 2, windowMillis: 1_000, clock: 'cluster' });
+    for (const gap of [0, 0, 0, 400, 600, 1, 0, 999, 1, 2_000, 0, 0]) {
+      harness.nowMillis += gap;
+      const [stated, named] = harness.ask(
+        { userId: 'ada', ruleId: RULE },
+        { userId: 'ada', ruleId: 'named' },
+      );
+      const { decided, ruleId, ...rest } = stated!;
+      expect(ruleId).toBe(RULE);
+      expect({ ...rest, ruleId: 'named', decided: { ...decided, position: 1 } }).toEqual(named);
+    }
+  });
+
+  it('has a budget of its own for every limit and window, and every user', () => {
+    const harness = harnessWith({});
+    expect([1, 2, 3].map(() => ask(harness, 'ada').allowed)).toEqual([true, true, false]);
+    expect(ask(harness, 'ada', statedRuleId(3, 1_000)).allowed).toBe(true);
+    expect(ask(harness, 'ada', statedRuleId(2, 1_001)).allowed).toBe(true);
+    expect(ask(harness, 'bob').allowed).toBe(true);
+    expect(ask(harness, 'ada').allowed).toBe(false);
+  });
+
+  it('leaves no trace before it has granted something', () => {
+    const harness = harnessWith({});
+    const before = harness.machine.hash();
+    expect(ask(harness, 'ada', RULE, 3).allowed).toBe(false);
+    expect(harness.machine.hash()).toBe(before);
+    expect(
+      harness.machine.quickDenial({ userId: 'ada', ruleId: RULE, cost: 3 }, harness.nowMillis),
+    ).toMatchObject({
+      allowed: false,
+      ruleId: RULE,
+    });
+    expect(harness.machine.hash()).toBe(before);
+  });
+
+  it("is no rule before the cluster has any, and none at a caller's own time", () => {
+    const harness = new Harness();
+    expect(ask(harness, 'ada')).toMatchObject({ allowed: false, refusal: 'unknown_rule' });
+    harness.rules(tableOf(1, [{}]));
+    const bound = { maxAheadMillis: 0, nowMillis: () => harness.nowMillis };
+    const inadmissible = harness.machine.inadmissible(
+      { userId: 'ada', ruleId: RULE, timestampMillis: 1 },
+      bound,
+    );
+    expect(inadmissible?.field).toBe('timestampMillis');
+  });
+
+  it('keeps its grants when the table changes, and takes over what a rule of its id has granted', () => {
+    const harness = harnessWith({}, { id: RULE, limit: 1, windowMillis: 1_000, clock: 'cluster' });
+    expect([1, 2].map(() => ask(harness, 'ada').allowed)).toEqual([true, false]);
+    harness.rules(tableOf(2, [{}]));
+    expect([1, 2].map(() => ask(harness, 'ada').allowed)).toEqual([true, false]);
+    harness.rules(tableOf(3, [{}]));
+    expect(ask(harness, 'ada').allowed).toBe(false);
+  });
+
+  it('goes when the last that it granted is forgotten', () => {
+    const harness = harnessWith({ id: 'sweeper', limit: 100, windowMillis: 10 });
+    const bare = harnessWith({ id: 'sweeper', limit: 100, windowMillis: 10 });
+    ask(harness, 'ada');
+    bare.next();
+    for (let i = 0; i < 8; i += 1) {
+      for (const each of [harness, bare]) {
+        each.nowMillis += 1_000;
+        each.one({ userId: 'other', ruleId: 'sweeper' });
+      }
+    }
+    // But for where the sweep stands.
+    const itemsOf = ({ machine }: Harness) =>
+      [...machine.inspect()].map((item) => ({ ...item, sweepSlot: 0 }));
+    expect(itemsOf(harness)).toEqual(itemsOf(bare));
+    expect(ask(harness, 'ada').allowed).toBe(true);
+  });
+
+  it('survives a snapshot', () => {
+    const harness = harnessWith({});
+    ask(harness, 'ada');
+    ask(harness, 'ada');
+    const machine = new LimiterStateMachine();
+    restoreInto(machine, snapshotOf(harness.machine));
+    expect(machine.hash()).toBe(harness.machine.hash());
+    expect(machine.quickDenial({ userId: 'ada', ruleId: RULE }, harness.nowMillis)).toMatchObject({
+      limit: 2,
+    });
+    expect(machine.quickDenial({ userId: 'bob', ruleId: RULE }, harness.nowMillis)).toBeUndefined();
+  });
+
+  it(`has no room beside ${KEY_TABLES_MAX} others, until one of them is forgotten`, () => {
+    const harness = harnessWith({ id: 'sweeper', limit: 1_000_000, windowMillis: 10 });
+    const stated = (i: number): string => statedRuleId(1, 1_000 + i);
+    const asked = (i: number) => harness.one({ userId: 'ada', ruleId: stated(i) });
+    for (let i = 1; i < KEY_TABLES_MAX; i += 1) expect(asked(i).allowed).toBe(true);
+    expect(asked(KEY_TABLES_MAX)).toMatchObject({ allowed: false, refusal: 'at_capacity' });
+    expect(harness.one({ userId: 'bob', ruleId: stated(7) }).allowed).toBe(true);
+    harness.nowMillis += 10_000;
+    harness.machine.apply({ type: 'sweep' }, harness.next());
+    expect(asked(KEY_TABLES_MAX).allowed).toBe(true);
+  });
+});
