@@ -35,6 +35,11 @@ describe('the id of a stated rule', () => {
   });
 });
 
+/** All but where the sweep stands. */
+function itemsOf({ machine }: Harness) {
+  return [...machine.inspect()].map((item) => ({ ...item, sweepSlot: 0 }));
+}
+
 describe('a rule that a request states', () => {
   const ask = (harness: Harness, userId: string, ruleId = RULE, cost = 1) =>
     harness.one({ userId, ruleId, cost });
@@ -108,9 +113,6 @@ describe('a rule that a request states', () => {
         each.one({ userId: 'other', ruleId: 'sweeper' });
       }
     }
-    // But for where the sweep stands.
-    const itemsOf = ({ machine }: Harness) =>
-      [...machine.inspect()].map((item) => ({ ...item, sweepSlot: 0 }));
     expect(itemsOf(harness)).toEqual(itemsOf(bare));
     expect(ask(harness, 'ada').allowed).toBe(true);
   });
@@ -130,11 +132,10 @@ describe('a rule that a request states', () => {
 
   it(`has no room beside ${KEY_TABLES_MAX} others, until one of them is forgotten`, () => {
     const harness = harnessWith({ id: 'sweeper', limit: 1_000_000, windowMillis: 10 });
-    const stated = (i: number): string => statedRuleId(1, 1_000 + i);
-    const asked = (i: number) => harness.one({ userId: 'ada', ruleId: stated(i) });
+    const asked = (i: number, userId = 'ada') => harness.one({ userId, ruleId: statedRuleId(1, 1_000 + i) });
     for (let i = 1; i < KEY_TABLES_MAX; i += 1) expect(asked(i).allowed).toBe(true);
     expect(asked(KEY_TABLES_MAX)).toMatchObject({ allowed: false, refusal: 'at_capacity' });
-    expect(harness.one({ userId: 'bob', ruleId: stated(7) }).allowed).toBe(true);
+    expect(asked(7, 'bob').allowed).toBe(true);
     harness.nowMillis += 10_000;
     harness.machine.apply({ type: 'sweep' }, harness.next());
     expect(asked(KEY_TABLES_MAX).allowed).toBe(true);
