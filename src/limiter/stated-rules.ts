@@ -2,8 +2,11 @@
 import type { Rule } from '../api/rule.ts';
 import { parseStatedRule } from '../api/stated-rule.ts';
 
-/** Beyond so many rules in one state, no grant is made by a stated one that has none yet: ids are callers' to choose. */
-export const KEY_TABLES_MAX = 2_048;
+/**
+ * Beyond so many rules that are not in the table and have something recorded, no grant is made by another stated one:
+ * ids are callers' to choose, and each takes some kilobytes that `StateSize` does not count.
+ */
+export const STATED_RULES_MAX = 256;
 
 /** The rule that `ruleId` states; undefined if it is a name like any other. */
 export function statedRule(ruleId: string): Rule | undefined {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../../src/api/rule.ts';
 import { parseStatedRule, statedRuleId } from '../../src/api/stated-rule.ts';
 import { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
-import { KEY_TABLES_MAX } from '../../src/limiter/stated-rules.ts';
+import { STATED_RULES_MAX } from '../../src/limiter/stated-rules.ts';
 import { Harness, harnessWith, restoreInto, snapshotOf, tableOf } from './harness.ts';
 
 const RULE = statedRuleId(2, 1_000);
@@ -35,15 +35,16 @@ describe('the id of a stated rule', () => {
   });
 });
 
+function ask(harness: Harness, userId: string, ruleId = RULE, cost = 1) {
+  return harness.one({ userId, ruleId, cost });
+}
+
 /** All but where the sweep stands. */
 function itemsOf({ machine }: Harness) {
   return [...machine.inspect()].map((item) => ({ ...item, sweepSlot: 0 }));
 }
 
 describe('a rule that a request states', () => {
-  const ask = (harness: Harness, userId: string, ruleId = RULE, cost = 1) =>
-    harness.one({ userId, ruleId, cost });
-
   it('decides as a configured one of the same limit and window', () => {
     const harness = harnessWith({ id: 'named', limit: 2, windowMillis: 1_000, clock: 'cluster' });
     for (const gap of [0, 0, 0, 400, 600, 1, 0, 999, 1, 2_000, 0, 0]) {
@@ -130,14 +131,14 @@ describe('a rule that a request states', () => {
     expect(machine.quickDenial({ userId: 'bob', ruleId: RULE }, harness.nowMillis)).toBeUndefined();
   });
 
-  it(`has no room beside ${KEY_TABLES_MAX} others, until one of them is forgotten`, () => {
+  it(`has no room beside ${STATED_RULES_MAX} others, until one of them is forgotten`, () => {
     const harness = harnessWith({ id: 'sweeper', limit: 1_000_000, windowMillis: 10 });
     const asked = (i: number, userId = 'ada') => harness.one({ userId, ruleId: statedRuleId(1, 1_000 + i) });
-    for (let i = 1; i < KEY_TABLES_MAX; i += 1) expect(asked(i).allowed).toBe(true);
-    expect(asked(KEY_TABLES_MAX)).toMatchObject({ allowed: false, refusal: 'at_capacity' });
+    for (let i = 0; i < STATED_RULES_MAX; i += 1) expect(asked(i).allowed).toBe(true);
+    expect(asked(STATED_RULES_MAX)).toMatchObject({ allowed: false, refusal: 'at_capacity' });
     expect(asked(7, 'bob').allowed).toBe(true);
     harness.nowMillis += 10_000;
     harness.machine.apply({ type: 'sweep' }, harness.next());
-    expect(asked(KEY_TABLES_MAX).allowed).toBe(true);
+    expect(asked(STATED_RULES_MAX).allowed).toBe(true);
   });
 });

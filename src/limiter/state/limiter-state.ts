@@ -14,7 +14,7 @@ import { NONE } from './rows.ts';
 import { KEY_BYTES, type Room, StateSize } from './state-size.ts';
 import { TextBytes } from './text-bytes.ts';
 import type { Rule } from '../../api/rule.ts';
-import { KEY_TABLES_MAX, statedRule } from '../stated-rules.ts';
+import { STATED_RULES_MAX, statedRule } from '../stated-rules.ts';
 
 /** What one sweep does at most: a few milliseconds of work, and far more than what else an entry may add. */
 const SWEEP_LOOKS = 8_192;
@@ -137,7 +137,9 @@ export class LimiterState {
       bytes += this.memory.bytesFor(this.requestKey, this.ruleId);
     }
     const isNew = slot === NONE || hasRequestId;
-    if (!this.#tableOf.has(keys.rule.id) && this.keyTables.length >= KEY_TABLES_MAX) return false;
+    const isStatedAnew = !this.#tableOf.has(keys.rule.id);
+    if (isStatedAnew && this.keyTables.length - (this.table?.rules.length ?? 0) >= STATED_RULES_MAX)
+      return false;
     if (room === 'exhausted' && bytes > 0) return false;
     if (room === 'full' && isNew) return false;
     return this.size.hasRoom(bytes, isNew, this.table?.partitionBytesMax ?? 0);
