@@ -153,7 +153,8 @@ describe('a node that is asked to stop', () => {
       { reason: 'no_leader', proposed: false },
     ]);
     expect(response.headers.get('connection')).toBe('close');
-    expect(took).toBeGreaterThan(950);
+    // It may have come at any time since the node last looked, which is long ago on a machine with other things to do.
+    expect(took).toBeGreaterThan(500);
     await closed;
   });
 });
