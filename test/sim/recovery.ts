@@ -70,11 +70,14 @@ export class Recovery {
     const apart = spare > 0 ? this.#cutOnePath() : [];
     for (const node of alive) if (!this.#core.includes(node)) this.#abandon(node);
     const coreIds = this.#core.map(({ id }) => id);
+    // Where a member of the newest version will never come, nothing that moved away is deleted before it is taken out of
+    // the list again; where room is short, nobody new may find any until then.
+    const mayStayFull = this.#world.mayBeFull && meta?.nodes.some(({ id }) => !coreIds.includes(id)) === true;
     for (let partition = 0; partition < placement.partitionCount; partition += 1) {
       const config = raft.configOf(groupOfPartition(partition));
       const isLed = (without?: NodeId): boolean =>
         isQuorum(config, (voter) => voter !== without && coreIds.includes(voter));
-      if (!isLed() || !apart.every(isLed)) continue;
+      if (mayStayFull || !isLed() || !apart.every(isLed)) continue;
       for (const node of this.#core) this.#owing.push({ partition, node });
     }
     this.#world.askable = (node) => node.isOpen && this.#core.includes(node);
