@@ -10,8 +10,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Command } from 'commander';
 import type { SnapshotTarget } from '../raft/driver/group-application.ts';
 import type { Entry } from '../raft/types.ts';
-import { AllowBatchBuilder } from '../src/limiter/log/batch.ts';
-import { type Command as LimiterCommand, encodeCommand } from '../src/limiter/log/command.ts';
+import { AllowBatchBuilder } from '../src/limiter/log/batch-builder.ts';
+import { encodeRules, encodeSweep } from '../src/limiter/log/command.ts';
 import { GroupClock } from '../raft/driver/group-clock.ts';
 import { PARTITION_BYTES_MAX, type RuleTable, validateRuleTable } from '../src/limiter/rules.ts';
 import { integerOption } from '../src/cli/options.ts';
@@ -95,9 +95,8 @@ class Replica {
     });
   }
 
-  entry(command: LimiterCommand): Entry {
+  entry(data: Uint8Array): Entry {
     this.#index += 1;
-    const data = encodeCommand(command);
     return { index: this.#index, term: 1, timeMillis: this.nowMillis, kind: 'command', data };
   }
 
@@ -108,7 +107,7 @@ class Replica {
       const requestId = round === undefined ? undefined : `request-${round}-${user}`;
       builder.add({ userId: `user-${user}`, ...(requestId !== undefined && { requestId }) });
     }
-    return this.entry({ type: 'allow', batch: builder.take() });
+    return this.entry(builder.take());
   }
 }
 
@@ -132,7 +131,7 @@ async function main({ users, grants, ids, node }: StallOptions): Promise<void> {
   observer.observe({ entryTypes: ['gc'] });
   const replica = new Replica();
   const { partition } = replica;
-  partition.apply(replica.entry({ type: 'rules', table: tableOf(1) }));
+  partition.apply(replica.entry(encodeRules(tableOf(1))));
   console.log(`${users} users with ${grants} grants each; a slice should take less than ${AIM_MILLIS} ms`);
   console.log(
     `${'milliseconds'.padEnd(34)}  slices     p50     p99   p99.9     max max cpu  cpu sum   longest gc`,
@@ -159,13 +158,13 @@ async function main({ users, grants, ids, node }: StallOptions): Promise<void> {
   await restore(partition, chunks, phase);
   // The old state is let go.
   await phase('rule change', (slices) => {
-    const entry = replica.entry({ type: 'rules', table: tableOf(2) });
+    const entry = replica.entry(encodeRules(tableOf(2)));
     slices.measure(() => partition.apply(entry));
   });
   replica.nowMillis += 2 * WINDOW_MILLIS;
   await phase('forgetting, by sweeps', async (slices) => {
     while (partition.stateBytes > 0) {
-      const entry = replica.entry({ type: 'sweep' });
+      const entry = replica.entry(encodeSweep());
       slices.measure(() => partition.apply(entry));
       await nextTurn();
     }

@@ -16,14 +16,14 @@ import type { Room } from './state/state-size.ts';
 import type { Receipt } from '../api/answer.ts';
 import type { Rule } from '../api/rule.ts';
 
-/** One request, as it is asked. */
+/** One request, as it is asked. Whose it is, the state is told by `LimiterState.lookUp`. */
 export interface Question extends Fingerprint {
-  readonly userId: string;
-  readonly requestId: string | undefined;
+  readonly hasRequestId: boolean;
 }
 
-export function questionOf({ userId, ruleId, cost, timestampMillis, requestId }: AllowRequest): Question {
-  return { userId, ruleId: ruleId ?? DEFAULT_RULE, cost: cost ?? 1, timestampMillis, requestId };
+export function questionOf({ ruleId, cost, timestampMillis, requestId }: AllowRequest): Question {
+  const hasRequestId = requestId !== undefined;
+  return { ruleId: ruleId ?? DEFAULT_RULE, cost: cost ?? 1, timestampMillis, hasRequestId };
 }
 
 /** Where a decision is made. Without a position it is read from the state after the whole entry. */
@@ -79,8 +79,8 @@ export class Judgement implements Demand {
   }
 
   /**
-   * The one order in which a question is looked at: its request id, its rule, the limit, the room. Leaves the state's
-   * `requestKey` and `name` at those of the question.
+   * The one order in which a question is looked at: its request id, its rule, the limit, the room. The state has just been
+   * told whose it is.
    *
    * @param keys of the rule that is meant, if there ever was one
    * @param room where the grant would be kept, beyond what this state may take
@@ -94,18 +94,16 @@ export class Judgement implements Demand {
   ): Outcome {
     if (this.isRepeated(state, question, now)) return this.outcome;
     if (keys === undefined || !keys.active) return (this.outcome = 'unknown_rule');
-    state.name.set(question.userId);
     this.judgeLimit(keys, keys.keys.find(state.name), question, now);
     if (this.isHeld || !this.isWithinLimit) return (this.outcome = 'denied');
-    const hasRoom = state.hasRoomFor(this, question.requestId !== undefined, room);
+    const hasRoom = state.hasRoomFor(this, question.hasRequestId, room);
     return (this.outcome = hasRoom ? 'fits' : 'at_capacity');
   }
 
   /** The first of these alone: is there a grant under the question's request id? Then that is the outcome. */
-  isRepeated(state: LimiterState, { userId, requestId }: Question, now: number): boolean {
+  isRepeated(state: LimiterState, { hasRequestId }: Question, now: number): boolean {
     this.#now = now;
-    if (requestId === undefined) return false;
-    state.requestKey.set(userId, requestId);
+    if (!hasRequestId) return false;
     this.#repeated = state.memory.find(state.requestKey, now);
     if (this.#repeated === NONE) return false;
     this.outcome = 'repeated';

@@ -48,11 +48,10 @@ export class RateLimiter {
   readonly #judgement = new Judgement();
   /** One object for all requests. */
   readonly #question: Question & { timestampMillis: number } = {
-    userId: '',
-    requestId: undefined,
     ruleId: DEFAULT_RULE,
     cost: 1,
     timestampMillis: 0,
+    hasRequestId: false,
   };
   // oxlint-disable-next-line no-restricted-properties -- where a user is found by it, and nothing else
   readonly #name = new TextBytes(Math.random() * 2 ** 53);

@@ -6,7 +6,7 @@
 import type { AllowRequest } from '../api/request.ts';
 import { type Inadmissible, inadmissible, type TimestampBound } from './admission.ts';
 import { assert } from './assert.ts';
-import type { AllowBatch } from './log/batch.ts';
+import { type AllowBatch, BatchCursor } from './log/batch.ts';
 import type { Command } from './log/command.ts';
 import type { AppliedPosition, Decision } from './decision.ts';
 import { Judgement, type Place, questionOf } from './judge.ts';
@@ -68,12 +68,12 @@ export class LimiterStateMachine {
   #judgement = new Judgement();
   /** The request that is being decided, and where: one object for all of them. */
   readonly #asked = {
-    userId: '',
     ruleId: DEFAULT_RULE,
     cost: 1,
     timestampMillis: undefined as number | undefined,
-    requestId: undefined as string | undefined,
+    hasRequestId: false,
   };
+  readonly #cursor = new BatchCursor();
   readonly #place = { term: 0, index: 0, position: undefined as number | undefined };
 
   /**
@@ -143,6 +143,7 @@ export class LimiterStateMachine {
     const now = Math.max(nowMillis, applied.timeMillis);
     const question = questionOf(request);
     const keys = state.keysFor(question.ruleId);
+    state.lookUp(request);
     const outcome = this.#judgement.judge(state, question, keys, now, room);
     if (outcome === 'repeated' || outcome === 'fits') return undefined;
     return this.#judgement.answer(state, question, this.#whole);
@@ -165,6 +166,8 @@ export class LimiterStateMachine {
     // Not the applied time alone: in an idle group that stands still, and replays apply nothing.
     const now = Math.max(nowMillis, applied.timeMillis);
     const question = questionOf(request);
+    if (!question.hasRequestId) return undefined;
+    state.lookUp(request);
     if (!this.#judgement.isRepeated(state, question, now)) return undefined;
     return this.#judgement.answer(state, question, this.#whole);
   }
@@ -232,19 +235,21 @@ export class LimiterStateMachine {
   #applyBatch(batch: AllowBatch, onDecision: OnDecision | undefined): void {
     const state = this.#state;
     const tables = batch.ruleIds.map((ruleId) => state.keysFor(ruleId));
+    const cursor = this.#cursor;
     const asked = this.#asked;
     const place = this.#place;
     place.term = state.applied.term;
     place.index = state.applied.index;
-    for (let i = 0; i < batch.userIds.length; i += 1) {
-      const ruleIndex = batch.ruleIndexes?.[i] ?? 0;
-      asked.userId = batch.userIds[i]!;
-      asked.ruleId = batch.ruleIds[ruleIndex]!;
-      asked.cost = batch.costs?.[i] ?? 1;
-      asked.timestampMillis = batch.timestampsMillis?.[i] ?? undefined;
-      asked.requestId = batch.requestIds?.[i] ?? undefined;
+    cursor.open(batch);
+    for (let i = 0; i < batch.size; i += 1) {
+      cursor.next();
+      asked.ruleId = batch.ruleIds[cursor.ruleIndex]!;
+      asked.cost = cursor.cost;
+      asked.timestampMillis = cursor.timestampMillis;
+      asked.hasRequestId = cursor.hasRequestId;
       place.position = i;
-      this.#decide(i, tables[ruleIndex], onDecision);
+      state.lookUpAt(cursor);
+      this.#decide(i, tables[cursor.ruleIndex], onDecision);
     }
   }
 
@@ -261,9 +266,9 @@ export class LimiterStateMachine {
     state.keep(judgement.keys);
     const slot = judgement.keys.grant(judgement, state.name, now);
     state.changedMillis = now;
-    if (onDecision !== undefined || question.requestId !== undefined) {
+    if (onDecision !== undefined || question.hasRequestId) {
       const decision = judgement.grant(slot, place);
-      if (question.requestId !== undefined) state.remember(decision, question);
+      if (question.hasRequestId) state.remember(decision, question);
       onDecision?.(i, decision);
     }
     state.memory.expire(now, SWEPT_REQUEST_IDS_PER_GRANT);

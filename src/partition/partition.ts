@@ -14,7 +14,7 @@ import type {
 import { NO_NODE, type Entry, type NodeId, type SnapshotMeta } from '../../raft/types.ts';
 import type { TimestampBound } from '../limiter/admission.ts';
 import { assert } from '../limiter/assert.ts';
-import { type Command, decodeCommand, encodeCommand } from '../limiter/log/command.ts';
+import { type Command, decodeCommand, encodeRules, encodeSweep } from '../limiter/log/command.ts';
 import type { Decision } from '../limiter/decision.ts';
 import type { GroupClock } from '../../raft/driver/group-clock.ts';
 import type { RuleTable } from '../limiter/rules.ts';
@@ -187,22 +187,27 @@ export class Partition implements GroupApplication {
   }
 
   takeProposal(): Uint8Array | undefined {
-    const command = this.#nextCommand();
-    this.#proposing = command?.type;
+    const data = this.#nextCommand();
+    if (data === undefined) this.#proposing = undefined;
     if (this.#waiters.pendingCount > 0) this.#init.requestProposal();
-    return command && encodeCommand(command);
+    return data;
   }
 
-  #nextCommand(): Command | undefined {
+  /** Says in `#proposing` what it is. */
+  #nextCommand(): Uint8Array | undefined {
     const { ruleTable, options, monotonicMillis } = this.#init;
     const replicated = this.#machine.ruleTable;
     if ((replicated?.version ?? 0) < ruleTable.version && this.#proposedRulesInTerm !== this.#term) {
       this.#proposedRulesInTerm = this.#term;
-      return { type: 'rules', table: ruleTable };
+      this.#proposing = 'rules';
+      return encodeRules(ruleTable);
     }
-    if (!this.#isLowDisk && this.#housekeeping.take(monotonicMillis())) return { type: 'sweep' };
-    const batch = this.#waiters.takeBatch(options.batchMax);
-    return batch && { type: 'allow', batch };
+    if (!this.#isLowDisk && this.#housekeeping.take(monotonicMillis())) {
+      this.#proposing = 'sweep';
+      return encodeSweep();
+    }
+    this.#proposing = 'allow';
+    return this.#waiters.takeBatch(options.batchMax);
   }
 
   proposed(entry: Entry | undefined): void {

@@ -4,7 +4,7 @@
  */
 import type { AllowRequest } from '../api/request.ts';
 import type { Entry } from '../../raft/types.ts';
-import { type AllowBatch, AllowBatchBuilder } from '../limiter/log/batch.ts';
+import { AllowBatchBuilder } from '../limiter/log/batch-builder.ts';
 import { conflictBetween } from '../limiter/fingerprint.ts';
 import { questionOf } from '../limiter/judge.ts';
 import { type Answer, unavailable } from './answer.ts';
@@ -86,8 +86,8 @@ export class Waiters {
     return true;
   }
 
-  /** The next requests for the log, up to `requestsMax`; what cannot be answered in time is refused instead. */
-  takeBatch(requestsMax: number): AllowBatch | undefined {
+  /** The next entry for the log, of up to `requestsMax` requests; what cannot be answered in time is refused instead. */
+  takeBatch(requestsMax: number): Uint8Array | undefined {
     const now = this.#monotonicMillis();
     // With nothing on its way there is nothing to learn from: then it is tried.
     const inTimeMillis = this.#inflight.size === 0 ? now : now + this.#commitTimes.fastestMillis;

@@ -8,8 +8,9 @@
  */
 import type { AllowRequest } from '../api/request.ts';
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
-import { type AllowBatch, AllowBatchBuilder, requestAt } from '../limiter/log/batch.ts';
-import { CommandDecodeError, decodeCommand, encodeCommand } from '../limiter/log/command.ts';
+import { type AllowBatch, requestsOf } from '../limiter/log/batch.ts';
+import { AllowBatchBuilder } from '../limiter/log/batch-builder.ts';
+import { CommandDecodeError, decodeCommand } from '../limiter/log/command.ts';
 import { array, Fields, pack, unpack } from './fields.ts';
 import { FrameError } from './frame.ts';
 
@@ -41,13 +42,7 @@ export function encodeRequests(requests: readonly ForwardedRequest[]): Buffer {
     partitions.push(partition);
     batch.add(request);
   }
-  return pack([
-    ids,
-    budgetsMillis,
-    partitions,
-    relayTos,
-    encodeCommand({ type: 'allow', batch: batch.take() }),
-  ]);
+  return pack([ids, budgetsMillis, partitions, relayTos, batch.take()]);
 }
 
 /** @throws FrameError if it is malformed */
@@ -60,15 +55,15 @@ export function decodeRequests(payload: Uint8Array): ForwardedRequest[] {
   const partitions = fields.integers('partitions');
   const relayTos = fields.optionalIntegers('relayTos');
   const batch = decodeBatch(fields.bytes('batch'));
-  const size = batch.userIds.length;
+  const { size } = batch;
   if ([ids, budgetsMillis, partitions, relayTos ?? ids].some(({ length }) => length !== size))
     throw new FrameError(`columns of other lengths beside a batch of ${size} requests`);
-  return ids.map((id, i) => ({
-    id,
+  return requestsOf(batch).map((request, i) => ({
+    id: ids[i] ?? 0,
     budgetMillis: budgetsMillis[i] ?? 0,
     partition: partitions[i] ?? 0,
     relayTo: relayTos?.[i] ?? NO_NODE,
-    request: requestAt(batch, i),
+    request,
   }));
 }
 

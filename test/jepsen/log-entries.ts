@@ -4,6 +4,7 @@
  * can no longer be decided again.
  */
 import type { Entry, SnapshotMeta } from '../../raft/types.ts';
+import { requestsOf as askedIn } from '../../src/limiter/log/batch.ts';
 import { decodeCommand } from '../../src/limiter/log/command.ts';
 import { DEFAULT_RULE } from '../../src/limiter/rules.ts';
 import { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
@@ -123,20 +124,18 @@ function requestsOf({
       });
     }
     if (command.type !== 'allow') continue;
-    const { userIds, ruleIds, ruleIndexes, costs, requestIds } = command.batch;
     const { index, term, timeMillis } = entry;
-    for (const [i, user] of userIds.entries()) {
-      const named = ruleIds[ruleIndexes?.[i] ?? 0] ?? DEFAULT_RULE;
+    for (const [i, { userId, ruleId: named, requestId, cost }] of askedIn(command.batch).entries()) {
       const byDefault = isReplayed ? machine.ruleTable?.rules[0]?.id : undefined;
       requests.push({
         index,
         position: i,
         term,
         timeMillis,
-        user,
-        rule: named === DEFAULT_RULE ? (byDefault ?? DEFAULT_RULE) : named,
-        requestId: requestIds?.[i] ?? null,
-        cost: costs?.[i] ?? 1,
+        user: userId,
+        rule: named ?? byDefault ?? DEFAULT_RULE,
+        requestId: requestId ?? null,
+        cost: cost ?? 1,
         decision: decisions[i],
       });
     }

@@ -1,7 +1,7 @@
 /** Drives state machines the way a log does: through encoded commands at increasing positions. */
 
-import { AllowBatchBuilder } from '../../src/limiter/log/batch.ts';
-import { decodeCommand, encodeCommand } from '../../src/limiter/log/command.ts';
+import { AllowBatchBuilder } from '../../src/limiter/log/batch-builder.ts';
+import { decodeCommand, encodeRules } from '../../src/limiter/log/command.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import { type RuleTable, validateRuleTable } from '../../src/limiter/rules.ts';
@@ -18,9 +18,7 @@ export class Harness {
 
   /** Applies one batch at group time `nowMillis` and returns its decisions. */
   ask(...requests: AllowRequest[]): Decision[] {
-    const builder = new AllowBatchBuilder();
-    for (const request of requests) builder.add(request);
-    const command = decodeCommand(encodeCommand({ type: 'allow', batch: builder.take() }));
+    const command = decodeCommand(entryOf(requests));
     const decisions: Decision[] = [];
     this.machine.apply(command, this.next(), (i, decision) => {
       decisions[i] = decision;
@@ -37,13 +35,20 @@ export class Harness {
   }
 
   rules(table: RuleTable): void {
-    this.machine.apply(decodeCommand(encodeCommand({ type: 'rules', table })), this.next());
+    this.machine.apply(decodeCommand(encodeRules(table)), this.next());
   }
 
   next(): { index: number; term: number; timeMillis: number } {
     this.index += 1;
     return { index: this.index, term: 1 + (this.index >>> 5), timeMillis: this.nowMillis };
   }
+}
+
+/** The data of an entry with these requests. */
+export function entryOf(requests: readonly AllowRequest[]): Uint8Array {
+  const builder = new AllowBatchBuilder();
+  for (const request of requests) builder.add(request);
+  return builder.take();
 }
 
 /** The whole snapshot of a state, as it is now. */

@@ -6,7 +6,8 @@ import { RateLimiter } from '../../src/limiter/rate-limiter.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import { effectiveWindowMillis } from '../../src/limiter/rules.ts';
 import { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
-import { Harness, harnessWith, restoreInto, snapshotOf, START, tableOf } from './harness.ts';
+import { decodeCommand } from '../../src/limiter/log/command.ts';
+import { entryOf, Harness, harnessWith, restoreInto, snapshotOf, START, tableOf } from './harness.ts';
 import { densestWindow, NaiveLog } from './naive.ts';
 import type { Receipt } from '../../src/api/answer.ts';
 import type { Rule } from '../../src/api/rule.ts';
@@ -231,10 +232,10 @@ describe('replicas', () => {
     const follower = harnessWith({ limit: 2 });
     for (let i = 0; i < 300; i += 1) {
       leader.nowMillis += 37;
-      const batch = { userIds: [`u${i % 7}`], ruleIds: [''], requestIds: [`q${i % 50}`] };
+      const command = decodeCommand(entryOf([{ userId: `u${i % 7}`, requestId: `q${i % 50}` }]));
       const position = leader.next();
-      leader.machine.apply({ type: 'allow', batch }, position, () => undefined);
-      follower.machine.apply({ type: 'allow', batch }, position);
+      leader.machine.apply(command, position, () => undefined);
+      follower.machine.apply(command, position);
     }
     expect(follower.machine.hash()).toBe(leader.machine.hash());
   });

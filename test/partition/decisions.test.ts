@@ -53,7 +53,7 @@ describe('decisions', () => {
       driver.requested = 0;
       const entry = driver.turn();
       const command = entry && decodeCommand(entry.data);
-      if (command?.type === 'allow') sizes.push(command.batch.userIds.length);
+      if (command?.type === 'allow') sizes.push(command.batch.size);
     }
     expect(sizes).toEqual([4, 4, 2]);
     driver.commitAll();

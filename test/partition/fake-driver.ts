@@ -2,6 +2,7 @@
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { Entry } from '../../raft/types.ts';
 import { GroupClock } from '../../raft/driver/group-clock.ts';
+import { requestsOf } from '../../src/limiter/log/batch.ts';
 import { decodeCommand } from '../../src/limiter/log/command.ts';
 import { type RuleTable, validateRuleTable } from '../../src/limiter/rules.ts';
 import type { Answer } from '../../src/partition/answer.ts';
@@ -165,6 +166,12 @@ export function restoreAt(
   const byteLength = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
   const meta = { ...end, timeMillis: START, voters: [1], chunkCount: chunks.length, byteLength };
   restoreFrom(driver.partition, { meta, chunks });
+}
+
+/** Whose requests an entry holds. */
+export function usersOf(entry: Entry | undefined): string[] {
+  const command = entry && decodeCommand(entry.data);
+  return command?.type === 'allow' ? requestsOf(command.batch).map(({ userId }) => userId) : [];
 }
 
 /** What is proposed in the next five turns. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Entry } from '../../raft/types.ts';
-import { encodeCommand } from '../../src/limiter/log/command.ts';
+import { encodeRules } from '../../src/limiter/log/command.ts';
 import { GroupClock } from '../../raft/driver/group-clock.ts';
 import { validateRuleTable } from '../../src/limiter/rules.ts';
 import type { Answer } from '../../src/partition/answer.ts';
@@ -30,7 +30,7 @@ function leadingPartition(): Partition {
     requestProposal: () => {},
     leaderChanged: () => {},
   });
-  partition.apply(entryOf(1, 1, encodeCommand({ type: 'rules', table: RULES })));
+  partition.apply(entryOf(1, 1, encodeRules(RULES)));
   partition.statusChanged({ isLeader: true, term: 1, leader: 1 });
   return partition;
 }

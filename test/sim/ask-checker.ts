@@ -7,6 +7,7 @@ import type { AllowRequest } from '../../src/api/request.ts';
 import type { GroupApplication } from '../../raft/driver/multi-raft.ts';
 import type { NodeId } from '../../raft/types.ts';
 import { Partition } from '../../src/partition/partition.ts';
+import { loggedRequests } from './logged-requests.ts';
 import { check } from './story.ts';
 
 export interface AskCheckerInit {
@@ -182,14 +183,11 @@ function questionsIn(payload: Uint8Array): Question[] {
     Column<NodeId>,
     Uint8Array,
   ];
-  const entry = unpack(batch) as readonly unknown[];
-  const userIds = entry[1] as readonly string[];
-  const requestIds = entry[6] as Column<string | null>;
-  return userIds.map((userId, i) => ({
+  return loggedRequests(batch).map(({ userId, requestId }, i) => ({
     partition: partitions[i] ?? 0,
     relayTo: relayTos?.[i] ?? 0,
     userId,
-    requestId: requestIds?.[i] ?? undefined,
+    requestId,
   }));
 }
 

@@ -2,10 +2,11 @@
 import { describe, expect, test } from 'vitest';
 import type { GroupApplication } from '../../raft/driver/group-application.ts';
 import type { Entry, Message, NodeId } from '../../raft/types.ts';
-import { encodeCommand } from '../../src/limiter/log/command.ts';
+import { encodeRules } from '../../src/limiter/log/command.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import { validateRuleTable } from '../../src/limiter/rules.ts';
 import { encodePeerMessages } from '../../src/wire/peer-messages.ts';
+import { entryOf } from '../limiter/harness.ts';
 import { askedBy } from './id-ledger.ts';
 import { LimitChecker, type LimitCheckerInit } from './limit-checker.ts';
 import { RaftChecker } from './raft-checker.ts';
@@ -98,8 +99,7 @@ describe('the laws of Raft', () => {
 
   test('who is told that its request is nowhere is not in what may still be committed', () => {
     const raft = raftChecker();
-    const requests = { userIds: ['ada'], ruleIds: [''], requestIds: ['r1'] };
-    const proposed = entry(1, 1, encodeCommand({ type: 'allow', batch: requests }));
+    const proposed = entry(1, 1, entryOf([{ userId: 'ada', requestId: 'r1' }]));
     const app = application();
     raft.observe(1, GROUP, app, 0);
     app.proposed(proposed);
@@ -140,7 +140,6 @@ describe('the naive limiter', () => {
   /** One grant in entry 2, at 2,000 in group time and in real time. */
   function checker(init: Partial<LimitCheckerInit> = {}): { limits: LimitChecker; granted: Decision } {
     const limits = new LimitChecker({ tables: [table], expectOutcome: () => {}, ...init });
-    const batch = { userIds: ['user1'], ruleIds: [''] };
     const committed = (index: number, data: Uint8Array): void =>
       limits.committed(GROUP, {
         entry: entry(index, 1, data),
@@ -148,8 +147,8 @@ describe('the naive limiter', () => {
         stampedAt: 1_000 * index,
         gainedMillis: 0,
       });
-    committed(1, encodeCommand({ type: 'rules', table }));
-    committed(2, encodeCommand({ type: 'allow', batch }));
+    committed(1, encodeRules(table));
+    committed(2, entryOf([{ userId: 'user1' }]));
     const granted = {
       allowed: true,
       ruleId: 'default',

@@ -3,7 +3,6 @@
  * another one under its id is refused; nothing else is. What a request is, is all that was asked, as it was asked.
  */
 import type { Entry } from '../../raft/types.ts';
-import type { AllowBatch } from '../../src/limiter/log/batch.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import { check } from './story.ts';
@@ -20,16 +19,6 @@ export interface Asked {
 
 export function askedBy({ userId, ruleId, cost, timestampMillis, requestId }: AllowRequest): Asked {
   return { userId, rule: ruleId ?? '', cost: cost ?? 1, timestampMillis, requestId };
-}
-
-export function askedIn(batch: AllowBatch, i: number): Asked {
-  return {
-    userId: batch.userIds[i] ?? '',
-    rule: batch.ruleIds[batch.ruleIndexes?.[i] ?? 0] ?? '',
-    cost: batch.costs?.[i] ?? 1,
-    timestampMillis: batch.timestampsMillis?.[i] ?? undefined,
-    requestId: batch.requestIds?.[i] ?? undefined,
-  };
 }
 
 /** Equal for two requests that ask the same. */

@@ -8,7 +8,8 @@ import type { Command } from '../../src/limiter/log/command.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import type { StateItem } from '../../src/limiter/state/inspection.ts';
-import { type Asked, askedIn } from './id-ledger.ts';
+import type { Asked } from './id-ledger.ts';
+import { loggedRequests } from './logged-requests.ts';
 import {
   denialOf,
   differenceOf,
@@ -117,8 +118,7 @@ export class NaiveLimiter {
         this.#sweep(entry, SWEEP_LOOKS, SWEEP_DROPS);
         return;
       case 'allow':
-        for (let i = 0; i < command.batch.userIds.length; i += 1) {
-          const asked = askedIn(command.batch, i);
+        for (const [i, asked] of loggedRequests(entry.data).entries()) {
           onDecision(i, asked, this.#decide(asked, { index, term, position: i }, entry));
         }
     }

@@ -4,7 +4,7 @@
  */
 import { isVoterOf } from '../../raft/membership.ts';
 import type { Entry, NodeId } from '../../raft/types.ts';
-import { decodeCommand } from '../../src/limiter/log/command.ts';
+import { loggedRequests } from './logged-requests.ts';
 import { campaignConfigs, isMajority } from './configs.ts';
 import { diskOf, type GroupHistory, positionKey } from './group-history.ts';
 import type { DiskMirror } from './mirror.ts';
@@ -33,9 +33,8 @@ export function openProposalOf(
 }
 
 function requestIdsOf({ data }: Entry): ReadonlySet<string> {
-  const command = decodeCommand(data);
-  const ids = command.type === 'allow' ? (command.batch.requestIds ?? []) : [];
-  return new Set(ids.filter((id) => id !== null));
+  const ids = loggedRequests(data).map(({ requestId }) => requestId);
+  return new Set(ids.filter((id) => id !== undefined));
 }
 
 function mayBeCommitted(group: GroupHistory, { index, term }: Entry, gone: ReadonlySet<NodeId>): boolean {

@@ -3,7 +3,8 @@ import { UNAVAILABLE_REASONS } from '../../src/api/refusals.ts';
 import { CONFLICT_FIELDS } from '../../src/api/answer.ts';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decodeCommand, encodeCommand } from '../../src/limiter/log/command.ts';
+import { encodeSweep } from '../../src/limiter/log/command.ts';
+import { entryOf } from '../limiter/harness.ts';
 import { type Answer } from '../../src/partition/answer.ts';
 import { decodeAnswers, encodeAnswers, type ForwardedAnswer } from '../../src/wire/answers.ts';
 import { pack, unpack } from '../../src/wire/fields.ts';
@@ -87,16 +88,7 @@ describe('requests', () => {
     const payload = encodeRequests([{ id: 7, budgetMillis: 900, partition: 4, relayTo: 3, request }]);
     const [ids, budgetsMillis, partitions, relayTos, batch] = unpack(payload) as [...unknown[], Uint8Array];
     expect([ids, budgetsMillis, partitions, relayTos]).toEqual([[7], [900], [4], [3]]);
-    expect(decodeCommand(batch as Uint8Array)).toEqual({
-      type: 'allow',
-      batch: {
-        userIds: ['ada'],
-        ruleIds: ['r'],
-        costs: [2],
-        timestampsMillis: [9],
-        requestIds: ['q'],
-      },
-    });
+    expect(Buffer.from(batch as Uint8Array)).toEqual(Buffer.from(entryOf([request])));
   });
 });
 
@@ -112,7 +104,7 @@ describe('answers', () => {
 });
 
 describe('a malformed payload', () => {
-  const batch = encodeCommand({ type: 'allow', batch: { userIds: ['ada', 'bob'], ruleIds: [''] } });
+  const batch = entryOf([{ userId: 'ada' }, { userId: 'bob' }]);
   const columns = [[1, 2], [900, 900], [4, 5], [0, 3], batch];
   const answerRow = [1, 0, true, 'default', 1, 1, 1, 1, 1, 1, 1, 1];
   const wrong = [undefined, true, 'x', -1, 0.5, [], {}, 2 ** 53];
@@ -126,7 +118,7 @@ describe('a malformed payload', () => {
       }
       expect(() => decodeRequests(pack(columns.toSpliced(at, 1)))).toThrow(FrameError);
     }
-    const sweep = encodeCommand({ type: 'sweep' });
+    const sweep = encodeSweep();
     expect(() => decodeRequests(pack(columns.with(4, sweep)))).toThrow(FrameError);
   });
 

@@ -1,136 +1,128 @@
 /**
- * A batch of requests, column by column, and the builder that fills one. One batch becomes one log entry.
- * Columns that would carry nothing are left out; this file neither encodes nor decides.
+ * A batch of requests, as one log entry holds it: rows of bytes, one behind the other. A replica decides from these bytes;
+ * it makes no string of a user or a request id. The builder writes them, the cursor walks along them; this file decides
+ * nothing.
+ *
+ *   kind, count, number of rule ids, rule ids; then for each request: what it has (`HAS`), user id, and what it has in the order
+ *   of `HAS`. Integers are 7 bits a byte, lowest first; texts are UTF-8 behind their length.
  */
 
-import { type AllowRequest, invalidIn } from '../../api/request.ts';
-import { assert } from '../assert.ts';
+import type { AllowRequest } from '../../api/request.ts';
 import { DEFAULT_RULE } from '../rules.ts';
 
 /** The most requests of one batch. */
 export const BATCH_REQUESTS_MAX = 16_384;
 
-/** Every column that is present has one element per request. */
+/** What a request has that most have not, by bit. */
+export const HAS = { rule: 1, cost: 2, timestamp: 4, requestId: 8 } as const;
+export const HAS_MAX = 15;
+
+/** Sound bytes of a batch: `decodeCommand` has looked at all of them. */
 export interface AllowBatch {
-  readonly userIds: readonly string[];
+  /** Number of requests, 1 to `BATCH_REQUESTS_MAX`. */
+  readonly size: number;
   /** Distinct rule ids, `DEFAULT_RULE` among them where a request named none. */
   readonly ruleIds: readonly string[];
-  /** Per request an index into `ruleIds`; absent when all use `ruleIds[0]`. */
-  readonly ruleIndexes?: readonly number[] | undefined;
-  /** Absent when every cost is 1. */
-  readonly costs?: readonly number[] | undefined;
-  /** `null` where the caller gave none; absent when no caller did. */
-  readonly timestampsMillis?: readonly (number | null)[] | undefined;
-  /** `null` where the caller gave none; absent when no caller did. */
-  readonly requestIds?: readonly (string | null)[] | undefined;
+  readonly bytes: Uint8Array;
+  /** Where the first request begins. */
+  readonly rowsAt: number;
 }
 
-/** A column that is absent as long as all its values are the usual one. */
-class SparseColumn<T> {
-  readonly #usual: T;
-  #values: T[] | undefined;
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
-  constructor(usual: T) {
-    this.#usual = usual;
+/** Walks along the requests of a sound batch. One cursor is used for many batches. */
+export class BatchCursor {
+  bytes: Uint8Array = new Uint8Array(0);
+  /** Place of the rule id in the batch's `ruleIds`. */
+  ruleIndex = 0;
+  cost = 1;
+  timestampMillis: number | undefined;
+  /** Where the user id begins and ends. */
+  userIdFrom = 0;
+  userIdTo = 0;
+  /** Where the request id begins and ends. Both are 0 if there is none. */
+  requestIdFrom = 0;
+  requestIdTo = 0;
+  #at = 0;
+
+  /** Stands before the first request. */
+  open({ bytes, rowsAt }: AllowBatch): void {
+    this.bytes = bytes;
+    this.#at = rowsAt;
   }
 
-  /** Appends the value of request `i`. */
-  push(i: number, value: T): void {
-    if (value !== this.#usual) this.#values ??= Array.from({ length: i }, () => this.#usual);
-    this.#values?.push(value);
+  get hasRequestId(): boolean {
+    return this.requestIdTo > 0;
   }
 
-  /** Hands over the column and starts an empty one. */
-  take(): readonly T[] | undefined {
-    const values = this.#values;
-    this.#values = undefined;
-    return values;
-  }
-}
-
-/**
- * Collects requests into columns without an object per request.
- *
- * @example
- * const builder = new AllowBatchBuilder();
- * builder.add({ userId: 'ada' });
- * builder.add({ userId: 'bob', cost: 5 });
- * const data = encodeCommand({ type: 'allow', batch: builder.take() });
- */
-export class AllowBatchBuilder {
-  #userIds: string[] = [];
-  #ruleIds: string[] = [];
-  #ruleIndexOf = new Map<string, number>();
-  readonly #ruleIndexes = new SparseColumn(0);
-  readonly #costs = new SparseColumn(1);
-  readonly #timestampsMillis = new SparseColumn<number | null>(null);
-  readonly #requestIds = new SparseColumn<string | null>(null);
-
-  /** Number of requests collected since the last `take`. */
-  get size(): number {
-    return this.#userIds.length;
-  }
-
-  get isFull(): boolean {
-    return this.#userIds.length >= BATCH_REQUESTS_MAX;
-  }
-
-  /**
-   * Appends a request, which somebody has found well-formed, and returns its position in the batch: the `i` its decision
-   * will be reported with. What got into an entry can no longer be refused, only decided.
-   */
-  add(request: AllowRequest): number {
-    assert(!this.isFull, 'the batch is full');
-    assert(invalidIn(request) === undefined, 'only well-formed requests enter the log');
-    const i = this.#userIds.length;
-    this.#ruleIndexes.push(i, this.#indexOfRule(request.ruleId ?? DEFAULT_RULE));
-    this.#costs.push(i, request.cost ?? 1);
-    this.#timestampsMillis.push(i, request.timestampMillis ?? null);
-    this.#requestIds.push(i, request.requestId ?? null);
-    this.#userIds.push(request.userId);
-    return i;
-  }
-
-  /** Hands over the batch and starts an empty one. There must be at least one request. */
-  take(): AllowBatch {
-    assert(this.#userIds.length > 0, 'an empty batch makes no log entry');
-    const batch: AllowBatch = {
-      userIds: this.#userIds,
-      ruleIds: this.#ruleIds,
-      ruleIndexes: this.#ruleIndexes.take(),
-      costs: this.#costs.take(),
-      timestampsMillis: this.#timestampsMillis.take(),
-      requestIds: this.#requestIds.take(),
-    };
-    this.#userIds = [];
-    this.#ruleIds = [];
-    this.#ruleIndexOf.clear();
-    return batch;
-  }
-
-  #indexOfRule(ruleId: string): number {
-    if (this.#ruleIds[0] === ruleId) return 0;
-    let index = this.#ruleIndexOf.get(ruleId);
-    if (index === undefined) {
-      index = this.#ruleIds.length;
-      this.#ruleIds.push(ruleId);
-      this.#ruleIndexOf.set(ruleId, index);
+  /** Goes on to the next request. There must be one. */
+  next(): void {
+    const has = this.bytes[this.#at]!;
+    this.#at += 1;
+    const userIdBytes = this.#integer();
+    this.userIdFrom = this.#at;
+    this.#at += userIdBytes;
+    this.userIdTo = this.#at;
+    this.ruleIndex = 0;
+    this.cost = 1;
+    this.timestampMillis = undefined;
+    this.requestIdFrom = 0;
+    this.requestIdTo = 0;
+    if (has === 0) return;
+    if ((has & HAS.rule) !== 0) this.ruleIndex = this.#integer();
+    if ((has & HAS.cost) !== 0) this.cost = this.#integer();
+    if ((has & HAS.timestamp) !== 0) this.timestampMillis = this.#integer();
+    if ((has & HAS.requestId) !== 0) {
+      const requestIdBytes = this.#integer();
+      this.requestIdFrom = this.#at;
+      this.#at += requestIdBytes;
+      this.requestIdTo = this.#at;
     }
-    return index;
+  }
+
+  #integer(): number {
+    let byte = this.bytes[this.#at]!;
+    this.#at += 1;
+    if (byte < 0x80) return byte;
+    let value = byte & 0x7f;
+    for (let scale = 128; ; scale *= 128) {
+      byte = this.bytes[this.#at]!;
+      this.#at += 1;
+      value += (byte & 0x7f) * scale;
+      if (byte < 0x80) return value;
+    }
   }
 }
 
-/** The request at position `i` as it was added, but for what is said by saying nothing: a cost of 1 may stand there. */
-export function requestAt(batch: AllowBatch, i: number): AllowRequest {
-  const { userIds, ruleIds, ruleIndexes, costs, timestampsMillis, requestIds } = batch;
-  const userId = userIds[i];
-  assert(userId !== undefined, 'the batch has fewer requests');
-  const ruleId = ruleIds[ruleIndexes?.[i] ?? 0];
-  return {
-    userId,
-    ruleId: ruleId === DEFAULT_RULE ? undefined : ruleId,
-    cost: costs?.[i],
-    timestampMillis: timestampsMillis?.[i] ?? undefined,
-    requestId: requestIds?.[i] ?? undefined,
-  };
+/** The requests of a batch as they were added, but for what is said by saying nothing: a cost of 1 is not there. */
+export function requestsOf(batch: AllowBatch): AllowRequest[] {
+  const cursor = new BatchCursor();
+  const { bytes, ruleIds, size } = batch;
+  cursor.open(batch);
+  return Array.from({ length: size }, () => {
+    cursor.next();
+    const { ruleIndex, cost, timestampMillis, requestIdFrom, requestIdTo } = cursor;
+    const ruleId = ruleIds[ruleIndex];
+    return {
+      userId: textOf(bytes, cursor.userIdFrom, cursor.userIdTo),
+      ruleId: ruleId === DEFAULT_RULE ? undefined : ruleId,
+      cost: cost === 1 ? undefined : cost,
+      timestampMillis,
+      requestId: cursor.hasRequestId ? textOf(bytes, requestIdFrom, requestIdTo) : undefined,
+    };
+  });
+}
+
+/** Longer texts are decoded faster as a whole. */
+const SHORT_TEXT_BYTES = 24;
+
+function textOf(bytes: Uint8Array, from: number, to: number): string {
+  if (to - from > SHORT_TEXT_BYTES) return decoder.decode(bytes.subarray(from, to));
+  let text = '';
+  for (let i = from; i < to; i += 1) {
+    const byte = bytes[i]!;
+    if (byte >= 0x80) return decoder.decode(bytes.subarray(from, to));
+    text += String.fromCharCode(byte);
+  }
+  return text;
 }

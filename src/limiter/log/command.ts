@@ -1,9 +1,8 @@
 /**
- * The commands of the state machine and their form in a log entry: MessagePack, positional arrays.
+ * The commands of the state machine and their form in a log entry: a kind, and what belongs to it.
  * The form is on disk and on other nodes: a new meaning needs a new kind number, never a changed one.
  */
 
-import { isBoundedInteger, isBoundedText } from '../../api/bounded.ts';
 import {
   COST_MAX,
   KEY_BYTES_MAX,
@@ -11,11 +10,12 @@ import {
   RULE_ID_BYTES_MAX,
   TIMESTAMP_MILLIS_MAX,
 } from '../../api/request.ts';
-import { Packr, Unpackr } from 'msgpackr';
-import { type AllowBatch, BATCH_REQUESTS_MAX } from './batch.ts';
-import { messagePackProblem } from './message-pack.ts';
-import { RULE_INTEGERS, ruleValues, ruleTableOf, TABLE_INTEGERS, tableValues } from '../rule-form.ts';
-import { DEFAULT_RULE, InvalidRuleError, type RuleTable } from '../rules.ts';
+import { RULE_INTEGERS, ruleTableOf, ruleValues, TABLE_INTEGERS, tableValues } from '../rule-form.ts';
+import { InvalidRuleError, RULES_MAX, type RuleTable } from '../rules.ts';
+import { ByteReader } from '../state/byte-stream.ts';
+import { type AllowBatch, BATCH_REQUESTS_MAX, HAS, HAS_MAX } from './batch.ts';
+import { Bytes } from './bytes.ts';
+import { KIND_ALLOW, KIND_RULES, KIND_SWEEP } from './kinds.ts';
 
 export type Command =
   | { readonly type: 'rules'; readonly table: RuleTable }
@@ -33,17 +33,27 @@ export class CommandDecodeError extends Error {
   }
 }
 
-const KIND_ALLOW = 1;
-const KIND_RULES = 3;
-const KIND_SWEEP = 4;
+const SWEEP: Command = { type: 'sweep' };
 
-const packr = new Packr({ useRecords: false });
-const unpackr = new Unpackr({ useRecords: false });
+/** The form of a validated rule table. */
+export function encodeRules(table: RuleTable): Uint8Array {
+  const out = new Bytes();
+  out.byte(KIND_RULES);
+  for (const value of tableValues(table)) out.integer(value);
+  out.integer(table.rules.length);
+  for (const rule of table.rules) {
+    const [id, ...integers] = ruleValues(rule);
+    out.reserve(RULE_BYTES_MAX);
+    out.text(id, RULE_ID_BYTES_MAX);
+    for (const value of integers) out.integer(value);
+  }
+  return out.written.slice();
+}
 
-/** Encodes a command that was built by `AllowBatchBuilder` or holds a validated rule table. */
-export function encodeCommand(command: Command): Uint8Array {
-  // The packer hands out parts of a large shared buffer; an entry kept for long must not keep all of it alive.
-  return new Uint8Array(packr.pack(positional(command)));
+const RULE_BYTES_MAX = RULE_ID_BYTES_MAX + 2 + RULE_INTEGERS * 8;
+
+export function encodeSweep(): Uint8Array {
+  return Uint8Array.of(KIND_SWEEP);
 }
 
 /**
@@ -52,86 +62,72 @@ export function encodeCommand(command: Command): Uint8Array {
  * @throws CommandDecodeError when `data` is anything else than one complete, valid command
  */
 export function decodeCommand(data: Uint8Array): Command {
-  const problem = messagePackProblem(data);
-  if (problem !== undefined) throw new CommandDecodeError(problem);
-  let value: unknown;
-  try {
-    value = unpackr.unpack(data);
-  } catch (error) {
-    throw new CommandDecodeError(error instanceof Error ? error.message : String(error));
-  }
-  if (!Array.isArray(value)) throw new CommandDecodeError('the outermost value is not an array');
-  const fields: readonly unknown[] = value;
-  switch (fields[0]) {
+  const input = new ByteReader((problem) => new CommandDecodeError(problem));
+  input.load(data);
+  const command = readCommand(input);
+  if (!input.atEnd) throw new CommandDecodeError(`${data.length - input.position} bytes left over`);
+  return command;
+}
+
+function readCommand(input: ByteReader): Command {
+  const kind = input.byte();
+  switch (kind) {
     case KIND_ALLOW:
-      return { type: 'allow', batch: decodeBatch(fields) };
+      return { type: 'allow', batch: readBatch(input) };
     case KIND_RULES:
-      return { type: 'rules', table: decodeTable(fields) };
+      return { type: 'rules', table: readTable(input) };
     case KIND_SWEEP:
-      if (fields.length !== 1) throw new CommandDecodeError('a sweep with columns');
-      return { type: 'sweep' };
+      return SWEEP;
     default:
-      throw new CommandDecodeError(`unknown kind ${typeof fields[0] === 'number' ? fields[0] : ''}`);
+      throw new CommandDecodeError(`unknown kind ${kind}`);
   }
 }
 
-function positional(command: Command): readonly unknown[] {
-  switch (command.type) {
-    case 'allow': {
-      const { userIds, ruleIds, ruleIndexes, costs, timestampsMillis, requestIds } = command.batch;
-      return [
-        KIND_ALLOW,
-        userIds,
-        ruleIds,
-        ruleIndexes ?? null,
-        costs ?? null,
-        timestampsMillis ?? null,
-        requestIds ?? null,
-      ];
-    }
-    case 'rules':
-      return [KIND_RULES, ...tableValues(command.table), command.table.rules.map(ruleValues)];
-    case 'sweep':
-      return [KIND_SWEEP];
-    default: {
-      const never: never = command;
-      return never;
-    }
+function readBatch(input: ByteReader): AllowBatch {
+  const size = input.integer('number of requests', 1, BATCH_REQUESTS_MAX);
+  const ruleIds = readRuleIds(input, size);
+  const rowsAt = input.position;
+  for (let i = 0; i < size; i += 1) {
+    const has = input.byte();
+    if (has > HAS_MAX) throw new CommandDecodeError(`a request has ${has}`);
+    readKey(input, 'user id', KEY_BYTES_MAX);
+    if ((has & HAS.rule) !== 0) input.integer('rule', 1, ruleIds.length - 1);
+    if ((has & HAS.cost) !== 0) input.integer('cost', 2, COST_MAX);
+    if ((has & HAS.timestamp) !== 0) input.integer('timestamp', 0, TIMESTAMP_MILLIS_MAX);
+    if ((has & HAS.requestId) !== 0) readKey(input, 'request id', REQUEST_ID_BYTES_MAX);
   }
+  return { size, ruleIds, bytes: input.chunk, rowsAt };
 }
 
-function decodeBatch(fields: readonly unknown[]): AllowBatch {
-  if (fields.length !== 7) throw new CommandDecodeError(`${fields.length} columns instead of 7`);
-  const [, userIds, ruleIds, ruleIndexes, costs, timestampsMillis, requestIds] = fields;
-  if (!isColumn(userIds, isUserId) || userIds.length === 0 || userIds.length > BATCH_REQUESTS_MAX) {
-    throw new CommandDecodeError('bad user ids');
+function readRuleIds(input: ByteReader, size: number): readonly string[] {
+  const count = input.integer('number of rule ids', 1, size);
+  const ruleIds: string[] = [];
+  for (let i = 0; i < count; i += 1) {
+    const ruleId = input.text('rule id', RULE_ID_BYTES_MAX, 0);
+    if (ruleIds.includes(ruleId)) throw new CommandDecodeError('a rule id twice');
+    ruleIds.push(ruleId);
   }
-  const size = userIds.length;
-  if (!isColumn(ruleIds, isRuleId) || ruleIds.length === 0 || ruleIds.length > size) {
-    throw new CommandDecodeError('bad rule ids');
-  }
-  if (ruleIds.length > 1 && new Set(ruleIds).size !== ruleIds.length) {
-    throw new CommandDecodeError('a rule id twice');
-  }
-  const isRuleIndex = (value: unknown): value is number => isBoundedInteger(value, 0, ruleIds.length - 1);
-  return {
-    userIds,
-    ruleIds,
-    ...(ruleIndexes !== null && { ruleIndexes: column(ruleIndexes, size, isRuleIndex, 'rule indexes') }),
-    ...(costs !== null && { costs: column(costs, size, isCost, 'costs') }),
-    ...(timestampsMillis !== null && {
-      timestampsMillis: column(timestampsMillis, size, isTimestamp, 'timestamps'),
-    }),
-    ...(requestIds !== null && { requestIds: column(requestIds, size, isRequestId, 'request ids') }),
-  };
+  return ruleIds;
 }
 
-function decodeTable(fields: readonly unknown[]): RuleTable {
-  const values = fields.slice(1, -1);
-  const rules: unknown = fields.at(-1);
-  if (values.length !== TABLE_INTEGERS || !Array.isArray(rules))
-    throw new CommandDecodeError('not a rule table');
-  if (!rules.every(isRule)) throw new CommandDecodeError('not a rule');
+/** No byte order mark may stand in front: see `isBoundedText`. */
+function readKey(input: ByteReader, name: string, maxBytes: number): void {
+  const length = input.textBytes(name, 1, maxBytes);
+  const from = input.position - length;
+  const { chunk } = input;
+  const isMarked = chunk[from] === 0xef && chunk[from + 1] === 0xbb && chunk[from + 2] === 0xbf;
+  if (isMarked && length >= 3) throw new CommandDecodeError(`${name} begins with a byte order mark`);
+}
+
+function readTable(input: ByteReader): RuleTable {
+  const values = Array.from({ length: TABLE_INTEGERS }, () => input.integer('a value of the rules', 0, MAX));
+  const count = input.integer('number of rules', 1, RULES_MAX);
+  const rules: (readonly unknown[])[] = [];
+  for (let i = 0; i < count; i += 1) {
+    const rule: unknown[] = [input.text('rule id', RULE_ID_BYTES_MAX)];
+    while (rule.length <= RULE_INTEGERS) rule.push(input.integer('a value of a rule', 0, MAX));
+    rules.push(rule);
+  }
   try {
     return ruleTableOf(values, rules);
   } catch (error) {
@@ -140,43 +136,4 @@ function decodeTable(fields: readonly unknown[]): RuleTable {
   }
 }
 
-function isRule(value: unknown): value is readonly unknown[] {
-  return Array.isArray(value) && value.length === 1 + RULE_INTEGERS;
-}
-
-function column<T>(
-  value: unknown,
-  size: number,
-  isElement: (element: unknown) => element is T,
-  name: string,
-): readonly T[] {
-  if (!isColumn(value, isElement) || value.length !== size) throw new CommandDecodeError(`bad ${name}`);
-  return value;
-}
-
-function isColumn<T>(value: unknown, isElement: (element: unknown) => element is T): value is readonly T[] {
-  if (!Array.isArray(value)) return false;
-  const elements: readonly unknown[] = value;
-  for (let i = 0; i < elements.length; i += 1) if (!isElement(elements[i])) return false;
-  return true;
-}
-
-function isUserId(value: unknown): value is string {
-  return isBoundedText(value, KEY_BYTES_MAX);
-}
-
-function isRuleId(value: unknown): value is string {
-  return value === DEFAULT_RULE || isBoundedText(value, RULE_ID_BYTES_MAX);
-}
-
-function isCost(value: unknown): value is number {
-  return isBoundedInteger(value, 1, COST_MAX);
-}
-
-function isTimestamp(value: unknown): value is number | null {
-  return value === null || isBoundedInteger(value, 0, TIMESTAMP_MILLIS_MAX);
-}
-
-function isRequestId(value: unknown): value is string | null {
-  return value === null || isBoundedText(value, REQUEST_ID_BYTES_MAX);
-}
+const MAX = Number.MAX_SAFE_INTEGER;

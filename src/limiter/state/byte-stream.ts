@@ -1,6 +1,6 @@
 /**
- * Bytes of a snapshot: a writer that cuts them into chunks and digests them, and the reader that trusts none.
- * Knows no limiter state.
+ * Bytes of a snapshot: a writer that cuts them into chunks and digests them, and the reader that trusts none, of
+ * log entries too. Knows no limiter state.
  */
 
 /** The largest chunk of a snapshot. No value is split between two chunks. */
@@ -128,6 +128,12 @@ const NO_BYTES = new Uint8Array(0);
 export class ByteReader {
   #chunk: Uint8Array = NO_BYTES;
   #position = 0;
+  readonly #invalid: (problem: string) => Error;
+
+  /** @param invalid what is thrown when the bytes are not what they should be */
+  constructor(invalid = (problem: string): Error => new InvalidSnapshotError(problem)) {
+    this.#invalid = invalid;
+  }
 
   /** Goes on with another chunk. The one before must have been read to its end. */
   load(chunk: Uint8Array): void {
@@ -150,7 +156,7 @@ export class ByteReader {
   }
 
   byte(): number {
-    if (this.#position >= this.#chunk.length) throw new InvalidSnapshotError('a chunk ends too early');
+    if (this.#position >= this.#chunk.length) throw this.#invalid('it ends too early');
     const byte = this.#chunk[this.#position]!;
     this.#position += 1;
     return byte;
@@ -165,18 +171,18 @@ export class ByteReader {
       value += (byte & 0x7f) * scale;
       if (byte < 0x80) {
         if (value < min || value > max) {
-          throw new InvalidSnapshotError(`${name} is ${value}, not from ${min} to ${max}`);
+          throw this.#invalid(`${name} is ${value}, not from ${min} to ${max}`);
         }
         return value;
       }
       scale *= 128;
     }
-    throw new InvalidSnapshotError(`${name} has no end`);
+    throw this.#invalid(`${name} has no end`);
   }
 
   flag(name: string): boolean {
     const byte = this.byte();
-    if (byte > 1) throw new InvalidSnapshotError(`${name} is neither 0 nor 1`);
+    if (byte > 1) throw this.#invalid(`${name} is neither 0 nor 1`);
     return byte === 1;
   }
 
@@ -191,8 +197,8 @@ export class ByteReader {
     return (this.byte() | (this.byte() << 8) | (this.byte() << 16) | (this.byte() << 24)) >>> 0;
   }
 
-  text(name: string, maxBytes: number): string {
-    const length = this.textBytes(name, 1, maxBytes);
+  text(name: string, maxBytes: number, minBytes = 1): string {
+    const length = this.textBytes(name, minBytes, maxBytes);
     return decoder.decode(this.#chunk.subarray(this.#position - length, this.#position));
   }
 
@@ -201,22 +207,23 @@ export class ByteReader {
     const length = this.integer(`length of ${name}`, minBytes, maxBytes);
     const start = this.#position;
     const end = start + length;
-    if (end > this.#chunk.length) throw new InvalidSnapshotError(`${name} ends too early`);
+    if (end > this.#chunk.length) throw this.#invalid(`${name} ends too early`);
     this.#position = end;
     for (let i = start; i < end; i += 1) {
       if (this.#chunk[i]! < 0x80) continue;
-      checkUtf8(this.#chunk.subarray(start, end), name);
+      if (!isUtf8(this.#chunk.subarray(start, end))) throw this.#invalid(`${name} is not UTF-8`);
       break;
     }
     return length;
   }
 }
 
-function checkUtf8(bytes: Uint8Array, name: string): void {
+function isUtf8(bytes: Uint8Array): boolean {
   try {
     decoder.decode(bytes);
+    return true;
   } catch {
-    throw new InvalidSnapshotError(`${name} is not UTF-8`);
+    return false;
   }
 }
 

@@ -13,6 +13,8 @@ import { RequestMemory } from './request-memory.ts';
 import { NONE } from './rows.ts';
 import { KEY_BYTES, type Room, StateSize } from './state-size.ts';
 import { TextBytes } from './text-bytes.ts';
+import type { AllowRequest } from '../../api/request.ts';
+import type { BatchCursor } from '../log/batch.ts';
 import type { Rule } from '../../api/rule.ts';
 import { STATED_RULES_MAX, statedRule } from '../stated-rules.ts';
 
@@ -117,6 +119,23 @@ export class LimiterState {
     this.#tableOf = new Map(this.keyTables.map((keys) => [keys.rule.id, keys]));
     this.sweepTable = 0;
     this.sweepSlot = 0;
+  }
+
+  /** Whose request is judged next. */
+  lookUp({ userId, requestId }: AllowRequest): void {
+    this.name.set(userId);
+    if (requestId !== undefined) this.requestKey.set(userId, requestId);
+  }
+
+  /** The same of the request at which a cursor stands. */
+  lookUpAt({ bytes, userIdFrom, userIdTo, requestIdFrom, requestIdTo }: BatchCursor): void {
+    this.name.setBytes(bytes, userIdFrom, userIdTo);
+    if (requestIdTo === 0) return;
+    const { text } = this.requestKey;
+    text.clear();
+    text.appendBytes(bytes, userIdFrom, userIdTo);
+    text.appendBytes(bytes, requestIdFrom, requestIdTo);
+    this.requestKey.seal(userIdTo - userIdFrom, requestIdTo - requestIdFrom);
   }
 
   /** The id of the rule that is meant: the default rule's where none was named. */

@@ -43,6 +43,13 @@ export class TextBytes {
     this.seal(0);
   }
 
+  /** Takes bytes `from` to `to` of `source`. */
+  setBytes(source: Uint8Array, from: number, to: number): void {
+    this.#length = 0;
+    this.appendBytes(source, from, to);
+    this.seal(0);
+  }
+
   /** Takes `text` behind what is there already, and returns its length in bytes. `seal` when all is there. */
   append(text: string): number {
     const start = this.#length;

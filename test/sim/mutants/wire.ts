@@ -46,13 +46,19 @@ export const WIRE: readonly Mutant[] = [
     id: 'T11',
     bug: 'timestamps are lost between nodes',
     law: 'the log holds what was asked',
-    edits: [{ in: 'requestAt', find: 'timestampsMillis?.[i] ?? undefined', replace: 'undefined' }],
+    edits: [
+      {
+        in: 'requestsOf',
+        find: 'timestampMillis,\n      requestId:',
+        replace: 'timestampMillis: undefined,\n      requestId:',
+      },
+    ],
   },
   {
     id: 'T12',
     bug: 'costs are lost between nodes',
     law: 'the log holds what was asked',
-    edits: [{ in: 'requestAt', find: 'costs?.[i]', replace: 'undefined' }],
+    edits: [{ in: 'requestsOf', find: 'cost === 1 ? undefined : cost', replace: 'undefined' }],
   },
   {
     id: 'T15',
@@ -62,15 +68,9 @@ export const WIRE: readonly Mutant[] = [
   },
   {
     id: 'T16',
-    bug: 'in a batch earlier requests get the cost of a later one',
+    bug: 'in a batch a request has the cost of an earlier one',
     law: 'the log holds what was asked',
-    edits: [
-      {
-        in: 'SparseColumn.push',
-        find: '() => this.#usual)',
-        replace: '() => (this.#usual === 1 ? value : this.#usual))',
-      },
-    ],
+    edits: [{ in: 'BatchCursor.next', find: 'this.cost = 1;', replace: '' }],
   },
   {
     id: 'T19',

@@ -1,0 +1,111 @@
+/** Collects requests into the bytes of one log entry, without an object per request. */
+
+import {
+  type AllowRequest,
+  COST_MAX,
+  KEY_BYTES_MAX,
+  REQUEST_ID_BYTES_MAX,
+  RULE_ID_BYTES_MAX,
+  TIMESTAMP_MILLIS_MAX,
+} from '../../api/request.ts';
+import { isBoundedInteger, isBoundedText } from '../../api/bounded.ts';
+import { assert } from '../assert.ts';
+import { DEFAULT_RULE } from '../rules.ts';
+import { BATCH_REQUESTS_MAX, HAS } from './batch.ts';
+import { Bytes } from './bytes.ts';
+import { KIND_ALLOW } from './kinds.ts';
+
+/** Of the kind, the count, and the number of rule ids. */
+const HEAD_BYTES_MAX = 1 + 3 + 3;
+/** Of the integers of a request, with the lengths of its texts. */
+const INTEGERS_BYTES_MAX = 1 + 2 + 3 + 3 + 8 + 2;
+const ROW_BYTES_MAX = INTEGERS_BYTES_MAX + KEY_BYTES_MAX + REQUEST_ID_BYTES_MAX;
+
+/**
+ * @example
+ * const builder = new AllowBatchBuilder();
+ * builder.add({ userId: 'ada' });
+ * builder.add({ userId: 'bob', cost: 5 });
+ * const data = builder.take();
+ */
+export class AllowBatchBuilder {
+  readonly #rows = new Bytes();
+  readonly #head = new Bytes();
+  #size = 0;
+  #ruleIds: string[] = [];
+  readonly #ruleIndexOf = new Map<string, number>();
+
+  /** Number of requests collected since the last `take`. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /**
+   * Appends a request, which somebody has found well-formed: what got into an entry can no longer be refused, only
+   * decided. Its place in the batch is the `i` that its decision will be reported with.
+   */
+  add({ userId, ruleId, cost = 1, timestampMillis, requestId }: AllowRequest): void {
+    assert(this.#size < BATCH_REQUESTS_MAX, 'the batch is full');
+    assert(userId !== '' && ruleId !== '' && requestId !== '', 'texts are not empty');
+    assert(isBoundedInteger(cost, 1, COST_MAX), 'cost is {}', cost);
+    assert(
+      timestampMillis === undefined || isBoundedInteger(timestampMillis, 0, TIMESTAMP_MILLIS_MAX),
+      'timestampMillis is {}',
+      timestampMillis,
+    );
+    const ruleIndex = this.#indexOfRule(ruleId ?? DEFAULT_RULE);
+    const rows = this.#rows;
+    rows.reserve(ROW_BYTES_MAX);
+    const begin = rows.length;
+    let has = 0;
+    if (ruleIndex > 0) has |= HAS.rule;
+    if (cost !== 1) has |= HAS.cost;
+    if (timestampMillis !== undefined) has |= HAS.timestamp;
+    if (requestId !== undefined) has |= HAS.requestId;
+    try {
+      rows.byte(has);
+      rows.text(userId, KEY_BYTES_MAX);
+      if (ruleIndex > 0) rows.integer(ruleIndex);
+      if (cost !== 1) rows.integer(cost);
+      if (timestampMillis !== undefined) rows.integer(timestampMillis);
+      if (requestId !== undefined) rows.text(requestId, REQUEST_ID_BYTES_MAX);
+    } catch (error) {
+      // Nothing of it stays.
+      rows.length = begin;
+      throw error;
+    }
+    this.#size += 1;
+  }
+
+  /** The entry; a new one begins. There must be at least one request. */
+  take(): Uint8Array {
+    assert(this.#size > 0, 'an empty batch makes no log entry');
+    const head = this.#head;
+    head.length = 0;
+    head.reserve(HEAD_BYTES_MAX + this.#ruleIds.length * (RULE_ID_BYTES_MAX + 2));
+    head.byte(KIND_ALLOW);
+    head.integer(this.#size);
+    head.integer(this.#ruleIds.length);
+    for (const ruleId of this.#ruleIds) head.text(ruleId, RULE_ID_BYTES_MAX);
+    const data = new Uint8Array(head.length + this.#rows.length);
+    data.set(head.written);
+    data.set(this.#rows.written, head.length);
+    this.#rows.length = 0;
+    this.#size = 0;
+    this.#ruleIds = [];
+    this.#ruleIndexOf.clear();
+    return data;
+  }
+
+  #indexOfRule(ruleId: string): number {
+    if (this.#ruleIds[0] === ruleId) return 0;
+    let index = this.#ruleIndexOf.get(ruleId);
+    if (index === undefined) {
+      assert(ruleId === DEFAULT_RULE || isBoundedText(ruleId, RULE_ID_BYTES_MAX), 'a rule id is well-formed');
+      index = this.#ruleIds.length;
+      this.#ruleIds.push(ruleId);
+      this.#ruleIndexOf.set(ruleId, index);
+    }
+    return index;
+  }
+}
