@@ -27,7 +27,7 @@ const HOURLY = { id: 'hourly', limit: 1, windowMillis: 3_600_000, clock: 'cluste
 
 async function main(options: BenchOptions): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'quorate-bench-'));
-  const bare = fork(fileURLToPath(new URL('bare-route.js', import.meta.url)));
+  const bare = fork(fileURLToPath(new URL('peers/http-service.js', import.meta.url)), ['bare']);
   const local = localConfig({
     nodes: 3,
     partitions: 16,
@@ -40,11 +40,15 @@ async function main(options: BenchOptions): Promise<void> {
   await createCluster(directory, config);
   const nodes = config.nodes.map(({ id }) => startNodeProcess(directory, id));
   try {
-    const [bareUrl] = (await once(bare, 'message')) as [string];
+    const [barePort] = (await once(bare, 'message')) as [number];
+    const bareUrl = `http://127.0.0.1:${barePort}`;
     await waitUntilReady(config, 30_000);
     const urls = config.nodes.map(({ http }) => `http://${http.host}:${http.port}`);
     await saturate(urls[0] ?? '');
-    const granted = (i: number): { userId: string } => ({ userId: `user-${i % options.users}` });
+    const granted = (i: number): { userId: string; rule: string } => ({
+      userId: `user-${i % options.users}`,
+      rule: 'default',
+    });
     const denied = (i: number): { userId: string; rule: string } => ({
       userId: `full-${i % SATURATED_USERS}`,
       rule: HOURLY.id,
