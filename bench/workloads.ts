@@ -41,7 +41,7 @@ export interface Workload {
 export type WorkloadId = 'grants' | 'denials' | 'mixed' | 'abuse' | 'million' | 'zipf';
 
 const USERS = 10_000;
-const SPENT_USERS = 100;
+const SPENT_USERS = 32;
 const HOT_USERS = 10;
 const MILLION = 1_000_000;
 /** Close to what is seen of real users, and so heavy that the first of them asks one request in ten. */
@@ -84,7 +84,7 @@ const ALL: readonly Workload[] = [
   },
   {
     id: 'denials',
-    description: '100 users whose hour is used up: denied after the first request of each',
+    description: '32 users whose hour is used up: denied after the first request of each',
     expects: 'denials',
     chooser: (seed) => uniform(seededUnit(seed), SPENT_USERS, 'spent', 'spent'),
   },

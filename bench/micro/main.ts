@@ -123,7 +123,7 @@ function column(value: number | string): string {
 function main(options: MicroOptions): void {
   const { nodes } = options;
   console.log(`microseconds of processor time, ${nodes === 1 ? 'one node' : 'three nodes together'}\n`);
-  console.log(`${['groups', 'requests', 'round', 'per group', 'per request'].map(column).join('')}`);
+  console.log(['groups', 'requests', 'round', 'per group', 'per request'].map(column).join(''));
   // What the compiler has not seen yet costs many times as much.
   measureRounds(options, 16, 8);
   measureRounds(options, 1, 1);
