@@ -63,7 +63,7 @@ interface RespShape {
   readonly isClusterAware?: true;
 }
 
-function resp({ connections, pipeline, isClusterAware = undefined }: RespShape, isMain: boolean): Setup {
+function resp({ connections, pipeline, isClusterAware }: RespShape, isMain: boolean): Setup {
   const way = isClusterAware === true ? 'resp-cluster' : 'resp';
   const shape = `${connections} connections, ${pipeline === 1 ? 'one request' : `${pipeline} requests`} at a time`;
   return {
