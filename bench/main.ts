@@ -26,19 +26,19 @@ interface BenchOptions {
   readonly out: string;
 }
 
+const QUICK = { rounds: 1, seconds: 2, warmUpMillis: 1_000, firstWarmUpMillis: 2_000 };
+const FULL = { rounds: 3, seconds: 4, warmUpMillis: 1_500, firstWarmUpMillis: 4_000 };
 const SIGINT_EXIT_CODE = 130;
 /** Beyond it an answer that should not be is no matter of a slow start. */
 const UNEXPECTED_SHARE_MAX = 0.01;
 
 function timingOf({ quick, rounds, seconds }: BenchOptions): Timing {
-  const usual =
-    quick === true
-      ? { rounds: 1, seconds: 2, warmUpMillis: 1_000 }
-      : { rounds: 3, seconds: 4, warmUpMillis: 1_500 };
+  const usual = quick === true ? QUICK : FULL;
   return {
     rounds: rounds ?? usual.rounds,
     measuredMillis: (seconds ?? usual.seconds) * 1_000,
     warmUpMillis: usual.warmUpMillis,
+    firstWarmUpMillis: usual.firstWarmUpMillis,
   };
 }
 

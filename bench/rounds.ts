@@ -58,7 +58,7 @@ class Rounds {
   }
 
   async #turnOf(thing: ThingUnderLoad, round: number): Promise<void> {
-    const { cells, running } = this.#init;
+    const { cells, timing, running } = this.#init;
     const own = cells.filter((cell) => cell.thing === thing);
     const missing = thing.missing?.();
     if (missing !== undefined) {
@@ -75,27 +75,34 @@ class Rounds {
       running.endAll();
       return;
     }
-    for (const cell of own) await this.#measure(cell, round, started);
+    let warmUpMillis = timing.warmUpMillis + timing.firstWarmUpMillis;
+    for (const cell of own) {
+      const isMeasured = await this.#measure(cell, round, started, warmUpMillis);
+      if (isMeasured) ({ warmUpMillis } = timing);
+    }
     await started.stop();
   }
 
-  async #measure(cell: Cell, round: number, thing: RunningThing): Promise<void> {
+  /** Returns whether it could be. */
+  async #measure(cell: Cell, round: number, thing: RunningThing, warmUpMillis: number): Promise<boolean> {
     const { cells, timing, seed, running, say } = this.#init;
-    const { warmUpMillis, measuredMillis } = timing;
+    const { measuredMillis } = timing;
     this.#done += 1;
     const { workload } = cell;
     const job = cell.setup.job(thing, { workload, seed, warmUpMillis, measuredMillis });
     if (job === undefined) {
       this.#note(`${cell.id} is left out: this version has no such door`);
-      return;
+      return false;
     }
     const place = `[${this.#done}/${cells.length * timing.rounds}] round ${round}, ${cell.id}`;
     try {
       const sample = await measure(job, thing, running);
       this.samples.push({ cell: cell.id, round, ...sample });
       say(`${place}: ${describe(sample)}`);
+      return true;
     } catch (error) {
       this.#note(`${cell.id} failed: ${messageOf(error)}`);
+      return false;
     }
   }
 

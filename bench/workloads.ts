@@ -34,6 +34,8 @@ export interface Workload {
   readonly description: string;
   /** What every answer must be once the load is warm; anything else is no valid measurement. */
   readonly expects: 'grants' | 'denials' | 'both';
+  /** So many requests are drawn before the load begins, and then sent round and round. */
+  readonly requestsDrawn: number;
   /** @param seed a whole number of 32 bits */
   readonly chooser: (seed: number) => KeyChooser;
 }
@@ -44,6 +46,10 @@ const USERS = 10_000;
 const SPENT_USERS = 32;
 const HOT_USERS = 10;
 const MILLION = 1_000_000;
+/** Each of ten thousand users asks a dozen times. */
+const DRAWN = 131_072;
+/** More than are sent in one measurement, so that users hardly come again. */
+const DRAWN_OF_MILLION = 1_048_576;
 /** Close to what is seen of real users, and so heavy that the first of them asks one request in ten. */
 const ZIPF_EXPONENT = 1;
 
@@ -80,18 +86,21 @@ const ALL: readonly Workload[] = [
     id: 'grants',
     description: '10,000 users, none of which reaches its limit',
     expects: 'grants',
+    requestsDrawn: DRAWN,
     chooser: (seed) => uniform(seededUnit(seed), USERS, 'user', 'open'),
   },
   {
     id: 'denials',
     description: '32 users whose hour is used up: denied after the first request of each',
     expects: 'denials',
+    requestsDrawn: DRAWN,
     chooser: (seed) => uniform(seededUnit(seed), SPENT_USERS, 'spent', 'spent'),
   },
   {
     id: 'mixed',
     description: 'grants and denials, one half each',
     expects: 'both',
+    requestsDrawn: DRAWN,
     chooser(seed) {
       const unit = seededUnit(seed);
       const granted = uniform(unit, USERS, 'user', 'open');
@@ -103,18 +112,21 @@ const ALL: readonly Workload[] = [
     id: 'abuse',
     description: '10 users, 10 requests per second allowed to each: nearly all is denied, all the time',
     expects: 'both',
+    requestsDrawn: DRAWN,
     chooser: (seed) => uniform(seededUnit(seed), HOT_USERS, 'hot', 'small'),
   },
   {
     id: 'million',
     description: 'a million users, none of which reaches its limit',
     expects: 'grants',
+    requestsDrawn: DRAWN_OF_MILLION,
     chooser: (seed) => uniform(seededUnit(seed), MILLION, 'one', 'open'),
   },
   {
     id: 'zipf',
     description: '10,000 users by the law of Zipf, none of which reaches its limit',
     expects: 'grants',
+    requestsDrawn: DRAWN,
     chooser(seed) {
       const rank = zipfRanks(seededUnit(seed), USERS, ZIPF_EXPONENT);
       return () => ({ key: `user-${rank()}`, rule: 'open' });

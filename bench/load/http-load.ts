@@ -1,11 +1,13 @@
 /** Closed-loop load over HTTP by autocannon: each connection sends a request when the one before is answered. */
+import { EventEmitter, once } from 'node:events';
 import autocannon, { type Client, type Instance, type Request } from 'autocannon';
 import { type KeyChooser, type LoadRequest, workloadOf } from '../workloads.ts';
 import type { Address, HttpJob, LoadResult } from './load-job.ts';
 import { type Counts, Measurement } from './measurement.ts';
 
-/** Of each connection, written down before the load begins, and sent round and round. */
-const REQUESTS_PER_CONNECTION = 512;
+/** autocannon takes far more to keep a request than it takes to write one down. */
+const REQUESTS_PER_CONNECTION_MAX = 4_096;
+const SHARE_OF_DRAWN = 1 / 4;
 const GRANTED = '"allowed":true';
 
 export const ALLOW_PATH = '/v1/allow';
@@ -16,8 +18,8 @@ export function allowBody({ key, rule }: LoadRequest): string {
   return JSON.stringify({ userId: key, rule });
 }
 
-function drawRequests(next: KeyChooser, batch: number): Request[] {
-  return Array.from({ length: REQUESTS_PER_CONNECTION }, () => {
+function drawRequests(next: KeyChooser, count: number, batch: number): Request[] {
+  return Array.from({ length: count }, () => {
     const bodies = Array.from({ length: batch }, () => allowBody(next()));
     return {
       method: 'POST',
@@ -68,14 +70,16 @@ function start(
   counts: HttpCounts,
   ended: (error: unknown) => void,
 ): Instance {
-  const { batch, addresses, connections, warmUpMillis, measuredMillis } = job;
+  const { batch, addresses, connections, warmUpMillis, measuredMillis, workload } = job;
+  const drawn = (workloadOf(workload).requestsDrawn * SHARE_OF_DRAWN) / batch;
+  const perConnection = Math.min(REQUESTS_PER_CONNECTION_MAX, Math.ceil(drawn / connections));
   const options = {
     url: `http://${address.host}:${address.port}`,
     connections: Math.max(1, Math.round(connections / addresses.length)),
     // Ended by `stop` when the measurement is done; this is only never to end before.
     duration: Math.ceil((warmUpMillis + measuredMillis) / 1_000) + 60,
     setupClient(client: Client) {
-      const requests = drawRequests(next, batch);
+      const requests = drawRequests(next, perConnection, batch);
       const onResponse = (status: number, body: string): void => counts.batch(status, body, batch);
       client.setRequests(batch === 1 ? requests : requests.map((each) => ({ ...each, onResponse })));
     },
@@ -104,6 +108,8 @@ export async function httpLoad(job: HttpJob, measuring: () => void): Promise<Loa
     });
   }
   try {
+    // Writing the requests down takes a while, and is no part of the load.
+    await measurement.unlessFailed(once(runs[0] ?? new EventEmitter(), 'response'));
     return await measurement.run(() => counts.now);
   } finally {
     for (const run of runs) run.stop();

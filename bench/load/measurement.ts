@@ -41,17 +41,22 @@ export class Measurement {
     this.#fail(error);
   }
 
+  /** Waits for something, but not if the load fails before. */
+  async unlessFailed<T>(something: Promise<T>): Promise<T> {
+    return Promise.race([something, this.#failed]);
+  }
+
   /** @param counts of everything so far, since the load began */
   async run(counts: () => Counts): Promise<LoadResult> {
     const { warmUpMillis, measuredMillis, measuring } = this.#init;
-    await Promise.race([sleep(warmUpMillis), this.#failed]);
+    await this.unlessFailed(sleep(warmUpMillis));
     const latencies = new Latencies();
     const before = counts();
     const cpuBefore = process.cpuUsage();
     const startedMillis = performance.now();
     this.#latencies = latencies;
     measuring();
-    await Promise.race([sleep(measuredMillis), this.#failed]);
+    await this.unlessFailed(sleep(measuredMillis));
     this.#latencies = undefined;
     const { user, system } = process.cpuUsage(cpuBefore);
     const after = counts();

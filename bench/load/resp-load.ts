@@ -3,15 +3,12 @@
  * connection is sent only the keys of the node it leads to, as a client that has read `CLUSTER SLOTS` would.
  */
 import keySlot from 'cluster-key-slot';
-import { type KeyChooser, workloadOf } from '../workloads.ts';
+import { type Workload, workloadOf } from '../workloads.ts';
 import { type EncodedRequests, encodePipelines, respEncoder } from './encoded-requests.ts';
 import type { Address, LoadResult, RespJob } from './load-job.ts';
 import { type Counts, Measurement } from './measurement.ts';
 import { RespConnection } from './resp-connection.ts';
 import { readSlots, type SlotOwners } from './slot-owners.ts';
-
-/** Written down before the load begins, and sent round and round. */
-const REQUESTS = 131_072;
 
 /** Where connections lead, and what is sent there. */
 interface Target {
@@ -19,17 +16,18 @@ interface Target {
   readonly requests: EncodedRequests;
 }
 
-async function targetsOf(job: RespJob, next: KeyChooser): Promise<Target[]> {
+async function targetsOf(job: RespJob, { chooser, requestsDrawn }: Workload): Promise<Target[]> {
   const { addresses, form, pipeline: depth } = job;
+  const next = chooser(job.seed);
   const encode = respEncoder(form);
   const [first] = addresses;
   if (first === undefined) throw new RangeError('there is no address to send load to');
   if (!job.isClusterAware) {
-    const requests = encodePipelines(next, encode, { requests: REQUESTS, depth });
+    const requests = encodePipelines(next, encode, { requests: requestsDrawn, depth });
     return addresses.map((address) => ({ address, requests }));
   }
   const owners: SlotOwners = await readSlots(first);
-  const share = { requests: Math.ceil(REQUESTS / owners.nodes.length), depth };
+  const share = { requests: Math.ceil(requestsDrawn / owners.nodes.length), depth };
   return owners.nodes.map((address, node) => ({
     address,
     requests: encodePipelines(next, encode, share, (key) => owners.ownerOf(keySlot(key)) === node),
@@ -51,8 +49,8 @@ function sumOf(connections: readonly RespConnection[]): Counts {
  * @throws if a connection ends, or a node answers something that is no RESP
  */
 export async function respLoad(job: RespJob, measuring: () => void): Promise<LoadResult> {
-  const { form, connections, pipeline, seed, workload } = job;
-  const targets = await targetsOf(job, workloadOf(workload).chooser(seed));
+  const { form, connections, pipeline, workload } = job;
+  const targets = await targetsOf(job, workloadOf(workload));
   const measurement = new Measurement({ ...job, measuring });
   const open: RespConnection[] = [];
   try {

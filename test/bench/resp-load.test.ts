@@ -26,6 +26,11 @@ afterEach(() => {
   for (const { server } of servers.splice(0)) server.close();
 });
 
+/** Of the answer to CLUSTER SLOTS. */
+function slotRow(first: number, last: number, { address }: FakeServer): string {
+  return `*3\r\n:${first}\r\n:${last}\r\n*2\r\n$9\r\n${address.host}\r\n:${address.port}\r\n`;
+}
+
 function jobFor(server: FakeServer, more: Partial<RespJob> = {}): RespJob {
   return {
     kind: 'resp',
@@ -83,7 +88,7 @@ describe('slots', () => {
   });
 
   test('belong to the first node of their row', () => {
-    const { nodes, ownerOf } = slotOwners(
+    const owners = slotOwners(
       [
         [0, 99, ['10.0.0.2', 7_001, 'a'], ['10.0.0.3', 7_002, 'b']],
         [100, 199, ['', 7_003, 'c']],
@@ -91,11 +96,13 @@ describe('slots', () => {
       ],
       asked,
     );
-    expect(nodes).toEqual([
+    expect(owners.nodes).toEqual([
       { host: '10.0.0.2', port: 7_001 },
       { host: '10.0.0.1', port: 7_003 },
     ]);
-    expect([0, 99, 100, 199, 200, 299, 300, 16_383].map(ownerOf)).toEqual([0, 0, 1, 1, -1, -1, 0, 0]);
+    expect([0, 99, 100, 199, 200, 299, 300, 16_383].map((slot) => owners.ownerOf(slot))).toEqual([
+      0, 0, 1, 1, -1, -1, 0, 0,
+    ]);
   });
 
   test('of an answer of another form are refused', () => {
@@ -136,9 +143,7 @@ describe('load over RESP', () => {
       });
     const low = await node(0, (slot) => slot < MIDDLE_SLOT);
     const high = await node(1, (slot) => slot >= MIDDLE_SLOT);
-    const row = (first: number, last: number, { address }: FakeServer): string =>
-      `*3\r\n:${first}\r\n:${last}\r\n*2\r\n$9\r\n${address.host}\r\n:${address.port}\r\n`;
-    slots = `*2\r\n${row(0, MIDDLE_SLOT - 1, low)}${row(MIDDLE_SLOT, 16_383, high)}`;
+    slots = `*2\r\n${slotRow(0, MIDDLE_SLOT - 1, low)}${slotRow(MIDDLE_SLOT, 16_383, high)}`;
     const { errors } = await respLoad(jobFor(low, { isClusterAware: true }), () => undefined);
     expect(errors).toBe(0);
     expect(strays).toEqual([]);

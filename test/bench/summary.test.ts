@@ -63,7 +63,7 @@ describe('the plan', () => {
   });
 
   test('in its short form takes less than three minutes', () => {
-    const timing = { rounds: 1, measuredMillis: 2_000, warmUpMillis: 1_000 };
+    const timing = { rounds: 1, measuredMillis: 2_000, warmUpMillis: 1_000, firstWarmUpMillis: 2_000 };
     expect(estimateMillis(planned([]), timing)).toBeLessThan(180_000);
   });
 });
@@ -101,7 +101,7 @@ describe('the summary', () => {
   });
 
   test('is a table and a page, in which names are only names', () => {
-    const timing = { rounds: 2, measuredMillis: 1_000, warmUpMillis: 100 };
+    const timing = { rounds: 2, measuredMillis: 1_000, warmUpMillis: 100, firstWarmUpMillis: 0 };
     const notes = ['<script>alert(1)</script>'];
     const run = { startedAt: new Date(0), timing, seed: 1 };
     const page = resultsPage(resultsOf(run, cells, { samples, notes }));
