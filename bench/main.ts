@@ -1,123 +1,121 @@
 /**
- * `npm run bench`: grants and denials of a local three-node cluster, in turn with a bare Fastify route in the same
- * run, as medians and ratios. Absolute numbers say more about the machine than about Quorate.
+ * `npm run bench`: Quorate, what it is compared with, and what does nothing, side by side in one run: throughput, latency,
+ * processor time, syncs and memory, as medians and ratios. Absolute numbers say more about the machine than about any of
+ * them.
  */
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
-import { startNodeProcess, stopNodeProcess, waitUntilReady } from '../cluster/processes.ts';
-import { createCluster, localConfig } from '../src/config/cluster-directory.ts';
-import { integerOption } from '../src/cli/options.ts';
-import { measure, type Measurement, median, type Workload } from './workload.ts';
+import { directoryOption, integerFrom } from '../src/cli/options.ts';
+import { thingsUnderLoad } from './peers/all.ts';
+import { type Cell, estimateMillis, planCells, type Timing } from './plan.ts';
+import { resultsPage } from './report/page.ts';
+import { type BenchResults, resultsOf } from './report/results.ts';
+import { comparisonTable } from './report/table.ts';
+import { runRounds } from './rounds.ts';
+import { Running } from './running.ts';
+import { comparisonsOf } from './summary.ts';
 
 interface BenchOptions {
-  readonly seconds: number;
-  readonly rounds: number;
-  readonly connections: number;
-  readonly users: number;
-  readonly basePort: number;
+  readonly quick?: true;
+  readonly httpBatch?: true;
+  readonly only: readonly string[];
+  readonly rounds?: number;
+  readonly seconds?: number;
+  readonly seed: number;
+  readonly out: string;
 }
 
-const SATURATED_USERS = 16;
-const HOURLY = { id: 'hourly', limit: 1, windowMillis: 3_600_000, clock: 'cluster' } as const;
+const QUICK = { rounds: 1, seconds: 2, warmUpMillis: 1_000, firstWarmUpMillis: 2_000 };
+const FULL = { rounds: 3, seconds: 4, warmUpMillis: 1_500, firstWarmUpMillis: 4_000 };
+const SIGINT_EXIT_CODE = 130;
+/** Beyond it an answer that should not be is no matter of a slow start. */
+const UNEXPECTED_SHARE_MAX = 0.01;
+
+function timingOf({ quick, rounds, seconds }: BenchOptions): Timing {
+  const usual = quick === true ? QUICK : FULL;
+  return {
+    rounds: rounds ?? usual.rounds,
+    measuredMillis: (seconds ?? usual.seconds) * 1_000,
+    warmUpMillis: usual.warmUpMillis,
+    firstWarmUpMillis: usual.firstWarmUpMillis,
+  };
+}
+
+function sayPlan(cells: readonly Cell[], timing: Timing): void {
+  const { rounds, measuredMillis } = timing;
+  const minutes = Math.ceil(estimateMillis(cells, timing) / 60_000);
+  console.log(
+    `${cells.length} cells, ${rounds} rounds of ${measuredMillis / 1_000} s: about ${minutes} minutes`,
+  );
+  for (const thing of new Set(cells.map((cell) => cell.thing))) {
+    const own = cells.filter((cell) => cell.thing === thing);
+    console.log(`  ${thing.id.padEnd(14)} ${thing.missing?.() ?? `${own.length} cells`}`);
+  }
+  console.log('');
+}
+
+async function write(out: string, results: BenchResults): Promise<void> {
+  await mkdir(out, { recursive: true });
+  const json = join(out, 'results.json');
+  const page = join(out, 'index.html');
+  await writeFile(json, `${JSON.stringify(results, null, 2)}\n`);
+  await writeFile(page, resultsPage(results));
+  console.log(`\n${json}\n${page}`);
+}
+
+function sayResults({ summaries, notes }: BenchResults): void {
+  for (const comparison of comparisonsOf(summaries)) console.log(`\n${comparisonTable(comparison)}`);
+  if (notes.length > 0) console.log(`\n${notes.join('\n')}`);
+}
+
+/** @throws Error if the numbers of a cell mean nothing */
+function assertExpected({ summaries }: BenchResults): void {
+  const wrong = summaries.filter(({ unexpectedShare }) => unexpectedShare > UNEXPECTED_SHARE_MAX);
+  const cells = wrong.map(({ cell, unexpectedShare }) => `${cell} (${(unexpectedShare * 100).toFixed(1)} %)`);
+  if (cells.length > 0)
+    throw new Error(`answers that should not be, more than one in a hundred: ${cells.join(', ')}`);
+}
 
 async function main(options: BenchOptions): Promise<void> {
-  const directory = await mkdtemp(join(tmpdir(), 'quorate-bench-'));
-  const bare = fork(fileURLToPath(new URL('bare-route.js', import.meta.url)));
-  const local = localConfig({
-    nodes: 3,
-    partitions: 16,
-    limit: 1_000_000,
-    windowMillis: 60_000,
-    basePort: options.basePort,
+  const running = new Running();
+  const endEarly = (): void => {
+    console.error('\nbench: ended early; nothing is left running');
+    running.endAll();
+    process.exit(SIGINT_EXIT_CODE);
+  };
+  process.once('SIGINT', endEarly);
+  process.once('SIGTERM', endEarly);
+  const timing = timingOf(options);
+  const cells = planCells(thingsUnderLoad(running), {
+    isQuick: options.quick === true,
+    hasHttpBatch: options.httpBatch === true,
+    only: options.only,
   });
-  // The denied users share the cluster with the granted ones, under a rule whose window outlasts the bench.
-  const config = { ...local, rules: { ...local.rules, rules: [...local.rules.rules, HOURLY] } };
-  await createCluster(directory, config);
-  const nodes = config.nodes.map(({ id }) => startNodeProcess(directory, id));
+  if (cells.length === 0) throw new Error(`--only ${options.only.join(' ')}: there is no such cell`);
+  sayPlan(cells, timing);
+  const startedAt = new Date();
+  const { seed } = options;
   try {
-    const [bareUrl] = (await once(bare, 'message')) as [string];
-    await waitUntilReady(config, 30_000);
-    const urls = config.nodes.map(({ http }) => `http://${http.host}:${http.port}`);
-    await saturate(urls[0] ?? '');
-    const granted = (i: number): { userId: string } => ({ userId: `user-${i % options.users}` });
-    const denied = (i: number): { userId: string; rule: string } => ({
-      userId: `full-${i % SATURATED_USERS}`,
-      rule: HOURLY.id,
-    });
-    await report(options, [
-      { name: 'bare fastify route', urls: [bareUrl], body: granted, expectedStatus: 200 },
-      { name: 'grants, 3 nodes', urls, body: granted, expectedStatus: 200 },
-      { name: 'denials, 3 nodes', urls, body: denied, expectedStatus: 429 },
-    ]);
+    const result = await runRounds({ cells, timing, seed, running, say: (line) => console.log(line) });
+    const results = resultsOf({ startedAt, timing, seed }, cells, result);
+    sayResults(results);
+    await write(options.out, results);
+    assertExpected(results);
   } finally {
-    bare.kill();
-    await Promise.all(nodes.map((node) => stopNodeProcess(node)));
-    await rm(directory, { recursive: true, force: true });
+    running.endAll();
   }
-}
-
-/** Uses up the budget of the users that are to be denied. */
-async function saturate(url: string): Promise<void> {
-  for (let i = 0; i < SATURATED_USERS; i += 1) {
-    const response = await fetch(`${url}/v1/allow`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ userId: `full-${i}`, rule: HOURLY.id }),
-    });
-    if (response.status !== 200) throw new Error(`could not saturate full-${i}: ${response.status}`);
-  }
-}
-
-async function report(options: BenchOptions, workloads: readonly Workload[]): Promise<void> {
-  const { rounds, seconds, connections } = options;
-  console.log(
-    `${rounds} rounds of ${seconds} s each, ${connections} connections, ${options.users} users, in turn`,
-  );
-  for (const workload of workloads) await measure(workload, { seconds: 1, connections });
-  const measured = new Map<string, Measurement[]>(workloads.map(({ name }) => [name, []]));
-  for (let round = 1; round <= rounds; round += 1) {
-    for (const workload of workloads) {
-      const result = await measure(workload, { seconds, connections });
-      measured.get(workload.name)?.push(result);
-      console.log(`  round ${round}: ${describe(result)}`);
-    }
-  }
-  const [yardstick] = workloads;
-  const reference = median((measured.get(yardstick?.name ?? '') ?? []).map((m) => m.requestsPerSecond));
-  console.log('\nmedians');
-  let unexpected = 0;
-  for (const [name, results] of measured) {
-    const rate = median(results.map((m) => m.requestsPerSecond));
-    const p50 = median(results.map((m) => m.p50Millis));
-    const p99 = median(results.map((m) => m.p99Millis));
-    unexpected += results.reduce((sum, m) => sum + m.unexpected, 0);
-    const ratio = (rate / reference).toFixed(2);
-    console.log(`  ${name.padEnd(20)} ${row(rate, p50, p99)}  ${ratio} x bare`);
-  }
-  if (unexpected > 0)
-    throw new Error(`${unexpected} answers had an unexpected status: the numbers mean nothing`);
-}
-
-function describe(m: Measurement): string {
-  return `${m.name.padEnd(20)} ${row(m.requestsPerSecond, m.p50Millis, m.p99Millis)}`;
-}
-
-function row(rate: number, p50: number, p99: number): string {
-  return `${String(Math.round(rate)).padStart(7)} req/s  p50 ${p50} ms  p99 ${p99} ms`;
 }
 
 const program = new Command('npm run bench --')
-  .description('Measure grants and denials of a local cluster against a bare Fastify route.')
-  .option('--seconds <n>', 'length of one run', integerOption, 5)
-  .option('--rounds <n>', 'runs of each workload', integerOption, 3)
-  .option('--connections <n>', 'HTTP connections', integerOption, 48)
-  .option('--users <n>', 'different users', integerOption, 10_000)
-  .option('--base-port <n>', 'ports of the cluster, as in npm start', integerOption, 18_300)
+  .description('Compare Quorate with others, side by side in one run.')
+  .option('--quick', 'one short round of the main cells: under three minutes')
+  .option('--only <parts...>', 'only cells whose thing/setup/workload contains one of these', [])
+  .option('--rounds <n>', 'rounds, each with everything once', integerFrom(1, 1_000))
+  .option('--seconds <n>', 'measured seconds of a cell in a round', integerFrom(1, 3_600))
+  .option('--seed <n>', 'of the keys that are asked for', integerFrom(0, 2 ** 32 - 1), 1)
+  .option('--out <dir>', 'where results.json and index.html go', directoryOption, './bench-results')
+  .option('--http-batch', 'also 100 requests in a body, where nodes take that')
   .action(main);
 
 program.parseAsync().catch((error: unknown) => {

@@ -1,0 +1,69 @@
+/** What a load process is told to do, and what it reports. Types only: both sides of the pipe between them use these. */
+import type { LoadRuleId, WorkloadId } from '../workloads.ts';
+
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** How a request is written in RESP, and how its answer is read. */
+export interface RespForm {
+  /** The command of a request under each rule, as arguments; `{key}` stands for the key. */
+  readonly commands: Readonly<Record<LoadRuleId, readonly string[]>>;
+  /** The first integer of a grant: 1 for a script that answers yes, 0 for CL.THROTTLE, which answers "limited: no". */
+  readonly grantValue: 0 | 1;
+  /** Written after every request: it counts only if that many replicas have it. 0: nothing is written. */
+  readonly waitForReplicas: number;
+}
+
+interface LoadJobBase {
+  readonly workload: WorkloadId;
+  /** A whole number of 32 bits. */
+  readonly seed: number;
+  readonly addresses: readonly Address[];
+  readonly connections: number;
+  readonly warmUpMillis: number;
+  readonly measuredMillis: number;
+}
+
+export interface RespJob extends LoadJobBase {
+  readonly kind: 'resp';
+  readonly form: RespForm;
+  /** Requests per write; the next ones are written when all of these are answered. */
+  readonly pipeline: number;
+  /** Each connection sends only keys whose slot its node serves, as `CLUSTER SLOTS` of the first address says. */
+  readonly isClusterAware: boolean;
+}
+
+export interface HttpJob extends LoadJobBase {
+  readonly kind: 'http';
+  /** Requests per body; 1 is a plain request, more go to the batch route. */
+  readonly batch: number;
+}
+
+export interface OpenLoopJob extends LoadJobBase {
+  readonly kind: 'open-loop';
+  /** Over all addresses together. */
+  readonly requestsPerSecond: number;
+}
+
+export type LoadJob = RespJob | HttpJob | OpenLoopJob;
+
+export interface LoadResult {
+  readonly grants: number;
+  readonly denials: number;
+  /** Neither granted nor denied: refused, failed, or an answer of another kind. */
+  readonly errors: number;
+  /** How long was really measured. */
+  readonly seconds: number;
+  /** `Latencies.encode`. */
+  readonly latencies: string;
+  /** Of the load process itself while it measured. */
+  readonly loadCpuSeconds: number;
+}
+
+/** From the load process to the one that started it, in this order. */
+export type LoadMessage =
+  | { readonly type: 'measuring' }
+  | { readonly type: 'measured'; readonly result: LoadResult }
+  | { readonly type: 'failed'; readonly message: string };

@@ -1,0 +1,89 @@
+/**
+ * HTTP load at a fixed rate, through all nodes in turn. A request's latency counts from when it was meant to be sent, not
+ * from when it could be: else a server that stalls would be asked less, and its stall would hardly show ("coordinated
+ * omission").
+ */
+import { Agent, request } from 'node:http';
+import { type LoadRequest, workloadOf } from '../workloads.ts';
+import { ALLOW_PATH, allowBody } from './http-load.ts';
+import type { Address, LoadResult, OpenLoopJob } from './load-job.ts';
+import { type Counts, Measurement } from './measurement.ts';
+
+/** How often due requests are sent. */
+const STEP_MILLIS = 1;
+/** Without an answer yet. What is due beyond is an error at once: the server is far behind. */
+const OPEN_MAX = 20_000;
+
+class OpenLoop {
+  grants = 0;
+  denials = 0;
+  errors = 0;
+  readonly #measurement: Measurement;
+  readonly #agent: Agent;
+  #open = 0;
+  #isClosed = false;
+
+  constructor(measurement: Measurement, connectionsPerAddress: number) {
+    this.#measurement = measurement;
+    this.#agent = new Agent({ keepAlive: true, maxSockets: connectionsPerAddress, scheduling: 'fifo' });
+  }
+
+  get counts(): Counts {
+    return { grants: this.grants, denials: this.denials, errors: this.errors };
+  }
+
+  /** @param intendedMillis when it was to be sent, by `performance.now()` */
+  send({ host, port }: Address, what: LoadRequest, intendedMillis: number): void {
+    if (this.#open >= OPEN_MAX) {
+      this.errors += 1;
+      return;
+    }
+    this.#open += 1;
+    const body = allowBody(what);
+    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
+    const sent = request({ agent: this.#agent, host, port, path: ALLOW_PATH, method: 'POST', headers });
+    sent.once('response', (response) => {
+      response.resume();
+      response.once('end', () => this.#answered(response.statusCode ?? 0, intendedMillis));
+    });
+    sent.once('error', () => this.#answered(0, intendedMillis));
+    sent.end(body);
+  }
+
+  #answered(status: number, intendedMillis: number): void {
+    this.#open -= 1;
+    if (this.#isClosed) return;
+    if (status === 200) this.grants += 1;
+    else if (status === 429) this.denials += 1;
+    else this.errors += 1;
+    this.#measurement.latencies?.record(performance.now() - intendedMillis);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#agent.destroy();
+  }
+}
+
+/** @param measuring called when the load is warm and counting begins */
+export async function openLoop(job: OpenLoopJob, measuring: () => void): Promise<LoadResult> {
+  const { addresses, connections, requestsPerSecond, workload, seed } = job;
+  const next = workloadOf(workload).chooser(seed);
+  const measurement = new Measurement({ ...job, measuring });
+  const loop = new OpenLoop(measurement, Math.ceil(connections / addresses.length));
+  const startMillis = performance.now();
+  let sent = 0;
+  const timer = setInterval(() => {
+    const due = Math.floor(((performance.now() - startMillis) * requestsPerSecond) / 1_000);
+    for (; sent < due; sent += 1) {
+      const address = addresses[sent % addresses.length];
+      if (address !== undefined) loop.send(address, next(), startMillis + (sent * 1_000) / requestsPerSecond);
+    }
+  }, STEP_MILLIS);
+  try {
+    return await measurement.run(() => loop.counts);
+  } finally {
+    clearInterval(timer);
+    loop.close();
+  }
+}

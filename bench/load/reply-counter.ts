@@ -1,0 +1,163 @@
+/**
+ * Counts the answers in a stream of RESP2 or RESP3 replies by their kind, over chunks of any split. It makes no object and
+ * no string per reply: of each, only its first integer is looked at, and whether it is an error.
+ */
+
+const CR_LF_BYTES = 2;
+const LINE_FEED = 0x0a;
+const MINUS = 0x2d;
+const ZERO = 0x30;
+const NINE = 0x39;
+
+const ARRAY = 0x2a; // *
+const SET = 0x7e; // ~
+const PUSH = 0x3e; // >
+const MAP = 0x25; // %
+const BULK = 0x24; // $
+const BULK_ERROR = 0x21; // !
+const VERBATIM = 0x3d; // =
+const INTEGER = 0x3a; // :
+const ERROR = 0x2d; // -
+/** Values of one line whose content is of no interest: + _ # , ( */
+const LINES = new Set([0x2b, 0x5f, 0x23, 0x2c, 0x28]);
+
+export interface ReplyMeaning {
+  /** The first integer of a reply that grants. The other one of 0 and 1 denies. */
+  readonly grantValue: 0 | 1;
+  /** After each answer comes the reply of a WAIT: the answer counts only if that is at least so much. 0: none comes. */
+  readonly replicasMin: number;
+}
+
+/** A stream that is no RESP, or not what was asked for. Nothing that was counted before means anything. */
+export class ReplyStreamError extends Error {
+  readonly code = 'REPLY_STREAM';
+}
+
+export class ReplyCounter {
+  grants = 0;
+  denials = 0;
+  errors = 0;
+  readonly #grantValue: number;
+  readonly #replicasMin: number;
+  /** Bytes of a bulk value that are still to come, with its line end. */
+  #skipBytes = 0;
+  #isInLine = false;
+  #type = 0;
+  #number = 0;
+  #isNegative = false;
+  /** Values that are still to come of the reply that is being read. */
+  #openValues = 1;
+  #firstInteger = -1;
+  #hasInteger = false;
+  #isError = false;
+  /** An answer whose WAIT is still to come. */
+  #waits: 'grant' | 'denial' | 'error' | undefined;
+
+  constructor({ grantValue, replicasMin }: ReplyMeaning) {
+    this.#grantValue = grantValue;
+    this.#replicasMin = replicasMin;
+  }
+
+  get answers(): number {
+    return this.grants + this.denials + this.errors;
+  }
+
+  /** @throws ReplyStreamError if this cannot be the next part of a stream of replies */
+  feed(chunk: Uint8Array, length = chunk.length): void {
+    for (let i = 0; i < length;) {
+      if (this.#skipBytes > 0) {
+        const step = Math.min(this.#skipBytes, length - i);
+        this.#skipBytes -= step;
+        i += step;
+        if (this.#skipBytes === 0) this.#valueEnds();
+        continue;
+      }
+      if (!this.#isInLine) {
+        this.#isInLine = true;
+        this.#type = chunk[i] ?? 0;
+        this.#number = 0;
+        this.#isNegative = false;
+        i += 1;
+      }
+      i = this.#readLine(chunk, i, length);
+    }
+  }
+
+  /** Up to the end of the line, or of what there is of it. Returns where it stopped. */
+  #readLine(chunk: Uint8Array, from: number, length: number): number {
+    let number = this.#number;
+    for (let i = from; i < length; i += 1) {
+      const byte = chunk[i] ?? 0;
+      if (byte >= ZERO && byte <= NINE) number = number * 10 + byte - ZERO;
+      else if (byte === MINUS) this.#isNegative = true;
+      else if (byte === LINE_FEED) {
+        this.#number = number;
+        this.#lineEnds();
+        return i + 1;
+      }
+    }
+    this.#number = number;
+    return length;
+  }
+
+  #lineEnds(): void {
+    this.#isInLine = false;
+    const number = this.#isNegative ? -this.#number : this.#number;
+    switch (this.#type) {
+      case INTEGER:
+        if (!this.#hasInteger) this.#firstInteger = number;
+        this.#hasInteger = true;
+        break;
+      case ERROR:
+        this.#isError = true;
+        break;
+      case ARRAY:
+      case SET:
+      case PUSH:
+        this.#openValues += Math.max(0, number);
+        break;
+      case MAP:
+        this.#openValues += 2 * Math.max(0, number);
+        break;
+      case BULK_ERROR:
+        this.#isError = true;
+        this.#skipBytes = number + CR_LF_BYTES;
+        return;
+      case BULK:
+      case VERBATIM:
+        if (number < 0) break;
+        this.#skipBytes = number + CR_LF_BYTES;
+        return;
+      default:
+        if (LINES.has(this.#type)) break;
+        throw new ReplyStreamError(`a reply begins with byte ${this.#type}, which is no type of RESP`);
+    }
+    this.#valueEnds();
+  }
+
+  #valueEnds(): void {
+    this.#openValues -= 1;
+    if (this.#openValues > 0) return;
+    const value = this.#hasInteger ? this.#firstInteger : -1;
+    const isError = this.#isError;
+    this.#openValues = 1;
+    this.#hasInteger = false;
+    this.#isError = false;
+    if (this.#waits !== undefined) {
+      const kind = isError || value < this.#replicasMin ? 'error' : this.#waits;
+      this.#waits = undefined;
+      this.#count(kind);
+      return;
+    }
+    const kind =
+      isError || (value !== 0 && value !== 1) ? 'error' : value === this.#grantValue ? 'grant' : 'denial';
+    if (this.#replicasMin > 0) this.#waits = kind;
+    else this.#count(kind);
+  }
+
+  #count(kind: 'grant' | 'denial' | 'error'): void {
+    if (kind === 'grant') this.grants += 1;
+    else if (kind === 'denial') this.denials += 1;
+    else this.errors += 1;
+  }
+}

@@ -1,0 +1,98 @@
+/**
+ * One connection of the RESP load: it writes a pipeline, waits until all of it is answered, and writes the next (a closed
+ * loop). Reads into a buffer of its own, so that a chunk costs no allocation.
+ */
+import { connect, type Socket } from 'node:net';
+import type { EncodedRequests } from './encoded-requests.ts';
+import type { Latencies } from './latencies.ts';
+import type { Address } from './load-job.ts';
+import { ReplyCounter, type ReplyMeaning } from './reply-counter.ts';
+
+const READ_BYTES = 65_536;
+
+export interface RespConnectionInit {
+  readonly address: Address;
+  readonly meaning: ReplyMeaning;
+  readonly requests: EncodedRequests;
+  /** The first pipeline to send; the one after the last is the first again. */
+  readonly first: number;
+  readonly depth: number;
+  /** From the write of a pipeline to its last answer. */
+  readonly latencies: () => Latencies | undefined;
+  readonly failed: (error: Error) => void;
+}
+
+export class RespConnection {
+  readonly counter: ReplyCounter;
+  readonly #init: RespConnectionInit;
+  readonly #socket: Socket;
+  #next: number;
+  /** The answers there will be when the pipeline that was sent is answered. */
+  #awaitedAnswers = 0;
+  #sentAtMillis = 0;
+  #isClosed = false;
+
+  private constructor(init: RespConnectionInit) {
+    this.#init = init;
+    this.#next = init.first;
+    this.counter = new ReplyCounter(init.meaning);
+    this.#socket = connect({
+      ...init.address,
+      noDelay: true,
+      onread: {
+        buffer: Buffer.allocUnsafe(READ_BYTES),
+        callback: (length, buffer) => this.#read(buffer, length),
+      },
+    });
+  }
+
+  static async open(init: RespConnectionInit): Promise<RespConnection> {
+    const connection = new RespConnection(init);
+    const socket = connection.#socket;
+    await new Promise<void>((resolve, reject) => {
+      socket.once('connect', resolve);
+      socket.once('error', reject);
+    });
+    const ended = (error?: Error): void => {
+      const { host, port } = init.address;
+      if (!connection.#isClosed) init.failed(error ?? new Error(`${host}:${port} ended a connection`));
+    };
+    socket.on('error', ended);
+    socket.on('close', () => ended());
+    return connection;
+  }
+
+  /** Writes the next pipeline, and goes on by itself. */
+  send(): void {
+    const { requests, depth } = this.#init;
+    this.#awaitedAnswers += depth;
+    this.#sentAtMillis = performance.now();
+    this.#socket.write(requests.pipeline(this.#next));
+    this.#next = (this.#next + 1) % requests.pipelines;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#socket.destroy();
+  }
+
+  /** Returns whether to go on reading. */
+  #read(buffer: Uint8Array, length: number): boolean {
+    if (this.#isClosed) return false;
+    const { counter } = this;
+    try {
+      counter.feed(buffer, length);
+    } catch (error) {
+      this.#init.failed(error as Error);
+      return false;
+    }
+    if (counter.answers < this.#awaitedAnswers) return true;
+    if (counter.answers > this.#awaitedAnswers) {
+      this.#init.failed(new Error(`${counter.answers} answers to ${this.#awaitedAnswers} requests`));
+      return false;
+    }
+    this.#init.latencies()?.record(performance.now() - this.#sentAtMillis);
+    this.send();
+    return true;
+  }
+}

@@ -1,0 +1,69 @@
+/** What decides nothing, or lets a library decide: the yardsticks of both protocols, and `rate-limiter-flexible`. */
+import type { RespForm } from '../load/load-job.ts';
+import type { Running } from '../running.ts';
+import { LOAD_RULES, type LoadRuleId } from '../workloads.ts';
+import { startNodeProgram } from './node-programs.ts';
+import { redisMissing, startRedis } from './redis.ts';
+import type { ThingUnderLoad } from './thing-under-load.ts';
+
+/** A limit as CL.THROTTLE takes it: the burst beyond the first request, so many per so many seconds. */
+function throttle(rule: LoadRuleId): readonly string[] {
+  const { limit, windowMillis } = LOAD_RULES[rule];
+  return ['CL.THROTTLE', '{key}', String(limit - 1), String(limit), String(windowMillis / 1_000)];
+}
+
+const THROTTLE_FORM: RespForm = {
+  commands: { open: throttle('open'), spent: throttle('spent'), small: throttle('small') },
+  grantValue: 0,
+  waitForReplicas: 0,
+};
+
+export function bareHttp(running: Running): ThingUnderLoad {
+  return {
+    id: 'bare-http',
+    name: 'bare Fastify route',
+    promise: 'nothing: it says yes',
+    async start() {
+      const { pid, address, stop } = await startNodeProgram(running, 'http-service', ['bare']);
+      return { pids: [pid], http: { addresses: [address] }, stop };
+    },
+  };
+}
+
+export function bareResp(running: Running): ThingUnderLoad {
+  return {
+    id: 'bare-resp',
+    name: 'bare RESP echo in Node',
+    promise: 'nothing: it says yes',
+    async start() {
+      const { pid, address, stop } = await startNodeProgram(running, 'bare-resp-server');
+      return { pids: [pid], resp: { addresses: [address], form: THROTTLE_FORM }, stop };
+    },
+  };
+}
+
+export function flexible(running: Running): ThingUnderLoad {
+  return {
+    id: 'flexible',
+    name: 'rate-limiter-flexible, Redis',
+    promise: 'in the memory of one process; a fixed window, no sliding log',
+    missing: redisMissing,
+    async start() {
+      const directory = running.directory('flexible');
+      const redis = await startRedis(running, directory);
+      const service = await startNodeProgram(running, 'http-service', [
+        'flexible',
+        String(redis.address.port),
+      ]);
+      return {
+        pids: [service.pid, redis.process.pid],
+        http: { addresses: [service.address] },
+        async stop() {
+          await service.stop();
+          await running.stop(redis.process.child);
+          running.removeDirectory(directory);
+        },
+      };
+    },
+  };
+}

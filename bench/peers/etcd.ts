@@ -1,0 +1,82 @@
+/** Three members of etcd, each synced to its own disk, behind a Fastify route that keeps a sliding log in them. */
+import { freePort } from '../ports.ts';
+import type { Running } from '../running.ts';
+import { sumOfMetric, textFrom } from './metrics-text.ts';
+import { startNodeProgram } from './node-programs.ts';
+import { isInstalled, startServer, untilReady } from './servers.ts';
+import type { RunningThing, ThingUnderLoad, WorkCounters } from './thing-under-load.ts';
+
+const PROGRAM = 'etcd';
+const MEMBERS = 3;
+
+interface Member {
+  readonly name: string;
+  readonly clientUrl: string;
+  readonly peerUrl: string;
+  readonly clientPort: number;
+}
+
+function localUrl(port: number): string {
+  return `http://127.0.0.1:${port}`;
+}
+
+async function newMember(id: number): Promise<Member> {
+  const clientPort = await freePort();
+  return { name: `m${id}`, clientUrl: localUrl(clientPort), peerUrl: localUrl(await freePort()), clientPort };
+}
+
+/** Syncs of all members; entries once for the cluster, by what each member has seen committed. */
+async function countersOf(members: readonly Member[]): Promise<WorkCounters> {
+  const texts = await Promise.all(members.map(async ({ clientUrl }) => textFrom(`${clientUrl}/metrics`)));
+  const sums = (name: string): number[] => texts.map((text) => sumOfMetric(text, name));
+  return {
+    syncs: sums('etcd_disk_wal_fsync_duration_seconds_count').reduce((sum, each) => sum + each, 0),
+    entries: Math.max(...sums('etcd_server_proposals_committed_total')),
+  };
+}
+
+async function start(running: Running): Promise<RunningThing> {
+  const directory = running.directory('etcd');
+  const members = await Promise.all(Array.from({ length: MEMBERS }, async (_, i) => newMember(i + 1)));
+  const initial = members.map(({ name, peerUrl }) => `${name}=${peerUrl}`).join(',');
+  const servers = members.map(({ name, clientUrl, peerUrl }) => {
+    const options: Readonly<Record<string, string>> = {
+      name,
+      'data-dir': `${directory}/${name}`,
+      'listen-client-urls': clientUrl,
+      'advertise-client-urls': clientUrl,
+      'listen-peer-urls': peerUrl,
+      'initial-advertise-peer-urls': peerUrl,
+      'initial-cluster': initial,
+      'initial-cluster-state': 'new',
+    };
+    const args = Object.entries(options).flatMap(([option, value]) => [`--${option}`, value]);
+    return startServer(running, { program: PROGRAM, args, directory });
+  });
+  for (const [i, server] of servers.entries()) {
+    const url = members[i]?.clientUrl ?? '';
+    await untilReady(server, async () => (await textFrom(`${url}/health`)).includes('true'));
+  }
+  const ports = members.map(({ clientPort }) => String(clientPort));
+  const service = await startNodeProgram(running, 'http-service', ['etcd', ...ports]);
+  return {
+    pids: [...servers.map(({ pid }) => pid), service.pid],
+    http: { addresses: [service.address] },
+    counters: async () => countersOf(members),
+    async stop() {
+      await service.stop();
+      await Promise.all(servers.map(async ({ child }) => running.stop(child)));
+      running.removeDirectory(directory);
+    },
+  };
+}
+
+export function etcd(running: Running): ThingUnderLoad {
+  return {
+    id: 'etcd',
+    name: 'etcd x3, compare-and-swap',
+    promise: 'synced on the disks of two members of three before the answer',
+    missing: () => (isInstalled(PROGRAM) ? undefined : 'etcd is not installed (apt-get install etcd-server)'),
+    start: async () => start(running),
+  };
+}

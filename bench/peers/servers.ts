@@ -1,0 +1,60 @@
+/** Programs that are not ours: whether they are installed, and how they are started and waited for. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { accessSync, closeSync, constants, openSync, readFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Running } from '../running.ts';
+
+const START_MILLIS_MAX = 30_000;
+const LOOK_EVERY_MILLIS = 20;
+const LAST_LINES = 5;
+
+/** Whether the shell would find this program. */
+export function isInstalled(program: string): boolean {
+  return (process.env['PATH'] ?? '').split(delimiter).some((folder) => {
+    try {
+      accessSync(join(folder, program), constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+export interface ServerProcess {
+  readonly child: ChildProcess;
+  readonly pid: number;
+  readonly logPath: string;
+}
+
+/** Starts a program whose output goes to a file in `directory`. */
+export function startServer(
+  running: Running,
+  command: { readonly program: string; readonly args: readonly string[]; readonly directory: string },
+): ServerProcess {
+  const { program, args, directory } = command;
+  const logPath = join(directory, `${program}-${args.length}-${Date.now()}.log`);
+  const log = openSync(logPath, 'a');
+  const child = running.add(spawn(program, args, { cwd: directory, stdio: ['ignore', log, log] }));
+  closeSync(log);
+  if (child.pid === undefined) throw new Error(`${program} could not be started`);
+  return { child, pid: child.pid, logPath };
+}
+
+/**
+ * Asks until the answer is yes.
+ *
+ * @throws Error with the last lines of the server's output, if it ends or takes too long
+ */
+export async function untilReady(server: ServerProcess, isReady: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + START_MILLIS_MAX;
+  for (;;) {
+    if (await isReady().catch(() => false)) return;
+    const hasEnded = server.child.exitCode !== null || server.child.signalCode !== null;
+    if (hasEnded || performance.now() > deadline) {
+      const lines = readFileSync(server.logPath, 'utf8').trim().split('\n').slice(-LAST_LINES).join('\n');
+      throw new Error(`${server.child.spawnfile} is not ready:\n${lines}`);
+    }
+    await sleep(LOOK_EVERY_MILLIS);
+  }
+}

@@ -1,0 +1,45 @@
+/**
+ * A thing under load: whatever answers requests for grants, as the bench sees it. It is started anew for each round, in
+ * an empty directory on free ports, and nothing else of the bench runs meanwhile.
+ */
+import type { Address, RespForm } from '../load/load-job.ts';
+
+/** Where HTTP requests go, as `POST /v1/allow` with `userId` and `rule`. */
+export interface HttpDoor {
+  readonly addresses: readonly Address[];
+}
+
+/** Where commands of the Redis protocol go, and which. */
+export interface RespDoor {
+  readonly addresses: readonly Address[];
+  readonly form: RespForm;
+}
+
+/** Numbers that only grow, of all processes together. */
+export interface WorkCounters {
+  /** Synced disk writes. */
+  readonly syncs: number;
+  /** Log entries that were committed, each counted once for the cluster. */
+  readonly entries: number;
+}
+
+/** It runs and answers. */
+export interface RunningThing {
+  readonly pids: readonly number[];
+  /** Absent: it has no such door, in this version perhaps. */
+  readonly http?: HttpDoor;
+  readonly resp?: RespDoor;
+  /** Absent: it does not tell. */
+  readonly counters?: () => Promise<WorkCounters>;
+  stop(): Promise<void>;
+}
+
+export interface ThingUnderLoad {
+  readonly id: string;
+  readonly name: string;
+  /** What a grant of it means: what is on which disk, or in which memory, when it is answered. */
+  readonly promise: string;
+  /** Why it cannot run here: a program that is not installed. Undefined if it can. */
+  readonly missing?: () => string | undefined;
+  start(): Promise<RunningThing>;
+}

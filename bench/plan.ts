@@ -1,0 +1,172 @@
+/**
+ * Which cells a run has, and how long it will take. A cell is one thing under load, one way of asking it, and one
+ * workload; `thing/setup/workload` is its id. Starts nothing.
+ */
+import type { LoadJob } from './load/load-job.ts';
+import type { RunningThing, ThingUnderLoad } from './peers/thing-under-load.ts';
+import type { WorkloadId } from './workloads.ts';
+
+export interface Timing {
+  readonly rounds: number;
+  readonly measuredMillis: number;
+  readonly warmUpMillis: number;
+  /** Of the first cell of a thing that has just been started, besides: most of them compile what they run often. */
+  readonly firstWarmUpMillis: number;
+}
+
+/** A way of asking. Things are compared within the same one only. */
+export interface Setup {
+  readonly id: string;
+  readonly title: string;
+  /** The yardstick of this way. */
+  readonly bare: 'bare-http' | 'bare-resp';
+  /** Asked for the other workloads too, not for grants alone. */
+  readonly isMain: boolean;
+  /** What sense it makes for one thing only. */
+  readonly only?: string;
+  /** Undefined if the thing has no such door. */
+  readonly job: (thing: RunningThing, common: CommonJob) => LoadJob | undefined;
+}
+
+export type CommonJob = Pick<LoadJob, 'workload' | 'seed' | 'warmUpMillis' | 'measuredMillis'>;
+
+export interface Cell {
+  readonly id: string;
+  readonly thing: ThingUnderLoad;
+  readonly setup: Setup;
+  readonly workload: WorkloadId;
+}
+
+function http(connections: number, isMain: boolean): Setup {
+  return {
+    id: `http-${connections}`,
+    title: `HTTP, ${connections} connections`,
+    bare: 'bare-http',
+    isMain,
+    job: ({ http: door }, common) =>
+      door && { kind: 'http', ...common, addresses: door.addresses, connections, batch: 1 },
+  };
+}
+
+function openLoop(requestsPerSecond: number): Setup {
+  return {
+    id: `open-${requestsPerSecond}`,
+    title: `HTTP, ${requestsPerSecond} requests per second at fixed times`,
+    bare: 'bare-http',
+    isMain: false,
+    job: ({ http: door }, common) =>
+      door && { kind: 'open-loop', ...common, addresses: door.addresses, connections: 64, requestsPerSecond },
+  };
+}
+
+interface RespShape {
+  readonly connections: number;
+  readonly pipeline: number;
+  readonly isClusterAware?: true;
+}
+
+function resp({ connections, pipeline, isClusterAware }: RespShape, isMain: boolean): Setup {
+  const way = isClusterAware === true ? 'resp-cluster' : 'resp';
+  const shape = `${connections} connections, ${pipeline === 1 ? 'one request' : `${pipeline} requests`} at a time`;
+  return {
+    id: `${way}-${pipeline}`,
+    title: `RESP${isClusterAware === true ? ', cluster-aware' : ''}, ${shape}`,
+    bare: 'bare-resp',
+    isMain,
+    // With one server there is nothing to be aware of.
+    ...(isClusterAware === true && { only: 'quorate' }),
+    job: ({ resp: door }, common) =>
+      door && {
+        kind: 'resp',
+        ...common,
+        addresses: door.addresses,
+        form: door.form,
+        connections,
+        pipeline,
+        isClusterAware: isClusterAware === true,
+      },
+  };
+}
+
+const QUICK_SETUPS: readonly Setup[] = [
+  http(48, true),
+  resp({ connections: 16, pipeline: 16 }, true),
+  resp({ connections: 18, pipeline: 16, isClusterAware: true }, false),
+];
+
+const FULL_SETUPS: readonly Setup[] = [
+  http(48, true),
+  http(256, false),
+  openLoop(1_000),
+  resp({ connections: 48, pipeline: 1 }, false),
+  resp({ connections: 16, pipeline: 16 }, true),
+  resp({ connections: 16, pipeline: 64 }, false),
+  resp({ connections: 18, pipeline: 16, isClusterAware: true }, false),
+];
+
+const BATCH_SETUP: Setup = {
+  id: 'http-batch-100',
+  title: 'HTTP, 16 connections, 100 requests in a body',
+  bare: 'bare-http',
+  isMain: false,
+  only: 'quorate',
+  job: ({ http: door }, common) =>
+    door && { kind: 'http', ...common, addresses: door.addresses, connections: 16, batch: 100 },
+};
+
+const QUICK_WORKLOADS: readonly WorkloadId[] = ['grants', 'denials'];
+const FULL_WORKLOADS: readonly WorkloadId[] = ['grants', 'denials', 'mixed', 'abuse', 'million', 'zipf'];
+
+export interface PlanOptions {
+  readonly isQuick: boolean;
+  /** Also ask the batch route, in versions that have one. */
+  readonly hasHttpBatch: boolean;
+  /** Only cells whose id contains one of these; all if empty. */
+  readonly only: readonly string[];
+}
+
+/** What this thing can answer: by what it is, not by which doors are open. */
+function mayHave(thing: ThingUnderLoad, setup: Setup): boolean {
+  if (setup.only !== undefined) return setup.only === thing.id;
+  const isHttp = setup.bare === 'bare-http';
+  switch (thing.id) {
+    case 'quorate':
+      return true;
+    case 'bare-http':
+    case 'flexible':
+    case 'etcd':
+      return isHttp;
+    default:
+      return !isHttp;
+  }
+}
+
+function workloadsOf(thing: ThingUnderLoad, setup: Setup, isQuick: boolean): readonly WorkloadId[] {
+  // To a yardstick all users are alike.
+  if (!setup.isMain || thing.id === setup.bare) return ['grants'];
+  return isQuick ? QUICK_WORKLOADS : FULL_WORKLOADS;
+}
+
+/** In the order of the things. */
+export function planCells(things: readonly ThingUnderLoad[], options: PlanOptions): Cell[] {
+  const { isQuick, hasHttpBatch, only } = options;
+  const setups = [...(isQuick ? QUICK_SETUPS : FULL_SETUPS), ...(hasHttpBatch ? [BATCH_SETUP] : [])];
+  const cells: Cell[] = [];
+  for (const thing of things)
+    for (const setup of setups.filter((each) => mayHave(thing, each)))
+      for (const workload of workloadsOf(thing, setup, isQuick))
+        cells.push({ id: `${thing.id}/${setup.id}/${workload}`, thing, setup, workload });
+  return cells.filter(({ id }) => only.length === 0 || only.some((part) => id.includes(part)));
+}
+
+/** Of a load process, of a connection after the other, of writing requests down. */
+const OVERHEAD_MILLIS_PER_CELL = 1_000;
+const START_MILLIS_PER_THING = 4_000;
+
+/** On a machine that has nothing else to do. */
+export function estimateMillis(cells: readonly Cell[], timing: Timing): number {
+  const { rounds, measuredMillis, warmUpMillis, firstWarmUpMillis } = timing;
+  const things = new Set(cells.map(({ thing }) => thing.id)).size;
+  const perCell = measuredMillis + warmUpMillis + OVERHEAD_MILLIS_PER_CELL;
+  return rounds * (cells.length * perCell + things * (START_MILLIS_PER_THING + firstWarmUpMillis));
+}

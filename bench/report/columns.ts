@@ -1,0 +1,48 @@
+/** The columns of the tables, for the terminal and for the page alike. */
+import type { Spread } from '../statistics.ts';
+import type { CellSummary } from '../summary.ts';
+
+export interface Column {
+  readonly title: string;
+  readonly text: (row: CellSummary) => string;
+}
+
+const NOTHING = '-';
+
+/** Three digits are more than a bench can promise. */
+export function number(value: number): string {
+  if (value >= 100) return Math.round(value).toLocaleString('en');
+  return value >= 10 ? value.toFixed(1) : value.toFixed(2);
+}
+
+function middle(spread: Spread | undefined, unit = 1): string {
+  return spread === undefined ? NOTHING : number(spread.median / unit);
+}
+
+function withRange(spread: Spread | undefined): string {
+  if (spread === undefined) return NOTHING;
+  const { median, min, max } = spread;
+  return min === max ? number(median) : `${number(median)} (${number(min)}..${number(max)})`;
+}
+
+const MEGABYTE = 2 ** 20;
+
+export const COLUMNS: readonly Column[] = [
+  { title: 'under load', text: ({ thingName }) => thingName },
+  { title: 'decisions/s', text: ({ decisionsPerSecond }) => withRange(decisionsPerSecond) },
+  { title: 'x bare', text: ({ timesBare }) => withRange(timesBare) },
+  { title: 'Quorate x', text: ({ quorateTimes }) => withRange(quorateTimes) },
+  { title: 'p50 ms', text: ({ p50Millis }) => middle(p50Millis) },
+  { title: 'p99 ms', text: ({ p99Millis }) => middle(p99Millis) },
+  { title: 'p99.9 ms', text: ({ p999Millis }) => middle(p999Millis) },
+  { title: 'CPU s/M', text: ({ cpuSecondsPerMillion }) => middle(cpuSecondsPerMillion) },
+  { title: 'load CPU s/M', text: ({ loadCpuSecondsPerMillion }) => middle(loadCpuSecondsPerMillion) },
+  { title: 'syncs/s', text: ({ syncsPerSecond }) => middle(syncsPerSecond) },
+  { title: 'entries/s', text: ({ entriesPerSecond }) => middle(entriesPerSecond) },
+  { title: 'MiB', text: ({ residentBytes }) => middle(residentBytes, MEGABYTE) },
+  {
+    title: 'unexpected',
+    text: ({ unexpectedShare }) =>
+      unexpectedShare === 0 ? NOTHING : `${(unexpectedShare * 100).toFixed(2)} %`,
+  },
+];

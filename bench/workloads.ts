@@ -1,0 +1,144 @@
+/**
+ * What is asked of everything under load: which users ask, in which order, under which rule. The same seed gives the
+ * same requests, so that all things under load are asked the same. Knows nothing of protocols.
+ */
+import { seededUnit } from './random.ts';
+
+export interface LoadRule {
+  readonly limit: number;
+  readonly windowMillis: number;
+}
+
+/**
+ * `open` is never reached; its window is short, so that a steady state, in which grants leave as fast as they come, is
+ * reached within one measurement. `spent` is used up by the first request of a user. `small` is reached all the time.
+ */
+export const LOAD_RULES = {
+  open: { limit: 1_000_000, windowMillis: 10_000 },
+  spent: { limit: 1, windowMillis: 3_600_000 },
+  small: { limit: 10, windowMillis: 1_000 },
+} as const satisfies Record<string, LoadRule>;
+
+export type LoadRuleId = keyof typeof LOAD_RULES;
+
+export interface LoadRequest {
+  readonly key: string;
+  readonly rule: LoadRuleId;
+}
+
+/** The next request, without end. */
+export type KeyChooser = () => LoadRequest;
+
+export interface Workload {
+  readonly id: WorkloadId;
+  readonly description: string;
+  /** What every answer must be once the load is warm; anything else is no valid measurement. */
+  readonly expects: 'grants' | 'denials' | 'both';
+  /** So many requests are drawn before the load begins, and then sent round and round. */
+  readonly requestsDrawn: number;
+  /** @param seed a whole number of 32 bits */
+  readonly chooser: (seed: number) => KeyChooser;
+}
+
+export type WorkloadId = 'grants' | 'denials' | 'mixed' | 'abuse' | 'million' | 'zipf';
+
+const USERS = 10_000;
+const SPENT_USERS = 32;
+const HOT_USERS = 10;
+const MILLION = 1_000_000;
+/** Each of ten thousand users asks a dozen times. */
+const DRAWN = 131_072;
+/** More than are sent in one measurement, so that users hardly come again. */
+const DRAWN_OF_MILLION = 1_048_576;
+/** Close to what is seen of real users, and so heavy that the first of them asks one request in ten. */
+const ZIPF_EXPONENT = 1;
+
+function uniform(unit: () => number, users: number, prefix: string, rule: LoadRuleId): KeyChooser {
+  return () => ({ key: `${prefix}-${Math.floor(unit() * users)}`, rule });
+}
+
+/**
+ * A user's share is one over its rank to the power of `exponent`. Draws ranks from 0, by the inverse of the cumulative
+ * shares.
+ */
+export function zipfRanks(unit: () => number, users: number, exponent: number): () => number {
+  const cumulative = new Float64Array(users);
+  let sum = 0;
+  for (let rank = 0; rank < users; rank += 1) {
+    sum += 1 / (rank + 1) ** exponent;
+    cumulative[rank] = sum;
+  }
+  return () => {
+    const drawn = unit() * sum;
+    let low = 0;
+    let high = users - 1;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((cumulative[middle] ?? sum) > drawn) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  };
+}
+
+const ALL: readonly Workload[] = [
+  {
+    id: 'grants',
+    description: '10,000 users, none of which reaches its limit',
+    expects: 'grants',
+    requestsDrawn: DRAWN,
+    chooser: (seed) => uniform(seededUnit(seed), USERS, 'user', 'open'),
+  },
+  {
+    id: 'denials',
+    description: '32 users whose hour is used up: denied after the first request of each',
+    expects: 'denials',
+    requestsDrawn: DRAWN,
+    chooser: (seed) => uniform(seededUnit(seed), SPENT_USERS, 'spent', 'spent'),
+  },
+  {
+    id: 'mixed',
+    description: 'grants and denials, one half each',
+    expects: 'both',
+    requestsDrawn: DRAWN,
+    chooser(seed) {
+      const unit = seededUnit(seed);
+      const granted = uniform(unit, USERS, 'user', 'open');
+      const denied = uniform(unit, SPENT_USERS, 'spent', 'spent');
+      return () => (unit() < 0.5 ? granted() : denied());
+    },
+  },
+  {
+    id: 'abuse',
+    description: '10 users, 10 requests per second allowed to each: nearly all is denied, all the time',
+    expects: 'both',
+    requestsDrawn: DRAWN,
+    chooser: (seed) => uniform(seededUnit(seed), HOT_USERS, 'hot', 'small'),
+  },
+  {
+    id: 'million',
+    description: 'a million users, none of which reaches its limit',
+    expects: 'grants',
+    requestsDrawn: DRAWN_OF_MILLION,
+    chooser: (seed) => uniform(seededUnit(seed), MILLION, 'one', 'open'),
+  },
+  {
+    id: 'zipf',
+    description: '10,000 users by the law of Zipf, none of which reaches its limit',
+    expects: 'grants',
+    requestsDrawn: DRAWN,
+    chooser(seed) {
+      const rank = zipfRanks(seededUnit(seed), USERS, ZIPF_EXPONENT);
+      return () => ({ key: `user-${rank()}`, rule: 'open' });
+    },
+  },
+];
+
+export const WORKLOADS: ReadonlyMap<WorkloadId, Workload> = new Map(ALL.map((each) => [each.id, each]));
+
+/** @throws RangeError if there is none of this name */
+export function workloadOf(id: WorkloadId): Workload {
+  const workload = WORKLOADS.get(id);
+  if (workload === undefined) throw new RangeError(`there is no workload ${id}`);
+  return workload;
+}
