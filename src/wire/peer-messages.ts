@@ -1,17 +1,11 @@
-/** The frame of what the Raft groups of two nodes say to each other in one turn. */
+/**
+ * The frame of what the Raft groups of two nodes say to each other in one turn: one message behind the other, each with its
+ * kind, its group and its fields.
+ */
 import { decodeConfig } from '../../raft/membership.ts';
 import type { PeerMessage, SnapshotChunk, SnapshotChunkAck } from '../../raft/driver/peer-message.ts';
-import type {
-  Entry,
-  EntryKind,
-  Heartbeat,
-  HeartbeatResponse,
-  Message,
-  NodeId,
-  SnapshotMeta,
-  VoteResponse,
-} from '../../raft/types.ts';
-import { array, Fields, pack, unpack } from './fields.ts';
+import type { Entry, EntryKind, Message, NodeId, SnapshotMeta, VoteResponse } from '../../raft/types.ts';
+import { BytesIn, BytesOut } from './bytes.ts';
 import { FrameError } from './frame.ts';
 
 const MESSAGE_TYPES = [
@@ -31,112 +25,146 @@ const KINDS = ['message', 'chunk', 'chunkAck'] as const satisfies readonly PeerM
 
 /** Payloads stay near this size, so that no frame comes close to the bound however much one turn sends. */
 const PAYLOAD_BYTES_AIM = 8 << 20;
+const NO_NUMBERS: readonly number[] = [];
+const out = new BytesOut();
 
 /** One turn's messages for one peer, in as few payloads as fit. */
 export function encodePeerMessages(messages: readonly PeerMessage[]): Buffer[] {
   const payloads: Buffer[] = [];
-  let batch: unknown[] = [];
-  let bytes = 0;
+  out.clear();
   for (const message of messages) {
-    batch.push(encodeOne(message));
-    bytes += dataBytes(message);
-    if (bytes < PAYLOAD_BYTES_AIM) continue;
-    payloads.push(pack(batch));
-    batch = [];
-    bytes = 0;
+    encodeOne(message);
+    if (out.length >= PAYLOAD_BYTES_AIM) payloads.push(out.take());
   }
-  if (batch.length > 0) payloads.push(pack(batch));
+  if (out.length > 0) payloads.push(out.take());
   return payloads;
 }
 
-function dataBytes(message: PeerMessage): number {
-  if (message.kind === 'chunk') return message.data.byteLength;
-  if (message.kind === 'chunkAck' || message.message.type !== 'append') return 64;
-  let bytes = 64;
-  for (const entry of message.message.entries) bytes += entry.data.byteLength + 32;
-  return bytes;
-}
-
-function encodeOne(message: PeerMessage): unknown[] {
-  const head = [KINDS.indexOf(message.kind), message.group];
+function encodeOne(message: PeerMessage): void {
+  out.integer(KINDS.indexOf(message.kind));
+  out.integer(message.group);
   switch (message.kind) {
     case 'message':
-      return [...head, ...encodeMessage(message.message)];
-    case 'chunk': {
-      const { from, term, timeMillis, meta, chunk, data } = message;
-      return [...head, from, term, timeMillis, encodeMeta(meta), chunk, data];
-    }
+      encodeMessage(message.message);
+      return;
+    case 'chunk':
+      out.integer(message.from);
+      out.integer(message.term);
+      out.integer(message.timeMillis);
+      encodeMeta(message.meta);
+      out.integer(message.chunk);
+      out.byteString(message.data);
+      return;
     case 'chunkAck':
-      return [...head, message.from, message.index, message.snapshotTerm, message.held];
+      out.integer(message.from);
+      out.integer(message.index);
+      out.integer(message.snapshotTerm);
+      out.integer(message.held);
   }
 }
 
-function encodeMessage(message: Message): unknown[] {
-  const head = [MESSAGE_TYPES.indexOf(message.type), message.from, message.to, message.term];
+function encodeMessage(message: Message): void {
+  out.integer(MESSAGE_TYPES.indexOf(message.type));
+  out.integer(message.from);
+  out.integer(message.to);
+  out.integer(message.term);
   switch (message.type) {
     case 'preVote':
     case 'vote':
-      return [...head, message.lastIndex, message.lastTerm, message.isTransfer];
+      out.integer(message.lastIndex);
+      out.integer(message.lastTerm);
+      out.flag(message.isTransfer);
+      return;
     case 'preVoteResponse':
     case 'voteResponse':
-      return [...head, message.granted, message.committed?.index ?? 0, message.committed?.term ?? 0];
+      out.flag(message.granted);
+      out.integer(message.committed?.index ?? 0);
+      out.integer(message.committed?.term ?? 0);
+      return;
     case 'append':
-      return [
-        ...head,
-        message.prevIndex,
-        message.prevTerm,
-        message.commit,
-        message.timeMillis,
-        message.entries.map((e) => [e.index, e.term, e.timeMillis, ENTRY_KINDS.indexOf(e.kind), e.data]),
-      ];
+      out.integer(message.prevIndex);
+      out.integer(message.prevTerm);
+      out.integer(message.commit);
+      out.integer(message.timeMillis);
+      out.integer(message.entries.length);
+      for (const entry of message.entries) encodeEntry(entry);
+      return;
     case 'appendResponse':
-      return [...head, message.rejected, message.index, message.hintIndex, message.hintTerm];
+      out.flag(message.rejected);
+      out.integer(message.index);
+      out.integer(message.hintIndex);
+      out.integer(message.hintTerm);
+      return;
     case 'heartbeat':
-      return [...head, message.commit, message.timeMillis, message.readRound ?? 0, message.match ?? 0];
+      out.integer(message.commit);
+      out.integer(message.timeMillis);
+      out.integer(message.readRound ?? 0);
+      out.integer(message.match ?? 0);
+      return;
     case 'heartbeatResponse':
-      return [...head, message.readRound ?? 0, message.isReluctant === true];
+      out.integer(message.readRound ?? 0);
+      out.flag(message.isReluctant === true);
+      return;
     case 'timeoutNow':
-      return head;
+      return;
     case 'snapshot':
       throw new TypeError('a snapshot travels in chunks, not as a message');
   }
 }
 
-function encodeMeta(meta: SnapshotMeta): unknown[] {
-  const { index, term, timeMillis, voters, chunkCount, byteLength } = meta;
-  const { epoch = 0, outgoing = [], learners = [] } = meta;
-  const checksum = meta.checksum === undefined ? [] : [meta.checksum];
-  return [index, term, timeMillis, voters, chunkCount, byteLength, outgoing, learners, checksum, epoch];
+function encodeEntry({ index, term, timeMillis, kind, data }: Entry): void {
+  out.integer(index);
+  out.integer(term);
+  out.integer(timeMillis);
+  out.integer(ENTRY_KINDS.indexOf(kind));
+  out.byteString(data);
+}
+
+function encodeMeta(meta: SnapshotMeta): void {
+  out.integer(meta.index);
+  out.integer(meta.term);
+  out.integer(meta.timeMillis);
+  out.integers(meta.voters);
+  out.integer(meta.chunkCount);
+  out.integer(meta.byteLength);
+  out.integers(meta.outgoing ?? NO_NUMBERS);
+  out.integers(meta.learners ?? NO_NUMBERS);
+  out.integers(meta.checksum === undefined ? NO_NUMBERS : [meta.checksum]);
+  out.integer(meta.epoch ?? 0);
 }
 
 /** Messages of node `from` for node `to`; anything that claims to be between others is refused. */
 export function decodePeerMessages(payload: Uint8Array, from: NodeId, to: NodeId): PeerMessage[] {
-  return array(unpack(payload), 'messages').map((value) => {
-    const message = decodeOne(new Fields(value));
-    const envelope = message.kind === 'message' ? message.message : { ...message, to };
-    if (envelope.from !== from || envelope.to !== to) {
-      throw new FrameError(`a message from ${envelope.from} to ${envelope.to} came from ${from} to ${to}`);
+  const input = new BytesIn(payload);
+  const messages: PeerMessage[] = [];
+  do {
+    const message = decodeOne(input);
+    const envelope = message.kind === 'message' ? message.message : message;
+    const receiver = message.kind === 'message' ? message.message.to : to;
+    if (envelope.from !== from || receiver !== to) {
+      throw new FrameError(`a message from ${envelope.from} to ${receiver} came from ${from} to ${to}`);
     }
-    return message;
-  });
+    messages.push(message);
+  } while (!input.isAtEnd);
+  return messages;
 }
 
-function decodeOne(fields: Fields): PeerMessage {
-  const kind = fields.oneOf(KINDS, 'kind');
-  const group = fields.integer('group');
+function decodeOne(input: BytesIn): PeerMessage {
+  const kind = input.oneOf(KINDS, 'kind');
+  const group = input.integer('group');
   switch (kind) {
     case 'message':
-      return { kind, group, message: decodeMessage(fields) };
+      return { kind, group, message: decodeMessage(input) };
     case 'chunk': {
       const chunk: SnapshotChunk = {
         kind,
         group,
-        from: fields.integer('from'),
-        term: fields.integer('term'),
-        timeMillis: fields.integer('timeMillis'),
-        meta: decodeMeta(new Fields(fields.next('meta'))),
-        chunk: fields.integer('chunk'),
-        data: fields.bytes('data'),
+        from: input.integer('from'),
+        term: input.integer('term'),
+        timeMillis: input.integer('timeMillis'),
+        meta: decodeMeta(input),
+        chunk: input.integer('chunk'),
+        data: input.byteString('data'),
       };
       return chunk;
     }
@@ -144,94 +172,82 @@ function decodeOne(fields: Fields): PeerMessage {
       const ack: SnapshotChunkAck = {
         kind,
         group,
-        from: fields.integer('from'),
-        index: fields.integer('index'),
-        snapshotTerm: fields.integer('snapshotTerm'),
-        held: fields.integer('held'),
+        from: input.integer('from'),
+        index: input.integer('index'),
+        snapshotTerm: input.integer('snapshotTerm'),
+        held: input.integer('held'),
       };
       return ack;
     }
   }
 }
 
-function decodeMessage(fields: Fields): Message {
-  const type = fields.oneOf(MESSAGE_TYPES, 'type');
-  const head = { from: fields.integer('from'), to: fields.integer('to'), term: fields.integer('term') };
+function decodeMessage(input: BytesIn): Message {
+  const type = input.oneOf(MESSAGE_TYPES, 'type');
+  const from = input.integer('from');
+  const to = input.integer('to');
+  const term = input.integer('term');
   switch (type) {
     case 'preVote':
-    case 'vote':
-      return {
-        type,
-        ...head,
-        lastIndex: fields.integer('lastIndex'),
-        lastTerm: fields.integer('lastTerm'),
-        isTransfer: fields.boolean('isTransfer'),
-      };
+    case 'vote': {
+      const lastIndex = input.integer('lastIndex');
+      const lastTerm = input.integer('lastTerm');
+      return { type, from, to, term, lastIndex, lastTerm, isTransfer: input.flag('isTransfer') };
+    }
     case 'preVoteResponse':
     case 'voteResponse':
-      return { type, ...head, granted: fields.boolean('granted'), ...decodeCommitted(fields) };
-    case 'append':
-      return {
-        type,
-        ...head,
-        prevIndex: fields.integer('prevIndex'),
-        prevTerm: fields.integer('prevTerm'),
-        commit: fields.integer('commit'),
-        timeMillis: fields.integer('timeMillis'),
-        entries: decodeEntries(fields),
+      return { type, from, to, term, granted: input.flag('granted'), ...decodeCommitted(input) };
+    case 'append': {
+      const prevIndex = input.integer('prevIndex');
+      const prevTerm = input.integer('prevTerm');
+      const commit = input.integer('commit');
+      const timeMillis = input.integer('timeMillis');
+      const entries = decodeEntries(input);
+      return { type, from, to, term, prevIndex, prevTerm, commit, timeMillis, entries };
+    }
+    case 'appendResponse': {
+      const rejected = input.flag('rejected');
+      const index = input.integer('index');
+      const hintIndex = input.integer('hintIndex');
+      return { type, from, to, term, rejected, index, hintIndex, hintTerm: input.integer('hintTerm') };
+    }
+    case 'heartbeat': {
+      const commit = input.integer('commit');
+      const timeMillis = input.integer('timeMillis');
+      const readRound = input.integer('readRound');
+      const match = input.integer('match');
+      const asked = { ...(readRound > 0 && { readRound }), ...(match > 0 && { match }) };
+      return { type, from, to, term, commit, timeMillis, ...asked };
+    }
+    case 'heartbeatResponse': {
+      const readRound = input.integer('readRound');
+      const told = {
+        ...(readRound > 0 && { readRound }),
+        ...(input.flag('isReluctant') && { isReluctant: true as const }),
       };
-    case 'appendResponse':
-      return {
-        type,
-        ...head,
-        rejected: fields.boolean('rejected'),
-        index: fields.integer('index'),
-        hintIndex: fields.integer('hintIndex'),
-        hintTerm: fields.integer('hintTerm'),
-      };
-    case 'heartbeat':
-      return {
-        type,
-        ...head,
-        commit: fields.integer('commit'),
-        timeMillis: fields.integer('timeMillis'),
-        ...decodeReadRound(fields),
-        ...decodeMatch(fields),
-      };
-    case 'heartbeatResponse':
-      return { type, ...head, ...decodeReadRound(fields), ...decodeReluctance(fields) };
+      return { type, from, to, term, ...told };
+    }
     case 'timeoutNow':
-      return { type, ...head };
+      return { type, from, to, term };
     case 'snapshot':
       throw new FrameError('a snapshot travels in chunks, not as a message');
   }
 }
 
-function decodeReadRound(fields: Fields): Pick<Heartbeat, 'readRound'> {
-  const readRound = fields.integer('readRound');
-  return readRound === 0 ? {} : { readRound };
-}
-
-function decodeReluctance(fields: Fields): Pick<HeartbeatResponse, 'isReluctant'> {
-  return fields.boolean('isReluctant') ? { isReluctant: true } : {};
-}
-
-function decodeMatch(fields: Fields): Pick<Heartbeat, 'match'> {
-  const match = fields.integer('match');
-  return match === 0 ? {} : { match };
-}
-
-function decodeCommitted(fields: Fields): Pick<VoteResponse, 'committed'> {
-  const index = fields.integer('committed index');
-  const term = fields.integer('committed term');
+function decodeCommitted(input: BytesIn): Pick<VoteResponse, 'committed'> {
+  const index = input.integer('committed index');
+  const term = input.integer('committed term');
   return index === 0 ? {} : { committed: { index, term } };
 }
 
 /** Contiguous, with terms and times that do not decrease: the core relies on it. */
-function decodeEntries(fields: Fields): Entry[] {
-  const entries = array(fields.next('entries'), 'entries').map((value) => decodeEntry(new Fields(value)));
-  for (const [i, entry] of entries.entries()) {
+function decodeEntries(input: BytesIn): Entry[] {
+  const entries: Entry[] = [];
+  const count = input.count('entries');
+  for (let i = 0; i < count; i += 1) {
+    const entry = decodeEntry(input);
     const before = entries[i - 1];
+    entries.push(entry);
     if (before === undefined) continue;
     const follows =
       entry.index === before.index + 1 && entry.term >= before.term && entry.timeMillis >= before.timeMillis;
@@ -240,13 +256,13 @@ function decodeEntries(fields: Fields): Entry[] {
   return entries;
 }
 
-function decodeEntry(fields: Fields): Entry {
+function decodeEntry(input: BytesIn): Entry {
   const entry: Entry = {
-    index: fields.integer('index'),
-    term: fields.integer('term'),
-    timeMillis: fields.integer('timeMillis'),
-    kind: fields.oneOf(ENTRY_KINDS, 'kind'),
-    data: fields.bytes('data'),
+    index: input.integer('index'),
+    term: input.integer('term'),
+    timeMillis: input.integer('timeMillis'),
+    kind: input.oneOf(ENTRY_KINDS, 'kind'),
+    data: input.byteString('data'),
   };
   // Once it is committed, every replica would have to stop at it.
   if (entry.kind === 'config' && decodeConfig(entry.data) === undefined) {
@@ -255,20 +271,20 @@ function decodeEntry(fields: Fields): Entry {
   return entry;
 }
 
-function decodeMeta(fields: Fields): SnapshotMeta {
+function decodeMeta(input: BytesIn): SnapshotMeta {
   const meta: SnapshotMeta = {
-    index: fields.integer('index'),
-    term: fields.integer('term'),
-    timeMillis: fields.integer('timeMillis'),
-    voters: fields.integers('voters'),
-    chunkCount: fields.integer('chunkCount'),
-    byteLength: fields.integer('byteLength'),
+    index: input.integer('index'),
+    term: input.integer('term'),
+    timeMillis: input.integer('timeMillis'),
+    voters: input.integers('voters'),
+    chunkCount: input.integer('chunkCount'),
+    byteLength: input.integer('byteLength'),
   };
-  const outgoing = fields.integers('outgoing');
-  const learners = fields.integers('learners');
-  const [checksum, ...rest] = fields.integers('checksum');
+  const outgoing = input.integers('outgoing');
+  const learners = input.integers('learners');
+  const [checksum, ...rest] = input.integers('checksum');
   if (rest.length > 0) throw new FrameError('a snapshot has one checksum');
-  const epoch = fields.integer('epoch');
+  const epoch = input.integer('epoch');
   return {
     ...meta,
     ...(epoch > 0 && { epoch }),

@@ -210,7 +210,7 @@ export const SNAPSHOTS: readonly Mutant[] = [
     id: 'S14',
     bug: 'the epoch of a configuration does not travel with a snapshot',
     law: 'all go by the same configuration',
-    edits: [{ in: 'encodeMeta', find: 'learners, checksum, epoch]', replace: 'learners, checksum, 0]' }],
+    edits: [{ in: 'encodeMeta', find: 'out.integer(meta.epoch ?? 0);', replace: 'out.integer(0);' }],
   },
   {
     id: 'S15',

@@ -79,8 +79,8 @@ export const WIRE: readonly Mutant[] = [
     edits: [
       {
         in: 'encodeMessage',
-        find: 'message.lastTerm, message.isTransfer]',
-        replace: 'message.lastTerm, false]',
+        find: 'out.flag(message.isTransfer);',
+        replace: 'out.flag(false);',
       },
     ],
   },
@@ -91,8 +91,8 @@ export const WIRE: readonly Mutant[] = [
     edits: [
       {
         in: 'encodeMessage',
-        find: 'message.hintIndex, message.hintTerm]',
-        replace: 'message.hintTerm, message.hintIndex]',
+        find: 'out.integer(message.hintIndex);\n      out.integer(message.hintTerm);',
+        replace: 'out.integer(message.hintTerm);\n      out.integer(message.hintIndex);',
       },
     ],
   },
