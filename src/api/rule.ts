@@ -1,5 +1,9 @@
-/** A rule as everybody sees it. Its check, and the tables of rules, are the limiter's. */
+/** A rule as everybody sees it, and its bounds. Its check, and the tables of rules, are the limiter's. */
 
+/** The largest `Rule.limit`. */
+export const LIMIT_MAX = 1_000_000;
+/** The longest `Rule.windowMillis`: 31 days. */
+export const WINDOW_MILLIS_MAX = 2_678_400_000;
 /** In written forms the place of a clock in here is its number. */
 export const RULE_CLOCKS = ['request', 'cluster'] as const;
 

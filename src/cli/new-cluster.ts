@@ -5,7 +5,7 @@
 import type { Command } from 'commander';
 import { LOCAL_DEFAULTS, localConfig } from '../config/cluster-directory.ts';
 import { type ClusterConfig, PARTITIONS_MAX } from '../config/config.ts';
-import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../limiter/rules.ts';
+import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../api/rule.ts';
 import { basePortOption, directoryOption, integerFrom } from './options.ts';
 
 /** What is absent was not given. */
@@ -38,7 +38,11 @@ export function withNewClusterOptions(
       `window in milliseconds (default ${windowMillis})`,
       integerFrom(1, WINDOW_MILLIS_MAX),
     )
-    .option('--base-port <n>', `HTTP on n+1.., peers on n+1001.. (default ${basePort})`, basePortOption);
+    .option(
+      '--base-port <n>',
+      `HTTP on n+1.., peers on n+1001.., Redis protocol on n+2001.. (default ${basePort})`,
+      basePortOption,
+    );
 }
 
 export function newClusterConfig(options: NewClusterOptions): ClusterConfig {

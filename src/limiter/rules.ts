@@ -4,14 +4,10 @@
 
 import { isBoundedInteger, isBoundedText } from '../api/bounded.ts';
 import { RULE_ID_BYTES_MAX } from '../api/request.ts';
-import { RULE_CLOCKS, type Rule } from '../api/rule.ts';
+import { LIMIT_MAX, RULE_CLOCKS, type Rule, WINDOW_MILLIS_MAX } from '../api/rule.ts';
 
 /** Stands for the default rule at the time of the decision, where a request names none. */
 export const DEFAULT_RULE = '';
-/** The largest `Rule.limit`. */
-export const LIMIT_MAX = 1_000_000;
-/** The longest `Rule.windowMillis`: 31 days. */
-export const WINDOW_MILLIS_MAX = 2_678_400_000;
 /** The most rules of one table. */
 export const RULES_MAX = 1024;
 /** How far ahead of group time a caller's timestamp may be before a front door refuses it. */
