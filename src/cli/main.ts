@@ -64,6 +64,7 @@ async function runNode(options: { data: string; id: number; logLevel: string }):
     config,
     nodeId: options.id,
     dataDirectory: nodeDirectory(options.data, options.id),
+    version: packageVersion(),
     logger,
     // At once: whatever is still queued depends on a disk that failed (P6).
     onFatal(error) {

@@ -4,7 +4,7 @@
  */
 import { performance } from 'node:perf_hooks';
 import { RolledBackError } from '../../raft/errors.ts';
-import { NO_NODE, type NodeId } from '../../raft/types.ts';
+import { NO_NODE } from '../../raft/types.ts';
 import { openStore } from '../../storage/open-store.ts';
 import type { FrontDoor, NodeBehindDoor } from '../api/front-door.ts';
 import type { NodeAddress } from '../api/node-address.ts';
@@ -12,6 +12,7 @@ import { factsDigest, factsOf } from '../config/cluster-facts.ts';
 import { ConfigError } from '../config/config.ts';
 import { HttpDoor } from '../http/http-door.ts';
 import { Admission } from '../meta/admission.ts';
+import { RespDoor } from '../resp/resp-door.ts';
 import { TcpTransport } from '../transport/tcp-transport.ts';
 import { ClusterView, type Known, reportOf } from './cluster-view.ts';
 import { DoorClock } from './door-clock.ts';
@@ -78,8 +79,9 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
   const view = viewOf(init, readiness, clocks);
   const doorClock = new DoorClock(clocks);
   const { monotonicMillis } = clocks;
+  const behind = behindDoor(self, readiness, view);
   const http = new HttpDoor({
-    node: behindDoor(nodeId, readiness, view),
+    node: behind,
     address: self.http,
     metrics: () => metrics.render(),
     observe: (status, startedMillis) =>
@@ -109,7 +111,7 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
     readiness,
     view,
     doorClock,
-    doors: [http],
+    doors: [http, ...respDoors(init, { node: behind, self, doorClock, monotonicMillis })],
   };
 }
 
@@ -168,7 +170,26 @@ function viewOf({ config, nodeId }: NodeInit, readiness: NodeReadiness, clocks: 
   return new ClusterView(known, config.partitions, clocks.monotonicMillis);
 }
 
-function behindDoor(nodeId: NodeId, readiness: NodeReadiness, view: ClusterView): NodeBehindDoor {
+interface RespParts {
+  readonly node: NodeBehindDoor;
+  readonly self: NodeAddress;
+  readonly doorClock: DoorClock;
+  readonly monotonicMillis: () => number;
+}
+
+/** One where the configuration has an address for it, or none. */
+function respDoors({ version = 'unknown', logger }: NodeInit, parts: RespParts): RespDoor[] {
+  const { node, self, doorClock, monotonicMillis } = parts;
+  if (self.resp === undefined) return [];
+  const accepted = (): void => doorClock.accepted();
+  return [new RespDoor({ node, address: self.resp, version, accepted, monotonicMillis, logger })];
+}
+
+function behindDoor(
+  { id: nodeId, resp }: NodeAddress,
+  readiness: NodeReadiness,
+  view: ClusterView,
+): NodeBehindDoor {
   return {
     allow(request, done) {
       if (readiness.core === undefined) done(STARTING, 0);
@@ -177,7 +198,8 @@ function behindDoor(nodeId: NodeId, readiness: NodeReadiness, view: ClusterView)
     readiness: () => readiness.current,
     wantsNoClients: () => readiness.wantsNoClients,
     cluster() {
-      if (readiness.core !== undefined) view.update(reportOf(readiness.core, { nodeId, pid: process.pid }));
+      const { core } = readiness;
+      if (core !== undefined) view.update(reportOf(core, { nodeId, pid: process.pid, resp }));
       return view.report();
     },
     changeNodes(change, done) {
