@@ -7,7 +7,7 @@ import { RolledBackError } from '../../raft/errors.ts';
 import { NO_NODE } from '../../raft/types.ts';
 import { openStore } from '../../storage/open-store.ts';
 import type { FrontDoor, NodeBehindDoor } from '../api/front-door.ts';
-import type { NodeAddress } from '../api/node-address.ts';
+import type { HostPort, NodeAddress } from '../api/node-address.ts';
 import { factsDigest, factsOf } from '../config/cluster-facts.ts';
 import { ConfigError } from '../config/config.ts';
 import { HttpDoor } from '../http/http-door.ts';
@@ -75,11 +75,12 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
     groups: 1 + config.partitions,
     isFounder: config.founders.some(({ id }) => id === nodeId),
   });
-  const metrics = metricsOf(readiness);
   const view = viewOf(init, readiness, clocks);
   const doorClock = new DoorClock(clocks);
-  const { monotonicMillis } = clocks;
   const behind = behindDoor(self, readiness, view);
+  const resp = respDoor(init, self.resp, { node: behind, doorClock, ...clocks });
+  const metrics = metricsOf(readiness, resp);
+  const { monotonicMillis } = clocks;
   const http = new HttpDoor({
     node: behind,
     address: self.http,
@@ -111,7 +112,7 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
     readiness,
     view,
     doorClock,
-    doors: [http, ...respDoors(init, { node: behind, self, doorClock, monotonicMillis })],
+    doors: [http, ...(resp === undefined ? [] : [resp])],
   };
 }
 
@@ -143,8 +144,21 @@ function fatalOnce(
   };
 }
 
-function metricsOf(readiness: NodeReadiness): Metrics {
+/** Undefined where the configuration has no address for it. */
+function respDoor(
+  { version = 'unknown', logger }: NodeInit,
+  address: HostPort | undefined,
+  parts: Clocks & { readonly node: NodeBehindDoor; readonly doorClock: DoorClock },
+): RespDoor | undefined {
+  if (address === undefined) return undefined;
+  const { node, doorClock, monotonicMillis } = parts;
+  const accepted = (): void => doorClock.accepted();
+  return new RespDoor({ node, address, version, accepted, monotonicMillis, logger });
+}
+
+function metricsOf(readiness: NodeReadiness, resp: RespDoor | undefined): Metrics {
   return new Metrics({
+    respAnswers: () => Object.entries(resp?.counts.answers ?? {}),
     leaderships: () => readiness.core?.raft.leaderships ?? 0,
     openRequests: () => readiness.core?.router.openCount ?? 0,
     waitingProposals: () => readiness.core?.waitingCount ?? 0,
@@ -168,21 +182,6 @@ function viewOf({ config, nodeId }: NodeInit, readiness: NodeReadiness, clocks: 
     },
   });
   return new ClusterView(known, config.partitions, clocks.monotonicMillis);
-}
-
-interface RespParts {
-  readonly node: NodeBehindDoor;
-  readonly self: NodeAddress;
-  readonly doorClock: DoorClock;
-  readonly monotonicMillis: () => number;
-}
-
-/** One where the configuration has an address for it, or none. */
-function respDoors({ version = 'unknown', logger }: NodeInit, parts: RespParts): RespDoor[] {
-  const { node, self, doorClock, monotonicMillis } = parts;
-  if (self.resp === undefined) return [];
-  const accepted = (): void => doorClock.accepted();
-  return [new RespDoor({ node, address: self.resp, version, accepted, monotonicMillis, logger })];
 }
 
 function behindDoor(

@@ -5,6 +5,7 @@ import { type ErrorReply, failed, type Reply } from './reply.ts';
 
 /** How much of an unknown command is told back, and of its arguments together. */
 const SHOWN_BYTES_MAX = 128;
+const NONE: readonly Command[] = [];
 
 export class CommandTable {
   readonly all: readonly Command[];
@@ -21,8 +22,10 @@ export class CommandTable {
 
   get(args: CommandArguments, index: number): Command | undefined {
     if (index >= args.count) return undefined;
-    const candidates = this.#byLength[args.lengthOf(index)];
-    return candidates?.find((command) => args.is(index, command.name));
+    for (const command of this.#byLength[args.lengthOf(index)] ?? NONE) {
+      if (args.is(index, command.name)) return command;
+    }
+    return undefined;
   }
 }
 

@@ -1,5 +1,6 @@
 /** What a command is: its place in the table, and what it may use of the connection and the door that it came by. */
 import type { NodeBehindDoor } from '../api/front-door.ts';
+import type { ALLOW_STATUS } from '../api/refusals.ts';
 import type { AllowRequest } from '../api/request.ts';
 import type { AnswerFormat } from './answer-queue.ts';
 import type { CommandArguments } from './command-arguments.ts';
@@ -13,10 +14,8 @@ export interface DoorCounts {
   /** Connections beyond the most that there may be. */
   rejected: number;
   commands: number;
-  /** Requests for a grant, by what became of them. */
-  granted: number;
-  denied: number;
-  refused: number;
+  /** What became of requests for a grant that the node was asked. */
+  readonly answers: Record<keyof typeof ALLOW_STATUS, number>;
 }
 
 /** What all connections share. */

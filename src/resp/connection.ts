@@ -66,6 +66,7 @@ export class Connection implements Flushable {
     };
     socket.on('data', (chunk: Buffer) => {
       if (this.#isDeaf) return;
+      session.lastMillis = door.monotonicMillis();
       this.#parser.push(chunk);
       if (!this.#isHeldUp) this.#read();
     });
@@ -134,7 +135,6 @@ export class Connection implements Flushable {
       return;
     }
     this.session.lastCommand = command.name;
-    this.session.lastMillis = door.monotonicMillis();
     if (!fitsArity(command, args.count)) {
       this.#reply(wrongArity(command.name));
       return;
@@ -193,8 +193,8 @@ export class Connection implements Flushable {
   }
 }
 
-function count(counts: DoorCounts, answer: AllowAnswer): void {
-  if (answer.kind !== 'decision') counts.refused += 1;
-  else if (answer.decision.allowed) counts.granted += 1;
-  else counts.denied += 1;
+function count({ answers }: DoorCounts, answer: AllowAnswer): void {
+  if (answer.kind !== 'decision') answers[answer.kind] += 1;
+  else if (answer.decision.allowed) answers.granted += 1;
+  else answers.denied += 1;
 }

@@ -24,9 +24,7 @@ export class RespDoor implements FrontDoor {
     connections: 0,
     rejected: 0,
     commands: 0,
-    granted: 0,
-    denied: 0,
-    refused: 0,
+    answers: { granted: 0, denied: 0, invalid: 0, conflict: 0, unavailable: 0 },
   };
   readonly #state: DoorState;
   #closed: Promise<void> | undefined;
@@ -47,6 +45,11 @@ export class RespDoor implements FrontDoor {
       sessions: () => [...this.#connections.values()].map(({ session }) => session),
       commands: COMMAND_TABLE,
     };
+  }
+
+  /** Since it was made; it goes on counting. */
+  get counts(): DoorCounts {
+    return this.#counts;
   }
 
   /** Where it listens; 0 while it does not. */

@@ -40,6 +40,19 @@ async function granted(count: number, ask: (i: number) => Promise<unknown>): Pro
   return answers.filter((answer) => Array.isArray(answer) && Number(answer[0]) === 1).length;
 }
 
+describe('a node', () => {
+  it('tells where all nodes speak the Redis protocol, and counts its answers', async () => {
+    const http = cluster.config.nodes[0]?.http.port ?? 0;
+    const report: unknown = await (await fetch(`http://127.0.0.1:${http}/v1/cluster`)).json();
+    expect(report).toMatchObject({ nodes: ports.map((port) => ({ resp: `127.0.0.1:${port}` })) });
+    const client = new Redis(ports[0] ?? 0, '127.0.0.1');
+    await client.call('ALLOW', 'counted');
+    client.disconnect();
+    const metrics = await (await fetch(`http://127.0.0.1:${http}/metrics`)).text();
+    expect(metrics).toMatch(/^quorate_resp_answers_total\{answer="granted"\} [1-9]/m);
+  });
+});
+
 describe('ioredis', () => {
   it('is granted no more than the limit, over all nodes together', async () => {
     const clients = ports.map((port) => new Redis(port, '127.0.0.1'));
