@@ -24,7 +24,7 @@ beforeAll(async () => {
   for (const port of ports) {
     await eventually('every node knows where all slots are', async () => {
       const client = new Redis(port, '127.0.0.1');
-      const info = String(await client.cluster('INFO'));
+      const info = await client.cluster('INFO');
       client.disconnect();
       return info.includes('cluster_slots_assigned:16384') ? true : undefined;
     });
@@ -99,12 +99,8 @@ describe('ioredis', () => {
       const users = Array.from({ length: 40 }, (_, i) => `clustered-${i}`);
       const first = await Promise.all(users.map(async (user) => client.call('ALLOW', user)));
       for (const answer of first) expect(answer).toEqual(FIRST_GRANT);
-      expect(
-        client
-          .nodes('master')
-          .map(({ options }) => options.port)
-          .sort(),
-      ).toEqual([...ports].sort());
+      const found = client.nodes('master').map(({ options }) => options.port);
+      expect(new Set(found)).toEqual(new Set(ports));
     } finally {
       client.disconnect();
     }
@@ -133,7 +129,7 @@ describe('node-redis', () => {
       for (const user of ['a', 'b', 'c', 'd', 'e', 'f']) {
         expect(await client.sendCommand(user, false, ['ALLOW', user])).toEqual(FIRST_GRANT);
       }
-      expect(client.masters.map(({ port }) => port).sort()).toEqual([...ports].sort());
+      expect(new Set(client.masters.map(({ port }) => port))).toEqual(new Set(ports));
     } finally {
       client.destroy();
     }

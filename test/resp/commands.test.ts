@@ -1,5 +1,6 @@
 /** The commands that clients send before and beside requests for a grant, with the answers that they look for. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Decoded } from './decode-replies.ts';
 import { PlayedDoor, type RespClient } from './fixtures.ts';
 
 let played: PlayedDoor;
@@ -11,6 +12,11 @@ beforeEach(async () => {
 });
 
 afterEach(() => played.stop());
+
+function textOf(reply: Decoded): string {
+  if (typeof reply !== 'string') throw new Error('it is no text');
+  return reply;
+}
 
 /** As `CLUSTER` names nodes. */
 function nodeName(id: number): string {
@@ -127,9 +133,14 @@ describe('a connection', () => {
 
   it('takes what changes nothing here', async () => {
     for (const name of ['READONLY', 'READWRITE', 'ASKING']) expect(await client.ask(name)).toBe('OK');
-    expect(await client.ask('CONFIG', 'GET', 'save')).toEqual([]);
+  });
+
+  it('tells tools that what is granted is on disk', async () => {
+    expect(await client.ask('CONFIG', 'GET', 'maxmemory')).toEqual([]);
+    expect(await client.ask('CONFIG', 'GET', 'save')).toEqual(['save', '']);
     await client.ask('HELLO', '3');
-    expect(await client.ask('CONFIG', 'GET', 'save', 'appendonly')).toEqual(new Map());
+    const both = new Map(Object.entries({ save: '', appendonly: 'yes' }));
+    expect(await client.ask('config', 'get', 'SAVE', 'appendonly')).toEqual(both);
   });
 });
 
@@ -149,7 +160,7 @@ describe('CLIENT', () => {
     const other = played.client();
     expect(await other.ask('CLIENT', 'ID')).toBe(2);
     await client.ask('CLIENT', 'SETNAME', 'me');
-    const list = String(await other.ask('CLIENT', 'LIST'));
+    const list = textOf(await other.ask('CLIENT', 'LIST'));
     expect(list.trim().split('\n')).toHaveLength(2);
     expect(list).toContain('name=me ');
   });
@@ -174,12 +185,12 @@ describe('CLIENT', () => {
 
 describe('INFO', () => {
   it('has the sections that are asked for, or all', async () => {
-    const all = String(await client.ask('INFO'));
+    const all = textOf(await client.ask('INFO'));
     for (const name of ['Server', 'Clients', 'Stats', 'Replication', 'Cluster', 'Keyspace']) {
       expect(all).toContain(`# ${name}\r\n`);
     }
     expect(await client.ask('INFO', 'everything')).toContain('# Keyspace\r\n');
-    const some = String(await client.ask('INFO', 'server', 'CLUSTER'));
+    const some = textOf(await client.ask('INFO', 'server', 'CLUSTER'));
     expect(some).toMatch(
       /^# Server\r\nredis_version:\d+\.\d+\.\d+\r\nquorate_version:1\.2\.3\r\nredis_mode:cluster\r\n/,
     );
