@@ -104,7 +104,7 @@ export class Connection implements Flushable {
   }
 
   #read(): void {
-    while (!this.#isDeaf) {
+    while (!this.#isDeaf && !this.#init.socket.destroyed) {
       if (this.#isFull(1)) {
         this.#isHeldUp = true;
         this.#init.socket.pause();
@@ -131,7 +131,9 @@ export class Connection implements Flushable {
     door.counts.commands += 1;
     const command = door.commands.get(args, 0);
     if (command === undefined) {
-      this.#reply(unknownCommand(args));
+      // A page in a browser can have lines sent here, as the body of an HTTP request: none of them is a command.
+      if (args.is(0, 'POST') || args.is(0, 'HOST:')) this.#init.socket.destroy();
+      else this.#reply(unknownCommand(args));
       return;
     }
     this.session.lastCommand = command.name;
@@ -173,7 +175,8 @@ export class Connection implements Flushable {
   }
 
   #readOnIfRoom(): void {
-    if (!this.#isHeldUp || this.#isFull(0.5)) return;
+    // Nobody is asked for a client that is gone.
+    if (!this.#isHeldUp || this.#isFull(0.5) || this.#init.socket.destroyed) return;
     this.#isHeldUp = false;
     this.#init.socket.resume();
     this.#read();

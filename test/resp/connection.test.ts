@@ -132,6 +132,18 @@ describe('bytes that are no command', () => {
     expect(played.asked).toHaveLength(1);
   });
 
+  it.each(['POST / HTTP/1.1\r\n', 'GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n'])(
+    'but an HTTP request end the connection at once, whatever its body says: %j',
+    async (head) => {
+      played = await PlayedDoor.listening();
+      const client = played.client();
+      client.socket.write(`${head}\r\nALLOW ada\r\n`);
+      await client.ended();
+      expect(await played.client().ask('PING')).toBe('PONG');
+      expect(played.asked).toEqual([]);
+    },
+  );
+
   it('that go on for ever are read by nobody', async () => {
     played = await PlayedDoor.listening();
     const client = played.client();
