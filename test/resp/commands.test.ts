@@ -135,6 +135,10 @@ describe('a connection', () => {
     for (const name of ['READONLY', 'READWRITE', 'ASKING']) expect(await client.ask(name)).toBe('OK');
   });
 
+  it('has no keys to list', async () => {
+    expect(await client.ask('DBSIZE')).toBe(0);
+  });
+
   it('tells tools that what is granted is on disk', async () => {
     expect(await client.ask('CONFIG', 'GET', 'maxmemory')).toEqual([]);
     expect(await client.ask('CONFIG', 'GET', 'save')).toEqual(['save', '']);

@@ -53,6 +53,14 @@ export const SERVER_COMMANDS: readonly Command[] = [
     summary: 'Says what this node is and has done, in sections',
     run: info,
   },
+  {
+    name: 'DBSIZE',
+    arity: 1,
+    flags: ['fast'],
+    key: 0,
+    summary: 'Always 0: keys are not kept to be listed',
+    run: () => 0,
+  },
   container(
     {
       name: 'CONFIG',
