@@ -5,9 +5,10 @@ import type { ClusterConfig } from '../src/config/config.ts';
 
 /** @throws the error of `listen` for the first address that is taken, or is none of this machine's */
 export async function assertPortsFree(config: ClusterConfig): Promise<void> {
-  for (const { http, peer } of config.nodes) {
+  for (const { http, peer, resp } of config.nodes) {
     await listenOnce(http);
     await listenOnce(peer);
+    if (resp !== undefined) await listenOnce(resp);
   }
 }
 

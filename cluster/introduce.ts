@@ -35,7 +35,10 @@ export function introduce(
   const [first] = config.nodes;
   if (first === undefined) return;
   console.log('');
-  for (const { id, http } of config.nodes) console.log(`  node ${id}  http://${http.host}:${http.port}`);
+  for (const { id, http, resp } of config.nodes) {
+    const redis = resp === undefined ? '' : `  redis://${resp.host}:${resp.port}`;
+    console.log(`  node ${id}  http://${http.host}:${http.port}${redis}`);
+  }
   console.log('');
   console.log(`  ${describeLeaders(status)}`);
   sayRules(config.rules, status.rules ?? config.rules);

@@ -32,6 +32,8 @@ export interface ReportedSelf {
 export interface ReportedNode {
   readonly id: number;
   readonly http: string | null;
+  /** Where it speaks the Redis protocol; absent or null where it does not, or nothing of it is known. */
+  readonly resp?: string | null;
   readonly pid: number | null;
   readonly up: boolean;
   readonly clock: ClockState | null;
@@ -92,6 +94,7 @@ function isNode(value: unknown): boolean {
     isObject(value) &&
     isNumber(value['id']) &&
     isNullOr(value['http'], isString) &&
+    (value['resp'] === undefined || isNullOr(value['resp'], isString)) &&
     isNullOr(value['pid'], isNumber) &&
     typeof value['up'] === 'boolean' &&
     isNullOr(value['clock'], (clock) => isOneOf(clock, CLOCK_STATES))

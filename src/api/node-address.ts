@@ -15,6 +15,8 @@ export interface NodeAddress {
   readonly id: number;
   readonly http: HostPort;
   readonly peer: HostPort;
+  /** Where it speaks the Redis protocol; absent: nowhere. */
+  readonly resp?: HostPort;
 }
 
 /**
@@ -23,11 +25,12 @@ export interface NodeAddress {
  * @throws InvalidFieldError naming the field, below `path`
  */
 export function validateNode(value: unknown, path: string): NodeAddress {
-  const node = objectAt(value, path, ['id', 'http', 'peer']);
+  const node = objectAt(value, path, ['id', 'http', 'peer', 'resp']);
   return {
     id: integerAt(node['id'], `${path}.id`, 1, NODE_ID_MAX),
     http: hostPort(node['http'], `${path}.http`),
     peer: hostPort(node['peer'], `${path}.peer`),
+    ...(node['resp'] !== undefined && { resp: hostPort(node['resp'], `${path}.resp`) }),
   };
 }
 

@@ -1,4 +1,4 @@
-/** A rule as everybody sees it. Its check, and the tables of rules, are the limiter's. */
+/** A rule as everybody sees it, and its bounds. Its check, and the tables of rules, are the limiter's. */
 
 /** The largest `Rule.limit`. */
 export const LIMIT_MAX = 1_000_000;

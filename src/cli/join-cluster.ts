@@ -52,12 +52,13 @@ function repeated(node: NodeAddress, listed: NodeAddress, hasDatabase: boolean):
       `${node.id} is listed in cluster.json, and its database is gone; take a new one`,
     );
   }
-  if (isSame(node.http, listed.http) && isSame(node.peer, listed.peer)) {
+  const isThere = (address: HostPort, i: number): boolean => isSame(address, addressesOf(listed)[i]);
+  if (addressesOf(node).length === addressesOf(listed).length && addressesOf(node).every(isThere)) {
     return [`node ${node.id} is prepared already`];
   }
   throw new ConfigError(
     'id',
-    `${node.id} is prepared already, at ${told(listed.http)} and ${told(listed.peer)}; edit cluster.json to move it`,
+    `${node.id} is prepared already, at ${told(listed, 'and')}; edit cluster.json to move it`,
   );
 }
 
@@ -77,7 +78,7 @@ async function withoutClashes(
   node: NodeAddress,
 ): Promise<{ readonly kept: readonly NodeAddress[]; readonly dropped: readonly NodeAddress[] }> {
   const clashes = (other: NodeAddress): boolean =>
-    [node.http, node.peer].some((own) => isSame(own, other.http) || isSame(own, other.peer));
+    addressesOf(node).some((own) => addressesOf(other).some((address) => isSame(own, address)));
   const { nodes } = config;
   const dropped = nodes.filter(clashes);
   const { here, removed } = await localNodes(directory, config);
@@ -85,16 +86,21 @@ async function withoutClashes(
     if (removed.has(other.id) || !here.includes(other.id)) continue;
     throw new ConfigError(
       'address',
-      `${told(node.http)} or ${told(node.peer)} belongs to node ${other.id}, which lives in this directory; take another one`,
+      `${told(node, 'or')} belongs to node ${other.id}, which lives in this directory; take another one`,
     );
   }
   return { kept: nodes.filter((other) => !clashes(other)), dropped };
 }
 
-function isSame(a: HostPort, b: HostPort): boolean {
-  return a.host === b.host && a.port === b.port;
+function addressesOf({ http, peer, resp }: NodeAddress): HostPort[] {
+  return [http, peer, ...(resp === undefined ? [] : [resp])];
 }
 
-function told({ host, port }: HostPort): string {
-  return `${host}:${port}`;
+function isSame(a: HostPort, b: HostPort | undefined): boolean {
+  return a.host === b?.host && a.port === b.port;
+}
+
+function told(node: NodeAddress, word: 'and' | 'or'): string {
+  const addresses = addressesOf(node).map(({ host, port }) => `${host}:${port}`);
+  return addresses.join(` ${word} `);
 }

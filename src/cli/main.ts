@@ -64,6 +64,7 @@ async function runNode(options: { data: string; id: number; logLevel: string }):
     config,
     nodeId: options.id,
     dataDirectory: nodeDirectory(options.data, options.id),
+    version: packageVersion(),
     logger,
     // At once: whatever is still queued depends on a disk that failed (P6).
     onFatal(error) {
@@ -110,9 +111,11 @@ program
   .requiredOption('--id <n>', 'its id, which no node ever had', idOption)
   .requiredOption('--http <host:port>', 'where it will answer HTTP', addressOption)
   .requiredOption('--peer <host:port>', 'where the other nodes reach it', addressOption)
+  .option('--resp <host:port>', 'where it will speak the Redis protocol', addressOption)
   .option('--data <dir>', "directory with a copy of the cluster's cluster.json", directoryOption, './data')
-  .action(async ({ data, id, http, peer }: NodeAddress & { data: string }) => {
-    for (const line of await joinCluster(data, { id, http, peer })) console.log(line);
+  .action(async ({ data, id, http, peer, resp }: NodeAddress & { data: string }) => {
+    const node = { id, http, peer, ...(resp !== undefined && { resp }) };
+    for (const line of await joinCluster(data, node)) console.log(line);
   });
 
 const VIA = ['--via <url>', 'a node of the cluster'] as const;

@@ -38,7 +38,11 @@ export function withNewClusterOptions(
       `window in milliseconds (default ${windowMillis})`,
       integerFrom(1, WINDOW_MILLIS_MAX),
     )
-    .option('--base-port <n>', `HTTP on n+1.., peers on n+1001.. (default ${basePort})`, basePortOption);
+    .option(
+      '--base-port <n>',
+      `HTTP on n+1.., peers on n+1001.., Redis protocol on n+2001.. (default ${basePort})`,
+      basePortOption,
+    );
 }
 
 export function newClusterConfig(options: NewClusterOptions): ClusterConfig {

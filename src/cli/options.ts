@@ -5,8 +5,8 @@ import type { HostPort } from '../api/node-address.ts';
 import { NODES_MAX } from '../config/config.ts';
 import { InvalidArgumentError } from 'commander';
 
-/** Peers listen on the base port + 1000 + the id of their node. */
-const BASE_PORT_MAX = 65_535 - 1_000 - NODES_MAX;
+/** The Redis protocol has the highest ports: the base port + 2000 + the id of the node. */
+const BASE_PORT_MAX = 65_535 - 2_000 - NODES_MAX;
 
 /** A whole number within these bounds. */
 export function integerFrom(min: number, max: number): (text: string) => number {

@@ -115,10 +115,15 @@ export const LOCAL_DEFAULTS: LocalClusterOptions = {
   basePort: 8_100,
 };
 
-/** HTTP on basePort + id, peers on basePort + 1000 + id, on loopback. */
+/** HTTP on basePort + id, peers on basePort + 1000 + id, the Redis protocol on basePort + 2000 + id, on loopback. */
 export function localAddress(id: NodeId, basePort: number): NodeAddress {
   const host = '127.0.0.1';
-  return { id, http: { host, port: basePort + id }, peer: { host, port: basePort + 1_000 + id } };
+  return {
+    id,
+    http: { host, port: basePort + id },
+    peer: { host, port: basePort + 1_000 + id },
+    resp: { host, port: basePort + 2_000 + id },
+  };
 }
 
 export function defaultRule(limit: number, windowMillis: number): Rule {

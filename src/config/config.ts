@@ -174,17 +174,22 @@ function validateNodes(value: unknown): NodeAddress[] {
   const addresses = new Set<string>();
   return value.map((item: unknown, i) => {
     const path = `nodes[${i}]`;
-    const { id, http, peer } = validateNode(item, path);
+    const node = validateNode(item, path);
+    const { id, http, peer, resp } = node;
     if (seen.has(id)) throw new ConfigError(`${path}.id`, `must be unique, but ${id} was used before`);
     seen.add(id);
-    for (const [name, { host, port }] of Object.entries({ http, peer })) {
+    for (const [name, { host, port }] of Object.entries({
+      http,
+      peer,
+      ...(resp !== undefined && { resp }),
+    })) {
       const address = `${host}:${port}`;
       if (addresses.has(address))
         throw new ConfigError(`${path}.${name}`, `must be unique, but ${address} was used before`);
       // Port 0 lets the system choose.
       if (port !== 0) addresses.add(address);
     }
-    return { id, http, peer };
+    return node;
   });
 }
 

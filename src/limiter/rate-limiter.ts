@@ -6,8 +6,8 @@
 import { isBoundedInteger, isBoundedText } from '../api/bounded.ts';
 import { KEY_BYTES_MAX, TIMESTAMP_MILLIS_MAX } from '../api/request.ts';
 import { Judgement, type Question } from './judge.ts';
-import { DEFAULT_RULE } from './rules.ts';
 import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../api/rule.ts';
+import { DEFAULT_RULE } from './rules.ts';
 import { KeyTable } from './state/key-table.ts';
 import { StateSize } from './state/state-size.ts';
 import { TextBytes } from './state/text-bytes.ts';

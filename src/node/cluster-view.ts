@@ -6,6 +6,7 @@ import type { RaftStatus } from '../../raft/status.ts';
 import { membersOf } from '../../raft/membership.ts';
 import type { NodeId } from '../../raft/types.ts';
 import { type ClusterReport, type ReportedPartition } from '../api/cluster-report.ts';
+import type { HostPort } from '../api/node-address.ts';
 import type { RuleTable } from '../limiter/rules.ts';
 import type { Member } from '../meta/meta-state.ts';
 import type { NodeStanding } from '../meta/standing.ts';
@@ -13,6 +14,7 @@ import { groupOfPartition } from '../partition/placement.ts';
 import type { Refusal } from '../wire/hello.ts';
 import type { NodeReport, PartitionReport } from '../wire/node-report.ts';
 import type { NodeCore } from './node-core.ts';
+import { sayable } from './peer-addresses.ts';
 
 /** A node that was silent for this long is shown as down. Reports come every 500 ms. */
 const SILENT_MILLIS_MAX = 2_000;
@@ -20,7 +22,11 @@ const SILENT_MILLIS_MAX = 2_000;
 /** What this node says of itself and of its groups. */
 export function reportOf(
   core: NodeCore,
-  { nodeId, pid }: { readonly nodeId: NodeId; readonly pid: number },
+  {
+    nodeId,
+    pid,
+    resp,
+  }: { readonly nodeId: NodeId; readonly pid: number; readonly resp?: HostPort | undefined },
 ): NodeReport {
   const { raft, clock, partitions } = core;
   const reports = [...partitions.keys()].flatMap((partition) => {
@@ -28,7 +34,13 @@ export function reportOf(
     return status === undefined ? [] : [reportOfPartition(partition, status)];
   });
   const { verdict } = clock;
-  return { node: nodeId, pid, clock: verdict.fit ? 'fit' : verdict.direction, partitions: reports };
+  return {
+    node: nodeId,
+    pid,
+    clock: verdict.fit ? 'fit' : verdict.direction,
+    partitions: reports,
+    ...(resp !== undefined && sayable(resp) && { resp }),
+  };
 }
 
 function reportOfPartition(partition: number, status: RaftStatus): PartitionReport {
@@ -93,7 +105,8 @@ export class ClusterView {
       },
       nodes: nodes.map(({ id, http }) => ({
         id,
-        http: http === undefined ? null : `${http.host}:${http.port}`,
+        http: told(http),
+        resp: told(this.#reports.get(id)?.report.resp),
         pid: this.#reports.get(id)?.report.pid ?? null,
         up: isUp(id),
         clock: this.#reports.get(id)?.report.clock ?? null,
@@ -128,6 +141,10 @@ export class ClusterView {
       }),
     };
   }
+}
+
+function told(address: HostPort | undefined): string | null {
+  return address === undefined ? null : `${address.host}:${address.port}`;
 }
 
 function isSameSet(a: readonly NodeId[], b: readonly NodeId[]): boolean {

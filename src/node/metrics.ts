@@ -12,6 +12,8 @@ export interface MetricSources {
   /** Since the node started. */
   readonly refusedAtCapacity: () => number;
   readonly isClockUnfit: () => boolean;
+  /** Answers of the door for the Redis protocol, by what they are. */
+  readonly respAnswers: () => Iterable<readonly [string, number]>;
   /** By node. */
   readonly clockRatesPpm: () => Iterable<readonly [number, number]>;
 }
@@ -56,6 +58,16 @@ export class Metrics {
       sources.refusedAtCapacity,
       registers,
     );
+    const answers: Counter = new Counter({
+      name: 'quorate_resp_answers_total',
+      help: 'Answers to ALLOW and CL.THROTTLE: granted, denied, unavailable, or refused by the deciding node.',
+      labelNames: ['answer'],
+      registers,
+      collect() {
+        answers.reset();
+        for (const [answer, count] of sources.respAnswers()) answers.inc({ answer }, count);
+      },
+    });
     gauge(
       'quorate_clock_unfit',
       '1 while the clock of this node differs too much from those of a majority: it leads nothing then.',

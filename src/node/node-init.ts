@@ -13,6 +13,8 @@ export interface NodeInit {
   readonly logger: Logger;
   /** Storage failed or an invariant broke. The node has stopped speaking; the process must exit. */
   readonly onFatal: (error: unknown) => void;
+  /** Of the package, for clients that ask. */
+  readonly version?: string;
   readonly clocks?: Clocks;
   /** Puts something between the node and its disk, for tests of failing disks. */
   readonly wrapStore?: (store: LogStore) => LogStore;

@@ -4,14 +4,15 @@
  */
 import { performance } from 'node:perf_hooks';
 import { RolledBackError } from '../../raft/errors.ts';
-import { NO_NODE, type NodeId } from '../../raft/types.ts';
+import { NO_NODE } from '../../raft/types.ts';
 import { openStore } from '../../storage/open-store.ts';
 import type { FrontDoor, NodeBehindDoor } from '../api/front-door.ts';
-import type { NodeAddress } from '../api/node-address.ts';
+import type { HostPort, NodeAddress } from '../api/node-address.ts';
 import { factsDigest, factsOf } from '../config/cluster-facts.ts';
 import { ConfigError } from '../config/config.ts';
 import { HttpDoor } from '../http/http-door.ts';
 import { Admission } from '../meta/admission.ts';
+import { RespDoor } from '../resp/resp-door.ts';
 import { TcpTransport } from '../transport/tcp-transport.ts';
 import { ClusterView, type Known, reportOf } from './cluster-view.ts';
 import { DoorClock } from './door-clock.ts';
@@ -74,12 +75,14 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
     groups: 1 + config.partitions,
     isFounder: config.founders.some(({ id }) => id === nodeId),
   });
-  const metrics = metricsOf(readiness);
   const view = viewOf(init, readiness, clocks);
   const doorClock = new DoorClock(clocks);
+  const behind = behindDoor(self, readiness, view);
+  const resp = respDoor(init, self.resp, { node: behind, doorClock, ...clocks });
+  const metrics = metricsOf(readiness, resp);
   const { monotonicMillis } = clocks;
   const http = new HttpDoor({
-    node: behindDoor(nodeId, readiness, view),
+    node: behind,
     address: self.http,
     metrics: () => metrics.render(),
     observe: (status, startedMillis) =>
@@ -109,7 +112,7 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
     readiness,
     view,
     doorClock,
-    doors: [http],
+    doors: [http, ...(resp === undefined ? [] : [resp])],
   };
 }
 
@@ -141,8 +144,21 @@ function fatalOnce(
   };
 }
 
-function metricsOf(readiness: NodeReadiness): Metrics {
+/** Undefined where the configuration has no address for it. */
+function respDoor(
+  { version = 'unknown', logger }: NodeInit,
+  address: HostPort | undefined,
+  parts: Clocks & { readonly node: NodeBehindDoor; readonly doorClock: DoorClock },
+): RespDoor | undefined {
+  if (address === undefined) return undefined;
+  const { node, doorClock, monotonicMillis } = parts;
+  const accepted = (): void => doorClock.accepted();
+  return new RespDoor({ node, address, version, accepted, monotonicMillis, logger });
+}
+
+function metricsOf(readiness: NodeReadiness, resp: RespDoor | undefined): Metrics {
   return new Metrics({
+    respAnswers: () => Object.entries(resp?.counts.answers ?? {}),
     leaderships: () => readiness.core?.raft.leaderships ?? 0,
     openRequests: () => readiness.core?.router.openCount ?? 0,
     waitingProposals: () => readiness.core?.waitingCount ?? 0,
@@ -168,7 +184,11 @@ function viewOf({ config, nodeId }: NodeInit, readiness: NodeReadiness, clocks: 
   return new ClusterView(known, config.partitions, clocks.monotonicMillis);
 }
 
-function behindDoor(nodeId: NodeId, readiness: NodeReadiness, view: ClusterView): NodeBehindDoor {
+function behindDoor(
+  { id: nodeId, resp }: NodeAddress,
+  readiness: NodeReadiness,
+  view: ClusterView,
+): NodeBehindDoor {
   return {
     allow(request, done) {
       if (readiness.core === undefined) done(STARTING, 0);
@@ -177,7 +197,8 @@ function behindDoor(nodeId: NodeId, readiness: NodeReadiness, view: ClusterView)
     readiness: () => readiness.current,
     wantsNoClients: () => readiness.wantsNoClients,
     cluster() {
-      if (readiness.core !== undefined) view.update(reportOf(readiness.core, { nodeId, pid: process.pid }));
+      const { core } = readiness;
+      if (core !== undefined) view.update(reportOf(core, { nodeId, pid: process.pid, resp }));
       return view.report();
     },
     changeNodes(change, done) {

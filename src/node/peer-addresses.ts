@@ -10,7 +10,8 @@ import type { Introduction, MetaState } from '../meta/meta-state.ts';
 /** Addresses to listen on that mean nothing to others. */
 const WILDCARDS: readonly string[] = ['0.0.0.0', '::'];
 
-function sayable(address: HostPort): boolean {
+/** Whether others can do anything with an address that a node listens on. */
+export function sayable(address: HostPort): boolean {
   return !WILDCARDS.includes(address.host) && address.port !== 0;
 }
 
@@ -45,5 +46,8 @@ export function currentPeers(
 
 /** The founders, and where they are as far as this node's configuration knows. */
 export function introductionsOf({ founders, nodes }: ClusterConfig): Introduction[] {
-  return founders.map((founder) => ({ ...nodes.find(({ id }) => id === founder.id), ...founder }));
+  return founders.map((founder) => {
+    const { http, peer } = nodes.find(({ id }) => id === founder.id) ?? {};
+    return { ...(http !== undefined && { http }), ...(peer !== undefined && { peer }), ...founder };
+  });
 }

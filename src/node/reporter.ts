@@ -23,11 +23,11 @@ export class Reporter {
   }
 
   report(): void {
-    const { memberCache, view, transport } = this.#parts;
+    const { init, self, memberCache, view, transport } = this.#parts;
     const replicas = [...this.#core.partitions.values()];
     this.#rules.look(replicas);
     memberCache.rulesInForce(rulesInForce(replicas));
-    const own = reportOf(this.#core, { nodeId: this.#parts.init.nodeId, pid: process.pid });
+    const own = reportOf(this.#core, { nodeId: init.nodeId, pid: process.pid, resp: self.resp });
     view.update(own);
     const payload = encodeNodeReport(own);
     for (const peer of transport.peers) transport.send(peer, 'status', payload);

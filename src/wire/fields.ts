@@ -3,6 +3,7 @@
  * is a FrameError. What the fields mean is said in the file of each kind of frame, and nowhere else.
  */
 import { Packr } from 'msgpackr';
+import type { HostPort } from '../api/node-address.ts';
 import { FrameError } from './frame.ts';
 
 /** No shared structures: every frame decodes on its own. Byte strings are copied out of the receive buffer. */
@@ -105,4 +106,14 @@ export function integer(value: unknown, name: string): number {
     throw new FrameError(`${name} is not a whole number >= 0`);
   }
   return value;
+}
+
+/** A host and a port, each null where there is none. */
+export function decodeAddress(fields: Fields, name: string): HostPort | undefined {
+  const host = fields.optionalString(`${name} host`);
+  const port = fields.optionalInteger(`${name} port`);
+  if (host === undefined || port === undefined) return undefined;
+  if (!/^[\w.:%-]{1,253}$/.test(host) || port < 1 || port > 65_535)
+    throw new FrameError(`${name} is no address`);
+  return { host, port };
 }

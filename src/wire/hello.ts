@@ -4,8 +4,7 @@
  */
 import type { HostPort } from '../api/node-address.ts';
 import type { NodeId } from '../../raft/types.ts';
-import { Fields, pack, unpack } from './fields.ts';
-import { FrameError } from './frame.ts';
+import { decodeAddress, Fields, pack, unpack } from './fields.ts';
 
 /** Who speaks on a connection: a node id alone may be borne by two machines. */
 export interface Sender {
@@ -78,15 +77,6 @@ export function decodeHello(payload: Uint8Array): Hello {
     ...(peer !== undefined && { peer }),
     ...(http !== undefined && { http }),
   };
-}
-
-function decodeAddress(fields: Fields, name: string): HostPort | undefined {
-  const host = fields.optionalString(`${name} host`);
-  const port = fields.optionalInteger(`${name} port`);
-  if (host === undefined || port === undefined) return undefined;
-  if (!/^[\w.:%-]{1,253}$/.test(host) || port < 1 || port > 65_535)
-    throw new FrameError(`${name} is no address`);
-  return { host, port };
 }
 
 export function encodeWelcome(incarnation: string): Buffer {

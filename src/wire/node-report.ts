@@ -1,7 +1,8 @@
 /** The frame by which a node says twice a second how its groups are doing, for people and tests to look at. */
 import type { NodeId } from '../../raft/types.ts';
 import { CLOCK_STATES, type ClockState } from '../api/cluster-report.ts';
-import { array, Fields, pack, unpack } from './fields.ts';
+import type { HostPort } from '../api/node-address.ts';
+import { array, decodeAddress, Fields, pack, unpack } from './fields.ts';
 
 export interface PartitionReport {
   readonly partition: number;
@@ -20,9 +21,11 @@ export interface NodeReport {
   /** How its clock runs against those of a majority; unless it is fit, the node leads nothing. */
   readonly clock: ClockState;
   readonly partitions: readonly PartitionReport[];
+  /** Where it speaks the Redis protocol, if it does and can say so. */
+  readonly resp?: HostPort;
 }
 
-export function encodeNodeReport({ pid, clock, partitions }: NodeReport): Buffer {
+export function encodeNodeReport({ pid, clock, partitions, resp }: NodeReport): Buffer {
   const rows = partitions.map((p) => [
     p.partition,
     p.isLeader,
@@ -32,7 +35,7 @@ export function encodeNodeReport({ pid, clock, partitions }: NodeReport): Buffer
     p.lastIndex,
     p.members,
   ]);
-  return pack([pid, CLOCK_STATES.indexOf(clock), rows]);
+  return pack([pid, CLOCK_STATES.indexOf(clock), rows, resp?.host, resp?.port]);
 }
 
 /** @throws FrameError if it is malformed */
@@ -52,5 +55,6 @@ export function decodeNodeReport(node: NodeId, payload: Uint8Array): NodeReport 
       members: p.integers('members'),
     };
   });
-  return { node, pid, clock, partitions };
+  const resp = decodeAddress(fields, 'resp');
+  return { node, pid, clock, partitions, ...(resp !== undefined && { resp }) };
 }

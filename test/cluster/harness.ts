@@ -34,11 +34,11 @@ export async function freePorts(count: number): Promise<number[]> {
   return [...ports];
 }
 
-/** A base port for the cluster script: HTTP on the next ones, peers a thousand further. */
+/** A base port for the cluster script: HTTP on the next ones, peers and the Redis protocol a thousand further each. */
 export async function freeBasePort(): Promise<number> {
   for (;;) {
     const base = 10_000 + Math.floor(Math.random() * 20_000);
-    const ports = [1, 2, 3, 4, 5].flatMap((id) => [base + id, base + 1_000 + id]);
+    const ports = [1, 2, 3, 4, 5].flatMap((id) => [base + id, base + 1_000 + id, base + 2_000 + id]);
     if ((await Promise.all(ports.map(isOurs))).every(Boolean)) return base;
   }
 }
@@ -81,6 +81,8 @@ export interface TestConfigOptions {
   readonly rules: readonly Rule[];
   readonly nodes?: number;
   readonly partitions?: number;
+  /** Every node has a door for the Redis protocol. */
+  readonly resp?: boolean;
   readonly freeFloorBytes?: number;
   readonly stateBytesMax?: number;
   readonly requestIdHorizonMillis?: number;
@@ -90,7 +92,7 @@ export interface TestConfigOptions {
 export async function testConfig(options: TestConfigOptions): Promise<ClusterConfig> {
   const { nodes = 3, partitions = 16 } = options;
   const base = localConfig({ nodes, partitions, limit: 1, windowMillis: 1_000, basePort: 1 });
-  const ports = await freePorts(nodes * 2);
+  const ports = await freePorts(nodes * 3);
   return {
     ...base,
     rules: {
@@ -103,8 +105,9 @@ export async function testConfig(options: TestConfigOptions): Promise<ClusterCon
     timing: { ...base.timing, ...options.timing },
     nodes: base.nodes.map((node, i) => ({
       id: node.id,
-      http: { host: '127.0.0.1', port: ports[2 * i] ?? 0 },
-      peer: { host: '127.0.0.1', port: ports[2 * i + 1] ?? 0 },
+      http: { host: '127.0.0.1', port: ports[3 * i] ?? 0 },
+      peer: { host: '127.0.0.1', port: ports[3 * i + 1] ?? 0 },
+      ...(options.resp === true && { resp: { host: '127.0.0.1', port: ports[3 * i + 2] ?? 0 } }),
     })),
   };
 }

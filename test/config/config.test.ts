@@ -232,16 +232,28 @@ describe('a configuration', () => {
     const twins = [node(1), { ...node(2), peer: node(1).peer }];
     expect(refusal({ ...VALID, nodes: twins, replicas: 2 }).field).toBe('nodes[1].peer');
   });
+
+  it('may say where nodes speak the Redis protocol, or that they do not', () => {
+    const resp = { host: '127.0.0.1', port: 7 };
+    const nodes = [{ ...node(1), resp }, node(2)];
+    expect(validateConfig({ ...VALID, nodes }).nodes).toEqual(nodes);
+    const twins = [
+      { ...node(1), resp },
+      { ...node(2), resp },
+    ];
+    expect(refusal({ ...VALID, nodes: twins }).field).toBe('nodes[1].resp');
+    expect(refusal({ ...VALID, nodes: [{ ...node(1), resp: {} }] }).field).toBe('nodes[0].resp.host');
+  });
 });
 
 describe('a local cluster', () => {
   it('has three copies of each partition, one rule, and an id of its own', () => {
     const config: ClusterConfig = localConfig(LOCAL_DEFAULTS);
     expect(config).toMatchObject({ partitions: 16, replicas: 3, timing: TIMING_DEFAULTS });
-    expect(config.nodes.map(({ id, http, peer }) => [id, http.port, peer.port])).toEqual([
-      [1, 8_101, 9_101],
-      [2, 8_102, 9_102],
-      [3, 8_103, 9_103],
+    expect(config.nodes.map(({ id, http, peer, resp }) => [id, http.port, peer.port, resp?.port])).toEqual([
+      [1, 8_101, 9_101, 10_101],
+      [2, 8_102, 9_102, 10_102],
+      [3, 8_103, 9_103, 10_103],
     ]);
     expect(config.rules.rules).toEqual([RULE]);
     expect(localConfig(LOCAL_DEFAULTS).clusterId).not.toBe(config.clusterId);
@@ -258,9 +270,11 @@ describe('a local cluster', () => {
 
   it('gives every node ports of its own, on loopback', () => {
     const ids = Array.from({ length: 64 }, (_, i) => i + 1);
-    const addresses = ids.map((id) => localAddress(id, 20_000)).flatMap(({ http, peer }) => [http, peer]);
-    expect(new Set(addresses.map(({ port }) => port)).size).toBe(128);
-    expect(new Set(addresses.map(({ host }) => host))).toEqual(new Set(['127.0.0.1']));
+    const addresses = ids
+      .map((id) => localAddress(id, 20_000))
+      .flatMap(({ http, peer, resp }) => [http, peer, resp]);
+    expect(new Set(addresses.map((address) => address?.port)).size).toBe(192);
+    expect(new Set(addresses.map((address) => address?.host))).toEqual(new Set(['127.0.0.1']));
   });
 
   it.each([

@@ -93,6 +93,7 @@ describe('changes of the nodes over HTTP', () => {
     ['add.id', { add: { ...node, id: 0 } }],
     ['add.http.port', { add: { ...node, http: { host: 'h', port: 70_000 } } }],
     ['add.http.port', { add: { ...node, http: { host: 'h', port: 0 } } }],
+    ['add.resp', { add: { ...node, resp: { host: 'h', port: 7 } } }],
     ['add.peer.host', { add: { ...node, peer: { host: 'a\r\nset-cookie: b', port: 1 } } }],
     ['add.peer.host', { add: { ...node, peer: { host: 'h/x', port: 1 } } }],
     ['add.peer', { add: { id: 4, http: node.http } }],

@@ -19,7 +19,7 @@ describe('the id of a stated rule', () => {
   it.each([
     '',
     'default',
-    '0/1000ms',
+    '00/1000ms',
     '1/0ms',
     '01/1000ms',
     '1/1000',

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { localConfig } from '../../src/config/cluster-directory.ts';
 import type { MetaState } from '../../src/meta/meta-state.ts';
-import { currentPeers } from '../../src/node/peer-addresses.ts';
+import { currentPeers, introductionsOf } from '../../src/node/peer-addresses.ts';
 
 const config = localConfig({ nodes: 3, partitions: 1, limit: 1, windowMillis: 1_000, basePort: 1 });
 const at = (port: number): { readonly host: string; readonly port: number } => ({ host: 'there', port });
@@ -12,6 +12,16 @@ function state(ids: readonly number[], more: Partial<MetaState> = {}): MetaState
 }
 
 describe('a node', () => {
+  it('is introduced with what is replicated of it, and nothing else of its file', () => {
+    const founders = config.founders.map(({ id, incarnation }) => {
+      const { http, peer } = config.nodes.find((node) => node.id === id) ?? {};
+      return { id, incarnation, http, peer };
+    });
+    expect(introductionsOf(config)).toEqual(founders);
+    const [first] = config.founders;
+    expect(introductionsOf({ ...config, nodes: [] })[0]).toStrictEqual(first);
+  });
+
   it('finds the others where the list says, and where its file does', () => {
     const peers = currentPeers(state([1, 4]), [], config);
     expect(peers.get(1)).toEqual([config.nodes[0]?.peer, at(201)]);

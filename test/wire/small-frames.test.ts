@@ -61,6 +61,7 @@ const KINDS = {
     decode: (payload) => decodeNodeReport(2, payload),
     samples: [
       { node: 2, pid: 4711, clock: 'fit', partitions: [] },
+      { node: 2, pid: 4711, clock: 'fit', partitions: [], resp: { host: '::1', port: 65_535 } },
       {
         node: 2,
         pid: 1,
@@ -70,9 +71,12 @@ const KINDS = {
     ],
     wrong: [
       [1, 0],
-      [1, 3, []],
-      [1, 0, [[3, true, 4, 9, 8, 10]]],
-      [1, 0, [[3, 1, 4, 9, 8, 10, []]]],
+      [1, 0, []],
+      [1, 3, [], null, null],
+      [1, 0, [[3, true, 4, 9, 8, 10]], null, null],
+      [1, 0, [[3, 1, 4, 9, 8, 10, []]], null, null],
+      [1, 0, [], 'h/', 7],
+      [1, 0, [], 'h', 65_536],
     ],
   }),
 };

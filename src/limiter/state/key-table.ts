@@ -5,11 +5,11 @@
 
 import { meterOf } from '../meters/meter-of.ts';
 import type { Demand, Meter } from '../meters/meter.ts';
-import { WINDOW_MILLIS_MAX, type Rule } from '../../api/rule.ts';
 import { Keys } from './keys.ts';
 import { NONE } from './rows.ts';
 import type { StateSize } from './state-size.ts';
 import type { TextBytes } from './text-bytes.ts';
+import { type Rule, WINDOW_MILLIS_MAX } from '../../api/rule.ts';
 
 /** How late a caller's timestamp may be and still be decided at its own time, whatever was forgotten. */
 export const LATE_MILLIS = 60_000;

@@ -7,8 +7,8 @@ import { COST_MAX, TIMESTAMP_MILLIS_MAX } from '../../api/request.ts';
 import type { Decision } from '../decision.ts';
 import type { Fingerprint } from '../fingerprint.ts';
 import { BATCH_REQUESTS_MAX } from '../log/batch.ts';
-import { DEFAULT_RULE } from '../rules.ts';
 import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../../api/rule.ts';
+import { DEFAULT_RULE } from '../rules.ts';
 import type { ByteReader, ByteWriter } from './byte-stream.ts';
 
 /** A row: these floats first, */

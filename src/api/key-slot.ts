@@ -1,0 +1,83 @@
+/**
+ * Key -> slot -> partition, as clients of Redis Cluster count slots: they can find the partition of a key themselves. Pure
+ * arithmetic; who leads a partition is not known here.
+ */
+
+/** Slots are 0 to one less than this. */
+export const SLOT_COUNT = 16_384;
+
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+const POLYNOMIAL = 0x1021;
+
+/** CRC-16/XMODEM: polynomial 0x1021, begins with 0, nothing reflected. */
+const CRC_TABLE = Uint16Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte << 8;
+  for (let bit = 0; bit < 8; bit += 1) crc = (crc & 0x8000) === 0 ? crc << 1 : (crc << 1) ^ POLYNOMIAL;
+  return crc;
+});
+
+/** First and last slot, both included. */
+export interface SlotRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+/**
+ * The slot of a key: CRC-16 of its UTF-8 bytes, or of its tag alone, so that keys with one tag share a slot. The tag is what
+ * lies between the first `{` and the first `}` behind it, unless that is nothing.
+ *
+ * @param key text that survives a trip through UTF-8, see `isBoundedText`
+ * @example keySlot('{ada}.posts') === keySlot('ada')
+ */
+export function keySlot(key: string): number {
+  for (let open = 0; open < key.length; open += 1) {
+    if (key.charCodeAt(open) !== OPEN_BRACE) continue;
+    for (let close = open + 1; close < key.length; close += 1) {
+      if (key.charCodeAt(close) !== CLOSE_BRACE) continue;
+      return close === open + 1 ? slotOf(key, 0, key.length) : slotOf(key, open + 1, close);
+    }
+    break;
+  }
+  return slotOf(key, 0, key.length);
+}
+
+/** The partition that a slot belongs to: each has a range of slots, and no two ranges differ by more than one slot. */
+export function partitionOfSlot(slot: number, partitionCount: number): number {
+  return Math.floor((slot * partitionCount) / SLOT_COUNT);
+}
+
+/** The slots of a partition. @param partitionCount at most `SLOT_COUNT` */
+export function slotRangeOf(partition: number, partitionCount: number): SlotRange {
+  const firstOf = (each: number): number => Math.ceil((each * SLOT_COUNT) / partitionCount);
+  return { first: firstOf(partition), last: firstOf(partition + 1) - 1 };
+}
+
+/** Of the UTF-8 bytes of a part of `text`, without a buffer: keys are short, and most often ASCII. */
+function slotOf(text: string, start: number, end: number): number {
+  let crc = 0;
+  for (let i = start; i < end; i += 1) {
+    const unit = text.charCodeAt(i);
+    if (unit < 0x80) {
+      crc = next(crc, unit);
+    } else if (unit < 0x800) {
+      crc = next(next(crc, 0xc0 | (unit >> 6)), continuation(unit));
+    } else {
+      const point = text.codePointAt(i) ?? unit;
+      if (point > 0xffff) {
+        i += 1;
+        crc = next(next(crc, 0xf0 | (point >> 18)), continuation(point >> 12));
+      } else crc = next(crc, 0xe0 | (point >> 12));
+      crc = next(next(crc, continuation(point >> 6)), continuation(point));
+    }
+  }
+  return crc & (SLOT_COUNT - 1);
+}
+
+function continuation(bits: number): number {
+  return 0x80 | (bits & 0x3f);
+}
+
+function next(crc: number, byte: number): number {
+  return ((crc << 8) & 0xffff) ^ (CRC_TABLE[(crc >> 8) ^ byte] ?? 0);
+}

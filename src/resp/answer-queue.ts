@@ -1,0 +1,88 @@
+/**
+ * The answers that a client waits for, in the order of its commands. Decisions arrive in any order; each waits in its place until
+ * all before it can go out.
+ */
+import type { AllowAnswer } from '../api/answer.ts';
+import type { ReplyWriter } from './reply-writer.ts';
+
+/** Writes an answer down as the command that asked has it. `quantity` is what was asked for. */
+export type AnswerFormat = (writer: ReplyWriter, answer: AllowAnswer, quantity: number) => void;
+
+/** The place of one answer. */
+export interface Place {
+  /** One of these is there when the answer is. */
+  bytes: Buffer | undefined;
+  answer: AllowAnswer | undefined;
+  readonly format: AnswerFormat | undefined;
+  readonly quantity: number;
+  next: Place | undefined;
+}
+
+export class AnswerQueue {
+  #head: Place | undefined;
+  #tail: Place | undefined;
+  #count = 0;
+  #heldBytes = 0;
+
+  /** How many answers have not gone out. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Bytes of answers that wait for others. Decisions, which are small, are not counted. */
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
+  get isReady(): boolean {
+    const head = this.#head;
+    return head !== undefined && (head.bytes !== undefined || head.answer !== undefined);
+  }
+
+  /** An answer that is there already. */
+  add(bytes: Buffer): void {
+    this.#heldBytes += bytes.length;
+    this.#append({ bytes, answer: undefined, format: undefined, quantity: 0, next: undefined });
+  }
+
+  /** Keeps a place for a decision; `settle` it. */
+  reserve(format: AnswerFormat, quantity: number): Place {
+    const place = { bytes: undefined, answer: undefined, format, quantity, next: undefined };
+    this.#append(place);
+    return place;
+  }
+
+  /** Only the first answer of a place counts. */
+  settle(place: Place, answer: AllowAnswer): void {
+    place.answer ??= answer;
+  }
+
+  /** Moves all answers that can go out to `writer`. */
+  drainTo(writer: ReplyWriter): void {
+    for (let place = this.#head; place !== undefined; place = place.next) {
+      if (place.bytes !== undefined) {
+        this.#heldBytes -= place.bytes.length;
+        writer.raw(place.bytes);
+      } else if (place.answer !== undefined) place.format?.(writer, place.answer, place.quantity);
+      else return;
+      this.#head = place.next;
+      this.#count -= 1;
+    }
+    this.#tail = undefined;
+  }
+
+  /** Nobody waits any more. */
+  clear(): void {
+    this.#head = undefined;
+    this.#tail = undefined;
+    this.#count = 0;
+    this.#heldBytes = 0;
+  }
+
+  #append(place: Place): void {
+    if (this.#tail === undefined) this.#head = place;
+    else this.#tail.next = place;
+    this.#tail = place;
+    this.#count += 1;
+  }
+}

@@ -1,0 +1,64 @@
+/** What a command is: its place in the table, and what it may use of the connection and the door that it came by. */
+import type { NodeBehindDoor } from '../api/front-door.ts';
+import type { ALLOW_STATUS } from '../api/refusals.ts';
+import type { AllowRequest } from '../api/request.ts';
+import type { AnswerFormat } from './answer-queue.ts';
+import type { CommandArguments } from './command-arguments.ts';
+import type { CommandTable } from './command-table.ts';
+import type { Reply } from './reply.ts';
+import type { Session } from './session.ts';
+
+/** What the door counts, since the node started. */
+export interface DoorCounts {
+  connections: number;
+  /** Connections beyond the most that there may be. */
+  rejected: number;
+  commands: number;
+  /** What became of requests for a grant that the node was asked. */
+  readonly answers: Record<keyof typeof ALLOW_STATUS, number>;
+}
+
+/** What all connections share. */
+export interface DoorState {
+  readonly node: NodeBehindDoor;
+  /** Of the package. */
+  readonly version: string;
+  readonly monotonicMillis: () => number;
+  /** On the monotonic clock. */
+  readonly startedMillis: number;
+  readonly port: () => number;
+  readonly connectionsMax: number;
+  readonly counts: DoorCounts;
+  readonly sessions: () => Iterable<Session>;
+  readonly commands: CommandTable;
+}
+
+/** One command on its way. */
+export interface Call {
+  /** The name is argument 0. They are gone when `run` has returned. */
+  readonly args: CommandArguments;
+  readonly session: Session;
+  readonly door: DoorState;
+  /**
+   * Asks the node. The answer goes out in the place of this command, as `format` writes it.
+   *
+   * @param request well-formed, see `invalidIn`
+   */
+  ask(request: AllowRequest, format: AnswerFormat, quantity: number): void;
+}
+
+export interface Command {
+  /** In capitals. */
+  readonly name: string;
+  /** How many arguments it takes, its names included; -n: at least n. */
+  readonly arity: number;
+  /** As `COMMAND` tells them. */
+  readonly flags: readonly string[];
+  /** Which argument is a key; 0: none is. */
+  readonly key: 0 | 1;
+  /** A sentence without its full stop. */
+  readonly summary: string;
+  /** @returns undefined where the node was asked */
+  readonly run: (call: Call) => Reply | undefined;
+  readonly subcommands?: CommandTable;
+}

@@ -1,0 +1,23 @@
+/** The table of all commands of the door. */
+import type { Command } from '../command.ts';
+import { CommandTable } from '../command-table.ts';
+import { ALLOW } from './allow-command.ts';
+import { CLIENT } from './client-commands.ts';
+import { ASKING, CLUSTER } from './cluster-commands.ts';
+import { COMMAND } from './command-command.ts';
+import { CONNECTION_COMMANDS } from './connection-commands.ts';
+import { SERVER_COMMANDS } from './server-commands.ts';
+import { THROTTLE } from './throttle-command.ts';
+
+const COMMANDS: readonly Command[] = [
+  ALLOW,
+  THROTTLE,
+  ...CONNECTION_COMMANDS,
+  ...SERVER_COMMANDS,
+  CLIENT,
+  CLUSTER,
+  ASKING,
+  COMMAND,
+];
+
+export const COMMAND_TABLE = new CommandTable(COMMANDS);

@@ -1,0 +1,47 @@
+/** `ALLOW key [COST n] [RULE r] [AT timestampMillis] [ID requestId]`: all that a request for a grant can say. */
+import { invalidIn } from '../../api/request.ts';
+import type { Call, Command } from '../command.ts';
+import { failed, type Reply, SYNTAX_ERROR } from '../reply.ts';
+import { writeAllow } from './answer-forms.ts';
+
+export const ALLOW: Command = {
+  name: 'ALLOW',
+  arity: -2,
+  flags: ['write', 'fast'],
+  key: 1,
+  summary:
+    'Asks for a grant by a rule of the cluster. Returns allowed 0 or 1, limit, remaining, milliseconds until a retry can succeed, and until all is free',
+  run: runAllow,
+};
+
+function runAllow(call: Call): Reply | undefined {
+  const { args } = call;
+  const userId = args.text(1);
+  if (userId === undefined) return notUtf8('userId');
+  let cost: number | undefined;
+  let ruleId: string | undefined;
+  let timestampMillis: number | undefined;
+  let requestId: string | undefined;
+  for (let i = 2; i < args.count; i += 2) {
+    const value = i + 1;
+    if (value === args.count) return SYNTAX_ERROR;
+    if (args.is(i, 'COST') && cost === undefined) cost = args.integer(value);
+    else if (args.is(i, 'AT') && timestampMillis === undefined) timestampMillis = args.integer(value);
+    else if (args.is(i, 'RULE') && ruleId === undefined) {
+      ruleId = args.text(value);
+      if (ruleId === undefined) return notUtf8('rule');
+    } else if (args.is(i, 'ID') && requestId === undefined) {
+      requestId = args.text(value);
+      if (requestId === undefined) return notUtf8('requestId');
+    } else return SYNTAX_ERROR;
+  }
+  const request = { userId, ruleId, cost, timestampMillis, requestId };
+  const invalid = invalidIn(request);
+  if (invalid !== undefined) return failed(invalid.message);
+  call.ask(request, writeAllow, cost ?? 1);
+  return undefined;
+}
+
+export function notUtf8(field: string): Reply {
+  return failed(`${field} must be UTF-8, and some of its bytes are not`);
+}

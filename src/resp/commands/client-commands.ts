@@ -1,0 +1,72 @@
+/** `CLIENT`: what a client says of itself, and what is known of all who are connected. */
+import type { Call, Command } from '../command.ts';
+import type { CommandArguments } from '../command-arguments.ts';
+import { container } from '../command-table.ts';
+import { type ErrorReply, failed, OK, type Reply, SYNTAX_ERROR } from '../reply.ts';
+
+const FLAGS = ['noscript', 'loading', 'stale'];
+/** Names are kept for as long as the connection is. */
+const NAME_BYTES_MAX = 128;
+const PRINTABLE = /^[!-~]*$/;
+
+function subcommand(name: string, arity: number, summary: string, run: (call: Call) => Reply): Command {
+  return { name, arity, flags: FLAGS, key: 0, summary, run };
+}
+
+export const CLIENT = container(
+  { name: 'CLIENT', arity: -2, flags: FLAGS, summary: 'About the connections of clients' },
+  [
+    subcommand('ID', 2, 'The id of this connection', ({ session }) => session.id),
+    subcommand('GETNAME', 2, 'The name of this connection', ({ session }) => session.name || null),
+    subcommand('SETNAME', 3, 'Names this connection', ({ args, session }) => {
+      const name = namedAs(args, 2);
+      if (typeof name !== 'string') return name;
+      session.name = name;
+      return OK;
+    }),
+    subcommand('SETINFO', 4, 'Says which library the client uses', setInfo),
+    subcommand(
+      'INFO',
+      2,
+      'Describes this connection',
+      ({ session, door }) => `${session.describe(door.monotonicMillis())}\n`,
+    ),
+    subcommand('LIST', -2, 'Describes all connections', ({ door }) => {
+      const nowMillis = door.monotonicMillis();
+      return [...door.sessions()].map((session) => `${session.describe(nowMillis)}\n`).join('');
+    }),
+    subcommand('NO-EVICT', 3, 'Accepted: no connection is evicted', onOrOff),
+    subcommand('NO-TOUCH', 3, 'Accepted: there is nothing to touch', onOrOff),
+    subcommand('REPLY', 3, 'Every command is answered', ({ args }) =>
+      args.is(2, 'ON') ? OK : failed('CLIENT REPLY takes ON only: every command is answered'),
+    ),
+  ],
+);
+
+function onOrOff({ args }: Call): Reply {
+  return args.is(2, 'ON') || args.is(2, 'OFF') ? OK : SYNTAX_ERROR;
+}
+
+function setInfo({ args, session }: Call): Reply {
+  const value = namedAs(args, 3);
+  if (args.is(2, 'LIB-NAME')) {
+    if (typeof value !== 'string')
+      return failed('lib-name cannot contain spaces, newlines or special characters.');
+    session.libraryName = value;
+    return OK;
+  }
+  if (args.is(2, 'LIB-VER')) {
+    if (typeof value !== 'string')
+      return failed('lib-ver cannot contain spaces, newlines or special characters.');
+    session.libraryVersion = value;
+    return OK;
+  }
+  return failed(`Unrecognized option '${args.shown(2, NAME_BYTES_MAX)}'`);
+}
+
+/** Argument `index` as the name of a connection: it becomes part of a line that clients take apart at its spaces. */
+export function namedAs(args: CommandArguments, index: number): string | ErrorReply {
+  const name = args.lengthOf(index) <= NAME_BYTES_MAX ? args.text(index) : undefined;
+  if (name !== undefined && PRINTABLE.test(name)) return name;
+  return failed('Client names cannot contain spaces, newlines or special characters.');
+}

@@ -1,0 +1,78 @@
+/** `COMMAND`: the table of commands as clients read it, to know where the key of a command is. */
+import type { Call, Command } from '../command.ts';
+import { container, fitsArity } from '../command-table.ts';
+import { failed, mapOf, type Reply, setOf, simple } from '../reply.ts';
+
+const FLAGS = ['loading', 'stale'];
+const GROUP = 'server';
+
+export const COMMAND = container(
+  { name: 'COMMAND', arity: -1, flags: FLAGS, summary: 'Describes all commands' },
+  [
+    subcommand('COUNT', 2, 'How many commands there are', ({ door }) => door.commands.all.length),
+    subcommand('LIST', 2, 'The names of all commands', ({ door }) =>
+      door.commands.all.map(({ name }) => name.toLowerCase()),
+    ),
+    subcommand('INFO', -2, 'Describes some commands', ({ args, door }) =>
+      args.count === 2 ? described(door.commands.all) : named(args.count, (i) => door.commands.get(args, i)),
+    ),
+    subcommand('DOCS', -2, 'Says what commands are for', docs),
+    subcommand('GETKEYS', -3, 'Which arguments of a command are keys', keysOf),
+  ],
+  ({ door }) => described(door.commands.all),
+);
+
+function subcommand(name: string, arity: number, summary: string, run: (call: Call) => Reply): Command {
+  return { name, arity, flags: FLAGS, key: 0, summary, run };
+}
+
+function named(count: number, get: (index: number) => Command | undefined): Reply {
+  const found: Reply[] = [];
+  for (let i = 2; i < count; i += 1) {
+    const command = get(i);
+    found.push(command === undefined ? null : describe(command));
+  }
+  return found;
+}
+
+function described(commands: readonly Command[]): Reply {
+  return commands.map((command) => describe(command));
+}
+
+/**
+ * The ten columns of Redis 7: name, arity, flags, first key, last key, step, access categories, tips, key specifications,
+ * subcommands.
+ */
+function describe({ name, arity, flags, key, subcommands }: Command, container = ''): Reply {
+  const path = `${container}${name.toLowerCase()}`;
+  const inner = subcommands?.all.map((each) => describe(each, `${path}|`)) ?? [];
+  return [path, arity, setOf(flags.map((flag) => simple(flag))), key, key, key, setOf([]), [], [], inner];
+}
+
+function docs({ args, door }: Call): Reply {
+  const wanted: Command[] = [];
+  for (let i = 2; i < args.count; i += 1) {
+    const command = door.commands.get(args, i);
+    if (command !== undefined) wanted.push(command);
+  }
+  return documented(args.count === 2 ? door.commands.all : wanted);
+}
+
+function documented(commands: readonly Command[], container = ''): Reply {
+  const entries = commands.map(({ name, summary, subcommands }) => {
+    const path = `${container}${name.toLowerCase()}`;
+    const inner = subcommands === undefined ? {} : { subcommands: documented(subcommands.all, `${path}|`) };
+    return [path, mapOf({ summary: `${summary}.`, since: '0.1.0', group: GROUP, ...inner })] as const;
+  });
+  return { kind: 'map', entries };
+}
+
+function keysOf({ args, door }: Call): Reply {
+  const command = door.commands.get(args, 2);
+  if (command === undefined) return failed('Invalid command specified');
+  if (command.key === 0) return failed('The command has no key arguments');
+  if (!fitsArity(command, args.count - 2) || args.count < 4) {
+    return failed('Invalid number of arguments specified for command');
+  }
+  return [args.text(3) ?? ''];
+}

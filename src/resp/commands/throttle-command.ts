@@ -1,0 +1,78 @@
+/**
+ * `CL.THROTTLE key max_burst count period [quantity]`, as redis-cell has it: the limit comes with every request. Here it is an
+ * exact sliding log of max_burst + 1 per window. The window is as long as that many take at the rate that is asked for, so the
+ * burst passes at once, and in the long run never more than the rate.
+ */
+import { COST_MAX, invalidIn } from '../../api/request.ts';
+import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../../api/rule.ts';
+import { statedRuleId } from '../../api/stated-rule.ts';
+import type { Call, Command } from '../command.ts';
+import { failed, type Reply } from '../reply.ts';
+import { notUtf8 } from './allow-command.ts';
+import { writeThrottle } from './answer-forms.ts';
+
+/** Arguments are told back up to here. */
+const SHOWN_BYTES_MAX = 64;
+const USAGE =
+  'Cell error: Usage: CL.THROTTLE <key> <max_burst> <count per period> <period seconds> [<quantity>]';
+const FIRST_NUMBER = 2;
+
+export const THROTTLE: Command = {
+  name: 'CL.THROTTLE',
+  // It refuses another number of arguments in words of its own.
+  arity: -1,
+  flags: ['write', 'fast'],
+  key: 1,
+  summary:
+    'Asks for a grant by the limit it states: max_burst + 1 at once, count per period. Returns limited 0 or 1, limit, remaining, seconds until a retry can succeed or -1, and until all is free',
+  run: runThrottle,
+};
+
+function runThrottle(call: Call): Reply | undefined {
+  const { args } = call;
+  if (args.count !== 5 && args.count !== 6) return failed(USAGE);
+  for (let i = FIRST_NUMBER; i < args.count; i += 1) {
+    if (Number.isNaN(args.integer(i))) {
+      return failed(`Couldn't parse as integer: ${args.shown(i, SHOWN_BYTES_MAX)}`);
+    }
+  }
+  const burst = args.integer(2);
+  const count = args.integer(3);
+  const periodSeconds = args.integer(4);
+  const quantity = args.count === 6 ? args.integer(5) : 1;
+  if (count === 0 || periodSeconds === 0) return failed('Zero rates are not supported');
+  if (count < 0 || periodSeconds < 0) return failed('count and period must be positive');
+  if (burst < 0 || burst >= LIMIT_MAX)
+    return failed(`max_burst must be an integer from 0 to ${LIMIT_MAX - 1}`);
+  // A look that counts nothing would have to be decided without the log.
+  if (quantity < 1 || quantity > COST_MAX) {
+    return failed(
+      `quantity must be an integer from 1 to ${COST_MAX}; a look with quantity 0 is not supported`,
+    );
+  }
+  const limit = burst + 1;
+  const windowMillis = windowOf(limit, count, periodSeconds);
+  if (windowMillis > WINDOW_MILLIS_MAX) {
+    return failed(
+      `(max_burst + 1) * period / count must be at most ${WINDOW_MILLIS_MAX / 1000} seconds, which is 31 days`,
+    );
+  }
+  const userId = args.text(1);
+  if (userId === undefined) return notUtf8('userId');
+  const request = { userId, ruleId: statedRuleId(limit, windowMillis), cost: quantity };
+  const invalid = invalidIn(request);
+  if (invalid !== undefined) return failed(invalid.message);
+  call.ask(request, writeThrottle, quantity);
+  return undefined;
+}
+
+/** How long `limit` requests take at `count` per period, in milliseconds: rounded up, so that the rate is never exceeded. */
+function windowOf(limit: number, count: number, periodSeconds: number): number {
+  const product = limit * periodSeconds * 1000;
+  if (Number.isSafeInteger(product)) {
+    const rest = product % count;
+    return (product - rest) / count + (rest > 0 ? 1 : 0);
+  }
+  const exact = BigInt(limit) * BigInt(periodSeconds) * 1000n;
+  return Number((exact + BigInt(count) - 1n) / BigInt(count));
+}

@@ -1,0 +1,28 @@
+/** What the RESP door is made of: the node behind it, and what is kept for clients at most. */
+import type { Logger } from 'pino';
+import type { NodeBehindDoor } from '../api/front-door.ts';
+import type { ConnectionLimits } from './connection.ts';
+
+export interface RespLimits extends ConnectionLimits {
+  /** One more is told so, and closed. */
+  readonly connectionsMax: number;
+}
+
+export const RESP_LIMITS: RespLimits = {
+  connectionsMax: 10_000,
+  openMax: 1_024,
+  unreadBytesMax: 262_144,
+};
+
+export interface RespDoorInit {
+  readonly node: NodeBehindDoor;
+  /** Port 0 lets the system choose. */
+  readonly address: { readonly host: string; readonly port: number };
+  /** Of the package; clients are told it. */
+  readonly version: string;
+  /** Told of every connection. */
+  readonly accepted: () => void;
+  readonly monotonicMillis: () => number;
+  readonly logger: Logger;
+  readonly limits?: RespLimits;
+}

@@ -1,0 +1,57 @@
+/** Answers to commands other than requests for a grant, as data: their bytes are the reply writer's business. */
+
+/**
+ * A number is an integer, a string a bulk string, null the null of either protocol. A map becomes an array of its keys and
+ * values, and a set an array, where a client speaks RESP2.
+ */
+export type Reply =
+  | number
+  | string
+  | null
+  | readonly Reply[]
+  | SimpleReply
+  | ErrorReply
+  | MapReply
+  | SetReply;
+
+interface SimpleReply {
+  readonly kind: 'simple';
+  readonly text: string;
+}
+
+export interface ErrorReply {
+  readonly kind: 'error';
+  /** Begins with a word in capitals, by which clients tell errors apart. */
+  readonly text: string;
+}
+
+interface MapReply {
+  readonly kind: 'map';
+  readonly entries: readonly (readonly [string, Reply])[];
+}
+
+interface SetReply {
+  readonly kind: 'set';
+  readonly items: readonly Reply[];
+}
+
+export const OK: Reply = { kind: 'simple', text: 'OK' };
+
+export function simple(text: string): SimpleReply {
+  return { kind: 'simple', text };
+}
+
+/** @param text without the leading `ERR` */
+export function failed(text: string): ErrorReply {
+  return { kind: 'error', text: `ERR ${text}` };
+}
+
+export function mapOf(entries: Readonly<Record<string, Reply>>): MapReply {
+  return { kind: 'map', entries: Object.entries(entries) };
+}
+
+export function setOf(items: readonly Reply[]): SetReply {
+  return { kind: 'set', items };
+}
+
+export const SYNTAX_ERROR: ErrorReply = failed('syntax error');

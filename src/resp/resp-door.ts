@@ -1,0 +1,122 @@
+/** The RESP door as its node knows it: opened, counted and closed. What goes through it is the connections' business. */
+import { createServer, type Server, type Socket } from 'node:net';
+import type { FrontDoor } from '../api/front-door.ts';
+import type { DoorCounts, DoorState } from './command.ts';
+import { COMMAND_TABLE } from './commands/all.ts';
+import { Connection } from './connection.ts';
+import { RESP_LIMITS, type RespDoorInit, type RespLimits } from './door-init.ts';
+import { FlushPass } from './flush-pass.ts';
+import { Session } from './session.ts';
+
+/** A client that vanished without a word is found out after about so long. */
+const KEEP_ALIVE_MILLIS = 300_000;
+const TOO_MANY = '-ERR max number of clients reached\r\n';
+
+export class RespDoor implements FrontDoor {
+  readonly #init: RespDoorInit;
+  readonly #limits: RespLimits;
+  readonly #server: Server;
+  readonly #flushPass = new FlushPass();
+  readonly #connections = new Map<Socket, Connection>();
+  /** Those that were one too many. */
+  readonly #refused = new Set<Socket>();
+  readonly #counts: DoorCounts = {
+    connections: 0,
+    rejected: 0,
+    commands: 0,
+    answers: { granted: 0, denied: 0, invalid: 0, conflict: 0, unavailable: 0 },
+  };
+  readonly #state: DoorState;
+  #closed: Promise<void> | undefined;
+
+  constructor(init: RespDoorInit) {
+    const { node, version, monotonicMillis } = init;
+    this.#init = init;
+    this.#limits = init.limits ?? RESP_LIMITS;
+    this.#server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accepted(socket));
+    this.#state = {
+      node,
+      version,
+      monotonicMillis,
+      startedMillis: monotonicMillis(),
+      port: () => this.port,
+      connectionsMax: this.#limits.connectionsMax,
+      counts: this.#counts,
+      sessions: () => [...this.#connections.values()].map(({ session }) => session),
+      commands: COMMAND_TABLE,
+    };
+  }
+
+  /** Since it was made; it goes on counting. */
+  get counts(): DoorCounts {
+    return this.#counts;
+  }
+
+  /** Where it listens; 0 while it does not. */
+  get port(): number {
+    const address = this.#server.address();
+    return typeof address === 'object' && address !== null ? address.port : 0;
+  }
+
+  /** @throws the error of the system, if the address cannot be taken */
+  listen(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen(this.#init.address, () => {
+        this.#server.off('error', reject);
+        resolve();
+      });
+    });
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= new Promise((resolve) => {
+      // The error says that it does not listen, as when the address was taken.
+      this.#server.close(() => resolve());
+      for (const connection of this.#connections.values()) connection.leave();
+    });
+    return this.#closed;
+  }
+
+  closeAllConnections(): void {
+    for (const socket of [...this.#connections.keys(), ...this.#refused]) socket.destroy();
+  }
+
+  async connectionCount(): Promise<number> {
+    return this.#connections.size;
+  }
+
+  #accepted(socket: Socket): void {
+    this.#init.accepted();
+    if (this.#connections.size >= this.#limits.connectionsMax) {
+      this.#refuse(socket);
+      return;
+    }
+    socket.setKeepAlive(true, KEEP_ALIVE_MILLIS);
+    this.#counts.connections += 1;
+    const session = new Session({
+      id: this.#counts.connections,
+      remote: `${socket.remoteAddress ?? '?'}:${socket.remotePort ?? 0}`,
+      local: `${socket.localAddress ?? '?'}:${socket.localPort ?? 0}`,
+      nowMillis: this.#init.monotonicMillis(),
+    });
+    const connection = new Connection({
+      socket,
+      session,
+      door: this.#state,
+      flushPass: this.#flushPass,
+      limits: this.#limits,
+      failed: (error) => this.#init.logger.error({ err: error }, 'command failed'),
+    });
+    this.#connections.set(socket, connection);
+    socket.once('close', () => this.#connections.delete(socket));
+  }
+
+  #refuse(socket: Socket): void {
+    this.#counts.rejected += 1;
+    this.#refused.add(socket);
+    socket.on('error', () => {});
+    socket.once('close', () => this.#refused.delete(socket));
+    socket.end(TOO_MANY, () => socket.destroy());
+  }
+}

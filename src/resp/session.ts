@@ -1,0 +1,63 @@
+/** What a client said of itself on its connection, and what others are told about it. */
+import type { RespVersion } from './reply-writer.ts';
+
+export interface SessionInit {
+  readonly id: number;
+  /** `host:port` of the client, and of this end. */
+  readonly remote: string;
+  readonly local: string;
+  /** On the monotonic clock. */
+  readonly nowMillis: number;
+}
+
+export class Session {
+  readonly id: number;
+  readonly remote: string;
+  readonly local: string;
+  readonly #createdMillis: number;
+  version: RespVersion = 2;
+  /** Empty until the client names itself. */
+  name = '';
+  libraryName = '';
+  libraryVersion = '';
+  /** No command after the present one counts, and the connection ends when all are answered. */
+  isLeaving = false;
+  lastCommand = '';
+  lastMillis: number;
+
+  constructor({ id, remote, local, nowMillis }: SessionInit) {
+    this.id = id;
+    this.remote = remote;
+    this.local = local;
+    this.#createdMillis = nowMillis;
+    this.lastMillis = nowMillis;
+  }
+
+  /** As a new connection would be. */
+  reset(): void {
+    this.version = 2;
+    this.name = '';
+  }
+
+  /** A line of `CLIENT LIST`. */
+  describe(nowMillis: number): string {
+    const seconds = (sinceMillis: number): number => Math.floor((nowMillis - sinceMillis) / 1000);
+    const fields = {
+      id: this.id,
+      addr: this.remote,
+      laddr: this.local,
+      name: this.name,
+      age: seconds(this.#createdMillis),
+      idle: seconds(this.lastMillis),
+      db: 0,
+      cmd: this.lastCommand.toLowerCase() || 'NULL',
+      user: 'default',
+      resp: this.version,
+      'lib-name': this.libraryName,
+      'lib-ver': this.libraryVersion,
+    };
+    return Object.entries(fields)
+      .map(([name, value]) => `${name}=${value}`)
+      .join(' ');
+  }
+}

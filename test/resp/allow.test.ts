@@ -1,0 +1,99 @@
+/** `ALLOW` asks what it says, and its answer is what the node decided: only a decision can allow. */
+import { afterEach, describe, expect, it } from 'vitest';
+import { decisionOf } from '../api/decision-of.ts';
+import { PlayedDoor, type RespClient } from './fixtures.ts';
+
+let played: PlayedDoor;
+let client: RespClient;
+
+async function open(): Promise<void> {
+  played = await PlayedDoor.listening();
+  client = played.client();
+}
+
+afterEach(() => played.stop());
+
+function notUtf8(field: string): object {
+  return { error: `ERR ${field} must be UTF-8, and some of its bytes are not` };
+}
+
+describe('ALLOW', () => {
+  it('asks for its key alone', async () => {
+    await open();
+    await client.ask('ALLOW', 'ada');
+    expect(played.asked).toEqual([{ userId: 'ada' }]);
+  });
+
+  it('takes its options in any order and in any letters', async () => {
+    await open();
+    await client.ask('allow', 'ada', 'id', 'r1', 'At', '123', 'RULE', 'burst', 'cost', '7');
+    const request = { userId: 'ada', requestId: 'r1', timestampMillis: 123, ruleId: 'burst', cost: 7 };
+    expect(played.asked).toEqual([request]);
+  });
+
+  it('takes keys of other letters than ASCII', async () => {
+    await open();
+    await client.ask('ALLOW', 'žluť 😀');
+    expect(played.asked).toEqual([{ userId: 'žluť 😀' }]);
+  });
+
+  it.each([2, 3])('answers five integers in RESP%i', async (version) => {
+    await open();
+    await client.ask('HELLO', String(version));
+    const decision = decisionOf({ limit: 100, remaining: 42, retryAfterMillis: 0, resetMillis: 59_001 });
+    played.answer = { kind: 'decision', decision };
+    expect(await client.ask('ALLOW', 'ada')).toEqual([1, 100, 42, 0, 59_001]);
+    const denial = { ...decision, allowed: false, remaining: 0, retryAfterMillis: 12_345 };
+    played.answer = { kind: 'decision', decision: denial };
+    expect(await client.ask('ALLOW', 'ada')).toEqual([0, 100, 0, 12_345, 59_001]);
+  });
+
+  it.each([
+    [['ALLOW'], "ERR wrong number of arguments for 'allow' command"],
+    [['ALLOW', 'ada', 'COST'], 'ERR syntax error'],
+    [['ALLOW', 'ada', 'COST', '1', 'COST', '1'], 'ERR syntax error'],
+    [['ALLOW', 'ada', 'PRICE', '1'], 'ERR syntax error'],
+    [['ALLOW', ''], 'ERR userId must be text of 1 to 256 bytes'],
+    [['ALLOW', 'x'.repeat(257)], 'ERR userId must be text of 1 to 256 bytes'],
+    [['ALLOW', '\ufeffada'], 'ERR userId must be text of 1 to 256 bytes'],
+    [['ALLOW', 'ada', 'COST', '0'], 'ERR cost must be an integer from 1 to 1000000'],
+    [['ALLOW', 'ada', 'COST', '1.5'], 'ERR cost must be an integer from 1 to 1000000'],
+    [['ALLOW', 'ada', 'AT', '-1'], 'ERR timestampMillis must be an integer from 0 to 8640000000000000'],
+    [['ALLOW', 'ada', 'RULE', ''], 'ERR rule must be text of 1 to 128 bytes'],
+    [['ALLOW', 'ada', 'ID', 'x'.repeat(129)], 'ERR requestId must be text of 1 to 128 bytes'],
+  ])('refuses what cannot be asked: %j', async (args, error) => {
+    await open();
+    expect(await client.ask(...args)).toEqual({ error });
+    expect(played.asked).toEqual([]);
+  });
+
+  it.each(['ff', 'c3', 'eda080'])('refuses texts that are not UTF-8: %s', async (hex) => {
+    await open();
+    const bytes = Buffer.from(hex, 'hex');
+    expect(await client.ask('ALLOW', bytes)).toEqual(notUtf8('userId'));
+    expect(await client.ask('ALLOW', 'ada', 'RULE', bytes)).toEqual(notUtf8('rule'));
+    expect(await client.ask('ALLOW', 'ada', 'ID', bytes)).toEqual(notUtf8('requestId'));
+    expect(played.asked).toEqual([]);
+  });
+
+  it('tells why nobody could decide, and whether the request may count', async () => {
+    await open();
+    played.answer = { kind: 'unavailable', reason: 'no_leader', proposed: false };
+    const text =
+      'UNAVAILABLE no_leader no node could decide for this user before the deadline; nothing was granted';
+    expect(await client.ask('ALLOW', 'ada')).toEqual({ error: text });
+    played.answer = { kind: 'unavailable', reason: 'deadline', proposed: true };
+    expect(await client.ask('ALLOW', 'ada')).toEqual({
+      error:
+        'UNAVAILABLE deadline the deciding node did not answer before the deadline; nothing was granted, but the request may have been counted',
+    });
+  });
+
+  it('tells what a leader refused', async () => {
+    await open();
+    played.answer = { kind: 'invalid', field: 'cost', message: 'cost must be at most 3' };
+    expect(await client.ask('ALLOW', 'ada')).toEqual({ error: 'ERR cost must be at most 3' });
+    played.answer = { kind: 'conflict', field: 'cost', message: 'the id is taken' };
+    expect(await client.ask('ALLOW', 'ada')).toEqual({ error: 'ERR the id is taken' });
+  });
+});

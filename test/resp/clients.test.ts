@@ -1,0 +1,155 @@
+/** Clients that everybody uses, against a cluster of three nodes in this process. */
+import { spawn } from 'node:child_process';
+import { Cluster, Redis } from 'ioredis';
+import { createClient, createCluster } from 'redis';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { InProcessCluster } from '../cluster/in-process.ts';
+import { eventually } from '../cluster/harness.ts';
+
+const RULES = [
+  { id: 'default', limit: 5, windowMillis: 600_000, clock: 'cluster' },
+  { id: 'wide', limit: 1_000_000, windowMillis: 600_000, clock: 'request' },
+] as const;
+
+/** Of a key that was never asked for, by the default rule. */
+const FIRST_GRANT = [1, 5, 4, 0, expect.any(Number)];
+
+let cluster: InProcessCluster;
+let ports: number[];
+
+beforeAll(async () => {
+  cluster = await InProcessCluster.create({ rules: RULES, partitions: 8, resp: true });
+  await cluster.startAll();
+  ports = cluster.config.nodes.map(({ resp }) => resp?.port ?? 0);
+  for (const port of ports) {
+    await eventually('every node knows where all slots are', async () => {
+      const client = new Redis(port, '127.0.0.1');
+      const info = await client.cluster('INFO');
+      client.disconnect();
+      return info.includes('cluster_slots_assigned:16384') ? true : undefined;
+    });
+  }
+});
+
+afterAll(() => cluster.stop());
+
+/** How many of `count` requests for a key were granted. */
+async function granted(count: number, ask: (i: number) => Promise<unknown>): Promise<number> {
+  const answers = await Promise.all(Array.from({ length: count }, (_, i) => ask(i)));
+  for (const answer of answers) expect(answer).toHaveLength(5);
+  return answers.filter((answer) => Array.isArray(answer) && Number(answer[0]) === 1).length;
+}
+
+describe('a node', () => {
+  it('tells where all nodes speak the Redis protocol, and counts its answers', async () => {
+    const http = cluster.config.nodes[0]?.http.port ?? 0;
+    const report: unknown = await (await fetch(`http://127.0.0.1:${http}/v1/cluster`)).json();
+    expect(report).toMatchObject({ nodes: ports.map((port) => ({ resp: `127.0.0.1:${port}` })) });
+    const client = new Redis(ports[0] ?? 0, '127.0.0.1');
+    await client.call('ALLOW', 'counted');
+    client.disconnect();
+    const metrics = await (await fetch(`http://127.0.0.1:${http}/metrics`)).text();
+    expect(metrics).toMatch(/^quorate_resp_answers_total\{answer="granted"\} [1-9]/m);
+  });
+});
+
+describe('ioredis', () => {
+  it('is granted no more than the limit, over all nodes together', async () => {
+    const clients = ports.map((port) => new Redis(port, '127.0.0.1'));
+    try {
+      expect(await granted(30, async (i) => clients[i % 3]?.call('ALLOW', 'ioredis'))).toBe(5);
+      const denial = await clients[0]?.call('ALLOW', 'ioredis');
+      expect(denial).toEqual([0, 5, 0, expect.any(Number), expect.any(Number)]);
+    } finally {
+      for (const client of clients) client.disconnect();
+    }
+  });
+
+  it('gets all answers of a long pipeline in order', async () => {
+    const client = new Redis(ports[1] ?? 0, '127.0.0.1');
+    try {
+      const pipeline = client.pipeline();
+      for (let i = 0; i < 1_000; i += 1) pipeline.call('ALLOW', 'pipelined', 'RULE', 'wide');
+      const results = (await pipeline.exec()) ?? [];
+      const remaining = results.map(([error, answer]) =>
+        error === null && Array.isArray(answer) ? answer[2] : error,
+      );
+      expect(remaining).toEqual(Array.from({ length: 1_000 }, (_, i) => 999_999 - i));
+    } finally {
+      client.disconnect();
+    }
+  });
+
+  it('is refused with errors that it understands', async () => {
+    const client = new Redis(ports[0] ?? 0, '127.0.0.1');
+    try {
+      await expect(client.call('ALLOW', 'ada', 'COST', '6')).rejects.toThrow('ERR cost must be at most');
+      await expect(client.call('ALLOW', 'ada', 'RULE', 'none')).rejects.toThrow('ERR ');
+      await expect(client.get('ada')).rejects.toThrow(
+        "ERR unknown command 'get', with args beginning with: 'ada'",
+      );
+    } finally {
+      client.disconnect();
+    }
+  });
+
+  it('finds the nodes of the cluster', async () => {
+    const client = new Cluster([{ host: '127.0.0.1', port: ports[0] ?? 0 }]);
+    try {
+      const users = Array.from({ length: 40 }, (_, i) => `clustered-${i}`);
+      const first = await Promise.all(users.map(async (user) => client.call('ALLOW', user)));
+      for (const answer of first) expect(answer).toEqual(FIRST_GRANT);
+      const found = client.nodes('master').map(({ options }) => options.port);
+      expect(new Set(found)).toEqual(new Set(ports));
+    } finally {
+      client.disconnect();
+    }
+  });
+});
+
+describe('node-redis', () => {
+  it.each([2, 3] as const)('speaks RESP%i', async (RESP) => {
+    const client = createClient({ socket: { host: '127.0.0.1', port: ports[0] ?? 0 }, RESP, name: 'me' });
+    await client.connect();
+    try {
+      expect(await client.ping()).toBe('PONG');
+      expect(await client.clientGetName()).toBe('me');
+      const key = `redis-${RESP}`;
+      expect(await granted(12, async () => client.sendCommand(['ALLOW', key]))).toBe(5);
+      await expect(client.sendCommand(['ALLOW', key, 'COST', 'x'])).rejects.toThrow('ERR cost must be');
+    } finally {
+      client.destroy();
+    }
+  });
+
+  it('finds the nodes of the cluster', async () => {
+    const client = createCluster({ rootNodes: [{ socket: { host: '127.0.0.1', port: ports[2] ?? 0 } }] });
+    await client.connect();
+    try {
+      for (const user of ['a', 'b', 'c', 'd', 'e', 'f']) {
+        expect(await client.sendCommand(user, false, ['ALLOW', user])).toEqual(FIRST_GRANT);
+      }
+      expect(new Set(client.masters.map(({ port }) => port))).toEqual(new Set(ports));
+    } finally {
+      client.destroy();
+    }
+  });
+});
+
+describe.each([
+  ['redis-cli', ['ALLOW', 'cli']],
+  ['redis-benchmark', ['-n', '1000', '-c', '10', '-P', '4', '-q', 'ALLOW', 'benchmark', 'RULE', 'wide']],
+])('%s', (program, args) => {
+  it('is served, where it is installed', async (context) => {
+    const child = spawn(program, ['-h', '127.0.0.1', '-p', String(ports[0]), ...args]);
+    let said = '';
+    child.stdout?.on('data', (bytes: Buffer) => (said += bytes.toString()));
+    const code = await new Promise<number | null>((resolve) => {
+      child.once('error', () => resolve(null));
+      child.once('close', resolve);
+    });
+    if (code === null) context.skip(`${program} is not installed here`);
+    expect(said).not.toContain('ERR');
+    expect(code).toBe(0);
+  });
+});

@@ -1,0 +1,273 @@
+/** Answers come in the order of the commands, every command has one, and no client makes the door keep more than its bounds. */
+import fc from 'fast-check';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { AllowAnswer } from '../../src/api/answer.ts';
+import { decisionOf } from '../api/decision-of.ts';
+import { eventually } from '../cluster/harness.ts';
+import { encodeCommand, PlayedDoor } from './fixtures.ts';
+
+let played: PlayedDoor;
+
+afterEach(() => played.stop());
+
+function withRemaining(remaining: number): AllowAnswer {
+  return { kind: 'decision', decision: decisionOf({ remaining }) };
+}
+
+/** The third number of an answer to `ALLOW`. */
+function remainingOf(reply: unknown): unknown {
+  return Array.isArray(reply) ? reply[2] : reply;
+}
+
+async function asked(count: number): Promise<void> {
+  await eventually(`${count} requests were asked`, () => (played.asked.length >= count ? true : undefined));
+}
+
+describe('answers', () => {
+  it('come in the order of the commands, in whatever order they are decided', async () => {
+    played = await PlayedDoor.listening();
+    played.answer = undefined;
+    await fc.assert(
+      fc.asyncProperty(fc.shuffledSubarray([...Array(12).keys()], { minLength: 12 }), async (order) => {
+        played.open.length = 0;
+        played.asked.length = 0;
+        const client = played.client();
+        for (let i = 0; i < 12; i += 1) {
+          client.send('ALLOW', `u${i}`);
+          client.send('ECHO', `e${i}`);
+        }
+        await asked(12);
+        for (const i of order) played.open[i]?.(withRemaining(i), 0);
+        const replies = await client.next(24);
+        expect(replies.map((reply) => remainingOf(reply))).toEqual(
+          [...Array(12).keys()].flatMap((i) => [i, `e${i}`]),
+        );
+        client.socket.destroy();
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  it('wait for those before them, and no longer', async () => {
+    played = await PlayedDoor.listening();
+    played.answer = undefined;
+    const client = played.client();
+    for (const user of ['a', 'b', 'c']) client.send('ALLOW', user);
+    await asked(3);
+    played.open[0]?.(withRemaining(0), 0);
+    played.open[2]?.(withRemaining(2), 0);
+    expect(remainingOf((await client.next(1))[0])).toBe(0);
+    expect(await played.client().ask('PING')).toBe('PONG');
+    expect(client.replies).toHaveLength(1);
+    played.open[1]?.(withRemaining(1), 0);
+    expect((await client.next(2)).map((reply) => remainingOf(reply))).toEqual([1, 2]);
+  });
+
+  it('that are told twice count once', async () => {
+    played = await PlayedDoor.listening();
+    played.answer = undefined;
+    const client = played.client();
+    client.send('ALLOW', 'a');
+    client.send('ALLOW', 'b');
+    await asked(2);
+    for (const remaining of [1, 2]) played.open[1]?.(withRemaining(remaining), 0);
+    played.open[0]?.(withRemaining(0), 0);
+    expect((await client.next(2)).map((reply) => remainingOf(reply))).toEqual([0, 1]);
+    expect(await client.ask('PING')).toBe('PONG');
+  });
+
+  it('are given to a pipeline of 10,000 commands', async () => {
+    played = await PlayedDoor.listening();
+    const client = played.client();
+    const commands = Array.from({ length: 10_000 }, (_, i) =>
+      i % 3 === 0 ? encodeCommand('ECHO', String(i)) : encodeCommand('ALLOW', `u${i}`),
+    );
+    client.socket.write(Buffer.concat(commands));
+    const replies = await client.next(10_000);
+    expect(played.asked).toHaveLength(6_666);
+    replies.forEach((reply, i) => expect(reply).toEqual(i % 3 === 0 ? String(i) : [1, 100, 42, 0, 59_001]));
+  });
+
+  it('still come to a client that has nothing more to say', async () => {
+    played = await PlayedDoor.listening();
+    played.answer = undefined;
+    const client = played.client();
+    client.send('ALLOW', 'ada');
+    client.socket.end(encodeCommand('PING'));
+    await asked(1);
+    expect(client.hasEnded).toBe(false);
+    played.open[0]?.(withRemaining(9), 0);
+    await client.ended();
+    expect(client.replies.map((reply) => remainingOf(reply))).toEqual([9, 'PONG']);
+  });
+
+  it('of a client that left go nowhere', async () => {
+    played = await PlayedDoor.listening();
+    played.answer = undefined;
+    const client = played.client();
+    client.send('ALLOW', 'ada');
+    await asked(1);
+    client.socket.resetAndDestroy();
+    await eventually('it is gone', async () =>
+      (await played.door.connectionCount()) === 0 ? true : undefined,
+    );
+    played.open[0]?.(withRemaining(9), 0);
+    expect(await played.client().ask('PING')).toBe('PONG');
+  });
+});
+
+describe('bytes that are no command', () => {
+  it('are refused when what was asked before is answered, and end the connection', async () => {
+    played = await PlayedDoor.listening();
+    played.answer = undefined;
+    const client = played.client();
+    client.send('ALLOW', 'ada');
+    client.socket.write('*1\r\nx');
+    client.send('ALLOW', 'bob');
+    await asked(1);
+    played.open[0]?.(withRemaining(9), 0);
+    await client.ended();
+    const error = "ERR Protocol error: expected '$', got 'x'";
+    expect(client.replies.map((reply) => remainingOf(reply))).toEqual([9, { error }]);
+    expect(played.asked).toHaveLength(1);
+  });
+
+  it.each(['POST / HTTP/1.1\r\n', 'GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n'])(
+    'but an HTTP request end the connection at once, whatever its body says: %j',
+    async (head) => {
+      played = await PlayedDoor.listening();
+      const client = played.client();
+      client.socket.write(`${head}\r\nALLOW ada\r\n`);
+      await client.ended();
+      expect(await played.client().ask('PING')).toBe('PONG');
+      expect(played.asked).toEqual([]);
+    },
+  );
+
+  it('that go on for ever are read by nobody', async () => {
+    played = await PlayedDoor.listening();
+    const client = played.client();
+    const noise = Buffer.alloc(65_536, 0x78);
+    const timer = setInterval(() => client.socket.write(noise), 1);
+    await eventually('the connection is broken', () => (client.isClosed ? true : undefined));
+    clearInterval(timer);
+    expect(await played.client().ask('PING')).toBe('PONG');
+  });
+});
+
+describe('the bounds of a connection', () => {
+  it('let so many answers be open, and then more when half of them are given', async () => {
+    played = await PlayedDoor.listening({ openMax: 8 });
+    played.answer = undefined;
+    const client = played.client();
+    for (let i = 0; i < 20; i += 1) client.send('ALLOW', `u${i}`);
+    await asked(8);
+    expect(await played.client().ask('PING')).toBe('PONG');
+    expect(played.asked).toHaveLength(8);
+    for (let i = 0; i < 4; i += 1) played.open[i]?.(withRemaining(i), 0);
+    await client.next(4);
+    expect(await played.client().ask('PING')).toBe('PONG');
+    expect(played.asked).toHaveLength(8);
+    played.open[4]?.(withRemaining(4), 0);
+    await asked(13);
+    for (let i = 5; i < 20; i += 1) {
+      await asked(i + 1);
+      played.open[i]?.(withRemaining(i), 0);
+    }
+    expect((await client.next(16)).map((reply) => remainingOf(reply))).toEqual(
+      Array.from({ length: 16 }, (_, i) => i + 4),
+    );
+  });
+
+  it('stop a client that takes no answers, and go on when it does', async () => {
+    played = await PlayedDoor.listening({ unreadBytesMax: 65_536 });
+    const client = played.client();
+    client.socket.pause();
+    const text = 'x'.repeat(4_000);
+    const count = 5_000;
+    const one = encodeCommand('ECHO', text);
+    for (let i = 0; i < count; i += 1) client.socket.write(one);
+    // The rest waits in the sockets, on the client's side.
+    const backlog = await eventually('the door reads no more', async () => {
+      const before = client.socket.writableLength;
+      for (let i = 0; i < 5; i += 1) await played.client().ask('PING');
+      return before > 0 && client.socket.writableLength === before ? before : undefined;
+    });
+    expect(backlog).toBeGreaterThan(count * 1_000);
+    client.socket.resume();
+    await eventually('all is answered', () =>
+      client.receivedBytes > count * text.length ? true : undefined,
+    );
+    expect(await client.next(count)).toEqual(Array.from({ length: count }, () => text));
+  });
+
+  it('refuse one client too many', async () => {
+    played = await PlayedDoor.listening({ connectionsMax: 2 });
+    const [first, second] = [played.client(), played.client()];
+    expect(await first.ask('PING')).toBe('PONG');
+    expect(await second.ask('PING')).toBe('PONG');
+    const third = played.client();
+    await third.ended();
+    expect(third.replies).toEqual([{ error: 'ERR max number of clients reached' }]);
+    first.socket.destroy();
+    await eventually('there is room again', async () => {
+      const fourth = played.client();
+      fourth.send('PING');
+      await eventually('an answer', () => (fourth.replies.length > 0 ? true : undefined));
+      return fourth.replies[0] === 'PONG' ? true : undefined;
+    });
+    expect(played.accepted).toBeGreaterThanOrEqual(4);
+  });
+});
+
+describe('a door that closes', () => {
+  it('ends clients that wait for nothing, and answers the others first', async () => {
+    played = await PlayedDoor.listening();
+    played.answer = undefined;
+    const [idle, busy] = [played.client(), played.client()];
+    expect(await idle.ask('PING')).toBe('PONG');
+    busy.send('ALLOW', 'ada');
+    await asked(1);
+    let isClosed = false;
+    const closed = played.door.close().then(() => {
+      isClosed = true;
+    });
+    await idle.ended();
+    expect(isClosed).toBe(false);
+    expect(busy.hasEnded).toBe(false);
+    played.open[0]?.(withRemaining(9), 0);
+    await busy.ended();
+    expect(busy.replies.map((reply) => remainingOf(reply))).toEqual([9]);
+    busy.socket.end();
+    idle.socket.end();
+    await closed;
+  });
+
+  it('sends clients away with their next answer while it is open', async () => {
+    played = await PlayedDoor.listening();
+    const client = played.client();
+    expect(await client.ask('PING')).toBe('PONG');
+    played.wantsNoClients = true;
+    expect(await client.ask('PING')).toBe('PONG');
+    await client.ended();
+  });
+
+  it('can break what will not end', async () => {
+    played = await PlayedDoor.listening();
+    played.answer = undefined;
+    const client = played.client();
+    client.send('ALLOW', 'ada');
+    await asked(1);
+    const closed = played.door.close();
+    played.door.closeAllConnections();
+    await closed;
+    await client.ended();
+    expect(client.replies).toEqual([]);
+  });
+
+  it('closes at once if it could not listen', async () => {
+    played = await PlayedDoor.listening();
+    await new PlayedDoor().door.close();
+    expect(await played.client().ask('PING')).toBe('PONG');
+  });
+});

@@ -1,0 +1,153 @@
+/** The RESP door with a node that the test plays, and a client that speaks byte by byte. */
+import { connect, type Socket } from 'node:net';
+import { pino } from 'pino';
+import type { AllowAnswer, AllowDone } from '../../src/api/answer.ts';
+import type { ClusterReport } from '../../src/api/cluster-report.ts';
+import type { AllowRequest } from '../../src/api/request.ts';
+import { RESP_LIMITS, type RespLimits } from '../../src/resp/door-init.ts';
+import { RespDoor } from '../../src/resp/resp-door.ts';
+import { decisionOf } from '../api/decision-of.ts';
+import { eventually } from '../cluster/harness.ts';
+import { type Decoded, decodeReplies } from './decode-replies.ts';
+
+/** Node 1 leads partitions 0 and 1, node 2 leads 2, and nobody leads 3. Node 3 has no such door. */
+export const REPORT: ClusterReport = {
+  self: { id: 1, standing: 'member', refusedBy: [] },
+  nodes: [
+    { id: 1, http: '127.0.0.1:8101', resp: '127.0.0.1:10101', pid: 1, up: true, clock: 'fit' },
+    { id: 2, http: '127.0.0.1:8102', resp: '127.0.0.1:10102', pid: 2, up: true, clock: 'fit' },
+    { id: 3, http: '127.0.0.1:8103', resp: null, pid: 3, up: true, clock: 'fit' },
+  ],
+  version: 7,
+  settledVersion: 7,
+  rules: null,
+  partitions: [1, 1, 2, 0].map((leader, id) => ({
+    id,
+    leader,
+    term: 1,
+    commit: 1,
+    placed: true,
+    replicas: [],
+  })),
+};
+
+export class PlayedDoor {
+  readonly asked: AllowRequest[] = [];
+  readonly open: AllowDone[] = [];
+  /** Undefined keeps requests open. */
+  answer: AllowAnswer | undefined = { kind: 'decision', decision: decisionOf() };
+  wantsNoClients = false;
+  report = REPORT;
+  accepted = 0;
+  readonly door: RespDoor;
+  readonly #clients: RespClient[] = [];
+
+  constructor(limits: Partial<RespLimits> = {}) {
+    this.door = new RespDoor({
+      node: {
+        allow: (request, done) => {
+          this.asked.push(request);
+          if (this.answer === undefined) this.open.push(done);
+          else done(this.answer, 0);
+        },
+        readiness: () => ({ status: 'ready' }),
+        wantsNoClients: () => this.wantsNoClients,
+        cluster: () => this.report,
+        changeNodes: () => {},
+      },
+      address: { host: '127.0.0.1', port: 0 },
+      version: '1.2.3',
+      accepted: () => {
+        this.accepted += 1;
+      },
+      monotonicMillis: () => performance.now(),
+      logger: pino({ level: 'silent' }),
+      limits: { ...RESP_LIMITS, ...limits },
+    });
+  }
+
+  static async listening(limits: Partial<RespLimits> = {}): Promise<PlayedDoor> {
+    const played = new PlayedDoor(limits);
+    await played.door.listen();
+    return played;
+  }
+
+  client(): RespClient {
+    const client = new RespClient(this.door.port);
+    this.#clients.push(client);
+    return client;
+  }
+
+  async stop(): Promise<void> {
+    const closed = this.door.close();
+    for (const client of this.#clients) client.socket.destroy();
+    this.door.closeAllConnections();
+    await closed;
+  }
+}
+
+/** A command as clients send it. */
+export function encodeCommand(...args: readonly (string | Buffer)[]): Buffer {
+  const parts = args.flatMap((arg) => {
+    const bytes = Buffer.from(arg);
+    return [Buffer.from(`$${bytes.length}\r\n`), bytes, Buffer.from('\r\n')];
+  });
+  return Buffer.concat([Buffer.from(`*${args.length}\r\n`), ...parts]);
+}
+
+/** It collects what it is sent. */
+export class RespClient {
+  readonly socket: Socket;
+  hasEnded = false;
+  isClosed = false;
+  receivedBytes = 0;
+  readonly #chunks: Buffer[] = [];
+  #taken = 0;
+
+  constructor(port: number) {
+    this.socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    this.socket.on('error', () => {});
+    this.socket.on('data', (chunk: Buffer) => {
+      this.#chunks.push(chunk);
+      this.receivedBytes += chunk.length;
+    });
+    this.socket.on('end', () => {
+      this.hasEnded = true;
+    });
+    this.socket.on('close', () => {
+      this.isClosed = true;
+    });
+  }
+
+  get received(): Buffer {
+    return Buffer.concat(this.#chunks);
+  }
+
+  get replies(): Decoded[] {
+    return decodeReplies(this.received);
+  }
+
+  send(...args: readonly (string | Buffer)[]): void {
+    this.socket.write(encodeCommand(...args));
+  }
+
+  /** The next `count` answers that were not returned yet. */
+  async next(count: number): Promise<Decoded[]> {
+    const replies = await eventually(`${count} more answers`, () =>
+      this.replies.length >= this.#taken + count ? this.replies : undefined,
+    );
+    const next = replies.slice(this.#taken, this.#taken + count);
+    this.#taken += count;
+    return next;
+  }
+
+  async ask(...args: readonly (string | Buffer)[]): Promise<Decoded> {
+    this.send(...args);
+    const [reply] = await this.next(1);
+    return reply ?? null;
+  }
+
+  async ended(): Promise<void> {
+    await eventually('the connection has ended', () => (this.hasEnded || this.isClosed ? true : undefined));
+  }
+}

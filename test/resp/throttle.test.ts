@@ -1,0 +1,136 @@
+/** `CL.THROTTLE` asks by the limit it states, exactly, and answers in whole seconds as redis-cell does. */
+import fc from 'fast-check';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../../src/api/rule.ts';
+import { parseStatedRule } from '../../src/api/stated-rule.ts';
+import { decisionOf } from '../api/decision-of.ts';
+import { PlayedDoor, type RespClient } from './fixtures.ts';
+
+let played: PlayedDoor;
+let client: RespClient;
+
+beforeAll(async () => {
+  played = await PlayedDoor.listening();
+  client = played.client();
+});
+
+beforeEach(() => {
+  played.asked.length = 0;
+  played.answer = { kind: 'decision', decision: decisionOf() };
+});
+
+afterAll(() => played.stop());
+
+async function throttle(...args: readonly (string | number)[]): Promise<unknown> {
+  return client.ask('CL.THROTTLE', 'ada', ...args.map(String));
+}
+
+describe('CL.THROTTLE', () => {
+  it.each([
+    [[15, 30, 60], '16/32000ms', 1],
+    [[0, 1, 1, 1], '1/1000ms', 1],
+    [[14, 30, 60, 7], '15/30000ms', 7],
+    // 1000 * 2 / 7 = 285.7: rounded up, as a shorter window would exceed the rate.
+    [[1, 7, 1], '2/286ms', 1],
+    [[0, 1_000_000, 1], '1/1ms', 1],
+    [[999_999, 1_000_000, 60], '1000000/60000ms', 1],
+    // Beyond what a number holds exactly on the way.
+    [[999_999, 9_007_199_254_740_991, 9_007_199_254_740_991], '1000000/1000000000ms', 1],
+  ])('asks %j by the rule %s', async (args, ruleId, cost) => {
+    await throttle(...args);
+    expect(played.asked).toEqual([{ userId: 'ada', ruleId, cost }]);
+  });
+
+  it('asks for the shortest window that does not exceed the rate', async () => {
+    const args = [
+      fc.nat(LIMIT_MAX - 1),
+      fc.integer({ min: 1, max: 100_000 }),
+      fc.integer({ min: 1, max: 86_400 }),
+    ] as const;
+    await fc.assert(
+      fc.asyncProperty(...args, async (burst, count, periodSeconds) => {
+        played.asked.length = 0;
+        const numerator = BigInt(burst + 1) * BigInt(periodSeconds) * 1000n;
+        await throttle(burst, count, periodSeconds);
+        const windowMillis = (numerator + BigInt(count) - 1n) / BigInt(count);
+        const isTooLong = windowMillis > BigInt(WINDOW_MILLIS_MAX);
+        const rules = played.asked.map(({ ruleId = '' }) => parseStatedRule(ruleId));
+        expect(rules).toEqual(isTooLong ? [] : [{ limit: burst + 1, windowMillis: Number(windowMillis) }]);
+      }),
+    );
+  });
+
+  it('answers a grant without a time to wait', async () => {
+    const decision = decisionOf({ limit: 16, remaining: 15, retryAfterMillis: 7, resetMillis: 2_001 });
+    played.answer = { kind: 'decision', decision };
+    expect(await throttle(15, 30, 60)).toEqual([0, 16, 15, -1, 3]);
+    played.answer = { kind: 'decision', decision: { ...decision, resetMillis: 2_000 } };
+    expect(await throttle(15, 30, 60)).toEqual([0, 16, 15, -1, 2]);
+  });
+
+  it('answers a denial with the time to wait, unless that would never help', async () => {
+    const decision = decisionOf({
+      allowed: false,
+      limit: 16,
+      remaining: 3,
+      retryAfterMillis: 1,
+      resetMillis: 0,
+    });
+    played.answer = { kind: 'decision', decision };
+    expect(await throttle(15, 30, 60, 16)).toEqual([1, 16, 3, 1, 0]);
+    expect(await throttle(15, 30, 60, 17)).toEqual([1, 16, 3, -1, 0]);
+  });
+
+  it('refuses other numbers of arguments with its usage', async () => {
+    const error = expect.stringMatching(/^ERR Cell error: Usage: CL\.THROTTLE <key> <max_burst>/);
+    for (const args of [[], ['k'], ['k', '1'], ['k', '1', '1'], ['k', '1', '1', '1', '1', '1']]) {
+      expect(await client.ask('CL.THROTTLE', ...args)).toEqual({ error });
+    }
+    expect(played.asked).toEqual([]);
+  });
+
+  it.each([
+    [['x', 1, 1], "ERR Couldn't parse as integer: x"],
+    [[1, '1.5', 1], "ERR Couldn't parse as integer: 1.5"],
+    [[1, 1, ''], "ERR Couldn't parse as integer: "],
+    [[1, 1, 1, '+1'], "ERR Couldn't parse as integer: +1"],
+    [[1, 0, 1], 'ERR Zero rates are not supported'],
+    [[1, 1, 0], 'ERR Zero rates are not supported'],
+    [[1, -1, 1], 'ERR count and period must be positive'],
+    [[1, 1, -1], 'ERR count and period must be positive'],
+    [[-1, 1, 1], 'ERR max_burst must be an integer from 0 to 999999'],
+    [[LIMIT_MAX, 1, 1], 'ERR max_burst must be an integer from 0 to 999999'],
+    [
+      [1, 1, 1, 0],
+      'ERR quantity must be an integer from 1 to 1000000; a look with quantity 0 is not supported',
+    ],
+    [
+      [1, 1, 1, -1],
+      'ERR quantity must be an integer from 1 to 1000000; a look with quantity 0 is not supported',
+    ],
+    [
+      [0, 1, 2_678_401],
+      'ERR (max_burst + 1) * period / count must be at most 2678400 seconds, which is 31 days',
+    ],
+  ])('refuses what cannot be: %j', async (args, error) => {
+    expect(await throttle(...args)).toEqual({ error });
+    expect(played.asked).toEqual([]);
+  });
+
+  it('refuses keys that are none', async () => {
+    const numbers = ['1', '1', '1'];
+    expect(await client.ask('CL.THROTTLE', '', ...numbers)).toEqual({
+      error: 'ERR userId must be text of 1 to 256 bytes',
+    });
+    expect(await client.ask('CL.THROTTLE', Buffer.from('ff', 'hex'), ...numbers)).toEqual({
+      error: 'ERR userId must be UTF-8, and some of its bytes are not',
+    });
+    expect(played.asked).toEqual([]);
+  });
+
+  it('tells why nobody could decide', async () => {
+    played.answer = { kind: 'unavailable', reason: 'overloaded', proposed: false };
+    const error = expect.stringMatching(/^UNAVAILABLE overloaded .*; nothing was granted$/);
+    expect(await throttle(1, 1, 1)).toEqual({ error });
+  });
+});
