@@ -1,4 +1,5 @@
 /** The forwarder and the router of a node, as the timing of its cluster wants them. Wires; decides nothing. */
+import { partitionOf } from '../partition/hash.ts';
 import type { Timing } from '../config/config.ts';
 import type { ClusterPlacement } from '../meta/cluster-placement.ts';
 import type { Partition } from '../partition/partition.ts';
@@ -24,7 +25,7 @@ export interface Routing {
 }
 
 export function newRouting({ init, placement, partitions, hearsOfLeaders }: RoutingInit): Routing {
-  const { nodeId, config, clocks, hash, doorMillis, random, send, defer, isConnected, queues } = init;
+  const { nodeId, config, clocks, doorMillis, random, send, defer, isConnected, queues } = init;
   const { monotonicMillis } = clocks;
   const { electionMillis, requestDeadlineMillis, tickMillis } = config.timing;
   const silentTicksMax = silentTicksOf(config.timing);
@@ -46,7 +47,7 @@ export function newRouting({ init, placement, partitions, hearsOfLeaders }: Rout
     partitions,
     hearsOfLeaders,
     forwarder,
-    hash,
+    partitionOf: (userId) => partitionOf(userId, config.partitions),
     monotonicMillis,
     doorMillis,
     deadlineMillis: requestDeadlineMillis,

@@ -10,7 +10,6 @@ import type { AllowAnswer } from '../api/answer.ts';
 import type { AllowRequest } from '../api/request.ts';
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
 import type { Answer } from '../partition/answer.ts';
-import { type Hash32, partitionOf } from '../partition/hash.ts';
 import type { Partition } from '../partition/partition.ts';
 import { meaningOf } from './answer-meaning.ts';
 import type { Forwarder } from './forwarder.ts';
@@ -30,7 +29,7 @@ export interface RouterInit {
   /** Can the replica here be relied on to learn who leads? Otherwise this node asks around. */
   readonly hearsOfLeaders: (partition: number) => boolean;
   readonly forwarder: Forwarder;
-  readonly hash: Hash32;
+  readonly partitionOf: (userId: string) => number;
   readonly monotonicMillis: () => number;
   /** On the same clock: what is asked now came after this. */
   readonly doorMillis: () => number;
@@ -90,7 +89,7 @@ export class Router {
   }
 
   partitionOf(userId: string): number {
-    return partitionOf(userId, this.#init.placement.partitionCount, this.#init.hash);
+    return this.#init.partitionOf(userId);
   }
 
   /**

@@ -119,7 +119,7 @@ export class RouterBench {
       partitions: this.local as ReadonlyMap<number, unknown> as ReadonlyMap<number, Partition>,
       hearsOfLeaders: (partition) => this.local.has(partition),
       forwarder: { forward, isReachable } as Forwarder,
-      hash: (userId) => Number.parseInt(userId, 10),
+      partitionOf: (userId) => Number.parseInt(userId, 10) % 8,
       monotonicMillis: () => this.nowMillis,
       doorMillis: () => this.nowMillis - this.ageMillis,
       deadlineMillis: DEADLINE_MILLIS,

@@ -297,7 +297,7 @@ export class World {
   }
 
   partitionOf(userId: string): number {
-    return partitionOf(userId, this.placement.partitionCount, this.#hash);
+    return partitionOf(userId, this.placement.partitionCount);
   }
 
   end(): void {
