@@ -4,6 +4,7 @@
  * them.
  */
 import { mkdir, writeFile } from 'node:fs/promises';
+import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { directoryOption, integerFrom } from '../src/cli/options.ts';
@@ -40,6 +41,11 @@ function timingOf({ quick, rounds, seconds }: BenchOptions): Timing {
     warmUpMillis: usual.warmUpMillis,
     firstWarmUpMillis: usual.firstWarmUpMillis,
   };
+}
+
+/** The load average above which other work is in all numbers. */
+function busyAbove(): number {
+  return cpus().length / 4;
 }
 
 function sayPlan(cells: readonly Cell[], timing: Timing): void {
@@ -95,10 +101,15 @@ async function main(options: BenchOptions): Promise<void> {
   if (cells.length === 0) throw new Error(`--only ${options.only.join(' ')}: there is no such cell`);
   sayPlan(cells, timing);
   const startedAt = new Date();
+  const [loadAverageBefore = 0] = loadavg();
+  if (loadAverageBefore > busyAbove())
+    console.log(
+      `this machine has other work to do (load average ${loadAverageBefore.toFixed(1)}): look at ratios only\n`,
+    );
   const { seed } = options;
   try {
     const result = await runRounds({ cells, timing, seed, running, say: (line) => console.log(line) });
-    const results = resultsOf({ startedAt, timing, seed }, cells, result);
+    const results = resultsOf({ startedAt, loadAverageBefore, timing, seed }, cells, result);
     sayResults(results);
     await write(options.out, results);
     assertExpected(results);

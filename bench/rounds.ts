@@ -91,7 +91,8 @@ class Rounds {
     const { workload } = cell;
     const job = cell.setup.job(thing, { workload, seed, warmUpMillis, measuredMillis });
     if (job === undefined) {
-      this.#note(`${cell.id} is left out: this version has no such door`);
+      const door = cell.setup.bare === 'bare-http' ? 'HTTP' : 'the Redis protocol';
+      this.#note(`${cell.thing.id} has no door for ${door} in this version: such cells are left out`);
       return false;
     }
     const place = `[${this.#done}/${cells.length * timing.rounds}] round ${round}, ${cell.id}`;

@@ -31,7 +31,7 @@ export class Running {
 
   removeDirectory(path: string): void {
     this.#directories.delete(path);
-    rmSync(path, { recursive: true, force: true });
+    rmSync(path, { recursive: true, force: true, maxRetries: 3 });
   }
 
   /** Asks a process to end, and insists after some seconds. */

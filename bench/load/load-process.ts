@@ -7,8 +7,13 @@ import type { LoadJob, LoadMessage, LoadResult } from './load-job.ts';
 import { openLoop } from './open-loop.ts';
 import { respLoad } from './resp-load.ts';
 
-function tell(message: LoadMessage): void {
-  process.send?.(message);
+function tell(message: LoadMessage, told: () => void = () => undefined): void {
+  process.send?.(message, undefined, undefined, told);
+}
+
+/** The last message: this process ends when it has left. */
+function conclude(message: LoadMessage): void {
+  tell(message, () => process.disconnect());
 }
 
 function measuring(): void {
@@ -28,11 +33,10 @@ async function run(job: LoadJob): Promise<LoadResult> {
 
 process.once('message', (job: LoadJob) => {
   run(job)
-    .then((result) => tell({ type: 'measured', result }))
+    .then((result) => conclude({ type: 'measured', result }))
     .catch((error: unknown) =>
-      tell({ type: 'failed', message: error instanceof Error ? error.message : String(error) }),
-    )
-    .finally(() => process.disconnect());
+      conclude({ type: 'failed', message: error instanceof Error ? error.message : String(error) }),
+    );
 });
 // Its parent is gone: nobody waits for a result.
 process.once('disconnect', () => process.exit());

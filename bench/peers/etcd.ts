@@ -1,5 +1,5 @@
 /** Three members of etcd, each synced to its own disk, behind a Fastify route that keeps a sliding log in them. */
-import { freePort } from '../ports.ts';
+import { freeBasePort } from '../ports.ts';
 import type { Running } from '../running.ts';
 import { sumOfMetric, textFrom } from './metrics-text.ts';
 import { startNodeProgram } from './node-programs.ts';
@@ -20,9 +20,9 @@ function localUrl(port: number): string {
   return `http://127.0.0.1:${port}`;
 }
 
-async function newMember(id: number): Promise<Member> {
-  const clientPort = await freePort();
-  return { name: `m${id}`, clientUrl: localUrl(clientPort), peerUrl: localUrl(await freePort()), clientPort };
+/** @param port of its clients; its peers use the next one */
+function newMember(id: number, port: number): Member {
+  return { name: `m${id}`, clientUrl: localUrl(port), peerUrl: localUrl(port + 1), clientPort: port };
 }
 
 /** Syncs of all members; entries once for the cluster, by what each member has seen committed. */
@@ -37,7 +37,8 @@ async function countersOf(members: readonly Member[]): Promise<WorkCounters> {
 
 async function start(running: Running): Promise<RunningThing> {
   const directory = running.directory('etcd');
-  const members = await Promise.all(Array.from({ length: MEMBERS }, async (_, i) => newMember(i + 1)));
+  const basePort = await freeBasePort(Array.from({ length: 2 * MEMBERS }, (_, i) => i));
+  const members = Array.from({ length: MEMBERS }, (_, i) => newMember(i + 1, basePort + 2 * i));
   const initial = members.map(({ name, peerUrl }) => `${name}=${peerUrl}`).join(',');
   const servers = members.map(({ name, clientUrl, peerUrl }) => {
     const options: Readonly<Record<string, string>> = {

@@ -67,13 +67,14 @@ function section({ title, rows }: Comparison): string {
   ].join('\n');
 }
 
-function facts({ startedAt, machine, options, notes, things }: BenchResults): string {
+function facts(results: BenchResults): string {
+  const { startedAt, commit, loadAverageBefore, machine, options, notes, things } = results;
   const { cpuModel, cpus, memoryBytes, system, node } = machine;
   const memory = `${(memoryBytes / 2 ** 30).toFixed(1)} GiB`;
   const promises = things.map(({ name, promise }) => `<dt>${escaped(name)}</dt><dd>${escaped(promise)}</dd>`);
   return [
-    `<p>${escaped(startedAt)}: ${options.rounds} rounds of ${options.measuredMillis / 1_000} s each, seed ${options.seed}. `,
-    `${cpus} x ${escaped(cpuModel)}, ${memory}, ${escaped(system)}, Node ${escaped(node)}.</p>`,
+    `<p>${escaped(startedAt)}${commit === undefined ? '' : `, commit ${escaped(commit)}`}: ${options.rounds} rounds of ${options.measuredMillis / 1_000} s each, seed ${options.seed}. `,
+    `${cpus} x ${escaped(cpuModel)}, ${memory}, ${escaped(system)}, Node ${escaped(node)}; load average before: ${loadAverageBefore.toFixed(1)}.</p>`,
     '<p>Bars are medians of the rounds, thin lines their range. Ratios were taken round by round.</p>',
     `<h2>What a grant means</h2><dl>${promises.join('')}</dl>`,
     notes.length > 0

@@ -1,4 +1,5 @@
 /** The results of a run as they are kept: with what is needed to judge them, and to run them again. */
+import { execFileSync } from 'node:child_process';
 import { arch, cpus, release, totalmem, type } from 'node:os';
 import type { ThingUnderLoad } from '../peers/thing-under-load.ts';
 import type { Cell, Timing } from '../plan.ts';
@@ -17,6 +18,10 @@ export interface BenchResults {
   /** Raised when a field gets another meaning. */
   readonly format: 1;
   readonly startedAt: string;
+  /** Of the sources; absent if they are not in a repository. */
+  readonly commit?: string;
+  /** Processes that wanted to run in the minute before, on average. */
+  readonly loadAverageBefore: number;
   readonly machine: Machine;
   readonly options: Timing & { readonly seed: number };
   readonly things: readonly Pick<ThingUnderLoad, 'id' | 'name' | 'promise'>[];
@@ -36,15 +41,32 @@ function thisMachine(): Machine {
   };
 }
 
+function thisCommit(): string | undefined {
+  try {
+    const args = ['describe', '--always', '--dirty', '--abbrev=12'];
+    return execFileSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
+  } catch {
+    return undefined;
+  }
+}
+
 export function resultsOf(
-  run: { readonly startedAt: Date; readonly timing: Timing; readonly seed: number },
+  run: {
+    readonly startedAt: Date;
+    readonly loadAverageBefore: number;
+    readonly timing: Timing;
+    readonly seed: number;
+  },
   cells: readonly Cell[],
   { samples, notes }: RoundsResult,
 ): BenchResults {
+  const commit = thisCommit();
   const things = [...new Set(cells.map(({ thing }) => thing))];
   return {
     format: 1,
     startedAt: run.startedAt.toISOString(),
+    ...(commit !== undefined && { commit }),
+    loadAverageBefore: run.loadAverageBefore,
     machine: thisMachine(),
     options: { ...run.timing, seed: run.seed },
     things: things.map(({ id, name, promise }) => ({ id, name, promise })),

@@ -103,7 +103,7 @@ describe('the summary', () => {
   test('is a table and a page, in which names are only names', () => {
     const timing = { rounds: 2, measuredMillis: 1_000, warmUpMillis: 100, firstWarmUpMillis: 0 };
     const notes = ['<script>alert(1)</script>'];
-    const run = { startedAt: new Date(0), timing, seed: 1 };
+    const run = { startedAt: new Date(0), loadAverageBefore: 0, timing, seed: 1 };
     const page = resultsPage(resultsOf(run, cells, { samples, notes }));
     expect(page).toContain('Quorate, 3 nodes');
     expect(page).not.toContain('<script');
