@@ -73,8 +73,9 @@ export function startNodeProcess(
   ]);
   const child = spawn(command, args, {
     stdio: ['ignore', log, log, 'ipc'],
-    // LevelDB's synced write holds a thread of libuv's pool; the default of 4 is shared with file reads.
-    env: { ...process.env, UV_THREADPOOL_SIZE: '8' },
+    // One thread of libuv's pool for LevelDB's synced write, of which there is one at a time, and one for names and files;
+    // more of them only wake each other. Names never take the last one.
+    env: { ...process.env, UV_THREADPOOL_SIZE: '2' },
   });
   closeSync(log);
   const exited = new Promise<NodeExit>((resolve) => {

@@ -1,6 +1,5 @@
 /** Mutants: changes of members, who is admitted, and what becomes of those that are not. */
 import type { Mutant } from './mutant.ts';
-import { changedLoads } from './seams.ts';
 
 export const MEMBERSHIP: readonly Mutant[] = [
   {
@@ -24,10 +23,13 @@ export const MEMBERSHIP: readonly Mutant[] = [
   {
     id: 'M19',
     bug: 'the tombstone of a removed replica forgets its term',
-    seams: changedLoads((stored) =>
-      stored.removed ? { ...stored, hardState: { term: 0, vote: 0, commit: 0 } } : stored,
-    ),
-    script: 'leave-and-return',
+    edits: [
+      {
+        in: 'RaftCore.constructor',
+        find: 'hardState: stored?.hardState ??',
+        replace: 'hardState: (removedAt > 0 ? undefined : stored?.hardState) ??',
+      },
+    ],
   },
   {
     id: 'M20',
@@ -39,7 +41,10 @@ export const MEMBERSHIP: readonly Mutant[] = [
         replace: 'return false;',
       },
     ],
-    script: 'sleeper',
+    unitTest: {
+      file: 'raft/coming-back.test.ts',
+      why: 'a leader must be lost while the newest configuration of a replica that came back is the one that removed it: it hears of another with its first append',
+    },
   },
   {
     id: 'I1',

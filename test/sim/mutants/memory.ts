@@ -103,6 +103,10 @@ export const MEMORY: readonly Mutant[] = [
         replace: 'return true;',
       },
     ],
+    unitTest: {
+      file: 'limiter/capacity.test.ts',
+      why: 'known users must grow by an eighth of the cap where no new one is taken in, and clients have too few grants left for that by then',
+    },
   },
   {
     id: 'P2',
