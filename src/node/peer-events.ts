@@ -109,10 +109,11 @@ export class PeerEvents {
 
   /** The connection from `peer` broke: its process is gone, or cannot reach us. */
   peerLost(peer: NodeId): void {
-    const { membership, raft, forwarder } = this.#init;
+    const { membership, raft, forwarder, router } = this.#init;
     membership.peerLost(peer);
     raft.peerLost(peer);
     forwarder.peerLost(peer);
+    router.peerUnreachable(peer);
   }
 
   /** The connection to `peer` broke: what was sent last may not have arrived. */
@@ -120,6 +121,6 @@ export class PeerEvents {
     const { forwarder, membership, router } = this.#init;
     forwarder.peerDisconnected(peer);
     membership.peerDisconnected(peer);
-    router.peerDisconnected(peer);
+    router.peerUnreachable(peer);
   }
 }

@@ -133,8 +133,8 @@ export class Router {
     this.#advance(partition);
   }
 
-  /** Nothing can be sent to `node` now: whoever it leads, ask another way. */
-  peerDisconnected(node: NodeId): void {
+  /** Nothing can be sent to `node` now, or it cannot answer: whoever it leads, ask another way. */
+  peerUnreachable(node: NodeId): void {
     this.#avoid(node);
   }
 

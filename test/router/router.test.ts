@@ -232,7 +232,7 @@ describe('a broken connection', () => {
     bench.leads(0, 2);
     bench.leads(1, 3);
     bench.connected.delete(2);
-    bench.router.peerDisconnected(2);
+    bench.router.peerUnreachable(2);
     bench.leads(0, 0);
     bench.allow('0:ada');
     bench.allow('1:bob');

@@ -117,7 +117,7 @@ describe('a node cut off one way from its leader', () => {
     const bench = new RouterBench();
     bench.leads(0, 2);
     cut(bench);
-    bench.router.peerDisconnected(2);
+    bench.router.peerUnreachable(2);
     const told = bench.allow('0:ada');
     expect(bench.forwarded).toMatchObject([{ to: 3, relayTo: 2 }]);
     bench.forwarded[0]?.answer(GRANT);

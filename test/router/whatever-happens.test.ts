@@ -58,7 +58,7 @@ describe('whatever happens', () => {
             else bench.suspected.delete(each.node);
           } else if (each.do === 'link') {
             if (each.up) bench.connected.add(each.node);
-            else if (bench.connected.delete(each.node)) bench.router.peerDisconnected(each.node);
+            else if (bench.connected.delete(each.node)) bench.router.peerUnreachable(each.node);
           } else {
             bench.tick(each.millis);
           }
