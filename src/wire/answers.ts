@@ -1,8 +1,12 @@
-/** The frame of answers to forwarded requests. */
+/**
+ * The frame of answers to forwarded requests: one behind the other. A rule is named when it is first met, and from then on by
+ * its number; most answers of a frame are by one rule.
+ */
 import { UNAVAILABLE_REASONS } from '../api/refusals.ts';
-import { CONFLICT_FIELDS, type Receipt } from '../api/answer.ts';
+import { CONFLICT_FIELDS, type Decision, type Receipt } from '../api/answer.ts';
 import { type Answer } from '../partition/answer.ts';
-import { array, Fields, pack, unpack } from './fields.ts';
+import { BytesIn, BytesOut } from './bytes.ts';
+import { FrameError } from './frame.ts';
 
 export interface ForwardedAnswer {
   /** As the request bore it. */
@@ -18,76 +22,119 @@ const KINDS = [
   'conflict',
 ] as const satisfies readonly Answer['kind'][];
 
+const out = new BytesOut();
+
 /** None at all is a sign of life. */
 export function encodeAnswers(answers: readonly ForwardedAnswer[]): Buffer {
-  return pack(answers.map(({ id, answer }) => [id, ...encodeAnswer(answer)]));
+  const ruleIds: string[] = [];
+  out.clear();
+  out.integer(answers.length);
+  for (const { id, answer } of answers) {
+    out.integer(id);
+    out.integer(KINDS.indexOf(answer.kind));
+    encodeAnswer(answer, ruleIds);
+  }
+  return out.take();
 }
 
 /** @throws FrameError if it is malformed */
 export function decodeAnswers(payload: Uint8Array): ForwardedAnswer[] {
-  return array(unpack(payload), 'answers').map((row) => {
-    const fields = new Fields(row);
-    return { id: fields.integer('id'), answer: decodeAnswer(fields) };
-  });
+  const input = new BytesIn(payload);
+  const ruleIds: string[] = [];
+  const answers: ForwardedAnswer[] = [];
+  const count = input.count('answers');
+  for (let i = 0; i < count; i += 1) {
+    const id = input.integer('id');
+    answers.push({ id, answer: decodeAnswer(input, ruleIds) });
+  }
+  if (!input.isAtEnd) throw new FrameError('more than the answers');
+  return answers;
 }
 
-function encodeAnswer(answer: Answer): unknown[] {
-  const kind = KINDS.indexOf(answer.kind);
+function encodeAnswer(answer: Answer, ruleIds: string[]): void {
   switch (answer.kind) {
-    case 'decision': {
-      const { allowed, ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis } =
-        answer.decision;
-      const { term, index, position = null, timeMillis } = answer.decision.decided;
-      const waits = [limit, windowMillis, remaining, retryAfterMillis, resetMillis];
-      return [kind, allowed, ruleId, ...waits, term, index, position, timeMillis];
-    }
+    case 'decision':
+      encodeDecision(answer.decision, ruleIds);
+      return;
     case 'invalid':
-      return [kind, answer.field, answer.message];
+      out.text(answer.field);
+      out.text(answer.message);
+      return;
     case 'conflict':
-      return [kind, CONFLICT_FIELDS.indexOf(answer.field), answer.message];
+      out.integer(CONFLICT_FIELDS.indexOf(answer.field));
+      out.text(answer.message);
+      return;
     case 'unavailable':
-      return [kind, UNAVAILABLE_REASONS.indexOf(answer.reason), answer.proposed];
+      out.integer(UNAVAILABLE_REASONS.indexOf(answer.reason));
+      out.flag(answer.proposed);
+      return;
     case 'notLeader':
-      return [kind, answer.leader, answer.term];
+      out.integer(answer.leader);
+      out.integer(answer.term);
   }
 }
 
-function decodeAnswer(fields: Fields): Answer {
-  const kind = fields.oneOf(KINDS, 'kind');
+function encodeDecision(decision: Decision, ruleIds: string[]): void {
+  const { term, index, position, timeMillis } = decision.decided;
+  out.flag(decision.allowed);
+  const rule = ruleIds.indexOf(decision.ruleId);
+  out.integer(rule + 1);
+  if (rule === -1) {
+    ruleIds.push(decision.ruleId);
+    out.text(decision.ruleId);
+  }
+  out.integer(decision.limit);
+  out.integer(decision.windowMillis);
+  out.integer(decision.remaining);
+  out.integer(decision.retryAfterMillis);
+  out.integer(decision.resetMillis);
+  out.integer(term);
+  out.integer(index);
+  out.integer(position === undefined ? 0 : position + 1);
+  out.integer(timeMillis);
+}
+
+function decodeAnswer(input: BytesIn, ruleIds: string[]): Answer {
+  const kind = input.oneOf(KINDS, 'kind');
   switch (kind) {
     case 'decision':
-      return {
-        kind,
-        decision: {
-          allowed: fields.boolean('allowed'),
-          ruleId: fields.string('ruleId'),
-          limit: fields.integer('limit'),
-          windowMillis: fields.integer('windowMillis'),
-          remaining: fields.integer('remaining'),
-          retryAfterMillis: fields.integer('retryAfterMillis'),
-          resetMillis: fields.integer('resetMillis'),
-          decided: decodeReceipt(fields),
-        },
-      };
+      return { kind, decision: decodeDecision(input, ruleIds) };
     case 'invalid':
-      return { kind, field: fields.string('field'), message: fields.string('message') };
+      return { kind, field: input.text('field'), message: input.text('message') };
     case 'conflict':
-      return { kind, field: fields.oneOf(CONFLICT_FIELDS, 'field'), message: fields.string('message') };
+      return { kind, field: input.oneOf(CONFLICT_FIELDS, 'field'), message: input.text('message') };
     case 'unavailable':
-      return {
-        kind,
-        reason: fields.oneOf(UNAVAILABLE_REASONS, 'reason'),
-        proposed: fields.boolean('proposed'),
-      };
+      return { kind, reason: input.oneOf(UNAVAILABLE_REASONS, 'reason'), proposed: input.flag('proposed') };
     case 'notLeader':
-      return { kind, leader: fields.integer('leader'), term: fields.integer('term') };
+      return { kind, leader: input.integer('leader'), term: input.integer('term') };
   }
 }
 
-function decodeReceipt(fields: Fields): Receipt {
-  const term = fields.integer('term');
-  const index = fields.integer('index');
-  const position = fields.optionalInteger('position');
-  const timeMillis = fields.integer('timeMillis');
-  return position === undefined ? { term, index, timeMillis } : { term, index, position, timeMillis };
+function decodeDecision(input: BytesIn, ruleIds: string[]): Decision {
+  return {
+    allowed: input.flag('allowed'),
+    ruleId: decodeRuleId(input, ruleIds),
+    limit: input.integer('limit'),
+    windowMillis: input.integer('windowMillis'),
+    remaining: input.integer('remaining'),
+    retryAfterMillis: input.integer('retryAfterMillis'),
+    resetMillis: input.integer('resetMillis'),
+    decided: decodeReceipt(input),
+  };
+}
+
+function decodeRuleId(input: BytesIn, ruleIds: string[]): string {
+  const rule = input.integer('rule');
+  if (rule === 0) ruleIds.push(input.text('ruleId'));
+  const ruleId = ruleIds.at(rule === 0 ? -1 : rule - 1);
+  if (ruleId === undefined) throw new FrameError(`rule ${rule} was not named`);
+  return ruleId;
+}
+
+function decodeReceipt(input: BytesIn): Receipt {
+  const term = input.integer('term');
+  const index = input.integer('index');
+  const position = input.integer('position') - 1;
+  const timeMillis = input.integer('timeMillis');
+  return position === -1 ? { term, index, timeMillis } : { term, index, position, timeMillis };
 }

@@ -8,6 +8,8 @@ const FIRST_BYTES = 4_096;
 /** Of one integer. */
 const INTEGER_BYTES_MAX = 8;
 
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
 /** One payload after the other. */
 export class BytesOut {
   #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
@@ -54,6 +56,11 @@ export class BytesOut {
     if (this.#length + value.length > this.#bytes.length) this.#grow(value.length);
     this.#bytes.set(value, this.#length);
     this.#length += value.length;
+  }
+
+  /** Well-formed text. */
+  text(value: string): void {
+    this.byteString(Buffer.from(value));
   }
 
   #grow(more: number): void {
@@ -119,6 +126,17 @@ export class BytesIn {
     const value = names[this.integer(name)];
     if (value === undefined) throw new FrameError(`${name} is not one of ${names.join(', ')}`);
     return value;
+  }
+
+  text(name: string): string {
+    const length = this.count(name);
+    const from = this.#at;
+    this.#at += length;
+    try {
+      return utf8.decode(this.#bytes.subarray(from, this.#at));
+    } catch {
+      throw new FrameError(`${name} is not UTF-8`);
+    }
   }
 
   /** A copy: what is received lies in a buffer that serves for more. */

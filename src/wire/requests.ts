@@ -1,17 +1,16 @@
 /**
- * The frame of requests that another node is to decide, as it leads their partitions: one batch, in the very bytes of a log
- * entry, and beside it the columns that only the way there needs. Nothing at all asks for a sign of life.
- *
- *   [ids, budgetsMillis, partitions, relayTos or null where nobody may pass anything on, batch]
+ * The frame of requests that another node is to decide, as it leads their partitions: for each what only the way there
+ * needs (id, budget, partition, relay), then all of them as one batch, in the very bytes of a log entry. Nothing at all asks for a
+ * sign of life.
  *
  * Not one batch for each partition: with many partitions most would hold one request, and cost more than they save.
  */
 import type { AllowRequest } from '../api/request.ts';
-import { NO_NODE, type NodeId } from '../../raft/types.ts';
+import type { NodeId } from '../../raft/types.ts';
 import { type AllowBatch, requestsOf } from '../limiter/log/batch.ts';
 import { AllowBatchBuilder } from '../limiter/log/batch-builder.ts';
 import { CommandDecodeError, decodeCommand } from '../limiter/log/command.ts';
-import { array, Fields, pack, unpack } from './fields.ts';
+import { BytesIn, BytesOut } from './bytes.ts';
 import { FrameError } from './frame.ts';
 
 export interface ForwardedRequest {
@@ -26,45 +25,39 @@ export interface ForwardedRequest {
   readonly request: AllowRequest;
 }
 
+const out = new BytesOut();
+const batch = new AllowBatchBuilder();
+
 /** Up to `BATCH_REQUESTS_MAX`. None at all asks for a sign of life. */
 export function encodeRequests(requests: readonly ForwardedRequest[]): Buffer {
-  if (requests.length === 0) return pack([]);
-  const batch = new AllowBatchBuilder();
-  const ids: number[] = [];
-  const budgetsMillis: number[] = [];
-  const partitions: number[] = [];
-  let relayTos: NodeId[] | null = null;
+  out.clear();
+  batch.clear();
+  out.integer(requests.length);
   for (const { id, budgetMillis, partition, relayTo, request } of requests) {
-    if (relayTo !== NO_NODE) relayTos ??= ids.map(() => NO_NODE);
-    relayTos?.push(relayTo);
-    ids.push(id);
-    budgetsMillis.push(budgetMillis);
-    partitions.push(partition);
+    out.integer(id);
+    out.integer(budgetMillis);
+    out.integer(partition);
+    out.integer(relayTo);
     batch.add(request);
   }
-  return pack([ids, budgetsMillis, partitions, relayTos, batch.take()]);
+  if (batch.size > 0) out.byteString(batch.take());
+  return out.take();
 }
 
 /** @throws FrameError if it is malformed */
 export function decodeRequests(payload: Uint8Array): ForwardedRequest[] {
-  const columns = array(unpack(payload), 'requests');
-  if (columns.length === 0) return [];
-  const fields = new Fields(columns);
-  const ids = fields.integers('ids');
-  const budgetsMillis = fields.integers('budgetsMillis');
-  const partitions = fields.integers('partitions');
-  const relayTos = fields.optionalIntegers('relayTos');
-  const batch = decodeBatch(fields.bytes('batch'));
-  const { size } = batch;
-  if ([ids, budgetsMillis, partitions, relayTos ?? ids].some(({ length }) => length !== size))
-    throw new FrameError(`columns of other lengths beside a batch of ${size} requests`);
-  return requestsOf(batch).map((request, i) => ({
-    id: ids[i] ?? 0,
-    budgetMillis: budgetsMillis[i] ?? 0,
-    partition: partitions[i] ?? 0,
-    relayTo: relayTos?.[i] ?? NO_NODE,
-    request,
+  const input = new BytesIn(payload);
+  const count = input.count('requests');
+  const ways = Array.from({ length: count }, () => ({
+    id: input.integer('id'),
+    budgetMillis: input.integer('budgetMillis'),
+    partition: input.integer('partition'),
+    relayTo: input.integer('relayTo'),
   }));
+  const requests = count === 0 ? [] : requestsOf(decodeBatch(input.byteString('batch')));
+  if (requests.length !== count) throw new FrameError(`${requests.length} requests for ${count} ways`);
+  if (!input.isAtEnd) throw new FrameError('more than the requests');
+  return requests.map((request, i) => ({ ...ways[i]!, request }));
 }
 
 function decodeBatch(bytes: Uint8Array): AllowBatch {

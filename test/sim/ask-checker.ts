@@ -2,7 +2,6 @@
  * How nodes ask each other for decisions, from the frames they send and what their partitions are asked: nobody asks around for what no client asked
  * it, nothing is passed on more than once, and a crowd of requests without a leader does not become a crowd of questions.
  */
-import { unpack } from 'msgpackr';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { GroupApplication } from '../../raft/driver/multi-raft.ts';
 import type { NodeId } from '../../raft/types.ts';
@@ -170,22 +169,21 @@ interface Question {
   readonly requestId: string | undefined;
 }
 
-type Column<T> = readonly T[] | null;
-
-/** Columns, of which the last is the batch as it stands in the log. No columns: a sign of life is asked for. */
+/** Ways, then the batch as it stands in the log. None: a sign of life is asked for. */
 function questionsIn(payload: Uint8Array): Question[] {
-  const columns = unpack(payload) as readonly unknown[];
-  if (columns.length === 0) return [];
-  const [, , partitions, relayTos, batch] = columns as readonly [
-    unknown,
-    unknown,
-    readonly number[],
-    Column<NodeId>,
-    Uint8Array,
-  ];
-  return loggedRequests(batch).map(({ userId, requestId }, i) => ({
-    partition: partitions[i] ?? 0,
-    relayTo: relayTos?.[i] ?? 0,
+  let at = 0;
+  const integer = (): number => {
+    const value = payload[at++] ?? 0;
+    return value < 128 ? value : value - 128 + 128 * integer();
+  };
+  const ways = Array.from({ length: integer() }, () => {
+    const [, , partition = 0, relayTo = 0] = [integer(), integer(), integer(), integer()];
+    return { partition, relayTo };
+  });
+  const batchBytes = ways.length === 0 ? 0 : integer();
+  return loggedRequests(payload.subarray(at, at + batchBytes)).map(({ userId, requestId }, i) => ({
+    partition: ways[i]?.partition ?? 0,
+    relayTo: ways[i]?.relayTo ?? 0,
     userId,
     requestId,
   }));

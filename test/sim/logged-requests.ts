@@ -16,7 +16,7 @@ export function loggedRequests(data: Uint8Array): Asked[] {
     at += length;
     return bytes.toString('utf8', at - length, at);
   };
-  if (byte() !== ALLOW) return [];
+  if (bytes.length === 0 || byte() !== ALLOW) return [];
   const count = integer();
   const rules = Array.from({ length: integer() }, text);
   return Array.from({ length: count }, () => {

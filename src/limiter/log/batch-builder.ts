@@ -77,6 +77,14 @@ export class AllowBatchBuilder {
     this.#size += 1;
   }
 
+  /** Forgets what was collected. */
+  clear(): void {
+    this.#rows.length = 0;
+    this.#size = 0;
+    this.#ruleIds = [];
+    this.#ruleIndexOf.clear();
+  }
+
   /** The entry; a new one begins. There must be at least one request. */
   take(): Uint8Array {
     assert(this.#size > 0, 'an empty batch makes no log entry');
@@ -90,10 +98,7 @@ export class AllowBatchBuilder {
     const data = new Uint8Array(head.length + this.#rows.length);
     data.set(head.written);
     data.set(this.#rows.written, head.length);
-    this.#rows.length = 0;
-    this.#size = 0;
-    this.#ruleIds = [];
-    this.#ruleIndexOf.clear();
+    this.clear();
     return data;
   }
 

@@ -24,9 +24,9 @@ export const WIRE: readonly Mutant[] = [
     law: 'every answer is what the log says',
     edits: [
       {
-        in: 'encodeAnswer',
-        find: 'remaining, retryAfterMillis, resetMillis];',
-        replace: 'remaining, resetMillis, retryAfterMillis];',
+        in: 'encodeDecision',
+        find: 'out.integer(decision.retryAfterMillis);\n  out.integer(decision.resetMillis);',
+        replace: 'out.integer(decision.resetMillis);\n  out.integer(decision.retryAfterMillis);',
       },
     ],
   },
@@ -36,9 +36,9 @@ export const WIRE: readonly Mutant[] = [
     law: 'every grant has a receipt of its own',
     edits: [
       {
-        in: 'encodeAnswer',
-        find: 'term, index, position, timeMillis]',
-        replace: 'term, index, null, timeMillis]',
+        in: 'encodeDecision',
+        find: 'position === undefined ? 0 : position + 1',
+        replace: '0',
       },
     ],
   },
@@ -64,7 +64,7 @@ export const WIRE: readonly Mutant[] = [
     id: 'T15',
     bug: 'a batch takes the rules of the one before',
     law: 'the log holds what was asked',
-    edits: [{ in: 'AllowBatchBuilder.take', find: 'this.#ruleIndexOf.clear();', replace: '' }],
+    edits: [{ in: 'AllowBatchBuilder.clear', find: 'this.#ruleIndexOf.clear();', replace: '' }],
   },
   {
     id: 'T16',
