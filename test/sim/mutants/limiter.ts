@@ -223,4 +223,52 @@ export const LIMITER: readonly Mutant[] = [
       },
     ],
   },
+  {
+    id: 'Z1',
+    bug: 'what a stated rule grants is not remembered',
+    law: 'never more than the limit within a window',
+    edits: [
+      {
+        in: 'LimiterState.keep',
+        find: 'if (!this.#tableOf.has(keys.rule.id)) this.#kept(keys);',
+        replace: '',
+      },
+    ],
+    unitTest: {
+      file: 'limiter/stated-rules.test.ts',
+      why: 'clients of the simulator ask by rules of the table alone',
+    },
+  },
+  {
+    id: 'Z2',
+    bug: 'the keys of a stated rule are forgotten with the first of them',
+    law: 'never more than the limit within a window',
+    edits: [
+      {
+        in: 'LimiterState.#isForgotten',
+        find: 'keys.size > 0 || keys.eventTimed',
+        replace: 'keys.size > 1 || keys.eventTimed',
+      },
+    ],
+    unitTest: {
+      file: 'limiter/stated-rules.test.ts',
+      why: 'clients of the simulator ask by rules of the table alone',
+    },
+  },
+  {
+    id: 'Z3',
+    bug: 'a new rule table forgets which stated rules are in force',
+    law: 'what was granted under a rule counts as long as the rule is in force',
+    edits: [
+      {
+        in: 'LimiterState.changeRules',
+        find: 'keys.active = stated !== undefined;',
+        replace: 'keys.active = false;',
+      },
+    ],
+    unitTest: {
+      file: 'limiter/stated-rules.test.ts',
+      why: 'clients of the simulator ask by rules of the table alone',
+    },
+  },
 ];
