@@ -177,7 +177,7 @@ function questionsIn(payload: Uint8Array): Question[] {
     return value < 128 ? value : value - 128 + 128 * integer();
   };
   const ways = Array.from({ length: integer() }, () => {
-    const [, , partition = 0, relayTo = 0] = [integer(), integer(), integer(), integer()];
+    const [, , partition, relayTo] = [integer(), integer(), integer(), integer()];
     return { partition, relayTo };
   });
   const batchBytes = ways.length === 0 ? 0 : integer();
