@@ -37,7 +37,7 @@ const propose: Script = {
 /** A follower is away while the others compact their logs, and comes back to a snapshot. */
 const snapshot: Script = {
   name: 'snapshot',
-  snapshotEveryBytes: 300,
+  snapshotEveryBytes: 200,
   countsLate: true,
   grants: 6,
   *steps(cluster) {
@@ -68,7 +68,7 @@ const snapshot: Script = {
 /** The power fails. Nodes come back to snapshots and logs, and crash again on their way. */
 const recover: Script = {
   name: 'recover',
-  snapshotEveryBytes: 300,
+  snapshotEveryBytes: 200,
   countsLate: true,
   grants: 6,
   *steps(cluster) {

@@ -1,4 +1,5 @@
 /** Mutants: changes of members, who is admitted, and what becomes of those that are not. */
+import { changedLoads } from './seams.ts';
 import type { Mutant } from './mutant.ts';
 
 export const MEMBERSHIP: readonly Mutant[] = [
@@ -23,13 +24,10 @@ export const MEMBERSHIP: readonly Mutant[] = [
   {
     id: 'M19',
     bug: 'the tombstone of a removed replica forgets its term',
-    edits: [
-      {
-        in: 'RaftCore.constructor',
-        find: 'hardState: stored?.hardState ??',
-        replace: 'hardState: (removedAt > 0 ? undefined : stored?.hardState) ??',
-      },
-    ],
+    seams: changedLoads((stored) =>
+      stored.removed ? { ...stored, hardState: { term: 0, vote: 0, commit: 0 } } : stored,
+    ),
+    script: 'node-comes-and-goes',
   },
   {
     id: 'M20',
