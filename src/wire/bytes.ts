@@ -129,11 +129,8 @@ export class BytesIn {
   }
 
   text(name: string): string {
-    const length = this.count(name);
-    const from = this.#at;
-    this.#at += length;
     try {
-      return utf8.decode(this.#bytes.subarray(from, this.#at));
+      return utf8.decode(this.byteView(name));
     } catch {
       throw new FrameError(`${name} is not UTF-8`);
     }
@@ -141,10 +138,16 @@ export class BytesIn {
 
   /** A copy: what is received lies in a buffer that serves for more. */
   byteString(name: string): Uint8Array {
-    const length = this.count(name);
-    const copy = new Uint8Array(length);
-    copy.set(this.#bytes.subarray(this.#at, this.#at + length));
-    this.#at += length;
+    const view = this.byteView(name);
+    const copy = new Uint8Array(view.length);
+    copy.set(view);
     return copy;
+  }
+
+  /** The bytes where they lie: good as long as the payload is. */
+  byteView(name: string): Uint8Array {
+    const length = this.count(name);
+    this.#at += length;
+    return this.#bytes.subarray(this.#at - length, this.#at);
   }
 }

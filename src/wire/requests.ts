@@ -54,7 +54,7 @@ export function decodeRequests(payload: Uint8Array): ForwardedRequest[] {
     partition: input.integer('partition'),
     relayTo: input.integer('relayTo'),
   }));
-  const requests = count === 0 ? [] : requestsOf(decodeBatch(input.byteString('batch')));
+  const requests = count === 0 ? [] : requestsOf(decodeBatch(input.byteView('batch')));
   if (requests.length !== count) throw new FrameError(`${requests.length} requests for ${count} ways`);
   if (!input.isAtEnd) throw new FrameError('more than the requests');
   return requests.map((request, i) => ({ ...ways[i]!, request }));

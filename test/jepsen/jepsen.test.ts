@@ -12,7 +12,6 @@ const NEMESES = ['kill', 'pause', 'partition', 'membership'];
 /** They cannot tell what is wrong from what is slow, on a machine that has other things to do. */
 const ABOUT_TIME = ['liveness', 'graceful', 'false-denials', 'machine', 'snapshots'];
 const ATTEMPTS = 3;
-const HANGS_MILLIS = 900_000;
 const directories: string[] = [];
 
 const print = (line: string): void => console.log(line);
@@ -43,13 +42,9 @@ describe('a cluster of real processes', () => {
     for (const directory of directories) await rm(directory, { recursive: true });
   });
 
-  it(
-    'keeps its word while nodes are killed, paused, cut off and replaced',
-    { timeout: HANGS_MILLIS },
-    async () => {
-      const { verdict, summary } = await judgedRun();
-      expect(verdict.operations.granted).toBeGreaterThan(100);
-      expect(summary.faults).toBeGreaterThan(0);
-    },
-  );
+  it('keeps its word while nodes are killed, paused, cut off and replaced', async () => {
+    const { verdict, summary } = await judgedRun();
+    expect(verdict.operations.granted).toBeGreaterThan(100);
+    expect(summary.faults).toBeGreaterThan(0);
+  });
 });

@@ -118,6 +118,16 @@ describe('a rule that a request states', () => {
     expect(ask(harness, 'ada').allowed).toBe(true);
   });
 
+  it('that goes in the middle of an entry comes back with a grant further on in it', () => {
+    const harness = harnessWith({ id: 'sweeper', limit: 100, windowMillis: 10 });
+    ask(harness, 'ada');
+    harness.nowMillis += 10_000;
+    const others = Array.from({ length: 20 }, (_, i) => ({ userId: `other-${i}`, ruleId: 'sweeper' }));
+    const decisions = harness.ask(...others, { userId: 'ada', ruleId: RULE });
+    expect(decisions.at(-1)?.allowed).toBe(true);
+    expect([1, 2].map(() => ask(harness, 'ada').allowed)).toEqual([true, false]);
+  });
+
   it('survives a snapshot', () => {
     const harness = harnessWith({});
     ask(harness, 'ada');

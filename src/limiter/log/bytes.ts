@@ -35,7 +35,7 @@ export class Bytes {
     this.byte(rest);
   }
 
-  /** 0 to `maxBytes` of UTF-8, which is at most 127 for a length of one byte. */
+  /** Behind its length, where there is room for `maxBytes` and for that. @param text of 0 to `maxBytes` bytes in UTF-8 */
   text(text: string, maxBytes: number): void {
     const { length } = text;
     assert(length <= maxBytes, 'a text of {} units has no more than {} bytes', length, maxBytes);

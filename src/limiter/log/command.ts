@@ -34,6 +34,10 @@ export class CommandDecodeError extends Error {
 }
 
 const SWEEP: Command = { type: 'sweep' };
+const RULE_BYTES_MAX = RULE_ID_BYTES_MAX + 2 + RULE_INTEGERS * 8;
+const INTEGER_MAX = Number.MAX_SAFE_INTEGER;
+/** Reads one entry at a time. */
+const input = new ByteReader((problem) => new CommandDecodeError(problem));
 
 /** The form of a validated rule table. */
 export function encodeRules(table: RuleTable): Uint8Array {
@@ -50,8 +54,6 @@ export function encodeRules(table: RuleTable): Uint8Array {
   return out.written.slice();
 }
 
-const RULE_BYTES_MAX = RULE_ID_BYTES_MAX + 2 + RULE_INTEGERS * 8;
-
 export function encodeSweep(): Uint8Array {
   return Uint8Array.of(KIND_SWEEP);
 }
@@ -62,20 +64,19 @@ export function encodeSweep(): Uint8Array {
  * @throws CommandDecodeError when `data` is anything else than one complete, valid command
  */
 export function decodeCommand(data: Uint8Array): Command {
-  const input = new ByteReader((problem) => new CommandDecodeError(problem));
   input.load(data);
-  const command = readCommand(input);
+  const command = readCommand();
   if (!input.atEnd) throw new CommandDecodeError(`${data.length - input.position} bytes left over`);
   return command;
 }
 
-function readCommand(input: ByteReader): Command {
+function readCommand(): Command {
   const kind = input.byte();
   switch (kind) {
     case KIND_ALLOW:
-      return { type: 'allow', batch: readBatch(input) };
+      return { type: 'allow', batch: readBatch() };
     case KIND_RULES:
-      return { type: 'rules', table: readTable(input) };
+      return { type: 'rules', table: readTable() };
     case KIND_SWEEP:
       return SWEEP;
     default:
@@ -83,23 +84,23 @@ function readCommand(input: ByteReader): Command {
   }
 }
 
-function readBatch(input: ByteReader): AllowBatch {
+function readBatch(): AllowBatch {
   const size = input.integer('number of requests', 1, BATCH_REQUESTS_MAX);
-  const ruleIds = readRuleIds(input, size);
+  const ruleIds = readRuleIds(size);
   const rowsAt = input.position;
   for (let i = 0; i < size; i += 1) {
     const has = input.byte();
     if (has > HAS_MAX) throw new CommandDecodeError(`a request has ${has}`);
-    readKey(input, 'user id', KEY_BYTES_MAX);
+    readKey('user id', KEY_BYTES_MAX);
     if ((has & HAS.rule) !== 0) input.integer('rule', 1, ruleIds.length - 1);
     if ((has & HAS.cost) !== 0) input.integer('cost', 2, COST_MAX);
     if ((has & HAS.timestamp) !== 0) input.integer('timestamp', 0, TIMESTAMP_MILLIS_MAX);
-    if ((has & HAS.requestId) !== 0) readKey(input, 'request id', REQUEST_ID_BYTES_MAX);
+    if ((has & HAS.requestId) !== 0) readKey('request id', REQUEST_ID_BYTES_MAX);
   }
   return { size, ruleIds, bytes: input.chunk, rowsAt };
 }
 
-function readRuleIds(input: ByteReader, size: number): readonly string[] {
+function readRuleIds(size: number): readonly string[] {
   const count = input.integer('number of rule ids', 1, size);
   const ruleIds: string[] = [];
   for (let i = 0; i < count; i += 1) {
@@ -111,7 +112,7 @@ function readRuleIds(input: ByteReader, size: number): readonly string[] {
 }
 
 /** No byte order mark may stand in front: see `isBoundedText`. */
-function readKey(input: ByteReader, name: string, maxBytes: number): void {
+function readKey(name: string, maxBytes: number): void {
   const length = input.textBytes(name, 1, maxBytes);
   const from = input.position - length;
   const { chunk } = input;
@@ -119,13 +120,15 @@ function readKey(input: ByteReader, name: string, maxBytes: number): void {
   if (isMarked && length >= 3) throw new CommandDecodeError(`${name} begins with a byte order mark`);
 }
 
-function readTable(input: ByteReader): RuleTable {
-  const values = Array.from({ length: TABLE_INTEGERS }, () => input.integer('a value of the rules', 0, MAX));
+function readTable(): RuleTable {
+  const values = Array.from({ length: TABLE_INTEGERS }, () =>
+    input.integer('a value of the rules', 0, INTEGER_MAX),
+  );
   const count = input.integer('number of rules', 1, RULES_MAX);
   const rules: (readonly unknown[])[] = [];
   for (let i = 0; i < count; i += 1) {
     const rule: unknown[] = [input.text('rule id', RULE_ID_BYTES_MAX)];
-    while (rule.length <= RULE_INTEGERS) rule.push(input.integer('a value of a rule', 0, MAX));
+    while (rule.length <= RULE_INTEGERS) rule.push(input.integer('a value of a rule', 0, INTEGER_MAX));
     rules.push(rule);
   }
   try {
@@ -135,5 +138,3 @@ function readTable(input: ByteReader): RuleTable {
     throw error;
   }
 }
-
-const MAX = Number.MAX_SAFE_INTEGER;

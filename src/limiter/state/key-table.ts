@@ -3,13 +3,14 @@
  * It keeps its keys in a defined order so that a sweep over them is the same on every replica.
  */
 
+import { type Rule, WINDOW_MILLIS_MAX } from '../../api/rule.ts';
 import { meterOf } from '../meters/meter-of.ts';
 import type { Demand, Meter } from '../meters/meter.ts';
+import { statedRule } from '../stated-rules.ts';
 import { Keys } from './keys.ts';
 import { NONE } from './rows.ts';
 import type { StateSize } from './state-size.ts';
 import type { TextBytes } from './text-bytes.ts';
-import { type Rule, WINDOW_MILLIS_MAX } from '../../api/rule.ts';
 
 /** How late a caller's timestamp may be and still be decided at its own time, whatever was forgotten. */
 export const LATE_MILLIS = 60_000;
@@ -64,6 +65,10 @@ export class KeyTable {
   effectiveWindowMillis: number;
   /** False when the current rule table no longer has the rule; its grants wait for it to come back. */
   active = true;
+  /** It is part of the state. The keys of a stated rule are not before its first grant. */
+  isKept = false;
+  /** The id of its rule states the rule. */
+  readonly isStated: boolean;
   /** True once a grant was stamped with a caller's timestamp. */
   eventTimed = false;
   /** Every forgotten grant of the near epoch is out of the window at this time. Never above group time. */
@@ -80,6 +85,7 @@ export class KeyTable {
     readonly size: StateSize;
   }) {
     this.rule = init.rule;
+    this.isStated = statedRule(init.rule.id) !== undefined;
     this.effectiveWindowMillis = init.effectiveWindowMillis;
     this.#nearEpochMillis = nearEpochMillis(init.createdMillis);
     this.keys = new Keys(init.size);

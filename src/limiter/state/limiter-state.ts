@@ -3,20 +3,20 @@
  * as it does is not, and nothing may depend on it.
  */
 
+import type { AllowRequest } from '../../api/request.ts';
+import type { Rule } from '../../api/rule.ts';
 import type { AppliedPosition, Decision } from '../decision.ts';
 import type { Fingerprint } from '../fingerprint.ts';
+import type { BatchCursor } from '../log/batch.ts';
 import type { Demand } from '../meters/meter.ts';
 import { DEFAULT_RULE, effectiveWindowMillis, type RuleTable } from '../rules.ts';
+import { STATED_RULES_MAX, statedRule } from '../stated-rules.ts';
 import { KeyTable } from './key-table.ts';
 import { RequestKey } from './request-key.ts';
 import { RequestMemory } from './request-memory.ts';
 import { NONE } from './rows.ts';
 import { KEY_BYTES, type Room, StateSize } from './state-size.ts';
 import { TextBytes } from './text-bytes.ts';
-import type { AllowRequest } from '../../api/request.ts';
-import type { BatchCursor } from '../log/batch.ts';
-import type { Rule } from '../../api/rule.ts';
-import { STATED_RULES_MAX, statedRule } from '../stated-rules.ts';
 
 /** What one sweep does at most: a few milliseconds of work, and far more than what else an entry may add. */
 const SWEEP_LOOKS = 8_192;
@@ -73,6 +73,7 @@ export class LimiterState {
   }
 
   #kept(keys: KeyTable): KeyTable {
+    keys.isKept = true;
     this.keyTables.push(keys);
     this.#tableOf.set(keys.rule.id, keys);
     return keys;
@@ -89,7 +90,7 @@ export class LimiterState {
 
   /** Something is granted by this rule: its keys are part of the state from now on. */
   keep(keys: KeyTable): void {
-    if (!this.#tableOf.has(keys.rule.id)) this.#kept(keys);
+    if (!keys.isKept) this.#kept(keys);
   }
 
   /** Puts a newer rule table in force, at the applied time. Recorded grants stay where they are. */
@@ -156,8 +157,7 @@ export class LimiterState {
       bytes += this.memory.bytesFor(this.requestKey, this.ruleId);
     }
     const isNew = slot === NONE || hasRequestId;
-    const isStatedAnew = !this.#tableOf.has(keys.rule.id);
-    if (isStatedAnew && this.keyTables.length - (this.table?.rules.length ?? 0) >= STATED_RULES_MAX)
+    if (!keys.isKept && this.keyTables.length - (this.table?.rules.length ?? 0) >= STATED_RULES_MAX)
       return false;
     if (room === 'exhausted' && bytes > 0) return false;
     if (room === 'full' && isNew) return false;
@@ -182,14 +182,18 @@ export class LimiterState {
     this.sweepKeys(SWEEP_LOOKS, SWEEP_EVICTIONS);
   }
 
-  /** Was the last key of a stated rule forgotten? Then nothing is left to know of it, and it goes. */
-  #isForgotten(keys: KeyTable): boolean {
-    const { id } = keys.rule;
+  /**
+   * Drops the keys that the sweep stands at, and says whether it did: nothing is left to know of a stated rule whose last key
+   * was forgotten.
+   */
+  #maybeDrop(keys: KeyTable): boolean {
     // What was stamped by callers, when a rule of this id was configured, must stay known.
-    if (keys.size > 0 || keys.eventTimed || statedRule(id) === undefined) return false;
+    if (!keys.isStated || keys.size > 0 || keys.eventTimed) return false;
+    const { id } = keys.rule;
     if (this.table?.rules.some((rule) => rule.id === id) === true) return false;
     this.keyTables.splice(this.sweepTable, 1);
     this.#tableOf.delete(id);
+    keys.isKept = false;
     return true;
   }
 
@@ -201,7 +205,7 @@ export class LimiterState {
     for (let look = 0; look < looks && evicted < evictions; look += 1) {
       const keys = this.keyTables[this.sweepTable]!;
       if (this.sweepSlot >= keys.size) {
-        if (!this.#isForgotten(keys)) this.sweepTable += 1;
+        if (!this.#maybeDrop(keys)) this.sweepTable += 1;
         this.sweepTable %= this.keyTables.length;
         this.sweepSlot = 0;
       } else if (keys.evictIfIdle(this.sweepSlot, timeMillis)) {

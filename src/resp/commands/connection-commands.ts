@@ -78,22 +78,14 @@ export const CONNECTION_COMMANDS: readonly Command[] = [
     },
   },
   // Which node is asked makes no difference, so neither do these.
-  {
-    name: 'READONLY',
+  ...['READONLY', 'READWRITE'].map((name): Command => ({
+    name,
     arity: 1,
     flags: ['loading', 'stale', 'fast'],
     key: 0,
     summary: 'Accepted',
     run: () => OK,
-  },
-  {
-    name: 'READWRITE',
-    arity: 1,
-    flags: ['loading', 'stale', 'fast'],
-    key: 0,
-    summary: 'Accepted',
-    run: () => OK,
-  },
+  })),
 ];
 
 function ping({ args }: Call): Reply {

@@ -230,7 +230,7 @@ export const LIMITER: readonly Mutant[] = [
     edits: [
       {
         in: 'LimiterState.keep',
-        find: 'if (!this.#tableOf.has(keys.rule.id)) this.#kept(keys);',
+        find: 'if (!keys.isKept) this.#kept(keys);',
         replace: '',
       },
     ],
@@ -245,7 +245,7 @@ export const LIMITER: readonly Mutant[] = [
     law: 'never more than the limit within a window',
     edits: [
       {
-        in: 'LimiterState.#isForgotten',
+        in: 'LimiterState.#maybeDrop',
         find: 'keys.size > 0 || keys.eventTimed',
         replace: 'keys.size > 1 || keys.eventTimed',
       },
