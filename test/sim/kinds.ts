@@ -69,7 +69,7 @@ const FAULTS_OF: Readonly<Record<Exclude<Kind, 'usual'>, readonly FaultName[]>> 
 export function drawKind(random: Random): Kind {
   if (random.chance(0.1)) return 'calm';
   if (random.chance(0.2)) return 'short-reigns';
-  return random.chance(0.42) ? 'far-behind' : 'usual';
+  return random.chance(0.46) ? 'far-behind' : 'usual';
 }
 
 /** What succeeds rarely is tried in most runs. */
