@@ -63,6 +63,7 @@ async function start(directory: string): Promise<RunningNode> {
     doorMillis: () => performance.now(),
     random: (bound) => Math.floor(Math.random() * bound),
     defer: setImmediate,
+    gather: setImmediate,
     send: () => false,
     isConnected: () => false,
     leaderChanged: () => undefined,

@@ -122,12 +122,14 @@ export class RaftCore {
     return statusOf(this.#state);
   }
 
-  /** Time passed: one tick. */
-  tick(): void {
+  /** Time passed: one tick. Returns whether anything came of it: something to send or write, or another role. */
+  tick(): boolean {
     const state = this.#state;
+    const { role } = state;
     if (state.leadership === undefined) tickElection(state);
     else tickLeader(state, state.leadership);
     leaveJointIfDue(state);
+    return state.role !== role || state.outgoing.length > 0 || state.afterSync.length > 0 || this.hasUnstable;
   }
 
   /** A message for this replica arrived. */

@@ -9,8 +9,8 @@ const BALANCE_LAG_ENTRIES_MAX = 64;
 /** Looks to wait before a transfer that failed is tried again. */
 const BALANCE_PATIENCE = 40;
 
-/** Hands one group to its preferred leader, so that after a failover the load spreads out again, gently. */
-export function balance(groups: Iterable<Group>, tick: number, balanceTicks: number): void {
+/** Hands one group to its preferred leader, so that after a failover the load spreads out again, gently. Returns which. */
+export function maybeBalance(groups: Iterable<Group>, tick: number, balanceTicks: number): Group | undefined {
   for (const group of groups) {
     const { core, preferredLeader } = group;
     if (core.role !== 'leader' || core.id === preferredLeader || tick < group.balanceAtTick) continue;
@@ -18,8 +18,9 @@ export function balance(groups: Iterable<Group>, tick: number, balanceTicks: num
     // Nothing is proposed during a transfer, so one that failed is not tried again at once.
     group.balanceAtTick = tick + balanceTicks * BALANCE_PATIENCE;
     // A preferred leader that is a learner now is none.
-    if (core.transferLeadership(preferredLeader)) return;
+    if (core.transferLeadership(preferredLeader)) return group;
   }
+  return undefined;
 }
 
 /** The leader's process is gone. The survivors take turns, in an order that differs from group to group. */

@@ -6,7 +6,7 @@
 import { assert } from '../assert.ts';
 import { type Group, type GroupInit, openGroup } from './group.ts';
 import type { MembershipDone, ReadDone } from './group-application.ts';
-import { balance, handOver, replaceLeader } from './leaderships.ts';
+import { handOver, maybeBalance, replaceLeader } from './leaderships.ts';
 import type { MembershipChange } from '../membership.ts';
 import type { MultiRaftInit } from './multi-raft-options.ts';
 import type { PeerMessage } from './peer-message.ts';
@@ -161,12 +161,15 @@ export class MultiRaft {
   /** Time passed: one tick for every group. */
   tick(): void {
     if (!this.#turns.isRunning) return;
-    for (const { core } of this.#groups.values()) core.tick();
+    // Most groups have nothing to do but wait: those cost no turn.
+    for (const group of this.#groups.values()) if (group.core.tick()) this.#turns.activate(group);
     if (this.#hindrances.willingness === 'unfit') this.handOver();
     this.#ticks += 1;
     this.#turns.tick(this.#ticks);
     const { balanceTicks } = this.#init.options;
-    if (this.#ticks % balanceTicks === 0) balance(this.#groups.values(), this.#ticks, balanceTicks);
+    if (this.#ticks % balanceTicks !== 0) return;
+    const handedOver = maybeBalance(this.#groups.values(), this.#ticks, balanceTicks);
+    if (handedOver !== undefined) this.#turns.activate(handedOver);
   }
 
   #held(group: GroupId): Group {

@@ -47,7 +47,7 @@ export class TurnLoop {
       staged: (group, incoming) => this.#traffic.staged(group, incoming),
       installed: (group) => this.#traffic.installed(group),
       stalled,
-      written: () => this.#turn(),
+      written: () => this.#schedule(),
       failed: (error) => this.#fail(error),
     });
     this.#traffic = new SnapshotTraffic({
@@ -128,7 +128,6 @@ export class TurnLoop {
 
   /** Tick number `ticks` has reached all cores; now the disk and the snapshots on their way. */
   tick(ticks: number): void {
-    for (const group of this.#groups.values()) this.#active.add(group);
     this.#disk.tick();
     this.#traffic.tick(ticks, this.#init.options.raft.heartbeatTicks);
     this.#schedule();

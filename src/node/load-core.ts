@@ -16,7 +16,7 @@ import { currentPeers } from './peer-addresses.ts';
 
 /** @throws what the disk throws if something cannot be read */
 export async function loadCore(parts: NodeParts): Promise<NodeCore> {
-  const { init, clocks, store, fatal, admission, transport, readiness, view, doorClock } = parts;
+  const { init, clocks, store, fatal, admission, transport, readiness, view, doorClock, turn } = parts;
   const { config, nodeId } = init;
   const memory = memoryLimits();
   const everyBytes =
@@ -31,7 +31,8 @@ export async function loadCore(parts: NodeParts): Promise<NodeCore> {
     clocks,
     random: (bound) => randomInt(bound),
     doorMillis: () => doorClock.nowMillis(),
-    defer: setImmediate,
+    defer: (task) => turn.at('decide', task),
+    gather: (task) => turn.at('gather', task),
     send: (to, type, payload) => transport.send(to, type, payload),
     isConnected: (peer) => transport.isConnectedBothWays(peer),
     loaded: (groups, of) => readiness.loading(groups, of),

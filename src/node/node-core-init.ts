@@ -37,6 +37,8 @@ export interface NodeCoreInit {
   readonly random: (bound: number) => number;
   /** Runs `fn` soon, after what is already queued. */
   readonly defer: (fn: () => void) => void;
+  /** Runs `fn` when what was deferred has run: what that decided leaves together. */
+  readonly gather: (fn: () => void) => void;
   /** Sends one frame to a peer; false if it was dropped. */
   readonly send: (to: NodeId, type: PeerFrameType, payload: Uint8Array) => boolean;
   /** Whether there are connections to and from a peer: it can be asked, and can answer. */

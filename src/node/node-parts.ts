@@ -16,6 +16,7 @@ import { RespDoor } from '../resp/resp-door.ts';
 import { TcpTransport } from '../transport/tcp-transport.ts';
 import { ClusterView, type Known, reportOf } from './cluster-view.ts';
 import { DoorClock } from './door-clock.ts';
+import { EventTurn } from './event-turn.ts';
 import { MemberCache } from './member-cache.ts';
 import { Metrics } from './metrics.ts';
 import type { Clocks } from './node-core-init.ts';
@@ -36,6 +37,7 @@ export interface NodeParts {
   readonly admission: Admission;
   readonly memberCache: MemberCache;
   readonly transport: TcpTransport;
+  readonly turn: EventTurn;
   readonly readiness: NodeReadiness;
   readonly view: ClusterView;
   readonly doorClock: DoorClock;
@@ -62,6 +64,7 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
     founders: config.founders,
     addresses: addressesToSay(self),
   });
+  const turn = new EventTurn();
   const transport = new TcpTransport({
     nodeId,
     clusterId: config.clusterId,
@@ -70,6 +73,7 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
     gate: admission,
     logger,
     random: Math.random,
+    atTurnEnd: (flush) => turn.at('send', flush),
   });
   const readiness = new NodeReadiness({
     groups: 1 + config.partitions,
@@ -78,7 +82,7 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
   const view = viewOf(init, readiness, clocks);
   const doorClock = new DoorClock(clocks);
   const behind = behindDoor(self, readiness, view);
-  const resp = respDoor(init, self.resp, { node: behind, doorClock, ...clocks });
+  const resp = respDoor(init, self.resp, { node: behind, doorClock, turn, ...clocks });
   const metrics = metricsOf(readiness, resp);
   const { monotonicMillis } = clocks;
   const http = new HttpDoor({
@@ -109,6 +113,7 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
     admission,
     memberCache,
     transport,
+    turn,
     readiness,
     view,
     doorClock,
@@ -148,12 +153,17 @@ function fatalOnce(
 function respDoor(
   { version = 'unknown', logger }: NodeInit,
   address: HostPort | undefined,
-  parts: Clocks & { readonly node: NodeBehindDoor; readonly doorClock: DoorClock },
+  parts: Clocks & {
+    readonly node: NodeBehindDoor;
+    readonly doorClock: DoorClock;
+    readonly turn: EventTurn;
+  },
 ): RespDoor | undefined {
   if (address === undefined) return undefined;
-  const { node, doorClock, monotonicMillis } = parts;
+  const { node, doorClock, turn, monotonicMillis } = parts;
   const accepted = (): void => doorClock.accepted();
-  return new RespDoor({ node, address, version, accepted, monotonicMillis, logger });
+  const atTurnEnd = (flush: () => void): void => turn.at('reply', flush);
+  return new RespDoor({ node, address, version, accepted, monotonicMillis, atTurnEnd, logger });
 }
 
 function metricsOf(readiness: NodeReadiness, resp: RespDoor | undefined): Metrics {

@@ -25,7 +25,7 @@ export interface Routing {
 }
 
 export function newRouting({ init, placement, partitions, hearsOfLeaders }: RoutingInit): Routing {
-  const { nodeId, config, clocks, doorMillis, random, send, defer, isConnected, queues } = init;
+  const { nodeId, config, clocks, doorMillis, random, send, gather, isConnected, queues } = init;
   const { monotonicMillis } = clocks;
   const { electionMillis, requestDeadlineMillis, tickMillis } = config.timing;
   const silentTicksMax = silentTicksOf(config.timing);
@@ -35,7 +35,7 @@ export function newRouting({ init, placement, partitions, hearsOfLeaders }: Rout
     monotonicMillis,
     doorMillis,
     send,
-    defer,
+    gather,
     isConnected,
     suspected: (node) => router.peerSuspected(node),
     silentTicksMax,

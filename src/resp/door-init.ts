@@ -23,6 +23,8 @@ export interface RespDoorInit {
   /** Told of every connection. */
   readonly accepted: () => void;
   readonly monotonicMillis: () => number;
+  /** Runs `flush` when what has come in this turn of the event loop is decided. */
+  readonly atTurnEnd: (flush: () => void) => void;
   readonly logger: Logger;
   readonly limits?: RespLimits;
 }

@@ -13,13 +13,18 @@ export class FlushPass {
   readonly #writer = new ReplyWriter();
   #waiting = new Set<Flushable>();
   #isPlanned = false;
+  readonly #atTurnEnd: (flush: () => void) => void;
+
+  constructor(atTurnEnd: (flush: () => void) => void) {
+    this.#atTurnEnd = atTurnEnd;
+  }
 
   /** Flushes it at the end of this turn, or of the next one if this one is flushed already. */
   mark(connection: Flushable): void {
     this.#waiting.add(connection);
     if (this.#isPlanned) return;
     this.#isPlanned = true;
-    setImmediate(() => this.#run());
+    this.#atTurnEnd(() => this.#run());
   }
 
   #run(): void {

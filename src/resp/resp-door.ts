@@ -16,7 +16,7 @@ export class RespDoor implements FrontDoor {
   readonly #init: RespDoorInit;
   readonly #limits: RespLimits;
   readonly #server: Server;
-  readonly #flushPass = new FlushPass();
+  readonly #flushPass: FlushPass;
   readonly #connections = new Map<Socket, Connection>();
   /** Those that were one too many. */
   readonly #refused = new Set<Socket>();
@@ -32,6 +32,7 @@ export class RespDoor implements FrontDoor {
   constructor(init: RespDoorInit) {
     const { node, version, monotonicMillis } = init;
     this.#init = init;
+    this.#flushPass = new FlushPass(init.atTurnEnd);
     this.#limits = init.limits ?? RESP_LIMITS;
     this.#server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accepted(socket));
     this.#state = {

@@ -27,8 +27,8 @@ export interface ForwarderInit {
   readonly doorMillis: () => number;
   /** Sends one frame; false if it was dropped. */
   readonly send: (to: NodeId, type: 'requests' | 'answers', payload: Uint8Array) => boolean;
-  /** Runs `flush` soon, after what is already queued. */
-  readonly defer: (flush: () => void) => void;
+  /** Runs `flush` soon, when what has come by then is decided. */
+  readonly gather: (flush: () => void) => void;
   readonly isConnected: (node: NodeId) => boolean;
   /** A node that has requests, or was asked for a sign of life, is silent for too long: ask others. */
   readonly suspected: (node: NodeId) => void;
@@ -136,7 +136,7 @@ export class Forwarder {
     else queue.push(item);
     if (this.#scheduled) return;
     this.#scheduled = true;
-    this.#init.defer(() => {
+    this.#init.gather(() => {
       this.#scheduled = false;
       this.#flush();
     });

@@ -34,6 +34,8 @@ export interface DialerInit {
   readonly logger: Logger;
   /** In [0, 1); spreads reconnects. */
   readonly random: () => number;
+  /** Runs `flush` at the end of this turn of the event loop: all frames of a turn are one write. */
+  readonly atTurnEnd: (flush: () => void) => void;
   readonly hello: () => Hello;
   readonly onConnected: () => void;
   readonly onDisconnected: () => void;
@@ -135,6 +137,10 @@ export class Dialer {
   }
 
   #write(socket: Socket, type: FrameType, payload: Uint8Array): void {
+    if (socket.writableCorked === 0) {
+      socket.cork();
+      this.#init.atTurnEnd(() => socket.uncork());
+    }
     socket.write(encodeFrame(type, payload, this.#init.tag));
     this.#hasSent = true;
   }
@@ -153,6 +159,8 @@ export class Dialer {
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#retry);
+    // What was said in this turn is still said: it may be the last answers of a node that stops.
+    this.#socket?.uncork();
     this.#socket?.destroy();
   }
 

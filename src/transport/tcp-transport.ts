@@ -11,6 +11,7 @@ import { createServer, type Server, type Socket } from 'node:net';
 import type { Logger } from 'pino';
 import type { NodeId } from '../../raft/types.ts';
 import { Dialer, KEEP_ALIVE_MILLIS, type PeerAddress } from './dialer.ts';
+import type { Gate } from './gate.ts';
 import {
   clusterTag,
   encodeFrame,
@@ -32,6 +33,7 @@ import {
 import { ThrottledLog } from './throttled-log.ts';
 
 export type { PeerAddress } from './dialer.ts';
+export type { Gate } from './gate.ts';
 
 export interface TransportHandlers {
   /** A frame of a peer that was welcome. A FrameError thrown here closes that connection. */
@@ -48,13 +50,6 @@ export interface TransportHandlers {
   onRefused(peer: NodeId, refusal: Refusal): void;
 }
 
-/** Who is welcome: see src/meta/admission.ts. */
-export interface Gate {
-  readonly self: Sender;
-  helloTo(target: NodeId): Hello;
-  refusalOf(hello: Hello): Refusal | undefined;
-}
-
 export interface TcpTransportInit {
   readonly nodeId: NodeId;
   readonly clusterId: string;
@@ -64,6 +59,8 @@ export interface TcpTransportInit {
   readonly logger: Logger;
   /** In [0, 1); spreads reconnects. */
   readonly random: () => number;
+  /** Runs `flush` at the end of this turn of the event loop. */
+  readonly atTurnEnd: (flush: () => void) => void;
 }
 
 /** A connection that has not said who it is by then is closed. */
@@ -165,13 +162,14 @@ export class TcpTransport {
       readonly isIntroduced: boolean;
     },
   ): void {
-    const { gate, logger, random } = this.#init;
+    const { gate, logger, random, atTurnEnd } = this.#init;
     const dialer = new Dialer(
       {
         peer,
         tag: this.#tag,
         logger,
         random,
+        atTurnEnd,
         hello: () => gate.helloTo(peer),
         onConnected: () => this.#handlers?.onPeerConnected(peer),
         onDisconnected: () => {

@@ -37,6 +37,7 @@ async function grantsOf(slewPpm: number, askedMillis: readonly number[]): Promis
     doorMillis: () => realMillis * (1 + slewPpm / 1e6),
     random: () => 0,
     defer,
+    gather: defer,
     send: () => false,
     isConnected: () => false,
     leaderChanged: () => undefined,

@@ -92,6 +92,7 @@ describe('a restart', () => {
       doorMillis: zero,
       random: zero,
       defer: (fn) => deferred.push(fn),
+      gather: (fn) => deferred.push(fn),
       send: () => true,
       isConnected: () => true,
       leaderChanged: () => undefined,

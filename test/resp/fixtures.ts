@@ -57,6 +57,7 @@ export class PlayedDoor {
       },
       address: { host: '127.0.0.1', port: 0 },
       version: '1.2.3',
+      atTurnEnd: setImmediate,
       accepted: () => {
         this.accepted += 1;
       },

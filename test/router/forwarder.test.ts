@@ -37,7 +37,7 @@ class Side {
         if (this.reachable) this.sent.push({ to, kind, payload });
         return this.reachable;
       },
-      defer: (flush) => this.#deferred.push(flush),
+      gather: (flush) => this.#deferred.push(flush),
       isConnected: () => this.reachable,
       suspected: (node) => this.suspected.push(node),
       silentTicksMax: SILENT_TICKS_MAX,

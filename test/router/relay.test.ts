@@ -41,7 +41,7 @@ class Nodes {
           });
           return true;
         },
-        defer: (flush) => this.#queue.push(flush),
+        gather: (flush) => this.#queue.push(flush),
         isConnected: (node) => node !== id,
         suspected: (node) => this.suspected.push({ by: id, node }),
         silentTicksMax: SILENT_TICKS_MAX,

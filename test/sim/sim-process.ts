@@ -151,6 +151,7 @@ export class SimProcess {
       clocks: { monotonicMillis: () => machine.clock.millis(), wallMillis: () => machine.wallMillis() },
       random: (bound) => this.#random.below(bound),
       defer: (run) => this.#defer(run),
+      gather: (run) => this.#defer(run),
       send: (to, type, payload) => this.#send(to, type, payload),
       isConnected: (peer) => network.isConnected(id, peer) && network.isConnected(peer, id),
       leaderChanged: (partition, leader) =>

@@ -106,6 +106,8 @@ export class Peer {
   readonly transport: TcpTransport;
   readonly frames: SeenFrame[] = [];
   readonly events: string[] = [];
+  /** Set: turns do not end by themselves. */
+  heldTurn: (() => void)[] | undefined;
   /** Frames with this text are answered with a FrameError. */
   static readonly POISON = 'poison';
 
@@ -121,6 +123,10 @@ export class Peer {
       gate: this.gate,
       logger: pino({ level: 'silent' }),
       random,
+      atTurnEnd: (flush) => {
+        if (this.heldTurn === undefined) setImmediate(flush);
+        else this.heldTurn.push(flush);
+      },
     });
   }
 

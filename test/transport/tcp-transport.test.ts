@@ -35,6 +35,28 @@ describe('two nodes', () => {
     expect(a.frames.every(({ type }) => type === 'requests')).toBe(true);
   });
 
+  it('send what one turn brings as one write, at its end', async () => {
+    const { a, b } = await pairAndStranger(cleanup);
+    a.heldTurn = [];
+    for (const text of ['one', 'two', 'three']) a.send(2, text);
+    b.send(1, 'meanwhile');
+    await until('the other way works', () => a.textsFrom(2).length === 1);
+    expect(b.textsFrom(1)).toEqual([]);
+    expect(a.heldTurn).toHaveLength(1);
+    a.heldTurn.pop()?.();
+    await until('all are heard', () => b.textsFrom(1).length === 3);
+    expect(b.textsFrom(1)).toEqual(['one', 'two', 'three']);
+  });
+
+  it('hear the last words of one that closes within a turn', async () => {
+    const { a, b } = await pairAndStranger(cleanup);
+    a.heldTurn = [];
+    a.send(2, 'farewell');
+    await a.transport.close();
+    await until('something is heard', () => b.textsFrom(1).length > 0);
+    expect(b.textsFrom(1)).toEqual(['farewell']);
+  });
+
   it('send nothing to a node that is not there, to strangers or to themselves', async () => {
     const { a } = await pairAndStranger(cleanup, await freeAddress());
     expect([a.send(3, 'x'), a.send(4, 'x'), a.send(1, 'x')]).toEqual([false, false, false]);

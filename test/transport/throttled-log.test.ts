@@ -32,6 +32,7 @@ async function listening(): Promise<{ lines: Line[]; address: { host: string; po
     gate: new TestGate(1, address),
     logger,
     random: () => 0,
+    atTurnEnd: setImmediate,
   });
   cleanup.add(() => transport.close());
   await transport.start({

@@ -204,13 +204,13 @@ export class Node {
     this.#expectAlive();
   }
 
-  /** The write in flight reaches the disk, or fails. */
+  /** The write in flight reaches the disk, or fails; and the turn that comes of it. */
   sync(): void {
     const complete = this.#complete;
     assert(complete !== undefined, `node ${this.id} writes nothing`);
     this.#complete = undefined;
     complete();
-    this.#expectAlive();
+    this.turn();
   }
 
   #expectAlive(): void {
