@@ -11,15 +11,26 @@ import { type HttpAnswer, JSON_TYPE } from './http-answer.ts';
 const PROBLEM_TYPES = 'https://iana.org/assignments/http-problem-types';
 const PROBLEM_JSON_TYPE = 'application/problem+json; charset=utf-8';
 
+/** Status and body of an answer, which are the same wherever it stands. */
+interface FormattedBody {
+  readonly status: number;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
 /** @param wallMillis the edge's own clock, only for `X-RateLimit-Reset`, which is an epoch time by convention. */
 export function formatAnswer(answer: AllowAnswer, partition: number, wallMillis: number): HttpAnswer {
+  return { ...formatBody(answer, partition), headers: headersOf(answer, wallMillis) };
+}
+
+/** As it stands in a batch, too: `allowed` is in every body, and true in those of grants alone. */
+export function formatBody(answer: AllowAnswer, partition: number): FormattedBody {
   switch (answer.kind) {
     case 'decision':
       return answer.decision.allowed
-        ? formatGrant(answer.decision, partition, wallMillis)
-        : formatDenial(answer.decision, partition, wallMillis);
+        ? formatGrant(answer.decision, partition)
+        : formatDenial(answer.decision, partition);
     case 'invalid':
-      return formatInvalid(answer.field, answer.message);
+      return formatFault(ALLOW_STATUS.invalid, 'invalid_request', answer);
     case 'conflict':
       return formatFault(ALLOW_STATUS.conflict, 'request_id_reused', answer);
     case 'unavailable':
@@ -27,26 +38,39 @@ export function formatAnswer(answer: AllowAnswer, partition: number, wallMillis:
   }
 }
 
-function formatGrant(decision: Decision, partition: number, wallMillis: number): HttpAnswer {
+function headersOf(answer: AllowAnswer, wallMillis: number): Record<string, string> {
+  switch (answer.kind) {
+    case 'decision': {
+      const { decision } = answer;
+      const retryAfter = decision.allowed ? {} : { 'retry-after': String(retryAfterSeconds(decision)) };
+      return { 'content-type': JSON_TYPE, ...rateLimitHeaders(decision, wallMillis), ...retryAfter };
+    }
+    case 'invalid':
+    case 'conflict':
+      return { 'content-type': JSON_TYPE };
+    case 'unavailable':
+      return { 'content-type': PROBLEM_JSON_TYPE, 'retry-after': String(UNAVAILABLE_RETRY_SECONDS) };
+  }
+}
+
+function formatGrant(decision: Decision, partition: number): FormattedBody {
   const { limit, remaining, resetMillis, ruleId: rule, decided } = decision;
   return {
     status: ALLOW_STATUS.granted,
-    headers: { 'content-type': JSON_TYPE, ...rateLimitHeaders(decision, wallMillis) },
     body: { allowed: true, limit, remaining, resetMillis, rule, decided: { partition, ...decided } },
   };
 }
 
-function formatDenial(decision: Decision, partition: number, wallMillis: number): HttpAnswer {
+function retryAfterSeconds({ retryAfterMillis }: Decision): number {
+  return Math.ceil(retryAfterMillis / 1000);
+}
+
+function formatDenial(decision: Decision, partition: number): FormattedBody {
   const { limit, remaining, resetMillis, retryAfterMillis, windowMillis, ruleId: rule, decided } = decision;
-  const retryAfter = Math.ceil(retryAfterMillis / 1000);
+  const retryAfter = retryAfterSeconds(decision);
   const window = formatWindow(windowMillis);
   return {
     status: ALLOW_STATUS.denied,
-    headers: {
-      'content-type': JSON_TYPE,
-      ...rateLimitHeaders(decision, wallMillis),
-      'retry-after': String(retryAfter),
-    },
     body: {
       allowed: false,
       limit,
@@ -66,11 +90,10 @@ function formatDenial(decision: Decision, partition: number, wallMillis: number)
   };
 }
 
-function formatUnavailable(reason: UnavailableReason, proposed: boolean): HttpAnswer {
+function formatUnavailable(reason: UnavailableReason, proposed: boolean): FormattedBody {
   const status = ALLOW_STATUS.unavailable;
   return {
     status,
-    headers: { 'content-type': PROBLEM_JSON_TYPE, 'retry-after': String(UNAVAILABLE_RETRY_SECONDS) },
     body: {
       type: `${PROBLEM_TYPES}#temporary-reduced-capacity`,
       title: 'Temporary Reduced Capacity',
@@ -89,19 +112,18 @@ export function formatInvalid(
   message: string,
   status: number = ALLOW_STATUS.invalid,
 ): HttpAnswer {
-  return formatFault(status, 'invalid_request', { field, message });
+  return {
+    ...formatFault(status, 'invalid_request', { field, message }),
+    headers: { 'content-type': JSON_TYPE },
+  };
 }
 
 function formatFault(
   status: number,
   type: string,
   { field, message }: Pick<Invalid, 'field' | 'message'>,
-): HttpAnswer {
-  return {
-    status,
-    headers: { 'content-type': JSON_TYPE },
-    body: { allowed: false, error: { type, field, message } },
-  };
+): FormattedBody {
+  return { status, body: { allowed: false, error: { type, field, message } } };
 }
 
 /** The de-facto `X-RateLimit-*` fields, and the two of draft-ietf-httpapi-ratelimit-headers. */

@@ -17,7 +17,7 @@ export interface HttpDoorInit {
   /** Port 0 lets the system choose. */
   readonly address: { readonly host: string; readonly port: number };
   readonly metrics: () => Promise<{ readonly contentType: string; readonly text: string }>;
-  /** Told of every answer of `POST /v1/allow`. */
+  /** Told of every answer to a request for a grant, in a batch or alone. */
   readonly observe: (status: number, startedMillis: number) => void;
   /** Told of every connection. */
   readonly accepted: () => void;

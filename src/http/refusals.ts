@@ -8,11 +8,15 @@ import { formatInvalid } from './answer-format.ts';
 import { type HttpAnswer, JSON_TYPE } from './http-answer.ts';
 import { InvalidBodyError, UnsupportedBodyError } from './json-body.ts';
 
-/** Far above what any valid request needs. */
+/** Far above what any valid request needs that is not a batch. */
 export const BODY_BYTES_MAX = 8_192;
 
-/** Errors that are the caller's: ours, and those Fastify raises while it reads the request. */
-export function refusalOf(error: unknown): HttpAnswer | undefined {
+/**
+ * Errors that are the caller's: ours, and those Fastify raises while it reads the request.
+ *
+ * @param bodyBytesMax of the route that was asked
+ */
+export function refusalOf(error: unknown, bodyBytesMax = BODY_BYTES_MAX): HttpAnswer | undefined {
   if (error instanceof InvalidBodyError) return formatInvalid(error.field, error.message);
   if (error instanceof UnsupportedBodyError) return formatInvalid('body', error.message, 415);
   if (!(error instanceof Error) || !('statusCode' in error)) return undefined;
@@ -21,7 +25,7 @@ export function refusalOf(error: unknown): HttpAnswer | undefined {
   if (typeof statusCode !== 'number' || statusCode < 400 || statusCode > 499) return undefined;
   switch (statusCode) {
     case 413:
-      return formatInvalid('body', `body must be at most ${BODY_BYTES_MAX} bytes`, 413);
+      return formatInvalid('body', `body must be at most ${bodyBytesMax} bytes`, 413);
     case 415:
       return formatInvalid('body', 'body must be JSON, with content-type: application/json', 415);
     default:

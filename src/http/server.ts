@@ -6,6 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { addAllowRoute, ALLOW } from './allow-route.ts';
+import { addBatchRoute, ALLOW_BATCH } from './batch-route.ts';
 import { HTTP_LIMITS, type HttpDoorInit, type HttpLimits } from './door-init.ts';
 import { type HttpAnswer, sendAnswer } from './http-answer.ts';
 import { parseJsonBody } from './json-body.ts';
@@ -31,7 +32,7 @@ const METHODS = ['GET', 'HEAD', 'POST'] as const;
 type Responses = WeakMap<Socket, ServerResponse>;
 
 /**
- * Routes: `POST /v1/allow`, `GET /v1/cluster`, `POST /v1/cluster/nodes`, `GET /healthz`, `GET /readyz`, `GET /metrics`.
+ * Routes: `POST /v1/allow`, `POST /v1/allow/batch`, `GET /v1/cluster`, `POST /v1/cluster/nodes`, `GET /healthz`, `GET /readyz`, `GET /metrics`.
  * The caller listens and closes.
  */
 export function createHttpServer(init: HttpDoorInit): FastifyInstance {
@@ -39,7 +40,8 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
   const app = newServer(init.limits ?? HTTP_LIMITS, responses);
   /** A request for a grant that never came to its route. */
   const refuse = (request: FastifyRequest, reply: FastifyReply, answer: HttpAnswer): void => {
-    if (request.routeOptions.url === ALLOW)
+    const { url } = request.routeOptions;
+    if (url === ALLOW || url === ALLOW_BATCH)
       init.observe(answer.status, init.monotonicMillis() - reply.elapsedTime);
     sendAnswer(reply, answer);
   };
@@ -60,6 +62,7 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
   });
 
   addAllowRoute(app, init);
+  addBatchRoute(app, init);
   addNodesRoute(app, init);
   addStatusRoutes(app, init);
 
@@ -69,7 +72,7 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
     sendAnswer(reply, formatNoRoute(request.method, request.url, allowed));
   });
   app.setErrorHandler((error, request, reply) => {
-    const refusal = refusalOf(error);
+    const refusal = refusalOf(error, request.routeOptions.bodyLimit);
     if (refusal === undefined) init.logger.error({ err: error }, 'request failed');
     refuse(request, reply, refusal ?? INTERNAL_ERROR);
   });

@@ -87,11 +87,11 @@ export class Door {
   }
 
   /** Posts `body` as JSON, or as it is when it is text. */
-  async post(body: unknown, contentType = 'application/json'): Promise<HttpResult> {
+  async post(body: unknown, contentType = 'application/json', url = '/v1/allow'): Promise<HttpResult> {
     const payload = typeof body === 'string' ? body : JSON.stringify(body);
     const response = await this.app.inject({
       method: 'POST',
-      url: '/v1/allow',
+      url,
       headers: { 'content-type': contentType },
       payload,
     });
