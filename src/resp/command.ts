@@ -28,6 +28,8 @@ export interface DoorState {
   readonly startedMillis: number;
   readonly port: () => number;
   readonly connectionsMax: number;
+  /** What is kept for all connections together: of commands that are not finished, and of answers that are not taken. */
+  readonly kept: { unfinishedBytes: number; unreadBytes: number };
   readonly counts: DoorCounts;
   readonly sessions: () => Iterable<Session>;
   readonly commands: CommandTable;

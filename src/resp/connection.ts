@@ -20,6 +20,10 @@ export interface ConnectionLimits {
   readonly openMax: number;
   /** Bytes of answers that the client has not taken. */
   readonly unreadBytesMax: number;
+  /** The same of all clients together; whoever has taken all his answers is still served, so that others do not shut him out. */
+  readonly allUnreadBytesMax: number;
+  /** Of commands of all clients that are not finished: one beyond it ends its connection. */
+  readonly allUnfinishedBytesMax: number;
 }
 
 /** What a client may take to see that its connection has ended. */
@@ -52,7 +56,12 @@ export class Connection implements Flushable {
   /** Nothing will be sent any more. */
   #isFinished = false;
   #lastWords: NodeJS.Timeout | undefined;
-  readonly #written = (): void => this.#readOnIfRoom();
+  /** Its part of what the door keeps. */
+  readonly #kept = { unfinishedBytes: 0, unreadBytes: 0 };
+  readonly #written = (): void => {
+    this.#count();
+    this.#readOnIfRoom();
+  };
 
   constructor(init: ConnectionInit) {
     const { socket, session, door } = init;
@@ -69,6 +78,7 @@ export class Connection implements Flushable {
       session.lastMillis = door.monotonicMillis();
       this.#parser.push(chunk);
       if (!this.#isHeldUp) this.#read();
+      this.#count();
     });
     socket.on('end', () => {
       this.#hasClientEnded = true;
@@ -80,6 +90,7 @@ export class Connection implements Flushable {
       this.#isDeaf = true;
       this.#isFinished = true;
       this.#answers.clear();
+      this.#keeps(0, 0);
       clearTimeout(this.#lastWords);
     });
   }
@@ -97,6 +108,7 @@ export class Connection implements Flushable {
       const bytes = writer.take();
       if (!this.#isFinished) this.#init.socket.write(bytes, this.#written);
     }
+    this.#count();
     this.#readOnIfRoom();
     // Whoever comes again goes to another node.
     if (!this.#isHeldUp && this.#init.door.node.wantsNoClients()) this.leave();
@@ -115,6 +127,11 @@ export class Connection implements Flushable {
           this.#run();
           break;
         case 'unfinished':
+          this.#count();
+          if (this.#isOneTooMany) {
+            this.#reply(failed('Protocol error: too many commands are unfinished'));
+            this.#isDeaf = true;
+          }
           return;
         case 'broken':
           this.#reply(failed(this.#parser.fault));
@@ -169,9 +186,32 @@ export class Connection implements Flushable {
 
   /** @param part of the bounds */
   #isFull(part: number): boolean {
-    const { socket, limits } = this.#init;
+    const { socket, door, limits } = this.#init;
     const unreadBytes = this.#answers.heldBytes + socket.writableLength;
-    return this.#answers.count >= limits.openMax * part || unreadBytes >= limits.unreadBytesMax * part;
+    if (this.#answers.count >= limits.openMax * part || unreadBytes >= limits.unreadBytesMax * part)
+      return true;
+    return unreadBytes > 0 && door.kept.unreadBytes >= limits.allUnreadBytesMax * part;
+  }
+
+  /** Its command is not finished, and there is no room for more of those. */
+  get #isOneTooMany(): boolean {
+    const { door, limits } = this.#init;
+    return this.#parser.heldBytes > 0 && door.kept.unfinishedBytes > limits.allUnfinishedBytesMax;
+  }
+
+  /** Tells the door what is kept for this client now. */
+  #count(): void {
+    const { socket } = this.#init;
+    if (!socket.destroyed)
+      this.#keeps(this.#parser.heldBytes, this.#answers.heldBytes + socket.writableLength);
+  }
+
+  #keeps(unfinishedBytes: number, unreadBytes: number): void {
+    const { kept } = this.#init.door;
+    kept.unfinishedBytes += unfinishedBytes - this.#kept.unfinishedBytes;
+    kept.unreadBytes += unreadBytes - this.#kept.unreadBytes;
+    this.#kept.unfinishedBytes = unfinishedBytes;
+    this.#kept.unreadBytes = unreadBytes;
   }
 
   #readOnIfRoom(): void {

@@ -12,6 +12,8 @@ export const RESP_LIMITS: RespLimits = {
   connectionsMax: 10_000,
   openMax: 1_024,
   unreadBytesMax: 262_144,
+  allUnreadBytesMax: 67_108_864,
+  allUnfinishedBytesMax: 67_108_864,
 };
 
 export interface RespDoorInit {

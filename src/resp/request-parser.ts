@@ -54,6 +54,11 @@ export class RequestParser {
   /** Of the argument that is being read; -1 while its length is not known. */
   #length = -1;
 
+  /** Bytes kept for a command that is not finished. */
+  get heldBytes(): number {
+    return this.#isCarry ? this.#bytes.length : 0;
+  }
+
   /** Adds what came next. The bytes must not change until `next` found them unfinished. */
   push(chunk: Buffer): void {
     if (this.#start === this.#end) {
@@ -189,7 +194,9 @@ export class RequestParser {
   /** Makes the bytes of the unfinished command the parser's own, with room for `more`. */
   #carry(more: number): void {
     const kept = this.#end - this.#start;
-    if (this.#isCarry && this.#end + more <= this.#bytes.length) return;
+    // Room that was made for a long read is given back when little of it is left.
+    const isWasteful = more === 0 && this.#bytes.length > CARRY_BYTES_KEPT && 4 * kept < this.#bytes.length;
+    if (this.#isCarry && this.#end + more <= this.#bytes.length && !isWasteful) return;
     const isLargeEnough =
       this.#isCarry && kept + more <= this.#bytes.length && this.#bytes.length <= CARRY_BYTES_KEPT;
     // Twice what is needed: bytes that come one by one must not be copied one by one.

@@ -42,6 +42,7 @@ export class RespDoor implements FrontDoor {
       startedMillis: monotonicMillis(),
       port: () => this.port,
       connectionsMax: this.#limits.connectionsMax,
+      kept: { unfinishedBytes: 0, unreadBytes: 0 },
       counts: this.#counts,
       sessions: () => [...this.#connections.values()].map(({ session }) => session),
       commands: COMMAND_TABLE,

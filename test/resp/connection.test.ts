@@ -201,6 +201,48 @@ describe('the bounds of a connection', () => {
     expect(await client.next(count)).toEqual(Array.from({ length: count }, () => text));
   });
 
+  it('keep no more unfinished commands than the door may keep together, and serve those who keep none', async () => {
+    played = await PlayedDoor.listening({ allUnfinishedBytesMax: 16_384 });
+    const half = encodeCommand('ECHO', 'x'.repeat(4_000)).subarray(0, 3_000);
+    const holders = [played.client(), played.client(), played.client()];
+    for (const holder of holders) {
+      holder.socket.write(half);
+      // Each is read before the next writes.
+      for (let i = 0; i < 3; i += 1) expect(await played.client().ask('PING')).toBe('PONG');
+    }
+    await holders[2]?.ended();
+    expect(holders[2]?.replies).toEqual([{ error: 'ERR Protocol error: too many commands are unfinished' }]);
+    expect(holders[0]?.replies).toEqual([]);
+    // Whoever held something goes, and there is room again.
+    for (const holder of holders) holder.socket.destroy();
+    await eventually('there is room again', async () => {
+      const next = played.client();
+      next.socket.write(half);
+      next.socket.write(encodeCommand('ECHO', 'x'.repeat(4_000)).subarray(3_000));
+      await eventually('an answer', () => (next.replies.length > 0 ? true : undefined));
+      return typeof next.replies[0] === 'string' ? true : undefined;
+    });
+  });
+
+  it('stop clients that take no answers, together, too; others are served', async () => {
+    played = await PlayedDoor.listening({ allUnreadBytesMax: 131_072 });
+    const one = encodeCommand('ECHO', 'x'.repeat(4_000));
+    const count = 6_000;
+    const slow = Array.from({ length: 2 }, () => played.client());
+    for (const client of slow) {
+      client.socket.pause();
+      for (let i = 0; i < count; i += 1) client.socket.write(one);
+    }
+    await eventually('the door reads no more', async () => {
+      const before = slow.map(({ socket }) => socket.writableLength);
+      for (let i = 0; i < 5; i += 1) expect(await played.client().ask('PING')).toBe('PONG');
+      const isStill = slow.every(({ socket }, i) => socket.writableLength === before[i]);
+      return isStill && before.every((bytes) => bytes > 0) ? true : undefined;
+    });
+    for (const client of slow) client.socket.resume();
+    for (const client of slow) expect(await client.next(count)).toHaveLength(count);
+  });
+
   it('refuse one client too many', async () => {
     played = await PlayedDoor.listening({ connectionsMax: 2 });
     const [first, second] = [played.client(), played.client()];
