@@ -43,6 +43,10 @@ describe('two newcomers at once, of which one never comes', () => {
     expect(voters.flat()).not.toContain(DEAD);
     // Removed again, though it never came, it holds up nothing at all.
     await cluster.change({ remove: DEAD });
-    expect(cluster.node(1).core.meta.state).toMatchObject({ version: 4, settledVersion: 4, retired: [DEAD] });
+    const settled = await eventually('version 4 is settled', () => {
+      const { state } = cluster.node(1).core.meta;
+      return state?.settledVersion === 4 ? state : undefined;
+    });
+    expect(settled).toMatchObject({ version: 4, retired: [DEAD] });
   });
 });

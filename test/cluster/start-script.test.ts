@@ -79,9 +79,9 @@ describe('the cluster script', () => {
   }
 
   async function statusOf(id: number): Promise<ClusterReport> {
-    const report = await reportFrom(`http://127.0.0.1:${basePort + id}`);
-    if (report === undefined) throw new Error(`node ${id} says nothing about the cluster`);
-    return report;
+    return eventually(`node ${id} says something about the cluster`, () =>
+      reportFrom(`http://127.0.0.1:${basePort + id}`),
+    );
   }
 
   async function pids(): Promise<number[]> {
