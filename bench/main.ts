@@ -6,9 +6,10 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { directoryOption, integerFrom } from '../src/cli/options.ts';
 import { thingsUnderLoad } from './peers/all.ts';
+import { SWEEP_IDS, type SweepId, sweepOf } from './peers/quorate.ts';
 import { type Cell, estimateMillis, planCells, type Timing } from './plan.ts';
 import { resultsPage } from './report/page.ts';
 import { type BenchResults, resultsOf } from './report/results.ts';
@@ -19,7 +20,7 @@ import { comparisonsOf } from './summary.ts';
 
 interface BenchOptions {
   readonly quick?: true;
-  readonly httpBatch?: true;
+  readonly sweep?: SweepId;
   readonly only: readonly string[];
   readonly rounds?: number;
   readonly seconds?: number;
@@ -93,9 +94,11 @@ async function main(options: BenchOptions): Promise<void> {
   process.once('SIGINT', endEarly);
   process.once('SIGTERM', endEarly);
   const timing = timingOf(options);
-  const cells = planCells(thingsUnderLoad(running), {
+  const { sweep } = options;
+  const things = sweep === undefined ? thingsUnderLoad(running) : sweepOf(sweep, running);
+  const cells = planCells(things, {
     isQuick: options.quick === true,
-    hasHttpBatch: options.httpBatch === true,
+    isSweep: sweep !== undefined,
     only: options.only,
   });
   if (cells.length === 0) throw new Error(`--only ${options.only.join(' ')}: there is no such cell`);
@@ -126,7 +129,7 @@ const program = new Command('npm run bench --')
   .option('--seconds <n>', 'measured seconds of a cell in a round', integerFrom(1, 3_600))
   .option('--seed <n>', 'of the keys that are asked for', integerFrom(0, 2 ** 32 - 1), 1)
   .option('--out <dir>', 'where results.json and index.html go', directoryOption, './bench-results')
-  .option('--http-batch', 'also 100 requests in a body, where nodes take that')
+  .addOption(new Option('--sweep <what>', 'Quorate in several shapes, and nothing else').choices(SWEEP_IDS))
   .action(main);
 
 program.parseAsync().catch((error: unknown) => {

@@ -88,22 +88,6 @@ function resp({ connections, pipeline, isClusterAware }: RespShape, isMain: bool
   };
 }
 
-const QUICK_SETUPS: readonly Setup[] = [
-  http(48, true),
-  resp({ connections: 16, pipeline: 16 }, true),
-  resp({ connections: 18, pipeline: 16, isClusterAware: true }, false),
-];
-
-const FULL_SETUPS: readonly Setup[] = [
-  http(48, true),
-  http(256, false),
-  openLoop(1_000),
-  resp({ connections: 48, pipeline: 1 }, false),
-  resp({ connections: 16, pipeline: 16 }, true),
-  resp({ connections: 16, pipeline: 64 }, false),
-  resp({ connections: 18, pipeline: 16, isClusterAware: true }, false),
-];
-
 const BATCH_SETUP: Setup = {
   id: 'http-batch-100',
   title: 'HTTP, 16 connections, 100 requests in a body',
@@ -114,13 +98,39 @@ const BATCH_SETUP: Setup = {
     door && { kind: 'http', ...common, addresses: door.addresses, connections: 16, batch: 100 },
 };
 
+const QUICK_SETUPS: readonly Setup[] = [
+  http(48, true),
+  resp({ connections: 16, pipeline: 16 }, true),
+  resp({ connections: 18, pipeline: 16, isClusterAware: true }, false),
+];
+
+const FULL_SETUPS: readonly Setup[] = [
+  http(48, true),
+  http(256, false),
+  openLoop(2_000),
+  resp({ connections: 48, pipeline: 1 }, false),
+  resp({ connections: 16, pipeline: 16 }, true),
+  resp({ connections: 16, pipeline: 64 }, false),
+  resp({ connections: 48, pipeline: 1, isClusterAware: true }, false),
+  resp({ connections: 18, pipeline: 16, isClusterAware: true }, false),
+  resp({ connections: 18, pipeline: 64, isClusterAware: true }, false),
+  BATCH_SETUP,
+];
+
+/** Of Quorate in several shapes: a few ways of asking, for grants alone. */
+const SWEEP_SETUPS: readonly Setup[] = [
+  http(48, false),
+  resp({ connections: 48, pipeline: 1 }, false),
+  resp({ connections: 16, pipeline: 16 }, false),
+  resp({ connections: 16, pipeline: 64 }, false),
+];
+
 const QUICK_WORKLOADS: readonly WorkloadId[] = ['grants', 'denials'];
 const FULL_WORKLOADS: readonly WorkloadId[] = ['grants', 'denials', 'mixed', 'abuse', 'million', 'zipf'];
 
 export interface PlanOptions {
   readonly isQuick: boolean;
-  /** Also ask the batch route, in versions that have one. */
-  readonly hasHttpBatch: boolean;
+  readonly isSweep: boolean;
   /** Only cells whose id contains one of these; all if empty. */
   readonly only: readonly string[];
 }
@@ -129,9 +139,8 @@ export interface PlanOptions {
 function mayHave(thing: ThingUnderLoad, setup: Setup): boolean {
   if (setup.only !== undefined) return setup.only === thing.id;
   const isHttp = setup.bare === 'bare-http';
+  if (thing.id.startsWith('quorate')) return true;
   switch (thing.id) {
-    case 'quorate':
-      return true;
     case 'bare-http':
     case 'flexible':
     case 'etcd':
@@ -149,8 +158,8 @@ function workloadsOf(thing: ThingUnderLoad, setup: Setup, isQuick: boolean): rea
 
 /** In the order of the things. */
 export function planCells(things: readonly ThingUnderLoad[], options: PlanOptions): Cell[] {
-  const { isQuick, hasHttpBatch, only } = options;
-  const setups = [...(isQuick ? QUICK_SETUPS : FULL_SETUPS), ...(hasHttpBatch ? [BATCH_SETUP] : [])];
+  const { isQuick, isSweep, only } = options;
+  const setups = isSweep ? SWEEP_SETUPS : isQuick ? QUICK_SETUPS : FULL_SETUPS;
   const cells: Cell[] = [];
   for (const thing of things)
     for (const setup of setups.filter((each) => mayHave(thing, each)))

@@ -1,28 +1,18 @@
-/** Three nodes of Quorate as real processes of the compiled command, on one machine. */
-import { connect } from 'node:net';
-import { startNodeProcess, waitUntilReady } from '../../cluster/processes.ts';
-import { createCluster, LOCAL_DEFAULTS, localConfig } from '../../src/config/cluster-directory.ts';
-import type { ClusterConfig } from '../../src/config/config.ts';
+/** Quorate under load, as `npm start` has it or of another shape. */
 import type { Address, RespForm } from '../load/load-job.ts';
-import { freeBasePort } from '../ports.ts';
 import type { Running } from '../running.ts';
-import { LOAD_RULES, type LoadRuleId } from '../workloads.ts';
+import type { LoadRuleId } from '../workloads.ts';
 import { sumOfMetric, textFrom } from './metrics-text.ts';
+import { QuorateCluster, type QuorateShape } from './quorate-cluster.ts';
 import type { RunningThing, ThingUnderLoad, WorkCounters } from './thing-under-load.ts';
 
-const NODES = 3;
-const READY_MILLIS_MAX = 60_000;
-/** Of each door from the base port: HTTP, peers, Redis protocol. */
-const DOORS = [0, 1_000, 2_000];
-const RESP_DISTANCE = 2_000;
-
-function configOf(basePort: number): ClusterConfig {
-  const { open } = LOAD_RULES;
-  const { partitions } = LOCAL_DEFAULTS;
-  const local = localConfig({ ...open, nodes: NODES, partitions, basePort });
-  const rules = Object.entries(LOAD_RULES).map(([id, rule]) => ({ id, ...rule, clock: 'cluster' as const }));
-  return { ...local, rules: { ...local.rules, rules } };
-}
+/** The shapes of `--sweep`. */
+const SWEEPS = {
+  partitions: [1, 3, 6, 16, 64, 256, 1_024].map((partitions) => ({ partitions })),
+  nodes: [3, 5].map((nodes) => ({ nodes })),
+} as const satisfies Record<string, readonly QuorateShape[]>;
+export type SweepId = keyof typeof SWEEPS;
+export const SWEEP_IDS = Object.keys(SWEEPS) as readonly SweepId[];
 
 function commandOf(rule: LoadRuleId): readonly string[] {
   return ['ALLOW', '{key}', 'RULE', rule];
@@ -33,16 +23,6 @@ const RESP_FORM: RespForm = {
   grantValue: 1,
   waitForReplicas: 0,
 };
-
-async function isListening({ host, port }: Address): Promise<boolean> {
-  const socket = connect({ host, port });
-  const isOpen = await new Promise<boolean>((resolve) => {
-    socket.once('connect', () => resolve(true));
-    socket.once('error', () => resolve(false));
-  });
-  socket.destroy();
-  return isOpen;
-}
 
 /** Syncs of all nodes; entries once for the cluster, by the highest commit index that any node knows. */
 async function countersOf(addresses: readonly Address[]): Promise<WorkCounters> {
@@ -57,27 +37,16 @@ async function countersOf(addresses: readonly Address[]): Promise<WorkCounters> 
   };
 }
 
-async function start(running: Running): Promise<RunningThing> {
-  const ids = Array.from({ length: NODES }, (_, i) => i + 1);
-  const basePort = await freeBasePort(DOORS.flatMap((door) => ids.map((id) => door + id)));
-  const config = configOf(basePort);
-  const directory = running.directory('quorate');
-  await createCluster(directory, config);
-  const nodes = config.nodes.map(({ id }) => startNodeProcess(directory, id));
-  for (const { child } of nodes) running.add(child);
-  await waitUntilReady(config, READY_MILLIS_MAX);
-  const http = config.nodes.map((node) => node.http);
-  const resp = http.map(({ host, port }) => ({ host, port: port + RESP_DISTANCE }));
-  const hasResp = (await Promise.all(resp.map(isListening))).every(Boolean);
+async function start(running: Running, shape: QuorateShape): Promise<RunningThing> {
+  const cluster = await QuorateCluster.start(running, shape);
+  const { pids, http } = cluster;
+  const resp = await cluster.resp();
   return {
-    pids: nodes.flatMap(({ child }) => child.pid ?? []),
+    pids,
     http: { addresses: http },
-    ...(hasResp && { resp: { addresses: resp, form: RESP_FORM } }),
+    ...(resp !== undefined && { resp: { addresses: resp, form: RESP_FORM } }),
     counters: async () => countersOf(http),
-    async stop() {
-      await Promise.all(nodes.map(async ({ child }) => running.stop(child)));
-      running.removeDirectory(directory);
-    },
+    stop: async () => cluster.stop(),
   };
 }
 
@@ -86,6 +55,20 @@ export function quorate(running: Running): ThingUnderLoad {
     id: 'quorate',
     name: 'Quorate, 3 nodes',
     promise: 'synced on the disks of two nodes of three before the answer',
-    start: async () => start(running),
+    start: async () => start(running, {}),
   };
+}
+
+/** Quorate in several shapes, and nothing else. */
+export function sweepOf(id: SweepId, running: Running): ThingUnderLoad[] {
+  const shapes: readonly QuorateShape[] = SWEEPS[id];
+  return shapes.map((shape) => {
+    const size = shape[id] ?? 0;
+    return {
+      id: `quorate-${size}-${id}`,
+      name: `Quorate, ${size} ${size === 1 ? id.slice(0, -1) : id}`,
+      promise: 'synced on the disks of two replicas of three before the answer',
+      start: async () => start(running, shape),
+    };
+  });
 }

@@ -13,7 +13,7 @@ import { comparisonsOf, summarize } from '../../bench/summary.ts';
 const THINGS = thingsUnderLoad(new Running());
 
 function planned(only: readonly string[], isQuick = true): Cell[] {
-  return planCells(THINGS, { isQuick, hasHttpBatch: false, only });
+  return planCells(THINGS, { isQuick, isSweep: false, only });
 }
 
 function sample(cell: string, round: number, more: Partial<RoundSample>): RoundSample {

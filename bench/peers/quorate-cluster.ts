@@ -1,0 +1,99 @@
+/** Nodes of Quorate as real processes of the compiled command, on one machine: started, killed and started again. */
+import { connect } from 'node:net';
+import { type NodeProcess, startNodeProcess, waitUntilReady } from '../../cluster/processes.ts';
+import { createCluster, LOCAL_DEFAULTS, localConfig } from '../../src/config/cluster-directory.ts';
+import type { ClusterConfig } from '../../src/config/config.ts';
+import type { Address } from '../load/load-job.ts';
+import { freeBasePort } from '../ports.ts';
+import type { Running } from '../running.ts';
+import { LOAD_RULES } from '../workloads.ts';
+
+const READY_MILLIS_MAX = 120_000;
+/** Of each door from the base port: HTTP, peers, Redis protocol. */
+const DOORS = [0, 1_000, 2_000];
+
+export interface QuorateShape {
+  /** Default: as `npm start` has it. */
+  readonly nodes?: number;
+  readonly partitions?: number;
+}
+
+function configOf(basePort: number, shape: Required<QuorateShape>): ClusterConfig {
+  const local = localConfig({ ...LOAD_RULES.open, ...shape, basePort });
+  const rules = Object.entries(LOAD_RULES).map(([id, rule]) => ({ id, ...rule, clock: 'cluster' as const }));
+  return { ...local, rules: { ...local.rules, rules } };
+}
+
+async function isListening({ host, port }: Address): Promise<boolean> {
+  const socket = connect({ host, port });
+  const isOpen = await new Promise<boolean>((resolve) => {
+    socket.once('connect', () => resolve(true));
+    socket.once('error', () => resolve(false));
+  });
+  socket.destroy();
+  return isOpen;
+}
+
+export class QuorateCluster {
+  readonly config: ClusterConfig;
+  readonly #directory: string;
+  readonly #running: Running;
+  readonly #nodes = new Map<number, NodeProcess>();
+
+  private constructor(running: Running, directory: string, config: ClusterConfig) {
+    this.#running = running;
+    this.#directory = directory;
+    this.config = config;
+  }
+
+  /** It is ready when this resolves. */
+  static async start(running: Running, shape: QuorateShape = {}): Promise<QuorateCluster> {
+    const { nodes = LOCAL_DEFAULTS.nodes, partitions = LOCAL_DEFAULTS.partitions } = shape;
+    const ids = Array.from({ length: nodes }, (_, i) => i + 1);
+    const basePort = await freeBasePort(DOORS.flatMap((door) => ids.map((id) => door + id)));
+    const config = configOf(basePort, { nodes, partitions });
+    const directory = running.directory('quorate');
+    await createCluster(directory, config);
+    const cluster = new QuorateCluster(running, directory, config);
+    for (const id of ids) cluster.startNode(id);
+    await cluster.ready();
+    return cluster;
+  }
+
+  get pids(): number[] {
+    return [...this.#nodes.values()].flatMap(({ child }) => child.pid ?? []);
+  }
+
+  get http(): Address[] {
+    return this.config.nodes.map(({ http }) => http);
+  }
+
+  async resp(): Promise<Address[] | undefined> {
+    const addresses = this.config.nodes.flatMap(({ resp }) => resp ?? []);
+    const areOpen = (await Promise.all(addresses.map(isListening))).every(Boolean);
+    return areOpen && addresses.length > 0 ? addresses : undefined;
+  }
+
+  startNode(id: number): void {
+    const node = startNodeProcess(this.#directory, id);
+    this.#running.add(node.child);
+    this.#nodes.set(id, node);
+  }
+
+  /** Resolves when it has ended. */
+  async kill(id: number): Promise<void> {
+    const node = this.#nodes.get(id);
+    node?.child.kill('SIGKILL');
+    await node?.exited;
+    this.#nodes.delete(id);
+  }
+
+  async ready(): Promise<void> {
+    await waitUntilReady(this.config, READY_MILLIS_MAX);
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#nodes.values()].map(async ({ child }) => this.#running.stop(child)));
+    this.#running.removeDirectory(this.#directory);
+  }
+}

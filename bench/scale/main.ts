@@ -1,0 +1,61 @@
+/** `npm run bench:scale`: what does not show in a rate: idle partitions, failovers, restarts, memory. */
+import { Command } from 'commander';
+import { integerFrom } from '../../src/cli/options.ts';
+import { Running } from '../running.ts';
+import { measureFailover } from './failover.ts';
+import { measureIdle } from './idle.ts';
+import { measureMemory } from './memory.ts';
+import { measureRestart } from './restart.ts';
+
+const SIGINT_EXIT_CODE = 130;
+const running = new Running();
+const positive = integerFrom(1, 10_000_000);
+
+async function withCluster(measure: () => Promise<void>): Promise<void> {
+  try {
+    await measure();
+  } finally {
+    running.endAll();
+  }
+}
+
+const program = new Command('npm run bench:scale --').description(
+  'Measure what grows with partitions, logs and users, and what a failover takes.',
+);
+program
+  .command('idle')
+  .description('processor time of a cluster that nobody asks')
+  .option('--partitions <n...>', 'how many, one cluster after the other', ['16', '256', '1024'])
+  .option('--seconds <n>', 'measured seconds', positive, 10)
+  .action(async ({ partitions, seconds }: { partitions: string[]; seconds: number }) =>
+    withCluster(async () => measureIdle(running, { partitions: partitions.map(positive), seconds })),
+  );
+program
+  .command('failover')
+  .description('first grant on a lost partition after SIGKILL of its leader')
+  .option('--kills <n>', 'how many', positive, 30)
+  .action(async ({ kills }: { kills: number }) => withCluster(async () => measureFailover(running, kills)));
+program
+  .command('restart')
+  .description('a node comes back whose logs are as long as they get')
+  .option('--seconds <n>', 'of load before', positive, 40)
+  .option('--partitions <n>', 'how many', positive, 16)
+  .action(async ({ seconds, partitions }: { seconds: number; partitions: number }) =>
+    withCluster(async () => measureRestart(running, seconds, partitions)),
+  );
+program
+  .command('memory')
+  .description('bytes per key and grant; exact with node --expose-gc')
+  .option('--users <n>', 'how many', positive, 1_000_000)
+  .option('--grants <n>', 'of each, at least 2', integerFrom(2, 1_000), 10)
+  .action(({ users, grants }: { users: number; grants: number }) => measureMemory(users, grants));
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => {
+    running.endAll();
+    process.exit(SIGINT_EXIT_CODE);
+  });
+program.parseAsync().catch((error: unknown) => {
+  console.error(`bench: ${error instanceof Error ? error.message : String(error)}`);
+  process.exit(1);
+});
