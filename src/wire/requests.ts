@@ -25,6 +25,8 @@ export interface ForwardedRequest {
   readonly request: AllowRequest;
 }
 
+/** Stands for a request until the batch is read. */
+const NOT_READ: AllowRequest = { userId: '' };
 const out = new BytesOut();
 const batch = new AllowBatchBuilder();
 
@@ -48,16 +50,18 @@ export function encodeRequests(requests: readonly ForwardedRequest[]): Buffer {
 export function decodeRequests(payload: Uint8Array): ForwardedRequest[] {
   const input = new BytesIn(payload);
   const count = input.count('requests');
-  const ways = Array.from({ length: count }, () => ({
+  const forwarded = Array.from({ length: count }, () => ({
     id: input.integer('id'),
     budgetMillis: input.integer('budgetMillis'),
     partition: input.integer('partition'),
     relayTo: input.integer('relayTo'),
+    request: NOT_READ,
   }));
   const requests = count === 0 ? [] : requestsOf(decodeBatch(input.byteView('batch')));
   if (requests.length !== count) throw new FrameError(`${requests.length} requests for ${count} ways`);
   if (!input.isAtEnd) throw new FrameError('more than the requests');
-  return requests.map((request, i) => ({ ...ways[i]!, request }));
+  for (let i = 0; i < count; i += 1) forwarded[i]!.request = requests[i]!;
+  return forwarded;
 }
 
 function decodeBatch(bytes: Uint8Array): AllowBatch {

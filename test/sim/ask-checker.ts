@@ -13,6 +13,8 @@ export interface AskCheckerInit {
   readonly now: () => number;
   readonly nodes: number;
   readonly deadlineMillis: number;
+  /** The longest pause between two rounds of asking around. */
+  readonly pauseMillis: number;
   /** A process may look so much later whether a deadline has passed. */
   readonly lateMillis: number;
   readonly partitionOf: (userId: string) => number;
@@ -24,8 +26,8 @@ export interface AskCheckerInit {
  * connection breaks.
  */
 const PER_REQUEST_MAX = 5;
-/** And beyond that, in rounds: pauses between them grow, but every new leader begins them anew. */
-const ROUNDS_MAX = 12;
+/** And beyond that, in rounds: those whose pauses are shorter, as they grow; every new leader begins them anew. */
+const SHORT_ROUNDS_MAX = 12;
 
 /** What a turn brings about leaves at its end, and the next may be late. */
 export const TURN_MILLIS = 5;
@@ -144,7 +146,7 @@ export class AskChecker {
   }
 
   #count(from: NodeId, partition: number): void {
-    const { now, nodes, deadlineMillis, lateMillis } = this.#init;
+    const { now, nodes, deadlineMillis, pauseMillis, lateMillis } = this.#init;
     const key = `${from}/${partition}`;
     const questions = recentOf(this.#questions, key);
     questions.add(now());
@@ -152,7 +154,8 @@ export class AskChecker {
     // Those that came earlier may still have been open at the beginning.
     const requests = recentOf(this.#requests, key).countSince(now() - 2 * deadlineMillis - lateMillis);
     const breaks = recentOf(this.#breaks, String(from)).countSince(now() - deadlineMillis);
-    const most = (PER_REQUEST_MAX + breaks) * requests + ROUNDS_MAX * nodes;
+    const rounds = SHORT_ROUNDS_MAX + Math.ceil(deadlineMillis / pauseMillis);
+    const most = (PER_REQUEST_MAX + breaks) * requests + rounds * nodes;
     check(
       asked <= most,
       () =>

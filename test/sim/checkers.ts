@@ -93,6 +93,7 @@ export class Checkers {
       now,
       nodes: settings.nodes + settings.spares,
       deadlineMillis: timing.requestDeadlineMillis,
+      pauseMillis: timing.electionMillis,
       lateMillis: 3 * timing.tickMillis,
       partitionOf: init.partitionOf,
     });
