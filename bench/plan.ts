@@ -100,8 +100,8 @@ const BATCH_SETUP: Setup = {
 
 const QUICK_SETUPS: readonly Setup[] = [
   http(48, true),
-  resp({ connections: 16, pipeline: 16 }, true),
-  resp({ connections: 18, pipeline: 16, isClusterAware: true }, false),
+  resp({ connections: 48, pipeline: 16 }, true),
+  resp({ connections: 48, pipeline: 16, isClusterAware: true }, false),
 ];
 
 const FULL_SETUPS: readonly Setup[] = [
@@ -109,11 +109,11 @@ const FULL_SETUPS: readonly Setup[] = [
   http(256, false),
   openLoop(2_000),
   resp({ connections: 48, pipeline: 1 }, false),
-  resp({ connections: 16, pipeline: 16 }, true),
-  resp({ connections: 16, pipeline: 64 }, false),
+  resp({ connections: 48, pipeline: 16 }, true),
+  resp({ connections: 48, pipeline: 64 }, false),
   resp({ connections: 48, pipeline: 1, isClusterAware: true }, false),
-  resp({ connections: 18, pipeline: 16, isClusterAware: true }, false),
-  resp({ connections: 18, pipeline: 64, isClusterAware: true }, false),
+  resp({ connections: 48, pipeline: 16, isClusterAware: true }, false),
+  resp({ connections: 48, pipeline: 64, isClusterAware: true }, false),
   BATCH_SETUP,
 ];
 
@@ -121,8 +121,8 @@ const FULL_SETUPS: readonly Setup[] = [
 const SWEEP_SETUPS: readonly Setup[] = [
   http(48, false),
   resp({ connections: 48, pipeline: 1 }, false),
-  resp({ connections: 16, pipeline: 16 }, false),
-  resp({ connections: 16, pipeline: 64 }, false),
+  resp({ connections: 48, pipeline: 16 }, false),
+  resp({ connections: 48, pipeline: 64 }, false),
 ];
 
 const QUICK_WORKLOADS: readonly WorkloadId[] = ['grants', 'denials'];
@@ -152,7 +152,8 @@ function mayHave(thing: ThingUnderLoad, setup: Setup): boolean {
 
 function workloadsOf(thing: ThingUnderLoad, setup: Setup, isQuick: boolean): readonly WorkloadId[] {
   // To a yardstick all users are alike.
-  if (!setup.isMain || thing.id === setup.bare) return ['grants'];
+  const isVariant = thing.id.startsWith('quorate-');
+  if (!setup.isMain || isVariant || thing.id === setup.bare) return ['grants'];
   return isQuick ? QUICK_WORKLOADS : FULL_WORKLOADS;
 }
 

@@ -1,7 +1,12 @@
 /** Nodes of Quorate as real processes of the compiled command, on one machine: started, killed and started again. */
 import { connect } from 'node:net';
 import { type NodeProcess, startNodeProcess, waitUntilReady } from '../../cluster/processes.ts';
-import { createCluster, LOCAL_DEFAULTS, localConfig } from '../../src/config/cluster-directory.ts';
+import {
+  createCluster,
+  LOCAL_DEFAULTS,
+  localConfig,
+  PARTITIONS_PER_NODE,
+} from '../../src/config/cluster-directory.ts';
 import type { ClusterConfig } from '../../src/config/config.ts';
 import type { Address } from '../load/load-job.ts';
 import { freeBasePort } from '../ports.ts';
@@ -48,7 +53,7 @@ export class QuorateCluster {
 
   /** It is ready when this resolves. */
   static async start(running: Running, shape: QuorateShape = {}): Promise<QuorateCluster> {
-    const { nodes = LOCAL_DEFAULTS.nodes, partitions = LOCAL_DEFAULTS.partitions } = shape;
+    const { nodes = LOCAL_DEFAULTS.nodes, partitions = PARTITIONS_PER_NODE * nodes } = shape;
     const ids = Array.from({ length: nodes }, (_, i) => i + 1);
     const basePort = await freeBasePort(DOORS.flatMap((door) => ids.map((id) => door + id)));
     const config = configOf(basePort, { nodes, partitions });

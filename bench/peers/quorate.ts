@@ -59,16 +59,19 @@ export function quorate(running: Running): ThingUnderLoad {
   };
 }
 
+/** Of a shape that says one thing. */
+export function quorateOf(shape: QuorateShape, running: Running): ThingUnderLoad {
+  const [[what, size] = ['nodes', 0]] = Object.entries(shape);
+  return {
+    id: `quorate-${size}-${what}`,
+    name: `Quorate, ${size} ${size === 1 ? what.slice(0, -1) : what}`,
+    promise: 'synced on the disks of two replicas of three before the answer',
+    start: async () => start(running, shape),
+  };
+}
+
 /** Quorate in several shapes, and nothing else. */
 export function sweepOf(id: SweepId, running: Running): ThingUnderLoad[] {
   const shapes: readonly QuorateShape[] = SWEEPS[id];
-  return shapes.map((shape) => {
-    const size = shape[id] ?? 0;
-    return {
-      id: `quorate-${size}-${id}`,
-      name: `Quorate, ${size} ${size === 1 ? id.slice(0, -1) : id}`,
-      promise: 'synced on the disks of two replicas of three before the answer',
-      start: async () => start(running, shape),
-    };
-  });
+  return shapes.map((shape) => quorateOf(shape, running));
 }

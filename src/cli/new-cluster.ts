@@ -3,7 +3,7 @@
  * makes of that. Creates nothing.
  */
 import type { Command } from 'commander';
-import { LOCAL_DEFAULTS, localConfig } from '../config/cluster-directory.ts';
+import { PARTITIONS_PER_NODE, LOCAL_DEFAULTS, localConfig } from '../config/cluster-directory.ts';
 import { type ClusterConfig, PARTITIONS_MAX } from '../config/config.ts';
 import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../api/rule.ts';
 import { basePortOption, directoryOption, integerFrom } from './options.ts';
@@ -23,13 +23,13 @@ export function withNewClusterOptions(
   command: Command,
   nodes: { readonly words: string; readonly parse: (text: string) => number },
 ): Command {
-  const { nodes: nodesDefault, partitions, limit, windowMillis, basePort } = LOCAL_DEFAULTS;
+  const { nodes: nodesDefault, limit, windowMillis, basePort } = LOCAL_DEFAULTS;
   return command
     .option('--data <dir>', 'where the databases and logs are kept', directoryOption, './data')
     .option('--nodes <n>', `number of nodes, ${nodes.words} (default ${nodesDefault})`, nodes.parse)
     .option(
       '--partitions <n>',
-      `number of partitions, fixed once created (default ${partitions})`,
+      `number of partitions, fixed once created (default ${PARTITIONS_PER_NODE} per node)`,
       integerFrom(1, PARTITIONS_MAX),
     )
     .option('--limit <n>', `requests per window and user (default ${limit})`, integerFrom(0, LIMIT_MAX))
@@ -48,7 +48,7 @@ export function withNewClusterOptions(
 export function newClusterConfig(options: NewClusterOptions): ClusterConfig {
   return localConfig({
     nodes: options.nodes ?? LOCAL_DEFAULTS.nodes,
-    partitions: options.partitions ?? LOCAL_DEFAULTS.partitions,
+    ...(options.partitions !== undefined && { partitions: options.partitions }),
     limit: options.limit ?? LOCAL_DEFAULTS.limit,
     windowMillis: options.window ?? LOCAL_DEFAULTS.windowMillis,
     basePort: options.basePort ?? LOCAL_DEFAULTS.basePort,

@@ -101,19 +101,25 @@ export async function deleteCluster(directory: string): Promise<void> {
 
 export interface LocalClusterOptions {
   readonly nodes: number;
-  readonly partitions: number;
+  /** Default: `PARTITIONS_PER_NODE` for each node. */
+  readonly partitions?: number;
   readonly limit: number;
   readonly windowMillis: number;
   readonly basePort: number;
 }
 
-export const LOCAL_DEFAULTS: LocalClusterOptions = {
+/**
+ * Each partition has a log of its own, and the more logs, the fewer requests share an entry, a frame and a synced write
+ * (measured in bench/RESULTS.md). Two for each node let a cluster grow to twice its size before a node has nothing to lead.
+ */
+export const PARTITIONS_PER_NODE = 2;
+
+export const LOCAL_DEFAULTS = {
   nodes: 3,
-  partitions: 16,
   limit: 100,
   windowMillis: 60_000,
   basePort: 8_100,
-};
+} as const satisfies LocalClusterOptions;
 
 /** HTTP on basePort + id, peers on basePort + 1000 + id, the Redis protocol on basePort + 2000 + id, on loopback. */
 export function localAddress(id: NodeId, basePort: number): NodeAddress {
@@ -138,7 +144,7 @@ export function localConfig(options: LocalClusterOptions): ClusterConfig {
     clusterId: randomUUID(),
     founders: ids.map((id) => ({ id, incarnation: drawIncarnation() })),
     nodes: ids.map((id) => localAddress(id, options.basePort)),
-    partitions: options.partitions,
+    partitions: options.partitions ?? PARTITIONS_PER_NODE * options.nodes,
     replicas: Math.min(3, options.nodes),
     rules: {
       version: 1,

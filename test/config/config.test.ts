@@ -249,7 +249,7 @@ describe('a configuration', () => {
 describe('a local cluster', () => {
   it('has three copies of each partition, one rule, and an id of its own', () => {
     const config: ClusterConfig = localConfig(LOCAL_DEFAULTS);
-    expect(config).toMatchObject({ partitions: 16, replicas: 3, timing: TIMING_DEFAULTS });
+    expect(config).toMatchObject({ partitions: 6, replicas: 3, timing: TIMING_DEFAULTS });
     expect(config.nodes.map(({ id, http, peer, resp }) => [id, http.port, peer.port, resp?.port])).toEqual([
       [1, 8_101, 9_101, 10_101],
       [2, 8_102, 9_102, 10_102],
