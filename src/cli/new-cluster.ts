@@ -3,7 +3,7 @@
  * makes of that. Creates nothing.
  */
 import type { Command } from 'commander';
-import { PARTITIONS_PER_NODE, LOCAL_DEFAULTS, localConfig } from '../config/cluster-directory.ts';
+import { LOCAL_DEFAULTS, localConfig, PARTITIONS_PER_NODE } from '../config/cluster-directory.ts';
 import { type ClusterConfig, PARTITIONS_MAX } from '../config/config.ts';
 import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../api/rule.ts';
 import { basePortOption, directoryOption, integerFrom } from './options.ts';
