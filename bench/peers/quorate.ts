@@ -39,12 +39,11 @@ async function countersOf(addresses: readonly Address[]): Promise<WorkCounters> 
 
 async function start(running: Running, shape: QuorateShape): Promise<RunningThing> {
   const cluster = await QuorateCluster.start(running, shape);
-  const { pids, http } = cluster;
-  const resp = await cluster.resp();
+  const { pids, http, resp } = cluster;
   return {
     pids,
     http: { addresses: http },
-    ...(resp !== undefined && { resp: { addresses: resp, form: RESP_FORM } }),
+    resp: { addresses: resp, form: RESP_FORM },
     counters: async () => countersOf(http),
     stop: async () => cluster.stop(),
   };

@@ -14,7 +14,7 @@ import { ReplyWriter } from './reply-writer.ts';
 import { RequestParser } from './request-parser.ts';
 import type { Session } from './session.ts';
 
-/** Beyond one of these the client is not read; it is again below half of both. */
+/** Beyond one of the first three the client is not read; it is again below half of all. */
 export interface ConnectionLimits {
   /** Commands without an answer that went out. */
   readonly openMax: number;
@@ -59,7 +59,7 @@ export class Connection implements Flushable {
   /** Its part of what the door keeps. */
   readonly #kept = { unfinishedBytes: 0, unreadBytes: 0 };
   readonly #written = (): void => {
-    this.#count();
+    this.#tellKept();
     this.#readOnIfRoom();
   };
 
@@ -78,7 +78,10 @@ export class Connection implements Flushable {
       session.lastMillis = door.monotonicMillis();
       this.#parser.push(chunk);
       if (!this.#isHeldUp) this.#read();
-      this.#count();
+      this.#tellKept();
+      if (!this.#isOneTooMany) return;
+      this.#reply(failed('Protocol error: too many commands are unfinished'));
+      this.#isDeaf = true;
     });
     socket.on('end', () => {
       this.#hasClientEnded = true;
@@ -108,7 +111,7 @@ export class Connection implements Flushable {
       const bytes = writer.take();
       if (!this.#isFinished) this.#init.socket.write(bytes, this.#written);
     }
-    this.#count();
+    this.#tellKept();
     this.#readOnIfRoom();
     // Whoever comes again goes to another node.
     if (!this.#isHeldUp && this.#init.door.node.wantsNoClients()) this.leave();
@@ -127,11 +130,6 @@ export class Connection implements Flushable {
           this.#run();
           break;
         case 'unfinished':
-          this.#count();
-          if (this.#isOneTooMany) {
-            this.#reply(failed('Protocol error: too many commands are unfinished'));
-            this.#isDeaf = true;
-          }
           return;
         case 'broken':
           this.#reply(failed(this.#parser.fault));
@@ -196,11 +194,12 @@ export class Connection implements Flushable {
   /** Its command is not finished, and there is no room for more of those. */
   get #isOneTooMany(): boolean {
     const { door, limits } = this.#init;
-    return this.#parser.heldBytes > 0 && door.kept.unfinishedBytes > limits.allUnfinishedBytesMax;
+    if (this.#isHeldUp || this.#isDeaf || this.#parser.heldBytes === 0) return false;
+    return door.kept.unfinishedBytes > limits.allUnfinishedBytesMax;
   }
 
   /** Tells the door what is kept for this client now. */
-  #count(): void {
+  #tellKept(): void {
     const { socket } = this.#init;
     if (!socket.destroyed)
       this.#keeps(this.#parser.heldBytes, this.#answers.heldBytes + socket.writableLength);
