@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { rm } from 'node:fs/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import { temporaryDirectory } from '../cluster/harness.ts';
+import { BusyWatch } from '../slowness.ts';
 import { type RunResult, runOnce } from './run.ts';
 import { verdictLines } from './verdict.ts';
 
@@ -16,7 +17,11 @@ const directories: string[] = [];
 
 const print = (line: string): void => console.log(line);
 
-/** Of the first run that can be judged. @throws what is wrong, with the command that repeats it */
+/**
+ * Of the first run that can be judged; what is about time, only if the machine had time.
+ *
+ * @throws what is wrong, with the command that repeats it
+ */
 async function judgedRun(): Promise<RunResult> {
   for (let left = ATTEMPTS - 1; ; left -= 1) {
     const seed = randomInt(2 ** 31);
@@ -26,13 +31,21 @@ async function judgedRun(): Promise<RunResult> {
     const parent = await temporaryDirectory();
     directories.push(parent);
     const directory = join(parent, 'run');
+    const busy = new BusyWatch();
     const result = await runOnce({ nodes: 3, millis: MILLIS, nemeses: NEMESES, seed, directory, print });
+    const isSlow = busy.slowness() > 1;
     if (result.outcome === 'kept') return result;
     const { verdict, processes } = result;
     const checks = [...verdict.checks, processes];
     const told = [...verdictLines({ ...verdict, checks }), again].join('\n');
-    const isWrong = checks.some(({ name, status }) => status === 'violation' && !ABOUT_TIME.includes(name));
-    if (isWrong || left === 0) throw new Error(told);
+    const has = (wanted: 'violation' | 'unknown'): boolean =>
+      checks.some(({ name, status }) => status === wanted && !ABOUT_TIME.includes(name));
+    if (has('violation')) throw new Error(told);
+    if (isSlow && !has('unknown')) {
+      print(`${told}\nthe machine had no time for what this says about time; everything else is kept`);
+      return result;
+    }
+    if (left === 0) throw new Error(told);
     print(`${told}\nthis cannot tell a slow machine from a fault: once more`);
   }
 }
