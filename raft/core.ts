@@ -122,14 +122,26 @@ export class RaftCore {
     return statusOf(this.#state);
   }
 
-  /** Time passed: one tick. Returns whether anything came of it: something to send or write, or another role. */
-  tick(): boolean {
+  /** Time passed: one tick. */
+  tick(): void {
     const state = this.#state;
-    const { role } = state;
     if (state.leadership === undefined) tickElection(state);
     else tickLeader(state, state.leadership);
     leaveJointIfDue(state);
-    return state.role !== role || state.outgoing.length > 0 || state.afterSync.length > 0 || this.hasUnstable;
+  }
+
+  /** There is nothing to write, to apply or to tell a reader, and nothing waits for the disk. Messages may be there to send. */
+  get isAtRest(): boolean {
+    const { term, vote, written, log, afterSync, confirmedReads, pendingInstall } = this.#state;
+    return (
+      log.stable === log.lastIndex &&
+      log.applied >= log.committed &&
+      term === written.term &&
+      vote === written.vote &&
+      afterSync.length === 0 &&
+      confirmedReads.length === 0 &&
+      pendingInstall === undefined
+    );
   }
 
   /** A message for this replica arrived. */

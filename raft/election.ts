@@ -58,7 +58,14 @@ export function campaign(state: CoreState, type: VoteRequest['type'], isTransfer
 export function handleTimeoutNow(state: CoreState, { from }: TimeoutNow): void {
   if (mayCampaign(state) && state.willingness === 'willing') campaign(state, 'vote', true);
   else
-    state.send({ type: 'heartbeatResponse', from: state.id, to: from, term: state.term, isReluctant: true });
+    state.send({
+      type: 'heartbeatResponse',
+      from: state.id,
+      to: from,
+      term: state.term,
+      readRound: 0,
+      isReluctant: true,
+    });
 }
 
 /** A node that heard from its leader within the minimum election timeout helps nobody else to depose it. */

@@ -68,7 +68,7 @@ function accept(state: CoreState, message: Append | InstallSnapshot, index: numb
  * So whoever is told of one and does not hold it has lost what was synced. See raft/README.md for what this finds.
  */
 export function checkAcknowledged(state: CoreState, message: Heartbeat): void {
-  const { from, term, match = 0 } = message;
+  const { from, term, match } = message;
   const { lastIndex } = state.log;
   if (match === 0 || term < state.term || (term === state.term && match <= lastIndex)) return;
   throw new RolledBackError({
@@ -83,14 +83,13 @@ export function handleHeartbeat(state: CoreState, message: Heartbeat): void {
   followLeader(state, message);
   state.observeLeaderTime(message.term, message.timeMillis);
   state.log.commitTo(message.commit);
-  const { readRound } = message;
   state.send({
     type: 'heartbeatResponse',
     from: state.id,
     to: message.from,
     term: state.term,
-    ...(readRound !== undefined && { readRound }),
-    ...(state.willingness !== 'willing' && { isReluctant: true }),
+    readRound: message.readRound,
+    isReluctant: state.willingness !== 'willing',
   });
 }
 

@@ -170,8 +170,8 @@ export function sendHeartbeat(state: CoreState, peer: NodeId, progress: Progress
     // What the peer is not known to hold must not be committed there.
     commit: Math.min(progress.match, state.log.committed),
     timeMillis: state.clock.nowMillis(),
-    ...(state.readRound > 0 && { readRound: state.readRound }),
-    ...(progress.match > 0 && { match: progress.match }),
+    readRound: state.readRound,
+    match: progress.match,
   });
 }
 
@@ -183,9 +183,9 @@ export function handleHeartbeatResponse(
   const progress = leadership.progress.get(message.from);
   if (progress === undefined) return;
   progress.heard();
-  progress.isReluctant = message.isReluctant === true;
+  progress.isReluctant = message.isReluctant;
   if (progress.isReluctant && message.from === leadership.transferTarget) endTransfer(leadership);
-  progress.readRound = Math.max(progress.readRound, message.readRound ?? 0);
+  progress.readRound = Math.max(progress.readRound, message.readRound);
   progress.probeSent = false;
   progress.freeOneInflight();
   // Also with nothing to send: an answer to an empty append ends the probing in a group that is idle.

@@ -118,18 +118,18 @@ export interface Heartbeat extends MessageBase {
   readonly type: 'heartbeat';
   readonly commit: number;
   readonly timeMillis: number;
-  /** The leader's last question whether it still leads (see read-index.ts). Absent if it never asked. */
-  readonly readRound?: number;
-  /** What the receiver has acknowledged to this leader in this term. Absent if nothing. */
-  readonly match?: number;
+  /** The leader's last question whether it still leads (see read-index.ts). 0 if it never asked. */
+  readonly readRound: number;
+  /** What the receiver has acknowledged to this leader in this term. 0 if nothing. */
+  readonly match: number;
 }
 
 export interface HeartbeatResponse extends MessageBase {
   readonly type: 'heartbeatResponse';
   /** That of the heartbeat. */
-  readonly readRound?: number;
-  /** The sender would not take over now. Absent: it would. */
-  readonly isReluctant?: true;
+  readonly readRound: number;
+  /** The sender would not take over now. */
+  readonly isReluctant: boolean;
 }
 
 /**

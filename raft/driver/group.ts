@@ -105,11 +105,16 @@ export function closeGroup(group: Group): void {
   endChange(group, { ok: false, reason: 'unknownOutcome' });
 }
 
+/** Whoever has to know of role, term and leader was told. */
+export function isTold({ core, told }: Group): boolean {
+  return told.isLeader === (core.role === 'leader') && told.term === core.term && told.leader === core.leader;
+}
+
 /** Tells whoever has to know that role, term or leader changed, if they did. */
 export function tellStatus(group: Group): void {
+  if (isTold(group)) return;
   const { core, told } = group;
   const isLeader = core.role === 'leader';
-  if (told.isLeader === isLeader && told.term === core.term && told.leader === core.leader) return;
   if (told.isLeader && (!isLeader || told.term !== core.term)) group.reads.fail();
   if (told.term !== core.term) group.handedTo.clear();
   group.told = { isLeader, term: core.term, leader: core.leader };

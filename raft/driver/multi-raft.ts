@@ -161,8 +161,10 @@ export class MultiRaft {
   /** Time passed: one tick for every group. */
   tick(): void {
     if (!this.#turns.isRunning) return;
-    // Most groups have nothing to do but wait: those cost no turn.
-    for (const group of this.#groups.values()) if (group.core.tick()) this.#turns.activate(group);
+    for (const group of this.#groups.values()) {
+      group.core.tick();
+      this.#turns.settle(group);
+    }
     if (this.#hindrances.willingness === 'unfit') this.handOver();
     this.#ticks += 1;
     this.#turns.tick(this.#ticks);

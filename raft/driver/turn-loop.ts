@@ -7,7 +7,7 @@
  */
 import { assert } from '../assert.ts';
 import { applyCommitted, takeSnapshotIfDue } from './apply.ts';
-import { closeGroup, type Group, tellStatus } from './group.ts';
+import { closeGroup, type Group, isTold, tellStatus } from './group.ts';
 import { GroupCommit } from './group-commit.ts';
 import type { MultiRaftInit } from './multi-raft-options.ts';
 import { Outbox } from './outbox.ts';
@@ -85,6 +85,16 @@ export class TurnLoop {
   activate(group: Group): void {
     this.#active.add(group);
     this.#schedule();
+  }
+
+  /**
+   * Time passed for the group, or it heard something. Most groups wait most of the time: at most a message came of it,
+   * which needs nothing of what a turn does with a group.
+   */
+  settle(group: Group): void {
+    if (this.#active.has(group)) return;
+    if (group.core.isAtRest && isTold(group)) this.#sendFrom(group);
+    else this.activate(group);
   }
 
   receive(messages: readonly PeerMessage[]): void {
@@ -175,15 +185,17 @@ export class TurnLoop {
       switch (envelope.kind) {
         case 'message':
           group.core.step(envelope.message);
+          this.settle(group);
           break;
         case 'chunk':
           this.#traffic.receive(group, envelope);
+          this.#active.add(group);
           break;
         case 'chunkAck':
           this.#traffic.acknowledged(envelope);
+          this.#active.add(group);
           break;
       }
-      this.#active.add(group);
     }
   }
 

@@ -98,12 +98,12 @@ function encodeMessage(message: Message): void {
     case 'heartbeat':
       out.integer(message.commit);
       out.integer(message.timeMillis);
-      out.integer(message.readRound ?? 0);
-      out.integer(message.match ?? 0);
+      out.integer(message.readRound);
+      out.integer(message.match);
       return;
     case 'heartbeatResponse':
-      out.integer(message.readRound ?? 0);
-      out.flag(message.isReluctant === true);
+      out.integer(message.readRound);
+      out.flag(message.isReluctant);
       return;
     case 'timeoutNow':
       return;
@@ -215,17 +215,11 @@ function decodeMessage(input: BytesIn): Message {
       const commit = input.integer('commit');
       const timeMillis = input.integer('timeMillis');
       const readRound = input.integer('readRound');
-      const match = input.integer('match');
-      const asked = { ...(readRound > 0 && { readRound }), ...(match > 0 && { match }) };
-      return { type, from, to, term, commit, timeMillis, ...asked };
+      return { type, from, to, term, commit, timeMillis, readRound, match: input.integer('match') };
     }
     case 'heartbeatResponse': {
       const readRound = input.integer('readRound');
-      const told = {
-        ...(readRound > 0 && { readRound }),
-        ...(input.flag('isReluctant') && { isReluctant: true as const }),
-      };
-      return { type, from, to, term, ...told };
+      return { type, from, to, term, readRound, isReluctant: input.flag('isReluctant') };
     }
     case 'timeoutNow':
       return { type, from, to, term };

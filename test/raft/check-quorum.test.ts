@@ -208,7 +208,7 @@ describe('leadership transfer', () => {
       expect(network.status(3)).toMatchObject({ role: 'follower', term: 1 });
       // It only says that it does not.
       expect(network.sent.filter(({ from }) => from === 3)).toEqual([
-        { type: 'heartbeatResponse', from: 3, to: 1, term: 1, isReluctant: true },
+        { type: 'heartbeatResponse', from: 3, to: 1, term: 1, readRound: 0, isReluctant: true },
       ]);
     }
   });

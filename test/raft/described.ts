@@ -65,6 +65,6 @@ export function describe(m: Message): string {
   }
 }
 
-function roundOf({ readRound }: { readonly readRound?: number }): string {
-  return readRound === undefined ? '' : ` question ${readRound}`;
+function roundOf({ readRound }: { readonly readRound: number }): string {
+  return readRound === 0 ? '' : ` question ${readRound}`;
 }

@@ -75,7 +75,7 @@ describe('election', () => {
         core.step(
           type === 'append'
             ? { ...common, type, prevIndex: 0, prevTerm: 0, entries: [] }
-            : { ...common, type },
+            : { ...common, type, readRound: 0, match: 0 },
         ),
       );
       expect(network.status(1)).toMatchObject({ role: 'follower', leader: 2, term: 1 });
@@ -114,7 +114,16 @@ describe('election', () => {
       network.settle();
       expect(network.core(1).role).toBe(role);
       network.act(1, (core) =>
-        core.step({ type: 'heartbeat', from: 2, to: 1, term: 7, commit: 0, timeMillis: 0 }),
+        core.step({
+          type: 'heartbeat',
+          from: 2,
+          to: 1,
+          term: 7,
+          commit: 0,
+          timeMillis: 0,
+          readRound: 0,
+          match: 0,
+        }),
       );
       expect(network.status(1)).toMatchObject({ role: 'follower', term: 7, leader: 2 });
     }

@@ -10,7 +10,7 @@ function follower(terms: readonly number[], term: number): Network {
 }
 
 function heartbeat(term: number, match: number): Heartbeat {
-  return { type: 'heartbeat', from: 2, to: 1, term, commit: 0, timeMillis: 0, match };
+  return { type: 'heartbeat', from: 2, to: 1, term, commit: 0, timeMillis: 0, readRound: 0, match };
 }
 
 describe('a directory that is an older copy', () => {

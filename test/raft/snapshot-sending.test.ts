@@ -170,6 +170,8 @@ describe('a leader whose log begins behind what a follower needs', () => {
       from: 3,
       to: 1,
       term: state.term,
+      readRound: 0,
+      isReluctant: false,
     });
     expect(state.outgoing.filter(({ type, to }) => type === 'snapshot' && to === 3)).toHaveLength(1);
   });

@@ -25,6 +25,8 @@ export interface AnswerCheckerInit {
   readonly tables: readonly RuleTable[];
   /** By how much group time may lag since then; undefined if nobody can say. */
   readonly lagMax?: (group: GroupId, sinceMillis: number) => number | undefined;
+  /** Real time. */
+  readonly now?: () => number;
 }
 
 export interface Answered {
@@ -76,9 +78,13 @@ export class AnswerChecker {
     return granted;
   }
 
-  /** Nobody who asks later than a request id is remembered gets its grant. */
+  /**
+   * Nobody who asks later than a request id is remembered gets its grant, but for those who came while the first attempt
+   * was in flight, and waited with it.
+   */
   #checkRemembered(group: GroupLedger, granted: Receipt, attemptMillis: number): void {
-    const { words, stampedMillis, horizonMillis } = granted;
+    const { words, stampedMillis, committedMillis, horizonMillis } = granted;
+    if (committedMillis !== undefined && attemptMillis <= committedMillis) return;
     const lag = this.#init.lagMax?.(group.id, attemptMillis - horizonMillis) ?? Infinity;
     const since = attemptMillis - horizonMillis - lag;
     if (stampedMillis === undefined || this.#init.lagMax?.(group.id, since) === undefined) return;

@@ -60,6 +60,7 @@ export class Checkers {
     this.times = new TimeChecker({ settings, nodes, now, after });
     this.limits = new LimitChecker({
       tables: settings.tables,
+      now,
       lagMax: (group, since) => this.times.lagMax(group, since),
       expectOutcome: (group, index, outcome) => this.raft.expectOutcome(group, index, outcome),
       logged: (asked, stampedMillis, where) => this.rejections.logged(asked, { stampedMillis, where }),

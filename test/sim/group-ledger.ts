@@ -35,6 +35,8 @@ export interface Receipt {
   readonly hasId: boolean;
   /** In real time; undefined if nobody knows. */
   readonly stampedMillis: number | undefined;
+  /** When it was known to be committed, in real time; undefined if nobody knows. */
+  readonly committedMillis: number | undefined;
   readonly horizonMillis: number;
   isTold: boolean;
 }

@@ -227,6 +227,7 @@ export class LimitChecker {
       isTold: false,
       hasId: requestId !== undefined,
       stampedMillis: stamp?.atMillis,
+      committedMillis: this.#init.now?.(),
       horizonMillis: group.table?.requestIdHorizonMillis ?? 0,
     });
   }

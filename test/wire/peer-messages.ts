@@ -26,7 +26,6 @@ const natural = fc.oneof(
     2 ** 53 - 1,
   ),
 );
-const readRound = natural.filter((round) => round > 0);
 const bytes = fc.uint8Array({ maxLength: 40 });
 const head = { from: fc.constant(FROM), to: fc.constant(TO), term: natural };
 
@@ -112,21 +111,20 @@ const MESSAGES: { readonly [T in Exclude<Message['type'], 'snapshot'>]: fc.Arbit
     hintIndex: natural,
     hintTerm: natural,
   }),
-  heartbeat: fc.record(
-    {
-      type: fc.constant('heartbeat'),
-      ...head,
-      commit: natural,
-      timeMillis: natural,
-      readRound,
-      match: readRound,
-    },
-    { requiredKeys: ['type', 'from', 'to', 'term', 'commit', 'timeMillis'] },
-  ),
-  heartbeatResponse: fc.record(
-    { type: fc.constant('heartbeatResponse'), ...head, readRound, isReluctant: fc.constant(true as const) },
-    { requiredKeys: ['type', 'from', 'to', 'term'] },
-  ),
+  heartbeat: fc.record({
+    type: fc.constant('heartbeat'),
+    ...head,
+    commit: natural,
+    timeMillis: natural,
+    readRound: natural,
+    match: natural,
+  }),
+  heartbeatResponse: fc.record({
+    type: fc.constant('heartbeatResponse'),
+    ...head,
+    readRound: natural,
+    isReluctant: fc.boolean(),
+  }),
   timeoutNow: fc.record({ type: fc.constant('timeoutNow'), ...head }),
 };
 

@@ -27,7 +27,7 @@ export const DRIVER: readonly Mutant[] = [
     id: 'D10',
     bug: 'the same leader in a newer term is no news',
     law: 'a quorum makes progress',
-    edits: [{ in: 'tellStatus', find: 'told.term === core.term && told.leader', replace: 'told.leader' }],
+    edits: [{ in: 'isTold', find: 'told.term === core.term && told.leader', replace: 'told.leader' }],
     unitTest: {
       file: 'raft/driver/failover.test.ts',
       why: 'whoever is sent to the leader of an older term finds the same leader there, or asks once more; no law counts single questions',
@@ -101,5 +101,29 @@ export const DRIVER: readonly Mutant[] = [
           'decisions[i] = decision; const told = waiters[i]; if (told !== undefined) { this.#waiters.answer(told, answerOf(decision, told.request.requestId)); told.done = () => {}; }',
       },
     ],
+  },
+  {
+    id: 'D31',
+    bug: 'a group with entries to apply is taken to be at rest',
+    law: 'in health every request is decided',
+    edits: [{ in: 'RaftCore.isAtRest', find: 'log.applied >= log.committed &&', replace: '' }],
+  },
+  {
+    id: 'D32',
+    bug: 'a group whose votes and acknowledgements wait for the disk is taken to be at rest',
+    law: 'a quorum makes progress',
+    edits: [{ in: 'RaftCore.isAtRest', find: 'afterSync.length === 0 &&', replace: '' }],
+  },
+  {
+    id: 'D33',
+    bug: 'a group whose leader changed is taken to be at rest',
+    law: 'whoever asks finds the leader',
+    edits: [
+      { in: 'TurnLoop.settle', find: 'group.core.isAtRest && isTold(group)', replace: 'group.core.isAtRest' },
+    ],
+    unitTest: {
+      file: 'raft/driver/reads.test.ts',
+      why: 'the first entry of every leader brings its followers up to date, and one that steps down is asked by nobody for long',
+    },
   },
 ];
