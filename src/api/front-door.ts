@@ -7,6 +7,7 @@ import type { ClusterReport } from './cluster-report.ts';
 import type { NodeChange, NodeChangeResult } from './node-change.ts';
 import type { Readiness } from './readiness.ts';
 import type { AllowRequest } from './request.ts';
+import type { RulesChange, RulesChangeResult, RulesInForce } from './rules-change.ts';
 
 export interface FrontDoor {
   /** Resolves when clients can connect. */
@@ -28,4 +29,8 @@ export interface NodeBehindDoor {
   readonly wantsNoClients: () => boolean;
   readonly cluster: () => ClusterReport;
   readonly changeNodes: (change: NodeChange, done: (result: NodeChangeResult) => void) => void;
+  /** Those in force, as far as this node knows; undefined while it knows none. */
+  readonly rules: () => RulesInForce | undefined;
+  /** `done` is told when all partitions decide by them, or after a few seconds. */
+  readonly changeRules: (change: RulesChange, done: (result: RulesChangeResult) => void) => void;
 }

@@ -2,7 +2,6 @@
  * `POST /v1/cluster/nodes`: adds, removes or replaces a node of the running cluster. Until callers are authenticated
  * it answers the node's own machine only, and there neither a browser nor a proxy. It parses and formats; group 0 decides.
  */
-import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import { InvalidFieldError } from '../api/fields.ts';
 import {
@@ -16,37 +15,11 @@ import { UNAVAILABLE_RETRY_SECONDS } from '../api/refusals.ts';
 import type { HttpDoorInit } from './door-init.ts';
 import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
 import { fieldsOf, InvalidBodyError } from './json-body.ts';
+import { forbidden, isLocal } from './local-callers.ts';
 
-const FORBIDDEN: HttpAnswer = {
-  status: 403,
-  headers: { 'content-type': JSON_TYPE },
-  body: {
-    error: {
-      type: 'forbidden',
-      message:
-        'nodes are added and removed from the machine of the node that is asked, by no browser or proxy',
-    },
-  },
-};
-
-/**
- * Browsers send `Origin` with every POST, also to a name of the attacker's that leads to loopback all at once (DNS
- * rebinding). The other headers say that somebody else asks through a proxy here.
- */
-const FOREIGN_HEADERS = ['origin', 'forwarded', 'via', 'x-forwarded-for', 'x-real-ip'] as const;
-
-/** The two ends of a connection. */
-export interface Ends {
-  readonly remoteAddress?: string | undefined;
-  readonly localAddress?: string | undefined;
-}
-
-/** Does a program on this machine ask, for itself? A node that listens on one address only is not found on loopback. */
-export function isLocal({ remoteAddress = '', localAddress }: Ends, headers: IncomingHttpHeaders): boolean {
-  const isLoopback = remoteAddress === '::1' || /^(::ffff:)?127\./.test(remoteAddress);
-  const isOwn = isLoopback || remoteAddress === localAddress;
-  return isOwn && FOREIGN_HEADERS.every((name) => headers[name] === undefined);
-}
+const FORBIDDEN = forbidden(
+  'nodes are added and removed from the machine of the node that is asked, by no browser or proxy',
+);
 
 /**
  * `{"add"?: {"id", "http": {"host", "port"}, "peer": {"host", "port"}}, "remove"?: id}`.

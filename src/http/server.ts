@@ -22,17 +22,18 @@ import {
   refusalOf,
   refuseConnection,
 } from './refusals.ts';
+import { addRulesRoutes } from './rules-route.ts';
 import { addStatusRoutes } from './status-routes.ts';
 
 /** How often a late request is looked for, as a part of what it may take. Node's own 30 s would be its real limit. */
 const CHECKS_PER_LIMIT = 10;
-const METHODS = ['GET', 'HEAD', 'POST'] as const;
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT'] as const;
 
 /** To the last request of each connection. */
 type Responses = WeakMap<Socket, ServerResponse>;
 
 /**
- * Routes: `POST /v1/allow`, `POST /v1/allow/batch`, `GET /v1/cluster`, `POST /v1/cluster/nodes`, `GET /healthz`, `GET /readyz`, `GET /metrics`.
+ * Routes: `POST /v1/allow`, `POST /v1/allow/batch`, `GET /v1/cluster`, `POST /v1/cluster/nodes`, `GET /v1/rules`, `PUT /v1/rules`, `GET /healthz`, `GET /readyz`, `GET /metrics`.
  * The caller listens and closes.
  */
 export function createHttpServer(init: HttpDoorInit): FastifyInstance {
@@ -64,6 +65,7 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
   addAllowRoute(app, init);
   addBatchRoute(app, init);
   addNodesRoute(app, init);
+  addRulesRoutes(app, init);
   addStatusRoutes(app, init);
 
   app.setNotFoundHandler((request, reply) => {

@@ -1,16 +1,17 @@
 /**
- * Carries a change of the nodes to the node that leads group 0, and what became of it back. A change is forwarded
+ * Carries a change of the cluster to the node that leads group 0, and what became of it back. A change is forwarded
  * once: whoever receives it decides, or says that it does not lead.
  */
-import type { NodeChange, NodeChangeResult } from '../api/node-change.ts';
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
 import { Calls } from '../wire/calls.ts';
 import {
+  type ClusterChange,
+  type ClusterChangeResult,
   encodeChangeResult,
-  encodeNodeChange,
+  encodeClusterChange,
   type ForwardedChange,
   type ForwardedResult,
-} from '../wire/node-changes.ts';
+} from '../wire/cluster-changes.ts';
 import type { MetaGroup } from './meta-group.ts';
 
 export interface ChangeForwarderInit {
@@ -29,12 +30,12 @@ const PATIENCE_TICKS = 500;
 
 export class ChangeForwarder {
   readonly #init: ChangeForwarderInit;
-  readonly #calls: Calls<NodeChange, NodeChangeResult>;
+  readonly #calls: Calls<ClusterChange, ClusterChangeResult>;
   #ticks = 0;
 
   constructor(init: ChangeForwarderInit) {
     this.#init = init;
-    this.#calls = new Calls<NodeChange, NodeChangeResult>({
+    this.#calls = new Calls<ClusterChange, ClusterChangeResult>({
       firstId: init.firstId,
       outstandingMax: OUTSTANDING_MAX,
       lateMax: 0,
@@ -44,7 +45,7 @@ export class ChangeForwarder {
   }
 
   /** `done` is told once, unless this process ends before. */
-  change(change: NodeChange, done: (result: NodeChangeResult) => void): void {
+  change(change: ClusterChange, done: (result: ClusterChangeResult) => void): void {
     const { meta, isConnected, send } = this.#init;
     const { leader } = meta;
     if (meta.isLeader || leader === NO_NODE || !isConnected(leader)) {
@@ -57,7 +58,7 @@ export class ChangeForwarder {
       done({ ok: false, reason: 'overloaded' });
       return;
     }
-    call.isSent = send(leader, 'change', encodeNodeChange({ id: call.id, change }));
+    call.isSent = send(leader, 'change', encodeClusterChange({ id: call.id, change }));
     if (!call.isSent) this.#calls.notSent(call);
   }
 

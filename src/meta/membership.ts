@@ -9,12 +9,16 @@ import { groupOfPartition } from '../partition/placement.ts';
 import type { Hello, Refusal, Sender } from '../wire/hello.ts';
 import type { PeerFrameType } from '../wire/frame.ts';
 import { encodeGroupsOfVersion, type GroupsOfVersion } from '../wire/groups-of-version.ts';
-import type { ForwardedChange, ForwardedResult } from '../wire/node-changes.ts';
+import type {
+  ClusterChange,
+  ClusterChangeResult,
+  ForwardedChange,
+  ForwardedResult,
+} from '../wire/cluster-changes.ts';
 import type { Admission } from './admission.ts';
 import { ChangeForwarder } from './change-forwarder.ts';
 import { type ClusterPlacement, META_GROUP } from './cluster-placement.ts';
 import { GroupMover } from './group-mover.ts';
-import type { NodeChange, NodeChangeResult } from '../api/node-change.ts';
 import type { MetaGroup } from './meta-group.ts';
 import type { MetaState } from './meta-state.ts';
 import { Offers } from './offers.ts';
@@ -164,7 +168,7 @@ export class Membership {
     this.#changes.peerDisconnected(peer);
   }
 
-  change(change: NodeChange, done: (result: NodeChangeResult) => void): void {
+  change(change: ClusterChange, done: (result: ClusterChangeResult) => void): void {
     if (this.verdict === undefined) this.#changes.change(change, done);
     else done({ ok: false, reason: 'notMember' });
   }

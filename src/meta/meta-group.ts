@@ -5,7 +5,7 @@
 import type { GroupApplication, SnapshotSource, SnapshotTarget } from '../../raft/driver/multi-raft.ts';
 import { NO_NODE, type Entry, type GroupConfig, type NodeId } from '../../raft/types.ts';
 import type { GroupClock } from '../../raft/driver/group-clock.ts';
-import type { NodeChange, NodeChangeResult } from '../api/node-change.ts';
+import type { ClusterChange, ClusterChangeResult } from '../wire/cluster-changes.ts';
 import {
   applyMetaCommand,
   decodeMetaCommand,
@@ -29,7 +29,7 @@ export interface MetaGroupInit {
 
 interface Waiting {
   readonly command: MetaCommand;
-  readonly done: ((result: NodeChangeResult) => void) | undefined;
+  readonly done: ((result: ClusterChangeResult) => void) | undefined;
 }
 
 /** Changes that wait for the log; more are refused. */
@@ -64,14 +64,14 @@ export class MetaGroup implements GroupApplication {
     return this.#leader;
   }
 
-  /** Adds or removes a node; `done` is told once. Only the leader takes changes. */
-  change(change: NodeChange, done: (result: NodeChangeResult) => void): void {
+  /** `done` is told once. Only the leader takes changes. */
+  change(change: ClusterChange, done: (result: ClusterChangeResult) => void): void {
     if (!this.#isLeader || this.#record === undefined) {
       done({ ok: false, reason: 'notLeader', leader: this.#isLeader ? NO_NODE : this.#leader });
     } else if (this.#waiting.length >= WAITING_MAX) {
       done({ ok: false, reason: 'overloaded' });
     } else {
-      this.#propose({ command: { type: 'change', change }, done });
+      this.#propose({ command: change, done });
     }
   }
 
@@ -127,8 +127,9 @@ export class MetaGroup implements GroupApplication {
     const { record, refusal } = applyMetaCommand(this.#record, decodeMetaCommand(entry.data));
     this.#record = record;
     if (record !== undefined && record.state !== before) this.#init.stateChanged(record.state);
-    const version = record?.state.version ?? 0;
-    waiting?.done?.(refusal === undefined ? { ok: true, version } : { ok: false, reason: refusal });
+    const { version = 0, rules } = record?.state ?? {};
+    const told = waiting?.command.type === 'rules' ? (rules?.version ?? 0) : version;
+    waiting?.done?.(refusal === undefined ? { ok: true, version: told } : { ok: false, reason: refusal });
   }
 
   /** One chunk: a list of nodes is small. */

@@ -6,6 +6,8 @@ import type { NodeId } from '../../raft/types.ts';
 import type { HostPort, NodeAddress } from '../api/node-address.ts';
 import type { NodeChange, NodeChangeRefusal } from '../api/node-change.ts';
 import { NODES_MAX } from '../config/config.ts';
+import type { RuleTable } from '../limiter/rules.ts';
+import type { ClusterChange } from '../wire/cluster-changes.ts';
 
 /** A node of the cluster. */
 export interface Member {
@@ -30,6 +32,8 @@ export interface MetaState {
   readonly leaving: readonly Member[];
   /** Ids that left: they never come back, for whoever bears them may have forgotten what it promised. */
   readonly retired: readonly NodeId[];
+  /** The last that were changed while the cluster runs; absent while the files of the nodes say all. */
+  readonly rules?: RuleTable;
 }
 
 /** What a node says of itself. */
@@ -37,7 +41,7 @@ export type Introduction = Member & { readonly incarnation: string };
 
 export type MetaCommand =
   | { readonly type: 'create'; readonly nodes: readonly Introduction[]; readonly replicas: number }
-  | { readonly type: 'change'; readonly change: NodeChange }
+  | ClusterChange
   | { readonly type: 'introduce'; readonly node: Introduction }
   | { readonly type: 'settled'; readonly version: number };
 
@@ -52,7 +56,7 @@ export interface MetaRecord {
 
 export interface MetaResult {
   readonly record: MetaRecord | undefined;
-  readonly refusal?: NodeChangeRefusal;
+  readonly refusal?: NodeChangeRefusal | 'rulesChanged';
 }
 
 export function applyMetaCommand(record: MetaRecord | undefined, command: MetaCommand): MetaResult {
@@ -65,6 +69,8 @@ export function applyMetaCommand(record: MetaRecord | undefined, command: MetaCo
       const changed = changedNodes(record, command.change);
       return typeof changed === 'string' ? { record, refusal: changed } : { record: changed };
     }
+    case 'rules':
+      return changedRules(record, command.table, command.base);
     case 'introduce':
       return { record: record === undefined ? record : introduced(record, command.node) };
     case 'settled':
@@ -101,6 +107,14 @@ function changedNodes(record: MetaRecord, { add, remove }: NodeChange): MetaReco
     added: [...added, ...(isAdded ? [] : [add])].filter(({ id }) => id !== remove),
     state: { ...state, version, nodes, leaving: [...state.leaving, ...leaving], retired },
   };
+}
+
+/** Whoever made them knew those before; and partitions take only what is newer. */
+function changedRules(record: MetaRecord | undefined, table: RuleTable, base: number): MetaResult {
+  const current = record?.state.rules?.version ?? 0;
+  if (record === undefined || base !== current || table.version <= current)
+    return { record, refusal: 'rulesChanged' };
+  return { record: { ...record, state: { ...record.state, rules: table } } };
 }
 
 /**

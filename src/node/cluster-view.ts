@@ -29,9 +29,9 @@ export function reportOf(
   }: { readonly nodeId: NodeId; readonly pid: number; readonly resp?: HostPort | undefined },
 ): NodeReport {
   const { raft, clock, partitions } = core;
-  const reports = [...partitions.keys()].flatMap((partition) => {
+  const reports = [...partitions].flatMap(([partition, { ruleTable }]) => {
     const status = raft.status(groupOfPartition(partition));
-    return status === undefined ? [] : [reportOfPartition(partition, status)];
+    return status === undefined ? [] : [reportOfPartition(partition, status, ruleTable?.version ?? 0)];
   });
   const { verdict } = clock;
   return {
@@ -43,10 +43,10 @@ export function reportOf(
   };
 }
 
-function reportOfPartition(partition: number, status: RaftStatus): PartitionReport {
+function reportOfPartition(partition: number, status: RaftStatus, rulesVersion: number): PartitionReport {
   const { role, term, commit, applied, lastIndex, config } = status;
   const members = membersOf(config);
-  return { partition, isLeader: role === 'leader', term, commit, applied, lastIndex, members };
+  return { partition, isLeader: role === 'leader', term, commit, applied, lastIndex, rulesVersion, members };
 }
 
 /** What is replicated about the cluster itself. */

@@ -5,6 +5,7 @@
 import type { AllowDone } from '../api/answer.ts';
 import type { NodeChange, NodeChangeResult } from '../api/node-change.ts';
 import type { AllowRequest } from '../api/request.ts';
+import type { RulesChange, RulesChangeResult } from '../api/rules-change.ts';
 import { RAFT_DEFAULTS } from '../../raft/core-state.ts';
 import { GroupClock } from '../../raft/driver/group-clock.ts';
 import { type GroupApplication, MULTI_RAFT_DEFAULTS, MultiRaft } from '../../raft/driver/multi-raft.ts';
@@ -31,6 +32,7 @@ import { introductionsOf } from './peer-addresses.ts';
 import { PeerEvents } from './peer-events.ts';
 import { Replicas } from './replicas.ts';
 import { newRouting } from './routing.ts';
+import { RulesChanges } from './rules-changes.ts';
 
 const NOTHING = new Uint8Array(0);
 
@@ -40,6 +42,7 @@ export class NodeCore {
   readonly placement: ClusterPlacement;
   readonly meta: MetaGroup;
   readonly clock: ClockWatch;
+  readonly rules: RulesChanges;
   /** To be told of all that comes from peers. */
   readonly peers: PeerEvents;
   readonly #init: NodeCoreInit;
@@ -75,6 +78,7 @@ export class NodeCore {
       placement: this.placement,
       options: init.queues,
       placementVersion: () => this.meta.state?.version,
+      rulesAsked: () => this.meta.state?.rules,
       leaderChanged: (partition, leader, term) => {
         this.router.leaderChanged(partition, leader, term);
         init.leaderChanged(partition, leader);
@@ -84,6 +88,12 @@ export class NodeCore {
     });
     this.clock = this.#newClockWatch();
     this.#membership = this.#newMembership();
+    this.rules = new RulesChanges({
+      partitionCount: config.partitions,
+      replicas: this.partitions,
+      state: () => this.meta.state,
+      change: (change, done) => this.#membership.change(change, done),
+    });
     this.#capacity = watchCapacity({
       nodeId,
       config,
@@ -116,7 +126,10 @@ export class NodeCore {
       clock: this.clock,
       forwarder,
       router,
-      reported: init.reported,
+      reported: (report) => {
+        this.rules.heard(report);
+        init.reported?.(report);
+      },
     });
   }
 
@@ -201,6 +214,7 @@ export class NodeCore {
     }
     const leader = metaMembers(state.nodes.map(({ id }) => id)).voters[0];
     if (leader !== undefined) this.raft.preferLeader(META_GROUP, leader);
+    this.rules.stateChanged();
     this.#membership.stateChanged(state);
   }
 
@@ -238,7 +252,20 @@ export class NodeCore {
    * @param done told once; never if this process ends before
    */
   changeNodes(change: NodeChange, done: (result: NodeChangeResult) => void): void {
-    this.#membership.change(change, done);
+    this.#membership.change({ type: 'change', change }, (result) => {
+      if (!result.ok && result.reason === 'rulesChanged') done({ ok: false, reason: 'unknownOutcome' });
+      else done(result);
+    });
+  }
+
+  /**
+   * Replaces the rules of the cluster while it runs. Any node takes changes and hands them to group 0, from where they reach
+   * the logs of all partitions.
+   *
+   * @param done told once, when all partitions decide by them or after a few seconds; never if this process ends before
+   */
+  changeRules(change: RulesChange, done: (result: RulesChangeResult) => void): void {
+    this.rules.change(change, done);
   }
 
   /** Asks for a grant; see `Router.allow`. */
@@ -264,6 +291,7 @@ export class NodeCore {
     this.#forwarder.tick();
     this.#departure.tick();
     this.#membership.tick();
+    this.rules.tick();
     this.#capacity.tick();
     this.clock.tick();
   }

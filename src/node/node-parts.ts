@@ -215,5 +215,10 @@ function behindDoor(
       if (readiness.core === undefined) done({ ok: false, reason: 'notLeader', leader: NO_NODE });
       else readiness.core.changeNodes(change, done);
     },
+    rules: () => readiness.core?.rules.newest,
+    changeRules(change, done) {
+      if (readiness.core === undefined) done({ ok: false, reason: 'notLeader' });
+      else readiness.core.changeRules(change, done);
+    },
   };
 }

@@ -15,7 +15,7 @@ import { decodePing, decodePong } from '../wire/clock-readings.ts';
 import type { PeerFrameType } from '../wire/frame.ts';
 import { decodeGroupsOfVersion } from '../wire/groups-of-version.ts';
 import type { Hello, Refusal, Sender } from '../wire/hello.ts';
-import { decodeChangeResult, decodeNodeChange } from '../wire/node-changes.ts';
+import { decodeChangeResult, decodeClusterChange } from '../wire/cluster-changes.ts';
 import { decodeNodeReport, type NodeReport } from '../wire/node-report.ts';
 import { decodePeerMessages } from '../wire/peer-messages.ts';
 import { decodeRequests } from '../wire/requests.ts';
@@ -31,7 +31,7 @@ export interface PeerEventsInit {
   readonly forwarder: Forwarder;
   readonly router: Router;
   /** A peer says how its groups are doing. */
-  readonly reported: ((report: NodeReport) => void) | undefined;
+  readonly reported: (report: NodeReport) => void;
 }
 
 export class PeerEvents {
@@ -68,7 +68,7 @@ export class PeerEvents {
         membership.receiveOffers(sender, decodeGroupsOfVersion(payload));
         return;
       case 'change':
-        membership.receiveChange(from, decodeNodeChange(payload));
+        membership.receiveChange(from, decodeClusterChange(payload));
         return;
       case 'changed':
         membership.receiveChanged(from, decodeChangeResult(payload));
@@ -83,7 +83,7 @@ export class PeerEvents {
         clock.receivePong(from, decodePong(payload));
         return;
       case 'status':
-        reported?.(decodeNodeReport(from, payload));
+        reported(decodeNodeReport(from, payload));
         return;
       case 'leaving':
         forwarder.peerLeaves(from);

@@ -7,6 +7,7 @@ import { GroupClock } from '../../raft/driver/group-clock.ts';
 import type { LogStore } from '../../raft/driver/store.ts';
 import { type GroupConfig, type GroupId, NO_NODE, type NodeId, type StoredGroup } from '../../raft/types.ts';
 import type { ClusterConfig } from '../config/config.ts';
+import type { RuleTable } from '../limiter/rules.ts';
 import type { ClusterPlacement } from '../meta/cluster-placement.ts';
 import type { LocalReplicas } from '../meta/replica-keeper.ts';
 import { Partition } from '../partition/partition.ts';
@@ -28,6 +29,8 @@ export interface ReplicasInit {
   readonly options: Partial<PartitionOptions> | undefined;
   /** The newest version of the list of nodes that is known here; undefined before the first. */
   readonly placementVersion: () => number | undefined;
+  /** What group 0 wants the partitions to decide by; undefined while the file says it. */
+  readonly rulesAsked: () => RuleTable | undefined;
   readonly leaderChanged: (partition: number, leader: NodeId, term: number) => void;
   readonly refusedAtCapacity: () => void;
   readonly added: (group: GroupId, app: GroupApplication) => void;
@@ -86,7 +89,7 @@ export class Replicas implements LocalReplicas {
   #made(partition: number): Partition {
     const { nodeId, config, raft, clocks, random, options, leaderChanged, refusedAtCapacity } = this.#init;
     const group = groupOfPartition(partition);
-    return new Partition({
+    const replica = new Partition({
       partition,
       nodeId,
       clock: new GroupClock(clocks.monotonicMillis, clocks.wallMillis),
@@ -100,6 +103,9 @@ export class Replicas implements LocalReplicas {
       configChanged: () => this.revise(partition),
       refusedAtCapacity,
     });
+    const rules = this.#init.rulesAsked();
+    if (rules !== undefined) replica.wantRules(rules);
+    return replica;
   }
 
   #add(

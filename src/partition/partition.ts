@@ -47,7 +47,10 @@ export class Partition implements GroupApplication {
   readonly #waiters: Waiters;
   /** What kind of entry is being proposed. */
   #proposing: Command['type'] | undefined;
-  #proposedRulesInTerm = 0;
+  /** The newest that this node knows of, from its file or from group 0. */
+  #wantedRules: RuleTable;
+  /** The last that were proposed here, and when. */
+  #proposedRules = { version: 0, term: 0 };
   #isLowDisk = false;
   #room: Room = 'free';
   readonly #housekeeping = new Housekeeping();
@@ -56,6 +59,7 @@ export class Partition implements GroupApplication {
     this.#init = init;
     this.clock = init.clock;
     this.#machine = new LimiterStateMachine(init.hashSeed);
+    this.#wantedRules = init.ruleTable;
     this.#waiters = new Waiters(init.monotonicMillis);
     this.#timestampBound = {
       maxAheadMillis: init.options.maxAheadMillis,
@@ -98,6 +102,13 @@ export class Partition implements GroupApplication {
   /** The rules in force here; undefined until the first table was applied. */
   get ruleTable(): RuleTable | undefined {
     return this.#machine.ruleTable;
+  }
+
+  /** The partition is to decide by `table`, if that is newer than what its log holds: its leader proposes it. */
+  wantRules(table: RuleTable): void {
+    if (table.version <= this.#wantedRules.version) return;
+    this.#wantedRules = table;
+    if (this.#isLeader) this.#init.requestProposal();
   }
 
   /** Close to a full disk nothing more is proposed: a refusal is better than a failed write. */
@@ -193,14 +204,20 @@ export class Partition implements GroupApplication {
     return data;
   }
 
+  /** What was proposed in this term is in the log, or on its way. */
+  get #mustProposeRules(): boolean {
+    const { version, term } = this.#proposedRules;
+    const known = term === this.#term ? version : 0;
+    return this.#wantedRules.version > Math.max(known, this.#machine.ruleTable?.version ?? 0);
+  }
+
   /** Says in `#proposing` what it is. */
   #nextCommand(): Uint8Array | undefined {
-    const { ruleTable, options, monotonicMillis } = this.#init;
-    const replicated = this.#machine.ruleTable;
-    if ((replicated?.version ?? 0) < ruleTable.version && this.#proposedRulesInTerm !== this.#term) {
-      this.#proposedRulesInTerm = this.#term;
+    const { options, monotonicMillis } = this.#init;
+    if (this.#mustProposeRules) {
+      this.#proposedRules = { version: this.#wantedRules.version, term: this.#term };
       this.#proposing = 'rules';
-      return encodeRules(ruleTable);
+      return encodeRules(this.#wantedRules);
     }
     if (!this.#isLowDisk && this.#housekeeping.take(monotonicMillis())) {
       this.#proposing = 'sweep';
@@ -214,7 +231,7 @@ export class Partition implements GroupApplication {
     const proposing = this.#proposing;
     this.#proposing = undefined;
     if (proposing === 'allow') this.#waiters.proposed(entry);
-    if (proposing === 'rules' && entry === undefined) this.#proposedRulesInTerm = 0;
+    if (proposing === 'rules' && entry === undefined) this.#proposedRules = { version: 0, term: 0 };
   }
 
   apply(entry: Entry): void {

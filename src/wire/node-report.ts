@@ -11,6 +11,8 @@ export interface PartitionReport {
   readonly commit: number;
   readonly applied: number;
   readonly lastIndex: number;
+  /** Of the rules that this replica has applied; 0 before the first. */
+  readonly rulesVersion: number;
   /** Who holds the partition, as far as this replica knows. */
   readonly members: readonly NodeId[];
 }
@@ -33,6 +35,7 @@ export function encodeNodeReport({ pid, clock, partitions, resp }: NodeReport): 
     p.commit,
     p.applied,
     p.lastIndex,
+    p.rulesVersion,
     p.members,
   ]);
   return pack([pid, CLOCK_STATES.indexOf(clock), rows, resp?.host, resp?.port]);
@@ -52,6 +55,7 @@ export function decodeNodeReport(node: NodeId, payload: Uint8Array): NodeReport 
       commit: p.integer('commit'),
       applied: p.integer('applied'),
       lastIndex: p.integer('lastIndex'),
+      rulesVersion: p.integer('rulesVersion'),
       members: p.integers('members'),
     };
   });

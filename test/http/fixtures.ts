@@ -5,6 +5,7 @@ import type { AllowAnswer, AllowDone, Decision } from '../../src/api/answer.ts';
 import type { ClusterReport } from '../../src/api/cluster-report.ts';
 import type { NodeBehindDoor } from '../../src/api/front-door.ts';
 import type { NodeChange, NodeChangeResult } from '../../src/api/node-change.ts';
+import type { RulesChange, RulesChangeResult, RulesInForce } from '../../src/api/rules-change.ts';
 import type { Readiness } from '../../src/api/readiness.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import { decisionOf } from '../api/decision-of.ts';
@@ -46,6 +47,9 @@ export class Door {
   readiness: Readiness = { status: 'ready' };
   readonly changes: NodeChange[] = [];
   changed: NodeChangeResult = { ok: true, version: 2 };
+  rules: RulesInForce | undefined;
+  readonly rulesChanges: RulesChange[] = [];
+  rulesChanged: RulesChangeResult = { ok: true, version: 8, pending: [] };
   readonly door: HttpDoor;
   readonly app: FastifyInstance;
 
@@ -62,6 +66,11 @@ export class Door {
       changeNodes: (change, done) => {
         this.changes.push(change);
         done(this.changed);
+      },
+      rules: () => this.rules,
+      changeRules: (change, done) => {
+        this.rulesChanges.push(change);
+        done(this.rulesChanged);
       },
     };
     this.door = new HttpDoor({

@@ -1,7 +1,7 @@
 /** `POST /v1/cluster/nodes`: from loopback only, every refusal with its reason. */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { NodeChangeResult } from '../../src/api/node-change.ts';
-import { isLocal } from '../../src/http/nodes-route.ts';
+import { isLocal } from '../../src/http/local-callers.ts';
 import { Door } from './fixtures.ts';
 
 let door = new Door();

@@ -9,6 +9,7 @@ import {
   type Introduction,
   type MetaRecord,
 } from '../../src/meta/meta-state.ts';
+import { type RuleTable, validateRuleTable } from '../../src/limiter/rules.ts';
 import type { NodeAddress } from '../../src/api/node-address.ts';
 import { NODES_MAX } from '../../src/config/config.ts';
 
@@ -42,6 +43,31 @@ function refusal(record: MetaRecord, change: NodeChange): string | undefined {
 function settled(record: MetaRecord, version: number): MetaRecord {
   return applyMetaCommand(record, { type: 'settled', version }).record ?? record;
 }
+
+describe('the rules', () => {
+  const table = (version: number): RuleTable =>
+    validateRuleTable({ version, rules: [{ id: 'default', limit: version, windowMillis: 1_000 }] });
+  const ask = (record: MetaRecord, version: number, base: number): ReturnType<typeof applyMetaCommand> =>
+    applyMetaCommand(record, { type: 'rules', table: table(version), base });
+
+  it('are those that were changed last; the list of nodes is as it was', () => {
+    const before = created(1, 2, 3);
+    const { record = before, refusal: refused } = ask(before, 4, 0);
+    expect([refused, record.state]).toEqual([undefined, { ...before.state, rules: table(4) }]);
+    expect(ask(record, 5, 4).record?.state.rules).toEqual(table(5));
+    expect(decodeMetaRecord([encodeMeta(record)])).toEqual(record);
+  });
+
+  it.each([
+    ['somebody changed them before', 6, 0],
+    ['they are older', 3, 4],
+    ['they are of the same version', 4, 4],
+  ])('stay where %s', (_, version, base) => {
+    const { record } = ask(created(1, 2, 3), 4, 0);
+    if (record === undefined) expect.fail('they were not changed');
+    expect(ask(record, version, base)).toEqual({ record, refusal: 'rulesChanged' });
+  });
+});
 
 describe('the list of nodes', () => {
   it('begins with the nodes of whoever led first; later ones change nothing', () => {

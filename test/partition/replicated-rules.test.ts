@@ -44,6 +44,23 @@ describe('rules', () => {
     }
   });
 
+  it('that are wanted later are proposed in the same term, once, and only by the leader', () => {
+    const driver = FakeDriver.leading({ table: tableOf(1, { limit: 3 }) });
+    driver.partition.wantRules(tableOf(2, { limit: 2 }));
+    driver.partition.wantRules(tableOf(2, { limit: 2 }));
+    driver.partition.wantRules(tableOf(1, { limit: 9 }));
+    expect(proposedTypes(driver)).toEqual(['rules']);
+    expect(proposedTypes(driver)).toEqual([]);
+    driver.commitAll();
+    expect(driver.partition.ruleTable).toEqual(tableOf(2, { limit: 2 }));
+    driver.follow(2);
+    const { requested } = driver;
+    driver.partition.wantRules(tableOf(3, { limit: 1 }));
+    expect(driver.requested).toBe(requested);
+    driver.lead();
+    expect(proposedTypes(driver)).toEqual(['rules']);
+  });
+
   it('a change keeps what was granted, and decides everything after it', () => {
     const driver = FakeDriver.leading({ table: tableOf(1, { limit: 3 }) });
     for (let i = 0; i < 3; i += 1) driver.decide('ada');

@@ -54,6 +54,8 @@ export class PlayedDoor {
         wantsNoClients: () => this.wantsNoClients,
         cluster: () => this.report,
         changeNodes: () => {},
+        rules: () => undefined,
+        changeRules: () => {},
       },
       address: { host: '127.0.0.1', port: 0 },
       version: '1.2.3',

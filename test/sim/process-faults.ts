@@ -24,6 +24,7 @@ export class ProcessFaults {
   readonly #network: NetworkFaults;
   /** The newest rule table that nodes are configured with. */
   #table = 0;
+  #isAsked = false;
 
   constructor(hand: Hand, network: NetworkFaults) {
     this.#hand = hand;
@@ -76,7 +77,24 @@ export class ProcessFaults {
     world.crowd(leader, leader);
   }
 
-  #newRules({ victim, nodes }: Strike): void {
+  /** Those in force are replaced while requests are on their way. */
+  #askRules({ victim }: Strike): void {
+    const { tables } = this.#hand.world.settings;
+    const asked = victim.core;
+    const next = tables.find(({ version }) => version === (asked?.rules.newest?.version ?? 0) + 1);
+    if (asked === undefined || next === undefined) return;
+    const { version, ...table } = next;
+    victim.changeRules({ table, ifVersion: version - 1 });
+  }
+
+  /** By turns in the files of the nodes, and through one of them. */
+  #newRules(strike: Strike): void {
+    const { victim, nodes } = strike;
+    this.#isAsked = !this.#isAsked;
+    if (!this.#isAsked) {
+      this.#askRules(strike);
+      return;
+    }
     const { random } = this.#hand;
     const { settings, leaders } = this.#hand.world;
     this.#table = Math.min(this.#table + 1, settings.tables.length - 1);

@@ -1,6 +1,7 @@
 /** One simulated machine: its clocks, its directory, and the process on it, which crashes and starts again. */
 import type { AllowAnswer } from '../../src/api/answer.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
+import type { RulesChange } from '../../src/api/rules-change.ts';
 import type { NodeChange, NodeChangeResult } from '../../src/api/node-change.ts';
 import type { NodeId } from '../../raft/types.ts';
 import type { NodeCore } from '../../src/node/node-core.ts';
@@ -163,6 +164,17 @@ export class SimNode implements Endpoint, Machine {
     this.#inProcess((core) =>
       core.changeNodes(change, (result) => {
         if (this.life === life) done(result);
+      }),
+    );
+  }
+
+  /** The operator asks this node for other rules; what becomes of it is seen in the logs. */
+  changeRules(change: RulesChange): void {
+    const { life } = this;
+    this.#inProcess((core) =>
+      core.changeRules(change, (result) => {
+        if (this.life === life && result.ok)
+          this.#world.story.fault('rulesAsked', `(version ${result.version})`);
       }),
     );
   }

@@ -26,6 +26,7 @@ const PARTITION = {
   commit: 9,
   applied: 8,
   lastIndex: 10,
+  rulesVersion: 3,
   members: [1, 2],
 };
 const KINDS = {

@@ -126,4 +126,43 @@ export const DRIVER: readonly Mutant[] = [
       why: 'the first entry of every leader brings its followers up to date, and one that steps down is asked by nobody for long',
     },
   },
+  {
+    id: 'D40',
+    bug: 'a leader that has proposed rules in its term never proposes others',
+    law: 'rules that group 0 holds reach every partition',
+    edits: [
+      {
+        in: 'Partition.#mustProposeRules',
+        find: 'term === this.#term ? version : 0',
+        replace: 'term === this.#term ? Infinity : 0',
+      },
+    ],
+    unitTest: {
+      file: 'partition/replicated-rules.test.ts',
+      why: 'in a world of a few seconds leaders change so often that the next one proposes them',
+    },
+  },
+  {
+    id: 'D41',
+    bug: 'who is told that the rules are changed is told so before every partition decides by them',
+    law: 'from when a change of the rules is answered nothing is granted by those before',
+    edits: [
+      {
+        in: 'RulesChanges.#pendingAt',
+        find: 'this.#heard.get(partition) ?? 0) < version',
+        replace: 'this.#heard.get(partition) ?? 0) < version - 1',
+      },
+    ],
+    unitTest: { file: 'node/rules-changes.test.ts', why: 'the clients of the simulator do not wait for it' },
+  },
+  {
+    id: 'D42',
+    bug: 'rules that were made for others than those in force replace them',
+    law: 'a change of the rules replaces what was read',
+    edits: [{ in: 'changedRules', find: 'base !== current ||', replace: '' }],
+    unitTest: {
+      file: 'meta/meta-state.test.ts',
+      why: 'the operator of the simulator makes one change at a time',
+    },
+  },
 ];

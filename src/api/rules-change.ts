@@ -1,0 +1,53 @@
+/**
+ * A change of the rules of a running cluster, as every door takes it, and what becomes of it. Group 0 carries it to all
+ * partitions; each decides by it from its own log entry on.
+ */
+import type { Rule } from './rule.ts';
+
+/** What a rule table says, and its version. A change replaces all of it. */
+export interface RulesInForce {
+  /** Counts the changes: only a greater one replaces a table. */
+  readonly version: number;
+  /** The first is the default. */
+  readonly rules: readonly Rule[];
+  readonly requestIdHorizonMillis: number;
+  readonly clockDriftPpm: number;
+  readonly partitionBytesMax: number;
+}
+
+/** In JSON; the version is the cluster's to give. */
+export const RULES_CHANGE_FIELDS = [
+  'rules',
+  'requestIdHorizonMillis',
+  'clockDriftPpm',
+  'partitionBytesMax',
+] as const satisfies readonly (keyof RulesInForce)[];
+
+export interface RulesChange {
+  /** Not checked yet. What is absent is as it is by default, not as it was. */
+  readonly table: { readonly [Field in (typeof RULES_CHANGE_FIELDS)[number]]?: unknown };
+  /** Only if this is the version in force. */
+  readonly ifVersion: number | undefined;
+}
+
+/** Why the rules were not changed, or may not have been, though they are sound. */
+export const RULES_CHANGE_FAILURES = {
+  /** Somebody changed them meanwhile. */
+  rulesChanged: {
+    status: 412,
+    text: 'other rules are in force than the change was made for; read them again',
+  },
+  notMember: { status: 409, text: 'this node does not belong to the cluster; ask another one' },
+  overloaded: { status: 503, text: 'too many changes are waiting; ask again' },
+  unknownOutcome: { status: 503, text: 'the change may have happened; read the rules before asking again' },
+  notLeader: { status: 503, text: 'group 0 has no leader just now, or no rules are in force yet; ask again' },
+} as const;
+
+export type RulesChangeFailure = keyof typeof RULES_CHANGE_FAILURES;
+
+export type RulesChangeResult =
+  /** Every partition decides by `version`, but for those in `pending`: they will, as soon as they have a leader. */
+  | { readonly ok: true; readonly version: number; readonly pending: readonly number[] }
+  /** Nothing was changed: `field` is out of bounds. */
+  | { readonly ok: false; readonly reason: 'invalid'; readonly field: string; readonly message: string }
+  | { readonly ok: false; readonly reason: RulesChangeFailure };

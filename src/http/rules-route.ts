@@ -1,0 +1,85 @@
+/**
+ * `GET /v1/rules`, `PUT /v1/rules`: the rules in force, and others in their place. Until callers are authenticated, only the
+ * node's own machine may change them. It parses and formats; group 0 and the partitions decide.
+ */
+import type { FastifyInstance } from 'fastify';
+import { UNAVAILABLE_RETRY_SECONDS } from '../api/refusals.ts';
+import {
+  RULES_CHANGE_FAILURES,
+  RULES_CHANGE_FIELDS,
+  type RulesChange,
+  type RulesChangeResult,
+} from '../api/rules-change.ts';
+import type { HttpDoorInit } from './door-init.ts';
+import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
+import { fieldsOf, InvalidBodyError } from './json-body.ts';
+import { forbidden, isLocal } from './local-callers.ts';
+
+const FORBIDDEN = forbidden(
+  'rules are changed from the machine of the node that is asked, by no browser or proxy',
+);
+const NO_RULES = { ok: false, reason: 'notLeader' } as const;
+
+/** One strong entity tag, as `GET` gave it, or `*`: whatever is in force. @throws InvalidBodyError */
+function parseIfMatch(header: string | undefined): number | undefined {
+  if (header === undefined || header.trim() === '*') return undefined;
+  const [, version] = /^"(\d{1,15})"$/.exec(header.trim()) ?? [];
+  if (version === undefined)
+    throw new InvalidBodyError('if-match', 'if-match must be * or the ETag of the rules, e.g. "7"');
+  return Number(version);
+}
+
+/** `{"rules", "requestIdHorizonMillis"?, "clockDriftPpm"?, "partitionBytesMax"?}`. @throws InvalidBodyError */
+function parseRulesBody(body: unknown, ifMatch: string | undefined): RulesChange {
+  const table = fieldsOf(body, RULES_CHANGE_FIELDS, 'rules and what else a rule table holds');
+  return { table, ifVersion: parseIfMatch(ifMatch) };
+}
+
+/** 200: all partitions decide by them. 202: those in `pending` will, as soon as they have a leader. */
+function formatRulesAnswer(result: RulesChangeResult): HttpAnswer {
+  const headers = { 'content-type': JSON_TYPE };
+  if (result.ok) {
+    const { version, pending } = result;
+    const status = pending.length === 0 ? 200 : 202;
+    return { status, headers: { ...headers, etag: etagOf(version) }, body: { version, pending } };
+  }
+  const { reason } = result;
+  if (reason === 'invalid') {
+    const { field, message } = result;
+    return { status: 400, headers, body: { error: { type: 'invalid_request', field, message } } };
+  }
+  const { status, text: message } = RULES_CHANGE_FAILURES[reason];
+  const retry = status === 503 ? { 'retry-after': String(UNAVAILABLE_RETRY_SECONDS) } : {};
+  return { status, headers: { ...headers, ...retry }, body: { reason, message } };
+}
+
+function etagOf(version: number): string {
+  return `"${version}"`;
+}
+
+export function addRulesRoutes(app: FastifyInstance, { node, logger }: HttpDoorInit): void {
+  app.get('/v1/rules', (_request, reply) => {
+    const rules = node.rules();
+    const headers = { 'content-type': JSON_TYPE };
+    if (rules === undefined) sendAnswer(reply, formatRulesAnswer(NO_RULES));
+    else
+      sendAnswer(reply, { status: 200, headers: { ...headers, etag: etagOf(rules.version) }, body: rules });
+    return reply;
+  });
+  app.put('/v1/rules', (request, reply) => {
+    if (!isLocal(request.socket, request.headers)) {
+      sendAnswer(reply, FORBIDDEN);
+      return reply;
+    }
+    const change = parseRulesBody(request.body, request.headers['if-match']);
+    node.changeRules(change, (result) => {
+      const answer = formatRulesAnswer(result);
+      const told = result.ok
+        ? { version: result.version, pending: result.pending.length }
+        : { reason: result.reason };
+      logger.info({ status: answer.status, ...told }, 'change of the rules asked for');
+      sendAnswer(reply, answer);
+    });
+    return reply;
+  });
+}

@@ -1,0 +1,136 @@
+/**
+ * Changes of the rules that this node was asked for: checked, handed to group 0, and answered when every partition decides by
+ * them. And what group 0 says, handed to the partitions of this node. The partitions decide by what is in their own logs.
+ */
+import {
+  RULES_CHANGE_FIELDS,
+  type RulesChange,
+  type RulesChangeFailure,
+  type RulesChangeResult,
+} from '../api/rules-change.ts';
+import { InvalidRuleError, type RuleTable, validateRuleTable } from '../limiter/rules.ts';
+import type { MetaState } from '../meta/meta-state.ts';
+import type { ClusterChange, ClusterChangeResult } from '../wire/cluster-changes.ts';
+import type { NodeReport } from '../wire/node-report.ts';
+import { rulesInForce } from './rules-in-force.ts';
+
+interface Replica {
+  readonly ruleTable: RuleTable | undefined;
+  wantRules(table: RuleTable): void;
+}
+
+export interface RulesChangesInit {
+  readonly partitionCount: number;
+  /** The replicas of partitions on this node, by partition. */
+  readonly replicas: ReadonlyMap<number, Replica>;
+  readonly state: () => MetaState | undefined;
+  readonly change: (change: ClusterChange, done: (result: ClusterChangeResult) => void) => void;
+}
+
+type Done = (result: RulesChangeResult) => void;
+
+interface Waiting {
+  readonly version: number;
+  readonly untilTick: number;
+  readonly done: Done;
+}
+
+/** A partition that has no leader for so long gets the rules later. */
+const PATIENCE_TICKS = 500;
+/** What group 0 lets wait, too. */
+const WAITING_MAX = 64;
+
+export class RulesChanges {
+  readonly #init: RulesChangesInit;
+  /** By partition: the newest version that a replica on another node has applied. */
+  readonly #heard = new Map<number, number>();
+  #waiting: Waiting[] = [];
+  #ticks = 0;
+
+  constructor(init: RulesChangesInit) {
+    this.#init = init;
+  }
+
+  /** The newest table that a partition here has applied, or group 0 asks for. */
+  get newest(): RuleTable | undefined {
+    const { replicas, state } = this.#init;
+    const applied = rulesInForce(replicas.values());
+    const wanted = state()?.rules;
+    return (wanted?.version ?? 0) > (applied?.version ?? 0) ? wanted : applied;
+  }
+
+  change({ table, ifVersion }: RulesChange, done: Done): void {
+    const { state, change } = this.#init;
+    const { newest } = this;
+    const fail = (reason: RulesChangeFailure): void => done({ ok: false, reason });
+    if (newest === undefined) return fail('notLeader');
+    if (ifVersion !== undefined && ifVersion !== newest.version) return fail('rulesChanged');
+    if (this.#waiting.length >= WAITING_MAX) return fail('overloaded');
+    const checked = checkedTable(table, newest.version + 1);
+    if (!('version' in checked)) return done(checked);
+    const base = state()?.rules?.version ?? 0;
+    change({ type: 'rules', table: checked, base }, (result) => {
+      if (result.ok) this.#wait(checked.version, done);
+      else fail(isKnown(result.reason) ? result.reason : 'unknownOutcome');
+    });
+  }
+
+  /** Group 0 has another state. */
+  stateChanged(): void {
+    const rules = this.#init.state()?.rules;
+    if (rules !== undefined) for (const replica of this.#init.replicas.values()) replica.wantRules(rules);
+  }
+
+  /** What another node says of its replicas. */
+  heard({ partitions }: NodeReport): void {
+    for (const { partition, rulesVersion } of partitions)
+      if (rulesVersion > (this.#heard.get(partition) ?? 0)) this.#heard.set(partition, rulesVersion);
+  }
+
+  tick(): void {
+    this.#ticks += 1;
+    if (this.#waiting.length === 0) return;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const each of waiting) {
+      const pending = this.#pendingAt(each.version);
+      if (pending.length === 0 || this.#ticks >= each.untilTick)
+        each.done({ ok: true, version: each.version, pending });
+      else this.#waiting.push(each);
+    }
+  }
+
+  #wait(version: number, done: Done): void {
+    this.#waiting.push({ version, done, untilTick: this.#ticks + PATIENCE_TICKS });
+  }
+
+  /**
+   * The partitions of which nobody has said yet that their log holds this version, or a later one. One replica that has
+   * applied it is enough: it is committed, so whatever is granted from now on stands behind it.
+   */
+  #pendingAt(version: number): number[] {
+    const { partitionCount, replicas } = this.#init;
+    const partitions = Array.from({ length: partitionCount }, (_, partition) => partition);
+    return partitions.filter((partition) => {
+      const here = replicas.get(partition)?.ruleTable?.version ?? 0;
+      return Math.max(here, this.#heard.get(partition) ?? 0) < version;
+    });
+  }
+}
+
+function checkedTable(
+  table: RulesChange['table'],
+  version: number,
+): RuleTable | Extract<RulesChangeResult, { reason: 'invalid' }> {
+  const fields = RULES_CHANGE_FIELDS.map((name) => [name, table[name]] as const);
+  try {
+    return validateRuleTable({ ...Object.fromEntries(fields), version });
+  } catch (error) {
+    if (!(error instanceof InvalidRuleError)) throw error;
+    return { ok: false, reason: 'invalid', field: error.field, message: error.message };
+  }
+}
+
+function isKnown(reason: string): reason is RulesChangeFailure {
+  return ['rulesChanged', 'notMember', 'overloaded', 'unknownOutcome', 'notLeader'].includes(reason);
+}

@@ -1,0 +1,108 @@
+/** The frames of a change of the cluster on its way to the leader of group 0, and of what became of it. */
+import { InvalidFieldError } from '../api/fields.ts';
+import {
+  type NodeChange,
+  type NodeChangeFailure,
+  type NodeChangeResult,
+  validateNodeChange,
+} from '../api/node-change.ts';
+import { CommandDecodeError, decodeCommand, encodeRules } from '../limiter/log/command.ts';
+import type { RuleTable } from '../limiter/rules.ts';
+import { Fields, pack, unpack } from './fields.ts';
+import { FrameError } from './frame.ts';
+
+/** What nodes hand to the leader of group 0, and are told the end of. */
+export type ClusterChange =
+  | { readonly type: 'change'; readonly change: NodeChange }
+  /** `base`: the version of the rules in group 0 that this replaces, 0 if there are none. */
+  | { readonly type: 'rules'; readonly table: RuleTable; readonly base: number };
+
+/** What became of it. `version`: of the list of nodes, or of the rules. */
+export type ClusterChangeResult = NodeChangeResult | { readonly ok: false; readonly reason: 'rulesChanged' };
+
+export interface ForwardedChange {
+  /** Of the node that asks: its result bears the same. */
+  readonly id: number;
+  readonly change: ClusterChange;
+}
+
+export interface ForwardedResult {
+  /** As the change bore it. */
+  readonly id: number;
+  readonly result: ClusterChangeResult;
+}
+
+const TYPES = ['change', 'rules'] as const satisfies readonly ClusterChange['type'][];
+
+const REASONS = [
+  'emptyChange',
+  'retiredNode',
+  'nodeExists',
+  'unknownNode',
+  'tooFewNodes',
+  'tooManyNodes',
+  'overloaded',
+  'unknownOutcome',
+  'notLeader',
+  'notMember',
+  'rulesChanged',
+] as const satisfies readonly (NodeChangeFailure | 'rulesChanged')[];
+
+export function encodeClusterChange({ id, change }: ForwardedChange): Buffer {
+  const type = TYPES.indexOf(change.type);
+  // As entries have it: whoever can read those can read this.
+  if (change.type === 'rules') return pack([id, type, change.base, encodeRules(change.table)]);
+  const { add, remove } = change.change;
+  const { http, peer } = add ?? {};
+  return pack([id, type, remove ?? null, add?.id ?? null, http?.host, http?.port, peer?.host, peer?.port]);
+}
+
+/** @throws FrameError if it is malformed */
+export function decodeClusterChange(payload: Uint8Array): ForwardedChange {
+  const fields = new Fields(unpack(payload));
+  const id = fields.integer('id');
+  const type = fields.oneOf(TYPES, 'type');
+  if (type === 'change') return { id, change: { type, change: readNodeChange(fields) } };
+  const base = fields.integer('base');
+  return { id, change: { type, base, table: readRules(fields.bytes('rules')) } };
+}
+
+function readNodeChange(fields: Fields): NodeChange {
+  const remove = fields.optionalInteger('remove');
+  const node = fields.optionalInteger('add');
+  const http = { host: fields.optionalString('http.host'), port: fields.optionalInteger('http.port') };
+  const peer = { host: fields.optionalString('peer.host'), port: fields.optionalInteger('peer.port') };
+  try {
+    return validateNodeChange({ add: node === undefined ? node : { id: node, http, peer }, remove });
+  } catch (error) {
+    if (error instanceof InvalidFieldError) throw new FrameError(`change of the nodes: ${error.message}`);
+    throw error;
+  }
+}
+
+function readRules(bytes: Uint8Array): RuleTable {
+  try {
+    const command = decodeCommand(bytes);
+    if (command.type === 'rules') return command.table;
+  } catch (error) {
+    if (!(error instanceof CommandDecodeError)) throw error;
+    throw new FrameError(`change of the rules: ${error.message}`);
+  }
+  throw new FrameError('change of the rules: holds something else');
+}
+
+export function encodeChangeResult({ id, result }: ForwardedResult): Buffer {
+  if (result.ok) return pack([id, true, result.version]);
+  const leader = result.reason === 'notLeader' ? result.leader : 0;
+  return pack([id, false, REASONS.indexOf(result.reason), leader]);
+}
+
+/** @throws FrameError if it is malformed */
+export function decodeChangeResult(payload: Uint8Array): ForwardedResult {
+  const fields = new Fields(unpack(payload));
+  const id = fields.integer('id');
+  if (fields.boolean('ok')) return { id, result: { ok: true, version: fields.integer('version') } };
+  const reason = fields.oneOf(REASONS, 'reason');
+  const leader = fields.integer('leader');
+  return { id, result: reason === 'notLeader' ? { ok: false, reason, leader } : { ok: false, reason } };
+}

@@ -1,0 +1,78 @@
+/** The rules of a real cluster are changed under load: what they were is not granted any more when that is answered. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type AllowResult, allowAt, TestCluster } from './harness.ts';
+
+const BEFORE = 100;
+const AFTER = 10;
+const WINDOW_MILLIS = 3_000;
+const USERS = 20;
+const CLIENTS = 16;
+
+function ruleOf(limit: number): { id: string; limit: number; windowMillis: number; clock: 'cluster' } {
+  return { id: 'default', limit, windowMillis: WINDOW_MILLIS, clock: 'cluster' };
+}
+
+describe('a change of the rules', () => {
+  let cluster: TestCluster;
+  let isAsking = true;
+  let clients: Promise<void>[] = [];
+  const grants = new Map<string, AllowResult[]>();
+
+  beforeAll(async () => {
+    cluster = await TestCluster.start({ rules: [ruleOf(BEFORE)], partitions: 6 });
+    clients = Array.from({ length: CLIENTS }, async (_, client) => askOn(client));
+  });
+  afterAll(async () => {
+    isAsking = false;
+    await Promise.all(clients);
+    await cluster.stop();
+  });
+
+  async function askOn(client: number): Promise<void> {
+    for (let i = client; isAsking; i += 1) {
+      const userId = `user${i % USERS}`;
+      const result = await allowAt(cluster.port(cluster.ids[i % 3] ?? 1), { userId }).catch(() => undefined);
+      if (result?.status === 200) grants.set(userId, [...(grants.get(userId) ?? []), result]);
+    }
+  }
+
+  async function put(limit: number, ifMatch: string): Promise<Response> {
+    return fetch(`http://127.0.0.1:${cluster.port(2)}/v1/rules`, {
+      method: 'PUT',
+      headers: { 'content-type': 'application/json', 'if-match': ifMatch },
+      body: JSON.stringify({ rules: [ruleOf(limit)] }),
+    });
+  }
+
+  const grantCount = (): number => [...grants.values()].reduce((sum, { length }) => sum + length, 0);
+
+  it('that lowers a limit binds all windows from when it is answered', async () => {
+    await expect.poll(grantCount, { timeout: 60_000 }).toBeGreaterThan(USERS * 40);
+    const etag = (await fetch(`http://127.0.0.1:${cluster.port(1)}/v1/rules`)).headers.get('etag') ?? '';
+    const response = await put(AFTER, etag);
+    const sinceMillis = performance.now();
+    expect([response.status, await response.json()]).toEqual([200, { version: 2, pending: [] }]);
+    const countThen = grantCount();
+    await expect.poll(grantCount, { timeout: 60_000 }).toBeGreaterThan(countThen + USERS * AFTER);
+    for (const [user, seen] of grants) {
+      for (const { invokeMillis, completeMillis } of seen) {
+        if (invokeMillis < sinceMillis) continue;
+        // Those that were certainly made in the window that ends with this one, and before it.
+        const inWindow = seen.filter(
+          (other) =>
+            other.invokeMillis > completeMillis - WINDOW_MILLIS && other.completeMillis < invokeMillis,
+        );
+        expect([user, inWindow.length < AFTER]).toEqual([user, true]);
+      }
+    }
+    expect((await put(BEFORE, etag)).status).toBe(412);
+  });
+
+  it('holds after a restart of everybody, whose files say otherwise', async () => {
+    for (const id of cluster.ids) await cluster.kill(id);
+    for (const id of cluster.ids) cluster.startNode(id);
+    await cluster.ready();
+    const response = await fetch(`http://127.0.0.1:${cluster.port(3)}/v1/rules`);
+    expect(await response.json()).toMatchObject({ version: 2, rules: [{ limit: AFTER }] });
+  });
+});

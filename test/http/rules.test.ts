@@ -1,0 +1,91 @@
+/** `GET` and `PUT /v1/rules`: what is in force, and a change that is whole or none. */
+import { afterEach, describe, expect, it } from 'vitest';
+import type { RulesChangeFailure } from '../../src/api/rules-change.ts';
+import { validateRuleTable } from '../../src/limiter/rules.ts';
+import { Door } from './fixtures.ts';
+
+let door = new Door();
+const rules = [{ id: 'default', limit: 3, windowMillis: 1_000 }];
+
+afterEach(async () => {
+  await door.app.close();
+  door = new Door();
+});
+
+async function put(
+  payload: unknown,
+  headers: Readonly<Record<string, string>> = {},
+  remoteAddress = '127.0.0.1',
+): Promise<{ status: number; body: unknown; etag: string | undefined }> {
+  const response = await door.app.inject({
+    method: 'PUT',
+    url: '/v1/rules',
+    headers: { 'content-type': 'application/json', ...headers },
+    payload: JSON.stringify(payload),
+    remoteAddress,
+  });
+  return { status: response.statusCode, body: response.json(), etag: response.headers.etag };
+}
+
+describe('the rules over HTTP', () => {
+  it('are told with their version, and that nobody knows any yet', async () => {
+    expect((await door.app.inject('/v1/rules')).statusCode).toBe(503);
+    const table = validateRuleTable({ version: 7, rules });
+    door.rules = table;
+    const response = await door.app.inject('/v1/rules');
+    expect([response.statusCode, response.headers.etag, response.json()]).toEqual([200, '"7"', table]);
+  });
+
+  it('are changed if those in force are still the ones that were read', async () => {
+    const answer = await put({ rules, clockDriftPpm: 50 }, { 'if-match': '"7"' });
+    expect(answer).toEqual({ status: 200, etag: '"8"', body: { version: 8, pending: [] } });
+    expect(door.rulesChanges).toEqual([{ table: { rules, clockDriftPpm: 50 }, ifVersion: 7 }]);
+  });
+
+  it.each([{}, { 'if-match': '*' }])('are changed whatever is in force, with %j', async (headers) => {
+    expect((await put({ rules }, headers)).status).toBe(200);
+    expect(door.rulesChanges).toEqual([{ table: { rules }, ifVersion: undefined }]);
+  });
+
+  it('are accepted where a partition has no leader yet, which is named', async () => {
+    door.rulesChanged = { ok: true, version: 8, pending: [3] };
+    expect(await put({ rules })).toMatchObject({ status: 202, body: { version: 8, pending: [3] } });
+  });
+
+  it('name what is out of bounds', async () => {
+    const message = 'rules[0].limit must be an integer from 0 to 1000000, but is -1';
+    door.rulesChanged = { ok: false, reason: 'invalid', field: 'rules[0].limit', message };
+    const error = { type: 'invalid_request', field: 'rules[0].limit', message };
+    expect(await put({ rules })).toMatchObject({ status: 400, body: { error } });
+  });
+
+  it.each<[RulesChangeFailure, number]>([
+    ['rulesChanged', 412],
+    ['notMember', 409],
+    ['overloaded', 503],
+    ['unknownOutcome', 503],
+    ['notLeader', 503],
+  ])('say why they are not changed: %s', async (reason, status) => {
+    door.rulesChanged = { ok: false, reason };
+    expect(await put({ rules })).toMatchObject({ status, body: { reason } });
+  });
+
+  it.each([
+    [{ rules, version: 9 }, {}],
+    [{ rules, colour: 'red' }, {}],
+    [[], {}],
+    [{ rules }, { 'if-match': '7' }],
+    [{ rules }, { 'if-match': 'W/"7"' }],
+    [{ rules }, { 'if-match': '"7", "8"' }],
+    [{ rules }, { 'if-match': '"-7"' }],
+  ])('refuse %j with %j', async (body, headers) => {
+    expect((await put(body, headers)).status).toBe(400);
+    expect(door.rulesChanges).toEqual([]);
+  });
+
+  it('are changed by nobody from elsewhere, and by no browser', async () => {
+    expect((await put({ rules }, {}, '10.0.0.7')).status).toBe(403);
+    expect((await put({ rules }, { origin: 'http://evil.example' })).status).toBe(403);
+    expect(door.rulesChanges).toEqual([]);
+  });
+});

@@ -1,0 +1,145 @@
+/** A change of the rules is checked, made once, and answered when every partition decides by it. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { RulesChangeResult } from '../../src/api/rules-change.ts';
+import { type RuleTable, validateRuleTable } from '../../src/limiter/rules.ts';
+import type { MetaState } from '../../src/meta/meta-state.ts';
+import { RulesChanges } from '../../src/node/rules-changes.ts';
+import type { ClusterChange, ClusterChangeResult } from '../../src/wire/cluster-changes.ts';
+
+const rules = [{ id: 'default', limit: 3, windowMillis: 1_000 }];
+const STATE: MetaState = {
+  version: 1,
+  settledVersion: 1,
+  nodes: [],
+  settledNodes: [],
+  leaving: [],
+  retired: [],
+};
+
+function table(version: number): RuleTable {
+  return validateRuleTable({ version, rules });
+}
+
+class Replica {
+  ruleTable: RuleTable | undefined;
+  readonly wanted: number[] = [];
+
+  constructor(version: number) {
+    this.ruleTable = table(version);
+  }
+
+  wantRules({ version }: RuleTable): void {
+    this.wanted.push(version);
+  }
+}
+
+/** Four partitions, of which this node holds two. */
+class Node {
+  readonly replicas = new Map([
+    [0, new Replica(5)],
+    [2, new Replica(4)],
+  ]);
+  state: MetaState | undefined = STATE;
+  readonly asked: { readonly change: ClusterChange; readonly done: (result: ClusterChangeResult) => void }[] =
+    [];
+  readonly told: RulesChangeResult[] = [];
+  readonly changes = new RulesChanges({
+    partitionCount: 4,
+    replicas: this.replicas,
+    state: () => this.state,
+    change: (change, done) => this.asked.push({ change, done }),
+  });
+
+  ask(asked: { readonly rules?: unknown; readonly ifVersion?: number } = {}): void {
+    const change = { table: { rules: asked.rules ?? rules }, ifVersion: asked.ifVersion };
+    this.changes.change(change, (result) => this.told.push(result));
+  }
+
+  /** Group 0 says yes. */
+  commit(): void {
+    const { change, done } = this.asked.at(-1) ?? expect.fail('nothing was asked');
+    if (change.type !== 'rules') expect.fail('not a change of the rules');
+    this.state = { ...STATE, rules: change.table };
+    this.changes.stateChanged();
+    done({ ok: true, version: change.table.version });
+  }
+
+  apply(partition: number, version: number): void {
+    const replica = this.replicas.get(partition) ?? expect.fail('not here');
+    replica.ruleTable = table(version);
+  }
+
+  hear(partition: number, rulesVersion: number): void {
+    const position = { isLeader: true, term: 1, commit: 9, applied: 9, lastIndex: 9, members: [] };
+    const partitions = [{ partition, rulesVersion, ...position }];
+    this.changes.heard({ node: 2, pid: 1, clock: 'fit', partitions });
+  }
+}
+
+describe('a change of the rules', () => {
+  let node = new Node();
+  beforeEach(() => {
+    node = new Node();
+  });
+
+  it('is the next version of the newest that is known, and reaches every partition here', () => {
+    node.ask({ ifVersion: 5 });
+    expect(node.asked[0]?.change).toEqual({ type: 'rules', base: 0, table: table(6) });
+    node.commit();
+    expect([...node.replicas.values()].map(({ wanted }) => wanted)).toEqual([[6], [6]]);
+    expect(node.changes.newest?.version).toBe(6);
+    node.ask();
+    expect(node.asked[1]?.change).toMatchObject({ base: 6, table: { version: 7 } });
+  });
+
+  it('is answered when every partition decides by it, here or elsewhere', () => {
+    node.ask();
+    node.commit();
+    node.hear(1, 6);
+    node.hear(3, 5);
+    node.apply(0, 6);
+    node.apply(2, 7);
+    node.changes.tick();
+    expect(node.told).toEqual([]);
+    node.hear(3, 6);
+    node.changes.tick();
+    expect(node.told).toEqual([{ ok: true, version: 6, pending: [] }]);
+    node.changes.tick();
+    expect(node.told).toHaveLength(1);
+  });
+
+  it('names the partitions that do not decide by it in time', () => {
+    node.ask();
+    node.commit();
+    node.apply(0, 6);
+    for (let tick = 0; tick < 2_000; tick += 1) node.changes.tick();
+    expect(node.told).toEqual([{ ok: true, version: 6, pending: [1, 2, 3] }]);
+  });
+
+  it('is not made for others than were read', () => {
+    node.ask({ ifVersion: 4 });
+    expect(node.told).toEqual([{ ok: false, reason: 'rulesChanged' }]);
+    node.ask({ ifVersion: 5 });
+    node.asked[0]?.done({ ok: false, reason: 'rulesChanged' });
+    expect(node.told[1]).toEqual({ ok: false, reason: 'rulesChanged' });
+  });
+
+  it('that is not sound is not made', () => {
+    node.ask({ rules: [{ id: 'default', limit: -1, windowMillis: 1_000 }] });
+    expect(node.told).toMatchObject([{ ok: false, reason: 'invalid', field: 'rules[0].limit' }]);
+    expect(node.asked).toEqual([]);
+  });
+
+  it('waits for the first rules, and for room', () => {
+    node.replicas.clear();
+    node.ask();
+    expect(node.told).toEqual([{ ok: false, reason: 'notLeader' }]);
+    node = new Node();
+    for (let i = 0; i < 64; i += 1) {
+      node.ask();
+      node.commit();
+    }
+    node.ask();
+    expect(node.told).toEqual([{ ok: false, reason: 'overloaded' }]);
+  });
+});
