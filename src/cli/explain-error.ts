@@ -4,6 +4,8 @@ import { ConfigError } from '../config/config.ts';
 import { NodesCommandError } from './nodes-command.ts';
 import { ForeignStoreError } from '../../storage/errors.ts';
 
+/** What was to be checked was read, and is wrong: not the command, but what it found. */
+export const EXIT_MISTAKES = 1;
 /** As in sysexits.h. A wrong option, value or configuration: nothing was changed. */
 export const EXIT_USAGE = 64;
 /** An address is taken, or nobody listens there. Nothing was changed, and trying again may help. */

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The `quorate` command: creates a cluster's directories and runs one node. */
+/** The `quorate` command: creates a cluster's directories, runs one node, and looks at rules. */
 import type { NodeChange } from '../api/node-change.ts';
 import { NODE_ID_MAX, type NodeAddress } from '../api/node-address.ts';
 import { Option } from 'commander';
@@ -7,7 +7,7 @@ import { pino } from 'pino';
 import { createCluster, nodeDirectory, readCluster } from '../config/cluster-directory.ts';
 import { complain, newCommand, packageVersion, runCommand } from './command-line.ts';
 import { ConfigError, NODES_MAX } from '../config/config.ts';
-import { EXIT_FATAL, explain } from './explain-error.ts';
+import { EXIT_FATAL, EXIT_MISTAKES, explain } from './explain-error.ts';
 import { joinCluster } from './join-cluster.ts';
 import { type NewClusterOptions, newClusterConfig, withNewClusterOptions } from './new-cluster.ts';
 import { changeNodes } from './nodes-command.ts';
@@ -126,8 +126,9 @@ interface NodesOptions {
   readonly via: string;
   readonly timeout: number;
 }
+const print = (line: string): void => console.log(line);
 const change = async ({ via, timeout }: NodesOptions, wanted: NodeChange): Promise<void> =>
-  changeNodes({ via, change: wanted, timeoutMillis: timeout, print: (line) => console.log(line) });
+  changeNodes({ via, change: wanted, timeoutMillis: timeout, print });
 
 const nodes = program
   .command('nodes')
@@ -154,5 +155,29 @@ nodes
   .option(...VIA, urlOption, VIA_DEFAULT)
   .option(...TIMEOUT, integerOption, TIMEOUT_MILLIS)
   .action(async (id: number, options: NodesOptions) => change(options, { remove: id }));
+
+const rules = program
+  .command('rules')
+  .description('look at documents of rules, in files; no cluster is asked');
+const JSON_OPTION = ['--json', 'print JSON'] as const;
+rules
+  .command('check')
+  .description('say everything that is wrong in a document of rules; exits with 1 if something is')
+  .argument('<file>', 'rules.yaml, or descriptors of envoyproxy/ratelimit; - is standard input')
+  .option(...JSON_OPTION)
+  .action(async (file: string, options: { json?: true }) => {
+    const { checkRules } = await import('./rules-command.ts');
+    if (!(await checkRules(file, { ...options, print }))) process.exitCode = EXIT_MISTAKES;
+  });
+rules
+  .command('diff')
+  .description('say what changes from one document to another; exits with 1 if one of them is wrong')
+  .argument('<old>', 'the document in force; - is standard input')
+  .argument('<new>', 'the document to come; - is standard input')
+  .option(...JSON_OPTION)
+  .action(async (oldFile: string, newFile: string, options: { json?: true }) => {
+    const { compareRules } = await import('./rules-command.ts');
+    if (!(await compareRules({ oldFile, newFile }, { ...options, print }))) process.exitCode = EXIT_MISTAKES;
+  });
 
 await runCommand(program);

@@ -20,6 +20,7 @@ export async function ended(
   command: keyof typeof COMMANDS,
   args: readonly string[],
   cwd: string,
+  stdin = '',
 ): Promise<Ended> {
   return new Promise((resolve) => {
     const child = execFile(
@@ -31,5 +32,7 @@ export async function ended(
         resolve({ code: child.exitCode ?? -1, said: complaints.at(-1) ?? stderr, stdout });
       },
     );
+    // One that reads nothing may have ended.
+    child.stdin?.on('error', () => {}).end(stdin);
   });
 }

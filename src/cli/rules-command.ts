@@ -1,0 +1,121 @@
+/**
+ * Looks at documents of rules: what is wrong in one, and what would change from one to another. It reads files, prints, and
+ * says how to end; it asks no cluster and changes nothing.
+ */
+import { open } from 'node:fs/promises';
+import { ConfigError } from '../config/config.ts';
+import { RULES_MAX } from '../limiter/rules.ts';
+import { diffRules, type RuleChange } from '../rules/diff.ts';
+import { type Mistake, printable } from '../rules/mistakes.ts';
+import { readRules, type RulesRead } from '../rules/read-rules.ts';
+import { DOCUMENT_BYTES_MAX, type RuleDefinition } from '../rules/rule-definition.ts';
+import { number, ruleInWords } from '../rules/words.ts';
+
+const STDIN = '-';
+
+export interface RulesCommandOptions {
+  readonly json?: true;
+  readonly print: (line: string) => void;
+}
+
+/** Is it right? Otherwise every mistake was printed. */
+export async function checkRules(file: string, { json, print }: RulesCommandOptions): Promise<boolean> {
+  const read = readRules(await bytesOf(file));
+  const isRight = read.kind === 'rules';
+  if (json === true) {
+    print(JSON.stringify({ file, ok: isRight, ...read }, null, 2));
+    return isRight;
+  }
+  printFindings(file, read, print);
+  if (!isRight) return false;
+  const { definitions } = read;
+  const windows = windowsOf(definitions);
+  print(`${file}: ${counted(definitions.length, 'rule')}, ${counted(windows, 'window')}`);
+  for (const rule of definitions) print(printable(`  ${rule.id}: ${ruleInWords(rule)}`));
+  if (windows > RULES_MAX) {
+    print(`${file}: note: a cluster keeps at most ${number(RULES_MAX)} windows, and will refuse these`);
+  }
+  return true;
+}
+
+/** Could both be read? Then what changes was printed, otherwise every mistake. */
+export async function compareRules(
+  { oldFile, newFile }: { readonly oldFile: string; readonly newFile: string },
+  { json, print }: RulesCommandOptions,
+): Promise<boolean> {
+  if (oldFile === STDIN && newFile === STDIN) throw new ConfigError(STDIN, 'can be read once; name a file');
+  const before = readRules(await bytesOf(oldFile));
+  const after = readRules(await bytesOf(newFile));
+  if (before.kind === 'mistakes' || after.kind === 'mistakes') {
+    if (json === true) {
+      const files = [
+        { file: oldFile, ...before },
+        { file: newFile, ...after },
+      ].filter(({ kind }) => kind === 'mistakes');
+      print(JSON.stringify({ ok: false, files }, null, 2));
+    } else {
+      if (before.kind === 'mistakes') printFindings(oldFile, before, print);
+      if (after.kind === 'mistakes') printFindings(newFile, after, print);
+    }
+    return false;
+  }
+  const changes = diffRules(before.definitions, after.definitions);
+  if (json === true) print(JSON.stringify({ ok: true, changes }, null, 2));
+  else if (changes.length === 0) print('nothing changes');
+  else for (const change of changes) for (const line of changeLines(change)) print(printable(line));
+  return true;
+}
+
+function changeLines(change: RuleChange): string[] {
+  if (change.kind !== 'changed') return [change.words];
+  const fields = change.fields.map(({ field, before, after, binds }) => {
+    const how = binds === 'alike' ? '' : ` (${binds})`;
+    return `  ${field}: ${before} -> ${after}${how}`;
+  });
+  return [change.words, ...fields];
+}
+
+function printFindings(file: string, read: RulesRead, print: (line: string) => void): void {
+  const where = ({ line, column }: Mistake): string => `${file}:${line}:${column}`;
+  if (read.kind === 'mistakes') {
+    for (const mistake of read.mistakes) print(`${where(mistake)}: ${mistake.message}`);
+  }
+  for (const note of read.notes) print(`${where(note)}: note: ${note.message}`);
+  if (read.kind !== 'mistakes') return;
+  const more = read.isComplete ? '' : '; there may be more, for reading ended there';
+  print(`${file}: ${counted(read.mistakes.length, 'mistake')}${more}`);
+}
+
+function windowsOf(definitions: readonly RuleDefinition[]): number {
+  return definitions.reduce((sum, { windows }) => sum + windows.length, 0);
+}
+
+function counted(count: number, what: string): string {
+  return `${number(count)} ${what}${count === 1 ? '' : 's'}`;
+}
+
+/** No more of it than shows that it is too much. */
+async function bytesOf(file: string): Promise<Uint8Array> {
+  try {
+    if (file === STDIN) return await bounded(process.stdin);
+    const handle = await open(file, 'r');
+    return await bounded(handle.createReadStream());
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') throw new ConfigError(file, 'is not there; give a file, or - for standard input');
+    if (code === 'EISDIR') throw new ConfigError(file, 'is a directory; give a file');
+    if (code === 'EACCES') throw new ConfigError(file, 'may not be read by this user');
+    throw error;
+  }
+}
+
+async function bounded(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of stream) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > DOCUMENT_BYTES_MAX) break;
+  }
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,72 @@
+/**
+ * What becomes of a set of rules when another takes its place: which are new, which are gone, and field by field what is other,
+ * with whether that binds tighter. Of rules that are looked at together only their order is compared.
+ */
+import { type Binding, type FieldChange, fieldChanges } from './field-changes.ts';
+import type { RuleDefinition } from './rule-definition.ts';
+import { isPattern } from './value-pattern.ts';
+import { ruleInWords } from './words.ts';
+
+export type RuleChange =
+  | { readonly kind: 'added' | 'removed'; readonly id: string; readonly words: string }
+  | {
+      readonly kind: 'changed';
+      readonly id: string;
+      readonly words: string;
+      /** How the rule by itself binds whom it applies to. */
+      readonly binds: Binding;
+      readonly fields: readonly FieldChange[];
+    }
+  | { readonly kind: 'reordered'; readonly words: string };
+
+/** Nothing that is decided differently gives no change. What is removed comes first; else in the order of the new rules. */
+export function diffRules(
+  before: readonly RuleDefinition[],
+  after: readonly RuleDefinition[],
+): readonly RuleChange[] {
+  const old = new Map(before.map((rule) => [rule.id, rule]));
+  const ids = new Set(after.map(({ id }) => id));
+  const changes: RuleChange[] = before
+    .filter(({ id }) => !ids.has(id))
+    .map((rule) => ({ kind: 'removed', id: rule.id, words: `${rule.id} is removed: ${ruleInWords(rule)}` }));
+  for (const rule of after) {
+    const was = old.get(rule.id);
+    if (was === undefined) {
+      changes.push({ kind: 'added', id: rule.id, words: `${rule.id} is added: ${ruleInWords(rule)}` });
+      continue;
+    }
+    const fields = fieldChanges(was, rule);
+    if (fields.length === 0) continue;
+    const binds = together(fields);
+    changes.push({ kind: 'changed', id: rule.id, words: `${rule.id} ${HOW[binds]}`, binds, fields });
+  }
+  if (patternOrder(before, ids) !== patternOrder(after, new Set(old.keys()))) {
+    changes.push({
+      kind: 'reordered',
+      words: 'patterns of values come in another order, and the first that fits applies',
+    });
+  }
+  return changes;
+}
+
+const HOW: Readonly<Record<Binding, string>> = {
+  tighter: 'binds tighter',
+  looser: 'binds looser',
+  differently: 'binds differently',
+  alike: 'binds as before',
+};
+
+function together(fields: readonly FieldChange[]): Binding {
+  const felt = new Set(fields.map(({ binds }) => binds).filter((binds) => binds !== 'alike'));
+  const [only = 'alike'] = felt;
+  return felt.size > 1 ? 'differently' : only;
+}
+
+/** Only of patterns on levels of descriptors does the order in the document say anything. */
+function patternOrder(rules: readonly RuleDefinition[], known: ReadonlySet<string>): string {
+  const ordered = rules.filter(
+    ({ id, scope }) =>
+      known.has(id) && scope.kind === 'path' && scope.steps.some(({ value }) => isPattern(value ?? '')),
+  );
+  return JSON.stringify(ordered.map(({ id }) => id));
+}

@@ -1,0 +1,224 @@
+/**
+ * The descriptors of envoyproxy/ratelimit as rules: each level that has a limit is one, and so is each end without a limit,
+ * which has none. What its service keeps apart from limits, such as metrics, is noted and left out.
+ */
+import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../api/rule.ts';
+import { Fields, isNothing, itemsOf, mapOf, type TextAt, textOf } from './fields.ts';
+import { type Findings, knownInstead, quoted } from './mistakes.ts';
+import { shortId } from './path-id.ts';
+import {
+  DEFINITION_ID_BYTES_MAX,
+  DEFINITIONS_MAX,
+  DESCRIPTOR_NAME_BYTES_MAX,
+  DOMAIN_BYTES_MAX,
+  type LimitWindow,
+  PATH_STEPS_MAX,
+  type PathStep,
+  PATTERN_BYTES_MAX,
+  REPLACES_MAX,
+  UNIT_MILLIS,
+} from './rule-definition.ts';
+import type { Located } from './together.ts';
+import { isPattern } from './value-pattern.ts';
+import type { MapTree, Tree } from './yaml-tree.ts';
+
+export const ENVOY_FIELDS = ['domain', 'descriptors'];
+/** What is left out of each, and what that means. */
+const IGNORED: ReadonlyMap<string, string> = new Map([
+  ['detailed_metric', 'metrics have no names of requests here'],
+  ['value_to_metric', 'metrics have no names of requests here'],
+  ['metadata', 'nothing of it is answered'],
+  ['quota_mode', 'the limit holds by itself, which denies more'],
+]);
+const DESCRIPTOR_FIELDS = [
+  'key',
+  'value',
+  'rate_limit',
+  'descriptors',
+  'shadow_mode',
+  'share_threshold',
+  ...IGNORED.keys(),
+];
+const LIMIT_FIELDS = ['name', 'replaces', 'unit', 'requests_per_unit', 'unlimited'];
+const UNITS = [...Object.keys(UNIT_MILLIS), 'year'];
+
+/** What a level inherits: where it is. */
+interface Above {
+  readonly domain: string;
+  readonly steps: readonly PathStep[];
+}
+
+interface RateLimit {
+  readonly name: string;
+  readonly windows: readonly LimitWindow[];
+  readonly unlimited: boolean;
+  readonly replaces: readonly TextAt[];
+}
+const NO_LIMIT: RateLimit = { name: '', windows: [], unlimited: true, replaces: [] };
+
+export function readEnvoyRules(map: MapTree, findings: Findings): readonly Located[] {
+  const fields = new Fields(map, ENVOY_FIELDS, findings);
+  if (!fields.has('domain')) findings.mistake(map.at, 'the document needs a domain');
+  const domain = fields.text('domain', DOMAIN_BYTES_MAX) ?? '';
+  const rules: Located[] = [];
+  readLevel(fields, { domain, steps: [] }, rules, findings);
+  return rules;
+}
+
+/** The descriptors beside each other on one level. True if there are some. */
+function readLevel(fields: Fields, above: Above, rules: Located[], findings: Findings): boolean {
+  const tree = fields.tree('descriptors');
+  if (tree === undefined || isNothing(tree)) return false;
+  if (tree.kind !== 'list') {
+    findings.mistake(tree.at, 'descriptors must be a list');
+    return false;
+  }
+  const lines = new Map<string, number>();
+  for (const item of itemsOf(tree, 'descriptors', DEFINITIONS_MAX, findings)) {
+    const map = mapOf(item, 'a descriptor', findings);
+    const step = map && readDescriptor(map, above, rules, findings);
+    if (step === undefined) continue;
+    const identity = JSON.stringify([step.name, step.value ?? null]);
+    const line = lines.get(identity);
+    if (line === undefined) lines.set(identity, findings.place(item.at).line);
+    else {
+      const value = step.value === undefined ? 'no value' : `the value ${quoted(step.value)}`;
+      findings.mistake(
+        item.at,
+        `key ${quoted(step.name)} with ${value} stands here twice; first in line ${line}`,
+      );
+    }
+  }
+  return tree.items.length > 0;
+}
+
+function readDescriptor(
+  map: MapTree,
+  above: Above,
+  rules: Located[],
+  findings: Findings,
+): PathStep | undefined {
+  const fields = new Fields(map, DESCRIPTOR_FIELDS, findings);
+  for (const [name, meaning] of IGNORED) {
+    if (fields.has(name)) findings.note(fields.whereIs(name), `${name} is left out: ${meaning}`);
+  }
+  const step = readStep(fields, findings);
+  const steps = [...above.steps, step ?? { name: '', isCounted: false }];
+  if (steps.length > PATH_STEPS_MAX) {
+    findings.mistake(map.at, `descriptors lie in each other at most ${PATH_STEPS_MAX} deep`);
+    return undefined;
+  }
+  const shadow = fields.flag('shadow_mode');
+  const tree = fields.tree('rate_limit');
+  const limit = tree && !isNothing(tree) ? readLimit(tree, findings) : undefined;
+  // Before those below it: they follow in the order of the document.
+  const place = rules.length;
+  const hasMore = readLevel(fields, { ...above, steps }, rules, findings);
+  if (limit === undefined && (hasMore || (tree !== undefined && !isNothing(tree)))) return step;
+  const rule = ruleOf(above.domain, steps, limit ?? NO_LIMIT, shadow);
+  const replacesAt = (limit ?? NO_LIMIT).replaces.map(({ at }) => at);
+  if (step !== undefined) rules.splice(place, 0, { definition: rule, at: map.at, replacesAt });
+  return step;
+}
+
+function readStep(fields: Fields, findings: Findings): PathStep | undefined {
+  const name = fields.text('key', DESCRIPTOR_NAME_BYTES_MAX);
+  if (!fields.has('key')) findings.mistake(fields.at, 'a descriptor needs a key');
+  const tree = fields.tree('value');
+  const isAny = tree === undefined || isNothing(tree) || (tree.kind === 'scalar' && tree.text === '');
+  const value = isAny ? undefined : textOf(tree, 'value', PATTERN_BYTES_MAX, findings)?.text;
+  const isWild = value !== undefined && isPattern(value);
+  const isShared = fields.flag('share_threshold');
+  if (isShared && !isWild) {
+    findings.mistake(fields.whereIs('share_threshold'), 'share_threshold goes with a value that has a *');
+  }
+  if (name === undefined) return undefined;
+  return {
+    name,
+    ...(value !== undefined && { value }),
+    isCounted: value === undefined || (isWild && !isShared),
+  };
+}
+
+function readLimit(tree: Tree, findings: Findings): RateLimit | undefined {
+  const map = mapOf(tree, 'rate_limit', findings);
+  if (map === undefined) return undefined;
+  const fields = new Fields(map, LIMIT_FIELDS, findings);
+  const name = fields.text('name', DEFINITION_ID_BYTES_MAX) ?? '';
+  const replaces = readReplaces(fields, findings);
+  if (fields.flag('unlimited')) {
+    if (fields.has('unit')) findings.mistake(fields.whereIs('unit'), 'what is unlimited has no unit');
+    return { name, windows: [], unlimited: true, replaces };
+  }
+  const limit = fields.integer('requests_per_unit', 0, LIMIT_MAX);
+  if (!fields.has('requests_per_unit')) {
+    findings.note(map.at, 'without requests_per_unit the limit is 0: all requests are denied');
+  }
+  const windowMillis = readUnit(fields, findings);
+  if (windowMillis === undefined) return undefined;
+  return { name, windows: [{ limit: limit ?? 0, windowMillis }], unlimited: false, replaces };
+}
+
+function readUnit(fields: Fields, findings: Findings): number | undefined {
+  const unit = fields.textAt('unit', DESCRIPTOR_NAME_BYTES_MAX);
+  if (!fields.has('unit')) {
+    findings.mistake(
+      fields.at,
+      `rate_limit needs a unit (${Object.keys(UNIT_MILLIS).join(', ')}), or unlimited: true`,
+    );
+  }
+  if (unit === undefined) return undefined;
+  const name = unit.text.toLowerCase();
+  const found = Object.entries(UNIT_MILLIS).find(([known]) => known === name);
+  if (found !== undefined) return found[1];
+  if (name === 'year') {
+    const days = WINDOW_MILLIS_MAX / UNIT_MILLIS.day;
+    findings.mistake(unit.at, `unit year is longer than any window, which has at most ${days} days`);
+  } else {
+    findings.mistake(unit.at, `unknown unit ${quoted(unit.text)}; ${knownInstead(name, UNITS)}`);
+  }
+  return undefined;
+}
+
+function readReplaces(fields: Fields, findings: Findings): readonly TextAt[] {
+  const tree = fields.tree('replaces');
+  if (tree === undefined || isNothing(tree)) return [];
+  if (tree.kind !== 'list') {
+    findings.mistake(tree.at, 'replaces must be a list, such as [{name: other}]');
+    return [];
+  }
+  return itemsOf(tree, 'replaces', REPLACES_MAX, findings).flatMap((item) => {
+    const map = mapOf(item, 'an entry of replaces', findings);
+    if (map === undefined) return [];
+    const fields = new Fields(map, ['name'], findings);
+    const name = fields.textAt('name', DEFINITION_ID_BYTES_MAX);
+    if (!fields.has('name')) findings.mistake(map.at, 'an entry of replaces needs a name');
+    return name ?? [];
+  });
+}
+
+function ruleOf(
+  domain: string,
+  steps: readonly PathStep[],
+  { name, windows, unlimited, replaces }: RateLimit,
+  shadow: boolean,
+): Located['definition'] {
+  const id = shortId(domain, steps);
+  return {
+    id,
+    name,
+    scope: { kind: 'path', domain, steps },
+    group: id,
+    priority: 0,
+    windows,
+    meter: 'slidingLog',
+    cost: { otherwise: 1, endpoints: [] },
+    // Such requests bring no time along.
+    clock: 'cluster',
+    failMode: 'closed',
+    enabled: true,
+    shadow,
+    unlimited,
+    replaces: replaces.map(({ text }) => text),
+  };
+}

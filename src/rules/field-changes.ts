@@ -1,0 +1,140 @@
+/** What differs between two versions of one rule, field by field, in words, and whether it binds tighter by that. */
+import {
+  type FailMode,
+  type MeterName,
+  partName,
+  type RuleDefinition,
+  type Scope,
+} from './rule-definition.ts';
+import {
+  conditionsInWords,
+  keyInWords,
+  lengthInWords,
+  limitsInWords,
+  number,
+  windowInWords,
+} from './words.ts';
+
+/** Alike: whatever was granted is, and nothing else. */
+export type Binding = 'tighter' | 'looser' | 'differently' | 'alike';
+
+export interface FieldChange {
+  readonly field: string;
+  /** In words. */
+  readonly before: string;
+  readonly after: string;
+  readonly binds: Binding;
+}
+
+/** In a fixed order. Empty if they say the same. */
+export function fieldChanges(before: RuleDefinition, after: RuleDefinition): readonly FieldChange[] {
+  const changes: FieldChange[] = [...windowChanges(before, after)];
+  const compare = (field: string, was: string, is: string, binds: Binding): void => {
+    if (was !== is) changes.push({ field, before: was, after: is, binds });
+  };
+  const bursts = burstOf(after) - burstOf(before);
+  compare('match', matched(before.scope), matched(after.scope), 'differently');
+  compare('key', keyInWords(before.scope), keyInWords(after.scope), keyBinding(before.scope, after.scope));
+  compare('meter', before.meter, after.meter, meterBinding(before, after));
+  compare('burst', burst(before), burst(after), bursts === 0 ? 'alike' : tighterIf(bursts < 0));
+  compare('cost', cost(before), cost(after), costBinding(before, after));
+  compare('clock', before.clock, after.clock, 'differently');
+  compare(
+    'failMode',
+    before.failMode,
+    after.failMode,
+    tighterIf(OPENNESS[after.failMode] < OPENNESS[before.failMode]),
+  );
+  compare('enabled', yes(before.enabled), yes(after.enabled), tighterIf(after.enabled));
+  compare('shadow', yes(before.shadow), yes(after.shadow), tighterIf(!after.shadow));
+  compare('priority', number(before.priority), number(after.priority), 'differently');
+  compare('group', before.group, after.group, 'differently');
+  compare('name', before.name, after.name, 'differently');
+  compare('replaces', listed(before.replaces), listed(after.replaces), replacing(before, after));
+  compare('comment', before.comment ?? 'none', after.comment ?? 'none', 'alike');
+  return changes;
+}
+
+/** How much is granted where the cluster cannot decide. */
+const OPENNESS: Readonly<Record<FailMode, number>> = { closed: 0, local: 1, open: 2 };
+
+function tighterIf(isTighter: boolean): Binding {
+  return isTighter ? 'tighter' : 'looser';
+}
+
+function windowChanges(before: RuleDefinition, after: RuleDefinition): FieldChange[] {
+  if (before.unlimited !== after.unlimited) {
+    const binds = after.unlimited ? 'looser' : 'tighter';
+    return [{ field: 'unlimited', before: limitsInWords(before), after: limitsInWords(after), binds }];
+  }
+  const changes: FieldChange[] = [];
+  const lengths = new Set([...before.windows, ...after.windows].map(({ windowMillis }) => windowMillis));
+  for (const windowMillis of [...lengths].toSorted((a, b) => a - b)) {
+    const was = before.windows.find((window) => window.windowMillis === windowMillis);
+    const is = after.windows.find((window) => window.windowMillis === windowMillis);
+    if (was?.limit === is?.limit) continue;
+    const isTighter = (is?.limit ?? Infinity) < (was?.limit ?? Infinity);
+    changes.push({
+      field: `limit ${lengthInWords(windowMillis)}`,
+      before: was === undefined ? 'none' : windowInWords(was),
+      after: is === undefined ? 'none' : windowInWords(is),
+      binds: isTighter ? 'tighter' : 'looser',
+    });
+  }
+  return changes;
+}
+
+function matched(scope: Scope): string {
+  return conditionsInWords(scope) || 'every request';
+}
+
+/** Fewer budgets bind tighter. Other ones bind others. */
+function keyBinding(before: Scope, after: Scope): Binding {
+  if (before.kind !== 'descriptors' || after.kind !== 'descriptors') return 'differently';
+  const was = before.key.map(partName);
+  const is = after.key.map(partName);
+  if (is.every((name) => was.includes(name))) return 'tighter';
+  if (was.every((name) => is.includes(name))) return 'looser';
+  return 'differently';
+}
+
+/** These grant up to twice the limit in some span as long as a window, a sliding log never more than the limit. */
+const LOOSER_THAN_LOG: readonly MeterName[] = ['fixedWindow', 'tokenBucket'];
+
+function meterBinding(before: RuleDefinition, after: RuleDefinition): Binding {
+  if (before.burst !== undefined || after.burst !== undefined) return 'differently';
+  if (before.meter === 'slidingLog' && LOOSER_THAN_LOG.includes(after.meter)) return 'looser';
+  if (after.meter === 'slidingLog' && LOOSER_THAN_LOG.includes(before.meter)) return 'tighter';
+  return 'differently';
+}
+
+function burst(rule: RuleDefinition): string {
+  return rule.burst === undefined ? 'none' : number(rule.burst);
+}
+
+function burstOf({ burst, windows }: RuleDefinition): number {
+  return burst ?? windows[0]?.limit ?? 0;
+}
+
+function cost({ cost }: RuleDefinition): string {
+  const endpoints = cost.endpoints.map((one) => `${number(one.cost)} for ${one.endpoint}`);
+  return [number(cost.otherwise), ...endpoints].join(', ');
+}
+
+function costBinding(before: RuleDefinition, after: RuleDefinition): Binding {
+  if (before.cost.endpoints.length + after.cost.endpoints.length > 0) return 'differently';
+  return after.cost.otherwise > before.cost.otherwise ? 'tighter' : 'looser';
+}
+
+function replacing(before: RuleDefinition, after: RuleDefinition): Binding {
+  if (after.replaces.every((name) => before.replaces.includes(name))) return 'tighter';
+  return before.replaces.every((name) => after.replaces.includes(name)) ? 'looser' : 'differently';
+}
+
+function listed(names: readonly string[]): string {
+  return names.length === 0 ? 'none' : names.join(', ');
+}
+
+function yes(value: boolean): string {
+  return value ? 'yes' : 'no';
+}

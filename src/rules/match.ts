@@ -1,0 +1,215 @@
+/**
+ * Which rules apply to a request, and the key that each of them counts it under. Looks at the rules that could match, found by
+ * an index made once, never at all of them. It decides no limit.
+ */
+import { networkOf } from './ip-prefix.ts';
+import { GLOBAL_KEY, keyText } from './key-text.ts';
+import { type DescriptorEntry, PathIndex } from './path-index.ts';
+import { type KeyPart, partName, type RuleDefinition } from './rule-definition.ts';
+import { compareNumbers, standing } from './specificity.ts';
+import { fits, PatternIndex, type Pieces, piecesOf } from './value-pattern.ts';
+
+/** What is known of a request, by name. A value of no letters is as good as none. */
+export type Descriptors = ReadonlyMap<string, string>;
+
+export interface AppliedRule {
+  /** With its `unlimited` and `shadow`: what they mean is for whoever decides. */
+  readonly rule: RuleDefinition;
+  /** 1 to `KEY_BYTES_MAX` bytes. Of rules without a limit `GLOBAL_KEY`: nothing is counted. */
+  readonly key: string;
+  /** What the cost of the request is multiplied by. */
+  readonly cost: number;
+}
+
+/**
+ * `unkeyed`: a rule applies, and what it counts by is too long for a key, or no Unicode. Such a request is refused; rules in
+ * shadow, which deny nothing, are left out instead.
+ */
+export type Unkeyed = { readonly kind: 'unkeyed'; readonly rule: RuleDefinition };
+
+/** None that apply: nothing limits this request. In the order of the document. */
+export type Matching = { readonly kind: 'rules'; readonly applied: readonly AppliedRule[] } | Unkeyed;
+
+/** For each list of descriptors, in their order, the one rule that applies to it, if any does. */
+export type PathMatching =
+  | { readonly kind: 'rules'; readonly applied: readonly (AppliedRule | undefined)[] }
+  | Unkeyed;
+
+/** A rule made ready. */
+interface Ready {
+  readonly rule: RuleDefinition;
+  /** Its place in the document. */
+  readonly order: number;
+  /** Of rules of a group the highest applies. */
+  readonly rank: number;
+  readonly conditions: readonly { readonly name: string; readonly pieces: Pieces }[];
+  readonly key: readonly KeyPart[];
+  readonly costs: readonly { readonly pieces: Pieces; readonly cost: number }[];
+}
+
+export class RuleMatcher {
+  /** Of rules with conditions: by the one of them that the fewest rules share. */
+  readonly #byName = new Map<string, PatternIndex<Ready>>();
+  readonly #unconditional: Ready[] = [];
+  readonly #paths: PathIndex;
+
+  /** @param definitions with distinct ids, as `readRules` gives them */
+  constructor(definitions: readonly RuleDefinition[]) {
+    const enabled = definitions.filter((rule) => rule.enabled);
+    const ready = madeReady(enabled);
+    const sharers = new Map<string, number>();
+    for (const { rule } of ready) {
+      for (const id of conditionIds(rule)) sharers.set(id, (sharers.get(id) ?? 0) + 1);
+    }
+    for (const one of ready) this.#add(one, sharers);
+    this.#paths = new PathIndex(enabled);
+  }
+
+  /** The rules for a request that is described by names and values. */
+  match(descriptors: Descriptors): Matching {
+    const found: Ready[] = [...this.#unconditional];
+    const take = (one: Ready): void => {
+      found.push(one);
+    };
+    if (descriptors.size < this.#byName.size) {
+      for (const [name, value] of descriptors) if (value !== '') this.#byName.get(name)?.each(value, take);
+    } else {
+      for (const [name, index] of this.#byName) {
+        const value = descriptors.get(name);
+        if (value !== undefined && value !== '') index.each(value, take);
+      }
+    }
+    const matching = found.filter((one) => holds(one, descriptors));
+    const winners = withoutReplaced(mostSpecific(matching));
+    const applied: AppliedRule[] = [];
+    for (const one of winners.sort((a, b) => a.order - b.order)) {
+      const { rule } = one;
+      const key = keyOf(
+        rule,
+        one.key.map((part) => [partName(part), valueOf(part, descriptors)]),
+      );
+      if (key !== undefined) applied.push({ rule, key, cost: costOf(one, descriptors) });
+      else if (!rule.shadow) return { kind: 'unkeyed', rule };
+    }
+    return { kind: 'rules', applied };
+  }
+
+  /** The rules for a request of lists of descriptors: one list is one question, and all are looked at together. */
+  matchPaths(domain: string, lists: readonly (readonly DescriptorEntry[])[]): PathMatching {
+    const found = lists.map((entries) => this.#paths.find(domain, entries));
+    const isHeld = notReplaced(found.flatMap((match) => match?.rule ?? []));
+    const applied: (AppliedRule | undefined)[] = [];
+    for (const match of found) {
+      if (match === undefined || !isHeld(match.rule)) {
+        applied.push(undefined);
+        continue;
+      }
+      const { rule, counted } = match;
+      const key = keyOf(rule, counted);
+      if (key === undefined && !rule.shadow) return { kind: 'unkeyed', rule };
+      applied.push(key === undefined ? undefined : { rule, key, cost: rule.cost.otherwise });
+    }
+    return { kind: 'rules', applied };
+  }
+
+  #add(one: Ready, sharers: ReadonlyMap<string, number>): void {
+    const { scope } = one.rule;
+    const conditions = scope.kind === 'descriptors' ? scope.conditions : [];
+    const ids = conditionIds(one.rule);
+    const shares = ids.map((id) => sharers.get(id) ?? 0);
+    const pivot = conditions[shares.indexOf(Math.min(...shares))];
+    if (pivot === undefined) {
+      this.#unconditional.push(one);
+      return;
+    }
+    let index = this.#byName.get(pivot.name);
+    if (index === undefined) {
+      index = new PatternIndex();
+      this.#byName.set(pivot.name, index);
+    }
+    index.add(pivot.value, one);
+  }
+}
+
+function madeReady(rules: readonly RuleDefinition[]): readonly Ready[] {
+  const flat = rules.flatMap((rule, order) =>
+    rule.scope.kind === 'descriptors' ? [{ rule, order, scope: rule.scope }] : [],
+  );
+  let rank = 0;
+  const ranks = new Map<RuleDefinition, number>();
+  const sorted = flat
+    .map(({ rule }) => ({ rule, standing: standing(rule) }))
+    .toSorted((a, b) => compareNumbers(a.standing, b.standing));
+  for (const [i, one] of sorted.entries()) {
+    const before = sorted[i - 1];
+    if (before !== undefined && compareNumbers(before.standing, one.standing) !== 0) rank += 1;
+    ranks.set(one.rule, rank);
+  }
+  return flat.map(({ rule, order, scope }) => ({
+    rule,
+    order,
+    rank: ranks.get(rule) ?? 0,
+    conditions: scope.conditions.map(({ name, value }) => ({ name, pieces: piecesOf(value) })),
+    key: scope.key,
+    costs: rule.cost.endpoints.map(({ endpoint, cost }) => ({ pieces: piecesOf(endpoint), cost })),
+  }));
+}
+
+function conditionIds({ scope }: RuleDefinition): readonly string[] {
+  return scope.kind === 'descriptors' ? scope.conditions.map(({ name, value }) => `${name}\n${value}`) : [];
+}
+
+/** All its conditions hold, and all it counts by is there. */
+function holds({ conditions, key }: Ready, descriptors: Descriptors): boolean {
+  for (const { name, pieces } of conditions) {
+    const value = descriptors.get(name);
+    if (value === undefined || value === '' || !fits(pieces, value)) return false;
+  }
+  return key.every(({ name }) => (descriptors.get(name) ?? '') !== '');
+}
+
+/** Of each group those of the highest rank. A rule in shadow is beaten by all, and beats none but its like: it is a trial. */
+function mostSpecific(matching: readonly Ready[]): readonly Ready[] {
+  const highest = new Map<string, number>();
+  const highestEnforced = new Map<string, number>();
+  for (const { rule, rank } of matching) {
+    highest.set(rule.group, Math.max(rank, highest.get(rule.group) ?? 0));
+    if (!rule.shadow) highestEnforced.set(rule.group, Math.max(rank, highestEnforced.get(rule.group) ?? 0));
+  }
+  return matching.filter(
+    ({ rule, rank }) => rank === (rule.shadow ? highest : highestEnforced).get(rule.group),
+  );
+}
+
+function withoutReplaced(rules: readonly Ready[]): Ready[] {
+  const isHeld = notReplaced(rules.map(({ rule }) => rule));
+  return rules.filter(({ rule }) => isHeld(rule));
+}
+
+/** Which of these rules none of the others replaces. One in shadow replaces nothing that could deny. */
+function notReplaced(rules: readonly RuleDefinition[]): (rule: RuleDefinition) => boolean {
+  const replaced = new Set<string>();
+  const replacedInShadow = new Set<string>();
+  for (const { shadow, replaces } of rules) {
+    for (const name of replaces) (shadow ? replacedInShadow : replaced).add(name);
+  }
+  return ({ name, shadow }) => !replaced.has(name) && !(shadow && replacedInShadow.has(name));
+}
+
+function keyOf(
+  { unlimited }: RuleDefinition,
+  parts: readonly (readonly [name: string, value: string])[],
+): string | undefined {
+  return unlimited ? GLOBAL_KEY : keyText(parts);
+}
+
+function valueOf({ name, bits }: KeyPart, descriptors: Descriptors): string {
+  const value = descriptors.get(name) ?? '';
+  return bits === undefined ? value : networkOf(value, bits);
+}
+
+function costOf({ rule, costs }: Ready, descriptors: Descriptors): number {
+  const endpoint = costs.length === 0 ? undefined : descriptors.get('endpoint');
+  if (endpoint === undefined) return rule.cost.otherwise;
+  return costs.find(({ pieces }) => fits(pieces, endpoint))?.cost ?? rule.cost.otherwise;
+}

@@ -1,0 +1,154 @@
+/** One rule of the list `rules` in rules.yaml. What several rules are to each other is not looked at here. */
+import { LIMIT_MAX, RULE_CLOCKS, WINDOW_MILLIS_MAX } from '../api/rule.ts';
+import { parseStatedRule } from '../api/stated-rule.ts';
+import { Fields, mapOf, type TextAt, textOf } from './fields.ts';
+import { type Findings, type Offset, quoted } from './mistakes.ts';
+import { readConditions, readCost, readKey } from './native-scope.ts';
+import {
+  COMMENT_BYTES_MAX,
+  DEFINITION_ID_BYTES_MAX,
+  FAIL_MODES,
+  keyKind,
+  type LimitWindow,
+  type MeterName,
+  METERS,
+  METERS_WITH_BURST,
+  PRIORITY_MAX,
+  REPLACES_MAX,
+  type RuleDefinition,
+  UNIT_MILLIS,
+  WINDOWS_MAX,
+} from './rule-definition.ts';
+import type { Located } from './together.ts';
+import type { Tree } from './yaml-tree.ts';
+
+const RULE_FIELDS = [
+  'id',
+  'match',
+  'key',
+  'windows',
+  'meter',
+  'burst',
+  'cost',
+  'clock',
+  'failMode',
+  'enabled',
+  'priority',
+  'group',
+  'shadow',
+  'unlimited',
+  'replaces',
+  'comment',
+];
+export const UNITS = Object.keys(UNIT_MILLIS) as (keyof typeof UNIT_MILLIS)[];
+
+/** Undefined if there is no telling which rule it is; other mistakes are told, and the rule is read as far as it goes. */
+export function readNativeRule(tree: Tree, findings: Findings): Located | undefined {
+  const map = mapOf(tree, 'a rule', findings);
+  if (map === undefined) return undefined;
+  const fields = new Fields(map, RULE_FIELDS, findings);
+  const id = fields.textAt('id', DEFINITION_ID_BYTES_MAX);
+  if (!fields.has('id')) findings.mistake(map.at, 'a rule needs an id');
+  if (id !== undefined) checkId(id, findings);
+  const key = readKey(fields, findings);
+  const unlimited = fields.flag('unlimited');
+  const meter = fields.choice('meter', METERS) ?? 'slidingLog';
+  const replaces = readReplaces(fields, findings);
+  const comment = fields.text('comment', COMMENT_BYTES_MAX);
+  const definition: RuleDefinition = {
+    id: id?.text ?? '',
+    name: id?.text ?? '',
+    scope: { kind: 'descriptors', conditions: readConditions(fields, findings), key },
+    group: fields.text('group', DEFINITION_ID_BYTES_MAX) ?? keyKind(key),
+    priority: fields.integer('priority', -PRIORITY_MAX, PRIORITY_MAX) ?? 0,
+    windows: readWindows(fields, unlimited, findings),
+    meter,
+    ...readBurst(fields, meter, unlimited, findings),
+    cost: readCost(fields, findings),
+    clock: fields.choice('clock', RULE_CLOCKS) ?? 'request',
+    failMode: fields.choice('failMode', FAIL_MODES) ?? 'closed',
+    enabled: !fields.has('enabled') || fields.flag('enabled'),
+    shadow: fields.flag('shadow'),
+    unlimited,
+    replaces: replaces.map(({ text }) => text),
+    ...(comment !== undefined && { comment }),
+  };
+  return id && { definition, at: id.at, replacesAt: replaces.map(({ at }) => at) };
+}
+
+export function checkId({ text, at }: TextAt, findings: Findings): void {
+  if (parseStatedRule(text) === undefined) return;
+  findings.mistake(
+    at,
+    `${quoted(text)} is what a request calls a rule that it states itself; choose another id`,
+  );
+}
+
+/** `windows`, shortest first: none only if there is no limit. */
+function readWindows(fields: Fields, unlimited: boolean, findings: Findings): readonly LimitWindow[] {
+  const trees = fields.oneOrMore('windows', WINDOWS_MAX);
+  if (unlimited && trees !== undefined) {
+    findings.mistake(fields.whereIs('windows'), 'a rule has windows, or is unlimited, but not both');
+  }
+  if (!unlimited && !fields.has('windows')) {
+    findings.mistake(
+      fields.at,
+      'a rule needs windows, such as [{limit: 100, per: minute}], or unlimited: true',
+    );
+  }
+  if (!unlimited && trees?.length === 0) {
+    findings.mistake(fields.whereIs('windows'), `windows has 1 to ${WINDOWS_MAX} entries, and here is none`);
+  }
+  const windows: LimitWindow[] = [];
+  for (const tree of trees ?? []) {
+    const window = readWindow(tree, findings);
+    if (window !== undefined) addWindow(windows, window, tree.at, findings);
+  }
+  return windows.toSorted((a, b) => a.windowMillis - b.windowMillis);
+}
+
+/** Two limits of one length say two things of the same window. */
+export function addWindow(windows: LimitWindow[], added: LimitWindow, at: Offset, findings: Findings): void {
+  if (!windows.some(({ windowMillis }) => windowMillis === added.windowMillis)) windows.push(added);
+  else findings.mistake(at, `there is a window of ${added.windowMillis} ms already; each has its own length`);
+}
+
+function readWindow(tree: Tree, findings: Findings): LimitWindow | undefined {
+  const map = mapOf(tree, 'a window', findings);
+  if (map === undefined) return undefined;
+  const fields = new Fields(map, ['limit', 'per', 'windowMillis'], findings);
+  const limit = fields.integer('limit', 0, LIMIT_MAX);
+  if (!fields.has('limit')) findings.mistake(map.at, `a window needs a limit from 0 to ${LIMIT_MAX}`);
+  const unit = fields.choice('per', UNITS);
+  const stated = fields.integer('windowMillis', 1, WINDOW_MILLIS_MAX);
+  if (fields.has('per') && fields.has('windowMillis')) {
+    findings.mistake(fields.whereIs('windowMillis'), 'a window has per, or windowMillis, but not both');
+  } else if (!fields.has('per') && !fields.has('windowMillis')) {
+    findings.mistake(map.at, `a window needs per (${UNITS.join(', ')}) or windowMillis`);
+  }
+  const windowMillis = unit === undefined ? stated : UNIT_MILLIS[unit];
+  return limit === undefined || windowMillis === undefined ? undefined : { limit, windowMillis };
+}
+
+function readBurst(
+  fields: Fields,
+  meter: MeterName,
+  unlimited: boolean,
+  findings: Findings,
+): { readonly burst?: number } {
+  const burst = fields.integer('burst', 1, LIMIT_MAX);
+  if (!fields.has('burst')) return {};
+  if (unlimited) findings.mistake(fields.whereIs('burst'), 'a rule without limits has no burst');
+  else if (!METERS_WITH_BURST.includes(meter)) {
+    findings.mistake(
+      fields.whereIs('burst'),
+      `burst goes with meter: ${METERS_WITH_BURST.join(' or ')}; a ${meter} never grants more than its limit`,
+    );
+  }
+  return burst === undefined ? {} : { burst };
+}
+
+function readReplaces(fields: Fields, findings: Findings): readonly TextAt[] {
+  const trees = fields.oneOrMore('replaces', REPLACES_MAX) ?? [];
+  return trees.flatMap((tree) => textOf(tree, 'replaces', DEFINITION_ID_BYTES_MAX, findings) ?? []);
+}

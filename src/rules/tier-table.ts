@@ -1,0 +1,179 @@
+/**
+ * The short form of rules.yaml: limits by default, by tier, by customer and by endpoint, one number per unit. What applies to
+ * whom follows from that: the customer's own limit, else that of its tier, else the default; and that of the endpoint besides.
+ */
+import { LIMIT_MAX } from '../api/rule.ts';
+import { boundedText, entriesOf, Fields, isNothing, mapOf, shown, type TextAt } from './fields.ts';
+import type { Findings } from './mistakes.ts';
+import { checkId, UNITS } from './native-rule.ts';
+import { readPattern } from './native-scope.ts';
+import {
+  COMMENT_BYTES_MAX,
+  type Condition,
+  DEFINITION_ID_BYTES_MAX,
+  DEFINITIONS_MAX,
+  keyKind,
+  type LimitWindow,
+  PATTERN_BYTES_MAX,
+  PRIORITY_MAX,
+  type RuleDefinition,
+  UNIT_MILLIS,
+} from './rule-definition.ts';
+import type { Located } from './together.ts';
+import type { MapTree, Tree } from './yaml-tree.ts';
+
+/** The fields of a document, or of its `rate_limits`, in this form. */
+export const TABLE_FIELDS = ['default', 'tiers', 'endpoints', 'customers'];
+
+/** Limits are spelt as `requests_per_minute` or `per_minute`. */
+const LIMIT_FIELDS = UNITS.flatMap((unit) => [`requests_per_${unit}`, `per_${unit}`]);
+const BURST_FIELDS = ['burst', 'burst_size'];
+const LIMITS_FIELDS = [...LIMIT_FIELDS, ...BURST_FIELDS, 'priority', 'enabled', 'comment', 'description'];
+
+/** What an entry of a section is called, where the section is a list. */
+const SECTIONS = {
+  tiers: { id: 'tier', names: ['tier', 'name'] },
+  endpoints: { id: 'endpoint', names: ['endpoint', 'path', 'name'] },
+  customers: { id: 'customer', names: ['customer', 'customer_id', 'id', 'name'] },
+} as const;
+type Section = keyof typeof SECTIONS;
+
+/** Whoever is asked for is who pays: a request without a customer is none of this form's. */
+const CUSTOMER = [{ name: 'customer' }];
+/** Limits of endpoints do not stand in for others of the same customer, but beside them. */
+const ENDPOINT_GROUP = keyKind([{ name: 'customer' }, { name: 'endpoint' }]);
+const METHOD_AND_PATH = /^([A-Z]+) +(\/.*)$/;
+
+export function readTierTable(fields: Fields, findings: Findings): readonly Located[] {
+  const rules: Located[] = [];
+  const byDefault = fields.tree('default');
+  const limits = byDefault && mapOf(byDefault, 'default', findings);
+  if (limits !== undefined) {
+    rules.push(readLimits(limits, { text: 'default', at: fields.whereIs('default') }, [], findings));
+  }
+  for (const section of Object.keys(SECTIONS) as Section[]) {
+    const tree = fields.tree(section);
+    if (tree !== undefined) rules.push(...readSection(section, tree, findings));
+  }
+  return rules;
+}
+
+function readSection(section: Section, tree: Tree, findings: Findings): Located[] {
+  if (tree.kind === 'list') return tree.items.flatMap((item) => readListed(section, item, findings) ?? []);
+  const map = mapOf(tree, section, findings);
+  return entriesOf(map ?? { kind: 'map', at: 0, entries: [] }, section, DEFINITIONS_MAX, findings).flatMap(
+    ({ key, keyAt, value }) => {
+      const limits = mapOf(value, `the entry ${key}`, findings);
+      return (limits && readEntry(section, { text: key, at: keyAt }, limits, findings)) ?? [];
+    },
+  );
+}
+
+function readListed(section: Section, item: Tree, findings: Findings): Located | undefined {
+  const map = mapOf(item, `an entry of ${section}`, findings);
+  if (map === undefined) return undefined;
+  const known: readonly string[] = SECTIONS[section].names;
+  const names = map.entries.filter(({ key }) => known.includes(key));
+  const [named] = names;
+  if (named === undefined || names.length > 1 || named.value.kind !== 'scalar') {
+    findings.mistake(map.at, `an entry of ${section} is told apart by one of ${known.join(', ')}`);
+    return undefined;
+  }
+  const limits = { ...map, entries: map.entries.filter((entry) => entry !== named) };
+  return readEntry(section, { text: named.value.text, at: named.value.at }, limits, findings);
+}
+
+function readEntry(section: Section, name: TextAt, map: MapTree, findings: Findings): Located | undefined {
+  const prefix = SECTIONS[section].id;
+  const text = boundedText(name, `the name of the ${prefix}`, PATTERN_BYTES_MAX, findings);
+  const id = { text: `${prefix}/${name.text}`, at: name.at };
+  const conditions = text && conditionsOf(section, text, findings);
+  if (
+    conditions === undefined ||
+    boundedText(id, 'the id', DEFINITION_ID_BYTES_MAX, findings) === undefined
+  ) {
+    return undefined;
+  }
+  return readLimits(map, id, conditions, findings);
+}
+
+function conditionsOf(section: Section, { text, at }: TextAt, findings: Findings): Condition[] | undefined {
+  const name = SECTIONS[section].id;
+  const [, method, path = text] = (section === 'endpoints' && METHOD_AND_PATH.exec(text)) || [];
+  const value = readPattern({ kind: 'scalar', at, value: path, text: path }, name, findings);
+  if (value === undefined) return undefined;
+  return [{ name, value }, ...(method === undefined ? [] : [{ name: 'method', value: method }])];
+}
+
+function readLimits(map: MapTree, id: TextAt, conditions: readonly Condition[], findings: Findings): Located {
+  const fields = new Fields(map, LIMITS_FIELDS, findings);
+  checkId(id, findings);
+  const { windows, unlimited } = readWindows(fields, findings);
+  const burst = readBurst(fields, unlimited, findings);
+  const comment = fields.text('comment', COMMENT_BYTES_MAX) ?? fields.text('description', COMMENT_BYTES_MAX);
+  const isOfEndpoint = conditions.some(({ name }) => name === 'endpoint');
+  const definition: RuleDefinition = {
+    id: id.text,
+    name: id.text,
+    scope: { kind: 'descriptors', conditions, key: CUSTOMER },
+    group: isOfEndpoint ? ENDPOINT_GROUP : keyKind(CUSTOMER),
+    priority: fields.integer('priority', -PRIORITY_MAX, PRIORITY_MAX) ?? 0,
+    windows,
+    // Only a bucket can hold more than its limit.
+    meter: burst === undefined ? 'slidingLog' : 'tokenBucket',
+    ...(burst !== undefined && { burst }),
+    cost: { otherwise: 1, endpoints: [] },
+    clock: 'request',
+    failMode: 'closed',
+    enabled: !fields.has('enabled') || fields.flag('enabled'),
+    shadow: false,
+    unlimited,
+    replaces: [],
+    ...(comment !== undefined && { comment }),
+  };
+  return { definition, at: id.at, replacesAt: [] };
+}
+
+/** A limit that is `unlimited` is no window; if all are, there is no limit. */
+function readWindows(
+  fields: Fields,
+  findings: Findings,
+): { readonly windows: readonly LimitWindow[]; readonly unlimited: boolean } {
+  const windows: LimitWindow[] = [];
+  let stated = 0;
+  let limits = 0;
+  for (const unit of UNITS) {
+    const names = [`requests_per_${unit}`, `per_${unit}`].filter((name) => fields.has(name));
+    const [name, other] = names;
+    if (other !== undefined) findings.mistake(fields.whereIs(other), `${name} says this already`);
+    const tree = name === undefined ? undefined : fields.tree(name);
+    if (name === undefined || tree === undefined) continue;
+    stated += 1;
+    if (isUnlimited(tree)) continue;
+    limits += 1;
+    if (tree.kind === 'scalar' && typeof tree.value === 'string') {
+      const bound = `an integer from 0 to ${LIMIT_MAX}, or unlimited`;
+      findings.mistake(tree.at, `${name} must be ${bound}, but is ${shown(tree)}`);
+      continue;
+    }
+    const limit = fields.integer(name, 0, LIMIT_MAX);
+    if (limit !== undefined) windows.push({ limit, windowMillis: UNIT_MILLIS[unit] });
+  }
+  if (stated === 0) {
+    findings.mistake(fields.at, `no limit is stated here; it needs one of ${LIMIT_FIELDS.join(', ')}`);
+  }
+  return { windows, unlimited: stated > 0 && limits === 0 };
+}
+
+function isUnlimited(tree: Tree): boolean {
+  return !isNothing(tree) && tree.kind === 'scalar' && (tree.value === 'unlimited' || tree.value === -1);
+}
+
+function readBurst(fields: Fields, unlimited: boolean, findings: Findings): number | undefined {
+  const [name, other] = BURST_FIELDS.filter((field) => fields.has(field));
+  if (other !== undefined) findings.mistake(fields.whereIs(other), `${name} says this already`);
+  if (name === undefined) return undefined;
+  const burst = fields.integer(name, 1, LIMIT_MAX);
+  if (unlimited) findings.mistake(fields.whereIs(name), 'without a limit there is no burst');
+  return unlimited ? undefined : burst;
+}

@@ -1,0 +1,53 @@
+/** Rules in words, for people: what a rule says, and how much a window is. */
+import {
+  type LimitWindow,
+  partName,
+  type RuleDefinition,
+  type Scope,
+  UNIT_MILLIS,
+} from './rule-definition.ts';
+
+/** As `100 per minute and 10,000 per day by customer, where tier is free`. */
+export function ruleInWords(rule: RuleDefinition): string {
+  const where = conditionsInWords(rule.scope);
+  const { enabled, shadow } = rule;
+  const states = [...(enabled ? [] : ['not enabled']), ...(shadow ? ['in shadow'] : [])];
+  const state = states.length === 0 ? '' : ` (${states.join(', ')})`;
+  return `${limitsInWords(rule)} ${keyInWords(rule.scope)}${where === '' ? '' : `, ${where}`}${state}`;
+}
+
+export function limitsInWords({ unlimited, windows }: RuleDefinition): string {
+  return unlimited ? 'unlimited' : windows.map(windowInWords).join(' and ');
+}
+
+export function windowInWords({ limit, windowMillis }: LimitWindow): string {
+  return `${number(limit)} ${lengthInWords(windowMillis)}`;
+}
+
+export function lengthInWords(windowMillis: number): string {
+  const unit = Object.entries(UNIT_MILLIS).find(([, millis]) => millis === windowMillis);
+  return unit === undefined ? `in ${number(windowMillis)} ms` : `per ${unit[0]}`;
+}
+
+export function keyInWords(scope: Scope): string {
+  const names =
+    scope.kind === 'descriptors'
+      ? scope.key.map(partName)
+      : scope.steps.filter(({ isCounted }) => isCounted).map(({ name }) => name);
+  return names.length === 0 ? 'for all together' : `by ${names.join(' and ')}`;
+}
+
+/** Empty: every request. */
+export function conditionsInWords(scope: Scope): string {
+  if (scope.kind === 'path') {
+    const steps = scope.steps.map(({ name, value }) => (value === undefined ? name : `${name}=${value}`));
+    return `for ${steps.join(', ')} in ${scope.domain}`;
+  }
+  const conditions = scope.conditions.map(({ name, value }) => `${name} is ${value}`);
+  return conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`;
+}
+
+/** As 10,000. */
+export function number(value: number): string {
+  return String(value).replaceAll(/\B(?=(?:\d{3})+$)/g, ',');
+}

@@ -1,0 +1,219 @@
+/** 004-09: documents for envoyproxy/ratelimit are read as they are, and mean what they mean there. */
+import { describe, expect, it } from 'vitest';
+import { RuleMatcher } from '../../src/rules/match.ts';
+import { readRules } from '../../src/rules/read-rules.ts';
+import { noted, rulesOf, told } from './read.ts';
+
+const SHOP = `
+domain: shop
+descriptors:
+  - key: tenant
+    value: acme
+    rate_limit: {name: acme, unit: MINUTE, requests_per_unit: 100}
+    descriptors:
+      - key: path
+        rate_limit: {unit: second, requests_per_unit: 5}
+      - key: path
+        value: /health
+  - key: tenant
+    value: a*
+    rate_limit: {unit: hour, requests_per_unit: 50}
+  - key: tenant
+    value: "*me"
+    share_threshold: true
+    rate_limit: {unit: hour, requests_per_unit: 51}
+  - key: tenant
+    rate_limit: {unit: Day, requests_per_unit: 7}
+  - key: plan
+    value: gold
+    rate_limit: {unlimited: true, name: gold, replaces: [{name: acme}]}
+  - key: plan
+    value: trial
+    shadow_mode: true
+    rate_limit: {unit: week, requests_per_unit: 0, replaces: [{name: acme}]}
+`;
+
+type Entries = readonly (readonly [string, string])[];
+
+/** For each list of descriptors what applies, and its key. */
+function applied(text: string, domain: string, ...lists: readonly Entries[]): (string | undefined)[] {
+  const asked = lists.map((list) => list.map(([key, value]) => ({ key, value })));
+  const matching = new RuleMatcher(rulesOf(text)).matchPaths(domain, asked);
+  if (matching.kind !== 'rules') throw new Error(`no key for ${matching.rule.id}`);
+  return matching.applied.map((one) => one && `${one.rule.id} ${one.key}`);
+}
+
+describe('a document', () => {
+  it('is told by what is at its top, whatever the file is called', () => {
+    expect(readRules(SHOP)).toMatchObject({ kind: 'rules', format: 'envoy' });
+    expect(readRules('domain: d')).toMatchObject({ kind: 'rules', format: 'envoy', definitions: [] });
+    expect(told('descriptors: []')).toEqual(['1:1 the document needs a domain']);
+  });
+
+  it('becomes a rule for each limit, and for each end without one, in the order it has', () => {
+    expect(rulesOf(SHOP).map(({ id }) => id)).toEqual([
+      'shop|tenant=acme',
+      'shop|tenant=acme|path',
+      'shop|tenant=acme|path=/health',
+      'shop|tenant=a*',
+      'shop|tenant=*me',
+      'shop|tenant',
+      'shop|plan=gold',
+      'shop|plan=trial',
+    ]);
+    expect(rulesOf(SHOP)[0]).toEqual({
+      id: 'shop|tenant=acme',
+      name: 'acme',
+      scope: { kind: 'path', domain: 'shop', steps: [{ name: 'tenant', value: 'acme', isCounted: false }] },
+      group: 'shop|tenant=acme',
+      priority: 0,
+      windows: [{ limit: 100, windowMillis: 60_000 }],
+      meter: 'slidingLog',
+      cost: { otherwise: 1, endpoints: [] },
+      clock: 'cluster',
+      failMode: 'closed',
+      enabled: true,
+      shadow: false,
+      unlimited: false,
+      replaces: [],
+    });
+  });
+
+  it('says what is left out of it', () => {
+    const text = `domain: d
+descriptors:
+- key: a
+  detailed_metric: true
+  quota_mode: true
+  metadata: {any: [thing]}
+  rate_limit: {unit: day}
+`;
+    expect(noted(text)).toEqual([
+      '4:3 detailed_metric is left out: metrics have no names of requests here',
+      '5:3 quota_mode is left out: the limit holds by itself, which denies more',
+      '6:3 metadata is left out: nothing of it is answered',
+      '7:15 without requests_per_unit the limit is 0: all requests are denied',
+    ]);
+    expect(rulesOf(text)).toMatchObject([{ windows: [{ limit: 0, windowMillis: 86_400_000 }] }]);
+  });
+
+  it('has ids within their bound, each its own, however long its values are', () => {
+    const long = 'x'.repeat(200);
+    const text = `domain: d\ndescriptors: [{key: a, value: ${long}1}, {key: a, value: ${long}2}, {key: 'é|=%'}]`;
+    const [one, two, three] = rulesOf(text).map(({ id }) => id);
+    expect(one).toMatch(/^d\|a=x{75}#[\da-f]{16}$/);
+    expect(two).toMatch(/^d\|a=x{75}#[\da-f]{16}$/);
+    expect(one).not.toBe(two);
+    expect(three).toBe('d|é%7c%3d%25');
+    expect(rulesOf(text)[0]?.id).toBe(one);
+  });
+});
+
+describe('what applies to a request', () => {
+  it('is the exact value, then the first pattern of the document, then the key alone', () => {
+    expect(applied(SHOP, 'shop', [['tenant', 'acme']])).toEqual(['shop|tenant=acme *']);
+    expect(applied(SHOP, 'shop', [['tenant', 'ame']])).toEqual(['shop|tenant=a* tenant=ame']);
+    expect(applied(SHOP, 'shop', [['tenant', 'ui']])).toEqual(['shop|tenant tenant=ui']);
+  });
+
+  it('counts the values of a pattern apart, or together if they share', () => {
+    expect(applied(SHOP, 'shop', [['tenant', 'abc']], [['tenant', 'abd']])).toEqual([
+      'shop|tenant=a* tenant=abc',
+      'shop|tenant=a* tenant=abd',
+    ]);
+    expect(applied(SHOP, 'shop', [['tenant', 'some']], [['tenant', 'me']])).toEqual([
+      'shop|tenant=*me *',
+      'shop|tenant=*me *',
+    ]);
+  });
+
+  it('is found at its own depth only, and what was found on the way is not taken back', () => {
+    const tenant = ['tenant', 'acme'] as const;
+    expect(applied(SHOP, 'shop', [tenant, ['path', '/a&b']])).toEqual(['shop|tenant=acme|path path=/a%26b']);
+    // An end without a limit: this path has none.
+    expect(applied(SHOP, 'shop', [tenant, ['path', '/health']])).toEqual(['shop|tenant=acme|path=/health *']);
+    expect(applied(SHOP, 'shop', [tenant, ['path', '/a'], ['more', '']])).toEqual([undefined]);
+    expect(applied(SHOP, 'shop', [['path', '/a'], tenant])).toEqual([undefined]);
+    // `a*` has nothing below it, and the key alone is not tried.
+    expect(
+      applied(SHOP, 'shop', [
+        ['tenant', 'abc'],
+        ['path', '/a'],
+      ]),
+    ).toEqual([undefined]);
+    expect(applied(SHOP, 'other', [tenant])).toEqual([undefined]);
+    expect(applied(SHOP, 'shop', [])).toEqual([undefined]);
+  });
+
+  it('is one answer for each list, in their order; what another one replaces is none', () => {
+    const lists: Entries[] = [[['tenant', 'acme']], [['none', '']], [['plan', 'gold']]];
+    expect(applied(SHOP, 'shop', ...lists)).toEqual([undefined, undefined, 'shop|plan=gold *']);
+  });
+
+  it('is not replaced by a rule in shadow: a trial must not let more through', () => {
+    const lists: Entries[] = [[['tenant', 'acme']], [['plan', 'trial']]];
+    expect(applied(SHOP, 'shop', ...lists)).toEqual(['shop|tenant=acme *', 'shop|plan=trial *']);
+  });
+
+  it('carries its mode along', () => {
+    const matching = new RuleMatcher(rulesOf(SHOP)).matchPaths('shop', [
+      [{ key: 'plan', value: 'gold' }],
+      [{ key: 'plan', value: 'trial' }],
+    ]);
+    expect(matching).toMatchObject({
+      applied: [{ rule: { unlimited: true, shadow: false } }, { rule: { unlimited: false, shadow: true } }],
+    });
+  });
+
+  it('has no key that is too long, and then no answer either', () => {
+    const entries = [{ key: 'tenant', value: 'z'.repeat(300) }];
+    expect(new RuleMatcher(rulesOf(SHOP)).matchPaths('shop', [entries])).toMatchObject({
+      kind: 'unkeyed',
+      rule: { id: 'shop|tenant' },
+    });
+  });
+});
+
+it('what is wrong is told where it is', () => {
+  const text = `domain: ""
+descriptors:
+- value: x
+- key: a
+  share_threshold: true
+  rate_limit: {unit: fortnight, requests_per_unit: 1}
+- key: b
+  rate_limit: {unit: year, requests_per_unit: 4000000000}
+- key: b
+  shadow_mode: maybe
+  ratelimit: {}
+- key: c
+  rate_limit: {unlimited: true, unit: day, name: c, replaces: [{name: c}, {nam: d}, e]}
+- - nothing
+`;
+  expect(told(text)).toEqual([
+    "1:9 domain must be text of 1 to 128 bytes in Unicode, but is ''",
+    '3:3 a descriptor needs a key',
+    '5:3 share_threshold goes with a value that has a *',
+    "6:22 unknown unit 'fortnight'; known here are second, minute, hour, day, week, month, year",
+    '8:22 unit year is longer than any window, which has at most 31 days',
+    '8:47 requests_per_unit must be an integer from 0 to 1000000, but is 4000000000',
+    "9:3 key 'b' with no value stands here twice; first in line 7",
+    "10:16 shadow_mode must be true or false, but is 'maybe'",
+    "11:3 unknown field 'ratelimit'; did you mean rate_limit?",
+    '13:33 what is unlimited has no unit',
+    '13:71 a rule cannot replace itself',
+    '13:75 an entry of replaces needs a name',
+    "13:76 unknown field 'nam'; did you mean name?",
+    "13:85 an entry of replaces must have fields, but is 'e'",
+    '14:3 a descriptor must have fields, but is a list of 1',
+  ]);
+});
+
+it('rules that replace each other in a circle are a mistake: none of them would apply', () => {
+  const text = `domain: d
+descriptors:
+- {key: a, rate_limit: {name: a, unit: day, requests_per_unit: 1, replaces: [{name: b}]}}
+- {key: b, rate_limit: {name: b, unit: day, requests_per_unit: 1, replaces: [{name: a}]}}
+`;
+  expect(told(text)).toEqual(["4:85 rules replace each other in a circle, back to 'a'"]);
+});

@@ -1,0 +1,94 @@
+/** Whatever a document holds, the answer is rules or mistakes, within bounded time: nothing is thrown. */
+import { expect, it } from 'vitest';
+import { readRules, type RulesRead } from '../../src/rules/read-rules.ts';
+import { DOCUMENT_BYTES_MAX } from '../../src/rules/rule-definition.ts';
+import { forEachSeed, seeded, someSeeds } from '../raft/seeded.ts';
+import { TIERS } from './read.ts';
+
+/** Of this process alone, and some twenty times what it takes: what grows faster than its text takes longer than that. */
+const CPU_MICROS_MAX = 30_000_000;
+
+function expectAnswer(source: string | Uint8Array): RulesRead {
+  const before = process.cpuUsage();
+  const read = readRules(source);
+  const { user, system } = process.cpuUsage(before);
+  expect(user + system).toBeLessThan(CPU_MICROS_MAX);
+  const told = read.kind === 'mistakes' ? [...read.mistakes, ...read.notes] : read.notes;
+  expect(told.length).toBeLessThanOrEqual(200);
+  for (const { line, column, message } of told) {
+    expect(Number.isSafeInteger(line) && line >= 1 && Number.isSafeInteger(column) && column >= 1).toBe(true);
+    expect(message).toMatch(/^.{1,400}$/u);
+  }
+  return read;
+}
+
+it('bytes at random', () => {
+  forEachSeed(someSeeds(200, 100), (seed) => {
+    const below = seeded(seed);
+    expectAnswer(Uint8Array.from({ length: below(2_000) }, () => below(256)));
+  });
+});
+
+it('words and signs of YAML and of rules at random', () => {
+  const signs = '{ } [ ] , : - ? | > " \' # &a *a !x !!set % --- ... << ~ 0x1 .inf \\x'.split(' ');
+  const names =
+    'rules id match key windows limit per domain descriptors value rate_limit tiers endpoints replaces ' +
+    'unlimited requests_per_day __proto__ toString ip/24 true day';
+  const spaces = [' ', ': ', '- ', '\n', '\n  ', '\n    ', '\t', '\r', '\0', '\uFEFF', '\uD800'];
+  const words = [...signs, ...names.split(' '), ...spaces, ...spaces];
+  forEachSeed(someSeeds(400, 200), (seed) => {
+    const below = seeded(seed);
+    expectAnswer(Array.from({ length: below(120) }, () => words[below(words.length)]).join(''));
+  });
+});
+
+it('a sound document with a few changes', () => {
+  let sound = 0;
+  forEachSeed(someSeeds(200, 100), (seed) => {
+    const below = seeded(seed);
+    let text = TIERS;
+    for (let i = below(4); i >= 0; i -= 1) {
+      const at = below(text.length);
+      const put = below(2) === 0 ? '' : (TIERS[below(TIERS.length)] ?? '');
+      text = text.slice(0, at) + put + text.slice(at + below(3));
+    }
+    if (expectAnswer(text).kind === 'rules') sound += 1;
+  });
+  expect(sound).toBeGreaterThan(10);
+});
+
+it.each([
+  '[',
+  '- ',
+  '? ',
+  'a: ',
+  '{a: ',
+  '"',
+  '&a ',
+  '!x ',
+  '*a\n',
+  '%\n',
+  '#\n',
+  '\n',
+  ' ',
+  '---\n',
+  '...\n',
+  ']',
+  '[],',
+  '@\n',
+  '|\n',
+  'x',
+  ': ',
+  ':',
+  '\\',
+  '"\\x',
+  '\r\n\t',
+  '&a [*a,',
+])('a mebibyte of %j', (piece) => {
+  const repeated = piece
+    .repeat(Math.ceil(DOCUMENT_BYTES_MAX / piece.length))
+    .slice(0, DOCUMENT_BYTES_MAX - 16);
+  for (const text of [repeated, `rules: [${repeated.slice(0, 2 ** 16)}`]) {
+    expect(expectAnswer(text).kind).toBe('mistakes');
+  }
+});

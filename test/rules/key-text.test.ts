@@ -1,0 +1,121 @@
+/** Keys: one text for one list of parts, and another one for every other list. */
+import { describe, expect, it } from 'vitest';
+import { utf8Length } from '../../src/api/bounded.ts';
+import { ipBits, networkOf } from '../../src/rules/ip-prefix.ts';
+import { keyText } from '../../src/rules/key-text.ts';
+import { fits, piecesOf } from '../../src/rules/value-pattern.ts';
+import { forEachSeed, seeded, someSeeds } from '../raft/seeded.ts';
+
+describe('the text of a key', () => {
+  it('is what it counts by, name and value', () => {
+    expect(keyText([])).toBe('*');
+    expect(keyText([['user', 'ada']])).toBe('user=ada');
+    expect(keyText([['a', '1&b=2']])).toBe('a=1%26b%3d2');
+    expect(keyText([['a', '']])).toBe('a=');
+    expect(keyText([['', '']])).toBe('=');
+  });
+
+  it('is never the same for two lists of parts', () => {
+    // Of few letters, and those that could be mistaken: what is equal is so by chance, and often.
+    const letters = ['a', '=', '&', '%', '*', '25', '26', '%26', '3d', '/', 'é'];
+    forEachSeed(someSeeds(10, 5), (seed) => {
+      const below = seeded(seed);
+      const text = (): string =>
+        Array.from({ length: below(4) }, () => letters[below(letters.length)]).join('');
+      const known = new Map<string, string>();
+      for (let i = 0; i < 2_000; i += 1) {
+        const parts = Array.from({ length: below(4) }, () => [text(), text()] as const);
+        const key = keyText(parts) ?? 'none';
+        const list = JSON.stringify(parts);
+        expect(known.get(key) ?? list).toBe(list);
+        known.set(key, list);
+      }
+    });
+  });
+
+  it('is not longer than 256 bytes, or there is none', () => {
+    expect(keyText([['user', 'x'.repeat(251)]])).toHaveLength(256);
+    expect(keyText([['user', 'x'.repeat(252)]])).toBeUndefined();
+    expect(keyText([['user', 'é'.repeat(126)]])).toBeUndefined();
+    expect(utf8Length(keyText([['user', 'é'.repeat(125)]]) ?? '')).toBe(255);
+    expect(keyText([['user', '='.repeat(100)]])).toBeUndefined();
+    expect(keyText([['user', '\udc00']])).toBeUndefined();
+    expect(keyText([['user', 'x'.repeat(10_000_000)]])).toBeUndefined();
+  });
+});
+
+describe('an address', () => {
+  const whole = { ipv4: 32, ipv6: 128 };
+
+  it.each([
+    ['10.1.2.3', '10.1.2.3'],
+    ['::ffff:10.1.2.3', '10.1.2.3'],
+    ['::FFFF:0a01:0203', '10.1.2.3'],
+    ['2001:DB8::1', '2001:db8:0:0:0:0:0:1'],
+    ['2001:0db8:0:0::0001', '2001:db8:0:0:0:0:0:1'],
+    ['::', '0:0:0:0:0:0:0:0'],
+    ['1:2:3:4:5:6:1.2.3.4', '1:2:3:4:5:6:102:304'],
+    ...[
+      '',
+      '10.1.2',
+      '10.1.2.256',
+      '010.1.2.3',
+      '1.2.3.4.5',
+      ':::',
+      '1::2::3',
+      '1:2:3:4:5:6:7',
+      'g::',
+      '::12345',
+    ].map((text) => [text, 'none']),
+    ...['1:2:3:4:5:6:7:8:9', '1:2:3:4::5:6:7:8', '1.2.3.4::', 'fe80::1%eth0', '10.1.2.3/24', 'unix', ':'].map(
+      (text) => [text, 'none'],
+    ),
+  ] as [string, string][])('%s is %s, however it is written', (text, expected) => {
+    expect(networkOf(text, whole)).toBe(expected);
+  });
+
+  it('is counted with those that have the leading bits in common', () => {
+    const net = { ipv4: 20, ipv6: 57 };
+    expect(networkOf('10.1.255.3', net)).toBe('10.1.240.0');
+    expect(networkOf('2001:db8:1:2ff::1', net)).toBe('2001:db8:1:280::');
+    expect(networkOf('2001:db8:1:27f::1', net)).toBe('2001:db8:1:200::');
+    expect(networkOf('255.255.255.255', { ipv4: 1, ipv6: 1 })).toBe('128.0.0.0');
+    expect(networkOf('ffff::', { ipv4: 1, ipv6: 1 })).toBe('8000::');
+  });
+
+  it('is written with its bits in a key', () => {
+    expect(ipBits('ip')).toEqual(whole);
+    expect(ipBits('ip/24')).toEqual({ ipv4: 24, ipv6: 64 });
+    expect(ipBits('ip/64')).toEqual({ ipv4: 32, ipv6: 64 });
+    expect(ipBits('ip/32/32')).toEqual({ ipv4: 32, ipv6: 32 });
+    for (const part of [
+      'ip/',
+      'ip/0',
+      'ip/129',
+      'ip/33/64',
+      'ip/24/0',
+      'ip/24/129',
+      'ip/1/2/3',
+      'ip/x',
+      'ip/-1',
+    ]) {
+      expect(ipBits(part)).toBeUndefined();
+    }
+  });
+});
+
+describe('a pattern', () => {
+  it('fits what it says, at random as a regular expression does', () => {
+    forEachSeed(someSeeds(8, 4), (seed) => {
+      const below = seeded(seed);
+      const text = (letters: string): string =>
+        Array.from({ length: below(7) }, () => letters[below(letters.length)]).join('');
+      for (let i = 0; i < 2_000; i += 1) {
+        const pattern = text('aab*');
+        const value = text('aab');
+        const expected = new RegExp(`^${pattern.replaceAll('*', '.*')}$`).test(value);
+        expect(fits(piecesOf(pattern), value), `${pattern} ${value}`).toBe(expected);
+      }
+    });
+  });
+});

@@ -1,0 +1,138 @@
+/** At random: what the index finds is what looking at every rule finds, and the work does not grow with rules that cannot match. */
+import { describe, expect, it } from 'vitest';
+import { RuleMatcher } from '../../src/rules/match.ts';
+import { forEachSeed, seeded, someSeeds } from '../raft/seeded.ts';
+import { naiveMatch, naivePath } from './naive-matcher.ts';
+import { rulesOf } from './read.ts';
+
+type Below = (bound: number) => number;
+
+const NAMES = ['user', 'customer', 'ip', 'tenant', 'tier', 'endpoint', 'method', 'region'];
+const VALUES = ['a', 'b', 'ab', 'abc', 'aba', '/a', '/a/b'];
+const PATTERNS = [...VALUES, '*', 'a*', 'ab*', '/*', '/a/*'];
+
+function some<T>(below: Below, from: readonly T[], atMost: number): T[] {
+  return [...new Set(Array.from({ length: below(atMost + 1) }, () => one(below, from)))];
+}
+
+function one<T>(below: Below, from: readonly T[]): T {
+  const chosen = from[below(from.length)];
+  if (chosen === undefined) throw new Error('nothing to choose from');
+  return chosen;
+}
+
+/** JSON, which is YAML. A rule replaces only rules after it, so that there is no circle. */
+function randomRules(below: Below): string {
+  const count = 1 + below(30);
+  const rules = Array.from({ length: count }, (_, i) => ({
+    id: `r${i}`,
+    match: Object.fromEntries(some(below, NAMES, 3).map((name) => [name, one(below, PATTERNS)])),
+    key: some(below, NAMES, 2),
+    windows: { limit: 1, per: 'day' },
+    ...(below(6) === 0 && { priority: below(5) - 2 }),
+    ...(below(4) === 0 && { group: `g${below(3)}` }),
+    ...(below(6) === 0 && { shadow: true }),
+    ...(below(8) === 0 && { enabled: false }),
+    ...(below(5) === 0 && i + 1 < count && { replaces: [`r${i + 1 + below(count - i - 1)}`] }),
+  }));
+  return JSON.stringify({ rules });
+}
+
+function randomPaths(below: Below): string {
+  const values = ['a', 'b', 'ab', 'aab', 'aba', 'a*', '*b', '*', 'a*b', '*a*', undefined];
+  const level = (depth: number): unknown[] => {
+    const seen = new Set<string>();
+    return Array.from({ length: 1 + below(6) }, () => {
+      const key = one(below, ['k', 'l']);
+      const value = values[below(values.length)];
+      const identity = `${key} ${value ?? 'any'}${value === undefined ? '' : '='}`;
+      if (seen.has(identity)) return undefined;
+      seen.add(identity);
+      return {
+        key,
+        value,
+        ...(below(3) > 0 && { rate_limit: { unit: 'day', requests_per_unit: below(9) } }),
+        ...(depth < 3 && below(2) === 0 && { descriptors: level(depth + 1) }),
+      };
+    }).filter((step) => step !== undefined);
+  };
+  return JSON.stringify({ domain: 'd', descriptors: level(0) });
+}
+
+describe('the index', () => {
+  it('finds the rules that a look at every rule finds', () => {
+    let applied = 0;
+    forEachSeed(someSeeds(150, 50), (seed) => {
+      const below = seeded(seed);
+      const rules = rulesOf(randomRules(below));
+      const matcher = new RuleMatcher(rules);
+      for (let i = 0; i < 40; i += 1) {
+        const names = some(below, NAMES, 8);
+        const request = new Map(names.map((name) => [name, below(12) === 0 ? '' : one(below, VALUES)]));
+        const matching = matcher.match(request);
+        if (matching.kind !== 'rules') throw new Error('no key');
+        const found = matching.applied.map(({ rule }) => rule.id);
+        expect(found).toEqual(naiveMatch(rules, request).map(({ id }) => id));
+        applied += found.length;
+      }
+    });
+    expect(applied).toBeGreaterThan(5_000);
+  });
+
+  it('finds the path that a look at every rule finds', () => {
+    let applied = 0;
+    forEachSeed(someSeeds(150, 50), (seed) => {
+      const below = seeded(seed);
+      const rules = rulesOf(randomPaths(below));
+      const matcher = new RuleMatcher(rules);
+      for (let i = 0; i < 60; i += 1) {
+        const entries = Array.from(
+          { length: 1 + below(4) },
+          () => [one(below, ['k', 'l']), one(below, ['a', 'b', 'ab', 'aab', 'aba', 'bb'])] as const,
+        );
+        const matching = matcher.matchPaths('d', [entries.map(([key, value]) => ({ key, value }))]);
+        if (matching.kind !== 'rules') throw new Error('no key');
+        expect(matching.applied[0]?.rule.id).toBe(naivePath(rules, 'd', entries)?.id);
+        if (matching.applied[0] !== undefined) applied += 1;
+      }
+    });
+    expect(applied).toBeGreaterThan(1_000);
+  });
+});
+
+/** For a thousand matches, each of a few rules. */
+const LOOKS_MAX = 20_000;
+
+/** How often a thousand matches look at what is known of the request: each rule that is tried does so. */
+function looksAt(rules: readonly string[], request: Record<string, string>): number {
+  const matcher = new RuleMatcher(rulesOf(`rules: [${rules.join()}]`));
+  const descriptors = new Map(Object.entries(request));
+  let looks = 0;
+  const watched = new Proxy(descriptors, {
+    get(target, property) {
+      looks += 1;
+      const value: unknown = Reflect.get(target, property);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+  for (let i = 0; i < 1_000; i += 1) matcher.match(watched);
+  return looks;
+}
+
+describe('one request among ten thousand rules', () => {
+  it('costs what the rules cost that could match, whatever the others have in common with them', () => {
+    const windows = 'windows: {limit: 1, per: day}';
+    // Each shares its endpoint with all others: they are told apart by the customer.
+    const rules = Array.from(
+      { length: 9_000 },
+      (_, i) => `{id: r${i}, key: user, match: {endpoint: /a, customer: c${i}}, ${windows}}`,
+    );
+    expect(looksAt(rules, { user: 'ada', endpoint: '/a', customer: 'c17' })).toBeLessThan(LOOKS_MAX);
+    expect(looksAt(rules, { user: 'ada', endpoint: '/a', customer: 'other' })).toBeLessThan(LOOKS_MAX);
+    const prefixes = Array.from(
+      { length: 9_000 },
+      (_, i) => `{id: r${i}, key: user, match: {endpoint: /a/${i}/*}, ${windows}}`,
+    );
+    expect(looksAt(prefixes, { user: 'ada', endpoint: '/a/17/b' })).toBeLessThan(LOOKS_MAX);
+  });
+});

@@ -1,0 +1,217 @@
+/** rules.yaml, by the requirements that it is for. */
+import { describe, expect, it } from 'vitest';
+import { RuleMatcher } from '../../src/rules/match.ts';
+import { noted, rulesOf, told, TIERS } from './read.ts';
+
+/** Ids of what applies, and the keys. */
+function applied(text: string, descriptors: Record<string, string>): string[] {
+  const matching = new RuleMatcher(rulesOf(text)).match(new Map(Object.entries(descriptors)));
+  if (matching.kind !== 'rules') throw new Error(`no key for ${matching.rule.id}`);
+  return matching.applied.map(({ rule, key }) => `${rule.id} ${key}`);
+}
+
+describe('a rule', () => {
+  it('says all there is to say', () => {
+    const [rule] = rulesOf(`
+rules:
+  - id: uploads
+    match: {tier: free, endpoint: /upload/*, method: POST}
+    key: [user, ip/24]
+    windows: [{limit: 1000, per: day}, {limit: 5, windowMillis: 1500}]
+    meter: tokenBucket
+    burst: 9
+    cost: {/upload/big: 10, /upload/*: 2, '*': 3}
+    clock: cluster
+    failMode: local
+    enabled: false
+    priority: 7
+    group: uploads
+    shadow: true
+    comment: uploads are dear
+`);
+    expect(rule).toEqual({
+      id: 'uploads',
+      name: 'uploads',
+      scope: {
+        kind: 'descriptors',
+        conditions: [
+          { name: 'endpoint', value: '/upload/*' },
+          { name: 'method', value: 'POST' },
+          { name: 'tier', value: 'free' },
+        ],
+        key: [{ name: 'ip', bits: { ipv4: 24, ipv6: 64 } }, { name: 'user' }],
+      },
+      group: 'uploads',
+      priority: 7,
+      windows: [
+        { limit: 5, windowMillis: 1_500 },
+        { limit: 1_000, windowMillis: 86_400_000 },
+      ],
+      meter: 'tokenBucket',
+      burst: 9,
+      cost: {
+        otherwise: 3,
+        endpoints: [
+          { endpoint: '/upload/big', cost: 10 },
+          { endpoint: '/upload/*', cost: 2 },
+        ],
+      },
+      clock: 'cluster',
+      failMode: 'local',
+      enabled: false,
+      shadow: true,
+      unlimited: false,
+      replaces: [],
+      comment: 'uploads are dear',
+    });
+  });
+
+  it('000-10, 000-13, 000-22: is strict where it says nothing: a sliding log, closed, enabled, at a cost of 1', () => {
+    const [rule] = rulesOf('rules: [{id: per-user, key: user, windows: {limit: 100, per: minute}}]');
+    expect(rule).toEqual({
+      id: 'per-user',
+      name: 'per-user',
+      scope: { kind: 'descriptors', conditions: [], key: [{ name: 'user' }] },
+      group: 'user',
+      priority: 0,
+      windows: [{ limit: 100, windowMillis: 60_000 }],
+      meter: 'slidingLog',
+      cost: { otherwise: 1, endpoints: [] },
+      clock: 'request',
+      failMode: 'closed',
+      enabled: true,
+      shadow: false,
+      unlimited: false,
+      replaces: [],
+    });
+  });
+
+  it('is the same in JSON', () => {
+    const yaml = 'rules:\n- id: a\n  key: [user]\n  windows:\n  - limit: 1\n    per: second\n';
+    const json = '{"rules": [{"id": "a", "key": ["user"], "windows": [{"limit": 1, "per": "second"}]}]}';
+    expect(rulesOf(json)).toEqual(rulesOf(yaml));
+    expect(rulesOf(JSON.stringify(JSON.parse(json), null, '\t'))).toEqual(rulesOf(yaml));
+  });
+
+  it('may be said once and repeated by an alias', () => {
+    const rules = rulesOf(
+      'rules:\n- {id: a, windows: &w [{limit: 1, per: hour}]}\n- {id: b, key: user, windows: *w}',
+    );
+    expect(rules[1]?.windows).toEqual(rules[0]?.windows);
+  });
+
+  it('names customers by digits, too: what is written is the text', () => {
+    const [rule] = rulesOf('rules: [{id: 17, match: {customer: 0042}, windows: {limit: 1, per: day}}]');
+    expect(rule).toMatchObject({ id: '17', scope: { conditions: [{ name: 'customer', value: '0042' }] } });
+  });
+
+  it('002-02, 001-02, 001-07: has any of five meters and of three fail modes', () => {
+    for (const meter of ['slidingLog', 'slidingCounter', 'fixedWindow', 'tokenBucket', 'leakyBucket']) {
+      for (const failMode of ['closed', 'open', 'local']) {
+        const text = `rules: [{id: a, meter: ${meter}, failMode: ${failMode}, windows: {limit: 1, per: month}}]`;
+        expect(rulesOf(text)).toMatchObject([
+          { meter, failMode, windows: [{ limit: 1, windowMillis: 2_592_000_000 }] },
+        ]);
+      }
+    }
+  });
+
+  it('gets a note where its descriptor is nearly one that everybody has', () => {
+    const text = 'rules: [{id: a, key: custmer, windows: {limit: 1, per: day}}]';
+    expect(noted(text)).toEqual(["1:22 'custmer' is a descriptor of your own; did you mean customer?"]);
+    expect(noted(text.replace('custmer', 'remote_address'))).toEqual([]);
+  });
+});
+
+describe('002-12: limits by default, tier, endpoint and customer', () => {
+  it('are rules, each with its windows, and a bucket where there is a burst', () => {
+    const told = rulesOf(TIERS).map(({ id, windows, meter, burst }) => [id, windows, meter, burst]);
+    const [second, minute, day] = [1_000, 60_000, 86_400_000];
+    expect(told).toEqual([
+      ['default', [{ limit: 100, windowMillis: second }], 'tokenBucket', 200],
+      [
+        'tier/free',
+        [
+          { limit: 100, windowMillis: minute },
+          { limit: 10_000, windowMillis: day },
+        ],
+        'slidingLog',
+        undefined,
+      ],
+      [
+        'tier/pro',
+        [
+          { limit: 1_000, windowMillis: minute },
+          { limit: 100_000, windowMillis: day },
+        ],
+        'slidingLog',
+        undefined,
+      ],
+      ['tier/enterprise', [{ limit: 10_000, windowMillis: minute }], 'slidingLog', undefined],
+      ['endpoint//api/v1/charges', [{ limit: 25, windowMillis: second }], 'tokenBucket', 50],
+      ['endpoint//api/v1/customers', [{ limit: 100, windowMillis: second }], 'tokenBucket', 200],
+      ['endpoint//api/v1/reports', [{ limit: 10, windowMillis: minute }], 'slidingLog', undefined],
+      ['customer/cust_enterprise_123', [{ limit: 500, windowMillis: second }], 'tokenBucket', 1_000],
+    ]);
+    expect(rulesOf(TIERS)[6]?.comment).toBe('reports read everything there is');
+  });
+
+  it('002-13, 002-16: the limit of a customer comes before that of its tier, and that before the default', () => {
+    const vip = { customer: 'cust_enterprise_123', tier: 'enterprise' };
+    expect(applied(TIERS, vip)).toEqual(['customer/cust_enterprise_123 customer=cust_enterprise_123']);
+    expect(applied(TIERS, { customer: 'ada', tier: 'free' })).toEqual(['tier/free customer=ada']);
+    expect(applied(TIERS, { customer: 'ada', tier: 'gold' })).toEqual(['default customer=ada']);
+    expect(applied(TIERS, { customer: 'ada' })).toEqual(['default customer=ada']);
+  });
+
+  it('002-03, 002-19: the limit of an endpoint applies besides, so that the most restrictive decides', () => {
+    const charges = { customer: 'ada', tier: 'free', endpoint: '/api/v1/charges' };
+    expect(applied(TIERS, charges)).toEqual([
+      'tier/free customer=ada',
+      'endpoint//api/v1/charges customer=ada',
+    ]);
+    expect(applied(TIERS, { ...charges, endpoint: '/else' })).toEqual(['tier/free customer=ada']);
+  });
+
+  it('may be lists, lie at the top, and stand beside rules', () => {
+    const text = `
+rules: [{id: per-ip, key: ip, windows: {limit: 50, per: second}}]
+default: {per_second: 100}
+endpoints:
+  - {path: POST /api/*, per_minute: 10, burst_size: 20, priority: 3, enabled: true}
+customers:
+  - {customer_id: acme, per_hour: unlimited, per_day: -1}
+`;
+    const rules = rulesOf(text);
+    expect(rules.map(({ id }) => id)).toEqual(['per-ip', 'default', 'endpoint/POST /api/*', 'customer/acme']);
+    expect(rules[2]).toMatchObject({
+      scope: {
+        conditions: [
+          { name: 'endpoint', value: '/api/*' },
+          { name: 'method', value: 'POST' },
+        ],
+      },
+      priority: 3,
+      burst: 20,
+    });
+    expect(rules[3]).toMatchObject({ unlimited: true, windows: [] });
+    expect(applied(text, { customer: 'acme', ip: '::1', endpoint: '/api/x', method: 'POST' })).toEqual([
+      'per-ip ip=0:0:0:0:0:0:0:1',
+      'endpoint/POST /api/* customer=acme',
+      'customer/acme *',
+    ]);
+  });
+
+  it('say where they are wrong', () => {
+    expect(
+      told('tiers:\n  free: {requests_per_minut: 5}\n  pro: {requests_per_day: lots, burst: 0}'),
+    ).toEqual([
+      '2:9 no limit is stated here; it needs one of requests_per_second, per_second, requests_per_minute, ' +
+        'per_minute, requests_per_hour, per_hour, requests_per_day, per_day, requests_per_week, per_week, ' +
+        'requests_per_month, per_month',
+      "2:10 unknown field 'requests_per_minut'; did you mean requests_per_minute?",
+      "3:27 requests_per_day must be an integer from 0 to 1000000, or unlimited, but is 'lots'",
+      '3:40 burst must be an integer from 1 to 1000000, but is 0',
+    ]);
+  });
+});

@@ -1,0 +1,39 @@
+/** What the room says of itself: its example is read, and its table of files is whole. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { ruleInWords } from '../../src/rules/words.ts';
+import { noted, rulesOf } from './read.ts';
+
+const ROOM = join(import.meta.dirname, '..', '..', 'src', 'rules');
+const readme = readFileSync(join(ROOM, 'README.md'), 'utf8');
+
+describe('the readme', () => {
+  it('has an example that is right, and says this', () => {
+    const [, example = ''] = /```yaml\n([^]*?)```/.exec(readme) ?? [];
+    expect(noted(example)).toEqual([]);
+    expect(rulesOf(example).map((rule) => `${rule.id}: ${ruleInWords(rule)}`)).toEqual([
+      'per-user: 100 per minute by user',
+      'per-network: 1,000 per minute by ip/24/64',
+      'reports: 10 per minute and 50 per day by user, where endpoint is /api/reports/*',
+      'partner: unlimited by user, where user is partner-7',
+      'new-tier: 20 per minute by user, where tier is free (in shadow)',
+      'everybody: 50,000 per second for all together',
+    ]);
+  });
+
+  it('names every file', () => {
+    const files = readdirSync(ROOM).filter((name) => name.endsWith('.ts'));
+    for (const name of files) expect(readme).toContain(`\`${name}\``);
+  });
+
+  it('is of a room that is pure', () => {
+    for (const name of readdirSync(ROOM).filter((one) => one.endsWith('.ts'))) {
+      const text = readFileSync(join(ROOM, name), 'utf8');
+      const imports = [...text.matchAll(/from '([^']+)'/g)].map(([, from = '']) => from);
+      expect(
+        imports.filter((from) => !/^(?:\.\/[a-z-]+\.ts|\.\.\/api\/[a-z-]+\.ts|yaml)$/.test(from)),
+      ).toEqual([]);
+    }
+  });
+});
