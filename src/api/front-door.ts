@@ -6,7 +6,9 @@ import type { AllowDone } from './answer.ts';
 import type { ClusterReport } from './cluster-report.ts';
 import type { NodeChange, NodeChangeResult } from './node-change.ts';
 import type { Readiness } from './readiness.ts';
+import type { LookRequest } from './look.ts';
 import type { AllowRequest } from './request.ts';
+import type { DoneWith } from './user-request.ts';
 
 export interface FrontDoor {
   /** Resolves when clients can connect. */
@@ -23,6 +25,8 @@ export interface FrontDoor {
 export interface NodeBehindDoor {
   /** @param request well-formed, see `invalidIn`; `done` is told once, perhaps before this returns */
   readonly allow: (request: AllowRequest, done: AllowDone) => void;
+  /** Changes nothing. @param request well-formed, as `invalidIn` says of the same user and rule; `done` as above */
+  readonly look: (request: LookRequest, done: DoneWith<LookRequest>) => void;
   readonly readiness: () => Readiness;
   /** Clients should go elsewhere: every answer is the last one on its connection. */
   readonly wantsNoClients: () => boolean;

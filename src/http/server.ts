@@ -23,16 +23,19 @@ import {
   refuseConnection,
 } from './refusals.ts';
 import { addStatusRoutes } from './status-routes.ts';
+import { addUsersRoute, USER, USER_LENGTH_MAX } from './users-route.ts';
 
 /** How often a late request is looked for, as a part of what it may take. Node's own 30 s would be its real limit. */
 const CHECKS_PER_LIMIT = 10;
 const METHODS = ['GET', 'HEAD', 'POST'] as const;
+const OF_A_USER = /^\/v1\/users\/[^/]+$/;
 
 /** To the last request of each connection. */
 type Responses = WeakMap<Socket, ServerResponse>;
 
 /**
- * Routes: `POST /v1/allow`, `POST /v1/allow/batch`, `GET /v1/cluster`, `POST /v1/cluster/nodes`, `GET /healthz`, `GET /readyz`, `GET /metrics`.
+ * Routes: `POST /v1/allow`, `POST /v1/allow/batch`, `GET /v1/users/{id}`, `GET /v1/cluster`, `POST /v1/cluster/nodes`,
+ * `GET /healthz`, `GET /readyz`, `GET /metrics`.
  * The caller listens and closes.
  */
 export function createHttpServer(init: HttpDoorInit): FastifyInstance {
@@ -63,12 +66,14 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
 
   addAllowRoute(app, init);
   addBatchRoute(app, init);
+  addUsersRoute(app, init);
   addNodesRoute(app, init);
   addStatusRoutes(app, init);
 
   app.setNotFoundHandler((request, reply) => {
     const [path = ''] = request.url.split('?', 1);
-    const allowed = METHODS.filter((method) => app.hasRoute({ method, url: path }));
+    const url = OF_A_USER.test(path) ? USER : path;
+    const allowed = METHODS.filter((method) => app.hasRoute({ method, url }));
     sendAnswer(reply, formatNoRoute(request.method, request.url, allowed));
   });
   app.setErrorHandler((error, request, reply) => {
@@ -83,6 +88,7 @@ function newServer({ requestMillis, keepAliveMillis }: HttpLimits, responses: Re
   return Fastify({
     logger: false,
     bodyLimit: BODY_BYTES_MAX,
+    routerOptions: { maxParamLength: USER_LENGTH_MAX },
     forceCloseConnections: 'idle',
     // Whoever is closing goes on answering what it has.
     return503OnClosing: false,

@@ -13,7 +13,7 @@ import type { KeyTable } from './state/key-table.ts';
 import type { LimiterState } from './state/limiter-state.ts';
 import { NONE } from './state/rows.ts';
 import type { Room } from './state/state-size.ts';
-import type { Receipt } from '../api/answer.ts';
+import type { LimitStanding, Receipt } from '../api/answer.ts';
 import type { Rule } from '../api/rule.ts';
 
 /** One request, as it is asked. Whose it is, the state is told by `LimiterState.lookUp`. */
@@ -173,6 +173,12 @@ export class Judgement implements Demand {
     this.#retryAfterMillis = wait === Infinity ? rule.windowMillis : since(wait);
     this.#resetMillis = since(empty);
     return this.#decision(false, place);
+  }
+
+  /** How its key stands under its rule: what a denial of the question would tell, though it may fit. */
+  standing(place: Place): LimitStanding {
+    const { ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis } = this.denial(place);
+    return { ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis };
   }
 
   /** Of what fits, once it was granted to the key in `slot`. */

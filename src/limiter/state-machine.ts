@@ -3,13 +3,15 @@
  * commands applied so far; nothing here may read a clock, a random number or a configuration of its own.
  */
 
+import type { LimitStanding } from '../api/answer.ts';
+import type { LookRequest, Standing } from '../api/look.ts';
 import type { AllowRequest } from '../api/request.ts';
 import { type Inadmissible, inadmissible, type TimestampBound } from './admission.ts';
 import { assert } from './assert.ts';
 import { type AllowBatch, BatchCursor } from './log/batch.ts';
 import type { Command } from './log/command.ts';
 import type { AppliedPosition, Decision } from './decision.ts';
-import { Judgement, type Place, questionOf } from './judge.ts';
+import { Judgement, type Place, type Question, questionOf } from './judge.ts';
 import { DEFAULT_RULE, type RuleTable } from './rules.ts';
 import { itemsOf, type StateItem } from './state/inspection.ts';
 import type { KeyTable } from './state/key-table.ts';
@@ -24,6 +26,14 @@ import { StateWriter } from './state/state-writer.ts';
  */
 const SWEPT_KEYS_PER_GRANT = 2;
 const SWEPT_REQUEST_IDS_PER_GRANT = 2;
+
+/** What a look asks under each rule. */
+const ONE_MORE: Question = {
+  ruleId: DEFAULT_RULE,
+  cost: 1,
+  timestampMillis: undefined,
+  hasRequestId: false,
+};
 
 /** Reports the decision on request `i` of a batch. Must not throw: the batch would stay half applied. */
 export type OnDecision = (i: number, decision: Decision) => void;
@@ -170,6 +180,27 @@ export class LimiterStateMachine {
     state.lookUp(request);
     if (!this.#judgement.isRepeated(state, question, now)) return undefined;
     return this.#judgement.answer(state, question, this.#whole);
+  }
+
+  /**
+   * How a user stands at group time `nowMillis`, by the judgement that denies at once; undefined if there is no rule to
+   * say it by. Changes nothing. A leader that was deposed may tell what is no longer so: nobody is granted anything by it.
+   */
+  look({ userId, ruleId }: LookRequest, nowMillis: number): Standing | undefined {
+    const state = this.#state;
+    const { applied, table } = state;
+    const now = Math.max(nowMillis, applied.timeMillis);
+    const place = this.#whole;
+    state.lookUp({ userId });
+    const ruleIds = ruleId === undefined ? (table?.rules ?? []).map(({ id }) => id) : [ruleId];
+    const limits: LimitStanding[] = [];
+    for (const named of ruleIds) {
+      const keys = state.keysFor(named);
+      if (keys?.active !== true) return undefined;
+      this.#judgement.judgeLimit(keys, keys.keys.find(state.name), ONE_MORE, now);
+      limits.push(this.#judgement.standing(place));
+    }
+    return { limits, decided: { term: place.term, index: place.index, timeMillis: now } };
   }
 
   /** The place of what is read from the state as it is. */

@@ -2,9 +2,8 @@
  * One node without its sockets, timers and clocks: the partitions, the driver of their Raft groups and the router,
  * wired together. What it needs of the outside world comes in as arguments, so that a simulator can run it too.
  */
-import type { AllowDone } from '../api/answer.ts';
 import type { NodeChange, NodeChangeResult } from '../api/node-change.ts';
-import type { AllowRequest } from '../api/request.ts';
+import type { DoneWith, UserRequest } from '../api/user-request.ts';
 import { RAFT_DEFAULTS } from '../../raft/core-state.ts';
 import { GroupClock } from '../../raft/driver/group-clock.ts';
 import { type GroupApplication, MULTI_RAFT_DEFAULTS, MultiRaft } from '../../raft/driver/multi-raft.ts';
@@ -241,15 +240,15 @@ export class NodeCore {
     this.#membership.change(change, done);
   }
 
-  /** Asks for a grant; see `Router.allow`. */
-  allow(request: AllowRequest, done: AllowDone): void {
+  /** Asks whoever leads the user's partition; see `Router.ask`. */
+  ask<R extends UserRequest>(request: R, done: DoneWith<R>): void {
     if (this.#membership.verdict !== undefined) {
       const partition = this.router.partitionOf(request.userId);
       done({ kind: 'unavailable', reason: 'not_member', proposed: false }, partition);
       return;
     }
     try {
-      this.router.allow(request, done);
+      this.router.ask(request, done);
     } catch (error) {
       // A broken invariant: the state behind it can no longer be trusted.
       this.#init.fatal(error);

@@ -4,7 +4,9 @@
  * applied. It decides nothing that is not in the log, and knows no rules: those are the state machine's.
  */
 import type { UnavailableReason } from '../api/refusals.ts';
+import type { LookRequest } from '../api/look.ts';
 import type { AllowRequest } from '../api/request.ts';
+import type { UserRequest } from '../api/user-request.ts';
 import type {
   GroupApplication,
   LeadershipStatus,
@@ -21,13 +23,13 @@ import type { RuleTable } from '../limiter/rules.ts';
 import { LimiterStateMachine } from '../limiter/state-machine.ts';
 import { requestKeyOf } from '../limiter/state/request-key.ts';
 import type { Room } from '../limiter/state/state-size.ts';
-import { type Answer, answerOf, invalid, unavailable } from './answer.ts';
+import { type Answer, answerOf, invalid, unavailable, unknownRule } from './answer.ts';
 import { Housekeeping } from './housekeeping.ts';
 import type { PartitionInit } from './partition-options.ts';
 import { type Done, type Waiter, Waiters } from './waiters.ts';
 
 interface Early {
-  readonly request: AllowRequest;
+  readonly request: UserRequest;
   readonly deadlineMillis: number;
   readonly done: Done;
 }
@@ -122,13 +124,13 @@ export class Partition implements GroupApplication {
   }
 
   /**
-   * Decides a request if this node leads the partition, else answers `notLeader`. `done` is called exactly once,
+   * Answers a request if this node leads the partition, else with `notLeader`. `done` is called exactly once,
    * perhaps before this returns.
    *
    * @param request well-formed, see `invalidIn`
    * @param deadlineMillis on this node's monotonic clock: after it, nobody waits for the answer.
    */
-  decide(request: AllowRequest, deadlineMillis: number, done: Done): void {
+  decide(request: UserRequest, deadlineMillis: number, done: Done): void {
     if (!this.#isLeader) {
       done({ kind: 'notLeader', leader: this.#leader, term: this.#term });
       return;
@@ -140,6 +142,18 @@ export class Partition implements GroupApplication {
       else this.#early.push({ request, deadlineMillis, done });
       return;
     }
+    if (request.ask === 'look') done(this.#look(request));
+    else this.#allow(request, deadlineMillis, done);
+  }
+
+  /** From the applied state, as a denial at once. */
+  #look(request: LookRequest): Answer {
+    if (this.#machine.ruleTable === undefined) return unavailable('starting', false);
+    const standing = this.#machine.look(request, this.clock.nowMillis());
+    return standing === undefined ? unknownRule(request.ruleId ?? '') : { kind: 'standing', standing };
+  }
+
+  #allow(request: AllowRequest, deadlineMillis: number, done: Done): void {
     // Before the rules are asked: a retry gets its answer even if they changed since.
     const retryKey = requestKeyOf(request);
     if (retryKey !== undefined && this.#isAnsweredAsRetry(retryKey, request, deadlineMillis, done)) return;

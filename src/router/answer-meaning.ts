@@ -1,5 +1,21 @@
 /** What an answer tells beyond the request it answers: whether it charged anything, and who leads. Pure. */
+import type { Unavailable } from '../api/answer.ts';
+import type { UserAnswer, UserRequest } from '../api/user-request.ts';
 import type { Answer } from '../partition/answer.ts';
+
+/** Does the answer say what was asked? Another node is not believed to have understood it. */
+export function isAnswerTo({ ask }: UserRequest, { kind }: UserAnswer): boolean {
+  switch (kind) {
+    case 'standing':
+      return ask === 'look';
+    case 'decision':
+    case 'conflict':
+      return ask === undefined;
+    case 'invalid':
+    case 'unavailable':
+      return true;
+  }
+}
 
 /** Whoever got this did not charge the request. */
 export function isRejection(answer: Answer): boolean {
@@ -9,13 +25,12 @@ export function isRejection(answer: Answer): boolean {
     case 'invalid':
     case 'conflict':
       return true;
+    case 'standing':
     case 'notLeader':
     case 'unavailable':
       return false;
   }
 }
-
-export type Unavailable = Extract<Answer, { kind: 'unavailable' }>;
 
 /**
  * What a refusal says of the node it comes from.

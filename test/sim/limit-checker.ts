@@ -6,7 +6,9 @@
 import type { Entry, GroupId } from '../../raft/types.ts';
 import { decodeCommand } from '../../src/limiter/log/command.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
+import type { LookRequest, Standing } from '../../src/api/look.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
+import { wordsOfStanding } from './lookers.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import { takeDecisions, tellDecision } from './decision-watch.ts';
 import type { Committed, Outcome } from './group-history.ts';
@@ -238,6 +240,20 @@ export class LimitChecker {
   /** A client got a decision from a node. */
   answered(id: GroupId, request: AllowRequest, decision: Decision, when: Answered): void {
     this.#answers.answered(this.#group(id), request, decision, when);
+  }
+
+  /** Somebody was told how a user stands. */
+  looked(id: GroupId, { userId, ruleId }: LookRequest, standing: Standing, committedIndex: number): void {
+    const { limits, decided } = standing;
+    const { machine } = this.#group(id);
+    const where = `in group ${id}, by entry ${decided.index}`;
+    check(decided.index <= committedIndex, () => `a look at what is not committed, ${where}`);
+    const rules =
+      ruleId === undefined ? machine.tableAt(decided.index)?.rules.map((rule) => rule.id) : [ruleId];
+    const expected = rules?.map((rule) => machine.standingAt(decided, userId, rule));
+    const words = JSON.stringify(limits.map(wordsOfStanding));
+    const expectedWords = JSON.stringify(expected?.map((limit) => limit && wordsOfStanding(limit)));
+    check(words === expectedWords, () => `${userId} stands at ${expectedWords}, not at ${words}, ${where}`);
   }
 
   /** A client was told that its request, the only one with this id, reached no log. */

@@ -142,6 +142,22 @@ export class NaiveLimiter {
     return denialOf(known, judged, asked.cost, { index, term, position: undefined });
   }
 
+  /** How a user stands there under a rule, as whoever asks for one more is told; undefined if there is no such rule. */
+  standingAt(
+    {
+      index,
+      term,
+      timeMillis,
+    }: { readonly index: number; readonly term: number; readonly timeMillis: number },
+    userId: string,
+    rule: string,
+  ): Decision | undefined {
+    const asked = { userId, rule, cost: 1, timestampMillis: undefined, requestId: undefined };
+    const known = this.#knownAt(asked, this.tableAt(index), index);
+    if (known === undefined || timeMillis < (valueAt(this.#times, index) ?? 0)) return undefined;
+    return denialOf(known, judge(known, asked, timeMillis), 1, { index, term, position: undefined });
+  }
+
   #knownAt(asked: Asked, table: RuleTable | undefined, index: number): Known | undefined {
     const keys = this.#known.get(resolved(asked.rule, table));
     const state = keys === undefined ? undefined : valueAt(keys.states, index);

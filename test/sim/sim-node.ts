@@ -1,6 +1,8 @@
 /** One simulated machine: its clocks, its directory, and the process on it, which crashes and starts again. */
 import type { AllowAnswer } from '../../src/api/answer.ts';
+import type { LookRequest } from '../../src/api/look.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
+import type { DoneWith } from '../../src/api/user-request.ts';
 import type { NodeChange, NodeChangeResult } from '../../src/api/node-change.ts';
 import type { NodeId } from '../../raft/types.ts';
 import type { NodeCore } from '../../src/node/node-core.ts';
@@ -154,7 +156,11 @@ export class SimNode implements Endpoint, Machine {
 
   /** A client's request arrives. */
   allow(request: AllowRequest, done: AllowDone): void {
-    this.#inProcess((core) => core.allow(request, done));
+    this.#inProcess((core) => core.ask(request, done));
+  }
+
+  look(request: LookRequest, done: DoneWith<LookRequest>): void {
+    this.#inProcess((core) => core.ask(request, done));
   }
 
   /** The operator asks this node to change the nodes of the cluster. */
