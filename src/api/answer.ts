@@ -53,11 +53,11 @@ export interface Invalid {
   readonly message: string;
 }
 
-/** What two requests under one request id may differ in, by the names that callers know. */
-export const CONFLICT_FIELDS = ['rule', 'cost', 'timestampMillis'] as const;
+/** What two requests under one request id may differ in, by the names that callers know; `requestId`: its grant was refunded. */
+export const CONFLICT_FIELDS = ['rule', 'cost', 'timestampMillis', 'requestId'] as const;
 export type ConflictField = (typeof CONFLICT_FIELDS)[number];
 
-/** Its request id belongs to another request, which differs in `field`. Nothing was charged. */
+/** Its request id belongs to another request, which differs in `field`, or to a refunded one. Nothing was charged. */
 export interface ConflictingId {
   readonly kind: 'conflict';
   readonly field: ConflictField;

@@ -7,6 +7,7 @@ import type { ClusterReport } from './cluster-report.ts';
 import type { NodeChange, NodeChangeResult } from './node-change.ts';
 import type { Readiness } from './readiness.ts';
 import type { LookRequest } from './look.ts';
+import type { RefundRequest } from './refund.ts';
 import type { AllowRequest } from './request.ts';
 import type { DoneWith } from './user-request.ts';
 
@@ -27,6 +28,8 @@ export interface NodeBehindDoor {
   readonly allow: (request: AllowRequest, done: AllowDone) => void;
   /** Changes nothing. @param request well-formed, as `invalidIn` says of the same user and rule; `done` as above */
   readonly look: (request: LookRequest, done: DoneWith<LookRequest>) => void;
+  /** @param request well-formed, as `invalidIn` says of the same user and request id; `done` as above */
+  readonly refund: (request: RefundRequest, done: DoneWith<RefundRequest>) => void;
   readonly readiness: () => Readiness;
   /** Clients should go elsewhere: every answer is the last one on its connection. */
   readonly wantsNoClients: () => boolean;

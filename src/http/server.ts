@@ -23,18 +23,18 @@ import {
   refuseConnection,
 } from './refusals.ts';
 import { addStatusRoutes } from './status-routes.ts';
-import { addUsersRoute, USER, USER_LENGTH_MAX } from './users-route.ts';
+import { addUsersRoute, REFUNDS, USER, USER_LENGTH_MAX } from './users-route.ts';
 
 /** How often a late request is looked for, as a part of what it may take. Node's own 30 s would be its real limit. */
 const CHECKS_PER_LIMIT = 10;
 const METHODS = ['GET', 'HEAD', 'POST'] as const;
-const OF_A_USER = /^\/v1\/users\/[^/]+$/;
+const OF_A_USER = /^\/v1\/users\/[^/]+(\/refunds)?$/;
 
 /** To the last request of each connection. */
 type Responses = WeakMap<Socket, ServerResponse>;
 
 /**
- * Routes: `POST /v1/allow`, `POST /v1/allow/batch`, `GET /v1/users/{id}`, `GET /v1/cluster`, `POST /v1/cluster/nodes`,
+ * Routes: `POST /v1/allow`, `POST /v1/allow/batch`, `GET /v1/users/{id}`, `POST /v1/users/{id}/refunds`, `GET /v1/cluster`, `POST /v1/cluster/nodes`,
  * `GET /healthz`, `GET /readyz`, `GET /metrics`.
  * The caller listens and closes.
  */
@@ -72,7 +72,9 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
 
   app.setNotFoundHandler((request, reply) => {
     const [path = ''] = request.url.split('?', 1);
-    const url = OF_A_USER.test(path) ? USER : path;
+    const [isOfUser, isRefund] = OF_A_USER.exec(path) ?? [];
+    const ofUser = isRefund === undefined ? USER : REFUNDS;
+    const url = isOfUser === undefined ? path : ofUser;
     const allowed = METHODS.filter((method) => app.hasRoute({ method, url }));
     sendAnswer(reply, formatNoRoute(request.method, request.url, allowed));
   });

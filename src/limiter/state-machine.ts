@@ -11,7 +11,7 @@ import { assert } from './assert.ts';
 import { type AllowBatch, BatchCursor } from './log/batch.ts';
 import type { Command } from './log/command.ts';
 import type { AppliedPosition, Decision } from './decision.ts';
-import { Judgement, type Place, type Question, questionOf } from './judge.ts';
+import { Judgement, type Place, type Question, questionOf, refundOf } from './judge.ts';
 import { DEFAULT_RULE, type RuleTable } from './rules.ts';
 import { itemsOf, type StateItem } from './state/inspection.ts';
 import type { KeyTable } from './state/key-table.ts';
@@ -138,8 +138,8 @@ export class LimiterStateMachine {
 
   /**
    * The denial of `request` if the applied state already proves it at group time `nowMillis`, else undefined.
-   * Changes nothing. Recorded grants never disappear and commands still to be applied only add to them, so a
-   * leader may answer with it at once; a leader that was deposed can only deny for longer than needed.
+   * Changes nothing. Commands still to be applied add grants, or take some back that were asked for: so a leader may answer
+   * with it at once. One that was deposed, or has not applied a refund yet, can only deny for longer than needed.
    * Ask `remembered` first: a request whose id is known is never denied here.
    *
    * What fits, and could not be remembered, is refused as `at_capacity`: by this state, or because there is no room
@@ -168,7 +168,8 @@ export class LimiterStateMachine {
 
   /**
    * The answer to a request whose id is still remembered at group time `nowMillis`: that of its grant if this is the
-   * same request, else the refusal `request_id_reused`. Changes nothing.
+   * same request, else the refusal `request_id_reused`, or `refunded`. Changes nothing. Who is told a refusal may rely on
+   * it; a grant must not be told without the log, for a later state may know that it was refunded.
    */
   remembered(request: AllowRequest, nowMillis: number): Decision | undefined {
     const state = this.#state;
@@ -280,8 +281,14 @@ export class LimiterStateMachine {
       asked.hasRequestId = cursor.hasRequestId;
       place.position = i;
       state.lookUpAt(cursor);
-      this.#decide(i, tables[cursor.ruleIndex], onDecision);
+      if (cursor.isRefund) this.#refund(i, onDecision);
+      else this.#decide(i, tables[cursor.ruleIndex], onDecision);
     }
+  }
+
+  #refund(i: number, onDecision: OnDecision | undefined): void {
+    const grant = this.#state.refund();
+    onDecision?.(i, refundOf(grant, this.#place, this.#state.applied.timeMillis));
   }
 
   #decide(i: number, keys: KeyTable | undefined, onDecision: OnDecision | undefined): void {

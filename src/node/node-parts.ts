@@ -208,6 +208,10 @@ function behindDoor(
       if (readiness.core === undefined) done(STARTING, 0);
       else readiness.core.ask(request, done);
     },
+    refund(request, done) {
+      if (readiness.core === undefined) done(STARTING, 0);
+      else readiness.core.ask(request, done);
+    },
     readiness: () => readiness.current,
     wantsNoClients: () => readiness.wantsNoClients,
     cluster() {

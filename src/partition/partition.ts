@@ -6,7 +6,8 @@
 import type { UnavailableReason } from '../api/refusals.ts';
 import type { LookRequest } from '../api/look.ts';
 import type { AllowRequest } from '../api/request.ts';
-import type { UserRequest } from '../api/user-request.ts';
+import type { RefundRequest } from '../api/refund.ts';
+import type { LoggedRequest, UserRequest } from '../api/user-request.ts';
 import type {
   GroupApplication,
   LeadershipStatus,
@@ -142,8 +143,16 @@ export class Partition implements GroupApplication {
       else this.#early.push({ request, deadlineMillis, done });
       return;
     }
-    if (request.ask === 'look') done(this.#look(request));
-    else this.#allow(request, deadlineMillis, done);
+    switch (request.ask) {
+      case 'look':
+        done(this.#look(request));
+        return;
+      case 'refund':
+        this.#refund(request, deadlineMillis, done);
+        return;
+      case undefined:
+        this.#allow(request, deadlineMillis, done);
+    }
   }
 
   /** From the applied state, as a denial at once. */
@@ -153,15 +162,21 @@ export class Partition implements GroupApplication {
     return standing === undefined ? unknownRule(request.ruleId ?? '') : { kind: 'standing', standing };
   }
 
+  /** By the log, always: the grant may be on its way. */
+  #refund(request: RefundRequest, deadlineMillis: number, done: Done): void {
+    if (this.#machine.ruleTable === undefined) done(unavailable('starting', false));
+    else this.#propose(undefined, request, deadlineMillis, done);
+  }
+
   #allow(request: AllowRequest, deadlineMillis: number, done: Done): void {
-    // Before the rules are asked: a retry gets its answer even if they changed since.
     const retryKey = requestKeyOf(request);
-    if (retryKey !== undefined && this.#isAnsweredAsRetry(retryKey, request, deadlineMillis, done)) return;
-    const denial = this.#denialAtOnce(request);
-    if (denial !== undefined) {
-      done(denial);
-      return;
-    }
+    if (retryKey !== undefined && this.#waiters.maybeJoin(retryKey, request, deadlineMillis, done)) return;
+    const rejection = this.#rejectionAtOnce(request);
+    if (rejection === undefined) this.#propose(retryKey, request, deadlineMillis, done);
+    else done(rejection);
+  }
+
+  #propose(retryKey: string | undefined, request: LoggedRequest, deadlineMillis: number, done: Done): void {
     const reason = this.#reasonNotToPropose();
     if (reason !== undefined) {
       done(unavailable(reason, false));
@@ -171,16 +186,13 @@ export class Partition implements GroupApplication {
     if (this.#waiters.pendingCount === 1) this.#init.requestProposal();
   }
 
-  /** A retry gets the answer of its first attempt: from memory, or when that one is decided. */
-  #isAnsweredAsRetry(retryKey: string, request: AllowRequest, deadlineMillis: number, done: Done): boolean {
-    const remembered = this.#machine.remembered(request, this.clock.nowMillis());
-    if (remembered === undefined) return this.#waiters.maybeJoin(retryKey, request, deadlineMillis, done);
-    done(answerOf(remembered, request.requestId));
-    return true;
-  }
-
   /** What the log need not be asked for. */
-  #denialAtOnce(request: AllowRequest): Answer | undefined {
+  #rejectionAtOnce(request: AllowRequest): Answer | undefined {
+    // Before the rules are asked: a retry gets its answer even if they changed since.
+    const remembered = this.#machine.remembered(request, this.clock.nowMillis());
+    // Its grant may have been refunded by another leader meanwhile: that it counts is for the log to say.
+    if (remembered !== undefined)
+      return remembered.allowed ? undefined : answerOf(remembered, request.requestId);
     if (this.#machine.ruleTable === undefined) return unavailable('starting', false);
     const wrong = this.#machine.inadmissible(request, this.#timestampBound);
     if (wrong !== undefined) return invalid(wrong.field, wrong.message);

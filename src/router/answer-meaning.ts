@@ -8,6 +8,8 @@ export function isAnswerTo({ ask }: UserRequest, { kind }: UserAnswer): boolean 
   switch (kind) {
     case 'standing':
       return ask === 'look';
+    case 'refund':
+      return ask === 'refund';
     case 'decision':
     case 'conflict':
       return ask === undefined;
@@ -17,11 +19,13 @@ export function isAnswerTo({ ask }: UserRequest, { kind }: UserAnswer): boolean 
   }
 }
 
-/** Whoever got this did not charge the request. */
+/** Whoever got this did not charge the request, or take anything back for it. */
 export function isRejection(answer: Answer): boolean {
   switch (answer.kind) {
     case 'decision':
       return !answer.decision.allowed;
+    case 'refund':
+      return !answer.refund.refunded;
     case 'invalid':
     case 'conflict':
       return true;

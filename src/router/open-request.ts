@@ -98,6 +98,7 @@ export class OpenRequest {
     }
     switch (answer.kind) {
       case 'decision':
+      case 'refund':
       case 'standing':
         if (!isAnswerTo(this.request, answer)) return UNKNOWN;
         // After a stall an answer may come before the tick that would have refused: late is late (P3).

@@ -314,6 +314,7 @@ export class Router {
   #learn(partition: number, asked: NodeId, answer: Answer, isProbe: boolean): void {
     switch (answer.kind) {
       case 'decision':
+      case 'refund':
       case 'standing':
       case 'invalid':
       case 'conflict':

@@ -5,6 +5,7 @@
 import { UNAVAILABLE_REASONS } from '../api/refusals.ts';
 import { CONFLICT_FIELDS, type Decision, type LimitStanding, type Receipt } from '../api/answer.ts';
 import type { Standing } from '../api/look.ts';
+import type { Refund } from '../api/refund.ts';
 import { type Answer } from '../partition/answer.ts';
 import { BytesIn, BytesOut } from './bytes.ts';
 import { FrameError } from './frame.ts';
@@ -22,6 +23,7 @@ const KINDS = [
   'notLeader',
   'conflict',
   'standing',
+  'refund',
 ] as const satisfies readonly Answer['kind'][];
 
 const out = new BytesOut();
@@ -78,6 +80,9 @@ function encodeAnswer(answer: Answer, ruleIds: string[]): void {
       out.integer(answer.standing.limits.length);
       for (const limit of answer.standing.limits) encodeLimit(limit, ruleIds);
       encodeReceipt(answer.standing.decided);
+      return;
+    case 'refund':
+      encodeRefund(answer.refund, ruleIds);
   }
 }
 
@@ -87,13 +92,23 @@ function encodeDecision(decision: Decision, ruleIds: string[]): void {
   encodeReceipt(decision.decided);
 }
 
-function encodeLimit(standing: LimitStanding, ruleIds: string[]): void {
-  const rule = ruleIds.indexOf(standing.ruleId);
+function encodeRefund({ refunded, ruleId, cost, decided }: Refund, ruleIds: string[]): void {
+  out.flag(refunded);
+  encodeRuleId(ruleId, ruleIds);
+  out.integer(cost);
+  encodeReceipt(decided);
+}
+
+function encodeRuleId(ruleId: string, ruleIds: string[]): void {
+  const rule = ruleIds.indexOf(ruleId);
   out.integer(rule + 1);
-  if (rule === -1) {
-    ruleIds.push(standing.ruleId);
-    out.text(standing.ruleId);
-  }
+  if (rule !== -1) return;
+  ruleIds.push(ruleId);
+  out.text(ruleId);
+}
+
+function encodeLimit(standing: LimitStanding, ruleIds: string[]): void {
+  encodeRuleId(standing.ruleId, ruleIds);
   out.integer(standing.limit);
   out.integer(standing.windowMillis);
   out.integer(standing.remaining);
@@ -123,6 +138,8 @@ function decodeAnswer(input: BytesIn, ruleIds: string[]): Answer {
       return { kind, leader: input.integer('leader'), term: input.integer('term') };
     case 'standing':
       return { kind, standing: decodeStanding(input, ruleIds) };
+    case 'refund':
+      return { kind, refund: decodeRefund(input, ruleIds) };
   }
 }
 
@@ -149,6 +166,15 @@ function decodeStanding(input: BytesIn, ruleIds: string[]): Standing {
     resetMillis: input.integer('resetMillis'),
   }));
   return { limits, decided: decodeReceipt(input) };
+}
+
+function decodeRefund(input: BytesIn, ruleIds: string[]): Refund {
+  return {
+    refunded: input.flag('refunded'),
+    ruleId: decodeRuleId(input, ruleIds),
+    cost: input.integer('cost'),
+    decided: decodeReceipt(input),
+  };
 }
 
 function decodeRuleId(input: BytesIn, ruleIds: string[]): string {

@@ -6,8 +6,7 @@
  * Not one batch for each partition: with many partitions most would hold one request, and cost more than they save.
  */
 import type { LookRequest } from '../api/look.ts';
-import type { AllowRequest } from '../api/request.ts';
-import type { UserRequest } from '../api/user-request.ts';
+import type { LoggedRequest, UserRequest } from '../api/user-request.ts';
 import type { NodeId } from '../../raft/types.ts';
 import { type AllowBatch, requestsOf } from '../limiter/log/batch.ts';
 import { AllowBatchBuilder } from '../limiter/log/batch-builder.ts';
@@ -79,7 +78,9 @@ export function decodeRequests(payload: Uint8Array): ForwardedRequest[] {
   return forwarded;
 }
 
-function lookOf({ userId, ruleId, cost, timestampMillis, requestId }: AllowRequest): LookRequest {
+function lookOf(row: LoggedRequest): LookRequest {
+  if (row.ask === 'refund') throw new FrameError('a look that is a refund');
+  const { userId, ruleId, cost, timestampMillis, requestId } = row;
   const isMore = cost !== undefined || timestampMillis !== undefined || requestId !== undefined;
   if (isMore) throw new FrameError('a look that asks for a grant');
   return { ask: 'look', userId, ruleId };

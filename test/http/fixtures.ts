@@ -8,6 +8,7 @@ import type { NodeChange, NodeChangeResult } from '../../src/api/node-change.ts'
 import type { Readiness } from '../../src/api/readiness.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { LookAnswer, LookRequest } from '../../src/api/look.ts';
+import type { RefundAnswer, RefundRequest } from '../../src/api/refund.ts';
 import { decisionOf, standingOf } from '../api/decision-of.ts';
 import { HTTP_LIMITS, type HttpLimits } from '../../src/http/door-init.ts';
 import { HttpDoor } from '../../src/http/http-door.ts';
@@ -45,6 +46,16 @@ export class Door {
   /** Undefined keeps requests open. */
   answer: AllowAnswer | undefined = { kind: 'decision', decision: decisionOf() };
   readonly looks: LookRequest[] = [];
+  readonly refunds: RefundRequest[] = [];
+  refunded: RefundAnswer = {
+    kind: 'refund',
+    refund: {
+      refunded: true,
+      ruleId: 'default',
+      cost: 2,
+      decided: { term: 2, index: 7, position: 1, timeMillis: 90 },
+    },
+  };
   standing: LookAnswer = {
     kind: 'standing',
     standing: { limits: [standingOf()], decided: { term: 2, index: 7, timeMillis: 90 } },
@@ -65,6 +76,10 @@ export class Door {
       look: (request, done) => {
         this.looks.push(request);
         done(this.standing, PARTITION);
+      },
+      refund: (request, done) => {
+        this.refunds.push(request);
+        done(this.refunded, PARTITION);
       },
       readiness: () => this.readiness,
       wantsNoClients: () => this.readiness.status === 'stopping',

@@ -7,6 +7,7 @@ import type { AllowRequest } from '../../src/api/request.ts';
 import { RESP_LIMITS, type RespLimits } from '../../src/resp/door-init.ts';
 import { RespDoor } from '../../src/resp/resp-door.ts';
 import type { LookAnswer, LookRequest } from '../../src/api/look.ts';
+import type { RefundAnswer, RefundRequest } from '../../src/api/refund.ts';
 import type { DoneWith } from '../../src/api/user-request.ts';
 import { decisionOf, standingOf } from '../api/decision-of.ts';
 import { eventually } from '../cluster/harness.ts';
@@ -39,6 +40,16 @@ export class PlayedDoor {
   /** Undefined keeps requests open. */
   answer: AllowAnswer | undefined = { kind: 'decision', decision: decisionOf() };
   readonly looks: LookRequest[] = [];
+  readonly refunds: RefundRequest[] = [];
+  refunded: RefundAnswer = {
+    kind: 'refund',
+    refund: {
+      refunded: true,
+      ruleId: 'default',
+      cost: 2,
+      decided: { term: 2, index: 7, position: 1, timeMillis: 90 },
+    },
+  };
   readonly openLooks: DoneWith<LookRequest>[] = [];
   /** Undefined keeps looks open. */
   standing: LookAnswer | undefined = {
@@ -63,6 +74,10 @@ export class PlayedDoor {
           this.looks.push(request);
           if (this.standing === undefined) this.openLooks.push(done);
           else done(this.standing, 0);
+        },
+        refund: (request, done) => {
+          this.refunds.push(request);
+          done(this.refunded, 0);
         },
         readiness: () => ({ status: 'ready' }),
         wantsNoClients: () => this.wantsNoClients,

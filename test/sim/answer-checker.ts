@@ -8,6 +8,7 @@ import type { Decision } from '../../src/limiter/decision.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import {
   costSince,
+  countsAt,
   type GroupLedger,
   grantsOf,
   type Receipt,
@@ -126,7 +127,7 @@ export class AnswerChecker {
     const since = invokedMillis - window - lag;
     if (this.#init.lagMax?.(group.id, since) === undefined) return;
     const grants = grantsOf(group, ruleId, request.userId).filter(
-      ({ index }) => index <= decision.decided.index,
+      (grant) => grant.index <= decision.decided.index && countsAt(grant, decision.decided.index),
     );
     const live = realCostSince(grants, since);
     check(

@@ -187,11 +187,11 @@ function questionsIn(payload: Uint8Array): Question[] {
   });
   const looks = ways.length === 0 ? [] : Array.from({ length: integer() }, () => integer());
   const batchBytes = ways.length === 0 ? 0 : integer();
-  return loggedRequests(payload.subarray(at, at + batchBytes)).map(({ userId, requestId }, i) => ({
+  return loggedRequests(payload.subarray(at, at + batchBytes)).map(({ userId, requestId, isRefund }, i) => ({
     partition: ways[i]?.partition ?? 0,
     relayTo: ways[i]?.relayTo ?? 0,
     userId,
-    requestId: looks.includes(i) ? LOOK : requestId,
+    requestId: looks.includes(i) ? LOOK : isRefund === true ? refundOf(requestId ?? '') : requestId,
   }));
 }
 
@@ -199,7 +199,12 @@ function questionsIn(payload: Uint8Array): Question[] {
 const LOOK = 'a look';
 
 function idOf(request: UserRequest): string | undefined {
-  return request.ask === 'look' ? LOOK : request.requestId;
+  if (request.ask === 'look') return LOOK;
+  return request.ask === 'refund' ? refundOf(request.requestId) : request.requestId;
+}
+
+function refundOf(requestId: string): string {
+  return `refund of ${requestId}`;
 }
 
 function keyOf(node: NodeId, userId: string, requestId: string | undefined): string {

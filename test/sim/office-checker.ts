@@ -76,7 +76,7 @@ export class OfficeChecker {
 
   /** Whoever has an id may wait for the answer of an earlier attempt. */
   #isTooMuch(group: GroupId, index: number, request: UserRequest): boolean {
-    if (request.ask === 'look' || request.requestId !== undefined) return false;
+    if (request.ask !== undefined || request.requestId !== undefined) return false;
     const { ruleId, cost = 1 } = request;
     const rules = this.#init.tableAt(group, index)?.rules;
     const rule = ruleId === undefined ? rules?.[0] : rules?.find(({ id }) => id === ruleId);

@@ -1,6 +1,7 @@
 /** One simulated machine: its clocks, its directory, and the process on it, which crashes and starts again. */
 import type { AllowAnswer } from '../../src/api/answer.ts';
 import type { LookRequest } from '../../src/api/look.ts';
+import type { RefundRequest } from '../../src/api/refund.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { DoneWith } from '../../src/api/user-request.ts';
 import type { NodeChange, NodeChangeResult } from '../../src/api/node-change.ts';
@@ -160,6 +161,10 @@ export class SimNode implements Endpoint, Machine {
   }
 
   look(request: LookRequest, done: DoneWith<LookRequest>): void {
+    this.#inProcess((core) => core.ask(request, done));
+  }
+
+  refund(request: RefundRequest, done: DoneWith<RefundRequest>): void {
     this.#inProcess((core) => core.ask(request, done));
   }
 

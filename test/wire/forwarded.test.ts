@@ -1,7 +1,7 @@
 /** Requests on their way to a leader and answers on their way back: all of it arrives, and nothing else is believed. */
 import { UNAVAILABLE_REASONS } from '../../src/api/refusals.ts';
 import { CONFLICT_FIELDS } from '../../src/api/answer.ts';
-import type { AllowRequest } from '../../src/api/request.ts';
+import type { LoggedRequest } from '../../src/api/user-request.ts';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { LimiterAssertionError } from '../../src/limiter/assert.ts';
@@ -43,6 +43,15 @@ const answer: fc.Arbitrary<Answer> = fc.oneof(
   }),
   fc.record({ kind: fc.constant('notLeader'), leader: natural, term: natural }),
   fc.record({
+    kind: fc.constant('refund'),
+    refund: fc.record({
+      refunded: fc.boolean(),
+      ruleId: fc.constantFrom('', 'a', 'b'),
+      cost: natural,
+      decided: fc.record({ term: natural, index: natural, timeMillis: natural }),
+    }),
+  }),
+  fc.record({
     kind: fc.constant('standing'),
     standing: fc.record({
       limits: fc.array(
@@ -76,6 +85,11 @@ const requests: fc.Arbitrary<ForwardedRequest[]> = fc.array(
     relayTo: fc.constantFrom(0, 0, 3),
     request: fc.oneof(
       look,
+      fc.record({
+        ask: fc.constant('refund'),
+        userId: fc.string({ minLength: 1, unit: 'binary' }),
+        requestId: fc.string({ minLength: 1 }),
+      }),
       fc.record(
         {
           userId: fc.string({ minLength: 1, unit: 'binary' }),
@@ -95,7 +109,7 @@ const requests: fc.Arbitrary<ForwardedRequest[]> = fc.array(
 function meant(requests: readonly ForwardedRequest[]): unknown[] {
   return requests.map(({ request, ...rest }) => ({
     ...rest,
-    request: request.ask === 'look' ? request : { ...request, cost: request.cost ?? 1 },
+    request: request.ask !== undefined ? request : { ...request, cost: request.cost ?? 1 },
   }));
 }
 
@@ -144,7 +158,7 @@ describe('a malformed payload', () => {
   };
   const decision = { ...decided, decided: { term: 1, index: 1, timeMillis: 1 } };
 
-  const looking = (looks: readonly number[], requests: readonly AllowRequest[]): Buffer => {
+  const looking = (looks: readonly number[], requests: readonly LoggedRequest[]): Buffer => {
     const batch = entryOf(requests);
     return Buffer.from([...ways, looks.length, ...looks, batch.length, ...batch]);
   };
@@ -167,6 +181,8 @@ describe('a malformed payload', () => {
     ]);
     for (const looks of [[2], [0, 0], [1, 0]])
       expect(() => decodeRequests(looking(looks, two))).toThrow(FrameError);
+    const refund = { ask: 'refund', userId: 'bob', requestId: 'q' } as const;
+    expect(() => decodeRequests(looking([1], [two[0]!, refund]))).toThrow(FrameError);
     for (const more of [{ cost: 2 }, { timestampMillis: 1 }, { requestId: 'q' }])
       expect(() => decodeRequests(looking([1], [two[0]!, { ...two[1]!, ...more }]))).toThrow(FrameError);
   });

@@ -84,7 +84,23 @@ export class LogRuns {
 
   /** Milliseconds after `t` until nothing counts any more; 0 when nothing does at `t`. */
   millisUntilEmpty(t: number, windowMillis: number): number {
-    return this.count === 0 ? 0 : Math.max(0, this.newestMillis + windowMillis - t);
+    const last = this.#lastSpent;
+    return last === -1 ? 0 : Math.max(0, this.millis(last) + windowMillis - t);
+  }
+
+  /** The newest run that was not taken back; -1 without one. */
+  get #lastSpent(): number {
+    if (this.count === 0 || this.cost(this.count - 1) > 0) return this.count - 1;
+    const recorded = this.recordedCost;
+    if (recorded === 0) return -1;
+    let low = 0;
+    let high = this.count - 1;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.cumulative(middle) - this.spentBeforeHead) >>> 0 >= recorded) high = middle;
+      else low = middle + 1;
+    }
+    return low;
   }
 
   /** The first recorded run newer than `horizonMillis`, or the run count. O(1) when it is near the head. */

@@ -1,6 +1,7 @@
-/** Looks find their way as requests do, and are asked again wherever that helps: nobody proposes anything for one. */
+/** Looks and refunds find their way as requests do. Looks are asked again wherever that helps: nobody proposes anything for one. */
 import { describe, expect, it } from 'vitest';
 import type { LookAnswer } from '../../src/api/look.ts';
+import type { RefundAnswer } from '../../src/api/refund.ts';
 import type { Answer } from '../../src/partition/answer.ts';
 import { standingOf } from '../api/decision-of.ts';
 import { GRANT, notLeader, RouterBench, unavailable } from './fixtures.ts';
@@ -98,5 +99,48 @@ describe('a look', () => {
     bench.forwarded[0]?.answer(notLeader(3));
     bench.forwarded[1]?.answer(STANDING);
     expect([told, bench.targets]).toEqual([[STANDING], [2, 3]]);
+  });
+});
+
+describe('a refund', () => {
+  const REFUND = { ask: 'refund', userId: '0:ada', requestId: 'r1' } as const;
+  const decided = { term: 1, index: 9, timeMillis: 5 };
+
+  function refundAnswer(refunded: boolean): Answer & RefundAnswer {
+    return { kind: 'refund', refund: { refunded, ruleId: '', cost: 0, decided } };
+  }
+
+  function refund(bench: RouterBench): RefundAnswer[] {
+    const told: RefundAnswer[] = [];
+    bench.router.ask(REFUND, (answer) => told.push(answer));
+    return told;
+  }
+
+  it('is asked again when its node falls silent, as its id makes it the same', () => {
+    const bench = new RouterBench();
+    bench.leads(0, 2);
+    const told = refund(bench);
+    bench.suspect(2);
+    bench.leads(0, 3);
+    bench.forwarded[1]?.answer(refundAnswer(true));
+    expect([bench.targets, told]).toEqual([[2, 3], [refundAnswer(true)]]);
+  });
+
+  it('of nothing is no answer while an earlier attempt may still find what comes late', () => {
+    const bench = new RouterBench();
+    bench.leads(0, 2);
+    const told = refund(bench);
+    bench.suspect(2);
+    bench.leads(0, 3);
+    bench.forwarded[1]?.answer(refundAnswer(false));
+    expect(told).toEqual([unavailable('unknown_outcome', true)]);
+  });
+
+  it('is not answered by a decision', () => {
+    const bench = new RouterBench();
+    bench.leads(0, 2);
+    const told = refund(bench);
+    bench.forwarded[0]?.answer(GRANT);
+    expect(told).toEqual([unavailable('unknown_outcome', true)]);
   });
 });
