@@ -34,8 +34,11 @@ interface Inflight {
 /** A client that repeats itself this often while nothing is decided gains nothing by one more. */
 const RETRIES_WAITING_MAX = 64;
 
-/** A refund may move half of what a key remembers: as many as these are a few milliseconds of work, of the longest keys. */
-const REFUNDS_PER_ENTRY_MAX = 32;
+/**
+ * A refund works through what its key was granted since: as long as an id is remembered, a grant in each millisecond at most.
+ * Two minutes of that are less than a millisecond of work.
+ */
+const REFUNDS_PER_ENTRY_MAX = 16;
 
 export class Waiters {
   readonly #monotonicMillis: () => number;

@@ -1,7 +1,7 @@
 /**
  * The grants of one key, to be asked: a ring of (time, cumulative cost) runs that tells how much of a rolling window is
- * spent. It points to where the runs lie and changes nothing there. It knows no rules, users or clocks; the caller
- * brings the time, the window and the limit.
+ * spent. It points to where the runs lie, and changes nothing there but where some are taken back. It knows no rules, users or
+ * clocks; the caller brings the time, the window and the limit.
  */
 
 import { copyWords } from '../state/block-pool.ts';
@@ -130,6 +130,17 @@ export class LogRuns {
     const untilEnd = Math.min(count, capacity - head) * 2;
     copyWords(words, this.start + head * 2, target, start, untilEnd);
     copyWords(words, this.start, target, start + untilEnd, count * 2 - untilEnd);
+  }
+
+  /** Adds to the cumulative costs of the runs from `from` up to, but excluding, `to`. The one thing in here that changes any. */
+  addCumulative(from: number, to: number, cost: number): void {
+    const { words, start, capacity, head } = this;
+    // Two stretches at most, each without a look at where the ring ends.
+    const wrap = Math.min(Math.max(capacity - head, from), to);
+    const ahead = start + head * 2 + 1;
+    for (let at = ahead + from * 2; at < ahead + wrap * 2; at += 2) words[at] = (words[at]! + cost) | 0;
+    const behind = ahead - capacity * 2;
+    for (let at = behind + wrap * 2; at < behind + to * 2; at += 2) words[at] = (words[at]! + cost) | 0;
   }
 
   offset(i: number): number {

@@ -136,12 +136,11 @@ export class SlidingLogs implements Meter {
     const run = log.firstLive(timeMillis - 1);
     if (run === log.count || log.millis(run) !== timeMillis) return;
     const taken = Math.min(cost, log.cost(run));
-    const { words, count } = log;
-    if (count - run <= run) {
-      for (let i = run; i < count; i += 1) words[log.word(i) + 1]! -= taken;
+    if (log.count - run <= run) {
+      log.addCumulative(run, log.count, -taken);
       return;
     }
-    for (let i = 0; i < run; i += 1) words[log.word(i) + 1]! += taken;
+    log.addCumulative(0, run, taken);
     this.#rows.words(slot)[this.#rows.at(slot) + SPENT]! += taken;
   }
 

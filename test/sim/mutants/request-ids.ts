@@ -184,7 +184,7 @@ export const REQUEST_IDS: readonly Mutant[] = [
     edits: [{ in: 'CapturedMemory.open', find: 'this.#isRefundedSince(this.#next)', replace: 'false' }],
     unitTest: {
       file: 'limiter/refunds.test.ts',
-      why: 'the state of a simulated partition is written in one chunk: no refund comes before it is done',
+      why: 'few states of the simulator have more than one chunk, and a grant must be refunded between two of them',
     },
   },
   {
@@ -226,9 +226,9 @@ export const REQUEST_IDS: readonly Mutant[] = [
     edits: [
       {
         in: 'SlidingLogs.refund',
-        find: 'if (count - run <= run) {',
+        find: 'if (log.count - run <= run) {',
         replace:
-          'if (run === count - 1 && taken === log.cost(run)) { this.#rows.words(slot)[this.#rows.at(slot) + COUNT] = run; return; } if (count - run <= run) {',
+          'if (run === count - 1 && taken === log.cost(run)) { this.#rows.words(slot)[this.#rows.at(slot) + COUNT] = run; return; } if (log.count - run <= run) {',
       },
     ],
   },
