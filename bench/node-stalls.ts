@@ -104,7 +104,7 @@ async function ask(core: NodeCore, from: number, to: number): Promise<void> {
   for (let user = from; user < to || open > 0;) {
     for (let i = 0; i < REQUESTS_PER_TURN && user < to && open < OPEN_MAX; i += 1) {
       open += 1;
-      core.allow({ userId: `user-${user}` }, (answer) => {
+      core.ask({ userId: `user-${user}` }, (answer) => {
         open -= 1;
         if (answer.kind !== 'decision' || !answer.decision.allowed) refused += 1;
       });

@@ -17,13 +17,9 @@ export interface Receipt {
   readonly timeMillis: number;
 }
 
-/**
- * A request was judged by a limit. All numbers are integers >= 0. Durations count from the time the request asked
- * for (its timestamp, or group time), not from the possibly later time it was clamped to.
- */
-export interface Decision {
-  readonly allowed: boolean;
-  /** The rule that decided. */
+/** How a key stands under a rule. All numbers are integers >= 0. */
+export interface LimitStanding {
+  /** The rule that was asked about, or decided. */
   readonly ruleId: string;
   readonly limit: number;
   /** The rule's window as it was stated, without the widening for group time. */
@@ -31,12 +27,20 @@ export interface Decision {
   /** Cost that still fits at the time of the decision, this request included when granted. */
   readonly remaining: number;
   /**
-   * Milliseconds until a request of the same cost (after a grant: of cost 1) would be granted if nothing else
-   * is; 0 means at once. A cost above the limit never fits: then this is the rule's window.
+   * Milliseconds until a request of the same cost (after a grant, or for a look: of cost 1) would be granted if nothing
+   * else is; 0 means at once. A cost above the limit never fits: then this is the rule's window.
    */
   readonly retryAfterMillis: number;
   /** Milliseconds until the whole limit is available again if nothing else is granted. */
   readonly resetMillis: number;
+}
+
+/**
+ * A request was judged by a limit. Durations count from the time the request asked for (its timestamp, or group time),
+ * not from the possibly later time it was clamped to.
+ */
+export interface Decision extends LimitStanding {
+  readonly allowed: boolean;
   readonly decided: Receipt;
 }
 
@@ -49,18 +53,30 @@ export interface Invalid {
   readonly message: string;
 }
 
-/** What two requests under one request id may differ in, by the names that callers know. */
-export const CONFLICT_FIELDS = ['rule', 'cost', 'timestampMillis'] as const;
+/** What two requests under one request id may differ in, by the names that callers know; `requestId`: its grant was refunded. */
+export const CONFLICT_FIELDS = ['rule', 'cost', 'timestampMillis', 'requestId'] as const;
 export type ConflictField = (typeof CONFLICT_FIELDS)[number];
+
+/** Its request id belongs to another request, which differs in `field`, or to a refunded one. Nothing was charged. */
+export interface ConflictingId {
+  readonly kind: 'conflict';
+  readonly field: ConflictField;
+  readonly message: string;
+}
+
+/** Denied because nobody could decide (P3). `proposed` false: certainly nothing reached the log. */
+export interface Unavailable {
+  readonly kind: 'unavailable';
+  readonly reason: UnavailableReason;
+  readonly proposed: boolean;
+}
 
 /** Nothing but a decision with `allowed` is a grant. */
 export type AllowAnswer =
   | { readonly kind: 'decision'; readonly decision: Decision }
   | Invalid
-  /** Its request id belongs to another request, which differs in `field`. Nothing was charged. */
-  | { readonly kind: 'conflict'; readonly field: ConflictField; readonly message: string }
-  /** Denied because nobody could decide (P3). `proposed` false: certainly nothing reached the log. */
-  | { readonly kind: 'unavailable'; readonly reason: UnavailableReason; readonly proposed: boolean };
+  | ConflictingId
+  | Unavailable;
 
 /** Told once. `partition` is that of the user: a receipt is unique within it. */
 export type AllowDone = (answer: AllowAnswer, partition: number) => void;

@@ -6,8 +6,11 @@ import type { AllowDone } from './answer.ts';
 import type { ClusterReport } from './cluster-report.ts';
 import type { NodeChange, NodeChangeResult } from './node-change.ts';
 import type { Readiness } from './readiness.ts';
+import type { LookRequest } from './look.ts';
+import type { RefundRequest } from './refund.ts';
 import type { AllowRequest } from './request.ts';
 import type { RulesChange, RulesChangeResult, RulesInForce } from './rules-change.ts';
+import type { DoneWith } from './user-request.ts';
 
 export interface FrontDoor {
   /** Resolves when clients can connect. */
@@ -24,6 +27,10 @@ export interface FrontDoor {
 export interface NodeBehindDoor {
   /** @param request well-formed, see `invalidIn`; `done` is told once, perhaps before this returns */
   readonly allow: (request: AllowRequest, done: AllowDone) => void;
+  /** Changes nothing. @param request well-formed, as `invalidIn` says of the same user and rule; `done` as above */
+  readonly look: (request: LookRequest, done: DoneWith<LookRequest>) => void;
+  /** @param request well-formed, as `invalidIn` says of the same user and request id; `done` as above */
+  readonly refund: (request: RefundRequest, done: DoneWith<RefundRequest>) => void;
   readonly readiness: () => Readiness;
   /** Clients should go elsewhere: every answer is the last one on its connection. */
   readonly wantsNoClients: () => boolean;

@@ -18,6 +18,8 @@ export const TIMESTAMP_MILLIS_MAX = 8_640_000_000_000_000;
 export const REQUEST_ID_BYTES_MAX = 128;
 
 export interface AllowRequest {
+  /** What else may be asked about a user says so here: see `UserRequest`. */
+  readonly ask?: undefined;
   /** Whose budget is asked for: 1 to `KEY_BYTES_MAX` bytes. */
   readonly userId: string;
   /** The rule to decide by, 1 to `RULE_ID_BYTES_MAX` bytes; absent means the default rule at the time of the decision. */

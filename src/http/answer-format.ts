@@ -32,7 +32,11 @@ export function formatBody(answer: AllowAnswer, partition: number): FormattedBod
     case 'invalid':
       return formatFault(ALLOW_STATUS.invalid, 'invalid_request', answer);
     case 'conflict':
-      return formatFault(ALLOW_STATUS.conflict, 'request_id_reused', answer);
+      return formatFault(
+        ALLOW_STATUS.conflict,
+        answer.field === 'requestId' ? 'request_id_refunded' : 'request_id_reused',
+        answer,
+      );
     case 'unavailable':
       return formatUnavailable(answer.reason, answer.proposed);
   }

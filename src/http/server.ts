@@ -24,16 +24,19 @@ import {
 } from './refusals.ts';
 import { addRulesRoutes } from './rules-route.ts';
 import { addStatusRoutes } from './status-routes.ts';
+import { addUsersRoute, REFUNDS, USER, USER_LENGTH_MAX } from './users-route.ts';
 
 /** How often a late request is looked for, as a part of what it may take. Node's own 30 s would be its real limit. */
 const CHECKS_PER_LIMIT = 10;
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT'] as const;
+const OF_A_USER = /^\/v1\/users\/[^/]+(\/refunds)?$/;
 
 /** To the last request of each connection. */
 type Responses = WeakMap<Socket, ServerResponse>;
 
 /**
- * Routes: `POST /v1/allow`, `POST /v1/allow/batch`, `GET /v1/cluster`, `POST /v1/cluster/nodes`, `GET /v1/rules`, `PUT /v1/rules`, `GET /healthz`, `GET /readyz`, `GET /metrics`.
+ * Routes: `POST /v1/allow`, `POST /v1/allow/batch`, `GET /v1/users/{id}`, `POST /v1/users/{id}/refunds`, `GET /v1/cluster`, `POST /v1/cluster/nodes`,
+ * `GET /v1/rules`, `PUT /v1/rules`, `GET /healthz`, `GET /readyz`, `GET /metrics`.
  * The caller listens and closes.
  */
 export function createHttpServer(init: HttpDoorInit): FastifyInstance {
@@ -64,13 +67,17 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
 
   addAllowRoute(app, init);
   addBatchRoute(app, init);
+  addUsersRoute(app, init);
   addNodesRoute(app, init);
   addRulesRoutes(app, init);
   addStatusRoutes(app, init);
 
   app.setNotFoundHandler((request, reply) => {
     const [path = ''] = request.url.split('?', 1);
-    const allowed = METHODS.filter((method) => app.hasRoute({ method, url: path }));
+    const [isOfUser, isRefund] = OF_A_USER.exec(path) ?? [];
+    const ofUser = isRefund === undefined ? USER : REFUNDS;
+    const url = isOfUser === undefined ? path : ofUser;
+    const allowed = METHODS.filter((method) => app.hasRoute({ method, url }));
     sendAnswer(reply, formatNoRoute(request.method, request.url, allowed));
   });
   app.setErrorHandler((error, request, reply) => {
@@ -85,6 +92,7 @@ function newServer({ requestMillis, keepAliveMillis }: HttpLimits, responses: Re
   return Fastify({
     logger: false,
     bodyLimit: BODY_BYTES_MAX,
+    routerOptions: { maxParamLength: USER_LENGTH_MAX },
     forceCloseConnections: 'idle',
     // Whoever is closing goes on answering what it has.
     return503OnClosing: false,

@@ -15,11 +15,12 @@ export interface AppliedPosition {
  * Why a request was not judged by a limit.
  * - `unknown_rule`: there is no such rule
  * - `request_id_reused`: its request id belongs to another request; see `Decision.conflict`
+ * - `refunded`: the grant under its request id was taken back, and the id grants nothing more
  * - `at_capacity`: it would have been granted, but there is no room to remember that
  */
-export type Refusal = 'unknown_rule' | 'request_id_reused' | 'at_capacity';
+export type Refusal = 'unknown_rule' | 'request_id_reused' | 'refunded' | 'at_capacity';
 
-/** The answer to one request: judged by a limit, or refused. */
+/** The answer to one request: judged by a limit, or refused; or what became of a refund. */
 export interface Decision extends Judged {
   /** The rule that decided; '' when the default rule was meant and there is no table yet. */
   readonly ruleId: string;
@@ -27,4 +28,6 @@ export interface Decision extends Judged {
   readonly refusal?: Refusal;
   /** Present with `request_id_reused`. */
   readonly conflict?: Conflict;
+  /** Present where a refund was asked for: nothing is allowed then, and `decided` is that of `Refund`. */
+  readonly refund?: { readonly refunded: boolean; readonly cost: number };
 }

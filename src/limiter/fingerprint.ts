@@ -4,7 +4,10 @@
  */
 
 import { DEFAULT_RULE } from './rules.ts';
-import { CONFLICT_FIELDS, type ConflictField } from '../api/answer.ts';
+
+/** In the order in which they are compared, by the names that callers know. */
+const FIELDS = ['rule', 'cost', 'timestampMillis'] as const;
+type Field = (typeof FIELDS)[number];
 
 /** The parts of a request that a retry must repeat. */
 export interface Fingerprint {
@@ -17,21 +20,21 @@ export interface Fingerprint {
 /** A request id was used before, for another request. */
 export interface Conflict {
   /** The first field that differs. */
-  readonly field: ConflictField;
+  readonly field: Field;
   /** Its value in the request that has the id; undefined where that had none. */
   readonly first: string | number | undefined;
 }
 
 /** How `other` differs from `first`, which has the request id; undefined if it is a retry. */
 export function conflictBetween(first: Fingerprint, other: Fingerprint): Conflict | undefined {
-  for (const field of CONFLICT_FIELDS) {
+  for (const field of FIELDS) {
     const value = valueOf(first, field);
     if (value !== valueOf(other, field)) return { field, first: value };
   }
   return undefined;
 }
 
-function valueOf({ ruleId, cost, timestampMillis }: Fingerprint, field: ConflictField): Conflict['first'] {
+function valueOf({ ruleId, cost, timestampMillis }: Fingerprint, field: Field): Conflict['first'] {
   switch (field) {
     case 'rule':
       return ruleId === DEFAULT_RULE ? undefined : ruleId;

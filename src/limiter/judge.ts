@@ -12,8 +12,9 @@ import { DEFAULT_RULE } from './rules.ts';
 import type { KeyTable } from './state/key-table.ts';
 import type { LimiterState } from './state/limiter-state.ts';
 import { NONE } from './state/rows.ts';
+import type { GrantView } from './state/remembered-grant.ts';
 import type { Room } from './state/state-size.ts';
-import type { Receipt } from '../api/answer.ts';
+import type { LimitStanding, Receipt } from '../api/answer.ts';
 import type { Rule } from '../api/rule.ts';
 
 /** One request, as it is asked. Whose it is, the state is told by `LimiterState.lookUp`. */
@@ -144,7 +145,8 @@ export class Judgement implements Demand {
       case 'repeated': {
         const grant = state.memory.view(this.#repeated);
         const conflict = conflictBetween(grant.fingerprint, question);
-        if (conflict === undefined) return grant.decision;
+        if (conflict === undefined && !grant.isRefunded) return grant.decision;
+        if (conflict === undefined) return this.#refusal('refunded', grant.ruleId, place);
         return this.#refusal('request_id_reused', state.ruleIdOf(question.ruleId), place, conflict);
       }
       case 'unknown_rule':
@@ -173,6 +175,12 @@ export class Judgement implements Demand {
     this.#retryAfterMillis = wait === Infinity ? rule.windowMillis : since(wait);
     this.#resetMillis = since(empty);
     return this.#decision(false, place);
+  }
+
+  /** How its key stands under its rule: what a denial of the question would tell, though it may fit. */
+  standing(place: Place): LimitStanding {
+    const { ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis } = this.denial(place);
+    return { ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis };
   }
 
   /** Of what fits, once it was granted to the key in `slot`. */
@@ -223,6 +231,21 @@ export class Judgement implements Demand {
   #sinceAsked(waitMillis: number): number {
     return waitMillis === 0 ? 0 : waitMillis + (this.t - this.asked);
   }
+}
+
+/** What is told of a refund. @param grant that was taken back, now or before; undefined: none is remembered */
+export function refundOf(grant: GrantView | undefined, place: Place, nowMillis: number): Decision {
+  return {
+    allowed: false,
+    ruleId: grant?.ruleId ?? '',
+    limit: 0,
+    windowMillis: 0,
+    remaining: 0,
+    retryAfterMillis: 0,
+    resetMillis: 0,
+    decided: grant?.decision.decided ?? receiptAt(place, nowMillis),
+    refund: { refunded: grant !== undefined, cost: grant?.fingerprint.cost ?? 0 },
+  };
 }
 
 function receiptAt({ term, index, position }: Place, timeMillis: number): Receipt {

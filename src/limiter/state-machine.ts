@@ -3,13 +3,15 @@
  * commands applied so far; nothing here may read a clock, a random number or a configuration of its own.
  */
 
+import type { LimitStanding } from '../api/answer.ts';
+import type { LookRequest, Standing } from '../api/look.ts';
 import type { AllowRequest } from '../api/request.ts';
 import { type Inadmissible, inadmissible, type TimestampBound } from './admission.ts';
 import { assert } from './assert.ts';
 import { type AllowBatch, BatchCursor } from './log/batch.ts';
 import type { Command } from './log/command.ts';
 import type { AppliedPosition, Decision } from './decision.ts';
-import { Judgement, type Place, questionOf } from './judge.ts';
+import { Judgement, type Place, type Question, questionOf, refundOf } from './judge.ts';
 import { DEFAULT_RULE, type RuleTable } from './rules.ts';
 import { itemsOf, type StateItem } from './state/inspection.ts';
 import type { KeyTable } from './state/key-table.ts';
@@ -24,6 +26,14 @@ import { StateWriter } from './state/state-writer.ts';
  */
 const SWEPT_KEYS_PER_GRANT = 2;
 const SWEPT_REQUEST_IDS_PER_GRANT = 2;
+
+/** What a look asks under each rule. */
+const ONE_MORE: Question = {
+  ruleId: DEFAULT_RULE,
+  cost: 1,
+  timestampMillis: undefined,
+  hasRequestId: false,
+};
 
 /** Reports the decision on request `i` of a batch. Must not throw: the batch would stay half applied. */
 export type OnDecision = (i: number, decision: Decision) => void;
@@ -128,8 +138,8 @@ export class LimiterStateMachine {
 
   /**
    * The denial of `request` if the applied state already proves it at group time `nowMillis`, else undefined.
-   * Changes nothing. Recorded grants never disappear and commands still to be applied only add to them, so a
-   * leader may answer with it at once; a leader that was deposed can only deny for longer than needed.
+   * Changes nothing. Commands still to be applied add grants, or take some back that were asked for: so a leader may answer
+   * with it at once. One that was deposed, or has not applied a refund yet, can only deny for longer than needed.
    * Ask `remembered` first: a request whose id is known is never denied here.
    *
    * What fits, and could not be remembered, is refused as `at_capacity`: by this state, or because there is no room
@@ -158,7 +168,8 @@ export class LimiterStateMachine {
 
   /**
    * The answer to a request whose id is still remembered at group time `nowMillis`: that of its grant if this is the
-   * same request, else the refusal `request_id_reused`. Changes nothing.
+   * same request, else the refusal `request_id_reused`, or `refunded`. Changes nothing. Who is told a refusal may rely on
+   * it; a grant must not be told without the log, for a later state may know that it was refunded.
    */
   remembered(request: AllowRequest, nowMillis: number): Decision | undefined {
     const state = this.#state;
@@ -170,6 +181,27 @@ export class LimiterStateMachine {
     state.lookUp(request);
     if (!this.#judgement.isRepeated(state, question, now)) return undefined;
     return this.#judgement.answer(state, question, this.#whole);
+  }
+
+  /**
+   * How a user stands at group time `nowMillis`, by the judgement that denies at once; undefined if there is no rule to
+   * say it by. Changes nothing. A leader that was deposed may tell what is no longer so: nobody is granted anything by it.
+   */
+  look({ userId, ruleId }: LookRequest, nowMillis: number): Standing | undefined {
+    const state = this.#state;
+    const { applied, table } = state;
+    const now = Math.max(nowMillis, applied.timeMillis);
+    const place = this.#whole;
+    state.lookUp({ userId });
+    const ruleIds = ruleId === undefined ? (table?.rules ?? []).map(({ id }) => id) : [ruleId];
+    const limits: LimitStanding[] = [];
+    for (const named of ruleIds) {
+      const keys = state.keysFor(named);
+      if (keys?.active !== true) return undefined;
+      this.#judgement.judgeLimit(keys, keys.keys.find(state.name), ONE_MORE, now);
+      limits.push(this.#judgement.standing(place));
+    }
+    return { limits, decided: { term: place.term, index: place.index, timeMillis: now } };
   }
 
   /** The place of what is read from the state as it is. */
@@ -249,8 +281,14 @@ export class LimiterStateMachine {
       asked.hasRequestId = cursor.hasRequestId;
       place.position = i;
       state.lookUpAt(cursor);
-      this.#decide(i, tables[cursor.ruleIndex], onDecision);
+      if (cursor.isRefund) this.#refund(i, onDecision);
+      else this.#decide(i, tables[cursor.ruleIndex], onDecision);
     }
+  }
+
+  #refund(i: number, onDecision: OnDecision | undefined): void {
+    const grant = this.#state.refund();
+    onDecision?.(i, refundOf(grant, this.#place, this.#state.applied.timeMillis));
   }
 
   #decide(i: number, keys: KeyTable | undefined, onDecision: OnDecision | undefined): void {

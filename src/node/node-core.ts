@@ -2,16 +2,13 @@
  * One node without its sockets, timers and clocks: the partitions, the driver of their Raft groups and the router,
  * wired together. What it needs of the outside world comes in as arguments, so that a simulator can run it too.
  */
-import type { AllowDone } from '../api/answer.ts';
 import type { NodeChange, NodeChangeResult } from '../api/node-change.ts';
-import type { AllowRequest } from '../api/request.ts';
 import type { RulesChange, RulesChangeResult } from '../api/rules-change.ts';
-import { RAFT_DEFAULTS } from '../../raft/core-state.ts';
+import type { DoneWith, UserRequest } from '../api/user-request.ts';
 import { GroupClock } from '../../raft/driver/group-clock.ts';
-import { type GroupApplication, MULTI_RAFT_DEFAULTS, MultiRaft } from '../../raft/driver/multi-raft.ts';
+import type { GroupApplication, MultiRaft } from '../../raft/driver/multi-raft.ts';
 import type { GroupId, NodeId } from '../../raft/types.ts';
 import { ClockWatch } from '../clock/clock-watch.ts';
-import { ticksOf } from '../config/config.ts';
 import { ClusterPlacement, META_GROUP, metaMembers } from '../meta/cluster-placement.ts';
 import { Membership } from '../meta/membership.ts';
 import { MetaGroup } from '../meta/meta-group.ts';
@@ -23,7 +20,7 @@ import { groupOfPartition } from '../partition/placement.ts';
 import type { Forwarder } from '../router/forwarder.ts';
 import type { Router } from '../router/router.ts';
 import type { Refusal } from '../wire/hello.ts';
-import { encodePeerMessages } from '../wire/peer-messages.ts';
+import type { NodeReport } from '../wire/node-report.ts';
 import { watchCapacity } from './capacity.ts';
 import { Departure, departureLimits } from './departure.ts';
 import { restoreGroup } from './group-loader.ts';
@@ -31,6 +28,7 @@ import { FIRST_ID_BOUND, type NodeCoreInit } from './node-core-init.ts';
 import { introductionsOf } from './peer-addresses.ts';
 import { PeerEvents } from './peer-events.ts';
 import { Replicas } from './replicas.ts';
+import { newRaft } from './raft-driver.ts';
 import { newRouting } from './routing.ts';
 import { RulesChanges } from './rules-changes.ts';
 
@@ -60,14 +58,7 @@ export class NodeCore {
     this.#founders = config.founders.map(({ id }) => id);
     this.placement = new ClusterPlacement(this.#founders, config.partitions, config.replicas, hash);
     this.raft = newRaft(init);
-    this.meta = new MetaGroup({
-      clock: new GroupClock(clocks.monotonicMillis, clocks.wallMillis),
-      founders: introductionsOf(config),
-      replicas: config.replicas,
-      requestProposal: () => this.raft.requestProposal(META_GROUP),
-      stateChanged: (state) => this.#stateChanged(state),
-      configChanged: () => this.#membership.admissionChanged(),
-    });
+    this.meta = this.#newMeta();
     this.#replicas = new Replicas({
       nodeId,
       config,
@@ -89,9 +80,8 @@ export class NodeCore {
     this.clock = this.#newClockWatch();
     this.#membership = this.#newMembership();
     this.rules = new RulesChanges({
+      core: this,
       partitionCount: config.partitions,
-      replicas: this.partitions,
-      state: () => this.meta.state,
       change: (change, done) => this.#membership.change(change, done),
     });
     this.#capacity = watchCapacity({
@@ -104,11 +94,8 @@ export class NodeCore {
       monotonicMillis: clocks.monotonicMillis,
       refusing: init.refusingAtCapacity,
     });
-    this.#departure = new Departure({
-      raft: this.raft,
-      announce: () => this.#announceDeparture(),
-      limits: departureLimits(config.timing),
-    });
+    const announce = (): void => this.#announceDeparture();
+    this.#departure = new Departure({ raft: this.raft, announce, limits: departureLimits(config.timing) });
     const { forwarder, router } = newRouting({
       init,
       placement: this.placement,
@@ -126,11 +113,25 @@ export class NodeCore {
       clock: this.clock,
       forwarder,
       router,
-      reported: (report) => {
-        this.rules.heard(report);
-        init.reported?.(report);
-      },
+      reported: (report) => this.#reported(report),
     });
+  }
+
+  #newMeta(): MetaGroup {
+    const { config, clocks } = this.#init;
+    return new MetaGroup({
+      clock: new GroupClock(clocks.monotonicMillis, clocks.wallMillis),
+      founders: introductionsOf(config),
+      replicas: config.replicas,
+      requestProposal: () => this.raft.requestProposal(META_GROUP),
+      stateChanged: (state) => this.#stateChanged(state),
+      configChanged: () => this.#membership.admissionChanged(),
+    });
+  }
+
+  #reported(report: NodeReport): void {
+    this.rules.heard(report);
+    this.#init.reported?.(report);
   }
 
   #newClockWatch(): ClockWatch {
@@ -268,15 +269,15 @@ export class NodeCore {
     this.rules.change(change, done);
   }
 
-  /** Asks for a grant; see `Router.allow`. */
-  allow(request: AllowRequest, done: AllowDone): void {
+  /** Asks whoever leads the user's partition; see `Router.ask`. */
+  ask<R extends UserRequest>(request: R, done: DoneWith<R>): void {
     if (this.#membership.verdict !== undefined) {
       const partition = this.router.partitionOf(request.userId);
       done({ kind: 'unavailable', reason: 'not_member', proposed: false }, partition);
       return;
     }
     try {
-      this.router.allow(request, done);
+      this.router.ask(request, done);
     } catch (error) {
       // A broken invariant: the state behind it can no longer be trusted.
       this.#init.fatal(error);
@@ -341,21 +342,4 @@ export class NodeCore {
     const { nodes, leaving } = this.meta.state ?? { nodes: this.#init.config.founders, leaving: [] };
     for (const { id } of [...nodes, ...leaving]) if (id !== nodeId) send(id, 'leaving', NOTHING);
   }
-}
-
-function newRaft(init: NodeCoreInit): MultiRaft {
-  const { nodeId, config, store, random, defer, fatal, send, snapshotRefused } = init;
-  const raft = { ...RAFT_DEFAULTS, ...ticksOf(config.timing) };
-  return new MultiRaft({
-    id: nodeId,
-    store,
-    random,
-    options: { ...MULTI_RAFT_DEFAULTS, raft, ...init.raft },
-    defer,
-    fatal,
-    send(to, messages) {
-      for (const payload of encodePeerMessages(messages)) send(to, 'peerMessages', payload);
-    },
-    snapshotRefused: (group, _meta, error) => snapshotRefused?.(group, error),
-  });
 }

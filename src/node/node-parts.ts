@@ -202,7 +202,15 @@ function behindDoor(
   return {
     allow(request, done) {
       if (readiness.core === undefined) done(STARTING, 0);
-      else readiness.core.allow(request, done);
+      else readiness.core.ask(request, done);
+    },
+    look(request, done) {
+      if (readiness.core === undefined) done(STARTING, 0);
+      else readiness.core.ask(request, done);
+    },
+    refund(request, done) {
+      if (readiness.core === undefined) done(STARTING, 0);
+      else readiness.core.ask(request, done);
     },
     readiness: () => readiness.current,
     wantsNoClients: () => readiness.wantsNoClients,

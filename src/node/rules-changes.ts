@@ -20,10 +20,12 @@ interface Replica {
 }
 
 export interface RulesChangesInit {
+  readonly core: {
+    /** The replicas of partitions on this node, by partition. */
+    readonly partitions: ReadonlyMap<number, Replica>;
+    readonly meta: { readonly state: MetaState | undefined };
+  };
   readonly partitionCount: number;
-  /** The replicas of partitions on this node, by partition. */
-  readonly replicas: ReadonlyMap<number, Replica>;
-  readonly state: () => MetaState | undefined;
   readonly change: (change: ClusterChange, done: (result: ClusterChangeResult) => void) => void;
 }
 
@@ -53,14 +55,18 @@ export class RulesChanges {
 
   /** The newest table that a partition here has applied, or group 0 asks for. */
   get newest(): RuleTable | undefined {
-    const { replicas, state } = this.#init;
-    const applied = rulesInForce(replicas.values());
-    const wanted = state()?.rules;
+    const { partitions } = this.#init.core;
+    const applied = rulesInForce(partitions.values());
+    const wanted = this.#asked;
     return (wanted?.version ?? 0) > (applied?.version ?? 0) ? wanted : applied;
   }
 
+  /** What group 0 wants the partitions to decide by. */
+  get #asked(): RuleTable | undefined {
+    return this.#init.core.meta.state?.rules;
+  }
+
   change({ table, ifVersion }: RulesChange, done: Done): void {
-    const { state, change } = this.#init;
     const { newest } = this;
     const fail = (reason: RulesChangeFailure): void => done({ ok: false, reason });
     if (newest === undefined) return fail('notLeader');
@@ -68,8 +74,8 @@ export class RulesChanges {
     if (this.#waiting.length >= WAITING_MAX) return fail('overloaded');
     const checked = checkedTable(table, newest.version + 1);
     if (!('version' in checked)) return done(checked);
-    const base = state()?.rules?.version ?? 0;
-    change({ type: 'rules', table: checked, base }, (result) => {
+    const base = this.#asked?.version ?? 0;
+    this.#init.change({ type: 'rules', table: checked, base }, (result) => {
       if (result.ok) this.#wait(checked.version, done);
       else fail(isKnown(result.reason) ? result.reason : 'unknownOutcome');
     });
@@ -77,8 +83,9 @@ export class RulesChanges {
 
   /** Group 0 has another state. */
   stateChanged(): void {
-    const rules = this.#init.state()?.rules;
-    if (rules !== undefined) for (const replica of this.#init.replicas.values()) replica.wantRules(rules);
+    const rules = this.#asked;
+    if (rules === undefined) return;
+    for (const replica of this.#init.core.partitions.values()) replica.wantRules(rules);
   }
 
   /** What another node says of its replicas. */
@@ -109,10 +116,10 @@ export class RulesChanges {
    * applied it is enough: it is committed, so whatever is granted from now on stands behind it.
    */
   #pendingAt(version: number): number[] {
-    const { partitionCount, replicas } = this.#init;
-    const partitions = Array.from({ length: partitionCount }, (_, partition) => partition);
-    return partitions.filter((partition) => {
-      const here = replicas.get(partition)?.ruleTable?.version ?? 0;
+    const { partitionCount, core } = this.#init;
+    const all = Array.from({ length: partitionCount }, (_, partition) => partition);
+    return all.filter((partition) => {
+      const here = core.partitions.get(partition)?.ruleTable?.version ?? 0;
       return Math.max(here, this.#heard.get(partition) ?? 0) < version;
     });
   }

@@ -3,27 +3,33 @@
  * answers; decides nothing.
  */
 import type { NodeId } from '../../raft/types.ts';
-import type { AllowAnswer } from '../api/answer.ts';
 import { UNAVAILABLE, type UnavailableReason } from '../api/refusals.ts';
+import type { UserAnswer } from '../api/user-request.ts';
 import { assert } from '../limiter/assert.ts';
 import type { Decision } from '../limiter/decision.ts';
 import type { Conflict } from '../limiter/fingerprint.ts';
 
 export type Answer =
-  | AllowAnswer
+  | UserAnswer
   /** Only between nodes: ask `leader`, who leads in `term`, instead (0: nobody knows). Nothing reached the log. */
   | { readonly kind: 'notLeader'; readonly leader: NodeId; readonly term: number };
 
 /** What a decision of the state machine is to those who asked. */
 export function answerOf(decision: Decision, requestId: string | undefined): Answer {
-  const { refusal } = decision;
+  const { refusal, refund } = decision;
+  if (refund !== undefined) {
+    const { ruleId, decided } = decision;
+    return { kind: 'refund', refund: { ...refund, ruleId, decided } };
+  }
   if (refusal === undefined) return { kind: 'decision', decision };
   switch (refusal) {
     case 'unknown_rule':
-      return invalid('rule', `there is no rule '${decision.ruleId}'`);
+      return unknownRule(decision.ruleId);
     case 'request_id_reused':
       assert(decision.conflict !== undefined, 'a reused request id differs in something');
       return conflictAnswer(requestId ?? '', decision.conflict);
+    case 'refunded':
+      return refundedAnswer(requestId ?? '');
     case 'at_capacity':
       // It is in the log, though it counted nowhere.
       return unavailable('at_capacity', true);
@@ -35,6 +41,15 @@ export function conflictAnswer(requestId: string, { field, first }: Conflict): A
   const before = first === undefined ? `without ${field}` : `with ${field} ${value}`;
   const message = `requestId '${requestId}' was used before, ${before}: only a repetition of that request may use it again`;
   return { kind: 'conflict', field, message };
+}
+
+function refundedAnswer(requestId: string): Answer {
+  const message = `requestId '${requestId}' was refunded: a repetition is granted nothing; ask under another one`;
+  return { kind: 'conflict', field: 'requestId', message };
+}
+
+export function unknownRule(ruleId: string): Answer {
+  return invalid('rule', `there is no rule '${ruleId}'`);
 }
 
 export function unavailable(reason: UnavailableReason, proposed: boolean): Answer {

@@ -4,7 +4,10 @@
  * applied. It decides nothing that is not in the log, and knows no rules: those are the state machine's.
  */
 import type { UnavailableReason } from '../api/refusals.ts';
+import type { LookRequest } from '../api/look.ts';
 import type { AllowRequest } from '../api/request.ts';
+import type { RefundRequest } from '../api/refund.ts';
+import type { LoggedRequest, UserRequest } from '../api/user-request.ts';
 import type {
   GroupApplication,
   LeadershipStatus,
@@ -21,13 +24,13 @@ import type { RuleTable } from '../limiter/rules.ts';
 import { LimiterStateMachine } from '../limiter/state-machine.ts';
 import { requestKeyOf } from '../limiter/state/request-key.ts';
 import type { Room } from '../limiter/state/state-size.ts';
-import { type Answer, answerOf, invalid, unavailable } from './answer.ts';
+import { type Answer, answerOf, invalid, unavailable, unknownRule } from './answer.ts';
 import { Housekeeping } from './housekeeping.ts';
 import type { PartitionInit } from './partition-options.ts';
 import { type Done, type Waiter, Waiters } from './waiters.ts';
 
 interface Early {
-  readonly request: AllowRequest;
+  readonly request: UserRequest;
   readonly deadlineMillis: number;
   readonly done: Done;
 }
@@ -133,13 +136,13 @@ export class Partition implements GroupApplication {
   }
 
   /**
-   * Decides a request if this node leads the partition, else answers `notLeader`. `done` is called exactly once,
+   * Answers a request if this node leads the partition, else with `notLeader`. `done` is called exactly once,
    * perhaps before this returns.
    *
    * @param request well-formed, see `invalidIn`
    * @param deadlineMillis on this node's monotonic clock: after it, nobody waits for the answer.
    */
-  decide(request: AllowRequest, deadlineMillis: number, done: Done): void {
+  decide(request: UserRequest, deadlineMillis: number, done: Done): void {
     if (!this.#isLeader) {
       done({ kind: 'notLeader', leader: this.#leader, term: this.#term });
       return;
@@ -151,14 +154,40 @@ export class Partition implements GroupApplication {
       else this.#early.push({ request, deadlineMillis, done });
       return;
     }
-    // Before the rules are asked: a retry gets its answer even if they changed since.
-    const retryKey = requestKeyOf(request);
-    if (retryKey !== undefined && this.#isAnsweredAsRetry(retryKey, request, deadlineMillis, done)) return;
-    const denial = this.#denialAtOnce(request);
-    if (denial !== undefined) {
-      done(denial);
-      return;
+    switch (request.ask) {
+      case 'look':
+        done(this.#look(request));
+        return;
+      case 'refund':
+        this.#refund(request, deadlineMillis, done);
+        return;
+      case undefined:
+        this.#allow(request, deadlineMillis, done);
     }
+  }
+
+  /** From the applied state, as a denial at once. */
+  #look(request: LookRequest): Answer {
+    if (this.#machine.ruleTable === undefined) return unavailable('starting', false);
+    const standing = this.#machine.look(request, this.clock.nowMillis());
+    return standing === undefined ? unknownRule(request.ruleId ?? '') : { kind: 'standing', standing };
+  }
+
+  /** By the log, always: the grant may be on its way. */
+  #refund(request: RefundRequest, deadlineMillis: number, done: Done): void {
+    if (this.#machine.ruleTable === undefined) done(unavailable('starting', false));
+    else this.#propose(undefined, request, deadlineMillis, done);
+  }
+
+  #allow(request: AllowRequest, deadlineMillis: number, done: Done): void {
+    const retryKey = requestKeyOf(request);
+    if (retryKey !== undefined && this.#waiters.maybeJoin(retryKey, request, deadlineMillis, done)) return;
+    const rejection = this.#rejectionAtOnce(request);
+    if (rejection === undefined) this.#propose(retryKey, request, deadlineMillis, done);
+    else done(rejection);
+  }
+
+  #propose(retryKey: string | undefined, request: LoggedRequest, deadlineMillis: number, done: Done): void {
     const reason = this.#reasonNotToPropose();
     if (reason !== undefined) {
       done(unavailable(reason, false));
@@ -168,16 +197,13 @@ export class Partition implements GroupApplication {
     if (this.#waiters.pendingCount === 1) this.#init.requestProposal();
   }
 
-  /** A retry gets the answer of its first attempt: from memory, or when that one is decided. */
-  #isAnsweredAsRetry(retryKey: string, request: AllowRequest, deadlineMillis: number, done: Done): boolean {
-    const remembered = this.#machine.remembered(request, this.clock.nowMillis());
-    if (remembered === undefined) return this.#waiters.maybeJoin(retryKey, request, deadlineMillis, done);
-    done(answerOf(remembered, request.requestId));
-    return true;
-  }
-
   /** What the log need not be asked for. */
-  #denialAtOnce(request: AllowRequest): Answer | undefined {
+  #rejectionAtOnce(request: AllowRequest): Answer | undefined {
+    // Before the rules are asked: a retry gets its answer even if they changed since.
+    const remembered = this.#machine.remembered(request, this.clock.nowMillis());
+    // Its grant may have been refunded by another leader meanwhile: that it counts is for the log to say.
+    if (remembered !== undefined)
+      return remembered.allowed ? undefined : answerOf(remembered, request.requestId);
     if (this.#machine.ruleTable === undefined) return unavailable('starting', false);
     const wrong = this.#machine.inadmissible(request, this.#timestampBound);
     if (wrong !== undefined) return invalid(wrong.field, wrong.message);
@@ -206,8 +232,7 @@ export class Partition implements GroupApplication {
 
   /** What was proposed in this term is in the log, or on its way. */
   get #mustProposeRules(): boolean {
-    const { version, term } = this.#proposedRules;
-    const known = term === this.#term ? version : 0;
+    const known = this.#proposedRules.term === this.#term ? this.#proposedRules.version : 0;
     return this.#wantedRules.version > Math.max(known, this.#machine.ruleTable?.version ?? 0);
   }
 

@@ -3,6 +3,7 @@
  * once, and its retries with it. It decides nothing, and does not know who leads.
  */
 import type { AllowRequest } from '../api/request.ts';
+import type { LoggedRequest } from '../api/user-request.ts';
 import type { Entry } from '../../raft/types.ts';
 import { AllowBatchBuilder } from '../limiter/log/batch-builder.ts';
 import { conflictBetween } from '../limiter/fingerprint.ts';
@@ -14,11 +15,11 @@ import { CommitTimes } from './commit-times.ts';
 export type Done = (answer: Answer) => void;
 
 export interface Waiter {
-  readonly request: AllowRequest;
+  readonly request: LoggedRequest;
   readonly done: Done;
   /** The latest of its own and its retries'. */
   deadlineMillis: number;
-  /** Set if the request has an id; retries that came while it was in flight wait in `retries`. */
+  /** Set if the request has an id; retries that came before it was in the log wait in `retries`. */
   readonly retryKey: string | undefined;
   retries: Done[] | undefined;
 }
@@ -32,6 +33,12 @@ interface Inflight {
 
 /** A client that repeats itself this often while nothing is decided gains nothing by one more. */
 const RETRIES_WAITING_MAX = 64;
+
+/**
+ * A refund works through what its key was granted since: as long as an id is remembered, a grant in each millisecond at most.
+ * Two minutes of that are less than a millisecond of work.
+ */
+const REFUNDS_PER_ENTRY_MAX = 16;
 
 export class Waiters {
   readonly #monotonicMillis: () => number;
@@ -63,20 +70,22 @@ export class Waiters {
   }
 
   /** `retryKey`: see `requestKeyOf`. */
-  add(retryKey: string | undefined, request: AllowRequest, deadlineMillis: number, done: Done): void {
+  add(retryKey: string | undefined, request: LoggedRequest, deadlineMillis: number, done: Done): void {
     const waiter: Waiter = { request, done, deadlineMillis, retryKey, retries: undefined };
     this.#attempts.add(waiter);
     this.#pending.push(waiter);
   }
 
   /**
-   * Lets a retry wait with its first attempt if that is in here, and returns whether it is. Another request under the
-   * same id goes its own way: which of them has the id is decided by the log. It may hold this very one already, sent
-   * by a former leader and not applied here yet.
+   * Lets a retry wait with its first attempt if that is in here and not in the log yet, and returns whether it is. Behind one
+   * that is in the log it gets a place of its own: that one may be committed by another leader already, and be refunded, and
+   * this node may hear of it late. Another request under the same id goes its own way, too: which of them has the id is
+   * decided by the log. It may hold this very one already, sent by a former leader and not applied here yet.
    */
   maybeJoin(retryKey: string, request: AllowRequest, deadlineMillis: number, done: Done): boolean {
     const earlier = this.#attempts.find(retryKey);
     if (earlier === undefined) return false;
+    if (earlier.request.ask === 'refund') return false;
     const conflict = conflictBetween(questionOf(earlier.request), questionOf(request));
     if (conflict !== undefined) return false;
     earlier.retries ??= [];
@@ -92,17 +101,24 @@ export class Waiters {
     // With nothing on its way there is nothing to learn from: then it is tried.
     const inTimeMillis = this.#inflight.size === 0 ? now : now + this.#commitTimes.fastestMillis;
     const taken: Waiter[] = [];
+    let refunds = 0;
     let next = 0;
     while (next < this.#pending.length && taken.length < requestsMax) {
       const waiter = this.#pending[next];
       next += 1;
       if (waiter === undefined) continue;
+      if (waiter.request.ask === 'refund') refunds += 1;
+      if (refunds > REFUNDS_PER_ENTRY_MAX) {
+        next -= 1;
+        break;
+      }
       if (waiter.deadlineMillis <= inTimeMillis) {
         // Nobody would wait for it any more; a grant would only be charged.
         this.answer(waiter, unavailable('deadline', false));
         continue;
       }
       this.#builder.add(waiter.request);
+      this.#attempts.delete(waiter);
       taken.push(waiter);
     }
     this.#pending = next === this.#pending.length ? [] : this.#pending.slice(next);

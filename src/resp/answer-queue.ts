@@ -45,9 +45,21 @@ export class AnswerQueue {
     this.#append({ bytes, answer: undefined, format: undefined, quantity: 0, next: undefined });
   }
 
+  /** Keeps a place for an answer other than a decision; `fill` it. */
+  reserveBytes(): Place {
+    return this.reserve(undefined, 0);
+  }
+
+  /** Only the first answer of a place counts. */
+  fill(place: Place, bytes: Buffer): void {
+    if (place.bytes !== undefined) return;
+    this.#heldBytes += bytes.length;
+    place.bytes = bytes;
+  }
+
   /** Keeps a place for a decision; `settle` it. */
-  reserve(format: AnswerFormat, quantity: number): Place {
-    const place = { bytes: undefined, answer: undefined, format, quantity, next: undefined };
+  reserve(format: AnswerFormat | undefined, quantity: number): Place {
+    const place: Place = { bytes: undefined, answer: undefined, format, quantity, next: undefined };
     this.#append(place);
     return place;
   }

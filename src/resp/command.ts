@@ -47,6 +47,8 @@ export interface Call {
    * @param request well-formed, see `invalidIn`
    */
   ask(request: AllowRequest, format: AnswerFormat, quantity: number): void;
+  /** Keeps the place of this command: what is given back takes its answer, once. */
+  answerLater(): (reply: Reply) => void;
 }
 
 export interface Command {

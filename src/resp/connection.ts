@@ -72,6 +72,7 @@ export class Connection implements Flushable {
       session,
       door,
       ask: (request, format, quantity) => this.#ask(request, format, quantity),
+      answerLater: () => this.#answerLater(),
     };
     socket.on('data', (chunk: Buffer) => {
       if (this.#isDeaf) return;
@@ -180,6 +181,17 @@ export class Connection implements Flushable {
       this.#answers.settle(place, answer);
       if (this.#answers.isReady && !this.#isFinished) this.#init.flushPass.mark(this);
     });
+  }
+
+  #answerLater(): (reply: Reply) => void {
+    const place = this.#answers.reserveBytes();
+    const { version } = this.session;
+    return (reply) => {
+      if (this.#isFinished) return;
+      scratch.reply(reply, version);
+      this.#answers.fill(place, scratch.take());
+      if (this.#answers.isReady) this.#init.flushPass.mark(this);
+    };
   }
 
   /** @param part of the bounds */

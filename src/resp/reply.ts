@@ -41,9 +41,14 @@ export function simple(text: string): SimpleReply {
   return { kind: 'simple', text };
 }
 
+/** @param text with its leading word */
+export function error(text: string): ErrorReply {
+  return { kind: 'error', text };
+}
+
 /** @param text without the leading `ERR` */
 export function failed(text: string): ErrorReply {
-  return { kind: 'error', text: `ERR ${text}` };
+  return error(`ERR ${text}`);
 }
 
 export function mapOf(entries: Readonly<Record<string, Reply>>): MapReply {

@@ -1,21 +1,40 @@
 /** What an answer tells beyond the request it answers: whether it charged anything, and who leads. Pure. */
+import type { Unavailable } from '../api/answer.ts';
+import type { UserAnswer, UserRequest } from '../api/user-request.ts';
 import type { Answer } from '../partition/answer.ts';
 
-/** Whoever got this did not charge the request. */
+/** Does the answer say what was asked? Another node is not believed to have understood it. */
+export function isAnswerTo({ ask }: UserRequest, { kind }: UserAnswer): boolean {
+  switch (kind) {
+    case 'standing':
+      return ask === 'look';
+    case 'refund':
+      return ask === 'refund';
+    case 'decision':
+    case 'conflict':
+      return ask === undefined;
+    case 'invalid':
+    case 'unavailable':
+      return true;
+  }
+}
+
+/** Whoever got this did not charge the request, or take anything back for it. */
 export function isRejection(answer: Answer): boolean {
   switch (answer.kind) {
     case 'decision':
       return !answer.decision.allowed;
+    case 'refund':
+      return !answer.refund.refunded;
     case 'invalid':
     case 'conflict':
       return true;
+    case 'standing':
     case 'notLeader':
     case 'unavailable':
       return false;
   }
 }
-
-export type Unavailable = Extract<Answer, { kind: 'unavailable' }>;
 
 /**
  * What a refusal says of the node it comes from.

@@ -9,7 +9,7 @@
  * happen to a request: it is proposed by that leader or not at all, under the same id; a relay that dies leaves its
  * outcome unknown, like a leader that dies.
  */
-import type { AllowRequest } from '../api/request.ts';
+import type { UserRequest } from '../api/user-request.ts';
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
 import type { Answer } from '../partition/answer.ts';
 import type { Partition } from '../partition/partition.ts';
@@ -48,7 +48,7 @@ const LATE_MAX = 4_096;
 export interface Ask {
   readonly to: NodeId;
   readonly partition: number;
-  readonly request: AllowRequest;
+  readonly request: UserRequest;
   /** On this node's monotonic clock. */
   readonly deadlineMillis: number;
   /** `to` may pass the request on to this node, if it leads as far as `to` knows. NO_NODE: it must not. */
@@ -145,7 +145,7 @@ export class Forwarder {
   #flush(): void {
     const { send, monotonicMillis } = this.#init;
     for (const [to, answers] of this.#answers) {
-      for (const part of inParts(answers)) send(to, 'answers', encodeAnswers(part));
+      for (const part of inParts(answers, sizeOf)) send(to, 'answers', encodeAnswers(part));
     }
     this.#answers.clear();
     const unsent = [...this.#unsent];
@@ -205,15 +205,30 @@ export class Forwarder {
   }
 }
 
-/** Far below the bound of a frame, whatever the requests hold. */
+/** Far below the bound of a frame, whatever the requests hold, and the answers in as many limits. */
 const ITEMS_PER_FRAME_MAX = 4_096;
 
-function inParts<T>(items: T[]): T[][] {
-  if (items.length <= ITEMS_PER_FRAME_MAX) return [items];
+/** @param sizeOf how many items one of them is worth */
+function inParts<T>(items: T[], sizeOf: (item: T) => number = () => 1): T[][] {
   const parts: T[][] = [];
-  for (let i = 0; i < items.length; i += ITEMS_PER_FRAME_MAX)
-    parts.push(items.slice(i, i + ITEMS_PER_FRAME_MAX));
+  let size = 0;
+  let from = 0;
+  for (const [i, item] of items.entries()) {
+    const more = sizeOf(item);
+    if (i > from && size + more > ITEMS_PER_FRAME_MAX) {
+      parts.push(items.slice(from, i));
+      from = i;
+      size = 0;
+    }
+    size += more;
+  }
+  parts.push(from === 0 ? items : items.slice(from));
   return parts;
+}
+
+/** A look under all rules is answered by as many limits. */
+function sizeOf({ answer }: ForwardedAnswer): number {
+  return answer.kind === 'standing' ? 1 + answer.standing.limits.length : 1;
 }
 
 /** As it travels: the other node's clock is another one. */

@@ -3,28 +3,30 @@
  * itself, and knows of no leader.
  *
  * What is asked of a second node may have been proposed by the first: so only a request with an id, which makes a
- * repeat the same request, is ever asked in two places, and it is rejected only if none of them may grant it yet.
+ * repeat the same request, is ever asked in two places, and it is rejected only if none of them may grant it yet. A look
+ * is asked wherever it may be answered: nobody proposes anything for it.
  */
-import type { AllowAnswer, AllowDone } from '../api/answer.ts';
-import type { AllowRequest } from '../api/request.ts';
+import type { Unavailable } from '../api/answer.ts';
+import type { UserAnswer, UserRequest } from '../api/user-request.ts';
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
 import type { Answer } from '../partition/answer.ts';
-import { isRejection, meaningOf } from './answer-meaning.ts';
+import { isAnswerTo, isRejection, meaningOf } from './answer-meaning.ts';
 
 /** Ticks are about this coarse; an answer this little past its deadline still counts. */
 const LATE_ANSWER_MILLIS_MAX = 20;
-const TOO_LATE: AllowAnswer = { kind: 'unavailable', reason: 'deadline', proposed: true };
-const UNKNOWN: AllowAnswer = { kind: 'unavailable', reason: 'unknown_outcome', proposed: true };
+const TOO_LATE: Unavailable = { kind: 'unavailable', reason: 'deadline', proposed: true };
+const UNKNOWN: Unavailable = { kind: 'unavailable', reason: 'unknown_outcome', proposed: true };
 
 export interface OpenRequestInit {
-  readonly request: AllowRequest;
+  readonly request: UserRequest;
   readonly partition: number;
   readonly deadlineMillis: number;
-  readonly done: AllowDone;
+  /** Told what answers a request of this kind, and nothing else. */
+  readonly done: (answer: never, partition: number) => void;
 }
 
 export class OpenRequest {
-  readonly request: AllowRequest;
+  readonly request: UserRequest;
   readonly partition: number;
   readonly deadlineMillis: number;
   readonly #done: OpenRequestInit['done'];
@@ -61,7 +63,11 @@ export class OpenRequest {
 
   /** May be asked again while an earlier attempt may still be decided. */
   get isRepeatable(): boolean {
-    return this.request.requestId !== undefined;
+    return this.request.ask === 'look' || this.request.requestId !== undefined;
+  }
+
+  get #isLook(): boolean {
+    return this.request.ask === 'look';
   }
 
   /** `node` is asked now. Returns the number of this attempt. */
@@ -79,11 +85,11 @@ export class OpenRequest {
   }
 
   /** What an answer to an attempt comes to: the answer of the request, another attempt, or nothing yet. */
-  verdictOn(attempt: number, answer: Answer, nowMillis: number): AllowAnswer | 'askAgain' | undefined {
+  verdictOn(attempt: number, answer: Answer, nowMillis: number): UserAnswer | 'askAgain' | undefined {
     const isLast = attempt === this.#attempts && this.#asked !== NO_NODE;
     if (isLast) this.#asked = NO_NODE;
     if (!isLast && !(answer.kind === 'unavailable' && answer.proposed)) this.#astray -= 1;
-    if (isRejection(answer)) {
+    if (isRejection(answer) && !this.#isLook) {
       // It is asked elsewhere again: whoever has it now may still grant it.
       if (this.#asked !== NO_NODE) return undefined;
       // What went astray, or was lost with its connection, may arrive yet, and be granted when its window has room again:
@@ -92,11 +98,14 @@ export class OpenRequest {
     }
     switch (answer.kind) {
       case 'decision':
+      case 'refund':
+      case 'standing':
+        if (!isAnswerTo(this.request, answer)) return UNKNOWN;
         // After a stall an answer may come before the tick that would have refused: late is late (P3).
         return nowMillis > this.deadlineMillis + LATE_ANSWER_MILLIS_MAX ? TOO_LATE : answer;
       case 'invalid':
       case 'conflict':
-        return answer;
+        return isAnswerTo(this.request, answer) ? answer : UNKNOWN;
       case 'notLeader':
         return isLast ? 'askAgain' : undefined;
       case 'unavailable': {
@@ -114,15 +123,16 @@ export class OpenRequest {
   }
 
   /** Its answer at the deadline. */
-  get overdue(): AllowAnswer {
+  get overdue(): UserAnswer {
     // Whoever has it may have proposed it: only an answer could say that nothing happened.
     const isAsking = this.#asked !== NO_NODE;
     const reason = isAsking ? 'deadline' : 'no_leader';
     return { kind: 'unavailable', reason, proposed: this.#mayBeProposed || isAsking };
   }
 
-  settle(answer: AllowAnswer): void {
+  settle(answer: UserAnswer): void {
     this.#isSettled = true;
-    this.#done(answer, this.partition);
+    const isDoubtless = this.#isLook && answer.kind === 'unavailable';
+    this.#done((isDoubtless ? { ...answer, proposed: false } : answer) as never, this.partition);
   }
 }

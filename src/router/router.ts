@@ -6,8 +6,7 @@
  * While nobody is known, the requests of a partition wait in its queue, and one of them at a time is sent to whom the
  * search names.
  */
-import type { AllowAnswer } from '../api/answer.ts';
-import type { AllowRequest } from '../api/request.ts';
+import type { DoneWith, UserAnswer, UserRequest } from '../api/user-request.ts';
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
 import type { Answer } from '../partition/answer.ts';
 import type { Partition } from '../partition/partition.ts';
@@ -15,7 +14,7 @@ import { meaningOf } from './answer-meaning.ts';
 import type { Forwarder } from './forwarder.ts';
 import { LeaderQueue } from './leader-queue.ts';
 import { LeaderSearch } from './leader-search.ts';
-import { OpenRequest, type OpenRequestInit } from './open-request.ts';
+import { OpenRequest } from './open-request.ts';
 
 export interface RouterInit {
   readonly nodeId: NodeId;
@@ -93,10 +92,10 @@ export class Router {
   }
 
   /**
-   * Asks for a grant. `done` is called exactly once, at the latest one tick after the deadline, perhaps before
-   * this returns.
+   * Asks whoever leads the user's partition. `done` is called exactly once, at the latest one tick after the deadline,
+   * perhaps before this returns.
    */
-  allow(request: AllowRequest, done: OpenRequestInit['done']): void {
+  ask<R extends UserRequest>(request: R, done: DoneWith<R>): void {
     const partition = this.partitionOf(request.userId);
     if (this.#openCount >= this.#init.openMax) {
       done({ kind: 'unavailable', reason: 'overloaded', proposed: false }, partition);
@@ -315,6 +314,8 @@ export class Router {
   #learn(partition: number, asked: NodeId, answer: Answer, isProbe: boolean): void {
     switch (answer.kind) {
       case 'decision':
+      case 'refund':
+      case 'standing':
       case 'invalid':
       case 'conflict':
         if (isProbe) this.#found(partition, asked);
@@ -337,7 +338,7 @@ export class Router {
     else if (verdict !== undefined) this.#settle(open, verdict);
   }
 
-  #settle(open: OpenRequest, answer: AllowAnswer): void {
+  #settle(open: OpenRequest, answer: UserAnswer): void {
     this.#openCount -= 1;
     open.settle(answer);
   }

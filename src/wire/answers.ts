@@ -3,7 +3,9 @@
  * its number; most answers of a frame are by one rule.
  */
 import { UNAVAILABLE_REASONS } from '../api/refusals.ts';
-import { CONFLICT_FIELDS, type Decision, type Receipt } from '../api/answer.ts';
+import { CONFLICT_FIELDS, type Decision, type LimitStanding, type Receipt } from '../api/answer.ts';
+import type { Standing } from '../api/look.ts';
+import type { Refund } from '../api/refund.ts';
 import { type Answer } from '../partition/answer.ts';
 import { BytesIn, BytesOut } from './bytes.ts';
 import { FrameError } from './frame.ts';
@@ -20,6 +22,8 @@ const KINDS = [
   'unavailable',
   'notLeader',
   'conflict',
+  'standing',
+  'refund',
 ] as const satisfies readonly Answer['kind'][];
 
 const out = new BytesOut();
@@ -71,23 +75,48 @@ function encodeAnswer(answer: Answer, ruleIds: string[]): void {
     case 'notLeader':
       out.integer(answer.leader);
       out.integer(answer.term);
+      return;
+    case 'standing':
+      out.integer(answer.standing.limits.length);
+      for (const limit of answer.standing.limits) encodeLimit(limit, ruleIds);
+      encodeReceipt(answer.standing.decided);
+      return;
+    case 'refund':
+      encodeRefund(answer.refund, ruleIds);
   }
 }
 
 function encodeDecision(decision: Decision, ruleIds: string[]): void {
-  const { term, index, position, timeMillis } = decision.decided;
   out.flag(decision.allowed);
-  const rule = ruleIds.indexOf(decision.ruleId);
+  encodeLimit(decision, ruleIds);
+  encodeReceipt(decision.decided);
+}
+
+function encodeRefund({ refunded, ruleId, cost, decided }: Refund, ruleIds: string[]): void {
+  out.flag(refunded);
+  encodeRuleId(ruleId, ruleIds);
+  out.integer(cost);
+  encodeReceipt(decided);
+}
+
+function encodeRuleId(ruleId: string, ruleIds: string[]): void {
+  const rule = ruleIds.indexOf(ruleId);
   out.integer(rule + 1);
-  if (rule === -1) {
-    ruleIds.push(decision.ruleId);
-    out.text(decision.ruleId);
-  }
-  out.integer(decision.limit);
-  out.integer(decision.windowMillis);
-  out.integer(decision.remaining);
-  out.integer(decision.retryAfterMillis);
-  out.integer(decision.resetMillis);
+  if (rule !== -1) return;
+  ruleIds.push(ruleId);
+  out.text(ruleId);
+}
+
+function encodeLimit(standing: LimitStanding, ruleIds: string[]): void {
+  encodeRuleId(standing.ruleId, ruleIds);
+  out.integer(standing.limit);
+  out.integer(standing.windowMillis);
+  out.integer(standing.remaining);
+  out.integer(standing.retryAfterMillis);
+  out.integer(standing.resetMillis);
+}
+
+function encodeReceipt({ term, index, position, timeMillis }: Receipt): void {
   out.integer(term);
   out.integer(index);
   out.integer(position === undefined ? 0 : position + 1);
@@ -107,6 +136,10 @@ function decodeAnswer(input: BytesIn, ruleIds: string[]): Answer {
       return { kind, reason: input.oneOf(UNAVAILABLE_REASONS, 'reason'), proposed: input.flag('proposed') };
     case 'notLeader':
       return { kind, leader: input.integer('leader'), term: input.integer('term') };
+    case 'standing':
+      return { kind, standing: decodeStanding(input, ruleIds) };
+    case 'refund':
+      return { kind, refund: decodeRefund(input, ruleIds) };
   }
 }
 
@@ -119,6 +152,27 @@ function decodeDecision(input: BytesIn, ruleIds: string[]): Decision {
     remaining: input.integer('remaining'),
     retryAfterMillis: input.integer('retryAfterMillis'),
     resetMillis: input.integer('resetMillis'),
+    decided: decodeReceipt(input),
+  };
+}
+
+function decodeStanding(input: BytesIn, ruleIds: string[]): Standing {
+  const limits = Array.from({ length: input.count('limits') }, () => ({
+    ruleId: decodeRuleId(input, ruleIds),
+    limit: input.integer('limit'),
+    windowMillis: input.integer('windowMillis'),
+    remaining: input.integer('remaining'),
+    retryAfterMillis: input.integer('retryAfterMillis'),
+    resetMillis: input.integer('resetMillis'),
+  }));
+  return { limits, decided: decodeReceipt(input) };
+}
+
+function decodeRefund(input: BytesIn, ruleIds: string[]): Refund {
+  return {
+    refunded: input.flag('refunded'),
+    ruleId: decodeRuleId(input, ruleIds),
+    cost: input.integer('cost'),
     decided: decodeReceipt(input),
   };
 }

@@ -1,11 +1,12 @@
 /**
  * The frame of requests that another node is to decide, as it leads their partitions: for each what only the way there
- * needs (id, budget, partition, relay), then all of them as one batch, in the very bytes of a log entry. Nothing at all asks for a
- * sign of life.
+ * needs (id, budget, partition, relay), then which of them are looks, by their places, then all of them as one batch, in the very
+ * bytes of a log entry: a look as a request that names a user, and no more than a rule. Nothing at all asks for a sign of life.
  *
  * Not one batch for each partition: with many partitions most would hold one request, and cost more than they save.
  */
-import type { AllowRequest } from '../api/request.ts';
+import type { LookRequest } from '../api/look.ts';
+import type { LoggedRequest, UserRequest } from '../api/user-request.ts';
 import type { NodeId } from '../../raft/types.ts';
 import { type AllowBatch, requestsOf } from '../limiter/log/batch.ts';
 import { AllowBatchBuilder } from '../limiter/log/batch-builder.ts';
@@ -22,11 +23,11 @@ export interface ForwardedRequest {
   /** The request may be passed on to this node; NO_NODE: it must not. */
   readonly relayTo: NodeId;
   /** Well-formed: what enters the log is checked before it travels. */
-  readonly request: AllowRequest;
+  readonly request: UserRequest;
 }
 
 /** Stands for a request until the batch is read. */
-const NOT_READ: AllowRequest = { userId: '' };
+const NOT_READ: UserRequest = { userId: '' };
 const out = new BytesOut();
 const batch = new AllowBatchBuilder();
 
@@ -35,14 +36,21 @@ export function encodeRequests(requests: readonly ForwardedRequest[]): Buffer {
   out.clear();
   batch.clear();
   out.integer(requests.length);
-  for (const { id, budgetMillis, partition, relayTo, request } of requests) {
+  const looks: number[] = [];
+  for (const [i, { id, budgetMillis, partition, relayTo, request }] of requests.entries()) {
     out.integer(id);
     out.integer(budgetMillis);
     out.integer(partition);
     out.integer(relayTo);
-    batch.add(request);
+    if (request.ask === 'look') {
+      looks.push(i);
+      batch.add({ userId: request.userId, ruleId: request.ruleId });
+    } else batch.add(request);
   }
-  if (batch.size > 0) out.byteString(batch.take());
+  if (batch.size > 0) {
+    out.integers(looks);
+    out.byteString(batch.take());
+  }
   return out.take();
 }
 
@@ -57,11 +65,25 @@ export function decodeRequests(payload: Uint8Array): ForwardedRequest[] {
     relayTo: input.integer('relayTo'),
     request: NOT_READ,
   }));
+  const looks = count === 0 ? [] : input.integers('looks');
   const requests = count === 0 ? [] : requestsOf(decodeBatch(input.byteView('batch')));
   if (requests.length !== count) throw new FrameError(`${requests.length} requests for ${count} ways`);
   if (!input.isAtEnd) throw new FrameError('more than the requests');
   for (let i = 0; i < count; i += 1) forwarded[i]!.request = requests[i]!;
+  for (const [i, place] of looks.entries()) {
+    const request = requests[place];
+    if (request === undefined || place <= (looks[i - 1] ?? -1)) throw new FrameError(`a look at ${place}`);
+    forwarded[place]!.request = lookOf(request);
+  }
   return forwarded;
+}
+
+function lookOf(row: LoggedRequest): LookRequest {
+  if (row.ask === 'refund') throw new FrameError('a look that is a refund');
+  const { userId, ruleId, cost, timestampMillis, requestId } = row;
+  const isMore = cost !== undefined || timestampMillis !== undefined || requestId !== undefined;
+  if (isMore) throw new FrameError('a look that asks for a grant');
+  return { ask: 'look', userId, ruleId };
 }
 
 function decodeBatch(bytes: Uint8Array): AllowBatch {

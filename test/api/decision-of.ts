@@ -1,5 +1,5 @@
-/** A decision for tests that care about some of its fields. */
-import type { Decision } from '../../src/api/answer.ts';
+/** A decision, and how a key stands, for tests that care about some of the fields. */
+import type { Decision, LimitStanding } from '../../src/api/answer.ts';
 
 export function decisionOf(changes: Partial<Decision> = {}): Decision {
   return {
@@ -13,4 +13,9 @@ export function decisionOf(changes: Partial<Decision> = {}): Decision {
     decided: { term: 3, index: 90, timeMillis: 1_700_000_000_000 },
     ...changes,
   };
+}
+
+export function standingOf(changes: Partial<LimitStanding> = {}): LimitStanding {
+  const { ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis } = decisionOf();
+  return { ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis, ...changes };
 }

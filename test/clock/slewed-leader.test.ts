@@ -57,7 +57,7 @@ async function grantsOf(slewPpm: number, askedMillis: readonly number[]): Promis
   for (const asked of askedMillis) {
     realMillis = asked;
     let answer: AllowAnswer | undefined;
-    core.allow({ userId: 'ada' }, (given) => (answer = given));
+    core.ask({ userId: 'ada' }, (given) => (answer = given));
     for (let i = 0; i < TICKS_TO_DECIDE && answer === undefined; i += 1) tick();
     if (answer?.kind === 'decision' && answer.decision.allowed) granted.push(asked);
   }

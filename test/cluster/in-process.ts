@@ -133,7 +133,7 @@ export class InProcessCluster {
   async allow(id: number, request: AllowRequest): Promise<AllowAnswer> {
     const { router } = this.node(id).core;
     return new Promise((resolve) => {
-      router.allow(request, (answer) => resolve(answer));
+      router.ask(request, (answer) => resolve(answer));
     });
   }
 

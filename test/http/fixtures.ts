@@ -8,7 +8,9 @@ import type { NodeChange, NodeChangeResult } from '../../src/api/node-change.ts'
 import type { RulesChange, RulesChangeResult, RulesInForce } from '../../src/api/rules-change.ts';
 import type { Readiness } from '../../src/api/readiness.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
-import { decisionOf } from '../api/decision-of.ts';
+import type { LookAnswer, LookRequest } from '../../src/api/look.ts';
+import type { RefundAnswer, RefundRequest } from '../../src/api/refund.ts';
+import { decisionOf, standingOf } from '../api/decision-of.ts';
 import { HTTP_LIMITS, type HttpLimits } from '../../src/http/door-init.ts';
 import { HttpDoor } from '../../src/http/http-door.ts';
 
@@ -44,6 +46,21 @@ export class Door {
   readonly observed: { readonly status: number; readonly startedMillis: number }[] = [];
   /** Undefined keeps requests open. */
   answer: AllowAnswer | undefined = { kind: 'decision', decision: decisionOf() };
+  readonly looks: LookRequest[] = [];
+  readonly refunds: RefundRequest[] = [];
+  refunded: RefundAnswer = {
+    kind: 'refund',
+    refund: {
+      refunded: true,
+      ruleId: 'default',
+      cost: 2,
+      decided: { term: 2, index: 7, position: 1, timeMillis: 90 },
+    },
+  };
+  standing: LookAnswer = {
+    kind: 'standing',
+    standing: { limits: [standingOf()], decided: { term: 2, index: 7, timeMillis: 90 } },
+  };
   readiness: Readiness = { status: 'ready' };
   readonly changes: NodeChange[] = [];
   changed: NodeChangeResult = { ok: true, version: 2 };
@@ -59,6 +76,14 @@ export class Door {
         this.asked.push(request);
         if (this.answer === undefined) this.open.push(done);
         else done(this.answer, PARTITION);
+      },
+      look: (request, done) => {
+        this.looks.push(request);
+        done(this.standing, PARTITION);
+      },
+      refund: (request, done) => {
+        this.refunds.push(request);
+        done(this.refunded, PARTITION);
       },
       readiness: () => this.readiness,
       wantsNoClients: () => this.readiness.status === 'stopping',

@@ -125,7 +125,10 @@ function requestsOf({
     }
     if (command.type !== 'allow') continue;
     const { index, term, timeMillis } = entry;
-    for (const [i, { userId, ruleId: named, requestId, cost }] of askedIn(command.batch).entries()) {
+    for (const [i, asked] of askedIn(command.batch).entries()) {
+      // Whoever asks here refunds nothing.
+      if (asked.ask === 'refund') continue;
+      const { userId, ruleId: named, requestId, cost } = asked;
       const byDefault = isReplayed ? machine.ruleTable?.rules[0]?.id : undefined;
       requests.push({
         index,

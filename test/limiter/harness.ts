@@ -3,7 +3,7 @@
 import { AllowBatchBuilder } from '../../src/limiter/log/batch-builder.ts';
 import { decodeCommand, encodeRules } from '../../src/limiter/log/command.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
-import type { AllowRequest } from '../../src/api/request.ts';
+import type { LoggedRequest } from '../../src/api/user-request.ts';
 import { type RuleTable, validateRuleTable } from '../../src/limiter/rules.ts';
 import { LimiterStateMachine, type StateSnapshot } from '../../src/limiter/state-machine.ts';
 import type { Rule } from '../../src/api/rule.ts';
@@ -17,7 +17,7 @@ export class Harness {
   nowMillis = START;
 
   /** Applies one batch at group time `nowMillis` and returns its decisions. */
-  ask(...requests: AllowRequest[]): Decision[] {
+  ask(...requests: LoggedRequest[]): Decision[] {
     const command = decodeCommand(entryOf(requests));
     const decisions: Decision[] = [];
     this.machine.apply(command, this.next(), (i, decision) => {
@@ -26,7 +26,7 @@ export class Harness {
     return decisions;
   }
 
-  one(request: AllowRequest): Decision {
+  one(request: LoggedRequest): Decision {
     return this.ask(request)[0]!;
   }
 
@@ -45,7 +45,7 @@ export class Harness {
 }
 
 /** The data of an entry with these requests. */
-export function entryOf(requests: readonly AllowRequest[]): Uint8Array {
+export function entryOf(requests: readonly LoggedRequest[]): Uint8Array {
   const builder = new AllowBatchBuilder();
   for (const request of requests) builder.add(request);
   return builder.take();

@@ -39,14 +39,13 @@ class Node {
     [0, new Replica(5)],
     [2, new Replica(4)],
   ]);
-  state: MetaState | undefined = STATE;
+  readonly meta = { state: STATE };
   readonly asked: { readonly change: ClusterChange; readonly done: (result: ClusterChangeResult) => void }[] =
     [];
   readonly told: RulesChangeResult[] = [];
   readonly changes = new RulesChanges({
+    core: { partitions: this.replicas, meta: this.meta },
     partitionCount: 4,
-    replicas: this.replicas,
-    state: () => this.state,
     change: (change, done) => this.asked.push({ change, done }),
   });
 
@@ -59,7 +58,7 @@ class Node {
   commit(): void {
     const { change, done } = this.asked.at(-1) ?? expect.fail('nothing was asked');
     if (change.type !== 'rules') expect.fail('not a change of the rules');
-    this.state = { ...STATE, rules: change.table };
+    this.meta.state = { ...STATE, rules: change.table };
     this.changes.stateChanged();
     done({ ok: true, version: change.table.version });
   }

@@ -1,5 +1,5 @@
 /** One partition over a driver that does what the test says. */
-import type { AllowRequest } from '../../src/api/request.ts';
+import type { UserRequest } from '../../src/api/user-request.ts';
 import type { Entry } from '../../raft/types.ts';
 import { GroupClock } from '../../raft/driver/group-clock.ts';
 import { requestsOf } from '../../src/limiter/log/batch.ts';
@@ -130,7 +130,7 @@ export class FakeDriver {
   }
 
   /** Asks; the answers arrive in the returned array. */
-  ask(request: AllowRequest | string, deadline = 1_000): Answer[] {
+  ask(request: UserRequest | string, deadline = 1_000): Answer[] {
     const answers: Answer[] = [];
     const asked = typeof request === 'string' ? { userId: request } : request;
     this.partition.decide(asked, this.now + deadline, (answer) => answers.push(answer));
@@ -138,7 +138,7 @@ export class FakeDriver {
   }
 
   /** Asks, and does everything until it is answered. */
-  decide(request: AllowRequest | string): Answer {
+  decide(request: UserRequest | string): Answer {
     const answers = this.ask(request);
     // Something else may take the first place in the log.
     for (let turns = 0; turns < 2 && answers.length === 0; turns += 1) {

@@ -6,7 +6,10 @@ import type { ClusterReport } from '../../src/api/cluster-report.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import { RESP_LIMITS, type RespLimits } from '../../src/resp/door-init.ts';
 import { RespDoor } from '../../src/resp/resp-door.ts';
-import { decisionOf } from '../api/decision-of.ts';
+import type { LookAnswer, LookRequest } from '../../src/api/look.ts';
+import type { RefundAnswer, RefundRequest } from '../../src/api/refund.ts';
+import type { DoneWith } from '../../src/api/user-request.ts';
+import { decisionOf, standingOf } from '../api/decision-of.ts';
 import { eventually } from '../cluster/harness.ts';
 import { type Decoded, decodeReplies } from './decode-replies.ts';
 
@@ -36,6 +39,23 @@ export class PlayedDoor {
   readonly open: AllowDone[] = [];
   /** Undefined keeps requests open. */
   answer: AllowAnswer | undefined = { kind: 'decision', decision: decisionOf() };
+  readonly looks: LookRequest[] = [];
+  readonly refunds: RefundRequest[] = [];
+  refunded: RefundAnswer = {
+    kind: 'refund',
+    refund: {
+      refunded: true,
+      ruleId: 'default',
+      cost: 2,
+      decided: { term: 2, index: 7, position: 1, timeMillis: 90 },
+    },
+  };
+  readonly openLooks: DoneWith<LookRequest>[] = [];
+  /** Undefined keeps looks open. */
+  standing: LookAnswer | undefined = {
+    kind: 'standing',
+    standing: { limits: [standingOf()], decided: { term: 2, index: 7, timeMillis: 90 } },
+  };
   wantsNoClients = false;
   report = REPORT;
   accepted = 0;
@@ -49,6 +69,15 @@ export class PlayedDoor {
           this.asked.push(request);
           if (this.answer === undefined) this.open.push(done);
           else done(this.answer, 0);
+        },
+        look: (request, done) => {
+          this.looks.push(request);
+          if (this.standing === undefined) this.openLooks.push(done);
+          else done(this.standing, 0);
+        },
+        refund: (request, done) => {
+          this.refunds.push(request);
+          done(this.refunded, 0);
         },
         readiness: () => ({ status: 'ready' }),
         wantsNoClients: () => this.wantsNoClients,

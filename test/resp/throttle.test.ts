@@ -3,7 +3,8 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../../src/api/rule.ts';
 import { parseStatedRule } from '../../src/api/stated-rule.ts';
-import { decisionOf } from '../api/decision-of.ts';
+import { decisionOf, standingOf } from '../api/decision-of.ts';
+import { eventually } from '../cluster/harness.ts';
 import { PlayedDoor, type RespClient } from './fixtures.ts';
 
 let played: PlayedDoor;
@@ -78,7 +79,31 @@ describe('CL.THROTTLE', () => {
     });
     played.answer = { kind: 'decision', decision };
     expect(await throttle(15, 30, 60, 16)).toEqual([1, 16, 3, 1, 0]);
-    expect(await throttle(15, 30, 60, 17)).toEqual([1, 16, 3, -1, 0]);
+  });
+
+  it('only looks for nothing, and for more than can ever be granted', async () => {
+    played.looks.length = 0;
+    const before = { ...played.door.counts.answers };
+    const standing = standingOf({ limit: 16, remaining: 3, retryAfterMillis: 0, resetMillis: 2_001 });
+    const decided = { term: 1, index: 1, timeMillis: 1 };
+    played.standing = { kind: 'standing', standing: { limits: [standing], decided } };
+    expect(await throttle(15, 30, 60, 0)).toEqual([0, 16, 3, -1, 3]);
+    expect(await throttle(15, 30, 60, 17)).toEqual([1, 16, 3, -1, 3]);
+    expect(await throttle(15, 30, 60, 9_007_199_254_740_991)).toEqual([1, 16, 3, -1, 3]);
+    const look = { ask: 'look', userId: 'ada', ruleId: '16/32000ms' };
+    expect([played.looks, played.asked]).toEqual([[look, look, look], []]);
+    // Nobody asked for a grant.
+    expect(played.door.counts.answers).toEqual(before);
+  });
+
+  it('answers looks in the order of the commands', async () => {
+    played.standing = undefined;
+    client.send('CL.THROTTLE', 'ada', '1', '1', '1', '0');
+    client.send('PING');
+    await eventually('it is looked', () => (played.openLooks.length === 1 ? true : undefined));
+    played.openLooks[0]?.({ kind: 'unavailable', reason: 'no_leader', proposed: false }, 0);
+    const error = expect.stringMatching(/^UNAVAILABLE no_leader .*; nothing was granted$/);
+    expect(await client.next(2)).toEqual([{ error }, 'PONG']);
   });
 
   it('refuses other numbers of arguments with its usage', async () => {
@@ -100,14 +125,7 @@ describe('CL.THROTTLE', () => {
     [[1, 1, -1], 'ERR count and period must be positive'],
     [[-1, 1, 1], 'ERR max_burst must be an integer from 0 to 999999'],
     [[LIMIT_MAX, 1, 1], 'ERR max_burst must be an integer from 0 to 999999'],
-    [
-      [1, 1, 1, 0],
-      'ERR quantity must be an integer from 1 to 1000000; a look with quantity 0 is not supported',
-    ],
-    [
-      [1, 1, 1, -1],
-      'ERR quantity must be an integer from 1 to 1000000; a look with quantity 0 is not supported',
-    ],
+    [[1, 1, 1, -1], 'ERR quantity must not be negative'],
     [
       [0, 1, 2_678_401],
       'ERR (max_burst + 1) * period / count must be at most 2678400 seconds, which is 31 days',

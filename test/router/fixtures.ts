@@ -158,7 +158,7 @@ export class RouterBench {
 
   allow(userId: string, more: Partial<AllowRequest> = {}): Told {
     const told: Told = { answers: [], partitions: [] };
-    this.router.allow({ userId, ...more }, (answer, partition) => {
+    this.router.ask({ userId, ...more }, (answer, partition) => {
       told.answers.push(answer);
       told.partitions.push(partition);
     });

@@ -273,8 +273,8 @@ describe('open requests', () => {
     const bench = new RouterBench();
     const second = new RouterBench();
     let answered = 0;
-    bench.router.allow({ userId: '0:a' }, () => {
-      bench.router.allow({ userId: '0:again' }, () => {
+    bench.router.ask({ userId: '0:a' }, () => {
+      bench.router.ask({ userId: '0:again' }, () => {
         answered += 1;
       });
     });

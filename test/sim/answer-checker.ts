@@ -8,6 +8,7 @@ import type { Decision } from '../../src/limiter/decision.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import {
   costSince,
+  countsAt,
   type GroupLedger,
   grantsOf,
   type Receipt,
@@ -132,7 +133,7 @@ export class AnswerChecker {
     const since = invokedMillis - window - lag;
     if (this.#init.lagMax?.(group.id, since) === undefined) return;
     const grants = grantsOf(group, ruleId, request.userId).filter(
-      ({ index }) => index <= decision.decided.index,
+      (grant) => grant.index <= decision.decided.index && countsAt(grant, decision.decided.index),
     );
     const live = realCostSince(grants, since);
     check(
@@ -160,11 +161,10 @@ export class AnswerChecker {
     const { decided, ruleId, resetMillis } = decision;
     const rule = ruleOf(group, ruleId);
     const isEvent = asked.timestampMillis !== undefined && rule.clock === 'request';
-    // Who asks in group time and is held back to its own timestamps is told when it asked by how long it has to wait.
-    const sinceMillis = Math.max(
-      0,
-      resetMillis - groupWindowMillis(decision.windowMillis, group.table?.clockDriftPpm ?? 0),
-    );
+    // Who asks in group time and is held back to its own timestamps is told when it asked by how long it has to wait, beyond
+    // what whoever asks at those has to.
+    const there = group.machine.standingAt(decided, asked.userId, asked.rule);
+    const sinceMillis = resetMillis - (there?.resetMillis ?? 0);
     const nowMillis = decided.timeMillis - (isEvent ? 0 : sinceMillis);
     const expected = group.machine.denialAt(decided, asked, isEvent ? Infinity : nowMillis);
     const saying = sayingOf(decision);

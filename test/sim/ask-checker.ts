@@ -3,6 +3,7 @@
  * it, nothing is passed on more than once, and a crowd of requests without a leader does not become a crowd of questions.
  */
 import type { AllowRequest } from '../../src/api/request.ts';
+import type { UserRequest } from '../../src/api/user-request.ts';
 import type { GroupApplication } from '../../raft/driver/multi-raft.ts';
 import type { NodeId } from '../../raft/types.ts';
 import { Partition } from '../../src/partition/partition.ts';
@@ -66,8 +67,9 @@ export class AskChecker {
   }
 
   /** A client asks `node`. */
-  asked(node: NodeId, { userId, requestId }: AllowRequest): void {
-    const key = keyOf(node, userId, requestId);
+  asked(node: NodeId, request: UserRequest): void {
+    const { userId } = request;
+    const key = keyOf(node, userId, idOf(request));
     const asked = this.#asked.get(key) ?? { waiting: 0, answeredAt: -Infinity };
     asked.waiting += 1;
     this.#asked.set(key, asked);
@@ -80,8 +82,8 @@ export class AskChecker {
   }
 
   /** A client has its answer from `node`, or has lost it. */
-  answered(node: NodeId, { userId, requestId }: AllowRequest): void {
-    const asked = this.#asked.get(keyOf(node, userId, requestId));
+  answered(node: NodeId, request: UserRequest): void {
+    const asked = this.#asked.get(keyOf(node, request.userId, idOf(request)));
     if (asked === undefined) return;
     asked.waiting -= 1;
     asked.answeredAt = this.#init.now();
@@ -102,8 +104,8 @@ export class AskChecker {
         isAnswered = true;
         done(answer);
       });
-      const { userId, requestId } = request;
-      if (!isAnswered) this.#takenAt.set(keyOf(node, userId, requestId), this.#init.now());
+      const key = keyOf(node, request.userId, idOf(request));
+      if (!isAnswered) this.#takenAt.set(key, this.#init.now());
     };
   }
 
@@ -183,13 +185,26 @@ function questionsIn(payload: Uint8Array): Question[] {
     const [, , partition, relayTo] = [integer(), integer(), integer(), integer()];
     return { partition, relayTo };
   });
+  const looks = ways.length === 0 ? [] : Array.from({ length: integer() }, () => integer());
   const batchBytes = ways.length === 0 ? 0 : integer();
-  return loggedRequests(payload.subarray(at, at + batchBytes)).map(({ userId, requestId }, i) => ({
+  return loggedRequests(payload.subarray(at, at + batchBytes)).map(({ userId, requestId, isRefund }, i) => ({
     partition: ways[i]?.partition ?? 0,
     relayTo: ways[i]?.relayTo ?? 0,
     userId,
-    requestId,
+    requestId: looks.includes(i) ? LOOK : isRefund === true ? refundOf(requestId ?? '') : requestId,
   }));
+}
+
+/** Stands where a request has its id: no client names one like it. */
+const LOOK = 'a look';
+
+function idOf(request: UserRequest): string | undefined {
+  if (request.ask === 'look') return LOOK;
+  return request.ask === 'refund' ? refundOf(request.requestId) : request.requestId;
+}
+
+function refundOf(requestId: string): string {
+  return `refund of ${requestId}`;
 }
 
 function keyOf(node: NodeId, userId: string, requestId: string | undefined): string {

@@ -9,6 +9,7 @@ import type { Decision } from '../../src/limiter/decision.ts';
 import { TURN_MILLIS } from './ask-checker.ts';
 import { askedBy } from './id-ledger.ts';
 import type { Random } from './random.ts';
+import { Refunders } from './refunders.ts';
 import { isNowhere, isRejection } from './rejections.ts';
 import { ATTEMPTS_MAX, Repeats } from './repeats.ts';
 import { Requests } from './requests.ts';
@@ -37,6 +38,7 @@ export class Clients {
   readonly #observed: ObservedGrants;
   readonly #requests: Requests;
   readonly #repeats: Repeats;
+  readonly refunders: Refunders;
   /** By user and id: whoever repeats a request may get the answer of an attempt that still waits. */
   readonly #firstInvoked = new Map<string, number>();
   isActive = true;
@@ -68,6 +70,12 @@ export class Clients {
       isActive: () => this.isActive,
       newId: () => this.#requests.newId(),
       attempt: (node, request, count) => this.attempt(node, request, count),
+    });
+    this.refunders = new Refunders({
+      world,
+      isActive: () => this.isActive,
+      refunding: (request) => this.#observed.refunding(request),
+      mustDecideSince: () => this.mustDecideSince,
     });
     this.#next();
   }
@@ -187,7 +195,7 @@ export class Clients {
       case 'conflict':
         this.conflicts += 1;
         check(
-          this.#requests.isShared(request),
+          answer.field === 'requestId' ? this.refunders.isAsked(request) : this.#requests.isShared(request),
           () => `nobody else has the id of ${JSON.stringify(request)}, and yet: ${answer.message}`,
         );
         return;
@@ -266,6 +274,7 @@ export class Clients {
 
   /** A process ended: whoever waited for it learns nothing. */
   lost(node: SimNode): void {
+    this.refunders.lost(node);
     for (const attempt of this.#open) {
       if (attempt.node !== node) continue;
       check(
@@ -287,6 +296,7 @@ export class Clients {
     this.#requests.granted(request);
     this.#repeats.granted(request, decision.decided.timeMillis);
     this.#observed.granted(attempt, decision.ruleId);
+    this.refunders.granted(request, decision, attempt.invokedAt);
   }
 
   /** What the clients saw, without a look inside: no certain violation in real time. */

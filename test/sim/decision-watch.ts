@@ -22,10 +22,20 @@ function mix(value: number): void {
 
 /** Decision `i` of an entry, made by a machine or expected of one. */
 export function tellDecision(i: number, decision: Decision): void {
-  const { allowed, limit, remaining, retryAfterMillis, resetMillis, decided, refusal = '' } = decision;
+  const {
+    allowed,
+    limit,
+    remaining,
+    retryAfterMillis,
+    resetMillis,
+    decided,
+    refusal = '',
+    refund,
+  } = decision;
   if (told.length < TOLD_MAX) told.push(decision);
   mix(i * 2 + (allowed ? 1 : 0));
   mix(refusal.length);
+  if (refund !== undefined) mix(refund.refunded ? 1 + refund.cost : -1);
   mix(decision.ruleId.length);
   mix(decision.windowMillis);
   mix(decision.conflict?.field.length ?? 0);

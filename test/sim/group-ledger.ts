@@ -12,6 +12,9 @@ export interface Grant extends TimedGrant {
   readonly index: number;
   /** Undefined for a grant judged at a caller's time. */
   readonly realMillis: number | undefined;
+  readonly receipt: string;
+  /** The entry that took it back. */
+  refundedIndex?: number;
 }
 
 export interface GroupLedger {
@@ -71,13 +74,18 @@ export function grantsOf(group: GroupLedger, ruleId: string, userId: string): Gr
   return grants;
 }
 
+/** It was not taken back before entry `index`; within an entry it may have been a moment before. */
+export function countsAt({ refundedIndex }: Grant, index: number): boolean {
+  return refundedIndex === undefined || refundedIndex >= index;
+}
+
 /** Of grants up to entry `throughIndex` that are later than `afterMillis`. Times never decrease along a key. */
 export function costSince(grants: readonly Grant[], afterMillis: number, throughIndex: number): number {
   let cost = 0;
   for (let i = grants.length - 1; i >= 0; i -= 1) {
     const grant = grants[i];
     if (grant === undefined || grant.timeMillis <= afterMillis) break;
-    if (grant.index <= throughIndex) cost += grant.cost;
+    if (grant.index <= throughIndex && countsAt(grant, throughIndex)) cost += grant.cost;
   }
   return cost;
 }
@@ -92,6 +100,6 @@ export function realCostSince(grants: readonly Grant[], afterMillis: number): nu
   return cost;
 }
 
-export function receiptOf({ decided, ruleId }: Decision): string {
+export function receiptOf({ decided, ruleId }: Pick<Decision, 'decided' | 'ruleId'>): string {
   return JSON.stringify([decided.index, decided.position ?? null, decided.term, decided.timeMillis, ruleId]);
 }

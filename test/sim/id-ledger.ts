@@ -15,6 +15,8 @@ export interface Asked {
   readonly cost: number;
   readonly timestampMillis: number | undefined;
   readonly requestId: string | undefined;
+  /** It gives back what was granted under its id, and asks for nothing: its cost is 0. */
+  readonly isRefund?: boolean;
 }
 
 export function askedBy({ userId, ruleId, cost, timestampMillis, requestId }: AllowRequest): Asked {
@@ -33,6 +35,8 @@ interface Remembered {
   readonly position: number;
   /** The last millisecond of group time. */
   readonly untilMillis: number;
+  /** The entry that took it back. */
+  refundedIndex: number | undefined;
 }
 
 export class IdLedger {
@@ -55,7 +59,13 @@ export class IdLedger {
         index: entry.index,
         position: i,
         untilMillis: entry.timeMillis + horizonMillis,
+        refundedIndex: undefined,
       });
+    } else if (known.words === words && known.refundedIndex !== undefined) {
+      check(
+        decision.refusal === 'refunded',
+        () => `${where} was refunded, and got ${JSON.stringify(decision)}`,
+      );
     } else if (known.words === words) {
       check(
         decision.allowed && JSON.stringify(decision.decided) === known.receipt,
@@ -64,6 +74,22 @@ export class IdLedger {
     } else {
       check(isReused, () => `${where} has the id of ${known.words}, and got ${JSON.stringify(decision)}`);
     }
+  }
+
+  /** Entry `entry` took back what has the id of `asked`, if anything has. Returns whether it is the first to do so. */
+  refunded(entry: Entry, asked: Asked, decision: Decision): boolean {
+    const known = this.#granted.get(keyOf(asked) ?? '');
+    const isKnown = known !== undefined && known.untilMillis > entry.timeMillis;
+    const where = `the refund ${wordsOf(asked)} in entry ${entry.index}`;
+    check(decision.refund?.refunded === isKnown, () => `${where}: ${JSON.stringify(decision)}`);
+    if (!isKnown) return false;
+    check(
+      JSON.stringify(decision.decided) === known.receipt,
+      () => `${where} is not that of ${known.receipt}`,
+    );
+    const isFirst = known.refundedIndex === undefined;
+    known.refundedIndex ??= entry.index;
+    return isFirst;
   }
 
   /** A client was denied: the state it was read from must not have remembered its id. */

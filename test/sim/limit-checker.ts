@@ -6,7 +6,10 @@
 import type { Entry, GroupId } from '../../raft/types.ts';
 import { decodeCommand } from '../../src/limiter/log/command.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
+import type { LookRequest, Standing } from '../../src/api/look.ts';
+import type { Refund, RefundRequest } from '../../src/api/refund.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
+import { wordsOfStanding } from './lookers.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import { takeDecisions, tellDecision } from './decision-watch.ts';
 import type { Committed, Outcome } from './group-history.ts';
@@ -149,6 +152,10 @@ export class LimitChecker {
   #decided(group: GroupLedger, decided: Logged): void {
     const { entry, i, asked, decision, stamp } = decided;
     const { requestId } = asked;
+    if (asked.isRefund === true) {
+      this.#refunded(group, entry, asked, decision);
+      return;
+    }
     if (requestId !== undefined) {
       this.#logged.add(requestId);
       check(
@@ -182,13 +189,25 @@ export class LimitChecker {
     this.#granted(group, decided);
   }
 
+  #refunded(group: GroupLedger, entry: Entry, asked: Asked, decision: Decision): void {
+    if (!group.ids.refunded(entry, asked, decision)) return;
+    const receipt = receiptOf(decision);
+    const grant = grantsOf(group, decision.ruleId, asked.userId).find((each) => each.receipt === receipt);
+    check(grant?.refundedIndex === undefined, () => `${wordsOf(asked)} takes back twice what has ${receipt}`);
+    check(
+      grant?.cost === decision.refund?.cost,
+      () => `${wordsOf(asked)} takes back ${JSON.stringify(decision)}`,
+    );
+    if (grant !== undefined) grant.refundedIndex = entry.index;
+  }
+
   #granted(group: GroupLedger, { entry, asked, decision, stamp }: Logged): void {
     const { userId, cost, requestId } = asked;
     const hasTime = asked.timestampMillis !== undefined;
     const { ruleId, decided } = decision;
     const rule = ruleOf(group, ruleId);
     const isEvent = hasTime && rule.clock === 'request';
-    const grants = grantsOf(group, ruleId, userId);
+    const all = grantsOf(group, ruleId, userId);
     const forgotten = group.forgotten.get(`${ruleId}/${userId}`) ?? -Infinity;
     const grant = {
       timeMillis: decided.timeMillis,
@@ -196,8 +215,10 @@ export class LimitChecker {
       cost,
       index: decided.index,
       realMillis: isEvent ? undefined : stamp?.seemingMillis,
+      receipt: receiptOf(decision),
     };
-    grants.push(grant);
+    all.push(grant);
+    const grants = all.filter(({ refundedIndex }) => refundedIndex === undefined);
     this.grants += 1;
     const window = isEvent ? rule.windowMillis : this.#windowInGroupTime(group, rule);
     const isOrdered = !userId.startsWith('mixed') && !userId.startsWith('event');
@@ -239,6 +260,32 @@ export class LimitChecker {
   /** A client got a decision from a node. */
   answered(id: GroupId, request: AllowRequest, decision: Decision, when: Answered): void {
     this.#answers.answered(this.#group(id), request, decision, when);
+  }
+
+  /** Somebody was told what became of a refund. */
+  refunded(id: GroupId, request: RefundRequest, refund: Refund, committedIndex: number): void {
+    const words = `${JSON.stringify(request)}: ${JSON.stringify(refund)}, group ${id}`;
+    check(refund.decided.index <= committedIndex, () => `told of what is not committed: ${words}`);
+    if (!refund.refunded) return;
+    const receipt = receiptOf({ decided: refund.decided, ruleId: refund.ruleId });
+    const grant = grantsOf(this.#group(id), refund.ruleId, request.userId).find(
+      (each) => each.receipt === receipt,
+    );
+    check(grant?.refundedIndex !== undefined, () => `the log took back no such grant: ${words}`);
+  }
+
+  /** Somebody was told how a user stands. */
+  looked(id: GroupId, { userId, ruleId }: LookRequest, standing: Standing, committedIndex: number): void {
+    const { limits, decided } = standing;
+    const { machine } = this.#group(id);
+    const where = `in group ${id}, by entry ${decided.index}`;
+    check(decided.index <= committedIndex, () => `a look at what is not committed, ${where}`);
+    const rules =
+      ruleId === undefined ? machine.tableAt(decided.index)?.rules.map((rule) => rule.id) : [ruleId];
+    const expected = rules?.map((rule) => machine.standingAt(decided, userId, rule));
+    const words = JSON.stringify(limits.map(wordsOfStanding));
+    const expectedWords = JSON.stringify(expected?.map((limit) => limit && wordsOfStanding(limit)));
+    check(words === expectedWords, () => `${userId} stands at ${expectedWords}, not at ${words}, ${where}`);
   }
 
   /** A client was told that its request, the only one with this id, reached no log. */

@@ -2,6 +2,8 @@
 import type { Asked } from './id-ledger.ts';
 
 const ALLOW = 5;
+/** The same, with refunds among them. */
+const REFUNDS = 8;
 
 export function loggedRequests(data: Uint8Array): Asked[] {
   const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
@@ -16,12 +18,15 @@ export function loggedRequests(data: Uint8Array): Asked[] {
     at += length;
     return bytes.toString('utf8', at - length, at);
   };
-  if (bytes.length === 0 || byte() !== ALLOW) return [];
+  const kind = bytes.length === 0 ? 0 : byte();
+  if (kind !== ALLOW && kind !== REFUNDS) return [];
   const count = integer();
   const rules = Array.from({ length: integer() }, text);
   return Array.from({ length: count }, () => {
     const has = byte();
     const userId = text();
+    if (has & 16)
+      return { userId, rule: '', cost: 0, timestampMillis: undefined, requestId: text(), isRefund: true };
     return {
       userId,
       rule: rules[has & 1 ? integer() : 0] ?? '',

@@ -84,7 +84,8 @@ function waitFor(
 export function denialOf({ rule, runs = [] }: Known, judged: Judged, cost: number, place: Place): Decision {
   const { askedMillis, timeMillis, windowMillis, live, isHeld } = judged;
   const wait = waitFor(runs, judged, cost, rule.limit);
-  const empty = runs.length === 0 ? 0 : Math.max(0, newestOf(runs) + windowMillis - timeMillis);
+  const spent = runs.filter(({ cost: each }) => each > 0);
+  const empty = spent.length === 0 ? 0 : Math.max(0, newestOf(spent) + windowMillis - timeMillis);
   // Waits count from the time that was asked for; who need not wait need not.
   const since = (millis: number): number => (millis === 0 && !isHeld ? 0 : millis + timeMillis - askedMillis);
   return {
@@ -137,6 +138,25 @@ export function refused(
     decided: receiptOf(at.place, at.nowMillis),
     refusal,
     ...(conflict !== undefined && { conflict }),
+  };
+}
+
+/** What is told of a refund: of which grant, or of none. */
+export function refundOf(
+  grant: { readonly decision: Decision; readonly cost: number } | undefined,
+  place: Place,
+  nowMillis: number,
+): Decision {
+  return {
+    allowed: false,
+    ruleId: grant?.decision.ruleId ?? '',
+    limit: 0,
+    windowMillis: 0,
+    remaining: 0,
+    retryAfterMillis: 0,
+    resetMillis: 0,
+    decided: grant?.decision.decided ?? receiptOf(place, nowMillis),
+    refund: { refunded: grant !== undefined, cost: grant?.cost ?? 0 },
   };
 }
 

@@ -19,11 +19,21 @@ import {
   type Known,
   newestOf,
   type Place,
+  refundOf,
   refused,
   type Run,
 } from './naive-judgement.ts';
 import { NaiveRequests, requestBytes } from './naive-requests.ts';
-import { type Since, Tally, valueAt } from './naive-state.ts';
+import {
+  type Key,
+  keyItem,
+  type KeysOfRule,
+  resolved,
+  type RuleState,
+  type Since,
+  Tally,
+  valueAt,
+} from './naive-state.ts';
 
 const WINDOW_MILLIS_MAX = 31 * 86_400_000;
 const DAY_MILLIS = 86_400_000;
@@ -35,23 +45,6 @@ const SWEEP_DROPS = 1_024;
 /** The model of sizes: src/limiter/README.md. */
 const KEY_BYTES = 96;
 const RUN_BYTES = 16;
-
-interface Key {
-  readonly userId: string;
-  madeMillis: number;
-  /** Undefined when it was forgotten. */
-  readonly runs: Since<readonly Run[] | undefined>[];
-}
-
-type RuleState = Omit<Extract<StateItem, { kind: 'rule' }>, 'kind'>;
-
-interface KeysOfRule {
-  state: RuleState;
-  readonly states: Since<RuleState>[];
-  readonly keys: Map<string, Key>;
-  /** Sweeps go in this order; the last one takes the place of one that is forgotten. */
-  readonly order: Key[];
-}
 
 /** The product's promise in group time, written down again on purpose: longer windows hide drift and rounding. */
 export function groupWindowMillis(windowMillis: number, driftPpm: number): number {
@@ -142,6 +135,22 @@ export class NaiveLimiter {
     return denialOf(known, judged, asked.cost, { index, term, position: undefined });
   }
 
+  /** How a user stands there under a rule, as whoever asks for one more is told; undefined if there is no such rule. */
+  standingAt(
+    {
+      index,
+      term,
+      timeMillis,
+    }: { readonly index: number; readonly term: number; readonly timeMillis: number },
+    userId: string,
+    rule: string,
+  ): Decision | undefined {
+    const asked = { userId, rule, cost: 1, timestampMillis: undefined, requestId: undefined };
+    const known = this.#knownAt(asked, this.tableAt(index), index);
+    if (known === undefined || timeMillis < (valueAt(this.#times, index) ?? 0)) return undefined;
+    return denialOf(known, judge(known, asked, timeMillis), 1, { index, term, position: undefined });
+  }
+
   #knownAt(asked: Asked, table: RuleTable | undefined, index: number): Known | undefined {
     const keys = this.#known.get(resolved(asked.rule, table));
     const state = keys === undefined ? undefined : valueAt(keys.states, index);
@@ -163,10 +172,13 @@ export class NaiveLimiter {
   #decide(asked: Asked, place: Place, entry: Entry): Decision {
     const nowMillis = entry.timeMillis;
     const ruleId = resolved(asked.rule, this.#table);
+    if (asked.isRefund === true) return this.#refund(asked, place, entry);
     const remembered = this.#requests.find(asked, { index: Infinity, nowMillis });
     if (remembered !== undefined) {
       const difference = differenceOf(remembered.asked, asked);
-      if (difference === undefined) return remembered.decision;
+      if (difference === undefined && !remembered.isRefunded) return remembered.decision;
+      if (difference === undefined)
+        return refused('refunded', { ruleId: remembered.decision.ruleId, place, nowMillis });
       return refused('request_id_reused', { ruleId, place, nowMillis }, difference);
     }
     const known = this.#knownAt(asked, this.#table, entry.index);
@@ -188,6 +200,34 @@ export class NaiveLimiter {
     this.#requests.expire(nowMillis, LOOKS_PER_GRANT);
     this.#sweep(entry, LOOKS_PER_GRANT, LOOKS_PER_GRANT);
     return decision;
+  }
+
+  /** What is remembered until later than now counts no more; its stamp stays, with what others spent at it. */
+  #refund(asked: Asked, place: Place, entry: Entry): Decision {
+    const nowMillis = entry.timeMillis;
+    const remembered = this.#requests.find(asked, { index: Infinity, nowMillis: nowMillis + 1 });
+    if (remembered === undefined) return refundOf(undefined, place, nowMillis);
+    const { decision } = remembered;
+    const { cost } = remembered.asked;
+    if (!remembered.isRefunded) {
+      this.#requests.refund(remembered);
+      this.#takeBack(decision, asked.userId, cost, entry);
+      this.#changedMillis = nowMillis;
+    }
+    return refundOf({ decision, cost }, place, nowMillis);
+  }
+
+  #takeBack({ ruleId, decided }: Decision, userId: string, cost: number, { index }: Entry): void {
+    const keys = this.#known.get(ruleId);
+    const key = keys?.keys.get(userId);
+    const before = key?.runs.at(-1)?.value;
+    if (keys === undefined || key === undefined || before === undefined) return;
+    const runs = before.map((run) =>
+      run.timeMillis === decided.timeMillis ? { ...run, cost: Math.max(0, run.cost - cost) } : run,
+    );
+    this.#tally.count(keyItem(keys, key, before), -1);
+    key.runs.push({ index, value: runs });
+    this.#tally.count(keyItem(keys, key, runs), 1);
   }
 
   #hasRoom(
@@ -305,12 +345,4 @@ export class NaiveLimiter {
     const last = keys.order.pop();
     if (last !== undefined && last !== key) keys.order[keys.order.indexOf(key)] = last;
   }
-}
-
-function resolved(rule: string, table: RuleTable | undefined): string {
-  return rule === '' ? (table?.rules[0]?.id ?? '') : rule;
-}
-
-function keyItem({ state }: KeysOfRule, { userId, madeMillis }: Key, runs: readonly Run[]): StateItem {
-  return { kind: 'key', ruleId: state.rule.id, userId, madeMillis, runs };
 }

@@ -13,6 +13,7 @@ interface Remembered {
   readonly index: number;
   readonly untilMillis: number;
   isNewest: boolean;
+  isRefunded: boolean;
 }
 
 export class NaiveRequests {
@@ -40,7 +41,7 @@ export class NaiveRequests {
     decision: Decision,
     { index, untilMillis }: { readonly index: number; readonly untilMillis: number },
   ): void {
-    const id = { asked, decision, index, untilMillis, isNewest: true };
+    const id = { asked, decision, index, untilMillis, isNewest: true, isRefunded: false };
     const same = this.#ids.get(idKey(asked)) ?? [];
     this.#ids.set(idKey(asked), same);
     const before = same.at(-1);
@@ -53,6 +54,13 @@ export class NaiveRequests {
     this.#queue.push(id);
     this.#tally.bytes += requestBytes(asked, decision.ruleId);
     this.#tally.count(requestItem(id), 1);
+  }
+
+  /** It was taken back: it stays remembered as that. */
+  refund(grant: Remembered): void {
+    this.#tally.count(requestItem(grant), -1);
+    grant.isRefunded = true;
+    this.#tally.count(requestItem(grant), 1);
   }
 
   /** Forgets the oldest that do not count any more, so many at most. */
@@ -76,7 +84,7 @@ export function requestBytes({ userId, requestId = '' }: Asked, ruleId: string):
   return ID_BYTES + Math.ceil(bytes / 4) * 4 + ruleId.length;
 }
 
-function requestItem({ asked, decision, untilMillis, isNewest }: Remembered): StateItem {
+function requestItem({ asked, decision, untilMillis, isNewest, isRefunded }: Remembered): StateItem {
   const { userId, requestId = '', rule: ruleId, cost, timestampMillis } = asked;
   const fingerprint = { ruleId, cost, timestampMillis };
   return {
@@ -86,6 +94,7 @@ function requestItem({ asked, decision, untilMillis, isNewest }: Remembered): St
     asked: fingerprint,
     expiresMillis: untilMillis,
     isFound: isNewest,
+    isRefunded,
     decision,
   };
 }

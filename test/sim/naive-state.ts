@@ -1,5 +1,7 @@
 /** The state of the naive limiter: what was so from which entry on, how large all of it is, and one number for it. */
+import type { RuleTable } from '../../src/limiter/rules.ts';
 import type { StateItem } from '../../src/limiter/state/inspection.ts';
+import type { Run } from './naive-judgement.ts';
 import { digestOfItem } from './state-digest.ts';
 
 /** What was so from entry `index` on. */
@@ -16,6 +18,23 @@ export function valueAt<T>(versions: readonly Since<T>[], index: number): T | un
   return undefined;
 }
 
+export interface Key {
+  readonly userId: string;
+  madeMillis: number;
+  /** Undefined when it was forgotten. */
+  readonly runs: Since<readonly Run[] | undefined>[];
+}
+
+export type RuleState = Omit<Extract<StateItem, { kind: 'rule' }>, 'kind'>;
+
+export interface KeysOfRule {
+  state: RuleState;
+  readonly states: Since<RuleState>[];
+  readonly keys: Map<string, Key>;
+  /** Sweeps go in this order; the last one takes the place of one that is forgotten. */
+  readonly order: Key[];
+}
+
 export class Tally {
   bytes = 0;
   /** Of all items but the first, whose fields change all the time. */
@@ -29,4 +48,13 @@ export class Tally {
   digestWith(first: StateItem): number {
     return (this.#digest + digestOfItem(first)) >>> 0;
   }
+}
+
+/** The id of the rule that is meant. */
+export function resolved(rule: string, table: RuleTable | undefined): string {
+  return rule === '' ? (table?.rules[0]?.id ?? '') : rule;
+}
+
+export function keyItem({ state }: KeysOfRule, { userId, madeMillis }: Key, runs: readonly Run[]): StateItem {
+  return { kind: 'key', ruleId: state.rule.id, userId, madeMillis, runs };
 }

@@ -1,13 +1,16 @@
 /** What the clients saw, without a look inside: acknowledged grants, and whether they prove that too much was granted. */
 import { findOverGrant, type ObservedGrant } from '../cluster/over-grant.ts';
+import type { RefundRequest } from '../../src/api/refund.ts';
 import type { Attempt, ClientWorld } from './client-world.ts';
 import { check } from './story.ts';
 
 export class ObservedGrants {
   readonly #world: ClientWorld;
   /** Those without timestamps, by rule and user. */
-  readonly #observed = new Map<string, ObservedGrant[]>();
+  readonly #observed = new Map<string, (ObservedGrant & { readonly id: string })[]>();
   readonly #acknowledged = new Set<string>();
+  /** By user and id: somebody may have given it back. */
+  readonly #givenBack = new Set<string>();
 
   constructor(world: ClientWorld) {
     this.#world = world;
@@ -26,13 +29,19 @@ export class ObservedGrants {
     const { begunMillis } =
       request.requestId === undefined ? charge : this.#world.rejections.firstLike(charge);
     for (let i = 0; i < (request.cost ?? 1); i += 1)
-      observed.push({ invokeMillis: begunMillis, completeMillis });
+      observed.push({ invokeMillis: begunMillis, completeMillis, id: idOf(request) });
+  }
+
+  /** What was granted under this id may count no more. */
+  refunding(request: RefundRequest): void {
+    this.#givenBack.add(idOf(request));
   }
 
   /** No certain violation in real time. */
   check(): void {
     const { tables } = this.#world.settings;
-    for (const [key, grants] of this.#observed) {
+    for (const [key, all] of this.#observed) {
+      const grants = all.filter(({ id }) => !this.#givenBack.has(id));
       const ruleId = key.slice(0, key.indexOf('/'));
       const rules = tables.flatMap((table) => table.rules.filter((rule) => rule.id === ruleId));
       const limit = Math.max(...rules.map((rule) => rule.limit));
@@ -41,4 +50,14 @@ export class ObservedGrants {
       check(found === undefined, () => `clients saw an over-grant for ${key}: ${found ?? ''}`);
     }
   }
+}
+
+function idOf({
+  userId,
+  requestId,
+}: {
+  readonly userId: string;
+  readonly requestId?: string | undefined;
+}): string {
+  return requestId === undefined ? '' : JSON.stringify([userId, requestId]);
 }

@@ -6,6 +6,7 @@
 import type { GroupApplication } from '../../raft/driver/multi-raft.ts';
 import type { GroupId, NodeId } from '../../raft/types.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
+import type { UserRequest } from '../../src/api/user-request.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import { Partition } from '../../src/partition/partition.ts';
 import type { Committed } from './group-history.ts';
@@ -56,8 +57,8 @@ export class OfficeChecker {
             `node ${node} answers ${JSON.stringify(answer)} in group ${group} to ${JSON.stringify(request)}`,
         );
         check(
-          answer.kind !== 'decision' || !isAtOnce || mayRead,
-          () => `node ${node} decides by entry ${index} of group ${group} what it leads in term ${office}`,
+          !(answer.kind === 'decision' || answer.kind === 'standing') || !isAtOnce || mayRead,
+          () => `node ${node} answers by entry ${index} of group ${group} what it leads in term ${office}`,
         );
         isAnswered = true;
         done(answer);
@@ -67,13 +68,16 @@ export class OfficeChecker {
         isAnswered || !isTooMuch,
         () => `node ${node} proposes in group ${group} what is above the limit: ${JSON.stringify(request)}`,
       );
-      if (!isAnswered && mayRead) this.#init.proposed({ node, group, index, request });
+      check(isAnswered || !mayRead || request.ask !== 'look', () => `node ${node} proposes a look`);
+      if (!isAnswered && mayRead && request.ask === undefined)
+        this.#init.proposed({ node, group, index, request });
     };
   }
 
   /** Whoever has an id may wait for the answer of an earlier attempt. */
-  #isTooMuch(group: GroupId, index: number, { ruleId, cost = 1, requestId }: AllowRequest): boolean {
-    if (requestId !== undefined) return false;
+  #isTooMuch(group: GroupId, index: number, request: UserRequest): boolean {
+    if (request.ask !== undefined || request.requestId !== undefined) return false;
+    const { ruleId, cost = 1 } = request;
     const rules = this.#init.tableAt(group, index)?.rules;
     const rule = ruleId === undefined ? rules?.[0] : rules?.find(({ id }) => id === ruleId);
     return rule !== undefined && cost > rule.limit;

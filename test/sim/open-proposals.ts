@@ -33,7 +33,8 @@ export function openProposalOf(
 }
 
 function requestIdsOf({ data }: Entry): ReadonlySet<string> {
-  const ids = loggedRequests(data).map(({ requestId }) => requestId);
+  const asked = loggedRequests(data).filter(({ isRefund }) => isRefund !== true);
+  const ids = asked.map(({ requestId }) => requestId);
   return new Set(ids.filter((id) => id !== undefined));
 }
 

@@ -242,10 +242,11 @@ export class Recovery {
   }
 
   #progressed(): void {
-    const { clients, random, story } = this.#world;
+    const { clients, lookers, random, story } = this.#world;
     clients.isActive = true;
     if (this.#world.isSettled && random.chance(0.4)) {
       clients.checkObserved();
+      lookers.checkAnswered();
       this.#world.end();
       return;
     }
@@ -326,6 +327,7 @@ export class Recovery {
       return;
     }
     this.#world.clients.checkObserved();
+    this.#world.lookers.checkAnswered();
     this.#world.end();
   }
 

@@ -33,10 +33,10 @@ function textOf(item: StateItem): string {
       return text;
     }
     case 'request': {
-      const { userId, requestId, asked, expiresMillis, isFound, decision } = item;
+      const { userId, requestId, asked, expiresMillis, isFound, isRefunded, decision } = item;
       const { ruleId, cost, timestampMillis } = asked;
       const words = `${userId} ${requestId} ${ruleId} ${cost} ${timestampMillis}`;
-      return `request ${words} ${expiresMillis} ${isFound} ${sayingOf(decision)}`;
+      return `request ${words} ${expiresMillis} ${isFound} ${isRefunded} ${sayingOf(decision)}`;
     }
   }
 }

@@ -11,7 +11,9 @@ import type { GroupWrite } from '../../raft/driver/store.ts';
 import type { NodeId } from '../../raft/types.ts';
 import { partitionOf, type Hash32 } from '../../src/partition/hash.ts';
 import { Checkers } from './checkers.ts';
+import type { ClientWorld } from './client-world.ts';
 import { Clients } from './clients.ts';
+import { Lookers } from './lookers.ts';
 import { EventLoop } from './event-loop.ts';
 import { LimitChecker } from './limit-checker.ts';
 import { Nemesis } from './nemesis.ts';
@@ -62,6 +64,7 @@ export class World {
   readonly limits: LimitChecker;
   readonly times: TimeChecker;
   readonly clients: Clients;
+  readonly lookers: Lookers;
   readonly nemesis: Nemesis;
   readonly operator: Operator;
   /** Where the committed list of nodes wants the partitions. */
@@ -101,7 +104,7 @@ export class World {
     ({ raft: this.raft, limits: this.limits, times: this.times } = this.checkers);
     const nodeWorld = this.#nodeWorld(seams, witness);
     this.nodes = ids.map((id) => new SimNode(id, nodeWorld));
-    this.clients = this.#newClients();
+    this.clients = new Clients(this.#clientWorld());
     this.nemesis = this.#newNemesis();
     this.operator = new Operator({
       settings,
@@ -112,6 +115,11 @@ export class World {
       meta: () => this.meta,
     });
     this.onEnded = (node) => this.nemesis.ended(node);
+    this.lookers = new Lookers({
+      world: this.#clientWorld(),
+      isActive: () => this.clients.isActive,
+      mustAnswerSince: () => this.clients.mustDecideSince,
+    });
     for (const node of this.nodes) if (!node.joins) node.start();
   }
 
@@ -159,6 +167,7 @@ export class World {
         story.tell(() => `node ${id} is down`);
         checkers.ended(id);
         this.clients.lost(node);
+        this.lookers.lost(node);
         this.onEnded(node);
       },
       directoryLost: (node) => this.raft.lost(node),
@@ -169,9 +178,9 @@ export class World {
     };
   }
 
-  #newClients(): Clients {
+  #clientWorld(): ClientWorld {
     const { settings, random, story, checkers } = this;
-    return new Clients({
+    return {
       settings,
       random,
       story,
@@ -187,7 +196,7 @@ export class World {
       leading: (userId) => this.#leading(userId),
       mayBeFull: () => this.mayBeFull,
       gainedMillis: () => this.raft.gainedMillis,
-    });
+    };
   }
 
   #newNemesis(): Nemesis {

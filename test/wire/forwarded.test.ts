@@ -1,6 +1,7 @@
 /** Requests on their way to a leader and answers on their way back: all of it arrives, and nothing else is believed. */
 import { UNAVAILABLE_REASONS } from '../../src/api/refusals.ts';
 import { CONFLICT_FIELDS } from '../../src/api/answer.ts';
+import type { LoggedRequest } from '../../src/api/user-request.ts';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { LimiterAssertionError } from '../../src/limiter/assert.ts';
@@ -41,9 +42,40 @@ const answer: fc.Arbitrary<Answer> = fc.oneof(
     proposed: fc.boolean(),
   }),
   fc.record({ kind: fc.constant('notLeader'), leader: natural, term: natural }),
+  fc.record({
+    kind: fc.constant('refund'),
+    refund: fc.record({
+      refunded: fc.boolean(),
+      ruleId: fc.constantFrom('', 'a', 'b'),
+      cost: natural,
+      decided: fc.record({ term: natural, index: natural, timeMillis: natural }),
+    }),
+  }),
+  fc.record({
+    kind: fc.constant('standing'),
+    standing: fc.record({
+      limits: fc.array(
+        fc.record({
+          ruleId: fc.constantFrom('', 'a', 'b'),
+          limit: natural,
+          windowMillis: natural,
+          remaining: natural,
+          retryAfterMillis: natural,
+          resetMillis: natural,
+        }),
+        { maxLength: 4 },
+      ),
+      decided: fc.record({ term: natural, index: natural, timeMillis: natural }),
+    }),
+  }),
 );
 const answers: fc.Arbitrary<ForwardedAnswer[]> = fc.array(fc.record({ id: natural, answer }), {
   maxLength: 5,
+});
+const look = fc.record({
+  ask: fc.constant('look'),
+  userId: fc.string({ minLength: 1, unit: 'binary' }),
+  ruleId: fc.constantFrom(undefined, 'r'),
 });
 const requests: fc.Arbitrary<ForwardedRequest[]> = fc.array(
   fc.record({
@@ -51,15 +83,23 @@ const requests: fc.Arbitrary<ForwardedRequest[]> = fc.array(
     budgetMillis: natural,
     partition: fc.nat(3),
     relayTo: fc.constantFrom(0, 0, 3),
-    request: fc.record(
-      {
+    request: fc.oneof(
+      look,
+      fc.record({
+        ask: fc.constant('refund'),
         userId: fc.string({ minLength: 1, unit: 'binary' }),
-        ruleId: fc.string({ minLength: 1, maxLength: 9, unit: 'binary' }),
-        cost: fc.integer({ min: 1, max: 1_000_000 }),
-        timestampMillis: fc.nat({ max: 8_640_000_000_000_000 }),
         requestId: fc.string({ minLength: 1 }),
-      },
-      { requiredKeys: ['userId'] },
+      }),
+      fc.record(
+        {
+          userId: fc.string({ minLength: 1, unit: 'binary' }),
+          ruleId: fc.string({ minLength: 1, maxLength: 9, unit: 'binary' }),
+          cost: fc.integer({ min: 1, max: 1_000_000 }),
+          timestampMillis: fc.nat({ max: 8_640_000_000_000_000 }),
+          requestId: fc.string({ minLength: 1 }),
+        },
+        { requiredKeys: ['userId'] },
+      ),
     ),
   }),
   { maxLength: 9 },
@@ -69,7 +109,7 @@ const requests: fc.Arbitrary<ForwardedRequest[]> = fc.array(
 function meant(requests: readonly ForwardedRequest[]): unknown[] {
   return requests.map(({ request, ...rest }) => ({
     ...rest,
-    request: { ...request, cost: request.cost ?? 1 },
+    request: request.ask !== undefined ? request : { ...request, cost: request.cost ?? 1 },
   }));
 }
 
@@ -87,7 +127,7 @@ describe('requests', () => {
     const request = { userId: 'ada', ruleId: 'r', cost: 2, timestampMillis: 9, requestId: 'q' };
     const payload = encodeRequests([{ id: 7, budgetMillis: 90, partition: 4, relayTo: 3, request }]);
     const entry = entryOf([request]);
-    expect([...payload]).toEqual([1, 7, 90, 4, 3, entry.length, ...entry]);
+    expect([...payload]).toEqual([1, 7, 90, 4, 3, 0, entry.length, ...entry]);
   });
 });
 
@@ -105,7 +145,7 @@ describe('answers', () => {
 describe('a malformed payload', () => {
   const entry = entryOf([{ userId: 'ada' }, { userId: 'bob' }]);
   const ways = [2, 1, 90, 4, 0, 2, 90, 5, 3];
-  const payload = Buffer.from([...ways, entry.length, ...entry]);
+  const payload = Buffer.from([...ways, 1, 1, entry.length, ...entry]);
   const request = { id: 1, budgetMillis: 1, partition: 1, relayTo: 0, request: { userId: 'ada' } };
   const decided = {
     allowed: true,
@@ -118,14 +158,33 @@ describe('a malformed payload', () => {
   };
   const decision = { ...decided, decided: { term: 1, index: 1, timeMillis: 1 } };
 
+  const looking = (looks: readonly number[], requests: readonly LoggedRequest[]): Buffer => {
+    const batch = entryOf(requests);
+    return Buffer.from([...ways, looks.length, ...looks, batch.length, ...batch]);
+  };
+
   it('of requests is a FrameError', () => {
     expect(decodeRequests(payload)).toHaveLength(2);
     for (let length = 0; length < payload.length; length += 1)
       expect(() => decodeRequests(payload.subarray(0, length))).toThrow(FrameError);
     expect(() => decodeRequests(Buffer.concat([payload, Buffer.alloc(1)]))).toThrow(FrameError);
     for (const other of [entryOf([{ userId: 'ada' }]), encodeSweep(), entry.subarray(1)]) {
-      expect(() => decodeRequests(Buffer.from([...ways, other.length, ...other]))).toThrow(FrameError);
+      expect(() => decodeRequests(Buffer.from([...ways, 0, other.length, ...other]))).toThrow(FrameError);
     }
+  });
+
+  it('of looks is a FrameError: one that is not there, one twice, one that asks for a grant', () => {
+    const two = [{ userId: 'ada' }, { userId: 'bob', ruleId: 'r' }];
+    expect(decodeRequests(looking([0, 1], two))).toMatchObject([
+      { request: { ask: 'look', userId: 'ada' } },
+      { request: { ask: 'look', userId: 'bob', ruleId: 'r' } },
+    ]);
+    for (const looks of [[2], [0, 0], [1, 0]])
+      expect(() => decodeRequests(looking(looks, two))).toThrow(FrameError);
+    const refund = { ask: 'refund', userId: 'bob', requestId: 'q' } as const;
+    expect(() => decodeRequests(looking([1], [two[0]!, refund]))).toThrow(FrameError);
+    for (const more of [{ cost: 2 }, { timestampMillis: 1 }, { requestId: 'q' }])
+      expect(() => decodeRequests(looking([1], [two[0]!, { ...two[1]!, ...more }]))).toThrow(FrameError);
   });
 
   it('of answers is a FrameError', () => {

@@ -8,12 +8,14 @@ import {
   RULE_ID_BYTES_MAX,
   TIMESTAMP_MILLIS_MAX,
 } from '../../api/request.ts';
+import type { RefundRequest } from '../../api/refund.ts';
+import type { LoggedRequest } from '../../api/user-request.ts';
 import { isBoundedInteger, isBoundedText } from '../../api/bounded.ts';
 import { assert } from '../assert.ts';
 import { DEFAULT_RULE } from '../rules.ts';
-import { BATCH_REQUESTS_MAX, HAS } from './batch.ts';
+import { BATCH_REQUESTS_MAX, HAS, HAS_OF_REFUND } from './batch.ts';
 import { Bytes } from './bytes.ts';
-import { KIND_ALLOW } from './kinds.ts';
+import { KIND_ALLOW, KIND_REFUNDS } from './kinds.ts';
 
 /** Of the kind, the count, and the number of rule ids. */
 const HEAD_BYTES_MAX = 1 + 3 + 3;
@@ -32,6 +34,7 @@ export class AllowBatchBuilder {
   readonly #rows = new Bytes();
   readonly #head = new Bytes();
   #size = 0;
+  #hasRefunds = false;
   #ruleIds: string[] = [];
   readonly #ruleIndexOf = new Map<string, number>();
 
@@ -44,8 +47,30 @@ export class AllowBatchBuilder {
    * Appends a request, which somebody has found well-formed: what got into an entry can no longer be refused, only
    * decided. Its place in the batch is the `i` that its decision will be reported with.
    */
-  add({ userId, ruleId, cost = 1, timestampMillis, requestId }: AllowRequest): void {
+  add(request: LoggedRequest): void {
     assert(this.#size < BATCH_REQUESTS_MAX, 'the batch is full');
+    if (request.ask === 'refund') this.#addRefund(request);
+    else this.#addAllow(request);
+  }
+
+  #addRefund({ userId, requestId }: RefundRequest): void {
+    assert(userId !== '' && requestId !== '', 'texts are not empty');
+    const rows = this.#rows;
+    rows.reserve(ROW_BYTES_MAX);
+    const begin = rows.length;
+    try {
+      rows.byte(HAS_OF_REFUND);
+      rows.text(userId, KEY_BYTES_MAX);
+      rows.text(requestId, REQUEST_ID_BYTES_MAX);
+    } catch (error) {
+      rows.length = begin;
+      throw error;
+    }
+    this.#hasRefunds = true;
+    this.#size += 1;
+  }
+
+  #addAllow({ userId, ruleId, cost = 1, timestampMillis, requestId }: AllowRequest): void {
     assert(userId !== '' && ruleId !== '' && requestId !== '', 'texts are not empty');
     assert(isBoundedInteger(cost, 1, COST_MAX), 'cost is {}', cost);
     assert(
@@ -81,6 +106,7 @@ export class AllowBatchBuilder {
   clear(): void {
     this.#rows.length = 0;
     this.#size = 0;
+    this.#hasRefunds = false;
     this.#ruleIds = [];
     this.#ruleIndexOf.clear();
   }
@@ -89,9 +115,11 @@ export class AllowBatchBuilder {
   take(): Uint8Array {
     assert(this.#size > 0, 'an empty batch makes no log entry');
     const head = this.#head;
+    // What has no rule is said to have the first.
+    if (this.#ruleIds.length === 0) this.#ruleIds.push(DEFAULT_RULE);
     head.length = 0;
     head.reserve(HEAD_BYTES_MAX + this.#ruleIds.length * (RULE_ID_BYTES_MAX + 2));
-    head.byte(KIND_ALLOW);
+    head.byte(this.#hasRefunds ? KIND_REFUNDS : KIND_ALLOW);
     head.integer(this.#size);
     head.integer(this.#ruleIds.length);
     for (const ruleId of this.#ruleIds) head.text(ruleId, RULE_ID_BYTES_MAX);

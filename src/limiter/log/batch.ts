@@ -4,10 +4,10 @@
  * nothing.
  *
  *   kind, count, number of rule ids, rule ids; then for each request: what it has (`HAS`), user id, and what it has in the order
- *   of `HAS`. Integers are 7 bits a byte, lowest first; texts are UTF-8 behind their length.
+ *   of `HAS`; or `HAS_OF_REFUND`, user id, request id. Integers are 7 bits a byte, lowest first; texts are UTF-8 behind their length.
  */
 
-import type { AllowRequest } from '../../api/request.ts';
+import type { LoggedRequest } from '../../api/user-request.ts';
 import { DEFAULT_RULE } from '../rules.ts';
 
 /** The most requests of one batch. */
@@ -16,6 +16,8 @@ export const BATCH_REQUESTS_MAX = 16_384;
 /** What a request has that most have not, by bit. */
 export const HAS = { rule: 1, cost: 2, timestamp: 4, requestId: 8 } as const;
 export const HAS_MAX = 15;
+/** What a refund has, in a batch of its own kind: its bit and a request id, and nothing else. */
+export const HAS_OF_REFUND = 16 | HAS.requestId;
 
 /** Sound bytes of a batch: `decodeCommand` has looked at all of them. */
 export interface AllowBatch {
@@ -43,6 +45,7 @@ export class BatchCursor {
   /** Where the request id begins and ends. Both are 0 if there is none. */
   requestIdFrom = 0;
   requestIdTo = 0;
+  isRefund = false;
   #at = 0;
 
   /** Stands before the first request. */
@@ -68,6 +71,7 @@ export class BatchCursor {
     this.timestampMillis = undefined;
     this.requestIdFrom = 0;
     this.requestIdTo = 0;
+    this.isRefund = has === HAS_OF_REFUND;
     if (has === 0) return;
     if ((has & HAS.rule) !== 0) this.ruleIndex = this.#integer();
     if ((has & HAS.cost) !== 0) this.cost = this.#integer();
@@ -95,16 +99,19 @@ export class BatchCursor {
 }
 
 /** The requests of a batch as they were added, but for what is said by saying nothing: a cost of 1 is not there. */
-export function requestsOf(batch: AllowBatch): AllowRequest[] {
+export function requestsOf(batch: AllowBatch): LoggedRequest[] {
   const cursor = new BatchCursor();
   const { bytes, ruleIds, size } = batch;
   cursor.open(batch);
   return Array.from({ length: size }, () => {
     cursor.next();
     const { ruleIndex, cost, timestampMillis, requestIdFrom, requestIdTo } = cursor;
+    const userId = textOf(bytes, cursor.userIdFrom, cursor.userIdTo);
+    if (cursor.isRefund)
+      return { ask: 'refund', userId, requestId: textOf(bytes, requestIdFrom, requestIdTo) };
     const ruleId = ruleIds[ruleIndex];
     return {
-      userId: textOf(bytes, cursor.userIdFrom, cursor.userIdTo),
+      userId,
       ruleId: ruleId === DEFAULT_RULE ? undefined : ruleId,
       cost: cost === 1 ? undefined : cost,
       timestampMillis,

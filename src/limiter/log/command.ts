@@ -13,9 +13,9 @@ import {
 import { RULE_INTEGERS, ruleTableOf, ruleValues, TABLE_INTEGERS, tableValues } from '../rule-form.ts';
 import { InvalidRuleError, RULES_MAX, type RuleTable } from '../rules.ts';
 import { ByteReader } from '../state/byte-stream.ts';
-import { type AllowBatch, BATCH_REQUESTS_MAX, HAS, HAS_MAX } from './batch.ts';
+import { type AllowBatch, BATCH_REQUESTS_MAX, HAS, HAS_MAX, HAS_OF_REFUND } from './batch.ts';
 import { Bytes } from './bytes.ts';
-import { KIND_ALLOW, KIND_RULES, KIND_SWEEP } from './kinds.ts';
+import { KIND_ALLOW, KIND_REFUNDS, KIND_RULES, KIND_SWEEP } from './kinds.ts';
 
 export type Command =
   | { readonly type: 'rules'; readonly table: RuleTable }
@@ -74,7 +74,9 @@ function readCommand(): Command {
   const kind = input.byte();
   switch (kind) {
     case KIND_ALLOW:
-      return { type: 'allow', batch: readBatch() };
+      return { type: 'allow', batch: readBatch(false) };
+    case KIND_REFUNDS:
+      return { type: 'allow', batch: readBatch(true) };
     case KIND_RULES:
       return { type: 'rules', table: readTable() };
     case KIND_SWEEP:
@@ -84,19 +86,22 @@ function readCommand(): Command {
   }
 }
 
-function readBatch(): AllowBatch {
+function readBatch(mayRefund: boolean): AllowBatch {
   const size = input.integer('number of requests', 1, BATCH_REQUESTS_MAX);
   const ruleIds = readRuleIds(size);
   const rowsAt = input.position;
+  let refunds = 0;
   for (let i = 0; i < size; i += 1) {
     const has = input.byte();
-    if (has > HAS_MAX) throw new CommandDecodeError(`a request has ${has}`);
+    if (mayRefund && has === HAS_OF_REFUND) refunds += 1;
+    else if (has > HAS_MAX) throw new CommandDecodeError(`a request has ${has}`);
     readKey('user id', KEY_BYTES_MAX);
     if ((has & HAS.rule) !== 0) input.integer('rule', 1, ruleIds.length - 1);
     if ((has & HAS.cost) !== 0) input.integer('cost', 2, COST_MAX);
     if ((has & HAS.timestamp) !== 0) input.integer('timestamp', 0, TIMESTAMP_MILLIS_MAX);
     if ((has & HAS.requestId) !== 0) readKey('request id', REQUEST_ID_BYTES_MAX);
   }
+  if (mayRefund && refunds === 0) throw new CommandDecodeError('a batch of refunds without any');
   return { size, ruleIds, bytes: input.chunk, rowsAt };
 }
 

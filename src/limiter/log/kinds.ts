@@ -3,3 +3,5 @@
 export const KIND_ALLOW = 5;
 export const KIND_RULES = 6;
 export const KIND_SWEEP = 7;
+/** As `KIND_ALLOW`, and some of the rows are refunds. */
+export const KIND_REFUNDS = 8;

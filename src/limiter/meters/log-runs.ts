@@ -1,7 +1,7 @@
 /**
  * The grants of one key, to be asked: a ring of (time, cumulative cost) runs that tells how much of a rolling window is
- * spent. It points to where the runs lie and changes nothing there. It knows no rules, users or clocks; the caller
- * brings the time, the window and the limit.
+ * spent. It points to where the runs lie, and changes nothing there but where some are taken back. It knows no rules, users or
+ * clocks; the caller brings the time, the window and the limit.
  */
 
 import { copyWords } from '../state/block-pool.ts';
@@ -84,7 +84,23 @@ export class LogRuns {
 
   /** Milliseconds after `t` until nothing counts any more; 0 when nothing does at `t`. */
   millisUntilEmpty(t: number, windowMillis: number): number {
-    return this.count === 0 ? 0 : Math.max(0, this.newestMillis + windowMillis - t);
+    const last = this.#lastSpent;
+    return last === -1 ? 0 : Math.max(0, this.millis(last) + windowMillis - t);
+  }
+
+  /** The newest run that was not taken back; -1 without one. */
+  get #lastSpent(): number {
+    if (this.count === 0 || this.cost(this.count - 1) > 0) return this.count - 1;
+    const recorded = this.recordedCost;
+    if (recorded === 0) return -1;
+    let low = 0;
+    let high = this.count - 1;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.cumulative(middle) - this.spentBeforeHead) >>> 0 >= recorded) high = middle;
+      else low = middle + 1;
+    }
+    return low;
   }
 
   /** The first recorded run newer than `horizonMillis`, or the run count. O(1) when it is near the head. */
@@ -114,6 +130,17 @@ export class LogRuns {
     const untilEnd = Math.min(count, capacity - head) * 2;
     copyWords(words, this.start + head * 2, target, start, untilEnd);
     copyWords(words, this.start, target, start + untilEnd, count * 2 - untilEnd);
+  }
+
+  /** Adds to the cumulative costs of the runs from `from` up to, but excluding, `to`. The one thing in here that changes any. */
+  addCumulative(from: number, to: number, cost: number): void {
+    const { words, start, capacity, head } = this;
+    // Two stretches at most, each without a look at where the ring ends.
+    const wrap = Math.min(Math.max(capacity - head, from), to);
+    const ahead = start + head * 2 + 1;
+    for (let at = ahead + from * 2; at < ahead + wrap * 2; at += 2) words[at] = (words[at]! + cost) | 0;
+    const behind = ahead - capacity * 2;
+    for (let at = behind + wrap * 2; at < behind + to * 2; at += 2) words[at] = (words[at]! + cost) | 0;
   }
 
   offset(i: number): number {

@@ -114,7 +114,7 @@ export class LogReader {
   }
 
   #readCost(slot: number, input: ByteReader, millis: number, recorded: number): number {
-    const cost = input.integer('cost', 1, U32_MAX - recorded);
+    const cost = input.integer('cost', 0, U32_MAX - recorded);
     // The longest window prunes nothing: what was recorded comes back whole.
     this.#logs.record(slot, millis, cost, LOG_WINDOW_MILLIS_MAX);
     return cost;

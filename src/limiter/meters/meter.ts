@@ -31,14 +31,15 @@ export interface KeyRun {
  *
  * - **Pure.** What it answers, and every byte that it writes, is a function of the grants it recorded and of the
  *   demand: of no clock, random number, address or capacity. Replicas that recorded the same are equal.
- * - **A question changes nothing.** Only `grant`, `remove` and `read` do: a denied request leaves no trace.
+ * - **A question changes nothing.** Only `grant`, `refund`, `remove` and `read` do: a denied request leaves no trace.
  * - **Integers.** Times, costs and waits are safe integers >= 0 (a wait may be `Infinity`). No fraction is kept: what
  *   flows in per millisecond is multiplied before it is divided, below 2^53.
  * - **It errs towards denial.** Where it rounds, what is spent goes up, what is left down, and a wait up: a demand that
  *   comes when it was told to must fit, if nothing else was granted.
  * - **Bytes per key.** It adds what it takes to the `StateSize` it was made with, by a model that does not depend on how
  *   memory came to lie, and `bytesToGrant` says beforehand what a grant adds. Memory is rows and blocks, no object per
- *   key; no call works longer than logarithmically in what one key remembers, but for amortised tidying.
+ *   key; no call works longer than logarithmically in what one key remembers, but for amortised tidying,
+ *   and for `refund`, of which an entry holds few.
  * - **No allocation** in whatever a request passes through: `newestMillis`, `liveCost`, `bytesToGrant`, `grant`.
  * - **Rules change.** Limit and window may be others at the next demand, and what was recorded counts by the new ones.
  */
@@ -68,6 +69,15 @@ export interface Meter {
 
   /** Records a grant of what fits. Amortised O(1). */
   grant(slot: number, demand: Demand): void;
+
+  /**
+   * Takes back, of what was granted at `timeMillis`, up to `cost`: all that still counts of it, or less, never more. What
+   * has left the memory of the key is not missed. `newestMillis` stays what it is: time of a key never runs back, for what
+   * was forgotten on the way here would count again.
+   *
+   * @param timeMillis with which this key was granted so much
+   */
+  refund(slot: number, timeMillis: number, cost: number): void;
 
   /** From when on nothing is spent of what was granted, in a window of `windowMillis`: then the key may be forgotten. */
   idleAtMillis(slot: number, windowMillis: number): number;

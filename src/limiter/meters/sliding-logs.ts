@@ -25,7 +25,7 @@ const ROWS_PER_SEGMENT = 2_048;
 const SHRINK_CAPACITY_MIN = 4;
 
 /**
- * Only `grant` changes what a key recorded, and it forgets only what was outside the window *it was given*. So:
+ * Only `grant` and `refund` change what a key recorded, and a grant forgets only what was outside the window *it was given*. So:
  * - While the window stays the same or shrinks, every total is exact.
  * - After the window grew, all that is still recorded counts again under the longer window, and every later
  *   grant counts in full. What had left the shorter window by the time of the newest grant may be forgotten: a
@@ -127,6 +127,23 @@ export class SlidingLogs implements Meter {
     this.record(slot, t, cost, keptMillis);
   }
 
+  /**
+   * The run stays, with less or nothing spent: its stamp may be the newest. Cumulative costs are corrected on the shorter
+   * side of it: behind it they fall, or before it they rise.
+   */
+  refund(slot: number, timeMillis: number, cost: number): void {
+    const log = this.open(slot, this.#log);
+    const run = log.firstLive(timeMillis - 1);
+    if (run === log.count || log.millis(run) !== timeMillis) return;
+    const taken = Math.min(cost, log.cost(run));
+    if (log.count - run <= run) {
+      log.addCumulative(run, log.count, -taken);
+      return;
+    }
+    log.addCumulative(0, run, taken);
+    this.#rows.words(slot)[this.#rows.at(slot) + SPENT]! += taken;
+  }
+
   view(): LogView {
     return new LogView(this);
   }
@@ -151,14 +168,14 @@ export class SlidingLogs implements Meter {
    * Records a grant and forgets what is outside the window at `t`. Amortised O(1).
    *
    * @param t milliseconds, not before the newest grant
-   * @param cost >= 1
+   * @param cost >= 1; 0 where a snapshot tells of a run that was taken back
    * @param keptMillis 1 .. `LOG_WINDOW_MILLIS_MAX`; the longest window anybody will still ask about
    */
   record(slot: number, t: number, cost: number, keptMillis: number): void {
     const log = this.open(slot, this.#log);
     const newest = log.newestMillis;
     if (t < newest) assert(false, `a grant at ${t} is older than the newest at ${newest}`);
-    if (cost < 1 || keptMillis > LOG_WINDOW_MILLIS_MAX) {
+    if (cost < 0 || keptMillis > LOG_WINDOW_MILLIS_MAX) {
       assert(false, `a grant of cost ${cost} in a window of ${keptMillis} ms`);
     }
     const before = log.count;

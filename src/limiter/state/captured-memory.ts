@@ -1,17 +1,17 @@
 /**
- * The remembered grants as they were when a snapshot began. They do not change, but the oldest are dropped: those that
- * were not given out yet are copied just before.
+ * The remembered grants as they were when a snapshot began. The oldest are dropped: those that were not given out yet are
+ * copied just before. Others are taken back, and nothing else of them changes: that is noted, and not shown.
  */
 
 import { BlockPool, wordOf } from './block-pool.ts';
 import { GRANT_WORDS, GrantView } from './remembered-grant.ts';
-import type { DropWatcher, RequestMemory } from './request-memory.ts';
+import type { MemoryWatcher, RequestMemory } from './request-memory.ts';
 import { idBehind, Rows, rowsBetween } from './rows.ts';
 import { unitsOfText } from './text-bytes.ts';
 
 const COPIES_PER_SEGMENT = 2_048;
 
-export class CapturedMemory implements DropWatcher {
+export class CapturedMemory implements MemoryWatcher {
   readonly size: number;
   readonly #memory: RequestMemory;
   readonly #first: number;
@@ -20,6 +20,8 @@ export class CapturedMemory implements DropWatcher {
   readonly #copies = new BlockPool((row, address) => {
     this.#dropped.words(row)[this.#dropped.at(row)] = address;
   });
+  /** Those that were taken back since, a bit for each place; made for the first. */
+  #refunded: Uint8Array | undefined;
   /** How many were given out. */
   #next = 0;
   readonly #view = new GrantView();
@@ -41,9 +43,11 @@ export class CapturedMemory implements DropWatcher {
 
   /** The next grant, until `close`; nothing may change before that. */
   open(): GrantView {
-    if (this.#dropped.size === 0) return this.#memory.view(idBehind(this.#first, this.#next), this.#view);
-    this.#showCopy(this.#oldestCopy);
-    return this.#view;
+    const view = this.#view;
+    if (this.#dropped.size === 0) this.#memory.view(idBehind(this.#first, this.#next), view);
+    else this.#showCopy(this.#oldestCopy);
+    view.hidesRefund = this.#isRefundedSince(this.#next);
+    return view;
   }
 
   close(): void {
@@ -67,6 +71,17 @@ export class CapturedMemory implements DropWatcher {
     const textsFrom = (at + GRANT_WORDS) * 4;
     for (let i = 0; i < source.textBytes; i += 1) bytes[textsFrom + i] = source.bytes[source.bytesAt + i]!;
     this.#dropped.words(row)[this.#dropped.at(row)] = address;
+  }
+
+  beforeRefund(id: number): void {
+    const place = rowsBetween(this.#first, id);
+    if (place < this.#next || place >= this.size) return;
+    this.#refunded ??= new Uint8Array(Math.ceil(this.size / 8));
+    this.#refunded[place >>> 3]! |= 1 << (place & 7);
+  }
+
+  #isRefundedSince(place: number): boolean {
+    return this.#refunded !== undefined && (this.#refunded[place >>> 3]! & (1 << (place & 7))) !== 0;
   }
 
   get #oldestCopy(): number {

@@ -47,6 +47,7 @@ export type StateItem =
       readonly expiresMillis: number;
       /** It is what a repetition finds; false for a grant that a later one under the same id replaced. */
       readonly isFound: boolean;
+      readonly isRefunded: boolean;
       readonly decision: Decision;
     };
 
@@ -96,12 +97,21 @@ function* requestsOf({ memory, requestKey }: LimiterState): Generator<StateItem,
   for (let i = 0; i < memory.size; i += 1) {
     const id = idBehind(memory.first, i);
     memory.view(id, view);
-    const { bytes, bytesAt, userBytes, requestIdBytes, decision, expiresMillis, fingerprint: asked } = view;
+    const {
+      bytes,
+      bytesAt,
+      userBytes,
+      requestIdBytes,
+      decision,
+      expiresMillis,
+      fingerprint: asked,
+      isRefunded,
+    } = view;
     const userId = textOf(bytes, bytesAt, userBytes);
     const requestId = textOf(bytes, bytesAt + userBytes, requestIdBytes);
     requestKey.set(userId, requestId);
     const isFound = memory.find(requestKey, 0) === id;
-    yield { kind: 'request', userId, requestId, asked, expiresMillis, isFound, decision };
+    yield { kind: 'request', userId, requestId, asked, expiresMillis, isFound, isRefunded, decision };
   }
 }
 

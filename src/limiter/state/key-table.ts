@@ -124,6 +124,12 @@ export class KeyTable {
     return slot;
   }
 
+  /** Takes back what was granted to the key in `slot` with this stamp. */
+  refund(slot: number, timeMillis: number, cost: number): void {
+    this.watcher?.beforeChange(slot);
+    this.meter.refund(slot, timeMillis, cost);
+  }
+
   get #farHorizonMillis(): number {
     return Math.max(FAR_EPOCH_HORIZON_MILLIS, this.effectiveWindowMillis);
   }

@@ -12,6 +12,7 @@ import type { Demand } from '../meters/meter.ts';
 import { DEFAULT_RULE, effectiveWindowMillis, type RuleTable } from '../rules.ts';
 import { STATED_RULES_MAX, statedRule } from '../stated-rules.ts';
 import { KeyTable } from './key-table.ts';
+import type { GrantView } from './remembered-grant.ts';
 import { RequestKey } from './request-key.ts';
 import { RequestMemory } from './request-memory.ts';
 import { NONE } from './rows.ts';
@@ -168,6 +169,26 @@ export class LimiterState {
   remember(decision: Decision, asked: Fingerprint): void {
     const expiresMillis = this.applied.timeMillis + (this.table?.requestIdHorizonMillis ?? 0);
     this.memory.remember(this.requestKey, this.ruleId).record(decision, asked, expiresMillis);
+  }
+
+  /**
+   * Takes back what was granted under the request id that was looked up: it counts no more, and its id stays remembered as
+   * refunded. Returns that grant, whoever took it back, until anything else is looked up; undefined if none is remembered.
+   */
+  refund(): GrantView | undefined {
+    const { timeMillis } = this.applied;
+    // Not in the last millisecond of an id. That of the longest horizon is the first in which a key of a far epoch may be
+    // forgotten, and known anew: then the same stamp could be another grant.
+    const id = this.memory.find(this.requestKey, timeMillis + 1);
+    if (id === NONE) return undefined;
+    const grant = this.memory.view(id);
+    if (grant.isRefunded) return grant;
+    this.memory.refund(id);
+    const keys = this.#tableOf.get(grant.ruleId);
+    const slot = keys?.keys.find(this.name) ?? NONE;
+    if (slot !== NONE) keys?.refund(slot, grant.decidedMillis, grant.fingerprint.cost);
+    this.changedMillis = timeMillis;
+    return grant;
   }
 
   get sweepsPerRound(): number {

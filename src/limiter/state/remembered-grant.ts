@@ -67,6 +67,8 @@ const KEY_LENGTHS = 0x1_ffff;
 const RULE_SHIFT = 17;
 /** Unset where the request named no rule. */
 const NAMES_RULE = 1 << 25;
+/** Set when the grant was taken back. */
+const REFUNDED = 1 << 26;
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
@@ -77,6 +79,8 @@ export class GrantView {
   at = 0;
   bytes: Uint8Array = new Uint8Array(0);
   bytesAt = 0;
+  /** It is written as it was before it was taken back. */
+  hidesRefund = false;
 
   /** The lengths of its texts: of user and request as `keyLengths`. */
   setLengths(lengths: number, ruleIdBytes: number): void {
@@ -139,6 +143,7 @@ export class GrantView {
   writeTo(out: ByteWriter): void {
     const { doubles, words, at } = this;
     out.byte(this.#namesRule ? 1 : 0);
+    out.byte(this.isRefunded ? 1 : 0);
     for (const column of COLUMNS) {
       out.integer(column.isFloat ? doubles[(at >>> 1) + column.at]! : words[at + column.at]!);
     }
@@ -148,6 +153,7 @@ export class GrantView {
   readFrom(input: ByteReader): void {
     const { doubles, words, at } = this;
     if (input.flag('named rule')) words[at + LENGTHS]! |= NAMES_RULE;
+    if (input.flag('refunded')) this.refund();
     for (const column of COLUMNS) {
       const value = input.integer(column.name, column.min, column.max);
       if (column.isFloat) doubles[(at >>> 1) + column.at] = value;
@@ -155,8 +161,22 @@ export class GrantView {
     }
   }
 
+  /** The stamp that it was recorded with. */
+  get decidedMillis(): number {
+    return this.doubles[(this.at >>> 1) + TIME]!;
+  }
+
   get expiresMillis(): number {
     return this.doubles[(this.at >>> 1) + EXPIRES]!;
+  }
+
+  /** It was taken back. */
+  get isRefunded(): boolean {
+    return !this.hidesRefund && (this.words[this.at + LENGTHS]! & REFUNDED) !== 0;
+  }
+
+  refund(): void {
+    this.words[this.at + LENGTHS]! |= REFUNDED;
   }
 
   get keyLengths(): number {

@@ -13,9 +13,10 @@ import { type TextBytes, unitsOfText } from './text-bytes.ts';
 
 const ROWS_PER_SEGMENT = 512;
 
-/** Is told before the oldest grant is forgotten. */
-export interface DropWatcher {
+/** Is told before the oldest grant is forgotten, and before any is taken back. */
+export interface MemoryWatcher {
   beforeDrop(id: number): void;
+  beforeRefund(id: number): void;
 }
 
 /** A queue in grant order. All replicas hold the same, down to what has expired and was not swept yet. */
@@ -30,7 +31,7 @@ export class RequestMemory {
   });
   readonly #view = new GrantView();
   /** Set while a snapshot has not come to the end of this. */
-  watcher: DropWatcher | undefined;
+  watcher: MemoryWatcher | undefined;
 
   constructor(size: StateSize) {
     this.#size = size;
@@ -66,6 +67,12 @@ export class RequestMemory {
     into.bytes = this.#pool.slab(texts).bytes;
     into.bytesAt = wordOf(texts) * 4;
     return into;
+  }
+
+  /** The grant was taken back: it stays remembered, as that. */
+  refund(id: number): void {
+    this.watcher?.beforeRefund(id);
+    this.view(id).refund();
   }
 
   /** The bytes that `remember` would add, by the model of `StateSize`. */

@@ -1,6 +1,8 @@
 /** Answers to requests for a grant, as the commands that ask for one have them. Only a decision can say `allowed`. */
-import type { AllowAnswer } from '../../api/answer.ts';
+import type { AllowAnswer, ConflictingId, Invalid, Unavailable } from '../../api/answer.ts';
+import type { LookAnswer } from '../../api/look.ts';
 import { UNAVAILABLE } from '../../api/refusals.ts';
+import { error, type ErrorReply, failed, type Reply } from '../reply.ts';
 import type { ReplyWriter } from '../reply-writer.ts';
 
 /** `[allowed 0/1, limit, remaining, retryAfterMillis, resetMillis]`. */
@@ -24,19 +26,28 @@ export function writeThrottle(writer: ReplyWriter, answer: AllowAnswer, quantity
   writer.fiveIntegers(allowed ? 0 : 1, limit, remaining, retryAfter, Math.ceil(resetMillis / 1000));
 }
 
-function writeRefusal(
-  writer: ReplyWriter,
-  answer: Exclude<AllowAnswer, { readonly kind: 'decision' }>,
-): void {
+/** The same of a look at one limit: nobody was granted anything, and none has to wait, for waiting helps nobody. */
+export function throttleStanding(answer: LookAnswer, isLimited: boolean): Reply {
+  if (answer.kind !== 'standing') return refusal(answer);
+  const [standing] = answer.standing.limits;
+  if (standing === undefined) return failed('there is no such limit');
+  const { limit, remaining, resetMillis } = standing;
+  return [isLimited ? 1 : 0, limit, remaining, -1, Math.ceil(resetMillis / 1000)];
+}
+
+function writeRefusal(writer: ReplyWriter, answer: Invalid | ConflictingId | Unavailable): void {
+  writer.error(refusal(answer).text);
+}
+
+function refusal(answer: Invalid | ConflictingId | Unavailable): ErrorReply {
   switch (answer.kind) {
     case 'invalid':
     case 'conflict':
-      writer.error(`ERR ${answer.message}`);
-      return;
+      return failed(answer.message);
     case 'unavailable': {
       const doubt = answer.proposed ? ', but the request may have been counted' : '';
       const { text } = UNAVAILABLE[answer.reason];
-      writer.error(`UNAVAILABLE ${answer.reason} ${text}; nothing was granted${doubt}`);
+      return error(`UNAVAILABLE ${answer.reason} ${text}; nothing was granted${doubt}`);
     }
   }
 }

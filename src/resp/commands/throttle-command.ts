@@ -3,13 +3,14 @@
  * exact sliding log of max_burst + 1 per window. The window is as long as that many take at the rate that is asked for, so the
  * burst passes at once, and in the long run never more than the rate.
  */
-import { COST_MAX, invalidIn } from '../../api/request.ts';
+import type { LookRequest } from '../../api/look.ts';
+import { invalidIn } from '../../api/request.ts';
 import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../../api/rule.ts';
 import { statedRuleId } from '../../api/stated-rule.ts';
 import type { Call, Command } from '../command.ts';
 import { failed, type Reply } from '../reply.ts';
 import { notUtf8 } from './allow-command.ts';
-import { writeThrottle } from './answer-forms.ts';
+import { throttleStanding, writeThrottle } from './answer-forms.ts';
 
 /** Arguments are told back up to here. */
 const SHOWN_BYTES_MAX = 64;
@@ -44,12 +45,7 @@ function runThrottle(call: Call): Reply | undefined {
   if (count < 0 || periodSeconds < 0) return failed('count and period must be positive');
   if (burst < 0 || burst >= LIMIT_MAX)
     return failed(`max_burst must be an integer from 0 to ${LIMIT_MAX - 1}`);
-  // A look that counts nothing would have to be decided without the log.
-  if (quantity < 1 || quantity > COST_MAX) {
-    return failed(
-      `quantity must be an integer from 1 to ${COST_MAX}; a look with quantity 0 is not supported`,
-    );
-  }
+  if (quantity < 0) return failed('quantity must not be negative');
   const limit = burst + 1;
   const windowMillis = windowOf(limit, count, periodSeconds);
   if (windowMillis > WINDOW_MILLIS_MAX) {
@@ -59,11 +55,18 @@ function runThrottle(call: Call): Reply | undefined {
   }
   const userId = args.text(1);
   if (userId === undefined) return notUtf8('userId');
-  const request = { userId, ruleId: statedRuleId(limit, windowMillis), cost: quantity };
-  const invalid = invalidIn(request);
+  const ruleId = statedRuleId(limit, windowMillis);
+  const invalid = invalidIn({ userId, ruleId });
   if (invalid !== undefined) return failed(invalid.message);
-  call.ask(request, writeThrottle, quantity);
+  if (quantity === 0 || quantity > limit) look(call, { ask: 'look', userId, ruleId }, quantity > 0);
+  else call.ask({ userId, ruleId, cost: quantity }, writeThrottle, quantity);
   return undefined;
+}
+
+/** Nothing is asked for, or what can never be granted: then it is told how things stand, and nothing reaches the log. */
+function look(call: Call, request: LookRequest, isLimited: boolean): void {
+  const tell = call.answerLater();
+  call.door.node.look(request, (answer) => tell(throttleStanding(answer, isLimited)));
 }
 
 /** How long `limit` requests take at `count` per period, in milliseconds: rounded up, so that the rate is never exceeded. */

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AllowRequest } from '../../../src/api/request.ts';
+import type { LoggedRequest } from '../../../src/api/user-request.ts';
 import { LimiterAssertionError } from '../../../src/limiter/assert.ts';
 import { BATCH_REQUESTS_MAX, requestsOf } from '../../../src/limiter/log/batch.ts';
 import { AllowBatchBuilder } from '../../../src/limiter/log/batch-builder.ts';
@@ -26,16 +27,16 @@ const request: fc.Arbitrary<AllowRequest> = fc.record(
 );
 
 /** What an entry holds, without what is not there. */
-function heldBy(data: Uint8Array): AllowRequest[] {
+function heldBy(data: Uint8Array): LoggedRequest[] {
   const command = decodeCommand(data);
   if (command.type !== 'allow') throw new Error(`a command of type ${command.type}`);
   return requestsOf(command.batch).map(withoutAbsent);
 }
 
-function withoutAbsent(asked: AllowRequest): AllowRequest {
+function withoutAbsent(asked: LoggedRequest): LoggedRequest {
   return Object.fromEntries(
     Object.entries(asked).filter(([, value]) => value !== undefined),
-  ) as unknown as AllowRequest;
+  ) as unknown as LoggedRequest;
 }
 
 describe('a batch', () => {

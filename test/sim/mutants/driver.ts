@@ -42,6 +42,18 @@ export const DRIVER: readonly Mutant[] = [
     ],
   },
   {
+    id: 'D11b',
+    bug: 'a leader answers a look before it has applied what former leaders decided',
+    law: 'a look tells what follows from the log of a leader in office',
+    edits: [
+      {
+        in: 'Partition.decide',
+        find: 'if (this.#applied.term !== this.#term)',
+        replace: "if (this.#applied.term !== this.#term && request.ask !== 'look')",
+      },
+    ],
+  },
+  {
     id: 'D12',
     bug: 'what waits behind a committed entry of the same term is given up as lost',
     law: 'nothing is in the log that was said to be nowhere',
@@ -133,8 +145,8 @@ export const DRIVER: readonly Mutant[] = [
     edits: [
       {
         in: 'Partition.#mustProposeRules',
-        find: 'term === this.#term ? version : 0',
-        replace: 'term === this.#term ? Infinity : 0',
+        find: 'this.#proposedRules.term === this.#term ? this.#proposedRules.version : 0',
+        replace: 'this.#proposedRules.term === this.#term ? Infinity : 0',
       },
     ],
     unitTest: {

@@ -19,7 +19,7 @@ export const REQUEST_IDS: readonly Mutant[] = [
     edits: [
       {
         in: 'conflictBetween',
-        find: 'of CONFLICT_FIELDS',
+        find: 'of FIELDS',
         replace: "of ['rule'] as const",
       },
     ],
@@ -100,7 +100,7 @@ export const REQUEST_IDS: readonly Mutant[] = [
     edits: [
       {
         in: 'conflictBetween',
-        find: 'of CONFLICT_FIELDS',
+        find: 'of FIELDS',
         replace: "of ['rule', 'cost'] as const",
       },
     ],
@@ -156,6 +156,79 @@ export const REQUEST_IDS: readonly Mutant[] = [
         in: 'GrantView.record',
         find: 'words[at + REMAINING] = decision.remaining;',
         replace: 'words[at + REMAINING] = 0;',
+      },
+    ],
+  },
+  {
+    id: 'Q20',
+    bug: 'a refund that is repeated takes the cost back once more',
+    law: 'what was granted minus what was refunded is at most the limit',
+    edits: [{ in: 'LimiterState.refund', find: 'if (grant.isRefunded) return grant;', replace: '' }],
+  },
+  {
+    id: 'Q21',
+    bug: 'a snapshot forgets that a grant was refunded',
+    law: 'replicas at the same index are equal',
+    edits: [
+      {
+        in: 'GrantView.readFrom',
+        find: "if (input.flag('refunded')) this.refund();",
+        replace: "input.flag('refunded');",
+      },
+    ],
+  },
+  {
+    id: 'Q22',
+    bug: 'a snapshot shows refunds that came while it was written',
+    law: 'a snapshot is the state at its index',
+    edits: [{ in: 'CapturedMemory.open', find: 'this.#isRefundedSince(this.#next)', replace: 'false' }],
+    unitTest: {
+      file: 'limiter/refunds.test.ts',
+      why: 'few states of the simulator have more than one chunk, and a grant must be refunded between two of them',
+    },
+  },
+  {
+    id: 'Q23',
+    bug: 'a retry of what was refunded gets its old grant',
+    law: 'what was refunded is granted to nobody',
+    edits: [{ in: 'Judgement.answer', find: '&& !grant.isRefunded', replace: '' }],
+  },
+  {
+    id: 'Q24',
+    bug: 'a leader tells a retry its grant without asking the log whether it was refunded',
+    law: 'what was refunded is granted to nobody who asks later',
+    edits: [
+      {
+        in: 'Partition.#rejectionAtOnce',
+        find: 'return remembered.allowed ? undefined : answerOf(remembered, request.requestId);',
+        replace: 'return answerOf(remembered, request.requestId);',
+      },
+    ],
+    unitTest: {
+      file: 'partition/retries.test.ts',
+      why: 'a leader that was deposed, and does not know it, must be asked for just that request after its refund was answered elsewhere',
+    },
+  },
+  {
+    id: 'Q25',
+    bug: 'a retry joins an attempt that is in the log, and may be refunded there by another leader',
+    law: 'what was refunded is granted to nobody who asks later',
+    edits: [{ in: 'Waiters.takeBatch', find: 'this.#attempts.delete(waiter);', replace: '' }],
+    unitTest: {
+      file: 'partition/refunds.test.ts',
+      why: 'the entry must be committed elsewhere, refunded and answered there, and heard of here only after the retry came',
+    },
+  },
+  {
+    id: 'Q26',
+    bug: 'the refund of the newest grant turns the time of its key back',
+    law: 'no window over its limit in the time of callers',
+    edits: [
+      {
+        in: 'SlidingLogs.refund',
+        find: 'if (log.count - run <= run) {',
+        replace:
+          'if (run === count - 1 && taken === log.cost(run)) { this.#rows.words(slot)[this.#rows.at(slot) + COUNT] = run; return; } if (log.count - run <= run) {',
       },
     ],
   },

@@ -38,7 +38,7 @@ export const ROUTER: readonly Mutant[] = [
     id: 'R1',
     bug: 'the age of a request at the door does not count',
     edits: [
-      { in: 'Router.allow', find: 'this.#init.doorMillis() +', replace: 'this.#init.monotonicMillis() +' },
+      { in: 'Router.ask', find: 'this.#init.doorMillis() +', replace: 'this.#init.monotonicMillis() +' },
     ],
   },
   {

@@ -24,9 +24,9 @@ export const WIRE: readonly Mutant[] = [
     law: 'every answer is what the log says',
     edits: [
       {
-        in: 'encodeDecision',
-        find: 'out.integer(decision.retryAfterMillis);\n  out.integer(decision.resetMillis);',
-        replace: 'out.integer(decision.resetMillis);\n  out.integer(decision.retryAfterMillis);',
+        in: 'encodeLimit',
+        find: 'out.integer(standing.retryAfterMillis);\n  out.integer(standing.resetMillis);',
+        replace: 'out.integer(standing.resetMillis);\n  out.integer(standing.retryAfterMillis);',
       },
     ],
   },
@@ -36,7 +36,7 @@ export const WIRE: readonly Mutant[] = [
     law: 'every grant has a receipt of its own',
     edits: [
       {
-        in: 'encodeDecision',
+        in: 'encodeReceipt',
         find: 'position === undefined ? 0 : position + 1',
         replace: '0',
       },

@@ -1,0 +1,23 @@
+/**
+ * A look: how does a user stand? It changes nothing, and nothing is kept of it; what it tells may have changed when it is
+ * read. Plain data, and the check of what is asked.
+ */
+import type { Invalid, LimitStanding, Receipt, Unavailable } from './answer.ts';
+
+export interface LookRequest {
+  readonly ask: 'look';
+  /** Who is looked at: 1 to `KEY_BYTES_MAX` bytes. */
+  readonly userId: string;
+  /** Under which rule, 1 to `RULE_ID_BYTES_MAX` bytes; absent means every rule of the table. */
+  readonly ruleId?: string | undefined;
+}
+
+/** What a request of cost 1 without a timestamp would find, for each rule. */
+export interface Standing {
+  /** In the order of the rules; just one if one was named. */
+  readonly limits: readonly LimitStanding[];
+  /** The state it was read from, after the whole entry `index`, and the group time of the look. */
+  readonly decided: Receipt;
+}
+
+export type LookAnswer = { readonly kind: 'standing'; readonly standing: Standing } | Invalid | Unavailable;

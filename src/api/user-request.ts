@@ -1,0 +1,17 @@
+/** All that may be asked about one user, wherever the user's partition is led, and what each is answered. Types only. */
+import type { AllowAnswer, Unavailable } from './answer.ts';
+import type { LookAnswer, LookRequest } from './look.ts';
+import type { RefundAnswer, RefundRequest } from './refund.ts';
+import type { AllowRequest } from './request.ts';
+
+/** What the log decides. */
+export type LoggedRequest = AllowRequest | RefundRequest;
+export type UserRequest = LoggedRequest | LookRequest;
+export type UserAnswer = AllowAnswer | LookAnswer | RefundAnswer;
+
+export type AnswerTo<R extends UserRequest> =
+  | Unavailable
+  | (R extends LookRequest ? LookAnswer : R extends RefundRequest ? RefundAnswer : AllowAnswer);
+
+/** Told once. `partition` is that of the user: a receipt is unique within it. */
+export type DoneWith<R extends UserRequest> = (answer: AnswerTo<R>, partition: number) => void;

@@ -1,0 +1,115 @@
+/**
+ * `GET /v1/users/{id}`: how a user stands, under every rule or, with `?rule=`, under one; and `POST /v1/users/{id}/refunds`: a grant
+ * is taken back. It reads the path, the query and the body, asks, and formats. Nothing is granted here.
+ */
+import type { FastifyInstance } from 'fastify';
+import type { LimitStanding } from '../api/answer.ts';
+import type { LookAnswer, LookRequest } from '../api/look.ts';
+import { isBoundedText } from '../api/bounded.ts';
+import type { Refund, RefundRequest } from '../api/refund.ts';
+import { invalidIn, KEY_BYTES_MAX, REQUEST_ID_BYTES_MAX } from '../api/request.ts';
+import { formatAnswer } from './answer-format.ts';
+import type { HttpDoorInit } from './door-init.ts';
+import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
+import { fieldsOf, InvalidBodyError } from './json-body.ts';
+
+/** As the router of the server has it. */
+export const USER = '/v1/users/:userId';
+export const REFUNDS = '/v1/users/:userId/refunds';
+/** Every byte of a user id may be written with three. */
+export const USER_LENGTH_MAX = 3 * KEY_BYTES_MAX;
+const RULE = 'rule';
+
+/** @throws InvalidBodyError naming the part and its bound */
+function parseLook(userId: string, url: string): LookRequest {
+  const look: LookRequest = { ask: 'look', userId, ruleId: ruleIn(url) };
+  const invalid = invalidIn({ userId: look.userId, ruleId: look.ruleId });
+  if (invalid !== undefined) throw new InvalidBodyError(invalid.field, invalid.message);
+  return look;
+}
+
+/** Not by the parser of the server: that leaves bytes that are not UTF-8 as they were written. */
+function ruleIn(url: string): string | undefined {
+  const begin = url.indexOf('?');
+  if (begin === -1 || begin === url.length - 1) return undefined;
+  const fields = url.slice(begin + 1).split('&');
+  const [name, ...value] = (fields[0] ?? '').split('=');
+  if (fields.length > 1 || name !== RULE)
+    throw new InvalidBodyError('query', `query must be ${RULE}=, once, or nothing at all`);
+  try {
+    return decodeURIComponent(value.join('=').replaceAll('+', ' '));
+  } catch {
+    throw new InvalidBodyError(RULE, `${RULE} must be percent-encoded UTF-8`);
+  }
+}
+
+function formatStanding(
+  userId: string,
+  { standing }: Extract<LookAnswer, { kind: 'standing' }>,
+  partition: number,
+): HttpAnswer {
+  const limits = standing.limits.map(limitOf);
+  const decided = { partition, ...standing.decided };
+  return { status: 200, headers: { 'content-type': JSON_TYPE }, body: { userId, limits, decided } };
+}
+
+/** Who can be granted something at once has nothing to wait for. */
+function limitOf({ ruleId, retryAfterMillis, ...limit }: LimitStanding): Record<string, unknown> {
+  const { limit: most, windowMillis, remaining, resetMillis } = limit;
+  const shown = { rule: ruleId, limit: most, windowMillis, remaining, resetMillis };
+  return retryAfterMillis === 0 ? shown : { ...shown, retryAfterMillis };
+}
+
+/** `{"requestId": string}`. @throws InvalidBodyError naming the field and its bound */
+function parseRefund(userId: string, body: unknown): RefundRequest {
+  const { requestId } = fieldsOf(body, ['requestId'], 'requestId') as { readonly requestId?: never };
+  if (!isBoundedText(requestId, REQUEST_ID_BYTES_MAX)) {
+    const bound = `text of 1 to ${REQUEST_ID_BYTES_MAX} bytes`;
+    throw new InvalidBodyError('requestId', `requestId must be ${bound}`);
+  }
+  const invalid = invalidIn({ userId });
+  if (invalid !== undefined) throw new InvalidBodyError(invalid.field, invalid.message);
+  return { ask: 'refund', userId, requestId };
+}
+
+function formatRefund({ refunded, ruleId, cost, decided }: Refund, partition: number): HttpAnswer {
+  const headers = { 'content-type': JSON_TYPE };
+  const receipt = { partition, ...decided };
+  if (refunded) return { status: 200, headers, body: { refunded, rule: ruleId, cost, decided: receipt } };
+  const message =
+    'no grant is remembered under this requestId: it was denied, never decided, or too long ago';
+  return {
+    status: 404,
+    headers,
+    body: { refunded, decided: receipt, error: { type: 'not_remembered', field: 'requestId', message } },
+  };
+}
+
+export function addUsersRoute(app: FastifyInstance, { node, wallMillis }: HttpDoorInit): void {
+  app.post<{ Params: { userId: string } }>(REFUNDS, (request, reply) => {
+    const refund = parseRefund(request.params.userId, request.body);
+    node.refund(refund, (answer, partition) => {
+      if (node.wantsNoClients()) void reply.header('connection', 'close');
+      sendAnswer(
+        reply,
+        answer.kind === 'refund'
+          ? formatRefund(answer.refund, partition)
+          : formatAnswer(answer, partition, wallMillis()),
+      );
+    });
+    return reply;
+  });
+  app.get<{ Params: { userId: string } }>(USER, (request, reply) => {
+    const look = parseLook(request.params.userId, request.url);
+    node.look(look, (answer, partition) => {
+      if (node.wantsNoClients()) void reply.header('connection', 'close');
+      sendAnswer(
+        reply,
+        answer.kind === 'standing'
+          ? formatStanding(look.userId, answer, partition)
+          : formatAnswer(answer, partition, wallMillis()),
+      );
+    });
+    return reply;
+  });
+}

@@ -1,0 +1,76 @@
+/** `POST /v1/users/{id}/refunds`: what is asked, and how the answers read. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Door, PARTITION } from './fixtures.ts';
+
+let door: Door;
+
+beforeEach(() => {
+  door = new Door();
+});
+
+afterEach(() => door.app.close());
+
+async function refund(payload: unknown, url = '/v1/users/ada/refunds'): Promise<readonly [number, unknown]> {
+  const headers = { 'content-type': 'application/json' };
+  const response = await door.app.inject({ method: 'POST', url, headers, payload: JSON.stringify(payload) });
+  return [response.statusCode, response.json()];
+}
+
+describe('POST /v1/users/{id}/refunds', () => {
+  it('takes a grant back, and tells whose receipt that was', async () => {
+    expect(await refund({ requestId: 'r1' }, '/v1/users/a%2Fb/refunds')).toEqual([
+      200,
+      {
+        refunded: true,
+        rule: 'default',
+        cost: 2,
+        decided: { partition: PARTITION, term: 2, index: 7, position: 1, timeMillis: 90 },
+      },
+    ]);
+    expect(door.refunds).toEqual([{ ask: 'refund', userId: 'a/b', requestId: 'r1' }]);
+    expect(door.observed).toEqual([]);
+  });
+
+  it('is 404 where no such grant is remembered', async () => {
+    const decided = { term: 2, index: 9, position: 0, timeMillis: 95 };
+    door.refunded = { kind: 'refund', refund: { refunded: false, ruleId: '', cost: 0, decided } };
+    expect(await refund({ requestId: 'r1' })).toMatchObject([
+      404,
+      {
+        refunded: false,
+        decided: { partition: PARTITION, ...decided },
+        error: { type: 'not_remembered', field: 'requestId' },
+      },
+    ]);
+  });
+
+  it('is 503 where nobody can say', async () => {
+    door.refunded = { kind: 'unavailable', reason: 'deadline', proposed: true };
+    expect(await refund({ requestId: 'r1' })).toMatchObject([503, { reason: 'deadline', proposed: true }]);
+  });
+
+  it.each([
+    [{}, 'requestId'],
+    [{ requestId: '' }, 'requestId'],
+    [{ requestId: 'r'.repeat(129) }, 'requestId'],
+    [{ requestId: 7 }, 'requestId'],
+    [{ requestId: 'r1', cost: 1 }, 'cost'],
+    [[], 'body'],
+  ])('%j is refused for its %s', async (body, field) => {
+    expect(await refund(body)).toMatchObject([400, { error: { field } }]);
+    expect(door.refunds).toEqual([]);
+  });
+
+  it('is refused for its user, and takes no other method', async () => {
+    const long = `/v1/users/${'a'.repeat(257)}/refunds`;
+    expect(await refund({ requestId: 'r1' }, long)).toMatchObject([400, { error: { field: 'userId' } }]);
+    const response = await door.app.inject('/v1/users/ada/refunds');
+    expect([response.statusCode, response.headers.allow]).toEqual([405, 'POST']);
+  });
+
+  it('makes the request id a conflict that says so', async () => {
+    door.answer = { kind: 'conflict', field: 'requestId', message: 'refunded' };
+    const { status, body } = await door.post({ userId: 'ada', requestId: 'r1' });
+    expect([status, body.error?.type, body.error?.field]).toEqual([422, 'request_id_refunded', 'requestId']);
+  });
+});

@@ -1,0 +1,168 @@
+/** A refund takes a remembered grant back, once, and its id grants nothing any more. */
+import { describe, expect, it } from 'vitest';
+import type { AllowRequest } from '../../src/api/request.ts';
+import { encodeSweep, decodeCommand } from '../../src/limiter/log/command.ts';
+import {
+  chunksOf,
+  entryOf,
+  Harness,
+  harnessWith,
+  restoreInto,
+  snapshotOf,
+  START,
+  tableOf,
+} from './harness.ts';
+
+const R1 = { userId: 'ada', requestId: 'r1' };
+const REFUND = { ask: 'refund', ...R1 } as const;
+
+function standing(harness: Harness): unknown {
+  return harness.machine.look({ ask: 'look', userId: 'ada', ruleId: 'rule0' }, harness.nowMillis)?.limits[0];
+}
+
+describe('a refund', () => {
+  it('gives back what was granted, tells of the grant, and says the same again', () => {
+    const harness = harnessWith({});
+    const granted = harness.one({ ...R1, cost: 2 });
+    const refunded = {
+      allowed: false,
+      ruleId: 'rule0',
+      decided: granted.decided,
+      refund: { refunded: true, cost: 2 },
+    };
+    expect(harness.one(REFUND)).toMatchObject(refunded);
+    expect(standing(harness)).toMatchObject({ remaining: 3, retryAfterMillis: 0, resetMillis: 0 });
+    harness.one({ userId: 'ada' });
+    expect(harness.one(REFUND)).toMatchObject(refunded);
+    expect(standing(harness)).toMatchObject({ remaining: 2 });
+  });
+
+  it('of what nobody was granted, or of another user, changes nothing', () => {
+    const harness = harnessWith({ limit: 1 });
+    harness.one(R1);
+    harness.one({ userId: 'ada', requestId: 'denied' });
+    const before = harness.machine.hash();
+    for (const other of [{ requestId: 'denied' }, { requestId: 'none' }, { userId: 'bob' }]) {
+      const { allowed, refund, decided } = harness.one({ ...REFUND, ...other });
+      expect([allowed, refund]).toEqual([false, { refunded: false, cost: 0 }]);
+      expect(decided).toMatchObject({ index: harness.index, position: 0, timeMillis: START });
+    }
+    expect(harness.machine.hash()).toBe(before);
+  });
+
+  it('leaves an id that grants nothing, to a retry or to anything else, until it is forgotten', () => {
+    const harness = harnessWith({});
+    harness.rules(tableOf(2, [{}], { requestIdHorizonMillis: 20_000 }));
+    harness.one(R1);
+    harness.one(REFUND);
+    expect(harness.one(R1)).toMatchObject({ allowed: false, refusal: 'refunded' });
+    expect(harness.machine.remembered(R1, harness.nowMillis)).toMatchObject({ refusal: 'refunded' });
+    expect(harness.one({ ...R1, cost: 2 })).toMatchObject({ refusal: 'request_id_reused' });
+    expect(standing(harness)).toMatchObject({ remaining: 3 });
+    harness.nowMillis += 20_000;
+    expect(harness.one(R1)).toMatchObject({ refusal: 'refunded' });
+    harness.nowMillis += 1;
+    expect(harness.one(REFUND).refund).toEqual({ refunded: false, cost: 0 });
+    expect(harness.one(R1)).toMatchObject({ allowed: true });
+  });
+
+  it('of one entry comes after the grants before it', () => {
+    const harness = harnessWith({ limit: 1 });
+    const [first, refund, again] = harness.ask(R1, REFUND, { userId: 'ada' });
+    expect([first?.allowed, refund?.refund?.refunded, again?.allowed]).toEqual([true, true, true]);
+  });
+
+  it('takes its cost from the grants of the same millisecond, and leaves the others', () => {
+    const harness = harnessWith({ limit: 5 });
+    harness.ask({ userId: 'ada', cost: 2 }, { ...R1, cost: 3 });
+    expect(standing(harness)).toMatchObject({ remaining: 0 });
+    harness.one(REFUND);
+    expect(standing(harness)).toMatchObject({ remaining: 3, resetMillis: 1_001 });
+  });
+
+  it('of the newest grant does not turn the time of its key back', () => {
+    const harness = harnessWith({ limit: 1 });
+    harness.one({ userId: 'ada', timestampMillis: START - 5_000 });
+    harness.one({ ...R1, timestampMillis: START });
+    harness.one(REFUND);
+    // The grant at -5000 was forgotten when that at 0 was made: it would count here.
+    const { allowed, decided } = harness.one({ userId: 'ada', timestampMillis: START - 4_500 });
+    expect([allowed, decided.timeMillis]).toEqual([true, START]);
+  });
+
+  it('of what has left its window, or whose key was forgotten, is done, and gives nothing back', () => {
+    const harness = harnessWith({ limit: 2 });
+    harness.one(R1);
+    harness.nowMillis += 2_000;
+    harness.machine.apply(decodeCommand(encodeSweep()), harness.next());
+    expect(harness.machine.stats().keys).toBe(0);
+    harness.one({ userId: 'ada' });
+    expect(harness.one(REFUND).refund?.refunded).toBe(true);
+    expect(standing(harness)).toMatchObject({ remaining: 1 });
+  });
+
+  it('is one for a key whose rule has left the table', () => {
+    const harness = harnessWith({ limit: 1 });
+    harness.one(R1);
+    harness.rules(tableOf(2, [{ id: 'other' }]));
+    expect(harness.one(REFUND).refund?.refunded).toBe(true);
+    harness.rules(tableOf(3, [{ limit: 1 }]));
+    expect(harness.allows('ada')).toBe(true);
+  });
+
+  it('leaves the wait of a full window to the grants that count', () => {
+    const harness = harnessWith({ limit: 2 });
+    harness.one({ userId: 'ada' });
+    harness.nowMillis += 100;
+    harness.one(R1);
+    expect(standing(harness)).toMatchObject({ retryAfterMillis: 901, resetMillis: 1_001 });
+    harness.one(REFUND);
+    expect(standing(harness)).toMatchObject({ remaining: 1, retryAfterMillis: 0, resetMillis: 901 });
+  });
+
+  it('is in a snapshot: nobody takes back twice, and the id grants nothing', () => {
+    const harness = harnessWith({ limit: 4 });
+    harness.ask({ ...R1, cost: 2 }, { userId: 'ada', cost: 2 });
+    harness.one(REFUND);
+    const other = new Harness();
+    other.index = harness.index;
+    restoreInto(other.machine, snapshotOf(harness.machine));
+    expect(other.machine.hash()).toBe(harness.machine.hash());
+    expect([...other.machine.inspect()]).toEqual([...harness.machine.inspect()]);
+    expect(other.one(REFUND).refund?.refunded).toBe(true);
+    expect(standing(other)).toMatchObject({ remaining: 2 });
+    expect(other.one({ ...R1, cost: 2 })).toMatchObject({ refusal: 'refunded' });
+  });
+
+  it('that comes while a snapshot is written is not in it', () => {
+    const harness = harnessWith({ limit: 10_000 });
+    harness.rules(tableOf(2, [{ limit: 10_000 }], { requestIdHorizonMillis: 20_000 }));
+    const ids = Array.from({ length: 3_000 }, (_, i) => ({ userId: 'ada', requestId: `r${i}` }));
+    harness.ask(...ids);
+    const before = [...harness.machine.inspect()];
+    const writer = harness.machine.snapshot();
+    const first = writer.next();
+    harness.ask(...ids.filter((_, i) => i % 3 > 0).map((id) => ({ ask: 'refund' as const, ...id })));
+    // Those that were not written yet are copied before they are dropped.
+    harness.nowMillis += 20_001;
+    for (let i = 0; i < 4; i += 1) {
+      const command = decodeCommand(encodeSweep());
+      harness.machine.apply(command, harness.next());
+    }
+    const other = new Harness();
+    restoreInto(other.machine, [first!, ...chunksOf(writer)]);
+    expect([...other.machine.inspect()]).toEqual(before);
+  });
+
+  it('is read from an entry as it was written, and nothing else is', () => {
+    const mixed: readonly AllowRequest[] = [{ userId: 'bob', ruleId: 'r' }, { userId: 'ada' }];
+    const bytes = entryOf([REFUND, ...mixed]);
+    expect(decodeCommand(bytes)).toMatchObject({ type: 'allow', batch: { size: 3 } });
+    // The kind of requests alone holds no refund, and that of refunds holds one.
+    expect(() => decodeCommand(Uint8Array.of(5, ...bytes.subarray(1)))).toThrow(/has 24/);
+    expect(() => decodeCommand(Uint8Array.of(8, ...entryOf(mixed).subarray(1)))).toThrow(/without any/);
+    const at = bytes.indexOf(24);
+    for (const has of [16, 17, 25, 26, 28, 31, 32])
+      expect(() => decodeCommand(bytes.with(at, has))).toThrow(/has \d+/);
+  });
+});

@@ -1,0 +1,62 @@
+/** Who may answer a look, and what it leaves behind: nothing. */
+import { describe, expect, it } from 'vitest';
+import { FakeDriver, tableOf } from './fake-driver.ts';
+
+const LOOK = { ask: 'look', userId: 'ada' } as const;
+
+describe('a look', () => {
+  it('is answered at once by the leader, from what it has applied, without an entry', () => {
+    const driver = FakeDriver.leading();
+    driver.decide('ada');
+    const { lastIndex } = driver;
+    driver.now += 100;
+    expect(driver.ask(LOOK)).toMatchObject([
+      {
+        kind: 'standing',
+        standing: { limits: [{ remaining: 2, resetMillis: 901 }], decided: { index: lastIndex } },
+      },
+    ]);
+    expect(driver.turn()).toBeUndefined();
+    expect([driver.lastIndex, driver.partition.waitingCount]).toEqual([lastIndex, 0]);
+  });
+
+  it('of a rule that is none is invalid', () => {
+    const answers = FakeDriver.leading().ask({ ...LOOK, ruleId: 'none' });
+    expect(answers).toEqual([{ kind: 'invalid', field: 'rule', message: "there is no rule 'none'" }]);
+  });
+
+  it('is sent to the leader by a node that does not lead', () => {
+    const driver = FakeDriver.leading();
+    driver.follow(3);
+    expect(driver.ask(LOOK)).toEqual([{ kind: 'notLeader', leader: 3, term: driver.term }]);
+  });
+
+  it('waits for what former leaders decided', () => {
+    const driver = FakeDriver.leading({ table: tableOf(1, { limit: 1 }) });
+    // Granted by a former leader, committed, and not applied here.
+    driver.ask('ada');
+    driver.turn();
+    driver.follow();
+    driver.lead();
+    const answers = driver.ask(LOOK);
+    expect(answers).toEqual([]);
+    driver.commitAll();
+    expect(answers).toMatchObject([{ kind: 'standing', standing: { limits: [{ remaining: 0 }] } }]);
+  });
+
+  it('is told who leads if the lead is lost before', () => {
+    const driver = FakeDriver.leading();
+    driver.lead();
+    const answers = driver.ask(LOOK);
+    driver.follow(3);
+    expect(answers).toMatchObject([{ kind: 'notLeader', leader: 3 }]);
+  });
+
+  it('is refused as nobody can answer it before the first rules are applied', () => {
+    const driver = new FakeDriver();
+    driver.lead();
+    const answers = driver.ask(LOOK);
+    driver.commitAll();
+    expect(answers).toEqual([{ kind: 'unavailable', reason: 'starting', proposed: false }]);
+  });
+});

@@ -1,0 +1,110 @@
+/** Refunds go through the log, in the order in which they come, and what they took back is granted to nobody by its old id. */
+import { describe, expect, it } from 'vitest';
+import type { Answer } from '../../src/partition/answer.ts';
+import { allowed, FakeDriver, tableOf, usersOf } from './fake-driver.ts';
+
+const GRANT = { userId: 'ada', requestId: 'r1' };
+const REFUND = { ask: 'refund', ...GRANT } as const;
+const ONE = { table: tableOf(1, { limit: 1 }) };
+
+function refunded(answer: Answer | undefined): boolean | undefined {
+  return answer?.kind === 'refund' ? answer.refund.refunded : undefined;
+}
+
+describe('a refund', () => {
+  it('is answered when its entry is applied, with the receipt of the grant', () => {
+    const driver = FakeDriver.leading(ONE);
+    const granted = driver.decide(GRANT);
+    const answers = driver.ask(REFUND);
+    expect(usersOf(driver.turn())).toEqual(['ada']);
+    expect(answers).toEqual([]);
+    driver.commitAll();
+    const decided = granted.kind === 'decision' ? granted.decision.decided : undefined;
+    const refund = { refunded: true, ruleId: 'rule0', cost: 1, decided };
+    expect(answers).toEqual([{ kind: 'refund', refund }]);
+    expect(driver.decide(REFUND)).toEqual(answers[0]);
+    expect(allowed(driver.decide('ada'))).toBe(true);
+  });
+
+  it('comes behind the request that it is for, wherever that waits', () => {
+    const driver = FakeDriver.leading(ONE);
+    const answers = [driver.ask(GRANT), driver.ask(REFUND)];
+    driver.turn();
+    const late = driver.ask(REFUND);
+    driver.turn();
+    driver.commitAll();
+    expect([allowed(answers[0]?.[0]), refunded(answers[1]?.[0]), refunded(late[0])]).toEqual([
+      true,
+      true,
+      true,
+    ]);
+  });
+
+  it('of what was never granted is told so, and of what is denied', () => {
+    const driver = FakeDriver.leading(ONE);
+    driver.decide('ada');
+    expect(allowed(driver.decide(GRANT))).toBe(false);
+    expect(refunded(driver.decide(REFUND))).toBe(false);
+  });
+
+  it('makes a retry of the request a conflict, at once and in the log', () => {
+    const driver = FakeDriver.leading(ONE);
+    driver.decide(GRANT);
+    driver.ask(REFUND);
+    // Not applied yet: the log tells.
+    const early = driver.ask(GRANT);
+    driver.turn();
+    driver.commitAll();
+    const { lastIndex } = driver;
+    const late = driver.ask(GRANT);
+    expect(driver.lastIndex).toBe(lastIndex);
+    for (const told of [early, late])
+      expect(told).toEqual([
+        {
+          kind: 'conflict',
+          field: 'requestId',
+          message: "requestId 'r1' was refunded: a repetition is granted nothing; ask under another one",
+        },
+      ]);
+  });
+
+  it('that another leader has made is not undone by a grant that this one heard of late', () => {
+    const driver = FakeDriver.leading(ONE);
+    const first = driver.ask(GRANT);
+    const entry = driver.turn();
+    // Everybody else has that entry, has committed it under another leader, and has taken it back.
+    const retry = driver.ask(GRANT);
+    driver.turn();
+    const [mine] = driver.log.splice(0);
+    expect(mine).toBe(entry);
+    driver.follow();
+    driver.log.push(entry!);
+    driver.commitAll();
+    expect([allowed(first[0]), retry]).toEqual([true, []]);
+    driver.overwrite(1);
+    expect(retry).toEqual([{ kind: 'unavailable', reason: 'no_leader', proposed: false }]);
+  });
+
+  it('is refused like a request where nothing is proposed', () => {
+    const driver = FakeDriver.leading({ ...ONE, partition: { pendingMax: 1 } });
+    driver.partition.setLowDisk(true);
+    expect(driver.ask(REFUND)).toEqual([{ kind: 'unavailable', reason: 'low_disk', proposed: false }]);
+    driver.partition.setLowDisk(false);
+    driver.ask('ada');
+    expect(driver.ask(REFUND)).toEqual([{ kind: 'unavailable', reason: 'overloaded', proposed: false }]);
+    const starting = new FakeDriver();
+    starting.lead();
+    const early = starting.ask(REFUND);
+    starting.commitAll();
+    expect(early).toEqual([{ kind: 'unavailable', reason: 'starting', proposed: false }]);
+  });
+
+  it('is one of few in an entry, and nothing overtakes it', () => {
+    const driver = FakeDriver.leading(ONE);
+    for (let i = 0; i < 40; i += 1) driver.ask({ ...REFUND, userId: `user${i}` });
+    driver.ask('last');
+    const entries = [1, 2, 3].map(() => usersOf(driver.turn()));
+    expect(entries.map((users) => users.length)).toEqual([16, 16, 9]);
+    expect(entries[2]?.at(-1)).toBe('last');
+  });
+});
