@@ -52,7 +52,6 @@ export class Partition implements GroupApplication {
   #proposing: Command['type'] | undefined;
   /** The newest that this node knows of, from its file or from group 0. */
   #wantedRules: RuleTable;
-  /** The last that were proposed here, and when. */
   #proposedRules = { version: 0, term: 0 };
   #isLowDisk = false;
   #room: Room = 'free';
