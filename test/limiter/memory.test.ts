@@ -6,7 +6,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { BlockPool, roomOf, UNIT_BYTES } from '../../src/limiter/state/block-pool.ts';
 import { LinearIndex } from '../../src/limiter/state/linear-index.ts';
+import { SlidingLogs } from '../../src/limiter/meters/sliding-logs.ts';
 import { Rows } from '../../src/limiter/state/rows.ts';
+import { StateSize } from '../../src/limiter/state/state-size.ts';
 import { chunksOf, Harness, harnessWith, restoreInto, snapshotOf, START, tableOf } from './harness.ts';
 
 setFlagsFromString('--expose-gc');
@@ -96,6 +98,30 @@ describe('the memory of a state', () => {
     const slabBytes = SLAB_BYTES * 1.5;
     expect(pool.byteLength).toBeLessThan(inUse * 1.5 + sizes.length * slabBytes);
     expect(pool.byteLength).toBeLessThan(inUse * 4);
+  });
+
+  it('a further grant of cost 1 takes eight bytes at most, whatever the room that is left over', async () => {
+    const keys = 5_000;
+    const logs = new SlidingLogs(new StateSize());
+    for (let slot = 0; slot < keys; slot += 1) logs.add();
+    const rule = { id: 'rule', limit: 100, windowMillis: WINDOW_MILLIS, clock: 'cluster' } as const;
+    const perGrant: number[] = [];
+    let first = 0;
+    for (let grants = 1; grants <= 40; grants += 1) {
+      const demand = {
+        rule,
+        t: START + grants,
+        cost: 1,
+        windowMillis: WINDOW_MILLIS,
+        keptMillis: WINDOW_MILLIS,
+      };
+      for (let slot = 0; slot < keys; slot += 1) logs.grant(slot, demand);
+      if (grants === 1) first = await heldBytes();
+      else if (grants % 3 === 0) perGrant.push(((await heldBytes()) - first) / (keys * (grants - 1)));
+    }
+    expect(perGrant.filter((bytes) => bytes > UNIT_BYTES)).toEqual([]);
+    expect(perGrant.at(-1)).toBeGreaterThan(3);
+    expect(logs.newestMillis(keys - 1)).toBe(START + 40);
   });
 
   it('an index keeps no buckets of rows that left', async () => {

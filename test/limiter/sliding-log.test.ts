@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { LOG_WINDOW_MILLIS_MAX, LogRuns } from '../../src/limiter/meters/log-runs.ts';
+import { LOG_WINDOW_MILLIS_MAX, LogRuns, NARROW, WIDE } from '../../src/limiter/meters/log-runs.ts';
 import type { Demand } from '../../src/limiter/meters/meter.ts';
 import { SlidingLogs } from '../../src/limiter/meters/sliding-logs.ts';
 import type { Rule } from '../../src/api/rule.ts';
@@ -82,12 +82,17 @@ describe('a sliding log', () => {
     expect(log.liveCost(7, 100)).toBe(1_000);
   });
 
-  it('has room for half more runs than the limit at most', () => {
-    for (const limit of [1, 3, 5, 100]) {
-      const log = new SlidingLog();
-      for (let t = 0; t < 1_000; t += 1) ask(log, t, 1, limit, 300);
-      expect(log.runs.capacity).toBeLessThanOrEqual(Math.max(limit, limit * 1.5));
-      expect(log.liveCost(999, 300)).toBe(Math.min(limit, 300));
+  it('has room for a quarter more runs than the limit at most, in whole blocks', () => {
+    for (const limit of [1, 2, 3, 5, 9, 17, 33, 100, 257]) {
+      for (const cost of [1, 2]) {
+        const log = new SlidingLog();
+        for (let t = 0; t < 1_000; t += 1) ask(log, t, cost, limit * cost, 300);
+        const isWide = cost > 1;
+        expect(log.runs.form).toBe(isWide ? WIDE : NARROW);
+        // A block of a unit has room for two.
+        expect(log.runs.capacity).toBeLessThanOrEqual(limit * 1.25 + (isWide ? 0 : 1));
+        expect(log.liveCost(999, 300)).toBe(limit * cost);
+      }
     }
   });
 

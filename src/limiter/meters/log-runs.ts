@@ -12,15 +12,27 @@ const U32_MAX = 0xffff_ffff;
 /** The longest window a log can hold in milliseconds: every live run must be within one offset of its base. */
 export const LOG_WINDOW_MILLIS_MAX = U32_MAX;
 
+/**
+ * The forms of a log; a run takes `1 << form` words. In a narrow one all runs cost 1, and cumulative costs are implied.
+ * In a wide one they are stored.
+ */
+export const NARROW = 0;
+export const WIDE = 1;
+
 const NO_WORDS = new Uint32Array(0);
 
 /** A grant at `g` counts for a request at `t` when `g > t - windowMillis`; one exactly a window old is out. */
 export class LogRuns {
   /** Time of offset 0, in milliseconds. Meaningless while `count` is 0. */
   baseMillis = 0;
+  /** `NARROW` or `WIDE`. */
+  form = NARROW;
+  /** Something of it was taken back: there may be runs that cost nothing. */
+  isRefunded = false;
   /**
-   * From word `start` on, pairs of words: offset from `baseMillis`, cumulative cost (mod 2^32) up to and including the
-   * run. Offsets strictly increase from head to tail: grants of one millisecond are one run.
+   * From word `start` on, `capacity` offsets from `baseMillis`, and in a wide log behind them as many cumulative costs
+   * (mod 2^32), up to and including the run. Offsets strictly increase from head to tail: grants of one millisecond are
+   * one run.
    */
   words: Uint32Array = NO_WORDS;
   start = 0;
@@ -45,19 +57,17 @@ export class LogRuns {
 
   /** The cost granted at the time of recorded run `i`. */
   cost(i: number): number {
-    return (this.cumulative(i) - this.#spentBefore(i)) >>> 0;
+    return this.#costOf(i, i + 1);
   }
 
   /** The cost of all runs, live or not. */
   get recordedCost(): number {
-    return this.count === 0 ? 0 : (this.cumulative(this.count - 1) - this.spentBeforeHead) >>> 0;
+    return this.#costOf(0, this.count);
   }
 
   /** The cost that counts for a request at `t`. */
   liveCost(t: number, windowMillis: number): number {
-    const first = this.firstLive(t - windowMillis);
-    if (first === this.count) return 0;
-    return (this.cumulative(this.count - 1) - this.#spentBefore(first)) >>> 0;
+    return this.#costOf(this.firstLive(t - windowMillis), this.count);
   }
 
   /**
@@ -67,16 +77,14 @@ export class LogRuns {
   millisUntilAvailable(t: number, cost: number, limit: number, windowMillis: number): number {
     if (cost > limit) return Infinity;
     const first = this.firstLive(t - windowMillis);
-    if (first === this.count) return 0;
-    const spent = this.#spentBefore(first);
-    const excess = ((this.cumulative(this.count - 1) - spent) >>> 0) + cost - limit;
+    const excess = this.#costOf(first, this.count) + cost - limit;
     if (excess <= 0) return 0;
     // The first run by whose expiry at least `excess` has left. The last run always qualifies: cost <= limit.
     let low = first;
     let high = this.count - 1;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if ((this.cumulative(middle) - spent) >>> 0 >= excess) high = middle;
+      if (this.#costOf(first, middle + 1) >= excess) high = middle;
       else low = middle + 1;
     }
     return this.millis(low) + windowMillis - t;
@@ -124,12 +132,12 @@ export class LogRuns {
     return live;
   }
 
-  /** Copies the runs, in order, to `target` from word `start` on. */
-  copyTo(target: Uint32Array, start: number): void {
-    const { words, count, capacity, head } = this;
-    const untilEnd = Math.min(count, capacity - head) * 2;
-    copyWords(words, this.start + head * 2, target, start, untilEnd);
-    copyWords(words, this.start, target, start + untilEnd, count * 2 - untilEnd);
+  /** Copies the runs, in order, to where in `target` a log of that form begins, with a ring of that capacity. */
+  copyTo(target: Uint32Array, start: number, capacity: number, form: number): void {
+    this.#copyColumn(0, target, start);
+    if (form === NARROW) return;
+    if (this.form === WIDE) this.#copyColumn(this.capacity, target, start + capacity);
+    else for (let i = 0; i < this.count; i += 1) target[start + capacity + i] = this.cumulative(i);
   }
 
   /** Adds to the cumulative costs of the runs from `from` up to, but excluding, `to`. The one thing in here that changes any. */
@@ -137,10 +145,10 @@ export class LogRuns {
     const { words, start, capacity, head } = this;
     // Two stretches at most, each without a look at where the ring ends.
     const wrap = Math.min(Math.max(capacity - head, from), to);
-    const ahead = start + head * 2 + 1;
-    for (let at = ahead + from * 2; at < ahead + wrap * 2; at += 2) words[at] = (words[at]! + cost) | 0;
-    const behind = ahead - capacity * 2;
-    for (let at = behind + wrap * 2; at < behind + to * 2; at += 2) words[at] = (words[at]! + cost) | 0;
+    const ahead = start + capacity + head;
+    for (let at = ahead + from; at < ahead + wrap; at += 1) words[at] = (words[at]! + cost) | 0;
+    const behind = ahead - capacity;
+    for (let at = behind + wrap; at < behind + to; at += 1) words[at] = (words[at]! + cost) | 0;
   }
 
   offset(i: number): number {
@@ -148,17 +156,30 @@ export class LogRuns {
   }
 
   cumulative(i: number): number {
-    return this.words[this.word(i) + 1]!;
+    if (this.form === NARROW) return (this.spentBeforeHead + i + 1) >>> 0;
+    return this.words[this.word(i) + this.capacity]!;
   }
 
-  /** The index of run `i`'s first word; `i` up to `count`, where the next run would go. */
+  /** The index of run `i`'s offset; `i` up to `count`, where the next run would go. */
   word(i: number): number {
     const place = this.head + i;
     // Indexes stay inside the ring; a default such as `?? 0` behind one would hide a bug.
-    return this.start + (place < this.capacity ? place : place - this.capacity) * 2;
+    return this.start + (place < this.capacity ? place : place - this.capacity);
   }
 
-  #spentBefore(i: number): number {
-    return i === 0 ? this.spentBeforeHead : this.cumulative(i - 1);
+  #copyColumn(column: number, target: Uint32Array, to: number): void {
+    const { words, count, capacity, head } = this;
+    const from = this.start + column;
+    const untilEnd = Math.min(count, capacity - head);
+    copyWords(words, from + head, target, to, untilEnd);
+    copyWords(words, from, target, to + untilEnd, count - untilEnd);
+  }
+
+  /** The cost of the runs from `from` up to, but without, `to`. */
+  #costOf(from: number, to: number): number {
+    if (this.form === NARROW) return to - from;
+    if (from === to) return 0;
+    const spentBefore = from === 0 ? this.spentBeforeHead : this.cumulative(from - 1);
+    return (this.cumulative(to - 1) - spentBefore) >>> 0;
   }
 }

@@ -8,20 +8,18 @@ import { type ByteReader, type ByteWriter, InvalidSnapshotError } from '../state
 import { LOG_WINDOW_MILLIS_MAX, LogRuns } from './log-runs.ts';
 import type { MeterView } from './meter.ts';
 
-/** A copy: the base as one float, then these words, then the runs. */
+/** A copy: the base as one float, then these words, then the runs in the form of the log. */
 const COUNT = 2;
 const SPENT = 3;
-const HEAD_WORDS = 4;
+const FORM = 4;
+const HEAD_WORDS = 6;
 
 const U32_MAX = 0xffff_ffff;
 const INTEGER_MAX = Number.MAX_SAFE_INTEGER;
-/** Room that is made at once: beyond it a log grows as it fills. */
-const RESERVED_RUNS_MAX = 1_024;
 
 /** Where the logs of all slots are. */
 interface Logs {
   open(slot: number, into: LogRuns): LogRuns;
-  reserve(slot: number, runs: number): void;
   record(slot: number, t: number, cost: number, keptMillis: number): void;
 }
 
@@ -38,7 +36,8 @@ export class LogView implements MeterView {
   }
 
   get units(): number {
-    return HEAD_WORDS / 2 + this.#log.count;
+    const { count, form } = this.#log;
+    return (HEAD_WORDS + (count << form) + 1) >>> 1;
   }
 
   copyTo({ words, doubles }: Slab, at: number): void {
@@ -46,7 +45,8 @@ export class LogView implements MeterView {
     doubles[at >>> 1] = log.baseMillis;
     words[at + COUNT] = log.count;
     words[at + SPENT] = log.spentBeforeHead;
-    log.copyTo(words, at + HEAD_WORDS);
+    words[at + FORM] = log.form;
+    log.copyTo(words, at + HEAD_WORDS, log.count, log.form);
   }
 
   showCopy({ words, doubles }: Slab, at: number): void {
@@ -54,6 +54,7 @@ export class LogView implements MeterView {
     log.baseMillis = doubles[at >>> 1]!;
     log.count = words[at + COUNT]!;
     log.spentBeforeHead = words[at + SPENT]!;
+    log.form = words[at + FORM]!;
     log.words = words;
     log.start = at + HEAD_WORDS;
     log.capacity = log.count;
@@ -106,7 +107,6 @@ export class LogReader {
   /** Returns how many runs follow. */
   #readFirst(slot: number, input: ByteReader, madeMillis: number): number {
     const runs = input.integer('runs', 1, U32_MAX);
-    this.#logs.reserve(slot, Math.min(runs, RESERVED_RUNS_MAX));
     const millis = madeMillis + input.signed('first grant', INTEGER_MAX);
     if (millis < 0 || millis > INTEGER_MAX) throw new InvalidSnapshotError('a bad time of a grant');
     this.#readCost(slot, input, millis, 0);

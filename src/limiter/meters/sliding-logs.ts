@@ -8,7 +8,7 @@ import { BlockPool, roomOf, wordOf } from '../state/block-pool.ts';
 import type { ByteReader } from '../state/byte-stream.ts';
 import { NONE, Rows } from '../state/rows.ts';
 import { RUN_BYTES, type StateSize } from '../state/state-size.ts';
-import { LOG_WINDOW_MILLIS_MAX, LogRuns } from './log-runs.ts';
+import { LOG_WINDOW_MILLIS_MAX, LogRuns, NARROW, WIDE } from './log-runs.ts';
 import { LogReader, LogView } from './log-snapshot.ts';
 import type { Demand, KeyRun, Meter } from './meter.ts';
 
@@ -18,6 +18,9 @@ const CAPACITY = 3;
 const HEAD = 4;
 const COUNT = 5;
 const SPENT = 6;
+const FORM = 7;
+/** In the word of the form. */
+const REFUNDED = 2;
 const WORDS_PER_ROW = 8;
 const ROWS_PER_SEGMENT = 2_048;
 
@@ -62,6 +65,7 @@ export class SlidingLogs implements Meter {
     row[at + HEAD] = 0;
     row[at + COUNT] = 0;
     row[at + SPENT] = 0;
+    row[at + FORM] = NARROW;
   }
 
   /** Forgets the log in `slot`; that of the last slot takes its place. */
@@ -69,7 +73,9 @@ export class SlidingLogs implements Meter {
     const row = this.#rows.words(slot);
     const at = this.#rows.at(slot);
     this.#size.runs -= row[at + COUNT]!;
-    if (row[at + BLOCK] !== NONE) this.#pool.free(row[at + BLOCK]!, row[at + CAPACITY]!);
+    if (row[at + BLOCK] !== NONE) {
+      this.#pool.free(row[at + BLOCK]!, unitsFor(row[at + CAPACITY]!, row[at + FORM]! & WIDE));
+    }
     const last = this.#rows.size - 1;
     if (slot !== last) {
       this.#rows.copy(last, slot);
@@ -87,6 +93,8 @@ export class SlidingLogs implements Meter {
     into.head = row[at + HEAD]!;
     into.count = row[at + COUNT]!;
     into.spentBeforeHead = row[at + SPENT]!;
+    into.form = row[at + FORM]! & WIDE;
+    into.isRefunded = (row[at + FORM]! & REFUNDED) !== 0;
     const block = row[at + BLOCK]!;
     if (block !== NONE) {
       into.words = this.#pool.words(block);
@@ -136,6 +144,10 @@ export class SlidingLogs implements Meter {
     const run = log.firstLive(timeMillis - 1);
     if (run === log.count || log.millis(run) !== timeMillis) return;
     const taken = Math.min(cost, log.cost(run));
+    if (taken === 0) return;
+    log.isRefunded = true;
+    if (log.form === NARROW) this.#resize(slot, log, log.count, WIDE);
+    else this.#rows.words(slot)[this.#rows.at(slot) + FORM] = formWord(log);
     if (log.count - run <= run) {
       log.addCumulative(run, log.count, -taken);
       return;
@@ -157,13 +169,6 @@ export class SlidingLogs implements Meter {
     return Array.from({ length: log.count }, (_, i) => ({ timeMillis: log.millis(i), cost: log.cost(i) }));
   }
 
-  /** Makes room for `runs` runs at once, where they are known to come. */
-  reserve(slot: number, runs: number): void {
-    const log = this.open(slot, this.#log);
-    if (runs <= log.capacity) return;
-    this.#resize(slot, log, runs);
-  }
-
   /**
    * Records a grant and forgets what is outside the window at `t`. Amortised O(1).
    *
@@ -183,23 +188,29 @@ export class SlidingLogs implements Meter {
     const recorded = log.recordedCost;
     if (recorded + cost > 0xffff_ffff) assert(false, `recorded cost ${recorded} + ${cost} does not fit`);
     const spent = log.spentBeforeHead + recorded + cost;
-    if (log.count > 0 && newest === t) {
-      log.words[log.word(log.count - 1) + 1] = spent;
-    } else {
-      this.#makeRoom(slot, log);
-      if (log.count === 0) this.#setBase(slot, log, t);
-      else if (t - log.baseMillis > LOG_WINDOW_MILLIS_MAX) this.#rebase(slot, log);
-      const word = log.word(log.count);
-      log.words[word] = t - log.baseMillis;
-      log.words[word + 1] = spent;
-      log.count += 1;
-    }
+    const joins = log.count > 0 && newest === t;
+    const runs = joins ? log.count : log.count + 1;
+    if (log.count === 0) log.isRefunded = false;
+    if (cost === 0) log.isRefunded = true;
+    // Where every run costs 1 at least, all do when the sum says so.
+    const form = !log.isRefunded && recorded + cost === runs ? NARROW : WIDE;
+    const isRoomy = runs * 2 < log.capacity && log.capacity >= SHRINK_CAPACITY_MIN;
+    // A quarter more than needed: that always fits a smaller size.
+    if (isRoomy) this.#resize(slot, log, runs + (runs >>> 2), form);
+    else if (runs > log.capacity || form !== log.form) this.#resize(slot, log, runs, form);
+    if (log.count === 0) this.#setBase(slot, log, t);
+    else if (t - log.baseMillis > LOG_WINDOW_MILLIS_MAX) this.#rebase(slot, log);
+    const word = log.word(runs - 1);
+    log.words[word] = t - log.baseMillis;
+    if (log.form === WIDE) log.words[word + log.capacity] = spent;
+    log.count = runs;
     this.#size.runs += log.count - before;
     const row = this.#rows.words(slot);
     const at = this.#rows.at(slot);
     row[at + HEAD] = log.head;
     row[at + COUNT] = log.count;
     row[at + SPENT] = log.spentBeforeHead;
+    row[at + FORM] = formWord(log);
   }
 
   #prune(log: LogRuns, horizonMillis: number): void {
@@ -222,33 +233,33 @@ export class SlidingLogs implements Meter {
     this.#setBase(slot, log, log.baseMillis + shift);
   }
 
-  /** Room for one more run, and not for more than twice as many as there will be. */
-  #makeRoom(slot: number, log: LogRuns): void {
-    const { capacity, count } = log;
-    if (count === capacity) this.#resize(slot, log, count + 1);
-    else if (capacity >= SHRINK_CAPACITY_MIN && (count + 1) * 2 < capacity) {
-      // A quarter more: that always fits the next smaller size.
-      this.#resize(slot, log, count + 1 + (count >>> 2));
-    }
-  }
-
-  #resize(slot: number, log: LogRuns, runs: number): void {
-    const capacity = roomOf(runs);
-    // A block of the same size would be moved into the place of the old one.
-    if (capacity === log.capacity) assert(false, `a block of ${capacity} runs is exchanged for another`);
-    const block = this.#pool.allocate(capacity, slot);
-    const words = this.#pool.words(block);
-    const start = wordOf(block);
-    log.copyTo(words, start);
+  #resize(slot: number, log: LogRuns, runs: number, form: number): void {
+    const units = roomOf(unitsFor(runs, form));
+    const capacity = (units * 2) >>> form;
     const row = this.#rows.words(slot);
     const at = this.#rows.at(slot);
-    if (row[at + BLOCK] !== NONE) this.#pool.free(row[at + BLOCK]!, log.capacity);
+    const former = row[at + BLOCK]!;
+    const block = this.#pool.allocate(units, slot);
+    log.copyTo(this.#pool.words(block), wordOf(block), capacity, form);
     row[at + BLOCK] = block;
+    // If both are of one size, the new one moves into the place of the former.
+    if (former !== NONE) this.#pool.free(former, unitsFor(log.capacity, log.form));
     row[at + CAPACITY] = capacity;
     row[at + HEAD] = 0;
-    log.words = words;
-    log.start = start;
+    const address = row[at + BLOCK]!;
+    log.words = this.#pool.words(address);
+    log.start = wordOf(address);
     log.capacity = capacity;
     log.head = 0;
+    log.form = form;
+    row[at + FORM] = formWord(log);
   }
+}
+
+function formWord({ form, isRefunded }: LogRuns): number {
+  return form | (isRefunded ? REFUNDED : 0);
+}
+
+function unitsFor(runs: number, form: number): number {
+  return ((runs << form) + 1) >>> 1;
 }

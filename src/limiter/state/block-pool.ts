@@ -13,6 +13,13 @@ export const UNIT_BYTES = 8;
 const SLAB_UNITS_MAX = 8_192;
 const SLAB_SHIFT = 13;
 const FIRST_SLAB_UNITS = 32;
+/** 64 KiB of blocks, and whose they are, if there are not many of them. */
+const SLAB_BYTES = SLAB_UNITS_MAX * UNIT_BYTES + 256;
+/** A slab that is almost as long is so exactly: so what one size gives back fits another. */
+const ALMOST_SLAB_BYTES = (SLAB_BYTES * 15) / 16;
+/** Who holds less keeps no spare slab. */
+const SPARE_FROM_BYTES = SLAB_BYTES * 16;
+const OWNER_BYTES = 4;
 const SLABS_MAX = 1 << 19;
 /** Shorter blocks are moved faster word by word. */
 const LOOP_WORDS_MAX = 32;
@@ -22,6 +29,7 @@ type Moved = (owner: number, address: number) => void;
 
 /** The bytes of a slab as what they may be read as. A block's first word is at `wordOf(address)`. */
 export interface Slab {
+  readonly buffer: ArrayBuffer;
   readonly words: Uint32Array;
   readonly bytes: Uint8Array;
   readonly doubles: Float64Array;
@@ -43,8 +51,8 @@ interface SizeClass {
 }
 
 /**
- * What is held is what is in use and, of each size, one and a half slabs at most. A slab is not larger than 64 KiB or a
- * block, nor than all others of its size together.
+ * What is held is what is in use and, of each size, one and a half slabs at most, and a sixteenth for whichever size needs
+ * it next. A slab is not larger than 64 KiB or a block, nor than all others of its size together.
  */
 export class BlockPool {
   /** By number; the number of a slab that is gone is used again. */
@@ -52,6 +60,11 @@ export class BlockPool {
   readonly #freeNumbers: number[] = [];
   readonly #classes: (SizeClass | undefined)[] = [];
   readonly #moved: Moved;
+  /**
+   * A slab that was given back: blocks that grow leave one size and need the next. Left to the collector, what they
+   * leave would pile up until it comes, and the process keep that for good.
+   */
+  #spare: ArrayBuffer | undefined;
   #bytes = 0;
 
   constructor(moved: Moved) {
@@ -120,12 +133,15 @@ export class BlockPool {
     const { blockUnits } = held;
     // As many units as there are already: few blocks take little, and many take few slabs.
     const wanted = Math.min(SLAB_UNITS_MAX, Math.max(FIRST_SLAB_UNITS, held.units));
-    const blocks = Math.max(1, Math.floor(wanted / blockUnits));
+    const blocksMax = Math.floor(SLAB_BYTES / (blockUnits * UNIT_BYTES + OWNER_BYTES));
+    const blocks = Math.max(1, Math.min(blocksMax, Math.floor(wanted / blockUnits)));
     const units = blocks * blockUnits;
-    const buffer = new ArrayBuffer(units * UNIT_BYTES + blocks * 4);
+    const bytes = units * UNIT_BYTES + blocks * OWNER_BYTES;
+    const buffer = this.#take(bytes > ALMOST_SLAB_BYTES ? Math.max(bytes, SLAB_BYTES) : bytes);
     const number = this.#freeNumbers.pop() ?? this.#slabs.length;
     assert(number < SLABS_MAX, 'no number is left for another slab');
     this.#slabs[number] = {
+      buffer,
       words: new Uint32Array(buffer, 0, units * 2),
       bytes: new Uint8Array(buffer, 0, units * UNIT_BYTES),
       doubles: new Float64Array(buffer, 0, units),
@@ -135,7 +151,6 @@ export class BlockPool {
     };
     held.numbers.push(number);
     held.units += units;
-    this.#bytes += buffer.byteLength;
   }
 
   /** An empty slab goes when the one before is half empty too: who goes back and forth at its edge pays nothing. */
@@ -144,11 +159,33 @@ export class BlockPool {
     const last = this.#lastInUse(held);
     if (last !== undefined && last.owners.length > 1 && last.used > last.owners.length >>> 1) return;
     const number = held.numbers.pop()!;
-    const { words } = this.#slabs[number]!;
+    const { words, buffer } = this.#slabs[number]!;
     held.units -= words.length >>> 1;
-    this.#bytes -= words.buffer.byteLength;
     this.#slabs[number] = undefined;
     this.#freeNumbers.push(number);
+    this.#giveBack(buffer);
+  }
+
+  #take(bytes: number): ArrayBuffer {
+    const spare = this.#spare;
+    if (spare?.byteLength === bytes) {
+      this.#spare = undefined;
+      return spare;
+    }
+    this.#bytes += bytes;
+    return new ArrayBuffer(bytes);
+  }
+
+  #giveBack(buffer: ArrayBuffer): void {
+    this.#bytes -= buffer.byteLength;
+    const isLarge = this.#bytes >= SPARE_FROM_BYTES;
+    if (isLarge && this.#spare === undefined && buffer.byteLength === SLAB_BYTES) {
+      this.#spare = buffer;
+      this.#bytes += SLAB_BYTES;
+    } else if (!isLarge && this.#spare !== undefined) {
+      this.#spare = undefined;
+      this.#bytes -= SLAB_BYTES;
+    }
   }
 }
 
@@ -162,17 +199,15 @@ export function roomOf(units: number): number {
   return unitsOf(classOf(units));
 }
 
-/** The sizes are 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, ...: a block is never more than half larger than asked for. */
+/** The sizes are 1 to 8, 10, 12, 14, 16, 20, 24, ...: a block is never more than a quarter larger than asked for. */
 function classOf(units: number): number {
-  if (units <= 2) return units - 1;
-  const power = 32 - Math.clz32(units - 1);
-  return units <= 3 << (power - 2) ? 2 * power - 2 : 2 * power - 1;
+  const shift = Math.max(0, 29 - Math.clz32(units - 1));
+  return shift * 4 + ((units - 1) >>> shift);
 }
 
 function unitsOf(sizeClass: number): number {
-  if (sizeClass === 0) return 1;
-  const power = (sizeClass + 1) >>> 1;
-  return sizeClass % 2 === 0 ? 3 << (power - 1) : 1 << power;
+  const shift = Math.max(0, (sizeClass >>> 2) - 1);
+  return (sizeClass - shift * 4 + 1) << shift;
 }
 
 function emptyClass(sizeClass: number): SizeClass {

@@ -8,9 +8,8 @@ export const LIMITER: readonly Mutant[] = [
     edits: [
       {
         in: 'LogRuns.liveCost',
-        find: 'const first = this.firstLive(t - windowMillis); if (first === this.count) return 0; return (',
-        replace:
-          'const first = this.firstLive(t - windowMillis + 1); if (first === this.count) return 0; return (',
+        find: 'this.firstLive(t - windowMillis)',
+        replace: 'this.firstLive(t - windowMillis + 1)',
       },
     ],
   },
@@ -126,8 +125,9 @@ export const LIMITER: readonly Mutant[] = [
     edits: [
       {
         in: 'SlidingLogs.#prune',
-        find: 'log.cumulative(first - 1)',
-        replace: 'log.cumulative(Math.min(first, log.count - 1))',
+        find: 'const first = log.firstLive(horizonMillis);',
+        replace:
+          'const expired = log.firstLive(horizonMillis); const first = expired === 0 ? 0 : Math.min(expired + 1, log.count);',
       },
     ],
   },
@@ -210,6 +210,36 @@ export const LIMITER: readonly Mutant[] = [
     bug: 'a cost above the limit is proposed like any other',
     law: 'what can never fit is invalid',
     edits: [{ in: 'inadmissible', find: 'rule.limit > 0 && cost > rule.limit', replace: 'false' }],
+  },
+  {
+    id: 'W19',
+    bug: 'a second grant of a millisecond is not counted where all others cost 1',
+    law: 'no window over its limit in log time',
+    edits: [{ in: 'SlidingLogs.record', find: 'recorded + cost === runs', replace: 'cost === 1' }],
+  },
+  {
+    id: 'W20',
+    bug: 'a log that becomes wide forgets what was spent before its head',
+    law: 'a denial has a reason: what counts is younger than the window',
+    edits: [
+      {
+        in: 'LogRuns.copyTo',
+        find: 'this.cumulative(i)',
+        replace: 'this.cumulative(i) - this.spentBeforeHead',
+      },
+    ],
+  },
+  {
+    id: 'W21',
+    bug: 'the implied cumulative cost of a run does not include the run',
+    law: 'no window over its limit in log time',
+    edits: [
+      {
+        in: 'LogRuns.cumulative',
+        find: 'this.spentBeforeHead + i + 1',
+        replace: 'this.spentBeforeHead + i',
+      },
+    ],
   },
   {
     id: 'N1',
