@@ -117,7 +117,7 @@ export class RateLimiter {
     const before = table.size;
     for (let slot = 0; slot < table.size;) {
       // The last one takes the place of one that is forgotten.
-      if (table.meter.idleAtMillis(slot, this.windowMillis) <= beforeMillis) table.forget(slot);
+      if (table.meter.idleAtMillis(slot, this.windowMillis, table.rule) <= beforeMillis) table.forget(slot);
       else slot += 1;
     }
     return before - table.size;

@@ -3,8 +3,8 @@
  * It keeps its keys in a defined order so that a sweep over them is the same on every replica.
  */
 
-import { type Rule, WINDOW_MILLIS_MAX } from '../../api/rule.ts';
-import { meterOf } from '../meters/meter-of.ts';
+import { capacityOf, type Rule, WINDOW_MILLIS_MAX } from '../../api/rule.ts';
+import { type MeterKind, meterKindOf, meterOf, reachMillisOf } from '../meters/meter-of.ts';
 import type { Demand, Meter } from '../meters/meter.ts';
 import { statedRule } from '../stated-rules.ts';
 import { Keys } from './keys.ts';
@@ -27,6 +27,8 @@ export function nearEpochMillis(createdMillis: number): number {
   return createdMillis - WINDOW_MILLIS_MAX;
 }
 
+const NO_TABLES: readonly KeyTable[] = [];
+
 /** Is told before what a slot holds is changed, moved or forgotten. */
 export interface SlotWatcher {
   beforeChange(slot: number): void;
@@ -45,12 +47,12 @@ interface Granted extends Demand {
 /**
  * What forgetting may cost:
  * - A near key is forgotten only when its grants are out of every window at the current group time and none was
- *   made for a window's length of group time, with `LATE_MILLIS` to spare once callers bring their own timestamps.
+ *   made for as long as a grant counts, in group time, with `LATE_MILLIS` to spare once callers bring their own timestamps.
  *   `evictedThroughMillis` then keeps the time at which all forgotten grants are out, and an unknown key that asks
  *   for an earlier time is denied: its history may be among the forgotten. So is one known from a far epoch alone. No
  *   lag, however long, gets a request around a forgotten grant; a new user whose timestamps are later than
  *   `LATE_MILLIS` may be denied.
- * - A far key is forgotten after `FAR_EPOCH_HORIZON_MILLIS`, or a window if that is longer, of group time without a
+ * - A far key is forgotten after `FAR_EPOCH_HORIZON_MILLIS`, or as long as a grant counts if that is longer, of group time without a
  *   grant. Within that horizon the promise holds in the caller's time; a replay that pauses longer starts afresh. A far
  *   key that is granted something in the near epoch is kept as long, though it is a near one now: while it is known,
  *   what its caller stamps with the far epoch again is judged at its newest grant.
@@ -59,12 +61,19 @@ export class KeyTable {
   /** Slot by slot the same keys, in sweep order. */
   readonly keys: Keys;
   readonly meter: Meter;
+  readonly #meterKind: MeterKind;
   /** The rule as last seen in a rule table. */
   rule: Rule;
+  /** What it may grant at once. */
+  capacity: number;
   /** The window between stamps of group time; also the pruning window, being the longer one of the two. */
   effectiveWindowMillis: number;
-  /** False when the current rule table no longer has the rule; its grants wait for it to come back. */
+  /** How long its grants count, between stamps of group time. */
+  #reachMillis: number;
+  /** False when the current rule table no longer has the rule, or keeps it by another meter; its grants wait for that. */
   active = true;
+  /** Of the same rule id, under other meters: what they were granted counts on top, until it is out. */
+  retired: readonly KeyTable[];
   /** It is part of the state. The keys of a stated rule are not before its first grant. */
   isKept = false;
   /** The id of its rule states the rule. */
@@ -83,10 +92,15 @@ export class KeyTable {
     readonly effectiveWindowMillis: number;
     readonly createdMillis: number;
     readonly size: StateSize;
+    readonly retired?: readonly KeyTable[] | undefined;
   }) {
     this.rule = init.rule;
+    this.#meterKind = meterKindOf(init.rule);
     this.isStated = statedRule(init.rule.id) !== undefined;
     this.effectiveWindowMillis = init.effectiveWindowMillis;
+    this.retired = init.retired ?? NO_TABLES;
+    this.capacity = capacityOf(init.rule);
+    this.#reachMillis = reachMillisOf(init.rule, init.effectiveWindowMillis);
     this.#nearEpochMillis = nearEpochMillis(init.createdMillis);
     this.keys = new Keys(init.size);
     this.meter = meterOf(init.rule, init.size);
@@ -96,6 +110,19 @@ export class KeyTable {
     return this.keys.size;
   }
 
+  /** Can it keep what `rule`, of the same id, grants? */
+  keeps(rule: Rule): boolean {
+    return meterKindOf(rule) === this.#meterKind;
+  }
+
+  /** The rule in force is this one now, and was granted what it has. */
+  follow(rule: Rule, effectiveWindowMillis: number): void {
+    this.rule = rule;
+    this.effectiveWindowMillis = effectiveWindowMillis;
+    this.capacity = capacityOf(this.rule);
+    this.#reachMillis = reachMillisOf(this.rule, this.effectiveWindowMillis);
+  }
+
   /**
    * From when on nothing counts of what may have been forgotten of a key; 0 if nothing that overlaps was. Who asks for an
    * earlier time may have been granted something around it.
@@ -103,8 +130,8 @@ export class KeyTable {
    * @param newestMillis of the key; `-Infinity` if it is not known
    */
   forgottenMillis(newestMillis: number, askedMillis: number): number {
-    // A window's length below the near epoch still overlaps what was forgotten inside it.
-    if (askedMillis <= this.#nearEpochMillis - this.effectiveWindowMillis) return 0;
+    // As far below the near epoch as a grant reaches it still overlaps what was forgotten inside it.
+    if (askedMillis <= this.#nearEpochMillis - this.#reachMillis) return 0;
     // Grants of a far epoch say nothing of what was forgotten in the near one.
     const isKnown = newestMillis >= this.#nearEpochMillis;
     return isKnown ? 0 : this.evictedThroughMillis;
@@ -125,7 +152,11 @@ export class KeyTable {
   }
 
   get #farHorizonMillis(): number {
-    return Math.max(FAR_EPOCH_HORIZON_MILLIS, this.effectiveWindowMillis);
+    return Math.max(FAR_EPOCH_HORIZON_MILLIS, this.#reachMillis);
+  }
+
+  #idleAtMillis(slot: number): number {
+    return this.meter.idleAtMillis(slot, this.effectiveWindowMillis, this.rule);
   }
 
   /** Adds a key that was not there, last granted something at `madeMillis`, at the end of the sweep order. */
@@ -140,13 +171,13 @@ export class KeyTable {
    */
   evictIfIdle(slot: number, groupMillis: number): boolean {
     const madeMillis = this.keys.madeMillisAt(slot);
-    const windowMillis = this.effectiveWindowMillis;
+    const reachMillis = this.#reachMillis;
     // Most often this is enough, and nothing of the meter is looked at.
-    if (madeMillis + windowMillis > groupMillis) return false;
+    if (madeMillis + reachMillis > groupMillis) return false;
     if (this.meter.newestMillis(slot) < this.#nearEpochMillis) {
       if (madeMillis + this.#farHorizonMillis > groupMillis) return false;
     } else {
-      const idleMillis = Math.max(this.meter.idleAtMillis(slot, windowMillis), madeMillis + windowMillis);
+      const idleMillis = Math.max(this.#idleAtMillis(slot), madeMillis + reachMillis);
       if (idleMillis + (this.eventTimed ? LATE_MILLIS : 0) > groupMillis) return false;
     }
     this.forget(slot);
@@ -156,7 +187,7 @@ export class KeyTable {
   /** Forgets the key in `slot`, of which nothing counts any more. The last key of the order takes the slot. */
   forget(slot: number): void {
     if (this.meter.newestMillis(slot) >= this.#nearEpochMillis) {
-      const goneMillis = this.meter.idleAtMillis(slot, this.effectiveWindowMillis);
+      const goneMillis = this.#idleAtMillis(slot);
       this.evictedThroughMillis = Math.max(this.evictedThroughMillis, goneMillis);
     }
     this.watcher?.beforeChange(slot);

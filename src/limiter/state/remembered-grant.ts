@@ -20,18 +20,19 @@ const RETRY_AFTER = 4;
 const RESET = 5;
 /** One more than it is: 0 stands for none, as the request had none. */
 const TIMESTAMP = 6;
+const WAIT = 7;
 /** then these words. The texts' address, hash and link belong to those who keep the row. */
-const LIMIT = 14;
-const REMAINING = 15;
-const WINDOW = 16;
-const POSITION = 17;
-const COST = 18;
-const LENGTHS = 19;
-export const TEXTS = 20;
-export const HASH = 21;
-export const NEXT = 22;
-export const IS_INDEXED = 23;
-export const GRANT_WORDS = 24;
+const LIMIT = 16;
+const REMAINING = 17;
+const WINDOW = 18;
+const POSITION = 19;
+const COST = 20;
+const LENGTHS = 21;
+export const TEXTS = 22;
+export const HASH = 23;
+export const NEXT = 24;
+export const IS_INDEXED = 25;
+export const GRANT_WORDS = 26;
 
 /** A number of a row in a snapshot. */
 interface Column {
@@ -56,6 +57,7 @@ const COLUMNS: readonly Column[] = [
   word('remaining', REMAINING, 0, LIMIT_MAX),
   float('retry after', RETRY_AFTER),
   float('reset', RESET),
+  float('wait', WAIT),
 ];
 
 /** Two lengths in one word: in bytes, of a user id and of a request id. */
@@ -94,6 +96,7 @@ export class GrantView {
     doubles[double + TIME] = decided.timeMillis;
     doubles[double + RETRY_AFTER] = decision.retryAfterMillis;
     doubles[double + RESET] = decision.resetMillis;
+    doubles[double + WAIT] = decision.waitMillis ?? 0;
     doubles[double + TIMESTAMP] = asked.timestampMillis === undefined ? 0 : asked.timestampMillis + 1;
     words[at + LIMIT] = decision.limit;
     words[at + REMAINING] = decision.remaining;
@@ -107,6 +110,7 @@ export class GrantView {
   get decision(): Decision {
     const { doubles, words, at } = this;
     const double = at >>> 1;
+    const waitMillis = doubles[double + WAIT]!;
     return {
       allowed: true,
       ruleId: this.ruleId,
@@ -121,6 +125,7 @@ export class GrantView {
         position: words[at + POSITION]!,
         timeMillis: doubles[double + TIME]!,
       },
+      ...(waitMillis > 0 && { waitMillis }),
     };
   }
 
