@@ -20,14 +20,14 @@ const PREVIOUS = 2;
  *
  * **Guarantee.** Approximate, as if the window before had been granted evenly. At most the limit in every aligned window,
  * in the time that requests are judged at; in any rolling window at most the limit and the share `e / windowMillis`
- * of what the window before was granted, rounded up: less than twice the limit, if the window before was granted all
+ * of what the window before was granted, rounded up: up to twice the limit, if the window before was granted all
  * at once at its end, and no more than the limit, rounding apart, if it was granted evenly. It is the only meter
  * that does not round towards denial: 6.5 of 7 leave room for one more. Windows are not widened for group time.
  *
  * **Bytes per key.** A row of eight words: none beyond `KEY_BYTES`, however much is granted.
  *
- * **After a change of the window** all that both counters hold counts as made with the newest grant, which is never less
- * than it was. What was granted before them is forgotten.
+ * **After a change of the window** what was spent when the key was last granted something counts as granted then. What had
+ * left the windows of before is forgotten.
  */
 export class SlidingCounters implements Meter {
   readonly #rows = new NumberRows([
@@ -112,13 +112,18 @@ export class SlidingCounters implements Meter {
   /** What both windows hold as seen from `t`. */
   #open(slot: number, { windowMillis }: Rule, t: number): void {
     const rows = this.#rows;
-    const isSame = rows.number(slot, WINDOW) === windowMillis;
-    const previous = rows.number(slot, PREVIOUS);
-    const current = rows.number(slot, CURRENT) + (isSame ? 0 : previous);
-    const windowsSince = floorDiv(t, windowMillis) - floorDiv(rows.newestMillis(slot), windowMillis);
-    this.#current = windowsSince === 0 ? current : 0;
-    if (windowsSince === 0) this.#previous = isSame ? previous : 0;
-    else this.#previous = windowsSince === 1 ? current : 0;
+    const newestMillis = rows.newestMillis(slot);
+    const before = rows.number(slot, WINDOW);
+    this.#current = rows.number(slot, CURRENT);
+    this.#previous = rows.number(slot, PREVIOUS);
+    if (before !== windowMillis && before !== 0) {
+      this.#current = this.#spent(before, newestMillis % before);
+      this.#previous = 0;
+    }
+    const windowsSince = floorDiv(t, windowMillis) - floorDiv(newestMillis, windowMillis);
+    if (windowsSince === 0) return;
+    this.#previous = windowsSince === 1 ? this.#current : 0;
+    this.#current = 0;
   }
 
   #spent(windowMillis: number, elapsedMillis: number): number {
