@@ -17,11 +17,19 @@ import {
   type Judged,
   judge,
   type Known,
-  newestOf,
   type Place,
   refused,
-  type Run,
 } from './naive-judgement.ts';
+import {
+  afterGrant,
+  bytesOf,
+  idleAt,
+  meterKindOf,
+  newestOf,
+  reachMillisOf,
+  type Run,
+  waitUntil,
+} from './naive-meters.ts';
 import { NaiveRequests, requestBytes } from './naive-requests.ts';
 import { type Since, Tally, valueAt } from './naive-state.ts';
 
@@ -34,7 +42,6 @@ const SWEEP_LOOKS = 8_192;
 const SWEEP_DROPS = 1_024;
 /** The model of sizes: src/limiter/README.md. */
 const KEY_BYTES = 96;
-const RUN_BYTES = 16;
 
 interface Key {
   readonly userId: string;
@@ -65,8 +72,8 @@ export class NaiveLimiter {
   #createdMillis = 0;
   #changedMillis = 0;
   #rules: KeysOfRule[] = [];
-  /** All rules there ever were. */
-  readonly #known = new Map<string, KeysOfRule>();
+  /** All rules there ever were, and of each all meters that it had. */
+  readonly #known = new Map<string, KeysOfRule[]>();
   #sweepRule = 0;
   #sweepKey = 0;
   readonly #times: Since<number>[] = [];
@@ -96,8 +103,23 @@ export class NaiveLimiter {
   }
 
   isKnownAt(index: number, asked: Asked): boolean {
-    const keys = this.#known.get(resolved(asked.rule, this.tableAt(index)));
+    const keys = this.#activeAt(resolved(asked.rule, this.tableAt(index)), index);
     return valueAt(keys?.keys.get(asked.userId)?.runs ?? [], index) !== undefined;
+  }
+
+  /** By its rule alone, and at that time in group time, how long it takes until nothing counts of what this user was granted. */
+  emptyMillisAt(index: number, asked: Asked, timeMillis: number): number {
+    const known = this.#knownAt(asked, this.tableAt(index), index);
+    if (known === undefined) return 0;
+    const waits = [known, ...known.retired].map(({ rule, groupWindowMillis: windowMillis, runs = [] }) =>
+      waitUntil(rule, runs, { timeMillis, windowMillis }, 0),
+    );
+    return Math.max(...waits);
+  }
+
+  /** Nothing but a log of every millisecond ever kept the grants of this rule. */
+  isPlainLog(ruleId: string): boolean {
+    return (this.#known.get(ruleId) ?? []).every(({ state }) => meterKindOf(state.rule) === 'slidingLog');
   }
 
   /** Returns what every replica decides. */
@@ -142,18 +164,22 @@ export class NaiveLimiter {
     return denialOf(known, judged, asked.cost, { index, term, position: undefined });
   }
 
+  #activeAt(ruleId: string, index: number): KeysOfRule | undefined {
+    return this.#known.get(ruleId)?.find(({ states }) => valueAt(states, index)?.isActive === true);
+  }
+
   #knownAt(asked: Asked, table: RuleTable | undefined, index: number): Known | undefined {
-    const keys = this.#known.get(resolved(asked.rule, table));
-    const state = keys === undefined ? undefined : valueAt(keys.states, index);
-    if (keys === undefined || state?.isActive !== true) return undefined;
-    const { rule, groupWindowMillis: windowMillis, evictedThroughMillis } = state;
-    return {
-      rule,
-      groupWindowMillis: windowMillis,
-      evictedThroughMillis,
-      nearEpochMillis: this.#nearEpochMillis,
-      runs: valueAt(keys.keys.get(asked.userId)?.runs ?? [], index),
-    };
+    const ruleId = resolved(asked.rule, table);
+    const active = this.#activeAt(ruleId, index);
+    if (active === undefined) return undefined;
+    const byMeter = (this.#known.get(ruleId) ?? []).flatMap((keys) => {
+      const state = valueAt(keys.states, index);
+      const runs = valueAt(keys.keys.get(asked.userId)?.runs ?? [], index);
+      return state === undefined ? [] : [{ ...state, keys, runs }];
+    });
+    const [known] = byMeter.filter(({ keys }) => keys === active);
+    const retired = byMeter.filter(({ keys }) => keys !== active);
+    return known && { ...known, retired, nearEpochMillis: this.#nearEpochMillis };
   }
 
   get #nearEpochMillis(): number {
@@ -170,7 +196,7 @@ export class NaiveLimiter {
       return refused('request_id_reused', { ruleId, place, nowMillis }, difference);
     }
     const known = this.#knownAt(asked, this.#table, entry.index);
-    const keys = this.#known.get(ruleId);
+    const keys = this.#activeAt(ruleId, entry.index);
     if (known === undefined || keys === undefined)
       return refused('unknown_rule', { ruleId, place, nowMillis });
     const judged = judge(known, asked, nowMillis);
@@ -190,16 +216,11 @@ export class NaiveLimiter {
     return decision;
   }
 
-  #hasRoom(
-    { rule, runs, groupWindowMillis: windowMillis }: Known,
-    { timeMillis }: Judged,
-    asked: Asked,
-  ): boolean {
-    let bytes = 0;
-    if (runs === undefined) bytes = KEY_BYTES + asked.userId.length + RUN_BYTES;
-    else if (runs.length === 0) bytes = RUN_BYTES;
-    else if (newestOf(runs) !== timeMillis && (runs[0]?.timeMillis ?? 0) > timeMillis - windowMillis)
-      bytes = RUN_BYTES;
+  #hasRoom(known: Known, judged: Judged, asked: Asked): boolean {
+    const { rule, runs } = known;
+    const after = bytesOf(rule, afterJudged(known, judged, asked.cost));
+    let bytes = runs === undefined ? KEY_BYTES + asked.userId.length + after : 0;
+    if (runs !== undefined) bytes = Math.max(0, after - bytesOf(rule, runs));
     if (asked.requestId !== undefined) bytes += requestBytes(asked, rule.id);
     if (bytes === 0) return true;
     const isNew = runs === undefined || asked.requestId !== undefined;
@@ -207,16 +228,11 @@ export class NaiveLimiter {
     return this.bytes + bytes <= (isNew ? cap : cap + Math.floor(cap / 8));
   }
 
-  /** Grants that are out of the longer window are forgotten with the next one. */
-  #grant(keys: KeysOfRule, { userId, cost }: Asked, { timeMillis }: Judged, entry: Entry): readonly Run[] {
+  #grant(keys: KeysOfRule, { userId, cost }: Asked, judged: Judged, entry: Entry): readonly Run[] {
     let key = keys.keys.get(userId);
     const before = key?.runs.at(-1)?.value;
-    const live = (before ?? []).filter((run) => run.timeMillis > timeMillis - keys.state.groupWindowMillis);
-    const last = live.at(-1);
-    const runs =
-      last?.timeMillis === timeMillis
-        ? [...live.slice(0, -1), { timeMillis, cost: last.cost + cost }]
-        : [...live, { timeMillis, cost }];
+    const { rule, groupWindowMillis } = keys.state;
+    const runs = afterJudged({ rule, groupWindowMillis, runs: before }, judged, cost);
     if (key === undefined) {
       key = { userId, madeMillis: 0, runs: [] };
       keys.keys.set(userId, key);
@@ -224,11 +240,14 @@ export class NaiveLimiter {
     if (before === undefined) {
       keys.order.push(key);
       this.#tally.bytes += KEY_BYTES + userId.length;
-    } else this.#tally.count(keyItem(keys, key, before), -1);
-    this.#tally.bytes += (runs.length - (before?.length ?? 0)) * RUN_BYTES;
+    } else {
+      this.#tally.count(keyItem(keys, key, before), -1);
+      this.#tally.bytes -= bytesOf(rule, before);
+    }
+    this.#tally.bytes += bytesOf(rule, runs);
     const isFar = (millis: number): boolean => millis < this.#nearEpochMillis;
-    const leavesFar = before !== undefined && isFar(newestOf(before)) && !isFar(timeMillis);
-    const keptMillis = leavesFar ? Math.max(DAY_MILLIS, keys.state.groupWindowMillis) : 0;
+    const leavesFar = before !== undefined && isFar(newestOf(before)) && !isFar(judged.timeMillis);
+    const keptMillis = leavesFar ? Math.max(DAY_MILLIS, reachMillisOf(rule, groupWindowMillis)) : 0;
     key.madeMillis = Math.max(key.madeMillis, entry.timeMillis + keptMillis);
     key.runs.push({ index: entry.index, value: runs });
     this.#tally.count(keyItem(keys, key, runs), 1);
@@ -244,12 +263,16 @@ export class NaiveLimiter {
     for (const rule of table.rules) {
       const windowMillis = groupWindowMillis(rule.windowMillis, table.clockDriftPpm);
       const inForce = { rule, groupWindowMillis: windowMillis, isActive: true };
-      let keys = this.#rules.find(({ state }) => state.rule.id === rule.id);
+      const kind = meterKindOf(rule);
+      let keys = this.#rules.find(
+        ({ state }) => state.rule.id === rule.id && meterKindOf(state.rule) === kind,
+      );
       if (keys === undefined) {
         const state = { ...inForce, isEventTimed: false, evictedThroughMillis: 0 };
         keys = { state, states: [], keys: new Map(), order: [] };
         this.#rules.push(keys);
-        this.#known.set(rule.id, keys);
+        const others = (this.#known.get(rule.id) ?? []).filter((one) => meterKindOf(one.state.rule) !== kind);
+        this.#known.set(rule.id, [...others, keys]);
         this.#tally.count({ kind: 'rule', ...state }, 1);
       }
       this.#setRule(keys, inForce, { index });
@@ -286,25 +309,35 @@ export class NaiveLimiter {
   }
 
   #isIdle({ state }: KeysOfRule, key: Key, nowMillis: number): boolean {
-    const windowMillis = state.groupWindowMillis;
-    const newestMillis = newestOf(key.runs.at(-1)?.value ?? []);
-    if (newestMillis < this.#nearEpochMillis)
-      return key.madeMillis + Math.max(DAY_MILLIS, windowMillis) <= nowMillis;
+    const { rule, groupWindowMillis } = state;
+    const runs = key.runs.at(-1)?.value ?? [];
+    const reachMillis = reachMillisOf(rule, groupWindowMillis);
+    if (newestOf(runs) < this.#nearEpochMillis)
+      return key.madeMillis + Math.max(DAY_MILLIS, reachMillis) <= nowMillis;
     const lateMillis = state.isEventTimed ? LATE_MILLIS : 0;
-    return Math.max(newestMillis, key.madeMillis) + windowMillis + lateMillis <= nowMillis;
+    const goneMillis = idleAt(rule, runs, groupWindowMillis);
+    return Math.max(goneMillis, key.madeMillis + reachMillis) + lateMillis <= nowMillis;
   }
 
   #forget(keys: KeysOfRule, key: Key, entry: Entry): void {
     const runs = key.runs.at(-1)?.value ?? [];
-    const goneMillis = newestOf(runs) + keys.state.groupWindowMillis;
+    const goneMillis = idleAt(keys.state.rule, runs, keys.state.groupWindowMillis);
     const evictedThroughMillis = Math.max(keys.state.evictedThroughMillis, goneMillis);
     if (newestOf(runs) >= this.#nearEpochMillis) this.#setRule(keys, { evictedThroughMillis }, entry);
     this.#tally.count(keyItem(keys, key, runs), -1);
-    this.#tally.bytes -= KEY_BYTES + key.userId.length + runs.length * RUN_BYTES;
+    this.#tally.bytes -= KEY_BYTES + key.userId.length + bytesOf(keys.state.rule, runs);
     key.runs.push({ index: entry.index, value: undefined });
     const last = keys.order.pop();
     if (last !== undefined && last !== key) keys.order[keys.order.indexOf(key)] = last;
   }
+}
+
+function afterJudged(
+  { rule, groupWindowMillis, runs = [] }: Pick<Known, 'rule' | 'groupWindowMillis' | 'runs'>,
+  { timeMillis, windowMillis }: Judged,
+  cost: number,
+): readonly Run[] {
+  return afterGrant(rule, runs, { timeMillis, windowMillis, cost, keptMillis: groupWindowMillis });
 }
 
 function resolved(rule: string, table: RuleTable | undefined): string {

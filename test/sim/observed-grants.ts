@@ -35,6 +35,8 @@ export class ObservedGrants {
     for (const [key, grants] of this.#observed) {
       const ruleId = key.slice(0, key.indexOf('/'));
       const rules = tables.flatMap((table) => table.rules.filter((rule) => rule.id === ruleId));
+      // Others promise nothing for a rolling window alone.
+      if (!rules.every(({ meter = 'slidingLog' }) => meter === 'slidingLog')) continue;
       const limit = Math.max(...rules.map((rule) => rule.limit));
       const windowMillis = Math.min(...rules.map((rule) => rule.windowMillis));
       const found = findOverGrant(grants, limit, windowMillis - this.#world.gainedMillis());

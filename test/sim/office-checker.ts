@@ -9,6 +9,7 @@ import type { AllowRequest } from '../../src/api/request.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import { Partition } from '../../src/partition/partition.ts';
 import type { Committed } from './group-history.ts';
+import { capacityOf } from './naive-meters.ts';
 import { check } from './story.ts';
 
 /** A request that a leader puts into its log, by its state after entry `index`. */
@@ -76,6 +77,6 @@ export class OfficeChecker {
     if (requestId !== undefined) return false;
     const rules = this.#init.tableAt(group, index)?.rules;
     const rule = ruleId === undefined ? rules?.[0] : rules?.find(({ id }) => id === ruleId);
-    return rule !== undefined && cost > rule.limit;
+    return rule !== undefined && cost > capacityOf(rule);
   }
 }

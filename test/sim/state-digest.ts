@@ -24,12 +24,14 @@ function textOf(item: StateItem): string {
     }
     case 'rule': {
       const { rule, groupWindowMillis, isActive, isEventTimed, evictedThroughMillis } = item;
-      const { id, limit, windowMillis, clock } = rule;
-      return `rule ${id} ${limit} ${windowMillis} ${clock} ${groupWindowMillis} ${isActive} ${isEventTimed} ${evictedThroughMillis}`;
+      const { id, limit, windowMillis, clock, meter, granularityMillis, calendar, burst, queue } = rule;
+      const byMeter = [meter, granularityMillis, calendar, burst, queue].join();
+      return `rule ${id} ${limit} ${windowMillis} ${clock} ${byMeter} ${groupWindowMillis} ${isActive} ${isEventTimed} ${evictedThroughMillis}`;
     }
     case 'key': {
       let text = `key ${item.ruleId} ${item.userId} ${item.madeMillis}`;
-      for (const { timeMillis, cost } of item.runs) text += ` ${timeMillis} ${cost}`;
+      for (const { timeMillis, cost, windowMillis = '' } of item.runs)
+        text += ` ${timeMillis} ${cost} ${windowMillis}`;
       return text;
     }
     case 'request': {
