@@ -198,13 +198,13 @@ describe('the form of a command', () => {
     expect(heldBy(Uint8Array.from([...ONE, 2, ...A, 0xc0, 0x84, 0x3d]))).toEqual([
       { userId: 'a', cost: 1_000_000 },
     ]);
-    expect(decodeCommand(Uint8Array.from([8, 1, 0, 0, 0x80, 0x20, 1, ...A, 1, 1, 0, ...PLAIN])).type).toBe(
+    expect(decodeCommand(Uint8Array.from([9, 1, 0, 0, 0x80, 0x20, 1, ...A, 1, 1, 0, ...PLAIN])).type).toBe(
       'rules',
     );
   });
 
   it('refuses counts that the bytes do not hold, without allocating for them', () => {
-    for (const kind of [5, 8]) {
+    for (const kind of [5, 8, 9]) {
       const huge = [kind, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f];
       expect(() => decodeCommand(Uint8Array.from(huge))).toThrow(CommandDecodeError);
     }
