@@ -24,11 +24,6 @@ export type Refusal = 'unknown_rule' | 'request_id_reused' | 'refunded' | 'at_ca
 export interface Decision extends Judged {
   /** The rule that decided; '' when the default rule was meant and there is no table yet. */
   readonly ruleId: string;
-  /**
-   * Of a grant by a `leakyBucket` that has to queue: milliseconds, from the time it asked for, until it may go on. Who goes
-   * on then keeps to the rate.
-   */
-  readonly waitMillis?: number;
   /** Present when the request was not judged by a limit at all. It is not allowed then, and all numbers are 0. */
   readonly refusal?: Refusal;
   /** Present with `request_id_reused`. */

@@ -174,12 +174,21 @@ export function differenceOf(first: Asked, other: Asked): Conflict | undefined {
   return undefined;
 }
 
-/** Equal for two decisions that say the same, to a client: which is not told how long it has to queue. */
+/** Equal for two decisions that say the same, to a client. */
 export function sayingOf(decision: Decision): string {
-  const { allowed, ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis } = decision;
+  const {
+    allowed,
+    ruleId,
+    limit,
+    windowMillis,
+    remaining,
+    retryAfterMillis,
+    resetMillis,
+    waitMillis = 0,
+  } = decision;
   const { index, term, position = null, timeMillis } = decision.decided;
   const { refusal = '', conflict } = decision;
-  const numbers = [limit, windowMillis, remaining, retryAfterMillis, resetMillis];
+  const numbers = [limit, windowMillis, remaining, retryAfterMillis, resetMillis, waitMillis];
   return JSON.stringify([
     allowed,
     ruleId,
