@@ -123,4 +123,50 @@ export const METERS: readonly Mutant[] = [
       },
     ],
   },
+  {
+    id: 'B12',
+    bug: 'a refund of a bucket gives back all of its cost, though much of it flowed out before the next grant',
+    law: 'no more than the burst and what flowed in, less what was refunded',
+    edits: [
+      {
+        in: 'Buckets.refund',
+        find: 'cost - ceilDiv(elapsed * rateOf(rule), windowMillis)',
+        replace: 'cost',
+      },
+    ],
+  },
+  {
+    id: 'B13',
+    bug: 'a refund goes to the meter in force, whichever counted the grant',
+    law: 'never more is given back than still counts of a grant',
+    edits: [{ in: 'LimiterState.#tableThatGranted', find: 'keys?.meterKind === meterKind', replace: 'true' }],
+    unitTest: {
+      file: 'limiter/refunds-of-meters.test.ts',
+      why: 'the meter of a rule must change between a grant and its refund, which come within a few seconds',
+    },
+  },
+  {
+    id: 'B14',
+    bug: 'what was granted before the rule changed is given back out of what was granted later',
+    law: 'never more is given back than still counts of a grant',
+    edits: [{ in: 'KeyTable.refund', find: 'decidedIndex <= this.ruledIndex', replace: 'decidedIndex < 0' }],
+    unitTest: {
+      file: 'limiter/refunds-of-meters.test.ts',
+      why: 'a rule must change between a grant and its refund, which come within a few seconds',
+    },
+  },
+  {
+    id: 'B15',
+    bug: 'a refund of a counter is taken from this window, though the grant is in the one before',
+    law: 'never more is given back than still counts of a grant',
+    edits: [
+      { in: 'SlidingCounters.refund', find: 'windowsAgo === 0 ? CURRENT : PREVIOUS', replace: 'CURRENT' },
+    ],
+  },
+  {
+    id: 'B16',
+    bug: 'a fixed window gives back what was granted in one before',
+    law: 'at most the limit in an aligned window, less what was refunded',
+    edits: [{ in: 'FixedWindows.refund', find: 'if (isOver) return;', replace: '' }],
+  },
 ];
