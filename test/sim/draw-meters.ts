@@ -36,7 +36,7 @@ export function withMeters(random: Random, tables: readonly RuleTable[], mayBeFu
   const drawOf = new Map<string, Draw>();
   const drawn = (rule: Rule): Rule => {
     const before = drawOf.get(rule.id);
-    const draw = before === undefined || random.chance(0.25) ? random.pick(draws) : before;
+    const draw = before === undefined || random.chance(0.5) ? random.pick(draws) : before;
     drawOf.set(rule.id, draw);
     return { ...rule, ...draw(random, rule) };
   };
