@@ -41,6 +41,8 @@ export interface LimitStanding {
  */
 export interface Decision extends LimitStanding {
   readonly allowed: boolean;
+  /** Of a grant by a `leakyBucket` that has to queue: milliseconds until it may go on. Who goes on then keeps to the rate. */
+  readonly waitMillis?: number;
   readonly decided: Receipt;
 }
 

@@ -106,7 +106,17 @@ const RULE_TABLE_KEYS = [
   'clockDriftPpm',
   'partitionBytesMax',
 ] as const satisfies readonly (keyof RuleTable)[];
-const RULE_KEYS = ['id', 'limit', 'windowMillis', 'clock'] as const satisfies readonly (keyof Rule)[];
+const RULE_KEYS = [
+  'id',
+  'limit',
+  'windowMillis',
+  'clock',
+  'meter',
+  'granularityMillis',
+  'calendar',
+  'burst',
+  'queue',
+] as const satisfies readonly (keyof Rule)[];
 
 /**
  * Checks a parsed `cluster.json`. `timing`, wholly or in part, `freeFloorBytes`, `stateBytesMax` and

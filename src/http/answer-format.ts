@@ -58,10 +58,11 @@ function headersOf(answer: AllowAnswer, wallMillis: number): Record<string, stri
 }
 
 function formatGrant(decision: Decision, partition: number): FormattedBody {
-  const { limit, remaining, resetMillis, ruleId: rule, decided } = decision;
+  const { limit, remaining, resetMillis, waitMillis, ruleId: rule, decided } = decision;
+  const wait = waitMillis === undefined ? {} : { waitMillis };
   return {
     status: ALLOW_STATUS.granted,
-    body: { allowed: true, limit, remaining, resetMillis, rule, decided: { partition, ...decided } },
+    body: { allowed: true, limit, remaining, resetMillis, ...wait, rule, decided: { partition, ...decided } },
   };
 }
 

@@ -4,7 +4,7 @@
  */
 
 import type { AllowRequest } from '../api/request.ts';
-import type { Rule } from '../api/rule.ts';
+import { capacityOf, type Rule } from '../api/rule.ts';
 
 /** Which field of a request is wrong, and what it would have to be. */
 export interface Inadmissible {
@@ -25,8 +25,10 @@ export function inadmissible(
   rule: Rule,
   { maxAheadMillis, nowMillis }: TimestampBound,
 ): Inadmissible | undefined {
-  if (rule.limit > 0 && cost > rule.limit) {
-    const message = `cost must be at most the limit of rule '${rule.id}', which is ${rule.limit}`;
+  const capacity = capacityOf(rule);
+  if (capacity > 0 && cost > capacity) {
+    const what = capacity === rule.limit ? 'the limit' : 'what fits into the bucket';
+    const message = `cost must be at most ${what} of rule '${rule.id}', which is ${capacity}`;
     return { field: 'cost', message };
   }
   if (timestampMillis === undefined) return undefined;

@@ -14,6 +14,7 @@ import type { LimiterState } from './state/limiter-state.ts';
 import { NONE } from './state/rows.ts';
 import type { GrantView } from './state/remembered-grant.ts';
 import type { Room } from './state/state-size.ts';
+import type { TextBytes } from './state/text-bytes.ts';
 import type { LimitStanding, Receipt } from '../api/answer.ts';
 import type { Rule } from '../api/rule.ts';
 
@@ -62,6 +63,8 @@ export class Judgement implements Demand {
    */
   isHeld = false;
   #keys: KeyTable | undefined;
+  /** Milliseconds after `t` until nothing counts of what was granted under other meters. */
+  #retiredMillis = 0;
   /** Group time. */
   #now = 0;
   /** Of the grant that has its request id, or `NONE`. */
@@ -95,7 +98,7 @@ export class Judgement implements Demand {
   ): Outcome {
     if (this.isRepeated(state, question, now)) return this.outcome;
     if (keys === undefined || !keys.active) return (this.outcome = 'unknown_rule');
-    this.judgeLimit(keys, keys.keys.find(state.name), question, now);
+    this.judgeKey(state.name, keys, question, now);
     if (this.isHeld || !this.isWithinLimit) return (this.outcome = 'denied');
     const hasRoom = state.hasRoomFor(this, question.hasRequestId, room);
     return (this.outcome = hasRoom ? 'fits' : 'at_capacity');
@@ -111,8 +114,14 @@ export class Judgement implements Demand {
     return true;
   }
 
+  /** The limit alone, and what the key of this name was granted under all meters that the rule had. */
+  judgeKey(name: TextBytes, keys: KeyTable, question: Question, now: number): void {
+    this.judgeLimit(keys, keys.keys.find(name), question, now);
+    if (keys.retired.length > 0) this.#countRetired(keys, name);
+  }
+
   /**
-   * The limit alone.
+   * The limit alone, by the meter of today.
    *
    * @param slot of the question's key in `keys`, or `NONE`
    */
@@ -131,11 +140,37 @@ export class Judgement implements Demand {
     this.t = Math.max(this.asked, newestMillis, forgottenMillis);
     this.isHeld = this.t > this.asked && (!this.isEvent || this.asked < forgottenMillis);
     this.live = slot === NONE ? 0 : meter.liveCost(slot, this);
+    this.#retiredMillis = 0;
+  }
+
+  /**
+   * A rule that changed its meter keeps its grants by another one from then on. What the key was granted before counts on
+   * top, as its own meter says, until that is out: nobody gets around it, and windows that begin after the change hold
+   * what the new meter promises.
+   */
+  #countRetired({ meter, retired }: KeyTable, name: TextBytes): void {
+    let forgottenMillis = 0;
+    for (const old of retired) {
+      const slot = old.keys.find(name);
+      const newestMillis = slot === NONE ? -Infinity : old.meter.newestMillis(slot);
+      forgottenMillis = Math.max(forgottenMillis, old.forgottenMillis(newestMillis, this.asked));
+      this.t = Math.max(this.t, newestMillis, forgottenMillis);
+    }
+    this.isHeld ||= this.t > this.asked && (!this.isEvent || this.asked < forgottenMillis);
+    this.live = this.slot === NONE ? 0 : meter.liveCost(this.slot, this);
+    for (const { keys, rule, meter: before, effectiveWindowMillis: keptMillis } of retired) {
+      const slot = keys.find(name);
+      if (slot === NONE) continue;
+      const windowMillis = this.isEvent ? rule.windowMillis : keptMillis;
+      const demand = { rule, t: this.t, cost: this.cost, windowMillis, keptMillis };
+      this.live += before.liveCost(slot, demand);
+      this.#retiredMillis = Math.max(this.#retiredMillis, before.millisUntilEmpty(slot, demand));
+    }
   }
 
   /** It fits at `t`. Who was not held back may be granted it. */
   get isWithinLimit(): boolean {
-    return this.live + this.cost <= this.rule.limit;
+    return this.live + this.cost <= this.#keys!.capacity;
   }
 
   /** The answer to a question that is not granted, for any outcome but `fits`. */
@@ -166,12 +201,13 @@ export class Judgement implements Demand {
   denial(place: Place): Decision {
     const { slot, t, cost, isHeld, keys, rule } = this;
     const isKnown = slot !== NONE;
-    const unknownWait = cost > rule.limit ? Infinity : 0;
-    const wait = isKnown ? keys.meter.millisUntilAvailable(slot, this, cost) : unknownWait;
-    const empty = isKnown ? keys.meter.millisUntilEmpty(slot, this) : 0;
+    const unknownWait = cost > keys.capacity ? Infinity : 0;
+    const ownWait = isKnown ? keys.meter.millisUntilAvailable(slot, this, cost) : unknownWait;
+    const wait = Math.max(ownWait, this.#retiredMillis);
+    const empty = Math.max(isKnown ? keys.meter.millisUntilEmpty(slot, this) : 0, this.#retiredMillis);
     // Held back: nothing fits before the time of the decision is reached, and then as much as is free there.
     const since = (millis: number): number => (isHeld ? millis + (t - this.asked) : this.#sinceAsked(millis));
-    this.#remaining = isHeld ? 0 : Math.max(0, rule.limit - this.live);
+    this.#remaining = isHeld ? 0 : Math.max(0, keys.capacity - this.live);
     this.#retryAfterMillis = wait === Infinity ? rule.windowMillis : since(wait);
     this.#resetMillis = since(empty);
     return this.#decision(false, place);
@@ -185,12 +221,18 @@ export class Judgement implements Demand {
 
   /** Of what fits, once it was granted to the key in `slot`. */
   grant(slot: number, place: Place): Decision {
-    const { meter } = this.keys;
-    this.#remaining = this.rule.limit - this.live - this.cost;
-    const wait = this.#remaining > 0 ? 0 : meter.millisUntilAvailable(slot, this, 1);
+    const { meter, rule, capacity } = this.keys;
+    this.#remaining = capacity - this.live - this.cost;
+    const ownWait = this.#remaining > 0 ? 0 : meter.millisUntilAvailable(slot, this, 1);
+    const wait = this.#remaining > 0 ? 0 : Math.max(ownWait, this.#retiredMillis);
+    const empty = Math.max(meter.millisUntilEmpty(slot, this), this.#retiredMillis);
     this.#retryAfterMillis = this.#sinceAsked(wait);
-    this.#resetMillis = this.#sinceAsked(meter.millisUntilEmpty(slot, this));
-    return this.#decision(true, place);
+    this.#resetMillis = this.#sinceAsked(empty);
+    const decision = this.#decision(true, place);
+    if (rule.queue === undefined) return decision;
+    // What is beyond `burst` waits until that much has flowed out: until there is room for the whole queue.
+    const waitMillis = this.#sinceAsked(meter.millisUntilAvailable(slot, this, rule.queue));
+    return waitMillis === 0 ? decision : { ...decision, waitMillis };
   }
 
   /** Of the limit. */

@@ -1,31 +1,11 @@
 /**
- * The sliding log as a library: one limit, one process, no cluster. It asks the judgement of the replicated state
- * machine, and decides as a rule with the `request` clock does; only when a user is forgotten is for its caller to say.
+ * The sliding log as a library: one limit, one process, no cluster. It decides as a rule with the `request` clock does;
+ * only when a user is forgotten is for its caller to say. Other meters are in `library/`.
  */
 
-import { isBoundedInteger, isBoundedText } from '../api/bounded.ts';
-import { KEY_BYTES_MAX, TIMESTAMP_MILLIS_MAX } from '../api/request.ts';
-import { Judgement, type Question } from './judge.ts';
 import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../api/rule.ts';
-import { DEFAULT_RULE } from './rules.ts';
-import { KeyTable } from './state/key-table.ts';
-import { StateSize } from './state/state-size.ts';
-import { TextBytes } from './state/text-bytes.ts';
-
-/** There is no group, and no time but that of the caller. */
-const GROUP_MILLIS = 0;
-
-/** An argument of `RateLimiter` is out of bounds. `field` names it. */
-export class InvalidLimiterArgumentError extends RangeError {
-  override readonly name = 'InvalidLimiterArgumentError';
-  readonly code = 'INVALID_LIMITER_ARGUMENT';
-  readonly field: string;
-
-  constructor(field: string, bound: string, value: string | number) {
-    super(`${field} must be ${bound}, but is ${String(value).slice(0, 64)}`);
-    this.field = field;
-  }
-}
+import { requireInteger } from './library/arguments.ts';
+import { LocalLimiter } from './library/local-limiter.ts';
 
 /**
  * Grants each user at most `maxRequests` requests in any rolling window of `windowMillis`.
@@ -44,17 +24,7 @@ export class InvalidLimiterArgumentError extends RangeError {
 export class RateLimiter {
   readonly maxRequests: number;
   readonly windowMillis: number;
-  readonly #table: KeyTable;
-  readonly #judgement = new Judgement();
-  /** One object for all requests. */
-  readonly #question: Question & { timestampMillis: number } = {
-    ruleId: DEFAULT_RULE,
-    cost: 1,
-    timestampMillis: 0,
-    hasRequestId: false,
-  };
-  // oxlint-disable-next-line no-restricted-properties -- where a user is found by it, and nothing else
-  readonly #name = new TextBytes(Math.random() * 2 ** 53);
+  readonly #local: LocalLimiter;
 
   /**
    * @param maxRequests 0 (deny all) to 1_000_000
@@ -66,18 +36,12 @@ export class RateLimiter {
     requireInteger('windowMillis', windowMillis, 1, WINDOW_MILLIS_MAX);
     this.maxRequests = maxRequests;
     this.windowMillis = windowMillis;
-    this.#table = new KeyTable({
-      rule: { id: DEFAULT_RULE, limit: maxRequests, windowMillis, clock: 'request' },
-      // All time is that of the caller: there is none to be widened for.
-      effectiveWindowMillis: windowMillis,
-      createdMillis: 0,
-      size: new StateSize(),
-    });
+    this.#local = new LocalLimiter({ limit: maxRequests, windowMillis });
   }
 
   /** Number of users with recorded grants. */
   get userCount(): number {
-    return this.#table.size;
+    return this.#local.userCount;
   }
 
   /**
@@ -89,18 +53,7 @@ export class RateLimiter {
    * @throws InvalidLimiterArgumentError
    */
   allow(userId: string, timestampMillis: number): boolean {
-    if (!isBoundedText(userId, KEY_BYTES_MAX)) {
-      throw new InvalidLimiterArgumentError('userId', `text of 1 to ${KEY_BYTES_MAX} bytes`, userId);
-    }
-    requireInteger('timestampMillis', timestampMillis, 0, TIMESTAMP_MILLIS_MAX);
-    this.#name.set(userId);
-    this.#question.timestampMillis = timestampMillis;
-    const slot = this.#table.keys.find(this.#name);
-    this.#judgement.judgeLimit(this.#table, slot, this.#question, GROUP_MILLIS);
-    // Who is held back, for what was forgotten, is not denied here: the caller said that none so early would come.
-    if (!this.#judgement.isWithinLimit) return false;
-    this.#table.grant(this.#judgement, this.#name, GROUP_MILLIS);
-    return true;
+    return this.#local.allow(userId, timestampMillis, 1);
   }
 
   /**
@@ -112,20 +65,6 @@ export class RateLimiter {
    * @throws InvalidLimiterArgumentError
    */
   evictIdle(beforeMillis: number): number {
-    requireInteger('beforeMillis', beforeMillis, 0, TIMESTAMP_MILLIS_MAX);
-    const table = this.#table;
-    const before = table.size;
-    for (let slot = 0; slot < table.size;) {
-      // The last one takes the place of one that is forgotten.
-      if (table.meter.idleAtMillis(slot, this.windowMillis) <= beforeMillis) table.forget(slot);
-      else slot += 1;
-    }
-    return before - table.size;
-  }
-}
-
-function requireInteger(field: string, value: number, min: number, max: number): void {
-  if (!isBoundedInteger(value, min, max)) {
-    throw new InvalidLimiterArgumentError(field, `an integer from ${min} to ${max}`, value);
+    return this.#local.evictIdle(beforeMillis);
   }
 }

@@ -3,28 +3,57 @@
  * becomes bytes is for those to say; what it may be, for `rules.ts`.
  */
 
-import { type Rule, RULE_CLOCKS } from '../api/rule.ts';
+import { type Rule, RULE_CLOCKS, RULE_METERS } from '../api/rule.ts';
 import { type RuleTable, validateRule, validateRuleTable } from './rules.ts';
 
 /** All values are written: one that is missing is damage, not a wish for the default. */
 const MISSING = NaN;
 
-/** First the id, then integers >= 0. */
-export function ruleValues({ id, limit, windowMillis, clock }: Rule): readonly [string, ...number[]] {
-  return [id, limit, windowMillis, RULE_CLOCKS.indexOf(clock)];
+/** First the id, then integers >= 0. What a rule may do without is 0 where it does. */
+export function ruleValues(rule: Rule): readonly [string, ...number[]] {
+  const { id, limit, windowMillis, clock, meter, granularityMillis, calendar, burst, queue } = rule;
+  return [
+    id,
+    limit,
+    windowMillis,
+    RULE_CLOCKS.indexOf(clock),
+    meter === undefined ? 0 : RULE_METERS.indexOf(meter),
+    granularityMillis ?? 0,
+    calendar === undefined ? 0 : 1,
+    burst ?? 0,
+    queue ?? 0,
+  ];
 }
 
 /** How many integers follow the id of a rule. */
-export const RULE_INTEGERS = 3;
+export const RULE_INTEGERS = 8;
 
 /** @throws InvalidRuleError unless they are the values of a rule */
 export function ruleOf(values: readonly unknown[]): Rule {
   return validateRule(ruleFields(values), 'rule');
 }
 
-function ruleFields([id, limit, windowMillis, clock]: readonly unknown[]): Record<keyof Rule, unknown> {
-  const named = typeof clock === 'number' ? RULE_CLOCKS[clock] : undefined;
-  return { id, limit, windowMillis, clock: named ?? MISSING };
+function ruleFields(values: readonly unknown[]): Record<keyof Rule, unknown> {
+  const [id, limit, windowMillis, clock, meter, granularityMillis, calendar, burst, queue] = values;
+  return {
+    id,
+    limit,
+    windowMillis,
+    clock: named(RULE_CLOCKS, clock),
+    meter: named(RULE_METERS, meter),
+    granularityMillis: optional(granularityMillis),
+    calendar: calendar === 1 ? 'month' : optional(calendar),
+    burst: optional(burst),
+    queue: optional(queue),
+  };
+}
+
+function named(names: readonly string[], place: unknown): unknown {
+  return (typeof place === 'number' ? names[place] : undefined) ?? MISSING;
+}
+
+function optional(value: unknown): unknown {
+  return value === 0 ? undefined : (value ?? MISSING);
 }
 
 /** Do they say the same? */

@@ -4,7 +4,15 @@
 
 import { isBoundedInteger, isBoundedText } from '../api/bounded.ts';
 import { RULE_ID_BYTES_MAX } from '../api/request.ts';
-import { LIMIT_MAX, RULE_CLOCKS, type Rule, WINDOW_MILLIS_MAX } from '../api/rule.ts';
+import {
+  GRANULARITY_MILLIS_MAX,
+  LIMIT_MAX,
+  RULE_CLOCKS,
+  RULE_METERS,
+  type Rule,
+  type RuleMeter,
+  WINDOW_MILLIS_MAX,
+} from '../api/rule.ts';
 
 /** Stands for the default rule at the time of the decision, where a request names none. */
 export const DEFAULT_RULE = '';
@@ -53,7 +61,7 @@ export class InvalidRuleError extends RangeError {
 
 /**
  * Checks a rule table from a file, a request or a log entry and returns a fresh copy with defaults filled in
- * (`clock` is `request` when absent). Unknown fields are dropped.
+ * (`clock` is `request` when absent). Unknown fields are dropped, and of a meter those that say what is so without them.
  *
  * @throws InvalidRuleError naming the first field out of bounds
  * @example validateRuleTable({ version: 1, rules: [{ id: 'default', limit: 100, windowMillis: 60_000 }] })
@@ -134,12 +142,60 @@ export function validateRule(value: unknown, path: string): Rule {
   const named = rule['clock'] ?? 'request';
   const clock = RULE_CLOCKS.find((one) => one === named);
   if (clock === undefined) throw new InvalidRuleError(`${path}.clock`, `'request' or 'cluster'`, named);
+  const limit = integer(rule['limit'], `${path}.limit`, 0, LIMIT_MAX);
+  const windowMillis = integer(rule['windowMillis'], `${path}.windowMillis`, 1, WINDOW_MILLIS_MAX);
+  return { id, limit, windowMillis, clock, ...meterFields(rule, { path, limit, windowMillis }) };
+}
+
+/** Which fields belong to which meter; all of them are optional. */
+const FIELDS_OF_METER: Readonly<Record<RuleMeter, readonly (keyof Rule)[]>> = {
+  slidingLog: ['granularityMillis'],
+  slidingCounter: [],
+  fixedWindow: ['calendar'],
+  tokenBucket: ['burst'],
+  leakyBucket: ['burst', 'queue'],
+};
+const METER_FIELDS = ['granularityMillis', 'calendar', 'burst', 'queue'] as const;
+
+interface Limits {
+  readonly path: string;
+  readonly limit: number;
+  readonly windowMillis: number;
+}
+
+type MeterFields = Pick<Rule, 'meter' | (typeof METER_FIELDS)[number]>;
+
+function meterFields(rule: Record<string, unknown>, { path, limit, windowMillis }: Limits): MeterFields {
+  const named = rule['meter'] ?? RULE_METERS[0];
+  const meter = RULE_METERS.find((one) => one === named);
+  if (meter === undefined) {
+    throw new InvalidRuleError(`${path}.meter`, `one of ${RULE_METERS.join(', ')}`, named);
+  }
+  for (const field of METER_FIELDS) {
+    if (rule[field] === undefined || FIELDS_OF_METER[meter].includes(field)) continue;
+    throw new InvalidRuleError(`${path}.${field}`, `absent from a rule with the meter ${meter}`, rule[field]);
+  }
+  const optional = (field: keyof Rule, min: number, max: number): number | undefined =>
+    rule[field] === undefined ? undefined : integer(rule[field], `${path}.${field}`, min, max);
+  const granularityMillis = optional('granularityMillis', 1, Math.min(windowMillis, GRANULARITY_MILLIS_MAX));
+  const burst = optional('burst', 1, LIMIT_MAX);
+  const queue = optional('queue', 0, LIMIT_MAX - (burst ?? limit));
   return {
-    id,
-    limit: integer(rule['limit'], `${path}.limit`, 0, LIMIT_MAX),
-    windowMillis: integer(rule['windowMillis'], `${path}.windowMillis`, 1, WINDOW_MILLIS_MAX),
-    clock,
+    ...(meter !== RULE_METERS[0] && { meter }),
+    ...(granularityMillis !== undefined && granularityMillis > 1 && { granularityMillis }),
+    ...(isByMonth(rule, path, windowMillis) && { calendar: 'month' as const }),
+    ...(burst !== undefined && { burst }),
+    ...(queue !== undefined && queue > 0 && { queue }),
   };
+}
+
+function isByMonth(rule: Record<string, unknown>, path: string, windowMillis: number): boolean {
+  const calendar = rule['calendar'];
+  if (calendar === undefined) return false;
+  if (calendar !== 'month') throw new InvalidRuleError(`${path}.calendar`, `'month'`, calendar);
+  if (windowMillis === WINDOW_MILLIS_MAX) return true;
+  const bound = `${WINDOW_MILLIS_MAX}, as long as months are at most`;
+  throw new InvalidRuleError(`${path}.windowMillis`, bound, windowMillis);
 }
 
 function integer(value: unknown, field: string, min: number, max: number): number {

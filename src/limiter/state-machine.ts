@@ -198,7 +198,7 @@ export class LimiterStateMachine {
     for (const named of ruleIds) {
       const keys = state.keysFor(named);
       if (keys?.active !== true) return undefined;
-      this.#judgement.judgeLimit(keys, keys.keys.find(state.name), ONE_MORE, now);
+      this.#judgement.judgeKey(state.name, keys, ONE_MORE, now);
       limits.push(this.#judgement.standing(place));
     }
     return { limits, decided: { term: place.term, index: place.index, timeMillis: now } };
@@ -306,7 +306,7 @@ export class LimiterStateMachine {
     state.changedMillis = now;
     if (onDecision !== undefined || question.hasRequestId) {
       const decision = judgement.grant(slot, place);
-      if (question.hasRequestId) state.remember(decision, question);
+      if (question.hasRequestId) state.remember(decision, question, judgement.keys.meterKind);
       onDecision?.(i, decision);
     }
     state.memory.expire(now, SWEPT_REQUEST_IDS_PER_GRANT);

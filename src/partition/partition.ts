@@ -135,8 +135,7 @@ export class Partition implements GroupApplication {
   }
 
   /**
-   * Answers a request if this node leads the partition, else with `notLeader`. `done` is called exactly once,
-   * perhaps before this returns.
+   * Answers a request if this node leads the partition, else with `notLeader`. `done` is called exactly once, perhaps at once.
    *
    * @param request well-formed, see `invalidIn`
    * @param deadlineMillis on this node's monotonic clock: after it, nobody waits for the answer.

@@ -89,6 +89,7 @@ function encodeAnswer(answer: Answer, ruleIds: string[]): void {
 function encodeDecision(decision: Decision, ruleIds: string[]): void {
   out.flag(decision.allowed);
   encodeLimit(decision, ruleIds);
+  out.integer(decision.waitMillis ?? 0);
   encodeReceipt(decision.decided);
 }
 
@@ -144,28 +145,27 @@ function decodeAnswer(input: BytesIn, ruleIds: string[]): Answer {
 }
 
 function decodeDecision(input: BytesIn, ruleIds: string[]): Decision {
-  return {
-    allowed: input.flag('allowed'),
-    ruleId: decodeRuleId(input, ruleIds),
-    limit: input.integer('limit'),
-    windowMillis: input.integer('windowMillis'),
-    remaining: input.integer('remaining'),
-    retryAfterMillis: input.integer('retryAfterMillis'),
-    resetMillis: input.integer('resetMillis'),
-    decided: decodeReceipt(input),
-  };
+  const allowed = input.flag('allowed');
+  const limit = decodeLimit(input, ruleIds);
+  const waitMillis = input.integer('waitMillis');
+  const decided = decodeReceipt(input);
+  return { allowed, ...limit, decided, ...(waitMillis > 0 && { waitMillis }) };
 }
 
 function decodeStanding(input: BytesIn, ruleIds: string[]): Standing {
-  const limits = Array.from({ length: input.count('limits') }, () => ({
+  const limits = Array.from({ length: input.count('limits') }, () => decodeLimit(input, ruleIds));
+  return { limits, decided: decodeReceipt(input) };
+}
+
+function decodeLimit(input: BytesIn, ruleIds: string[]): LimitStanding {
+  return {
     ruleId: decodeRuleId(input, ruleIds),
     limit: input.integer('limit'),
     windowMillis: input.integer('windowMillis'),
     remaining: input.integer('remaining'),
     retryAfterMillis: input.integer('retryAfterMillis'),
     resetMillis: input.integer('resetMillis'),
-  }));
-  return { limits, decided: decodeReceipt(input) };
+  };
 }
 
 function decodeRefund(input: BytesIn, ruleIds: string[]): Refund {

@@ -32,6 +32,11 @@ describe('a grant', () => {
     });
   });
 
+  it('says how long it has to queue, if it has to', async () => {
+    const { status, body } = await door.decide(decisionOf({ waitMillis: 1_500 }));
+    expect([status, body['allowed'], body['waitMillis']]).toEqual([200, true, 1_500]);
+  });
+
   it('carries the rate limit headers', async () => {
     const { headers } = await door.decide(decisionOf());
     expect(headers).toMatchObject({

@@ -1,9 +1,9 @@
-/** What `Meter` asks of everybody who implements it. Another meter is a line in `METERS`. */
+/** What `Meter` asks of everybody who implements it. Another meter is a line in `METERS`: what it counts, `naive-meters.test.ts` says. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Demand, Meter, MeterView } from '../../src/limiter/meters/meter.ts';
-import { SlidingLogs } from '../../src/limiter/meters/sliding-logs.ts';
-import type { Rule } from '../../src/api/rule.ts';
+import { meterOf } from '../../src/limiter/meters/meter-of.ts';
+import { capacityOf, type Rule } from '../../src/api/rule.ts';
 import { BlockPool, wordOf } from '../../src/limiter/state/block-pool.ts';
 import { ByteReader, ByteWriter } from '../../src/limiter/state/byte-stream.ts';
 import { NONE } from '../../src/limiter/state/rows.ts';
@@ -13,9 +13,18 @@ const WINDOW = 100;
 const START = 1_700_000_000_000;
 const LIMIT = 3;
 
-type Make = (size: StateSize) => Meter;
+const RULE: Rule = { id: 'rule', limit: LIMIT, windowMillis: WINDOW, clock: 'request' };
 
-const METERS: readonly (readonly [string, Make])[] = [['a sliding log', (size) => new SlidingLogs(size)]];
+const METERS: readonly (readonly [string, Rule])[] = [
+  ['a sliding log', RULE],
+  ['a sliding log by granules', { ...RULE, granularityMillis: 30 }],
+  ['a sliding counter', { ...RULE, meter: 'slidingCounter' }],
+  ['a fixed window', { ...RULE, meter: 'fixedWindow' }],
+  ['a fixed window of a month', { ...RULE, meter: 'fixedWindow', calendar: 'month' }],
+  ['a token bucket', { ...RULE, meter: 'tokenBucket', burst: 4 }],
+  ['a token bucket that flows in odd parts', { ...RULE, meter: 'tokenBucket', windowMillis: 97 }],
+  ['a leaky bucket', { ...RULE, meter: 'leakyBucket', burst: 1, queue: 3 }],
+];
 
 const asks = fc.array(
   fc.record({
@@ -27,19 +36,19 @@ const asks = fc.array(
 
 type Asks = readonly { readonly gap: number; readonly cost: number }[];
 
-const RULE: Rule = { id: 'rule', limit: LIMIT, windowMillis: WINDOW, clock: 'request' };
-
-function demand(t: number, cost: number): Demand {
-  return { rule: RULE, t, cost, windowMillis: WINDOW, keptMillis: WINDOW };
+function demandOf(rule: Rule, t: number, cost: number): Demand {
+  return { rule, t, cost, windowMillis: rule.windowMillis, keptMillis: rule.windowMillis };
 }
 
 /** A meter with one key, in slot 0. */
 class Trial {
   readonly size = new StateSize();
   readonly meter: Meter;
+  readonly #rule: Rule;
 
-  constructor(make: Make) {
-    this.meter = make(this.size);
+  constructor(rule: Rule) {
+    this.#rule = rule;
+    this.meter = meterOf(rule, this.size);
     this.meter.add();
   }
 
@@ -49,8 +58,8 @@ class Trial {
     let asked = START;
     for (const { gap, cost } of steps) {
       asked += gap;
-      const wanted = demand(Math.max(asked, meter.newestMillis(0)), cost);
-      const fits = meter.liveCost(0, wanted) + cost <= LIMIT;
+      const wanted = demandOf(this.#rule, Math.max(asked, meter.newestMillis(0)), cost);
+      const fits = meter.liveCost(0, wanted) + cost <= capacityOf(this.#rule);
       each(wanted, fits);
       if (fits) meter.grant(0, wanted);
     }
@@ -66,13 +75,13 @@ class Trial {
     const { meter } = this;
     const at = Math.max(t, meter.newestMillis(slot));
     return [0, 1, WINDOW / 2, WINDOW, WINDOW * 3].map((later) => {
-      const wanted = demand(at + later, 1);
+      const wanted = demandOf(this.#rule, at + later, 1);
       return [
         meter.newestMillis(slot),
         meter.liveCost(slot, wanted),
         meter.millisUntilAvailable(slot, wanted, 1),
         meter.millisUntilEmpty(slot, wanted),
-        meter.idleAtMillis(slot, WINDOW),
+        meter.idleAtMillis(slot, this.#rule.windowMillis, this.#rule),
         meter.bytesToGrant(slot, wanted),
         meter.inspect(slot),
       ];
@@ -94,11 +103,14 @@ class Trial {
   }
 }
 
-describe.each(METERS)('%s', (_, make) => {
+describe.each(METERS)('%s', (_, rule) => {
+  const capacity = capacityOf(rule);
+  const demand = (t: number, cost: number): Demand => demandOf(rule, t, cost);
+
   it('is not changed by a question, however far in the future', () => {
     fc.assert(
       fc.property(asks, (steps) => {
-        const [one, other] = [new Trial(make), new Trial(make)];
+        const [one, other] = [new Trial(rule), new Trial(rule)];
         one.run(steps);
         other.run(steps, ({ t }) => other.answers(0, t + 1_000_000));
         expect(other.answers(0, START)).toEqual(one.answers(0, START));
@@ -109,7 +121,7 @@ describe.each(METERS)('%s', (_, make) => {
   it('is right that to wait as long as it says is enough, in integers that are not below 0', () => {
     fc.assert(
       fc.property(asks, (steps) => {
-        const trial = new Trial(make);
+        const trial = new Trial(rule);
         const { meter } = trial;
         trial.run(steps, (wanted, fits) => {
           const { t, cost } = wanted;
@@ -119,9 +131,9 @@ describe.each(METERS)('%s', (_, make) => {
             expect(value >= 0 && (value === Infinity || Number.isSafeInteger(value))).toBe(true);
           }
           expect(wait === 0).toBe(fits);
-          expect(wait === Infinity).toBe(cost > LIMIT);
+          expect(wait === Infinity).toBe(cost > capacity);
           const then = wait === Infinity ? 0 : meter.liveCost(0, demand(t + wait, cost)) + cost;
-          expect(then).toBeLessThanOrEqual(LIMIT);
+          expect(then).toBeLessThanOrEqual(capacity);
           expect(meter.liveCost(0, demand(t + empty, 1))).toBe(0);
         });
       }),
@@ -131,10 +143,10 @@ describe.each(METERS)('%s', (_, make) => {
   it('counts nothing from when it is idle', () => {
     fc.assert(
       fc.property(asks, (steps) => {
-        const trial = new Trial(make);
+        const trial = new Trial(rule);
         trial.run(steps);
         const { meter } = trial;
-        const idle = Math.max(meter.idleAtMillis(0, WINDOW), meter.newestMillis(0));
+        const idle = Math.max(meter.idleAtMillis(0, rule.windowMillis, rule), meter.newestMillis(0));
         expect(meter.liveCost(0, demand(idle, 1))).toBe(0);
       }),
     );
@@ -143,7 +155,7 @@ describe.each(METERS)('%s', (_, make) => {
   it('adds no more bytes with a grant than it said before, and gives all of them back when it is removed', () => {
     fc.assert(
       fc.property(asks, (steps) => {
-        const { size, meter } = new Trial(make);
+        const { size, meter } = new Trial(rule);
         let t = START;
         for (const [i, { gap }] of steps.entries()) {
           t += gap;
@@ -161,7 +173,7 @@ describe.each(METERS)('%s', (_, make) => {
   it('comes back from a snapshot, which is the same from its slot and from a copy', () => {
     fc.assert(
       fc.property(asks, (steps) => {
-        const trial = new Trial(make);
+        const trial = new Trial(rule);
         const end = trial.run(steps);
         fc.pre(trial.isGranted);
         const chunks = trial.written((view) => view.show(0));
@@ -172,7 +184,7 @@ describe.each(METERS)('%s', (_, make) => {
         source.copyTo(copies.slab(address), wordOf(address));
         expect(trial.written((view) => view.showCopy(copies.slab(address), wordOf(address)))).toEqual(chunks);
 
-        const restored = new Trial(make);
+        const restored = new Trial(rule);
         const input = new ByteReader();
         let part = 0;
         for (const chunk of chunks) {
@@ -188,7 +200,7 @@ describe.each(METERS)('%s', (_, make) => {
   it('takes the place of a key that is removed, with all it remembers', () => {
     fc.assert(
       fc.property(asks, (steps) => {
-        const trial = new Trial(make);
+        const trial = new Trial(rule);
         const end = trial.run(steps);
         const { meter } = trial;
         meter.add();

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { InvalidLimiterArgumentError, RateLimiter } from '../../src/limiter/rate-limiter.ts';
+import { InvalidLimiterArgumentError } from '../../src/limiter/library/arguments.ts';
+import { RateLimiter } from '../../src/limiter/rate-limiter.ts';
 import { densestWindow } from './naive.ts';
 
 describe('RateLimiter', () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { effectiveWindowMillis, InvalidRuleError, validateRuleTable } from '../../src/limiter/rules.ts';
+import type { Rule } from '../../src/api/rule.ts';
 import { thrownBy } from './harness.ts';
 
 const rule = { id: 'default', limit: 100, windowMillis: 60_000, clock: 'cluster' };
@@ -33,12 +34,49 @@ describe('a rule table', () => {
     [{ version: 1, rules: [{ ...rule, windowMillis: 0 }] }, 'rules[0].windowMillis'],
     [{ version: 1, rules: [{ ...rule, clock: 'wall' }] }, 'rules[0].clock'],
     [{ version: 1, rules: [7] }, 'rules[0]'],
+    [{ version: 1, rules: [{ ...rule, meter: 'hourglass' }] }, 'rules[0].meter'],
+    [{ version: 1, rules: [{ ...rule, burst: 5 }] }, 'rules[0].burst'],
+    [{ version: 1, rules: [{ ...rule, granularityMillis: 60_001 }] }, 'rules[0].granularityMillis'],
+    [{ version: 1, rules: [{ ...rule, granularityMillis: 0 }] }, 'rules[0].granularityMillis'],
+    [{ version: 1, rules: [{ ...rule, meter: 'fixedWindow', calendar: 'week' }] }, 'rules[0].calendar'],
+    [{ version: 1, rules: [{ ...rule, meter: 'fixedWindow', calendar: 'month' }] }, 'rules[0].windowMillis'],
+    [
+      { version: 1, rules: [{ ...rule, meter: 'fixedWindow', granularityMillis: 5 }] },
+      'rules[0].granularityMillis',
+    ],
+    [{ version: 1, rules: [{ ...rule, meter: 'tokenBucket', burst: 0 }] }, 'rules[0].burst'],
+    [{ version: 1, rules: [{ ...rule, meter: 'tokenBucket', queue: 1 }] }, 'rules[0].queue'],
+    [{ version: 1, rules: [{ ...rule, meter: 'leakyBucket', queue: 999_901 }] }, 'rules[0].queue'],
     [{ version: 1, rules: [rule], clockDriftPpm: -1 }, 'clockDriftPpm'],
     [{ version: 1, rules: [rule], requestIdHorizonMillis: 0.5 }, 'requestIdHorizonMillis'],
   ])('is refused naming the field: %j', (table, field) => {
     const error = thrownBy(() => validateRuleTable(table));
     expect(error).toBeInstanceOf(InvalidRuleError);
     expect(error).toMatchObject({ code: 'INVALID_RULE', field });
+  });
+});
+
+function ruleWith(fields: object): Rule | undefined {
+  return validateRuleTable({ version: 1, rules: [{ ...rule, ...fields }] }).rules[0];
+}
+
+describe('the meter of a rule', () => {
+  it('is a sliding log of every millisecond unless the rule says otherwise', () => {
+    expect(ruleWith({ meter: 'slidingLog', granularityMillis: 1 })).toEqual(rule);
+    expect(ruleWith({ meter: 'leakyBucket', queue: 0 })).toEqual({ ...rule, meter: 'leakyBucket' });
+  });
+
+  it('has what belongs to it, and says what belongs to another one', () => {
+    const leaky = { meter: 'leakyBucket', burst: 1, queue: 999_999 };
+    expect(ruleWith(leaky)).toEqual({ ...rule, ...leaky });
+    const monthly = { meter: 'fixedWindow', calendar: 'month', windowMillis: 2_678_400_000 };
+    expect(ruleWith(monthly)).toEqual({ ...rule, ...monthly });
+    expect(() => ruleWith({ meter: 'slidingCounter', burst: 9 })).toThrow(
+      'rules[0].burst must be absent from a rule with the meter slidingCounter, but is 9',
+    );
+    expect(() => ruleWith({ meter: 'tokenBucket', burst: 1_000_001 })).toThrow(
+      'rules[0].burst must be an integer from 1 to 1000000, but is 1000001',
+    );
   });
 });
 

@@ -18,7 +18,7 @@ import {
 } from './group-ledger.ts';
 import { type Asked, askedBy, wordsOf } from './id-ledger.ts';
 import { sayingOf } from './naive-judgement.ts';
-import { groupWindowMillis } from './naive-limiter.ts';
+import { groupWindowMillis } from './naive-keys.ts';
 import { check } from './story.ts';
 
 export interface AnswerCheckerInit {
@@ -106,6 +106,8 @@ export class AnswerChecker {
     else this.#checkQuickDenial(group, asked, decision);
     // A caller's own times say nothing about the horizon.
     if (request.timestampMillis === undefined) group.ids.denied(asked, decision);
+    // Others have no single window to look at; that they are decided as they must is seen by the naive limiter.
+    if (!group.machine.isPlainLog(ruleId)) return;
     // Users of both kinds are held back to their own timestamps.
     if (request.userId.startsWith('mixed') || request.userId.startsWith('event')) return;
     const window = groupWindowMillis(decision.windowMillis, this.#init.tables[0]?.clockDriftPpm ?? 0);
@@ -126,6 +128,7 @@ export class AnswerChecker {
   ): void {
     const { request, decision, invokedMillis } = denied;
     if (!request.userId.startsWith('user') || request.timestampMillis !== undefined) return;
+    if (!group.machine.isPlainLog(decision.ruleId)) return;
     const { ruleId, limit, windowMillis } = decision;
     const window = groupWindowMillis(windowMillis, this.#init.tables[0]?.clockDriftPpm ?? 0);
     // Longer than needed: what the lag itself lasts lags a little too.
@@ -161,10 +164,9 @@ export class AnswerChecker {
     const { decided, ruleId, resetMillis } = decision;
     const rule = ruleOf(group, ruleId);
     const isEvent = asked.timestampMillis !== undefined && rule.clock === 'request';
-    // Who asks in group time and is held back to its own timestamps is told when it asked by how long it has to wait, beyond
-    // what whoever asks at those has to.
-    const there = group.machine.standingAt(decided, asked.userId, asked.rule);
-    const sinceMillis = resetMillis - (there?.resetMillis ?? 0);
+    // Who asks in group time and is held back to its own timestamps is told when it asked by how long it has to wait.
+    const emptyMillis = group.machine.emptyMillisAt(decided.index, asked, decided.timeMillis);
+    const sinceMillis = Math.max(0, resetMillis - emptyMillis);
     const nowMillis = decided.timeMillis - (isEvent ? 0 : sinceMillis);
     const expected = group.machine.denialAt(decided, asked, isEvent ? Infinity : nowMillis);
     const saying = sayingOf(decision);

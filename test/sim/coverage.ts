@@ -8,6 +8,7 @@ import type { GroupId, NodeId, SnapshotMeta } from '../../raft/types.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
+import { meterKindOf } from './naive-meters.ts';
 import type { Settings } from './settings.ts';
 import type { Story } from './story.ts';
 
@@ -97,8 +98,11 @@ export class Coverage {
 
   rules(table: RuleTable): void {
     if (table.version <= (this.#table?.version ?? 0)) return;
-    for (const { id, windowMillis } of table.rules) {
-      const before = this.#table?.rules.find((rule) => rule.id === id);
+    for (const rule of table.rules) {
+      const { id, windowMillis } = rule;
+      const before = this.#table?.rules.find((one) => one.id === id);
+      this.#seen(`meter ${meterKindOf(rule)}`);
+      if (before !== undefined && meterKindOf(before) !== meterKindOf(rule)) this.#seen('meterChanged');
       if (before !== undefined && windowMillis > before.windowMillis) this.#seen('windowGrew');
     }
     this.#table = table;

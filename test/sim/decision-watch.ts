@@ -44,6 +44,7 @@ export function tellDecision(i: number, decision: Decision): void {
   mix(remaining);
   mix(retryAfterMillis);
   mix(resetMillis);
+  mix(decision.waitMillis ?? 0);
   mix(decided.index);
   mix(decided.position ?? -1);
   mix(decided.timeMillis % 0x1_0000_0000);

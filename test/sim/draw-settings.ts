@@ -6,6 +6,8 @@ import { RAFT_DEFAULTS } from '../../raft/core-state.ts';
 import type { MultiRaftOptions } from '../../raft/driver/multi-raft.ts';
 import { ticksOf, type Timing } from '../../src/config/config.ts';
 import type { QueueBounds } from '../../src/node/node-core-init.ts';
+import { PARTITION_BYTES_DEFAULT } from '../../src/limiter/rules.ts';
+import { withMeters } from './draw-meters.ts';
 import { DRIFT_PPM, drawTables } from './draw-rules.ts';
 import { drawFaults, drawKind, type FaultName, type Kind } from './kinds.ts';
 import type { Random } from './random.ts';
@@ -39,7 +41,7 @@ export function drawSettings(random: Random, given?: Kind): Settings {
   const idle = random.chance(0.14)
     ? { atMillis: busyMillis / 2, forMillis: random.between(65_000, partitions > 4 ? 70_000 : 150_000) }
     : undefined;
-  return {
+  const drawn: Settings = {
     kind,
     nodes,
     spares,
@@ -73,6 +75,15 @@ export function drawSettings(random: Random, given?: Kind): Settings {
     wallSkewMillis: random.pick(spread.wallSkewMillis),
     lag: random.pick(spread.lag),
   };
+  return counted(random, drawn);
+}
+
+/** Drawn last: whoever counts by logs alone lives in the world that the seed gave before there was anything else. */
+function counted(random: Random, drawn: Settings): Settings {
+  const isSmall = drawn.tables.some(({ partitionBytesMax }) => partitionBytesMax < PARTITION_BYTES_DEFAULT);
+  const tables = withMeters(random, drawn.tables, isSmall || drawn.stateBytesMax < Infinity);
+  const [rules = drawn.config.rules] = tables;
+  return { ...drawn, tables, config: { ...drawn.config, rules } };
 }
 
 function drawNetwork(random: Random, timing: Timing, spread: Spread): NetworkSettings {

@@ -26,6 +26,8 @@ export interface GroupLedger {
   readonly grants: Map<string, Grant[]>;
   /** By rule and user: up to here grants may be forgotten, since the window was shorter once. */
   readonly forgotten: Map<string, number>;
+  /** By rule id: the entry that changed it last. */
+  readonly changed: Map<string, number>;
   /** What the log granted, by receipt. */
   readonly receipts: Map<string, Receipt>;
   /** What the log decided, by index and position. */
@@ -52,6 +54,7 @@ export function newLedger(id: GroupId): GroupLedger {
     rules: new Map(),
     grants: new Map(),
     forgotten: new Map(),
+    changed: new Map(),
     receipts: new Map(),
     requests: new Map(),
     ids: new IdLedger(),

@@ -15,12 +15,15 @@ import { takeDecisions, tellDecision } from './decision-watch.ts';
 import type { Committed, Outcome } from './group-history.ts';
 import { type Asked, wordsOf } from './id-ledger.ts';
 import { sayingOf } from './naive-judgement.ts';
-import { groupWindowMillis } from './naive-limiter.ts';
+import { groupWindowMillis } from './naive-keys.ts';
 import { costAround, forgottenAtGrowth } from './rolling-window.ts';
 import { check } from './story.ts';
 import { type Answered, AnswerChecker, type AnswerCheckerInit } from './answer-checker.ts';
+import { brokenPromise, overflow } from './guarantees.ts';
+import { meterKindOf } from './naive-meters.ts';
 import {
   costSince,
+  type Grant,
   type GroupLedger,
   grantsOf,
   newLedger,
@@ -37,6 +40,16 @@ interface Logged {
   readonly asked: Asked;
   readonly decision: Decision;
   readonly stamp: Stamp | undefined;
+}
+
+/** A grant, and all of its key before. */
+interface Granted {
+  readonly grants: readonly Grant[];
+  readonly grant: Grant;
+  readonly userId: string;
+  readonly isEvent: boolean;
+  readonly forgotten: number;
+  readonly where: string;
 }
 
 /** When the leader stamped an entry. */
@@ -56,6 +69,15 @@ export interface LimitCheckerInit extends AnswerCheckerInit {
   readonly logged?: (asked: Asked, stampedMillis: number, where: string) => void;
   /** The log charges a request, in an entry that its leader stamped at `stampedMillis`. */
   readonly charged?: (asked: Asked, stampedMillis: number, where: string) => void;
+}
+
+function isLog(rule: Rule): boolean {
+  return ['slidingLog', 'granules'].includes(meterKindOf(rule));
+}
+
+/** Its time never runs back, not even when it was forgotten. */
+function isOrdered(userId: string): boolean {
+  return !userId.startsWith('mixed') && !userId.startsWith('event');
 }
 
 export class LimitChecker {
@@ -118,7 +140,7 @@ export class LimitChecker {
       this.#rulesChanged(
         group,
         this.#init.tables.find((table) => table.version === command.table.version),
-        entry.timeMillis,
+        entry,
       );
       check(group.table !== undefined, () => `rule table ${command.table.version} comes from nowhere`);
     }
@@ -131,19 +153,26 @@ export class LimitChecker {
     );
   }
 
-  /** Of a longer window the beginning may be forgotten: see `SlidingLogs`. */
-  #rulesChanged(group: GroupLedger, table: RuleTable | undefined, nowMillis: number): void {
+  /** Of a longer window the beginning may be forgotten: see `SlidingLogs`. Of another meter all of it is. */
+  #rulesChanged(
+    group: GroupLedger,
+    table: RuleTable | undefined,
+    { index, timeMillis: nowMillis }: Entry,
+  ): void {
     const before = group.table;
     group.table = table;
     for (const after of table?.rules ?? []) {
       const { id } = after;
-      const windowMillis = group.rules.get(id)?.windowMillis ?? after.windowMillis;
+      const rule = group.rules.get(id) ?? after;
+      const { windowMillis } = rule;
       group.rules.set(id, after);
-      if (after.windowMillis <= windowMillis) continue;
+      group.changed.set(id, index);
+      const isOther = meterKindOf(rule) !== meterKindOf(after);
+      if (after.windowMillis <= windowMillis && !isOther) continue;
       const shorter = groupWindowMillis(windowMillis, before?.clockDriftPpm ?? 0);
       for (const [key, grants] of group.grants) {
         if (!key.startsWith(`${id}/`)) continue;
-        const through = forgottenAtGrowth(grants, { windowMillis: shorter, nowMillis });
+        const through = forgottenAtGrowth(grants, { windowMillis: isOther ? 0 : shorter, nowMillis });
         group.forgotten.set(key, Math.max(through, group.forgotten.get(key) ?? -Infinity));
       }
     }
@@ -220,25 +249,9 @@ export class LimitChecker {
     all.push(grant);
     const grants = all.filter(({ refundedIndex }) => refundedIndex === undefined);
     this.grants += 1;
-    const window = isEvent ? rule.windowMillis : this.#windowInGroupTime(group, rule);
-    const isOrdered = !userId.startsWith('mixed') && !userId.startsWith('event');
-    const logged = isOrdered
-      ? costSince(grants, Math.max(forgotten, decided.timeMillis - window), Infinity)
-      : costAround(grants, grant, { windowMillis: window, forgottenMillis: forgotten });
     const where = `user ${userId}, rule ${ruleId}, entry ${decided.index} of group ${group.id}`;
-    check(
-      logged <= rule.limit,
-      () => `over-grant in log time: ${logged} of ${rule.limit} in ${window} ms, ${where}`,
-    );
-    if (grant.realMillis !== undefined) {
-      const remembered =
-        forgotten === -Infinity ? grants : grants.filter(({ timeMillis }) => timeMillis > forgotten);
-      const real = realCostSince(remembered, grant.realMillis - rule.windowMillis);
-      check(
-        real <= rule.limit,
-        () => `over-grant in real time: ${real} of ${rule.limit} in ${rule.windowMillis} ms, ${where}`,
-      );
-    }
+    if (isLog(rule)) this.#checkRolling(group, rule, { grants, grant, userId, isEvent, forgotten, where });
+    else if (isOrdered(userId)) this.#checkPromise(group, rule, grants, where);
     this.#init.charged?.(asked, stamp?.atMillis ?? Infinity, where);
     // A receipt of its own, that no other grant has.
     const receipt = receiptOf(decision);
@@ -251,6 +264,42 @@ export class LimitChecker {
       committedMillis: this.#init.now?.(),
       horizonMillis: group.table?.requestIdHorizonMillis ?? 0,
     });
+  }
+
+  /** No rolling window over its limit. */
+  #checkRolling(group: GroupLedger, rule: Rule, granted: Granted): void {
+    const { grants, grant, userId, isEvent, forgotten, where } = granted;
+    const window = isEvent ? rule.windowMillis : this.#windowInGroupTime(group, rule);
+    const logged = isOrdered(userId)
+      ? costSince(grants, Math.max(forgotten, grant.timeMillis - window), Infinity)
+      : costAround(grants, grant, { windowMillis: window, forgottenMillis: forgotten });
+    check(
+      logged <= rule.limit,
+      () => `over-grant in log time: ${logged} of ${rule.limit} in ${window} ms, ${where}`,
+    );
+    if (grant.realMillis === undefined) return;
+    const remembered =
+      forgotten === -Infinity ? grants : grants.filter(({ timeMillis }) => timeMillis > forgotten);
+    const real = realCostSince(remembered, grant.realMillis - rule.windowMillis);
+    check(
+      real <= rule.limit,
+      () => `over-grant in real time: ${real} of ${rule.limit} in ${rule.windowMillis} ms, ${where}`,
+    );
+  }
+
+  /** What other meters promise, of all that was granted since the rule changed last. */
+  #checkPromise(group: GroupLedger, rule: Rule, all: readonly Grant[], where: string): void {
+    const grants = all.filter(({ index }) => index > (group.changed.get(rule.id) ?? 0));
+    const inGroupTime = { windowMillis: this.#windowInGroupTime(group, rule), roundingMillis: 0 };
+    const broken = brokenPromise(rule, grants, inGroupTime);
+    check(broken === undefined, () => `over-grant in log time: ${broken}, ${where}`);
+    if (meterKindOf(rule) !== 'bucket') return;
+    const real = grants.flatMap(({ realMillis, cost }) =>
+      realMillis === undefined ? [] : [{ timeMillis: realMillis, cost }],
+    );
+    // Stamps are whole milliseconds.
+    const tooMuch = overflow(rule, real, { windowMillis: rule.windowMillis, roundingMillis: 1 });
+    check(tooMuch === undefined, () => `over-grant in real time: ${tooMuch}, ${where}`);
   }
 
   #windowInGroupTime(group: GroupLedger, rule: Rule): number {

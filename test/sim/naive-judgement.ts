@@ -6,22 +6,24 @@ import type { Conflict } from '../../src/limiter/fingerprint.ts';
 import type { Decision, Refusal } from '../../src/limiter/decision.ts';
 import type { Rule } from '../../src/api/rule.ts';
 import type { Asked } from './id-ledger.ts';
+import { capacityOf, newestOf, reachMillisOf, type Run, spentAt, waitUntil } from './naive-meters.ts';
 
-export interface Run {
-  readonly timeMillis: number;
-  readonly cost: number;
-}
-
-/** What a decision depends on. */
-export interface Known {
+/** What is known of a key by one meter of a rule. */
+export interface KnownByMeter {
   readonly rule: Rule;
   /** The rule's window in group time. */
   readonly groupWindowMillis: number;
   /** All that was forgotten of the near epoch is out of the window then. */
   readonly evictedThroughMillis: number;
-  readonly nearEpochMillis: number;
-  /** Granted to the key, oldest first; undefined if nothing is known of it. */
+  /** What its meter remembers; undefined if nothing is known of it. */
   readonly runs: readonly Run[] | undefined;
+}
+
+/** What a decision depends on. */
+export interface Known extends KnownByMeter {
+  readonly nearEpochMillis: number;
+  /** By the meters that the rule had before: what they remember counts on top. */
+  readonly retired: readonly KnownByMeter[];
 }
 
 export interface Place {
@@ -37,55 +39,50 @@ export interface Judged {
   readonly timeMillis: number;
   readonly windowMillis: number;
   readonly live: number;
+  /** How long after that time something counts of what meters of before granted. */
+  readonly retiredMillis: number;
   readonly isHeld: boolean;
   readonly fits: boolean;
 }
 
-export function newestOf(runs: readonly Run[]): number {
-  return runs.at(-1)?.timeMillis ?? 0;
-}
-
-/** A grant exactly as old as the window is out. */
-function liveAt(runs: readonly Run[], timeMillis: number, windowMillis: number): number {
-  let cost = 0;
-  for (const run of runs) if (run.timeMillis > timeMillis - windowMillis) cost += run.cost;
-  return cost;
-}
-
 export function judge(known: Known, asked: Asked, nowMillis: number): Judged {
-  const { rule, groupWindowMillis, runs } = known;
+  const { rule, groupWindowMillis, retired, nearEpochMillis } = known;
   const isEvent = asked.timestampMillis !== undefined && rule.clock === 'request';
   const askedMillis = isEvent ? (asked.timestampMillis ?? 0) : nowMillis;
   const windowMillis = isEvent ? rule.windowMillis : groupWindowMillis;
-  // Something may have been forgotten of an unknown key, and of one that is known from a far epoch alone.
-  const isFar = runs === undefined || newestOf(runs) < known.nearEpochMillis;
-  const overlaps = askedMillis > known.nearEpochMillis - groupWindowMillis;
-  const forgottenMillis = isFar && overlaps ? known.evictedThroughMillis : -Infinity;
+  const meters = [known, ...retired];
+  const forgottenMillis = Math.max(...meters.map((one) => forgottenOf(one, askedMillis, nearEpochMillis)));
   // A key's time never runs back.
-  const timeMillis = Math.max(askedMillis, runs === undefined ? -Infinity : newestOf(runs), forgottenMillis);
+  const newest = meters.map(({ runs }) => (runs === undefined ? -Infinity : newestOf(runs)));
+  const timeMillis = Math.max(askedMillis, ...newest, forgottenMillis);
   const isHeld = timeMillis > askedMillis && (!isEvent || askedMillis < forgottenMillis);
-  const live = liveAt(runs ?? [], timeMillis, windowMillis);
-  const fits = !isHeld && live + asked.cost <= rule.limit;
-  return { isEvent, askedMillis, timeMillis, windowMillis, live, isHeld, fits };
+  let live = spentAt(rule, known.runs ?? [], { timeMillis, windowMillis });
+  let retiredMillis = 0;
+  for (const { rule: before, groupWindowMillis: window, runs = [] } of retired) {
+    const at = { timeMillis, windowMillis: isEvent ? before.windowMillis : window };
+    live += spentAt(before, runs, at);
+    retiredMillis = Math.max(retiredMillis, waitUntil(before, runs, at, 0));
+  }
+  const fits = !isHeld && live + asked.cost <= capacityOf(rule);
+  return { isEvent, askedMillis, timeMillis, windowMillis, live, retiredMillis, isHeld, fits };
 }
 
-/** How long after the time it was judged at `cost` more would fit. It does when a grant leaves, or never. */
-function waitFor(
-  runs: readonly Run[],
-  { timeMillis, windowMillis }: Judged,
-  cost: number,
-  limit: number,
+/** Something may have been forgotten of an unknown key, and of one that is known from a far epoch alone. */
+function forgottenOf(
+  { rule, groupWindowMillis, evictedThroughMillis, runs }: KnownByMeter,
+  askedMillis: number,
+  nearEpochMillis: number,
 ): number {
-  const moments = [timeMillis, ...runs.map((run) => run.timeMillis + windowMillis)];
-  const fitting = moments.find((at) => at >= timeMillis && liveAt(runs, at, windowMillis) + cost <= limit);
-  return fitting === undefined ? Infinity : fitting - timeMillis;
+  const isFar = runs === undefined || newestOf(runs) < nearEpochMillis;
+  const overlaps = askedMillis > nearEpochMillis - reachMillisOf(rule, groupWindowMillis);
+  return isFar && overlaps ? evictedThroughMillis : -Infinity;
 }
 
 export function denialOf({ rule, runs = [] }: Known, judged: Judged, cost: number, place: Place): Decision {
-  const { askedMillis, timeMillis, windowMillis, live, isHeld } = judged;
-  const wait = waitFor(runs, judged, cost, rule.limit);
-  const spent = runs.filter(({ cost: each }) => each > 0);
-  const empty = spent.length === 0 ? 0 : Math.max(0, newestOf(spent) + windowMillis - timeMillis);
+  const { askedMillis, timeMillis, live, retiredMillis, isHeld } = judged;
+  const capacity = capacityOf(rule);
+  const wait = Math.max(waitUntil(rule, runs, judged, capacity - cost), retiredMillis);
+  const empty = Math.max(waitUntil(rule, runs, judged, 0), retiredMillis);
   // Waits count from the time that was asked for; who need not wait need not.
   const since = (millis: number): number => (millis === 0 && !isHeld ? 0 : millis + timeMillis - askedMillis);
   return {
@@ -93,7 +90,7 @@ export function denialOf({ rule, runs = [] }: Known, judged: Judged, cost: numbe
     ruleId: rule.id,
     limit: rule.limit,
     windowMillis: rule.windowMillis,
-    remaining: isHeld ? 0 : Math.max(0, rule.limit - live),
+    remaining: isHeld ? 0 : Math.max(0, capacity - live),
     retryAfterMillis: wait === Infinity ? rule.windowMillis : since(wait),
     resetMillis: since(empty),
     decided: receiptOf(place, timeMillis),
@@ -106,19 +103,23 @@ export function grantOf(
   judged: Judged,
   granted: { readonly runs: readonly Run[]; readonly cost: number; readonly place: Place },
 ): Decision {
-  const { askedMillis, timeMillis, windowMillis, live } = judged;
-  const remaining = rule.limit - live - granted.cost;
-  const wait = remaining > 0 ? 0 : waitFor(granted.runs, judged, 1, rule.limit);
-  const late = timeMillis - askedMillis;
+  const { askedMillis, timeMillis, live, retiredMillis } = judged;
+  const { runs, cost, place } = granted;
+  const capacity = capacityOf(rule);
+  const remaining = capacity - live - cost;
+  const since = (millis: number): number => (millis === 0 ? 0 : millis + timeMillis - askedMillis);
+  const wait = remaining > 0 ? 0 : Math.max(waitUntil(rule, runs, judged, capacity - 1), retiredMillis);
+  const queued = since(waitUntil(rule, runs, judged, capacity - (rule.queue ?? 0)));
   return {
     allowed: true,
     ruleId: rule.id,
     limit: rule.limit,
     windowMillis: rule.windowMillis,
     remaining,
-    retryAfterMillis: wait === 0 ? 0 : wait + late,
-    resetMillis: windowMillis + late,
-    decided: receiptOf(granted.place, timeMillis),
+    retryAfterMillis: since(wait),
+    resetMillis: since(Math.max(waitUntil(rule, runs, judged, 0), retiredMillis)),
+    decided: receiptOf(place, timeMillis),
+    ...(queued > 0 && { waitMillis: queued }),
   };
 }
 
@@ -173,12 +174,21 @@ export function differenceOf(first: Asked, other: Asked): Conflict | undefined {
   return undefined;
 }
 
-/** Equal for two decisions that say the same. */
+/** Equal for two decisions that say the same, to a client. */
 export function sayingOf(decision: Decision): string {
-  const { allowed, ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis } = decision;
+  const {
+    allowed,
+    ruleId,
+    limit,
+    windowMillis,
+    remaining,
+    retryAfterMillis,
+    resetMillis,
+    waitMillis = 0,
+  } = decision;
   const { index, term, position = null, timeMillis } = decision.decided;
   const { refusal = '', conflict } = decision;
-  const numbers = [limit, windowMillis, remaining, retryAfterMillis, resetMillis];
+  const numbers = [limit, windowMillis, remaining, retryAfterMillis, resetMillis, waitMillis];
   return JSON.stringify([
     allowed,
     ruleId,

@@ -9,6 +9,7 @@ import type { Decision } from '../../src/limiter/decision.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import type { StateItem } from '../../src/limiter/state/inspection.ts';
 import type { Asked } from './id-ledger.ts';
+import { afterJudged, bytesToGrant, inForceFrom, isIdle, KEY_BYTES, keptAfterMillis } from './naive-keys.ts';
 import { loggedRequests } from './logged-requests.ts';
 import {
   denialOf,
@@ -17,12 +18,11 @@ import {
   type Judged,
   judge,
   type Known,
-  newestOf,
   type Place,
   refundOf,
   refused,
-  type Run,
 } from './naive-judgement.ts';
+import { afterRefund, bytesOf, idleAt, meterKindOf, newestOf, type Run, waitUntil } from './naive-meters.ts';
 import { NaiveRequests, requestBytes } from './naive-requests.ts';
 import {
   type Key,
@@ -36,21 +36,10 @@ import {
 } from './naive-state.ts';
 
 const WINDOW_MILLIS_MAX = 31 * 86_400_000;
-const DAY_MILLIS = 86_400_000;
-const LATE_MILLIS = 60_000;
 /** Of keys and of request ids, after each grant; then what a sweep does. */
 const LOOKS_PER_GRANT = 2;
 const SWEEP_LOOKS = 8_192;
 const SWEEP_DROPS = 1_024;
-/** The model of sizes: src/limiter/README.md. */
-const KEY_BYTES = 96;
-const RUN_BYTES = 16;
-
-/** The product's promise in group time, written down again on purpose: longer windows hide drift and rounding. */
-export function groupWindowMillis(windowMillis: number, driftPpm: number): number {
-  const leaderPpm = driftPpm + Math.ceil(driftPpm / 5);
-  return windowMillis + Math.ceil((windowMillis * leaderPpm) / 1_000_000) + 1;
-}
 
 export class NaiveLimiter {
   #table: RuleTable | undefined;
@@ -58,8 +47,8 @@ export class NaiveLimiter {
   #createdMillis = 0;
   #changedMillis = 0;
   #rules: KeysOfRule[] = [];
-  /** All rules there ever were. */
-  readonly #known = new Map<string, KeysOfRule>();
+  /** All rules there ever were, and of each all meters that it had. */
+  readonly #known = new Map<string, KeysOfRule[]>();
   #sweepRule = 0;
   #sweepKey = 0;
   readonly #times: Since<number>[] = [];
@@ -89,8 +78,23 @@ export class NaiveLimiter {
   }
 
   isKnownAt(index: number, asked: Asked): boolean {
-    const keys = this.#known.get(resolved(asked.rule, this.tableAt(index)));
+    const keys = this.#activeAt(resolved(asked.rule, this.tableAt(index)), index);
     return valueAt(keys?.keys.get(asked.userId)?.runs ?? [], index) !== undefined;
+  }
+
+  /** By its rule alone, and at that time in group time, how long it takes until nothing counts of what this user was granted. */
+  emptyMillisAt(index: number, asked: Asked, timeMillis: number): number {
+    const known = this.#knownAt(asked, this.tableAt(index), index);
+    if (known === undefined) return 0;
+    const waits = [known, ...known.retired].map(({ rule, groupWindowMillis: windowMillis, runs = [] }) =>
+      waitUntil(rule, runs, { timeMillis, windowMillis }, 0),
+    );
+    return Math.max(...waits);
+  }
+
+  /** Nothing but a log of every millisecond ever kept the grants of this rule. */
+  isPlainLog(ruleId: string): boolean {
+    return (this.#known.get(ruleId) ?? []).every(({ state }) => meterKindOf(state.rule) === 'slidingLog');
   }
 
   /** Returns what every replica decides. */
@@ -151,18 +155,22 @@ export class NaiveLimiter {
     return denialOf(known, judge(known, asked, timeMillis), 1, { index, term, position: undefined });
   }
 
+  #activeAt(ruleId: string, index: number): KeysOfRule | undefined {
+    return this.#known.get(ruleId)?.find(({ states }) => valueAt(states, index)?.isActive === true);
+  }
+
   #knownAt(asked: Asked, table: RuleTable | undefined, index: number): Known | undefined {
-    const keys = this.#known.get(resolved(asked.rule, table));
-    const state = keys === undefined ? undefined : valueAt(keys.states, index);
-    if (keys === undefined || state?.isActive !== true) return undefined;
-    const { rule, groupWindowMillis: windowMillis, evictedThroughMillis } = state;
-    return {
-      rule,
-      groupWindowMillis: windowMillis,
-      evictedThroughMillis,
-      nearEpochMillis: this.#nearEpochMillis,
-      runs: valueAt(keys.keys.get(asked.userId)?.runs ?? [], index),
-    };
+    const ruleId = resolved(asked.rule, table);
+    const active = this.#activeAt(ruleId, index);
+    if (active === undefined) return undefined;
+    const byMeter = (this.#known.get(ruleId) ?? []).flatMap((keys) => {
+      const state = valueAt(keys.states, index);
+      const runs = valueAt(keys.keys.get(asked.userId)?.runs ?? [], index);
+      return state === undefined ? [] : [{ ...state, keys, runs }];
+    });
+    const [known] = byMeter.filter(({ keys }) => keys === active);
+    const retired = byMeter.filter(({ keys }) => keys !== active);
+    return known && { ...known, retired, nearEpochMillis: this.#nearEpochMillis };
   }
 
   get #nearEpochMillis(): number {
@@ -182,7 +190,7 @@ export class NaiveLimiter {
       return refused('request_id_reused', { ruleId, place, nowMillis }, difference);
     }
     const known = this.#knownAt(asked, this.#table, entry.index);
-    const keys = this.#known.get(ruleId);
+    const keys = this.#activeAt(ruleId, entry.index);
     if (known === undefined || keys === undefined)
       return refused('unknown_rule', { ruleId, place, nowMillis });
     const judged = judge(known, asked, nowMillis);
@@ -217,46 +225,34 @@ export class NaiveLimiter {
     return refundOf({ decision, cost }, place, nowMillis);
   }
 
+  /** By the meter that counted it. Only a log of every millisecond knows what it granted before its rule changed. */
   #takeBack({ ruleId, decided }: Decision, userId: string, cost: number, { index }: Entry): void {
-    const keys = this.#known.get(ruleId);
+    const keys = this.#activeAt(ruleId, decided.index);
     const key = keys?.keys.get(userId);
     const before = key?.runs.at(-1)?.value;
     if (keys === undefined || key === undefined || before === undefined) return;
-    const runs = before.map((run) =>
-      run.timeMillis === decided.timeMillis ? { ...run, cost: Math.max(0, run.cost - cost) } : run,
-    );
+    const { rule, ruledIndex } = keys.state;
+    if (meterKindOf(rule) !== 'slidingLog' && decided.index <= ruledIndex) return;
+    const runs = afterRefund(rule, before, { timeMillis: decided.timeMillis, cost });
     this.#tally.count(keyItem(keys, key, before), -1);
     key.runs.push({ index, value: runs });
     this.#tally.count(keyItem(keys, key, runs), 1);
   }
 
-  #hasRoom(
-    { rule, runs, groupWindowMillis: windowMillis }: Known,
-    { timeMillis }: Judged,
-    asked: Asked,
-  ): boolean {
-    let bytes = 0;
-    if (runs === undefined) bytes = KEY_BYTES + asked.userId.length + RUN_BYTES;
-    else if (runs.length === 0) bytes = RUN_BYTES;
-    else if (newestOf(runs) !== timeMillis && (runs[0]?.timeMillis ?? 0) > timeMillis - windowMillis)
-      bytes = RUN_BYTES;
-    if (asked.requestId !== undefined) bytes += requestBytes(asked, rule.id);
+  #hasRoom(known: Known, judged: Judged, asked: Asked): boolean {
+    let bytes = bytesToGrant(known, judged, asked);
+    if (asked.requestId !== undefined) bytes += requestBytes(asked, known.rule.id);
     if (bytes === 0) return true;
-    const isNew = runs === undefined || asked.requestId !== undefined;
+    const isNew = known.runs === undefined || asked.requestId !== undefined;
     const cap = this.#table?.partitionBytesMax ?? 0;
     return this.bytes + bytes <= (isNew ? cap : cap + Math.floor(cap / 8));
   }
 
-  /** Grants that are out of the longer window are forgotten with the next one. */
-  #grant(keys: KeysOfRule, { userId, cost }: Asked, { timeMillis }: Judged, entry: Entry): readonly Run[] {
+  #grant(keys: KeysOfRule, { userId, cost }: Asked, judged: Judged, entry: Entry): readonly Run[] {
     let key = keys.keys.get(userId);
     const before = key?.runs.at(-1)?.value;
-    const live = (before ?? []).filter((run) => run.timeMillis > timeMillis - keys.state.groupWindowMillis);
-    const last = live.at(-1);
-    const runs =
-      last?.timeMillis === timeMillis
-        ? [...live.slice(0, -1), { timeMillis, cost: last.cost + cost }]
-        : [...live, { timeMillis, cost }];
+    const { rule, groupWindowMillis } = keys.state;
+    const runs = afterJudged({ rule, groupWindowMillis, runs: before }, judged, cost);
     if (key === undefined) {
       key = { userId, madeMillis: 0, runs: [] };
       keys.keys.set(userId, key);
@@ -264,11 +260,12 @@ export class NaiveLimiter {
     if (before === undefined) {
       keys.order.push(key);
       this.#tally.bytes += KEY_BYTES + userId.length;
-    } else this.#tally.count(keyItem(keys, key, before), -1);
-    this.#tally.bytes += (runs.length - (before?.length ?? 0)) * RUN_BYTES;
-    const isFar = (millis: number): boolean => millis < this.#nearEpochMillis;
-    const leavesFar = before !== undefined && isFar(newestOf(before)) && !isFar(timeMillis);
-    const keptMillis = leavesFar ? Math.max(DAY_MILLIS, keys.state.groupWindowMillis) : 0;
+    } else {
+      this.#tally.count(keyItem(keys, key, before), -1);
+      this.#tally.bytes -= bytesOf(rule, before);
+    }
+    this.#tally.bytes += bytesOf(rule, runs);
+    const keptMillis = keptAfterMillis(keys, { before, judged, nearEpochMillis: this.#nearEpochMillis });
     key.madeMillis = Math.max(key.madeMillis, entry.timeMillis + keptMillis);
     key.runs.push({ index: entry.index, value: runs });
     this.#tally.count(keyItem(keys, key, runs), 1);
@@ -282,14 +279,17 @@ export class NaiveLimiter {
     this.#tables.push({ index, value: table });
     for (const keys of this.#rules) this.#setRule(keys, { isActive: false }, { index });
     for (const rule of table.rules) {
-      const windowMillis = groupWindowMillis(rule.windowMillis, table.clockDriftPpm);
-      const inForce = { rule, groupWindowMillis: windowMillis, isActive: true };
-      let keys = this.#rules.find(({ state }) => state.rule.id === rule.id);
+      const kind = meterKindOf(rule);
+      let keys = this.#rules.find(
+        ({ state }) => state.rule.id === rule.id && meterKindOf(state.rule) === kind,
+      );
+      const inForce = inForceFrom(index, { rule, table, before: keys?.state });
       if (keys === undefined) {
         const state = { ...inForce, isEventTimed: false, evictedThroughMillis: 0 };
         keys = { state, states: [], keys: new Map(), order: [] };
         this.#rules.push(keys);
-        this.#known.set(rule.id, keys);
+        const others = (this.#known.get(rule.id) ?? []).filter((one) => meterKindOf(one.state.rule) !== kind);
+        this.#known.set(rule.id, [...others, keys]);
         this.#tally.count({ kind: 'rule', ...state }, 1);
       }
       this.#setRule(keys, inForce, { index });
@@ -318,29 +318,20 @@ export class NaiveLimiter {
       if (keys === undefined || key === undefined) {
         this.#sweepRule = (this.#sweepRule + 1) % this.#rules.length;
         this.#sweepKey = 0;
-      } else if (this.#isIdle(keys, key, entry.timeMillis)) {
+      } else if (isIdle(keys, key, { nowMillis: entry.timeMillis, nearEpochMillis: this.#nearEpochMillis })) {
         this.#forget(keys, key, entry);
         dropped += 1;
       } else this.#sweepKey += 1;
     }
   }
 
-  #isIdle({ state }: KeysOfRule, key: Key, nowMillis: number): boolean {
-    const windowMillis = state.groupWindowMillis;
-    const newestMillis = newestOf(key.runs.at(-1)?.value ?? []);
-    if (newestMillis < this.#nearEpochMillis)
-      return key.madeMillis + Math.max(DAY_MILLIS, windowMillis) <= nowMillis;
-    const lateMillis = state.isEventTimed ? LATE_MILLIS : 0;
-    return Math.max(newestMillis, key.madeMillis) + windowMillis + lateMillis <= nowMillis;
-  }
-
   #forget(keys: KeysOfRule, key: Key, entry: Entry): void {
     const runs = key.runs.at(-1)?.value ?? [];
-    const goneMillis = newestOf(runs) + keys.state.groupWindowMillis;
+    const goneMillis = idleAt(keys.state.rule, runs, keys.state.groupWindowMillis);
     const evictedThroughMillis = Math.max(keys.state.evictedThroughMillis, goneMillis);
     if (newestOf(runs) >= this.#nearEpochMillis) this.#setRule(keys, { evictedThroughMillis }, entry);
     this.#tally.count(keyItem(keys, key, runs), -1);
-    this.#tally.bytes -= KEY_BYTES + key.userId.length + runs.length * RUN_BYTES;
+    this.#tally.bytes -= KEY_BYTES + key.userId.length + bytesOf(keys.state.rule, runs);
     key.runs.push({ index: entry.index, value: undefined });
     const last = keys.order.pop();
     if (last !== undefined && last !== key) keys.order[keys.order.indexOf(key)] = last;

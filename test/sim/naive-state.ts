@@ -1,7 +1,7 @@
 /** The state of the naive limiter: what was so from which entry on, how large all of it is, and one number for it. */
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import type { StateItem } from '../../src/limiter/state/inspection.ts';
-import type { Run } from './naive-judgement.ts';
+import type { Run } from './naive-meters.ts';
 import { digestOfItem } from './state-digest.ts';
 
 /** What was so from entry `index` on. */

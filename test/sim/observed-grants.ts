@@ -44,6 +44,8 @@ export class ObservedGrants {
       const grants = all.filter(({ id }) => !this.#givenBack.has(id));
       const ruleId = key.slice(0, key.indexOf('/'));
       const rules = tables.flatMap((table) => table.rules.filter((rule) => rule.id === ruleId));
+      // Others promise nothing for a rolling window alone.
+      if (!rules.every(({ meter = 'slidingLog' }) => meter === 'slidingLog')) continue;
       const limit = Math.max(...rules.map((rule) => rule.limit));
       const windowMillis = Math.min(...rules.map((rule) => rule.windowMillis));
       const found = findOverGrant(grants, limit, windowMillis - this.#world.gainedMillis());

@@ -10,6 +10,7 @@ import type { UserRequest } from '../../src/api/user-request.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import { Partition } from '../../src/partition/partition.ts';
 import type { Committed } from './group-history.ts';
+import { capacityOf } from './naive-meters.ts';
 import { check } from './story.ts';
 
 /** A request that a leader puts into its log, by its state after entry `index`. */
@@ -80,6 +81,6 @@ export class OfficeChecker {
     const { ruleId, cost = 1 } = request;
     const rules = this.#init.tableAt(group, index)?.rules;
     const rule = ruleId === undefined ? rules?.[0] : rules?.find(({ id }) => id === ruleId);
-    return rule !== undefined && cost > rule.limit;
+    return rule !== undefined && cost > capacityOf(rule);
   }
 }

@@ -8,6 +8,7 @@ import { META_GROUP } from '../../src/meta/cluster-placement.ts';
 import { groupOfPartition } from '../../src/partition/placement.ts';
 import { disagreement, livingMembers, outsiders, stateOf } from './agreement.ts';
 import type { SimNode } from './sim-node.ts';
+import { reachMillisOf } from './naive-meters.ts';
 import { OutsideLeaders } from './outside-leaders.ts';
 import { check } from './story.ts';
 import type { World } from './world.ts';
@@ -204,7 +205,9 @@ export class Recovery {
     if (!this.#world.mayBeFull) return longest;
     // What fills a small state has to be forgotten first.
     const horizons = tables.map(({ requestIdHorizonMillis }) => requestIdHorizonMillis);
-    const windows = tables.flatMap(({ rules }) => rules.map(({ windowMillis }) => windowMillis));
+    const windows = tables.flatMap(({ rules }) =>
+      rules.map((rule) => reachMillisOf(rule, rule.windowMillis)),
+    );
     return longest + Math.max(...horizons, EVENT_MEMORY_MILLIS + Math.max(...windows));
   }
 

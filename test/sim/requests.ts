@@ -1,6 +1,7 @@
 /** What the users of the simulated cluster ask for: whom, by which rule, how much, at what time, and under which id. */
 import type { AllowRequest } from '../../src/api/request.ts';
 import { MAX_AHEAD_MILLIS_DEFAULT } from '../../src/limiter/rules.ts';
+import { capacityOf } from './naive-meters.ts';
 import type { Random } from './random.ts';
 import type { Settings } from './settings.ts';
 
@@ -90,7 +91,8 @@ export class Requests {
     const random = this.#random;
     const { tables, clients } = this.#init.settings;
     if (!clients.costsUpToLimit) return random.between(1, 2);
-    const limit = random.pick(tables).rules.find(({ id }) => id === ruleId)?.limit ?? 1;
+    const rule = random.pick(tables).rules.find(({ id }) => id === ruleId);
+    const limit = rule === undefined ? 1 : capacityOf(rule);
     return random.chance(0.4) ? limit : random.between(1, limit + 1);
   }
 

@@ -23,13 +23,15 @@ function textOf(item: StateItem): string {
       return `state ${version} ${createdMillis} ${changedMillis} ${sweepTable} ${sweepSlot} ${bytes}`;
     }
     case 'rule': {
-      const { rule, groupWindowMillis, isActive, isEventTimed, evictedThroughMillis } = item;
-      const { id, limit, windowMillis, clock } = rule;
-      return `rule ${id} ${limit} ${windowMillis} ${clock} ${groupWindowMillis} ${isActive} ${isEventTimed} ${evictedThroughMillis}`;
+      const { rule, groupWindowMillis, isActive, isEventTimed, evictedThroughMillis, ruledIndex } = item;
+      const { id, limit, windowMillis, clock, meter, granularityMillis, calendar, burst, queue } = rule;
+      const byMeter = [meter, granularityMillis, calendar, burst, queue].join();
+      return `rule ${id} ${limit} ${windowMillis} ${clock} ${byMeter} ${groupWindowMillis} ${isActive} ${isEventTimed} ${evictedThroughMillis} ${ruledIndex}`;
     }
     case 'key': {
       let text = `key ${item.ruleId} ${item.userId} ${item.madeMillis}`;
-      for (const { timeMillis, cost } of item.runs) text += ` ${timeMillis} ${cost}`;
+      for (const { timeMillis, cost, windowMillis = '' } of item.runs)
+        text += ` ${timeMillis} ${cost} ${windowMillis}`;
       return text;
     }
     case 'request': {

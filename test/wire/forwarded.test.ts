@@ -16,19 +16,34 @@ const natural = fc.oneof(fc.maxSafeNat(), fc.nat(200));
 const answer: fc.Arbitrary<Answer> = fc.oneof(
   fc.record({
     kind: fc.constant('decision'),
-    decision: fc.record({
-      allowed: fc.boolean(),
-      ruleId: fc.string({ unit: 'grapheme' }),
-      limit: natural,
-      windowMillis: natural,
-      remaining: natural,
-      retryAfterMillis: natural,
-      resetMillis: natural,
-      decided: fc.record(
-        { term: natural, index: natural, position: natural, timeMillis: natural },
-        { requiredKeys: ['term', 'index', 'timeMillis'] },
-      ),
-    }),
+    decision: fc.record(
+      {
+        allowed: fc.boolean(),
+        ruleId: fc.string({ unit: 'grapheme' }),
+        limit: natural,
+        windowMillis: natural,
+        remaining: natural,
+        retryAfterMillis: natural,
+        resetMillis: natural,
+        waitMillis: natural.filter((millis) => millis > 0),
+        decided: fc.record(
+          { term: natural, index: natural, position: natural, timeMillis: natural },
+          { requiredKeys: ['term', 'index', 'timeMillis'] },
+        ),
+      },
+      {
+        requiredKeys: [
+          'allowed',
+          'ruleId',
+          'limit',
+          'windowMillis',
+          'remaining',
+          'retryAfterMillis',
+          'resetMillis',
+          'decided',
+        ],
+      },
+    ),
   }),
   fc.record({
     kind: fc.constant('conflict'),

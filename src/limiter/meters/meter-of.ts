@@ -1,11 +1,85 @@
-/** Which meter a rule is kept by. Another kind of limit is a class of its own and a line here. */
+/**
+ * Which meter a rule is kept by, and how far its grants reach. Another kind of limit is a class of its own and a line in each
+ * of these.
+ */
 
-import type { Rule } from '../../api/rule.ts';
+import { capacityOf, type Rule } from '../../api/rule.ts';
 import type { StateSize } from '../state/state-size.ts';
+import { Buckets, DRAIN_MILLIS_MAX } from './buckets.ts';
+import { FixedWindows } from './fixed-windows.ts';
+import { GranularLogs } from './granular-logs.ts';
+import { ceilDiv } from './integers.ts';
 import type { Meter } from './meter.ts';
+import { SlidingCounters } from './sliding-counters.ts';
 import { SlidingLogs } from './sliding-logs.ts';
 
-/** @param _rule all rules are sliding logs: none names another meter */
-export function meterOf(_rule: Rule, size: StateSize): Meter {
-  return new SlidingLogs(size);
+/** In written forms the place of a kind in here is its number. */
+export const METER_KINDS = ['log', 'granular log', 'counter', 'fixed window', 'bucket'] as const;
+
+/** Rules of one kind can be kept by one meter: their grants count under each of them. */
+export type MeterKind = (typeof METER_KINDS)[number];
+
+export function meterKindOf({ meter, granularityMillis }: Rule): MeterKind {
+  switch (meter) {
+    case undefined:
+    case 'slidingLog':
+      return granularityMillis === undefined ? 'log' : 'granular log';
+    case 'slidingCounter':
+      return 'counter';
+    case 'fixedWindow':
+      return 'fixed window';
+    case 'tokenBucket':
+    case 'leakyBucket':
+      return 'bucket';
+    default: {
+      const never: never = meter;
+      return never;
+    }
+  }
+}
+
+export function meterOf(rule: Rule, size: StateSize): Meter {
+  const kind = meterKindOf(rule);
+  switch (kind) {
+    case 'log':
+      return new SlidingLogs(size);
+    case 'granular log':
+      return new GranularLogs(size);
+    case 'counter':
+      return new SlidingCounters();
+    case 'fixed window':
+      return new FixedWindows();
+    case 'bucket':
+      return new Buckets();
+    default: {
+      const never: never = kind;
+      return never;
+    }
+  }
+}
+
+/**
+ * How long a grant counts at most, in group time: with what is granted that long before or after, it may make too much.
+ *
+ * @param windowMillis of the rule, in group time
+ */
+export function reachMillisOf(rule: Rule, windowMillis: number): number {
+  const kind = meterKindOf(rule);
+  switch (kind) {
+    case 'log':
+    case 'fixed window':
+      return windowMillis;
+    case 'granular log':
+      return windowMillis + (rule.granularityMillis ?? 0);
+    case 'counter':
+      return 2 * windowMillis;
+    case 'bucket': {
+      const drainMillis = ceilDiv(capacityOf(rule) * windowMillis, Math.max(1, rule.limit));
+      return Math.min(DRAIN_MILLIS_MAX, Math.max(windowMillis, drainMillis));
+    }
+    default: {
+      const never: never = kind;
+      return never;
+    }
+  }
 }

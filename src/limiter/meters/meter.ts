@@ -24,6 +24,8 @@ export interface Demand {
 export interface KeyRun {
   readonly timeMillis: number;
   readonly cost: number;
+  /** By which window it was counted, where a meter remembers that. */
+  readonly windowMillis?: number;
 }
 
 /**
@@ -35,7 +37,8 @@ export interface KeyRun {
  * - **Integers.** Times, costs and waits are safe integers >= 0 (a wait may be `Infinity`). No fraction is kept: what
  *   flows in per millisecond is multiplied before it is divided, below 2^53.
  * - **It errs towards denial.** Where it rounds, what is spent goes up, what is left down, and a wait up: a demand that
- *   comes when it was told to must fit, if nothing else was granted.
+ *   comes when it was told to must fit, if nothing else was granted. What it promises, to the letter, is said where it is
+ *   defined (its **guarantee**); one that rounds otherwise says so there.
  * - **Bytes per key.** It adds what it takes to the `StateSize` it was made with, by a model that does not depend on how
  *   memory came to lie, and `bytesToGrant` says beforehand what a grant adds. Memory is rows and blocks, no object per
  *   key; no call works longer than logarithmically in what one key remembers, but for amortised tidying,
@@ -55,7 +58,7 @@ export interface Meter {
   /** Time of the newest grant in milliseconds, 0 without any. A demand for an earlier time is judged at this. */
   newestMillis(slot: number): number;
 
-  /** How much of the limit is spent at `t`, in units of cost. May exceed the limit after that fell. */
+  /** How much of `capacityOf(rule)` is spent at `t`, in units of cost. May exceed it after that fell. */
   liveCost(slot: number, demand: Demand): number;
 
   /** Milliseconds after `t` until `cost` more fits: 0 when it does at `t`, `Infinity` when it never does. */
@@ -73,14 +76,19 @@ export interface Meter {
   /**
    * Takes back, of what was granted at `timeMillis`, up to `cost`: all that still counts of it, or less, never more. What
    * has left the memory of the key is not missed. `newestMillis` stays what it is: time of a key never runs back, for what
-   * was forgotten on the way here would count again.
+   * was forgotten on the way here would count again. Where a meter cannot know how much that is, it takes back less; what it
+   * does take back, its own comment says.
    *
    * @param timeMillis with which this key was granted so much
+   * @param rule by which it was, and everything since then: only a log of every millisecond takes back across a change
    */
-  refund(slot: number, timeMillis: number, cost: number): void;
+  refund(slot: number, timeMillis: number, cost: number, rule: Rule): void;
 
-  /** From when on nothing is spent of what was granted, in a window of `windowMillis`: then the key may be forgotten. */
-  idleAtMillis(slot: number, windowMillis: number): number;
+  /**
+   * From when on nothing is spent of what was granted, by `rule` and in a window of `windowMillis`: then the key may be
+   * forgotten.
+   */
+  idleAtMillis(slot: number, windowMillis: number, rule: Rule): number;
 
   /** To look at keys for a snapshot, one after the other. */
   view(): MeterView;

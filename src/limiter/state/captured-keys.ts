@@ -37,6 +37,7 @@ export class CapturedKeys implements SlotWatcher {
   readonly active: boolean;
   readonly eventTimed: boolean;
   readonly evictedThroughMillis: number;
+  readonly ruledIndex: number;
   readonly size: number;
   readonly #table: KeyTable;
   /** 1 + the address of the copy of each slot, page by page; 0: there is none. */
@@ -55,6 +56,7 @@ export class CapturedKeys implements SlotWatcher {
     this.active = table.active;
     this.eventTimed = table.eventTimed;
     this.evictedThroughMillis = table.evictedThroughMillis;
+    this.ruledIndex = table.ruledIndex;
     this.size = table.size;
     this.#table = table;
     this.#open = new KeyView(table.meter.view());

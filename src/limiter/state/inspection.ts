@@ -30,6 +30,7 @@ export type StateItem =
       readonly isActive: boolean;
       readonly isEventTimed: boolean;
       readonly evictedThroughMillis: number;
+      readonly ruledIndex: number;
     }
   | {
       readonly kind: 'key';
@@ -73,6 +74,7 @@ export function* itemsOf(state: LimiterState): Generator<StateItem, void> {
       isActive: keys.active,
       isEventTimed: keys.eventTimed,
       evictedThroughMillis: keys.evictedThroughMillis,
+      ruledIndex: keys.ruledIndex,
     };
     yield* keysOf(keys, state.name);
   }

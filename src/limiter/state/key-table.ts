@@ -3,11 +3,13 @@
  * It keeps its keys in a defined order so that a sweep over them is the same on every replica.
  */
 
-import { type Rule, WINDOW_MILLIS_MAX } from '../../api/rule.ts';
-import { meterOf } from '../meters/meter-of.ts';
+import { capacityOf, type Rule, WINDOW_MILLIS_MAX } from '../../api/rule.ts';
+import { type MeterKind, meterKindOf, meterOf, reachMillisOf } from '../meters/meter-of.ts';
 import type { Demand, Meter } from '../meters/meter.ts';
+import { areSameRule } from '../rule-form.ts';
 import { statedRule } from '../stated-rules.ts';
 import { Keys } from './keys.ts';
+import type { GrantView } from './remembered-grant.ts';
 import { NONE } from './rows.ts';
 import type { StateSize } from './state-size.ts';
 import type { TextBytes } from './text-bytes.ts';
@@ -27,6 +29,8 @@ export function nearEpochMillis(createdMillis: number): number {
   return createdMillis - WINDOW_MILLIS_MAX;
 }
 
+const NO_TABLES: readonly KeyTable[] = [];
+
 /** Is told before what a slot holds is changed, moved or forgotten. */
 export interface SlotWatcher {
   beforeChange(slot: number): void;
@@ -45,12 +49,12 @@ interface Granted extends Demand {
 /**
  * What forgetting may cost:
  * - A near key is forgotten only when its grants are out of every window at the current group time and none was
- *   made for a window's length of group time, with `LATE_MILLIS` to spare once callers bring their own timestamps.
+ *   made for as long as a grant counts, in group time, with `LATE_MILLIS` to spare once callers bring their own timestamps.
  *   `evictedThroughMillis` then keeps the time at which all forgotten grants are out, and an unknown key that asks
  *   for an earlier time is denied: its history may be among the forgotten. So is one known from a far epoch alone. No
  *   lag, however long, gets a request around a forgotten grant; a new user whose timestamps are later than
  *   `LATE_MILLIS` may be denied.
- * - A far key is forgotten after `FAR_EPOCH_HORIZON_MILLIS`, or a window if that is longer, of group time without a
+ * - A far key is forgotten after `FAR_EPOCH_HORIZON_MILLIS`, or as long as a grant counts if that is longer, of group time without a
  *   grant. Within that horizon the promise holds in the caller's time; a replay that pauses longer starts afresh. A far
  *   key that is granted something in the near epoch is kept as long, though it is a near one now: while it is known,
  *   what its caller stamps with the far epoch again is judged at its newest grant.
@@ -59,12 +63,19 @@ export class KeyTable {
   /** Slot by slot the same keys, in sweep order. */
   readonly keys: Keys;
   readonly meter: Meter;
+  readonly meterKind: MeterKind;
   /** The rule as last seen in a rule table. */
   rule: Rule;
+  /** What it may grant at once. */
+  capacity: number;
   /** The window between stamps of group time; also the pruning window, being the longer one of the two. */
   effectiveWindowMillis: number;
-  /** False when the current rule table no longer has the rule; its grants wait for it to come back. */
+  /** How long its grants count, between stamps of group time. */
+  #reachMillis: number;
+  /** False when the current rule table no longer has the rule, or keeps it by another meter; its grants wait for that. */
   active = true;
+  /** Of the same rule id, under other meters: what they were granted counts on top, until it is out. */
+  retired: readonly KeyTable[];
   /** It is part of the state. The keys of a stated rule are not before its first grant. */
   isKept = false;
   /** The id of its rule states the rule. */
@@ -73,6 +84,8 @@ export class KeyTable {
   eventTimed = false;
   /** Every forgotten grant of the near epoch is out of the window at this time. Never above group time. */
   evictedThroughMillis = 0;
+  /** The entry in which its rule became another one last; 0 if it never did. */
+  ruledIndex = 0;
   /** Set while a snapshot has not come to the end of this table. */
   watcher: SlotWatcher | undefined;
 
@@ -83,10 +96,15 @@ export class KeyTable {
     readonly effectiveWindowMillis: number;
     readonly createdMillis: number;
     readonly size: StateSize;
+    readonly retired?: readonly KeyTable[] | undefined;
   }) {
     this.rule = init.rule;
+    this.meterKind = meterKindOf(init.rule);
     this.isStated = statedRule(init.rule.id) !== undefined;
     this.effectiveWindowMillis = init.effectiveWindowMillis;
+    this.retired = init.retired ?? NO_TABLES;
+    this.capacity = capacityOf(init.rule);
+    this.#reachMillis = reachMillisOf(init.rule, init.effectiveWindowMillis);
     this.#nearEpochMillis = nearEpochMillis(init.createdMillis);
     this.keys = new Keys(init.size);
     this.meter = meterOf(init.rule, init.size);
@@ -96,6 +114,20 @@ export class KeyTable {
     return this.keys.size;
   }
 
+  /** Can it keep what `rule`, of the same id, grants? */
+  keeps(rule: Rule): boolean {
+    return meterKindOf(rule) === this.meterKind;
+  }
+
+  /** The rule in force is this one from entry `index` on, and was granted what it has. */
+  follow(rule: Rule, effectiveWindowMillis: number, index: number): void {
+    if (!areSameRule(rule, this.rule)) this.ruledIndex = index;
+    this.rule = rule;
+    this.effectiveWindowMillis = effectiveWindowMillis;
+    this.capacity = capacityOf(this.rule);
+    this.#reachMillis = reachMillisOf(this.rule, this.effectiveWindowMillis);
+  }
+
   /**
    * From when on nothing counts of what may have been forgotten of a key; 0 if nothing that overlaps was. Who asks for an
    * earlier time may have been granted something around it.
@@ -103,8 +135,8 @@ export class KeyTable {
    * @param newestMillis of the key; `-Infinity` if it is not known
    */
   forgottenMillis(newestMillis: number, askedMillis: number): number {
-    // A window's length below the near epoch still overlaps what was forgotten inside it.
-    if (askedMillis <= this.#nearEpochMillis - this.effectiveWindowMillis) return 0;
+    // As far below the near epoch as a grant reaches it still overlaps what was forgotten inside it.
+    if (askedMillis <= this.#nearEpochMillis - this.#reachMillis) return 0;
     // Grants of a far epoch say nothing of what was forgotten in the near one.
     const isKnown = newestMillis >= this.#nearEpochMillis;
     return isKnown ? 0 : this.evictedThroughMillis;
@@ -124,14 +156,19 @@ export class KeyTable {
     return slot;
   }
 
-  /** Takes back what was granted to the key in `slot` with this stamp. */
-  refund(slot: number, timeMillis: number, cost: number): void {
+  /** Takes back what was granted to the key in `slot`. Of what was granted before its rule changed, only a log can tell. */
+  refund(slot: number, { decidedIndex, decidedMillis, cost }: GrantView): void {
+    if (decidedIndex <= this.ruledIndex && this.meterKind !== 'log') return;
     this.watcher?.beforeChange(slot);
-    this.meter.refund(slot, timeMillis, cost);
+    this.meter.refund(slot, decidedMillis, cost, this.rule);
   }
 
   get #farHorizonMillis(): number {
-    return Math.max(FAR_EPOCH_HORIZON_MILLIS, this.effectiveWindowMillis);
+    return Math.max(FAR_EPOCH_HORIZON_MILLIS, this.#reachMillis);
+  }
+
+  #idleAtMillis(slot: number): number {
+    return this.meter.idleAtMillis(slot, this.effectiveWindowMillis, this.rule);
   }
 
   /** Adds a key that was not there, last granted something at `madeMillis`, at the end of the sweep order. */
@@ -146,13 +183,13 @@ export class KeyTable {
    */
   evictIfIdle(slot: number, groupMillis: number): boolean {
     const madeMillis = this.keys.madeMillisAt(slot);
-    const windowMillis = this.effectiveWindowMillis;
+    const reachMillis = this.#reachMillis;
     // Most often this is enough, and nothing of the meter is looked at.
-    if (madeMillis + windowMillis > groupMillis) return false;
+    if (madeMillis + reachMillis > groupMillis) return false;
     if (this.meter.newestMillis(slot) < this.#nearEpochMillis) {
       if (madeMillis + this.#farHorizonMillis > groupMillis) return false;
     } else {
-      const idleMillis = Math.max(this.meter.idleAtMillis(slot, windowMillis), madeMillis + windowMillis);
+      const idleMillis = Math.max(this.#idleAtMillis(slot), madeMillis + reachMillis);
       if (idleMillis + (this.eventTimed ? LATE_MILLIS : 0) > groupMillis) return false;
     }
     this.forget(slot);
@@ -162,7 +199,7 @@ export class KeyTable {
   /** Forgets the key in `slot`, of which nothing counts any more. The last key of the order takes the slot. */
   forget(slot: number): void {
     if (this.meter.newestMillis(slot) >= this.#nearEpochMillis) {
-      const goneMillis = this.meter.idleAtMillis(slot, this.effectiveWindowMillis);
+      const goneMillis = this.#idleAtMillis(slot);
       this.evictedThroughMillis = Math.max(this.evictedThroughMillis, goneMillis);
     }
     this.watcher?.beforeChange(slot);

@@ -8,6 +8,7 @@ import type { Rule } from '../../api/rule.ts';
 import type { AppliedPosition, Decision } from '../decision.ts';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { BatchCursor } from '../log/batch.ts';
+import type { MeterKind } from '../meters/meter-of.ts';
 import type { Demand } from '../meters/meter.ts';
 import { DEFAULT_RULE, effectiveWindowMillis, type RuleTable } from '../rules.ts';
 import { STATED_RULES_MAX, statedRule } from '../stated-rules.ts';
@@ -50,8 +51,9 @@ export class LimiterState {
   readonly requestKey: RequestKey;
   readonly ruleId: TextBytes;
   readonly memory = new RequestMemory(this.size);
-  /** The same tables as `keyTables`, by rule id. */
-  #tableOf = new Map<string, KeyTable>();
+  /** Of `keyTables` those that are active, by rule id, and those that are not. */
+  readonly #tableOf = new Map<string, KeyTable>();
+  readonly #retiredOf = new Map<string, KeyTable[]>();
 
   /** @param hashSeed where keys are found by it; no decision and no snapshot depends on it. See `TextBytes` */
   constructor(hashSeed: number) {
@@ -60,8 +62,21 @@ export class LimiterState {
     this.ruleId = new TextBytes(hashSeed);
   }
 
+  /** The keys of the rule in force under this id. */
   tableOf(ruleId: string): KeyTable | undefined {
     return this.#tableOf.get(ruleId);
+  }
+
+  /** To be called when tables came, left, or are active no more or again. */
+  linkTables(): void {
+    this.#tableOf.clear();
+    this.#retiredOf.clear();
+    for (const keys of this.keyTables) {
+      const { id } = keys.rule;
+      if (keys.active) this.#tableOf.set(id, keys);
+      else this.#retiredOf.set(id, [...(this.#retiredOf.get(id) ?? []), keys]);
+    }
+    for (const [id, keys] of this.#tableOf) keys.retired = this.#retiredOf.get(id) ?? [];
   }
 
   addTable(rule: Rule, windowMillis: number): KeyTable {
@@ -70,7 +85,8 @@ export class LimiterState {
 
   #newTable(rule: Rule, effectiveWindowMillis: number): KeyTable {
     const { createdMillis, size } = this;
-    return new KeyTable({ rule, effectiveWindowMillis, createdMillis, size });
+    const retired = this.#retiredOf.get(rule.id);
+    return new KeyTable({ rule, effectiveWindowMillis, createdMillis, size, retired });
   }
 
   #kept(keys: KeyTable): KeyTable {
@@ -100,25 +116,23 @@ export class LimiterState {
     if (this.table === undefined) this.createdMillis = timeMillis;
     this.changedMillis = timeMillis;
     this.table = table;
+    const inForce = new Map(table.rules.map((rule) => [rule.id, rule]));
+    const isKept = new Set<Rule>();
     for (const keys of this.keyTables) {
-      const stated = statedRule(keys.rule.id);
-      keys.active = stated !== undefined;
-      if (stated === undefined) continue;
-      keys.rule = stated;
-      keys.effectiveWindowMillis = effectiveWindowMillis(stated, table.clockDriftPpm);
+      const rule = inForce.get(keys.rule.id) ?? statedRule(keys.rule.id);
+      keys.active = rule !== undefined && keys.keeps(rule);
+      if (rule === undefined || !keys.active) continue;
+      keys.follow(rule, effectiveWindowMillis(rule, table.clockDriftPpm), this.applied.index);
+      isKept.add(rule);
     }
     for (const rule of table.rules) {
-      const windowMillis = effectiveWindowMillis(rule, table.clockDriftPpm);
-      const keys = this.#tableOf.get(rule.id) ?? this.addTable(rule, windowMillis);
-      keys.rule = rule;
-      keys.effectiveWindowMillis = windowMillis;
-      keys.active = true;
+      if (!isKept.has(rule)) this.addTable(rule, effectiveWindowMillis(rule, table.clockDriftPpm));
     }
     // A rule that left without ever granting takes nothing with it; any other keeps what it granted.
     this.keyTables = this.keyTables.filter(
       (keys) => keys.active || keys.size > 0 || keys.evictedThroughMillis > 0,
     );
-    this.#tableOf = new Map(this.keyTables.map((keys) => [keys.rule.id, keys]));
+    this.linkTables();
     this.sweepTable = 0;
     this.sweepSlot = 0;
   }
@@ -166,9 +180,10 @@ export class LimiterState {
   }
 
   /** Remembers the answer of a grant under its request id: that, and the rule's, are those that are looked up just now. */
-  remember(decision: Decision, asked: Fingerprint): void {
+  remember(decision: Decision, asked: Fingerprint, meterKind: MeterKind): void {
     const expiresMillis = this.applied.timeMillis + (this.table?.requestIdHorizonMillis ?? 0);
-    this.memory.remember(this.requestKey, this.ruleId).record(decision, asked, expiresMillis);
+    const grant = this.memory.remember(this.requestKey, this.ruleId);
+    grant.record(decision, { asked, expiresMillis, meterKind });
   }
 
   /**
@@ -184,11 +199,18 @@ export class LimiterState {
     const grant = this.memory.view(id);
     if (grant.isRefunded) return grant;
     this.memory.refund(id);
-    const keys = this.#tableOf.get(grant.ruleId);
+    const keys = this.#tableThatGranted(grant);
     const slot = keys?.keys.find(this.name) ?? NONE;
-    if (slot !== NONE) keys?.refund(slot, grant.decidedMillis, grant.fingerprint.cost);
+    if (slot !== NONE) keys?.refund(slot, grant);
     this.changedMillis = timeMillis;
     return grant;
+  }
+
+  /** Whichever meter is in force now. */
+  #tableThatGranted({ ruleId, meterKind }: GrantView): KeyTable | undefined {
+    const keys = this.#tableOf.get(ruleId);
+    if (keys?.meterKind === meterKind) return keys;
+    return this.#retiredOf.get(ruleId)?.find((retired) => retired.meterKind === meterKind);
   }
 
   get sweepsPerRound(): number {
@@ -213,8 +235,9 @@ export class LimiterState {
     const { id } = keys.rule;
     if (this.table?.rules.some((rule) => rule.id === id) === true) return false;
     this.keyTables.splice(this.sweepTable, 1);
-    this.#tableOf.delete(id);
     keys.isKept = false;
+    if (keys.active) this.#tableOf.delete(id);
+    else this.linkTables();
     return true;
   }
 

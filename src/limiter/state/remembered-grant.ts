@@ -7,6 +7,7 @@ import { COST_MAX, TIMESTAMP_MILLIS_MAX } from '../../api/request.ts';
 import type { Decision } from '../decision.ts';
 import type { Fingerprint } from '../fingerprint.ts';
 import { BATCH_REQUESTS_MAX } from '../log/batch.ts';
+import { METER_KINDS, type MeterKind } from '../meters/meter-of.ts';
 import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../../api/rule.ts';
 import { DEFAULT_RULE } from '../rules.ts';
 import type { ByteReader, ByteWriter } from './byte-stream.ts';
@@ -20,18 +21,19 @@ const RETRY_AFTER = 4;
 const RESET = 5;
 /** One more than it is: 0 stands for none, as the request had none. */
 const TIMESTAMP = 6;
+const WAIT = 7;
 /** then these words. The texts' address, hash and link belong to those who keep the row. */
-const LIMIT = 14;
-const REMAINING = 15;
-const WINDOW = 16;
-const POSITION = 17;
-const COST = 18;
-const LENGTHS = 19;
-export const TEXTS = 20;
-export const HASH = 21;
-export const NEXT = 22;
-export const IS_INDEXED = 23;
-export const GRANT_WORDS = 24;
+const LIMIT = 16;
+const REMAINING = 17;
+const WINDOW = 18;
+const POSITION = 19;
+const COST = 20;
+const LENGTHS = 21;
+export const TEXTS = 22;
+export const HASH = 23;
+export const NEXT = 24;
+export const IS_INDEXED = 25;
+export const GRANT_WORDS = 26;
 
 /** A number of a row in a snapshot. */
 interface Column {
@@ -56,6 +58,7 @@ const COLUMNS: readonly Column[] = [
   word('remaining', REMAINING, 0, LIMIT_MAX),
   float('retry after', RETRY_AFTER),
   float('reset', RESET),
+  float('wait', WAIT),
 ];
 
 /** Two lengths in one word: in bytes, of a user id and of a request id. */
@@ -69,8 +72,18 @@ const RULE_SHIFT = 17;
 const NAMES_RULE = 1 << 25;
 /** Set when the grant was taken back. */
 const REFUNDED = 1 << 26;
+/** The place of its meter in `METER_KINDS`. */
+const KIND_SHIFT = 27;
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+
+/** What is kept of a grant beside its answer. */
+interface RecordedWith {
+  readonly asked: Fingerprint;
+  /** The last millisecond of group time at which the answer may be given again. */
+  readonly expiresMillis: number;
+  readonly meterKind: MeterKind;
+}
 
 /** Points to a grant, wherever it lies. Its texts are those of user and request, from a word's start that of its rule. */
 export class GrantView {
@@ -87,8 +100,8 @@ export class GrantView {
     this.words[this.at + LENGTHS] = lengths | (ruleIdBytes << RULE_SHIFT);
   }
 
-  /** @param expiresMillis the last millisecond of group time at which the answer may be given again */
-  record(decision: Decision, asked: Fingerprint, expiresMillis: number): void {
+  /** Once its texts are there. */
+  record(decision: Decision, { asked, expiresMillis, meterKind }: RecordedWith): void {
     const { doubles, words, at } = this;
     const double = at >>> 1;
     const { decided } = decision;
@@ -98,6 +111,7 @@ export class GrantView {
     doubles[double + TIME] = decided.timeMillis;
     doubles[double + RETRY_AFTER] = decision.retryAfterMillis;
     doubles[double + RESET] = decision.resetMillis;
+    doubles[double + WAIT] = decision.waitMillis ?? 0;
     doubles[double + TIMESTAMP] = asked.timestampMillis === undefined ? 0 : asked.timestampMillis + 1;
     words[at + LIMIT] = decision.limit;
     words[at + REMAINING] = decision.remaining;
@@ -105,12 +119,14 @@ export class GrantView {
     words[at + POSITION] = decided.position ?? 0;
     words[at + COST] = asked.cost;
     if (asked.ruleId !== DEFAULT_RULE) words[at + LENGTHS]! |= NAMES_RULE;
+    words[at + LENGTHS]! |= METER_KINDS.indexOf(meterKind) << KIND_SHIFT;
   }
 
   /** The answer, to be given again. */
   get decision(): Decision {
     const { doubles, words, at } = this;
     const double = at >>> 1;
+    const waitMillis = doubles[double + WAIT]!;
     return {
       allowed: true,
       ruleId: this.ruleId,
@@ -125,16 +141,17 @@ export class GrantView {
         position: words[at + POSITION]!,
         timeMillis: doubles[double + TIME]!,
       },
+      ...(waitMillis > 0 && { waitMillis }),
     };
   }
 
   /** What the grant was asked with. */
   get fingerprint(): Fingerprint {
-    const { doubles, words, at } = this;
+    const { doubles, at } = this;
     const timestamp = doubles[(at >>> 1) + TIMESTAMP]!;
     return {
       ruleId: this.#namesRule ? this.ruleId : DEFAULT_RULE,
-      cost: words[at + COST]!,
+      cost: this.cost,
       timestampMillis: timestamp === 0 ? undefined : timestamp - 1,
     };
   }
@@ -144,6 +161,7 @@ export class GrantView {
     const { doubles, words, at } = this;
     out.byte(this.#namesRule ? 1 : 0);
     out.byte(this.isRefunded ? 1 : 0);
+    out.integer(this.#meterNumber);
     for (const column of COLUMNS) {
       out.integer(column.isFloat ? doubles[(at >>> 1) + column.at]! : words[at + column.at]!);
     }
@@ -154,11 +172,30 @@ export class GrantView {
     const { doubles, words, at } = this;
     if (input.flag('named rule')) words[at + LENGTHS]! |= NAMES_RULE;
     if (input.flag('refunded')) this.refund();
+    words[at + LENGTHS]! |= input.integer('meter', 0, METER_KINDS.length - 1) << KIND_SHIFT;
     for (const column of COLUMNS) {
       const value = input.integer(column.name, column.min, column.max);
       if (column.isFloat) doubles[(at >>> 1) + column.at] = value;
       else words[at + column.at] = value;
     }
+  }
+
+  get cost(): number {
+    return this.words[this.at + COST]!;
+  }
+
+  /** By which meter it was counted. */
+  get meterKind(): MeterKind {
+    return METER_KINDS[this.#meterNumber]!;
+  }
+
+  get #meterNumber(): number {
+    return this.words[this.at + LENGTHS]! >>> KIND_SHIFT;
+  }
+
+  /** The entry that made it. */
+  get decidedIndex(): number {
+    return this.doubles[(this.at >>> 1) + INDEX]!;
   }
 
   /** The stamp that it was recorded with. */

@@ -4,6 +4,7 @@
  */
 
 import { KEY_BYTES_MAX, REQUEST_ID_BYTES_MAX, RULE_ID_BYTES_MAX } from '../../api/request.ts';
+import { DRAIN_MILLIS_MAX } from '../meters/buckets.ts';
 import { LOG_WINDOW_MILLIS_MAX } from '../meters/log-runs.ts';
 import { areSameRule, RULE_INTEGERS, ruleOf, ruleTableOf, TABLE_INTEGERS } from '../rule-form.ts';
 import { statedRule } from '../stated-rules.ts';
@@ -105,9 +106,11 @@ export class StateReader {
       if (this.#in.atEnd) yield;
       const values = this.#readRuleValues();
       const rule = valid(() => ruleOf(values));
-      if (state.tableOf(rule.id) !== undefined) throw new InvalidSnapshotError('a rule id twice');
+      if (state.keyTables.some((keys) => keys.rule.id === rule.id && keys.keeps(rule)))
+        throw new InvalidSnapshotError('a rule id twice');
       yield* this.#readKeys(rule);
     }
+    state.linkTables();
     for (const rule of state.table?.rules ?? []) {
       if (state.tableOf(rule.id) === undefined) throw new InvalidSnapshotError('a rule without its keys');
     }
@@ -123,6 +126,7 @@ export class StateReader {
     checkCurrentRule(table, state.table);
     table.eventTimed = input.flag('event timed');
     table.evictedThroughMillis = input.integer('evicted through', 0, state.changedMillis);
+    table.ruledIndex = input.integer('entry of the rule', 0, INTEGER_MAX);
     const size = input.integer('keys', 0, ENTRIES_MAX);
     for (let slot = 0; slot < size; slot += 1) {
       if (input.atEnd) yield;
@@ -132,7 +136,7 @@ export class StateReader {
       name.seal(0);
       if (table.keys.find(name) !== NONE) throw new InvalidSnapshotError('a user id twice');
       // Beyond the state's own time it is no age, but the time itself: see `StateWriter`.
-      const made = input.integer('age of the last grant', 0, state.changedMillis + LOG_WINDOW_MILLIS_MAX);
+      const made = input.integer('age of the last grant', 0, state.changedMillis + DRAIN_MILLIS_MAX);
       const madeMillis = made > state.changedMillis ? made : state.changedMillis - made;
       table.add(name, madeMillis);
       let part = table.meter.read(slot, input, madeMillis, 0);
@@ -184,8 +188,9 @@ function valid<T>(read: () => T): T {
 function checkCurrentRule(keys: KeyTable, table: RuleTable | undefined): void {
   const { id } = keys.rule;
   const current = table?.rules.find((rule) => rule.id === id) ?? statedRule(id);
-  if ((current !== undefined) !== keys.active) throw new InvalidSnapshotError('keys of a wrong rule');
-  if (current === undefined || table === undefined) return;
+  const isActive = current !== undefined && keys.keeps(current);
+  if (isActive !== keys.active) throw new InvalidSnapshotError('keys of a wrong rule');
+  if (!isActive || table === undefined) return;
   const windowMillis = effectiveWindowMillis(current, table.clockDriftPpm);
   if (!areSameRule(current, keys.rule) || keys.effectiveWindowMillis !== windowMillis) {
     throw new InvalidSnapshotError('keys of another version of their rule');

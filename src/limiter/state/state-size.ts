@@ -30,6 +30,8 @@ export class StateSize {
   keys = 0;
   keyTextBytes = 0;
   runs = 0;
+  /** Of meters, beside runs and what `KEY_BYTES` covers. */
+  meterBytes = 0;
   requestIds = 0;
   requestIdTextBytes = 0;
 
@@ -46,6 +48,7 @@ export class StateSize {
       this.keys * KEY_BYTES +
       this.keyTextBytes +
       this.runs * RUN_BYTES +
+      this.meterBytes +
       this.requestIds * REQUEST_ID_BYTES +
       this.requestIdTextBytes
     );

@@ -123,6 +123,12 @@ describe('the form of a command', () => {
     rules: [
       { id: 'a', limit: 0, windowMillis: 1 },
       { id: 'ü', limit: 1_000_000, windowMillis: 2_678_400_000, clock: 'cluster' },
+      { id: 'log', limit: 5, windowMillis: 86_400_000, granularityMillis: 60_000 },
+      { id: 'counter', limit: 5, windowMillis: 60_000, meter: 'slidingCounter' },
+      { id: 'day', limit: 5, windowMillis: 86_400_000, meter: 'fixedWindow' },
+      { id: 'month', limit: 5, windowMillis: 2_678_400_000, meter: 'fixedWindow', calendar: 'month' },
+      { id: 'tokens', limit: 5, windowMillis: 60_000, meter: 'tokenBucket', burst: 1_000_000 },
+      { id: 'queue', limit: 5, windowMillis: 60_000, meter: 'leakyBucket', burst: 1, queue: 999_999 },
     ],
     clockDriftPpm: 0,
   });
@@ -147,6 +153,8 @@ describe('the form of a command', () => {
   // Kind 5, one request, one rule id, which is the default one; then the request.
   const ONE = [5, 1, 1, 0];
   const A = [1, 0x61];
+  // A rule's meter, and what belongs to it: a sliding log.
+  const PLAIN = [0, 0, 0, 0, 0];
   it.each([
     ['nothing', []],
     ['an unknown kind', [4]],
@@ -172,11 +180,15 @@ describe('the form of a command', () => {
     ['an integer without an end', [...ONE, 4, ...A, ...Array.from({ length: 9 }, () => 0x80)]],
     ['no request id where there should be', [...ONE, 8, ...A, 0]],
     ['a request id that is too long', [...ONE, 8, ...A, 0x81, 1, ...Array.from({ length: 129 }, () => 0x61)]],
-    ['rules without rules', [6, 1, 0, 0, 0x80, 0x20, 0]],
-    ['rules of version 0', [6, 0, 0, 0, 0x80, 0x20, 1, ...A, 1, 1, 0]],
-    ['rules with a clock that nobody has', [6, 1, 0, 0, 0x80, 0x20, 1, ...A, 1, 1, 2]],
-    ['rules that end too early', [6, 1, 0, 0, 0x80, 0x20, 1, ...A, 1, 1]],
-    ['rules with too little room', [6, 1, 0, 0, 0xff, 0x1f, 1, ...A, 1, 1, 0]],
+    ['rules of a form of old', [6, 1, 0, 0, 0x80, 0x20, 1, ...A, 1, 1, 0]],
+    ['rules without rules', [9, 1, 0, 0, 0x80, 0x20, 0]],
+    ['rules of version 0', [9, 0, 0, 0, 0x80, 0x20, 1, ...A, 1, 1, 0, ...PLAIN]],
+    ['rules with a clock that nobody has', [9, 1, 0, 0, 0x80, 0x20, 1, ...A, 1, 1, 2, ...PLAIN]],
+    ['rules with a meter that nobody has', [9, 1, 0, 0, 0x80, 0x20, 1, ...A, 1, 1, 0, 5, 0, 0, 0, 0]],
+    ['rules with a calendar that nobody has', [9, 1, 0, 0, 0x80, 0x20, 1, ...A, 1, 1, 0, 2, 0, 2, 0, 0]],
+    ['rules with what belongs to another meter', [9, 1, 0, 0, 0x80, 0x20, 1, ...A, 1, 1, 0, 0, 0, 0, 1, 0]],
+    ['rules that end too early', [9, 1, 0, 0, 0x80, 0x20, 1, ...A, 1, 1, 0, 0, 0, 0, 0]],
+    ['rules with too little room', [9, 1, 0, 0, 0xff, 0x1f, 1, ...A, 1, 1, 0, ...PLAIN]],
   ])('refuses %s', (_name, bytes) => {
     expect(() => decodeCommand(Uint8Array.from(bytes))).toThrow(CommandDecodeError);
   });
@@ -186,11 +198,13 @@ describe('the form of a command', () => {
     expect(heldBy(Uint8Array.from([...ONE, 2, ...A, 0xc0, 0x84, 0x3d]))).toEqual([
       { userId: 'a', cost: 1_000_000 },
     ]);
-    expect(decodeCommand(Uint8Array.from([6, 1, 0, 0, 0x80, 0x20, 1, ...A, 1, 1, 0])).type).toBe('rules');
+    expect(decodeCommand(Uint8Array.from([9, 1, 0, 0, 0x80, 0x20, 1, ...A, 1, 1, 0, ...PLAIN])).type).toBe(
+      'rules',
+    );
   });
 
   it('refuses counts that the bytes do not hold, without allocating for them', () => {
-    for (const kind of [5, 6]) {
+    for (const kind of [5, 8, 9]) {
       const huge = [kind, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f];
       expect(() => decodeCommand(Uint8Array.from(huge))).toThrow(CommandDecodeError);
     }

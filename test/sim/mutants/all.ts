@@ -8,6 +8,7 @@ import { DURABILITY } from './durability.ts';
 import { LIMITER } from './limiter.ts';
 import { MEMBERSHIP } from './membership.ts';
 import { MEMORY } from './memory.ts';
+import { METERS } from './meters.ts';
 import type { Mutant } from './mutant.ts';
 import { RAFT } from './raft.ts';
 import { REQUEST_IDS } from './request-ids.ts';
@@ -18,6 +19,7 @@ import { WIRE } from './wire.ts';
 export const MUTANTS_BY_AREA: Readonly<Record<string, readonly Mutant[]>> = {
   clock: CLOCK,
   limiter: LIMITER,
+  meters: METERS,
   memory: MEMORY,
   'request-ids': REQUEST_IDS,
   raft: RAFT,

@@ -86,7 +86,9 @@ export const LIMITER: readonly Mutant[] = [
     id: 'W6',
     bug: '`remaining` is what was left before the grant',
     law: '`remaining` is what is left',
-    edits: [{ in: 'Judgement.grant', find: 'limit - this.live - this.cost', replace: 'limit - this.live' }],
+    edits: [
+      { in: 'Judgement.grant', find: 'capacity - this.live - this.cost', replace: 'capacity - this.live' },
+    ],
   },
   {
     id: 'W7',
@@ -95,8 +97,8 @@ export const LIMITER: readonly Mutant[] = [
     edits: [
       {
         in: 'Judgement.denial',
-        find: 'isHeld ? 0 : Math.max(0, rule.limit - this.live)',
-        replace: 'Math.max(0, rule.limit - this.live)',
+        find: 'isHeld ? 0 : Math.max(0, keys.capacity - this.live)',
+        replace: 'Math.max(0, keys.capacity - this.live)',
       },
     ],
   },
@@ -113,8 +115,8 @@ export const LIMITER: readonly Mutant[] = [
     edits: [
       {
         in: 'Judgement.grant',
-        find: 'this.#sinceAsked(meter.millisUntilEmpty(slot, this))',
-        replace: 'meter.millisUntilEmpty(slot, this)',
+        find: 'this.#sinceAsked(empty)',
+        replace: 'empty',
       },
     ],
   },
@@ -136,14 +138,14 @@ export const LIMITER: readonly Mutant[] = [
     bug: 'a rule keeps its former window when the table changes',
     law: 'windows are those of the rules in force',
     edits: [
-      { in: 'LimiterState.changeRules', find: 'keys.effectiveWindowMillis = windowMillis;', replace: '' },
+      { in: 'KeyTable.follow', find: 'this.effectiveWindowMillis = effectiveWindowMillis;', replace: '' },
     ],
   },
   {
     id: 'W12',
     bug: 'a rule keeps its former limit when the table changes',
     law: 'limits are those of the rules in force',
-    edits: [{ in: 'LimiterState.changeRules', find: 'keys.rule = rule;', replace: '' }],
+    edits: [{ in: 'KeyTable.follow', find: 'this.rule = rule;', replace: '' }],
   },
   {
     id: 'W13',
@@ -209,7 +211,7 @@ export const LIMITER: readonly Mutant[] = [
     id: 'W18',
     bug: 'a cost above the limit is proposed like any other',
     law: 'what can never fit is invalid',
-    edits: [{ in: 'inadmissible', find: 'rule.limit > 0 && cost > rule.limit', replace: 'false' }],
+    edits: [{ in: 'inadmissible', find: 'capacity > 0 && cost > capacity', replace: 'false' }],
   },
   {
     id: 'W19',
@@ -292,8 +294,8 @@ export const LIMITER: readonly Mutant[] = [
     edits: [
       {
         in: 'LimiterState.changeRules',
-        find: 'keys.active = stated !== undefined;',
-        replace: 'keys.active = false;',
+        find: '?? statedRule(keys.rule.id)',
+        replace: '',
       },
     ],
     unitTest: {

@@ -39,7 +39,7 @@ export const MEMORY: readonly Mutant[] = [
     edits: [
       {
         in: 'KeyTable.forget',
-        find: 'const goneMillis = this.meter.idleAtMillis(slot, this.effectiveWindowMillis);',
+        find: 'const goneMillis = this.#idleAtMillis(slot);',
         replace: 'const goneMillis = this.meter.newestMillis(slot);',
       },
     ],
@@ -51,8 +51,8 @@ export const MEMORY: readonly Mutant[] = [
     edits: [
       {
         in: 'KeyTable.evictIfIdle',
-        find: 'Math.max(this.meter.idleAtMillis(slot, windowMillis), madeMillis + windowMillis)',
-        replace: 'madeMillis + windowMillis',
+        find: 'Math.max(this.#idleAtMillis(slot), madeMillis + reachMillis)',
+        replace: 'madeMillis + reachMillis',
       },
     ],
   },

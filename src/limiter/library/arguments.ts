@@ -1,0 +1,36 @@
+/** What callers of the library may say, and the one error that they get when they say something else. */
+
+import { isBoundedInteger, isBoundedText } from '../../api/bounded.ts';
+import { COST_MAX, KEY_BYTES_MAX, TIMESTAMP_MILLIS_MAX } from '../../api/request.ts';
+
+/** An argument of a limiter is out of bounds. `field` names it. */
+export class InvalidLimiterArgumentError extends RangeError {
+  override readonly name = 'InvalidLimiterArgumentError';
+  readonly code = 'INVALID_LIMITER_ARGUMENT';
+  readonly field: string;
+
+  constructor(field: string, bound: string, value: string | number) {
+    super(`${field} must be ${bound}, but is ${String(value).slice(0, 64)}`);
+    this.field = field;
+  }
+}
+
+export function requireInteger(field: string, value: number, min: number, max: number): void {
+  if (!isBoundedInteger(value, min, max)) {
+    throw new InvalidLimiterArgumentError(field, `an integer from ${min} to ${max}`, value);
+  }
+}
+
+export function requireUserId(userId: string): void {
+  if (!isBoundedText(userId, KEY_BYTES_MAX)) {
+    throw new InvalidLimiterArgumentError('userId', `text of 1 to ${KEY_BYTES_MAX} bytes`, userId);
+  }
+}
+
+export function requireTimestamp(field: string, timestampMillis: number): void {
+  requireInteger(field, timestampMillis, 0, TIMESTAMP_MILLIS_MAX);
+}
+
+export function requireCost(cost: number): void {
+  requireInteger('cost', cost, 1, COST_MAX);
+}

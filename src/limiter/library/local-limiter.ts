@@ -1,0 +1,86 @@
+/**
+ * One rule in one process, without a cluster: what all classes of the library are made of. It asks the judgement of the
+ * replicated state machine, and decides as a rule with the `request` clock does; only when a user is forgotten is for
+ * its caller to say.
+ */
+
+import type { Rule } from '../../api/rule.ts';
+import type { Decision } from '../decision.ts';
+import { Judgement, type Place, type Question } from '../judge.ts';
+import { DEFAULT_RULE } from '../rules.ts';
+import { KeyTable } from '../state/key-table.ts';
+import { StateSize } from '../state/state-size.ts';
+import { TextBytes } from '../state/text-bytes.ts';
+import { requireCost, requireTimestamp, requireUserId } from './arguments.ts';
+
+/** There is no group, and no time but that of the caller. */
+const GROUP_MILLIS = 0;
+const NOWHERE: Place = { term: 0, index: 0, position: undefined };
+
+export class LocalLimiter {
+  readonly #table: KeyTable;
+  readonly #judgement = new Judgement();
+  /** One object for all requests. */
+  readonly #question: Question & { timestampMillis: number; cost: number } = {
+    ruleId: DEFAULT_RULE,
+    cost: 1,
+    timestampMillis: 0,
+    hasRequestId: false,
+  };
+  // oxlint-disable-next-line no-restricted-properties -- where a user is found by it, and nothing else
+  readonly #name = new TextBytes(Math.random() * 2 ** 53);
+
+  constructor(rule: Omit<Rule, 'id' | 'clock'>) {
+    this.#table = new KeyTable({
+      rule: { id: DEFAULT_RULE, clock: 'request', ...rule },
+      // All time is that of the caller: there is none to be widened for.
+      effectiveWindowMillis: rule.windowMillis,
+      createdMillis: 0,
+      size: new StateSize(),
+    });
+  }
+
+  get userCount(): number {
+    return this.#table.size;
+  }
+
+  /** @throws InvalidLimiterArgumentError */
+  allow(userId: string, timestampMillis: number, cost: number): boolean {
+    this.#judge(userId, timestampMillis, cost);
+    // Who is held back, for what was forgotten, is not denied here: the caller said that none so early would come.
+    if (!this.#judgement.isWithinLimit) return false;
+    this.#table.grant(this.#judgement, this.#name, GROUP_MILLIS);
+    return true;
+  }
+
+  /** The same, and all that there is to say of it. */
+  decide(userId: string, timestampMillis: number, cost: number): Decision {
+    this.#judge(userId, timestampMillis, cost);
+    if (!this.#judgement.isWithinLimit) return this.#judgement.denial(NOWHERE);
+    return this.#judgement.grant(this.#table.grant(this.#judgement, this.#name, GROUP_MILLIS), NOWHERE);
+  }
+
+  #judge(userId: string, timestampMillis: number, cost: number): void {
+    requireUserId(userId);
+    requireTimestamp('timestampMillis', timestampMillis);
+    requireCost(cost);
+    this.#name.set(userId);
+    this.#question.timestampMillis = timestampMillis;
+    this.#question.cost = cost;
+    this.#judgement.judgeLimit(this.#table, this.#table.keys.find(this.#name), this.#question, GROUP_MILLIS);
+  }
+
+  /** Forgets users to whom nothing counts any more at `beforeMillis`, and returns how many. O(users). */
+  evictIdle(beforeMillis: number): number {
+    requireTimestamp('beforeMillis', beforeMillis);
+    const table = this.#table;
+    const before = table.size;
+    for (let slot = 0; slot < table.size;) {
+      const idleAtMillis = table.meter.idleAtMillis(slot, table.effectiveWindowMillis, table.rule);
+      // The last one takes the place of one that is forgotten.
+      if (idleAtMillis <= beforeMillis) table.forget(slot);
+      else slot += 1;
+    }
+    return before - table.size;
+  }
+}

@@ -1,0 +1,67 @@
+/** A sliding log as a library: `RateLimiter` with costs and, for long windows, with granules, in one process. */
+
+import { GRANULARITY_MILLIS_MAX, LIMIT_MAX, WINDOW_MILLIS_MAX } from '../../api/rule.ts';
+import { requireInteger } from './arguments.ts';
+import { LocalLimiter } from './local-limiter.ts';
+
+/**
+ * Never grants a user more than `maxRequests` in any rolling window of `windowMillis`. With a granularity a grant counts as
+ * made at the next multiple of it: longer than it must, and all grants of a granule take the memory of one. Without
+ * one, 8 to 16 bytes per live grant.
+ *
+ * @example
+ * const limiter = new SlidingWindowLog(1_000, 3_600_000, { granularityMillis: 60_000 }); // at most 62 numbers per user
+ * limiter.allow('ada', 0, 1_000); // true
+ * limiter.allow('ada', 3_599_999); // false
+ * limiter.allow('ada', 3_600_000); // true
+ */
+export class SlidingWindowLog {
+  readonly #local: LocalLimiter;
+
+  /**
+   * @param maxRequests 0 (deny all) to 1_000_000
+   * @param windowMillis 1 to 2_678_400_000 (31 days)
+   * @param options `granularityMillis`: 1 to the window, and a day at most; 1 if it is left out
+   * @throws InvalidLimiterArgumentError
+   */
+  constructor(
+    maxRequests: number,
+    windowMillis: number,
+    options: { readonly granularityMillis?: number } = {},
+  ) {
+    const { granularityMillis = 1 } = options;
+    requireInteger('maxRequests', maxRequests, 0, LIMIT_MAX);
+    requireInteger('windowMillis', windowMillis, 1, WINDOW_MILLIS_MAX);
+    const coarsest = Math.min(windowMillis, GRANULARITY_MILLIS_MAX);
+    requireInteger('granularityMillis', granularityMillis, 1, coarsest);
+    const granules = granularityMillis > 1 ? { granularityMillis } : {};
+    this.#local = new LocalLimiter({ limit: maxRequests, windowMillis, ...granules });
+  }
+
+  /**
+   * Decides one request and records it when granted; a denied one changes nothing.
+   *
+   * @param userId 1 to 256 bytes
+   * @param timestampMillis 0 to 8_640_000_000_000_000; one below the user's newest grant is decided at that
+   * @param cost 1 to 1_000_000
+   * @throws InvalidLimiterArgumentError
+   */
+  allow(userId: string, timestampMillis: number, cost = 1): boolean {
+    return this.#local.allow(userId, timestampMillis, cost);
+  }
+
+  /** Number of users of whom something is remembered. */
+  get userCount(): number {
+    return this.#local.userCount;
+  }
+
+  /**
+   * Forgets users to whom nothing counts any more at `beforeMillis`, and returns how many. O(users).
+   *
+   * @param beforeMillis 0 to 8_640_000_000_000_000; should not be ahead of the timestamps still to come
+   * @throws InvalidLimiterArgumentError
+   */
+  evictIdle(beforeMillis: number): number {
+    return this.#local.evictIdle(beforeMillis);
+  }
+}

@@ -1,0 +1,94 @@
+/** A counter per key and aligned window: a quota that begins anew with each minute, day or month. */
+
+import { LIMIT_MAX, type Rule } from '../../api/rule.ts';
+import type { ByteReader } from '../state/byte-stream.ts';
+import { windowEnd, windowStart } from './aligned-window.ts';
+import type { Demand, KeyRun, Meter, MeterView } from './meter.ts';
+import { NumberRows } from './number-rows.ts';
+
+/** What was granted in the window of the newest grant. */
+const COUNT = 0;
+
+/**
+ * **Guarantee.** In each window that begins at a multiple of `windowMillis` since 1970, or with a month, in UTC and in the
+ * time that requests are judged at, at most the limit is granted. Of two windows that touch, as much may be granted
+ * around where they do: up to twice the limit within a moment. Windows are not widened for group time, so that they
+ * stay aligned: in real time one may be shorter by what clocks differ (`clockDriftPpm`), and begin late by what group
+ * time lags.
+ *
+ * **A refund** gives back all of a grant that was made in the window of the newest one; of any before, nothing counts.
+ *
+ * **Bytes per key.** A row of eight words: none beyond `KEY_BYTES`, however much is granted.
+ *
+ * **After a change.** What was granted in the window of the newest grant counts as made at its time, in the window that the new
+ * rule has there. If windows grew, what an earlier one held is forgotten: the window in which the rule changed may
+ * hold up to what the old rule granted in it on top of the new limit, and every later one keeps to the limit.
+ */
+export class FixedWindows implements Meter {
+  readonly #rows = new NumberRows([{ name: 'count', min: 0, max: LIMIT_MAX }]);
+
+  get size(): number {
+    return this.#rows.size;
+  }
+
+  add(): void {
+    this.#rows.add();
+  }
+
+  remove(slot: number): void {
+    this.#rows.remove(slot);
+  }
+
+  newestMillis(slot: number): number {
+    return this.#rows.newestMillis(slot);
+  }
+
+  liveCost(slot: number, { rule, t }: Demand): number {
+    const isOver = this.#rows.newestMillis(slot) < windowStart(rule, t);
+    return isOver ? 0 : this.#rows.number(slot, COUNT);
+  }
+
+  millisUntilAvailable(slot: number, demand: Demand, cost: number): number {
+    const { rule, t } = demand;
+    if (cost > rule.limit) return Infinity;
+    return this.liveCost(slot, demand) + cost <= rule.limit ? 0 : windowEnd(rule, t) - t;
+  }
+
+  millisUntilEmpty(slot: number, demand: Demand): number {
+    const { rule, t } = demand;
+    return this.liveCost(slot, demand) === 0 ? 0 : windowEnd(rule, t) - t;
+  }
+
+  idleAtMillis(slot: number, _windowMillis: number, rule: Rule): number {
+    return windowEnd(rule, this.newestMillis(slot));
+  }
+
+  /** Its row is there already. */
+  bytesToGrant(): number {
+    return 0;
+  }
+
+  grant(slot: number, demand: Demand): void {
+    this.#rows.setNumber(slot, COUNT, this.liveCost(slot, demand) + demand.cost);
+    this.#rows.setNewestMillis(slot, demand.t);
+  }
+
+  refund(slot: number, timeMillis: number, cost: number, rule: Rule): void {
+    const isOver = timeMillis < windowStart(rule, this.newestMillis(slot));
+    if (isOver) return;
+    this.#rows.setNumber(slot, COUNT, Math.max(0, this.#rows.number(slot, COUNT) - cost));
+  }
+
+  view(): MeterView {
+    return this.#rows.view();
+  }
+
+  read(slot: number, input: ByteReader, madeMillis: number): number {
+    this.#rows.read(slot, input, madeMillis);
+    return 0;
+  }
+
+  inspect(slot: number): readonly KeyRun[] {
+    return [{ timeMillis: this.newestMillis(slot), cost: this.#rows.number(slot, COUNT) }];
+  }
+}

@@ -1,0 +1,185 @@
+/**
+ * Sliding logs for long windows: grants are counted as made at the next multiple of a rule's `granularityMillis`, so that a
+ * key remembers a run per granule in which it was granted something, and not per grant.
+ */
+
+import { GRANULARITY_MILLIS_MAX, type Rule } from '../../api/rule.ts';
+import type { Slab } from '../state/block-pool.ts';
+import { type ByteReader, type ByteWriter, InvalidSnapshotError } from '../state/byte-stream.ts';
+import { NONE, Rows } from '../state/rows.ts';
+import { RUN_BYTES, type StateSize } from '../state/state-size.ts';
+import type { Demand, KeyRun, Meter, MeterView } from './meter.ts';
+import { SlidingLogs } from './sliding-logs.ts';
+
+/** A row: the time of the newest grant, as one float. */
+const WORDS_PER_ROW = 2;
+const ROWS_PER_SEGMENT = 2_048;
+/** That row, on top of the one that the log has and `KEY_BYTES` covers. */
+const ROW_BYTES = 8;
+
+const INTEGER_MAX = Number.MAX_SAFE_INTEGER;
+const NO_RULE: Rule = { id: '', limit: 0, windowMillis: 1, clock: 'request' };
+
+/**
+ * Stamps are rounded up and nothing else is: a request is judged at its own time `t`, and `newestMillis` is the time of a
+ * grant, not its stamp. So a stamp may lie after `t`, by less than a granule. Were it taken for the newest time, the
+ * next request would be judged there, ahead of its time, and whoever asks in group time would be held back to it. The
+ * log below counts whatever is newer than `t - windowMillis`, stamps after `t` included, and forgets what is not newer
+ * than that at the time of the grant: both go by `t`.
+ *
+ * **Guarantee.** That of `SlidingLogs`: no rolling window holds more than the limit, for a stamp is never before its
+ * grant. A grant counts longer than it must, by less than `granularityMillis`.
+ *
+ * **A refund** gives back all of a grant while its granule counts: it is taken out of the run of that. Only where stamps of a
+ * coarser granularity lay ahead of it, less may be found there.
+ *
+ * **Bytes per key.** `ROW_BYTES` beyond `KEY_BYTES`, and `RUN_BYTES` per granule with a grant in it: at most
+ * `windowMillis / granularityMillis + 2` of them, however much is granted.
+ *
+ * **After a change** of the granularity what was stamped stays so, and later stamps are not before it.
+ */
+export class GranularLogs implements Meter {
+  readonly #size: StateSize;
+  readonly #logs: SlidingLogs;
+  readonly #rows = new Rows(WORDS_PER_ROW, ROWS_PER_SEGMENT);
+  /** One object for all demands. */
+  readonly #demand = { rule: NO_RULE, t: 0, cost: 0, windowMillis: 0, keptMillis: 0 };
+
+  constructor(size: StateSize) {
+    this.#size = size;
+    this.#logs = new SlidingLogs(size);
+  }
+
+  get size(): number {
+    return this.#logs.size;
+  }
+
+  add(): void {
+    this.#logs.add();
+    this.#setNewestMillis(this.#rows.append(), 0);
+    this.#size.meterBytes += ROW_BYTES;
+  }
+
+  remove(slot: number): void {
+    this.#logs.remove(slot);
+    const last = this.#rows.size - 1;
+    if (slot !== last) this.#rows.copy(last, slot);
+    this.#rows.dropLast();
+    this.#size.meterBytes -= ROW_BYTES;
+  }
+
+  newestMillis(slot: number): number {
+    return this.#rows.doubles(slot)[this.#rows.at(slot) >>> 1]!;
+  }
+
+  liveCost(slot: number, demand: Demand): number {
+    return this.#logs.liveCost(slot, demand);
+  }
+
+  millisUntilAvailable(slot: number, demand: Demand, cost: number): number {
+    return this.#logs.millisUntilAvailable(slot, demand, cost);
+  }
+
+  millisUntilEmpty(slot: number, demand: Demand): number {
+    return this.#logs.millisUntilEmpty(slot, demand);
+  }
+
+  idleAtMillis(slot: number, windowMillis: number): number {
+    return this.#logs.idleAtMillis(slot, windowMillis);
+  }
+
+  bytesToGrant(slot: number, demand: Demand): number {
+    if (slot === NONE) return ROW_BYTES + RUN_BYTES;
+    return this.#logs.bytesToGrant(slot, this.#stamped(slot, demand));
+  }
+
+  grant(slot: number, demand: Demand): void {
+    this.#logs.grant(slot, this.#stamped(slot, demand));
+    this.#setNewestMillis(slot, demand.t);
+  }
+
+  refund(slot: number, timeMillis: number, cost: number, rule: Rule): void {
+    this.#logs.refund(slot, stampOf(rule, timeMillis), cost);
+  }
+
+  view(): MeterView {
+    return new GranularView(this.#rows, this.#logs.view());
+  }
+
+  read(slot: number, input: ByteReader, madeMillis: number, part: number): number {
+    if (part === 0) {
+      const newestMillis = madeMillis + input.signed('newest grant', INTEGER_MAX);
+      this.#setNewestMillis(slot, newestMillis);
+    }
+    const next = this.#logs.read(slot, input, madeMillis, part);
+    const stamp = this.#logs.newestMillis(slot);
+    const newestMillis = this.newestMillis(slot);
+    const isSound =
+      newestMillis >= 0 && newestMillis <= stamp && stamp - newestMillis < GRANULARITY_MILLIS_MAX;
+    if (next === 0 && !isSound) throw new InvalidSnapshotError('a stamp that is not of the newest grant');
+    return next;
+  }
+
+  /** The runs, and the time of the newest grant. */
+  inspect(slot: number): readonly KeyRun[] {
+    return [...this.#logs.inspect(slot), { timeMillis: this.newestMillis(slot), cost: 0 }];
+  }
+
+  /** What the log is to record of a demand. */
+  #stamped(slot: number, { rule, t, cost, windowMillis, keptMillis }: Demand): Demand {
+    const stamped = this.#demand;
+    stamped.rule = rule;
+    stamped.t = Math.max(stampOf(rule, t), this.#logs.newestMillis(slot));
+    stamped.cost = cost;
+    stamped.windowMillis = windowMillis;
+    // What is forgotten is what is out at `t`, not at the stamp.
+    stamped.keptMillis = keptMillis + (stamped.t - t);
+    return stamped;
+  }
+
+  #setNewestMillis(slot: number, millis: number): void {
+    this.#rows.doubles(slot)[this.#rows.at(slot) >>> 1] = millis;
+  }
+}
+
+/** The next multiple of the granularity. */
+function stampOf({ granularityMillis = 1 }: Rule, t: number): number {
+  const since = t % granularityMillis;
+  return since === 0 ? t : t - since + granularityMillis;
+}
+
+/** The time of the newest grant, and what the log has. */
+class GranularView implements MeterView {
+  readonly #rows: Rows;
+  readonly #log: MeterView;
+  #newestMillis = 0;
+
+  constructor(rows: Rows, log: MeterView) {
+    this.#rows = rows;
+    this.#log = log;
+  }
+
+  show(slot: number): void {
+    this.#newestMillis = this.#rows.doubles(slot)[this.#rows.at(slot) >>> 1]!;
+    this.#log.show(slot);
+  }
+
+  get units(): number {
+    return 1 + this.#log.units;
+  }
+
+  copyTo(target: Slab, at: number): void {
+    target.doubles[at >>> 1] = this.#newestMillis;
+    this.#log.copyTo(target, at + WORDS_PER_ROW);
+  }
+
+  showCopy(source: Slab, at: number): void {
+    this.#newestMillis = source.doubles[at >>> 1]!;
+    this.#log.showCopy(source, at + WORDS_PER_ROW);
+  }
+
+  write(out: ByteWriter, madeMillis: number, part: number): number {
+    if (part === 0) out.signed(this.#newestMillis - madeMillis);
+    return this.#log.write(out, madeMillis, part);
+  }
+}

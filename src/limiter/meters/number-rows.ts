@@ -1,0 +1,121 @@
+/**
+ * What meters of a few numbers keep: of each key the time of its newest grant and three integers, in columns. It knows
+ * how they lie, and are copied, written and read; what they mean, the meter.
+ */
+
+import type { Slab } from '../state/block-pool.ts';
+import { type ByteReader, type ByteWriter, InvalidSnapshotError } from '../state/byte-stream.ts';
+import { Rows } from '../state/rows.ts';
+import type { MeterView } from './meter.ts';
+
+/** A row: these floats, all of them integers. */
+const NEWEST = 0;
+const FIRST_NUMBER = 1;
+const NUMBERS = 3;
+const DOUBLES_PER_ROW = FIRST_NUMBER + NUMBERS;
+/** As many as `KEY_BYTES` covers. */
+const WORDS_PER_ROW = 2 * DOUBLES_PER_ROW;
+const ROWS_PER_SEGMENT = 2_048;
+
+const INTEGER_MAX = Number.MAX_SAFE_INTEGER;
+
+/** What one of the numbers may be, and its name in errors. */
+export interface NumberBound {
+  readonly name: string;
+  readonly min: number;
+  readonly max: number;
+}
+
+export class NumberRows {
+  readonly #rows = new Rows(WORDS_PER_ROW, ROWS_PER_SEGMENT);
+  readonly #bounds: readonly NumberBound[];
+
+  /** @param bounds of each number that is in use, of a key that was granted something */
+  constructor(bounds: readonly NumberBound[]) {
+    this.#bounds = bounds;
+  }
+
+  get size(): number {
+    return this.#rows.size;
+  }
+
+  /** Adds a row of zeros. */
+  add(): void {
+    const slot = this.#rows.append();
+    const from = this.#rows.at(slot) >>> 1;
+    this.#rows.doubles(slot).fill(0, from, from + DOUBLES_PER_ROW);
+  }
+
+  /** Drops the row in `slot`; the last one takes its place. */
+  remove(slot: number): void {
+    const last = this.#rows.size - 1;
+    if (slot !== last) this.#rows.copy(last, slot);
+    this.#rows.dropLast();
+  }
+
+  newestMillis(slot: number): number {
+    return this.#rows.doubles(slot)[this.#rows.at(slot) >>> 1]!;
+  }
+
+  setNewestMillis(slot: number, millis: number): void {
+    this.#rows.doubles(slot)[this.#rows.at(slot) >>> 1] = millis;
+  }
+
+  /** Number `i`, 0 to 2. */
+  number(slot: number, i: number): number {
+    return this.#rows.doubles(slot)[(this.#rows.at(slot) >>> 1) + FIRST_NUMBER + i]!;
+  }
+
+  setNumber(slot: number, i: number, value: number): void {
+    this.#rows.doubles(slot)[(this.#rows.at(slot) >>> 1) + FIRST_NUMBER + i] = value;
+  }
+
+  view(): MeterView {
+    return new RowView(this.#rows, this.#bounds.length);
+  }
+
+  /** See `Meter.read`. It is always one part. */
+  read(slot: number, input: ByteReader, madeMillis: number): void {
+    const newestMillis = madeMillis + input.signed('newest grant', INTEGER_MAX);
+    if (newestMillis < 0 || newestMillis > INTEGER_MAX) {
+      throw new InvalidSnapshotError('a bad time of a grant');
+    }
+    this.setNewestMillis(slot, newestMillis);
+    for (const [i, { name, min, max }] of this.#bounds.entries()) {
+      this.setNumber(slot, i, input.integer(name, min, max));
+    }
+  }
+}
+
+class RowView implements MeterView {
+  readonly units = DOUBLES_PER_ROW;
+  readonly #rows: Rows;
+  readonly #numbers: number;
+  #doubles: Float64Array = new Float64Array(DOUBLES_PER_ROW);
+  #from = 0;
+
+  constructor(rows: Rows, numbers: number) {
+    this.#rows = rows;
+    this.#numbers = numbers;
+  }
+
+  show(slot: number): void {
+    this.#doubles = this.#rows.doubles(slot);
+    this.#from = this.#rows.at(slot) >>> 1;
+  }
+
+  copyTo({ doubles }: Slab, at: number): void {
+    for (let i = 0; i < DOUBLES_PER_ROW; i += 1) doubles[(at >>> 1) + i] = this.#doubles[this.#from + i]!;
+  }
+
+  showCopy({ doubles }: Slab, at: number): void {
+    this.#doubles = doubles;
+    this.#from = at >>> 1;
+  }
+
+  write(out: ByteWriter, madeMillis: number): number {
+    out.signed(this.#doubles[this.#from + NEWEST]! - madeMillis);
+    for (let i = 0; i < this.#numbers; i += 1) out.integer(this.#doubles[this.#from + FIRST_NUMBER + i]!);
+    return 0;
+  }
+}

@@ -1,0 +1,71 @@
+/**
+ * What each meter promises of the grants of one key that were made under one rule, in the order in which they were made:
+ * written down again from src/limiter/README.md, independent of the product. Rolling windows are in `rolling-window.ts`.
+ */
+import type { Rule } from '../../src/api/rule.ts';
+import { capacityOf, meterKindOf } from './naive-meters.ts';
+
+export interface CountedGrant {
+  readonly timeMillis: number;
+  readonly cost: number;
+}
+
+/** How many costs too many the last grant makes, in words; undefined if it keeps to the promise. */
+export function brokenPromise(
+  rule: Rule,
+  grants: readonly CountedGrant[],
+  flow: { readonly windowMillis: number; readonly roundingMillis: number },
+): string | undefined {
+  switch (meterKindOf(rule)) {
+    case 'bucket':
+      return overflow(rule, grants, flow);
+    case 'fixedWindow':
+      return overQuota(rule, grants);
+    case 'slidingCounter':
+      return overQuota(rule, grants) ?? overCounted(rule, grants);
+    default:
+      return undefined;
+  }
+}
+
+/** In no interval that ends with the last grant there is more than fits, and what flowed out meanwhile. */
+export function overflow(
+  rule: Rule,
+  grants: readonly CountedGrant[],
+  { windowMillis, roundingMillis }: { readonly windowMillis: number; readonly roundingMillis: number },
+): string | undefined {
+  const last = grants.at(-1);
+  let cost = 0;
+  for (const grant of grants.toReversed()) {
+    cost += grant.cost;
+    const elapsed = (last?.timeMillis ?? 0) - grant.timeMillis + roundingMillis;
+    if ((cost - capacityOf(rule)) * windowMillis <= rule.limit * elapsed) continue;
+    return `${cost} in ${elapsed} ms, of ${capacityOf(rule)} and ${rule.limit} per ${windowMillis} ms`;
+  }
+  return undefined;
+}
+
+function costIn({ windowMillis }: Rule, grants: readonly CountedGrant[], window: number): number {
+  const inside = grants.filter(({ timeMillis }) => Math.floor(timeMillis / windowMillis) === window);
+  return inside.reduce((sum, { cost }) => sum + cost, 0);
+}
+
+function lastWindow({ windowMillis }: Rule, grants: readonly CountedGrant[]): number {
+  return Math.floor((grants.at(-1)?.timeMillis ?? 0) / windowMillis);
+}
+
+function overQuota(rule: Rule, grants: readonly CountedGrant[]): string | undefined {
+  const cost = costIn(rule, grants, lastWindow(rule, grants));
+  return cost <= rule.limit ? undefined : `${cost} of ${rule.limit} in an aligned window`;
+}
+
+/** All of this window and of the one before: what a rolling window may reach of it. */
+function overCounted(rule: Rule, grants: readonly CountedGrant[]): string | undefined {
+  const { limit, windowMillis } = rule;
+  const window = lastWindow(rule, grants);
+  const before = costIn(rule, grants, window - 1);
+  const elapsed = (grants.at(-1)?.timeMillis ?? 0) % windowMillis;
+  const most = limit + Math.ceil((before * elapsed) / windowMillis);
+  const cost = before + costIn(rule, grants, window);
+  return cost <= most ? undefined : `${cost} of ${most} in two aligned windows`;
+}

@@ -1,0 +1,82 @@
+/** The keys of one rule in the naive limiter: what a grant makes of them, and when they may be forgotten. */
+import type { Rule } from '../../src/api/rule.ts';
+import type { RuleTable } from '../../src/limiter/rules.ts';
+import type { Asked } from './id-ledger.ts';
+import type { Judged, Known } from './naive-judgement.ts';
+import { afterGrant, bytesOf, idleAt, newestOf, reachMillisOf, type Run } from './naive-meters.ts';
+import type { Key, KeysOfRule, RuleState } from './naive-state.ts';
+
+const DAY_MILLIS = 86_400_000;
+const LATE_MILLIS = 60_000;
+/** The model of sizes: src/limiter/README.md. */
+export const KEY_BYTES = 96;
+
+/** The product's promise in group time, written down again on purpose: longer windows hide drift and rounding. */
+export function groupWindowMillis(windowMillis: number, driftPpm: number): number {
+  const leaderPpm = driftPpm + Math.ceil(driftPpm / 5);
+  return windowMillis + Math.ceil((windowMillis * leaderPpm) / 1_000_000) + 1;
+}
+
+/** How a rule stands from entry `index` on. */
+export function inForceFrom(
+  index: number,
+  {
+    rule,
+    table,
+    before,
+  }: { readonly rule: Rule; readonly table: RuleTable; readonly before: RuleState | undefined },
+): Omit<RuleState, 'isEventTimed' | 'evictedThroughMillis'> {
+  const windowMillis = groupWindowMillis(rule.windowMillis, table.clockDriftPpm);
+  const isAnother = before !== undefined && JSON.stringify(before.rule) !== JSON.stringify(rule);
+  const ruledIndex = isAnother ? index : (before?.ruledIndex ?? 0);
+  return { rule, groupWindowMillis: windowMillis, isActive: true, ruledIndex };
+}
+
+export function afterJudged(
+  { rule, groupWindowMillis: keptMillis, runs = [] }: Pick<Known, 'rule' | 'groupWindowMillis' | 'runs'>,
+  { timeMillis, windowMillis }: Judged,
+  cost: number,
+): readonly Run[] {
+  return afterGrant(rule, runs, { timeMillis, windowMillis, cost, keptMillis });
+}
+
+/** Without what is remembered of its request id. */
+export function bytesToGrant(known: Known, judged: Judged, asked: Asked): number {
+  const { rule, runs } = known;
+  const after = bytesOf(rule, afterJudged(known, judged, asked.cost));
+  if (runs === undefined) return KEY_BYTES + asked.userId.length + after;
+  return Math.max(0, after - bytesOf(rule, runs));
+}
+
+/** How long a key is kept on top, since it is granted something in the near epoch and was of a far one. */
+export function keptAfterMillis(
+  { state }: KeysOfRule,
+  {
+    before,
+    judged,
+    nearEpochMillis,
+  }: {
+    readonly before: readonly Run[] | undefined;
+    readonly judged: Judged;
+    readonly nearEpochMillis: number;
+  },
+): number {
+  const isFar = (millis: number): boolean => millis < nearEpochMillis;
+  const leavesFar = before !== undefined && isFar(newestOf(before)) && !isFar(judged.timeMillis);
+  return leavesFar ? Math.max(DAY_MILLIS, reachMillisOf(state.rule, state.groupWindowMillis)) : 0;
+}
+
+export function isIdle(
+  { state }: KeysOfRule,
+  key: Key,
+  { nowMillis, nearEpochMillis }: { readonly nowMillis: number; readonly nearEpochMillis: number },
+): boolean {
+  const { rule, groupWindowMillis: windowMillis } = state;
+  const runs = key.runs.at(-1)?.value ?? [];
+  const reachMillis = reachMillisOf(rule, windowMillis);
+  if (newestOf(runs) < nearEpochMillis)
+    return key.madeMillis + Math.max(DAY_MILLIS, reachMillis) <= nowMillis;
+  const lateMillis = state.isEventTimed ? LATE_MILLIS : 0;
+  const goneMillis = idleAt(rule, runs, windowMillis);
+  return Math.max(goneMillis, key.madeMillis + reachMillis) + lateMillis <= nowMillis;
+}

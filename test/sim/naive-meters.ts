@@ -1,0 +1,222 @@
+/**
+ * What each meter remembers of a key, and what that spends, written down again from README.md and src/limiter/README.md as
+ * simply as can be: a few runs that nothing changes, each grant makes new ones. It shares no code with the product.
+ */
+import type { Rule } from '../../src/api/rule.ts';
+
+/** What of it means what depends on the meter; the last one has the time of the newest grant. */
+export interface Run {
+  readonly timeMillis: number;
+  readonly cost: number;
+  readonly windowMillis?: number;
+}
+
+/** At which time something is asked of a meter, and in which window. */
+export interface At {
+  readonly timeMillis: number;
+  readonly windowMillis: number;
+}
+
+const RUN_BYTES = 16;
+const GRANULAR_KEY_BYTES = 8;
+
+/** Rules of one kind share what was granted. */
+export function meterKindOf({ meter = 'slidingLog', granularityMillis = 1 }: Rule): string {
+  if (meter === 'tokenBucket' || meter === 'leakyBucket') return 'bucket';
+  return meter === 'slidingLog' && granularityMillis > 1 ? 'granules' : meter;
+}
+
+export function capacityOf({ limit, burst = limit, queue = 0 }: Rule): number {
+  return limit === 0 ? 0 : burst + queue;
+}
+
+export function newestOf(runs: readonly Run[]): number {
+  return runs.at(-1)?.timeMillis ?? 0;
+}
+
+/** A grant exactly as old as the window is out. */
+function liveRuns(runs: readonly Run[], { timeMillis, windowMillis }: At): readonly Run[] {
+  return runs.filter((run) => run.timeMillis > timeMillis - windowMillis);
+}
+
+function costOf(runs: readonly Run[]): number {
+  return runs.reduce((sum, { cost }) => sum + cost, 0);
+}
+
+/** What a bucket holds at that time, in as many parts of a cost as its window has milliseconds. */
+function levelAt(rule: Rule, runs: readonly Run[], { timeMillis, windowMillis }: At): number {
+  const [run] = runs;
+  if (run === undefined) return 0;
+  const level = Math.ceil((run.cost * windowMillis) / (run.windowMillis ?? 1));
+  return Math.max(0, level - rule.limit * (timeMillis - run.timeMillis));
+}
+
+/** What was granted in the aligned window of that time, and in the one before. */
+function countsAt(
+  { windowMillis }: Rule,
+  runs: readonly Run[],
+  timeMillis: number,
+): readonly [number, number] {
+  const [previous, current] = runs;
+  if (previous === undefined || current === undefined) return [0, 0];
+  const { timeMillis: newest, windowMillis: before = windowMillis } = current;
+  const share = Math.floor((previous.cost * (before - (newest % before))) / before);
+  const counts = before === windowMillis ? [current.cost, previous.cost] : [current.cost + share, 0];
+  const ago = Math.floor(timeMillis / windowMillis) - Math.floor(newest / windowMillis);
+  return [ago === 0 ? (counts[0] ?? 0) : 0, ago === 0 ? (counts[1] ?? 0) : ago === 1 ? (counts[0] ?? 0) : 0];
+}
+
+function isSameWindow({ windowMillis }: Rule, one: number, other: number): boolean {
+  return Math.floor(one / windowMillis) === Math.floor(other / windowMillis);
+}
+
+/** How much of the capacity is spent. */
+export function spentAt(rule: Rule, runs: readonly Run[], at: At): number {
+  switch (meterKindOf(rule)) {
+    case 'bucket':
+      return Math.ceil(levelAt(rule, runs, at) / at.windowMillis);
+    case 'fixedWindow':
+      return isSameWindow(rule, newestOf(runs), at.timeMillis) ? costOf(runs) : 0;
+    case 'slidingCounter': {
+      const [current, previous] = countsAt(rule, runs, at.timeMillis);
+      const left = rule.windowMillis - (at.timeMillis % rule.windowMillis);
+      return current + Math.floor((previous * left) / rule.windowMillis);
+    }
+    case 'granules':
+      return costOf(liveRuns(runs.slice(0, -1), at));
+    default:
+      return costOf(liveRuns(runs, at));
+  }
+}
+
+/** How long after that time no more than `room` is spent: what is spent never rises by itself. */
+export function waitUntil(rule: Rule, runs: readonly Run[], at: At, room: number): number {
+  if (room < 0) return Infinity;
+  const isWithin = (wait: number): boolean =>
+    spentAt(rule, runs, { ...at, timeMillis: at.timeMillis + wait }) <= room;
+  if (isWithin(0)) return 0;
+  let little = 0;
+  let enough = 1;
+  for (; !isWithin(enough); enough *= 2) little = enough;
+  while (enough - little > 1) {
+    const middle = Math.floor((little + enough) / 2);
+    if (isWithin(middle)) enough = middle;
+    else little = middle;
+  }
+  return enough;
+}
+
+/** What is remembered after a grant. Of logs, what is out of the longer window is forgotten with it. */
+export function afterGrant(
+  rule: Rule,
+  runs: readonly Run[],
+  at: At & { readonly cost: number; readonly keptMillis: number },
+): readonly Run[] {
+  const { timeMillis, windowMillis, cost, keptMillis } = at;
+  const kept = { timeMillis, windowMillis: keptMillis };
+  switch (meterKindOf(rule)) {
+    case 'bucket':
+      return [{ timeMillis, cost: levelAt(rule, runs, at) + cost * windowMillis, windowMillis }];
+    case 'fixedWindow':
+      return [{ timeMillis, cost: spentAt(rule, runs, at) + cost }];
+    case 'slidingCounter': {
+      const [current, previous] = countsAt(rule, runs, timeMillis);
+      const counted = { timeMillis, windowMillis: rule.windowMillis };
+      return [
+        { ...counted, cost: previous },
+        { ...counted, cost: current + cost },
+      ];
+    }
+    case 'granules': {
+      const granule = rule.granularityMillis ?? 1;
+      const log = liveRuns(runs.slice(0, -1), kept);
+      const before = newestOf(runs.slice(0, -1));
+      const stamp = Math.max(before, Math.ceil(timeMillis / granule) * granule);
+      return [...withRun(log, { timeMillis: stamp, cost }), { timeMillis, cost: 0 }];
+    }
+    default:
+      return withRun(liveRuns(runs, kept), { timeMillis, cost });
+  }
+}
+
+/** What is remembered after a grant was taken back. All since then was granted by the same rule, but for a plain log. */
+export function afterRefund(
+  rule: Rule,
+  runs: readonly Run[],
+  { timeMillis, cost }: { readonly timeMillis: number; readonly cost: number },
+): readonly Run[] {
+  const less = (run: Run, back: number): Run => ({ ...run, cost: Math.max(0, run.cost - back) });
+  const lessAt = (stamp: number): Run[] =>
+    runs.map((run) => (run.timeMillis === stamp ? less(run, cost) : run));
+  const { windowMillis } = rule;
+  const newest = newestOf(runs);
+  switch (meterKindOf(rule)) {
+    case 'bucket': {
+      const back = Math.max(0, cost - Math.ceil((rule.limit * (newest - timeMillis)) / windowMillis));
+      return runs.map((run) => less(run, back * (run.windowMillis ?? 1)));
+    }
+    case 'fixedWindow':
+      return isSameWindow(rule, timeMillis, newest) ? runs.map((run) => less(run, cost)) : runs;
+    case 'slidingCounter': {
+      const ago = Math.floor(newest / windowMillis) - Math.floor(timeMillis / windowMillis);
+      return runs.map((run, i) => (i === 1 - ago ? less(run, cost) : run));
+    }
+    case 'granules': {
+      const granule = rule.granularityMillis ?? 1;
+      // The last run only says when the newest grant was made; nothing is spent by it.
+      return lessAt(Math.ceil(timeMillis / granule) * granule);
+    }
+    default:
+      return lessAt(timeMillis);
+  }
+}
+
+/** Grants of one time are one run. */
+function withRun(runs: readonly Run[], run: Run): readonly Run[] {
+  const last = runs.at(-1);
+  if (last?.timeMillis !== run.timeMillis) return [...runs, run];
+  return [...runs.slice(0, -1), { ...run, cost: last.cost + run.cost }];
+}
+
+/** From when on nothing is spent, in a window of that length. */
+export function idleAt(rule: Rule, runs: readonly Run[], windowMillis: number): number {
+  const newest = newestOf(runs);
+  switch (meterKindOf(rule)) {
+    case 'bucket':
+      return newest + Math.ceil(levelAt(rule, runs, { timeMillis: newest, windowMillis }) / rule.limit);
+    case 'fixedWindow':
+      return (Math.floor(newest / rule.windowMillis) + 1) * rule.windowMillis;
+    case 'slidingCounter':
+      return (Math.floor(newest / rule.windowMillis) + 2) * rule.windowMillis;
+    case 'granules':
+      return newestOf(runs.slice(0, -1)) + windowMillis;
+    default:
+      return newest + windowMillis;
+  }
+}
+
+/** How long a grant counts at most. */
+export function reachMillisOf(rule: Rule, windowMillis: number): number {
+  switch (meterKindOf(rule)) {
+    case 'bucket':
+      return Math.max(windowMillis, Math.ceil((capacityOf(rule) * windowMillis) / rule.limit));
+    case 'slidingCounter':
+      return 2 * windowMillis;
+    case 'granules':
+      return windowMillis + (rule.granularityMillis ?? 1);
+    default:
+      return windowMillis;
+  }
+}
+
+/** The model of sizes: src/limiter/README.md. */
+export function bytesOf(rule: Rule, runs: readonly Run[]): number {
+  switch (meterKindOf(rule)) {
+    case 'slidingLog':
+      return runs.length * RUN_BYTES;
+    case 'granules':
+      return GRANULAR_KEY_BYTES + (runs.length - 1) * RUN_BYTES;
+    default:
+      return 0;
+  }
+}
