@@ -126,5 +126,9 @@ export const METERS: readonly Mutant[] = [
         replace: 'floorDiv((level % parts) * windowMillis, parts)',
       },
     ],
+    unitTest: {
+      file: 'limiter/meter-histories.test.ts',
+      why: 'users who ask with and without timestamps must leave a part of a cost between two windows, which one seed in many does',
+    },
   },
 ];
