@@ -241,8 +241,10 @@ function validateRules(value: unknown): RuleTable {
  * A request id must be remembered for as long as somebody may sensibly repeat the request. The router does so until the
  * deadline; a client that was told by then that nobody knows does so once more, and gets its answer a deadline later.
  * So an answer can be asked for again up to two deadlines after the grant, counted in group time. With less, a retry would be charged as another request.
+ *
+ * @throws ConfigError
  */
-function checkHorizon({ requestIdHorizonMillis, clockDriftPpm }: RuleTable, timing: Timing): void {
+export function checkHorizon({ requestIdHorizonMillis, clockDriftPpm }: RuleTable, timing: Timing): void {
   const { requestDeadlineMillis } = timing;
   const neededMillis = groupMillisMax(2 * requestDeadlineMillis, clockDriftPpm);
   if (requestIdHorizonMillis >= neededMillis) return;

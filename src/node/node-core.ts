@@ -81,6 +81,7 @@ export class NodeCore {
     this.#membership = this.#newMembership();
     this.rules = new RulesChanges({
       core: this,
+      timing: config.timing,
       partitionCount: config.partitions,
       change: (change, done) => this.#membership.change(change, done),
     });

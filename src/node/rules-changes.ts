@@ -8,6 +8,7 @@ import {
   type RulesChangeFailure,
   type RulesChangeResult,
 } from '../api/rules-change.ts';
+import { checkHorizon, ConfigError, type Timing } from '../config/config.ts';
 import { InvalidRuleError, type RuleTable, validateRuleTable } from '../limiter/rules.ts';
 import type { MetaState } from '../meta/meta-state.ts';
 import type { ClusterChange, ClusterChangeResult } from '../wire/cluster-changes.ts';
@@ -26,6 +27,7 @@ export interface RulesChangesInit {
     readonly meta: { readonly state: MetaState | undefined };
   };
   readonly partitionCount: number;
+  readonly timing: Timing;
   readonly change: (change: ClusterChange, done: (result: ClusterChangeResult) => void) => void;
 }
 
@@ -72,7 +74,7 @@ export class RulesChanges {
     if (newest === undefined) return fail('notLeader');
     if (ifVersion !== undefined && ifVersion !== newest.version) return fail('rulesChanged');
     if (this.#waiting.length >= WAITING_MAX) return fail('overloaded');
-    const checked = checkedTable(table, newest.version + 1);
+    const checked = checkedTable(table, newest.version + 1, this.#init.timing);
     if (!('version' in checked)) return done(checked);
     const base = this.#asked?.version ?? 0;
     this.#init.change({ type: 'rules', table: checked, base }, (result) => {
@@ -128,13 +130,21 @@ export class RulesChanges {
 function checkedTable(
   table: RulesChange['table'],
   version: number,
+  timing: Timing,
 ): RuleTable | Extract<RulesChangeResult, { reason: 'invalid' }> {
   const fields = RULES_CHANGE_FIELDS.map((name) => [name, table[name]] as const);
   try {
-    return validateRuleTable({ ...Object.fromEntries(fields), version });
+    const checked = validateRuleTable({ ...Object.fromEntries(fields), version });
+    checkHorizon(checked, timing);
+    return checked;
   } catch (error) {
-    if (!(error instanceof InvalidRuleError)) throw error;
-    return { ok: false, reason: 'invalid', field: error.field, message: error.message };
+    if (!(error instanceof InvalidRuleError || error instanceof ConfigError)) throw error;
+    return {
+      ok: false,
+      reason: 'invalid',
+      field: error.field.replace(/^rules\./, ''),
+      message: error.message,
+    };
   }
 }
 

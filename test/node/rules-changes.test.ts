@@ -1,6 +1,7 @@
 /** A change of the rules is checked, made once, and answered when every partition decides by it. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { RulesChangeResult } from '../../src/api/rules-change.ts';
+import { TIMING_DEFAULTS } from '../../src/config/config.ts';
 import { type RuleTable, validateRuleTable } from '../../src/limiter/rules.ts';
 import type { MetaState } from '../../src/meta/meta-state.ts';
 import { RulesChanges } from '../../src/node/rules-changes.ts';
@@ -46,11 +47,16 @@ class Node {
   readonly changes = new RulesChanges({
     core: { partitions: this.replicas, meta: this.meta },
     partitionCount: 4,
+    timing: TIMING_DEFAULTS,
     change: (change, done) => this.asked.push({ change, done }),
   });
 
-  ask(asked: { readonly rules?: unknown; readonly ifVersion?: number } = {}): void {
-    const change = { table: { rules: asked.rules ?? rules }, ifVersion: asked.ifVersion };
+  ask(
+    asked: { readonly rules?: unknown; readonly horizon?: number; readonly ifVersion?: number } = {},
+  ): void {
+    const requestIdHorizonMillis = asked.horizon;
+    const table = { rules: asked.rules ?? rules, requestIdHorizonMillis };
+    const change = { table, ifVersion: asked.ifVersion };
     this.changes.change(change, (result) => this.told.push(result));
   }
 
@@ -126,6 +132,8 @@ describe('a change of the rules', () => {
   it('that is not sound is not made', () => {
     node.ask({ rules: [{ id: 'default', limit: -1, windowMillis: 1_000 }] });
     expect(node.told).toMatchObject([{ ok: false, reason: 'invalid', field: 'rules[0].limit' }]);
+    node.ask({ horizon: 1_000 });
+    expect(node.told[1]).toMatchObject({ ok: false, reason: 'invalid', field: 'requestIdHorizonMillis' });
     expect(node.asked).toEqual([]);
   });
 

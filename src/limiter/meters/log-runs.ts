@@ -80,6 +80,7 @@ export class LogRuns {
     const excess = this.#costOf(first, this.count) + cost - limit;
     if (excess <= 0) return 0;
     // The first run by whose expiry at least `excess` has left. The last run always qualifies: cost <= limit.
+    if (this.form === NARROW) return this.millis(first + excess - 1) + windowMillis - t;
     let low = first;
     let high = this.count - 1;
     while (low < high) {

@@ -106,7 +106,14 @@ export const LIMITER: readonly Mutant[] = [
     id: 'W8',
     bug: 'the wait is for one more grant to expire than needed',
     law: '`retryAfter` is the time at which the request fits',
-    edits: [{ in: 'LogRuns.millisUntilAvailable', find: '>= excess', replace: '> excess' }],
+    edits: [
+      { in: 'LogRuns.millisUntilAvailable', find: '>= excess', replace: '> excess' },
+      {
+        in: 'LogRuns.millisUntilAvailable',
+        find: 'first + excess - 1',
+        replace: 'Math.min(first + excess, this.count - 1)',
+      },
+    ],
   },
   {
     id: 'W9',
