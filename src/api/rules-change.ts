@@ -24,7 +24,7 @@ export const RULES_CHANGE_FIELDS = [
 ] as const satisfies readonly (keyof RulesInForce)[];
 
 export interface RulesChange {
-  /** Not checked yet. What is absent is as it is by default, not as it was. */
+  /** Not checked yet. What is absent stays as it is; the rules are replaced as a whole. */
   readonly table: { readonly [Field in (typeof RULES_CHANGE_FIELDS)[number]]?: unknown };
   /** Only if this is the version in force. */
   readonly ifVersion: number | undefined;

@@ -9,6 +9,7 @@ import {
   type RulesChangeResult,
 } from '../api/rules-change.ts';
 import { checkHorizon, ConfigError, type Timing } from '../config/config.ts';
+import { encodeRules } from '../limiter/log/command.ts';
 import { InvalidRuleError, type RuleTable, validateRuleTable } from '../limiter/rules.ts';
 import type { MetaState } from '../meta/meta-state.ts';
 import type { ClusterChange, ClusterChangeResult } from '../wire/cluster-changes.ts';
@@ -34,19 +35,21 @@ export interface RulesChangesInit {
 type Done = (result: RulesChangeResult) => void;
 
 interface Waiting {
-  readonly version: number;
+  readonly table: RuleTable;
   readonly untilTick: number;
   readonly done: Done;
 }
 
 /** A partition that has no leader for so long gets the rules later. */
 const PATIENCE_TICKS = 500;
+/** How often it is looked for partitions that took other rules of the same version from a file. */
+const LOOK_TICKS = 100;
 /** What group 0 lets wait, too. */
 const WAITING_MAX = 64;
 
 export class RulesChanges {
   readonly #init: RulesChangesInit;
-  /** By partition: the newest version that a replica on another node has applied. */
+  /** By partition: the newest version that a replica on another node has applied, from whatever file it came. */
   readonly #heard = new Map<number, number>();
   #waiting: Waiting[] = [];
   #ticks = 0;
@@ -74,11 +77,12 @@ export class RulesChanges {
     if (newest === undefined) return fail('notLeader');
     if (ifVersion !== undefined && ifVersion !== newest.version) return fail('rulesChanged');
     if (this.#waiting.length >= WAITING_MAX) return fail('overloaded');
-    const checked = checkedTable(table, newest.version + 1, this.#init.timing);
+    const version = Math.max(newest.version, ...this.#heard.values()) + 1;
+    const checked = checkedTable({ ...optionsOf(newest), ...defined(table) }, version, this.#init.timing);
     if (!('version' in checked)) return done(checked);
     const base = this.#asked?.version ?? 0;
     this.#init.change({ type: 'rules', table: checked, base }, (result) => {
-      if (result.ok) this.#wait(checked.version, done);
+      if (result.ok) this.#wait(checked, done);
       else fail(isKnown(result.reason) ? result.reason : 'unknownOutcome');
     });
   }
@@ -98,33 +102,73 @@ export class RulesChanges {
 
   tick(): void {
     this.#ticks += 1;
+    if (this.#ticks % LOOK_TICKS === 0) {
+      this.#overruleFiles();
+      // Where a proposal was refused nobody else asks again.
+      this.stateChanged();
+    }
     if (this.#waiting.length === 0) return;
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const each of waiting) {
-      const pending = this.#pendingAt(each.version);
+      const pending = this.#pendingAt(each.table);
       if (pending.length === 0 || this.#ticks >= each.untilTick)
-        each.done({ ok: true, version: each.version, pending });
+        each.done({ ok: true, version: each.table.version, pending });
       else this.#waiting.push(each);
     }
   }
 
-  #wait(version: number, done: Done): void {
-    this.#waiting.push({ version, done, untilTick: this.#ticks + PATIENCE_TICKS });
+  /**
+   * A file that was changed at the same time may have brought other rules of the same version into some partitions. Group 0
+   * says what holds: it asks for the same again, under a version above both.
+   */
+  #overruleFiles(): void {
+    const asked = this.#asked;
+    if (asked === undefined) return;
+    const isOther = [...this.#init.core.partitions.values()].some(
+      ({ ruleTable }) => ruleTable?.version === asked.version && !isSame(ruleTable, asked),
+    );
+    if (!isOther) return;
+    const version = Math.max(asked.version, ...this.#heard.values()) + 1;
+    this.#init.change({ type: 'rules', table: { ...asked, version }, base: asked.version }, () => undefined);
+  }
+
+  #wait(table: RuleTable, done: Done): void {
+    this.#waiting.push({ table, done, untilTick: this.#ticks + PATIENCE_TICKS });
   }
 
   /**
-   * The partitions of which nobody has said yet that their log holds this version, or a later one. One replica that has
+   * The partitions of which nobody has said yet that their log holds this table, or a later one. One replica that has
    * applied it is enough: it is committed, so whatever is granted from now on stands behind it.
    */
-  #pendingAt(version: number): number[] {
+  #pendingAt(table: RuleTable): number[] {
+    const { version } = table;
     const { partitionCount, core } = this.#init;
     const all = Array.from({ length: partitionCount }, (_, partition) => partition);
     return all.filter((partition) => {
-      const here = core.partitions.get(partition)?.ruleTable?.version ?? 0;
-      return Math.max(here, this.#heard.get(partition) ?? 0) < version;
+      const here = core.partitions.get(partition)?.ruleTable;
+      // Whoever is here can be asked for more than a number.
+      if (here !== undefined && here.version === version) return !isSame(here, table);
+      return Math.max(here?.version ?? 0, this.#heard.get(partition) ?? 0) < version;
     });
   }
+}
+
+function isSame(a: RuleTable, b: RuleTable): boolean {
+  return Buffer.compare(encodeRules(a), encodeRules(b)) === 0;
+}
+
+/** What a change does not say stays as it is. */
+function optionsOf({
+  requestIdHorizonMillis,
+  clockDriftPpm,
+  partitionBytesMax,
+}: RuleTable): RulesChange['table'] {
+  return { requestIdHorizonMillis, clockDriftPpm, partitionBytesMax };
+}
+
+function defined(table: RulesChange['table']): RulesChange['table'] {
+  return Object.fromEntries(Object.entries(table).filter(([, value]) => value !== undefined));
 }
 
 function checkedTable(

@@ -108,9 +108,10 @@ export class Partition implements GroupApplication {
 
   /** The partition is to decide by `table`, if that is newer than what its log holds: its leader proposes it. */
   wantRules(table: RuleTable): void {
-    if (table.version <= this.#wantedRules.version) return;
+    // Of two with one version, that of group 0 and not that of a file.
+    if (table.version < this.#wantedRules.version) return;
     this.#wantedRules = table;
-    if (this.#isLeader) this.#init.requestProposal();
+    if (this.#isLeader && this.#mustProposeRules) this.#init.requestProposal();
   }
 
   /** Close to a full disk nothing more is proposed: a refusal is better than a failed write. */

@@ -113,6 +113,32 @@ describe('a change of the rules', () => {
     expect(node.told).toHaveLength(1);
   });
 
+  it('overrules a file that brought others of the same version into a partition', () => {
+    node.ask();
+    node.commit();
+    const replica = node.replicas.get(0) ?? expect.fail('not here');
+    replica.ruleTable = { ...table(6), clockDriftPpm: 7 };
+    node.apply(2, 6);
+    for (const partition of [1, 3]) node.hear(partition, 6);
+    node.changes.tick();
+    expect(node.told).toEqual([]);
+    for (let tick = 1; tick < 100; tick += 1) node.changes.tick();
+    expect(node.asked[1]?.change).toEqual({ type: 'rules', base: 6, table: table(7) });
+    node.commit();
+    node.apply(0, 7);
+    node.changes.tick();
+    expect(node.told).toEqual([{ ok: true, version: 6, pending: [] }]);
+  });
+
+  it('is newer than what any node has from a file, and leaves what it does not say', () => {
+    node.hear(3, 9);
+    const replica = node.replicas.get(0) ?? expect.fail('not here');
+    replica.ruleTable = { ...table(5), clockDriftPpm: 5_000 };
+    node.ask({ ifVersion: 5 });
+    const expected = { ...table(10), clockDriftPpm: 5_000 };
+    expect(node.asked[0]?.change).toEqual({ type: 'rules', base: 0, table: expected });
+  });
+
   it('names the partitions that do not decide by it in time', () => {
     node.ask();
     node.commit();

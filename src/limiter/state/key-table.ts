@@ -159,6 +159,8 @@ export class KeyTable {
   /** Takes back what was granted to the key in `slot`. Of what was granted before its rule changed, only a log can tell. */
   refund(slot: number, { decidedIndex, decidedMillis, cost }: GrantView): void {
     if (decidedIndex <= this.ruledIndex && this.meterKind !== 'log') return;
+    // The key was forgotten meanwhile, and is known anew by other grants: those are not to pay for it.
+    if (decidedMillis > this.meter.newestMillis(slot)) return;
     this.watcher?.beforeChange(slot);
     this.meter.refund(slot, decidedMillis, cost, this.rule);
   }

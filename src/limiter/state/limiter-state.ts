@@ -159,6 +159,13 @@ export class LimiterState {
     return named === DEFAULT_RULE ? (this.table?.rules[0]?.id ?? DEFAULT_RULE) : named;
   }
 
+  /** Tables of stated rules that have keys; those of rules that were removed are no callers' to choose. */
+  get #statedCount(): number {
+    let count = 0;
+    for (const { isStated } of this.keyTables) if (isStated) count += 1;
+    return count;
+  }
+
   /**
    * Is there room to remember a grant, and its request id if it has one? Names and ids are those that are looked up just
    * now.
@@ -172,8 +179,7 @@ export class LimiterState {
       bytes += this.memory.bytesFor(this.requestKey, this.ruleId);
     }
     const isNew = slot === NONE || hasRequestId;
-    if (!keys.isKept && this.keyTables.length - (this.table?.rules.length ?? 0) >= STATED_RULES_MAX)
-      return false;
+    if (!keys.isKept && this.#statedCount >= STATED_RULES_MAX) return false;
     if (room === 'exhausted' && bytes > 0) return false;
     if (room === 'full' && isNew) return false;
     return this.size.hasRoom(bytes, isNew, this.table?.partitionBytesMax ?? 0);

@@ -232,4 +232,20 @@ export const REQUEST_IDS: readonly Mutant[] = [
       },
     ],
   },
+  {
+    id: 'Q30',
+    bug: 'a refund takes from a key that was forgotten and is known anew by other grants',
+    law: 'no window over its limit in log time',
+    edits: [
+      {
+        in: 'KeyTable.refund',
+        find: 'if (decidedMillis > this.meter.newestMillis(slot)) return;',
+        replace: '',
+      },
+    ],
+    unitTest: {
+      file: 'limiter/forgotten-refunds.test.ts',
+      why: 'a key is forgotten in the near epoch and known anew in a far one while its id is remembered: no client of the simulator changes its epoch',
+    },
+  },
 ];
