@@ -267,6 +267,8 @@ export const LIMITER: readonly Mutant[] = [
         find: '?? statedRule(keys.rule.id)',
         replace: '',
       },
+      // Else what it granted would count as that of a meter it had before.
+      { in: 'LimiterState.#newTable', find: 'this.#retiredOf.get(rule.id)', replace: 'undefined' },
     ],
     unitTest: {
       file: 'limiter/stated-rules.test.ts',

@@ -126,6 +126,10 @@ export const METERS: readonly Mutant[] = [
         replace: 'floorDiv((level % parts) * windowMillis, parts)',
       },
     ],
+    unitTest: {
+      file: 'limiter/meter-histories.test.ts',
+      why: 'users who ask with and without timestamps must leave a part of a cost between two windows, which one seed in many does',
+    },
   },
   {
     id: 'B12',
