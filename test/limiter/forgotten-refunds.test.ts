@@ -38,7 +38,7 @@ class Machine {
   }
 
   /** How many of many are granted. */
-  fill(request: AllowRequest): number {
+  grantedOf(request: AllowRequest): number {
     return Array.from({ length: 3 * LIMIT }, () => this.one(request)?.allowed).filter(Boolean).length;
   }
 }
@@ -51,10 +51,10 @@ describe('a refund of a grant whose key was forgotten', () => {
     for (let i = 0; i < 5; i += 1) state.sweep();
     expect(state.machine.stats().keys).toBe(0);
     const late = { userId: 'ada', timestampMillis: FAR_MILLIS };
-    expect(state.fill(late)).toBe(LIMIT);
+    expect(state.grantedOf(late)).toBe(LIMIT);
     expect(state.one({ ask: 'refund', userId: 'ada', requestId: 'r1' })?.refund).toMatchObject({
       refunded: true,
     });
-    expect(state.fill(late)).toBe(0);
+    expect(state.grantedOf(late)).toBe(0);
   });
 });

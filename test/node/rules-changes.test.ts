@@ -70,8 +70,12 @@ class Node {
   }
 
   apply(partition: number, version: number): void {
+    this.hold(partition, table(version));
+  }
+
+  hold(partition: number, ruleTable: RuleTable): void {
     const replica = this.replicas.get(partition) ?? expect.fail('not here');
-    replica.ruleTable = table(version);
+    replica.ruleTable = ruleTable;
   }
 
   hear(partition: number, rulesVersion: number): void {
@@ -116,8 +120,7 @@ describe('a change of the rules', () => {
   it('overrules a file that brought others of the same version into a partition', () => {
     node.ask();
     node.commit();
-    const replica = node.replicas.get(0) ?? expect.fail('not here');
-    replica.ruleTable = { ...table(6), clockDriftPpm: 7 };
+    node.hold(0, { ...table(6), clockDriftPpm: 7 });
     node.apply(2, 6);
     for (const partition of [1, 3]) node.hear(partition, 6);
     node.changes.tick();
@@ -132,8 +135,7 @@ describe('a change of the rules', () => {
 
   it('is newer than what any node has from a file, and leaves what it does not say', () => {
     node.hear(3, 9);
-    const replica = node.replicas.get(0) ?? expect.fail('not here');
-    replica.ruleTable = { ...table(5), clockDriftPpm: 5_000 };
+    node.hold(0, { ...table(5), clockDriftPpm: 5_000 });
     node.ask({ ifVersion: 5 });
     const expected = { ...table(10), clockDriftPpm: 5_000 };
     expect(node.asked[0]?.change).toEqual({ type: 'rules', base: 0, table: expected });
