@@ -2,7 +2,7 @@
  * `GET /v1/users/{id}`: how a user stands, under every rule or, with `?rule=`, under one; and `POST /v1/users/{id}/refunds`: a grant
  * is taken back. It reads the path, the query and the body, asks, and formats. Nothing is granted here.
  */
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { LimitStanding } from '../api/answer.ts';
 import type { LookAnswer, LookRequest } from '../api/look.ts';
 import { isBoundedText } from '../api/bounded.ts';
@@ -54,18 +54,17 @@ function formatStanding(
 }
 
 /** Who can be granted something at once has nothing to wait for. */
-function limitOf({ ruleId, retryAfterMillis, ...limit }: LimitStanding): Record<string, unknown> {
-  const { limit: most, windowMillis, remaining, resetMillis } = limit;
-  const shown = { rule: ruleId, limit: most, windowMillis, remaining, resetMillis };
+function limitOf(standing: LimitStanding): Record<string, unknown> {
+  const { ruleId: rule, limit, windowMillis, remaining, resetMillis, retryAfterMillis } = standing;
+  const shown = { rule, limit, windowMillis, remaining, resetMillis };
   return retryAfterMillis === 0 ? shown : { ...shown, retryAfterMillis };
 }
 
 /** `{"requestId": string}`. @throws InvalidBodyError naming the field and its bound */
 function parseRefund(userId: string, body: unknown): RefundRequest {
-  const { requestId } = fieldsOf(body, ['requestId'], 'requestId') as { readonly requestId?: never };
+  const { requestId } = fieldsOf(body, ['requestId'], 'requestId');
   if (!isBoundedText(requestId, REQUEST_ID_BYTES_MAX)) {
-    const bound = `text of 1 to ${REQUEST_ID_BYTES_MAX} bytes`;
-    throw new InvalidBodyError('requestId', `requestId must be ${bound}`);
+    throw new InvalidBodyError('requestId', `requestId must be text of 1 to ${REQUEST_ID_BYTES_MAX} bytes`);
   }
   const invalid = invalidIn({ userId });
   if (invalid !== undefined) throw new InvalidBodyError(invalid.field, invalid.message);
@@ -86,29 +85,23 @@ function formatRefund({ refunded, ruleId, cost, decided }: Refund, partition: nu
 }
 
 export function addUsersRoute(app: FastifyInstance, { node, wallMillis }: HttpDoorInit): void {
+  const send = (reply: FastifyReply, answer: HttpAnswer): void => {
+    if (node.wantsNoClients()) void reply.header('connection', 'close');
+    sendAnswer(reply, answer);
+  };
   app.post<{ Params: { userId: string } }>(REFUNDS, (request, reply) => {
     const refund = parseRefund(request.params.userId, request.body);
     node.refund(refund, (answer, partition) => {
-      if (node.wantsNoClients()) void reply.header('connection', 'close');
-      sendAnswer(
-        reply,
-        answer.kind === 'refund'
-          ? formatRefund(answer.refund, partition)
-          : formatAnswer(answer, partition, wallMillis()),
-      );
+      if (answer.kind === 'refund') send(reply, formatRefund(answer.refund, partition));
+      else send(reply, formatAnswer(answer, partition, wallMillis()));
     });
     return reply;
   });
   app.get<{ Params: { userId: string } }>(USER, (request, reply) => {
     const look = parseLook(request.params.userId, request.url);
     node.look(look, (answer, partition) => {
-      if (node.wantsNoClients()) void reply.header('connection', 'close');
-      sendAnswer(
-        reply,
-        answer.kind === 'standing'
-          ? formatStanding(look.userId, answer, partition)
-          : formatAnswer(answer, partition, wallMillis()),
-      );
+      if (answer.kind === 'standing') send(reply, formatStanding(look.userId, answer, partition));
+      else send(reply, formatAnswer(answer, partition, wallMillis()));
     });
     return reply;
   });

@@ -3,7 +3,6 @@
  * wired together. What it needs of the outside world comes in as arguments, so that a simulator can run it too.
  */
 import type { NodeChange, NodeChangeResult } from '../api/node-change.ts';
-import type { RulesChange, RulesChangeResult } from '../api/rules-change.ts';
 import type { DoneWith, UserRequest } from '../api/user-request.ts';
 import { GroupClock } from '../../raft/driver/group-clock.ts';
 import type { GroupApplication, MultiRaft } from '../../raft/driver/multi-raft.ts';
@@ -40,6 +39,7 @@ export class NodeCore {
   readonly placement: ClusterPlacement;
   readonly meta: MetaGroup;
   readonly clock: ClockWatch;
+  /** To be asked for other rules, which reach the logs of all partitions through group 0. */
   readonly rules: RulesChanges;
   /** To be told of all that comes from peers. */
   readonly peers: PeerEvents;
@@ -216,7 +216,7 @@ export class NodeCore {
     }
     const leader = metaMembers(state.nodes.map(({ id }) => id)).voters[0];
     if (leader !== undefined) this.raft.preferLeader(META_GROUP, leader);
-    this.rules.stateChanged();
+    this.rules.handOn();
     this.#membership.stateChanged(state);
   }
 
@@ -258,16 +258,6 @@ export class NodeCore {
       if (!result.ok && result.reason === 'rulesChanged') done({ ok: false, reason: 'unknownOutcome' });
       else done(result);
     });
-  }
-
-  /**
-   * Replaces the rules of the cluster while it runs. Any node takes changes and hands them to group 0, from where they reach
-   * the logs of all partitions.
-   *
-   * @param done told once, when all partitions decide by them or after a few seconds; never if this process ends before
-   */
-  changeRules(change: RulesChange, done: (result: RulesChangeResult) => void): void {
-    this.rules.change(change, done);
   }
 
   /** Asks whoever leads the user's partition; see `Router.ask`. */

@@ -8,6 +8,7 @@ import { NO_NODE } from '../../raft/types.ts';
 import { openStore } from '../../storage/open-store.ts';
 import type { FrontDoor, NodeBehindDoor } from '../api/front-door.ts';
 import type { HostPort, NodeAddress } from '../api/node-address.ts';
+import type { DoneWith, UserRequest } from '../api/user-request.ts';
 import { factsDigest, factsOf } from '../config/cluster-facts.ts';
 import { ConfigError } from '../config/config.ts';
 import { HttpDoor } from '../http/http-door.ts';
@@ -199,19 +200,14 @@ function behindDoor(
   readiness: NodeReadiness,
   view: ClusterView,
 ): NodeBehindDoor {
+  const ask = <R extends UserRequest>(request: R, done: DoneWith<R>): void => {
+    if (readiness.core === undefined) (done as DoneWith<UserRequest>)(STARTING, 0);
+    else readiness.core.ask(request, done);
+  };
   return {
-    allow(request, done) {
-      if (readiness.core === undefined) done(STARTING, 0);
-      else readiness.core.ask(request, done);
-    },
-    look(request, done) {
-      if (readiness.core === undefined) done(STARTING, 0);
-      else readiness.core.ask(request, done);
-    },
-    refund(request, done) {
-      if (readiness.core === undefined) done(STARTING, 0);
-      else readiness.core.ask(request, done);
-    },
+    allow: ask,
+    look: ask,
+    refund: ask,
     readiness: () => readiness.current,
     wantsNoClients: () => readiness.wantsNoClients,
     cluster() {
@@ -226,7 +222,7 @@ function behindDoor(
     rules: () => readiness.core?.rules.newest,
     changeRules(change, done) {
       if (readiness.core === undefined) done({ ok: false, reason: 'notLeader' });
-      else readiness.core.changeRules(change, done);
+      else readiness.core.rules.change(change, done);
     },
   };
 }

@@ -2,14 +2,14 @@
  * Changes of the rules that this node was asked for: checked, handed to group 0, and answered when every partition decides by
  * them. And what group 0 says, handed to the partitions of this node. The partitions decide by what is in their own logs.
  */
+import { isDeepStrictEqual } from 'node:util';
 import {
-  RULES_CHANGE_FIELDS,
+  RULES_CHANGE_FAILURES,
   type RulesChange,
   type RulesChangeFailure,
   type RulesChangeResult,
 } from '../api/rules-change.ts';
 import { checkHorizon, ConfigError, type Timing } from '../config/config.ts';
-import { encodeRules } from '../limiter/log/command.ts';
 import { InvalidRuleError, type RuleTable, validateRuleTable } from '../limiter/rules.ts';
 import type { MetaState } from '../meta/meta-state.ts';
 import type { ClusterChange, ClusterChangeResult } from '../wire/cluster-changes.ts';
@@ -51,6 +51,8 @@ export class RulesChanges {
   readonly #init: RulesChangesInit;
   /** By partition: the newest version that a replica on another node has applied, from whatever file it came. */
   readonly #heard = new Map<number, number>();
+  /** Tables that replicas have applied, and the one that each was found to be equal to. */
+  readonly #equalTo = new WeakMap<RuleTable, RuleTable>();
   #waiting: Waiting[] = [];
   #ticks = 0;
 
@@ -71,6 +73,7 @@ export class RulesChanges {
     return this.#init.core.meta.state?.rules;
   }
 
+  /** @param done told once, when all partitions decide by them or after a few seconds; never if this process ends before */
   change({ table, ifVersion }: RulesChange, done: Done): void {
     const { newest } = this;
     const fail = (reason: RulesChangeFailure): void => done({ ok: false, reason });
@@ -78,7 +81,7 @@ export class RulesChanges {
     if (ifVersion !== undefined && ifVersion !== newest.version) return fail('rulesChanged');
     if (this.#waiting.length >= WAITING_MAX) return fail('overloaded');
     const version = Math.max(newest.version, ...this.#heard.values()) + 1;
-    const checked = checkedTable({ ...optionsOf(newest), ...defined(table) }, version, this.#init.timing);
+    const checked = checkedTable({ ...optionsOf(newest), ...table, version }, this.#init.timing);
     if (!('version' in checked)) return done(checked);
     const base = this.#asked?.version ?? 0;
     this.#init.change({ type: 'rules', table: checked, base }, (result) => {
@@ -87,8 +90,8 @@ export class RulesChanges {
     });
   }
 
-  /** Group 0 has another state. */
-  stateChanged(): void {
+  /** To be called when group 0 has another state. Whatever is newer than what a partition has is proposed by its leader. */
+  handOn(): void {
     const rules = this.#asked;
     if (rules === undefined) return;
     for (const replica of this.#init.core.partitions.values()) replica.wantRules(rules);
@@ -105,7 +108,7 @@ export class RulesChanges {
     if (this.#ticks % LOOK_TICKS === 0) {
       this.#overruleFiles();
       // Where a proposal was refused nobody else asks again.
-      this.stateChanged();
+      this.handOn();
     }
     if (this.#waiting.length === 0) return;
     const waiting = this.#waiting;
@@ -125,12 +128,20 @@ export class RulesChanges {
   #overruleFiles(): void {
     const asked = this.#asked;
     if (asked === undefined) return;
-    const isOther = [...this.#init.core.partitions.values()].some(
-      ({ ruleTable }) => ruleTable?.version === asked.version && !isSame(ruleTable, asked),
-    );
+    let isOther = false;
+    for (const { ruleTable } of this.#init.core.partitions.values())
+      isOther ||= ruleTable?.version === asked.version && !this.#isSame(ruleTable, asked);
     if (!isOther) return;
     const version = Math.max(asked.version, ...this.#heard.values()) + 1;
     this.#init.change({ type: 'rules', table: { ...asked, version }, base: asked.version }, () => undefined);
+  }
+
+  /** Every partition has a table of its own, and a table may be long: each is compared once. */
+  #isSame(applied: RuleTable, wanted: RuleTable): boolean {
+    if (this.#equalTo.get(applied) === wanted) return true;
+    const isSame = isDeepStrictEqual(applied, wanted);
+    if (isSame) this.#equalTo.set(applied, wanted);
+    return isSame;
   }
 
   #wait(table: RuleTable, done: Done): void {
@@ -148,50 +159,36 @@ export class RulesChanges {
     return all.filter((partition) => {
       const here = core.partitions.get(partition)?.ruleTable;
       // Whoever is here can be asked for more than a number.
-      if (here !== undefined && here.version === version) return !isSame(here, table);
+      if (here !== undefined && here.version === version) return !this.#isSame(here, table);
       return Math.max(here?.version ?? 0, this.#heard.get(partition) ?? 0) < version;
     });
   }
 }
 
-function isSame(a: RuleTable, b: RuleTable): boolean {
-  return Buffer.compare(encodeRules(a), encodeRules(b)) === 0;
-}
-
-/** What a change does not say stays as it is. */
+/** What a change does not say stays as it is; the rules themselves it must say. */
 function optionsOf({
   requestIdHorizonMillis,
   clockDriftPpm,
   partitionBytesMax,
-}: RuleTable): RulesChange['table'] {
+}: RuleTable): Partial<RuleTable> {
   return { requestIdHorizonMillis, clockDriftPpm, partitionBytesMax };
 }
 
-function defined(table: RulesChange['table']): RulesChange['table'] {
-  return Object.fromEntries(Object.entries(table).filter(([, value]) => value !== undefined));
-}
-
 function checkedTable(
-  table: RulesChange['table'],
-  version: number,
+  table: Readonly<Record<string, unknown>>,
   timing: Timing,
 ): RuleTable | Extract<RulesChangeResult, { reason: 'invalid' }> {
-  const fields = RULES_CHANGE_FIELDS.map((name) => [name, table[name]] as const);
   try {
-    const checked = validateRuleTable({ ...Object.fromEntries(fields), version });
+    const checked = validateRuleTable(table);
     checkHorizon(checked, timing);
     return checked;
   } catch (error) {
     if (!(error instanceof InvalidRuleError || error instanceof ConfigError)) throw error;
-    return {
-      ok: false,
-      reason: 'invalid',
-      field: error.field.replace(/^rules\./, ''),
-      message: error.message,
-    };
+    const field = error.field.replace(/^rules\./, '');
+    return { ok: false, reason: 'invalid', field, message: error.message };
   }
 }
 
 function isKnown(reason: string): reason is RulesChangeFailure {
-  return ['rulesChanged', 'notMember', 'overloaded', 'unknownOutcome', 'notLeader'].includes(reason);
+  return reason in RULES_CHANGE_FAILURES;
 }

@@ -209,12 +209,12 @@ export class Forwarder {
 const ITEMS_PER_FRAME_MAX = 4_096;
 
 /** @param sizeOf how many items one of them is worth */
-function inParts<T>(items: T[], sizeOf: (item: T) => number = () => 1): T[][] {
+function inParts<T>(items: T[], sizeOf: (item: T) => number = one): T[][] {
   const parts: T[][] = [];
   let size = 0;
   let from = 0;
-  for (const [i, item] of items.entries()) {
-    const more = sizeOf(item);
+  for (let i = 0; i < items.length; i += 1) {
+    const more = sizeOf(items[i]!);
     if (i > from && size + more > ITEMS_PER_FRAME_MAX) {
       parts.push(items.slice(from, i));
       from = i;
@@ -224,6 +224,10 @@ function inParts<T>(items: T[], sizeOf: (item: T) => number = () => 1): T[][] {
   }
   parts.push(from === 0 ? items : items.slice(from));
   return parts;
+}
+
+function one(): number {
+  return 1;
 }
 
 /** A look under all rules is answered by as many limits. */

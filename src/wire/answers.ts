@@ -146,10 +146,26 @@ function decodeAnswer(input: BytesIn, ruleIds: string[]): Answer {
 
 function decodeDecision(input: BytesIn, ruleIds: string[]): Decision {
   const allowed = input.flag('allowed');
-  const limit = decodeLimit(input, ruleIds);
+  const ruleId = decodeRuleId(input, ruleIds);
+  const limit = input.integer('limit');
+  const windowMillis = input.integer('windowMillis');
+  const remaining = input.integer('remaining');
+  const retryAfterMillis = input.integer('retryAfterMillis');
+  const resetMillis = input.integer('resetMillis');
   const waitMillis = input.integer('waitMillis');
   const decided = decodeReceipt(input);
-  return { allowed, ...limit, decided, ...(waitMillis > 0 && { waitMillis }) };
+  // One object, and no copy of another: every forwarded request has one.
+  const decision = {
+    allowed,
+    ruleId,
+    limit,
+    windowMillis,
+    remaining,
+    retryAfterMillis,
+    resetMillis,
+    decided,
+  };
+  return waitMillis === 0 ? decision : { ...decision, waitMillis };
 }
 
 function decodeStanding(input: BytesIn, ruleIds: string[]): Standing {

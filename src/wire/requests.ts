@@ -37,13 +37,13 @@ export function encodeRequests(requests: readonly ForwardedRequest[]): Buffer {
   batch.clear();
   out.integer(requests.length);
   const looks: number[] = [];
-  for (const [i, { id, budgetMillis, partition, relayTo, request }] of requests.entries()) {
+  for (const { id, budgetMillis, partition, relayTo, request } of requests) {
     out.integer(id);
     out.integer(budgetMillis);
     out.integer(partition);
     out.integer(relayTo);
     if (request.ask === 'look') {
-      looks.push(i);
+      looks.push(batch.size);
       batch.add({ userId: request.userId, ruleId: request.ruleId });
     } else batch.add(request);
   }

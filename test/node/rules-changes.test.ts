@@ -54,8 +54,9 @@ class Node {
   ask(
     asked: { readonly rules?: unknown; readonly horizon?: number; readonly ifVersion?: number } = {},
   ): void {
-    const requestIdHorizonMillis = asked.horizon;
-    const table = { rules: asked.rules ?? rules, requestIdHorizonMillis };
+    const { horizon } = asked;
+    const options = horizon === undefined ? {} : { requestIdHorizonMillis: horizon };
+    const table = { rules: asked.rules ?? rules, ...options };
     const change = { table, ifVersion: asked.ifVersion };
     this.changes.change(change, (result) => this.told.push(result));
   }
@@ -65,7 +66,7 @@ class Node {
     const { change, done } = this.asked.at(-1) ?? expect.fail('nothing was asked');
     if (change.type !== 'rules') expect.fail('not a change of the rules');
     this.meta.state = { ...STATE, rules: change.table };
-    this.changes.stateChanged();
+    this.changes.handOn();
     done({ ok: true, version: change.table.version });
   }
 

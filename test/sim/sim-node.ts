@@ -177,7 +177,7 @@ export class SimNode implements Endpoint, Machine {
 
   /** The operator asks this node for other rules; what becomes of it is seen in the logs. */
   changeRules(change: RulesChange): void {
-    this.#inProcess((core) => core.changeRules(change, () => undefined));
+    this.#inProcess((core) => core.rules.change(change, () => undefined));
   }
 
   #inProcess(step: (core: NodeCore) => void): void {

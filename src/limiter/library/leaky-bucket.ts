@@ -23,14 +23,12 @@ export interface LeakyBucketOptions {
  * bucket.waitMillis('ada', 0); // 1000
  * bucket.waitMillis('ada', 0); // undefined: dropped
  */
-export class LeakyBucket {
-  readonly #local: LocalLimiter;
-
+export class LeakyBucket extends LocalLimiter {
   /** @throws InvalidLimiterArgumentError */
   constructor({ capacity, leakPerSecond }: LeakyBucketOptions) {
     requireInteger('capacity', capacity, 1, LIMIT_MAX);
     const queue = capacity > 1 ? { queue: capacity - 1 } : {};
-    this.#local = new LocalLimiter({
+    super({
       ...flowOf('leakPerSecond', leakPerSecond),
       meter: 'leakyBucket',
       burst: 1,
@@ -45,34 +43,7 @@ export class LeakyBucket {
    * @throws InvalidLimiterArgumentError
    */
   waitMillis(userId: string, timestampMillis: number, cost = 1): number | undefined {
-    const { allowed, waitMillis = 0 } = this.#local.decide(userId, timestampMillis, cost);
+    const { allowed, waitMillis = 0 } = this.decide(userId, timestampMillis, cost);
     return allowed ? waitMillis : undefined;
-  }
-
-  /**
-   * The same for who does not wait: takes in a request if it fits.
-   *
-   * @param userId 1 to 256 bytes
-   * @param timestampMillis 0 to 8_640_000_000_000_000; one below the user's newest grant is decided at that
-   * @param cost 1 to 1_000_000
-   * @throws InvalidLimiterArgumentError
-   */
-  allow(userId: string, timestampMillis: number, cost = 1): boolean {
-    return this.#local.allow(userId, timestampMillis, cost);
-  }
-
-  /** Number of users of whom something is remembered. */
-  get userCount(): number {
-    return this.#local.userCount;
-  }
-
-  /**
-   * Forgets users to whom nothing counts any more at `beforeMillis`, and returns how many. O(users).
-   *
-   * @param beforeMillis 0 to 8_640_000_000_000_000; should not be ahead of the timestamps still to come
-   * @throws InvalidLimiterArgumentError
-   */
-  evictIdle(beforeMillis: number): number {
-    return this.#local.evictIdle(beforeMillis);
   }
 }

@@ -5,7 +5,6 @@
  */
 
 import type { Rule } from '../../api/rule.ts';
-import type { Decision } from '../decision.ts';
 import { Judgement, type Place, type Question } from '../judge.ts';
 import { DEFAULT_RULE } from '../rules.ts';
 import { KeyTable } from '../state/key-table.ts';
@@ -40,12 +39,20 @@ export class LocalLimiter {
     });
   }
 
+  /** Number of users of whom something is remembered. */
   get userCount(): number {
     return this.#table.size;
   }
 
-  /** @throws InvalidLimiterArgumentError */
-  allow(userId: string, timestampMillis: number, cost: number): boolean {
+  /**
+   * Decides one request and records it when granted; a denied one changes nothing.
+   *
+   * @param userId 1 to 256 bytes
+   * @param timestampMillis 0 to 8_640_000_000_000_000; one below the user's newest grant is decided at that
+   * @param cost 1 to 1_000_000
+   * @throws InvalidLimiterArgumentError
+   */
+  allow(userId: string, timestampMillis: number, cost = 1): boolean {
     this.#judge(userId, timestampMillis, cost);
     // Who is held back, for what was forgotten, is not denied here: the caller said that none so early would come.
     if (!this.#judgement.isWithinLimit) return false;
@@ -54,7 +61,11 @@ export class LocalLimiter {
   }
 
   /** The same, and all that there is to say of it. */
-  decide(userId: string, timestampMillis: number, cost: number): Decision {
+  protected decide(
+    userId: string,
+    timestampMillis: number,
+    cost: number,
+  ): { readonly allowed: boolean; readonly waitMillis?: number } {
     this.#judge(userId, timestampMillis, cost);
     if (!this.#judgement.isWithinLimit) return this.#judgement.denial(NOWHERE);
     return this.#judgement.grant(this.#table.grant(this.#judgement, this.#name, GROUP_MILLIS), NOWHERE);
@@ -70,7 +81,12 @@ export class LocalLimiter {
     this.#judgement.judgeLimit(this.#table, this.#table.keys.find(this.#name), this.#question, GROUP_MILLIS);
   }
 
-  /** Forgets users to whom nothing counts any more at `beforeMillis`, and returns how many. O(users). */
+  /**
+   * Forgets users to whom nothing counts any more at `beforeMillis`, and returns how many. O(users).
+   *
+   * @param beforeMillis 0 to 8_640_000_000_000_000; should not be ahead of the timestamps still to come
+   * @throws InvalidLimiterArgumentError
+   */
   evictIdle(beforeMillis: number): number {
     requireTimestamp('beforeMillis', beforeMillis);
     const table = this.#table;

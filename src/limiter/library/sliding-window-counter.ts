@@ -16,9 +16,7 @@ import { LocalLimiter } from './local-limiter.ts';
  * limiter.allow('ada', 78_000); // true: 3 + 70 % of 5 is 6.5, which counts as 6
  * limiter.allow('ada', 78_000); // false
  */
-export class SlidingWindowCounter {
-  readonly #local: LocalLimiter;
-
+export class SlidingWindowCounter extends LocalLimiter {
   /**
    * @param maxRequests 0 (deny all) to 1_000_000
    * @param windowMillis 1 to 2_678_400_000 (31 days)
@@ -27,33 +25,6 @@ export class SlidingWindowCounter {
   constructor(maxRequests: number, windowMillis: number) {
     requireInteger('maxRequests', maxRequests, 0, LIMIT_MAX);
     requireInteger('windowMillis', windowMillis, 1, WINDOW_MILLIS_MAX);
-    this.#local = new LocalLimiter({ limit: maxRequests, windowMillis, meter: 'slidingCounter' });
-  }
-
-  /**
-   * Decides one request and records it when granted; a denied one changes nothing.
-   *
-   * @param userId 1 to 256 bytes
-   * @param timestampMillis 0 to 8_640_000_000_000_000; one below the user's newest grant is decided at that
-   * @param cost 1 to 1_000_000
-   * @throws InvalidLimiterArgumentError
-   */
-  allow(userId: string, timestampMillis: number, cost = 1): boolean {
-    return this.#local.allow(userId, timestampMillis, cost);
-  }
-
-  /** Number of users of whom something is remembered. */
-  get userCount(): number {
-    return this.#local.userCount;
-  }
-
-  /**
-   * Forgets users to whom nothing counts any more at `beforeMillis`, and returns how many. O(users).
-   *
-   * @param beforeMillis 0 to 8_640_000_000_000_000; should not be ahead of the timestamps still to come
-   * @throws InvalidLimiterArgumentError
-   */
-  evictIdle(beforeMillis: number): number {
-    return this.#local.evictIdle(beforeMillis);
+    super({ limit: maxRequests, windowMillis, meter: 'slidingCounter' });
   }
 }

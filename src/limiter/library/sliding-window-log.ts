@@ -15,9 +15,7 @@ import { LocalLimiter } from './local-limiter.ts';
  * limiter.allow('ada', 3_599_999); // false
  * limiter.allow('ada', 3_600_000); // true
  */
-export class SlidingWindowLog {
-  readonly #local: LocalLimiter;
-
+export class SlidingWindowLog extends LocalLimiter {
   /**
    * @param maxRequests 0 (deny all) to 1_000_000
    * @param windowMillis 1 to 2_678_400_000 (31 days)
@@ -35,33 +33,6 @@ export class SlidingWindowLog {
     const coarsest = Math.min(windowMillis, GRANULARITY_MILLIS_MAX);
     requireInteger('granularityMillis', granularityMillis, 1, coarsest);
     const granules = granularityMillis > 1 ? { granularityMillis } : {};
-    this.#local = new LocalLimiter({ limit: maxRequests, windowMillis, ...granules });
-  }
-
-  /**
-   * Decides one request and records it when granted; a denied one changes nothing.
-   *
-   * @param userId 1 to 256 bytes
-   * @param timestampMillis 0 to 8_640_000_000_000_000; one below the user's newest grant is decided at that
-   * @param cost 1 to 1_000_000
-   * @throws InvalidLimiterArgumentError
-   */
-  allow(userId: string, timestampMillis: number, cost = 1): boolean {
-    return this.#local.allow(userId, timestampMillis, cost);
-  }
-
-  /** Number of users of whom something is remembered. */
-  get userCount(): number {
-    return this.#local.userCount;
-  }
-
-  /**
-   * Forgets users to whom nothing counts any more at `beforeMillis`, and returns how many. O(users).
-   *
-   * @param beforeMillis 0 to 8_640_000_000_000_000; should not be ahead of the timestamps still to come
-   * @throws InvalidLimiterArgumentError
-   */
-  evictIdle(beforeMillis: number): number {
-    return this.#local.evictIdle(beforeMillis);
+    super({ limit: maxRequests, windowMillis, ...granules });
   }
 }

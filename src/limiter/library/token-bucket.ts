@@ -22,43 +22,14 @@ export interface TokenBucketOptions {
  * bucket.allow('ada', 499); // false
  * bucket.allow('ada', 500); // true
  */
-export class TokenBucket {
-  readonly #local: LocalLimiter;
-
+export class TokenBucket extends LocalLimiter {
   /** @throws InvalidLimiterArgumentError */
   constructor({ capacity, refillPerSecond }: TokenBucketOptions) {
     requireInteger('capacity', capacity, 1, LIMIT_MAX);
-    this.#local = new LocalLimiter({
+    super({
       ...flowOf('refillPerSecond', refillPerSecond),
       meter: 'tokenBucket',
       burst: capacity,
     });
-  }
-
-  /**
-   * Decides one request and records it when granted; a denied one changes nothing.
-   *
-   * @param userId 1 to 256 bytes
-   * @param timestampMillis 0 to 8_640_000_000_000_000; one below the user's newest grant is decided at that
-   * @param cost 1 to 1_000_000
-   * @throws InvalidLimiterArgumentError
-   */
-  allow(userId: string, timestampMillis: number, cost = 1): boolean {
-    return this.#local.allow(userId, timestampMillis, cost);
-  }
-
-  /** Number of users of whom something is remembered. */
-  get userCount(): number {
-    return this.#local.userCount;
-  }
-
-  /**
-   * Forgets users to whom nothing counts any more at `beforeMillis`, and returns how many. O(users).
-   *
-   * @param beforeMillis 0 to 8_640_000_000_000_000; should not be ahead of the timestamps still to come
-   * @throws InvalidLimiterArgumentError
-   */
-  evictIdle(beforeMillis: number): number {
-    return this.#local.evictIdle(beforeMillis);
   }
 }

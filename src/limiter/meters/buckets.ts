@@ -4,11 +4,10 @@
  */
 
 import { capacityOf, LIMIT_MAX, type Rule } from '../../api/rule.ts';
-import type { ByteReader } from '../state/byte-stream.ts';
 import { ceilDiv, ceilScaled, floorDiv } from './integers.ts';
 import { LOG_WINDOW_MILLIS_MAX } from './log-runs.ts';
-import type { Demand, KeyRun, Meter, MeterView } from './meter.ts';
-import { NumberRows } from './number-rows.ts';
+import type { Demand, KeyRun } from './meter.ts';
+import { NumberMeter } from './number-meter.ts';
 
 /** The level right after the newest grant, in parts of a cost; and how many parts a cost has: the window it was judged by. */
 const LEVEL = 0;
@@ -41,26 +40,12 @@ export const DRAIN_MILLIS_MAX = 2 ** 48;
  * above a smaller `burst` has to flow out first. Where the window changes, as between requests with timestamps and
  * without, the level is carried over, rounded up to a part of a cost.
  */
-export class Buckets implements Meter {
-  readonly #rows = new NumberRows([
-    { name: 'level', min: 0, max: LEVEL_MAX },
-    { name: 'parts', min: 1, max: LOG_WINDOW_MILLIS_MAX },
-  ]);
-
-  get size(): number {
-    return this.#rows.size;
-  }
-
-  add(): void {
-    this.#rows.add();
-  }
-
-  remove(slot: number): void {
-    this.#rows.remove(slot);
-  }
-
-  newestMillis(slot: number): number {
-    return this.#rows.newestMillis(slot);
+export class Buckets extends NumberMeter {
+  constructor() {
+    super([
+      { name: 'level', min: 0, max: LEVEL_MAX },
+      { name: 'parts', min: 1, max: LOG_WINDOW_MILLIS_MAX },
+    ]);
   }
 
   liveCost(slot: number, demand: Demand): number {
@@ -83,16 +68,11 @@ export class Buckets implements Meter {
     return this.newestMillis(slot) + millisToDrain(this.#level(slot, windowMillis), rule);
   }
 
-  /** Its row is there already. */
-  bytesToGrant(): number {
-    return 0;
-  }
-
   grant(slot: number, demand: Demand): void {
     const { t, cost, windowMillis } = demand;
-    this.#rows.setNumber(slot, LEVEL, this.#levelAt(slot, demand) + cost * windowMillis);
-    this.#rows.setNumber(slot, PARTS, windowMillis);
-    this.#rows.setNewestMillis(slot, t);
+    this.rows.setNumber(slot, LEVEL, this.#levelAt(slot, demand) + cost * windowMillis);
+    this.rows.setNumber(slot, PARTS, windowMillis);
+    this.rows.setNewestMillis(slot, t);
   }
 
   refund(slot: number, timeMillis: number, cost: number, rule: Rule): void {
@@ -101,35 +81,26 @@ export class Buckets implements Meter {
     const elapsed = this.newestMillis(slot) - timeMillis;
     if (elapsed < 0 || elapsed >= ceilDiv(cost * windowMillis, rateOf(rule))) return;
     const back = cost - ceilDiv(elapsed * rateOf(rule), windowMillis);
-    const level = this.#rows.number(slot, LEVEL);
-    this.#rows.setNumber(slot, LEVEL, Math.max(0, level - back * this.#rows.number(slot, PARTS)));
-  }
-
-  view(): MeterView {
-    return this.#rows.view();
-  }
-
-  read(slot: number, input: ByteReader, madeMillis: number): number {
-    this.#rows.read(slot, input, madeMillis);
-    return 0;
+    const level = this.rows.number(slot, LEVEL);
+    this.rows.setNumber(slot, LEVEL, Math.max(0, level - back * this.rows.number(slot, PARTS)));
   }
 
   /** Its cost in parts. */
   inspect(slot: number): readonly KeyRun[] {
-    const cost = this.#rows.number(slot, LEVEL);
-    return [{ timeMillis: this.newestMillis(slot), cost, windowMillis: this.#rows.number(slot, PARTS) }];
+    const cost = this.rows.number(slot, LEVEL);
+    return [{ timeMillis: this.newestMillis(slot), cost, windowMillis: this.rows.number(slot, PARTS) }];
   }
 
   #levelAt(slot: number, { rule, t, windowMillis }: Demand): number {
     const level = this.#level(slot, windowMillis);
-    const elapsed = t - this.#rows.newestMillis(slot);
+    const elapsed = t - this.rows.newestMillis(slot);
     return elapsed >= ceilDiv(level, rateOf(rule)) ? 0 : level - elapsed * rateOf(rule);
   }
 
   /** The level after the newest grant, where a cost has `windowMillis` parts. */
   #level(slot: number, windowMillis: number): number {
-    const level = this.#rows.number(slot, LEVEL);
-    const parts = this.#rows.number(slot, PARTS);
+    const level = this.rows.number(slot, LEVEL);
+    const parts = this.rows.number(slot, PARTS);
     if (level === 0 || parts === windowMillis) return level;
     return floorDiv(level, parts) * windowMillis + ceilScaled(level % parts, windowMillis, parts);
   }

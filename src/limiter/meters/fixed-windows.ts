@@ -1,10 +1,9 @@
 /** A counter per key and aligned window: a quota that begins anew with each minute, day or month. */
 
 import { LIMIT_MAX, type Rule } from '../../api/rule.ts';
-import type { ByteReader } from '../state/byte-stream.ts';
 import { windowEnd, windowStart } from './aligned-window.ts';
-import type { Demand, KeyRun, Meter, MeterView } from './meter.ts';
-import { NumberRows } from './number-rows.ts';
+import type { Demand, KeyRun } from './meter.ts';
+import { NumberMeter } from './number-meter.ts';
 
 /** What was granted in the window of the newest grant. */
 const COUNT = 0;
@@ -24,28 +23,14 @@ const COUNT = 0;
  * rule has there. If windows grew, what an earlier one held is forgotten: the window in which the rule changed may
  * hold up to what the old rule granted in it on top of the new limit, and every later one keeps to the limit.
  */
-export class FixedWindows implements Meter {
-  readonly #rows = new NumberRows([{ name: 'count', min: 0, max: LIMIT_MAX }]);
-
-  get size(): number {
-    return this.#rows.size;
-  }
-
-  add(): void {
-    this.#rows.add();
-  }
-
-  remove(slot: number): void {
-    this.#rows.remove(slot);
-  }
-
-  newestMillis(slot: number): number {
-    return this.#rows.newestMillis(slot);
+export class FixedWindows extends NumberMeter {
+  constructor() {
+    super([{ name: 'count', min: 0, max: LIMIT_MAX }]);
   }
 
   liveCost(slot: number, { rule, t }: Demand): number {
-    const isOver = this.#rows.newestMillis(slot) < windowStart(rule, t);
-    return isOver ? 0 : this.#rows.number(slot, COUNT);
+    const isOver = this.rows.newestMillis(slot) < windowStart(rule, t);
+    return isOver ? 0 : this.rows.number(slot, COUNT);
   }
 
   millisUntilAvailable(slot: number, demand: Demand, cost: number): number {
@@ -63,32 +48,18 @@ export class FixedWindows implements Meter {
     return windowEnd(rule, this.newestMillis(slot));
   }
 
-  /** Its row is there already. */
-  bytesToGrant(): number {
-    return 0;
-  }
-
   grant(slot: number, demand: Demand): void {
-    this.#rows.setNumber(slot, COUNT, this.liveCost(slot, demand) + demand.cost);
-    this.#rows.setNewestMillis(slot, demand.t);
+    this.rows.setNumber(slot, COUNT, this.liveCost(slot, demand) + demand.cost);
+    this.rows.setNewestMillis(slot, demand.t);
   }
 
   refund(slot: number, timeMillis: number, cost: number, rule: Rule): void {
     const isOver = timeMillis < windowStart(rule, this.newestMillis(slot));
     if (isOver) return;
-    this.#rows.setNumber(slot, COUNT, Math.max(0, this.#rows.number(slot, COUNT) - cost));
-  }
-
-  view(): MeterView {
-    return this.#rows.view();
-  }
-
-  read(slot: number, input: ByteReader, madeMillis: number): number {
-    this.#rows.read(slot, input, madeMillis);
-    return 0;
+    this.rows.setNumber(slot, COUNT, Math.max(0, this.rows.number(slot, COUNT) - cost));
   }
 
   inspect(slot: number): readonly KeyRun[] {
-    return [{ timeMillis: this.newestMillis(slot), cost: this.#rows.number(slot, COUNT) }];
+    return [{ timeMillis: this.newestMillis(slot), cost: this.rows.number(slot, COUNT) }];
   }
 }

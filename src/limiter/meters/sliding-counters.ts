@@ -4,10 +4,9 @@
  */
 
 import { LIMIT_MAX, type Rule, WINDOW_MILLIS_MAX } from '../../api/rule.ts';
-import type { ByteReader } from '../state/byte-stream.ts';
 import { ceilDiv, floorDiv } from './integers.ts';
-import type { Demand, KeyRun, Meter, MeterView } from './meter.ts';
-import { NumberRows } from './number-rows.ts';
+import type { Demand, KeyRun } from './meter.ts';
+import { NumberMeter } from './number-meter.ts';
 
 /** How long the windows were when the key was granted something last; then what was granted in that one and before. */
 const WINDOW = 0;
@@ -32,30 +31,17 @@ const PREVIOUS = 2;
  * **After a change of the window** what was spent when the key was last granted something counts as granted then. What had
  * left the windows of before is forgotten.
  */
-export class SlidingCounters implements Meter {
-  readonly #rows = new NumberRows([
-    { name: 'window', min: 1, max: WINDOW_MILLIS_MAX },
-    { name: 'current count', min: 0, max: LIMIT_MAX },
-    { name: 'previous count', min: 0, max: LIMIT_MAX },
-  ]);
+export class SlidingCounters extends NumberMeter {
   /** Of the key and the time that is worked on; between two calls they mean nothing. */
   #current = 0;
   #previous = 0;
 
-  get size(): number {
-    return this.#rows.size;
-  }
-
-  add(): void {
-    this.#rows.add();
-  }
-
-  remove(slot: number): void {
-    this.#rows.remove(slot);
-  }
-
-  newestMillis(slot: number): number {
-    return this.#rows.newestMillis(slot);
+  constructor() {
+    super([
+      { name: 'window', min: 1, max: WINDOW_MILLIS_MAX },
+      { name: 'current count', min: 0, max: LIMIT_MAX },
+      { name: 'previous count', min: 0, max: LIMIT_MAX },
+    ]);
   }
 
   liveCost(slot: number, { rule, t }: Demand): number {
@@ -80,17 +66,12 @@ export class SlidingCounters implements Meter {
     return newestMillis - (newestMillis % windowMillis) + 2 * windowMillis;
   }
 
-  /** Its row is there already. */
-  bytesToGrant(): number {
-    return 0;
-  }
-
   grant(slot: number, { rule, t, cost }: Demand): void {
     this.#open(slot, rule, t);
-    this.#rows.setNewestMillis(slot, t);
-    this.#rows.setNumber(slot, WINDOW, rule.windowMillis);
-    this.#rows.setNumber(slot, CURRENT, this.#current + cost);
-    this.#rows.setNumber(slot, PREVIOUS, this.#previous);
+    this.rows.setNewestMillis(slot, t);
+    this.rows.setNumber(slot, WINDOW, rule.windowMillis);
+    this.rows.setNumber(slot, CURRENT, this.#current + cost);
+    this.rows.setNumber(slot, PREVIOUS, this.#previous);
   }
 
   refund(slot: number, timeMillis: number, cost: number, { windowMillis }: Rule): void {
@@ -98,31 +79,22 @@ export class SlidingCounters implements Meter {
     const windowsAgo = floorDiv(newestMillis, windowMillis) - floorDiv(timeMillis, windowMillis);
     if (windowsAgo > 1) return;
     const counter = windowsAgo === 0 ? CURRENT : PREVIOUS;
-    this.#rows.setNumber(slot, counter, Math.max(0, this.#rows.number(slot, counter) - cost));
-  }
-
-  view(): MeterView {
-    return this.#rows.view();
-  }
-
-  read(slot: number, input: ByteReader, madeMillis: number): number {
-    this.#rows.read(slot, input, madeMillis);
-    return 0;
+    this.rows.setNumber(slot, counter, Math.max(0, this.rows.number(slot, counter) - cost));
   }
 
   inspect(slot: number): readonly KeyRun[] {
     const timeMillis = this.newestMillis(slot);
-    const windowMillis = this.#rows.number(slot, WINDOW);
+    const windowMillis = this.rows.number(slot, WINDOW);
     return [PREVIOUS, CURRENT].map((i) => ({
       timeMillis,
-      cost: this.#rows.number(slot, i),
+      cost: this.rows.number(slot, i),
       windowMillis,
     }));
   }
 
   /** What both windows hold as seen from `t`. */
   #open(slot: number, { windowMillis }: Rule, t: number): void {
-    const rows = this.#rows;
+    const rows = this.rows;
     const newestMillis = rows.newestMillis(slot);
     const before = rows.number(slot, WINDOW);
     this.#current = rows.number(slot, CURRENT);

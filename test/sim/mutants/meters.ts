@@ -76,8 +76,8 @@ export const METERS: readonly Mutant[] = [
     edits: [
       {
         in: 'FixedWindows.liveCost',
-        find: 'this.#rows.newestMillis(slot) < windowStart(rule, t)',
-        replace: 'this.#rows.newestMillis(slot) + rule.windowMillis / 2 < t',
+        find: 'this.rows.newestMillis(slot) < windowStart(rule, t)',
+        replace: 'this.rows.newestMillis(slot) + rule.windowMillis / 2 < t',
       },
     ],
   },
