@@ -44,6 +44,11 @@ export interface Decision extends LimitStanding {
   /** Of a grant by a `leakyBucket` that has to queue: milliseconds until it may go on. Who goes on then keeps to the rate. */
   readonly waitMillis?: number;
   readonly decided: Receipt;
+  /**
+   * Of a request under several limits: all of them, in their order. The answer itself is that of the one that binds: of those
+   * that deny it the one that takes longest to grant it, else the one with least remaining.
+   */
+  readonly limits?: readonly LimitStanding[];
 }
 
 /** What was asked can never be decided as it is. */
@@ -56,7 +61,7 @@ export interface Invalid {
 }
 
 /** What two requests under one request id may differ in, by the names that callers know; `requestId`: its grant was refunded. */
-export const CONFLICT_FIELDS = ['rule', 'cost', 'timestampMillis', 'requestId'] as const;
+export const CONFLICT_FIELDS = ['rule', 'cost', 'timestampMillis', 'requestId', 'descriptors'] as const;
 export type ConflictField = (typeof CONFLICT_FIELDS)[number];
 
 /** Its request id belongs to another request, which differs in `field`, or to a refunded one. Nothing was charged. */

@@ -16,6 +16,20 @@ export const COST_MAX = 1_000_000;
 export const TIMESTAMP_MILLIS_MAX = 8_640_000_000_000_000;
 /** The longest request id in UTF-8 bytes. */
 export const REQUEST_ID_BYTES_MAX = 128;
+/** The most limits that one request is under. */
+export const LIMITS_PER_REQUEST_MAX = 16;
+/** The largest `AllowRequest.askedDigest`. */
+export const ASKED_DIGEST_MAX = 2 ** 48 - 1;
+
+/** One more limit that must grant a request. */
+export interface FurtherLimit {
+  /** The key that it counts by: 1 to `KEY_BYTES_MAX` bytes, of the partition of the request's `userId`. */
+  readonly userId: string;
+  /** 1 to `RULE_ID_BYTES_MAX` bytes. */
+  readonly ruleId: string;
+  /** 1 to `COST_MAX`; absent means 1. */
+  readonly cost?: number | undefined;
+}
 
 export interface AllowRequest {
   /** What else may be asked about a user says so here: see `UserRequest`. */
@@ -30,6 +44,16 @@ export interface AllowRequest {
   readonly timestampMillis?: number | undefined;
   /** Makes a retry safe: 1 to `REQUEST_ID_BYTES_MAX` bytes, unique per user and rule within the horizon. */
   readonly requestId?: string | undefined;
+  /**
+   * The other limits that the request is under, if `ruleId` names the first: all of them grant it, or none. Of one partition,
+   * none twice, up to `LIMITS_PER_REQUEST_MAX - 1`.
+   */
+  readonly further?: readonly FurtherLimit[] | undefined;
+  /**
+   * Stands for all that the caller asked, where the limits were found by rules: a retry is known by it, though other rules
+   * may be in force meanwhile. 1 to `ASKED_DIGEST_MAX`; there must be one with `further`.
+   */
+  readonly askedDigest?: number | undefined;
 }
 
 /** The fields by the names that callers know: every answer that names a field uses these. `rule` is `ruleId`. */
@@ -54,7 +78,32 @@ export function invalidIn(request: AllowRequest): Invalid | undefined {
   if (requestId !== undefined && !isBoundedText(requestId, REQUEST_ID_BYTES_MAX)) {
     return noText('requestId', REQUEST_ID_BYTES_MAX);
   }
+  return request.further === undefined && request.askedDigest === undefined
+    ? undefined
+    : invalidInLimits(request);
+}
+
+function invalidInLimits({ userId, ruleId, further = [], askedDigest }: AllowRequest): Invalid | undefined {
+  if (!isBoundedInteger(askedDigest, 1, ASKED_DIGEST_MAX)) return noLimits('to come with what was asked');
+  if (further.length >= LIMITS_PER_REQUEST_MAX) return noLimits(`at most ${LIMITS_PER_REQUEST_MAX}`);
+  if (further.length > 0 && ruleId === undefined) return noLimits('named each');
+  const seen = new Set([limitName({ userId, ruleId: ruleId ?? '' })]);
+  for (const limit of further) {
+    const wrong = invalidIn({ userId: limit.userId, ruleId: limit.ruleId, cost: limit.cost });
+    if (wrong !== undefined) return wrong;
+    const name = limitName(limit);
+    if (seen.has(name)) return noLimits('different from each other');
+    seen.add(name);
+  }
   return undefined;
+}
+
+function limitName({ userId, ruleId }: FurtherLimit): string {
+  return `${ruleId.length}:${ruleId}${userId}`;
+}
+
+function noLimits(bound: string): Invalid {
+  return { kind: 'invalid', field: 'limits', message: `limits must be ${bound}` };
 }
 
 function noText(field: RequestField, maxBytes: number): Invalid {

@@ -15,18 +15,22 @@ export interface Fingerprint {
   readonly ruleId: string;
   readonly cost: number;
   readonly timestampMillis: number | undefined;
+  /** Instead of all else, which follows from it and from the rules: see `AllowRequest`. */
+  readonly askedDigest: number | undefined;
 }
 
 /** A request id was used before, for another request. */
 export interface Conflict {
   /** The first field that differs. */
-  readonly field: Field;
+  readonly field: Field | 'descriptors';
   /** Its value in the request that has the id; undefined where that had none. */
   readonly first: string | number | undefined;
 }
 
 /** How `other` differs from `first`, which has the request id; undefined if it is a retry. */
 export function conflictBetween(first: Fingerprint, other: Fingerprint): Conflict | undefined {
+  if (first.askedDigest !== other.askedDigest) return { field: 'descriptors', first: undefined };
+  if (first.askedDigest !== undefined) return undefined;
   for (const field of FIELDS) {
     const value = valueOf(first, field);
     if (value !== valueOf(other, field)) return { field, first: value };

@@ -7,6 +7,7 @@ import type { AllowRequest } from '../api/request.ts';
 import { assert } from './assert.ts';
 import type { Decision, Refusal } from './decision.ts';
 import { type Conflict, conflictBetween, type Fingerprint } from './fingerprint.ts';
+import { standingOf } from './joint-answer.ts';
 import type { Demand } from './meters/meter.ts';
 import { DEFAULT_RULE } from './rules.ts';
 import type { KeyTable } from './state/key-table.ts';
@@ -23,9 +24,10 @@ export interface Question extends Fingerprint {
   readonly hasRequestId: boolean;
 }
 
-export function questionOf({ ruleId, cost, timestampMillis, requestId }: AllowRequest): Question {
+export function questionOf(request: AllowRequest): Question {
+  const { ruleId, cost, timestampMillis, requestId, askedDigest } = request;
   const hasRequestId = requestId !== undefined;
-  return { ruleId: ruleId ?? DEFAULT_RULE, cost: cost ?? 1, timestampMillis, hasRequestId };
+  return { ruleId: ruleId ?? DEFAULT_RULE, cost: cost ?? 1, timestampMillis, hasRequestId, askedDigest };
 }
 
 /** Where a decision is made. Without a position it is read from the state after the whole entry. */
@@ -180,7 +182,7 @@ export class Judgement implements Demand {
       case 'repeated': {
         const grant = state.memory.view(this.#repeated);
         const conflict = conflictBetween(grant.fingerprint, question);
-        if (conflict === undefined && !grant.isRefunded) return grant.decision;
+        if (conflict === undefined && !grant.isRefunded) return state.memory.answerOf(this.#repeated);
         if (conflict === undefined) return this.#refusal('refunded', grant.ruleId, place);
         return this.#refusal('request_id_reused', state.ruleIdOf(question.ruleId), place, conflict);
       }
@@ -215,8 +217,7 @@ export class Judgement implements Demand {
 
   /** How its key stands under its rule: what a denial of the question would tell, though it may fit. */
   standing(place: Place): LimitStanding {
-    const { ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis } = this.denial(place);
-    return { ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis };
+    return standingOf(this.denial(place));
   }
 
   /** Of what fits, once it was granted to the key in `slot`. */

@@ -8,7 +8,8 @@ import type { LookRequest, Standing } from '../api/look.ts';
 import type { AllowRequest } from '../api/request.ts';
 import { type Inadmissible, inadmissible, type TimestampBound } from './admission.ts';
 import { assert } from './assert.ts';
-import { type AllowBatch, BatchCursor } from './log/batch.ts';
+import { JointJudgement } from './joint.ts';
+import { type AllowBatch, BatchCursor, requestAt, rowsOf } from './log/batch.ts';
 import type { Command } from './log/command.ts';
 import type { AppliedPosition, Decision } from './decision.ts';
 import { Judgement, type Place, type Question, questionOf, refundOf } from './judge.ts';
@@ -16,6 +17,7 @@ import { DEFAULT_RULE, type RuleTable } from './rules.ts';
 import { itemsOf, type StateItem } from './state/inspection.ts';
 import type { KeyTable } from './state/key-table.ts';
 import { LimiterState } from './state/limiter-state.ts';
+import type { StateRestore, StateSnapshot } from './state/snapshot.ts';
 import type { Room } from './state/state-size.ts';
 import { StateReader } from './state/state-reader.ts';
 import { StateWriter } from './state/state-writer.ts';
@@ -33,9 +35,10 @@ const ONE_MORE: Question = {
   cost: 1,
   timestampMillis: undefined,
   hasRequestId: false,
+  askedDigest: undefined,
 };
 
-/** Reports the decision on request `i` of a batch. Must not throw: the batch would stay half applied. */
+/** Reports the decision on the request whose first row in a batch is `i`, in their order. Must not throw: the batch would stay half applied. */
 export type OnDecision = (i: number, decision: Decision) => void;
 
 export interface LimiterStats {
@@ -45,24 +48,6 @@ export interface LimiterStats {
   readonly grants: number;
   /** Remembered request ids. */
   readonly requestIds: number;
-}
-
-/** The state as of the moment it was asked for, chunk by chunk, each of which is a small piece of work. */
-export interface StateSnapshot {
-  /** The next chunk, or undefined at the end. */
-  next(): Uint8Array | undefined;
-  /** Nobody wants the rest: it need not be kept as it was. */
-  abandon(): void;
-}
-
-/** A state that is built beside the present one, from the chunks of a snapshot. */
-export interface StateRestore {
-  /** The next chunk. @throws InvalidSnapshotError */
-  add(chunk: Uint8Array): void;
-  /** All chunks were added. @throws InvalidSnapshotError if they are not one whole, sound snapshot */
-  complete(): void;
-  /** Takes the place of the present state. Only after `complete`. */
-  install(): void;
 }
 
 /**
@@ -76,12 +61,14 @@ export class LimiterStateMachine {
   #state: LimiterState;
   #snapshot: StateWriter | undefined;
   #judgement = new Judgement();
+  #joint = new JointJudgement();
   /** The request that is being decided, and where: one object for all of them. */
   readonly #asked = {
     ruleId: DEFAULT_RULE,
     cost: 1,
     timestampMillis: undefined as number | undefined,
     hasRequestId: false,
+    askedDigest: undefined as number | undefined,
   };
   readonly #cursor = new BatchCursor();
   readonly #place = { term: 0, index: 0, position: undefined as number | undefined };
@@ -151,6 +138,10 @@ export class LimiterStateMachine {
     // Before the first table a rule may be missing only because its entry is still on the way.
     if (table === undefined) return undefined;
     const now = Math.max(nowMillis, applied.timeMillis);
+    if (request.further !== undefined) {
+      const joint = this.#joint.judge(state, request, { now, room, place: this.#whole });
+      return joint === 'repeated' || joint === 'fits' ? undefined : this.#joint.answer;
+    }
     const question = questionOf(request);
     const keys = state.keysFor(question.ruleId);
     state.lookUp(request);
@@ -161,6 +152,17 @@ export class LimiterStateMachine {
 
   /** Why the request cannot be decided by its rule as that is applied here, whatever was granted. See `admission.ts`. */
   inadmissible(request: AllowRequest, bound: TimestampBound): Inadmissible | undefined {
+    const { timestampMillis, further } = request;
+    const wrong = this.#inadmissible(request, bound);
+    if (wrong !== undefined || further === undefined) return wrong;
+    for (const limit of further) {
+      const other = this.#inadmissible({ ...limit, timestampMillis }, bound);
+      if (other !== undefined) return other;
+    }
+    return undefined;
+  }
+
+  #inadmissible(request: AllowRequest, bound: TimestampBound): Inadmissible | undefined {
     const keys = this.#state.keysFor(request.ruleId ?? DEFAULT_RULE);
     // What there is no rule for is found out by the judgement.
     return keys?.active === true ? inadmissible(request, keys.rule, bound) : undefined;
@@ -232,6 +234,7 @@ export class LimiterStateMachine {
         // Nothing may keep the old one.
         this.#snapshot = undefined;
         this.#judgement = new Judgement();
+        this.#joint = new JointJudgement();
       },
     };
   }
@@ -279,11 +282,38 @@ export class LimiterStateMachine {
       asked.cost = cursor.cost;
       asked.timestampMillis = cursor.timestampMillis;
       asked.hasRequestId = cursor.hasRequestId;
+      asked.askedDigest = cursor.askedDigest;
       place.position = i;
       state.lookUpAt(cursor);
       if (cursor.isRefund) this.#refund(i, onDecision);
+      else if (cursor.goesOn) i += this.#decideJointly(batch, tables, onDecision) - 1;
       else this.#decide(i, tables[cursor.ruleIndex], onDecision);
     }
+  }
+
+  /** The request at whose first row the cursor stands. Returns the number of its rows. */
+  #decideJointly(
+    batch: AllowBatch,
+    tables: readonly (KeyTable | undefined)[],
+    onDecision: OnDecision | undefined,
+  ): number {
+    const state = this.#state;
+    const joint = this.#joint;
+    const place = this.#place;
+    const i = place.position!;
+    const now = state.applied.timeMillis;
+    const request = requestAt(batch, this.#cursor) as AllowRequest;
+    const rows = rowsOf(request);
+    const keysFor = (ruleId: string): KeyTable | undefined => tables[batch.ruleIds.indexOf(ruleId)];
+    if (joint.judge(state, request, { now, room: 'free', place, keysFor }) !== 'fits') {
+      onDecision?.(i, joint.answer);
+      return rows;
+    }
+    const decision = joint.grant(state, request, place, keysFor);
+    onDecision?.(i, decision);
+    state.memory.expire(now, rows * SWEPT_REQUEST_IDS_PER_GRANT);
+    state.sweepKeys(rows * SWEPT_KEYS_PER_GRANT, rows * SWEPT_KEYS_PER_GRANT);
+    return rows;
   }
 
   #refund(i: number, onDecision: OnDecision | undefined): void {

@@ -114,7 +114,7 @@ export class Partition implements GroupApplication {
     if (this.#isLeader && this.#mustProposeRules) this.#init.requestProposal();
   }
 
-  /** Close to a full disk nothing more is proposed: a refusal is better than a failed write. */
+  /** Close to a full disk nothing more is proposed. */
   setLowDisk(isLow: boolean): void {
     this.#isLowDisk = isLow;
   }
@@ -278,15 +278,11 @@ export class Partition implements GroupApplication {
 
   #applyOurs(command: Command, entry: Entry, waiters: readonly Waiter[]): void {
     const decisions: Decision[] = [];
-    this.#machine.apply(command, entry, (i, decision) => {
-      decisions[i] = decision;
-    });
+    this.#machine.apply(command, entry, (_, decision) => decisions.push(decision));
     // Whoever is told may ask again at once, and must find the entry applied as a whole.
     for (const [i, waiter] of waiters.entries()) {
       const decision = decisions[i];
-      if (decision === undefined) {
-        assert(false, `entry ${entry.index} decides as many requests as were proposed in it`);
-      }
+      if (decision === undefined) assert(false, `entry ${entry.index} decides whatever was proposed in it`);
       if (decision.refusal === 'at_capacity') this.#refusedAtCapacity();
       this.#waiters.answer(waiter, answerOf(decision, waiter.request.requestId));
     }

@@ -5,6 +5,7 @@
 import type { AllowRequest } from '../api/request.ts';
 import type { LoggedRequest } from '../api/user-request.ts';
 import type { Entry } from '../../raft/types.ts';
+import { BATCH_REQUESTS_MAX, rowsOf } from '../limiter/log/batch.ts';
 import { AllowBatchBuilder } from '../limiter/log/batch-builder.ts';
 import { conflictBetween } from '../limiter/fingerprint.ts';
 import { questionOf } from '../limiter/judge.ts';
@@ -108,7 +109,8 @@ export class Waiters {
       next += 1;
       if (waiter === undefined) continue;
       if (waiter.request.ask === 'refund') refunds += 1;
-      if (refunds > REFUNDS_PER_ENTRY_MAX) {
+      const isFull = this.#builder.size + rowsOf(waiter.request) > BATCH_REQUESTS_MAX;
+      if (isFull || refunds > REFUNDS_PER_ENTRY_MAX) {
         next -= 1;
         break;
       }

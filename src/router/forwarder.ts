@@ -15,7 +15,7 @@ import type { Answer } from '../partition/answer.ts';
 import type { Partition } from '../partition/partition.ts';
 import { encodeAnswers, type ForwardedAnswer } from '../wire/answers.ts';
 import { type Call, Calls } from '../wire/calls.ts';
-import { encodeRequests, type ForwardedRequest } from '../wire/requests.ts';
+import { encodeRequests, type ForwardedRequest, rowsOfForwarded } from '../wire/requests.ts';
 import { FailureDetector } from './failure-detector.ts';
 import type { Done } from '../partition/waiters.ts';
 
@@ -153,7 +153,7 @@ export class Forwarder {
     const nowMillis = monotonicMillis();
     for (const [, calls] of unsent) for (const call of calls) call.isSent = true;
     for (const [to, calls] of unsent) {
-      for (const part of inParts(calls)) {
+      for (const part of inParts(calls, rowsOfCall)) {
         const isSent = send(to, 'requests', encodeRequests(part.map((call) => requestOf(call, nowMillis))));
         if (!isSent) for (const call of part) this.#calls.notSent(call);
       }
@@ -209,7 +209,7 @@ export class Forwarder {
 const ITEMS_PER_FRAME_MAX = 4_096;
 
 /** @param sizeOf how many items one of them is worth */
-function inParts<T>(items: T[], sizeOf: (item: T) => number = one): T[][] {
+function inParts<T>(items: T[], sizeOf: (item: T) => number): T[][] {
   const parts: T[][] = [];
   let size = 0;
   let from = 0;
@@ -226,8 +226,8 @@ function inParts<T>(items: T[], sizeOf: (item: T) => number = one): T[][] {
   return parts;
 }
 
-function one(): number {
-  return 1;
+function rowsOfCall({ request: ask }: Call<Ask, Answer>): number {
+  return rowsOfForwarded(ask.request);
 }
 
 /** A look under all rules is answered by as many limits. */

@@ -91,6 +91,9 @@ function encodeDecision(decision: Decision, ruleIds: string[]): void {
   encodeLimit(decision, ruleIds);
   out.integer(decision.waitMillis ?? 0);
   encodeReceipt(decision.decided);
+  const { limits = [] } = decision;
+  out.integer(limits.length);
+  for (const limit of limits) encodeLimit(limit, ruleIds);
 }
 
 function encodeRefund({ refunded, ruleId, cost, decided }: Refund, ruleIds: string[]): void {
@@ -165,12 +168,18 @@ function decodeDecision(input: BytesIn, ruleIds: string[]): Decision {
     resetMillis,
     decided,
   };
-  return waitMillis === 0 ? decision : { ...decision, waitMillis };
+  const limits = decodeLimits(input, ruleIds);
+  if (waitMillis === 0 && limits.length === 0) return decision;
+  return { ...decision, ...(waitMillis > 0 && { waitMillis }), ...(limits.length > 0 && { limits }) };
 }
 
 function decodeStanding(input: BytesIn, ruleIds: string[]): Standing {
-  const limits = Array.from({ length: input.count('limits') }, () => decodeLimit(input, ruleIds));
+  const limits = decodeLimits(input, ruleIds);
   return { limits, decided: decodeReceipt(input) };
+}
+
+function decodeLimits(input: BytesIn, ruleIds: string[]): LimitStanding[] {
+  return Array.from({ length: input.count('limits') }, () => decodeLimit(input, ruleIds));
 }
 
 function decodeLimit(input: BytesIn, ruleIds: string[]): LimitStanding {

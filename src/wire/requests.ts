@@ -8,7 +8,7 @@
 import type { LookRequest } from '../api/look.ts';
 import type { LoggedRequest, UserRequest } from '../api/user-request.ts';
 import type { NodeId } from '../../raft/types.ts';
-import { type AllowBatch, requestsOf } from '../limiter/log/batch.ts';
+import { type AllowBatch, requestsOf, rowsOf } from '../limiter/log/batch.ts';
 import { AllowBatchBuilder } from '../limiter/log/batch-builder.ts';
 import { CommandDecodeError, decodeCommand } from '../limiter/log/command.ts';
 import { BytesIn, BytesOut } from './bytes.ts';
@@ -31,19 +31,19 @@ const NOT_READ: UserRequest = { userId: '' };
 const out = new BytesOut();
 const batch = new AllowBatchBuilder();
 
-/** Up to `BATCH_REQUESTS_MAX`. None at all asks for a sign of life. */
+/** Up to `BATCH_REQUESTS_MAX` rows. None at all asks for a sign of life. */
 export function encodeRequests(requests: readonly ForwardedRequest[]): Buffer {
   out.clear();
   batch.clear();
   out.integer(requests.length);
   const looks: number[] = [];
-  for (const { id, budgetMillis, partition, relayTo, request } of requests) {
+  for (const [i, { id, budgetMillis, partition, relayTo, request }] of requests.entries()) {
     out.integer(id);
     out.integer(budgetMillis);
     out.integer(partition);
     out.integer(relayTo);
     if (request.ask === 'look') {
-      looks.push(batch.size);
+      looks.push(i);
       batch.add({ userId: request.userId, ruleId: request.ruleId });
     } else batch.add(request);
   }
@@ -52,6 +52,11 @@ export function encodeRequests(requests: readonly ForwardedRequest[]): Buffer {
     out.byteString(batch.take());
   }
   return out.take();
+}
+
+/** How many rows of the batch a request takes. */
+export function rowsOfForwarded(request: UserRequest): number {
+  return request.ask === 'look' ? 1 : rowsOf(request);
 }
 
 /** @throws FrameError if it is malformed */

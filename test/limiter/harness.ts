@@ -5,7 +5,8 @@ import { decodeCommand, encodeRules } from '../../src/limiter/log/command.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import type { LoggedRequest } from '../../src/api/user-request.ts';
 import { type RuleTable, validateRuleTable } from '../../src/limiter/rules.ts';
-import { LimiterStateMachine, type StateSnapshot } from '../../src/limiter/state-machine.ts';
+import { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
+import type { StateSnapshot } from '../../src/limiter/state/snapshot.ts';
 import type { Rule } from '../../src/api/rule.ts';
 
 /** A wall-clock-like origin of group time, so that near and far epochs differ. */

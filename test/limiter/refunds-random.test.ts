@@ -4,7 +4,8 @@ import { describe, expect, it } from 'vitest';
 import type { LoggedRequest } from '../../src/api/user-request.ts';
 import type { AppliedPosition, Decision } from '../../src/limiter/decision.ts';
 import { decodeCommand, encodeSweep } from '../../src/limiter/log/command.ts';
-import type { LimiterStateMachine, StateSnapshot } from '../../src/limiter/state-machine.ts';
+import type { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
+import type { StateSnapshot } from '../../src/limiter/state/snapshot.ts';
 import { chunksOf, entryOf, Harness, restoreInto, tableOf } from './harness.ts';
 import { NaiveRefunds } from './naive-refunds.ts';
 

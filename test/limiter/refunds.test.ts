@@ -160,7 +160,9 @@ describe('a refund', () => {
     expect(decodeCommand(bytes)).toMatchObject({ type: 'allow', batch: { size: 3 } });
     // The kind of requests alone holds no refund, and that of refunds holds one.
     expect(() => decodeCommand(Uint8Array.of(5, ...bytes.subarray(1)))).toThrow(/has 24/);
-    expect(() => decodeCommand(Uint8Array.of(8, ...entryOf(mixed).subarray(1)))).toThrow(/without any/);
+    expect(() => decodeCommand(Uint8Array.of(8, ...entryOf(mixed).subarray(1)))).toThrow(
+      /no request is of kind 8/,
+    );
     const at = bytes.indexOf(24);
     for (const has of [16, 17, 25, 26, 28, 31, 32])
       expect(() => decodeCommand(bytes.with(at, has))).toThrow(/has \d+/);

@@ -86,7 +86,7 @@ export function requestBytes({ userId, requestId = '' }: Asked, ruleId: string):
 
 function requestItem({ asked, decision, untilMillis, isNewest, isRefunded }: Remembered): StateItem {
   const { userId, requestId = '', rule: ruleId, cost, timestampMillis } = asked;
-  const fingerprint = { ruleId, cost, timestampMillis };
+  const fingerprint = { ruleId, cost, timestampMillis, askedDigest: undefined };
   return {
     kind: 'request',
     userId,

@@ -25,6 +25,7 @@ export class LocalLimiter {
     cost: 1,
     timestampMillis: 0,
     hasRequestId: false,
+    askedDigest: undefined,
   };
   // oxlint-disable-next-line no-restricted-properties -- where a user is found by it, and nothing else
   readonly #name = new TextBytes(Math.random() * 2 ** 53);

@@ -2,7 +2,9 @@
 
 import {
   type AllowRequest,
+  ASKED_DIGEST_MAX,
   COST_MAX,
+  type FurtherLimit,
   KEY_BYTES_MAX,
   REQUEST_ID_BYTES_MAX,
   RULE_ID_BYTES_MAX,
@@ -13,14 +15,14 @@ import type { LoggedRequest } from '../../api/user-request.ts';
 import { isBoundedInteger, isBoundedText } from '../../api/bounded.ts';
 import { assert } from '../assert.ts';
 import { DEFAULT_RULE } from '../rules.ts';
-import { BATCH_REQUESTS_MAX, HAS, HAS_OF_REFUND } from './batch.ts';
+import { BATCH_REQUESTS_MAX, HAS, HAS_OF_REFUND, rowsOf } from './batch.ts';
 import { Bytes } from './bytes.ts';
-import { KIND_ALLOW, KIND_REFUNDS } from './kinds.ts';
+import { KIND_ALLOW, KIND_JOINT, KIND_REFUNDS } from './kinds.ts';
 
 /** Of the kind, the count, and the number of rule ids. */
 const HEAD_BYTES_MAX = 1 + 3 + 3;
-/** Of the integers of a request, with the lengths of its texts. */
-const INTEGERS_BYTES_MAX = 1 + 2 + 3 + 3 + 8 + 2;
+/** Of the integers of a row, with the lengths of its texts. */
+const INTEGERS_BYTES_MAX = 1 + 2 + 3 + 3 + 8 + 2 + 7;
 const ROW_BYTES_MAX = INTEGERS_BYTES_MAX + KEY_BYTES_MAX + REQUEST_ID_BYTES_MAX;
 
 /**
@@ -34,23 +36,25 @@ export class AllowBatchBuilder {
   readonly #rows = new Bytes();
   readonly #head = new Bytes();
   #size = 0;
-  #hasRefunds = false;
+  /** The simplest kind that holds all that is there. */
+  #kind: typeof KIND_ALLOW | typeof KIND_REFUNDS | typeof KIND_JOINT = KIND_ALLOW;
   #ruleIds: string[] = [];
   readonly #ruleIndexOf = new Map<string, number>();
 
-  /** Number of requests collected since the last `take`. */
+  /** Number of rows collected since the last `take`. */
   get size(): number {
     return this.#size;
   }
 
   /**
    * Appends a request, which somebody has found well-formed: what got into an entry can no longer be refused, only
-   * decided. Its place in the batch is the `i` that its decision will be reported with.
+   * decided. Its first row in the batch is the `i` that its decision will be reported with.
    */
   add(request: LoggedRequest): void {
-    assert(this.#size < BATCH_REQUESTS_MAX, 'the batch is full');
+    assert(this.#size + rowsOf(request) <= BATCH_REQUESTS_MAX, 'the batch is full');
     if (request.ask === 'refund') this.#addRefund(request);
-    else this.#addAllow(request);
+    else if (request.askedDigest === undefined) this.#addRow(request, 0);
+    else this.#addJoint(request, request.askedDigest);
   }
 
   #addRefund({ userId, requestId }: RefundRequest): void {
@@ -66,11 +70,29 @@ export class AllowBatchBuilder {
       rows.length = begin;
       throw error;
     }
-    this.#hasRefunds = true;
+    if (this.#kind === KIND_ALLOW) this.#kind = KIND_REFUNDS;
     this.#size += 1;
   }
 
-  #addAllow({ userId, ruleId, cost = 1, timestampMillis, requestId }: AllowRequest): void {
+  #addJoint(request: AllowRequest, askedDigest: number): void {
+    assert(isBoundedInteger(askedDigest, 1, ASKED_DIGEST_MAX), 'what was asked is {}', askedDigest);
+    const before = { rows: this.#rows.length, size: this.#size };
+    try {
+      this.#addRow(request, HAS.askedDigest);
+      this.#rows.integer(askedDigest);
+      for (const limit of request.further ?? []) this.#addRow(limit, HAS.further);
+    } catch (error) {
+      // Not the first of its limits alone.
+      this.#rows.length = before.rows;
+      this.#size = before.size;
+      throw error;
+    }
+    this.#kind = KIND_JOINT;
+  }
+
+  /** @param more of what the row has */
+  #addRow(row: AllowRequest | FurtherLimit, more: number): void {
+    const { userId, ruleId, cost = 1, timestampMillis, requestId } = row as AllowRequest;
     assert(userId !== '' && ruleId !== '' && requestId !== '', 'texts are not empty');
     assert(isBoundedInteger(cost, 1, COST_MAX), 'cost is {}', cost);
     assert(
@@ -82,7 +104,7 @@ export class AllowBatchBuilder {
     const rows = this.#rows;
     rows.reserve(ROW_BYTES_MAX);
     const begin = rows.length;
-    let has = 0;
+    let has = more;
     if (ruleIndex > 0) has |= HAS.rule;
     if (cost !== 1) has |= HAS.cost;
     if (timestampMillis !== undefined) has |= HAS.timestamp;
@@ -106,12 +128,12 @@ export class AllowBatchBuilder {
   clear(): void {
     this.#rows.length = 0;
     this.#size = 0;
-    this.#hasRefunds = false;
+    this.#kind = KIND_ALLOW;
     this.#ruleIds = [];
     this.#ruleIndexOf.clear();
   }
 
-  /** The entry; a new one begins. There must be at least one request. */
+  /** The entry; a new one begins. There must be at least one row. */
   take(): Uint8Array {
     assert(this.#size > 0, 'an empty batch makes no log entry');
     const head = this.#head;
@@ -119,7 +141,7 @@ export class AllowBatchBuilder {
     if (this.#ruleIds.length === 0) this.#ruleIds.push(DEFAULT_RULE);
     head.length = 0;
     head.reserve(HEAD_BYTES_MAX + this.#ruleIds.length * (RULE_ID_BYTES_MAX + 2));
-    head.byte(this.#hasRefunds ? KIND_REFUNDS : KIND_ALLOW);
+    head.byte(this.#kind);
     head.integer(this.#size);
     head.integer(this.#ruleIds.length);
     for (const ruleId of this.#ruleIds) head.text(ruleId, RULE_ID_BYTES_MAX);

@@ -3,36 +3,48 @@
  * it makes no string of a user or a request id. The builder writes them, the cursor walks along them; this file decides
  * nothing.
  *
- *   kind, count, number of rule ids, rule ids; then for each request: what it has (`HAS`), user id, and what it has in the order
+ *   kind, count, number of rule ids, rule ids; then for each row: what it has (`HAS`), user id, and what it has in the order
  *   of `HAS`; or `HAS_OF_REFUND`, user id, request id. Integers are 7 bits a byte, lowest first; texts are UTF-8 behind their length.
+ *
+ * A request is a row; one under several limits has a row for each, and those behind the first say so (`HAS.further`).
  */
 
+import type { FurtherLimit } from '../../api/request.ts';
 import type { LoggedRequest } from '../../api/user-request.ts';
 import { DEFAULT_RULE } from '../rules.ts';
 
-/** The most requests of one batch. */
+/** The most rows of one batch. */
 export const BATCH_REQUESTS_MAX = 16_384;
 
 /** What a request has that most have not, by bit. */
-export const HAS = { rule: 1, cost: 2, timestamp: 4, requestId: 8 } as const;
+export const HAS = {
+  rule: 1,
+  cost: 2,
+  timestamp: 4,
+  requestId: 8,
+  /** In batches of `KIND_JOINT` only: */
+  askedDigest: 32,
+  /** The row is one more limit of the request before, and has at most a rule and a cost. */
+  further: 64,
+} as const;
 export const HAS_MAX = 15;
 /** What a refund has, in a batch of its own kind: its bit and a request id, and nothing else. */
 export const HAS_OF_REFUND = 16 | HAS.requestId;
 
 /** Sound bytes of a batch: `decodeCommand` has looked at all of them. */
 export interface AllowBatch {
-  /** Number of requests, 1 to `BATCH_REQUESTS_MAX`. */
+  /** Number of rows, 1 to `BATCH_REQUESTS_MAX`. */
   readonly size: number;
   /** Distinct rule ids, `DEFAULT_RULE` among them where a request named none. */
   readonly ruleIds: readonly string[];
   readonly bytes: Uint8Array;
-  /** Where the first request begins. */
+  /** Where the first row begins. */
   readonly rowsAt: number;
 }
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** Walks along the requests of a sound batch. One cursor is used for many batches. */
+/** Walks along the rows of a sound batch. One cursor is used for many batches. */
 export class BatchCursor {
   bytes: Uint8Array = new Uint8Array(0);
   /** Place of the rule id in the batch's `ruleIds`. */
@@ -46,6 +58,8 @@ export class BatchCursor {
   requestIdFrom = 0;
   requestIdTo = 0;
   isRefund = false;
+  /** Of the request to which the row belongs, once its first row was met. */
+  askedDigest: number | undefined;
   #at = 0;
 
   /** Stands before the first request. */
@@ -58,7 +72,12 @@ export class BatchCursor {
     return this.requestIdTo > 0;
   }
 
-  /** Goes on to the next request. There must be one. */
+  /** The next row is one more limit of the request of this one. */
+  get goesOn(): boolean {
+    return this.#at < this.bytes.length && (this.bytes[this.#at]! & HAS.further) !== 0;
+  }
+
+  /** Goes on to the next row. There must be one. */
   next(): void {
     const has = this.bytes[this.#at]!;
     this.#at += 1;
@@ -72,6 +91,7 @@ export class BatchCursor {
     this.requestIdFrom = 0;
     this.requestIdTo = 0;
     this.isRefund = has === HAS_OF_REFUND;
+    this.askedDigest = undefined;
     if (has === 0) return;
     if ((has & HAS.rule) !== 0) this.ruleIndex = this.#integer();
     if ((has & HAS.cost) !== 0) this.cost = this.#integer();
@@ -82,6 +102,7 @@ export class BatchCursor {
       this.#at += requestIdBytes;
       this.requestIdTo = this.#at;
     }
+    if ((has & HAS.askedDigest) !== 0) this.askedDigest = this.#integer();
   }
 
   #integer(): number {
@@ -101,23 +122,50 @@ export class BatchCursor {
 /** The requests of a batch as they were added, but for what is said by saying nothing: a cost of 1 is not there. */
 export function requestsOf(batch: AllowBatch): LoggedRequest[] {
   const cursor = new BatchCursor();
-  const { bytes, ruleIds, size } = batch;
+  const requests: LoggedRequest[] = [];
   cursor.open(batch);
-  return Array.from({ length: size }, () => {
+  for (let rows = 0; rows < batch.size;) {
     cursor.next();
-    const { ruleIndex, cost, timestampMillis, requestIdFrom, requestIdTo } = cursor;
-    const userId = textOf(bytes, cursor.userIdFrom, cursor.userIdTo);
-    if (cursor.isRefund)
-      return { ask: 'refund', userId, requestId: textOf(bytes, requestIdFrom, requestIdTo) };
-    const ruleId = ruleIds[ruleIndex];
-    return {
-      userId,
-      ruleId: ruleId === DEFAULT_RULE ? undefined : ruleId,
-      cost: cost === 1 ? undefined : cost,
-      timestampMillis,
-      requestId: cursor.hasRequestId ? textOf(bytes, requestIdFrom, requestIdTo) : undefined,
-    };
-  });
+    const request = requestAt(batch, cursor);
+    requests.push(request);
+    rows += rowsOf(request);
+  }
+  return requests;
+}
+
+/** How many rows a request has in a batch. */
+export function rowsOf(request: LoggedRequest): number {
+  return request.ask === undefined && request.further !== undefined ? 1 + request.further.length : 1;
+}
+
+/** The request at whose first row the cursor stands; then it stands at its last one. */
+export function requestAt({ bytes, ruleIds }: AllowBatch, cursor: BatchCursor): LoggedRequest {
+  const { ruleIndex, cost, timestampMillis, requestIdFrom, requestIdTo, askedDigest } = cursor;
+  const userId = textOf(bytes, cursor.userIdFrom, cursor.userIdTo);
+  if (cursor.isRefund) return { ask: 'refund', userId, requestId: textOf(bytes, requestIdFrom, requestIdTo) };
+  const ruleId = ruleIds[ruleIndex];
+  const request = {
+    userId,
+    ruleId: ruleId === DEFAULT_RULE ? undefined : ruleId,
+    cost: cost === 1 ? undefined : cost,
+    timestampMillis,
+    requestId: cursor.hasRequestId ? textOf(bytes, requestIdFrom, requestIdTo) : undefined,
+  };
+  if (askedDigest === undefined) return request;
+  return cursor.goesOn
+    ? { ...request, askedDigest, further: furtherAt(ruleIds, cursor) }
+    : { ...request, askedDigest };
+}
+
+function furtherAt(ruleIds: readonly string[], cursor: BatchCursor): FurtherLimit[] {
+  const further: FurtherLimit[] = [];
+  while (cursor.goesOn) {
+    cursor.next();
+    const { bytes, userIdFrom, userIdTo, ruleIndex, cost } = cursor;
+    const limit = { userId: textOf(bytes, userIdFrom, userIdTo), ruleId: ruleIds[ruleIndex]! };
+    further.push(cost === 1 ? limit : { ...limit, cost });
+  }
+  return further;
 }
 
 /** Longer texts are decoded faster as a whole. */

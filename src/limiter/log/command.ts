@@ -3,19 +3,15 @@
  * The form is on disk and on other nodes: a new meaning needs a new kind number, never a changed one.
  */
 
-import {
-  COST_MAX,
-  KEY_BYTES_MAX,
-  REQUEST_ID_BYTES_MAX,
-  RULE_ID_BYTES_MAX,
-  TIMESTAMP_MILLIS_MAX,
-} from '../../api/request.ts';
+import { RULE_ID_BYTES_MAX } from '../../api/request.ts';
 import { RULE_INTEGERS, ruleTableOf, ruleValues, TABLE_INTEGERS, tableValues } from '../rule-form.ts';
 import { InvalidRuleError, RULES_MAX, type RuleTable } from '../rules.ts';
 import { ByteReader } from '../state/byte-stream.ts';
-import { type AllowBatch, BATCH_REQUESTS_MAX, HAS, HAS_MAX, HAS_OF_REFUND } from './batch.ts';
+import type { AllowBatch } from './batch.ts';
 import { Bytes } from './bytes.ts';
-import { KIND_ALLOW, KIND_REFUNDS, KIND_RULES, KIND_SWEEP } from './kinds.ts';
+import { readBatch } from './batch-reader.ts';
+import { CommandDecodeError } from './command-decode-error.ts';
+import { KIND_ALLOW, KIND_JOINT, KIND_REFUNDS, KIND_RULES, KIND_SWEEP } from './kinds.ts';
 
 export type Command =
   | { readonly type: 'rules'; readonly table: RuleTable }
@@ -23,15 +19,7 @@ export type Command =
   /** Forgets some of what is idle. Grants do that too, on their way; a state without room may get none. */
   | { readonly type: 'sweep' };
 
-/** Bytes are not a command. Met in a committed entry, this means damage: the replica must stop. */
-export class CommandDecodeError extends Error {
-  override readonly name = 'CommandDecodeError';
-  readonly code = 'COMMAND_DECODE';
-
-  constructor(problem: string) {
-    super(`not a limiter command: ${problem}`);
-  }
-}
+export { CommandDecodeError };
 
 const SWEEP: Command = { type: 'sweep' };
 const RULE_BYTES_MAX = RULE_ID_BYTES_MAX + 2 + RULE_INTEGERS * 8;
@@ -74,9 +62,9 @@ function readCommand(): Command {
   const kind = input.byte();
   switch (kind) {
     case KIND_ALLOW:
-      return { type: 'allow', batch: readBatch(false) };
     case KIND_REFUNDS:
-      return { type: 'allow', batch: readBatch(true) };
+    case KIND_JOINT:
+      return { type: 'allow', batch: readBatch(input, kind) };
     case KIND_RULES:
       return { type: 'rules', table: readTable() };
     case KIND_SWEEP:
@@ -84,45 +72,6 @@ function readCommand(): Command {
     default:
       throw new CommandDecodeError(`unknown kind ${kind}`);
   }
-}
-
-function readBatch(mayRefund: boolean): AllowBatch {
-  const size = input.integer('number of requests', 1, BATCH_REQUESTS_MAX);
-  const ruleIds = readRuleIds(size);
-  const rowsAt = input.position;
-  let refunds = 0;
-  for (let i = 0; i < size; i += 1) {
-    const has = input.byte();
-    if (mayRefund && has === HAS_OF_REFUND) refunds += 1;
-    else if (has > HAS_MAX) throw new CommandDecodeError(`a request has ${has}`);
-    readKey('user id', KEY_BYTES_MAX);
-    if ((has & HAS.rule) !== 0) input.integer('rule', 1, ruleIds.length - 1);
-    if ((has & HAS.cost) !== 0) input.integer('cost', 2, COST_MAX);
-    if ((has & HAS.timestamp) !== 0) input.integer('timestamp', 0, TIMESTAMP_MILLIS_MAX);
-    if ((has & HAS.requestId) !== 0) readKey('request id', REQUEST_ID_BYTES_MAX);
-  }
-  if (mayRefund && refunds === 0) throw new CommandDecodeError('a batch of refunds without any');
-  return { size, ruleIds, bytes: input.chunk, rowsAt };
-}
-
-function readRuleIds(size: number): readonly string[] {
-  const count = input.integer('number of rule ids', 1, size);
-  const ruleIds: string[] = [];
-  for (let i = 0; i < count; i += 1) {
-    const ruleId = input.text('rule id', RULE_ID_BYTES_MAX, 0);
-    if (ruleIds.includes(ruleId)) throw new CommandDecodeError('a rule id twice');
-    ruleIds.push(ruleId);
-  }
-  return ruleIds;
-}
-
-/** No byte order mark may stand in front: see `isBoundedText`. */
-function readKey(name: string, maxBytes: number): void {
-  const length = input.textBytes(name, 1, maxBytes);
-  const from = input.position - length;
-  const { chunk } = input;
-  const isMarked = chunk[from] === 0xef && chunk[from + 1] === 0xbb && chunk[from + 2] === 0xbf;
-  if (isMarked && length >= 3) throw new CommandDecodeError(`${name} begins with a byte order mark`);
 }
 
 function readTable(): RuleTable {

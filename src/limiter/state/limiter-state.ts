@@ -143,6 +143,12 @@ export class LimiterState {
     if (requestId !== undefined) this.requestKey.set(userId, requestId);
   }
 
+  /** The key of one more limit of a request, which is remembered with it. */
+  lookUpFurther(userId: string): void {
+    this.name.set(userId);
+    this.requestKey.setFurther(userId);
+  }
+
   /** The same of the request at which a cursor stands. */
   lookUpAt({ bytes, userIdFrom, userIdTo, requestIdFrom, requestIdTo }: BatchCursor): void {
     this.name.setBytes(bytes, userIdFrom, userIdTo);
@@ -169,8 +175,21 @@ export class LimiterState {
   /**
    * Is there room to remember a grant, and its request id if it has one? Names and ids are those that are looked up just
    * now.
+   *
+   * @param before bytes that the same request takes for other limits
    */
-  hasRoomFor(wanted: Wanted, hasRequestId: boolean, room: Room): boolean {
+  hasRoomFor(wanted: Wanted, hasRequestId: boolean, room: Room, before = 0): boolean {
+    const bytes = before + this.bytesFor(wanted, hasRequestId);
+    const { keys, slot } = wanted;
+    const isNew = slot === NONE || hasRequestId;
+    if (!keys.isKept && this.#statedCount >= STATED_RULES_MAX) return false;
+    if (room === 'exhausted' && bytes > 0) return false;
+    if (room === 'full' && isNew) return false;
+    return this.size.hasRoom(bytes, isNew, this.table?.partitionBytesMax ?? 0);
+  }
+
+  /** The bytes that the grant would take, by the model of `StateSize`. */
+  bytesFor(wanted: Wanted, hasRequestId: boolean): number {
     const { keys, slot } = wanted;
     let bytes = keys.meter.bytesToGrant(slot, wanted);
     if (slot === NONE) bytes += KEY_BYTES + this.name.length;
@@ -178,11 +197,7 @@ export class LimiterState {
       this.ruleId.set(keys.rule.id);
       bytes += this.memory.bytesFor(this.requestKey, this.ruleId);
     }
-    const isNew = slot === NONE || hasRequestId;
-    if (!keys.isKept && this.#statedCount >= STATED_RULES_MAX) return false;
-    if (room === 'exhausted' && bytes > 0) return false;
-    if (room === 'full' && isNew) return false;
-    return this.size.hasRoom(bytes, isNew, this.table?.partitionBytesMax ?? 0);
+    return bytes;
   }
 
   /** Remembers the answer of a grant under its request id: that, and the rule's, are those that are looked up just now. */
@@ -204,12 +219,19 @@ export class LimiterState {
     if (id === NONE) return undefined;
     const grant = this.memory.view(id);
     if (grant.isRefunded) return grant;
+    for (const limit of this.memory.limitsOf(id)) this.#refundLimit(limit);
+    this.changedMillis = timeMillis;
+    return this.memory.view(id);
+  }
+
+  #refundLimit(id: number): void {
     this.memory.refund(id);
+    const grant = this.memory.view(id);
+    const { bytes, bytesAt, userBytes } = grant;
+    this.name.setBytes(bytes, bytesAt, bytesAt + userBytes);
     const keys = this.#tableThatGranted(grant);
     const slot = keys?.keys.find(this.name) ?? NONE;
     if (slot !== NONE) keys?.refund(slot, grant);
-    this.changedMillis = timeMillis;
-    return grant;
   }
 
   /** Whichever meter is in force now. */

@@ -19,7 +19,7 @@ const INDEX = 2;
 const TIME = 3;
 const RETRY_AFTER = 4;
 const RESET = 5;
-/** One more than it is: 0 stands for none, as the request had none. */
+/** One more than it is: 0 stands for none, as the request had none. Of what was matched by rules: the digest of what was asked. */
 const TIMESTAMP = 6;
 const WAIT = 7;
 /** then these words. The texts' address, hash and link belong to those who keep the row. */
@@ -74,6 +74,9 @@ const NAMES_RULE = 1 << 25;
 const REFUNDED = 1 << 26;
 /** The place of its meter in `METER_KINDS`. */
 const KIND_SHIFT = 27;
+const KIND_MAX = 0xf;
+/** Set where `TIMESTAMP` holds what was asked. */
+const HAS_DIGEST = 1 << 31;
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
@@ -112,7 +115,9 @@ export class GrantView {
     doubles[double + RETRY_AFTER] = decision.retryAfterMillis;
     doubles[double + RESET] = decision.resetMillis;
     doubles[double + WAIT] = decision.waitMillis ?? 0;
-    doubles[double + TIMESTAMP] = asked.timestampMillis === undefined ? 0 : asked.timestampMillis + 1;
+    const { timestampMillis, askedDigest } = asked;
+    doubles[double + TIMESTAMP] = askedDigest ?? (timestampMillis === undefined ? 0 : timestampMillis + 1);
+    if (askedDigest !== undefined) words[at + LENGTHS]! |= HAS_DIGEST;
     words[at + LIMIT] = decision.limit;
     words[at + REMAINING] = decision.remaining;
     words[at + WINDOW] = decision.windowMillis;
@@ -149,10 +154,12 @@ export class GrantView {
   get fingerprint(): Fingerprint {
     const { doubles, at } = this;
     const timestamp = doubles[(at >>> 1) + TIMESTAMP]!;
+    const hasTime = timestamp > 0 && !this.#hasDigest;
     return {
       ruleId: this.#namesRule ? this.ruleId : DEFAULT_RULE,
       cost: this.cost,
-      timestampMillis: timestamp === 0 ? undefined : timestamp - 1,
+      timestampMillis: hasTime ? timestamp - 1 : undefined,
+      askedDigest: this.#hasDigest ? timestamp : undefined,
     };
   }
 
@@ -161,6 +168,7 @@ export class GrantView {
     const { doubles, words, at } = this;
     out.byte(this.#namesRule ? 1 : 0);
     out.byte(this.isRefunded ? 1 : 0);
+    out.byte(this.#hasDigest ? 1 : 0);
     out.integer(this.#meterNumber);
     for (const column of COLUMNS) {
       out.integer(column.isFloat ? doubles[(at >>> 1) + column.at]! : words[at + column.at]!);
@@ -172,6 +180,7 @@ export class GrantView {
     const { doubles, words, at } = this;
     if (input.flag('named rule')) words[at + LENGTHS]! |= NAMES_RULE;
     if (input.flag('refunded')) this.refund();
+    if (input.flag('matched')) words[at + LENGTHS]! |= HAS_DIGEST;
     words[at + LENGTHS]! |= input.integer('meter', 0, METER_KINDS.length - 1) << KIND_SHIFT;
     for (const column of COLUMNS) {
       const value = input.integer(column.name, column.min, column.max);
@@ -190,7 +199,7 @@ export class GrantView {
   }
 
   get #meterNumber(): number {
-    return this.words[this.at + LENGTHS]! >>> KIND_SHIFT;
+    return (this.words[this.at + LENGTHS]! >>> KIND_SHIFT) & KIND_MAX;
   }
 
   /** The entry that made it. */
@@ -230,6 +239,15 @@ export class GrantView {
 
   get ruleIdBytes(): number {
     return (this.words[this.at + LENGTHS]! >>> RULE_SHIFT) & 0xff;
+  }
+
+  get #hasDigest(): boolean {
+    return (this.words[this.at + LENGTHS]! & HAS_DIGEST) !== 0;
+  }
+
+  /** It belongs to the grant before: one more limit of that request, counted by the key that is its user id. */
+  get isFurther(): boolean {
+    return this.requestIdBytes === 0;
   }
 
   get #namesRule(): boolean {

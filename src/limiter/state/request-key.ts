@@ -23,6 +23,16 @@ export class RequestKey {
     this.seal(userBytes, requestIdBytes);
   }
 
+  /** Of one more limit of a request: it is not looked up, but found behind the first. */
+  setFurther(userId: string): void {
+    this.text.clear();
+    this.seal(this.text.append(userId), 0);
+  }
+
+  get isFurther(): boolean {
+    return this.lengths < keyLengths(0, 1);
+  }
+
   /** The text is there already. */
   seal(userBytes: number, requestIdBytes: number): void {
     // Which part ends where is told apart by it: 'ab' and 'c' are not 'a' and 'bc'.

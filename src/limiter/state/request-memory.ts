@@ -3,11 +3,13 @@
  * with what each was asked, so that another request under its id is found out. It grants nothing.
  */
 
+import type { Decision } from '../decision.ts';
+import { jointGrant } from '../joint-answer.ts';
 import { BlockPool, wordOf } from './block-pool.ts';
 import { LinearIndex } from './linear-index.ts';
 import { GRANT_WORDS, GrantView, HASH, IS_INDEXED, NEXT, TEXTS } from './remembered-grant.ts';
 import type { RequestKey } from './request-key.ts';
-import { NONE, Rows } from './rows.ts';
+import { idBehind, NONE, Rows } from './rows.ts';
 import { REQUEST_ID_BYTES, type StateSize } from './state-size.ts';
 import { type TextBytes, unitsOfText } from './text-bytes.ts';
 
@@ -58,6 +60,21 @@ export class RequestMemory {
     return id !== NONE && this.view(id).expiresMillis >= nowMillis ? id : NONE;
   }
 
+  /** The ids of all limits of the request whose first one this is. */
+  *limitsOf(first: number): Generator<number, void> {
+    yield first;
+    for (let id = idBehind(first, 1); id !== this.next && this.view(id).isFurther; id = idBehind(id, 1))
+      yield id;
+  }
+
+  /** To be given again. */
+  answerOf(id: number): Decision {
+    const second = idBehind(id, 1);
+    const { decision } = this.view(id);
+    if (second === this.next || !this.view(second).isFurther) return decision;
+    return jointGrant([...this.limitsOf(id)].map((limit) => this.view(limit).decision));
+  }
+
   /** Points to a grant, until anything else is looked up or changed. */
   view(id: number, into: GrantView = this.#view): GrantView {
     into.words = this.#rows.words(id);
@@ -80,10 +97,14 @@ export class RequestMemory {
     return REQUEST_ID_BYTES + ruleFromOf(text) + ruleId.length;
   }
 
-  /** Remembers a grant of a key that `find` does not find, by the rule of this id. Returns it, to be filled in. */
+  /**
+   * Remembers a grant of a key that `find` does not find, by the rule of this id; or one more limit of the grant that was
+   * remembered last. Returns it, to be filled in.
+   */
   remember(key: RequestKey, ruleId: TextBytes): GrantView {
     const { text } = key;
-    const superseded = this.#newest(key);
+    const isFurther = key.isFurther;
+    const superseded = isFurther ? NONE : this.#newest(key);
     if (superseded !== NONE) this.#takeOut(superseded);
     const ruleFrom = ruleFromOf(text);
     const id = this.#rows.append();
@@ -93,8 +114,8 @@ export class RequestMemory {
     const words = this.#rows.words(id);
     const at = this.#rows.at(id);
     words[at + TEXTS] = texts;
-    words[at + IS_INDEXED] = 1;
-    this.#index.insert(id, text.hash);
+    words[at + IS_INDEXED] = isFurther ? 0 : 1;
+    if (!isFurther) this.#index.insert(id, text.hash);
     this.#size.requestIds += 1;
     this.#size.requestIdTextBytes += ruleFrom + ruleId.length;
     const view = this.view(id);

@@ -161,11 +161,13 @@ export class StateReader {
     key.text.clear();
     const userBytes = input.textBytes('user id', 1, KEY_BYTES_MAX);
     key.text.appendBytes(input.chunk, input.position - userBytes, input.position);
-    const requestIdBytes = input.textBytes('request id', 1, REQUEST_ID_BYTES_MAX);
+    // None: one more limit of the grant before, which may be forgotten already.
+    const requestIdBytes = input.textBytes('request id', 0, REQUEST_ID_BYTES_MAX);
     key.text.appendBytes(input.chunk, input.position - requestIdBytes, input.position);
     key.seal(userBytes, requestIdBytes);
     // One that expired may stand before the one that took its place.
-    if (memory.find(key, changedMillis) !== NONE) throw new InvalidSnapshotError('a request id twice');
+    if (requestIdBytes > 0 && memory.find(key, changedMillis) !== NONE)
+      throw new InvalidSnapshotError('a request id twice');
     const ruleIdBytes = input.textBytes('rule id', 1, RULE_ID_BYTES_MAX);
     ruleId.clear();
     ruleId.appendBytes(input.chunk, input.position - ruleIdBytes, input.position);

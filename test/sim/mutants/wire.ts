@@ -48,9 +48,9 @@ export const WIRE: readonly Mutant[] = [
     law: 'the log holds what was asked',
     edits: [
       {
-        in: 'requestsOf',
-        find: 'timestampMillis,\n      requestId:',
-        replace: 'timestampMillis: undefined,\n      requestId:',
+        in: 'requestAt',
+        find: 'timestampMillis,\n    requestId:',
+        replace: 'timestampMillis: undefined,\n    requestId:',
       },
     ],
   },
@@ -58,7 +58,7 @@ export const WIRE: readonly Mutant[] = [
     id: 'T12',
     bug: 'costs are lost between nodes',
     law: 'the log holds what was asked',
-    edits: [{ in: 'requestsOf', find: 'cost === 1 ? undefined : cost', replace: 'undefined' }],
+    edits: [{ in: 'requestAt', find: 'cost === 1 ? undefined : cost', replace: 'undefined' }],
   },
   {
     id: 'T15',

@@ -1,0 +1,106 @@
+/**
+ * A request under several limits: granted by all of them, or charged nowhere. Each limit is judged by the one judgement; this
+ * file says what follows of all together. It changes the state only by a grant.
+ */
+
+import type { LimitStanding } from '../api/answer.ts';
+import type { AllowRequest, FurtherLimit } from '../api/request.ts';
+import type { Decision } from './decision.ts';
+import { jointDenial, jointGrant, standingOf } from './joint-answer.ts';
+import { Judgement, type Outcome, type Place, type Question, questionOf } from './judge.ts';
+import type { KeyTable } from './state/key-table.ts';
+import type { LimiterState } from './state/limiter-state.ts';
+import type { Room } from './state/state-size.ts';
+
+/** Where the keys of a rule are. */
+type KeysFor = (ruleId: string) => KeyTable | undefined;
+
+/** One object is used for many, one after the other. */
+export class JointJudgement {
+  readonly #judgement = new Judgement();
+  outcome: Outcome = 'fits';
+  /** Unless it fits. */
+  #answer: Decision | undefined;
+
+  /** In the order of `Judgement.judge`, each step for all limits; of a denial the limit that takes longest decides. */
+  judge(
+    state: LimiterState,
+    request: AllowRequest,
+    at: { readonly now: number; readonly room: Room; readonly place: Place; readonly keysFor?: KeysFor },
+  ): Outcome {
+    const { now, room, place, keysFor = (ruleId) => state.keysFor(ruleId) } = at;
+    const judgement = this.#judgement;
+    const question = questionOf(request);
+    state.lookUp(request);
+    if (judgement.isRepeated(state, question, now)) return this.#refuse('repeated', state, question, place);
+    const denials: Decision[] = [];
+    const standings: LimitStanding[] = [];
+    let bytes = 0;
+    let hasRoom = true;
+    for (const [i, limit] of limitsOf(request).entries()) {
+      const asked = ofLimit(question, limit);
+      const keys = keysFor(limit.ruleId);
+      judgement.outcome = 'unknown_rule';
+      if (keys?.active !== true) return this.#refuse('unknown_rule', state, asked, place);
+      if (i === 0) state.lookUp(request);
+      else state.lookUpFurther(limit.userId);
+      judgement.judgeKey(state.name, keys, asked, now);
+      const denial = judgement.denial(place);
+      if (judgement.isHeld || !judgement.isWithinLimit) denials.push(denial);
+      standings.push(standingOf(denial));
+      hasRoom &&= state.hasRoomFor(judgement, question.hasRequestId, room, bytes);
+      bytes += state.bytesFor(judgement, question.hasRequestId);
+    }
+    if (denials.length > 0) {
+      this.#answer = jointDenial(denials, standings);
+      return (this.outcome = 'denied');
+    }
+    if (!hasRoom) return this.#refuse('at_capacity', state, question, place);
+    return (this.outcome = 'fits');
+  }
+
+  #refuse(outcome: Outcome, state: LimiterState, question: Question, place: Place): Outcome {
+    this.#judgement.outcome = outcome;
+    this.#answer = this.#judgement.answer(state, question, place);
+    return (this.outcome = outcome);
+  }
+
+  /** To a request that does not fit. */
+  get answer(): Decision {
+    return this.#answer!;
+  }
+
+  /** Grants a request that fits, under all its limits. @param place that of its first row */
+  grant(state: LimiterState, request: AllowRequest, place: Place, keysFor: KeysFor): Decision {
+    const judgement = this.#judgement;
+    const question = questionOf(request);
+    const now = state.applied.timeMillis;
+    const grants: Decision[] = [];
+    for (const [i, limit] of limitsOf(request).entries()) {
+      const keys = keysFor(limit.ruleId)!;
+      const asked = ofLimit(question, limit);
+      const own = { ...place, position: place.position! + i };
+      if (i === 0) state.lookUp(request);
+      else state.lookUpFurther(limit.userId);
+      judgement.judgeKey(state.name, keys, asked, now);
+      state.keep(keys);
+      const grant = judgement.grant(keys.grant(judgement, state.name, now), own);
+      if (question.hasRequestId) {
+        state.ruleId.set(keys.rule.id);
+        state.remember(grant, asked, keys.meterKind);
+      }
+      grants.push(grant);
+    }
+    state.changedMillis = now;
+    return jointGrant(grants);
+  }
+}
+
+/** The limits that a request is under, as it named them. */
+function limitsOf({ userId, ruleId = '', cost, further = [] }: AllowRequest): readonly FurtherLimit[] {
+  return [{ userId, ruleId, cost }, ...further];
+}
+
+function ofLimit(question: Question, { ruleId, cost = 1 }: FurtherLimit): Question {
+  return { ...question, ruleId, cost };
+}

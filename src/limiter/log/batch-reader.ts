@@ -1,0 +1,100 @@
+/**
+ * Checks the bytes of a batch: every shape, length and range, so that a cursor may walk along them without a look. It decides
+ * nothing.
+ */
+
+import {
+  ASKED_DIGEST_MAX,
+  COST_MAX,
+  invalidIn,
+  KEY_BYTES_MAX,
+  REQUEST_ID_BYTES_MAX,
+  RULE_ID_BYTES_MAX,
+  TIMESTAMP_MILLIS_MAX,
+} from '../../api/request.ts';
+import type { ByteReader } from '../state/byte-stream.ts';
+import {
+  type AllowBatch,
+  BATCH_REQUESTS_MAX,
+  BatchCursor,
+  HAS,
+  HAS_MAX,
+  HAS_OF_REFUND,
+  requestAt,
+  rowsOf,
+} from './batch.ts';
+import { CommandDecodeError } from './command-decode-error.ts';
+import { KIND_ALLOW, KIND_JOINT, KIND_REFUNDS } from './kinds.ts';
+
+/** Behind the kind. @throws CommandDecodeError */
+export function readBatch(
+  input: ByteReader,
+  kind: typeof KIND_ALLOW | typeof KIND_REFUNDS | typeof KIND_JOINT,
+): AllowBatch {
+  const size = input.integer('number of requests', 1, BATCH_REQUESTS_MAX);
+  const ruleIds = readRuleIds(input, size);
+  const rowsAt = input.position;
+  /** How many rows are what no simpler kind holds. */
+  let special = 0;
+  for (let i = 0; i < size; i += 1) {
+    const has = input.byte();
+    if (has > HAS_MAX) {
+      checkKind(has, kind);
+      if ((has === HAS_OF_REFUND) === (kind === KIND_REFUNDS)) special += 1;
+    }
+    readKey(input, 'user id', KEY_BYTES_MAX);
+    if ((has & HAS.rule) !== 0) input.integer('rule', 1, ruleIds.length - 1);
+    if ((has & HAS.cost) !== 0) input.integer('cost', 2, COST_MAX);
+    if ((has & HAS.timestamp) !== 0) input.integer('timestamp', 0, TIMESTAMP_MILLIS_MAX);
+    if ((has & HAS.requestId) !== 0) readKey(input, 'request id', REQUEST_ID_BYTES_MAX);
+    if ((has & HAS.askedDigest) !== 0) input.integer('what was asked', 1, ASKED_DIGEST_MAX);
+  }
+  if (kind !== KIND_ALLOW && special === 0) throw new CommandDecodeError(`no request is of kind ${kind}`);
+  const batch = { size, ruleIds, bytes: input.chunk, rowsAt };
+  if (kind === KIND_JOINT) checkLimits(batch);
+  return batch;
+}
+
+function checkKind(has: number, kind: number): void {
+  if (has === HAS_OF_REFUND && kind !== KIND_ALLOW) return;
+  const mayHave = (has & HAS.further) === 0 ? HAS_MAX | HAS.askedDigest : HAS.further | HAS.rule | HAS.cost;
+  if (kind !== KIND_JOINT || (has & ~mayHave) !== 0) throw new CommandDecodeError(`a request has ${has}`);
+}
+
+/** Of each request that is under several: that it says what was asked, and that each is named, and none is there twice. */
+function checkLimits(batch: AllowBatch): void {
+  const cursor = new BatchCursor();
+  cursor.open(batch);
+  for (let rows = 0; rows < batch.size;) {
+    if (cursor.goesOn) throw new CommandDecodeError('a further limit of nothing');
+    cursor.next();
+    const isAlone = !cursor.goesOn;
+    const { askedDigest } = cursor;
+    const request = requestAt(batch, cursor);
+    rows += rowsOf(request);
+    if (request.ask !== undefined || isAlone) continue;
+    if (askedDigest === undefined) throw new CommandDecodeError('several limits of nobody knows what');
+    const invalid = invalidIn(request);
+    if (invalid !== undefined) throw new CommandDecodeError(invalid.message);
+  }
+}
+
+function readRuleIds(input: ByteReader, size: number): readonly string[] {
+  const count = input.integer('number of rule ids', 1, size);
+  const ruleIds: string[] = [];
+  for (let i = 0; i < count; i += 1) {
+    const ruleId = input.text('rule id', RULE_ID_BYTES_MAX, 0);
+    if (ruleIds.includes(ruleId)) throw new CommandDecodeError('a rule id twice');
+    ruleIds.push(ruleId);
+  }
+  return ruleIds;
+}
+
+/** No byte order mark may stand in front: see `isBoundedText`. */
+function readKey(input: ByteReader, name: string, maxBytes: number): void {
+  const length = input.textBytes(name, 1, maxBytes);
+  const from = input.position - length;
+  const { chunk } = input;
+  const isMarked = chunk[from] === 0xef && chunk[from + 1] === 0xbb && chunk[from + 2] === 0xbf;
+  if (isMarked && length >= 3) throw new CommandDecodeError(`${name} begins with a byte order mark`);
+}

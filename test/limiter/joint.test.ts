@@ -1,0 +1,248 @@
+/** A request under several limits: all of them grant it, or it is charged nowhere. */
+import { describe, expect, it } from 'vitest';
+import type { AllowRequest } from '../../src/api/request.ts';
+import type { Decision } from '../../src/limiter/decision.ts';
+import { requestsOf } from '../../src/limiter/log/batch.ts';
+import { decodeCommand } from '../../src/limiter/log/command.ts';
+import { entryOf, Harness, restoreInto, snapshotOf, tableOf } from './harness.ts';
+
+/** Two in a second, three in a minute, and five in a second for everybody behind an address. */
+const RULES = [
+  { id: 'second', limit: 2, windowMillis: 1_000 },
+  { id: 'minute', limit: 3, windowMillis: 60_000 },
+  { id: 'address', limit: 5, windowMillis: 1_000 },
+];
+
+function joint(more: Partial<AllowRequest> = {}): AllowRequest {
+  return {
+    userId: 'ada',
+    ruleId: 'second',
+    askedDigest: 7,
+    further: [
+      { userId: 'ada', ruleId: 'minute' },
+      { userId: '10.0.0.1', ruleId: 'address', cost: 2 },
+    ],
+    ...more,
+  };
+}
+
+function harness(): Harness {
+  const made = new Harness();
+  made.rules(tableOf(1, RULES, { requestIdHorizonMillis: 10_000 }));
+  return made;
+}
+
+function remaining({ limits = [] }: Decision): number[] {
+  return limits.map((limit) => limit.remaining);
+}
+
+/** How much each limit has left. */
+function left(machine: Harness): number[] {
+  const of = (userId: string, ruleId: string): number | undefined =>
+    machine.machine.look({ ask: 'look', userId, ruleId }, machine.nowMillis)?.limits[0]?.remaining;
+  return [of('ada', 'second'), of('ada', 'minute'), of('10.0.0.1', 'address')].map((one) => one ?? NaN);
+}
+
+describe('a request under several limits', () => {
+  it('is charged under each of them, and told by the one with least remaining', () => {
+    const limiter = harness();
+    const decision = limiter.one(joint());
+    expect(decision).toMatchObject({ allowed: true, ruleId: 'second', limit: 2, remaining: 1 });
+    expect(decision.limits).toMatchObject([
+      { ruleId: 'second', limit: 2, windowMillis: 1_000, remaining: 1 },
+      { ruleId: 'minute', limit: 3, windowMillis: 60_000, remaining: 2 },
+      { ruleId: 'address', limit: 5, windowMillis: 1_000, remaining: 3 },
+    ]);
+    expect(left(limiter)).toEqual([1, 2, 3]);
+  });
+
+  it('is charged nowhere if one of them denies it', () => {
+    const limiter = harness();
+    limiter.one({ userId: '10.0.0.1', ruleId: 'address', cost: 4 });
+    const decision = limiter.one(joint());
+    expect(decision).toMatchObject({ allowed: false, ruleId: 'address', limit: 5, remaining: 1 });
+    expect(remaining(decision)).toEqual([2, 3, 1]);
+    expect(left(limiter)).toEqual([2, 3, 1]);
+    expect(decision.limits?.map(({ retryAfterMillis }) => retryAfterMillis > 0)).toEqual([
+      false,
+      false,
+      true,
+    ]);
+  });
+
+  it('is denied by the limit that takes longest to grant it', () => {
+    const limiter = harness();
+    limiter.ask(joint(), joint());
+    limiter.nowMillis += 2_000;
+    limiter.one(joint());
+    limiter.one({ userId: '10.0.0.1', ruleId: 'address', cost: 2 });
+    const decision = limiter.one(joint());
+    expect(decision).toMatchObject({ allowed: false, ruleId: 'minute', retryAfterMillis: 58_001 });
+  });
+
+  it('counts with all others of its entry, in the order of the entry', () => {
+    const limiter = harness();
+    const decisions = limiter.ask({ userId: 'ada', ruleId: 'second' }, joint(), { userId: 'bob' }, joint(), {
+      userId: 'ada',
+      ruleId: 'minute',
+    });
+    expect(Object.keys(decisions)).toEqual(['0', '1', '4', '5', '8']);
+    expect(decisions.filter(Boolean).map(({ allowed }) => allowed)).toEqual([true, true, true, false, true]);
+    expect(decisions[1]?.decided.position).toBe(1);
+    expect(decisions[8]?.decided.position).toBe(8);
+  });
+
+  it('is refused as a whole by a rule that is not there', () => {
+    const limiter = harness();
+    const further = [
+      { userId: 'ada', ruleId: 'minute' },
+      { userId: 'ada', ruleId: 'gone' },
+    ];
+    expect(limiter.one(joint({ further }))).toMatchObject({ refusal: 'unknown_rule', ruleId: 'gone' });
+    expect(left(limiter)).toEqual([2, 3, 5]);
+  });
+
+  it('is granted under all or none where there is room for some of them only', () => {
+    const limiter = new Harness();
+    const capacity = tableOf(1, RULES, { partitionBytesMax: 4_096 });
+    limiter.rules(capacity);
+    const bytes = [limiter.machine.stateBytes];
+    const decisions = Array.from({ length: 60 }, (_, i) => {
+      const decision = limiter.one(
+        joint({
+          userId: `user${i}`,
+          further: [
+            { userId: `user${i}`, ruleId: 'minute' },
+            { userId: `net${i}`, ruleId: 'address' },
+          ],
+        }),
+      );
+      bytes.push(limiter.machine.stateBytes);
+      return decision;
+    });
+    const granted = decisions.filter(({ allowed }) => allowed);
+    const refused = decisions.filter(({ refusal }) => refusal === 'at_capacity');
+    expect(granted.length).toBeGreaterThan(5);
+    expect(refused).toHaveLength(60 - granted.length);
+    // What was refused has taken nothing.
+    expect(new Set(bytes).size).toBe(granted.length + 1);
+    expect(Math.max(...bytes)).toBeLessThanOrEqual(4_096);
+  });
+
+  it('is denied at once, by what the log would say', () => {
+    const limiter = harness();
+    limiter.ask(joint(), joint());
+    const now = limiter.nowMillis;
+    const { decided: _, ...atOnce } = limiter.machine.quickDenial(joint(), now)!;
+    const { decided: __, ...logged } = limiter.one(joint());
+    expect(atOnce).toEqual(logged);
+    expect(limiter.machine.quickDenial(joint({ userId: 'bob', further: [] }), now)).toBeUndefined();
+  });
+
+  it('is inadmissible if any of its limits could never grant it', () => {
+    const limiter = harness();
+    const bound = { maxAheadMillis: 0, nowMillis: () => limiter.nowMillis };
+    const further = [{ userId: '10.0.0.1', ruleId: 'address', cost: 6 }];
+    expect(limiter.machine.inadmissible(joint({ further }), bound)).toMatchObject({ field: 'cost' });
+    expect(limiter.machine.inadmissible(joint(), bound)).toBeUndefined();
+  });
+});
+
+describe('a request under several limits, with an id', () => {
+  it('is answered the same again, whatever its limits are called meanwhile', () => {
+    const limiter = harness();
+    const first = limiter.one(joint({ requestId: 'r1' }));
+    expect(limiter.one(joint({ requestId: 'r1' }))).toEqual(first);
+    expect(limiter.machine.remembered(joint({ requestId: 'r1' }), limiter.nowMillis)).toEqual(first);
+    const other = { userId: 'ada', ruleId: 'second', askedDigest: 7, requestId: 'r1' };
+    expect(limiter.one(other)).toEqual(first);
+    expect(left(limiter)).toEqual([1, 2, 3]);
+  });
+
+  it('is another request if something else was asked', () => {
+    const limiter = harness();
+    limiter.one(joint({ requestId: 'r1' }));
+    const conflict = { field: 'descriptors', first: undefined };
+    const reused = { refusal: 'request_id_reused', conflict };
+    expect(limiter.one(joint({ requestId: 'r1', askedDigest: 8 }))).toMatchObject(reused);
+    expect(limiter.one({ userId: 'ada', ruleId: 'second', requestId: 'r1' })).toMatchObject(reused);
+    limiter.one({ userId: 'ada', ruleId: 'second', requestId: 'r2' });
+    expect(limiter.one(joint({ requestId: 'r2' }))).toMatchObject(reused);
+  });
+
+  it('is taken back under all its limits, once', () => {
+    const limiter = harness();
+    limiter.one(joint({ requestId: 'r1' }));
+    limiter.one(joint({ requestId: 'r2', askedDigest: 8 }));
+    expect(left(limiter)).toEqual([0, 1, 1]);
+    const refund = { ask: 'refund', userId: 'ada', requestId: 'r1' } as const;
+    expect(limiter.one(refund).refund).toEqual({ refunded: true, cost: 1 });
+    expect(left(limiter)).toEqual([1, 2, 3]);
+    expect(limiter.one(refund).refund).toEqual({ refunded: true, cost: 1 });
+    expect(left(limiter)).toEqual([1, 2, 3]);
+    expect(limiter.one(joint({ requestId: 'r1' }))).toMatchObject({ refusal: 'refunded' });
+  });
+
+  it('is forgotten as a whole when its horizon is over', () => {
+    const limiter = harness();
+    limiter.one(joint({ requestId: 'r1' }));
+    expect(limiter.machine.stats().requestIds).toBe(3);
+    limiter.nowMillis += 10_001;
+    limiter.ask({ userId: 'bob' }, { userId: 'bob' });
+    expect(limiter.machine.stats().requestIds).toBe(0);
+    expect(limiter.one(joint({ requestId: 'r1' })).allowed).toBe(true);
+  });
+
+  it('survives a snapshot, also one taken when its first limit is forgotten already', () => {
+    const limiter = harness();
+    limiter.one(joint({ requestId: 'r1' }));
+    const copy = new Harness();
+    restoreInto(copy.machine, snapshotOf(limiter.machine));
+    expect(copy.machine.hash()).toBe(limiter.machine.hash());
+    expect(copy.machine.remembered(joint({ requestId: 'r1' }), limiter.nowMillis)?.limits).toHaveLength(3);
+    limiter.nowMillis += 10_001;
+    // One grant forgets two of the three.
+    limiter.one({ userId: 'bob' });
+    expect(limiter.machine.stats().requestIds).toBe(1);
+    restoreInto(copy.machine, snapshotOf(limiter.machine));
+    expect(copy.machine.hash()).toBe(limiter.machine.hash());
+    expect(copy.machine.stats()).toEqual(limiter.machine.stats());
+  });
+});
+
+describe('the entry of requests under several limits', () => {
+  it('is read as it was written', () => {
+    const requests = [
+      { userId: 'bob' },
+      joint({ requestId: 'r1', timestampMillis: 5 }),
+      joint({ cost: 2, further: undefined }),
+      { ask: 'refund', userId: 'ada', requestId: 'r1' } as const,
+    ];
+    const command = decodeCommand(entryOf(requests));
+    const { batch } = command as Extract<typeof command, { type: 'allow' }>;
+    expect(batch.size).toBe(6);
+    expect(requestsOf(batch)).toEqual(requests);
+  });
+
+  it.each([
+    ['a limit twice', [{ userId: 'ada', ruleId: 'second' }], /different/],
+    ['a limit of no rule', [{ userId: 'ada', ruleId: '' }], /texts are not empty/],
+    ['too many', Array.from({ length: 16 }, (_, i) => ({ userId: `u${i}`, ruleId: 'minute' })), /at most 16/],
+  ])('holds not %s', (_, further, message) => {
+    expect(() => decodeCommand(entryOf([joint({ further })]))).toThrow(message);
+  });
+
+  it('is no other kind of entry', () => {
+    const data = entryOf([joint()]);
+    for (const kind of [5, 8]) {
+      expect(() => decodeCommand(Uint8Array.of(kind, ...data.subarray(1)))).toThrow(/a request has/);
+    }
+    const plain = entryOf([{ userId: 'ada' }]);
+    expect(() => decodeCommand(Uint8Array.of(10, ...plain.subarray(1)))).toThrow(/no request is of kind 10/);
+  });
+
+  it('is whole, or the batch is as it was before', () => {
+    const further = [{ userId: 'ada', ruleId: 'minute', cost: 0 }];
+    expect(() => entryOf([joint({ further })])).toThrow(/cost is 0/);
+  });
+});
