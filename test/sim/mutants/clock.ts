@@ -19,9 +19,9 @@ export const CLOCK: readonly Mutant[] = [
     edits: [
       {
         in: 'Partition.#applyOurs',
-        find: 'this.#machine.apply(command, entry, (i, decision)',
+        find: 'this.#machine.apply(command, entry, (_, decision)',
         replace:
-          'this.#machine.apply(command, { ...entry, timeMillis: Math.max(this.#machine.applied.timeMillis, Math.floor(this.#init.wallMillis())) }, (i, decision)',
+          'this.#machine.apply(command, { ...entry, timeMillis: Math.max(this.#machine.applied.timeMillis, Math.floor(this.#init.wallMillis())) }, (_, decision)',
       },
     ],
   },

@@ -108,9 +108,9 @@ export const DRIVER: readonly Mutant[] = [
     edits: [
       {
         in: 'Partition.#applyOurs',
-        find: 'decisions[i] = decision;',
+        find: 'decisions.push(decision)',
         replace:
-          'decisions[i] = decision; const told = waiters[i]; if (told !== undefined) { this.#waiters.answer(told, answerOf(decision, told.request.requestId)); told.done = () => {}; }',
+          '{ const told = waiters[decisions.push(decision) - 1]; if (told !== undefined) { this.#waiters.answer(told, answerOf(decision, told.request.requestId)); told.done = () => {}; } }',
       },
     ],
   },
