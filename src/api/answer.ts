@@ -80,7 +80,12 @@ export interface Unavailable {
 
 /** Nothing but a decision with `allowed` is a grant. */
 export type AllowAnswer =
-  | { readonly kind: 'decision'; readonly decision: Decision }
+  | {
+      readonly kind: 'decision';
+      readonly decision: Decision;
+      /** It is the grant of an earlier attempt under the same request id. Told where rules found the limits. */
+      readonly isRepeat?: true;
+    }
   | Invalid
   | ConflictingId
   | Unavailable;

@@ -49,6 +49,8 @@ export const UNAVAILABLE = {
   },
   /** The node that was asked belongs to the cluster no more, or bears an id that is another's. */
   not_member: { text: 'this node does not belong to the cluster; ask another one', proposed: 'never' },
+  /** The limits of the request were found by other rules than its partition decides by. */
+  rules_changed: { text: 'the rules are being changed; ask again', proposed: 'never' },
 } as const satisfies Readonly<Record<string, UnavailableMeaning>>;
 
 export type UnavailableReason = keyof typeof UNAVAILABLE;

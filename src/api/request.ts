@@ -54,6 +54,11 @@ export interface AllowRequest {
    * may be in force meanwhile. 1 to `ASKED_DIGEST_MAX`; there must be one with `further`.
    */
   readonly askedDigest?: number | undefined;
+  /**
+   * The version of the rules that the limits were found by; absent: the caller named them. A partition that decides by
+   * another one refuses, and whoever asks finds them again. It does not enter the log.
+   */
+  readonly matchedBy?: number | undefined;
 }
 
 /** The fields by the names that callers know: every answer that names a field uses these. `rule` is `ruleId`. */

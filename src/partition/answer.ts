@@ -4,7 +4,7 @@
  */
 import type { NodeId } from '../../raft/types.ts';
 import { UNAVAILABLE, type UnavailableReason } from '../api/refusals.ts';
-import type { UserAnswer } from '../api/user-request.ts';
+import type { LoggedRequest, UserAnswer } from '../api/user-request.ts';
 import { assert } from '../limiter/assert.ts';
 import type { Decision } from '../limiter/decision.ts';
 import type { Conflict } from '../limiter/fingerprint.ts';
@@ -34,6 +34,18 @@ export function answerOf(decision: Decision, requestId: string | undefined): Ans
       // It is in the log, though it counted nowhere.
       return unavailable('at_capacity', true);
   }
+}
+
+/** What entry `index` decided. Whoever found the limits by rules may hold reservations: they are not for an earlier grant. */
+export function answerTo(
+  request: LoggedRequest,
+  decision: Decision,
+  { index }: { readonly index: number },
+): Answer {
+  const answer = answerOf(decision, request.requestId);
+  const isMatched = request.ask === undefined && request.matchedBy !== undefined;
+  const isRepeat = isMatched && decision.allowed && decision.decided.index !== index;
+  return isRepeat && answer.kind === 'decision' ? { ...answer, isRepeat } : answer;
 }
 
 export function conflictAnswer(requestId: string, { field, first }: Conflict): Answer {

@@ -24,7 +24,7 @@ import type { RuleTable } from '../limiter/rules.ts';
 import { LimiterStateMachine } from '../limiter/state-machine.ts';
 import { requestKeyOf } from '../limiter/state/request-key.ts';
 import type { Room } from '../limiter/state/state-size.ts';
-import { type Answer, answerOf, invalid, unavailable, unknownRule } from './answer.ts';
+import { type Answer, answerOf, answerTo, invalid, unavailable, unknownRule } from './answer.ts';
 import { Housekeeping } from './housekeeping.ts';
 import type { PartitionInit } from './partition-options.ts';
 import { type Done, type Waiter, Waiters } from './waiters.ts';
@@ -203,7 +203,10 @@ export class Partition implements GroupApplication {
     // Its grant may have been refunded by another leader meanwhile: that it counts is for the log to say.
     if (remembered !== undefined)
       return remembered.allowed ? undefined : answerOf(remembered, request.requestId);
-    if (this.#machine.ruleTable === undefined) return unavailable('starting', false);
+    const { ruleTable } = this.#machine;
+    if (ruleTable === undefined) return unavailable('starting', false);
+    const { matchedBy = ruleTable.version } = request;
+    if (matchedBy !== ruleTable.version) return unavailable('rules_changed', false);
     const wrong = this.#machine.inadmissible(request, this.#timestampBound);
     if (wrong !== undefined) return invalid(wrong.field, wrong.message);
     const denial = this.#machine.quickDenial(request, this.clock.nowMillis(), this.#room);
@@ -284,7 +287,7 @@ export class Partition implements GroupApplication {
       const decision = decisions[i];
       if (decision === undefined) assert(false, `entry ${entry.index} decides whatever was proposed in it`);
       if (decision.refusal === 'at_capacity') this.#refusedAtCapacity();
-      this.#waiters.answer(waiter, answerOf(decision, waiter.request.requestId));
+      this.#waiters.answer(waiter, answerTo(waiter.request, decision, entry));
     }
   }
 

@@ -50,6 +50,7 @@ export function meaningOf({ reason }: Unavailable): 'elsewhere' | 'leads' | 'not
     case 'overloaded':
     case 'low_disk':
     case 'at_capacity':
+    case 'rules_changed':
       return 'leads';
     // Whoever gets a request too late says so without a look at who leads.
     case 'deadline':

@@ -15,6 +15,7 @@ import type { Forwarder } from './forwarder.ts';
 import { LeaderQueue } from './leader-queue.ts';
 import { LeaderSearch } from './leader-search.ts';
 import { OpenRequest } from './open-request.ts';
+import { OpenRequests } from './open-requests.ts';
 
 export interface RouterInit {
   readonly nodeId: NodeId;
@@ -57,8 +58,7 @@ export class Router {
   /** partition -> whom to ask, 0 = unknown: one read finds the way. */
   readonly #routeOf: Int32Array;
   readonly #lookups: readonly Lookup[];
-  /** All requests without an answer, in order of their deadlines, which is the order they came in. */
-  #open: OpenRequest[] = [];
+  readonly #open = new OpenRequests();
   #openCount = 0;
   /** Partitions with requests that wait, or a probe. */
   readonly #searched = new Set<number>();
@@ -94,25 +94,27 @@ export class Router {
   /**
    * Asks whoever leads the user's partition. `done` is called exactly once, at the latest one tick after the deadline,
    * perhaps before this returns.
+   *
+   * @param deadlineMillis absent: that of all requests which came as late as this
    */
-  ask<R extends UserRequest>(request: R, done: DoneWith<R>): void {
+  ask<R extends UserRequest>(request: R, done: DoneWith<R>, deadlineMillis?: number): void {
     const partition = this.partitionOf(request.userId);
     if (this.#openCount >= this.#init.openMax) {
       done({ kind: 'unavailable', reason: 'overloaded', proposed: false }, partition);
       return;
     }
-    const deadlineMillis = this.#init.doorMillis() + this.#init.deadlineMillis;
-    if (deadlineMillis <= this.#init.monotonicMillis()) {
+    const untilMillis = deadlineMillis ?? this.#init.doorMillis() + this.#init.deadlineMillis;
+    if (untilMillis <= this.#init.monotonicMillis()) {
       // It waited for too long before this process came to read it.
       done({ kind: 'unavailable', reason: 'deadline', proposed: false }, partition);
       return;
     }
-    const open = new OpenRequest({ request, partition, deadlineMillis, done });
+    const open = new OpenRequest({ request, partition, deadlineMillis: untilMillis, done });
     this.#openCount += 1;
     const route = this.#routeOf[partition] ?? NO_NODE;
     if (route === NO_NODE) this.#wait(open);
     else this.#ask(open, route);
-    if (!open.isSettled) this.#open.push(open);
+    if (!open.isSettled) this.#open.add(open, deadlineMillis === undefined);
   }
 
   /** The replica of `partition` on this node learned of a leader in `term`, or lost it. */
@@ -189,13 +191,7 @@ export class Router {
   }
 
   #expire(now: number): void {
-    let count = 0;
-    for (const open of this.#open) {
-      if (!open.isSettled && open.deadlineMillis > now) break;
-      count += 1;
-      if (!open.isSettled) this.#settle(open, open.overdue);
-    }
-    if (count > 0) this.#open.splice(0, count);
+    for (const open of this.#open.takeDue(now)) this.#settle(open, open.overdue);
   }
 
   #lookup(partition: number): Lookup {

@@ -58,6 +58,7 @@ export function decodeAnswers(payload: Uint8Array): ForwardedAnswer[] {
 function encodeAnswer(answer: Answer, ruleIds: string[]): void {
   switch (answer.kind) {
     case 'decision':
+      out.flag(answer.isRepeat === true);
       encodeDecision(answer.decision, ruleIds);
       return;
     case 'invalid':
@@ -130,8 +131,11 @@ function encodeReceipt({ term, index, position, timeMillis }: Receipt): void {
 function decodeAnswer(input: BytesIn, ruleIds: string[]): Answer {
   const kind = input.oneOf(KINDS, 'kind');
   switch (kind) {
-    case 'decision':
-      return { kind, decision: decodeDecision(input, ruleIds) };
+    case 'decision': {
+      const isRepeat = input.flag('isRepeat');
+      const decision = decodeDecision(input, ruleIds);
+      return isRepeat ? { kind, decision, isRepeat } : { kind, decision };
+    }
     case 'invalid':
       return { kind, field: input.text('field'), message: input.text('message') };
     case 'conflict':

@@ -1,6 +1,6 @@
 /**
  * The frame of requests that another node is to decide, as it leads their partitions: for each what only the way there
- * needs (id, budget, partition, relay), then which of them are looks, by their places, then all of them as one batch, in the very
+ * needs (id, budget, partition, relay, the rules that matched it), then which of them are looks, by their places, then all of them as one batch, in the very
  * bytes of a log entry: a look as a request that names a user, and no more than a rule. Nothing at all asks for a sign of life.
  *
  * Not one batch for each partition: with many partitions most would hold one request, and cost more than they save.
@@ -42,6 +42,7 @@ export function encodeRequests(requests: readonly ForwardedRequest[]): Buffer {
     out.integer(budgetMillis);
     out.integer(partition);
     out.integer(relayTo);
+    out.integer(request.ask === undefined ? (request.matchedBy ?? 0) : 0);
     if (request.ask === 'look') {
       looks.push(i);
       batch.add({ userId: request.userId, ruleId: request.ruleId });
@@ -63,18 +64,25 @@ export function rowsOfForwarded(request: UserRequest): number {
 export function decodeRequests(payload: Uint8Array): ForwardedRequest[] {
   const input = new BytesIn(payload);
   const count = input.count('requests');
-  const forwarded = Array.from({ length: count }, () => ({
-    id: input.integer('id'),
-    budgetMillis: input.integer('budgetMillis'),
-    partition: input.integer('partition'),
-    relayTo: input.integer('relayTo'),
-    request: NOT_READ,
-  }));
+  const matchedBy: number[] = [];
+  const forwarded = Array.from({ length: count }, (_, i) => {
+    const id = input.integer('id');
+    const budgetMillis = input.integer('budgetMillis');
+    const partition = input.integer('partition');
+    const relayTo = input.integer('relayTo');
+    matchedBy[i] = input.integer('matchedBy');
+    return { id, budgetMillis, partition, relayTo, request: NOT_READ };
+  });
   const looks = count === 0 ? [] : input.integers('looks');
   const requests = count === 0 ? [] : requestsOf(decodeBatch(input.byteView('batch')));
   if (requests.length !== count) throw new FrameError(`${requests.length} requests for ${count} ways`);
   if (!input.isAtEnd) throw new FrameError('more than the requests');
-  for (let i = 0; i < count; i += 1) forwarded[i]!.request = requests[i]!;
+  for (let i = 0; i < count; i += 1) {
+    const request = requests[i]!;
+    const version = matchedBy[i]!;
+    forwarded[i]!.request =
+      version === 0 || request.ask !== undefined ? request : { ...request, matchedBy: version };
+  }
   for (const [i, place] of looks.entries()) {
     const request = requests[place];
     if (request === undefined || place <= (looks[i - 1] ?? -1)) throw new FrameError(`a look at ${place}`);

@@ -13,6 +13,14 @@ import { FrameError } from '../../src/wire/frame.ts';
 import { decodeRequests, encodeRequests, type ForwardedRequest } from '../../src/wire/requests.ts';
 
 const natural = fc.oneof(fc.maxSafeNat(), fc.nat(200));
+const limit = fc.record({
+  ruleId: fc.constantFrom('', 'a', 'b'),
+  limit: natural,
+  windowMillis: natural,
+  remaining: natural,
+  retryAfterMillis: natural,
+  resetMillis: natural,
+});
 const answer: fc.Arbitrary<Answer> = fc.oneof(
   fc.record({
     kind: fc.constant('decision'),
@@ -26,6 +34,7 @@ const answer: fc.Arbitrary<Answer> = fc.oneof(
         retryAfterMillis: natural,
         resetMillis: natural,
         waitMillis: natural.filter((millis) => millis > 0),
+        limits: fc.array(limit, { minLength: 2, maxLength: 4 }),
         decided: fc.record(
           { term: natural, index: natural, position: natural, timeMillis: natural },
           { requiredKeys: ['term', 'index', 'timeMillis'] },
@@ -69,17 +78,7 @@ const answer: fc.Arbitrary<Answer> = fc.oneof(
   fc.record({
     kind: fc.constant('standing'),
     standing: fc.record({
-      limits: fc.array(
-        fc.record({
-          ruleId: fc.constantFrom('', 'a', 'b'),
-          limit: natural,
-          windowMillis: natural,
-          remaining: natural,
-          retryAfterMillis: natural,
-          resetMillis: natural,
-        }),
-        { maxLength: 4 },
-      ),
+      limits: fc.array(limit, { maxLength: 4 }),
       decided: fc.record({ term: natural, index: natural, timeMillis: natural }),
     }),
   }),
@@ -142,7 +141,23 @@ describe('requests', () => {
     const request = { userId: 'ada', ruleId: 'r', cost: 2, timestampMillis: 9, requestId: 'q' };
     const payload = encodeRequests([{ id: 7, budgetMillis: 90, partition: 4, relayTo: 3, request }]);
     const entry = entryOf([request]);
-    expect([...payload]).toEqual([1, 7, 90, 4, 3, 0, entry.length, ...entry]);
+    expect([...payload]).toEqual([1, 7, 90, 4, 3, 0, 0, entry.length, ...entry]);
+  });
+
+  it('say by which rules their limits were found', () => {
+    const request = {
+      userId: 'ada',
+      ruleId: 'r',
+      requestId: 'q',
+      askedDigest: 5,
+      matchedBy: 3,
+      further: [{ userId: 'net', ruleId: 's', cost: 2 }],
+    };
+    const sent = [
+      { id: 7, budgetMillis: 90, partition: 4, relayTo: 3, request },
+      { id: 8, budgetMillis: 90, partition: 4, relayTo: 3, request: { userId: 'ada' } },
+    ];
+    expect(decodeRequests(encodeRequests(sent))).toEqual(sent);
   });
 });
 
@@ -159,7 +174,7 @@ describe('answers', () => {
 
 describe('a malformed payload', () => {
   const entry = entryOf([{ userId: 'ada' }, { userId: 'bob' }]);
-  const ways = [2, 1, 90, 4, 0, 2, 90, 5, 3];
+  const ways = [2, 1, 90, 4, 0, 0, 2, 90, 5, 3, 0];
   const payload = Buffer.from([...ways, 1, 1, entry.length, ...entry]);
   const request = { id: 1, budgetMillis: 1, partition: 1, relayTo: 0, request: { userId: 'ada' } };
   const decided = {
