@@ -5,15 +5,19 @@ import { formatAnswer } from './answer-format.ts';
 import type { HttpDoorInit } from './door-init.ts';
 import { sendAnswer } from './http-answer.ts';
 import { rateLimitHeaders } from './rate-limit-headers.ts';
+import { headerUserOf } from './user-header.ts';
 
 export const ALLOW = '/v1/allow';
 
 export function addAllowRoute(app: FastifyInstance, init: HttpDoorInit): void {
-  const { rateLimitHeaders: forms } = init.settings;
+  const { rateLimitHeaders: forms, userHeader } = init.settings;
   app.post(ALLOW, (request, reply) => {
     const startedMillis = init.monotonicMillis();
     // Throws InvalidBodyError, which the error handler of the server turns into a 400.
-    const wanted = parseAllowBody(request.body);
+    const headerUser = headerUserOf(request.raw, userHeader);
+    // Who named the user in a header may have nothing else to say.
+    const body = request.body === undefined && headerUser !== undefined ? {} : request.body;
+    const wanted = parseAllowBody(body, headerUser);
     init.node.allow(wanted, (answer, partition) => {
       const limitHeaders =
         answer.kind === 'decision' ? rateLimitHeaders(answer.decision, forms, init.wallMillis()) : {};
