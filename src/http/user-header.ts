@@ -14,7 +14,7 @@ export interface HeaderUser {
 }
 
 /** A byte order mark is kept, as it is refused: it would make two ids of one. */
-const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+const HEADER_UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
  * @param header in lower case; undefined: none is read
@@ -43,7 +43,7 @@ export function headerUserOf(
 /** Node reads every byte of a header as one character. */
 function textOf(value: string, header: string): string {
   try {
-    return UTF8.decode(Buffer.from(value, 'latin1'));
+    return HEADER_UTF8.decode(Buffer.from(value, 'latin1'));
   } catch {
     throw new InvalidBodyError(header, `${header} must be UTF-8, and some of its bytes are not`);
   }
