@@ -4,6 +4,7 @@
  */
 import { integerAt, InvalidFieldError, objectAt } from '../api/fields.ts';
 import { NODE_ID_MAX, type NodeAddress, validateNode } from '../api/node-address.ts';
+import { type HttpSettings, validateHttpSettings } from '../http/http-settings.ts';
 import { groupMillisMax, InvalidRuleError, type RuleTable, validateRuleTable } from '../limiter/rules.ts';
 import { type Founder, INCARNATION } from '../../storage/identity.ts';
 import { DEFAULT_FREE_FLOOR_BYTES } from '../../storage/free-space.ts';
@@ -34,6 +35,8 @@ export interface ClusterConfig {
    * quarter of that behind it. Absent: by the memory the node has.
    */
   readonly snapshotEveryBytes?: number;
+  /** Of the HTTP door. Absent: as `HTTP_SETTINGS_DEFAULTS` says. */
+  readonly http?: HttpSettings;
 }
 
 const STATE_BYTES_MIN = 65_536;
@@ -98,6 +101,7 @@ const CONFIG_KEYS = [
   'freeFloorBytes',
   'stateBytesMax',
   'snapshotEveryBytes',
+  'http',
 ] as const satisfies readonly (keyof ClusterConfig)[];
 const RULE_TABLE_KEYS = [
   'version',
@@ -119,7 +123,7 @@ const RULE_KEYS = [
 ] as const satisfies readonly (keyof Rule)[];
 
 /**
- * Checks a parsed `cluster.json`. `timing`, wholly or in part, `freeFloorBytes`, `stateBytesMax` and
+ * Checks a parsed `cluster.json`. `timing`, and `http`, wholly or in part, `freeFloorBytes`, `stateBytesMax` and
  * `snapshotEveryBytes` may be left out. What it does not know is refused: a misspelt setting must not silently be the
  * default.
  *
@@ -147,7 +151,7 @@ function checkedConfig(value: unknown): ClusterConfig {
   const rules = validateRules(root['rules']);
   const timing = validateTiming(root['timing']);
   checkHorizon(rules, timing);
-  const { stateBytesMax, snapshotEveryBytes } = root;
+  const { stateBytesMax, snapshotEveryBytes, http } = root;
   return {
     clusterId,
     founders,
@@ -167,6 +171,7 @@ function checkedConfig(value: unknown): ClusterConfig {
         SNAPSHOT_EVERY_BYTES_MAX,
       ),
     }),
+    ...(http !== undefined && { http: validateHttpSettings(http, 'http') }),
     freeFloorBytes: integerAt(
       root['freeFloorBytes'] ?? DEFAULT_FREE_FLOOR_BYTES,
       'freeFloorBytes',

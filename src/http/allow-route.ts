@@ -4,16 +4,24 @@ import { parseAllowBody } from './allow-body.ts';
 import { formatAnswer } from './answer-format.ts';
 import type { HttpDoorInit } from './door-init.ts';
 import { sendAnswer } from './http-answer.ts';
+import { rateLimitHeaders } from './rate-limit-headers.ts';
+import { headerUserOf } from './user-header.ts';
 
 export const ALLOW = '/v1/allow';
 
 export function addAllowRoute(app: FastifyInstance, init: HttpDoorInit): void {
+  const { rateLimitHeaders: forms, userHeader } = init.settings;
   app.post(ALLOW, (request, reply) => {
     const startedMillis = init.monotonicMillis();
     // Throws InvalidBodyError, which the error handler of the server turns into a 400.
-    const wanted = parseAllowBody(request.body);
+    const headerUser = headerUserOf(request.raw, userHeader);
+    // Who named the user in a header may have nothing else to say.
+    const body = request.body === undefined && headerUser !== undefined ? {} : request.body;
+    const wanted = parseAllowBody(body, headerUser);
     init.node.allow(wanted, (answer, partition) => {
-      const formatted = formatAnswer(answer, partition, init.wallMillis());
+      const limitHeaders =
+        answer.kind === 'decision' ? rateLimitHeaders(answer.decision, forms, init.wallMillis()) : {};
+      const formatted = formatAnswer(answer, partition, limitHeaders);
       init.observe(formatted.status, startedMillis);
       // It may have come before the node began to stop.
       if (init.node.wantsNoClients()) void reply.header('connection', 'close');

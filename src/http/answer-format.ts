@@ -1,4 +1,4 @@
-/** An answer as an HTTP response: status, headers, body. Pure; the wall clock is an argument. */
+/** An answer as an HTTP response: status, headers, body. Pure. */
 import type { AllowAnswer, Decision, Invalid } from '../api/answer.ts';
 import {
   ALLOW_STATUS,
@@ -7,6 +7,7 @@ import {
   type UnavailableReason,
 } from '../api/refusals.ts';
 import { type HttpAnswer, JSON_TYPE } from './http-answer.ts';
+import { secondsCeil } from './rate-limit-headers.ts';
 
 const PROBLEM_TYPES = 'https://iana.org/assignments/http-problem-types';
 const PROBLEM_JSON_TYPE = 'application/problem+json; charset=utf-8';
@@ -17,9 +18,13 @@ interface FormattedBody {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** @param wallMillis the edge's own clock, only for `X-RateLimit-Reset`, which is an epoch time by convention. */
-export function formatAnswer(answer: AllowAnswer, partition: number, wallMillis: number): HttpAnswer {
-  return { ...formatBody(answer, partition), headers: headersOf(answer, wallMillis) };
+/** @param limitHeaders those of a decision, in the forms that this door was told to write */
+export function formatAnswer(
+  answer: AllowAnswer,
+  partition: number,
+  limitHeaders: Readonly<Record<string, string>> = {},
+): HttpAnswer {
+  return { ...formatBody(answer, partition), headers: { ...headersOf(answer), ...limitHeaders } };
 }
 
 /** As it stands in a batch, too: `allowed` is in every body, and true in those of grants alone. */
@@ -42,12 +47,12 @@ export function formatBody(answer: AllowAnswer, partition: number): FormattedBod
   }
 }
 
-function headersOf(answer: AllowAnswer, wallMillis: number): Record<string, string> {
+function headersOf(answer: AllowAnswer): Record<string, string> {
   switch (answer.kind) {
     case 'decision': {
-      const { decision } = answer;
-      const retryAfter = decision.allowed ? {} : { 'retry-after': String(retryAfterSeconds(decision)) };
-      return { 'content-type': JSON_TYPE, ...rateLimitHeaders(decision, wallMillis), ...retryAfter };
+      const { allowed, retryAfterMillis } = answer.decision;
+      const retryAfter = allowed ? {} : { 'retry-after': String(secondsCeil(retryAfterMillis)) };
+      return { 'content-type': JSON_TYPE, ...retryAfter };
     }
     case 'invalid':
     case 'conflict':
@@ -66,13 +71,9 @@ function formatGrant(decision: Decision, partition: number): FormattedBody {
   };
 }
 
-function retryAfterSeconds({ retryAfterMillis }: Decision): number {
-  return Math.ceil(retryAfterMillis / 1000);
-}
-
 function formatDenial(decision: Decision, partition: number): FormattedBody {
   const { limit, remaining, resetMillis, retryAfterMillis, windowMillis, ruleId: rule, decided } = decision;
-  const retryAfter = retryAfterSeconds(decision);
+  const retryAfter = secondsCeil(retryAfterMillis);
   const window = formatWindow(windowMillis);
   return {
     status: ALLOW_STATUS.denied,
@@ -129,26 +130,6 @@ function formatFault(
   { field, message }: Pick<Invalid, 'field' | 'message'>,
 ): FormattedBody {
   return { status, body: { allowed: false, error: { type, field, message } } };
-}
-
-/** The de-facto `X-RateLimit-*` fields, and the two of draft-ietf-httpapi-ratelimit-headers. */
-function rateLimitHeaders(decision: Decision, wallMillis: number): Record<string, string> {
-  const { limit, remaining, resetMillis, retryAfterMillis, windowMillis, ruleId } = decision;
-  const name = structuredString(ruleId);
-  // Seconds within which no more than `r` can be used: until the oldest grant leaves, if nothing is left.
-  const effectiveWindowMillis = remaining === 0 && retryAfterMillis > 0 ? retryAfterMillis : resetMillis;
-  return {
-    'x-ratelimit-limit': String(limit),
-    'x-ratelimit-remaining': String(remaining),
-    'x-ratelimit-reset': String(Math.ceil((wallMillis + resetMillis) / 1000)),
-    'ratelimit-policy': `${name};q=${limit};w=${Math.ceil(windowMillis / 1000)}`,
-    ratelimit: `${name};r=${remaining};t=${Math.ceil(effectiveWindowMillis / 1000)}`,
-  };
-}
-
-/** RFC 9651 strings hold printable ASCII only; a rule id may hold more. */
-function structuredString(text: string): string {
-  return `"${text.replace(/[^\u0020-\u007e]/g, '?').replace(/["\\]/g, '\\$&')}"`;
 }
 
 function formatWindow(windowMillis: number): string {

@@ -9,6 +9,7 @@ import { formatBody } from './answer-format.ts';
 import type { HttpDoorInit } from './door-init.ts';
 import { JSON_TYPE, sendAnswer } from './http-answer.ts';
 import { fieldsOf, InvalidBodyError } from './json-body.ts';
+import { type HeaderUser, headerUserOf } from './user-header.ts';
 
 export const ALLOW_BATCH = '/v1/allow/batch';
 /** Requests of one body. */
@@ -19,15 +20,16 @@ export const BATCH_BODY_BYTES_MAX = 524_288;
 /**
  * `{"requests": [...]}`, 1 to `BATCH_MAX` of what `/v1/allow` takes.
  *
+ * @param headerUser the user of all of them, if a header of the request names one
  * @throws InvalidBodyError for the first that is wrong: then none is asked
  */
-function parseBatchBody(body: unknown): AllowRequest[] {
+function parseBatchBody(body: unknown, headerUser: HeaderUser | undefined): AllowRequest[] {
   const { requests } = fieldsOf(body, ['requests'], 'requests, a list');
   if (!Array.isArray(requests) || requests.length === 0 || requests.length > BATCH_MAX)
     throw new InvalidBodyError('requests', `requests must be a list of 1 to ${BATCH_MAX}`);
   return requests.map((each, i) => {
     try {
-      return parseAllowBody(each);
+      return parseAllowBody(each, headerUser);
     } catch (error) {
       if (!(error instanceof InvalidBodyError)) throw error;
       const place = `requests[${i}]`;
@@ -40,7 +42,7 @@ function parseBatchBody(body: unknown): AllowRequest[] {
 export function addBatchRoute(app: FastifyInstance, init: HttpDoorInit): void {
   app.post(ALLOW_BATCH, { bodyLimit: BATCH_BODY_BYTES_MAX }, (request, reply) => {
     const startedMillis = init.monotonicMillis();
-    const requests = parseBatchBody(request.body);
+    const requests = parseBatchBody(request.body, headerUserOf(request.raw, init.settings.userHeader));
     const answers: unknown[] = [];
     let openCount = requests.length;
     for (const [i, wanted] of requests.entries()) {

@@ -1,6 +1,7 @@
 /** What the HTTP door is made of: the node behind it, and what else its routes need. */
 import type { Logger } from 'pino';
 import type { NodeBehindDoor } from '../api/front-door.ts';
+import type { HttpSettings } from './http-settings.ts';
 
 /** How long a client may take for what. */
 export interface HttpLimits {
@@ -24,5 +25,6 @@ export interface HttpDoorInit {
   readonly monotonicMillis: () => number;
   readonly wallMillis: () => number;
   readonly logger: Logger;
+  readonly settings: HttpSettings;
   readonly limits?: HttpLimits;
 }

@@ -84,7 +84,7 @@ function formatRefund({ refunded, ruleId, cost, decided }: Refund, partition: nu
   };
 }
 
-export function addUsersRoute(app: FastifyInstance, { node, wallMillis }: HttpDoorInit): void {
+export function addUsersRoute(app: FastifyInstance, { node }: HttpDoorInit): void {
   const send = (reply: FastifyReply, answer: HttpAnswer): void => {
     if (node.wantsNoClients()) void reply.header('connection', 'close');
     sendAnswer(reply, answer);
@@ -93,7 +93,7 @@ export function addUsersRoute(app: FastifyInstance, { node, wallMillis }: HttpDo
     const refund = parseRefund(request.params.userId, request.body);
     node.refund(refund, (answer, partition) => {
       if (answer.kind === 'refund') send(reply, formatRefund(answer.refund, partition));
-      else send(reply, formatAnswer(answer, partition, wallMillis()));
+      else send(reply, formatAnswer(answer, partition));
     });
     return reply;
   });
@@ -101,7 +101,7 @@ export function addUsersRoute(app: FastifyInstance, { node, wallMillis }: HttpDo
     const look = parseLook(request.params.userId, request.url);
     node.look(look, (answer, partition) => {
       if (answer.kind === 'standing') send(reply, formatStanding(look.userId, answer, partition));
-      else send(reply, formatAnswer(answer, partition, wallMillis()));
+      else send(reply, formatAnswer(answer, partition));
     });
     return reply;
   });

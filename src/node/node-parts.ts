@@ -12,6 +12,7 @@ import type { DoneWith, UserRequest } from '../api/user-request.ts';
 import { factsDigest, factsOf } from '../config/cluster-facts.ts';
 import { ConfigError } from '../config/config.ts';
 import { HttpDoor } from '../http/http-door.ts';
+import { HTTP_SETTINGS_DEFAULTS } from '../http/http-settings.ts';
 import { Admission } from '../meta/admission.ts';
 import { RespDoor } from '../resp/resp-door.ts';
 import { TcpTransport } from '../transport/tcp-transport.ts';
@@ -86,16 +87,7 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
   const resp = respDoor(init, self.resp, { node: behind, doorClock, turn, ...clocks });
   const metrics = metricsOf(readiness, resp);
   const { monotonicMillis } = clocks;
-  const http = new HttpDoor({
-    node: behind,
-    address: self.http,
-    metrics: () => metrics.render(),
-    observe: (status, startedMillis) =>
-      metrics.observeRequest(status, (monotonicMillis() - startedMillis) / 1000),
-    accepted: () => doorClock.accepted(),
-    ...clocks,
-    logger,
-  });
+  const http = httpDoor(init, self.http, { node: behind, doorClock, metrics, ...clocks });
   const store = new ObservedStore(init.wrapStore?.(opened) ?? opened, {
     monotonicMillis,
     wrote: (seconds) => metrics.observeWrite(seconds),
@@ -148,6 +140,30 @@ function fatalOnce(
     if (error instanceof RolledBackError) void condemned(error);
     else onFatal(error);
   };
+}
+
+function httpDoor(
+  { config, logger }: NodeInit,
+  address: HostPort,
+  parts: Clocks & {
+    readonly node: NodeBehindDoor;
+    readonly doorClock: DoorClock;
+    readonly metrics: Metrics;
+  },
+): HttpDoor {
+  const { node, doorClock, metrics, monotonicMillis, wallMillis } = parts;
+  return new HttpDoor({
+    node,
+    address,
+    metrics: () => metrics.render(),
+    observe: (status, startedMillis) =>
+      metrics.observeRequest(status, (monotonicMillis() - startedMillis) / 1000),
+    accepted: () => doorClock.accepted(),
+    monotonicMillis,
+    wallMillis,
+    logger,
+    settings: config.http ?? HTTP_SETTINGS_DEFAULTS,
+  });
 }
 
 /** Undefined where the configuration has no address for it. */

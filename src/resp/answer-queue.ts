@@ -29,7 +29,7 @@ export class AnswerQueue {
     return this.#count;
   }
 
-  /** Bytes of answers that wait for others. Decisions, which are small, are not counted. */
+  /** Bytes of answers that wait for others, or are reserved for some to come. Decisions, which are small, are not counted. */
   get heldBytes(): number {
     return this.#heldBytes;
   }
@@ -45,15 +45,16 @@ export class AnswerQueue {
     this.#append({ bytes, answer: undefined, format: undefined, quantity: 0, next: undefined });
   }
 
-  /** Keeps a place for an answer other than a decision; `fill` it. */
-  reserveBytes(): Place {
+  /** Keeps a place for an answer other than a decision, and room for so many bytes of it; `fill` it. */
+  reserveBytes(bytesReserved: number): Place {
+    this.#heldBytes += bytesReserved;
     return this.reserve(undefined, 0);
   }
 
-  /** Only the first answer of a place counts. */
-  fill(place: Place, bytes: Buffer): void {
+  /** Only the first answer of a place counts. @param bytesReserved for this place */
+  fill(place: Place, bytes: Buffer, bytesReserved: number): void {
     if (place.bytes !== undefined) return;
-    this.#heldBytes += bytes.length;
+    this.#heldBytes += bytes.length - bytesReserved;
     place.bytes = bytes;
   }
 

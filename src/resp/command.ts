@@ -47,8 +47,13 @@ export interface Call {
    * @param request well-formed, see `invalidIn`
    */
   ask(request: AllowRequest, format: AnswerFormat, quantity: number): void;
-  /** Keeps the place of this command: what is given back takes its answer, once. */
-  answerLater(): (reply: Reply) => void;
+  /**
+   * Keeps the place of this command: what is given back takes its answer, once.
+   *
+   * @param bytesReserved what the answer may take; the client is read no further while too much is on its way to it. 0 for an
+   *   answer that is as small as a decision
+   */
+  answerLater(bytesReserved: number): (reply: Reply) => void;
 }
 
 export interface Command {

@@ -72,7 +72,7 @@ export class Connection implements Flushable {
       session,
       door,
       ask: (request, format, quantity) => this.#ask(request, format, quantity),
-      answerLater: () => this.#answerLater(),
+      answerLater: (bytesReserved) => this.#answerLater(bytesReserved),
     };
     socket.on('data', (chunk: Buffer) => {
       if (this.#isDeaf) return;
@@ -183,13 +183,13 @@ export class Connection implements Flushable {
     });
   }
 
-  #answerLater(): (reply: Reply) => void {
-    const place = this.#answers.reserveBytes();
+  #answerLater(bytesReserved: number): (reply: Reply) => void {
+    const place = this.#answers.reserveBytes(bytesReserved);
     const { version } = this.session;
     return (reply) => {
       if (this.#isFinished) return;
       scratch.reply(reply, version);
-      this.#answers.fill(place, scratch.take());
+      this.#answers.fill(place, scratch.take(), bytesReserved);
       if (this.#answers.isReady) this.#init.flushPass.mark(this);
     };
   }

@@ -16,6 +16,7 @@ import {
 import type { ClusterReport } from '../../src/api/cluster-report.ts';
 import { createCluster, localConfig } from '../../src/config/cluster-directory.ts';
 import type { ClusterConfig, Timing } from '../../src/config/config.ts';
+import type { HttpSettings } from '../../src/http/http-settings.ts';
 import type { Rule } from '../../src/api/rule.ts';
 
 /** By port: which process of the tests it belongs to. A node that is down, or not there yet, listens on none of its own. */
@@ -87,6 +88,7 @@ export interface TestConfigOptions {
   readonly stateBytesMax?: number;
   readonly requestIdHorizonMillis?: number;
   readonly timing?: Partial<Timing>;
+  readonly http?: HttpSettings;
 }
 
 export async function testConfig(options: TestConfigOptions): Promise<ClusterConfig> {
@@ -102,6 +104,7 @@ export async function testConfig(options: TestConfigOptions): Promise<ClusterCon
     },
     freeFloorBytes: options.freeFloorBytes ?? base.freeFloorBytes,
     ...(options.stateBytesMax !== undefined && { stateBytesMax: options.stateBytesMax }),
+    ...(options.http !== undefined && { http: options.http }),
     timing: { ...base.timing, ...options.timing },
     nodes: base.nodes.map((node, i) => ({
       id: node.id,

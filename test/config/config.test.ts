@@ -93,6 +93,35 @@ describe('a configuration', () => {
     }
   });
 
+  it('says how its HTTP door answers only if it is told', () => {
+    expect(validateConfig(VALID)).not.toHaveProperty('http');
+    expect(validateConfig({ ...VALID, http: {} }).http).toEqual({ rateLimitHeaders: ['x', 'draft'] });
+    const http = { rateLimitHeaders: ['draft6', 'x', 'draft'], userHeader: 'X-User-Id' };
+    const config = validateConfig({ ...VALID, http });
+    expect(config.http).toEqual({ ...http, userHeader: 'x-user-id' });
+    expect(validateConfig(JSON.parse(JSON.stringify(config)))).toEqual(config);
+    expect(validateConfig({ ...VALID, http: { rateLimitHeaders: [] } }).http).toEqual({
+      rateLimitHeaders: [],
+    });
+  });
+
+  it.each([
+    [{ rateLimitHeaders: 'x' }, 'http.rateLimitHeaders', 'a list of some of x, draft6, draft'],
+    [{ rateLimitHeaders: ['X'] }, 'http.rateLimitHeaders', 'a list of some of x, draft6, draft'],
+    [{ rateLimitHeaders: ['x', 'x'] }, 'http.rateLimitHeaders', 'each at most once'],
+    [{ userHeader: '' }, 'http.userHeader', 'of 1 to 64'],
+    [{ userHeader: 'x'.repeat(65) }, 'http.userHeader', 'of 1 to 64'],
+    [{ userHeader: 'x user' }, 'http.userHeader', 'the name of a header'],
+    [{ userHeader: 'x-user:' }, 'http.userHeader', 'the name of a header'],
+    [{ userHeader: 7 }, 'http.userHeader', 'the name of a header'],
+    [{ userHeaders: 'x' }, 'http.userHeaders', 'known here are rateLimitHeaders, userHeader'],
+    [[], 'http', 'must be an object'],
+  ])('with %j for its HTTP door is refused naming the field and its bound', (http, field, bound) => {
+    const error = refusal({ ...VALID, http });
+    expect(error.field).toBe(field);
+    expect(error.message).toContain(bound);
+  });
+
   it.each([
     [1_000, 100, 2_002],
     [250, 0, 501],

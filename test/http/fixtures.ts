@@ -12,6 +12,7 @@ import type { LookAnswer, LookRequest } from '../../src/api/look.ts';
 import type { RefundAnswer, RefundRequest } from '../../src/api/refund.ts';
 import { decisionOf, standingOf } from '../api/decision-of.ts';
 import { HTTP_LIMITS, type HttpLimits } from '../../src/http/door-init.ts';
+import { HTTP_SETTINGS_DEFAULTS, type HttpSettings } from '../../src/http/http-settings.ts';
 import { HttpDoor } from '../../src/http/http-door.ts';
 
 export const WALL_MILLIS = 1_700_000_000_123;
@@ -70,7 +71,7 @@ export class Door {
   readonly door: HttpDoor;
   readonly app: FastifyInstance;
 
-  constructor(limits: HttpLimits = HTTP_LIMITS) {
+  constructor(limits: HttpLimits = HTTP_LIMITS, settings: HttpSettings = HTTP_SETTINGS_DEFAULTS) {
     const node: NodeBehindDoor = {
       allow: (request, done) => {
         this.asked.push(request);
@@ -109,6 +110,7 @@ export class Door {
       wallMillis: () => WALL_MILLIS,
       logger: pino({ level: 'silent' }),
       limits,
+      settings,
     });
     this.app = this.door.app;
   }

@@ -14,6 +14,9 @@ const RULES = [
 /** Of a key that was never asked for, by the default rule. */
 const FIRST_GRANT = [1, 5, 4, 0, expect.any(Number)];
 
+/** How a key stands under that rule that never asked by it. */
+const WIDE = ['wide', 1_000_000, 1_000_000];
+
 let cluster: InProcessCluster;
 let ports: number[];
 
@@ -80,6 +83,30 @@ describe('ioredis', () => {
     }
   });
 
+  it('looks without being charged, and gets back what a refund took back', async () => {
+    const [one, two] = ports.map((port) => new Redis(port, '127.0.0.1'));
+    try {
+      const left = async (): Promise<unknown> => {
+        const rows = await one?.call('LOOK', 'refunded');
+        return Array.isArray(rows) ? rows.map(([rule, limit, remaining]) => [rule, limit, remaining]) : rows;
+      };
+      expect(await left()).toEqual([['default', 5, 5], WIDE]);
+      await two?.call('ALLOW', 'refunded', 'COST', '3', 'ID', 'r1');
+      expect(await left()).toEqual([['default', 5, 2], WIDE]);
+      expect(await one?.call('LOOK', 'refunded', 'RULE', 'default')).toEqual([
+        ['default', 5, 2, 0, expect.any(Number), 600_000],
+      ]);
+      expect(await one?.call('REFUND', 'refunded', 'ID', 'r1')).toEqual([1, 'default', 3]);
+      expect(await two?.call('REFUND', 'refunded', 'ID', 'r1')).toEqual([1, 'default', 3]);
+      expect(await two?.call('REFUND', 'refunded', 'ID', 'r2')).toEqual([0, null, 0]);
+      expect(await left()).toEqual([['default', 5, 5], WIDE]);
+      await expect(one?.call('ALLOW', 'refunded', 'COST', '3', 'ID', 'r1')).rejects.toThrow('ERR ');
+    } finally {
+      one?.disconnect();
+      two?.disconnect();
+    }
+  });
+
   it('is refused with errors that it understands', async () => {
     const client = new Redis(ports[0] ?? 0, '127.0.0.1');
     try {
@@ -138,6 +165,8 @@ describe('node-redis', () => {
 
 describe.each([
   ['redis-cli', ['ALLOW', 'cli']],
+  ['redis-cli', ['LOOK', 'cli']],
+  ['redis-cli', ['REFUND', 'cli', 'ID', 'none']],
   ['redis-benchmark', ['-n', '1000', '-c', '10', '-P', '4', '-q', 'ALLOW', 'benchmark', 'RULE', 'wide']],
 ])('%s', (program, args) => {
   it('is served, where it is installed', async (context) => {

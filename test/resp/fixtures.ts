@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { pino } from 'pino';
 import type { AllowAnswer, AllowDone } from '../../src/api/answer.ts';
 import type { ClusterReport } from '../../src/api/cluster-report.ts';
+import type { RulesInForce } from '../../src/api/rules-change.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import { RESP_LIMITS, type RespLimits } from '../../src/resp/door-init.ts';
 import { RespDoor } from '../../src/resp/resp-door.ts';
@@ -41,7 +42,9 @@ export class PlayedDoor {
   answer: AllowAnswer | undefined = { kind: 'decision', decision: decisionOf() };
   readonly looks: LookRequest[] = [];
   readonly refunds: RefundRequest[] = [];
-  refunded: RefundAnswer = {
+  readonly openRefunds: DoneWith<RefundRequest>[] = [];
+  /** Undefined keeps refunds open. */
+  refunded: RefundAnswer | undefined = {
     kind: 'refund',
     refund: {
       refunded: true,
@@ -56,6 +59,7 @@ export class PlayedDoor {
     kind: 'standing',
     standing: { limits: [standingOf()], decided: { term: 2, index: 7, timeMillis: 90 } },
   };
+  rules: RulesInForce | undefined;
   wantsNoClients = false;
   report = REPORT;
   accepted = 0;
@@ -77,13 +81,14 @@ export class PlayedDoor {
         },
         refund: (request, done) => {
           this.refunds.push(request);
-          done(this.refunded, 0);
+          if (this.refunded === undefined) this.openRefunds.push(done);
+          else done(this.refunded, 0);
         },
         readiness: () => ({ status: 'ready' }),
         wantsNoClients: () => this.wantsNoClients,
         cluster: () => this.report,
         changeNodes: () => {},
-        rules: () => undefined,
+        rules: () => this.rules,
         changeRules: () => {},
       },
       address: { host: '127.0.0.1', port: 0 },

@@ -8,10 +8,12 @@ import { COMMAND } from './command-command.ts';
 import { CONNECTION_COMMANDS } from './connection-commands.ts';
 import { SERVER_COMMANDS } from './server-commands.ts';
 import { THROTTLE } from './throttle-command.ts';
+import { USER_COMMANDS } from './user-commands.ts';
 
 const COMMANDS: readonly Command[] = [
   ALLOW,
   THROTTLE,
+  ...USER_COMMANDS,
   ...CONNECTION_COMMANDS,
   ...SERVER_COMMANDS,
   CLIENT,

@@ -1,6 +1,7 @@
-/** Answers to requests for a grant, as the commands that ask for one have them. Only a decision can say `allowed`. */
+/** Answers to what is asked about a user, as the commands that ask have them. Only a decision can say `allowed`. */
 import type { AllowAnswer, ConflictingId, Invalid, Unavailable } from '../../api/answer.ts';
 import type { LookAnswer } from '../../api/look.ts';
+import type { RefundAnswer } from '../../api/refund.ts';
 import { UNAVAILABLE } from '../../api/refusals.ts';
 import { error, type ErrorReply, failed, type Reply } from '../reply.ts';
 import type { ReplyWriter } from '../reply-writer.ts';
@@ -35,6 +36,44 @@ export function throttleStanding(answer: LookAnswer, isLimited: boolean): Reply 
   return [isLimited ? 1 : 0, limit, remaining, -1, Math.ceil(resetMillis / 1000)];
 }
 
+/** For each limit `[rule, limit, remaining, retryAfterMillis, resetMillis, windowMillis]`: never five integers. */
+export function standingReply(answer: LookAnswer): Reply {
+  switch (answer.kind) {
+    case 'standing':
+      return answer.standing.limits.map(
+        ({ ruleId, limit, remaining, retryAfterMillis, resetMillis, windowMillis }) => [
+          ruleId,
+          limit,
+          remaining,
+          retryAfterMillis,
+          resetMillis,
+          windowMillis,
+        ],
+      );
+    case 'invalid':
+      return failed(answer.message);
+    case 'unavailable':
+      return unavailable(answer, 'nothing was counted');
+  }
+}
+
+/** `[1, rule, cost]` of the grant that counts no more; `[0, null, 0]`: none is remembered under the id. */
+export function refundReply(answer: RefundAnswer): Reply {
+  switch (answer.kind) {
+    case 'refund': {
+      const { refunded, ruleId, cost } = answer.refund;
+      return refunded ? [1, ruleId, cost] : [0, null, 0];
+    }
+    case 'invalid':
+      return failed(answer.message);
+    case 'unavailable':
+      return unavailable(
+        answer,
+        answer.proposed ? 'it may have been refunded, and may be asked for again' : 'nothing was refunded',
+      );
+  }
+}
+
 function writeRefusal(writer: ReplyWriter, answer: Invalid | ConflictingId | Unavailable): void {
   writer.error(refusal(answer).text);
 }
@@ -46,8 +85,12 @@ function refusal(answer: Invalid | ConflictingId | Unavailable): ErrorReply {
       return failed(answer.message);
     case 'unavailable': {
       const doubt = answer.proposed ? ', but the request may have been counted' : '';
-      const { text } = UNAVAILABLE[answer.reason];
-      return error(`UNAVAILABLE ${answer.reason} ${text}; nothing was granted${doubt}`);
+      return unavailable(answer, `nothing was granted${doubt}`);
     }
   }
+}
+
+/** @param outcome what that means for what was asked */
+function unavailable({ reason }: Unavailable, outcome: string): ErrorReply {
+  return error(`UNAVAILABLE ${reason} ${UNAVAILABLE[reason].text}; ${outcome}`);
 }

@@ -65,7 +65,7 @@ function runThrottle(call: Call): Reply | undefined {
 
 /** Nothing is asked for, or what can never be granted: then it is told how things stand, and nothing reaches the log. */
 function look(call: Call, request: LookRequest, isLimited: boolean): void {
-  const tell = call.answerLater();
+  const tell = call.answerLater(0);
   call.door.node.look(request, (answer) => tell(throttleStanding(answer, isLimited)));
 }
 

@@ -1,0 +1,139 @@
+/** A gateway names the user in a header (000-19): who is asked for then, and what is refused instead of guessed. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { HTTP_LIMITS } from '../../src/http/door-init.ts';
+import { until } from '../transport/wait.ts';
+import { Door } from './fixtures.ts';
+import { RawClient } from './raw-client.ts';
+
+const HEADER = 'x-user-id';
+
+let door: Door;
+let client: RawClient;
+
+beforeEach(async () => {
+  door = new Door(HTTP_LIMITS, { rateLimitHeaders: [], userHeader: HEADER });
+  client = new RawClient(await door.listen());
+});
+
+afterEach(async () => {
+  client.socket.destroy();
+  await door.app.close();
+});
+
+interface Sent {
+  readonly status: number;
+  readonly error: unknown;
+}
+
+/** Sends `body` with these lines in its head, byte by byte; undefined: a request without a body. */
+async function send(lines: readonly string[], body?: unknown, path = '/v1/allow'): Promise<Sent> {
+  const text = body === undefined ? undefined : JSON.stringify(body);
+  const ofBody =
+    text === undefined
+      ? []
+      : ['content-type: application/json', `content-length: ${Buffer.byteLength(text)}`];
+  const head = [`POST ${path} HTTP/1.1`, 'host: a', 'connection: close', ...ofBody, ...lines, '', text ?? ''];
+  client.socket.write(head.join('\r\n'));
+  await until('the connection is closed', () => client.isClosed);
+  const answer: unknown = JSON.parse(client.received.slice(client.received.indexOf('\r\n\r\n')));
+  const { error } = answer as { readonly error?: unknown };
+  return { status: Number(client.statuses()[0]), error };
+}
+
+function askedUsers(): readonly string[] {
+  return door.asked.map(({ userId }) => userId);
+}
+
+describe('the user of a request', () => {
+  it.each<[string, readonly string[], unknown, string]>([
+    ['is named by the header alone', ['x-user-id: ada'], {}, 'ada'],
+    ['is named by the header of a request without a body', ['x-user-id: ada'], undefined, 'ada'],
+    ['may be named by the header in any letters', ['X-USER-id: Ada'], {}, 'Ada'],
+    ['is named by the header where the body says null', ['x-user-id: ada'], { userId: null }, 'ada'],
+    ['may be named by both, if they say the same', ['x-user-id: ada'], { userId: 'ada' }, 'ada'],
+    ['is named by the body where there is no header', [], { userId: 'ada' }, 'ada'],
+    ['may have other letters than ASCII', ['x-user-id: 日 ü'], { userId: '日 ü' }, '日 ü'],
+    ['may have 256 bytes', [`x-user-id: ${'ü'.repeat(128)}`], {}, 'ü'.repeat(128)],
+  ])('%s', async (_what, lines, body, userId) => {
+    expect((await send(lines, body)).status).toBe(200);
+    expect(askedUsers()).toEqual([userId]);
+  });
+
+  it('does not change what else the body says', async () => {
+    await send(['x-user-id: ada'], { cost: 2, rule: 'burst', requestId: 'r1', timestampMillis: 5 });
+    const request = { userId: 'ada', cost: 2, ruleId: 'burst', requestId: 'r1', timestampMillis: 5 };
+    expect(door.asked).toEqual([request]);
+  });
+
+  it('is refused where header and body differ, naming both', async () => {
+    expect(await send(['x-user-id: ada'], { userId: 'bob' })).toEqual({
+      status: 400,
+      error: {
+        type: 'invalid_request',
+        field: 'userId',
+        message: "userId 'bob' of the body and 'ada' of the header x-user-id must be the same",
+      },
+    });
+    expect(door.asked).toEqual([]);
+    expect(door.observed.map(({ status }) => status)).toEqual([400]);
+  });
+
+  it.each<[string, readonly string[], unknown, string, string]>([
+    ['the header is there twice', ['x-user-id: ada', 'X-User-Id: bob'], {}, HEADER, 'once at most'],
+    ['the header says the same twice', ['x-user-id: ada', 'x-user-id: ada'], {}, HEADER, 'once at most'],
+    ['the header is empty', ['x-user-id:'], { userId: 'ada' }, HEADER, 'text of 1 to 256 bytes'],
+    ['the header is too long', [`x-user-id: ${'ü'.repeat(129)}`], {}, HEADER, 'text of 1 to 256 bytes'],
+    ['the header begins with a byte order mark', ['x-user-id: \ufeffada'], {}, HEADER, '1 to 256 bytes'],
+    ['the user of the body is empty', ['x-user-id: ada'], { userId: '' }, 'userId', '1 to 256 bytes'],
+    ['the user of the body is no text', ['x-user-id: 7'], { userId: 7 }, 'userId', '1 to 256 bytes'],
+    ['nobody names a user', [], {}, 'userId', 'text of 1 to 256 bytes'],
+    ['there is neither a header nor a body', [], undefined, 'body', 'at least userId'],
+  ])('is refused where %s', async (_what, lines, body, field, bound) => {
+    const { status, error } = await send(lines, body);
+    expect(status).toBe(400);
+    expect(error).toMatchObject({ field, message: expect.stringContaining(bound) });
+    expect(door.asked).toEqual([]);
+  });
+
+  it('is refused where the header is not UTF-8', async () => {
+    const head = Buffer.from('POST /v1/allow HTTP/1.1\r\nhost: a\r\nconnection: close\r\nx-user-id: ');
+    client.socket.write(Buffer.concat([head, Buffer.from([0xe6, 0x97]), Buffer.from('\r\n\r\n')]));
+    await until('the connection is closed', () => client.isClosed);
+    expect(client.statuses()).toEqual(['400']);
+    expect(client.received).toContain('x-user-id must be UTF-8');
+    expect(door.asked).toEqual([]);
+  });
+});
+
+describe('the users of a batch', () => {
+  const BATCH = '/v1/allow/batch';
+
+  it('are the one of the header', async () => {
+    const requests = [{}, { userId: 'ada', cost: 2 }];
+    expect((await send(['x-user-id: ada'], { requests }, BATCH)).status).toBe(200);
+    expect(askedUsers()).toEqual(['ada', 'ada']);
+  });
+
+  it('are refused where one differs, and none is asked', async () => {
+    const requests = [{ userId: 'ada' }, { userId: 'bob' }];
+    expect(await send(['x-user-id: ada'], { requests }, BATCH)).toMatchObject({
+      status: 400,
+      error: { field: 'requests[1].userId', message: expect.stringContaining('the header x-user-id') },
+    });
+    expect(door.asked).toEqual([]);
+  });
+});
+
+it('no header names a user unless the configuration says which', async () => {
+  const plain = new Door();
+  try {
+    const ask = async (payload: object): Promise<number> =>
+      (await plain.app.inject({ method: 'POST', url: '/v1/allow', headers: { [HEADER]: 'ada' }, payload }))
+        .statusCode;
+    expect(await ask({ userId: 'bob' })).toBe(200);
+    expect(await ask({})).toBe(400);
+    expect(plain.asked.map(({ userId }) => userId)).toEqual(['bob']);
+  } finally {
+    await plain.app.close();
+  }
+});

@@ -1,0 +1,211 @@
+/** `LOOK` and `REFUND` ask what they say; no answer of theirs can be taken for a grant. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { standingOf } from '../api/decision-of.ts';
+import { eventually } from '../cluster/harness.ts';
+import { PlayedDoor, type RespClient } from './fixtures.ts';
+
+const DECIDED = { term: 2, index: 7, timeMillis: 90 };
+const TEXT_256 = 'must be text of 1 to 256 bytes';
+const TEXT_128 = 'must be text of 1 to 128 bytes';
+
+let played: PlayedDoor;
+let client: RespClient;
+
+beforeEach(async () => {
+  played = await PlayedDoor.listening();
+  client = played.client();
+});
+
+afterEach(() => played.stop());
+
+describe('LOOK', () => {
+  it('asks for all rules of its key, or for one', async () => {
+    await client.ask('LOOK', 'ada');
+    await client.ask('look', 'žluť 😀', 'rule', '100/60000ms');
+    expect(played.looks).toEqual([
+      { ask: 'look', userId: 'ada' },
+      { ask: 'look', userId: 'žluť 😀', ruleId: '100/60000ms' },
+    ]);
+    expect(played.asked).toEqual([]);
+  });
+
+  it.each([2, 3])('answers a row for each rule in RESP%i', async (version) => {
+    await client.ask('HELLO', String(version));
+    const slow = { ruleId: 'slow', limit: 5, remaining: 0, retryAfterMillis: 12_345, windowMillis: 600_000 };
+    const limits = [standingOf(), standingOf(slow)];
+    played.standing = { kind: 'standing', standing: { limits, decided: DECIDED } };
+    expect(await client.ask('LOOK', 'ada')).toEqual([
+      ['default', 100, 42, 0, 59_001, 60_000],
+      ['slow', 5, 0, 12_345, 59_001, 600_000],
+    ]);
+  });
+
+  it('of one rule answers one row', async () => {
+    client.send('LOOK', 'ada', 'RULE', 'default');
+    await client.next(1);
+    expect(client.received.toString()).toBe(
+      '*1\r\n*6\r\n$7\r\ndefault\r\n:100\r\n:42\r\n:0\r\n:59001\r\n:60000\r\n',
+    );
+  });
+
+  it.each([
+    [['LOOK'], "ERR wrong number of arguments for 'look' command"],
+    [['LOOK', 'ada', 'RULE'], 'ERR syntax error'],
+    [['LOOK', 'ada', 'COST', '1'], 'ERR syntax error'],
+    [['LOOK', 'ada', 'RULE', 'a', 'RULE', 'b'], 'ERR syntax error'],
+    [['LOOK', ''], `ERR userId ${TEXT_256}`],
+    [['LOOK', 'x'.repeat(257)], `ERR userId ${TEXT_256}`],
+    [['LOOK', 'ada', 'RULE', ''], `ERR rule ${TEXT_128}`],
+    [['LOOK', 'ada', 'RULE', 'x'.repeat(129)], `ERR rule ${TEXT_128}`],
+  ])('refuses what cannot be asked: %j', async (args, error) => {
+    expect(await client.ask(...args)).toEqual({ error });
+    expect(played.looks).toEqual([]);
+  });
+
+  it('refuses texts that are not UTF-8', async () => {
+    const bytes = Buffer.from('c3', 'hex');
+    const notUtf8 = 'must be UTF-8, and some of its bytes are not';
+    expect(await client.ask('LOOK', bytes)).toEqual({ error: `ERR userId ${notUtf8}` });
+    expect(await client.ask('LOOK', 'ada', 'RULE', bytes)).toEqual({ error: `ERR rule ${notUtf8}` });
+    expect(played.looks).toEqual([]);
+  });
+
+  it('is not read on while the answers that are due may take more than a client may hold', async () => {
+    const rule = { id: 'default', limit: 100, windowMillis: 60_000, clock: 'request' } as const;
+    const rules = Array.from({ length: 1_024 }, (_, i) => ({ ...rule, id: `rule-${i}` }));
+    played.rules = {
+      version: 1,
+      rules,
+      requestIdHorizonMillis: 120_000,
+      clockDriftPpm: 500,
+      partitionBytesMax: 4_096,
+    };
+    const limits = rules.map(({ id }) => standingOf({ ruleId: id }));
+    const answer = { kind: 'standing', standing: { limits, decided: DECIDED } } as const;
+    played.standing = undefined;
+    for (let i = 0; i < 5; i += 1) client.send('LOOK', 'ada');
+    for (let i = 0; i < 5; i += 1) {
+      const done = await eventually('the next is asked', () => played.openLooks[i]);
+      // Whatever has come by now was read.
+      await played.client().ask('PING');
+      expect(played.openLooks).toHaveLength(i + 1);
+      done(answer, 0);
+      const [rows] = await client.next(1);
+      expect(rows).toHaveLength(1_024);
+    }
+  });
+
+  it('of a few rules may be asked many times at once', async () => {
+    played.standing = undefined;
+    for (let i = 0; i < 1_000; i += 1) client.send('LOOK', 'ada');
+    const asked = await eventually('all are asked', () =>
+      played.openLooks.length >= 1_000 ? played.openLooks.length : undefined,
+    );
+    expect(asked).toBe(1_000);
+  });
+
+  it('tells what a leader refused, and why nobody could answer', async () => {
+    played.standing = { kind: 'invalid', field: 'rule', message: "there is no rule 'x'" };
+    expect(await client.ask('LOOK', 'ada', 'RULE', 'x')).toEqual({ error: "ERR there is no rule 'x'" });
+    played.standing = { kind: 'unavailable', reason: 'no_leader', proposed: false };
+    expect(await client.ask('LOOK', 'ada')).toEqual({
+      error:
+        'UNAVAILABLE no_leader no node could decide for this user before the deadline; nothing was counted',
+    });
+  });
+});
+
+describe('REFUND', () => {
+  it('asks for what was granted to its key under the id', async () => {
+    await client.ask('REFUND', 'ada', 'ID', 'r1');
+    await client.ask('refund', 'žluť 😀', 'id', 'r 2');
+    expect(played.refunds).toEqual([
+      { ask: 'refund', userId: 'ada', requestId: 'r1' },
+      { ask: 'refund', userId: 'žluť 😀', requestId: 'r 2' },
+    ]);
+    expect(played.asked).toEqual([]);
+  });
+
+  it('answers with the rule and the cost of the grant', async () => {
+    client.send('REFUND', 'ada', 'ID', 'r1');
+    await client.next(1);
+    expect(client.received.toString()).toBe('*3\r\n:1\r\n$7\r\ndefault\r\n:2\r\n');
+  });
+
+  it.each([
+    [2, '*3\r\n:0\r\n$-1\r\n:0\r\n'],
+    [3, '*3\r\n:0\r\n_\r\n:0\r\n'],
+  ])('says that no grant is remembered under the id in RESP%i', async (version, bytes) => {
+    await client.ask('HELLO', String(version));
+    const { length } = client.received;
+    played.refunded = { kind: 'refund', refund: { refunded: false, ruleId: '', cost: 0, decided: DECIDED } };
+    expect(await client.ask('REFUND', 'ada', 'ID', 'r1')).toEqual([0, null, 0]);
+    expect(client.received.subarray(length).toString()).toBe(bytes);
+  });
+
+  it.each([
+    [['REFUND', 'ada'], "ERR wrong number of arguments for 'refund' command"],
+    [['REFUND', 'ada', 'r1'], "ERR wrong number of arguments for 'refund' command"],
+    [['REFUND', 'ada', 'ID', 'r1', 'x'], "ERR wrong number of arguments for 'refund' command"],
+    [['REFUND', 'ada', 'RULE', 'r1'], 'ERR syntax error'],
+    [['REFUND', '', 'ID', 'r1'], `ERR userId ${TEXT_256}`],
+    [['REFUND', 'ada', 'ID', ''], `ERR requestId ${TEXT_128}`],
+    [['REFUND', 'ada', 'ID', 'x'.repeat(129)], `ERR requestId ${TEXT_128}`],
+  ])('refuses what cannot be asked: %j', async (args, error) => {
+    expect(await client.ask(...args)).toEqual({ error });
+    expect(played.refunds).toEqual([]);
+  });
+
+  it('refuses texts that are not UTF-8', async () => {
+    const bytes = Buffer.from('ff', 'hex');
+    const notUtf8 = 'must be UTF-8, and some of its bytes are not';
+    expect(await client.ask('REFUND', bytes, 'ID', 'r1')).toEqual({ error: `ERR userId ${notUtf8}` });
+    expect(await client.ask('REFUND', 'ada', 'ID', bytes)).toEqual({ error: `ERR requestId ${notUtf8}` });
+    expect(played.refunds).toEqual([]);
+  });
+
+  it('tells why nobody could decide, and whether it may be done', async () => {
+    played.refunded = { kind: 'unavailable', reason: 'overloaded', proposed: false };
+    expect(await client.ask('REFUND', 'ada', 'ID', 'r1')).toEqual({
+      error: 'UNAVAILABLE overloaded too many requests are waiting for a decision; nothing was refunded',
+    });
+    played.refunded = { kind: 'unavailable', reason: 'deadline', proposed: true };
+    expect(await client.ask('REFUND', 'ada', 'ID', 'r1')).toEqual({
+      error:
+        'UNAVAILABLE deadline the deciding node did not answer before the deadline; it may have been refunded, and may be asked for again',
+    });
+  });
+});
+
+describe('LOOK and REFUND', () => {
+  it('are answered in the order of the commands, whatever order decisions come in', async () => {
+    const { standing, refunded } = played;
+    played.standing = undefined;
+    played.refunded = undefined;
+    client.send('LOOK', 'ada');
+    client.send('REFUND', 'ada', 'ID', 'r1');
+    client.send('PING');
+    await eventually('both are asked', () => played.openRefunds[0]);
+    if (refunded !== undefined) played.openRefunds[0]?.(refunded, 0);
+    if (standing !== undefined) played.openLooks[0]?.(standing, 0);
+    expect(await client.next(3)).toEqual([
+      [['default', 100, 42, 0, 59_001, 60_000]],
+      [1, 'default', 2],
+      'PONG',
+    ]);
+  });
+
+  it('are in the table of commands, with their key', async () => {
+    expect(await client.ask('COMMAND', 'INFO', 'look', 'refund')).toEqual([
+      ['look', -2, ['readonly', 'fast'], 1, 1, 1, [], [], [], []],
+      ['refund', 4, ['write', 'fast'], 1, 1, 1, [], [], [], []],
+    ]);
+    expect(await client.ask('COMMAND', 'GETKEYS', 'REFUND', 'ada', 'ID', 'r1')).toEqual(['ada']);
+    expect(await client.ask('COMMAND', 'DOCS', 'look', 'refund')).toEqual([
+      'look',
+      expect.arrayContaining([expect.stringMatching(/^Tells how a user stands/)]),
+      'refund',
+      expect.arrayContaining([expect.stringMatching(/^Takes back what was granted/)]),
+    ]);
+  });
+});
