@@ -14,6 +14,7 @@ export function addAllowRoute(app: FastifyInstance, init: HttpDoorInit): void {
     const wanted = parseAllowBody(request.body);
     init.node.allow(wanted, (answer, partition) => {
       const formatted = formatAnswer(answer, partition, init.wallMillis());
+      init.node.answered(wanted, answer, startedMillis);
       init.observe(formatted.status, startedMillis);
       // It may have come before the node began to stop.
       if (init.node.wantsNoClients()) void reply.header('connection', 'close');

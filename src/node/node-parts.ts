@@ -17,6 +17,7 @@ import { RespDoor } from '../resp/resp-door.ts';
 import { TcpTransport } from '../transport/tcp-transport.ts';
 import { ClusterView, type Known, reportOf } from './cluster-view.ts';
 import { DoorClock } from './door-clock.ts';
+import { DoorUsage } from './door-usage.ts';
 import { EventTurn } from './event-turn.ts';
 import { MemberCache } from './member-cache.ts';
 import { Metrics } from './metrics.ts';
@@ -42,6 +43,7 @@ export interface NodeParts {
   readonly readiness: NodeReadiness;
   readonly view: ClusterView;
   readonly doorClock: DoorClock;
+  readonly usage: DoorUsage;
   readonly doors: readonly FrontDoor[];
 }
 
@@ -82,20 +84,12 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
   });
   const view = viewOf(init, readiness, clocks);
   const doorClock = new DoorClock(clocks);
-  const behind = behindDoor(self, readiness, view);
+  const usage = new DoorUsage(clocks);
+  const behind = behindDoor(self, { readiness, view, usage });
   const resp = respDoor(init, self.resp, { node: behind, doorClock, turn, ...clocks });
-  const metrics = metricsOf(readiness, resp);
+  const metrics = metricsOf(readiness, resp, usage);
   const { monotonicMillis } = clocks;
-  const http = new HttpDoor({
-    node: behind,
-    address: self.http,
-    metrics: () => metrics.render(),
-    observe: (status, startedMillis) =>
-      metrics.observeRequest(status, (monotonicMillis() - startedMillis) / 1000),
-    accepted: () => doorClock.accepted(),
-    ...clocks,
-    logger,
-  });
+  const http = httpDoor(init, self.http, { node: behind, doorClock, metrics, ...clocks });
   const store = new ObservedStore(init.wrapStore?.(opened) ?? opened, {
     monotonicMillis,
     wrote: (seconds) => metrics.observeWrite(seconds),
@@ -118,6 +112,7 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
     readiness,
     view,
     doorClock,
+    usage,
     doors: [http, ...(resp === undefined ? [] : [resp])],
   };
 }
@@ -150,6 +145,29 @@ function fatalOnce(
   };
 }
 
+function httpDoor(
+  { logger }: NodeInit,
+  address: HostPort,
+  parts: Clocks & {
+    readonly node: NodeBehindDoor;
+    readonly doorClock: DoorClock;
+    readonly metrics: Metrics;
+  },
+): HttpDoor {
+  const { node, doorClock, metrics, monotonicMillis, wallMillis } = parts;
+  return new HttpDoor({
+    node,
+    address,
+    metrics: () => metrics.render(),
+    observe: (status, startedMillis) =>
+      metrics.observeRequest(status, (monotonicMillis() - startedMillis) / 1000),
+    accepted: () => doorClock.accepted(),
+    monotonicMillis,
+    wallMillis,
+    logger,
+  });
+}
+
 /** Undefined where the configuration has no address for it. */
 function respDoor(
   { version = 'unknown', logger }: NodeInit,
@@ -167,7 +185,7 @@ function respDoor(
   return new RespDoor({ node, address, version, accepted, monotonicMillis, atTurnEnd, logger });
 }
 
-function metricsOf(readiness: NodeReadiness, resp: RespDoor | undefined): Metrics {
+function metricsOf(readiness: NodeReadiness, resp: RespDoor | undefined, usage: DoorUsage): Metrics {
   return new Metrics({
     respAnswers: () => Object.entries(resp?.counts.answers ?? {}),
     leaderships: () => readiness.core?.raft.leaderships ?? 0,
@@ -178,6 +196,7 @@ function metricsOf(readiness: NodeReadiness, resp: RespDoor | undefined): Metric
     refusedAtCapacity: () => readiness.core?.capacity.refused ?? 0,
     isClockUnfit: () => readiness.core?.clock.verdict.fit === false,
     clockRatesPpm: () => readiness.core?.clock.estimates() ?? [],
+    usage,
   });
 }
 
@@ -197,8 +216,7 @@ function viewOf({ config, nodeId }: NodeInit, readiness: NodeReadiness, clocks: 
 
 function behindDoor(
   { id: nodeId, resp }: NodeAddress,
-  readiness: NodeReadiness,
-  view: ClusterView,
+  { readiness, view, usage }: Pick<NodeParts, 'readiness' | 'view' | 'usage'>,
 ): NodeBehindDoor {
   const ask = <R extends UserRequest>(request: R, done: DoneWith<R>): void => {
     if (readiness.core === undefined) (done as DoneWith<UserRequest>)(STARTING, 0);
@@ -206,6 +224,7 @@ function behindDoor(
   };
   return {
     allow: ask,
+    answered: (request, answer, startedMillis) => usage.answered(request, answer, startedMillis),
     look: ask,
     refund: ask,
     readiness: () => readiness.current,
@@ -218,6 +237,10 @@ function behindDoor(
     changeNodes(change, done) {
       if (readiness.core === undefined) done({ ok: false, reason: 'notLeader', leader: NO_NODE });
       else readiness.core.changeNodes(change, done);
+    },
+    usage(query, done) {
+      if (readiness.core === undefined) done({ ok: false, reason: 'starting' });
+      else readiness.core.usage.ask(query, done);
     },
     rules: () => readiness.core?.rules.newest,
     changeRules(change, done) {

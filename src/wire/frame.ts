@@ -16,7 +16,7 @@
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
-export const PROTOCOL_VERSION = 7;
+export const PROTOCOL_VERSION = 8;
 export const FRAME_HEADER_BYTES = 24;
 export const FRAME_PAYLOAD_BYTES_MAX = 32 << 20;
 const MAGIC = 0x5152;
@@ -38,6 +38,8 @@ export const FRAME_TYPES = {
   capacity: 13,
   leaving: 14,
   alive: 15,
+  usage: 16,
+  usageTold: 17,
 } as const;
 export type FrameType = keyof typeof FRAME_TYPES;
 /** What nodes say to each other once they know who the other is. The rest is the transport's own. */
