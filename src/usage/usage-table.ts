@@ -21,7 +21,7 @@ const ALLOWED = USAGE_OUTCOMES.indexOf('allowed');
 const DENIED = USAGE_OUTCOMES.indexOf('denied');
 const UNAVAILABLE = USAGE_OUTCOMES.indexOf('unavailable');
 /** Stated rules that are known as such without being parsed. */
-const STATED_SEEN_MAX = 256;
+const STATED_SEEN_MAX = 1_024;
 
 /** Keys of one list that a node tells another. */
 export const TOP_TOLD_MAX = 400;

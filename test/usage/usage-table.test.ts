@@ -134,6 +134,7 @@ describe('the history', () => {
         );
         expect(granted(USAGE_MINUTES_MAX, minute)).toEqual(expected);
       }),
+      { numRuns: 30 },
     );
   });
 });
