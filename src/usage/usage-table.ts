@@ -44,6 +44,8 @@ export class UsageTable {
   readonly #rowOf = new Map<string, Row>();
   readonly #stated: Row;
   readonly #other: Row;
+  /** Of the decision before: the next one is likely of the same rule. In the table, like all rows. */
+  #latest: Row;
   #statedSeen = new Map<string, Row>();
   /** By slot: the minute that is counted there; nothing is believed of a slot under another one. */
   readonly #minuteOf = new Float64Array(USAGE_MINUTES_MAX).fill(-1);
@@ -61,6 +63,7 @@ export class UsageTable {
     this.#rulesMax = rulesMax;
     this.#stated = this.#append(STATED_RULES);
     this.#other = this.#append(OTHER_RULES);
+    this.#latest = this.#other;
     this.turnTo(0);
   }
 
@@ -87,7 +90,9 @@ export class UsageTable {
 
   /** @param ruleId of the decision, so it is one of a table, or stated */
   decided(ruleId: string, isAllowed: boolean, userId: string): void {
-    const row = this.#rowOf.get(ruleId) ?? this.#statedSeen.get(ruleId) ?? this.#rowFor(ruleId);
+    if (this.#latest.ruleId !== ruleId)
+      this.#latest = this.#rowOf.get(ruleId) ?? this.#statedSeen.get(ruleId) ?? this.#rowFor(ruleId);
+    const row = this.#latest;
     this.#count(row, isAllowed ? ALLOWED : DENIED);
     this.#top.add(isAllowed ? 'allowed' : 'denied', row.place, userId);
   }
@@ -184,6 +189,7 @@ export class UsageTable {
       this.#fullMinute = this.#minute;
       return undefined;
     }
+    if (this.#latest === idle) this.#latest = this.#other;
     this.#rowOf.delete(idle.ruleId);
     const row = this.#newRow(ruleId, idle.place);
     this.#rows[idle.place] = row;

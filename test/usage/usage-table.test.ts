@@ -66,9 +66,16 @@ describe('what was answered', () => {
     table.turnTo(NOW + USAGE_MINUTES_MAX);
     grant(1, 'd');
     expect(counts(ALL, NOW + USAGE_MINUTES_MAX)).toEqual({ d: [1, 0, 0] });
+    for (const rule of ['e', 'a', 'f', 'e', 'a']) grant(1, rule);
+    expect(counts(ALL, NOW + USAGE_MINUTES_MAX)).toEqual({
+      d: [1, 0, 0],
+      e: [2, 0, 0],
+      a: [2, 0, 0],
+      [OTHER_RULES]: [1, 0, 0],
+    });
     expect(
       Object.fromEntries([...table.totals()].map(([rule, , count]) => [rule, count])),
-    ).not.toHaveProperty('a');
+    ).not.toHaveProperty('b');
   });
 });
 
