@@ -4,9 +4,11 @@
  * answered: one entry per group, one write for all. It says nothing of sockets, HTTP and disks.
  */
 import { Command } from 'commander';
+import type { Decision } from '../../src/api/answer.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { Answer } from '../../src/partition/answer.ts';
 import { integerFrom } from '../../src/cli/options.ts';
+import { DoorUsage } from '../../src/node/door-usage.ts';
 import { median } from '../statistics.ts';
 import { fitRoundCost, type MeasuredRound } from './cost-model.ts';
 import { GroupsInMemory, WINDOW_ROUNDS } from './groups-in-memory.ts';
@@ -108,6 +110,29 @@ function measureDenial({ nodes, cellMillis }: MicroOptions): number {
   return micros;
 }
 
+/** What it costs to count an answer: to users of whom some come back, and to users who all come once in a long while. */
+function measureCounting({ cellMillis }: MicroOptions, users: number): number {
+  const usage = new DoorUsage({ monotonicMillis: () => performance.now(), wallMillis: () => Date.now() });
+  const requests = Array.from({ length: users }, (_, user) => ({ userId: `user-${user}` }));
+  const decision: Decision = {
+    allowed: true,
+    ruleId: 'open',
+    limit: 1,
+    windowMillis: 1_000,
+    remaining: 0,
+    retryAfterMillis: 0,
+    resetMillis: 0,
+    decided: { term: 1, index: 1, position: 0, timeMillis: 0 },
+  };
+  const answer = { kind: 'decision', decision } as const;
+  const startedMillis = performance.now();
+  const count = (): void => {
+    for (const request of requests) usage.answered(request, answer, startedMillis);
+  };
+  microsPerCall(count, cellMillis / 2);
+  return microsPerCall(count, cellMillis) / users;
+}
+
 /** What groups cost that nobody asks anything of: timers, and heartbeats where there is somebody to send them to. */
 function measureIdleTick({ nodes, cellMillis }: MicroOptions, groups: number): number {
   const cluster = GroupsInMemory.start({ nodes, groups });
@@ -140,6 +165,8 @@ function main(options: MicroOptions): void {
   console.log(`\nfitted: a round ${perRoundMicros.toFixed(1)}, each group in it ${perGroupMicros.toFixed(1)}, \
 each request ${perRequestMicros.toFixed(2)}`);
   console.log(`a denial at once ${measureDenial(options).toFixed(2)}`);
+  const [few, many] = [USERS / 2, 200 * USERS].map((users) => measureCounting(options, users).toFixed(2));
+  console.log(`counting an answer: ${few} of ${USERS / 2} users, ${many} of ${200 * USERS} in turn`);
   console.log(`a tick (10 ms) of an idle group, of 64: ${measureIdleTick(options, 64).toFixed(2)}`);
 }
 

@@ -2,7 +2,7 @@
  * What a front door is to its node, and what the node is to its front doors. A door parses, asks, and formats; it decides
  * nothing, and knows no other door.
  */
-import type { AllowDone } from './answer.ts';
+import type { AllowAnswer, AllowDone } from './answer.ts';
 import type { ClusterReport } from './cluster-report.ts';
 import type { NodeChange, NodeChangeResult } from './node-change.ts';
 import type { Readiness } from './readiness.ts';
@@ -10,6 +10,7 @@ import type { LookRequest } from './look.ts';
 import type { RefundRequest } from './refund.ts';
 import type { AllowRequest } from './request.ts';
 import type { RulesChange, RulesChangeResult, RulesInForce } from './rules-change.ts';
+import type { UsageQuery, UsageResult } from './usage.ts';
 import type { DoneWith } from './user-request.ts';
 
 export interface FrontDoor {
@@ -27,6 +28,8 @@ export interface FrontDoor {
 export interface NodeBehindDoor {
   /** @param request well-formed, see `invalidIn`; `done` is told once, perhaps before this returns */
   readonly allow: (request: AllowRequest, done: AllowDone) => void;
+  /** To be told of every answer to `allow`. @param startedMillis when the door had read the request, on the monotonic clock */
+  readonly answered: (request: AllowRequest, answer: AllowAnswer, startedMillis: number) => void;
   /** Changes nothing. @param request well-formed, as `invalidIn` says of the same user and rule; `done` as above */
   readonly look: (request: LookRequest, done: DoneWith<LookRequest>) => void;
   /** @param request well-formed, as `invalidIn` says of the same user and request id; `done` as above */
@@ -35,6 +38,8 @@ export interface NodeBehindDoor {
   /** Clients should go elsewhere: every answer is the last one on its connection. */
   readonly wantsNoClients: () => boolean;
   readonly cluster: () => ClusterReport;
+  /** What the doors of all nodes answered. @param query as `validateUsageQuery` gave it; `done` is told once */
+  readonly usage: (query: UsageQuery, done: (result: UsageResult) => void) => void;
   readonly changeNodes: (change: NodeChange, done: (result: NodeChangeResult) => void) => void;
   /** Those in force, as far as this node knows; undefined while it knows none. */
   readonly rules: () => RulesInForce | undefined;

@@ -22,6 +22,7 @@ export function addAllowRoute(app: FastifyInstance, init: HttpDoorInit): void {
       const limitHeaders =
         answer.kind === 'decision' ? rateLimitHeaders(answer.decision, forms, init.wallMillis()) : {};
       const formatted = formatAnswer(answer, partition, limitHeaders);
+      init.node.answered(wanted, answer, startedMillis);
       init.observe(formatted.status, startedMillis);
       // It may have come before the node began to stop.
       if (init.node.wantsNoClients()) void reply.header('connection', 'close');

@@ -48,6 +48,7 @@ export function addBatchRoute(app: FastifyInstance, init: HttpDoorInit): void {
     for (const [i, wanted] of requests.entries()) {
       init.node.allow(wanted, (answer, partition) => {
         const { status, body } = formatBody(answer, partition);
+        init.node.answered(wanted, answer, startedMillis);
         init.observe(status, startedMillis);
         answers[i] = { status, ...body };
         openCount -= 1;

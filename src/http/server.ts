@@ -24,6 +24,7 @@ import {
 } from './refusals.ts';
 import { addRulesRoutes } from './rules-route.ts';
 import { addStatusRoutes } from './status-routes.ts';
+import { addUsageRoute } from './usage-route.ts';
 import { addUsersRoute, REFUNDS, USER, USER_LENGTH_MAX } from './users-route.ts';
 
 /** How often a late request is looked for, as a part of what it may take. Node's own 30 s would be its real limit. */
@@ -36,7 +37,7 @@ type Responses = WeakMap<Socket, ServerResponse>;
 
 /**
  * Routes: `POST /v1/allow`, `POST /v1/allow/batch`, `GET /v1/users/{id}`, `POST /v1/users/{id}/refunds`, `GET /v1/cluster`, `POST /v1/cluster/nodes`,
- * `GET /v1/rules`, `PUT /v1/rules`, `GET /healthz`, `GET /readyz`, `GET /metrics`.
+ * `GET /v1/usage`, `GET /v1/rules`, `PUT /v1/rules`, `GET /healthz`, `GET /readyz`, `GET /metrics`.
  * The caller listens and closes.
  */
 export function createHttpServer(init: HttpDoorInit): FastifyInstance {
@@ -68,6 +69,7 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
   addAllowRoute(app, init);
   addBatchRoute(app, init);
   addUsersRoute(app, init);
+  addUsageRoute(app, init);
   addNodesRoute(app, init);
   addRulesRoutes(app, init);
   addStatusRoutes(app, init);

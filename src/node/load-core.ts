@@ -16,7 +16,7 @@ import { currentPeers } from './peer-addresses.ts';
 
 /** @throws what the disk throws if something cannot be read */
 export async function loadCore(parts: NodeParts): Promise<NodeCore> {
-  const { init, clocks, store, fatal, admission, transport, readiness, view, doorClock, turn } = parts;
+  const { init, clocks, store, fatal, admission, transport, readiness, view, doorClock, turn, usage } = parts;
   const { config, nodeId } = init;
   const memory = memoryLimits();
   const everyBytes =
@@ -36,6 +36,7 @@ export async function loadCore(parts: NodeParts): Promise<NodeCore> {
     send: (to, type, payload) => transport.send(to, type, payload),
     isConnected: (peer) => transport.isConnectedBothWays(peer),
     loaded: (groups, of) => readiness.loading(groups, of),
+    usage: (query, untilMinute) => usage.counted(query, untilMinute),
     reported: (peer) => view.update(peer),
     fatal,
     raft: { snapshotEveryBytes: everyBytes, keepLogBytes: Math.floor(everyBytes / 4) },

@@ -1,5 +1,7 @@
 /** Prometheus metrics of one node. No label ever holds a user id. */
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+import type { DoorUsage } from './door-usage.ts';
+import { addUsageMetrics } from './usage-metrics.ts';
 
 const LATENCY_BUCKETS_SECONDS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1];
 
@@ -16,6 +18,7 @@ export interface MetricSources {
   readonly respAnswers: () => Iterable<readonly [string, number]>;
   /** By node. */
   readonly clockRatesPpm: () => Iterable<readonly [number, number]>;
+  readonly usage: DoorUsage;
 }
 
 export class Metrics {
@@ -84,6 +87,7 @@ export class Metrics {
         for (const [peer, ppm] of sources.clockRatesPpm()) rates.set({ peer }, ppm);
       },
     });
+    addUsageMetrics(sources.usage, this.#registry);
   }
 
   observeRequest(status: number, seconds: number): void {

@@ -2,6 +2,7 @@
 import type { GroupApplication, MultiRaftOptions } from '../../raft/driver/multi-raft.ts';
 import type { LogStore } from '../../raft/driver/store.ts';
 import type { GroupId, NodeId } from '../../raft/types.ts';
+import type { UsageQuery } from '../api/usage.ts';
 import type { ClockVerdict } from '../clock/clock-rates.ts';
 import type { ClusterConfig } from '../config/config.ts';
 import type { Admission } from '../meta/admission.ts';
@@ -10,6 +11,7 @@ import type { Exclusion } from '../meta/standing.ts';
 import type { CapacityReport } from '../partition/capacity-watch.ts';
 import type { Hash32 } from '../partition/hash.ts';
 import type { PartitionOptions } from '../partition/partition-options.ts';
+import type { NodeUsage } from '../usage/node-usage.ts';
 import type { PeerFrameType } from '../wire/frame.ts';
 import type { NodeReport } from '../wire/node-report.ts';
 
@@ -43,6 +45,8 @@ export interface NodeCoreInit {
   readonly send: (to: NodeId, type: PeerFrameType, payload: Uint8Array) => boolean;
   /** Whether there are connections to and from a peer: it can be asked, and can answer. */
   readonly isConnected: (peer: NodeId) => boolean;
+  /** What the doors of this node answered; absent: nothing was counted. */
+  readonly usage?: (query: UsageQuery, untilMinute: number) => NodeUsage;
   /** A peer says how its groups are doing. */
   readonly reported?: (report: NodeReport) => void;
   readonly leaderChanged: (partition: number, leader: NodeId) => void;

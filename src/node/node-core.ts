@@ -30,6 +30,7 @@ import { Replicas } from './replicas.ts';
 import { newRaft } from './raft-driver.ts';
 import { newRouting } from './routing.ts';
 import { RulesChanges } from './rules-changes.ts';
+import { UsageExchange } from './usage-exchange.ts';
 
 const NOTHING = new Uint8Array(0);
 
@@ -41,6 +42,8 @@ export class NodeCore {
   readonly clock: ClockWatch;
   /** To be asked for other rules, which reach the logs of all partitions through group 0. */
   readonly rules: RulesChanges;
+  /** To be asked what the doors of all nodes answered. */
+  readonly usage: UsageExchange;
   /** To be told of all that comes from peers. */
   readonly peers: PeerEvents;
   readonly #init: NodeCoreInit;
@@ -105,6 +108,8 @@ export class NodeCore {
     });
     this.#forwarder = forwarder;
     this.router = router;
+    const nodes = (): readonly NodeId[] => this.meta.state?.nodes.map(({ id }) => id) ?? this.#founders;
+    this.usage = new UsageExchange(init, nodes);
     this.peers = new PeerEvents({
       nodeId,
       admission,
@@ -114,6 +119,7 @@ export class NodeCore {
       clock: this.clock,
       forwarder,
       router,
+      usage: this.usage,
       reported: (report) => this.#reported(report),
     });
   }
@@ -286,6 +292,7 @@ export class NodeCore {
     this.rules.tick();
     this.#capacity.tick();
     this.clock.tick();
+    this.usage.tick();
   }
 
   /** Close to a full disk. To be called again while it lasts. */

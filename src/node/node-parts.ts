@@ -18,6 +18,7 @@ import { RespDoor } from '../resp/resp-door.ts';
 import { TcpTransport } from '../transport/tcp-transport.ts';
 import { ClusterView, type Known, reportOf } from './cluster-view.ts';
 import { DoorClock } from './door-clock.ts';
+import { DoorUsage } from './door-usage.ts';
 import { EventTurn } from './event-turn.ts';
 import { MemberCache } from './member-cache.ts';
 import { Metrics } from './metrics.ts';
@@ -43,6 +44,7 @@ export interface NodeParts {
   readonly readiness: NodeReadiness;
   readonly view: ClusterView;
   readonly doorClock: DoorClock;
+  readonly usage: DoorUsage;
   readonly doors: readonly FrontDoor[];
 }
 
@@ -83,9 +85,10 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
   });
   const view = viewOf(init, readiness, clocks);
   const doorClock = new DoorClock(clocks);
-  const behind = behindDoor(self, readiness, view);
+  const usage = new DoorUsage(clocks);
+  const behind = behindDoor(self, { readiness, view, usage });
   const resp = respDoor(init, self.resp, { node: behind, doorClock, turn, ...clocks });
-  const metrics = metricsOf(readiness, resp);
+  const metrics = metricsOf(readiness, resp, usage);
   const { monotonicMillis } = clocks;
   const http = httpDoor(init, self.http, { node: behind, doorClock, metrics, ...clocks });
   const store = new ObservedStore(init.wrapStore?.(opened) ?? opened, {
@@ -110,6 +113,7 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
     readiness,
     view,
     doorClock,
+    usage,
     doors: [http, ...(resp === undefined ? [] : [resp])],
   };
 }
@@ -143,7 +147,11 @@ function fatalOnce(
 }
 
 function httpDoor(
+<<<<<<< HEAD
   { config, logger }: NodeInit,
+=======
+  { logger }: NodeInit,
+>>>>>>> f7733bf829d2315185f7a78c264118b296716e4e
   address: HostPort,
   parts: Clocks & {
     readonly node: NodeBehindDoor;
@@ -162,7 +170,10 @@ function httpDoor(
     monotonicMillis,
     wallMillis,
     logger,
+<<<<<<< HEAD
     settings: config.http ?? HTTP_SETTINGS_DEFAULTS,
+=======
+>>>>>>> f7733bf829d2315185f7a78c264118b296716e4e
   });
 }
 
@@ -183,7 +194,7 @@ function respDoor(
   return new RespDoor({ node, address, version, accepted, monotonicMillis, atTurnEnd, logger });
 }
 
-function metricsOf(readiness: NodeReadiness, resp: RespDoor | undefined): Metrics {
+function metricsOf(readiness: NodeReadiness, resp: RespDoor | undefined, usage: DoorUsage): Metrics {
   return new Metrics({
     respAnswers: () => Object.entries(resp?.counts.answers ?? {}),
     leaderships: () => readiness.core?.raft.leaderships ?? 0,
@@ -194,6 +205,7 @@ function metricsOf(readiness: NodeReadiness, resp: RespDoor | undefined): Metric
     refusedAtCapacity: () => readiness.core?.capacity.refused ?? 0,
     isClockUnfit: () => readiness.core?.clock.verdict.fit === false,
     clockRatesPpm: () => readiness.core?.clock.estimates() ?? [],
+    usage,
   });
 }
 
@@ -213,8 +225,7 @@ function viewOf({ config, nodeId }: NodeInit, readiness: NodeReadiness, clocks: 
 
 function behindDoor(
   { id: nodeId, resp }: NodeAddress,
-  readiness: NodeReadiness,
-  view: ClusterView,
+  { readiness, view, usage }: Pick<NodeParts, 'readiness' | 'view' | 'usage'>,
 ): NodeBehindDoor {
   const ask = <R extends UserRequest>(request: R, done: DoneWith<R>): void => {
     if (readiness.core === undefined) (done as DoneWith<UserRequest>)(STARTING, 0);
@@ -222,6 +233,7 @@ function behindDoor(
   };
   return {
     allow: ask,
+    answered: (request, answer, startedMillis) => usage.answered(request, answer, startedMillis),
     look: ask,
     refund: ask,
     readiness: () => readiness.current,
@@ -234,6 +246,10 @@ function behindDoor(
     changeNodes(change, done) {
       if (readiness.core === undefined) done({ ok: false, reason: 'notLeader', leader: NO_NODE });
       else readiness.core.changeNodes(change, done);
+    },
+    usage(query, done) {
+      if (readiness.core === undefined) done({ ok: false, reason: 'starting' });
+      else readiness.core.usage.ask(query, done);
     },
     rules: () => readiness.core?.rules.newest,
     changeRules(change, done) {

@@ -20,6 +20,8 @@ import { decodeNodeReport, type NodeReport } from '../wire/node-report.ts';
 import { decodePeerMessages } from '../wire/peer-messages.ts';
 import { decodeRequests } from '../wire/requests.ts';
 import { decodeRoom } from '../wire/room.ts';
+import { decodeUsageQuestion, decodeUsageTold } from '../wire/usage.ts';
+import type { UsageExchange } from './usage-exchange.ts';
 
 export interface PeerEventsInit {
   readonly nodeId: NodeId;
@@ -30,6 +32,7 @@ export interface PeerEventsInit {
   readonly clock: ClockWatch;
   readonly forwarder: Forwarder;
   readonly router: Router;
+  readonly usage: UsageExchange;
   /** A peer says how its groups are doing. */
   readonly reported: (report: NodeReport) => void;
 }
@@ -43,7 +46,8 @@ export class PeerEvents {
 
   /** A frame of a peer. @throws FrameError if it is malformed: the connection must be closed */
   receive(sender: Sender, type: PeerFrameType, payload: Uint8Array): void {
-    const { admission, nodeId, raft, membership, capacity, clock, forwarder, router, reported } = this.#init;
+    const { admission, nodeId, raft, membership, capacity, clock, forwarder, router, usage, reported } =
+      this.#init;
     const { node: from } = sender;
     const trust = admission.trustIn(sender);
     if (trust === 'refused') return;
@@ -85,6 +89,13 @@ export class PeerEvents {
       case 'status':
         reported(decodeNodeReport(from, payload));
         return;
+      case 'usage':
+        // Users may be named in the answer.
+        if (trust === 'recorded') usage.receiveQuestion(from, decodeUsageQuestion(payload));
+        return;
+      case 'usageTold':
+        usage.receiveTold(from, decodeUsageTold(payload));
+        return;
       case 'leaving':
         forwarder.peerLeaves(from);
         router.peerLeaves(from);
@@ -118,8 +129,9 @@ export class PeerEvents {
 
   /** The connection to `peer` broke: what was sent last may not have arrived. */
   peerDisconnected(peer: NodeId): void {
-    const { forwarder, membership, router } = this.#init;
+    const { forwarder, membership, router, usage } = this.#init;
     forwarder.peerDisconnected(peer);
+    usage.peerDisconnected(peer);
     membership.peerDisconnected(peer);
     router.peerUnreachable(peer);
   }

@@ -1,4 +1,4 @@
-/** Tells the peers twice a second how the groups of this node are doing, and its log if the rules of its file are overruled. */
+/** Tells the peers twice a second how the groups of this node are doing, who counts which rules there are, and its log if the rules of its file are overruled. */
 import { encodeNodeReport } from '../wire/node-report.ts';
 import { reportOf } from './cluster-view.ts';
 import type { NodeCore } from './node-core.ts';
@@ -23,10 +23,12 @@ export class Reporter {
   }
 
   report(): void {
-    const { init, self, memberCache, view, transport } = this.#parts;
+    const { init, self, memberCache, view, transport, usage } = this.#parts;
     const replicas = [...this.#core.partitions.values()];
     this.#rules.look(replicas);
-    memberCache.rulesInForce(rulesInForce(replicas));
+    const rules = rulesInForce(replicas);
+    memberCache.rulesInForce(rules);
+    usage.look(rules);
     const own = reportOf(this.#core, { nodeId: init.nodeId, pid: process.pid, resp: self.resp });
     view.update(own);
     const payload = encodeNodeReport(own);

@@ -176,8 +176,10 @@ export class Connection implements Flushable {
   #ask(request: AllowRequest, format: AnswerFormat, quantity: number): void {
     const place = this.#answers.reserve(format, quantity);
     const { node, counts } = this.#init.door;
+    const startedMillis = this.session.lastMillis;
     node.allow(request, (answer) => {
       count(counts, answer);
+      node.answered(request, answer, startedMillis);
       this.#answers.settle(place, answer);
       if (this.#answers.isReady && !this.#isFinished) this.#init.flushPass.mark(this);
     });

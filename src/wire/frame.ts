@@ -38,6 +38,8 @@ export const FRAME_TYPES = {
   capacity: 13,
   leaving: 14,
   alive: 15,
+  usage: 16,
+  usageTold: 17,
 } as const;
 export type FrameType = keyof typeof FRAME_TYPES;
 /** What nodes say to each other once they know who the other is. The rest is the transport's own. */

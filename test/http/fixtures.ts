@@ -10,6 +10,7 @@ import type { Readiness } from '../../src/api/readiness.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { LookAnswer, LookRequest } from '../../src/api/look.ts';
 import type { RefundAnswer, RefundRequest } from '../../src/api/refund.ts';
+import type { UsageQuery, UsageResult } from '../../src/api/usage.ts';
 import { decisionOf, standingOf } from '../api/decision-of.ts';
 import { HTTP_LIMITS, type HttpLimits } from '../../src/http/door-init.ts';
 import { HTTP_SETTINGS_DEFAULTS, type HttpSettings } from '../../src/http/http-settings.ts';
@@ -44,6 +45,13 @@ export const REPORT: ClusterReport = {
 export class Door {
   readonly asked: AllowRequest[] = [];
   readonly open: AllowDone[] = [];
+  readonly told: {
+    readonly request: AllowRequest;
+    readonly answer: AllowAnswer;
+    readonly startedMillis: number;
+  }[] = [];
+  readonly usageAsked: UsageQuery[] = [];
+  usage: UsageResult = { ok: false, reason: 'tooMany' };
   readonly observed: { readonly status: number; readonly startedMillis: number }[] = [];
   /** Undefined keeps requests open. */
   answer: AllowAnswer | undefined = { kind: 'decision', decision: decisionOf() };
@@ -77,6 +85,11 @@ export class Door {
         this.asked.push(request);
         if (this.answer === undefined) this.open.push(done);
         else done(this.answer, PARTITION);
+      },
+      answered: (request, answer, startedMillis) => this.told.push({ request, answer, startedMillis }),
+      usage: (query, done) => {
+        this.usageAsked.push(query);
+        done(this.usage);
       },
       look: (request, done) => {
         this.looks.push(request);

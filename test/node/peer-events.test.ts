@@ -6,7 +6,7 @@ function listening(): { readonly events: PeerEvents; readonly told: string[] } {
   const told: string[] = [];
   const room = (name: string): unknown =>
     new Proxy({}, { get: (_, call) => (peer: number) => told.push(`${name}.${String(call)}(${peer})`) });
-  const names = ['admission', 'raft', 'membership', 'capacity', 'clock', 'forwarder', 'router'];
+  const names = ['admission', 'raft', 'membership', 'capacity', 'clock', 'forwarder', 'router', 'usage'];
   const rooms = Object.fromEntries(names.map((name) => [name, room(name)]));
   return { events: new PeerEvents({ nodeId: 1, ...rooms } as unknown as PeerEventsInit), told };
 }

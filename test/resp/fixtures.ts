@@ -36,6 +36,7 @@ export const REPORT: ClusterReport = {
 };
 
 export class PlayedDoor {
+  readonly told: { readonly request: AllowRequest; readonly answer: AllowAnswer }[] = [];
   readonly asked: AllowRequest[] = [];
   readonly open: AllowDone[] = [];
   /** Undefined keeps requests open. */
@@ -74,6 +75,8 @@ export class PlayedDoor {
           if (this.answer === undefined) this.open.push(done);
           else done(this.answer, 0);
         },
+        answered: (request, answer) => this.told.push({ request, answer }),
+        usage: (_query, done) => done({ ok: false, reason: 'starting' }),
         look: (request, done) => {
           this.looks.push(request);
           if (this.standing === undefined) this.openLooks.push(done);

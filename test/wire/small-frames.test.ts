@@ -6,6 +6,14 @@ import { FrameError } from '../../src/wire/frame.ts';
 import { decodeGroupsOfVersion, encodeGroupsOfVersion } from '../../src/wire/groups-of-version.ts';
 import { decodeNodeReport, encodeNodeReport, type NodeReport } from '../../src/wire/node-report.ts';
 import { decodeRoom, encodeRoom } from '../../src/wire/room.ts';
+import {
+  decodeUsageQuestion,
+  decodeUsageTold,
+  encodeUsageQuestion,
+  encodeUsageTold,
+  type UsageQuestion,
+  type UsageTold,
+} from '../../src/wire/usage.ts';
 
 interface Kind<T> {
   readonly encode: (value: T) => Buffer;
@@ -29,6 +37,7 @@ const PARTITION = {
   rulesVersion: 3,
   members: [1, 2],
 };
+const NO_KEYS = { keys: [], othersMax: 0 };
 const KINDS = {
   ping: kind({
     encode: encodePing,
@@ -78,6 +87,51 @@ const KINDS = {
       [1, 0, [[3, 1, 4, 9, 8, 10, []]], null, null],
       [1, 0, [], 'h/', 7],
       [1, 0, [], 'h', 65_536],
+    ],
+  }),
+  usage: kind<UsageQuestion>({
+    encode: encodeUsageQuestion,
+    decode: decodeUsageQuestion,
+    samples: [
+      { id: 7, query: { minutes: 1, ruleId: undefined, top: 0 }, untilMinute: 29_000_000 },
+      { id: 0, query: { minutes: 1_440, ruleId: 'default', top: 100 }, untilMinute: 0 },
+    ],
+    wrong: [
+      [1, 1],
+      [1, 0, null, 0, 5],
+      [1, 1_441, null, 0, 5],
+      [1, 1, 3, 0, 5],
+      [1, 1, null, 101, 5],
+    ],
+  }),
+  usageTold: kind<UsageTold>({
+    encode: encodeUsageTold,
+    decode: decodeUsageTold,
+    samples: [
+      {
+        id: 7,
+        usage: { rules: [], history: [0, 0, 0], topFromMinute: 9, allowed: NO_KEYS, denied: NO_KEYS },
+      },
+      {
+        id: 7,
+        usage: {
+          rules: [{ ruleId: 'default', counts: [4, 3, 2] }],
+          history: [1, 2, 2, 3, 1, 0],
+          topFromMinute: 9,
+          allowed: { keys: [{ rule: 'default', userId: 'ada', count: 4, error: 1 }], othersMax: 1 },
+          denied: NO_KEYS,
+        },
+      },
+    ],
+    wrong: [
+      [7, [], [0, 0, 0], 9, [0, []]],
+      [7, [], [], 9, [0, []], [0, []]],
+      [7, [], [0, 0], 9, [0, []], [0, []]],
+      [7, [], [0, 0, -1], 9, [0, []], [0, []]],
+      [7, [['', [1, 2, 3]]], [0, 0, 0], 9, [0, []], [0, []]],
+      [7, [['a', [1, 2]]], [0, 0, 0], 9, [0, []], [0, []]],
+      [7, [], [0, 0, 0], 9, [0, [['a', 'x'.repeat(257), 1, 0]]], [0, []]],
+      [7, [], [0, 0, 0], 9, [0, [['a', 'ada', 1]]], [0, []]],
     ],
   }),
 };

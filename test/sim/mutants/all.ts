@@ -14,6 +14,7 @@ import { RAFT } from './raft.ts';
 import { REQUEST_IDS } from './request-ids.ts';
 import { ROUTER } from './router.ts';
 import { SNAPSHOTS } from './snapshots.ts';
+import { USAGE } from './usage.ts';
 import { WIRE } from './wire.ts';
 
 export const MUTANTS_BY_AREA: Readonly<Record<string, readonly Mutant[]>> = {
@@ -28,6 +29,7 @@ export const MUTANTS_BY_AREA: Readonly<Record<string, readonly Mutant[]>> = {
   snapshots: SNAPSHOTS,
   membership: MEMBERSHIP,
   router: ROUTER,
+  usage: USAGE,
   wire: WIRE,
 };
 

@@ -1,0 +1,69 @@
+/**
+ * `GET /v1/usage`: what the doors of all nodes answered. It reads the query, asks, and formats. Users are named to
+ * programs on the node's own machine only, until callers are authenticated.
+ */
+import type { FastifyInstance } from 'fastify';
+import { InvalidFieldError } from '../api/fields.ts';
+import { UNAVAILABLE_RETRY_SECONDS } from '../api/refusals.ts';
+import { USAGE_FAILURES, type UsageQuery, type UsageResult, validateUsageQuery } from '../api/usage.ts';
+import type { HttpDoorInit } from './door-init.ts';
+import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
+import { InvalidBodyError } from './json-body.ts';
+import { forbidden, isLocal } from './local-callers.ts';
+
+const NAMES: readonly string[] = ['minutes', 'rule', 'top'];
+const NUMBER = /^\d{1,15}$/;
+const FORBIDDEN = forbidden(
+  'top names users, and is told on the machine of the node that is asked, to no browser or proxy',
+);
+
+/** `?minutes=N&rule=R&top=N`, each once at most. @throws InvalidBodyError naming the parameter and its bound */
+function parseUsageQuery(url: string): UsageQuery {
+  const found: Record<string, unknown> = {};
+  const begin = url.indexOf('?');
+  const parts = begin === -1 || begin === url.length - 1 ? [] : url.slice(begin + 1).split('&');
+  for (const part of parts) {
+    const [name = '', ...rest] = part.split('=');
+    if (!NAMES.includes(name) || Object.hasOwn(found, name))
+      throw new InvalidBodyError('query', `query may hold ${NAMES.join(', ')}, each once at most`);
+    const value = decoded(name, rest.join('='));
+    // What is no number is refused with the bounds.
+    found[name] = name !== 'rule' && NUMBER.test(value) ? Number(value) : value;
+  }
+  try {
+    return validateUsageQuery(found);
+  } catch (error) {
+    if (error instanceof InvalidFieldError) throw new InvalidBodyError(error.field, error.message);
+    throw error;
+  }
+}
+
+/** Not by the parser of the server: that leaves bytes that are not UTF-8 as they were written. */
+function decoded(name: string, value: string): string {
+  try {
+    return decodeURIComponent(value.replaceAll('+', ' '));
+  } catch {
+    throw new InvalidBodyError(name, `${name} must be percent-encoded UTF-8`);
+  }
+}
+
+function formatUsage(result: UsageResult): HttpAnswer {
+  const headers = { 'content-type': JSON_TYPE };
+  if (result.ok) return { status: 200, headers, body: result.report };
+  const { reason } = result;
+  const retry = { 'retry-after': String(UNAVAILABLE_RETRY_SECONDS) };
+  return {
+    status: 503,
+    headers: { ...headers, ...retry },
+    body: { reason, message: USAGE_FAILURES[reason] },
+  };
+}
+
+export function addUsageRoute(app: FastifyInstance, { node }: HttpDoorInit): void {
+  app.get('/v1/usage', (request, reply) => {
+    const query = parseUsageQuery(request.url);
+    if (query.top > 0 && !isLocal(request.socket, request.headers)) sendAnswer(reply, FORBIDDEN);
+    else node.usage(query, (result) => sendAnswer(reply, formatUsage(result)));
+    return reply;
+  });
+}

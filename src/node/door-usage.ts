@@ -1,0 +1,83 @@
+/** Counts what the doors of this node answer, by its clocks. What the figures are is said in src/usage; no user is named in a log. */
+import type { AllowAnswer } from '../api/answer.ts';
+import type { AllowRequest } from '../api/request.ts';
+import type { UsageOutcome, UsageQuery } from '../api/usage.ts';
+import { RULES_MAX, type RuleTable } from '../limiter/rules.ts';
+import type { NodeUsage } from '../usage/node-usage.ts';
+import { type AlertFigures, RecentFigures } from '../usage/recent-figures.ts';
+import { UsageTable } from '../usage/usage-table.ts';
+import type { Clocks } from './node-core-init.ts';
+
+const MINUTE_MILLIS = 60_000;
+/** Every so manieth answer is timed. */
+const TIMED_EACH = 8;
+
+export class DoorUsage {
+  readonly #clocks: Clocks;
+  readonly #table = new UsageTable(RULES_MAX);
+  readonly #recent = new RecentFigures();
+  #rules: RuleTable | undefined;
+  #untilTimed = TIMED_EACH;
+
+  constructor(clocks: Clocks) {
+    this.#clocks = clocks;
+    this.#turn();
+  }
+
+  /** To be called every second or so: it may be another minute, or there may be other rules. */
+  look(rules: RuleTable | undefined): void {
+    this.#turn();
+    if (rules === this.#rules || rules === undefined) return;
+    this.#rules = rules;
+    this.#table.setRules(rules.rules.map(({ id }) => id));
+  }
+
+  /** @param startedMillis when the door had read the request, on the monotonic clock */
+  answered(request: AllowRequest, answer: AllowAnswer, startedMillis: number): void {
+    switch (answer.kind) {
+      case 'decision': {
+        const { ruleId, allowed } = answer.decision;
+        this.#table.decided(ruleId, allowed, request.userId);
+        this.#recent.decided(allowed);
+        break;
+      }
+      case 'unavailable':
+        this.#table.undecided(request.ruleId);
+        this.#recent.undecided(answer.proposed ? (request.cost ?? 1) : 0);
+        break;
+      case 'invalid':
+      case 'conflict':
+        return;
+    }
+    this.#untilTimed -= 1;
+    if (this.#untilTimed > 0) return;
+    this.#untilTimed = TIMED_EACH;
+    this.#recent.took(this.#clocks.monotonicMillis() - startedMillis);
+  }
+
+  counted(query: UsageQuery, untilMinute: number): NodeUsage {
+    return this.#table.usage(query, untilMinute);
+  }
+
+  /** By rule and outcome, since the node started. */
+  totals(): Iterable<readonly [string, UsageOutcome, number]> {
+    return this.#table.totals();
+  }
+
+  /** Of the last minutes. */
+  get alertFigures(): AlertFigures {
+    this.#turn();
+    return this.#recent.figures;
+  }
+
+  /** Those in force when it was looked last. */
+  get rules(): RuleTable | undefined {
+    return this.#rules;
+  }
+
+  #turn(): void {
+    const minute = Math.max(0, Math.floor(this.#clocks.wallMillis() / MINUTE_MILLIS));
+    this.#table.turnTo(minute);
+    this.#recent.turnTo(minute);
+  }
+}

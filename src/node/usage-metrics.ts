@@ -1,0 +1,64 @@
+/** What the doors of one node answered, and the limits themselves, for Prometheus. Labels are rules and outcomes, never users. */
+import { Counter, Gauge, type Registry } from 'prom-client';
+import { RECENT_MINUTES, type AlertFigures } from '../usage/recent-figures.ts';
+import type { DoorUsage } from './door-usage.ts';
+
+const RECENT = `over the last ${RECENT_MINUTES} minutes`;
+/** By the name of the gauge: a figure, and what it says. */
+const ALERTS: readonly (readonly [string, keyof AlertFigures, string])[] = [
+  ['quorate_limit_hit_ratio', 'limitHitRatio', `Denials of all decisions ${RECENT}.`],
+  [
+    'quorate_request_p99_seconds',
+    'p99Seconds',
+    `99 of 100 answers took no longer ${RECENT}; every eighth is timed.`,
+  ],
+  ['quorate_availability_ratio', 'availability', `Decisions of all requests ${RECENT}.`],
+  [
+    'quorate_wrong_denial_ratio_max',
+    'wrongDenialRatioMax',
+    `At most so many of all requests were blocked although their limit had room, ${RECENT}.`,
+  ],
+];
+
+export function addUsageMetrics(usage: DoorUsage, registry: Registry): void {
+  const registers = [registry];
+  const decisions: Counter = new Counter({
+    name: 'quorate_decisions_total',
+    help: 'Answers of all doors by rule; unavailable: nobody could decide.',
+    labelNames: ['rule', 'outcome'],
+    registers,
+    collect() {
+      decisions.reset();
+      for (const [rule, outcome, count] of usage.totals()) decisions.inc({ rule, outcome }, count);
+    },
+  });
+  const limits: Gauge = new Gauge({
+    name: 'quorate_rule_limit',
+    help: 'Cost that a rule in force grants per key and window.',
+    labelNames: ['rule'],
+    registers,
+    collect() {
+      limits.reset();
+      for (const { id, limit } of usage.rules?.rules ?? []) limits.set({ rule: id }, limit);
+    },
+  });
+  const windows: Gauge = new Gauge({
+    name: 'quorate_rule_window_seconds',
+    help: 'The window of a rule in force.',
+    labelNames: ['rule'],
+    registers,
+    collect() {
+      windows.reset();
+      for (const { id, windowMillis } of usage.rules?.rules ?? [])
+        windows.set({ rule: id }, windowMillis / 1_000);
+    },
+  });
+  for (const [name, figure, help] of ALERTS) {
+    const metric: Gauge = new Gauge({
+      name,
+      help,
+      registers,
+      collect: () => metric.set(usage.alertFigures[figure]),
+    });
+  }
+}

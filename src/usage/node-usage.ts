@@ -1,0 +1,89 @@
+/** What one node counted, as it tells it to another; and the figures of all of them, added up. Pure. */
+import {
+  USAGE_OUTCOMES,
+  USAGE_MINUTES_MAX,
+  type UsageCounts,
+  type UsageQuery,
+  type UsageReport,
+} from '../api/usage.ts';
+import { cut, sumOf, type TopList } from './top-keys.ts';
+
+const WIDTH = USAGE_OUTCOMES.length;
+const MINUTE_MILLIS = 60_000;
+
+export interface RuleUsage {
+  readonly ruleId: string;
+  /** By column of `USAGE_OUTCOMES`. */
+  readonly counts: readonly number[];
+}
+
+export interface NodeUsage {
+  /** With an answer in the minutes asked for; each once. */
+  readonly rules: readonly RuleUsage[];
+  /** Of all these rules together: the columns of the first minute, of the second, and so on. */
+  readonly history: readonly number[];
+  /** The first minute of the two lists, since 1970. */
+  readonly topFromMinute: number;
+  readonly allowed: TopList;
+  readonly denied: TopList;
+}
+
+export interface UsageMerge {
+  readonly query: UsageQuery;
+  /** The last of the minutes asked for, since 1970. */
+  readonly untilMinute: number;
+  readonly told: ReadonlyMap<number, NodeUsage>;
+  /** Nodes that told nothing in time. */
+  readonly silent: readonly number[];
+}
+
+/** @param merge `query.minutes` of 1 to `USAGE_MINUTES_MAX`, and each node told as many */
+export function reportOf({ query, untilMinute, told, silent }: UsageMerge): UsageReport {
+  const { minutes, top } = query;
+  const usages = [...told.values()];
+  const counts = new Map<string, number[]>();
+  for (const { rules } of usages)
+    for (const rule of rules) {
+      const sum = counts.get(rule.ruleId) ?? zeros(WIDTH);
+      counts.set(rule.ruleId, sum);
+      addTo(sum, rule.counts);
+    }
+  const history = zeros(Math.min(minutes, USAGE_MINUTES_MAX) * WIDTH);
+  for (const usage of usages) addTo(history, usage.history);
+  const ofColumn = (column: number): number[] => history.filter((_, at) => at % WIDTH === column);
+  const [allowed, denied, unavailable] = [0, 1, 2].map(ofColumn);
+  return {
+    minutes,
+    nodes: [...told.keys()].sort((a, b) => a - b),
+    silent: [...silent].sort((a, b) => a - b),
+    rules: [...counts]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([rule, sum]) => Object.assign({ rule }, countsOf(sum))),
+    history: {
+      fromMillis: (untilMinute + 1 - minutes) * MINUTE_MILLIS,
+      allowed: allowed ?? [],
+      denied: denied ?? [],
+      unavailable: unavailable ?? [],
+    },
+    ...(top > 0 && {
+      top: {
+        fromMillis: Math.min(...usages.map(({ topFromMinute }) => topFromMinute)) * MINUTE_MILLIS,
+        allowed: cut(sumOf(usages.map((usage) => usage.allowed)), top).keys,
+        denied: cut(sumOf(usages.map((usage) => usage.denied)), top).keys,
+      },
+    }),
+  };
+}
+
+export function zeros(length: number): number[] {
+  return Array.from({ length }, () => 0);
+}
+
+function addTo(sums: number[], counts: readonly number[]): void {
+  for (let at = 0; at < sums.length; at += 1) sums[at] = (sums[at] ?? 0) + (counts[at] ?? 0);
+}
+
+function countsOf(counts: readonly number[]): UsageCounts {
+  const [allowed = 0, denied = 0, unavailable = 0] = counts;
+  return { allowed, denied, unavailable };
+}

@@ -1,0 +1,114 @@
+/**
+ * How the answers of the last minutes were, for alerts: how many were denials, how many no decision at all, and how long they
+ * took. Memory is fixed. It reads no clock.
+ */
+
+/** The minute under way and those before it that the figures cover. */
+export const RECENT_MINUTES = 5;
+/** Of the shortest time that is told apart. */
+const SHORTEST_MILLIS = 0.125;
+/** Each is so much longer than the one before: a quantile is told too long by this factor at most. */
+const STEPS_PER_DOUBLING = 4;
+/** The last is for all that took 8 s and longer. */
+const STEPS = 16 * STEPS_PER_DOUBLING + 1;
+const LATE = 0.99;
+
+interface Minute {
+  minute: number;
+  allowed: number;
+  denied: number;
+  unavailable: number;
+  /** What requests without a decision may have cost all the same. */
+  lostCost: number;
+  /** By step: times that were sampled. */
+  readonly times: Uint32Array;
+}
+
+export interface AlertFigures {
+  /** Denials of all decisions, 0 to 1. */
+  readonly limitHitRatio: number;
+  /** 99 of 100 answers took no longer; at most a fifth too long. 0 while there is none. */
+  readonly p99Seconds: number;
+  /** Decisions of all requests, 0 to 1; 1 while there is none. */
+  readonly availability: number;
+  /**
+   * Of all requests, at most so many were blocked although their limit had room, 0 to 1: those without a decision, and as many
+   * as have the cost that these may have been charged with and that nobody used.
+   */
+  readonly wrongDenialRatioMax: number;
+}
+
+export class RecentFigures {
+  readonly #ring: readonly Minute[] = Array.from({ length: RECENT_MINUTES }, () => emptyMinute());
+  #now: Minute;
+
+  constructor() {
+    this.#now = this.#ring[0] ?? emptyMinute();
+  }
+
+  /** What is told from now on happened in this minute, since 1970. */
+  turnTo(minute: number): void {
+    if (minute === this.#now.minute) return;
+    this.#now = this.#ring[minute % RECENT_MINUTES] ?? this.#now;
+    if (this.#now.minute !== minute) clear(this.#now, minute);
+  }
+
+  decided(isAllowed: boolean): void {
+    if (isAllowed) this.#now.allowed += 1;
+    else this.#now.denied += 1;
+  }
+
+  /** @param lostCost what may have been charged although nothing was granted */
+  undecided(lostCost: number): void {
+    this.#now.unavailable += 1;
+    this.#now.lostCost += lostCost;
+  }
+
+  /** How long an answer took, of all or of a sample. */
+  took(millis: number): void {
+    const step = Math.ceil(
+      Math.log2(Math.max(millis, SHORTEST_MILLIS) / SHORTEST_MILLIS) * STEPS_PER_DOUBLING,
+    );
+    const at = Math.min(step, STEPS - 1);
+    this.#now.times[at] = (this.#now.times[at] ?? 0) + 1;
+  }
+
+  get figures(): AlertFigures {
+    const { minute } = this.#now;
+    const sum = emptyMinute();
+    for (const each of this.#ring) {
+      if (each.minute < 0 || each.minute > minute || each.minute <= minute - RECENT_MINUTES) continue;
+      sum.allowed += each.allowed;
+      sum.denied += each.denied;
+      sum.unavailable += each.unavailable;
+      sum.lostCost += each.lostCost;
+      for (const [step, count] of each.times.entries()) sum.times[step] = (sum.times[step] ?? 0) + count;
+    }
+    const decided = sum.allowed + sum.denied;
+    const all = decided + sum.unavailable;
+    return {
+      limitHitRatio: decided === 0 ? 0 : sum.denied / decided,
+      p99Seconds: quantileMillis(sum.times, LATE) / 1_000,
+      availability: all === 0 ? 1 : decided / all,
+      wrongDenialRatioMax: all === 0 ? 0 : Math.min(1, (sum.unavailable + sum.lostCost) / all),
+    };
+  }
+}
+
+/** The end of the step that the quantile is in. */
+function quantileMillis(times: Uint32Array, part: number): number {
+  const total = times.reduce((sum, count) => sum + count, 0);
+  if (total === 0) return 0;
+  let seen = 0;
+  const step = times.findIndex((count) => (seen += count) >= part * total);
+  return SHORTEST_MILLIS * 2 ** (step / STEPS_PER_DOUBLING);
+}
+
+function emptyMinute(): Minute {
+  return { minute: -1, allowed: 0, denied: 0, unavailable: 0, lostCost: 0, times: new Uint32Array(STEPS) };
+}
+
+function clear(minute: Minute, now: number): void {
+  Object.assign(minute, { minute: now, allowed: 0, denied: 0, unavailable: 0, lostCost: 0 });
+  minute.times.fill(0);
+}

@@ -1,0 +1,110 @@
+/** The frames by which a node asks another what its doors answered, and is told: `usage` and `usageTold`. */
+import { isBoundedInteger, isBoundedText } from '../api/bounded.ts';
+import { KEY_BYTES_MAX, RULE_ID_BYTES_MAX } from '../api/request.ts';
+import {
+  type TopKey,
+  USAGE_MINUTES_MAX,
+  USAGE_OUTCOMES,
+  USAGE_TOP_MAX,
+  type UsageQuery,
+} from '../api/usage.ts';
+import type { NodeUsage } from '../usage/node-usage.ts';
+import type { TopList } from '../usage/top-keys.ts';
+import { array, Fields, integer, pack, unpack } from './fields.ts';
+import { FrameError } from './frame.ts';
+
+const WIDTH = USAGE_OUTCOMES.length;
+
+export interface UsageQuestion {
+  /** Of the question; the answer bears it. */
+  readonly id: number;
+  readonly query: UsageQuery;
+  /** The last of the minutes asked for, since 1970. */
+  readonly untilMinute: number;
+}
+
+export interface UsageTold {
+  readonly id: number;
+  readonly usage: NodeUsage;
+}
+
+export function encodeUsageQuestion({ id, query, untilMinute }: UsageQuestion): Buffer {
+  return pack([id, query.minutes, query.ruleId, query.top, untilMinute]);
+}
+
+/** @throws FrameError if it is malformed */
+export function decodeUsageQuestion(payload: Uint8Array): UsageQuestion {
+  const fields = new Fields(unpack(payload));
+  const id = fields.integer('id');
+  const minutes = fields.integer('minutes');
+  const ruleId = fields.optionalString('rule');
+  const top = fields.integer('top');
+  const untilMinute = fields.integer('until minute');
+  if (!isBoundedInteger(minutes, 1, USAGE_MINUTES_MAX)) throw new FrameError('minutes are out of bounds');
+  if (top > USAGE_TOP_MAX) throw new FrameError('top is out of bounds');
+  return { id, query: { minutes, ruleId, top }, untilMinute };
+}
+
+export function encodeUsageTold({ id, usage }: UsageTold): Buffer {
+  const { rules, history, topFromMinute, allowed, denied } = usage;
+  return pack([
+    id,
+    rules.map(({ ruleId, counts }) => [ruleId, counts]),
+    history,
+    topFromMinute,
+    ...[allowed, denied].map(({ keys, othersMax }) => [
+      othersMax,
+      keys.map(({ rule, userId, count, error }) => [rule, userId, count, error]),
+    ]),
+  ]);
+}
+
+/** @throws FrameError if it is malformed */
+export function decodeUsageTold(payload: Uint8Array): UsageTold {
+  const fields = new Fields(unpack(payload));
+  const id = fields.integer('id');
+  const rules = array(fields.next('rules'), 'rules').map((value) => {
+    const rule = new Fields(value);
+    const ruleId = bounded(rule.string('rule'), RULE_ID_BYTES_MAX, 'rule');
+    return { ruleId, counts: columns(rule.integers('counts'), 1) };
+  });
+  const history = fields.integers('history');
+  return {
+    id,
+    usage: {
+      rules,
+      history: columns(history, history.length / WIDTH),
+      topFromMinute: fields.integer('top minute'),
+      allowed: topList(fields.next('allowed')),
+      denied: topList(fields.next('denied')),
+    },
+  };
+}
+
+function topList(value: unknown): TopList {
+  const fields = new Fields(value);
+  const othersMax = fields.integer('others');
+  return { othersMax, keys: array(fields.next('keys'), 'keys').map(topKey) };
+}
+
+function topKey(value: unknown): TopKey {
+  const fields = new Fields(value);
+  return {
+    rule: bounded(fields.string('rule'), RULE_ID_BYTES_MAX, 'rule'),
+    userId: bounded(fields.string('user'), KEY_BYTES_MAX, 'user'),
+    count: integer(fields.next('count'), 'count'),
+    error: integer(fields.next('error'), 'error'),
+  };
+}
+
+function bounded(text: string, bytesMax: number, name: string): string {
+  if (!isBoundedText(text, bytesMax)) throw new FrameError(`${name} is no text of 1 to ${bytesMax} bytes`);
+  return text;
+}
+
+/** Of so many minutes. */
+function columns(counts: number[], minutes: number): number[] {
+  if (counts.length !== minutes * WIDTH || !isBoundedInteger(minutes, 1, USAGE_MINUTES_MAX))
+    throw new FrameError('counts are not as many as there are columns');
+  return counts;
+}

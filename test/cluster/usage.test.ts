@@ -1,0 +1,94 @@
+/** Three real nodes add up what their doors answered, and name the one that is down. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { UsageReport } from '../../src/api/usage.ts';
+import { eventually, TestCluster } from './harness.ts';
+
+const LIMIT = 5;
+
+let cluster: TestCluster;
+
+beforeAll(async () => {
+  cluster = await TestCluster.start({
+    partitions: 4,
+    rules: [
+      { id: 'default', limit: LIMIT, windowMillis: 600_000, clock: 'cluster' },
+      { id: 'other', limit: 1, windowMillis: 600_000, clock: 'cluster' },
+    ],
+  });
+});
+afterAll(async () => {
+  await cluster.stop();
+});
+
+async function usage(node: number, query = ''): Promise<UsageReport> {
+  const response = await fetch(`http://127.0.0.1:${cluster.port(node)}/v1/usage${query}`);
+  expect(response.status).toBe(200);
+  return (await response.json()) as UsageReport;
+}
+
+/** What clients were told, so that a machine that is late at a deadline is no failure. */
+const told = { allowed: 0, denied: 0, unavailable: 0 };
+
+async function ask(node: number, userId: string, rule = 'default'): Promise<void> {
+  const { status } = await cluster.allow(node, { userId, rule });
+  if (rule !== 'default') return;
+  if (status === 200) told.allowed += 1;
+  else if (status === 429) told.denied += 1;
+  else told.unavailable += 1;
+}
+
+describe('three nodes', () => {
+  it('tell the same figures, whichever is asked: what clients were told, all together', async () => {
+    for (let i = 0; i < 12; i += 1) await ask((i % 3) + 1, 'ada');
+    await ask(1, 'bob');
+    await ask(2, 'bob', 'other');
+    await ask(2, 'bob', '100/60000ms');
+    for (const node of [1, 2, 3]) {
+      const report = await usage(node, '?minutes=10');
+      expect(report).toMatchObject({ minutes: 10, nodes: [1, 2, 3], silent: [] });
+      expect(report.top).toBeUndefined();
+      expect(report.rules).toContainEqual({ rule: 'default', ...told });
+      expect(report.rules.map(({ rule }) => rule)).toEqual(['LIMIT/WINDOWms', 'default', 'other']);
+      expect(report.history.allowed).toHaveLength(10);
+    }
+    expect(told.denied).toBeGreaterThan(0);
+  });
+
+  it('name the users that were granted and denied most, under the rule asked for', async () => {
+    const { rules, top } = await usage(3, '?minutes=10&rule=default&top=1');
+    expect(rules.map(({ rule }) => rule)).toEqual(['default']);
+    expect(top?.denied).toEqual([{ rule: 'default', userId: 'ada', count: told.denied, error: 0 }]);
+    expect(top?.allowed).toMatchObject([{ rule: 'default', userId: 'ada', error: 0 }]);
+  });
+
+  it('tell Prometheus, and name no user', async () => {
+    const text = await eventually('the rules in force are known to whoever counts', async () => {
+      const page = await fetch(`http://127.0.0.1:${cluster.port(1)}/metrics`).then((r) => r.text());
+      return page.includes('quorate_rule_limit{') ? page : undefined;
+    });
+    expect(text).toContain(`quorate_rule_limit{rule="default"} ${LIMIT}\n`);
+    expect(text).toContain('quorate_rule_window_seconds{rule="other"} 600\n');
+    expect(text).toMatch(/quorate_decisions_total\{rule="default",outcome="allowed"\} [1-5]\n/);
+    for (const name of [
+      'limit_hit_ratio',
+      'request_p99_seconds',
+      'availability_ratio',
+      'wrong_denial_ratio_max',
+    ])
+      expect(text).toMatch(new RegExp(`^quorate_${name} [0-9.e-]+$`, 'm'));
+    expect(text).not.toMatch(/ada|bob/);
+  });
+
+  it('name the one that is down, and tell what the others counted', async () => {
+    const before = await usage(1, '?minutes=10');
+    await cluster.kill(3);
+    const after = await eventually('node 3 is missed', async () => {
+      const report = await usage(1, '?minutes=10');
+      return report.silent.length > 0 ? report : undefined;
+    });
+    expect(after).toMatchObject({ nodes: [1, 2], silent: [3] });
+    const allowed = ({ rules }: UsageReport): number => rules.reduce((sum, rule) => sum + rule.allowed, 0);
+    expect(allowed(after)).toBeGreaterThan(0);
+    expect(allowed(after)).toBeLessThanOrEqual(allowed(before));
+  });
+});

@@ -1,0 +1,184 @@
+/** What was answered, per rule and minute: across gaps, steps of the clock, and more rules than there is room for. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import fc from 'fast-check';
+import { OTHER_RULES, STATED_RULES, USAGE_MINUTES_MAX } from '../../src/api/usage.ts';
+import { UsageTable } from '../../src/usage/usage-table.ts';
+
+/** A multiple of no slot. */
+const NOW = 29_000_007;
+const ALL = { minutes: USAGE_MINUTES_MAX, top: 0 };
+
+let table: UsageTable;
+
+beforeEach(() => {
+  table = new UsageTable(3);
+  table.turnTo(NOW);
+});
+
+function grant(times: number, rule = 'a'): void {
+  for (let i = 0; i < times; i += 1) table.decided(rule, true, 'ada');
+}
+
+function counts(query = ALL, untilMinute = NOW): Record<string, readonly number[]> {
+  return Object.fromEntries(table.usage(query, untilMinute).rules.map((rule) => [rule.ruleId, rule.counts]));
+}
+
+/** How many were granted in each minute. */
+function granted(minutes: number, untilMinute: number): number[] {
+  return table.usage({ minutes, top: 0 }, untilMinute).history.filter((_, at) => at % 3 === 0);
+}
+
+describe('what was answered', () => {
+  it('is counted by rule and outcome, and only where there is something', () => {
+    grant(2);
+    table.decided('a', false, 'bob');
+    table.decided('b', false, 'bob');
+    expect(counts()).toEqual({ a: [2, 1, 0], b: [0, 1, 0] });
+    expect(counts({ ...ALL, ruleId: 'b' } as typeof ALL)).toEqual({ b: [0, 1, 0] });
+    expect([...table.totals()]).toContainEqual(['a', 'allowed', 2]);
+  });
+
+  it('of rules that requests state is counted together', () => {
+    for (let i = 1; i <= 2_000; i += 1) table.decided(`${i}/1000ms`, true, 'ada');
+    table.undecided('7/1000ms');
+    expect(counts()).toEqual({ [STATED_RULES]: [2_000, 0, 1] });
+  });
+
+  it('of a rule in force counts under its name, whatever the name looks like', () => {
+    table.setRules(['5/1000ms', OTHER_RULES]);
+    table.decided('5/1000ms', true, 'ada');
+    table.decided(OTHER_RULES, true, 'ada');
+    expect(counts()).toEqual({ '5/1000ms': [1, 0, 0], [OTHER_RULES]: [1, 0, 0] });
+  });
+
+  it('when nobody decided is counted under the rule asked for, if there is one', () => {
+    table.undecided(undefined);
+    table.setRules(['a', 'b']);
+    table.undecided(undefined);
+    table.undecided('b');
+    table.undecided('whatever callers like');
+    expect(counts()).toEqual({ [OTHER_RULES]: [0, 0, 2], a: [0, 0, 1], b: [0, 0, 1] });
+  });
+
+  it('of more rules than there is room for is counted together, until one was idle for a day', () => {
+    for (const rule of ['a', 'b', 'c', 'd']) grant(1, rule);
+    expect(counts()).toEqual({ a: [1, 0, 0], b: [1, 0, 0], c: [1, 0, 0], [OTHER_RULES]: [1, 0, 0] });
+    table.turnTo(NOW + USAGE_MINUTES_MAX);
+    grant(1, 'd');
+    expect(counts(ALL, NOW + USAGE_MINUTES_MAX)).toEqual({ d: [1, 0, 0] });
+    for (const rule of ['e', 'a', 'f', 'e', 'a']) grant(1, rule);
+    expect(counts(ALL, NOW + USAGE_MINUTES_MAX)).toEqual({
+      d: [1, 0, 0],
+      e: [2, 0, 0],
+      a: [2, 0, 0],
+      [OTHER_RULES]: [1, 0, 0],
+    });
+    expect(
+      Object.fromEntries([...table.totals()].map(([rule, , count]) => [rule, count])),
+    ).not.toHaveProperty('b');
+  });
+});
+
+describe('the history', () => {
+  it('has a minute in its place, and none for a gap', () => {
+    grant(1);
+    table.turnTo(NOW + 1);
+    grant(2);
+    table.turnTo(NOW + 4);
+    grant(3);
+    expect(granted(6, NOW + 4)).toEqual([0, 1, 2, 0, 0, 3]);
+    expect(granted(2, NOW + 1)).toEqual([1, 2]);
+  });
+
+  it('forgets a minute after a day, however long nobody came', () => {
+    grant(1);
+    table.turnTo(NOW + USAGE_MINUTES_MAX - 1);
+    expect(granted(USAGE_MINUTES_MAX, NOW + USAGE_MINUTES_MAX - 1)[0]).toBe(1);
+    expect(granted(USAGE_MINUTES_MAX, NOW + USAGE_MINUTES_MAX)).not.toContain(1);
+    table.turnTo(NOW + 5 * USAGE_MINUTES_MAX);
+    grant(2);
+    expect(granted(1, NOW + 5 * USAGE_MINUTES_MAX)).toEqual([2]);
+  });
+
+  it('goes on where it was when the clock steps back, and shows nothing of what is to come', () => {
+    grant(1);
+    table.turnTo(NOW + 2);
+    grant(5);
+    table.turnTo(NOW);
+    grant(1);
+    expect(granted(3, NOW)).toEqual([0, 0, 2]);
+    table.turnTo(NOW + 2);
+    expect(granted(3, NOW + 2)).toEqual([2, 0, 5]);
+  });
+
+  it('never shows a count under another minute, however the clock steps', () => {
+    const step = fc.record({
+      by: fc.oneof(
+        fc.integer({ min: -5, max: 5 }),
+        fc.constantFrom(-4_000, -1_440, 59, 1_439, 1_440, 1_441, 9_999),
+      ),
+      grants: fc.integer({ min: 0, max: 3 }),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        table = new UsageTable(3);
+        const inMinute = new Map<number, number>();
+        /** By slot: the minute that was counted there last. */
+        const owner = new Map<number, number>();
+        let minute = NOW;
+        for (const { by, grants } of steps) {
+          minute += by;
+          table.turnTo(minute);
+          const slot = minute % USAGE_MINUTES_MAX;
+          if (owner.get(slot) !== minute) inMinute.delete(owner.get(slot) ?? -1);
+          owner.set(slot, minute);
+          grant(grants);
+          inMinute.set(minute, (inMinute.get(minute) ?? 0) + grants);
+        }
+        const expected = Array.from(
+          { length: USAGE_MINUTES_MAX },
+          (_, i) => inMinute.get(minute + 1 - USAGE_MINUTES_MAX + i) ?? 0,
+        );
+        expect(granted(USAGE_MINUTES_MAX, minute)).toEqual(expected);
+      }),
+      { numRuns: 30 },
+    );
+  });
+});
+
+describe('the keys that are granted and denied most', () => {
+  const TOP = { minutes: 1, top: 5 };
+  /** The first minute of an hour. */
+  const HOUR = 60 * 483_334;
+
+  it('are told apart by rule, and only when they are asked for', () => {
+    grant(2);
+    grant(1, 'b');
+    table.decided('b', false, 'bob');
+    expect(table.usage(TOP, NOW)).toMatchObject({
+      allowed: {
+        keys: [
+          { rule: 'a', userId: 'ada', count: 2, error: 0 },
+          { rule: 'b', userId: 'ada', count: 1, error: 0 },
+        ],
+      },
+      denied: { keys: [{ rule: 'b', userId: 'bob', count: 1, error: 0 }] },
+    });
+    expect(table.usage({ ...TOP, ruleId: 'b' }, NOW).allowed.keys).toHaveLength(1);
+    expect(table.usage(ALL, NOW).allowed.keys).toEqual([]);
+  });
+
+  it('are those of the hour under way and the one before', () => {
+    const count = (): number | undefined => table.usage(TOP, NOW).allowed.keys[0]?.count;
+    table.turnTo(HOUR);
+    grant(1);
+    table.turnTo(HOUR + 60);
+    grant(2);
+    expect(count()).toBe(3);
+    expect(table.usage(TOP, NOW).topFromMinute).toBe(HOUR);
+    table.turnTo(HOUR + 120);
+    expect(count()).toBe(2);
+    table.turnTo(HOUR + 300);
+    expect(count()).toBeUndefined();
+  });
+});
