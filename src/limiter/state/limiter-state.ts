@@ -236,14 +236,10 @@ export class LimiterState {
    * was forgotten.
    */
   #maybeDrop(keys: KeyTable): boolean {
-    // What was stamped by callers, when a rule of this id was configured, must stay known.
-    if (!keys.isStated || keys.size > 0 || keys.eventTimed) return false;
-    const { id } = keys.rule;
-    if (this.table?.rules.some((rule) => rule.id === id) === true) return false;
+    if (!keys.isStated || keys.size > 0) return false;
     this.keyTables.splice(this.sweepTable, 1);
     keys.isKept = false;
-    if (keys.active) this.#tableOf.delete(id);
-    else this.linkTables();
+    this.#tableOf.delete(keys.rule.id);
     return true;
   }
 
