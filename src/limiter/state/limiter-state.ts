@@ -121,9 +121,10 @@ export class LimiterState {
     for (const keys of this.keyTables) {
       const rule = inForce.get(keys.rule.id) ?? statedRule(keys.rule.id);
       keys.active = rule !== undefined && keys.keeps(rule);
-      if (rule === undefined || !keys.active) continue;
-      keys.follow(rule, effectiveWindowMillis(rule, table.clockDriftPpm), this.applied.index);
-      isKept.add(rule);
+      // Out of force its own rule stays what its grants count by; and clocks drift all the same.
+      const followed = rule !== undefined && keys.active ? rule : keys.rule;
+      keys.follow(followed, effectiveWindowMillis(followed, table.clockDriftPpm), this.applied.index);
+      if (keys.active) isKept.add(followed);
     }
     for (const rule of table.rules) {
       if (!isKept.has(rule)) this.addTable(rule, effectiveWindowMillis(rule, table.clockDriftPpm));

@@ -328,4 +328,20 @@ export const LIMITER: readonly Mutant[] = [
       why: 'no rule of the simulator has such an id',
     },
   },
+  {
+    id: 'Z5',
+    bug: 'what a rule granted before it left or changed its meter counts by the clock drift of then',
+    law: 'no window over its limit in real time',
+    edits: [
+      {
+        in: 'LimiterState.changeRules',
+        find: 'const followed = rule !== undefined && keys.active ? rule : keys.rule;',
+        replace: 'if (rule === undefined || !keys.active) continue; const followed = rule;',
+      },
+    ],
+    unitTest: {
+      file: 'limiter/meter-examples.test.ts',
+      why: 'rule tables of the simulator all have one clock drift',
+    },
+  },
 ];
