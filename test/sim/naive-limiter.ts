@@ -66,6 +66,8 @@ export class NaiveLimiter {
       version: this.#table?.version ?? 0,
       createdMillis: this.#createdMillis,
       changedMillis: this.#changedMillis,
+      // Far more rules would have to come and go than a run has.
+      droppedThroughMillis: 0,
       sweepTable: this.#sweepRule,
       sweepSlot: this.#sweepKey,
       bytes: this.bytes,

@@ -214,4 +214,36 @@ export const MEMORY: readonly Mutant[] = [
       },
     ],
   },
+  {
+    id: 'V10',
+    bug: 'a rule that was dropped, and comes back, begins as if it had never granted anything',
+    law: 'no window over its limit for late timestamps',
+    edits: [
+      {
+        in: 'LimiterState.changeRules',
+        find: 'keys.evictedThroughMillis = this.droppedThroughMillis;',
+        replace: '',
+      },
+    ],
+    unitTest: {
+      file: 'limiter/emptied-rules.test.ts',
+      why: 'hundreds of rules must come and go before one is dropped, and a cluster of the simulator has two',
+    },
+  },
+  {
+    id: 'V11',
+    bug: 'a snapshot does not tell from when on nothing counts of what dropped rules granted',
+    law: 'states found by lookups are those that the log leads to',
+    edits: [
+      {
+        in: 'StateWriter.#body',
+        find: 'out.integer(this.#droppedThroughMillis);',
+        replace: 'out.integer(0);',
+      },
+    ],
+    unitTest: {
+      file: 'limiter/emptied-rules.test.ts',
+      why: 'hundreds of rules must come and go before one is dropped, and a cluster of the simulator has two',
+    },
+  },
 ];
