@@ -35,6 +35,15 @@ function knownRules({ machine }: Harness): string[] {
   return [...machine.inspect()].flatMap((item) => (item.kind === 'rule' ? [item.rule.id] : []));
 }
 
+/** Table `i` has a hundred rules that no other has; each grants once. */
+function renameRules(harness: Harness, i: number): void {
+  harness.nowMillis += 1_000;
+  const some = others(100).map(({ id }) => ({ id: `${id}-${i}`, limit: 1, windowMillis: 10 }));
+  harness.rules(tableOf(i, [STAYS, ...some]));
+  harness.ask(...some.map(({ id }) => ({ userId: 'ada', ruleId: id })));
+  harness.machine.apply({ type: 'sweep' }, harness.next());
+}
+
 describe('rules that left the table', () => {
   it(`are known no longer than their keys, but for ${EMPTIED_RULES_MAX} of them`, () => {
     const harness = emptied(FIRST, 2 * EMPTIED_RULES_MAX);
@@ -89,17 +98,10 @@ describe('rules that left the table', () => {
   });
 
   it('are the same on a replica that began with a snapshot, before or after', () => {
-    const step = (harness: Harness, i: number): void => {
-      harness.nowMillis += 1_000;
-      const some = others(100).map(({ id }) => ({ id: `${id}-${i}`, limit: 1, windowMillis: 10 }));
-      harness.rules(tableOf(i, [STAYS, ...some]));
-      harness.ask(...some.map(({ id }) => ({ userId: 'ada', ruleId: id })));
-      harness.machine.apply({ type: 'sweep' }, harness.next());
-    };
     const whole = new Harness();
     const replicas = [whole];
     for (let i = 1; i <= 5; i += 1) {
-      for (const replica of replicas) step(replica, i);
+      for (const replica of replicas) renameRules(replica, i);
       const restored = new Harness();
       restoreInto(restored.machine, snapshotOf(whole.machine));
       [restored.index, restored.nowMillis] = [whole.index, whole.nowMillis];
