@@ -58,6 +58,11 @@ export function encodeSweep(): Uint8Array {
   return Uint8Array.of(KIND_SWEEP);
 }
 
+/** Whether a command, of which nothing was checked yet, may hold refunds: they look through what their keys were granted. */
+export function mayRefund(data: Uint8Array): boolean {
+  return data[0] === KIND_REFUNDS;
+}
+
 /**
  * Decodes one command. All shapes, lengths and ranges are checked.
  *
@@ -86,14 +91,14 @@ function readCommand(): Command {
   }
 }
 
-function readBatch(mayRefund: boolean): AllowBatch {
+function readBatch(hasRefunds: boolean): AllowBatch {
   const size = input.integer('number of requests', 1, BATCH_REQUESTS_MAX);
   const ruleIds = readRuleIds(size);
   const rowsAt = input.position;
   let refunds = 0;
   for (let i = 0; i < size; i += 1) {
     const has = input.byte();
-    if (mayRefund && has === HAS_OF_REFUND) refunds += 1;
+    if (hasRefunds && has === HAS_OF_REFUND) refunds += 1;
     else if (has > HAS_MAX) throw new CommandDecodeError(`a request has ${has}`);
     readKey('user id', KEY_BYTES_MAX);
     if ((has & HAS.rule) !== 0) input.integer('rule', 1, ruleIds.length - 1);
@@ -101,7 +106,7 @@ function readBatch(mayRefund: boolean): AllowBatch {
     if ((has & HAS.timestamp) !== 0) input.integer('timestamp', 0, TIMESTAMP_MILLIS_MAX);
     if ((has & HAS.requestId) !== 0) readKey('request id', REQUEST_ID_BYTES_MAX);
   }
-  if (mayRefund && refunds === 0) throw new CommandDecodeError('a batch of refunds without any');
+  if (hasRefunds && refunds === 0) throw new CommandDecodeError('a batch of refunds without any');
   return { size, ruleIds, bytes: input.chunk, rowsAt };
 }
 
