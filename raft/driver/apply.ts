@@ -3,9 +3,14 @@ import { assert } from '../assert.ts';
 import { endChange, type Group } from './group.ts';
 import type { Entry, LogPosition } from '../types.ts';
 
-/** Applies the next committed entries, about `bytesMax` of them. Returns the last, or undefined if there was none. */
+/**
+ * Applies the next committed entries: about `bytesMax` bytes of them, and up to the first that is slow to apply. Returns the
+ * last, or undefined if there was none.
+ */
 export function applyCommitted(group: Group, bytesMax: number): LogPosition | undefined {
   const entries = group.core.applicable(bytesMax);
+  const slow = entries.findIndex((entry) => group.app.isSlowToApply?.(entry) === true);
+  if (slow !== -1) entries.splice(slow + 1);
   const last = entries.at(-1);
   if (last === undefined) return undefined;
   for (const entry of entries) {

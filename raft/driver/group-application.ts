@@ -32,6 +32,8 @@ export interface GroupApplication {
   proposed(entry: Entry | undefined): void;
   /** Called once per entry, in log order, no-ops and configurations included. Must be deterministic. */
   apply(entry: Entry): void;
+  /** Whether applying this entry may take milliseconds, whatever its size: then a turn applies no other behind it. */
+  isSlowToApply?(entry: Entry): boolean;
   /** Begins to write down the state after the last applied entry. One at a time: a new one ends the one before. */
   snapshot(): SnapshotSource;
   /** Begins to build the state of a snapshot. Nothing changes before it is installed. */

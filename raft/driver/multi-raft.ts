@@ -160,7 +160,10 @@ export class MultiRaft {
 
   /** Time passed: one tick for every group. */
   tick(): void {
-    if (!this.#turns.isRunning) return;
+    if (this.#turns.isRunning) this.#turns.guard(() => this.#tickGroups());
+  }
+
+  #tickGroups(): void {
     for (const group of this.#groups.values()) {
       group.core.tick();
       this.#turns.settle(group);

@@ -89,7 +89,7 @@ export class TurnLoop {
 
   /**
    * Time passed for the group, or it heard something. Most groups wait most of the time: at most a message came of it,
-   * which needs nothing of what a turn does with a group.
+   * which needs nothing of what a turn does with a group. Only within `guard`.
    */
   settle(group: Group): void {
     if (this.#active.has(group)) return;
@@ -158,24 +158,28 @@ export class TurnLoop {
     this.#isScheduled = true;
     this.#init.defer(() => {
       this.#isScheduled = false;
-      this.#turn();
+      if (!this.#isStopped) this.guard(() => this.#turn());
     });
   }
 
-  #turn(): void {
-    if (this.#isStopped) return;
+  /** Runs `work`, of a turn or of a tick. Whatever it throws is a broken invariant: told once, and nothing leaves after it. */
+  guard(work: () => void): void {
     try {
-      this.#stepInbox();
-      this.#traffic.run();
-      this.#changes.begin((group) => this.#active.add(group));
-      if (!this.#disk.isWriting) this.#propose();
-      // A group stays active until it was offered to the disk, so nothing is forgotten during a write.
-      for (const group of this.#active) this.#sendAndApply(group);
-      if (!this.#disk.isWriting) this.#write();
-      this.#outbox.flush(this.#init.send);
+      work();
     } catch (error) {
       this.#fail(error);
     }
+  }
+
+  #turn(): void {
+    this.#stepInbox();
+    this.#traffic.run();
+    this.#changes.begin((group) => this.#active.add(group));
+    if (!this.#disk.isWriting) this.#propose();
+    // A group stays active until it was offered to the disk, so nothing is forgotten during a write.
+    for (const group of this.#active) this.#sendAndApply(group);
+    if (!this.#disk.isWriting) this.#write();
+    this.#outbox.flush(this.#init.send);
   }
 
   #stepInbox(): void {

@@ -4,7 +4,7 @@
  */
 
 import { type Rule, RULE_CLOCKS, RULE_METERS } from '../api/rule.ts';
-import { type RuleTable, validateRule, validateRuleTable } from './rules.ts';
+import { type RuleTable, validateAnyRule, validateRuleTable } from './rules.ts';
 
 /** All values are written: one that is missing is damage, not a wish for the default. */
 const MISSING = NaN;
@@ -28,9 +28,9 @@ export function ruleValues(rule: Rule): readonly [string, ...number[]] {
 /** How many integers follow the id of a rule. */
 export const RULE_INTEGERS = 8;
 
-/** @throws InvalidRuleError unless they are the values of a rule */
+/** @throws InvalidRuleError unless they are the values of a rule, configured or stated */
 export function ruleOf(values: readonly unknown[]): Rule {
-  return validateRule(ruleFields(values), 'rule');
+  return validateAnyRule(ruleFields(values), 'rule');
 }
 
 function ruleFields(values: readonly unknown[]): Record<keyof Rule, unknown> {

@@ -4,6 +4,7 @@
 
 import { isBoundedInteger, isBoundedText } from '../api/bounded.ts';
 import { RULE_ID_BYTES_MAX } from '../api/request.ts';
+import { parseStatedRule } from '../api/stated-rule.ts';
 import {
   GRANULARITY_MILLIS_MAX,
   LIMIT_MAX,
@@ -129,11 +130,26 @@ export function groupMillisMax(realMillis: number, clockDriftPpm: number): numbe
 }
 
 /**
- * The same for one rule. `path` names it in errors.
+ * The same for one rule of a table. `path` names it in errors.
+ *
+ * Ids by which requests state rules are refused: the keys of a stated rule are dropped with the last of them, for nobody
+ * may ask it at a time of his own. A rule of that id in the table, with the callers' clock, would forget what it granted.
  *
  * @throws InvalidRuleError
  */
 export function validateRule(value: unknown, path: string): Rule {
+  const rule = validateAnyRule(value, path);
+  if (parseStatedRule(rule.id) === undefined) return rule;
+  const bound = 'of another form than LIMIT/MILLISms, by which requests state rules themselves';
+  throw new InvalidRuleError(`${path}.id`, bound, rule.id);
+}
+
+/**
+ * The same, for a rule that may be a stated one, as snapshots tell of them.
+ *
+ * @throws InvalidRuleError
+ */
+export function validateAnyRule(value: unknown, path: string): Rule {
   const rule = fieldsOf(value, path);
   const id = rule['id'];
   if (!isBoundedText(id, RULE_ID_BYTES_MAX)) {

@@ -32,6 +32,8 @@ interface Waiting {
   readonly done: ((result: ClusterChangeResult) => void) | undefined;
 }
 
+/** Rule tables may be hundreds of kilobytes; a chunk must stay below what the driver takes. */
+const SNAPSHOT_CHUNK_BYTES = 32 << 10;
 /** Changes that wait for the log; more are refused. */
 const WAITING_MAX = 64;
 
@@ -132,17 +134,17 @@ export class MetaGroup implements GroupApplication {
     waiting?.done?.(refusal === undefined ? { ok: true, version: told } : { ok: false, reason: refusal });
   }
 
-  /** One chunk: a list of nodes is small. */
   snapshot(): SnapshotSource {
-    let chunk: Uint8Array | undefined = encodeMeta(this.#record ?? null);
+    let rest = encodeMeta(this.#record ?? null);
     return {
       next() {
-        const next = chunk;
-        chunk = undefined;
-        return next;
+        if (rest.length === 0) return undefined;
+        const chunk = rest.slice(0, SNAPSHOT_CHUNK_BYTES);
+        rest = rest.subarray(SNAPSHOT_CHUNK_BYTES);
+        return chunk;
       },
       abandon() {
-        chunk = undefined;
+        rest = rest.subarray(rest.length);
       },
     };
   }

@@ -147,11 +147,7 @@ function fatalOnce(
 }
 
 function httpDoor(
-<<<<<<< HEAD
   { config, logger }: NodeInit,
-=======
-  { logger }: NodeInit,
->>>>>>> f7733bf829d2315185f7a78c264118b296716e4e
   address: HostPort,
   parts: Clocks & {
     readonly node: NodeBehindDoor;
@@ -170,10 +166,7 @@ function httpDoor(
     monotonicMillis,
     wallMillis,
     logger,
-<<<<<<< HEAD
     settings: config.http ?? HTTP_SETTINGS_DEFAULTS,
-=======
->>>>>>> f7733bf829d2315185f7a78c264118b296716e4e
   });
 }
 

@@ -17,7 +17,7 @@ import type {
 import { NO_NODE, type Entry, type NodeId, type SnapshotMeta } from '../../raft/types.ts';
 import type { TimestampBound } from '../limiter/admission.ts';
 import { assert } from '../limiter/assert.ts';
-import { type Command, decodeCommand, encodeRules, encodeSweep } from '../limiter/log/command.ts';
+import { type Command, decodeCommand, encodeRules, encodeSweep, mayRefund } from '../limiter/log/command.ts';
 import type { Decision } from '../limiter/decision.ts';
 import type { GroupClock } from '../../raft/driver/group-clock.ts';
 import type { RuleTable } from '../limiter/rules.ts';
@@ -187,11 +187,8 @@ export class Partition implements GroupApplication {
   }
 
   #propose(retryKey: string | undefined, request: LoggedRequest, deadlineMillis: number, done: Done): void {
-    const reason = this.#reasonNotToPropose();
-    if (reason !== undefined) {
-      done(unavailable(reason, false));
-      return;
-    }
+    const reason = this.#reasonNotToPropose(request);
+    if (reason !== undefined) return done(unavailable(reason, false));
     this.#waiters.add(retryKey, request, deadlineMillis, done);
     if (this.#waiters.pendingCount === 1) this.#init.requestProposal();
   }
@@ -217,12 +214,9 @@ export class Partition implements GroupApplication {
     return denial && answerOf(denial, request.requestId);
   }
 
-  #reasonNotToPropose(): UnavailableReason | undefined {
+  #reasonNotToPropose(request: LoggedRequest): UnavailableReason | undefined {
     if (this.#isLowDisk) return 'low_disk';
-    const { pendingMax, inflightMax } = this.#init.options;
-    const { pendingCount, inflightCount } = this.#waiters;
-    const isFull = pendingCount >= pendingMax || inflightCount >= inflightMax;
-    return isFull ? 'overloaded' : undefined;
+    return this.#waiters.isFullFor(request, this.#init.options) ? 'overloaded' : undefined;
   }
 
   takeProposal(): Uint8Array | undefined {
@@ -277,6 +271,10 @@ export class Partition implements GroupApplication {
     this.#applied = { index: entry.index, term: entry.term };
     if (isNewTerm) this.#waiters.answerOverruled(this.#applied);
     if (isNewTerm && this.#early.length > 0 && entry.term === this.#term) this.#decideEarly();
+  }
+
+  isSlowToApply({ kind, data }: Entry): boolean {
+    return kind === 'command' && mayRefund(data);
   }
 
   #applyOurs(command: Command, entry: Entry, waiters: readonly Waiter[]): void {

@@ -12,6 +12,7 @@ import { questionOf } from '../limiter/judge.ts';
 import { type Answer, unavailable } from './answer.ts';
 import { Attempts } from './attempts.ts';
 import { CommitTimes } from './commit-times.ts';
+import type { PartitionOptions } from './partition-options.ts';
 
 export type Done = (answer: Answer) => void;
 
@@ -40,11 +41,15 @@ const RETRIES_WAITING_MAX = 64;
  * Two minutes of that are less than a millisecond of work.
  */
 const REFUNDS_PER_ENTRY_MAX = 16;
+/** Whoever asks behind them waits for this many entries of refunds. */
+const REFUNDS_PENDING_MAX = 16 * REFUNDS_PER_ENTRY_MAX;
 
 export class Waiters {
   readonly #monotonicMillis: () => number;
   /** Not in the log yet, in the order in which they came. */
   #pending: Waiter[] = [];
+  /** Of these, the refunds. */
+  #pendingRefunds = 0;
   /** Those whose requests are in the entry that is being proposed. */
   #proposing: readonly Waiter[] = [];
   /** By index, oldest entry first: entries of this node's own proposals that are not applied yet. */
@@ -70,11 +75,21 @@ export class Waiters {
     return this.#inflightRequests;
   }
 
+  /** Is there no place for one more such request? */
+  isFullFor(
+    { ask }: LoggedRequest,
+    { pendingMax, inflightMax }: Pick<PartitionOptions, 'pendingMax' | 'inflightMax'>,
+  ): boolean {
+    if (this.pendingCount >= pendingMax || this.inflightCount >= inflightMax) return true;
+    return ask === 'refund' && this.#pendingRefunds >= REFUNDS_PENDING_MAX;
+  }
+
   /** `retryKey`: see `requestKeyOf`. */
   add(retryKey: string | undefined, request: LoggedRequest, deadlineMillis: number, done: Done): void {
     const waiter: Waiter = { request, done, deadlineMillis, retryKey, retries: undefined };
     this.#attempts.add(waiter);
     this.#pending.push(waiter);
+    if (request.ask === 'refund') this.#pendingRefunds += 1;
   }
 
   /**
@@ -108,11 +123,15 @@ export class Waiters {
       const waiter = this.#pending[next];
       next += 1;
       if (waiter === undefined) continue;
-      if (waiter.request.ask === 'refund') refunds += 1;
       const isFull = this.#builder.size + rowsOf(waiter.request) > BATCH_REQUESTS_MAX;
-      if (isFull || refunds > REFUNDS_PER_ENTRY_MAX) {
+      const isRefund = waiter.request.ask === 'refund';
+      if (isFull || (isRefund && refunds === REFUNDS_PER_ENTRY_MAX)) {
         next -= 1;
         break;
+      }
+      if (isRefund) {
+        refunds += 1;
+        this.#pendingRefunds -= 1;
       }
       if (waiter.deadlineMillis <= inTimeMillis) {
         // Nobody would wait for it any more; a grant would only be charged.
@@ -172,6 +191,7 @@ export class Waiters {
   answerPending(answer: Answer): void {
     const pending = this.#pending;
     this.#pending = [];
+    this.#pendingRefunds = 0;
     this.answerAll(pending, answer);
   }
 

@@ -86,6 +86,7 @@ export interface TestConfigOptions {
   readonly resp?: boolean;
   readonly freeFloorBytes?: number;
   readonly stateBytesMax?: number;
+  readonly snapshotEveryBytes?: number;
   readonly requestIdHorizonMillis?: number;
   readonly timing?: Partial<Timing>;
   readonly http?: HttpSettings;
@@ -105,6 +106,7 @@ export async function testConfig(options: TestConfigOptions): Promise<ClusterCon
     freeFloorBytes: options.freeFloorBytes ?? base.freeFloorBytes,
     ...(options.stateBytesMax !== undefined && { stateBytesMax: options.stateBytesMax }),
     ...(options.http !== undefined && { http: options.http }),
+    ...(options.snapshotEveryBytes !== undefined && { snapshotEveryBytes: options.snapshotEveryBytes }),
     timing: { ...base.timing, ...options.timing },
     nodes: base.nodes.map((node, i) => ({
       id: node.id,

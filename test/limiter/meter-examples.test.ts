@@ -245,4 +245,18 @@ describe('a rule that changes its meter', () => {
     expect(harness.one({ userId: 'ada', timestampMillis: START + 1 })).toMatchObject({ allowed: false });
     expect(harness.one({ userId: 'ada', timestampMillis: START + 10_001 }).allowed).toBe(true);
   });
+
+  it('counts what the old one granted for longer when clocks may differ by more', () => {
+    const cluster = { clock: 'cluster' as const };
+    const harness = harnessWith({ ...log, ...cluster });
+    const grantedMillis = harness.nowMillis;
+    harness.one({ userId: 'ada', cost: 3 });
+    harness.rules(tableOf(2, [{ ...bucket, ...cluster }], { clockDriftPpm: 100_000 }));
+    // Of leaders 10% too fast, and of all clocks 2%: 10,000 ms and 12% of that, and one for rounding.
+    const wanted = [11_200, 11_201].map((afterMillis) => {
+      harness.nowMillis = grantedMillis + afterMillis;
+      return harness.one({ userId: 'ada' }).allowed;
+    });
+    expect(wanted).toEqual([false, true]);
+  });
 });

@@ -29,6 +29,7 @@ describe('a rule table', () => {
     [{ version: 0, rules: [rule] }, 'version'],
     [{ version: 1, rules: [{ ...rule, id: '' }] }, 'rules[0].id'],
     [{ version: 1, rules: [rule, rule] }, 'rules[1].id'],
+    [{ version: 1, rules: [rule, { ...rule, id: '10/1000ms' }] }, 'rules[1].id'],
     [{ version: 1, rules: [{ ...rule, limit: 1_000_001 }] }, 'rules[0].limit'],
     [{ version: 1, rules: [{ ...rule, limit: '5' }] }, 'rules[0].limit'],
     [{ version: 1, rules: [{ ...rule, windowMillis: 0 }] }, 'rules[0].windowMillis'],
@@ -53,6 +54,15 @@ describe('a rule table', () => {
     const error = thrownBy(() => validateRuleTable(table));
     expect(error).toBeInstanceOf(InvalidRuleError);
     expect(error).toMatchObject({ code: 'INVALID_RULE', field });
+  });
+});
+
+describe('the id of a rule in a table', () => {
+  it('is none by which requests state rules themselves', () => {
+    expect(() => ruleWith({ id: '10/1000ms' })).toThrow(
+      "rules[0].id must be of another form than LIMIT/MILLISms, by which requests state rules themselves, but is '10/1000ms'",
+    );
+    expect(ruleWith({ id: '10/1000' })?.id).toBe('10/1000');
   });
 });
 

@@ -107,4 +107,31 @@ describe('a refund', () => {
     expect(entries.map((users) => users.length)).toEqual([16, 16, 9]);
     expect(entries[2]?.at(-1)).toBe('last');
   });
+
+  it('is one of so many that wait, whoever else asks: more are refused until some are in the log', () => {
+    const driver = FakeDriver.leading(ONE);
+    const refund = (i: number) => driver.ask({ ...REFUND, userId: `user${i}` });
+    const overloaded = [{ kind: 'unavailable', reason: 'overloaded', proposed: false }];
+    for (let i = 0; i < 256; i += 1) expect(refund(i)).toEqual([]);
+    expect(refund(256)).toEqual(overloaded);
+    expect(driver.ask('ada')).toEqual([]);
+    driver.turn();
+    for (let i = 0; i < 16; i += 1) expect(refund(300 + i)).toEqual([]);
+    expect(refund(400)).toEqual(overloaded);
+    driver.follow();
+    driver.lead();
+    driver.commitAll();
+    expect(refund(500)).toEqual([]);
+  });
+
+  it('is in an entry behind which a turn applies no other', () => {
+    const driver = FakeDriver.leading(ONE);
+    const [grant, refund] = [GRANT, REFUND].map((request) => {
+      driver.ask(request);
+      return driver.turn();
+    });
+    expect(driver.partition.isSlowToApply(grant!)).toBe(false);
+    expect(driver.partition.isSlowToApply(refund!)).toBe(true);
+    expect(driver.partition.isSlowToApply({ ...refund!, kind: 'noop' })).toBe(false);
+  });
 });

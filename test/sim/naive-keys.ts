@@ -27,8 +27,8 @@ export function inForceFrom(
   }: { readonly rule: Rule; readonly table: RuleTable; readonly before: RuleState | undefined },
 ): Omit<RuleState, 'isEventTimed' | 'evictedThroughMillis'> {
   const windowMillis = groupWindowMillis(rule.windowMillis, table.clockDriftPpm);
-  const isAnother = before !== undefined && JSON.stringify(before.rule) !== JSON.stringify(rule);
-  const ruledIndex = isAnother ? index : (before?.ruledIndex ?? 0);
+  const isSame = before !== undefined && JSON.stringify(before.rule) === JSON.stringify(rule);
+  const ruledIndex = isSame ? before.ruledIndex : index;
   return { rule, groupWindowMillis: windowMillis, isActive: true, ruledIndex };
 }
 

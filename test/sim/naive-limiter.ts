@@ -66,6 +66,8 @@ export class NaiveLimiter {
       version: this.#table?.version ?? 0,
       createdMillis: this.#createdMillis,
       changedMillis: this.#changedMillis,
+      // Far more rules would have to come and go than a run has.
+      droppedThroughMillis: 0,
       sweepTable: this.#sweepRule,
       sweepSlot: this.#sweepKey,
       bytes: this.bytes,
@@ -277,7 +279,12 @@ export class NaiveLimiter {
     this.#changedMillis = timeMillis;
     this.#table = table;
     this.#tables.push({ index, value: table });
-    for (const keys of this.#rules) this.#setRule(keys, { isActive: false }, { index });
+    // Out of force a rule still says what its grants count by, as long as clocks of today make of that.
+    for (const keys of this.#rules) {
+      const { rule } = keys.state;
+      const outOfForce = { ...inForceFrom(index, { rule, table, before: keys.state }), isActive: false };
+      this.#setRule(keys, outOfForce, { index });
+    }
     for (const rule of table.rules) {
       const kind = meterKindOf(rule);
       let keys = this.#rules.find(

@@ -19,8 +19,9 @@ export function digestOfItems(items: Iterable<StateItem>): number {
 function textOf(item: StateItem): string {
   switch (item.kind) {
     case 'state': {
-      const { version, createdMillis, changedMillis, sweepTable, sweepSlot, bytes } = item;
-      return `state ${version} ${createdMillis} ${changedMillis} ${sweepTable} ${sweepSlot} ${bytes}`;
+      const { version, createdMillis, changedMillis, droppedThroughMillis, sweepTable, sweepSlot, bytes } =
+        item;
+      return `state ${version} ${createdMillis} ${changedMillis} ${droppedThroughMillis} ${sweepTable} ${sweepSlot} ${bytes}`;
     }
     case 'rule': {
       const { rule, groupWindowMillis, isActive, isEventTimed, evictedThroughMillis, ruledIndex } = item;

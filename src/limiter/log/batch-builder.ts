@@ -17,7 +17,7 @@ import { assert } from '../assert.ts';
 import { DEFAULT_RULE } from '../rules.ts';
 import { BATCH_REQUESTS_MAX, HAS, HAS_OF_REFUND, rowsOf } from './batch.ts';
 import { Bytes } from './bytes.ts';
-import { KIND_ALLOW, KIND_JOINT, KIND_REFUNDS } from './kinds.ts';
+import { kindOf } from './kinds.ts';
 
 /** Of the kind, the count, and the number of rule ids. */
 const HEAD_BYTES_MAX = 1 + 3 + 3;
@@ -36,8 +36,8 @@ export class AllowBatchBuilder {
   readonly #rows = new Bytes();
   readonly #head = new Bytes();
   #size = 0;
-  /** The simplest kind that holds all that is there. */
-  #kind: typeof KIND_ALLOW | typeof KIND_REFUNDS | typeof KIND_JOINT = KIND_ALLOW;
+  #hasRefunds = false;
+  #hasJoint = false;
   #ruleIds: string[] = [];
   readonly #ruleIndexOf = new Map<string, number>();
 
@@ -70,7 +70,7 @@ export class AllowBatchBuilder {
       rows.length = begin;
       throw error;
     }
-    if (this.#kind === KIND_ALLOW) this.#kind = KIND_REFUNDS;
+    this.#hasRefunds = true;
     this.#size += 1;
   }
 
@@ -87,7 +87,7 @@ export class AllowBatchBuilder {
       this.#size = before.size;
       throw error;
     }
-    this.#kind = KIND_JOINT;
+    this.#hasJoint = true;
   }
 
   /** @param more of what the row has */
@@ -128,7 +128,8 @@ export class AllowBatchBuilder {
   clear(): void {
     this.#rows.length = 0;
     this.#size = 0;
-    this.#kind = KIND_ALLOW;
+    this.#hasRefunds = false;
+    this.#hasJoint = false;
     this.#ruleIds = [];
     this.#ruleIndexOf.clear();
   }
@@ -141,7 +142,7 @@ export class AllowBatchBuilder {
     if (this.#ruleIds.length === 0) this.#ruleIds.push(DEFAULT_RULE);
     head.length = 0;
     head.reserve(HEAD_BYTES_MAX + this.#ruleIds.length * (RULE_ID_BYTES_MAX + 2));
-    head.byte(this.#kind);
+    head.byte(kindOf({ refunds: this.#hasRefunds, joint: this.#hasJoint }));
     head.integer(this.#size);
     head.integer(this.#ruleIds.length);
     for (const ruleId of this.#ruleIds) head.text(ruleId, RULE_ID_BYTES_MAX);

@@ -24,41 +24,39 @@ import {
   rowsOf,
 } from './batch.ts';
 import { CommandDecodeError } from './command-decode-error.ts';
-import { KIND_ALLOW, KIND_JOINT, KIND_REFUNDS } from './kinds.ts';
+import { type BatchKind, KIND_JOINT, KIND_JOINT_REFUNDS, KIND_REFUNDS, kindOf } from './kinds.ts';
 
 /** Behind the kind. @throws CommandDecodeError */
-export function readBatch(
-  input: ByteReader,
-  kind: typeof KIND_ALLOW | typeof KIND_REFUNDS | typeof KIND_JOINT,
-): AllowBatch {
+export function readBatch(input: ByteReader, kind: BatchKind): AllowBatch {
   const size = input.integer('number of requests', 1, BATCH_REQUESTS_MAX);
   const ruleIds = readRuleIds(input, size);
   const rowsAt = input.position;
-  /** How many rows are what no simpler kind holds. */
-  let special = 0;
+  const has = { refunds: false, joint: false };
   for (let i = 0; i < size; i += 1) {
-    const has = input.byte();
-    if (has > HAS_MAX) {
-      checkKind(has, kind);
-      if ((has === HAS_OF_REFUND) === (kind === KIND_REFUNDS)) special += 1;
+    const row = input.byte();
+    if (row > HAS_MAX) {
+      checkKind(row, kind);
+      if (row === HAS_OF_REFUND) has.refunds = true;
+      else has.joint = true;
     }
     readKey(input, 'user id', KEY_BYTES_MAX);
-    if ((has & HAS.rule) !== 0) input.integer('rule', 1, ruleIds.length - 1);
-    if ((has & HAS.cost) !== 0) input.integer('cost', 2, COST_MAX);
-    if ((has & HAS.timestamp) !== 0) input.integer('timestamp', 0, TIMESTAMP_MILLIS_MAX);
-    if ((has & HAS.requestId) !== 0) readKey(input, 'request id', REQUEST_ID_BYTES_MAX);
-    if ((has & HAS.askedDigest) !== 0) input.integer('what was asked', 1, ASKED_DIGEST_MAX);
+    if ((row & HAS.rule) !== 0) input.integer('rule', 1, ruleIds.length - 1);
+    if ((row & HAS.cost) !== 0) input.integer('cost', 2, COST_MAX);
+    if ((row & HAS.timestamp) !== 0) input.integer('timestamp', 0, TIMESTAMP_MILLIS_MAX);
+    if ((row & HAS.requestId) !== 0) readKey(input, 'request id', REQUEST_ID_BYTES_MAX);
+    if ((row & HAS.askedDigest) !== 0) input.integer('what was asked', 1, ASKED_DIGEST_MAX);
   }
-  if (kind !== KIND_ALLOW && special === 0) throw new CommandDecodeError(`no request is of kind ${kind}`);
+  if (kindOf(has) !== kind) throw new CommandDecodeError(`no request is of kind ${kind}`);
   const batch = { size, ruleIds, bytes: input.chunk, rowsAt };
-  if (kind === KIND_JOINT) checkLimits(batch);
+  if (has.joint) checkLimits(batch);
   return batch;
 }
 
 function checkKind(has: number, kind: number): void {
-  if (has === HAS_OF_REFUND && kind !== KIND_ALLOW) return;
+  if (has === HAS_OF_REFUND && (kind === KIND_REFUNDS || kind === KIND_JOINT_REFUNDS)) return;
   const mayHave = (has & HAS.further) === 0 ? HAS_MAX | HAS.askedDigest : HAS.further | HAS.rule | HAS.cost;
-  if (kind !== KIND_JOINT || (has & ~mayHave) !== 0) throw new CommandDecodeError(`a request has ${has}`);
+  const isJoint = kind === KIND_JOINT || kind === KIND_JOINT_REFUNDS;
+  if (!isJoint || (has & ~mayHave) !== 0) throw new CommandDecodeError(`a request has ${has}`);
 }
 
 /** Of each request that is under several: that it says what was asked, and that each is named, and none is there twice. */

@@ -22,7 +22,7 @@ export const HAS = {
   cost: 2,
   timestamp: 4,
   requestId: 8,
-  /** In batches of `KIND_JOINT` only: */
+  /** In joint batches only: */
   askedDigest: 32,
   /** The row is one more limit of the request before, and has at most a rule and a cost. */
   further: 64,

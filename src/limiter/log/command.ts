@@ -11,7 +11,7 @@ import type { AllowBatch } from './batch.ts';
 import { Bytes } from './bytes.ts';
 import { readBatch } from './batch-reader.ts';
 import { CommandDecodeError } from './command-decode-error.ts';
-import { KIND_ALLOW, KIND_JOINT, KIND_REFUNDS, KIND_RULES, KIND_SWEEP } from './kinds.ts';
+import { KIND_ALLOW, KIND_JOINT, KIND_JOINT_REFUNDS, KIND_REFUNDS, KIND_RULES, KIND_SWEEP } from './kinds.ts';
 
 export type Command =
   | { readonly type: 'rules'; readonly table: RuleTable }
@@ -46,6 +46,11 @@ export function encodeSweep(): Uint8Array {
   return Uint8Array.of(KIND_SWEEP);
 }
 
+/** Whether a command, of which nothing was checked yet, may hold refunds: they look through what their keys were granted. */
+export function mayRefund(data: Uint8Array): boolean {
+  return data[0] === KIND_REFUNDS || data[0] === KIND_JOINT_REFUNDS;
+}
+
 /**
  * Decodes one command. All shapes, lengths and ranges are checked.
  *
@@ -64,6 +69,7 @@ function readCommand(): Command {
     case KIND_ALLOW:
     case KIND_REFUNDS:
     case KIND_JOINT:
+    case KIND_JOINT_REFUNDS:
       return { type: 'allow', batch: readBatch(input, kind) };
     case KIND_RULES:
       return { type: 'rules', table: readTable() };

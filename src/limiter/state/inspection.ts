@@ -19,6 +19,7 @@ export type StateItem =
       readonly version: number;
       readonly createdMillis: number;
       readonly changedMillis: number;
+      readonly droppedThroughMillis: number;
       readonly sweepTable: number;
       readonly sweepSlot: number;
       readonly bytes: number;
@@ -56,12 +57,13 @@ const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
 /** O(state). The state must not change meanwhile. */
 export function* itemsOf(state: LimiterState): Generator<StateItem, void> {
-  const { createdMillis, changedMillis, sweepTable, sweepSlot, size } = state;
+  const { createdMillis, changedMillis, droppedThroughMillis, sweepTable, sweepSlot, size } = state;
   yield {
     kind: 'state',
     version: state.table?.version ?? 0,
     createdMillis,
     changedMillis,
+    droppedThroughMillis,
     sweepTable,
     sweepSlot,
     bytes: size.bytes,

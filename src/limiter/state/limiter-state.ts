@@ -12,6 +12,7 @@ import type { MeterKind } from '../meters/meter-of.ts';
 import type { Demand } from '../meters/meter.ts';
 import { DEFAULT_RULE, effectiveWindowMillis, type RuleTable } from '../rules.ts';
 import { STATED_RULES_MAX, statedRule } from '../stated-rules.ts';
+import { EMPTIED_RULES_MAX, emptiedBeyondBound } from './emptied-rules.ts';
 import { KeyTable } from './key-table.ts';
 import type { GrantView } from './remembered-grant.ts';
 import { RequestKey } from './request-key.ts';
@@ -39,6 +40,11 @@ export class LimiterState {
   createdMillis = 0;
   /** Group time of the last command that changed anything: a grant, a rule table or a sweep. */
   changedMillis = 0;
+  /**
+   * Everything that was granted by rules that are not known any more, in the near epoch, is out of its window at this time.
+   * Never above group time. One that comes back may be any of them: who asks it for an earlier time is denied.
+   */
+  droppedThroughMillis = 0;
   table: RuleTable | undefined;
   /** One per rule id that is in the table or still has something recorded, in sweep order. */
   keyTables: KeyTable[] = [];
@@ -121,12 +127,17 @@ export class LimiterState {
     for (const keys of this.keyTables) {
       const rule = inForce.get(keys.rule.id) ?? statedRule(keys.rule.id);
       keys.active = rule !== undefined && keys.keeps(rule);
-      if (rule === undefined || !keys.active) continue;
-      keys.follow(rule, effectiveWindowMillis(rule, table.clockDriftPpm), this.applied.index);
-      isKept.add(rule);
+      // Out of force its own rule stays what its grants count by; and clocks drift all the same.
+      const followed = rule !== undefined && keys.active ? rule : keys.rule;
+      keys.follow(followed, effectiveWindowMillis(followed, table.clockDriftPpm), this.applied.index);
+      if (keys.active) isKept.add(followed);
     }
     for (const rule of table.rules) {
-      if (!isKept.has(rule)) this.addTable(rule, effectiveWindowMillis(rule, table.clockDriftPpm));
+      if (isKept.has(rule)) continue;
+      const keys = this.addTable(rule, effectiveWindowMillis(rule, table.clockDriftPpm));
+      keys.evictedThroughMillis = this.droppedThroughMillis;
+      // What was granted under its id before was granted by another rule, if any.
+      keys.ruledIndex = this.applied.index;
     }
     // A rule that left without ever granting takes nothing with it; any other keeps what it granted.
     this.keyTables = this.keyTables.filter(
@@ -135,6 +146,22 @@ export class LimiterState {
     this.linkTables();
     this.sweepTable = 0;
     this.sweepSlot = 0;
+    this.#dropEmptied();
+  }
+
+  /** Lets go of emptied rules beyond `EMPTIED_RULES_MAX`; the sweep goes on where it stood. */
+  #dropEmptied(): void {
+    if (this.keyTables.length - (this.table?.rules.length ?? 0) <= EMPTIED_RULES_MAX) return;
+    const dropped = emptiedBeyondBound(this.keyTables);
+    if (dropped.size === 0) return;
+    for (const throughMillis of dropped.values())
+      this.droppedThroughMillis = Math.max(this.droppedThroughMillis, throughMillis);
+    const isKnown = ({ rule }: KeyTable): boolean => !dropped.has(rule.id);
+    if (!isKnown(this.keyTables[this.sweepTable]!)) this.sweepSlot = 0;
+    const before = this.keyTables.slice(0, this.sweepTable).filter(isKnown).length;
+    this.keyTables = this.keyTables.filter(isKnown);
+    this.sweepTable = before % this.keyTables.length;
+    this.linkTables();
   }
 
   /** Whose request is judged next. */
@@ -258,14 +285,10 @@ export class LimiterState {
    * was forgotten.
    */
   #maybeDrop(keys: KeyTable): boolean {
-    // What was stamped by callers, when a rule of this id was configured, must stay known.
-    if (!keys.isStated || keys.size > 0 || keys.eventTimed) return false;
-    const { id } = keys.rule;
-    if (this.table?.rules.some((rule) => rule.id === id) === true) return false;
+    if (!keys.isStated || keys.size > 0) return false;
     this.keyTables.splice(this.sweepTable, 1);
     keys.isKept = false;
-    if (keys.active) this.#tableOf.delete(id);
-    else this.linkTables();
+    this.#tableOf.delete(keys.rule.id);
     return true;
   }
 
@@ -273,6 +296,7 @@ export class LimiterState {
   sweepKeys(looks: number, evictions: number): void {
     if (this.keyTables.length === 0) return;
     let evicted = 0;
+    let isEmptied = false;
     const { timeMillis } = this.applied;
     for (let look = 0; look < looks && evicted < evictions; look += 1) {
       const keys = this.keyTables[this.sweepTable]!;
@@ -282,9 +306,11 @@ export class LimiterState {
         this.sweepSlot = 0;
       } else if (keys.evictIfIdle(this.sweepSlot, timeMillis)) {
         evicted += 1;
+        isEmptied ||= keys.size === 0 && !keys.active;
       } else {
         this.sweepSlot += 1;
       }
     }
+    if (isEmptied) this.#dropEmptied();
   }
 }

@@ -60,6 +60,7 @@ export class StateReader {
     input.integer('format', SNAPSHOT_FORMAT, SNAPSHOT_FORMAT);
     state.createdMillis = input.integer('created time', 0, INTEGER_MAX);
     state.changedMillis = input.integer('changed time', state.createdMillis, INTEGER_MAX);
+    state.droppedThroughMillis = input.integer('dropped through', 0, state.changedMillis);
     state.table = yield* this.#readRuleTable();
     yield* this.#readKeyTables();
     if (input.atEnd) yield;

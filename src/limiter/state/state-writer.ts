@@ -23,6 +23,7 @@ export class StateWriter {
   readonly #applied: AppliedPosition;
   readonly #createdMillis: number;
   readonly #changedMillis: number;
+  readonly #droppedThroughMillis: number;
   readonly #rules: RuleTable | undefined;
   readonly #sweepTable: number;
   readonly #sweepSlot: number;
@@ -36,6 +37,7 @@ export class StateWriter {
     this.#applied = state.applied;
     this.#createdMillis = state.createdMillis;
     this.#changedMillis = state.changedMillis;
+    this.#droppedThroughMillis = state.droppedThroughMillis;
     this.#rules = state.table;
     this.#sweepTable = state.sweepTable;
     this.#sweepSlot = state.sweepSlot;
@@ -103,6 +105,7 @@ export class StateWriter {
     out.integer(SNAPSHOT_FORMAT);
     out.integer(this.#createdMillis);
     out.integer(this.#changedMillis);
+    out.integer(this.#droppedThroughMillis);
     yield* this.#writeRules();
     out.integer(this.#tables.length);
     for (const table of this.#tables) yield* this.#writeTable(table);

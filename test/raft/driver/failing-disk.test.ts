@@ -57,4 +57,18 @@ describe('a failing disk', () => {
     await cluster.tick(ELECTION_TICKS);
     expect(cluster.sent.filter(({ from }) => from === leader.id)).toEqual([]);
   });
+
+  it('so does one that breaks in a tick, between two turns', async () => {
+    const cluster = new Cluster({ voters: 3 });
+    const leader = await cluster.elect();
+    leader.mayEnd = true;
+    const broken = new Error('the clock of the group is broken');
+    leader.app.clock.nowMillis = () => {
+      throw broken;
+    };
+    cluster.sent.length = 0;
+    await cluster.tick(ELECTION_TICKS);
+    expect(leader.fatals).toEqual([broken]);
+    expect(cluster.sent.filter(({ from }) => from === leader.id)).toEqual([]);
+  });
 });

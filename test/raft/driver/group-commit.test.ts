@@ -154,4 +154,19 @@ describe('group commit', () => {
     }
     expect(turns).toBeGreaterThan(2);
   });
+
+  it('one turn applies one entry that is slow to apply, and what is before it', async () => {
+    const cluster = new Cluster({ voters: 1 });
+    const leader = await cluster.elect();
+    await cluster.fill(40);
+    leader.crash();
+    leader.start();
+    const slowEvery = 4;
+    leader.app.isSlowToApply = ({ index }) => index % slowEvery === 0;
+    for (let before = 0; leader.status.applied < 40; before = leader.status.applied) {
+      leader.turn();
+      expect(leader.status.applied - before).toBeLessThanOrEqual(slowEvery);
+      expect(leader.status.applied).toBeGreaterThan(before);
+    }
+  });
 });

@@ -34,6 +34,7 @@ export class TestApplication implements GroupApplication {
   status: LeadershipStatus = { isLeader: false, term: 0, leader: 0 };
   /** At which step snapshots of leaders turn out to be unsound. */
   unsoundAt: 'add' | 'complete' | undefined;
+  isSlowToApply: (entry: Entry) => boolean = () => false;
   /** States that are being built beside the present one. */
   building = 0;
 

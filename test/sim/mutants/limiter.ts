@@ -285,8 +285,8 @@ export const LIMITER: readonly Mutant[] = [
     edits: [
       {
         in: 'LimiterState.#maybeDrop',
-        find: 'keys.size > 0 || keys.eventTimed',
-        replace: 'keys.size > 1 || keys.eventTimed',
+        find: 'keys.size > 0',
+        replace: 'keys.size > 1',
       },
     ],
     unitTest: {
@@ -310,6 +310,38 @@ export const LIMITER: readonly Mutant[] = [
     unitTest: {
       file: 'limiter/stated-rules.test.ts',
       why: 'clients of the simulator ask by rules of the table alone',
+    },
+  },
+  {
+    id: 'Z4',
+    bug: 'a configured rule may have the id of a stated one',
+    law: 'no window over its limit when the rule comes back',
+    edits: [
+      {
+        in: 'validateRule',
+        find: 'if (parseStatedRule(rule.id) === undefined) return rule;',
+        replace: 'return rule;',
+      },
+    ],
+    unitTest: {
+      file: 'limiter/rules.test.ts',
+      why: 'no rule of the simulator has such an id',
+    },
+  },
+  {
+    id: 'Z5',
+    bug: 'what a rule granted before it left or changed its meter counts by the clock drift of then',
+    law: 'no window over its limit in real time',
+    edits: [
+      {
+        in: 'LimiterState.changeRules',
+        find: 'const followed = rule !== undefined && keys.active ? rule : keys.rule;',
+        replace: 'if (rule === undefined || !keys.active) continue; const followed = rule;',
+      },
+    ],
+    unitTest: {
+      file: 'limiter/meter-examples.test.ts',
+      why: 'rule tables of the simulator all have one clock drift',
     },
   },
 ];

@@ -141,8 +141,8 @@ export const MEMORY: readonly Mutant[] = [
     edits: [
       {
         in: 'Partition.#reasonNotToPropose',
-        find: "isFull ? 'overloaded' : undefined",
-        replace: 'undefined',
+        find: "return this.#waiters.isFullFor(request, this.#init.options) ? 'overloaded' : undefined;",
+        replace: 'return undefined;',
       },
     ],
     unitTest: {
@@ -213,5 +213,57 @@ export const MEMORY: readonly Mutant[] = [
         replace: 'groupMillis',
       },
     ],
+  },
+  {
+    id: 'V10',
+    bug: 'a rule that was dropped, and comes back, begins as if it had never granted anything',
+    law: 'no window over its limit for late timestamps',
+    edits: [
+      {
+        in: 'LimiterState.changeRules',
+        find: 'keys.evictedThroughMillis = this.droppedThroughMillis;',
+        replace: '',
+      },
+    ],
+    unitTest: {
+      file: 'limiter/emptied-rules.test.ts',
+      why: 'hundreds of rules must come and go before one is dropped, and a cluster of the simulator has two',
+    },
+  },
+  {
+    id: 'V11',
+    bug: 'a snapshot does not tell from when on nothing counts of what dropped rules granted',
+    law: 'states found by lookups are those that the log leads to',
+    edits: [
+      {
+        in: 'StateWriter.#body',
+        find: 'out.integer(this.#droppedThroughMillis);',
+        replace: 'out.integer(0);',
+      },
+    ],
+    unitTest: {
+      file: 'limiter/emptied-rules.test.ts',
+      why: 'hundreds of rules must come and go before one is dropped, and a cluster of the simulator has two',
+    },
+  },
+  {
+    id: 'P6',
+    bug: 'refunds wait without a bound of their own',
+    law: 'who finds a queue full is refused',
+    edits: [{ in: 'Waiters.isFullFor', find: "ask === 'refund' &&", replace: 'false &&' }],
+    unitTest: {
+      file: 'partition/refunds.test.ts',
+      why: 'no world has hundreds of refunds waiting for one partition',
+    },
+  },
+  {
+    id: 'P7',
+    bug: 'a turn applies as many entries of refunds as are committed',
+    law: 'no turn works longer than a slice',
+    edits: [{ in: 'applyCommitted', find: 'if (slow !== -1) entries.splice(slow + 1);', replace: '' }],
+    unitTest: {
+      file: 'raft/driver/group-commit.test.ts',
+      why: 'time in the simulator does not pass by working',
+    },
   },
 ];

@@ -1,0 +1,77 @@
+/** Group 0 on one node: what it says of itself in snapshots. */
+import { describe, expect, it } from 'vitest';
+import { CHUNK_BYTES_MAX } from '../../raft/driver/local-snapshots.ts';
+import { GroupClock } from '../../raft/driver/group-clock.ts';
+import { RULE_ID_BYTES_MAX } from '../../src/api/request.ts';
+import { RULES_MAX, type RuleTable, validateRuleTable } from '../../src/limiter/rules.ts';
+import { MetaGroup } from '../../src/meta/meta-group.ts';
+import { encodeMeta, type MetaCommand } from '../../src/meta/meta-state.ts';
+import { chunksOf } from '../raft/driver/whole-snapshots.ts';
+
+function metaGroup(): MetaGroup {
+  const now = (): number => 0;
+  const nothing = (): void => undefined;
+  return new MetaGroup({
+    clock: new GroupClock(now, now),
+    founders: [],
+    replicas: 1,
+    requestProposal: nothing,
+    stateChanged: nothing,
+    configChanged: nothing,
+  });
+}
+
+function apply(meta: MetaGroup, index: number, command: MetaCommand): void {
+  meta.apply({ index, term: 1, timeMillis: 0, kind: 'command', data: encodeMeta(command) });
+}
+
+/** As large as one can be. */
+function largestTable(): RuleTable {
+  const rules = Array.from({ length: RULES_MAX }, (_, i) => ({
+    // Three bytes, in the middle of which a chunk may end, and then such as JSON takes six for.
+    id: `${i}€`.padEnd(RULE_ID_BYTES_MAX - 2, '\u0001'),
+    limit: 999_999,
+    windowMillis: 2_678_400_000,
+    clock: 'request',
+    meter: 'leakyBucket',
+    burst: 499_999,
+    queue: 499_999,
+  }));
+  return validateRuleTable({ version: 2, rules });
+}
+
+describe('a snapshot of group 0', () => {
+  it.each([
+    ['of a node that knows of nothing yet', () => metaGroup()],
+    [
+      'with the largest table of rules',
+      () => {
+        const meta = metaGroup();
+        apply(meta, 1, { type: 'create', nodes: [{ id: 1, incarnation: 'one' }], replicas: 1 });
+        apply(meta, 2, { type: 'rules', table: largestTable(), base: 0 });
+        expect(meta.state?.rules?.rules).toHaveLength(RULES_MAX);
+        return meta;
+      },
+    ],
+  ])('%s has chunks that the driver takes, and comes back whole', (_name, made) => {
+    const meta = made();
+    const chunks = chunksOf(meta.snapshot());
+    expect(chunks.length).toBeGreaterThan(0);
+    for (const { length } of chunks) {
+      expect(length).toBeGreaterThan(0);
+      expect(length).toBeLessThanOrEqual(CHUNK_BYTES_MAX);
+    }
+    const other = metaGroup();
+    const target = other.restore();
+    for (const chunk of chunks) target.add(chunk);
+    target.complete();
+    target.install();
+    expect(other.state).toEqual(meta.state);
+  });
+
+  it('is over when nobody wants the rest', () => {
+    const source = metaGroup().snapshot();
+    source.abandon();
+    expect(source.next()).toBeUndefined();
+  });
+});
