@@ -103,18 +103,18 @@ describe('the most frequent keys', () => {
   });
 });
 
-describe('lists added up', () => {
-  function listOf(stream: readonly Key[], size: number): TopList {
-    const sketch = sketchOf(stream, size);
-    const keys = [...sketch.kept()].map(({ group, key, count, error }) => ({
-      rule: String(group),
-      userId: key,
-      count,
-      error,
-    }));
-    return { keys, othersMax: sketch.least };
-  }
+function listOf(stream: readonly Key[], size: number): TopList {
+  const sketch = sketchOf(stream, size);
+  const keys = [...sketch.kept()].map(({ group, key, count, error }) => ({
+    rule: String(group),
+    userId: key,
+    count,
+    error,
+  }));
+  return { keys, othersMax: sketch.least };
+}
 
+describe('lists added up', () => {
   it('bound what all saw together, each cut short before', () => {
     fc.assert(
       fc.property(
