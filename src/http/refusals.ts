@@ -8,7 +8,7 @@ import { formatInvalid } from './answer-format.ts';
 import { type HttpAnswer, JSON_TYPE } from './http-answer.ts';
 import { InvalidBodyError, UnsupportedBodyError } from './json-body.ts';
 
-/** Far above what any valid request needs that is not a batch. */
+/** Far above what any valid request needs that is not a batch or a table of rules. */
 export const BODY_BYTES_MAX = 8_192;
 
 /**

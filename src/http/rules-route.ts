@@ -18,6 +18,8 @@ import { forbidden, isLocal } from './local-callers.ts';
 const FORBIDDEN = forbidden(
   'rules are changed from the machine of the node that is asked, by no browser or proxy',
 );
+/** Room for as many rules as a table may have, also with the longest ids, each character of which takes six in JSON. */
+export const RULES_BODY_BYTES_MAX = 1_048_576;
 const NO_RULES = { ok: false, reason: 'notLeader' } as const;
 
 /** One strong entity tag, as `GET` gave it, or `*`: whatever is in force. @throws InvalidBodyError */
@@ -66,7 +68,7 @@ export function addRulesRoutes(app: FastifyInstance, { node, logger }: HttpDoorI
       sendAnswer(reply, { status: 200, headers: { ...headers, etag: etagOf(rules.version) }, body: rules });
     return reply;
   });
-  app.put('/v1/rules', (request, reply) => {
+  app.put('/v1/rules', { bodyLimit: RULES_BODY_BYTES_MAX }, (request, reply) => {
     if (!isLocal(request.socket, request.headers)) {
       sendAnswer(reply, FORBIDDEN);
       return reply;

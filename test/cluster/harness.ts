@@ -85,6 +85,7 @@ export interface TestConfigOptions {
   readonly resp?: boolean;
   readonly freeFloorBytes?: number;
   readonly stateBytesMax?: number;
+  readonly snapshotEveryBytes?: number;
   readonly requestIdHorizonMillis?: number;
   readonly timing?: Partial<Timing>;
 }
@@ -102,6 +103,7 @@ export async function testConfig(options: TestConfigOptions): Promise<ClusterCon
     },
     freeFloorBytes: options.freeFloorBytes ?? base.freeFloorBytes,
     ...(options.stateBytesMax !== undefined && { stateBytesMax: options.stateBytesMax }),
+    ...(options.snapshotEveryBytes !== undefined && { snapshotEveryBytes: options.snapshotEveryBytes }),
     timing: { ...base.timing, ...options.timing },
     nodes: base.nodes.map((node, i) => ({
       id: node.id,

@@ -1,5 +1,7 @@
 /** The rules of a real cluster are changed under load: what they were is not granted any more when that is answered. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { RULE_ID_BYTES_MAX } from '../../src/api/request.ts';
+import { RULES_MAX } from '../../src/limiter/rules.ts';
 import { type AllowResult, allowAt, TestCluster } from './harness.ts';
 
 const BEFORE = 100;
@@ -19,7 +21,11 @@ describe('a change of the rules', () => {
   const grants = new Map<string, AllowResult[]>();
 
   beforeAll(async () => {
-    cluster = await TestCluster.start({ rules: [ruleOf(BEFORE)], partitions: 6 });
+    cluster = await TestCluster.start({
+      rules: [ruleOf(BEFORE)],
+      partitions: 6,
+      snapshotEveryBytes: 64 << 10,
+    });
     clients = Array.from({ length: CLIENTS }, async (_, client) => askOn(client));
   });
   afterAll(async () => {
@@ -36,12 +42,19 @@ describe('a change of the rules', () => {
     }
   }
 
-  async function put(limit: number, ifMatch: string): Promise<Response> {
+  async function put(limit: number, ifMatch: string, more: readonly object[] = []): Promise<Response> {
     return fetch(`http://127.0.0.1:${cluster.port(2)}/v1/rules`, {
       method: 'PUT',
       headers: { 'content-type': 'application/json', 'if-match': ifMatch },
-      body: JSON.stringify({ rules: [ruleOf(limit)] }),
+      body: JSON.stringify({ rules: [ruleOf(limit), ...more] }),
     });
+  }
+
+  /** Asks again where the leader of group 0 changes meanwhile. */
+  async function accepted(more: readonly object[]): Promise<void> {
+    await expect
+      .poll(async () => (await put(AFTER, '*', more)).status, { timeout: 60_000 })
+      .toBeLessThan(300);
   }
 
   const grantCount = (): number => [...grants.values()].reduce((sum, { length }) => sum + length, 0);
@@ -74,5 +87,21 @@ describe('a change of the rules', () => {
     await cluster.ready();
     const response = await fetch(`http://127.0.0.1:${cluster.port(3)}/v1/rules`);
     expect(await response.json()).toMatchObject({ version: 2, rules: [{ limit: AFTER }] });
+  });
+
+  it('may bring as many rules as there can be, which are in a snapshot then', async () => {
+    const more = Array.from({ length: RULES_MAX - 1 }, (_, i) => ({
+      ...ruleOf(AFTER),
+      id: String(i).padEnd(RULE_ID_BYTES_MAX, '\u0001'),
+    }));
+    // More than the log of group 0 may hold, so every node takes a snapshot of it.
+    await accepted(more);
+    const read = async (id: number): Promise<unknown> =>
+      (await fetch(`http://127.0.0.1:${cluster.port(id)}/v1/rules`)).json();
+    for (const id of cluster.ids)
+      await expect.poll(() => read(id), { timeout: 60_000 }).toMatchObject({ rules: { length: RULES_MAX } });
+    await accepted([]);
+    for (const id of cluster.ids)
+      await expect.poll(() => read(id), { timeout: 60_000 }).toMatchObject({ rules: { length: 1 } });
   });
 });

@@ -1,7 +1,9 @@
 /** `GET` and `PUT /v1/rules`: what is in force, and a change that is whole or none. */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { RulesChangeFailure } from '../../src/api/rules-change.ts';
-import { validateRuleTable } from '../../src/limiter/rules.ts';
+import { RULE_ID_BYTES_MAX } from '../../src/api/request.ts';
+import { RULES_BODY_BYTES_MAX } from '../../src/http/rules-route.ts';
+import { RULES_MAX, validateRuleTable } from '../../src/limiter/rules.ts';
 import { Door } from './fixtures.ts';
 
 let door = new Door();
@@ -87,5 +89,28 @@ describe('the rules over HTTP', () => {
     expect((await put({ rules }, {}, '10.0.0.7')).status).toBe(403);
     expect((await put({ rules }, { origin: 'http://evil.example' })).status).toBe(403);
     expect(door.rulesChanges).toEqual([]);
+  });
+
+  it('may be as many as a table holds, with the longest ids, and no body is longer', async () => {
+    const table = validateRuleTable({
+      version: 1,
+      rules: Array.from({ length: RULES_MAX }, (_, i) => ({
+        // Six bytes each in JSON.
+        id: String(i).padEnd(RULE_ID_BYTES_MAX, '\u0001'),
+        limit: 499_999,
+        windowMillis: 2_678_400_000,
+        meter: 'leakyBucket',
+        burst: 499_999,
+        queue: 499_999,
+      })),
+    });
+    const body = { rules: table.rules, requestIdHorizonMillis: 120_000, partitionBytesMax: 268_435_456 };
+    expect((await put(body)).status).toBe(200);
+    expect(door.rulesChanges).toEqual([{ table: body, ifVersion: undefined }]);
+    const tooLong = { rules: 'x'.repeat(RULES_BODY_BYTES_MAX) };
+    expect(await put(tooLong)).toMatchObject({
+      status: 413,
+      body: { error: { field: 'body', message: `body must be at most ${RULES_BODY_BYTES_MAX} bytes` } },
+    });
   });
 });
