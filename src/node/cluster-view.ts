@@ -15,6 +15,7 @@ import type { Refusal } from '../wire/hello.ts';
 import type { NodeReport, PartitionReport } from '../wire/node-report.ts';
 import type { NodeCore } from './node-core.ts';
 import { sayable } from './peer-addresses.ts';
+import { digestOfRules } from './rules-digest.ts';
 
 /** A node that was silent for this long is shown as down. Reports come every 500 ms. */
 const SILENT_MILLIS_MAX = 2_000;
@@ -31,7 +32,7 @@ export function reportOf(
   const { raft, clock, partitions } = core;
   const reports = [...partitions].flatMap(([partition, { ruleTable }]) => {
     const status = raft.status(groupOfPartition(partition));
-    return status === undefined ? [] : [reportOfPartition(partition, status, ruleTable?.version ?? 0)];
+    return status === undefined ? [] : [reportOfPartition(partition, status, ruleTable)];
   });
   const { verdict } = clock;
   return {
@@ -43,10 +44,16 @@ export function reportOf(
   };
 }
 
-function reportOfPartition(partition: number, status: RaftStatus, rulesVersion: number): PartitionReport {
-  const { role, term, commit, applied, lastIndex, config } = status;
-  const members = membersOf(config);
-  return { partition, isLeader: role === 'leader', term, commit, applied, lastIndex, rulesVersion, members };
+function reportOfPartition(
+  partition: number,
+  { role, term, commit, applied, lastIndex, config }: RaftStatus,
+  rules: RuleTable | undefined,
+): PartitionReport {
+  const rulesVersion = rules?.version ?? 0;
+  const rulesDigest = rules === undefined ? '' : digestOfRules(rules);
+  const position = { term, commit, applied, lastIndex };
+  const isLeader = role === 'leader';
+  return { partition, isLeader, ...position, rulesVersion, rulesDigest, members: membersOf(config) };
 }
 
 /** What is replicated about the cluster itself. */

@@ -2,7 +2,6 @@
  * Changes of the rules that this node was asked for: checked, handed to group 0, and answered when every partition decides by
  * them. And what group 0 says, handed to the partitions of this node. The partitions decide by what is in their own logs.
  */
-import { isDeepStrictEqual } from 'node:util';
 import {
   RULES_CHANGE_FAILURES,
   type RulesChange,
@@ -13,7 +12,8 @@ import { checkHorizon, ConfigError, type Timing } from '../config/config.ts';
 import { InvalidRuleError, type RuleTable, validateRuleTable } from '../limiter/rules.ts';
 import type { MetaState } from '../meta/meta-state.ts';
 import type { ClusterChange, ClusterChangeResult } from '../wire/cluster-changes.ts';
-import type { NodeReport } from '../wire/node-report.ts';
+import type { NodeReport, PartitionReport } from '../wire/node-report.ts';
+import { digestOfRules } from './rules-digest.ts';
 import { rulesInForce } from './rules-in-force.ts';
 
 interface Replica {
@@ -34,12 +34,16 @@ export interface RulesChangesInit {
 
 type Done = (result: RulesChangeResult) => void;
 
+/** Which rules a replica has applied. */
+type Applied = Pick<PartitionReport, 'rulesVersion' | 'rulesDigest'>;
+
 interface Waiting {
   readonly table: RuleTable;
   readonly untilTick: number;
   readonly done: Done;
 }
 
+const NOTHING_APPLIED: Applied = { rulesVersion: 0, rulesDigest: '' };
 /** A partition that has no leader for so long gets the rules later. */
 const PATIENCE_TICKS = 500;
 /** How often it is looked for partitions that took other rules of the same version from a file. */
@@ -49,10 +53,8 @@ const WAITING_MAX = 64;
 
 export class RulesChanges {
   readonly #init: RulesChangesInit;
-  /** By partition: the newest version that a replica on another node has applied, from whatever file it came. */
-  readonly #heard = new Map<number, number>();
-  /** Tables that replicas have applied, and the one that each was found to be equal to. */
-  readonly #equalTo = new WeakMap<RuleTable, RuleTable>();
+  /** By partition: the newest that a replica on another node has applied, from whatever file they came. */
+  readonly #heard = new Map<number, Applied>();
   #waiting: Waiting[] = [];
   #ticks = 0;
 
@@ -65,7 +67,8 @@ export class RulesChanges {
     const { partitions } = this.#init.core;
     const applied = rulesInForce(partitions.values());
     const wanted = this.#asked;
-    return (wanted?.version ?? 0) > (applied?.version ?? 0) ? wanted : applied;
+    // Of two with one version, that of group 0 will hold.
+    return (wanted?.version ?? 0) >= (applied?.version ?? 0) ? wanted : applied;
   }
 
   /** What group 0 wants the partitions to decide by. */
@@ -80,7 +83,7 @@ export class RulesChanges {
     if (newest === undefined) return fail('notLeader');
     if (ifVersion !== undefined && ifVersion !== newest.version) return fail('rulesChanged');
     if (this.#waiting.length >= WAITING_MAX) return fail('overloaded');
-    const version = Math.max(newest.version, ...this.#heard.values()) + 1;
+    const version = this.#versionAbove(newest);
     const checked = checkedTable({ ...optionsOf(newest), ...table, version }, this.#init.timing);
     if (!('version' in checked)) return done(checked);
     const base = this.#asked?.version ?? 0;
@@ -99,8 +102,9 @@ export class RulesChanges {
 
   /** What another node says of its replicas. */
   heard({ partitions }: NodeReport): void {
-    for (const { partition, rulesVersion } of partitions)
-      if (rulesVersion > (this.#heard.get(partition) ?? 0)) this.#heard.set(partition, rulesVersion);
+    for (const { partition, rulesVersion, rulesDigest } of partitions)
+      if (rulesVersion > (this.#heard.get(partition)?.rulesVersion ?? 0))
+        this.#heard.set(partition, { rulesVersion, rulesDigest });
   }
 
   tick(): void {
@@ -128,20 +132,33 @@ export class RulesChanges {
   #overruleFiles(): void {
     const asked = this.#asked;
     if (asked === undefined) return;
-    let isOther = false;
-    for (const { ruleTable } of this.#init.core.partitions.values())
-      isOther ||= ruleTable?.version === asked.version && !this.#isSame(ruleTable, asked);
+    const isOther = this.#partitions.some((partition) => {
+      const applied = this.#appliedIn(partition);
+      return applied?.rulesVersion === asked.version && applied.rulesDigest !== digestOfRules(asked);
+    });
     if (!isOther) return;
-    const version = Math.max(asked.version, ...this.#heard.values()) + 1;
+    const version = this.#versionAbove(asked);
     this.#init.change({ type: 'rules', table: { ...asked, version }, base: asked.version }, () => undefined);
   }
 
-  /** Every partition has a table of its own, and a table may be long: each is compared once. */
-  #isSame(applied: RuleTable, wanted: RuleTable): boolean {
-    if (this.#equalTo.get(applied) === wanted) return true;
-    const isSame = isDeepStrictEqual(applied, wanted);
-    if (isSame) this.#equalTo.set(applied, wanted);
-    return isSame;
+  /** Newer than `table`, and than all that is known to be applied anywhere. */
+  #versionAbove({ version }: RuleTable): number {
+    return Math.max(version, ...[...this.#heard.values()].map(({ rulesVersion }) => rulesVersion)) + 1;
+  }
+
+  get #partitions(): number[] {
+    return Array.from({ length: this.#init.partitionCount }, (_, partition) => partition);
+  }
+
+  /**
+   * The newest rules that a replica of the partition is known to have applied, here or elsewhere. Within a partition a version
+   * is one table for all: it is in the log.
+   */
+  #appliedIn(partition: number): Applied | undefined {
+    const heard = this.#heard.get(partition);
+    const here = this.#init.core.partitions.get(partition)?.ruleTable;
+    if (here === undefined || here.version < (heard?.rulesVersion ?? 0)) return heard;
+    return { rulesVersion: here.version, rulesDigest: digestOfRules(here) };
   }
 
   #wait(table: RuleTable, done: Done): void {
@@ -153,14 +170,10 @@ export class RulesChanges {
    * applied it is enough: it is committed, so whatever is granted from now on stands behind it.
    */
   #pendingAt(table: RuleTable): number[] {
-    const { version } = table;
-    const { partitionCount, core } = this.#init;
-    const all = Array.from({ length: partitionCount }, (_, partition) => partition);
-    return all.filter((partition) => {
-      const here = core.partitions.get(partition)?.ruleTable;
-      // Whoever is here can be asked for more than a number.
-      if (here !== undefined && here.version === version) return !this.#isSame(here, table);
-      return Math.max(here?.version ?? 0, this.#heard.get(partition) ?? 0) < version;
+    const digest = digestOfRules(table);
+    return this.#partitions.filter((partition) => {
+      const { rulesVersion, rulesDigest } = this.#appliedIn(partition) ?? NOTHING_APPLIED;
+      return rulesVersion === table.version ? rulesDigest !== digest : rulesVersion < table.version;
     });
   }
 }

@@ -3,6 +3,7 @@ import type { NodeId } from '../../raft/types.ts';
 import { CLOCK_STATES, type ClockState } from '../api/cluster-report.ts';
 import type { HostPort } from '../api/node-address.ts';
 import { array, decodeAddress, Fields, pack, unpack } from './fields.ts';
+import { FrameError } from './frame.ts';
 
 export interface PartitionReport {
   readonly partition: number;
@@ -13,6 +14,8 @@ export interface PartitionReport {
   readonly lastIndex: number;
   /** Of the rules that this replica has applied; 0 before the first. */
   readonly rulesVersion: number;
+  /** Of all that these rules say, 16 hexadecimal digits; empty before the first. */
+  readonly rulesDigest: string;
   /** Who holds the partition, as far as this replica knows. */
   readonly members: readonly NodeId[];
 }
@@ -36,6 +39,7 @@ export function encodeNodeReport({ pid, clock, partitions, resp }: NodeReport): 
     p.applied,
     p.lastIndex,
     p.rulesVersion,
+    p.rulesDigest,
     p.members,
   ]);
   return pack([pid, CLOCK_STATES.indexOf(clock), rows, resp?.host, resp?.port]);
@@ -56,9 +60,15 @@ export function decodeNodeReport(node: NodeId, payload: Uint8Array): NodeReport 
       applied: p.integer('applied'),
       lastIndex: p.integer('lastIndex'),
       rulesVersion: p.integer('rulesVersion'),
+      rulesDigest: digest(p.string('rulesDigest')),
       members: p.integers('members'),
     };
   });
   const resp = decodeAddress(fields, 'resp');
   return { node, pid, clock, partitions, ...(resp !== undefined && { resp }) };
+}
+
+function digest(text: string): string {
+  if (!/^([0-9a-f]{16})?$/.test(text)) throw new FrameError('rulesDigest is no digest');
+  return text;
 }

@@ -57,6 +57,9 @@ describe('a change of the rules', () => {
       .toBeLessThan(300);
   }
 
+  const read = async (id: number): Promise<unknown> =>
+    (await fetch(`http://127.0.0.1:${cluster.port(id)}/v1/rules`)).json();
+
   const grantCount = (): number => [...grants.values()].reduce((sum, { length }) => sum + length, 0);
 
   it('that lowers a limit binds all windows from when it is answered', async () => {
@@ -96,8 +99,6 @@ describe('a change of the rules', () => {
     }));
     // More than the log of group 0 may hold, so every node takes a snapshot of it.
     await accepted(more);
-    const read = async (id: number): Promise<unknown> =>
-      (await fetch(`http://127.0.0.1:${cluster.port(id)}/v1/rules`)).json();
     for (const id of cluster.ids)
       await expect.poll(() => read(id), { timeout: 60_000 }).toMatchObject({ rules: { length: RULES_MAX } });
     await accepted([]);

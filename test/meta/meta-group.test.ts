@@ -8,9 +8,10 @@ import { MetaGroup } from '../../src/meta/meta-group.ts';
 import { encodeMeta, type MetaCommand } from '../../src/meta/meta-state.ts';
 import { chunksOf } from '../raft/driver/whole-snapshots.ts';
 
+const now = (): number => 0;
+const nothing = (): void => undefined;
+
 function metaGroup(): MetaGroup {
-  const now = (): number => 0;
-  const nothing = (): void => undefined;
   return new MetaGroup({
     clock: new GroupClock(now, now),
     founders: [],

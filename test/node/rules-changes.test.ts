@@ -5,6 +5,7 @@ import { TIMING_DEFAULTS } from '../../src/config/config.ts';
 import { type RuleTable, validateRuleTable } from '../../src/limiter/rules.ts';
 import type { MetaState } from '../../src/meta/meta-state.ts';
 import { RulesChanges } from '../../src/node/rules-changes.ts';
+import { digestOfRules } from '../../src/node/rules-digest.ts';
 import type { ClusterChange, ClusterChangeResult } from '../../src/wire/cluster-changes.ts';
 
 const rules = [{ id: 'default', limit: 3, windowMillis: 1_000 }];
@@ -79,9 +80,10 @@ class Node {
     replica.ruleTable = ruleTable;
   }
 
-  hear(partition: number, rulesVersion: number): void {
+  hear(partition: number, rulesVersion: number, rules = table(rulesVersion)): void {
     const position = { isLeader: true, term: 1, commit: 9, applied: 9, lastIndex: 9, members: [] };
-    const partitions = [{ partition, rulesVersion, ...position }];
+    const rulesDigest = digestOfRules(rules);
+    const partitions = [{ partition, rulesVersion, rulesDigest, ...position }];
     this.changes.heard({ node: 2, pid: 1, clock: 'fit', partitions });
   }
 }
@@ -132,6 +134,30 @@ describe('a change of the rules', () => {
     node.apply(0, 7);
     node.changes.tick();
     expect(node.told).toEqual([{ ok: true, version: 6, pending: [] }]);
+  });
+
+  it('overrules a file that brought others of the same version into a partition elsewhere', () => {
+    node.ask();
+    node.commit();
+    for (const partition of [0, 2]) node.apply(partition, 6);
+    node.hear(1, 6);
+    node.hear(3, 6, { ...table(6), clockDriftPpm: 7 });
+    for (let tick = 1; tick <= 100; tick += 1) node.changes.tick();
+    expect(node.told).toEqual([]);
+    expect(node.asked[1]?.change).toEqual({ type: 'rules', base: 6, table: table(7) });
+    node.commit();
+    node.hear(3, 7);
+    node.changes.tick();
+    expect(node.told).toEqual([{ ok: true, version: 6, pending: [] }]);
+    for (let tick = 1; tick <= 100; tick += 1) node.changes.tick();
+    expect(node.asked).toHaveLength(2);
+  });
+
+  it('is what is told of, and not what a file brought here under its version', () => {
+    node.ask();
+    node.commit();
+    node.hold(0, { ...table(6), clockDriftPpm: 7 });
+    expect(node.changes.newest).toEqual(table(6));
   });
 
   it('is newer than what any node has from a file, and leaves what it does not say', () => {

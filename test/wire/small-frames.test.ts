@@ -35,6 +35,7 @@ const PARTITION = {
   applied: 8,
   lastIndex: 10,
   rulesVersion: 3,
+  rulesDigest: '0123456789abcdef',
   members: [1, 2],
 };
 const NO_KEYS = { keys: [], othersMax: 0 };
@@ -85,6 +86,8 @@ const KINDS = {
       [1, 3, [], null, null],
       [1, 0, [[3, true, 4, 9, 8, 10]], null, null],
       [1, 0, [[3, 1, 4, 9, 8, 10, []]], null, null],
+      [1, 0, [[3, true, 4, 9, 8, 10, 3, '0123456789abcdeg', []]], null, null],
+      [1, 0, [[3, true, 4, 9, 8, 10, 3, []]], null, null],
       [1, 0, [], 'h/', 7],
       [1, 0, [], 'h', 65_536],
     ],

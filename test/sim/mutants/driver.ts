@@ -161,8 +161,8 @@ export const DRIVER: readonly Mutant[] = [
     edits: [
       {
         in: 'RulesChanges.#pendingAt',
-        find: 'this.#heard.get(partition) ?? 0) < version',
-        replace: 'this.#heard.get(partition) ?? 0) < version - 1',
+        find: 'rulesVersion < table.version',
+        replace: 'rulesVersion < table.version - 1',
       },
     ],
     unitTest: { file: 'node/rules-changes.test.ts', why: 'the clients of the simulator do not wait for it' },
@@ -176,5 +176,18 @@ export const DRIVER: readonly Mutant[] = [
       file: 'meta/meta-state.test.ts',
       why: 'the operator of the simulator makes one change at a time',
     },
+  },
+  {
+    id: 'D51',
+    bug: 'of two rule tables of one version, the one is taken for the other',
+    law: 'from when a change of the rules is answered nothing is granted by those before',
+    edits: [
+      {
+        in: 'RulesChanges.#pendingAt',
+        find: 'rulesVersion === table.version ? rulesDigest !== digest : rulesVersion < table.version',
+        replace: 'rulesVersion < table.version',
+      },
+    ],
+    unitTest: { file: 'node/rules-changes.test.ts', why: 'the clients of the simulator do not wait for it' },
   },
 ];
