@@ -2,12 +2,13 @@
  * What a front door is to its node, and what the node is to its front doors. A door parses, asks, and formats; it decides
  * nothing, and knows no other door.
  */
-import type { AllowAnswer, AllowDone } from './answer.ts';
+import type { AllowDone } from './answer.ts';
 import type { ClusterReport } from './cluster-report.ts';
 import type { NodeChange, NodeChangeResult } from './node-change.ts';
 import type { Readiness } from './readiness.ts';
 import type { LookRequest } from './look.ts';
 import type { RefundRequest } from './refund.ts';
+import type { DescribedAnswer, DescribedDone, DescribedRequest } from './described.ts';
 import type { AllowRequest } from './request.ts';
 import type { RulesChange, RulesChangeResult, RulesInForce } from './rules-change.ts';
 import type { UsageQuery, UsageResult } from './usage.ts';
@@ -29,7 +30,13 @@ export interface NodeBehindDoor {
   /** @param request well-formed, see `invalidIn`; `done` is told once, perhaps before this returns */
   readonly allow: (request: AllowRequest, done: AllowDone) => void;
   /** To be told of every answer to `allow`. @param startedMillis when the door had read the request, on the monotonic clock */
-  readonly answered: (request: AllowRequest, answer: AllowAnswer, startedMillis: number) => void;
+  readonly answered: (
+    request: AllowRequest | DescribedRequest,
+    answer: DescribedAnswer,
+    startedMillis: number,
+  ) => void;
+  /** Under all limits that the rules find. @param request well-formed, see `invalidInDescribed`; `done` as above */
+  readonly allowDescribed: (request: DescribedRequest, done: DescribedDone) => void;
   /** Changes nothing. @param request well-formed, as `invalidIn` says of the same user and rule; `done` as above */
   readonly look: (request: LookRequest, done: DoneWith<LookRequest>) => void;
   /** @param request well-formed, as `invalidIn` says of the same user and request id; `done` as above */

@@ -13,6 +13,8 @@ export interface RulesInForce {
   readonly requestIdHorizonMillis: number;
   readonly clockDriftPpm: number;
   readonly partitionBytesMax: number;
+  /** Which requests they are for, if they came as a document: see src/rules/. */
+  readonly definitions?: readonly unknown[];
 }
 
 /** In JSON; the version is the cluster's to give. */
@@ -23,9 +25,14 @@ export const RULES_CHANGE_FIELDS = [
   'partitionBytesMax',
 ] as const satisfies readonly (keyof RulesInForce)[];
 
+/** The longest `RulesChange.document`, in UTF-8 bytes. */
+export const RULES_DOCUMENT_BYTES_MAX = 262_144;
+
 export interface RulesChange {
   /** Not checked yet. What is absent stays as it is; the rules are replaced as a whole. */
   readonly table: { readonly [Field in (typeof RULES_CHANGE_FIELDS)[number]]?: unknown };
+  /** Instead of the rules of `table`: a document (src/rules/) that says which requests they are for. Not read yet. */
+  readonly document?: string;
   /** Only if this is the version in force. */
   readonly ifVersion: number | undefined;
 }

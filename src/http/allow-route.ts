@@ -1,5 +1,8 @@
 /** `POST /v1/allow`: one request for a grant. It reads the body, asks, and has the answer formatted. */
 import type { FastifyInstance } from 'fastify';
+import type { DescribedDone, DescribedRequest } from '../api/described.ts';
+import type { NodeBehindDoor } from '../api/front-door.ts';
+import type { AllowRequest } from '../api/request.ts';
 import { parseAllowBody } from './allow-body.ts';
 import { formatAnswer } from './answer-format.ts';
 import type { HttpDoorInit } from './door-init.ts';
@@ -8,6 +11,16 @@ import { rateLimitHeaders } from './rate-limit-headers.ts';
 import { headerUserOf } from './user-header.ts';
 
 export const ALLOW = '/v1/allow';
+
+/** Asks, in whichever of the two ways the body did. */
+export function askFor(
+  node: NodeBehindDoor,
+  wanted: AllowRequest | DescribedRequest,
+  done: DescribedDone,
+): void {
+  if (wanted.ask === 'described') node.allowDescribed(wanted, done);
+  else node.allow(wanted, done);
+}
 
 export function addAllowRoute(app: FastifyInstance, init: HttpDoorInit): void {
   const { rateLimitHeaders: forms, userHeader } = init.settings;
@@ -18,7 +31,7 @@ export function addAllowRoute(app: FastifyInstance, init: HttpDoorInit): void {
     // Who named the user in a header may have nothing else to say.
     const body = request.body === undefined && headerUser !== undefined ? {} : request.body;
     const wanted = parseAllowBody(body, headerUser);
-    init.node.allow(wanted, (answer, partition) => {
+    askFor(init.node, wanted, (answer, partition) => {
       const limitHeaders =
         answer.kind === 'decision' ? rateLimitHeaders(answer.decision, forms, init.wallMillis()) : {};
       const formatted = formatAnswer(answer, partition, limitHeaders);

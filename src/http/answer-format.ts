@@ -1,5 +1,6 @@
 /** An answer as an HTTP response: status, headers, body. Pure. */
-import type { AllowAnswer, Decision, Invalid } from '../api/answer.ts';
+import type { Decision, Invalid, LimitStanding } from '../api/answer.ts';
+import type { DescribedAnswer } from '../api/described.ts';
 import {
   ALLOW_STATUS,
   UNAVAILABLE,
@@ -20,7 +21,7 @@ interface FormattedBody {
 
 /** @param limitHeaders those of a decision, in the forms that this door was told to write */
 export function formatAnswer(
-  answer: AllowAnswer,
+  answer: DescribedAnswer,
   partition: number,
   limitHeaders: Readonly<Record<string, string>> = {},
 ): HttpAnswer {
@@ -28,7 +29,7 @@ export function formatAnswer(
 }
 
 /** As it stands in a batch, too: `allowed` is in every body, and true in those of grants alone. */
-export function formatBody(answer: AllowAnswer, partition: number): FormattedBody {
+export function formatBody(answer: DescribedAnswer, partition: number): FormattedBody {
   switch (answer.kind) {
     case 'decision':
       return answer.decision.allowed
@@ -44,10 +45,12 @@ export function formatBody(answer: AllowAnswer, partition: number): FormattedBod
       );
     case 'unavailable':
       return formatUnavailable(answer.reason, answer.proposed);
+    case 'unlimited':
+      return { status: ALLOW_STATUS.granted, body: { allowed: true, unlimited: true } };
   }
 }
 
-function headersOf(answer: AllowAnswer): Record<string, string> {
+function headersOf(answer: DescribedAnswer): Record<string, string> {
   switch (answer.kind) {
     case 'decision': {
       const { allowed, retryAfterMillis } = answer.decision;
@@ -56,6 +59,7 @@ function headersOf(answer: AllowAnswer): Record<string, string> {
     }
     case 'invalid':
     case 'conflict':
+    case 'unlimited':
       return { 'content-type': JSON_TYPE };
     case 'unavailable':
       return { 'content-type': PROBLEM_JSON_TYPE, 'retry-after': String(UNAVAILABLE_RETRY_SECONDS) };
@@ -67,8 +71,23 @@ function formatGrant(decision: Decision, partition: number): FormattedBody {
   const wait = waitMillis === undefined ? {} : { waitMillis };
   return {
     status: ALLOW_STATUS.granted,
-    body: { allowed: true, limit, remaining, resetMillis, ...wait, rule, decided: { partition, ...decided } },
+    body: {
+      allowed: true,
+      limit,
+      remaining,
+      resetMillis,
+      ...wait,
+      rule,
+      ...limitsOf(decision),
+      decided: { partition, ...decided },
+    },
   };
+}
+
+/** All limits that the request was under, if there are several. */
+function limitsOf({ limits }: Decision): { readonly limits?: readonly unknown[] } {
+  if (limits === undefined) return {};
+  return { limits: limits.map(({ ruleId: rule, ...limit }: LimitStanding) => ({ rule, ...limit })) };
 }
 
 function formatDenial(decision: Decision, partition: number): FormattedBody {
@@ -84,6 +103,7 @@ function formatDenial(decision: Decision, partition: number): FormattedBody {
       resetMillis,
       retryAfterMillis,
       rule,
+      ...limitsOf(decision),
       decided: { partition, ...decided },
       error: {
         type: 'rate_limit_error',

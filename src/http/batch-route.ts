@@ -3,8 +3,10 @@
  * had come alone. What they cost less is the way: one body to read, one response to write.
  */
 import type { FastifyInstance } from 'fastify';
+import type { DescribedRequest } from '../api/described.ts';
 import type { AllowRequest } from '../api/request.ts';
 import { parseAllowBody } from './allow-body.ts';
+import { askFor } from './allow-route.ts';
 import { formatBody } from './answer-format.ts';
 import type { HttpDoorInit } from './door-init.ts';
 import { JSON_TYPE, sendAnswer } from './http-answer.ts';
@@ -23,7 +25,10 @@ export const BATCH_BODY_BYTES_MAX = 524_288;
  * @param headerUser the user of all of them, if a header of the request names one
  * @throws InvalidBodyError for the first that is wrong: then none is asked
  */
-function parseBatchBody(body: unknown, headerUser: HeaderUser | undefined): AllowRequest[] {
+function parseBatchBody(
+  body: unknown,
+  headerUser: HeaderUser | undefined,
+): (AllowRequest | DescribedRequest)[] {
   const { requests } = fieldsOf(body, ['requests'], 'requests, a list');
   if (!Array.isArray(requests) || requests.length === 0 || requests.length > BATCH_MAX)
     throw new InvalidBodyError('requests', `requests must be a list of 1 to ${BATCH_MAX}`);
@@ -46,7 +51,7 @@ export function addBatchRoute(app: FastifyInstance, init: HttpDoorInit): void {
     const answers: unknown[] = [];
     let openCount = requests.length;
     for (const [i, wanted] of requests.entries()) {
-      init.node.allow(wanted, (answer, partition) => {
+      askFor(init.node, wanted, (answer, partition) => {
         const { status, body } = formatBody(answer, partition);
         init.node.answered(wanted, answer, startedMillis);
         init.observe(status, startedMillis);

@@ -31,10 +31,25 @@ function parseIfMatch(header: string | undefined): number | undefined {
   return Number(version);
 }
 
-/** `{"rules", "requestIdHorizonMillis"?, "clockDriftPpm"?, "partitionBytesMax"?}`. @throws InvalidBodyError */
+/**
+ * `{"rules", "requestIdHorizonMillis"?, "clockDriftPpm"?, "partitionBytesMax"?}`; or instead of `rules` a `document`: the text of
+ * rules.yaml, which also says which requests they are for.
+ *
+ * @throws InvalidBodyError
+ */
 function parseRulesBody(body: unknown, ifMatch: string | undefined): RulesChange {
-  const table = fieldsOf(body, RULES_CHANGE_FIELDS, 'rules and what else a rule table holds');
-  return { table, ifVersion: parseIfMatch(ifMatch) };
+  const fields = [...RULES_CHANGE_FIELDS, 'document'] as const;
+  const { document, ...table } = fieldsOf(
+    body,
+    fields,
+    'rules or a document, and what else a rule table holds',
+  );
+  const ifVersion = parseIfMatch(ifMatch);
+  if (document === undefined) return { table, ifVersion };
+  if (typeof document !== 'string') throw new InvalidBodyError('document', 'document must be text');
+  if (table.rules !== undefined)
+    throw new InvalidBodyError('rules', 'rules must be absent where a document holds them');
+  return { table, document, ifVersion };
 }
 
 /** 200: all partitions decide by them. 202: those in `pending` will, as soon as they have a leader. */

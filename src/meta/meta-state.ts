@@ -34,6 +34,8 @@ export interface MetaState {
   readonly retired: readonly NodeId[];
   /** The last that were changed while the cluster runs; absent while the files of the nodes say all. */
   readonly rules?: RuleTable;
+  /** What `rules` were made of, and requests are matched by: see `ClusterChange`. */
+  readonly definitions?: string;
 }
 
 /** What a node says of itself. */
@@ -70,7 +72,7 @@ export function applyMetaCommand(record: MetaRecord | undefined, command: MetaCo
       return typeof changed === 'string' ? { record, refusal: changed } : { record: changed };
     }
     case 'rules':
-      return changedRules(record, command.table, command.base);
+      return changedRules(record, command);
     case 'introduce':
       return { record: record === undefined ? record : introduced(record, command.node) };
     case 'settled':
@@ -110,11 +112,16 @@ function changedNodes(record: MetaRecord, { add, remove }: NodeChange): MetaReco
 }
 
 /** Whoever made them knew those before; and partitions take only what is newer. */
-function changedRules(record: MetaRecord | undefined, table: RuleTable, base: number): MetaResult {
+function changedRules(
+  record: MetaRecord | undefined,
+  { table, base, definitions }: Extract<ClusterChange, { type: 'rules' }>,
+): MetaResult {
   const current = record?.state.rules?.version ?? 0;
   if (record === undefined || base !== current || table.version <= current)
     return { record, refusal: 'rulesChanged' };
-  return { record: { ...record, state: { ...record.state, rules: table } } };
+  const { definitions: _, ...state } = record.state;
+  const matched = definitions === undefined ? {} : { definitions };
+  return { record: { ...record, state: { ...state, rules: table, ...matched } } };
 }
 
 /**

@@ -1,5 +1,5 @@
 /** Counts what the doors of this node answer, by its clocks. What the figures are is said in src/usage; no user is named in a log. */
-import type { AllowAnswer } from '../api/answer.ts';
+import type { DescribedAnswer, DescribedRequest } from '../api/described.ts';
 import type { AllowRequest } from '../api/request.ts';
 import type { UsageOutcome, UsageQuery } from '../api/usage.ts';
 import { RULES_MAX, type RuleTable } from '../limiter/rules.ts';
@@ -33,20 +33,21 @@ export class DoorUsage {
   }
 
   /** @param startedMillis when the door had read the request, on the monotonic clock */
-  answered(request: AllowRequest, answer: AllowAnswer, startedMillis: number): void {
+  answered(request: AllowRequest | DescribedRequest, answer: DescribedAnswer, startedMillis: number): void {
     switch (answer.kind) {
       case 'decision': {
         const { ruleId, allowed } = answer.decision;
-        this.#table.decided(ruleId, allowed, request.userId);
+        this.#table.decided(ruleId, allowed, userOf(request));
         this.#recent.decided(allowed);
         break;
       }
       case 'unavailable':
-        this.#table.undecided(request.ruleId);
+        this.#table.undecided(request.ask === undefined ? request.ruleId : undefined);
         this.#recent.undecided(answer.proposed ? (request.cost ?? 1) : 0);
         break;
       case 'invalid':
       case 'conflict':
+      case 'unlimited':
         return;
     }
     this.#untilTimed -= 1;
@@ -80,4 +81,11 @@ export class DoorUsage {
     this.#table.turnTo(minute);
     this.#recent.turnTo(minute);
   }
+}
+
+/** By whom the keys that are granted and denied most are told. */
+function userOf(request: AllowRequest | DescribedRequest): string {
+  if (request.ask === undefined) return request.userId;
+  const [[, first] = ['', '']] = request.descriptors;
+  return request.descriptors.get('user') ?? first;
 }

@@ -8,6 +8,7 @@ import { GroupClock } from '../../raft/driver/group-clock.ts';
 import type { GroupApplication, MultiRaft } from '../../raft/driver/multi-raft.ts';
 import type { GroupId, NodeId } from '../../raft/types.ts';
 import { ClockWatch } from '../clock/clock-watch.ts';
+import type { DescribedRequests } from '../matching/described-requests.ts';
 import { ClusterPlacement, META_GROUP, metaMembers } from '../meta/cluster-placement.ts';
 import { Membership } from '../meta/membership.ts';
 import { MetaGroup } from '../meta/meta-group.ts';
@@ -44,6 +45,8 @@ export class NodeCore {
   readonly rules: RulesChanges;
   /** To be asked what the doors of all nodes answered. */
   readonly usage: UsageExchange;
+  /** To be asked under all limits that the rules find for a request. */
+  readonly described: DescribedRequests;
   /** To be told of all that comes from peers. */
   readonly peers: PeerEvents;
   readonly #init: NodeCoreInit;
@@ -98,18 +101,19 @@ export class NodeCore {
       monotonicMillis: clocks.monotonicMillis,
       refusing: init.refusingAtCapacity,
     });
-    const announce = (): void => this.#announceDeparture();
-    this.#departure = new Departure({ raft: this.raft, announce, limits: departureLimits(config.timing) });
-    const { forwarder, router } = newRouting({
+    const limits = departureLimits(config.timing);
+    this.#departure = new Departure({ raft: this.raft, announce: () => this.#announceDeparture(), limits });
+    const { forwarder, ...routing } = newRouting({
       init,
+      known: () => this.meta.state,
+      ask: (...asked) => this.ask(...asked),
       placement: this.placement,
       partitions: this.partitions,
       hearsOfLeaders: (partition) => this.#replicas.hearsOfLeaders(partition),
     });
     this.#forwarder = forwarder;
-    this.router = router;
-    const nodes = (): readonly NodeId[] => this.meta.state?.nodes.map(({ id }) => id) ?? this.#founders;
-    this.usage = new UsageExchange(init, nodes);
+    ({ router: this.router, described: this.described } = routing);
+    this.usage = new UsageExchange(init, () => this.#nodeIds);
     this.peers = new PeerEvents({
       nodeId,
       admission,
@@ -118,10 +122,14 @@ export class NodeCore {
       capacity: this.#capacity,
       clock: this.clock,
       forwarder,
-      router,
+      router: this.router,
       usage: this.usage,
       reported: (report) => this.#reported(report),
     });
+  }
+
+  get #nodeIds(): readonly NodeId[] {
+    return this.meta.state?.nodes.map(({ id }) => id) ?? this.#founders;
   }
 
   #newMeta(): MetaGroup {
@@ -147,7 +155,7 @@ export class NodeCore {
       nodeId,
       monotonicMillis: clocks.monotonicMillis,
       process: random(FIRST_ID_BOUND),
-      nodes: () => this.meta.state?.nodes.map(({ id }) => id) ?? this.#founders,
+      nodes: () => this.#nodeIds,
       limitPpm: () => this.#replicas.clockDriftPpm,
       send,
       judged: (verdict) => {
@@ -247,15 +255,12 @@ export class NodeCore {
 
   /** This node knows its cluster, and every partition that should be here is, and has a leader. */
   get isReady(): boolean {
-    const isMember = this.meta.state !== undefined && this.#membership.verdict === undefined;
-    return isMember && this.#replicas.haveLeaders;
+    return this.meta.state !== undefined && !this.isExcluded && this.#replicas.haveLeaders;
   }
 
   /**
-   * Adds a node to the cluster, removes one, or replaces one by another, while it runs. Any node takes changes and
-   * hands them to the leader of group 0. A node to add is started with an empty store. A node that was removed may be
-   * stopped once `meta.state.settledVersion` has reached the version that `done` was told: until then its votes and
-   * copies may be needed.
+   * Adds a node to the cluster, removes one, or replaces one by another, while it runs. A node to add is started with an
+   * empty store. One that was removed may be stopped once `meta.state.settledVersion` has reached the version told.
    *
    * @param done told once; never if this process ends before
    */
@@ -267,14 +272,14 @@ export class NodeCore {
   }
 
   /** Asks whoever leads the user's partition; see `Router.ask`. */
-  ask<R extends UserRequest>(request: R, done: DoneWith<R>): void {
+  ask<R extends UserRequest>(request: R, done: DoneWith<R>, deadlineMillis?: number): void {
     if (this.#membership.verdict !== undefined) {
       const partition = this.router.partitionOf(request.userId);
       done({ kind: 'unavailable', reason: 'not_member', proposed: false }, partition);
       return;
     }
     try {
-      this.router.ask(request, done);
+      this.router.ask(request, done, deadlineMillis);
     } catch (error) {
       // A broken invariant: the state behind it can no longer be trusted.
       this.#init.fatal(error);
@@ -286,6 +291,7 @@ export class NodeCore {
   tick(): void {
     this.raft.tick();
     this.router.tick();
+    this.described.tick();
     this.#forwarder.tick();
     this.#departure.tick();
     this.#membership.tick();
@@ -323,7 +329,7 @@ export class NodeCore {
     return this.#departure.isDone;
   }
 
-  /** Requests that wait here for a place in a log, or for their entry to be applied. */
+  /** Requests that wait here for a log. */
   get waitingCount(): number {
     return this.#replicas.waitingCount;
   }
@@ -337,7 +343,7 @@ export class NodeCore {
 
   #announceDeparture(): void {
     const { nodeId, send } = this.#init;
-    const { nodes, leaving } = this.meta.state ?? { nodes: this.#init.config.founders, leaving: [] };
-    for (const { id } of [...nodes, ...leaving]) if (id !== nodeId) send(id, 'leaving', NOTHING);
+    const leaving = this.meta.state?.leaving.map(({ id }) => id) ?? [];
+    for (const id of [...this.#nodeIds, ...leaving]) if (id !== nodeId) send(id, 'leaving', NOTHING);
   }
 }

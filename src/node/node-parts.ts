@@ -227,6 +227,10 @@ function behindDoor(
   return {
     allow: ask,
     answered: (request, answer, startedMillis) => usage.answered(request, answer, startedMillis),
+    allowDescribed(request, done) {
+      if (readiness.core === undefined) done(STARTING, 0);
+      else readiness.core.described.ask(request, done);
+    },
     look: ask,
     refund: ask,
     readiness: () => readiness.current,
@@ -244,7 +248,7 @@ function behindDoor(
       if (readiness.core === undefined) done({ ok: false, reason: 'starting' });
       else readiness.core.usage.ask(query, done);
     },
-    rules: () => readiness.core?.rules.newest,
+    rules: () => readiness.core?.rules.inForce,
     changeRules(change, done) {
       if (readiness.core === undefined) done({ ok: false, reason: 'notLeader' });
       else readiness.core.rules.change(change, done);

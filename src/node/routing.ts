@@ -1,7 +1,10 @@
 /** The forwarder and the router of a node, as the timing of its cluster wants them. Wires; decides nothing. */
 import { partitionOf } from '../partition/hash.ts';
 import type { Timing } from '../config/config.ts';
+import { CurrentBook } from '../matching/current-book.ts';
+import { DescribedRequests, type DescribedRequestsInit } from '../matching/described-requests.ts';
 import type { ClusterPlacement } from '../meta/cluster-placement.ts';
+import type { MetaState } from '../meta/meta-state.ts';
 import type { Partition } from '../partition/partition.ts';
 import { Forwarder } from '../router/forwarder.ts';
 import { Router } from '../router/router.ts';
@@ -15,6 +18,10 @@ export interface RoutingInit {
   readonly placement: ClusterPlacement;
   /** The replicas on this node. */
   readonly partitions: ReadonlyMap<number, Partition>;
+  /** What this node knows of the rules; undefined while it knows nothing. */
+  readonly known: () => MetaState | undefined;
+  /** Asks whoever leads, if this node may. */
+  readonly ask: DescribedRequestsInit['ask'];
   /** Can the replica here be relied on to learn who leads? */
   readonly hearsOfLeaders: (partition: number) => boolean;
 }
@@ -22,9 +29,11 @@ export interface RoutingInit {
 export interface Routing {
   readonly forwarder: Forwarder;
   readonly router: Router;
+  readonly described: DescribedRequests;
 }
 
-export function newRouting({ init, placement, partitions, hearsOfLeaders }: RoutingInit): Routing {
+export function newRouting(routing: RoutingInit): Routing {
+  const { init, placement, partitions, hearsOfLeaders } = routing;
   const { nodeId, config, clocks, doorMillis, random, send, gather, isConnected, queues } = init;
   const { monotonicMillis } = clocks;
   const { electionMillis, requestDeadlineMillis, tickMillis } = config.timing;
@@ -57,7 +66,27 @@ export function newRouting({ init, placement, partitions, hearsOfLeaders }: Rout
     electionMillisMax: 2 * electionMillis,
     openMax: queues?.openMax ?? OPEN_REQUESTS_MAX,
   });
-  return { forwarder, router };
+  return { forwarder, router, described: newDescribed(routing, router) };
+}
+
+function newDescribed({ init, known, ask }: RoutingInit, router: Router): DescribedRequests {
+  const { nodeId, config, clocks, doorMillis, random, queues } = init;
+  const books = new CurrentBook();
+  const process = random(FIRST_ID_BOUND);
+  let count = 0;
+  return new DescribedRequests({
+    book: () => {
+      const state = known();
+      return state === undefined ? 'starting' : books.of(state);
+    },
+    partitionOf: (userId) => router.partitionOf(userId),
+    ask,
+    newId: () => `~${nodeId}.${process}.${(count += 1)}`,
+    monotonicMillis: clocks.monotonicMillis,
+    doorMillis,
+    deadlineMillis: config.timing.requestDeadlineMillis,
+    waitingMax: queues?.openMax ?? OPEN_REQUESTS_MAX,
+  });
 }
 
 /** Early enough to ask another node before the deadline, late enough for a way there and back over slow links. */

@@ -7,12 +7,14 @@ import {
   type RulesChange,
   type RulesChangeFailure,
   type RulesChangeResult,
+  type RulesInForce,
 } from '../api/rules-change.ts';
 import { checkHorizon, ConfigError, type Timing } from '../config/config.ts';
 import { InvalidRuleError, type RuleTable, validateRuleTable } from '../limiter/rules.ts';
 import type { MetaState } from '../meta/meta-state.ts';
 import type { ClusterChange, ClusterChangeResult } from '../wire/cluster-changes.ts';
 import type { NodeReport, PartitionReport } from '../wire/node-report.ts';
+import { readDocument } from './rules-document.ts';
 import { digestOfRules } from './rules-digest.ts';
 import { rulesInForce } from './rules-in-force.ts';
 
@@ -71,23 +73,35 @@ export class RulesChanges {
     return (wanted?.version ?? 0) >= (applied?.version ?? 0) ? wanted : applied;
   }
 
+  /** The same, with which requests they are for. */
+  get inForce(): RulesInForce | undefined {
+    const { newest } = this;
+    const { definitions } = this.#init.core.meta.state ?? {};
+    if (newest === undefined || definitions === undefined || newest !== this.#asked) return newest;
+    return { ...newest, definitions: JSON.parse(definitions) as readonly unknown[] };
+  }
+
   /** What group 0 wants the partitions to decide by. */
   get #asked(): RuleTable | undefined {
     return this.#init.core.meta.state?.rules;
   }
 
   /** @param done told once, when all partitions decide by them or after a few seconds; never if this process ends before */
-  change({ table, ifVersion }: RulesChange, done: Done): void {
+  change({ table, document, ifVersion }: RulesChange, done: Done): void {
     const { newest } = this;
     const fail = (reason: RulesChangeFailure): void => done({ ok: false, reason });
     if (newest === undefined) return fail('notLeader');
     if (ifVersion !== undefined && ifVersion !== newest.version) return fail('rulesChanged');
     if (this.#waiting.length >= WAITING_MAX) return fail('overloaded');
     const version = this.#versionAbove(newest);
-    const checked = checkedTable({ ...optionsOf(newest), ...table, version }, this.#init.timing);
+    const read = document === undefined ? {} : readDocument(document);
+    if ('ok' in read) return done(read);
+    const { rules = table.rules, definitions } = read;
+    const checked = checkedTable({ ...optionsOf(newest), ...table, rules, version }, this.#init.timing);
     if (!('version' in checked)) return done(checked);
     const base = this.#asked?.version ?? 0;
-    this.#init.change({ type: 'rules', table: checked, base }, (result) => {
+    const change = { type: 'rules', table: checked, base, ...(definitions && { definitions }) } as const;
+    this.#init.change(change, (result) => {
       if (result.ok) this.#wait(checked, done);
       else fail(isKnown(result.reason) ? result.reason : 'unknownOutcome');
     });
@@ -138,7 +152,10 @@ export class RulesChanges {
     });
     if (!isOther) return;
     const version = this.#versionAbove(asked);
-    this.#init.change({ type: 'rules', table: { ...asked, version }, base: asked.version }, () => undefined);
+    const { definitions } = this.#init.core.meta.state ?? {};
+    const table = { ...asked, version };
+    const again = { type: 'rules', table, base: asked.version, ...(definitions && { definitions }) } as const;
+    this.#init.change(again, () => undefined);
   }
 
   /** Newer than `table`, and than all that is known to be applied anywhere. */

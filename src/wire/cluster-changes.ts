@@ -15,7 +15,13 @@ import { FrameError } from './frame.ts';
 export type ClusterChange =
   | { readonly type: 'change'; readonly change: NodeChange }
   /** `base`: the version of the rules in group 0 that this replaces, 0 if there are none. */
-  | { readonly type: 'rules'; readonly table: RuleTable; readonly base: number };
+  | {
+      readonly type: 'rules';
+      readonly table: RuleTable;
+      readonly base: number;
+      /** What the table was made of, in JSON; absent: nothing is matched, and callers name the rules of the table. */
+      readonly definitions?: string;
+    };
 
 /** What became of it. `version`: of the list of nodes, or of the rules. */
 export type ClusterChangeResult = NodeChangeResult | { readonly ok: false; readonly reason: 'rulesChanged' };
@@ -51,7 +57,8 @@ const REASONS = [
 export function encodeClusterChange({ id, change }: ForwardedChange): Buffer {
   const type = TYPES.indexOf(change.type);
   // As entries have it: whoever can read those can read this.
-  if (change.type === 'rules') return pack([id, type, change.base, encodeRules(change.table)]);
+  if (change.type === 'rules')
+    return pack([id, type, change.base, encodeRules(change.table), change.definitions]);
   const { add, remove } = change.change;
   const { http, peer } = add ?? {};
   return pack([id, type, remove ?? null, add?.id ?? null, http?.host, http?.port, peer?.host, peer?.port]);
@@ -64,7 +71,9 @@ export function decodeClusterChange(payload: Uint8Array): ForwardedChange {
   const type = fields.oneOf(TYPES, 'type');
   if (type === 'change') return { id, change: { type, change: readNodeChange(fields) } };
   const base = fields.integer('base');
-  return { id, change: { type, base, table: readRules(fields.bytes('rules')) } };
+  const table = readRules(fields.bytes('rules'));
+  const definitions = fields.optionalString('definitions');
+  return { id, change: { type, base, table, ...(definitions !== undefined && { definitions }) } };
 }
 
 function readNodeChange(fields: Fields): NodeChange {

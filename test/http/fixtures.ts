@@ -1,4 +1,5 @@
 /** The HTTP door with a router that the test plays, and clocks that stand still. */
+import type { DescribedAnswer, DescribedRequest } from '../../src/api/described.ts';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import type { AllowAnswer, AllowDone, Decision } from '../../src/api/answer.ts';
@@ -46,8 +47,8 @@ export class Door {
   readonly asked: AllowRequest[] = [];
   readonly open: AllowDone[] = [];
   readonly told: {
-    readonly request: AllowRequest;
-    readonly answer: AllowAnswer;
+    readonly request: AllowRequest | DescribedRequest;
+    readonly answer: DescribedAnswer;
     readonly startedMillis: number;
   }[] = [];
   readonly usageAsked: UsageQuery[] = [];
@@ -71,6 +72,8 @@ export class Door {
     standing: { limits: [standingOf()], decided: { term: 2, index: 7, timeMillis: 90 } },
   };
   readiness: Readiness = { status: 'ready' };
+  readonly described: DescribedRequest[] = [];
+  describedAnswer: DescribedAnswer = { kind: 'unlimited' };
   readonly changes: NodeChange[] = [];
   changed: NodeChangeResult = { ok: true, version: 2 };
   rules: RulesInForce | undefined;
@@ -90,6 +93,10 @@ export class Door {
       usage: (query, done) => {
         this.usageAsked.push(query);
         done(this.usage);
+      },
+      allowDescribed: (request, done) => {
+        this.described.push(request);
+        done(this.describedAnswer, PARTITION);
       },
       look: (request, done) => {
         this.looks.push(request);

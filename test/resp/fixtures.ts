@@ -36,7 +36,7 @@ export const REPORT: ClusterReport = {
 };
 
 export class PlayedDoor {
-  readonly told: { readonly request: AllowRequest; readonly answer: AllowAnswer }[] = [];
+  readonly told: { readonly request: unknown; readonly answer: unknown }[] = [];
   readonly asked: AllowRequest[] = [];
   readonly open: AllowDone[] = [];
   /** Undefined keeps requests open. */
@@ -77,6 +77,7 @@ export class PlayedDoor {
         },
         answered: (request, answer) => this.told.push({ request, answer }),
         usage: (_query, done) => done({ ok: false, reason: 'starting' }),
+        allowDescribed: (_request, done) => done({ kind: 'unlimited' }, 0),
         look: (request, done) => {
           this.looks.push(request);
           if (this.standing === undefined) this.openLooks.push(done);

@@ -1,0 +1,291 @@
+/**
+ * Asks for requests that rules find the limits of, wherever the partitions of their keys are led. Limits of one partition are
+ * decided in one step of its log. Of several partitions all but the first are asked for reservations: grants like any other,
+ * under ids of their own. When all have granted, the first is asked under the request's own id, and its answer is the answer. If
+ * any denies, the reservations are given back.
+ *
+ * So nothing is ever over its limit anywhere. Whoever asks may be lost in between: then the reservations stay charged until their
+ * window is over, and the request counts nowhere else. It keeps no grants and judges nothing.
+ */
+import type { AllowAnswer, Decision, Invalid, LimitStanding, Unavailable } from '../api/answer.ts';
+import type { DescribedAnswer, DescribedDone, DescribedRequest } from '../api/described.ts';
+import type { RefundRequest } from '../api/refund.ts';
+import type { AllowRequest } from '../api/request.ts';
+import type { DoneWith, LoggedRequest } from '../api/user-request.ts';
+import { askedDigest } from './asked-digest.ts';
+import type { MatchedLimit, RuleBook } from './rule-book.ts';
+
+export interface DescribedRequestsInit {
+  /** The rules that this node knows; undefined: there are none to match by; `starting`: it knows of none yet. */
+  readonly book: () => RuleBook | 'starting' | undefined;
+  readonly partitionOf: (userId: string) => number;
+  /** Asks whoever leads; `done` is told once, at the latest a tick after the deadline. */
+  readonly ask: <R extends LoggedRequest>(request: R, done: DoneWith<R>, deadlineMillis: number) => void;
+  /** An id that no other request of this cluster has. */
+  readonly newId: () => string;
+  readonly monotonicMillis: () => number;
+  /** When what is asked now came. */
+  readonly doorMillis: () => number;
+  readonly deadlineMillis: number;
+  /** Requests that wait for this node to learn the rules that a partition has; more are refused. */
+  readonly waitingMax: number;
+}
+
+/** What became of reservations. */
+export interface ReservationCounts {
+  /** Given back, because another limit denied the request. */
+  released: number;
+  /** Nobody could be asked to give them back: they stay charged until their window is over. */
+  left: number;
+}
+
+/** The limits of a request in one partition; its first key is that of the request which asks for them. */
+interface Share {
+  readonly partition: number;
+  readonly limits: readonly [MatchedLimit, ...MatchedLimit[]];
+}
+
+/** A request on its way. */
+interface Asking {
+  readonly request: DescribedRequest;
+  readonly deadlineMillis: number;
+  readonly done: DescribedDone;
+  /** It waited for other rules; those on trial were asked before. */
+  isAgain: boolean;
+}
+
+interface Reserved {
+  readonly share: Share;
+  readonly requestId: string;
+  answer: AllowAnswer | undefined;
+}
+
+const STARTING: Unavailable = { kind: 'unavailable', reason: 'starting', proposed: false };
+const NO_DOCUMENT: Invalid = {
+  kind: 'invalid',
+  field: 'descriptors',
+  message: 'descriptors find no rules: none of this cluster say which requests they are for; name a rule',
+};
+const OVERLOADED: Unavailable = { kind: 'unavailable', reason: 'overloaded', proposed: false };
+const RULES_CHANGED: Unavailable = { kind: 'unavailable', reason: 'rules_changed', proposed: false };
+
+export class DescribedRequests {
+  readonly counts: ReservationCounts = { released: 0, left: 0 };
+  readonly #init: DescribedRequestsInit;
+  /** To be asked again with the next tick: rules were changing. */
+  #waiting: Asking[] = [];
+
+  constructor(init: DescribedRequestsInit) {
+    this.#init = init;
+  }
+
+  /** @param request well-formed, see `invalidInDescribed`; `done` is told once */
+  ask(request: DescribedRequest, done: DescribedDone): void {
+    const deadlineMillis = this.#init.doorMillis() + this.#init.deadlineMillis;
+    this.#ask({ request, deadlineMillis, done, isAgain: false });
+  }
+
+  tick(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const asking of waiting) this.#ask(asking);
+  }
+
+  /** The rules of this node and of a partition differ: one of them will learn of the newer ones. */
+  #again(asking: Asking, partition: number): void {
+    const { monotonicMillis, waitingMax } = this.#init;
+    if (monotonicMillis() >= asking.deadlineMillis) asking.done(RULES_CHANGED, partition);
+    else if (this.#waiting.length >= waitingMax) asking.done(OVERLOADED, partition);
+    else {
+      asking.isAgain = true;
+      this.#waiting.push(asking);
+    }
+  }
+
+  #ask(asking: Asking): void {
+    const { request, done } = asking;
+    const book = this.#init.book();
+    if (book === 'starting') return done(STARTING, 0);
+    if (book === undefined) return done(NO_DOCUMENT, 0);
+    const matched = book.limitsFor(request);
+    if (matched.kind === 'invalid') return done(matched, 0);
+    if (!asking.isAgain) for (const windows of matched.onTrial) this.#try(windows, asking, book);
+    const [first, ...others] = this.#sharesOf(matched.enforced);
+    if (first === undefined) return done({ kind: 'unlimited' }, 0);
+    if (others.length === 0) this.#askFirst(first, asking, book, () => undefined);
+    else this.#reserve(first, others, asking, book);
+  }
+
+  /** By partition, in the order of the limits. */
+  #sharesOf(limits: readonly MatchedLimit[]): Share[] {
+    const shares = new Map<number, [MatchedLimit, ...MatchedLimit[]]>();
+    for (const limit of limits) {
+      const partition = this.#init.partitionOf(limit.userId);
+      const known = shares.get(partition);
+      if (known === undefined) shares.set(partition, [limit]);
+      else known.push(limit);
+    }
+    return [...shares].map(([partition, ofPartition]) => ({ partition, limits: ofPartition }));
+  }
+
+  /** A rule on trial denies nothing; what it decides is counted where it is decided. */
+  #try(windows: readonly MatchedLimit[], { request, deadlineMillis }: Asking, book: RuleBook): void {
+    for (const share of this.#sharesOf(windows))
+      this.#init.ask(requestFor(share, request, undefined, book), () => undefined, deadlineMillis);
+  }
+
+  #reserve(first: Share, others: readonly Share[], asking: Asking, book: RuleBook): void {
+    const { request, deadlineMillis } = asking;
+    const reserved: Reserved[] = others.map((share) => {
+      return { share, requestId: this.#init.newId(), answer: undefined };
+    });
+    let open = reserved.length;
+    for (const one of reserved) {
+      const wanted = requestFor(one.share, request, one.requestId, book);
+      this.#init.ask(
+        wanted,
+        (answer) => {
+          one.answer = answer;
+          open -= 1;
+          if (open === 0) this.#reservedAll(first, reserved, asking, book);
+        },
+        deadlineMillis,
+      );
+    }
+  }
+
+  #reservedAll(first: Share, reserved: readonly Reserved[], asking: Asking, book: RuleBook): void {
+    const refused = worst(reserved);
+    if (refused !== undefined) {
+      this.#release(reserved);
+      this.#conclude(refused.answer, refused.share.partition, asking, reserved);
+      return;
+    }
+    this.#askFirst(first, asking, book, (answer) => {
+      // Of a grant made for an earlier attempt others are reserved already.
+      if (isGrant(answer) ? answer.isRepeat === true : isCertain(answer)) this.#release(reserved);
+      return reserved;
+    });
+  }
+
+  /** Under the request's own id: what is answered now is the answer. */
+  #askFirst(
+    share: Share,
+    asking: Asking,
+    book: RuleBook,
+    before: (answer: AllowAnswer) => readonly Reserved[] | undefined,
+  ): void {
+    const { request, deadlineMillis } = asking;
+    const wanted = requestFor(share, request, request.requestId, book);
+    this.#init.ask(
+      wanted,
+      (answer, partition) => this.#conclude(answer, partition, asking, before(answer) ?? []),
+      deadlineMillis,
+    );
+  }
+
+  #conclude(answer: AllowAnswer, partition: number, asking: Asking, reserved: readonly Reserved[]): void {
+    if (wantsOtherRules(answer)) this.#again(asking, partition);
+    else asking.done(together(answer, reserved), partition);
+  }
+
+  /** What was not granted, or not to our knowledge, is given back as well: it may have been. */
+  #release(reserved: readonly Reserved[]): void {
+    for (const { share, requestId, answer } of reserved) {
+      if (answer === undefined || (!isGrant(answer) && isCertain(answer))) continue;
+      const [{ userId }] = share.limits;
+      this.#giveBack({ ask: 'refund', userId, requestId });
+    }
+  }
+
+  #giveBack(refund: RefundRequest): void {
+    const { monotonicMillis, deadlineMillis, ask } = this.#init;
+    ask(
+      refund,
+      (answer) => {
+        if (answer.kind === 'refund') this.counts.released += 1;
+        else this.counts.left += 1;
+      },
+      monotonicMillis() + deadlineMillis,
+    );
+  }
+}
+
+function requestFor(
+  { limits }: Share,
+  request: DescribedRequest,
+  requestId: string | undefined,
+  { version }: RuleBook,
+): AllowRequest {
+  const [{ userId, ruleId, cost }, ...further] = limits;
+  const { timestampMillis } = request;
+  const one = { userId, ruleId, cost, timestampMillis, requestId, matchedBy: version };
+  const isSimple = requestId === undefined && further.length === 0;
+  if (isSimple) return one;
+  // Without an id nothing is remembered of it.
+  const digest = requestId === undefined ? 1 : askedDigest(request);
+  return { ...one, askedDigest: digest, further: further.length === 0 ? undefined : further };
+}
+
+function isGrant(answer: AllowAnswer): answer is Extract<AllowAnswer, { kind: 'decision' }> {
+  return answer.kind === 'decision' && answer.decision.allowed;
+}
+
+/** Whoever got this was certainly not charged, unless it is a grant. */
+function isCertain(answer: AllowAnswer): boolean {
+  return answer.kind !== 'unavailable' || !answer.proposed;
+}
+
+/** A rule that is not there: this node knows of others than the partition has. */
+function wantsOtherRules(answer: AllowAnswer): boolean {
+  return (
+    (answer.kind === 'invalid' && answer.field === 'rule') ||
+    (answer.kind === 'unavailable' && answer.reason === 'rules_changed' && !answer.proposed)
+  );
+}
+
+/** Of those that were not granted: an error before what nobody could decide, and that before the longest denial. */
+function worst(
+  reserved: readonly Reserved[],
+): { readonly share: Share; readonly answer: AllowAnswer } | undefined {
+  let found: { readonly share: Share; readonly answer: AllowAnswer } | undefined;
+  for (const { share, answer } of reserved) {
+    if (answer === undefined || isGrant(answer)) continue;
+    if (found === undefined || badness(answer) > badness(found.answer)) found = { share, answer };
+  }
+  return found;
+}
+
+function badness(answer: Exclude<AllowAnswer, never>): number {
+  switch (answer.kind) {
+    case 'decision':
+      return answer.decision.retryAfterMillis;
+    case 'unavailable':
+      return 2 ** 50;
+    case 'conflict':
+    case 'invalid':
+      return 2 ** 51;
+  }
+}
+
+/** All limits that were decided, and of a grant the one with least remaining. */
+function together(answer: AllowAnswer, reserved: readonly Reserved[]): DescribedAnswer | Invalid {
+  if (answer.kind !== 'decision' || answer.isRepeat === true || reserved.length === 0) return answer;
+  const decisions = [answer.decision, ...reserved.flatMap((one) => decisionsOf(one, answer.decision))];
+  const limits: LimitStanding[] = decisions.flatMap((decision) => decision.limits ?? [standingOf(decision)]);
+  if (!answer.decision.allowed) return { ...answer, decision: { ...answer.decision, limits } };
+  const binding = decisions.reduce((a, b) => (b.remaining < a.remaining ? b : a));
+  const waitMillis = Math.max(...decisions.map((decision) => decision.waitMillis ?? 0));
+  const { decided } = answer.decision;
+  const decision = { ...binding, decided, limits, ...(waitMillis > 0 && { waitMillis }) };
+  return { ...answer, decision };
+}
+
+function decisionsOf({ answer }: Reserved, told: Decision): readonly Decision[] {
+  return answer?.kind === 'decision' && answer.decision !== told ? [answer.decision] : [];
+}
+
+function standingOf(decision: Decision): LimitStanding {
+  const { ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis } = decision;
+  return { ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis };
+}

@@ -1,0 +1,61 @@
+/** The rules of one version, made ready to find the limits that a request is under. It asks nobody, and decides nothing. */
+import type { Invalid } from '../api/answer.ts';
+import type { DescribedRequest } from '../api/described.ts';
+import { COST_MAX, type FurtherLimit, LIMITS_PER_REQUEST_MAX } from '../api/request.ts';
+import { windowRuleId } from '../rules/compile.ts';
+import { type AppliedRule, RuleMatcher } from '../rules/match.ts';
+import type { RuleDefinition } from '../rules/rule-definition.ts';
+
+/** One window of a rule that applies, and the key and the cost that it counts. */
+export interface MatchedLimit extends FurtherLimit {
+  readonly cost: number;
+}
+
+export interface MatchedLimits {
+  readonly kind: 'limits';
+  /** In the order of the rules; none: nothing limits the request. */
+  readonly enforced: readonly MatchedLimit[];
+  /** Of each rule on trial that applies: its windows. They are decided and counted, and deny nothing. */
+  readonly onTrial: readonly (readonly MatchedLimit[])[];
+}
+
+export class RuleBook {
+  readonly version: number;
+  readonly #matcher: RuleMatcher;
+
+  /** @param version of the rule table that was made of the definitions */
+  constructor(version: number, definitions: readonly RuleDefinition[]) {
+    this.version = version;
+    this.#matcher = new RuleMatcher(definitions);
+  }
+
+  limitsFor({ descriptors, cost = 1 }: DescribedRequest): MatchedLimits | Invalid {
+    const matching = this.#matcher.match(descriptors);
+    if (matching.kind === 'unkeyed')
+      return invalid('descriptors', `what rule '${matching.rule.id}' counts by is too long, or no Unicode`);
+    const limiting = matching.applied.filter(({ rule }) => !rule.unlimited);
+    const enforced = limiting.filter(({ rule }) => !rule.shadow).flatMap((rule) => windowsOf(rule, cost));
+    if (enforced.length > LIMITS_PER_REQUEST_MAX)
+      return invalid('descriptors', `${enforced.length} limits apply; at most ${LIMITS_PER_REQUEST_MAX} may`);
+    const tooDear = enforced.find((limit) => limit.cost > COST_MAX);
+    if (tooDear !== undefined)
+      return invalid('cost', `cost must be at most ${COST_MAX} after rule '${tooDear.ruleId}' multiplies it`);
+    const onTrial = limiting
+      .filter(({ rule }) => rule.shadow)
+      .map((rule) => windowsOf(rule, cost))
+      .filter((windows) => windows.every((limit) => limit.cost <= COST_MAX));
+    return { kind: 'limits', enforced, onTrial };
+  }
+}
+
+function windowsOf({ rule, key, cost }: AppliedRule, asked: number): readonly MatchedLimit[] {
+  return rule.windows.map((_, place) => ({
+    userId: key,
+    ruleId: windowRuleId(rule, place),
+    cost: cost * asked,
+  }));
+}
+
+function invalid(field: string, message: string): Invalid {
+  return { kind: 'invalid', field, message };
+}

@@ -1,0 +1,160 @@
+/** A real cluster whose rules came as a document: it finds the limits of a request, and decides all of them as one. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { TestCluster } from './harness.ts';
+
+const BEFORE = { id: 'default', limit: 100, windowMillis: 60_000, clock: 'cluster' } as const;
+const LIMIT = 30;
+const NETWORK_LIMIT = 45;
+const DOCUMENT = `
+rules:
+  - id: user
+    key: user
+    windows: [{ limit: ${LIMIT}, per: hour }, { limit: 1000, per: day }]
+  - id: network
+    key: ip/24/64
+    windows: { limit: ${NETWORK_LIMIT}, per: hour }
+  - id: dear
+    match: { endpoint: /dear }
+    key: user
+    group: dear
+    windows: { limit: 10, per: hour }
+    cost: 4
+`;
+
+interface Body {
+  readonly allowed: boolean;
+  readonly rule?: string;
+  readonly unlimited?: boolean;
+  readonly limits?: readonly { readonly rule: string; readonly remaining: number }[];
+  readonly error?: { readonly field?: string; readonly message?: string };
+}
+
+describe('a cluster with a document of rules', () => {
+  let cluster: TestCluster;
+
+  beforeAll(async () => {
+    cluster = await TestCluster.start({ rules: [BEFORE], partitions: 8 });
+  });
+  afterAll(async () => {
+    await cluster.stop();
+  });
+
+  function url(id: number, path: string): string {
+    return `http://127.0.0.1:${cluster.port(id)}${path}`;
+  }
+
+  async function put(document: string): Promise<Response> {
+    return fetch(url(2, '/v1/rules'), {
+      method: 'PUT',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ document }),
+    });
+  }
+
+  /** Asks again while nobody can decide. */
+  async function ask(i: number, body: unknown): Promise<{ readonly status: number; readonly body: Body }> {
+    const id = cluster.ids[i % cluster.ids.length] ?? 1;
+    let status = 503;
+    let answered: Body = { allowed: false };
+    await expect
+      .poll(
+        async () => {
+          const response = await fetch(url(id, '/v1/allow'), {
+            method: 'POST',
+            headers: { 'content-type': 'application/json' },
+            body: JSON.stringify(body),
+          });
+          answered = (await response.json()) as Body;
+          return (status = response.status);
+        },
+        { timeout: 60_000, interval: 20 },
+      )
+      .not.toBe(503);
+    return { status, body: answered };
+  }
+
+  async function remaining(key: string, rule: string): Promise<number | undefined> {
+    const response = await fetch(url(1, `/v1/users/${encodeURIComponent(key)}?rule=${rule}`));
+    const { limits } = (await response.json()) as Body;
+    return limits?.[0]?.remaining;
+  }
+
+  it('tells its definitions, and what the limiter keeps of them', async () => {
+    await expect.poll(async () => (await put(DOCUMENT)).status, { timeout: 60_000 }).toBe(200);
+    const told: unknown = await (await fetch(url(3, '/v1/rules'))).json();
+    expect(told).toMatchObject({
+      rules: [{ id: 'user' }, { id: 'user/2' }, { id: 'network' }, { id: 'dear' }],
+      definitions: [{ id: 'user' }, { id: 'network' }, { id: 'dear' }],
+    });
+  });
+
+  it('grants by all limits and charges none where one denies, whoever asks where', async () => {
+    const clients = Array.from({ length: 2 * NETWORK_LIMIT }, (_, i) => {
+      const descriptors = { user: `user${i % 3}`, ip: `10.1.0.${i % 7}` };
+      return ask(i, { descriptors, requestId: `r${i}` });
+    });
+    const answers = await Promise.all(clients);
+    const granted = answers.filter(({ status }) => status === 200);
+    // Reservations that are given back a moment later may deny others: never more, and some less.
+    expect(granted.length).toBeLessThanOrEqual(NETWORK_LIMIT);
+    expect(granted.length).toBeGreaterThan(NETWORK_LIMIT / 2);
+    expect(granted[0]?.body.limits?.map(({ rule }) => rule)).toEqual(['user', 'user/2', 'network']);
+    const denied = answers.filter(({ status }) => status !== 200);
+    expect(new Set(denied.map(({ status }) => status))).toEqual(new Set([429]));
+    // What is charged is what was granted, under each of the limits, once all is given back.
+    await expect
+      .poll(async () => NETWORK_LIMIT - ((await remaining('ip/24/64=10.1.0.0', 'network')) ?? 0), {
+        timeout: 30_000,
+      })
+      .toBe(granted.length);
+    const left = await Promise.all([0, 1, 2].map((i) => remaining(`user=user${i}`, 'user')));
+    expect(left.reduce<number>((sum, one) => sum + LIMIT - (one ?? 0), 0)).toBe(granted.length);
+  });
+
+  it('multiplies the cost of an endpoint, and denies by the rule that binds', async () => {
+    const dear = { descriptors: { endpoint: '/dear' }, userId: 'eve' };
+    const statuses = [];
+    for (let i = 0; i < 3; i += 1) statuses.push(await ask(i, dear));
+    expect(statuses.map(({ status }) => status)).toEqual([200, 200, 429]);
+    expect(statuses[2]?.body.rule).toBe('dear');
+    expect(await remaining('user=eve', 'user')).toBe(LIMIT - 2);
+  });
+
+  it('lets go what no rule limits', async () => {
+    expect(await ask(1, { descriptors: { tenant: 'acme' } })).toEqual({
+      status: 200,
+      body: { allowed: true, unlimited: true },
+    });
+  });
+
+  it('answers a repeated id the same, charged once', async () => {
+    const body = { descriptors: { user: 'zoe' }, requestId: 'same' };
+    const first = await ask(0, body);
+    expect(first.status).toBe(200);
+    expect(await ask(1, body)).toEqual(first);
+    expect(await remaining('user=zoe', 'user')).toBe(LIMIT - 1);
+    expect(await ask(2, { ...body, descriptors: { user: 'zoe', ip: '10.9.0.1' } })).toMatchObject({
+      status: 422,
+    });
+  });
+
+  it('decides by other rules from the moment that their change is answered', async () => {
+    const lowered = DOCUMENT.replace(`limit: ${LIMIT}`, 'limit: 2').replace('ip/24/64', 'ip');
+    const response = await put(lowered);
+    expect(response.status).toBe(200);
+    const answers = await Promise.all(
+      [0, 1, 2].map(async (i) => ask(i, { descriptors: { user: 'kim', ip: '10.8.0.1' } })),
+    );
+    expect(answers.filter(({ status }) => status === 200).length).toBeLessThanOrEqual(2);
+    expect(await remaining('ip=10.8.0.1', 'network')).toBeLessThan(NETWORK_LIMIT);
+  });
+
+  it('says of a bad document where it is wrong, and changes nothing', async () => {
+    const response = await put('rules:\n  - { id: a, key: user, windows: { limit: -1, per: minute } }\n');
+    expect(response.status).toBe(400);
+    const { error } = (await response.json()) as Body;
+    expect(error?.field).toBe('document');
+    expect(error?.message).toMatch(/^2:\d+: /);
+    expect((await ask(0, { descriptors: { user: 'lea' } })).status).toBe(200);
+  });
+});

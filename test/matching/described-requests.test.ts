@@ -1,0 +1,314 @@
+/** Requests that rules find the limits of, over several partitions: charged under all of their limits, or under none. */
+import { describe, expect, it } from 'vitest';
+import type { AllowAnswer, Decision, Unavailable } from '../../src/api/answer.ts';
+import type { DescribedAnswer, DescribedRequest } from '../../src/api/described.ts';
+import type { RefundAnswer } from '../../src/api/refund.ts';
+import type { AllowRequest } from '../../src/api/request.ts';
+import type { LoggedRequest } from '../../src/api/user-request.ts';
+import { DescribedRequests } from '../../src/matching/described-requests.ts';
+import { RuleBook } from '../../src/matching/rule-book.ts';
+import { readRules } from '../../src/rules/read-rules.ts';
+
+const DOCUMENT = `
+rules:
+  - { id: user, key: user, windows: [{ limit: 2, per: minute }, { limit: 5, per: hour }] }
+  - { id: net, key: ip, windows: { limit: 10, per: minute }, cost: { /dear: 3 } }
+  - { id: all, windows: { limit: 100, per: minute } }
+  - { id: trial, key: ip, group: trial, windows: { limit: 1, per: minute }, shadow: true }
+  - { id: boss, match: { user: boss }, key: user, unlimited: true }
+`;
+
+interface Asked {
+  readonly request: LoggedRequest;
+  readonly deadlineMillis: number;
+  readonly answer: (answer: AllowAnswer | RefundAnswer) => void;
+}
+
+function bookOf(version: number, document = DOCUMENT): RuleBook {
+  const read = readRules(document);
+  if (read.kind !== 'rules') throw new Error(JSON.stringify(read));
+  return new RuleBook(version, read.definitions);
+}
+
+/** Keys of each descriptor have a partition of their own. */
+const PARTITION_OF: Readonly<Record<string, number>> = { user: 1, ip: 2, '*': 3 };
+
+class Bench {
+  readonly asked: Asked[] = [];
+  readonly told: { readonly answer: DescribedAnswer; readonly partition: number }[] = [];
+  book: RuleBook | 'starting' | undefined = bookOf(7);
+  now = 1_000;
+  readonly requests = new DescribedRequests({
+    book: () => this.book,
+    partitionOf: (userId) => PARTITION_OF[userId.split('=')[0] ?? ''] ?? 0,
+    ask: (request, done, deadlineMillis) =>
+      this.asked.push({ request, deadlineMillis, answer: (answer) => done(answer as never, 0) }),
+    newId: () => `id${this.asked.length}`,
+    monotonicMillis: () => this.now,
+    doorMillis: () => this.now,
+    deadlineMillis: 500,
+    waitingMax: 2,
+  });
+
+  ask(descriptors: Readonly<Record<string, string>>, more: Partial<DescribedRequest> = {}): void {
+    const request = { ask: 'described', descriptors: new Map(Object.entries(descriptors)), ...more } as const;
+    this.requests.ask(request, (answer, partition) => this.told.push({ answer, partition }));
+  }
+
+  /** What is asked for a key that begins so, and was not answered yet. */
+  of(key: string): Asked & { readonly request: AllowRequest } {
+    const found = this.asked.findLast(({ request }) => request.userId.startsWith(key));
+    return (found ?? expect.fail(`nobody asked for ${key}`)) as Asked & { readonly request: AllowRequest };
+  }
+
+  /** Takes what the next one asks for out of the way of `of`. */
+  refunds(): unknown[] {
+    return this.asked.filter(({ request }) => request.ask === 'refund').map(({ request }) => request);
+  }
+}
+
+function decision(more: Partial<Decision> = {}): AllowAnswer {
+  const limit = {
+    ruleId: 'net',
+    limit: 10,
+    windowMillis: 60_000,
+    remaining: 4,
+    retryAfterMillis: 0,
+    resetMillis: 9,
+  };
+  return {
+    kind: 'decision',
+    decision: { allowed: true, ...limit, decided: { term: 1, index: 5, timeMillis: 8 }, ...more },
+  };
+}
+
+const DENIED = decision({ allowed: false, remaining: 0, retryAfterMillis: 300 });
+const GONE: Unavailable = { kind: 'unavailable', reason: 'no_leader', proposed: false };
+const LOST: Unavailable = { kind: 'unavailable', reason: 'unknown_outcome', proposed: true };
+const FROM = { user: 'ada', ip: '10.0.0.1' };
+
+describe('a request whose limits are in one partition', () => {
+  it('is asked once, under its own id, with all its windows', () => {
+    const bench = new Bench();
+    bench.book = bookOf(
+      7,
+      'rules: [{ id: user, key: user, windows: [{ limit: 2, per: minute }, { limit: 5, per: hour }] }]',
+    );
+    bench.ask({ user: 'ada' }, { cost: 2, requestId: 'r1', timestampMillis: 4 });
+    expect(bench.asked).toHaveLength(1);
+    expect(bench.of('user').request).toMatchObject({
+      userId: 'user=ada',
+      ruleId: 'user',
+      cost: 2,
+      timestampMillis: 4,
+      requestId: 'r1',
+      matchedBy: 7,
+      further: [{ userId: 'user=ada', ruleId: 'user/2', cost: 2 }],
+    });
+    bench.of('user').answer(DENIED);
+    expect(bench.told).toEqual([{ answer: DENIED, partition: 0 }]);
+  });
+
+  it('is free where no rule has a limit for it, or one says so', () => {
+    const bench = new Bench();
+    bench.book = bookOf(7, 'rules: [{ id: user, key: user, windows: { limit: 2, per: minute } }]');
+    bench.ask({ ip: '10.0.0.1' });
+    expect(bench.told).toEqual([{ answer: { kind: 'unlimited' }, partition: 0 }]);
+    expect(bench.asked).toEqual([]);
+  });
+
+  it('is told as a retry by what was asked, in whatever order, and not by what the rules made of it', () => {
+    const bench = new Bench();
+    bench.ask({ user: 'ada' }, { requestId: 'r1' });
+    bench.of('*').answer(decision());
+    const { askedDigest } = bench.of('user').request;
+    bench.book = bookOf(8, 'rules: [{ id: other, key: user, windows: { limit: 9, per: minute } }]');
+    bench.ask({ nothing: '', user: 'ada' }, { requestId: 'r1', cost: 1 });
+    expect(bench.of('user').request).toMatchObject({ ruleId: 'other', askedDigest });
+    bench.ask({ user: 'bob' }, { requestId: 'r1' });
+    expect(bench.of('user').request.askedDigest).not.toBe(askedDigest);
+  });
+});
+
+describe('a request whose limits are in several partitions', () => {
+  it('reserves all but the first under ids of their own, and then asks the first under its own', () => {
+    const bench = new Bench();
+    bench.ask({ ...FROM, endpoint: '/dear' }, { requestId: 'r1', cost: 2 });
+    // Of the trial, and of the two reservations.
+    expect(bench.asked.map(({ request }) => request.userId)).toEqual(['ip=10.0.0.1', 'ip=10.0.0.1', '*']);
+    expect(bench.of('ip').request).toMatchObject({ ruleId: 'net', cost: 6, requestId: 'id1' });
+    expect(bench.of('*').request).toMatchObject({ ruleId: 'all', cost: 2, requestId: 'id1' });
+    bench.of('ip').answer(decision());
+    expect(bench.asked).toHaveLength(3);
+    bench.of('*').answer(decision({ ruleId: 'all', limit: 100, remaining: 50 }));
+    expect(bench.of('user').request).toMatchObject({ ruleId: 'user', requestId: 'r1', cost: 2 });
+    bench
+      .of('user')
+      .answer(
+        decision({ ruleId: 'user', limit: 2, remaining: 9, decided: { term: 2, index: 1, timeMillis: 1 } }),
+      );
+    expect(bench.told).toMatchObject([
+      {
+        answer: {
+          decision: {
+            allowed: true,
+            ruleId: 'net',
+            remaining: 4,
+            decided: { term: 2, index: 1 },
+            limits: [{ ruleId: 'user' }, { ruleId: 'net' }, { ruleId: 'all' }],
+          },
+        },
+      },
+    ]);
+    expect(bench.refunds()).toEqual([]);
+  });
+
+  it('gives back what others granted if one denies, and never asks the first', () => {
+    const bench = new Bench();
+    bench.ask(FROM);
+    bench.of('ip').answer(decision());
+    bench.of('*').answer(DENIED);
+    expect(bench.told).toMatchObject([
+      { answer: { decision: { allowed: false, retryAfterMillis: 300 } }, partition: 3 },
+    ]);
+    expect(bench.refunds()).toEqual([{ ask: 'refund', userId: 'ip=10.0.0.1', requestId: 'id1' }]);
+    expect(bench.asked.some(({ request }) => request.userId.startsWith('user'))).toBe(false);
+  });
+
+  it('is denied by the one that takes longest, and by an error before that', () => {
+    const bench = new Bench();
+    bench.ask(FROM);
+    bench.of('ip').answer(DENIED);
+    bench.of('*').answer(decision({ allowed: false, ruleId: 'all', retryAfterMillis: 400 }));
+    expect(bench.told).toMatchObject([{ answer: { decision: { ruleId: 'all' } } }]);
+    bench.ask(FROM);
+    bench.of('ip').answer(GONE);
+    bench.of('*').answer(DENIED);
+    expect(bench.told[1]).toEqual({ answer: GONE, partition: 2 });
+    expect(bench.refunds()).toEqual([]);
+  });
+
+  it('gives everything back if the first denies', () => {
+    const bench = new Bench();
+    bench.ask(FROM);
+    bench.of('ip').answer(decision());
+    bench.of('*').answer(decision());
+    bench.of('user').answer(DENIED);
+    expect(bench.refunds()).toHaveLength(2);
+    expect(bench.told).toHaveLength(1);
+  });
+
+  it('gives back nothing while the first may have granted it', () => {
+    const bench = new Bench();
+    bench.ask(FROM);
+    bench.of('ip').answer(decision());
+    bench.of('*').answer(decision());
+    bench.of('user').answer(LOST);
+    expect(bench.refunds()).toEqual([]);
+    expect(bench.told).toEqual([{ answer: LOST, partition: 0 }]);
+  });
+
+  it('gives back what may have been granted, and counts what nobody could give back', () => {
+    const bench = new Bench();
+    bench.ask(FROM);
+    bench.of('ip').answer(LOST);
+    bench.of('*').answer(decision());
+    expect(bench.told).toEqual([{ answer: LOST, partition: 2 }]);
+    expect(bench.refunds()).toHaveLength(2);
+    bench.of('ip').answer(GONE);
+    const refund = { refunded: true, ruleId: 'all', cost: 1, decided: { term: 1, index: 1, timeMillis: 1 } };
+    bench.of('*').answer({ kind: 'refund', refund });
+    expect(bench.requests.counts).toEqual({ released: 1, left: 1 });
+  });
+
+  it('gives its reservations back if the first was granted to an earlier attempt, which has its own', () => {
+    const bench = new Bench();
+    bench.ask(FROM, { requestId: 'r1' });
+    bench.of('ip').answer(decision());
+    bench.of('*').answer(decision());
+    const first = { ...decision({ ruleId: 'user' }), isRepeat: true } as AllowAnswer;
+    bench.of('user').answer(first);
+    expect(bench.refunds()).toHaveLength(2);
+    expect(bench.told).toEqual([{ answer: first, partition: 0 }]);
+  });
+});
+
+describe('a rule on trial', () => {
+  it('is asked, and whatever it says is of no consequence', () => {
+    const bench = new Bench();
+    bench.ask(FROM);
+    const trial = bench.asked[0]!;
+    expect(trial.request).toMatchObject({ userId: 'ip=10.0.0.1', ruleId: 'trial', requestId: undefined });
+    trial.answer(DENIED);
+    bench.of('ip').answer(decision());
+    bench.of('*').answer(decision());
+    bench.of('user').answer(decision());
+    expect(bench.told).toMatchObject([{ answer: { decision: { allowed: true } } }]);
+  });
+});
+
+describe('while the rules change', () => {
+  it.each([
+    [
+      'the partition decides by others',
+      { kind: 'unavailable', reason: 'rules_changed', proposed: false } as const,
+    ],
+    [
+      'the partition has no such rule',
+      { kind: 'invalid', field: 'rule', message: 'there is no rule' } as const,
+    ],
+  ])('limits are found again when %s', (_, answer) => {
+    const bench = new Bench();
+    bench.ask(FROM);
+    bench.of('ip').answer(decision());
+    bench.of('*').answer(answer);
+    expect(bench.told).toEqual([]);
+    expect(bench.refunds()).toHaveLength(1);
+    bench.book = bookOf(8, 'rules: [{ id: user, key: user, windows: { limit: 2, per: minute } }]');
+    bench.requests.tick();
+    expect(bench.of('user').request).toMatchObject({ matchedBy: 8 });
+    expect(bench.of('user').deadlineMillis).toBe(1_500);
+    bench.of('user').answer(decision());
+    expect(bench.told).toHaveLength(1);
+  });
+
+  it('a request is refused at its deadline, and when too many wait', () => {
+    const bench = new Bench();
+    bench.book = bookOf(7, 'rules: [{ id: user, key: user, windows: { limit: 2, per: minute } }]');
+    const changed = { kind: 'unavailable', reason: 'rules_changed', proposed: false } as const;
+    for (const user of ['ada', 'bob', 'eve']) {
+      bench.ask({ user });
+      bench.of('user').answer(changed);
+    }
+    expect(bench.told).toEqual([{ answer: { ...changed, reason: 'overloaded' }, partition: 0 }]);
+    bench.requests.tick();
+    bench.now = 1_600;
+    bench.of('user').answer(changed);
+    expect(bench.told[1]).toEqual({ answer: changed, partition: 0 });
+  });
+
+  it('a node that knows no rules says so', () => {
+    const bench = new Bench();
+    bench.book = 'starting';
+    bench.ask(FROM);
+    bench.book = undefined;
+    bench.ask(FROM);
+    expect(bench.told.map(({ answer }) => answer)).toMatchObject([
+      { kind: 'unavailable', reason: 'starting' },
+      { kind: 'invalid', field: 'descriptors' },
+    ]);
+  });
+});
+
+describe('what can never be decided', () => {
+  it.each([
+    [{ user: 'x'.repeat(300) }, {}, 'descriptors', /too long/],
+    [{ ip: '10.0.0.1', endpoint: '/dear' }, { cost: 500_000 }, 'cost', /at most 1000000/],
+  ])('is invalid: %#', (descriptors, more, field, message) => {
+    const bench = new Bench();
+    bench.ask(descriptors, more);
+    expect(bench.told).toMatchObject([
+      { answer: { kind: 'invalid', field, message: expect.stringMatching(message) as unknown } },
+    ]);
+  });
+});
