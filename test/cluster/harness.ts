@@ -237,6 +237,15 @@ export class TestCluster {
     return node;
   }
 
+  /** Starts every node that does not run, and waits until all are ready. */
+  async startMissing(): Promise<ClusterReport> {
+    for (const id of this.ids) {
+      const child = this.#nodes.get(id)?.child;
+      if (child?.exitCode !== null || child.signalCode !== null) this.startNode(id);
+    }
+    return this.ready();
+  }
+
   /** SIGKILL, and wait until the process is gone. */
   async kill(id: number): Promise<void> {
     const node = this.#nodes.get(id);

@@ -1,4 +1,5 @@
 /** The rules of a real cluster are changed under load: what they were is not granted any more when that is answered. */
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type AllowResult, allowAt, TestCluster } from './harness.ts';
 
@@ -7,6 +8,8 @@ const AFTER = 10;
 const WINDOW_MILLIS = 3_000;
 const USERS = 20;
 const CLIENTS = 16;
+/** Of a client between two requests: what is decided is looked at, not how much. */
+const PAUSE_MILLIS = 5;
 
 function ruleOf(limit: number): { id: string; limit: number; windowMillis: number; clock: 'cluster' } {
   return { id: 'default', limit, windowMillis: WINDOW_MILLIS, clock: 'cluster' };
@@ -33,6 +36,7 @@ describe('a change of the rules', () => {
       const userId = `user${i % USERS}`;
       const result = await allowAt(cluster.port(cluster.ids[i % 3] ?? 1), { userId }).catch(() => undefined);
       if (result?.status === 200) grants.set(userId, [...(grants.get(userId) ?? []), result]);
+      await delay(PAUSE_MILLIS);
     }
   }
 
