@@ -143,7 +143,7 @@ export type AllowQuestion = {
 const agent = new Agent({ keepAlive: true, maxSockets: 256 });
 
 /** Not how long it should take: after this it never will. */
-export const WAIT_MILLIS_MAX = 60_000;
+export const WAIT_MILLIS_MAX = 240_000;
 
 /** One attempt, never retried. Rejects if the connection breaks or nothing ever comes back. */
 export async function allowAt(port: number, question: AllowQuestion): Promise<AllowResult> {
