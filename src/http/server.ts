@@ -90,10 +90,18 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
   return app;
 }
 
+/** No route has a schema, and loading Fastify's own compilers takes some 60 ms of a node's start. */
+function compileNoSchema(): never {
+  throw new TypeError('routes have no schemas: what a request may hold is checked by src/api');
+}
+
 function newServer({ requestMillis, keepAliveMillis }: HttpLimits, responses: Responses): FastifyInstance {
   return Fastify({
     logger: false,
     bodyLimit: BODY_BYTES_MAX,
+    schemaController: {
+      compilersFactory: { buildValidator: compileNoSchema, buildSerializer: compileNoSchema },
+    },
     routerOptions: { maxParamLength: USER_LENGTH_MAX },
     forceCloseConnections: 'idle',
     // Whoever is closing goes on answering what it has.

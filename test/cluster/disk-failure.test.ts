@@ -146,7 +146,7 @@ describe('a real process whose disk is full', () => {
     const first = cluster.startNode(1, (command) => [
       'bash',
       '-c',
-      `trap '' XFSZ; ulimit -f 512; exec "$@"`,
+      `trap '' XFSZ; ulimit -f 256; exec "$@"`,
       'node',
       ...command,
     ]);

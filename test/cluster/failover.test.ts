@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { REQUEST_ID_HORIZON_MILLIS_DEFAULT } from '../../src/limiter/rules.ts';
 import { type AllowResult, eventually, TestCluster } from './harness.ts';
@@ -8,6 +9,8 @@ const KILLS = 10;
 const DEADLINE_MILLIS = 1_000;
 /** What this machine may add to a deadline while it is starting processes on two cores. */
 const SCHEDULING_SLACK_MILLIS = 1_000;
+/** Of a client between two requests: a node that comes back needs the cores, too. */
+const PAUSE_MILLIS = 10;
 
 const HOT = { id: 'hot', limit: 100, windowMillis: 60_000, clock: 'request' } as const;
 const SHORT = { id: 'short', limit: 5, windowMillis: 2_000, clock: 'request' } as const;
@@ -42,8 +45,8 @@ class Load {
       } catch {
         // The node was killed under this request: it got no answer, and none was owed any more.
         this.brokenConnections += 1;
-        await new Promise((resolve) => setTimeout(resolve, 20));
       }
+      await delay(PAUSE_MILLIS);
     }
   }
 

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { eventually, TestCluster } from './harness.ts';
 import { InProcessCluster } from './in-process.ts';
 import { PersistentClients } from './persistent-clients.ts';
@@ -24,19 +24,20 @@ async function statusOf(port: number): Promise<string> {
 }
 
 describe('a node that is asked to stop', () => {
-  let cluster: TestCluster | undefined;
-  let local: InProcessCluster | undefined;
-  afterEach(async () => {
-    await cluster?.stop();
-    await local?.stop();
-    cluster = undefined;
-    local = undefined;
+  let cluster: TestCluster;
+  beforeAll(async () => {
+    cluster = await TestCluster.create({ rules: [RULE], partitions: 8 });
+  });
+  beforeEach(async () => {
+    await cluster.startMissing();
+  });
+  afterAll(async () => {
+    await cluster.stop();
   });
 
   it('resets no client, and none of them sees an error in a rolling restart', async () => {
-    cluster = await TestCluster.start({ rules: [RULE], partitions: 8 });
     const { ids } = cluster;
-    const ports = ids.map((id) => cluster?.port(id) ?? 0);
+    const ports = ids.map((id) => cluster.port(id));
     const busy = new BusyWatch();
     const clients = new PersistentClients(CLIENTS, () => ports);
     const restarts: string[] = [];
@@ -78,17 +79,15 @@ describe('a node that is asked to stop', () => {
   });
 
   it('says so, and serves on until others lead', async () => {
-    cluster = await TestCluster.start({ rules: [RULE], partitions: 8 });
-    const running = cluster;
-    const port = running.port(1);
+    const port = cluster.port(1);
     await eventually('node 1 leads something', async () => {
-      const { partitions } = await running.status();
+      const { partitions } = await cluster.status();
       return partitions.some(({ leader }) => leader === 1) ? true : undefined;
     });
-    running.signal(1, 'SIGTERM');
+    cluster.signal(1, 'SIGTERM');
     const seen = new Set<string>();
     let hasEnded = false;
-    const ended = running.exitOf(1).then((exit) => {
+    const ended = cluster.exitOf(1).then((exit) => {
       hasEnded = true;
       return exit;
     });
@@ -99,42 +98,43 @@ describe('a node that is asked to stop', () => {
     expect(await ended).toEqual({ code: 0, signal: null });
     expect(seen).toContain('503 stopping');
     await eventually('the others lead everything, and say so with their next report', async () => {
-      const { partitions } = await running.status();
+      const { partitions } = await cluster.status();
       return partitions.every(({ leader }) => leader > 1) ? true : undefined;
     });
   });
 
-  it('does not crash at a second signal; all nodes at once end soon, and well', async () => {
-    cluster = await TestCluster.start({ rules: [RULE], partitions: 8 });
-    const running = cluster;
-    const busy = new BusyWatch();
-    const startedAt = performance.now();
-    for (const id of running.ids) {
-      running.signal(id, 'SIGINT');
-      running.signal(id, 'SIGTERM');
-    }
-    const exits = await Promise.all(running.ids.map(async (id) => running.exitOf(id)));
-    const took = performance.now() - startedAt;
-    expect(exits).toEqual(running.ids.map(() => ({ code: 0, signal: null })));
-    expect(took).toBeLessThan(5_000 * busy.slowness());
-  });
-
   it('ends while it is starting, without harm', async () => {
-    cluster = await TestCluster.start({ rules: [RULE], partitions: 8 });
-    const running = cluster;
-    running.signal(2, 'SIGTERM');
-    await running.exitOf(2);
+    cluster.signal(2, 'SIGTERM');
+    await cluster.exitOf(2);
     for (const wait of [50, 150, 250, 350]) {
-      const node = running.startNode(2);
+      const node = cluster.startNode(2);
       await delay(wait);
       node.child.kill('SIGTERM');
       const { code, signal } = await node.exited;
       // Before it can listen to signals, the system ends it.
       expect(signal ?? code).toBeOneOf([0, 'SIGTERM']);
     }
-    running.startNode(2);
-    await running.ready();
+    cluster.startNode(2);
+    await cluster.ready();
   });
+
+  it('does not crash at a second signal; all nodes at once end soon, and well', async () => {
+    const busy = new BusyWatch();
+    const startedAt = performance.now();
+    for (const id of cluster.ids) {
+      cluster.signal(id, 'SIGINT');
+      cluster.signal(id, 'SIGTERM');
+    }
+    const exits = await Promise.all(cluster.ids.map(async (id) => cluster.exitOf(id)));
+    const took = performance.now() - startedAt;
+    expect(exits).toEqual(cluster.ids.map(() => ({ code: 0, signal: null })));
+    expect(took).toBeLessThan(5_000 * busy.slowness());
+  });
+});
+
+describe('a node alone that is asked to stop', () => {
+  let local: InProcessCluster | undefined;
+  afterEach(async () => local?.stop());
 
   it('answers what is open, and not before its deadline if nobody can decide', async () => {
     local = await InProcessCluster.create({ rules: [RULE], partitions: 2 });

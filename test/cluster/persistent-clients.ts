@@ -13,7 +13,8 @@ export interface Seen {
   readonly tookMillis: number;
 }
 
-const PAUSE_MILLIS = 5;
+/** 32 of them leave the nodes some of two cores. */
+const PAUSE_MILLIS = 20;
 const USERS_PER_CLIENT = 5;
 /** Where nobody listens, nothing is lost: the next node is asked. */
 const REFUSED_PAUSE_MILLIS = 20;

@@ -8,7 +8,7 @@ import { BusyWatch } from '../slowness.ts';
 import { type RunResult, runOnce } from './run.ts';
 import { verdictLines } from './verdict.ts';
 
-const MILLIS = 45_000;
+const MILLIS = 27_000;
 const NEMESES = ['kill', 'pause', 'partition', 'membership'];
 /** They cannot tell what is wrong from what is slow, on a machine that has other things to do. */
 const ABOUT_TIME = ['liveness', 'graceful', 'false-denials', 'machine', 'snapshots'];

@@ -137,20 +137,22 @@ function askBoth(meter: Meter, naive: NaiveMeter, wanted: Demand): void {
   const { rule, t, cost, windowMillis } = wanted;
   const capacity = naiveCapacity(rule);
   const idleAt = meter.idleAtMillis(0, windowMillis, rule);
+  const wait = meter.millisUntilAvailable(0, wanted, cost);
+  const drain = meter.millisUntilEmpty(0, wanted);
   const said = [
     capacityOf(rule),
     meter.newestMillis(0),
     meter.liveCost(0, wanted),
-    meter.millisUntilAvailable(0, wanted, cost),
-    meter.millisUntilEmpty(0, wanted),
+    wait,
+    drain,
     idleAt >= WAIT_MILLIS_MAX || naive.spent({ ...wanted, t: Math.max(t, idleAt) }) === 0,
   ];
   const must = [
     capacity,
     naive.newestMillis,
     naive.spent(wanted),
-    naiveWait(naive, wanted, capacity - cost),
-    naiveWait(naive, wanted, 0),
+    naiveWait(naive, wanted, capacity - cost, wait),
+    naiveWait(naive, wanted, 0, drain),
     true,
   ];
   mustBeSame(said, must);

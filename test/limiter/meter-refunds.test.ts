@@ -99,17 +99,14 @@ function emptyMeter(rule: Rule): Meter {
 
 function compare(meter: Meter, naive: NaiveMeter, wanted: Demand): void {
   const capacity = naiveCapacity(wanted.rule);
-  const said = [
-    meter.newestMillis(0),
-    meter.liveCost(0, wanted),
-    meter.millisUntilAvailable(0, wanted, wanted.cost),
-    meter.millisUntilEmpty(0, wanted),
-  ];
+  const wait = meter.millisUntilAvailable(0, wanted, wanted.cost);
+  const drain = meter.millisUntilEmpty(0, wanted);
+  const said = [meter.newestMillis(0), meter.liveCost(0, wanted), wait, drain];
   const must = [
     naive.newestMillis,
     naive.spent(wanted),
-    naiveWait(naive, wanted, capacity - wanted.cost),
-    naiveWait(naive, wanted, 0),
+    naiveWait(naive, wanted, capacity - wanted.cost, wait),
+    naiveWait(naive, wanted, 0, drain),
   ];
   if (said.join() !== must.join()) throw new Error(`[${said.join()}], must be [${must.join()}]`);
 }

@@ -27,11 +27,17 @@ export function naiveCapacity({ limit, burst = limit, queue = 0 }: Rule): number
 /** No wait is said to be longer. */
 export const WAIT_MILLIS_MAX = 2 ** 48;
 
-/** How long after `t` at most `room` is spent, by trying: what is spent never rises by itself. */
-export function naiveWait(meter: NaiveMeter, demand: NaiveDemand, room: number): number {
+/**
+ * How long after `t` at most `room` is spent, by trying: what is spent never rises by itself.
+ *
+ * @param guess is tried first: a wait that is enough, and would not be a millisecond less, is the one.
+ */
+export function naiveWait(meter: NaiveMeter, demand: NaiveDemand, room: number, guess = 0): number {
   if (room < 0) return Infinity;
   const isWithin = (wait: number): boolean => meter.spent({ ...demand, t: demand.t + wait }) <= room;
   if (isWithin(0)) return 0;
+  const canBe = Number.isSafeInteger(guess) && guess > 0 && guess <= WAIT_MILLIS_MAX;
+  if (canBe && !isWithin(guess - 1) && (guess === WAIT_MILLIS_MAX || isWithin(guess))) return guess;
   let enough = 1;
   while (!isWithin(enough)) {
     if (enough >= WAIT_MILLIS_MAX) return WAIT_MILLIS_MAX;

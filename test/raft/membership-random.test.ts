@@ -148,7 +148,7 @@ describe('random histories of a group that changes', () => {
   it('60, 61, 65: keep every promise and end in progress', async () => {
     let completed = 0;
     let reads = 0;
-    await eachSeed(someSeeds(100, 20), async (seed) => {
+    await eachSeed(someSeeds(45, 15), async (seed) => {
       const changes = new Changes(seed);
       await changes.run();
       await changes.healAndExpectProgress();

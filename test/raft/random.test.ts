@@ -12,10 +12,10 @@ const STEPS = 4_000;
 
 describe('random histories', () => {
   it.each([
-    [1, 20],
-    [2, 30],
-    [3, 100],
-    [5, 100],
+    [1, 10],
+    [2, 15],
+    [3, 40],
+    [5, 40],
   ])('of a group of %d keep every promise and end in progress', (nodes, seeds) => {
     forEachSeed(someSeeds(seeds, 10), (seed) => {
       const simulation = new Simulation({ nodes, seed });
@@ -26,7 +26,7 @@ describe('random histories', () => {
   });
 
   it('full of short-lived leaders keep every promise, too', () => {
-    forEachSeed(someSeeds(120, 10), (seed) => {
+    forEachSeed(someSeeds(50, 10), (seed) => {
       const simulation = new Simulation({ nodes: seed % 2 === 0 ? 3 : 5, seed, stormy: true });
       simulation.run(STEPS);
       simulation.healAndExpectProgress();

@@ -190,7 +190,7 @@ describe('random histories of a group whose replicas are removed and come back',
   it('keep every promise and end in progress', async () => {
     let removals = 0;
     let returns = 0;
-    await eachSeed(someSeeds(60, 15), async (seed) => {
+    await eachSeed(someSeeds(25, 10), async (seed) => {
       const moves = new Moves(seed);
       await moves.run();
       await moves.healAndExpectProgress();

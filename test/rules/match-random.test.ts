@@ -62,7 +62,7 @@ function randomPaths(below: Below): string {
 describe('the index', () => {
   it('finds the rules that a look at every rule finds', () => {
     let applied = 0;
-    forEachSeed(someSeeds(150, 50), (seed) => {
+    forEachSeed(someSeeds(60, 40), (seed) => {
       const below = seeded(seed);
       const rules = rulesOf(randomRules(below));
       const matcher = new RuleMatcher(rules);
@@ -104,8 +104,7 @@ describe('the index', () => {
 const LOOKS_MAX = 20_000;
 
 /** How often a thousand matches look at what is known of the request: each rule that is tried does so. */
-function looksAt(rules: readonly string[], request: Record<string, string>): number {
-  const matcher = new RuleMatcher(rulesOf(`rules: [${rules.join()}]`));
+function looksAt(matcher: RuleMatcher, request: Record<string, string>): number {
   const descriptors = new Map(Object.entries(request));
   let looks = 0;
   const watched = new Proxy(descriptors, {
@@ -119,6 +118,10 @@ function looksAt(rules: readonly string[], request: Record<string, string>): num
   return looks;
 }
 
+function matcherOf(rules: readonly string[]): RuleMatcher {
+  return new RuleMatcher(rulesOf(`rules: [${rules.join()}]`));
+}
+
 describe('one request among ten thousand rules', () => {
   it('costs what the rules cost that could match, whatever the others have in common with them', () => {
     const windows = 'windows: {limit: 1, per: day}';
@@ -127,12 +130,13 @@ describe('one request among ten thousand rules', () => {
       { length: 9_000 },
       (_, i) => `{id: r${i}, key: user, match: {endpoint: /a, customer: c${i}}, ${windows}}`,
     );
-    expect(looksAt(rules, { user: 'ada', endpoint: '/a', customer: 'c17' })).toBeLessThan(LOOKS_MAX);
-    expect(looksAt(rules, { user: 'ada', endpoint: '/a', customer: 'other' })).toBeLessThan(LOOKS_MAX);
+    const matcher = matcherOf(rules);
+    expect(looksAt(matcher, { user: 'ada', endpoint: '/a', customer: 'c17' })).toBeLessThan(LOOKS_MAX);
+    expect(looksAt(matcher, { user: 'ada', endpoint: '/a', customer: 'other' })).toBeLessThan(LOOKS_MAX);
     const prefixes = Array.from(
       { length: 9_000 },
       (_, i) => `{id: r${i}, key: user, match: {endpoint: /a/${i}/*}, ${windows}}`,
     );
-    expect(looksAt(prefixes, { user: 'ada', endpoint: '/a/17/b' })).toBeLessThan(LOOKS_MAX);
+    expect(looksAt(matcherOf(prefixes), { user: 'ada', endpoint: '/a/17/b' })).toBeLessThan(LOOKS_MAX);
   });
 });

@@ -5,7 +5,9 @@ import { replayOf } from './replay.ts';
 import { runSeed, type RunResult } from './run.ts';
 import { Totals } from './totals.ts';
 
-const FIXED = Array.from({ length: 12 }, (_, i) => i + 1);
+const FIXED = Array.from({ length: 6 }, (_, i) => i + 3);
+/** One that is soon told. */
+const TOLD_TWICE = 3;
 const hash = await loadHash32();
 
 async function expectKept(seed: number): Promise<RunResult> {
@@ -16,9 +18,12 @@ async function expectKept(seed: number): Promise<RunResult> {
 
 describe('whole clusters, simulated', () => {
   const totals = new Totals();
+  const results = new Map<number, RunResult>();
 
   test.each(FIXED)('seed %i keeps every promise', async (seed) => {
-    totals.add(await expectKept(seed));
+    const result = await expectKept(seed);
+    results.set(seed, result);
+    totals.add(result);
   });
 
   test('the seeds reach what they are meant to reach', () => {
@@ -28,8 +33,9 @@ describe('whole clusters, simulated', () => {
   });
 
   test('the same seed tells the same story, step by step', async () => {
-    const first = await expectKept(3);
-    expect(await expectKept(3)).toEqual(first);
-    expect((await expectKept(4)).hash).not.toBe(first.hash);
+    const first = results.get(TOLD_TWICE) ?? (await expectKept(TOLD_TWICE));
+    expect(await expectKept(TOLD_TWICE)).toEqual(first);
+    const hashes = [...results.values()].map((result) => result.hash);
+    expect(new Set(hashes).size).toBe(hashes.length);
   });
 });
