@@ -124,12 +124,13 @@ export class FollowedRests {
     leader.awake.clear();
     for (const idle of groups) {
       const group = this.#init.groupOf(idle.group);
-      if (group === undefined || !(leader.resting.has(group) || this.#agrees(group, from, idle))) {
+      if (group === undefined || !this.#agrees(leader, group, from, idle)) {
+        if (group !== undefined && leader.resting.has(group)) wake(group);
         leader.awake.add(idle.group);
         continue;
       }
       listed.add(group);
-      // The leader read its clock within the millisecond after it told the time of the group: see `Beat`.
+      // When the leader told the time of the group, its clock had not reached `readingMillis + 1`: see `Beat`.
       const aheadMillis = idle.timeMillis - (leader.readingMillis + 1);
       group.rest = { kind: 'followed', leader: from, aheadMillis };
       if (leader.resting.has(group)) continue;
@@ -143,9 +144,12 @@ export class FollowedRests {
     }
   }
 
-  #agrees(group: Group, leader: NodeId, { term, index }: IdleGroup): boolean {
+  /** What rests here already needs no other look than at what the leader says of it. */
+  #agrees({ resting }: LeaderNode, group: Group, leader: NodeId, { term, index }: IdleGroup): boolean {
     const { core, incoming } = group;
+    if (!core.rest.agreesTo({ leader, term, index })) return false;
+    if (resting.has(group)) return true;
     if (group.rest !== undefined || incoming !== undefined || this.#init.isActive(group)) return false;
-    return core.isAtRest && isTold(group) && core.rest.agreesTo({ leader, term, index });
+    return core.isAtRest && isTold(group);
   }
 }
