@@ -40,8 +40,10 @@ describe('idle groups', () => {
     const pairs = 2 * leaders.size;
     expect(cluster.sent).toHaveLength((2 * pairs * ticks) / HEARTBEAT_TICKS);
     // Those lists are known.
-    for (const { message } of cluster.sent)
-      if (message.kind === 'beat') expect(message.groups).toBeUndefined();
+    const lists = cluster.sent.filter(
+      ({ message }) => message.kind === 'beat' && message.groups !== undefined,
+    );
+    expect(lists).toEqual([]);
   });
 
   it('keep their leaders and terms', async () => {
@@ -123,7 +125,8 @@ describe('a leader that rests', () => {
   it('steps down when its followers are silent', async () => {
     const { cluster, leader } = await restingWithLeader();
     cluster.passes = ({ from, to }) => from !== leader.id && to !== leader.id;
-    await cluster.until(() => !leader.isLeader, 2 * ELECTION_TICKS + 1);
+    await cluster.tick(2 * ELECTION_TICKS);
+    expect(leader.isLeader).toBe(false);
   });
 
   it('counts no answer of a node for a group that does not rest there', async () => {
@@ -155,15 +158,15 @@ describe('a leader that rests', () => {
   });
 });
 
-describe('group time of a follower that rests', () => {
-  /** The follower's clock gains half a tick with each. */
-  async function restFast(cluster: Cluster, fast: Node, ticks: number): Promise<void> {
-    for (let i = 0; i < ticks; i += 1) {
-      fast.clockAheadMillis += TICK_MILLIS / 2;
-      await cluster.tick();
-    }
+/** The follower's clock gains half a tick with each. */
+async function restFast(cluster: Cluster, fast: Node, ticks: number): Promise<void> {
+  for (let i = 0; i < ticks; i += 1) {
+    fast.clockAheadMillis += TICK_MILLIS / 2;
+    await cluster.tick();
   }
+}
 
+describe('group time of a follower that rests', () => {
   it('follows the clock of its leader, not its own', async () => {
     const { cluster, leader, followers } = await restingWithLeader();
     const [fast] = followers;
