@@ -234,7 +234,7 @@ export class CoreState {
   }
 
   /** A leader showed its time. It counts only if the last entry is that leader's own: see the group clock. */
-  observeLeaderTime(term: number, timeMillis: number): void {
-    if (term === this.log.last.term) this.clock.anchor(term, timeMillis);
+  observeLeaderTime(term: number, timeMillis: number, ageMillis = 0): void {
+    if (term === this.log.last.term) this.clock.anchor(term, timeMillis, ageMillis);
   }
 }

@@ -32,6 +32,7 @@ import {
   stepDownIfRemoved,
 } from './reconfigure.ts';
 import { statusOf, type RaftStatus } from './status.ts';
+import { CoreRest } from './rest.ts';
 import { step } from './step.ts';
 import {
   NO_NODE,
@@ -61,6 +62,7 @@ export interface RaftInit {
 
 export class RaftCore {
   readonly #state: CoreState;
+  readonly rest: CoreRest;
 
   constructor(init: RaftInit) {
     const { stored } = init;
@@ -80,6 +82,7 @@ export class RaftCore {
       options: init.options,
       isPreferred: init.isPreferred,
     });
+    this.rest = new CoreRest(this.#state);
     // As of the snapshot: what the log changed since is applied again.
     if (stored?.snapshot !== undefined) this.#state.config = configOfSnapshot(stored.snapshot);
   }

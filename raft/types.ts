@@ -165,11 +165,11 @@ export interface GroupClock {
   /** This replica's estimate now. Never ahead of the timeline it is anchored to. */
   nowMillis(): number;
   /**
-   * The timeline of `term` had reached at least `timeMillis` at this moment. Called with the last entry's term and
+   * The timeline of `term` had reached at least `timeMillis` at this moment, or `ageMillis` ago on this replica's clock. Called with the last entry's term and
    * time whenever that entry changes, but not for the further entries of a leader's own term, and for every message
    * of a leader whose term equals the term of the last entry. The latest call counts: see raft/driver/group-clock.ts.
    */
-  anchor(term: number, timeMillis: number): void;
+  anchor(term: number, timeMillis: number, ageMillis?: number): void;
 }
 
 /** What a group finds on disk when its node starts. */

@@ -30,9 +30,12 @@ function effectOf(hindrance: Hindrance): Willingness {
 export class Hindrances {
   readonly #present = new Set<Hindrance>();
 
-  set(hindrance: Hindrance, isPresent: boolean): void {
+  /** Returns whether that is news. */
+  set(hindrance: Hindrance, isPresent: boolean): boolean {
+    if (this.#present.has(hindrance) === isPresent) return false;
     if (isPresent) this.#present.add(hindrance);
     else this.#present.delete(hindrance);
+    return true;
   }
 
   get willingness(): Willingness {

@@ -105,6 +105,7 @@ export class GroupsInMemory {
       id,
       store: new MemoryStore({ schedule: soon }),
       random: (bound) => Math.floor(this.#unit() * bound),
+      monotonicMillis: () => this.#nowMillis,
       options: MULTI_RAFT_DEFAULTS,
       defer: soon,
       send: (to, messages) => {

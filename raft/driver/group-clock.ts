@@ -8,7 +8,8 @@
  * term of the LAST ENTRY of this replica's log. A leader stamps its entries with its estimate. Of several sightings
  * the latest counts, not the one that gives the largest estimate: a follower whose clock runs fast would otherwise
  * never be corrected, and hand out the drift of a whole term at once when it takes over. A leader's own stamps are
- * no sightings: its line runs from the first entry of its term.
+ * no sightings: its line runs from the first entry of its term. A beat for a group that rests is a sighting, too: it tells what
+ * the leader's line has reached by what its clock has gained since it told it (see `Beat`), and never more than that.
  *
  * Claim: for any two entries of one log, stamped g1 at real time r1 and later g2 at r2, g2 - g1 <= (1 + d)(r2 - r1),
  * where no monotonic clock runs faster than real time by more than d. (Windows are widened for d, and for stamps
@@ -54,8 +55,11 @@ export class GroupClock {
     return Math.floor(this.#anchor.timeMillis + Math.max(0, elapsed));
   }
 
-  /** The timeline of the last entry's term, `_term`, has reached at least `timeMillis`. The latest sighting counts. */
-  anchor(_term: number, timeMillis: number): void {
-    this.#anchor = { timeMillis, seenAtMillis: this.#monotonicMillis() };
+  /**
+   * The timeline of the last entry's term, `_term`, had reached at least `timeMillis` `ageMillis` ago on this replica's clock.
+   * The latest sighting counts.
+   */
+  anchor(_term: number, timeMillis: number, ageMillis = 0): void {
+    this.#anchor = { timeMillis, seenAtMillis: this.#monotonicMillis() - ageMillis };
   }
 }

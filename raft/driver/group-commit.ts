@@ -35,6 +35,9 @@ interface Removal {
   readonly done: () => void;
 }
 
+/** Looks for something to delete come so far apart while there is nothing. */
+const GARBAGE_LOOK_TICKS = 10;
+
 /** What still fits into a write. */
 interface Room {
   entryCost: number;
@@ -66,6 +69,8 @@ export class GroupCommit {
   #writeTicks = 0;
   #isStalled = false;
   #isStopped = false;
+  /** Ticks until the store is asked for garbage: to look costs as much as there are groups, to delete goes on at once. */
+  #untilLookTicks = 0;
   /** A write has ended since the last tick. */
   #isBusy = false;
   /** Not on disk yet. */
@@ -102,12 +107,20 @@ export class GroupCommit {
     const { diskStallTicksMax, raft } = this.#init.options;
     if (!this.#isWriting) {
       // What is deleted rides along with other writes, while there are any.
-      if (!this.#isBusy && this.#init.store.hasGarbage) this.#begin([], []);
+      if (!this.#isBusy && this.#findsGarbage()) this.#begin([], []);
       this.#isBusy = false;
     }
     if (!this.#isWriting || this.#isStalled) return;
     this.#writeTicks += 1;
     if (this.#writeTicks > (diskStallTicksMax ?? 2 * raft.electionTicks)) this.#setStalled(true);
+  }
+
+  #findsGarbage(): boolean {
+    this.#untilLookTicks -= 1;
+    if (this.#untilLookTicks > 0) return false;
+    const { hasGarbage } = this.#init.store;
+    if (!hasGarbage) this.#untilLookTicks = GARBAGE_LOOK_TICKS;
+    return hasGarbage;
   }
 
   #setStalled(isStalled: boolean): void {

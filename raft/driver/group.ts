@@ -35,6 +35,13 @@ export interface Group {
   told: LeadershipStatus;
   /** Under which versions of the placement this node offers to hold the group, not on disk yet. Never decreasing. */
   offers: { readonly placement: number; readonly done: () => void }[];
+  /** Set while it rests (rests.ts): since which version of this node's list, or with whom, whose clock group time is ahead of. */
+  rest:
+    | { readonly kind: 'led'; readonly version: number }
+    | { readonly kind: 'followed'; readonly leader: NodeId; readonly aheadMillis: number }
+    | undefined;
+  /** When something happened in it last. */
+  busyTick: number;
   /** This node does not hold it any more: nothing that is still on its way may leave. */
   isRemoved: boolean;
 }
@@ -93,6 +100,8 @@ export function openGroup(
     change: undefined,
     told: { isLeader: false, term: 0, leader: NO_NODE },
     offers: returns ? [{ placement, done: () => undefined }] : [],
+    rest: undefined,
+    busyTick: 0,
     isRemoved: false,
   };
 }

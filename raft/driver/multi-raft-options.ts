@@ -9,6 +9,8 @@ export interface MultiRaftInit {
   readonly id: NodeId;
   readonly store: LogStore;
   readonly random: RandomBelow;
+  /** The clock that all group clocks of this node are read on. Never runs back. */
+  readonly monotonicMillis: () => number;
   readonly options: MultiRaftOptions;
   /** Runs `turn` soon, but not now: after what is already queued. */
   readonly defer: (turn: () => void) => void;

@@ -158,13 +158,13 @@ export class MultiRaft {
     this.#turns.activate(target);
   }
 
-  /** Time passed: one tick for every group. */
+  /** Time passed: one tick for every group that does not rest. */
   tick(): void {
     if (this.#turns.isRunning) this.#turns.guard(() => this.#tickGroups());
   }
 
   #tickGroups(): void {
-    for (const group of this.#groups.values()) {
+    for (const group of this.#turns.awake) {
       group.core.tick();
       this.#turns.settle(group);
     }
@@ -193,7 +193,7 @@ export class MultiRaft {
   }
 
   #hinder(hindrance: Hindrance, isPresent: boolean): void {
-    this.#hindrances.set(hindrance, isPresent);
+    if (!this.#hindrances.set(hindrance, isPresent)) return;
     for (const { core } of this.#groups.values()) core.setWillingness(this.#hindrances.willingness);
     for (const group of this.#groups.values()) this.#turns.activate(group);
   }

@@ -16,7 +16,7 @@ export class Outbox {
     for (const [to, messages] of this.#messages) {
       this.#messages.set(
         to,
-        messages.filter((message) => message.group !== group),
+        messages.filter((message) => !('group' in message) || message.group !== group),
       );
     }
   }

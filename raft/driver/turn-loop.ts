@@ -11,10 +11,14 @@ import { closeGroup, type Group, isTold, tellStatus } from './group.ts';
 import { GroupCommit } from './group-commit.ts';
 import type { MultiRaftInit } from './multi-raft-options.ts';
 import { Outbox } from './outbox.ts';
-import type { PeerMessage } from './peer-message.ts';
+import type { GroupPeerMessage, PeerMessage } from './peer-message.ts';
 import { type AskedChange, PendingChanges } from './pending-changes.ts';
+import { Rests } from './rests.ts';
 import { SnapshotTraffic } from './snapshot-traffic.ts';
 import type { GroupId, NodeId, StoredGroup } from '../types.ts';
+
+/** Processes of one node differ in a number below this. */
+const PROCESS_BOUND = 2 ** 31;
 
 export class TurnLoop {
   readonly #init: MultiRaftInit;
@@ -27,6 +31,7 @@ export class TurnLoop {
   readonly #outbox = new Outbox();
   readonly #traffic: SnapshotTraffic;
   readonly #disk: GroupCommit;
+  readonly #rests: Rests;
   #isScheduled = false;
   #isStarted = false;
   #isStopped = false;
@@ -50,6 +55,15 @@ export class TurnLoop {
       written: () => this.#schedule(),
       failed: (error) => this.#fail(error),
     });
+    this.#rests = new Rests({
+      id: init.id,
+      options: init.options.raft,
+      process: init.random(PROCESS_BOUND),
+      monotonicMillis: init.monotonicMillis,
+      post: (to, message) => this.#outbox.post(to, message),
+      groupOf: (id) => groups.get(id),
+      isActive: (group) => this.#active.has(group),
+    });
     this.#traffic = new SnapshotTraffic({
       id: init.id,
       store: init.store,
@@ -61,6 +75,11 @@ export class TurnLoop {
       refused: (group, meta, error) => init.snapshotRefused?.(group, meta, error),
       failed: (error) => this.#fail(error),
     });
+  }
+
+  /** The groups that do not rest. */
+  get awake(): Iterable<Group> {
+    return this.#rests.awake;
   }
 
   /** Was started, and not stopped. */
@@ -83,8 +102,14 @@ export class TurnLoop {
 
   /** The group has work: it is in the next turn. */
   activate(group: Group): void {
-    this.#active.add(group);
+    this.#enlist(group);
     this.#schedule();
+  }
+
+  /** The group is in this turn, and does not rest. */
+  #enlist(group: Group): void {
+    this.#rests.busy(group);
+    this.#active.add(group);
   }
 
   /**
@@ -130,20 +155,23 @@ export class TurnLoop {
     this.#wantsProposal.delete(group);
     this.#outbox.forget(group.id);
     this.#traffic.forget(group);
+    this.#rests.forget(group);
     this.#disk.remove(group, placement, done);
     this.#changes.forget(group);
     closeGroup(group);
     this.#schedule();
   }
 
-  /** Tick number `ticks` has reached all cores; now the disk and the snapshots on their way. */
+  /** Tick number `ticks` has reached all cores that do not rest; now those that do, the disk and the snapshots on their way. */
   tick(ticks: number): void {
+    this.#rests.tick(ticks);
     this.#disk.tick();
     this.#traffic.tick(ticks, this.#init.options.raft.heartbeatTicks);
     this.#schedule();
   }
 
   peerLost(peer: NodeId): void {
+    this.#rests.peerLost(peer);
     this.#traffic.peerLost(peer);
   }
 
@@ -174,7 +202,7 @@ export class TurnLoop {
   #turn(): void {
     this.#stepInbox();
     this.#traffic.run();
-    this.#changes.begin((group) => this.#active.add(group));
+    this.#changes.begin((group) => this.#enlist(group));
     if (!this.#disk.isWriting) this.#propose();
     // A group stays active until it was offered to the disk, so nothing is forgotten during a write.
     for (const group of this.#active) this.#sendAndApply(group);
@@ -184,22 +212,38 @@ export class TurnLoop {
 
   #stepInbox(): void {
     for (const envelope of this.#inbox.splice(0)) {
-      const group = this.#groups.get(envelope.group);
-      if (group === undefined) continue;
       switch (envelope.kind) {
-        case 'message':
-          group.core.step(envelope.message);
-          this.settle(group);
+        case 'beat':
+          this.#rests.receiveBeat(envelope);
           break;
-        case 'chunk':
-          this.#traffic.receive(group, envelope);
-          this.#active.add(group);
+        case 'beatAnswer':
+          this.#rests.receiveAnswer(envelope);
           break;
-        case 'chunkAck':
-          this.#traffic.acknowledged(envelope);
-          this.#active.add(group);
-          break;
+        default:
+          this.#stepGroup(envelope);
       }
+    }
+  }
+
+  #stepGroup(envelope: GroupPeerMessage): void {
+    const group = this.#groups.get(envelope.group);
+    if (group === undefined) return;
+    switch (envelope.kind) {
+      case 'message': {
+        const { message } = envelope;
+        // An answer that was on its way when the group came to rest says nothing that its leader does not know.
+        if (message.type !== 'heartbeatResponse' || message.term !== group.core.term) this.#rests.wake(group);
+        group.core.step(message);
+        this.settle(group);
+        return;
+      }
+      case 'chunk':
+        this.#traffic.receive(group, envelope);
+        this.#enlist(group);
+        return;
+      case 'chunkAck':
+        this.#traffic.acknowledged(envelope);
+        this.#enlist(group);
     }
   }
 
@@ -211,8 +255,8 @@ export class TurnLoop {
       if (group.core.role !== 'leader') continue;
       const data = group.app.takeProposal();
       if (data === undefined) continue;
+      this.#enlist(group);
       group.app.proposed(group.core.propose(data));
-      this.#active.add(group);
     }
   }
 

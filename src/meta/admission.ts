@@ -143,7 +143,7 @@ export class Admission {
       case 'refused':
         return false;
       case 'unrecorded':
-        return message.group === META_GROUP && !isPromise(message);
+        return 'group' in message && message.group === META_GROUP && !isPromise(message);
     }
   }
 }
@@ -153,6 +153,8 @@ function isPromise(message: PeerMessage): boolean {
     case 'chunk':
       return false;
     case 'chunkAck':
+    case 'beat':
+    case 'beatAnswer':
       return true;
     case 'message':
       break;

@@ -6,12 +6,13 @@ import { encodePeerMessages } from '../wire/peer-messages.ts';
 import type { NodeCoreInit } from './node-core-init.ts';
 
 export function newRaft(init: NodeCoreInit): MultiRaft {
-  const { nodeId, config, store, random, defer, fatal, send, snapshotRefused } = init;
+  const { nodeId, config, store, random, clocks, defer, fatal, send, snapshotRefused } = init;
   const raft = { ...RAFT_DEFAULTS, ...ticksOf(config.timing) };
   return new MultiRaft({
     id: nodeId,
     store,
     random,
+    monotonicMillis: clocks.monotonicMillis,
     options: { ...MULTI_RAFT_DEFAULTS, raft, ...init.raft },
     defer,
     fatal,

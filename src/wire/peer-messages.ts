@@ -1,10 +1,11 @@
 /**
  * The frame of what the Raft groups of two nodes say to each other in one turn: one message behind the other, each with its
- * kind, its group and its fields.
+ * kind, its group if it is of one, and its fields.
  */
 import { decodeConfig } from '../../raft/membership.ts';
 import type { PeerMessage, SnapshotChunk, SnapshotChunkAck } from '../../raft/driver/peer-message.ts';
 import type { Entry, EntryKind, Message, NodeId, SnapshotMeta, VoteResponse } from '../../raft/types.ts';
+import { decodeBeat, decodeBeatAnswer, encodeBeat, encodeBeatAnswer } from './beats.ts';
 import { BytesIn, BytesOut } from './bytes.ts';
 import { FrameError } from './frame.ts';
 
@@ -21,7 +22,13 @@ const MESSAGE_TYPES = [
   'timeoutNow',
 ] as const satisfies readonly Message['type'][];
 const ENTRY_KINDS = ['command', 'noop', 'config'] as const satisfies readonly EntryKind[];
-const KINDS = ['message', 'chunk', 'chunkAck'] as const satisfies readonly PeerMessage['kind'][];
+const KINDS = [
+  'message',
+  'chunk',
+  'chunkAck',
+  'beat',
+  'beatAnswer',
+] as const satisfies readonly PeerMessage['kind'][];
 
 /** Payloads stay near this size, so that no frame comes close to the bound however much one turn sends. */
 const PAYLOAD_BYTES_AIM = 8 << 20;
@@ -42,7 +49,7 @@ export function encodePeerMessages(messages: readonly PeerMessage[]): Buffer[] {
 
 function encodeOne(message: PeerMessage): void {
   out.integer(KINDS.indexOf(message.kind));
-  out.integer(message.group);
+  if ('group' in message) out.integer(message.group);
   switch (message.kind) {
     case 'message':
       encodeMessage(message.message);
@@ -60,6 +67,12 @@ function encodeOne(message: PeerMessage): void {
       out.integer(message.index);
       out.integer(message.snapshotTerm);
       out.integer(message.held);
+      return;
+    case 'beat':
+      encodeBeat(out, message);
+      return;
+    case 'beatAnswer':
+      encodeBeatAnswer(out, message);
   }
 }
 
@@ -151,6 +164,8 @@ export function decodePeerMessages(payload: Uint8Array, from: NodeId, to: NodeId
 
 function decodeOne(input: BytesIn): PeerMessage {
   const kind = input.oneOf(KINDS, 'kind');
+  if (kind === 'beat') return decodeBeat(input);
+  if (kind === 'beatAnswer') return decodeBeatAnswer(input);
   const group = input.integer('group');
   switch (kind) {
     case 'message':

@@ -53,6 +53,7 @@ class VirtualCluster {
       id,
       store,
       random: (bound) => id % bound,
+      monotonicMillis: () => this.nowMillis,
       options: {
         ...MULTI_RAFT_DEFAULTS,
         raft: { ...MULTI_RAFT_DEFAULTS.raft, heartbeatTicks: 1, electionTicks: 5 },

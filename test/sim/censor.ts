@@ -26,10 +26,15 @@ export class Censor {
     const isWithheld = this.#withheld.has(from);
     if (!isBlind && !isWithheld) return [payload];
     const seen = decodePeerMessages(payload, from, to).filter(
-      (message) => !(isBlind && message.group === META_GROUP) && !(isWithheld && bringsOwnEntries(message)),
+      (message) => !(isBlind && isOfMeta(message)) && !(isWithheld && bringsOwnEntries(message)),
     );
     return encodePeerMessages(seen);
   }
+}
+
+/** A beat may be, too: whoever is blind hears none, and has a heartbeat of each other group instead. */
+function isOfMeta(sent: PeerMessage): boolean {
+  return !('group' in sent) || sent.group === META_GROUP;
 }
 
 function bringsOwnEntries(sent: PeerMessage): boolean {

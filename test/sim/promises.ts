@@ -97,6 +97,9 @@ function checkAgrees(
 export function told(sent: PeerMessage): string {
   if (sent.kind === 'chunk') return `group ${sent.group} chunk ${sent.chunk} of snapshot ${sent.meta.index}`;
   if (sent.kind === 'chunkAck') return `group ${sent.group} holds ${sent.held} chunks of ${sent.index}`;
+  if (sent.kind === 'beat')
+    return `beat of list ${sent.version}: ${sent.groups?.map(({ group }) => group).join(' ') ?? 'known'}`;
+  if (sent.kind === 'beatAnswer') return `list ${sent.version} rests, but ${sent.awake.join(' ') || 'none'}`;
   const { from: _from, to: _to, type, ...rest } = sent.message;
   const fields = Object.entries(rest).map(([name, value]) =>
     Array.isArray(value) ? `${name} ${value.length}` : `${name} ${typeof value === 'object' ? '..' : value}`,

@@ -150,7 +150,7 @@ function inGroup(message: fc.Arbitrary<Message>): fc.Arbitrary<PeerMessage> {
   return fc.record({ kind: fc.constant('message'), group: natural, message });
 }
 
-/** By name: each type of message, `chunk` and `chunkAck`. */
+/** By name: each type of message, and all other kinds. */
 export const PEER_MESSAGES: Readonly<Record<string, fc.Arbitrary<PeerMessage>>> = {
   ...Object.fromEntries(Object.entries(MESSAGES).map(([type, message]) => [type, inGroup(message)])),
   chunk: fc.record({
@@ -170,6 +170,26 @@ export const PEER_MESSAGES: Readonly<Record<string, fc.Arbitrary<PeerMessage>>> 
     index: natural,
     snapshotTerm: natural,
     held: natural,
+  }),
+  beat: fc.record(
+    {
+      kind: fc.constant('beat'),
+      from: fc.constant(FROM),
+      process: natural,
+      version: natural,
+      readingMillis: natural,
+      groups: fc.array(fc.record({ group: natural, term: natural, index: natural, timeMillis: natural }), {
+        maxLength: 4,
+      }),
+    },
+    { requiredKeys: ['kind', 'from', 'process', 'version', 'readingMillis'] },
+  ),
+  beatAnswer: fc.record({
+    kind: fc.constant('beatAnswer'),
+    from: fc.constant(FROM),
+    process: natural,
+    version: natural,
+    awake: fc.array(natural, { maxLength: 4 }),
   }),
 };
 

@@ -47,6 +47,8 @@ export class Node {
   readonly fatals: unknown[] = [];
   /** A test of what ends a process sets this: elsewhere, an end fails the test. */
   mayEnd = false;
+  /** By how much its own clock has gained on real time. */
+  clockAheadMillis = 0;
   /** Snapshots of leaders that it took for unsound. */
   readonly refused: unknown[] = [];
 
@@ -58,6 +60,10 @@ export class Node {
 
   get isUp(): boolean {
     return this.#life !== undefined;
+  }
+
+  get #monotonicMillis(): number {
+    return this.#surroundings.now + this.clockAheadMillis;
   }
 
   get #alive(): Life {
@@ -141,6 +147,7 @@ export class Node {
       id: this.id,
       store,
       random,
+      monotonicMillis: () => this.#monotonicMillis,
       options,
       defer: (turn) => this.#deferred.push(turn),
       send: (to, messages) => {
@@ -161,7 +168,7 @@ export class Node {
 
   #add(group: GroupId, stored: StoredGroup | DurableGroup | undefined, placement?: number): void {
     const { agreement } = this.#surroundings;
-    const app = new TestApplication(group, agreement, () => this.#surroundings.now);
+    const app = new TestApplication(group, agreement, () => this.#monotonicMillis);
     this.#tombstones.delete(group);
     this.#apps.set(group, app);
     if (stored?.snapshot !== undefined && 'chunks' in stored) {

@@ -190,4 +190,46 @@ export const DRIVER: readonly Mutant[] = [
     ],
     unitTest: { file: 'node/rules-changes.test.ts', why: 'the clients of the simulator do not wait for it' },
   },
+  {
+    id: 'E1',
+    bug: 'the answer of a node counts for a group that does not rest there, in whatever term that is',
+    law: 'a leader that its group has left steps down',
+    edits: [{ in: 'FollowedRests.wake', find: 'leader.awake.add(group.id);', replace: '' }],
+    unitTest: {
+      file: 'raft/driver/rests.test.ts',
+      why: 'whoever asks such a leader for something wakes the group, and in the simulator somebody always does',
+    },
+  },
+  {
+    id: 'E2',
+    bug: 'a follower that rested goes by its own clock since it came to rest',
+    law: 'group time follows the clock of its leader',
+    edits: [
+      {
+        in: 'CoreRest.endAsFollower',
+        find: 'state.observeLeaderTime(state.term, timeMillis, ageMillis);',
+        replace: '',
+      },
+    ],
+    unitTest: {
+      file: 'raft/driver/rests.test.ts',
+      why: 'groups of the simulator rest for too short a time for a clock to gain what a law would notice',
+    },
+  },
+  {
+    id: 'E3',
+    bug: 'group time follows the clock of another process of the leader',
+    law: 'group time never outruns real time',
+    edits: [
+      {
+        in: 'FollowedRests.isOfAnotherProcess',
+        find: 'leader !== undefined && leader.process !== process',
+        replace: 'false',
+      },
+    ],
+    unitTest: {
+      file: 'raft/driver/rests.test.ts',
+      why: 'a connection breaks with its process, and that wakes the groups before beats of the next come',
+    },
+  },
 ];
