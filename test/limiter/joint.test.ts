@@ -183,6 +183,18 @@ describe('a request under several limits, with an id', () => {
     expect(limiter.one(joint({ requestId: 'r1' }))).toMatchObject({ refusal: 'refunded' });
   });
 
+  it('is told when it is taken back as when it was granted: by the limit with least remaining', () => {
+    const limiter = harness();
+    const further = [{ userId: '10.0.0.1', ruleId: 'address', cost: 5 }];
+    const { ruleId, decided } = limiter.one(joint({ requestId: 'r1', further }));
+    expect([ruleId, decided.position]).toEqual(['address', 1]);
+    const refund = { ask: 'refund', userId: 'ada', requestId: 'r1' } as const;
+    const told = { ruleId, decided, refund: { refunded: true, cost: 5 } };
+    expect(limiter.one(refund)).toMatchObject(told);
+    expect(limiter.one(refund)).toMatchObject(told);
+    expect(left(limiter)).toEqual([2, 3, 5]);
+  });
+
   it('is forgotten as a whole when its horizon is over', () => {
     const limiter = harness();
     limiter.one(joint({ requestId: 'r1' }));

@@ -209,7 +209,8 @@ export class LimiterState {
 
   /**
    * Takes back what was granted under the request id that was looked up: it counts no more, and its id stays remembered as
-   * refunded. Returns that grant, whoever took it back, until anything else is looked up; undefined if none is remembered.
+   * refunded. Returns that grant as it was told, whoever took it back, until anything else is looked up; undefined if none is
+   * remembered.
    */
   refund(): GrantView | undefined {
     const { timeMillis } = this.applied;
@@ -217,11 +218,12 @@ export class LimiterState {
     // forgotten, and known anew: then the same stamp could be another grant.
     const id = this.memory.find(this.requestKey, timeMillis + 1);
     if (id === NONE) return undefined;
-    const grant = this.memory.view(id);
+    const telling = this.memory.tellingOf(id);
+    const grant = this.memory.view(telling);
     if (grant.isRefunded) return grant;
     for (const limit of this.memory.limitsOf(id)) this.#refundLimit(limit);
     this.changedMillis = timeMillis;
-    return this.memory.view(id);
+    return this.memory.view(telling);
   }
 
   #refundLimit(id: number): void {
