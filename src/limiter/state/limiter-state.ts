@@ -172,6 +172,11 @@ export class LimiterState {
     return count;
   }
 
+  /** May so many stated rules that nothing was granted by yet get tables of keys? */
+  hasRoomForStated(count: number): boolean {
+    return this.#statedCount + count <= STATED_RULES_MAX;
+  }
+
   /**
    * Is there room to remember a grant, and its request id if it has one? Names and ids are those that are looked up just
    * now.
@@ -182,7 +187,7 @@ export class LimiterState {
     const bytes = before + this.bytesFor(wanted, hasRequestId);
     const { keys, slot } = wanted;
     const isNew = slot === NONE || hasRequestId;
-    if (!keys.isKept && this.#statedCount >= STATED_RULES_MAX) return false;
+    if (!keys.isKept && !this.hasRoomForStated(1)) return false;
     if (room === 'exhausted' && bytes > 0) return false;
     if (room === 'full' && isNew) return false;
     return this.size.hasRoom(bytes, isNew, this.table?.partitionBytesMax ?? 0);
