@@ -66,7 +66,7 @@ export const JOINT: readonly Mutant[] = [
       {
         in: 'JointJudgement.judge',
         find: "if (judgement.isRepeated(state, question, now)) return this.#refuse('repeated', state, question, place);",
-        replace: '',
+        replace: 'judgement.isRepeated(state, question, now);',
       },
     ],
   },
@@ -159,5 +159,21 @@ export const JOINT: readonly Mutant[] = [
         replace: 'return joint;',
       },
     ],
+  },
+  {
+    id: 'J14',
+    bug: 'one request states more rules than there is room for',
+    law: 'every table has a bound',
+    edits: [
+      {
+        in: 'JointJudgement.judge',
+        find: 'hasRoom &&= unkept.size === 0 || state.hasRoomForStated(unkept.size);',
+        replace: '',
+      },
+    ],
+    unitTest: {
+      file: 'limiter/joint.test.ts',
+      why: 'the clients of the simulator state no rules',
+    },
   },
 ];
