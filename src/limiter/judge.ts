@@ -200,12 +200,14 @@ export class Judgement implements Demand {
     }
   }
 
+  /** Also what is told of a limit that the question fits under: by a look, or as one of several. Nobody has to wait for that. */
   denial(place: Place): Decision {
     const { slot, t, cost, isHeld, keys, rule } = this;
     const isKnown = slot !== NONE;
+    const fits = !isHeld && this.isWithinLimit;
     const unknownWait = cost > keys.capacity ? Infinity : 0;
     const ownWait = isKnown ? keys.meter.millisUntilAvailable(slot, this, cost) : unknownWait;
-    const wait = Math.max(ownWait, this.#retiredMillis);
+    const wait = fits ? 0 : Math.max(ownWait, this.#retiredMillis);
     const empty = Math.max(isKnown ? keys.meter.millisUntilEmpty(slot, this) : 0, this.#retiredMillis);
     // Held back: nothing fits before the time of the decision is reached, and then as much as is free there.
     const since = (millis: number): number => (isHeld ? millis + (t - this.asked) : this.#sinceAsked(millis));

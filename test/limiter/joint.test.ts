@@ -1,9 +1,11 @@
 /** A request under several limits: all of them grant it, or it is charged nowhere. */
 import { describe, expect, it } from 'vitest';
 import type { AllowRequest } from '../../src/api/request.ts';
+import { statedRuleId } from '../../src/api/stated-rule.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import { requestsOf } from '../../src/limiter/log/batch.ts';
 import { decodeCommand } from '../../src/limiter/log/command.ts';
+import { STATED_RULES_MAX } from '../../src/limiter/stated-rules.ts';
 import { entryOf, Harness, restoreInto, snapshotOf, tableOf } from './harness.ts';
 
 /** Two in a second, three in a minute, and five in a second for everybody behind an address. */
@@ -129,6 +131,20 @@ describe('a request under several limits', () => {
     expect(Math.max(...bytes)).toBeLessThanOrEqual(4_096);
   });
 
+  it('states no more rules than there is room for, and one rule as often as it likes', () => {
+    const limiter = harness();
+    for (let i = 2; i < STATED_RULES_MAX; i += 1)
+      limiter.one({ userId: 'ada', ruleId: statedRuleId(i, 60_000) });
+    const [one, other] = [statedRuleId(300, 60_000), statedRuleId(400, 60_000)];
+    const asked = (...ruleIds: string[]): AllowRequest =>
+      joint({ further: ruleIds.map((ruleId, i) => ({ userId: `user${i}`, ruleId })) });
+    limiter.one({ userId: 'ada', ruleId: statedRuleId(1, 60_000) });
+    expect(limiter.machine.quickDenial(asked(one, other), limiter.nowMillis)?.refusal).toBe('at_capacity');
+    expect(limiter.one(asked(one, other))).toMatchObject({ allowed: false, refusal: 'at_capacity' });
+    expect(limiter.one(asked(one, one))).toMatchObject({ allowed: true });
+    expect(limiter.one(asked(other))).toMatchObject({ allowed: false, refusal: 'at_capacity' });
+  });
+
   it('is denied at once, by what the log would say', () => {
     const limiter = harness();
     limiter.ask(joint(), joint());
@@ -181,6 +197,18 @@ describe('a request under several limits, with an id', () => {
     expect(limiter.one(refund).refund).toEqual({ refunded: true, cost: 1 });
     expect(left(limiter)).toEqual([1, 2, 3]);
     expect(limiter.one(joint({ requestId: 'r1' }))).toMatchObject({ refusal: 'refunded' });
+  });
+
+  it('is told when it is taken back as when it was granted: by the limit with least remaining', () => {
+    const limiter = harness();
+    const further = [{ userId: '10.0.0.1', ruleId: 'address', cost: 5 }];
+    const { ruleId, decided } = limiter.one(joint({ requestId: 'r1', further }));
+    expect([ruleId, decided.position]).toEqual(['address', 1]);
+    const refund = { ask: 'refund', userId: 'ada', requestId: 'r1' } as const;
+    const told = { ruleId, decided, refund: { refunded: true, cost: 5 } };
+    expect(limiter.one(refund)).toMatchObject(told);
+    expect(limiter.one(refund)).toMatchObject(told);
+    expect(left(limiter)).toEqual([2, 3, 5]);
   });
 
   it('is forgotten as a whole when its horizon is over', () => {

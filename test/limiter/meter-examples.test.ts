@@ -211,6 +211,15 @@ describe('a rule that changes its meter', () => {
     ]);
   });
 
+  it('has nobody wait who fits beside what the old one granted', () => {
+    const harness = harnessWith({ ...log, clock: 'cluster' });
+    harness.one({ userId: 'ada' });
+    harness.rules(tableOf(2, [{ ...bucket, clock: 'cluster' }]));
+    const { ruleId } = harness.one({ userId: 'bob' });
+    const standing = harness.machine.look({ ask: 'look', userId: 'ada', ruleId }, harness.nowMillis);
+    expect(standing?.limits).toMatchObject([{ remaining: 2, retryAfterMillis: 0, resetMillis: 10_001 }]);
+  });
+
   it('finds its grants again when the old one comes back', () => {
     const harness = harnessWith(log);
     asks(harness, 0, 3);

@@ -16,8 +16,9 @@ import {
   receiptOf,
   ruleOf,
 } from './group-ledger.ts';
-import { type Asked, askedBy, wordsOf } from './id-ledger.ts';
-import { sayingOf } from './naive-judgement.ts';
+import { type Asked, askedBy, identityOf, limitsOf, wordsOf } from './id-ledger.ts';
+import { tellingLimit } from './naive-joint.ts';
+import { sayingOf, wordsOfStanding } from './naive-judgement.ts';
 import { groupWindowMillis } from './naive-keys.ts';
 import { check } from './story.ts';
 
@@ -53,29 +54,29 @@ export class AnswerChecker {
       () =>
         `${request.userId} got an answer from entry ${index} of group ${group.id}, which is not committed`,
     );
+    const asked = askedBy(request);
     if (decision.allowed) {
-      const granted = this.#checkGrant(group, request, decision);
-      if (attemptMillis !== undefined) this.#checkRemembered(group, granted, attemptMillis);
+      const granted = this.#checkGrant(group, asked, decision);
+      if (attemptMillis !== undefined) this.#checkRemembered(group, asked, granted, attemptMillis);
     } else {
-      this.#checkDenial(group, request, decision);
-      if (invokedMillis !== undefined) this.#checkInRealTime(group, { request, decision, invokedMillis });
+      const denied = this.#checkDenial(group, asked, decision);
+      if (invokedMillis !== undefined) this.#checkInRealTime(group, denied, decision, invokedMillis);
     }
   }
 
-  #checkGrant(group: GroupLedger, request: AllowRequest, decision: Decision): Receipt {
+  #checkGrant(group: GroupLedger, asked: Asked, decision: Decision): Receipt {
     const receipt = receiptOf(decision);
-    const words = wordsOf(askedBy(request));
     const granted = group.receipts.get(receipt);
     check(
-      granted?.words === words,
-      () => `the log of group ${group.id} has no such grant: ${words} at ${receipt}`,
+      granted?.identity === identityOf(asked),
+      () => `the log of group ${group.id} has no such grant: ${wordsOf(asked)} at ${receipt}`,
     );
     check(
       granted.hasId || !granted.isTold,
-      () => `the grant at ${receipt} of group ${group.id} was told to two who asked: ${words}`,
+      () => `the grant at ${receipt} of group ${group.id} was told to two who asked: ${wordsOf(asked)}`,
     );
     granted.isTold = true;
-    this.#checkLogged(group, words, decision);
+    toldLimit(this.#checkLogged(group, asked, decision), decision);
     return granted;
   }
 
@@ -83,8 +84,8 @@ export class AnswerChecker {
    * Nobody who asks later than a request id is remembered gets its grant, but for those who came while the first attempt
    * was in flight, and waited with it.
    */
-  #checkRemembered(group: GroupLedger, granted: Receipt, attemptMillis: number): void {
-    const { words, stampedMillis, committedMillis, horizonMillis } = granted;
+  #checkRemembered(group: GroupLedger, asked: Asked, granted: Receipt, attemptMillis: number): void {
+    const { stampedMillis, committedMillis, horizonMillis } = granted;
     if (committedMillis !== undefined && attemptMillis <= committedMillis) return;
     const lag = this.#init.lagMax?.(group.id, attemptMillis - horizonMillis) ?? Infinity;
     const since = attemptMillis - horizonMillis - lag;
@@ -92,83 +93,95 @@ export class AnswerChecker {
     check(
       stampedMillis >= since,
       () =>
-        `${words} got a grant of group ${group.id} that was ${attemptMillis - stampedMillis} ms old when it was asked, ` +
+        `${wordsOf(asked)} got a grant of group ${group.id} that was ${attemptMillis - stampedMillis} ms old when it was asked, ` +
         `remembered for ${horizonMillis} + ${lag} ms`,
     );
   }
 
-  /** In group time a denial must follow from the log up to where it was read. */
-  #checkDenial(group: GroupLedger, request: AllowRequest, decision: Decision): void {
+  /** In group time a denial must follow from the log up to where it was read. Returns the limit that it is told by. */
+  #checkDenial(group: GroupLedger, request: Asked, decision: Decision): Asked {
     const { ruleId, decided } = decision;
     const rule = ruleOf(group, ruleId);
-    const asked = askedBy(request);
-    if (decided.position !== undefined) this.#checkLogged(group, wordsOf(asked), decision);
-    else this.#checkQuickDenial(group, asked, decision);
+    const isLogged = decided.position !== undefined;
+    const denied = toldLimit(isLogged ? this.#checkLogged(group, request, decision) : request, decision);
+    if (!isLogged) this.#checkQuickDenial(group, request, denied, decision);
     // A caller's own times say nothing about the horizon.
-    if (request.timestampMillis === undefined) group.ids.denied(asked, decision);
+    if (request.timestampMillis === undefined) group.ids.denied(request, decision);
     // Others have no single window to look at; that they are decided as they must is seen by the naive limiter.
-    if (!group.machine.isPlainLog(ruleId)) return;
+    if (!group.machine.past.isPlainLog(ruleId)) return denied;
+    const { userId, cost } = denied;
     // Users of both kinds are held back to their own timestamps.
-    if (request.userId.startsWith('mixed') || request.userId.startsWith('event')) return;
+    if (userId.startsWith('mixed') || userId.startsWith('event')) return denied;
     const window = groupWindowMillis(decision.windowMillis, this.#init.tables[0]?.clockDriftPpm ?? 0);
-    const grants = grantsOf(group, ruleId, request.userId);
+    const grants = grantsOf(group, ruleId, userId);
     const live = costSince(grants, decided.timeMillis - window, decided.index);
     check(
-      live + (request.cost ?? 1) > decision.limit,
+      live + cost > decision.limit,
       () =>
-        `wrong denial: ${live} of ${decision.limit} in ${window} ms for ${request.userId}, rule ${rule.id}, ` +
+        `wrong denial: ${live} of ${decision.limit} in ${window} ms for ${userId}, rule ${rule.id}, ` +
         `entry ${decided.index} of group ${group.id}`,
     );
+    return denied;
   }
 
   /** A denial has its reason in real time too: group time may not stand still, nor fall back. */
   #checkInRealTime(
     group: GroupLedger,
-    denied: { readonly request: AllowRequest; readonly decision: Decision; readonly invokedMillis: number },
+    { userId, cost, timestampMillis }: Asked,
+    decision: Decision,
+    invokedMillis: number,
   ): void {
-    const { request, decision, invokedMillis } = denied;
-    if (!request.userId.startsWith('user') || request.timestampMillis !== undefined) return;
-    if (!group.machine.isPlainLog(decision.ruleId)) return;
+    if (!userId.startsWith('user') || timestampMillis !== undefined) return;
+    if (!group.machine.past.isPlainLog(decision.ruleId)) return;
     const { ruleId, limit, windowMillis } = decision;
     const window = groupWindowMillis(windowMillis, this.#init.tables[0]?.clockDriftPpm ?? 0);
     // Longer than needed: what the lag itself lasts lags a little too.
     const lag = this.#init.lagMax?.(group.id, invokedMillis - window) ?? Infinity;
     const since = invokedMillis - window - lag;
     if (this.#init.lagMax?.(group.id, since) === undefined) return;
-    const grants = grantsOf(group, ruleId, request.userId).filter(
+    const grants = grantsOf(group, ruleId, userId).filter(
       (grant) => grant.index <= decision.decided.index && countsAt(grant, decision.decided.index),
     );
     const live = realCostSince(grants, since);
     check(
-      live + (request.cost ?? 1) > limit,
+      live + cost > limit,
       () =>
-        `denied out of time: ${live} of ${limit} in ${window} + ${lag} ms of real time for ${request.userId}, ` +
+        `denied out of time: ${live} of ${limit} in ${window} + ${lag} ms of real time for ${userId}, ` +
         `rule ${ruleId}, entry ${decision.decided.index} of group ${group.id}`,
     );
   }
 
-  /** An answer of the log says all that the log decided: nothing else, to nobody else, however often it is told. */
-  #checkLogged(group: GroupLedger, words: string, decision: Decision): void {
+  /**
+   * An answer of the log says all that the log decided: nothing else, to nobody else, however often it is told. Returns what
+   * the log holds: the same request, though another attempt of it may be under other limits.
+   */
+  #checkLogged(group: GroupLedger, asked: Asked, decision: Decision): Asked {
     const { index, position = '' } = decision.decided;
     const logged = group.requests.get(`${index}/${position}`);
-    check(logged?.words === words, () => `${words} got the answer of ${logged?.words} in group ${group.id}`);
+    const words = wordsOf(asked);
+    check(
+      logged?.identity === identityOf(asked),
+      () => `${words} got the answer of ${logged?.identity} in group ${group.id}`,
+    );
     const saying = sayingOf(decision);
     check(
       logged.saying === saying,
       () => `${words} must get ${logged.saying} in group ${group.id}, and got ${saying}`,
     );
+    return logged.asked;
   }
 
   /** What a leader denies without asking the log, it must deny by the state it read it from. */
-  #checkQuickDenial(group: GroupLedger, asked: Asked, decision: Decision): void {
+  #checkQuickDenial(group: GroupLedger, asked: Asked, denied: Asked, decision: Decision): void {
+    const { machine } = group;
     const { decided, ruleId, resetMillis } = decision;
     const rule = ruleOf(group, ruleId);
     const isEvent = asked.timestampMillis !== undefined && rule.clock === 'request';
     // Who asks in group time and is held back to its own timestamps is told when it asked by how long it has to wait.
-    const emptyMillis = group.machine.emptyMillisAt(decided.index, asked, decided.timeMillis);
+    const emptyMillis = machine.past.emptyMillisAt(decided.index, denied, decided.timeMillis);
     const sinceMillis = Math.max(0, resetMillis - emptyMillis);
     const nowMillis = decided.timeMillis - (isEvent ? 0 : sinceMillis);
-    const expected = group.machine.denialAt(decided, asked, isEvent ? Infinity : nowMillis);
+    const expected = machine.denialAt(decided, asked, isEvent ? Infinity : nowMillis);
     const saying = sayingOf(decision);
     check(
       expected !== undefined && sayingOf(expected) === saying,
@@ -176,4 +189,18 @@ export class AnswerChecker {
         `${wordsOf(asked)} got ${saying} in group ${group.id}, must be ${JSON.stringify(expected)} at ${nowMillis}`,
     );
   }
+}
+
+/** The limit that a decision must be told by. All are listed: of a request under several limits, and of no other. */
+function toldLimit(asked: Asked, decision: Decision): Asked {
+  const all = limitsOf(asked);
+  const { allowed, limits = [decision] } = decision;
+  const isListed = (decision.limits !== undefined) === all.length > 1 && limits.length === all.length;
+  check(isListed, () => `${wordsOf(asked)} is told of other limits: ${JSON.stringify(decision)}`);
+  const at = tellingLimit(allowed, limits);
+  check(
+    wordsOfStanding(limits[at]!) === wordsOfStanding(decision),
+    () => `${wordsOf(asked)} is not told by its limit ${at}: ${JSON.stringify(decision)}`,
+  );
+  return all[at]!;
 }

@@ -182,7 +182,8 @@ function questionsIn(payload: Uint8Array): Question[] {
     return value < 128 ? value : value - 128 + 128 * integer();
   };
   const ways = Array.from({ length: integer() }, () => {
-    const [, , partition, relayTo] = [integer(), integer(), integer(), integer()];
+    // Behind them the version of the rules that matched it.
+    const [, , partition, relayTo] = [integer(), integer(), integer(), integer(), integer()];
     return { partition, relayTo };
   });
   const looks = ways.length === 0 ? [] : Array.from({ length: integer() }, () => integer());

@@ -202,6 +202,97 @@ describe('the naive limiter', () => {
   });
 });
 
+describe('a request under several limits', () => {
+  const rules = [
+    { id: 'default', limit: 5, windowMillis: 1_000 },
+    { id: 'cluster', limit: 2, windowMillis: 60_000 },
+  ];
+  const table = validateRuleTable({ version: 1, rules });
+  const request = {
+    userId: 'user1',
+    ruleId: 'default',
+    requestId: 'r1',
+    askedDigest: 7,
+    further: [{ userId: 'user2', ruleId: 'cluster' }],
+  };
+  const byDefault = {
+    ruleId: 'default',
+    limit: 5,
+    windowMillis: 1_000,
+    remaining: 4,
+    retryAfterMillis: 0,
+    resetMillis: 1_002,
+  };
+  const byCluster = {
+    ruleId: 'cluster',
+    limit: 2,
+    windowMillis: 60_000,
+    remaining: 1,
+    retryAfterMillis: 0,
+    resetMillis: 60_037,
+  };
+  /** The second limit has least remaining. */
+  const granted = {
+    allowed: true,
+    ...byCluster,
+    decided: { term: 1, index: 2, position: 1, timeMillis: 2_000 },
+    limits: [byDefault, byCluster],
+  };
+
+  function checker(): LimitChecker {
+    const limits = new LimitChecker({ tables: [table], expectOutcome: () => {} });
+    for (const held of [entry(1, 1, encodeRules(table)), entry(2, 1, entryOf([request]))])
+      limits.committed(GROUP, { entry: held, digest: 0, stampedAt: held.timeMillis, gainedMillis: 0 });
+    return limits;
+  }
+
+  test('is charged under each of them, and answered so', () => {
+    const limits = checker();
+    limits.answered(GROUP, request, granted, { committedIndex: 2 });
+    const keys = [
+      { userId: 'user1', rule: 'default' },
+      { userId: 'user2', rule: 'cluster' },
+      { userId: 'user1', rule: 'cluster' },
+    ];
+    const known = keys.map((key) =>
+      limits.isKnownAt(GROUP, 2, { ...key, cost: 1, timestampMillis: undefined, requestId: undefined }),
+    );
+    expect(known).toEqual([true, true, false]);
+  });
+
+  const byAnother = { ...byDefault, decided: { ...granted.decided, position: 0 } };
+  test.each([
+    ['by another limit than the one that binds', byAnother, 'got the answer of undefined'],
+    ['as if that were the one that binds', { remaining: 4 }, 'must get'],
+    ['without its limits', { limits: [] }, 'must get'],
+    ['with a wrong number in a limit', { limits: [{ ...byDefault, limit: 6 }, byCluster] }, 'must get'],
+    ['with its limits in another order', { limits: [byCluster, byDefault] }, 'must get'],
+  ])('is found where it is told %s', (_, wrong, message) => {
+    const told = { ...granted, ...wrong };
+    expect(() => checker().answered(GROUP, request, told, { committedIndex: 2 })).toThrow(message);
+  });
+
+  test('is found where a leader denies it at once, and tells that by a limit that grants it', () => {
+    const further = [{ userId: 'user2', ruleId: 'cluster', cost: 2 }];
+    const denial = { term: 1, index: 2, timeMillis: 2_000 };
+    const left = { ...byCluster, retryAfterMillis: 60_037 };
+    const told = { allowed: false, ...left, decided: denial, limits: [byDefault, left] };
+    const asked = { ...request, further, requestId: 'r2' };
+    checker().answered(GROUP, asked, told, { committedIndex: 2 });
+    const wrong = { ...told, ...byDefault };
+    expect(() => checker().answered(GROUP, asked, wrong, { committedIndex: 2 })).toThrow(
+      'not told by its limit 1',
+    );
+  });
+
+  test('is the same request under its id whatever its limits are, and another one if something else was asked', () => {
+    const renamed = { ...request, further: [{ userId: 'user1', ruleId: 'cluster' }] };
+    checker().answered(GROUP, renamed, granted, { committedIndex: 2 });
+    const other = { ...request, askedDigest: 8 };
+    expect(() => checker().answered(GROUP, other, granted, { committedIndex: 2 })).toThrow('no such grant');
+  });
+});
+
 describe('group time', () => {
   test('time that falls behind from one stamp to the next is found', () => {
     let now = 0;

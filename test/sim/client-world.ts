@@ -22,6 +22,7 @@ export interface ClientWorld {
   readonly askable: () => readonly SimNode[];
   readonly now: () => number;
   readonly after: (delayMillis: number, run: () => void) => void;
+  readonly partitionOf: (userId: string) => number;
   committedIndex(group: number): number;
   /** Who leads the partition of this user, and what time it is there. */
   leading(userId: string): { readonly node: SimNode; readonly groupMillis: number } | undefined;

@@ -7,7 +7,7 @@ import type { AllowRequest } from '../../src/api/request.ts';
 import { groupOfPartition } from '../../src/partition/placement.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import { TURN_MILLIS } from './ask-checker.ts';
-import { askedBy } from './id-ledger.ts';
+import { type Asked, askedBy, limitsOf } from './id-ledger.ts';
 import type { Random } from './random.ts';
 import { Refunders } from './refunders.ts';
 import { isNowhere, isRejection } from './rejections.ts';
@@ -62,7 +62,8 @@ export class Clients {
   constructor(world: ClientWorld) {
     this.#world = world;
     this.#random = world.random.fork();
-    this.#requests = new Requests({ settings: world.settings, random: this.#random, now: world.now });
+    const { settings, now, partitionOf } = world;
+    this.#requests = new Requests({ settings, random: this.#random, now, partitionOf });
     this.#observed = new ObservedGrants(world);
     this.#repeats = new Repeats({
       world,
@@ -101,7 +102,7 @@ export class Clients {
   stream(node: SimNode, isMeant: (userId: string) => boolean): void {
     for (let i = 0; i < STREAM; i += 1) {
       this.#world.after(i * STREAM_GAP_MILLIS, () => {
-        const request = this.#requests.next();
+        const request = this.#requests.alone();
         // Few names, so that a state stays small; and none is asked for often: each of them is an entry, and no denial.
         let userId = `${request.userId}s${i % STREAM_USERS}`;
         for (let tries = 1; tries < CROWD_TRIES_MAX && !isMeant(userId); tries += 1) userId = `${userId}s`;
@@ -112,9 +113,9 @@ export class Clients {
 
   /** Many requests of one user at once, at one node; of one who `isMeant` if one is found. */
   crowd(node: SimNode, isMeant: (userId: string) => boolean): void {
-    let { userId } = this.#requests.next();
+    let { userId } = this.#requests.alone();
     for (let tries = 1; tries < CROWD_TRIES_MAX && !isMeant(userId); tries += 1) {
-      ({ userId } = this.#requests.next());
+      ({ userId } = this.#requests.alone());
     }
     for (let i = 0; i < CROWD; i += 1) {
       const hasId = this.#random.chance(this.#world.settings.clients.withId);
@@ -188,7 +189,8 @@ export class Clients {
       case 'invalid':
         // A cost above a small limit; a timestamp, if the node's wall clock was set back; a rule that left the table.
         check(
-          (request.cost ?? 1) > 1 || request.timestampMillis !== undefined || this.#mayBeUnknown(request),
+          request.timestampMillis !== undefined ||
+            limitsOf(askedBy(request)).some((one) => this.#mayBeWrong(one)),
           () => `refused as invalid: ${JSON.stringify(request)}, ${answer.message}`,
         );
         return;
@@ -267,9 +269,9 @@ export class Clients {
     });
   }
 
-  #mayBeUnknown({ ruleId }: AllowRequest): boolean {
+  #mayBeWrong({ rule, cost }: Asked): boolean {
     const { tables } = this.#world.settings;
-    return ruleId !== undefined && tables.some(({ rules }) => rules.every(({ id }) => id !== ruleId));
+    return cost > 1 || (rule !== '' && tables.some(({ rules }) => rules.every(({ id }) => id !== rule)));
   }
 
   /** A process ended: whoever waited for it learns nothing. */
@@ -295,7 +297,9 @@ export class Clients {
     this.grants += 1;
     this.#requests.granted(request);
     this.#repeats.granted(request, decision.decided.timeMillis);
-    this.#observed.granted(attempt, decision.ruleId);
+    // What was asked under one id with other limits too may be granted by those.
+    const isSure = request.askedDigest === undefined || !this.#requests.isShared(request);
+    if (isSure) this.#observed.granted(attempt, decision);
     this.refunders.granted(request, decision, attempt.invokedAt);
   }
 

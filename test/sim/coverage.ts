@@ -30,6 +30,7 @@ interface Use {
   readonly userId: string;
   readonly ruleId: string;
   readonly words: string;
+  readonly askedDigest: number | undefined;
   isGranted: boolean;
 }
 
@@ -69,13 +70,14 @@ export class Coverage {
   }
 
   asked(request: AllowRequest): void {
-    const { requestId, userId, ruleId, cost = 1, timestampMillis } = request;
+    const { requestId, userId, ruleId, cost = 1, timestampMillis, askedDigest, further = [] } = request;
     this.#seen(`cost ${cost <= 2 ? cost : cost < 10 ? '3-9' : '10+'}`);
     if (timestampMillis !== undefined) {
       const lateMillis = this.#init.now() - timestampMillis;
       if (Math.abs(lateMillis) >= EPOCH_MILLIS) this.#seen('timeOfAnotherEpoch');
       else if (lateMillis >= LATE_MILLIS) this.#seen('timeMinutesLate');
     }
+    if (askedDigest !== undefined) this.#seen(`joint ${further.length < 2 ? further.length + 1 : '3+'}`);
     if (requestId === undefined) return;
     const uses = this.#uses.get(requestId) ?? [];
     this.#uses.set(requestId, uses);
@@ -84,15 +86,20 @@ export class Coverage {
     if (uses.some((use) => use.userId !== userId)) this.#seen('idOfAnotherUser');
     if (uses.some((use) => use.userId === userId && use.ruleId !== (ruleId ?? 'default')))
       this.#seen('idOfAnotherRule');
+    const isRenamed = (use: Use): boolean =>
+      use.userId === userId && use.askedDigest === askedDigest && use.words !== words && use.isGranted;
+    if (askedDigest !== undefined && uses.some(isRenamed)) this.#seen('joint under other limits');
     if (!uses.some((use) => use.words === words))
-      uses.push({ userId, ruleId: ruleId ?? 'default', words, isGranted: false });
+      uses.push({ userId, ruleId: ruleId ?? 'default', words, askedDigest, isGranted: false });
   }
 
-  decided(request: AllowRequest, { allowed, limit }: Decision): void {
+  decided(request: AllowRequest, { allowed, limit, limits }: Decision): void {
+    if (limits !== undefined) this.#seen(`joint ${allowed ? 'granted' : 'denied'}`);
     if (!allowed) return;
     if ((request.cost ?? 1) === limit && limit > 2) this.#seen('wholeLimitAtOnce');
     const words = JSON.stringify(request);
     const use = this.#uses.get(request.requestId ?? '')?.find((known) => known.words === words);
+    if (use?.isGranted === true && limits !== undefined) this.#seen('joint repeated');
     if (use !== undefined) use.isGranted = true;
   }
 

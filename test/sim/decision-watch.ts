@@ -48,6 +48,14 @@ export function tellDecision(i: number, decision: Decision): void {
   mix(decided.index);
   mix(decided.position ?? -1);
   mix(decided.timeMillis % 0x1_0000_0000);
+  for (const standing of decision.limits ?? []) {
+    mix(standing.ruleId.length);
+    mix(standing.limit);
+    mix(standing.windowMillis);
+    mix(standing.remaining);
+    mix(standing.retryAfterMillis);
+    mix(standing.resetMillis);
+  }
 }
 
 const machine = LimiterStateMachine.prototype;

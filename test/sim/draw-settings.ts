@@ -78,12 +78,16 @@ export function drawSettings(random: Random, given?: Kind): Settings {
   return counted(random, drawn);
 }
 
-/** Drawn last: whoever counts by logs alone lives in the world that the seed gave before there was anything else. */
+/**
+ * Drawn last: whoever counts by logs alone, under one limit each, lives in the world that the seed gave before there was
+ * anything else.
+ */
 function counted(random: Random, drawn: Settings): Settings {
   const isSmall = drawn.tables.some(({ partitionBytesMax }) => partitionBytesMax < PARTITION_BYTES_DEFAULT);
   const tables = withMeters(random, drawn.tables, isSmall || drawn.stateBytesMax < Infinity);
   const [rules = drawn.config.rules] = tables;
-  return { ...drawn, tables, config: { ...drawn.config, rules } };
+  const clients = { ...drawn.clients, joint: random.pick([0, 0, 0.2, 0.6]) };
+  return { ...drawn, tables, clients, config: { ...drawn.config, rules } };
 }
 
 function drawNetwork(random: Random, timing: Timing, spread: Spread): NetworkSettings {
@@ -114,6 +118,7 @@ function drawClients(random: Random, partitions: number): ClientSettings {
     withCost: random.pick([0.1, 0.3, 0.8]),
     costsUpToLimit: random.chance(0.5),
     strangeTimes: random.chance(0.5),
+    joint: 0,
   };
 }
 

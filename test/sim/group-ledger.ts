@@ -2,7 +2,7 @@
 import type { GroupId } from '../../raft/types.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
-import { IdLedger } from './id-ledger.ts';
+import { type Asked, IdLedger } from './id-ledger.ts';
 import { NaiveLimiter } from './naive-limiter.ts';
 import type { TimedGrant } from './rolling-window.ts';
 import { check } from './story.ts';
@@ -28,15 +28,24 @@ export interface GroupLedger {
   readonly forgotten: Map<string, number>;
   /** By rule id: the entry that changed it last. */
   readonly changed: Map<string, number>;
-  /** What the log granted, by receipt. */
+  /** What the log granted, by receipt: under each limit. */
   readonly receipts: Map<string, Receipt>;
-  /** What the log decided, by index and position. */
-  readonly requests: Map<string, { readonly words: string; readonly saying: string }>;
+  /** What each request was charged, by the receipt that it was told. */
+  readonly charged: Map<string, readonly Grant[]>;
+  /** What the log decided, by the index and position that were told. */
+  readonly requests: Map<string, LoggedRequest>;
   readonly ids: IdLedger;
 }
 
+interface LoggedRequest {
+  readonly identity: string;
+  readonly asked: Asked;
+  readonly saying: string;
+}
+
 export interface Receipt {
-  readonly words: string;
+  /** Of whom it was granted to. */
+  readonly identity: string;
   readonly hasId: boolean;
   /** In real time; undefined if nobody knows. */
   readonly stampedMillis: number | undefined;
@@ -56,6 +65,7 @@ export function newLedger(id: GroupId): GroupLedger {
     forgotten: new Map(),
     changed: new Map(),
     receipts: new Map(),
+    charged: new Map(),
     requests: new Map(),
     ids: new IdLedger(),
   };

@@ -7,29 +7,60 @@ import type { Decision } from '../../src/limiter/decision.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import { check } from './story.ts';
 
-/** A request as its client asked it. */
-export interface Asked {
+/** One limit that a request is under. */
+interface AskedLimit {
   readonly userId: string;
   /** '' where none was named. */
   readonly rule: string;
   readonly cost: number;
+}
+
+/** A request as its client asked it. */
+export interface Asked extends AskedLimit {
   readonly timestampMillis: number | undefined;
   readonly requestId: string | undefined;
+  /** Stands for what was asked, where its limits were found by rules. */
+  readonly askedDigest?: number | undefined;
+  /** The limits behind the first. */
+  readonly further?: readonly AskedLimit[];
   /** It gives back what was granted under its id, and asks for nothing: its cost is 0. */
   readonly isRefund?: boolean;
 }
 
-export function askedBy({ userId, ruleId, cost, timestampMillis, requestId }: AllowRequest): Asked {
-  return { userId, rule: ruleId ?? '', cost: cost ?? 1, timestampMillis, requestId };
+export function askedBy({ timestampMillis, requestId, askedDigest, further, ...first }: AllowRequest): Asked {
+  const asked = { ...limitOf(first), timestampMillis, requestId };
+  if (askedDigest === undefined) return asked;
+  return { ...asked, askedDigest, ...(further !== undefined && { further: further.map(limitOf) }) };
+}
+
+function limitOf({ userId, ruleId, cost }: Pick<AllowRequest, 'userId' | 'ruleId' | 'cost'>): AskedLimit {
+  return { userId, rule: ruleId ?? '', cost: cost ?? 1 };
+}
+
+/** Each of its limits as if it were asked alone; those behind the first have an empty id if the request has any. */
+export function limitsOf({ further = [], ...asked }: Asked): readonly Asked[] {
+  const requestId = asked.requestId === undefined ? undefined : '';
+  return [asked, ...further.map((limit) => ({ ...asked, ...limit, requestId }))];
 }
 
 /** Equal for two requests that ask the same. */
-export function wordsOf({ userId, rule, cost, timestampMillis, requestId }: Asked): string {
-  return JSON.stringify([userId, requestId ?? null, rule, cost, timestampMillis ?? null]);
+export function wordsOf(asked: Asked): string {
+  const { userId, rule, cost, timestampMillis, requestId, askedDigest, further = [] } = asked;
+  const words = [userId, requestId ?? null, rule, cost, timestampMillis ?? null];
+  if (askedDigest === undefined) return JSON.stringify(words);
+  return JSON.stringify([...words, askedDigest, ...further.map((one) => [one.userId, one.rule, one.cost])]);
+}
+
+/** Equal for two attempts of one request: under an id what was asked counts, whatever limits it led to. */
+export function identityOf(asked: Asked): string {
+  const { userId, requestId, askedDigest } = asked;
+  const isMatched = requestId !== undefined && askedDigest !== undefined;
+  return isMatched ? JSON.stringify([userId, requestId, { askedDigest }]) : wordsOf(asked);
 }
 
 interface Remembered {
   readonly words: string;
+  readonly identity: string;
   readonly receipt: string;
   readonly index: number;
   readonly position: number;
@@ -47,6 +78,7 @@ export class IdLedger {
     const key = keyOf(asked);
     if (key === undefined) return;
     const words = wordsOf(asked);
+    const identity = identityOf(asked);
     const known = this.#granted.get(key);
     const where = `request ${words} in entry ${entry.index}, position ${i}`;
     const isReused = decision.refusal === 'request_id_reused';
@@ -55,18 +87,19 @@ export class IdLedger {
       if (!decision.allowed) return;
       this.#granted.set(key, {
         words,
+        identity,
         receipt: JSON.stringify(decision.decided),
         index: entry.index,
         position: i,
         untilMillis: entry.timeMillis + horizonMillis,
         refundedIndex: undefined,
       });
-    } else if (known.words === words && known.refundedIndex !== undefined) {
+    } else if (known.identity === identity && known.refundedIndex !== undefined) {
       check(
         decision.refusal === 'refunded',
         () => `${where} was refunded, and got ${JSON.stringify(decision)}`,
       );
-    } else if (known.words === words) {
+    } else if (known.identity === identity) {
       check(
         decision.allowed && JSON.stringify(decision.decided) === known.receipt,
         () => `${where} was granted as ${known.receipt}, and now got ${JSON.stringify(decision)}`,

@@ -9,47 +9,30 @@ import type { Decision } from '../../src/limiter/decision.ts';
 import type { LookRequest, Standing } from '../../src/api/look.ts';
 import type { Refund, RefundRequest } from '../../src/api/refund.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
-import { wordsOfStanding } from './lookers.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import { takeDecisions, tellDecision } from './decision-watch.ts';
 import type { Committed, Outcome } from './group-history.ts';
-import { type Asked, wordsOf } from './id-ledger.ts';
-import { sayingOf } from './naive-judgement.ts';
+import { type Asked, identityOf, wordsOf } from './id-ledger.ts';
+import { rowsOf } from './logged-requests.ts';
+import { sayingOf, wordsOfStanding } from './naive-judgement.ts';
 import { groupWindowMillis } from './naive-keys.ts';
-import { costAround, forgottenAtGrowth } from './rolling-window.ts';
+import type { GrantedLimit } from './naive-requests.ts';
+import { forgottenAtGrowth } from './rolling-window.ts';
 import { check } from './story.ts';
 import { type Answered, AnswerChecker, type AnswerCheckerInit } from './answer-checker.ts';
-import { brokenPromise, overflow } from './guarantees.ts';
 import { meterKindOf } from './naive-meters.ts';
-import {
-  costSince,
-  type Grant,
-  type GroupLedger,
-  grantsOf,
-  newLedger,
-  realCostSince,
-  receiptOf,
-  ruleOf,
-} from './group-ledger.ts';
-import type { Rule } from '../../src/api/rule.ts';
+import { type Grant, type GroupLedger, grantsOf, newLedger, receiptOf, ruleOf } from './group-ledger.ts';
+import { checkWindow } from './window-law.ts';
 
 interface Logged {
   readonly entry: Entry;
-  /** The place in the entry. */
+  /** The place in the entry: its first row. */
   readonly i: number;
   readonly asked: Asked;
   readonly decision: Decision;
+  /** Under each limit, or nothing. */
+  readonly charged: readonly GrantedLimit[];
   readonly stamp: Stamp | undefined;
-}
-
-/** A grant, and all of its key before. */
-interface Granted {
-  readonly grants: readonly Grant[];
-  readonly grant: Grant;
-  readonly userId: string;
-  readonly isEvent: boolean;
-  readonly forgotten: number;
-  readonly where: string;
 }
 
 /** When the leader stamped an entry. */
@@ -59,7 +42,7 @@ interface Stamp {
   readonly seemingMillis: number;
 }
 
-/** More than any grant of these clients adds to a state. */
+/** More than any grant of these clients adds to a state, under one limit. */
 const REQUEST_STATE_BYTES_MAX = 512;
 
 export interface LimitCheckerInit extends AnswerCheckerInit {
@@ -69,15 +52,6 @@ export interface LimitCheckerInit extends AnswerCheckerInit {
   readonly logged?: (asked: Asked, stampedMillis: number, where: string) => void;
   /** The log charges a request, in an entry that its leader stamped at `stampedMillis`. */
   readonly charged?: (asked: Asked, stampedMillis: number, where: string) => void;
-}
-
-function isLog(rule: Rule): boolean {
-  return ['slidingLog', 'granules'].includes(meterKindOf(rule));
-}
-
-/** Its time never runs back, not even when it was forgotten. */
-function isOrdered(userId: string): boolean {
-  return !userId.startsWith('mixed') && !userId.startsWith('event');
 }
 
 export class LimitChecker {
@@ -105,12 +79,12 @@ export class LimitChecker {
 
   /** The rules that were in force after entry `index`. */
   tableAt(id: GroupId, index: number): RuleTable | undefined {
-    return this.#group(id).machine.tableAt(index);
+    return this.#group(id).machine.past.tableAt(index);
   }
 
   /** After entry `index` something is remembered of this user under this rule. */
   isKnownAt(id: GroupId, index: number, asked: Asked): boolean {
-    return this.#group(id).machine.isKnownAt(index, asked);
+    return this.#group(id).machine.past.isKnownAt(index, asked);
   }
 
   /** Of the state that follows from the committed log. */
@@ -132,9 +106,9 @@ export class LimitChecker {
     const command = decodeCommand(entry.data);
     const { machine } = group;
     const before = machine.bytes;
-    machine.apply(command, entry, (i, asked, decision) => {
+    machine.apply(command, entry, (i, asked, { decision, charged }) => {
       tellDecision(i, decision);
-      this.#decided(group, { entry, i, asked, decision, stamp });
+      this.#decided(group, { entry, i, asked, decision, charged, stamp });
     });
     if (command.type === 'rules' && command.table.version > (group.table?.version ?? 0)) {
       this.#rulesChanged(
@@ -179,7 +153,7 @@ export class LimitChecker {
   }
 
   #decided(group: GroupLedger, decided: Logged): void {
-    const { entry, i, asked, decision, stamp } = decided;
+    const { entry, i, asked, decision, charged, stamp } = decided;
     const { requestId } = asked;
     if (asked.isRefund === true) {
       this.#refunded(group, entry, asked, decision);
@@ -197,113 +171,91 @@ export class LimitChecker {
       const stateBytes = group.machine.bytes;
       const cap = group.table?.partitionBytesMax ?? Infinity;
       check(
-        stateBytes + REQUEST_STATE_BYTES_MAX > cap,
+        stateBytes + rowsOf(asked) * REQUEST_STATE_BYTES_MAX > cap,
         () => `refused at ${stateBytes} of ${cap} bytes: ${wordsOf(asked)}, group ${group.id}`,
       );
     }
     const { index, position } = decision.decided;
     // A repetition within the entry has the receipt of the first, as the ledger of ids demands.
     const isEarlier = index === entry.index && position !== undefined && position < i;
-    const words = wordsOf(asked);
-    const isEqual = group.requests.get(`${index}/${position}`)?.words === words;
+    const identity = identityOf(asked);
+    const isEqual = group.requests.get(`${index}/${position}`)?.identity === identity;
     if (requestId !== undefined && isEarlier && isEqual) return;
     this.#init.logged?.(asked, stamp?.atMillis ?? Infinity, `entry ${entry.index} of group ${group.id}`);
     if (index === entry.index)
-      group.requests.set(`${index}/${position ?? ''}`, { words, saying: sayingOf(decision) });
+      group.requests.set(`${index}/${position ?? ''}`, { identity, asked, saying: sayingOf(decision) });
     if (!decision.allowed || index !== entry.index) return;
     check(
-      position === i,
+      position !== undefined && position >= i && position < i + rowsOf(asked),
       () => `request ${i} of entry ${index}, group ${group.id}, has position ${position}`,
+    );
+    check(
+      charged.length === rowsOf(asked),
+      () => `${wordsOf(asked)} is granted under ${charged.length} limits, group ${group.id}`,
     );
     this.#granted(group, decided);
   }
 
+  /** Under all limits of the request, or none. */
   #refunded(group: GroupLedger, entry: Entry, asked: Asked, decision: Decision): void {
     if (!group.ids.refunded(entry, asked, decision)) return;
     const receipt = receiptOf(decision);
-    const grant = grantsOf(group, decision.ruleId, asked.userId).find((each) => each.receipt === receipt);
-    check(grant?.refundedIndex === undefined, () => `${wordsOf(asked)} takes back twice what has ${receipt}`);
+    const grants = group.charged.get(receipt) ?? [];
+    const told = grants.find((each) => each.receipt === receipt);
     check(
-      grant?.cost === decision.refund?.cost,
+      grants.every(({ refundedIndex }) => refundedIndex === undefined),
+      () => `${wordsOf(asked)} takes back twice what has ${receipt}`,
+    );
+    check(
+      told !== undefined && told.cost === decision.refund?.cost,
       () => `${wordsOf(asked)} takes back ${JSON.stringify(decision)}`,
     );
-    if (grant !== undefined) grant.refundedIndex = entry.index;
+    for (const grant of grants) grant.refundedIndex = entry.index;
   }
 
-  #granted(group: GroupLedger, { entry, asked, decision, stamp }: Logged): void {
-    const { userId, cost, requestId } = asked;
-    const hasTime = asked.timestampMillis !== undefined;
-    const { ruleId, decided } = decision;
-    const rule = ruleOf(group, ruleId);
-    const isEvent = hasTime && rule.clock === 'request';
-    const all = grantsOf(group, ruleId, userId);
-    const forgotten = group.forgotten.get(`${ruleId}/${userId}`) ?? -Infinity;
-    const grant = {
-      timeMillis: decided.timeMillis,
-      madeMillis: entry.timeMillis,
-      cost,
-      index: decided.index,
-      realMillis: isEvent ? undefined : stamp?.seemingMillis,
-      receipt: receiptOf(decision),
-    };
-    all.push(grant);
-    const grants = all.filter(({ refundedIndex }) => refundedIndex === undefined);
+  #granted(group: GroupLedger, { entry, asked, decision, charged, stamp }: Logged): void {
+    const { index } = entry;
+    const isTimed = asked.timestampMillis !== undefined;
+    const grants = charged.map((limit): Grant => {
+      const { ruleId, decided } = limit.decision;
+      const isEvent = isTimed && ruleOf(group, ruleId).clock === 'request';
+      const grant = {
+        timeMillis: decided.timeMillis,
+        madeMillis: entry.timeMillis,
+        cost: limit.asked.cost,
+        index: decided.index,
+        realMillis: isEvent ? undefined : stamp?.seemingMillis,
+        receipt: receiptOf(limit.decision),
+      };
+      grantsOf(group, ruleId, limit.asked.userId).push(grant);
+      return grant;
+    });
+    group.charged.set(receiptOf(decision), grants);
     this.grants += 1;
-    const where = `user ${userId}, rule ${ruleId}, entry ${decided.index} of group ${group.id}`;
-    if (isLog(rule)) this.#checkRolling(group, rule, { grants, grant, userId, isEvent, forgotten, where });
-    else if (isOrdered(userId)) this.#checkPromise(group, rule, grants, where);
-    this.#init.charged?.(asked, stamp?.atMillis ?? Infinity, where);
-    // A receipt of its own, that no other grant has.
-    const receipt = receiptOf(decision);
+    for (const [i, grant] of grants.entries()) {
+      const { asked: limit, decision: own } = charged[i]!;
+      const { userId } = limit;
+      const rule = ruleOf(group, own.ruleId);
+      const all = grantsOf(group, own.ruleId, userId).filter((one) => one.refundedIndex === undefined);
+      const where = `user ${userId}, rule ${own.ruleId}, entry ${index} of group ${group.id}`;
+      const isEvent = isTimed && rule.clock === 'request';
+      checkWindow(group, rule, { grants: all, grant, userId, isEvent, where });
+    }
+    this.#init.charged?.(asked, stamp?.atMillis ?? Infinity, `entry ${index} of group ${group.id}`);
+    for (const { receipt } of grants) this.#newReceipt(group, receipt, asked, stamp);
+  }
+
+  /** Its own, that no other grant has. */
+  #newReceipt(group: GroupLedger, receipt: string, asked: Asked, stamp: Stamp | undefined): void {
     check(!group.receipts.has(receipt), () => `two grants of group ${group.id} have the receipt ${receipt}`);
     group.receipts.set(receipt, {
-      words: wordsOf(asked),
+      identity: identityOf(asked),
       isTold: false,
-      hasId: requestId !== undefined,
+      hasId: asked.requestId !== undefined,
       stampedMillis: stamp?.atMillis,
       committedMillis: this.#init.now?.(),
       horizonMillis: group.table?.requestIdHorizonMillis ?? 0,
     });
-  }
-
-  /** No rolling window over its limit. */
-  #checkRolling(group: GroupLedger, rule: Rule, granted: Granted): void {
-    const { grants, grant, userId, isEvent, forgotten, where } = granted;
-    const window = isEvent ? rule.windowMillis : this.#windowInGroupTime(group, rule);
-    const logged = isOrdered(userId)
-      ? costSince(grants, Math.max(forgotten, grant.timeMillis - window), Infinity)
-      : costAround(grants, grant, { windowMillis: window, forgottenMillis: forgotten });
-    check(
-      logged <= rule.limit,
-      () => `over-grant in log time: ${logged} of ${rule.limit} in ${window} ms, ${where}`,
-    );
-    if (grant.realMillis === undefined) return;
-    const remembered =
-      forgotten === -Infinity ? grants : grants.filter(({ timeMillis }) => timeMillis > forgotten);
-    const real = realCostSince(remembered, grant.realMillis - rule.windowMillis);
-    check(
-      real <= rule.limit,
-      () => `over-grant in real time: ${real} of ${rule.limit} in ${rule.windowMillis} ms, ${where}`,
-    );
-  }
-
-  /** What other meters promise, of all that was granted since the rule changed last. */
-  #checkPromise(group: GroupLedger, rule: Rule, all: readonly Grant[], where: string): void {
-    const grants = all.filter(({ index }) => index > (group.changed.get(rule.id) ?? 0));
-    const inGroupTime = { windowMillis: this.#windowInGroupTime(group, rule), roundingMillis: 0 };
-    const broken = brokenPromise(rule, grants, inGroupTime);
-    check(broken === undefined, () => `over-grant in log time: ${broken}, ${where}`);
-    if (meterKindOf(rule) !== 'bucket') return;
-    const real = grants.flatMap(({ realMillis, cost }) =>
-      realMillis === undefined ? [] : [{ timeMillis: realMillis, cost }],
-    );
-    // Stamps are whole milliseconds.
-    const tooMuch = overflow(rule, real, { windowMillis: rule.windowMillis, roundingMillis: 1 });
-    check(tooMuch === undefined, () => `over-grant in real time: ${tooMuch}, ${where}`);
-  }
-
-  #windowInGroupTime(group: GroupLedger, rule: Rule): number {
-    return groupWindowMillis(rule.windowMillis, group.table?.clockDriftPpm ?? 0);
   }
 
   /** A client got a decision from a node. */
@@ -317,10 +269,9 @@ export class LimitChecker {
     check(refund.decided.index <= committedIndex, () => `told of what is not committed: ${words}`);
     if (!refund.refunded) return;
     const receipt = receiptOf({ decided: refund.decided, ruleId: refund.ruleId });
-    const grant = grantsOf(this.#group(id), refund.ruleId, request.userId).find(
-      (each) => each.receipt === receipt,
-    );
-    check(grant?.refundedIndex !== undefined, () => `the log took back no such grant: ${words}`);
+    const grants = this.#group(id).charged.get(receipt) ?? [];
+    const isTakenBack = grants.length > 0 && grants.every(({ refundedIndex }) => refundedIndex !== undefined);
+    check(isTakenBack, () => `the log took back no such grant: ${words}`);
   }
 
   /** Somebody was told how a user stands. */
@@ -330,8 +281,8 @@ export class LimitChecker {
     const where = `in group ${id}, by entry ${decided.index}`;
     check(decided.index <= committedIndex, () => `a look at what is not committed, ${where}`);
     const rules =
-      ruleId === undefined ? machine.tableAt(decided.index)?.rules.map((rule) => rule.id) : [ruleId];
-    const expected = rules?.map((rule) => machine.standingAt(decided, userId, rule));
+      ruleId === undefined ? machine.past.tableAt(decided.index)?.rules.map((rule) => rule.id) : [ruleId];
+    const expected = rules?.map((rule) => machine.past.standingAt(decided, userId, rule));
     const words = JSON.stringify(limits.map(wordsOfStanding));
     const expectedWords = JSON.stringify(expected?.map((limit) => limit && wordsOfStanding(limit)));
     check(words === expectedWords, () => `${userId} stands at ${expectedWords}, not at ${words}, ${where}`);

@@ -4,6 +4,17 @@ import type { Asked } from './id-ledger.ts';
 const ALLOW = 5;
 /** The same, with refunds among them. */
 const REFUNDS = 8;
+/** The same, with requests of several rows, one for each of their limits. */
+const JOINT = 10;
+/** Those, and refunds. */
+const JOINT_REFUNDS = 11;
+const DIGEST = 32;
+const FURTHER = 64;
+
+/** How many rows of its entry it takes. */
+export function rowsOf({ further = [] }: Asked): number {
+  return 1 + further.length;
+}
 
 export function loggedRequests(data: Uint8Array): Asked[] {
   const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
@@ -19,20 +30,34 @@ export function loggedRequests(data: Uint8Array): Asked[] {
     return bytes.toString('utf8', at - length, at);
   };
   const kind = bytes.length === 0 ? 0 : byte();
-  if (kind !== ALLOW && kind !== REFUNDS) return [];
-  const count = integer();
+  if (![ALLOW, REFUNDS, JOINT, JOINT_REFUNDS].includes(kind)) return [];
+  let rows = integer();
   const rules = Array.from({ length: integer() }, text);
-  return Array.from({ length: count }, () => {
-    const has = byte();
+  const row = (has: number) => {
     const userId = text();
-    if (has & 16)
-      return { userId, rule: '', cost: 0, timestampMillis: undefined, requestId: text(), isRefund: true };
-    return {
-      userId,
-      rule: rules[has & 1 ? integer() : 0] ?? '',
-      cost: has & 2 ? integer() : 1,
+    const rule = rules[has & 1 ? integer() : 0] ?? '';
+    return { userId, rule, cost: has & 2 ? integer() : 1 };
+  };
+  const requests: Asked[] = [];
+  while (rows > 0) {
+    rows -= 1;
+    const has = byte();
+    if (has & 16) {
+      const [userId, requestId] = [text(), text()];
+      const timestampMillis = undefined;
+      requests.push({ userId, rule: '', cost: 0, timestampMillis, requestId, isRefund: true });
+      continue;
+    }
+    const asked = {
+      ...row(has),
       timestampMillis: has & 4 ? integer() : undefined,
       requestId: has & 8 ? text() : undefined,
     };
-  });
+    const askedDigest = has & DIGEST ? integer() : undefined;
+    const further: ReturnType<typeof row>[] = [];
+    for (; rows > 0 && bytes.readUInt8(at) & FURTHER; rows -= 1) further.push(row(byte()));
+    if (askedDigest === undefined) requests.push(asked);
+    else requests.push({ ...asked, askedDigest, ...(further.length > 0 && { further }) });
+  }
+  return requests;
 }

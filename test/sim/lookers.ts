@@ -2,7 +2,6 @@
  * Users who only look how others stand, at any node, now and then. Whatever they are told must follow from the log as far as
  * it says it was read; and they are told something, in time.
  */
-import type { LimitStanding } from '../../src/api/answer.ts';
 import type { LookAnswer, LookRequest } from '../../src/api/look.ts';
 import { groupOfPartition } from '../../src/partition/placement.ts';
 import type { ClientWorld } from './client-world.ts';
@@ -41,9 +40,9 @@ export class Lookers {
 
   constructor(init: LookersInit) {
     this.#init = init;
-    const { random, settings, now } = init.world;
+    const { random, settings, now, partitionOf } = init.world;
     this.#random = random.fork();
-    this.#requests = new Requests({ settings, random: this.#random, now });
+    this.#requests = new Requests({ settings, random: this.#random, now, partitionOf });
     this.#next();
   }
 
@@ -60,7 +59,7 @@ export class Lookers {
     const nodes = askable();
     if (nodes.length === 0) return;
     const node = this.#random.pick(nodes);
-    const { userId, ruleId } = this.#requests.next();
+    const { userId, ruleId } = this.#requests.alone();
     const names = this.#random.chance(NAMES_RULE) && ruleId !== undefined;
     const request: LookRequest = { ask: 'look', userId, ...(names && { ruleId }) };
     const look: Look = {
@@ -128,10 +127,4 @@ export class Lookers {
       check(isGone || !isOld, () => `node ${node.id} never answered ${JSON.stringify(request)}`);
     }
   }
-}
-
-/** What is told of one limit, to be compared. */
-export function wordsOfStanding(limit: LimitStanding): string {
-  const { ruleId, windowMillis, remaining, retryAfterMillis, resetMillis } = limit;
-  return JSON.stringify([ruleId, limit.limit, windowMillis, remaining, retryAfterMillis, resetMillis]);
 }

@@ -4,6 +4,7 @@
  */
 import type { Conflict } from '../../src/limiter/fingerprint.ts';
 import type { Decision, Refusal } from '../../src/limiter/decision.ts';
+import type { LimitStanding } from '../../src/api/answer.ts';
 import type { Rule } from '../../src/api/rule.ts';
 import type { Asked } from './id-ledger.ts';
 import { capacityOf, newestOf, reachMillisOf, type Run, spentAt, waitUntil } from './naive-meters.ts';
@@ -79,9 +80,10 @@ function forgottenOf(
 }
 
 export function denialOf({ rule, runs = [] }: Known, judged: Judged, cost: number, place: Place): Decision {
-  const { askedMillis, timeMillis, live, retiredMillis, isHeld } = judged;
+  const { askedMillis, timeMillis, live, retiredMillis, isHeld, fits } = judged;
   const capacity = capacityOf(rule);
-  const wait = Math.max(waitUntil(rule, runs, judged, capacity - cost), retiredMillis);
+  // Other limits may deny what fits here, and whoever looks is told this too.
+  const wait = fits ? 0 : Math.max(waitUntil(rule, runs, judged, capacity - cost), retiredMillis);
   const empty = Math.max(waitUntil(rule, runs, judged, 0), retiredMillis);
   // Waits count from the time that was asked for; who need not wait need not.
   const since = (millis: number): number => (millis === 0 && !isHeld ? 0 : millis + timeMillis - askedMillis);
@@ -165,13 +167,21 @@ function receiptOf({ index, term, position }: Place, timeMillis: number): Decisi
   return { index, term, timeMillis, ...(position !== undefined && { position }) };
 }
 
-/** How a request differs from the one that has its id: the first of rule, cost and timestamp. */
+/** How a request differs from the one that has its id: in what was asked where that is told, else the first of rule, cost and timestamp. */
 export function differenceOf(first: Asked, other: Asked): Conflict | undefined {
+  if (first.askedDigest !== other.askedDigest) return { field: 'descriptors', first: undefined };
+  if (first.askedDigest !== undefined) return undefined;
   if (first.rule !== other.rule) return { field: 'rule', first: first.rule === '' ? undefined : first.rule };
   if (first.cost !== other.cost) return { field: 'cost', first: first.cost };
   if (first.timestampMillis !== other.timestampMillis)
     return { field: 'timestampMillis', first: first.timestampMillis };
   return undefined;
+}
+
+/** Equal for two limits that are told to stand the same. */
+export function wordsOfStanding(standing: LimitStanding): string {
+  const { ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis } = standing;
+  return JSON.stringify([ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis]);
 }
 
 /** Equal for two decisions that say the same, to a client. */
@@ -187,7 +197,7 @@ export function sayingOf(decision: Decision): string {
     waitMillis = 0,
   } = decision;
   const { index, term, position = null, timeMillis } = decision.decided;
-  const { refusal = '', conflict } = decision;
+  const { refusal = '', conflict, limits = null } = decision;
   const numbers = [limit, windowMillis, remaining, retryAfterMillis, resetMillis, waitMillis];
   return JSON.stringify([
     allowed,
@@ -195,5 +205,6 @@ export function sayingOf(decision: Decision): string {
     numbers,
     [index, term, position, timeMillis],
     [refusal, conflict?.field, conflict?.first],
+    limits?.map(wordsOfStanding),
   ]);
 }

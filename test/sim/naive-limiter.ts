@@ -8,9 +8,9 @@ import type { Command } from '../../src/limiter/log/command.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import type { StateItem } from '../../src/limiter/state/inspection.ts';
-import type { Asked } from './id-ledger.ts';
+import { type Asked, limitsOf } from './id-ledger.ts';
 import { afterJudged, bytesToGrant, inForceFrom, isIdle, KEY_BYTES, keptAfterMillis } from './naive-keys.ts';
-import { loggedRequests } from './logged-requests.ts';
+import { loggedRequests, rowsOf } from './logged-requests.ts';
 import {
   denialOf,
   differenceOf,
@@ -22,36 +22,45 @@ import {
   refundOf,
   refused,
 } from './naive-judgement.ts';
-import { afterRefund, bytesOf, idleAt, meterKindOf, newestOf, type Run, waitUntil } from './naive-meters.ts';
-import { NaiveRequests, requestBytes } from './naive-requests.ts';
-import {
-  type Key,
-  keyItem,
-  type KeysOfRule,
-  resolved,
-  type RuleState,
-  type Since,
-  Tally,
-  valueAt,
-} from './naive-state.ts';
+import { denialOfAll, grantOfAll, tellingGrant } from './naive-joint.ts';
+import { afterRefund, bytesOf, idleAt, meterKindOf, newestOf, type Run } from './naive-meters.ts';
+import { NaivePast } from './naive-past.ts';
+import { type GrantedLimit, NaiveRequests, requestBytes } from './naive-requests.ts';
+import { type Key, keyItem, type KeysOfRule, resolved, type RuleState, Tally } from './naive-state.ts';
 
-const WINDOW_MILLIS_MAX = 31 * 86_400_000;
 /** Of keys and of request ids, after each grant; then what a sweep does. */
 const LOOKS_PER_GRANT = 2;
 const SWEEP_LOOKS = 8_192;
 const SWEEP_DROPS = 1_024;
 
+/** One limit of a request, as it is found before anything is charged. */
+interface Limit {
+  readonly asked: Asked;
+  readonly known: Known;
+  readonly keys: KeysOfRule;
+  readonly judged: Judged;
+}
+
+/** What a replica decides, and what it charges: nothing, or once under each limit, in their order. */
+interface Decided {
+  readonly decision: Decision;
+  readonly charged: readonly GrantedLimit[];
+}
+
+function uncharged(decision: Decision): Decided {
+  return { decision, charged: [] };
+}
+
+/** @param i the request's first row in its entry */
+type OnDecided = (i: number, asked: Asked, decided: Decided) => void;
+
 export class NaiveLimiter {
+  readonly past = new NaivePast();
   #table: RuleTable | undefined;
-  readonly #tables: Since<RuleTable>[] = [];
-  #createdMillis = 0;
   #changedMillis = 0;
   #rules: KeysOfRule[] = [];
-  /** All rules there ever were, and of each all meters that it had. */
-  readonly #known = new Map<string, KeysOfRule[]>();
   #sweepRule = 0;
   #sweepKey = 0;
-  readonly #times: Since<number>[] = [];
   readonly #tally = new Tally();
   readonly #requests = new NaiveRequests(this.#tally);
 
@@ -64,7 +73,7 @@ export class NaiveLimiter {
     const item: StateItem = {
       kind: 'state',
       version: this.#table?.version ?? 0,
-      createdMillis: this.#createdMillis,
+      createdMillis: this.past.createdMillis,
       changedMillis: this.#changedMillis,
       // Far more rules would have to come and go than a run has.
       droppedThroughMillis: 0,
@@ -75,38 +84,11 @@ export class NaiveLimiter {
     return this.#tally.digestWith(item);
   }
 
-  tableAt(index: number): RuleTable | undefined {
-    return valueAt(this.#tables, index);
-  }
-
-  isKnownAt(index: number, asked: Asked): boolean {
-    const keys = this.#activeAt(resolved(asked.rule, this.tableAt(index)), index);
-    return valueAt(keys?.keys.get(asked.userId)?.runs ?? [], index) !== undefined;
-  }
-
-  /** By its rule alone, and at that time in group time, how long it takes until nothing counts of what this user was granted. */
-  emptyMillisAt(index: number, asked: Asked, timeMillis: number): number {
-    const known = this.#knownAt(asked, this.tableAt(index), index);
-    if (known === undefined) return 0;
-    const waits = [known, ...known.retired].map(({ rule, groupWindowMillis: windowMillis, runs = [] }) =>
-      waitUntil(rule, runs, { timeMillis, windowMillis }, 0),
-    );
-    return Math.max(...waits);
-  }
-
-  /** Nothing but a log of every millisecond ever kept the grants of this rule. */
-  isPlainLog(ruleId: string): boolean {
-    return (this.#known.get(ruleId) ?? []).every(({ state }) => meterKindOf(state.rule) === 'slidingLog');
-  }
-
-  /** Returns what every replica decides. */
-  apply(
-    command: Command,
-    entry: Entry,
-    onDecision: (i: number, asked: Asked, decision: Decision) => void,
-  ): void {
+  /** Tells what every replica decides. */
+  apply(command: Command, entry: Entry, onDecided: OnDecided): void {
     const { index, term, timeMillis } = entry;
-    this.#times.push({ index, value: timeMillis });
+    let position = 0;
+    this.past.times.push({ index, value: timeMillis });
     switch (command.type) {
       case 'rules':
         if (command.table.version > (this.#table?.version ?? 0)) this.#changeRules(command.table, entry);
@@ -117,8 +99,9 @@ export class NaiveLimiter {
         this.#sweep(entry, SWEEP_LOOKS, SWEEP_DROPS);
         return;
       case 'allow':
-        for (const [i, asked] of loggedRequests(entry.data).entries()) {
-          onDecision(i, asked, this.#decide(asked, { index, term, position: i }, entry));
+        for (const asked of loggedRequests(entry.data)) {
+          onDecided(position, asked, this.#decide(asked, { index, term, position }, entry));
+          position += rowsOf(asked);
         }
     }
   }
@@ -132,84 +115,80 @@ export class NaiveLimiter {
     asked: Asked,
     nowMillis: number,
   ) {
-    const table = this.tableAt(index);
-    const known = this.#knownAt(asked, table, index);
-    if (known === undefined || nowMillis < (valueAt(this.#times, index) ?? 0)) return undefined;
+    if (nowMillis < this.past.timeAt(index)) return undefined;
     if (this.#requests.find(asked, { index, nowMillis }) !== undefined) return undefined;
-    const judged = judge(known, asked, nowMillis);
-    if (judged.fits) return undefined;
-    return denialOf(known, judged, asked.cost, { index, term, position: undefined });
-  }
-
-  /** How a user stands there under a rule, as whoever asks for one more is told; undefined if there is no such rule. */
-  standingAt(
-    {
-      index,
-      term,
-      timeMillis,
-    }: { readonly index: number; readonly term: number; readonly timeMillis: number },
-    userId: string,
-    rule: string,
-  ): Decision | undefined {
-    const asked = { userId, rule, cost: 1, timestampMillis: undefined, requestId: undefined };
-    const known = this.#knownAt(asked, this.tableAt(index), index);
-    if (known === undefined || timeMillis < (valueAt(this.#times, index) ?? 0)) return undefined;
-    return denialOf(known, judge(known, asked, timeMillis), 1, { index, term, position: undefined });
-  }
-
-  #activeAt(ruleId: string, index: number): KeysOfRule | undefined {
-    return this.#known.get(ruleId)?.find(({ states }) => valueAt(states, index)?.isActive === true);
-  }
-
-  #knownAt(asked: Asked, table: RuleTable | undefined, index: number): Known | undefined {
-    const ruleId = resolved(asked.rule, table);
-    const active = this.#activeAt(ruleId, index);
-    if (active === undefined) return undefined;
-    const byMeter = (this.#known.get(ruleId) ?? []).flatMap((keys) => {
-      const state = valueAt(keys.states, index);
-      const runs = valueAt(keys.keys.get(asked.userId)?.runs ?? [], index);
-      return state === undefined ? [] : [{ ...state, keys, runs }];
-    });
-    const [known] = byMeter.filter(({ keys }) => keys === active);
-    const retired = byMeter.filter(({ keys }) => keys !== active);
-    return known && { ...known, retired, nearEpochMillis: this.#nearEpochMillis };
-  }
-
-  get #nearEpochMillis(): number {
-    return this.#createdMillis - WINDOW_MILLIS_MAX;
-  }
-
-  #decide(asked: Asked, place: Place, entry: Entry): Decision {
-    const nowMillis = entry.timeMillis;
-    const ruleId = resolved(asked.rule, this.#table);
-    if (asked.isRefund === true) return this.#refund(asked, place, entry);
-    const remembered = this.#requests.find(asked, { index: Infinity, nowMillis });
-    if (remembered !== undefined) {
-      const difference = differenceOf(remembered.asked, asked);
-      if (difference === undefined && !remembered.isRefunded) return remembered.decision;
-      if (difference === undefined)
-        return refused('refunded', { ruleId: remembered.decision.ruleId, place, nowMillis });
-      return refused('request_id_reused', { ruleId, place, nowMillis }, difference);
+    const said: { denial: Decision; fits: boolean }[] = [];
+    for (const limit of limitsOf(asked)) {
+      const known = this.past.knownAt(limit, index);
+      if (known === undefined) return undefined;
+      const judged = judge(known, limit, nowMillis);
+      const denial = denialOf(known, judged, limit.cost, { index, term, position: undefined });
+      said.push({ denial, fits: judged.fits });
     }
-    const known = this.#knownAt(asked, this.#table, entry.index);
-    const keys = this.#activeAt(ruleId, entry.index);
-    if (known === undefined || keys === undefined)
-      return refused('unknown_rule', { ruleId, place, nowMillis });
-    const judged = judge(known, asked, nowMillis);
-    if (!judged.fits) return denialOf(known, judged, asked.cost, place);
-    if (!this.#hasRoom(known, judged, asked)) return refused('at_capacity', { ruleId, place, nowMillis });
-    const runs = this.#grant(keys, asked, judged, entry);
-    if (judged.isEvent && !keys.state.isEventTimed) this.#setRule(keys, { isEventTimed: true }, entry);
-    this.#changedMillis = nowMillis;
-    const decision = grantOf(known.rule, judged, { runs, cost: asked.cost, place });
-    if (asked.requestId !== undefined)
-      this.#requests.remember(asked, decision, {
-        index: entry.index,
-        untilMillis: nowMillis + (this.#table?.requestIdHorizonMillis ?? 0),
+    return said.every(({ fits }) => fits) ? undefined : denialOfAll(said);
+  }
+
+  #decide(asked: Asked, place: Place, entry: Entry): Decided {
+    const nowMillis = entry.timeMillis;
+    if (asked.isRefund === true) return uncharged(this.#refund(asked, place, entry));
+    const repeated = this.#repeated(asked, place, nowMillis);
+    if (repeated !== undefined) return uncharged(repeated);
+    const limits: Limit[] = [];
+    for (const one of limitsOf(asked)) {
+      const known = this.past.knownAt(one, entry.index);
+      const keys = this.past.activeAt(one.rule, entry.index);
+      const ruleId = resolved(one.rule, this.#table);
+      if (known === undefined || keys === undefined)
+        return uncharged(refused('unknown_rule', { ruleId, place, nowMillis }));
+      limits.push({ asked: one, known, keys, judged: judge(known, one, nowMillis) });
+    }
+    if (limits.some(({ judged }) => !judged.fits)) {
+      const said = limits.map(({ asked: { cost }, known, judged }) => {
+        return { denial: denialOf(known, judged, cost, place), fits: judged.fits };
       });
-    this.#requests.expire(nowMillis, LOOKS_PER_GRANT);
-    this.#sweep(entry, LOOKS_PER_GRANT, LOOKS_PER_GRANT);
-    return decision;
+      return uncharged(denialOfAll(said));
+    }
+    const ruleId = resolved(asked.rule, this.#table);
+    if (!this.#hasRoom(limits)) return uncharged(refused('at_capacity', { ruleId, place, nowMillis }));
+    return this.#chargeAll(asked, limits, place, entry);
+  }
+
+  /** What is answered by what is remembered under its id. */
+  #repeated(asked: Asked, place: Place, nowMillis: number): Decision | undefined {
+    const remembered = this.#requests.find(asked, { index: Infinity, nowMillis });
+    if (remembered === undefined) return undefined;
+    const [first] = remembered.limits;
+    const difference = differenceOf(remembered.asked, asked);
+    if (difference !== undefined)
+      return refused(
+        'request_id_reused',
+        { ruleId: resolved(asked.rule, this.#table), place, nowMillis },
+        difference,
+      );
+    if (first?.isRefunded !== true) return remembered.decision;
+    return refused('refunded', { ruleId: first.decision.ruleId, place, nowMillis });
+  }
+
+  #chargeAll(asked: Asked, limits: readonly Limit[], place: Place, entry: Entry): Decided {
+    const { index, timeMillis: nowMillis } = entry;
+    const charged = limits.map((limit, i): GrantedLimit => {
+      const { keys, known, judged } = limit;
+      const runs = this.#grant(keys, limit.asked, judged, entry);
+      if (judged.isEvent && !keys.state.isEventTimed) this.#setRule(keys, { isEventTimed: true }, entry);
+      const own = { ...place, position: (place.position ?? 0) + i };
+      const decision = grantOf(known.rule, judged, { runs, cost: limit.asked.cost, place: own });
+      return { asked: limit.asked, decision };
+    });
+    const decision = grantOfAll(charged.map((one) => one.decision));
+    this.#changedMillis = nowMillis;
+    if (asked.requestId !== undefined) {
+      const untilMillis = nowMillis + (this.#table?.requestIdHorizonMillis ?? 0);
+      this.#requests.remember({ asked, decision }, charged, { index, untilMillis });
+    }
+    const looks = LOOKS_PER_GRANT * limits.length;
+    this.#requests.expire(nowMillis, looks);
+    this.#sweep(entry, looks, looks);
+    return { decision, charged };
   }
 
   /** What is remembered until later than now counts no more; its stamp stays, with what others spent at it. */
@@ -217,19 +196,21 @@ export class NaiveLimiter {
     const nowMillis = entry.timeMillis;
     const remembered = this.#requests.find(asked, { index: Infinity, nowMillis: nowMillis + 1 });
     if (remembered === undefined) return refundOf(undefined, place, nowMillis);
-    const { decision } = remembered;
-    const { cost } = remembered.asked;
-    if (!remembered.isRefunded) {
+    const { limits } = remembered;
+    if (limits[0]?.isRefunded !== true) {
       this.#requests.refund(remembered);
-      this.#takeBack(decision, asked.userId, cost, entry);
+      for (const limit of limits) this.#takeBack(limit, entry);
       this.#changedMillis = nowMillis;
     }
-    return refundOf({ decision, cost }, place, nowMillis);
+    // Told as its grant was: by the limit that told that.
+    const told = limits[tellingGrant(limits.map(({ decision }) => decision))]!;
+    return refundOf({ decision: told.decision, cost: told.asked.cost }, place, nowMillis);
   }
 
   /** By the meter that counted it. Only a log of every millisecond knows what it granted before its rule changed. */
-  #takeBack({ ruleId, decided }: Decision, userId: string, cost: number, { index }: Entry): void {
-    const keys = this.#activeAt(ruleId, decided.index);
+  #takeBack({ asked: { userId, cost }, decision }: GrantedLimit, { index }: Entry): void {
+    const { ruleId, decided } = decision;
+    const keys = this.past.activeAt(ruleId, decided.index);
     const key = keys?.keys.get(userId);
     const before = key?.runs.at(-1)?.value;
     if (keys === undefined || key === undefined || before === undefined) return;
@@ -241,13 +222,16 @@ export class NaiveLimiter {
     this.#tally.count(keyItem(keys, key, runs), 1);
   }
 
-  #hasRoom(known: Known, judged: Judged, asked: Asked): boolean {
-    let bytes = bytesToGrant(known, judged, asked);
-    if (asked.requestId !== undefined) bytes += requestBytes(asked, known.rule.id);
-    if (bytes === 0) return true;
-    const isNew = known.runs === undefined || asked.requestId !== undefined;
+  /** For all of them: each on top of those before it. */
+  #hasRoom(limits: readonly Limit[]): boolean {
     const cap = this.#table?.partitionBytesMax ?? 0;
-    return this.bytes + bytes <= (isNew ? cap : cap + Math.floor(cap / 8));
+    let bytes = 0;
+    return limits.every(({ asked, known, judged }) => {
+      bytes += bytesToGrant(known, judged, asked);
+      if (asked.requestId !== undefined) bytes += requestBytes(asked, known.rule.id);
+      const isNew = known.runs === undefined || asked.requestId !== undefined;
+      return bytes === 0 || this.bytes + bytes <= (isNew ? cap : cap + Math.floor(cap / 8));
+    });
   }
 
   #grant(keys: KeysOfRule, { userId, cost }: Asked, judged: Judged, entry: Entry): readonly Run[] {
@@ -267,7 +251,7 @@ export class NaiveLimiter {
       this.#tally.bytes -= bytesOf(rule, before);
     }
     this.#tally.bytes += bytesOf(rule, runs);
-    const keptMillis = keptAfterMillis(keys, { before, judged, nearEpochMillis: this.#nearEpochMillis });
+    const keptMillis = keptAfterMillis(keys, { before, judged, nearEpochMillis: this.past.nearEpochMillis });
     key.madeMillis = Math.max(key.madeMillis, entry.timeMillis + keptMillis);
     key.runs.push({ index: entry.index, value: runs });
     this.#tally.count(keyItem(keys, key, runs), 1);
@@ -275,10 +259,10 @@ export class NaiveLimiter {
   }
 
   #changeRules(table: RuleTable, { index, timeMillis }: Entry): void {
-    if (this.#table === undefined) this.#createdMillis = timeMillis;
+    if (this.#table === undefined) this.past.createdMillis = timeMillis;
     this.#changedMillis = timeMillis;
     this.#table = table;
-    this.#tables.push({ index, value: table });
+    this.past.tables.push({ index, value: table });
     // Out of force a rule still says what its grants count by, as long as clocks of today make of that.
     for (const keys of this.#rules) {
       const { rule } = keys.state;
@@ -295,8 +279,10 @@ export class NaiveLimiter {
         const state = { ...inForce, isEventTimed: false, evictedThroughMillis: 0 };
         keys = { state, states: [], keys: new Map(), order: [] };
         this.#rules.push(keys);
-        const others = (this.#known.get(rule.id) ?? []).filter((one) => meterKindOf(one.state.rule) !== kind);
-        this.#known.set(rule.id, [...others, keys]);
+        const others = (this.past.rules.get(rule.id) ?? []).filter(
+          (one) => meterKindOf(one.state.rule) !== kind,
+        );
+        this.past.rules.set(rule.id, [...others, keys]);
         this.#tally.count({ kind: 'rule', ...state }, 1);
       }
       this.#setRule(keys, inForce, { index });
@@ -325,7 +311,9 @@ export class NaiveLimiter {
       if (keys === undefined || key === undefined) {
         this.#sweepRule = (this.#sweepRule + 1) % this.#rules.length;
         this.#sweepKey = 0;
-      } else if (isIdle(keys, key, { nowMillis: entry.timeMillis, nearEpochMillis: this.#nearEpochMillis })) {
+      } else if (
+        isIdle(keys, key, { nowMillis: entry.timeMillis, nearEpochMillis: this.past.nearEpochMillis })
+      ) {
         this.#forget(keys, key, entry);
         dropped += 1;
       } else this.#sweepKey += 1;
@@ -336,7 +324,7 @@ export class NaiveLimiter {
     const runs = key.runs.at(-1)?.value ?? [];
     const goneMillis = idleAt(keys.state.rule, runs, keys.state.groupWindowMillis);
     const evictedThroughMillis = Math.max(keys.state.evictedThroughMillis, goneMillis);
-    if (newestOf(runs) >= this.#nearEpochMillis) this.#setRule(keys, { evictedThroughMillis }, entry);
+    if (newestOf(runs) >= this.past.nearEpochMillis) this.#setRule(keys, { evictedThroughMillis }, entry);
     this.#tally.count(keyItem(keys, key, runs), -1);
     this.#tally.bytes -= KEY_BYTES + key.userId.length + bytesOf(keys.state.rule, runs);
     key.runs.push({ index: entry.index, value: undefined });

@@ -7,18 +7,31 @@ import type { Tally } from './naive-state.ts';
 /** The model of sizes: src/limiter/README.md. */
 const ID_BYTES = 128;
 
-interface Remembered {
+/** One limit of a request that was granted. */
+export interface GrantedLimit {
   readonly asked: Asked;
   readonly decision: Decision;
-  readonly index: number;
+}
+
+/** It is kept, and forgotten, limit by limit. */
+interface RememberedLimit extends GrantedLimit {
   readonly untilMillis: number;
-  isNewest: boolean;
+  /** It is found by its id: only the first of a request is, and only until the id is granted again. */
+  isFound: boolean;
   isRefunded: boolean;
+}
+
+interface Remembered {
+  readonly asked: Asked;
+  /** Its answer. */
+  readonly decision: Decision;
+  readonly limits: readonly RememberedLimit[];
+  readonly index: number;
 }
 
 export class NaiveRequests {
   /** In grant order, down to what has expired and was not swept. */
-  readonly #queue: Remembered[] = [];
+  readonly #queue: RememberedLimit[] = [];
   /** By user and id, the newest last. */
   readonly #ids = new Map<string, Remembered[]>();
   readonly #tally: Tally;
@@ -33,34 +46,39 @@ export class NaiveRequests {
     { index, nowMillis }: { readonly index: number; readonly nowMillis: number },
   ): Remembered | undefined {
     const newest = this.#ids.get(idKey(asked))?.findLast((grant) => grant.index <= index);
-    return newest !== undefined && newest.untilMillis >= nowMillis ? newest : undefined;
+    return newest !== undefined && newest.limits[0]!.untilMillis >= nowMillis ? newest : undefined;
   }
 
+  /** @param granted of all its limits, in their order */
   remember(
-    asked: Asked,
-    decision: Decision,
+    { asked, decision }: GrantedLimit,
+    granted: readonly GrantedLimit[],
     { index, untilMillis }: { readonly index: number; readonly untilMillis: number },
   ): void {
-    const id = { asked, decision, index, untilMillis, isNewest: true, isRefunded: false };
     const same = this.#ids.get(idKey(asked)) ?? [];
     this.#ids.set(idKey(asked), same);
-    const before = same.at(-1);
+    const before = same.at(-1)?.limits[0];
     if (before !== undefined && this.#queue.includes(before)) {
       this.#tally.count(requestItem(before), -1);
-      before.isNewest = false;
+      before.isFound = false;
       this.#tally.count(requestItem(before), 1);
     }
-    same.push(id);
-    this.#queue.push(id);
-    this.#tally.bytes += requestBytes(asked, decision.ruleId);
-    this.#tally.count(requestItem(id), 1);
+    const limits = granted.map((one, i) => ({ ...one, untilMillis, isFound: i === 0, isRefunded: false }));
+    same.push({ asked, decision, limits, index });
+    for (const limit of limits) {
+      this.#queue.push(limit);
+      this.#tally.bytes += requestBytes(limit.asked, limit.decision.ruleId);
+      this.#tally.count(requestItem(limit), 1);
+    }
   }
 
-  /** It was taken back: it stays remembered as that. */
-  refund(grant: Remembered): void {
-    this.#tally.count(requestItem(grant), -1);
-    grant.isRefunded = true;
-    this.#tally.count(requestItem(grant), 1);
+  /** It was taken back under all its limits: they stay remembered as that. */
+  refund({ limits }: Remembered): void {
+    for (const limit of limits) {
+      this.#tally.count(requestItem(limit), -1);
+      limit.isRefunded = true;
+      this.#tally.count(requestItem(limit), 1);
+    }
   }
 
   /** Forgets the oldest that do not count any more, so many at most. */
@@ -84,16 +102,17 @@ export function requestBytes({ userId, requestId = '' }: Asked, ruleId: string):
   return ID_BYTES + Math.ceil(bytes / 4) * 4 + ruleId.length;
 }
 
-function requestItem({ asked, decision, untilMillis, isNewest, isRefunded }: Remembered): StateItem {
-  const { userId, requestId = '', rule: ruleId, cost, timestampMillis } = asked;
-  const fingerprint = { ruleId, cost, timestampMillis, askedDigest: undefined };
+function requestItem({ asked, decision, untilMillis, isFound, isRefunded }: RememberedLimit): StateItem {
+  const { userId, requestId = '', rule: ruleId, cost, askedDigest } = asked;
+  // What was asked says all.
+  const timestampMillis = askedDigest === undefined ? asked.timestampMillis : undefined;
   return {
     kind: 'request',
     userId,
     requestId,
-    asked: fingerprint,
+    asked: { ruleId, cost, timestampMillis, askedDigest },
     expiresMillis: untilMillis,
-    isFound: isNewest,
+    isFound,
     isRefunded,
     decision,
   };

@@ -2,7 +2,14 @@
 import { findOverGrant, type ObservedGrant } from '../cluster/over-grant.ts';
 import type { RefundRequest } from '../../src/api/refund.ts';
 import type { Attempt, ClientWorld } from './client-world.ts';
+import { askedBy, limitsOf } from './id-ledger.ts';
 import { check } from './story.ts';
+
+/** By which rules it was granted. */
+interface ToldGrant {
+  readonly ruleId: string;
+  readonly limits?: readonly { readonly ruleId: string }[];
+}
 
 export class ObservedGrants {
   readonly #world: ClientWorld;
@@ -16,20 +23,25 @@ export class ObservedGrants {
     this.#world = world;
   }
 
-  granted({ request, charge }: Attempt, ruleId: string): void {
-    if (request.timestampMillis !== undefined || !request.userId.startsWith('user')) return;
-    const key = `${ruleId}/${request.userId}/${request.requestId ?? ''}`;
-    // A repeated answer is the same grant: the interval of the first one that got it is enough.
-    if (request.requestId !== undefined && this.#acknowledged.has(key)) return;
-    this.#acknowledged.add(key);
-    const observed = this.#observed.get(`${ruleId}/${request.userId}`) ?? [];
-    this.#observed.set(`${ruleId}/${request.userId}`, observed);
+  /** Under each of its limits. */
+  granted({ request, charge }: Attempt, { ruleId, limits = [{ ruleId }] }: ToldGrant): void {
+    if (request.timestampMillis !== undefined) return;
     const completeMillis = this.#world.now();
     // Whoever asked the same under this id before, and was not rejected, may be whom it was granted to.
     const { begunMillis } =
       request.requestId === undefined ? charge : this.#world.rejections.firstLike(charge);
-    for (let i = 0; i < (request.cost ?? 1); i += 1)
-      observed.push({ invokeMillis: begunMillis, completeMillis, id: idOf(request) });
+    const grant = { invokeMillis: begunMillis, completeMillis, id: idOf(request) };
+    for (const [i, { userId, cost }] of limitsOf(askedBy(request)).entries()) {
+      if (!userId.startsWith('user')) continue;
+      const key = `${limits[i]?.ruleId ?? ruleId}/${userId}`;
+      // A repeated answer is the same grant: the interval of the first one that got it is enough.
+      const acknowledged = `${key}/${grant.id}`;
+      if (request.requestId !== undefined && this.#acknowledged.has(acknowledged)) continue;
+      this.#acknowledged.add(acknowledged);
+      const observed = this.#observed.get(key) ?? [];
+      this.#observed.set(key, observed);
+      for (let unit = 0; unit < cost; unit += 1) observed.push(grant);
+    }
   }
 
   /** What was granted under this id may count no more. */

@@ -9,7 +9,9 @@ import type { AllowRequest } from '../../src/api/request.ts';
 import type { UserRequest } from '../../src/api/user-request.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import { Partition } from '../../src/partition/partition.ts';
+import type { Rule } from '../../src/api/rule.ts';
 import type { Committed } from './group-history.ts';
+import { askedBy, limitsOf } from './id-ledger.ts';
 import { capacityOf } from './naive-meters.ts';
 import { check } from './story.ts';
 
@@ -78,9 +80,10 @@ export class OfficeChecker {
   /** Whoever has an id may wait for the answer of an earlier attempt. */
   #isTooMuch(group: GroupId, index: number, request: UserRequest): boolean {
     if (request.ask !== undefined || request.requestId !== undefined) return false;
-    const { ruleId, cost = 1 } = request;
     const rules = this.#init.tableAt(group, index)?.rules;
-    const rule = ruleId === undefined ? rules?.[0] : rules?.find(({ id }) => id === ruleId);
-    return rule !== undefined && cost > capacityOf(rule);
+    const ruleOf = (named: string): Rule | undefined =>
+      named === '' ? rules?.[0] : rules?.find(({ id }) => id === named);
+    const found = limitsOf(askedBy(request)).map(({ rule, cost }) => ({ rule: ruleOf(rule), cost }));
+    return found.some(({ rule, cost }) => rule !== undefined && cost > capacityOf(rule));
   }
 }

@@ -42,6 +42,8 @@ export class Refunders {
   /** By user and id: the receipt of what was given back, and when its user knew. */
   readonly #refunded = new Map<string, { readonly receipt: string; readonly toldAt: number }>();
   readonly #asked = new Set<string>();
+  /** Of those, what was granted under several limits. */
+  readonly #joint = new Set<string>();
 
   constructor(init: RefundersInit) {
     this.#init = init;
@@ -54,7 +56,7 @@ export class Refunders {
   }
 
   /** A client has a grant, asked for at `askedAt`. */
-  granted({ userId, requestId }: AllowRequest, { decided }: Decision, askedAt: number): void {
+  granted({ userId, requestId }: AllowRequest, { decided, limits }: Decision, askedAt: number): void {
     if (requestId === undefined) return;
     const refund = this.#refunded.get(keyOf(userId, requestId));
     const isUsedTwice =
@@ -65,6 +67,7 @@ export class Refunders {
     );
     // What the recovery waits for is not given back.
     if (userId.startsWith('probe') || !this.#random.chance(SHARE)) return;
+    if (limits !== undefined) this.#joint.add(keyOf(userId, requestId));
     this.#later(SOON_MILLIS, { ask: 'refund', userId, requestId });
   }
 
@@ -100,6 +103,7 @@ export class Refunders {
         world.story.seen(`refund ${refund.refunded ? 'done' : 'of nothing'}`);
         world.limits.refunded(group, request, refund, world.committedIndex(group));
         const key = keyOf(request.userId, request.requestId);
+        if (refund.refunded && this.#joint.has(key)) world.story.seen('joint refunded');
         if (refund.refunded && !this.#refunded.has(key))
           this.#refunded.set(key, { receipt: JSON.stringify(refund.decided), toldAt: world.now() });
         break;

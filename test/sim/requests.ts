@@ -1,6 +1,7 @@
 /** What the users of the simulated cluster ask for: whom, by which rule, how much, at what time, and under which id. */
 import type { AllowRequest } from '../../src/api/request.ts';
 import { MAX_AHEAD_MILLIS_DEFAULT } from '../../src/limiter/rules.ts';
+import { JointRequests } from './joint-requests.ts';
 import { capacityOf } from './naive-meters.ts';
 import type { Random } from './random.ts';
 import type { Settings } from './settings.ts';
@@ -9,6 +10,7 @@ export interface RequestsInit {
   readonly settings: Settings;
   readonly random: Random;
   readonly now: () => number;
+  readonly partitionOf: (userId: string) => number;
 }
 
 const LAST_GRANTED_MAX = 20;
@@ -22,10 +24,12 @@ export class Requests {
   readonly #lastGranted: AllowRequest[] = [];
   /** Ids that more than one request has. */
   readonly #shared = new Set<string>();
+  readonly #joint: JointRequests;
 
   constructor(init: RequestsInit) {
     this.#init = init;
     this.#random = init.random;
+    this.#joint = new JointRequests({ ...init, costOf: (ruleId) => this.#maybeCost(ruleId) });
   }
 
   /** More than one request has its id. */
@@ -51,7 +55,12 @@ export class Requests {
       ({ requestId, userId }) => requestId !== undefined && !userId.startsWith('probe'),
     );
     if (candidates.length === 0) return undefined;
-    const { ruleId, ...first } = random.pick(candidates);
+    const picked = random.pick(candidates);
+    if (picked.askedDigest !== undefined) {
+      this.#shared.add(picked.requestId ?? '');
+      return this.#joint.underSameId(picked);
+    }
+    const { ruleId, ...first } = picked;
     const hasTime = first.timestampMillis !== undefined;
     const named = ruleId === undefined ? {} : { ruleId };
     this.#shared.add(first.requestId ?? '');
@@ -69,8 +78,15 @@ export class Requests {
   }
 
   next(): AllowRequest {
+    const { joint } = this.#init.settings.clients;
+    const request = this.alone();
+    return joint > 0 && this.#random.chance(joint) ? this.#joint.of(request) : request;
+  }
+
+  /** Under one limit. */
+  alone(): AllowRequest {
     const random = this.#random;
-    const { users, eventUsers, withId, withCost } = this.#init.settings.clients;
+    const { users, eventUsers, withId } = this.#init.settings.clients;
     const isEvent = random.below(users + eventUsers) >= users;
     // Some users are asked for much more often than others.
     const plain = random.chance(0.5) ? 0 : random.below(users);
@@ -81,10 +97,15 @@ export class Requests {
     return {
       userId,
       ...(rule !== undefined && { ruleId: rule }),
-      ...(random.chance(withCost) && { cost: this.#cost(rule ?? 'default') }),
+      ...this.#maybeCost(rule ?? 'default'),
       ...(hasTime && { timestampMillis: this.#timestamp(userId) }),
       ...(random.chance(withId) && { requestId: this.newId() }),
     };
+  }
+
+  #maybeCost(ruleId: string): { readonly cost?: number } {
+    const { withCost } = this.#init.settings.clients;
+    return this.#random.chance(withCost) ? { cost: this.#cost(ruleId) } : {};
   }
 
   #cost(ruleId: string): number {

@@ -1,6 +1,6 @@
 /** Where a node has no room for anybody new, that is said before it costs anybody a write. */
 import type { GroupId, NodeId } from '../../raft/types.ts';
-import { type Asked, askedBy } from './id-ledger.ts';
+import { type Asked, askedBy, limitsOf } from './id-ledger.ts';
 import type { Proposed } from './office-checker.ts';
 import type { SimNode } from './sim-node.ts';
 import { check } from './story.ts';
@@ -43,8 +43,9 @@ export class RoomChecker {
 
   proposed({ node, group, index, request }: Proposed): void {
     // Whoever has an id may wait for the answer of an earlier attempt.
+    const limits = limitsOf(askedBy(request));
     const isSomebodyNew =
-      request.requestId === undefined && !this.#init.isKnownAt(group, index, askedBy(request));
+      request.requestId === undefined && !limits.every((one) => this.#init.isKnownAt(group, index, one));
     check(
       !this.#hasNoRoom(node) || !isSomebodyNew,
       () => `node ${node} has no room, and proposes in group ${group}: ${JSON.stringify(request)}`,

@@ -47,6 +47,8 @@ export interface ClientSettings {
   readonly costsUpToLimit: boolean;
   /** Some users' timestamps are minutes late, or of another epoch. */
   readonly strangeTimes: boolean;
+  /** Share of the requests that are under several limits. */
+  readonly joint: number;
 }
 
 /** Nobody asks, and nothing new breaks, for a long time; then whoever leads is gone. */

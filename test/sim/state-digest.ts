@@ -37,8 +37,8 @@ function textOf(item: StateItem): string {
     }
     case 'request': {
       const { userId, requestId, asked, expiresMillis, isFound, isRefunded, decision } = item;
-      const { ruleId, cost, timestampMillis } = asked;
-      const words = `${userId} ${requestId} ${ruleId} ${cost} ${timestampMillis}`;
+      const { ruleId, cost, timestampMillis, askedDigest } = asked;
+      const words = `${userId} ${requestId} ${ruleId} ${cost} ${timestampMillis} ${askedDigest}`;
       return `request ${words} ${expiresMillis} ${isFound} ${isRefunded} ${sayingOf(decision)}`;
     }
   }

@@ -192,6 +192,7 @@ export class World {
       now: () => this.now,
       after: (delay, run) => this.after(delay, run),
       askable: () => this.nodes.filter((node) => this.askable(node)),
+      partitionOf: (userId) => this.partitionOf(userId),
       committedIndex: (group) => this.raft.committedIndex(group),
       leading: (userId) => this.#leading(userId),
       mayBeFull: () => this.mayBeFull,

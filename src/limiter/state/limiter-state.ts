@@ -199,6 +199,11 @@ export class LimiterState {
     return count;
   }
 
+  /** May so many stated rules that nothing was granted by yet get tables of keys? */
+  hasRoomForStated(count: number): boolean {
+    return this.#statedCount + count <= STATED_RULES_MAX;
+  }
+
   /**
    * Is there room to remember a grant, and its request id if it has one? Names and ids are those that are looked up just
    * now.
@@ -209,7 +214,7 @@ export class LimiterState {
     const bytes = before + this.bytesFor(wanted, hasRequestId);
     const { keys, slot } = wanted;
     const isNew = slot === NONE || hasRequestId;
-    if (!keys.isKept && this.#statedCount >= STATED_RULES_MAX) return false;
+    if (!keys.isKept && !this.hasRoomForStated(1)) return false;
     if (room === 'exhausted' && bytes > 0) return false;
     if (room === 'full' && isNew) return false;
     return this.size.hasRoom(bytes, isNew, this.table?.partitionBytesMax ?? 0);
@@ -236,7 +241,8 @@ export class LimiterState {
 
   /**
    * Takes back what was granted under the request id that was looked up: it counts no more, and its id stays remembered as
-   * refunded. Returns that grant, whoever took it back, until anything else is looked up; undefined if none is remembered.
+   * refunded. Returns that grant as it was told, whoever took it back, until anything else is looked up; undefined if none is
+   * remembered.
    */
   refund(): GrantView | undefined {
     const { timeMillis } = this.applied;
@@ -244,11 +250,12 @@ export class LimiterState {
     // forgotten, and known anew: then the same stamp could be another grant.
     const id = this.memory.find(this.requestKey, timeMillis + 1);
     if (id === NONE) return undefined;
-    const grant = this.memory.view(id);
+    const telling = this.memory.tellingOf(id);
+    const grant = this.memory.view(telling);
     if (grant.isRefunded) return grant;
     for (const limit of this.memory.limitsOf(id)) this.#refundLimit(limit);
     this.changedMillis = timeMillis;
-    return this.memory.view(id);
+    return this.memory.view(telling);
   }
 
   #refundLimit(id: number): void {

@@ -137,7 +137,7 @@ export class GrantView {
       ruleId: this.ruleId,
       limit: words[at + LIMIT]!,
       windowMillis: words[at + WINDOW]!,
-      remaining: words[at + REMAINING]!,
+      remaining: this.remaining,
       retryAfterMillis: doubles[double + RETRY_AFTER]!,
       resetMillis: doubles[double + RESET]!,
       decided: {
@@ -191,6 +191,10 @@ export class GrantView {
 
   get cost(): number {
     return this.words[this.at + COST]!;
+  }
+
+  get remaining(): number {
+    return this.words[this.at + REMAINING]!;
   }
 
   /** By which meter it was counted. */

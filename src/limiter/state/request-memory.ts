@@ -75,6 +75,19 @@ export class RequestMemory {
     return jointGrant([...this.limitsOf(id)].map((limit) => this.view(limit).decision));
   }
 
+  /** The limit by which the request of `first` was told its grant: the first with least remaining, as `jointGrant` has it. */
+  tellingOf(first: number): number {
+    let telling = first;
+    let least = Infinity;
+    for (const id of this.limitsOf(first)) {
+      const { remaining } = this.view(id);
+      if (remaining >= least) continue;
+      least = remaining;
+      telling = id;
+    }
+    return telling;
+  }
+
   /** Points to a grant, until anything else is looked up or changed. */
   view(id: number, into: GrantView = this.#view): GrantView {
     into.words = this.#rows.words(id);

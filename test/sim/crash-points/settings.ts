@@ -45,6 +45,7 @@ const CLIENTS: ClientSettings = {
   withCost: 0.2,
   costsUpToLimit: false,
   strangeTimes: false,
+  joint: 0,
 };
 
 export interface Scene {

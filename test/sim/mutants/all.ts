@@ -5,6 +5,7 @@
 import { CLOCK } from './clock.ts';
 import { DRIVER } from './driver.ts';
 import { DURABILITY } from './durability.ts';
+import { JOINT } from './joint.ts';
 import { LIMITER } from './limiter.ts';
 import { MEMBERSHIP } from './membership.ts';
 import { MEMORY } from './memory.ts';
@@ -20,6 +21,7 @@ import { WIRE } from './wire.ts';
 export const MUTANTS_BY_AREA: Readonly<Record<string, readonly Mutant[]>> = {
   clock: CLOCK,
   limiter: LIMITER,
+  joint: JOINT,
   meters: METERS,
   memory: MEMORY,
   'request-ids': REQUEST_IDS,

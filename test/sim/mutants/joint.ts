@@ -1,0 +1,179 @@
+/** Mutants: requests under several limits: all of them grant it or none, it is remembered and taken back as a whole, and told as one. */
+import type { Mutant } from './mutant.ts';
+
+export const JOINT: readonly Mutant[] = [
+  {
+    id: 'J1',
+    bug: 'the limits behind the first are charged, and not asked',
+    law: 'no window over its limit',
+    edits: [
+      {
+        in: 'JointJudgement.judge',
+        find: 'if (judgement.isHeld || !judgement.isWithinLimit)',
+        replace: 'if (i === 0 && (judgement.isHeld || !judgement.isWithinLimit))',
+      },
+    ],
+  },
+  {
+    id: 'J2',
+    bug: 'a request that one of its limits denies is charged under its first',
+    law: 'what is denied is charged nowhere',
+    edits: [
+      {
+        in: 'LimiterStateMachine.#decideJointly',
+        find: 'onDecision?.(i, joint.answer);',
+        replace: `onDecision?.(i, joint.answer);
+          const first = { ...request, requestId: undefined, further: undefined };
+          const isDenied = joint.outcome === 'denied';
+          if (isDenied && joint.judge(state, first, { now, room: 'free', place, keysFor }) === 'fits')
+            joint.grant(state, first, place, keysFor);`,
+      },
+    ],
+  },
+  {
+    id: 'J3',
+    bug: 'a refund takes back what the first limit was charged, and leaves the others',
+    law: 'a refund takes the request back as a whole',
+    edits: [
+      {
+        in: 'LimiterState.refund',
+        find: 'for (const limit of this.memory.limitsOf(id)) this.#refundLimit(limit);',
+        replace: 'this.#refundLimit(id);',
+      },
+    ],
+  },
+  {
+    id: 'J4',
+    bug: 'a state from a snapshot remembers the first limit of a request only',
+    law: 'replicas at the same index are equal',
+    edits: [
+      {
+        in: 'StateReader.#readGrant',
+        find: 'memory.remember(key, ruleId).readFrom(input);',
+        replace: `if (requestIdBytes > 0 || memory.size === 0) memory.remember(key, ruleId).readFrom(input);
+          else {
+            const nowhere = { words: new Uint32Array(64), doubles: new Float64Array(64), at: 0 };
+            Object.assign(Object.create(memory.view(memory.first)), nowhere).readFrom(input);
+          }`,
+      },
+    ],
+  },
+  {
+    id: 'J5',
+    bug: 'a request under several limits is charged again when it is repeated',
+    law: 'a repeated request gets the identical answer',
+    edits: [
+      {
+        in: 'JointJudgement.judge',
+        find: "if (judgement.isRepeated(state, question, now)) return this.#refuse('repeated', state, question, place);",
+        replace: 'judgement.isRepeated(state, question, now);',
+      },
+    ],
+  },
+  {
+    id: 'J6',
+    bug: 'there is room for each of the limits, and not for all of them',
+    law: 'no state grows beyond its cap',
+    edits: [
+      {
+        in: 'JointJudgement.judge',
+        find: 'bytes += state.bytesFor(judgement, question.hasRequestId);',
+        replace: '',
+      },
+    ],
+  },
+  {
+    id: 'J7',
+    bug: 'a grant under several limits is told by the first, and not by the one with least remaining',
+    law: 'an answer is that of the limit that binds',
+    edits: [
+      {
+        in: 'jointGrant',
+        find: 'grants.reduce((a, b) => (b.remaining < a.remaining ? b : a))',
+        replace: 'grants[0]!',
+      },
+    ],
+  },
+  {
+    id: 'J8',
+    bug: 'a denial by several limits is told by the first, and not by the one that takes longest',
+    law: 'an answer is that of the limit that binds',
+    edits: [
+      {
+        in: 'jointDenial',
+        find: 'denials.reduce((a, b) => (b.retryAfterMillis > a.retryAfterMillis ? b : a))',
+        replace: 'denials[0]!',
+      },
+    ],
+  },
+  {
+    id: 'J9',
+    bug: 'a state from a snapshot takes what was asked for a timestamp',
+    law: 'replicas at the same index are equal',
+    edits: [
+      {
+        in: 'GrantView.readFrom',
+        find: "if (input.flag('matched')) words[at + LENGTHS]! |= HAS_DIGEST;",
+        replace: "input.flag('matched');",
+      },
+    ],
+  },
+  {
+    id: 'J10',
+    bug: 'what was asked is lost on its way into the log',
+    law: 'the log holds what was asked',
+    edits: [
+      {
+        in: 'AllowBatchBuilder.#addJoint',
+        find: 'this.#rows.integer(askedDigest);',
+        replace: 'this.#rows.integer(1);',
+      },
+    ],
+  },
+  {
+    id: 'J11',
+    bug: 'a refund is told by the first limit, though its grant was told by another',
+    law: 'a refund has the receipt that its caller knows',
+    edits: [
+      {
+        in: 'LimiterState.refund',
+        find: 'const telling = this.memory.tellingOf(id);',
+        replace: 'const telling = id;',
+      },
+    ],
+  },
+  {
+    id: 'J12',
+    bug: 'who fits is told to wait until nothing counts of what a former meter granted',
+    law: '`retryAfter` is the time at which the request fits',
+    edits: [{ in: 'Judgement.denial', find: 'const wait = fits ? 0 :', replace: 'const wait =' }],
+  },
+  {
+    id: 'J13',
+    bug: 'the wait of a grant is that of one of its limits, not the longest',
+    law: '`wait` is when the request may go on',
+    edits: [
+      {
+        in: 'jointGrant',
+        find: 'return waitMillis === 0 ? joint : { ...joint, waitMillis };',
+        replace: 'return joint;',
+      },
+    ],
+  },
+  {
+    id: 'J14',
+    bug: 'one request states more rules than there is room for',
+    law: 'every table has a bound',
+    edits: [
+      {
+        in: 'JointJudgement.judge',
+        find: 'hasRoom &&= unkept.size === 0 || state.hasRoomForStated(unkept.size);',
+        replace: '',
+      },
+    ],
+    unitTest: {
+      file: 'limiter/joint.test.ts',
+      why: 'the clients of the simulator state no rules',
+    },
+  },
+];

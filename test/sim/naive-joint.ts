@@ -1,0 +1,38 @@
+/** What a request under several limits is told, of what each of them says: written from the documents. */
+import type { Decision } from '../../src/limiter/decision.ts';
+import type { LimitStanding } from '../../src/api/answer.ts';
+
+/** Of all its limits, in their order. Under one limit alone the answer is that limit's. */
+export function grantOfAll(grants: readonly Decision[]): Decision {
+  const told = grants[tellingGrant(grants)]!;
+  if (grants.length === 1) return told;
+  const waitMillis = Math.max(...grants.map((grant) => grant.waitMillis ?? 0));
+  return { ...told, limits: grants, ...(waitMillis > 0 && { waitMillis }) };
+}
+
+/** What each of its limits says to a request that does not fit under all of them. */
+export function denialOfAll(
+  said: readonly { readonly denial: Decision; readonly fits: boolean }[],
+): Decision {
+  const limits = said.map(({ denial }) => denial);
+  const denials = said.filter(({ fits }) => !fits).map(({ denial }) => denial);
+  const told = denials[tellingDenial(denials)]!;
+  return said.length === 1 ? told : { ...told, limits };
+}
+
+/** Which limit an answer with `limits` must be told by. Who is granted nothing by a limit has to wait, others need not. */
+export function tellingLimit(allowed: boolean, limits: readonly LimitStanding[]): number {
+  return allowed ? tellingGrant(limits) : tellingDenial(limits);
+}
+
+/** The first with least remaining. */
+export function tellingGrant(limits: readonly LimitStanding[]): number {
+  const remaining = limits.map((limit) => limit.remaining);
+  return remaining.indexOf(Math.min(...remaining));
+}
+
+/** The first that takes longest. */
+function tellingDenial(limits: readonly LimitStanding[]): number {
+  const waits = limits.map((limit) => limit.retryAfterMillis);
+  return waits.indexOf(Math.max(...waits));
+}
