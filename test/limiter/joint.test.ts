@@ -28,6 +28,11 @@ function joint(more: Partial<AllowRequest> = {}): AllowRequest {
   };
 }
 
+/** Besides its first limit one of each of these rules. */
+function underRules(...ruleIds: string[]): AllowRequest {
+  return joint({ further: ruleIds.map((ruleId, i) => ({ userId: `user${i}`, ruleId })) });
+}
+
 function harness(): Harness {
   const made = new Harness();
   made.rules(tableOf(1, RULES, { requestIdHorizonMillis: 10_000 }));
@@ -136,13 +141,13 @@ describe('a request under several limits', () => {
     for (let i = 2; i < STATED_RULES_MAX; i += 1)
       limiter.one({ userId: 'ada', ruleId: statedRuleId(i, 60_000) });
     const [one, other] = [statedRuleId(300, 60_000), statedRuleId(400, 60_000)];
-    const asked = (...ruleIds: string[]): AllowRequest =>
-      joint({ further: ruleIds.map((ruleId, i) => ({ userId: `user${i}`, ruleId })) });
     limiter.one({ userId: 'ada', ruleId: statedRuleId(1, 60_000) });
-    expect(limiter.machine.quickDenial(asked(one, other), limiter.nowMillis)?.refusal).toBe('at_capacity');
-    expect(limiter.one(asked(one, other))).toMatchObject({ allowed: false, refusal: 'at_capacity' });
-    expect(limiter.one(asked(one, one))).toMatchObject({ allowed: true });
-    expect(limiter.one(asked(other))).toMatchObject({ allowed: false, refusal: 'at_capacity' });
+    expect(limiter.machine.quickDenial(underRules(one, other), limiter.nowMillis)?.refusal).toBe(
+      'at_capacity',
+    );
+    expect(limiter.one(underRules(one, other))).toMatchObject({ allowed: false, refusal: 'at_capacity' });
+    expect(limiter.one(underRules(one, one))).toMatchObject({ allowed: true });
+    expect(limiter.one(underRules(other))).toMatchObject({ allowed: false, refusal: 'at_capacity' });
   });
 
   it('is denied at once, by what the log would say', () => {
