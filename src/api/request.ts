@@ -55,6 +55,11 @@ export interface AllowRequest {
    */
   readonly askedDigest?: number | undefined;
   /**
+   * Nothing is granted now: was it before, under its id? There must be one, and an `askedDigest`. It goes through the log, so
+   * that whoever is told no knows that no grant was made before.
+   */
+  readonly ifRemembered?: true | undefined;
+  /**
    * The version of the rules that the limits were found by; absent: the caller named them. A partition that decides by
    * another one refuses, and whoever asks finds them again. It does not enter the log.
    */

@@ -17,8 +17,9 @@ export interface AppliedPosition {
  * - `request_id_reused`: its request id belongs to another request; see `Decision.conflict`
  * - `refunded`: the grant under its request id was taken back, and the id grants nothing more
  * - `at_capacity`: it would have been granted, but there is no room to remember that
+ * - `not_remembered`: it asked for the grant under its request id, and there is none
  */
-export type Refusal = 'unknown_rule' | 'request_id_reused' | 'refunded' | 'at_capacity';
+export type Refusal = 'unknown_rule' | 'request_id_reused' | 'refunded' | 'at_capacity' | 'not_remembered';
 
 /** The answer to one request: judged by a limit, or refused; or what became of a refund. */
 export interface Decision extends Judged {

@@ -22,12 +22,15 @@ import type { Rule } from '../api/rule.ts';
 /** One request, as it is asked. Whose it is, the state is told by `LimiterState.lookUp`. */
 export interface Question extends Fingerprint {
   readonly hasRequestId: boolean;
+  /** Only what was granted before, under its request id, is granted. */
+  readonly ifRemembered: boolean;
 }
 
 export function questionOf(request: AllowRequest): Question {
-  const { ruleId, cost, timestampMillis, requestId, askedDigest } = request;
+  const { ruleId, cost, timestampMillis, requestId, askedDigest, ifRemembered = false } = request;
   const hasRequestId = requestId !== undefined;
-  return { ruleId: ruleId ?? DEFAULT_RULE, cost: cost ?? 1, timestampMillis, hasRequestId, askedDigest };
+  const asked = { ruleId: ruleId ?? DEFAULT_RULE, cost: cost ?? 1, timestampMillis, askedDigest };
+  return { ...asked, hasRequestId, ifRemembered };
 }
 
 /** Where a decision is made. Without a position it is read from the state after the whole entry. */
@@ -38,7 +41,7 @@ export interface Place {
 }
 
 /** What was found out first of a question, in this order. What `fits` may be granted. */
-export type Outcome = 'repeated' | 'unknown_rule' | 'denied' | 'at_capacity' | 'fits';
+export type Outcome = 'repeated' | 'not_remembered' | 'unknown_rule' | 'denied' | 'at_capacity' | 'fits';
 
 /** What was found out about a question. One object is used for many, one after the other. */
 export class Judgement implements Demand {
@@ -99,6 +102,7 @@ export class Judgement implements Demand {
     room: Room,
   ): Outcome {
     if (this.isRepeated(state, question, now)) return this.outcome;
+    if (question.ifRemembered) return (this.outcome = 'not_remembered');
     if (keys === undefined || !keys.active) return (this.outcome = 'unknown_rule');
     this.judgeKey(state.name, keys, question, now);
     if (this.isHeld || !this.isWithinLimit) return (this.outcome = 'denied');
@@ -186,6 +190,7 @@ export class Judgement implements Demand {
         if (conflict === undefined) return this.#refusal('refunded', grant.ruleId, place);
         return this.#refusal('request_id_reused', state.ruleIdOf(question.ruleId), place, conflict);
       }
+      case 'not_remembered':
       case 'unknown_rule':
       case 'at_capacity':
         return this.#refusal(outcome, state.ruleIdOf(question.ruleId), place);

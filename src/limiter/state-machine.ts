@@ -36,6 +36,7 @@ const ONE_MORE: Question = {
   timestampMillis: undefined,
   hasRequestId: false,
   askedDigest: undefined,
+  ifRemembered: false,
 };
 
 /** Reports the decision on the request whose first row in a batch is `i`, in their order. Must not throw: the batch would stay half applied. */
@@ -69,6 +70,7 @@ export class LimiterStateMachine {
     timestampMillis: undefined as number | undefined,
     hasRequestId: false,
     askedDigest: undefined as number | undefined,
+    ifRemembered: false,
   };
   readonly #cursor = new BatchCursor();
   readonly #place = { term: 0, index: 0, position: undefined as number | undefined };
@@ -138,7 +140,7 @@ export class LimiterStateMachine {
     // Before the first table a rule may be missing only because its entry is still on the way.
     if (table === undefined) return undefined;
     const now = Math.max(nowMillis, applied.timeMillis);
-    if (request.further !== undefined) {
+    if ((request.further?.length ?? 0) > 0) {
       const joint = this.#joint.judge(state, request, { now, room, place: this.#whole });
       return joint === 'repeated' || joint === 'fits' ? undefined : this.#joint.answer;
     }
@@ -283,6 +285,7 @@ export class LimiterStateMachine {
       asked.timestampMillis = cursor.timestampMillis;
       asked.hasRequestId = cursor.hasRequestId;
       asked.askedDigest = cursor.askedDigest;
+      asked.ifRemembered = cursor.ifRemembered;
       place.position = i;
       state.lookUpAt(cursor);
       if (cursor.isRefund) this.#refund(i, onDecision);

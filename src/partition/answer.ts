@@ -30,6 +30,8 @@ export function answerOf(decision: Decision, requestId: string | undefined): Ans
       return conflictAnswer(requestId ?? '', decision.conflict);
     case 'refunded':
       return refundedAnswer(requestId ?? '');
+    case 'not_remembered':
+      return invalid('requestId', `no grant is remembered under requestId '${requestId ?? ''}'`);
     case 'at_capacity':
       // It is in the log, though it counted nowhere.
       return unavailable('at_capacity', true);

@@ -179,6 +179,7 @@ export class Partition implements GroupApplication {
   }
 
   #allow(request: AllowRequest, deadlineMillis: number, done: Done): void {
+    if (request.ifRemembered === true) return this.#propose(undefined, request, deadlineMillis, done);
     const retryKey = requestKeyOf(request);
     if (retryKey !== undefined && this.#waiters.maybeJoin(retryKey, request, deadlineMillis, done)) return;
     const rejection = this.#rejectionAtOnce(request);

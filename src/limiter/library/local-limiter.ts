@@ -26,6 +26,7 @@ export class LocalLimiter {
     timestampMillis: 0,
     hasRequestId: false,
     askedDigest: undefined,
+    ifRemembered: false,
   };
   // oxlint-disable-next-line no-restricted-properties -- where a user is found by it, and nothing else
   readonly #name = new TextBytes(Math.random() * 2 ** 53);

@@ -78,9 +78,11 @@ export class AllowBatchBuilder {
     assert(isBoundedInteger(askedDigest, 1, ASKED_DIGEST_MAX), 'what was asked is {}', askedDigest);
     const before = { rows: this.#rows.length, size: this.#size };
     try {
-      this.#addRow(request, HAS.askedDigest);
+      const { ifRemembered = false, further = [] } = request;
+      assert(!ifRemembered || request.requestId !== undefined, 'what is remembered has an id');
+      this.#addRow(request, ifRemembered ? HAS.askedDigest | HAS.ifRemembered : HAS.askedDigest);
       this.#rows.integer(askedDigest);
-      for (const limit of request.further ?? []) this.#addRow(limit, HAS.further);
+      if (!ifRemembered) for (const limit of further) this.#addRow(limit, HAS.further);
     } catch (error) {
       // Not the first of its limits alone.
       this.#rows.length = before.rows;

@@ -26,6 +26,9 @@ import {
 import { CommandDecodeError } from './command-decode-error.ts';
 import { type BatchKind, KIND_JOINT, KIND_JOINT_REFUNDS, KIND_REFUNDS, kindOf } from './kinds.ts';
 
+/** What a request has that asks for what is remembered. */
+const REMEMBERED = HAS.ifRemembered | HAS.askedDigest | HAS.requestId;
+
 /** Behind the kind. @throws CommandDecodeError */
 export function readBatch(input: ByteReader, kind: BatchKind): AllowBatch {
   const size = input.integer('number of requests', 1, BATCH_REQUESTS_MAX);
@@ -56,6 +59,7 @@ function checkKind(has: number, kind: number): void {
   if (has === HAS_OF_REFUND && (kind === KIND_REFUNDS || kind === KIND_JOINT_REFUNDS)) return;
   const mayHave = (has & HAS.further) === 0 ? HAS_MAX | HAS.askedDigest : HAS.further | HAS.rule | HAS.cost;
   const isJoint = kind === KIND_JOINT || kind === KIND_JOINT_REFUNDS;
+  if (isJoint && (has & REMEMBERED) === REMEMBERED && (has & ~(REMEMBERED | HAS_MAX)) === 0) return;
   if (!isJoint || (has & ~mayHave) !== 0) throw new CommandDecodeError(`a request has ${has}`);
 }
 

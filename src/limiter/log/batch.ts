@@ -26,6 +26,8 @@ export const HAS = {
   askedDigest: 32,
   /** The row is one more limit of the request before, and has at most a rule and a cost. */
   further: 64,
+  /** Of a request with an id and a digest, whose further limits are not said. */
+  ifRemembered: 128,
 } as const;
 export const HAS_MAX = 15;
 /** What a refund has, in a batch of its own kind: its bit and a request id, and nothing else. */
@@ -58,8 +60,9 @@ export class BatchCursor {
   requestIdFrom = 0;
   requestIdTo = 0;
   isRefund = false;
-  /** Of the request to which the row belongs, once its first row was met. */
+  /** Of the first row of a request. */
   askedDigest: number | undefined;
+  ifRemembered = false;
   #at = 0;
 
   /** Stands before the first request. */
@@ -92,6 +95,7 @@ export class BatchCursor {
     this.requestIdTo = 0;
     this.isRefund = has === HAS_OF_REFUND;
     this.askedDigest = undefined;
+    this.ifRemembered = (has & HAS.ifRemembered) !== 0;
     if (has === 0) return;
     if ((has & HAS.rule) !== 0) this.ruleIndex = this.#integer();
     if ((has & HAS.cost) !== 0) this.cost = this.#integer();
@@ -135,7 +139,8 @@ export function requestsOf(batch: AllowBatch): LoggedRequest[] {
 
 /** How many rows a request has in a batch. */
 export function rowsOf(request: LoggedRequest): number {
-  return request.ask === undefined && request.further !== undefined ? 1 + request.further.length : 1;
+  if (request.ask === 'refund' || request.further === undefined || request.ifRemembered === true) return 1;
+  return 1 + request.further.length;
 }
 
 /** The request at whose first row the cursor stands; then it stands at its last one. */
@@ -152,6 +157,7 @@ export function requestAt({ bytes, ruleIds }: AllowBatch, cursor: BatchCursor): 
     requestId: cursor.hasRequestId ? textOf(bytes, requestIdFrom, requestIdTo) : undefined,
   };
   if (askedDigest === undefined) return request;
+  if (cursor.ifRemembered) return { ...request, askedDigest, ifRemembered: true };
   return cursor.goesOn
     ? { ...request, askedDigest, further: furtherAt(ruleIds, cursor) }
     : { ...request, askedDigest };

@@ -1,0 +1,49 @@
+/** A request that is granted only if it was before: what a log remembers of it. */
+import { describe, expect, it } from 'vitest';
+import type { AllowRequest } from '../../src/api/request.ts';
+import { requestsOf } from '../../src/limiter/log/batch.ts';
+import { decodeCommand } from '../../src/limiter/log/command.ts';
+import { entryOf, harnessWith } from './harness.ts';
+
+const FIRST: AllowRequest = { userId: 'ada', ruleId: 'rule0', requestId: 'r1', askedDigest: 5 };
+const AGAIN: AllowRequest = { ...FIRST, ifRemembered: true };
+
+describe('a request that asks for what is remembered', () => {
+  it('is granted nothing that was not granted before, and charges nothing', () => {
+    const limiter = harnessWith({ limit: 2 });
+    expect(limiter.one(AGAIN)).toMatchObject({ allowed: false, refusal: 'not_remembered' });
+    const granted = limiter.one(FIRST);
+    expect(granted).toMatchObject({ allowed: true, remaining: 1 });
+    expect(limiter.one(AGAIN)).toEqual(granted);
+    expect(limiter.one({ userId: 'ada', ruleId: 'rule0' })).toMatchObject({ allowed: true, remaining: 0 });
+    expect(limiter.one(AGAIN)).toEqual(granted);
+  });
+
+  it('is told the grant under all its limits, without naming them', () => {
+    const limiter = harnessWith({}, {});
+    const granted = limiter.one({ ...FIRST, further: [{ userId: 'ada', ruleId: 'rule1' }] });
+    expect(granted.limits).toHaveLength(2);
+    expect(limiter.one(AGAIN)).toEqual(granted);
+  });
+
+  it('is another one where something else was asked, and nothing where that was taken back', () => {
+    const limiter = harnessWith({});
+    limiter.one(FIRST);
+    expect(limiter.one({ ...AGAIN, askedDigest: 6 })).toMatchObject({ refusal: 'request_id_reused' });
+    limiter.one({ ask: 'refund', userId: 'ada', requestId: 'r1' });
+    expect(limiter.one(AGAIN)).toMatchObject({ refusal: 'refunded' });
+    limiter.nowMillis += 200_000;
+    expect(limiter.one(AGAIN)).toMatchObject({ refusal: 'not_remembered' });
+  });
+
+  it('is read from an entry as it was written, and needs an id', () => {
+    const command = decodeCommand(entryOf([AGAIN, { userId: 'bob' }]));
+    const { batch } = command as Extract<typeof command, { type: 'allow' }>;
+    expect(requestsOf(batch)).toEqual([AGAIN, { userId: 'bob' }]);
+    expect(() => entryOf([{ ...AGAIN, requestId: undefined }])).toThrow(/has an id/);
+    const bytes = entryOf([AGAIN]);
+    const at = bytes.indexOf(128 | 32 | 8);
+    expect(() => decodeCommand(bytes.with(at, 128 | 8))).toThrow(/a request has 136/);
+    expect(() => decodeCommand(bytes.with(at, 128 | 32))).toThrow(/a request has 160/);
+  });
+});
