@@ -63,6 +63,24 @@ describe('a request under several limits', () => {
     expect(left(limiter)).toEqual([1, 2, 3]);
   });
 
+  it('waits as long as the slowest of its limits asks for, whichever it is told by', () => {
+    const limiter = new Harness();
+    const queue = {
+      id: 'queue',
+      meter: 'leakyBucket',
+      limit: 10,
+      windowMillis: 1_000,
+      burst: 1,
+      queue: 10,
+    } as const;
+    limiter.rules(tableOf(1, [queue, { id: 'second', limit: 4, windowMillis: 1_000 }]));
+    const further = [{ userId: 'ada', ruleId: 'queue', cost: 5 }];
+    const decision = limiter.one({ userId: 'ada', ruleId: 'second', cost: 3, askedDigest: 7, further });
+    const { waitMillis } = limiter.one({ userId: 'bob', ruleId: 'queue', cost: 5 });
+    expect(waitMillis).toBeGreaterThan(0);
+    expect(decision).toMatchObject({ allowed: true, ruleId: 'second', remaining: 1, waitMillis });
+  });
+
   it('is charged nowhere if one of them denies it', () => {
     const limiter = harness();
     limiter.one({ userId: '10.0.0.1', ruleId: 'address', cost: 4 });
