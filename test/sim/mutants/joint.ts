@@ -147,6 +147,10 @@ export const JOINT: readonly Mutant[] = [
     bug: 'who fits is told to wait until nothing counts of what a former meter granted',
     law: '`retryAfter` is the time at which the request fits',
     edits: [{ in: 'Judgement.denial', find: 'const wait = fits ? 0 :', replace: 'const wait =' }],
+    unitTest: {
+      file: 'limiter/meter-examples.test.ts',
+      why: 'few worlds change a meter, and somebody with budget left must be looked at while the old grants still count',
+    },
   },
   {
     id: 'J13',
@@ -159,6 +163,10 @@ export const JOINT: readonly Mutant[] = [
         replace: 'return joint;',
       },
     ],
+    unitTest: {
+      file: 'limiter/joint.test.ts',
+      why: 'few worlds have queues, and the limit that queues must not be the one with least remaining',
+    },
   },
   {
     id: 'J14',
