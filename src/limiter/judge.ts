@@ -27,10 +27,15 @@ export interface Question extends Fingerprint {
 }
 
 export function questionOf(request: AllowRequest): Question {
-  const { ruleId, cost, timestampMillis, requestId, askedDigest, ifRemembered = false } = request;
-  const hasRequestId = requestId !== undefined;
-  const asked = { ruleId: ruleId ?? DEFAULT_RULE, cost: cost ?? 1, timestampMillis, askedDigest };
-  return { ...asked, hasRequestId, ifRemembered };
+  // One object, and no copy of another: every request has one.
+  return {
+    ruleId: request.ruleId ?? DEFAULT_RULE,
+    cost: request.cost ?? 1,
+    timestampMillis: request.timestampMillis,
+    hasRequestId: request.requestId !== undefined,
+    askedDigest: request.askedDigest,
+    ifRemembered: request.ifRemembered === true,
+  };
 }
 
 /** Where a decision is made. Without a position it is read from the state after the whole entry. */

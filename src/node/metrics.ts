@@ -1,5 +1,6 @@
 /** Prometheus metrics of one node. No label ever holds a user id. */
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+import type { ReservationCounts } from '../matching/described-requests.ts';
 import type { DoorUsage } from './door-usage.ts';
 import { addUsageMetrics } from './usage-metrics.ts';
 
@@ -13,6 +14,8 @@ export interface MetricSources {
   readonly stateBytesMax: () => number;
   /** Since the node started. */
   readonly refusedAtCapacity: () => number;
+  /** Of requests whose limits are in several partitions, since the node started. */
+  readonly reservations: () => Readonly<ReservationCounts>;
   readonly isClockUnfit: () => boolean;
   /** Answers of the door for the Redis protocol, by what they are. */
   readonly respAnswers: () => Iterable<readonly [string, number]>;
@@ -61,6 +64,7 @@ export class Metrics {
       sources.refusedAtCapacity,
       registers,
     );
+    addReservations(sources, registers);
     const answers: Counter = new Counter({
       name: 'quorate_resp_answers_total',
       help: 'Answers to ALLOW and CL.THROTTLE: granted, denied, unavailable, or refused by the deciding node.',
@@ -122,4 +126,11 @@ function counter(name: string, help: string, read: () => number, registers: Regi
       last = now;
     },
   });
+}
+
+function addReservations({ reservations }: MetricSources, registers: Registry[]): void {
+  const released = 'Reservations given back, because another limit denied the request.';
+  counter('quorate_reservations_released_total', released, () => reservations().released, registers);
+  const left = 'Reservations that nobody could give back: they may stay charged until their window is over.';
+  counter('quorate_reservations_left_total', left, () => reservations().left, registers);
 }
