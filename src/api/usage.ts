@@ -8,9 +8,9 @@ import { RULE_ID_BYTES_MAX } from './request.ts';
 
 /**
  * What is counted of every rule, a column each, in the order in which columns are kept and sent: new ones go last, and
- * need a new PROTOCOL_VERSION. `unavailable`: nobody could decide.
+ * need a new PROTOCOL_VERSION. `unavailable`: nobody could decide. `degraded`: nobody could, and fail modes of rules did.
  */
-export const USAGE_OUTCOMES = ['allowed', 'denied', 'unavailable'] as const;
+export const USAGE_OUTCOMES = ['allowed', 'denied', 'unavailable', 'degraded'] as const;
 export type UsageOutcome = (typeof USAGE_OUTCOMES)[number];
 
 /** Minutes of history that are kept: a day. */

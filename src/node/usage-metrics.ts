@@ -24,7 +24,7 @@ export function addUsageMetrics(usage: DoorUsage, registry: Registry): void {
   const registers = [registry];
   const decisions: Counter = new Counter({
     name: 'quorate_decisions_total',
-    help: 'Answers of all doors by rule; unavailable: nobody could decide.',
+    help: 'Answers of all doors by rule; unavailable: nobody could decide; degraded: a fail mode did.',
     labelNames: ['rule', 'outcome'],
     registers,
     collect() {

@@ -51,7 +51,7 @@ export function reportOf({ query, untilMinute, told, silent }: UsageMerge): Usag
   const history = zeros(Math.min(minutes, USAGE_MINUTES_MAX) * WIDTH);
   for (const usage of usages) addTo(history, usage.history);
   const ofColumn = (column: number): number[] => history.filter((_, at) => at % WIDTH === column);
-  const [allowed, denied, unavailable] = [0, 1, 2].map(ofColumn);
+  const [allowed, denied, unavailable, degraded] = USAGE_OUTCOMES.map((_, column) => ofColumn(column));
   return {
     minutes,
     nodes: [...told.keys()].sort((a, b) => a - b),
@@ -64,6 +64,7 @@ export function reportOf({ query, untilMinute, told, silent }: UsageMerge): Usag
       allowed: allowed ?? [],
       denied: denied ?? [],
       unavailable: unavailable ?? [],
+      degraded: degraded ?? [],
     },
     ...(top > 0 && {
       top: {
@@ -84,6 +85,6 @@ function addTo(sums: number[], counts: readonly number[]): void {
 }
 
 function countsOf(counts: readonly number[]): UsageCounts {
-  const [allowed = 0, denied = 0, unavailable = 0] = counts;
-  return { allowed, denied, unavailable };
+  const [allowed = 0, denied = 0, unavailable = 0, degraded = 0] = counts;
+  return { allowed, denied, unavailable, degraded };
 }

@@ -13,11 +13,16 @@ const STEPS_PER_DOUBLING = 4;
 const STEPS = 16 * STEPS_PER_DOUBLING + 1;
 const LATE = 0.99;
 
+const NOTHING = { allowed: 0, denied: 0, unavailable: 0, letThrough: 0, heldBack: 0, lostCost: 0 };
+
 interface Minute {
   minute: number;
   allowed: number;
   denied: number;
   unavailable: number;
+  /** Decided by fail modes. */
+  letThrough: number;
+  heldBack: number;
   /** What requests without a decision may have cost all the same. */
   lostCost: number;
   /** By step: times that were sampled. */
@@ -29,10 +34,10 @@ export interface AlertFigures {
   readonly limitHitRatio: number;
   /** 99 of 100 answers took no longer; at most a fifth too long. 0 while there is none. */
   readonly p99Seconds: number;
-  /** Decisions of all requests, 0 to 1; 1 while there is none. */
+  /** Decisions of all requests, 0 to 1; 1 while there is none. What fail modes decide is none. */
   readonly availability: number;
   /**
-   * Of all requests, at most so many were blocked although their limit had room, 0 to 1: those without a decision, and as many
+   * Of all requests, at most so many were blocked although their limit had room, 0 to 1: those without a decision that were not let through, and as many
    * as have the cost that these may have been charged with and that nobody used.
    */
   readonly wrongDenialRatioMax: number;
@@ -64,6 +69,12 @@ export class RecentFigures {
     this.#now.lostCost += lostCost;
   }
 
+  /** Nobody could decide, and a fail mode did. */
+  degraded(isAllowed: boolean): void {
+    if (isAllowed) this.#now.letThrough += 1;
+    else this.#now.heldBack += 1;
+  }
+
   /** How long an answer took, of all or of a sample. */
   took(millis: number): void {
     const step = Math.ceil(
@@ -81,16 +92,19 @@ export class RecentFigures {
       sum.allowed += each.allowed;
       sum.denied += each.denied;
       sum.unavailable += each.unavailable;
+      sum.letThrough += each.letThrough;
+      sum.heldBack += each.heldBack;
       sum.lostCost += each.lostCost;
       for (const [step, count] of each.times.entries()) sum.times[step] = (sum.times[step] ?? 0) + count;
     }
     const decided = sum.allowed + sum.denied;
-    const all = decided + sum.unavailable;
+    const blocked = sum.unavailable + sum.heldBack;
+    const all = decided + blocked + sum.letThrough;
     return {
       limitHitRatio: decided === 0 ? 0 : sum.denied / decided,
       p99Seconds: quantileMillis(sum.times, LATE) / 1_000,
       availability: all === 0 ? 1 : decided / all,
-      wrongDenialRatioMax: all === 0 ? 0 : Math.min(1, (sum.unavailable + sum.lostCost) / all),
+      wrongDenialRatioMax: all === 0 ? 0 : Math.min(1, (blocked + sum.lostCost) / all),
     };
   }
 }
@@ -105,10 +119,10 @@ function quantileMillis(times: Uint32Array, part: number): number {
 }
 
 function emptyMinute(): Minute {
-  return { minute: -1, allowed: 0, denied: 0, unavailable: 0, lostCost: 0, times: new Uint32Array(STEPS) };
+  return { minute: -1, ...NOTHING, times: new Uint32Array(STEPS) };
 }
 
 function clear(minute: Minute, now: number): void {
-  Object.assign(minute, { minute: now, allowed: 0, denied: 0, unavailable: 0, lostCost: 0 });
+  Object.assign(minute, { minute: now, ...NOTHING });
   minute.times.fill(0);
 }

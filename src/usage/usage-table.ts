@@ -20,6 +20,7 @@ const WIDTH = USAGE_OUTCOMES.length;
 const ALLOWED = USAGE_OUTCOMES.indexOf('allowed');
 const DENIED = USAGE_OUTCOMES.indexOf('denied');
 const UNAVAILABLE = USAGE_OUTCOMES.indexOf('unavailable');
+const DEGRADED = USAGE_OUTCOMES.indexOf('degraded');
 /** Stated rules that are known as such without being parsed. */
 const STATED_SEEN_MAX = 1_024;
 
@@ -100,6 +101,11 @@ export class UsageTable {
   /** Nobody could decide. @param ruleId as the caller has it: any text; undefined: the default */
   undecided(ruleId: string | undefined): void {
     this.#count(this.#rowAsked(ruleId ?? this.#defaultRule), UNAVAILABLE);
+  }
+
+  /** Nobody could decide, and a fail mode did. @param ruleId of the first rule that it was for */
+  degraded(ruleId: string | undefined): void {
+    this.#count(this.#rowAsked(ruleId), DEGRADED);
   }
 
   /** Of each rule that was ever answered for, since the node started. */

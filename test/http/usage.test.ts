@@ -8,8 +8,8 @@ const REPORT: UsageReport = {
   minutes: 1,
   nodes: [1, 2],
   silent: [3],
-  rules: [{ rule: 'default', allowed: 3, denied: 2, unavailable: 1 }],
-  history: { fromMillis: 60_000, allowed: [3], denied: [2], unavailable: [1] },
+  rules: [{ rule: 'default', allowed: 3, denied: 2, unavailable: 1, degraded: 4 }],
+  history: { fromMillis: 60_000, allowed: [3], denied: [2], unavailable: [1], degraded: [4] },
 };
 
 let door: Door;

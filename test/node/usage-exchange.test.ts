@@ -78,12 +78,18 @@ describe('a node that is asked what all nodes counted', () => {
           nodes: [1, 2, 3],
           silent: [],
           rules: [
-            { rule: 'of-1', allowed: 0, denied: 1, unavailable: 0 },
-            { rule: 'of-2', allowed: 0, denied: 1, unavailable: 0 },
-            { rule: 'of-3', allowed: 0, denied: 1, unavailable: 0 },
-            { rule: 'r', allowed: 6, denied: 0, unavailable: 0 },
+            { rule: 'of-1', allowed: 0, denied: 1, unavailable: 0, degraded: 0 },
+            { rule: 'of-2', allowed: 0, denied: 1, unavailable: 0, degraded: 0 },
+            { rule: 'of-3', allowed: 0, denied: 1, unavailable: 0, degraded: 0 },
+            { rule: 'r', allowed: 6, denied: 0, unavailable: 0, degraded: 0 },
           ],
-          history: { fromMillis: MINUTE * 60_000, allowed: [6], denied: [3], unavailable: [0] },
+          history: {
+            fromMillis: MINUTE * 60_000,
+            allowed: [6],
+            denied: [3],
+            unavailable: [0],
+            degraded: [0],
+          },
           top: {
             fromMillis: (Math.floor(MINUTE / 60) - 1) * 3_600_000,
             allowed: [{ rule: 'r', userId: 'ada', count: 6, error: 0 }],

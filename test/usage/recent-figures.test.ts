@@ -33,6 +33,14 @@ describe('figures for alerts', () => {
     expect(recent.figures.wrongDenialRatioMax).toBe(1);
   });
 
+  it('take what fail modes decide for no decision, and what they let through for not blocked', () => {
+    const recent = figuresAt(7);
+    for (let i = 0; i < 6; i += 1) recent.decided(true);
+    for (let i = 0; i < 3; i += 1) recent.degraded(true);
+    recent.degraded(false);
+    expect(recent.figures).toMatchObject({ limitHitRatio: 0, availability: 0.6, wrongDenialRatioMax: 0.1 });
+  });
+
   it('tell the time that one in a hundred exceeds, a fifth too long at most', () => {
     const recent = figuresAt(7);
     for (let i = 1; i <= 1_000; i += 1) recent.took(i);

@@ -1,7 +1,7 @@
 /** What was answered, per rule and minute: across gaps, steps of the clock, and more rules than there is room for. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import fc from 'fast-check';
-import { OTHER_RULES, STATED_RULES, USAGE_MINUTES_MAX } from '../../src/api/usage.ts';
+import { OTHER_RULES, STATED_RULES, USAGE_MINUTES_MAX, USAGE_OUTCOMES } from '../../src/api/usage.ts';
 import { UsageTable } from '../../src/usage/usage-table.ts';
 
 /** A multiple of no slot. */
@@ -25,7 +25,9 @@ function counts(query = ALL, untilMinute = NOW): Record<string, readonly number[
 
 /** How many were granted in each minute. */
 function granted(minutes: number, untilMinute: number): number[] {
-  return table.usage({ minutes, top: 0 }, untilMinute).history.filter((_, at) => at % 3 === 0);
+  return table
+    .usage({ minutes, top: 0 }, untilMinute)
+    .history.filter((_, at) => at % USAGE_OUTCOMES.length === 0);
 }
 
 describe('what was answered', () => {
@@ -33,22 +35,22 @@ describe('what was answered', () => {
     grant(2);
     table.decided('a', false, 'bob');
     table.decided('b', false, 'bob');
-    expect(counts()).toEqual({ a: [2, 1, 0], b: [0, 1, 0] });
-    expect(counts({ ...ALL, ruleId: 'b' } as typeof ALL)).toEqual({ b: [0, 1, 0] });
+    expect(counts()).toEqual({ a: [2, 1, 0, 0], b: [0, 1, 0, 0] });
+    expect(counts({ ...ALL, ruleId: 'b' } as typeof ALL)).toEqual({ b: [0, 1, 0, 0] });
     expect([...table.totals()]).toContainEqual(['a', 'allowed', 2]);
   });
 
   it('of rules that requests state is counted together', () => {
     for (let i = 1; i <= 2_000; i += 1) table.decided(`${i}/1000ms`, true, 'ada');
     table.undecided('7/1000ms');
-    expect(counts()).toEqual({ [STATED_RULES]: [2_000, 0, 1] });
+    expect(counts()).toEqual({ [STATED_RULES]: [2_000, 0, 1, 0] });
   });
 
   it('of a rule in force counts under its name, whatever the name looks like', () => {
     table.setRules(['5/1000ms', OTHER_RULES]);
     table.decided('5/1000ms', true, 'ada');
     table.decided(OTHER_RULES, true, 'ada');
-    expect(counts()).toEqual({ '5/1000ms': [1, 0, 0], [OTHER_RULES]: [1, 0, 0] });
+    expect(counts()).toEqual({ '5/1000ms': [1, 0, 0, 0], [OTHER_RULES]: [1, 0, 0, 0] });
   });
 
   it('when nobody decided is counted under the rule asked for, if there is one', () => {
@@ -57,21 +59,35 @@ describe('what was answered', () => {
     table.undecided(undefined);
     table.undecided('b');
     table.undecided('whatever callers like');
-    expect(counts()).toEqual({ [OTHER_RULES]: [0, 0, 2], a: [0, 0, 1], b: [0, 0, 1] });
+    expect(counts()).toEqual({ [OTHER_RULES]: [0, 0, 2, 0], a: [0, 0, 1, 0], b: [0, 0, 1, 0] });
+  });
+
+  it('by fail modes is counted apart, under a rule that is in force or with the others', () => {
+    table.setRules(['a']);
+    table.degraded('a');
+    table.degraded('a');
+    table.degraded('gone');
+    expect(counts()).toEqual({ a: [0, 0, 0, 2], [OTHER_RULES]: [0, 0, 0, 1] });
+    expect([...table.totals()]).toContainEqual(['a', 'degraded', 2]);
   });
 
   it('of more rules than there is room for is counted together, until one was idle for a day', () => {
     for (const rule of ['a', 'b', 'c', 'd']) grant(1, rule);
-    expect(counts()).toEqual({ a: [1, 0, 0], b: [1, 0, 0], c: [1, 0, 0], [OTHER_RULES]: [1, 0, 0] });
+    expect(counts()).toEqual({
+      a: [1, 0, 0, 0],
+      b: [1, 0, 0, 0],
+      c: [1, 0, 0, 0],
+      [OTHER_RULES]: [1, 0, 0, 0],
+    });
     table.turnTo(NOW + USAGE_MINUTES_MAX);
     grant(1, 'd');
-    expect(counts(ALL, NOW + USAGE_MINUTES_MAX)).toEqual({ d: [1, 0, 0] });
+    expect(counts(ALL, NOW + USAGE_MINUTES_MAX)).toEqual({ d: [1, 0, 0, 0] });
     for (const rule of ['e', 'a', 'f', 'e', 'a']) grant(1, rule);
     expect(counts(ALL, NOW + USAGE_MINUTES_MAX)).toEqual({
-      d: [1, 0, 0],
-      e: [2, 0, 0],
-      a: [2, 0, 0],
-      [OTHER_RULES]: [1, 0, 0],
+      d: [1, 0, 0, 0],
+      e: [2, 0, 0, 0],
+      a: [2, 0, 0, 0],
+      [OTHER_RULES]: [1, 0, 0, 0],
     });
     expect(
       Object.fromEntries([...table.totals()].map(([rule, , count]) => [rule, count])),
