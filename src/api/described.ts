@@ -22,7 +22,18 @@ export interface DescribedRequest extends Pick<AllowRequest, 'cost' | 'timestamp
 export type DescribedAnswer =
   | AllowAnswer
   /** No rule limits it. Nothing was counted. */
-  | { readonly kind: 'unlimited' };
+  | { readonly kind: 'unlimited' }
+  | DegradedAnswer;
+
+/** Nobody could decide, and the fail modes of the rules did, at the node that was asked. There is no receipt of it. */
+export interface DegradedAnswer {
+  readonly kind: 'degraded';
+  readonly allowed: boolean;
+  /** The rules of the document that nobody could decide, at least one, each once. */
+  readonly ruleIds: readonly string[];
+  /** 0 if it is allowed; else until this node would let it through, if nobody can decide by then either. */
+  readonly retryAfterMillis: number;
+}
 
 /** Told once. `partition` is that of the key that binds. */
 export type DescribedDone = (answer: DescribedAnswer, partition: number) => void;

@@ -1,6 +1,6 @@
 /** An answer as an HTTP response: status, headers, body. Pure. */
 import type { Decision, Invalid, LimitStanding } from '../api/answer.ts';
-import type { DescribedAnswer } from '../api/described.ts';
+import type { DegradedAnswer, DescribedAnswer } from '../api/described.ts';
 import {
   ALLOW_STATUS,
   UNAVAILABLE,
@@ -47,6 +47,8 @@ export function formatBody(answer: DescribedAnswer, partition: number): Formatte
       return formatUnavailable(answer.reason, answer.proposed);
     case 'unlimited':
       return { status: ALLOW_STATUS.granted, body: { allowed: true, unlimited: true } };
+    case 'degraded':
+      return formatDegraded(answer);
   }
 }
 
@@ -54,6 +56,11 @@ function headersOf(answer: DescribedAnswer): Record<string, string> {
   switch (answer.kind) {
     case 'decision': {
       const { allowed, retryAfterMillis } = answer.decision;
+      const retryAfter = allowed ? {} : { 'retry-after': String(secondsCeil(retryAfterMillis)) };
+      return { 'content-type': JSON_TYPE, ...retryAfter };
+    }
+    case 'degraded': {
+      const { allowed, retryAfterMillis } = answer;
       const retryAfter = allowed ? {} : { 'retry-after': String(secondsCeil(retryAfterMillis)) };
       return { 'content-type': JSON_TYPE, ...retryAfter };
     }
@@ -112,6 +119,23 @@ function formatDenial(decision: Decision, partition: number): FormattedBody {
         limit,
         window,
       },
+    },
+  };
+}
+
+/** By the fail modes of rules: it never has a receipt. */
+function formatDegraded({ allowed, ruleIds: rules, retryAfterMillis }: DegradedAnswer): FormattedBody {
+  if (allowed) return { status: ALLOW_STATUS.granted, body: { allowed, degraded: true, rules } };
+  const retryAfter = secondsCeil(retryAfterMillis);
+  const message = `Nobody can decide, and what this node may grant alone is used up. Retry after ${retryAfter} s.`;
+  return {
+    status: ALLOW_STATUS.denied,
+    body: {
+      allowed,
+      degraded: true,
+      rules,
+      retryAfterMillis,
+      error: { type: 'rate_limit_error', message, retry_after: retryAfter },
     },
   };
 }

@@ -4,7 +4,8 @@
  * under ids of their own. When all have granted, the first is asked under the request's own id, and its answer is the answer. If
  * any denies, the reservations are given back.
  *
- * So nothing is ever over its limit anywhere. Whoever asks may be lost in between: then the reservations stay charged until their
+ * So nothing is ever over its limit anywhere. Where nobody can decide, and no rule that is meant is `closed`, their fail modes do
+ * (degraded-decisions.ts): what others reserved for a request that is let through stays charged. Whoever asks may be lost in between: then the reservations stay charged until their
  * window is over, and the request counts nowhere else. It keeps no grants and judges nothing.
  */
 import type { AllowAnswer, Decision, Invalid, LimitStanding, Unavailable } from '../api/answer.ts';
@@ -13,7 +14,9 @@ import type { RefundRequest } from '../api/refund.ts';
 import type { AllowRequest } from '../api/request.ts';
 import type { DoneWith, LoggedRequest } from '../api/user-request.ts';
 import { askedDigest } from './asked-digest.ts';
+import type { DegradedDecisions } from './degraded-decisions.ts';
 import type { MatchedLimit, RuleBook } from './rule-book.ts';
+import { isCertain, isGrant, outcomeOf, type Share, wantsOtherRules } from './share-outcome.ts';
 
 export interface DescribedRequestsInit {
   /** The rules that this node knows; undefined: there are none to match by; `starting`: it knows of none yet. */
@@ -29,6 +32,8 @@ export interface DescribedRequestsInit {
   readonly deadlineMillis: number;
   /** Requests that wait for this node to learn the rules that a partition has; more are refused. */
   readonly waitingMax: number;
+  /** To be asked where nobody can decide, and the rules say more than no. */
+  readonly degraded: DegradedDecisions;
 }
 
 /** What became of reservations. */
@@ -39,12 +44,6 @@ export interface ReservationCounts {
   left: number;
 }
 
-/** The limits of a request in one partition; its first key is that of the request which asks for them. */
-interface Share {
-  readonly partition: number;
-  readonly limits: readonly [MatchedLimit, ...MatchedLimit[]];
-}
-
 /** A request on its way. */
 interface Asking {
   readonly request: DescribedRequest;
@@ -52,6 +51,8 @@ interface Asking {
   readonly done: DescribedDone;
   /** It waited for other rules; those on trial were asked before. */
   isAgain: boolean;
+  /** Limits that nobody could decide, and that are no reason to refuse it so far. */
+  undecided: readonly MatchedLimit[];
 }
 
 interface Reserved {
@@ -82,13 +83,14 @@ export class DescribedRequests {
   /** @param request well-formed, see `invalidInDescribed`; `done` is told once */
   ask(request: DescribedRequest, done: DescribedDone): void {
     const deadlineMillis = this.#init.doorMillis() + this.#init.deadlineMillis;
-    this.#ask({ request, deadlineMillis, done, isAgain: false });
+    this.#ask({ request, deadlineMillis, done, isAgain: false, undecided: [] });
   }
 
   tick(): void {
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const asking of waiting) this.#ask(asking);
+    this.#init.degraded.tick();
   }
 
   /** The rules of this node and of a partition differ: one of them will learn of the newer ones. */
@@ -98,6 +100,7 @@ export class DescribedRequests {
     else if (this.#waiting.length >= waitingMax) asking.done(OVERLOADED, partition);
     else {
       asking.isAgain = true;
+      asking.undecided = [];
       this.#waiting.push(asking);
     }
   }
@@ -112,7 +115,7 @@ export class DescribedRequests {
     if (!asking.isAgain) for (const windows of matched.onTrial) this.#try(windows, asking, book);
     const [first, ...others] = this.#sharesOf(matched.enforced);
     if (first === undefined) return done({ kind: 'unlimited' }, 0);
-    if (others.length === 0) this.#askFirst(first, asking, book, () => undefined);
+    if (others.length === 0) this.#askFirst(first, [], asking, book);
     else this.#reserve(first, others, asking, book);
   }
 
@@ -155,33 +158,61 @@ export class DescribedRequests {
   }
 
   #reservedAll(first: Share, reserved: readonly Reserved[], asking: Asking, book: RuleBook): void {
-    const refused = worst(reserved);
-    if (refused !== undefined) {
-      this.#release(reserved);
-      this.#conclude(refused.answer, refused.share.partition, asking, reserved);
-      return;
+    const outcome = outcomeOf(reserved);
+    switch (outcome.kind) {
+      case 'granted':
+        this.#askFirst(first, reserved, asking, book);
+        return;
+      case 'refused':
+        this.#release(reserved);
+        this.#conclude(outcome.answer, outcome.share.partition, asking, reserved);
+        return;
+      case 'undecided': {
+        // Before the first is asked: what that grants under the request's own id is told to every retry.
+        const { limits, share } = outcome;
+        asking.undecided = limits;
+        const retryAfterMillis = this.#init.degraded.millisUntilAllowed(limits);
+        if (retryAfterMillis === 0) this.#askFirst(first, reserved, asking, book);
+        else {
+          this.#release(reserved);
+          asking.done(this.#init.degraded.answer(limits, retryAfterMillis), share.partition);
+        }
+      }
     }
-    this.#askFirst(first, asking, book, (answer) => {
-      // Of a grant made for an earlier attempt others are reserved already.
-      if (isGrant(answer) ? answer.isRepeat === true : isCertain(answer)) this.#release(reserved);
-      return reserved;
-    });
   }
 
   /** Under the request's own id: what is answered now is the answer. */
-  #askFirst(
-    share: Share,
-    asking: Asking,
-    book: RuleBook,
-    before: (answer: AllowAnswer) => readonly Reserved[] | undefined,
-  ): void {
+  #askFirst(share: Share, reserved: readonly Reserved[], asking: Asking, book: RuleBook): void {
     const { request, deadlineMillis } = asking;
     const wanted = requestFor(share, request, request.requestId, book);
     this.#init.ask(
       wanted,
-      (answer, partition) => this.#conclude(answer, partition, asking, before(answer) ?? []),
+      (answer, partition) => this.#firstAnswered({ share, answer }, partition, reserved, asking),
       deadlineMillis,
     );
+  }
+
+  #firstAnswered(
+    first: { readonly share: Share; readonly answer: AllowAnswer },
+    partition: number,
+    reserved: readonly Reserved[],
+    asking: Asking,
+  ): void {
+    const { degraded } = this.#init;
+    const { answer } = first;
+    const outcome = outcomeOf([first]);
+    let retryAfterMillis = 0;
+    if (outcome.kind === 'undecided') {
+      asking.undecided = [...outcome.limits, ...asking.undecided];
+      retryAfterMillis = degraded.millisUntilAllowed(outcome.limits);
+    }
+    const isRefused = outcome.kind === 'refused' || retryAfterMillis > 0;
+    // Of a grant made for an earlier attempt others are reserved already. And what the first may have granted is not given back:
+    // a retry may learn that it did.
+    if (isRefused ? isCertain(answer) : isGrant(answer) && answer.isRepeat === true) this.#release(reserved);
+    if (outcome.kind === 'refused' || asking.undecided.length === 0)
+      this.#conclude(answer, partition, asking, reserved);
+    else asking.done(degraded.answer(asking.undecided, retryAfterMillis), partition);
   }
 
   #conclude(answer: AllowAnswer, partition: number, asking: Asking, reserved: readonly Reserved[]): void {
@@ -224,48 +255,8 @@ function requestFor(
   if (isSimple) return one;
   // Without an id nothing is remembered of it.
   const digest = requestId === undefined ? 1 : askedDigest(request);
-  return { ...one, askedDigest: digest, further: further.length === 0 ? undefined : further };
-}
-
-function isGrant(answer: AllowAnswer): answer is Extract<AllowAnswer, { kind: 'decision' }> {
-  return answer.kind === 'decision' && answer.decision.allowed;
-}
-
-/** Whoever got this was certainly not charged, unless it is a grant. */
-function isCertain(answer: AllowAnswer): boolean {
-  return answer.kind !== 'unavailable' || !answer.proposed;
-}
-
-/** A rule that is not there: this node knows of others than the partition has. */
-function wantsOtherRules(answer: AllowAnswer): boolean {
-  return (
-    (answer.kind === 'invalid' && answer.field === 'rule') ||
-    (answer.kind === 'unavailable' && answer.reason === 'rules_changed' && !answer.proposed)
-  );
-}
-
-/** Of those that were not granted: an error before what nobody could decide, and that before the longest denial. */
-function worst(
-  reserved: readonly Reserved[],
-): { readonly share: Share; readonly answer: AllowAnswer } | undefined {
-  let found: { readonly share: Share; readonly answer: AllowAnswer } | undefined;
-  for (const { share, answer } of reserved) {
-    if (answer === undefined || isGrant(answer)) continue;
-    if (found === undefined || badness(answer) > badness(found.answer)) found = { share, answer };
-  }
-  return found;
-}
-
-function badness(answer: Exclude<AllowAnswer, never>): number {
-  switch (answer.kind) {
-    case 'decision':
-      return answer.decision.retryAfterMillis;
-    case 'unavailable':
-      return 2 ** 50;
-    case 'conflict':
-    case 'invalid':
-      return 2 ** 51;
-  }
+  const others = further.map((limit) => ({ userId: limit.userId, ruleId: limit.ruleId, cost: limit.cost }));
+  return { ...one, askedDigest: digest, further: others.length === 0 ? undefined : others };
 }
 
 /** All limits that were decided, and of a grant the one with least remaining. */

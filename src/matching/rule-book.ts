@@ -4,11 +4,13 @@ import type { DescribedRequest } from '../api/described.ts';
 import { COST_MAX, type FurtherLimit, LIMITS_PER_REQUEST_MAX } from '../api/request.ts';
 import { windowRuleId } from '../rules/compile.ts';
 import { type AppliedRule, RuleMatcher } from '../rules/match.ts';
-import type { RuleDefinition } from '../rules/rule-definition.ts';
+import type { LimitWindow, RuleDefinition } from '../rules/rule-definition.ts';
 
 /** One window of a rule that applies, and the key and the cost that it counts. */
 export interface MatchedLimit extends FurtherLimit {
   readonly cost: number;
+  readonly rule: RuleDefinition;
+  readonly window: LimitWindow;
 }
 
 export interface MatchedLimits {
@@ -49,10 +51,12 @@ export class RuleBook {
 }
 
 function windowsOf({ rule, key, cost }: AppliedRule, asked: number): readonly MatchedLimit[] {
-  return rule.windows.map((_, place) => ({
+  return rule.windows.map((window, place) => ({
     userId: key,
     ruleId: windowRuleId(rule, place),
     cost: cost * asked,
+    rule,
+    window,
   }));
 }
 

@@ -45,6 +45,10 @@ export class DoorUsage {
         this.#table.undecided(request.ask === undefined ? request.ruleId : undefined);
         this.#recent.undecided(answer.proposed ? (request.cost ?? 1) : 0);
         break;
+      case 'degraded':
+        this.#table.degraded(answer.ruleIds[0]);
+        this.#recent.degraded(answer.allowed);
+        break;
       case 'invalid':
       case 'conflict':
       case 'unlimited':

@@ -68,7 +68,7 @@ function membershipEvents(parts: NodeParts): Pick<NodeCoreInit, 'nodesChanged' |
 
 type ToldEvents = Pick<
   NodeCoreInit,
-  'leaderChanged' | 'snapshotRefused' | 'refusingAtCapacity' | 'clockJudged'
+  'leaderChanged' | 'snapshotRefused' | 'refusingAtCapacity' | 'clockJudged' | 'decidesDegraded'
 >;
 
 function toldEvents({ init: { logger } }: NodeParts): ToldEvents {
@@ -80,6 +80,10 @@ function toldEvents({ init: { logger } }: NodeParts): ToldEvents {
       logger.warn({ group, err: error }, 'a snapshot of a leader is unsound'),
     refusingAtCapacity: (isRefusing, report) =>
       logger.warn(report, isRefusing ? 'at capacity: new users are refused' : 'nobody is refused any more'),
+    decidesDegraded(isDegraded, decisions) {
+      if (isDegraded) logger.warn('degraded: where nobody can decide, the fail modes of the rules do');
+      else logger.warn({ decisions }, 'degraded no more: fail modes of rules decided nothing for a while');
+    },
     clockJudged(verdict) {
       if (verdict.fit) logger.info("this node's clock runs at the speed of the others': it may lead again");
       else

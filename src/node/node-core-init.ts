@@ -64,6 +64,8 @@ export interface NodeCoreInit {
   readonly snapshotRefused?: (group: GroupId, error: unknown) => void;
   /** Requests are refused for want of room now, or no longer. */
   readonly refusingAtCapacity?: (isRefusing: boolean, report: CapacityReport) => void;
+  /** Answers are by the fail modes of rules now; or no longer, and `decisions` were. */
+  readonly decidesDegraded?: (isDegraded: boolean, decisions: number) => void;
   /** Called once, when nothing may be said any more. */
   readonly fatal: (error: unknown) => void;
   readonly raft?: Partial<MultiRaftOptions>;

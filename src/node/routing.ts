@@ -2,12 +2,14 @@
 import { partitionOf } from '../partition/hash.ts';
 import type { Timing } from '../config/config.ts';
 import { CurrentBook } from '../matching/current-book.ts';
+import { DegradedDecisions } from '../matching/degraded-decisions.ts';
 import { DescribedRequests, type DescribedRequestsInit } from '../matching/described-requests.ts';
 import type { ClusterPlacement } from '../meta/cluster-placement.ts';
 import type { MetaState } from '../meta/meta-state.ts';
 import type { Partition } from '../partition/partition.ts';
 import { Forwarder } from '../router/forwarder.ts';
 import { Router } from '../router/router.ts';
+import { LocalShares } from './local-shares.ts';
 import { FIRST_ID_BOUND, type NodeCoreInit } from './node-core-init.ts';
 
 /** Requests without an answer that a node holds at a time. */
@@ -71,7 +73,10 @@ export function newRouting(routing: RoutingInit): Routing {
 
 function newDescribed({ init, known, ask }: RoutingInit, router: Router): DescribedRequests {
   const { nodeId, config, clocks, doorMillis, random, queues } = init;
+  const { monotonicMillis } = clocks;
   const books = new CurrentBook();
+  const nodeCount = (): number => known()?.nodes.length ?? config.founders.length;
+  const shares = new LocalShares({ nodeCount, monotonicMillis });
   const process = random(FIRST_ID_BOUND);
   let count = 0;
   return new DescribedRequests({
@@ -82,10 +87,15 @@ function newDescribed({ init, known, ask }: RoutingInit, router: Router): Descri
     partitionOf: (userId) => router.partitionOf(userId),
     ask,
     newId: () => `~${nodeId}.${process}.${(count += 1)}`,
-    monotonicMillis: clocks.monotonicMillis,
+    monotonicMillis,
     doorMillis,
     deadlineMillis: config.timing.requestDeadlineMillis,
     waitingMax: queues?.openMax ?? OPEN_REQUESTS_MAX,
+    degraded: new DegradedDecisions({
+      takeLocal: (limits) => shares.take(limits),
+      monotonicMillis,
+      changed: (isDegraded, decisions) => init.decidesDegraded?.(isDegraded, decisions),
+    }),
   });
 }
 

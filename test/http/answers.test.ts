@@ -119,6 +119,42 @@ describe('no decision', () => {
   });
 });
 
+describe('what a fail mode decides', () => {
+  const described = { descriptors: { user: 'ada' } };
+
+  it('is 200 where it is let through, says so, names the rules and has no receipt', async () => {
+    door.describedAnswer = { kind: 'degraded', allowed: true, ruleIds: ['a', 'b'], retryAfterMillis: 0 };
+    const { status, headers, body } = await door.post(described);
+    expect(status).toBe(200);
+    expect(headers).not.toHaveProperty('retry-after');
+    expect(headers).not.toHaveProperty('x-ratelimit-remaining');
+    expect(body).toEqual({ allowed: true, degraded: true, rules: ['a', 'b'] });
+    expect(door.told).toMatchObject([{ answer: door.describedAnswer }]);
+  });
+
+  it('is 429 where it is not, and never sends a client back too early', async () => {
+    door.describedAnswer = { kind: 'degraded', allowed: false, ruleIds: ['a'], retryAfterMillis: 12_001 };
+    const { status, headers, body } = await door.post(described);
+    expect(status).toBe(429);
+    expect(headers).toMatchObject({
+      'content-type': 'application/json; charset=utf-8',
+      'retry-after': '13',
+    });
+    expect(body).toEqual({
+      allowed: false,
+      degraded: true,
+      rules: ['a'],
+      retryAfterMillis: 12_001,
+      error: {
+        type: 'rate_limit_error',
+        message: 'Nobody can decide, and what this node may grant alone is used up. Retry after 13 s.',
+        retry_after: 13,
+      },
+    });
+    expect(door.observed.map((each) => each.status)).toEqual([429]);
+  });
+});
+
 describe('a request the cluster refuses', () => {
   it('is 400 and names the field', async () => {
     door.answer = { kind: 'invalid', field: 'cost', message: 'cost is out of bounds' };

@@ -5,6 +5,7 @@ import type { DescribedAnswer, DescribedRequest } from '../../src/api/described.
 import type { RefundAnswer } from '../../src/api/refund.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { LoggedRequest } from '../../src/api/user-request.ts';
+import { DegradedDecisions } from '../../src/matching/degraded-decisions.ts';
 import { DescribedRequests } from '../../src/matching/described-requests.ts';
 import { RuleBook } from '../../src/matching/rule-book.ts';
 import { readRules } from '../../src/rules/read-rules.ts';
@@ -48,6 +49,11 @@ class Bench {
     doorMillis: () => this.now,
     deadlineMillis: 500,
     waitingMax: 2,
+    degraded: new DegradedDecisions({
+      takeLocal: () => expect.fail('no rule is local'),
+      monotonicMillis: () => this.now,
+      changed: () => expect.fail('all rules are closed'),
+    }),
   });
 
   ask(descriptors: Readonly<Record<string, string>>, more: Partial<DescribedRequest> = {}): void {

@@ -1,0 +1,55 @@
+/**
+ * What this node answers where nobody can decide, by the fail modes of the rules: `open` lets through, `local` is for a share of the
+ * limit that this node grants alone. Nothing of it enters a log, so it may grant what the cluster would not. It says when
+ * it begins, and when it ended.
+ */
+import type { DegradedAnswer } from '../api/described.ts';
+import type { MatchedLimit } from './rule-book.ts';
+
+/** It has ended when nothing was decided so for as long. */
+export const DEGRADED_QUIET_MILLIS = 10_000;
+
+export interface DegradedDecisionsInit {
+  /**
+   * Takes the costs from what this node may grant alone under all of these limits, or under none.
+   *
+   * @returns milliseconds until they would fit; 0: they were taken
+   */
+  readonly takeLocal: (limits: readonly MatchedLimit[]) => number;
+  readonly monotonicMillis: () => number;
+  /** This node decides so from now on; or no longer, and `decisions` times since it began. */
+  readonly changed: (isDegraded: boolean, decisions: number) => void;
+}
+
+export class DegradedDecisions {
+  readonly #init: DegradedDecisionsInit;
+  /** Since it began; 0: it did not. */
+  #decisions = 0;
+  #lastMillis = 0;
+
+  constructor(init: DegradedDecisionsInit) {
+    this.#init = init;
+  }
+
+  /** @param limits that nobody could decide, of rules that are not `closed` @returns as `takeLocal` does */
+  millisUntilAllowed(limits: readonly MatchedLimit[]): number {
+    const local = limits.filter(({ rule }) => rule.failMode === 'local');
+    return local.length === 0 ? 0 : this.#init.takeLocal(local);
+  }
+
+  /** @param retryAfterMillis 0: it is let through */
+  answer(limits: readonly MatchedLimit[], retryAfterMillis: number): DegradedAnswer {
+    this.#lastMillis = this.#init.monotonicMillis();
+    this.#decisions += 1;
+    if (this.#decisions === 1) this.#init.changed(true, 1);
+    const ruleIds = [...new Set(limits.map(({ rule }) => rule.id))];
+    return { kind: 'degraded', allowed: retryAfterMillis === 0, ruleIds, retryAfterMillis };
+  }
+
+  tick(): void {
+    if (this.#decisions === 0) return;
+    if (this.#init.monotonicMillis() - this.#lastMillis < DEGRADED_QUIET_MILLIS) return;
+    this.#init.changed(false, this.#decisions);
+    this.#decisions = 0;
+  }
+}

@@ -1,0 +1,106 @@
+/** What the answers of partitions mean for a request whose limits they share. Pure. */
+import type { AllowAnswer } from '../api/answer.ts';
+import type { UnavailableReason } from '../api/refusals.ts';
+import type { MatchedLimit } from './rule-book.ts';
+
+/** The limits of a request in one partition; its first key is that of the request which asks for them. */
+export interface Share {
+  readonly partition: number;
+  readonly limits: readonly [MatchedLimit, ...MatchedLimit[]];
+}
+
+/** Undefined: there is no answer yet. */
+export interface AnsweredShare {
+  readonly share: Share;
+  readonly answer: AllowAnswer | undefined;
+}
+
+/**
+ * - `granted`: by all of them
+ * - `refused`: with the answer of this share
+ * - `undecided`: nobody could decide these limits, none of their rules is `closed`, and all others granted
+ */
+export type ShareOutcome =
+  | { readonly kind: 'granted' }
+  | { readonly kind: 'refused'; readonly share: Share; readonly answer: AllowAnswer }
+  | {
+      readonly kind: 'undecided';
+      readonly share: Share;
+      readonly limits: readonly [MatchedLimit, ...MatchedLimit[]];
+    };
+
+/** Whether fail modes are followed. Who does not belong to the cluster, or decides by other rules, says nothing for them. */
+const FOLLOWS_FAIL_MODES: Readonly<Record<UnavailableReason, boolean>> = {
+  no_leader: true,
+  deadline: true,
+  overloaded: true,
+  low_disk: true,
+  at_capacity: true,
+  starting: true,
+  unknown_outcome: true,
+  not_member: false,
+  rules_changed: false,
+};
+
+export function outcomeOf(answers: readonly AnsweredShare[]): ShareOutcome {
+  const refusals = answers.flatMap(({ share, answer }) =>
+    answer === undefined || isGrant(answer) ? [] : [{ share, answer }],
+  );
+  const worst = worstOf(refusals);
+  if (worst === undefined) return { kind: 'granted' };
+  const undecided = refusals.filter(({ answer }) => answer.kind === 'unavailable');
+  const isClosed = worst.answer.kind !== 'unavailable' || !undecided.every(followsFailModes);
+  if (isClosed) return { kind: 'refused', ...worst };
+  const denied = worstOf(refusals.filter(({ answer }) => answer.kind === 'decision'));
+  if (denied !== undefined) return { kind: 'refused', ...denied };
+  const [first, ...others] = worst.share.limits;
+  const further = undecided.filter(({ share }) => share !== worst.share).flatMap(({ share }) => share.limits);
+  return { kind: 'undecided', share: worst.share, limits: [first, ...others, ...further] };
+}
+
+type RefusedShare = AnsweredShare & { readonly answer: AllowAnswer };
+
+function followsFailModes({ share, answer }: RefusedShare): boolean {
+  if (answer.kind !== 'unavailable' || !FOLLOWS_FAIL_MODES[answer.reason]) return false;
+  return share.limits.every(({ rule }) => rule.failMode !== 'closed');
+}
+
+/** An error before what nobody could decide, and that before the longest denial. Of equal ones the first. */
+function worstOf(refusals: readonly RefusedShare[]): RefusedShare | undefined {
+  let found: RefusedShare | undefined;
+  for (const one of refusals)
+    if (found === undefined || badness(one.answer) > badness(found.answer)) found = one;
+  return found;
+}
+
+function badness(answer: AllowAnswer): number {
+  switch (answer.kind) {
+    case 'decision':
+      return answer.decision.retryAfterMillis;
+    case 'unavailable':
+      // It can be asked again at once, under the other rules.
+      return wantsOtherRules(answer) ? 2 ** 50 + 1 : 2 ** 50;
+    case 'conflict':
+    case 'invalid':
+      return 2 ** 51;
+  }
+}
+
+type Grant = Extract<AllowAnswer, { kind: 'decision' }> & { readonly decision: { readonly allowed: true } };
+
+export function isGrant(answer: AllowAnswer): answer is Grant {
+  return answer.kind === 'decision' && answer.decision.allowed;
+}
+
+/** Whoever got this was certainly not charged, unless it is a grant. */
+export function isCertain(answer: AllowAnswer): boolean {
+  return answer.kind !== 'unavailable' || !answer.proposed;
+}
+
+/** A rule that is not there: this node knows of others than the partition has. */
+export function wantsOtherRules(answer: AllowAnswer): boolean {
+  return (
+    (answer.kind === 'invalid' && answer.field === 'rule') ||
+    (answer.kind === 'unavailable' && answer.reason === 'rules_changed' && !answer.proposed)
+  );
+}

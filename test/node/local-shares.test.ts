@@ -1,0 +1,143 @@
+/** What a node grants alone: never more than its share in any rolling window, in bounded memory, by its own clock. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { WINDOW_MILLIS_MAX } from '../../src/api/rule.ts';
+import { type MatchedLimit, RuleBook } from '../../src/matching/rule-book.ts';
+import { LOCAL_KEYS_MAX, LocalShares } from '../../src/node/local-shares.ts';
+import { METERS } from '../../src/rules/rule-definition.ts';
+import { readRules } from '../../src/rules/read-rules.ts';
+
+/** The limits of one request under a document of one rule. */
+function limitsOf(rule: string, user = 'ada', cost = 1): readonly MatchedLimit[] {
+  const read = readRules(`rules: [{ id: a, key: user, failMode: local, ${rule} }]`);
+  if (read.kind !== 'rules') throw new Error(JSON.stringify(read));
+  const book = new RuleBook(1, read.definitions);
+  const matched = book.limitsFor({ ask: 'described', descriptors: new Map([['user', user]]), cost });
+  return matched.kind === 'limits' ? matched.enforced : expect.fail(matched.message);
+}
+
+class Node {
+  now = 0;
+  nodes = 3;
+  readonly shares = new LocalShares({ nodeCount: () => this.nodes, monotonicMillis: () => this.now });
+
+  /** How many of so many are granted now. */
+  granted(limits: readonly MatchedLimit[], requests: number): number {
+    return Array.from({ length: requests }, () => this.shares.take(limits)).filter((wait) => wait === 0)
+      .length;
+  }
+}
+
+const MINUTE = limitsOf('windows: { limit: 10, per: minute }');
+
+describe('the share of a node', () => {
+  it.each(METERS)('is the limit by the nodes, rounded down, though the rule is kept as a %s', (meter) => {
+    const node = new Node();
+    const burst = meter.endsWith('Bucket') ? ', burst: 100' : '';
+    expect(node.granted(limitsOf(`windows: { limit: 11, per: minute }, meter: ${meter}${burst}`), 50)).toBe(
+      3,
+    );
+  });
+
+  it('may be nothing: then one may ask again after a window', () => {
+    const node = new Node();
+    const wait = node.shares.take(limitsOf('windows: { limit: 2, per: minute }'));
+    expect(wait).toBeGreaterThanOrEqual(60_000);
+    expect(node.shares.take(limitsOf('windows: { limit: 100, per: minute }', 'ada', 34))).toBeGreaterThan(0);
+    expect(node.shares.keyCount).toBe(0);
+  });
+
+  it('takes costs', () => {
+    const node = new Node();
+    const dear = limitsOf('windows: { limit: 10, per: minute }', 'ada', 2);
+    expect([node.granted(dear, 9), node.granted(MINUTE, 9)]).toEqual([1, 1]);
+  });
+
+  it('is taken under all windows or under none', () => {
+    const node = new Node();
+    const both = limitsOf('windows: [{ limit: 30, per: minute }, { limit: 6, per: hour }]');
+    const short = limitsOf('windows: { limit: 30, per: minute }');
+    expect(node.granted(both, 20)).toBe(2);
+    // The hour denied 18 of them: the minute was not charged for those.
+    expect(node.granted(short, 20)).toBe(8);
+  });
+
+  it('never holds more in a rolling window, and is granted again when it was told', () => {
+    const limit = fc.integer({ min: 1, max: 40 });
+    const pauses = fc.array(fc.double({ min: 0, max: 500, noNaN: true }), { maxLength: 120 });
+    fc.assert(
+      fc.property(limit, pauses, fc.integer({ min: 1, max: 700 }), (limit, pauses, windowMillis) => {
+        const node = new Node();
+        const [wanted] = MINUTE;
+        const limits = [{ ...wanted!, window: { limit, windowMillis } }];
+        const grantedAt: number[] = [];
+        for (const pause of pauses) {
+          node.now += pause;
+          const wait = node.shares.take(limits);
+          if (wait === 0) grantedAt.push(node.now);
+          else if (limit >= 3) {
+            node.now += wait;
+            expect(node.shares.take(limits)).toBe(0);
+            grantedAt.push(node.now);
+          }
+        }
+        for (const end of grantedAt) {
+          const within = grantedAt.filter((at) => at > end - windowMillis && at <= end);
+          expect(within.length).toBeLessThanOrEqual(Math.floor(limit / 3));
+        }
+      }),
+    );
+  });
+
+  it('holds for windows of a month', () => {
+    const node = new Node();
+    const limits = [{ ...MINUTE[0]!, window: { limit: 6, windowMillis: WINDOW_MILLIS_MAX } }];
+    expect(node.granted(limits, 9)).toBe(2);
+    node.now = WINDOW_MILLIS_MAX;
+    expect(node.granted(limits, 1)).toBe(0);
+    node.now = WINDOW_MILLIS_MAX * 1.02;
+    expect(node.granted(limits, 9)).toBe(2);
+  });
+
+  it('is that of the nodes that there are', () => {
+    const node = new Node();
+    node.nodes = 1;
+    expect(node.granted(MINUTE, 20)).toBe(10);
+  });
+});
+
+describe('the keys of a node', () => {
+  const keys = (count: number, from = 0): (readonly MatchedLimit[])[] =>
+    Array.from({ length: count }, (_, i) => [{ ...MINUTE[0]!, userId: `user=${from + i}` }]);
+
+  it('have a share each, and are bounded: the one that was granted longest ago starts anew', () => {
+    const node = new Node();
+    const [hot, ...others] = keys(LOCAL_KEYS_MAX);
+    expect(node.granted(hot!, 9)).toBe(3);
+    for (const other of others) expect(node.granted(other, 3)).toBe(3);
+    expect(node.granted(hot!, 1)).toBe(0);
+    for (const more of keys(5, LOCAL_KEYS_MAX)) expect(node.granted(more, 9)).toBe(3);
+    expect(node.shares.keyCount).toBe(LOCAL_KEYS_MAX);
+    // `hot` was the oldest; the youngest of the first ones is still known.
+    expect(node.granted(hot!, 9)).toBe(3);
+    expect(node.granted(others.at(-1)!, 9)).toBe(0);
+  });
+
+  it('that were dropped do not hold back those that come after', () => {
+    const node = new Node();
+    for (const each of keys(LOCAL_KEYS_MAX + 1)) node.shares.take(each);
+    node.now = 1;
+    const [fresh] = keys(1, LOCAL_KEYS_MAX + 1);
+    expect(node.granted(fresh!, 9)).toBe(3);
+    node.now = 61_500;
+    expect(node.granted(fresh!, 9)).toBe(3);
+  });
+
+  it('are counted together over all rules', () => {
+    const node = new Node();
+    for (const each of keys(LOCAL_KEYS_MAX)) node.shares.take(each);
+    const other = [{ ...MINUTE[0]!, ruleId: 'b' }];
+    expect(node.granted(other, 9)).toBe(3);
+    expect(node.shares.keyCount).toBe(LOCAL_KEYS_MAX);
+  });
+});
