@@ -1,0 +1,161 @@
+/** A real cluster of which one node is left: what that answers alone is what the fail modes of the rules say. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually, TestCluster } from './harness.ts';
+
+const BEFORE = { id: 'default', limit: 100, windowMillis: 60_000, clock: 'cluster' } as const;
+const LOCAL_LIMIT = 11;
+const SHARE = Math.floor(LOCAL_LIMIT / 3);
+const DOCUMENT = `
+rules:
+  - { id: closed, match: { mode: closed }, key: user, windows: { limit: 50, per: hour } }
+  - { id: open, match: { mode: open }, key: user, windows: { limit: 2, per: hour }, failMode: open }
+  - { id: local, match: { mode: local }, key: user, windows: { limit: ${LOCAL_LIMIT}, per: hour }, failMode: local }
+  - { id: network, key: ip, windows: { limit: 50, per: hour } }
+`;
+const SURVIVOR = 2;
+
+interface Answer {
+  readonly status: number;
+  readonly retryAfter: number;
+  readonly body: {
+    readonly allowed: boolean;
+    readonly degraded?: true;
+    readonly rules?: readonly string[];
+    readonly retryAfterMillis?: number;
+    readonly reason?: string;
+    readonly decided?: object;
+  };
+}
+
+describe('a cluster of which one node of three is left', () => {
+  let cluster: TestCluster;
+  /** By rule: answers so far that a fail mode gave. */
+  const degraded = new Map<string, number>();
+
+  beforeAll(async () => {
+    cluster = await TestCluster.start({ rules: [BEFORE], partitions: 4 });
+    await eventually('the rules in force', async () =>
+      (await put(DOCUMENT)).status === 200 ? true : undefined,
+    );
+  });
+  afterAll(async () => {
+    await cluster.stop();
+  });
+
+  function url(path: string): string {
+    return `http://127.0.0.1:${cluster.port(SURVIVOR)}${path}`;
+  }
+
+  async function put(document: string): Promise<Response> {
+    return fetch(url('/v1/rules'), {
+      method: 'PUT',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ document }),
+    });
+  }
+
+  async function ask(body: object): Promise<Answer> {
+    const response = await fetch(url('/v1/allow'), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    const retryAfter = Number(response.headers.get('retry-after') ?? 0);
+    const answered = (await response.json()) as Answer['body'];
+    for (const rule of answered.rules ?? []) degraded.set(rule, (degraded.get(rule) ?? 0) + 1);
+    return { status: response.status, retryAfter, body: answered };
+  }
+
+  async function described(descriptors: Readonly<Record<string, string>>): Promise<Answer> {
+    return ask({ descriptors });
+  }
+
+  async function times(count: number, descriptors: Readonly<Record<string, string>>): Promise<Answer[]> {
+    return Promise.all(Array.from({ length: count }, async () => described(descriptors)));
+  }
+
+  function logOf(id: number): readonly { readonly msg?: string; readonly decisions?: number }[] {
+    const text = readFileSync(join(cluster.directory, 'logs', `node-${id}.log`), 'utf8');
+    // What is being written may end anywhere.
+    const lines = text.slice(0, text.lastIndexOf('\n')).split('\n');
+    return lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as { msg?: string });
+  }
+
+  it('decides by the log while there is a majority, whatever the fail modes', async () => {
+    for (const mode of ['closed', 'open', 'local']) {
+      const { body } = await eventually('a decision', async () => {
+        const answer = await described({ mode, user: 'ada' });
+        return answer.body.decided === undefined ? undefined : answer;
+      });
+      expect(body).toMatchObject({ allowed: true, decided: {} });
+      expect(body).not.toHaveProperty('degraded');
+    }
+  });
+
+  it('refuses where a rule is closed, also beside an open one, and where a rule was named', async () => {
+    await Promise.all([1, 3].map(async (id) => cluster.kill(id)));
+    const answers = await Promise.all([
+      described({ mode: 'closed', user: 'ada' }),
+      described({ mode: 'open', user: 'ada', ip: '10.0.0.1' }),
+      described({ mode: 'local', user: 'ada', ip: '10.0.0.1' }),
+      ask({ userId: 'user=ada', rule: 'open' }),
+    ]);
+    for (const { status, body } of answers) {
+      expect(status).toBe(503);
+      expect(body).toMatchObject({ allowed: false });
+      expect(body).not.toHaveProperty('degraded');
+    }
+  });
+
+  it('lets through what is open, beyond its limit, without a receipt', async () => {
+    for (const { status, body } of await times(6, { mode: 'open', user: 'bob' })) {
+      expect({ status, body }).toEqual({
+        status: 200,
+        body: { allowed: true, degraded: true, rules: ['open'] },
+      });
+    }
+  });
+
+  it('grants of what is local its share, and says when there is more', async () => {
+    const answers = await times(2 * LOCAL_LIMIT, { mode: 'local', user: 'bob' });
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(SHARE);
+    for (const { status, retryAfter, body } of answers) {
+      expect(body).toMatchObject({ degraded: true, rules: ['local'], allowed: status === 200 });
+      expect(body).not.toHaveProperty('decided');
+      if (status === 200) continue;
+      expect(status).toBe(429);
+      expect(retryAfter * 1_000).toBeGreaterThanOrEqual(body.retryAfterMillis ?? Infinity);
+      expect(body.retryAfterMillis).toBeGreaterThan(3_500_000);
+    }
+    expect((await described({ mode: 'local', user: 'eve' })).status).toBe(200);
+  });
+
+  it('counts all of that apart', async () => {
+    const metrics = await (await fetch(url('/metrics'))).text();
+    for (const [rule, count] of degraded)
+      expect(metrics).toContain(`quorate_decisions_total{rule="${rule}",outcome="degraded"} ${count}`);
+    const usage: unknown = await (await fetch(url('/v1/usage'))).json();
+    const row = { rule: 'open', allowed: 1, denied: 0, degraded: degraded.get('open') };
+    expect(usage).toMatchObject({
+      rules: expect.arrayContaining([expect.objectContaining(row)]) as unknown,
+      history: { degraded: expect.any(Array) as unknown },
+    });
+  });
+
+  it('decides by the log again when a majority is back, and has told when it began and ended', async () => {
+    await cluster.startMissing();
+    const { body } = await eventually('a decision', async () => {
+      const answer = await described({ mode: 'local', user: 'bob' });
+      return answer.body.decided === undefined ? undefined : answer;
+    });
+    expect(body).toMatchObject({ allowed: true, limit: LOCAL_LIMIT });
+    const decisions = [...degraded.values()].reduce((sum, count) => sum + count, 0);
+    const told = await eventually('the end of it in the log', () => {
+      const lines = logOf(SURVIVOR).filter(({ msg }) => msg?.startsWith('degraded') === true);
+      return lines.length > 1 ? lines : undefined;
+    });
+    expect(told).toMatchObject([{ msg: expect.stringMatching(/^degraded:/) as unknown }, { decisions }]);
+  });
+});

@@ -1,0 +1,318 @@
+/** What is answered where nobody can decide: by the modes of the rules that are meant, over one and two partitions. */
+import { describe, expect, it } from 'vitest';
+import type { AllowAnswer, Decision, Unavailable } from '../../src/api/answer.ts';
+import type { DescribedAnswer, DescribedRequest } from '../../src/api/described.ts';
+import type { RefundAnswer } from '../../src/api/refund.ts';
+import { UNAVAILABLE_REASONS, type UnavailableReason } from '../../src/api/refusals.ts';
+import type { LoggedRequest } from '../../src/api/user-request.ts';
+import { DEGRADED_QUIET_MILLIS, DegradedDecisions } from '../../src/matching/degraded-decisions.ts';
+import { DescribedRequests } from '../../src/matching/described-requests.ts';
+import { RuleBook } from '../../src/matching/rule-book.ts';
+import { FAIL_MODES, type FailMode } from '../../src/rules/rule-definition.ts';
+import { readRules } from '../../src/rules/read-rules.ts';
+
+const WAIT = 4_321;
+
+interface Asked {
+  readonly request: LoggedRequest;
+  readonly answer: (answer: AllowAnswer | RefundAnswer) => void;
+}
+
+function bookOf(rules: readonly string[]): RuleBook {
+  const read = readRules(
+    `rules:\n${rules.map((rule) => `  - { ${rule}, windows: { limit: 9, per: hour } }\n`).join('')}`,
+  );
+  if (read.kind !== 'rules') throw new Error(JSON.stringify(read));
+  return new RuleBook(7, read.definitions);
+}
+
+/** Each rule counts by a descriptor of its own name, in a partition of its own. */
+class Bench {
+  readonly asked: Asked[] = [];
+  readonly told: { readonly answer: DescribedAnswer; readonly partition: number }[] = [];
+  /** What was taken from the share of this node. */
+  readonly taken: string[][] = [];
+  readonly changes: (readonly [boolean, number])[] = [];
+  /** By rule: how long the share of this node has to wait. */
+  readonly waits = new Map<string, number>();
+  now = 1_000;
+  book: RuleBook | 'starting';
+  readonly #names: readonly string[];
+  readonly requests: DescribedRequests;
+
+  constructor(modes: Readonly<Record<string, FailMode>>) {
+    this.#names = Object.keys(modes);
+    this.book = bookOf(this.#names.map((id) => `id: ${id}, key: ${id}, failMode: ${modes[id]}`));
+    const monotonicMillis = (): number => this.now;
+    this.requests = new DescribedRequests({
+      book: () => this.book,
+      partitionOf: (userId) => this.#names.indexOf(userId.split('=')[0] ?? ''),
+      ask: (request, done) => {
+        const partition = this.#names.indexOf(request.userId.split('=')[0] ?? '');
+        this.asked.push({ request, answer: (answer) => done(answer as never, partition) });
+      },
+      newId: () => `id${this.asked.length}`,
+      monotonicMillis,
+      doorMillis: monotonicMillis,
+      deadlineMillis: 500,
+      waitingMax: 2,
+      degraded: new DegradedDecisions({
+        takeLocal: (limits) => {
+          const wait = Math.max(...limits.map(({ rule }) => this.waits.get(rule.id) ?? 0));
+          if (wait === 0) this.taken.push(limits.map(({ ruleId }) => ruleId));
+          return wait;
+        },
+        monotonicMillis,
+        changed: (isDegraded, decisions) => this.changes.push([isDegraded, decisions]),
+      }),
+    });
+  }
+
+  ask(more: Partial<DescribedRequest> = {}): void {
+    const descriptors = new Map(this.#names.map((name) => [name, 'ada']));
+    this.requests.ask({ ask: 'described', descriptors, ...more }, (answer, partition) =>
+      this.told.push({ answer, partition }),
+    );
+  }
+
+  /** Answers what was asked last about a rule. */
+  answer(rule: string, answer: AllowAnswer): void {
+    const found = this.asked.findLast(
+      ({ request }) => request.ask === undefined && request.userId.startsWith(rule),
+    );
+    (found ?? expect.fail(`nobody asked for ${rule}`)).answer(answer);
+  }
+
+  wasAsked(rule: string): boolean {
+    return this.asked.some(({ request }) => request.ask === undefined && request.userId.startsWith(rule));
+  }
+
+  /** By rule: whose reservations are given back. */
+  get refunded(): string[] {
+    return this.asked.flatMap(({ request }) =>
+      request.ask === 'refund' ? [request.userId.split('=')[0] ?? ''] : [],
+    );
+  }
+}
+
+function decision(allowed: boolean, more: Partial<Decision> = {}): AllowAnswer {
+  const standing = { limit: 9, windowMillis: 3_600_000, remaining: 4, resetMillis: 9 };
+  const decided = { term: 1, index: 5, timeMillis: 8 };
+  const retryAfterMillis = allowed ? 0 : 300;
+  return {
+    kind: 'decision',
+    decision: { allowed, ruleId: 'a', ...standing, retryAfterMillis, decided, ...more },
+  };
+}
+
+function undecided(reason: UnavailableReason = 'no_leader', proposed = false): Unavailable {
+  return { kind: 'unavailable', reason, proposed };
+}
+
+const GRANTED = decision(true);
+const DENIED = decision(false);
+const GONE = undecided();
+const LOST = undecided('unknown_outcome', true);
+
+function degraded(allowed: boolean, ...ruleIds: string[]): object {
+  return { kind: 'degraded', allowed, ruleIds, retryAfterMillis: allowed ? 0 : WAIT };
+}
+
+describe('a request whose limits are in one partition', () => {
+  const followed = [
+    'no_leader',
+    'deadline',
+    'overloaded',
+    'low_disk',
+    'at_capacity',
+    'starting',
+    'unknown_outcome',
+  ];
+
+  it.each(UNAVAILABLE_REASONS)('is let through by an open rule where that follows: %s', (reason) => {
+    const bench = new Bench({ a: 'open' });
+    bench.ask();
+    bench.answer('a', undecided(reason));
+    if (reason === 'rules_changed') {
+      expect(bench.told).toEqual([]);
+      bench.now += 600;
+      bench.requests.tick();
+      bench.answer('a', undecided(reason));
+    }
+    const isFollowed = followed.includes(reason);
+    expect(bench.told).toEqual([
+      { answer: isFollowed ? degraded(true, 'a') : undecided(reason), partition: 0 },
+    ]);
+  });
+
+  it.each([
+    { kind: 'invalid', field: 'cost', message: 'cost is too much' },
+    { kind: 'conflict', field: 'cost', message: 'another cost' },
+    DENIED,
+    GRANTED,
+  ] as const)('is told what was decided, or is wrong with it: %j', (answer) => {
+    const bench = new Bench({ a: 'open' });
+    bench.ask();
+    bench.answer('a', answer);
+    expect(bench.told).toEqual([{ answer, partition: 0 }]);
+    expect(bench.changes).toEqual([]);
+  });
+
+  it('is let through by a local rule while this node has a share of it', () => {
+    const bench = new Bench({ a: 'local' });
+    bench.ask();
+    bench.answer('a', GONE);
+    expect(bench.taken).toEqual([['a']]);
+    bench.waits.set('a', WAIT);
+    bench.ask();
+    bench.answer('a', LOST);
+    expect(bench.told.map(({ answer }) => answer)).toEqual([degraded(true, 'a'), degraded(false, 'a')]);
+  });
+
+  it('is refused while this node knows no rules at all', () => {
+    const bench = new Bench({ a: 'open' });
+    bench.book = 'starting';
+    bench.ask();
+    expect(bench.told).toEqual([{ answer: undecided('starting'), partition: 0 }]);
+  });
+});
+
+type End = 'granted' | 'denied' | 'gone';
+const ENDS: readonly End[] = ['granted', 'denied', 'gone'];
+const ANSWERS: Readonly<Record<End, AllowAnswer>> = { granted: GRANTED, denied: DENIED, gone: GONE };
+const CASES = FAIL_MODES.flatMap((first) =>
+  FAIL_MODES.flatMap((second) =>
+    ENDS.flatMap((firstEnds) =>
+      ENDS.flatMap((secondEnds) =>
+        [true, false].map((hasShare) => ({ first, second, firstEnds, secondEnds, hasShare })),
+      ),
+    ),
+  ),
+);
+
+/** Written from the promise alone: who denies denies, then who is closed refuses, then this node's share is asked. */
+function expected({ first, second, firstEnds, secondEnds, hasShare }: (typeof CASES)[number]): string {
+  if (secondEnds === 'denied') return 'denied';
+  const gone = [...(firstEnds === 'gone' ? [first] : []), ...(secondEnds === 'gone' ? [second] : [])];
+  if (secondEnds === 'gone' && second === 'closed') return 'unavailable';
+  // The share is asked before the first limit.
+  if (secondEnds === 'gone' && second === 'local' && !hasShare) return 'held back';
+  if (firstEnds === 'denied') return 'denied';
+  if (gone.length === 0) return 'granted';
+  if (gone.includes('closed')) return 'unavailable';
+  return gone.includes('local') && !hasShare ? 'held back' : 'let through';
+}
+
+function nameOf(answer: DescribedAnswer): string {
+  if (answer.kind === 'degraded') return answer.allowed ? 'let through' : 'held back';
+  if (answer.kind === 'decision') return answer.decision.allowed ? 'granted' : 'denied';
+  return answer.kind;
+}
+
+describe('a request whose limits are in two partitions', () => {
+  it.each(CASES)('$first $firstEnds, $second $secondEnds, with a share: $hasShare', ({ ...one }) => {
+    const bench = new Bench({ a: one.first, b: one.second });
+    if (!one.hasShare) bench.waits.set('a', WAIT).set('b', WAIT);
+    bench.ask();
+    bench.answer('b', ANSWERS[one.secondEnds]);
+    if (bench.told.length === 0) bench.answer('a', ANSWERS[one.firstEnds]);
+    expect(bench.told.map(({ answer }) => nameOf(answer))).toEqual([expected(one)]);
+    // What was reserved is used, or given back.
+    const isUsed = ['granted', 'let through'].includes(expected(one));
+    expect(bench.refunded).toEqual(one.secondEnds === 'granted' && !isUsed ? ['b'] : []);
+    const isDegraded = ['held back', 'let through'].includes(expected(one));
+    expect(bench.changes).toEqual(isDegraded ? [[true, 1]] : []);
+  });
+
+  it('names all rules that nobody could decide, each once', () => {
+    const bench = new Bench({ a: 'open', b: 'local', c: 'closed' });
+    bench.ask();
+    bench.answer('b', LOST);
+    bench.answer('c', GRANTED);
+    bench.answer('a', GONE);
+    expect(bench.told).toEqual([{ answer: degraded(true, 'a', 'b'), partition: 0 }]);
+    expect(bench.refunded).toEqual([]);
+  });
+
+  it('is denied by whoever denies for certain, where others are open', () => {
+    const bench = new Bench({ a: 'closed', b: 'open', c: 'closed' });
+    bench.ask();
+    bench.answer('b', LOST);
+    bench.answer('c', DENIED);
+    expect(bench.told.map(({ answer }) => nameOf(answer))).toEqual(['denied']);
+    // It may have been granted.
+    expect(bench.refunded).toEqual(['b']);
+    expect(bench.wasAsked('a')).toBe(false);
+  });
+
+  it('is not refused after its first limit granted it: a retry would be told that grant, with nothing charged elsewhere', () => {
+    const bench = new Bench({ a: 'closed', b: 'local', c: 'closed' });
+    bench.waits.set('b', WAIT);
+    bench.ask({ requestId: 'r1' });
+    bench.answer('b', GONE);
+    bench.answer('c', GRANTED);
+    expect(bench.told.map(({ answer }) => answer)).toEqual([degraded(false, 'b')]);
+    expect(bench.wasAsked('a')).toBe(false);
+    expect(bench.refunded).toEqual(['c']);
+  });
+
+  it('keeps what others reserved where its first limit may have granted it', () => {
+    const bench = new Bench({ a: 'local', b: 'closed' });
+    bench.waits.set('a', WAIT);
+    bench.ask({ requestId: 'r1' });
+    bench.answer('b', GRANTED);
+    bench.answer('a', LOST);
+    expect(bench.told.map(({ answer }) => answer)).toEqual([degraded(false, 'a')]);
+    expect(bench.refunded).toEqual([]);
+  });
+
+  it('gives back what it reserved where an earlier attempt was granted, and has its own', () => {
+    const bench = new Bench({ a: 'closed', b: 'open', c: 'closed' });
+    bench.ask({ requestId: 'r1' });
+    bench.answer('b', GONE);
+    bench.answer('c', GRANTED);
+    bench.answer('a', { ...GRANTED, isRepeat: true } as AllowAnswer);
+    expect(bench.told.map(({ answer }) => answer)).toEqual([degraded(true, 'b')]);
+    expect(bench.refunded).toEqual(['c']);
+  });
+
+  it('is asked again while rules change, whatever is undecided elsewhere', () => {
+    const bench = new Bench({ a: 'open', b: 'open', c: 'open' });
+    bench.ask();
+    bench.answer('b', GONE);
+    bench.answer('c', undecided('rules_changed'));
+    expect(bench.told).toEqual([]);
+    bench.requests.tick();
+    bench.answer('b', GRANTED);
+    bench.answer('c', GRANTED);
+    bench.answer('a', GRANTED);
+    expect(bench.told.map(({ answer }) => nameOf(answer))).toEqual(['granted']);
+  });
+});
+
+describe('a node that decides by fail modes', () => {
+  it('says so once when it begins, and once when it has not for a while', () => {
+    const bench = new Bench({ a: 'open' });
+    const ask = (): void => {
+      bench.ask();
+      bench.answer('a', GONE);
+    };
+    ask();
+    ask();
+    bench.now += DEGRADED_QUIET_MILLIS - 1;
+    bench.requests.tick();
+    ask();
+    bench.now += DEGRADED_QUIET_MILLIS - 1;
+    bench.requests.tick();
+    expect(bench.changes).toEqual([[true, 1]]);
+    bench.now += 1;
+    bench.requests.tick();
+    bench.requests.tick();
+    expect(bench.changes).toEqual([
+      [true, 1],
+      [false, 3],
+    ]);
+    ask();
+    expect(bench.changes).toHaveLength(3);
+  });
+});
