@@ -5,6 +5,7 @@
 import { CLOCK } from './clock.ts';
 import { DRIVER } from './driver.ts';
 import { DURABILITY } from './durability.ts';
+import { FAIL_MODES } from './fail-modes.ts';
 import { JOINT } from './joint.ts';
 import { LIMITER } from './limiter.ts';
 import { MEMBERSHIP } from './membership.ts';
@@ -22,6 +23,7 @@ export const MUTANTS_BY_AREA: Readonly<Record<string, readonly Mutant[]>> = {
   clock: CLOCK,
   limiter: LIMITER,
   joint: JOINT,
+  'fail-modes': FAIL_MODES,
   meters: METERS,
   memory: MEMORY,
   'request-ids': REQUEST_IDS,
