@@ -238,12 +238,12 @@ export class TurnLoop {
         return;
       }
       case 'chunk':
-        this.#traffic.receive(group, envelope);
         this.#enlist(group);
+        this.#traffic.receive(group, envelope);
         return;
       case 'chunkAck':
-        this.#traffic.acknowledged(envelope);
         this.#enlist(group);
+        this.#traffic.acknowledged(envelope);
     }
   }
 

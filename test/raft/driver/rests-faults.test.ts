@@ -1,0 +1,53 @@
+/** Idle groups under faults: a rest is no reason for a leader to stay longer, a follower to wait longer, or a process to end. */
+import { describe, expect, it } from 'vitest';
+import { Cluster } from './cluster.ts';
+import type { Node } from './node.ts';
+import { ELECTION_TICKS, GROUP, HEARTBEAT_TICKS } from './options.ts';
+import { typeOf } from './parcel.ts';
+
+/** Until a group rests that nothing happened in. */
+const QUIET_TICKS = 4 * ELECTION_TICKS;
+
+/** One group; all of its members rest. */
+async function resting(
+  voters = 3,
+): Promise<{ cluster: Cluster; leader: Node; followers: readonly [Node, Node, ...Node[]] }> {
+  const cluster = new Cluster({ voters });
+  const leader = await cluster.elect();
+  await cluster.tick(QUIET_TICKS);
+  await expectRest(cluster);
+  const [one, other, ...others] = cluster.up.filter((node) => node !== leader);
+  if (one === undefined || other === undefined) throw new Error('two followers');
+  return { cluster, leader, followers: [one, other, ...others] };
+}
+
+/** Nothing but beats leaves any node, and each of them is answered. */
+async function expectRest(cluster: Cluster): Promise<void> {
+  cluster.sent.length = 0;
+  await cluster.tick(4 * HEARTBEAT_TICKS);
+  expect(new Set(cluster.sent.map(typeOf))).toEqual(new Set(['beat', 'beatAnswer']));
+}
+
+describe('a leader that rested', () => {
+  it('follows whoever sends it a snapshot in a newer term', async () => {
+    const { cluster, leader, followers } = await resting();
+    const [one] = followers;
+    const { term, lastIndex: index } = leader.status;
+    const meta = { index, term, voters: [1, 2, 3], chunkCount: 1, byteLength: 1, checksum: 1 };
+    const timeMillis = cluster.now;
+    leader.raft.receive([
+      {
+        kind: 'chunk',
+        group: GROUP,
+        from: one.id,
+        term: term + 1,
+        timeMillis,
+        meta,
+        chunk: 0,
+        data: new Uint8Array(1),
+      },
+    ]);
+    leader.turn();
+    expect(leader.status).toMatchObject({ role: 'follower', term: term + 1, leader: one.id });
+  });
+});
