@@ -21,8 +21,8 @@ export interface RestOffer {
 export interface LeaderAwake {
   /** Since heartbeats were due last; below `heartbeatTicks`. */
   readonly heartbeatElapsedTicks: number;
-  /** Whether a member's node has shown lately that it is there, and that the member rests. */
-  readonly hears: (member: NodeId) => boolean;
+  /** Ticks since a member's node last showed that it is there, and that the member rests; undefined if it did not lately. */
+  readonly heardTicksAgo: (member: NodeId) => number | undefined;
 }
 
 /** How a follower goes on: what it heard of its leader's node last. */
@@ -70,8 +70,11 @@ export class CoreRest {
     return this.#state.clock.nowMillis();
   }
 
-  /** A round of check-quorum begins, to which only those have answered that were heard while the group rested. */
-  endAsLeader({ heartbeatElapsedTicks, hears }: LeaderAwake): void {
+  /**
+   * A round of check-quorum goes on to which only those have answered that were heard while the group rested. It began with the
+   * oldest of these answers: none counts for longer than that of a heartbeat.
+   */
+  endAsLeader({ heartbeatElapsedTicks, heardTicksAgo }: LeaderAwake): void {
     const { leadership, log, id, options } = this.#state;
     assert(leadership !== undefined, 'who led while the group rested leads when it goes on');
     assert(heartbeatElapsedTicks < options.heartbeatTicks, 'heartbeats are overdue');
@@ -80,7 +83,10 @@ export class CoreRest {
     for (const [peer, each] of leadership.progress) {
       if (peer === id) continue;
       each.nextRound(log.lastIndex);
-      if (hears(peer)) each.heard();
+      const ticksAgo = heardTicksAgo(peer);
+      if (ticksAgo === undefined) continue;
+      each.heard();
+      this.#state.electionElapsedTicks = Math.max(this.#state.electionElapsedTicks, ticksAgo);
     }
   }
 

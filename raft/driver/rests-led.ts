@@ -99,10 +99,11 @@ export class LedRests {
     for (const { groups } of this.#followers.values()) groups.delete(group);
     group.core.rest.endAsLeader({
       heartbeatElapsedTicks: this.#ticks % heartbeatTicks,
-      hears: (node) => {
+      heardTicksAgo: (node) => {
         const follower = this.#followers.get(node);
-        if (follower === undefined || follower.version < version) return false;
-        return this.#ticks - follower.heardTick <= 2 * heartbeatTicks;
+        if (follower === undefined || follower.version < version) return undefined;
+        const ticksAgo = this.#ticks - follower.heardTick;
+        return ticksAgo <= 2 * heartbeatTicks ? ticksAgo : undefined;
       },
     });
   }
@@ -134,12 +135,9 @@ export class LedRests {
     }
   }
 
-  /** A follower's node has heard a beat. Returns the groups that do not rest there. */
-  answered({ from, process, version, awake }: BeatAnswer): Group[] {
-    const follower = this.#followers.get(from);
-    if (follower === undefined || process !== this.#init.process) return [];
-    follower.version = version;
-    follower.heardTick = this.#ticks;
+  /** The groups that do not rest at the follower's node that answers: for them it is no evidence. */
+  awakeAt({ process, version, awake }: BeatAnswer): Group[] {
+    if (process !== this.#init.process) return [];
     const groups: Group[] = [];
     for (const id of awake) {
       const group = this.#init.groupOf(id);
@@ -147,6 +145,14 @@ export class LedRests {
       if (group?.rest?.kind === 'led' && group.rest.version <= version) groups.push(group);
     }
     return groups;
+  }
+
+  /** A follower's node has heard a beat, and the groups that do not rest there were woken. */
+  answered({ from, process, version }: BeatAnswer): void {
+    const follower = this.#followers.get(from);
+    if (follower === undefined || process !== this.#init.process) return;
+    follower.version = version;
+    follower.heardTick = this.#ticks;
   }
 }
 

@@ -96,6 +96,7 @@ export class Rests {
   }
 
   receiveAnswer(answer: BeatAnswer): void {
-    for (const group of this.#led.answered(answer)) this.busy(group);
+    for (const group of this.#led.awakeAt(answer)) this.busy(group);
+    this.#led.answered(answer);
   }
 }

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { Cluster } from './cluster.ts';
 import type { Node } from './node.ts';
 import { ELECTION_TICKS, GROUP, HEARTBEAT_TICKS } from './options.ts';
-import { typeOf } from './parcel.ts';
+import { messageOf, type Parcel, typeOf } from './parcel.ts';
 
 /** Until a group rests that nothing happened in. */
 const QUIET_TICKS = 4 * ELECTION_TICKS;
@@ -28,7 +28,26 @@ async function expectRest(cluster: Cluster): Promise<void> {
   expect(new Set(cluster.sent.map(typeOf))).toEqual(new Set(['beat', 'beatAnswer']));
 }
 
+const isOfGroup = (parcel: Parcel): boolean => messageOf(parcel) !== undefined;
+
 describe('a leader that rested', () => {
+  it('is gone two election timeouts after a quorum followed it last, whatever its followers\u2019 nodes answer', async () => {
+    for (let delayTicks = 0; delayTicks < HEARTBEAT_TICKS; delayTicks += 1) {
+      const { cluster, leader, followers } = await resting();
+      await cluster.tick(delayTicks);
+      const [one] = followers;
+      const { term } = leader.status;
+      cluster.passes = (parcel) =>
+        !isOfGroup(parcel) || (parcel.from !== leader.id && parcel.to !== leader.id);
+      const message = { type: 'timeoutNow', from: leader.id, to: one.id, term } as const;
+      one.raft.receive([{ kind: 'message', group: GROUP, message }]);
+      await cluster.settle();
+      expect(one.isLeader).toBe(true);
+      await cluster.tick(2 * ELECTION_TICKS);
+      expect(leader.isLeader).toBe(false);
+    }
+  });
+
   it('follows whoever sends it a snapshot in a newer term', async () => {
     const { cluster, leader, followers } = await resting();
     const [one] = followers;
