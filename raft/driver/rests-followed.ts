@@ -80,14 +80,13 @@ export class FollowedRests {
     const leader = this.#leaders.get(from) ?? this.#meet(beat);
     // It was overtaken.
     if (readingMillis < leader.readingMillis) return undefined;
-    if (groups !== undefined || version === leader.version) {
+    // Those that are not on it any more go on as if this beat had not come: it says nothing of them.
+    if (groups !== undefined && version !== leader.version)
+      this.#take(leader, { ...beat, groups }, rest, wake);
+    if (version === leader.version) {
       leader.readingMillis = readingMillis;
       leader.heardTick = this.#ticks;
       leader.seenAtMillis = this.#init.monotonicMillis();
-    }
-    if (groups !== undefined && version !== leader.version) {
-      leader.version = version;
-      this.#take(leader, from, groups, rest, wake);
     }
     return {
       kind: 'beatAnswer',
@@ -115,11 +114,11 @@ export class FollowedRests {
   /** The list is another one. */
   #take(
     leader: LeaderNode,
-    from: NodeId,
-    groups: readonly IdleGroup[],
+    { from, version, readingMillis, groups }: Beat & { readonly groups: readonly IdleGroup[] },
     rest: (group: Group) => void,
     wake: (group: Group) => void,
   ): void {
+    leader.version = version;
     const listed = new Set<Group>();
     leader.awake.clear();
     for (const idle of groups) {
@@ -131,7 +130,7 @@ export class FollowedRests {
       }
       listed.add(group);
       // When the leader told the time of the group, its clock had not reached `readingMillis + 1`: see `Beat`.
-      const aheadMillis = idle.timeMillis - (leader.readingMillis + 1);
+      const aheadMillis = idle.timeMillis - (readingMillis + 1);
       group.rest = { kind: 'followed', leader: from, aheadMillis };
       if (leader.resting.has(group)) continue;
       leader.resting.add(group);

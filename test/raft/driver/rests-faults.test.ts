@@ -70,3 +70,38 @@ describe('a leader that rested', () => {
     expect(leader.status).toMatchObject({ role: 'follower', term: term + 1, leader: one.id });
   });
 });
+
+describe('followers that rested', () => {
+  it('wait no longer because it is late that they hear that their leader has left', async () => {
+    const { cluster, leader, followers } = await resting();
+    const [one, other] = followers;
+    // The last beat that speaks for the group is at most an interval old.
+    leader.remove(1);
+    cluster.passes = ({ from }) => from !== leader.id;
+    await cluster.tick(ELECTION_TICKS - 2 * HEARTBEAT_TICKS);
+    let beats = 0;
+    cluster.passes = ({ from, to, message }) => {
+      if (from !== leader.id) return true;
+      if (message.kind !== 'beat' || to !== one.id || beats > 0) return false;
+      beats += 1;
+      return true;
+    };
+    await cluster.until(() => beats > 0, HEARTBEAT_TICKS);
+    await cluster.tick(2 * HEARTBEAT_TICKS);
+    cluster.sent.length = 0;
+    const { term, lastIndex } = one.status;
+    const message = {
+      type: 'preVote',
+      from: other.id,
+      to: one.id,
+      term: term + 1,
+      lastIndex,
+      lastTerm: term,
+      isTransfer: false,
+    } as const;
+    one.raft.receive([{ kind: 'message', group: GROUP, message }]);
+    await cluster.settle();
+    const answers = cluster.sent.map(messageOf).filter((each) => each?.type === 'preVoteResponse');
+    expect(answers).toMatchObject([{ from: one.id, granted: true }]);
+  });
+});
