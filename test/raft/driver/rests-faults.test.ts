@@ -52,8 +52,8 @@ describe('a leader that rested', () => {
     const { cluster, leader, followers } = await resting();
     const [one] = followers;
     const { term, lastIndex: index } = leader.status;
-    const meta = { index, term, voters: [1, 2, 3], chunkCount: 1, byteLength: 1, checksum: 1 };
     const timeMillis = cluster.now;
+    const meta = { index, term, timeMillis, voters: [1, 2, 3], chunkCount: 1, byteLength: 1, checksum: 1 };
     leader.raft.receive([
       {
         kind: 'chunk',
