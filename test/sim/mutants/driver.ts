@@ -232,4 +232,38 @@ export const DRIVER: readonly Mutant[] = [
       why: 'a connection breaks with its process, and that wakes the groups before beats of the next come',
     },
   },
+  {
+    id: 'E4',
+    bug: 'the answer of a node counts also for the groups that it names as not resting there',
+    law: 'a leader that its group has left is gone two election timeouts after a quorum followed it last',
+    edits: [
+      {
+        in: 'Rests.receiveAnswer',
+        find: 'for (const group of this.#led.awakeAt(answer)) this.busy(group); this.#led.answered(answer);',
+        replace:
+          'this.#led.answered(answer); for (const group of this.#led.awakeAt(answer)) this.busy(group);',
+      },
+    ],
+    unitTest: {
+      file: 'raft/driver/rests-faults.test.ts',
+      why: 'what a deposed leader tells in two more heartbeat intervals breaks no law',
+    },
+  },
+  {
+    id: 'E5',
+    bug: 'a beat with another list is a heartbeat also in the groups that are not on it any more',
+    law: 'followers wait for no leader that has left',
+    edits: [
+      {
+        in: 'FollowedRests.receive',
+        find: 'const leader = this.#leaders.get(from) ?? this.#meet(beat);',
+        replace:
+          'const leader = this.#leaders.get(from) ?? this.#meet(beat); if (groups !== undefined) leader.heardTick = this.#ticks;',
+      },
+    ],
+    unitTest: {
+      file: 'raft/driver/rests-faults.test.ts',
+      why: 'in the simulator nobody is late by less than an election timeout',
+    },
+  },
 ];
