@@ -1,6 +1,6 @@
 /**
- * JSON bodies, from the bytes as they came. What becomes a key must be read in one way only, so bytes that are not
- * UTF-8 are refused instead of being replaced, and so is every other way to write text down. Knows no field by name.
+ * Bodies of JSON or plain text, from the bytes as they came. What becomes a key must be read in one way only, so bytes that are
+ * not UTF-8 are refused instead of being replaced, and so is every other way to write text down. Knows no field by name.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 
@@ -37,17 +37,24 @@ const SHOWN_CHARACTERS_MAX = 64;
  * @throws InvalidBodyError if the bytes are not UTF-8, or not JSON
  */
 export function parseJsonBody(headers: IncomingHttpHeaders, bytes: Uint8Array): unknown {
-  checkEncoding(headers);
-  let text: string;
-  try {
-    text = UTF8.decode(bytes);
-  } catch {
-    throw new InvalidBodyError('body', 'body must be UTF-8, and some of its bytes are not');
-  }
+  const text = parseTextBody(headers, bytes);
   try {
     return JSON.parse(text);
   } catch (error) {
     throw new InvalidBodyError('body', `body must be JSON: ${error instanceof Error ? error.message : ''}`);
+  }
+}
+
+/**
+ * @throws UnsupportedBodyError if the headers speak of another encoding than plain UTF-8
+ * @throws InvalidBodyError if the bytes are not UTF-8
+ */
+export function parseTextBody(headers: IncomingHttpHeaders, bytes: Uint8Array): string {
+  checkEncoding(headers);
+  try {
+    return UTF8.decode(bytes);
+  } catch {
+    throw new InvalidBodyError('body', 'body must be UTF-8, and some of its bytes are not');
   }
 }
 

@@ -12,7 +12,7 @@ import {
 } from '../api/rules-change.ts';
 import type { HttpDoorInit } from './door-init.ts';
 import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
-import { fieldsOf, InvalidBodyError } from './json-body.ts';
+import { fieldsOf, InvalidBodyError, parseTextBody, UnsupportedBodyError } from './json-body.ts';
 import { forbidden, isLocal } from './local-callers.ts';
 
 const FORBIDDEN = forbidden(
@@ -20,6 +20,9 @@ const FORBIDDEN = forbidden(
 );
 /** Room for as many rules as a table may have, also with the longest ids, each character of which takes six in JSON. */
 export const RULES_BODY_BYTES_MAX = 1_048_576;
+/** A document as it is, instead of JSON with a document in it. */
+const DOCUMENT_TYPES = ['application/yaml', 'text/yaml'];
+const OTHER_TYPE = `body must be JSON, with content-type: application/json, or a document of rules, with ${DOCUMENT_TYPES.join(' or ')}`;
 const NO_RULES = { ok: false, reason: 'notLeader' } as const;
 
 /** One strong entity tag, as `GET` gave it, or `*`: whatever is in force. @throws InvalidBodyError */
@@ -33,7 +36,7 @@ function parseIfMatch(header: string | undefined): number | undefined {
 
 /**
  * `{"rules", "requestIdHorizonMillis"?, "clockDriftPpm"?, "partitionBytesMax"?}`; or instead of `rules` a `document`: the text of
- * rules.yaml, which also says which requests they are for.
+ * rules.yaml, which also says which requests they are for. A body of `DOCUMENT_TYPES` was made the latter.
  *
  * @throws InvalidBodyError
  */
@@ -74,6 +77,16 @@ function etagOf(version: number): string {
   return `"${version}"`;
 }
 
+/** Only here a body may be something else than JSON. */
+function takeDocuments(scope: FastifyInstance): void {
+  scope.addContentTypeParser(DOCUMENT_TYPES, { parseAs: 'buffer' }, (request, bytes: Buffer, done) => {
+    done(null, { document: parseTextBody(request.headers, bytes) });
+  });
+  scope.addContentTypeParser('*', (_request, _payload, done) => {
+    done(new UnsupportedBodyError(OTHER_TYPE));
+  });
+}
+
 export function addRulesRoutes(app: FastifyInstance, { node, logger }: HttpDoorInit): void {
   app.get('/v1/rules', (_request, reply) => {
     const rules = node.rules();
@@ -83,20 +96,24 @@ export function addRulesRoutes(app: FastifyInstance, { node, logger }: HttpDoorI
       sendAnswer(reply, { status: 200, headers: { ...headers, etag: etagOf(rules.version) }, body: rules });
     return reply;
   });
-  app.put('/v1/rules', { bodyLimit: RULES_BODY_BYTES_MAX }, (request, reply) => {
-    if (!isLocal(request.socket, request.headers)) {
-      sendAnswer(reply, FORBIDDEN);
+  void app.register((scope, _options, registered) => {
+    takeDocuments(scope);
+    scope.put('/v1/rules', { bodyLimit: RULES_BODY_BYTES_MAX }, (request, reply) => {
+      if (!isLocal(request.socket, request.headers)) {
+        sendAnswer(reply, FORBIDDEN);
+        return reply;
+      }
+      const change = parseRulesBody(request.body, request.headers['if-match']);
+      node.changeRules(change, (result) => {
+        const answer = formatRulesAnswer(result);
+        const told = result.ok
+          ? { version: result.version, pending: result.pending.length }
+          : { reason: result.reason };
+        logger.info({ status: answer.status, ...told }, 'change of the rules asked for');
+        sendAnswer(reply, answer);
+      });
       return reply;
-    }
-    const change = parseRulesBody(request.body, request.headers['if-match']);
-    node.changeRules(change, (result) => {
-      const answer = formatRulesAnswer(result);
-      const told = result.ok
-        ? { version: result.version, pending: result.pending.length }
-        : { reason: result.reason };
-      logger.info({ status: answer.status, ...told }, 'change of the rules asked for');
-      sendAnswer(reply, answer);
     });
-    return reply;
+    registered();
   });
 }

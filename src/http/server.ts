@@ -60,7 +60,7 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
       refuse(request, reply, NO_HOST);
     else done();
   });
-  // Only JSON is understood, and only as we read it: by default Fastify replaces bytes that are not UTF-8.
+  // Only JSON is understood (and YAML by the route of the rules), and only as we read it: by default Fastify replaces bytes that are not UTF-8.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, bytes: Buffer, done) => {
     done(null, parseJsonBody(request.headers, bytes));

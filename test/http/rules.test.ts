@@ -114,3 +114,67 @@ describe('the rules over HTTP', () => {
     });
   });
 });
+
+describe('a document of rules over HTTP', () => {
+  const document = 'rules:\n- {id: a, key: user, windows: {limit: 10, per: minute}} # žluť\n';
+
+  async function send(
+    type: string,
+    payload: string | Buffer,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<{ status: number; body: unknown }> {
+    const response = await door.app.inject({
+      method: 'PUT',
+      url: '/v1/rules',
+      headers: { 'content-type': type, ...headers },
+      payload,
+    });
+    return { status: response.statusCode, body: response.json() };
+  }
+
+  it.each(['application/yaml', 'text/yaml', 'Text/YAML; charset=utf-8'])(
+    'comes as it is, as %s',
+    async (type) => {
+      const answer = await send(type, document, { 'if-match': '"7"' });
+      expect(answer).toEqual({ status: 200, body: { version: 8, pending: [] } });
+      expect(door.rulesChanges).toEqual([{ table: {}, document, ifVersion: 7 }]);
+    },
+  );
+
+  it('or in JSON', async () => {
+    expect((await put({ document })).status).toBe(200);
+    expect(door.rulesChanges).toEqual([{ table: {}, document, ifVersion: undefined }]);
+  });
+
+  it('is refused whole where its bytes are not UTF-8, or are said to be something else', async () => {
+    const damaged = await send('application/yaml', Buffer.from('rules: \xff', 'latin1'));
+    expect(damaged).toMatchObject({ status: 400, body: { error: { field: 'body' } } });
+    expect((await send('application/yaml; charset=latin1', document)).status).toBe(415);
+    expect((await send('application/yaml', document, { 'content-encoding': 'gzip' })).status).toBe(415);
+    expect((await send('application/yaml', ' '.repeat(RULES_BODY_BYTES_MAX + 1))).status).toBe(413);
+    expect(door.rulesChanges).toEqual([]);
+  });
+
+  it.each(['text/plain', 'application/x-yaml', 'multipart/form-data'])(
+    'of another type is told which are understood: %s',
+    async (type) => {
+      const { status, body } = await send(type, document);
+      expect(status).toBe(415);
+      expect(JSON.stringify(body)).toContain(
+        'application/json, or a document of rules, with application/yaml',
+      );
+      expect(door.rulesChanges).toEqual([]);
+    },
+  );
+
+  it('is understood by no other route', async () => {
+    const response = await door.app.inject({
+      method: 'POST',
+      url: '/v1/allow',
+      headers: { 'content-type': 'application/yaml' },
+      payload: 'userId: ada',
+    });
+    expect(response.statusCode).toBe(415);
+    expect(door.asked).toEqual([]);
+  });
+});
