@@ -1,7 +1,7 @@
 /** What a command says of an error on the terminal, in one sentence, and the code it exits with. It decides nothing else. */
 import { CommanderError } from 'commander';
 import { ConfigError } from '../config/config.ts';
-import { NodesCommandError } from './nodes-command.ts';
+import { ClusterCommandError } from './ask-node.ts';
 import { ForeignStoreError } from '../../storage/errors.ts';
 
 /** What was to be checked was read, and is wrong: not the command, but what it found. */
@@ -34,7 +34,7 @@ export class NodeEndedError extends Error {
   }
 }
 
-const EXIT_OF_NODES_COMMAND: Readonly<Record<NodesCommandError['outcome'], number>> = {
+const EXIT_OF_OUTCOME: Readonly<Record<ClusterCommandError['outcome'], number>> = {
   refused: EXIT_USAGE,
   unreachable: EXIT_UNAVAILABLE,
   unfinished: EXIT_TEMPORARY,
@@ -50,8 +50,8 @@ export function explain(error: unknown): Explanation {
     return { message: '', exitCode: error.exitCode === 0 ? 0 : EXIT_USAGE };
   if (error instanceof ConfigError || error instanceof ForeignStoreError)
     return { message: error.message, exitCode: EXIT_USAGE };
-  if (error instanceof NodesCommandError)
-    return { message: error.message, exitCode: EXIT_OF_NODES_COMMAND[error.outcome] };
+  if (error instanceof ClusterCommandError)
+    return { message: error.message, exitCode: EXIT_OF_OUTCOME[error.outcome] };
   if (error instanceof NodeEndedError)
     return { message: error.message, exitCode: error.exitCode ?? EXIT_FATAL };
   if (error instanceof AlreadyRunningError) return { message: error.message, exitCode: EXIT_UNAVAILABLE };

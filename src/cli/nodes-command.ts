@@ -5,6 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ClusterReport, isClusterReport } from '../api/cluster-report.ts';
 import type { NodeChange } from '../api/node-change.ts';
+import { askNode, ClusterCommandError, messageOf, type NodeResponse } from './ask-node.ts';
 
 export interface NodesCommandInit {
   /** HTTP address of any node of the cluster, on this machine. */
@@ -12,18 +13,6 @@ export interface NodesCommandInit {
   readonly change: NodeChange;
   readonly timeoutMillis: number;
   readonly print: (line: string) => void;
-}
-
-/** The cluster refuses the change, nobody could be asked, or it was not done in time. */
-export class NodesCommandError extends Error {
-  readonly code = 'NODES_COMMAND';
-  override readonly name = 'NodesCommandError';
-  readonly outcome: 'refused' | 'unreachable' | 'unfinished';
-
-  constructor(message: string, outcome: NodesCommandError['outcome'] = 'refused') {
-    super(message);
-    this.outcome = outcome;
-  }
 }
 
 const AGAIN_MILLIS = 500;
@@ -47,14 +36,6 @@ export async function changeNodes(init: NodesCommandInit): Promise<void> {
   } finally {
     session.close();
   }
-}
-
-type Body = Readonly<Record<string, unknown>>;
-/** Status 0: nobody answered, for the reason in `message`; `isUnreachable`: there is no connection at all. */
-interface Response {
-  readonly status: number;
-  readonly body: Body;
-  readonly isUnreachable?: boolean;
 }
 
 class Session {
@@ -89,7 +70,7 @@ class Session {
     const via = urlOf(this.#init.via);
     const first = await this.#request('/v1/cluster', via, STATUS_MILLIS_MAX);
     if (first.isUnreachable === true) {
-      throw new NodesCommandError(
+      throw new ClusterCommandError(
         `no node listens at ${via} (${messageOf(first.body)}): ${GIVE_ANOTHER}`,
         'unreachable',
       );
@@ -101,9 +82,9 @@ class Session {
       if (status === 200 && typeof body['version'] === 'number') return body['version'];
       if (body['reason'] === 'notMember') return this.#outside(via);
       const message = messageOf(body) ?? `status ${status}`;
-      if (status !== 503 && status !== 0) throw new NodesCommandError(message);
+      if (status !== 503 && status !== 0) throw new ClusterCommandError(message);
       if (Date.now() > this.#deadline)
-        throw new NodesCommandError(`not accepted in time: ${message}`, 'unfinished');
+        throw new ClusterCommandError(`not accepted in time: ${message}`, 'unfinished');
       this.#say(`not accepted yet (${message}); asking again until ${this.#until}`);
       await delay(AGAIN_MILLIS);
     }
@@ -116,7 +97,7 @@ class Session {
     const { add, remove } = this.#init.change;
     if (add === undefined && self?.standing === 'removed' && self.id === remove) return 'done';
     const reason = self?.reason ?? 'this node does not belong to the cluster';
-    throw new NodesCommandError(`${via}: ${reason}; ${GIVE_ANOTHER}`);
+    throw new ClusterCommandError(`${via}: ${reason}; ${GIVE_ANOTHER}`);
   }
 
   /** All have moved, or a node that was to be removed says that it was: that comes after. */
@@ -131,7 +112,7 @@ class Session {
         this.#say(`${moved} of ${status.partitions.length} partitions are in place${waiting}`);
       }
       if (Date.now() > this.#deadline)
-        throw new NodesCommandError('not finished yet; it goes on by itself', 'unfinished');
+        throw new ClusterCommandError('not finished yet; it goes on by itself', 'unfinished');
       await delay(AGAIN_MILLIS);
     }
   }
@@ -165,10 +146,16 @@ class Session {
     this.#urls = [...new Set([url, urlOf(this.#init.via), ...others])];
   }
 
-  async #request(path: string, url: string, timeoutMillis: number, change?: NodeChange): Promise<Response> {
+  async #request(
+    path: string,
+    url: string,
+    timeoutMillis: number,
+    change?: NodeChange,
+  ): Promise<NodeResponse> {
     this.#waitsFor = `waiting for an answer from ${url}`;
     const left = Math.max(1, this.#deadline - Date.now());
-    const response = await request(new URL(path, url), Math.min(timeoutMillis, left), change);
+    const post = change && { method: 'POST', contentType: 'application/json', body: JSON.stringify(change) };
+    const response = await askNode(new URL(path, url), Math.min(timeoutMillis, left), post);
     this.#waitsFor = '';
     return response;
   }
@@ -193,36 +180,8 @@ class Session {
   }
 }
 
-/** GET, or POST with a change. */
-async function request(url: URL, timeoutMillis: number, change?: NodeChange): Promise<Response> {
-  try {
-    const response = await fetch(url, {
-      signal: AbortSignal.timeout(timeoutMillis),
-      ...(change !== undefined && {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(change),
-      }),
-    });
-    return { status: response.status, body: (await response.json()) as Body };
-  } catch (error) {
-    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-    const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
-    const isTimeout = cause instanceof Error && cause.name === 'TimeoutError';
-    const waited = timeoutMillis < 1_000 ? `${timeoutMillis} ms` : `${Math.round(timeoutMillis / 1_000)} s`;
-    const message = isTimeout ? `no answer for ${waited}` : String(code ?? cause);
-    return { status: 0, body: { message }, isUnreachable: !isTimeout };
-  }
-}
-
 function urlOf(via: string): string {
   const text = via.includes('://') ? via : `http://${via}`;
-  if (!URL.canParse(text)) throw new NodesCommandError(`--via ${via} is no address: give http://host:port`);
+  if (!URL.canParse(text)) throw new ClusterCommandError(`--via ${via} is no address: give http://host:port`);
   return text;
-}
-
-function messageOf(body: Body): string | undefined {
-  const { message, error } = body;
-  if (typeof message === 'string') return message;
-  return typeof error === 'object' && error !== null ? messageOf(error as Body) : undefined;
 }

@@ -84,7 +84,7 @@ describe('a change of the nodes', () => {
     const node = await Node.start();
     await node.stop();
     expect(await change(node.url)).toEqual([
-      `NodesCommandError: no node listens at ${node.url} (ECONNREFUSED): give the address of a running node of the cluster, on this machine, with --via`,
+      `ClusterCommandError: no node listens at ${node.url} (ECONNREFUSED): give the address of a running node of the cluster, on this machine, with --via`,
     ]);
     expect(await change('127.0.0.1:x')).toEqual([
       expect.stringContaining('is no address: give http://host:port'),
@@ -114,7 +114,7 @@ describe('a change of the nodes', () => {
     );
     expect(lines.at(-1)).toBe('done: all partitions have moved');
     node.answers.change = () => ({ status: 409, body: { message: 'take a new one' } });
-    expect(await change(node.url)).toEqual(['NodesCommandError: take a new one']);
+    expect(await change(node.url)).toEqual(['ClusterCommandError: take a new one']);
   });
 
   it('is done when the node that leaves says that it was removed, though it never heard of the end', async () => {
@@ -144,7 +144,7 @@ describe('a change of the nodes', () => {
     expect(await change(node.url)).toEqual(['done: all partitions have moved']);
     node.answers.status = statusOf(1, { id: 3, standing: 'removed', reason });
     expect(await change(node.url)).toEqual([
-      `NodesCommandError: ${node.url}: ${reason}; give the address of a running node of the cluster, on this machine, with --via`,
+      `ClusterCommandError: ${node.url}: ${reason}; give the address of a running node of the cluster, on this machine, with --via`,
     ]);
   });
 

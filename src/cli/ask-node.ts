@@ -1,0 +1,61 @@
+/**
+ * Asks a node of a running cluster over HTTP, for the commands that do: one request, whatever becomes of it is an answer. It
+ * repeats nothing, and knows no route.
+ */
+
+/** The cluster refuses what was asked, nobody could be asked, or it was not done in time. */
+export class ClusterCommandError extends Error {
+  readonly code = 'CLUSTER_COMMAND';
+  override readonly name = 'ClusterCommandError';
+  readonly outcome: 'refused' | 'unreachable' | 'unfinished';
+
+  constructor(message: string, outcome: ClusterCommandError['outcome'] = 'refused') {
+    super(message);
+    this.outcome = outcome;
+  }
+}
+
+export type NodeBody = Readonly<Record<string, unknown>>;
+/** Status 0: nobody answered, for the reason in `message`; `isUnreachable`: there is no connection at all. */
+export interface NodeResponse {
+  readonly status: number;
+  readonly body: NodeBody;
+  readonly isUnreachable?: boolean;
+}
+
+/** What is sent with another method than GET. */
+export interface Sent {
+  readonly method: string;
+  readonly contentType: string;
+  readonly body: string | Uint8Array;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** GET, or what `sent` says. */
+export async function askNode(url: URL, timeoutMillis: number, sent?: Sent): Promise<NodeResponse> {
+  try {
+    const response = await fetch(url, {
+      signal: AbortSignal.timeout(timeoutMillis),
+      ...(sent !== undefined && {
+        method: sent.method,
+        headers: { 'content-type': sent.contentType, ...sent.headers },
+        body: sent.body,
+      }),
+    });
+    return { status: response.status, body: (await response.json()) as NodeBody };
+  } catch (error) {
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+    const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+    const isTimeout = cause instanceof Error && cause.name === 'TimeoutError';
+    const waited = timeoutMillis < 1_000 ? `${timeoutMillis} ms` : `${Math.round(timeoutMillis / 1_000)} s`;
+    const message = isTimeout ? `no answer for ${waited}` : String(code ?? cause);
+    return { status: 0, body: { message }, isUnreachable: !isTimeout };
+  }
+}
+
+/** What an answer says in words. */
+export function messageOf(body: NodeBody): string | undefined {
+  const { message, error } = body;
+  if (typeof message === 'string') return message;
+  return typeof error === 'object' && error !== null ? messageOf(error as NodeBody) : undefined;
+}
