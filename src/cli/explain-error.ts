@@ -13,7 +13,7 @@ export const EXIT_UNAVAILABLE = 69;
 /** The node stopped itself, or refused to start, because its disk or state cannot be trusted. */
 export const EXIT_FATAL = 70;
 /** It was accepted or may yet be, and is not done: waiting longer may be all it takes. */
-const EXIT_TEMPORARY = 75;
+export const EXIT_TEMPORARY = 75;
 
 /** The cluster that is to be started runs, or another one on its ports. */
 export class AlreadyRunningError extends Error {

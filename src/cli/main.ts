@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The `quorate` command: creates a cluster's directories, runs one node, and looks at rules. */
+/** The `quorate` command: creates a cluster's directories, runs one node, changes its nodes and rules. */
 import type { NodeChange } from '../api/node-change.ts';
 import { NODE_ID_MAX, type NodeAddress } from '../api/node-address.ts';
 import { Option } from 'commander';
@@ -7,16 +7,24 @@ import { pino } from 'pino';
 import { createCluster, nodeDirectory, readCluster } from '../config/cluster-directory.ts';
 import { complain, newCommand, packageVersion, runCommand } from './command-line.ts';
 import { ConfigError, NODES_MAX } from '../config/config.ts';
-import { EXIT_FATAL, EXIT_MISTAKES, explain } from './explain-error.ts';
+import { EXIT_FATAL, EXIT_MISTAKES, EXIT_TEMPORARY, explain } from './explain-error.ts';
 import { joinCluster } from './join-cluster.ts';
 import { type NewClusterOptions, newClusterConfig, withNewClusterOptions } from './new-cluster.ts';
 import { changeNodes } from './nodes-command.ts';
 import type { QuorateNode } from '../node/node.ts';
-import { addressOption, directoryOption, integerFrom, integerOption, urlOption } from './options.ts';
+import {
+  addressOption,
+  directoryOption,
+  integerFrom,
+  integerOption,
+  nodeOption,
+  urlOption,
+} from './options.ts';
 
 const idOption = integerFrom(1, NODE_ID_MAX);
 /** Far above what the steps of a stop may take together. */
 const CLOSE_MILLIS_MAX = 10_000;
+const EXIT_OF_APPLY = { applied: 0, pending: EXIT_TEMPORARY, mistakes: EXIT_MISTAKES } as const;
 
 async function runNode(options: { data: string; id: number; logLevel: string }): Promise<void> {
   const logger = pino({ level: options.logLevel, base: { node: options.id } });
@@ -156,10 +164,9 @@ nodes
   .option(...TIMEOUT, integerOption, TIMEOUT_MILLIS)
   .action(async (id: number, options: NodesOptions) => change(options, { remove: id }));
 
-const rules = program
-  .command('rules')
-  .description('look at documents of rules, in files; no cluster is asked');
+const rules = program.command('rules').description('check, compare and apply documents of rules');
 const JSON_OPTION = ['--json', 'print JSON'] as const;
+const NODE = '--node <host:port>';
 rules
   .command('check')
   .description('say everything that is wrong in a document of rules; exits with 1 if something is')
@@ -171,13 +178,39 @@ rules
   });
 rules
   .command('diff')
-  .description('say what changes from one document to another; exits with 1 if one of them is wrong')
-  .argument('<old>', 'the document in force; - is standard input')
-  .argument('<new>', 'the document to come; - is standard input')
+  .description(
+    'say what changes from one document to another, or from what a cluster decides by to a document; exits with 1 if one of them is wrong',
+  )
+  .argument('<old>', 'the document in force, or with --node the document to come; - is standard input')
+  .argument('[new]', 'the document to come; - is standard input')
+  .option(NODE, 'a node of the cluster whose rules are compared, instead of a document', nodeOption)
   .option(...JSON_OPTION)
-  .action(async (oldFile: string, newFile: string, options: { json?: true }) => {
+  .action(async (first: string, second: string | undefined, options: { json?: true; node?: string }) => {
+    const { node } = options;
+    if (node === undefined && second === undefined)
+      throw new ConfigError('<new>', 'is missing: give two documents, or one and --node');
+    if (node !== undefined && second !== undefined)
+      throw new ConfigError('--node', 'stands for the document in force: give one document with it');
     const { compareRules } = await import('./rules-command.ts');
-    if (!(await compareRules({ oldFile, newFile }, { ...options, print }))) process.exitCode = EXIT_MISTAKES;
+    const { compareWithCluster } = await import('./rules-apply.ts');
+    const isRead =
+      node === undefined
+        ? await compareRules({ oldFile: first, newFile: second ?? '' }, { ...options, print })
+        : await compareWithCluster(first, { ...options, node, print });
+    if (!isRead) process.exitCode = EXIT_MISTAKES;
+  });
+rules
+  .command('apply')
+  .description(
+    'check a document of rules, say what it changes, and have a cluster decide by it, on the machine of a node; exits with 1 if it is wrong, and with 75 if partitions without a leader decide by it later',
+  )
+  .argument('<file>', 'rules.yaml; - is standard input')
+  .option(NODE, 'a node of the cluster', nodeOption, VIA_DEFAULT)
+  .option('--if-version <n>', 'only if this version is in force', integerOption)
+  .option(...JSON_OPTION)
+  .action(async (file: string, options: { json?: true; node: string; ifVersion?: number }) => {
+    const { applyRules } = await import('./rules-apply.ts');
+    process.exitCode = EXIT_OF_APPLY[await applyRules(file, { ...options, print })];
   });
 
 await runCommand(program);

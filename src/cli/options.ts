@@ -48,3 +48,10 @@ export function urlOption(text: string): string {
     throw new InvalidArgumentError('expected a URL such as http://127.0.0.1:8101');
   return text;
 }
+
+/** Where a node answers HTTP, as `host:port` or as a URL. Returns a URL. */
+export function nodeOption(text: string): string {
+  if (text.includes('://')) return urlOption(text);
+  const { host, port } = addressOption(text);
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}

@@ -2,16 +2,14 @@
  * Looks at documents of rules: what is wrong in one, and what would change from one to another. It reads files, prints, and
  * says how to end; it asks no cluster and changes nothing.
  */
-import { open } from 'node:fs/promises';
 import { ConfigError } from '../config/config.ts';
 import { RULES_MAX } from '../limiter/rules.ts';
 import { diffRules, type RuleChange } from '../rules/diff.ts';
-import { type Mistake, printable } from '../rules/mistakes.ts';
-import { readRules, type RulesRead } from '../rules/read-rules.ts';
-import { DOCUMENT_BYTES_MAX, type RuleDefinition } from '../rules/rule-definition.ts';
+import { printable } from '../rules/mistakes.ts';
+import { readRules } from '../rules/read-rules.ts';
+import type { RuleDefinition } from '../rules/rule-definition.ts';
 import { number, ruleInWords } from '../rules/words.ts';
-
-const STDIN = '-';
+import { bytesOf, counted, printFindings, STDIN } from './rules-file.ts';
 
 export interface RulesCommandOptions {
   readonly json?: true;
@@ -61,9 +59,13 @@ export async function compareRules(
   }
   const changes = diffRules(before.definitions, after.definitions);
   if (json === true) print(JSON.stringify({ ok: true, changes }, null, 2));
-  else if (changes.length === 0) print('nothing changes');
-  else for (const change of changes) for (const line of changeLines(change)) print(printable(line));
+  else printChanges(changes, print);
   return true;
+}
+
+export function printChanges(changes: readonly RuleChange[], print: (line: string) => void): void {
+  if (changes.length === 0) print('nothing changes');
+  for (const change of changes) for (const line of changeLines(change)) print(printable(line));
 }
 
 function changeLines(change: RuleChange): string[] {
@@ -75,47 +77,6 @@ function changeLines(change: RuleChange): string[] {
   return [change.words, ...fields];
 }
 
-function printFindings(file: string, read: RulesRead, print: (line: string) => void): void {
-  const where = ({ line, column }: Mistake): string => `${file}:${line}:${column}`;
-  if (read.kind === 'mistakes') {
-    for (const mistake of read.mistakes) print(`${where(mistake)}: ${mistake.message}`);
-  }
-  for (const note of read.notes) print(`${where(note)}: note: ${note.message}`);
-  if (read.kind !== 'mistakes') return;
-  const more = read.isComplete ? '' : '; there may be more, for reading ended there';
-  print(`${file}: ${counted(read.mistakes.length, 'mistake')}${more}`);
-}
-
 function windowsOf(definitions: readonly RuleDefinition[]): number {
   return definitions.reduce((sum, { windows }) => sum + windows.length, 0);
-}
-
-function counted(count: number, what: string): string {
-  return `${number(count)} ${what}${count === 1 ? '' : 's'}`;
-}
-
-/** No more of it than shows that it is too much. */
-async function bytesOf(file: string): Promise<Uint8Array> {
-  try {
-    if (file === STDIN) return await bounded(process.stdin);
-    const handle = await open(file, 'r');
-    return await bounded(handle.createReadStream());
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') throw new ConfigError(file, 'is not there; give a file, or - for standard input');
-    if (code === 'EISDIR') throw new ConfigError(file, 'is a directory; give a file');
-    if (code === 'EACCES') throw new ConfigError(file, 'may not be read by this user');
-    throw error;
-  }
-}
-
-async function bounded(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of stream) {
-    chunks.push(chunk);
-    bytes += chunk.length;
-    if (bytes > DOCUMENT_BYTES_MAX) break;
-  }
-  return Buffer.concat(chunks);
 }

@@ -1,0 +1,120 @@
+/**
+ * Compares a document of rules with those that a running cluster decides by, and puts it in their place. It checks the document
+ * first, prints what changes, and says how to end.
+ */
+import { RULES_DOCUMENT_BYTES_MAX } from '../api/rules-change.ts';
+import { diffRules, type RuleChange } from '../rules/diff.ts';
+import { printable } from '../rules/mistakes.ts';
+import { readRules } from '../rules/read-rules.ts';
+import type { RuleDefinition } from '../rules/rule-definition.ts';
+import { number } from '../rules/words.ts';
+import { ClusterCommandError } from './ask-node.ts';
+import { printChanges, type RulesCommandOptions } from './rules-command.ts';
+import { bytesOf, counted, printFindings } from './rules-file.ts';
+import { type AppliedRules, type KnownRules, readKnownRules, sendRules } from './rules-in-cluster.ts';
+
+/** Of rules that came without a document. */
+const IDS_SHOWN_MAX = 10;
+const ORDERED_NOTE =
+  'note: rules of nested descriptors are kept, and no door takes descriptors in an order yet: they limit nothing';
+
+export interface ClusterRulesOptions extends RulesCommandOptions {
+  /** The URL of a node. */
+  readonly node: string;
+}
+
+export interface ApplyRulesOptions extends ClusterRulesOptions {
+  /** Only if this version is in force; else whatever was when the difference was printed. */
+  readonly ifVersion?: number;
+}
+
+/** `pending`: accepted, and not in force in every partition yet. */
+export type ApplyOutcome = 'applied' | 'pending' | 'mistakes';
+
+interface CheckedDocument {
+  readonly bytes: Uint8Array;
+  readonly definitions: readonly RuleDefinition[];
+}
+
+/** @throws ClusterCommandError if the cluster cannot be asked, or refuses; nothing was changed then, unless it says so */
+export async function applyRules(file: string, options: ApplyRulesOptions): Promise<ApplyOutcome> {
+  const { node, ifVersion, json, print } = options;
+  const document = await checkedDocument(file, options);
+  if (document === undefined) return 'mistakes';
+  const known = await readKnownRules(node);
+  if (ifVersion !== undefined && ifVersion !== known.version)
+    throw new ClusterCommandError(
+      `${node} decides by version ${known.version}, not ${ifVersion}; nothing was changed`,
+    );
+  const changes = changesTo(document, known);
+  if (json !== true) tellChanges(changes, known, options);
+  const applied = await sendRules(node, { document: document.bytes, ifVersion: known.version });
+  if (json === true) print(JSON.stringify({ ok: true, from: known.version, changes, ...applied }, null, 2));
+  else tellApplied(document.definitions, applied, print);
+  return applied.pending.length === 0 ? 'applied' : 'pending';
+}
+
+/** Could the document be read? Then what it would change was printed, otherwise every mistake. */
+export async function compareWithCluster(file: string, options: ClusterRulesOptions): Promise<boolean> {
+  const document = await checkedDocument(file, options);
+  if (document === undefined) return false;
+  const known = await readKnownRules(options.node);
+  const changes = changesTo(document, known);
+  if (options.json === true)
+    options.print(JSON.stringify({ ok: true, from: known.version, changes }, null, 2));
+  else tellChanges(changes, known, options);
+  return true;
+}
+
+/** Undefined: its mistakes were printed. */
+async function checkedDocument(
+  file: string,
+  { json, print }: RulesCommandOptions,
+): Promise<CheckedDocument | undefined> {
+  const bytes = await bytesOf(file);
+  const read = boundedForCluster(bytes, readRules(bytes));
+  if (read.kind === 'mistakes' && json === true)
+    print(JSON.stringify({ ok: false, files: [{ file, ...read }] }, null, 2));
+  else if (json !== true) printFindings(file, read, print);
+  return read.kind === 'mistakes' ? undefined : { bytes, definitions: read.definitions };
+}
+
+/** What a file may say is more than what a cluster takes at once. */
+function boundedForCluster(
+  { length }: Uint8Array,
+  read: ReturnType<typeof readRules>,
+): ReturnType<typeof readRules> {
+  if (read.kind === 'mistakes' || length <= RULES_DOCUMENT_BYTES_MAX) return read;
+  const message = `a cluster takes documents of at most ${RULES_DOCUMENT_BYTES_MAX} bytes, and this one has ${length}`;
+  const mistakes = [{ line: 1, column: 1, message }];
+  return { kind: 'mistakes', mistakes, isComplete: true, notes: read.notes };
+}
+
+function changesTo({ definitions }: CheckedDocument, known: KnownRules): readonly RuleChange[] {
+  return diffRules(known.definitions ?? [], definitions);
+}
+
+function tellChanges(
+  changes: readonly RuleChange[],
+  { version, definitions, ids }: KnownRules,
+  { node, print }: ClusterRulesOptions,
+): void {
+  const shown = ids.slice(0, IDS_SHOWN_MAX).join(', ');
+  const more = ids.length > IDS_SHOWN_MAX ? `, and ${ids.length - IDS_SHOWN_MAX} more` : '';
+  const without = `, which did not come as a document: ${counted(ids.length, 'rule')} (${shown}${more}) would go`;
+  print(printable(`${node} decides by version ${version}${definitions === undefined ? without : ''}`));
+  printChanges(changes, print);
+}
+
+function tellApplied(
+  definitions: readonly RuleDefinition[],
+  { version, pending }: AppliedRules,
+  print: (line: string) => void,
+): void {
+  if (definitions.some(({ scope }) => scope.kind === 'path')) print(ORDERED_NOTE);
+  if (pending.length === 0) print(`version ${version} is in force: every partition decides by it`);
+  else
+    print(
+      `version ${version} is accepted; ${counted(pending.length, 'partition')} (${pending.map(number).join(', ')}) will decide by it with a leader`,
+    );
+}

@@ -1,0 +1,92 @@
+/** The rules that a running cluster decides by, read and replaced over HTTP at one of its nodes. It reads no file and prints nothing. */
+import type { RuleDefinition } from '../rules/rule-definition.ts';
+import { askNode, ClusterCommandError, messageOf, type NodeBody } from './ask-node.ts';
+
+const READ_MILLIS_MAX = 5_000;
+/** The node waits some seconds for partitions without a leader before it answers. */
+const CHANGE_MILLIS_MAX = 30_000;
+const PATH = '/v1/rules';
+
+/** What a node knows to be in force. */
+export interface KnownRules {
+  readonly version: number;
+  /** Undefined: they did not come as a document. */
+  readonly definitions: readonly RuleDefinition[] | undefined;
+  /** The ids of what the limiter keeps, one for each window. */
+  readonly ids: readonly string[];
+}
+
+/** What became of a change that was accepted. */
+export interface AppliedRules {
+  readonly version: number;
+  /** Partitions that do not decide by them yet, and will as soon as they have a leader. */
+  readonly pending: readonly number[];
+}
+
+/** @throws ClusterCommandError if they cannot be read at `node`, a URL */
+export async function readKnownRules(node: string): Promise<KnownRules> {
+  const { status, body, isUnreachable } = await askNode(new URL(PATH, node), READ_MILLIS_MAX);
+  const message = messageOf(body) ?? `status ${status}`;
+  if (isUnreachable === true)
+    throw new ClusterCommandError(
+      `no node listens at ${node} (${message}): give the address of a running node with --node`,
+      'unreachable',
+    );
+  if (status === 0 || status === 503)
+    throw new ClusterCommandError(`${node} tells no rules: ${message}; try again`, 'unreachable');
+  const known = status === 200 ? knownRulesIn(body) : undefined;
+  if (known === undefined) throw new ClusterCommandError(`${node} is no node of a cluster: ${message}`);
+  return known;
+}
+
+/**
+ * Replaces them, if `ifVersion` is still in force.
+ *
+ * @param document in UTF-8, at most `RULES_DOCUMENT_BYTES_MAX`
+ * @throws ClusterCommandError `unfinished` if they may have been replaced
+ */
+export async function sendRules(
+  node: string,
+  { document, ifVersion }: { readonly document: Uint8Array; readonly ifVersion: number },
+): Promise<AppliedRules> {
+  const { status, body } = await askNode(new URL(PATH, node), CHANGE_MILLIS_MAX, {
+    method: 'PUT',
+    contentType: 'application/yaml',
+    headers: { 'if-match': `"${ifVersion}"` },
+    body: document,
+  });
+  const applied = status === 200 || status === 202 ? appliedRulesIn(body) : undefined;
+  if (applied !== undefined) return applied;
+  const message = messageOf(body) ?? `status ${status}`;
+  if (status === 0 || body['reason'] === 'unknownOutcome')
+    throw new ClusterCommandError(
+      `${node}: ${message}; the rules may have been replaced: look with \`quorate rules diff\``,
+      'unfinished',
+    );
+  if (status === 503)
+    throw new ClusterCommandError(`${node}: ${message}; nothing was changed`, 'unreachable');
+  throw new ClusterCommandError(`${node} refuses: ${message}`);
+}
+
+/** Whatever answers at an address may say anything. */
+function knownRulesIn({ version, rules, definitions }: NodeBody): KnownRules | undefined {
+  const ids = idsIn(rules);
+  if (typeof version !== 'number' || ids === undefined) return undefined;
+  if (definitions === undefined) return { version, definitions: undefined, ids };
+  if (idsIn(definitions) === undefined) return undefined;
+  // As a node of this version had read it from a document.
+  return { version, definitions: definitions as readonly RuleDefinition[], ids };
+}
+
+function appliedRulesIn({ version, pending }: NodeBody): AppliedRules | undefined {
+  if (typeof version !== 'number' || !Array.isArray(pending)) return undefined;
+  return { version, pending: pending.filter((partition) => typeof partition === 'number') };
+}
+
+function idsIn(rules: unknown): readonly string[] | undefined {
+  if (!Array.isArray(rules)) return undefined;
+  const ids = rules.map((rule: unknown) =>
+    typeof rule === 'object' && rule !== null && 'id' in rule ? rule.id : undefined,
+  );
+  return ids.every((id) => typeof id === 'string') ? ids : undefined;
+}

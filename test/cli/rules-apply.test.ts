@@ -1,0 +1,279 @@
+/** `quorate rules apply` and `diff --node`: what changes is said before it does, and whatever goes wrong has a sentence and a code. */
+import { rm, writeFile } from 'node:fs/promises';
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { explain } from '../../src/cli/explain-error.ts';
+import { applyRules, compareWithCluster } from '../../src/cli/rules-apply.ts';
+import { eventually, temporaryDirectory } from '../cluster/harness.ts';
+import { InProcessCluster } from '../cluster/in-process.ts';
+import { ended } from './command.ts';
+
+const RULES = 'rules:\n- {id: a, key: user, windows: {limit: 10, per: minute}}\n';
+const STRICTER = RULES.replace('10', '5');
+const TABLE_RULE = { id: 'default', limit: 3, windowMillis: 60_000, clock: 'cluster' } as const;
+
+let directory: string;
+beforeEach(async () => {
+  directory = await temporaryDirectory();
+});
+afterEach(async () => {
+  await rm(directory, { recursive: true });
+});
+
+async function file(text: string | Buffer): Promise<string> {
+  const path = join(directory, 'rules.yaml');
+  await writeFile(path, text);
+  return path;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+/** A node that answers what the test wants, and remembers what it was sent; undefined: it breaks the connection. */
+class PlayedNode {
+  readonly sent: { readonly headers: IncomingHttpHeaders; readonly body: string }[] = [];
+  readonly #server: Server;
+  url = '';
+  known: Answer = { status: 200, body: { version: 7, rules: [TABLE_RULE] } };
+  applied: Answer | undefined = { status: 200, body: { version: 8, pending: [] } };
+
+  private constructor() {
+    this.#server = createServer((request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('end', () => {
+        const isChange = request.method === 'PUT';
+        if (isChange) this.sent.push({ headers: request.headers, body: Buffer.concat(chunks).toString() });
+        const answer = isChange ? this.applied : this.known;
+        if (answer === undefined) request.socket.destroy();
+        else response.writeHead(answer.status).end(JSON.stringify(answer.body));
+      });
+    });
+  }
+
+  static async start(): Promise<PlayedNode> {
+    const node = new PlayedNode();
+    await new Promise<void>((resolve) => node.#server.listen(0, '127.0.0.1', resolve));
+    const address = node.#server.address();
+    node.url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
+    return node;
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+}
+
+describe('rules apply', () => {
+  let node: PlayedNode;
+  let lines: string[];
+  const print = (line: string): unknown => lines.push(line);
+
+  beforeEach(async () => {
+    node = await PlayedNode.start();
+    lines = [];
+  });
+  afterEach(async () => node.stop());
+
+  /** The sentence and the code that the command ends with. */
+  async function failure(
+    options: { ifVersion?: number } = {},
+  ): Promise<{ message: string; exitCode: number }> {
+    const path = await file(RULES);
+    const outcome = await applyRules(path, { node: node.url, print, ...options }).catch(
+      (error: unknown) => error,
+    );
+    return explain(outcome);
+  }
+
+  it('sends the document as it is, for the version that it was compared with', async () => {
+    const outcome = await applyRules(await file(RULES), { node: node.url, print });
+    expect(outcome).toBe('applied');
+    expect(lines).toEqual([
+      `${node.url} decides by version 7, which did not come as a document: 1 rule (default) would go`,
+      'a is added: 10 per minute by user',
+      'version 8 is in force: every partition decides by it',
+    ]);
+    expect(node.sent).toEqual([{ headers: expect.anything(), body: RULES }]);
+    expect(node.sent[0]?.headers).toMatchObject({ 'content-type': 'application/yaml', 'if-match': '"7"' });
+  });
+
+  it('prints JSON', async () => {
+    await applyRules(await file(RULES), { node: node.url, print, json: true });
+    expect(JSON.parse(lines.join('\n'))).toMatchObject({
+      ok: true,
+      from: 7,
+      changes: [{ kind: 'added', id: 'a' }],
+      version: 8,
+      pending: [],
+    });
+  });
+
+  it('names the partitions that decide by it later', async () => {
+    node.applied = { status: 202, body: { version: 8, pending: [3, 5] } };
+    expect(await applyRules(await file(RULES), { node: node.url, print })).toBe('pending');
+    expect(lines.at(-1)).toBe('version 8 is accepted; 2 partitions (3, 5) will decide by it with a leader');
+  });
+
+  it('of a wrong document says all that is wrong, and asks nobody', async () => {
+    const path = await file(RULES.replace('limit', 'limt'));
+    await node.stop();
+    expect(await applyRules(path, { node: node.url, print })).toBe('mistakes');
+    expect(lines).toEqual([
+      `${path}:2:31: a window needs a limit from 0 to 1000000`,
+      `${path}:2:32: unknown field 'limt'; did you mean limit?`,
+      `${path}: 2 mistakes`,
+    ]);
+  });
+
+  it('of a document that is too long for a cluster says how long it may be', async () => {
+    const path = await file(RULES + '#'.repeat(262_144));
+    expect(await applyRules(path, { node: node.url, print })).toBe('mistakes');
+    expect(lines[0]).toContain('a cluster takes documents of at most 262144 bytes, and this one has');
+    expect(node.sent).toEqual([]);
+  });
+
+  it('says that rules of nested descriptors limit nothing yet', async () => {
+    const nested = '{domain: d, descriptors: [{key: a, rate_limit: {unit: day, requests_per_unit: 1}}]}';
+    await applyRules(await file(nested), { node: node.url, print });
+    expect(lines).toContainEqual(expect.stringContaining('they limit nothing'));
+  });
+
+  it('changes nothing if another version is in force than was asked for', async () => {
+    expect(await failure({ ifVersion: 6 })).toEqual({
+      message: `${node.url} decides by version 7, not 6; nothing was changed`,
+      exitCode: 64,
+    });
+    expect(node.sent).toEqual([]);
+    expect(await applyRules(await file(RULES), { node: node.url, print, ifVersion: 7 })).toBe('applied');
+  });
+
+  it.each<[Answer | undefined, string, number]>([
+    [
+      { status: 412, body: { reason: 'rulesChanged', message: 'others are in force' } },
+      'others are in force',
+      64,
+    ],
+    [{ status: 403, body: { error: { message: 'not from here' } } }, 'refuses: not from here', 64],
+    [{ status: 400, body: { error: { message: 'too many rules' } } }, 'refuses: too many rules', 64],
+    [
+      { status: 503, body: { reason: 'notLeader', message: 'no leader' } },
+      'no leader; nothing was changed',
+      69,
+    ],
+    [{ status: 503, body: { reason: 'unknownOutcome', message: 'who knows' } }, 'may have been replaced', 75],
+    [undefined, 'may have been replaced', 75],
+  ])('answered %j says so', async (answer, message, exitCode) => {
+    node.applied = answer;
+    const failed = await failure();
+    expect(failed.message).toContain(message);
+    expect(failed.exitCode).toBe(exitCode);
+  });
+
+  it.each<[Answer, number]>([
+    [{ status: 503, body: { message: 'no rules are in force yet' } }, 69],
+    [{ status: 200, body: { version: 7 } }, 64],
+    [{ status: 200, body: { version: 7, rules: [TABLE_RULE], definitions: [5] } }, 64],
+    [{ status: 404, body: { error: { message: 'no route' } } }, 64],
+  ])('sends nothing to a node that tells %j of its rules', async (known, exitCode) => {
+    node.known = known;
+    expect((await failure()).exitCode).toBe(exitCode);
+    expect(node.sent).toEqual([]);
+  });
+
+  it('without a node there says where it looked', async () => {
+    await node.stop();
+    const { message, exitCode } = await failure();
+    expect(message).toBe(
+      `no node listens at ${node.url} (ECONNREFUSED): give the address of a running node with --node`,
+    );
+    expect(exitCode).toBe(69);
+  });
+
+  it('diff compares and sends nothing', async () => {
+    expect(await compareWithCluster(await file(RULES), { node: node.url, print })).toBe(true);
+    expect(lines.at(-1)).toBe('a is added: 10 per minute by user');
+    expect(await compareWithCluster(await file('rules: 5'), { node: node.url, print })).toBe(false);
+    expect(node.sent).toEqual([]);
+  });
+});
+
+describe('with a cluster', () => {
+  let cluster: InProcessCluster;
+  let node: string;
+
+  beforeAll(async () => {
+    cluster = await InProcessCluster.create({ rules: [TABLE_RULE], partitions: 4, nodes: 1 });
+    await cluster.startAll();
+    node = `127.0.0.1:${cluster.config.nodes[0]?.http.port}`;
+    await eventually('the node knows its rules', async () => {
+      const { status } = await fetch(`http://${node}/readyz`);
+      return status === 200 ? true : undefined;
+    });
+  });
+  afterAll(() => cluster.stop());
+
+  const rules = async (args: readonly string[], stdin = ''): ReturnType<typeof ended> =>
+    ended('quorate', ['rules', ...args, '--node', node], directory, stdin);
+
+  async function isAllowed(): Promise<boolean> {
+    const response = await fetch(`http://${node}/v1/allow`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ descriptors: { user: 'ada' }, cost: 6 }),
+    });
+    return response.status === 200;
+  }
+
+  it('a document is applied, compared and replaced by the next', async () => {
+    await file(RULES);
+    const first = await rules(['apply', 'rules.yaml']);
+    expect(first.stdout).toContain('a is added: 10 per minute by user\nversion 2 is in force');
+    expect(first.code).toBe(0);
+    expect(await isAllowed()).toBe(true);
+    expect((await rules(['diff', 'rules.yaml'])).stdout).toBe(
+      `http://${node} decides by version 2\nnothing changes\n`,
+    );
+    const stricter = await rules(['apply', '-', '--if-version', '2'], STRICTER);
+    expect(stricter.stdout).toBe(
+      `http://${node} decides by version 2\na binds tighter\n  limit per minute: 10 per minute -> 5 per minute (tighter)\n` +
+        'version 3 is in force: every partition decides by it\n',
+    );
+    expect(await isAllowed()).toBe(false);
+    const late = await rules(['apply', 'rules.yaml', '--if-version', '2']);
+    expect(late).toMatchObject({ code: 64, stdout: '' });
+    expect(late.said).toContain('decides by version 3, not 2; nothing was changed');
+  });
+});
+
+describe('what makes no sense', () => {
+  it.each([
+    [['diff', 'a.yaml'], '<new> is missing: give two documents, or one and --node'],
+    [['diff', 'a.yaml', 'b.yaml', '--node', 'localhost:1'], '--node stands for the document in force'],
+    [['apply', 'a.yaml', '--node', 'here'], 'expected host:port'],
+    [['apply', 'a.yaml', '--if-version', 'x'], 'expected a whole number'],
+    [['apply', 'absent.yaml'], 'absent.yaml is not there'],
+    [['apply'], "missing required argument 'file'"],
+  ])('%j is told in a sentence', async (args, message) => {
+    const { code, said } = await ended('quorate', ['rules', ...args], directory);
+    expect(said).toContain(message);
+    expect(code).toBe(64);
+  });
+
+  it('--help says what there is', async () => {
+    const { code, stdout } = await ended('quorate', ['rules', 'apply', '--help'], directory);
+    for (const word of [
+      '<file>',
+      '--node <host:port>',
+      'http://127.0.0.1:8101',
+      '--if-version <n>',
+      '--json',
+    ])
+      expect(stdout).toContain(word);
+    expect(code).toBe(0);
+  });
+});
