@@ -1,4 +1,5 @@
 /** What a command is: its place in the table, and what it may use of the connection and the door that it came by. */
+import type { DescribedAnswer, DescribedRequest } from '../api/described.ts';
 import type { NodeBehindDoor } from '../api/front-door.ts';
 import type { ALLOW_STATUS } from '../api/refusals.ts';
 import type { AllowRequest } from '../api/request.ts';
@@ -47,6 +48,12 @@ export interface Call {
    * @param request well-formed, see `invalidIn`
    */
   ask(request: AllowRequest, format: AnswerFormat, quantity: number): void;
+  /**
+   * The same under all limits that the rules find.
+   *
+   * @param request well-formed, see `invalidInDescribed`
+   */
+  askDescribed(request: DescribedRequest, replyTo: (answer: DescribedAnswer) => Reply): void;
   /**
    * Keeps the place of this command: what is given back takes its answer, once.
    *

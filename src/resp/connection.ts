@@ -3,7 +3,7 @@
  * client does not take what it is sent, so that what is kept for one client has a bound.
  */
 import type { Socket } from 'node:net';
-import type { AllowAnswer } from '../api/answer.ts';
+import type { DescribedAnswer, DescribedRequest } from '../api/described.ts';
 import type { AllowRequest } from '../api/request.ts';
 import { type AnswerFormat, AnswerQueue } from './answer-queue.ts';
 import type { Call, DoorCounts, DoorState } from './command.ts';
@@ -28,6 +28,8 @@ export interface ConnectionLimits {
 
 /** What a client may take to see that its connection has ended. */
 const LAST_WORDS_MILLIS = 1_000;
+/** Of a decision with a rule id of 128 bytes. */
+const DESCRIBED_BYTES_MAX = 256;
 /** Encodes answers that are there at once; used within one call only. */
 const scratch = new ReplyWriter();
 
@@ -72,6 +74,7 @@ export class Connection implements Flushable {
       session,
       door,
       ask: (request, format, quantity) => this.#ask(request, format, quantity),
+      askDescribed: (request, replyTo) => this.#askDescribed(request, replyTo),
       answerLater: (bytesReserved) => this.#answerLater(bytesReserved),
     };
     socket.on('data', (chunk: Buffer) => {
@@ -185,6 +188,17 @@ export class Connection implements Flushable {
     });
   }
 
+  #askDescribed(request: DescribedRequest, replyTo: (answer: DescribedAnswer) => Reply): void {
+    const { node, counts } = this.#init.door;
+    const startedMillis = this.session.lastMillis;
+    const tell = this.#answerLater(DESCRIBED_BYTES_MAX);
+    node.allowDescribed(request, (answer) => {
+      count(counts, answer);
+      node.answered(request, answer, startedMillis);
+      tell(replyTo(answer));
+    });
+  }
+
   #answerLater(bytesReserved: number): (reply: Reply) => void {
     const place = this.#answers.reserveBytes(bytesReserved);
     const { version } = this.session;
@@ -249,8 +263,9 @@ export class Connection implements Flushable {
   }
 }
 
-function count({ answers }: DoorCounts, answer: AllowAnswer): void {
-  if (answer.kind !== 'decision') answers[answer.kind] += 1;
+function count({ answers }: DoorCounts, answer: DescribedAnswer): void {
+  if (answer.kind === 'unlimited') answers.granted += 1;
+  else if (answer.kind !== 'decision') answers[answer.kind] += 1;
   else if (answer.decision.allowed) answers.granted += 1;
   else answers.denied += 1;
 }

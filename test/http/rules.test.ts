@@ -115,22 +115,22 @@ describe('the rules over HTTP', () => {
   });
 });
 
+async function send(
+  type: string,
+  payload: string | Buffer,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<{ status: number; body: unknown }> {
+  const response = await door.app.inject({
+    method: 'PUT',
+    url: '/v1/rules',
+    headers: { 'content-type': type, ...headers },
+    payload,
+  });
+  return { status: response.statusCode, body: response.json() };
+}
+
 describe('a document of rules over HTTP', () => {
   const document = 'rules:\n- {id: a, key: user, windows: {limit: 10, per: minute}} # žluť\n';
-
-  async function send(
-    type: string,
-    payload: string | Buffer,
-    headers: Readonly<Record<string, string>> = {},
-  ): Promise<{ status: number; body: unknown }> {
-    const response = await door.app.inject({
-      method: 'PUT',
-      url: '/v1/rules',
-      headers: { 'content-type': type, ...headers },
-      payload,
-    });
-    return { status: response.statusCode, body: response.json() };
-  }
 
   it.each(['application/yaml', 'text/yaml', 'Text/YAML; charset=utf-8'])(
     'comes as it is, as %s',

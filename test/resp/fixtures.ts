@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { pino } from 'pino';
 import type { AllowAnswer, AllowDone } from '../../src/api/answer.ts';
 import type { ClusterReport } from '../../src/api/cluster-report.ts';
+import type { DescribedAnswer, DescribedDone, DescribedRequest } from '../../src/api/described.ts';
 import type { RulesInForce } from '../../src/api/rules-change.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import { RESP_LIMITS, type RespLimits } from '../../src/resp/door-init.ts';
@@ -41,6 +42,10 @@ export class PlayedDoor {
   readonly open: AllowDone[] = [];
   /** Undefined keeps requests open. */
   answer: AllowAnswer | undefined = { kind: 'decision', decision: decisionOf() };
+  readonly described: DescribedRequest[] = [];
+  readonly openDescribed: DescribedDone[] = [];
+  /** Undefined keeps them open. */
+  describedAnswer: DescribedAnswer | undefined = { kind: 'unlimited' };
   readonly looks: LookRequest[] = [];
   readonly refunds: RefundRequest[] = [];
   readonly openRefunds: DoneWith<RefundRequest>[] = [];
@@ -77,7 +82,11 @@ export class PlayedDoor {
         },
         answered: (request, answer) => this.told.push({ request, answer }),
         usage: (_query, done) => done({ ok: false, reason: 'starting' }),
-        allowDescribed: (_request, done) => done({ kind: 'unlimited' }, 0),
+        allowDescribed: (request, done) => {
+          this.described.push(request);
+          if (this.describedAnswer === undefined) this.openDescribed.push(done);
+          else done(this.describedAnswer, 0);
+        },
         look: (request, done) => {
           this.looks.push(request);
           if (this.standing === undefined) this.openLooks.push(done);

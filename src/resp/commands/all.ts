@@ -6,12 +6,14 @@ import { CLIENT } from './client-commands.ts';
 import { ASKING, CLUSTER } from './cluster-commands.ts';
 import { COMMAND } from './command-command.ts';
 import { CONNECTION_COMMANDS } from './connection-commands.ts';
+import { MATCH } from './match-command.ts';
 import { SERVER_COMMANDS } from './server-commands.ts';
 import { THROTTLE } from './throttle-command.ts';
 import { USER_COMMANDS } from './user-commands.ts';
 
 const COMMANDS: readonly Command[] = [
   ALLOW,
+  MATCH,
   THROTTLE,
   ...USER_COMMANDS,
   ...CONNECTION_COMMANDS,

@@ -1,7 +1,7 @@
 /** `ALLOW key [COST n] [RULE r] [AT timestampMillis] [ID requestId]`: all that a request for a grant can say. */
 import { invalidIn } from '../../api/request.ts';
 import type { Call, Command } from '../command.ts';
-import { failed, type Reply, SYNTAX_ERROR } from '../reply.ts';
+import { type ErrorReply, failed, type Reply, SYNTAX_ERROR } from '../reply.ts';
 import { writeAllow } from './answer-forms.ts';
 
 export const ALLOW: Command = {
@@ -42,6 +42,6 @@ function runAllow(call: Call): Reply | undefined {
   return undefined;
 }
 
-export function notUtf8(field: string): Reply {
+export function notUtf8(field: string): ErrorReply {
   return failed(`${field} must be UTF-8, and some of its bytes are not`);
 }

@@ -1,5 +1,9 @@
-/** Answers to what is asked about a user, as the commands that ask have them. Only a decision can say `allowed`. */
+/**
+ * Answers to what is asked about a user, as the commands that ask have them. Only a decision can say `allowed`, or that no rule
+ * limits.
+ */
 import type { AllowAnswer, ConflictingId, Invalid, Unavailable } from '../../api/answer.ts';
+import type { DescribedAnswer } from '../../api/described.ts';
 import type { LookAnswer } from '../../api/look.ts';
 import type { RefundAnswer } from '../../api/refund.ts';
 import { UNAVAILABLE } from '../../api/refusals.ts';
@@ -14,6 +18,20 @@ export function writeAllow(writer: ReplyWriter, answer: AllowAnswer): void {
   }
   const { allowed, limit, remaining, retryAfterMillis, resetMillis } = answer.decision;
   writer.fiveIntegers(allowed ? 1 : 0, limit, remaining, retryAfterMillis, resetMillis);
+}
+
+/** Of a limit, and of how much of it is left, where there is none. */
+const NO_LIMIT = -1;
+
+/**
+ * `[allowed 0/1, limit, remaining, retryAfterMillis, resetMillis, rule]` of the limit that binds; where no rule limits
+ * `[1, -1, -1, 0, 0, null]`.
+ */
+export function matchReply(answer: DescribedAnswer): Reply {
+  if (answer.kind === 'unlimited') return [1, NO_LIMIT, NO_LIMIT, 0, 0, null];
+  if (answer.kind !== 'decision') return refusal(answer);
+  const { allowed, limit, remaining, retryAfterMillis, resetMillis, ruleId } = answer.decision;
+  return [allowed ? 1 : 0, limit, remaining, retryAfterMillis, resetMillis, ruleId];
 }
 
 /** `[limited 0/1, limit, remaining, retry after, reset after]`, in whole seconds; -1: it need not, or will never fit. */

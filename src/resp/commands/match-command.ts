@@ -1,0 +1,66 @@
+/**
+ * `MATCH count name value [name value ...] [COST n] [AT timestampMillis] [ID requestId]`: a request for a grant that says what it
+ * is, and leaves to the rules which limits it is under. The count comes first, so that a descriptor may have any name.
+ */
+import { DESCRIPTORS_MAX, type DescribedRequest, invalidInDescribed } from '../../api/described.ts';
+import type { Call, Command } from '../command.ts';
+import type { CommandArguments } from '../command-arguments.ts';
+import { type ErrorReply, failed, type Reply, SYNTAX_ERROR } from '../reply.ts';
+import { notUtf8 } from './allow-command.ts';
+import { matchReply } from './answer-forms.ts';
+
+const FIRST_NAME = 2;
+
+export const MATCH: Command = {
+  name: 'MATCH',
+  arity: -4,
+  flags: ['write', 'fast'],
+  // Rules make the keys.
+  key: 0,
+  summary:
+    'Asks for a grant under all limits that the rules find for descriptors. Returns allowed 0 or 1, limit, remaining, milliseconds until a retry can succeed, and until all is free, and the rule, all of the limit that binds; a limit of -1 and no rule where nothing limits',
+  run: runMatch,
+};
+
+function runMatch(call: Call): Reply | undefined {
+  const { args } = call;
+  const count = args.integer(1);
+  if (!(count >= 1 && count <= DESCRIPTORS_MAX))
+    return failed(`count must be an integer from 1 to ${DESCRIPTORS_MAX}, of the descriptors that follow`);
+  const end = FIRST_NAME + 2 * count;
+  if (args.count < end) return failed(`count is ${count}, so ${2 * count} names and values must follow it`);
+  const descriptors = descriptorsIn(args, end);
+  if (!(descriptors instanceof Map)) return descriptors;
+  let cost: number | undefined;
+  let timestampMillis: number | undefined;
+  let requestId: string | undefined;
+  for (let i = end; i < args.count; i += 2) {
+    const value = i + 1;
+    if (value === args.count) return SYNTAX_ERROR;
+    if (args.is(i, 'COST') && cost === undefined) cost = args.integer(value);
+    else if (args.is(i, 'AT') && timestampMillis === undefined) timestampMillis = args.integer(value);
+    else if (args.is(i, 'ID') && requestId === undefined) {
+      requestId = args.text(value);
+      if (requestId === undefined) return notUtf8('requestId');
+    } else return SYNTAX_ERROR;
+  }
+  const request: DescribedRequest = { ask: 'described', descriptors, cost, timestampMillis, requestId };
+  const invalid = invalidInDescribed(request);
+  if (invalid !== undefined) return failed(invalid.message);
+  call.askDescribed(request, matchReply);
+  return undefined;
+}
+
+function descriptorsIn(args: CommandArguments, end: number): Map<string, string> | ErrorReply {
+  const descriptors = new Map<string, string>();
+  for (let i = FIRST_NAME; i < end; i += 2) {
+    const name = args.text(i);
+    if (name === undefined) return notUtf8('the name of a descriptor');
+    const value = args.text(i + 1);
+    if (value === undefined) return notUtf8('the value of a descriptor');
+    // One of two values would be ignored, and its limit with it.
+    if (descriptors.has(name)) return failed('a descriptor must be named once');
+    descriptors.set(name, value);
+  }
+  return descriptors;
+}

@@ -1,0 +1,86 @@
+/** `MATCH` by the client that most use, against three nodes in this process whose rules came as a document. */
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '../cluster/harness.ts';
+import { InProcessCluster } from '../cluster/in-process.ts';
+
+const BEFORE = { id: 'default', limit: 5, windowMillis: 600_000, clock: 'cluster' } as const;
+const ATTEMPTS_MAX = 20;
+const DOCUMENT = `
+rules:
+  - { id: user, key: user, windows: { limit: 3, per: hour } }
+  - { id: network, key: ip/24/64, windows: { limit: 7, per: hour } }
+`;
+
+let cluster: InProcessCluster;
+let clients: Redis[];
+
+beforeAll(async () => {
+  cluster = await InProcessCluster.create({ rules: [BEFORE], partitions: 8, resp: true });
+  await cluster.startAll();
+  const [{ http } = { http: { port: 0 } }] = cluster.config.nodes;
+  await eventually('every partition decides by the document', async () => {
+    const response = await fetch(`http://127.0.0.1:${http.port}/v1/rules`, {
+      method: 'PUT',
+      headers: { 'content-type': 'application/yaml' },
+      body: DOCUMENT,
+    });
+    return response.status === 200 ? true : undefined;
+  });
+  clients = cluster.config.nodes.map(({ resp }) => new Redis(resp?.port ?? 0, '127.0.0.1'));
+});
+
+afterAll(async () => {
+  for (const client of clients) client.disconnect();
+  await cluster.stop();
+});
+
+let requests = 0;
+
+/** Under an id of its own, unless it has one, so that what a busy machine could not decide in time can be asked again. */
+async function match(node: number, ...args: readonly string[]): Promise<unknown> {
+  requests += 1;
+  const id = args.includes('ID') ? [] : ['ID', `own-${requests}`];
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      return await clients[node]?.call('MATCH', ...args, ...id);
+    } catch (error) {
+      if (attempt === ATTEMPTS_MAX || !String(error).includes('UNAVAILABLE')) throw error;
+    }
+  }
+}
+
+describe('ioredis', () => {
+  it('is told by which rule it is granted and denied, whichever node it asks', async () => {
+    const answers: unknown[] = [];
+    for (let i = 0; i < 4; i += 1) answers.push(await match(i % 3, '2', 'user', 'ada', 'ip', '10.1.0.1'));
+    expect(answers).toEqual([
+      [1, 3, 2, 0, expect.any(Number), 'user'],
+      [1, 3, 1, 0, expect.any(Number), 'user'],
+      [1, 3, 0, expect.any(Number), expect.any(Number), 'user'],
+      [0, 3, 0, expect.any(Number), expect.any(Number), 'user'],
+    ]);
+  });
+
+  it('is denied by the limit of its network, whatever user it says it is', async () => {
+    const answers: unknown[] = [];
+    for (let i = 0; i < 8; i += 1)
+      answers.push(await match(i % 3, '2', 'user', `made-up-${i}`, 'ip', `10.2.0.${i}`));
+    expect(answers.map((answer) => (Array.isArray(answer) ? answer[0] : answer))).toEqual([
+      ...Array.from({ length: 7 }, () => 1),
+      0,
+    ]);
+    expect(answers.at(-1)).toEqual([0, 7, 0, expect.any(Number), expect.any(Number), 'network']);
+  });
+
+  it('is charged once under one id, and refused where that is of another request', async () => {
+    const first = await match(0, '1', 'user', 'zoe', 'ID', 'r1');
+    expect(await match(1, '1', 'user', 'zoe', 'ID', 'r1')).toEqual(first);
+    await expect(match(2, '1', 'user', 'zoe', 'COST', '2', 'ID', 'r1')).rejects.toThrow('ERR ');
+    expect(await match(2, '1', 'user', 'zoe')).toEqual([1, 3, 1, 0, expect.any(Number), 'user']);
+  });
+
+  it('is told where nothing limits it', async () => {
+    expect(await match(0, '1', 'tenant', 'acme')).toEqual([1, -1, -1, 0, 0, null]);
+  });
+});

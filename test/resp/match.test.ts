@@ -1,0 +1,125 @@
+/** `MATCH` asks what it says of a request, and its answer is what the node decided under all limits that it found. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { decisionOf } from '../api/decision-of.ts';
+import { eventually } from '../cluster/harness.ts';
+import { PlayedDoor, type RespClient } from './fixtures.ts';
+
+const COUNT = 'ERR count must be an integer from 1 to 16, of the descriptors that follow';
+
+let played: PlayedDoor;
+let client: RespClient;
+
+beforeEach(async () => {
+  played = await PlayedDoor.listening();
+  client = played.client();
+});
+
+afterEach(() => played.stop());
+
+describe('MATCH', () => {
+  it('asks with its descriptors', async () => {
+    await client.ask('MATCH', '2', 'user', 'žluť 😀', 'ip', '10.0.0.1');
+    const descriptors = new Map([
+      ['user', 'žluť 😀'],
+      ['ip', '10.0.0.1'],
+    ]);
+    expect(played.described).toEqual([{ ask: 'described', descriptors }]);
+    expect(played.asked).toEqual([]);
+  });
+
+  it('takes options behind them in any order and in any letters', async () => {
+    await client.ask('match', '1', 'user', 'ada', 'id', 'r1', 'At', '123', 'cost', '7');
+    const descriptors = new Map([['user', 'ada']]);
+    const options = { requestId: 'r1', timestampMillis: 123, cost: 7 };
+    expect(played.described).toEqual([{ ask: 'described', descriptors, ...options }]);
+  });
+
+  it('knows descriptors from options by their number, whatever they are called', async () => {
+    await client.ask('MATCH', '2', 'id', 'cost', 'COST', '5', 'COST', '2');
+    const descriptors = new Map([
+      ['id', 'cost'],
+      ['COST', '5'],
+    ]);
+    expect(played.described).toEqual([{ ask: 'described', descriptors, cost: 2 }]);
+  });
+
+  it.each([2, 3])('answers five integers and the rule that binds in RESP%i', async (version) => {
+    await client.ask('HELLO', String(version));
+    const decision = decisionOf({ remaining: 42, ruleId: 'user/2' });
+    played.describedAnswer = { kind: 'decision', decision };
+    expect(await client.ask('MATCH', '1', 'user', 'ada')).toEqual([1, 100, 42, 0, 59_001, 'user/2']);
+    const denial = { ...decision, allowed: false, remaining: 0, retryAfterMillis: 12_345 };
+    played.describedAnswer = { kind: 'decision', decision: denial };
+    expect(await client.ask('MATCH', '1', 'user', 'ada')).toEqual([0, 100, 0, 12_345, 59_001, 'user/2']);
+  });
+
+  it('says that no rule limits by a limit of -1 and no rule', async () => {
+    expect(await client.ask('MATCH', '1', 'user', 'ada')).toEqual([1, -1, -1, 0, 0, null]);
+    client.send('MATCH', '1', 'user', 'ada');
+    await client.next(1);
+    expect(client.received.toString()).toMatch(/\*6\r\n:1\r\n:-1\r\n:-1\r\n:0\r\n:0\r\n\$-1\r\n$/);
+  });
+
+  it.each([
+    [['MATCH', '1', 'user'], "ERR wrong number of arguments for 'match' command"],
+    [['MATCH', 'user', 'ada', 'ip', '10.0.0.1'], COUNT],
+    [['MATCH', '0', 'user', 'ada'], COUNT],
+    [['MATCH', '17', 'user', 'ada'], COUNT],
+    [['MATCH', '2', 'user', 'ada'], 'ERR count is 2, so 4 names and values must follow it'],
+    [['MATCH', '1', 'user', 'ada', 'ip', '10.0.0.1'], 'ERR syntax error'],
+    [['MATCH', '1', 'user', 'ada', 'COST'], 'ERR syntax error'],
+    [['MATCH', '1', 'user', 'ada', 'COST', '1', 'COST', '1'], 'ERR syntax error'],
+    [['MATCH', '1', 'user', 'ada', 'RULE', 'a'], 'ERR syntax error'],
+    [['MATCH', '2', 'user', 'ada', 'user', 'eve'], 'ERR a descriptor must be named once'],
+    [['MATCH', '1', '', 'ada'], 'ERR the name of a descriptor must be text of 1 to 64 bytes'],
+    [['MATCH', '1', 'user', 'x'.repeat(1_025)], 'ERR user must be text of 0 to 1024 bytes'],
+    [['MATCH', '1', 'user', 'ada', 'COST', '0'], 'ERR cost must be an integer from 1 to 1000000'],
+    [['MATCH', '1', 'user', 'ada', 'ID', ''], 'ERR requestId must be text of 1 to 128 bytes'],
+  ])('refuses what cannot be asked: %j', async (args, error) => {
+    expect(await client.ask(...args)).toEqual({ error });
+    expect(played.described).toEqual([]);
+  });
+
+  it('refuses texts that are not UTF-8', async () => {
+    const bytes = Buffer.from('eda080', 'hex');
+    const refused = (what: string): object => ({
+      error: `ERR ${what} must be UTF-8, and some of its bytes are not`,
+    });
+    expect(await client.ask('MATCH', '1', bytes, 'ada')).toEqual(refused('the name of a descriptor'));
+    expect(await client.ask('MATCH', '1', 'user', bytes)).toEqual(refused('the value of a descriptor'));
+    expect(await client.ask('MATCH', '1', 'user', 'ada', 'ID', bytes)).toEqual(refused('requestId'));
+    expect(played.described).toEqual([]);
+  });
+
+  it('whatever else was answered is an error, and no grant', async () => {
+    played.describedAnswer = { kind: 'unavailable', reason: 'deadline', proposed: true };
+    expect(await client.ask('MATCH', '1', 'user', 'ada')).toEqual({
+      error:
+        'UNAVAILABLE deadline the deciding node did not answer before the deadline; nothing was granted, but the request may have been counted',
+    });
+    played.describedAnswer = { kind: 'conflict', field: 'descriptors', message: 'the id is taken' };
+    expect(await client.ask('MATCH', '1', 'user', 'ada')).toEqual({ error: 'ERR the id is taken' });
+    played.describedAnswer = { kind: 'invalid', field: 'descriptors', message: 'there are no rules' };
+    expect(await client.ask('MATCH', '1', 'user', 'ada')).toEqual({ error: 'ERR there are no rules' });
+  });
+
+  it('keeps its place among other answers, and is counted and told once', async () => {
+    played.describedAnswer = undefined;
+    client.send('MATCH', '1', 'user', 'ada');
+    client.send('ALLOW', 'ada');
+    const done = await eventually('the request is open', () => played.openDescribed[0]);
+    expect(client.replies).toEqual([]);
+    done({ kind: 'unlimited' }, 0);
+    expect(await client.next(2)).toEqual([
+      [1, -1, -1, 0, 0, null],
+      [1, 100, 42, 0, 59_001],
+    ]);
+    expect(played.told).toHaveLength(2);
+    expect(await client.ask('INFO')).toContain('quorate_granted:2');
+  });
+
+  it('is in the table of commands, without a key', async () => {
+    const [described] = (await client.ask('COMMAND', 'INFO', 'match')) as unknown[][];
+    expect(described?.slice(0, 6)).toEqual(['match', -4, expect.anything(), 0, 0, 0]);
+  });
+});
