@@ -165,7 +165,9 @@ export class DescribedRequests {
         return;
       case 'refused':
         this.#release(reserved);
-        this.#conclude(outcome.answer, outcome.share.partition, asking, reserved);
+        this.#recall(first, asking, book, () =>
+          this.#conclude(outcome.answer, outcome.share.partition, asking, reserved),
+        );
         return;
       case 'undecided': {
         // Before the first is asked: what that grants under the request's own id is told to every retry.
@@ -175,10 +177,29 @@ export class DescribedRequests {
         if (retryAfterMillis === 0) this.#askFirst(first, reserved, asking, book);
         else {
           this.#release(reserved);
-          asking.done(this.#init.degraded.answer(limits, retryAfterMillis), share.partition);
+          this.#recall(first, asking, book, () =>
+            asking.done(this.#init.degraded.answer(limits, retryAfterMillis), share.partition),
+          );
         }
       }
     }
+  }
+
+  /** What was granted to an earlier attempt is granted still, whatever others say now. @param ifNone what to do if nothing was */
+  #recall(first: Share, { request, deadlineMillis, done }: Asking, book: RuleBook, ifNone: () => void): void {
+    if (request.requestId === undefined) {
+      ifNone();
+      return;
+    }
+    const { further: _, ...wanted } = requestFor(first, request, request.requestId, book);
+    this.#init.ask(
+      { ...wanted, ifRemembered: true },
+      (answer, partition) => {
+        if (answer.kind === 'invalid') ifNone();
+        else done(answer, partition);
+      },
+      deadlineMillis,
+    );
   }
 
   /** Under the request's own id: what is answered now is the answer. */
@@ -234,7 +255,8 @@ export class DescribedRequests {
     ask(
       refund,
       (answer) => {
-        if (answer.kind === 'refund') this.counts.released += 1;
+        // What was not there may be on its way still.
+        if (answer.kind === 'refund' && answer.refund.refunded) this.counts.released += 1;
         else this.counts.left += 1;
       },
       monotonicMillis() + deadlineMillis,

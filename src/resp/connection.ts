@@ -264,8 +264,17 @@ export class Connection implements Flushable {
 }
 
 function count({ answers }: DoorCounts, answer: DescribedAnswer): void {
-  if (answer.kind === 'unlimited') answers.granted += 1;
-  else if (answer.kind !== 'decision') answers[answer.kind] += 1;
-  else if (answer.decision.allowed) answers.granted += 1;
-  else answers.denied += 1;
+  switch (answer.kind) {
+    case 'unlimited':
+      answers.granted += 1;
+      return;
+    case 'degraded':
+      answers[answer.allowed ? 'granted' : 'denied'] += 1;
+      return;
+    case 'decision':
+      answers[answer.decision.allowed ? 'granted' : 'denied'] += 1;
+      return;
+    default:
+      answers[answer.kind] += 1;
+  }
 }

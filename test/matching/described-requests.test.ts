@@ -204,6 +204,40 @@ describe('a request whose limits are in several partitions', () => {
     expect(bench.told).toHaveLength(1);
   });
 
+  it('is granted again what an earlier attempt was granted, though others deny it now', () => {
+    const bench = new Bench();
+    bench.ask(FROM, { requestId: 'r1' });
+    bench.of('ip').answer(decision());
+    bench.of('*').answer(DENIED);
+    expect(bench.told).toEqual([]);
+    expect(bench.of('user').request).toMatchObject({
+      userId: 'user=ada',
+      requestId: 'r1',
+      ifRemembered: true,
+      matchedBy: 7,
+    });
+    const first = { ...decision({ ruleId: 'user' }), isRepeat: true } as AllowAnswer;
+    bench.of('user').answer(first);
+    expect(bench.told).toEqual([{ answer: first, partition: 0 }]);
+  });
+
+  it.each([
+    ['denied, if there was none', { kind: 'invalid', field: 'requestId', message: '' } as const, DENIED],
+    ['undecided, if nobody can say', GONE, GONE],
+  ])('with an id is %s', (_, remembered, answer) => {
+    const bench = new Bench();
+    bench.ask(FROM, { requestId: 'r1' });
+    bench.of('ip').answer(DENIED);
+    bench.of('*').answer(GONE);
+    bench.of('user').answer(remembered);
+    expect(bench.told).toMatchObject([{ answer: answer === DENIED ? GONE : answer }]);
+    bench.ask(FROM, { requestId: 'r2' });
+    bench.of('ip').answer(DENIED);
+    bench.of('*').answer(decision());
+    bench.of('user').answer(remembered);
+    expect(bench.told[1]?.answer.kind).toBe(answer.kind);
+  });
+
   it('gives back nothing while the first may have granted it', () => {
     const bench = new Bench();
     bench.ask(FROM);

@@ -251,8 +251,9 @@ describe('a request whose limits are in two partitions', () => {
     bench.ask({ requestId: 'r1' });
     bench.answer('b', GONE);
     bench.answer('c', GRANTED);
+    // It is asked for a grant of before alone, and there is none.
+    bench.answer('a', { kind: 'invalid', field: 'requestId', message: 'none' });
     expect(bench.told.map(({ answer }) => answer)).toEqual([degraded(false, 'b')]);
-    expect(bench.wasAsked('a')).toBe(false);
     expect(bench.refunded).toEqual(['c']);
   });
 

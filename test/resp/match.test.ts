@@ -53,6 +53,18 @@ describe('MATCH', () => {
     expect(await client.ask('MATCH', '1', 'user', 'ada')).toEqual([0, 100, 0, 12_345, 59_001, 'user/2']);
   });
 
+  it('says where nobody could decide, and fail modes did', async () => {
+    played.describedAnswer = {
+      kind: 'degraded',
+      allowed: true,
+      ruleIds: ['user', 'net'],
+      retryAfterMillis: 0,
+    };
+    expect(await client.ask('MATCH', '1', 'user', 'ada')).toEqual([1, -1, -1, 0, 0, 'user', 'DEGRADED']);
+    played.describedAnswer = { kind: 'degraded', allowed: false, ruleIds: ['user'], retryAfterMillis: 70 };
+    expect(await client.ask('MATCH', '1', 'user', 'ada')).toEqual([0, -1, -1, 70, 0, 'user', 'DEGRADED']);
+  });
+
   it('says that no rule limits by a limit of -1 and no rule', async () => {
     expect(await client.ask('MATCH', '1', 'user', 'ada')).toEqual([1, -1, -1, 0, 0, null]);
     client.send('MATCH', '1', 'user', 'ada');

@@ -25,10 +25,14 @@ const NO_LIMIT = -1;
 
 /**
  * `[allowed 0/1, limit, remaining, retryAfterMillis, resetMillis, rule]` of the limit that binds; where no rule limits
- * `[1, -1, -1, 0, 0, null]`.
+ * `[1, -1, -1, 0, 0, null]`. Where nobody could decide, and fail modes did, a seventh says so: `DEGRADED`.
  */
 export function matchReply(answer: DescribedAnswer): Reply {
   if (answer.kind === 'unlimited') return [1, NO_LIMIT, NO_LIMIT, 0, 0, null];
+  if (answer.kind === 'degraded') {
+    const { allowed, retryAfterMillis, ruleIds } = answer;
+    return [allowed ? 1 : 0, NO_LIMIT, NO_LIMIT, retryAfterMillis, 0, ruleIds[0] ?? null, 'DEGRADED'];
+  }
   if (answer.kind !== 'decision') return refusal(answer);
   const { allowed, limit, remaining, retryAfterMillis, resetMillis, ruleId } = answer.decision;
   return [allowed ? 1 : 0, limit, remaining, retryAfterMillis, resetMillis, ruleId];
