@@ -25,6 +25,8 @@ export interface Asked extends AskedLimit {
   readonly further?: readonly AskedLimit[];
   /** It gives back what was granted under its id, and asks for nothing: its cost is 0. */
   readonly isRefund?: boolean;
+  /** It asks for what was granted under its id, and for nothing more. */
+  readonly isRecall?: boolean;
 }
 
 export function askedBy({ timestampMillis, requestId, askedDigest, further, ...first }: AllowRequest): Asked {

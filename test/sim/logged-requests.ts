@@ -10,6 +10,7 @@ const JOINT = 10;
 const JOINT_REFUNDS = 11;
 const DIGEST = 32;
 const FURTHER = 64;
+const RECALL = 128;
 
 /** How many rows of its entry it takes. */
 export function rowsOf({ further = [] }: Asked): number {
@@ -57,6 +58,7 @@ export function loggedRequests(data: Uint8Array): Asked[] {
     const further: ReturnType<typeof row>[] = [];
     for (; rows > 0 && bytes.readUInt8(at) & FURTHER; rows -= 1) further.push(row(byte()));
     if (askedDigest === undefined) requests.push(asked);
+    else if (has & RECALL) requests.push({ ...asked, askedDigest, isRecall: true });
     else requests.push({ ...asked, askedDigest, ...(further.length > 0 && { further }) });
   }
   return requests;

@@ -133,6 +133,10 @@ export class NaiveLimiter {
     if (asked.isRefund === true) return uncharged(this.#refund(asked, place, entry));
     const repeated = this.#repeated(asked, place, nowMillis);
     if (repeated !== undefined) return uncharged(repeated);
+    if (asked.isRecall === true) {
+      const none = { ruleId: resolved(asked.rule, this.#table), place, nowMillis };
+      return uncharged(refused('not_remembered', none));
+    }
     const limits: Limit[] = [];
     for (const one of limitsOf(asked)) {
       const known = this.past.knownAt(one, entry.index);
