@@ -1,0 +1,94 @@
+/** Partitions that answer what a test says, behind what asks them under all limits of a request. */
+import { expect } from 'vitest';
+import type { AllowAnswer, Decision, Unavailable } from '../../src/api/answer.ts';
+import type { DescribedAnswer, DescribedRequest } from '../../src/api/described.ts';
+import type { RefundAnswer } from '../../src/api/refund.ts';
+import type { AllowRequest } from '../../src/api/request.ts';
+import type { LoggedRequest } from '../../src/api/user-request.ts';
+import { DegradedDecisions } from '../../src/matching/degraded-decisions.ts';
+import { DescribedRequests } from '../../src/matching/described-requests.ts';
+import { RuleBook } from '../../src/matching/rule-book.ts';
+import { readRules } from '../../src/rules/read-rules.ts';
+
+const DOCUMENT = `
+rules:
+  - { id: user, key: user, windows: [{ limit: 2, per: minute }, { limit: 5, per: hour }] }
+  - { id: net, key: ip, windows: { limit: 10, per: minute }, cost: { /dear: 3 } }
+  - { id: all, windows: { limit: 100, per: minute } }
+  - { id: trial, key: ip, group: trial, windows: { limit: 1, per: minute }, shadow: true }
+  - { id: boss, match: { user: boss }, key: user, unlimited: true }
+`;
+
+interface Asked {
+  readonly request: LoggedRequest;
+  readonly deadlineMillis: number;
+  readonly answer: (answer: AllowAnswer | RefundAnswer) => void;
+}
+
+export function bookOf(version: number, document = DOCUMENT): RuleBook {
+  const read = readRules(document);
+  if (read.kind !== 'rules') throw new Error(JSON.stringify(read));
+  return new RuleBook(version, read.definitions);
+}
+
+/** Keys of each descriptor have a partition of their own. */
+const PARTITION_OF: Readonly<Record<string, number>> = { user: 1, ip: 2, '*': 3 };
+
+export class Bench {
+  readonly asked: Asked[] = [];
+  readonly told: { readonly answer: DescribedAnswer; readonly partition: number }[] = [];
+  book: RuleBook | 'starting' | undefined = bookOf(7);
+  now = 1_000;
+  readonly requests = new DescribedRequests({
+    book: () => this.book,
+    partitionOf: (userId) => PARTITION_OF[userId.split('=')[0] ?? ''] ?? 0,
+    ask: (request, done, deadlineMillis) =>
+      this.asked.push({ request, deadlineMillis, answer: (answer) => done(answer as never, 0) }),
+    newId: () => `id${this.asked.length}`,
+    monotonicMillis: () => this.now,
+    doorMillis: () => this.now,
+    deadlineMillis: 500,
+    waitingMax: 2,
+    degraded: new DegradedDecisions({
+      takeLocal: () => expect.fail('no rule is local'),
+      monotonicMillis: () => this.now,
+      changed: () => expect.fail('all rules are closed'),
+    }),
+  });
+
+  ask(descriptors: Readonly<Record<string, string>>, more: Partial<DescribedRequest> = {}): void {
+    const request = { ask: 'described', descriptors: new Map(Object.entries(descriptors)), ...more } as const;
+    this.requests.ask(request, (answer, partition) => this.told.push({ answer, partition }));
+  }
+
+  /** What is asked for a key that begins so, and was not answered yet. */
+  of(key: string): Asked & { readonly request: AllowRequest } {
+    const found = this.asked.findLast(({ request }) => request.userId.startsWith(key));
+    return (found ?? expect.fail(`nobody asked for ${key}`)) as Asked & { readonly request: AllowRequest };
+  }
+
+  /** Takes what the next one asks for out of the way of `of`. */
+  refunds(): unknown[] {
+    return this.asked.filter(({ request }) => request.ask === 'refund').map(({ request }) => request);
+  }
+}
+
+export function decision(more: Partial<Decision> = {}): AllowAnswer {
+  const limit = {
+    ruleId: 'net',
+    limit: 10,
+    windowMillis: 60_000,
+    remaining: 4,
+    retryAfterMillis: 0,
+    resetMillis: 9,
+  };
+  return {
+    kind: 'decision',
+    decision: { allowed: true, ...limit, decided: { term: 1, index: 5, timeMillis: 8 }, ...more },
+  };
+}
+
+export const DENIED = decision({ allowed: false, remaining: 0, retryAfterMillis: 300 });
+export const GONE: Unavailable = { kind: 'unavailable', reason: 'no_leader', proposed: false };
+export const LOST: Unavailable = { kind: 'unavailable', reason: 'unknown_outcome', proposed: true };
+export const FROM = { user: 'ada', ip: '10.0.0.1' };

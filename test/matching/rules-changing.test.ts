@@ -1,0 +1,56 @@
+/** Limits are found again where a partition decides by other rules than this node knows. */
+import { describe, expect, it } from 'vitest';
+import { Bench, bookOf, decision, FROM } from './bench.ts';
+
+describe('while the rules change', () => {
+  it.each([
+    [
+      'the partition decides by others',
+      { kind: 'unavailable', reason: 'rules_changed', proposed: false } as const,
+    ],
+    [
+      'the partition has no such rule',
+      { kind: 'invalid', field: 'rule', message: 'there is no rule' } as const,
+    ],
+  ])('limits are found again when %s', (_, answer) => {
+    const bench = new Bench();
+    bench.ask(FROM);
+    bench.of('ip').answer(decision());
+    bench.of('*').answer(answer);
+    expect(bench.told).toEqual([]);
+    expect(bench.refunds()).toHaveLength(1);
+    bench.book = bookOf(8, 'rules: [{ id: user, key: user, windows: { limit: 2, per: minute } }]');
+    bench.requests.tick();
+    expect(bench.of('user').request).toMatchObject({ matchedBy: 8 });
+    expect(bench.of('user').deadlineMillis).toBe(1_500);
+    bench.of('user').answer(decision());
+    expect(bench.told).toHaveLength(1);
+  });
+
+  it('a request is refused at its deadline, and when too many wait', () => {
+    const bench = new Bench();
+    bench.book = bookOf(7, 'rules: [{ id: user, key: user, windows: { limit: 2, per: minute } }]');
+    const changed = { kind: 'unavailable', reason: 'rules_changed', proposed: false } as const;
+    for (const user of ['ada', 'bob', 'eve']) {
+      bench.ask({ user });
+      bench.of('user').answer(changed);
+    }
+    expect(bench.told).toEqual([{ answer: { ...changed, reason: 'overloaded' }, partition: 0 }]);
+    bench.requests.tick();
+    bench.now = 1_600;
+    bench.of('user').answer(changed);
+    expect(bench.told[1]).toEqual({ answer: changed, partition: 0 });
+  });
+
+  it('a node that knows no rules says so', () => {
+    const bench = new Bench();
+    bench.book = 'starting';
+    bench.ask(FROM);
+    bench.book = undefined;
+    bench.ask(FROM);
+    expect(bench.told.map(({ answer }) => answer)).toMatchObject([
+      { kind: 'unavailable', reason: 'starting' },
+      { kind: 'invalid', field: 'descriptors' },
+    ]);
+  });
+});
