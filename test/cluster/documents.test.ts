@@ -1,0 +1,142 @@
+/** What documents of rules can say, decided by a real node: tiers, endpoints, customers, priorities, trials, keys of several parts. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { TIERS } from '../rules/read.ts';
+import { eventually } from './harness.ts';
+import { InProcessCluster } from './in-process.ts';
+
+const BEFORE = { id: 'default', limit: 5, windowMillis: 600_000, clock: 'cluster' } as const;
+
+interface Body {
+  readonly allowed: boolean;
+  readonly rule?: string;
+  readonly limits?: readonly { readonly rule: string; readonly remaining: number }[];
+}
+
+let cluster: InProcessCluster;
+let url: string;
+
+beforeAll(async () => {
+  cluster = await InProcessCluster.create({ rules: [BEFORE], partitions: 4, nodes: 1 });
+  await cluster.startAll();
+  url = `http://127.0.0.1:${cluster.config.nodes[0]?.http.port}`;
+});
+afterAll(() => cluster.stop());
+
+async function apply(document: string): Promise<void> {
+  await eventually('every partition decides by the document', async () => {
+    const headers = { 'content-type': 'text/yaml' };
+    const { status } = await fetch(`${url}/v1/rules`, { method: 'PUT', headers, body: document });
+    return status === 200 ? true : undefined;
+  });
+}
+
+let requests = 0;
+
+/** Under an id of its own, so that what a busy machine could not decide in time can be asked again. */
+async function ask(descriptors: Readonly<Record<string, string>>, cost = 1): Promise<Body> {
+  requests += 1;
+  const request = { descriptors, cost, requestId: `r${requests}` };
+  const headers = { 'content-type': 'application/json' };
+  let body: Body = { allowed: false };
+  const status = async (): Promise<number> => {
+    const response = await fetch(`${url}/v1/allow`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(request),
+    });
+    body = (await response.json()) as Body;
+    return response.status;
+  };
+  await expect.poll(status, { timeout: 60_000 }).not.toBe(503);
+  return body;
+}
+
+async function remaining(key: string, rule: string): Promise<number | undefined> {
+  const response = await fetch(`${url}/v1/users/${encodeURIComponent(key)}?rule=${encodeURIComponent(rule)}`);
+  return ((await response.json()) as Body).limits?.[0]?.remaining;
+}
+
+describe('002-12: limits by default, tier, endpoint and customer', () => {
+  beforeAll(async () => apply(TIERS));
+
+  it('are those of the tier, in all its windows', async () => {
+    const free = { customer: 'ada', tier: 'free' };
+    expect(await ask(free, 100)).toMatchObject({
+      allowed: true,
+      limits: [
+        { rule: 'tier/free', remaining: 0 },
+        { rule: 'tier/free/2', remaining: 9_900 },
+      ],
+    });
+    expect(await ask(free)).toMatchObject({ allowed: false, rule: 'tier/free' });
+    expect(await ask({ customer: 'eve', tier: 'pro' }, 1_000)).toMatchObject({ allowed: true });
+    const enterprise = { customer: 'joe', tier: 'enterprise' };
+    expect(await ask(enterprise, 10_000)).toMatchObject({ allowed: true, rule: 'tier/enterprise' });
+    expect(await ask(enterprise)).toMatchObject({ allowed: false, rule: 'tier/enterprise' });
+  });
+
+  it('are those of the endpoint besides, and the strictest decides (002-03, 002-16)', async () => {
+    const reports = { customer: 'kim', tier: 'free', endpoint: '/api/v1/reports' };
+    expect(await ask(reports, 10)).toMatchObject({ allowed: true, rule: 'endpoint//api/v1/reports' });
+    expect(await ask(reports)).toMatchObject({ allowed: false, rule: 'endpoint//api/v1/reports' });
+    // The denial was charged to none of them.
+    expect(await ask({ customer: 'kim', tier: 'free' })).toMatchObject({
+      allowed: true,
+      limits: [{ remaining: 89 }, { remaining: 9_989 }],
+    });
+  });
+
+  it('are those of the customer before its tier, with its burst, and else the default', async () => {
+    const customer = { customer: 'cust_enterprise_123', tier: 'enterprise' };
+    expect(await ask(customer, 1_000)).toMatchObject({ allowed: true, rule: 'customer/cust_enterprise_123' });
+    expect(await ask({ customer: 'nobody', tier: 'gold' }, 200)).toMatchObject({
+      allowed: true,
+      rule: 'default',
+    });
+  });
+});
+
+describe('rules of one group', () => {
+  const document = (isMaintained: boolean): string => `
+rules:
+  - { id: usual, key: user, windows: { limit: 5, per: hour } }
+  - { id: preferred, key: user, priority: 3, windows: { limit: 2, per: hour } }
+  - { id: maintenance, key: user, priority: 9, windows: { limit: 0, per: hour }, enabled: ${isMaintained} }
+  - { id: trial, key: user, group: trial, windows: { limit: 1, per: hour }, shadow: true }
+`;
+
+  it('apply by priority, if they are enabled; one in shadow counts and denies nothing (002-13, 004-14)', async () => {
+    await apply(document(false));
+    const answers: Body[] = [];
+    for (let i = 0; i < 3; i += 1) answers.push(await ask({ user: 'ada' }));
+    expect(answers.map(({ allowed }) => allowed)).toEqual([true, true, false]);
+    expect(new Set(answers.map(({ rule }) => rule))).toEqual(new Set(['preferred']));
+    await expect.poll(async () => remaining('user=ada', 'trial')).toBe(0);
+    await apply(document(true));
+    expect(await ask({ user: 'eve' })).toMatchObject({ allowed: false, rule: 'maintenance' });
+  });
+});
+
+describe('keys that rules make', () => {
+  it('are of several attributes, and tell how they stand (001-12, 003-01)', async () => {
+    await apply('rules: [{ id: pair, key: [user, region], windows: { limit: 2, per: hour } }]');
+    expect(await ask({ user: 'ada', region: 'eu' }, 2)).toMatchObject({ allowed: true });
+    expect(await ask({ user: 'ada', region: 'eu' })).toMatchObject({ allowed: false, rule: 'pair' });
+    expect(await ask({ user: 'ada', region: 'us' })).toMatchObject({ allowed: true });
+    expect(await ask({ user: 'eve', region: 'eu' })).toMatchObject({ allowed: true });
+    expect(await remaining('region=us&user=ada', 'pair')).toBe(1);
+  });
+
+  it('hold together who changes the key of an account, by address (002-19, 002-25)', async () => {
+    await apply(`
+rules:
+  - { id: key, key: apiKey, windows: { limit: 2, per: hour } }
+  - { id: network, key: ip/24/64, windows: { limit: 3, per: hour } }
+`);
+    const answers: Body[] = [];
+    for (let i = 0; i < 5; i += 1) answers.push(await ask({ apiKey: `key-${i}`, ip: `10.0.0.${i}` }));
+    expect(answers.map(({ allowed }) => allowed)).toEqual([true, true, true, false, false]);
+    expect(answers.at(-1)?.rule).toBe('network');
+    expect(await ask({ apiKey: 'key-5', ip: '10.0.1.0' })).toMatchObject({ allowed: true });
+  });
+});
