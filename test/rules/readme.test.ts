@@ -9,6 +9,13 @@ const ROOM = join(import.meta.dirname, '..', '..', 'src', 'rules');
 const readme = readFileSync(join(ROOM, 'README.md'), 'utf8');
 
 describe('the readme', () => {
+  it('and the front page have examples that are right', () => {
+    const front = readFileSync(join(ROOM, '..', '..', 'README.md'), 'utf8');
+    const [, example = ''] = /```yaml\n(rules:[^]*?)```/.exec(front) ?? [];
+    expect(noted(example)).toEqual([]);
+    expect(rulesOf(example).map(({ id }) => id)).toEqual(['per-user', 'per-network', 'reports']);
+  });
+
   it('has an example that is right, and says this', () => {
     const [, example = ''] = /```yaml\n([^]*?)```/.exec(readme) ?? [];
     expect(noted(example)).toEqual([]);
