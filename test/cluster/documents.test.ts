@@ -96,23 +96,26 @@ describe('002-12: limits by default, tier, endpoint and customer', () => {
   });
 });
 
-describe('rules of one group', () => {
-  const document = (isMaintained: boolean): string => `
+/** @param isMaintained whether nobody is granted anything, before all other rules */
+function ofOneGroup(isMaintained: boolean): string {
+  return `
 rules:
   - { id: usual, key: user, windows: { limit: 5, per: hour } }
   - { id: preferred, key: user, priority: 3, windows: { limit: 2, per: hour } }
   - { id: maintenance, key: user, priority: 9, windows: { limit: 0, per: hour }, enabled: ${isMaintained} }
   - { id: trial, key: user, group: trial, windows: { limit: 1, per: hour }, shadow: true }
 `;
+}
 
+describe('rules of one group', () => {
   it('apply by priority, if they are enabled; one in shadow counts and denies nothing (002-13, 004-14)', async () => {
-    await apply(document(false));
+    await apply(ofOneGroup(false));
     const answers: Body[] = [];
     for (let i = 0; i < 3; i += 1) answers.push(await ask({ user: 'ada' }));
     expect(answers.map(({ allowed }) => allowed)).toEqual([true, true, false]);
     expect(new Set(answers.map(({ rule }) => rule))).toEqual(new Set(['preferred']));
     await expect.poll(async () => remaining('user=ada', 'trial')).toBe(0);
-    await apply(document(true));
+    await apply(ofOneGroup(true));
     expect(await ask({ user: 'eve' })).toMatchObject({ allowed: false, rule: 'maintenance' });
   });
 });

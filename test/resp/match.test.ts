@@ -6,6 +6,10 @@ import { PlayedDoor, type RespClient } from './fixtures.ts';
 
 const COUNT = 'ERR count must be an integer from 1 to 16, of the descriptors that follow';
 
+function notUtf8(what: string): object {
+  return { error: `ERR ${what} must be UTF-8, and some of its bytes are not` };
+}
+
 let played: PlayedDoor;
 let client: RespClient;
 
@@ -94,12 +98,9 @@ describe('MATCH', () => {
 
   it('refuses texts that are not UTF-8', async () => {
     const bytes = Buffer.from('eda080', 'hex');
-    const refused = (what: string): object => ({
-      error: `ERR ${what} must be UTF-8, and some of its bytes are not`,
-    });
-    expect(await client.ask('MATCH', '1', bytes, 'ada')).toEqual(refused('the name of a descriptor'));
-    expect(await client.ask('MATCH', '1', 'user', bytes)).toEqual(refused('the value of a descriptor'));
-    expect(await client.ask('MATCH', '1', 'user', 'ada', 'ID', bytes)).toEqual(refused('requestId'));
+    expect(await client.ask('MATCH', '1', bytes, 'ada')).toEqual(notUtf8('the name of a descriptor'));
+    expect(await client.ask('MATCH', '1', 'user', bytes)).toEqual(notUtf8('the value of a descriptor'));
+    expect(await client.ask('MATCH', '1', 'user', 'ada', 'ID', bytes)).toEqual(notUtf8('requestId'));
     expect(played.described).toEqual([]);
   });
 
