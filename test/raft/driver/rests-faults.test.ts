@@ -1,5 +1,6 @@
 /** Idle groups under faults: a rest is no reason for a leader to stay longer, a follower to wait longer, or a process to end. */
 import { describe, expect, it } from 'vitest';
+import { RolledBackError } from '../../../raft/errors.ts';
 import { Cluster } from './cluster.ts';
 import type { Node } from './node.ts';
 import { ELECTION_TICKS, GROUP, HEARTBEAT_TICKS } from './options.ts';
@@ -110,5 +111,27 @@ describe('followers that rested', () => {
     await cluster.settle();
     const answers = cluster.sent.map(messageOf).filter((each) => each?.type === 'preVoteResponse');
     expect(answers).toMatchObject([{ from: one.id, granted: true }]);
+  });
+
+  it('are heard of at once when their process is another, and nobody noticed', async () => {
+    const { cluster, leader, followers } = await resting();
+    const [one] = followers;
+    const { term } = leader.status;
+    one.crash();
+    one.start();
+    await cluster.until(() => one.status.leader === leader.id, 4 * HEARTBEAT_TICKS);
+    await cluster.tick(QUIET_TICKS);
+    expect(leader.status).toMatchObject({ role: 'leader', term });
+    await expectRest(cluster);
+  });
+
+  it('are found out if their disk was lost, and nobody noticed', async () => {
+    const { cluster, followers } = await resting();
+    const [one] = followers;
+    one.crash();
+    const anew = cluster.add(one.id, [1, 2, 3]);
+    anew.mayEnd = true;
+    await cluster.until(() => anew.fatals.length > 0, 4 * HEARTBEAT_TICKS);
+    expect(anew.fatals[0]).toBeInstanceOf(RolledBackError);
   });
 });
