@@ -114,6 +114,7 @@ export class Checkers {
         this.times.led(nodeOf(node), group);
         led(nodeOf(node));
       },
+      sent: (node, to, message) => this.coverage.rests.sent(node, to, message),
       appended: (node, group, entries) => this.members.appended(node, group, entries),
       installed: (node, group) => this.times.installed(node, group),
       committed: (group, committed) => {

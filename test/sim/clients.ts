@@ -83,9 +83,17 @@ export class Clients {
 
   #next(): void {
     this.#world.after(this.#random.exponential(this.#world.settings.clients.meanMillis), () => {
-      if (this.isActive) this.#ask();
+      if (this.isActive && !this.#isAsleep) this.#ask();
       this.#next();
     });
+  }
+
+  get #isAsleep(): boolean {
+    const { clients, safetyMillis } = this.#world.settings;
+    const { bursts } = clients;
+    const now = this.#world.now();
+    if (bursts === undefined || now >= safetyMillis) return false;
+    return now % (bursts.burstMillis + bursts.sleepMillis) >= bursts.burstMillis;
   }
 
   #ask(): void {

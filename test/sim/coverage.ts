@@ -9,6 +9,7 @@ import type { Decision } from '../../src/limiter/decision.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import { meterKindOf } from './naive-meters.ts';
+import { RestWatch } from './rest-watch.ts';
 import type { Settings } from './settings.ts';
 import type { Story } from './story.ts';
 
@@ -42,6 +43,7 @@ const LATE_MILLIS = 60_000;
 const EPOCH_MILLIS = 365 * 86_400_000;
 
 export class Coverage {
+  readonly rests = new RestWatch((name) => this.#seen(name));
   readonly #init: CoverageInit;
   readonly #disks = new Map<string, Held>();
   readonly #snapshots = new Map<string, SnapshotMeta>();

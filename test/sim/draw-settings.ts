@@ -86,8 +86,18 @@ function counted(random: Random, drawn: Settings): Settings {
   const isSmall = drawn.tables.some(({ partitionBytesMax }) => partitionBytesMax < PARTITION_BYTES_DEFAULT);
   const tables = withMeters(random, drawn.tables, isSmall || drawn.stateBytesMax < Infinity);
   const [rules = drawn.config.rules] = tables;
-  const clients = { ...drawn.clients, joint: random.pick([0, 0, 0.2, 0.6]) };
+  const joint = random.pick([0, 0, 0.2, 0.6]);
+  const bursts = drawn.kind === 'idle' ? drawBursts(random, drawn.timing) : undefined;
+  const clients = { ...drawn.clients, joint, bursts };
   return { ...drawn, tables, clients, config: { ...drawn.config, rules } };
+}
+
+/** Groups rest after two election timeouts without a request. */
+function drawBursts(random: Random, { electionMillis }: Timing): ClientSettings['bursts'] {
+  return {
+    burstMillis: random.between(50, electionMillis),
+    sleepMillis: random.between(3, 10) * electionMillis,
+  };
 }
 
 function drawNetwork(random: Random, timing: Timing, spread: Spread): NetworkSettings {
@@ -119,6 +129,7 @@ function drawClients(random: Random, partitions: number): ClientSettings {
     costsUpToLimit: random.chance(0.5),
     strangeTimes: random.chance(0.5),
     joint: 0,
+    bursts: undefined,
   };
 }
 

@@ -46,12 +46,12 @@ export const FAULTS = [
 ] as const;
 export type FaultName = (typeof FAULTS)[number];
 
-/** In `usual` whatever the seed picked breaks; the others are about one thing each. */
-export const KINDS = ['usual', 'calm', 'short-reigns', 'far-behind'] as const;
+/** In `usual` and `idle` whatever the seed picked breaks; the others are about one thing each. In `idle` clients sleep most of the time. */
+export const KINDS = ['usual', 'calm', 'short-reigns', 'far-behind', 'idle'] as const;
 export type Kind = (typeof KINDS)[number];
 
 /** What breaks in all worlds of a kind. */
-const FAULTS_OF: Readonly<Record<Exclude<Kind, 'usual'>, readonly FaultName[]>> = {
+const FAULTS_OF: Readonly<Record<Exclude<Kind, 'usual' | 'idle'>, readonly FaultName[]>> = {
   calm: [],
   // Figure 8 of the Raft paper needs several leaders in a row that leave little behind.
   'short-reigns': ['huntLeaders', 'huntLeaders', 'isolateLeader', 'crashLeader'],
@@ -69,7 +69,9 @@ const FAULTS_OF: Readonly<Record<Exclude<Kind, 'usual'>, readonly FaultName[]>> 
 export function drawKind(random: Random): Kind {
   if (random.chance(0.1)) return 'calm';
   if (random.chance(0.2)) return 'short-reigns';
-  return random.chance(0.46) ? 'far-behind' : 'usual';
+  const unit = random.unit();
+  if (unit < 0.46) return 'far-behind';
+  return unit < 0.88 ? 'usual' : 'idle';
 }
 
 /** What succeeds rarely is tried in most runs. */
@@ -82,7 +84,7 @@ const OFTEN: ReadonlySet<FaultName> = new Set([
 ]);
 
 export function drawFaults(random: Random, kind: Kind): readonly FaultName[] {
-  if (kind !== 'usual') return FAULTS_OF[kind];
+  if (kind !== 'usual' && kind !== 'idle') return FAULTS_OF[kind];
   const share = random.pick([0.15, 0.35, 0.7]);
   return FAULTS.filter((fault) => random.chance(OFTEN.has(fault) ? 0.6 : share));
 }

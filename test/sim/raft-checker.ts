@@ -4,6 +4,7 @@
  */
 import { decodeConfig, isSuccessor, simpleConfig } from '../../raft/membership.ts';
 import type { GroupApplication } from '../../raft/driver/multi-raft.ts';
+import type { PeerMessage } from '../../raft/driver/peer-message.ts';
 import type { GroupWrite } from '../../raft/driver/store.ts';
 import type { Entry, GroupConfig, GroupId, NodeId } from '../../raft/types.ts';
 import { decodePeerMessages } from '../../src/wire/peer-messages.ts';
@@ -35,6 +36,8 @@ export interface RaftCheckerInit extends GroupTimeInit {
   readonly led: (node: NodeId, group: GroupId) => void;
   /** A leader sends entries, which may be on its own way to its disk still. */
   readonly appended?: (node: NodeId, group: GroupId, entries: readonly Entry[]) => void;
+  /** A node sends this, whether or not it arrives. */
+  readonly sent?: (node: NodeId, to: NodeId, message: PeerMessage) => void;
   /** A node goes on from a snapshot. */
   readonly installed?: (node: NodeId, group: GroupId) => void;
   /** A new entry is committed, in log order. */
@@ -278,6 +281,7 @@ export class RaftChecker {
     if (this.#strangers.has(node)) return;
     for (const sent of decodePeerMessages(payload, node, to)) {
       this.#init.story.tell(() => `${node} > ${to}: ${told(sent)}`);
+      this.#init.sent?.(node, to, sent);
       if (sent.kind !== 'message') continue;
       const { message } = sent;
       checkPromise(this.#group(sent.group), node, message);

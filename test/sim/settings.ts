@@ -49,6 +49,8 @@ export interface ClientSettings {
   readonly strangeTimes: boolean;
   /** Share of the requests that are under several limits. */
   readonly joint: number;
+  /** Nobody asks but in bursts, until the faults end; undefined: there are no bursts. */
+  readonly bursts: { readonly burstMillis: number; readonly sleepMillis: number } | undefined;
 }
 
 /** Nobody asks, and nothing new breaks, for a long time; then whoever leads is gone. */

@@ -62,6 +62,14 @@ export const SPREAD_OF: Readonly<Record<Kind, Spread>> = {
     appendBytesMax: [1, 1, 200],
     wallSkewMillis: [60_000],
   },
+  // Groups rest between bursts of requests, and faults find them at rest.
+  idle: {
+    ...USUAL,
+    partitions: (random) => random.pick([1, 2, 4, 8]),
+    partitionsAtLength: 8,
+    tickMillis: () => 20,
+    faultMeanMillis: [1_000, 3_000],
+  },
   // What it waits for has to come about several times in a run: everything is quick, and what is remembered is forgotten
   // soon. The smaller a state is, the shorter a log that takes a snapshot.
   'far-behind': {

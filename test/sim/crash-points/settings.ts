@@ -46,6 +46,7 @@ const CLIENTS: ClientSettings = {
   costsUpToLimit: false,
   strangeTimes: false,
   joint: 0,
+  bursts: undefined,
 };
 
 export interface Scene {
