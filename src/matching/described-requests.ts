@@ -142,6 +142,7 @@ export class DescribedRequests {
     const reserved: Reserved[] = others.map((share) => {
       return { share, requestId: this.#init.newId(), answer: undefined };
     });
+    const untilMillis = this.#reservationsUntil(others, deadlineMillis);
     let open = reserved.length;
     for (const one of reserved) {
       const wanted = requestFor(one.share, request, one.requestId, book);
@@ -152,9 +153,15 @@ export class DescribedRequests {
           open -= 1;
           if (open === 0) this.#reservedAll(first, reserved, asking, book);
         },
-        deadlineMillis,
+        untilMillis,
       );
     }
+  }
+
+  /** Where nobody may decide these and the request is let through all the same, there must be time left to ask the first. */
+  #reservationsUntil(others: readonly Share[], deadlineMillis: number): number {
+    const areClosed = others.every(({ limits }) => limits.every(({ rule }) => rule.failMode === 'closed'));
+    return areClosed ? deadlineMillis : (this.#init.monotonicMillis() + deadlineMillis) / 2;
   }
 
   #reservedAll(first: Share, reserved: readonly Reserved[], asking: Asking, book: RuleBook): void {
@@ -186,7 +193,8 @@ export class DescribedRequests {
   }
 
   /** What was granted to an earlier attempt is granted still, whatever others say now. @param ifNone what to do if nothing was */
-  #recall(first: Share, { request, deadlineMillis, done }: Asking, book: RuleBook, ifNone: () => void): void {
+  #recall(first: Share, asking: Asking, book: RuleBook, ifNone: () => void): void {
+    const { request, deadlineMillis, done, undecided } = asking;
     if (request.requestId === undefined) {
       ifNone();
       return;
@@ -195,7 +203,9 @@ export class DescribedRequests {
     this.#init.ask(
       { ...wanted, ifRemembered: true },
       (answer, partition) => {
-        if (answer.kind === 'invalid') ifNone();
+        // Nobody may know: what the share of this node refused is refused by that.
+        const isUnknown = answer.kind === 'unavailable' && undecided.length > 0;
+        if (answer.kind === 'invalid' || isUnknown) ifNone();
         else done(answer, partition);
       },
       deadlineMillis,

@@ -15,6 +15,7 @@ const WAIT = 4_321;
 
 interface Asked {
   readonly request: LoggedRequest;
+  readonly deadlineMillis: number;
   readonly answer: (answer: AllowAnswer | RefundAnswer) => void;
 }
 
@@ -47,9 +48,9 @@ class Bench {
     this.requests = new DescribedRequests({
       book: () => this.book,
       partitionOf: (userId) => this.#names.indexOf(userId.split('=')[0] ?? ''),
-      ask: (request, done) => {
+      ask: (request, done, deadlineMillis) => {
         const partition = this.#names.indexOf(request.userId.split('=')[0] ?? '');
-        this.asked.push({ request, answer: (answer) => done(answer as never, partition) });
+        this.asked.push({ request, deadlineMillis, answer: (answer) => done(answer as never, partition) });
       },
       newId: () => `id${this.asked.length}`,
       monotonicMillis,
@@ -222,6 +223,37 @@ describe('a request whose limits are in two partitions', () => {
     expect(bench.refunded).toEqual(one.secondEnds === 'granted' && !isUsed ? ['b'] : []);
     const isDegraded = ['held back', 'let through'].includes(expected(one));
     expect(bench.changes).toEqual(isDegraded ? [[true, 1]] : []);
+  });
+
+  it.each([
+    ['open', 1_250],
+    ['local', 1_250],
+    ['closed', 1_500],
+  ] as const)('has time left to ask the first where the others are %s', (mode, untilMillis) => {
+    const bench = new Bench({ a: 'closed', b: mode });
+    bench.ask();
+    expect(bench.asked.map(({ deadlineMillis }) => deadlineMillis)).toEqual([untilMillis]);
+    bench.now = 1_250;
+    bench.answer('b', GRANTED);
+    expect(bench.asked[1]?.deadlineMillis).toBe(1_500);
+  });
+
+  it.each([
+    ['nobody knows of one', GONE, degraded(false, 'b')],
+    [
+      'there was none',
+      { kind: 'invalid', field: 'requestId', message: 'nothing is remembered' } as const,
+      degraded(false, 'b'),
+    ],
+    ['there was one', GRANTED, GRANTED],
+  ])('that is held back is told the grant of an earlier attempt, if %s: %#', (_, remembered, told) => {
+    const bench = new Bench({ a: 'closed', b: 'local' });
+    bench.waits.set('b', WAIT);
+    bench.ask({ requestId: 'r1' });
+    bench.answer('b', GONE);
+    expect(bench.asked[1]?.request).toMatchObject({ requestId: 'r1', ifRemembered: true });
+    bench.answer('a', remembered);
+    expect(bench.told.map(({ answer }) => answer)).toEqual([told]);
   });
 
   it('names all rules that nobody could decide, each once', () => {
