@@ -2,7 +2,7 @@
  * What this node grants alone under rules that are `local`, while nobody can decide: its share of each limit, by its own monotonic
  * clock. In memory only, and in no log: a process that starts anew has granted nothing.
  */
-import { NodeShare } from '../limiter/library/node-share.ts';
+import { NodeShare } from '../limiter/node-share.ts';
 import type { MatchedLimit } from '../matching/rule-book.ts';
 
 /** Keys of all rules together that are remembered; one more takes the place of the one that was granted longest ago. */

@@ -1,7 +1,7 @@
 /** What one of several nodes may grant of a limit alone, without asking the others: of one window of one rule. */
 
-import { GRANULARITY_MILLIS_MAX } from '../../api/rule.ts';
-import { LocalLimiter } from './local-limiter.ts';
+import { GRANULARITY_MILLIS_MAX } from '../api/rule.ts';
+import { LocalLimiter } from './library/local-limiter.ts';
 
 /** A key remembers at most so many numbers and two, however much it was granted. */
 const GRANULES = 64;
