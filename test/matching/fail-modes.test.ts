@@ -5,7 +5,7 @@ import type { DescribedAnswer, DescribedRequest } from '../../src/api/described.
 import type { RefundAnswer } from '../../src/api/refund.ts';
 import { UNAVAILABLE_REASONS, type UnavailableReason } from '../../src/api/refusals.ts';
 import type { LoggedRequest } from '../../src/api/user-request.ts';
-import { DEGRADED_QUIET_MILLIS, DegradedDecisions } from '../../src/matching/degraded-decisions.ts';
+import { DegradedDecisions } from '../../src/matching/degraded-decisions.ts';
 import { DescribedRequests } from '../../src/matching/described-requests.ts';
 import { RuleBook } from '../../src/matching/rule-book.ts';
 import { FAIL_MODES, type FailMode } from '../../src/rules/rule-definition.ts';
@@ -320,32 +320,5 @@ describe('a request whose limits are in two partitions', () => {
     bench.answer('c', GRANTED);
     bench.answer('a', GRANTED);
     expect(bench.told.map(({ answer }) => nameOf(answer))).toEqual(['granted']);
-  });
-});
-
-describe('a node that decides by fail modes', () => {
-  it('says so once when it begins, and once when it has not for a while', () => {
-    const bench = new Bench({ a: 'open' });
-    const ask = (): void => {
-      bench.ask();
-      bench.answer('a', GONE);
-    };
-    ask();
-    ask();
-    bench.now += DEGRADED_QUIET_MILLIS - 1;
-    bench.requests.tick();
-    ask();
-    bench.now += DEGRADED_QUIET_MILLIS - 1;
-    bench.requests.tick();
-    expect(bench.changes).toEqual([[true, 1]]);
-    bench.now += 1;
-    bench.requests.tick();
-    bench.requests.tick();
-    expect(bench.changes).toEqual([
-      [true, 1],
-      [false, 3],
-    ]);
-    ask();
-    expect(bench.changes).toHaveLength(3);
   });
 });

@@ -1,0 +1,40 @@
+/** A node tells when it begins to decide by fail modes, and when it ended: two lines, however many requests there are. */
+import { expect, it } from 'vitest';
+import { DEGRADED_QUIET_MILLIS, DegradedDecisions } from '../../src/matching/degraded-decisions.ts';
+import { bookOf } from './bench.ts';
+
+it('says so once when it begins, and once when it has not for a while', () => {
+  const changes: (readonly [boolean, number])[] = [];
+  let now = 1_000;
+  const degraded = new DegradedDecisions({
+    takeLocal: () => expect.fail('no rule is local'),
+    monotonicMillis: () => now,
+    changed: (isDegraded, decisions) => changes.push([isDegraded, decisions]),
+  });
+  const document = 'rules: [{ id: a, failMode: open, windows: { limit: 1, per: hour } }]';
+  const matched = bookOf(7, document).limitsFor({
+    ask: 'described',
+    descriptors: new Map([['user', 'ada']]),
+  });
+  const limits = matched.kind === 'limits' ? matched.enforced : [];
+  degraded.tick();
+  expect(degraded.answer(limits, degraded.millisUntilAllowed(limits))).toEqual({
+    kind: 'degraded',
+    allowed: true,
+    ruleIds: ['a'],
+    retryAfterMillis: 0,
+  });
+  degraded.answer(limits, 5);
+  now += DEGRADED_QUIET_MILLIS - 1;
+  degraded.tick();
+  degraded.answer(limits, 0);
+  now += DEGRADED_QUIET_MILLIS - 1;
+  degraded.tick();
+  expect(changes).toEqual([[true, 1]]);
+  now += 1;
+  degraded.tick();
+  degraded.tick();
+  expect(changes.slice(1)).toEqual([[false, 3]]);
+  degraded.answer(limits, 0);
+  expect(changes.slice(2)).toEqual([[true, 1]]);
+});
