@@ -105,7 +105,7 @@ export class NodeCore {
     this.#departure = new Departure({ raft: this.raft, announce: () => this.#announceDeparture(), limits });
     const { forwarder, ...routing } = newRouting({
       init,
-      known: () => this.meta.state,
+      known: () => this.rules.known,
       ask: (...asked) => this.ask(...asked),
       placement: this.placement,
       partitions: this.partitions,

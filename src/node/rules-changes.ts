@@ -50,6 +50,8 @@ const NOTHING_APPLIED: Applied = { rulesVersion: 0, rulesDigest: '' };
 const PATIENCE_TICKS = 500;
 /** How often it is looked for partitions that took other rules of the same version from a file. */
 const LOOK_TICKS = 100;
+/** After so many looks it is not that this node hears late of a change. */
+const NEWER_LOOKS_MAX = 10;
 /** What group 0 lets wait, too. */
 const WAITING_MAX = 64;
 
@@ -57,6 +59,8 @@ export class RulesChanges {
   readonly #init: RulesChangesInit;
   /** By partition: the newest that a replica on another node has applied, from whatever file they came. */
   readonly #heard = new Map<number, Applied>();
+  /** For so many looks partitions here had newer rules than group 0. */
+  #newerLooks = 0;
   #waiting: Waiting[] = [];
   #ticks = 0;
 
@@ -79,6 +83,22 @@ export class RulesChanges {
     const { definitions } = this.#init.core.meta.state ?? {};
     if (newest === undefined || definitions === undefined || newest !== this.#asked) return newest;
     return { ...newest, definitions: JSON.parse(definitions) as readonly unknown[] };
+  }
+
+  /**
+   * What group 0 says, as far as it holds: a file of a greater version brought rules of its own, which say nothing of the requests
+   * they are for.
+   */
+  get known(): MetaState | undefined {
+    const { state } = this.#init.core.meta;
+    if (state?.definitions === undefined || this.#newerLooks < NEWER_LOOKS_MAX) return state;
+    const { definitions: _, ...rest } = state;
+    return rest;
+  }
+
+  #lookWhoIsNewer(): void {
+    const applied = rulesInForce(this.#init.core.partitions.values())?.version ?? 0;
+    this.#newerLooks = applied > (this.#asked?.version ?? 0) ? this.#newerLooks + 1 : 0;
   }
 
   /** What group 0 wants the partitions to decide by. */
@@ -124,6 +144,7 @@ export class RulesChanges {
   tick(): void {
     this.#ticks += 1;
     if (this.#ticks % LOOK_TICKS === 0) {
+      this.#lookWhoIsNewer();
       this.#overruleFiles();
       // Where a proposal was refused nobody else asks again.
       this.handOn();

@@ -205,3 +205,28 @@ describe('a change of the rules', () => {
     expect(node.told).toEqual([{ ok: false, reason: 'overloaded' }]);
   });
 });
+
+describe('a document of rules', () => {
+  it('holds until a file of a greater version has brought other rules, for longer than news take', () => {
+    const node = new Node();
+    const document = 'rules: [{ id: user, key: user, windows: { limit: 2, per: minute } }]';
+    node.changes.change({ table: {}, document, ifVersion: undefined }, () => undefined);
+    const { change } = node.asked[0]!;
+    expect(change).toMatchObject({ table: { version: 6, rules: [{ id: 'user', limit: 2 }] } });
+    const { table: rulesOfDocument, definitions } = change as Extract<ClusterChange, { type: 'rules' }>;
+    const state: MetaState = { ...STATE, rules: rulesOfDocument, definitions: definitions! };
+    node.meta.state = state;
+    node.hold(0, rulesOfDocument);
+    for (let tick = 0; tick < 2_000; tick += 1) node.changes.tick();
+    expect(node.changes.known).toBe(state);
+    node.apply(0, 7);
+    for (let tick = 0; tick < 900; tick += 1) node.changes.tick();
+    expect(node.changes.known).toBe(state);
+    for (let tick = 0; tick < 100; tick += 1) node.changes.tick();
+    expect(node.changes.known).toMatchObject({ rules: rulesOfDocument });
+    expect(node.changes.known).not.toHaveProperty('definitions');
+    node.meta.state = { ...state, rules: { ...rulesOfDocument, version: 8 } };
+    for (let tick = 0; tick < 100; tick += 1) node.changes.tick();
+    expect(node.changes.known).toHaveProperty('definitions');
+  });
+});
