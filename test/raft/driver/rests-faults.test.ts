@@ -4,7 +4,7 @@ import { RolledBackError } from '../../../raft/errors.ts';
 import { Cluster } from './cluster.ts';
 import type { Node } from './node.ts';
 import { ELECTION_TICKS, GROUP, HEARTBEAT_TICKS } from './options.ts';
-import { messageOf, type Parcel, typeOf } from './parcel.ts';
+import { isCampaign, messageOf, type Parcel, typeOf } from './parcel.ts';
 
 /** Until a group rests that nothing happened in. */
 const QUIET_TICKS = 4 * ELECTION_TICKS;
@@ -76,6 +76,20 @@ describe('a leader that rested', () => {
     ]);
     leader.turn();
     expect(leader.status).toMatchObject({ role: 'follower', term: term + 1, leader: one.id });
+  });
+});
+
+describe('groups whose beats never arrive', () => {
+  it('keep their leader, and nobody even asks for another', async () => {
+    const cluster = new Cluster({ voters: 3 });
+    const leader = await cluster.elect();
+    const { term } = leader.status;
+    cluster.passes = ({ message }) => message.kind !== 'beat';
+    cluster.sent.length = 0;
+    await cluster.tick(50 * ELECTION_TICKS);
+    expect(cluster.sent.some(({ message }) => message.kind === 'beat')).toBe(true);
+    expect(cluster.sent.some(isCampaign)).toBe(false);
+    expect(leader.status).toMatchObject({ role: 'leader', term });
   });
 });
 
