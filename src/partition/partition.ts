@@ -111,7 +111,7 @@ export class Partition implements GroupApplication {
     // Of two with one version, that of group 0 and not that of a file.
     if (table.version < this.#wantedRules.version) return;
     this.#wantedRules = table;
-    if (this.#isLeader && this.#mustProposeRules) this.#init.requestProposal();
+    if (this.#isLeader && this.#wantedRules.version > this.#rulesAhead) this.#init.requestProposal();
   }
 
   /** Close to a full disk nothing more is proposed. */
@@ -196,15 +196,15 @@ export class Partition implements GroupApplication {
 
   /** What the log need not be asked for. */
   #rejectionAtOnce(request: AllowRequest): Answer | undefined {
+    const { ruleTable } = this.#machine;
+    const { matchedBy = this.#rulesAhead } = request;
+    if (ruleTable !== undefined && matchedBy !== this.#rulesAhead) return unavailable('rules_changed', false);
     // Before the rules are asked: a retry gets its answer even if they changed since.
     const remembered = this.#machine.remembered(request, this.clock.nowMillis());
     // Its grant may have been refunded by another leader meanwhile: that it counts is for the log to say.
     if (remembered !== undefined)
       return remembered.allowed ? undefined : answerOf(remembered, request.requestId);
-    const { ruleTable } = this.#machine;
     if (ruleTable === undefined) return unavailable('starting', false);
-    const { matchedBy = ruleTable.version } = request;
-    if (matchedBy !== ruleTable.version) return unavailable('rules_changed', false);
     const wrong = this.#machine.inadmissible(request, this.#timestampBound);
     if (wrong !== undefined) return invalid(wrong.field, wrong.message);
     const denial = this.#machine.quickDenial(request, this.clock.nowMillis(), this.#room);
@@ -227,18 +227,19 @@ export class Partition implements GroupApplication {
     return data;
   }
 
-  /** What was proposed in this term is in the log, or on its way. */
-  get #mustProposeRules(): boolean {
-    const known = this.#proposedRules.term === this.#term ? this.#proposedRules.version : 0;
-    return this.#wantedRules.version > Math.max(known, this.#machine.ruleTable?.version ?? 0);
+  /** The version of the rules that decide what is proposed next: they are applied, or in the log before it. */
+  get #rulesAhead(): number {
+    const proposed = this.#proposedRules.term === this.#term ? this.#proposedRules.version : 0;
+    return Math.max(proposed, this.#machine.ruleTable?.version ?? 0);
   }
 
   /** Says in `#proposing` what it is. */
   #nextCommand(): Uint8Array | undefined {
     const { options, monotonicMillis } = this.#init;
-    if (this.#mustProposeRules) {
+    if (this.#wantedRules.version > this.#rulesAhead) {
       this.#proposedRules = { version: this.#wantedRules.version, term: this.#term };
       this.#proposing = 'rules';
+      this.#waiters.answerMatchedByOther(this.#wantedRules.version, unavailable('rules_changed', false));
       return encodeRules(this.#wantedRules);
     }
     if (!this.#isLowDisk && this.#housekeeping.take(monotonicMillis())) {

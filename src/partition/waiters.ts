@@ -195,6 +195,16 @@ export class Waiters {
     this.answerAll(pending, answer);
   }
 
+  /** Whatever is not in the log yet, and asks by limits that rules of another version than this have found. */
+  answerMatchedByOther(version: number, answer: Answer): void {
+    const isOther = ({ request }: Waiter): boolean =>
+      request.ask === undefined && request.matchedBy !== undefined && request.matchedBy !== version;
+    const others = this.#pending.filter(isOther);
+    if (others.length === 0) return;
+    this.#pending = this.#pending.filter((waiter) => !isOther(waiter));
+    this.answerAll(others, answer);
+  }
+
   answerAll(waiters: readonly Waiter[], answer: Answer): void {
     for (const waiter of waiters) this.answer(waiter, answer);
   }

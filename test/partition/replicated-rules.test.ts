@@ -61,6 +61,23 @@ describe('rules', () => {
     expect(proposedTypes(driver)).toEqual(['rules']);
   });
 
+  it('of another version than found the limits of a request never decide it, also before they are applied', () => {
+    const driver = FakeDriver.leading({ table: tableOf(1, { limit: 3 }) });
+    const changed = { kind: 'unavailable', reason: 'rules_changed', proposed: false };
+    const waiting = driver.ask({ userId: 'ada', matchedBy: 1 });
+    const named = driver.ask({ userId: 'ada' });
+    driver.partition.wantRules(tableOf(2, { limit: 2 }));
+    driver.turn();
+    expect(waiting).toEqual([changed]);
+    // They are in the log, and what is asked from now on will stand behind them.
+    expect(driver.ask({ userId: 'ada', matchedBy: 1 })).toEqual([changed]);
+    const newer = driver.ask({ userId: 'ada', matchedBy: 2 });
+    driver.turn();
+    driver.commitAll();
+    expect([named, newer]).toMatchObject([[{ kind: 'decision' }], [{ kind: 'decision' }]]);
+    expect(driver.ask({ userId: 'ada', matchedBy: 1 })).toEqual([changed]);
+  });
+
   it('a change keeps what was granted, and decides everything after it', () => {
     const driver = FakeDriver.leading({ table: tableOf(1, { limit: 3 }) });
     for (let i = 0; i < 3; i += 1) driver.decide('ada');

@@ -144,7 +144,7 @@ export const DRIVER: readonly Mutant[] = [
     law: 'rules that group 0 holds reach every partition',
     edits: [
       {
-        in: 'Partition.#mustProposeRules',
+        in: 'Partition.#rulesAhead',
         find: 'this.#proposedRules.term === this.#term ? this.#proposedRules.version : 0',
         replace: 'this.#proposedRules.term === this.#term ? Infinity : 0',
       },
