@@ -102,7 +102,8 @@ export class OpenRequest {
       case 'standing':
         if (!isAnswerTo(this.request, answer)) return UNKNOWN;
         // After a stall an answer may come before the tick that would have refused: late is late (P3).
-        return nowMillis > this.deadlineMillis + LATE_ANSWER_MILLIS_MAX ? TOO_LATE : answer;
+        if (nowMillis > this.deadlineMillis + LATE_ANSWER_MILLIS_MAX) return TOO_LATE;
+        return this.#mayBeProposed ? withoutRepeat(answer) : answer;
       case 'invalid':
       case 'conflict':
         return isAnswerTo(this.request, answer) ? answer : UNKNOWN;
@@ -135,4 +136,11 @@ export class OpenRequest {
     const isDoubtless = this.#isLook && answer.kind === 'unavailable';
     this.#done((isDoubtless ? { ...answer, proposed: false } : answer) as never, this.partition);
   }
+}
+
+/** Of who asked twice it may be the grant: what belongs to that must not be given back as if somebody else had it. */
+function withoutRepeat<A extends Answer>(answer: A): A {
+  if (answer.kind !== 'decision' || answer.isRepeat === undefined) return answer;
+  const { kind, decision } = answer;
+  return { kind, decision } as A;
 }

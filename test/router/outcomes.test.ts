@@ -78,6 +78,19 @@ describe('an attempt whose outcome is unknown', () => {
     expect(told.answers).toEqual([GRANT]);
   });
 
+  it('may be what was granted: who asked twice is not told that an earlier request was', () => {
+    const repeat: Answer = { kind: 'decision', decision: decisionOf(), isRepeat: true };
+    for (const isLost of [true, false]) {
+      const bench = new RouterBench();
+      bench.leads(0, 2);
+      const told = bench.allow('0:ada', { requestId: 'r-1' });
+      bench.forwarded[0]?.answer(isLost ? lost : notLeader(3, 2));
+      bench.leads(0, 3);
+      bench.forwarded[1]?.answer(repeat);
+      expect(told.answers).toEqual([isLost ? GRANT : repeat]);
+    }
+  });
+
   it('is never repeated without one', () => {
     const bench = new RouterBench();
     bench.leads(0, 2);
