@@ -40,7 +40,7 @@ export interface DescribedRequestsInit {
 export interface ReservationCounts {
   /** Given back, because another limit denied the request. */
   released: number;
-  /** Nobody could be asked to give them back: they stay charged until their window is over. */
+  /** Not known to be given back: nobody could be asked, or the log held none. Those that are granted yet stay charged. */
   left: number;
 }
 

@@ -171,6 +171,15 @@ describe('a request whose limits are in several partitions', () => {
     expect(bench.requests.counts).toEqual({ released: 1, left: 1 });
   });
 
+  it('counts as left what no log held when it was given back: it may be granted yet', () => {
+    const bench = new Bench();
+    bench.ask({ user: 'ada' });
+    bench.of('*').answer(LOST);
+    const refund = { refunded: false, ruleId: 'all', cost: 0, decided: { term: 1, index: 1, timeMillis: 1 } };
+    bench.of('*').answer({ kind: 'refund', refund });
+    expect(bench.requests.counts).toEqual({ released: 0, left: 1 });
+  });
+
   it('gives its reservations back if the first was granted to an earlier attempt, which has its own', () => {
     const bench = new Bench();
     bench.ask(FROM, { requestId: 'r1' });
