@@ -7,6 +7,7 @@ import { META_GROUP, type ClusterPlacement } from '../../src/meta/cluster-placem
 import { AskChecker } from './ask-checker.ts';
 import { ClockChecker } from './clock-checker.ts';
 import { Coverage } from './coverage.ts';
+import { DescribedChecker } from './described-checker.ts';
 import type { Committed } from './group-history.ts';
 import { LimitChecker } from './limit-checker.ts';
 import { MembersChecker } from './members-checker.ts';
@@ -51,12 +52,21 @@ export class Checkers {
   readonly members: MembersChecker;
   readonly asks: AskChecker;
   readonly coverage: Coverage;
+  /** Of worlds whose rules come as documents. */
+  readonly described: DescribedChecker | undefined;
   readonly #init: CheckersInit;
 
   constructor(init: CheckersInit) {
     this.#init = init;
     const { settings, story, network, nodes, now, after } = init;
     this.coverage = new Coverage({ settings, story, now });
+    const { documents, tables } = settings;
+    if (documents !== undefined)
+      this.described = new DescribedChecker({
+        documents: documents.list,
+        tables,
+        partitionOf: init.partitionOf,
+      });
     this.times = new TimeChecker({ settings, nodes, now, after });
     this.limits = new LimitChecker({
       tables: settings.tables,
@@ -64,7 +74,11 @@ export class Checkers {
       lagMax: (group, since) => this.times.lagMax(group, since),
       expectOutcome: (group, index, outcome) => this.raft.expectOutcome(group, index, outcome),
       logged: (asked, stampedMillis, where) => this.rejections.logged(asked, { stampedMillis, where }),
-      charged: (asked, stampedMillis, where) => this.rejections.charged(asked, { stampedMillis, where }),
+      charged: (asked, charge) => {
+        this.rejections.charged(asked, charge);
+        this.described?.charged(asked, charge.version);
+      },
+      tookBack: (asked) => this.described?.tookBack(asked),
     });
     this.raft = this.#raftChecker();
     this.rooms = new RoomChecker({
@@ -130,7 +144,9 @@ export class Checkers {
     const { kind, data } = committed.entry;
     if (kind !== 'command') return;
     const command = decodeCommand(data);
-    if (command.type === 'rules') this.coverage.rules(command.table);
+    if (command.type !== 'rules') return;
+    this.coverage.rules(command.table);
+    this.described?.rules(command.table);
   }
 
   /** A write of `node` is durable. */

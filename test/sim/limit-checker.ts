@@ -50,8 +50,13 @@ export interface LimitCheckerInit extends AnswerCheckerInit {
   readonly expectOutcome: (group: GroupId, index: number, outcome: Outcome) => void;
   /** A request is in the log, in an entry that its leader stamped at `stampedMillis`. */
   readonly logged?: (asked: Asked, stampedMillis: number, where: string) => void;
-  /** The log charges a request, in an entry that its leader stamped at `stampedMillis`. */
-  readonly charged?: (asked: Asked, stampedMillis: number, where: string) => void;
+  /** The log charges a request by the rules of `version`, in an entry that its leader stamped at `stampedMillis`. */
+  readonly charged?: (
+    asked: Asked,
+    charge: { stampedMillis: number; where: string; version: number },
+  ) => void;
+  /** The log takes a request back. */
+  readonly tookBack?: (asked: Asked) => void;
 }
 
 export class LimitChecker {
@@ -75,6 +80,11 @@ export class LimitChecker {
       this.#groups.set(id, group);
     }
     return group;
+  }
+
+  /** Of the newest rules in the log. */
+  versionOf(id: GroupId): number {
+    return this.#group(id).table?.version ?? 0;
   }
 
   /** The rules that were in force after entry `index`. */
@@ -211,6 +221,7 @@ export class LimitChecker {
       () => `${wordsOf(asked)} takes back ${JSON.stringify(decision)}`,
     );
     for (const grant of grants) grant.refundedIndex = entry.index;
+    this.#init.tookBack?.(asked);
   }
 
   #granted(group: GroupLedger, { entry, asked, decision, charged, stamp }: Logged): void {
@@ -241,7 +252,11 @@ export class LimitChecker {
       const isEvent = isTimed && rule.clock === 'request';
       checkWindow(group, rule, { grants: all, grant, userId, isEvent, where });
     }
-    this.#init.charged?.(asked, stamp?.atMillis ?? Infinity, `entry ${index} of group ${group.id}`);
+    this.#init.charged?.(asked, {
+      stampedMillis: stamp?.atMillis ?? Infinity,
+      where: `entry ${index} of group ${group.id}`,
+      version: group.table?.version ?? 0,
+    });
     for (const { receipt } of grants) this.#newReceipt(group, receipt, asked, stamp);
   }
 

@@ -3,6 +3,7 @@ import type { GroupApplication } from '../../raft/driver/multi-raft.ts';
 import type { GroupWrite, LogStore } from '../../raft/driver/store.ts';
 import type { GroupId, NodeId } from '../../raft/types.ts';
 import type { ClockVerdict } from '../../src/clock/clock-rates.ts';
+import type { NodeCore } from '../../src/node/node-core.ts';
 import type { Hash32 } from '../../src/partition/hash.ts';
 import type { DiskBoundary } from './disk.ts';
 import type { PeerFrameType } from '../../src/wire/frame.ts';
@@ -37,6 +38,8 @@ export interface NodeWorld {
   durable(node: NodeId, writes: readonly GroupWrite[]): void;
   /** A process holds a group from now on. */
   groupAdded(node: NodeId, group: GroupId, app: GroupApplication, applied: number): void;
+  /** A process of `node` has read its disk, and begins. */
+  readonly began?: (node: NodeId, core: NodeCore) => void;
   readonly clockJudged?: (node: NodeId, verdict: ClockVerdict) => void;
   sending(node: NodeId, to: NodeId, type: PeerFrameType, payload: Uint8Array): void;
   ended(node: NodeId): void;

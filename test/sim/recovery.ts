@@ -250,6 +250,7 @@ export class Recovery {
     if (this.#world.isSettled && random.chance(0.4)) {
       clients.checkObserved();
       lookers.checkAnswered();
+      this.#world.described?.watch.checkAnswered();
       this.#world.end();
       return;
     }
@@ -331,6 +332,7 @@ export class Recovery {
     }
     this.#world.clients.checkObserved();
     this.#world.lookers.checkAnswered();
+    this.#world.described?.checkSettled(this.#world.nodes);
     this.#world.end();
   }
 

@@ -5,6 +5,7 @@ import type { NodeId } from '../../raft/types.ts';
 import type { ClusterConfig, Timing } from '../../src/config/config.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import type { QueueBounds } from '../../src/node/node-core-init.ts';
+import type { DocumentSettings } from './documents.ts';
 import type { FaultName, Kind } from './kinds.ts';
 
 export interface NetworkSettings {
@@ -76,6 +77,8 @@ export interface Settings {
   readonly config: ClusterConfig;
   /** The rule tables a cluster goes through, oldest first; the first one is in `config`. */
   readonly tables: readonly RuleTable[];
+  /** Of these tables all but the first come as documents, and users ask by descriptors; absent: none does. */
+  readonly documents?: DocumentSettings;
   readonly network: NetworkSettings;
   readonly disk: DiskSettings;
   readonly clients: ClientSettings;

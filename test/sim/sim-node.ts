@@ -3,7 +3,6 @@ import type { AllowAnswer } from '../../src/api/answer.ts';
 import type { LookRequest } from '../../src/api/look.ts';
 import type { RefundRequest } from '../../src/api/refund.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
-import type { RulesChange } from '../../src/api/rules-change.ts';
 import type { DoneWith } from '../../src/api/user-request.ts';
 import type { NodeChange, NodeChangeResult } from '../../src/api/node-change.ts';
 import type { NodeId } from '../../raft/types.ts';
@@ -158,29 +157,25 @@ export class SimNode implements Endpoint, Machine {
 
   /** A client's request arrives. */
   allow(request: AllowRequest, done: AllowDone): void {
-    this.#inProcess((core) => core.ask(request, done));
+    this.inProcess((core) => core.ask(request, done));
   }
 
   ask<R extends LookRequest | RefundRequest>(request: R, done: DoneWith<R>): void {
-    this.#inProcess((core) => core.ask(request, done));
+    this.inProcess((core) => core.ask(request, done));
   }
 
   /** The operator asks this node to change the nodes of the cluster. */
   changeNodes(change: NodeChange, done: (result: NodeChangeResult) => void): void {
     const { life } = this;
-    this.#inProcess((core) =>
+    this.inProcess((core) =>
       core.changeNodes(change, (result) => {
         if (this.life === life) done(result);
       }),
     );
   }
 
-  /** The operator asks this node for other rules; what becomes of it is seen in the logs. */
-  changeRules(change: RulesChange): void {
-    this.#inProcess((core) => core.rules.change(change, () => undefined));
-  }
-
-  #inProcess(step: (core: NodeCore) => void): void {
+  /** As its process, when that comes to it; never if it ends before. */
+  inProcess(step: (core: NodeCore) => void): void {
     const process = this.#process;
     process?.run(() => {
       if (process.core !== undefined) step(process.core);
@@ -196,15 +191,15 @@ export class SimNode implements Endpoint, Machine {
   }
 
   introduced(hello: Hello): void {
-    this.#inProcess((core) => core.peers.introduced(hello));
+    this.inProcess((core) => core.peers.introduced(hello));
   }
 
   welcomedBy(peer: NodeId): void {
-    this.#inProcess((core) => core.peers.welcomedBy(peer));
+    this.inProcess((core) => core.peers.welcomedBy(peer));
   }
 
   refusedBy(peer: NodeId, refusal: Refusal): void {
-    this.#inProcess((core) => core.peers.refusedBy(peer, refusal));
+    this.inProcess((core) => core.peers.refusedBy(peer, refusal));
   }
 
   receive(from: Sender, type: PeerFrameType, payload: Uint8Array): void {
@@ -212,11 +207,11 @@ export class SimNode implements Endpoint, Machine {
   }
 
   peerLost(peer: NodeId): void {
-    this.#inProcess((core) => core.peers.peerLost(peer));
+    this.inProcess((core) => core.peers.peerLost(peer));
   }
 
   peerDisconnected(peer: NodeId): void {
-    this.#inProcess((core) => core.peers.peerDisconnected(peer));
+    this.inProcess((core) => core.peers.peerDisconnected(peer));
   }
 
   crash(fate: Fate): void {

@@ -197,6 +197,7 @@ export class SimProcess {
     const { id, stateBytesMax } = this.#machine;
     this.core = core;
     this.state = 'up';
+    this.#world.began?.(id, core);
     this.lookAtDisk();
     this.limitState(stateBytesMax);
     this.#world.network.started(id);

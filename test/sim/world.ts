@@ -13,6 +13,7 @@ import { partitionOf, type Hash32 } from '../../src/partition/hash.ts';
 import { Checkers } from './checkers.ts';
 import type { ClientWorld } from './client-world.ts';
 import { Clients } from './clients.ts';
+import { DescribedUse } from './described-use.ts';
 import { Lookers } from './lookers.ts';
 import { EventLoop } from './event-loop.ts';
 import { LimitChecker } from './limit-checker.ts';
@@ -65,6 +66,8 @@ export class World {
   readonly times: TimeChecker;
   readonly clients: Clients;
   readonly lookers: Lookers;
+  /** Where rules come as documents. */
+  readonly described: DescribedUse | undefined;
   readonly nemesis: Nemesis;
   readonly operator: Operator;
   /** Where the committed list of nodes wants the partitions. */
@@ -120,7 +123,22 @@ export class World {
       isActive: () => this.clients.isActive,
       mustAnswerSince: () => this.clients.mustDecideSince,
     });
+    this.described = this.#newDescribed();
     for (const node of this.nodes) if (!node.joins) node.start();
+  }
+
+  #newDescribed(): DescribedUse | undefined {
+    const { settings, checkers, clients } = this;
+    const checker = checkers.described;
+    if (settings.documents === undefined || checker === undefined) return undefined;
+    return new DescribedUse({
+      documents: settings.documents,
+      world: this.#clientWorld(),
+      checker,
+      clients,
+      endOfChangesMillis: this.now + settings.safetyMillis,
+      wantedVersion: () => this.meta?.rules?.version ?? 1,
+    });
   }
 
   #newCheckers(founded: ClusterPlacement): Checkers {
@@ -160,6 +178,7 @@ export class World {
         witness?.durable(writes);
       },
       groupAdded: (node, group, app, applied) => checkers.groupAdded(node, group, app, applied),
+      began: (node, core) => this.described?.watch.observe(this.node(node), core),
       sending: (node, to, type, payload) => checkers.sending(node, to, type, payload),
       clockJudged: (id, verdict) => checkers.clocks.judged(this.node(id), verdict),
       ended: (id) => {
@@ -168,6 +187,7 @@ export class World {
         checkers.ended(id);
         this.clients.lost(node);
         this.lookers.lost(node);
+        this.described?.watch.lost(node);
         this.onEnded(node);
       },
       directoryLost: (node) => this.raft.lost(node),

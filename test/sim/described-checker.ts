@@ -1,0 +1,305 @@
+/**
+ * Requests by descriptors, judged by what nodes ask for them, what logs charge, and what clients are told: by which limits is
+ * worked out again from the documents. Whoever is granted holds all of its limits, whoever is not leaves nothing charged
+ * behind, nobody gives back what is another's, and nothing is granted by limits that other rules have found.
+ */
+import type { AllowAnswer } from '../../src/api/answer.ts';
+import type { DescribedAnswer } from '../../src/api/described.ts';
+import type { RefundRequest } from '../../src/api/refund.ts';
+import type { AllowRequest } from '../../src/api/request.ts';
+import type { RuleTable } from '../../src/limiter/rules.ts';
+import {
+  type Asking,
+  isCertainlyNone,
+  isGrant,
+  isOver,
+  isRepeat,
+  limitsAsked,
+  mustStay,
+  type Reservation,
+  type Round,
+  wordsOfLimits,
+} from './described-rounds.ts';
+import { type ExpectedLimit, expectedLimits, type RulesDocument } from './documents.ts';
+import { type Asked, askedBy, wordsOf } from './id-ledger.ts';
+import type { SimNode } from './sim-node.ts';
+import { check } from './story.ts';
+
+export interface DescribedCheckerInit {
+  readonly documents: readonly RulesDocument[];
+  readonly tables: readonly RuleTable[];
+  readonly partitionOf: (userId: string) => number;
+}
+
+/** Of every reservation, and of no client's request. */
+const RESERVED = '~';
+
+interface Charge {
+  isTakenBack: boolean;
+}
+
+export class DescribedChecker {
+  readonly #init: DescribedCheckerInit;
+  readonly #reservations = new Map<
+    string,
+    { readonly asking: Asking; readonly round: Round; readonly own: Reservation }
+  >();
+  /** By id: of reservations only. */
+  readonly #charges = new Map<string, Charge>();
+  /** By what a log says of a question: the versions of the rules that found it. */
+  readonly #versions = new Map<string, Set<number>>();
+
+  constructor(init: DescribedCheckerInit) {
+    this.#init = init;
+  }
+
+  isTrial({ ruleId }: AllowRequest): boolean {
+    return this.#init.documents.some(({ rules }) =>
+      rules.some((rule) => rule.isShadow && rule.id === ruleId),
+    );
+  }
+
+  /** A log decides by this table from now on: it must be what its document says. */
+  rules(table: RuleTable): void {
+    const meant = this.#init.tables.find(({ version }) => version === table.version);
+    const words = ({ rules }: Pick<RuleTable, 'rules'>): string =>
+      JSON.stringify(
+        rules.map((rule) => [rule.id, rule.limit, rule.windowMillis, rule.clock, rule.meter ?? 'slidingLog']),
+      );
+    check(
+      meant !== undefined && words(meant) === words(table),
+      () => `the document of version ${table.version} became ${words(table)}`,
+    );
+  }
+
+  /** Of several requests with one deadline: is this one asked for by `request`, as far as the rules and its rounds tell? */
+  mayAsk(asking: Asking, request: AllowRequest): boolean {
+    const { matchedBy: version = 0, requestId = '' } = request;
+    const document = this.#init.documents.find((one) => one.version === version);
+    if (document === undefined) return false;
+    const { descriptors, cost = 1 } = asking.request;
+    const expected = expectedLimits(document, descriptors, cost, this.isTrial(request));
+    const isMeant = limitsAsked(request).every((limit) =>
+      expected.some((one) => wordsOfLimits([one]) === wordsOfLimits([limit])),
+    );
+    if (!isMeant || this.isTrial(request)) return isMeant;
+    const last = asking.rounds.at(-1);
+    if (!requestId.startsWith(RESERVED)) return requestId === (asking.request.requestId ?? '');
+    const words = wordsOfLimits(limitsAsked(request));
+    return (
+      last === undefined ||
+      isOver(last) ||
+      last.reservations.every((one) => wordsOfLimits(limitsAsked(one.request)) !== words)
+    );
+  }
+
+  /** A node asks for limits of `asking`. The answer belongs into what is returned. */
+  asked(asking: Asking, request: AllowRequest): { answer: AllowAnswer | undefined } {
+    const version = this.#versionOf(request);
+    const words = wordsOf(askedBy(request));
+    this.#versions.set(words, (this.#versions.get(words) ?? new Set()).add(version));
+    const round = this.#roundOf(asking, version);
+    const limits = wordsOfLimits(limitsAsked(request));
+    const id = request.requestId ?? '';
+    if (id.startsWith(RESERVED)) {
+      const isFree = round.reservations.every((one) => wordsOfLimits(limitsAsked(one.request)) !== limits);
+      const isShare = round.shares.slice(1).some((share) => wordsOfLimits(share) === limits);
+      check(
+        isFree && isShare,
+        () => `node ${asking.node.id} reserves ${limits} for ${wordsOfAsking(asking)}`,
+      );
+      check(!this.#reservations.has(id), () => `two reservations have the id ${id}`);
+      const own: Reservation = { request, answer: undefined, isReleased: false, release: undefined };
+      round.reservations.push(own);
+      this.#reservations.set(id, { asking, round, own });
+      return own;
+    }
+    const [share = []] = round.shares;
+    check(
+      wordsOfLimits(share) === limits && id === (asking.request.requestId ?? '') && round.first === undefined,
+      () => `node ${asking.node.id} asks for ${limits} under ${id}, for ${wordsOfAsking(asking)}`,
+    );
+    const hasAll = round.reservations.length === round.shares.length - 1;
+    check(
+      hasAll && round.reservations.every((one) => this.#isHeld(one)),
+      () => `${wordsOfAsking(asking)} is asked for in the end, and not all is reserved`,
+    );
+    round.first = { answer: undefined };
+    return round.first;
+  }
+
+  /** A rule on trial is asked: nothing follows from that but what its partition decides. */
+  tried(asking: Asking, request: AllowRequest): void {
+    const version = this.#versionOf(request);
+    const { descriptors, cost = 1 } = asking.request;
+    const expected = expectedLimits(this.#documentOf(version), descriptors, cost, true);
+    const isExpected = limitsAsked(request).every((limit) =>
+      expected.some((one) => wordsOfLimits([one]) === wordsOfLimits([limit])),
+    );
+    check(isExpected, () => `node ${asking.node.id} tries ${JSON.stringify(request)}`);
+    const words = wordsOf(askedBy(request));
+    this.#versions.set(words, (this.#versions.get(words) ?? new Set()).add(version));
+  }
+
+  /** A node asks to give back. Returns what is given back. */
+  released({ id: node, life }: SimNode, { userId, requestId }: RefundRequest): Reservation {
+    const known = this.#reservations.get(requestId);
+    const isOwn = known?.asking.node.id === node && known.asking.life === life;
+    check(
+      isOwn && known.own.request.userId === userId,
+      () => `node ${node} gives ${requestId} of ${userId} back, which it did not reserve`,
+    );
+    check(!known.own.isReleased, () => `node ${node} gives ${requestId} back twice`);
+    check(
+      !mustStay(known.round),
+      () => `${wordsOfAsking(known.asking)} is or may be granted, and ${requestId} given back`,
+    );
+    known.own.isReleased = true;
+    return known.own;
+  }
+
+  /** A client is told. */
+  answered(asking: Asking, answer: DescribedAnswer): void {
+    const round = asking.rounds.at(-1);
+    for (const before of asking.rounds.slice(0, -1)) this.#checkReleased(asking, before);
+    if (round !== undefined && !mustStay(round)) this.#checkReleased(asking, round);
+    if (answer.kind === 'unlimited') {
+      const isFree = this.#init.documents.some(({ version }) => this.#limitsOf(asking, version).length === 0);
+      check(isFree, () => `${wordsOfAsking(asking)} has no limit by any rules`);
+      return;
+    }
+    if (answer.kind !== 'decision') return;
+    const { decision } = answer;
+    check(round !== undefined, () => `${wordsOfAsking(asking)} was decided, and nobody asked`);
+    const answers = [round.first?.answer, ...round.reservations.map((one) => one.answer)];
+    const decisions = answers.flatMap((one) => (one?.kind === 'decision' ? [one.decision] : []));
+    if (!decision.allowed) {
+      check(
+        decisions.some((one) => !one.allowed && one.ruleId === decision.ruleId),
+        () => `${wordsOfAsking(asking)} is denied by ${decision.ruleId}, which grants it`,
+      );
+      return;
+    }
+    check(
+      isGrant(round.first?.answer) && decisions[0]?.decided.index === decision.decided.index,
+      () => `${wordsOfAsking(asking)} is granted, and its first partition did not`,
+    );
+    if (isRepeat(round.first?.answer)) return;
+    check(
+      round.reservations.every((one) => this.#isHeld(one)),
+      () => `${wordsOfAsking(asking)} is granted, and does not hold all its limits`,
+    );
+    if (round.reservations.length === 0) return;
+    const told = decision.limits?.map(({ ruleId }) => ruleId) ?? [];
+    const expected = this.#limitsOf(asking, round.version).map(({ ruleId }) => ruleId);
+    check(
+      JSON.stringify(told.toSorted()) === JSON.stringify(expected.toSorted()),
+      () => `${wordsOfAsking(asking)} is told of ${told.join()} instead of ${expected.join()}`,
+    );
+    const least = Math.min(...decisions.map(({ remaining }) => remaining));
+    check(
+      decision.remaining === least,
+      () => `${wordsOfAsking(asking)} is told ${decision.remaining} of ${least}`,
+    );
+  }
+
+  /** A log charges this, by the rules of `version`. */
+  charged(asked: Asked, version: number): void {
+    const { requestId = '' } = asked;
+    const versions = this.#versions.get(wordsOf(asked));
+    check(
+      versions === undefined || versions.has(version),
+      () => `${wordsOf(asked)}, found by rules ${[...(versions ?? [])].join()}, is granted by ${version}`,
+    );
+    if (requestId.startsWith(RESERVED)) this.#charges.set(requestId, { isTakenBack: false });
+  }
+
+  /** A log takes this back, for the first time. */
+  tookBack({ requestId = '', userId }: Asked): void {
+    if (!requestId.startsWith(RESERVED)) return;
+    const known = this.#reservations.get(requestId);
+    const charge = this.#charges.get(requestId);
+    check(
+      known?.own.isReleased === true && charge !== undefined,
+      () => `${requestId} of ${userId} is taken back, and nobody gave it back`,
+    );
+    charge.isTakenBack = true;
+  }
+
+  /** Everything is healed, applied and answered: what is still charged belongs to a grant, or is known to be left. */
+  checkSettled(nodes: readonly SimNode[]): void {
+    for (const [id, { isTakenBack }] of this.#charges) {
+      const known = this.#reservations.get(id);
+      if (isTakenBack || known === undefined) continue;
+      const { asking, round, own } = known;
+      const isLost = asking.isLost || asking.node.life !== asking.life;
+      if (isLost || mustStay(round)) continue;
+      // Told as given back, or left: who left it has counted it.
+      const isLeft = own.isReleased && (own.release?.kind !== 'refund' || !own.release.refund.refunded);
+      check(isLeft, () => `${id} of ${wordsOfAsking(asking)} is still charged: ${JSON.stringify(own)}`);
+    }
+    for (const node of nodes) if (node.core !== undefined) this.#checkCounts(node);
+  }
+
+  /** What a process says that it gave back, and left, is what it did. */
+  #checkCounts(node: SimNode): void {
+    const told = [...this.#reservations.values()].flatMap(({ asking, own }) =>
+      asking.node === node && asking.life === node.life && own.release !== undefined ? [own.release] : [],
+    );
+    const released = told.filter((answer) => answer.kind === 'refund' && answer.refund.refunded).length;
+    const words = JSON.stringify(node.core?.described.counts);
+    const expected = JSON.stringify({ released, left: told.length - released });
+    check(words === expected, () => `node ${node.id} counts ${words}, and did ${expected}`);
+  }
+
+  #versionOf({ matchedBy = 0, userId }: AllowRequest): number {
+    check(matchedBy > 0, () => `${userId} is asked for, and not by which rules`);
+    return matchedBy;
+  }
+
+  #documentOf(version: number): RulesDocument {
+    const document = this.#init.documents.find((one) => one.version === version);
+    check(document !== undefined, () => `there is no document of version ${version}`);
+    return document;
+  }
+
+  #roundOf(asking: Asking, version: number): Round {
+    const last = asking.rounds.at(-1);
+    if (last !== undefined && !isOver(last)) {
+      check(last.version === version, () => `${wordsOfAsking(asking)} is asked by two versions at once`);
+      return last;
+    }
+    if (last !== undefined) this.#checkReleased(asking, last);
+    const shares = new Map<number, ExpectedLimit[]>();
+    for (const limit of this.#limitsOf(asking, version)) {
+      const partition = this.#init.partitionOf(limit.userId);
+      shares.set(partition, [...(shares.get(partition) ?? []), limit]);
+    }
+    const round: Round = { version, shares: [...shares.values()], reservations: [], first: undefined };
+    asking.rounds.push(round);
+    return round;
+  }
+
+  #limitsOf({ request: { descriptors, cost = 1 } }: Asking, version: number): readonly ExpectedLimit[] {
+    return expectedLimits(this.#documentOf(version), descriptors, cost, false);
+  }
+
+  /** Granted in the log, and not taken back. */
+  #isHeld({ request, answer, isReleased }: Reservation): boolean {
+    const charge = this.#charges.get(request.requestId ?? '');
+    return isGrant(answer) && charge?.isTakenBack === false && !isReleased;
+  }
+
+  /** What may be charged was asked to be given back. */
+  #checkReleased(asking: Asking, { reservations }: Round): void {
+    const kept = reservations.find((one) => !isCertainlyNone(one.answer) && !one.isReleased);
+    check(
+      kept === undefined,
+      () => `${wordsOfAsking(asking)} is not granted, and ${kept?.request.requestId} not given back`,
+    );
+  }
+}
+
+function wordsOfAsking({ request: { descriptors, cost, requestId }, node }: Asking): string {
+  return `${JSON.stringify({ ...Object.fromEntries(descriptors), cost, requestId })} at node ${node.id}`;
+}

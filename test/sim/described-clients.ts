@@ -1,0 +1,158 @@
+/**
+ * Users who say what their request is, and leave to the rules which limits it is under: at any node, with and without ids, and
+ * once more at another one where they got no answer, or to see that nothing is granted twice.
+ */
+import type { DescribedAnswer, DescribedRequest } from '../../src/api/described.ts';
+import type { ClientWorld } from './client-world.ts';
+import type { DescribedWatch } from './described-watch.ts';
+import type { Random } from './random.ts';
+import type { SimNode } from './sim-node.ts';
+import { check } from './story.ts';
+
+const ADDRESSES = 3;
+const USERS_MAX = 8;
+const ATTEMPTS_MAX = 4;
+const REUSE = 0.03;
+const AGAIN_MILLIS = 300;
+/** A tick, and the answers a process still lets pass. */
+const LATE_MILLIS_MAX = 25;
+
+export interface DescribedClientsInit {
+  readonly world: ClientWorld;
+  readonly watch: DescribedWatch;
+  readonly meanMillis: number;
+  readonly isActive: () => boolean;
+  /** Since then nothing is broken, and everything must be decided. */
+  readonly mustDecideSince: () => number;
+  /** All partitions decide by what was asked for last. */
+  readonly areRulesSettled: () => boolean;
+}
+
+export class DescribedClients {
+  readonly #init: DescribedClientsInit;
+  readonly #random: Random;
+  #ids = 0;
+  #last: DescribedRequest | undefined;
+  /** Ids that more than one request has. */
+  readonly #shared = new Set<string>();
+
+  constructor(init: DescribedClientsInit) {
+    this.#init = init;
+    this.#random = init.world.random.fork();
+    this.#next();
+  }
+
+  #next(): void {
+    const { world, meanMillis, isActive } = this.#init;
+    world.after(this.#random.exponential(meanMillis), () => {
+      if (isActive()) this.#askAnybody(this.#draw(), 1);
+      this.#next();
+    });
+  }
+
+  #draw(): DescribedRequest {
+    const random = this.#random;
+    const { clients } = this.#init.world.settings;
+    const descriptors = new Map<string, string>();
+    const users = Math.min(USERS_MAX, clients.users);
+    if (random.chance(0.9)) descriptors.set('user', `u${random.below(users)}`);
+    if (random.chance(0.7)) descriptors.set('ip', `10.0.0.${random.below(ADDRESSES)}`);
+    if (random.chance(0.6) || descriptors.size === 0)
+      descriptors.set('endpoint', random.pick(['/dear', '/cheap']));
+    const request: DescribedRequest = {
+      ask: 'described',
+      descriptors,
+      ...(random.chance(clients.withCost) && { cost: random.between(1, 2) }),
+      ...(random.chance(clients.withId) && { requestId: `d${(this.#ids += 1)}` }),
+    };
+    const last = this.#last?.requestId;
+    this.#last = request;
+    if (last === undefined || !random.chance(REUSE)) return request;
+    this.#shared.add(last);
+    return { ...request, requestId: last };
+  }
+
+  #askAnybody(request: DescribedRequest, count: number): void {
+    const nodes = this.#init.world.askable();
+    if (nodes.length > 0) this.#ask(this.#random.pick(nodes), request, count);
+  }
+
+  #ask(node: SimNode, request: DescribedRequest, count: number): void {
+    const { world, watch } = this.#init;
+    const invokedAt = world.now();
+    const arrivedMonotonic = node.monotonicMillis();
+    world.story.step(6, node.id, 0);
+    const { life } = node;
+    let isAnswered = false;
+    watch.ask(node, request, (answer) => {
+      isAnswered = true;
+      const tookMillis = node.monotonicMillis() - arrivedMonotonic;
+      this.#answered(node, request, answer, { tookMillis, invokedAt });
+      this.#maybeAgain(request, answer, count);
+    });
+    // Its process may be gone: then it hears nothing, and asks another one.
+    world.after(4 * world.settings.timing.requestDeadlineMillis, () => {
+      if (!isAnswered && node.life !== life) this.#maybeAgain(request, undefined, count);
+    });
+  }
+
+  #answered(
+    node: SimNode,
+    request: DescribedRequest,
+    answer: DescribedAnswer,
+    { tookMillis, invokedAt }: { readonly tookMillis: number; readonly invokedAt: number },
+  ): void {
+    const { world, mustDecideSince, areRulesSettled } = this.#init;
+    const { requestDeadlineMillis } = world.settings.timing;
+    const words = (): string =>
+      `${JSON.stringify(Object.fromEntries(request.descriptors))} ${request.requestId ?? ''}: ${JSON.stringify(answer)}`;
+    world.story.tell(() => `node ${node.id} answers ${words()}`);
+    world.story.step(7, node.id, answer.kind === 'decision' && answer.decision.allowed ? 1 : 0);
+    world.story.seen(`described ${wordOf(answer)}`);
+    switch (answer.kind) {
+      case 'decision':
+        check(
+          tookMillis <= requestDeadlineMillis + LATE_MILLIS_MAX * Math.max(1, node.clock.rate),
+          () => `a decision came after ${tookMillis} ms, past its deadline: ${words()}`,
+        );
+        return;
+      case 'unavailable': {
+        const isFull =
+          (answer.reason === 'at_capacity' && world.mayBeFull()) ||
+          (answer.reason === 'overloaded' && world.settings.queues !== undefined);
+        check(
+          invokedAt < mustDecideSince() || isFull || !areRulesSettled(),
+          () => `unavailable though nothing is broken: ${words()}`,
+        );
+        return;
+      }
+      case 'invalid': {
+        // Nobody has applied a document yet, or a cost is above a limit.
+        const isNew = answer.field === 'descriptors' && node.core?.meta.state?.definitions === undefined;
+        check(isNew || answer.field === 'cost', () => `refused as invalid: ${words()}`);
+        return;
+      }
+      case 'conflict':
+        check(this.#shared.has(request.requestId ?? ''), () => `nobody else has this id: ${words()}`);
+        return;
+      case 'unlimited':
+    }
+  }
+
+  #maybeAgain(request: DescribedRequest, answer: DescribedAnswer | undefined, count: number): void {
+    const { world, isActive } = this.#init;
+    if (request.requestId === undefined || count >= ATTEMPTS_MAX) return;
+    const isLost = answer === undefined || answer.kind === 'unavailable';
+    if (!this.#random.chance(isLost ? 0.8 : world.settings.clients.again)) return;
+    world.after(this.#random.exponential(AGAIN_MILLIS), () => {
+      if (isActive()) this.#askAnybody(request, count + 1);
+    });
+  }
+}
+
+function wordOf(answer: DescribedAnswer): string {
+  if (answer.kind === 'unavailable') return answer.reason;
+  if (answer.kind !== 'decision') return answer.kind;
+  const { isRepeat, decision } = answer;
+  return isRepeat === true ? 'repeated' : decision.allowed ? 'granted' : 'denied';
+}

@@ -1,0 +1,80 @@
+/**
+ * A described request at one node, as its questions tell it from outside: rounds by one version of the rules, each with its
+ * reservations and the question under the request's own id. Plain data, and what follows from it.
+ */
+import type { AllowAnswer } from '../../src/api/answer.ts';
+import type { DescribedRequest } from '../../src/api/described.ts';
+import type { RefundAnswer } from '../../src/api/refund.ts';
+import type { AllowRequest } from '../../src/api/request.ts';
+import type { ExpectedLimit } from './documents.ts';
+import type { SimNode } from './sim-node.ts';
+
+export interface Reservation {
+  readonly request: AllowRequest;
+  answer: AllowAnswer | undefined;
+  /** Its node has asked to give it back. */
+  isReleased: boolean;
+  release: RefundAnswer | undefined;
+}
+
+/** By one version of the rules. */
+export interface Round {
+  readonly version: number;
+  /** By partition, the one that is asked last in front. */
+  readonly shares: readonly (readonly ExpectedLimit[])[];
+  readonly reservations: Reservation[];
+  /** Under the request's own id. */
+  first: { answer: AllowAnswer | undefined } | undefined;
+}
+
+export interface Asking {
+  readonly request: DescribedRequest;
+  readonly node: SimNode;
+  readonly life: number;
+  readonly askedAt: number;
+  readonly rounds: Round[];
+  isAnswered: boolean;
+  /** Its process ended before it was answered. */
+  isLost: boolean;
+}
+
+export function isGrant(answer: AllowAnswer | undefined): boolean {
+  return answer?.kind === 'decision' && answer.decision.allowed;
+}
+
+/** Nothing is, or will be, charged by what was answered so. */
+export function isCertainlyNone(answer: AllowAnswer | undefined): boolean {
+  if (answer === undefined || isGrant(answer)) return false;
+  return answer.kind !== 'unavailable' || !answer.proposed;
+}
+
+/** A grant of an attempt before. */
+export function isRepeat(answer: AllowAnswer | undefined): boolean {
+  return answer?.kind === 'decision' && answer.isRepeat === true;
+}
+
+/** The request was, or may have been, granted by this round: what it reserved must stay. */
+export function mustStay({ first }: Round): boolean {
+  return first !== undefined && !isCertainlyNone(first.answer) && !isRepeat(first.answer);
+}
+
+/** Nothing more is asked in it. */
+export function isOver({ first, reservations, shares }: Round): boolean {
+  if (first !== undefined) return first.answer !== undefined;
+  // The first of them may be answered before the next is asked.
+  const isAnswered = reservations.filter(({ answer }) => answer !== undefined).length === shares.length - 1;
+  return isAnswered && reservations.some(({ answer }) => !isGrant(answer));
+}
+
+export function limitsAsked({ userId, ruleId = '', cost = 1, further = [] }: AllowRequest): ExpectedLimit[] {
+  const behind = further.map((limit) => ({
+    userId: limit.userId,
+    ruleId: limit.ruleId,
+    cost: limit.cost ?? 1,
+  }));
+  return [{ userId, ruleId, cost }, ...behind];
+}
+
+export function wordsOfLimits(limits: readonly ExpectedLimit[]): string {
+  return JSON.stringify(limits.map(({ userId, ruleId, cost }) => [userId, ruleId, cost]));
+}

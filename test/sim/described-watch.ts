@@ -1,0 +1,218 @@
+/**
+ * Listens to what nodes ask for the limits of described requests, and tells all checkers of it as if a client had asked. It
+ * knows such a question by its deadline: clients name none.
+ */
+import type { AllowAnswer } from '../../src/api/answer.ts';
+import type { DescribedAnswer, DescribedRequest } from '../../src/api/described.ts';
+import type { RefundAnswer, RefundRequest } from '../../src/api/refund.ts';
+import type { AllowRequest } from '../../src/api/request.ts';
+import type { NodeCore } from '../../src/node/node-core.ts';
+import { groupOfPartition } from '../../src/partition/placement.ts';
+import type { ClientWorld } from './client-world.ts';
+import type { DescribedChecker } from './described-checker.ts';
+import type { Asking } from './described-rounds.ts';
+import { askedBy } from './id-ledger.ts';
+import { isNowhere, isRejection } from './rejections.ts';
+import type { SimNode } from './sim-node.ts';
+import { check } from './story.ts';
+
+/** One question of a node. */
+interface Question {
+  readonly node: SimNode;
+  readonly request: AllowRequest | RefundRequest;
+  readonly askedAt: number;
+  answered(answer: AllowAnswer | RefundAnswer, partition: number): void;
+}
+
+export class DescribedWatch {
+  readonly #world: ClientWorld;
+  readonly #checker: DescribedChecker;
+  readonly #open = new Set<Question>();
+  readonly #askings = new Set<Asking>();
+  /** By node, process and deadline, which few have in common. */
+  readonly #byDeadline = new Map<string, Asking[]>();
+  /** By user and id: whoever repeats a request may get the answer of an attempt that still waits. */
+  readonly #firstInvoked = new Map<string, number>();
+  #asking: Asking | undefined;
+
+  constructor(world: ClientWorld, checker: DescribedChecker) {
+    this.#world = world;
+    this.#checker = checker;
+  }
+
+  /** A client asks `node`. `done` is told what its process tells, but not what it tells after its end. */
+  ask(node: SimNode, request: DescribedRequest, done: (answer: DescribedAnswer) => void): Asking {
+    const asking: Asking = {
+      request,
+      node,
+      life: node.life,
+      askedAt: this.#world.now(),
+      rounds: [],
+      isAnswered: false,
+      isLost: false,
+    };
+    this.#askings.add(asking);
+    node.inProcess((core) => {
+      this.#asking = asking;
+      core.described.ask(request, (answer) => {
+        check(!asking.isAnswered, () => `${JSON.stringify(request)} was answered twice`);
+        if (!isCurrent(node, asking.life)) return;
+        asking.isAnswered = true;
+        this.#askings.delete(asking);
+        this.#checker.answered(asking, answer);
+        done(answer);
+      });
+      this.#asking = undefined;
+    });
+    return asking;
+  }
+
+  /** A process has begun. */
+  observe(node: SimNode, core: NodeCore): void {
+    const { life } = node;
+    const ask = core.ask.bind(core);
+    core.ask = (request, done, deadlineMillis) => {
+      if (deadlineMillis === undefined || request.ask === 'look') {
+        ask(request, done, deadlineMillis);
+        return;
+      }
+      const question =
+        request.ask === 'refund'
+          ? this.#giveBack(node, request)
+          : this.#question(node, request, deadlineMillis);
+      this.#open.add(question);
+      this.#world.asks.asked(node.id, request);
+      const told = (answer: AllowAnswer | RefundAnswer, partition: number): void => {
+        if (isCurrent(node, life)) this.#answered(question, answer, partition);
+        done(answer as never, partition);
+      };
+      ask(request, told as typeof done, deadlineMillis);
+    };
+  }
+
+  #answered(question: Question, answer: AllowAnswer | RefundAnswer, partition: number): void {
+    const { node, request } = question;
+    check(this.#open.delete(question), () => `${JSON.stringify(request)} was answered twice`);
+    this.#world.asks.answered(node.id, request);
+    this.#world.story.tell(
+      () => `node ${node.id} hears of ${JSON.stringify(request)}: ${JSON.stringify(answer)}`,
+    );
+    question.answered(answer, partition);
+  }
+
+  #giveBack(node: SimNode, request: RefundRequest): Question {
+    const reservation = this.#checker.released(node, request);
+    return {
+      node,
+      request,
+      askedAt: this.#world.now(),
+      answered: (answer, partition) => {
+        reservation.release = answer as RefundAnswer;
+        this.#world.story.seen(`reservation ${answer.kind === 'refund' ? 'given back' : 'left'}`);
+        if (answer.kind !== 'refund') return;
+        const group = groupOfPartition(partition);
+        const { limits } = this.#world;
+        limits.refunded(group, request, answer.refund, this.#world.committedIndex(group));
+      },
+    };
+  }
+
+  #question(node: SimNode, request: AllowRequest, deadlineMillis: number): Question {
+    const asking = this.#askingOf(`${node.id}/${node.life}/${deadlineMillis}`, request);
+    check(
+      asking !== undefined,
+      () => `node ${node.id} asks for ${JSON.stringify(request)}, and nobody asked it`,
+    );
+    const isTrial = this.#checker.isTrial(request);
+    if (isTrial) this.#checker.tried(asking, request);
+    const place = isTrial ? undefined : this.#checker.asked(asking, request);
+    const { now, rejections, story } = this.#world;
+    const askedAt = now();
+    const id = JSON.stringify([request.userId, request.requestId]);
+    if (request.requestId !== undefined && !this.#firstInvoked.has(id)) this.#firstInvoked.set(id, askedAt);
+    const charge = rejections.begun(askedBy(request), askedAt);
+    return {
+      node,
+      request,
+      askedAt,
+      answered: (told, partition) => {
+        const answer = told as AllowAnswer;
+        if (place !== undefined) place.answer = answer;
+        if (isRejection(answer)) rejections.rejected(charge);
+        if (isNowhere(answer)) rejections.nowhere(charge);
+        story.seen(`${isTrial ? 'trial' : 'share'} ${wordOf(answer)}`);
+        const invokedMillis = this.#firstInvoked.get(id) ?? askedAt;
+        this.#check(request, answer, { partition, invokedMillis, attemptMillis: askedAt });
+      },
+    };
+  }
+
+  /** Whose limits these are; undefined: nobody's. */
+  #askingOf(key: string, request: AllowRequest): Asking | undefined {
+    const known = this.#byDeadline.get(key) ?? [];
+    this.#byDeadline.set(key, known);
+    const now = this.#asking;
+    if (now !== undefined && this.#checker.mayAsk(now, request)) {
+      if (!known.includes(now)) known.push(now);
+      return now;
+    }
+    // None fits: then it is said of the last one what is wrong.
+    const fitting = known.filter((asking) => !asking.isAnswered && this.#checker.mayAsk(asking, request));
+    return fitting[0] ?? known.at(-1) ?? now;
+  }
+
+  /** Against the log of its partition. */
+  #check(
+    request: AllowRequest,
+    answer: AllowAnswer,
+    { partition, ...invoked }: { partition: number; invokedMillis: number; attemptMillis: number },
+  ): void {
+    const { limits } = this.#world;
+    const group = groupOfPartition(partition);
+    const { requestId = '' } = request;
+    if (answer.kind === 'decision') {
+      const when = { committedIndex: this.#world.committedIndex(group), ...invoked };
+      limits.answered(group, request, answer.decision, when);
+    }
+    // Nobody else asks under the id of a reservation.
+    if (answer.kind === 'unavailable' && !answer.proposed && requestId.startsWith('~')) {
+      limits.refused(requestId);
+      this.#world.nowhere(group, requestId);
+    }
+  }
+
+  /** A process ended: whoever waited for it learns nothing. */
+  lost(node: SimNode): void {
+    for (const question of this.#open) {
+      if (question.node !== node) continue;
+      this.#open.delete(question);
+      this.#world.asks.answered(node.id, question.request);
+    }
+    for (const asking of this.#askings) {
+      if (asking.node !== node) continue;
+      asking.isLost = true;
+      this.#askings.delete(asking);
+    }
+  }
+
+  /** At the end of a run nobody waits any more. */
+  checkAnswered(): void {
+    const { now, settings } = this.#world;
+    const oldMillis = now() - 4 * settings.timing.requestDeadlineMillis;
+    for (const { node, askedAt, request } of [...this.#askings, ...this.#open]) {
+      const isLate = askedAt < oldMillis && node.isUp && !node.isPaused;
+      check(!isLate, () => `node ${node.id} never answered ${JSON.stringify(request)}`);
+    }
+  }
+}
+
+/** What a process says after its end reaches nobody. */
+function isCurrent(node: SimNode, life: number): boolean {
+  return node.life === life && node.isUp;
+}
+
+function wordOf(answer: AllowAnswer): string {
+  if (answer.kind === 'unavailable') return answer.reason;
+  if (answer.kind !== 'decision') return answer.kind;
+  return answer.isRepeat === true ? 'repeated' : answer.decision.allowed ? 'granted' : 'denied';
+}

@@ -1,0 +1,60 @@
+/** What a document of rules means, once more: which limits a request is under by it. It shares no code with the product. */
+
+export interface DocumentRule {
+  readonly id: string;
+  /** Only of requests to this endpoint. */
+  readonly match?: string;
+  /** A descriptor; absent: all requests are counted together. */
+  readonly countsBy?: 'user' | 'ip' | 'endpoint';
+  /** What the cost of a request is multiplied by. */
+  readonly cost: number;
+  /** It denies nothing. */
+  readonly isShadow: boolean;
+  /** The shortest first. */
+  readonly windows: readonly { readonly limit: number; readonly windowMillis: number }[];
+}
+
+export interface RulesDocument {
+  /** Of the table that is made of it. */
+  readonly version: number;
+  readonly text: string;
+  readonly rules: readonly DocumentRule[];
+}
+
+export interface DocumentSettings {
+  /** Oldest first; the version of each is one more. */
+  readonly list: readonly RulesDocument[];
+  /** Between two changes. */
+  readonly changeMeanMillis: number;
+  /** Between two requests by descriptors. */
+  readonly clientMeanMillis: number;
+}
+
+export interface ExpectedLimit {
+  readonly userId: string;
+  readonly ruleId: string;
+  readonly cost: number;
+}
+
+/** In the order of the document. */
+export function expectedLimits(
+  { rules }: RulesDocument,
+  descriptors: ReadonlyMap<string, string>,
+  cost: number,
+  isShadow: boolean,
+): readonly ExpectedLimit[] {
+  return rules
+    .filter((rule) => rule.isShadow === isShadow && isFor(rule, descriptors))
+    .flatMap(({ id, countsBy, cost: factor, windows }) =>
+      windows.map((_, i) => ({
+        userId: countsBy === undefined ? '*' : `${countsBy}=${descriptors.get(countsBy) ?? ''}`,
+        ruleId: i === 0 ? id : `${id}/${i + 1}`,
+        cost: cost * factor,
+      })),
+    );
+}
+
+function isFor({ match, countsBy }: DocumentRule, descriptors: ReadonlyMap<string, string>): boolean {
+  const isMatched = match === undefined || descriptors.get('endpoint') === match;
+  return isMatched && (countsBy === undefined || descriptors.has(countsBy));
+}
