@@ -8,6 +8,7 @@ import { DURABILITY } from './durability.ts';
 import { FAIL_MODES } from './fail-modes.ts';
 import { JOINT } from './joint.ts';
 import { LIMITER } from './limiter.ts';
+import { MATCHING } from './matching.ts';
 import { MEMBERSHIP } from './membership.ts';
 import { MEMORY } from './memory.ts';
 import { METERS } from './meters.ts';
@@ -24,6 +25,7 @@ export const MUTANTS_BY_AREA: Readonly<Record<string, readonly Mutant[]>> = {
   limiter: LIMITER,
   joint: JOINT,
   'fail-modes': FAIL_MODES,
+  matching: MATCHING,
   meters: METERS,
   memory: MEMORY,
   'request-ids': REQUEST_IDS,

@@ -1,0 +1,119 @@
+/** Mutants: requests whose limits rules find: reserved in several partitions, granted by all or given back, by one version of the rules. */
+import type { Mutant } from './mutant.ts';
+
+export const MATCHING: readonly Mutant[] = [
+  {
+    id: 'A1',
+    bug: 'what is reserved for a request that another limit denies is not given back',
+    law: 'who is not granted leaves nothing charged',
+    edits: [
+      {
+        in: 'DescribedRequests.#reservedAll',
+        find: 'this.#release(reserved); this.#conclude(',
+        replace: 'this.#conclude(',
+      },
+    ],
+  },
+  {
+    id: 'A2',
+    bug: 'reservations are given back though the first partition may have granted the request',
+    law: 'who is granted holds all its limits',
+    edits: [
+      {
+        in: 'DescribedRequests.#reservedAll',
+        find: 'isGrant(answer) ? answer.isRepeat === true : isCertain(answer)',
+        replace: 'isGrant(answer) ? answer.isRepeat === true : true',
+      },
+    ],
+  },
+  {
+    id: 'A3',
+    bug: 'reservations of a request that an earlier attempt was granted are kept',
+    law: 'who is not granted leaves nothing charged',
+    edits: [
+      {
+        in: 'DescribedRequests.#reservedAll',
+        find: 'isGrant(answer) ? answer.isRepeat === true : isCertain(answer)',
+        replace: '!isGrant(answer) && isCertain(answer)',
+      },
+    ],
+  },
+  {
+    id: 'A4',
+    bug: 'the first partition is asked when one reservation is answered, and not all',
+    law: 'who is granted holds all its limits',
+    edits: [
+      {
+        in: 'DescribedRequests.#reserve',
+        find: 'if (open === 0) this.#reservedAll(',
+        replace: 'if (open === reserved.length - 1) this.#reservedAll(',
+      },
+    ],
+  },
+  {
+    id: 'A5',
+    bug: 'limits are asked for, and not by which rules they were found',
+    law: 'nothing is granted by limits that other rules have found',
+    edits: [{ in: 'requestFor', find: 'matchedBy: version', replace: 'matchedBy: undefined' }],
+  },
+  {
+    id: 'A6',
+    bug: 'a partition grants by limits that other rules have found than it decides by',
+    law: 'nothing is granted by limits that other rules have found',
+    edits: [
+      {
+        in: 'Partition.#rejectionAtOnce',
+        find: 'matchedBy !== this.#rulesAhead',
+        replace: 'matchedBy < 0',
+      },
+    ],
+  },
+  {
+    id: 'A7',
+    bug: 'what waits for a place in the log is decided by rules that are proposed before it',
+    law: 'nothing is granted by limits that other rules have found',
+    edits: [
+      {
+        in: 'Waiters.answerMatchedByOther',
+        find: 'if (others.length === 0) return;',
+        replace: 'if (others.length >= 0) return;',
+      },
+    ],
+  },
+  {
+    id: 'A8',
+    bug: 'a request is granted by the first partition, though a reservation was denied',
+    law: 'who is granted holds all its limits',
+    edits: [
+      {
+        in: 'DescribedRequests.#reservedAll',
+        find: 'if (refused !== undefined) {',
+        replace: 'if (refused !== undefined && refused.answer.kind !== "decision") {',
+      },
+    ],
+  },
+  {
+    id: 'A9',
+    bug: 'rules on trial deny',
+    law: 'a rule on trial denies nothing',
+    edits: [
+      { in: 'RuleBook.limitsFor', find: 'limiting.filter(({ rule }) => !rule.shadow)', replace: 'limiting' },
+    ],
+  },
+  {
+    id: 'A10',
+    bug: 'a node that asked twice takes its own grant for that of an earlier attempt, and gives back what it reserved',
+    law: 'who is granted holds all its limits',
+    edits: [
+      {
+        in: 'OpenRequest.verdictOn',
+        find: 'this.#mayBeProposed ? withoutRepeat(answer) : answer',
+        replace: 'answer',
+      },
+    ],
+    unitTest: {
+      file: 'router/outcomes.test.ts',
+      why: 'from outside it is the same answer, and only the router knows that it asked twice',
+    },
+  },
+];
