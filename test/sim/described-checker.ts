@@ -62,13 +62,9 @@ export class DescribedChecker {
   /** A log decides by this table from now on: it must be what its document says. */
   rules(table: RuleTable): void {
     const meant = this.#init.tables.find(({ version }) => version === table.version);
-    const words = ({ rules }: Pick<RuleTable, 'rules'>): string =>
-      JSON.stringify(
-        rules.map((rule) => [rule.id, rule.limit, rule.windowMillis, rule.clock, rule.meter ?? 'slidingLog']),
-      );
     check(
-      meant !== undefined && words(meant) === words(table),
-      () => `the document of version ${table.version} became ${words(table)}`,
+      meant !== undefined && wordsOfRules(meant) === wordsOfRules(table),
+      () => `the document of version ${table.version} became ${wordsOfRules(table)}`,
     );
   }
 
@@ -302,4 +298,10 @@ export class DescribedChecker {
 
 function wordsOfAsking({ request: { descriptors, cost, requestId }, node }: Asking): string {
   return `${JSON.stringify({ ...Object.fromEntries(descriptors), cost, requestId })} at node ${node.id}`;
+}
+
+function wordsOfRules({ rules }: RuleTable): string {
+  return JSON.stringify(
+    rules.map((rule) => [rule.id, rule.limit, rule.windowMillis, rule.clock, rule.meter ?? 'slidingLog']),
+  );
 }
