@@ -205,7 +205,8 @@ export class DescribedRequests {
       (answer, partition) => {
         // Nobody may know: what the share of this node refused is refused by that.
         const isUnknown = answer.kind === 'unavailable' && undecided.length > 0;
-        if (answer.kind === 'invalid' || isUnknown) ifNone();
+        if (wantsOtherRules(answer)) this.#again(asking, partition);
+        else if (answer.kind === 'invalid' || isUnknown) ifNone();
         else done(answer, partition);
       },
       deadlineMillis,

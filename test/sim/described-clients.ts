@@ -135,6 +135,9 @@ export class DescribedClients {
       case 'conflict':
         check(this.#shared.has(request.requestId ?? ''), () => `nobody else has this id: ${words()}`);
         return;
+      case 'degraded':
+        check(false, () => `every rule is closed: ${words()}`);
+        return;
       case 'unlimited':
     }
   }

@@ -9,8 +9,8 @@ export const MATCHING: readonly Mutant[] = [
     edits: [
       {
         in: 'DescribedRequests.#reservedAll',
-        find: 'this.#release(reserved); this.#conclude(',
-        replace: 'this.#conclude(',
+        find: "case 'refused': this.#release(reserved);",
+        replace: "case 'refused':",
       },
     ],
   },
@@ -20,9 +20,9 @@ export const MATCHING: readonly Mutant[] = [
     law: 'who is granted holds all its limits',
     edits: [
       {
-        in: 'DescribedRequests.#reservedAll',
-        find: 'isGrant(answer) ? answer.isRepeat === true : isCertain(answer)',
-        replace: 'isGrant(answer) ? answer.isRepeat === true : true',
+        in: 'DescribedRequests.#firstAnswered',
+        find: 'isRefused ? isCertain(answer) : isGrant(answer) && answer.isRepeat === true',
+        replace: 'isRefused || (isGrant(answer) && answer.isRepeat === true)',
       },
     ],
   },
@@ -32,9 +32,9 @@ export const MATCHING: readonly Mutant[] = [
     law: 'who is not granted leaves nothing charged',
     edits: [
       {
-        in: 'DescribedRequests.#reservedAll',
-        find: 'isGrant(answer) ? answer.isRepeat === true : isCertain(answer)',
-        replace: '!isGrant(answer) && isCertain(answer)',
+        in: 'DescribedRequests.#firstAnswered',
+        find: 'isRefused ? isCertain(answer) : isGrant(answer) && answer.isRepeat === true',
+        replace: 'isRefused && isCertain(answer)',
       },
     ],
   },
@@ -87,8 +87,9 @@ export const MATCHING: readonly Mutant[] = [
     edits: [
       {
         in: 'DescribedRequests.#reservedAll',
-        find: 'if (refused !== undefined) {',
-        replace: 'if (refused !== undefined && refused.answer.kind !== "decision") {',
+        find: "case 'refused': this.#release(reserved);",
+        replace:
+          "case 'refused': if (outcome.answer.kind === 'decision') { this.#askFirst(first, reserved, asking, book); return; } this.#release(reserved);",
       },
     ],
   },
