@@ -166,6 +166,13 @@ export class DescribedChecker {
     }
     if (answer.kind !== 'decision') return;
     const { decision } = answer;
+    if (isGrant(asking.recalled)) {
+      check(
+        answer === asking.recalled,
+        () => `${wordsOfAsking(asking)} is not told what it was granted before`,
+      );
+      return;
+    }
     check(round !== undefined, () => `${wordsOfAsking(asking)} was decided, and nobody asked`);
     const answers = [round.first?.answer, ...round.reservations.map((one) => one.answer)];
     const decisions = answers.flatMap((one) => (one?.kind === 'decision' ? [one.decision] : []));

@@ -33,6 +33,8 @@ export interface Asking {
   readonly life: number;
   readonly askedAt: number;
   readonly rounds: Round[];
+  /** What is remembered under its id, if that was asked for: a round was refused. */
+  recalled: AllowAnswer | undefined;
   isAnswered: boolean;
   /** Its process ended before it was answered. */
   isLost: boolean;

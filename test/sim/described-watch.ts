@@ -48,6 +48,7 @@ export class DescribedWatch {
       life: node.life,
       askedAt: this.#world.now(),
       rounds: [],
+      recalled: undefined,
       isAnswered: false,
       isLost: false,
     };
@@ -79,7 +80,9 @@ export class DescribedWatch {
       const question =
         request.ask === 'refund'
           ? this.#giveBack(node, request)
-          : this.#question(node, request, deadlineMillis);
+          : request.ifRemembered === true
+            ? this.#recall(node, request, deadlineMillis)
+            : this.#question(node, request, deadlineMillis);
       this.#open.add(question);
       this.#world.asks.asked(node.id, request);
       const told = (answer: AllowAnswer | RefundAnswer, partition: number): void => {
@@ -113,6 +116,30 @@ export class DescribedWatch {
         const group = groupOfPartition(partition);
         const { limits } = this.#world;
         limits.refunded(group, request, answer.refund, this.#world.committedIndex(group));
+      },
+    };
+  }
+
+  /** Was it granted before? It charges nothing, whatever becomes of it. */
+  #recall(node: SimNode, request: AllowRequest, deadlineMillis: number): Question {
+    const known = this.#byDeadline.get(`${node.id}/${node.life}/${deadlineMillis}`) ?? [];
+    const asking = known.find((one) => !one.isAnswered && one.request.requestId === request.requestId);
+    check(
+      asking !== undefined,
+      () => `node ${node.id} recalls ${JSON.stringify(request)}, and nobody asked it`,
+    );
+    const askedAt = this.#world.now();
+    const id = JSON.stringify([request.userId, request.requestId]);
+    return {
+      node,
+      request,
+      askedAt,
+      answered: (told, partition) => {
+        const answer = told as AllowAnswer;
+        asking.recalled = answer;
+        this.#world.story.seen(`recall ${wordOf(answer)}`);
+        const invokedMillis = this.#firstInvoked.get(id) ?? askedAt;
+        this.#check(request, answer, { partition, invokedMillis, attemptMillis: askedAt });
       },
     };
   }

@@ -169,6 +169,10 @@ export class LimitChecker {
       this.#refunded(group, entry, asked, decision);
       return;
     }
+    if (asked.isRecall === true) {
+      group.ids.logged(entry, i, asked, decision, group.table?.requestIdHorizonMillis ?? 0);
+      return;
+    }
     if (requestId !== undefined) {
       this.#logged.add(requestId);
       check(
