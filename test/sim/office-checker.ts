@@ -8,6 +8,7 @@ import type { GroupId, NodeId } from '../../raft/types.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { UserRequest } from '../../src/api/user-request.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
+import type { Answer } from '../../src/partition/answer.ts';
 import { Partition } from '../../src/partition/partition.ts';
 import type { Rule } from '../../src/api/rule.ts';
 import type { Committed } from './group-history.ts';
@@ -55,7 +56,7 @@ export class OfficeChecker {
       const isTooMuch = mayRead && this.#isTooMuch(group, index, request);
       decide(request, deadlineMillis, (answer) => {
         check(
-          !isTooMuch || answer.kind === 'invalid',
+          !isTooMuch || answer.kind === 'invalid' || isOfOtherRules(request, answer),
           () =>
             `node ${node} answers ${JSON.stringify(answer)} in group ${group} to ${JSON.stringify(request)}`,
         );
@@ -86,4 +87,10 @@ export class OfficeChecker {
     const found = limitsOf(askedBy(request)).map(({ rule, cost }) => ({ rule: ruleOf(rule), cost }));
     return found.some(({ rule, cost }) => rule !== undefined && cost > capacityOf(rule));
   }
+}
+
+/** Which rules found its limits is looked at before what they say of it. */
+function isOfOtherRules(request: UserRequest, answer: Answer): boolean {
+  const isMatched = request.ask === undefined && request.matchedBy !== undefined;
+  return isMatched && answer.kind === 'unavailable' && answer.reason === 'rules_changed';
 }
