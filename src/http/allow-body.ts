@@ -7,8 +7,8 @@ import type { HeaderUser } from './user-header.ts';
 const DESCRIPTORS = 'descriptors';
 /** The descriptor that a user is, for rules. */
 const USER = 'user';
-type Field = RequestField | typeof DESCRIPTORS;
-type Claimed = { readonly [Name in RequestField]?: never };
+const FIELDS = [...REQUEST_FIELDS, DESCRIPTORS] as const;
+type Claimed = { readonly [Name in RequestField]?: never } & { readonly [DESCRIPTORS]?: unknown };
 
 /**
  * `{"userId": string, "timestampMillis"?: integer, "cost"?: integer, "rule"?: string, "requestId"?: string}`; or with
@@ -23,9 +23,9 @@ export function parseAllowBody(
   headerUser: HeaderUser | undefined,
 ): AllowRequest | DescribedRequest {
   const needs = headerUser === undefined ? 'at least userId or descriptors' : 'fields';
-  const { descriptors, ...rest } = fieldsOf<Field>(body, [...REQUEST_FIELDS, DESCRIPTORS], needs);
   // Only claimed: `invalidIn` checks every type and bound.
-  const claimed = rest as Claimed;
+  const claimed = fieldsOf(body, FIELDS, needs) as Claimed;
+  const { descriptors } = claimed;
   const userId = claimed.userId ?? headerUser?.userId;
   const isDescribed = descriptors !== undefined && descriptors !== null;
   const request = isDescribed ? describedOf(descriptors, userId, claimed) : requestOf(userId, claimed);

@@ -4,9 +4,9 @@
  */
 
 import type { LimitStanding } from '../api/answer.ts';
+import { jointDenial, jointGrant, standingOf } from '../api/joint-answer.ts';
 import type { AllowRequest, FurtherLimit } from '../api/request.ts';
 import type { Decision } from './decision.ts';
-import { jointDenial, jointGrant, standingOf } from './joint-answer.ts';
 import { Judgement, type Outcome, type Place, type Question, questionOf } from './judge.ts';
 import type { KeyTable } from './state/key-table.ts';
 import type { LimiterState } from './state/limiter-state.ts';

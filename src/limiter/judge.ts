@@ -3,11 +3,11 @@
  * library ask it, and nobody judges besides. It changes nothing, and reads no clock: the time is part of the question.
  */
 
+import { standingOf } from '../api/joint-answer.ts';
 import type { AllowRequest } from '../api/request.ts';
 import { assert } from './assert.ts';
 import type { Decision, Refusal } from './decision.ts';
 import { type Conflict, conflictBetween, type Fingerprint } from './fingerprint.ts';
-import { standingOf } from './joint-answer.ts';
 import type { Demand } from './meters/meter.ts';
 import { DEFAULT_RULE } from './rules.ts';
 import type { KeyTable } from './state/key-table.ts';

@@ -39,7 +39,7 @@ const ONE_MORE: Question = {
   ifRemembered: false,
 };
 
-/** Reports the decision on the request whose first row in a batch is `i`, in their order. Must not throw: the batch would stay half applied. */
+/** Told in order; `i` is the first row of the request in its batch. Must not throw: the batch would stay half applied. */
 export type OnDecision = (i: number, decision: Decision) => void;
 
 export interface LimiterStats {

@@ -8,8 +8,9 @@
  * (degraded-decisions.ts): what others reserved for a request that is let through stays charged. Whoever asks may be lost in between: then the reservations stay charged until their
  * window is over, and the request counts nowhere else. It keeps no grants and judges nothing.
  */
-import type { AllowAnswer, Decision, Invalid, LimitStanding, Unavailable } from '../api/answer.ts';
+import type { AllowAnswer, Decision, Invalid, Unavailable } from '../api/answer.ts';
 import type { DescribedAnswer, DescribedDone, DescribedRequest } from '../api/described.ts';
+import { jointGrant, limitsOf } from '../api/joint-answer.ts';
 import type { RefundRequest } from '../api/refund.ts';
 import type { AllowRequest } from '../api/request.ts';
 import type { DoneWith, LoggedRequest } from '../api/user-request.ts';
@@ -296,20 +297,11 @@ function requestFor(
 function together(answer: AllowAnswer, reserved: readonly Reserved[]): DescribedAnswer | Invalid {
   if (answer.kind !== 'decision' || answer.isRepeat === true || reserved.length === 0) return answer;
   const decisions = [answer.decision, ...reserved.flatMap((one) => decisionsOf(one, answer.decision))];
-  const limits: LimitStanding[] = decisions.flatMap((decision) => decision.limits ?? [standingOf(decision)]);
-  if (!answer.decision.allowed) return { ...answer, decision: { ...answer.decision, limits } };
-  const binding = decisions.reduce((a, b) => (b.remaining < a.remaining ? b : a));
-  const waitMillis = Math.max(...decisions.map((decision) => decision.waitMillis ?? 0));
-  const { decided } = answer.decision;
-  const decision = { ...binding, decided, limits, ...(waitMillis > 0 && { waitMillis }) };
-  return { ...answer, decision };
+  const { allowed, decided } = answer.decision;
+  if (!allowed) return { ...answer, decision: { ...answer.decision, limits: limitsOf(decisions) } };
+  return { ...answer, decision: { ...jointGrant(decisions), decided } };
 }
 
 function decisionsOf({ answer }: Reserved, told: Decision): readonly Decision[] {
   return answer?.kind === 'decision' && answer.decision !== told ? [answer.decision] : [];
-}
-
-function standingOf(decision: Decision): LimitStanding {
-  const { ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis } = decision;
-  return { ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis };
 }

@@ -13,7 +13,6 @@ export const DEFINITIONS_MAX = 10_000;
  * room to say which.
  */
 export const DEFINITION_ID_BYTES_MAX = 96;
-export const DESCRIPTOR_NAME_BYTES_MAX = 64;
 /** The longest value, or pattern of values, of a condition or a step. */
 export const PATTERN_BYTES_MAX = 256;
 export const DOMAIN_BYTES_MAX = 128;

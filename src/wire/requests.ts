@@ -37,7 +37,8 @@ export function encodeRequests(requests: readonly ForwardedRequest[]): Buffer {
   batch.clear();
   out.integer(requests.length);
   const looks: number[] = [];
-  for (const [i, { id, budgetMillis, partition, relayTo, request }] of requests.entries()) {
+  for (let i = 0; i < requests.length; i += 1) {
+    const { id, budgetMillis, partition, relayTo, request } = requests[i]!;
     out.integer(id);
     out.integer(budgetMillis);
     out.integer(partition);

@@ -3,8 +3,8 @@
  * with what each was asked, so that another request under its id is found out. It grants nothing.
  */
 
+import { jointGrant } from '../../api/joint-answer.ts';
 import type { Decision } from '../decision.ts';
-import { jointGrant } from '../joint-answer.ts';
 import { BlockPool, wordOf } from './block-pool.ts';
 import { LinearIndex } from './linear-index.ts';
 import { GRANT_WORDS, GrantView, HASH, IS_INDEXED, NEXT, TEXTS } from './remembered-grant.ts';
