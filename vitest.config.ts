@@ -24,16 +24,13 @@ async function mutated(id: string): Promise<Plugin> {
 const FIRST = [
   'test/cluster/start-script.test.ts',
   'test/sim/crash-points.test.ts',
-  'test/jepsen/jepsen.test.ts',
   'test/sim/sim.test.ts',
   'test/cluster/failover.test.ts',
   'test/rules/hostile.test.ts',
   'test/cluster/graceful-stop.test.ts',
-  'test/cluster/disk-failure.test.ts',
   'test/raft/random.test.ts',
   'test/cluster/made-anew.test.ts',
   'test/limiter/meter-histories.test.ts',
-  'test/jepsen/nemesis.test.ts',
   'test/cluster/removed.test.ts',
   'test/limiter/meter-refunds.test.ts',
   'test/cluster/rules.test.ts',
@@ -60,10 +57,14 @@ const mutant = process.env['QUORATE_MUTANT'];
 /** A hang must end at some time. Nothing is called wrong for being slow: the machine may have other things to do. */
 const HANGS_MILLIS = 900_000;
 
-export default defineConfig({
+/** What takes long has a command of its own: `npm run test:long`. */
+const LONG = 'test/**/*.long.test.ts';
+
+export default defineConfig(({ mode }) => ({
   plugins: mutant === undefined ? [] : [mutated(mutant)],
   test: {
-    include: ['test/**/*.test.ts'],
+    include: mode === 'long' ? [LONG] : ['test/**/*.test.ts'],
+    exclude: mode === 'long' ? [] : [LONG],
     pool: 'forks',
     // To load the product anew for each of two hundred files took longer than most of them.
     isolate: false,
@@ -73,4 +74,4 @@ export default defineConfig({
     hookTimeout: HANGS_MILLIS,
     teardownTimeout: HANGS_MILLIS,
   },
-});
+}));

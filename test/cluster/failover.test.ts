@@ -5,7 +5,7 @@ import { type AllowResult, eventually, TestCluster } from './harness.ts';
 import { findOverGrant } from './over-grant.ts';
 import { BusyWatch } from '../slowness.ts';
 
-const KILLS = 10;
+const KILLS = 6;
 const DEADLINE_MILLIS = 1_000;
 /** What this machine may add to a deadline while it is starting processes on two cores. */
 const SCHEDULING_SLACK_MILLIS = 1_000;

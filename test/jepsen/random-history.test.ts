@@ -5,7 +5,7 @@ import { randomHistory } from './random-history.ts';
 import type { Bug } from './random-leaders.ts';
 
 /** The rarest false alarm that was put into a judge showed in the 65th. */
-const GOOD_HISTORIES = 200;
+const GOOD_HISTORIES = 100;
 /** Every judge has noticed its bugs by the second. */
 const BAD_HISTORIES = 12;
 const OPERATIONS = 300;

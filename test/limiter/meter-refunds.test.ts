@@ -11,7 +11,7 @@ import { StateSize } from '../../src/limiter/state/state-size.ts';
 import { Random } from '../sim/random.ts';
 import { type NaiveMeter, naiveCapacity, naiveMeterOf, naiveWait } from './naive-meters.ts';
 
-const HISTORIES = 3_000;
+const HISTORIES = 1_500;
 const STEPS_MAX = 40;
 
 const PLAIN = { id: 'r', clock: 'request' } as const;

@@ -148,7 +148,7 @@ describe('random histories of a group that changes', () => {
   it('60, 61, 65: keep every promise and end in progress', async () => {
     let completed = 0;
     let reads = 0;
-    await eachSeed(someSeeds(45, 15), async (seed) => {
+    await eachSeed(someSeeds(28, 8), async (seed) => {
       const changes = new Changes(seed);
       await changes.run();
       await changes.healAndExpectProgress();
@@ -156,7 +156,7 @@ describe('random histories of a group that changes', () => {
       reads += changes.reads;
     });
     // They do happen.
-    expect(completed).toBeGreaterThan(100);
-    expect(reads).toBeGreaterThan(1_000);
+    expect(completed).toBeGreaterThan(60);
+    expect(reads).toBeGreaterThan(600);
   });
 });

@@ -39,7 +39,7 @@ export async function eachSeed(
 }
 
 /** For whoever has more time: so many times the seeds of `npm test`. */
-const ROUNDS = Number(process.env['TEST_ROUNDS'] ?? 1);
+export const ROUNDS = Number(process.env['TEST_ROUNDS'] ?? 1);
 if (!Number.isSafeInteger(ROUNDS) || ROUNDS < 1 || ROUNDS > 1_000) {
   throw new RangeError(`TEST_ROUNDS must be a whole number from 1 to 1000, and is ${ROUNDS}`);
 }

@@ -81,7 +81,7 @@ describe('the index', () => {
 
   it('finds the path that a look at every rule finds', () => {
     let applied = 0;
-    forEachSeed(someSeeds(150, 50), (seed) => {
+    forEachSeed(someSeeds(75, 25), (seed) => {
       const below = seeded(seed);
       const rules = rulesOf(randomPaths(below));
       const matcher = new RuleMatcher(rules);
@@ -96,7 +96,7 @@ describe('the index', () => {
         if (matching.applied[0] !== undefined) applied += 1;
       }
     });
-    expect(applied).toBeGreaterThan(1_000);
+    expect(applied).toBeGreaterThan(500);
   });
 });
 

@@ -10,7 +10,7 @@ import type { Seams } from './node-world.ts';
 
 const hash = await loadHash32();
 /** A bug ends an enumeration soon: it may look at more than a run that finds nothing. */
-const SAMPLES_PER_BUG = 2;
+const SAMPLES_PER_BUG = 4;
 
 async function underMutant(id: string, name: string): Promise<Enumeration> {
   const { seams } = mutantOf(id);

@@ -5,9 +5,9 @@ import { replayOf } from './replay.ts';
 import { runSeed, type RunResult } from './run.ts';
 import { Totals } from './totals.ts';
 
-const FIXED = Array.from({ length: 6 }, (_, i) => i + 3);
+const FIXED = [3, 5, 8, 11, 12];
 /** One that is soon told. */
-const TOLD_TWICE = 3;
+const TOLD_TWICE = 11;
 const hash = await loadHash32();
 
 async function expectKept(seed: number): Promise<RunResult> {

@@ -6,10 +6,10 @@ import { NodeRun } from './node-run.ts';
 import { NODE_SCRIPTS } from './node-scripts.ts';
 import { GROUP_SCRIPTS } from './scripts.ts';
 
-/** A sixth of them. */
-const GROUP_SAMPLE = 200;
-/** One in a hundred. A run of whole nodes takes several times as long as one of a group. */
-const NODE_SAMPLE = 50;
+/** A twelfth of them. */
+const GROUP_SAMPLE = 100;
+/** One in two hundred. A run of whole nodes takes several times as long as one of a group. */
+const NODE_SAMPLE = 25;
 
 const groups = GROUP_SCRIPTS.map((script): CrashScript => ({
   name: script.name,

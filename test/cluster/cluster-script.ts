@@ -1,0 +1,99 @@
+/** The cluster script as a user runs it: in a directory and at ports of its own. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { reportFrom } from '../../cluster/processes.ts';
+import type { ClusterReport } from '../../src/api/cluster-report.ts';
+import { eventually, freeBasePort, temporaryDirectory } from './harness.ts';
+
+const START = join(import.meta.dirname, '..', '..', 'dist', 'cluster', 'start.js');
+
+/** A command whose output is collected. */
+export class Session {
+  readonly child: ChildProcess;
+  output = '';
+
+  constructor(args: readonly string[]) {
+    this.child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    this.child.stdout?.on('data', (chunk: Buffer) => (this.output += chunk.toString()));
+    this.child.stderr?.on('data', (chunk: Buffer) => (this.output += chunk.toString()));
+  }
+
+  async says(text: string): Promise<void> {
+    await eventually(`"${text}"`, () => (this.output.includes(text) ? true : undefined)).catch(
+      (error: unknown) => {
+        throw new Error(`${String(error)} in: ${this.output}`, { cause: error });
+      },
+    );
+  }
+
+  /** Its exit code, once it ended by itself. */
+  async ended(): Promise<number | null> {
+    return eventually('it ends by itself', () => this.child.exitCode ?? undefined);
+  }
+
+  async end(signal: NodeJS.Signals): Promise<number | null> {
+    if (this.child.exitCode === null && this.child.signalCode === null) {
+      this.child.kill(signal);
+      await once(this.child, 'exit');
+    }
+    return this.child.exitCode;
+  }
+}
+
+export class ClusterScript {
+  readonly directory: string;
+  basePort: number;
+  readonly #sessions: Session[] = [];
+
+  private constructor(directory: string, basePort: number) {
+    this.directory = directory;
+    this.basePort = basePort;
+  }
+
+  static async create(): Promise<ClusterScript> {
+    return new ClusterScript(await temporaryDirectory(), await freeBasePort());
+  }
+
+  /** Ends all that runs, and leaves nothing. */
+  async dispose(): Promise<void> {
+    await Promise.all(this.#sessions.splice(0).map(async (session) => session.end('SIGTERM')));
+    await rm(this.directory, { recursive: true });
+  }
+
+  /** What is started from now on has other ports. */
+  async move(): Promise<void> {
+    this.basePort = await freeBasePort();
+  }
+
+  run(...args: string[]): Session {
+    const session = new Session(args);
+    this.#sessions.push(session);
+    return session;
+  }
+
+  start(...args: string[]): Session {
+    return this.run(START, '--data', this.directory, '--base-port', String(this.basePort), ...args);
+  }
+
+  async statusOf(id: number): Promise<ClusterReport> {
+    return eventually(`node ${id} says something about the cluster`, () =>
+      reportFrom(`http://127.0.0.1:${this.basePort + id}`),
+    );
+  }
+
+  async pids(): Promise<number[]> {
+    const { nodes } = await this.statusOf(1);
+    return nodes.map(({ pid }) => pid ?? 0);
+  }
+
+  async ask(id = 1): Promise<{ allowed: boolean; limit: number; remaining: number }> {
+    const response = await fetch(`http://127.0.0.1:${this.basePort + id}/v1/allow`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"userId":"ada"}',
+    });
+    return (await response.json()) as { allowed: boolean; limit: number; remaining: number };
+  }
+}

@@ -1,0 +1,90 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readCluster } from '../../src/config/cluster-directory.ts';
+import { ClusterScript } from './cluster-script.ts';
+import { eventually } from './harness.ts';
+import { CLI, command, nodeAt, nodeOptions, quorate } from './nodes-command.ts';
+
+describe('the cluster script, started again', () => {
+  let script: ClusterScript;
+  beforeEach(async () => {
+    script = await ClusterScript.create();
+  });
+  afterEach(async () => {
+    await script.dispose();
+  });
+
+  it('keeps its data across restarts, replicates a changed limit, and starts over when told', async () => {
+    // The window is longer than a test takes on any machine.
+    const first = script.start('--limit', '1', '--window', '3600000');
+    await first.says('Ctrl-C stops the cluster');
+    expect(await script.ask()).toMatchObject({ allowed: true, remaining: 0 });
+    await first.end('SIGTERM');
+
+    // Edited without a higher version, it is not in force: the option has to see to it all the same.
+    const path = join(script.directory, 'cluster.json');
+    await writeFile(path, (await readFile(path, 'utf8')).replace('"limit": 1', '"limit": 3'));
+    const second = script.start('--limit', '3');
+    await second.says('Ctrl-C stops the cluster');
+    const raised = await eventually('the new limit', async () => {
+      const answer = await script.ask();
+      return answer.limit === 3 ? answer : undefined;
+    });
+    // The grant of the first run still counts.
+    expect(raised.remaining).toBeLessThanOrEqual(1);
+    expect(second.output).toContain("rule 'default': 3 per 3600000 ms");
+    expect((await script.statusOf(2)).rules).toMatchObject({ version: 2, rules: [{ limit: 3 }] });
+    await second.end('SIGTERM');
+
+    await writeFile(path, (await readFile(path, 'utf8')).replace('"limit": 3', '"limit": 2'));
+    const edited = script.start();
+    await edited.says('Ctrl-C stops the cluster');
+    expect(edited.output).toContain("rule 'default': 3 per 3600000 ms");
+    expect(edited.output).toMatch(/cluster.json says something else .*\n  rules.version above 2/);
+    expect(await readFile(join(script.directory, 'logs', 'node-1.log'), 'utf8')).toContain(
+      'the rules of cluster.json are not in force, and will not be: raise its rules.version above 2',
+    );
+    await edited.end('SIGTERM');
+
+    const third = script.start('--fresh');
+    await third.says('Ctrl-C stops the cluster');
+    expect(await script.ask()).toMatchObject({ allowed: true, limit: 100, remaining: 99 });
+  });
+
+  it('moves a cluster to other ports with the node that joined it, and starts none that left or was never added', async () => {
+    const limits = ['--limit', '1', '--window', '3600000', '--partitions', '4'];
+    const first = script.start(...limits);
+    await first.says('Ctrl-C stops the cluster');
+    const four = nodeAt(4, script.basePort + 4, script.basePort + 1_004);
+    await quorate('join', '--data', script.directory, ...nodeOptions(four));
+    const joined = script.run(CLI, 'node', '--id', '4', '--data', script.directory);
+    await command(script.basePort + 1, 'add', four, '--replace', '3');
+    await quorate(
+      'join',
+      '--data',
+      script.directory,
+      ...nodeOptions(nodeAt(5, script.basePort + 5, script.basePort + 1_005)),
+    );
+    expect(await script.ask()).toMatchObject({ allowed: true });
+    await first.says('node 3 is stopped: node 3 was removed from the cluster');
+    const { founders } = (await readCluster(script.directory)) ?? {};
+    await Promise.all([first.end('SIGTERM'), joined.end('SIGTERM')]);
+
+    await script.move();
+    const second = script.start();
+    await second.says('Ctrl-C stops the cluster');
+    expect(second.output).toContain('starting 3 nodes of cluster');
+    expect(second.output).toContain('node 3 was removed from the cluster: not started');
+    expect(second.output).toContain('node 5 is prepared and does not belong to the cluster yet: not started');
+    // One cluster, with what was granted before: every node denies, wherever the partition is led.
+    for (const id of [1, 2, 4]) expect(await script.ask(id)).toMatchObject({ allowed: false, limit: 1 });
+    expect((await readCluster(script.directory))?.founders).toEqual(founders);
+    // Where the nodes are now is replicated.
+    await eventually('node 1 tells the new addresses', async () => {
+      const { nodes } = await script.statusOf(1);
+      const expected = [1, 2, 4].map((id) => `127.0.0.1:${script.basePort + id}`);
+      return nodes.map(({ http }) => http).join() === expected.join() ? true : undefined;
+    });
+  });
+});
