@@ -50,6 +50,8 @@ export interface NodeBehindDoor {
   readonly changeNodes: (change: NodeChange, done: (result: NodeChangeResult) => void) => void;
   /** Those in force, as far as this node knows; undefined while it knows none. */
   readonly rules: () => RulesInForce | undefined;
+  /** One of them, as it may be given in a change; its body is undefined if there is none such. */
+  readonly rule: (id: string) => { readonly version: number; readonly body: unknown } | undefined;
   /** `done` is told when all partitions decide by them, or after a few seconds. */
   readonly changeRules: (change: RulesChange, done: (result: RulesChangeResult) => void) => void;
 }

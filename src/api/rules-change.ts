@@ -33,8 +33,17 @@ export interface RulesChange {
   readonly table: { readonly [Field in (typeof RULES_CHANGE_FIELDS)[number]]?: unknown };
   /** Instead of the rules of `table`: a document (src/rules/) that says which requests they are for. Not read yet. */
   readonly document?: string;
+  /** Instead of both: one rule put in its place, behind the others if it is new; or taken out. */
+  readonly rule?: OneRuleChange;
   /** Only if this is the version in force. */
   readonly ifVersion: number | undefined;
+}
+
+export interface OneRuleChange {
+  /** Any text. */
+  readonly id: string;
+  /** As a document has it, or a table where no document is in force; without its id. Not read yet. Absent: it is taken out. */
+  readonly body?: Readonly<Record<string, unknown>>;
 }
 
 /** Why the rules were not changed, or may not have been, though they are sound. */
@@ -44,6 +53,7 @@ export const RULES_CHANGE_FAILURES = {
     status: 412,
     text: 'other rules are in force than the change was made for; read them again',
   },
+  unknownRule: { status: 404, text: 'no rule in force has this id' },
   notMember: { status: 409, text: 'this node does not belong to the cluster; ask another one' },
   overloaded: { status: 503, text: 'too many changes are waiting; ask again' },
   unknownOutcome: { status: 503, text: 'the change may have happened; read the rules before asking again' },

@@ -1,8 +1,9 @@
 /**
- * `GET /v1/rules`, `PUT /v1/rules`: the rules in force, and others in their place. Until callers are authenticated, only the
+ * `GET /v1/rules`, `PUT /v1/rules`: the rules in force, and others in their place; and the same of one of them under
+ * `/v1/rules/{id}`, with `DELETE`. Until callers are authenticated, only the
  * node's own machine may change them. It parses and formats; group 0 and the partitions decide.
  */
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { UNAVAILABLE_RETRY_SECONDS } from '../api/refusals.ts';
 import {
   RULES_CHANGE_FAILURES,
@@ -24,6 +25,11 @@ export const RULES_BODY_BYTES_MAX = 1_048_576;
 const DOCUMENT_TYPES = ['application/yaml', 'text/yaml'];
 const OTHER_TYPE = `body must be JSON, with content-type: application/json, or a document of rules, with ${DOCUMENT_TYPES.join(' or ')}`;
 const NO_RULES = { ok: false, reason: 'notLeader' } as const;
+const UNKNOWN_RULE = { ok: false, reason: 'unknownRule' } as const;
+/** Of one rule. */
+const RULE_BODY_BYTES_MAX = 65_536;
+/** Ids may hold a slash. */
+const ONE_RULE = '/v1/rules/*';
 
 /** One strong entity tag, as `GET` gave it, or `*`: whatever is in force. @throws InvalidBodyError */
 function parseIfMatch(header: string | undefined): number | undefined {
@@ -53,6 +59,16 @@ function parseRulesBody(body: unknown, ifMatch: string | undefined): RulesChange
   if (table.rules !== undefined)
     throw new InvalidBodyError('rules', 'rules must be absent where a document holds them');
   return { table, document, ifVersion };
+}
+
+/** The rule as it stands in a document, or in a table; the id in the address is its id. @throws InvalidBodyError */
+function parseRuleBody(body: unknown, id: string): Readonly<Record<string, unknown>> {
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw new InvalidBodyError('body', 'body must be a JSON object: one rule');
+  const { id: stated = id, ...rule } = body as Readonly<Record<string, unknown>>;
+  if (stated !== id)
+    throw new InvalidBodyError('id', 'id must be that of the address, or absent: a rule keeps its id');
+  return rule;
 }
 
 /** 200: all partitions decide by them. 202: those in `pending` will, as soon as they have a leader. */
@@ -87,33 +103,63 @@ function takeDocuments(scope: FastifyInstance): void {
   });
 }
 
+/** @param told undefined if no rules are in force, its body if not this one. */
+function tell(
+  reply: FastifyReply,
+  told: { readonly version: number; readonly body: unknown } | undefined,
+): FastifyReply {
+  if (told === undefined) sendAnswer(reply, formatRulesAnswer(NO_RULES));
+  else if (told.body === undefined) sendAnswer(reply, formatRulesAnswer(UNKNOWN_RULE));
+  else {
+    const headers = { 'content-type': JSON_TYPE, etag: etagOf(told.version) };
+    sendAnswer(reply, { status: 200, headers, body: told.body });
+  }
+  return reply;
+}
+
+type OneRuleRequest = FastifyRequest<{ Params: { '*': string } }>;
+
 export function addRulesRoutes(app: FastifyInstance, { node, logger }: HttpDoorInit): void {
+  /** Answers `reply` when it is done. */
+  const change = (request: FastifyRequest, reply: FastifyReply, wanted: () => RulesChange): FastifyReply => {
+    if (!isLocal(request.socket, request.headers)) {
+      sendAnswer(reply, FORBIDDEN);
+      return reply;
+    }
+    node.changeRules(wanted(), (result) => {
+      const answer = formatRulesAnswer(result);
+      const told = result.ok
+        ? { version: result.version, pending: result.pending.length }
+        : { reason: result.reason };
+      logger.info({ status: answer.status, ...told }, 'change of the rules asked for');
+      sendAnswer(reply, answer);
+    });
+    return reply;
+  };
+
   app.get('/v1/rules', (_request, reply) => {
     const rules = node.rules();
-    const headers = { 'content-type': JSON_TYPE };
-    if (rules === undefined) sendAnswer(reply, formatRulesAnswer(NO_RULES));
-    else
-      sendAnswer(reply, { status: 200, headers: { ...headers, etag: etagOf(rules.version) }, body: rules });
-    return reply;
+    return tell(reply, rules && { version: rules.version, body: rules });
   });
   void app.register((scope, _options, registered) => {
     takeDocuments(scope);
-    scope.put('/v1/rules', { bodyLimit: RULES_BODY_BYTES_MAX }, (request, reply) => {
-      if (!isLocal(request.socket, request.headers)) {
-        sendAnswer(reply, FORBIDDEN);
-        return reply;
-      }
-      const change = parseRulesBody(request.body, request.headers['if-match']);
-      node.changeRules(change, (result) => {
-        const answer = formatRulesAnswer(result);
-        const told = result.ok
-          ? { version: result.version, pending: result.pending.length }
-          : { reason: result.reason };
-        logger.info({ status: answer.status, ...told }, 'change of the rules asked for');
-        sendAnswer(reply, answer);
-      });
-      return reply;
-    });
+    scope.put('/v1/rules', { bodyLimit: RULES_BODY_BYTES_MAX }, (request, reply) =>
+      change(request, reply, () => parseRulesBody(request.body, request.headers['if-match'])),
+    );
     registered();
   });
+  app.get(ONE_RULE, (request: OneRuleRequest, reply) => tell(reply, node.rule(request.params['*'])));
+  app.put(ONE_RULE, { bodyLimit: RULE_BODY_BYTES_MAX }, (request: OneRuleRequest, reply) =>
+    change(request, reply, () => {
+      const id = request.params['*'];
+      const rule = { id, body: parseRuleBody(request.body, id) };
+      return { table: {}, rule, ifVersion: parseIfMatch(request.headers['if-match']) };
+    }),
+  );
+  app.delete(ONE_RULE, (request: OneRuleRequest, reply) =>
+    change(request, reply, () => {
+      const rule = { id: request.params['*'] };
+      return { table: {}, rule, ifVersion: parseIfMatch(request.headers['if-match']) };
+    }),
+  );
 }

@@ -250,6 +250,7 @@ function behindDoor(
       else readiness.core.usage.ask(query, done);
     },
     rules: () => readiness.core?.rules.inForce,
+    rule: (id) => readiness.core?.rules.oneInForce(id),
     changeRules(change, done) {
       if (readiness.core === undefined) done({ ok: false, reason: 'notLeader' });
       else readiness.core.rules.change(change, done);

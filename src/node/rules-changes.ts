@@ -14,7 +14,9 @@ import { InvalidRuleError, type RuleTable, validateRuleTable } from '../limiter/
 import type { MetaState } from '../meta/meta-state.ts';
 import type { ClusterChange, ClusterChangeResult } from '../wire/cluster-changes.ts';
 import type { NodeReport, PartitionReport } from '../wire/node-report.ts';
-import { readDocument } from './rules-document.ts';
+import { nativeForm } from '../rules/native-form.ts';
+import type { RuleDefinition } from '../rules/rule-definition.ts';
+import { readDocument, readRuleOfDocument, readRuleOfTable } from './rules-document.ts';
 import { digestOfRules } from './rules-digest.ts';
 import { rulesInForce } from './rules-in-force.ts';
 
@@ -85,6 +87,16 @@ export class RulesChanges {
     return { ...newest, definitions: JSON.parse(definitions) as readonly unknown[] };
   }
 
+  /** Of the document in force, or of the table if there is none; in the form in which a change may give it. */
+  oneInForce(id: string): { readonly version: number; readonly body: unknown } | undefined {
+    const { inForce } = this;
+    if (inForce === undefined) return undefined;
+    const { version, rules, definitions } = inForce;
+    if (definitions === undefined) return { version, body: rules.find((rule) => rule.id === id) };
+    const definition = (definitions as readonly RuleDefinition[]).find((rule) => rule.id === id);
+    return { version, body: definition && (nativeForm(definition) ?? definition) };
+  }
+
   /**
    * What group 0 says, as far as it holds: a file of a greater version brought rules of its own, which say nothing of the requests
    * they are for.
@@ -107,24 +119,33 @@ export class RulesChanges {
   }
 
   /** @param done told once, when all partitions decide by them or after a few seconds; never if this process ends before */
-  change({ table, document, ifVersion }: RulesChange, done: Done): void {
+  change(change: RulesChange, done: Done): void {
+    const { table, ifVersion } = change;
     const { newest } = this;
     const fail = (reason: RulesChangeFailure): void => done({ ok: false, reason });
     if (newest === undefined) return fail('notLeader');
     if (ifVersion !== undefined && ifVersion !== newest.version) return fail('rulesChanged');
     if (this.#waiting.length >= WAITING_MAX) return fail('overloaded');
     const version = this.#versionAbove(newest);
-    const read = document === undefined ? {} : readDocument(document);
+    const read = this.#read(change, newest);
     if ('ok' in read) return done(read);
     const { rules = table.rules, definitions } = read;
     const checked = checkedTable({ ...optionsOf(newest), ...table, rules, version }, this.#init.timing);
     if (!('version' in checked)) return done(checked);
     const base = this.#asked?.version ?? 0;
-    const change = { type: 'rules', table: checked, base, ...(definitions && { definitions }) } as const;
-    this.#init.change(change, (result) => {
+    const asked = { type: 'rules', table: checked, base, ...(definitions && { definitions }) } as const;
+    this.#init.change(asked, (result) => {
       if (result.ok) this.#wait(checked, done);
       else fail(isKnown(result.reason) ? result.reason : 'unknownOutcome');
     });
+  }
+
+  #read({ document, rule }: RulesChange, { rules }: RuleTable): ReturnType<typeof readRuleOfTable> {
+    if (document !== undefined) return readDocument(document);
+    if (rule === undefined) return {};
+    const { definitions } = this.inForce ?? {};
+    if (definitions === undefined) return readRuleOfTable(rule, rules);
+    return readRuleOfDocument(rule, definitions as readonly RuleDefinition[]);
   }
 
   /** To be called when group 0 has another state. Whatever is newer than what a partition has is proposed by its leader. */

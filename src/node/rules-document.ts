@@ -1,40 +1,102 @@
-/** A document of rules, as it is handed to group 0: read, and made rules of the limiter. */
-import { RULES_DOCUMENT_BYTES_MAX, type RulesChangeResult } from '../api/rules-change.ts';
+/** A document of rules, or one rule of it, as it is handed to group 0: read, and made rules of the limiter. */
+import {
+  type OneRuleChange,
+  RULES_DOCUMENT_BYTES_MAX,
+  type RulesChangeFailure,
+  type RulesChangeResult,
+} from '../api/rules-change.ts';
 import type { Rule } from '../api/rule.ts';
 import { limiterRulesOf } from '../rules/compile.ts';
-import { readRules } from '../rules/read-rules.ts';
+import { readRules, type RulesRead } from '../rules/read-rules.ts';
+import type { RuleDefinition } from '../rules/rule-definition.ts';
 
 /** More would not help whoever has to mend them. */
 const MISTAKES_SHOWN_MAX = 10;
 
 interface ReadDocument {
-  /** One for each window. */
-  readonly rules?: readonly Rule[];
+  /** One for each window; of a rule table any that are not checked yet. */
+  readonly rules?: readonly unknown[];
   /** In JSON. */
   readonly definitions?: string;
 }
 
 type Invalid = Extract<RulesChangeResult, { reason: 'invalid' }>;
+type Failed = { readonly ok: false; readonly reason: RulesChangeFailure };
 
 export function readDocument(document: string): ReadDocument | Invalid {
   const bytes = Buffer.byteLength(document);
   if (bytes > RULES_DOCUMENT_BYTES_MAX)
-    return invalid(`document must be at most ${RULES_DOCUMENT_BYTES_MAX} bytes, but is ${bytes}`);
+    return invalid(`document must be at most ${RULES_DOCUMENT_BYTES_MAX} bytes, but is ${bytes}`, 'document');
   const read = readRules(document);
-  if (read.kind === 'mistakes') {
-    const { mistakes } = read;
-    const shown = mistakes
-      .slice(0, MISTAKES_SHOWN_MAX)
-      .map(({ line, column, message }) => `${line}:${column}: ${message}`);
-    const more = mistakes.length - shown.length;
-    return invalid([...shown, ...(more > 0 ? [`and ${more} more`] : [])].join('\n'));
-  }
-  const definitions = JSON.stringify(read.definitions);
-  if (Buffer.byteLength(definitions) > 2 * RULES_DOCUMENT_BYTES_MAX)
-    return invalid('document repeats too much of itself');
-  return { rules: limiterRulesOf(read.definitions), definitions };
+  if (read.kind === 'mistakes')
+    return invalid(
+      saying(read, ({ line, column, message }) => `${line}:${column}: ${message}`),
+      'document',
+    );
+  return written(read.definitions, 'document repeats too much of itself', 'document');
 }
 
-function invalid(message: string): Invalid {
-  return { ok: false, reason: 'invalid', field: 'document', message };
+/** @param inForce of the document that it is a rule of, in their order */
+export function readRuleOfDocument(
+  { id, body }: OneRuleChange,
+  inForce: readonly RuleDefinition[],
+): ReadDocument | Invalid | Failed {
+  const others = inForce.filter((definition) => definition.id !== id);
+  if (body === undefined) {
+    if (others.length === inForce.length) return { ok: false, reason: 'unknownRule' };
+    const name = inForce.find((definition) => definition.id === id)?.name ?? '';
+    const successor = others.find(({ replaces }) => replaces.includes(name));
+    if (successor !== undefined) return invalid(`rule '${successor.id}' replaces it`, 'id');
+    return written(others, 'the rules are too many', 'rules');
+  }
+  // With places in a line that nobody wrote: what a mistake is about stands in its words.
+  const read = readRules(JSON.stringify({ rules: [{ ...body, id }] }), others);
+  if (read.kind === 'mistakes')
+    return invalid(
+      saying(read, ({ message }) => message),
+      'rule',
+    );
+  const [definition] = read.definitions;
+  if (definition === undefined) return invalid('this is no rule', 'rule');
+  const isNew = others.length === inForce.length;
+  const definitions = isNew
+    ? [...inForce, definition]
+    : inForce.map((other) => (other.id === id ? definition : other));
+  return written(definitions, 'the rules are too many', 'rules');
+}
+
+/** Where no document is in force, but a table. */
+export function readRuleOfTable(
+  { id, body }: OneRuleChange,
+  inForce: readonly Rule[],
+): ReadDocument | Invalid | Failed {
+  const at = inForce.findIndex((rule) => rule.id === id);
+  if (body === undefined) {
+    if (at === -1) return { ok: false, reason: 'unknownRule' };
+    return { rules: inForce.filter((rule) => rule.id !== id) };
+  }
+  const rule = { ...body, id };
+  return { rules: at === -1 ? [...inForce, rule] : inForce.with(at, rule as unknown as Rule) };
+}
+
+function written(
+  definitions: readonly RuleDefinition[],
+  tooMuch: string,
+  field: string,
+): ReadDocument | Invalid {
+  const text = JSON.stringify(definitions);
+  if (Buffer.byteLength(text) > 2 * RULES_DOCUMENT_BYTES_MAX) return invalid(tooMuch, field);
+  return { rules: limiterRulesOf(definitions), definitions: text };
+}
+
+type Mistakes = Extract<RulesRead, { kind: 'mistakes' }>;
+
+function saying({ mistakes }: Mistakes, line: (mistake: Mistakes['mistakes'][number]) => string): string {
+  const shown = mistakes.slice(0, MISTAKES_SHOWN_MAX).map(line);
+  const more = mistakes.length - shown.length;
+  return [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join('\n');
+}
+
+function invalid(message: string, field: string): Invalid {
+  return { ok: false, reason: 'invalid', field, message };
 }

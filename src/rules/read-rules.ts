@@ -33,9 +33,10 @@ export type RulesRead =
 
 /**
  * @param source text, or its bytes in UTF-8
+ * @param beside rules that hold besides: what is read is checked together with them, and they are not among the definitions
  * @example readRules('rules: [{id: per-user, key: user, windows: {limit: 100, per: minute}}]')
  */
-export function readRules(source: string | Uint8Array): RulesRead {
+export function readRules(source: string | Uint8Array, beside: readonly RuleDefinition[] = []): RulesRead {
   const lines = new LineCounter();
   lines.addNewLine(0);
   const findings = new Findings(lines);
@@ -45,8 +46,9 @@ export function readRules(source: string | Uint8Array): RulesRead {
     if (map === undefined) throw new StopReading();
     const format = formatOf(map);
     const rules = (format === 'envoy' ? readEnvoyRules : readNativeRules)(map, findings);
-    checkCount(rules, findings);
-    checkTogether(rules, format === 'native', findings);
+    const others = beside.map((definition): Located => ({ definition, at: 0, replacesAt: [] }));
+    checkCount([...others, ...rules], findings);
+    checkTogether([...rules, ...others], format === 'native', findings);
     const { notes } = findings;
     if (findings.hasMistakes)
       return { kind: 'mistakes', mistakes: findings.mistakes, isComplete: true, notes };

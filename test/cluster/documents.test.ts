@@ -143,3 +143,31 @@ rules:
     expect(await ask({ apiKey: 'key-5', ip: '10.0.1.0' })).toMatchObject({ allowed: true });
   });
 });
+
+async function change(method: string, id: string, body?: object): Promise<number> {
+  const headers = { 'content-type': 'application/json' };
+  const init = body === undefined ? { method } : { method, headers, body: JSON.stringify(body) };
+  return (await fetch(`${url}/v1/rules/${encodeURIComponent(id)}`, init)).status;
+}
+
+describe('one rule of a document', () => {
+  const rule = { key: 'user', windows: { limit: 5, per: 'day' } };
+
+  it('is added, told, changed with what it granted, and taken out; the others stay (001-10)', async () => {
+    await apply(JSON.stringify({ rules: [{ id: 'others', key: 'ip', windows: { limit: 3, per: 'day' } }] }));
+    expect(await ask({ user: 'eve' })).toMatchObject({ allowed: true });
+    await expect.poll(async () => change('PUT', 'of/eve', { ...rule, match: { user: 'eve' } })).toBe(200);
+    expect(await ask({ user: 'eve' }, 3)).toMatchObject({ allowed: true, rule: 'of/eve' });
+    const told = await fetch(`${url}/v1/rules/of%2Feve`);
+    const body = (await told.json()) as { windows: { limit: number }[] };
+    expect(body).toMatchObject({ id: 'of/eve', match: { user: 'eve' }, key: ['user'] });
+    const lower = { ...body, windows: [{ limit: 4, per: 'day' }] };
+    await expect.poll(async () => change('PUT', 'of/eve', lower)).toBe(200);
+    expect(await ask({ user: 'eve' }, 2)).toMatchObject({ allowed: false });
+    expect(await ask({ user: 'eve' }, 1)).toMatchObject({ allowed: true });
+    await expect.poll(async () => change('DELETE', 'of/eve')).toBe(200);
+    expect(await ask({ user: 'eve' }, 100)).toMatchObject({ allowed: true });
+    expect(await change('DELETE', 'of/eve')).toBe(404);
+    expect(await ask({ ip: '10.0.0.1' }, 4)).toMatchObject({ allowed: false });
+  });
+});

@@ -114,6 +114,8 @@ export class Door {
         done(this.changed);
       },
       rules: () => this.rules,
+      rule: (id) =>
+        this.rules && { version: this.rules.version, body: this.rules.rules.find((rule) => rule.id === id) },
       changeRules: (change, done) => {
         this.rulesChanges.push(change);
         done(this.rulesChanged);

@@ -115,6 +115,52 @@ describe('the rules over HTTP', () => {
   });
 });
 
+describe('one rule over HTTP', () => {
+  const url = '/v1/rules/tier%2Fpro';
+  const rule = { id: 'tier/pro', limit: 3, windowMillis: 1_000 };
+
+  it('is told by its id with the version of all, as long as there is one', async () => {
+    expect((await door.app.inject(url)).statusCode).toBe(503);
+    const table = validateRuleTable({ version: 7, rules: [rule] });
+    door.rules = table;
+    const told = await door.app.inject(url);
+    expect([told.statusCode, told.headers.etag, told.json()]).toEqual([200, '"7"', table.rules[0]]);
+    expect((await door.app.inject('/v1/rules/tier')).statusCode).toBe(404);
+  });
+
+  it('is put in its place, or taken out, if the rules are still those that were read', async () => {
+    const { id, ...payload } = rule;
+    const headers = { 'if-match': '"7"' };
+    const put = await door.app.inject({ method: 'PUT', url, headers, payload: { id, ...payload } });
+    expect([put.statusCode, put.headers.etag]).toEqual([200, '"8"']);
+    const taken = await door.app.inject({ method: 'DELETE', url });
+    expect(taken.statusCode).toBe(200);
+    expect(door.rulesChanges).toEqual([
+      { table: {}, rule: { id, body: payload }, ifVersion: 7 },
+      { table: {}, rule: { id }, ifVersion: undefined },
+    ]);
+  });
+
+  it('that is not there cannot be taken out', async () => {
+    door.rulesChanged = { ok: false, reason: 'unknownRule' };
+    expect((await door.app.inject({ method: 'DELETE', url })).statusCode).toBe(404);
+  });
+
+  it.each([[[]], ['text'], [{ ...rule, id: 'other' }], [{ ...rule, id: 7 }]])('is not %j', async (body) => {
+    const headers = { 'content-type': 'application/json' };
+    const answer = await door.app.inject({ method: 'PUT', url, headers, payload: JSON.stringify(body) });
+    expect(answer.statusCode).toBe(400);
+    expect(door.rulesChanges).toEqual([]);
+  });
+
+  it.each(['PUT', 'DELETE'] as const)('is changed by nobody from elsewhere: %s', async (method) => {
+    const payload = { limit: 3 };
+    const answer = await door.app.inject({ method, url, payload, remoteAddress: '10.0.0.7' });
+    expect(answer.statusCode).toBe(403);
+    expect(door.rulesChanges).toEqual([]);
+  });
+});
+
 async function send(
   type: string,
   payload: string | Buffer,

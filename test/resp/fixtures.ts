@@ -102,6 +102,7 @@ export class PlayedDoor {
         cluster: () => this.report,
         changeNodes: () => {},
         rules: () => this.rules,
+        rule: () => undefined,
         changeRules: () => {},
       },
       address: { host: '127.0.0.1', port: 0 },

@@ -1,0 +1,56 @@
+/** A rule that was told is the rule that was read. */
+import { expect, it } from 'vitest';
+import { nativeForm } from '../../src/rules/native-form.ts';
+import { readRules } from '../../src/rules/read-rules.ts';
+import type { RuleDefinition } from '../../src/rules/rule-definition.ts';
+import { forEachSeed, seeded, someSeeds } from '../raft/seeded.ts';
+import { TIERS } from './read.ts';
+import { randomRules } from './random-rules.ts';
+
+function definitionsOf(text: string): readonly RuleDefinition[] {
+  const read = readRules(text);
+  if (read.kind !== 'rules') throw new Error(read.mistakes.map(({ message }) => message).join('\n'));
+  return read.definitions;
+}
+
+function toldAgain(text: string): readonly RuleDefinition[] {
+  return definitionsOf(JSON.stringify({ rules: definitionsOf(text).map(nativeForm) }));
+}
+
+const EVERY_FIELD = `
+rules:
+  - id: every field
+    match: { endpoint: /api/*, tier: pro }
+    key: [ip/24/64, user]
+    windows: [{ limit: 10, per: minute }, { limit: 50, windowMillis: 90000 }]
+    meter: leakyBucket
+    burst: 3
+    cost: { /api/yearly: 5, '*': 2 }
+    clock: cluster
+    failMode: local
+    enabled: false
+    priority: -7
+    group: of its own
+    shadow: true
+    replaces: [other]
+    comment: "all of it: #1"
+  - { id: other, unlimited: true }
+  - { id: costly, key: user, windows: { limit: 1, per: day }, cost: 4 }
+`;
+
+it('with all that a rule may say, in its long form and its short one', () => {
+  for (const text of [EVERY_FIELD, TIERS]) expect(toldAgain(text)).toEqual(definitionsOf(text));
+});
+
+it('whatever rules there are', () => {
+  forEachSeed(someSeeds(40, 20), (seed) => {
+    const text = randomRules(seeded(seed));
+    expect(toldAgain(text)).toEqual(definitionsOf(text));
+  });
+});
+
+it('and one for descriptors in an order has no such form', () => {
+  const envoy = 'domain: d\ndescriptors: [{key: k, rate_limit: {unit: day, requests_per_unit: 3}}]';
+  const read = readRules(envoy);
+  expect(read.kind === 'rules' && read.definitions.map(nativeForm)).toEqual([undefined]);
+});
