@@ -2,6 +2,7 @@
  * What a request for a grant is answered, by every door. Plain data: how a door writes it down is the door's business,
  * who decided it is the cluster's.
  */
+import type { CustomerRecord } from './customer.ts';
 import type { UnavailableReason } from './refusals.ts';
 
 /** Where a decision was made. For a grant, the entry that made it; for a denial, the state it was read from. */
@@ -49,6 +50,11 @@ export interface Decision extends LimitStanding {
    * that deny it the one that takes longest to grant it, else the one with least remaining.
    */
   readonly limits?: readonly LimitStanding[];
+  /**
+   * A key of it, or its customer, is blocked: denied whatever is free, until an operator takes that back. No wait helps, and all
+   * numbers are 0.
+   */
+  readonly isBlocked?: true;
 }
 
 /** What was asked can never be decided as it is. */
@@ -76,6 +82,8 @@ export interface Unavailable {
   readonly kind: 'unavailable';
   readonly reason: UnavailableReason;
   readonly proposed: boolean;
+  /** With `customer_changed`: what is known of the customer now. */
+  readonly record?: CustomerRecord;
 }
 
 /** Nothing but a decision with `allowed` is a grant. */

@@ -51,6 +51,8 @@ export const UNAVAILABLE = {
   not_member: { text: 'this node does not belong to the cluster; ask another one', proposed: 'never' },
   /** The limits of the request were found by other rules than its partition decides by. */
   rules_changed: { text: 'the rules are being changed; ask again', proposed: 'never' },
+  /** It was matched with another record of its customer than there is. It counts nowhere, though it may be in the log. */
+  customer_changed: { text: 'what is known of the customer is being changed; ask again', proposed: 'never' },
 } as const satisfies Readonly<Record<string, UnavailableMeaning>>;
 
 export type UnavailableReason = keyof typeof UNAVAILABLE;

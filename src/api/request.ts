@@ -4,6 +4,7 @@
  */
 import type { Invalid } from './answer.ts';
 import { isBoundedInteger, isBoundedText } from './bounded.ts';
+import type { CustomerGuard } from './customer.ts';
 
 // A node refuses frames with what is beyond its bounds, and breaks the connection: other bounds need a new PROTOCOL_VERSION.
 /** The longest user id in UTF-8 bytes. */
@@ -64,6 +65,8 @@ export interface AllowRequest {
    * another one refuses, and whoever asks finds them again. It does not enter the log.
    */
   readonly matchedBy?: number | undefined;
+  /** It was matched with what is known of a customer: if that is another by now, it counts nowhere. */
+  readonly guard?: CustomerGuard | undefined;
 }
 
 /** The fields by the names that callers know: every answer that names a field uses these. `rule` is `ruleId`. */

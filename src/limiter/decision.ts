@@ -1,6 +1,7 @@
 /** What the limiter answers, beyond the decisions that every door knows. Plain data only. */
 
 import type { Decision as Judged } from '../api/answer.ts';
+import type { CustomerRecord } from '../api/customer.ts';
 import type { Conflict } from './fingerprint.ts';
 
 /** A place in the log and the group time stamped there. */
@@ -18,8 +19,15 @@ export interface AppliedPosition {
  * - `refunded`: the grant under its request id was taken back, and the id grants nothing more
  * - `at_capacity`: it would have been granted, but there is no room to remember that
  * - `not_remembered`: it asked for the grant under its request id, and there is none
+ * - `customer_changed`: it was matched with another record of a key than there is; see `Decision.customer`
  */
-export type Refusal = 'unknown_rule' | 'request_id_reused' | 'refunded' | 'at_capacity' | 'not_remembered';
+export type Refusal =
+  | 'unknown_rule'
+  | 'request_id_reused'
+  | 'refunded'
+  | 'at_capacity'
+  | 'not_remembered'
+  | 'customer_changed';
 
 /** The answer to one request: judged by a limit, or refused; or what became of a refund. */
 export interface Decision extends Judged {
@@ -31,4 +39,6 @@ export interface Decision extends Judged {
   readonly conflict?: Conflict;
   /** Present where a refund was asked for: nothing is allowed then, and `decided` is that of `Refund`. */
   readonly refund?: { readonly refunded: boolean; readonly cost: number };
+  /** Present where a record was asked for or changed, and with `customer_changed`: as it is now. Nothing is allowed then. */
+  readonly customer?: { readonly isDone: boolean; readonly record: CustomerRecord };
 }

@@ -7,7 +7,8 @@ import type { LimitStanding } from '../api/answer.ts';
 import { jointDenial, jointGrant, standingOf } from '../api/joint-answer.ts';
 import type { AllowRequest, FurtherLimit } from '../api/request.ts';
 import type { Decision } from './decision.ts';
-import { Judgement, type Outcome, type Place, type Question, questionOf } from './judge.ts';
+import { Judgement, type Outcome, type Question, questionOf } from './judge.ts';
+import type { Place } from './told.ts';
 import type { KeyTable } from './state/key-table.ts';
 import type { LimiterState } from './state/limiter-state.ts';
 import type { Room } from './state/state-size.ts';
@@ -33,6 +34,8 @@ export class JointJudgement {
     const question = questionOf(request);
     state.lookUp(request);
     if (judgement.isRepeated(state, question, now)) return this.#refuse('repeated', state, question, place);
+    if (question.guard !== undefined && judgement.isGuardedOff(state, question.guard))
+      return this.#refuse(judgement.outcome, state, question, place);
     const denials: Decision[] = [];
     const standings: LimitStanding[] = [];
     let bytes = 0;
@@ -41,10 +44,12 @@ export class JointJudgement {
     for (const [i, limit] of limitsOf(request).entries()) {
       const asked = ofLimit(question, limit);
       const keys = keysFor(limit.ruleId);
-      judgement.outcome = 'unknown_rule';
-      if (keys?.active !== true) return this.#refuse('unknown_rule', state, asked, place);
       if (i === 0) state.lookUp(request);
       else state.lookUpFurther(limit.userId);
+      judgement.findRecord(state);
+      if (judgement.isBlocked) return this.#refuse('blocked', state, asked, place);
+      judgement.outcome = 'unknown_rule';
+      if (keys?.active !== true) return this.#refuse('unknown_rule', state, asked, place);
       judgement.judgeKey(state.name, keys, asked, now);
       const denial = judgement.denial(place);
       if (judgement.isHeld || !judgement.isWithinLimit) denials.push(denial);
@@ -85,9 +90,10 @@ export class JointJudgement {
       const own = { ...place, position: place.position! + i };
       if (i === 0) state.lookUp(request);
       else state.lookUpFurther(limit.userId);
+      judgement.findRecord(state);
       judgement.judgeKey(state.name, keys, asked, now);
       state.keep(keys);
-      const grant = judgement.grant(keys.grant(judgement, state.name, now), own);
+      const grant = judgement.grant(keys.grant(judgement, state.name, now, place.index), own);
       if (question.hasRequestId) {
         state.ruleId.set(keys.rule.id);
         state.remember(grant, asked, keys.meterKind);

@@ -3,6 +3,7 @@
  * library ask it, and nobody judges besides. It changes nothing, and reads no clock: the time is part of the question.
  */
 
+import { type CustomerGuard, type CustomerRecord, NO_RECORD } from '../api/customer.ts';
 import { standingOf } from '../api/joint-answer.ts';
 import type { AllowRequest } from '../api/request.ts';
 import { assert } from './assert.ts';
@@ -10,20 +11,23 @@ import type { Decision, Refusal } from './decision.ts';
 import { type Conflict, conflictBetween, type Fingerprint } from './fingerprint.ts';
 import type { Demand } from './meters/meter.ts';
 import { DEFAULT_RULE } from './rules.ts';
+import { ruleFor } from './state/customer-table.ts';
 import type { KeyTable } from './state/key-table.ts';
 import type { LimiterState } from './state/limiter-state.ts';
 import { NONE } from './state/rows.ts';
-import type { GrantView } from './state/remembered-grant.ts';
 import type { Room } from './state/state-size.ts';
 import type { TextBytes } from './state/text-bytes.ts';
-import type { LimitStanding, Receipt } from '../api/answer.ts';
-import type { Rule } from '../api/rule.ts';
+import { NOT_JUDGED, type Place, receiptAt } from './told.ts';
+import type { LimitStanding } from '../api/answer.ts';
+import { capacityOf, type Rule } from '../api/rule.ts';
 
 /** One request, as it is asked. Whose it is, the state is told by `LimiterState.lookUp`. */
 export interface Question extends Fingerprint {
   readonly hasRequestId: boolean;
   /** Only what was granted before, under its request id, is granted. */
   readonly ifRemembered: boolean;
+  /** The record that it was matched with. */
+  readonly guard: CustomerGuard | undefined;
 }
 
 export function questionOf(request: AllowRequest): Question {
@@ -35,18 +39,20 @@ export function questionOf(request: AllowRequest): Question {
     hasRequestId: request.requestId !== undefined,
     askedDigest: request.askedDigest,
     ifRemembered: request.ifRemembered === true,
+    guard: request.guard,
   };
 }
 
-/** Where a decision is made. Without a position it is read from the state after the whole entry. */
-export interface Place {
-  readonly term: number;
-  readonly index: number;
-  readonly position: number | undefined;
-}
-
 /** What was found out first of a question, in this order. What `fits` may be granted. */
-export type Outcome = 'repeated' | 'not_remembered' | 'unknown_rule' | 'denied' | 'at_capacity' | 'fits';
+export type Outcome =
+  | 'repeated'
+  | 'not_remembered'
+  | 'customer_changed'
+  | 'blocked'
+  | 'unknown_rule'
+  | 'denied'
+  | 'at_capacity'
+  | 'fits';
 
 /** What was found out about a question. One object is used for many, one after the other. */
 export class Judgement implements Demand {
@@ -73,6 +79,10 @@ export class Judgement implements Demand {
    */
   isHeld = false;
   #keys: KeyTable | undefined;
+  #rule: Rule | undefined;
+  #capacity = 0;
+  /** Of the key that is judged; undefined: there is none. */
+  #record: CustomerRecord | undefined;
   /** Milliseconds after `t` until nothing counts of what was granted under other meters. */
   #retiredMillis = 0;
   /** Group time. */
@@ -88,12 +98,13 @@ export class Judgement implements Demand {
     return this.#keys!;
   }
 
+  /** As it is for the key. */
   get rule(): Rule {
-    return this.#keys!.rule;
+    return this.#rule!;
   }
 
   /**
-   * The one order in which a question is looked at: its request id, its rule, the limit, the room. The state has just been
+   * The one order in which a question is looked at: its request id, its customer, a block, its rule, the limit, the room. The state has just been
    * told whose it is.
    *
    * @param keys of the rule that is meant, if there ever was one
@@ -108,6 +119,9 @@ export class Judgement implements Demand {
   ): Outcome {
     if (this.isRepeated(state, question, now)) return this.outcome;
     if (question.ifRemembered) return (this.outcome = 'not_remembered');
+    if (question.guard !== undefined && this.isGuardedOff(state, question.guard)) return this.outcome;
+    this.findRecord(state);
+    if (this.isBlocked) return (this.outcome = 'blocked');
     if (keys === undefined || !keys.active) return (this.outcome = 'unknown_rule');
     this.judgeKey(state.name, keys, question, now);
     if (this.isHeld || !this.isWithinLimit) return (this.outcome = 'denied');
@@ -125,9 +139,29 @@ export class Judgement implements Demand {
     return true;
   }
 
-  /** The limit alone, and what the key of this name was granted under all meters that the rule had. */
+  /** Has the guard's customer another record, or is it blocked? Then that is the outcome. The request's own key is looked up after. */
+  isGuardedOff({ customers, guarded }: LimiterState, { userId, version }: CustomerGuard): boolean {
+    guarded.set(userId);
+    this.#record = customers.find(guarded);
+    const isSame = (this.#record?.version ?? 0) === version;
+    if (isSame && this.#record?.isBlocked !== true) return false;
+    this.outcome = isSame ? 'blocked' : 'customer_changed';
+    return true;
+  }
+
+  /** What operators said of the key that was looked up just now: to be asked before it is judged. */
+  findRecord({ customers, name }: LimiterState): void {
+    this.#record = customers.find(name);
+  }
+
+  get isBlocked(): boolean {
+    return this.#record?.isBlocked === true;
+  }
+
+  /** The limit alone, as it is for this key, and what it was granted under all meters that the rule had. */
   judgeKey(name: TextBytes, keys: KeyTable, question: Question, now: number): void {
-    this.judgeLimit(keys, keys.keys.find(name), question, now);
+    const rule = this.#record === undefined ? keys.rule : ruleFor(this.#record, keys.rule);
+    this.judgeLimit(keys, keys.keys.find(name), question, now, rule);
     if (keys.retired.length > 0) this.#countRetired(keys, name);
   }
 
@@ -135,10 +169,19 @@ export class Judgement implements Demand {
    * The limit alone, by the meter of today.
    *
    * @param slot of the question's key in `keys`, or `NONE`
+   * @param rule as it is for the key
    */
-  judgeLimit(keys: KeyTable, slot: number, { cost, timestampMillis }: Question, now: number): void {
-    const { rule, meter } = keys;
+  judgeLimit(
+    keys: KeyTable,
+    slot: number,
+    { cost, timestampMillis }: Question,
+    now: number,
+    rule = keys.rule,
+  ): void {
+    const { meter } = keys;
     this.#keys = keys;
+    this.#rule = rule;
+    this.#capacity = rule === keys.rule ? keys.capacity : capacityOf(rule);
     this.slot = slot;
     this.cost = cost;
     this.isEvent = timestampMillis !== undefined && rule.clock === 'request';
@@ -169,9 +212,10 @@ export class Judgement implements Demand {
     }
     this.isHeld ||= this.t > this.asked && (!this.isEvent || this.asked < forgottenMillis);
     this.live = this.slot === NONE ? 0 : meter.liveCost(this.slot, this);
-    for (const { keys, rule, meter: before, effectiveWindowMillis: keptMillis } of retired) {
+    for (const { keys, rule: old, meter: before, effectiveWindowMillis: keptMillis } of retired) {
       const slot = keys.find(name);
       if (slot === NONE) continue;
+      const rule = ruleFor(this.#record, old);
       const windowMillis = this.isEvent ? rule.windowMillis : keptMillis;
       const demand = { rule, t: this.t, cost: this.cost, windowMillis, keptMillis };
       this.live += before.liveCost(slot, demand);
@@ -181,7 +225,7 @@ export class Judgement implements Demand {
 
   /** It fits at `t`. Who was not held back may be granted it. */
   get isWithinLimit(): boolean {
-    return this.live + this.cost <= this.#keys!.capacity;
+    return this.live + this.cost <= this.#capacity;
   }
 
   /** The answer to a question that is not granted, for any outcome but `fits`. */
@@ -199,6 +243,18 @@ export class Judgement implements Demand {
       case 'unknown_rule':
       case 'at_capacity':
         return this.#refusal(outcome, state.ruleIdOf(question.ruleId), place);
+      case 'customer_changed':
+        return {
+          ...this.#refusal(outcome, state.ruleIdOf(question.ruleId), place),
+          customer: { isDone: false, record: this.#record ?? NO_RECORD },
+        };
+      case 'blocked':
+        return {
+          ...NOT_JUDGED,
+          ruleId: state.ruleIdOf(question.ruleId),
+          decided: receiptAt(place, this.#now),
+          isBlocked: true,
+        };
       case 'denied':
         return this.denial(place);
       case 'fits':
@@ -213,15 +269,16 @@ export class Judgement implements Demand {
   /** Also what is told of a limit that the question fits under: by a look, or as one of several. Nobody has to wait for that. */
   denial(place: Place): Decision {
     const { slot, t, cost, isHeld, keys, rule } = this;
+    const capacity = this.#capacity;
     const isKnown = slot !== NONE;
     const fits = !isHeld && this.isWithinLimit;
-    const unknownWait = cost > keys.capacity ? Infinity : 0;
+    const unknownWait = cost > capacity ? Infinity : 0;
     const ownWait = isKnown ? keys.meter.millisUntilAvailable(slot, this, cost) : unknownWait;
     const wait = fits ? 0 : Math.max(ownWait, this.#retiredMillis);
     const empty = Math.max(isKnown ? keys.meter.millisUntilEmpty(slot, this) : 0, this.#retiredMillis);
     // Held back: nothing fits before the time of the decision is reached, and then as much as is free there.
     const since = (millis: number): number => (isHeld ? millis + (t - this.asked) : this.#sinceAsked(millis));
-    this.#remaining = isHeld ? 0 : Math.max(0, keys.capacity - this.live);
+    this.#remaining = isHeld ? 0 : Math.max(0, capacity - this.live);
     this.#retryAfterMillis = wait === Infinity ? rule.windowMillis : since(wait);
     this.#resetMillis = since(empty);
     return this.#decision(false, place);
@@ -234,7 +291,9 @@ export class Judgement implements Demand {
 
   /** Of what fits, once it was granted to the key in `slot`. */
   grant(slot: number, place: Place): Decision {
-    const { meter, rule, capacity } = this.keys;
+    const { rule } = this;
+    const { meter } = this.keys;
+    const capacity = this.#capacity;
     this.#remaining = capacity - this.live - this.cost;
     const ownWait = this.#remaining > 0 ? 0 : meter.millisUntilAvailable(slot, this, 1);
     const wait = this.#remaining > 0 ? 0 : Math.max(ownWait, this.#retiredMillis);
@@ -266,13 +325,8 @@ export class Judgement implements Demand {
   /** Of what no limit judged. */
   #refusal(refusal: Refusal, ruleId: string, place: Place, conflict?: Conflict): Decision {
     return {
-      allowed: false,
+      ...NOT_JUDGED,
       ruleId,
-      limit: 0,
-      windowMillis: 0,
-      remaining: 0,
-      retryAfterMillis: 0,
-      resetMillis: 0,
       decided: receiptAt(place, this.#now),
       refusal,
       ...(conflict !== undefined && { conflict }),
@@ -286,23 +340,4 @@ export class Judgement implements Demand {
   #sinceAsked(waitMillis: number): number {
     return waitMillis === 0 ? 0 : waitMillis + (this.t - this.asked);
   }
-}
-
-/** What is told of a refund. @param grant that was taken back, now or before; undefined: none is remembered */
-export function refundOf(grant: GrantView | undefined, place: Place, nowMillis: number): Decision {
-  return {
-    allowed: false,
-    ruleId: grant?.ruleId ?? '',
-    limit: 0,
-    windowMillis: 0,
-    remaining: 0,
-    retryAfterMillis: 0,
-    resetMillis: 0,
-    decided: grant?.decision.decided ?? receiptAt(place, nowMillis),
-    refund: { refunded: grant !== undefined, cost: grant?.fingerprint.cost ?? 0 },
-  };
-}
-
-function receiptAt({ term, index, position }: Place, timeMillis: number): Receipt {
-  return position === undefined ? { term, index, timeMillis } : { term, index, position, timeMillis };
 }

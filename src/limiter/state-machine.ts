@@ -3,16 +3,19 @@
  * commands applied so far; nothing here may read a clock, a random number or a configuration of its own.
  */
 
+import type { CustomerGuard } from '../api/customer.ts';
 import type { LimitStanding } from '../api/answer.ts';
 import type { LookRequest, Standing } from '../api/look.ts';
 import type { AllowRequest } from '../api/request.ts';
-import { type Inadmissible, inadmissible, type TimestampBound } from './admission.ts';
+import type { Inadmissible, TimestampBound } from './admission.ts';
+import { inadmissibleHere } from './admissible-here.ts';
 import { assert } from './assert.ts';
 import { JointJudgement } from './joint.ts';
-import { type AllowBatch, BatchCursor, requestAt, rowsOf } from './log/batch.ts';
+import { type AllowBatch, BatchCursor, guardAt, requestAt, rowsOf } from './log/batch.ts';
 import type { Command } from './log/command.ts';
 import type { AppliedPosition, Decision } from './decision.ts';
-import { Judgement, type Place, type Question, questionOf, refundOf } from './judge.ts';
+import { applyCustomers } from './customer-changes.ts';
+import { Judgement, type Question, questionOf } from './judge.ts';
 import { DEFAULT_RULE, type RuleTable } from './rules.ts';
 import { itemsOf, type StateItem } from './state/inspection.ts';
 import type { KeyTable } from './state/key-table.ts';
@@ -21,6 +24,7 @@ import type { StateRestore, StateSnapshot } from './state/snapshot.ts';
 import type { Room } from './state/state-size.ts';
 import { StateReader } from './state/state-reader.ts';
 import { StateWriter } from './state/state-writer.ts';
+import { type Place, refundOf, unlessOlder } from './told.ts';
 
 /**
  * Bounded housekeeping, paid by grants alone: only grants add state, and a denied request must change nothing.
@@ -37,6 +41,7 @@ const ONE_MORE: Question = {
   hasRequestId: false,
   askedDigest: undefined,
   ifRemembered: false,
+  guard: undefined,
 };
 
 /** Told in order; `i` is the first row of the request in its batch. Must not throw: the batch would stay half applied. */
@@ -71,6 +76,7 @@ export class LimiterStateMachine {
     hasRequestId: false,
     askedDigest: undefined as number | undefined,
     ifRemembered: false,
+    guard: undefined as CustomerGuard | undefined,
   };
   readonly #cursor = new BatchCursor();
   readonly #place = { term: 0, index: 0, position: undefined as number | undefined };
@@ -118,6 +124,9 @@ export class LimiterStateMachine {
       case 'sweep':
         this.#state.sweep();
         return;
+      case 'customers':
+        applyCustomers(this.#state, command.requests, onDecision);
+        return;
       default: {
         const never: never = command;
         return never;
@@ -142,32 +151,19 @@ export class LimiterStateMachine {
     const now = Math.max(nowMillis, applied.timeMillis);
     if ((request.further?.length ?? 0) > 0) {
       const joint = this.#joint.judge(state, request, { now, room, place: this.#whole });
-      return joint === 'repeated' || joint === 'fits' ? undefined : this.#joint.answer;
+      return joint === 'repeated' || joint === 'fits' ? undefined : unlessOlder(request, this.#joint.answer);
     }
     const question = questionOf(request);
     const keys = state.keysFor(question.ruleId);
     state.lookUp(request);
     const outcome = this.#judgement.judge(state, question, keys, now, room);
     if (outcome === 'repeated' || outcome === 'fits') return undefined;
-    return this.#judgement.answer(state, question, this.#whole);
+    return unlessOlder(request, this.#judgement.answer(state, question, this.#whole));
   }
 
   /** Why the request cannot be decided by its rule as that is applied here, whatever was granted. See `admission.ts`. */
   inadmissible(request: AllowRequest, bound: TimestampBound): Inadmissible | undefined {
-    const { timestampMillis, further } = request;
-    const wrong = this.#inadmissible(request, bound);
-    if (wrong !== undefined || further === undefined) return wrong;
-    for (const limit of further) {
-      const other = this.#inadmissible({ ...limit, timestampMillis }, bound);
-      if (other !== undefined) return other;
-    }
-    return undefined;
-  }
-
-  #inadmissible(request: AllowRequest, bound: TimestampBound): Inadmissible | undefined {
-    const keys = this.#state.keysFor(request.ruleId ?? DEFAULT_RULE);
-    // What there is no rule for is found out by the judgement.
-    return keys?.active === true ? inadmissible(request, keys.rule, bound) : undefined;
+    return inadmissibleHere(this.#state, request, bound);
   }
 
   /**
@@ -202,6 +198,7 @@ export class LimiterStateMachine {
     for (const named of ruleIds) {
       const keys = state.keysFor(named);
       if (keys?.active !== true) return undefined;
+      this.#judgement.findRecord(state);
       this.#judgement.judgeKey(state.name, keys, ONE_MORE, now);
       limits.push(this.#judgement.standing(place));
     }
@@ -286,6 +283,7 @@ export class LimiterStateMachine {
       asked.hasRequestId = cursor.hasRequestId;
       asked.askedDigest = cursor.askedDigest;
       asked.ifRemembered = cursor.ifRemembered;
+      asked.guard = cursor.hasGuard ? guardAt(cursor) : undefined;
       place.position = i;
       state.lookUpAt(cursor);
       if (cursor.isRefund) this.#refund(i, onDecision);
@@ -335,7 +333,7 @@ export class LimiterStateMachine {
       return;
     }
     state.keep(judgement.keys);
-    const slot = judgement.keys.grant(judgement, state.name, now);
+    const slot = judgement.keys.grant(judgement, state.name, now, state.applied.index);
     state.changedMillis = now;
     if (onDecision !== undefined || question.hasRequestId) {
       const decision = judgement.grant(slot, place);

@@ -40,6 +40,7 @@ const FOLLOWS_FAIL_MODES: Readonly<Record<UnavailableReason, boolean>> = {
   unknown_outcome: true,
   not_member: false,
   rules_changed: false,
+  customer_changed: false,
 };
 
 export function outcomeOf(answers: readonly AnsweredShare[]): ShareOutcome {

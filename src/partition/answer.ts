@@ -16,11 +16,13 @@ export type Answer =
 
 /** What a decision of the state machine is to those who asked. */
 export function answerOf(decision: Decision, requestId: string | undefined): Answer {
-  const { refusal, refund } = decision;
+  const { refusal, refund, customer } = decision;
   if (refund !== undefined) {
     const { ruleId, decided } = decision;
     return { kind: 'refund', refund: { ...refund, ruleId, decided } };
   }
+  if (refusal === undefined && customer !== undefined)
+    return { kind: 'customer', outcome: { ...customer, decided: decision.decided } };
   if (refusal === undefined) return { kind: 'decision', decision };
   switch (refusal) {
     case 'unknown_rule':
@@ -32,6 +34,10 @@ export function answerOf(decision: Decision, requestId: string | undefined): Ans
       return refundedAnswer(requestId ?? '');
     case 'not_remembered':
       return invalid('requestId', `no grant is remembered under requestId '${requestId ?? ''}'`);
+    case 'customer_changed': {
+      assert(customer !== undefined, 'whoever has an old record is told the new one');
+      return { kind: 'unavailable', reason: refusal, proposed: false, record: customer.record };
+    }
     case 'at_capacity':
       // It is in the log, though it counted nowhere.
       return unavailable('at_capacity', true);

@@ -3,6 +3,7 @@
  * applied state shows to be over the limit, lets the rest wait for the log, and answers it when its entry has been
  * applied. It decides nothing that is not in the log, and knows no rules: those are the state machine's.
  */
+import type { CustomerRequest } from '../api/customer.ts';
 import type { UnavailableReason } from '../api/refusals.ts';
 import type { LookRequest } from '../api/look.ts';
 import type { AllowRequest } from '../api/request.ts';
@@ -17,7 +18,7 @@ import type {
 import { NO_NODE, type Entry, type NodeId, type SnapshotMeta } from '../../raft/types.ts';
 import type { TimestampBound } from '../limiter/admission.ts';
 import { assert } from '../limiter/assert.ts';
-import { type Command, decodeCommand, encodeRules, encodeSweep, mayRefund } from '../limiter/log/command.ts';
+import { type Command, decodeCommand, encodeRules, encodeSweep, mayBeSlow } from '../limiter/log/command.ts';
 import type { Decision } from '../limiter/decision.ts';
 import type { GroupClock } from '../../raft/driver/group-clock.ts';
 import type { RuleTable } from '../limiter/rules.ts';
@@ -27,13 +28,7 @@ import type { Room } from '../limiter/state/state-size.ts';
 import { type Answer, answerOf, answerTo, invalid, unavailable, unknownRule } from './answer.ts';
 import { Housekeeping } from './housekeeping.ts';
 import type { PartitionInit } from './partition-options.ts';
-import { type Done, type Waiter, Waiters } from './waiters.ts';
-
-interface Early {
-  readonly request: UserRequest;
-  readonly deadlineMillis: number;
-  readonly done: Done;
-}
+import { type Done, type Early, type Waiter, Waiters } from './waiters.ts';
 
 export class Partition implements GroupApplication {
   readonly clock: GroupClock;
@@ -158,7 +153,8 @@ export class Partition implements GroupApplication {
         done(this.#look(request));
         return;
       case 'refund':
-        this.#refund(request, deadlineMillis, done);
+      case 'customer':
+        this.#tell(request, deadlineMillis, done);
         return;
       case undefined:
         this.#allow(request, deadlineMillis, done);
@@ -172,8 +168,8 @@ export class Partition implements GroupApplication {
     return standing === undefined ? unknownRule(request.ruleId ?? '') : { kind: 'standing', standing };
   }
 
-  /** By the log, always: the grant may be on its way. */
-  #refund(request: RefundRequest, deadlineMillis: number, done: Done): void {
+  /** By the log, always: what it is about may be on its way. */
+  #tell(request: RefundRequest | CustomerRequest, deadlineMillis: number, done: Done): void {
     if (this.#machine.ruleTable === undefined) done(unavailable('starting', false));
     else this.#propose(undefined, request, deadlineMillis, done);
   }
@@ -217,6 +213,8 @@ export class Partition implements GroupApplication {
 
   #reasonNotToPropose(request: LoggedRequest): UnavailableReason | undefined {
     if (this.#isLowDisk) return 'low_disk';
+    if (this.#room !== 'free' && request.ask === 'customer' && request.action.type === 'put')
+      return 'at_capacity';
     return this.#waiters.isFullFor(request, this.#init.options) ? 'overloaded' : undefined;
   }
 
@@ -276,7 +274,7 @@ export class Partition implements GroupApplication {
   }
 
   isSlowToApply({ kind, data }: Entry): boolean {
-    return kind === 'command' && mayRefund(data);
+    return kind === 'command' && mayBeSlow(data);
   }
 
   #applyOurs(command: Command, entry: Entry, waiters: readonly Waiter[]): void {

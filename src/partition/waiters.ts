@@ -3,21 +3,31 @@
  * once, and its retries with it. It decides nothing, and does not know who leads.
  */
 import type { AllowRequest } from '../api/request.ts';
-import type { LoggedRequest } from '../api/user-request.ts';
+import type { CustomerRequest } from '../api/customer.ts';
+import type { BatchedRequest, LoggedRequest, UserRequest } from '../api/user-request.ts';
 import type { Entry } from '../../raft/types.ts';
 import { BATCH_REQUESTS_MAX, rowsOf } from '../limiter/log/batch.ts';
 import { AllowBatchBuilder } from '../limiter/log/batch-builder.ts';
+import { encodeCustomers } from '../limiter/log/customer-entry.ts';
 import { conflictBetween } from '../limiter/fingerprint.ts';
 import { questionOf } from '../limiter/judge.ts';
 import { type Answer, unavailable } from './answer.ts';
 import { Attempts } from './attempts.ts';
+import { CustomerQueue } from './customer-queue.ts';
 import { CommitTimes } from './commit-times.ts';
 import type { PartitionOptions } from './partition-options.ts';
 
 export type Done = (answer: Answer) => void;
 
-export interface Waiter {
-  readonly request: LoggedRequest;
+/** What came before a leader could decide anything. */
+export interface Early {
+  readonly request: UserRequest;
+  readonly deadlineMillis: number;
+  readonly done: Done;
+}
+
+export interface Waiter<R extends LoggedRequest = LoggedRequest> {
+  readonly request: R;
   readonly done: Done;
   /** The latest of its own and its retries'. */
   deadlineMillis: number;
@@ -47,7 +57,10 @@ const REFUNDS_PENDING_MAX = 16 * REFUNDS_PER_ENTRY_MAX;
 export class Waiters {
   readonly #monotonicMillis: () => number;
   /** Not in the log yet, in the order in which they came. */
-  #pending: Waiter[] = [];
+  #pending: Waiter<BatchedRequest>[] = [];
+  /** The same, of operators: these have entries of their own. */
+  readonly #customers = new CustomerQueue<Waiter<CustomerRequest>>();
+  #tookCustomers = false;
   /** Of these, the refunds. */
   #pendingRefunds = 0;
   /** Those whose requests are in the entry that is being proposed. */
@@ -67,7 +80,7 @@ export class Waiters {
 
   /** How many wait for a place in the log. */
   get pendingCount(): number {
-    return this.#pending.length;
+    return this.#pending.length + this.#customers.size;
   }
 
   /** How many wait for their entry to be applied. */
@@ -86,7 +99,11 @@ export class Waiters {
 
   /** `retryKey`: see `requestKeyOf`. */
   add(retryKey: string | undefined, request: LoggedRequest, deadlineMillis: number, done: Done): void {
-    const waiter: Waiter = { request, done, deadlineMillis, retryKey, retries: undefined };
+    if (request.ask === 'customer') {
+      this.#customers.add({ request, done, deadlineMillis, retryKey: undefined, retries: undefined });
+      return;
+    }
+    const waiter: Waiter<BatchedRequest> = { request, done, deadlineMillis, retryKey, retries: undefined };
     this.#attempts.add(waiter);
     this.#pending.push(waiter);
     if (request.ask === 'refund') this.#pendingRefunds += 1;
@@ -101,7 +118,7 @@ export class Waiters {
   maybeJoin(retryKey: string, request: AllowRequest, deadlineMillis: number, done: Done): boolean {
     const earlier = this.#attempts.find(retryKey);
     if (earlier === undefined) return false;
-    if (earlier.request.ask === 'refund') return false;
+    if (earlier.request.ask !== undefined) return false;
     const conflict = conflictBetween(questionOf(earlier.request), questionOf(request));
     if (conflict !== undefined) return false;
     earlier.retries ??= [];
@@ -111,11 +128,17 @@ export class Waiters {
     return true;
   }
 
-  /** The next entry for the log, of up to `requestsMax` requests; what cannot be answered in time is refused instead. */
+  /**
+   * The next entry for the log, of up to `requestsMax` requests; what cannot be answered in time is refused instead. Users and
+   * operators take turns.
+   */
   takeBatch(requestsMax: number): Uint8Array | undefined {
     const now = this.#monotonicMillis();
     // With nothing on its way there is nothing to learn from: then it is tried.
     const inTimeMillis = this.#inflight.size === 0 ? now : now + this.#commitTimes.fastestMillis;
+    const isTheirTurn = this.#pending.length === 0 || !this.#tookCustomers;
+    this.#tookCustomers = isTheirTurn && this.#customers.size > 0;
+    if (this.#tookCustomers) return this.#takeCustomers(requestsMax, inTimeMillis);
     const taken: Waiter[] = [];
     let refunds = 0;
     let next = 0;
@@ -145,6 +168,16 @@ export class Waiters {
     this.#pending = next === this.#pending.length ? [] : this.#pending.slice(next);
     this.#proposing = taken;
     return taken.length === 0 ? undefined : this.#builder.take();
+  }
+
+  #takeCustomers(requestsMax: number, inTimeMillis: number): Uint8Array | undefined {
+    const taken: Waiter<CustomerRequest>[] = [];
+    for (const waiter of this.#customers.take(requestsMax)) {
+      if (waiter.deadlineMillis <= inTimeMillis) this.answer(waiter, unavailable('deadline', false));
+      else taken.push(waiter);
+    }
+    this.#proposing = taken;
+    return taken.length === 0 ? undefined : encodeCustomers(taken.map(({ request }) => request));
   }
 
   /** The batch that was taken last is in this entry now; undefined: in none, and it will not be. */
@@ -192,12 +225,12 @@ export class Waiters {
     const pending = this.#pending;
     this.#pending = [];
     this.#pendingRefunds = 0;
-    this.answerAll(pending, answer);
+    this.answerAll([...pending, ...this.#customers.takeAll()], answer);
   }
 
   /** Whatever is not in the log yet, and asks by limits that rules of another version than this have found. */
   answerMatchedByOther(version: number, answer: Answer): void {
-    const isOther = ({ request }: Waiter): boolean =>
+    const isOther = ({ request }: Waiter<BatchedRequest>): boolean =>
       request.ask === undefined && request.matchedBy !== undefined && request.matchedBy !== version;
     const others = this.#pending.filter(isOther);
     if (others.length === 0) return;

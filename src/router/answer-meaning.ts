@@ -10,6 +10,8 @@ export function isAnswerTo({ ask }: UserRequest, { kind }: UserAnswer): boolean 
       return ask === 'look';
     case 'refund':
       return ask === 'refund';
+    case 'customer':
+      return ask === 'customer';
     case 'decision':
     case 'conflict':
       return ask === undefined;
@@ -26,6 +28,8 @@ export function isRejection(answer: Answer): boolean {
       return !answer.decision.allowed;
     case 'refund':
       return !answer.refund.refunded;
+    case 'customer':
+      return !answer.outcome.isDone;
     case 'invalid':
     case 'conflict':
       return true;
@@ -51,6 +55,7 @@ export function meaningOf({ reason }: Unavailable): 'elsewhere' | 'leads' | 'not
     case 'low_disk':
     case 'at_capacity':
     case 'rules_changed':
+    case 'customer_changed':
       return 'leads';
     // Whoever gets a request too late says so without a look at who leads.
     case 'deadline':

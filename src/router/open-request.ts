@@ -63,7 +63,9 @@ export class OpenRequest {
 
   /** May be asked again while an earlier attempt may still be decided. */
   get isRepeatable(): boolean {
-    return this.request.ask === 'look' || this.request.requestId !== undefined;
+    const { request } = this;
+    if (request.ask === 'customer') return request.action.type === 'read';
+    return request.ask === 'look' || request.requestId !== undefined;
   }
 
   get #isLook(): boolean {
@@ -100,6 +102,7 @@ export class OpenRequest {
       case 'decision':
       case 'refund':
       case 'standing':
+      case 'customer':
         if (!isAnswerTo(this.request, answer)) return UNKNOWN;
         // After a stall an answer may come before the tick that would have refused: late is late (P3).
         if (nowMillis > this.deadlineMillis + LATE_ANSWER_MILLIS_MAX) return TOO_LATE;

@@ -312,6 +312,7 @@ export class Router {
       case 'decision':
       case 'refund':
       case 'standing':
+      case 'customer':
       case 'invalid':
       case 'conflict':
         if (isProbe) this.#found(partition, asked);

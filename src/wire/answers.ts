@@ -3,9 +3,18 @@
  * its number; most answers of a frame are by one rule.
  */
 import { UNAVAILABLE_REASONS } from '../api/refusals.ts';
-import { CONFLICT_FIELDS, type Decision, type LimitStanding, type Receipt } from '../api/answer.ts';
+import {
+  CONFLICT_FIELDS,
+  type Decision,
+  type LimitStanding,
+  type Receipt,
+  type Unavailable,
+} from '../api/answer.ts';
+import { type CustomerRecord, NO_RECORD } from '../api/customer.ts';
 import type { Standing } from '../api/look.ts';
 import type { Refund } from '../api/refund.ts';
+import { CommandDecodeError } from '../limiter/log/command.ts';
+import { decodeRecord, encodeRecord } from '../limiter/record-form.ts';
 import { type Answer } from '../partition/answer.ts';
 import { BytesIn, BytesOut } from './bytes.ts';
 import { FrameError } from './frame.ts';
@@ -24,7 +33,11 @@ const KINDS = [
   'conflict',
   'standing',
   'refund',
+  'customer',
 ] as const satisfies readonly Answer['kind'][];
+
+/** Of a decision: 0 is a denial, 1 a grant, and this a denial for a block. */
+const BLOCKED = 2;
 
 const out = new BytesOut();
 
@@ -72,6 +85,7 @@ function encodeAnswer(answer: Answer, ruleIds: string[]): void {
     case 'unavailable':
       out.integer(UNAVAILABLE_REASONS.indexOf(answer.reason));
       out.flag(answer.proposed);
+      if (answer.reason === 'customer_changed') out.byteString(encodeRecord(answer.record ?? NO_RECORD));
       return;
     case 'notLeader':
       out.integer(answer.leader);
@@ -84,11 +98,16 @@ function encodeAnswer(answer: Answer, ruleIds: string[]): void {
       return;
     case 'refund':
       encodeRefund(answer.refund, ruleIds);
+      return;
+    case 'customer':
+      out.flag(answer.outcome.isDone);
+      out.byteString(encodeRecord(answer.outcome.record));
+      encodeReceipt(answer.outcome.decided);
   }
 }
 
 function encodeDecision(decision: Decision, ruleIds: string[]): void {
-  out.flag(decision.allowed);
+  out.integer(decision.isBlocked === true ? BLOCKED : Number(decision.allowed));
   encodeLimit(decision, ruleIds);
   out.integer(decision.waitMillis ?? 0);
   encodeReceipt(decision.decided);
@@ -141,18 +160,41 @@ function decodeAnswer(input: BytesIn, ruleIds: string[]): Answer {
     case 'conflict':
       return { kind, field: input.oneOf(CONFLICT_FIELDS, 'field'), message: input.text('message') };
     case 'unavailable':
-      return { kind, reason: input.oneOf(UNAVAILABLE_REASONS, 'reason'), proposed: input.flag('proposed') };
+      return decodeUnavailable(input);
     case 'notLeader':
       return { kind, leader: input.integer('leader'), term: input.integer('term') };
     case 'standing':
       return { kind, standing: decodeStanding(input, ruleIds) };
     case 'refund':
       return { kind, refund: decodeRefund(input, ruleIds) };
+    case 'customer': {
+      const isDone = input.flag('isDone');
+      const record = recordIn(input);
+      return { kind, outcome: { isDone, record, decided: decodeReceipt(input) } };
+    }
+  }
+}
+
+function decodeUnavailable(input: BytesIn): Unavailable {
+  const reason = input.oneOf(UNAVAILABLE_REASONS, 'reason');
+  const proposed = input.flag('proposed');
+  if (reason !== 'customer_changed') return { kind: 'unavailable', reason, proposed };
+  return { kind: 'unavailable', reason, proposed, record: recordIn(input) };
+}
+
+function recordIn(input: BytesIn): CustomerRecord {
+  try {
+    return decodeRecord(input.byteString('record'));
+  } catch (error) {
+    if (error instanceof CommandDecodeError) throw new FrameError(error.message);
+    throw error;
   }
 }
 
 function decodeDecision(input: BytesIn, ruleIds: string[]): Decision {
-  const allowed = input.flag('allowed');
+  const outcome = input.integer('allowed');
+  if (outcome > BLOCKED) throw new FrameError(`allowed is ${outcome}`);
+  const allowed = outcome === 1;
   const ruleId = decodeRuleId(input, ruleIds);
   const limit = input.integer('limit');
   const windowMillis = input.integer('windowMillis');
@@ -173,6 +215,7 @@ function decodeDecision(input: BytesIn, ruleIds: string[]): Decision {
     decided,
   };
   const limits = decodeLimits(input, ruleIds);
+  if (outcome === BLOCKED) return { ...decision, isBlocked: true };
   if (waitMillis === 0 && limits.length === 0) return decision;
   return { ...decision, ...(waitMillis > 0 && { waitMillis }), ...(limits.length > 0 && { limits }) };
 }

@@ -1,9 +1,11 @@
 /** Drives state machines the way a log does: through encoded commands at increasing positions. */
 
 import { AllowBatchBuilder } from '../../src/limiter/log/batch-builder.ts';
+import { encodeCustomers } from '../../src/limiter/log/customer-entry.ts';
+import type { CustomerAction } from '../../src/api/customer.ts';
 import { decodeCommand, encodeRules } from '../../src/limiter/log/command.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
-import type { LoggedRequest } from '../../src/api/user-request.ts';
+import type { BatchedRequest } from '../../src/api/user-request.ts';
 import { type RuleTable, validateRuleTable } from '../../src/limiter/rules.ts';
 import { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
 import type { StateSnapshot } from '../../src/limiter/state/snapshot.ts';
@@ -18,7 +20,7 @@ export class Harness {
   nowMillis = START;
 
   /** Applies one batch at group time `nowMillis` and returns its decisions. */
-  ask(...requests: LoggedRequest[]): Decision[] {
+  ask(...requests: BatchedRequest[]): Decision[] {
     const command = decodeCommand(entryOf(requests));
     const decisions: Decision[] = [];
     this.machine.apply(command, this.next(), (i, decision) => {
@@ -27,7 +29,15 @@ export class Harness {
     return decisions;
   }
 
-  one(request: LoggedRequest): Decision {
+  /** An operator does this to a key. */
+  say(userId: string, action: CustomerAction): Decision {
+    const told: Decision[] = [];
+    const command = decodeCommand(encodeCustomers([{ ask: 'customer', userId, action }]));
+    this.machine.apply(command, this.next(), (_, decision) => told.push(decision));
+    return told[0]!;
+  }
+
+  one(request: BatchedRequest): Decision {
     return this.ask(request)[0]!;
   }
 
@@ -46,7 +56,7 @@ export class Harness {
 }
 
 /** The data of an entry with these requests. */
-export function entryOf(requests: readonly LoggedRequest[]): Uint8Array {
+export function entryOf(requests: readonly BatchedRequest[]): Uint8Array {
   const builder = new AllowBatchBuilder();
   for (const request of requests) builder.add(request);
   return builder.take();

@@ -1,7 +1,7 @@
 /** Grants, refunds, retries and snapshots at random, on replicas, against a list of grants. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { LoggedRequest } from '../../src/api/user-request.ts';
+import type { BatchedRequest } from '../../src/api/user-request.ts';
 import type { AppliedPosition, Decision } from '../../src/limiter/decision.ts';
 import { decodeCommand, encodeSweep } from '../../src/limiter/log/command.ts';
 import type { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
@@ -96,7 +96,7 @@ class Replicas {
     }
   }
 
-  #decide(request: LoggedRequest): string {
+  #decide(request: BatchedRequest): string {
     return wordsOf(this.#apply(entryOf([request]))!);
   }
 

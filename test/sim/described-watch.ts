@@ -73,7 +73,7 @@ export class DescribedWatch {
     const { life } = node;
     const ask = core.ask.bind(core);
     core.ask = (request, done, deadlineMillis) => {
-      if (deadlineMillis === undefined || request.ask === 'look') {
+      if (deadlineMillis === undefined || request.ask === 'look' || request.ask === 'customer') {
         ask(request, done, deadlineMillis);
         return;
       }

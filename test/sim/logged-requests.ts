@@ -8,6 +8,11 @@ const REFUNDS = 8;
 const JOINT = 10;
 /** Those, and refunds. */
 const JOINT_REFUNDS = 11;
+/** The same two, with requests among them that count only as long as a record is the same. */
+const GUARDED = 13;
+const GUARDED_REFUNDS = 14;
+/** What stands before such a request: a key, and the version of its record. */
+const GUARD = 17;
 const DIGEST = 32;
 const FURTHER = 64;
 const RECALL = 128;
@@ -31,7 +36,7 @@ export function loggedRequests(data: Uint8Array): Asked[] {
     return bytes.toString('utf8', at - length, at);
   };
   const kind = bytes.length === 0 ? 0 : byte();
-  if (![ALLOW, REFUNDS, JOINT, JOINT_REFUNDS].includes(kind)) return [];
+  if (![ALLOW, REFUNDS, JOINT, JOINT_REFUNDS, GUARDED, GUARDED_REFUNDS].includes(kind)) return [];
   let rows = integer();
   const rules = Array.from({ length: integer() }, text);
   const row = (has: number) => {
@@ -42,7 +47,9 @@ export function loggedRequests(data: Uint8Array): Asked[] {
   const requests: Asked[] = [];
   while (rows > 0) {
     rows -= 1;
-    const has = byte();
+    let has = byte();
+    const guard = has === GUARD ? { userId: text(), version: integer() } : undefined;
+    if (guard !== undefined) has = byte();
     if (has & 16) {
       const [userId, requestId] = [text(), text()];
       const timestampMillis = undefined;
@@ -53,6 +60,7 @@ export function loggedRequests(data: Uint8Array): Asked[] {
       ...row(has),
       timestampMillis: has & 4 ? integer() : undefined,
       requestId: has & 8 ? text() : undefined,
+      ...(guard !== undefined && { guard }),
     };
     const askedDigest = has & DIGEST ? integer() : undefined;
     const further: ReturnType<typeof row>[] = [];

@@ -103,6 +103,10 @@ export class NaiveLimiter {
           onDecided(position, asked, this.#decide(asked, { index, term, position }, entry));
           position += rowsOf(asked);
         }
+        return;
+      case 'customers':
+        // No world has operators who say anything of a key: it would have to be judged by that.
+        throw new Error(`entry ${index} is of operators, and nobody asked for that`);
     }
   }
 

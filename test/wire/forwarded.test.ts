@@ -1,7 +1,7 @@
 /** Requests on their way to a leader and answers on their way back: all of it arrives, and nothing else is believed. */
 import { UNAVAILABLE_REASONS } from '../../src/api/refusals.ts';
 import { CONFLICT_FIELDS } from '../../src/api/answer.ts';
-import type { LoggedRequest } from '../../src/api/user-request.ts';
+import type { BatchedRequest } from '../../src/api/user-request.ts';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { LimiterAssertionError } from '../../src/limiter/assert.ts';
@@ -188,7 +188,7 @@ describe('a malformed payload', () => {
   };
   const decision = { ...decided, decided: { term: 1, index: 1, timeMillis: 1 } };
 
-  const looking = (looks: readonly number[], requests: readonly LoggedRequest[]): Buffer => {
+  const looking = (looks: readonly number[], requests: readonly BatchedRequest[]): Buffer => {
     const batch = entryOf(requests);
     return Buffer.from([...ways, looks.length, ...looks, batch.length, ...batch]);
   };

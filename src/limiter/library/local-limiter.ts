@@ -5,7 +5,8 @@
  */
 
 import type { Rule } from '../../api/rule.ts';
-import { Judgement, type Place, type Question } from '../judge.ts';
+import { Judgement, type Question } from '../judge.ts';
+import type { Place } from '../told.ts';
 import { DEFAULT_RULE } from '../rules.ts';
 import { KeyTable } from '../state/key-table.ts';
 import { NONE } from '../state/rows.ts';
@@ -28,6 +29,7 @@ export class LocalLimiter {
     hasRequestId: false,
     askedDigest: undefined,
     ifRemembered: false,
+    guard: undefined,
   };
   // oxlint-disable-next-line no-restricted-properties -- where a user is found by it, and nothing else
   readonly #name = new TextBytes(Math.random() * 2 ** 53);

@@ -10,12 +10,13 @@ import {
   RULE_ID_BYTES_MAX,
   TIMESTAMP_MILLIS_MAX,
 } from '../../api/request.ts';
+import type { CustomerGuard } from '../../api/customer.ts';
 import type { RefundRequest } from '../../api/refund.ts';
-import type { LoggedRequest } from '../../api/user-request.ts';
+import type { BatchedRequest } from '../../api/user-request.ts';
 import { isBoundedInteger, isBoundedText } from '../../api/bounded.ts';
 import { assert } from '../assert.ts';
 import { DEFAULT_RULE } from '../rules.ts';
-import { BATCH_REQUESTS_MAX, HAS, HAS_OF_REFUND, rowsOf } from './batch.ts';
+import { BATCH_REQUESTS_MAX, GUARDED, HAS, HAS_OF_REFUND, rowsOf } from './batch.ts';
 import { Bytes } from './bytes.ts';
 import { kindOf } from './kinds.ts';
 
@@ -38,6 +39,7 @@ export class AllowBatchBuilder {
   #size = 0;
   #hasRefunds = false;
   #hasJoint = false;
+  #isGuarded = false;
   #ruleIds: string[] = [];
   readonly #ruleIndexOf = new Map<string, number>();
 
@@ -50,11 +52,29 @@ export class AllowBatchBuilder {
    * Appends a request, which somebody has found well-formed: what got into an entry can no longer be refused, only
    * decided. Its first row in the batch is the `i` that its decision will be reported with.
    */
-  add(request: LoggedRequest): void {
+  add(request: BatchedRequest): void {
     assert(this.#size + rowsOf(request) <= BATCH_REQUESTS_MAX, 'the batch is full');
-    if (request.ask === 'refund') this.#addRefund(request);
-    else if (request.askedDigest === undefined) this.#addRow(request, 0);
-    else this.#addJoint(request, request.askedDigest);
+    if (request.ask === 'refund') return this.#addRefund(request);
+    const before = { rows: this.#rows.length, isGuarded: this.#isGuarded };
+    try {
+      if (request.guard !== undefined) this.#addGuard(request.guard);
+      if (request.askedDigest === undefined) this.#addRow(request, 0);
+      else this.#addJoint(request, request.askedDigest);
+    } catch (error) {
+      this.#rows.length = before.rows;
+      this.#isGuarded = before.isGuarded;
+      throw error;
+    }
+  }
+
+  #addGuard({ userId, version }: CustomerGuard): void {
+    assert(userId !== '' && isBoundedInteger(version, 0, Number.MAX_SAFE_INTEGER), 'a guard has a key');
+    const rows = this.#rows;
+    rows.reserve(1 + 2 + KEY_BYTES_MAX + 8);
+    rows.byte(GUARDED);
+    rows.text(userId, KEY_BYTES_MAX);
+    rows.integer(version);
+    this.#isGuarded = true;
   }
 
   #addRefund({ userId, requestId }: RefundRequest): void {
@@ -132,6 +152,7 @@ export class AllowBatchBuilder {
     this.#size = 0;
     this.#hasRefunds = false;
     this.#hasJoint = false;
+    this.#isGuarded = false;
     this.#ruleIds = [];
     this.#ruleIndexOf.clear();
   }
@@ -144,7 +165,7 @@ export class AllowBatchBuilder {
     if (this.#ruleIds.length === 0) this.#ruleIds.push(DEFAULT_RULE);
     head.length = 0;
     head.reserve(HEAD_BYTES_MAX + this.#ruleIds.length * (RULE_ID_BYTES_MAX + 2));
-    head.byte(kindOf({ refunds: this.#hasRefunds, joint: this.#hasJoint }));
+    head.byte(kindOf({ refunds: this.#hasRefunds, joint: this.#hasJoint, guarded: this.#isGuarded }));
     head.integer(this.#size);
     head.integer(this.#ruleIds.length);
     for (const ruleId of this.#ruleIds) head.text(ruleId, RULE_ID_BYTES_MAX);

@@ -17,6 +17,7 @@ import {
   type AllowBatch,
   BATCH_REQUESTS_MAX,
   BatchCursor,
+  GUARDED,
   HAS,
   HAS_MAX,
   HAS_OF_REFUND,
@@ -24,7 +25,15 @@ import {
   rowsOf,
 } from './batch.ts';
 import { CommandDecodeError } from './command-decode-error.ts';
-import { type BatchKind, KIND_JOINT, KIND_JOINT_REFUNDS, KIND_REFUNDS, kindOf } from './kinds.ts';
+import {
+  type BatchKind,
+  KIND_GUARDED,
+  KIND_GUARDED_REFUNDS,
+  KIND_JOINT_REFUNDS,
+  KIND_REFUNDS,
+  kindOf,
+  mayBeJoint,
+} from './kinds.ts';
 
 /** What a request has that asks for what is remembered. */
 const REMEMBERED = HAS.ifRemembered | HAS.askedDigest | HAS.requestId;
@@ -34,9 +43,13 @@ export function readBatch(input: ByteReader, kind: BatchKind): AllowBatch {
   const size = input.integer('number of requests', 1, BATCH_REQUESTS_MAX);
   const ruleIds = readRuleIds(input, size);
   const rowsAt = input.position;
-  const has = { refunds: false, joint: false };
+  const has = { refunds: false, joint: false, guarded: false };
   for (let i = 0; i < size; i += 1) {
-    const row = input.byte();
+    let row = input.byte();
+    if (row === GUARDED) {
+      has.guarded = true;
+      row = readGuard(input, kind);
+    }
     if (row > HAS_MAX) {
       checkKind(row, kind);
       if (row === HAS_OF_REFUND) has.refunds = true;
@@ -55,10 +68,24 @@ export function readBatch(input: ByteReader, kind: BatchKind): AllowBatch {
   return batch;
 }
 
-function checkKind(has: number, kind: number): void {
-  if (has === HAS_OF_REFUND && (kind === KIND_REFUNDS || kind === KIND_JOINT_REFUNDS)) return;
+/** Returns what the request behind it has. */
+function readGuard(input: ByteReader, kind: BatchKind): number {
+  if (kind !== KIND_GUARDED && kind !== KIND_GUARDED_REFUNDS)
+    throw new CommandDecodeError(`a request has ${GUARDED}`);
+  readKey(input, 'guarded key', KEY_BYTES_MAX);
+  input.integer('version of a record', 0, Number.MAX_SAFE_INTEGER);
+  const row = input.byte();
+  if (row === GUARDED || row === HAS_OF_REFUND || (row & HAS.further) !== 0)
+    throw new CommandDecodeError(`what is guarded has ${row}`);
+  return row;
+}
+
+const KINDS_WITH_REFUNDS: readonly number[] = [KIND_REFUNDS, KIND_JOINT_REFUNDS, KIND_GUARDED_REFUNDS];
+
+function checkKind(has: number, kind: BatchKind): void {
+  if (has === HAS_OF_REFUND && KINDS_WITH_REFUNDS.includes(kind)) return;
   const mayHave = (has & HAS.further) === 0 ? HAS_MAX | HAS.askedDigest : HAS.further | HAS.rule | HAS.cost;
-  const isJoint = kind === KIND_JOINT || kind === KIND_JOINT_REFUNDS;
+  const isJoint = mayBeJoint(kind);
   if (isJoint && (has & REMEMBERED) === REMEMBERED && (has & ~(REMEMBERED | HAS_MAX)) === 0) return;
   if (!isJoint || (has & ~mayHave) !== 0) throw new CommandDecodeError(`a request has ${has}`);
 }

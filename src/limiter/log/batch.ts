@@ -4,13 +4,14 @@
  * nothing.
  *
  *   kind, count, number of rule ids, rule ids; then for each row: what it has (`HAS`), user id, and what it has in the order
- *   of `HAS`; or `HAS_OF_REFUND`, user id, request id. Integers are 7 bits a byte, lowest first; texts are UTF-8 behind their length.
+ *   of `HAS`; or `HAS_OF_REFUND`, user id, request id; or `GUARDED`, a key, a version, then a row of a request. Integers are 7 bits a byte, lowest first; texts are UTF-8 behind their length.
  *
  * A request is a row; one under several limits has a row for each, and those behind the first say so (`HAS.further`).
  */
 
-import type { FurtherLimit } from '../../api/request.ts';
-import type { LoggedRequest } from '../../api/user-request.ts';
+import type { CustomerGuard } from '../../api/customer.ts';
+import type { AllowRequest, FurtherLimit } from '../../api/request.ts';
+import type { BatchedRequest } from '../../api/user-request.ts';
 import { DEFAULT_RULE } from '../rules.ts';
 
 /** The most rows of one batch. */
@@ -32,6 +33,12 @@ export const HAS = {
 export const HAS_MAX = 15;
 /** What a refund has, in a batch of its own kind: its bit and a request id, and nothing else. */
 export const HAS_OF_REFUND = 16 | HAS.requestId;
+
+/**
+ * Before what a request has: the key of a record, and the version that the record must have, or the request counts nowhere. In
+ * guarded batches only.
+ */
+export const GUARDED = 17;
 
 /** Sound bytes of a batch: `decodeCommand` has looked at all of them. */
 export interface AllowBatch {
@@ -63,6 +70,10 @@ export class BatchCursor {
   /** Of the first row of a request. */
   askedDigest: number | undefined;
   ifRemembered = false;
+  /** Where the key of a guard begins and ends, and its version. Both places are 0 if there is none. */
+  guardFrom = 0;
+  guardTo = 0;
+  guardVersion = 0;
   #at = 0;
 
   /** Stands before the first request. */
@@ -82,8 +93,10 @@ export class BatchCursor {
 
   /** Goes on to the next row. There must be one. */
   next(): void {
-    const has = this.bytes[this.#at]!;
+    let has = this.bytes[this.#at]!;
     this.#at += 1;
+    this.guardTo = 0;
+    if (has === GUARDED) has = this.#guard();
     const userIdBytes = this.#integer();
     this.userIdFrom = this.#at;
     this.#at += userIdBytes;
@@ -109,6 +122,21 @@ export class BatchCursor {
     if ((has & HAS.askedDigest) !== 0) this.askedDigest = this.#integer();
   }
 
+  /** Goes past a guard, and returns what the row has. */
+  #guard(): number {
+    const keyBytes = this.#integer();
+    this.guardFrom = this.#at;
+    this.#at += keyBytes;
+    this.guardTo = this.#at;
+    this.guardVersion = this.#integer();
+    this.#at += 1;
+    return this.bytes[this.#at - 1]!;
+  }
+
+  get hasGuard(): boolean {
+    return this.guardTo > 0;
+  }
+
   #integer(): number {
     let byte = this.bytes[this.#at]!;
     this.#at += 1;
@@ -124,9 +152,9 @@ export class BatchCursor {
 }
 
 /** The requests of a batch as they were added, but for what is said by saying nothing: a cost of 1 is not there. */
-export function requestsOf(batch: AllowBatch): LoggedRequest[] {
+export function requestsOf(batch: AllowBatch): BatchedRequest[] {
   const cursor = new BatchCursor();
-  const requests: LoggedRequest[] = [];
+  const requests: BatchedRequest[] = [];
   cursor.open(batch);
   for (let rows = 0; rows < batch.size;) {
     cursor.next();
@@ -138,16 +166,23 @@ export function requestsOf(batch: AllowBatch): LoggedRequest[] {
 }
 
 /** How many rows a request has in a batch. */
-export function rowsOf(request: LoggedRequest): number {
+export function rowsOf(request: BatchedRequest): number {
   if (request.ask === 'refund' || request.further === undefined || request.ifRemembered === true) return 1;
   return 1 + request.further.length;
 }
 
 /** The request at whose first row the cursor stands; then it stands at its last one. */
-export function requestAt({ bytes, ruleIds }: AllowBatch, cursor: BatchCursor): LoggedRequest {
-  const { ruleIndex, cost, timestampMillis, requestIdFrom, requestIdTo, askedDigest } = cursor;
+export function requestAt({ bytes, ruleIds }: AllowBatch, cursor: BatchCursor): BatchedRequest {
+  const { requestIdFrom, requestIdTo } = cursor;
   const userId = textOf(bytes, cursor.userIdFrom, cursor.userIdTo);
   if (cursor.isRefund) return { ask: 'refund', userId, requestId: textOf(bytes, requestIdFrom, requestIdTo) };
+  const guard = cursor.hasGuard ? guardAt(cursor) : undefined;
+  const request = requestAtRow(ruleIds, cursor, userId);
+  return guard === undefined ? request : { ...request, guard };
+}
+
+function requestAtRow(ruleIds: readonly string[], cursor: BatchCursor, userId: string): AllowRequest {
+  const { bytes, ruleIndex, cost, timestampMillis, requestIdFrom, requestIdTo, askedDigest } = cursor;
   const ruleId = ruleIds[ruleIndex];
   const request = {
     userId,
@@ -161,6 +196,11 @@ export function requestAt({ bytes, ruleIds }: AllowBatch, cursor: BatchCursor): 
   return cursor.goesOn
     ? { ...request, askedDigest, further: furtherAt(ruleIds, cursor) }
     : { ...request, askedDigest };
+}
+
+/** Of the request at whose first row the cursor stands. There must be one. */
+export function guardAt({ bytes, guardFrom, guardTo, guardVersion }: BatchCursor): CustomerGuard {
+  return { userId: textOf(bytes, guardFrom, guardTo), version: guardVersion };
 }
 
 function furtherAt(ruleIds: readonly string[], cursor: BatchCursor): FurtherLimit[] {

@@ -3,6 +3,7 @@
  * The form is on disk and on other nodes: a new meaning needs a new kind number, never a changed one.
  */
 
+import type { CustomerRequest } from '../../api/customer.ts';
 import { RULE_ID_BYTES_MAX } from '../../api/request.ts';
 import { RULE_INTEGERS, ruleTableOf, ruleValues, TABLE_INTEGERS, tableValues } from '../rule-form.ts';
 import { InvalidRuleError, RULES_MAX, type RuleTable } from '../rules.ts';
@@ -11,13 +12,26 @@ import type { AllowBatch } from './batch.ts';
 import { Bytes } from './bytes.ts';
 import { readBatch } from './batch-reader.ts';
 import { CommandDecodeError } from './command-decode-error.ts';
-import { KIND_ALLOW, KIND_JOINT, KIND_JOINT_REFUNDS, KIND_REFUNDS, KIND_RULES, KIND_SWEEP } from './kinds.ts';
+import { readCustomers } from './customer-entry.ts';
+import {
+  KIND_ALLOW,
+  KIND_CUSTOMERS,
+  KIND_GUARDED,
+  KIND_GUARDED_REFUNDS,
+  KIND_JOINT,
+  KIND_JOINT_REFUNDS,
+  KIND_REFUNDS,
+  KIND_RULES,
+  KIND_SWEEP,
+} from './kinds.ts';
 
 export type Command =
   | { readonly type: 'rules'; readonly table: RuleTable }
   | { readonly type: 'allow'; readonly batch: AllowBatch }
   /** Forgets some of what is idle. Grants do that too, on their way; a state without room may get none. */
-  | { readonly type: 'sweep' };
+  | { readonly type: 'sweep' }
+  /** What operators say of keys. */
+  | { readonly type: 'customers'; readonly requests: readonly CustomerRequest[] };
 
 export { CommandDecodeError };
 
@@ -46,9 +60,17 @@ export function encodeSweep(): Uint8Array {
   return Uint8Array.of(KIND_SWEEP);
 }
 
-/** Whether a command, of which nothing was checked yet, may hold refunds: they look through what their keys were granted. */
-export function mayRefund(data: Uint8Array): boolean {
-  return data[0] === KIND_REFUNDS || data[0] === KIND_JOINT_REFUNDS;
+/** Such entries may take long: refunds look through what their keys were granted, resets through all rules. */
+const SLOW_KINDS: readonly (number | undefined)[] = [
+  KIND_REFUNDS,
+  KIND_JOINT_REFUNDS,
+  KIND_GUARDED_REFUNDS,
+  KIND_CUSTOMERS,
+];
+
+/** Whether a command, of which nothing was checked yet, may take long to apply. */
+export function mayBeSlow(data: Uint8Array): boolean {
+  return SLOW_KINDS.includes(data[0]);
 }
 
 /**
@@ -70,7 +92,11 @@ function readCommand(): Command {
     case KIND_REFUNDS:
     case KIND_JOINT:
     case KIND_JOINT_REFUNDS:
+    case KIND_GUARDED:
+    case KIND_GUARDED_REFUNDS:
       return { type: 'allow', batch: readBatch(input, kind) };
+    case KIND_CUSTOMERS:
+      return { type: 'customers', requests: readCustomers(input) };
     case KIND_RULES:
       return { type: 'rules', table: readTable() };
     case KIND_SWEEP:

@@ -10,9 +10,10 @@ import { BlockPool, wordOf } from './block-pool.ts';
 import type { KeyTable, SlotWatcher } from './key-table.ts';
 import { unitsOfText } from './text-bytes.ts';
 
-/** A copy: when it was made, as one float, then these words, then the name, then from a unit's start the meter. */
-const NAME_BYTES = 2;
-const HEAD_WORDS = 4;
+/** A copy: when it was made and since which entry, as floats, then these words, then the name, then from a unit's start the meter. */
+const SINCE_INDEX = 1;
+const NAME_BYTES = 4;
+const HEAD_WORDS = 6;
 
 /** Slots whose copies are found through one page. */
 const PAGE_SLOTS = 4_096;
@@ -24,6 +25,7 @@ export class KeyView {
   nameFrom = 0;
   nameBytes = 0;
   madeMillis = 0;
+  sinceIndex = 0;
   readonly meter: MeterView;
 
   constructor(meter: MeterView) {
@@ -107,6 +109,7 @@ export class CapturedKeys implements SlotWatcher {
     const { keys } = this.#table;
     keys.readName(slot, view);
     view.madeMillis = keys.madeMillisAt(slot);
+    view.sinceIndex = keys.sinceIndexAt(slot);
     view.meter.show(slot);
   }
 
@@ -116,6 +119,7 @@ export class CapturedKeys implements SlotWatcher {
     const slab = this.#copies.slab(address);
     const at = wordOf(address);
     slab.doubles[at >>> 1] = view.madeMillis;
+    slab.doubles[(at >>> 1) + SINCE_INDEX] = view.sinceIndex;
     slab.words[at + NAME_BYTES] = nameBytes;
     const nameFrom = (at + HEAD_WORDS) * 4;
     for (let i = 0; i < nameBytes; i += 1) slab.bytes[nameFrom + i] = view.bytes[view.nameFrom + i]!;
@@ -127,6 +131,7 @@ export class CapturedKeys implements SlotWatcher {
     const slab = this.#copies.slab(address);
     const at = wordOf(address);
     view.madeMillis = slab.doubles[at >>> 1]!;
+    view.sinceIndex = slab.doubles[(at >>> 1) + SINCE_INDEX]!;
     view.nameBytes = slab.words[at + NAME_BYTES]!;
     view.bytes = slab.bytes;
     view.nameFrom = (at + HEAD_WORDS) * 4;

@@ -142,11 +142,11 @@ export class KeyTable {
     return isKnown ? 0 : this.evictedThroughMillis;
   }
 
-  /** Records a grant made at `groupMillis` to the key of this name, and returns its slot. */
-  grant(granted: Granted, name: TextBytes, groupMillis: number): number {
+  /** Records a grant made at `groupMillis`, in entry `index`, to the key of this name, and returns its slot. */
+  grant(granted: Granted, name: TextBytes, groupMillis: number, index = 0): number {
     const { t, newestMillis, isEvent } = granted;
     const isNew = granted.slot === NONE;
-    const slot = isNew ? this.add(name, groupMillis) : granted.slot;
+    const slot = isNew ? this.add(name, groupMillis, index) : granted.slot;
     this.watcher?.beforeChange(slot);
     const leavesFarEpoch = !isNew && newestMillis < this.#nearEpochMillis && t >= this.#nearEpochMillis;
     this.meter.grant(slot, granted);
@@ -156,57 +156,78 @@ export class KeyTable {
     return slot;
   }
 
-  /** Takes back what was granted to the key in `slot`. Of what was granted before its rule changed, only a log can tell. */
-  refund(slot: number, { decidedIndex, decidedMillis, cost }: GrantView): void {
+  /**
+   * Takes back what was granted to the key in `slot`. Of what was granted before its rule changed, only a log can tell; of what
+   * was granted before the key was reset, or before a bucket had another limit, nobody can.
+   *
+   * @param rule as it is for this key
+   */
+  refund(slot: number, { decidedIndex, decidedMillis, cost }: GrantView, rule: Rule): void {
     if (decidedIndex <= this.ruledIndex && this.meterKind !== 'log') return;
+    if (decidedIndex < this.keys.sinceIndexAt(slot)) return;
     // The key was forgotten meanwhile, and is known anew by other grants: those are not to pay for it.
     if (decidedMillis > this.meter.newestMillis(slot)) return;
     this.watcher?.beforeChange(slot);
-    this.meter.refund(slot, decidedMillis, cost, this.rule);
+    this.meter.refund(slot, decidedMillis, cost, rule);
   }
 
   get #farHorizonMillis(): number {
     return Math.max(FAR_EPOCH_HORIZON_MILLIS, this.#reachMillis);
   }
 
-  #idleAtMillis(slot: number): number {
-    return this.meter.idleAtMillis(slot, this.effectiveWindowMillis, this.rule);
+  #idleAtMillis(slot: number, rule = this.rule): number {
+    return this.meter.idleAtMillis(slot, this.effectiveWindowMillis, rule);
   }
 
   /** Adds a key that was not there, last granted something at `madeMillis`, at the end of the sweep order. */
-  add(name: TextBytes, madeMillis: number): number {
+  add(name: TextBytes, madeMillis: number, sinceIndex: number): number {
     this.meter.add();
-    return this.keys.add(name, madeMillis);
+    return this.keys.add(name, madeMillis, sinceIndex);
   }
 
   /**
    * Forgets the key in `slot` if it is idle at `groupMillis`, and says whether it did. The last key of the order
    * then takes the slot.
+   *
+   * @param rule as it is for this key: what flows out of a bucket depends on its limit
    */
-  evictIfIdle(slot: number, groupMillis: number): boolean {
+  evictIfIdle(slot: number, groupMillis: number, rule = this.rule): boolean {
     const madeMillis = this.keys.madeMillisAt(slot);
-    const reachMillis = this.#reachMillis;
+    const isOwn = rule !== this.rule;
+    const reachMillis = isOwn ? reachMillisOf(rule, this.effectiveWindowMillis) : this.#reachMillis;
     // Most often this is enough, and nothing of the meter is looked at.
     if (madeMillis + reachMillis > groupMillis) return false;
     if (this.meter.newestMillis(slot) < this.#nearEpochMillis) {
-      if (madeMillis + this.#farHorizonMillis > groupMillis) return false;
+      if (madeMillis + Math.max(FAR_EPOCH_HORIZON_MILLIS, reachMillis) > groupMillis) return false;
     } else {
-      const idleMillis = Math.max(this.#idleAtMillis(slot), madeMillis + reachMillis);
+      const idleMillis = Math.max(this.#idleAtMillis(slot, rule), madeMillis + reachMillis);
       if (idleMillis + (this.eventTimed ? LATE_MILLIS : 0) > groupMillis) return false;
     }
-    this.forget(slot);
+    this.forget(slot, rule);
     return true;
   }
 
   /** Forgets the key in `slot`, of which nothing counts any more. The last key of the order takes the slot. */
-  forget(slot: number): void {
+  forget(slot: number, rule = this.rule): void {
     if (this.meter.newestMillis(slot) >= this.#nearEpochMillis) {
-      const goneMillis = this.#idleAtMillis(slot);
+      const goneMillis = this.#idleAtMillis(slot, rule);
       this.evictedThroughMillis = Math.max(this.evictedThroughMillis, goneMillis);
     }
+    this.reset(slot);
+  }
+
+  /** Forgets the key in `slot`, whatever counts of it: as if it had never been granted anything. The last key takes the slot. */
+  reset(slot: number): void {
     this.watcher?.beforeChange(slot);
     this.watcher?.beforeChange(this.size - 1);
     this.keys.remove(slot);
     this.meter.remove(slot);
+  }
+
+  /** From entry `index` on the key in `slot` has another limit. Of what a bucket was granted before, no refund can tell any more. */
+  followOwn(slot: number, index: number): void {
+    if (this.meterKind !== 'bucket') return;
+    this.watcher?.beforeChange(slot);
+    this.keys.setSinceIndex(slot, index);
   }
 }

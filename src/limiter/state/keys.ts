@@ -10,12 +10,13 @@ import { NONE, Rows } from './rows.ts';
 import type { StateSize } from './state-size.ts';
 import { type TextBytes, unitsOfText } from './text-bytes.ts';
 
-/** A row: the time in the first two words, as one float, then these. */
-const NAME = 2;
-const NAME_BYTES = 3;
-const HASH = 4;
-const NEXT = 5;
-const WORDS_PER_ROW = 6;
+/** A row: two floats, a time and the index of an entry, then these words. */
+const SINCE_INDEX = 1;
+const NAME = 4;
+const NAME_BYTES = 5;
+const HASH = 6;
+const NEXT = 7;
+const WORDS_PER_ROW = 8;
 const ROWS_PER_SEGMENT = 2_048;
 
 /** Where the bytes of a name are. */
@@ -56,7 +57,7 @@ export class Keys {
   }
 
   /** Adds a key of a name that is not there, in the next slot. */
-  add(name: TextBytes, madeMillis: number): number {
+  add(name: TextBytes, madeMillis: number, sinceIndex = 0): number {
     const slot = this.#rows.append();
     const address = this.#pool.allocate(name.units, slot);
     name.store(this.#pool, address);
@@ -65,6 +66,7 @@ export class Keys {
     row[at + NAME] = address;
     row[at + NAME_BYTES] = name.length;
     this.setMadeMillis(slot, madeMillis);
+    this.setSinceIndex(slot, sinceIndex);
     this.#index.insert(slot, name.hash);
     this.#size.keys += 1;
     this.#size.keyTextBytes += name.length;
@@ -110,5 +112,14 @@ export class Keys {
 
   setMadeMillis(slot: number, millis: number): void {
     this.#rows.doubles(slot)[this.#rows.at(slot) >>> 1] = millis;
+  }
+
+  /** The entry since which the key is known, and its rule the same for it: see `KeyTable.refund`. */
+  sinceIndexAt(slot: number): number {
+    return this.#rows.doubles(slot)[(this.#rows.at(slot) >>> 1) + SINCE_INDEX]!;
+  }
+
+  setSinceIndex(slot: number, index: number): void {
+    this.#rows.doubles(slot)[(this.#rows.at(slot) >>> 1) + SINCE_INDEX] = index;
   }
 }

@@ -3,7 +3,6 @@
  * as it does is not, and nothing may depend on it.
  */
 
-import type { AllowRequest } from '../../api/request.ts';
 import type { Rule } from '../../api/rule.ts';
 import type { AppliedPosition, Decision } from '../decision.ts';
 import type { Fingerprint } from '../fingerprint.ts';
@@ -12,6 +11,7 @@ import type { MeterKind } from '../meters/meter-of.ts';
 import type { Demand } from '../meters/meter.ts';
 import { DEFAULT_RULE, effectiveWindowMillis, type RuleTable } from '../rules.ts';
 import { STATED_RULES_MAX, statedRule } from '../stated-rules.ts';
+import { CustomerTable, ruleFor } from './customer-table.ts';
 import { EMPTIED_RULES_MAX, emptiedBeyondBound } from './emptied-rules.ts';
 import { KeyTable } from './key-table.ts';
 import type { GrantView } from './remembered-grant.ts';
@@ -54,9 +54,12 @@ export class LimiterState {
   readonly size = new StateSize();
   /** What is looked up just now: a user, a request id of a user, the rule of a grant. */
   readonly name: TextBytes;
+  /** The key of the record that a request was matched with. */
+  readonly guarded: TextBytes;
   readonly requestKey: RequestKey;
   readonly ruleId: TextBytes;
   readonly memory = new RequestMemory(this.size);
+  readonly customers: CustomerTable;
   /** Of `keyTables` those that are active, by rule id, and those that are not. */
   readonly #tableOf = new Map<string, KeyTable>();
   readonly #retiredOf = new Map<string, KeyTable[]>();
@@ -64,6 +67,8 @@ export class LimiterState {
   /** @param hashSeed where keys are found by it; no decision and no snapshot depends on it. See `TextBytes` */
   constructor(hashSeed: number) {
     this.name = new TextBytes(hashSeed);
+    this.guarded = new TextBytes(hashSeed);
+    this.customers = new CustomerTable(this.size, hashSeed);
     this.requestKey = new RequestKey(hashSeed);
     this.ruleId = new TextBytes(hashSeed);
   }
@@ -165,7 +170,7 @@ export class LimiterState {
   }
 
   /** Whose request is judged next. */
-  lookUp({ userId, requestId }: AllowRequest): void {
+  lookUp({ userId, requestId }: { readonly userId: string; readonly requestId?: string | undefined }): void {
     this.name.set(userId);
     if (requestId !== undefined) this.requestKey.set(userId, requestId);
   }
@@ -265,7 +270,21 @@ export class LimiterState {
     this.name.setBytes(bytes, bytesAt, bytesAt + userBytes);
     const keys = this.#tableThatGranted(grant);
     const slot = keys?.keys.find(this.name) ?? NONE;
-    if (slot !== NONE) keys?.refund(slot, grant);
+    if (keys !== undefined && slot !== NONE)
+      keys.refund(slot, grant, ruleFor(this.customers.find(this.name), keys.rule));
+  }
+
+  /** Forgets what every rule, and every meter that it had, remembers of the key that was looked up just now. */
+  resetKey(): void {
+    this.changedMillis = this.applied.timeMillis;
+    for (const [place, keys] of this.keyTables.entries()) {
+      const slot = keys.keys.find(this.name);
+      if (slot === NONE) continue;
+      keys.reset(slot);
+      // The sweep stands behind the last key at most.
+      if (place === this.sweepTable) this.sweepSlot = Math.min(this.sweepSlot, keys.size);
+    }
+    this.#dropEmptied();
   }
 
   /** Whichever meter is in force now. */
@@ -311,7 +330,9 @@ export class LimiterState {
         if (!this.#maybeDrop(keys)) this.sweepTable += 1;
         this.sweepTable %= this.keyTables.length;
         this.sweepSlot = 0;
-      } else if (keys.evictIfIdle(this.sweepSlot, timeMillis)) {
+      } else if (
+        keys.evictIfIdle(this.sweepSlot, timeMillis, this.customers.ruleToForget(keys, this.sweepSlot))
+      ) {
         evicted += 1;
         isEmptied ||= keys.size === 0 && !keys.active;
       } else {

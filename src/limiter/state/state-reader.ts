@@ -4,8 +4,10 @@
  */
 
 import { KEY_BYTES_MAX, REQUEST_ID_BYTES_MAX, RULE_ID_BYTES_MAX } from '../../api/request.ts';
+import type { LimitOverride } from '../../api/customer.ts';
 import { DRAIN_MILLIS_MAX } from '../meters/buckets.ts';
 import { LOG_WINDOW_MILLIS_MAX } from '../meters/log-runs.ts';
+import { problemOf, readOverride, readTermsHead } from '../record-form.ts';
 import { areSameRule, RULE_INTEGERS, ruleOf, ruleTableOf, TABLE_INTEGERS } from '../rule-form.ts';
 import { statedRule } from '../stated-rules.ts';
 import { effectiveWindowMillis, InvalidRuleError, RULES_MAX, type RuleTable } from '../rules.ts';
@@ -66,7 +68,10 @@ export class StateReader {
     if (input.atEnd) yield;
     state.sweepTable = input.integer('sweep table', 0, Math.max(0, state.keyTables.length - 1));
     state.sweepSlot = input.integer('sweep slot', 0, state.keyTables[state.sweepTable]?.size ?? 0);
-    yield* this.#readMemory();
+    const grants = input.integer('request ids', 0, ENTRIES_MAX);
+    const records = input.integer('records', 0, ENTRIES_MAX);
+    yield* this.#readMemory(grants);
+    yield* this.#readRecords(records);
     yield;
     state.applied = {
       index: input.integer('applied index', 0, INTEGER_MAX),
@@ -139,7 +144,7 @@ export class StateReader {
       // Beyond the state's own time it is no age, but the time itself: see `StateWriter`.
       const made = input.integer('age of the last grant', 0, state.changedMillis + DRAIN_MILLIS_MAX);
       const madeMillis = made > state.changedMillis ? made : state.changedMillis - made;
-      table.add(name, madeMillis);
+      table.add(name, madeMillis, input.integer('entry of the key', 0, INTEGER_MAX));
       let part = table.meter.read(slot, input, madeMillis, 0);
       while (part !== 0) {
         yield;
@@ -148,8 +153,30 @@ export class StateReader {
     }
   }
 
-  *#readMemory(): Steps<undefined> {
-    const count = this.#in.integer('request ids', 0, ENTRIES_MAX);
+  *#readRecords(size: number): Steps<undefined> {
+    const input = this.#in;
+    const { customers, name } = this.#state;
+    for (let i = 0; i < size; i += 1) {
+      if (input.atEnd) yield;
+      const userId = input.text('user id', KEY_BYTES_MAX);
+      const version = input.integer('version', 1, INTEGER_MAX);
+      const isBlocked = input.flag('blocked');
+      const { tier, count } = readTermsHead(input);
+      const overrides: LimitOverride[] = [];
+      while (overrides.length < count) {
+        if (input.atEnd) yield;
+        overrides.push(readOverride(input));
+      }
+      name.set(userId);
+      if (customers.find(name) !== undefined) throw new InvalidSnapshotError('the record of a key twice');
+      const record = { version, ...(tier !== '' && { tier }), overrides, isBlocked };
+      const problem = problemOf(userId, record);
+      if (problem !== undefined) throw new InvalidSnapshotError(problem);
+      customers.put(name, userId, record);
+    }
+  }
+
+  *#readMemory(count: number): Steps<undefined> {
     for (let i = 0; i < count; i += 1) {
       if (this.#in.atEnd) yield;
       this.#readGrant();

@@ -14,6 +14,11 @@ export const RUN_BYTES = 16;
 /** A row, a bucket, and of a block the rounding and whose it is. The bytes of its texts come on top. */
 export const REQUEST_ID_BYTES = 128;
 
+/** The record of a key: an object with two lists, a row and a bucket. Its texts come on top. */
+export const CUSTOMER_BYTES = 320;
+/** One limit of its own, in such a record. Its rule's id comes on top. */
+export const OVERRIDE_BYTES = 96;
+
 /** The most keys or request ids of one state: far from where any index or address would overflow. */
 export const ENTRIES_MAX = 1 << 25;
 
@@ -34,13 +39,20 @@ export class StateSize {
   meterBytes = 0;
   requestIds = 0;
   requestIdTextBytes = 0;
+  /** Records of keys, and all that they take. */
+  customers = 0;
+  customerBytes = 0;
 
   /** Is there room for `bytes` more, under a cap? `isNew`: for a key or a request id that is not there yet. */
   hasRoom(bytes: number, isNew: boolean, capBytes: number): boolean {
     // What does not grow may go on, however the cap was changed.
     if (bytes === 0) return true;
     if (!isNew) return this.bytes + bytes <= capBytes + Math.floor(capBytes / RESERVE_PARTS);
-    return this.bytes + bytes <= capBytes && this.keys < ENTRIES_MAX && this.requestIds < ENTRIES_MAX;
+    return this.bytes + bytes <= capBytes && this.#hasPlaces;
+  }
+
+  get #hasPlaces(): boolean {
+    return this.keys < ENTRIES_MAX && this.requestIds < ENTRIES_MAX && this.customers < ENTRIES_MAX;
   }
 
   get bytes(): number {
@@ -50,7 +62,8 @@ export class StateSize {
       this.runs * RUN_BYTES +
       this.meterBytes +
       this.requestIds * REQUEST_ID_BYTES +
-      this.requestIdTextBytes
+      this.requestIdTextBytes +
+      this.customerBytes
     );
   }
 }

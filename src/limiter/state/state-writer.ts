@@ -5,17 +5,19 @@
  */
 
 import type { AppliedPosition } from '../decision.ts';
+import { writeOverride, writeTermsHead } from '../record-form.ts';
 import { ruleValues, tableValues } from '../rule-form.ts';
 import type { RuleTable } from '../rules.ts';
 import { ByteWriter, Digest } from './byte-stream.ts';
 import { CapturedKeys } from './captured-keys.ts';
 import { CapturedMemory } from './captured-memory.ts';
+import type { NamedRecord } from './customer-table.ts';
 import type { LimiterState } from './limiter-state.ts';
 import type { GrantView } from './remembered-grant.ts';
 import type { Rule } from '../../api/rule.ts';
 
 /** The first integer of every snapshot. Another form needs another number. */
-export const SNAPSHOT_FORMAT = 0x51_4c_06;
+export const SNAPSHOT_FORMAT = 0x51_4c_07;
 
 export class StateWriter {
   readonly #out = new ByteWriter();
@@ -29,6 +31,7 @@ export class StateWriter {
   readonly #sweepSlot: number;
   readonly #tables: readonly CapturedKeys[];
   readonly #memory: CapturedMemory;
+  readonly #records: readonly NamedRecord[];
   /** Each step writes up to a full chunk. */
   readonly #steps: Iterator<undefined, undefined>;
   #stage: 'body' | 'position' | 'digest' | 'over' = 'body';
@@ -43,6 +46,7 @@ export class StateWriter {
     this.#sweepSlot = state.sweepSlot;
     this.#tables = state.keyTables.map((keys) => new CapturedKeys(keys));
     this.#memory = new CapturedMemory(state.memory);
+    this.#records = state.customers.all;
     this.#steps = this.#body();
   }
 
@@ -113,10 +117,25 @@ export class StateWriter {
     out.integer(this.#sweepTable);
     out.integer(this.#sweepSlot);
     out.integer(this.#memory.size);
+    out.integer(this.#records.length);
     for (let i = 0; i < this.#memory.size; i += 1) {
       if (out.isFull) yield;
       this.#writeGrant(this.#memory.open());
       this.#memory.close();
+    }
+    for (const record of this.#records) yield* this.#writeRecord(record);
+  }
+
+  *#writeRecord({ userId, record }: NamedRecord): Generator<undefined, undefined> {
+    const out = this.#out;
+    if (out.isFull) yield;
+    out.text(userId);
+    out.integer(record.version);
+    out.byte(record.isBlocked ? 1 : 0);
+    writeTermsHead(out, record);
+    for (const override of record.overrides) {
+      if (out.isFull) yield;
+      writeOverride(out, override);
     }
   }
 
@@ -154,6 +173,7 @@ export class StateWriter {
       // What is still to come is no age: then it is the time itself, which is greater than any age.
       const isAge = madeMillis <= this.#changedMillis;
       out.integer(isAge ? this.#changedMillis - madeMillis : madeMillis);
+      out.integer(key.sinceIndex);
       let part = key.meter.write(out, madeMillis, 0);
       while (part !== 0) {
         yield;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AllowRequest } from '../../../src/api/request.ts';
-import type { LoggedRequest } from '../../../src/api/user-request.ts';
+import type { BatchedRequest } from '../../../src/api/user-request.ts';
 import { LimiterAssertionError } from '../../../src/limiter/assert.ts';
 import { BATCH_REQUESTS_MAX, requestsOf } from '../../../src/limiter/log/batch.ts';
 import { AllowBatchBuilder } from '../../../src/limiter/log/batch-builder.ts';
@@ -27,16 +27,16 @@ const request: fc.Arbitrary<AllowRequest> = fc.record(
 );
 
 /** What an entry holds, without what is not there. */
-function heldBy(data: Uint8Array): LoggedRequest[] {
+function heldBy(data: Uint8Array): BatchedRequest[] {
   const command = decodeCommand(data);
   if (command.type !== 'allow') throw new Error(`a command of type ${command.type}`);
   return requestsOf(command.batch).map(withoutAbsent);
 }
 
-function withoutAbsent(asked: LoggedRequest): LoggedRequest {
+function withoutAbsent(asked: BatchedRequest): BatchedRequest {
   return Object.fromEntries(
     Object.entries(asked).filter(([, value]) => value !== undefined),
-  ) as unknown as LoggedRequest;
+  ) as unknown as BatchedRequest;
 }
 
 describe('a batch', () => {

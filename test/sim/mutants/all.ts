@@ -3,6 +3,7 @@
  * product. Numbers M are those of the catalogue of faults that other systems had.
  */
 import { CLOCK } from './clock.ts';
+import { CUSTOMERS } from './customers.ts';
 import { DRIVER } from './driver.ts';
 import { DURABILITY } from './durability.ts';
 import { FAIL_MODES } from './fail-modes.ts';
@@ -23,6 +24,7 @@ import { WIRE } from './wire.ts';
 export const MUTANTS_BY_AREA: Readonly<Record<string, readonly Mutant[]>> = {
   clock: CLOCK,
   limiter: LIMITER,
+  customers: CUSTOMERS,
   joint: JOINT,
   'fail-modes': FAIL_MODES,
   matching: MATCHING,

@@ -97,8 +97,8 @@ export const LIMITER: readonly Mutant[] = [
     edits: [
       {
         in: 'Judgement.denial',
-        find: 'isHeld ? 0 : Math.max(0, keys.capacity - this.live)',
-        replace: 'Math.max(0, keys.capacity - this.live)',
+        find: 'isHeld ? 0 : Math.max(0, capacity - this.live)',
+        replace: 'Math.max(0, capacity - this.live)',
       },
     ],
   },

@@ -39,7 +39,7 @@ export const MEMORY: readonly Mutant[] = [
     edits: [
       {
         in: 'KeyTable.forget',
-        find: 'const goneMillis = this.#idleAtMillis(slot);',
+        find: 'const goneMillis = this.#idleAtMillis(slot, rule);',
         replace: 'const goneMillis = this.meter.newestMillis(slot);',
       },
     ],
@@ -51,7 +51,7 @@ export const MEMORY: readonly Mutant[] = [
     edits: [
       {
         in: 'KeyTable.evictIfIdle',
-        find: 'Math.max(this.#idleAtMillis(slot), madeMillis + reachMillis)',
+        find: 'Math.max(this.#idleAtMillis(slot, rule), madeMillis + reachMillis)',
         replace: 'madeMillis + reachMillis',
       },
     ],
@@ -75,7 +75,7 @@ export const MEMORY: readonly Mutant[] = [
     edits: [
       {
         in: 'KeyTable.evictIfIdle',
-        find: 'madeMillis + this.#farHorizonMillis > groupMillis',
+        find: 'madeMillis + Math.max(FAR_EPOCH_HORIZON_MILLIS, reachMillis) > groupMillis',
         replace: 'madeMillis + this.effectiveWindowMillis > groupMillis',
       },
     ],
@@ -86,7 +86,7 @@ export const MEMORY: readonly Mutant[] = [
     law: 'no window over its limit in log time',
     edits: [
       {
-        in: 'KeyTable.forget',
+        in: 'KeyTable.reset',
         find: 'this.meter.remove(slot);',
         replace: 'this.meter.remove(this.meter.size - 1);',
       },

@@ -48,7 +48,7 @@ export const WIRE: readonly Mutant[] = [
     law: 'the log holds what was asked',
     edits: [
       {
-        in: 'requestAt',
+        in: 'requestAtRow',
         find: 'timestampMillis,\n    requestId:',
         replace: 'timestampMillis: undefined,\n    requestId:',
       },
@@ -58,7 +58,7 @@ export const WIRE: readonly Mutant[] = [
     id: 'T12',
     bug: 'costs are lost between nodes',
     law: 'the log holds what was asked',
-    edits: [{ in: 'requestAt', find: 'cost === 1 ? undefined : cost', replace: 'undefined' }],
+    edits: [{ in: 'requestAtRow', find: 'cost === 1 ? undefined : cost', replace: 'undefined' }],
   },
   {
     id: 'T15',

@@ -1,0 +1,99 @@
+/**
+ * What becomes of what operators say of a key, in the order of the log. It judges no request, and is the only one that changes a
+ * record.
+ */
+
+import { type CustomerRecord, type CustomerRequest, NO_RECORD } from '../api/customer.ts';
+import { assert } from './assert.ts';
+import type { Decision } from './decision.ts';
+import { NOT_JUDGED, type Place, receiptAt } from './told.ts';
+import type { LimiterState } from './state/limiter-state.ts';
+import { NONE } from './state/rows.ts';
+
+/** In order; `tell` is told the place of each in its entry. */
+export function applyCustomers(
+  state: LimiterState,
+  requests: readonly CustomerRequest[],
+  tell?: (i: number, decision: Decision) => void,
+): void {
+  const { term, index } = state.applied;
+  for (const [i, request] of requests.entries()) {
+    state.lookUp(request);
+    const decision = decide(state, request, { term, index, position: i });
+    tell?.(i, decision);
+  }
+}
+
+/** Whose record it is has been looked up. */
+function decide(state: LimiterState, { userId, action }: CustomerRequest, place: Place): Decision {
+  const before = state.customers.find(state.name) ?? NO_RECORD;
+  switch (action.type) {
+    case 'read':
+      return told(state, before, place);
+    case 'reset':
+      state.resetKey();
+      return told(state, before, place);
+    case 'block':
+      return change(state, userId, { ...before, isBlocked: action.isBlocked }, place);
+    case 'put': {
+      const { tier, overrides, isBlocked = before.isBlocked, ifVersion } = action;
+      if (isOther(before, ifVersion)) return told(state, before, place, false);
+      const after = { version: 0, ...(tier !== undefined && { tier }), overrides, isBlocked };
+      return change(state, userId, after, place);
+    }
+    case 'delete':
+      if (isOther(before, action.ifVersion)) return told(state, before, place, false);
+      return change(state, userId, NO_RECORD, place);
+    default: {
+      const never: never = action;
+      return never;
+    }
+  }
+}
+
+function isOther({ version }: CustomerRecord, ifVersion: number | undefined): boolean {
+  return ifVersion !== undefined && ifVersion !== version;
+}
+
+/** @param wanted its version is not looked at */
+function change(state: LimiterState, userId: string, wanted: CustomerRecord, place: Place): Decision {
+  const { customers, name, applied } = state;
+  const before = customers.find(name);
+  const saysNothing = wanted.tier === undefined && wanted.overrides.length === 0 && !wanted.isBlocked;
+  // No index comes twice, so no version does: also of a key whose record was deleted in between.
+  const record = saysNothing ? undefined : { ...wanted, version: applied.index };
+  if (record === undefined && before === undefined) return told(state, NO_RECORD, place);
+  if (record !== undefined && !hasRoom(state, record, before === undefined)) return noRoom(state, place);
+  const hasOwn = [before, record].some((one) => (one?.overrides.length ?? 0) > 0);
+  if (record === undefined) customers.remove(name);
+  else customers.put(name, userId, record);
+  state.changedMillis = applied.timeMillis;
+  if (hasOwn) followOwn(state);
+  return told(state, record ?? NO_RECORD, place);
+}
+
+function hasRoom(
+  { customers, name, size, table }: LimiterState,
+  record: CustomerRecord,
+  isNew: boolean,
+): boolean {
+  const bytes = customers.bytesToPut(name, record);
+  return bytes <= 0 || size.hasRoom(bytes, isNew, table?.partitionBytesMax ?? 0);
+}
+
+/** What buckets of the key were granted before, they were granted under another limit. */
+function followOwn({ keyTables, name, applied }: LimiterState): void {
+  for (const keys of keyTables) {
+    const slot = keys.keys.find(name);
+    if (slot !== NONE) keys.followOwn(slot, applied.index);
+  }
+}
+
+function told({ applied }: LimiterState, record: CustomerRecord, place: Place, isDone = true): Decision {
+  return { ...NOT_JUDGED, decided: receiptAt(place, applied.timeMillis), customer: { isDone, record } };
+}
+
+function noRoom({ applied }: LimiterState, place: Place): Decision {
+  assert(place.position !== undefined, 'a change has its place in the log');
+  return { ...NOT_JUDGED, decided: receiptAt(place, applied.timeMillis), refusal: 'at_capacity' };
+}

@@ -1,0 +1,135 @@
+/**
+ * An entry of what operators say of keys: a kind, a count, then for each what is done (its place in `ACTIONS`), the key, and what
+ * belongs to that. It decides nothing. Such entries hold nothing else: so a reset stands between all grants before and after it,
+ * and the index of the entry is the version of the records that it changes.
+ */
+
+import {
+  type CustomerAction,
+  type CustomerRequest,
+  invalidInCustomer,
+  type LimitOverride,
+} from '../../api/customer.ts';
+import { KEY_BYTES_MAX } from '../../api/request.ts';
+import { assert } from '../assert.ts';
+import {
+  OVERRIDE_BYTES_MAX,
+  readOverride,
+  readTermsHead,
+  TERMS_HEAD_BYTES_MAX,
+  writeOverride,
+  writeTermsHead,
+} from '../record-form.ts';
+import type { ByteReader } from '../state/byte-stream.ts';
+import { Bytes } from './bytes.ts';
+import { CommandDecodeError } from './command-decode-error.ts';
+import { KIND_CUSTOMERS } from './kinds.ts';
+
+/** The most requests of one such entry. */
+export const CUSTOMER_REQUESTS_MAX = 4_096;
+
+/** In an entry the place of an action in here is its number: new ones go last. */
+const ACTIONS = [
+  'read',
+  'put',
+  'delete',
+  'block',
+  'reset',
+] as const satisfies readonly CustomerAction['type'][];
+/** The same of what a `put` says of a block. */
+const BLOCKS = [undefined, false, true] as const;
+
+/** Of everything but overrides. */
+const ROW_BYTES_MAX = 1 + KEY_BYTES_MAX + 2 + 8 + 1 + TERMS_HEAD_BYTES_MAX;
+const VERSION_MAX = Number.MAX_SAFE_INTEGER;
+
+/** Of different ones, those that change a record change the records of different keys. */
+export function changesRecord({ type }: CustomerAction): boolean {
+  return type !== 'read' && type !== 'reset';
+}
+
+/** @param requests well-formed, 1 to `CUSTOMER_REQUESTS_MAX`; no two change the record of one key */
+export function encodeCustomers(requests: readonly CustomerRequest[]): Uint8Array {
+  assert(requests.length > 0 && requests.length <= CUSTOMER_REQUESTS_MAX, '{} requests', requests.length);
+  const out = new Bytes();
+  out.byte(KIND_CUSTOMERS);
+  out.integer(requests.length);
+  for (const { userId, action } of requests) {
+    assert(userId !== '', 'texts are not empty');
+    out.reserve(ROW_BYTES_MAX);
+    out.byte(ACTIONS.indexOf(action.type));
+    out.text(userId, KEY_BYTES_MAX);
+    writeAction(out, action);
+  }
+  return out.written.slice();
+}
+
+function writeAction(out: Bytes, action: CustomerAction): void {
+  switch (action.type) {
+    case 'read':
+    case 'reset':
+      return;
+    case 'block':
+      out.byte(action.isBlocked ? 1 : 0);
+      return;
+    case 'delete':
+      out.integer(versionNumber(action.ifVersion));
+      return;
+    case 'put':
+      out.integer(versionNumber(action.ifVersion));
+      out.byte(BLOCKS.indexOf(action.isBlocked));
+      writeTermsHead(out, action);
+      out.reserve(action.overrides.length * OVERRIDE_BYTES_MAX + ROW_BYTES_MAX);
+      for (const override of action.overrides) writeOverride(out, override);
+  }
+}
+
+/** 0 stands for any. */
+function versionNumber(ifVersion: number | undefined): number {
+  return ifVersion === undefined ? 0 : ifVersion + 1;
+}
+
+/** Behind the kind. @throws CommandDecodeError */
+export function readCustomers(input: ByteReader): readonly CustomerRequest[] {
+  const count = input.integer('number of requests', 1, CUSTOMER_REQUESTS_MAX);
+  const requests: CustomerRequest[] = [];
+  const changed = new Set<string>();
+  for (let i = 0; i < count; i += 1) {
+    const type = ACTIONS[input.integer('what is done', 0, ACTIONS.length - 1)]!;
+    const userId = input.text('user id', KEY_BYTES_MAX);
+    const request: CustomerRequest = { ask: 'customer', userId, action: readAction(input, type) };
+    const invalid = invalidInCustomer(request);
+    if (invalid !== undefined) throw new CommandDecodeError(invalid.message);
+    if (changesRecord(request.action)) {
+      if (changed.has(userId)) throw new CommandDecodeError('the record of a key twice');
+      changed.add(userId);
+    }
+    requests.push(request);
+  }
+  return requests;
+}
+
+function readAction(input: ByteReader, type: CustomerAction['type']): CustomerAction {
+  switch (type) {
+    case 'read':
+    case 'reset':
+      return { type };
+    case 'block':
+      return { type, isBlocked: input.flag('blocked') };
+    case 'delete':
+      return { type, ...readVersion(input) };
+    case 'put': {
+      const version = readVersion(input);
+      const isBlocked = BLOCKS[input.integer('blocked', 0, BLOCKS.length - 1)];
+      const { tier, count } = readTermsHead(input);
+      const overrides: LimitOverride[] = [];
+      while (overrides.length < count) overrides.push(readOverride(input));
+      return { type, ...version, isBlocked, ...(tier !== '' && { tier }), overrides };
+    }
+  }
+}
+
+function readVersion(input: ByteReader): { readonly ifVersion?: number } {
+  const number = input.integer('version of a record', 0, VERSION_MAX);
+  return number === 0 ? {} : { ifVersion: number - 1 };
+}

@@ -1,0 +1,90 @@
+/**
+ * The form of the records of keys wherever they are written: in an entry, in a snapshot, in an answer to another node. Which
+ * values, in which order; where one that needs more than a few hundred bytes may be cut is for whoever writes it.
+ */
+
+import {
+  type CustomerRecord,
+  invalidInCustomer,
+  type LimitOverride,
+  OVERRIDES_MAX,
+  TIER_BYTES_MAX,
+} from '../api/customer.ts';
+import { RULE_ID_BYTES_MAX } from '../api/request.ts';
+import { LIMIT_MAX } from '../api/rule.ts';
+import { Bytes } from './log/bytes.ts';
+import { CommandDecodeError } from './log/command-decode-error.ts';
+import { ByteReader } from './state/byte-stream.ts';
+
+/** Whatever bytes are written to. */
+interface Out {
+  integer(value: number): void;
+  text(value: string, maxBytes: number): void;
+}
+
+interface Terms {
+  readonly tier?: string | undefined;
+  readonly overrides: CustomerRecord['overrides'];
+}
+
+/** Of the tier, and of how many overrides follow. */
+export const TERMS_HEAD_BYTES_MAX = TIER_BYTES_MAX + 3;
+export const OVERRIDE_BYTES_MAX = RULE_ID_BYTES_MAX + 2 + 4 + 4;
+
+/** Then its overrides follow, as many as it has. */
+export function writeTermsHead(out: Out, { tier = '', overrides }: Terms): void {
+  out.text(tier, TIER_BYTES_MAX);
+  out.integer(overrides.length);
+}
+
+export function writeOverride(out: Out, { ruleId, limit, burst = 0 }: LimitOverride): void {
+  out.text(ruleId, RULE_ID_BYTES_MAX);
+  out.integer(limit);
+  out.integer(burst);
+}
+
+/** `tier` is '' without one; `count` overrides follow. */
+export function readTermsHead(input: ByteReader): { readonly tier: string; readonly count: number } {
+  return {
+    tier: input.text('tier', TIER_BYTES_MAX, 0),
+    count: input.integer('overrides', 0, OVERRIDES_MAX),
+  };
+}
+
+export function readOverride(input: ByteReader): LimitOverride {
+  const ruleId = input.text('rule id', RULE_ID_BYTES_MAX);
+  const limit = input.integer('limit', 0, LIMIT_MAX);
+  const burst = input.integer('burst', 0, LIMIT_MAX);
+  return burst === 0 ? { ruleId, limit } : { ruleId, limit, burst };
+}
+
+/** What is wrong with a record that was read, beyond the bounds of its numbers; undefined: nothing. */
+export function problemOf(userId: string, { tier, overrides }: Terms): string | undefined {
+  return invalidInCustomer({ ask: 'customer', userId, action: { type: 'put', tier, overrides } })?.message;
+}
+
+/** As it travels to another node. */
+export function encodeRecord({ version, isBlocked, ...terms }: CustomerRecord): Uint8Array {
+  const out = new Bytes();
+  out.reserve(TERMS_HEAD_BYTES_MAX + 16 + terms.overrides.length * OVERRIDE_BYTES_MAX);
+  out.integer(version);
+  out.byte(isBlocked ? 1 : 0);
+  writeTermsHead(out, terms);
+  for (const override of terms.overrides) writeOverride(out, override);
+  return out.written.slice();
+}
+
+const reader = new ByteReader((problem) => new CommandDecodeError(problem));
+
+/** @throws CommandDecodeError */
+export function decodeRecord(bytes: Uint8Array): CustomerRecord {
+  reader.load(bytes);
+  const version = reader.integer('version', 0, Number.MAX_SAFE_INTEGER);
+  const isBlocked = reader.flag('blocked');
+  const { tier, count } = readTermsHead(reader);
+  const overrides = Array.from({ length: count }, () => readOverride(reader));
+  const record = { version, ...(tier !== '' && { tier }), overrides, isBlocked };
+  const problem = reader.atEnd ? problemOf('*', record) : 'bytes left over';
+  if (problem !== undefined) throw new CommandDecodeError(problem);
+  return record;
+}

@@ -1,0 +1,45 @@
+/** What is told of whatever no limit judged, and where a decision was made. Plain data; it decides nothing. */
+
+import type { Receipt } from '../api/answer.ts';
+import type { AllowRequest } from '../api/request.ts';
+import type { Decision } from './decision.ts';
+import type { GrantView } from './state/remembered-grant.ts';
+
+/** Where a decision is made. Without a position it is read from the state after the whole entry. */
+export interface Place {
+  readonly term: number;
+  readonly index: number;
+  readonly position: number | undefined;
+}
+
+/** What is said of a limit that was not asked. */
+export const NOT_JUDGED = {
+  allowed: false,
+  ruleId: '',
+  limit: 0,
+  windowMillis: 0,
+  remaining: 0,
+  retryAfterMillis: 0,
+  resetMillis: 0,
+} as const;
+
+/** What is told of a refund. @param grant that was taken back, now or before; undefined: none is remembered */
+export function refundOf(grant: GrantView | undefined, place: Place, nowMillis: number): Decision {
+  return {
+    ...NOT_JUDGED,
+    ruleId: grant?.ruleId ?? '',
+    decided: grant?.decision.decided ?? receiptAt(place, nowMillis),
+    refund: { refunded: grant !== undefined, cost: grant?.fingerprint.cost ?? 0 },
+  };
+}
+
+export function receiptAt({ term, index, position }: Place, timeMillis: number): Receipt {
+  return position === undefined ? { term, index, timeMillis } : { term, index, position, timeMillis };
+}
+
+/** The denial; undefined if it says of a customer what was so before what the request knows: that entry is not applied here yet. */
+export function unlessOlder({ guard }: AllowRequest, denial: Decision): Decision | undefined {
+  const { refusal, customer } = denial;
+  const isOlder = refusal === 'customer_changed' && (customer?.record.version ?? 0) < (guard?.version ?? 0);
+  return isOlder ? undefined : denial;
+}

@@ -1,0 +1,79 @@
+/** Mutants: what operators say of keys: records, guards, blocks, resets. No operator of the simulator says anything of a key. */
+import type { Mutant } from './mutant.ts';
+
+const WHY = 'no operator of the simulator says anything of a key';
+
+export const CUSTOMERS: readonly Mutant[] = [
+  {
+    id: 'CU1',
+    bug: 'a snapshot forgets the limits that a key has of its own',
+    edits: [
+      {
+        in: 'StateReader.#readRecords',
+        find: "...(tier !== '' && { tier }), overrides, isBlocked",
+        replace: "...(tier !== '' && { tier }), overrides: [], isBlocked",
+      },
+    ],
+    unitTest: { file: 'limiter/customer-replicas.test.ts', why: WHY },
+  },
+  {
+    id: 'CU2',
+    bug: 'a snapshot forgets that a key is blocked',
+    edits: [
+      {
+        in: 'StateReader.#readRecords',
+        find: "const isBlocked = input.flag('blocked');",
+        replace: "input.flag('blocked'); const isBlocked = false;",
+      },
+    ],
+    unitTest: { file: 'limiter/customer-replicas.test.ts', why: WHY },
+  },
+  {
+    id: 'CU3',
+    bug: 'an entry grants a request that was matched with a record of before',
+    edits: [
+      {
+        in: 'Judgement.isGuardedOff',
+        find: 'const isSame = (this.#record?.version ?? 0) === version;',
+        replace: 'const isSame = version >= 0;',
+      },
+    ],
+    unitTest: { file: 'limiter/customers.test.ts', why: WHY },
+  },
+  {
+    id: 'CU4',
+    bug: 'a reset leaves what a meter of before remembers',
+    edits: [
+      {
+        in: 'LimiterState.resetKey',
+        find: 'if (slot === NONE) continue;',
+        replace: 'if (slot === NONE || !keys.active) continue;',
+      },
+    ],
+    unitTest: { file: 'limiter/customers.test.ts', why: WHY },
+  },
+  {
+    id: 'CU5',
+    bug: 'a refund of what was granted before a reset gives back what was granted since',
+    edits: [
+      {
+        in: 'KeyTable.refund',
+        find: 'if (decidedIndex < this.keys.sinceIndexAt(slot)) return;',
+        replace: '',
+      },
+    ],
+    unitTest: { file: 'limiter/customers.test.ts', why: WHY },
+  },
+  {
+    id: 'CU6',
+    bug: 'a slow bucket is forgotten as if it had the limit of its rule',
+    edits: [
+      {
+        in: 'LimiterState.sweepKeys',
+        find: 'this.customers.ruleToForget(keys, this.sweepSlot)',
+        replace: 'keys.rule',
+      },
+    ],
+    unitTest: { file: 'limiter/customers.test.ts', why: WHY },
+  },
+];
