@@ -3,6 +3,7 @@
  * nothing, and knows no other door.
  */
 import type { AllowDone } from './answer.ts';
+import type { CustomerAction, CustomerRequest } from './customer.ts';
 import type { ClusterReport } from './cluster-report.ts';
 import type { NodeChange, NodeChangeResult } from './node-change.ts';
 import type { Readiness } from './readiness.ts';
@@ -41,6 +42,10 @@ export interface NodeBehindDoor {
   readonly look: (request: LookRequest, done: DoneWith<LookRequest>) => void;
   /** @param request well-formed, as `invalidIn` says of the same user and request id; `done` as above */
   readonly refund: (request: RefundRequest, done: DoneWith<RefundRequest>) => void;
+  /** An operator does something to a key. @param request well-formed, as `invalidInCustomer` says; `done` as above */
+  readonly operate: (request: CustomerRequest, done: DoneWith<CustomerRequest>) => void;
+  /** The same to a customer, whose key the rules know. @param action of any bounds */
+  readonly customer: (customerId: string, action: CustomerAction, done: DoneWith<CustomerRequest>) => void;
   readonly readiness: () => Readiness;
   /** Clients should go elsewhere: every answer is the last one on its connection. */
   readonly wantsNoClients: () => boolean;

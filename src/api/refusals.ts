@@ -12,6 +12,9 @@ export const ALLOW_STATUS = {
   unavailable: 503,
 } as const;
 
+/** Of a denial for a block: no wait helps, so it is not 429, with which clients would come back. */
+export const BLOCKED_STATUS = 403;
+
 /** Whoever was told that nobody can decide may ask again after so many seconds. */
 export const UNAVAILABLE_RETRY_SECONDS = 1;
 

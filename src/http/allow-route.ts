@@ -33,7 +33,9 @@ export function addAllowRoute(app: FastifyInstance, init: HttpDoorInit): void {
     const wanted = parseAllowBody(body, headerUser);
     askFor(init.node, wanted, (answer, partition) => {
       const limitHeaders =
-        answer.kind === 'decision' ? rateLimitHeaders(answer.decision, forms, init.wallMillis()) : {};
+        answer.kind === 'decision' && answer.decision.isBlocked !== true
+          ? rateLimitHeaders(answer.decision, forms, init.wallMillis())
+          : {};
       const formatted = formatAnswer(answer, partition, limitHeaders);
       init.node.answered(wanted, answer, startedMillis);
       init.observe(formatted.status, startedMillis);

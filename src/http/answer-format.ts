@@ -3,6 +3,7 @@ import type { Decision, Invalid, LimitStanding } from '../api/answer.ts';
 import type { DegradedAnswer, DescribedAnswer } from '../api/described.ts';
 import {
   ALLOW_STATUS,
+  BLOCKED_STATUS,
   UNAVAILABLE,
   UNAVAILABLE_RETRY_SECONDS,
   type UnavailableReason,
@@ -32,6 +33,7 @@ export function formatAnswer(
 export function formatBody(answer: DescribedAnswer, partition: number): FormattedBody {
   switch (answer.kind) {
     case 'decision':
+      if (answer.decision.isBlocked === true) return formatBlocked(answer.decision, partition);
       return answer.decision.allowed
         ? formatGrant(answer.decision, partition)
         : formatDenial(answer.decision, partition);
@@ -55,8 +57,9 @@ export function formatBody(answer: DescribedAnswer, partition: number): Formatte
 function headersOf(answer: DescribedAnswer): Record<string, string> {
   switch (answer.kind) {
     case 'decision': {
-      const { allowed, retryAfterMillis } = answer.decision;
-      const retryAfter = allowed ? {} : { 'retry-after': String(secondsCeil(retryAfterMillis)) };
+      const { allowed, retryAfterMillis, isBlocked } = answer.decision;
+      const retryAfter =
+        allowed || isBlocked === true ? {} : { 'retry-after': String(secondsCeil(retryAfterMillis)) };
       return { 'content-type': JSON_TYPE, ...retryAfter };
     }
     case 'degraded': {
@@ -120,6 +123,16 @@ function formatDenial(decision: Decision, partition: number): FormattedBody {
         window,
       },
     },
+  };
+}
+
+/** Without a word of limits or waits: none of them is the reason, and none would help. */
+function formatBlocked({ ruleId, decided }: Decision, partition: number): FormattedBody {
+  const rule = ruleId === '' ? {} : { rule: ruleId };
+  const error = { type: 'blocked', message: 'Blocked by an operator. Waiting does not help.' };
+  return {
+    status: BLOCKED_STATUS,
+    body: { allowed: false, blocked: true, ...rule, decided: { partition, ...decided }, error },
   };
 }
 

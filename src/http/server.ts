@@ -7,6 +7,7 @@ import type { Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { addAllowRoute, ALLOW } from './allow-route.ts';
 import { addBatchRoute, ALLOW_BATCH } from './batch-route.ts';
+import { addCustomersRoutes, BLOCK, CUSTOMER, RESET } from './customers-route.ts';
 import { HTTP_LIMITS, type HttpDoorInit, type HttpLimits } from './door-init.ts';
 import { type HttpAnswer, sendAnswer } from './http-answer.ts';
 import { parseJsonBody } from './json-body.ts';
@@ -29,14 +30,22 @@ import { addUsersRoute, REFUNDS, USER, USER_LENGTH_MAX } from './users-route.ts'
 
 /** How often a late request is looked for, as a part of what it may take. Node's own 30 s would be its real limit. */
 const CHECKS_PER_LIMIT = 10;
-const METHODS = ['GET', 'HEAD', 'POST', 'PUT'] as const;
-const OF_A_USER = /^\/v1\/users\/[^/]+(\/refunds)?$/;
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'] as const;
+/** Paths with a name in them, and what the router calls them. */
+const NAMED: readonly (readonly [RegExp, string])[] = [
+  [/^\/v1\/users\/[^/]+$/, USER],
+  [/^\/v1\/users\/[^/]+\/refunds$/, REFUNDS],
+  [/^\/v1\/users\/[^/]+\/block$/, BLOCK],
+  [/^\/v1\/users\/[^/]+\/reset$/, RESET],
+  [/^\/v1\/customers\/[^/]+$/, CUSTOMER],
+];
 
 /** To the last request of each connection. */
 type Responses = WeakMap<Socket, ServerResponse>;
 
 /**
- * Routes: `POST /v1/allow`, `POST /v1/allow/batch`, `GET /v1/users/{id}`, `POST /v1/users/{id}/refunds`, `GET /v1/cluster`, `POST /v1/cluster/nodes`,
+ * Routes: `POST /v1/allow`, `POST /v1/allow/batch`, `GET /v1/users/{id}`, `POST /v1/users/{id}/refunds`, `GET`, `PUT`, `DELETE /v1/customers/{id}`,
+ * `PUT`, `DELETE /v1/users/{id}/block`, `POST /v1/users/{id}/reset`, `GET /v1/cluster`, `POST /v1/cluster/nodes`,
  * `GET /v1/usage`, `GET /v1/rules`, `PUT /v1/rules`, `GET /healthz`, `GET /readyz`, `GET /metrics`.
  * The caller listens and closes.
  */
@@ -69,6 +78,7 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
   addAllowRoute(app, init);
   addBatchRoute(app, init);
   addUsersRoute(app, init);
+  addCustomersRoutes(app, init);
   addUsageRoute(app, init);
   addNodesRoute(app, init);
   addRulesRoutes(app, init);
@@ -76,9 +86,7 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
 
   app.setNotFoundHandler((request, reply) => {
     const [path = ''] = request.url.split('?', 1);
-    const [isOfUser, isRefund] = OF_A_USER.exec(path) ?? [];
-    const ofUser = isRefund === undefined ? USER : REFUNDS;
-    const url = isOfUser === undefined ? path : ofUser;
+    const [, url = path] = NAMED.find(([form]) => form.test(path)) ?? [];
     const allowed = METHODS.filter((method) => app.hasRoute({ method, url }));
     sendAnswer(reply, formatNoRoute(request.method, request.url, allowed));
   });

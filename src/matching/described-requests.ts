@@ -9,58 +9,19 @@
  * window is over, and the request counts nowhere else. It keeps no grants and judges nothing.
  */
 import type { AllowAnswer, Decision, Invalid, Unavailable } from '../api/answer.ts';
+import type { CustomerGuard, CustomerRecord } from '../api/customer.ts';
 import type { DescribedAnswer, DescribedDone, DescribedRequest } from '../api/described.ts';
 import { jointGrant, limitsOf } from '../api/joint-answer.ts';
 import type { RefundRequest } from '../api/refund.ts';
 import type { AllowRequest } from '../api/request.ts';
-import type { DoneWith, LoggedRequest } from '../api/user-request.ts';
 import { askedDigest } from './asked-digest.ts';
-import type { DegradedDecisions } from './degraded-decisions.ts';
+import { asOf, CustomerCache, type KnownCustomer } from './customer-cache.ts';
+import type { Asking, ReservationCounts, Reserved } from './asking.ts';
+import { Customers } from './customers.ts';
+import type { DescribedRequestsInit } from './described-requests-init.ts';
+import { readOf, recordFound } from './record-read.ts';
 import type { MatchedLimit, RuleBook } from './rule-book.ts';
-import { isCertain, isGrant, outcomeOf, type Share, wantsOtherRules } from './share-outcome.ts';
-
-export interface DescribedRequestsInit {
-  /** The rules that this node knows; undefined: there are none to match by; `starting`: it knows of none yet. */
-  readonly book: () => RuleBook | 'starting' | undefined;
-  readonly partitionOf: (userId: string) => number;
-  /** Asks whoever leads; `done` is told once, at the latest a tick after the deadline. */
-  readonly ask: <R extends LoggedRequest>(request: R, done: DoneWith<R>, deadlineMillis: number) => void;
-  /** An id that no other request of this cluster has. */
-  readonly newId: () => string;
-  readonly monotonicMillis: () => number;
-  /** When what is asked now came. */
-  readonly doorMillis: () => number;
-  readonly deadlineMillis: number;
-  /** Requests that wait for this node to learn the rules that a partition has; more are refused. */
-  readonly waitingMax: number;
-  /** To be asked where nobody can decide, and the rules say more than no. */
-  readonly degraded: DegradedDecisions;
-}
-
-/** What became of reservations. */
-export interface ReservationCounts {
-  /** Given back, because another limit denied the request. */
-  released: number;
-  /** Not known to be given back: nobody could be asked, or the log held none. Those that are granted yet stay charged. */
-  left: number;
-}
-
-/** A request on its way. */
-interface Asking {
-  readonly request: DescribedRequest;
-  readonly deadlineMillis: number;
-  readonly done: DescribedDone;
-  /** It waited for other rules; those on trial were asked before. */
-  isAgain: boolean;
-  /** Limits that nobody could decide, and that are no reason to refuse it so far. */
-  undecided: readonly MatchedLimit[];
-}
-
-interface Reserved {
-  readonly share: Share;
-  readonly requestId: string;
-  answer: AllowAnswer | undefined;
-}
+import { isCertain, isGrant, outcomeOf, recordIn, type Share, wantsOtherRules } from './share-outcome.ts';
 
 const STARTING: Unavailable = { kind: 'unavailable', reason: 'starting', proposed: false };
 const NO_DOCUMENT: Invalid = {
@@ -71,7 +32,13 @@ const NO_DOCUMENT: Invalid = {
 const OVERLOADED: Unavailable = { kind: 'unavailable', reason: 'overloaded', proposed: false };
 const RULES_CHANGED: Unavailable = { kind: 'unavailable', reason: 'rules_changed', proposed: false };
 
+/** It is asked again at once where a record was another one; so often, and then with the next tick. */
+const RECORDS_PER_TICK_MAX = 4;
+
 export class DescribedRequests {
+  /** What operators say of customers. */
+  readonly customers: Customers;
+  readonly #cache = new CustomerCache();
   readonly counts: ReservationCounts = { released: 0, left: 0 };
   readonly #init: DescribedRequestsInit;
   /** To be asked again with the next tick: rules were changing. */
@@ -79,12 +46,26 @@ export class DescribedRequests {
 
   constructor(init: DescribedRequestsInit) {
     this.#init = init;
+    const { book, ask, doorMillis, deadlineMillis } = init;
+    this.customers = new Customers({
+      book,
+      cache: this.#cache,
+      ask: (request, done) => ask(request, done, doorMillis() + deadlineMillis),
+    });
   }
 
   /** @param request well-formed, see `invalidInDescribed`; `done` is told once */
   ask(request: DescribedRequest, done: DescribedDone): void {
     const deadlineMillis = this.#init.doorMillis() + this.#init.deadlineMillis;
-    this.#ask({ request, deadlineMillis, done, isAgain: false, undecided: [] });
+    this.#ask({
+      request,
+      deadlineMillis,
+      done,
+      isAgain: false,
+      undecided: [],
+      customer: undefined,
+      recordsLearned: 0,
+    });
   }
 
   tick(): void {
@@ -111,13 +92,59 @@ export class DescribedRequests {
     const book = this.#init.book();
     if (book === 'starting') return done(STARTING, 0);
     if (book === undefined) return done(NO_DOCUMENT, 0);
-    const matched = book.limitsFor(request);
+    const customer = this.#cache.of(request);
+    asking.customer = customer;
+    const matched = book.limitsFor(asOf(request, customer));
     if (matched.kind === 'invalid') return done(matched, 0);
     if (!asking.isAgain) for (const windows of matched.onTrial) this.#try(windows, asking, book);
-    const [first, ...others] = this.#sharesOf(matched.enforced);
-    if (first === undefined) return done({ kind: 'unlimited' }, 0);
+    const shares = this.#sharesOf(matched.enforced);
+    if (customer === undefined) return this.#askShares(shares, asking, book);
+    const partition = this.#init.partitionOf(customer.key);
+    const own = shares.findIndex((share) => share.partition === partition);
+    if (own === -1 || customer.isBlocked) return this.#askRecord(customer, shares, asking, book);
+    // Whose record decides is asked last: with it the request's own id stays in one partition, whatever the tier.
+    this.#askShares([...shares.splice(own, 1), ...shares], asking, book);
+  }
+
+  #askShares([first, ...others]: readonly Share[], asking: Asking, book: RuleBook): void {
+    if (first === undefined) return asking.done({ kind: 'unlimited' }, 0);
     if (others.length === 0) this.#askFirst(first, [], asking, book);
     else this.#reserve(first, others, asking, book);
+  }
+
+  /**
+   * No limit lies where the customer's record does: so that is read first, by the log. A change that was answered before this
+   * request came is seen; one that comes meanwhile comes after it.
+   */
+  #askRecord(customer: KnownCustomer, shares: readonly Share[], asking: Asking, book: RuleBook): void {
+    const [first] = shares;
+    const untilMillis = this.#reservationsUntil(shares, asking.deadlineMillis);
+    this.#init.ask(
+      readOf(customer),
+      (answer, partition) => {
+        const found = recordFound(answer, customer, shares);
+        const refuse = (): void => {
+          if (found.kind === 'refused') asking.done(found.answer, partition);
+        };
+        if (found.kind === 'other') this.#askWith(found.record, asking, partition);
+        else if (found.kind === 'same') this.#askShares(shares, asking, book);
+        // What was granted to an earlier attempt is granted still.
+        else if (first !== undefined && found.answer.kind === 'decision')
+          this.#recall(first, asking, book, refuse);
+        else refuse();
+      },
+      untilMillis,
+    );
+  }
+
+  /** The customer's record is this one, and not what the request was matched with. */
+  #askWith(record: CustomerRecord, asking: Asking, partition: number): void {
+    if (asking.customer !== undefined) this.#cache.learn(asking.customer.key, record);
+    asking.recordsLearned += 1;
+    if (asking.recordsLearned % RECORDS_PER_TICK_MAX === 0) return this.#again(asking, partition);
+    asking.isAgain = true;
+    asking.undecided = [];
+    this.#ask(asking);
   }
 
   /** By partition, in the order of the limits. */
@@ -218,11 +245,17 @@ export class DescribedRequests {
   #askFirst(share: Share, reserved: readonly Reserved[], asking: Asking, book: RuleBook): void {
     const { request, deadlineMillis } = asking;
     const wanted = requestFor(share, request, request.requestId, book);
+    const guard = this.#guardOf(share, asking);
     this.#init.ask(
-      wanted,
+      guard === undefined ? wanted : { ...wanted, guard },
       (answer, partition) => this.#firstAnswered({ share, answer }, partition, reserved, asking),
       deadlineMillis,
     );
+  }
+
+  #guardOf({ partition }: Share, { customer }: Asking): CustomerGuard | undefined {
+    if (customer === undefined || this.#init.partitionOf(customer.key) !== partition) return undefined;
+    return { userId: customer.key, version: customer.version };
   }
 
   #firstAnswered(
@@ -249,7 +282,9 @@ export class DescribedRequests {
   }
 
   #conclude(answer: AllowAnswer, partition: number, asking: Asking, reserved: readonly Reserved[]): void {
-    if (wantsOtherRules(answer)) this.#again(asking, partition);
+    const record = recordIn(answer);
+    if (record !== undefined) this.#askWith(record, asking, partition);
+    else if (wantsOtherRules(answer)) this.#again(asking, partition);
     else asking.done(together(answer, reserved), partition);
   }
 
@@ -296,6 +331,7 @@ function requestFor(
 /** All limits that were decided, and of a grant the one with least remaining. */
 function together(answer: AllowAnswer, reserved: readonly Reserved[]): DescribedAnswer | Invalid {
   if (answer.kind !== 'decision' || answer.isRepeat === true || reserved.length === 0) return answer;
+  if (answer.decision.isBlocked === true) return answer;
   const decisions = [answer.decision, ...reserved.flatMap((one) => decisionsOf(one, answer.decision))];
   const { allowed, decided } = answer.decision;
   if (!allowed) return { ...answer, decision: { ...answer.decision, limits: limitsOf(decisions) } };

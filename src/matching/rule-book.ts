@@ -3,6 +3,7 @@ import type { Invalid } from '../api/answer.ts';
 import type { DescribedRequest } from '../api/described.ts';
 import { COST_MAX, type FurtherLimit, LIMITS_PER_REQUEST_MAX } from '../api/request.ts';
 import { windowRuleId } from '../rules/compile.ts';
+import { CUSTOMER } from './customer-cache.ts';
 import { type AppliedRule, RuleMatcher } from '../rules/match.ts';
 import type { LimitWindow, RuleDefinition } from '../rules/rule-definition.ts';
 
@@ -24,11 +25,23 @@ export interface MatchedLimits {
 export class RuleBook {
   readonly version: number;
   readonly #matcher: RuleMatcher;
+  /** By the ids that the limiter keeps them under, of the rules that count by customer alone. */
+  readonly #byCustomer: ReadonlyMap<string, RuleDefinition>;
 
   /** @param version of the rule table that was made of the definitions */
   constructor(version: number, definitions: readonly RuleDefinition[]) {
     this.version = version;
     this.#matcher = new RuleMatcher(definitions);
+    this.#byCustomer = new Map(
+      definitions
+        .filter(countsByCustomer)
+        .flatMap((rule) => rule.windows.map((_, place) => [windowRuleId(rule, place), rule] as const)),
+    );
+  }
+
+  /** The rule that counts by customer alone and has a window under this id. */
+  ruleByCustomer(ruleId: string): RuleDefinition | undefined {
+    return this.#byCustomer.get(ruleId);
   }
 
   limitsFor({ descriptors, cost = 1 }: DescribedRequest): MatchedLimits | Invalid {
@@ -48,6 +61,12 @@ export class RuleBook {
       .filter((windows) => windows.every((limit) => limit.cost <= COST_MAX));
     return { kind: 'limits', enforced, onTrial };
   }
+}
+
+function countsByCustomer({ scope, enabled }: RuleDefinition): boolean {
+  if (!enabled || scope.kind !== 'descriptors') return false;
+  const [only, ...others] = scope.key;
+  return only?.name === CUSTOMER && others.length === 0;
 }
 
 function windowsOf({ rule, key, cost }: AppliedRule, asked: number): readonly MatchedLimit[] {

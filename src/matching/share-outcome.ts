@@ -1,5 +1,6 @@
 /** What the answers of partitions mean for a request whose limits they share. Pure. */
 import type { AllowAnswer } from '../api/answer.ts';
+import type { CustomerRecord } from '../api/customer.ts';
 import type { UnavailableReason } from '../api/refusals.ts';
 import type { MatchedLimit } from './rule-book.ts';
 
@@ -61,7 +62,7 @@ export function outcomeOf(answers: readonly AnsweredShare[]): ShareOutcome {
 
 type RefusedShare = AnsweredShare & { readonly answer: AllowAnswer };
 
-function followsFailModes({ share, answer }: RefusedShare): boolean {
+export function followsFailModes({ share, answer }: RefusedShare): boolean {
   if (answer.kind !== 'unavailable' || !FOLLOWS_FAIL_MODES[answer.reason]) return false;
   return share.limits.every(({ rule }) => rule.failMode !== 'closed');
 }
@@ -77,7 +78,8 @@ function worstOf(refusals: readonly RefusedShare[]): RefusedShare | undefined {
 function badness(answer: AllowAnswer): number {
   switch (answer.kind) {
     case 'decision':
-      return answer.decision.retryAfterMillis;
+      // No wait helps.
+      return answer.decision.isBlocked === true ? 2 ** 49 : answer.decision.retryAfterMillis;
     case 'unavailable':
       // It can be asked again at once, under the other rules.
       return wantsOtherRules(answer) ? 2 ** 50 + 1 : 2 ** 50;
@@ -96,6 +98,11 @@ export function isGrant(answer: AllowAnswer): answer is Grant {
 /** Whoever got this was certainly not charged, unless it is a grant. */
 export function isCertain(answer: AllowAnswer): boolean {
   return answer.kind !== 'unavailable' || !answer.proposed;
+}
+
+/** The record of the request's customer is another one. */
+export function recordIn(answer: AllowAnswer): CustomerRecord | undefined {
+  return answer.kind === 'unavailable' && !answer.proposed ? answer.record : undefined;
 }
 
 /** A rule that is not there: this node knows of others than the partition has. */

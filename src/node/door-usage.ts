@@ -37,7 +37,8 @@ export class DoorUsage {
     switch (answer.kind) {
       case 'decision': {
         const { ruleId, allowed } = answer.decision;
-        this.#table.decided(ruleId, allowed, userOf(request));
+        // A blocked customer may be under no rule at all.
+        if (ruleId !== '') this.#table.decided(ruleId, allowed, userOf(request));
         this.#recent.decided(allowed);
         break;
       }

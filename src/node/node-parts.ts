@@ -234,6 +234,11 @@ function behindDoor(
     },
     look: ask,
     refund: ask,
+    operate: ask,
+    customer(customerId, action, done) {
+      if (readiness.core === undefined) done(STARTING, 0);
+      else readiness.core.described.customers.ask(customerId, action, done);
+    },
     readiness: () => readiness.current,
     wantsNoClients: () => readiness.wantsNoClients,
     cluster() {

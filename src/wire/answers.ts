@@ -10,7 +10,7 @@ import {
   type Receipt,
   type Unavailable,
 } from '../api/answer.ts';
-import { type CustomerRecord, NO_RECORD } from '../api/customer.ts';
+import type { CustomerRecord } from '../api/customer.ts';
 import type { Standing } from '../api/look.ts';
 import type { Refund } from '../api/refund.ts';
 import { CommandDecodeError } from '../limiter/log/command.ts';
@@ -39,6 +39,7 @@ const KINDS = [
 /** Of a decision: 0 is a denial, 1 a grant, and this a denial for a block. */
 const BLOCKED = 2;
 
+const NOTHING = new Uint8Array(0);
 const out = new BytesOut();
 
 /** None at all is a sign of life. */
@@ -85,7 +86,8 @@ function encodeAnswer(answer: Answer, ruleIds: string[]): void {
     case 'unavailable':
       out.integer(UNAVAILABLE_REASONS.indexOf(answer.reason));
       out.flag(answer.proposed);
-      if (answer.reason === 'customer_changed') out.byteString(encodeRecord(answer.record ?? NO_RECORD));
+      if (answer.reason === 'customer_changed')
+        out.byteString(answer.record === undefined ? NOTHING : encodeRecord(answer.record));
       return;
     case 'notLeader':
       out.integer(answer.leader);
@@ -169,7 +171,7 @@ function decodeAnswer(input: BytesIn, ruleIds: string[]): Answer {
       return { kind, refund: decodeRefund(input, ruleIds) };
     case 'customer': {
       const isDone = input.flag('isDone');
-      const record = recordIn(input);
+      const record = recordOf(input.byteView('record'));
       return { kind, outcome: { isDone, record, decided: decodeReceipt(input) } };
     }
   }
@@ -179,12 +181,14 @@ function decodeUnavailable(input: BytesIn): Unavailable {
   const reason = input.oneOf(UNAVAILABLE_REASONS, 'reason');
   const proposed = input.flag('proposed');
   if (reason !== 'customer_changed') return { kind: 'unavailable', reason, proposed };
-  return { kind: 'unavailable', reason, proposed, record: recordIn(input) };
+  const bytes = input.byteView('record');
+  if (bytes.length === 0) return { kind: 'unavailable', reason, proposed };
+  return { kind: 'unavailable', reason, proposed, record: recordOf(bytes) };
 }
 
-function recordIn(input: BytesIn): CustomerRecord {
+function recordOf(bytes: Uint8Array): CustomerRecord {
   try {
-    return decodeRecord(input.byteString('record'));
+    return decodeRecord(bytes);
   } catch (error) {
     if (error instanceof CommandDecodeError) throw new FrameError(error.message);
     throw error;

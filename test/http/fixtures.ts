@@ -3,6 +3,7 @@ import type { DescribedAnswer, DescribedRequest } from '../../src/api/described.
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import type { AllowAnswer, AllowDone, Decision } from '../../src/api/answer.ts';
+import type { CustomerAction, CustomerAnswer, CustomerRequest } from '../../src/api/customer.ts';
 import type { ClusterReport } from '../../src/api/cluster-report.ts';
 import type { NodeBehindDoor } from '../../src/api/front-door.ts';
 import type { NodeChange, NodeChangeResult } from '../../src/api/node-change.ts';
@@ -67,6 +68,16 @@ export class Door {
       decided: { term: 2, index: 7, position: 1, timeMillis: 90 },
     },
   };
+  readonly operated: CustomerRequest[] = [];
+  readonly customers: { readonly customerId: string; readonly action: CustomerAction }[] = [];
+  customer: CustomerAnswer = {
+    kind: 'customer',
+    outcome: {
+      isDone: true,
+      record: { version: 7, tier: 'pro', overrides: [{ ruleId: 'r', limit: 5 }], isBlocked: false },
+      decided: { term: 2, index: 7, position: 0, timeMillis: 90 },
+    },
+  };
   standing: LookAnswer = {
     kind: 'standing',
     standing: { limits: [standingOf()], decided: { term: 2, index: 7, timeMillis: 90 } },
@@ -105,6 +116,14 @@ export class Door {
       refund: (request, done) => {
         this.refunds.push(request);
         done(this.refunded, PARTITION);
+      },
+      operate: (request, done) => {
+        this.operated.push(request);
+        done(this.customer, PARTITION);
+      },
+      customer: (customerId, action, done) => {
+        this.customers.push({ customerId, action });
+        done(this.customer, PARTITION);
       },
       readiness: () => this.readiness,
       wantsNoClients: () => this.readiness.status === 'stopping',

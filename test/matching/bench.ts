@@ -1,6 +1,7 @@
 /** Partitions that answer what a test says, behind what asks them under all limits of a request. */
 import { expect } from 'vitest';
 import type { AllowAnswer, Decision, Unavailable } from '../../src/api/answer.ts';
+import type { CustomerAnswer } from '../../src/api/customer.ts';
 import type { DescribedAnswer, DescribedRequest } from '../../src/api/described.ts';
 import type { RefundAnswer } from '../../src/api/refund.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
@@ -22,7 +23,7 @@ rules:
 interface Asked {
   readonly request: LoggedRequest;
   readonly deadlineMillis: number;
-  readonly answer: (answer: AllowAnswer | RefundAnswer) => void;
+  readonly answer: (answer: AllowAnswer | RefundAnswer | CustomerAnswer) => void;
 }
 
 export function bookOf(version: number, document = DOCUMENT): RuleBook {
@@ -32,7 +33,7 @@ export function bookOf(version: number, document = DOCUMENT): RuleBook {
 }
 
 /** Keys of each descriptor have a partition of their own. */
-const PARTITION_OF: Readonly<Record<string, number>> = { user: 1, ip: 2, '*': 3 };
+const PARTITION_OF: Readonly<Record<string, number>> = { user: 1, ip: 2, '*': 3, customer: 4 };
 
 export class Bench {
   readonly asked: Asked[] = [];

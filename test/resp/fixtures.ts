@@ -97,6 +97,9 @@ export class PlayedDoor {
           if (this.refunded === undefined) this.openRefunds.push(done);
           else done(this.refunded, 0);
         },
+        operate: (_request, done) => done({ kind: 'invalid', field: 'userId', message: '' }, 0),
+        customer: (_customerId, _action, done) =>
+          done({ kind: 'invalid', field: 'customer', message: '' }, 0),
         readiness: () => ({ status: 'ready' }),
         wantsNoClients: () => this.wantsNoClients,
         cluster: () => this.report,

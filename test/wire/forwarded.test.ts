@@ -1,6 +1,7 @@
 /** Requests on their way to a leader and answers on their way back: all of it arrives, and nothing else is believed. */
 import { UNAVAILABLE_REASONS } from '../../src/api/refusals.ts';
 import { CONFLICT_FIELDS } from '../../src/api/answer.ts';
+import type { CustomerRequest } from '../../src/api/customer.ts';
 import type { BatchedRequest } from '../../src/api/user-request.ts';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -83,13 +84,55 @@ const answer: fc.Arbitrary<Answer> = fc.oneof(
     }),
   }),
 );
-const answers: fc.Arbitrary<ForwardedAnswer[]> = fc.array(fc.record({ id: natural, answer }), {
-  maxLength: 5,
-});
+const record = fc.record(
+  {
+    version: natural,
+    isBlocked: fc.boolean(),
+    tier: fc.constantFrom('pro', 'é'),
+    overrides: fc.constantFrom([], [{ ruleId: 'r', limit: 0, burst: 3 }]),
+  },
+  { requiredKeys: ['version', 'isBlocked', 'overrides'] },
+);
+const told: fc.Arbitrary<Answer> = fc.oneof(
+  fc.record({
+    kind: fc.constant('customer'),
+    outcome: fc.record({
+      isDone: fc.boolean(),
+      record,
+      decided: fc.record({ term: natural, index: natural, timeMillis: natural }),
+    }),
+  }),
+  fc.record({
+    kind: fc.constant('unavailable'),
+    reason: fc.constant('customer_changed'),
+    proposed: fc.boolean(),
+    record,
+  }),
+);
+const answers: fc.Arbitrary<ForwardedAnswer[]> = fc.array(
+  fc.record({ id: natural, answer: fc.oneof(answer, told) }),
+  {
+    maxLength: 5,
+  },
+);
 const look = fc.record({
   ask: fc.constant('look'),
   userId: fc.string({ minLength: 1, unit: 'binary' }),
   ruleId: fc.constantFrom(undefined, 'r'),
+});
+const override = fc.record(
+  { ruleId: fc.constantFrom('r'), limit: fc.nat(9), burst: fc.integer({ min: 1, max: 9 }) },
+  { requiredKeys: ['ruleId', 'limit'] },
+);
+const terms = { tier: fc.constantFrom('pro', 'é'), overrides: fc.array(override, { maxLength: 1 }) };
+const operator: fc.Arbitrary<CustomerRequest> = fc.record({
+  ask: fc.constant('customer'),
+  userId: fc.constantFrom('ada', 'bob'),
+  action: fc.oneof(
+    fc.constantFrom({ type: 'read' } as const, { type: 'reset' } as const),
+    fc.record({ type: fc.constant('block'), isBlocked: fc.boolean() }),
+    fc.record({ type: fc.constant('put'), ...terms, isBlocked: fc.boolean(), ifVersion: fc.nat(300) }),
+  ),
 });
 const requests: fc.Arbitrary<ForwardedRequest[]> = fc.array(
   fc.record({
@@ -99,6 +142,7 @@ const requests: fc.Arbitrary<ForwardedRequest[]> = fc.array(
     relayTo: fc.constantFrom(0, 0, 3),
     request: fc.oneof(
       look,
+      operator,
       fc.record({
         ask: fc.constant('refund'),
         userId: fc.string({ minLength: 1, unit: 'binary' }),
@@ -111,6 +155,7 @@ const requests: fc.Arbitrary<ForwardedRequest[]> = fc.array(
           cost: fc.integer({ min: 1, max: 1_000_000 }),
           timestampMillis: fc.nat({ max: 8_640_000_000_000_000 }),
           requestId: fc.string({ minLength: 1 }),
+          guard: fc.record({ userId: fc.constant('customer=ada'), version: natural }),
         },
         { requiredKeys: ['userId'] },
       ),
@@ -141,7 +186,7 @@ describe('requests', () => {
     const request = { userId: 'ada', ruleId: 'r', cost: 2, timestampMillis: 9, requestId: 'q' };
     const payload = encodeRequests([{ id: 7, budgetMillis: 90, partition: 4, relayTo: 3, request }]);
     const entry = entryOf([request]);
-    expect([...payload]).toEqual([1, 7, 90, 4, 3, 0, 0, entry.length, ...entry]);
+    expect([...payload]).toEqual([1, 7, 90, 4, 3, 0, 0, 0, entry.length, ...entry]);
   });
 
   it('say by which rules their limits were found', () => {
@@ -174,7 +219,7 @@ describe('answers', () => {
 
 describe('a malformed payload', () => {
   const entry = entryOf([{ userId: 'ada' }, { userId: 'bob' }]);
-  const ways = [2, 1, 90, 4, 0, 0, 2, 90, 5, 3, 0];
+  const ways = [2, 1, 90, 4, 0, 0, 2, 90, 5, 3, 0, 0];
   const payload = Buffer.from([...ways, 1, 1, entry.length, ...entry]);
   const request = { id: 1, budgetMillis: 1, partition: 1, relayTo: 0, request: { userId: 'ada' } };
   const decided = {

@@ -2,7 +2,7 @@
  * Answers to what is asked about a user, as the commands that ask have them. Only a decision can say `allowed`, or that no rule
  * limits.
  */
-import type { AllowAnswer, ConflictingId, Invalid, Unavailable } from '../../api/answer.ts';
+import type { AllowAnswer, ConflictingId, Decision, Invalid, Unavailable } from '../../api/answer.ts';
 import type { DescribedAnswer } from '../../api/described.ts';
 import type { LookAnswer } from '../../api/look.ts';
 import type { RefundAnswer } from '../../api/refund.ts';
@@ -10,14 +10,19 @@ import { UNAVAILABLE } from '../../api/refusals.ts';
 import { error, type ErrorReply, failed, type Reply } from '../reply.ts';
 import type { ReplyWriter } from '../reply-writer.ts';
 
-/** `[allowed 0/1, limit, remaining, retryAfterMillis, resetMillis]`. */
+/** -1 where no wait helps: the key is blocked. */
+function waitOf({ retryAfterMillis, isBlocked }: Decision): number {
+  return isBlocked === true ? -1 : retryAfterMillis;
+}
+
+/** `[allowed 0/1, limit, remaining, retryAfterMillis, resetMillis]`; of what is blocked `[0, 0, 0, -1, 0]`. */
 export function writeAllow(writer: ReplyWriter, answer: AllowAnswer): void {
   if (answer.kind !== 'decision') {
     writeRefusal(writer, answer);
     return;
   }
-  const { allowed, limit, remaining, retryAfterMillis, resetMillis } = answer.decision;
-  writer.fiveIntegers(allowed ? 1 : 0, limit, remaining, retryAfterMillis, resetMillis);
+  const { allowed, limit, remaining, resetMillis } = answer.decision;
+  writer.fiveIntegers(allowed ? 1 : 0, limit, remaining, waitOf(answer.decision), resetMillis);
 }
 
 /** Of a limit, and of how much of it is left, where there is none. */
@@ -34,8 +39,8 @@ export function matchReply(answer: DescribedAnswer): Reply {
     return [allowed ? 1 : 0, NO_LIMIT, NO_LIMIT, retryAfterMillis, 0, ruleIds[0] ?? null, 'DEGRADED'];
   }
   if (answer.kind !== 'decision') return refusal(answer);
-  const { allowed, limit, remaining, retryAfterMillis, resetMillis, ruleId } = answer.decision;
-  return [allowed ? 1 : 0, limit, remaining, retryAfterMillis, resetMillis, ruleId];
+  const { allowed, limit, remaining, resetMillis, ruleId } = answer.decision;
+  return [allowed ? 1 : 0, limit, remaining, waitOf(answer.decision), resetMillis, ruleId];
 }
 
 /** `[limited 0/1, limit, remaining, retry after, reset after]`, in whole seconds; -1: it need not, or will never fit. */
@@ -44,8 +49,9 @@ export function writeThrottle(writer: ReplyWriter, answer: AllowAnswer, quantity
     writeRefusal(writer, answer);
     return;
   }
-  const { allowed, limit, remaining, retryAfterMillis, resetMillis } = answer.decision;
-  const retryAfter = allowed || quantity > limit ? -1 : Math.ceil(retryAfterMillis / 1000);
+  const { allowed, limit, remaining, retryAfterMillis, resetMillis, isBlocked } = answer.decision;
+  const retryAfter =
+    allowed || quantity > limit || isBlocked === true ? -1 : Math.ceil(retryAfterMillis / 1000);
   writer.fiveIntegers(allowed ? 0 : 1, limit, remaining, retryAfter, Math.ceil(resetMillis / 1000));
 }
 

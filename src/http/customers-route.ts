@@ -1,0 +1,184 @@
+/**
+ * What operators say of one key: `GET`, `PUT`, `DELETE /v1/customers/{id}`, `PUT`, `DELETE /v1/users/{id}/block` and `POST
+ * /v1/users/{id}/reset`. Until callers are authenticated, only the node's own machine may change anything. It parses and formats;
+ * the partition of the key decides.
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import {
+  type CustomerAction,
+  type CustomerAnswer,
+  type CustomerOutcome,
+  type CustomerRecord,
+  invalidInCustomer,
+  type LimitOverride,
+  OVERRIDES_MAX,
+} from '../api/customer.ts';
+import { formatAnswer } from './answer-format.ts';
+import type { HttpDoorInit } from './door-init.ts';
+import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
+import { fieldsOf, InvalidBodyError } from './json-body.ts';
+import { forbidden, isLocal } from './local-callers.ts';
+
+/** As the router of the server has them. */
+export const CUSTOMER = '/v1/customers/:customerId';
+export const BLOCK = '/v1/users/:userId/block';
+export const RESET = '/v1/users/:userId/reset';
+/** Room for all overrides with the longest ids, each character of which takes six in JSON. */
+const CUSTOMER_BODY_BYTES_MAX = 32_768;
+const FORBIDDEN = forbidden(
+  'customers are changed from the machine of the node that is asked, by no browser or proxy',
+);
+const HEADERS = { 'content-type': JSON_TYPE };
+
+/** One strong entity tag, as an answer gave it: `"0"` where there is no record. @throws InvalidBodyError */
+function ifVersionOf(header: string | undefined): number | undefined {
+  if (header === undefined || header.trim() === '*') return undefined;
+  const [, version] = /^"(\d{1,15})"$/.exec(header.trim()) ?? [];
+  if (version === undefined)
+    throw new InvalidBodyError('if-match', 'if-match must be * or the ETag of the customer, e.g. "7"');
+  return Number(version);
+}
+
+/**
+ * `{"tier"?: string, "overrides"?: [{"rule": string, "limit": integer, "burst"?: integer}], "blocked"?: boolean}`. What is absent of
+ * the first two is taken away; without `blocked` that stays as it is.
+ *
+ * @throws InvalidBodyError
+ */
+function parsePut(body: unknown, ifMatch: string | undefined): CustomerAction {
+  const { tier, overrides, blocked } = fieldsOf(
+    body,
+    ['tier', 'overrides', 'blocked'],
+    'tier, overrides, blocked or some of them',
+  );
+  if (blocked !== undefined && typeof blocked !== 'boolean')
+    throw new InvalidBodyError('blocked', 'blocked must be true or false');
+  const action: CustomerAction = {
+    type: 'put',
+    // Their bounds are looked at where the rules are known.
+    tier: tier as string | undefined,
+    overrides: parseOverrides(overrides),
+    isBlocked: blocked,
+    ifVersion: ifVersionOf(ifMatch),
+  };
+  const invalid = invalidInCustomer({ ask: 'customer', userId: '*', action });
+  if (invalid !== undefined) throw new InvalidBodyError(invalid.field, invalid.message);
+  return action;
+}
+
+function parseOverrides(value: unknown = []): readonly LimitOverride[] {
+  if (!Array.isArray(value) || value.length > OVERRIDES_MAX)
+    throw new InvalidBodyError('overrides', `overrides must be an array of at most ${OVERRIDES_MAX}`);
+  return value.map((one: unknown, i) => {
+    if (typeof one !== 'object' || one === null || Array.isArray(one))
+      throw new InvalidBodyError(`overrides[${i}]`, `overrides[${i}] must be an object with rule and limit`);
+    const { rule, limit, burst } = fieldsOf(one, ['rule', 'limit', 'burst'], 'rule and limit');
+    return { ruleId: rule, limit, ...(burst !== undefined && { burst }) } as LimitOverride;
+  });
+}
+
+function formatRecord({ version, tier, overrides, isBlocked }: CustomerRecord): Record<string, unknown> {
+  const limits = overrides.map(({ ruleId: rule, ...override }) => ({ rule, ...override }));
+  return { version, ...(tier !== undefined && { tier }), overrides: limits, blocked: isBlocked };
+}
+
+/** @param named what was asked about */
+function formatOutcome(
+  { isDone, record, decided }: CustomerOutcome,
+  partition: number,
+  named: Readonly<Record<string, string>>,
+): HttpAnswer {
+  const headers = { ...HEADERS, etag: `"${record.version}"` };
+  const body = { ...named, ...formatRecord(record), decided: { partition, ...decided } };
+  if (isDone) return { status: 200, headers, body };
+  const message = 'the customer has another version than the change was made for; read it again';
+  return {
+    status: 412,
+    headers,
+    body: { ...body, error: { type: 'version_mismatch', field: 'if-match', message } },
+  };
+}
+
+function formatMissing(customer: string): HttpAnswer {
+  const message = 'nothing is known of this customer: the rules are for it as for all';
+  return {
+    status: 404,
+    headers: HEADERS,
+    body: { customer, error: { type: 'unknown_customer', field: 'customer', message } },
+  };
+}
+
+function formatCustomer(
+  answer: CustomerAnswer,
+  partition: number,
+  named: Readonly<Record<string, string>>,
+): HttpAnswer {
+  return answer.kind === 'customer'
+    ? formatOutcome(answer.outcome, partition, named)
+    : formatAnswer(answer, partition);
+}
+
+type OfCustomer = FastifyRequest<{ Params: { customerId: string } }>;
+type OfUser = FastifyRequest<{ Params: { userId: string } }>;
+
+export function addCustomersRoutes(app: FastifyInstance, { node, logger }: HttpDoorInit): void {
+  const send = (reply: FastifyReply, answer: HttpAnswer): void => {
+    if (node.wantsNoClients()) void reply.header('connection', 'close');
+    sendAnswer(reply, answer);
+  };
+  const change = (
+    { params: { customerId } }: OfCustomer,
+    reply: FastifyReply,
+    action: CustomerAction,
+  ): FastifyReply => {
+    node.customer(customerId, action, (answer, partition) => {
+      const formatted = formatCustomer(answer, partition, { customer: customerId });
+      logger.info(
+        { customer: customerId, action: action.type, status: formatted.status },
+        'change of a customer asked for',
+      );
+      send(reply, formatted);
+    });
+    return reply;
+  };
+  const operate = (request: OfUser, reply: FastifyReply, action: CustomerAction): FastifyReply => {
+    const { userId } = request.params;
+    if (!isLocal(request.socket, request.headers)) {
+      send(reply, FORBIDDEN);
+      return reply;
+    }
+    const invalid = invalidInCustomer({ ask: 'customer', userId, action });
+    if (invalid !== undefined) throw new InvalidBodyError(invalid.field, invalid.message);
+    node.operate({ ask: 'customer', userId, action }, (answer, partition) => {
+      const formatted = formatCustomer(answer, partition, { userId });
+      logger.info({ userId, action: action.type, status: formatted.status }, 'change of a key asked for');
+      send(reply, formatted);
+    });
+    return reply;
+  };
+  app.get(CUSTOMER, ({ params: { customerId } }: OfCustomer, reply) => {
+    node.customer(customerId, { type: 'read' }, (answer, partition) => {
+      const isMissing = answer.kind === 'customer' && answer.outcome.record.version === 0;
+      send(
+        reply,
+        isMissing ? formatMissing(customerId) : formatCustomer(answer, partition, { customer: customerId }),
+      );
+    });
+    return reply;
+  });
+  app.put(CUSTOMER, { bodyLimit: CUSTOMER_BODY_BYTES_MAX }, (request: OfCustomer, reply) => {
+    if (isLocal(request.socket, request.headers))
+      return change(request, reply, parsePut(request.body, request.headers['if-match']));
+    send(reply, FORBIDDEN);
+    return reply;
+  });
+  app.delete(CUSTOMER, (request: OfCustomer, reply) => {
+    if (isLocal(request.socket, request.headers))
+      return change(request, reply, { type: 'delete', ifVersion: ifVersionOf(request.headers['if-match']) });
+    send(reply, FORBIDDEN);
+    return reply;
+  });
+  app.put(BLOCK, (request: OfUser, reply) => operate(request, reply, { type: 'block', isBlocked: true }));
+  app.delete(BLOCK, (request: OfUser, reply) => operate(request, reply, { type: 'block', isBlocked: false }));
+  app.post(RESET, (request: OfUser, reply) => operate(request, reply, { type: 'reset' }));
+}

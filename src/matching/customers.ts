@@ -1,0 +1,73 @@
+/**
+ * What operators say of customers: which key that is about, and whether the rules in force know the limits that it names. The
+ * partition of the key decides.
+ */
+import type { Invalid } from '../api/answer.ts';
+import {
+  type CustomerAction,
+  type CustomerRequest,
+  invalidInCustomer,
+  type LimitOverride,
+} from '../api/customer.ts';
+import { KEY_BYTES_MAX } from '../api/request.ts';
+import type { DoneWith } from '../api/user-request.ts';
+import { METERS_WITH_BURST } from '../rules/rule-definition.ts';
+import { type CustomerCache, customerKey } from './customer-cache.ts';
+import type { RuleBook } from './rule-book.ts';
+
+export interface CustomersInit {
+  /** See `DescribedRequestsInit`. */
+  readonly book: () => RuleBook | 'starting' | undefined;
+  readonly ask: (request: CustomerRequest, done: DoneWith<CustomerRequest>) => void;
+  readonly cache: CustomerCache;
+}
+
+export class Customers {
+  readonly #init: CustomersInit;
+
+  constructor(init: CustomersInit) {
+    this.#init = init;
+  }
+
+  /** @param action of any bounds; `done` is told once */
+  ask(customerId: string, action: CustomerAction, done: DoneWith<CustomerRequest>): void {
+    const { cache, ask } = this.#init;
+    const userId = customerKey(customerId);
+    if (customerId === '' || userId === undefined) {
+      const message = `customer must be text, and with customer= before it at most ${KEY_BYTES_MAX} bytes`;
+      return done({ kind: 'invalid', field: 'customer', message }, 0);
+    }
+    const request: CustomerRequest = { ask: 'customer', userId, action };
+    const invalid =
+      invalidInCustomer(request) ?? (action.type === 'put' ? this.#unknownIn(action.overrides) : undefined);
+    if (invalid !== undefined) return done(invalid, 0);
+    if (action.type === 'put' && action.overrides.length > 0 && this.#init.book() === 'starting')
+      return done({ kind: 'unavailable', reason: 'starting', proposed: false }, 0);
+    ask(request, (answer, partition) => {
+      if (answer.kind === 'customer') cache.learn(userId, answer.outcome.record);
+      done(answer, partition);
+    });
+  }
+
+  /** Limits of a customer's own are state of its key: only rules that count by that alone have any. */
+  #unknownIn(overrides: readonly LimitOverride[]): Invalid | undefined {
+    const book = this.#init.book();
+    if (book === 'starting') return undefined;
+    for (const [i, { ruleId, burst }] of overrides.entries()) {
+      const rule = book?.ruleByCustomer(ruleId);
+      const at = `overrides[${i}]`;
+      if (rule === undefined)
+        return wrong(
+          `${at}.rule`,
+          `${at}.rule must be a limit that counts by customer alone; '${ruleId}' is none`,
+        );
+      if (burst !== undefined && !METERS_WITH_BURST.includes(rule.meter))
+        return wrong(`${at}.burst`, `${at}.burst must be absent: '${ruleId}' is no bucket`);
+    }
+    return undefined;
+  }
+}
+
+function wrong(field: string, message: string): Invalid {
+  return { kind: 'invalid', field, message };
+}

@@ -1,0 +1,22 @@
+/** Whom requests under the limits of rules are asked of, and with which bounds. Types only. */
+import type { DoneWith, LoggedRequest } from '../api/user-request.ts';
+import type { DegradedDecisions } from './degraded-decisions.ts';
+import type { RuleBook } from './rule-book.ts';
+
+export interface DescribedRequestsInit {
+  /** The rules that this node knows; undefined: there are none to match by; `starting`: it knows of none yet. */
+  readonly book: () => RuleBook | 'starting' | undefined;
+  readonly partitionOf: (userId: string) => number;
+  /** Asks whoever leads; `done` is told once, at the latest a tick after the deadline. */
+  readonly ask: <R extends LoggedRequest>(request: R, done: DoneWith<R>, deadlineMillis: number) => void;
+  /** An id that no other request of this cluster has. */
+  readonly newId: () => string;
+  readonly monotonicMillis: () => number;
+  /** When what is asked now came. */
+  readonly doorMillis: () => number;
+  readonly deadlineMillis: number;
+  /** Requests that wait for this node to learn the rules that a partition has; more are refused. */
+  readonly waitingMax: number;
+  /** To be asked where nobody can decide, and the rules say more than no. */
+  readonly degraded: DegradedDecisions;
+}

@@ -1,0 +1,43 @@
+/** A record that is read by the log, for a request whose limits lie elsewhere: what is asked, and what the answer means. Pure. */
+import type { AllowAnswer, Receipt } from '../api/answer.ts';
+import type { CustomerAnswer, CustomerRecord, CustomerRequest } from '../api/customer.ts';
+import type { KnownCustomer } from './customer-cache.ts';
+import { followsFailModes, type Share } from './share-outcome.ts';
+
+/**
+ * - `same`: it is the one that the request was matched with; or nobody can say, and the rules of all limits let that pass
+ * - `other`: it is this one
+ * - `refused`: for a block, or because nobody can say
+ */
+export type RecordFound =
+  | { readonly kind: 'same' }
+  | { readonly kind: 'other'; readonly record: CustomerRecord }
+  | { readonly kind: 'refused'; readonly answer: AllowAnswer };
+
+export function readOf({ key: userId }: KnownCustomer): CustomerRequest {
+  return { ask: 'customer', userId, action: { type: 'read' } };
+}
+
+/** @param shares that are asked next; none: no rule limits the request */
+export function recordFound(
+  answer: CustomerAnswer,
+  { version, isBlocked }: KnownCustomer,
+  shares: readonly Share[],
+): RecordFound {
+  if (answer.kind !== 'customer') {
+    // Who was blocked when this node heard of it last is not let through for want of an answer.
+    const mayPass = shares.length > 0 && !isBlocked;
+    const passes = mayPass && shares.every((share) => followsFailModes({ share, answer }));
+    return passes ? { kind: 'same' } : { kind: 'refused', answer };
+  }
+  const { record, decided } = answer.outcome;
+  if (record.version !== version) return { kind: 'other', record };
+  if (!record.isBlocked) return { kind: 'same' };
+  return { kind: 'refused', answer: blockedBy(shares[0]?.limits[0].ruleId ?? '', decided) };
+}
+
+/** As whatever the limiter denies for a block. */
+function blockedBy(ruleId: string, decided: Receipt): AllowAnswer {
+  const nothing = { limit: 0, windowMillis: 0, remaining: 0, retryAfterMillis: 0, resetMillis: 0 };
+  return { kind: 'decision', decision: { allowed: false, ruleId, ...nothing, isBlocked: true, decided } };
+}

@@ -1,0 +1,180 @@
+/** What operators say of one key by HTTP: what is asked, how the answers read, and who may not. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { denialOf, Door, type HttpBody, PARTITION } from './fixtures.ts';
+
+let door: Door;
+
+beforeEach(() => {
+  door = new Door();
+});
+
+afterEach(() => door.app.close());
+
+interface Answered {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly body: HttpBody;
+}
+
+async function ask(
+  method: 'GET' | 'PUT' | 'DELETE' | 'POST',
+  url: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<Answered> {
+  const payload = body === undefined ? {} : { payload: JSON.stringify(body) };
+  const type = body === undefined ? {} : { 'content-type': 'application/json' };
+  const response = await door.app.inject({ method, url, headers: { ...type, ...headers }, ...payload });
+  return { status: response.statusCode, headers: response.headers, body: response.json() };
+}
+
+describe('/v1/customers/{id}', () => {
+  it('is told with its version, which is its tag', async () => {
+    const { status, headers, body } = await ask('GET', '/v1/customers/a%2Fb');
+    expect(door.customers).toEqual([{ customerId: 'a/b', action: { type: 'read' } }]);
+    expect([status, headers['etag']]).toEqual([200, '"7"']);
+    expect(body).toEqual({
+      customer: 'a/b',
+      version: 7,
+      tier: 'pro',
+      overrides: [{ rule: 'r', limit: 5 }],
+      blocked: false,
+      decided: { partition: PARTITION, term: 2, index: 7, position: 0, timeMillis: 90 },
+    });
+  });
+
+  it('is 404 where nothing is known of it', async () => {
+    const decided = { term: 2, index: 7, timeMillis: 90 };
+    const record = { version: 0, overrides: [], isBlocked: false };
+    door.customer = { kind: 'customer', outcome: { isDone: true, record, decided } };
+    expect(await ask('GET', '/v1/customers/ada')).toMatchObject({
+      status: 404,
+      body: { error: { type: 'unknown_customer' } },
+    });
+  });
+
+  it('takes what is said of it, for the version that is named', async () => {
+    const overrides = [{ rule: 'r', limit: 5, burst: 9 }];
+    await ask('PUT', '/v1/customers/ada', { tier: 'pro', overrides, blocked: true }, { 'if-match': '"6"' });
+    await ask('PUT', '/v1/customers/ada', {}, { 'if-match': '*' });
+    await ask('DELETE', '/v1/customers/ada', undefined, { 'if-match': '"7"' });
+    expect(door.customers.map(({ action }) => action)).toEqual([
+      {
+        type: 'put',
+        tier: 'pro',
+        overrides: [{ ruleId: 'r', limit: 5, burst: 9 }],
+        isBlocked: true,
+        ifVersion: 6,
+      },
+      { type: 'put', tier: undefined, overrides: [], isBlocked: undefined, ifVersion: undefined },
+      { type: 'delete', ifVersion: 7 },
+    ]);
+  });
+
+  it('is 412 with the version there is where that is another one', async () => {
+    const decided = { term: 2, index: 9, timeMillis: 90 };
+    const record = { version: 8, overrides: [], isBlocked: true };
+    door.customer = { kind: 'customer', outcome: { isDone: false, record, decided } };
+    expect(await ask('PUT', '/v1/customers/ada', { tier: 'pro' }, { 'if-match': '"6"' })).toMatchObject({
+      status: 412,
+      headers: { etag: '"8"' },
+      body: { version: 8, blocked: true, error: { type: 'version_mismatch' } },
+    });
+  });
+
+  it.each([
+    ['tier', { tier: '' }],
+    ['tier', { tier: 'x'.repeat(65) }],
+    ['tier', { tier: 7 }],
+    ['blocked', { blocked: 'yes' }],
+    ['overrides', { overrides: {} }],
+    ['overrides', { overrides: Array.from({ length: 17 }, (_, i) => ({ rule: `r${i}`, limit: 1 })) }],
+    ['overrides[0]', { overrides: [7] }],
+    ['overrides[0].rule', { overrides: [{ limit: 1 }] }],
+    ['overrides[0].limit', { overrides: [{ rule: 'r', limit: -1 }] }],
+    ['overrides[0].burst', { overrides: [{ rule: 'r', limit: 1, burst: 0 }] }],
+    [
+      'overrides[1].rule',
+      {
+        overrides: [
+          { rule: 'r', limit: 1 },
+          { rule: 'r', limit: 2 },
+        ],
+      },
+    ],
+    ['tiers', { tiers: 'pro' }],
+    ['if-match', { tier: 'pro' }, { 'if-match': '7' }],
+  ])('is 400 for a wrong %s: %j', async (field, body, headers: Record<string, string> = {}) => {
+    expect(await ask('PUT', '/v1/customers/ada', body, headers)).toMatchObject({
+      status: 400,
+      body: { error: { field } },
+    });
+    expect(door.customers).toEqual([]);
+  });
+
+  it('is 503 where nobody can decide, and says whether it may be done', async () => {
+    door.customer = { kind: 'unavailable', reason: 'unknown_outcome', proposed: true };
+    expect(await ask('PUT', '/v1/customers/ada', { tier: 'pro' })).toMatchObject({
+      status: 503,
+      body: { reason: 'unknown_outcome', proposed: true },
+    });
+  });
+});
+
+describe('a key', () => {
+  it('is blocked, unblocked and reset', async () => {
+    expect(await ask('PUT', '/v1/users/ada/block')).toMatchObject({
+      status: 200,
+      body: { userId: 'ada', version: 7 },
+    });
+    await ask('DELETE', '/v1/users/ada/block');
+    await ask('POST', '/v1/users/a%20b/reset');
+    expect(door.operated).toEqual([
+      { ask: 'customer', userId: 'ada', action: { type: 'block', isBlocked: true } },
+      { ask: 'customer', userId: 'ada', action: { type: 'block', isBlocked: false } },
+      { ask: 'customer', userId: 'a b', action: { type: 'reset' } },
+    ]);
+  });
+
+  it('is 405 for other methods, which are named', async () => {
+    expect(await ask('POST', '/v1/users/ada/block')).toMatchObject({
+      status: 405,
+      headers: { allow: 'PUT, DELETE' },
+    });
+    expect(await ask('POST', '/v1/customers/ada')).toMatchObject({
+      status: 405,
+      headers: { allow: 'GET, HEAD, PUT, DELETE' },
+    });
+  });
+});
+
+describe('whoever asks through a proxy', () => {
+  it.each([
+    ['PUT', '/v1/customers/ada', { tier: 'pro' }],
+    ['DELETE', '/v1/customers/ada', undefined],
+    ['PUT', '/v1/users/ada/block', undefined],
+    ['DELETE', '/v1/users/ada/block', undefined],
+    ['POST', '/v1/users/ada/reset', undefined],
+  ] as const)('changes nothing by %s %s', async (method, url, body) => {
+    const { status } = await ask(method, url, body, { 'x-forwarded-for': '10.0.0.1' });
+    expect(status).toBe(403);
+    expect([door.customers, door.operated]).toEqual([[], []]);
+  });
+});
+
+describe('a denial for a block', () => {
+  it('is 403, says so, and names no limit and no wait', async () => {
+    const blocked = denialOf({
+      limit: 0,
+      retryAfterMillis: 0,
+      resetMillis: 0,
+      windowMillis: 0,
+      isBlocked: true,
+    });
+    const { status, headers, body } = await door.decide(blocked);
+    expect(status).toBe(403);
+    expect(Object.keys(headers).filter((name) => /retry|ratelimit/.test(name))).toEqual([]);
+    expect(body).toMatchObject({ allowed: false, blocked: true, error: { type: 'blocked' } });
+    expect(body).not.toHaveProperty('retryAfterMillis');
+  });
+});

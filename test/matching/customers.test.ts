@@ -1,0 +1,205 @@
+/** Requests of customers: matched with what is known of them, and counted only as long as that is so. */
+import { describe, expect, it } from 'vitest';
+import type { AllowAnswer } from '../../src/api/answer.ts';
+import type { CustomerAnswer, CustomerRecord, CustomerRequest } from '../../src/api/customer.ts';
+import type { DescribedRequest } from '../../src/api/described.ts';
+import { CustomerCache, CUSTOMERS_MAX } from '../../src/matching/customer-cache.ts';
+import { Bench, bookOf, decision, DENIED, GONE, LOST } from './bench.ts';
+
+const DOCUMENT = `
+rules:
+  - { id: free, match: { tier: free }, key: customer, group: tier, windows: { limit: 2, per: minute } }
+  - { id: pro, match: { tier: pro }, key: customer, group: tier, windows: { limit: 9, per: minute }, meter: tokenBucket }
+  - { id: net, key: ip, windows: { limit: 10, per: minute } }
+`;
+const ADA = { customer: 'ada', tier: 'free' };
+const PRO: CustomerRecord = { version: 5, tier: 'pro', overrides: [], isBlocked: false };
+
+function benchOf(document = DOCUMENT): Bench {
+  const bench = new Bench();
+  bench.book = bookOf(7, document);
+  return bench;
+}
+
+function changed(record: CustomerRecord): AllowAnswer {
+  return { kind: 'unavailable', reason: 'customer_changed', proposed: false, record };
+}
+
+function put(
+  bench: Bench,
+  overrides: readonly { ruleId: string; limit: number; burst?: number }[],
+): CustomerAnswer[] {
+  const answers: CustomerAnswer[] = [];
+  bench.requests.customers.ask('ada', { type: 'put', overrides }, (answer) => answers.push(answer));
+  return answers;
+}
+
+function requestOf(customer: string): DescribedRequest {
+  return { ask: 'described', descriptors: new Map([['customer', customer]]) };
+}
+
+function told(record: CustomerRecord): CustomerAnswer {
+  return {
+    kind: 'customer',
+    outcome: { isDone: true, record, decided: { term: 1, index: 9, timeMillis: 8 } },
+  };
+}
+
+describe('a request of a customer', () => {
+  it('counts for the record that this node knows, and is asked again at once with the one there is', () => {
+    const bench = benchOf();
+    bench.ask(ADA, { requestId: 'r1' });
+    const guard = { userId: 'customer=ada', version: 0 };
+    expect(bench.of('customer').request).toMatchObject({ ruleId: 'free', requestId: 'r1', guard });
+    bench.of('customer').answer(changed(PRO));
+    expect(bench.asked).toHaveLength(2);
+    const second = bench.of('customer').request;
+    expect(second).toMatchObject({ ruleId: 'pro', requestId: 'r1', guard: { ...guard, version: 5 } });
+    bench.of('customer').answer(decision({ ruleId: 'pro' }));
+    expect(bench.told).toMatchObject([{ answer: { decision: { allowed: true, ruleId: 'pro' } } }]);
+    bench.ask(ADA);
+    expect(bench.of('customer').request).toMatchObject({ ruleId: 'pro', guard: { version: 5 } });
+    bench.of('customer').answer(changed({ version: 0, overrides: [], isBlocked: false }));
+    expect(bench.of('customer').request).toMatchObject({ ruleId: 'free', guard: { version: 0 } });
+  });
+
+  it('is asked again with every tick where its record changes all the time, and not for ever', () => {
+    const bench = benchOf();
+    bench.ask(ADA);
+    for (let version = 1; version <= 4; version += 1)
+      bench.of('customer').answer(changed({ ...PRO, version }));
+    expect(bench.asked).toHaveLength(4);
+    bench.requests.tick();
+    expect(bench.asked).toHaveLength(5);
+    bench.now += 1_000;
+    for (let version = 5; version <= 8; version += 1)
+      bench.of('customer').answer(changed({ ...PRO, version }));
+    expect(bench.told).toMatchObject([{ answer: { kind: 'unavailable' } }]);
+  });
+
+  it('gives back what others reserved before it is asked again, and asks its partition last', () => {
+    const bench = benchOf();
+    bench.ask({ ip: '10.0.0.1', ...ADA });
+    expect(bench.asked.map(({ request }) => request.userId)).toEqual(['ip=10.0.0.1']);
+    bench.of('ip').answer(decision());
+    bench.of('customer').answer(changed(PRO));
+    expect(bench.refunds()).toMatchObject([{ userId: 'ip=10.0.0.1' }]);
+    bench.of('ip').answer(decision());
+  });
+
+  it('is not asked again where it may have been granted', () => {
+    const bench = benchOf();
+    bench.ask(ADA);
+    bench.of('customer').answer({ ...changed(PRO), proposed: true } as AllowAnswer);
+    expect(bench.asked).toHaveLength(1);
+    expect(bench.told).toMatchObject([{ answer: { reason: 'customer_changed', proposed: true } }]);
+  });
+
+  it('has its record read by the log where no limit lies with it, before anything is asked', () => {
+    const bench = benchOf();
+    bench.ask({ customer: 'ada', ip: '10.0.0.1' });
+    const read = { ask: 'customer', userId: 'customer=ada', action: { type: 'read' } };
+    expect(bench.asked.map(({ request }) => request)).toEqual([read]);
+    bench.of('customer').answer(told(PRO));
+    // With its tier there is a limit of its own.
+    expect(bench.of('ip').request.requestId).toBeDefined();
+    bench.of('ip').answer(decision());
+    expect(bench.of('customer').request).toMatchObject({ ruleId: 'pro', guard: { version: 5 } });
+  });
+
+  it('that nothing limits is free only if it is not blocked', () => {
+    const bench = benchOf();
+    bench.ask({ customer: 'ada' });
+    bench.of('customer').answer(told({ version: 0, overrides: [], isBlocked: false }));
+    expect(bench.told).toEqual([{ answer: { kind: 'unlimited' }, partition: 0 }]);
+    bench.ask({ customer: 'ada' });
+    bench.of('customer').answer(told({ version: 6, overrides: [], isBlocked: true }));
+    bench.of('customer').answer(told({ version: 6, overrides: [], isBlocked: true }));
+    expect(bench.told[1]).toMatchObject({ answer: { decision: { allowed: false, isBlocked: true } } });
+  });
+
+  it('that is known to be blocked reserves nothing, and is told the grant of an earlier attempt', () => {
+    const bench = benchOf();
+    bench.ask({ customer: 'ada', tier: 'free', ip: '10.0.0.1' }, { requestId: 'r1' });
+    bench.of('ip').answer(decision());
+    bench.of('customer').answer(changed({ ...PRO, isBlocked: true }));
+    const before = bench.asked.length;
+    bench.of('customer').answer(told({ ...PRO, isBlocked: true }));
+    expect(bench.asked.slice(before).map(({ request }) => request)).toMatchObject([{ ifRemembered: true }]);
+    bench.asked.at(-1)?.answer({ kind: 'invalid', field: 'requestId', message: '' });
+    expect(bench.told).toMatchObject([{ answer: { decision: { isBlocked: true } } }]);
+  });
+
+  it.each([GONE, LOST])('whose record nobody can read is refused, $reason', (answer) => {
+    const bench = benchOf();
+    bench.ask({ customer: 'ada', ip: '10.0.0.1' });
+    bench.of('customer').answer(answer);
+    expect(bench.told).toMatchObject([{ answer }]);
+    expect(bench.asked).toHaveLength(1);
+  });
+
+  it('goes on without its record where its rules let pass what nobody can decide, unless it was blocked', () => {
+    const bench = benchOf(
+      'rules: [{ id: net, key: ip, failMode: open, windows: { limit: 10, per: minute } }]',
+    );
+    bench.ask({ customer: 'ada', ip: '10.0.0.1' });
+    bench.of('customer').answer(GONE);
+    bench.of('ip').answer(DENIED);
+    expect(bench.told).toMatchObject([{ answer: { decision: { allowed: false } } }]);
+    bench.ask({ customer: 'ada', ip: '10.0.0.1' });
+    bench.of('customer').answer(told({ ...PRO, isBlocked: true }));
+    bench.of('customer').answer(GONE);
+    expect(bench.told[1]).toMatchObject({ answer: GONE });
+  });
+});
+
+describe('a request of nobody in particular', () => {
+  it('is asked as before', () => {
+    const bench = benchOf();
+    bench.ask({ ip: '10.0.0.1', tier: 'pro' });
+    expect(bench.asked).toHaveLength(1);
+    expect(bench.of('ip').request.guard).toBeUndefined();
+  });
+});
+
+describe('what an operator says of a customer', () => {
+  it('goes to its key, and this node matches by it from then on', () => {
+    const bench = benchOf();
+    const answers = put(bench, [{ ruleId: 'free', limit: 1 }]);
+    expect(bench.of('customer').request as unknown as CustomerRequest).toMatchObject({
+      ask: 'customer',
+      userId: 'customer=ada',
+    });
+    bench.of('customer').answer(told(PRO));
+    expect(answers).toEqual([told(PRO)]);
+    bench.ask(ADA);
+    expect(bench.of('customer').request).toMatchObject({ ruleId: 'pro', guard: { version: 5 } });
+  });
+
+  it.each([
+    ['a rule that is not there', { ruleId: 'gold', limit: 1 }, 'overrides[0].rule'],
+    ['a rule that counts by something else', { ruleId: 'net', limit: 1 }, 'overrides[0].rule'],
+    ['a burst of what is no bucket', { ruleId: 'free', limit: 1, burst: 3 }, 'overrides[0].burst'],
+  ])('is refused for %s', (_, override, field) => {
+    const bench = benchOf();
+    expect(put(bench, [override])).toMatchObject([{ kind: 'invalid', field }]);
+    expect(bench.asked).toEqual([]);
+  });
+
+  it('is refused for an id that no key can hold', () => {
+    const answers: CustomerAnswer[] = [];
+    benchOf().requests.customers.ask('x'.repeat(250), { type: 'read' }, (answer) => answers.push(answer));
+    expect(answers).toMatchObject([{ kind: 'invalid', field: 'customer' }]);
+  });
+});
+
+describe('what a node remembers of customers', () => {
+  it('is bounded: one more takes the place of the one that was asked for longest ago', () => {
+    const cache = new CustomerCache();
+    for (let i = 0; i < CUSTOMERS_MAX; i += 1) cache.learn(`customer=${i}`, PRO);
+    expect(cache.of(requestOf('0'))?.version).toBe(5);
+    cache.learn('customer=more', PRO);
+    expect(cache.size).toBe(CUSTOMERS_MAX);
+    expect([cache.of(requestOf('0'))?.version, cache.of(requestOf('1'))?.version]).toEqual([5, 0]);
+  });
+});
