@@ -1,0 +1,199 @@
+/** What operators say of customers, in a real cluster: it binds at every node as soon as it is answered, and outlives nodes. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from './harness.ts';
+import { InProcessCluster } from './in-process.ts';
+
+const BEFORE = { id: 'default', limit: 100, windowMillis: 60_000, clock: 'cluster' } as const;
+const NODES = [1, 2, 3];
+/** The network is counted in another partition than most customers; endpoints are in no partition of a customer's own. */
+const DOCUMENT = `
+rules:
+  - { id: free, match: { tier: free }, key: customer, group: tier, windows: { limit: 5, per: day } }
+  - { id: pro, match: { tier: pro }, key: customer, group: tier, windows: { limit: 50, per: day } }
+  - { id: other, key: customer, group: tier, windows: { limit: 100, per: day } }
+  - { id: net, key: ip, windows: { limit: 100000, per: day } }
+`;
+
+interface Answered {
+  readonly status: number;
+  readonly etag: string | null;
+  readonly body: {
+    readonly allowed?: boolean;
+    readonly blocked?: boolean;
+    readonly version?: number;
+    readonly tier?: string;
+    readonly rule?: string;
+    readonly proposed?: boolean;
+    readonly limits?: readonly { readonly rule: string; readonly limit: number }[];
+    readonly error?: { readonly type: string; readonly field?: string };
+  };
+}
+
+let cluster: InProcessCluster;
+
+async function call(
+  node: number,
+  method: string,
+  path: string,
+  body?: unknown,
+  ifMatch?: string,
+): Promise<Answered> {
+  const port = cluster.config.nodes.find(({ id }) => id === node)?.http.port;
+  const headers = {
+    ...(body !== undefined && { 'content-type': 'application/json' }),
+    ...(ifMatch !== undefined && { 'if-match': ifMatch }),
+  };
+  const payload = body === undefined ? {} : { body: JSON.stringify(body) };
+  const response = await fetch(`http://127.0.0.1:${port}${path}`, { method, headers, ...payload });
+  const answered = (await response.json()) as Answered['body'];
+  return { status: response.status, etag: response.headers.get('etag'), body: answered };
+}
+
+/** Asks again while nobody can decide: what is said here may be said twice. */
+async function say(node: number, method: string, path: string, body?: unknown): Promise<Answered> {
+  return eventually(`${method} ${path} is answered`, async () => {
+    const answered = await call(node, method, path, body);
+    return answered.status === 503 ? undefined : answered;
+  });
+}
+
+let requests = 0;
+
+/** Under an id of its own, so that it may be asked again. */
+async function allow(node: number, descriptors: Readonly<Record<string, string>>): Promise<Answered> {
+  requests += 1;
+  const requestId = `r${requests}`;
+  return say(node, 'POST', '/v1/allow', { descriptors, requestId });
+}
+
+/** How many of `count` requests are granted, asked at all nodes at once. */
+async function grantsOf(customer: string, count: number): Promise<number> {
+  const answers = await Promise.all(
+    Array.from({ length: count }, async (_, i) =>
+      allow(cluster.running[i % cluster.running.length] ?? 1, { customer, ip: '10.0.0.1' }),
+    ),
+  );
+  return answers.filter(({ body }) => body.allowed).length;
+}
+
+beforeAll(async () => {
+  cluster = await InProcessCluster.create({
+    rules: [BEFORE],
+    partitions: 4,
+    nodes: NODES.length,
+    timing: { requestDeadlineMillis: 10_000 },
+  });
+  await cluster.startAll();
+  await eventually('every partition decides by the document', async () => {
+    const { status } = await call(1, 'PUT', '/v1/rules', { document: DOCUMENT });
+    return status === 200 ? true : undefined;
+  });
+});
+afterAll(() => cluster.stop());
+
+describe('a tier', () => {
+  it('decides at every node as soon as it is answered, whatever the request says', async () => {
+    for (const node of NODES)
+      expect((await allow(node, { customer: 'ada', tier: 'pro' })).body.rule).toBe('pro');
+    expect((await say(1, 'PUT', '/v1/customers/ada', { tier: 'free' })).status).toBe(200);
+    for (const node of NODES)
+      expect((await allow(node, { customer: 'ada', tier: 'pro' })).body).toMatchObject({
+        allowed: true,
+        rule: 'free',
+      });
+    expect(await grantsOf('ada', 9)).toBe(2);
+    expect(await call(3, 'GET', '/v1/customers/ada')).toMatchObject({ status: 200, body: { tier: 'free' } });
+  });
+
+  it('is changed for the version that is named, and by nobody else', async () => {
+    const first = await say(1, 'PUT', '/v1/customers/joe', { tier: 'pro' });
+    expect((await call(2, 'PUT', '/v1/customers/joe', { tier: 'free' }, first.etag ?? '')).status).toBe(200);
+    expect(await call(3, 'PUT', '/v1/customers/joe', { tier: 'gold' }, first.etag ?? '')).toMatchObject({
+      status: 412,
+      body: { tier: 'free', error: { type: 'version_mismatch' } },
+    });
+    expect((await say(2, 'DELETE', '/v1/customers/joe')).status).toBe(200);
+    expect((await call(1, 'GET', '/v1/customers/joe')).status).toBe(404);
+  });
+});
+
+describe('a block', () => {
+  it('denies everything of a customer at every node, from the answer on, until it is taken back', async () => {
+    for (const node of NODES) expect((await allow(node, { customer: 'eve' })).status).toBe(200);
+    await say(2, 'PUT', '/v1/customers/eve', { blocked: true });
+    for (const node of NODES) {
+      expect(await allow(node, { customer: 'eve', ip: '10.0.0.2' })).toMatchObject({
+        status: 403,
+        body: { allowed: false, blocked: true, error: { type: 'blocked' } },
+      });
+    }
+    await say(3, 'PUT', '/v1/customers/eve', { blocked: false });
+    for (const node of NODES) expect((await allow(node, { customer: 'eve' })).status).toBe(200);
+  });
+
+  it('is for a key that any rule counts by, as well', async () => {
+    await say(1, 'PUT', `/v1/users/${encodeURIComponent('ip=10.9.9.9')}/block`);
+    for (const node of NODES) expect((await allow(node, { ip: '10.9.9.9' })).status).toBe(403);
+    await say(1, 'DELETE', `/v1/users/${encodeURIComponent('ip=10.9.9.9')}/block`);
+    expect((await allow(2, { ip: '10.9.9.9' })).status).toBe(200);
+  });
+});
+
+describe('a limit of a customer of its own', () => {
+  it('binds at once when it is lowered under load', async () => {
+    let granted = 0;
+    let isLowered = false;
+    let grantedAfter = 0;
+    const client = async (node: number): Promise<void> => {
+      for (let after = 0; after < 8; after += isLowered ? 1 : 0) {
+        const cameAfter = isLowered;
+        const { body } = await allow(node, { customer: 'kim', ip: `10.0.1.${node}` });
+        if (body.allowed) granted += 1;
+        if (body.allowed && cameAfter) grantedAfter += 1;
+      }
+    };
+    const clients = [...NODES, ...NODES].map(client);
+    await eventually('some are granted', () => (granted >= 12 ? true : undefined));
+    const overrides = [{ rule: 'other', limit: 10 }];
+    expect((await say(1, 'PUT', '/v1/customers/kim', { overrides })).status).toBe(200);
+    isLowered = true;
+    await Promise.all(clients);
+    expect(grantedAfter).toBe(0);
+  });
+
+  it('is refused for a rule that counts by something else', async () => {
+    expect(
+      await call(1, 'PUT', '/v1/customers/kim', { overrides: [{ rule: 'net', limit: 10 }] }),
+    ).toMatchObject({
+      status: 400,
+      body: { error: { field: 'overrides[0].rule' } },
+    });
+  });
+});
+
+describe('a reset', () => {
+  it('forgets what a customer was granted', async () => {
+    await say(1, 'PUT', '/v1/customers/max', { tier: 'free' });
+    expect(await grantsOf('max', 9)).toBe(5);
+    expect((await say(2, 'POST', `/v1/users/${encodeURIComponent('customer=max')}/reset`)).status).toBe(200);
+    expect(await grantsOf('max', 9)).toBe(5);
+  });
+});
+
+describe('all of it', () => {
+  it('outlives its leader, and a restart of every node', async () => {
+    await say(1, 'PUT', '/v1/customers/ida', { tier: 'free', overrides: [{ rule: 'free', limit: 3 }] });
+    await say(1, 'PUT', '/v1/customers/bad', { blocked: true });
+    expect(await grantsOf('ida', 2)).toBe(2);
+    const leader = cluster.leaderOf(1, 'customer=ida');
+    await cluster.stopNode(leader);
+    expect(await grantsOf('ida', 4)).toBe(1);
+    for (const node of cluster.running) expect((await allow(node, { customer: 'bad' })).status).toBe(403);
+    for (const node of cluster.running) await cluster.stopNode(node);
+    for (const node of NODES) await cluster.startNode(node);
+    await cluster.ready();
+    expect(await grantsOf('ida', 4)).toBe(0);
+    for (const node of NODES) expect((await allow(node, { customer: 'bad' })).status).toBe(403);
+    expect(cluster.fatalErrors).toEqual([]);
+  });
+});
