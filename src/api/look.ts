@@ -18,6 +18,8 @@ export interface Standing {
   readonly limits: readonly LimitStanding[];
   /** The state it was read from, after the whole entry `index`, and the group time of the look. */
   readonly decided: Receipt;
+  /** Everything is denied, whatever is left: see `Decision`. */
+  readonly isBlocked?: true;
 }
 
 export type LookAnswer = { readonly kind: 'standing'; readonly standing: Standing } | Invalid | Unavailable;

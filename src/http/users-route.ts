@@ -50,7 +50,12 @@ function formatStanding(
 ): HttpAnswer {
   const limits = standing.limits.map(limitOf);
   const decided = { partition, ...standing.decided };
-  return { status: 200, headers: { 'content-type': JSON_TYPE }, body: { userId, limits, decided } };
+  const blocked = standing.isBlocked === true ? { blocked: true } : {};
+  return {
+    status: 200,
+    headers: { 'content-type': JSON_TYPE },
+    body: { userId, ...blocked, limits, decided },
+  };
 }
 
 /** Who can be granted something at once has nothing to wait for. */

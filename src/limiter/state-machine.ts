@@ -193,16 +193,17 @@ export class LimiterStateMachine {
     const now = Math.max(nowMillis, applied.timeMillis);
     const place = this.#whole;
     state.lookUp({ userId });
+    this.#judgement.findRecord(state);
     const ruleIds = ruleId === undefined ? (table?.rules ?? []).map(({ id }) => id) : [ruleId];
     const limits: LimitStanding[] = [];
     for (const named of ruleIds) {
       const keys = state.keysFor(named);
       if (keys?.active !== true) return undefined;
-      this.#judgement.findRecord(state);
       this.#judgement.judgeKey(state.name, keys, ONE_MORE, now);
       limits.push(this.#judgement.standing(place));
     }
-    return { limits, decided: { term: place.term, index: place.index, timeMillis: now } };
+    const decided = { term: place.term, index: place.index, timeMillis: now };
+    return this.#judgement.isBlocked ? { limits, decided, isBlocked: true } : { limits, decided };
   }
 
   /** The place of what is read from the state as it is. */

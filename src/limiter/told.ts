@@ -43,3 +43,8 @@ export function unlessOlder({ guard }: AllowRequest, denial: Decision): Decision
   const isOlder = refusal === 'customer_changed' && (customer?.record.version ?? 0) < (guard?.version ?? 0);
   return isOlder ? undefined : denial;
 }
+
+/** Is it denied for who asks, whatever the limits are? */
+export function isOfCustomer({ isBlocked, refusal }: Decision): boolean {
+  return isBlocked === true || refusal === 'customer_changed';
+}

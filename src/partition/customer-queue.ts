@@ -4,6 +4,8 @@ import { changesRecord, CUSTOMER_REQUESTS_MAX } from '../limiter/log/customer-en
 
 /** Each looks through all rules. */
 const RESETS_PER_ENTRY_MAX = 16;
+/** Each may bring some kilobytes along. */
+const CHANGES_PER_ENTRY_MAX = 256;
 
 export class CustomerQueue<T extends { readonly request: CustomerRequest }> {
   #waiting: T[] = [];
@@ -24,8 +26,11 @@ export class CustomerQueue<T extends { readonly request: CustomerRequest }> {
     while (count < Math.min(max, CUSTOMER_REQUESTS_MAX) && count < this.#waiting.length) {
       const { userId, action } = this.#waiting[count]!.request;
       if (action.type === 'reset') resets += 1;
-      if (resets > RESETS_PER_ENTRY_MAX || (changesRecord(action) && changed.has(userId))) break;
-      if (changesRecord(action)) changed.add(userId);
+      if (resets > RESETS_PER_ENTRY_MAX) break;
+      if (changesRecord(action)) {
+        if (changed.has(userId) || changed.size === CHANGES_PER_ENTRY_MAX) break;
+        changed.add(userId);
+      }
       count += 1;
     }
     return this.#waiting.splice(0, count);

@@ -26,6 +26,7 @@ import { LimiterStateMachine } from '../limiter/state-machine.ts';
 import { requestKeyOf } from '../limiter/state/request-key.ts';
 import type { Room } from '../limiter/state/state-size.ts';
 import { type Answer, answerOf, answerTo, invalid, unavailable, unknownRule } from './answer.ts';
+import { isOfCustomer } from '../limiter/told.ts';
 import { Housekeeping } from './housekeeping.ts';
 import type { PartitionInit } from './partition-options.ts';
 import { type Done, type Early, type Waiter, Waiters } from './waiters.ts';
@@ -201,9 +202,11 @@ export class Partition implements GroupApplication {
     if (remembered !== undefined)
       return remembered.allowed ? undefined : answerOf(remembered, request.requestId);
     if (ruleTable === undefined) return unavailable('starting', false);
+    const denial = this.#machine.quickDenial(request, this.clock.nowMillis(), this.#room);
+    // Whose request it is says under which limits it is: these come after that.
+    if (denial !== undefined && isOfCustomer(denial)) return answerOf(denial, request.requestId);
     const wrong = this.#machine.inadmissible(request, this.#timestampBound);
     if (wrong !== undefined) return invalid(wrong.field, wrong.message);
-    const denial = this.#machine.quickDenial(request, this.clock.nowMillis(), this.#room);
     if (denial?.refusal === 'at_capacity') {
       this.#refusedAtCapacity();
       return unavailable('at_capacity', false);

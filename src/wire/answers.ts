@@ -97,6 +97,7 @@ function encodeAnswer(answer: Answer, ruleIds: string[]): void {
       out.integer(answer.standing.limits.length);
       for (const limit of answer.standing.limits) encodeLimit(limit, ruleIds);
       encodeReceipt(answer.standing.decided);
+      out.flag(answer.standing.isBlocked === true);
       return;
     case 'refund':
       encodeRefund(answer.refund, ruleIds);
@@ -226,7 +227,8 @@ function decodeDecision(input: BytesIn, ruleIds: string[]): Decision {
 
 function decodeStanding(input: BytesIn, ruleIds: string[]): Standing {
   const limits = decodeLimits(input, ruleIds);
-  return { limits, decided: decodeReceipt(input) };
+  const decided = decodeReceipt(input);
+  return input.flag('isBlocked') ? { limits, decided, isBlocked: true } : { limits, decided };
 }
 
 function decodeLimits(input: BytesIn, ruleIds: string[]): LimitStanding[] {

@@ -138,7 +138,11 @@ describe('a block', () => {
     const further = [{ userId: 'ada', ruleId: 'r' }];
     expect(harness.one({ userId: 'bob', ruleId: 'r', askedDigest: 1, further })).toMatchObject(denial);
     expect(harness.machine.hash()).toBe(before);
+    expect(harness.machine.look({ ask: 'look', userId: 'ada' }, harness.nowMillis)?.isBlocked).toBe(true);
     harness.say('ada', { type: 'block', isBlocked: false });
+    expect(
+      harness.machine.look({ ask: 'look', userId: 'ada' }, harness.nowMillis)?.isBlocked,
+    ).toBeUndefined();
     expect(granted(harness, 9)).toBe(5);
   });
 

@@ -174,7 +174,7 @@ interface Question {
   readonly requestId: string | undefined;
 }
 
-/** Ways, then the batch as it stands in the log. None: a sign of life is asked for. */
+/** Ways, what operators say, then the batch as it stands in the log. None: a sign of life is asked for. */
 function questionsIn(payload: Uint8Array): Question[] {
   let at = 0;
   const integer = (): number => {
@@ -186,11 +186,18 @@ function questionsIn(payload: Uint8Array): Question[] {
     const [, , partition, relayTo] = [integer(), integer(), integer(), integer(), integer()];
     return { partition, relayTo };
   });
-  const looks = ways.length === 0 ? [] : Array.from({ length: integer() }, () => integer());
-  const batchBytes = ways.length === 0 ? 0 : integer();
+  // What operators say stands for itself, each behind its length; the others are in the batch.
+  const operators = ways.length === 0 ? [] : Array.from({ length: integer() }, () => integer());
+  for (let said = 0; said < operators.length; said += 1) {
+    const bytes = integer();
+    at += bytes;
+  }
+  const others = ways.filter((_, i) => !operators.includes(i));
+  const looks = others.length === 0 ? [] : Array.from({ length: integer() }, () => integer());
+  const batchBytes = others.length === 0 ? 0 : integer();
   return loggedRequests(payload.subarray(at, at + batchBytes)).map(({ userId, requestId, isRefund }, i) => ({
-    partition: ways[i]?.partition ?? 0,
-    relayTo: ways[i]?.relayTo ?? 0,
+    partition: others[i]?.partition ?? 0,
+    relayTo: others[i]?.relayTo ?? 0,
     userId,
     requestId: looks.includes(i) ? LOOK : isRefund === true ? refundOf(requestId ?? '') : requestId,
   }));

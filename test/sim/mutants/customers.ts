@@ -76,4 +76,34 @@ export const CUSTOMERS: readonly Mutant[] = [
     ],
     unitTest: { file: 'limiter/customers.test.ts', why: WHY },
   },
+  {
+    id: 'CU7',
+    bug: 'a node does not say with which record it matched a request',
+    edits: [
+      {
+        in: 'DescribedRequests.#guardOf',
+        find: 'return { userId: customer.key, version: customer.version };',
+        replace: 'return undefined;',
+      },
+    ],
+    unitTest: { file: 'matching/customers.test.ts', why: WHY },
+  },
+  {
+    id: 'CU8',
+    bug: 'a customer who is blocked is let through where no limit lies with its record',
+    edits: [
+      {
+        in: 'recordFound',
+        find: "if (!record.isBlocked) return { kind: 'same' };",
+        replace: "if (record.version === version) return { kind: 'same' };",
+      },
+    ],
+    unitTest: { file: 'matching/customers.test.ts', why: WHY },
+  },
+  {
+    id: 'CU9',
+    bug: 'a leader refuses for a record that it has not applied yet',
+    edits: [{ in: 'unlessOlder', find: 'isOlder ? undefined : denial', replace: 'denial' }],
+    unitTest: { file: 'partition/customers.test.ts', why: WHY },
+  },
 ];

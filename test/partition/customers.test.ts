@@ -1,0 +1,98 @@
+/** What operators say of keys goes through the log of their partition, in entries of its own, and requests come after it. */
+import { describe, expect, it } from 'vitest';
+import type { CustomerAction, CustomerRequest } from '../../src/api/customer.ts';
+import type { AllowRequest } from '../../src/api/request.ts';
+import { decodeCommand } from '../../src/limiter/log/command.ts';
+import type { Answer } from '../../src/partition/answer.ts';
+import { allowed, FakeDriver, proposedTypes, tableOf } from './fake-driver.ts';
+
+const FIVE = { table: tableOf(1, { limit: 5 }) };
+const PRO: CustomerAction = { type: 'put', tier: 'pro', overrides: [] };
+
+function of(userId: string, action: CustomerAction): CustomerRequest {
+  return { ask: 'customer', userId, action };
+}
+
+function guarded(version: number): AllowRequest {
+  return { userId: 'ada', ruleId: 'rule0', guard: { userId: 'ada', version } };
+}
+
+function versionIn(answer: Answer | undefined): number | undefined {
+  return answer?.kind === 'customer' ? answer.outcome.record.version : undefined;
+}
+
+describe('what an operator says', () => {
+  it('is answered when its entry is applied, and users take turns with it', () => {
+    const driver = FakeDriver.leading(FIVE);
+    const answers = [driver.ask('ada'), driver.ask(of('ada', PRO)), driver.ask('bob')];
+    expect(proposedTypes(driver)).toEqual(['customers', 'allow']);
+    expect(answers).toEqual([[], [], []]);
+  });
+
+  it('changes no record twice in one entry, and resets few keys in one', () => {
+    const driver = FakeDriver.leading(FIVE);
+    const twice = [PRO, { type: 'delete' } as const].map((action) => driver.ask(of('ada', action)));
+    const first = driver.turn();
+    const second = driver.turn();
+    driver.commitAll();
+    expect([versionIn(twice[0]?.[0]), versionIn(twice[1]?.[0])]).toEqual([first?.index, 0]);
+    expect(second?.index).toBe((first?.index ?? 0) + 1);
+    for (let i = 0; i < 20; i += 1) driver.ask(of(`u${i}`, { type: 'reset' }));
+    const command = decodeCommand(driver.turn()?.data ?? new Uint8Array(0));
+    expect(command.type === 'customers' && command.requests.length).toBe(16);
+  });
+
+  it('is refused where it came too late, or there is no room, and nothing is proposed', () => {
+    const driver = FakeDriver.leading(FIVE);
+    driver.partition.limitRoom('full');
+    expect(driver.ask(of('ada', PRO))).toMatchObject([
+      { kind: 'unavailable', reason: 'at_capacity', proposed: false },
+    ]);
+    expect(driver.decide(of('ada', { type: 'read' }))).toMatchObject({
+      kind: 'customer',
+      outcome: { isDone: true },
+    });
+  });
+
+  it('is not known to be done where the leader was lost', () => {
+    const driver = FakeDriver.leading(FIVE);
+    const waiting = driver.ask(of('ada', PRO));
+    driver.follow();
+    expect(waiting).toMatchObject([{ kind: 'notLeader' }]);
+  });
+});
+
+describe('a request of a customer', () => {
+  it('that was matched with a record of before is refused at once, before its cost is looked at', () => {
+    const driver = FakeDriver.leading(FIVE);
+    const version = versionIn(driver.decide(of('ada', PRO))) ?? 0;
+    const { lastIndex } = driver;
+    expect(driver.ask({ ...guarded(0), cost: 9 })).toMatchObject([
+      { kind: 'unavailable', reason: 'customer_changed', proposed: false, record: { version, tier: 'pro' } },
+    ]);
+    expect(driver.lastIndex).toBe(lastIndex);
+    expect(allowed(driver.decide(guarded(version)))).toBe(true);
+  });
+
+  it('is refused by the log where the change stands before it there', () => {
+    const driver = FakeDriver.leading(FIVE);
+    const change = driver.ask(of('ada', PRO));
+    driver.turn();
+    const request = driver.ask(guarded(0));
+    driver.turn();
+    driver.commitAll();
+    expect(change).toHaveLength(1);
+    expect(request).toMatchObject([{ reason: 'customer_changed', proposed: false, record: { tier: 'pro' } }]);
+  });
+
+  it('that knows more than this leader has applied waits for the log', () => {
+    const driver = FakeDriver.leading(FIVE);
+    driver.ask(of('ada', PRO));
+    const version = driver.turn()?.index ?? 0;
+    const request = driver.ask(guarded(version));
+    driver.turn();
+    expect(request).toEqual([]);
+    driver.commitAll();
+    expect(allowed(request[0])).toBe(true);
+  });
+});
