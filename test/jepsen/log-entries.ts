@@ -4,7 +4,7 @@
  * can no longer be decided again.
  */
 import type { Entry, SnapshotMeta } from '../../raft/types.ts';
-import { requestsOf as askedIn } from '../../src/limiter/log/batch.ts';
+import { requestsOf as askedIn, rowsOf } from '../../src/limiter/log/batch.ts';
 import { decodeCommand } from '../../src/limiter/log/command.ts';
 import { DEFAULT_RULE } from '../../src/limiter/rules.ts';
 import { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
@@ -125,21 +125,25 @@ function requestsOf({
     }
     if (command.type !== 'allow') continue;
     const { index, term, timeMillis } = entry;
-    for (const [i, asked] of askedIn(command.batch).entries()) {
-      // Whoever asks here refunds nothing.
+    let row = 0;
+    for (const asked of askedIn(command.batch)) {
+      // A request under several limits has a row for each, and the place of its first one.
+      const position = row;
+      row += rowsOf(asked);
+      // What is refunded is judged by what clients saw.
       if (asked.ask === 'refund') continue;
       const { userId, ruleId: named, requestId, cost } = asked;
       const byDefault = isReplayed ? machine.ruleTable?.rules[0]?.id : undefined;
       requests.push({
         index,
-        position: i,
+        position,
         term,
         timeMillis,
         user: userId,
         rule: named ?? byDefault ?? DEFAULT_RULE,
         requestId: requestId ?? null,
         cost: cost ?? 1,
-        decision: decisions[i],
+        decision: decisions[position],
       });
     }
   }

@@ -29,7 +29,8 @@ import {
 import { SlowMachineWatch } from './slow-machine.ts';
 import { type Summary, summaryOf } from './summary.ts';
 import type { Verdict } from './verdict.ts';
-import { nowNanos, Workload, WORKLOAD_RULES } from './workload.ts';
+import { nowNanos } from './http-attempt.ts';
+import { Workload, WORKLOAD_RULES } from './workload.ts';
 
 export interface RunOptions {
   readonly nodes: number;

@@ -4,12 +4,13 @@
  * forgotten, at all nodes at once. Each HTTP attempt is one operation of the history, never repeated in
  * silence; a client whose operation ended without an outcome goes on under a new process number.
  */
-import { Agent, request as httpRequest } from 'node:http';
+import { Agent } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RandomBelow } from '../../raft/core-state.ts';
 import type { Rule } from '../../src/api/rule.ts';
 import { MALFORMED_USER } from './checkers/refusals.ts';
-import { type Operation, operationOf, type Outcome, type Question } from './history.ts';
+import { type Operation, operationOf, type Question } from './history.ts';
+import { attempt, nowNanos, PATIENCE_MILLIS } from './http-attempt.ts';
 
 export interface WorkloadInit {
   readonly random: RandomBelow;
@@ -37,7 +38,6 @@ const CLIENTS = 32;
 const CLIENTS_PER_USER_MAX = 16;
 const USERS = 30;
 const PAUSE_MILLIS_MAX = 90;
-const PATIENCE_MILLIS = 1_500;
 const COST_MAX = 3;
 /** One request in so many is for a user whose bytes are not UTF-8. */
 const MALFORMED_EVERY = 200;
@@ -165,45 +165,17 @@ export class Workload {
       return undefined;
     }
     const question: Question = { ...asked, node: target.id, invokeNanos: nowNanos() };
-    const outcome = await this.#attempt(target.port, question);
+    const outcome = await attempt({
+      agent: this.#agent,
+      port: target.port,
+      method: 'POST',
+      path: '/v1/allow',
+      payload: bytesOf(question),
+      patienceMillis: this.#init.deadlineMillis + PATIENCE_MILLIS,
+    });
     const operation = operationOf(question, nowNanos(), outcome);
     record(operation);
     return operation;
-  }
-
-  #attempt(port: number, question: Question): Promise<Outcome> {
-    const payload = bytesOf(question);
-    return new Promise((resolve) => {
-      const request = httpRequest({
-        agent: this.#agent,
-        host: '127.0.0.1',
-        port,
-        method: 'POST',
-        path: '/v1/allow',
-        headers: { 'content-type': 'application/json', 'content-length': payload.byteLength },
-      });
-      const timer = setTimeout(
-        () => request.destroy(new Error('given up')),
-        this.#init.deadlineMillis + PATIENCE_MILLIS,
-      );
-      const settle = (outcome: Outcome): void => {
-        clearTimeout(timer);
-        resolve(outcome);
-      };
-      request.on('response', (response) => {
-        const chunks: Buffer[] = [];
-        response.on('data', (chunk: Buffer) => chunks.push(chunk));
-        response.on('error', (error) => settle(brokenOutcome(error, 'in an answer')));
-        response.on('end', () => {
-          const body = parsed(Buffer.concat(chunks).toString('utf8'));
-          settle({ kind: 'answer', status: response.statusCode ?? 0, body });
-        });
-      });
-      request.on('error', (error) =>
-        settle(brokenOutcome(error, request.reusedSocket ? 'on a kept connection' : 'on a new connection')),
-      );
-      request.end(payload);
-    });
   }
 }
 
@@ -220,23 +192,4 @@ function bytesOf({ user, rule, cost, requestId, timestampMillis }: Question): Bu
     ...(requestId !== null && { requestId }),
   });
   return Buffer.concat([Buffer.from('{"userId":"'), userId, Buffer.from(`",${rest.slice(1)}`)]);
-}
-
-export function nowNanos(): number {
-  return Number(process.hrtime.bigint());
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-/** Refused before a connection was there: no byte of the request can have left. */
-function brokenOutcome(error: Error, where: string): Outcome {
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : error.message;
-  if (code === 'ECONNREFUSED') return { kind: 'broken', code, sent: false };
-  return { kind: 'broken', code: `${code} ${where}`, sent: true };
 }

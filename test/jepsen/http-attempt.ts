@@ -1,0 +1,64 @@
+/** One HTTP request of a client, never repeated in silence, and how it ended. It judges nothing and keeps nothing. */
+import { type Agent, request as httpRequest } from 'node:http';
+import type { Outcome } from './history.ts';
+
+/** How much longer than a node's deadline a client waits for its answer. */
+export const PATIENCE_MILLIS = 1_500;
+
+export interface Attempt {
+  readonly agent: Agent;
+  readonly port: number;
+  readonly method: 'GET' | 'POST' | 'PUT';
+  readonly path: string;
+  /** JSON; none: without a body. */
+  readonly payload?: Uint8Array;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** It is given up after this long. */
+  readonly patienceMillis: number;
+}
+
+/** Resolves always: a connection that breaks is an outcome, too. */
+export function attempt({ payload, patienceMillis, headers, ...target }: Attempt): Promise<Outcome> {
+  return new Promise((resolve) => {
+    const body = payload && { 'content-type': 'application/json', 'content-length': payload.byteLength };
+    const request = httpRequest({ ...target, host: '127.0.0.1', headers: { ...body, ...headers } });
+    const timer = setTimeout(() => request.destroy(new Error('given up')), patienceMillis);
+    const settle = (outcome: Outcome): void => {
+      clearTimeout(timer);
+      resolve(outcome);
+    };
+    request.on('response', (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('error', (error) => settle(brokenOutcome(error, 'in an answer')));
+      response.on('end', () => {
+        const answer = parsed(Buffer.concat(chunks).toString('utf8'));
+        settle({ kind: 'answer', status: response.statusCode ?? 0, body: answer });
+      });
+    });
+    request.on('error', (error) =>
+      settle(brokenOutcome(error, request.reusedSocket ? 'on a kept connection' : 'on a new connection')),
+    );
+    request.end(payload);
+  });
+}
+
+/** Refused before a connection was there: no byte of the request can have left. */
+export function brokenOutcome(error: Error, where: string): Outcome {
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : error.message;
+  if (code === 'ECONNREFUSED') return { kind: 'broken', code, sent: false };
+  return { kind: 'broken', code: `${code} ${where}`, sent: true };
+}
+
+/** On the one monotonic clock that a history has. */
+export function nowNanos(): number {
+  return Number(process.hrtime.bigint());
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
