@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Command } from 'commander';
 import { integerOption } from '../../src/cli/options.ts';
-import { readHistory } from './history.ts';
+import { readHistory } from './history-file.ts';
 import { readNemesisLog } from './nemesis-log.ts';
 import { judgeInto, readRun, settingsBefore, settingsOf } from './run-folder.ts';
 import { judge, type Run, SETTINGS_DEFAULTS, verdictLines } from './verdict.ts';
@@ -29,7 +29,7 @@ async function runAt(path: string, options: Options): Promise<Run> {
   const run: Run = isFolder
     ? await readRun(path, { clusterDirectory: options.cluster, expectedLogLines })
     : {
-        history: await readHistory(path),
+        ...(await readHistory(path)),
         bands: [],
         logs: [],
         exits: [],

@@ -38,11 +38,12 @@ const SNAPSHOT_EVERY_BYTES_DEFAULT = 4 << 10;
 export async function configOf(options: ClusterUnderTestOptions): Promise<ClusterConfig> {
   const { nodes, spares = SPARES_DEFAULT, partitions = PARTITIONS_DEFAULT } = options;
   const base = localConfig({ nodes, partitions, limit: 1, windowMillis: 1_000, basePort: 1 });
-  const ports = await freePorts((nodes + spares) * 2);
+  const ports = await freePorts((nodes + spares) * 3);
   const addresses = Array.from({ length: nodes + spares }, (_, i) => ({
     id: i + 1,
-    http: { host: '127.0.0.1', port: ports[2 * i] ?? 0 },
-    peer: { host: '127.0.0.1', port: ports[2 * i + 1] ?? 0 },
+    http: { host: '127.0.0.1', port: ports[3 * i] ?? 0 },
+    peer: { host: '127.0.0.1', port: ports[3 * i + 1] ?? 0 },
+    resp: { host: '127.0.0.1', port: ports[3 * i + 2] ?? 0 },
   }));
   return {
     ...base,

@@ -2,14 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  decodeOperation,
-  encodeOperation,
-  HistoryError,
-  HistoryWriter,
-  operationOf,
-  readHistory,
-} from './history.ts';
+import { HistoryWriter, readHistory } from './history-file.ts';
+import { decodeOperation, encodeOperation, operationOf } from './history.ts';
+import { NOTHING_JOINT } from './joint-history.ts';
 import { decodeBand, encodeBand } from './nemesis-log.ts';
 import { randomHistory } from './random-history.ts';
 
@@ -81,7 +76,7 @@ describe('a recorded history', () => {
     const writer = new HistoryWriter(path);
     for (const operation of operations) writer.append(operation);
     writer.close();
-    expect(await readHistory(path)).toEqual(operations);
+    expect(await readHistory(path)).toEqual({ history: operations, joint: NOTHING_JOINT });
     const first = operations[0];
     const fields =
       'process user invoke_ns complete_ns limit window_ms cost ts_ms allowed status request_id group index';
@@ -93,12 +88,18 @@ describe('a recorded history', () => {
   it('may come from elsewhere: what is missing has a meaning or is refused with its line', async () => {
     const line =
       '{"user":"u","invoke_ns":5,"complete_ns":9,"limit":1,"window_ms":10,"allowed":true,"status":200}';
-    expect(decodeOperation(line, 1)).toMatchObject({ class: 'ok', cost: 1, rule: 'default', index: null });
-    expect(() => decodeOperation('{"user":"u"', 3)).toThrow(new HistoryError('line 3 is not JSON'));
-    expect(() => decodeOperation('{"user":"u","status":0}', 4)).toThrow(/line 4: invoke_ns must be a number/);
+    expect(decodeOperation(JSON.parse(line), 1)).toMatchObject({
+      class: 'ok',
+      cost: 1,
+      rule: 'default',
+      index: null,
+    });
+    expect(() => decodeOperation({ user: 'u', status: 0 }, 4)).toThrow(/line 4: invoke_ns must be a number/);
     const path = join(directory, 'bad.jsonl');
     await writeFile(path, `${line}\n\n{}\n`);
     await expect(readHistory(path)).rejects.toThrow('line 3: user must be text');
+    await writeFile(path, `${line}\n{"user":"u"`);
+    await expect(readHistory(path)).rejects.toThrow('line 2 is not JSON');
   });
 
   it('has a nemesis log in which faults may still be open', () => {

@@ -1,9 +1,7 @@
 /**
- * What clients did and saw, one operation per HTTP attempt, and its form on disk: JSON lines. Classifies attempts;
- * judges nothing. Histories are at most `OPERATIONS_MAX` operations: beyond that they are refused, not half read.
+ * What clients did and saw of single requests for one user under one rule, one operation per HTTP attempt, and its form as a
+ * JSON line. Classifies attempts; judges nothing.
  */
-import { closeSync, createReadStream, openSync, writeSync } from 'node:fs';
-import { createInterface } from 'node:readline';
 
 /**
  * - `ok`: a decision was received (200, 429)
@@ -46,8 +44,6 @@ export interface Operation {
   /** Why there was no decision: a reason of the server, or the code of a broken connection. */
   readonly error: string | null;
 }
-
-export const OPERATIONS_MAX = 2_000_000;
 
 /** A line of a history cannot be understood. */
 export class HistoryError extends Error {
@@ -155,13 +151,7 @@ export function encodeOperation(op: Operation): string {
 }
 
 /** @throws HistoryError */
-export function decodeOperation(line: string, lineNumber: number): Operation {
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch {
-    throw new HistoryError(`line ${lineNumber} is not JSON`);
-  }
+export function decodeOperation(value: unknown, lineNumber: number): Operation {
   const fields = fieldsOf(value);
   const number = (name: string, absent?: number): number => {
     const field = fields[name] ?? absent;
@@ -203,74 +193,14 @@ export function decodeOperation(line: string, lineNumber: number): Operation {
   };
 }
 
-/**
- * Reads a recorded history line by line.
- *
- * @throws HistoryError for a bad line or more than `OPERATIONS_MAX` of them
- */
-export async function readHistory(path: string): Promise<Operation[]> {
-  const operations: Operation[] = [];
-  // A million operations have few users and rules: each text is kept once.
-  const texts = new Map<string, string>();
-  const once = (text: string): string => {
-    const known = texts.get(text);
-    if (known !== undefined) return known;
-    texts.set(text, text);
-    return text;
-  };
-  let lineNumber = 0;
-  for await (const line of createInterface({ input: createReadStream(path), crlfDelay: Infinity })) {
-    lineNumber += 1;
-    if (line === '') continue;
-    if (operations.length === OPERATIONS_MAX)
-      throw new HistoryError(`more than ${OPERATIONS_MAX} operations`);
-    const operation = decodeOperation(line, lineNumber);
-    operations.push({ ...operation, user: once(operation.user), rule: once(operation.rule) });
-  }
-  return operations;
-}
-
-const BUFFER_CHARS_MAX = 64 * 1024;
-
-/**
- * Writes a history as it happens. It keeps at most one buffer in memory and writes it in one step: whoever records
- * cannot outrun the disk.
- */
-export class HistoryWriter {
-  readonly #file: number;
-  #buffer = '';
-  count = 0;
-
-  constructor(path: string) {
-    this.#file = openSync(path, 'w');
-  }
-
-  append(operation: Operation): void {
-    this.#buffer += `${encodeOperation(operation)}\n`;
-    this.count += 1;
-    if (this.#buffer.length >= BUFFER_CHARS_MAX) this.#flush();
-  }
-
-  close(): void {
-    this.#flush();
-    closeSync(this.#file);
-  }
-
-  #flush(): void {
-    let bytes: Uint8Array = Buffer.from(this.#buffer);
-    this.#buffer = '';
-    while (bytes.length > 0) bytes = bytes.subarray(writeSync(this.#file, bytes));
-  }
-}
-
-function fieldsOf(value: unknown): Record<string, unknown> {
+export function fieldsOf(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
 }
 
-function numberOrNull(value: unknown): number | null {
+export function numberOrNull(value: unknown): number | null {
   return typeof value === 'number' && Number.isFinite(value) ? value : null;
 }
 
-function textOrNull(value: unknown): string | null {
+export function textOrNull(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
 }

@@ -6,7 +6,7 @@ import { access, readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { readCluster } from '../../src/config/cluster-directory.ts';
 import type { NodeExit, NodeLog } from './checkers/logs.ts';
-import { readHistory } from './history.ts';
+import { readHistory } from './history-file.ts';
 import { readNemesisLog } from './nemesis-log.ts';
 import { reportPage } from './report.ts';
 import { judge, type Run, type Settings, SETTINGS_DEFAULTS, type Verdict } from './verdict.ts';
@@ -51,7 +51,7 @@ export async function readRun(folder: string, options: ReadOptions = {}): Promis
     : undefined;
   const exits = (await exists(here(EXITS_FILE))) ? await readFile(here(EXITS_FILE), 'utf8') : '';
   return {
-    history: await readHistory(here(HISTORY_FILE)),
+    ...(await readHistory(here(HISTORY_FILE))),
     bands: (await exists(here(NEMESIS_FILE))) ? await readNemesisLog(here(NEMESIS_FILE)) : [],
     logs: await nodeLogs(here(LOGS_FOLDER)),
     exits: exits

@@ -10,7 +10,8 @@ import { budgetsOf } from './checkers/budgets.ts';
 import { checkLogAgreement } from './checkers/log-agreement.ts';
 import { Findings } from './checkers/result.ts';
 import { compareGroup } from './compare-stores.ts';
-import { HistoryWriter, type Operation, operationOf } from './history.ts';
+import { HistoryWriter } from './history-file.ts';
+import { type Operation, operationOf } from './history.ts';
 import { type PartitionLog, readLogs } from './log-entries.ts';
 import { encodeBand } from './nemesis-log.ts';
 import {

@@ -11,7 +11,9 @@ import { cleanUpAfterKilled } from './killed-runs.ts';
 import { ClusterUnderTest } from './cluster-under-test.ts';
 import { writeCluster } from '../../src/config/cluster-directory.ts';
 import { type CheckResult, Findings } from './checkers/result.ts';
-import { HistoryWriter } from './history.ts';
+import type { NodeAddress } from '../../src/api/node-address.ts';
+import { HistoryWriter } from './history-file.ts';
+import { JointWorkload, type JointTarget } from './joint-workload.ts';
 import { createContext, NEMESES, usableNemeses } from './nemesis/all.ts';
 import { runMix } from './nemesis/mix.ts';
 import type { Nemesis, NemesisContext, NemesisLog } from './nemesis/nemesis.ts';
@@ -150,6 +152,10 @@ function emptyFolder(directory: string): void {
   mkdirSync(directory, { recursive: true });
 }
 
+function targetOf({ id, http, resp }: NodeAddress): JointTarget {
+  return { id, port: http.port, respPort: resp?.port ?? 0 };
+}
+
 interface Life {
   readonly cluster: ClusterUnderTest;
   readonly nemeses: readonly Nemesis[];
@@ -179,9 +185,18 @@ async function liveThrough({ cluster, nemeses, random, stopping, options }: Life
     deadlineMillis: cluster.config.timing.requestDeadlineMillis,
     requestIdHorizonMillis: REQUEST_ID_HORIZON_MILLIS,
   });
+  const joint = new JointWorkload({
+    random: seeded(random(2 ** 31 - 1)),
+    targets: () => cluster.members.map((id) => targetOf(cluster.node(id).machine.address)),
+    record: (event) => writer.append(event),
+    deadlineMillis: cluster.config.timing.requestDeadlineMillis,
+    singleRules: WORKLOAD_RULES,
+  });
+  await joint.prepare();
   // Processes that have just started are slow, and the groups still go to their preferred leaders.
   await delay(WARM_UP_MILLIS);
   workload.start();
+  joint.start();
   await delay(QUIET_MILLIS, undefined, { signal: stopping.signal }).catch(() => undefined);
   const context = createContext({
     cluster,
@@ -192,7 +207,7 @@ async function liveThrough({ cluster, nemeses, random, stopping, options }: Life
   const timer = setTimeout(() => stopping.abort(), Math.max(1, millis - 2 * QUIET_MILLIS));
   const notHealed = await trouble(context, nemeses);
   clearTimeout(timer);
-  await delay(QUIET_MILLIS);
+  await Promise.all([delay(QUIET_MILLIS), joint.finish()]);
   await workload.stop();
   watch.stop();
   writer.close();

@@ -15,6 +15,7 @@ import { checkSnapshots } from './checkers/snapshots.ts';
 import { compareStores } from './compare-stores.ts';
 import { type Gap, unavailabilityGaps } from './gaps.ts';
 import type { Operation } from './history.ts';
+import type { JointHistory } from './joint-history.ts';
 import { readLogs } from './log-entries.ts';
 import type { NemesisBand } from './nemesis-log.ts';
 import { checkMachine } from './slow-machine.ts';
@@ -61,6 +62,7 @@ export const SETTINGS_DEFAULTS: Settings = {
 
 export interface Run {
   readonly history: readonly Operation[];
+  readonly joint: JointHistory;
   readonly bands: readonly NemesisBand[];
   readonly logs: readonly NodeLog[];
   readonly exits: readonly NodeExit[];

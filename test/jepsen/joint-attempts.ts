@@ -1,0 +1,163 @@
+/**
+ * What clients ask of each door, and what its answers are in a history: bodies and commands one way, events the other. It
+ * sends nothing and judges nothing.
+ */
+import type { Decoded } from '../resp/decode-replies.ts';
+import { fieldsOf, numberOrNull, type OperationClass, type Outcome, textOrNull } from './history.ts';
+import type { Ask, Door, Ending, LimitTold, Receipt, Refund } from './joint-history.ts';
+import { limitsOf, NAMED_RULE, type Subject } from './joint-rules.ts';
+import type { RedisEnding } from './redis-client.ts';
+
+/** A request that may be asked again under its id, through any door. */
+export interface Wish {
+  readonly subject: Subject;
+  readonly cost: number;
+  readonly requestId: string;
+}
+
+/** Where and when it was asked. */
+export interface Sent {
+  readonly door: Door;
+  readonly node: number;
+  readonly invokeNanos: number;
+}
+
+/** As `POST /v1/allow` takes it. */
+export function bodyOf({ subject, cost, requestId }: Wish): Record<string, unknown> {
+  const rest = { ...(cost !== 1 && { cost }), requestId };
+  return subject.kind === 'described'
+    ? { descriptors: subject.descriptors, ...rest }
+    : { userId: subject.key, rule: NAMED_RULE, ...rest };
+}
+
+export function commandOf({ subject, cost, requestId }: Wish): string[] {
+  const rest = [...(cost === 1 ? [] : ['COST', `${cost}`]), 'ID', requestId];
+  if (subject.kind === 'named') return ['ALLOW', subject.key, 'RULE', NAMED_RULE, ...rest];
+  const descriptors = Object.entries(subject.descriptors);
+  return ['MATCH', `${descriptors.length}`, ...descriptors.flat(), ...rest];
+}
+
+/** The same for an answer of HTTP and for one of a batch, with its own status. */
+export function askOf(wish: Wish, sent: Sent, completeNanos: number, outcome: Outcome): Ask {
+  const asked = askedBy(wish, sent);
+  if (outcome.kind === 'broken') return { ...asked, ...brokenEnding(outcome, completeNanos), ...NOT_TOLD };
+  const { status, body } = outcome;
+  const ending = { completeNanos, ...endingOf(status, body) };
+  if (ending.class !== 'ok') return { ...asked, ...ending, ...NOT_TOLD };
+  const fields = fieldsOf(body);
+  const limits = Array.isArray(fields['limits']) ? fields['limits'] : [fields];
+  const told = limits.map(toldOf).filter((each) => each !== undefined);
+  return { ...asked, ...ending, allowed: status === 200, told, receipt: receiptIn(body) };
+}
+
+/** Five numbers and, of `MATCH`, the rule; no limit: -1. */
+export function askOfReply(wish: Wish, sent: Sent, { completeNanos, ending }: RedisEnding): Ask {
+  const asked = askedBy(wish, sent);
+  if (ending.kind === 'broken') return { ...asked, ...brokenEnding(ending, completeNanos), ...NOT_TOLD };
+  const { reply } = ending;
+  if (!Array.isArray(reply)) return { ...asked, completeNanos, ...endingOfError(reply), ...NOT_TOLD };
+  const [allowed, limit, remaining] = reply.map(numberOrNull);
+  const rule = wish.subject.kind === 'named' ? NAMED_RULE : textOrNull(reply[5]);
+  const isTold = rule !== null && typeof limit === 'number' && typeof remaining === 'number';
+  return {
+    ...asked,
+    completeNanos,
+    status: allowed === 1 ? 200 : 429,
+    class: 'ok',
+    error: null,
+    allowed: allowed === 1,
+    told: isTold ? [{ rule, limit, remaining }] : [],
+    receipt: null,
+  };
+}
+
+export interface RefundWish {
+  readonly key: string;
+  readonly requestId: string;
+}
+
+export function refundOf(wish: RefundWish, sent: Sent, completeNanos: number, outcome: Outcome): Refund {
+  const asked = { op: 'refund', ...wish, ...sent } as const;
+  if (outcome.kind === 'broken')
+    return { ...asked, ...brokenEnding(outcome, completeNanos), ...NOT_REFUNDED };
+  const { status, body } = outcome;
+  const fields = fieldsOf(body);
+  const { refunded } = fields;
+  // 404 is an answer, too.
+  if ((status !== 200 && status !== 404) || typeof refunded !== 'boolean')
+    return { ...asked, completeNanos, ...endingOf(status, body), ...NOT_REFUNDED };
+  const ending = { completeNanos, status, class: 'ok', error: null } as const;
+  if (!refunded) return { ...asked, ...ending, ...NOT_REFUNDED, refunded };
+  const grant = { rule: textOrNull(fields['rule']), cost: numberOrNull(fields['cost']) };
+  return { ...asked, ...ending, refunded, ...grant, receipt: receiptIn(body) };
+}
+
+/** `[refunded, rule, cost]` */
+export function refundOfReply(wish: RefundWish, sent: Sent, { completeNanos, ending }: RedisEnding): Refund {
+  const asked = { op: 'refund', ...wish, ...sent } as const;
+  if (ending.kind === 'broken') return { ...asked, ...brokenEnding(ending, completeNanos), ...NOT_REFUNDED };
+  const { reply } = ending;
+  if (!Array.isArray(reply)) return { ...asked, completeNanos, ...endingOfError(reply), ...NOT_REFUNDED };
+  const refunded = reply[0] === 1;
+  const told = { status: refunded ? 200 : 404, class: 'ok', error: null } as const;
+  if (!refunded) return { ...asked, completeNanos, ...told, ...NOT_REFUNDED, refunded };
+  const grant = { rule: textOrNull(reply[1]), cost: numberOrNull(reply[2]), receipt: null };
+  return { ...asked, completeNanos, ...told, refunded, ...grant };
+}
+
+const NOT_TOLD = { allowed: null, told: [], receipt: null } as const;
+const NOT_REFUNDED = { refunded: null, rule: null, cost: null, receipt: null } as const;
+
+function askedBy(
+  { subject, cost, requestId }: Wish,
+  sent: Sent,
+): Pick<Ask, 'op' | 'limits' | 'cost' | 'requestId'> & Sent {
+  return { op: 'ask', limits: limitsOf(subject), cost, requestId, ...sent };
+}
+
+type Outcomes = Pick<Ending, 'status' | 'class' | 'error'>;
+
+function brokenEnding(
+  { code, sent }: Extract<Outcome, { kind: 'broken' }>,
+  completeNanos: number,
+): Outcomes & Pick<Ending, 'completeNanos'> {
+  return { completeNanos, status: 0, class: sent ? 'info' : 'fail', error: code };
+}
+
+/** Of an HTTP answer: refused is what is malformed or conflicts, and 503 may say that nothing was proposed. */
+export function endingOf(status: number, body: unknown): Outcomes {
+  if (status === 200 || status === 429) return { status, class: 'ok', error: null };
+  const fields = fieldsOf(body);
+  const isUnproposed = status === 503 && fields['proposed'] === false;
+  const isRefused = (status >= 400 && status < 500) || isUnproposed;
+  const outcome: OperationClass = isRefused ? 'fail' : 'info';
+  const why = textOrNull(fields['reason']) ?? textOrNull(fieldsOf(fields['error'])['type']);
+  return { status, class: outcome, error: why ?? `status ${status}` };
+}
+
+/** No array: an error, and whether it was proposed is not told. */
+function endingOfError(reply: Decoded): Outcomes {
+  const error = typeof reply === 'object' && reply !== null && 'error' in reply ? reply.error : String(reply);
+  if (error.startsWith('ERR')) return { status: 400, class: 'fail', error };
+  return { status: error.startsWith('UNAVAILABLE') ? 503 : 500, class: 'info', error };
+}
+
+function toldOf(value: unknown): LimitTold | undefined {
+  const fields = fieldsOf(value);
+  const [rule, limit, remaining] = [
+    textOrNull(fields['rule']),
+    numberOrNull(fields['limit']),
+    numberOrNull(fields['remaining']),
+  ];
+  return rule === null || limit === null || remaining === null ? undefined : { rule, limit, remaining };
+}
+
+function receiptIn(body: unknown): Receipt | null {
+  const decided = fieldsOf(fieldsOf(body)['decided']);
+  const group = numberOrNull(decided['partition']);
+  const index = numberOrNull(decided['index']);
+  const term = numberOrNull(decided['term']);
+  const timeMillis = numberOrNull(decided['timeMillis']);
+  if (group === null || index === null || term === null || timeMillis === null) return null;
+  return { group, index, position: numberOrNull(decided['position']), term, timeMillis };
+}

@@ -1,0 +1,270 @@
+/**
+ * What clients did besides single requests for one user under one rule: requests under limits that rules find, from any
+ * door, refunds, and changes of the rules. Their form as JSON lines, of which `op` tells the kind. It judges nothing.
+ */
+import { fieldsOf, HistoryError, numberOrNull, type OperationClass, textOrNull } from './history.ts';
+
+/** Where it was asked: alone over HTTP, in a batch, or by the Redis protocol. */
+export type Door = 'http' | 'batch' | 'redis';
+
+/** How an attempt ended. Nanoseconds are of the one monotonic clock of the history. */
+export interface Ending {
+  readonly invokeNanos: number;
+  /** When the client had its answer or gave up. */
+  readonly completeNanos: number;
+  /** The node that was asked. */
+  readonly node: number;
+  /** Of HTTP, or what stands for it: errors of the Redis protocol are 400, and 503 if the cluster could not decide; 0: no answer. */
+  readonly status: number;
+  readonly class: OperationClass;
+  readonly error: string | null;
+}
+
+/** `decided` of an answer; the Redis protocol tells none, and a denial that was read has no position. */
+export interface Receipt {
+  readonly group: number;
+  readonly index: number;
+  readonly position: number | null;
+  readonly term: number;
+  readonly timeMillis: number;
+}
+
+/** What counts together: a key under one window of one rule. The window is the stated one, not widened. */
+export interface LimitAsked {
+  readonly rule: string;
+  readonly key: string;
+  readonly windowMillis: number;
+}
+
+/** What an answer says of one limit. */
+export interface LimitTold {
+  readonly rule: string;
+  readonly limit: number;
+  readonly remaining: number;
+}
+
+/** One attempt at a request under one limit or several; the client knows which, and a grant counts at each of them. */
+export interface Ask extends Ending {
+  readonly op: 'ask';
+  readonly door: Door;
+  /** The first is that by whose key a refund is asked for. */
+  readonly limits: readonly LimitAsked[];
+  readonly cost: number;
+  /** One id is never used for another request. */
+  readonly requestId: string;
+  /** The decision; null without one. */
+  readonly allowed: boolean | null;
+  readonly told: readonly LimitTold[];
+  readonly receipt: Receipt | null;
+}
+
+export interface Refund extends Ending {
+  readonly op: 'refund';
+  readonly door: Door;
+  readonly key: string;
+  readonly requestId: string;
+  /** What was granted under the id counts no more; null: no answer says. */
+  readonly refunded: boolean | null;
+  /** Of the grant, as the answer has them; null without it. */
+  readonly rule: string | null;
+  readonly cost: number | null;
+  readonly receipt: Receipt | null;
+}
+
+/** All rules were to be others, if those of `ifVersion` were in force. 200: they are, everywhere; 202: not everywhere yet. */
+export interface RulesChange extends Ending {
+  readonly op: 'rules';
+  readonly ifVersion: number;
+  /** As the answer has it. */
+  readonly version: number | null;
+  /** By rule. Of rules that are not here no limit ever changes, and nobody asks by them. */
+  readonly limits: Readonly<Record<string, number>>;
+}
+
+export type JointEvent = Ask | Refund | RulesChange;
+
+export interface JointHistory {
+  readonly asks: readonly Ask[];
+  readonly refunds: readonly Refund[];
+  readonly changes: readonly RulesChange[];
+}
+
+export const NOTHING_JOINT: JointHistory = { asks: [], refunds: [], changes: [] };
+
+export function jointHistory(events: readonly JointEvent[]): JointHistory {
+  return {
+    asks: events.filter((event) => event.op === 'ask'),
+    refunds: events.filter((event) => event.op === 'refund'),
+    changes: events.filter((event) => event.op === 'rules'),
+  };
+}
+
+export function encodeJoint(event: JointEvent): string {
+  const { op, node, invokeNanos, completeNanos, status, class: outcome, error } = event;
+  const ending = {
+    op,
+    node,
+    invoke_ns: invokeNanos,
+    complete_ns: completeNanos,
+    status,
+    class: outcome,
+    error,
+  };
+  switch (event.op) {
+    case 'ask': {
+      const { door, cost, requestId, allowed, told, receipt } = event;
+      const limits = event.limits.map(({ rule, key, windowMillis }) => ({
+        rule,
+        key,
+        window_ms: windowMillis,
+      }));
+      const answer = { allowed, told, receipt: encodeReceipt(receipt) };
+      return JSON.stringify({ ...ending, door, limits, cost, request_id: requestId, ...answer });
+    }
+    case 'refund': {
+      const { door, key, requestId, refunded, rule, cost, receipt } = event;
+      const answer = { refunded, rule, cost, receipt: encodeReceipt(receipt) };
+      return JSON.stringify({ ...ending, door, key, request_id: requestId, ...answer });
+    }
+    case 'rules': {
+      const { ifVersion, version, limits } = event;
+      return JSON.stringify({ ...ending, if_version: ifVersion, version, limits });
+    }
+  }
+}
+
+function encodeReceipt(receipt: Receipt | null): unknown {
+  if (receipt === null) return null;
+  const { group, index, position, term, timeMillis } = receipt;
+  return { group, index, position, term, time_ms: timeMillis };
+}
+
+/** The fields of one line, checked. */
+class Line {
+  readonly #fields: Record<string, unknown>;
+  readonly #lineNumber: number;
+
+  constructor(value: unknown, lineNumber: number) {
+    this.#fields = fieldsOf(value);
+    this.#lineNumber = lineNumber;
+  }
+
+  number(name: string): number {
+    return numberOrNull(this.#fields[name]) ?? this.#refuse(name, 'a number');
+  }
+
+  numberOrNull(name: string): number | null {
+    return numberOrNull(this.#fields[name]);
+  }
+
+  text(name: string): string {
+    return textOrNull(this.#fields[name]) ?? this.#refuse(name, 'text');
+  }
+
+  textOrNull(name: string): string | null {
+    return textOrNull(this.#fields[name]);
+  }
+
+  flagOrNull(name: string): boolean | null {
+    const value = this.#fields[name];
+    return typeof value === 'boolean' ? value : null;
+  }
+
+  oneOf<const T extends string>(name: string, values: readonly T[]): T {
+    const value = values.find((each) => each === this.#fields[name]);
+    return value ?? this.#refuse(name, `one of ${values.join(', ')}`);
+  }
+
+  lines(name: string): Line[] {
+    const values = this.#fields[name];
+    if (!Array.isArray(values)) return this.#refuse(name, 'a list');
+    return values.map((value) => new Line(value, this.#lineNumber));
+  }
+
+  receipt(): Receipt | null {
+    const value = this.#fields['receipt'];
+    if (value === null || value === undefined) return null;
+    const line = new Line(value, this.#lineNumber);
+    return {
+      group: line.number('group'),
+      index: line.number('index'),
+      position: line.numberOrNull('position'),
+      term: line.number('term'),
+      timeMillis: line.number('time_ms'),
+    };
+  }
+
+  numbers(name: string): Record<string, number> {
+    const values = fieldsOf(this.#fields[name]);
+    const line = new Line(values, this.#lineNumber);
+    return Object.fromEntries(Object.keys(values).map((key) => [key, line.number(key)]));
+  }
+
+  #refuse(name: string, wanted: string): never {
+    const told = JSON.stringify(this.#fields[name]);
+    throw new HistoryError(`line ${this.#lineNumber}: ${name} must be ${wanted}, but is ${told}`);
+  }
+}
+
+const DOORS: readonly Door[] = ['http', 'batch', 'redis'];
+
+/** @param value what a line with an `op` holds. @throws HistoryError naming line and field */
+export function decodeJoint(value: unknown, lineNumber: number): JointEvent {
+  const line = new Line(value, lineNumber);
+  const ending = {
+    invokeNanos: line.number('invoke_ns'),
+    completeNanos: line.number('complete_ns'),
+    node: line.number('node'),
+    status: line.number('status'),
+    class: line.oneOf('class', ['ok', 'fail', 'info']),
+    error: line.textOrNull('error'),
+  };
+  const op = line.oneOf('op', ['ask', 'refund', 'rules']);
+  switch (op) {
+    case 'ask':
+      return askOf(line, ending, lineNumber);
+    case 'refund':
+      return {
+        op,
+        ...ending,
+        door: line.oneOf('door', DOORS),
+        key: line.text('key'),
+        requestId: line.text('request_id'),
+        refunded: line.flagOrNull('refunded'),
+        rule: line.textOrNull('rule'),
+        cost: line.numberOrNull('cost'),
+        receipt: line.receipt(),
+      };
+    case 'rules': {
+      const versions = { ifVersion: line.number('if_version'), version: line.numberOrNull('version') };
+      return { op, ...ending, ...versions, limits: line.numbers('limits') };
+    }
+  }
+}
+
+function askOf(line: Line, ending: Ending, lineNumber: number): Ask {
+  const limits = line.lines('limits').map((limit) => ({
+    rule: limit.text('rule'),
+    key: limit.text('key'),
+    windowMillis: limit.number('window_ms'),
+  }));
+  const allowed = line.flagOrNull('allowed');
+  if (limits.length === 0) throw new HistoryError(`line ${lineNumber}: limits must be one or more`);
+  if (ending.class === 'ok' && allowed === null)
+    throw new HistoryError(`line ${lineNumber}: an answered request needs allowed`);
+  return {
+    op: 'ask',
+    ...ending,
+    door: line.oneOf('door', DOORS),
+    limits,
+    cost: line.number('cost'),
+    requestId: line.text('request_id'),
+    allowed,
+    told: line.lines('told').map((told) => ({
+      rule: told.text('rule'),
+      limit: told.number('limit'),
+      remaining: told.number('remaining'),
+    })),
+    receipt: line.receipt(),
+  };
+}

@@ -1,0 +1,84 @@
+/**
+ * The document of rules that a cluster under test decides by, in its two forms: clients change one for the other while they
+ * ask. And which limits a request is under, as its author knows from the documents, not from the product.
+ */
+import type { Rule } from '../../src/api/rule.ts';
+import type { LimitAsked } from './joint-history.ts';
+
+/** Which of two limits each rule has: all change at once. */
+export const LEVELS = ['high', 'low'] as const;
+export type Level = (typeof LEVELS)[number];
+
+interface Window {
+  /** Under which the limiter keeps it: of the second window of a rule, with `/2` behind. */
+  readonly rule: string;
+  readonly windowMillis: number;
+  readonly high: number;
+  readonly low: number;
+}
+
+/** By the descriptor that it counts by, in the order of the document. */
+const WINDOWS: Readonly<Record<string, readonly Window[]>> = {
+  user: [
+    { rule: 'joint-user', windowMillis: 1_000, high: 6, low: 3 },
+    { rule: 'joint-user/2', windowMillis: 2_500, high: 10, low: 6 },
+  ],
+  net: [{ rule: 'joint-net', windowMillis: 2_000, high: 16, low: 9 }],
+  org: [{ rule: 'joint-org', windowMillis: 1_500, high: 24, low: 15 }],
+};
+/** By name, without descriptors. */
+const NAMED: Window = { rule: 'joint-named', windowMillis: 1_200, high: 5, low: 2 };
+
+/** No request has the descriptor that these rules ask for: they are asked for by name only. */
+const BY_NAME = { lane: 'by name' };
+
+export const WINDOW_MILLIS_MAX = Math.max(
+  ...[NAMED, ...Object.values(WINDOWS).flat()].map(({ windowMillis }) => windowMillis),
+);
+
+/** By rule. */
+export function limitsAt(level: Level): Record<string, number> {
+  const windows = [NAMED, ...Object.values(WINDOWS).flat()];
+  return Object.fromEntries(windows.map((window) => [window.rule, window[level]]));
+}
+
+/** The text of a document: the rules of the single requests as they are, and those of this file at `level`. */
+export function documentAt(level: Level, single: readonly Rule[]): string {
+  const byName = single.map(({ id, limit, windowMillis, clock }) => ({
+    id,
+    match: BY_NAME,
+    key: 'user',
+    group: id,
+    windows: { limit, windowMillis },
+    clock,
+  }));
+  const windowOf = (window: Window): unknown => ({
+    limit: window[level],
+    windowMillis: window.windowMillis,
+  });
+  const named = { id: NAMED.rule, match: BY_NAME, key: 'user', group: NAMED.rule, windows: windowOf(NAMED) };
+  const described = Object.entries(WINDOWS).map(([name, windows]) => ({
+    id: windows[0]?.rule,
+    key: name,
+    windows: windows.map(windowOf),
+    clock: 'cluster',
+  }));
+  return JSON.stringify({ rules: [...byName, { ...named, clock: 'cluster' }, ...described] });
+}
+
+/** What a request asks, by descriptors or for a key under the rule that is named. */
+export type Subject =
+  | { readonly kind: 'described'; readonly descriptors: Readonly<Record<string, string>> }
+  | { readonly kind: 'named'; readonly key: string };
+
+export const NAMED_RULE = NAMED.rule;
+
+/** In the order of the document, so that the first has the key that refunds are asked for with. */
+export function limitsOf(subject: Subject): LimitAsked[] {
+  const asked = (key: string, { rule, windowMillis }: Window): LimitAsked => ({ rule, key, windowMillis });
+  if (subject.kind === 'named') return [asked(subject.key, NAMED)];
+  return Object.entries(WINDOWS).flatMap(([name, windows]) => {
+    const value = subject.descriptors[name];
+    return value === undefined ? [] : windows.map((window) => asked(`${name}=${value}`, window));
+  });
+}

@@ -1,0 +1,317 @@
+/**
+ * Clients of a cluster under test that ask by descriptors, in batches and by the Redis protocol, take grants back, and change
+ * the rules meanwhile. At the end, when nothing is broken any more, they ask for whole limits. Each attempt is one event of the
+ * history, never repeated in silence.
+ */
+import { Agent } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { RandomBelow } from '../../raft/core-state.ts';
+import type { Rule } from '../../src/api/rule.ts';
+import { fieldsOf, type Operation, operationOf, type Question } from './history.ts';
+import { attempt, nowNanos, PATIENCE_MILLIS } from './http-attempt.ts';
+import {
+  askOf,
+  askOfReply,
+  bodyOf,
+  commandOf,
+  refundOf,
+  refundOfReply,
+  type Sent,
+  type Wish,
+} from './joint-attempts.ts';
+import type { Ask, JointEvent } from './joint-history.ts';
+import { limitsAt, limitsOf, type Subject, WINDOW_MILLIS_MAX } from './joint-rules.ts';
+import { RedisClient } from './redis-client.ts';
+import { RulesClient } from './rules-client.ts';
+
+export interface JointTarget {
+  readonly id: number;
+  readonly port: number;
+  /** Of the Redis protocol. */
+  readonly respPort: number;
+}
+
+export interface JointWorkloadInit {
+  readonly random: RandomBelow;
+  /** Nodes that clients may ask now, up or not. */
+  readonly targets: () => readonly JointTarget[];
+  readonly record: (event: JointEvent | Operation) => void;
+  /** Of the nodes. */
+  readonly deadlineMillis: number;
+  /** The rules of single requests: some come in batches with others. They are the same in every document. */
+  readonly singleRules: readonly Rule[];
+}
+
+type Kind = 'alone' | 'batch' | 'redis';
+
+const CLIENTS: readonly Kind[] = ['alone', 'alone', 'alone', 'batch', 'redis', 'redis'];
+const USERS = 14;
+const NETS = 5;
+const ORGS = 3;
+const NAMES = 8;
+const PAUSE_MILLIS_MAX = 160;
+const COST_MAX = 3;
+const AT_ONCE_MAX = 6;
+/** One grant in so many is taken back, and one in as many asked for again. */
+const REFUNDED_EVERY = 5;
+const REPEATED_EVERY = 4;
+const SOON_MILLIS_MAX = 900;
+/** One attempt and this many more under its id, all of them well before that is forgotten. */
+const REPEATS_MAX = 2;
+/** Batches of single requests are of users that nobody else asks for. */
+const SINGLE_USERS = 20;
+/** They come in so large a number that no other process has one of them. */
+const FIRST_PROCESS = 1_000_000;
+const PREPARED_MILLIS_MAX = 30_000;
+/** A cluster that is broken for good must not keep the run from its end. */
+const LAST_CHANGE_MILLIS_MAX = 5_000;
+const BATCH_PATH = '/v1/allow/batch';
+
+/** After the last fault: until then there is load, and from then on only what was granted before may deny. */
+const LAST_LOAD_MILLIS = 2_000;
+/** Elections, and windows of what was granted until they were over. */
+const FRESH_AFTER_MILLIS = 5_000;
+const WHOLE_AFTER_MILLIS = 4_400 + WINDOW_MILLIS_MAX;
+const FRESH_SUBJECTS = 3;
+
+export class JointWorkload {
+  readonly #init: JointWorkloadInit;
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: CLIENTS.length });
+  readonly #rules: RulesClient;
+  #isActive = false;
+  #ids = 0;
+  #processes = FIRST_PROCESS;
+  #clients: Promise<void>[] = [];
+
+  constructor(init: JointWorkloadInit) {
+    this.#init = init;
+    this.#rules = new RulesClient({ ...init, agent: this.#agent, pick: () => this.#pick() });
+  }
+
+  /** Gives the cluster its first document. @throws Error unless every partition decides by it soon */
+  async prepare(): Promise<void> {
+    if (!(await this.#rules.setWithin('high', PREPARED_MILLIS_MAX)))
+      throw new Error(`no document of rules is in force after ${PREPARED_MILLIS_MAX} ms`);
+  }
+
+  start(): void {
+    this.#isActive = true;
+    const clients = CLIENTS.map(async (kind) => this.#run(kind));
+    this.#clients = [...clients, this.#rules.run(() => this.#isActive)];
+  }
+
+  /** Some load, then silence, then whole limits. To be called when the last fault was healed. */
+  async finish(): Promise<void> {
+    const healedMillis = performance.now();
+    const until = async (millis: number): Promise<void> =>
+      delay(Math.max(0, healedMillis + millis - performance.now()));
+    await until(LAST_LOAD_MILLIS);
+    this.#isActive = false;
+    await Promise.all(this.#clients);
+    await this.#rules.setWithin('low', LAST_CHANGE_MILLIS_MAX);
+    await until(FRESH_AFTER_MILLIS);
+    for (let i = 0; i < FRESH_SUBJECTS; i += 1) {
+      const [user, net, org] = [`fresh${i}`, `fresh${i}`, `fresh${i}`];
+      await this.#askAll({ kind: 'described', descriptors: i === 0 ? { user } : { user, net, org } });
+      await this.#askAll({ kind: 'named', key: `fresh${i}` });
+    }
+    await until(WHOLE_AFTER_MILLIS);
+    await this.#askAll({ kind: 'described', descriptors: { net: 'n0' } });
+    await this.#askAll({ kind: 'described', descriptors: { org: 'o0' } });
+    for (let i = 0; i < FRESH_SUBJECTS; i += 1)
+      await this.#askAll({ kind: 'described', descriptors: { user: `u${i}` } });
+    this.#agent.destroy();
+  }
+
+  /** As many requests as the least limit has room for. */
+  async #askAll(subject: Subject): Promise<void> {
+    const limits = limitsAt('low');
+    const least = Math.min(...limitsOf(subject).map(({ rule }) => limits[rule] ?? 0));
+    for (let i = 0; i < least; i += 1) await this.#askAlone({ subject, cost: 1, requestId: this.#newId() });
+  }
+
+  async #run(kind: Kind): Promise<void> {
+    const redis = new RedisClient();
+    while (this.#isActive) {
+      const wishes = Array.from({ length: kind === 'alone' ? 1 : 1 + this.#init.random(AT_ONCE_MAX) }, () =>
+        this.#wish(),
+      );
+      const asked = await this.#ask(kind, wishes, redis);
+      for (const [i, wish] of wishes.entries()) {
+        const ask = asked[i];
+        if (ask !== undefined) await this.#follow(wish, ask, redis);
+      }
+      await delay(this.#init.random(PAUSE_MILLIS_MAX));
+    }
+    redis.close();
+  }
+
+  /** What may have been granted is asked again, through any door; of what was granted, some, and some is given back. */
+  async #follow(wish: Wish, first: Ask, redis: RedisClient): Promise<void> {
+    const { random } = this.#init;
+    const isRepeated = random(REPEATED_EVERY) === 0;
+    const isRefunded = random(REFUNDED_EVERY) === 0;
+    let last: Ask | undefined = first;
+    for (let i = 0; i < REPEATS_MAX; i += 1) {
+      const isOpen = last?.class === 'info';
+      if (!this.#isActive || !(isOpen || (isRepeated && last?.allowed === true))) break;
+      if (!isOpen) await delay(random(SOON_MILLIS_MAX));
+      [last] = await this.#ask(random(2) === 0 ? 'alone' : 'redis', [wish], redis);
+      if (!isOpen) break;
+    }
+    if (last?.allowed !== true || !isRefunded) return;
+    // Twice, so that nothing is given back twice; then once more, which must not be granted.
+    const times = 1 + random(2);
+    for (let i = 0; i < times; i += 1) await this.#refund(wish, redis);
+    if (random(2) === 0) await this.#ask('alone', [wish], redis);
+  }
+
+  async #ask(kind: Kind, wishes: readonly Wish[], redis: RedisClient): Promise<readonly Ask[]> {
+    if (kind === 'batch') return this.#askBatch(wishes);
+    if (kind === 'redis') return this.#askRedis(wishes, redis);
+    const asked: Ask[] = [];
+    for (const wish of wishes) {
+      const ask = await this.#askAlone(wish);
+      if (ask !== undefined) asked.push(ask);
+    }
+    return asked;
+  }
+
+  async #askAlone(wish: Wish): Promise<Ask | undefined> {
+    const target = await this.#pick();
+    if (target === undefined) return undefined;
+    const sent: Sent = { door: 'http', node: target.id, invokeNanos: nowNanos() };
+    const outcome = await this.#post(target.port, '/v1/allow', bodyOf(wish));
+    return this.#recorded(askOf(wish, sent, nowNanos(), outcome));
+  }
+
+  /** Described requests, and as many single ones, which the judges of those judge. */
+  async #askBatch(wishes: readonly Wish[]): Promise<readonly Ask[]> {
+    const target = await this.#pick();
+    if (target === undefined) return [];
+    const sent: Sent = { door: 'batch', node: target.id, invokeNanos: nowNanos() };
+    const singles = wishes.map(() => this.#single(target.id, sent.invokeNanos));
+    const bodies = [
+      ...wishes.map(bodyOf),
+      ...singles.map(({ user, rule, requestId }) => ({ userId: user, rule, requestId })),
+    ];
+    const outcome = await this.#post(target.port, BATCH_PATH, { requests: bodies });
+    const completeNanos = nowNanos();
+    const answers =
+      outcome.kind === 'answer' && outcome.status === 200 ? fieldsOf(outcome.body)['answers'] : undefined;
+    const outcomeAt = (i: number): typeof outcome => {
+      if (!Array.isArray(answers)) return outcome;
+      const body: unknown = answers[i];
+      return { kind: 'answer', status: Number(fieldsOf(body)['status'] ?? 0), body };
+    };
+    for (const [i, single] of singles.entries())
+      this.#init.record(operationOf(single, completeNanos, outcomeAt(wishes.length + i)));
+    return wishes.map((wish, i) => this.#recorded(askOf(wish, sent, completeNanos, outcomeAt(i))));
+  }
+
+  async #askRedis(wishes: readonly Wish[], redis: RedisClient): Promise<readonly Ask[]> {
+    const target = await this.#pick();
+    if (target === undefined) return [];
+    const sent: Sent = { door: 'redis', node: target.id, invokeNanos: nowNanos() };
+    const endings = await redis.pipeline(target.respPort, wishes.map(commandOf), this.#patienceMillis);
+    return wishes.flatMap((wish, i) => {
+      const ending = endings[i];
+      return ending === undefined ? [] : [this.#recorded(askOfReply(wish, sent, ending))];
+    });
+  }
+
+  async #refund({ subject, requestId }: Wish, redis: RedisClient): Promise<void> {
+    const target = await this.#pick();
+    const key = limitsOf(subject)[0]?.key;
+    if (target === undefined || key === undefined) return;
+    const isRedis = this.#init.random(2) === 0;
+    const wish = { key, requestId };
+    const sent: Sent = { door: isRedis ? 'redis' : 'http', node: target.id, invokeNanos: nowNanos() };
+    if (isRedis) {
+      const [ending] = await redis.pipeline(
+        target.respPort,
+        [['REFUND', key, 'ID', requestId]],
+        this.#patienceMillis,
+      );
+      if (ending !== undefined) this.#init.record(refundOfReply(wish, sent, ending));
+      return;
+    }
+    const path = `/v1/users/${encodeURIComponent(key)}/refunds`;
+    const outcome = await this.#post(target.port, path, { requestId });
+    this.#init.record(refundOf(wish, sent, nowNanos(), outcome));
+  }
+
+  #recorded(ask: Ask): Ask {
+    this.#init.record(ask);
+    return ask;
+  }
+
+  async #post(port: number, path: string, body: unknown): ReturnType<typeof attempt> {
+    const payload = Buffer.from(JSON.stringify(body));
+    return attempt({
+      agent: this.#agent,
+      port,
+      method: 'POST',
+      path,
+      payload,
+      patienceMillis: this.#patienceMillis,
+    });
+  }
+
+  get #patienceMillis(): number {
+    return this.#init.deadlineMillis + PATIENCE_MILLIS;
+  }
+
+  async #pick(): Promise<JointTarget | undefined> {
+    const nodes = this.#init.targets();
+    const target = nodes[this.#init.random(Math.max(1, nodes.length))];
+    if (target === undefined) await delay(PAUSE_MILLIS_MAX);
+    return target;
+  }
+
+  #newId(): string {
+    this.#ids += 1;
+    return `j${this.#ids}`;
+  }
+
+  #wish(): Wish {
+    const { random } = this.#init;
+    const cost = random(4) === 0 ? 1 + random(COST_MAX) : 1;
+    return { subject: this.#subject(), cost, requestId: this.#newId() };
+  }
+
+  /** Under one limit, two of one key, or up to four in as many as three partitions. */
+  #subject(): Subject {
+    const { random } = this.#init;
+    const kind = random(12);
+    if (kind < 2) return { kind: 'named', key: `j${random(NAMES)}` };
+    const user = { user: `u${random(USERS)}` };
+    const net = { net: `n${random(NETS)}` };
+    const org = { org: `o${random(ORGS)}` };
+    const described = (descriptors: Readonly<Record<string, string>>): Subject => ({
+      kind: 'described',
+      descriptors,
+    });
+    if (kind < 5) return described(user);
+    if (kind < 9) return described({ ...user, ...net });
+    if (kind < 10) return described({ ...user, ...net, ...org });
+    return described(kind === 10 ? net : org);
+  }
+
+  /** Under the first of the single rules. */
+  #single(node: number, invokeNanos: number): Question {
+    this.#processes += 1;
+    const [rule] = this.#init.singleRules;
+    if (rule === undefined) throw new Error('there are no single rules');
+    const { id, limit, windowMillis } = rule;
+    const asked = { process: this.#processes, node, invokeNanos, cost: 1, timestampMillis: null };
+    return {
+      ...asked,
+      user: `c${this.#init.random(SINGLE_USERS)}`,
+      rule: id,
+      limit,
+      windowMillis,
+      requestId: this.#newId(),
+    };
+  }
+}
