@@ -45,6 +45,12 @@ export interface Operation {
   readonly error: string | null;
 }
 
+/** Whatever was asked, when, of whom, and how it ended. */
+export type Attempt = Pick<
+  Operation,
+  'user' | 'node' | 'invokeNanos' | 'completeNanos' | 'class' | 'allowed' | 'status' | 'error'
+>;
+
 /** A line of a history cannot be understood. */
 export class HistoryError extends Error {
   override readonly name = 'HistoryError';

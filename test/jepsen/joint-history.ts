@@ -2,7 +2,14 @@
  * What clients did besides single requests for one user under one rule: requests under limits that rules find, from any
  * door, refunds, and changes of the rules. Their form as JSON lines, of which `op` tells the kind. It judges nothing.
  */
-import { fieldsOf, HistoryError, numberOrNull, type OperationClass, textOrNull } from './history.ts';
+import {
+  type Attempt,
+  fieldsOf,
+  HistoryError,
+  numberOrNull,
+  type OperationClass,
+  textOrNull,
+} from './history.ts';
 
 /** Where it was asked: alone over HTTP, in a batch, or by the Redis protocol. */
 export type Door = 'http' | 'batch' | 'redis';
@@ -97,6 +104,15 @@ export function jointHistory(events: readonly JointEvent[]): JointHistory {
     refunds: events.filter((event) => event.op === 'refund'),
     changes: events.filter((event) => event.op === 'rules'),
   };
+}
+
+/** As attempts like all others: a refund or a change of the rules grants nothing. */
+export function attemptsOf({ asks, refunds, changes }: JointHistory): Attempt[] {
+  return [
+    ...asks.map((ask) => ({ ...ask, user: ask.limits.map(({ key }) => key).join(' ') })),
+    ...refunds.map((refund) => ({ ...refund, user: `a refund of ${refund.key}`, allowed: null })),
+    ...changes.map((change) => ({ ...change, user: 'a change of the rules', allowed: null })),
+  ];
 }
 
 export function encodeJoint(event: JointEvent): string {

@@ -20,14 +20,14 @@ interface Window {
 /** By the descriptor that it counts by, in the order of the document. */
 const WINDOWS: Readonly<Record<string, readonly Window[]>> = {
   user: [
-    { rule: 'joint-user', windowMillis: 1_000, high: 6, low: 3 },
-    { rule: 'joint-user/2', windowMillis: 2_500, high: 10, low: 6 },
+    { rule: 'joint-user', windowMillis: 1_500, high: 6, low: 3 },
+    { rule: 'joint-user/2', windowMillis: 3_000, high: 9, low: 5 },
   ],
-  net: [{ rule: 'joint-net', windowMillis: 2_000, high: 16, low: 9 }],
-  org: [{ rule: 'joint-org', windowMillis: 1_500, high: 24, low: 15 }],
+  net: [{ rule: 'joint-net', windowMillis: 2_000, high: 14, low: 8 }],
+  org: [{ rule: 'joint-org', windowMillis: 2_500, high: 18, low: 11 }],
 };
 /** By name, without descriptors. */
-const NAMED: Window = { rule: 'joint-named', windowMillis: 1_200, high: 5, low: 2 };
+const NAMED: Window = { rule: 'joint-named', windowMillis: 2_000, high: 5, low: 2 };
 
 /** No request has the descriptor that these rules ask for: they are asked for by name only. */
 const BY_NAME = { lane: 'by name' };

@@ -44,12 +44,12 @@ export interface JointWorkloadInit {
 
 type Kind = 'alone' | 'batch' | 'redis';
 
-const CLIENTS: readonly Kind[] = ['alone', 'alone', 'alone', 'batch', 'redis', 'redis'];
-const USERS = 14;
-const NETS = 5;
-const ORGS = 3;
-const NAMES = 8;
-const PAUSE_MILLIS_MAX = 160;
+const CLIENTS: readonly Kind[] = ['alone', 'alone', 'alone', 'alone', 'batch', 'redis', 'redis', 'redis'];
+const USERS = 8;
+const NETS = 3;
+const ORGS = 2;
+const NAMES = 5;
+const PAUSE_MILLIS_MAX = 120;
 const COST_MAX = 3;
 const AT_ONCE_MAX = 6;
 /** One grant in so many is taken back, and one in as many asked for again. */
@@ -59,7 +59,7 @@ const SOON_MILLIS_MAX = 900;
 /** One attempt and this many more under its id, all of them well before that is forgotten. */
 const REPEATS_MAX = 2;
 /** Batches of single requests are of users that nobody else asks for. */
-const SINGLE_USERS = 20;
+const SINGLE_USERS = 30;
 /** They come in so large a number that no other process has one of them. */
 const FIRST_PROCESS = 1_000_000;
 const PREPARED_MILLIS_MAX = 30_000;

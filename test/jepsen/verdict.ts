@@ -4,6 +4,9 @@ import { checkCertificate } from './checkers/certificate.ts';
 import { checkFalseDenials } from './checkers/false-denials.ts';
 import { type Fates, NO_FATES } from './checkers/fates.ts';
 import { checkGraceful } from './checkers/graceful.ts';
+import { checkJointAnswers } from './checkers/joint-answers.ts';
+import { checkJointDenials } from './checkers/joint-denials.ts';
+import { checkJointLimits } from './checkers/joint-limits.ts';
 import { checkLinearizability } from './checkers/linearizability.ts';
 import { checkLiveness, recoveries, type Recovery } from './checkers/liveness.ts';
 import { checkLogAgreement } from './checkers/log-agreement.ts';
@@ -15,7 +18,7 @@ import { checkSnapshots } from './checkers/snapshots.ts';
 import { compareStores } from './compare-stores.ts';
 import { type Gap, unavailabilityGaps } from './gaps.ts';
 import type { Operation } from './history.ts';
-import type { JointHistory } from './joint-history.ts';
+import { attemptsOf, type JointHistory } from './joint-history.ts';
 import { readLogs } from './log-entries.ts';
 import type { NemesisBand } from './nemesis-log.ts';
 import { checkMachine } from './slow-machine.ts';
@@ -117,9 +120,15 @@ export async function judge(run: Run, settings: Settings = SETTINGS_DEFAULTS): P
     checks.push(checkLinearizability(budgets, { driftPpm, bands, mode, answersMax, stepsMax }));
   }
   const { settleMillis, leaderChangeMillis: slackMillis } = settings;
+  const { joint } = run;
+  checks.push(
+    checkJointLimits(joint, bands),
+    checkJointAnswers(joint, { driftPpm, requestIdHorizonMillis, history }),
+    checkJointDenials(joint, { driftPpm, bands, settleMillis, slackMillis }),
+  );
   checks.push(checkFalseDenials(budgets, { driftPpm, fates, bands, settleMillis, slackMillis }));
   checks.push(
-    checkLiveness(history, { ...settings, bands }),
+    checkLiveness([...history, ...attemptsOf(joint)], { ...settings, bands }),
     checkRefusals(history),
     checkGraceful(history, bands),
   );

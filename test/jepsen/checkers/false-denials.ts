@@ -6,7 +6,7 @@ import { groupWindowMillis } from '../model.ts';
 import { type NemesisBand, overlaps } from '../nemesis-log.ts';
 import { type Budget, nameOf } from './budgets.ts';
 import type { Fates } from './fates.ts';
-import { MaxTree } from './max-tree.ts';
+import { Load } from './load.ts';
 import { type CheckResult, Findings } from './result.ts';
 
 export interface FalseDenialOptions {
@@ -47,40 +47,6 @@ export function checkFalseDenials(budgets: readonly Budget[], options: FalseDeni
     }
   }
   return findings.result();
-}
-
-/** The cost that may have counted, as a step function of real time. */
-class Load {
-  readonly #times: Float64Array;
-  /** The load from each time on. */
-  readonly #load: MaxTree;
-
-  constructor(changes: { readonly at: number; readonly by: number }[]) {
-    // What begins comes before what ends at the same moment: rather too much load than too little.
-    changes.sort((a, b) => a.at - b.at || b.by - a.by);
-    this.#times = Float64Array.from(changes, ({ at }) => at);
-    let load = 0;
-    this.#load = new MaxTree(changes.map(({ by }) => (load += by)));
-  }
-
-  /** The largest load within [from, to]. */
-  most(from: number, to: number): number {
-    const first = Math.max(0, this.#count(from) - 1);
-    const end = this.#count(to);
-    return Math.max(0, this.#load.max(first, end));
-  }
-
-  /** How many changes are at or before `at`. */
-  #count(at: number): number {
-    let low = 0;
-    let high = this.#times.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((this.#times[middle] ?? 0) <= at) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  }
 }
 
 function possibleLoad({ grants, unknowns }: Budget, liveNanos: number, fates: Fates): Load {

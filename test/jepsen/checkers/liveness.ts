@@ -2,7 +2,7 @@
  * Is the cluster there when it should be: how long after a fault the first grant comes, whether answers come before
  * their deadline, and whether everything is decided once it has recovered.
  */
-import type { Operation } from '../history.ts';
+import type { Attempt } from '../history.ts';
 import { type NemesisBand, overlaps } from '../nemesis-log.ts';
 import { type CheckResult, Findings } from './result.ts';
 
@@ -24,7 +24,7 @@ export interface Recovery {
 
 const NANOS_PER_MILLI = 1e6;
 
-export function checkLiveness(history: readonly Operation[], options: LivenessOptions): CheckResult {
+export function checkLiveness(history: readonly Attempt[], options: LivenessOptions): CheckResult {
   const findings = new Findings('liveness');
   checkDeadlines(history, options, findings);
   checkRecovered(history, options, findings);
@@ -53,7 +53,7 @@ export function checkLiveness(history: readonly Operation[], options: LivenessOp
 }
 
 /** One per band, in the same order. */
-export function recoveries(history: readonly Operation[], bands: readonly NemesisBand[]): Recovery[] {
+export function recoveries(history: readonly Attempt[], bands: readonly NemesisBand[]): Recovery[] {
   const grants = history
     .filter(({ allowed }) => allowed === true)
     .sort((a, b) => a.invokeNanos - b.invokeNanos);
@@ -78,7 +78,7 @@ export function recoveries(history: readonly Operation[], bands: readonly Nemesi
 }
 
 /** No request is answered after its deadline, but by nodes that are being stopped or cut off meanwhile. */
-function checkDeadlines(history: readonly Operation[], options: LivenessOptions, findings: Findings): void {
+function checkDeadlines(history: readonly Attempt[], options: LivenessOptions, findings: Findings): void {
   const latestNanos = (options.deadlineMillis + options.slackMillis) * NANOS_PER_MILLI;
   for (const op of history) {
     const { invokeNanos, completeNanos, node } = op;
@@ -97,7 +97,7 @@ function checkDeadlines(history: readonly Operation[], options: LivenessOptions,
 }
 
 /** Without a fault for long enough, every request is decided. */
-function checkRecovered(history: readonly Operation[], options: LivenessOptions, findings: Findings): void {
+function checkRecovered(history: readonly Attempt[], options: LivenessOptions, findings: Findings): void {
   const settleNanos = options.recoveryMillisMax * NANOS_PER_MILLI;
   for (const { class: outcome, invokeNanos, completeNanos, error, node, status } of history) {
     if (outcome === 'ok') continue;

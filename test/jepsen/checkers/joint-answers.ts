@@ -1,0 +1,155 @@
+/**
+ * What answers must say of each other: one id has one answer, what was given back stays so and is what was granted, no two
+ * requests have one place in the log, and every limit that is told is one of the request's, all of one version of the rules.
+ */
+import type { Operation } from '../history.ts';
+import type { Ask, JointHistory, Receipt } from '../joint-history.ts';
+import { NO_JOINT } from './joint-limits.ts';
+import { type JointGrant, type JointRequest, jointRequests } from './joint-requests.ts';
+import { LimitsInForce } from './limits-in-force.ts';
+import { type CheckResult, Findings, skipped } from './result.ts';
+
+export interface JointAnswersOptions {
+  readonly requestIdHorizonMillis: number;
+  readonly driftPpm: number;
+  /** Single requests: their places in the log are nobody else's. */
+  readonly history: readonly Operation[];
+}
+
+const NANOS_PER_MILLI = 1e6;
+const CONFLICT = 422;
+
+export function checkJointAnswers(joint: JointHistory, options: JointAnswersOptions): CheckResult {
+  if (joint.asks.length === 0) return skipped('joint-answers', NO_JOINT);
+  const findings = new Findings('joint-answers');
+  const horizonNanos = options.requestIdHorizonMillis * (1 - options.driftPpm / 1e6) * NANOS_PER_MILLI;
+  const inForce = new LimitsInForce(joint.changes);
+  const places = new Map<string, string>();
+  for (const { group, index, position, user, requestId } of options.history)
+    if (group !== null && index !== null && position !== null)
+      places.set(`${group}/${index}/${position}`, `the single request of ${user}, '${requestId}'`);
+  for (const request of jointRequests(joint)) {
+    for (const ask of request.attempts) {
+      findings.tally(ask.door);
+      checkTold(ask, request, inForce, findings);
+      checkPlace(ask, places, findings);
+    }
+    findings.tally('refunds', request.refunds.length);
+    const { grant } = request;
+    if (grant === undefined) continue;
+    const untilNanos = grant.invokeNanos + horizonNanos;
+    checkRepeats(request, grant, untilNanos, findings);
+    checkRefunds(request, grant, untilNanos, findings);
+  }
+  return findings.result();
+}
+
+/** While a grant is remembered, every attempt under its id is told it. */
+function checkRepeats(
+  { attempts, givenBackFromNanos, requestId }: JointRequest,
+  grant: JointGrant,
+  untilNanos: number,
+  findings: Findings,
+): void {
+  const receipts = attempts.flatMap(({ allowed, receipt, completeNanos }) =>
+    allowed === true && receipt !== null && completeNanos <= untilNanos ? [receipt] : [],
+  );
+  const [first] = receipts;
+  for (const other of receipts.slice(1)) {
+    findings.tally('repeats');
+    if (first !== undefined && !isSame(first, other))
+      findings.add(`'${requestId}' was granted twice: ${placeOf(first)} and ${placeOf(other)}`);
+  }
+  for (const { allowed, status, invokeNanos, completeNanos, error } of attempts) {
+    const isRemembered = invokeNanos > grant.completeNanos && completeNanos <= untilNanos;
+    if (!isRemembered) continue;
+    const mayBeGivenBack = completeNanos >= givenBackFromNanos;
+    if (allowed === false) findings.add(`'${requestId}' was granted, and its retry was denied`);
+    if (status === CONFLICT && !mayBeGivenBack)
+      findings.add(`'${requestId}' was granted, and its retry was refused: ${error}`);
+  }
+}
+
+/** What was given back is what was granted, stays so, and is found as long as the grant is remembered. */
+function checkRefunds(
+  { attempts, refunds, limits, cost, requestId }: JointRequest,
+  grant: JointGrant,
+  untilNanos: number,
+  findings: Findings,
+): void {
+  const receipts = [...attempts, ...refunds.filter(({ refunded }) => refunded === true)].flatMap(
+    ({ receipt, completeNanos }) => (receipt !== null && completeNanos <= untilNanos ? [receipt] : []),
+  );
+  const granted = grant.told.receipt ?? receipts[0] ?? null;
+  let backNanos = Infinity;
+  for (const refund of refunds) {
+    if (refund.completeNanos > untilNanos) continue;
+    if (refund.refunded === false && refund.invokeNanos > grant.completeNanos)
+      findings.add(`'${requestId}' was granted, and its refund found nothing`);
+    if (refund.refunded !== true) continue;
+    findings.tally('givenBack');
+    backNanos = Math.min(backNanos, refund.completeNanos);
+    if (refund.cost !== cost || refund.rule !== limits[0]?.rule)
+      findings.add(
+        `the refund of '${requestId}' gave back ${refund.cost} under '${refund.rule}' instead of ${cost}`,
+      );
+    if (granted !== null && refund.receipt !== null && !isSame(granted, refund.receipt))
+      findings.add(
+        `the refund of '${requestId}' is of ${placeOf(refund.receipt)} instead of ${placeOf(granted)}`,
+      );
+  }
+  for (const { allowed, invokeNanos, completeNanos } of attempts) {
+    if (allowed === null || invokeNanos <= backNanos || completeNanos > untilNanos) continue;
+    findings.add(`'${requestId}' was given back, and asked again it was ${allowed ? 'granted' : 'denied'}`);
+  }
+}
+
+/** What is told of limits is of those that the request is under, and all of one version. */
+function checkTold(ask: Ask, request: JointRequest, inForce: LimitsInForce, findings: Findings): void {
+  const { allowed, told, limits, requestId, cost } = ask;
+  if (allowed === null) return;
+  if (told.length === 0) findings.add(`'${requestId}' was ${allowed ? 'granted' : 'denied'} under no limit`);
+  for (const { rule, remaining, limit } of told) {
+    if (!limits.some((known) => known.rule === rule))
+      findings.add(`'${requestId}' was told of rule '${rule}'`);
+    if (remaining < 0 || remaining > limit - (allowed ? cost : 0))
+      findings.add(`'${requestId}' was told that ${remaining} of ${limit} remain under '${rule}'`);
+  }
+  // A retry is told what the first partition remembers, and the Redis protocol tells the limit that binds.
+  const isFirst = request.attempts[0] === ask;
+  if (isFirst && allowed && ask.door !== 'redis' && told.length !== limits.length)
+    findings.add(`'${requestId}' was granted under ${told.length} of its ${limits.length} limits`);
+  const from = request.attempts[0]?.invokeNanos ?? ask.invokeNanos;
+  const possible = inForce.possible(from, ask.completeNanos);
+  const isOfOne = possible.some((change) => told.every(({ rule, limit }) => change.limits[rule] === limit));
+  if (told.length > 1) findings.tally('severalTold');
+  if (possible.length > 0 && !isOfOne) {
+    const limitsTold = told.map(({ rule, limit }) => `${rule} ${limit}`).join(', ');
+    findings.add(
+      `'${requestId}' was decided by limits that were never in force together then: ${limitsTold}`,
+    );
+  }
+}
+
+function checkPlace(
+  { allowed, receipt, requestId }: Ask,
+  places: Map<string, string>,
+  findings: Findings,
+): void {
+  if (receipt === null || receipt.position === null || allowed !== true) return;
+  const { group, index, position } = receipt;
+  const place = `${group}/${index}/${position}`;
+  const owner = places.get(place) ?? `'${requestId}'`;
+  places.set(place, owner);
+  findings.tally('places');
+  if (owner !== `'${requestId}'`)
+    findings.add(`two requests at ${placeOf(receipt)}: ${owner} and '${requestId}'`);
+}
+
+function isSame(a: Receipt, b: Receipt): boolean {
+  return placeOf(a) === placeOf(b) && a.term === b.term && a.timeMillis === b.timeMillis;
+}
+
+function placeOf({ group, index, position }: Receipt): string {
+  return `partition ${group}, index ${index}, position ${position}`;
+}

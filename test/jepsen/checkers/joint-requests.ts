@@ -1,0 +1,108 @@
+/**
+ * Attempts under one id are one request: when it was granted at the earliest and the latest, and from when on that may be
+ * given back, at which of its limits. Judges nothing.
+ */
+import type { Ask, JointHistory, LimitAsked, Refund } from '../joint-history.ts';
+
+export interface JointRequest {
+  readonly requestId: string;
+  readonly limits: readonly LimitAsked[];
+  readonly cost: number;
+  /** By invocation. */
+  readonly attempts: readonly Ask[];
+  /** Made between the first attempt and the first answer that told of it; undefined: no answer told. */
+  readonly grant: JointGrant | undefined;
+  /** By invocation, whatever they were answered. */
+  readonly refunds: readonly Refund[];
+  /** Before this moment nobody had asked for what may have given it back; Infinity: nobody ever did. */
+  readonly givenBackFromNanos: number;
+}
+
+export interface JointGrant {
+  readonly told: Ask;
+  readonly invokeNanos: number;
+  readonly completeNanos: number;
+}
+
+export function jointRequests({ asks, refunds }: JointHistory): JointRequest[] {
+  const attemptsOf = groupBy(asks);
+  const refundsOf = groupBy(refunds);
+  return [...attemptsOf].flatMap(([requestId, attempts]) => {
+    const [first] = attempts;
+    if (first === undefined) return [];
+    const { limits, cost } = first;
+    const own = refundsOf.get(requestId) ?? [];
+    const maybe = own.find((refund) => refund.refunded === true || refund.class === 'info');
+    const givenBackFromNanos = maybe?.invokeNanos ?? Infinity;
+    return [
+      { requestId, limits, cost, attempts, grant: grantOf(attempts), refunds: own, givenBackFromNanos },
+    ];
+  });
+}
+
+function grantOf(attempts: readonly Ask[]): JointGrant | undefined {
+  const tellers = attempts.filter(({ allowed }) => allowed === true);
+  const [told] = tellers.toSorted((a, b) => a.completeNanos - b.completeNanos);
+  const first = attempts.find((attempt) => attempt.class !== 'fail');
+  if (told === undefined || first === undefined) return undefined;
+  return { told, invokeNanos: first.invokeNanos, completeNanos: told.completeNanos };
+}
+
+function groupBy<T extends Ask | Refund>(events: readonly T[]): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const event of events.toSorted((a, b) => a.invokeNanos - b.invokeNanos)) {
+    const group = groups.get(event.requestId);
+    if (group === undefined) groups.set(event.requestId, [event]);
+    else group.push(event);
+  }
+  return groups;
+}
+
+/** In which partition each key lies, as receipts of grants tell of the first key of a request. */
+export class Homes {
+  readonly #groups = new Map<string, Set<number>>();
+
+  constructor(asks: readonly Ask[]) {
+    for (const { allowed, receipt, limits } of asks) {
+      const key = limits[0]?.key;
+      if (allowed !== true || receipt === null || key === undefined) continue;
+      const groups = this.#groups.get(key);
+      if (groups === undefined) this.#groups.set(key, new Set([receipt.group]));
+      else groups.add(receipt.group);
+    }
+  }
+
+  /** Keys that several partitions decided for: there must be none. */
+  get divided(): readonly (readonly [key: string, groups: readonly number[]])[] {
+    return [...this.#groups]
+      .filter(([, groups]) => groups.size > 1)
+      .map(([key, groups]) => [key, [...groups]]);
+  }
+
+  /** Undefined: nobody told. */
+  #groupOf(key: string): number | undefined {
+    return this.#groups.get(key)?.values().next().value;
+  }
+
+  /** Undefined: it is not known of one of them. */
+  areTogether(a: string, b: string): boolean | undefined {
+    if (a === b) return true;
+    const [first, second] = [this.#groupOf(a), this.#groupOf(b)];
+    return first === undefined || second === undefined ? undefined : first === second;
+  }
+
+  /** Refunds give back what lies with the first key, and nothing elsewhere. */
+  mayGiveBack({ limits }: JointRequest, { key }: LimitAsked): boolean {
+    return this.areTogether(limits[0]?.key ?? '', key) !== false;
+  }
+
+  /** Some limits may have been reserved before the request was decided. */
+  mayReserve({ limits }: Ask): boolean {
+    return limits.some(({ key }) => this.areTogether(limits[0]?.key ?? '', key) !== true);
+  }
+}
+
+/** One key under one rule. */
+export function budgetName({ rule, key }: LimitAsked): string {
+  return `key '${key}' under rule '${rule}'`;
+}
