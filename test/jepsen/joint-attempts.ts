@@ -137,7 +137,8 @@ export function endingOf(status: number, body: unknown): Outcomes {
 
 /** No array: an error, and whether it was proposed is not told. */
 function endingOfError(reply: Decoded): Outcomes {
-  const error = typeof reply === 'object' && reply !== null && 'error' in reply ? reply.error : String(reply);
+  const isError = typeof reply === 'object' && reply !== null && 'error' in reply;
+  const error = isError ? reply.error : `answered ${JSON.stringify(reply)}`;
   if (error.startsWith('ERR')) return { status: 400, class: 'fail', error };
   return { status: error.startsWith('UNAVAILABLE') ? 503 : 500, class: 'info', error };
 }

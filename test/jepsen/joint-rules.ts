@@ -75,10 +75,13 @@ export const NAMED_RULE = NAMED.rule;
 
 /** In the order of the document, so that the first has the key that refunds are asked for with. */
 export function limitsOf(subject: Subject): LimitAsked[] {
-  const asked = (key: string, { rule, windowMillis }: Window): LimitAsked => ({ rule, key, windowMillis });
   if (subject.kind === 'named') return [asked(subject.key, NAMED)];
   return Object.entries(WINDOWS).flatMap(([name, windows]) => {
     const value = subject.descriptors[name];
     return value === undefined ? [] : windows.map((window) => asked(`${name}=${value}`, window));
   });
+}
+
+function asked(key: string, { rule, windowMillis }: Window): LimitAsked {
+  return { rule, key, windowMillis };
 }

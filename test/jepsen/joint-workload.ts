@@ -288,10 +288,6 @@ export class JointWorkload {
     const user = { user: `u${random(USERS)}` };
     const net = { net: `n${random(NETS)}` };
     const org = { org: `o${random(ORGS)}` };
-    const described = (descriptors: Readonly<Record<string, string>>): Subject => ({
-      kind: 'described',
-      descriptors,
-    });
     if (kind < 5) return described(user);
     if (kind < 9) return described({ ...user, ...net });
     if (kind < 10) return described({ ...user, ...net, ...org });
@@ -314,4 +310,8 @@ export class JointWorkload {
       requestId: this.#newId(),
     };
   }
+}
+
+function described(descriptors: Readonly<Record<string, string>>): Subject {
+  return { kind: 'described', descriptors };
 }

@@ -3,7 +3,7 @@
  * requests have one place in the log, and every limit that is told is one of the request's, all of one version of the rules.
  */
 import type { Operation } from '../history.ts';
-import type { Ask, JointHistory, Receipt } from '../joint-history.ts';
+import type { Ask, JointHistory, LimitAsked, Receipt } from '../joint-history.ts';
 import { NO_JOINT } from './joint-limits.ts';
 import { type JointGrant, type JointRequest, jointRequests } from './joint-requests.ts';
 import { LimitsInForce } from './limits-in-force.ts';
@@ -89,7 +89,7 @@ function checkRefunds(
     if (refund.refunded !== true) continue;
     findings.tally('givenBack');
     backNanos = Math.min(backNanos, refund.completeNanos);
-    if (refund.cost !== cost || refund.rule !== limits[0]?.rule)
+    if (refund.cost !== cost || !isOneOf(limits, refund.rule))
       findings.add(
         `the refund of '${requestId}' gave back ${refund.cost} under '${refund.rule}' instead of ${cost}`,
       );
@@ -110,8 +110,7 @@ function checkTold(ask: Ask, request: JointRequest, inForce: LimitsInForce, find
   if (allowed === null) return;
   if (told.length === 0) findings.add(`'${requestId}' was ${allowed ? 'granted' : 'denied'} under no limit`);
   for (const { rule, remaining, limit } of told) {
-    if (!limits.some((known) => known.rule === rule))
-      findings.add(`'${requestId}' was told of rule '${rule}'`);
+    if (!isOneOf(limits, rule)) findings.add(`'${requestId}' was told of rule '${rule}'`);
     if (remaining < 0 || remaining > limit - (allowed ? cost : 0))
       findings.add(`'${requestId}' was told that ${remaining} of ${limit} remain under '${rule}'`);
   }
@@ -144,6 +143,10 @@ function checkPlace(
   findings.tally('places');
   if (owner !== `'${requestId}'`)
     findings.add(`two requests at ${placeOf(receipt)}: ${owner} and '${requestId}'`);
+}
+
+function isOneOf(limits: readonly LimitAsked[], rule: string | null): boolean {
+  return limits.some((known) => known.rule === rule);
 }
 
 function isSame(a: Receipt, b: Receipt): boolean {

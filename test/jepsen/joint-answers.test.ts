@@ -1,0 +1,146 @@
+/** Histories by hand, each with one thing wrong, and the same without it: the judges must find the one and be silent on the other. */
+import { describe, expect, it } from 'vitest';
+import { type Ask, decodeJoint, encodeJoint } from './joint-history.ts';
+import {
+  ADA,
+  change,
+  denied,
+  EVE,
+  found,
+  granted,
+  NET,
+  refund,
+  type Surroundings,
+  unanswered,
+  under,
+} from './joint-judged.ts';
+import { answer } from './judged.ts';
+
+describe('one id', () => {
+  const first = granted(1_000, [ADA]);
+  const again = (more: Partial<Ask>): Ask => granted(1_200, [ADA], { requestId: first.requestId, ...more });
+
+  it('has one answer, and is counted once', () => {
+    const { receipt } = first;
+    expect(found([first, again({ receipt }), again({ receipt }), granted(1_300, [ADA])])).toEqual([]);
+    expect(found([first, again({})])).toEqual([expect.stringContaining("'r1000' was granted twice")]);
+  });
+
+  it('is remembered for its horizon, and no longer', () => {
+    const denial = { status: 429, allowed: false, receipt: null } as const;
+    const full = [granted(1_050, [ADA])];
+    expect(found([first, ...full, again(denial)])).toEqual(["'r1000' was granted, and its retry was denied"]);
+    const conflict = { status: 422, class: 'fail', allowed: null, told: [], receipt: null } as const;
+    expect(found([first, again(conflict)])).toEqual([expect.stringContaining('its retry was refused')]);
+    const late = granted(20_000, [ADA], { requestId: first.requestId });
+    expect(found([first, late])).toEqual([]);
+  });
+
+  it('has a place in the log that nobody else has', () => {
+    const { receipt } = first;
+    expect(found([first, granted(1_200, [EVE], { receipt })])).toEqual([
+      expect.stringContaining("two requests at partition 1, index 1000, position 0: 'r1000' and 'r1200'"),
+    ]);
+    const single = answer(1, { group: 1, index: 1_000, position: 0 });
+    expect(found([first], { history: [single] })).toEqual([
+      expect.stringContaining('the single request of ada'),
+    ]);
+  });
+});
+
+describe('what is told', () => {
+  it('is of every limit of the request, and of no other', () => {
+    const half = { told: [{ rule: 'user', limit: 2, remaining: 1 }] };
+    expect(found([granted(1_000, [ADA, NET], half)])).toEqual([
+      "'r1000' was granted under 1 of its 2 limits",
+    ]);
+    expect(found([granted(1_000, [NET], half)])).toContain("'r1000' was told of rule 'user'");
+    expect(found([granted(1_000, [ADA], { told: [] })])).toContain("'r1000' was granted under no limit");
+    expect(found([granted(1_000, [ADA, NET], { ...half, door: 'redis' })])).toEqual([]);
+  });
+
+  it('leaves no more than fits beside the request', () => {
+    const told = [{ rule: 'user', limit: 2, remaining: 2 }];
+    expect(found([granted(1_000, [ADA], { told })])).toEqual([
+      "'r1000' was told that 2 of 2 remain under 'user'",
+    ]);
+  });
+});
+
+describe('a key', () => {
+  it('lies in one partition', () => {
+    const elsewhere = { receipt: { group: 2, index: 5, position: 0, term: 1, timeMillis: 1 } };
+    expect(found([granted(1_000, [ADA]), granted(1_100, [ADA], elsewhere)])).toEqual([
+      "key 'user=ada' was decided by groups 1, 2",
+    ]);
+  });
+});
+
+function broken(endMillis: number): Surroundings {
+  return { bands: [{ kind: 'kill', nodes: [1], startNanos: 0, endNanos: endMillis * 1e6 }] };
+}
+
+describe('a denial', () => {
+  const [first, second] = [granted(1_000, [ADA]), granted(1_100, [ADA])];
+
+  it('needs a limit that may be spent', () => {
+    expect(found([first, second, denied(1_200, [ADA])])).toEqual([]);
+    expect(found([first, denied(1_200, [ADA])])).toEqual([
+      expect.stringContaining("'r1200' of cost 1 was denied"),
+    ]);
+    expect(found([first, denied(1_200, [ADA], { cost: 2 })])).toEqual([]);
+  });
+
+  it('is wrong once the window is over, also of what was reserved for nothing', () => {
+    const far = under('net', 'net=far');
+    const reserved = denied(1_000, [ADA, far], { requestId: 'given up' });
+    const full = [granted(900, [ADA]), granted(950, [ADA])];
+    const elsewhere = { group: 2, index: 5, position: 0, term: 1, timeMillis: 1 };
+    const other = granted(990, [far], { receipt: elsewhere });
+    expect(found([...full, reserved, other, denied(1_500, [far])])).toEqual([]);
+    expect(found([...full, reserved, other, denied(2_100, [far])])).toEqual([
+      expect.stringContaining("key 'net=far' under rule 'net' had room"),
+    ]);
+  });
+
+  it('is found where a fresh key is not granted its whole limit, with what lies elsewhere too', () => {
+    const last = denied(1_100, [ADA, NET]);
+    expect(found([granted(1_000, [ADA, NET]), last])).toEqual([expect.stringContaining("'r1100'")]);
+  });
+
+  it('may be wrong while something is broken, and until that has settled', () => {
+    const events = [denied(1_200, [ADA])];
+    expect(found(events, broken(1_150))).toEqual([]);
+    expect(found(events, broken(1_000))).toHaveLength(1);
+  });
+
+  it('may be due to what took effect while nobody told', () => {
+    const lost = [unanswered(1_000, [ADA]), unanswered(1_050, [ADA])];
+    expect(found([...lost, denied(1_200, [ADA])])).toEqual([]);
+    expect(found([...lost, denied(2_100, [ADA])])).toHaveLength(1);
+  });
+});
+
+describe('a line of the history', () => {
+  it('comes back as it was written', () => {
+    const ask = granted(1_000, [ADA, NET]);
+    const events = [ask, unanswered(1_100, [ADA]), refund(1_200, ask), change(1_300, 1)];
+    expect(events.map((event) => decodeJoint(JSON.parse(encodeJoint(event)), 1))).toEqual(events);
+  });
+
+  it('is refused with the field that is wrong', () => {
+    const { door: _, ...line } = JSON.parse(encodeJoint(granted(1_000, [ADA]))) as Record<string, unknown>;
+    expect(() => decodeJoint(line, 7)).toThrow(
+      'line 7: door must be one of http, batch, redis, but is undefined',
+    );
+    expect(() => decodeJoint({ ...line, door: 'http', limits: [] }, 8)).toThrow(
+      'line 8: limits must be one or more',
+    );
+    expect(() => decodeJoint({ ...line, op: 'look' }, 9)).toThrow(
+      'line 9: op must be one of ask, refund, rules',
+    );
+    expect(() => decodeJoint({ ...line, door: 'http', allowed: null }, 10)).toThrow(
+      'line 10: an answered request needs allowed',
+    );
+  });
+});
