@@ -2,6 +2,7 @@
 import { checkJointAnswers } from './checkers/joint-answers.ts';
 import { checkJointDenials } from './checkers/joint-denials.ts';
 import { checkJointLimits } from './checkers/joint-limits.ts';
+import { checkJointReceipts } from './checkers/joint-receipts.ts';
 import type { Operation } from './history.ts';
 import {
   type Ask,
@@ -14,6 +15,7 @@ import {
 import type { NemesisBand } from './nemesis-log.ts';
 
 const WINDOW_MILLIS = 1_000;
+const DRIFT_PPM = 500;
 const HORIZON_MILLIS = 15_000;
 
 /** A key under a rule. */
@@ -94,16 +96,20 @@ export interface Surroundings {
   readonly history?: readonly Operation[];
 }
 
-/** The findings of all three judges: the limits are 2 from the beginning. */
+/** The findings of the judges of answers and of real time: the limits are 2 from the beginning. */
 export function found(
   events: readonly JointEvent[],
   { bands = [], history = [] }: Surroundings = {},
 ): readonly string[] {
   const joint = jointHistory([change(0, 2), ...events]);
-  const driftPpm = 500;
   return [
     checkJointLimits(joint, bands),
-    checkJointAnswers(joint, { requestIdHorizonMillis: HORIZON_MILLIS, driftPpm, history }),
-    checkJointDenials(joint, { driftPpm, bands, settleMillis: 100, slackMillis: 0 }),
+    checkJointAnswers(joint, { requestIdHorizonMillis: HORIZON_MILLIS, driftPpm: DRIFT_PPM, history }),
+    checkJointDenials(joint, { driftPpm: DRIFT_PPM, bands, settleMillis: 100, slackMillis: 0 }),
   ].flatMap(({ findings }) => findings);
+}
+
+/** The same of the judge of receipts. */
+export function foundInLog(events: readonly JointEvent[]): readonly string[] {
+  return checkJointReceipts(jointHistory([change(0, 2), ...events]), { driftPpm: DRIFT_PPM }).findings;
 }

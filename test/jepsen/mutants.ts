@@ -133,4 +133,24 @@ export const NODE_MUTANTS: readonly NodeMutant[] = [
     nemeses: ['kill'],
     minutes: 1,
   },
+  {
+    id: 'J10',
+    bug: 'reservations are given back though the request was granted',
+    edits: [
+      {
+        in: 'DescribedRequests.#firstAnswered',
+        find: 'isRefused ? isCertain(answer) : isGrant(answer) && answer.isRepeat === true',
+        replace: 'true',
+      },
+    ],
+    nemeses: ['kill-one'],
+    minutes: 0.5,
+  },
+  {
+    id: 'J11',
+    bug: 'limits are asked for, and not by which rules they were found',
+    edits: [{ in: 'requestFor', find: 'matchedBy: version', replace: 'matchedBy: undefined' }],
+    nemeses: ['kill-one'],
+    minutes: 0.7,
+  },
 ];

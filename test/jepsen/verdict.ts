@@ -7,6 +7,7 @@ import { checkGraceful } from './checkers/graceful.ts';
 import { checkJointAnswers } from './checkers/joint-answers.ts';
 import { checkJointDenials } from './checkers/joint-denials.ts';
 import { checkJointLimits } from './checkers/joint-limits.ts';
+import { checkJointReceipts } from './checkers/joint-receipts.ts';
 import { checkLinearizability } from './checkers/linearizability.ts';
 import { checkLiveness, recoveries, type Recovery } from './checkers/liveness.ts';
 import { checkLogAgreement } from './checkers/log-agreement.ts';
@@ -123,6 +124,7 @@ export async function judge(run: Run, settings: Settings = SETTINGS_DEFAULTS): P
   const { joint } = run;
   checks.push(
     checkJointLimits(joint, bands),
+    checkJointReceipts(joint, { driftPpm }),
     checkJointAnswers(joint, { driftPpm, requestIdHorizonMillis, history }),
     checkJointDenials(joint, { driftPpm, bands, settleMillis, slackMillis }),
   );
