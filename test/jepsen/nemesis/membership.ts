@@ -24,8 +24,10 @@ const GROWTH_MAX = 2;
 /** The answer of one node, wherever it redirects to. Undefined: ask again, a repetition changes nothing. */
 async function ask({ cluster }: NemesisContext, id: NodeId, change: Change): Promise<number | undefined> {
   const { add, remove } = change;
+  // Where it speaks the Redis protocol a node tells by itself.
+  const { resp: _, ...address } = cluster.node(add ?? id).machine.address;
   const body = JSON.stringify({
-    ...(add !== undefined && { add: cluster.node(add).machine.address }),
+    ...(add !== undefined && { add: address }),
     ...(remove !== undefined && { remove }),
   });
   let response: Response;
