@@ -180,8 +180,9 @@ export class Partition implements GroupApplication {
     const retryKey = requestKeyOf(request);
     if (retryKey !== undefined && this.#waiters.maybeJoin(retryKey, request, deadlineMillis, done)) return;
     const rejection = this.#rejectionAtOnce(request);
+    const isEarly = (request.matchedBy ?? 0) > (this.#machine.ruleTable?.version ?? Infinity);
     if (rejection === undefined) this.#propose(retryKey, request, deadlineMillis, done);
-    else done(rejection);
+    else done(isEarly ? unavailable('rules_changed', false) : rejection);
   }
 
   #propose(retryKey: string | undefined, request: LoggedRequest, deadlineMillis: number, done: Done): void {
@@ -191,7 +192,7 @@ export class Partition implements GroupApplication {
     if (this.#waiters.pendingCount === 1) this.#init.requestProposal();
   }
 
-  /** What the log need not be asked for. */
+  /** What the log need not be asked for. Early: by rules before those that found the limits of the request. */
   #rejectionAtOnce(request: AllowRequest): Answer | undefined {
     const { ruleTable } = this.#machine;
     const { matchedBy = this.#rulesAhead } = request;

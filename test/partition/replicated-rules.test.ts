@@ -78,6 +78,20 @@ describe('rules', () => {
     expect(driver.ask({ userId: 'ada', matchedBy: 1 })).toEqual([changed]);
   });
 
+  it('that are applied do not refuse a request whose limits were found by those behind them in the log', () => {
+    const driver = FakeDriver.leading({ table: tableOf(1, { limit: 1 }) });
+    driver.decide('ada');
+    driver.partition.wantRules(tableOf(2, { limit: 3 }));
+    driver.turn();
+    const changed = { kind: 'unavailable', reason: 'rules_changed', proposed: false };
+    expect(driver.ask({ userId: 'ada', matchedBy: 2 })).toEqual([changed]);
+    expect(driver.ask({ userId: 'eve', cost: 2, matchedBy: 2 })).toEqual([changed]);
+    // By name it is asked of whatever decides now.
+    expect(driver.ask({ userId: 'ada' })).toMatchObject([{ kind: 'decision', decision: { allowed: false } }]);
+    driver.commitAll();
+    expect(allowed(driver.decide({ userId: 'ada', matchedBy: 2 }))).toBe(true);
+  });
+
   it('a change keeps what was granted, and decides everything after it', () => {
     const driver = FakeDriver.leading({ table: tableOf(1, { limit: 3 }) });
     for (let i = 0; i < 3; i += 1) driver.decide('ada');

@@ -117,4 +117,20 @@ export const MATCHING: readonly Mutant[] = [
       why: 'from outside it is the same answer, and only the router knows that it asked twice',
     },
   },
+  {
+    id: 'A20',
+    bug: 'a request is denied by rules that are applied, though newer ones in the log have found its limits',
+    law: 'a request is decided by the rules that found its limits, or not at all',
+    edits: [
+      {
+        in: 'Partition.#allow',
+        find: "isEarly ? unavailable('rules_changed', false) : rejection",
+        replace: 'rejection',
+      },
+    ],
+    unitTest: {
+      file: 'partition/replicated-rules.test.ts',
+      why: 'the simulator holds grants against the rules, and a denial too many is legal while they change',
+    },
+  },
 ];
