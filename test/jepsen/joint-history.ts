@@ -107,8 +107,8 @@ export function jointHistory(events: readonly JointEvent[]): JointHistory {
 }
 
 /**
- * As attempts like all others: a refund or a change of the rules grants nothing. Requests that nobody could decide while the rules
- * were changing are left out: what finds their limits and what decides them may not agree by the deadline.
+ * As attempts like all others: a refund grants nothing. Requests that nobody could decide while the rules were changing are left
+ * out: what finds their limits and what decides them may not agree by the deadline. So are the changes: they may wait for seconds.
  */
 export function attemptsOf({ asks, refunds, changes }: JointHistory): Attempt[] {
   const isChanging = ({ invokeNanos, completeNanos }: Ask): boolean =>
@@ -118,7 +118,6 @@ export function attemptsOf({ asks, refunds, changes }: JointHistory): Attempt[] 
       .filter((ask) => ask.class === 'ok' || !isChanging(ask))
       .map((ask) => ({ ...ask, user: ask.limits.map(({ key }) => key).join(' ') })),
     ...refunds.map((refund) => ({ ...refund, user: `a refund of ${refund.key}`, allowed: null })),
-    ...changes.map((change) => ({ ...change, user: 'a change of the rules', allowed: null })),
   ];
 }
 

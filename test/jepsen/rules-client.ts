@@ -23,6 +23,8 @@ export interface RulesClientInit {
 
 const PAUSE_MILLIS_MIN = 300;
 const PAUSE_MILLIS_MAX = 2_000;
+/** A node waits so long for partitions that have no leader. */
+const ANSWER_MILLIS_MAX = 5_000;
 const AGAIN_MILLIS = 100;
 const PATH = '/v1/rules';
 
@@ -64,7 +66,7 @@ export class RulesClient {
     const invokeNanos = nowNanos();
     const payload = Buffer.from(JSON.stringify({ document: documentAt(level, singleRules) }));
     const headers = { 'if-match': `"${ifVersion}"` };
-    const patienceMillis = deadlineMillis + PATIENCE_MILLIS;
+    const patienceMillis = ANSWER_MILLIS_MAX + deadlineMillis + PATIENCE_MILLIS;
     const outcome = await attempt({
       agent,
       port: target.port,
