@@ -44,14 +44,14 @@ export interface JointWorkloadInit {
 
 type Kind = 'alone' | 'batch' | 'redis';
 
-const CLIENTS: readonly Kind[] = ['alone', 'alone', 'alone', 'alone', 'batch', 'redis', 'redis', 'redis'];
+const CLIENTS: readonly Kind[] = ['alone', 'alone', 'alone', 'batch', 'redis', 'redis'];
 const USERS = 8;
 const NETS = 3;
 const ORGS = 2;
 const NAMES = 5;
 const PAUSE_MILLIS_MAX = 120;
 const COST_MAX = 3;
-const AT_ONCE_MAX = 6;
+const AT_ONCE_MAX = 4;
 /** One grant in so many is taken back, and one in as many asked for again. */
 const REFUNDED_EVERY = 5;
 const REPEATED_EVERY = 4;
