@@ -2,7 +2,7 @@
 import type { AllowAnswer } from '../api/answer.ts';
 import type { DescribedDone, DescribedRequest } from '../api/described.ts';
 import type { KnownCustomer } from './customer-cache.ts';
-import type { MatchedLimit } from './rule-book.ts';
+import type { MatchedLimit, RuleBook } from './rule-book.ts';
 import type { Share } from './share-outcome.ts';
 
 /** What became of reservations. */
@@ -32,4 +32,12 @@ export interface Reserved {
   readonly share: Share;
   readonly requestId: string;
   answer: AllowAnswer | undefined;
+}
+
+/** What follows once the record of its customer was read. */
+export interface Once {
+  readonly asking: Asking;
+  readonly book: RuleBook;
+  /** It is the one that the request was matched with. */
+  readonly goOn: () => void;
 }

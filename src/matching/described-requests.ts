@@ -16,10 +16,10 @@ import type { RefundRequest } from '../api/refund.ts';
 import type { AllowRequest } from '../api/request.ts';
 import { askedDigest } from './asked-digest.ts';
 import { asOf, CustomerCache, type KnownCustomer } from './customer-cache.ts';
-import type { Asking, ReservationCounts, Reserved } from './asking.ts';
+import type { Asking, Once, ReservationCounts, Reserved } from './asking.ts';
 import { Customers } from './customers.ts';
 import type { DescribedRequestsInit } from './described-requests-init.ts';
-import { readOf, recordFound } from './record-read.ts';
+import { ownFirst, readOf, recordFound } from './record-read.ts';
 import type { MatchedLimit, RuleBook } from './rule-book.ts';
 import { isCertain, isGrant, outcomeOf, recordIn, type Share, wantsOtherRules } from './share-outcome.ts';
 
@@ -95,15 +95,21 @@ export class DescribedRequests {
     const customer = this.#cache.of(request);
     asking.customer = customer;
     const matched = book.limitsFor(asOf(request, customer));
-    if (matched.kind === 'invalid') return done(matched, 0);
+    if (matched.kind === 'invalid') {
+      const refuse = (): void => done(matched, 0);
+      // It may be wrong by the tier of before.
+      if (customer !== undefined) this.#askRecord(customer, [], { asking, book, goOn: refuse });
+      else refuse();
+      return;
+    }
     if (!asking.isAgain) for (const windows of matched.onTrial) this.#try(windows, asking, book);
     const shares = this.#sharesOf(matched.enforced);
     if (customer === undefined) return this.#askShares(shares, asking, book);
     const partition = this.#init.partitionOf(customer.key);
-    const own = shares.findIndex((share) => share.partition === partition);
-    if (own === -1 || customer.isBlocked) return this.#askRecord(customer, shares, asking, book);
-    // Whose record decides is asked last: with it the request's own id stays in one partition, whatever the tier.
-    this.#askShares([...shares.splice(own, 1), ...shares], asking, book);
+    const ordered = ownFirst(shares, customer, partition);
+    const goOn = (): void => this.#askShares(ordered, asking, book);
+    if (ordered[0]?.partition === partition && !customer.isBlocked) goOn();
+    else this.#askRecord(customer, ordered, { asking, book, goOn });
   }
 
   #askShares([first, ...others]: readonly Share[], asking: Asking, book: RuleBook): void {
@@ -116,7 +122,7 @@ export class DescribedRequests {
    * No limit lies where the customer's record does: so that is read first, by the log. A change that was answered before this
    * request came is seen; one that comes meanwhile comes after it.
    */
-  #askRecord(customer: KnownCustomer, shares: readonly Share[], asking: Asking, book: RuleBook): void {
+  #askRecord(customer: KnownCustomer, shares: readonly Share[], { asking, book, goOn }: Once): void {
     const [first] = shares;
     const untilMillis = this.#reservationsUntil(shares, asking.deadlineMillis);
     this.#init.ask(
@@ -127,7 +133,7 @@ export class DescribedRequests {
           if (found.kind === 'refused') asking.done(found.answer, partition);
         };
         if (found.kind === 'other') this.#askWith(found.record, asking, partition);
-        else if (found.kind === 'same') this.#askShares(shares, asking, book);
+        else if (found.kind === 'same') goOn();
         // What was granted to an earlier attempt is granted still.
         else if (first !== undefined && found.answer.kind === 'decision')
           this.#recall(first, asking, book, refuse);

@@ -1,4 +1,4 @@
-/** A record that is read by the log, for a request whose limits lie elsewhere: what is asked, and what the answer means. Pure. */
+/** Where a request asks for the record of its customer: in which share, or by a question of its own, and what the answer means. Pure. */
 import type { AllowAnswer, Receipt } from '../api/answer.ts';
 import type { CustomerAnswer, CustomerRecord, CustomerRequest } from '../api/customer.ts';
 import type { KnownCustomer } from './customer-cache.ts';
@@ -13,6 +13,24 @@ export type RecordFound =
   | { readonly kind: 'same' }
   | { readonly kind: 'other'; readonly record: CustomerRecord }
   | { readonly kind: 'refused'; readonly answer: AllowAnswer };
+
+/**
+ * The share of the customer's partition first, if there is one, and in it the customer's own limits: so the request's own id belongs
+ * to its key whenever one of these applies, whatever the tier.
+ */
+export function ownFirst(
+  shares: readonly Share[],
+  { key }: KnownCustomer,
+  partition: number,
+): readonly Share[] {
+  const own = shares.find((share) => share.partition === partition);
+  if (own === undefined) return shares;
+  const [first, ...others] = own.limits.toSorted(
+    (a, b) => Number(b.userId === key) - Number(a.userId === key),
+  );
+  const sorted = first === undefined ? own : { partition, limits: [first, ...others] as const };
+  return [sorted, ...shares.filter((share) => share !== own)];
+}
 
 export function readOf({ key: userId }: KnownCustomer): CustomerRequest {
   return { ask: 'customer', userId, action: { type: 'read' } };

@@ -130,6 +130,31 @@ describe('a request of a customer', () => {
     expect(bench.told).toMatchObject([{ answer: { decision: { isBlocked: true } } }]);
   });
 
+  it('has its id with its own key, and the recall of one who is blocked asks there', () => {
+    const bench = benchOf(`${DOCUMENT}
+  - { id: early, key: [customer, endpoint], group: early, windows: { limit: 9, per: minute } }`);
+    bench.ask({ ip: '10.0.0.1', endpoint: '/a', ...ADA }, { requestId: 'r1' });
+    bench.of('ip').answer(decision());
+    const own = { userId: 'customer=ada', requestId: 'r1' };
+    expect(bench.of('customer').request).toMatchObject(own);
+    bench.of('customer').answer(changed({ ...PRO, isBlocked: true }));
+    bench.of('customer').answer(told({ ...PRO, isBlocked: true }));
+    expect(bench.of('customer').request).toMatchObject({ ...own, ifRemembered: true });
+  });
+
+  it('that is wrong by what this node knew is asked again with the record there is', () => {
+    const bench = benchOf(`${DOCUMENT}
+  - { id: dear, match: { tier: free }, key: customer, group: dear, windows: { limit: 9, per: minute }, cost: 1000000 }`);
+    bench.ask(ADA, { cost: 2 });
+    expect(bench.told).toEqual([]);
+    bench.of('customer').answer(told(PRO));
+    bench.of('customer').answer(decision({ ruleId: 'pro' }));
+    expect(bench.told).toMatchObject([{ answer: { decision: { ruleId: 'pro' } } }]);
+    bench.ask({ customer: 'bob', tier: 'free' }, { cost: 2 });
+    bench.of('customer=bob').answer(told({ version: 0, overrides: [], isBlocked: false }));
+    expect(bench.told[1]).toMatchObject({ answer: { kind: 'invalid', field: 'cost' } });
+  });
+
   it.each([GONE, LOST])('whose record nobody can read is refused, $reason', (answer) => {
     const bench = benchOf();
     bench.ask({ customer: 'ada', ip: '10.0.0.1' });

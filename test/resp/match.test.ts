@@ -47,6 +47,15 @@ describe('MATCH', () => {
     expect(played.described).toEqual([{ ask: 'described', descriptors, cost: 2 }]);
   });
 
+  it('answers that no wait helps where the key is blocked', async () => {
+    const nothing = { limit: 0, remaining: 0, retryAfterMillis: 0, resetMillis: 0, windowMillis: 0 };
+    const decision = decisionOf({ ...nothing, allowed: false, isBlocked: true });
+    played.describedAnswer = { kind: 'decision', decision };
+    expect(await client.ask('MATCH', '1', 'user', 'ada')).toEqual([0, 0, 0, -1, 0, decision.ruleId]);
+    played.answer = { kind: 'decision', decision };
+    expect(await client.ask('ALLOW', 'ada')).toEqual([0, 0, 0, -1, 0]);
+  });
+
   it.each([2, 3])('answers five integers and the rule that binds in RESP%i', async (version) => {
     await client.ask('HELLO', String(version));
     const decision = decisionOf({ remaining: 42, ruleId: 'user/2' });
