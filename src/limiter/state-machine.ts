@@ -3,7 +3,6 @@
  * commands applied so far; nothing here may read a clock, a random number or a configuration of its own.
  */
 
-import type { LimitStanding } from '../api/answer.ts';
 import type { LookRequest, Standing } from '../api/look.ts';
 import type { AllowRequest } from '../api/request.ts';
 import { type Inadmissible, inadmissible, type TimestampBound } from './admission.ts';
@@ -12,7 +11,8 @@ import { JointJudgement } from './joint.ts';
 import { type AllowBatch, BatchCursor, requestAt, rowsOf } from './log/batch.ts';
 import type { Command } from './log/command.ts';
 import type { AppliedPosition, Decision } from './decision.ts';
-import { Judgement, type Place, type Question, questionOf, refundOf } from './judge.ts';
+import { Judgement, type Place, questionOf, refundOf } from './judge.ts';
+import { standingAt } from './look.ts';
 import { DEFAULT_RULE, type RuleTable } from './rules.ts';
 import { itemsOf, type StateItem } from './state/inspection.ts';
 import type { KeyTable } from './state/key-table.ts';
@@ -28,16 +28,6 @@ import { StateWriter } from './state/state-writer.ts';
  */
 const SWEPT_KEYS_PER_GRANT = 2;
 const SWEPT_REQUEST_IDS_PER_GRANT = 2;
-
-/** What a look asks under each rule. */
-const ONE_MORE: Question = {
-  ruleId: DEFAULT_RULE,
-  cost: 1,
-  timestampMillis: undefined,
-  hasRequestId: false,
-  askedDigest: undefined,
-  ifRemembered: false,
-};
 
 /** Told in order; `i` is the first row of the request in its batch. Must not throw: the batch would stay half applied. */
 export type OnDecision = (i: number, decision: Decision) => void;
@@ -191,21 +181,9 @@ export class LimiterStateMachine {
    * How a user stands at group time `nowMillis`, by the judgement that denies at once; undefined if there is no rule to
    * say it by. Changes nothing. A leader that was deposed may tell what is no longer so: nobody is granted anything by it.
    */
-  look({ userId, ruleId }: LookRequest, nowMillis: number): Standing | undefined {
-    const state = this.#state;
-    const { applied, table } = state;
-    const now = Math.max(nowMillis, applied.timeMillis);
-    const place = this.#whole;
-    state.lookUp({ userId });
-    const ruleIds = ruleId === undefined ? (table?.rules ?? []).map(({ id }) => id) : [ruleId];
-    const limits: LimitStanding[] = [];
-    for (const named of ruleIds) {
-      const keys = state.keysFor(named);
-      if (keys?.active !== true) return undefined;
-      this.#judgement.judgeKey(state.name, keys, ONE_MORE, now);
-      limits.push(this.#judgement.standing(place));
-    }
-    return { limits, decided: { term: place.term, index: place.index, timeMillis: now } };
+  look(request: LookRequest, nowMillis: number): Standing | undefined {
+    const now = Math.max(nowMillis, this.#state.applied.timeMillis);
+    return standingAt(this.#state, request, { judgement: this.#judgement, now, place: this.#whole });
   }
 
   /** The place of what is read from the state as it is. */

@@ -1,0 +1,40 @@
+/** How a user stands, by the judgement that denies at once. It changes nothing. */
+
+import type { LimitStanding } from '../api/answer.ts';
+import type { LookRequest, Standing } from '../api/look.ts';
+import type { Judgement, Place, Question } from './judge.ts';
+import { DEFAULT_RULE } from './rules.ts';
+import type { LimiterState } from './state/limiter-state.ts';
+
+/** What a look asks under each rule. */
+const ONE_MORE: Question = {
+  ruleId: DEFAULT_RULE,
+  cost: 1,
+  timestampMillis: undefined,
+  hasRequestId: false,
+  askedDigest: undefined,
+  ifRemembered: false,
+};
+
+/**
+ * Under every rule of the table, or one; undefined if there is no rule to say it by.
+ *
+ * @param now group time
+ * @param place of the state as it is
+ */
+export function standingAt(
+  state: LimiterState,
+  { userId, ruleId }: LookRequest,
+  { judgement, now, place }: { readonly judgement: Judgement; readonly now: number; readonly place: Place },
+): Standing | undefined {
+  state.lookUp({ userId });
+  const ruleIds = ruleId === undefined ? (state.table?.rules ?? []).map(({ id }) => id) : [ruleId];
+  const limits: LimitStanding[] = [];
+  for (const named of ruleIds) {
+    const keys = state.keysFor(named);
+    if (keys?.active !== true) return undefined;
+    judgement.judgeKey(state.name, keys, ONE_MORE, now);
+    limits.push(judgement.standing(place));
+  }
+  return { limits, decided: { term: place.term, index: place.index, timeMillis: now } };
+}
