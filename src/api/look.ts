@@ -18,6 +18,8 @@ export interface Standing {
   readonly limits: readonly LimitStanding[];
   /** The state it was read from, after the whole entry `index`, and the group time of the look. */
   readonly decided: Receipt;
+  /** Of the rules in force there. */
+  readonly rulesVersion: number;
 }
 
 export type LookAnswer = { readonly kind: 'standing'; readonly standing: Standing } | Invalid | Unavailable;

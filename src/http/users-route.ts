@@ -49,8 +49,10 @@ function formatStanding(
   partition: number,
 ): HttpAnswer {
   const limits = standing.limits.map(limitOf);
+  const { rulesVersion } = standing;
   const decided = { partition, ...standing.decided };
-  return { status: 200, headers: { 'content-type': JSON_TYPE }, body: { userId, limits, decided } };
+  const body = { userId, rulesVersion, limits, decided };
+  return { status: 200, headers: { 'content-type': JSON_TYPE }, body };
 }
 
 /** Who can be granted something at once has nothing to wait for. */

@@ -43,6 +43,8 @@ export interface Place {
   readonly term: number;
   readonly index: number;
   readonly position: number | undefined;
+  /** Of the rules in force there; 0 before the first. */
+  readonly rulesVersion: number;
 }
 
 /** What was found out first of a question, in this order. What `fits` may be granted. */
@@ -260,6 +262,7 @@ export class Judgement implements Demand {
       retryAfterMillis: this.#retryAfterMillis,
       resetMillis: this.#resetMillis,
       decided: receiptAt(place, this.t),
+      rulesVersion: place.rulesVersion,
     };
   }
 
@@ -274,6 +277,7 @@ export class Judgement implements Demand {
       retryAfterMillis: 0,
       resetMillis: 0,
       decided: receiptAt(place, this.#now),
+      rulesVersion: place.rulesVersion,
       refusal,
       ...(conflict !== undefined && { conflict }),
     };
@@ -299,6 +303,7 @@ export function refundOf(grant: GrantView | undefined, place: Place, nowMillis: 
     retryAfterMillis: 0,
     resetMillis: 0,
     decided: grant?.decision.decided ?? receiptAt(place, nowMillis),
+    rulesVersion: place.rulesVersion,
     refund: { refunded: grant !== undefined, cost: grant?.fingerprint.cost ?? 0 },
   };
 }

@@ -36,5 +36,6 @@ export function standingAt(
     judgement.judgeKey(state.name, keys, ONE_MORE, now);
     limits.push(judgement.standing(place));
   }
-  return { limits, decided: { term: place.term, index: place.index, timeMillis: now } };
+  const { term, index, rulesVersion } = place;
+  return { limits, decided: { term, index, timeMillis: now }, rulesVersion };
 }

@@ -63,7 +63,7 @@ export class LimiterStateMachine {
     ifRemembered: false,
   };
   readonly #cursor = new BatchCursor();
-  readonly #place = { term: 0, index: 0, position: undefined as number | undefined };
+  readonly #place = { term: 0, index: 0, position: undefined as number | undefined, rulesVersion: 0 };
 
   /**
    * @param hashSeed drawn by the process, 0 to 2^53: users must not foresee how their ids are hashed. Replicas may
@@ -103,7 +103,7 @@ export class LimiterStateMachine {
         this.#applyBatch(command.batch, onDecision);
         return;
       case 'rules':
-        if (command.table.version > (this.#state.table?.version ?? 0)) this.#state.changeRules(command.table);
+        if (command.table.version > this.#state.rulesVersion) this.#state.changeRules(command.table);
         return;
       case 'sweep':
         this.#state.sweep();
@@ -189,7 +189,7 @@ export class LimiterStateMachine {
   /** The place of what is read from the state as it is. */
   get #whole(): Place {
     const { term, index } = this.#state.applied;
-    return { term, index, position: undefined };
+    return { term, index, position: undefined, rulesVersion: this.#state.rulesVersion };
   }
 
   /** Begins to write the state down, as it is now. Whatever was begun before ends. */
@@ -255,6 +255,7 @@ export class LimiterStateMachine {
     const place = this.#place;
     place.term = state.applied.term;
     place.index = state.applied.index;
+    place.rulesVersion = state.rulesVersion;
     cursor.open(batch);
     for (let i = 0; i < batch.size; i += 1) {
       cursor.next();

@@ -52,6 +52,8 @@ interface Asking {
   readonly done: DescribedDone;
   /** It waited for other rules; those on trial were asked before. */
   isAgain: boolean;
+  /** Of the rules that found its limits last. */
+  rulesVersion: number;
   /** Limits that nobody could decide, and that are no reason to refuse it so far. */
   undecided: readonly MatchedLimit[];
 }
@@ -84,7 +86,7 @@ export class DescribedRequests {
   /** @param request well-formed, see `invalidInDescribed`; `done` is told once */
   ask(request: DescribedRequest, done: DescribedDone): void {
     const deadlineMillis = this.#init.doorMillis() + this.#init.deadlineMillis;
-    this.#ask({ request, deadlineMillis, done, isAgain: false, undecided: [] });
+    this.#ask({ request, deadlineMillis, done, isAgain: false, rulesVersion: 0, undecided: [] });
   }
 
   tick(): void {
@@ -111,11 +113,12 @@ export class DescribedRequests {
     const book = this.#init.book();
     if (book === 'starting') return done(STARTING, 0);
     if (book === undefined) return done(NO_DOCUMENT, 0);
+    asking.rulesVersion = book.version;
     const matched = book.limitsFor(request);
     if (matched.kind === 'invalid') return done(matched, 0);
     if (!asking.isAgain) for (const windows of matched.onTrial) this.#try(windows, asking, book);
     const [first, ...others] = this.#sharesOf(matched.enforced);
-    if (first === undefined) return done({ kind: 'unlimited' }, 0);
+    if (first === undefined) return done({ kind: 'unlimited', rulesVersion: book.version }, 0);
     if (others.length === 0) this.#askFirst(first, [], asking, book);
     else this.#reserve(first, others, asking, book);
   }
@@ -186,7 +189,7 @@ export class DescribedRequests {
         else {
           this.#release(reserved);
           this.#recall(first, asking, book, () =>
-            asking.done(this.#init.degraded.answer(limits, retryAfterMillis), share.partition),
+            asking.done(this.#init.degraded.answer(limits, book.version, retryAfterMillis), share.partition),
           );
         }
       }
@@ -245,7 +248,7 @@ export class DescribedRequests {
     if (isRefused ? isCertain(answer) : isGrant(answer) && answer.isRepeat === true) this.#release(reserved);
     if (outcome.kind === 'refused' || asking.undecided.length === 0)
       this.#conclude(answer, partition, asking, reserved);
-    else asking.done(degraded.answer(asking.undecided, retryAfterMillis), partition);
+    else asking.done(degraded.answer(asking.undecided, asking.rulesVersion, retryAfterMillis), partition);
   }
 
   #conclude(answer: AllowAnswer, partition: number, asking: Asking, reserved: readonly Reserved[]): void {
@@ -297,9 +300,9 @@ function requestFor(
 function together(answer: AllowAnswer, reserved: readonly Reserved[]): DescribedAnswer | Invalid {
   if (answer.kind !== 'decision' || answer.isRepeat === true || reserved.length === 0) return answer;
   const decisions = [answer.decision, ...reserved.flatMap((one) => decisionsOf(one, answer.decision))];
-  const { allowed, decided } = answer.decision;
+  const { allowed, decided, rulesVersion } = answer.decision;
   if (!allowed) return { ...answer, decision: { ...answer.decision, limits: limitsOf(decisions) } };
-  return { ...answer, decision: { ...jointGrant(decisions), decided } };
+  return { ...answer, decision: { ...jointGrant(decisions), decided, rulesVersion } };
 }
 
 function decisionsOf({ answer }: Reserved, told: Decision): readonly Decision[] {

@@ -81,6 +81,7 @@ function encodeAnswer(answer: Answer, ruleIds: string[]): void {
       out.integer(answer.standing.limits.length);
       for (const limit of answer.standing.limits) encodeLimit(limit, ruleIds);
       encodeReceipt(answer.standing.decided);
+      out.integer(answer.standing.rulesVersion);
       return;
     case 'refund':
       encodeRefund(answer.refund, ruleIds);
@@ -92,6 +93,7 @@ function encodeDecision(decision: Decision, ruleIds: string[]): void {
   encodeLimit(decision, ruleIds);
   out.integer(decision.waitMillis ?? 0);
   encodeReceipt(decision.decided);
+  out.integer(decision.rulesVersion);
   const { limits = [] } = decision;
   out.integer(limits.length);
   for (const limit of limits) encodeLimit(limit, ruleIds);
@@ -161,6 +163,7 @@ function decodeDecision(input: BytesIn, ruleIds: string[]): Decision {
   const resetMillis = input.integer('resetMillis');
   const waitMillis = input.integer('waitMillis');
   const decided = decodeReceipt(input);
+  const rulesVersion = input.integer('rulesVersion');
   // One object, and no copy of another: every forwarded request has one.
   const decision = {
     allowed,
@@ -171,6 +174,7 @@ function decodeDecision(input: BytesIn, ruleIds: string[]): Decision {
     retryAfterMillis,
     resetMillis,
     decided,
+    rulesVersion,
   };
   const limits = decodeLimits(input, ruleIds);
   if (waitMillis === 0 && limits.length === 0) return decision;
@@ -179,7 +183,7 @@ function decodeDecision(input: BytesIn, ruleIds: string[]): Decision {
 
 function decodeStanding(input: BytesIn, ruleIds: string[]): Standing {
   const limits = decodeLimits(input, ruleIds);
-  return { limits, decided: decodeReceipt(input) };
+  return { limits, decided: decodeReceipt(input), rulesVersion: input.integer('rulesVersion') };
 }
 
 function decodeLimits(input: BytesIn, ruleIds: string[]): LimitStanding[] {

@@ -69,11 +69,11 @@ export class Door {
   };
   standing: LookAnswer = {
     kind: 'standing',
-    standing: { limits: [standingOf()], decided: { term: 2, index: 7, timeMillis: 90 } },
+    standing: { limits: [standingOf()], decided: { term: 2, index: 7, timeMillis: 90 }, rulesVersion: 7 },
   };
   readiness: Readiness = { status: 'ready' };
   readonly described: DescribedRequest[] = [];
-  describedAnswer: DescribedAnswer = { kind: 'unlimited' };
+  describedAnswer: DescribedAnswer = { kind: 'unlimited', rulesVersion: 7 };
   readonly changes: NodeChange[] = [];
   changed: NodeChangeResult = { ok: true, version: 2 };
   rules: RulesInForce | undefined;

@@ -84,7 +84,13 @@ export function decision(more: Partial<Decision> = {}): AllowAnswer {
   };
   return {
     kind: 'decision',
-    decision: { allowed: true, ...limit, decided: { term: 1, index: 5, timeMillis: 8 }, ...more },
+    decision: {
+      allowed: true,
+      ...limit,
+      decided: { term: 1, index: 5, timeMillis: 8 },
+      rulesVersion: 7,
+      ...more,
+    },
   };
 }
 

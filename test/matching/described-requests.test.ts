@@ -29,7 +29,7 @@ describe('a request whose limits are in one partition', () => {
     const bench = new Bench();
     bench.book = bookOf(7, 'rules: [{ id: user, key: user, windows: { limit: 2, per: minute } }]');
     bench.ask({ ip: '10.0.0.1' });
-    expect(bench.told).toEqual([{ answer: { kind: 'unlimited' }, partition: 0 }]);
+    expect(bench.told).toEqual([{ answer: { kind: 'unlimited', rulesVersion: 7 }, partition: 0 }]);
     expect(bench.asked).toEqual([]);
   });
 

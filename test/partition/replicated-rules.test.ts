@@ -61,6 +61,22 @@ describe('rules', () => {
     expect(proposedTypes(driver)).toEqual(['rules']);
   });
 
+  it('that are wanted, or proposed, and not applied are not told of in an answer: those that decided it are', () => {
+    const driver = FakeDriver.leading({ table: tableOf(3, { limit: 1 }) });
+    expect(driver.decide('ada')).toMatchObject({ decision: { allowed: true, rulesVersion: 3 } });
+    driver.partition.wantRules(tableOf(7, { limit: 1 }));
+    const told = (): unknown[] => [...driver.ask('ada'), ...driver.ask({ ask: 'look', userId: 'ada' })];
+    const by = (rulesVersion: number): object[] => [
+      { decision: { allowed: false, rulesVersion } },
+      { standing: { rulesVersion } },
+    ];
+    expect(told()).toMatchObject(by(3));
+    expect(proposedTypes(driver)).toEqual(['rules']);
+    expect(told()).toMatchObject(by(3));
+    driver.commitAll();
+    expect(told()).toMatchObject(by(7));
+  });
+
   it('of another version than found the limits of a request never decide it, also before they are applied', () => {
     const driver = FakeDriver.leading({ table: tableOf(1, { limit: 3 }) });
     const changed = { kind: 'unavailable', reason: 'rules_changed', proposed: false };

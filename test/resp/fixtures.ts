@@ -45,7 +45,7 @@ export class PlayedDoor {
   readonly described: DescribedRequest[] = [];
   readonly openDescribed: DescribedDone[] = [];
   /** Undefined keeps them open. */
-  describedAnswer: DescribedAnswer | undefined = { kind: 'unlimited' };
+  describedAnswer: DescribedAnswer | undefined = { kind: 'unlimited', rulesVersion: 7 };
   readonly looks: LookRequest[] = [];
   readonly refunds: RefundRequest[] = [];
   readonly openRefunds: DoneWith<RefundRequest>[] = [];
@@ -63,7 +63,7 @@ export class PlayedDoor {
   /** Undefined keeps looks open. */
   standing: LookAnswer | undefined = {
     kind: 'standing',
-    standing: { limits: [standingOf()], decided: { term: 2, index: 7, timeMillis: 90 } },
+    standing: { limits: [standingOf()], decided: { term: 2, index: 7, timeMillis: 90 }, rulesVersion: 7 },
   };
   rules: RulesInForce | undefined;
   wantsNoClients = false;

@@ -8,7 +8,7 @@ import { GRANT, notLeader, RouterBench, unavailable } from './fixtures.ts';
 
 const STANDING: Answer & LookAnswer = {
   kind: 'standing',
-  standing: { limits: [standingOf()], decided: { term: 1, index: 9, timeMillis: 5 } },
+  standing: { limits: [standingOf()], decided: { term: 1, index: 9, timeMillis: 5 }, rulesVersion: 7 },
 };
 
 function look(bench: RouterBench, userId: string): LookAnswer[] {

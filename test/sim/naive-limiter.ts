@@ -98,11 +98,13 @@ export class NaiveLimiter {
         this.#requests.expire(timeMillis, SWEEP_DROPS);
         this.#sweep(entry, SWEEP_LOOKS, SWEEP_DROPS);
         return;
-      case 'allow':
+      case 'allow': {
+        const rulesVersion = this.#table?.version ?? 0;
         for (const asked of loggedRequests(entry.data)) {
-          onDecided(position, asked, this.#decide(asked, { index, term, position }, entry));
+          onDecided(position, asked, this.#decide(asked, { index, term, position, rulesVersion }, entry));
           position += rowsOf(asked);
         }
+      }
     }
   }
 
@@ -118,11 +120,12 @@ export class NaiveLimiter {
     if (nowMillis < this.past.timeAt(index)) return undefined;
     if (this.#requests.find(asked, { index, nowMillis }) !== undefined) return undefined;
     const said: { denial: Decision; fits: boolean }[] = [];
+    const place = { index, term, position: undefined, rulesVersion: this.past.tableAt(index)?.version ?? 0 };
     for (const limit of limitsOf(asked)) {
       const known = this.past.knownAt(limit, index);
       if (known === undefined) return undefined;
       const judged = judge(known, limit, nowMillis);
-      const denial = denialOf(known, judged, limit.cost, { index, term, position: undefined });
+      const denial = denialOf(known, judged, limit.cost, place);
       said.push({ denial, fits: judged.fits });
     }
     return said.every(({ fits }) => fits) ? undefined : denialOfAll(said);

@@ -39,6 +39,7 @@ const answer: fc.Arbitrary<Answer> = fc.oneof(
           { term: natural, index: natural, position: natural, timeMillis: natural },
           { requiredKeys: ['term', 'index', 'timeMillis'] },
         ),
+        rulesVersion: natural,
       },
       {
         requiredKeys: [
@@ -50,6 +51,7 @@ const answer: fc.Arbitrary<Answer> = fc.oneof(
           'retryAfterMillis',
           'resetMillis',
           'decided',
+          'rulesVersion',
         ],
       },
     ),
@@ -80,6 +82,7 @@ const answer: fc.Arbitrary<Answer> = fc.oneof(
     standing: fc.record({
       limits: fc.array(limit, { maxLength: 4 }),
       decided: fc.record({ term: natural, index: natural, timeMillis: natural }),
+      rulesVersion: natural,
     }),
   }),
 );
@@ -186,7 +189,7 @@ describe('a malformed payload', () => {
     retryAfterMillis: 0,
     resetMillis: 1,
   };
-  const decision = { ...decided, decided: { term: 1, index: 1, timeMillis: 1 } };
+  const decision = { ...decided, decided: { term: 1, index: 1, timeMillis: 1 }, rulesVersion: 1 };
 
   const looking = (looks: readonly number[], requests: readonly LoggedRequest[]): Buffer => {
     const batch = entryOf(requests);

@@ -15,7 +15,7 @@ import type { GrantView } from './remembered-grant.ts';
 import type { Rule } from '../../api/rule.ts';
 
 /** The first integer of every snapshot. Another form needs another number. */
-export const SNAPSHOT_FORMAT = 0x51_4c_06;
+export const SNAPSHOT_FORMAT = 0x51_4c_07;
 
 export class StateWriter {
   readonly #out = new ByteWriter();
