@@ -8,16 +8,14 @@
  * (degraded-decisions.ts): what others reserved for a request that is let through stays charged. Whoever asks may be lost in between: then the reservations stay charged until their
  * window is over, and the request counts nowhere else. It keeps no grants and judges nothing.
  */
-import type { AllowAnswer, Decision, Invalid, Unavailable } from '../api/answer.ts';
-import type { DescribedAnswer, DescribedDone, DescribedRequest } from '../api/described.ts';
-import { jointGrant, limitsOf } from '../api/joint-answer.ts';
-import type { RefundRequest } from '../api/refund.ts';
-import type { AllowRequest } from '../api/request.ts';
+import type { AllowAnswer, Invalid, Unavailable } from '../api/answer.ts';
+import type { DescribedDone, DescribedRequest } from '../api/described.ts';
 import type { DoneWith, LoggedRequest } from '../api/user-request.ts';
-import { askedDigest } from './asked-digest.ts';
 import type { DegradedDecisions } from './degraded-decisions.ts';
 import type { MatchedLimit, RuleBook } from './rule-book.ts';
-import { isCertain, isGrant, outcomeOf, type Share, wantsOtherRules } from './share-outcome.ts';
+import { type ReservationCounts, Reservations, type Reserved } from './reservations.ts';
+import { isCertain, isGrant, outcomeOf, type Share, together, wantsOtherRules } from './share-outcome.ts';
+import { requestFor } from './share-request.ts';
 
 export interface DescribedRequestsInit {
   /** The rules that this node knows; undefined: there are none to match by; `starting`: it knows of none yet. */
@@ -37,14 +35,6 @@ export interface DescribedRequestsInit {
   readonly degraded: DegradedDecisions;
 }
 
-/** What became of reservations. */
-export interface ReservationCounts {
-  /** Given back, because another limit denied the request. */
-  released: number;
-  /** Not known to be given back: nobody could be asked, or the log held none. Those that are granted yet stay charged. */
-  left: number;
-}
-
 /** A request on its way. */
 interface Asking {
   readonly request: DescribedRequest;
@@ -58,12 +48,6 @@ interface Asking {
   undecided: readonly MatchedLimit[];
 }
 
-interface Reserved {
-  readonly share: Share;
-  readonly requestId: string;
-  answer: AllowAnswer | undefined;
-}
-
 const STARTING: Unavailable = { kind: 'unavailable', reason: 'starting', proposed: false };
 const NO_DOCUMENT: Invalid = {
   kind: 'invalid',
@@ -74,13 +58,19 @@ const OVERLOADED: Unavailable = { kind: 'unavailable', reason: 'overloaded', pro
 const RULES_CHANGED: Unavailable = { kind: 'unavailable', reason: 'rules_changed', proposed: false };
 
 export class DescribedRequests {
-  readonly counts: ReservationCounts = { released: 0, left: 0 };
   readonly #init: DescribedRequestsInit;
   /** To be asked again with the next tick: rules were changing. */
   #waiting: Asking[] = [];
+  readonly #reservations: Reservations;
 
   constructor(init: DescribedRequestsInit) {
     this.#init = init;
+    this.#reservations = new Reservations(init);
+  }
+
+  /** What became of those that were given back. */
+  get counts(): ReservationCounts {
+    return this.#reservations.counts;
   }
 
   /** @param request well-formed, see `invalidInDescribed`; `done` is told once */
@@ -175,7 +165,7 @@ export class DescribedRequests {
         this.#askFirst(first, reserved, asking, book);
         return;
       case 'refused':
-        this.#release(reserved);
+        this.#reservations.release(reserved);
         this.#recall(first, asking, book, () =>
           this.#conclude(outcome.answer, outcome.share.partition, asking, reserved),
         );
@@ -187,7 +177,7 @@ export class DescribedRequests {
         const retryAfterMillis = this.#init.degraded.millisUntilAllowed(limits);
         if (retryAfterMillis === 0) this.#askFirst(first, reserved, asking, book);
         else {
-          this.#release(reserved);
+          this.#reservations.release(reserved);
           this.#recall(first, asking, book, () =>
             asking.done(this.#init.degraded.answer(limits, book.version, retryAfterMillis), share.partition),
           );
@@ -245,7 +235,8 @@ export class DescribedRequests {
     const isRefused = outcome.kind === 'refused' || retryAfterMillis > 0;
     // Of a grant made for an earlier attempt others are reserved already. And what the first may have granted is not given back:
     // a retry may learn that it did.
-    if (isRefused ? isCertain(answer) : isGrant(answer) && answer.isRepeat === true) this.#release(reserved);
+    if (isRefused ? isCertain(answer) : isGrant(answer) && answer.isRepeat === true)
+      this.#reservations.release(reserved);
     if (outcome.kind === 'refused' || asking.undecided.length === 0)
       this.#conclude(answer, partition, asking, reserved);
     else asking.done(degraded.answer(asking.undecided, asking.rulesVersion, retryAfterMillis), partition);
@@ -255,56 +246,4 @@ export class DescribedRequests {
     if (wantsOtherRules(answer)) this.#again(asking, partition);
     else asking.done(together(answer, reserved), partition);
   }
-
-  /** What was not granted, or not to our knowledge, is given back as well: it may have been. */
-  #release(reserved: readonly Reserved[]): void {
-    for (const { share, requestId, answer } of reserved) {
-      if (answer === undefined || (!isGrant(answer) && isCertain(answer))) continue;
-      const [{ userId }] = share.limits;
-      this.#giveBack({ ask: 'refund', userId, requestId });
-    }
-  }
-
-  #giveBack(refund: RefundRequest): void {
-    const { monotonicMillis, deadlineMillis, ask } = this.#init;
-    ask(
-      refund,
-      (answer) => {
-        // What was not there may be on its way still.
-        if (answer.kind === 'refund' && answer.refund.refunded) this.counts.released += 1;
-        else this.counts.left += 1;
-      },
-      monotonicMillis() + deadlineMillis,
-    );
-  }
-}
-
-function requestFor(
-  { limits }: Share,
-  request: DescribedRequest,
-  requestId: string | undefined,
-  { version }: RuleBook,
-): AllowRequest {
-  const [{ userId, ruleId, cost }, ...further] = limits;
-  const { timestampMillis } = request;
-  const one = { userId, ruleId, cost, timestampMillis, requestId, matchedBy: version };
-  const isSimple = requestId === undefined && further.length === 0;
-  if (isSimple) return one;
-  // Without an id nothing is remembered of it.
-  const digest = requestId === undefined ? 1 : askedDigest(request);
-  const others = further.map((limit) => ({ userId: limit.userId, ruleId: limit.ruleId, cost: limit.cost }));
-  return { ...one, askedDigest: digest, further: others.length === 0 ? undefined : others };
-}
-
-/** All limits that were decided, and of a grant the one with least remaining. */
-function together(answer: AllowAnswer, reserved: readonly Reserved[]): DescribedAnswer | Invalid {
-  if (answer.kind !== 'decision' || answer.isRepeat === true || reserved.length === 0) return answer;
-  const decisions = [answer.decision, ...reserved.flatMap((one) => decisionsOf(one, answer.decision))];
-  const { allowed, decided, rulesVersion } = answer.decision;
-  if (!allowed) return { ...answer, decision: { ...answer.decision, limits: limitsOf(decisions) } };
-  return { ...answer, decision: { ...jointGrant(decisions), decided, rulesVersion } };
-}
-
-function decisionsOf({ answer }: Reserved, told: Decision): readonly Decision[] {
-  return answer?.kind === 'decision' && answer.decision !== told ? [answer.decision] : [];
 }

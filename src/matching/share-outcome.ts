@@ -1,5 +1,7 @@
 /** What the answers of partitions mean for a request whose limits they share. Pure. */
-import type { AllowAnswer } from '../api/answer.ts';
+import type { AllowAnswer, Decision, Invalid } from '../api/answer.ts';
+import type { DescribedAnswer } from '../api/described.ts';
+import { jointGrant, limitsOf } from '../api/joint-answer.ts';
 import type { UnavailableReason } from '../api/refusals.ts';
 import type { MatchedLimit } from './rule-book.ts';
 
@@ -103,4 +105,17 @@ export function wantsOtherRules(answer: AllowAnswer): boolean {
     (answer.kind === 'invalid' && answer.field === 'rule') ||
     (answer.kind === 'unavailable' && answer.reason === 'rules_changed' && !answer.proposed)
   );
+}
+
+/** All limits that were decided, and of a grant the one with least remaining. */
+export function together(answer: AllowAnswer, reserved: readonly AnsweredShare[]): DescribedAnswer | Invalid {
+  if (answer.kind !== 'decision' || answer.isRepeat === true || reserved.length === 0) return answer;
+  const decisions = [answer.decision, ...reserved.flatMap((one) => decisionsOf(one, answer.decision))];
+  const { allowed, decided, rulesVersion } = answer.decision;
+  if (!allowed) return { ...answer, decision: { ...answer.decision, limits: limitsOf(decisions) } };
+  return { ...answer, decision: { ...jointGrant(decisions), decided, rulesVersion } };
+}
+
+function decisionsOf({ answer }: AnsweredShare, told: Decision): readonly Decision[] {
+  return answer?.kind === 'decision' && answer.decision !== told ? [answer.decision] : [];
 }
