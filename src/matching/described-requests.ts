@@ -2,19 +2,29 @@
  * Asks for requests that rules find the limits of, wherever the partitions of their keys are led. Limits of one partition are
  * decided in one step of its log. Of several partitions all but the first are asked for reservations: grants like any other,
  * under ids of their own. When all have granted, the first is asked under the request's own id, and its answer is the answer. If
- * any denies, the reservations are given back.
+ * any denies, the reservations are given back. What this node leads is looked at before: if it denies, nothing is reserved.
  *
  * So nothing is ever over its limit anywhere. Where nobody can decide, and no rule that is meant is `closed`, their fail modes do
  * (degraded-decisions.ts): what others reserved for a request that is let through stays charged. Whoever asks may be lost in between: then the reservations stay charged until their
  * window is over, and the request counts nowhere else. It keeps no grants and judges nothing.
  */
-import type { AllowAnswer, Invalid, Unavailable } from '../api/answer.ts';
+import type { AllowAnswer, Decision, Invalid, Unavailable } from '../api/answer.ts';
 import type { DescribedDone, DescribedRequest } from '../api/described.ts';
+import type { AllowRequest } from '../api/request.ts';
 import type { DoneWith, LoggedRequest } from '../api/user-request.ts';
 import type { DegradedDecisions } from './degraded-decisions.ts';
 import type { MatchedLimit, RuleBook } from './rule-book.ts';
 import { type ReservationCounts, Reservations, type Reserved } from './reservations.ts';
-import { isCertain, isGrant, outcomeOf, type Share, together, wantsOtherRules } from './share-outcome.ts';
+import {
+  isCertain,
+  isGrant,
+  outcomeOf,
+  type RefusedShare,
+  type Share,
+  together,
+  wantsOtherRules,
+  worstOf,
+} from './share-outcome.ts';
 import { requestFor } from './share-request.ts';
 
 export interface DescribedRequestsInit {
@@ -23,6 +33,11 @@ export interface DescribedRequestsInit {
   readonly partitionOf: (userId: string) => number;
   /** Asks whoever leads; `done` is told once, at the latest a tick after the deadline. */
   readonly ask: <R extends LoggedRequest>(request: R, done: DoneWith<R>, deadlineMillis: number) => void;
+  /**
+   * The denial that this node would tell now without any log, if it leads the partition of the request; undefined: it must be
+   * asked. Nothing is charged, and nobody is told.
+   */
+  readonly deniedHere: (request: AllowRequest) => Decision | undefined;
   /** An id that no other request of this cluster has. */
   readonly newId: () => string;
   readonly monotonicMillis: () => number;
@@ -107,10 +122,28 @@ export class DescribedRequests {
     const matched = book.limitsFor(request);
     if (matched.kind === 'invalid') return done(matched, 0);
     if (!asking.isAgain) for (const windows of matched.onTrial) this.#try(windows, asking, book);
-    const [first, ...others] = this.#sharesOf(matched.enforced);
+    const shares = this.#sharesOf(matched.enforced);
+    const [first, ...others] = shares;
     if (first === undefined) return done({ kind: 'unlimited', rulesVersion: book.version }, 0);
-    if (others.length === 0) this.#askFirst(first, [], asking, book);
-    else this.#reserve(first, others, asking, book);
+    if (others.length === 0) return this.#askFirst(first, [], asking, book);
+    const denied = this.#deniedHere(shares, asking, book);
+    if (denied === undefined) return this.#reserve(first, others, asking, book);
+    this.#recall(first, asking, book, () => done(denied.answer, denied.share.partition));
+  }
+
+  /** What this node knows to be denied need not be reserved anywhere, and given back: of several the longest denial. */
+  #deniedHere(
+    shares: readonly Share[],
+    { request, deadlineMillis }: Asking,
+    book: RuleBook,
+  ): RefusedShare | undefined {
+    // It waited for too long before this process came to read it.
+    if (this.#init.monotonicMillis() >= deadlineMillis) return undefined;
+    const denials = shares.flatMap((share): RefusedShare[] => {
+      const decision = this.#init.deniedHere(requestFor(share, request, request.requestId, book));
+      return decision === undefined ? [] : [{ share, answer: { kind: 'decision', decision } }];
+    });
+    return worstOf(denials);
   }
 
   /** By partition, in the order of the limits. */

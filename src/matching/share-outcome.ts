@@ -60,7 +60,7 @@ export function outcomeOf(answers: readonly AnsweredShare[]): ShareOutcome {
   return { kind: 'undecided', share: worst.share, limits: [first, ...others, ...further] };
 }
 
-type RefusedShare = AnsweredShare & { readonly answer: AllowAnswer };
+export type RefusedShare = AnsweredShare & { readonly answer: AllowAnswer };
 
 function followsFailModes({ share, answer }: RefusedShare): boolean {
   if (answer.kind !== 'unavailable' || !FOLLOWS_FAIL_MODES[answer.reason]) return false;
@@ -68,7 +68,7 @@ function followsFailModes({ share, answer }: RefusedShare): boolean {
 }
 
 /** An error before what nobody could decide, and that before the longest denial. Of equal ones the first. */
-function worstOf(refusals: readonly RefusedShare[]): RefusedShare | undefined {
+export function worstOf(refusals: readonly RefusedShare[]): RefusedShare | undefined {
   let found: RefusedShare | undefined;
   for (const one of refusals)
     if (found === undefined || badness(one.answer) > badness(found.answer)) found = one;

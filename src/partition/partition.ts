@@ -4,7 +4,6 @@
  * applied. It decides nothing that is not in the log, and knows no rules: those are the state machine's.
  */
 import type { UnavailableReason } from '../api/refusals.ts';
-import type { LookRequest } from '../api/look.ts';
 import type { AllowRequest } from '../api/request.ts';
 import type { RefundRequest } from '../api/refund.ts';
 import type { LoggedRequest, UserRequest } from '../api/user-request.ts';
@@ -24,16 +23,11 @@ import type { RuleTable } from '../limiter/rules.ts';
 import { LimiterStateMachine } from '../limiter/state-machine.ts';
 import { requestKeyOf } from '../limiter/state/request-key.ts';
 import type { Room } from '../limiter/state/state-size.ts';
-import { type Answer, answerOf, answerTo, invalid, unavailable, unknownRule } from './answer.ts';
+import { type Answer, answerOf, answerTo, invalid, unavailable } from './answer.ts';
+import { denialAtOnce, lookAnswer } from './at-once.ts';
 import { Housekeeping } from './housekeeping.ts';
 import type { PartitionInit } from './partition-options.ts';
-import { type Done, type Waiter, Waiters } from './waiters.ts';
-
-interface Early {
-  readonly request: UserRequest;
-  readonly deadlineMillis: number;
-  readonly done: Done;
-}
+import { type Done, type Early, type Waiter, Waiters } from './waiters.ts';
 
 export class Partition implements GroupApplication {
   readonly clock: GroupClock;
@@ -155,7 +149,7 @@ export class Partition implements GroupApplication {
     }
     switch (request.ask) {
       case 'look':
-        done(this.#look(request));
+        done(lookAnswer(this.#machine, request, this.clock.nowMillis()));
         return;
       case 'refund':
         this.#refund(request, deadlineMillis, done);
@@ -165,11 +159,12 @@ export class Partition implements GroupApplication {
     }
   }
 
-  /** From the applied state, as a denial at once. */
-  #look(request: LookRequest): Answer {
-    if (this.#machine.ruleTable === undefined) return unavailable('starting', false);
-    const standing = this.#machine.look(request, this.clock.nowMillis());
-    return standing === undefined ? unknownRule(request.ruleId ?? '') : { kind: 'standing', standing };
+  /** The denial that this node, if it leads, would tell now without the log. Nothing is counted by it, and nobody answered. */
+  deniedAtOnce(request: AllowRequest): Decision | undefined {
+    if (!this.#isLeader || this.#applied.term !== this.#term) return undefined;
+    if (request.matchedBy !== this.#rulesAhead) return undefined;
+    const nowMillis = this.clock.nowMillis();
+    return denialAtOnce(this.#machine, request, { nowMillis, room: this.#room, bound: this.#timestampBound });
   }
 
   /** By the log, always: the grant may be on its way. */

@@ -3,7 +3,7 @@
  * once, and its retries with it. It decides nothing, and does not know who leads.
  */
 import type { AllowRequest } from '../api/request.ts';
-import type { LoggedRequest } from '../api/user-request.ts';
+import type { LoggedRequest, UserRequest } from '../api/user-request.ts';
 import type { Entry } from '../../raft/types.ts';
 import { BATCH_REQUESTS_MAX, rowsOf } from '../limiter/log/batch.ts';
 import { AllowBatchBuilder } from '../limiter/log/batch-builder.ts';
@@ -24,6 +24,13 @@ export interface Waiter {
   /** Set if the request has an id; retries that came before it was in the log wait in `retries`. */
   readonly retryKey: string | undefined;
   retries: Done[] | undefined;
+}
+
+/** Waits until this leader has applied all that was decided before. */
+export interface Early {
+  readonly request: UserRequest;
+  readonly deadlineMillis: number;
+  readonly done: Done;
 }
 
 /** Those who wait for one entry. */

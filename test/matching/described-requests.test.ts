@@ -1,6 +1,6 @@
 /** Requests that rules find the limits of, over several partitions: charged under all of their limits, or under none. */
 import { describe, expect, it } from 'vitest';
-import type { AllowAnswer } from '../../src/api/answer.ts';
+import type { AllowAnswer, Decision } from '../../src/api/answer.ts';
 import { Bench, bookOf, decision, DENIED, FROM, GONE, LOST } from './bench.ts';
 
 describe('a request whose limits are in one partition', () => {
@@ -102,6 +102,37 @@ describe('a request whose limits are in several partitions', () => {
     bench.of('*').answer(DENIED);
     expect(bench.told[1]).toEqual({ answer: GONE, partition: 2 });
     expect(bench.refunds()).toEqual([]);
+  });
+
+  it('is denied by this node before anything is reserved, by what it leads that takes longest', () => {
+    const bench = new Bench();
+    const denial = (ruleId: string, retryAfterMillis: number): Decision => ({
+      ...(DENIED as { decision: Decision }).decision,
+      ruleId,
+      retryAfterMillis,
+    });
+    bench.denied.set('*', denial('all', 5)).set('user', denial('user', 9));
+    bench.ask({ user: 'ada' });
+    expect(bench.asked).toEqual([]);
+    expect(bench.told).toMatchObject([{ answer: { decision: { ruleId: 'user' } }, partition: 1 }]);
+  });
+
+  it('with an id is denied by this node only if it was not granted before', () => {
+    const bench = new Bench();
+    bench.denied.set('*', (DENIED as { decision: Decision }).decision);
+    for (const requestId of ['r1', 'r2']) bench.ask({ user: 'ada' }, { requestId });
+    expect(bench.asked.map(({ request }) => request)).toMatchObject([
+      { userId: 'user=ada', requestId: 'r1', ifRemembered: true },
+      { userId: 'user=ada', requestId: 'r2', ifRemembered: true },
+    ]);
+    expect(bench.told).toEqual([]);
+    const granted = { ...decision({ ruleId: 'user' }), isRepeat: true } as AllowAnswer;
+    bench.asked[0]!.answer(granted);
+    bench.asked[1]!.answer({ kind: 'invalid', field: 'requestId', message: '' });
+    expect(bench.told).toEqual([
+      { answer: granted, partition: 0 },
+      { answer: DENIED, partition: 3 },
+    ]);
   });
 
   it('gives everything back if the first denies', () => {

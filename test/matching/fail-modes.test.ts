@@ -52,6 +52,7 @@ class Bench {
         const partition = this.#names.indexOf(request.userId.split('=')[0] ?? '');
         this.asked.push({ request, deadlineMillis, answer: (answer) => done(answer as never, partition) });
       },
+      deniedHere: () => undefined,
       newId: () => `id${this.asked.length}`,
       monotonicMillis,
       doorMillis: monotonicMillis,

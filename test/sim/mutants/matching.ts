@@ -94,6 +94,34 @@ export const MATCHING: readonly Mutant[] = [
     ],
   },
   {
+    id: 'A11',
+    bug: 'what a node denies by itself it denies to a retry that was granted before',
+    law: 'who was granted is told that again',
+    edits: [
+      {
+        in: 'DescribedRequests.#ask',
+        find: 'this.#recall(first, asking, book, () => done(denied.answer, denied.share.partition));',
+        replace: 'done(denied.answer, denied.share.partition);',
+      },
+    ],
+    unitTest: {
+      file: 'matching/described-requests.test.ts',
+      why: 'an answer that denies is no law of its own: others may have taken what was granted back',
+    },
+  },
+  {
+    id: 'A12',
+    bug: 'a node denies by what it has applied of a partition that it does not lead',
+    law: 'a denial follows from what its leader has applied',
+    edits: [
+      {
+        in: 'Partition.deniedAtOnce',
+        find: 'if (!this.#isLeader || this.#applied.term !== this.#term) return undefined;',
+        replace: '',
+      },
+    ],
+  },
+  {
     id: 'A9',
     bug: 'rules on trial deny',
     law: 'a rule on trial denies nothing',
