@@ -16,6 +16,17 @@ const TABLE = tableOf(VERSION, ...['user', 'net'].map((id) => ({ id, limit: 2, w
 const USER = 0;
 const NET = 1;
 
+function partitionOf(userId: string): number {
+  return userId.startsWith('user') ? USER : NET;
+}
+
+/** Says whether there was anything to propose. */
+function turn(driver: FakeDriver): boolean {
+  const isProposed = driver.turn() !== undefined;
+  driver.commitAll();
+  return isProposed;
+}
+
 class Cluster {
   readonly partitions = [USER, NET].map(() => FakeDriver.leading({ table: TABLE }));
   readonly requests: DescribedRequests;
@@ -23,7 +34,6 @@ class Cluster {
 
   /** @param leads the node that is asked leads these partitions */
   constructor(leads: readonly number[]) {
-    const partitionOf = (userId: string): number => (userId.startsWith('user') ? USER : NET);
     const book = bookOf(VERSION, DOCUMENT);
     this.requests = new DescribedRequests({
       book: () => book,
@@ -66,11 +76,6 @@ class Cluster {
 
   /** All that is asked, and what follows from that. */
   #commit(): void {
-    const turn = (driver: FakeDriver): boolean => {
-      const isProposed = driver.turn() !== undefined;
-      driver.commitAll();
-      return isProposed;
-    };
     while (this.partitions.map(turn).includes(true));
   }
 
