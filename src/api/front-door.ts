@@ -7,7 +7,7 @@ import type { ClusterReport } from './cluster-report.ts';
 import type { NodeChange, NodeChangeResult } from './node-change.ts';
 import type { Readiness } from './readiness.ts';
 import type { LookRequest } from './look.ts';
-import type { RefundRequest } from './refund.ts';
+import type { DescribedRefund, DescribedRefundDone, RefundRequest } from './refund.ts';
 import type { DescribedAnswer, DescribedDone, DescribedRequest } from './described.ts';
 import type { AllowRequest } from './request.ts';
 import type { RulesChange, RulesChangeResult, RulesInForce } from './rules-change.ts';
@@ -41,6 +41,8 @@ export interface NodeBehindDoor {
   readonly look: (request: LookRequest, done: DoneWith<LookRequest>) => void;
   /** @param request well-formed, as `invalidIn` says of the same user and request id; `done` as above */
   readonly refund: (request: RefundRequest, done: DoneWith<RefundRequest>) => void;
+  /** @param request well-formed, as `invalidInDescribed` says of the same descriptors and request id; `done` as above */
+  readonly refundDescribed: (request: DescribedRefund, done: DescribedRefundDone) => void;
   readonly readiness: () => Readiness;
   /** Clients should go elsewhere: every answer is the last one on its connection. */
   readonly wantsNoClients: () => boolean;

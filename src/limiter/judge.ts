@@ -303,7 +303,7 @@ export function refundOf(grant: GrantView | undefined, place: Place, nowMillis: 
     retryAfterMillis: 0,
     resetMillis: 0,
     decided: grant?.decision.decided ?? receiptAt(place, nowMillis),
-    rulesVersion: place.rulesVersion,
+    rulesVersion: grant?.decision.rulesVersion ?? place.rulesVersion,
     refund: { refunded: grant !== undefined, cost: grant?.fingerprint.cost ?? 0 },
   };
 }

@@ -8,11 +8,14 @@
  * (degraded-decisions.ts): what others reserved for a request that is let through stays charged. Whoever asks may be lost in between: then the reservations stay charged until their
  * window is over, and the request counts nowhere else. It keeps no grants and judges nothing.
  */
-import type { AllowAnswer, Decision, Invalid, Unavailable } from '../api/answer.ts';
+import type { AllowAnswer, Decision, Unavailable } from '../api/answer.ts';
 import type { DescribedDone, DescribedRequest } from '../api/described.ts';
+import type { DescribedRefund, DescribedRefundDone } from '../api/refund.ts';
 import type { AllowRequest } from '../api/request.ts';
 import type { DoneWith, LoggedRequest } from '../api/user-request.ts';
 import type { DegradedDecisions } from './degraded-decisions.ts';
+import { NO_DOCUMENT, STARTING } from './current-book.ts';
+import { refundDescribed } from './described-refunds.ts';
 import type { MatchedLimit, RuleBook } from './rule-book.ts';
 import { type ReservationCounts, Reservations, type Reserved } from './reservations.ts';
 import {
@@ -21,6 +24,7 @@ import {
   outcomeOf,
   type RefusedShare,
   type Share,
+  sharesOf,
   together,
   wantsOtherRules,
   worstOf,
@@ -63,12 +67,6 @@ interface Asking {
   undecided: readonly MatchedLimit[];
 }
 
-const STARTING: Unavailable = { kind: 'unavailable', reason: 'starting', proposed: false };
-const NO_DOCUMENT: Invalid = {
-  kind: 'invalid',
-  field: 'descriptors',
-  message: 'descriptors find no rules: none of this cluster say which requests they are for; name a rule',
-};
 const OVERLOADED: Unavailable = { kind: 'unavailable', reason: 'overloaded', proposed: false };
 const RULES_CHANGED: Unavailable = { kind: 'unavailable', reason: 'rules_changed', proposed: false };
 
@@ -92,6 +90,11 @@ export class DescribedRequests {
   ask(request: DescribedRequest, done: DescribedDone): void {
     const deadlineMillis = this.#init.doorMillis() + this.#init.deadlineMillis;
     this.#ask({ request, deadlineMillis, done, isAgain: false, rulesVersion: 0, undecided: [] });
+  }
+
+  /** Of a request with an id. @param refund well-formed, as `invalidInDescribed` says; `done` is told once */
+  refund(refund: DescribedRefund, done: DescribedRefundDone): void {
+    refundDescribed(this.#init, refund, done);
   }
 
   tick(): void {
@@ -122,7 +125,7 @@ export class DescribedRequests {
     const matched = book.limitsFor(request);
     if (matched.kind === 'invalid') return done(matched, 0);
     if (!asking.isAgain) for (const windows of matched.onTrial) this.#try(windows, asking, book);
-    const shares = this.#sharesOf(matched.enforced);
+    const shares = sharesOf(matched.enforced, this.#init.partitionOf);
     const [first, ...others] = shares;
     if (first === undefined) return done({ kind: 'unlimited', rulesVersion: book.version }, 0);
     if (others.length === 0) return this.#askFirst(first, [], asking, book);
@@ -146,21 +149,9 @@ export class DescribedRequests {
     return worstOf(denials);
   }
 
-  /** By partition, in the order of the limits. */
-  #sharesOf(limits: readonly MatchedLimit[]): Share[] {
-    const shares = new Map<number, [MatchedLimit, ...MatchedLimit[]]>();
-    for (const limit of limits) {
-      const partition = this.#init.partitionOf(limit.userId);
-      const known = shares.get(partition);
-      if (known === undefined) shares.set(partition, [limit]);
-      else known.push(limit);
-    }
-    return [...shares].map(([partition, ofPartition]) => ({ partition, limits: ofPartition }));
-  }
-
   /** A rule on trial denies nothing; what it decides is counted where it is decided. */
   #try(windows: readonly MatchedLimit[], { request, deadlineMillis }: Asking, book: RuleBook): void {
-    for (const share of this.#sharesOf(windows))
+    for (const share of sharesOf(windows, this.#init.partitionOf))
       this.#init.ask(requestFor(share, request, undefined, book), () => undefined, deadlineMillis);
   }
 

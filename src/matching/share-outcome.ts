@@ -11,6 +11,21 @@ export interface Share {
   readonly limits: readonly [MatchedLimit, ...MatchedLimit[]];
 }
 
+/** By partition, in the order of the limits. */
+export function sharesOf(
+  limits: readonly MatchedLimit[],
+  partitionOf: (userId: string) => number,
+): readonly Share[] {
+  const shares = new Map<number, [MatchedLimit, ...MatchedLimit[]]>();
+  for (const limit of limits) {
+    const partition = partitionOf(limit.userId);
+    const known = shares.get(partition);
+    if (known === undefined) shares.set(partition, [limit]);
+    else known.push(limit);
+  }
+  return [...shares].map(([partition, ofPartition]) => ({ partition, limits: ofPartition }));
+}
+
 /** Undefined: there is no answer yet. */
 export interface AnsweredShare {
   readonly share: Share;

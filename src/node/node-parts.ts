@@ -234,6 +234,10 @@ function behindDoor(
     },
     look: ask,
     refund: ask,
+    refundDescribed(request, done) {
+      if (readiness.core === undefined) done(STARTING, 0);
+      else readiness.core.described.refund(request, done);
+    },
     readiness: () => readiness.current,
     wantsNoClients: () => readiness.wantsNoClients,
     cluster() {

@@ -99,11 +99,12 @@ function encodeDecision(decision: Decision, ruleIds: string[]): void {
   for (const limit of limits) encodeLimit(limit, ruleIds);
 }
 
-function encodeRefund({ refunded, ruleId, cost, decided }: Refund, ruleIds: string[]): void {
+function encodeRefund({ refunded, ruleId, cost, decided, rulesVersion }: Refund, ruleIds: string[]): void {
   out.flag(refunded);
   encodeRuleId(ruleId, ruleIds);
   out.integer(cost);
   encodeReceipt(decided);
+  out.integer(rulesVersion);
 }
 
 function encodeRuleId(ruleId: string, ruleIds: string[]): void {
@@ -207,6 +208,7 @@ function decodeRefund(input: BytesIn, ruleIds: string[]): Refund {
     ruleId: decodeRuleId(input, ruleIds),
     cost: input.integer('cost'),
     decided: decodeReceipt(input),
+    rulesVersion: input.integer('rulesVersion'),
   };
 }
 

@@ -10,7 +10,12 @@ import type { RulesChange, RulesChangeResult, RulesInForce } from '../../src/api
 import type { Readiness } from '../../src/api/readiness.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { LookAnswer, LookRequest } from '../../src/api/look.ts';
-import type { RefundAnswer, RefundRequest } from '../../src/api/refund.ts';
+import type {
+  DescribedRefund,
+  DescribedRefundAnswer,
+  RefundAnswer,
+  RefundRequest,
+} from '../../src/api/refund.ts';
 import type { UsageQuery, UsageResult } from '../../src/api/usage.ts';
 import { decisionOf, standingOf } from '../api/decision-of.ts';
 import { HTTP_LIMITS, type HttpLimits } from '../../src/http/door-init.ts';
@@ -58,6 +63,8 @@ export class Door {
   answer: AllowAnswer | undefined = { kind: 'decision', decision: decisionOf() };
   readonly looks: LookRequest[] = [];
   readonly refunds: RefundRequest[] = [];
+  readonly describedRefunds: DescribedRefund[] = [];
+  refundedDescribed: DescribedRefundAnswer = { kind: 'unlimited', rulesVersion: 7 };
   refunded: RefundAnswer = {
     kind: 'refund',
     refund: {
@@ -65,6 +72,7 @@ export class Door {
       ruleId: 'default',
       cost: 2,
       decided: { term: 2, index: 7, position: 1, timeMillis: 90 },
+      rulesVersion: 7,
     },
   };
   standing: LookAnswer = {
@@ -105,6 +113,10 @@ export class Door {
       refund: (request, done) => {
         this.refunds.push(request);
         done(this.refunded, PARTITION);
+      },
+      refundDescribed: (request, done) => {
+        this.describedRefunds.push(request);
+        done(this.refundedDescribed, PARTITION);
       },
       readiness: () => this.readiness,
       wantsNoClients: () => this.readiness.status === 'stopping',

@@ -12,10 +12,7 @@ it('says so once when it begins, and once when it has not for a while', () => {
     changed: (isDegraded, decisions) => changes.push([isDegraded, decisions]),
   });
   const document = 'rules: [{ id: a, failMode: open, windows: { limit: 1, per: hour } }]';
-  const matched = bookOf(7, document).limitsFor({
-    ask: 'described',
-    descriptors: new Map([['user', 'ada']]),
-  });
+  const matched = bookOf(7, document).limitsFor({ descriptors: new Map([['user', 'ada']]) });
   const limits = matched.kind === 'limits' ? matched.enforced : [];
   degraded.tick();
   expect(degraded.answer(limits, 7, degraded.millisUntilAllowed(limits))).toEqual({

@@ -3,6 +3,10 @@ import { describe, expect, it } from 'vitest';
 import type { AllowAnswer, Decision } from '../../src/api/answer.ts';
 import { Bench, bookOf, decision, DENIED, FROM, GONE, LOST } from './bench.ts';
 
+function denialBy(ruleId: string, retryAfterMillis: number): Decision {
+  return { ...(DENIED as { decision: Decision }).decision, ruleId, retryAfterMillis };
+}
+
 describe('a request whose limits are in one partition', () => {
   it('is asked once, under its own id, with all its windows', () => {
     const bench = new Bench();
@@ -106,12 +110,7 @@ describe('a request whose limits are in several partitions', () => {
 
   it('is denied by this node before anything is reserved, by what it leads that takes longest', () => {
     const bench = new Bench();
-    const denial = (ruleId: string, retryAfterMillis: number): Decision => ({
-      ...(DENIED as { decision: Decision }).decision,
-      ruleId,
-      retryAfterMillis,
-    });
-    bench.denied.set('*', denial('all', 5)).set('user', denial('user', 9));
+    bench.denied.set('*', denialBy('all', 5)).set('user', denialBy('user', 9));
     bench.ask({ user: 'ada' });
     expect(bench.asked).toEqual([]);
     expect(bench.told).toMatchObject([{ answer: { decision: { ruleId: 'user' } }, partition: 1 }]);
@@ -197,7 +196,13 @@ describe('a request whose limits are in several partitions', () => {
     expect(bench.told).toEqual([{ answer: LOST, partition: 2 }]);
     expect(bench.refunds()).toHaveLength(2);
     bench.of('ip').answer(GONE);
-    const refund = { refunded: true, ruleId: 'all', cost: 1, decided: { term: 1, index: 1, timeMillis: 1 } };
+    const refund = {
+      refunded: true,
+      ruleId: 'all',
+      cost: 1,
+      decided: { term: 1, index: 1, timeMillis: 1 },
+      rulesVersion: 7,
+    };
     bench.of('*').answer({ kind: 'refund', refund });
     expect(bench.requests.counts).toEqual({ released: 1, left: 1 });
   });
@@ -206,7 +211,13 @@ describe('a request whose limits are in several partitions', () => {
     const bench = new Bench();
     bench.ask({ user: 'ada' });
     bench.of('*').answer(LOST);
-    const refund = { refunded: false, ruleId: 'all', cost: 0, decided: { term: 1, index: 1, timeMillis: 1 } };
+    const refund = {
+      refunded: false,
+      ruleId: 'all',
+      cost: 0,
+      decided: { term: 1, index: 1, timeMillis: 1 },
+      rulesVersion: 7,
+    };
     bench.of('*').answer({ kind: 'refund', refund });
     expect(bench.requests.counts).toEqual({ released: 0, left: 1 });
   });

@@ -57,6 +57,7 @@ export class PlayedDoor {
       ruleId: 'default',
       cost: 2,
       decided: { term: 2, index: 7, position: 1, timeMillis: 90 },
+      rulesVersion: 7,
     },
   };
   readonly openLooks: DoneWith<LookRequest>[] = [];
@@ -97,6 +98,7 @@ export class PlayedDoor {
           if (this.refunded === undefined) this.openRefunds.push(done);
           else done(this.refunded, 0);
         },
+        refundDescribed: (_request, done) => done({ kind: 'unlimited', rulesVersion: 7 }, 0),
         readiness: () => ({ status: 'ready' }),
         wantsNoClients: () => this.wantsNoClients,
         cluster: () => this.report,

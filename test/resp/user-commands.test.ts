@@ -138,7 +138,10 @@ describe('REFUND', () => {
   ])('says that no grant is remembered under the id in RESP%i', async (version, bytes) => {
     await client.ask('HELLO', String(version));
     const { length } = client.received;
-    played.refunded = { kind: 'refund', refund: { refunded: false, ruleId: '', cost: 0, decided: DECIDED } };
+    played.refunded = {
+      kind: 'refund',
+      refund: { refunded: false, ruleId: '', cost: 0, decided: DECIDED, rulesVersion: 7 },
+    };
     expect(await client.ask('REFUND', 'ada', 'ID', 'r1')).toEqual([0, null, 0]);
     expect(client.received.subarray(length).toString()).toBe(bytes);
   });

@@ -107,7 +107,7 @@ describe('a refund', () => {
   const decided = { term: 1, index: 9, timeMillis: 5 };
 
   function refundAnswer(refunded: boolean): Answer & RefundAnswer {
-    return { kind: 'refund', refund: { refunded, ruleId: '', cost: 0, decided } };
+    return { kind: 'refund', refund: { refunded, ruleId: '', cost: 0, decided, rulesVersion: 7 } };
   }
 
   function refund(bench: RouterBench): RefundAnswer[] {

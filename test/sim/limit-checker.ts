@@ -291,6 +291,8 @@ export class LimitChecker {
     const grants = this.#group(id).charged.get(receipt) ?? [];
     const isTakenBack = grants.length > 0 && grants.every(({ refundedIndex }) => refundedIndex !== undefined);
     check(isTakenBack, () => `the log took back no such grant: ${words}`);
+    const inForce = this.#group(id).machine.past.tableAt(refund.decided.index)?.version;
+    check(refund.rulesVersion === inForce, () => `rules ${inForce} granted it: ${words}`);
   }
 
   /** Somebody was told how a user stands. */

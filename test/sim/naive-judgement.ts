@@ -164,7 +164,7 @@ export function refundOf(
     retryAfterMillis: 0,
     resetMillis: 0,
     decided: grant?.decision.decided ?? receiptOf(place, nowMillis),
-    rulesVersion: place.rulesVersion,
+    rulesVersion: grant?.decision.rulesVersion ?? place.rulesVersion,
     refund: { refunded: grant !== undefined, cost: grant?.cost ?? 0 },
   };
 }

@@ -74,6 +74,7 @@ const answer: fc.Arbitrary<Answer> = fc.oneof(
       refunded: fc.boolean(),
       ruleId: fc.constantFrom('', 'a', 'b'),
       cost: natural,
+      rulesVersion: natural,
       decided: fc.record({ term: natural, index: natural, timeMillis: natural }),
     }),
   }),

@@ -110,6 +110,35 @@ export const MATCHING: readonly Mutant[] = [
     },
   },
   {
+    id: 'A13',
+    bug: 'a reservation is given back twice',
+    law: 'nobody gives back what is not reserved any more',
+    edits: [
+      {
+        in: 'Reservations.release',
+        find: "this.#giveBack({ ask: 'refund', userId, requestId });",
+        replace:
+          "this.#giveBack({ ask: 'refund', userId, requestId }); this.#giveBack({ ask: 'refund', userId, requestId });",
+      },
+    ],
+  },
+  {
+    id: 'A14',
+    bug: 'a refund is told to have reached all partitions though other rules made the grant',
+    law: 'what stays charged is not said to be free',
+    edits: [
+      {
+        in: 'refundDescribed',
+        find: 'refunded ? (isKnown ? kept : undefined) : []',
+        replace: 'refunded && isKnown ? kept : []',
+      },
+    ],
+    unitTest: {
+      file: 'matching/described-refunds.test.ts',
+      why: 'nothing in a log hangs on what is told of it',
+    },
+  },
+  {
     id: 'A12',
     bug: 'a node denies by what it has applied of a partition that it does not lead',
     law: 'a denial follows from what its leader has applied',
