@@ -160,8 +160,8 @@ export class DescribedChecker {
     for (const before of asking.rounds.slice(0, -1)) this.#checkReleased(asking, before);
     if (round !== undefined && !mustStay(round)) this.#checkReleased(asking, round);
     if (answer.kind === 'unlimited') {
-      const isFree = this.#init.documents.some(({ version }) => this.#limitsOf(asking, version).length === 0);
-      check(isFree, () => `${wordsOfAsking(asking)} has no limit by any rules`);
+      const isFree = this.#limitsOf(asking, answer.rulesVersion).length === 0;
+      check(isFree, () => `${wordsOfAsking(asking)} has no limit by rules ${answer.rulesVersion}`);
       return undefined;
     }
     if (answer.kind !== 'decision') return undefined;
