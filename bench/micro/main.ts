@@ -123,6 +123,7 @@ function measureCounting({ cellMillis }: MicroOptions, users: number): number {
     retryAfterMillis: 0,
     resetMillis: 0,
     decided: { term: 1, index: 1, position: 0, timeMillis: 0 },
+    rulesVersion: 1,
   };
   const answer = { kind: 'decision', decision } as const;
   const startedMillis = performance.now();

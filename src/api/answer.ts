@@ -46,6 +46,11 @@ export interface Decision extends LimitStanding {
   readonly waitMillis?: number;
   readonly decided: Receipt;
   /**
+   * Of the rules that were in force where it was decided: at the entry of a grant, in the state that a denial was read from.
+   * All limits of a request are decided by one version.
+   */
+  readonly rulesVersion: number;
+  /**
    * Of a request under several limits: all of them, in their order. The answer itself is that of the one that binds: of those
    * that deny it the one that takes longest to grant it, else the one with least remaining.
    */

@@ -21,8 +21,8 @@ export interface DescribedRequest extends Pick<AllowRequest, 'cost' | 'timestamp
 
 export type DescribedAnswer =
   | AllowAnswer
-  /** No rule limits it. Nothing was counted. */
-  | { readonly kind: 'unlimited' }
+  /** No rule of this version limits it. Nothing was counted. */
+  | { readonly kind: 'unlimited'; readonly rulesVersion: number }
   | DegradedAnswer;
 
 /** Nobody could decide, and the fail modes of the rules did, at the node that was asked. There is no receipt of it. */
@@ -31,6 +31,8 @@ export interface DegradedAnswer {
   readonly allowed: boolean;
   /** The rules of the document that nobody could decide, at least one, each once. */
   readonly ruleIds: readonly string[];
+  /** Of the rules that found these. */
+  readonly rulesVersion: number;
   /** 0 if it is allowed; else until this node would let it through, if nobody can decide by then either. */
   readonly retryAfterMillis: number;
 }

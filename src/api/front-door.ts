@@ -8,7 +8,7 @@ import type { ClusterReport } from './cluster-report.ts';
 import type { NodeChange, NodeChangeResult } from './node-change.ts';
 import type { Readiness } from './readiness.ts';
 import type { LookRequest } from './look.ts';
-import type { RefundRequest } from './refund.ts';
+import type { DescribedRefund, DescribedRefundDone, RefundRequest } from './refund.ts';
 import type { DescribedAnswer, DescribedDone, DescribedRequest } from './described.ts';
 import type { AllowRequest } from './request.ts';
 import type { RulesChange, RulesChangeResult, RulesInForce } from './rules-change.ts';
@@ -46,6 +46,8 @@ export interface NodeBehindDoor {
   readonly operate: (request: CustomerRequest, done: DoneWith<CustomerRequest>) => void;
   /** The same to a customer, whose key the rules know. @param action of any bounds */
   readonly customer: (customerId: string, action: CustomerAction, done: DoneWith<CustomerRequest>) => void;
+  /** @param request well-formed, as `invalidInDescribed` says of the same descriptors and request id; `done` as above */
+  readonly refundDescribed: (request: DescribedRefund, done: DescribedRefundDone) => void;
   readonly readiness: () => Readiness;
   /** Clients should go elsewhere: every answer is the last one on its connection. */
   readonly wantsNoClients: () => boolean;

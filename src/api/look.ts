@@ -20,6 +20,8 @@ export interface Standing {
   readonly decided: Receipt;
   /** Everything is denied, whatever is left: see `Decision`. */
   readonly isBlocked?: true;
+  /** Of the rules in force there. */
+  readonly rulesVersion: number;
 }
 
 export type LookAnswer = { readonly kind: 'standing'; readonly standing: Standing } | Invalid | Unavailable;

@@ -3,6 +3,7 @@
  * done once. Plain data, and the check of what is asked.
  */
 import type { Invalid, Receipt, Unavailable } from './answer.ts';
+import type { DescribedRequest } from './described.ts';
 
 export interface RefundRequest {
   readonly ask: 'refund';
@@ -22,6 +23,37 @@ export interface Refund {
   readonly cost: number;
   /** Of the grant, as its caller was told; without one the place where that was found out. */
   readonly decided: Receipt;
+  /** Of the rules that granted it; without a grant of those in force where that was found out. */
+  readonly rulesVersion: number;
 }
 
 export type RefundAnswer = { readonly kind: 'refund'; readonly refund: Refund } | Invalid | Unavailable;
+
+/** Of a request whose limits rules found: by what it was, not by a key. */
+export interface DescribedRefund extends Pick<DescribedRequest, 'descriptors'> {
+  readonly ask: 'refund described';
+  /** As the request had it: 1 to `REQUEST_ID_BYTES_MAX` bytes. */
+  readonly requestId: string;
+}
+
+/** A limit under which a refunded request stays charged until its window is over. */
+export interface KeptLimit {
+  readonly ruleId: string;
+  /** The key that it counts by. */
+  readonly userId: string;
+}
+
+export type DescribedRefundAnswer =
+  | {
+      readonly kind: 'refund';
+      readonly refund: Refund;
+      /** In other partitions than that of the first key. Undefined: by other rules than the grant's nobody can tell. */
+      readonly kept: readonly KeptLimit[] | undefined;
+    }
+  /** No rule of this version limits such a request: there is nothing to give back. */
+  | { readonly kind: 'unlimited'; readonly rulesVersion: number }
+  | Invalid
+  | Unavailable;
+
+/** Told once. `partition` is that of the first key. */
+export type DescribedRefundDone = (answer: DescribedRefundAnswer, partition: number) => void;

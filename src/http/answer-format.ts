@@ -48,7 +48,10 @@ export function formatBody(answer: DescribedAnswer, partition: number): Formatte
     case 'unavailable':
       return formatUnavailable(answer.reason, answer.proposed);
     case 'unlimited':
-      return { status: ALLOW_STATUS.granted, body: { allowed: true, unlimited: true } };
+      return {
+        status: ALLOW_STATUS.granted,
+        body: { allowed: true, unlimited: true, rulesVersion: answer.rulesVersion },
+      };
     case 'degraded':
       return formatDegraded(answer);
   }
@@ -77,7 +80,7 @@ function headersOf(answer: DescribedAnswer): Record<string, string> {
 }
 
 function formatGrant(decision: Decision, partition: number): FormattedBody {
-  const { limit, remaining, resetMillis, waitMillis, ruleId: rule, decided } = decision;
+  const { limit, remaining, resetMillis, waitMillis, ruleId: rule, decided, rulesVersion } = decision;
   const wait = waitMillis === undefined ? {} : { waitMillis };
   return {
     status: ALLOW_STATUS.granted,
@@ -88,6 +91,7 @@ function formatGrant(decision: Decision, partition: number): FormattedBody {
       resetMillis,
       ...wait,
       rule,
+      rulesVersion,
       ...limitsOf(decision),
       decided: { partition, ...decided },
     },
@@ -101,7 +105,8 @@ function limitsOf({ limits }: Decision): { readonly limits?: readonly unknown[] 
 }
 
 function formatDenial(decision: Decision, partition: number): FormattedBody {
-  const { limit, remaining, resetMillis, retryAfterMillis, windowMillis, ruleId: rule, decided } = decision;
+  const { limit, remaining, resetMillis, retryAfterMillis, windowMillis, ruleId: rule } = decision;
+  const { decided, rulesVersion } = decision;
   const retryAfter = secondsCeil(retryAfterMillis);
   const window = formatWindow(windowMillis);
   return {
@@ -113,6 +118,7 @@ function formatDenial(decision: Decision, partition: number): FormattedBody {
       resetMillis,
       retryAfterMillis,
       rule,
+      rulesVersion,
       ...limitsOf(decision),
       decided: { partition, ...decided },
       error: {
@@ -137,8 +143,10 @@ function formatBlocked({ ruleId, decided }: Decision, partition: number): Format
 }
 
 /** By the fail modes of rules: it never has a receipt. */
-function formatDegraded({ allowed, ruleIds: rules, retryAfterMillis }: DegradedAnswer): FormattedBody {
-  if (allowed) return { status: ALLOW_STATUS.granted, body: { allowed, degraded: true, rules } };
+function formatDegraded(answer: DegradedAnswer): FormattedBody {
+  const { allowed, ruleIds: rules, retryAfterMillis, rulesVersion } = answer;
+  if (allowed)
+    return { status: ALLOW_STATUS.granted, body: { allowed, degraded: true, rules, rulesVersion } };
   const retryAfter = secondsCeil(retryAfterMillis);
   const message = `Nobody can decide, and what this node may grant alone is used up. Retry after ${retryAfter} s.`;
   return {
@@ -147,6 +155,7 @@ function formatDegraded({ allowed, ruleIds: rules, retryAfterMillis }: DegradedA
       allowed,
       degraded: true,
       rules,
+      rulesVersion,
       retryAfterMillis,
       error: { type: 'rate_limit_error', message, retry_after: retryAfter },
     },

@@ -26,6 +26,7 @@ import {
 import { addRulesRoutes } from './rules-route.ts';
 import { addStatusRoutes } from './status-routes.ts';
 import { addUsageRoute } from './usage-route.ts';
+import { addRefundsRoute } from './refunds-route.ts';
 import { addUsersRoute, REFUNDS, USER, USER_LENGTH_MAX } from './users-route.ts';
 
 /** How often a late request is looked for, as a part of what it may take. Node's own 30 s would be its real limit. */
@@ -79,6 +80,7 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
   addBatchRoute(app, init);
   addUsersRoute(app, init);
   addCustomersRoutes(app, init);
+  addRefundsRoute(app, init);
   addUsageRoute(app, init);
   addNodesRoute(app, init);
   addRulesRoutes(app, init);

@@ -6,12 +6,13 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { LimitStanding } from '../api/answer.ts';
 import type { LookAnswer, LookRequest } from '../api/look.ts';
 import { isBoundedText } from '../api/bounded.ts';
-import type { Refund, RefundRequest } from '../api/refund.ts';
+import type { RefundRequest } from '../api/refund.ts';
 import { invalidIn, KEY_BYTES_MAX, REQUEST_ID_BYTES_MAX } from '../api/request.ts';
 import { formatAnswer } from './answer-format.ts';
 import type { HttpDoorInit } from './door-init.ts';
 import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
 import { fieldsOf, InvalidBodyError } from './json-body.ts';
+import { formatRefund } from './refund-format.ts';
 
 /** As the router of the server has it. */
 export const USER = '/v1/users/:userId';
@@ -49,12 +50,13 @@ function formatStanding(
   partition: number,
 ): HttpAnswer {
   const limits = standing.limits.map(limitOf);
+  const { rulesVersion } = standing;
   const decided = { partition, ...standing.decided };
   const blocked = standing.isBlocked === true ? { blocked: true } : {};
   return {
     status: 200,
     headers: { 'content-type': JSON_TYPE },
-    body: { userId, ...blocked, limits, decided },
+    body: { userId, ...blocked, rulesVersion, limits, decided },
   };
 }
 
@@ -74,19 +76,6 @@ function parseRefund(userId: string, body: unknown): RefundRequest {
   const invalid = invalidIn({ userId });
   if (invalid !== undefined) throw new InvalidBodyError(invalid.field, invalid.message);
   return { ask: 'refund', userId, requestId };
-}
-
-function formatRefund({ refunded, ruleId, cost, decided }: Refund, partition: number): HttpAnswer {
-  const headers = { 'content-type': JSON_TYPE };
-  const receipt = { partition, ...decided };
-  if (refunded) return { status: 200, headers, body: { refunded, rule: ruleId, cost, decided: receipt } };
-  const message =
-    'no grant is remembered under this requestId: it was denied, never decided, or too long ago';
-  return {
-    status: 404,
-    headers,
-    body: { refunded, decided: receipt, error: { type: 'not_remembered', field: 'requestId', message } },
-  };
 }
 
 export function addUsersRoute(app: FastifyInstance, { node }: HttpDoorInit): void {

@@ -16,10 +16,11 @@ export function applyCustomers(
   requests: readonly CustomerRequest[],
   tell?: (i: number, decision: Decision) => void,
 ): void {
-  const { term, index } = state.applied;
+  const { applied, rulesVersion } = state;
+  const { term, index } = applied;
   for (const [i, request] of requests.entries()) {
     state.lookUp(request);
-    const decision = decide(state, request, { term, index, position: i });
+    const decision = decide(state, request, { term, index, position: i, rulesVersion });
     tell?.(i, decision);
   }
 }
@@ -90,10 +91,12 @@ function followOwn({ keyTables, name, applied }: LimiterState): void {
 }
 
 function told({ applied }: LimiterState, record: CustomerRecord, place: Place, isDone = true): Decision {
-  return { ...NOT_JUDGED, decided: receiptAt(place, applied.timeMillis), customer: { isDone, record } };
+  const decided = receiptAt(place, applied.timeMillis);
+  return { ...NOT_JUDGED, decided, rulesVersion: place.rulesVersion, customer: { isDone, record } };
 }
 
 function noRoom({ applied }: LimiterState, place: Place): Decision {
   assert(place.position !== undefined, 'a change has its place in the log');
-  return { ...NOT_JUDGED, decided: receiptAt(place, applied.timeMillis), refusal: 'at_capacity' };
+  const decided = receiptAt(place, applied.timeMillis);
+  return { ...NOT_JUDGED, decided, rulesVersion: place.rulesVersion, refusal: 'at_capacity' };
 }

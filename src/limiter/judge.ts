@@ -253,6 +253,7 @@ export class Judgement implements Demand {
           ...NOT_JUDGED,
           ruleId: state.ruleIdOf(question.ruleId),
           decided: receiptAt(place, this.#now),
+          rulesVersion: place.rulesVersion,
           isBlocked: true,
         };
       case 'denied':
@@ -319,6 +320,7 @@ export class Judgement implements Demand {
       retryAfterMillis: this.#retryAfterMillis,
       resetMillis: this.#resetMillis,
       decided: receiptAt(place, this.t),
+      rulesVersion: place.rulesVersion,
     };
   }
 
@@ -328,6 +330,7 @@ export class Judgement implements Demand {
       ...NOT_JUDGED,
       ruleId,
       decided: receiptAt(place, this.#now),
+      rulesVersion: place.rulesVersion,
       refusal,
       ...(conflict !== undefined && { conflict }),
     };

@@ -4,7 +4,6 @@
  */
 
 import type { CustomerGuard } from '../api/customer.ts';
-import type { LimitStanding } from '../api/answer.ts';
 import type { LookRequest, Standing } from '../api/look.ts';
 import type { AllowRequest } from '../api/request.ts';
 import type { Inadmissible, TimestampBound } from './admission.ts';
@@ -15,7 +14,8 @@ import { type AllowBatch, BatchCursor, guardAt, requestAt, rowsOf } from './log/
 import type { Command } from './log/command.ts';
 import type { AppliedPosition, Decision } from './decision.ts';
 import { applyCustomers } from './customer-changes.ts';
-import { Judgement, type Question, questionOf } from './judge.ts';
+import { Judgement, questionOf } from './judge.ts';
+import { standingAt } from './look.ts';
 import { DEFAULT_RULE, type RuleTable } from './rules.ts';
 import { itemsOf, type StateItem } from './state/inspection.ts';
 import type { KeyTable } from './state/key-table.ts';
@@ -32,17 +32,6 @@ import { type Place, refundOf, unlessOlder } from './told.ts';
  */
 const SWEPT_KEYS_PER_GRANT = 2;
 const SWEPT_REQUEST_IDS_PER_GRANT = 2;
-
-/** What a look asks under each rule. */
-const ONE_MORE: Question = {
-  ruleId: DEFAULT_RULE,
-  cost: 1,
-  timestampMillis: undefined,
-  hasRequestId: false,
-  askedDigest: undefined,
-  ifRemembered: false,
-  guard: undefined,
-};
 
 /** Told in order; `i` is the first row of the request in its batch. Must not throw: the batch would stay half applied. */
 export type OnDecision = (i: number, decision: Decision) => void;
@@ -79,7 +68,7 @@ export class LimiterStateMachine {
     guard: undefined as CustomerGuard | undefined,
   };
   readonly #cursor = new BatchCursor();
-  readonly #place = { term: 0, index: 0, position: undefined as number | undefined };
+  readonly #place = { term: 0, index: 0, position: undefined as number | undefined, rulesVersion: 0 };
 
   /**
    * @param hashSeed drawn by the process, 0 to 2^53: users must not foresee how their ids are hashed. Replicas may
@@ -119,7 +108,7 @@ export class LimiterStateMachine {
         this.#applyBatch(command.batch, onDecision);
         return;
       case 'rules':
-        if (command.table.version > (this.#state.table?.version ?? 0)) this.#state.changeRules(command.table);
+        if (command.table.version > this.#state.rulesVersion) this.#state.changeRules(command.table);
         return;
       case 'sweep':
         this.#state.sweep();
@@ -187,29 +176,15 @@ export class LimiterStateMachine {
    * How a user stands at group time `nowMillis`, by the judgement that denies at once; undefined if there is no rule to
    * say it by. Changes nothing. A leader that was deposed may tell what is no longer so: nobody is granted anything by it.
    */
-  look({ userId, ruleId }: LookRequest, nowMillis: number): Standing | undefined {
-    const state = this.#state;
-    const { applied, table } = state;
-    const now = Math.max(nowMillis, applied.timeMillis);
-    const place = this.#whole;
-    state.lookUp({ userId });
-    this.#judgement.findRecord(state);
-    const ruleIds = ruleId === undefined ? (table?.rules ?? []).map(({ id }) => id) : [ruleId];
-    const limits: LimitStanding[] = [];
-    for (const named of ruleIds) {
-      const keys = state.keysFor(named);
-      if (keys?.active !== true) return undefined;
-      this.#judgement.judgeKey(state.name, keys, ONE_MORE, now);
-      limits.push(this.#judgement.standing(place));
-    }
-    const decided = { term: place.term, index: place.index, timeMillis: now };
-    return this.#judgement.isBlocked ? { limits, decided, isBlocked: true } : { limits, decided };
+  look(request: LookRequest, nowMillis: number): Standing | undefined {
+    const now = Math.max(nowMillis, this.#state.applied.timeMillis);
+    return standingAt(this.#state, request, { judgement: this.#judgement, now, place: this.#whole });
   }
 
   /** The place of what is read from the state as it is. */
   get #whole(): Place {
     const { term, index } = this.#state.applied;
-    return { term, index, position: undefined };
+    return { term, index, position: undefined, rulesVersion: this.#state.rulesVersion };
   }
 
   /** Begins to write the state down, as it is now. Whatever was begun before ends. */
@@ -275,6 +250,7 @@ export class LimiterStateMachine {
     const place = this.#place;
     place.term = state.applied.term;
     place.index = state.applied.index;
+    place.rulesVersion = state.rulesVersion;
     cursor.open(batch);
     for (let i = 0; i < batch.size; i += 1) {
       cursor.next();

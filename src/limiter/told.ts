@@ -10,6 +10,8 @@ export interface Place {
   readonly term: number;
   readonly index: number;
   readonly position: number | undefined;
+  /** Of the rules in force there; 0 before the first. */
+  readonly rulesVersion: number;
 }
 
 /** What is said of a limit that was not asked. */
@@ -29,6 +31,7 @@ export function refundOf(grant: GrantView | undefined, place: Place, nowMillis: 
     ...NOT_JUDGED,
     ruleId: grant?.ruleId ?? '',
     decided: grant?.decision.decided ?? receiptAt(place, nowMillis),
+    rulesVersion: grant?.decision.rulesVersion ?? place.rulesVersion,
     refund: { refunded: grant !== undefined, cost: grant?.fingerprint.cost ?? 0 },
   };
 }

@@ -1,17 +1,7 @@
 /** What is known of a request that is under the limits of rules, while it is on its way. Types only. */
-import type { AllowAnswer } from '../api/answer.ts';
 import type { DescribedDone, DescribedRequest } from '../api/described.ts';
 import type { KnownCustomer } from './customer-cache.ts';
 import type { MatchedLimit, RuleBook } from './rule-book.ts';
-import type { Share } from './share-outcome.ts';
-
-/** What became of reservations. */
-export interface ReservationCounts {
-  /** Given back, because another limit denied the request. */
-  released: number;
-  /** Not known to be given back: nobody could be asked, or the log held none. Those that are granted yet stay charged. */
-  left: number;
-}
 
 /** A request on its way. */
 export interface Asking {
@@ -20,18 +10,14 @@ export interface Asking {
   readonly done: DescribedDone;
   /** It waited for other rules; those on trial were asked before. */
   isAgain: boolean;
+  /** Of the rules that found its limits last. */
+  rulesVersion: number;
   /** Limits that nobody could decide, and that are no reason to refuse it so far. */
   undecided: readonly MatchedLimit[];
   /** What it is matched with. */
   customer: KnownCustomer | undefined;
   /** How often that was of before. */
   recordsLearned: number;
-}
-
-export interface Reserved {
-  readonly share: Share;
-  readonly requestId: string;
-  answer: AllowAnswer | undefined;
 }
 
 /** What follows once the record of its customer was read. */

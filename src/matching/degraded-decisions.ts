@@ -37,13 +37,13 @@ export class DegradedDecisions {
     return local.length === 0 ? 0 : this.#init.takeLocal(local);
   }
 
-  /** @param retryAfterMillis 0: it is let through */
-  answer(limits: readonly MatchedLimit[], retryAfterMillis: number): DegradedAnswer {
+  /** @param rulesVersion of the rules that found the limits @param retryAfterMillis 0: it is let through */
+  answer(limits: readonly MatchedLimit[], rulesVersion: number, retryAfterMillis: number): DegradedAnswer {
     this.#lastMillis = this.#init.monotonicMillis();
     this.#decisions += 1;
     if (this.#decisions === 1) this.#init.changed(true, 1);
     const ruleIds = [...new Set(limits.map(({ rule }) => rule.id))];
-    return { kind: 'degraded', allowed: retryAfterMillis === 0, ruleIds, retryAfterMillis };
+    return { kind: 'degraded', allowed: retryAfterMillis === 0, ruleIds, rulesVersion, retryAfterMillis };
   }
 
   tick(): void {

@@ -2,33 +2,40 @@
  * Asks for requests that rules find the limits of, wherever the partitions of their keys are led. Limits of one partition are
  * decided in one step of its log. Of several partitions all but the first are asked for reservations: grants like any other,
  * under ids of their own. When all have granted, the first is asked under the request's own id, and its answer is the answer. If
- * any denies, the reservations are given back.
+ * any denies, the reservations are given back. What this node leads is looked at before: if it denies, nothing is reserved.
  *
  * So nothing is ever over its limit anywhere. Where nobody can decide, and no rule that is meant is `closed`, their fail modes do
  * (degraded-decisions.ts): what others reserved for a request that is let through stays charged. Whoever asks may be lost in between: then the reservations stay charged until their
  * window is over, and the request counts nowhere else. It keeps no grants and judges nothing.
  */
-import type { AllowAnswer, Decision, Invalid, Unavailable } from '../api/answer.ts';
+import type { AllowAnswer, Unavailable } from '../api/answer.ts';
 import type { CustomerGuard, CustomerRecord } from '../api/customer.ts';
-import type { DescribedAnswer, DescribedDone, DescribedRequest } from '../api/described.ts';
-import { jointGrant, limitsOf } from '../api/joint-answer.ts';
-import type { RefundRequest } from '../api/refund.ts';
+import type { DescribedDone, DescribedRequest } from '../api/described.ts';
+import type { DescribedRefund, DescribedRefundDone } from '../api/refund.ts';
 import type { AllowRequest } from '../api/request.ts';
-import { askedDigest } from './asked-digest.ts';
+import type { Asking, Once } from './asking.ts';
+import { NO_DOCUMENT, STARTING } from './current-book.ts';
 import { asOf, CustomerCache, type KnownCustomer } from './customer-cache.ts';
-import type { Asking, Once, ReservationCounts, Reserved } from './asking.ts';
 import { Customers } from './customers.ts';
+import { refundDescribed } from './described-refunds.ts';
 import type { DescribedRequestsInit } from './described-requests-init.ts';
 import { ownFirst, readOf, recordFound } from './record-read.ts';
+import { type ReservationCounts, Reservations, type Reserved } from './reservations.ts';
 import type { MatchedLimit, RuleBook } from './rule-book.ts';
-import { isCertain, isGrant, outcomeOf, recordIn, type Share, wantsOtherRules } from './share-outcome.ts';
+import {
+  isCertain,
+  isGrant,
+  outcomeOf,
+  recordIn,
+  type RefusedShare,
+  type Share,
+  sharesOf,
+  together,
+  wantsOtherRules,
+  worstOf,
+} from './share-outcome.ts';
+import { requestFor } from './share-request.ts';
 
-const STARTING: Unavailable = { kind: 'unavailable', reason: 'starting', proposed: false };
-const NO_DOCUMENT: Invalid = {
-  kind: 'invalid',
-  field: 'descriptors',
-  message: 'descriptors find no rules: none of this cluster say which requests they are for; name a rule',
-};
 const OVERLOADED: Unavailable = { kind: 'unavailable', reason: 'overloaded', proposed: false };
 const RULES_CHANGED: Unavailable = { kind: 'unavailable', reason: 'rules_changed', proposed: false };
 
@@ -39,10 +46,10 @@ export class DescribedRequests {
   /** What operators say of customers. */
   readonly customers: Customers;
   readonly #cache = new CustomerCache();
-  readonly counts: ReservationCounts = { released: 0, left: 0 };
   readonly #init: DescribedRequestsInit;
   /** To be asked again with the next tick: rules were changing. */
   #waiting: Asking[] = [];
+  readonly #reservations: Reservations;
 
   constructor(init: DescribedRequestsInit) {
     this.#init = init;
@@ -52,6 +59,12 @@ export class DescribedRequests {
       cache: this.#cache,
       ask: (request, done) => ask(request, done, doorMillis() + deadlineMillis),
     });
+    this.#reservations = new Reservations(init);
+  }
+
+  /** What became of those that were given back. */
+  get counts(): ReservationCounts {
+    return this.#reservations.counts;
   }
 
   /** @param request well-formed, see `invalidInDescribed`; `done` is told once */
@@ -62,10 +75,16 @@ export class DescribedRequests {
       deadlineMillis,
       done,
       isAgain: false,
+      rulesVersion: 0,
       undecided: [],
       customer: undefined,
       recordsLearned: 0,
     });
+  }
+
+  /** Of a request with an id. @param refund well-formed, as `invalidInDescribed` says; `done` is told once */
+  refund(refund: DescribedRefund, done: DescribedRefundDone): void {
+    refundDescribed(this.#init, refund, done);
   }
 
   tick(): void {
@@ -92,6 +111,7 @@ export class DescribedRequests {
     const book = this.#init.book();
     if (book === 'starting') return done(STARTING, 0);
     if (book === undefined) return done(NO_DOCUMENT, 0);
+    asking.rulesVersion = book.version;
     const customer = this.#cache.of(request);
     asking.customer = customer;
     const matched = book.limitsFor(asOf(request, customer));
@@ -103,7 +123,7 @@ export class DescribedRequests {
       return;
     }
     if (!asking.isAgain) for (const windows of matched.onTrial) this.#try(windows, asking, book);
-    const shares = this.#sharesOf(matched.enforced);
+    const shares = sharesOf(matched.enforced, this.#init.partitionOf);
     if (customer === undefined) return this.#askShares(shares, asking, book);
     const partition = this.#init.partitionOf(customer.key);
     const ordered = ownFirst(shares, customer, partition);
@@ -113,9 +133,11 @@ export class DescribedRequests {
   }
 
   #askShares([first, ...others]: readonly Share[], asking: Asking, book: RuleBook): void {
-    if (first === undefined) return asking.done({ kind: 'unlimited' }, 0);
-    if (others.length === 0) this.#askFirst(first, [], asking, book);
-    else this.#reserve(first, others, asking, book);
+    if (first === undefined) return asking.done({ kind: 'unlimited', rulesVersion: book.version }, 0);
+    if (others.length === 0) return this.#askFirst(first, [], asking, book);
+    const denied = this.#deniedHere([first, ...others], asking, book);
+    if (denied === undefined) return this.#reserve(first, others, asking, book);
+    this.#recall(first, asking, book, () => asking.done(denied.answer, denied.share.partition));
   }
 
   /**
@@ -128,7 +150,7 @@ export class DescribedRequests {
     this.#init.ask(
       readOf(customer),
       (answer, partition) => {
-        const found = recordFound(answer, customer, shares);
+        const found = recordFound(answer, customer, shares, book.version);
         const refuse = (): void => {
           if (found.kind === 'refused') asking.done(found.answer, partition);
         };
@@ -153,21 +175,24 @@ export class DescribedRequests {
     this.#ask(asking);
   }
 
-  /** By partition, in the order of the limits. */
-  #sharesOf(limits: readonly MatchedLimit[]): Share[] {
-    const shares = new Map<number, [MatchedLimit, ...MatchedLimit[]]>();
-    for (const limit of limits) {
-      const partition = this.#init.partitionOf(limit.userId);
-      const known = shares.get(partition);
-      if (known === undefined) shares.set(partition, [limit]);
-      else known.push(limit);
-    }
-    return [...shares].map(([partition, ofPartition]) => ({ partition, limits: ofPartition }));
+  /** What this node knows to be denied need not be reserved anywhere, and given back: of several the longest denial. */
+  #deniedHere(shares: readonly Share[], asking: Asking, book: RuleBook): RefusedShare | undefined {
+    // It waited for too long before this process came to read it.
+    if (this.#init.monotonicMillis() >= asking.deadlineMillis) return undefined;
+    // What it is matched with may be of before, which only the partition of its customer can say.
+    const sure = shares.filter(
+      (share) => asking.customer === undefined || this.#guardOf(share, asking) !== undefined,
+    );
+    const denials = sure.flatMap((share): RefusedShare[] => {
+      const decision = this.#init.deniedHere(this.#ownRequestFor(share, asking, book));
+      return decision === undefined ? [] : [{ share, answer: { kind: 'decision', decision } }];
+    });
+    return worstOf(denials);
   }
 
   /** A rule on trial denies nothing; what it decides is counted where it is decided. */
   #try(windows: readonly MatchedLimit[], { request, deadlineMillis }: Asking, book: RuleBook): void {
-    for (const share of this.#sharesOf(windows))
+    for (const share of sharesOf(windows, this.#init.partitionOf))
       this.#init.ask(requestFor(share, request, undefined, book), () => undefined, deadlineMillis);
   }
 
@@ -205,7 +230,7 @@ export class DescribedRequests {
         this.#askFirst(first, reserved, asking, book);
         return;
       case 'refused':
-        this.#release(reserved);
+        this.#reservations.release(reserved);
         this.#recall(first, asking, book, () =>
           this.#conclude(outcome.answer, outcome.share.partition, asking, reserved),
         );
@@ -217,9 +242,9 @@ export class DescribedRequests {
         const retryAfterMillis = this.#init.degraded.millisUntilAllowed(limits);
         if (retryAfterMillis === 0) this.#askFirst(first, reserved, asking, book);
         else {
-          this.#release(reserved);
+          this.#reservations.release(reserved);
           this.#recall(first, asking, book, () =>
-            asking.done(this.#init.degraded.answer(limits, retryAfterMillis), share.partition),
+            asking.done(this.#init.degraded.answer(limits, book.version, retryAfterMillis), share.partition),
           );
         }
       }
@@ -249,14 +274,19 @@ export class DescribedRequests {
 
   /** Under the request's own id: what is answered now is the answer. */
   #askFirst(share: Share, reserved: readonly Reserved[], asking: Asking, book: RuleBook): void {
-    const { request, deadlineMillis } = asking;
+    this.#init.ask(
+      this.#ownRequestFor(share, asking, book),
+      (answer, partition) => this.#firstAnswered({ share, answer }, partition, reserved, asking),
+      asking.deadlineMillis,
+    );
+  }
+
+  /** Under its own id, and bound to what is known of its customer where that lies. */
+  #ownRequestFor(share: Share, asking: Asking, book: RuleBook): AllowRequest {
+    const { request } = asking;
     const wanted = requestFor(share, request, request.requestId, book);
     const guard = this.#guardOf(share, asking);
-    this.#init.ask(
-      guard === undefined ? wanted : { ...wanted, guard },
-      (answer, partition) => this.#firstAnswered({ share, answer }, partition, reserved, asking),
-      deadlineMillis,
-    );
+    return guard === undefined ? wanted : { ...wanted, guard };
   }
 
   #guardOf({ partition }: Share, { customer }: Asking): CustomerGuard | undefined {
@@ -281,10 +311,11 @@ export class DescribedRequests {
     const isRefused = outcome.kind === 'refused' || retryAfterMillis > 0;
     // Of a grant made for an earlier attempt others are reserved already. And what the first may have granted is not given back:
     // a retry may learn that it did.
-    if (isRefused ? isCertain(answer) : isGrant(answer) && answer.isRepeat === true) this.#release(reserved);
+    if (isRefused ? isCertain(answer) : isGrant(answer) && answer.isRepeat === true)
+      this.#reservations.release(reserved);
     if (outcome.kind === 'refused' || asking.undecided.length === 0)
       this.#conclude(answer, partition, asking, reserved);
-    else asking.done(degraded.answer(asking.undecided, retryAfterMillis), partition);
+    else asking.done(degraded.answer(asking.undecided, asking.rulesVersion, retryAfterMillis), partition);
   }
 
   #conclude(answer: AllowAnswer, partition: number, asking: Asking, reserved: readonly Reserved[]): void {
@@ -293,57 +324,4 @@ export class DescribedRequests {
     else if (wantsOtherRules(answer)) this.#again(asking, partition);
     else asking.done(together(answer, reserved), partition);
   }
-
-  /** What was not granted, or not to our knowledge, is given back as well: it may have been. */
-  #release(reserved: readonly Reserved[]): void {
-    for (const { share, requestId, answer } of reserved) {
-      if (answer === undefined || (!isGrant(answer) && isCertain(answer))) continue;
-      const [{ userId }] = share.limits;
-      this.#giveBack({ ask: 'refund', userId, requestId });
-    }
-  }
-
-  #giveBack(refund: RefundRequest): void {
-    const { monotonicMillis, deadlineMillis, ask } = this.#init;
-    ask(
-      refund,
-      (answer) => {
-        // What was not there may be on its way still.
-        if (answer.kind === 'refund' && answer.refund.refunded) this.counts.released += 1;
-        else this.counts.left += 1;
-      },
-      monotonicMillis() + deadlineMillis,
-    );
-  }
-}
-
-function requestFor(
-  { limits }: Share,
-  request: DescribedRequest,
-  requestId: string | undefined,
-  { version }: RuleBook,
-): AllowRequest {
-  const [{ userId, ruleId, cost }, ...further] = limits;
-  const { timestampMillis } = request;
-  const one = { userId, ruleId, cost, timestampMillis, requestId, matchedBy: version };
-  const isSimple = requestId === undefined && further.length === 0;
-  if (isSimple) return one;
-  // Without an id nothing is remembered of it.
-  const digest = requestId === undefined ? 1 : askedDigest(request);
-  const others = further.map((limit) => ({ userId: limit.userId, ruleId: limit.ruleId, cost: limit.cost }));
-  return { ...one, askedDigest: digest, further: others.length === 0 ? undefined : others };
-}
-
-/** All limits that were decided, and of a grant the one with least remaining. */
-function together(answer: AllowAnswer, reserved: readonly Reserved[]): DescribedAnswer | Invalid {
-  if (answer.kind !== 'decision' || answer.isRepeat === true || reserved.length === 0) return answer;
-  if (answer.decision.isBlocked === true) return answer;
-  const decisions = [answer.decision, ...reserved.flatMap((one) => decisionsOf(one, answer.decision))];
-  const { allowed, decided } = answer.decision;
-  if (!allowed) return { ...answer, decision: { ...answer.decision, limits: limitsOf(decisions) } };
-  return { ...answer, decision: { ...jointGrant(decisions), decided } };
-}
-
-function decisionsOf({ answer }: Reserved, told: Decision): readonly Decision[] {
-  return answer?.kind === 'decision' && answer.decision !== told ? [answer.decision] : [];
 }

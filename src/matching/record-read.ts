@@ -36,11 +36,15 @@ export function readOf({ key: userId }: KnownCustomer): CustomerRequest {
   return { ask: 'customer', userId, action: { type: 'read' } };
 }
 
-/** @param shares that are asked next; none: no rule limits the request */
+/**
+ * @param shares that are asked next; none: no rule limits the request
+ * @param rulesVersion of the rules that it was matched by
+ */
 export function recordFound(
   answer: CustomerAnswer,
   { version, isBlocked }: KnownCustomer,
   shares: readonly Share[],
+  rulesVersion: number,
 ): RecordFound {
   if (answer.kind !== 'customer') {
     // Who was blocked when this node heard of it last is not let through for want of an answer.
@@ -51,11 +55,12 @@ export function recordFound(
   const { record, decided } = answer.outcome;
   if (record.version !== version) return { kind: 'other', record };
   if (!record.isBlocked) return { kind: 'same' };
-  return { kind: 'refused', answer: blockedBy(shares[0]?.limits[0].ruleId ?? '', decided) };
+  return { kind: 'refused', answer: blockedBy(shares[0]?.limits[0].ruleId ?? '', decided, rulesVersion) };
 }
 
 /** As whatever the limiter denies for a block. */
-function blockedBy(ruleId: string, decided: Receipt): AllowAnswer {
+function blockedBy(ruleId: string, decided: Receipt, rulesVersion: number): AllowAnswer {
   const nothing = { limit: 0, windowMillis: 0, remaining: 0, retryAfterMillis: 0, resetMillis: 0 };
-  return { kind: 'decision', decision: { allowed: false, ruleId, ...nothing, isBlocked: true, decided } };
+  const decision = { allowed: false, ruleId, ...nothing, isBlocked: true, decided, rulesVersion } as const;
+  return { kind: 'decision', decision };
 }

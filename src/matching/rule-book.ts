@@ -44,7 +44,10 @@ export class RuleBook {
     return this.#byCustomer.get(ruleId);
   }
 
-  limitsFor({ descriptors, cost = 1 }: DescribedRequest): MatchedLimits | Invalid {
+  limitsFor({
+    descriptors,
+    cost = 1,
+  }: Pick<DescribedRequest, 'descriptors' | 'cost'>): MatchedLimits | Invalid {
     const matching = this.#matcher.match(descriptors);
     if (matching.kind === 'unkeyed')
       return invalid('descriptors', `what rule '${matching.rule.id}' counts by is too long, or no Unicode`);

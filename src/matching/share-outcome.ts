@@ -1,6 +1,8 @@
 /** What the answers of partitions mean for a request whose limits they share. Pure. */
-import type { AllowAnswer } from '../api/answer.ts';
+import type { AllowAnswer, Decision, Invalid } from '../api/answer.ts';
 import type { CustomerRecord } from '../api/customer.ts';
+import type { DescribedAnswer } from '../api/described.ts';
+import { jointGrant, limitsOf } from '../api/joint-answer.ts';
 import type { UnavailableReason } from '../api/refusals.ts';
 import type { MatchedLimit } from './rule-book.ts';
 
@@ -8,6 +10,21 @@ import type { MatchedLimit } from './rule-book.ts';
 export interface Share {
   readonly partition: number;
   readonly limits: readonly [MatchedLimit, ...MatchedLimit[]];
+}
+
+/** By partition, in the order of the limits. */
+export function sharesOf(
+  limits: readonly MatchedLimit[],
+  partitionOf: (userId: string) => number,
+): readonly Share[] {
+  const shares = new Map<number, [MatchedLimit, ...MatchedLimit[]]>();
+  for (const limit of limits) {
+    const partition = partitionOf(limit.userId);
+    const known = shares.get(partition);
+    if (known === undefined) shares.set(partition, [limit]);
+    else known.push(limit);
+  }
+  return [...shares].map(([partition, ofPartition]) => ({ partition, limits: ofPartition }));
 }
 
 /** Undefined: there is no answer yet. */
@@ -60,7 +77,7 @@ export function outcomeOf(answers: readonly AnsweredShare[]): ShareOutcome {
   return { kind: 'undecided', share: worst.share, limits: [first, ...others, ...further] };
 }
 
-type RefusedShare = AnsweredShare & { readonly answer: AllowAnswer };
+export type RefusedShare = AnsweredShare & { readonly answer: AllowAnswer };
 
 export function followsFailModes({ share, answer }: RefusedShare): boolean {
   if (answer.kind !== 'unavailable' || !FOLLOWS_FAIL_MODES[answer.reason]) return false;
@@ -68,7 +85,7 @@ export function followsFailModes({ share, answer }: RefusedShare): boolean {
 }
 
 /** An error before what nobody could decide, and that before the longest denial. Of equal ones the first. */
-function worstOf(refusals: readonly RefusedShare[]): RefusedShare | undefined {
+export function worstOf(refusals: readonly RefusedShare[]): RefusedShare | undefined {
   let found: RefusedShare | undefined;
   for (const one of refusals)
     if (found === undefined || badness(one.answer) > badness(found.answer)) found = one;
@@ -111,4 +128,18 @@ export function wantsOtherRules(answer: AllowAnswer): boolean {
     (answer.kind === 'invalid' && answer.field === 'rule') ||
     (answer.kind === 'unavailable' && answer.reason === 'rules_changed' && !answer.proposed)
   );
+}
+
+/** All limits that were decided, and of a grant the one with least remaining. */
+export function together(answer: AllowAnswer, reserved: readonly AnsweredShare[]): DescribedAnswer | Invalid {
+  if (answer.kind !== 'decision' || answer.isRepeat === true || reserved.length === 0) return answer;
+  if (answer.decision.isBlocked === true) return answer;
+  const decisions = [answer.decision, ...reserved.flatMap((one) => decisionsOf(one, answer.decision))];
+  const { allowed, decided, rulesVersion } = answer.decision;
+  if (!allowed) return { ...answer, decision: { ...answer.decision, limits: limitsOf(decisions) } };
+  return { ...answer, decision: { ...jointGrant(decisions), decided, rulesVersion } };
+}
+
+function decisionsOf({ answer }: AnsweredShare, told: Decision): readonly Decision[] {
+  return answer?.kind === 'decision' && answer.decision !== told ? [answer.decision] : [];
 }

@@ -1,6 +1,6 @@
 /** Prometheus metrics of one node. No label ever holds a user id. */
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
-import type { ReservationCounts } from '../matching/asking.ts';
+import type { ReservationCounts } from '../matching/reservations.ts';
 import type { DoorUsage } from './door-usage.ts';
 import { addUsageMetrics } from './usage-metrics.ts';
 

@@ -239,6 +239,10 @@ function behindDoor(
       if (readiness.core === undefined) done(STARTING, 0);
       else readiness.core.described.customers.ask(customerId, action, done);
     },
+    refundDescribed(request, done) {
+      if (readiness.core === undefined) done(STARTING, 0);
+      else readiness.core.described.refund(request, done);
+    },
     readiness: () => readiness.current,
     wantsNoClients: () => readiness.wantsNoClients,
     cluster() {

@@ -72,7 +72,7 @@ export function newRouting(routing: RoutingInit): Routing {
   return { forwarder, router, described: newDescribed(routing, router) };
 }
 
-function newDescribed({ init, known, ask }: RoutingInit, router: Router): DescribedRequests {
+function newDescribed({ init, known, ask, partitions }: RoutingInit, router: Router): DescribedRequests {
   const { nodeId, config, clocks, doorMillis, random, queues } = init;
   const { monotonicMillis } = clocks;
   const books = new CurrentBook();
@@ -87,6 +87,7 @@ function newDescribed({ init, known, ask }: RoutingInit, router: Router): Descri
     },
     partitionOf: (userId) => router.partitionOf(userId),
     ask,
+    deniedHere: (request) => partitions.get(router.partitionOf(request.userId))?.deniedAtOnce(request),
     newId: () => `~${nodeId}.${process}.${(count += 1)}`,
     monotonicMillis,
     doorMillis,

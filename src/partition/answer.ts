@@ -18,8 +18,8 @@ export type Answer =
 export function answerOf(decision: Decision, requestId: string | undefined): Answer {
   const { refusal, refund, customer } = decision;
   if (refund !== undefined) {
-    const { ruleId, decided } = decision;
-    return { kind: 'refund', refund: { ...refund, ruleId, decided } };
+    const { ruleId, decided, rulesVersion } = decision;
+    return { kind: 'refund', refund: { ...refund, ruleId, decided, rulesVersion } };
   }
   if (refusal === undefined && customer !== undefined)
     return { kind: 'customer', outcome: { ...customer, decided: decision.decided } };

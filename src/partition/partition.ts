@@ -1,11 +1,9 @@
 /**
- * One partition of the users: a limiter state machine behind a Raft group. On the leader it denies at once what its
- * applied state shows to be over the limit, lets the rest wait for the log, and answers it when its entry has been
- * applied. It decides nothing that is not in the log, and knows no rules: those are the state machine's.
+ * One partition of the users: a limiter state machine behind a Raft group. On the leader it denies at once what its applied state
+ * shows to be over the limit, lets the rest wait for the log, and answers it when its entry has been applied.
  */
 import type { CustomerRequest } from '../api/customer.ts';
 import type { UnavailableReason } from '../api/refusals.ts';
-import type { LookRequest } from '../api/look.ts';
 import type { AllowRequest } from '../api/request.ts';
 import type { RefundRequest } from '../api/refund.ts';
 import type { LoggedRequest, UserRequest } from '../api/user-request.ts';
@@ -25,8 +23,9 @@ import type { RuleTable } from '../limiter/rules.ts';
 import { LimiterStateMachine } from '../limiter/state-machine.ts';
 import { requestKeyOf } from '../limiter/state/request-key.ts';
 import type { Room } from '../limiter/state/state-size.ts';
-import { type Answer, answerOf, answerTo, invalid, unavailable, unknownRule } from './answer.ts';
 import { isOfCustomer } from '../limiter/told.ts';
+import { type Answer, answerOf, answerTo, invalid, unavailable } from './answer.ts';
+import { denialAtOnce, isPut, lookAnswer } from './at-once.ts';
 import { Housekeeping } from './housekeeping.ts';
 import type { PartitionInit } from './partition-options.ts';
 import { type Done, type Early, type Waiter, Waiters } from './waiters.ts';
@@ -151,7 +150,7 @@ export class Partition implements GroupApplication {
     }
     switch (request.ask) {
       case 'look':
-        done(this.#look(request));
+        done(lookAnswer(this.#machine, request, this.clock.nowMillis()));
         return;
       case 'refund':
       case 'customer':
@@ -162,11 +161,12 @@ export class Partition implements GroupApplication {
     }
   }
 
-  /** From the applied state, as a denial at once. */
-  #look(request: LookRequest): Answer {
-    if (this.#machine.ruleTable === undefined) return unavailable('starting', false);
-    const standing = this.#machine.look(request, this.clock.nowMillis());
-    return standing === undefined ? unknownRule(request.ruleId ?? '') : { kind: 'standing', standing };
+  /** The denial that this node, if it leads, would tell now without the log. Nothing is counted by it, and nobody answered. */
+  deniedAtOnce(request: AllowRequest): Decision | undefined {
+    if (!this.#isLeader || this.#applied.term !== this.#term) return undefined;
+    if (request.matchedBy !== this.#rulesAhead) return undefined;
+    const nowMillis = this.clock.nowMillis();
+    return denialAtOnce(this.#machine, request, { nowMillis, room: this.#room, bound: this.#timestampBound });
   }
 
   /** By the log, always: what it is about may be on its way. */
@@ -217,8 +217,7 @@ export class Partition implements GroupApplication {
 
   #reasonNotToPropose(request: LoggedRequest): UnavailableReason | undefined {
     if (this.#isLowDisk) return 'low_disk';
-    if (this.#room !== 'free' && request.ask === 'customer' && request.action.type === 'put')
-      return 'at_capacity';
+    if (this.#room !== 'free' && isPut(request)) return 'at_capacity';
     return this.#waiters.isFullFor(request, this.#init.options) ? 'overloaded' : undefined;
   }
 

@@ -36,6 +36,13 @@ export interface Waiter<R extends LoggedRequest = LoggedRequest> {
   retries: Done[] | undefined;
 }
 
+/** Waits until this leader has applied all that was decided before. */
+export interface Early {
+  readonly request: UserRequest;
+  readonly deadlineMillis: number;
+  readonly done: Done;
+}
+
 /** Those who wait for one entry. */
 interface Inflight {
   readonly term: number;

@@ -98,6 +98,7 @@ function encodeAnswer(answer: Answer, ruleIds: string[]): void {
       for (const limit of answer.standing.limits) encodeLimit(limit, ruleIds);
       encodeReceipt(answer.standing.decided);
       out.flag(answer.standing.isBlocked === true);
+      out.integer(answer.standing.rulesVersion);
       return;
     case 'refund':
       encodeRefund(answer.refund, ruleIds);
@@ -114,16 +115,18 @@ function encodeDecision(decision: Decision, ruleIds: string[]): void {
   encodeLimit(decision, ruleIds);
   out.integer(decision.waitMillis ?? 0);
   encodeReceipt(decision.decided);
+  out.integer(decision.rulesVersion);
   const { limits = [] } = decision;
   out.integer(limits.length);
   for (const limit of limits) encodeLimit(limit, ruleIds);
 }
 
-function encodeRefund({ refunded, ruleId, cost, decided }: Refund, ruleIds: string[]): void {
+function encodeRefund({ refunded, ruleId, cost, decided, rulesVersion }: Refund, ruleIds: string[]): void {
   out.flag(refunded);
   encodeRuleId(ruleId, ruleIds);
   out.integer(cost);
   encodeReceipt(decided);
+  out.integer(rulesVersion);
 }
 
 function encodeRuleId(ruleId: string, ruleIds: string[]): void {
@@ -208,6 +211,7 @@ function decodeDecision(input: BytesIn, ruleIds: string[]): Decision {
   const resetMillis = input.integer('resetMillis');
   const waitMillis = input.integer('waitMillis');
   const decided = decodeReceipt(input);
+  const rulesVersion = input.integer('rulesVersion');
   // One object, and no copy of another: every forwarded request has one.
   const decision = {
     allowed,
@@ -218,6 +222,7 @@ function decodeDecision(input: BytesIn, ruleIds: string[]): Decision {
     retryAfterMillis,
     resetMillis,
     decided,
+    rulesVersion,
   };
   const limits = decodeLimits(input, ruleIds);
   if (outcome === BLOCKED) return { ...decision, isBlocked: true };
@@ -228,7 +233,9 @@ function decodeDecision(input: BytesIn, ruleIds: string[]): Decision {
 function decodeStanding(input: BytesIn, ruleIds: string[]): Standing {
   const limits = decodeLimits(input, ruleIds);
   const decided = decodeReceipt(input);
-  return input.flag('isBlocked') ? { limits, decided, isBlocked: true } : { limits, decided };
+  const isBlocked = input.flag('isBlocked');
+  const standing = { limits, decided, rulesVersion: input.integer('rulesVersion') };
+  return isBlocked ? { ...standing, isBlocked } : standing;
 }
 
 function decodeLimits(input: BytesIn, ruleIds: string[]): LimitStanding[] {
@@ -252,6 +259,7 @@ function decodeRefund(input: BytesIn, ruleIds: string[]): Refund {
     ruleId: decodeRuleId(input, ruleIds),
     cost: input.integer('cost'),
     decided: decodeReceipt(input),
+    rulesVersion: input.integer('rulesVersion'),
   };
 }
 

@@ -11,6 +11,7 @@ export function decisionOf(changes: Partial<Decision> = {}): Decision {
     retryAfterMillis: 0,
     resetMillis: 59_001,
     decided: { term: 3, index: 90, timeMillis: 1_700_000_000_000 },
+    rulesVersion: 7,
     ...changes,
   };
 }

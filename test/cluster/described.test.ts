@@ -136,8 +136,29 @@ describe('a cluster with a document of rules', () => {
   it('lets go what no rule limits', async () => {
     expect(await ask(1, { descriptors: { tenant: 'acme' } })).toEqual({
       status: 200,
-      body: { allowed: true, unlimited: true },
+      body: { allowed: true, unlimited: true, rulesVersion: 2 },
     });
+  });
+
+  it('gives back by descriptors what lies with the first limit, and says what it keeps elsewhere', async () => {
+    const descriptors = { ip: '10.8.0.1' };
+    const asked = { descriptors, userId: 'amy', requestId: 'back' };
+    const granted = await ask(0, asked);
+    expect(granted).toMatchObject({ status: 200, body: { rulesVersion: 2 } });
+    const response = await fetch(url(2, '/v1/refunds'), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(asked),
+    });
+    const told = (await response.json()) as { readonly kept: readonly { readonly rule: string }[] };
+    expect([response.status, told]).toMatchObject([200, { refunded: true, rulesVersion: 2 }]);
+    // What is not said to be kept is free again.
+    const kept = told.kept.map(({ rule }) => rule);
+    expect(await remaining('user=amy', 'user')).toBe(LIMIT);
+    const ofNetwork = await remaining('ip/24/64=10.8.0.0', 'network');
+    expect(ofNetwork).toBe(kept.includes('network') ? NETWORK_LIMIT - 1 : NETWORK_LIMIT);
+    expect(kept.filter((rule) => rule !== 'network')).toEqual([]);
+    expect(await ask(1, asked)).toMatchObject({ status: 422 });
   });
 
   it('answers a repeated id the same, charged once', async () => {

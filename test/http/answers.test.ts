@@ -30,6 +30,7 @@ describe('a grant', () => {
       resetMillis: 59_001,
       rule: 'default',
       decided: receipt,
+      rulesVersion: 7,
     });
   });
 
@@ -80,6 +81,7 @@ describe('a denial', () => {
       retryAfterMillis: 12_345,
       rule: 'default',
       decided: receipt,
+      rulesVersion: 7,
       error: {
         type: 'rate_limit_error',
         message: 'Rate limit of 100 per 60s exceeded. Retry after 13 s.',
@@ -123,17 +125,29 @@ describe('what a fail mode decides', () => {
   const described = { descriptors: { user: 'ada' } };
 
   it('is 200 where it is let through, says so, names the rules and has no receipt', async () => {
-    door.describedAnswer = { kind: 'degraded', allowed: true, ruleIds: ['a', 'b'], retryAfterMillis: 0 };
+    door.describedAnswer = {
+      kind: 'degraded',
+      allowed: true,
+      ruleIds: ['a', 'b'],
+      rulesVersion: 7,
+      retryAfterMillis: 0,
+    };
     const { status, headers, body } = await door.post(described);
     expect(status).toBe(200);
     expect(headers).not.toHaveProperty('retry-after');
     expect(headers).not.toHaveProperty('x-ratelimit-remaining');
-    expect(body).toEqual({ allowed: true, degraded: true, rules: ['a', 'b'] });
+    expect(body).toEqual({ allowed: true, degraded: true, rules: ['a', 'b'], rulesVersion: 7 });
     expect(door.told).toMatchObject([{ answer: door.describedAnswer }]);
   });
 
   it('is 429 where it is not, and never sends a client back too early', async () => {
-    door.describedAnswer = { kind: 'degraded', allowed: false, ruleIds: ['a'], retryAfterMillis: 12_001 };
+    door.describedAnswer = {
+      kind: 'degraded',
+      allowed: false,
+      ruleIds: ['a'],
+      rulesVersion: 7,
+      retryAfterMillis: 12_001,
+    };
     const { status, headers, body } = await door.post(described);
     expect(status).toBe(429);
     expect(headers).toMatchObject({
@@ -144,6 +158,7 @@ describe('what a fail mode decides', () => {
       allowed: false,
       degraded: true,
       rules: ['a'],
+      rulesVersion: 7,
       retryAfterMillis: 12_001,
       error: {
         type: 'rate_limit_error',
@@ -178,6 +193,7 @@ const decision: fc.Arbitrary<Decision> = fc.record({
   retryAfterMillis: millis,
   resetMillis: millis,
   decided: fc.record({ term: natural, index: natural, timeMillis: natural }),
+  rulesVersion: natural,
 });
 
 describe('a request id that belongs to another request', () => {

@@ -11,7 +11,12 @@ import type { RulesChange, RulesChangeResult, RulesInForce } from '../../src/api
 import type { Readiness } from '../../src/api/readiness.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { LookAnswer, LookRequest } from '../../src/api/look.ts';
-import type { RefundAnswer, RefundRequest } from '../../src/api/refund.ts';
+import type {
+  DescribedRefund,
+  DescribedRefundAnswer,
+  RefundAnswer,
+  RefundRequest,
+} from '../../src/api/refund.ts';
 import type { UsageQuery, UsageResult } from '../../src/api/usage.ts';
 import { decisionOf, standingOf } from '../api/decision-of.ts';
 import { HTTP_LIMITS, type HttpLimits } from '../../src/http/door-init.ts';
@@ -59,6 +64,8 @@ export class Door {
   answer: AllowAnswer | undefined = { kind: 'decision', decision: decisionOf() };
   readonly looks: LookRequest[] = [];
   readonly refunds: RefundRequest[] = [];
+  readonly describedRefunds: DescribedRefund[] = [];
+  refundedDescribed: DescribedRefundAnswer = { kind: 'unlimited', rulesVersion: 7 };
   refunded: RefundAnswer = {
     kind: 'refund',
     refund: {
@@ -66,6 +73,7 @@ export class Door {
       ruleId: 'default',
       cost: 2,
       decided: { term: 2, index: 7, position: 1, timeMillis: 90 },
+      rulesVersion: 7,
     },
   };
   readonly operated: CustomerRequest[] = [];
@@ -80,11 +88,11 @@ export class Door {
   };
   standing: LookAnswer = {
     kind: 'standing',
-    standing: { limits: [standingOf()], decided: { term: 2, index: 7, timeMillis: 90 } },
+    standing: { limits: [standingOf()], decided: { term: 2, index: 7, timeMillis: 90 }, rulesVersion: 7 },
   };
   readiness: Readiness = { status: 'ready' };
   readonly described: DescribedRequest[] = [];
-  describedAnswer: DescribedAnswer = { kind: 'unlimited' };
+  describedAnswer: DescribedAnswer = { kind: 'unlimited', rulesVersion: 7 };
   readonly changes: NodeChange[] = [];
   changed: NodeChangeResult = { ok: true, version: 2 };
   rules: RulesInForce | undefined;
@@ -124,6 +132,10 @@ export class Door {
       customer: (customerId, action, done) => {
         this.customers.push({ customerId, action });
         done(this.customer, PARTITION);
+      },
+      refundDescribed: (request, done) => {
+        this.describedRefunds.push(request);
+        done(this.refundedDescribed, PARTITION);
       },
       readiness: () => this.readiness,
       wantsNoClients: () => this.readiness.status === 'stopping',

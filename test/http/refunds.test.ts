@@ -1,4 +1,4 @@
-/** `POST /v1/users/{id}/refunds`: what is asked, and how the answers read. */
+/** `POST /v1/users/{id}/refunds` and `POST /v1/refunds`: what is asked, and how the answers read. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Door, PARTITION } from './fixtures.ts';
 
@@ -24,6 +24,7 @@ describe('POST /v1/users/{id}/refunds', () => {
         refunded: true,
         rule: 'default',
         cost: 2,
+        rulesVersion: 7,
         decided: { partition: PARTITION, term: 2, index: 7, position: 1, timeMillis: 90 },
       },
     ]);
@@ -33,7 +34,10 @@ describe('POST /v1/users/{id}/refunds', () => {
 
   it('is 404 where no such grant is remembered', async () => {
     const decided = { term: 2, index: 9, position: 0, timeMillis: 95 };
-    door.refunded = { kind: 'refund', refund: { refunded: false, ruleId: '', cost: 0, decided } };
+    door.refunded = {
+      kind: 'refund',
+      refund: { refunded: false, ruleId: '', cost: 0, decided, rulesVersion: 7 },
+    };
     expect(await refund({ requestId: 'r1' })).toMatchObject([
       404,
       {
@@ -72,5 +76,66 @@ describe('POST /v1/users/{id}/refunds', () => {
     door.answer = { kind: 'conflict', field: 'requestId', message: 'refunded' };
     const { status, body } = await door.post({ userId: 'ada', requestId: 'r1' });
     expect([status, body.error?.type, body.error?.field]).toEqual([422, 'request_id_refunded', 'requestId']);
+  });
+});
+
+describe('POST /v1/refunds', () => {
+  const asked = { descriptors: { ip: '10.0.0.1' }, userId: 'ada', requestId: 'r1' };
+  const granted = { ruleId: 'user', cost: 2, decided: { term: 2, index: 7, position: 0, timeMillis: 90 } };
+  const done = { refunded: true, ...granted, rulesVersion: 7 };
+
+  it('gives back by descriptors, and says what stays charged', async () => {
+    const kept = [{ ruleId: 'net', userId: 'ip=10.0.0.1' }];
+    door.refundedDescribed = { kind: 'refund', refund: done, kept };
+    expect(await refund(asked, '/v1/refunds')).toEqual([
+      200,
+      {
+        refunded: true,
+        rule: 'user',
+        cost: 2,
+        rulesVersion: 7,
+        decided: { partition: PARTITION, ...granted.decided },
+        kept: [{ rule: 'net', userId: 'ip=10.0.0.1' }],
+      },
+    ]);
+    const descriptors = new Map([
+      ['ip', '10.0.0.1'],
+      ['user', 'ada'],
+    ]);
+    expect(door.describedRefunds).toEqual([{ ask: 'refund described', descriptors, requestId: 'r1' }]);
+  });
+
+  it('says nothing of what stays charged where nobody knows', async () => {
+    door.refundedDescribed = { kind: 'refund', refund: done, kept: undefined };
+    const [status, body] = await refund(asked, '/v1/refunds');
+    expect([status, body]).toMatchObject([200, { refunded: true }]);
+    expect(body).not.toHaveProperty('kept');
+  });
+
+  it('is 404 where nothing was granted, or no rule limits', async () => {
+    expect(await refund(asked, '/v1/refunds')).toMatchObject([
+      404,
+      { refunded: false, rulesVersion: 7, error: { type: 'not_remembered', field: 'descriptors' } },
+    ]);
+    door.refundedDescribed = { kind: 'refund', refund: { ...done, refunded: false }, kept: [] };
+    expect(await refund(asked, '/v1/refunds')).toMatchObject([404, { error: { field: 'requestId' } }]);
+  });
+
+  it('is 503 where nobody can say', async () => {
+    door.refundedDescribed = { kind: 'unavailable', reason: 'deadline', proposed: true };
+    expect(await refund(asked, '/v1/refunds')).toMatchObject([503, { reason: 'deadline', proposed: true }]);
+  });
+
+  it.each([
+    [{ descriptors: asked.descriptors }, 'requestId'],
+    [{ ...asked, requestId: 'r'.repeat(129) }, 'requestId'],
+    [{ requestId: 'r1' }, 'descriptors'],
+    [{ ...asked, descriptors: ['ip'] }, 'descriptors'],
+    [{ ...asked, descriptors: { ip: 7 } }, 'descriptors.ip'],
+    [{ ...asked, rule: 'net' }, 'rule'],
+    [[], 'body'],
+  ])('%j is refused for its %s', async (body, field) => {
+    expect(await refund(body, '/v1/refunds')).toMatchObject([400, { error: { field } }]);
+    expect(door.describedRefunds).toEqual([]);
   });
 });

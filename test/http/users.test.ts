@@ -20,7 +20,10 @@ describe('GET /v1/users/{id}', () => {
   it('tells every limit, and a wait only to those who have to', async () => {
     const decided = { term: 2, index: 7, timeMillis: 90 };
     const full = standingOf({ ruleId: 'slow', remaining: 0, retryAfterMillis: 500 });
-    door.standing = { kind: 'standing', standing: { limits: [standingOf(), full], decided } };
+    door.standing = {
+      kind: 'standing',
+      standing: { limits: [standingOf(), full], decided, rulesVersion: 7 },
+    };
     const limit = {
       rule: 'default',
       limit: 100,
@@ -34,6 +37,7 @@ describe('GET /v1/users/{id}', () => {
         userId: 'ada',
         limits: [limit, { ...limit, rule: 'slow', remaining: 0, retryAfterMillis: 500 }],
         decided: { partition: PARTITION, ...decided },
+        rulesVersion: 7,
       },
     });
     expect(door.looks).toEqual([{ ask: 'look', userId: 'ada', ruleId: undefined }]);

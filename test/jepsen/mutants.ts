@@ -30,7 +30,8 @@ export const NODE_MUTANTS: readonly NodeMutant[] = [
         find: 'this.#inflight.set(entry.index, { term: entry.term, sinceMillis, waiters });',
         replace: `for (const waiter of waiters) waiter.done({ kind: 'decision', decision: { allowed: true,
           ruleId: waiter.request.ruleId ?? 'default', limit: 1, windowMillis: 1, remaining: 0, retryAfterMillis: 0,
-          resetMillis: 0, decided: { term: entry.term, index: entry.index, timeMillis: entry.timeMillis } } });
+          resetMillis: 0, decided: { term: entry.term, index: entry.index, timeMillis: entry.timeMillis },
+          rulesVersion: 1 } });
         return;`,
       },
     ],

@@ -40,6 +40,7 @@ describe('a look', () => {
         },
       ],
       decided: { term, index, timeMillis: START + 10 },
+      rulesVersion: 1,
     });
   });
 

@@ -76,7 +76,7 @@ function conflictOf(
   first: AllowRequest,
   other: AllowRequest,
   ruleId: string,
-  decided: Receipt,
+  { rulesVersion, ...decided }: Receipt & { readonly rulesVersion: number },
 ): Decision | undefined {
   const differs = (['ruleId', 'cost', 'timestampMillis'] as const).find((field) => {
     const absent = field === 'cost' ? 1 : undefined;
@@ -88,6 +88,7 @@ function conflictOf(
     ruleId,
     ...NOT_JUDGED,
     decided,
+    rulesVersion,
     refusal: 'request_id_reused',
     conflict: {
       field: differs === 'ruleId' ? 'rule' : differs,
@@ -98,6 +99,7 @@ function conflictOf(
 
 /** The state machine as plainly as possible: it forgets nothing, ever. */
 class Model {
+  rulesVersion = 0;
   readonly logs = new Map<string, NaiveLog>();
   readonly answers = new Map<string, { request: AllowRequest; decision: Decision; until: number }>();
 
@@ -106,7 +108,9 @@ class Model {
     const retryKey = JSON.stringify([request.userId, request.requestId]);
     const known = this.answers.get(retryKey);
     if (request.requestId !== undefined && known !== undefined && known.until >= now) {
-      return conflictOf(known.request, request, rule.id, { ...receipt, timeMillis: now }) ?? known.decision;
+      const { rulesVersion } = this;
+      const place = { ...receipt, timeMillis: now, rulesVersion };
+      return conflictOf(known.request, request, rule.id, place) ?? known.decision;
     }
     const log = this.logs.get(key) ?? new NaiveLog();
     this.logs.set(key, log);
@@ -129,6 +133,7 @@ class Model {
       retryAfterMillis: wait === Infinity ? rule.windowMillis : wait === 0 && !isHeld ? 0 : wait + t - asked,
       resetMillis: empty === 0 && !isHeld ? 0 : empty + t - asked,
       decided: { ...receipt, timeMillis: t },
+      rulesVersion: this.rulesVersion,
     };
     if (allowed && request.requestId !== undefined) {
       this.answers.set(retryKey, { request, decision, until: now + 120_000 });
@@ -149,6 +154,7 @@ describe('the state machine', () => {
           const played = play(harness, each);
           const { term, index } = harness.machine.applied;
           let position = 0;
+          model.rulesVersion = harness.machine.ruleTable!.version;
           for (const [request, decision] of played) {
             const rule = harness.machine.ruleTable!.rules[request.ruleId === 'c' ? 1 : 0]!;
             const receipt = { term, index, position: position++ };

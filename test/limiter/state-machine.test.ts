@@ -30,6 +30,7 @@ describe('a decision', () => {
       retryAfterMillis: 0,
       resetMillis: 1_001,
       decided: { term: 1, index: 2, position: 0, timeMillis: START },
+      rulesVersion: 1,
     });
     harness.nowMillis += 400;
     expect(harness.one({ userId: 'ada' })).toMatchObject({
@@ -47,6 +48,7 @@ describe('a decision', () => {
       retryAfterMillis: 901,
       resetMillis: 901,
       decided: { term: 1, index: 4, position: 0, timeMillis: START + 500 },
+      rulesVersion: 1,
     });
     harness.nowMillis += 900;
     expect(harness.one({ userId: 'ada', cost: 3 }).allowed).toBe(false);

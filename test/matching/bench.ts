@@ -40,11 +40,14 @@ export class Bench {
   readonly told: { readonly answer: DescribedAnswer; readonly partition: number }[] = [];
   book: RuleBook | 'starting' | undefined = bookOf(7);
   now = 1_000;
+  /** What this node leads and denies at once, by how its key begins. */
+  readonly denied = new Map<string, Decision>();
   readonly requests = new DescribedRequests({
     book: () => this.book,
     partitionOf: (userId) => PARTITION_OF[userId.split('=')[0] ?? ''] ?? 0,
     ask: (request, done, deadlineMillis) =>
       this.asked.push({ request, deadlineMillis, answer: (answer) => done(answer as never, 0) }),
+    deniedHere: ({ userId }) => this.denied.get(userId.split('=')[0] ?? ''),
     newId: () => `id${this.asked.length}`,
     monotonicMillis: () => this.now,
     doorMillis: () => this.now,
@@ -85,7 +88,13 @@ export function decision(more: Partial<Decision> = {}): AllowAnswer {
   };
   return {
     kind: 'decision',
-    decision: { allowed: true, ...limit, decided: { term: 1, index: 5, timeMillis: 8 }, ...more },
+    decision: {
+      allowed: true,
+      ...limit,
+      decided: { term: 1, index: 5, timeMillis: 8 },
+      rulesVersion: 7,
+      ...more,
+    },
   };
 }
 

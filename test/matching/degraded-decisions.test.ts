@@ -12,22 +12,20 @@ it('says so once when it begins, and once when it has not for a while', () => {
     changed: (isDegraded, decisions) => changes.push([isDegraded, decisions]),
   });
   const document = 'rules: [{ id: a, failMode: open, windows: { limit: 1, per: hour } }]';
-  const matched = bookOf(7, document).limitsFor({
-    ask: 'described',
-    descriptors: new Map([['user', 'ada']]),
-  });
+  const matched = bookOf(7, document).limitsFor({ descriptors: new Map([['user', 'ada']]) });
   const limits = matched.kind === 'limits' ? matched.enforced : [];
   degraded.tick();
-  expect(degraded.answer(limits, degraded.millisUntilAllowed(limits))).toEqual({
+  expect(degraded.answer(limits, 7, degraded.millisUntilAllowed(limits))).toEqual({
     kind: 'degraded',
     allowed: true,
     ruleIds: ['a'],
+    rulesVersion: 7,
     retryAfterMillis: 0,
   });
-  degraded.answer(limits, 5);
+  degraded.answer(limits, 7, 5);
   now += DEGRADED_QUIET_MILLIS - 1;
   degraded.tick();
-  degraded.answer(limits, 0);
+  degraded.answer(limits, 7, 0);
   now += DEGRADED_QUIET_MILLIS - 1;
   degraded.tick();
   expect(changes).toEqual([[true, 1]]);
@@ -35,6 +33,6 @@ it('says so once when it begins, and once when it has not for a while', () => {
   degraded.tick();
   degraded.tick();
   expect(changes.slice(1)).toEqual([[false, 3]]);
-  degraded.answer(limits, 0);
+  degraded.answer(limits, 7, 0);
   expect(changes.slice(2)).toEqual([[true, 1]]);
 });

@@ -1,7 +1,11 @@
 /** Requests that rules find the limits of, over several partitions: charged under all of their limits, or under none. */
 import { describe, expect, it } from 'vitest';
-import type { AllowAnswer } from '../../src/api/answer.ts';
+import type { AllowAnswer, Decision } from '../../src/api/answer.ts';
 import { Bench, bookOf, decision, DENIED, FROM, GONE, LOST } from './bench.ts';
+
+function denialBy(ruleId: string, retryAfterMillis: number): Decision {
+  return { ...(DENIED as { decision: Decision }).decision, ruleId, retryAfterMillis };
+}
 
 describe('a request whose limits are in one partition', () => {
   it('is asked once, under its own id, with all its windows', () => {
@@ -29,7 +33,7 @@ describe('a request whose limits are in one partition', () => {
     const bench = new Bench();
     bench.book = bookOf(7, 'rules: [{ id: user, key: user, windows: { limit: 2, per: minute } }]');
     bench.ask({ ip: '10.0.0.1' });
-    expect(bench.told).toEqual([{ answer: { kind: 'unlimited' }, partition: 0 }]);
+    expect(bench.told).toEqual([{ answer: { kind: 'unlimited', rulesVersion: 7 }, partition: 0 }]);
     expect(bench.asked).toEqual([]);
   });
 
@@ -104,6 +108,32 @@ describe('a request whose limits are in several partitions', () => {
     expect(bench.refunds()).toEqual([]);
   });
 
+  it('is denied by this node before anything is reserved, by what it leads that takes longest', () => {
+    const bench = new Bench();
+    bench.denied.set('*', denialBy('all', 5)).set('user', denialBy('user', 9));
+    bench.ask({ user: 'ada' });
+    expect(bench.asked).toEqual([]);
+    expect(bench.told).toMatchObject([{ answer: { decision: { ruleId: 'user' } }, partition: 1 }]);
+  });
+
+  it('with an id is denied by this node only if it was not granted before', () => {
+    const bench = new Bench();
+    bench.denied.set('*', (DENIED as { decision: Decision }).decision);
+    for (const requestId of ['r1', 'r2']) bench.ask({ user: 'ada' }, { requestId });
+    expect(bench.asked.map(({ request }) => request)).toMatchObject([
+      { userId: 'user=ada', requestId: 'r1', ifRemembered: true },
+      { userId: 'user=ada', requestId: 'r2', ifRemembered: true },
+    ]);
+    expect(bench.told).toEqual([]);
+    const granted = { ...decision({ ruleId: 'user' }), isRepeat: true } as AllowAnswer;
+    bench.asked[0]!.answer(granted);
+    bench.asked[1]!.answer({ kind: 'invalid', field: 'requestId', message: '' });
+    expect(bench.told).toEqual([
+      { answer: granted, partition: 0 },
+      { answer: DENIED, partition: 3 },
+    ]);
+  });
+
   it('gives everything back if the first denies', () => {
     const bench = new Bench();
     bench.ask(FROM);
@@ -166,7 +196,13 @@ describe('a request whose limits are in several partitions', () => {
     expect(bench.told).toEqual([{ answer: LOST, partition: 2 }]);
     expect(bench.refunds()).toHaveLength(2);
     bench.of('ip').answer(GONE);
-    const refund = { refunded: true, ruleId: 'all', cost: 1, decided: { term: 1, index: 1, timeMillis: 1 } };
+    const refund = {
+      refunded: true,
+      ruleId: 'all',
+      cost: 1,
+      decided: { term: 1, index: 1, timeMillis: 1 },
+      rulesVersion: 7,
+    };
     bench.of('*').answer({ kind: 'refund', refund });
     expect(bench.requests.counts).toEqual({ released: 1, left: 1 });
   });
@@ -175,7 +211,13 @@ describe('a request whose limits are in several partitions', () => {
     const bench = new Bench();
     bench.ask({ user: 'ada' });
     bench.of('*').answer(LOST);
-    const refund = { refunded: false, ruleId: 'all', cost: 0, decided: { term: 1, index: 1, timeMillis: 1 } };
+    const refund = {
+      refunded: false,
+      ruleId: 'all',
+      cost: 0,
+      decided: { term: 1, index: 1, timeMillis: 1 },
+      rulesVersion: 7,
+    };
     bench.of('*').answer({ kind: 'refund', refund });
     expect(bench.requests.counts).toEqual({ released: 0, left: 1 });
   });

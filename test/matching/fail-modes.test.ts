@@ -52,6 +52,7 @@ class Bench {
         const partition = this.#names.indexOf(request.userId.split('=')[0] ?? '');
         this.asked.push({ request, deadlineMillis, answer: (answer) => done(answer as never, partition) });
       },
+      deniedHere: () => undefined,
       newId: () => `id${this.asked.length}`,
       monotonicMillis,
       doorMillis: monotonicMillis,
@@ -102,7 +103,7 @@ function decision(allowed: boolean, more: Partial<Decision> = {}): AllowAnswer {
   const retryAfterMillis = allowed ? 0 : 300;
   return {
     kind: 'decision',
-    decision: { allowed, ruleId: 'a', ...standing, retryAfterMillis, decided, ...more },
+    decision: { allowed, ruleId: 'a', ...standing, retryAfterMillis, decided, rulesVersion: 7, ...more },
   };
 }
 
@@ -116,7 +117,7 @@ const GONE = undecided();
 const LOST = undecided('unknown_outcome', true);
 
 function degraded(allowed: boolean, ...ruleIds: string[]): object {
-  return { kind: 'degraded', allowed, ruleIds, retryAfterMillis: allowed ? 0 : WAIT };
+  return { kind: 'degraded', allowed, ruleIds, rulesVersion: 7, retryAfterMillis: allowed ? 0 : WAIT };
 }
 
 describe('a request whose limits are in one partition', () => {

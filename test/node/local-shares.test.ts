@@ -12,7 +12,7 @@ function limitsOf(rule: string, user = 'ada', cost = 1): readonly MatchedLimit[]
   const read = readRules(`rules: [{ id: a, key: user, failMode: local, ${rule} }]`);
   if (read.kind !== 'rules') throw new Error(JSON.stringify(read));
   const book = new RuleBook(1, read.definitions);
-  const matched = book.limitsFor({ ask: 'described', descriptors: new Map([['user', user]]), cost });
+  const matched = book.limitsFor({ descriptors: new Map([['user', user]]), cost });
   if (matched.kind !== 'limits') throw new Error(matched.message);
   return matched.enforced;
 }

@@ -20,7 +20,7 @@ describe('a refund', () => {
     expect(answers).toEqual([]);
     driver.commitAll();
     const decided = granted.kind === 'decision' ? granted.decision.decided : undefined;
-    const refund = { refunded: true, ruleId: 'rule0', cost: 1, decided };
+    const refund = { refunded: true, ruleId: 'rule0', cost: 1, decided, rulesVersion: 1 };
     expect(answers).toEqual([{ kind: 'refund', refund }]);
     expect(driver.decide(REFUND)).toEqual(answers[0]);
     expect(allowed(driver.decide('ada'))).toBe(true);

@@ -3,6 +3,11 @@ import { describe, expect, it } from 'vitest';
 import { chunksOf, restoreFrom } from '../raft/driver/whole-snapshots.ts';
 import { allowed, FakeDriver, proposedTypes, START, tableOf } from './fake-driver.ts';
 
+/** A denial, and a look. */
+function toldBy(rulesVersion: number): object[] {
+  return [{ decision: { allowed: false, rulesVersion } }, { standing: { rulesVersion } }];
+}
+
 describe('rules', () => {
   it('are proposed first, once per term', () => {
     const driver = new FakeDriver();
@@ -59,6 +64,18 @@ describe('rules', () => {
     expect(driver.requested).toBe(requested);
     driver.lead();
     expect(proposedTypes(driver)).toEqual(['rules']);
+  });
+
+  it('that are wanted, or proposed, and not applied are not told of in an answer: those that decided it are', () => {
+    const driver = FakeDriver.leading({ table: tableOf(3, { limit: 1 }) });
+    expect(driver.decide('ada')).toMatchObject({ decision: { allowed: true, rulesVersion: 3 } });
+    driver.partition.wantRules(tableOf(7, { limit: 1 }));
+    const told = (): unknown[] => [...driver.ask('ada'), ...driver.ask({ ask: 'look', userId: 'ada' })];
+    expect(told()).toMatchObject(toldBy(3));
+    expect(proposedTypes(driver)).toEqual(['rules']);
+    expect(told()).toMatchObject(toldBy(3));
+    driver.commitAll();
+    expect(told()).toMatchObject(toldBy(7));
   });
 
   it('of another version than found the limits of a request never decide it, also before they are applied', () => {

@@ -45,7 +45,7 @@ export class PlayedDoor {
   readonly described: DescribedRequest[] = [];
   readonly openDescribed: DescribedDone[] = [];
   /** Undefined keeps them open. */
-  describedAnswer: DescribedAnswer | undefined = { kind: 'unlimited' };
+  describedAnswer: DescribedAnswer | undefined = { kind: 'unlimited', rulesVersion: 7 };
   readonly looks: LookRequest[] = [];
   readonly refunds: RefundRequest[] = [];
   readonly openRefunds: DoneWith<RefundRequest>[] = [];
@@ -57,13 +57,14 @@ export class PlayedDoor {
       ruleId: 'default',
       cost: 2,
       decided: { term: 2, index: 7, position: 1, timeMillis: 90 },
+      rulesVersion: 7,
     },
   };
   readonly openLooks: DoneWith<LookRequest>[] = [];
   /** Undefined keeps looks open. */
   standing: LookAnswer | undefined = {
     kind: 'standing',
-    standing: { limits: [standingOf()], decided: { term: 2, index: 7, timeMillis: 90 } },
+    standing: { limits: [standingOf()], decided: { term: 2, index: 7, timeMillis: 90 }, rulesVersion: 7 },
   };
   rules: RulesInForce | undefined;
   wantsNoClients = false;
@@ -100,6 +101,7 @@ export class PlayedDoor {
         operate: (_request, done) => done({ kind: 'invalid', field: 'userId', message: '' }, 0),
         customer: (_customerId, _action, done) =>
           done({ kind: 'invalid', field: 'customer', message: '' }, 0),
+        refundDescribed: (_request, done) => done({ kind: 'unlimited', rulesVersion: 7 }, 0),
         readiness: () => ({ status: 'ready' }),
         wantsNoClients: () => this.wantsNoClients,
         cluster: () => this.report,

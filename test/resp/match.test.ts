@@ -71,10 +71,17 @@ describe('MATCH', () => {
       kind: 'degraded',
       allowed: true,
       ruleIds: ['user', 'net'],
+      rulesVersion: 7,
       retryAfterMillis: 0,
     };
     expect(await client.ask('MATCH', '1', 'user', 'ada')).toEqual([1, -1, -1, 0, 0, 'user', 'DEGRADED']);
-    played.describedAnswer = { kind: 'degraded', allowed: false, ruleIds: ['user'], retryAfterMillis: 70 };
+    played.describedAnswer = {
+      kind: 'degraded',
+      allowed: false,
+      ruleIds: ['user'],
+      rulesVersion: 7,
+      retryAfterMillis: 70,
+    };
     expect(await client.ask('MATCH', '1', 'user', 'ada')).toEqual([0, -1, -1, 70, 0, 'user', 'DEGRADED']);
   });
 
@@ -131,7 +138,7 @@ describe('MATCH', () => {
     client.send('ALLOW', 'ada');
     const done = await eventually('the request is open', () => played.openDescribed[0]);
     expect(client.replies).toEqual([]);
-    done({ kind: 'unlimited' }, 0);
+    done({ kind: 'unlimited', rulesVersion: 7 }, 0);
     expect(await client.next(2)).toEqual([
       [1, -1, -1, 0, 0, null],
       [1, 100, 42, 0, 59_001],

@@ -86,7 +86,7 @@ describe('CL.THROTTLE', () => {
     const before = { ...played.door.counts.answers };
     const standing = standingOf({ limit: 16, remaining: 3, retryAfterMillis: 0, resetMillis: 2_001 });
     const decided = { term: 1, index: 1, timeMillis: 1 };
-    played.standing = { kind: 'standing', standing: { limits: [standing], decided } };
+    played.standing = { kind: 'standing', standing: { limits: [standing], decided, rulesVersion: 7 } };
     expect(await throttle(15, 30, 60, 0)).toEqual([0, 16, 3, -1, 3]);
     expect(await throttle(15, 30, 60, 17)).toEqual([1, 16, 3, -1, 3]);
     expect(await throttle(15, 30, 60, 9_007_199_254_740_991)).toEqual([1, 16, 3, -1, 3]);

@@ -33,7 +33,7 @@ describe('LOOK', () => {
     await client.ask('HELLO', String(version));
     const slow = { ruleId: 'slow', limit: 5, remaining: 0, retryAfterMillis: 12_345, windowMillis: 600_000 };
     const limits = [standingOf(), standingOf(slow)];
-    played.standing = { kind: 'standing', standing: { limits, decided: DECIDED } };
+    played.standing = { kind: 'standing', standing: { limits, decided: DECIDED, rulesVersion: 7 } };
     expect(await client.ask('LOOK', 'ada')).toEqual([
       ['default', 100, 42, 0, 59_001, 60_000],
       ['slow', 5, 0, 12_345, 59_001, 600_000],
@@ -81,7 +81,7 @@ describe('LOOK', () => {
       partitionBytesMax: 4_096,
     };
     const limits = rules.map(({ id }) => standingOf({ ruleId: id }));
-    const answer = { kind: 'standing', standing: { limits, decided: DECIDED } } as const;
+    const answer = { kind: 'standing', standing: { limits, decided: DECIDED, rulesVersion: 7 } } as const;
     played.standing = undefined;
     for (let i = 0; i < 5; i += 1) client.send('LOOK', 'ada');
     for (let i = 0; i < 5; i += 1) {
@@ -138,7 +138,10 @@ describe('REFUND', () => {
   ])('says that no grant is remembered under the id in RESP%i', async (version, bytes) => {
     await client.ask('HELLO', String(version));
     const { length } = client.received;
-    played.refunded = { kind: 'refund', refund: { refunded: false, ruleId: '', cost: 0, decided: DECIDED } };
+    played.refunded = {
+      kind: 'refund',
+      refund: { refunded: false, ruleId: '', cost: 0, decided: DECIDED, rulesVersion: 7 },
+    };
     expect(await client.ask('REFUND', 'ada', 'ID', 'r1')).toEqual([0, null, 0]);
     expect(client.received.subarray(length).toString()).toBe(bytes);
   });

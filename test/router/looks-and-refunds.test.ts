@@ -8,7 +8,7 @@ import { GRANT, notLeader, RouterBench, unavailable } from './fixtures.ts';
 
 const STANDING: Answer & LookAnswer = {
   kind: 'standing',
-  standing: { limits: [standingOf()], decided: { term: 1, index: 9, timeMillis: 5 } },
+  standing: { limits: [standingOf()], decided: { term: 1, index: 9, timeMillis: 5 }, rulesVersion: 7 },
 };
 
 function look(bench: RouterBench, userId: string): LookAnswer[] {
@@ -107,7 +107,7 @@ describe('a refund', () => {
   const decided = { term: 1, index: 9, timeMillis: 5 };
 
   function refundAnswer(refunded: boolean): Answer & RefundAnswer {
-    return { kind: 'refund', refund: { refunded, ruleId: '', cost: 0, decided } };
+    return { kind: 'refund', refund: { refunded, ruleId: '', cost: 0, decided, rulesVersion: 7 } };
   }
 
   function refund(bench: RouterBench): RefundAnswer[] {

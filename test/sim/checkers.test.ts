@@ -158,12 +158,20 @@ describe('the naive limiter', () => {
       retryAfterMillis: 1_002,
       resetMillis: 1_002,
       decided: { term: 1, index: 2, position: 0, timeMillis: 2_000 },
+      rulesVersion: 1,
     };
     return { limits, granted };
   }
 
   test('a wrong number in an answer is found', () => {
-    for (const field of ['remaining', 'retryAfterMillis', 'resetMillis', 'limit', 'windowMillis'] as const) {
+    for (const field of [
+      'remaining',
+      'retryAfterMillis',
+      'resetMillis',
+      'limit',
+      'windowMillis',
+      'rulesVersion',
+    ] as const) {
       const { limits, granted } = checker();
       const wrong = { ...granted, [field]: granted[field] + 1 };
       expect(() => limits.answered(GROUP, request, wrong, { committedIndex: 2 })).toThrow('must get');
@@ -181,10 +189,11 @@ describe('the naive limiter', () => {
     retryAfterMillis: 902,
     resetMillis: 902,
     decided: { term: 1, index: 2, timeMillis: 2_100 },
+    rulesVersion: 1,
   };
 
   test('a wrong number in a denial without an entry is found', () => {
-    for (const field of ['remaining', 'retryAfterMillis', 'resetMillis'] as const) {
+    for (const field of ['remaining', 'retryAfterMillis', 'resetMillis', 'rulesVersion'] as const) {
       const wrong = { ...denial, [field]: denial[field] + 1 };
       expect(() => checker().limits.answered(GROUP, request, wrong, { committedIndex: 2 })).toThrow(
         'must be',
@@ -236,6 +245,7 @@ describe('a request under several limits', () => {
     allowed: true,
     ...byCluster,
     decided: { term: 1, index: 2, position: 1, timeMillis: 2_000 },
+    rulesVersion: 1,
     limits: [byDefault, byCluster],
   };
 
@@ -276,7 +286,7 @@ describe('a request under several limits', () => {
     const further = [{ userId: 'user2', ruleId: 'cluster', cost: 2 }];
     const denial = { term: 1, index: 2, timeMillis: 2_000 };
     const left = { ...byCluster, retryAfterMillis: 60_037 };
-    const told = { allowed: false, ...left, decided: denial, limits: [byDefault, left] };
+    const told = { allowed: false, ...left, decided: denial, rulesVersion: 1, limits: [byDefault, left] };
     const asked = { ...request, further, requestId: 'r2' };
     checker().answered(GROUP, asked, told, { committedIndex: 2 });
     const wrong = { ...told, ...byDefault };

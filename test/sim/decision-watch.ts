@@ -45,6 +45,7 @@ export function tellDecision(i: number, decision: Decision): void {
   mix(retryAfterMillis);
   mix(resetMillis);
   mix(decision.waitMillis ?? 0);
+  mix(decision.rulesVersion);
   mix(decided.index);
   mix(decided.position ?? -1);
   mix(decided.timeMillis % 0x1_0000_0000);

@@ -3,7 +3,7 @@
  * worked out again from the documents. Whoever is granted holds all of its limits, whoever is not leaves nothing charged
  * behind, nobody gives back what is another's, and nothing is granted by limits that other rules have found.
  */
-import type { AllowAnswer } from '../../src/api/answer.ts';
+import type { AllowAnswer, Decision } from '../../src/api/answer.ts';
 import type { DescribedAnswer } from '../../src/api/described.ts';
 import type { RefundRequest } from '../../src/api/refund.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
@@ -154,45 +154,42 @@ export class DescribedChecker {
     return known.own;
   }
 
-  /** A client is told. */
-  answered(asking: Asking, answer: DescribedAnswer): void {
+  /** A client is told. Returns the question of which this is the answer, if its node asked none: what it denied by itself. */
+  answered(asking: Asking, answer: DescribedAnswer): AllowRequest | undefined {
     const round = asking.rounds.at(-1);
     for (const before of asking.rounds.slice(0, -1)) this.#checkReleased(asking, before);
     if (round !== undefined && !mustStay(round)) this.#checkReleased(asking, round);
     if (answer.kind === 'unlimited') {
-      const isFree = this.#init.documents.some(({ version }) => this.#limitsOf(asking, version).length === 0);
-      check(isFree, () => `${wordsOfAsking(asking)} has no limit by any rules`);
-      return;
+      const isFree = this.#limitsOf(asking, answer.rulesVersion).length === 0;
+      check(isFree, () => `${wordsOfAsking(asking)} has no limit by rules ${answer.rulesVersion}`);
+      return undefined;
     }
-    if (answer.kind !== 'decision') return;
+    if (answer.kind !== 'decision') return undefined;
     const { decision } = answer;
     if (isGrant(asking.recalled)) {
       check(
         answer === asking.recalled,
         () => `${wordsOfAsking(asking)} is not told what it was granted before`,
       );
-      return;
+      return undefined;
     }
-    check(round !== undefined, () => `${wordsOfAsking(asking)} was decided, and nobody asked`);
-    const answers = [round.first?.answer, ...round.reservations.map((one) => one.answer)];
+    const answers = [round?.first?.answer, ...(round?.reservations ?? []).map((one) => one.answer)];
     const decisions = answers.flatMap((one) => (one?.kind === 'decision' ? [one.decision] : []));
     if (!decision.allowed) {
-      check(
-        decisions.some((one) => !one.allowed && one.ruleId === decision.ruleId),
-        () => `${wordsOfAsking(asking)} is denied by ${decision.ruleId}, which grants it`,
-      );
-      return;
+      const isTold = decisions.some((one) => !one.allowed && one.ruleId === decision.ruleId);
+      return isTold ? undefined : this.#unasked(asking, decision);
     }
+    check(round !== undefined, () => `${wordsOfAsking(asking)} was granted, and nobody asked`);
     check(
       isGrant(round.first?.answer) && decisions[0]?.decided.index === decision.decided.index,
       () => `${wordsOfAsking(asking)} is granted, and its first partition did not`,
     );
-    if (isRepeat(round.first?.answer)) return;
+    if (isRepeat(round.first?.answer)) return undefined;
     check(
       round.reservations.every((one) => this.#isHeld(one)),
       () => `${wordsOfAsking(asking)} is granted, and does not hold all its limits`,
     );
-    if (round.reservations.length === 0) return;
+    if (round.reservations.length === 0) return undefined;
     const told = decision.limits?.map(({ ruleId }) => ruleId) ?? [];
     const expected = this.#limitsOf(asking, round.version).map(({ ruleId }) => ruleId);
     check(
@@ -204,6 +201,21 @@ export class DescribedChecker {
       decision.remaining === least,
       () => `${wordsOfAsking(asking)} is told ${decision.remaining} of ${least}`,
     );
+    return undefined;
+  }
+
+  /** What a node that leads a share of it would be asked for that. */
+  #unasked(asking: Asking, { ruleId, rulesVersion }: Decision): AllowRequest {
+    const shares = this.#sharesOf(asking, rulesVersion);
+    const [first, ...further] =
+      shares.find((limits) => limits.some((limit) => limit.ruleId === ruleId)) ?? [];
+    check(
+      first !== undefined && shares.length > 1,
+      () => `${wordsOfAsking(asking)} is denied by ${ruleId}, which grants it`,
+    );
+    const { timestampMillis } = asking.request;
+    // Without an id nothing hangs on what stands for all that was asked.
+    return { ...first, timestampMillis, ...(further.length > 0 && { askedDigest: 1, further }) };
   }
 
   /** A log charges this, by the rules of `version`. */
@@ -273,14 +285,24 @@ export class DescribedChecker {
       return last;
     }
     if (last !== undefined) this.#checkReleased(asking, last);
+    const round: Round = {
+      version,
+      shares: this.#sharesOf(asking, version),
+      reservations: [],
+      first: undefined,
+    };
+    asking.rounds.push(round);
+    return round;
+  }
+
+  /** By partition. */
+  #sharesOf(asking: Asking, version: number): readonly (readonly ExpectedLimit[])[] {
     const shares = new Map<number, ExpectedLimit[]>();
     for (const limit of this.#limitsOf(asking, version)) {
       const partition = this.#init.partitionOf(limit.userId);
       shares.set(partition, [...(shares.get(partition) ?? []), limit]);
     }
-    const round: Round = { version, shares: [...shares.values()], reservations: [], first: undefined };
-    asking.rounds.push(round);
-    return round;
+    return [...shares.values()];
   }
 
   #limitsOf({ request: { descriptors, cost = 1 } }: Asking, version: number): readonly ExpectedLimit[] {

@@ -55,12 +55,13 @@ export class DescribedWatch {
     this.#askings.add(asking);
     node.inProcess((core) => {
       this.#asking = asking;
-      core.described.ask(request, (answer) => {
+      core.described.ask(request, (answer, partition) => {
         check(!asking.isAnswered, () => `${JSON.stringify(request)} was answered twice`);
         if (!isCurrent(node, asking.life)) return;
         asking.isAnswered = true;
         this.#askings.delete(asking);
-        this.#checker.answered(asking, answer);
+        const unasked = this.#checker.answered(asking, answer);
+        if (unasked !== undefined) this.#deniedUnasked(asking, unasked, answer as AllowAnswer, partition);
         done(answer);
       });
       this.#asking = undefined;
@@ -123,7 +124,10 @@ export class DescribedWatch {
   /** Was it granted before? It charges nothing, whatever becomes of it. */
   #recall(node: SimNode, request: AllowRequest, deadlineMillis: number): Question {
     const known = this.#byDeadline.get(`${node.id}/${node.life}/${deadlineMillis}`) ?? [];
-    const asking = known.find((one) => !one.isAnswered && one.request.requestId === request.requestId);
+    const isMeant = (one: Asking | undefined): boolean =>
+      one?.isAnswered === false && one.request.requestId === request.requestId;
+    // What its node denies at once is recalled before anything is asked.
+    const asking = known.find(isMeant) ?? (isMeant(this.#asking) ? this.#asking : undefined);
     check(
       asking !== undefined,
       () => `node ${node.id} recalls ${JSON.stringify(request)}, and nobody asked it`,
@@ -172,6 +176,23 @@ export class DescribedWatch {
         this.#check(request, answer, { partition, invokedMillis, attemptMillis: askedAt });
       },
     };
+  }
+
+  /** A node denies what none of its questions was: it must be what the leader of that partition would have told. */
+  #deniedUnasked(asking: Asking, request: AllowRequest, answer: AllowAnswer, partition: number): void {
+    const { node, life } = asking;
+    check(
+      answer.kind === 'decision' && answer.decision.decided.position === undefined,
+      () => 'it asked nobody',
+    );
+    // What it recalled took a while.
+    const leads = (): boolean => node.core?.partitions.get(partition)?.leader === node.id;
+    check(
+      isCurrent(node, life) && (asking.recalled !== undefined || leads()),
+      () => `node ${node.id} denies ${JSON.stringify(request)}, asked nobody and does not lead`,
+    );
+    this.#world.story.seen('denied before anything was reserved');
+    this.#check(request, answer, { partition, invokedMillis: asking.askedAt, attemptMillis: asking.askedAt });
   }
 
   /** Whose limits these are; undefined: nobody's. */

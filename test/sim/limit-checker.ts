@@ -291,17 +291,24 @@ export class LimitChecker {
     const grants = this.#group(id).charged.get(receipt) ?? [];
     const isTakenBack = grants.length > 0 && grants.every(({ refundedIndex }) => refundedIndex !== undefined);
     check(isTakenBack, () => `the log took back no such grant: ${words}`);
+    const inForce = this.#group(id).machine.past.tableAt(refund.decided.index)?.version;
+    check(refund.rulesVersion === inForce, () => `rules ${inForce} granted it: ${words}`);
   }
 
   /** Somebody was told how a user stands. */
   looked(id: GroupId, { userId, ruleId }: LookRequest, standing: Standing, committedIndex: number): void {
-    const { limits, decided } = standing;
+    const { limits, decided, rulesVersion } = standing;
     const { machine } = this.#group(id);
     const where = `in group ${id}, by entry ${decided.index}`;
     check(decided.index <= committedIndex, () => `a look at what is not committed, ${where}`);
     const rules =
       ruleId === undefined ? machine.past.tableAt(decided.index)?.rules.map((rule) => rule.id) : [ruleId];
     const expected = rules?.map((rule) => machine.past.standingAt(decided, userId, rule));
+    const inForce = machine.past.tableAt(decided.index)?.version;
+    check(
+      rulesVersion === inForce,
+      () => `a look by rules ${rulesVersion}, in force are ${inForce}, ${where}`,
+    );
     const words = JSON.stringify(limits.map(wordsOfStanding));
     const expectedWords = JSON.stringify(expected?.map((limit) => limit && wordsOfStanding(limit)));
     check(words === expectedWords, () => `${userId} stands at ${expectedWords}, not at ${words}, ${where}`);

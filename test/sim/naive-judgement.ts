@@ -31,6 +31,8 @@ export interface Place {
   readonly index: number;
   readonly term: number;
   readonly position: number | undefined;
+  /** In force there. */
+  readonly rulesVersion: number;
 }
 
 export interface Judged {
@@ -96,6 +98,7 @@ export function denialOf({ rule, runs = [] }: Known, judged: Judged, cost: numbe
     retryAfterMillis: wait === Infinity ? rule.windowMillis : since(wait),
     resetMillis: since(empty),
     decided: receiptOf(place, timeMillis),
+    rulesVersion: place.rulesVersion,
   };
 }
 
@@ -121,6 +124,7 @@ export function grantOf(
     retryAfterMillis: since(wait),
     resetMillis: since(Math.max(waitUntil(rule, runs, judged, 0), retiredMillis)),
     decided: receiptOf(place, timeMillis),
+    rulesVersion: place.rulesVersion,
     ...(queued > 0 && { waitMillis: queued }),
   };
 }
@@ -139,6 +143,7 @@ export function refused(
     retryAfterMillis: 0,
     resetMillis: 0,
     decided: receiptOf(at.place, at.nowMillis),
+    rulesVersion: at.place.rulesVersion,
     refusal,
     ...(conflict !== undefined && { conflict }),
   };
@@ -159,6 +164,7 @@ export function refundOf(
     retryAfterMillis: 0,
     resetMillis: 0,
     decided: grant?.decision.decided ?? receiptOf(place, nowMillis),
+    rulesVersion: grant?.decision.rulesVersion ?? place.rulesVersion,
     refund: { refunded: grant !== undefined, cost: grant?.cost ?? 0 },
   };
 }
@@ -197,13 +203,14 @@ export function sayingOf(decision: Decision): string {
     waitMillis = 0,
   } = decision;
   const { index, term, position = null, timeMillis } = decision.decided;
-  const { refusal = '', conflict, limits = null } = decision;
+  const { refusal = '', conflict, limits = null, rulesVersion } = decision;
   const numbers = [limit, windowMillis, remaining, retryAfterMillis, resetMillis, waitMillis];
   return JSON.stringify([
     allowed,
     ruleId,
     numbers,
     [index, term, position, timeMillis],
+    rulesVersion,
     [refusal, conflict?.field, conflict?.first],
     limits?.map(wordsOfStanding),
   ]);

@@ -98,12 +98,14 @@ export class NaiveLimiter {
         this.#requests.expire(timeMillis, SWEEP_DROPS);
         this.#sweep(entry, SWEEP_LOOKS, SWEEP_DROPS);
         return;
-      case 'allow':
+      case 'allow': {
+        const rulesVersion = this.#table?.version ?? 0;
         for (const asked of loggedRequests(entry.data)) {
-          onDecided(position, asked, this.#decide(asked, { index, term, position }, entry));
+          onDecided(position, asked, this.#decide(asked, { index, term, position, rulesVersion }, entry));
           position += rowsOf(asked);
         }
         return;
+      }
       case 'customers':
         // No world has operators who say anything of a key: it would have to be judged by that.
         throw new Error(`entry ${index} is of operators, and nobody asked for that`);
@@ -122,11 +124,12 @@ export class NaiveLimiter {
     if (nowMillis < this.past.timeAt(index)) return undefined;
     if (this.#requests.find(asked, { index, nowMillis }) !== undefined) return undefined;
     const said: { denial: Decision; fits: boolean }[] = [];
+    const place = { index, term, position: undefined, rulesVersion: this.past.tableAt(index)?.version ?? 0 };
     for (const limit of limitsOf(asked)) {
       const known = this.past.knownAt(limit, index);
       if (known === undefined) return undefined;
       const judged = judge(known, limit, nowMillis);
-      const denial = denialOf(known, judged, limit.cost, { index, term, position: undefined });
+      const denial = denialOf(known, judged, limit.cost, place);
       said.push({ denial, fits: judged.fits });
     }
     return said.every(({ fits }) => fits) ? undefined : denialOfAll(said);

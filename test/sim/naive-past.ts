@@ -81,6 +81,7 @@ export class NaivePast {
     const asked = { userId, rule, cost: 1, timestampMillis: undefined, requestId: undefined };
     const known = this.knownAt(asked, index);
     if (known === undefined || timeMillis < this.timeAt(index)) return undefined;
-    return denialOf(known, judge(known, asked, timeMillis), 1, { index, term, position: undefined });
+    const place = { index, term, position: undefined, rulesVersion: this.tableAt(index)?.version ?? 0 };
+    return denialOf(known, judge(known, asked, timeMillis), 1, place);
   }
 }

@@ -5,7 +5,7 @@ import type { Asked } from './id-ledger.ts';
 import type { Tally } from './naive-state.ts';
 
 /** The model of sizes: src/limiter/README.md. */
-const ID_BYTES = 128;
+const ID_BYTES = 136;
 
 /** One limit of a request that was granted. */
 export interface GrantedLimit {

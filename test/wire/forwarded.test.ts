@@ -40,6 +40,7 @@ const answer: fc.Arbitrary<Answer> = fc.oneof(
           { term: natural, index: natural, position: natural, timeMillis: natural },
           { requiredKeys: ['term', 'index', 'timeMillis'] },
         ),
+        rulesVersion: natural,
       },
       {
         requiredKeys: [
@@ -51,6 +52,7 @@ const answer: fc.Arbitrary<Answer> = fc.oneof(
           'retryAfterMillis',
           'resetMillis',
           'decided',
+          'rulesVersion',
         ],
       },
     ),
@@ -73,6 +75,7 @@ const answer: fc.Arbitrary<Answer> = fc.oneof(
       refunded: fc.boolean(),
       ruleId: fc.constantFrom('', 'a', 'b'),
       cost: natural,
+      rulesVersion: natural,
       decided: fc.record({ term: natural, index: natural, timeMillis: natural }),
     }),
   }),
@@ -81,6 +84,7 @@ const answer: fc.Arbitrary<Answer> = fc.oneof(
     standing: fc.record({
       limits: fc.array(limit, { maxLength: 4 }),
       decided: fc.record({ term: natural, index: natural, timeMillis: natural }),
+      rulesVersion: natural,
     }),
   }),
 );
@@ -231,7 +235,7 @@ describe('a malformed payload', () => {
     retryAfterMillis: 0,
     resetMillis: 1,
   };
-  const decision = { ...decided, decided: { term: 1, index: 1, timeMillis: 1 } };
+  const decision = { ...decided, decided: { term: 1, index: 1, timeMillis: 1 }, rulesVersion: 1 };
 
   const looking = (looks: readonly number[], requests: readonly BatchedRequest[]): Buffer => {
     const batch = entryOf(requests);

@@ -16,7 +16,7 @@ import { requireCost, requireTimestamp, requireUserId } from './arguments.ts';
 
 /** There is no group, and no time but that of the caller. */
 const GROUP_MILLIS = 0;
-const NOWHERE: Place = { term: 0, index: 0, position: undefined };
+const NOWHERE: Place = { term: 0, index: 0, position: undefined, rulesVersion: 0 };
 
 export class LocalLimiter {
   readonly #table: KeyTable;

@@ -121,6 +121,11 @@ export class LimiterState {
     if (!keys.isKept) this.#kept(keys);
   }
 
+  /** Of the rules in force; 0 before the first. */
+  get rulesVersion(): number {
+    return this.table?.version ?? 0;
+  }
+
   /** Puts a newer rule table in force, at the applied time. Recorded grants stay where they are. */
   changeRules(table: RuleTable): void {
     const { timeMillis } = this.applied;

@@ -22,18 +22,19 @@ const RESET = 5;
 /** One more than it is: 0 stands for none, as the request had none. Of what was matched by rules: the digest of what was asked. */
 const TIMESTAMP = 6;
 const WAIT = 7;
+const RULES_VERSION = 8;
 /** then these words. The texts' address, hash and link belong to those who keep the row. */
-const LIMIT = 16;
-const REMAINING = 17;
-const WINDOW = 18;
-const POSITION = 19;
-const COST = 20;
-const LENGTHS = 21;
-export const TEXTS = 22;
-export const HASH = 23;
-export const NEXT = 24;
-export const IS_INDEXED = 25;
-export const GRANT_WORDS = 26;
+const LIMIT = 18;
+const REMAINING = 19;
+const WINDOW = 20;
+const POSITION = 21;
+const COST = 22;
+const LENGTHS = 23;
+export const TEXTS = 24;
+export const HASH = 25;
+export const NEXT = 26;
+export const IS_INDEXED = 27;
+export const GRANT_WORDS = 28;
 
 /** A number of a row in a snapshot. */
 interface Column {
@@ -59,6 +60,7 @@ const COLUMNS: readonly Column[] = [
   float('retry after', RETRY_AFTER),
   float('reset', RESET),
   float('wait', WAIT),
+  float('version of the rules', RULES_VERSION),
 ];
 
 /** Two lengths in one word: in bytes, of a user id and of a request id. */
@@ -115,6 +117,7 @@ export class GrantView {
     doubles[double + RETRY_AFTER] = decision.retryAfterMillis;
     doubles[double + RESET] = decision.resetMillis;
     doubles[double + WAIT] = decision.waitMillis ?? 0;
+    doubles[double + RULES_VERSION] = decision.rulesVersion;
     const { timestampMillis, askedDigest } = asked;
     doubles[double + TIMESTAMP] = askedDigest ?? (timestampMillis === undefined ? 0 : timestampMillis + 1);
     if (askedDigest !== undefined) words[at + LENGTHS]! |= HAS_DIGEST;
@@ -146,6 +149,7 @@ export class GrantView {
         position: words[at + POSITION]!,
         timeMillis: doubles[double + TIME]!,
       },
+      rulesVersion: doubles[double + RULES_VERSION]!,
       ...(waitMillis > 0 && { waitMillis }),
     };
   }

@@ -17,6 +17,7 @@ import type { Mutant } from './mutant.ts';
 import { RAFT } from './raft.ts';
 import { REQUEST_IDS } from './request-ids.ts';
 import { ROUTER } from './router.ts';
+import { RULES_VERSION } from './rules-version.ts';
 import { SNAPSHOTS } from './snapshots.ts';
 import { USAGE } from './usage.ts';
 import { WIRE } from './wire.ts';
@@ -37,6 +38,7 @@ export const MUTANTS_BY_AREA: Readonly<Record<string, readonly Mutant[]>> = {
   snapshots: SNAPSHOTS,
   membership: MEMBERSHIP,
   router: ROUTER,
+  'rules-version': RULES_VERSION,
   usage: USAGE,
   wire: WIRE,
 };

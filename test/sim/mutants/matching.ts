@@ -9,7 +9,7 @@ export const MATCHING: readonly Mutant[] = [
     edits: [
       {
         in: 'DescribedRequests.#reservedAll',
-        find: "case 'refused': this.#release(reserved);",
+        find: "case 'refused': this.#reservations.release(reserved);",
         replace: "case 'refused':",
       },
     ],
@@ -87,9 +87,66 @@ export const MATCHING: readonly Mutant[] = [
     edits: [
       {
         in: 'DescribedRequests.#reservedAll',
-        find: "case 'refused': this.#release(reserved);",
+        find: "case 'refused': this.#reservations.release(reserved);",
         replace:
-          "case 'refused': if (outcome.answer.kind === 'decision') { this.#askFirst(first, reserved, asking, book); return; } this.#release(reserved);",
+          "case 'refused': if (outcome.answer.kind === 'decision') { this.#askFirst(first, reserved, asking, book); return; } this.#reservations.release(reserved);",
+      },
+    ],
+  },
+  {
+    id: 'A11',
+    bug: 'what a node denies by itself it denies to a retry that was granted before',
+    law: 'who was granted is told that again',
+    edits: [
+      {
+        in: 'DescribedRequests.#askShares',
+        find: 'this.#recall(first, asking, book, () => asking.done(denied.answer, denied.share.partition));',
+        replace: 'asking.done(denied.answer, denied.share.partition);',
+      },
+    ],
+    unitTest: {
+      file: 'matching/described-requests.test.ts',
+      why: 'an answer that denies is no law of its own: others may have taken what was granted back',
+    },
+  },
+  {
+    id: 'A13',
+    bug: 'a reservation is given back twice',
+    law: 'nobody gives back what is not reserved any more',
+    edits: [
+      {
+        in: 'Reservations.release',
+        find: "this.#giveBack({ ask: 'refund', userId, requestId });",
+        replace:
+          "this.#giveBack({ ask: 'refund', userId, requestId }); this.#giveBack({ ask: 'refund', userId, requestId });",
+      },
+    ],
+  },
+  {
+    id: 'A14',
+    bug: 'a refund is told to have reached all partitions though other rules made the grant',
+    law: 'what stays charged is not said to be free',
+    edits: [
+      {
+        in: 'refundDescribed',
+        find: 'refunded ? (isKnown ? kept : undefined) : []',
+        replace: 'refunded && isKnown ? kept : []',
+      },
+    ],
+    unitTest: {
+      file: 'matching/described-refunds.test.ts',
+      why: 'nothing in a log hangs on what is told of it',
+    },
+  },
+  {
+    id: 'A12',
+    bug: 'a node denies by what it has applied of a partition that it does not lead',
+    law: 'a denial follows from what its leader has applied',
+    edits: [
+      {
+        in: 'Partition.deniedAtOnce',
+        find: 'if (!this.#isLeader || this.#applied.term !== this.#term) return undefined;',
+        replace: '',
       },
     ],
   },

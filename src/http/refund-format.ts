@@ -1,0 +1,33 @@
+/** What became of a refund, as an HTTP response. Pure. */
+import type { KeptLimit, Refund } from '../api/refund.ts';
+import { type HttpAnswer, JSON_TYPE } from './http-answer.ts';
+
+const headers = { 'content-type': JSON_TYPE };
+
+/** @param kept under which limits it stays charged, where that may be and is known */
+export function formatRefund(
+  { refunded, ruleId, cost, decided, rulesVersion }: Refund,
+  partition: number,
+  kept?: readonly KeptLimit[],
+): HttpAnswer {
+  const receipt = { partition, ...decided };
+  if (!refunded) {
+    const message =
+      'no grant is remembered under this requestId: it was denied, never decided, or too long ago';
+    return {
+      status: 404,
+      headers,
+      body: { refunded, decided: receipt, error: { type: 'not_remembered', field: 'requestId', message } },
+    };
+  }
+  const stays = kept?.map(({ ruleId: rule, userId }) => ({ rule, userId }));
+  const body = { refunded, rule: ruleId, cost, rulesVersion, decided: receipt };
+  return { status: 200, headers, body: stays === undefined ? body : { ...body, kept: stays } };
+}
+
+/** No rule limits such a request. */
+export function formatNothingToRefund(rulesVersion: number): HttpAnswer {
+  const message = 'no rule limits a request with these descriptors: nothing of it was counted';
+  const error = { type: 'not_remembered', field: 'descriptors', message };
+  return { status: 404, headers, body: { refunded: false, rulesVersion, error } };
+}

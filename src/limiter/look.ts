@@ -1,0 +1,45 @@
+/** How a user stands, by the judgement that denies at once. It changes nothing. */
+
+import type { LimitStanding } from '../api/answer.ts';
+import type { LookRequest, Standing } from '../api/look.ts';
+import type { Judgement, Question } from './judge.ts';
+import { DEFAULT_RULE } from './rules.ts';
+import type { LimiterState } from './state/limiter-state.ts';
+import type { Place } from './told.ts';
+
+/** What a look asks under each rule. */
+const ONE_MORE: Question = {
+  ruleId: DEFAULT_RULE,
+  cost: 1,
+  timestampMillis: undefined,
+  hasRequestId: false,
+  askedDigest: undefined,
+  ifRemembered: false,
+  guard: undefined,
+};
+
+/**
+ * Under every rule of the table, or one; undefined if there is no rule to say it by.
+ *
+ * @param now group time
+ * @param place of the state as it is
+ */
+export function standingAt(
+  state: LimiterState,
+  { userId, ruleId }: LookRequest,
+  { judgement, now, place }: { readonly judgement: Judgement; readonly now: number; readonly place: Place },
+): Standing | undefined {
+  state.lookUp({ userId });
+  judgement.findRecord(state);
+  const ruleIds = ruleId === undefined ? (state.table?.rules ?? []).map(({ id }) => id) : [ruleId];
+  const limits: LimitStanding[] = [];
+  for (const named of ruleIds) {
+    const keys = state.keysFor(named);
+    if (keys?.active !== true) return undefined;
+    judgement.judgeKey(state.name, keys, ONE_MORE, now);
+    limits.push(judgement.standing(place));
+  }
+  const { term, index, rulesVersion } = place;
+  const standing = { limits, decided: { term, index, timeMillis: now }, rulesVersion };
+  return judgement.isBlocked ? { ...standing, isBlocked: true } : standing;
+}

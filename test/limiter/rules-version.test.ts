@@ -1,0 +1,69 @@
+/** Every answer says by which version of the rules it was decided: that in force where it was. */
+import { describe, expect, it } from 'vitest';
+import { type Harness, harnessWith, restoreInto, snapshotOf, tableOf } from './harness.ts';
+
+const RULES = [{ limit: 2 }, { limit: 5 }];
+
+/** Rules 1 and 2 were in force before; 4 are. */
+function changed(harness: Harness): Harness {
+  harness.rules(tableOf(2, RULES));
+  harness.rules(tableOf(4, RULES));
+  return harness;
+}
+
+describe('the version of the rules in an answer', () => {
+  it('is that in force at the entry which granted or denied', () => {
+    const harness = harnessWith(...RULES);
+    expect(harness.one({ userId: 'ada', cost: 2 })).toMatchObject({ allowed: true, rulesVersion: 1 });
+    expect(harness.one({ userId: 'ada' })).toMatchObject({ allowed: false, rulesVersion: 1 });
+    changed(harness);
+    expect(harness.one({ userId: 'ada' })).toMatchObject({ allowed: false, rulesVersion: 4 });
+    // Of a lower version nothing comes into force.
+    harness.rules(tableOf(3, RULES));
+    expect(harness.one({ userId: 'bob' })).toMatchObject({ allowed: true, rulesVersion: 4 });
+  });
+
+  it('is that of the state which denies without an entry, and of one that is looked at', () => {
+    const harness = harnessWith(...RULES);
+    harness.one({ userId: 'ada', cost: 2 });
+    for (const version of [1, 4]) {
+      const { machine, nowMillis } = harness;
+      expect(machine.quickDenial({ userId: 'ada' }, nowMillis)).toMatchObject({ rulesVersion: version });
+      const joint = { userId: 'ada', ruleId: 'rule0', further: [{ userId: 'ada', ruleId: 'rule1' }] };
+      expect(machine.quickDenial(joint, nowMillis)).toMatchObject({ rulesVersion: version });
+      expect(machine.look({ ask: 'look', userId: 'ada' }, nowMillis)).toMatchObject({
+        rulesVersion: version,
+      });
+      changed(harness);
+    }
+  });
+
+  it('of a repeated request is that of its grant, also where that is known by a snapshot alone', () => {
+    const harness = harnessWith(...RULES);
+    const alone = { userId: 'ada', requestId: 'r1' };
+    const joint = {
+      userId: 'bob',
+      ruleId: 'rule0',
+      requestId: 'r2',
+      askedDigest: 7,
+      further: [{ userId: 'bob', ruleId: 'rule1' }],
+    };
+    const granted = [harness.one(alone), harness.one(joint)];
+    expect(granted).toMatchObject([{ rulesVersion: 1 }, { rulesVersion: 1 }]);
+    changed(harness);
+    expect([harness.one(alone), harness.one(joint)]).toEqual(granted);
+    const copy = harnessWith(...RULES);
+    restoreInto(copy.machine, snapshotOf(harness.machine));
+    copy.index = harness.index;
+    expect([copy.one(alone), copy.one(joint)]).toEqual(granted);
+    expect(copy.machine.remembered(alone, copy.nowMillis)).toEqual(granted[0]);
+  });
+
+  it('may be as large as versions are', () => {
+    const harness = harnessWith(...RULES);
+    harness.rules(tableOf(Number.MAX_SAFE_INTEGER, RULES));
+    const request = { userId: 'ada', requestId: 'r1' };
+    expect(harness.one(request)).toMatchObject({ rulesVersion: Number.MAX_SAFE_INTEGER });
+    expect(harness.one(request)).toMatchObject({ rulesVersion: Number.MAX_SAFE_INTEGER });
+  });
+});

@@ -1,0 +1,72 @@
+/** A request whose limits rules found is given back by what it was: where its id is, and with a word on what stays charged. */
+import { describe, expect, it } from 'vitest';
+import type { DescribedRefundAnswer, Refund } from '../../src/api/refund.ts';
+import { Bench, bookOf, FROM, LOST } from './bench.ts';
+
+const REFUND: Refund = {
+  refunded: true,
+  ruleId: 'user',
+  cost: 1,
+  decided: { term: 1, index: 5, position: 0, timeMillis: 8 },
+  rulesVersion: 7,
+};
+const NONE: Refund = { ...REFUND, refunded: false, ruleId: '', cost: 0 };
+
+function refund(bench: Bench, descriptors: Readonly<Record<string, string>>): DescribedRefundAnswer[] {
+  const told: DescribedRefundAnswer[] = [];
+  const request = { descriptors: new Map(Object.entries(descriptors)), requestId: 'r1' };
+  bench.requests.refund({ ask: 'refund described', ...request }, (answer) => told.push(answer));
+  return told;
+}
+
+describe('a refund by descriptors', () => {
+  it('goes to the partition of the first limit, and says under which limits of others it stays charged', () => {
+    const bench = new Bench();
+    const told = refund(bench, FROM);
+    expect(bench.asked).toMatchObject([
+      { request: { ask: 'refund', userId: 'user=ada', requestId: 'r1' }, deadlineMillis: 1_500 },
+    ]);
+    bench.of('user').answer({ kind: 'refund', refund: REFUND });
+    const kept = [
+      { ruleId: 'net', userId: 'ip=10.0.0.1' },
+      { ruleId: 'all', userId: '*' },
+    ];
+    expect(told).toEqual([{ kind: 'refund', refund: REFUND, kept }]);
+  });
+
+  it('of a request in one partition leaves nothing charged', () => {
+    const bench = new Bench();
+    bench.book = bookOf(7, 'rules: [{ id: user, key: user, windows: { limit: 2, per: minute } }]');
+    const told = refund(bench, FROM);
+    bench.of('user').answer({ kind: 'refund', refund: REFUND });
+    expect(told).toEqual([{ kind: 'refund', refund: REFUND, kept: [] }]);
+  });
+
+  it('cannot say what stays charged where other rules made the grant', () => {
+    const bench = new Bench();
+    bench.book = bookOf(8, 'rules: [{ id: user, key: user, windows: { limit: 2, per: minute } }]');
+    const told = refund(bench, FROM);
+    bench.of('user').answer({ kind: 'refund', refund: REFUND });
+    expect(told).toEqual([{ kind: 'refund', refund: REFUND, kept: undefined }]);
+  });
+
+  it('of what was never granted gives nothing back, and keeps nothing', () => {
+    const bench = new Bench();
+    const told = refund(bench, FROM);
+    bench.of('user').answer({ kind: 'refund', refund: NONE });
+    expect(told).toEqual([{ kind: 'refund', refund: NONE, kept: [] }]);
+  });
+
+  it('is told as it is where nobody can say, no rule limits, or there are no rules', () => {
+    const bench = new Bench();
+    const lost = refund(bench, FROM);
+    bench.of('user').answer(LOST);
+    expect(lost).toEqual([LOST]);
+    bench.book = bookOf(7, 'rules: [{ id: user, key: user, windows: { limit: 2, per: minute } }]');
+    expect(refund(bench, { ip: '10.0.0.1' })).toEqual([{ kind: 'unlimited', rulesVersion: 7 }]);
+    bench.book = undefined;
+    expect(refund(bench, FROM)).toMatchObject([{ kind: 'invalid', field: 'descriptors' }]);
+    bench.book = 'starting';
+    expect(refund(bench, FROM)).toMatchObject([{ kind: 'unavailable', reason: 'starting' }]);
+  });
+});

@@ -1,0 +1,167 @@
+/** What a denied request under limits of several partitions costs their logs, with a leader for each that commits at once. */
+import { describe, expect, it } from 'vitest';
+import type { DescribedAnswer, DescribedRequest } from '../../src/api/described.ts';
+import { DegradedDecisions } from '../../src/matching/degraded-decisions.ts';
+import { DescribedRequests } from '../../src/matching/described-requests.ts';
+import { FakeDriver, tableOf } from '../partition/fake-driver.ts';
+import { bookOf } from './bench.ts';
+
+const DOCUMENT = `
+rules:
+  - { id: user, key: user, windows: { limit: 2, per: minute } }
+  - { id: net, key: ip, windows: { limit: 2, per: minute } }
+`;
+const VERSION = 7;
+const TABLE = tableOf(VERSION, ...['user', 'net'].map((id) => ({ id, limit: 2, windowMillis: 60_000 })));
+const USER = 0;
+const NET = 1;
+
+function partitionOf(userId: string): number {
+  return userId.startsWith('user') ? USER : NET;
+}
+
+/** Says whether there was anything to propose. */
+function turn(driver: FakeDriver): boolean {
+  const isProposed = driver.turn() !== undefined;
+  driver.commitAll();
+  return isProposed;
+}
+
+class Cluster {
+  readonly partitions = [USER, NET].map(() => FakeDriver.leading({ table: TABLE }));
+  readonly requests: DescribedRequests;
+  #ids = 0;
+
+  /** @param leads the node that is asked leads these partitions */
+  constructor(leads: readonly number[]) {
+    const book = bookOf(VERSION, DOCUMENT);
+    this.requests = new DescribedRequests({
+      book: () => book,
+      partitionOf,
+      ask: (request, done) => {
+        const partition = partitionOf(request.userId);
+        const driver = this.partitions[partition]!;
+        driver.partition.decide(request, driver.now + 1_000, (answer) => done(answer as never, partition));
+      },
+      deniedHere: (request) => {
+        const partition = partitionOf(request.userId);
+        return leads.includes(partition)
+          ? this.partitions[partition]?.partition.deniedAtOnce(request)
+          : undefined;
+      },
+      newId: () => `~1.${(this.#ids += 1)}`,
+      monotonicMillis: () => 0,
+      doorMillis: () => 0,
+      deadlineMillis: 1_000,
+      waitingMax: 1,
+      degraded: new DegradedDecisions({
+        takeLocal: () => expect.fail('no rule is local'),
+        monotonicMillis: () => 0,
+        changed: () => expect.fail('all rules are closed'),
+      }),
+    });
+  }
+
+  ask(descriptors: Readonly<Record<string, string>>, requestId?: string): DescribedAnswer {
+    const told: DescribedAnswer[] = [];
+    const request: DescribedRequest = {
+      ask: 'described',
+      descriptors: new Map(Object.entries(descriptors)),
+      requestId,
+    };
+    this.requests.ask(request, (answer) => told.push(answer));
+    this.#commit();
+    return told[0] ?? expect.fail('nobody answered');
+  }
+
+  /** All that is asked, and what follows from that. */
+  #commit(): void {
+    while (this.partitions.map(turn).includes(true));
+  }
+
+  get entries(): number {
+    return this.partitions.reduce((sum, { committed }) => sum + committed.length, 0);
+  }
+
+  /** What is left of the limit of a network. */
+  left(ip: string): number | undefined {
+    const [answer] = this.partitions[NET]!.ask({ ask: 'look', userId: `ip=${ip}`, ruleId: 'net' });
+    return answer?.kind === 'standing' ? answer.standing.limits[0]?.remaining : undefined;
+  }
+}
+
+/** What is answered to `ada` at her limit, asking from elsewhere, and how many entries that costs. */
+function denied(
+  cluster: Cluster,
+  requestId?: string,
+): { readonly answer: DescribedAnswer; readonly entries: number } {
+  for (const ip of ['10.0.0.1', '10.0.0.2'])
+    expect(cluster.ask({ user: 'ada', ip })).toMatchObject({ decision: { allowed: true } });
+  const before = cluster.entries;
+  const answer = cluster.ask({ user: 'ada', ip: '10.0.0.3' }, requestId);
+  expect(answer).toMatchObject({ decision: { allowed: false, ruleId: 'user' } });
+  expect(cluster.left('10.0.0.3')).toBe(2);
+  return { answer, entries: cluster.entries - before };
+}
+
+describe('a request over two partitions that the first denies', () => {
+  it('costs a reservation and its refund where another node leads the first, and no entry where this node does', () => {
+    const elsewhere = denied(new Cluster([]));
+    const here = denied(new Cluster([USER]));
+    expect([elsewhere.entries, here.entries]).toEqual([2, 0]);
+    expect(here.answer).toMatchObject({ decision: { rulesVersion: VERSION, retryAfterMillis: 60_001 } });
+  });
+
+  it('under an id costs no more than the question whether it was granted before', () => {
+    expect([denied(new Cluster([]), 'r1').entries, denied(new Cluster([USER, NET]), 'r1').entries]).toEqual([
+      2, 1,
+    ]);
+  });
+
+  it('is told the grant of an earlier attempt', () => {
+    const cluster = new Cluster([USER, NET]);
+    const first = cluster.ask({ user: 'ada', ip: '10.0.0.1' }, 'r1');
+    cluster.ask({ user: 'bob', ip: '10.0.0.1' });
+    const before = cluster.entries;
+    const again = cluster.ask({ user: 'ada', ip: '10.0.0.1' }, 'r1');
+    expect(again).toMatchObject({ isRepeat: true, decision: { allowed: true } });
+    expect(again).toMatchObject({
+      decision: { decided: first.kind === 'decision' && first.decision.decided },
+    });
+    expect(cluster.entries - before).toBe(1);
+  });
+});
+
+describe('a request over two partitions that the second denies', () => {
+  it('costs no entry, and is granted again once there is room', () => {
+    const cluster = new Cluster([NET]);
+    for (const user of ['ada', 'bob']) cluster.ask({ user, ip: '10.0.0.1' }, user);
+    const before = cluster.entries;
+    expect(cluster.ask({ user: 'eve', ip: '10.0.0.1' })).toMatchObject({
+      decision: { allowed: false, ruleId: 'net' },
+    });
+    expect(cluster.entries).toBe(before);
+    for (const { partition } of cluster.partitions) expect(partition.waitingCount).toBe(0);
+    for (const driver of cluster.partitions) driver.now += 60_001;
+    expect(cluster.ask({ user: 'eve', ip: '10.0.0.1' })).toMatchObject({ decision: { allowed: true } });
+  });
+});
+
+describe('a denial that needs no entry', () => {
+  it('is told by a leader alone, by the rules that found the limits, and of nothing that can never fit', () => {
+    const driver = FakeDriver.leading({ table: TABLE });
+    const request = { userId: 'user=ada', ruleId: 'user', matchedBy: VERSION };
+    expect(driver.partition.deniedAtOnce(request)).toBeUndefined();
+    driver.decide({ userId: 'user=ada', ruleId: 'user', cost: 2 });
+    expect(driver.partition.deniedAtOnce(request)).toMatchObject({ allowed: false, rulesVersion: VERSION });
+    expect(driver.partition.deniedAtOnce({ ...request, cost: 3 })).toBeUndefined();
+    expect(driver.partition.deniedAtOnce({ ...request, matchedBy: VERSION + 1 })).toBeUndefined();
+    driver.partition.wantRules(tableOf(VERSION + 1, { id: 'user', limit: 9, windowMillis: 60_000 }));
+    driver.turn();
+    // It is decided by others from now on, though they are not applied yet.
+    expect(driver.partition.deniedAtOnce(request)).toBeUndefined();
+    expect(driver.partition.deniedAtOnce({ ...request, matchedBy: VERSION + 1 })).toBeUndefined();
+    driver.follow();
+    expect(driver.partition.deniedAtOnce(request)).toBeUndefined();
+  });
+});

@@ -1,0 +1,30 @@
+/** Mutants: by which version of the rules an answer says that it was decided. */
+import type { Mutant } from './mutant.ts';
+
+export const RULES_VERSION: readonly Mutant[] = [
+  {
+    id: 'RV1',
+    bug: 'a denial at once tells the newest rules that the node knows instead of those in force where it was decided',
+    law: 'an answer tells the rules that decided it',
+    edits: [
+      {
+        in: 'Partition.#rejectionAtOnce',
+        find: 'return denial && answerOf(denial, request.requestId);',
+        replace:
+          'return denial && answerOf({ ...denial, rulesVersion: this.#wantedRules.version }, request.requestId);',
+      },
+    ],
+  },
+  {
+    id: 'RV2',
+    bug: 'a repeated request is told the rules of today instead of those that granted it',
+    law: 'an answer tells the rules that decided it',
+    edits: [
+      {
+        in: 'Judgement.answer',
+        find: 'return state.memory.answerOf(this.#repeated);',
+        replace: 'return { ...state.memory.answerOf(this.#repeated), rulesVersion: place.rulesVersion };',
+      },
+    ],
+  },
+];
