@@ -3,7 +3,7 @@
  * requests have one place in the log, and every limit that is told is one of the request's, all of one version of the rules.
  */
 import type { Operation } from '../history.ts';
-import type { Ask, JointHistory, LimitAsked, Receipt } from '../joint-history.ts';
+import type { Ask, JointHistory, LimitAsked, LimitTold, Receipt } from '../joint-history.ts';
 import { NO_JOINT } from './joint-limits.ts';
 import { type JointGrant, type JointRequest, jointRequests } from './joint-requests.ts';
 import { LimitsInForce } from './limits-in-force.ts';
@@ -120,7 +120,10 @@ function checkTold(ask: Ask, request: JointRequest, inForce: LimitsInForce, find
     findings.add(`'${requestId}' was granted under ${told.length} of its ${limits.length} limits`);
   const from = request.attempts[0]?.invokeNanos ?? ask.invokeNanos;
   const possible = inForce.possible(from, ask.completeNanos);
-  const isOfOne = possible.some((change) => told.every(({ rule, limit }) => change.limits[rule] === limit));
+  const isOf = (limits: readonly LimitTold[]): boolean =>
+    possible.some((change) => limits.every(({ rule, limit }) => change.limits[rule] === limit));
+  // A retry may be told what is remembered of a grant, beside what it reserved itself by newer rules.
+  const isOfOne = isFirst ? isOf(told) : told.every((each) => isOf([each]));
   if (told.length > 1) findings.tally('severalTold');
   if (possible.length > 0 && !isOfOne) {
     const limitsTold = told.map(({ rule, limit }) => `${rule} ${limit}`).join(', ');
