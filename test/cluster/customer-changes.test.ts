@@ -1,0 +1,122 @@
+/** A customer whose tier changes all the time, under load and while a leader is lost: every answer is by a tier that was so meanwhile. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { eventually } from './harness.ts';
+import { InProcessCluster } from './in-process.ts';
+
+const BEFORE = { id: 'default', limit: 100, windowMillis: 60_000, clock: 'cluster' } as const;
+const TIERS = Array.from({ length: 24 }, (_, i) => `t${i}`);
+/** How long each tier is left in place, at least. */
+const HOLD_MILLIS = 20;
+const DOCUMENT = [
+  'rules:',
+  ...TIERS.map(
+    (tier) =>
+      `  - { id: ${tier}, match: { tier: ${tier} }, key: customer, group: g, windows: { limit: 100000, per: day } }`,
+  ),
+  // In partitions of their own, so that some requests are asked in several.
+  '  - { id: net, key: ip, windows: { limit: 100000, per: day } }',
+].join('\n');
+
+/** A tier was put in place in the meantime of these, by the clock of this process. */
+interface Put {
+  readonly tier: string;
+  readonly fromMillis: number;
+  readonly untilMillis: number;
+}
+
+interface Decided {
+  readonly rules: readonly string[];
+  readonly fromMillis: number;
+  readonly untilMillis: number;
+}
+
+let cluster: InProcessCluster;
+
+beforeAll(async () => {
+  cluster = await InProcessCluster.create({
+    rules: [BEFORE],
+    partitions: 4,
+    nodes: 3,
+    timing: { requestDeadlineMillis: 10_000 },
+  });
+  await cluster.startAll();
+  await eventually('every partition decides by the document', async () => {
+    const { status } = await call(1, 'PUT', '/v1/rules', { document: DOCUMENT });
+    return status === 200 ? true : undefined;
+  });
+});
+afterAll(() => cluster.stop());
+
+async function call(
+  node: number,
+  method: string,
+  path: string,
+  body: unknown,
+): Promise<{ status: number; body: unknown }> {
+  const port = cluster.config.nodes.find(({ id }) => id === node)?.http.port;
+  const headers = { 'content-type': 'application/json' };
+  const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+    method,
+    headers,
+    body: JSON.stringify(body),
+  });
+  return { status: response.status, body: await response.json() };
+}
+
+async function put(node: number, customer: string, tier: string): Promise<Put> {
+  const fromMillis = performance.now();
+  await eventually('the tier is put', async () => {
+    const { status } = await call(node, 'PUT', `/v1/customers/${customer}`, { tier });
+    return status === 200 ? true : undefined;
+  });
+  return { tier, fromMillis, untilMillis: performance.now() };
+}
+
+/** Was it the tier at some time in between? It may have been from when it was asked for, until the next one was certainly there. */
+function mayBeOf(puts: readonly Put[], { rules, fromMillis, untilMillis }: Decided): boolean {
+  return puts.some(({ tier, fromMillis: since }, i) => {
+    const through = puts[i + 1]?.untilMillis ?? Infinity;
+    return rules.includes(tier) && since <= untilMillis && fromMillis <= through;
+  });
+}
+
+it('is decided by a tier that it had while the request was under way, whoever leads', async () => {
+  const asker = 1;
+  const customer = await eventually('a customer whose leader is another node', () =>
+    ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].find(
+      (id) => ![0, asker].includes(cluster.leaderOf(asker, `customer=${id}`)),
+    ),
+  );
+  const puts: Put[] = [await put(asker, customer, TIERS[0]!)];
+  const victim = cluster.leaderOf(asker, `customer=${customer}`);
+  const others = [1, 2, 3].filter((id) => id !== victim);
+  const decided: Decided[] = [];
+  let isOver = false;
+  const client = async (i: number): Promise<void> => {
+    const node = others[i % others.length] ?? asker;
+    while (!isOver) {
+      const fromMillis = performance.now();
+      // The tier that a request says itself counts for nothing.
+      const descriptors = { customer, tier: 'none', ...(i % 3 === 0 && { ip: '10.0.0.1' }) };
+      const { status, body } = await call(node, 'POST', '/v1/allow', { descriptors });
+      const { rule, limits = [] } = body as { rule?: string; limits?: { rule: string }[] };
+      const rules = [rule ?? 'none', ...limits.map((limit) => limit.rule)];
+      if (status === 200) decided.push({ rules, fromMillis, untilMillis: performance.now() });
+    }
+  };
+  const clients = [0, 1, 2, 3, 4, 5].map(client);
+  for (const [i, tier] of TIERS.entries()) {
+    if (i === TIERS.length / 2) await cluster.stopNode(victim);
+    if (i > 0) puts.push(await put(asker, customer, tier));
+    const heldSince = performance.now();
+    await eventually('it was so for a while', () =>
+      performance.now() >= heldSince + HOLD_MILLIS ? true : undefined,
+    );
+  }
+  isOver = true;
+  await Promise.all(clients);
+  expect(decided.filter((one) => !mayBeOf(puts, one))).toEqual([]);
+  const seen = new Set(decided.flatMap(({ rules }) => rules));
+  expect(TIERS.filter((tier) => seen.has(tier)).length).toBeGreaterThan(TIERS.length / 2);
+  expect(cluster.fatalErrors).toEqual([]);
+});
