@@ -26,8 +26,9 @@ export interface NodeResponse {
 /** What is sent with another method than GET. */
 export interface Sent {
   readonly method: string;
-  readonly contentType: string;
-  readonly body: string | Uint8Array;
+  /** Of a body, if there is one. */
+  readonly contentType?: string;
+  readonly body?: string | Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -38,8 +39,11 @@ export async function askNode(url: URL, timeoutMillis: number, sent?: Sent): Pro
       signal: AbortSignal.timeout(timeoutMillis),
       ...(sent !== undefined && {
         method: sent.method,
-        headers: { 'content-type': sent.contentType, ...sent.headers },
-        body: sent.body,
+        headers: {
+          ...(sent.contentType !== undefined && { 'content-type': sent.contentType }),
+          ...sent.headers,
+        },
+        ...(sent.body !== undefined && { body: sent.body }),
       }),
     });
     return { status: response.status, body: (await response.json()) as NodeBody };

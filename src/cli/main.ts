@@ -18,6 +18,8 @@ import {
   integerFrom,
   integerOption,
   nodeOption,
+  type OverrideOption,
+  overrideOption,
   urlOption,
 } from './options.ts';
 
@@ -164,6 +166,15 @@ nodes
   .option(...TIMEOUT, integerOption, TIMEOUT_MILLIS)
   .action(async (id: number, options: NodesOptions) => change(options, { remove: id }));
 
+interface CustomerPutOptions {
+  readonly node: string;
+  readonly tier?: string;
+  readonly override?: readonly OverrideOption[];
+  readonly overrides: boolean;
+  readonly block?: true;
+  readonly unblock?: true;
+}
+
 const rules = program.command('rules').description('check, compare and apply documents of rules');
 const JSON_OPTION = ['--json', 'print JSON'] as const;
 const NODE = '--node <host:port>';
@@ -211,6 +222,53 @@ rules
   .action(async (file: string, options: { json?: true; node: string; ifVersion?: number }) => {
     const { applyRules } = await import('./rules-apply.ts');
     process.exitCode = EXIT_OF_APPLY[await applyRules(file, { ...options, print })];
+  });
+
+const customers = program
+  .command('customers')
+  .description('show and change what is so of one customer only, on the machine of a node');
+customers
+  .command('get')
+  .description('show the tier, the limits of its own, whether it is blocked, and the version')
+  .argument('<id>', 'as the descriptor `customer` has it')
+  .option(NODE, 'a node of the cluster', nodeOption, VIA_DEFAULT)
+  .action(async (id: string, { node }: { node: string }) => {
+    const { showCustomer } = await import('./customers-command.ts');
+    await showCustomer(id, { node, print });
+  });
+customers
+  .command('put')
+  .description('change what is named here; the rest stays as it is')
+  .argument('<id>', 'as the descriptor `customer` has it')
+  .option('--tier <tier>', "its tier; '' takes it away")
+  .option(
+    '--override <rule=limit[:burst]>',
+    'a limit of its own; once for each, in place of all',
+    overrideOption,
+  )
+  .option('--no-overrides', 'no limits of its own any more')
+  .addOption(new Option('--block', 'deny everything').conflicts('unblock'))
+  .option('--unblock', 'deny no more than the rules say')
+  .option(NODE, 'a node of the cluster', nodeOption, VIA_DEFAULT)
+  .action(async (id: string, { node, tier, override, overrides, block, unblock }: CustomerPutOptions) => {
+    const { changeCustomer } = await import('./customers-command.ts');
+    const limits = override ?? (overrides ? undefined : []);
+    const blocked = block === undefined && unblock === undefined ? undefined : block === true;
+    const terms = {
+      ...(tier !== undefined && { tier }),
+      ...(limits !== undefined && { overrides: limits }),
+      ...(blocked !== undefined && { blocked }),
+    };
+    await changeCustomer(id, terms, { node, print });
+  });
+customers
+  .command('delete')
+  .description('take all of it away, a block as well')
+  .argument('<id>', 'as the descriptor `customer` has it')
+  .option(NODE, 'a node of the cluster', nodeOption, VIA_DEFAULT)
+  .action(async (id: string, { node }: { node: string }) => {
+    const { forgetCustomer } = await import('./customers-command.ts');
+    await forgetCustomer(id, { node, print });
   });
 
 await runCommand(program);

@@ -20,6 +20,13 @@ export function integerFrom(min: number, max: number): (text: string) => number 
   };
 }
 
+/** A limit of a customer's own. */
+export interface OverrideOption {
+  readonly rule: string;
+  readonly limit: number;
+  readonly burst?: number;
+}
+
 export const integerOption = integerFrom(0, Number.MAX_SAFE_INTEGER);
 export const basePortOption = integerFrom(1, BASE_PORT_MAX);
 
@@ -41,6 +48,18 @@ export function directoryOption(text: string): string {
   if (!statSync(path).isDirectory())
     throw new InvalidArgumentError(`expected a directory, but ${path} is a file`);
   return text;
+}
+
+/** `rule=limit` or `rule=limit:burst`, behind those that were given before. */
+export function overrideOption(
+  text: string,
+  before: readonly OverrideOption[] = [],
+): readonly OverrideOption[] {
+  const [, rule, limit, burst] = /^(.+)=(\d{1,7})(?::(\d{1,7}))?$/.exec(text) ?? [];
+  if (rule === undefined || limit === undefined)
+    throw new InvalidArgumentError('expected rule=limit or rule=limit:burst, such as per-customer=500:1000');
+  const override = { rule, limit: Number(limit), ...(burst !== undefined && { burst: Number(burst) }) };
+  return [...before, override];
 }
 
 export function urlOption(text: string): string {

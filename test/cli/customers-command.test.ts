@@ -1,0 +1,60 @@
+/** `quorate customers`: what is so of one customer, shown and changed at a running node. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { InProcessCluster } from '../cluster/in-process.ts';
+import { eventually } from '../cluster/harness.ts';
+import { ended, type Ended } from './command.ts';
+
+const BEFORE = { id: 'default', limit: 5, windowMillis: 600_000, clock: 'cluster' } as const;
+const DOCUMENT = 'rules: [{ id: mine, key: customer, meter: tokenBucket, windows: { limit: 5, per: hour } }]';
+
+let cluster: InProcessCluster;
+let node: string;
+
+beforeAll(async () => {
+  cluster = await InProcessCluster.create({
+    rules: [BEFORE],
+    partitions: 1,
+    nodes: 1,
+    timing: { requestDeadlineMillis: 10_000 },
+  });
+  await cluster.startAll();
+  node = `127.0.0.1:${cluster.config.nodes[0]?.http.port}`;
+  await eventually('the document is in force', async () => {
+    const headers = { 'content-type': 'application/yaml' };
+    const { status } = await fetch(`http://${node}/v1/rules`, { method: 'PUT', headers, body: DOCUMENT });
+    return status === 200 ? true : undefined;
+  });
+});
+afterAll(() => cluster.stop());
+
+async function customers(...args: readonly string[]): Promise<Ended> {
+  return ended('quorate', ['customers', ...args, '--node', node], cluster.directory);
+}
+
+it('shows what is known, changes what is named, and takes all of it away', async () => {
+  expect(await customers('get', 'acme')).toMatchObject({
+    code: 64,
+    said: expect.stringMatching(/nothing is known/),
+  });
+  const put = await customers('put', 'acme', '--tier', 'pro', '--override', 'mine=500:1000');
+  expect(put).toMatchObject({ code: 0 });
+  expect((await customers('put', 'acme', '--block')).code).toBe(0);
+  expect(JSON.parse((await customers('get', 'acme')).stdout)).toMatchObject({
+    customer: 'acme',
+    tier: 'pro',
+    overrides: [{ rule: 'mine', limit: 500, burst: 1000 }],
+    blocked: true,
+  });
+  expect((await customers('put', 'acme', '--tier', '', '--no-overrides', '--unblock')).code).toBe(0);
+  expect((await customers('get', 'acme')).code).toBe(64);
+  expect((await customers('delete', 'acme')).code).toBe(0);
+});
+
+it('says what is wrong, and changes nothing', async () => {
+  expect(await customers('put', 'acme', '--override', 'other=5')).toMatchObject({
+    code: 64,
+    said: expect.stringMatching(/overrides\[0\]\.rule/),
+  });
+  expect((await customers('put', 'acme', '--override', 'mine')).code).not.toBe(0);
+  expect((await customers('get', 'acme')).code).toBe(64);
+});
