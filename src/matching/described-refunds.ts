@@ -4,7 +4,7 @@
  */
 import type { DescribedRefund, DescribedRefundDone, RefundRequest } from '../api/refund.ts';
 import type { DoneWith } from '../api/user-request.ts';
-import { NO_DOCUMENT, STARTING } from './current-book.ts';
+import { NO_DOCUMENT, STARTING } from './refused-here.ts';
 import type { RuleBook } from './rule-book.ts';
 import { sharesOf } from './share-outcome.ts';
 

@@ -8,17 +8,17 @@
  * (degraded-decisions.ts): what others reserved for a request that is let through stays charged. Whoever asks may be lost in between: then the reservations stay charged until their
  * window is over, and the request counts nowhere else. It keeps no grants and judges nothing.
  */
-import type { AllowAnswer, Unavailable } from '../api/answer.ts';
+import type { AllowAnswer } from '../api/answer.ts';
 import type { CustomerGuard, CustomerRecord } from '../api/customer.ts';
 import type { DescribedDone, DescribedRequest } from '../api/described.ts';
 import type { DescribedRefund, DescribedRefundDone } from '../api/refund.ts';
 import type { AllowRequest } from '../api/request.ts';
 import type { Asking, Once } from './asking.ts';
-import { NO_DOCUMENT, STARTING } from './current-book.ts';
 import { asOf, CustomerCache, type KnownCustomer } from './customer-cache.ts';
 import { Customers } from './customers.ts';
 import { refundDescribed } from './described-refunds.ts';
 import type { DescribedRequestsInit } from './described-requests-init.ts';
+import { NO_DOCUMENT, outdated, OVERLOADED, STARTING } from './refused-here.ts';
 import { ownFirst, readOf, recordFound } from './record-read.ts';
 import { type ReservationCounts, Reservations, type Reserved } from './reservations.ts';
 import type { MatchedLimit, RuleBook } from './rule-book.ts';
@@ -35,9 +35,6 @@ import {
   worstOf,
 } from './share-outcome.ts';
 import { requestFor } from './share-request.ts';
-
-const OVERLOADED: Unavailable = { kind: 'unavailable', reason: 'overloaded', proposed: false };
-const RULES_CHANGED: Unavailable = { kind: 'unavailable', reason: 'rules_changed', proposed: false };
 
 /** It is asked again at once where a record was another one; so often, and then with the next tick. */
 const RECORDS_PER_TICK_MAX = 4;
@@ -94,10 +91,10 @@ export class DescribedRequests {
     this.#init.degraded.tick();
   }
 
-  /** The rules of this node and of a partition differ: one of them will learn of the newer ones. */
+  /** The rules of this node and of a partition differ, or what they know of a customer: one of them will learn of what is newer. */
   #again(asking: Asking, partition: number): void {
     const { monotonicMillis, waitingMax } = this.#init;
-    if (monotonicMillis() >= asking.deadlineMillis) asking.done(RULES_CHANGED, partition);
+    if (monotonicMillis() >= asking.deadlineMillis) asking.done(outdated(asking), partition);
     else if (this.#waiting.length >= waitingMax) asking.done(OVERLOADED, partition);
     else {
       asking.isAgain = true;

@@ -74,7 +74,7 @@ describe('a request of a customer', () => {
     bench.now += 1_000;
     for (let version = 5; version <= 8; version += 1)
       bench.of('customer').answer(changed({ ...PRO, version }));
-    expect(bench.told).toMatchObject([{ answer: { kind: 'unavailable' } }]);
+    expect(bench.told).toMatchObject([{ answer: { kind: 'unavailable', reason: 'customer_changed' } }]);
   });
 
   it('gives back what others reserved before it is asked again, and asks its partition last', () => {
