@@ -94,6 +94,11 @@ export class MultiRaft {
     return this.#groups.get(group)?.core.status();
   }
 
+  /** Whether it is idle, and goes on by what its leader's node says of all such groups together. */
+  isResting(group: GroupId): boolean {
+    return this.#groups.get(group)?.rest !== undefined;
+  }
+
   /** The configuration in effect on this node, or undefined if it does not hold the group. Costs nothing. */
   configOf(group: GroupId): GroupConfig | undefined {
     return this.#groups.get(group)?.core.config;

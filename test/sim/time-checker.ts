@@ -167,6 +167,8 @@ export class TimeChecker {
       const known = node.core?.raft.status(group);
       const isFollower = node !== leader && voters.includes(node.id) && known?.leader === leader.id;
       if (!isFollower || !node.isRunning || known.term !== status.term) continue;
+      // What came late before it rested is put right when it goes on: see `FollowedRests.wake`.
+      if (node.core?.raft.isResting(group) === true) continue;
       const since = Math.max(node.startedAt, this.#installedAt.get(`${group} ${node.id}`) ?? 0);
       if (this.#init.now() - since < STABLE_MILLIS || known.lastIndex < status.applied) continue;
       const behind = led - (timeOf(node, partition) ?? led);
