@@ -1,8 +1,11 @@
 /**
- * Which nodes hold which partition, and which of them should lead it. Pure: the same nodes give the same placement
- * everywhere. Which nodes there are, and since when, is for group 0 to say (src/meta/).
+ * Which nodes hold which partition, and which of them should lead it: the first placement of a cluster, of the nodes that it
+ * is created with. Pure: the same nodes give the same placement everywhere. How it goes on is said by next-placement.ts,
+ * and which nodes there are, and since when, by group 0 (src/meta/).
  */
 import { NO_NODE, type GroupId, type NodeId } from '../../raft/types.ts';
+import type { Hash32 } from './hash.ts';
+import { Ring } from './ring.ts';
 
 export interface Placement {
   readonly partitionCount: number;
@@ -10,12 +13,30 @@ export interface Placement {
   replicasOf(partition: number): readonly NodeId[];
 }
 
+/** By partition: the distinct nodes that hold it, as many in every row. The first one should lead it. */
+export type PlacementTable = readonly (readonly NodeId[])[];
+
+export function tableOf(placement: Placement): PlacementTable {
+  return Array.from({ length: placement.partitionCount }, (_, partition) => placement.replicasOf(partition));
+}
+
+/** @throws RangeError, from `replicasOf`, for a partition that is not in the table */
+export function placementOf(table: PlacementTable): Placement {
+  return {
+    partitionCount: table.length,
+    replicasOf(partition) {
+      const replicas = table[partition];
+      if (replicas === undefined)
+        throw new RangeError(`partition ${partition} is not in 0..${table.length - 1}`);
+      return replicas;
+    },
+  };
+}
+
 /** Group 0 is reserved for cluster metadata. */
 export function groupOfPartition(partition: number): GroupId {
   return partition + 1;
 }
-
-const POINTS_PER_NODE = 64;
 
 /**
  * Consistent hashing on a ring with bounded loads: each partition goes to the next distinct nodes clockwise that
@@ -28,34 +49,22 @@ export function ringPlacement(
   nodes: readonly NodeId[],
   partitionCount: number,
   replicaCount: number,
-  hash: (text: string) => number,
+  hash: Hash32,
 ): Placement {
-  const ring = nodes
-    .flatMap((node) =>
-      Array.from({ length: POINTS_PER_NODE }, (_, point) => ({ node, at: hash(`node/${node}/${point}`) })),
-    )
-    .sort((a, b) => a.at - b.at || a.node - b.node);
+  const ring = new Ring(nodes, hash);
   const copies = Math.min(replicaCount, nodes.length);
   const held = new Load(Math.ceil((partitionCount * copies) / nodes.length));
   const led = new Load(Math.ceil(partitionCount / nodes.length));
   const table: NodeId[][] = [];
   for (let partition = 0; partition < partitionCount; partition += 1) {
-    const order = clockwise(ring, hash(`partition/${partition}`), nodes.length);
+    const order = ring.orderOf(partition);
     if (order.length === 0) throw new RangeError('placement needs at least one node');
     const replicas = take(order, copies, partitionCount - partition, held);
     for (const node of replicas) held.add(node);
     table.push(replicas);
     giveLeader(table, partition, led);
   }
-  return {
-    partitionCount,
-    replicasOf(partition) {
-      const replicas = table[partition];
-      if (replicas === undefined)
-        throw new RangeError(`partition ${partition} is not in 0..${partitionCount - 1}`);
-      return replicas;
-    },
-  };
+  return placementOf(table);
 }
 
 class Load {
@@ -73,22 +82,6 @@ class Load {
   add(node: NodeId): void {
     this.#counts.set(node, (this.#counts.get(node) ?? 0) + 1);
   }
-}
-
-/** All `count` nodes, each once, in ring order from `at`: most often found long before the ring is round. */
-function clockwise(
-  ring: readonly { readonly node: NodeId; readonly at: number }[],
-  at: number,
-  count: number,
-): NodeId[] {
-  const start = ring.findIndex((point) => point.at >= at);
-  const from = start === -1 ? 0 : start;
-  const order = new Set<NodeId>();
-  for (let i = 0; i < ring.length && order.size < count; i += 1) {
-    const point = ring[(from + i) % ring.length];
-    if (point !== undefined) order.add(point.node);
-  }
-  return [...order];
 }
 
 /**
