@@ -9,7 +9,7 @@ import { GROUP_KEY_BYTES, MASK_KEY, STORE_KEY, groupOfKey, writeGroupKey } from 
 import { Mask, MASK_BYTES } from './mask.ts';
 
 /** The layout this program writes. */
-export const FORMAT_VERSION = 4;
+export const FORMAT_VERSION = 5;
 
 /** Written once, at bootstrap. */
 export function encodeMask(pad: Uint8Array): StoredRecord {

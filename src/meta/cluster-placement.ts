@@ -1,11 +1,12 @@
 /**
- * Which nodes should hold which group, derived from the replicated list of nodes: partitions by consistent hashing,
- * group 0 on the nodes with the lowest ids, as learners on the others, for all of them need to know.
+ * Which nodes should hold which group: partitions as group 0 says, and by the ring until that is known; group 0 on the nodes
+ * with the lowest ids, as learners on the others, for all of them need to know.
  */
 import type { GroupId, NodeId } from '../../raft/types.ts';
 import type { Hash32 } from '../partition/hash.ts';
-import { type Placement, ringPlacement } from '../partition/placement.ts';
+import { type Placement, placementOf, ringPlacement } from '../partition/placement.ts';
 import type { MetaState } from './meta-state.ts';
+import { decodePlacement } from './placement-text.ts';
 
 export const META_GROUP: GroupId = 0;
 
@@ -29,33 +30,35 @@ export class ClusterPlacement implements Placement {
   /** Where the partitions were when the cluster was created. */
   readonly founded: Placement;
   readonly #replicas: number;
-  readonly #hash: Hash32;
   #nodes: readonly NodeId[];
   #leaving: readonly NodeId[] = [];
   #wanted: Placement;
+  /** What `#wanted` was read from: most updates only tell that groups have moved. */
+  #wantedText: string | undefined;
   /** Where the partitions were when all had moved last; undefined while that is where they should be. */
   #before: Placement | undefined;
 
   constructor(founders: readonly NodeId[], partitionCount: number, replicas: number, hash: Hash32) {
     this.partitionCount = partitionCount;
     this.#replicas = replicas;
-    this.#hash = hash;
     this.#nodes = founders;
-    this.founded = this.#place(founders);
+    this.founded = ringPlacement(founders, partitionCount, replicas, hash);
     this.#wanted = this.founded;
   }
 
-  #place(nodes: readonly NodeId[]): Placement {
-    return ringPlacement(nodes, this.partitionCount, this.#replicas, this.#hash);
+  #read(text: string, nodes: readonly NodeId[]): Placement {
+    return placementOf(decodePlacement(text, nodes, this.#replicas));
   }
 
   update(state: MetaState): void {
     const nodes = state.nodes.map(({ id }) => id);
-    // Placing is a sort of the whole ring, and most updates only tell that groups have moved.
-    if (nodes.join() !== this.#nodes.join()) this.#wanted = this.#place(nodes);
+    if (state.placement !== this.#wantedText || nodes.join() !== this.#nodes.join())
+      this.#wanted = this.#read(state.placement, nodes);
+    this.#wantedText = state.placement;
     this.#nodes = nodes;
     this.#leaving = state.leaving.map(({ id }) => id);
-    this.#before = state.settledVersion === state.version ? undefined : this.#place(state.settledNodes);
+    const isSettled = state.settledVersion === state.version;
+    this.#before = isSettled ? undefined : this.#read(state.settledPlacement, state.settledNodes);
   }
 
   /** All partitions are where they should be, as far as is known here. */

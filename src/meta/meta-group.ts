@@ -5,6 +5,7 @@
 import type { GroupApplication, SnapshotSource, SnapshotTarget } from '../../raft/driver/multi-raft.ts';
 import { NO_NODE, type Entry, type GroupConfig, type NodeId } from '../../raft/types.ts';
 import type { GroupClock } from '../../raft/driver/group-clock.ts';
+import type { Hash32 } from '../partition/hash.ts';
 import type { ClusterChange, ClusterChangeResult } from '../wire/cluster-changes.ts';
 import {
   applyMetaCommand,
@@ -20,7 +21,8 @@ import {
 export interface MetaGroupInit {
   readonly clock: GroupClock;
   readonly founders: readonly Introduction[];
-  readonly replicas: number;
+  /** With the cluster: `hash` says where its nodes and partitions are on the ring of placement. */
+  readonly fixed: { readonly replicas: number; readonly partitions: number; readonly hash: Hash32 };
   readonly requestProposal: () => void;
   readonly stateChanged: (state: MetaState) => void;
   /** Group 0 has other members now. */
@@ -103,9 +105,12 @@ export class MetaGroup implements GroupApplication {
   }
 
   takeProposal(): Uint8Array | undefined {
-    const { founders, replicas } = this.#init;
+    const { founders, fixed } = this.#init;
     if (this.#record === undefined && this.#inflight.size === 0) {
-      this.#proposing = { command: { type: 'create', nodes: founders, replicas }, done: undefined };
+      this.#proposing = {
+        command: { type: 'create', nodes: founders, replicas: fixed.replicas, partitions: fixed.partitions },
+        done: undefined,
+      };
     } else {
       this.#proposing = this.#waiting.shift();
     }
@@ -126,7 +131,8 @@ export class MetaGroup implements GroupApplication {
     this.#inflight.delete(entry.index);
     if (entry.kind !== 'command') return;
     const before = this.state;
-    const { record, refusal } = applyMetaCommand(this.#record, decodeMetaCommand(entry.data));
+    const command = decodeMetaCommand(entry.data);
+    const { record, refusal } = applyMetaCommand(this.#record, command, this.#init.fixed.hash);
     this.#record = record;
     if (record !== undefined && record.state !== before) this.#init.stateChanged(record.state);
     const { version = 0, rules } = record?.state ?? {};

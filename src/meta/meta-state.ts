@@ -7,7 +7,11 @@ import type { HostPort, NodeAddress } from '../api/node-address.ts';
 import type { NodeChange, NodeChangeRefusal } from '../api/node-change.ts';
 import { NODES_MAX } from '../config/config.ts';
 import type { RuleTable } from '../limiter/rules.ts';
+import type { Hash32 } from '../partition/hash.ts';
+import { nextPlacement } from '../partition/next-placement.ts';
+import { ringPlacement, tableOf } from '../partition/placement.ts';
 import type { ClusterChange } from '../wire/cluster-changes.ts';
+import { decodePlacement, encodePlacement } from './placement-text.ts';
 
 /** A node of the cluster. */
 export interface Member {
@@ -26,8 +30,12 @@ export interface MetaState {
   readonly settledVersion: number;
   /** By id. */
   readonly nodes: readonly Member[];
-  /** The nodes of `settledVersion`. */
+  /** Which of them should hold what (placement-text.ts): made of the placement of the version before, once and for all. */
+  readonly placement: string;
+  /** The nodes of `settledVersion`, by id. */
   readonly settledNodes: readonly NodeId[];
+  /** Which of those held what. */
+  readonly settledPlacement: string;
   /** Removed since then: still needed, as partitions may not have moved away from them. */
   readonly leaving: readonly Member[];
   /** Ids that left: they never come back, for whoever bears them may have forgotten what it promised. */
@@ -42,7 +50,12 @@ export interface MetaState {
 export type Introduction = Member & { readonly incarnation: string };
 
 export type MetaCommand =
-  | { readonly type: 'create'; readonly nodes: readonly Introduction[]; readonly replicas: number }
+  | {
+      readonly type: 'create';
+      readonly nodes: readonly Introduction[];
+      readonly replicas: number;
+      readonly partitions: number;
+    }
   | ClusterChange
   | { readonly type: 'introduce'; readonly node: Introduction }
   | { readonly type: 'settled'; readonly version: number };
@@ -61,14 +74,19 @@ export interface MetaResult {
   readonly refusal?: NodeChangeRefusal | 'rulesChanged';
 }
 
-export function applyMetaCommand(record: MetaRecord | undefined, command: MetaCommand): MetaResult {
+/** @param hash where the ring of placement has its nodes and partitions; fixed with the cluster */
+export function applyMetaCommand(
+  record: MetaRecord | undefined,
+  command: MetaCommand,
+  hash: Hash32,
+): MetaResult {
   switch (command.type) {
     case 'create':
-      return { record: record ?? created(command.nodes, command.replicas) };
+      return { record: record ?? created(command, hash) };
     case 'change': {
       // Nobody proposes one before the cluster is created.
       if (record === undefined) return { record, refusal: 'unknownNode' };
-      const changed = changedNodes(record, command.change);
+      const changed = changedNodes(record, command.change, hash);
       return typeof changed === 'string' ? { record, refusal: changed } : { record: changed };
     }
     case 'rules':
@@ -80,14 +98,27 @@ export function applyMetaCommand(record: MetaRecord | undefined, command: MetaCo
   }
 }
 
-function created(nodes: readonly Introduction[], replicas: number): MetaRecord {
+function created(
+  { nodes, replicas, partitions }: Extract<MetaCommand, { type: 'create' }>,
+  hash: Hash32,
+): MetaRecord {
   const sorted = byId(nodes);
-  const settledNodes = sorted.map(({ id }) => id);
-  const state = { version: 1, settledVersion: 1, nodes: sorted, settledNodes, leaving: [], retired: [] };
-  return { state, replicas, added: [] };
+  const settledNodes = idsOf(sorted);
+  const table = tableOf(ringPlacement(settledNodes, partitions, replicas, hash));
+  const placement = encodePlacement(table, settledNodes);
+  const settled = { settledVersion: 1, settledNodes, settledPlacement: placement };
+  return {
+    state: { version: 1, ...settled, nodes: sorted, placement, leaving: [], retired: [] },
+    replicas,
+    added: [],
+  };
 }
 
-function changedNodes(record: MetaRecord, { add, remove }: NodeChange): MetaRecord | NodeChangeRefusal {
+function changedNodes(
+  record: MetaRecord,
+  { add, remove }: NodeChange,
+  hash: Hash32,
+): MetaRecord | NodeChangeRefusal {
   const { state, replicas, added } = record;
   if (add === undefined && remove === undefined) return 'emptyChange';
   if (add !== undefined && (add.id === remove || state.retired.includes(add.id))) return 'retiredNode';
@@ -104,11 +135,21 @@ function changedNodes(record: MetaRecord, { add, remove }: NodeChange): MetaReco
   if (nodes.length > NODES_MAX) return 'tooManyNodes';
   const retired = isRemoved ? state.retired : [...state.retired, remove];
   const version = state.version + 1;
+  const placement = nextPlacementText(record, nodes, hash);
   return {
     ...record,
     added: [...added, ...(isAdded ? [] : [add])].filter(({ id }) => id !== remove),
-    state: { ...state, version, nodes, leaving: [...state.leaving, ...leaving], retired },
+    state: { ...state, version, nodes, placement, leaving: [...state.leaving, ...leaving], retired },
   };
+}
+
+function nextPlacementText({ state, replicas }: MetaRecord, nodes: readonly Member[], hash: Hash32): string {
+  const before = idsOf(state.nodes);
+  const after = idsOf(nodes);
+  const joins = after.find((id) => !before.includes(id));
+  const leaves = before.find((id) => !after.includes(id));
+  const table = decodePlacement(state.placement, before, replicas);
+  return encodePlacement(nextPlacement(table, before, { joins, leaves }, hash), after);
 }
 
 /** Whoever made them knew those before; and partitions take only what is newer. */
@@ -145,8 +186,13 @@ export function tellsMore(known: Member, node: Introduction): boolean {
 
 function settled(record: MetaRecord): MetaRecord {
   const { state } = record;
-  const settledNodes = state.nodes.map(({ id }) => id);
-  return { ...record, state: { ...state, settledVersion: state.version, settledNodes, leaving: [] } };
+  const { version: settledVersion, placement: settledPlacement } = state;
+  const settledNodes = idsOf(state.nodes);
+  return { ...record, state: { ...state, settledVersion, settledNodes, settledPlacement, leaving: [] } };
+}
+
+function idsOf(nodes: readonly Member[]): NodeId[] {
+  return nodes.map(({ id }) => id);
 }
 
 function byId(nodes: readonly Member[]): Member[] {

@@ -133,11 +133,11 @@ export class NodeCore {
   }
 
   #newMeta(): MetaGroup {
-    const { config, clocks } = this.#init;
+    const { config, clocks, hash } = this.#init;
     return new MetaGroup({
       clock: new GroupClock(clocks.monotonicMillis, clocks.wallMillis),
       founders: introductionsOf(config),
-      replicas: config.replicas,
+      fixed: { replicas: config.replicas, partitions: config.partitions, hash },
       requestProposal: () => this.raft.requestProposal(META_GROUP),
       stateChanged: (state) => this.#stateChanged(state),
       configChanged: () => this.#membership.admissionChanged(),

@@ -25,7 +25,16 @@ afterEach(async () => rm(join(directory, '..'), { recursive: true }));
 async function knows(id: number, state: Partial<MetaState>, isRemoved = false): Promise<void> {
   const failed: unknown[] = [];
   const cache = new MemberCache(nodeDirectory(directory, id), (error) => failed.push(error));
-  const nothing = { version: 1, settledVersion: 1, nodes: [], settledNodes: [], leaving: [], retired: [] };
+  const nothing = {
+    version: 1,
+    settledVersion: 1,
+    nodes: [],
+    settledNodes: [],
+    leaving: [],
+    placement: '',
+    settledPlacement: '',
+    retired: [],
+  };
   cache.update({ ...nothing, ...state });
   if (isRemoved) cache.removed();
   await expect
@@ -71,6 +80,8 @@ it('know which rules are in force, as soon as they know a list of nodes', async 
     settledVersion: 3,
     nodes: members(1, 2),
     settledNodes: [],
+    placement: '',
+    settledPlacement: '',
     leaving: [],
     retired: [4],
   });

@@ -11,6 +11,7 @@ import {
   decodeMetaRecord,
   encodeMeta,
 } from '../../src/meta/meta-state.ts';
+import { loadHash32 } from '../../src/partition/hash.ts';
 import type { DurableGroup } from '../../storage/memory-store.ts';
 import { type CheckResult, Findings } from './checkers/result.ts';
 import type { Archive } from './archive.ts';
@@ -26,6 +27,8 @@ import {
   type StoppedNodes,
   wholeLog,
 } from './stopped-nodes.ts';
+
+const hash = await loadHash32();
 
 export async function compareStores(nodes: StoppedNodes): Promise<CheckResult> {
   const findings = new Findings('stores');
@@ -140,7 +143,7 @@ function limiterStateAt(stored: DurableGroup, index: number): string {
 function metaStateAt(stored: DurableGroup, index: number): string {
   let record = stored.snapshot === undefined ? undefined : decodeMetaRecord(stored.chunks);
   for (const entry of commandsAfterSnapshot(stored, index)) {
-    record = applyMetaCommand(record, decodeMetaCommand(entry.data)).record;
+    record = applyMetaCommand(record, decodeMetaCommand(entry.data), hash).record;
   }
   return Buffer.from(encodeMeta(record ?? null)).toString('hex');
 }

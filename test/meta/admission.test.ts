@@ -15,7 +15,16 @@ function admissionOf(nodeId: number, incarnation = `of ${nodeId}`): Admission {
 
 function stateOf(changes: Partial<MetaState>): MetaState {
   const nodes = [1, 2, 3].map((id) => ({ id, incarnation: `of ${id}` }));
-  const state = { version: 2, settledVersion: 1, nodes, settledNodes: [], leaving: [], retired: [] };
+  const state = {
+    version: 2,
+    settledVersion: 1,
+    nodes,
+    settledNodes: [],
+    leaving: [],
+    placement: '',
+    settledPlacement: '',
+    retired: [],
+  };
   return { ...state, ...changes };
 }
 

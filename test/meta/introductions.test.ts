@@ -7,7 +7,10 @@ import {
   type MetaRecord,
   type MetaState,
 } from '../../src/meta/meta-state.ts';
+import { loadHash32 } from '../../src/partition/hash.ts';
 import { Registrar } from '../../src/meta/registrar.ts';
+
+const hash = await loadHash32();
 
 const at = (port: number): Required<Pick<Introduction, 'http' | 'peer'>> => ({
   http: { host: 'h', port },
@@ -17,18 +20,22 @@ const founder = (id: number): Introduction => ({ id, incarnation: `of ${id}`, ..
 
 function created(): MetaRecord {
   const nodes = [1, 2, 3].map(founder);
-  const { record } = applyMetaCommand(undefined, { type: 'create', nodes, replicas: 3 });
+  const { record } = applyMetaCommand(
+    undefined,
+    { type: 'create', nodes, replicas: 3, partitions: 16 },
+    hash,
+  );
   if (record === undefined) throw new Error('nothing was created');
   return record;
 }
 
 function introduced(record: MetaRecord, node: Introduction): MetaRecord {
-  return applyMetaCommand(record, { type: 'introduce', node }).record ?? record;
+  return applyMetaCommand(record, { type: 'introduce', node }, hash).record ?? record;
 }
 
 function withFour(): MetaRecord {
   const add = { id: 4, http: { host: 'h', port: 4 }, peer: { host: 'h', port: 1_004 } };
-  return applyMetaCommand(created(), { type: 'change', change: { add } }).record ?? created();
+  return applyMetaCommand(created(), { type: 'change', change: { add } }, hash).record ?? created();
 }
 
 const four = (record: MetaRecord): unknown => record.state.nodes.find(({ id }) => id === 4);
@@ -57,18 +64,21 @@ describe('the list of nodes', () => {
   it('takes a change for the repetition it is, though the node that was added said since that it is elsewhere', () => {
     const add = { id: 4, ...at(4) };
     const moved = introduced(withFour(), { id: 4, incarnation: 'first', ...at(40) });
-    expect(applyMetaCommand(moved, { type: 'change', change: { add } })).toEqual({ record: moved });
+    expect(applyMetaCommand(moved, { type: 'change', change: { add } }, hash)).toEqual({ record: moved });
     const other = { id: 4, ...at(41) };
-    expect(applyMetaCommand(moved, { type: 'change', change: { add: other } }).refusal).toBe('nodeExists');
-    const { record } = applyMetaCommand(moved, { type: 'change', change: { remove: 4 } });
+    expect(applyMetaCommand(moved, { type: 'change', change: { add: other } }, hash).refusal).toBe(
+      'nodeExists',
+    );
+    const { record } = applyMetaCommand(moved, { type: 'change', change: { remove: 4 } }, hash);
     expect(record?.added).toEqual([]);
-    expect(applyMetaCommand(record, { type: 'change', change: { add } }).refusal).toBe('retiredNode');
+    expect(applyMetaCommand(record, { type: 'change', change: { add } }, hash).refusal).toBe('retiredNode');
   });
 
   it('takes those of a node that leaves, and none of strangers', () => {
     const before = withFour();
     expect(introduced(before, { id: 9, incarnation: 'x', ...at(9) })).toBe(before);
-    const leaving = applyMetaCommand(before, { type: 'change', change: { remove: 2 } }).record ?? before;
+    const leaving =
+      applyMetaCommand(before, { type: 'change', change: { remove: 2 } }, hash).record ?? before;
     expect(introduced(leaving, { ...founder(2), ...at(22) }).state.leaving).toEqual([
       { ...founder(2), ...at(22) },
     ]);

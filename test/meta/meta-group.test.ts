@@ -6,8 +6,10 @@ import { RULE_ID_BYTES_MAX } from '../../src/api/request.ts';
 import { RULES_MAX, type RuleTable, validateRuleTable } from '../../src/limiter/rules.ts';
 import { MetaGroup } from '../../src/meta/meta-group.ts';
 import { encodeMeta, type MetaCommand } from '../../src/meta/meta-state.ts';
+import { loadHash32 } from '../../src/partition/hash.ts';
 import { chunksOf } from '../raft/driver/whole-snapshots.ts';
 
+const hash = await loadHash32();
 const now = (): number => 0;
 const nothing = (): void => undefined;
 
@@ -15,7 +17,7 @@ function metaGroup(): MetaGroup {
   return new MetaGroup({
     clock: new GroupClock(now, now),
     founders: [],
-    replicas: 1,
+    fixed: { replicas: 1, partitions: 16, hash },
     requestProposal: nothing,
     stateChanged: nothing,
     configChanged: nothing,
@@ -48,7 +50,12 @@ describe('a snapshot of group 0', () => {
       'with the largest table of rules',
       () => {
         const meta = metaGroup();
-        apply(meta, 1, { type: 'create', nodes: [{ id: 1, incarnation: 'one' }], replicas: 1 });
+        apply(meta, 1, {
+          type: 'create',
+          nodes: [{ id: 1, incarnation: 'one' }],
+          replicas: 1,
+          partitions: 16,
+        });
         apply(meta, 2, { type: 'rules', table: largestTable(), base: 0 });
         expect(meta.state?.rules?.rules).toHaveLength(RULES_MAX);
         return meta;

@@ -11,7 +11,10 @@ import {
 } from '../../src/meta/meta-state.ts';
 import { type RuleTable, validateRuleTable } from '../../src/limiter/rules.ts';
 import type { NodeAddress } from '../../src/api/node-address.ts';
+import { loadHash32 } from '../../src/partition/hash.ts';
 import { NODES_MAX } from '../../src/config/config.ts';
+
+const hash = await loadHash32();
 
 function founder(id: number): Introduction {
   return { ...node(id), incarnation: `of ${id}` };
@@ -23,25 +26,29 @@ function node(id: number, port = id): NodeAddress {
 
 function created(...ids: number[]): MetaRecord {
   const nodes = ids.map(founder);
-  const { record } = applyMetaCommand(undefined, { type: 'create', nodes, replicas: 3 });
+  const { record } = applyMetaCommand(
+    undefined,
+    { type: 'create', nodes, replicas: 3, partitions: 16 },
+    hash,
+  );
   if (record === undefined) throw new Error('nothing was created');
   return record;
 }
 
 function changed(record: MetaRecord, change: NodeChange): MetaRecord {
-  const result = applyMetaCommand(record, { type: 'change', change });
+  const result = applyMetaCommand(record, { type: 'change', change }, hash);
   expect(result.refusal).toBeUndefined();
   return result.record ?? record;
 }
 
 function refusal(record: MetaRecord, change: NodeChange): string | undefined {
-  const result = applyMetaCommand(record, { type: 'change', change });
+  const result = applyMetaCommand(record, { type: 'change', change }, hash);
   expect(result.record).toBe(record);
   return result.refusal;
 }
 
 function settled(record: MetaRecord, version: number): MetaRecord {
-  return applyMetaCommand(record, { type: 'settled', version }).record ?? record;
+  return applyMetaCommand(record, { type: 'settled', version }, hash).record ?? record;
 }
 
 function table(version: number): RuleTable {
@@ -49,7 +56,7 @@ function table(version: number): RuleTable {
 }
 
 function asked(record: MetaRecord, version: number, base: number): ReturnType<typeof applyMetaCommand> {
-  return applyMetaCommand(record, { type: 'rules', table: table(version), base });
+  return applyMetaCommand(record, { type: 'rules', table: table(version), base }, hash);
 }
 
 describe('the rules', () => {
@@ -76,7 +83,11 @@ describe('the list of nodes', () => {
   it('begins with the nodes of whoever led first; later ones change nothing', () => {
     const record = created(3, 1, 2);
     expect(record.state).toMatchObject({ version: 1, settledVersion: 1, settledNodes: [1, 2, 3] });
-    const again = applyMetaCommand(record, { type: 'create', nodes: [founder(9)], replicas: 1 });
+    const again = applyMetaCommand(
+      record,
+      { type: 'create', nodes: [founder(9)], replicas: 1, partitions: 16 },
+      hash,
+    );
     expect(again.record).toBe(record);
   });
 

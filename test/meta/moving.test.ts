@@ -207,6 +207,8 @@ describe('a leader of group 0', () => {
       settledVersion: 1,
       nodes: [1, 2, 3].map(node),
       settledNodes: [1, 2, 3, LEAVING, GONE],
+      placement: '',
+      settledPlacement: '',
       leaving: [LEAVING, GONE].map(node),
       retired: [LEAVING, GONE],
     };

@@ -12,7 +12,17 @@ function member(id: number): MetaState['nodes'][number] {
 
 function stateOf(changes: Partial<MetaState>): MetaState {
   const nodes = [1, 2, 3].map(member);
-  return { version: 1, settledVersion: 1, nodes, settledNodes: [], leaving: [], retired: [], ...changes };
+  return {
+    version: 1,
+    settledVersion: 1,
+    nodes,
+    settledNodes: [],
+    leaving: [],
+    retired: [],
+    placement: '',
+    settledPlacement: '',
+    ...changes,
+  };
 }
 
 it('the refusal of a node is forgotten once that node has left the cluster', () => {

@@ -8,7 +8,17 @@ const at = (port: number): { readonly host: string; readonly port: number } => (
 
 function state(ids: readonly number[], more: Partial<MetaState> = {}): MetaState {
   const nodes = ids.map((id) => ({ id, http: at(100 + id), peer: at(200 + id) }));
-  return { version: 2, settledVersion: 2, nodes, settledNodes: ids, leaving: [], retired: [], ...more };
+  return {
+    version: 2,
+    settledVersion: 2,
+    nodes,
+    settledNodes: ids,
+    leaving: [],
+    retired: [],
+    placement: '',
+    settledPlacement: '',
+    ...more,
+  };
 }
 
 describe('a node', () => {

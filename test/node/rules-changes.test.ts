@@ -14,6 +14,8 @@ const STATE: MetaState = {
   settledVersion: 1,
   nodes: [],
   settledNodes: [],
+  placement: '',
+  settledPlacement: '',
   leaving: [],
   retired: [],
 };

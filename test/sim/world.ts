@@ -258,7 +258,7 @@ export class World {
 
   #metaCommitted({ entry }: Committed): void {
     if (entry.kind !== 'command') return;
-    const { record } = applyMetaCommand(this.#meta, decodeMetaCommand(entry.data));
+    const { record } = applyMetaCommand(this.#meta, decodeMetaCommand(entry.data), this.#hash);
     if (record === this.#meta || record === undefined) return;
     this.#meta = record;
     this.placement.update(record.state);
