@@ -7,9 +7,12 @@ import { RULES_MAX, type RuleTable, validateRuleTable } from '../../src/limiter/
 import { MetaGroup } from '../../src/meta/meta-group.ts';
 import { encodeMeta, type MetaCommand } from '../../src/meta/meta-state.ts';
 import { loadHash32 } from '../../src/partition/hash.ts';
+import { encodePlacement } from '../../src/meta/placement-text.ts';
+import { ringPlacement, tableOf } from '../../src/partition/placement.ts';
 import { chunksOf } from '../raft/driver/whole-snapshots.ts';
 
 const hash = await loadHash32();
+const AT = { host: 'h', port: 1 };
 const now = (): number => 0;
 const nothing = (): void => undefined;
 
@@ -46,6 +49,23 @@ function largestTable(): RuleTable {
 describe('a snapshot of group 0', () => {
   it.each([
     ['of a node that knows of nothing yet', () => metaGroup()],
+    [
+      'with a placement that the ring alone would not make',
+      () => {
+        const meta = metaGroup();
+        const nodes = [1, 2, 3].map((id) => ({ id, incarnation: `of ${id}` }));
+        apply(meta, 1, { type: 'create', nodes, replicas: 1, partitions: 16 });
+        apply(meta, 2, { type: 'change', change: { remove: 2 } });
+        apply(meta, 3, { type: 'settled', version: 2 });
+        apply(meta, 4, { type: 'change', change: { add: { id: 4, http: AT, peer: AT } } });
+        const { placement, settledPlacement } = meta.state ?? {};
+        const ring = (ids: number[]): string =>
+          encodePlacement(tableOf(ringPlacement(ids, 16, 1, hash)), ids);
+        expect(placement).not.toBe(ring([1, 3, 4]));
+        expect(settledPlacement).not.toBe(ring([1, 3]));
+        return meta;
+      },
+    ],
     [
       'with the largest table of rules',
       () => {

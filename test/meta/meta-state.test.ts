@@ -11,6 +11,9 @@ import {
 } from '../../src/meta/meta-state.ts';
 import { type RuleTable, validateRuleTable } from '../../src/limiter/rules.ts';
 import type { NodeAddress } from '../../src/api/node-address.ts';
+import { decodePlacement } from '../../src/meta/placement-text.ts';
+import { nextPlacement } from '../../src/partition/next-placement.ts';
+import { type PlacementTable, ringPlacement, tableOf } from '../../src/partition/placement.ts';
 import { loadHash32 } from '../../src/partition/hash.ts';
 import { NODES_MAX } from '../../src/config/config.ts';
 
@@ -76,6 +79,43 @@ describe('the rules', () => {
     const before = created(1, 2, 3);
     const { record = before } = asked(before, 4, 0);
     expect(asked(record, version, base)).toEqual({ record, refusal: 'rulesChanged' });
+  });
+});
+
+describe('the placement', () => {
+  const rowsOf = ({ state }: MetaRecord): PlacementTable =>
+    decodePlacement(
+      state.placement,
+      state.nodes.map(({ id }) => id),
+      3,
+    );
+
+  it("of the founders is the ring's", () => {
+    const record = created(3, 1, 2, 9);
+    expect(rowsOf(record)).toEqual(tableOf(ringPlacement([1, 2, 3, 9], 16, 3, hash)));
+    expect(record.state.settledPlacement).toBe(record.state.placement);
+  });
+
+  it('is made of the one before, whoever has joined or left since all had moved', () => {
+    const first = created(1, 2, 3, 9);
+    const second = changed(first, { add: node(4) });
+    const nodes = [1, 2, 3, 9];
+    expect(rowsOf(second)).toEqual(nextPlacement(rowsOf(first), nodes, { joins: 4 }, hash));
+    const third = changed(second, { remove: 2 });
+    expect(rowsOf(third)).toEqual(nextPlacement(rowsOf(second), [...nodes, 4], { leaves: 2 }, hash));
+    const fourth = changed(third, { add: node(5), remove: 9 });
+    const replaced = rowsOf(third).map((row) => row.map((id) => (id === 9 ? 5 : id)));
+    expect(rowsOf(fourth)).toEqual(replaced);
+    expect(fourth.state.settledPlacement).toBe(first.state.placement);
+    expect(settled(fourth, 4).state.settledPlacement).toBe(fourth.state.placement);
+  });
+
+  it('stays when nothing but an address or a rule is new', () => {
+    const record = changed(created(1, 2, 3), { add: node(4) });
+    const introduced = applyMetaCommand(record, { type: 'introduce', node: founder(4) }, hash).record;
+    expect(introduced).not.toBe(record);
+    expect(introduced?.state.placement).toBe(record.state.placement);
+    expect(asked(record, 4, 0).record?.state.placement).toBe(record.state.placement);
   });
 });
 

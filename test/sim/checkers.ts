@@ -26,9 +26,8 @@ export interface CheckersInit {
   readonly settings: Settings;
   readonly story: Story;
   readonly network: SimNetwork;
-  /** Where the partitions began, and where the committed list of nodes wants them. */
+  /** Where the partitions began. */
   readonly founded: ClusterPlacement;
-  readonly placement: ClusterPlacement;
   readonly nodes: () => readonly SimNode[];
   readonly node: (id: NodeId) => SimNode;
   readonly partitionOf: (userId: string) => number;
@@ -101,7 +100,6 @@ export class Checkers {
       configsOf: (group) => this.raft.configsOf(group),
       diskOf: (group, node) => this.raft.diskOf(group, node),
       leaderOf: (group, term) => this.raft.leaderOf(group, term),
-      placement: init.placement,
     });
     const { timing } = settings;
     this.asks = new AskChecker({

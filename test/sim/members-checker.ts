@@ -12,11 +12,12 @@
 import { decodeConfig, membersOf } from '../../raft/membership.ts';
 import type { GroupWrite } from '../../raft/driver/store.ts';
 import type { Entry, GroupConfig, GroupId, NodeId } from '../../raft/types.ts';
-import { type ClusterPlacement, META_GROUP } from '../../src/meta/cluster-placement.ts';
+import { META_GROUP } from '../../src/meta/cluster-placement.ts';
 import type { MetaState } from '../../src/meta/meta-state.ts';
 import { type CommittedConfig, isMajority } from './configs.ts';
 import type { DiskMirror } from './mirror.ts';
 import type { SimNetwork } from './network.ts';
+import { PlacementChecker } from './placement-checker.ts';
 import type { Settings } from './settings.ts';
 import type { SimNode } from './sim-node.ts';
 import { check } from './story.ts';
@@ -30,8 +31,6 @@ export interface MembersCheckerInit {
   readonly configsOf: (group: GroupId) => readonly CommittedConfig[];
   readonly diskOf: (group: GroupId, node: NodeId) => DiskMirror;
   readonly leaderOf: (group: GroupId, term: number) => NodeId | undefined;
-  /** Where the committed list of nodes wants the partitions. */
-  readonly placement: ClusterPlacement;
 }
 
 const LOOK_MILLIS = 100;
@@ -41,6 +40,7 @@ const LEFT_MILLIS = 10_000;
 
 export class MembersChecker {
   readonly #init: MembersCheckerInit;
+  readonly #placements: PlacementChecker;
   readonly #inTouchAt = new Map<string, number>();
   /** Changes that a leader has in its log, by group and index. */
   readonly #seen = new Set<string>();
@@ -50,6 +50,7 @@ export class MembersChecker {
 
   constructor(init: MembersCheckerInit) {
     this.#init = init;
+    this.#placements = new PlacementChecker(init.settings.config);
     this.#lookLater();
   }
 
@@ -78,6 +79,7 @@ export class MembersChecker {
     const { settings, configsOf } = this.#init;
     if (!node.isRunning || node.isStranger) return;
     const group = this.#looks % (settings.config.partitions + 1);
+    if (group === META_GROUP) this.#placements.compare(node);
     const status = node.core?.raft.status(group);
     if (status === undefined) return;
     const expected = configsOf(group).findLast(({ index }) => index <= status.applied);
@@ -166,26 +168,33 @@ export class MembersChecker {
   }
 
   /** The nodes of the cluster have changed, or all is settled: so it is committed. */
-  metaChanged({ version, settledVersion, nodes, retired }: MetaState): void {
+  metaChanged(state: MetaState): void {
+    this.#placements.metaChanged(state);
+    const { version, settledVersion, nodes, retired } = state;
     for (const { id } of nodes)
       check(!this.#retired.has(id), () => `node ${id} comes back, and its id had left`);
     for (const id of retired) this.#retired.add(id);
     if (settledVersion === this.#settledVersion || settledVersion !== version) return;
     this.#settledVersion = settledVersion;
     // The first version is settled where nothing ever moved.
-    if (version > 1) this.#checkSettled(version);
+    if (version > 1)
+      this.#checkSettled(
+        version,
+        nodes.map(({ id }) => id),
+      );
   }
 
-  #checkSettled(version: number): void {
-    const { settings, configsOf, placement } = this.#init;
+  #checkSettled(version: number, nodes: readonly NodeId[]): void {
+    const { settings, configsOf } = this.#init;
     for (let group = 0; group <= settings.config.partitions; group += 1) {
       const config = configsOf(group).at(-1)?.config;
-      const wanted = placement.membersOf(group);
+      const wanted =
+        group === META_GROUP ? votersOfMeta(nodes) : this.#placements.replicasOf(version, group - 1);
       const isThere =
         config !== undefined &&
         config.epoch === version &&
         config.outgoing.length === 0 &&
-        sorted(config.voters) === sorted(wanted.voters);
+        sorted(config.voters) === sorted(wanted);
       check(
         isThere,
         () =>
@@ -193,6 +202,11 @@ export class MembersChecker {
       );
     }
   }
+}
+
+/** Those with the lowest ids: five at most, and an odd number. */
+function votersOfMeta(nodes: readonly NodeId[]): readonly NodeId[] {
+  return nodes.toSorted((a, b) => a - b).slice(0, Math.min(5, nodes.length - ((nodes.length + 1) % 2)));
 }
 
 function sorted(nodes: readonly NodeId[]): string {

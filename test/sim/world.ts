@@ -142,13 +142,12 @@ export class World {
   }
 
   #newCheckers(founded: ClusterPlacement): Checkers {
-    const { settings, story, network, placement } = this;
+    const { settings, story, network } = this;
     return new Checkers({
       settings,
       story,
       network,
       founded,
-      placement,
       nodes: () => this.nodes,
       node: (id) => this.node(id),
       partitionOf: (userId) => this.partitionOf(userId),

@@ -14,6 +14,7 @@ import { MEMBERSHIP } from './membership.ts';
 import { MEMORY } from './memory.ts';
 import { METERS } from './meters.ts';
 import type { Mutant } from './mutant.ts';
+import { PLACEMENT } from './placement.ts';
 import { RAFT } from './raft.ts';
 import { REQUEST_IDS } from './request-ids.ts';
 import { ROUTER } from './router.ts';
@@ -37,6 +38,7 @@ export const MUTANTS_BY_AREA: Readonly<Record<string, readonly Mutant[]>> = {
   driver: DRIVER,
   snapshots: SNAPSHOTS,
   membership: MEMBERSHIP,
+  placement: PLACEMENT,
   router: ROUTER,
   'rules-version': RULES_VERSION,
   usage: USAGE,

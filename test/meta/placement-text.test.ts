@@ -1,0 +1,65 @@
+/** How group 0 writes a placement down: small, and read back as it was, or not at all. */
+import { describe, expect, it } from 'vitest';
+import { ClusterPlacement } from '../../src/meta/cluster-placement.ts';
+import { decodePlacement, encodePlacement } from '../../src/meta/placement-text.ts';
+import type { MetaState } from '../../src/meta/meta-state.ts';
+import { NODES_MAX, PARTITIONS_MAX } from '../../src/config/config.ts';
+import { loadHash32 } from '../../src/partition/hash.ts';
+import { ringPlacement, tableOf } from '../../src/partition/placement.ts';
+
+const hash = await loadHash32();
+
+describe('a placement in writing', () => {
+  it('is a letter for each replica, of as many nodes and partitions as there may be', () => {
+    // Ids are up to 31 bits, and not one after the other.
+    const nodes = Array.from({ length: NODES_MAX }, (_, i) => 3 + i * 30_000_000);
+    const table = tableOf(ringPlacement(nodes, PARTITIONS_MAX, 7, hash));
+    const text = encodePlacement(table, nodes);
+    expect(Buffer.byteLength(JSON.stringify(text))).toBe(PARTITIONS_MAX * 7 + 2);
+    expect(decodePlacement(text, nodes, 7)).toEqual(table);
+  });
+
+  it.each([
+    ['AB', [7], 'a placement of 1 nodes names number 1'],
+    ['A!', [7, 8], 'a placement of 2 nodes names number -1'],
+    ['ABA', [7, 8], 'a placement of 3 replicas has 2 in each row'],
+  ])('is not read if it is none: %s of nodes %j', (text, nodes, words) => {
+    expect(() => decodePlacement(text, nodes, 2)).toThrow(words);
+  });
+
+  it('names nodes of the list', () => {
+    expect(() => encodePlacement([[7, 9]], [7, 8])).toThrow('node 9 is among the first 64 of the list');
+  });
+});
+
+describe('the placement of a cluster', () => {
+  it('is what group 0 says, as long as nodes move beside what it was, and before that the ring of the founders', () => {
+    const placement = new ClusterPlacement([1, 2, 3], 2, 1, hash);
+    const rows = (): unknown => [0, 1].map((partition) => placement.replicasOf(partition));
+    expect(rows()).toEqual(tableOf(ringPlacement([1, 2, 3], 2, 1, hash)));
+    const state = {
+      version: 3,
+      settledVersion: 2,
+      nodes: [{ id: 3 }, { id: 5 }],
+      placement: 'BA',
+      settledNodes: [1, 3],
+      settledPlacement: 'AA',
+      leaving: [{ id: 1 }],
+      retired: [1],
+    } satisfies MetaState;
+    placement.update(state);
+    expect(rows()).toEqual([[5], [3]]);
+    expect([placement.isSettled, placement.candidatesOf(0)]).toEqual([false, [5, 1, 3]]);
+    placement.update({
+      ...state,
+      settledVersion: 3,
+      settledNodes: [3, 5],
+      settledPlacement: 'BA',
+      leaving: [],
+    });
+    expect([placement.isSettled, placement.candidatesOf(0)]).toEqual([true, [5]]);
+    // The same letters say other nodes in another list.
+    placement.update({ ...state, version: 4, nodes: [{ id: 3 }, { id: 9 }] });
+    expect(rows()).toEqual([[9], [3]]);
+  });
+});

@@ -1,0 +1,42 @@
+/** Mutants: which node should hold which partition. */
+import type { Mutant } from './mutant.ts';
+
+export const PLACEMENT: readonly Mutant[] = [
+  {
+    id: 'PL1',
+    bug: 'a node that joins takes one replica more than its share',
+    law: 'no more moves than a change of the nodes asks for',
+    edits: [
+      { in: 'NextPlacement.join', find: 'held < part', replace: 'held <= part' },
+      {
+        in: 'NextPlacement.join',
+        find: 'if (loadOf(this.#held, giver) < held + 2) return;',
+        replace: '',
+      },
+    ],
+  },
+  {
+    id: 'PL2',
+    bug: 'a snapshot of group 0 forgets the placement: whoever reads it goes by the ring',
+    law: 'all nodes that know of a version go by the same placement',
+    edits: [
+      {
+        in: 'MetaGroup.restore',
+        find: 'record = decodeMetaRecord(chunks);',
+        replace: `record = decodeMetaRecord(chunks);
+        if (record !== undefined) {
+          const { nodes } = record.state;
+          const create = { type: 'create', nodes, ...this.#init.fixed };
+          const { placement } = applyMetaCommand(undefined, create, this.#init.fixed.hash).record.state;
+          record = { ...record, state: { ...record.state, placement } };
+        }`,
+      },
+    ],
+  },
+  {
+    id: 'PL3',
+    bug: 'a node in the place of another is one that joins and one that leaves',
+    law: 'a replacement gets what it replaces, and nothing else moves',
+    edits: [{ in: 'nextPlacement', find: 'joins !== undefined && leaves !== undefined', replace: 'false' }],
+  },
+];

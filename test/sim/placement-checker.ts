@@ -1,0 +1,133 @@
+/**
+ * Which node should hold what. By the committed list of nodes, whose text is read here anew, and without the ring: of every
+ * version
+ *
+ * - each partition has as many distinct nodes as there are copies, all of that version;
+ * - what moved since the version before is what the change of the nodes asks for: whoever joins gets its share, rounded up,
+ *   and nobody else anything; what one held that leaves goes to one other node each; a replacement gets just that;
+ * - nobody holds or leads much more than its part;
+ * - every node that knows of it goes by it, however it came to know.
+ */
+import type { NodeId } from '../../raft/types.ts';
+import type { MetaState } from '../../src/meta/meta-state.ts';
+import type { SimNode } from './sim-node.ts';
+import { check } from './story.ts';
+
+interface Version {
+  readonly text: string;
+  readonly nodes: readonly NodeId[];
+  /** By partition; the first one should lead it. */
+  readonly rows: readonly (readonly NodeId[])[];
+}
+
+const LETTERS = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'];
+/** What a node may hold or lead above its part. */
+const ABOVE_PART_MAX = 2;
+
+export class PlacementChecker {
+  readonly #partitions: number;
+  readonly #replicas: number;
+  readonly #versions = new Map<number, Version>();
+
+  constructor({ partitions, replicas }: { readonly partitions: number; readonly replicas: number }) {
+    this.#partitions = partitions;
+    this.#replicas = replicas;
+  }
+
+  /** So it is committed. */
+  metaChanged({ version, nodes, placement, settledVersion, settledPlacement }: MetaState): void {
+    const ids = nodes.map(({ id }) => id);
+    const known = this.#versions.get(version);
+    const text = known?.text ?? placement;
+    check(text === placement, () => `version ${version} was placed ${text}, and is ${placement} now`);
+    if (known === undefined) {
+      const next = { text, nodes: ids, rows: this.#rowsOf(placement, ids) };
+      this.#checkSound(version, next);
+      const before = this.#versions.get(version - 1);
+      if (before !== undefined) checkMoves(version, before, next);
+      this.#versions.set(version, next);
+    }
+    const settled = this.#versions.get(settledVersion)?.text;
+    check(
+      settled === settledPlacement,
+      () => `version ${settledVersion} was placed ${settled}, and ${settledPlacement} is remembered`,
+    );
+  }
+
+  /** The nodes that should have partition `partition` under a version that is committed. */
+  replicasOf(version: number, partition: number): readonly NodeId[] {
+    return this.#versions.get(version)?.rows[partition] ?? [];
+  }
+
+  /** What a running node goes by. */
+  compare({ id, core }: SimNode): void {
+    const version = core?.meta.state?.version;
+    if (core === undefined || version === undefined) return;
+    const known = this.#versions.get(version);
+    check(known !== undefined, () => `node ${id} goes by version ${version}, which is not committed`);
+    for (let partition = 0; partition < this.#partitions; partition += 1) {
+      const goesBy = core.placement.replicasOf(partition).join(' ');
+      const wanted = this.replicasOf(version, partition).join(' ');
+      check(
+        goesBy === wanted,
+        () => `node ${id} has partition ${partition} on ${goesBy} in version ${version}, and ${wanted} it is`,
+      );
+    }
+  }
+
+  #rowsOf(text: string, nodes: readonly NodeId[]): NodeId[][] {
+    const all = [...text].map((letter) => nodes[LETTERS.indexOf(letter)] ?? -1);
+    return Array.from({ length: this.#partitions }, (_, i) =>
+      all.slice(i * this.#replicas, (i + 1) * this.#replicas),
+    );
+  }
+
+  #checkSound(version: number, { text, nodes, rows }: Version): void {
+    const copies = this.#partitions * this.#replicas;
+    check(text.length === copies, () => `version ${version} places ${text.length} replicas of ${copies}`);
+    for (const [partition, row] of rows.entries()) {
+      const isSound = new Set(row).size === this.#replicas && row.every((node) => nodes.includes(node));
+      check(isSound, () => `version ${version} places partition ${partition} on ${row.join(' ')}`);
+    }
+    const heldMax = Math.ceil(copies / nodes.length) + ABOVE_PART_MAX;
+    const ledMax = Math.ceil(this.#partitions / nodes.length) + ABOVE_PART_MAX;
+    for (const node of nodes) {
+      const held = rows.filter((row) => row.includes(node)).length;
+      const led = rows.filter(([leader]) => leader === node).length;
+      check(
+        held <= heldMax && led <= ledMax,
+        () =>
+          `in version ${version} node ${node} holds ${held} of at most ${heldMax}, leads ${led} of ${ledMax}`,
+      );
+    }
+  }
+}
+
+function checkMoves(version: number, before: Version, after: Version): void {
+  const joined = after.nodes.filter((node) => !before.nodes.includes(node));
+  const left = before.nodes.filter((node) => !after.nodes.includes(node));
+  const came = after.rows.map((row, i) => row.filter((node) => before.rows[i]?.includes(node) !== true));
+  const went = before.rows.map((row, i) => row.filter((node) => after.rows[i]?.includes(node) !== true));
+  const where = `version ${version}, in which ${joined.join(' ') || 'nobody'} comes and ${left.join(' ') || 'nobody'} goes,`;
+  if (left.length === 0) {
+    const share = Math.ceil(after.rows.flat().length / after.nodes.length);
+    const isSpared = came.flat().length <= share && came.flat().every((node) => joined.includes(node));
+    check(isSpared, () => `${where} moves ${came.flat().length} replicas, to ${came.flat().join(' ')}`);
+    return;
+  }
+  check(
+    went.flat().every((node) => left.includes(node)),
+    () => `${where} moves replicas away from ${went.flat().join(' ')}`,
+  );
+  if (joined.length === 0) return;
+  const leaders = after.rows
+    .filter(([leader], i) => leader !== before.rows[i]?.[0])
+    .map(([leader]) => leader);
+  const isReplaced = [...came.flat(), ...leaders].every(
+    (node) => node !== undefined && joined.includes(node),
+  );
+  check(
+    isReplaced,
+    () => `${where} moves replicas to ${came.flat().join(' ')}, offices to ${leaders.join(' ')}`,
+  );
+}
