@@ -149,7 +149,9 @@ function nextPlacementText({ state, replicas }: MetaRecord, nodes: readonly Memb
   const joins = after.find((id) => !before.includes(id));
   const leaves = before.find((id) => !after.includes(id));
   const table = decodePlacement(state.placement, before, replicas);
-  return encodePlacement(nextPlacement(table, before, { joins, leaves }, hash), after);
+  const isSettled = state.settledVersion === state.version;
+  const settled = isSettled ? table : decodePlacement(state.settledPlacement, state.settledNodes, replicas);
+  return encodePlacement(nextPlacement(table, before, { joins, leaves, settled }, hash), after);
 }
 
 /** Whoever made them knew those before; and partitions take only what is newer. */

@@ -13,12 +13,15 @@ import { Ring } from './ring.ts';
 export interface MemberChange {
   readonly joins?: NodeId | undefined;
   readonly leaves?: NodeId | undefined;
+  /** Where partitions were when all had moved last: that of before, or an earlier one. */
+  readonly settled?: PlacementTable | undefined;
 }
 
 /**
  * - A node that comes in the place of another gets all that this one held and led, and nothing else changes.
  * - A node that joins takes partitions, one at a time, from whoever holds most, and at most its part, rounded up.
- * - What a node held that leaves goes to those that hold least; nothing else moves.
+ * - What a node held that leaves goes back to who had it when all had moved last, for it may not have moved yet, or to
+ *   those that hold least; nothing else moves.
  * - Then leaders are evened out among those that hold a partition.
  *
  * Where there is a choice, it is the ring's: a partition goes to a node that it meets early, clockwise.
@@ -29,7 +32,7 @@ export interface MemberChange {
 export function nextPlacement(
   before: PlacementTable,
   nodes: readonly NodeId[],
-  { joins, leaves }: MemberChange,
+  { joins, leaves, settled = [] }: MemberChange,
   hash: Hash32,
 ): PlacementTable {
   if (joins !== undefined && leaves !== undefined)
@@ -37,18 +40,20 @@ export function nextPlacement(
   const next = new NextPlacement(before, nodes);
   if (joins !== undefined) next.join(joins, new Ring([joins], hash));
   const others = nodes.filter((node) => node !== leaves);
-  if (leaves !== undefined) next.leave(leaves, new Ring(others, hash));
+  if (leaves !== undefined) next.leave(leaves, new Ring(others, hash), settled);
   next.evenOutLeaders();
   return next.rows;
 }
 
 class NextPlacement {
   readonly rows: NodeId[][];
+  readonly #copies: number;
   readonly #held: Loads;
   readonly #led: Loads;
 
   constructor(before: PlacementTable, nodes: readonly NodeId[]) {
     this.rows = before.map((row) => [...row]);
+    this.#copies = before.flat().length;
     this.#held = new Map(nodes.toSorted((a, b) => a - b).map((node) => [node, 0]));
     this.#led = new Map(this.#held);
     for (const row of before) {
@@ -58,7 +63,7 @@ class NextPlacement {
   }
 
   get #heldPart(): number {
-    return this.rows.reduce((sum, row) => sum + row.length, 0) / this.#held.size;
+    return this.#copies / this.#held.size;
   }
 
   get #ledPart(): number {
@@ -93,11 +98,12 @@ class NextPlacement {
     }
   }
 
-  leave(node: NodeId, ring: Ring): void {
+  leave(node: NodeId, ring: Ring, settled: PlacementTable): void {
     this.#held.delete(node);
     this.#led.delete(node);
     const left = [...this.rows.keys()].filter((partition) => this.rows[partition]?.includes(node));
-    const takers = left.map((partition) => {
+    const rest = left.filter((partition) => !this.#maybeGiveBack(partition, node, settled[partition] ?? []));
+    const takers = rest.map((partition) => {
       const row = this.rows[partition] ?? [];
       return ring.orderOf(partition).filter((other) => !row.includes(other));
     });
@@ -107,28 +113,40 @@ class NextPlacement {
       return heir;
     });
     evenOut({ holders: heirs, takersOf: (i) => takers[i] ?? [] }, this.#held, this.#heldPart);
-    for (const [i, partition] of left.entries()) this.#inherit(partition, node, heirs[i] ?? node);
+    for (const [i, partition] of rest.entries()) this.#inherit(partition, node, heirs[i] ?? node);
   }
 
-  /** Who holds a partition leads it sooner than who has yet to hear of it. */
-  #inherit(partition: number, from: NodeId, heir: NodeId): void {
+  /** To who had it when all had moved last, unless that one has its part. Says whether it did. */
+  #maybeGiveBack(partition: number, from: NodeId, settled: readonly NodeId[]): boolean {
+    const row = this.rows[partition] ?? [];
+    const part = Math.ceil(this.#heldPart);
+    const heir = settled.find((node) => !row.includes(node) && (this.#held.get(node) ?? part) < part);
+    if (heir === undefined) return false;
+    add(this.#held, heir, 1);
+    this.#inherit(partition, from, heir, settled[0]);
+    return true;
+  }
+
+  /** Who led it before, or else holds it already, leads it sooner than who has yet to hear of it. */
+  #inherit(partition: number, from: NodeId, heir: NodeId, ledBefore?: NodeId): void {
     const row = this.rows[partition] ?? [];
     const others = row.filter((node) => node !== from);
-    if (row[0] !== from || others.length === 0) {
-      this.rows[partition] = [...others, heir];
-      if (row[0] === from) add(this.#led, heir, 1);
-      return;
-    }
-    const leader = leastOf(this.#led, others);
+    const next = [...others, heir];
+    this.rows[partition] = next;
+    if (row[0] !== from) return;
+    const stays = others.length > 0 ? leastOf(this.#led, others) : heir;
+    const leader = ledBefore !== undefined && next.includes(ledBefore) ? ledBefore : stays;
     add(this.#led, leader, 1);
-    this.rows[partition] = [...ledBy(leader, others), heir];
+    this.rows[partition] = ledBy(leader, next);
   }
 
   evenOutLeaders(): void {
     const leaders = this.rows.map(([leader = NO_NODE]) => leader);
     evenOut({ holders: leaders, takersOf: (i) => this.rows[i] ?? [] }, this.#led, this.#ledPart);
-    for (const [partition, leader] of leaders.entries())
-      this.rows[partition] = ledBy(leader, this.rows[partition] ?? []);
+    for (const [partition, row] of this.rows.entries()) {
+      const leader = leaders[partition] ?? NO_NODE;
+      if (row[0] !== leader) this.rows[partition] = ledBy(leader, row);
+    }
   }
 }
 

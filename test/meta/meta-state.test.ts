@@ -102,7 +102,9 @@ describe('the placement', () => {
     const nodes = [1, 2, 3, 9];
     expect(rowsOf(second)).toEqual(nextPlacement(rowsOf(first), nodes, { joins: 4 }, hash));
     const third = changed(second, { remove: 2 });
-    expect(rowsOf(third)).toEqual(nextPlacement(rowsOf(second), [...nodes, 4], { leaves: 2 }, hash));
+    expect(rowsOf(third)).toEqual(
+      nextPlacement(rowsOf(second), [...nodes, 4], { leaves: 2, settled: rowsOf(first) }, hash),
+    );
     const fourth = changed(third, { add: node(5), remove: 9 });
     const replaced = rowsOf(third).map((row) => row.map((id) => (id === 9 ? 5 : id)));
     expect(rowsOf(fourth)).toEqual(replaced);

@@ -20,8 +20,8 @@ describe('a placement in writing', () => {
   });
 
   it.each([
-    ['AB', [7], 'a placement of 1 nodes names number 1'],
-    ['A!', [7, 8], 'a placement of 2 nodes names number -1'],
+    ['AB', [7], 'a placement of 1 nodes names B'],
+    ['A!', [7, 8], 'a placement of 2 nodes names !'],
     ['ABA', [7, 8], 'a placement of 3 replicas has 2 in each row'],
   ])('is not read if it is none: %s of nodes %j', (text, nodes, words) => {
     expect(() => decodePlacement(text, nodes, 2)).toThrow(words);

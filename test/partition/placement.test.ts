@@ -172,6 +172,18 @@ describe('a change of the nodes', () => {
     expect(mean(taken)).toBeLessThan(mean(all) * 0.8);
   });
 
+  it('that is taken back before anything has moved moves nothing', () => {
+    for (const partitions of [16, 64, 1_024]) {
+      const settled = place(5, partitions, 3);
+      const joined = nextPlacement(settled, nodesTo(5), { joins: 6 }, hash);
+      const after = nextPlacement(joined, nodesTo(6), { leaves: 6, settled }, hash);
+      expect(after.map((row) => row.toSorted())).toEqual(settled.map((row) => row.toSorted()));
+      // Nor does the lead of more than a few.
+      const led = after.filter(([leader], i) => leader !== settled[i]?.[0]).length;
+      expect(led).toBeLessThanOrEqual(Math.ceil(partitions / 20));
+    }
+  });
+
   it('is not in the rows that it was made of', () => {
     const before = place(5, 16, 3);
     nextPlacement(before, nodesTo(5), { joins: 6 }, hash);
@@ -205,6 +217,7 @@ function changeManyTimes(random: Random, partitions: number): void {
   const newId = (): number => (lastId += random.between(1, 3));
   let nodes = Array.from({ length: random.between(replicas, NODES_TESTED_MAX) }, newId);
   let table: PlacementTable = tableOf(ringPlacement(nodes, partitions, replicas, hash));
+  let settled = table;
   for (let i = 0; i < CHANGES; i += 1) {
     const kinds = ['replace'];
     if (nodes.length < NODES_TESTED_MAX) kinds.push('join', 'join');
@@ -212,11 +225,12 @@ function changeManyTimes(random: Random, partitions: number): void {
     const kind = random.pick(kinds);
     const leaves = kind === 'join' ? undefined : random.pick(nodes);
     const joins = kind === 'leave' ? undefined : newId();
-    const next = nextPlacement(table, nodes, { joins, leaves }, hash);
+    const next = nextPlacement(table, nodes, { joins, leaves, settled }, hash);
     nodes = nodes.filter((node) => node !== leaves).concat(joins ?? []);
     checkMoves(table, next, { joins, leaves }, nodes.length);
     checkSound(next, nodes, replicas);
     table = next;
+    if (random.chance(0.7)) settled = table;
   }
 }
 
