@@ -31,6 +31,10 @@ function apply(meta: MetaGroup, index: number, command: MetaCommand): void {
   meta.apply({ index, term: 1, timeMillis: 0, kind: 'command', data: encodeMeta(command) });
 }
 
+function ofRing(ids: readonly number[]): string {
+  return encodePlacement(tableOf(ringPlacement(ids, 16, 1, hash)), ids);
+}
+
 /** As large as one can be. */
 function largestTable(): RuleTable {
   const rules = Array.from({ length: RULES_MAX }, (_, i) => ({
@@ -59,10 +63,8 @@ describe('a snapshot of group 0', () => {
         apply(meta, 3, { type: 'settled', version: 2 });
         apply(meta, 4, { type: 'change', change: { add: { id: 4, http: AT, peer: AT } } });
         const { placement, settledPlacement } = meta.state ?? {};
-        const ring = (ids: number[]): string =>
-          encodePlacement(tableOf(ringPlacement(ids, 16, 1, hash)), ids);
-        expect(placement).not.toBe(ring([1, 3, 4]));
-        expect(settledPlacement).not.toBe(ring([1, 3]));
+        expect(placement).not.toBe(ofRing([1, 3, 4]));
+        expect(settledPlacement).not.toBe(ofRing([1, 3]));
         return meta;
       },
     ],

@@ -54,6 +54,11 @@ function settled(record: MetaRecord, version: number): MetaRecord {
   return applyMetaCommand(record, { type: 'settled', version }, hash).record ?? record;
 }
 
+function rowsOf({ state }: MetaRecord): PlacementTable {
+  const nodes = state.nodes.map(({ id }) => id);
+  return decodePlacement(state.placement, nodes, 3);
+}
+
 function table(version: number): RuleTable {
   return validateRuleTable({ version, rules: [{ id: 'default', limit: version, windowMillis: 1_000 }] });
 }
@@ -83,13 +88,6 @@ describe('the rules', () => {
 });
 
 describe('the placement', () => {
-  const rowsOf = ({ state }: MetaRecord): PlacementTable =>
-    decodePlacement(
-      state.placement,
-      state.nodes.map(({ id }) => id),
-      3,
-    );
-
   it("of the founders is the ring's", () => {
     const record = created(3, 1, 2, 9);
     expect(rowsOf(record)).toEqual(tableOf(ringPlacement([1, 2, 3, 9], 16, 3, hash)));

@@ -20,7 +20,7 @@ interface Version {
   readonly rows: readonly (readonly NodeId[])[];
 }
 
-const LETTERS = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'];
+const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 /** What a node may hold or lead above its part. */
 const ABOVE_PART_MAX = 2;
 
@@ -76,7 +76,7 @@ export class PlacementChecker {
   }
 
   #rowsOf(text: string, nodes: readonly NodeId[]): NodeId[][] {
-    const all = [...text].map((letter) => nodes[LETTERS.indexOf(letter)] ?? -1);
+    const all = Array.from(text, (letter) => nodes[LETTERS.indexOf(letter)] ?? -1);
     return Array.from({ length: this.#partitions }, (_, i) =>
       all.slice(i * this.#replicas, (i + 1) * this.#replicas),
     );
