@@ -24,6 +24,7 @@ interface BenchOptions {
   readonly only: readonly string[];
   readonly rounds?: number;
   readonly seconds?: number;
+  readonly warmUp?: number;
   readonly seed: number;
   readonly out: string;
 }
@@ -34,13 +35,13 @@ const SIGINT_EXIT_CODE = 130;
 /** Beyond it an answer that should not be is no matter of a slow start. */
 const UNEXPECTED_SHARE_MAX = 0.01;
 
-function timingOf({ quick, rounds, seconds }: BenchOptions): Timing {
+function timingOf({ quick, rounds, seconds, warmUp }: BenchOptions): Timing {
   const usual = quick === true ? QUICK : FULL;
   return {
     rounds: rounds ?? usual.rounds,
     measuredMillis: (seconds ?? usual.seconds) * 1_000,
     warmUpMillis: usual.warmUpMillis,
-    firstWarmUpMillis: usual.firstWarmUpMillis,
+    firstWarmUpMillis: warmUp === undefined ? usual.firstWarmUpMillis : warmUp * 1_000,
   };
 }
 
@@ -127,6 +128,7 @@ const program = new Command('npm run bench --')
   .option('--only <parts...>', 'only cells whose thing/setup/workload contains one of these', [])
   .option('--rounds <n>', 'rounds, each with everything once', integerFrom(1, 1_000))
   .option('--seconds <n>', 'measured seconds of a cell in a round', integerFrom(1, 3_600))
+  .option('--warm-up <n>', 'seconds of load before a thing that was just started counts', integerFrom(1, 600))
   .option('--seed <n>', 'of the keys that are asked for', integerFrom(0, 2 ** 32 - 1), 1)
   .option('--out <dir>', 'where results.json and index.html go', directoryOption, './bench-results')
   .addOption(new Option('--sweep <what>', 'Quorate in several shapes, and nothing else').choices(SWEEP_IDS))

@@ -1,5 +1,10 @@
 /** Nodes of Quorate as real processes of the compiled command, on one machine: started, killed and started again. */
-import { type NodeProcess, startNodeProcess, waitUntilReady } from '../../cluster/processes.ts';
+import {
+  type CommandWrapper,
+  type NodeProcess,
+  startNodeProcess,
+  waitUntilReady,
+} from '../../cluster/processes.ts';
 import {
   createCluster,
   LOCAL_DEFAULTS,
@@ -66,8 +71,8 @@ export class QuorateCluster {
     return this.config.nodes.flatMap(({ resp }) => resp ?? []);
   }
 
-  startNode(id: number): void {
-    const node = startNodeProcess(this.#directory, id);
+  startNode(id: number, wrap?: CommandWrapper): void {
+    const node = startNodeProcess(this.#directory, id, wrap);
     this.#running.add(node.child);
     this.#nodes.set(id, node);
   }

@@ -1,7 +1,8 @@
-/** `npm run bench:scale`: what does not show in a rate: idle partitions, failovers, restarts, memory. */
+/** `npm run bench:scale`: what does not show in a rate: idle partitions, failovers, latency beside other work, restarts, memory. */
 import { Command } from 'commander';
 import { integerFrom } from '../../src/cli/options.ts';
 import { Running } from '../running.ts';
+import { measureBeside } from './beside.ts';
 import { measureFailover } from './failover.ts';
 import { measureIdle } from './idle.ts';
 import { measureMemory } from './memory.ts';
@@ -35,6 +36,14 @@ program
   .description('first grant on a lost partition after SIGKILL of its leader')
   .option('--kills <n>', 'how many', positive, 30)
   .action(async ({ kills }: { kills: number }) => withCluster(async () => measureFailover(running, kills)));
+program
+  .command('beside')
+  .description('latency over HTTP at a fixed rate, beside changes of the rules and a slow follower')
+  .option('--rate <n>', 'requests per second', positive, 2_000)
+  .option('--seconds <n>', 'measured seconds of each', positive, 10)
+  .action(async ({ rate, seconds }: { rate: number; seconds: number }) =>
+    withCluster(async () => measureBeside(running, { requestsPerSecond: rate, seconds })),
+  );
 program
   .command('restart')
   .description('a node comes back whose logs are as long as they get')
