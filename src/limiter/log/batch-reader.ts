@@ -38,7 +38,7 @@ import {
 /** What a request has that asks for what is remembered. */
 const REMEMBERED = HAS.ifRemembered | HAS.askedDigest | HAS.requestId;
 
-/** Behind the kind. @throws CommandDecodeError */
+/** Behind the kind, to the end. @throws CommandDecodeError */
 export function readBatch(input: ByteReader, kind: BatchKind): AllowBatch {
   const size = input.integer('number of requests', 1, BATCH_REQUESTS_MAX);
   const ruleIds = readRuleIds(input, size);
@@ -63,6 +63,8 @@ export function readBatch(input: ByteReader, kind: BatchKind): AllowBatch {
     if ((row & HAS.askedDigest) !== 0) input.integer('what was asked', 1, ASKED_DIGEST_MAX);
   }
   if (kindOf(has) !== kind) throw new CommandDecodeError(`no request is of kind ${kind}`);
+  // Whoever walks along the limits of a request goes on as long as there are some.
+  if (!input.atEnd) throw new CommandDecodeError(`${input.chunk.length - input.position} bytes left over`);
   const batch = { size, ruleIds, bytes: input.chunk, rowsAt };
   if (has.joint) checkLimits(batch);
   return batch;
@@ -110,13 +112,13 @@ function checkLimits(batch: AllowBatch): void {
 
 function readRuleIds(input: ByteReader, size: number): readonly string[] {
   const count = input.integer('number of rule ids', 1, size);
-  const ruleIds: string[] = [];
+  const ruleIds = new Set<string>();
   for (let i = 0; i < count; i += 1) {
     const ruleId = input.text('rule id', RULE_ID_BYTES_MAX, 0);
-    if (ruleIds.includes(ruleId)) throw new CommandDecodeError('a rule id twice');
-    ruleIds.push(ruleId);
+    if (ruleIds.has(ruleId)) throw new CommandDecodeError('a rule id twice');
+    ruleIds.add(ruleId);
   }
-  return ruleIds;
+  return [...ruleIds];
 }
 
 /** No byte order mark may stand in front: see `isBoundedText`. */
