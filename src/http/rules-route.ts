@@ -29,7 +29,7 @@ const UNKNOWN_RULE = { ok: false, reason: 'unknownRule' } as const;
 /** Of one rule. */
 const RULE_BODY_BYTES_MAX = 65_536;
 /** Ids may hold a slash. */
-const ONE_RULE = '/v1/rules/*';
+export const ONE_RULE = '/v1/rules/*';
 
 /** One strong entity tag, as `GET` gave it, or `*`: whatever is in force. @throws InvalidBodyError */
 function parseIfMatch(header: string | undefined): number | undefined {

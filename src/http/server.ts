@@ -23,7 +23,7 @@ import {
   refusalOf,
   refuseConnection,
 } from './refusals.ts';
-import { addRulesRoutes } from './rules-route.ts';
+import { addRulesRoutes, ONE_RULE } from './rules-route.ts';
 import { addStatusRoutes } from './status-routes.ts';
 import { addUsageRoute } from './usage-route.ts';
 import { addRefundsRoute } from './refunds-route.ts';
@@ -39,7 +39,10 @@ const NAMED: readonly (readonly [RegExp, string])[] = [
   [/^\/v1\/users\/[^/]+\/block$/, BLOCK],
   [/^\/v1\/users\/[^/]+\/reset$/, RESET],
   [/^\/v1\/customers\/[^/]+$/, CUSTOMER],
+  [/^\/v1\/rules\/.+$/, ONE_RULE],
 ];
+/** Of the other routes that are told. The router takes any path that it is asked about for a pattern: some would be broken ones. */
+const PLAIN_PATH = /^[\w/]+$/;
 
 /** To the last request of each connection. */
 type Responses = WeakMap<Socket, ServerResponse>;
@@ -88,8 +91,9 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
 
   app.setNotFoundHandler((request, reply) => {
     const [path = ''] = request.url.split('?', 1);
-    const [, url = path] = NAMED.find(([form]) => form.test(path)) ?? [];
-    const allowed = METHODS.filter((method) => app.hasRoute({ method, url }));
+    const [, named] = NAMED.find(([form]) => form.test(path)) ?? [];
+    const url = named ?? (PLAIN_PATH.test(path) ? path : undefined);
+    const allowed = url === undefined ? [] : METHODS.filter((method) => app.hasRoute({ method, url }));
     sendAnswer(reply, formatNoRoute(request.method, request.url, allowed));
   });
   app.setErrorHandler((error, request, reply) => {
