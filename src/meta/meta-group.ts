@@ -7,11 +7,9 @@ import { NO_NODE, type Entry, type GroupConfig, type NodeId } from '../../raft/t
 import type { GroupClock } from '../../raft/driver/group-clock.ts';
 import type { Hash32 } from '../partition/hash.ts';
 import type { ClusterChange, ClusterChangeResult } from '../wire/cluster-changes.ts';
+import { decodeMetaCommand, decodeMetaRecord, encodeMeta } from './meta-form.ts';
 import {
   applyMetaCommand,
-  decodeMetaCommand,
-  decodeMetaRecord,
-  encodeMeta,
   type Introduction,
   type MetaCommand,
   type MetaRecord,

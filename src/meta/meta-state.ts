@@ -213,18 +213,3 @@ function clashes(a: Member, b: Member): boolean {
   const taken = addressesOf(a);
   return a.id === b.id || addressesOf(b).some((address) => address !== '' && taken.includes(address));
 }
-
-/** Commands and records travel as JSON: rare, small, and legible in a log that somebody has to read one day. */
-export function encodeMeta(value: MetaCommand | MetaRecord | null): Uint8Array {
-  return new TextEncoder().encode(JSON.stringify(value));
-}
-
-export function decodeMetaCommand(data: Uint8Array): MetaCommand {
-  return JSON.parse(new TextDecoder().decode(data)) as MetaCommand;
-}
-
-export function decodeMetaRecord(chunks: readonly Uint8Array[]): MetaRecord | undefined {
-  const decoder = new TextDecoder();
-  const text = chunks.map((chunk) => decoder.decode(chunk, { stream: true })).join('') + decoder.decode();
-  return (JSON.parse(text) as MetaRecord | null) ?? undefined;
-}

@@ -49,3 +49,9 @@ export function decodePlacement(text: string, nodes: readonly NodeId[], copies: 
   }
   return table;
 }
+
+/** Whether `decodePlacement` would make a table of it. */
+export function isPlacement(text: string, nodes: readonly NodeId[], copies: number): boolean {
+  if (copies < 1 || text.length % copies !== 0) return false;
+  return Array.from(text).every((letter) => (PLACES.get(letter.charCodeAt(0)) ?? NODES_MAX) < nodes.length);
+}

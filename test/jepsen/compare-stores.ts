@@ -5,12 +5,8 @@
 import type { Entry, GroupId, StoredGroup } from '../../raft/types.ts';
 import { decodeCommand } from '../../src/limiter/log/command.ts';
 import { META_GROUP } from '../../src/meta/cluster-placement.ts';
-import {
-  applyMetaCommand,
-  decodeMetaCommand,
-  decodeMetaRecord,
-  encodeMeta,
-} from '../../src/meta/meta-state.ts';
+import { decodeMetaCommand, decodeMetaRecord, encodeMeta } from '../../src/meta/meta-form.ts';
+import { applyMetaCommand } from '../../src/meta/meta-state.ts';
 import { loadHash32 } from '../../src/partition/hash.ts';
 import type { DurableGroup } from '../../storage/memory-store.ts';
 import { type CheckResult, Findings } from './checkers/result.ts';

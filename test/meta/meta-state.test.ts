@@ -1,14 +1,8 @@
 /** The replicated list of nodes: which changes are sound, and that a repetition is harmless. */
 import { describe, expect, it } from 'vitest';
 import type { NodeChange } from '../../src/api/node-change.ts';
-import {
-  applyMetaCommand,
-  decodeMetaCommand,
-  decodeMetaRecord,
-  encodeMeta,
-  type Introduction,
-  type MetaRecord,
-} from '../../src/meta/meta-state.ts';
+import { decodeMetaCommand, decodeMetaRecord, encodeMeta } from '../../src/meta/meta-form.ts';
+import { applyMetaCommand, type Introduction, type MetaRecord } from '../../src/meta/meta-state.ts';
 import { type RuleTable, validateRuleTable } from '../../src/limiter/rules.ts';
 import type { NodeAddress } from '../../src/api/node-address.ts';
 import { decodePlacement } from '../../src/meta/placement-text.ts';

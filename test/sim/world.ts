@@ -1,11 +1,7 @@
 /** One simulated cluster from start to end: nodes, network, clients, faults and checks, all from one seed. */
 import { ClusterPlacement } from '../../src/meta/cluster-placement.ts';
-import {
-  applyMetaCommand,
-  decodeMetaCommand,
-  type MetaRecord,
-  type MetaState,
-} from '../../src/meta/meta-state.ts';
+import { decodeMetaCommand } from '../../src/meta/meta-form.ts';
+import { applyMetaCommand, type MetaRecord, type MetaState } from '../../src/meta/meta-state.ts';
 import { PARTITION_BYTES_DEFAULT } from '../../src/limiter/rules.ts';
 import type { GroupWrite } from '../../raft/driver/store.ts';
 import type { NodeId } from '../../raft/types.ts';

@@ -1,0 +1,145 @@
+/**
+ * The commands and the record of group 0 as bytes: JSON, as they are rare, small, and legible in a log that somebody has to
+ * read one day. What is read comes from a disk or another node: every shape is checked, and nothing is decided.
+ */
+import { InvalidRuleError, validateRuleTable } from '../limiter/rules.ts';
+import type { MetaCommand, MetaRecord, MetaState } from './meta-state.ts';
+import { isPlacement } from './placement-text.ts';
+
+/** Bytes are no command and no record of group 0. Met in a committed entry, this means damage: the node must stop. */
+export class MetaDecodeError extends Error {
+  readonly code = 'META_DECODE';
+
+  constructor(what: string, problem: string) {
+    super(`not a ${what} of group 0: ${problem}`);
+    this.name = 'MetaDecodeError';
+  }
+}
+
+export function encodeMeta(value: MetaCommand | MetaRecord | null): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(value));
+}
+
+/** @throws MetaDecodeError */
+export function decodeMetaCommand(data: Uint8Array): MetaCommand {
+  const value = parsed(new TextDecoder().decode(data), 'command');
+  if (!isCommand(value)) throw new MetaDecodeError('command', 'a field is not what it should be');
+  return value as MetaCommand;
+}
+
+/** Undefined before the first command. @throws MetaDecodeError */
+export function decodeMetaRecord(chunks: readonly Uint8Array[]): MetaRecord | undefined {
+  const decoder = new TextDecoder();
+  const text = chunks.map((chunk) => decoder.decode(chunk, { stream: true })).join('') + decoder.decode();
+  const value = parsed(text, 'record');
+  if (value === null) return undefined;
+  if (!isRecord(value)) throw new MetaDecodeError('record', 'a field is not what it should be');
+  return value as MetaRecord;
+}
+
+function parsed(text: string, what: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new MetaDecodeError(what, String(error));
+  }
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+type Check = (value: unknown) => boolean;
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
+}
+
+const isAbsentOr =
+  (check: Check): Check =>
+  (value) =>
+    value === undefined || check(value);
+const isListOf =
+  (check: Check): Check =>
+  (value) =>
+    Array.isArray(value) && value.every(check);
+const isText: Check = (value) => typeof value === 'string';
+const isHostPort: Check = (value) => isObject(value) && isText(value['host']) && isCount(value['port']);
+
+const isMember: Check = (value) =>
+  isObject(value) &&
+  isCount(value['id']) &&
+  isAbsentOr(isText)(value['incarnation']) &&
+  isAbsentOr(isHostPort)(value['http']) &&
+  isAbsentOr(isHostPort)(value['peer']);
+const isIntroduction: Check = (value) => isMember(value) && isObject(value) && isText(value['incarnation']);
+const isAddress: Check = (value) =>
+  isMember(value) && isObject(value) && isHostPort(value['http']) && isHostPort(value['peer']);
+
+const isTable: Check = (value) => {
+  try {
+    validateRuleTable(value);
+    return true;
+  } catch (error) {
+    if (error instanceof InvalidRuleError) return false;
+    throw error;
+  }
+};
+
+const isChange: Check = (value) =>
+  isObject(value) && isAbsentOr(isAddress)(value['add']) && isAbsentOr(isCount)(value['remove']);
+
+function isCommand(value: unknown): boolean {
+  if (!isObject(value)) return false;
+  switch (value['type']) {
+    case 'create':
+      return (
+        isListOf(isIntroduction)(value['nodes']) && isCount(value['replicas']) && isCount(value['partitions'])
+      );
+    case 'change':
+      return isChange(value['change']);
+    case 'rules':
+      return isTable(value['table']) && isCount(value['base']) && isAbsentOr(isText)(value['definitions']);
+    case 'introduce':
+      return isIntroduction(value['node']);
+    case 'settled':
+      return isCount(value['version']);
+    default:
+      return false;
+  }
+}
+
+function isRecord(value: unknown): boolean {
+  if (!isObject(value)) return false;
+  const { state, replicas, added } = value;
+  return (
+    isState(state) &&
+    isCount(replicas) &&
+    isListOf(isAddress)(added) &&
+    arePlacements(state as MetaState, replicas as number)
+  );
+}
+
+/** Each names nodes of its version only, in whole rows. */
+function arePlacements(state: MetaState, replicas: number): boolean {
+  const nodes = state.nodes.map(({ id }) => id);
+  return (
+    isPlacement(state.placement, nodes, replicas) &&
+    isPlacement(state.settledPlacement, state.settledNodes, replicas)
+  );
+}
+
+function isState(value: unknown): boolean {
+  if (!isObject(value)) return false;
+  const { version, settledVersion, nodes, settledNodes, leaving, retired, rules, definitions } = value;
+  const { placement, settledPlacement } = value;
+  return (
+    [version, settledVersion].every(isCount) &&
+    [nodes, leaving].every(isListOf(isMember)) &&
+    [settledNodes, retired].every(isListOf(isCount)) &&
+    [placement, settledPlacement].every(isText) &&
+    isAbsentOr(isTable)(rules) &&
+    isAbsentOr(isText)(definitions)
+  );
+}
