@@ -134,12 +134,18 @@ export async function writeFloor(directory: string, floor: Floor): Promise<void>
 export async function readFloor(directory: string): Promise<Floor> {
   const text = await readTextIfAny(directory, FLOOR_FILE);
   if (text === undefined) throw new DamageFound(`the file ${FLOOR_FILE} is missing`);
+  return parseFloor(text);
+}
+
+/** @throws DamageFound if this is no floor that was written */
+export function parseFloor(text: string): Floor {
   const match = /^(batch (\d+) torn \[([\d.log ]*)\]) crc (\d+)\n$/.exec(text);
-  if (match === null || crc32(match[1] ?? '') !== Number(match[4])) {
+  const batch = Number(match?.[2]);
+  if (match === null || !Number.isSafeInteger(batch) || crc32(match[1] ?? '') !== Number(match[4])) {
     throw new DamageFound(
       `the file ${FLOOR_FILE} holds ${JSON.stringify(text.slice(0, 80))}, which we did not write`,
     );
   }
   const tornLogs = (match[3] ?? '').split(' ').filter((name) => name !== '');
-  return { batch: Number(match[2]), tornLogs };
+  return { batch, tornLogs };
 }

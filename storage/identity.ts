@@ -54,7 +54,7 @@ export function decodeIdentity(
 ): StoreIdentity | { readonly formatVersion: number } {
   checkRecord(key, value, 2, 'the identity record');
   const text = value.toString('utf8', 0, value.length - CHECKSUM_BYTES);
-  const parsed: unknown = JSON.parse(text);
+  const parsed = parsedJson(text);
   const fields = (typeof parsed === 'object' && parsed !== null ? parsed : {}) as Record<string, unknown>;
   const found = fields['formatVersion'];
   if (typeof found === 'number' && found !== formatVersion) return { formatVersion: found };
@@ -62,10 +62,10 @@ export function decodeIdentity(
   const isSound =
     found === formatVersion &&
     typeof clusterId === 'string' &&
-    typeof nodeId === 'number' &&
+    isCount(nodeId) &&
     typeof incarnation === 'string' &&
-    typeof partitions === 'number' &&
-    typeof replicas === 'number' &&
+    isCount(partitions) &&
+    isCount(replicas) &&
     typeof hash === 'string' &&
     Array.isArray(founders) &&
     founders.every(isFounder);
@@ -77,10 +77,24 @@ export function decodeIdentity(
   };
 }
 
+/** JSON knows larger numbers, which are stored by nobody. */
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+}
+
+/** Undefined if it is not JSON. */
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 function isFounder(value: unknown): value is Founder {
   if (typeof value !== 'object' || value === null) return false;
   if (!('id' in value && 'incarnation' in value)) return false;
-  return typeof value.id === 'number' && typeof value.incarnation === 'string';
+  return isCount(value.id) && typeof value.incarnation === 'string';
 }
 
 /** One field in which a database is not what a node expects. */

@@ -162,9 +162,10 @@ function decodeSnapshotMeta(value: Buffer, voterCount: number, what: string): Sn
   for (let i = othersAt; i + 8 <= end; i += 8) others.push(value.readDoubleLE(i));
   const [outgoingCount = 0, learnerCount = 0, checksum = -1, epoch = 0, ...ids] = others;
   const otherCount = others.length === 0 ? 0 : 4 + outgoingCount + learnerCount;
-  if (end !== othersAt + otherCount * 8) {
-    const needed = othersAt + otherCount * 8 + CHECKSUM_BYTES;
-    throw new DamageFound(`${what} is ${value.length} bytes long where ${needed} are needed`);
+  const areCounts = [outgoingCount, learnerCount].every((count) => Number.isSafeInteger(count) && count >= 0);
+  if (!areCounts || end !== othersAt + otherCount * 8) {
+    const told = `${voterCount} voters, ${outgoingCount} outgoing ones and ${learnerCount} learners`;
+    throw new DamageFound(`${what} is ${value.length} bytes long, which ${told} do not take`);
   }
   const voters: NodeId[] = [];
   for (let i = 0; i < voterCount; i += 1) voters.push(value.readDoubleLE(votersAt + i * 8));
