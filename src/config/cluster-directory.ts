@@ -40,6 +40,11 @@ export async function readCluster(directory: string): Promise<ClusterConfig | un
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
     throw error;
   }
+  return parseCluster(text, path);
+}
+
+/** @param path of the file, for people. @throws ConfigError if the text is damaged or holds values out of bounds */
+export function parseCluster(text: string, path: string): ClusterConfig {
   let value: unknown;
   try {
     value = JSON.parse(text);

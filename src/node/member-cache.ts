@@ -25,10 +25,23 @@ export interface KnownMembers {
 }
 
 export async function readKnownMembers(databaseDirectory: string): Promise<KnownMembers | undefined> {
+  let text: string;
   try {
-    const known = JSON.parse(await readFile(join(databaseDirectory, FILE), 'utf8')) as Partial<KnownMembers>;
+    text = await readFile(join(databaseDirectory, FILE), 'utf8');
+  } catch {
+    return undefined;
+  }
+  return parseKnownMembers(text);
+}
+
+/** Undefined of a text that was not written here. */
+export function parseKnownMembers(text: string): KnownMembers | undefined {
+  try {
+    const known = JSON.parse(text) as Partial<KnownMembers>;
     const { version = 0, settledVersion = 0, nodes, retired, isRemoved, rules } = known;
     if (!Array.isArray(nodes) || !Array.isArray(retired)) return undefined;
+    const numbers: readonly unknown[] = [version, settledVersion, ...nodes, ...retired];
+    if (!numbers.every((number) => Number.isSafeInteger(number) && Number(number) >= 0)) return undefined;
     return {
       version,
       settledVersion,
