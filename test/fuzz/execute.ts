@@ -1,0 +1,88 @@
+/**
+ * One input, one parser: what became of it, within its time and its memory. Nothing is called slow or greedy at once: the
+ * machine has other things to do, and collects garbage when it likes.
+ */
+import { performance } from 'node:perf_hooks';
+import { getHeapStatistics } from 'node:v8';
+import type { Outcome, Target } from './target.ts';
+
+/** Of the processor, for one input. */
+export const CPU_MILLIS_MAX = 50;
+/** What any input may allocate, besides `bytesPerByteMax`. */
+export const ALLOCATED_BYTES_FREE = 1 << 20;
+/** The least of so many more runs counts. */
+const AGAIN = 4;
+
+/** A parser broke its promise for this input. */
+export class Finding extends Error {
+  readonly code = 'FINDING';
+  readonly target: string;
+  readonly input: Buffer;
+
+  constructor(target: Target, input: Buffer, what: string, cause?: unknown) {
+    super(`${target.name}: ${what}`, { cause });
+    this.name = 'Finding';
+    this.target = target.name;
+    this.input = input;
+  }
+}
+
+/** @throws Finding if anything but the parser's own error is thrown, or it takes too long or too much */
+export async function execute(target: Target, input: Buffer): Promise<Outcome> {
+  const allocatedMax = ALLOCATED_BYTES_FREE + target.bytesPerByteMax * input.length;
+  const before = allocated();
+  const startedAt = performance.now();
+  const outcome = await ran(target, input);
+  const tookMillis = performance.now() - startedAt;
+  const bytes = allocated() - before;
+  if (tookMillis > CPU_MILLIS_MAX || bytes > allocatedMax) await lookAgain(target, input, allocatedMax);
+  return outcome;
+}
+
+async function ran(target: Target, input: Buffer): Promise<Outcome> {
+  try {
+    const outcome = target.run(input);
+    return typeof outcome === 'string' ? outcome : await outcome;
+  } catch (error) {
+    throw new Finding(
+      target,
+      input,
+      error instanceof Error ? `${error.name}: ${error.message}` : 'threw',
+      error,
+    );
+  }
+}
+
+async function lookAgain(target: Target, input: Buffer, allocatedMax: number): Promise<void> {
+  let leastMillis = Infinity;
+  let leastBytes = Infinity;
+  for (let i = 0; i < AGAIN; i += 1) {
+    const cpu = process.cpuUsage();
+    const before = allocated();
+    await ran(target, input);
+    leastBytes = Math.min(leastBytes, allocated() - before);
+    const { user, system } = process.cpuUsage(cpu);
+    leastMillis = Math.min(leastMillis, (user + system) / 1_000);
+  }
+  const { length } = input;
+  if (leastMillis > CPU_MILLIS_MAX) {
+    throw new Finding(
+      target,
+      input,
+      `${length} bytes take ${Math.round(leastMillis)} ms, more than ${CPU_MILLIS_MAX}`,
+    );
+  }
+  if (leastBytes > allocatedMax) {
+    throw new Finding(
+      target,
+      input,
+      `${length} bytes allocate ${leastBytes} bytes, more than ${allocatedMax}`,
+    );
+  }
+}
+
+/** Less than before where garbage was collected meanwhile. */
+function allocated(): number {
+  const { used_heap_size: used, external_memory: external } = getHeapStatistics();
+  return used + external;
+}

@@ -1,0 +1,30 @@
+/** Every target, by the order in which they take turns. */
+import type { Target } from '../target.ts';
+import { CLUSTER_FILES } from './cluster-files.ts';
+import { FRAMES } from './frames.ts';
+import { HTTP } from './http.ts';
+import { LOG } from './log.ts';
+import { PAYLOADS } from './payloads.ts';
+import { RESP } from './resp.ts';
+import { RULES } from './rules.ts';
+import { SNAPSHOTS } from './snapshots.ts';
+import { STORAGE } from './storage.ts';
+
+export const TARGETS: readonly Target[] = [
+  ...HTTP,
+  ...RESP,
+  ...FRAMES,
+  ...PAYLOADS,
+  ...LOG,
+  ...SNAPSHOTS,
+  ...STORAGE,
+  ...CLUSTER_FILES,
+  ...RULES,
+];
+
+/** @throws RangeError that names those there are */
+export function targetOf(name: string): Target {
+  const found = TARGETS.find((target) => target.name === name);
+  if (found !== undefined) return found;
+  throw new RangeError(`${name} is no target; there are ${TARGETS.map((target) => target.name).join(', ')}`);
+}

@@ -1,0 +1,104 @@
+/** Log entries: commands of the limiter, which a replica that accepts them must be able to apply, and configurations of groups. */
+import fc from 'fast-check';
+import { decodeConfig, encodeConfig } from '../../../raft/membership.ts';
+import { requestsOf } from '../../../src/limiter/log/batch.ts';
+import {
+  type Command,
+  CommandDecodeError,
+  decodeCommand,
+  encodeRules,
+  encodeSweep,
+} from '../../../src/limiter/log/command.ts';
+import { LimiterStateMachine } from '../../../src/limiter/state-machine.ts';
+import { validateRuleTable } from '../../../src/limiter/rules.ts';
+import { entryOf, START } from '../../limiter/harness.ts';
+import { type Outcome, promise, promiseSame, readOr, type Target } from '../target.ts';
+import { loggedRequest, natural, table } from './made.ts';
+
+const RULES = validateRuleTable({
+  version: 1,
+  rules: [
+    { id: 'default', limit: 5, windowMillis: 60_000 },
+    { id: 'a', limit: 3, windowMillis: 1_000, meter: 'tokenBucket' },
+    { id: 'ü', limit: 3, windowMillis: 1_000, meter: 'fixedWindow' },
+  ],
+});
+/** A state in which nothing is remembered is soon made. */
+const APPLIED_MAX = 256;
+
+let machine = new LimiterStateMachine();
+let applied = APPLIED_MAX;
+
+/** To a state that has applied others before: whatever is accepted must do. */
+function apply(command: Command): void {
+  if (applied >= APPLIED_MAX) {
+    machine = new LimiterStateMachine();
+    applied = 0;
+    machine.apply(decodeCommand(encodeRules(RULES)), next());
+  }
+  machine.apply(command, next());
+}
+
+function next(): { index: number; term: number; timeMillis: number } {
+  applied += 1;
+  return { index: applied, term: 1, timeMillis: START + applied };
+}
+
+function runEntries(input: Buffer): Outcome {
+  const read = readOr([CommandDecodeError], () => decodeCommand(input));
+  if ('refused' in read) return read.refused;
+  const command = read.value;
+  if (command.type === 'allow') {
+    const requests = requestsOf(command.batch);
+    const again = decodeCommand(entryOf(requests));
+    promise(again.type === 'allow', 'requests are a batch again');
+    promiseSame(requestsOf(again.batch), requests, 'requests again');
+  }
+  if (command.type === 'rules') {
+    promiseSame(validateRuleTable(command.table), command.table, 'a sound table');
+    promiseSame(decodeCommand(encodeRules(command.table)), command, 'rules again');
+  }
+  apply(command);
+  return `read ${command.type}`;
+}
+
+function runConfigs(input: Buffer): Outcome {
+  const config = decodeConfig(input);
+  if (config === undefined) return 'refused: no sound configuration';
+  promiseSame(decodeConfig(encodeConfig(config)), config, 'a configuration again');
+  return 'read';
+}
+
+const ids = fc.uniqueArray(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 6 });
+
+export const LOG: readonly Target[] = [
+  {
+    name: 'log-entries',
+    parser: 'log entries of the limiter',
+    sound: fc.oneof(
+      { weight: 6, arbitrary: fc.array(loggedRequest, { minLength: 1, maxLength: 6 }).map(entryOf) },
+      { weight: 2, arbitrary: table.map(encodeRules) },
+      fc.constant(encodeSweep()),
+    ),
+    bytesMax: 40_000,
+    bytesPerByteMax: 1_024,
+    run: runEntries,
+  },
+  {
+    name: 'group-configs',
+    parser: 'log entries with the members of a group',
+    sound: fc
+      .record({ epoch: natural, ids, learners: fc.nat(2) })
+      .map(({ epoch, ids: [first = 1, ...rest], learners }) =>
+        encodeConfig({
+          epoch,
+          voters: [first, ...rest.slice(learners)],
+          outgoing: [],
+          learners: rest.slice(0, learners),
+        }),
+      ),
+    bytesMax: 4_096,
+    bytesPerByteMax: 512,
+    run: runConfigs,
+  },
+];

@@ -1,0 +1,89 @@
+/** What sound inputs are made of: the values that requests, rules and clusters hold, up to their bounds. */
+import fc from 'fast-check';
+import type { LoggedRequest } from '../../../src/api/user-request.ts';
+import { LIMIT_MAX, type Rule, WINDOW_MILLIS_MAX } from '../../../src/api/rule.ts';
+import { type RuleTable, validateRuleTable } from '../../../src/limiter/rules.ts';
+
+/** Whole numbers >= 0, often small, often where an encoding changes its width. */
+export const natural = fc.oneof(
+  fc.nat(200),
+  fc.maxSafeNat(),
+  fc.constantFrom(0x7f, 0x80, 0x3fff, 0x4000, 2 ** 31, 2 ** 32, 2 ** 53 - 1),
+);
+export const userId = fc.oneof(fc.constantFrom('a', 'b', 'ada'), shortText(12), fc.constant('u'.repeat(256)));
+export const host = fc.constantFrom('127.0.0.1', 'node-1.example', '::1');
+export const port = fc.integer({ min: 1, max: 65_535 });
+export const address = fc.record({ host, port });
+export const incarnation = fc.constantFrom('0123456789abcdef'.repeat(2), 'f'.repeat(32));
+
+/** Well-formed, and without a byte order mark in front. */
+export function shortText(maxLength: number): fc.Arbitrary<string> {
+  return fc.string({ minLength: 1, maxLength, unit: 'binary' }).filter((text) => !text.startsWith('\uFEFF'));
+}
+
+const ruleId = fc.constantFrom('default', 'a', 'ü', 'r'.repeat(128));
+const limit = fc.integer({ min: 1, max: LIMIT_MAX });
+const windowMillis = fc.oneof(fc.integer({ min: 1, max: WINDOW_MILLIS_MAX }), fc.constantFrom(1_000, 60_000));
+const clock = fc.constantFrom('request' as const, 'cluster' as const);
+
+function ruleOf(id: string): fc.Arbitrary<Rule> {
+  const common = { id: fc.constant(id), limit, windowMillis, clock };
+  return fc.oneof(
+    fc.record(common),
+    fc.record({ ...common, granularityMillis: fc.constantFrom(1, 100), windowMillis: fc.constant(60_000) }),
+    fc.record({ ...common, meter: fc.constantFrom('slidingCounter' as const, 'fixedWindow' as const) }),
+    fc.record({
+      ...common,
+      windowMillis: fc.constantFrom(1_000, 60_000),
+      meter: fc.constant('tokenBucket' as const),
+    }),
+    fc.record({
+      ...common,
+      windowMillis: fc.constantFrom(1_000, 60_000),
+      meter: fc.constant('leakyBucket' as const),
+    }),
+  );
+}
+
+export const table: fc.Arbitrary<RuleTable> = fc
+  .uniqueArray(ruleId, { minLength: 1, maxLength: 4 })
+  .chain((ids) => fc.tuple(fc.integer({ min: 1, max: 1_000 }), ...ids.map(ruleOf)))
+  .map(([version, ...rules]) => validateRuleTable({ version, rules }));
+
+const cost = fc.oneof(fc.constant(1), fc.integer({ min: 2, max: 1_000_000 }));
+const requestId = shortText(9);
+const askedDigest = fc.integer({ min: 1, max: 0xffff_ffff });
+
+/** Whatever enters the log. */
+export const loggedRequest: fc.Arbitrary<LoggedRequest> = fc.oneof(
+  fc.record({ userId }),
+  fc.record(
+    { userId, ruleId, cost, timestampMillis: fc.nat(8_640_000_000_000_000), requestId },
+    { requiredKeys: ['userId'] },
+  ),
+  fc.record({ ask: fc.constant('refund' as const), userId, requestId }),
+  fc.record({
+    userId: fc.constant('joint'),
+    ruleId: fc.constant('a'),
+    requestId,
+    askedDigest,
+    further: fc.constantFrom([{ userId: 'x', ruleId: 'ü' }], [{ userId: 'x', ruleId: 'ü', cost: 7 }]),
+  }),
+  fc.record({ userId, ruleId, requestId, askedDigest, ifRemembered: fc.constant(true as const) }),
+);
+
+/** Of `POST /v1/allow`. */
+export const requestBody = fc.oneof(
+  fc.record(
+    { userId, rule: ruleId, cost, timestampMillis: fc.nat(8_640_000_000_000_000), requestId },
+    { requiredKeys: ['userId'] },
+  ),
+  fc.record(
+    {
+      userId: fc.constant('ada'),
+      descriptors: fc.constantFrom({ ip: '::1' }, { endpoint: '/a', tier: '' }),
+      cost,
+    },
+    { requiredKeys: ['descriptors'] },
+  ),
+);

@@ -1,0 +1,207 @@
+/** The frames whose payloads are MessagePack: a hello and its answers, readings of clocks, reports, usage, changes of the cluster. */
+import fc from 'fast-check';
+import { USAGE_OUTCOMES } from '../../../src/api/usage.ts';
+import { decodePing, decodePong, encodePing, encodePong } from '../../../src/wire/clock-readings.ts';
+import {
+  decodeChangeResult,
+  decodeClusterChange,
+  encodeChangeResult,
+  encodeClusterChange,
+} from '../../../src/wire/cluster-changes.ts';
+import { FrameError } from '../../../src/wire/frame.ts';
+import { decodeGroupsOfVersion, encodeGroupsOfVersion } from '../../../src/wire/groups-of-version.ts';
+import {
+  decodeHello,
+  decodeRefusal,
+  decodeWelcome,
+  encodeHello,
+  encodeRefusal,
+  encodeWelcome,
+  REFUSAL_CODES,
+} from '../../../src/wire/hello.ts';
+import { decodeNodeReport, encodeNodeReport } from '../../../src/wire/node-report.ts';
+import { decodeRoom, encodeRoom } from '../../../src/wire/room.ts';
+import {
+  decodeUsageQuestion,
+  decodeUsageTold,
+  encodeUsageQuestion,
+  encodeUsageTold,
+} from '../../../src/wire/usage.ts';
+import { type Outcome, promiseSame, readOr, type Target } from '../target.ts';
+import { address, incarnation, natural, shortText, table } from './made.ts';
+
+interface Kind {
+  readonly encode: (value: never) => Buffer;
+  readonly decode: (payload: Uint8Array) => unknown;
+  readonly sound: fc.Arbitrary<unknown>;
+}
+
+/** Lets each kind have a type of its own. */
+function kind<T>(
+  encode: (value: T) => Buffer,
+  decode: (payload: Uint8Array) => T,
+  sound: fc.Arbitrary<T>,
+): Kind {
+  return { encode, decode, sound };
+}
+
+const millis = fc.double({ noNaN: true, noDefaultInfinity: true, min: 0 });
+const nodeId = fc.integer({ min: 1, max: 0x7fff_ffff });
+const keys = fc.record({
+  othersMax: natural,
+  keys: fc.array(fc.record({ rule: shortText(4), userId: shortText(4), count: natural, error: natural }), {
+    maxLength: 2,
+  }),
+});
+const partition = fc.record({
+  partition: natural,
+  isLeader: fc.boolean(),
+  term: natural,
+  commit: natural,
+  applied: natural,
+  lastIndex: natural,
+  rulesVersion: natural,
+  rulesDigest: fc.constantFrom('', '0123456789abcdef'),
+  members: fc.array(natural, { maxLength: 3 }),
+});
+
+const WIDTH = USAGE_OUTCOMES.length;
+const minute = fc.array(natural, { minLength: WIDTH, maxLength: WIDTH });
+const usage = fc.record({
+  rules: fc.array(fc.record({ ruleId: shortText(4), counts: minute }), { maxLength: 2 }),
+  history: fc.array(minute, { minLength: 1, maxLength: 3 }).map((minutes) => minutes.flat()),
+  topFromMinute: natural,
+  allowed: keys,
+  denied: keys,
+});
+
+const KINDS: readonly Kind[] = [
+  kind(
+    encodeHello,
+    decodeHello,
+    fc.record(
+      {
+        node: natural,
+        incarnation,
+        target: natural,
+        targetIncarnation: incarnation,
+        facts: shortText(32),
+        peer: address,
+        http: address,
+      },
+      { requiredKeys: ['node', 'incarnation', 'target', 'facts'] },
+    ),
+  ),
+  kind(encodeWelcome, decodeWelcome, incarnation),
+  kind(
+    encodeRefusal,
+    decodeRefusal,
+    fc.record({ code: fc.constantFrom(...REFUSAL_CODES), text: shortText(30) }),
+  ),
+  kind(encodePing, decodePing, fc.record({ process: natural, sentMillis: millis })),
+  kind(
+    encodePong,
+    decodePong,
+    fc.record({ asker: natural, sentMillis: millis, process: natural, peerMillis: millis }),
+  ),
+  kind(
+    encodeGroupsOfVersion,
+    decodeGroupsOfVersion,
+    fc.record({ version: natural, groups: fc.array(natural, { maxLength: 5 }) }),
+  ),
+  kind(encodeRoom, decodeRoom, fc.constantFrom('free', 'full', 'exhausted')),
+  kind(
+    encodeNodeReport,
+    (payload) => decodeNodeReport(3, payload),
+    fc.record(
+      {
+        node: fc.constant(3),
+        pid: natural,
+        clock: fc.constant('fit' as const),
+        partitions: fc.array(partition, { maxLength: 3 }),
+        resp: address,
+      },
+      { requiredKeys: ['node', 'pid', 'clock', 'partitions'] },
+    ),
+  ),
+  kind(
+    encodeUsageQuestion,
+    decodeUsageQuestion,
+    fc.record({
+      id: natural,
+      query: fc.record({
+        minutes: fc.integer({ min: 1, max: 60 }),
+        ruleId: fc.constantFrom(undefined, 'r'),
+        top: fc.nat(5),
+      }),
+      untilMinute: natural,
+    }),
+  ),
+  kind(encodeUsageTold, decodeUsageTold, fc.record({ id: natural, usage })),
+  kind(
+    encodeClusterChange,
+    decodeClusterChange,
+    fc.record({
+      id: natural,
+      change: fc.oneof(
+        fc.record({
+          type: fc.constant('change' as const),
+          change: fc.record(
+            { add: fc.record({ id: nodeId, http: address, peer: address }), remove: nodeId },
+            { requiredKeys: [] },
+          ),
+        }),
+        fc.record(
+          { type: fc.constant('rules' as const), table, base: natural, definitions: shortText(20) },
+          { requiredKeys: ['type', 'table', 'base'] },
+        ),
+      ),
+    }),
+  ),
+  kind(
+    encodeChangeResult,
+    decodeChangeResult,
+    fc.record({
+      id: natural,
+      result: fc.oneof(
+        fc.record({ ok: fc.constant(true as const), version: natural }),
+        fc.record({
+          ok: fc.constant(false as const),
+          reason: fc.constant('notLeader' as const),
+          leader: natural,
+        }),
+        fc.record({ ok: fc.constant(false as const), reason: fc.constant('rulesChanged' as const) }),
+      ),
+    }),
+  ),
+];
+
+/** Read after every input: whatever those bytes did, nothing of it stays behind. */
+const CANARY = { process: 4_711, sentMillis: 12.25 };
+const CANARY_BYTES = encodePing(CANARY);
+
+/** The first byte says which kind of frame the rest is the payload of. */
+function run(input: Buffer): Outcome {
+  const at = (input[0] ?? 0) % KINDS.length;
+  const { encode, decode } = KINDS[at]!;
+  const read = readOr([FrameError], () => decode(input.subarray(1)));
+  promiseSame(decodePing(CANARY_BYTES), CANARY, 'what is read next');
+  if ('refused' in read) return read.refused;
+  promiseSame(decode(encode(read.value as never)), read.value, 'the same again');
+  return `read ${at}`;
+}
+
+export const PAYLOADS: readonly Target[] = [
+  {
+    name: 'payloads',
+    parser: 'frames of MessagePack: hello, reports, usage, changes and the rest',
+    sound: fc.oneof(
+      ...KINDS.map(({ encode, sound }, at) =>
+        sound.map((value) => Buffer.concat([Buffer.of(at), encode(value as never)])),
+      ),
+    ),
+    bytesMax: 4_096,
+    bytesPerByteMax: 512,
+    run,
+  },
+];

@@ -1,0 +1,167 @@
+/** Snapshots, as a disk or another node gives them: of a limiter, and of group 0 with its commands. */
+import fc from 'fast-check';
+import { Digest, InvalidSnapshotError } from '../../../src/limiter/state/byte-stream.ts';
+import { LimiterStateMachine } from '../../../src/limiter/state-machine.ts';
+import {
+  decodeMetaCommand,
+  decodeMetaRecord,
+  encodeMeta,
+  MetaDecodeError,
+} from '../../../src/meta/meta-form.ts';
+import {
+  applyMetaCommand,
+  type Introduction,
+  type MetaCommand,
+  type MetaRecord,
+} from '../../../src/meta/meta-state.ts';
+import { Harness, restoreInto, snapshotOf } from '../../limiter/harness.ts';
+import { type Outcome, promise, promiseSame, readOr, type Target } from '../target.ts';
+import { address, incarnation, loggedRequest, table } from './made.ts';
+import { nearJson } from './json.ts';
+
+/** Of a chunk, before it. */
+const LENGTH_BYTES = 2;
+const DIGEST_BYTES = 8;
+
+/** Chunks behind their lengths; what is longer than there are bytes ends with them. */
+function chunksIn(input: Buffer): Buffer[] {
+  const chunks: Buffer[] = [];
+  for (let at = 0; at + LENGTH_BYTES <= input.length;) {
+    const from = at + LENGTH_BYTES;
+    at = from + input.readUInt16LE(at);
+    chunks.push(input.subarray(from, at));
+  }
+  return chunks;
+}
+
+function joined(chunks: readonly Uint8Array[]): Buffer {
+  return Buffer.concat(
+    chunks.flatMap((chunk) => [Buffer.of(chunk.length & 0xff, chunk.length >>> 8), chunk]),
+  );
+}
+
+/** With the right digest, or all damage would be found by it alone. */
+function sealed(chunks: readonly Buffer[]): readonly Buffer[] {
+  const last = chunks.at(-1);
+  if (last?.length !== DIGEST_BYTES) return chunks;
+  const digest = new Digest();
+  for (const chunk of chunks.slice(0, -1)) digest.update(chunk);
+  const end = Buffer.alloc(DIGEST_BYTES);
+  for (const [i, word] of digest.words().entries()) end.writeUInt32LE(word, 4 * i);
+  return [...chunks.slice(0, -1), end];
+}
+
+function runLimiter(input: Buffer): Outcome {
+  const { machine } = new Harness();
+  const read = readOr([InvalidSnapshotError], () => restoreInto(machine, sealed(chunksIn(input))));
+  if ('refused' in read) return read.refused;
+  const twin = new LimiterStateMachine();
+  restoreInto(twin, snapshotOf(machine));
+  promise(twin.hash() === machine.hash(), 'what was restored is the same in a snapshot of its own');
+  return 'read';
+}
+
+const asks = fc.array(fc.tuple(fc.array(loggedRequest, { minLength: 1, maxLength: 5 }), fc.nat(2_000)), {
+  maxLength: 6,
+});
+const limiterSnapshot = fc.tuple(table, asks, table).map(([rules, batches, others]) => {
+  const harness = new Harness();
+  harness.rules(rules);
+  for (const [requests, millis] of batches) {
+    harness.nowMillis += millis;
+    harness.ask(...requests);
+  }
+  harness.rules({ ...others, version: rules.version + 1 });
+  return joined(snapshotOf(harness.machine));
+});
+
+const introduction: fc.Arbitrary<Introduction> = fc.record({
+  id: fc.integer({ min: 1, max: 9 }),
+  incarnation,
+  http: address,
+  peer: address,
+});
+const change = fc.record(
+  {
+    add: fc.record({ id: fc.integer({ min: 10, max: 20 }), http: address, peer: address }),
+    remove: fc.integer({ min: 1, max: 4 }),
+  },
+  { requiredKeys: [] },
+);
+const command: fc.Arbitrary<MetaCommand> = fc.oneof(
+  fc.record({
+    type: fc.constant('create' as const),
+    nodes: fc.uniqueArray(introduction, { minLength: 1, maxLength: 4, selector: ({ id }) => id }),
+    replicas: fc.integer({ min: 1, max: 3 }),
+  }),
+  fc.record({ type: fc.constant('change' as const), change }),
+  fc.record({ type: fc.constant('rules' as const), table, base: fc.nat(3) }),
+  fc.record({ type: fc.constant('introduce' as const), node: introduction }),
+  fc.record({ type: fc.constant('settled' as const), version: fc.nat(4) }),
+);
+const record: fc.Arbitrary<MetaRecord | null> = fc
+  .array(command, { maxLength: 8 })
+  .map((commands) =>
+    commands.reduce<MetaRecord | undefined>(
+      (before, each) => applyMetaCommand(before, each).record,
+      undefined,
+    ),
+  )
+  .map((made) => made ?? null);
+
+const FOUNDED = applyMetaCommand(undefined, {
+  type: 'create',
+  nodes: [{ id: 1, incarnation: 'f'.repeat(32) }],
+  replicas: 1,
+}).record;
+
+function runMetaCommand(input: Buffer): Outcome {
+  const read = readOr([MetaDecodeError], () => decodeMetaCommand(input));
+  if ('refused' in read) return read.refused;
+  applyMetaCommand(FOUNDED, read.value);
+  return `read ${read.value.type}`;
+}
+
+/** The first byte says where the rest is cut into two chunks. */
+function runMetaRecord(input: Buffer): Outcome {
+  const bytes = input.subarray(1);
+  const at = input[0] ?? 0;
+  const read = readOr([MetaDecodeError], () => decodeMetaRecord([bytes.subarray(0, at), bytes.subarray(at)]));
+  if ('refused' in read) return read.refused;
+  promiseSame(decodeMetaRecord([encodeMeta(read.value ?? null)]), read.value, 'a record again');
+  for (const each of COMMANDS) applyMetaCommand(read.value, each);
+  return 'read';
+}
+
+const COMMANDS = fc.sample(command, { seed: 1, numRuns: 8 });
+const WORDS = ['null', '[]', '{}', '"__proto__":', '{"id":1}', ',', '\\u0000', '1e400'];
+const COMMON = { words: WORDS, bytesMax: 8_192, bytesPerByteMax: 512 };
+
+export const SNAPSHOTS: readonly Target[] = [
+  {
+    name: 'limiter-snapshots',
+    parser: 'snapshots of the limiter',
+    sound: limiterSnapshot,
+    bytesMax: 16_384,
+    bytesPerByteMax: 2_048,
+    run: runLimiter,
+  },
+  {
+    name: 'meta-commands',
+    parser: 'log entries of group 0',
+    sound: command.map(encodeMeta),
+    near: nearJson(command),
+    ...COMMON,
+    run: runMetaCommand,
+  },
+  {
+    name: 'meta-snapshots',
+    parser: 'snapshots of group 0',
+    sound: fc
+      .tuple(fc.nat(255), record)
+      .map(([at, made]) => Buffer.concat([Buffer.of(at), encodeMeta(made)])),
+    near: fc.tuple(fc.nat(255), nearJson(record)).map(([at, made]) => Buffer.concat([Buffer.of(at), made])),
+    ...COMMON,
+    run: runMetaRecord,
+  },
+];

@@ -1,0 +1,32 @@
+/** The thread of the watchdog: an input that takes too long is a finding, and the last one, as nothing else can end it. */
+import { writeSync } from 'node:fs';
+import { workerData } from 'node:worker_threads';
+import { Finding } from './execute.ts';
+import { writeFinding } from './findings.ts';
+import { TARGETS } from './targets/all.ts';
+import { COUNT, HEAD_BYTES, LENGTH, TARGET } from './watchdog.ts';
+
+/** A machine with other things to do may keep a process waiting for a while. */
+const HANGS_MILLIS = 30_000;
+const LOOKS = 6;
+
+const memory = workerData as SharedArrayBuffer;
+const head = new Int32Array(memory, 0, HEAD_BYTES / 4);
+let count = 0;
+let looks = 0;
+
+setInterval(() => {
+  const now = Atomics.load(head, COUNT);
+  looks = now === count ? looks + 1 : 0;
+  count = now;
+  const target = TARGETS[head[TARGET] ?? 0];
+  if (looks < LOOKS || now === 0 || target === undefined) return;
+  const input = Buffer.from(new Uint8Array(memory, HEAD_BYTES, head[LENGTH]));
+  const finding = new Finding(target, input, `nothing came of ${input.length} bytes in ${HANGS_MILLIS} ms`);
+  const path = writeFinding(finding);
+  writeSync(
+    1,
+    `FINDING ${finding.message}\n  input: ${input.toString('hex')}\n  replay: npm run fuzz -- --replay ${path}\n`,
+  );
+  process.kill(process.pid, 'SIGKILL');
+}, HANGS_MILLIS / LOOKS);
