@@ -236,4 +236,24 @@ export const SNAPSHOTS: readonly Mutant[] = [
       },
     ],
   },
+  {
+    id: 'S17',
+    bug: 'a snapshot of group 0 is taken for a record without a look at it',
+    law: 'a snapshot is the state at its index',
+    edits: [{ in: 'decodeMetaRecord', find: '!isRecord(value)', replace: 'value === undefined' }],
+    unitTest: {
+      file: 'fuzz/fuzz.test.ts',
+      why: 'no node of the simulator sends what is no record, and damage on the way is found by checksums',
+    },
+  },
+  {
+    id: 'S18',
+    bug: 'a stored snapshot may have half a node among its learners',
+    law: 'all go by the same configuration',
+    edits: [{ in: 'decodeSnapshotMeta', find: '!areCounts || end', replace: 'end' }],
+    unitTest: {
+      file: 'fuzz/fuzz.test.ts',
+      why: 'no node of the simulator stores such a record, and damage on its disk is found by checksums',
+    },
+  },
 ];
