@@ -124,11 +124,13 @@ function runMetaCommand(input: Buffer): Outcome {
 
 /** The first byte says where the rest is cut into two chunks. */
 function runMetaRecord(input: Buffer): Outcome {
-  const bytes = input.subarray(1);
+  const text = input.subarray(1);
   const at = input[0] ?? 0;
-  const read = readOr([MetaDecodeError], () => decodeMetaRecord([bytes.subarray(0, at), bytes.subarray(at)]));
+  const read = readOr([MetaDecodeError], () => decodeMetaRecord([text.subarray(0, at), text.subarray(at)]));
   if ('refused' in read) return read.refused;
-  promiseSame(decodeMetaRecord([encodeMeta(read.value ?? null)]), read.value, 'a record again');
+  // In JSON: what nobody knows in a record is kept, and a number there may be larger than JSON can say.
+  const bytes = encodeMeta(read.value ?? null);
+  promiseSame(encodeMeta(decodeMetaRecord([bytes]) ?? null), bytes, 'a record again');
   for (const each of COMMANDS) applyMetaCommand(read.value, each);
   return 'read';
 }
