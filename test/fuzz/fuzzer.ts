@@ -15,6 +15,8 @@ const MADE = 64;
 const MUTATIONS_PER_MADE = 256;
 /** Inputs that behaved differently; a new one takes the place of one at random. */
 const KEPT_MAX = 512;
+/** Beyond so many answers none counts as different: some parsers repeat what they were given. */
+const OUTCOMES_MAX = 20_000;
 
 type Begins = (target: Target, input: Buffer) => void;
 
@@ -78,7 +80,7 @@ export class Fuzzer {
   #keepIfNew(input: Buffer, outcome: Outcome): void {
     // What is wrong, without where and by how much.
     const kind = outcome.replaceAll(/[\d"'].*/gs, '').slice(0, 100);
-    if (this.#outcomes.has(kind)) return;
+    if (this.#outcomes.size >= OUTCOMES_MAX || this.#outcomes.has(kind)) return;
     this.#outcomes.add(kind);
     if (this.#kept.length < KEPT_MAX) this.#kept.push(input);
     else this.#kept[this.#below(KEPT_MAX)] = input;
