@@ -17,7 +17,7 @@ import { decodePeerMessages, encodePeerMessages } from '../../../src/wire/peer-m
 import { decodeRequests, encodeRequests, type ForwardedRequest } from '../../../src/wire/requests.ts';
 import { FROM, peerMessage, TO } from '../../wire/peer-messages.ts';
 import { type Outcome, promiseSame, readOr, type Target } from '../target.ts';
-import { loggedRequest, natural, shortText, userId } from './made.ts';
+import { batchedRequest, customerRecord, customerRequest, natural, shortText, userId } from './made.ts';
 
 const TAG = clusterTag('fuzzed');
 const PAYLOAD_BYTES_MAX = 4_096;
@@ -84,7 +84,7 @@ const forwarded: fc.Arbitrary<ForwardedRequest> = fc.record({
   budgetMillis: natural,
   partition: fc.nat(3),
   relayTo: fc.constantFrom(0, 3),
-  request: fc.oneof(look, loggedRequest),
+  request: fc.oneof(look, batchedRequest, customerRequest),
 });
 
 function runRequests(input: Buffer): Outcome {
@@ -112,6 +112,7 @@ const answer: fc.Arbitrary<ForwardedAnswer['answer']> = fc.oneof(
       ...first,
       allowed,
       decided: receipt,
+      rulesVersion: receipt.index,
       ...(wait > 0 && { waitMillis: wait }),
       ...(more.length > 0 && { limits: more }),
     },
@@ -126,9 +127,25 @@ const answer: fc.Arbitrary<ForwardedAnswer['answer']> = fc.oneof(
   fc.record({ kind: fc.constant('notLeader' as const), leader: natural, term: natural }),
   fc.record({
     kind: fc.constant('refund' as const),
-    refund: fc.record({ refunded: fc.boolean(), ruleId: fc.constantFrom('', 'a'), cost: natural, decided }),
+    refund: fc.record({
+      refunded: fc.boolean(),
+      ruleId: fc.constantFrom('', 'a'),
+      cost: natural,
+      decided,
+      rulesVersion: natural,
+    }),
   }),
-  fc.record({ kind: fc.constant('standing' as const), standing: fc.record({ limits, decided }) }),
+  fc.record({
+    kind: fc.constant('standing' as const),
+    standing: fc.record(
+      { limits, decided, rulesVersion: natural, isBlocked: fc.constant(true as const) },
+      { requiredKeys: ['limits', 'decided', 'rulesVersion'] },
+    ),
+  }),
+  fc.record({
+    kind: fc.constant('customer' as const),
+    outcome: fc.record({ isDone: fc.boolean(), record: customerRecord, decided }),
+  }),
 );
 
 function runAnswers(input: Buffer): Outcome {

@@ -13,7 +13,8 @@ import { LimiterStateMachine } from '../../../src/limiter/state-machine.ts';
 import { validateRuleTable } from '../../../src/limiter/rules.ts';
 import { entryOf, START } from '../../limiter/harness.ts';
 import { type Outcome, promise, promiseSame, readOr, type Target } from '../target.ts';
-import { loggedRequest, natural, table } from './made.ts';
+import { batchedRequest, customerRequest, natural, table } from './made.ts';
+import { encodeCustomers } from '../../../src/limiter/log/customer-entry.ts';
 
 const RULES = validateRuleTable({
   version: 1,
@@ -76,8 +77,14 @@ export const LOG: readonly Target[] = [
     name: 'log-entries',
     parser: 'log entries of the limiter',
     sound: fc.oneof(
-      { weight: 6, arbitrary: fc.array(loggedRequest, { minLength: 1, maxLength: 6 }).map(entryOf) },
+      { weight: 6, arbitrary: fc.array(batchedRequest, { minLength: 1, maxLength: 6 }).map(entryOf) },
       { weight: 2, arbitrary: table.map(encodeRules) },
+      {
+        weight: 2,
+        arbitrary: fc
+          .uniqueArray(customerRequest, { minLength: 1, maxLength: 3, selector: (asked) => asked.userId })
+          .map(encodeCustomers),
+      },
       fc.constant(encodeSweep()),
     ),
     bytesMax: 40_000,

@@ -1,6 +1,7 @@
 /** What sound inputs are made of: the values that requests, rules and clusters hold, up to their bounds. */
 import fc from 'fast-check';
-import type { LoggedRequest } from '../../../src/api/user-request.ts';
+import type { CustomerRecord, CustomerRequest } from '../../../src/api/customer.ts';
+import type { BatchedRequest } from '../../../src/api/user-request.ts';
 import { LIMIT_MAX, type Rule, WINDOW_MILLIS_MAX } from '../../../src/api/rule.ts';
 import { type RuleTable, validateRuleTable } from '../../../src/limiter/rules.ts';
 
@@ -54,9 +55,10 @@ const cost = fc.oneof(fc.constant(1), fc.integer({ min: 2, max: 1_000_000 }));
 const requestId = shortText(9);
 const askedDigest = fc.integer({ min: 1, max: 0xffff_ffff });
 
-/** Whatever enters the log. */
-export const loggedRequest: fc.Arbitrary<LoggedRequest> = fc.oneof(
+/** Whatever enters the log in batches. */
+export const batchedRequest: fc.Arbitrary<BatchedRequest> = fc.oneof(
   fc.record({ userId }),
+  fc.record({ userId, ruleId, guard: fc.record({ userId, version: fc.nat(2 ** 31) }) }),
   fc.record(
     { userId, ruleId, cost, timestampMillis: fc.nat(8_640_000_000_000_000), requestId },
     { requiredKeys: ['userId'] },
@@ -70,6 +72,36 @@ export const loggedRequest: fc.Arbitrary<LoggedRequest> = fc.oneof(
     further: fc.constantFrom([{ userId: 'x', ruleId: 'ü' }], [{ userId: 'x', ruleId: 'ü', cost: 7 }]),
   }),
   fc.record({ userId, ruleId, requestId, askedDigest, ifRemembered: fc.constant(true as const) }),
+);
+
+const overrides = fc.uniqueArray(
+  fc.oneof(fc.record({ ruleId, limit }), fc.record({ ruleId, limit, burst: limit })),
+  { maxLength: 3, selector: (override) => override.ruleId },
+);
+
+/** What operators say of a key. */
+export const customerRequest: fc.Arbitrary<CustomerRequest> = fc.record({
+  ask: fc.constant('customer' as const),
+  userId,
+  action: fc.oneof(
+    fc.constantFrom({ type: 'read' as const }, { type: 'reset' as const }, { type: 'delete' as const }),
+    fc.record({ type: fc.constant('block' as const), isBlocked: fc.boolean() }),
+    fc.record(
+      {
+        type: fc.constant('put' as const),
+        tier: shortText(9),
+        overrides,
+        isBlocked: fc.boolean(),
+        ifVersion: fc.nat(2 ** 31),
+      },
+      { requiredKeys: ['type', 'overrides'] },
+    ),
+  ),
+});
+
+export const customerRecord: fc.Arbitrary<CustomerRecord> = fc.record(
+  { version: natural, tier: shortText(9), overrides, isBlocked: fc.boolean() },
+  { requiredKeys: ['version', 'overrides', 'isBlocked'] },
 );
 
 /** Of `POST /v1/allow`. */

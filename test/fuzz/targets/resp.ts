@@ -74,16 +74,20 @@ const NODE: NodeBehindDoor = {
   usage: (_query, done) => done({ ok: false, reason: 'starting' }),
   allowDescribed: (request, done) => {
     promise(invalidInDescribed(request) === undefined, 'descriptors within their bounds');
-    done({ kind: 'unlimited' }, 0);
+    done({ kind: 'unlimited', rulesVersion: 7 }, 0);
   },
   look: ({ userId, ruleId }, done) => {
     promise(invalidIn({ userId, ruleId }) === undefined, `a look at ${userId}`);
-    done({ kind: 'standing', standing: { limits: [standingOf()], decided: RECEIPT } }, 0);
+    done({ kind: 'standing', standing: { limits: [standingOf()], decided: RECEIPT, rulesVersion: 7 } }, 0);
   },
   refund: ({ userId, requestId }, done) => {
     promise(invalidIn({ userId, requestId }) === undefined, `a refund of ${requestId}`);
-    done({ kind: 'refund', refund: { refunded: true, ruleId: 'default', cost: 2, decided: RECEIPT } }, 0);
+    const refund = { refunded: true, ruleId: 'default', cost: 2, decided: RECEIPT, rulesVersion: 7 };
+    done({ kind: 'refund', refund }, 0);
   },
+  operate: () => {},
+  customer: () => {},
+  refundDescribed: () => {},
   readiness: () => ({ status: 'ready' }),
   wantsNoClients: () => false,
   cluster: () => REPORT,

@@ -1,4 +1,5 @@
 /** Snapshots, as a disk or another node gives them: of a limiter, and of group 0 with its commands. */
+import { loadHash32 } from '../../../src/partition/hash.ts';
 import fc from 'fast-check';
 import { Digest, InvalidSnapshotError } from '../../../src/limiter/state/byte-stream.ts';
 import { LimiterStateMachine } from '../../../src/limiter/state-machine.ts';
@@ -16,7 +17,7 @@ import {
 } from '../../../src/meta/meta-state.ts';
 import { Harness, restoreInto, snapshotOf } from '../../limiter/harness.ts';
 import { type Outcome, promise, promiseSame, readOr, type Target } from '../target.ts';
-import { address, incarnation, loggedRequest, table } from './made.ts';
+import { address, incarnation, batchedRequest, table } from './made.ts';
 import { nearJson } from './json.ts';
 
 /** Of a chunk, before it. */
@@ -61,7 +62,7 @@ function runLimiter(input: Buffer): Outcome {
   return 'read';
 }
 
-const asks = fc.array(fc.tuple(fc.array(loggedRequest, { minLength: 1, maxLength: 5 }), fc.nat(2_000)), {
+const asks = fc.array(fc.tuple(fc.array(batchedRequest, { minLength: 1, maxLength: 5 }), fc.nat(2_000)), {
   maxLength: 6,
 });
 const limiterSnapshot = fc.tuple(table, asks, table).map(([rules, batches, others]) => {
@@ -74,6 +75,8 @@ const limiterSnapshot = fc.tuple(table, asks, table).map(([rules, batches, other
   harness.rules({ ...others, version: rules.version + 1 });
   return joined(snapshotOf(harness.machine));
 });
+
+const hash = await loadHash32();
 
 const introduction: fc.Arbitrary<Introduction> = fc.record({
   id: fc.integer({ min: 1, max: 9 }),
@@ -92,7 +95,8 @@ const command: fc.Arbitrary<MetaCommand> = fc.oneof(
   fc.record({
     type: fc.constant('create' as const),
     nodes: fc.uniqueArray(introduction, { minLength: 1, maxLength: 4, selector: ({ id }) => id }),
-    replicas: fc.integer({ min: 1, max: 3 }),
+    replicas: fc.constant(1),
+    partitions: fc.integer({ min: 1, max: 5 }),
   }),
   fc.record({ type: fc.constant('change' as const), change }),
   fc.record({ type: fc.constant('rules' as const), table, base: fc.nat(3) }),
@@ -103,22 +107,27 @@ const record: fc.Arbitrary<MetaRecord | null> = fc
   .array(command, { maxLength: 8 })
   .map((commands) =>
     commands.reduce<MetaRecord | undefined>(
-      (before, each) => applyMetaCommand(before, each).record,
+      (before, each) => applyMetaCommand(before, each, hash).record,
       undefined,
     ),
   )
   .map((made) => made ?? null);
 
-const FOUNDED = applyMetaCommand(undefined, {
-  type: 'create',
-  nodes: [{ id: 1, incarnation: 'f'.repeat(32) }],
-  replicas: 1,
-}).record;
+const FOUNDED = applyMetaCommand(
+  undefined,
+  {
+    type: 'create',
+    nodes: [{ id: 1, incarnation: 'f'.repeat(32) }],
+    replicas: 1,
+    partitions: 2,
+  },
+  hash,
+).record;
 
 function runMetaCommand(input: Buffer): Outcome {
   const read = readOr([MetaDecodeError], () => decodeMetaCommand(input));
   if ('refused' in read) return read.refused;
-  applyMetaCommand(FOUNDED, read.value);
+  applyMetaCommand(FOUNDED, read.value, hash);
   return `read ${read.value.type}`;
 }
 
@@ -131,7 +140,7 @@ function runMetaRecord(input: Buffer): Outcome {
   // In JSON: what nobody knows in a record is kept, and a number there may be larger than JSON can say.
   const bytes = encodeMeta(read.value ?? null);
   promiseSame(encodeMeta(decodeMetaRecord([bytes]) ?? null), bytes, 'a record again');
-  for (const each of COMMANDS) applyMetaCommand(read.value, each);
+  for (const each of COMMANDS) applyMetaCommand(read.value, each, hash);
   return 'read';
 }
 
