@@ -22,14 +22,25 @@ export type Loads = Map<NodeId, number>;
  * @param part how many things a node has on average
  */
 export function evenOut(things: Things, loads: Loads, part: number): void {
+  relieve(things, loads, part);
+  const least = Math.floor(part);
+  const hands = new Hands(things, loads);
+  while (
+    hands.handOn(
+      (load) => load > least,
+      (load) => load < least,
+    )
+  );
+}
+
+/** The same until no node has more than `part`, rounded up; who has less gets nothing for that alone. */
+export function relieve(things: Things, loads: Loads, part: number): void {
   const [least, most] = [Math.floor(part), Math.ceil(part)];
   const tooMany = (load: number): boolean => load > most;
-  const tooFew = (load: number): boolean => load < least;
   const hands = new Hands(things, loads);
   // What has to be handed on goes where something is missing, if it can.
-  while (hands.handOn(tooMany, tooFew));
+  while (hands.handOn(tooMany, (load) => load < least));
   while (hands.handOn(tooMany, (load) => load < most));
-  while (hands.handOn((load) => load > least, tooFew));
 }
 
 interface Step {

@@ -4,7 +4,7 @@
  * nodes alone moves little both when a node comes and when it goes.
  */
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
-import { evenOut, type Loads } from './even-out.ts';
+import { evenOut, type Loads, relieve } from './even-out.ts';
 import type { Hash32 } from './hash.ts';
 import type { PlacementTable } from './placement.ts';
 import { Ring } from './ring.ts';
@@ -43,6 +43,12 @@ export function nextPlacement(
   if (leaves !== undefined) next.leave(leaves, new Ring(others, hash), settled);
   next.evenOutLeaders();
   return next.rows;
+}
+
+interface Inheritance {
+  readonly from: NodeId;
+  readonly heir: NodeId;
+  readonly ledBefore: NodeId | undefined;
 }
 
 class NextPlacement {
@@ -102,33 +108,32 @@ class NextPlacement {
     this.#held.delete(node);
     this.#led.delete(node);
     const left = [...this.rows.keys()].filter((partition) => this.rows[partition]?.includes(node));
-    const rest = left.filter((partition) => !this.#maybeGiveBack(partition, node, settled[partition] ?? []));
-    const takers = rest.map((partition) => {
+    const takers = left.map((partition) => {
       const row = this.rows[partition] ?? [];
       return ring.orderOf(partition).filter((other) => !row.includes(other));
     });
-    const heirs = takers.map((nodes) => {
-      const heir = leastOf(this.#held, nodes);
-      add(this.#held, heir, 1);
-      return heir;
-    });
-    evenOut({ holders: heirs, takersOf: (i) => takers[i] ?? [] }, this.#held, this.#heldPart);
-    for (const [i, partition] of rest.entries()) this.#inherit(partition, node, heirs[i] ?? node);
+    const heirs = this.#heirs(
+      takers,
+      left.map((partition) => settled[partition] ?? []),
+    );
+    relieve({ holders: heirs, takersOf: (i) => takers[i] ?? [] }, this.#held, this.#heldPart);
+    for (const [i, partition] of left.entries())
+      this.#inherit(partition, { from: node, heir: heirs[i] ?? node, ledBefore: settled[partition]?.[0] });
   }
 
-  /** To who had it when all had moved last, unless that one has its part. Says whether it did. */
-  #maybeGiveBack(partition: number, from: NodeId, settled: readonly NodeId[]): boolean {
-    const row = this.rows[partition] ?? [];
-    const part = Math.ceil(this.#heldPart);
-    const heir = settled.find((node) => !row.includes(node) && (this.#held.get(node) ?? part) < part);
-    if (heir === undefined) return false;
-    add(this.#held, heir, 1);
-    this.#inherit(partition, from, heir, settled[0]);
-    return true;
+  /** Who had it when all had moved last, or who holds least. */
+  #heirs(takers: readonly (readonly NodeId[])[], settled: PlacementTable): NodeId[] {
+    const heirs = takers.map((nodes, i) => nodes.find((node) => settled[i]?.includes(node)));
+    for (const heir of heirs) add(this.#held, heir, 1);
+    return heirs.map((former, i) => {
+      const heir = former ?? leastOf(this.#held, takers[i] ?? []);
+      if (former === undefined) add(this.#held, heir, 1);
+      return heir;
+    });
   }
 
   /** Who led it before, or else holds it already, leads it sooner than who has yet to hear of it. */
-  #inherit(partition: number, from: NodeId, heir: NodeId, ledBefore?: NodeId): void {
+  #inherit(partition: number, { from, heir, ledBefore }: Inheritance): void {
     const row = this.rows[partition] ?? [];
     const others = row.filter((node) => node !== from);
     const next = [...others, heir];
