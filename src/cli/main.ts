@@ -5,6 +5,8 @@ import { NODE_ID_MAX, type NodeAddress } from '../api/node-address.ts';
 import { Option } from 'commander';
 import { pino } from 'pino';
 import { createCluster, nodeDirectory, readCluster } from '../config/cluster-directory.ts';
+import { addCertsCommands } from './certs-commands.ts';
+import { openNodeTls } from '../tls/node-tls.ts';
 import { complain, newCommand, packageVersion, runCommand } from './command-line.ts';
 import { ConfigError, NODES_MAX } from '../config/config.ts';
 import { EXIT_FATAL, EXIT_MISTAKES, EXIT_TEMPORARY, explain } from './explain-error.ts';
@@ -44,6 +46,15 @@ async function runNode(options: { data: string; id: number; logLevel: string }):
       `${options.id} is none of the nodes in ${options.data}/cluster.json: ${known}`,
     );
   }
+  const tls =
+    config.tls &&
+    (await openNodeTls({
+      settings: config.tls,
+      directory: options.data,
+      name: { clusterId: config.clusterId, nodeId: options.id },
+      logger,
+    }));
+  if (tls !== undefined) process.on('SIGHUP', tls.reload);
   let node: QuorateNode | undefined;
   let isStopping = false;
   const stop = (reason: string): void => {
@@ -72,6 +83,7 @@ async function runNode(options: { data: string; id: number; logLevel: string }):
   const { startNode } = await import('../node/node.ts');
   node = await startNode({
     config,
+    ...(tls !== undefined && { tls }),
     nodeId: options.id,
     dataDirectory: nodeDirectory(options.data, options.id),
     version: packageVersion(),
@@ -127,6 +139,8 @@ program
     const node = { id, http, peer, ...(resp !== undefined && { resp }) };
     for (const line of await joinCluster(data, node)) console.log(line);
   });
+
+addCertsCommands(program);
 
 const VIA = ['--via <url>', 'a node of the cluster'] as const;
 const VIA_DEFAULT = 'http://127.0.0.1:8101';

@@ -9,6 +9,7 @@ import { groupMillisMax, InvalidRuleError, type RuleTable, validateRuleTable } f
 import { type Founder, INCARNATION } from '../../storage/identity.ts';
 import { DEFAULT_FREE_FLOOR_BYTES } from '../../storage/free-space.ts';
 import type { Rule } from '../api/rule.ts';
+import { type TlsSettings, validateTlsSettings } from '../tls/tls-settings.ts';
 
 export interface ClusterConfig {
   /** Names the cluster in every frame and database; a node refuses those of another one. */
@@ -37,6 +38,8 @@ export interface ClusterConfig {
   readonly snapshotEveryBytes?: number;
   /** Of the HTTP door. Absent: as `HTTP_SETTINGS_DEFAULTS` says. */
   readonly http?: HttpSettings;
+  /** Absent: whoever reaches an address of this node may use it, and pose as a peer. */
+  readonly tls?: TlsSettings;
 }
 
 const STATE_BYTES_MIN = 65_536;
@@ -102,6 +105,7 @@ const CONFIG_KEYS = [
   'stateBytesMax',
   'snapshotEveryBytes',
   'http',
+  'tls',
 ] as const satisfies readonly (keyof ClusterConfig)[];
 const RULE_TABLE_KEYS = [
   'version',
@@ -123,8 +127,8 @@ const RULE_KEYS = [
 ] as const satisfies readonly (keyof Rule)[];
 
 /**
- * Checks a parsed `cluster.json`. `timing`, and `http`, wholly or in part, `freeFloorBytes`, `stateBytesMax` and
- * `snapshotEveryBytes` may be left out. What it does not know is refused: a misspelt setting must not silently be the
+ * Checks a parsed `cluster.json`. `timing`, and `http`, wholly or in part, `freeFloorBytes`, `stateBytesMax`,
+ * `snapshotEveryBytes` and `tls` may be left out. What it does not know is refused: a misspelt setting must not silently be the
  * default.
  *
  * @throws ConfigError naming the field and its bound
@@ -151,7 +155,7 @@ function checkedConfig(value: unknown): ClusterConfig {
   const rules = validateRules(root['rules']);
   const timing = validateTiming(root['timing']);
   checkHorizon(rules, timing);
-  const { stateBytesMax, snapshotEveryBytes, http } = root;
+  const { stateBytesMax, snapshotEveryBytes, http, tls } = root;
   return {
     clusterId,
     founders,
@@ -172,6 +176,7 @@ function checkedConfig(value: unknown): ClusterConfig {
       ),
     }),
     ...(http !== undefined && { http: validateHttpSettings(http, 'http') }),
+    ...(tls !== undefined && { tls: validateTlsSettings(tls, 'tls') }),
     freeFloorBytes: integerAt(
       root['freeFloorBytes'] ?? DEFAULT_FREE_FLOOR_BYTES,
       'freeFloorBytes',

@@ -1,0 +1,84 @@
+/** Makes the certificates of a cluster on this machine: its CA, and those of its nodes. It prints nothing. */
+import { X509Certificate } from 'node:crypto';
+import type { NodeAddress } from '../api/node-address.ts';
+import { readCluster } from '../config/cluster-directory.ts';
+import { type ClusterConfig, ConfigError } from '../config/config.ts';
+import { sayable } from '../node/peer-addresses.ts';
+import {
+  type IssuedFiles,
+  readAuthority,
+  storeAuthority,
+  storeNodeCertificate,
+} from '../tls/certificate-files.ts';
+
+export const NODE_DAYS_DEFAULT = 365;
+export const NODE_DAYS_MAX = 3_650;
+
+export interface IssueOptions {
+  readonly data: string;
+  readonly id: number;
+  /** Names and addresses; empty: those that cluster.json has for the node. */
+  readonly hosts: readonly string[];
+  readonly days: number;
+}
+
+export interface IssuedCertificate {
+  readonly files: IssuedFiles;
+  readonly hosts: readonly string[];
+  /** When it expires. */
+  readonly until: Date;
+}
+
+/** @throws ConfigError if there is one already, or no cluster */
+export async function makeAuthority(data: string): Promise<IssuedFiles> {
+  const { clusterId } = await clusterIn(data);
+  const { issueAuthority } = await import('../tls/issue.ts');
+  return storeAuthority(data, await issueAuthority(clusterId, Date.now()));
+}
+
+/** @throws ConfigError if there is no cluster or no CA, or this CA cannot sign */
+export async function makeNodeCertificate({
+  data,
+  id,
+  ...options
+}: IssueOptions): Promise<IssuedCertificate> {
+  const { clusterId, nodes } = await clusterIn(data);
+  const ca = await readAuthority(data);
+  const { issueNodeCertificate } = await import('../tls/issue.ts');
+  const hosts = options.hosts.length > 0 ? options.hosts : hostsOf(nodes.find((node) => node.id === id));
+  const { days } = options;
+  const init = { ca, clusterId, nodeId: id, hosts, days, nowMillis: Date.now() };
+  const issued = await issueNodeCertificate(init).catch(() => {
+    // Its own words could tell of the key.
+    throw new ConfigError(
+      'the CA',
+      'cannot sign: its key must be one of the curve P-256, in PEM and without a passphrase',
+    );
+  });
+  const until = new Date(new X509Certificate(issued.cert).validTo);
+  return { files: await storeNodeCertificate(data, id, issued), hosts, until };
+}
+
+/** The CA, and a certificate for each node that the file lists. */
+export async function makeAllCertificates(data: string, { nodes }: ClusterConfig): Promise<void> {
+  await makeAuthority(data);
+  for (const { id } of nodes) await makeNodeCertificate({ data, id, hosts: [], days: NODE_DAYS_DEFAULT });
+}
+
+async function clusterIn(data: string): Promise<ClusterConfig> {
+  const config = await readCluster(data);
+  if (config !== undefined) return config;
+  throw new ConfigError(data, 'holds no cluster.json, whose cluster id belongs into the certificates');
+}
+
+/** Where the file says that others find it. */
+function hostsOf(node: NodeAddress | undefined): string[] {
+  if (node === undefined) return [];
+  const { http, resp, peer } = node;
+  const addresses = [http, peer, ...(resp === undefined ? [] : [resp])];
+  return [
+    ...new Set(
+      addresses.filter(({ host, port }) => sayable({ host, port: port || 1 })).map(({ host }) => host),
+    ),
+  ];
+}
