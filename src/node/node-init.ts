@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { LogStore } from '../../raft/driver/store.ts';
 import type { NodeId } from '../../raft/types.ts';
 import type { ClusterConfig } from '../config/config.ts';
+import type { NodeTls } from '../tls/node-tls.ts';
 import type { Clocks } from './node-core-init.ts';
 
 export interface NodeInit {
@@ -13,6 +14,8 @@ export interface NodeInit {
   readonly logger: Logger;
   /** Storage failed or an invariant broke. The node has stopped speaking; the process must exit. */
   readonly onFatal: (error: unknown) => void;
+  /** Its certificates, which whoever opened them closes. Absent: everything is plain. */
+  readonly tls?: NodeTls;
   /** Of the package, for clients that ask. */
   readonly version?: string;
   readonly clocks?: Clocks;

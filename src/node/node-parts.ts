@@ -56,7 +56,7 @@ const STARTING = { kind: 'unavailable', reason: 'starting', proposed: false } as
 
 /** @throws what `openStore` throws if the directory must not be used */
 export async function openParts(init: NodeInit): Promise<NodeParts> {
-  const { config, nodeId, dataDirectory, logger, clocks = SYSTEM_CLOCKS } = init;
+  const { config, nodeId, dataDirectory, logger, tls, clocks = SYSTEM_CLOCKS } = init;
   const self = config.nodes.find((node) => node.id === nodeId);
   if (self === undefined) throw new ConfigError('nodeId', `${nodeId} is not in nodes`);
   const facts = factsOf(config);
@@ -75,6 +75,7 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
     listen: self.peer,
     peers: configuredPeers(config),
     gate: admission,
+    ...(tls !== undefined && { tls: tls.peers }),
     logger,
     random: Math.random,
     atTurnEnd: (flush) => turn.at('send', flush),

@@ -6,6 +6,8 @@
 import { connect, type Socket } from 'node:net';
 import type { Logger } from 'pino';
 import type { NodeId } from '../../raft/types.ts';
+import type { PeerTls } from '../tls/node-tls.ts';
+import { connectToPeer, isDistrust } from '../tls/peer-connections.ts';
 import {
   encodeFrame,
   type Frame,
@@ -31,6 +33,8 @@ export interface PeerAddress {
 export interface DialerInit {
   readonly peer: NodeId;
   readonly tag: Uint8Array;
+  /** Absent: whoever answers may be anybody. */
+  readonly tls?: PeerTls;
   readonly logger: Logger;
   /** In [0, 1); spreads reconnects. */
   readonly random: () => number;
@@ -170,12 +174,20 @@ export class Dialer {
     const addresses = this.#addresses;
     const address = addresses[this.#turn % Math.max(1, addresses.length)];
     if (this.#isClosed || address === undefined) return;
-    const { peer, tag, logger, hello } = this.#init;
-    const socket = connect({ ...address, noDelay: true, keepAlive: true });
+    const { peer, tag, hello, tls } = this.#init;
+    const socket =
+      tls === undefined
+        ? connect({ ...address, noDelay: true, keepAlive: true })
+        : connectToPeer(tls, address, peer);
     this.#socket = socket;
     const timer = setTimeout(() => socket.destroy(), CONNECT_MILLIS_MAX);
     const decoder = new FrameDecoder(tag, HELLO_BYTES_MAX);
-    socket.once('connect', () => this.#write(socket, 'hello', encodeHello(hello())));
+    const isOpen = tls === undefined ? 'connect' : 'secureConnect';
+    let isProven = false;
+    socket.once(isOpen, () => {
+      isProven = tls !== undefined;
+      this.#write(socket, 'hello', encodeHello(hello()));
+    });
     socket.on('data', (bytes: Buffer) => {
       try {
         if (socket.destroyed) return;
@@ -190,9 +202,12 @@ export class Dialer {
         socket.destroy();
       }
     });
-    socket.on('error', (error) => logger.debug({ peer, err: error }, 'connection to peer failed'));
+    socket.on('error', (error) => this.#failed(error, address));
     socket.once('close', () => {
       clearTimeout(timer);
+      // Whoever does not trust our certificate says so after the handshake, or only hangs up.
+      if (isProven && !this.#isConnected && !this.#isRefused && !this.#isClosed)
+        this.#tellDistrust(address, 'it hung up without a word after it saw our certificate');
       this.#closed();
     });
   }
@@ -233,6 +248,17 @@ export class Dialer {
     // A node that was removed, here or there, is what somebody wanted.
     const isExpected = kind === 'removed' || kind === 'wrongTarget';
     logger[isExpected ? 'warn' : 'error']({ peer, address, refused: kind }, text);
+  }
+
+  /** A peer that is not there is no news. One that cannot be trusted, or does not trust this node, is. */
+  #failed(error: Error & { readonly code?: string }, address: PeerAddress): void {
+    const { peer, logger, tls } = this.#init;
+    logger.debug({ peer, err: error }, 'connection to peer failed');
+    if (tls !== undefined && isDistrust(error)) this.#tellDistrust(address, error.message);
+  }
+
+  #tellDistrust(address: PeerAddress, why: string): void {
+    this.#tellOnce(address, 'certificate', `no trust between this node and what answers there: ${why}`);
   }
 
   #closed(): void {

@@ -7,11 +7,12 @@
  * or joins with an old configuration, may know nobody of those who belong to the cluster now, and hears from them who
  * does: so it dials back whoever introduces itself.
  */
-import { createServer, type Server, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
 import type { NodeId } from '../../raft/types.ts';
 import { Dialer, KEEP_ALIVE_MILLIS, type PeerAddress } from './dialer.ts';
 import type { Gate } from './gate.ts';
+import type { PeerTls } from '../tls/node-tls.ts';
 import {
   clusterTag,
   encodeFrame,
@@ -30,6 +31,7 @@ import {
   type Refusal,
   type Sender,
 } from '../wire/hello.ts';
+import { PeerListener } from './peer-listener.ts';
 import { ThrottledLog } from './throttled-log.ts';
 
 export type { PeerAddress } from './dialer.ts';
@@ -56,6 +58,8 @@ export interface TcpTransportInit {
   readonly listen: PeerAddress;
   readonly peers: ReadonlyMap<NodeId, readonly PeerAddress[]>;
   readonly gate: Gate;
+  /** Absent: whoever connects may be anybody. */
+  readonly tls?: PeerTls;
   readonly logger: Logger;
   /** In [0, 1); spreads reconnects. */
   readonly random: () => number;
@@ -67,8 +71,6 @@ export interface TcpTransportInit {
 const HELLO_MILLIS_MAX = 5_000;
 /** Nodes that introduced themselves and are no known peers. */
 const INTRODUCED_MAX = 16;
-/** Far above what a cluster needs, far below what would exhaust memory or descriptors. */
-const INCOMING_MAX = 256;
 /** Who dialled says that often that it lives; one that is silent for so long is gone, though nobody closed the connection. */
 const SILENT_MILLIS_MAX = 5 * KEEP_ALIVE_MILLIS;
 /** Whoever was refused has so long to read why. */
@@ -88,12 +90,12 @@ interface Incoming {
 export class TcpTransport {
   readonly #init: TcpTransportInit;
   /** For what strangers and broken peers can cause as often as they like. */
-  readonly #log: ThrottledLog<'refused' | 'unwelcome' | 'badFrame' | 'silent'>;
+  readonly #log: ThrottledLog<'refused' | 'unwelcome' | 'badFrame' | 'silent' | 'handshake'>;
   readonly #tag: Buffer;
   readonly #outgoing = new Map<NodeId, Outgoing>();
   readonly #incoming = new Map<NodeId, Incoming>();
   readonly #accepted = new Set<Socket>();
-  #server: Server | undefined;
+  #listener: PeerListener | undefined;
   /** Undefined until the start: before that nothing happens. */
   #handlers: TransportHandlers | undefined;
   /** Removed from the cluster: nobody is dialled any more. */
@@ -162,11 +164,12 @@ export class TcpTransport {
       readonly isIntroduced: boolean;
     },
   ): void {
-    const { gate, logger, random, atTurnEnd } = this.#init;
+    const { gate, logger, random, atTurnEnd, tls } = this.#init;
     const dialer = new Dialer(
       {
         peer,
         tag: this.#tag,
+        ...(tls !== undefined && { tls }),
         logger,
         random,
         atTurnEnd,
@@ -184,7 +187,7 @@ export class TcpTransport {
       known.said,
     );
     this.#outgoing.set(peer, { dialer, isIntroduced: known.isIntroduced });
-    if (this.#server !== undefined) dialer.dial();
+    if (this.#listener !== undefined) dialer.dial();
   }
 
   #mayRetry(peer: NodeId, dialer: Dialer): boolean {
@@ -211,21 +214,17 @@ export class TcpTransport {
    */
   async start(handlers: TransportHandlers): Promise<number> {
     this.#handlers = handlers;
-    const server = createServer((socket) => this.#accept(socket));
-    server.maxConnections = INCOMING_MAX;
-    this.#server = server;
-    const { host, port } = this.#init.listen;
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      server.listen(port, host, () => {
-        server.off('error', reject);
-        resolve();
-      });
+    const { tls, logger, listen } = this.#init;
+    this.#listener = new PeerListener({
+      tls,
+      logger,
+      accepted: (socket, proven) => this.#accept(socket, proven),
+      refused: (reason, remoteAddress) =>
+        this.#log.warn('handshake', { remoteAddress, reason }, 'refused a connection on the peer port'),
     });
-    server.on('error', (error) => this.#init.logger.error({ err: error }, 'peer listener failed'));
+    const port = await this.#listener.start(listen);
     for (const { dialer } of this.#outgoing.values()) dialer.dial();
-    const address = server.address();
-    return typeof address === 'object' && address !== null ? address.port : port;
+    return port;
   }
 
   isConnected(peer: NodeId): boolean {
@@ -247,14 +246,11 @@ export class TcpTransport {
     for (const { dialer } of this.#outgoing.values()) dialer.close();
     for (const socket of this.#accepted) socket.destroy();
     this.#log.close();
-    const server = this.#server;
-    if (server === undefined) return;
-    await new Promise<void>((resolve) => {
-      server.close(() => resolve());
-    });
+    await this.#listener?.close();
   }
 
-  #accept(socket: Socket): void {
+  /** @param proven who it is, by its certificate */
+  #accept(socket: Socket, proven: NodeId | undefined): void {
     socket.setNoDelay(true);
     socket.setKeepAlive(true);
     this.#accepted.add(socket);
@@ -274,6 +270,10 @@ export class TcpTransport {
       clearTimeout(helloTimer);
       if (type !== 'hello') throw new FrameError(`expected hello first, got ${type}`);
       const said = decodeHello(payload);
+      if (proven !== undefined && said.node !== proven)
+        throw new FrameError(
+          `its certificate is of node ${proven}, and it says that it is node ${said.node}`,
+        );
       if (!this.#welcome(socket, said)) return;
       hello = said;
       decoder.payloadBytesMax = FRAME_PAYLOAD_BYTES_MAX;

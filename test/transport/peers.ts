@@ -17,6 +17,7 @@ import {
   TcpTransport,
   type TransportHandlers,
 } from '../../src/transport/tcp-transport.ts';
+import type { PeerTls } from '../../src/tls/node-tls.ts';
 import { freePorts } from '../cluster/harness.ts';
 import { until } from './wait.ts';
 
@@ -111,7 +112,7 @@ export class Peer {
   /** Frames with this text are answered with a FrameError. */
   static readonly POISON = 'poison';
 
-  constructor(id: number, peers: Addresses, random: () => number = () => 0) {
+  constructor(id: number, peers: Addresses, random: () => number = () => 0, tls?: PeerTls) {
     this.id = id;
     this.address = [peers.get(id) ?? []].flat()[0] ?? { host: HOST, port: 0 };
     this.gate = new TestGate(id, this.address);
@@ -121,6 +122,7 @@ export class Peer {
       listen: this.address,
       peers: listed(peers),
       gate: this.gate,
+      ...(tls !== undefined && { tls }),
       logger: pino({ level: 'silent' }),
       random,
       atTurnEnd: (flush) => {
@@ -130,8 +132,13 @@ export class Peer {
     });
   }
 
-  static async start(cleanup: Cleanup, id: number, peers: Addresses, random?: () => number): Promise<Peer> {
-    const peer = new Peer(id, peers, random);
+  static async start(
+    cleanup: Cleanup,
+    id: number,
+    peers: Addresses,
+    { random, tls }: { readonly random?: () => number; readonly tls?: PeerTls } = {},
+  ): Promise<Peer> {
+    const peer = new Peer(id, peers, random, tls);
     cleanup.add(() => peer.transport.close());
     await peer.transport.start(peer.handlers);
     return peer;
