@@ -2,6 +2,8 @@
 import type { ClusterReport } from '../src/api/cluster-report.ts';
 import type { ClusterConfig } from '../src/config/config.ts';
 import type { RuleTable } from '../src/limiter/rules.ts';
+import { resolvePath } from '../src/tls/credentials.ts';
+import { urlOf } from './processes.ts';
 import { isOverruled } from '../src/node/rules-in-force.ts';
 
 type ShownRules = Pick<RuleTable, 'version' | 'rules'>;
@@ -35,18 +37,20 @@ export function introduce(
   const [first] = config.nodes;
   if (first === undefined) return;
   console.log('');
-  for (const { id, http, resp } of config.nodes) {
-    const redis = resp === undefined ? '' : `  redis://${resp.host}:${resp.port}`;
-    console.log(`  node ${id}  http://${http.host}:${http.port}${redis}`);
+  const { tls } = config;
+  const redisScheme = tls?.doors === undefined ? 'redis' : 'rediss';
+  for (const node of config.nodes) {
+    const { id, resp } = node;
+    const redis = resp === undefined ? '' : `  ${redisScheme}://${resp.host}:${resp.port}`;
+    console.log(`  node ${id}  ${urlOf(node, tls)}${redis}`);
   }
   console.log('');
   console.log(`  ${describeLeaders(status)}`);
   sayRules(config.rules, status.rules ?? config.rules);
   console.log(`  data and logs in ${data}; any node answers any request:`);
   console.log('');
-  console.log(
-    `  curl -s http://${first.http.host}:${first.http.port}/v1/allow -H 'content-type: application/json' \\`,
-  );
+  const trust = tls?.doors === undefined ? '' : ` --cacert ${resolvePath(tls.ca, data, first.id)}`;
+  console.log(`  curl -s${trust} ${urlOf(first, tls)}/v1/allow -H 'content-type: application/json' \\`);
   console.log(`    -d '{"userId":"ada"}'`);
   console.log('');
   console.log('Ctrl-C stops the cluster.');

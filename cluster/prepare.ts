@@ -13,14 +13,17 @@ import {
 import { type ClusterConfig, ConfigError, validateConfig } from '../src/config/config.ts';
 import { AlreadyRunningError } from '../src/cli/explain-error.ts';
 import { type LocalNodes, localNodes } from '../src/cli/local-nodes.ts';
+import { makeAllCertificates } from '../src/cli/make-certificates.ts';
 import { type NewClusterOptions, newClusterConfig } from '../src/cli/new-cluster.ts';
 import type { RuleTable } from '../src/limiter/rules.ts';
 import { isOverruled } from '../src/node/rules-in-force.ts';
+import { deleteCertificates } from '../src/tls/certificate-files.ts';
 import { assertPortsFree } from './free-ports.ts';
-import { clusterReport, isAnswering } from './processes.ts';
+import { clusterReport, isAnswering, trustNodes } from './processes.ts';
 
 export interface StartOptions extends NewClusterOptions {
   readonly fresh: boolean;
+  readonly insecure?: boolean;
 }
 
 /**
@@ -30,6 +33,10 @@ export interface StartOptions extends NewClusterOptions {
  */
 export async function prepare(options: StartOptions): Promise<ClusterConfig> {
   const found = await readCluster(options.data);
+  await trustNodes(options.data, found?.tls).catch((error: unknown) => {
+    // Of a cluster that is to be deleted they may be gone.
+    if (!options.fresh) throw error;
+  });
   const local = found === undefined ? undefined : await localNodes(options.data, found);
   // Nodes that run have these files open.
   if (found !== undefined && local !== undefined) await refuseIfRunning(onlyOf(found, local.here));
@@ -38,10 +45,20 @@ export async function prepare(options: StartOptions): Promise<ClusterConfig> {
   const started = isNew ? config : toStart(config, local, options.data);
   await refuseIfRunning(started);
   await assertPortsFree(started);
-  if (options.fresh) await deleteCluster(options.data);
-  if (isNew) await createCluster(options.data, config);
+  if (options.fresh) {
+    await deleteCertificates(options.data);
+    await deleteCluster(options.data);
+  }
+  if (isNew) await create(options, config);
   else if (JSON.stringify(config) !== JSON.stringify(found)) await writeCluster(options.data, config);
   return started;
+}
+
+/** With its certificates, if it is to have some. */
+async function create({ data, tls }: StartOptions, config: ClusterConfig): Promise<void> {
+  await createCluster(data, config);
+  if (tls === true) await makeAllCertificates(data, config);
+  await trustNodes(data, config.tls);
 }
 
 function changed(stored: ClusterConfig, local: LocalNodes, options: StartOptions): ClusterConfig {
@@ -60,6 +77,13 @@ function changed(stored: ClusterConfig, local: LocalNodes, options: StartOptions
       `${partitions} does not fit the cluster in ${data}, which has ${stored.partitions}, for good: ${freshly}`,
     );
   }
+  if (options.tls === true && stored.tls === undefined) {
+    throw new ConfigError(
+      '--tls',
+      `is for a new cluster: make certificates for the one in ${data} with \`npx quorate certs\`, and name them in ` +
+        `cluster.json; or ${freshly}`,
+    );
+  }
   return validateConfig({
     ...stored,
     nodes: addresses(stored, local, options),
@@ -67,12 +91,12 @@ function changed(stored: ClusterConfig, local: LocalNodes, options: StartOptions
   });
 }
 
-async function refuseIfRunning({ nodes }: Pick<ClusterConfig, 'nodes'>): Promise<void> {
+async function refuseIfRunning({ nodes, tls }: ClusterConfig): Promise<void> {
   const answers = await Promise.all(
     nodes.map(async (node) => {
       // Whatever it says, and in whatever words: files in use are not deleted.
-      if (!(await isAnswering(node))) return [];
-      const report = await clusterReport({ nodes: [node] });
+      if (!(await isAnswering(node, tls))) return [];
+      const report = await clusterReport({ nodes: [node], ...(tls !== undefined && { tls }) });
       const id = report?.self.id ?? node.id;
       const pid = report?.nodes.find((other) => other.id === id)?.pid ?? 'unknown';
       return [`node ${id} at ${node.http.host}:${node.http.port} (pid ${pid})`];

@@ -2,11 +2,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, fstatSync, mkdirSync, openSync, readSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { rootCertificates } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { type ClusterReport, isClusterReport } from '../src/api/cluster-report.ts';
 import type { NodeAddress } from '../src/api/node-address.ts';
 import type { Readiness } from '../src/api/readiness.ts';
+import { nodeFetch, readAuthorities, trustOnly } from '../src/cli/node-fetch.ts';
 import type { ClusterConfig } from '../src/config/config.ts';
+import { NO_NODE } from '../raft/types.ts';
+import { resolvePath } from '../src/tls/credentials.ts';
 import { StartProgress } from './start-progress.ts';
 
 /** The compiled command, whether this file runs compiled (dist/cluster) or from source (cluster). */
@@ -98,14 +102,29 @@ export async function stopNodeProcess(node: NodeProcess, patienceMillis = STOP_M
   clearTimeout(timer);
 }
 
-type Nodes = Pick<ClusterConfig, 'nodes'>;
+type Nodes = Pick<ClusterConfig, 'nodes' | 'tls'>;
+type Tls = ClusterConfig['tls'];
 
 const ANSWER_MILLIS_MAX = 1_000;
+
+/** Of the HTTP door of a node, by the settings of the directory that it runs in. */
+export function urlOf({ http }: Pick<NodeAddress, 'http'>, tls: Tls): string {
+  return `${tls?.doors === undefined ? 'http' : 'https'}://${http.host}:${http.port}`;
+}
+
+/** From now on this process speaks with the nodes of a directory, if their doors speak TLS, wherever they listen. */
+export async function trustNodes(directory: string, tls: Tls): Promise<void> {
+  if (tls?.doors === undefined) return;
+  const ca = await readAuthorities(resolvePath(tls.ca, directory, NO_NODE), 'tls.ca');
+  trustOnly({ ca: [...rootCertificates, ca], anyHost: true });
+}
 
 /** What the node at this URL says about the cluster; undefined if it says nothing. */
 export async function reportFrom(url: string): Promise<ClusterReport | undefined> {
   try {
-    const response = await fetch(`${url}/v1/cluster`, { signal: AbortSignal.timeout(ANSWER_MILLIS_MAX) });
+    const response = await nodeFetch(new URL('/v1/cluster', url), {
+      signal: AbortSignal.timeout(ANSWER_MILLIS_MAX),
+    });
     const body: unknown = await response.json();
     return isClusterReport(body) ? body : undefined;
   } catch {
@@ -114,9 +133,9 @@ export async function reportFrom(url: string): Promise<ClusterReport | undefined
 }
 
 /** What some node of the cluster says about it; undefined if none answers. */
-export async function clusterReport({ nodes }: Nodes): Promise<ClusterReport | undefined> {
-  for (const { http } of nodes) {
-    const report = await reportFrom(`http://${http.host}:${http.port}`);
+export async function clusterReport({ nodes, tls }: Nodes): Promise<ClusterReport | undefined> {
+  for (const node of nodes) {
+    const report = await reportFrom(urlOf(node, tls));
     if (report !== undefined) return report;
   }
   return undefined;
@@ -130,9 +149,9 @@ export interface NodeState {
   readonly excluded?: string;
 }
 
-export async function stateOf({ http }: Pick<NodeAddress, 'http'>): Promise<NodeState> {
+export async function stateOf(node: Pick<NodeAddress, 'http'>, tls?: Tls): Promise<NodeState> {
   try {
-    const response = await fetch(`http://${http.host}:${http.port}/readyz`, {
+    const response = await nodeFetch(new URL('/readyz', urlOf(node, tls)), {
       signal: AbortSignal.timeout(ANSWER_MILLIS_MAX),
     });
     const isReady = response.ok;
@@ -155,9 +174,9 @@ export async function stateOf({ http }: Pick<NodeAddress, 'http'>): Promise<Node
 }
 
 /** Somebody listens there, whatever it says. */
-export async function isAnswering({ http }: Pick<NodeAddress, 'http'>): Promise<boolean> {
+export async function isAnswering(node: Pick<NodeAddress, 'http'>, tls: Tls): Promise<boolean> {
   try {
-    await fetch(`http://${http.host}:${http.port}/healthz`, {
+    await nodeFetch(new URL('/healthz', urlOf(node, tls)), {
       signal: AbortSignal.timeout(ANSWER_MILLIS_MAX),
     });
     return true;
@@ -179,7 +198,7 @@ export interface StartWatch {
  * got any further for `patienceMillis`.
  */
 export async function waitUntilReady(
-  { nodes }: Nodes,
+  { nodes, tls }: Nodes,
   patienceMillis: number,
   { say = () => {}, excluded: onExcluded = () => {} }: StartWatch = {},
 ): Promise<ClusterReport> {
@@ -187,12 +206,14 @@ export async function waitUntilReady(
   let waitedFor = nodes;
   for (;;) {
     const states = new Map(
-      await Promise.all(waitedFor.map(async (node) => [node.id, await stateOf(node)] as const)),
+      await Promise.all(waitedFor.map(async (node) => [node.id, await stateOf(node, tls)] as const)),
     );
     for (const [id, { excluded }] of states) if (excluded !== undefined) onExcluded(id, excluded);
     waitedFor = waitedFor.filter(({ id }) => states.get(id)?.excluded === undefined);
     const areReady = waitedFor.every(({ id }) => states.get(id)?.isReady === true);
-    const status = areReady ? await clusterReport({ nodes: waitedFor }) : undefined;
+    const status = areReady
+      ? await clusterReport({ nodes: waitedFor, ...(tls !== undefined && { tls }) })
+      : undefined;
     const isUp = (id: number): boolean => status?.nodes.some((node) => node.id === id && node.up) === true;
     const isReady =
       status !== undefined &&

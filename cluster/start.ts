@@ -4,6 +4,7 @@ import { InvalidArgumentError } from 'commander';
 import { newCommand, runCommand } from '../src/cli/command-line.ts';
 import { withNewClusterOptions } from '../src/cli/new-cluster.ts';
 import type { ClusterConfig } from '../src/config/config.ts';
+import { INSECURE } from '../src/cli/options.ts';
 import { introduce } from './introduce.ts';
 import { prepare, type StartOptions } from './prepare.ts';
 import { clusterReport, waitUntilReady } from './processes.ts';
@@ -56,6 +57,7 @@ async function main(options: StartOptions): Promise<void> {
   const started = new StartedNodes(
     options.data,
     config.nodes.map(({ id }) => id),
+    options.insecure === true,
   );
   nodes = started;
   let status: ClusterReport;
@@ -91,6 +93,7 @@ const program = withNewClusterOptions(
   { words: '3 or 5', parse: nodesOption },
 )
   .option('--fresh', 'delete the cluster in the data directory first', false)
+  .option(...INSECURE, false)
   .action(main);
 
 await runCommand(program);

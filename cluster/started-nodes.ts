@@ -1,14 +1,22 @@
 /** The node processes that `npm start` started, until they end: by themselves, or because they are stopped. */
 import { NodeEndedError } from '../src/cli/explain-error.ts';
-import { type NodeExit, type NodeProcess, startNodeProcess, stopNodeProcess } from './processes.ts';
+import {
+  type CommandWrapper,
+  type NodeExit,
+  type NodeProcess,
+  startNodeProcess,
+  stopNodeProcess,
+} from './processes.ts';
 
 export class StartedNodes {
   readonly #nodes: readonly NodeProcess[];
   /** Stopped, because the cluster has no place for them. */
   readonly #excluded = new Set<number>();
 
-  constructor(directory: string, ids: readonly number[]) {
-    this.#nodes = ids.map((id) => startNodeProcess(directory, id));
+  /** @param isInsecure they start where others can come, too */
+  constructor(directory: string, ids: readonly number[], isInsecure: boolean) {
+    const wrap: CommandWrapper = (command) => (isInsecure ? [...command, '--insecure'] : command);
+    this.#nodes = ids.map((id) => startNodeProcess(directory, id, wrap));
   }
 
   /** Stops a node that was removed from the cluster, or is refused by it. That it ends is no failure then. */

@@ -37,7 +37,7 @@ export class Watcher {
   async look(): Promise<void> {
     const { config, exclude } = this.#init;
     for (const node of config.nodes) {
-      const { excluded } = await stateOf(node);
+      const { excluded } = await stateOf(node, config.tls);
       if (excluded !== undefined) exclude(node.id, excluded);
     }
     const status = await clusterReport(config);

@@ -2,6 +2,8 @@
  * Asks a node of a running cluster over HTTP, for the commands that do: one request, whatever becomes of it is an answer. It
  * repeats nothing, and knows no route.
  */
+import { isDistrust } from '../tls/peer-connections.ts';
+import { nodeFetch } from './node-fetch.ts';
 
 /** The cluster refuses what was asked, nobody could be asked, or it was not done in time. */
 export class ClusterCommandError extends Error {
@@ -32,10 +34,10 @@ export interface Sent {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** GET, or what `sent` says. */
+/** GET, or what `sent` says. @throws ClusterCommandError if who answers there is not trusted */
 export async function askNode(url: URL, timeoutMillis: number, sent?: Sent): Promise<NodeResponse> {
   try {
-    const response = await fetch(url, {
+    const response = await nodeFetch(url, {
       signal: AbortSignal.timeout(timeoutMillis),
       ...(sent !== undefined && {
         method: sent.method,
@@ -50,6 +52,10 @@ export async function askNode(url: URL, timeoutMillis: number, sent?: Sent): Pro
   } catch (error) {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
     const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+    if (url.protocol === 'https:' && typeof code === 'string' && code !== 'ABORT_ERR' && isDistrust({ code }))
+      throw new ClusterCommandError(
+        `${url.origin} is not trusted (${code}): give the CA of the cluster with --ca, and a host that is in the certificate of the node`,
+      );
     const isTimeout = cause instanceof Error && cause.name === 'TimeoutError';
     const waited = timeoutMillis < 1_000 ? `${timeoutMillis} ms` : `${Math.round(timeoutMillis / 1_000)} s`;
     const message = isTimeout ? `no answer for ${waited}` : String(code ?? cause);

@@ -5,18 +5,22 @@ import { NODE_ID_MAX, type NodeAddress } from '../api/node-address.ts';
 import { Option } from 'commander';
 import { pino } from 'pino';
 import { createCluster, nodeDirectory, readCluster } from '../config/cluster-directory.ts';
+import { CA, withTrust } from './ca-option.ts';
 import { addCertsCommands } from './certs-commands.ts';
+import { exposureOf } from '../tls/exposure.ts';
 import { openNodeTls } from '../tls/node-tls.ts';
 import { complain, newCommand, packageVersion, runCommand } from './command-line.ts';
 import { ConfigError, NODES_MAX } from '../config/config.ts';
 import { EXIT_FATAL, EXIT_MISTAKES, EXIT_TEMPORARY, explain } from './explain-error.ts';
 import { joinCluster } from './join-cluster.ts';
+import { makeAllCertificates } from './make-certificates.ts';
 import { type NewClusterOptions, newClusterConfig, withNewClusterOptions } from './new-cluster.ts';
 import { changeNodes } from './nodes-command.ts';
 import type { QuorateNode } from '../node/node.ts';
 import {
   addressOption,
   directoryOption,
+  INSECURE,
   integerFrom,
   integerOption,
   nodeOption,
@@ -30,7 +34,14 @@ const idOption = integerFrom(1, NODE_ID_MAX);
 const CLOSE_MILLIS_MAX = 10_000;
 const EXIT_OF_APPLY = { applied: 0, pending: EXIT_TEMPORARY, mistakes: EXIT_MISTAKES } as const;
 
-async function runNode(options: { data: string; id: number; logLevel: string }): Promise<void> {
+interface RunOptions {
+  readonly data: string;
+  readonly id: number;
+  readonly logLevel: string;
+  readonly insecure: boolean;
+}
+
+async function runNode(options: RunOptions): Promise<void> {
   const logger = pino({ level: options.logLevel, base: { node: options.id } });
   const config = await readCluster(options.data);
   if (config === undefined) {
@@ -39,13 +50,16 @@ async function runNode(options: { data: string; id: number; logLevel: string }):
       'holds no cluster.json; create one with `npx quorate init` (in a clone: `npm start`)',
     );
   }
-  if (!config.nodes.some(({ id }) => id === options.id)) {
+  const self = config.nodes.find(({ id }) => id === options.id);
+  if (self === undefined) {
     const known = config.nodes.map(({ id }) => id).join(', ');
     throw new ConfigError(
       '--id',
       `${options.id} is none of the nodes in ${options.data}/cluster.json: ${known}`,
     );
   }
+  const exposure = exposureOf(self, config.tls, options.insecure);
+  if (exposure !== undefined) logger.warn(exposure);
   const tls =
     config.tls &&
     (await openNodeTls({
@@ -109,6 +123,7 @@ withNewClusterOptions(
   }
   const config = newClusterConfig(options);
   await createCluster(options.data, config);
+  if (options.tls === true) await makeAllCertificates(options.data, config);
   console.log(`created a cluster of ${config.nodes.length} nodes in ${options.data}; run each of them with`);
   for (const { id } of config.nodes) console.log(`  npx quorate node --id ${id} --data ${options.data}`);
 });
@@ -123,6 +138,7 @@ program
       .choices(['trace', 'debug', 'info', 'warn', 'error', 'fatal'])
       .default('info'),
   )
+  .option(...INSECURE, false)
   .action(runNode);
 
 program
@@ -141,6 +157,7 @@ program
   });
 
 addCertsCommands(program);
+withTrust(program);
 
 const VIA = ['--via <url>', 'a node of the cluster'] as const;
 const VIA_DEFAULT = 'http://127.0.0.1:8101';
@@ -167,6 +184,7 @@ nodes
   .requiredOption('--peer <host:port>', 'where the other nodes reach it', addressOption)
   .option('--replace <id>', 'the node that leaves in the same change', idOption)
   .option(...VIA, urlOption, VIA_DEFAULT)
+  .option(...CA)
   .option(...TIMEOUT, integerOption, TIMEOUT_MILLIS)
   .action(
     async ({ id, http, peer, replace, ...options }: NodesOptions & NodeAddress & { replace?: number }) =>
@@ -177,6 +195,7 @@ nodes
   .description('remove a node; stop it when this command says that all partitions have moved')
   .argument('<id>', 'which node leaves for good', idOption)
   .option(...VIA, urlOption, VIA_DEFAULT)
+  .option(...CA)
   .option(...TIMEOUT, integerOption, TIMEOUT_MILLIS)
   .action(async (id: number, options: NodesOptions) => change(options, { remove: id }));
 
@@ -209,6 +228,7 @@ rules
   .argument('<old>', 'the document in force, or with --node the document to come; - is standard input')
   .argument('[new]', 'the document to come; - is standard input')
   .option(NODE, 'a node of the cluster whose rules are compared, instead of a document', nodeOption)
+  .option(...CA)
   .option(...JSON_OPTION)
   .action(async (first: string, second: string | undefined, options: { json?: true; node?: string }) => {
     const { node } = options;
@@ -231,6 +251,7 @@ rules
   )
   .argument('<file>', 'rules.yaml; - is standard input')
   .option(NODE, 'a node of the cluster', nodeOption, VIA_DEFAULT)
+  .option(...CA)
   .option('--if-version <n>', 'only if this version is in force', integerOption)
   .option(...JSON_OPTION)
   .action(async (file: string, options: { json?: true; node: string; ifVersion?: number }) => {

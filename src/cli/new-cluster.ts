@@ -6,6 +6,7 @@ import type { Command } from 'commander';
 import { LOCAL_DEFAULTS, localConfig, PARTITIONS_PER_NODE } from '../config/cluster-directory.ts';
 import { type ClusterConfig, PARTITIONS_MAX } from '../config/config.ts';
 import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../api/rule.ts';
+import { OWN_TLS_SETTINGS } from '../tls/certificate-files.ts';
 import { basePortOption, directoryOption, integerFrom } from './options.ts';
 
 /** What is absent was not given. */
@@ -16,6 +17,8 @@ export interface NewClusterOptions {
   readonly limit?: number;
   readonly window?: number;
   readonly basePort?: number;
+  /** With certificates for all nodes. */
+  readonly tls?: boolean;
 }
 
 /** @param nodes which numbers of nodes there may be, in words and as a parser */
@@ -42,15 +45,17 @@ export function withNewClusterOptions(
       '--base-port <n>',
       `HTTP on n+1.., peers on n+1001.., Redis protocol on n+2001.. (default ${basePort})`,
       basePortOption,
-    );
+    )
+    .option('--tls', 'make certificates for all nodes, and speak TLS with peers and clients');
 }
 
 export function newClusterConfig(options: NewClusterOptions): ClusterConfig {
-  return localConfig({
+  const config = localConfig({
     nodes: options.nodes ?? LOCAL_DEFAULTS.nodes,
     ...(options.partitions !== undefined && { partitions: options.partitions }),
     limit: options.limit ?? LOCAL_DEFAULTS.limit,
     windowMillis: options.window ?? LOCAL_DEFAULTS.windowMillis,
     basePort: options.basePort ?? LOCAL_DEFAULTS.basePort,
   });
+  return options.tls === true ? { ...config, tls: OWN_TLS_SETTINGS } : config;
 }

@@ -142,7 +142,8 @@ class Session {
   }
 
   #follow(url: string, { nodes }: ClusterReport): void {
-    const others = nodes.flatMap(({ http }) => (http === null ? [] : [`http://${http}`]));
+    const { protocol } = new URL(urlOf(this.#init.via));
+    const others = nodes.flatMap(({ http }) => (http === null ? [] : [`${protocol}//${http}`]));
     this.#urls = [...new Set([url, urlOf(this.#init.via), ...others])];
   }
 

@@ -74,3 +74,8 @@ export function nodeOption(text: string): string {
   const { host, port } = addressOption(text);
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
+
+export const INSECURE = [
+  '--insecure',
+  'listen on addresses that other machines reach without TLS: anybody there can use it or pose as a node',
+] as const;

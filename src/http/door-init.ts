@@ -1,6 +1,7 @@
 /** What the HTTP door is made of: the node behind it, and what else its routes need. */
 import type { Logger } from 'pino';
 import type { NodeBehindDoor } from '../api/front-door.ts';
+import type { LiveCredentials } from '../tls/live-credentials.ts';
 import type { HttpSettings } from './http-settings.ts';
 
 /** How long a client may take for what. */
@@ -26,5 +27,7 @@ export interface HttpDoorInit {
   readonly wallMillis: () => number;
   readonly logger: Logger;
   readonly settings: HttpSettings;
+  /** Absent: it speaks plainly. */
+  readonly tls?: LiveCredentials;
   readonly limits?: HttpLimits;
 }

@@ -1,6 +1,9 @@
 /** The HTTP door as its node knows it: opened, counted and closed. What goes through it is the server's business. */
+import type { Server as TlsServer } from 'node:tls';
 import type { FastifyInstance } from 'fastify';
 import type { FrontDoor } from '../api/front-door.ts';
+import type { Handshakes } from '../tls/handshakes.ts';
+import { guardDoor } from '../tls/secure-door.ts';
 import type { HttpDoorInit } from './door-init.ts';
 import { createHttpServer } from './server.ts';
 
@@ -8,10 +11,14 @@ export class HttpDoor implements FrontDoor {
   /** For tests, which ask without a connection. */
   readonly app: FastifyInstance;
   readonly #address: HttpDoorInit['address'];
+  /** With TLS only. */
+  readonly #handshakes: Handshakes | undefined;
 
   constructor(init: HttpDoorInit) {
     this.app = createHttpServer(init);
     this.#address = init.address;
+    const { tls, logger } = init;
+    this.#handshakes = tls && guardDoor(this.app.server as unknown as TlsServer, tls, logger);
   }
 
   /** @throws the error of the system, if the address cannot be taken */
@@ -20,10 +27,14 @@ export class HttpDoor implements FrontDoor {
   }
 
   async close(): Promise<void> {
-    await this.app.close();
+    const closed = this.app.close();
+    // They have asked for nothing yet, and nobody counts them.
+    this.#handshakes?.close();
+    await closed;
   }
 
   closeAllConnections(): void {
+    this.#handshakes?.close();
     this.app.server.closeAllConnections();
   }
 

@@ -2,7 +2,8 @@
  * The server behind the HTTP door: how requests are read and refused, whatever route they are for. The routes have files
  * of their own.
  */
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerOptions, ServerResponse } from 'node:http';
+import { createServer } from 'node:https';
 import type { Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { addAllowRoute, ALLOW } from './allow-route.ts';
@@ -27,6 +28,8 @@ import { addRulesRoutes, ONE_RULE } from './rules-route.ts';
 import { addStatusRoutes } from './status-routes.ts';
 import { addUsageRoute } from './usage-route.ts';
 import { addRefundsRoute } from './refunds-route.ts';
+import type { LiveCredentials } from '../tls/live-credentials.ts';
+import { doorOptions } from '../tls/secure-door.ts';
 import { addUsersRoute, REFUNDS, USER, USER_LENGTH_MAX } from './users-route.ts';
 
 /** How often a late request is looked for, as a part of what it may take. Node's own 30 s would be its real limit. */
@@ -55,7 +58,7 @@ type Responses = WeakMap<Socket, ServerResponse>;
  */
 export function createHttpServer(init: HttpDoorInit): FastifyInstance {
   const responses: Responses = new WeakMap();
-  const app = newServer(init.limits ?? HTTP_LIMITS, responses);
+  const app = newServer(init, responses);
   /** A request for a grant that never came to its route. */
   const refuse = (request: FastifyRequest, reply: FastifyReply, answer: HttpAnswer): void => {
     const { url } = request.routeOptions;
@@ -109,7 +112,9 @@ function compileNoSchema(): never {
   throw new TypeError('routes have no schemas: what a request may hold is checked by src/api');
 }
 
-function newServer({ requestMillis, keepAliveMillis }: HttpLimits, responses: Responses): FastifyInstance {
+function newServer({ limits = HTTP_LIMITS, tls }: HttpDoorInit, responses: Responses): FastifyInstance {
+  const { requestMillis, keepAliveMillis } = limits;
+  const http = serverOptions(limits);
   return Fastify({
     logger: false,
     bodyLimit: BODY_BYTES_MAX,
@@ -122,18 +127,33 @@ function newServer({ requestMillis, keepAliveMillis }: HttpLimits, responses: Re
     return503OnClosing: false,
     requestTimeout: requestMillis,
     keepAliveTimeout: keepAliveMillis,
-    http: {
-      headersTimeout: requestMillis,
-      // Refused by the first hook, with a body.
-      requireHostHeader: false,
-      connectionsCheckingInterval: Math.ceil(requestMillis / CHECKS_PER_LIMIT),
-    },
+    http,
+    // A server of our own listens on one address of `localhost`, Fastify's on all by servers that would keep the old certificate.
+    ...(tls !== undefined && {
+      serverFactory: (handler: RequestListener) => secureServer(handler, http, tls),
+    }),
     clientErrorHandler(error, socket) {
       const refusal = parserRefusal(error, { requestMillis });
       refuseConnection(socket, refusal, owesAnswer(responses.get(socket)));
     },
     frameworkErrors: (error, _request, reply) => sendAnswer(reply, refusalOf(error) ?? INTERNAL_ERROR),
   });
+}
+
+function serverOptions({ requestMillis, keepAliveMillis }: HttpLimits): ServerOptions {
+  return {
+    headersTimeout: requestMillis,
+    requestTimeout: requestMillis,
+    keepAliveTimeout: keepAliveMillis,
+    // Refused by the first hook, with a body.
+    requireHostHeader: false,
+    connectionsCheckingInterval: Math.ceil(requestMillis / CHECKS_PER_LIMIT),
+  };
+}
+
+/** The same to Fastify as one without TLS. */
+function secureServer(handler: RequestListener, options: ServerOptions, tls: LiveCredentials): Server {
+  return createServer({ ...options, ...doorOptions(tls) }, handler);
 }
 
 /** Node would answer an expectation that it does not know itself, with an empty body. */

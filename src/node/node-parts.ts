@@ -148,7 +148,7 @@ function fatalOnce(
 }
 
 function httpDoor(
-  { config, logger }: NodeInit,
+  { config, logger, tls }: NodeInit,
   address: HostPort,
   parts: Clocks & {
     readonly node: NodeBehindDoor;
@@ -168,12 +168,13 @@ function httpDoor(
     wallMillis,
     logger,
     settings: config.http ?? HTTP_SETTINGS_DEFAULTS,
+    ...(tls?.doors !== undefined && { tls: tls.doors }),
   });
 }
 
 /** Undefined where the configuration has no address for it. */
 function respDoor(
-  { version = 'unknown', logger }: NodeInit,
+  { version = 'unknown', logger, tls }: NodeInit,
   address: HostPort | undefined,
   parts: Clocks & {
     readonly node: NodeBehindDoor;
@@ -185,7 +186,17 @@ function respDoor(
   const { node, doorClock, turn, monotonicMillis } = parts;
   const accepted = (): void => doorClock.accepted();
   const atTurnEnd = (flush: () => void): void => turn.at('reply', flush);
-  return new RespDoor({ node, address, version, accepted, monotonicMillis, atTurnEnd, logger });
+  const secure = tls?.doors !== undefined && { tls: tls.doors };
+  return new RespDoor({
+    node,
+    address,
+    version,
+    accepted,
+    monotonicMillis,
+    atTurnEnd,
+    logger,
+    ...secure,
+  });
 }
 
 function metricsOf(readiness: NodeReadiness, resp: RespDoor | undefined, usage: DoorUsage): Metrics {

@@ -1,6 +1,7 @@
 /** What the RESP door is made of: the node behind it, and what is kept for clients at most. */
 import type { Logger } from 'pino';
 import type { NodeBehindDoor } from '../api/front-door.ts';
+import type { LiveCredentials } from '../tls/live-credentials.ts';
 import type { ConnectionLimits } from './connection.ts';
 
 export interface RespLimits extends ConnectionLimits {
@@ -28,5 +29,7 @@ export interface RespDoorInit {
   /** Runs `flush` when what has come in this turn of the event loop is decided. */
   readonly atTurnEnd: (flush: () => void) => void;
   readonly logger: Logger;
+  /** Absent: it speaks plainly. */
+  readonly tls?: LiveCredentials;
   readonly limits?: RespLimits;
 }

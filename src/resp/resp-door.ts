@@ -1,6 +1,9 @@
 /** The RESP door as its node knows it: opened, counted and closed. What goes through it is the connections' business. */
 import { createServer, type Server, type Socket } from 'node:net';
+import { createServer as createSecureServer } from 'node:tls';
 import type { FrontDoor } from '../api/front-door.ts';
+import type { Handshakes } from '../tls/handshakes.ts';
+import { doorOptions, guardDoor } from '../tls/secure-door.ts';
 import type { DoorCounts, DoorState } from './command.ts';
 import { COMMAND_TABLE } from './commands/all.ts';
 import { Connection } from './connection.ts';
@@ -16,6 +19,8 @@ export class RespDoor implements FrontDoor {
   readonly #init: RespDoorInit;
   readonly #limits: RespLimits;
   readonly #server: Server;
+  /** With TLS only. */
+  readonly #handshakes: Handshakes | undefined;
   readonly #flushPass: FlushPass;
   readonly #connections = new Map<Socket, Connection>();
   /** Those that were one too many. */
@@ -34,7 +39,15 @@ export class RespDoor implements FrontDoor {
     this.#init = init;
     this.#flushPass = new FlushPass(init.atTurnEnd);
     this.#limits = init.limits ?? RESP_LIMITS;
-    this.#server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accepted(socket));
+    const { tls, logger } = init;
+    const options = { allowHalfOpen: true, noDelay: true };
+    const accepted = (socket: Socket): void => this.#accepted(socket);
+    if (tls === undefined) this.#server = createServer(options, accepted);
+    else {
+      const server = createSecureServer({ ...options, ...doorOptions(tls) }, accepted);
+      this.#handshakes = guardDoor(server, tls, logger);
+      this.#server = server;
+    }
     this.#state = {
       node,
       version,
@@ -75,6 +88,8 @@ export class RespDoor implements FrontDoor {
     this.#closed ??= new Promise((resolve) => {
       // The error says that it does not listen, as when the address was taken.
       this.#server.close(() => resolve());
+      // They have asked for nothing yet.
+      this.#handshakes?.close();
       for (const connection of this.#connections.values()) connection.leave();
     });
     return this.#closed;

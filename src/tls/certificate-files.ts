@@ -2,10 +2,11 @@
  * The certificates of a cluster below its directory: `certs/ca.crt`, `ca.key`, and `node-<id>.crt` and `.key` for each node.
  * Private keys are for their owner alone. The key of a CA is never replaced: every certificate of the cluster depends on it.
  */
-import { randomBytes } from 'node:crypto';
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { randomBytes, X509Certificate } from 'node:crypto';
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ConfigError } from '../config/config.ts';
+import { AUTHORITY_NAME } from './node-name.ts';
 import type { Issued } from './issue.ts';
 import type { TlsSettings } from './tls-settings.ts';
 
@@ -67,6 +68,16 @@ export async function storeNodeCertificate(
   await replaceFile(files.key, key, OWNER_ONLY);
   await replaceFile(files.cert, cert, 0o644);
   return files;
+}
+
+/** Those of a cluster that is deleted: a CA that was made here, and what it may have signed. Another CA's are left alone. */
+export async function deleteCertificates(directory: string): Promise<void> {
+  const ca = await readFile(authorityFiles(directory).cert).catch(() => undefined);
+  if (ca === undefined || !new X509Certificate(ca).subject.includes(`CN=${AUTHORITY_NAME} `)) return;
+  const folder = join(directory, FOLDER);
+  for (const name of await readdir(folder)) {
+    if (/^(?:ca|node-\d+)\.(?:crt|key)$/.test(name)) await rm(join(folder, name));
+  }
 }
 
 async function makeFolder(directory: string): Promise<void> {

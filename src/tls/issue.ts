@@ -19,7 +19,7 @@ import {
   X509Certificate,
   X509CertificateGenerator,
 } from '@peculiar/x509';
-import { type NodeName, nodeUri } from './node-name.ts';
+import { AUTHORITY_NAME, type NodeName, nodeUri } from './node-name.ts';
 
 /** A certificate and its private key (PKCS #8), both PEM. */
 export interface Issued {
@@ -49,7 +49,7 @@ export async function issueAuthority(clusterId: string, nowMillis: number): Prom
   const certificate = await X509CertificateGenerator.createSelfSigned(
     {
       ...common(nowMillis, CA_DAYS),
-      name: commonName(`Quorate CA ${clusterId}`),
+      name: commonName(`${AUTHORITY_NAME} ${clusterId}`),
       keys,
       extensions: [
         new BasicConstraintsExtension(true, 0, true),

@@ -10,6 +10,8 @@ export interface NodeName {
   readonly nodeId: NodeId;
 }
 
+/** The CAs that are made here begin with it. */
+export const AUTHORITY_NAME = 'Quorate CA';
 const SCHEME = 'quorate:';
 const URI = /^quorate:([^/]+)\/([1-9]\d{0,9})$/;
 /** Node writes a name as JSON where it could be mistaken for the separator of two. */

@@ -49,15 +49,11 @@ export async function openNodeTls(init: NodeTlsInit): Promise<NodeTls> {
     wallMillis,
   });
   const atDoors =
-    doors &&
-    (await LiveCredentials.open({
-      setting: doors === true ? 'tls' : 'tls.doors',
-      files: filesOf(doors === true ? settings : doors),
-      logger,
-      wallMillis,
-    }));
+    typeof doors === 'object'
+      ? await LiveCredentials.open({ setting: 'tls.doors', files: filesOf(doors), logger, wallMillis })
+      : doors && peers;
   const look = (isUrgent: boolean): void => {
-    for (const credentials of [peers, atDoors]) {
+    for (const credentials of new Set([peers, atDoors])) {
       credentials?.look({ isUrgent }).catch((error: unknown) => {
         logger.error({ err: error }, 'cannot look at the certificates');
       });

@@ -57,7 +57,7 @@ export function connectToPeer({ name, credentials }: PeerTls, address: HostPort,
 }
 
 /** Does it say that one side does not trust the other? Otherwise the network failed, or nobody is there. */
-export function isDistrust({ code = '' }: NodeJS.ErrnoException): boolean {
+export function isDistrust({ code = '' }: { readonly code?: string }): boolean {
   return !/^E(?!RR_|PROTO)/.test(code);
 }
 

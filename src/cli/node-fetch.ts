@@ -1,0 +1,69 @@
+/**
+ * `fetch` for the doors of nodes: the same, and with TLS by the CAs that this process was told to trust, which Node's own takes
+ * from nobody. It follows no redirects there.
+ */
+import { Buffer } from 'node:buffer';
+import { readFile } from 'node:fs/promises';
+import { Agent, request } from 'node:https';
+import { ConfigError } from '../config/config.ts';
+
+export interface FetchInit {
+  readonly signal: AbortSignal;
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+}
+
+export interface Trust {
+  /** Instead of those that Node knows. PEM. */
+  readonly ca: readonly string[];
+  /** Any host: whoever has a certificate of these CAs is trusted wherever it answers. */
+  readonly anyHost?: true;
+}
+
+const BODY_STATUS_NONE: readonly (number | undefined)[] = [204, 304];
+/** Of this process: a command speaks with the nodes of one cluster. */
+let agent: Agent | undefined;
+
+export function trustOnly({ ca, anyHost }: Trust): void {
+  agent = new Agent({
+    ca: [...ca],
+    ...(anyHost === true && { checkServerIdentity: () => undefined }),
+  });
+}
+
+/** @throws ConfigError if it cannot be read */
+export async function readAuthorities(path: string, setting: string): Promise<string> {
+  const text = await readFile(path, 'latin1').catch((error: unknown) => {
+    throw new ConfigError(
+      setting,
+      `${path} cannot be read: ${error instanceof Error ? error.message : 'unknown'}`,
+    );
+  });
+  if (text.includes('-----BEGIN CERTIFICATE-----')) return text;
+  throw new ConfigError(setting, `${path} holds no certificate in PEM`);
+}
+
+/** Rejects if nobody answers, or who answers is not trusted. */
+export async function nodeFetch(url: URL, init: FetchInit): Promise<Response> {
+  if (url.protocol !== 'https:') return fetch(url, init);
+  const { signal, method = 'GET', headers, body } = init;
+  return new Promise((resolve, reject) => {
+    const asked = request(
+      url,
+      { method, signal, headers, ...(agent !== undefined && { agent }) },
+      (answer) => {
+        const chunks: Buffer[] = [];
+        answer.on('data', (chunk: Buffer) => chunks.push(chunk));
+        answer.on('error', reject);
+        answer.on('end', () => {
+          const { statusCode: status } = answer;
+          const bytes = BODY_STATUS_NONE.includes(status) ? null : Buffer.concat(chunks);
+          resolve(new Response(bytes, status === undefined ? {} : { status }));
+        });
+      },
+    );
+    asked.on('error', reject);
+    asked.end(body);
+  });
+}

@@ -1,0 +1,68 @@
+/**
+ * The start rule: who listens where other machines can come must know whom it speaks with. Addresses and settings only; it
+ * opens nothing.
+ */
+import type { NodeAddress } from '../api/node-address.ts';
+import { ConfigError } from '../config/config.ts';
+import type { TlsSettings } from './tls-settings.ts';
+
+/** Something that an address lacks. Bearer tokens at the doors will be another one. */
+interface Requirement {
+  readonly at: readonly ('http' | 'resp' | 'peer')[];
+  /** Follows "needs". */
+  readonly what: string;
+  readonly isMet: (tls: TlsSettings | undefined) => boolean;
+}
+
+const REQUIREMENTS: readonly Requirement[] = [
+  { at: ['peer'], what: 'TLS (`tls` in cluster.json)', isMet: (tls) => tls !== undefined },
+  {
+    at: ['http', 'resp'],
+    what: 'TLS (`tls` with `doors` in cluster.json)',
+    isMet: (tls) => tls?.doors !== undefined,
+  },
+];
+
+const LOOPBACK = /^(?:(?:::ffff:)?127\.\d{1,3}\.\d{1,3}\.\d{1,3}|::1|localhost)$/i;
+
+export function isLoopback(host: string): boolean {
+  return LOOPBACK.test(host);
+}
+
+/** Each address that lacks something, in a sentence without an end; empty: it may listen. */
+export function lackingAt(
+  node: NodeAddress,
+  tls: TlsSettings | undefined,
+  onLoopback = false,
+): readonly string[] {
+  return REQUIREMENTS.filter(({ isMet }) => !isMet(tls)).flatMap(({ at, what }) =>
+    at.flatMap((name) => {
+      const address = node[name];
+      if (address === undefined || isLoopback(address.host) !== onLoopback) return [];
+      return [`${name} address ${address.host}:${address.port} needs ${what}`];
+    }),
+  );
+}
+
+/**
+ * What is to be said in the log when the node starts; undefined: nothing, for nobody can come who must not.
+ *
+ * @param isInsecure it is to start whatever it lacks
+ * @throws ConfigError naming the first address, what it lacks, and `--insecure`
+ */
+export function exposureOf(
+  node: NodeAddress,
+  tls: TlsSettings | undefined,
+  isInsecure: boolean,
+): string | undefined {
+  const [first, ...others] = lackingAt(node, tls);
+  if (first !== undefined && !isInsecure)
+    throw new ConfigError(
+      `node ${node.id}`,
+      `can be reached from other machines: its ${first}; see \`npx quorate certs --help\`, or start it with --insecure`,
+    );
+  if (first !== undefined)
+    return `--insecure: anybody who reaches it can use it or pose as a peer: ${[first, ...others].join(', ')}`;
+  if (lackingAt(node, tls, true).length === 0) return undefined;
+  return 'open to every program on this machine: without TLS, any of them can use it or pose as a peer';
+}
