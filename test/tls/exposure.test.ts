@@ -1,0 +1,93 @@
+/** Where a node may listen, and what it says of it. */
+import { describe, expect, it } from 'vitest';
+import type { NodeAddress } from '../../src/api/node-address.ts';
+import { exposureOf, isLoopback } from '../../src/tls/exposure.ts';
+import { validateTlsSettings } from '../../src/tls/tls-settings.ts';
+
+const PEERS = { ca: 'ca.crt', cert: 'n.crt', key: 'n.key' };
+const ALL = { ...PEERS, doors: true } as const;
+
+function at(http: string, peer: string, resp: string): NodeAddress {
+  return {
+    id: 4,
+    http: { host: http, port: 1 },
+    peer: { host: peer, port: 2 },
+    resp: { host: resp, port: 3 },
+  };
+}
+const LOCAL = '127.0.0.1';
+
+describe('an address', () => {
+  it.each(['127.0.0.1', '127.8.9.1', '::1', 'localhost', '::ffff:127.0.0.1'])('is loopback: %s', (host) => {
+    expect(isLoopback(host)).toBe(true);
+  });
+  it.each(['0.0.0.0', '::', '10.0.0.1', '127.0.0.1.example', '1127.0.0.1', 'localhost.example', '::2'])(
+    'is not: %s',
+    (host) => {
+      expect(isLoopback(host)).toBe(false);
+    },
+  );
+});
+
+describe('a node', () => {
+  it('says on loopback without TLS that it is open', () => {
+    expect(exposureOf(at(LOCAL, LOCAL, LOCAL), undefined, false)).toMatch(
+      /open to every program on this machine/,
+    );
+    expect(exposureOf(at(LOCAL, LOCAL, LOCAL), PEERS, false)).toMatch(
+      /open to every program on this machine/,
+    );
+    expect(exposureOf(at(LOCAL, LOCAL, LOCAL), ALL, false)).toBeUndefined();
+  });
+
+  it.each([
+    [
+      'http',
+      at('0.0.0.0', LOCAL, LOCAL),
+      PEERS,
+      /its http address 0\.0\.0\.0:1 needs TLS \(`tls` with `doors`.*--insecure/,
+    ],
+    [
+      'peer',
+      at(LOCAL, '10.0.0.4', LOCAL),
+      undefined,
+      /its peer address 10\.0\.0\.4:2 needs TLS \(`tls` in .*--insecure/,
+    ],
+    [
+      'resp',
+      at(LOCAL, LOCAL, '::'),
+      PEERS,
+      /its resp address :::3 needs TLS \(`tls` with `doors`.*--insecure/,
+    ],
+  ] as const)('does not start with a bare %s address, unless it is told to', (_, node, tls, message) => {
+    expect(() => exposureOf(node, tls, false)).toThrow(message);
+    expect(exposureOf(node, tls, true)).toMatch(/^--insecure: anybody who reaches it/);
+    expect(exposureOf(node, ALL, false)).toBeUndefined();
+  });
+});
+
+describe('tls in cluster.json', () => {
+  it.each([
+    [PEERS, PEERS],
+    [{ ...PEERS, doors: false }, PEERS],
+    [ALL, ALL],
+    [
+      { ...PEERS, doors: { cert: 'a', key: 'b' } },
+      { ...PEERS, doors: { cert: 'a', key: 'b' } },
+    ],
+  ])('may be %j', (given, read) => {
+    expect(validateTlsSettings(given, 'tls')).toEqual(read);
+  });
+
+  it.each([
+    [true, /^tls must be an object/],
+    [{ ca: 'a', cert: 'b' }, /^tls\.key must be the path of a file/],
+    [{ ...PEERS, ca: '' }, /^tls\.ca must be the path of a file, of 1 to 1024 characters/],
+    [{ ...PEERS, certs: 'x' }, /^tls\.certs is not known/],
+    [{ ...PEERS, doors: 'yes' }, /^tls\.doors must be true, false, or an object/],
+    [{ ...PEERS, doors: null }, /^tls\.doors must be an object/],
+    [{ ...PEERS, doors: { cert: 'a' } }, /^tls\.doors\.key must be/],
+  ])('must not be %j', (given, message) => {
+    expect(() => validateTlsSettings(given, 'tls')).toThrow(message);
+  });
+});
