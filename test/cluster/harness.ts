@@ -10,9 +10,12 @@ import {
   type CommandWrapper,
   type NodeProcess,
   startNodeProcess,
+  trustNodes,
   waitUntilReady,
 } from '../../cluster/processes.ts';
 import type { ClusterReport } from '../../src/api/cluster-report.ts';
+import { makeAllCertificates } from '../../src/cli/make-certificates.ts';
+import { OWN_TLS_SETTINGS } from '../../src/tls/certificate-files.ts';
 import { createCluster, localConfig } from '../../src/config/cluster-directory.ts';
 import type { ClusterConfig, Timing } from '../../src/config/config.ts';
 import type { HttpSettings } from '../../src/http/http-settings.ts';
@@ -89,6 +92,8 @@ export interface TestConfigOptions {
   readonly requestIdHorizonMillis?: number;
   readonly timing?: Partial<Timing>;
   readonly http?: HttpSettings;
+  /** All doors and peers, with certificates of a CA of their own. */
+  readonly tls?: true;
 }
 
 export async function testConfig(options: TestConfigOptions): Promise<ClusterConfig> {
@@ -105,6 +110,7 @@ export async function testConfig(options: TestConfigOptions): Promise<ClusterCon
     freeFloorBytes: options.freeFloorBytes ?? base.freeFloorBytes,
     ...(options.stateBytesMax !== undefined && { stateBytesMax: options.stateBytesMax }),
     ...(options.http !== undefined && { http: options.http }),
+    ...(options.tls === true && { tls: OWN_TLS_SETTINGS }),
     ...(options.snapshotEveryBytes !== undefined && { snapshotEveryBytes: options.snapshotEveryBytes }),
     timing: { ...base.timing, ...options.timing },
     nodes: base.nodes.map((node, i) => ({
@@ -216,6 +222,8 @@ export class TestCluster {
     const config = await testConfig(options);
     const directory = await temporaryDirectory();
     await createCluster(directory, config);
+    if (options.tls === true) await makeAllCertificates(directory, config);
+    await trustNodes(directory, config.tls);
     return new TestCluster(config, directory);
   }
 

@@ -1,0 +1,204 @@
+/** Three processes that speak TLS with each other and with their clients: clients notice nothing, strangers can do nothing. */
+import { readFile } from 'node:fs/promises';
+import { connect as connectPlainly, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { connect, type TLSSocket } from 'node:tls';
+import { Redis } from 'ioredis';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { urlOf } from '../../cluster/processes.ts';
+import { makeNodeCertificate } from '../../src/cli/make-certificates.ts';
+import { nodeFetch } from '../../src/cli/node-fetch.ts';
+import { factsDigest, factsOf } from '../../src/config/cluster-facts.ts';
+import { encodeHello } from '../../src/wire/hello.ts';
+import { clusterTag, encodeFrame } from '../../src/wire/frame.ts';
+import { eventually, TestCluster } from '../cluster/harness.ts';
+import { HOST } from './authority.ts';
+
+const RULE = { id: 'default', limit: 1_000_000, windowMillis: 60_000, clock: 'cluster' } as const;
+const ANSWER_MILLIS_MAX = 60_000;
+const TEST_MILLIS_MAX = 240_000;
+let cluster: TestCluster;
+const sockets: Socket[] = [];
+
+beforeAll(async () => {
+  cluster = await TestCluster.start({ rules: [RULE], partitions: 4, resp: true, tls: true });
+}, TEST_MILLIS_MAX);
+afterEach(() => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+});
+afterAll(async () => {
+  await cluster.stop();
+});
+
+function addressOf(id: number, door: 'http' | 'peer' | 'resp'): { host: string; port: number } {
+  const address = cluster.config.nodes.find((node) => node.id === id)?.[door];
+  if (address === undefined) throw new Error(`there is no ${door} of node ${id}`);
+  return address;
+}
+
+/** Status of a request on a connection of its own. */
+async function askOnce(id: number): Promise<number> {
+  const url = new URL('/v1/allow', urlOf({ http: addressOf(id, 'http') }, cluster.config.tls));
+  const answer = await nodeFetch(url, {
+    signal: AbortSignal.timeout(ANSWER_MILLIS_MAX),
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ userId: 'ada' }),
+  });
+  return answer.status;
+}
+
+async function granted(id: number): Promise<void> {
+  await eventually(`node ${id} grants`, async () => ((await askOnce(id)) === 200 ? true : undefined));
+}
+
+/** The serial number of the certificate that the HTTP door shows now. */
+async function serialAt(id: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket: TLSSocket = connect({ ...addressOf(id, 'http'), rejectUnauthorized: false }, () => {
+      resolve(socket.getPeerX509Certificate()?.serialNumber ?? '');
+      socket.destroy();
+    });
+    socket.once('error', reject);
+  });
+}
+
+async function logOf(id: number): Promise<string> {
+  return readFile(join(cluster.directory, 'logs', `node-${id}.log`), 'utf8');
+}
+
+async function redisAt(id: number): Promise<Redis> {
+  const ca = await readFile(join(cluster.directory, 'certs', 'ca.crt'));
+  return new Redis({ ...addressOf(id, 'resp'), tls: { ca }, maxRetriesPerRequest: 0 });
+}
+
+function opened(socket: Socket): Socket {
+  sockets.push(socket);
+  socket.on('error', () => {});
+  socket.resume();
+  return socket;
+}
+
+describe('a cluster with certificates everywhere', () => {
+  it('grants at every door', async () => {
+    for (const id of cluster.ids) await granted(id);
+    const redis = await redisAt(2);
+    const answer = (await redis.call('ALLOW', 'bob')) as readonly unknown[];
+    redis.disconnect();
+    expect(answer.slice(0, 3)).toEqual([1, RULE.limit, RULE.limit - 1]);
+  });
+
+  it('speaks with nobody who speaks plainly', async () => {
+    const { port } = addressOf(1, 'http');
+    await expect(fetch(`http://${HOST}:${port}/healthz`)).rejects.toThrow();
+  });
+
+  it(
+    'goes on without a node, and takes it back',
+    async () => {
+      await cluster.kill(2);
+      await granted(1);
+      await granted(3);
+      await cluster.startMissing();
+      await granted(2);
+    },
+    TEST_MILLIS_MAX,
+  );
+
+  it(
+    'takes new certificates under load, without an error of any client',
+    async () => {
+      const before = await Promise.all(cluster.ids.map(serialAt));
+      const redis = await redisAt(1);
+      const unexpected: unknown[] = [];
+      redis.on('error', (error) => unexpected.push(error));
+      let isOver = false;
+      let answersCount = 0;
+      const load = cluster.ids.map(async (id) => {
+        while (!isOver) {
+          const status = await askOnce(id).catch((error: unknown) => error);
+          await redis.call('PING').catch((error: unknown) => unexpected.push(error));
+          answersCount += 1;
+          // Under such load a deadline may pass: that is an answer.
+          if (status !== 200 && status !== 503) unexpected.push(status);
+        }
+      });
+      for (const id of cluster.ids)
+        await makeNodeCertificate({ data: cluster.directory, id, hosts: [], days: 2 });
+      for (const [i, id] of cluster.ids.entries()) {
+        await eventually(`node ${id} shows its new certificate`, async () =>
+          (await serialAt(id)) === before[i] ? undefined : true,
+        );
+      }
+      const answersThen = answersCount;
+      await eventually('more answers come', () => (answersCount > answersThen + 20 ? true : undefined));
+      isOver = true;
+      await Promise.all(load);
+      redis.disconnect();
+      expect(unexpected).toEqual([]);
+      // Peers that come back are known by the new ones.
+      await cluster.kill(3);
+      await cluster.startMissing();
+      await granted(3);
+    },
+    TEST_MILLIS_MAX,
+  );
+
+  it(
+    'is not moved by what strangers forge',
+    async () => {
+      const before = await cluster.status();
+      const { clusterId, founders } = cluster.config;
+      const tag = clusterTag(clusterId);
+      const facts = factsDigest(factsOf(cluster.config));
+      const forged = founders.flatMap(({ id, incarnation }) =>
+        cluster.ids.map((target) => {
+          const hello = encodeHello({ node: id, incarnation, target, facts });
+          return {
+            target,
+            bytes: Buffer.concat([encodeFrame('hello', hello, tag), encodeFrame('change', hello, tag)]),
+          };
+        }),
+      );
+      let closedCount = 0;
+      for (let round = 0; round < 20; round += 1) {
+        for (const { target, bytes } of forged) {
+          const plain = opened(connectPlainly(addressOf(target, 'peer')));
+          plain.write(bytes);
+          const secure = connect({ ...addressOf(target, 'peer'), rejectUnauthorized: false });
+          opened(secure).once('secureConnect', () => secure.write(bytes));
+          for (const socket of [plain, secure]) socket.once('close', () => (closedCount += 1));
+        }
+      }
+      await eventually('all are hung up on', () =>
+        closedCount === 20 * 2 * forged.length ? true : undefined,
+      );
+      const after = await cluster.status();
+      expect(after.nodes.map(({ id, up }) => ({ id, up }))).toEqual(
+        before.nodes.map(({ id, up }) => ({ id, up })),
+      );
+      expect(after.version).toBe(before.version);
+      expect(await logOf(1)).toContain('refused a connection on the peer port');
+      expect(await logOf(1)).not.toContain('PRIVATE KEY');
+      await granted(1);
+    },
+    TEST_MILLIS_MAX,
+  );
+
+  it(
+    'takes a node back while 500 idle connections are at the peer port of each',
+    async () => {
+      await cluster.kill(3);
+      let openCount = 0;
+      for (const id of [1, 2]) {
+        for (let i = 0; i < 500; i += 1) {
+          opened(connectPlainly(addressOf(id, 'peer'))).once('connect', () => (openCount += 1));
+        }
+      }
+      await eventually('all are open', () => (openCount === 1_000 ? true : undefined));
+      await cluster.startMissing();
+      await granted(3);
+    },
+    TEST_MILLIS_MAX,
+  );
+});

@@ -1,0 +1,117 @@
+/** Certificates that change while a node runs. */
+import { copyFile, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { CredentialFiles } from '../../src/tls/credentials.ts';
+import { LiveCredentials } from '../../src/tls/live-credentials.ts';
+import { Authority } from './authority.ts';
+
+const DAY_MILLIS = 86_400_000;
+const node = { clusterId: 'a', nodeId: 1 };
+let authority: Authority;
+let files: CredentialFiles;
+let live: LiveCredentials;
+let lines: { readonly level: number; readonly msg: string; readonly reason?: string }[];
+let nowMillis: number;
+let replacedCount: number;
+
+beforeAll(async () => {
+  authority = await Authority.make('a');
+});
+afterAll(async () => {
+  await authority.remove();
+});
+beforeEach(async () => {
+  files = await authority.issue({ ...node, days: 90 });
+  lines = [];
+  nowMillis = Date.now();
+  replacedCount = 0;
+  const logger = pino(
+    { base: null },
+    { write: (line) => lines.push(JSON.parse(line) as (typeof lines)[number]) },
+  );
+  live = await LiveCredentials.open({ setting: 'tls', files, node, logger, wallMillis: () => nowMillis });
+  live.onReplaced(() => (replacedCount += 1));
+});
+
+async function certificateInFile(): Promise<string> {
+  return readFile(files.cert, 'latin1');
+}
+
+describe('a new certificate', () => {
+  it('is in force after two looks at the same files', async () => {
+    await authority.issue(node);
+    await live.look();
+    expect(replacedCount).toBe(0);
+    await live.look();
+    expect(replacedCount).toBe(1);
+    expect(live.current.cert).toBe(await certificateInFile());
+    await live.look();
+    await live.look();
+    expect(replacedCount).toBe(1);
+  });
+
+  it('is in force at once on request', async () => {
+    await authority.issue(node);
+    await live.look({ isUrgent: true });
+    expect(live.current.cert).toBe(await certificateInFile());
+  });
+
+  it('is not read while its files are being replaced', async () => {
+    const before = { key: join(authority.directory, 'new.key'), cert: join(authority.directory, 'new.crt') };
+    const old = { key: `${before.key}.old`, cert: `${before.cert}.old` };
+    for (const kind of ['key', 'cert'] as const) await copyFile(files[kind], old[kind]);
+    await authority.issue(node);
+    for (const kind of ['key', 'cert'] as const) await copyFile(files[kind], before[kind]);
+    for (const kind of ['key', 'cert'] as const) await copyFile(old[kind], files[kind]);
+    await live.look({ isUrgent: true });
+    await copyFile(before.key, files.key);
+    await live.look();
+    await copyFile(before.cert, files.cert);
+    await live.look();
+    await live.look();
+    expect(lines.filter(({ level }) => level >= 50)).toEqual([]);
+    expect(live.current.cert).toBe(await certificateInFile());
+  });
+
+  it('that is of no use leaves the one before in force, is said once, and holds nothing of the key', async () => {
+    const { cert } = live.current;
+    const key = await readFile(files.key, 'latin1');
+    await writeFile(files.cert, 'broken');
+    for (let i = 0; i < 5; i += 1) await live.look();
+    expect(live.current.cert).toBe(cert);
+    const errors = lines.filter(({ level }) => level >= 50);
+    expect(errors).toMatchObject([{ reason: `tls.cert (${files.cert}) holds no certificate in PEM` }]);
+    expect(JSON.stringify(lines)).not.toContain(key.split('\n')[1]);
+    await authority.issue(node);
+    await live.look();
+    await live.look();
+    expect(replacedCount).toBe(1);
+  });
+
+  it('of another node is of no use', async () => {
+    const { cert } = live.current;
+    const other = await authority.issue({ ...node, nodeId: 2 });
+    await copyFile(other.key, files.key);
+    await copyFile(other.cert, files.cert);
+    await live.look({ isUrgent: true });
+    expect(live.current.cert).toBe(cert);
+    expect(lines.at(-1)?.reason).toMatch(/is of node 2, and this is node 1/);
+  });
+});
+
+describe('a certificate that expires within thirty days', () => {
+  it('is warned of once a day', async () => {
+    const warned = (): number => lines.filter(({ msg }) => msg.startsWith('a certificate expires')).length;
+    expect(warned()).toBe(0);
+    nowMillis += 61 * DAY_MILLIS;
+    await live.look();
+    expect(warned()).toBe(1);
+    await live.look();
+    expect(warned()).toBe(1);
+    nowMillis += DAY_MILLIS;
+    await live.look();
+    expect(warned()).toBe(2);
+  });
+});
