@@ -9,6 +9,7 @@ import { groupMillisMax, InvalidRuleError, type RuleTable, validateRuleTable } f
 import { type Founder, INCARNATION } from '../../storage/identity.ts';
 import { DEFAULT_FREE_FLOOR_BYTES } from '../../storage/free-space.ts';
 import type { Rule } from '../api/rule.ts';
+import { type TokenEntry, TOKENS_MAX, validateTokenEntry } from '../api/token.ts';
 
 export interface ClusterConfig {
   /** Names the cluster in every frame and database; a node refuses those of another one. */
@@ -37,6 +38,8 @@ export interface ClusterConfig {
   readonly snapshotEveryBytes?: number;
   /** Of the HTTP door. Absent: as `HTTP_SETTINGS_DEFAULTS` says. */
   readonly http?: HttpSettings;
+  /** They count beside those that the cluster keeps, from before this node knows any of those. */
+  readonly tokens?: readonly TokenEntry[];
 }
 
 const STATE_BYTES_MIN = 65_536;
@@ -102,6 +105,7 @@ const CONFIG_KEYS = [
   'stateBytesMax',
   'snapshotEveryBytes',
   'http',
+  'tokens',
 ] as const satisfies readonly (keyof ClusterConfig)[];
 const RULE_TABLE_KEYS = [
   'version',
@@ -151,7 +155,7 @@ function checkedConfig(value: unknown): ClusterConfig {
   const rules = validateRules(root['rules']);
   const timing = validateTiming(root['timing']);
   checkHorizon(rules, timing);
-  const { stateBytesMax, snapshotEveryBytes, http } = root;
+  const { stateBytesMax, snapshotEveryBytes, http, tokens } = root;
   return {
     clusterId,
     founders,
@@ -172,6 +176,7 @@ function checkedConfig(value: unknown): ClusterConfig {
       ),
     }),
     ...(http !== undefined && { http: validateHttpSettings(http, 'http') }),
+    ...(tokens !== undefined && { tokens: validateTokens(tokens) }),
     freeFloorBytes: integerAt(
       root['freeFloorBytes'] ?? DEFAULT_FREE_FLOOR_BYTES,
       'freeFloorBytes',
@@ -179,6 +184,19 @@ function checkedConfig(value: unknown): ClusterConfig {
       Number.MAX_SAFE_INTEGER,
     ),
   };
+}
+
+function validateTokens(value: unknown): TokenEntry[] {
+  if (!Array.isArray(value) || value.length > TOKENS_MAX)
+    throw new ConfigError('tokens', `must be an array of at most ${TOKENS_MAX} tokens`);
+  const seen = new Set<string>();
+  return value.map((item: unknown, i) => {
+    const token = validateTokenEntry(item, `tokens[${i}]`);
+    if (seen.has(token.id))
+      throw new ConfigError(`tokens[${i}].id`, `must be unique, but ${token.id} was used before`);
+    seen.add(token.id);
+    return token;
+  });
 }
 
 function validateNodes(value: unknown): NodeAddress[] {

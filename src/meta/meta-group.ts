@@ -129,8 +129,7 @@ export class MetaGroup implements GroupApplication {
     const { record, refusal } = applyMetaCommand(this.#record, decodeMetaCommand(entry.data));
     this.#record = record;
     if (record !== undefined && record.state !== before) this.#init.stateChanged(record.state);
-    const { version = 0, rules } = record?.state ?? {};
-    const told = waiting?.command.type === 'rules' ? (rules?.version ?? 0) : version;
+    const told = versionTold(record?.state, waiting?.command.type);
     waiting?.done?.(refusal === undefined ? { ok: true, version: told } : { ok: false, reason: refusal });
   }
 
@@ -183,4 +182,11 @@ export class MetaGroup implements GroupApplication {
     for (const { done } of this.#inflight.values()) done?.({ ok: false, reason: 'unknownOutcome' });
     this.#inflight.clear();
   }
+}
+
+/** Of what a command of this type changes. */
+function versionTold(state: MetaState | undefined, type: MetaCommand['type'] | undefined): number {
+  const { version, rules, tokens } = state ?? {};
+  if (type === 'rules') return rules?.version ?? 0;
+  return (type === 'tokens' ? tokens?.version : version) ?? 0;
 }

@@ -7,7 +7,9 @@ import type { HostPort, NodeAddress } from '../api/node-address.ts';
 import type { NodeChange, NodeChangeRefusal } from '../api/node-change.ts';
 import { NODES_MAX } from '../config/config.ts';
 import type { RuleTable } from '../limiter/rules.ts';
+import type { TokenRefusal } from '../api/token.ts';
 import type { ClusterChange } from '../wire/cluster-changes.ts';
+import { changedTokens, type TokenTable } from './token-table.ts';
 
 /** A node of the cluster. */
 export interface Member {
@@ -36,6 +38,8 @@ export interface MetaState {
   readonly rules?: RuleTable;
   /** What `rules` were made of, and requests are matched by: see `ClusterChange`. */
   readonly definitions?: string;
+  /** Who may ask what; absent until the first one is made. */
+  readonly tokens?: TokenTable;
 }
 
 /** What a node says of itself. */
@@ -58,7 +62,7 @@ export interface MetaRecord {
 
 export interface MetaResult {
   readonly record: MetaRecord | undefined;
-  readonly refusal?: NodeChangeRefusal | 'rulesChanged';
+  readonly refusal?: NodeChangeRefusal | TokenRefusal | 'rulesChanged';
 }
 
 export function applyMetaCommand(record: MetaRecord | undefined, command: MetaCommand): MetaResult {
@@ -73,6 +77,12 @@ export function applyMetaCommand(record: MetaRecord | undefined, command: MetaCo
     }
     case 'rules':
       return changedRules(record, command);
+    case 'tokens': {
+      if (record === undefined) return { record, refusal: 'unknownToken' };
+      const tokens = changedTokens(record.state.tokens, command.change);
+      if (typeof tokens === 'string') return { record, refusal: tokens };
+      return { record: { ...record, state: { ...record.state, tokens } } };
+    }
     case 'introduce':
       return { record: record === undefined ? record : introduced(record, command.node) };
     case 'settled':
