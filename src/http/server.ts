@@ -8,6 +8,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { addAllowRoute, ALLOW } from './allow-route.ts';
 import { addBatchRoute, ALLOW_BATCH } from './batch-route.ts';
 import { addCustomersRoutes, BLOCK, CUSTOMER, RESET } from './customers-route.ts';
+import { refusalOfCaller } from './callers.ts';
 import { HTTP_LIMITS, type HttpDoorInit, type HttpLimits } from './door-init.ts';
 import { type HttpAnswer, sendAnswer } from './http-answer.ts';
 import { parseJsonBody } from './json-body.ts';
@@ -25,6 +26,7 @@ import {
 } from './refusals.ts';
 import { addRulesRoutes } from './rules-route.ts';
 import { addStatusRoutes } from './status-routes.ts';
+import { addTokensRoutes, ONE_TOKEN } from './tokens-route.ts';
 import { addUsageRoute } from './usage-route.ts';
 import { addRefundsRoute } from './refunds-route.ts';
 import { addUsersRoute, REFUNDS, USER, USER_LENGTH_MAX } from './users-route.ts';
@@ -39,6 +41,7 @@ const NAMED: readonly (readonly [RegExp, string])[] = [
   [/^\/v1\/users\/[^/]+\/block$/, BLOCK],
   [/^\/v1\/users\/[^/]+\/reset$/, RESET],
   [/^\/v1\/customers\/[^/]+$/, CUSTOMER],
+  [/^\/v1\/tokens\/[^/]+$/, ONE_TOKEN],
 ];
 
 /** To the last request of each connection. */
@@ -47,7 +50,8 @@ type Responses = WeakMap<Socket, ServerResponse>;
 /**
  * Routes: `POST /v1/allow`, `POST /v1/allow/batch`, `GET /v1/users/{id}`, `POST /v1/users/{id}/refunds`, `GET`, `PUT`, `DELETE /v1/customers/{id}`,
  * `PUT`, `DELETE /v1/users/{id}/block`, `POST /v1/users/{id}/reset`, `GET /v1/cluster`, `POST /v1/cluster/nodes`,
- * `GET /v1/usage`, `GET /v1/rules`, `PUT /v1/rules`, `GET /healthz`, `GET /readyz`, `GET /metrics`.
+ * `GET /v1/usage`, `GET /v1/rules`, `PUT /v1/rules`, `GET`, `POST /v1/tokens`, `DELETE /v1/tokens/{id}`,
+ * `GET /healthz`, `GET /readyz`, `GET /metrics`.
  * The caller listens and closes.
  */
 export function createHttpServer(init: HttpDoorInit): FastifyInstance {
@@ -67,8 +71,10 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
     responses.set(request.raw.socket, reply.raw);
     if (init.node.wantsNoClients()) void reply.header('connection', 'close');
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1')
-      refuse(request, reply, NO_HOST);
-    else done();
+      return refuse(request, reply, NO_HOST);
+    const refusal = refusalOfCaller(request, reply, init.node);
+    if (refusal === undefined) done();
+    else refuse(request, reply, refusal);
   });
   // Only JSON is understood (and YAML by the route of the rules), and only as we read it: by default Fastify replaces bytes that are not UTF-8.
   app.removeAllContentTypeParsers();
@@ -84,6 +90,7 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
   addUsageRoute(app, init);
   addNodesRoute(app, init);
   addRulesRoutes(app, init);
+  addTokensRoutes(app, init);
   addStatusRoutes(app, init);
 
   app.setNotFoundHandler((request, reply) => {
