@@ -2,6 +2,7 @@
  * Asks a node of a running cluster over HTTP, for the commands that do: one request, whatever becomes of it is an answer. It
  * repeats nothing, and knows no route.
  */
+import { authorization, TOKEN_VARIABLE } from './shown-token.ts';
 
 /** The cluster refuses what was asked, nobody could be asked, or it was not done in time. */
 export class ClusterCommandError extends Error {
@@ -23,26 +24,30 @@ export interface NodeResponse {
   readonly isUnreachable?: boolean;
 }
 
-/** What is sent with another method than GET. */
+/** What is sent. */
 export interface Sent {
-  readonly method: string;
-  readonly contentType: string;
-  readonly body: string | Uint8Array;
+  readonly method?: string;
+  readonly contentType?: string;
+  readonly body?: string | Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** GET, or what `sent` says. */
-export async function askNode(url: URL, timeoutMillis: number, sent?: Sent): Promise<NodeResponse> {
+/** GET, or what `sent` says, with the token that was given. @throws ConfigError if that is none */
+export async function askNode(url: URL, timeoutMillis: number, sent: Sent = {}): Promise<NodeResponse> {
+  const { method = 'GET', contentType, body: payload, headers } = sent;
+  const type = contentType === undefined ? {} : { 'content-type': contentType };
+  const shown = authorization();
   try {
     const response = await fetch(url, {
       signal: AbortSignal.timeout(timeoutMillis),
-      ...(sent !== undefined && {
-        method: sent.method,
-        headers: { 'content-type': sent.contentType, ...sent.headers },
-        body: sent.body,
-      }),
+      method,
+      headers: { ...shown, ...type, ...headers },
+      ...(payload !== undefined && { body: payload }),
     });
-    return { status: response.status, body: (await response.json()) as NodeBody };
+    const body = (await response.json()) as NodeBody;
+    if (response.status !== 401) return { status: response.status, body };
+    const message = `no valid token was shown: put one into ${TOKEN_VARIABLE}, or its file into --token-file`;
+    return { status: response.status, body: { ...body, message } };
   } catch (error) {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
     const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;

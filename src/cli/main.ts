@@ -11,12 +11,16 @@ import { EXIT_FATAL, EXIT_MISTAKES, EXIT_TEMPORARY, explain } from './explain-er
 import { joinCluster } from './join-cluster.ts';
 import { type NewClusterOptions, newClusterConfig, withNewClusterOptions } from './new-cluster.ts';
 import { changeNodes } from './nodes-command.ts';
+import { showTokenOf } from './shown-token.ts';
+import { ROLES, type TokenAsked } from '../api/token.ts';
+import { drawToken } from '../config/token-secret.ts';
 import type { QuorateNode } from '../node/node.ts';
 import {
   addressOption,
   directoryOption,
   integerFrom,
   integerOption,
+  nameOption,
   nodeOption,
   urlOption,
 } from './options.ts';
@@ -84,20 +88,39 @@ async function runNode(options: { data: string; id: number; logLevel: string }):
 
 const program = newCommand('quorate')
   .description('A rate limiter cluster that never grants one too many.')
-  .version(packageVersion(), '--version', 'print the version');
+  .version(packageVersion(), '--version', 'print the version')
+  .configureHelp({ showGlobalOptions: true })
+  .option('--token-file <file>', 'a file with the token to show to nodes, instead of QUORATE_TOKEN')
+  .hook('preAction', async (command) => {
+    const { tokenFile } = command.opts<{ tokenFile?: string }>();
+    if (tokenFile !== undefined) await showTokenOf(tokenFile);
+  });
 
 withNewClusterOptions(
   program.command('init').description('create the databases and cluster.json of a new local cluster'),
   { words: `1 to ${NODES_MAX}`, parse: integerFrom(1, NODES_MAX) },
-).action(async (options: NewClusterOptions) => {
-  if ((await readCluster(options.data)) !== undefined) {
-    throw new ConfigError(options.data, 'holds a cluster already; use another directory');
-  }
-  const config = newClusterConfig(options);
-  await createCluster(options.data, config);
-  console.log(`created a cluster of ${config.nodes.length} nodes in ${options.data}; run each of them with`);
-  for (const { id } of config.nodes) console.log(`  npx quorate node --id ${id} --data ${options.data}`);
-});
+)
+  .option(
+    '--admin-token',
+    'close the cluster from its first day: write a token of role admin into cluster.json, and print it once',
+  )
+  .action(async (options: NewClusterOptions & { adminToken?: true }) => {
+    if ((await readCluster(options.data)) !== undefined) {
+      throw new ConfigError(options.data, 'holds a cluster already; use another directory');
+    }
+    const admin =
+      options.adminToken === true ? drawToken({ role: 'admin', name: 'init' }, Date.now()) : undefined;
+    const config = { ...newClusterConfig(options), ...(admin && { tokens: [admin.entry] }) };
+    await createCluster(options.data, config);
+    console.log(
+      `created a cluster of ${config.nodes.length} nodes in ${options.data}; run each of them with`,
+    );
+    for (const { id } of config.nodes) console.log(`  npx quorate node --id ${id} --data ${options.data}`);
+    if (admin !== undefined) {
+      console.log(`token ${admin.entry.id} of role admin; keep it now, it is not shown again:`);
+      console.log(admin.token);
+    }
+  });
 
 program
   .command('node')
@@ -211,6 +234,50 @@ rules
   .action(async (file: string, options: { json?: true; node: string; ifVersion?: number }) => {
     const { applyRules } = await import('./rules-apply.ts');
     process.exitCode = EXIT_OF_APPLY[await applyRules(file, { ...options, print })];
+  });
+
+const EXIT_OF_TOKENS = { done: 0, pending: EXIT_TEMPORARY } as const;
+const tokens = program.command('tokens').description('make, list and revoke the tokens of a running cluster');
+interface TokensOptions {
+  readonly node: string;
+  readonly json?: true;
+}
+tokens
+  .command('create')
+  .description('make a token and print it once; the first one of role admin closes the cluster')
+  .addOption(new Option('--role <role>', 'what it may ask').choices(ROLES).makeOptionMandatory())
+  .option('--name <text>', 'for people, at most 64 bytes (default: its role)', nameOption)
+  .option(NODE, 'a node of the cluster', nodeOption, VIA_DEFAULT)
+  .option(...JSON_OPTION)
+  .action(
+    async ({
+      role,
+      name = role,
+      ...options
+    }: TokensOptions & Pick<TokenAsked, 'role'> & { name?: string }) => {
+      const { createToken } = await import('./tokens-command.ts');
+      process.exitCode = EXIT_OF_TOKENS[await createToken({ role, name }, { ...options, print })];
+    },
+  );
+tokens
+  .command('list')
+  .description('list the tokens, without their secrets')
+  .option(NODE, 'a node of the cluster', nodeOption, VIA_DEFAULT)
+  .option(...JSON_OPTION)
+  .action(async (options: TokensOptions) => {
+    const { listTokens } = await import('./tokens-command.ts');
+    await listTokens({ ...options, print });
+  });
+tokens
+  .command('revoke')
+  .description('revoke a token: no door takes it when this command has ended with 0')
+  .argument('<id>', 'its 8 characters, as they are listed')
+  .option('--open', 'also if it is the last one of role admin: whoever reaches a door may ask then')
+  .option(NODE, 'a node of the cluster', nodeOption, VIA_DEFAULT)
+  .option(...JSON_OPTION)
+  .action(async (id: string, { open = false, ...options }: TokensOptions & { open?: boolean }) => {
+    const { revokeToken } = await import('./tokens-command.ts');
+    process.exitCode = EXIT_OF_TOKENS[await revokeToken(id, { ...options, isOpenAllowed: open, print })];
   });
 
 await runCommand(program);

@@ -3,6 +3,8 @@ import { existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { HostPort } from '../api/node-address.ts';
 import { NODES_MAX } from '../config/config.ts';
+import { isBoundedText } from '../api/bounded.ts';
+import { TOKEN_NAME_BYTES_MAX } from '../api/token.ts';
 import { InvalidArgumentError } from 'commander';
 
 /** The Redis protocol has the highest ports: the base port + 2000 + the id of the node. */
@@ -54,4 +56,11 @@ export function nodeOption(text: string): string {
   if (text.includes('://')) return urlOption(text);
   const { host, port } = addressOption(text);
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** Of a token. */
+export function nameOption(text: string): string {
+  if (!isBoundedText(text, TOKEN_NAME_BYTES_MAX))
+    throw new InvalidArgumentError(`expected text of 1 to ${TOKEN_NAME_BYTES_MAX} bytes`);
+  return text;
 }
