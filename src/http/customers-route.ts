@@ -14,6 +14,7 @@ import {
   OVERRIDES_MAX,
 } from '../api/customer.ts';
 import { formatAnswer } from './answer-format.ts';
+import { audited, digestOfKey } from './audit.ts';
 import { maybeForbidden } from './callers.ts';
 import type { HttpDoorInit } from './door-init.ts';
 import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
@@ -128,17 +129,12 @@ export function addCustomersRoutes(app: FastifyInstance, { node, logger }: HttpD
     if (node.wantsNoClients()) void reply.header('connection', 'close');
     sendAnswer(reply, answer);
   };
-  const change = (
-    { params: { customerId } }: OfCustomer,
-    reply: FastifyReply,
-    action: CustomerAction,
-  ): FastifyReply => {
+  const change = (request: OfCustomer, reply: FastifyReply, action: CustomerAction): FastifyReply => {
+    const { customerId } = request.params;
     node.customer(customerId, action, (answer, partition) => {
       const formatted = formatCustomer(answer, partition, { customer: customerId });
-      logger.info(
-        { customer: customerId, action: action.type, status: formatted.status },
-        'change of a customer asked for',
-      );
+      const customer = digestOfKey(customerId);
+      audited(logger, request, { action: `customer.${action.type}`, customer, status: formatted.status });
       send(reply, formatted);
     });
     return reply;
@@ -150,7 +146,9 @@ export function addCustomersRoutes(app: FastifyInstance, { node, logger }: HttpD
     if (invalid !== undefined) throw new InvalidBodyError(invalid.field, invalid.message);
     node.operate({ ask: 'customer', userId, action }, (answer, partition) => {
       const formatted = formatCustomer(answer, partition, { userId });
-      logger.info({ userId, action: action.type, status: formatted.status }, 'change of a key asked for');
+      const user = digestOfKey(userId);
+      const name = action.type === 'block' && !action.isBlocked ? 'unblock' : action.type;
+      audited(logger, request, { action: `user.${name}`, user, status: formatted.status });
       send(reply, formatted);
     });
     return reply;

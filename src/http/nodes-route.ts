@@ -12,6 +12,7 @@ import {
   validateNodeChange,
 } from '../api/node-change.ts';
 import { UNAVAILABLE_RETRY_SECONDS } from '../api/refusals.ts';
+import { audited } from './audit.ts';
 import { maybeForbidden } from './callers.ts';
 import type { HttpDoorInit } from './door-init.ts';
 import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
@@ -55,7 +56,12 @@ export function addNodesRoute(app: FastifyInstance, { node, logger }: HttpDoorIn
     node.changeNodes(change, (result) => {
       const answer = formatNodesAnswer(result);
       const { status, body } = answer;
-      logger.info({ change, status, ...(typeof body === 'object' && body) }, 'change of the nodes asked for');
+      audited(logger, request, {
+        ...(typeof body === 'object' && body),
+        action: 'nodes.change',
+        change,
+        status,
+      });
       sendAnswer(reply, answer);
     });
     return reply;

@@ -11,6 +11,7 @@ import {
   type RulesChange,
   type RulesChangeResult,
 } from '../api/rules-change.ts';
+import { audited } from './audit.ts';
 import { maybeForbidden } from './callers.ts';
 import type { HttpDoorInit } from './door-init.ts';
 import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
@@ -129,7 +130,14 @@ export function addRulesRoutes(app: FastifyInstance, { node, logger }: HttpDoorI
       const told = result.ok
         ? { version: result.version, pending: result.pending.length }
         : { reason: result.reason };
-      logger.info({ status: answer.status, ...told }, 'change of the rules asked for');
+      const { '*': rule } = request.params as { readonly '*'?: string };
+      const action = `rules.${request.method.toLowerCase()}`;
+      audited(logger, request, {
+        action,
+        ...(rule !== undefined && { rule }),
+        ...told,
+        status: answer.status,
+      });
       sendAnswer(reply, answer);
     });
     return reply;

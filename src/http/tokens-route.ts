@@ -9,9 +9,12 @@ import {
   TOKEN_FAILURES,
   TOKEN_ID,
   type TokenAsked,
+  type TokenCreated,
   type TokenFailure,
+  type TokenRevoked,
   validateTokenAsked,
 } from '../api/token.ts';
+import { audited } from './audit.ts';
 import { maybeForbidden } from './callers.ts';
 import type { HttpDoorInit } from './door-init.ts';
 import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
@@ -52,9 +55,22 @@ function formatFailure(reason: TokenFailure): HttpAnswer {
   return { status, headers: { ...HEADERS, ...retry }, body: { reason, message } };
 }
 
+function formatCreated(result: TokenCreated): HttpAnswer {
+  if (!result.ok) return formatFailure(result.reason);
+  const { info, token, pending } = result;
+  return { status: 201, headers: HEADERS, body: { ...info, token, pending } };
+}
+
+/** 202: those in `pending` may take it until they hear of it. */
+function formatRevoked(id: string, result: TokenRevoked): HttpAnswer {
+  if (!result.ok) return formatFailure(result.reason);
+  const { pending } = result;
+  return { status: pending.length === 0 ? 200 : 202, headers: HEADERS, body: { id, pending } };
+}
+
 type OfToken = FastifyRequest<{ Params: { tokenId: string } }>;
 
-export function addTokensRoutes(app: FastifyInstance, { node }: HttpDoorInit): void {
+export function addTokensRoutes(app: FastifyInstance, { node, logger }: HttpDoorInit): void {
   const gate = { node, forbidding: FORBIDDEN };
   app.get(TOKENS, (request, reply) => {
     if (maybeForbidden(request, reply, gate)) return reply;
@@ -66,12 +82,12 @@ export function addTokensRoutes(app: FastifyInstance, { node }: HttpDoorInit): v
   });
   app.post(TOKENS, (request, reply) => {
     if (maybeForbidden(request, reply, gate)) return reply;
-    node.access.create(parseCreate(request.body), (result) => {
-      if (!result.ok) sendAnswer(reply, formatFailure(result.reason));
-      else {
-        const { info, token, pending } = result;
-        sendAnswer(reply, { status: 201, headers: HEADERS, body: { ...info, token, pending } });
-      }
+    const asked = parseCreate(request.body);
+    node.access.create(asked, (result) => {
+      const answer = formatCreated(result);
+      const told = result.ok ? { token: result.info.id } : { reason: result.reason };
+      audited(logger, request, { action: 'tokens.create', ...asked, ...told, status: answer.status });
+      sendAnswer(reply, answer);
     });
     return reply;
   });
@@ -82,16 +98,10 @@ export function addTokensRoutes(app: FastifyInstance, { node }: HttpDoorInit): v
     if (!TOKEN_ID.test(id)) sendAnswer(reply, formatFailure('unknownToken'));
     else
       node.access.revoke(id, canOpen, (result) => {
-        if (!result.ok) sendAnswer(reply, formatFailure(result.reason));
-        // 202: those in `pending` may take it until they hear of it.
-        else {
-          const { pending } = result;
-          sendAnswer(reply, {
-            status: pending.length === 0 ? 200 : 202,
-            headers: HEADERS,
-            body: { id, pending },
-          });
-        }
+        const answer = formatRevoked(id, result);
+        const told = result.ok ? { pending: result.pending } : { reason: result.reason };
+        audited(logger, request, { action: 'tokens.revoke', token: id, ...told, status: answer.status });
+        sendAnswer(reply, answer);
       });
     return reply;
   });

@@ -51,6 +51,8 @@ export const REPORT: ClusterReport = {
 };
 
 export class Door {
+  /** Lines of the log. */
+  readonly logged: string[] = [];
   readonly access = new PlayedAccess();
   readonly asked: AllowRequest[] = [];
   readonly open: AllowDone[] = [];
@@ -164,7 +166,7 @@ export class Door {
       accepted: () => {},
       monotonicMillis: () => 777,
       wallMillis: () => WALL_MILLIS,
-      logger: pino({ level: 'silent' }),
+      logger: pino({ level: 'info' }, { write: (line: string) => void this.logged.push(line) }),
       limits,
       settings,
     });
