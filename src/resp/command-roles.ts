@@ -55,7 +55,7 @@ export function refusalOfCommand(
   const roles = COMMAND_ROLES[name] ?? COMMAND_ROLES[command.name] ?? [];
   if (roles === 'anybody') return undefined;
   if (mode === 'unknown') return LOADING;
-  const caller = callerOf(session, access);
+  const caller = callerOfSession(session, access);
   if (caller === undefined) return NOAUTH;
   if (caller.role === 'admin' || roles.includes(caller.role)) return undefined;
   const needed = ROLES.filter((role) => role === 'admin' || roles.includes(role)).join(' or ');
@@ -70,7 +70,7 @@ function nameOf({ name, subcommands }: Command, args: CommandArguments): string 
 }
 
 /** Looked for at every command: the token may have been revoked since it was shown. */
-export function callerOf(
+export function callerOfSession(
   { tokenId }: Session,
   access: AccessBehindDoor,
 ): ReturnType<AccessBehindDoor['callerById']> {

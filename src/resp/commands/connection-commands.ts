@@ -1,7 +1,7 @@
 /** Commands about the connection itself: who speaks, in which version of the protocol, and whether anybody is there. */
 import type { Call, Command } from '../command.ts';
 import { wrongArity } from '../command-table.ts';
-import { callerOf, LOADING } from '../command-roles.ts';
+import { callerOfSession, LOADING } from '../command-roles.ts';
 import { error, type ErrorReply, failed, mapOf, OK, type Reply, simple, SYNTAX_ERROR } from '../reply.ts';
 import type { RespVersion } from '../reply-writer.ts';
 import { namedAs } from './client-commands.ts';
@@ -129,7 +129,7 @@ function hello(call: Call): Reply {
       i += 1;
     } else return SYNTAX_ERROR;
   }
-  const isKnown = shown !== undefined || callerOf(session, access) !== undefined;
+  const isKnown = shown !== undefined || callerOfSession(session, access) !== undefined;
   if (access.mode() !== 'open' && !isKnown) return HELLO_WITHOUT_AUTH;
   session.tokenId = shown?.id ?? session.tokenId;
   session.version = version;

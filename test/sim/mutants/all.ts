@@ -19,6 +19,7 @@ import { REQUEST_IDS } from './request-ids.ts';
 import { ROUTER } from './router.ts';
 import { RULES_VERSION } from './rules-version.ts';
 import { SNAPSHOTS } from './snapshots.ts';
+import { TOKENS } from './tokens.ts';
 import { USAGE } from './usage.ts';
 import { WIRE } from './wire.ts';
 
@@ -38,6 +39,7 @@ export const MUTANTS_BY_AREA: Readonly<Record<string, readonly Mutant[]>> = {
   snapshots: SNAPSHOTS,
   membership: MEMBERSHIP,
   router: ROUTER,
+  tokens: TOKENS,
   'rules-version': RULES_VERSION,
   usage: USAGE,
   wire: WIRE,
