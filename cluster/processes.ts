@@ -8,9 +8,10 @@ import { type ClusterReport, isClusterReport } from '../src/api/cluster-report.t
 import type { NodeAddress } from '../src/api/node-address.ts';
 import type { Readiness } from '../src/api/readiness.ts';
 import { nodeFetch, readAuthorities, trustOnly } from '../src/cli/node-fetch.ts';
-import type { ClusterConfig } from '../src/config/config.ts';
 import { NO_NODE } from '../raft/types.ts';
 import { resolvePath } from '../src/tls/credentials.ts';
+import { authorization, TOKEN_VARIABLE } from '../src/cli/shown-token.ts';
+import { type ClusterConfig, ConfigError } from '../src/config/config.ts';
 import { StartProgress } from './start-progress.ts';
 
 /** The compiled command, whether this file runs compiled (dist/cluster) or from source (cluster). */
@@ -79,7 +80,8 @@ export function startNodeProcess(
     stdio: ['ignore', log, log, 'ipc'],
     // One thread of libuv's pool for LevelDB's synced write, of which there is one at a time, and one for names and files;
     // more of them only wake each other. Names never take the last one.
-    env: { ...process.env, UV_THREADPOOL_SIZE: '2' },
+    // A node has no use for the token of whoever starts it.
+    env: { ...process.env, [TOKEN_VARIABLE]: undefined, UV_THREADPOOL_SIZE: '2' },
   });
   closeSync(log);
   const exited = new Promise<NodeExit>((resolve) => {
@@ -122,14 +124,27 @@ export async function trustNodes(directory: string, tls: Tls): Promise<void> {
 /** What the node at this URL says about the cluster; undefined if it says nothing. */
 export async function reportFrom(url: string): Promise<ClusterReport | undefined> {
   try {
-    const response = await nodeFetch(new URL('/v1/cluster', url), {
-      signal: AbortSignal.timeout(ANSWER_MILLIS_MAX),
-    });
+    const response = await askReport(url);
     const body: unknown = await response.json();
     return isClusterReport(body) ? body : undefined;
   } catch {
     return undefined;
   }
+}
+
+async function askReport(url: string): Promise<Response> {
+  const signal = AbortSignal.timeout(ANSWER_MILLIS_MAX);
+  return nodeFetch(new URL('/v1/cluster', url), { signal, headers: authorization() });
+}
+
+/** @throws ConfigError if this node is ready, and tells nobody without a token */
+async function refuseIfClosed(node: NodeAddress, tls: Tls): Promise<void> {
+  const response = await askReport(urlOf(node, tls)).catch(() => undefined);
+  if (response?.status !== 401 && response?.status !== 403) return;
+  throw new ConfigError(
+    TOKEN_VARIABLE,
+    'must hold a token of role read or admin: the cluster tells nobody else how it is',
+  );
 }
 
 /** What some node of the cluster says about it; undefined if none answers. */
@@ -214,6 +229,8 @@ export async function waitUntilReady(
     const status = areReady
       ? await clusterReport({ nodes: waitedFor, ...(tls !== undefined && { tls }) })
       : undefined;
+    if (areReady && status === undefined && waitedFor[0] !== undefined)
+      await refuseIfClosed(waitedFor[0], tls);
     const isUp = (id: number): boolean => status?.nodes.some((node) => node.id === id && node.up) === true;
     const isReady =
       status !== undefined &&

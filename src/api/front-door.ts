@@ -12,6 +12,7 @@ import type { DescribedRefund, DescribedRefundDone, RefundRequest } from './refu
 import type { DescribedAnswer, DescribedDone, DescribedRequest } from './described.ts';
 import type { AllowRequest } from './request.ts';
 import type { RulesChange, RulesChangeResult, RulesInForce } from './rules-change.ts';
+import type { AccessBehindDoor } from './token.ts';
 import type { UsageQuery, UsageResult } from './usage.ts';
 import type { DoneWith } from './user-request.ts';
 
@@ -28,6 +29,8 @@ export interface FrontDoor {
 
 /** What doors may ask of the node behind them, at any time from before they listen. */
 export interface NodeBehindDoor {
+  /** Who may ask what: to be asked before everything else. */
+  readonly access: AccessBehindDoor;
   /** @param request well-formed, see `invalidIn`; `done` is told once, perhaps before this returns */
   readonly allow: (request: AllowRequest, done: AllowDone) => void;
   /** To be told of every answer to `allow`. @param startedMillis when the door had read the request, on the monotonic clock */

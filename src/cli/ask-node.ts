@@ -4,6 +4,7 @@
  */
 import { isDistrust } from '../tls/peer-connections.ts';
 import { nodeFetch } from './node-fetch.ts';
+import { authorization, TOKEN_VARIABLE } from './shown-token.ts';
 
 /** The cluster refuses what was asked, nobody could be asked, or it was not done in time. */
 export class ClusterCommandError extends Error {
@@ -25,30 +26,36 @@ export interface NodeResponse {
   readonly isUnreachable?: boolean;
 }
 
-/** What is sent with another method than GET. */
+/** What is sent. */
 export interface Sent {
-  readonly method: string;
+  readonly method?: string;
   /** Of a body, if there is one. */
   readonly contentType?: string;
   readonly body?: string | Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** GET, or what `sent` says. @throws ClusterCommandError if who answers there is not trusted */
-export async function askNode(url: URL, timeoutMillis: number, sent?: Sent): Promise<NodeResponse> {
+/**
+ * GET, or what `sent` says, with the token that was given.
+ *
+ * @throws ClusterCommandError if who answers there is not trusted
+ * @throws ConfigError if what was given is no token
+ */
+export async function askNode(url: URL, timeoutMillis: number, sent: Sent = {}): Promise<NodeResponse> {
+  const { method = 'GET', contentType, body: payload, headers } = sent;
+  const type = contentType === undefined ? {} : { 'content-type': contentType };
+  const shown = authorization();
   try {
     const response = await nodeFetch(url, {
       signal: AbortSignal.timeout(timeoutMillis),
-      ...(sent !== undefined && {
-        method: sent.method,
-        headers: {
-          ...(sent.contentType !== undefined && { 'content-type': sent.contentType }),
-          ...sent.headers,
-        },
-        ...(sent.body !== undefined && { body: sent.body }),
-      }),
+      method,
+      headers: { ...shown, ...type, ...headers },
+      ...(payload !== undefined && { body: payload }),
     });
-    return { status: response.status, body: (await response.json()) as NodeBody };
+    const body = (await response.json()) as NodeBody;
+    if (response.status !== 401) return { status: response.status, body };
+    const message = `no valid token was shown: put one into ${TOKEN_VARIABLE}, or its file into --token-file`;
+    return { status: response.status, body: { ...body, message } };
   } catch (error) {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
     const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;

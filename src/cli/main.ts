@@ -15,7 +15,11 @@ import { EXIT_FATAL, EXIT_MISTAKES, EXIT_TEMPORARY, explain } from './explain-er
 import { joinCluster } from './join-cluster.ts';
 import { makeAllCertificates } from './make-certificates.ts';
 import { type NewClusterOptions, newClusterConfig, withNewClusterOptions } from './new-cluster.ts';
+import { withCustomersCommands } from './customers-program.ts';
+import { withTokensCommands } from './tokens-program.ts';
 import { changeNodes } from './nodes-command.ts';
+import { showTokenOf } from './shown-token.ts';
+import { drawToken } from '../config/token-secret.ts';
 import type { QuorateNode } from '../node/node.ts';
 import {
   addressOption,
@@ -23,10 +27,11 @@ import {
   INSECURE,
   integerFrom,
   integerOption,
+  JSON_OPTION,
+  NODE,
   nodeOption,
-  type OverrideOption,
-  overrideOption,
   urlOption,
+  VIA_DEFAULT,
 } from './options.ts';
 
 const idOption = integerFrom(1, NODE_ID_MAX);
@@ -112,21 +117,40 @@ async function runNode(options: RunOptions): Promise<void> {
 
 const program = newCommand('quorate')
   .description('A rate limiter cluster that never grants one too many.')
-  .version(packageVersion(), '--version', 'print the version');
+  .version(packageVersion(), '--version', 'print the version')
+  .configureHelp({ showGlobalOptions: true })
+  .option('--token-file <file>', 'a file with the token to show to nodes, instead of QUORATE_TOKEN')
+  .hook('preAction', async (command) => {
+    const { tokenFile } = command.opts<{ tokenFile?: string }>();
+    if (tokenFile !== undefined) await showTokenOf(tokenFile);
+  });
 
 withNewClusterOptions(
   program.command('init').description('create the databases and cluster.json of a new local cluster'),
   { words: `1 to ${NODES_MAX}`, parse: integerFrom(1, NODES_MAX) },
-).action(async (options: NewClusterOptions) => {
-  if ((await readCluster(options.data)) !== undefined) {
-    throw new ConfigError(options.data, 'holds a cluster already; use another directory');
-  }
-  const config = newClusterConfig(options);
-  await createCluster(options.data, config);
-  if (options.tls === true) await makeAllCertificates(options.data, config);
-  console.log(`created a cluster of ${config.nodes.length} nodes in ${options.data}; run each of them with`);
-  for (const { id } of config.nodes) console.log(`  npx quorate node --id ${id} --data ${options.data}`);
-});
+)
+  .option(
+    '--admin-token',
+    'close the cluster from its first day: write a token of role admin into cluster.json, and print it once',
+  )
+  .action(async (options: NewClusterOptions & { adminToken?: true }) => {
+    if ((await readCluster(options.data)) !== undefined) {
+      throw new ConfigError(options.data, 'holds a cluster already; use another directory');
+    }
+    const admin =
+      options.adminToken === true ? drawToken({ role: 'admin', name: 'init' }, Date.now()) : undefined;
+    const config = { ...newClusterConfig(options), ...(admin && { tokens: [admin.entry] }) };
+    await createCluster(options.data, config);
+    if (options.tls === true) await makeAllCertificates(options.data, config);
+    console.log(
+      `created a cluster of ${config.nodes.length} nodes in ${options.data}; run each of them with`,
+    );
+    for (const { id } of config.nodes) console.log(`  npx quorate node --id ${id} --data ${options.data}`);
+    if (admin !== undefined) {
+      console.log(`token ${admin.entry.id} of role admin; keep it now, it is not shown again:`);
+      console.log(admin.token);
+    }
+  });
 
 program
   .command('node')
@@ -160,7 +184,6 @@ addCertsCommands(program);
 withTrust(program);
 
 const VIA = ['--via <url>', 'a node of the cluster'] as const;
-const VIA_DEFAULT = 'http://127.0.0.1:8101';
 const TIMEOUT = ['--timeout <ms>', 'how long to wait until all partitions have moved'] as const;
 const TIMEOUT_MILLIS = 600_000;
 interface NodesOptions {
@@ -199,18 +222,7 @@ nodes
   .option(...TIMEOUT, integerOption, TIMEOUT_MILLIS)
   .action(async (id: number, options: NodesOptions) => change(options, { remove: id }));
 
-interface CustomerPutOptions {
-  readonly node: string;
-  readonly tier?: string;
-  readonly override?: readonly OverrideOption[];
-  readonly overrides: boolean;
-  readonly block?: true;
-  readonly unblock?: true;
-}
-
 const rules = program.command('rules').description('check, compare and apply documents of rules');
-const JSON_OPTION = ['--json', 'print JSON'] as const;
-const NODE = '--node <host:port>';
 rules
   .command('check')
   .description('say everything that is wrong in a document of rules; exits with 1 if something is')
@@ -259,51 +271,7 @@ rules
     process.exitCode = EXIT_OF_APPLY[await applyRules(file, { ...options, print })];
   });
 
-const customers = program
-  .command('customers')
-  .description('show and change what is so of one customer only, on the machine of a node');
-customers
-  .command('get')
-  .description('show the tier, the limits of its own, whether it is blocked, and the version')
-  .argument('<id>', 'as the descriptor `customer` has it')
-  .option(NODE, 'a node of the cluster', nodeOption, VIA_DEFAULT)
-  .action(async (id: string, { node }: { node: string }) => {
-    const { showCustomer } = await import('./customers-command.ts');
-    await showCustomer(id, { node, print });
-  });
-customers
-  .command('put')
-  .description('change what is named here; the rest stays as it is')
-  .argument('<id>', 'as the descriptor `customer` has it')
-  .option('--tier <tier>', "its tier; '' takes it away")
-  .option(
-    '--override <rule=limit[:burst]>',
-    'a limit of its own; once for each, in place of all',
-    overrideOption,
-  )
-  .option('--no-overrides', 'no limits of its own any more')
-  .addOption(new Option('--block', 'deny everything').conflicts('unblock'))
-  .option('--unblock', 'deny no more than the rules say')
-  .option(NODE, 'a node of the cluster', nodeOption, VIA_DEFAULT)
-  .action(async (id: string, { node, tier, override, overrides, block, unblock }: CustomerPutOptions) => {
-    const { changeCustomer } = await import('./customers-command.ts');
-    const limits = override ?? (overrides ? undefined : []);
-    const blocked = block === undefined && unblock === undefined ? undefined : block === true;
-    const terms = {
-      ...(tier !== undefined && { tier }),
-      ...(limits !== undefined && { overrides: limits }),
-      ...(blocked !== undefined && { blocked }),
-    };
-    await changeCustomer(id, terms, { node, print });
-  });
-customers
-  .command('delete')
-  .description('take all of it away, a block as well')
-  .argument('<id>', 'as the descriptor `customer` has it')
-  .option(NODE, 'a node of the cluster', nodeOption, VIA_DEFAULT)
-  .action(async (id: string, { node }: { node: string }) => {
-    const { forgetCustomer } = await import('./customers-command.ts');
-    await forgetCustomer(id, { node, print });
-  });
+withCustomersCommands(program, print);
+withTokensCommands(program, print);
 
 await runCommand(program);

@@ -3,6 +3,8 @@ import { existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { HostPort } from '../api/node-address.ts';
 import { NODES_MAX } from '../config/config.ts';
+import { isBoundedText } from '../api/bounded.ts';
+import { TOKEN_NAME_BYTES_MAX } from '../api/token.ts';
 import { InvalidArgumentError } from 'commander';
 
 /** The Redis protocol has the highest ports: the base port + 2000 + the id of the node. */
@@ -79,3 +81,14 @@ export const INSECURE = [
   '--insecure',
   'listen on addresses that other machines reach without TLS: anybody there can use it or pose as a node',
 ] as const;
+/** Of a token. */
+export function nameOption(text: string): string {
+  if (!isBoundedText(text, TOKEN_NAME_BYTES_MAX))
+    throw new InvalidArgumentError(`expected text of 1 to ${TOKEN_NAME_BYTES_MAX} bytes`);
+  return text;
+}
+
+export const JSON_OPTION = ['--json', 'print JSON'] as const;
+/** A node that is asked, and where it is if nobody says. */
+export const NODE = '--node <host:port>';
+export const VIA_DEFAULT = 'http://127.0.0.1:8101';

@@ -32,6 +32,7 @@ export async function readKnownRules(node: string): Promise<KnownRules> {
       `no node listens at ${node} (${message}): give the address of a running node with --node`,
       'unreachable',
     );
+  if (status === 401 || status === 403) throw new ClusterCommandError(`${node} refuses: ${message}`);
   if (status === 0 || status === 503)
     throw new ClusterCommandError(`${node} tells no rules: ${message}; try again`, 'unreachable');
   const known = status === 200 ? knownRulesIn(body) : undefined;

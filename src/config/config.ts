@@ -10,6 +10,7 @@ import { type Founder, INCARNATION } from '../../storage/identity.ts';
 import { DEFAULT_FREE_FLOOR_BYTES } from '../../storage/free-space.ts';
 import type { Rule } from '../api/rule.ts';
 import { type TlsSettings, validateTlsSettings } from '../tls/tls-settings.ts';
+import { type TokenEntry, TOKENS_MAX, validateTokenEntry } from '../api/token.ts';
 
 export interface ClusterConfig {
   /** Names the cluster in every frame and database; a node refuses those of another one. */
@@ -40,6 +41,8 @@ export interface ClusterConfig {
   readonly http?: HttpSettings;
   /** Absent: whoever reaches an address of this node may use it, and pose as a peer. */
   readonly tls?: TlsSettings;
+  /** They count beside those that the cluster keeps, from before this node knows any of those. */
+  readonly tokens?: readonly TokenEntry[];
 }
 
 const STATE_BYTES_MIN = 65_536;
@@ -106,6 +109,7 @@ const CONFIG_KEYS = [
   'snapshotEveryBytes',
   'http',
   'tls',
+  'tokens',
 ] as const satisfies readonly (keyof ClusterConfig)[];
 const RULE_TABLE_KEYS = [
   'version',
@@ -155,7 +159,7 @@ function checkedConfig(value: unknown): ClusterConfig {
   const rules = validateRules(root['rules']);
   const timing = validateTiming(root['timing']);
   checkHorizon(rules, timing);
-  const { stateBytesMax, snapshotEveryBytes, http, tls } = root;
+  const { stateBytesMax, snapshotEveryBytes, http, tls, tokens } = root;
   return {
     clusterId,
     founders,
@@ -177,6 +181,7 @@ function checkedConfig(value: unknown): ClusterConfig {
     }),
     ...(http !== undefined && { http: validateHttpSettings(http, 'http') }),
     ...(tls !== undefined && { tls: validateTlsSettings(tls, 'tls') }),
+    ...(tokens !== undefined && { tokens: validateTokens(tokens) }),
     freeFloorBytes: integerAt(
       root['freeFloorBytes'] ?? DEFAULT_FREE_FLOOR_BYTES,
       'freeFloorBytes',
@@ -184,6 +189,19 @@ function checkedConfig(value: unknown): ClusterConfig {
       Number.MAX_SAFE_INTEGER,
     ),
   };
+}
+
+function validateTokens(value: unknown): TokenEntry[] {
+  if (!Array.isArray(value) || value.length > TOKENS_MAX)
+    throw new ConfigError('tokens', `must be an array of at most ${TOKENS_MAX} tokens`);
+  const seen = new Set<string>();
+  return value.map((item: unknown, i) => {
+    const token = validateTokenEntry(item, `tokens[${i}]`);
+    if (seen.has(token.id))
+      throw new ConfigError(`tokens[${i}].id`, `must be unique, but ${token.id} was used before`);
+    seen.add(token.id);
+    return token;
+  });
 }
 
 function validateNodes(value: unknown): NodeAddress[] {

@@ -1,6 +1,6 @@
 /**
  * What operators say of one key: `GET`, `PUT`, `DELETE /v1/customers/{id}`, `PUT`, `DELETE /v1/users/{id}/block` and `POST
- * /v1/users/{id}/reset`. Until callers are authenticated, only the node's own machine may change anything. It parses and formats;
+ * /v1/users/{id}/reset`. While the cluster is open, only the node's own machine may change anything. It parses and formats;
  * the partition of the key decides.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -14,10 +14,12 @@ import {
   OVERRIDES_MAX,
 } from '../api/customer.ts';
 import { formatAnswer } from './answer-format.ts';
+import { audited, digestOfKey } from './audit.ts';
+import { maybeForbidden } from './callers.ts';
 import type { HttpDoorInit } from './door-init.ts';
 import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
 import { fieldsOf, InvalidBodyError } from './json-body.ts';
-import { forbidden, isLocal } from './local-callers.ts';
+import { forbidden } from './local-callers.ts';
 
 /** As the router of the server has them. */
 export const CUSTOMER = '/v1/customers/:customerId';
@@ -122,36 +124,31 @@ type OfCustomer = FastifyRequest<{ Params: { customerId: string } }>;
 type OfUser = FastifyRequest<{ Params: { userId: string } }>;
 
 export function addCustomersRoutes(app: FastifyInstance, { node, logger }: HttpDoorInit): void {
+  const gate = { node, forbidding: FORBIDDEN };
   const send = (reply: FastifyReply, answer: HttpAnswer): void => {
     if (node.wantsNoClients()) void reply.header('connection', 'close');
     sendAnswer(reply, answer);
   };
-  const change = (
-    { params: { customerId } }: OfCustomer,
-    reply: FastifyReply,
-    action: CustomerAction,
-  ): FastifyReply => {
+  const change = (request: OfCustomer, reply: FastifyReply, action: CustomerAction): FastifyReply => {
+    const { customerId } = request.params;
     node.customer(customerId, action, (answer, partition) => {
       const formatted = formatCustomer(answer, partition, { customer: customerId });
-      logger.info(
-        { customer: customerId, action: action.type, status: formatted.status },
-        'change of a customer asked for',
-      );
+      const customer = digestOfKey(customerId);
+      audited(logger, request, { action: `customer.${action.type}`, customer, status: formatted.status });
       send(reply, formatted);
     });
     return reply;
   };
   const operate = (request: OfUser, reply: FastifyReply, action: CustomerAction): FastifyReply => {
     const { userId } = request.params;
-    if (!isLocal(request.socket, request.headers)) {
-      send(reply, FORBIDDEN);
-      return reply;
-    }
+    if (maybeForbidden(request, reply, gate)) return reply;
     const invalid = invalidInCustomer({ ask: 'customer', userId, action });
     if (invalid !== undefined) throw new InvalidBodyError(invalid.field, invalid.message);
     node.operate({ ask: 'customer', userId, action }, (answer, partition) => {
       const formatted = formatCustomer(answer, partition, { userId });
-      logger.info({ userId, action: action.type, status: formatted.status }, 'change of a key asked for');
+      const user = digestOfKey(userId);
+      const name = action.type === 'block' && !action.isBlocked ? 'unblock' : action.type;
+      audited(logger, request, { action: `user.${name}`, user, status: formatted.status });
       send(reply, formatted);
     });
     return reply;
@@ -167,16 +164,12 @@ export function addCustomersRoutes(app: FastifyInstance, { node, logger }: HttpD
     return reply;
   });
   app.put(CUSTOMER, { bodyLimit: CUSTOMER_BODY_BYTES_MAX }, (request: OfCustomer, reply) => {
-    if (isLocal(request.socket, request.headers))
-      return change(request, reply, parsePut(request.body, request.headers['if-match']));
-    send(reply, FORBIDDEN);
-    return reply;
+    if (maybeForbidden(request, reply, gate)) return reply;
+    return change(request, reply, parsePut(request.body, request.headers['if-match']));
   });
   app.delete(CUSTOMER, (request: OfCustomer, reply) => {
-    if (isLocal(request.socket, request.headers))
-      return change(request, reply, { type: 'delete', ifVersion: ifVersionOf(request.headers['if-match']) });
-    send(reply, FORBIDDEN);
-    return reply;
+    if (maybeForbidden(request, reply, gate)) return reply;
+    return change(request, reply, { type: 'delete', ifVersion: ifVersionOf(request.headers['if-match']) });
   });
   app.put(BLOCK, (request: OfUser, reply) => operate(request, reply, { type: 'block', isBlocked: true }));
   app.delete(BLOCK, (request: OfUser, reply) => operate(request, reply, { type: 'block', isBlocked: false }));

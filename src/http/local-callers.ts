@@ -1,5 +1,5 @@
 /**
- * Who may change the cluster while callers are not authenticated: programs on the node's own machine, for themselves,
+ * Who may change the cluster while it is open, and nobody shows a token: programs on the node's own machine, for themselves,
  * and there neither a browser nor a proxy.
  */
 import type { IncomingHttpHeaders } from 'node:http';

@@ -1,6 +1,6 @@
 /**
- * `POST /v1/cluster/nodes`: adds, removes or replaces a node of the running cluster. Until callers are authenticated
- * it answers the node's own machine only, and there neither a browser nor a proxy. It parses and formats; group 0 decides.
+ * `POST /v1/cluster/nodes`: adds, removes or replaces a node of the running cluster. While the cluster
+ * is open it answers the node's own machine only, and there neither a browser nor a proxy. It parses and formats; group 0 decides.
  */
 import type { FastifyInstance } from 'fastify';
 import { InvalidFieldError } from '../api/fields.ts';
@@ -12,10 +12,12 @@ import {
   validateNodeChange,
 } from '../api/node-change.ts';
 import { UNAVAILABLE_RETRY_SECONDS } from '../api/refusals.ts';
+import { audited } from './audit.ts';
+import { maybeForbidden } from './callers.ts';
 import type { HttpDoorInit } from './door-init.ts';
 import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
 import { fieldsOf, InvalidBodyError } from './json-body.ts';
-import { forbidden, isLocal } from './local-callers.ts';
+import { forbidden } from './local-callers.ts';
 
 const FORBIDDEN = forbidden(
   'nodes are added and removed from the machine of the node that is asked, by no browser or proxy',
@@ -49,15 +51,17 @@ function formatNodesAnswer(result: NodeChangeResult): HttpAnswer {
 
 export function addNodesRoute(app: FastifyInstance, { node, logger }: HttpDoorInit): void {
   app.post('/v1/cluster/nodes', (request, reply) => {
-    if (!isLocal(request.socket, request.headers)) {
-      sendAnswer(reply, FORBIDDEN);
-      return reply;
-    }
+    if (maybeForbidden(request, reply, { node, forbidding: FORBIDDEN })) return reply;
     const change = parseNodesBody(request.body);
     node.changeNodes(change, (result) => {
       const answer = formatNodesAnswer(result);
       const { status, body } = answer;
-      logger.info({ change, status, ...(typeof body === 'object' && body) }, 'change of the nodes asked for');
+      audited(logger, request, {
+        ...(typeof body === 'object' && body),
+        action: 'nodes.change',
+        change,
+        status,
+      });
       sendAnswer(reply, answer);
     });
     return reply;

@@ -1,6 +1,6 @@
 /**
  * `GET /v1/rules`, `PUT /v1/rules`: the rules in force, and others in their place; and the same of one of them under
- * `/v1/rules/{id}`, with `DELETE`. Until callers are authenticated, only the
+ * `/v1/rules/{id}`, with `DELETE`. While the cluster is open, only the
  * node's own machine may change them. It parses and formats; group 0 and the partitions decide.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -11,10 +11,12 @@ import {
   type RulesChange,
   type RulesChangeResult,
 } from '../api/rules-change.ts';
+import { audited } from './audit.ts';
+import { maybeForbidden } from './callers.ts';
 import type { HttpDoorInit } from './door-init.ts';
 import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
 import { fieldsOf, InvalidBodyError, parseTextBody, UnsupportedBodyError } from './json-body.ts';
-import { forbidden, isLocal } from './local-callers.ts';
+import { forbidden } from './local-callers.ts';
 
 const FORBIDDEN = forbidden(
   'rules are changed from the machine of the node that is asked, by no browser or proxy',
@@ -122,16 +124,20 @@ type OneRuleRequest = FastifyRequest<{ Params: { '*': string } }>;
 export function addRulesRoutes(app: FastifyInstance, { node, logger }: HttpDoorInit): void {
   /** Answers `reply` when it is done. */
   const change = (request: FastifyRequest, reply: FastifyReply, wanted: () => RulesChange): FastifyReply => {
-    if (!isLocal(request.socket, request.headers)) {
-      sendAnswer(reply, FORBIDDEN);
-      return reply;
-    }
+    if (maybeForbidden(request, reply, { node, forbidding: FORBIDDEN })) return reply;
     node.changeRules(wanted(), (result) => {
       const answer = formatRulesAnswer(result);
       const told = result.ok
         ? { version: result.version, pending: result.pending.length }
         : { reason: result.reason };
-      logger.info({ status: answer.status, ...told }, 'change of the rules asked for');
+      const { '*': rule } = request.params as { readonly '*'?: string };
+      const action = `rules.${request.method.toLowerCase()}`;
+      audited(logger, request, {
+        action,
+        ...(rule !== undefined && { rule }),
+        ...told,
+        status: answer.status,
+      });
       sendAnswer(reply, answer);
     });
     return reply;

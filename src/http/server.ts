@@ -9,6 +9,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { addAllowRoute, ALLOW } from './allow-route.ts';
 import { addBatchRoute, ALLOW_BATCH } from './batch-route.ts';
 import { addCustomersRoutes, BLOCK, CUSTOMER, RESET } from './customers-route.ts';
+import { refusalOfCaller } from './callers.ts';
 import { HTTP_LIMITS, type HttpDoorInit, type HttpLimits } from './door-init.ts';
 import { type HttpAnswer, sendAnswer } from './http-answer.ts';
 import { parseJsonBody } from './json-body.ts';
@@ -26,6 +27,7 @@ import {
 } from './refusals.ts';
 import { addRulesRoutes, ONE_RULE } from './rules-route.ts';
 import { addStatusRoutes } from './status-routes.ts';
+import { addTokensRoutes, ONE_TOKEN } from './tokens-route.ts';
 import { addUsageRoute } from './usage-route.ts';
 import { addRefundsRoute } from './refunds-route.ts';
 import type { LiveCredentials } from '../tls/live-credentials.ts';
@@ -43,6 +45,7 @@ const NAMED: readonly (readonly [RegExp, string])[] = [
   [/^\/v1\/users\/[^/]+\/reset$/, RESET],
   [/^\/v1\/customers\/[^/]+$/, CUSTOMER],
   [/^\/v1\/rules\/.+$/, ONE_RULE],
+  [/^\/v1\/tokens\/[^/]+$/, ONE_TOKEN],
 ];
 /** Of the other routes that are told. The router takes any path that it is asked about for a pattern: some would be broken ones. */
 const PLAIN_PATH = /^[\w/]+$/;
@@ -53,7 +56,8 @@ type Responses = WeakMap<Socket, ServerResponse>;
 /**
  * Routes: `POST /v1/allow`, `POST /v1/allow/batch`, `GET /v1/users/{id}`, `POST /v1/users/{id}/refunds`, `GET`, `PUT`, `DELETE /v1/customers/{id}`,
  * `PUT`, `DELETE /v1/users/{id}/block`, `POST /v1/users/{id}/reset`, `GET /v1/cluster`, `POST /v1/cluster/nodes`,
- * `GET /v1/usage`, `GET /v1/rules`, `PUT /v1/rules`, `GET /healthz`, `GET /readyz`, `GET /metrics`.
+ * `GET /v1/usage`, `GET /v1/rules`, `PUT /v1/rules`, `GET`, `POST /v1/tokens`, `DELETE /v1/tokens/{id}`,
+ * `GET /healthz`, `GET /readyz`, `GET /metrics`.
  * The caller listens and closes.
  */
 export function createHttpServer(init: HttpDoorInit): FastifyInstance {
@@ -73,8 +77,10 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
     responses.set(request.raw.socket, reply.raw);
     if (init.node.wantsNoClients()) void reply.header('connection', 'close');
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1')
-      refuse(request, reply, NO_HOST);
-    else done();
+      return refuse(request, reply, NO_HOST);
+    const refusal = refusalOfCaller(request, reply, init.node);
+    if (refusal === undefined) done();
+    else refuse(request, reply, refusal);
   });
   // Only JSON is understood (and YAML by the route of the rules), and only as we read it: by default Fastify replaces bytes that are not UTF-8.
   app.removeAllContentTypeParsers();
@@ -90,6 +96,7 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
   addUsageRoute(app, init);
   addNodesRoute(app, init);
   addRulesRoutes(app, init);
+  addTokensRoutes(app, init);
   addStatusRoutes(app, init);
 
   app.setNotFoundHandler((request, reply) => {

@@ -1,15 +1,16 @@
 /**
- * `GET /v1/usage`: what the doors of all nodes answered. It reads the query, asks, and formats. Users are named to
- * programs on the node's own machine only, until callers are authenticated.
+ * `GET /v1/usage`: what the doors of all nodes answered. It reads the query, asks, and formats. While the cluster is
+ * open, users are named to programs on the node's own machine only.
  */
 import type { FastifyInstance } from 'fastify';
 import { InvalidFieldError } from '../api/fields.ts';
 import { UNAVAILABLE_RETRY_SECONDS } from '../api/refusals.ts';
 import { USAGE_FAILURES, type UsageQuery, type UsageResult, validateUsageQuery } from '../api/usage.ts';
+import { mayChange } from './callers.ts';
 import type { HttpDoorInit } from './door-init.ts';
 import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
 import { InvalidBodyError } from './json-body.ts';
-import { forbidden, isLocal } from './local-callers.ts';
+import { forbidden } from './local-callers.ts';
 
 const NAMES: readonly string[] = ['minutes', 'rule', 'top'];
 const NUMBER = /^\d{1,15}$/;
@@ -62,7 +63,7 @@ function formatUsage(result: UsageResult): HttpAnswer {
 export function addUsageRoute(app: FastifyInstance, { node }: HttpDoorInit): void {
   app.get('/v1/usage', (request, reply) => {
     const query = parseUsageQuery(request.url);
-    if (query.top > 0 && !isLocal(request.socket, request.headers)) sendAnswer(reply, FORBIDDEN);
+    if (query.top > 0 && !mayChange(request, node)) sendAnswer(reply, FORBIDDEN);
     else node.usage(query, (result) => sendAnswer(reply, formatUsage(result)));
     return reply;
   });

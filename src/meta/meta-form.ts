@@ -2,6 +2,8 @@
  * The commands and the record of group 0 as bytes: JSON, as they are rare, small, and legible in a log that somebody has to
  * read one day. What is read comes from a disk or another node: every shape is checked, and nothing is decided.
  */
+import { InvalidFieldError } from '../api/fields.ts';
+import { validateTokenEntry } from '../api/token.ts';
 import { InvalidRuleError, validateRuleTable } from '../limiter/rules.ts';
 import type { MetaCommand, MetaRecord, MetaState } from './meta-state.ts';
 import { isPlacement } from './placement-text.ts';
@@ -25,6 +27,11 @@ export function decodeMetaCommand(data: Uint8Array): MetaCommand {
   const value = parsed(new TextDecoder().decode(data), 'command');
   if (!isCommand(value)) throw new MetaDecodeError('command', 'a field is not what it should be');
   return value as MetaCommand;
+}
+
+/** Whether a log that holds it can be read. */
+export function isReadable(command: MetaCommand): boolean {
+  return isCommand(JSON.parse(JSON.stringify(command)));
 }
 
 /** Undefined before the first command. @throws MetaDecodeError */
@@ -87,6 +94,23 @@ const isTable: Check = (value) => {
   }
 };
 
+const isToken: Check = (value) => {
+  try {
+    validateTokenEntry(value, 'token');
+    return true;
+  } catch (error) {
+    if (error instanceof InvalidFieldError) return false;
+    throw error;
+  }
+};
+const isTokenTable: Check = (value) =>
+  isObject(value) && isCount(value['version']) && isListOf(isToken)(value['entries']);
+const isTokenChange: Check = (value) =>
+  isObject(value) &&
+  ('create' in value
+    ? isToken(value['create'])
+    : isText(value['revoke']) && typeof value['canOpen'] === 'boolean');
+
 const isChange: Check = (value) =>
   isObject(value) && isAbsentOr(isAddress)(value['add']) && isAbsentOr(isCount)(value['remove']);
 
@@ -101,6 +125,8 @@ function isCommand(value: unknown): boolean {
       return isChange(value['change']);
     case 'rules':
       return isTable(value['table']) && isCount(value['base']) && isAbsentOr(isText)(value['definitions']);
+    case 'tokens':
+      return isTokenChange(value['change']);
     case 'introduce':
       return isIntroduction(value['node']);
     case 'settled':
@@ -133,12 +159,13 @@ function arePlacements(state: MetaState, replicas: number): boolean {
 function isState(value: unknown): boolean {
   if (!isObject(value)) return false;
   const { version, settledVersion, nodes, settledNodes, leaving, retired, rules, definitions } = value;
-  const { placement, settledPlacement } = value;
+  const { placement, settledPlacement, tokens } = value;
   return (
     [version, settledVersion].every(isCount) &&
     [nodes, leaving].every(isListOf(isMember)) &&
     [settledNodes, retired].every(isListOf(isCount)) &&
     [placement, settledPlacement].every(isText) &&
+    isAbsentOr(isTokenTable)(tokens) &&
     isAbsentOr(isTable)(rules) &&
     isAbsentOr(isText)(definitions)
   );

@@ -7,7 +7,7 @@ import { NO_NODE, type Entry, type GroupConfig, type NodeId } from '../../raft/t
 import type { GroupClock } from '../../raft/driver/group-clock.ts';
 import type { Hash32 } from '../partition/hash.ts';
 import type { ClusterChange, ClusterChangeResult } from '../wire/cluster-changes.ts';
-import { decodeMetaCommand, decodeMetaRecord, encodeMeta } from './meta-form.ts';
+import { decodeMetaCommand, decodeMetaRecord, encodeMeta, isReadable } from './meta-form.ts';
 import {
   applyMetaCommand,
   type Introduction,
@@ -98,6 +98,8 @@ export class MetaGroup implements GroupApplication {
   }
 
   #propose(waiting: Waiting): void {
+    // It would end every node that applies it.
+    if (!isReadable(waiting.command)) return waiting.done?.({ ok: false, reason: 'overloaded' });
     this.#waiting.push(waiting);
     this.#init.requestProposal();
   }
@@ -133,8 +135,7 @@ export class MetaGroup implements GroupApplication {
     const { record, refusal } = applyMetaCommand(this.#record, command, this.#init.fixed.hash);
     this.#record = record;
     if (record !== undefined && record.state !== before) this.#init.stateChanged(record.state);
-    const { version = 0, rules } = record?.state ?? {};
-    const told = waiting?.command.type === 'rules' ? (rules?.version ?? 0) : version;
+    const told = versionTold(record?.state, waiting?.command.type);
     waiting?.done?.(refusal === undefined ? { ok: true, version: told } : { ok: false, reason: refusal });
   }
 
@@ -187,4 +188,11 @@ export class MetaGroup implements GroupApplication {
     for (const { done } of this.#inflight.values()) done?.({ ok: false, reason: 'unknownOutcome' });
     this.#inflight.clear();
   }
+}
+
+/** Of what a command of this type changes. */
+function versionTold(state: MetaState | undefined, type: MetaCommand['type'] | undefined): number {
+  const { version, rules, tokens } = state ?? {};
+  if (type === 'rules') return rules?.version ?? 0;
+  return (type === 'tokens' ? tokens?.version : version) ?? 0;
 }

@@ -10,8 +10,10 @@ import type { RuleTable } from '../limiter/rules.ts';
 import type { Hash32 } from '../partition/hash.ts';
 import { nextPlacement } from '../partition/next-placement.ts';
 import { ringPlacement, tableOf } from '../partition/placement.ts';
-import type { ClusterChange } from '../wire/cluster-changes.ts';
 import { decodePlacement, encodePlacement } from './placement-text.ts';
+import type { TokenRefusal } from '../api/token.ts';
+import type { ClusterChange } from '../wire/cluster-changes.ts';
+import { changedTokens, type TokenTable } from './token-table.ts';
 
 /** A node of the cluster. */
 export interface Member {
@@ -44,6 +46,8 @@ export interface MetaState {
   readonly rules?: RuleTable;
   /** What `rules` were made of, and requests are matched by: see `ClusterChange`. */
   readonly definitions?: string;
+  /** Who may ask what; absent until the first one is made. */
+  readonly tokens?: TokenTable;
 }
 
 /** What a node says of itself. */
@@ -71,7 +75,7 @@ export interface MetaRecord {
 
 export interface MetaResult {
   readonly record: MetaRecord | undefined;
-  readonly refusal?: NodeChangeRefusal | 'rulesChanged';
+  readonly refusal?: NodeChangeRefusal | TokenRefusal | 'rulesChanged';
 }
 
 /** @param hash where the ring of placement has its nodes and partitions; fixed with the cluster */
@@ -91,6 +95,12 @@ export function applyMetaCommand(
     }
     case 'rules':
       return changedRules(record, command);
+    case 'tokens': {
+      if (record === undefined) return { record, refusal: 'unknownToken' };
+      const tokens = changedTokens(record.state.tokens, command.change);
+      if (typeof tokens === 'string') return { record, refusal: tokens };
+      return { record: { ...record, state: { ...record.state, tokens } } };
+    }
     case 'introduce':
       return { record: record === undefined ? record : introduced(record, command.node) };
     case 'settled':

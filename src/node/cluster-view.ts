@@ -41,6 +41,7 @@ export function reportOf(
     clock: verdict.fit ? 'fit' : verdict.direction,
     partitions: reports,
     ...(resp !== undefined && sayable(resp) && { resp }),
+    ...(core.tokens.version > 0 && { tokensVersion: core.tokens.version }),
   };
 }
 

@@ -9,6 +9,8 @@ import { MULTI_RAFT_DEFAULTS } from '../../raft/driver/multi-raft.ts';
 import { NO_NODE } from '../../raft/types.ts';
 import { loadHash32 } from '../partition/hash.ts';
 import { type Memory, snapshotEveryBytes, stateBytesDefault } from '../partition/node-budget.ts';
+import type { Logger } from 'pino';
+import type { Access } from './access.ts';
 import { NodeCore } from './node-core.ts';
 import type { NodeCoreInit } from './node-core-init.ts';
 import type { NodeParts } from './node-parts.ts';
@@ -48,8 +50,9 @@ export async function loadCore(parts: NodeParts): Promise<NodeCore> {
 }
 
 function membershipEvents(parts: NodeParts): Pick<NodeCoreInit, 'nodesChanged' | 'excluded'> {
-  const { transport, memberCache } = parts;
+  const { transport, memberCache, access } = parts;
   const { config, logger } = parts.init;
+  let toldMode: ReturnType<Access['mode']> | undefined;
   return {
     nodesChanged(state, metaMembers) {
       const { nodes, version, settledVersion } = state;
@@ -57,6 +60,9 @@ function membershipEvents(parts: NodeParts): Pick<NodeCoreInit, 'nodesChanged' |
       transport.recheck();
       transport.setPeers(currentPeers(state, metaMembers, config));
       memberCache.update(state);
+      const mode = access.mode();
+      if (mode !== toldMode) tellMode(mode, logger);
+      toldMode = mode;
     },
     excluded({ state, reason }) {
       logger[state === 'removed' ? 'warn' : 'error']({ standing: state }, reason);
@@ -64,6 +70,14 @@ function membershipEvents(parts: NodeParts): Pick<NodeCoreInit, 'nodesChanged' |
       transport.leave();
     },
   };
+}
+
+function tellMode(mode: ReturnType<Access['mode']>, logger: Logger): void {
+  if (mode === 'open')
+    logger.warn(
+      'open: whoever reaches a door may ask, and programs on this machine may change everything; `quorate tokens create --role admin` ends that',
+    );
+  if (mode === 'closed') logger.info('closed: every request needs a token');
 }
 
 type ToldEvents = Pick<

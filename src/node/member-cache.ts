@@ -1,13 +1,14 @@
 /**
- * What a node last knew of the nodes of its cluster, and of the rules in force, in a small file beside its database: for
- * the script that starts the nodes of a directory, before any of them can be asked. A cache: nothing that must be right is decided by it, and
- * it may be missing or old.
+ * What a node last knew of the nodes of its cluster, of the rules in force, and whether everybody must show a token, in a small file beside its database: for
+ * the script that starts the nodes of a directory, before any of them can be asked, and for the doors of this node until it knows
+ * better. A cache: nothing that must be right is decided by it, and it may be missing or old.
  */
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { NodeId } from '../../raft/types.ts';
 import { type RuleTable, validateRuleTable } from '../limiter/rules.ts';
 import type { MetaState } from '../meta/meta-state.ts';
+import { hasAdmin } from '../meta/token-table.ts';
 
 const FILE = 'members.json';
 
@@ -22,6 +23,14 @@ export interface KnownMembers {
   readonly isRemoved: boolean;
   /** Those in force. */
   readonly rules?: RuleTable;
+  readonly tokens?: KnownTokens;
+}
+
+/** Not which tokens there are. */
+export interface KnownTokens {
+  readonly version: number;
+  /** Everybody must show one. */
+  readonly isClosed: boolean;
 }
 
 export async function readKnownMembers(databaseDirectory: string): Promise<KnownMembers | undefined> {
@@ -38,7 +47,7 @@ export async function readKnownMembers(databaseDirectory: string): Promise<Known
 export function parseKnownMembers(text: string): KnownMembers | undefined {
   try {
     const known = JSON.parse(text) as Partial<KnownMembers>;
-    const { version = 0, settledVersion = 0, nodes, retired, isRemoved, rules } = known;
+    const { version = 0, settledVersion = 0, nodes, retired, isRemoved, rules, tokens } = known;
     if (!Array.isArray(nodes) || !Array.isArray(retired)) return undefined;
     const numbers: readonly unknown[] = [version, settledVersion, ...nodes, ...retired];
     if (!numbers.every((number) => Number.isSafeInteger(number) && Number(number) >= 0)) return undefined;
@@ -49,6 +58,7 @@ export function parseKnownMembers(text: string): KnownMembers | undefined {
       retired,
       isRemoved: isRemoved === true,
       ...(rules !== undefined && { rules: validateRuleTable(rules) }),
+      ...(tokens !== undefined && { tokens }),
     };
   } catch {
     return undefined;
@@ -59,19 +69,29 @@ export function parseKnownMembers(text: string): KnownMembers | undefined {
 export class MemberCache {
   readonly #directory: string;
   readonly #failed: (error: unknown) => void;
-  #known: KnownMembers = { version: 0, settledVersion: 0, nodes: [], retired: [], isRemoved: false };
+  #known: KnownMembers;
   #isWriting = false;
   #isDirty = false;
 
-  /** @param failed told that a write failed; nothing depends on it */
-  constructor(databaseDirectory: string, failed: (error: unknown) => void) {
+  /**
+   * @param failed told that a write failed; nothing depends on it
+   * @param tokens as they were known last
+   */
+  constructor(databaseDirectory: string, failed: (error: unknown) => void, tokens?: KnownTokens) {
+    const nothing = { version: 0, settledVersion: 0, nodes: [], retired: [], isRemoved: false };
+    this.#known = { ...nothing, ...(tokens !== undefined && { tokens }) };
     this.#directory = databaseDirectory;
     this.#failed = failed;
   }
 
-  update({ version, settledVersion, nodes, leaving, retired }: MetaState): void {
+  update({ version, settledVersion, nodes, leaving, retired, tokens }: MetaState): void {
     const ids = [...nodes, ...leaving].map(({ id }) => id);
-    this.#change({ ...this.#known, version, settledVersion, nodes: ids, retired });
+    const known = this.#known.tokens;
+    // After a restart group 0 may be back at an older version here.
+    const isNewer = tokens !== undefined && tokens.version >= (known?.version ?? 0);
+    const newest = isNewer ? { version: tokens.version, isClosed: hasAdmin(tokens.entries) } : known;
+    const told = newest === undefined ? {} : { tokens: newest };
+    this.#change({ ...this.#known, version, settledVersion, nodes: ids, retired, ...told });
   }
 
   /** Called often, with the same table as a rule. Without a list of nodes it is left for later: the file may have one. */

@@ -22,6 +22,8 @@ export interface MetricSources {
   /** By node. */
   readonly clockRatesPpm: () => Iterable<readonly [number, number]>;
   readonly usage: DoorUsage;
+  /** Wrong tokens that were shown, by door, since the node started. */
+  readonly authFailures: () => Iterable<readonly [string, number]>;
 }
 
 export class Metrics {
@@ -91,6 +93,7 @@ export class Metrics {
         for (const [peer, ppm] of sources.clockRatesPpm()) rates.set({ peer }, ppm);
       },
     });
+    addAuthFailures(sources, registers);
     addUsageMetrics(sources.usage, this.#registry);
   }
 
@@ -124,6 +127,19 @@ function counter(name: string, help: string, read: () => number, registers: Regi
       const now = read();
       metric.inc(now - last);
       last = now;
+    },
+  });
+}
+
+function addAuthFailures({ authFailures }: MetricSources, registers: Registry[]): void {
+  const failures: Counter = new Counter({
+    name: 'quorate_auth_failures_total',
+    help: 'Requests with a token that is wrong or was revoked, by door.',
+    labelNames: ['door'],
+    registers,
+    collect() {
+      failures.reset();
+      for (const [door, count] of authFailures()) failures.inc({ door }, count);
     },
   });
 }

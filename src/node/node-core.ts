@@ -19,6 +19,7 @@ import type { Partition } from '../partition/partition.ts';
 import { groupOfPartition } from '../partition/placement.ts';
 import type { Forwarder } from '../router/forwarder.ts';
 import type { Router } from '../router/router.ts';
+import { nodeChangeResult } from '../wire/cluster-changes.ts';
 import type { Refusal } from '../wire/hello.ts';
 import type { NodeReport } from '../wire/node-report.ts';
 import { watchCapacity } from './capacity.ts';
@@ -30,7 +31,8 @@ import { PeerEvents } from './peer-events.ts';
 import { Replicas } from './replicas.ts';
 import { newRaft } from './raft-driver.ts';
 import { newRouting } from './routing.ts';
-import { RulesChanges } from './rules-changes.ts';
+import { RulesChanges, type RulesChangesInit } from './rules-changes.ts';
+import { newTokens, type Tokens } from './tokens.ts';
 import { UsageExchange } from './usage-exchange.ts';
 
 const NOTHING = new Uint8Array(0);
@@ -43,6 +45,8 @@ export class NodeCore {
   readonly clock: ClockWatch;
   /** To be asked for other rules, which reach the logs of all partitions through group 0. */
   readonly rules: RulesChanges;
+  /** To be asked who may ask what, and for other tokens. */
+  readonly tokens: Tokens;
   /** To be asked what the doors of all nodes answered. */
   readonly usage: UsageExchange;
   /** To be asked under all limits that the rules find for a request. */
@@ -85,12 +89,10 @@ export class NodeCore {
     });
     this.clock = this.#newClockWatch();
     this.#membership = this.#newMembership();
-    this.rules = new RulesChanges({
-      core: this,
-      timing: config.timing,
-      partitionCount: config.partitions,
-      change: (change, done) => this.#membership.change(change, done),
-    });
+    const { timing, partitions: partitionCount } = config;
+    const change: RulesChangesInit['change'] = (...asked) => this.#membership.change(...asked);
+    this.rules = new RulesChanges({ core: this, timing, partitionCount, change });
+    this.tokens = newTokens(init, { state: () => this.meta.state, change });
     this.#capacity = watchCapacity({
       nodeId,
       config,
@@ -101,7 +103,7 @@ export class NodeCore {
       monotonicMillis: clocks.monotonicMillis,
       refusing: init.refusingAtCapacity,
     });
-    const limits = departureLimits(config.timing);
+    const limits = departureLimits(timing);
     this.#departure = new Departure({ raft: this.raft, announce: () => this.#announceDeparture(), limits });
     const { forwarder, ...routing } = newRouting({
       init,
@@ -146,6 +148,7 @@ export class NodeCore {
 
   #reported(report: NodeReport): void {
     this.rules.heard(report);
+    this.tokens.heard(report);
     this.#init.reported?.(report);
   }
 
@@ -166,17 +169,10 @@ export class NodeCore {
   }
 
   #newMembership(): Membership {
-    const { nodeId, config, admission, random, defer, send, isConnected, nodesChanged, excluded } =
-      this.#init;
+    const { config, random } = this.#init;
     const { requestDeadlineMillis, tickMillis } = config.timing;
     return new Membership({
-      nodeId,
-      admission,
-      defer,
-      send,
-      isConnected,
-      nodesChanged,
-      excluded,
+      ...this.#init,
       raft: this.raft,
       meta: this.meta,
       placement: this.placement,
@@ -265,10 +261,7 @@ export class NodeCore {
    * @param done told once; never if this process ends before
    */
   changeNodes(change: NodeChange, done: (result: NodeChangeResult) => void): void {
-    this.#membership.change({ type: 'change', change }, (result) => {
-      if (!result.ok && result.reason === 'rulesChanged') done({ ok: false, reason: 'unknownOutcome' });
-      else done(result);
-    });
+    this.#membership.change({ type: 'change', change }, (result) => done(nodeChangeResult(result)));
   }
 
   /** Asks whoever leads the user's partition; see `Router.ask`. */
@@ -296,6 +289,7 @@ export class NodeCore {
     this.#departure.tick();
     this.#membership.tick();
     this.rules.tick();
+    this.tokens.tick();
     this.#capacity.tick();
     this.clock.tick();
     this.usage.tick();

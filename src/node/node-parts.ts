@@ -16,11 +16,12 @@ import { HTTP_SETTINGS_DEFAULTS } from '../http/http-settings.ts';
 import { Admission } from '../meta/admission.ts';
 import { RespDoor } from '../resp/resp-door.ts';
 import { TcpTransport } from '../transport/tcp-transport.ts';
+import { type Access, accessOf } from './access.ts';
 import { ClusterView, type Known, reportOf } from './cluster-view.ts';
 import { DoorClock } from './door-clock.ts';
 import { DoorUsage } from './door-usage.ts';
 import { EventTurn } from './event-turn.ts';
-import { MemberCache } from './member-cache.ts';
+import { MemberCache, readKnownMembers } from './member-cache.ts';
 import { Metrics } from './metrics.ts';
 import type { Clocks } from './node-core-init.ts';
 import type { NodeInit } from './node-init.ts';
@@ -45,6 +46,7 @@ export interface NodeParts {
   readonly view: ClusterView;
   readonly doorClock: DoorClock;
   readonly usage: DoorUsage;
+  readonly access: Access;
   readonly doors: readonly FrontDoor[];
 }
 
@@ -87,9 +89,16 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
   const view = viewOf(init, readiness, clocks);
   const doorClock = new DoorClock(clocks);
   const usage = new DoorUsage(clocks);
-  const behind = behindDoor(self, { readiness, view, usage });
+  const { tokens: tokensBefore } = (await readKnownMembers(dataDirectory)) ?? {};
+  const access = accessOf({
+    configured: config.tokens ?? [],
+    tokens: () => readiness.core?.tokens,
+    isBehind: () =>
+      tokensBefore?.isClosed === true && (readiness.core?.tokens.version ?? 0) < tokensBefore.version,
+  });
+  const behind = behindDoor(self, { readiness, view, usage, access });
   const resp = respDoor(init, self.resp, { node: behind, doorClock, turn, ...clocks });
-  const metrics = metricsOf(readiness, resp, usage);
+  const metrics = metricsOf(readiness, { resp, usage, access });
   const { monotonicMillis } = clocks;
   const http = httpDoor(init, self.http, { node: behind, doorClock, metrics, ...clocks });
   const store = new ObservedStore(init.wrapStore?.(opened) ?? opened, {
@@ -98,9 +107,9 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
     snapshotKept: (snapshot) => logger.info(snapshot, 'snapshot kept'),
   });
   const fatal = fatalOnce(init, (reason) => opened.condemn(reason));
-  const memberCache = new MemberCache(dataDirectory, (error) =>
-    logger.warn({ err: error }, 'cannot write what is known of the nodes'),
-  );
+  const unwritten = (error: unknown): void =>
+    logger.warn({ err: error }, 'cannot write what is known of the nodes');
+  const memberCache = new MemberCache(dataDirectory, unwritten, tokensBefore);
   return {
     init,
     self,
@@ -115,6 +124,7 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
     view,
     doorClock,
     usage,
+    access,
     doors: [http, ...(resp === undefined ? [] : [resp])],
   };
 }
@@ -199,7 +209,18 @@ function respDoor(
   });
 }
 
-function metricsOf(readiness: NodeReadiness, resp: RespDoor | undefined, usage: DoorUsage): Metrics {
+function metricsOf(
+  readiness: NodeReadiness,
+  {
+    resp,
+    usage,
+    access,
+  }: {
+    readonly resp: RespDoor | undefined;
+    readonly usage: DoorUsage;
+    readonly access: Access;
+  },
+): Metrics {
   return new Metrics({
     respAnswers: () => Object.entries(resp?.counts.answers ?? {}),
     leaderships: () => readiness.core?.raft.leaderships ?? 0,
@@ -212,6 +233,7 @@ function metricsOf(readiness: NodeReadiness, resp: RespDoor | undefined, usage: 
     isClockUnfit: () => readiness.core?.clock.verdict.fit === false,
     clockRatesPpm: () => readiness.core?.clock.estimates() ?? [],
     usage,
+    authFailures: () => Object.entries(access.failures),
   });
 }
 
@@ -231,13 +253,14 @@ function viewOf({ config, nodeId }: NodeInit, readiness: NodeReadiness, clocks: 
 
 function behindDoor(
   { id: nodeId, resp }: NodeAddress,
-  { readiness, view, usage }: Pick<NodeParts, 'readiness' | 'view' | 'usage'>,
+  { readiness, view, usage, access }: Pick<NodeParts, 'readiness' | 'view' | 'usage' | 'access'>,
 ): NodeBehindDoor {
   const ask = <R extends UserRequest>(request: R, done: DoneWith<R>): void => {
     if (readiness.core === undefined) (done as DoneWith<UserRequest>)(STARTING, 0);
     else readiness.core.ask(request, done);
   };
   return {
+    access,
     allow: ask,
     answered: (request, answer, startedMillis) => usage.answered(request, answer, startedMillis),
     allowDescribed(request, done) {

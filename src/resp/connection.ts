@@ -7,6 +7,7 @@ import type { DescribedAnswer, DescribedRequest } from '../api/described.ts';
 import type { AllowRequest } from '../api/request.ts';
 import { type AnswerFormat, AnswerQueue } from './answer-queue.ts';
 import type { Call, DoorCounts, DoorState } from './command.ts';
+import { refusalOfCommand } from './command-roles.ts';
 import { fitsArity, unknownCommand, wrongArity } from './command-table.ts';
 import type { Flushable, FlushPass } from './flush-pass.ts';
 import { failed, type Reply } from './reply.ts';
@@ -156,6 +157,11 @@ export class Connection implements Flushable {
       return;
     }
     this.session.lastCommand = command.name;
+    const refusal = refusalOfCommand(command, args, { session: this.session, access: door.node.access });
+    if (refusal !== undefined) {
+      this.#reply(refusal);
+      return;
+    }
     if (!fitsArity(command, args.count)) {
       this.#reply(wrongArity(command.name));
       return;

@@ -16,6 +16,10 @@ export class Session {
   readonly local: string;
   readonly #createdMillis: number;
   version: RespVersion = 2;
+  /** Of the token that it showed last, which may have been revoked since. */
+  tokenId: string | undefined;
+  /** Wrong tokens that it showed. */
+  authFailures = 0;
   /** Empty until the client names itself. */
   name = '';
   libraryName = '';
@@ -37,6 +41,7 @@ export class Session {
   reset(): void {
     this.version = 2;
     this.name = '';
+    this.tokenId = undefined;
   }
 
   /** A line of `CLIENT LIST`. */

@@ -1,11 +1,19 @@
 /** The frames of a change of the cluster on its way to the leader of group 0, and of what became of it. */
 import { InvalidFieldError } from '../api/fields.ts';
 import {
+  NODE_CHANGE_FAILURES,
   type NodeChange,
   type NodeChangeFailure,
   type NodeChangeResult,
   validateNodeChange,
 } from '../api/node-change.ts';
+import {
+  TOKEN_REFUSALS,
+  TOKEN_ID,
+  type TokenChange,
+  type TokenRefusal,
+  validateTokenEntry,
+} from '../api/token.ts';
 import { CommandDecodeError, decodeCommand, encodeRules } from '../limiter/log/command.ts';
 import type { RuleTable } from '../limiter/rules.ts';
 import { Fields, pack, unpack } from './fields.ts';
@@ -14,6 +22,7 @@ import { FrameError } from './frame.ts';
 /** What nodes hand to the leader of group 0, and are told the end of. */
 export type ClusterChange =
   | { readonly type: 'change'; readonly change: NodeChange }
+  | { readonly type: 'tokens'; readonly change: TokenChange }
   /** `base`: the version of the rules in group 0 that this replaces, 0 if there are none. */
   | {
       readonly type: 'rules';
@@ -23,8 +32,21 @@ export type ClusterChange =
       readonly definitions?: string;
     };
 
-/** What became of it. `version`: of the list of nodes, or of the rules. */
-export type ClusterChangeResult = NodeChangeResult | { readonly ok: false; readonly reason: 'rulesChanged' };
+/** What became of it. `version`: of the list of nodes, of the rules, or of the tokens. */
+export type ClusterChangeResult =
+  | NodeChangeResult
+  | { readonly ok: false; readonly reason: 'rulesChanged' | TokenRefusal };
+
+/** Of a change of the nodes: what belongs to other changes says nothing of it. */
+export function nodeChangeResult(result: ClusterChangeResult): NodeChangeResult {
+  if (result.ok || result.reason === 'notLeader') return result;
+  const { reason } = result;
+  return { ok: false, reason: isOfNodes(reason) ? reason : 'unknownOutcome' };
+}
+
+function isOfNodes(reason: string): reason is Exclude<NodeChangeFailure, 'notLeader'> {
+  return reason in NODE_CHANGE_FAILURES;
+}
 
 export interface ForwardedChange {
   /** Of the node that asks: its result bears the same. */
@@ -38,7 +60,7 @@ export interface ForwardedResult {
   readonly result: ClusterChangeResult;
 }
 
-const TYPES = ['change', 'rules'] as const satisfies readonly ClusterChange['type'][];
+const TYPES = ['change', 'rules', 'tokens'] as const satisfies readonly ClusterChange['type'][];
 
 const REASONS = [
   'emptyChange',
@@ -52,13 +74,15 @@ const REASONS = [
   'notLeader',
   'notMember',
   'rulesChanged',
-] as const satisfies readonly (NodeChangeFailure | 'rulesChanged')[];
+  ...TOKEN_REFUSALS,
+] as const satisfies readonly (NodeChangeFailure | TokenRefusal | 'rulesChanged')[];
 
 export function encodeClusterChange({ id, change }: ForwardedChange): Buffer {
   const type = TYPES.indexOf(change.type);
   // As entries have it: whoever can read those can read this.
   if (change.type === 'rules')
     return pack([id, type, change.base, encodeRules(change.table), change.definitions]);
+  if (change.type === 'tokens') return pack([id, type, ...tokenFields(change.change)]);
   const { add, remove } = change.change;
   const { http, peer } = add ?? {};
   return pack([id, type, remove ?? null, add?.id ?? null, http?.host, http?.port, peer?.host, peer?.port]);
@@ -70,6 +94,7 @@ export function decodeClusterChange(payload: Uint8Array): ForwardedChange {
   const id = fields.integer('id');
   const type = fields.oneOf(TYPES, 'type');
   if (type === 'change') return { id, change: { type, change: readNodeChange(fields) } };
+  if (type === 'tokens') return { id, change: { type, change: readTokenChange(fields) } };
   const base = fields.integer('base');
   const table = readRules(fields.bytes('rules'));
   const definitions = fields.optionalString('definitions');
@@ -85,6 +110,29 @@ function readNodeChange(fields: Fields): NodeChange {
     return validateNodeChange({ add: node === undefined ? node : { id: node, http, peer }, remove });
   } catch (error) {
     if (error instanceof InvalidFieldError) throw new FrameError(`change of the nodes: ${error.message}`);
+    throw error;
+  }
+}
+
+/** Which token goes, or null and the one that comes. */
+function tokenFields(change: TokenChange): readonly unknown[] {
+  if ('revoke' in change) return [change.revoke, change.canOpen];
+  const { id, role, name, sha256, createdMillis } = change.create;
+  return [null, id, role, name, sha256, createdMillis];
+}
+
+function readTokenChange(fields: Fields): TokenChange {
+  const revoke = fields.optionalString('revoke');
+  if (revoke !== undefined) {
+    if (!TOKEN_ID.test(revoke)) throw new FrameError('change of the tokens: revoke is no id of a token');
+    return { revoke, canOpen: fields.boolean('canOpen') };
+  }
+  const [id, role, name, sha256] = ['id', 'role', 'name', 'sha256'].map((field) => fields.string(field));
+  const createdMillis = fields.optionalInteger('createdMillis');
+  try {
+    return { create: validateTokenEntry({ id, role, name, sha256, createdMillis }, 'create') };
+  } catch (error) {
+    if (error instanceof InvalidFieldError) throw new FrameError(`change of the tokens: ${error.message}`);
     throw error;
   }
 }

@@ -28,9 +28,11 @@ export interface NodeReport {
   readonly partitions: readonly PartitionReport[];
   /** Where it speaks the Redis protocol, if it does and can say so. */
   readonly resp?: HostPort;
+  /** Of the tokens that it knows; absent while it knows none. */
+  readonly tokensVersion?: number;
 }
 
-export function encodeNodeReport({ pid, clock, partitions, resp }: NodeReport): Buffer {
+export function encodeNodeReport({ pid, clock, partitions, resp, tokensVersion }: NodeReport): Buffer {
   const rows = partitions.map((p) => [
     p.partition,
     p.isLeader,
@@ -42,7 +44,7 @@ export function encodeNodeReport({ pid, clock, partitions, resp }: NodeReport): 
     p.rulesDigest,
     p.members,
   ]);
-  return pack([pid, CLOCK_STATES.indexOf(clock), rows, resp?.host, resp?.port]);
+  return pack([pid, CLOCK_STATES.indexOf(clock), rows, resp?.host, resp?.port, tokensVersion]);
 }
 
 /** @throws FrameError if it is malformed */
@@ -65,7 +67,15 @@ export function decodeNodeReport(node: NodeId, payload: Uint8Array): NodeReport 
     };
   });
   const resp = decodeAddress(fields, 'resp');
-  return { node, pid, clock, partitions, ...(resp !== undefined && { resp }) };
+  const tokensVersion = fields.optionalInteger('tokensVersion');
+  return {
+    node,
+    pid,
+    clock,
+    partitions,
+    ...(resp !== undefined && { resp }),
+    ...(tokensVersion !== undefined && { tokensVersion }),
+  };
 }
 
 function digest(text: string): string {

@@ -18,6 +18,7 @@ import type {
   RefundRequest,
 } from '../../src/api/refund.ts';
 import type { UsageQuery, UsageResult } from '../../src/api/usage.ts';
+import { PlayedAccess } from '../api/played-access.ts';
 import { decisionOf, standingOf } from '../api/decision-of.ts';
 import { HTTP_LIMITS, type HttpLimits } from '../../src/http/door-init.ts';
 import { HTTP_SETTINGS_DEFAULTS, type HttpSettings } from '../../src/http/http-settings.ts';
@@ -50,6 +51,9 @@ export const REPORT: ClusterReport = {
 };
 
 export class Door {
+  /** Lines of the log. */
+  readonly logged: string[] = [];
+  readonly access = new PlayedAccess();
   readonly asked: AllowRequest[] = [];
   readonly open: AllowDone[] = [];
   readonly told: {
@@ -103,6 +107,7 @@ export class Door {
 
   constructor(limits: HttpLimits = HTTP_LIMITS, settings: HttpSettings = HTTP_SETTINGS_DEFAULTS) {
     const node: NodeBehindDoor = {
+      access: this.access,
       allow: (request, done) => {
         this.asked.push(request);
         if (this.answer === undefined) this.open.push(done);
@@ -161,7 +166,7 @@ export class Door {
       accepted: () => {},
       monotonicMillis: () => 777,
       wallMillis: () => WALL_MILLIS,
-      logger: pino({ level: 'silent' }),
+      logger: pino({ level: 'info' }, { write: (line: string) => void this.logged.push(line) }),
       limits,
       settings,
     });

@@ -84,6 +84,22 @@ describe('a snapshot of group 0', () => {
         return meta;
       },
     ],
+    [
+      'with tokens',
+      () => {
+        const meta = metaGroup();
+        apply(meta, 1, {
+          type: 'create',
+          nodes: [{ id: 1, incarnation: 'one' }],
+          replicas: 1,
+          partitions: 16,
+        });
+        const token = { id: 'abcdefgh', role: 'admin', name: 'ops', sha256: 'a'.repeat(64) } as const;
+        apply(meta, 2, { type: 'tokens', change: { create: token } });
+        expect(meta.state?.tokens?.entries).toEqual([token]);
+        return meta;
+      },
+    ],
   ])('%s has chunks that the driver takes, and comes back whole', (_name, made) => {
     const meta = made();
     const chunks = chunksOf(meta.snapshot());

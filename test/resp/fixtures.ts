@@ -11,6 +11,7 @@ import { RespDoor } from '../../src/resp/resp-door.ts';
 import type { LookAnswer, LookRequest } from '../../src/api/look.ts';
 import type { RefundAnswer, RefundRequest } from '../../src/api/refund.ts';
 import type { DoneWith } from '../../src/api/user-request.ts';
+import { PlayedAccess } from '../api/played-access.ts';
 import { decisionOf, standingOf } from '../api/decision-of.ts';
 import { eventually } from '../cluster/harness.ts';
 import { type Decoded, decodeReplies } from './decode-replies.ts';
@@ -37,6 +38,7 @@ export const REPORT: ClusterReport = {
 };
 
 export class PlayedDoor {
+  readonly access = new PlayedAccess();
   readonly told: { readonly request: unknown; readonly answer: unknown }[] = [];
   readonly asked: AllowRequest[] = [];
   readonly open: AllowDone[] = [];
@@ -76,6 +78,7 @@ export class PlayedDoor {
   constructor(limits: Partial<RespLimits> = {}) {
     this.door = new RespDoor({
       node: {
+        access: this.access,
         allow: (request, done) => {
           this.asked.push(request);
           if (this.answer === undefined) this.open.push(done);

@@ -1,5 +1,6 @@
 /** Changes of the nodes, and what became of them, on their way between nodes. */
 import type { NodeChange } from '../../src/api/node-change.ts';
+import type { TokenChange } from '../../src/api/token.ts';
 import { encodeRules, encodeSweep } from '../../src/limiter/log/command.ts';
 import { validateRuleTable } from '../../src/limiter/rules.ts';
 import { describe, expect, it } from 'vitest';
@@ -32,6 +33,33 @@ describe('a change of the nodes', () => {
   );
 });
 
+describe('a change of the tokens', () => {
+  const token = { id: 'abcdefgh', role: 'decide', name: 'gateway', sha256: 'a'.repeat(64) } as const;
+  const { id, role, name, sha256 } = token;
+
+  it.each<[TokenChange]>([
+    [{ create: token }],
+    [{ create: { ...token, createdMillis: 7 } }],
+    [{ revoke: 'abcdefgh', canOpen: false }],
+    [{ revoke: 'abcdefgh', canOpen: true }],
+  ])('arrives as it was sent: %j', (change) => {
+    const sent = { id: 7, change: { type: 'tokens', change } } as const;
+    expect(decodeClusterChange(encodeClusterChange(sent))).toEqual(sent);
+  });
+
+  it.each([
+    [[7, 2]],
+    [[7, 2, 'abcdefgh']],
+    [[7, 2, 'ABC', true]],
+    [[7, 2, null, id, role, name]],
+    [[7, 2, null, id, 'root', name, sha256, null]],
+    [[7, 2, null, id, role, '', sha256, null]],
+    [[7, 2, null, id, role, name, 'secret', null]],
+  ])('that makes no sense is a FrameError: %j', (value) => {
+    expect(() => decodeClusterChange(pack(value))).toThrow(FrameError);
+  });
+});
+
 describe('a change of the rules', () => {
   const table = validateRuleTable({ version: 8, rules: [{ id: 'a', limit: 3, windowMillis: 1_000 }] });
 
@@ -58,6 +86,7 @@ describe('what became of it', () => {
     [{ ok: false, reason: 'unknownOutcome' }],
     [{ ok: false, reason: 'notLeader', leader: 3 }],
     [{ ok: false, reason: 'rulesChanged' }],
+    [{ ok: false, reason: 'lastAdmin' }],
   ])('arrives as it was sent: %j', (result) => {
     expect(decodeChangeResult(encodeChangeResult({ id: 7, result }))).toEqual({ id: 7, result });
   });

@@ -73,6 +73,7 @@ const KINDS = {
     samples: [
       { node: 2, pid: 4711, clock: 'fit', partitions: [] },
       { node: 2, pid: 4711, clock: 'fit', partitions: [], resp: { host: '::1', port: 65_535 } },
+      { node: 2, pid: 4711, clock: 'fit', partitions: [], tokensVersion: 3 },
       {
         node: 2,
         pid: 1,

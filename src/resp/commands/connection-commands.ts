@@ -1,7 +1,8 @@
 /** Commands about the connection itself: who speaks, in which version of the protocol, and whether anybody is there. */
 import type { Call, Command } from '../command.ts';
 import { wrongArity } from '../command-table.ts';
-import { type ErrorReply, failed, mapOf, OK, type Reply, simple, SYNTAX_ERROR } from '../reply.ts';
+import { callerOfSession, LOADING } from '../command-roles.ts';
+import { error, type ErrorReply, failed, mapOf, OK, type Reply, simple, SYNTAX_ERROR } from '../reply.ts';
 import type { RespVersion } from '../reply-writer.ts';
 import { namedAs } from './client-commands.ts';
 
@@ -9,10 +10,12 @@ const FLAGS = ['noscript', 'loading', 'stale', 'fast'];
 const NO_PASSWORD = failed(
   'AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?',
 );
-const WRONG_PASSWORD: ErrorReply = {
-  kind: 'error',
-  text: 'WRONGPASS invalid username-password pair or user is disabled.',
-};
+const WRONG_PASSWORD = error('WRONGPASS invalid username-password pair or user is disabled.');
+const HELLO_WITHOUT_AUTH = error(
+  'NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time',
+);
+/** Of wrong tokens on one connection; after as many it ends. */
+export const AUTH_FAILURES_MAX = 10;
 
 export const CONNECTION_COMMANDS: readonly Command[] = [
   {
@@ -44,7 +47,7 @@ export const CONNECTION_COMMANDS: readonly Command[] = [
     arity: -2,
     flags: [...FLAGS, 'no_auth'],
     key: 0,
-    summary: 'Refused: there are no passwords',
+    summary: 'Shows a token, as the password of the default user',
     run: auth,
   },
   {
@@ -98,8 +101,11 @@ function echo({ args }: Call): Reply {
   return args.text(1) ?? failed('the message must be UTF-8');
 }
 
-/** `HELLO [2|3 [AUTH user password] [SETNAME name]]`. Changes nothing unless all of it can be done. */
-function hello({ args, session, door }: Call): Reply {
+/** `HELLO [2|3 [AUTH default token] [SETNAME name]]`. Changes nothing unless all of it can be done. */
+function hello(call: Call): Reply {
+  const { args, session, door } = call;
+  const { access } = door.node;
+  let shown: Exclude<Shown, ErrorReply> | undefined;
   let version: RespVersion = session.version;
   let name: string | undefined;
   if (args.count > 1) {
@@ -112,7 +118,9 @@ function hello({ args, session, door }: Call): Reply {
   }
   for (let i = 2; i < args.count; i += 1) {
     if (args.is(i, 'AUTH') && i + 2 < args.count) {
-      if (!args.is(i + 1, 'DEFAULT')) return WRONG_PASSWORD;
+      const known = showToken(call, i + 1, i + 2);
+      if ('kind' in known) return known;
+      shown = known;
       i += 2;
     } else if (args.is(i, 'SETNAME') && i + 1 < args.count) {
       const named = namedAs(args, i + 1);
@@ -121,6 +129,9 @@ function hello({ args, session, door }: Call): Reply {
       i += 1;
     } else return SYNTAX_ERROR;
   }
+  const isKnown = shown !== undefined || callerOfSession(session, access) !== undefined;
+  if (access.mode() !== 'open' && !isKnown) return HELLO_WITHOUT_AUTH;
+  session.tokenId = shown?.id ?? session.tokenId;
   session.version = version;
   session.name = name ?? session.name;
   return mapOf({
@@ -134,11 +145,40 @@ function hello({ args, session, door }: Call): Reply {
   });
 }
 
-/** The default user needs no password, so any is right for it, as with Redis. */
-function auth({ args }: Call): Reply {
-  if (args.count === 2) return NO_PASSWORD;
+/** What a password is good for; `id`: of the token, undefined where none is needed. */
+type Shown = { readonly id: string | undefined } | ErrorReply;
+
+/**
+ * @param user argument with the name of a user, of whom there is one; 0: there is none
+ * @param password argument with the token
+ */
+function showToken({ args, session, door }: Call, user: number, password: number): Shown {
+  const { access } = door.node;
+  const mode = access.mode();
+  const isDefault = user === 0 || args.is(user, 'DEFAULT');
+  const caller = isDefault ? access.callerOf(args.text(password) ?? '') : undefined;
+  // Also while the cluster is open: whoever shows its token now is not sent away when it closes.
+  if (caller !== undefined) return { id: caller.id };
+  if (mode === 'unknown') return LOADING;
+  if (mode === 'open') {
+    if (user === 0) return NO_PASSWORD;
+    // The default user needs no password, so any is right for it, as with Redis.
+    return isDefault ? { id: undefined } : WRONG_PASSWORD;
+  }
+  access.failed('resp');
+  session.authFailures += 1;
+  session.isLeaving ||= session.authFailures >= AUTH_FAILURES_MAX;
+  return WRONG_PASSWORD;
+}
+
+/** `AUTH token`, `AUTH default token`. */
+function auth(call: Call): Reply {
+  const { args, session } = call;
   if (args.count > 3) return SYNTAX_ERROR;
-  return args.is(1, 'DEFAULT') ? OK : WRONG_PASSWORD;
+  const shown = args.count === 2 ? showToken(call, 0, 1) : showToken(call, 1, 2);
+  if ('kind' in shown) return shown;
+  session.tokenId = shown.id;
+  return OK;
 }
 
 function select({ args }: Call): Reply {

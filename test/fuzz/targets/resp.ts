@@ -1,4 +1,5 @@
 /** The Redis protocol: requests and inline commands cut anywhere, and a whole connection, every answer of which a client must understand. */
+import { PlayedAccess } from '../../api/played-access.ts';
 import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import fc from 'fast-check';
@@ -85,6 +86,7 @@ const NODE: NodeBehindDoor = {
     const refund = { refunded: true, ruleId: 'default', cost: 2, decided: RECEIPT, rulesVersion: 7 };
     done({ kind: 'refund', refund }, 0);
   },
+  access: new PlayedAccess(),
   operate: () => {},
   customer: () => {},
   refundDescribed: () => {},

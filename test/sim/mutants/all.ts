@@ -20,6 +20,7 @@ import { REQUEST_IDS } from './request-ids.ts';
 import { ROUTER } from './router.ts';
 import { RULES_VERSION } from './rules-version.ts';
 import { SNAPSHOTS } from './snapshots.ts';
+import { TOKENS } from './tokens.ts';
 import { USAGE } from './usage.ts';
 import { WIRE } from './wire.ts';
 
@@ -40,6 +41,7 @@ export const MUTANTS_BY_AREA: Readonly<Record<string, readonly Mutant[]>> = {
   membership: MEMBERSHIP,
   placement: PLACEMENT,
   router: ROUTER,
+  tokens: TOKENS,
   'rules-version': RULES_VERSION,
   usage: USAGE,
   wire: WIRE,

@@ -1,0 +1,90 @@
+/** `quorate tokens`: makes, lists and revokes the tokens of a running cluster, at one of its nodes. It keeps no token. */
+import type { TokenAsked } from '../api/token.ts';
+import { askNode, ClusterCommandError, messageOf, type NodeBody, type Sent } from './ask-node.ts';
+
+/** The node waits some seconds for others before it answers. */
+const ANSWER_MILLIS_MAX = 30_000;
+const PATH = '/v1/tokens';
+
+export interface TokensCommandOptions {
+  /** The URL of a node. */
+  readonly node: string;
+  readonly json?: true;
+  readonly print: (line: string) => void;
+}
+
+/** `pending`: it is done, and nodes that could not be reached have not heard of it. */
+export type TokensOutcome = 'done' | 'pending';
+
+/** @throws ClusterCommandError `unfinished` if there may be a token that nobody was shown */
+export async function createToken(
+  asked: TokenAsked,
+  { node, json, print }: TokensCommandOptions,
+): Promise<TokensOutcome> {
+  const sent = { method: 'POST', contentType: 'application/json', body: JSON.stringify(asked) };
+  const body = await asking(new URL(PATH, node), sent);
+  const { id, role, token } = body;
+  if (json === true) print(JSON.stringify(body, null, 2));
+  else {
+    print(`token ${String(id)} of role ${String(role)}; keep it now, it is not shown again:`);
+    print(String(token));
+  }
+  return outcomeOf(body, { json, print });
+}
+
+/** @throws ClusterCommandError */
+export async function listTokens({ node, json, print }: TokensCommandOptions): Promise<void> {
+  const body = await asking(new URL(PATH, node));
+  if (json === true) {
+    print(JSON.stringify(body, null, 2));
+    return;
+  }
+  const tokens = Array.isArray(body['tokens']) ? (body['tokens'] as NodeBody[]) : [];
+  if (tokens.length === 0) print('there are no tokens: whoever reaches a door may ask');
+  for (const { id, role, name, createdMillis, configured } of tokens) {
+    const made =
+      typeof createdMillis === 'number' ? new Date(createdMillis).toISOString() : 'at unknown time';
+    const where = configured === true ? ', in cluster.json' : '';
+    print(`${String(id)}  ${String(role).padEnd(6)}  ${String(name)} (made ${made}${where})`);
+  }
+}
+
+/** @param isOpenAllowed also if no token of role admin is left, and everybody may ask. @throws ClusterCommandError */
+export async function revokeToken(
+  id: string,
+  { isOpenAllowed, node, json, print }: TokensCommandOptions & { readonly isOpenAllowed: boolean },
+): Promise<TokensOutcome> {
+  const url = new URL(`${PATH}/${encodeURIComponent(id)}${isOpenAllowed ? '?open=true' : ''}`, node);
+  const body = await asking(url, { method: 'DELETE' });
+  if (json === true) print(JSON.stringify(body, null, 2));
+  else print(`token ${id} is revoked`);
+  return outcomeOf(body, { json, print });
+}
+
+async function asking(url: URL, sent?: Sent): Promise<NodeBody> {
+  const { status, body, isUnreachable } = await askNode(url, ANSWER_MILLIS_MAX, sent);
+  if (status >= 200 && status <= 299) return body;
+  const message = messageOf(body) ?? `status ${status}`;
+  if (isUnreachable === true)
+    throw new ClusterCommandError(
+      `no node listens at ${url.origin} (${message}): give the address of a running node with --node`,
+      'unreachable',
+    );
+  if (sent !== undefined && (status === 0 || body['reason'] === 'unknownOutcome'))
+    throw new ClusterCommandError(
+      `${url.origin}: ${message}; it may have been done: look with \`quorate tokens list\``,
+      'unfinished',
+    );
+  const outcome = status === 0 || status === 503 ? 'unreachable' : 'refused';
+  throw new ClusterCommandError(`${url.origin}: ${message}`, outcome);
+}
+
+function outcomeOf(
+  { pending }: NodeBody,
+  { json, print }: { readonly json: true | undefined; readonly print: (line: string) => void },
+): TokensOutcome {
+  if (!Array.isArray(pending) || pending.length === 0) return 'done';
+  if (json !== true)
+    print(`node ${pending.join(', ')} has not said that it knows; it will when it hears from the others`);
+  return 'pending';
+}

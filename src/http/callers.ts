@@ -1,0 +1,98 @@
+/**
+ * Who asks: reads the token of a request, and refuses those that may not ask for its route. While the cluster is open
+ * everybody may ask, and programs on the node's own machine may change things. It shows no token to anybody.
+ */
+import type { Socket } from 'node:net';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { NodeBehindDoor } from '../api/front-door.ts';
+import { UNAVAILABLE_RETRY_SECONDS } from '../api/refusals.ts';
+import type { Caller, Role } from '../api/token.ts';
+import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
+import { forbidden, isLocal } from './local-callers.ts';
+import { rolesOf } from './route-roles.ts';
+
+const BEARER = /^Bearer +(\S+) *$/i;
+/** Wrong tokens on one connection; after as many it is closed. */
+export const FAILURES_MAX = 10;
+
+/** One answer for a token that is missing, wrong or revoked. */
+const UNAUTHENTICATED: HttpAnswer = {
+  status: 401,
+  headers: { 'content-type': JSON_TYPE, 'www-authenticate': 'Bearer' },
+  body: {
+    allowed: false,
+    error: { type: 'unauthenticated', message: 'show a valid token: authorization: Bearer qt_...' },
+  },
+};
+const UNKNOWN: HttpAnswer = {
+  status: 503,
+  headers: { 'content-type': JSON_TYPE, 'retry-after': String(UNAVAILABLE_RETRY_SECONDS) },
+  body: {
+    allowed: false,
+    error: { type: 'starting', message: 'this node does not know yet which tokens are valid; ask again' },
+  },
+};
+
+/** By request, for as long as somebody holds it. */
+const callers = new WeakMap<object, Caller>();
+const failures = new WeakMap<Socket, number>();
+
+/** Why this request is refused, before anything of its body is read; undefined: it may go on. */
+export function refusalOfCaller(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { access }: NodeBehindDoor,
+): HttpAnswer | undefined {
+  const mode = access.mode();
+  if (mode === 'open') return undefined;
+  const roles = rolesOf(request.method, request.routeOptions.url);
+  if (roles === 'anybody') return undefined;
+  if (mode === 'unknown') return UNKNOWN;
+  const [, token] = BEARER.exec(request.headers.authorization ?? '') ?? [];
+  const caller = token === undefined ? undefined : access.callerOf(token);
+  if (caller === undefined) {
+    // Who shows none may not know that one is needed.
+    if (token !== undefined) failedOnce(request, reply, () => access.failed('http'));
+    return UNAUTHENTICATED;
+  }
+  callers.set(request, caller);
+  return roles.includes(caller.role) ? undefined : tooLow(caller.role, roles);
+}
+
+function tooLow(role: Role, roles: readonly Role[]): HttpAnswer {
+  const { body, ...answer } = forbidden(
+    `this needs a token of role ${roles.join(' or ')}, and this one has ${role}`,
+  );
+  return { ...answer, body: { allowed: false, ...(body as Record<string, unknown>) } };
+}
+
+function failedOnce({ socket }: FastifyRequest, reply: FastifyReply, count: () => void): void {
+  count();
+  const times = (failures.get(socket) ?? 0) + 1;
+  failures.set(socket, times);
+  if (times >= FAILURES_MAX) void reply.header('connection', 'close');
+}
+
+/** Whose token was shown; undefined while the cluster is open. */
+export function callerOf(request: FastifyRequest): Caller | undefined {
+  return callers.get(request);
+}
+
+/** May this caller change something? With a token of the role for it, or, while the cluster is open, on this machine. */
+export function mayChange(request: FastifyRequest, { access }: NodeBehindDoor): boolean {
+  // The cluster may have been closed while the body arrived.
+  return (
+    callerOf(request) !== undefined || (access.mode() === 'open' && isLocal(request.socket, request.headers))
+  );
+}
+
+/** Answers `forbidding` and says false unless the caller may change something. */
+export function maybeForbidden(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { node, forbidding }: { readonly node: NodeBehindDoor; readonly forbidding: HttpAnswer },
+): boolean {
+  if (mayChange(request, node)) return false;
+  sendAnswer(reply, forbidding);
+  return true;
+}

@@ -1,0 +1,47 @@
+/**
+ * Which roles may ask for which route, in one table. A role of admin may ask for all of them; a route that is not here is for it
+ * alone.
+ */
+import { type Role, ROLES } from '../api/token.ts';
+
+type Roles = 'anybody' | readonly Exclude<Role, 'admin'>[];
+
+const ADMIN: Roles = [];
+const DECIDE: Roles = ['decide'];
+const READ: Roles = ['read'];
+
+/** By method and route, as the router of the server has it. */
+export const ROUTE_ROLES: Readonly<Record<string, Roles>> = {
+  'GET /healthz': 'anybody',
+  'GET /readyz': 'anybody',
+  'POST /v1/allow': DECIDE,
+  'POST /v1/allow/batch': DECIDE,
+  'POST /v1/refunds': DECIDE,
+  'POST /v1/users/:userId/refunds': DECIDE,
+  'GET /v1/users/:userId': ['decide', 'read'],
+  'PUT /v1/users/:userId/block': ADMIN,
+  'DELETE /v1/users/:userId/block': ADMIN,
+  'POST /v1/users/:userId/reset': ADMIN,
+  'GET /v1/customers/:customerId': READ,
+  'PUT /v1/customers/:customerId': ADMIN,
+  'DELETE /v1/customers/:customerId': ADMIN,
+  'GET /v1/rules': READ,
+  'GET /v1/rules/*': READ,
+  'PUT /v1/rules': ADMIN,
+  'PUT /v1/rules/*': ADMIN,
+  'DELETE /v1/rules/*': ADMIN,
+  'GET /v1/usage': READ,
+  'GET /v1/cluster': READ,
+  'POST /v1/cluster/nodes': ADMIN,
+  'GET /v1/tokens': ADMIN,
+  'POST /v1/tokens': ADMIN,
+  'DELETE /v1/tokens/:tokenId': ADMIN,
+  'GET /metrics': READ,
+};
+
+/** @param route undefined where there is none: then whoever has a token is told so */
+export function rolesOf(method: string, route: string | undefined): 'anybody' | readonly Role[] {
+  if (route === undefined) return ROLES;
+  const roles = ROUTE_ROLES[`${method === 'HEAD' ? 'GET' : method} ${route}`] ?? ADMIN;
+  return roles === 'anybody' ? roles : [...roles, 'admin'];
+}

@@ -1,0 +1,68 @@
+/**
+ * Whom the doors of this node let in, from before its core is loaded: until then by the tokens of its file alone. It counts those
+ * that showed a wrong token.
+ */
+import {
+  type AccessBehindDoor,
+  type Caller,
+  infoOfToken,
+  partsOfToken,
+  type TokenEntry,
+} from '../api/token.ts';
+import { isSecretOf } from '../config/token-secret.ts';
+import { hasAdmin } from '../meta/token-table.ts';
+import type { Tokens } from './tokens.ts';
+
+type AuthFailures = Record<'http' | 'resp', number>;
+
+export interface AccessInit {
+  /** Of the file of this node. */
+  readonly configured: readonly TokenEntry[];
+  /** Undefined until everything is loaded. */
+  readonly tokens: () => Tokens | undefined;
+  /** What this node last knew was that everybody must show a token, and what group 0 says here now may be older. */
+  readonly isBehind: () => boolean;
+}
+
+export interface Access extends AccessBehindDoor {
+  /** How often a wrong token was shown, since the node started. */
+  readonly failures: Readonly<AuthFailures>;
+}
+
+/** Who asks is let in by what group 0 says here; see `AccessBehindDoor`. */
+export function accessOf(init: AccessInit): Access {
+  const { configured, tokens, isBehind } = init;
+  const failures: AuthFailures = { http: 0, resp: 0 };
+  const isClosedByFile = hasAdmin(configured);
+  const inFile = new Map(configured.map((entry) => [entry.id, entry]));
+  const callerInFile = (token: string): Caller | undefined => {
+    const parts = partsOfToken(token);
+    const entry = parts && inFile.get(parts.id);
+    return parts !== undefined && isSecretOf(entry, parts.secret) ? entry : undefined;
+  };
+  return {
+    failures,
+    failed(door) {
+      failures[door] += 1;
+    },
+    mode() {
+      if (isClosedByFile) return 'closed';
+      if (isBehind()) return 'unknown';
+      return tokens()?.mode() ?? 'open';
+    },
+    callerOf: (token) => (tokens()?.callerOf ?? callerInFile)(token),
+    callerById: (id) => (tokens()?.callerById ?? inFile.get.bind(inFile))(id),
+    tokens: () =>
+      tokens()?.tokens() ?? configured.map((entry) => ({ ...infoOfToken(entry), isConfigured: true })),
+    create(asked, done) {
+      const known = tokens();
+      if (known === undefined) done({ ok: false, reason: 'notLeader' });
+      else known.create(asked, done);
+    },
+    revoke(id, canOpen, done) {
+      const known = tokens();
+      if (known === undefined) done({ ok: false, reason: 'notLeader' });
+      else known.revoke(id, canOpen, done);
+    },
+  };
+}

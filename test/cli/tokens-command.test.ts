@@ -1,0 +1,110 @@
+/** `quorate tokens`, and how all commands show a token: from the environment or a file, never as an argument. */
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { TOKEN_VARIABLE } from '../../src/cli/shown-token.ts';
+import { partsOfToken } from '../../src/api/token.ts';
+import { eventually, temporaryDirectory } from '../cluster/harness.ts';
+import { InProcessCluster } from '../cluster/in-process.ts';
+import { type Ended, ended } from './command.ts';
+
+const TOKEN = /^qt_[a-z0-9]{8}_[\w-]{43}$/m;
+let cluster: InProcessCluster;
+let directory: string;
+
+beforeAll(async () => {
+  directory = await temporaryDirectory();
+  cluster = await InProcessCluster.create({
+    partitions: 1,
+    rules: [{ id: 'default', limit: 100, windowMillis: 60_000, clock: 'cluster' }],
+  });
+  await cluster.startAll();
+  await eventually('group 0 has a leader', () => cluster.node(1).core.meta.leader || undefined);
+});
+afterAll(async () => {
+  await cluster.stop();
+  await rm(directory, { recursive: true });
+});
+afterEach(() => {
+  delete process.env[TOKEN_VARIABLE];
+});
+
+async function quorate(...args: string[]): Promise<Ended> {
+  const { http } = cluster.config.nodes[0] ?? {};
+  return ended('quorate', [...args, '--node', `127.0.0.1:${http?.port}`], directory);
+}
+
+describe('quorate tokens', () => {
+  let admin = '';
+
+  it('makes the first one while the cluster is open, and prints it once', async () => {
+    expect((await quorate('tokens', 'list')).stdout).toContain('there are no tokens');
+    const { code, stdout } = await quorate('tokens', 'create', '--role', 'admin', '--name', 'ops');
+    expect(code).toBe(0);
+    [admin = ''] = TOKEN.exec(stdout) ?? [];
+    expect(partsOfToken(admin)).toBeDefined();
+  });
+
+  it('is refused without a token from then on, in words that say how to give one', async () => {
+    for (const command of [
+      ['tokens', 'list'],
+      ['rules', 'diff', 'rules.yaml'],
+    ]) {
+      await writeFile(join(directory, 'rules.yaml'), 'rules:\n- {id: a, windows: {limit: 1, per: minute}}\n');
+      const { code, said } = await quorate(...command);
+      expect([code, said]).toEqual([64, expect.stringContaining('put one into QUORATE_TOKEN')]);
+    }
+  });
+
+  it('shows the token of the environment, or of a file', async () => {
+    process.env[TOKEN_VARIABLE] = admin;
+    const listed = await quorate('tokens', 'list');
+    expect(listed.stdout).toContain(`${partsOfToken(admin)?.id}  admin   ops`);
+    expect(listed.stdout).not.toContain(partsOfToken(admin)?.secret);
+    process.env[TOKEN_VARIABLE] = `qt_aaaaaaaa_${'A'.repeat(43)}`;
+    expect((await quorate('tokens', 'list')).code).toBe(64);
+    const file = join(directory, 'token');
+    await writeFile(file, `${admin}\n`);
+    expect((await quorate('tokens', 'list', '--token-file', file)).code).toBe(0);
+  });
+
+  it('tells nobody what was there instead of a token', async () => {
+    process.env[TOKEN_VARIABLE] = 'hunter2';
+    const { code, said } = await quorate('tokens', 'list');
+    expect([code, said]).toEqual([64, expect.stringMatching(/^quorate: QUORATE_TOKEN must hold a token/)]);
+    expect(said).not.toContain('hunter2');
+    const missing = await quorate('tokens', 'list', '--token-file', join(directory, 'none'));
+    expect([missing.code, missing.said]).toEqual([64, expect.stringContaining('ENOENT')]);
+  });
+
+  it('revokes one, and the last of role admin with --open only', async () => {
+    process.env[TOKEN_VARIABLE] = admin;
+    const made = await quorate('tokens', 'create', '--role', 'read', '--name', 'grafana', '--json');
+    const { id } = JSON.parse(made.stdout) as { id: string };
+    expect(await quorate('tokens', 'revoke', id)).toMatchObject({
+      code: 0,
+      stdout: `token ${id} is revoked\n`,
+    });
+    expect((await quorate('tokens', 'revoke', id)).said).toContain('there is no token of this id');
+    const own = partsOfToken(admin)?.id ?? '';
+    expect(await quorate('tokens', 'revoke', own)).toMatchObject({
+      code: 64,
+      said: expect.stringContaining('open=true') as string,
+    });
+    expect((await quorate('tokens', 'revoke', own, '--open')).code).toBe(0);
+    delete process.env[TOKEN_VARIABLE];
+    expect((await quorate('tokens', 'list')).code).toBe(0);
+  });
+});
+
+describe('quorate init --admin-token', () => {
+  it('closes a cluster from its first day: the file holds no secret', async () => {
+    const data = join(directory, 'data');
+    const { stdout } = await ended('quorate', ['init', '--admin-token', '--data', data], directory);
+    const [token = ''] = TOKEN.exec(stdout) ?? [];
+    const { id, secret = '?' } = partsOfToken(token) ?? {};
+    const text = await readFile(join(data, 'cluster.json'), 'utf8');
+    expect((JSON.parse(text) as { tokens: unknown }).tokens).toMatchObject([{ id, role: 'admin' }]);
+    expect(text).not.toContain(secret);
+  });
+});

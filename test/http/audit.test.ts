@@ -1,0 +1,55 @@
+/** The log says who changed what, and holds no secret and no user. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Door } from './fixtures.ts';
+
+const TOKEN = 'qt_abcdefgh_of-256-random-bits';
+let door = new Door();
+beforeEach(() => {
+  door = new Door();
+});
+afterEach(async () => door.app.close());
+
+async function change(route: string, body?: unknown, token?: string): Promise<Record<string, unknown>[]> {
+  const [method = '', url = ''] = route.split(' ');
+  await door.app.inject({
+    method: method as 'PUT',
+    url,
+    headers: {
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+    },
+    ...(body !== undefined && { payload: JSON.stringify(body) }),
+  });
+  return door.logged.map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+describe('the audit log', () => {
+  it.each<[string, unknown, Record<string, unknown>]>([
+    ['POST /v1/cluster/nodes', { remove: 2 }, { action: 'nodes.change', change: { remove: 2 } }],
+    ['PUT /v1/rules', { rules: [] }, { action: 'rules.put', version: 8 }],
+    ['PUT /v1/rules/a/b', {}, { action: 'rules.put', rule: 'a/b' }],
+    ['DELETE /v1/rules/a', undefined, { action: 'rules.delete', rule: 'a' }],
+    ['PUT /v1/customers/ada', {}, { action: 'customer.put', customer: expect.any(String) }],
+    ['DELETE /v1/customers/ada', undefined, { action: 'customer.delete' }],
+    ['PUT /v1/users/ada/block', undefined, { action: 'user.block', user: expect.any(String) }],
+    ['DELETE /v1/users/ada/block', undefined, { action: 'user.unblock' }],
+    ['POST /v1/users/ada/reset', undefined, { action: 'user.reset' }],
+    ['POST /v1/tokens', { role: 'read', name: 'n' }, { action: 'tokens.create', role: 'read', name: 'n' }],
+    ['DELETE /v1/tokens/abcdefgh', undefined, { action: 'tokens.revoke', token: 'abcdefgh' }],
+  ])('has a line for %s, with who asked', async (route, body, line) => {
+    const local = await change(route, body);
+    expect(local).toMatchObject([{ audit: true, by: 'local', status: expect.any(Number), ...line }]);
+    door.access.close();
+    const [, byToken] = await change(route, body, 'admin-token');
+    expect(byToken).toMatchObject({ audit: true, by: 'idadmin', ...line });
+    expect(door.logged.join('')).not.toMatch(/"ada"|admin-token/);
+  });
+
+  it('never holds a token that was made', async () => {
+    const info = { id: 'abcdefgh', role: 'read', name: 'n' } as const;
+    door.access.createdAs = { ok: true, info, token: TOKEN, pending: [] };
+    const lines = await change('POST /v1/tokens', { role: 'read', name: 'n' });
+    expect(lines).toMatchObject([{ action: 'tokens.create', token: 'abcdefgh', status: 201 }]);
+    expect(door.logged.join('')).not.toContain('random-bits');
+  });
+});

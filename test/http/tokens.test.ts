@@ -1,0 +1,217 @@
+/** Tokens over HTTP: which role may ask for which route, what is told to those that may not, and how tokens are made and revoked. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ROLES } from '../../src/api/token.ts';
+import { FAILURES_MAX } from '../../src/http/callers.ts';
+import { rolesOf, ROUTE_ROLES } from '../../src/http/route-roles.ts';
+import { Door } from './fixtures.ts';
+
+const INFO = { id: 'abcdefgh', role: 'read', name: 'grafana', createdMillis: 7 } as const;
+let door = new Door();
+
+beforeEach(() => {
+  door = new Door();
+});
+afterEach(async () => door.app.close());
+
+interface Asked {
+  readonly token?: string;
+  readonly body?: unknown;
+  readonly remoteAddress?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+async function ask(
+  route: string,
+  { token, body, remoteAddress = '10.0.0.7', headers = {} }: Asked = {},
+): Promise<{ status: number; headers: Record<string, unknown>; body: Record<string, unknown> }> {
+  const [method = '', path = ''] = route.split(' ');
+  const response = await door.app.inject({
+    method: method as 'GET',
+    url: path.replace(/:\w+/, 'abcdefgh').replace('*', 'some'),
+    headers: {
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body !== undefined && { payload: JSON.stringify(body) }),
+    remoteAddress,
+  });
+  const text = response.headers['content-type']?.toString().startsWith('application/') ? response.body : '{}';
+  return {
+    status: response.statusCode,
+    headers: response.headers,
+    body: JSON.parse(text) as Record<string, unknown>,
+  };
+}
+
+describe('the roles of routes', () => {
+  it('name every route that the server has, and no other', async () => {
+    await door.app.ready();
+    const routes: string[] = [];
+    // As a tree: `├── allow (POST)` below its path.
+    const path: string[] = [];
+    for (const line of door.app.printRoutes({ commonPrefix: false }).split('\n')) {
+      const [, indent = '', part, methods] = /^(.*?)[├└]── (\S+)(?: \((.*)\))?$/.exec(line) ?? [];
+      if (part === undefined) continue;
+      path.length = indent.length / 4;
+      path.push(part);
+      for (const method of methods?.split(', ') ?? [])
+        if (method !== 'HEAD') routes.push(`${method} ${path.join('').replace(/\b\*$/, '/*')}`);
+    }
+    expect(routes.length).toBeGreaterThan(20);
+    expect(routes.sort()).toEqual(Object.keys(ROUTE_ROLES).sort());
+  });
+
+  it('leave what they do not name to admin alone', () => {
+    expect(rolesOf('POST', '/v1/new')).toEqual(['admin']);
+    expect(rolesOf('HEAD', '/v1/cluster')).toEqual(['read', 'admin']);
+  });
+});
+
+describe('a closed cluster', () => {
+  beforeEach(() => door.access.close());
+
+  it.each(Object.keys(ROUTE_ROLES))('lets nobody in but the roles for it: %s', async (route) => {
+    const [method = '', url] = route.split(' ');
+    const roles = rolesOf(method, url);
+    for (const role of ROLES) {
+      const { status, body } = await ask(route, { token: `${role}-token` });
+      if (roles === 'anybody' || roles.includes(role)) expect([401, 403]).not.toContain(status);
+      else {
+        expect(status).toBe(403);
+        expect(JSON.stringify(body)).toContain(roles.join(' or '));
+      }
+    }
+    if (roles === 'anybody') expect((await ask(route)).status).toBe(200);
+    else expect((await ask(route, { remoteAddress: '127.0.0.1' })).status).toBe(401);
+  });
+
+  it('says the same of a token that is missing, wrong, or in another form, and never grants', async () => {
+    const answers = await Promise.all(
+      [
+        {},
+        { token: 'wrong' },
+        { headers: { authorization: 'Basic YTpi' } },
+        { headers: { authorization: 'Bearer' } },
+      ].map(async (asked) => ask('POST /v1/allow', { body: { userId: 'ada' }, ...asked })),
+    );
+    for (const { status, headers, body } of answers) {
+      expect([status, headers['www-authenticate'], body]).toEqual([401, 'Bearer', answers[0]?.body]);
+      expect(body['allowed']).toBe(false);
+    }
+    expect(door.asked).toEqual([]);
+    expect(door.observed.map(({ status }) => status)).toEqual([401, 401, 401, 401]);
+    expect(door.access.failures).toBe(1);
+  });
+
+  it('does not tell a caller without a token which routes there are', async () => {
+    expect((await ask('GET /v1/nothing')).status).toBe(401);
+    expect((await ask('GET /v1/nothing', { token: 'decide-token' })).status).toBe(404);
+  });
+
+  it('takes changes with a token of role admin from anywhere', async () => {
+    const asked = { token: 'admin-token', body: { remove: 2 }, headers: { origin: 'http://console' } };
+    expect((await ask('POST /v1/cluster/nodes', asked)).status).toBe(200);
+    expect(door.changes).toEqual([{ remove: 2 }]);
+  });
+
+  it('takes a token no more from the request after which it was revoked', async () => {
+    expect((await ask('GET /v1/cluster', { token: 'read-token' })).status).toBe(200);
+    door.access.callers.delete('read-token');
+    expect((await ask('GET /v1/cluster', { token: 'read-token' })).status).toBe(401);
+  });
+
+  it('closes a connection on which wrong tokens are shown again and again', async () => {
+    const port = await door.listen();
+    const connections: (string | null)[] = [];
+    const { Agent, get } = await import('node:http');
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    for (let i = 0; i < FAILURES_MAX; i += 1) {
+      connections.push(
+        await new Promise((resolve, reject) => {
+          const headers = { authorization: 'Bearer wrong' };
+          get({ port, host: '127.0.0.1', path: '/metrics', agent, headers }, (response) => {
+            response.resume().on('end', () => resolve(response.headers.connection ?? null));
+          }).on('error', reject);
+        }),
+      );
+    }
+    agent.destroy();
+    expect(connections.map((each) => each === 'close')).toEqual([
+      ...Array.from({ length: FAILURES_MAX - 1 }, () => false),
+      true,
+    ]);
+  });
+
+  it('is known before its tokens are: then nobody is let in, and told to ask again', async () => {
+    door.access.now = 'unknown';
+    const { status, body } = await ask('POST /v1/allow', { token: 'admin-token', body: { userId: 'ada' } });
+    expect([status, body['allowed']]).toEqual([503, false]);
+    expect((await ask('GET /healthz')).status).toBe(200);
+  });
+});
+
+describe('tokens', () => {
+  const here = { remoteAddress: '127.0.0.1' };
+
+  it('are made on the machine of a node while the cluster is open, and shown once', async () => {
+    const asked = { role: 'read', name: 'grafana' };
+    door.access.createdAs = { ok: true, info: INFO, token: 'qt_x', pending: [3] };
+    expect((await ask('POST /v1/tokens', { body: asked })).status).toBe(403);
+    const { status, headers, body } = await ask('POST /v1/tokens', { body: asked, ...here });
+    expect([status, headers['cache-control'], body]).toEqual([
+      201,
+      'no-store',
+      { ...INFO, token: 'qt_x', pending: [3] },
+    ]);
+    expect(door.access.created).toEqual([asked]);
+  });
+
+  it.each([
+    ['role', { role: 'root', name: 'n' }],
+    ['role', { name: 'n' }],
+    ['name', { role: 'read' }],
+    ['name', { role: 'read', name: '' }],
+    ['name', { role: 'read', name: 'é'.repeat(33) }],
+    ['name', { role: 'read', name: 'a\nb' }],
+    ['secret', { role: 'read', name: 'n', secret: 's' }],
+  ])('are refused with the field %s named: %j', async (field, asked) => {
+    const { status, body } = await ask('POST /v1/tokens', { body: asked, ...here });
+    expect([status, (body['error'] as { field: string }).field]).toEqual([400, field]);
+    expect(door.access.created).toEqual([]);
+  });
+
+  it('are listed without secrets', async () => {
+    door.access.listed = [
+      { ...INFO, isConfigured: false },
+      { ...INFO, id: 'bbbbbbbb', isConfigured: true },
+    ];
+    expect((await ask('GET /v1/tokens', here)).body).toEqual({
+      tokens: [INFO, { ...INFO, id: 'bbbbbbbb', configured: true }],
+    });
+  });
+
+  it('are revoked, with 202 while nodes may not have heard', async () => {
+    const route = 'DELETE /v1/tokens/abcdefgh';
+    expect((await ask(route, here)).status).toBe(200);
+    door.access.revokedAs = { ok: true, pending: [2] };
+    expect(await ask(`${route}?open=true`, here)).toMatchObject({
+      status: 202,
+      body: { id: 'abcdefgh', pending: [2] },
+    });
+    expect(door.access.revoked.map(({ canOpen }) => canOpen)).toEqual([false, true]);
+    expect((await ask(`${route}?open=yes`, here)).status).toBe(400);
+    expect((await ask('DELETE /v1/tokens/no', here)).status).toBe(404);
+  });
+
+  it.each([
+    [409, 'lastAdmin'],
+    [409, 'configuredToken'],
+    [404, 'unknownToken'],
+    [503, 'notLeader'],
+  ] as const)('are kept with %d %s', async (status, reason) => {
+    door.access.revokedAs = { ok: false, reason };
+    const answer = await ask('DELETE /v1/tokens/abcdefgh', here);
+    expect([answer.status, answer.body['reason']]).toEqual([status, reason]);
+  });
+});

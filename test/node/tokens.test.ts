@@ -1,0 +1,171 @@
+/** Who may ask a node what, by what group 0 says there: closed, revoked, and when a change is told to be done. */
+import { describe, expect, it } from 'vitest';
+import { type TokenCreated, type TokenEntry, type TokenRevoked } from '../../src/api/token.ts';
+import { drawToken } from '../../src/config/token-secret.ts';
+import { changedTokens } from '../../src/meta/token-table.ts';
+import type { MetaState } from '../../src/meta/meta-state.ts';
+import { accessOf } from '../../src/node/access.ts';
+import { Tokens } from '../../src/node/tokens.ts';
+import type { ClusterChangeResult } from '../../src/wire/cluster-changes.ts';
+
+const NOBODY: MetaState = {
+  version: 1,
+  settledVersion: 1,
+  placement: 'A',
+  settledPlacement: 'A',
+  nodes: [{ id: 1 }, { id: 2 }, { id: 3 }],
+  settledNodes: [1, 2, 3],
+  leaving: [],
+  retired: [],
+};
+
+/** Node 1 of three, with a group 0 that does at once what it is asked. */
+class Played {
+  state: MetaState | undefined = NOBODY;
+  readonly connected = new Set([2, 3]);
+  refusing: ClusterChangeResult | undefined;
+  readonly tokens: Tokens;
+
+  constructor(configured: readonly TokenEntry[] = []) {
+    this.tokens = new Tokens({
+      nodeId: 1,
+      configured,
+      state: () => this.state,
+      isConnected: (peer) => this.connected.has(peer),
+      wallMillis: () => 1_700_000_000_123.5,
+      change: (change, done) => {
+        if (this.refusing !== undefined) return done(this.refusing);
+        if (change.type !== 'tokens' || this.state === undefined) throw new Error('another change');
+        const table = changedTokens(this.state.tokens, change.change);
+        if (typeof table === 'string') return done({ ok: false, reason: table });
+        this.state = { ...this.state, tokens: table };
+        done({ ok: true, version: table.version });
+      },
+    });
+  }
+
+  heard(...nodes: number[]): void {
+    const told = { pid: 1, clock: 'fit', partitions: [], tokensVersion: this.tokens.version } as const;
+    for (const node of nodes) this.tokens.heard({ node, ...told });
+    this.tokens.tick();
+  }
+
+  create(role: 'decide' | 'admin'): Extract<TokenCreated, { ok: true }> {
+    let created: TokenCreated | undefined;
+    this.tokens.create({ role, name: role }, (result) => {
+      created = result;
+    });
+    this.heard(2, 3);
+    if (created?.ok !== true) throw new Error(`not created: ${JSON.stringify(created)}`);
+    return created;
+  }
+
+  revoke(id: string, canOpen = false): TokenRevoked | undefined {
+    let revoked: TokenRevoked | undefined;
+    this.tokens.revoke(id, canOpen, (result) => {
+      revoked = result;
+    });
+    this.heard(2, 3);
+    return revoked;
+  }
+}
+
+describe('the tokens of a node', () => {
+  it('close it with the first one of role admin', () => {
+    const played = new Played();
+    const gateway = played.create('decide');
+    expect(played.tokens.mode()).toBe('open');
+    const admin = played.create('admin');
+    expect(played.tokens.mode()).toBe('closed');
+    for (const { token, info } of [gateway, admin])
+      expect(played.tokens.callerOf(token)).toMatchObject({ id: info.id, role: info.role });
+    expect(played.revoke(admin.info.id, true)?.ok).toBe(true);
+    expect(played.tokens.mode()).toBe('open');
+  });
+
+  it('are good until they are revoked, by their text and by their id', () => {
+    const played = new Played();
+    const { token } = played.create('admin');
+    const { token: other, info } = played.create('decide');
+    expect(played.tokens.callerById(info.id)?.role).toBe('decide');
+    expect(played.revoke(info.id)).toEqual({ ok: true, pending: [] });
+    expect([played.tokens.callerOf(other), played.tokens.callerById(info.id)]).toEqual([
+      undefined,
+      undefined,
+    ]);
+    expect(played.tokens.callerOf(token)?.role).toBe('admin');
+  });
+
+  it('are told without secrets', () => {
+    const played = new Played();
+    const { token } = played.create('admin');
+    const told = JSON.stringify(played.tokens.tokens());
+    expect(told).toContain('"createdMillis":1700000000123');
+    expect(told).not.toMatch(/sha256|[0-9a-f]{64}/);
+    expect(JSON.stringify(played.state)).not.toContain(token.slice(12));
+  });
+
+  it('are changed when all nodes that can be reached know, and name those that cannot', () => {
+    const played = new Played();
+    played.connected.delete(3);
+    const told: TokenCreated[] = [];
+    played.tokens.create({ role: 'read', name: 'n' }, (result) => told.push(result));
+    played.heard();
+    expect(told).toEqual([]);
+    played.heard(2);
+    expect(told).toMatchObject([{ ok: true, pending: [3] }]);
+  });
+
+  it('are changed after a few seconds though a node says nothing', () => {
+    const played = new Played();
+    const told: TokenCreated[] = [];
+    played.tokens.create({ role: 'read', name: 'n' }, (result) => told.push(result));
+    for (let tick = 0; tick < 501 && told.length === 0; tick += 1) played.tokens.tick();
+    expect(told).toMatchObject([{ ok: true, pending: [2, 3] }]);
+  });
+
+  it.each([
+    ['notLeader', { ok: false, reason: 'notLeader', leader: 0 }],
+    ['tooManyTokens', { ok: false, reason: 'tooManyTokens' }],
+    ['unknownOutcome', { ok: false, reason: 'rulesChanged' }],
+  ] as const)('are not shown if group 0 did not take them: %s', (reason, refusing) => {
+    const played = new Played();
+    played.refusing = refusing;
+    const told: TokenCreated[] = [];
+    played.tokens.create({ role: 'read', name: 'n' }, (result) => told.push(result));
+    expect(told).toEqual([{ ok: false, reason }]);
+  });
+
+  it('of the file count beside those of the cluster, and are not revoked', () => {
+    const { token, entry } = drawToken({ role: 'admin', name: 'init' }, 7);
+    const played = new Played([entry]);
+    expect(played.tokens.mode()).toBe('closed');
+    expect(played.tokens.callerOf(token)?.id).toBe(entry.id);
+    expect(played.revoke(entry.id)).toEqual({ ok: false, reason: 'configuredToken' });
+    const { info } = played.create('admin');
+    // It stays closed by that of the file.
+    expect(played.revoke(info.id)).toEqual({ ok: true, pending: [] });
+    expect(played.tokens.tokens()).toHaveLength(1);
+  });
+});
+
+describe('the doors of a node that loads', () => {
+  const { token, entry } = drawToken({ role: 'admin', name: 'init' }, 7);
+
+  it('are closed by the tokens of its file', () => {
+    const access = accessOf({ configured: [entry], tokens: () => undefined, isBehind: () => true });
+    expect(access.mode()).toBe('closed');
+    expect(access.callerOf(token)?.id).toBe(entry.id);
+    expect(access.callerById(entry.id)?.role).toBe('admin');
+    expect(access.callerOf(token.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A')))).toBeUndefined();
+  });
+
+  it('let nobody in while it knows only that there are tokens', () => {
+    let isBehind = true;
+    const { tokens } = new Played();
+    const access = accessOf({ configured: [], tokens: () => tokens, isBehind: () => isBehind });
+    expect(access.mode()).toBe('unknown');
+    isBehind = false;
+    expect(access.mode()).toBe('open');
+  });
+});
