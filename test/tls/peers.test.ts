@@ -77,6 +77,7 @@ describe('two nodes with certificates of one CA', () => {
 
 describe('a node that listens with a certificate', () => {
   let node: Peer;
+  let tls: PeerTls;
   let port: number;
   /** Of node 2, which it knows and which is not there. */
   let second: PeerAddress;
@@ -91,7 +92,8 @@ describe('a node that listens with a certificate', () => {
       [1, address],
       [2, second],
     ]);
-    node = await Peer.start(cleanup, 1, peers, { tls: await ours.peer(one) });
+    tls = await ours.peer(one);
+    node = await Peer.start(cleanup, 1, peers, { tls });
     parsed.mockClear();
   });
 
@@ -109,6 +111,19 @@ describe('a node that listens with a certificate', () => {
     await stranger.closed();
     expect(parsed).not.toHaveBeenCalled();
     expect(node.events).toEqual([]);
+  });
+
+  it('trusts nobody else when its certificate was replaced', async () => {
+    await ours.issue(one);
+    await tls.credentials.look({ isUrgent: true });
+    const stranger = new Stranger(port, await foreign.peer(two), forged);
+    await stranger.closed();
+    const bare = new Stranger(port, undefined, forged);
+    await bare.closed();
+    expect(parsed).not.toHaveBeenCalled();
+    const peer = new Stranger(port, await ours.peer(two), [helloFrame(2, 1)]);
+    await until('node 1 hears a node', () => node.count('introduced 2') === 1);
+    peer.socket.destroy();
   });
 
   it('reads no frame of a stranger who speaks plainly', async () => {

@@ -1,0 +1,144 @@
+/** Commands around certificates: what they make and refuse, and that a node without any does not start where others can come. */
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { prepare } from '../../cluster/prepare.ts';
+import { readCluster, writeCluster } from '../../src/config/cluster-directory.ts';
+import type { ClusterConfig } from '../../src/config/config.ts';
+import { freeBasePort, temporaryDirectory } from '../cluster/harness.ts';
+import { type Ended, ended } from './command.ts';
+
+const USAGE = 64;
+const UNAVAILABLE = 69;
+let directory: string;
+let data: string;
+let basePort: number;
+beforeEach(async () => {
+  directory = await temporaryDirectory();
+  data = join(directory, 'data');
+  basePort = await freeBasePort();
+});
+afterEach(async () => {
+  await rm(directory, { recursive: true });
+});
+
+async function quorate(...args: readonly string[]): Promise<Ended> {
+  return ended('quorate', args, directory);
+}
+
+async function init(...args: readonly string[]): Promise<ClusterConfig> {
+  const { code } = await quorate('init', '--nodes', '1', '--base-port', String(basePort), ...args);
+  expect(code).toBe(0);
+  const config = await readCluster(data);
+  if (config === undefined) throw new Error('there is no cluster');
+  return config;
+}
+
+describe('quorate certs', () => {
+  it('needs a cluster, and a CA before a certificate, of which there is one for good', async () => {
+    expect(await quorate('certs', 'init')).toMatchObject({ code: USAGE });
+    await init();
+    const early = await quorate('certs', 'issue', '--id', '1');
+    expect(early).toMatchObject({ code: USAGE });
+    expect(early.said).toMatch(
+      /ca\.crt is not there; make the CA of the cluster with `npx quorate certs init`/,
+    );
+    expect(await quorate('certs', 'init')).toMatchObject({ code: 0 });
+    const key = await readFile(join(data, 'certs', 'ca.key'));
+    const again = await quorate('certs', 'init');
+    expect(again).toMatchObject({ code: USAGE });
+    expect(again.said).toMatch(/ca\.key is there already/);
+    expect(await readFile(join(data, 'certs', 'ca.key'))).toEqual(key);
+    const issued = await quorate('certs', 'issue', '--id', '1', '--host', '10.0.0.1', '--host', 'a.example');
+    expect(issued.stdout).toMatch(/node-1\.crt and .*node-1\.key, for 10\.0\.0\.1, a\.example, valid until/);
+    expect(await readdir(join(data, 'certs'))).toEqual(['ca.crt', 'ca.key', 'node-1.crt', 'node-1.key']);
+    await writeFile(join(data, 'certs', 'ca.key'), 'no key');
+    const broken = await quorate('certs', 'issue', '--id', '1');
+    expect(broken.said).toBe(
+      'quorate: the CA cannot sign: its key must be one of the curve P-256, in PEM and without a passphrase',
+    );
+  }, 60_000);
+
+  it.each([
+    [['--id', '0'], 'expected a whole number from 1 to 2147483647'],
+    [['--id', '1', '--host', 'a:80'], 'expected a host name or an address, without a port'],
+    [['--id', '1', '--host', 'a,URI:quorate:b/2'], 'expected a host name or an address, without a port'],
+    [['--id', '1', '--days', '3651'], 'expected a whole number from 1 to 3650'],
+  ])('issue refuses %j', async (args, message) => {
+    const { code, said } = await quorate('certs', 'issue', ...args);
+    expect(said).toContain(message);
+    expect(code).toBe(USAGE);
+  });
+});
+
+describe('a node', () => {
+  it('does not start with an address that others reach, without TLS', async () => {
+    const config = await init();
+    const [node] = config.nodes;
+    if (node === undefined) throw new Error('there is no node');
+    const open = { ...node, http: { ...node.http, host: '0.0.0.0' } };
+    await writeCluster(data, { ...config, nodes: [open] });
+    const { code, said } = await quorate('node', '--id', '1');
+    expect(said).toMatch(
+      /http address 0\.0\.0\.0:\d+ needs TLS \(`tls` with `doors` in cluster\.json\).*--insecure/,
+    );
+    expect(code).toBe(USAGE);
+  });
+
+  it('does not start with the certificate of another node, or with none where one is named', async () => {
+    await init('--tls');
+    await rm(join(data, 'certs', 'node-1.key'));
+    const missing = await quorate('node', '--id', '1');
+    expect(missing.said).toMatch(/^quorate: tls\.key \(data\/certs\/node-1\.key\) is not there/);
+    expect(missing.code).toBe(USAGE);
+    await quorate('certs', 'issue', '--id', '2');
+    for (const kind of ['crt', 'key'])
+      await writeFile(
+        join(data, 'certs', `node-1.${kind}`),
+        await readFile(join(data, 'certs', `node-2.${kind}`)),
+      );
+    const wrong = await quorate('node', '--id', '1');
+    expect(wrong.said).toMatch(/is of node 2, and this is node 1/);
+    expect(wrong.code).toBe(USAGE);
+  }, 60_000);
+});
+
+describe('--ca', () => {
+  it('must name certificates, and no node there is said as ever', async () => {
+    const apply = ['rules', 'apply', '-', '--node', `127.0.0.1:${basePort}`];
+    await writeFile(join(directory, 'empty'), '');
+    expect((await quorate(...apply, '--ca', 'none')).said).toMatch(/^quorate: --ca none cannot be read/);
+    expect((await quorate(...apply, '--ca', 'empty')).said).toMatch(
+      /^quorate: --ca empty holds no certificate in PEM/,
+    );
+    await init('--tls');
+    const via = [
+      'nodes',
+      'remove',
+      '9',
+      '--via',
+      `https://127.0.0.1:${basePort}`,
+      '--ca',
+      'data/certs/ca.crt',
+    ];
+    const { code, said } = await quorate(...via);
+    expect(said).toMatch(/no node listens at https:.*ECONNREFUSED/);
+    expect(code).toBe(UNAVAILABLE);
+  }, 60_000);
+});
+
+describe('npm start --tls', () => {
+  it('is for a new cluster; --fresh makes new certificates with it, and leaves what it has not made', async () => {
+    await init();
+    const again = prepare({ data, tls: true, fresh: false });
+    await expect(again).rejects.toThrow(/^--tls is for a new cluster: make certificates/);
+    const first = await prepare({ data, fresh: true, tls: true, nodes: 3, basePort });
+    const own = join(data, 'certs', 'other.key');
+    await writeFile(own, 'mine');
+    const before = await readFile(join(data, 'certs', 'ca.crt'));
+    const second = await prepare({ data, fresh: true, tls: true, nodes: 3, basePort });
+    expect(second.clusterId).not.toBe(first.clusterId);
+    expect(await readFile(join(data, 'certs', 'ca.crt'))).not.toEqual(before);
+    expect(await readFile(own, 'utf8')).toBe('mine');
+  }, 60_000);
+});
