@@ -48,7 +48,7 @@ async function askOnce(id: number): Promise<number> {
   return answer.status;
 }
 
-async function granted(id: number): Promise<void> {
+async function expectGranted(id: number): Promise<void> {
   await eventually(`node ${id} grants`, async () => ((await askOnce(id)) === 200 ? true : undefined));
 }
 
@@ -81,7 +81,7 @@ function opened(socket: Socket): Socket {
 
 describe('a cluster with certificates everywhere', () => {
   it('grants at every door', async () => {
-    for (const id of cluster.ids) await granted(id);
+    for (const id of cluster.ids) await expectGranted(id);
     const redis = await redisAt(2);
     const answer = (await redis.call('ALLOW', 'bob')) as readonly unknown[];
     redis.disconnect();
@@ -90,17 +90,17 @@ describe('a cluster with certificates everywhere', () => {
 
   it('speaks with nobody who speaks plainly', async () => {
     const { port } = addressOf(1, 'http');
-    await expect(fetch(`http://${HOST}:${port}/healthz`)).rejects.toThrow();
+    await expect(fetch(`http://${HOST}:${port}/healthz`)).rejects.toThrow('fetch failed');
   });
 
   it(
     'goes on without a node, and takes it back',
     async () => {
       await cluster.kill(2);
-      await granted(1);
-      await granted(3);
+      await expectGranted(1);
+      await expectGranted(3);
       await cluster.startMissing();
-      await granted(2);
+      await expectGranted(2);
     },
     TEST_MILLIS_MAX,
   );
@@ -139,7 +139,7 @@ describe('a cluster with certificates everywhere', () => {
       // Peers that come back are known by the new ones.
       await cluster.kill(3);
       await cluster.startMissing();
-      await granted(3);
+      await expectGranted(3);
     },
     TEST_MILLIS_MAX,
   );
@@ -180,7 +180,7 @@ describe('a cluster with certificates everywhere', () => {
       expect(after.version).toBe(before.version);
       expect(await logOf(1)).toContain('refused a connection on the peer port');
       expect(await logOf(1)).not.toContain('PRIVATE KEY');
-      await granted(1);
+      await expectGranted(1);
     },
     TEST_MILLIS_MAX,
   );
@@ -197,7 +197,7 @@ describe('a cluster with certificates everywhere', () => {
       }
       await eventually('all are open', () => (openCount === 1_000 ? true : undefined));
       await cluster.startMissing();
-      await granted(3);
+      await expectGranted(3);
     },
     TEST_MILLIS_MAX,
   );

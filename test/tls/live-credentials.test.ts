@@ -39,6 +39,10 @@ async function certificateInFile(): Promise<string> {
   return readFile(files.cert, 'latin1');
 }
 
+function warned(): number {
+  return lines.filter(({ msg }) => msg.startsWith('a certificate expires')).length;
+}
+
 describe('a new certificate', () => {
   it('is in force after two looks at the same files', async () => {
     await authority.issue(node);
@@ -103,7 +107,6 @@ describe('a new certificate', () => {
 
 describe('a certificate that expires within thirty days', () => {
   it('is warned of once a day', async () => {
-    const warned = (): number => lines.filter(({ msg }) => msg.startsWith('a certificate expires')).length;
     expect(warned()).toBe(0);
     nowMillis += 61 * DAY_MILLIS;
     await live.look();
