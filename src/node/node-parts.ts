@@ -61,6 +61,9 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
   const { config, nodeId, dataDirectory, logger, tls, clocks = SYSTEM_CLOCKS } = init;
   const self = config.nodes.find((node) => node.id === nodeId);
   if (self === undefined) throw new ConfigError('nodeId', `${nodeId} is not in nodes`);
+  // Whoever starts a node opens them; without, it would speak plainly where it was told not to.
+  if (config.tls !== undefined && tls === undefined)
+    throw new ConfigError('tls', 'is set, and the node was started without its certificates');
   const facts = factsOf(config);
   const opened = await openStore(dataDirectory, { nodeId, facts });
   const admission = new Admission({

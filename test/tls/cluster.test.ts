@@ -186,6 +186,20 @@ describe('a cluster with certificates everywhere', () => {
   );
 
   it(
+    'stops in time while clients are in the middle of a handshake',
+    async () => {
+      let openCount = 0;
+      for (const door of ['http', 'resp', 'peer'] as const)
+        opened(connectPlainly(addressOf(2, door))).once('connect', () => (openCount += 1));
+      await eventually('they are connected', () => (openCount === 3 ? true : undefined));
+      cluster.signal(2, 'SIGTERM');
+      expect(await cluster.exitOf(2)).toEqual({ code: 0, signal: null });
+      await cluster.startMissing();
+    },
+    TEST_MILLIS_MAX,
+  );
+
+  it(
     'takes a node back while 500 idle connections are at the peer port of each',
     async () => {
       await cluster.kill(3);

@@ -1,0 +1,47 @@
+/** Which files a node opens, by what cluster.json says. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { OWN_TLS_SETTINGS } from '../../src/tls/certificate-files.ts';
+import { type NodeTls, openNodeTls } from '../../src/tls/node-tls.ts';
+import type { TlsSettings } from '../../src/tls/tls-settings.ts';
+import { Authority } from './authority.ts';
+
+const name = { clusterId: 'a', nodeId: 12 };
+let authority: Authority;
+beforeAll(async () => {
+  authority = await Authority.make('a');
+  await authority.issue(name);
+  await authority.issue({ ...name, nodeId: 13 });
+});
+afterAll(async () => {
+  await authority.remove();
+});
+
+async function opened(settings: TlsSettings): Promise<NodeTls> {
+  const { directory } = authority;
+  const tls = await openNodeTls({ settings, directory, name, logger: pino({ level: 'silent' }) });
+  tls.close();
+  return tls;
+}
+
+describe('a node', () => {
+  it('finds its own files from the folder of cluster.json, and shows the same at its doors', async () => {
+    const { peers, doors } = await opened(OWN_TLS_SETTINGS);
+    const own = await readFile(join(authority.directory, 'certs', 'node-12.crt'), 'latin1');
+    expect(peers.credentials.current.cert).toBe(own);
+    expect(doors?.current.cert).toBe(own);
+  });
+
+  it('shows another certificate at its doors, of whatever name, or none', async () => {
+    const { doors: _, ...plain } = OWN_TLS_SETTINGS;
+    expect((await opened(plain)).doors).toBeUndefined();
+    const other = { cert: join(authority.directory, 'certs', 'node-13.crt'), key: 'certs/node-13.key' };
+    const { doors } = await opened({ ...plain, doors: other });
+    expect(doors?.current.cert).toBe(await readFile(other.cert, 'latin1'));
+    expect(doors?.current.ca).toBeUndefined();
+    const missing = opened({ ...plain, doors: { ...other, key: 'none' } });
+    await expect(missing).rejects.toThrow(/^tls\.doors\.key \(.*none\) is not there$/);
+  });
+});
