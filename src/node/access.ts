@@ -10,7 +10,9 @@ import {
   type TokenEntry,
 } from '../api/token.ts';
 import { isSecretOf } from '../config/token-secret.ts';
+import type { ClusterConfig } from '../config/config.ts';
 import { hasAdmin } from '../meta/token-table.ts';
+import type { KnownMembers } from './member-cache.ts';
 import type { Tokens } from './tokens.ts';
 
 type AuthFailures = Record<'http' | 'resp', number>;
@@ -22,6 +24,16 @@ export interface AccessInit {
   readonly tokens: () => Tokens | undefined;
   /** What this node last knew was that everybody must show a token, and what group 0 says here now may be older. */
   readonly isBehind: () => boolean;
+}
+
+/**
+ * Whether a node that starts asks everybody for a token, by its file and by what it knew last: for whoever decides where it may listen.
+ */
+export function hasTokens(
+  { tokens = [] }: Pick<ClusterConfig, 'tokens'>,
+  known: Pick<KnownMembers, 'tokens'> | undefined,
+): boolean {
+  return hasAdmin(tokens) || known?.tokens?.isClosed === true;
 }
 
 export interface Access extends AccessBehindDoor {

@@ -4,7 +4,7 @@ import { type TokenCreated, type TokenEntry, type TokenRevoked } from '../../src
 import { drawToken } from '../../src/config/token-secret.ts';
 import { changedTokens } from '../../src/meta/token-table.ts';
 import type { MetaState } from '../../src/meta/meta-state.ts';
-import { accessOf } from '../../src/node/access.ts';
+import { accessOf, hasTokens } from '../../src/node/access.ts';
 import { Tokens } from '../../src/node/tokens.ts';
 import type { ClusterChangeResult } from '../../src/wire/cluster-changes.ts';
 
@@ -158,6 +158,15 @@ describe('the doors of a node that loads', () => {
     expect(access.callerOf(token)?.id).toBe(entry.id);
     expect(access.callerById(entry.id)?.role).toBe('admin');
     expect(access.callerOf(token.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A')))).toBeUndefined();
+  });
+
+  it.each([
+    [false, {}, undefined],
+    [false, { tokens: [{ ...entry, role: 'read' as const }] }, { tokens: { version: 3, isClosed: false } }],
+    [true, { tokens: [entry] }, undefined],
+    [true, {}, { tokens: { version: 3, isClosed: true } }],
+  ])('are known to ask for tokens, or not, before anything is loaded: %j', (expected, config, known) => {
+    expect(hasTokens(config, known)).toBe(expected);
   });
 
   it('let nobody in while it knows only that there are tokens', () => {
