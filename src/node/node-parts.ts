@@ -21,7 +21,7 @@ import { ClusterView, type Known, reportOf } from './cluster-view.ts';
 import { DoorClock } from './door-clock.ts';
 import { DoorUsage } from './door-usage.ts';
 import { EventTurn } from './event-turn.ts';
-import { MemberCache, readKnownMembers } from './member-cache.ts';
+import { type KnownTokens, MemberCache, readKnownMembers } from './member-cache.ts';
 import { Metrics } from './metrics.ts';
 import type { Clocks } from './node-core-init.ts';
 import type { NodeInit } from './node-init.ts';
@@ -93,12 +93,7 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
   const doorClock = new DoorClock(clocks);
   const usage = new DoorUsage(clocks);
   const { tokens: tokensBefore } = (await readKnownMembers(dataDirectory)) ?? {};
-  const access = accessOf({
-    configured: config.tokens ?? [],
-    tokens: () => readiness.core?.tokens,
-    isBehind: () =>
-      tokensBefore?.isClosed === true && (readiness.core?.tokens.version ?? 0) < tokensBefore.version,
-  });
+  const access = accessBehind(init, readiness, tokensBefore);
   const behind = behindDoor(self, { readiness, view, usage, access });
   const resp = respDoor(init, self.resp, { node: behind, doorClock, turn, ...clocks });
   const metrics = metricsOf(readiness, { resp, usage, access });
@@ -130,6 +125,19 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
     access,
     doors: [http, ...(resp === undefined ? [] : [resp])],
   };
+}
+
+/** @param before whether this node knew that everybody must show a token, and by which version of the tokens */
+function accessBehind(
+  { config }: NodeInit,
+  readiness: NodeReadiness,
+  before: KnownTokens = { version: 0, isClosed: false },
+): Access {
+  return accessOf({
+    configured: config.tokens ?? [],
+    tokens: () => readiness.core?.tokens,
+    isBehind: () => before.isClosed && (readiness.core?.tokens.version ?? 0) < before.version,
+  });
 }
 
 /** Closes everything that `openParts` opened; whoever is on his way through a door is not waited for. */
