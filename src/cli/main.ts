@@ -7,10 +7,10 @@ import { pino } from 'pino';
 import { createCluster, nodeDirectory, readCluster } from '../config/cluster-directory.ts';
 import { CA, withTrust } from './ca-option.ts';
 import { addCertsCommands } from './certs-commands.ts';
-import { exposureOf } from '../tls/exposure.ts';
+import { exposureOf, type Safeguards } from '../tls/exposure.ts';
 import { openNodeTls } from '../tls/node-tls.ts';
 import { complain, newCommand, packageVersion, runCommand } from './command-line.ts';
-import { ConfigError, NODES_MAX } from '../config/config.ts';
+import { type ClusterConfig, ConfigError, NODES_MAX } from '../config/config.ts';
 import { EXIT_FATAL, EXIT_MISTAKES, EXIT_TEMPORARY, explain } from './explain-error.ts';
 import { joinCluster } from './join-cluster.ts';
 import { makeAllCertificates } from './make-certificates.ts';
@@ -19,6 +19,8 @@ import { withCustomersCommands } from './customers-program.ts';
 import { withTokensCommands } from './tokens-program.ts';
 import { changeNodes } from './nodes-command.ts';
 import { showTokenOf } from './shown-token.ts';
+import { hasTokens } from '../node/access.ts';
+import { readKnownMembers } from '../node/member-cache.ts';
 import { drawToken } from '../config/token-secret.ts';
 import type { QuorateNode } from '../node/node.ts';
 import {
@@ -46,6 +48,13 @@ interface RunOptions {
   readonly insecure: boolean;
 }
 
+async function safeguardsOf({ data, id }: RunOptions, config: ClusterConfig): Promise<Safeguards> {
+  const known = await readKnownMembers(nodeDirectory(data, id));
+  // One that joins decides nothing before it has heard of the others, and of their tokens.
+  const isNew = known === undefined && !config.founders.some((founder) => founder.id === id);
+  return { tls: config.tls, hasTokens: isNew || hasTokens(config, known) };
+}
+
 async function runNode(options: RunOptions): Promise<void> {
   const logger = pino({ level: options.logLevel, base: { node: options.id } });
   const config = await readCluster(options.data);
@@ -63,7 +72,7 @@ async function runNode(options: RunOptions): Promise<void> {
       `${options.id} is none of the nodes in ${options.data}/cluster.json: ${known}`,
     );
   }
-  const exposure = exposureOf(self, config.tls, options.insecure);
+  const exposure = exposureOf(self, await safeguardsOf(options, config), options.insecure);
   if (exposure !== undefined) logger.warn(exposure);
   const tls =
     config.tls &&

@@ -6,20 +6,32 @@ import type { NodeAddress } from '../api/node-address.ts';
 import { ConfigError } from '../config/config.ts';
 import type { TlsSettings } from './tls-settings.ts';
 
-/** Something that an address lacks. Bearer tokens at the doors will be another one. */
+/** How a node knows whom it speaks with. */
+export interface Safeguards {
+  readonly tls: TlsSettings | undefined;
+  /** Its doors let in who shows a token, and nobody else. */
+  readonly hasTokens: boolean;
+}
+
+/** Something that an address may lack. */
 interface Requirement {
   readonly at: readonly ('http' | 'resp' | 'peer')[];
   /** Follows "needs". */
   readonly what: string;
-  readonly isMet: (tls: TlsSettings | undefined) => boolean;
+  readonly isMet: (has: Safeguards) => boolean;
 }
 
 const REQUIREMENTS: readonly Requirement[] = [
-  { at: ['peer'], what: 'TLS (`tls` in cluster.json)', isMet: (tls) => tls !== undefined },
+  { at: ['peer'], what: 'TLS (`tls` in cluster.json)', isMet: ({ tls }) => tls !== undefined },
   {
     at: ['http', 'resp'],
     what: 'TLS (`tls` with `doors` in cluster.json)',
-    isMet: (tls) => tls?.doors !== undefined,
+    isMet: ({ tls }) => tls?.doors !== undefined,
+  },
+  {
+    at: ['http', 'resp'],
+    what: 'a token of role admin (`quorate init --admin-token`, or `tokens create` on a node of a cluster that runs)',
+    isMet: ({ hasTokens }) => hasTokens,
   },
 ];
 
@@ -30,12 +42,8 @@ export function isLoopback(host: string): boolean {
 }
 
 /** Each address that lacks something, in a sentence without an end; empty: it may listen. */
-export function lackingAt(
-  node: NodeAddress,
-  tls: TlsSettings | undefined,
-  onLoopback = false,
-): readonly string[] {
-  return REQUIREMENTS.filter(({ isMet }) => !isMet(tls)).flatMap(({ at, what }) =>
+function lackingAt(node: NodeAddress, has: Safeguards, onLoopback = false): readonly string[] {
+  return REQUIREMENTS.filter(({ isMet }) => !isMet(has)).flatMap(({ at, what }) =>
     at.flatMap((name) => {
       const address = node[name];
       if (address === undefined || isLoopback(address.host) !== onLoopback) return [];
@@ -50,12 +58,8 @@ export function lackingAt(
  * @param isInsecure it is to start whatever it lacks
  * @throws ConfigError naming the first address, what it lacks, and `--insecure`
  */
-export function exposureOf(
-  node: NodeAddress,
-  tls: TlsSettings | undefined,
-  isInsecure: boolean,
-): string | undefined {
-  const [first, ...others] = lackingAt(node, tls);
+export function exposureOf(node: NodeAddress, has: Safeguards, isInsecure: boolean): string | undefined {
+  const [first, ...others] = lackingAt(node, has);
   if (first !== undefined && !isInsecure)
     throw new ConfigError(
       `node ${node.id}`,
@@ -63,6 +67,7 @@ export function exposureOf(
     );
   if (first !== undefined)
     return `--insecure: anybody who reaches it can use it or pose as a peer: ${[first, ...others].join(', ')}`;
-  if (lackingAt(node, tls, true).length === 0) return undefined;
-  return 'open to every program on this machine: without TLS, any of them can use it or pose as a peer';
+  const onLoopback = lackingAt(node, has, true);
+  if (onLoopback.length === 0) return undefined;
+  return `open to every program on this machine: ${onLoopback.join(', ')} to be closed`;
 }

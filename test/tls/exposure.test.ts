@@ -31,13 +31,13 @@ describe('an address', () => {
 
 describe('a node', () => {
   it('says on loopback without TLS that it is open', () => {
-    expect(exposureOf(at(LOCAL, LOCAL, LOCAL), undefined, false)).toMatch(
+    expect(exposureOf(at(LOCAL, LOCAL, LOCAL), { tls: undefined, hasTokens: true }, false)).toMatch(
       /open to every program on this machine/,
     );
-    expect(exposureOf(at(LOCAL, LOCAL, LOCAL), PEERS, false)).toMatch(
+    expect(exposureOf(at(LOCAL, LOCAL, LOCAL), { tls: PEERS, hasTokens: true }, false)).toMatch(
       /open to every program on this machine/,
     );
-    expect(exposureOf(at(LOCAL, LOCAL, LOCAL), ALL, false)).toBeUndefined();
+    expect(exposureOf(at(LOCAL, LOCAL, LOCAL), { tls: ALL, hasTokens: true }, false)).toBeUndefined();
   });
 
   it.each([
@@ -60,10 +60,19 @@ describe('a node', () => {
       /its resp address :::3 needs TLS \(`tls` with `doors`.*--insecure/,
     ],
   ] as const)('does not start with a bare %s address, unless it is told to', (_, node, tls, message) => {
-    expect(() => exposureOf(node, tls, false)).toThrow(message);
-    expect(exposureOf(node, tls, true)).toMatch(/^--insecure: anybody who reaches it/);
-    expect(exposureOf(node, ALL, false)).toBeUndefined();
+    expect(() => exposureOf(node, { tls, hasTokens: true }, false)).toThrow(message);
+    expect(exposureOf(node, { tls, hasTokens: true }, true)).toMatch(/^--insecure: anybody who reaches it/);
+    expect(exposureOf(node, { tls: ALL, hasTokens: true }, false)).toBeUndefined();
   });
+});
+
+it('a node does not let in everybody who speaks TLS where other machines can come', () => {
+  const node = at('10.0.0.4', '10.0.0.4', LOCAL);
+  const has = { tls: ALL, hasTokens: false };
+  expect(() => exposureOf(node, has, false)).toThrow(
+    /its http address 10\.0\.0\.4:1 needs a token of role admin .*--insecure/,
+  );
+  expect(exposureOf(at(LOCAL, '10.0.0.4', LOCAL), has, false)).toMatch(/open to every program/);
 });
 
 describe('tls in cluster.json', () => {
