@@ -6,6 +6,7 @@ import type { AllowRequest } from '../../src/api/request.ts';
 import type { GroupId } from '../../raft/types.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
+import type { CustomerLedger } from './customer-ledger.ts';
 import {
   costSince,
   countsAt,
@@ -40,9 +41,11 @@ export interface Answered {
 
 export class AnswerChecker {
   readonly #init: AnswerCheckerInit;
+  readonly #customers: CustomerLedger;
 
-  constructor(init: AnswerCheckerInit) {
+  constructor(init: AnswerCheckerInit, customers: CustomerLedger) {
     this.#init = init;
+    this.#customers = customers;
   }
 
   /** A client got a decision from a node. */
@@ -55,7 +58,14 @@ export class AnswerChecker {
         `${request.userId} got an answer from entry ${index} of group ${group.id}, which is not committed`,
     );
     const asked = askedBy(request);
-    if (decision.allowed) {
+    // A leader that was deposed may deny at once by what was so before.
+    if (decision.decided.position !== undefined && invokedMillis !== undefined) {
+      const where = `${wordsOf(asked)} at entry ${index} of group ${group.id}`;
+      for (const { userId } of limitsOf(asked))
+        this.#customers.binds(userId, decision.decided, invokedMillis, where);
+    }
+    if (decision.isBlocked === true) this.#checkBlocked(group, asked, decision);
+    else if (decision.allowed) {
       const granted = this.#checkGrant(group, asked, decision);
       if (attemptMillis !== undefined) this.#checkRemembered(group, asked, granted, attemptMillis);
     } else {
@@ -96,6 +106,21 @@ export class AnswerChecker {
         `${wordsOf(asked)} got a grant of group ${group.id} that was ${attemptMillis - stampedMillis} ms old when it was asked, ` +
         `remembered for ${horizonMillis} + ${lag} ms`,
     );
+  }
+
+  /** Whoever is denied for a block is told nothing else, and is blocked there. */
+  #checkBlocked(group: GroupLedger, asked: Asked, decision: Decision): void {
+    const { decided } = decision;
+    if (decided.position !== undefined) this.#checkLogged(group, asked, decision);
+    else {
+      const expected = group.machine.denialAt(decided, asked, decided.timeMillis);
+      const saying = sayingOf(decision);
+      check(
+        expected !== undefined && sayingOf(expected) === saying,
+        () => `${wordsOf(asked)} got ${saying} in group ${group.id}, must be ${JSON.stringify(expected)}`,
+      );
+    }
+    if (asked.timestampMillis === undefined) group.ids.denied(asked, decision);
   }
 
   /** In group time a denial must follow from the log up to where it was read. Returns the limit that it is told by. */

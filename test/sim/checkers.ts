@@ -89,6 +89,7 @@ export class Checkers {
     this.offices = new OfficeChecker({
       entryAt: (group, index) => this.raft.entryAt(group, index),
       tableAt: (group, index) => this.limits.tableAt(group, index),
+      recordAt: (group, index, userId) => this.limits.recordAt(group, index, userId),
       proposed: (proposal) => this.rooms.proposed(proposal),
     });
     this.members = new MembersChecker({

@@ -5,6 +5,7 @@
  * Followers ask for no decisions, so all machines of this process are made to tell theirs.
  */
 import type { Decision } from '../../src/limiter/decision.ts';
+import { wordsOfRecord } from './naive-records.ts';
 import { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
 
 /** As many as a message may show. */
@@ -31,11 +32,17 @@ export function tellDecision(i: number, decision: Decision): void {
     decided,
     refusal = '',
     refund,
+    customer,
   } = decision;
   if (told.length < TOLD_MAX) told.push(decision);
   mix(i * 2 + (allowed ? 1 : 0));
   mix(refusal.length);
   if (refund !== undefined) mix(refund.refunded ? 1 + refund.cost : -1);
+  mix(decision.isBlocked === true ? 1 : 0);
+  if (customer !== undefined) {
+    mix(customer.isDone ? 1 : 2);
+    for (const unit of Buffer.from(wordsOfRecord(customer.record))) mix(unit);
+  }
   mix(decision.ruleId.length);
   mix(decision.windowMillis);
   mix(decision.conflict?.field.length ?? 0);

@@ -3,6 +3,7 @@ import type { GroupId } from '../../raft/types.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import { type Asked, IdLedger } from './id-ledger.ts';
+import type { SaidOfKey } from './logged-customers.ts';
 import { NaiveLimiter } from './naive-limiter.ts';
 import type { TimedGrant } from './rolling-window.ts';
 import { check } from './story.ts';
@@ -15,6 +16,8 @@ export interface Grant extends TimedGrant {
   readonly receipt: string;
   /** The entry that took it back. */
   refundedIndex?: number;
+  /** The entry that reset its key. */
+  resetIndex?: number;
 }
 
 export interface GroupLedger {
@@ -28,6 +31,8 @@ export interface GroupLedger {
   readonly forgotten: Map<string, number>;
   /** By rule id: the entry that changed it last. */
   readonly changed: Map<string, number>;
+  /** By key: the entry that gave it other limits last. */
+  readonly ownChanged: Map<string, number>;
   /** What the log granted, by receipt: under each limit. */
   readonly receipts: Map<string, Receipt>;
   /** What each request was charged, by the receipt that it was told. */
@@ -64,6 +69,7 @@ export function newLedger(id: GroupId): GroupLedger {
     grants: new Map(),
     forgotten: new Map(),
     changed: new Map(),
+    ownChanged: new Map(),
     receipts: new Map(),
     charged: new Map(),
     requests: new Map(),
@@ -87,9 +93,9 @@ export function grantsOf(group: GroupLedger, ruleId: string, userId: string): Gr
   return grants;
 }
 
-/** It was not taken back before entry `index`; within an entry it may have been a moment before. */
-export function countsAt({ refundedIndex }: Grant, index: number): boolean {
-  return refundedIndex === undefined || refundedIndex >= index;
+/** It was not taken back, nor its key reset, before entry `index`; within an entry it may have been a moment before. */
+export function countsAt({ refundedIndex = Infinity, resetIndex = Infinity }: Grant, index: number): boolean {
+  return Math.min(refundedIndex, resetIndex) >= index;
 }
 
 /** Of grants up to entry `throughIndex` that are later than `afterMillis`. Times never decrease along a key. */
@@ -115,4 +121,20 @@ export function realCostSince(grants: readonly Grant[], afterMillis: number): nu
 
 export function receiptOf({ decided, ruleId }: Pick<Decision, 'decided' | 'ruleId'>): string {
   return JSON.stringify([decided.index, decided.position ?? null, decided.term, decided.timeMillis, ruleId]);
+}
+
+/** What a key was granted counts no more when it was reset, and is judged anew when it got other limits. */
+export function changedBy(
+  group: GroupLedger,
+  { userId, said }: SaidOfKey,
+  decision: Decision,
+  index: number,
+): void {
+  if (decision.customer?.record.version === index) group.ownChanged.set(userId, index);
+  if (said.type === 'delete') group.ownChanged.set(userId, index);
+  if (said.type !== 'reset') return;
+  for (const [key, grants] of group.grants) {
+    if (!key.endsWith(`/${userId}`)) continue;
+    for (const grant of grants) grant.resetIndex ??= index;
+  }
 }

@@ -31,8 +31,15 @@ export interface Asked extends AskedLimit {
   readonly isRecall?: boolean;
 }
 
-export function askedBy({ timestampMillis, requestId, askedDigest, further, ...first }: AllowRequest): Asked {
-  const asked = { ...limitOf(first), timestampMillis, requestId };
+export function askedBy({
+  timestampMillis,
+  requestId,
+  askedDigest,
+  further,
+  guard,
+  ...first
+}: AllowRequest): Asked {
+  const asked = { ...limitOf(first), timestampMillis, requestId, ...(guard !== undefined && { guard }) };
   if (askedDigest === undefined) return asked;
   return { ...asked, askedDigest, ...(further !== undefined && { further: further.map(limitOf) }) };
 }

@@ -9,19 +9,31 @@ import type { Decision } from '../../src/limiter/decision.ts';
 import type { LookRequest, Standing } from '../../src/api/look.ts';
 import type { Refund, RefundRequest } from '../../src/api/refund.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
+import type { CustomerRecord } from '../../src/api/customer.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
+import { CustomerLedger } from './customer-ledger.ts';
 import { takeDecisions, tellDecision } from './decision-watch.ts';
 import type { Committed, Outcome } from './group-history.ts';
 import { type Asked, identityOf, wordsOf } from './id-ledger.ts';
 import { rowsOf } from './logged-requests.ts';
 import { sayingOf, wordsOfStanding } from './naive-judgement.ts';
 import { groupWindowMillis } from './naive-keys.ts';
+import { ruleOfKey } from './naive-records.ts';
 import type { GrantedLimit } from './naive-requests.ts';
 import { forgottenAtGrowth } from './rolling-window.ts';
 import { check } from './story.ts';
 import { type Answered, AnswerChecker, type AnswerCheckerInit } from './answer-checker.ts';
 import { meterKindOf } from './naive-meters.ts';
-import { type Grant, type GroupLedger, grantsOf, newLedger, receiptOf, ruleOf } from './group-ledger.ts';
+import {
+  changedBy,
+  countsAt,
+  type Grant,
+  type GroupLedger,
+  grantsOf,
+  newLedger,
+  receiptOf,
+  ruleOf,
+} from './group-ledger.ts';
 import { checkWindow } from './window-law.ts';
 
 interface Logged {
@@ -67,10 +79,13 @@ export class LimitChecker {
   readonly #forbidden = new Set<string>();
   readonly #logged = new Set<string>();
   grants = 0;
+  /** What operators said of keys. */
+  readonly customers: CustomerLedger;
 
   constructor(init: LimitCheckerInit) {
     this.#init = init;
-    this.#answers = new AnswerChecker(init);
+    this.customers = new CustomerLedger(init.now ?? (() => 0));
+    this.#answers = new AnswerChecker(init, this.customers);
   }
 
   #group(id: GroupId): GroupLedger {
@@ -90,6 +105,11 @@ export class LimitChecker {
   /** The rules that were in force after entry `index`. */
   tableAt(id: GroupId, index: number): RuleTable | undefined {
     return this.#group(id).machine.past.tableAt(index);
+  }
+
+  /** What operators had said of this key by entry `index`. */
+  recordAt(id: GroupId, index: number, userId: string): CustomerRecord {
+    return this.#group(id).machine.past.records.at(userId, index);
   }
 
   /** After entry `index` something is remembered of this user under this rule. */
@@ -116,10 +136,23 @@ export class LimitChecker {
     const command = decodeCommand(entry.data);
     const { machine } = group;
     const before = machine.bytes;
-    machine.apply(command, entry, (i, asked, { decision, charged }) => {
-      tellDecision(i, decision);
-      this.#decided(group, { entry, i, asked, decision, charged, stamp });
-    });
+    machine.apply(
+      command,
+      entry,
+      (i, asked, { decision, charged }) => {
+        tellDecision(i, decision);
+        this.#decided(group, { entry, i, asked, decision, charged, stamp });
+      },
+      (i, said, decision) => {
+        tellDecision(i, decision);
+        changedBy(group, said, decision, entry.index);
+        this.customers.logged(group.id, entry.index, i, {
+          ...said,
+          decision,
+          stampedMillis: stamp?.atMillis,
+        });
+      },
+    );
     if (command.type === 'rules' && command.table.version > (group.table?.version ?? 0)) {
       this.#rulesChanged(
         group,
@@ -250,8 +283,8 @@ export class LimitChecker {
     for (const [i, grant] of grants.entries()) {
       const { asked: limit, decision: own } = charged[i]!;
       const { userId } = limit;
-      const rule = ruleOf(group, own.ruleId);
-      const all = grantsOf(group, own.ruleId, userId).filter((one) => one.refundedIndex === undefined);
+      const rule = ruleOfKey(ruleOf(group, own.ruleId), group.machine.past.records.at(userId, index));
+      const all = grantsOf(group, own.ruleId, userId).filter((one) => countsAt(one, Infinity));
       const where = `user ${userId}, rule ${own.ruleId}, entry ${index} of group ${group.id}`;
       const isEvent = isTimed && rule.clock === 'request';
       checkWindow(group, rule, { grants: all, grant, userId, isEvent, where });
@@ -308,6 +341,11 @@ export class LimitChecker {
     check(
       rulesVersion === inForce,
       () => `a look by rules ${rulesVersion}, in force are ${inForce}, ${where}`,
+    );
+    const isBlocked = machine.past.records.at(userId, decided.index).isBlocked;
+    check(
+      (standing.isBlocked ?? false) === isBlocked,
+      () => `${userId} is told of a block, or of none, ${where}`,
     );
     const words = JSON.stringify(limits.map(wordsOfStanding));
     const expectedWords = JSON.stringify(expected?.map((limit) => limit && wordsOfStanding(limit)));

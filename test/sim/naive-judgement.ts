@@ -2,11 +2,13 @@
  * What README.md and src/limiter/README.md promise of one decision, written down again as simply as can be: grants are
  * a list, and every question is answered by going through all of it. It shares no code with the product.
  */
+import type { CustomerRecord } from '../../src/api/customer.ts';
 import type { Conflict } from '../../src/limiter/fingerprint.ts';
 import type { Decision, Refusal } from '../../src/limiter/decision.ts';
 import type { LimitStanding } from '../../src/api/answer.ts';
 import type { Rule } from '../../src/api/rule.ts';
 import type { Asked } from './id-ledger.ts';
+import { wordsOfRecord } from './naive-records.ts';
 import { capacityOf, newestOf, reachMillisOf, type Run, spentAt, waitUntil } from './naive-meters.ts';
 
 /** What is known of a key by one meter of a rule. */
@@ -149,6 +151,35 @@ export function refused(
   };
 }
 
+/** Whoever is blocked is told nothing of any limit. */
+export function blockedBy(
+  ruleId: string,
+  at: { readonly place: Place; readonly nowMillis: number },
+): Decision {
+  return { ...untold(at), ruleId, isBlocked: true };
+}
+
+/** It was matched with another record than this one. */
+export function changedTo(
+  record: CustomerRecord,
+  at: { readonly ruleId: string; readonly place: Place; readonly nowMillis: number },
+): Decision {
+  return { ...refused('customer_changed', at), customer: { isDone: false, record } };
+}
+
+/** What operators are told; undefined: there is no room for what they say. */
+export function toldOf(
+  customer: { readonly isDone: boolean; readonly record: CustomerRecord } | undefined,
+  at: { readonly place: Place; readonly nowMillis: number },
+): Decision {
+  return customer === undefined ? refused('at_capacity', { ruleId: '', ...at }) : { ...untold(at), customer };
+}
+
+function untold({ place, nowMillis }: { readonly place: Place; readonly nowMillis: number }): Decision {
+  const { refusal: _, ...told } = refused('at_capacity', { ruleId: '', place, nowMillis });
+  return told;
+}
+
 /** What is told of a refund: of which grant, or of none. */
 export function refundOf(
   grant: { readonly decision: Decision; readonly cost: number } | undefined,
@@ -203,7 +234,7 @@ export function sayingOf(decision: Decision): string {
     waitMillis = 0,
   } = decision;
   const { index, term, position = null, timeMillis } = decision.decided;
-  const { refusal = '', conflict, limits = null, rulesVersion } = decision;
+  const { refusal = '', conflict, limits = null, rulesVersion, isBlocked = false, customer } = decision;
   const numbers = [limit, windowMillis, remaining, retryAfterMillis, resetMillis, waitMillis];
   return JSON.stringify([
     allowed,
@@ -213,5 +244,6 @@ export function sayingOf(decision: Decision): string {
     rulesVersion,
     [refusal, conflict?.field, conflict?.first],
     limits?.map(wordsOfStanding),
+    [isBlocked, customer?.isDone, customer && wordsOfRecord(customer.record)],
   ]);
 }

@@ -66,12 +66,14 @@ export function keptAfterMillis(
   return leavesFar ? Math.max(DAY_MILLIS, reachMillisOf(state.rule, state.groupWindowMillis)) : 0;
 }
 
+/** @param rule as it is for the key */
 export function isIdle(
   { state }: KeysOfRule,
   key: Key,
+  rule: Rule,
   { nowMillis, nearEpochMillis }: { readonly nowMillis: number; readonly nearEpochMillis: number },
 ): boolean {
-  const { rule, groupWindowMillis: windowMillis } = state;
+  const { groupWindowMillis: windowMillis } = state;
   const runs = key.runs.at(-1)?.value ?? [];
   const reachMillis = reachMillisOf(rule, windowMillis);
   if (newestOf(runs) < nearEpochMillis)

@@ -9,9 +9,11 @@ import type { Decision } from '../../src/limiter/decision.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import type { StateItem } from '../../src/limiter/state/inspection.ts';
 import { type Asked, limitsOf } from './id-ledger.ts';
-import { afterJudged, bytesToGrant, inForceFrom, isIdle, KEY_BYTES, keptAfterMillis } from './naive-keys.ts';
+import { loggedCustomers, type SaidOfKey } from './logged-customers.ts';
 import { loggedRequests, rowsOf } from './logged-requests.ts';
 import {
+  blockedBy,
+  changedTo,
   denialOf,
   differenceOf,
   grantOf,
@@ -21,12 +23,15 @@ import {
   type Place,
   refundOf,
   refused,
+  toldOf,
 } from './naive-judgement.ts';
 import { denialOfAll, grantOfAll, tellingGrant } from './naive-joint.ts';
-import { afterRefund, bytesOf, idleAt, meterKindOf, newestOf, type Run } from './naive-meters.ts';
+import { NaiveKept } from './naive-kept.ts';
+import { bytesToGrant } from './naive-keys.ts';
 import { NaivePast } from './naive-past.ts';
+import { NaiveRecords } from './naive-records.ts';
 import { type GrantedLimit, NaiveRequests, requestBytes } from './naive-requests.ts';
-import { type Key, keyItem, type KeysOfRule, resolved, type RuleState, Tally } from './naive-state.ts';
+import { type KeysOfRule, resolved, Tally } from './naive-state.ts';
 
 /** Of keys and of request ids, after each grant; then what a sweep does. */
 const LOOKS_PER_GRANT = 2;
@@ -53,15 +58,15 @@ function uncharged(decision: Decision): Decided {
 
 /** @param i the request's first row in its entry */
 type OnDecided = (i: number, asked: Asked, decided: Decided) => void;
+/** @param i its place in its entry */
+type OnSaid = (i: number, said: SaidOfKey, decision: Decision) => void;
 
 export class NaiveLimiter {
-  readonly past = new NaivePast();
+  readonly #tally = new Tally();
+  readonly past = new NaivePast(new NaiveRecords(this.#tally));
   #table: RuleTable | undefined;
   #changedMillis = 0;
-  #rules: KeysOfRule[] = [];
-  #sweepRule = 0;
-  #sweepKey = 0;
-  readonly #tally = new Tally();
+  readonly #kept = new NaiveKept(this.past, this.#tally);
   readonly #requests = new NaiveRequests(this.#tally);
 
   get bytes(): number {
@@ -77,15 +82,15 @@ export class NaiveLimiter {
       changedMillis: this.#changedMillis,
       // Far more rules would have to come and go than a run has.
       droppedThroughMillis: 0,
-      sweepTable: this.#sweepRule,
-      sweepSlot: this.#sweepKey,
+      sweepTable: this.#kept.sweepRule,
+      sweepSlot: this.#kept.sweepKey,
       bytes: this.bytes,
     };
     return this.#tally.digestWith(item);
   }
 
   /** Tells what every replica decides. */
-  apply(command: Command, entry: Entry, onDecided: OnDecided): void {
+  apply(command: Command, entry: Entry, onDecided: OnDecided, onSaid: OnSaid): void {
     const { index, term, timeMillis } = entry;
     let position = 0;
     this.past.times.push({ index, value: timeMillis });
@@ -96,10 +101,10 @@ export class NaiveLimiter {
       case 'sweep':
         this.#changedMillis = timeMillis;
         this.#requests.expire(timeMillis, SWEEP_DROPS);
-        this.#sweep(entry, SWEEP_LOOKS, SWEEP_DROPS);
+        this.#kept.sweep(entry, SWEEP_LOOKS, SWEEP_DROPS);
         return;
       case 'allow': {
-        const rulesVersion = this.#table?.version ?? 0;
+        const rulesVersion = this.#version;
         for (const asked of loggedRequests(entry.data)) {
           onDecided(position, asked, this.#decide(asked, { index, term, position, rulesVersion }, entry));
           position += rowsOf(asked);
@@ -107,9 +112,40 @@ export class NaiveLimiter {
         return;
       }
       case 'customers':
-        // No world has operators who say anything of a key: it would have to be judged by that.
-        throw new Error(`entry ${index} is of operators, and nobody asked for that`);
+        for (const said of loggedCustomers(entry.data)) {
+          onSaid(
+            position,
+            said,
+            this.#say(said, { index, term, position, rulesVersion: this.#version }, entry),
+          );
+          position += 1;
+        }
     }
+  }
+
+  get #version(): number {
+    return this.#table?.version ?? 0;
+  }
+
+  /** What becomes of what an operator says. */
+  #say(said: SaidOfKey, place: Place, { index, timeMillis: nowMillis }: Entry): Decision {
+    const { userId } = said;
+    const change = this.past.records.change(said, index, this.#table?.partitionBytesMax ?? 0);
+    if (said.said.type === 'reset') this.#kept.reset(userId, index);
+    if (change.kind === 'changed' && change.hasOwn) this.#kept.followOwn(userId, index);
+    if (change.kind === 'changed' || said.said.type === 'reset') this.#changedMillis = nowMillis;
+    if (change.kind === 'full') return toldOf(undefined, { place, nowMillis });
+    const isDone = change.kind === 'changed' || change.isDone;
+    return toldOf({ isDone, record: change.record }, { place, nowMillis });
+  }
+
+  #changeRules(table: RuleTable, entry: Entry): void {
+    const { index, timeMillis } = entry;
+    if (this.#table === undefined) this.past.createdMillis = timeMillis;
+    this.#changedMillis = timeMillis;
+    this.#table = table;
+    this.past.tables.push({ index, value: table });
+    this.#kept.changeRules(table, entry);
   }
 
   /**
@@ -124,8 +160,13 @@ export class NaiveLimiter {
     if (nowMillis < this.past.timeAt(index)) return undefined;
     if (this.#requests.find(asked, { index, nowMillis }) !== undefined) return undefined;
     const said: { denial: Decision; fits: boolean }[] = [];
-    const place = { index, term, position: undefined, rulesVersion: this.past.tableAt(index)?.version ?? 0 };
+    const table = this.past.tableAt(index);
+    const place = { index, term, position: undefined, rulesVersion: table?.version ?? 0 };
+    const guarded = this.#guardedOff(asked, { ruleId: resolved(asked.rule, table), place, nowMillis });
+    if (guarded !== undefined) return guarded;
     for (const limit of limitsOf(asked)) {
+      if (this.past.records.at(limit.userId, index).isBlocked)
+        return blockedBy(resolved(limit.rule, table), { place, nowMillis });
       const known = this.past.knownAt(limit, index);
       if (known === undefined) return undefined;
       const judged = judge(known, limit, nowMillis);
@@ -133,6 +174,17 @@ export class NaiveLimiter {
       said.push({ denial, fits: judged.fits });
     }
     return said.every(({ fits }) => fits) ? undefined : denialOfAll(said);
+  }
+
+  /** Who was matched with another record than there is, or is blocked, is told that before anything else is looked at. */
+  #guardedOff(
+    { guard }: Asked,
+    at: { readonly ruleId: string; readonly place: Place; readonly nowMillis: number },
+  ): Decision | undefined {
+    if (guard === undefined) return undefined;
+    const record = this.past.records.at(guard.userId, at.place.index);
+    if (record.version !== guard.version) return changedTo(record, at);
+    return record.isBlocked ? blockedBy(at.ruleId, at) : undefined;
   }
 
   #decide(asked: Asked, place: Place, entry: Entry): Decided {
@@ -144,11 +196,15 @@ export class NaiveLimiter {
       const none = { ruleId: resolved(asked.rule, this.#table), place, nowMillis };
       return uncharged(refused('not_remembered', none));
     }
+    const guarded = this.#guardedOff(asked, { ruleId: resolved(asked.rule, this.#table), place, nowMillis });
+    if (guarded !== undefined) return uncharged(guarded);
     const limits: Limit[] = [];
     for (const one of limitsOf(asked)) {
       const known = this.past.knownAt(one, entry.index);
       const keys = this.past.activeAt(one.rule, entry.index);
       const ruleId = resolved(one.rule, this.#table);
+      if (this.past.records.at(one.userId, entry.index).isBlocked)
+        return uncharged(blockedBy(ruleId, { place, nowMillis }));
       if (known === undefined || keys === undefined)
         return uncharged(refused('unknown_rule', { ruleId, place, nowMillis }));
       limits.push({ asked: one, known, keys, judged: judge(known, one, nowMillis) });
@@ -184,8 +240,7 @@ export class NaiveLimiter {
     const { index, timeMillis: nowMillis } = entry;
     const charged = limits.map((limit, i): GrantedLimit => {
       const { keys, known, judged } = limit;
-      const runs = this.#grant(keys, limit.asked, judged, entry);
-      if (judged.isEvent && !keys.state.isEventTimed) this.#setRule(keys, { isEventTimed: true }, entry);
+      const runs = this.#kept.grant(keys, limit, entry);
       const own = { ...place, position: (place.position ?? 0) + i };
       const decision = grantOf(known.rule, judged, { runs, cost: limit.asked.cost, place: own });
       return { asked: limit.asked, decision };
@@ -198,7 +253,7 @@ export class NaiveLimiter {
     }
     const looks = LOOKS_PER_GRANT * limits.length;
     this.#requests.expire(nowMillis, looks);
-    this.#sweep(entry, looks, looks);
+    this.#kept.sweep(entry, looks, looks);
     return { decision, charged };
   }
 
@@ -210,27 +265,12 @@ export class NaiveLimiter {
     const { limits } = remembered;
     if (limits[0]?.isRefunded !== true) {
       this.#requests.refund(remembered);
-      for (const limit of limits) this.#takeBack(limit, entry);
+      for (const limit of limits) this.#kept.takeBack(limit, entry);
       this.#changedMillis = nowMillis;
     }
     // Told as its grant was: by the limit that told that.
     const told = limits[tellingGrant(limits.map(({ decision }) => decision))]!;
     return refundOf({ decision: told.decision, cost: told.asked.cost }, place, nowMillis);
-  }
-
-  /** By the meter that counted it. Only a log of every millisecond knows what it granted before its rule changed. */
-  #takeBack({ asked: { userId, cost }, decision }: GrantedLimit, { index }: Entry): void {
-    const { ruleId, decided } = decision;
-    const keys = this.past.activeAt(ruleId, decided.index);
-    const key = keys?.keys.get(userId);
-    const before = key?.runs.at(-1)?.value;
-    if (keys === undefined || key === undefined || before === undefined) return;
-    const { rule, ruledIndex } = keys.state;
-    if (meterKindOf(rule) !== 'slidingLog' && decided.index <= ruledIndex) return;
-    const runs = afterRefund(rule, before, { timeMillis: decided.timeMillis, cost });
-    this.#tally.count(keyItem(keys, key, before), -1);
-    key.runs.push({ index, value: runs });
-    this.#tally.count(keyItem(keys, key, runs), 1);
   }
 
   /** For all of them: each on top of those before it. */
@@ -243,103 +283,5 @@ export class NaiveLimiter {
       const isNew = known.runs === undefined || asked.requestId !== undefined;
       return bytes === 0 || this.bytes + bytes <= (isNew ? cap : cap + Math.floor(cap / 8));
     });
-  }
-
-  #grant(keys: KeysOfRule, { userId, cost }: Asked, judged: Judged, entry: Entry): readonly Run[] {
-    let key = keys.keys.get(userId);
-    const before = key?.runs.at(-1)?.value;
-    const { rule, groupWindowMillis } = keys.state;
-    const runs = afterJudged({ rule, groupWindowMillis, runs: before }, judged, cost);
-    if (key === undefined) {
-      key = { userId, madeMillis: 0, runs: [] };
-      keys.keys.set(userId, key);
-    }
-    if (before === undefined) {
-      keys.order.push(key);
-      this.#tally.bytes += KEY_BYTES + userId.length;
-    } else {
-      this.#tally.count(keyItem(keys, key, before), -1);
-      this.#tally.bytes -= bytesOf(rule, before);
-    }
-    this.#tally.bytes += bytesOf(rule, runs);
-    const keptMillis = keptAfterMillis(keys, { before, judged, nearEpochMillis: this.past.nearEpochMillis });
-    key.madeMillis = Math.max(key.madeMillis, entry.timeMillis + keptMillis);
-    key.runs.push({ index: entry.index, value: runs });
-    this.#tally.count(keyItem(keys, key, runs), 1);
-    return runs;
-  }
-
-  #changeRules(table: RuleTable, { index, timeMillis }: Entry): void {
-    if (this.#table === undefined) this.past.createdMillis = timeMillis;
-    this.#changedMillis = timeMillis;
-    this.#table = table;
-    this.past.tables.push({ index, value: table });
-    // Out of force a rule still says what its grants count by, as long as clocks of today make of that.
-    for (const keys of this.#rules) {
-      const { rule } = keys.state;
-      const outOfForce = { ...inForceFrom(index, { rule, table, before: keys.state }), isActive: false };
-      this.#setRule(keys, outOfForce, { index });
-    }
-    for (const rule of table.rules) {
-      const kind = meterKindOf(rule);
-      let keys = this.#rules.find(
-        ({ state }) => state.rule.id === rule.id && meterKindOf(state.rule) === kind,
-      );
-      const inForce = inForceFrom(index, { rule, table, before: keys?.state });
-      if (keys === undefined) {
-        const state = { ...inForce, isEventTimed: false, evictedThroughMillis: 0 };
-        keys = { state, states: [], keys: new Map(), order: [] };
-        this.#rules.push(keys);
-        const others = (this.past.rules.get(rule.id) ?? []).filter(
-          (one) => meterKindOf(one.state.rule) !== kind,
-        );
-        this.past.rules.set(rule.id, [...others, keys]);
-        this.#tally.count({ kind: 'rule', ...state }, 1);
-      }
-      this.#setRule(keys, inForce, { index });
-    }
-    this.#rules = this.#rules.filter((keys) => {
-      const isKept = keys.state.isActive || keys.order.length > 0 || keys.state.evictedThroughMillis > 0;
-      if (!isKept) this.#tally.count({ kind: 'rule', ...keys.state }, -1);
-      return isKept;
-    });
-    this.#sweepRule = 0;
-    this.#sweepKey = 0;
-  }
-
-  #setRule(keys: KeysOfRule, change: Partial<RuleState>, { index }: { readonly index: number }): void {
-    this.#tally.count({ kind: 'rule', ...keys.state }, -1);
-    keys.state = { ...keys.state, ...change };
-    keys.states.push({ index, value: keys.state });
-    this.#tally.count({ kind: 'rule', ...keys.state }, 1);
-  }
-
-  #sweep(entry: Entry, looks: number, drops: number): void {
-    let dropped = 0;
-    for (let look = 0; look < looks && dropped < drops && this.#rules.length > 0; look += 1) {
-      const keys = this.#rules[this.#sweepRule];
-      const key = keys?.order[this.#sweepKey];
-      if (keys === undefined || key === undefined) {
-        this.#sweepRule = (this.#sweepRule + 1) % this.#rules.length;
-        this.#sweepKey = 0;
-      } else if (
-        isIdle(keys, key, { nowMillis: entry.timeMillis, nearEpochMillis: this.past.nearEpochMillis })
-      ) {
-        this.#forget(keys, key, entry);
-        dropped += 1;
-      } else this.#sweepKey += 1;
-    }
-  }
-
-  #forget(keys: KeysOfRule, key: Key, entry: Entry): void {
-    const runs = key.runs.at(-1)?.value ?? [];
-    const goneMillis = idleAt(keys.state.rule, runs, keys.state.groupWindowMillis);
-    const evictedThroughMillis = Math.max(keys.state.evictedThroughMillis, goneMillis);
-    if (newestOf(runs) >= this.past.nearEpochMillis) this.#setRule(keys, { evictedThroughMillis }, entry);
-    this.#tally.count(keyItem(keys, key, runs), -1);
-    this.#tally.bytes -= KEY_BYTES + key.userId.length + bytesOf(keys.state.rule, runs);
-    key.runs.push({ index: entry.index, value: undefined });
-    const last = keys.order.pop();
-    if (last !== undefined && last !== key) keys.order[keys.order.indexOf(key)] = last;
   }
 }

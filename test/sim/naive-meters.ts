@@ -43,12 +43,17 @@ function costOf(runs: readonly Run[]): number {
   return runs.reduce((sum, { cost }) => sum + cost, 0);
 }
 
+/** Of a rule that denies all, what was granted before flows out slowly. */
+function rateOf({ limit }: Rule): number {
+  return Math.max(1, limit);
+}
+
 /** What a bucket holds at that time, in as many parts of a cost as its window has milliseconds. */
 function levelAt(rule: Rule, runs: readonly Run[], { timeMillis, windowMillis }: At): number {
   const [run] = runs;
   if (run === undefined) return 0;
   const level = Math.ceil((run.cost * windowMillis) / (run.windowMillis ?? 1));
-  return Math.max(0, level - rule.limit * (timeMillis - run.timeMillis));
+  return Math.max(0, level - rateOf(rule) * (timeMillis - run.timeMillis));
 }
 
 /** What was granted in the aligned window of that time, and in the one before. */
@@ -152,7 +157,7 @@ export function afterRefund(
   const newest = newestOf(runs);
   switch (meterKindOf(rule)) {
     case 'bucket': {
-      const back = Math.max(0, cost - Math.ceil((rule.limit * (newest - timeMillis)) / windowMillis));
+      const back = Math.max(0, cost - Math.ceil((rateOf(rule) * (newest - timeMillis)) / windowMillis));
       return runs.map((run) => less(run, back * (run.windowMillis ?? 1)));
     }
     case 'fixedWindow':
@@ -183,7 +188,7 @@ export function idleAt(rule: Rule, runs: readonly Run[], windowMillis: number): 
   const newest = newestOf(runs);
   switch (meterKindOf(rule)) {
     case 'bucket':
-      return newest + Math.ceil(levelAt(rule, runs, { timeMillis: newest, windowMillis }) / rule.limit);
+      return newest + Math.ceil(levelAt(rule, runs, { timeMillis: newest, windowMillis }) / rateOf(rule));
     case 'fixedWindow':
       return (Math.floor(newest / rule.windowMillis) + 1) * rule.windowMillis;
     case 'slidingCounter':
@@ -199,7 +204,7 @@ export function idleAt(rule: Rule, runs: readonly Run[], windowMillis: number): 
 export function reachMillisOf(rule: Rule, windowMillis: number): number {
   switch (meterKindOf(rule)) {
     case 'bucket':
-      return Math.max(windowMillis, Math.ceil((capacityOf(rule) * windowMillis) / rule.limit));
+      return Math.max(windowMillis, Math.ceil((capacityOf(rule) * windowMillis) / rateOf(rule)));
     case 'slidingCounter':
       return 2 * windowMillis;
     case 'granules':

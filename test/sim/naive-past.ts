@@ -7,6 +7,7 @@ import type { Decision } from '../../src/limiter/decision.ts';
 import type { Asked } from './id-ledger.ts';
 import { denialOf, judge, type Known } from './naive-judgement.ts';
 import { meterKindOf, waitUntil } from './naive-meters.ts';
+import { type NaiveRecords, ruleOfKey } from './naive-records.ts';
 import { type KeysOfRule, resolved, type Since, valueAt } from './naive-state.ts';
 
 const WINDOW_MILLIS_MAX = 31 * 86_400_000;
@@ -18,6 +19,11 @@ export class NaivePast {
   /** All rules there ever were, and of each all meters that it had. */
   readonly rules = new Map<string, KeysOfRule[]>();
   createdMillis = 0;
+  readonly records: NaiveRecords;
+
+  constructor(records: NaiveRecords) {
+    this.records = records;
+  }
 
   get nearEpochMillis(): number {
     return this.createdMillis - WINDOW_MILLIS_MAX;
@@ -41,10 +47,11 @@ export class NaivePast {
   knownAt(asked: Asked, index: number): Known | undefined {
     const active = this.activeAt(asked.rule, index);
     if (active === undefined) return undefined;
+    const record = this.records.at(asked.userId, index);
     const byMeter = (this.rules.get(active.state.rule.id) ?? []).flatMap((keys) => {
       const state = valueAt(keys.states, index);
       const runs = valueAt(keys.keys.get(asked.userId)?.runs ?? [], index);
-      return state === undefined ? [] : [{ ...state, keys, runs }];
+      return state === undefined ? [] : [{ ...state, rule: ruleOfKey(state.rule, record), keys, runs }];
     });
     const [known] = byMeter.filter(({ keys }) => keys === active);
     const retired = byMeter.filter(({ keys }) => keys !== active);

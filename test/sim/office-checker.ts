@@ -6,6 +6,7 @@
 import type { GroupApplication } from '../../raft/driver/multi-raft.ts';
 import type { GroupId, NodeId } from '../../raft/types.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
+import type { CustomerRecord } from '../../src/api/customer.ts';
 import type { UserRequest } from '../../src/api/user-request.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import type { Answer } from '../../src/partition/answer.ts';
@@ -14,6 +15,7 @@ import type { Rule } from '../../src/api/rule.ts';
 import type { Committed } from './group-history.ts';
 import { askedBy, limitsOf } from './id-ledger.ts';
 import { capacityOf } from './naive-meters.ts';
+import { ruleOfKey } from './naive-records.ts';
 import { check } from './story.ts';
 
 /** A request that a leader puts into its log, by its state after entry `index`. */
@@ -27,6 +29,7 @@ export interface Proposed {
 export interface OfficeCheckerInit {
   readonly entryAt: (group: GroupId, index: number) => Committed | undefined;
   readonly tableAt: (group: GroupId, index: number) => RuleTable | undefined;
+  readonly recordAt: (group: GroupId, index: number, userId: string) => CustomerRecord;
   /** A leader that has read its state does not answer at once. */
   readonly proposed: (proposal: Proposed) => void;
 }
@@ -84,8 +87,15 @@ export class OfficeChecker {
     const rules = this.#init.tableAt(group, index)?.rules;
     const ruleOf = (named: string): Rule | undefined =>
       named === '' ? rules?.[0] : rules?.find(({ id }) => id === named);
-    const found = limitsOf(askedBy(request)).map(({ rule, cost }) => ({ rule: ruleOf(rule), cost }));
-    return found.some(({ rule, cost }) => rule !== undefined && cost > capacityOf(rule));
+    const records = limitsOf(askedBy(request)).map(({ userId }) => this.#init.recordAt(group, index, userId));
+    // Whose request it is, and whether that is blocked, is looked at before.
+    if (request.guard !== undefined || records.some(({ isBlocked }) => isBlocked)) return false;
+    return limitsOf(askedBy(request)).some(({ rule: named, cost }, i) => {
+      const rule = ruleOf(named);
+      const capacity = rule && capacityOf(ruleOfKey(rule, records[i]!));
+      // Of a limit of 0 everything is denied.
+      return capacity !== undefined && capacity > 0 && cost > capacity;
+    });
   }
 }
 

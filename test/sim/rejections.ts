@@ -20,7 +20,8 @@ export function isNowhere(answer: AllowAnswer): boolean {
     case 'decision':
       return !answer.decision.allowed && answer.decision.decided.position === undefined;
     case 'unavailable':
-      return !answer.proposed;
+      // It may be in a log that counted it nowhere.
+      return !answer.proposed && answer.reason !== 'customer_changed';
     case 'invalid':
     case 'conflict':
       return false;

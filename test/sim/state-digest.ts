@@ -1,6 +1,7 @@
 /** A digest of a state from its items, in whatever order they come: so it can be kept up item by item. */
 import type { StateItem } from '../../src/limiter/state/inspection.ts';
 import { sayingOf } from './naive-judgement.ts';
+import { wordsOfRecord } from './naive-records.ts';
 
 export function digestOfItem(item: StateItem): number {
   const text = textOf(item);
@@ -41,5 +42,7 @@ function textOf(item: StateItem): string {
       const words = `${userId} ${requestId} ${ruleId} ${cost} ${timestampMillis} ${askedDigest}`;
       return `request ${words} ${expiresMillis} ${isFound} ${isRefunded} ${sayingOf(decision)}`;
     }
+    case 'record':
+      return `record ${item.userId} ${wordsOfRecord(item.record)}`;
   }
 }

@@ -54,9 +54,10 @@ function checkRolling(group: GroupLedger, rule: Rule, granted: Granted): void {
   );
 }
 
-/** What other meters promise, of all that was granted since the rule changed last. */
-function checkPromise(group: GroupLedger, rule: Rule, { grants: all, where }: Granted): void {
-  const grants = all.filter(({ index }) => index > (group.changed.get(rule.id) ?? 0));
+/** What other meters promise, of all that was granted since the rule, or what the key has of its own, changed last. */
+function checkPromise(group: GroupLedger, rule: Rule, { grants: all, userId, where }: Granted): void {
+  const changed = Math.max(group.changed.get(rule.id) ?? 0, group.ownChanged.get(userId) ?? 0);
+  const grants = all.filter(({ index }) => index > changed);
   const inGroupTime = { windowMillis: windowInGroupTime(group, rule), roundingMillis: 0 };
   const broken = brokenPromise(rule, grants, inGroupTime);
   check(broken === undefined, () => `over-grant in log time: ${broken}, ${where}`);

@@ -3,6 +3,7 @@
  * with the snapshot's writer and reader: what both of them forget is still seen here. It changes nothing.
  */
 
+import type { CustomerRecord } from '../../api/customer.ts';
 import type { Decision } from '../decision.ts';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { KeyRun } from '../meters/meter.ts';
@@ -51,6 +52,12 @@ export type StateItem =
       readonly isFound: boolean;
       readonly isRefunded: boolean;
       readonly decision: Decision;
+    }
+  | {
+      readonly kind: 'record';
+      readonly userId: string;
+      /** Undefined if it is not found by its key. */
+      readonly record: CustomerRecord | undefined;
     };
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
@@ -81,6 +88,7 @@ export function* itemsOf(state: LimiterState): Generator<StateItem, void> {
     yield* keysOf(keys, state.name);
   }
   yield* requestsOf(state);
+  yield* recordsOf(state);
 }
 
 function* keysOf({ rule, keys, meter }: KeyTable, name: TextBytes): Generator<StateItem, void> {
@@ -116,6 +124,13 @@ function* requestsOf({ memory, requestKey }: LimiterState): Generator<StateItem,
     requestKey.set(userId, requestId);
     const isFound = memory.find(requestKey, 0) === id;
     yield { kind: 'request', userId, requestId, asked, expiresMillis, isFound, isRefunded, decision };
+  }
+}
+
+function* recordsOf({ customers, name }: LimiterState): Generator<StateItem, void> {
+  for (const { userId } of customers.all) {
+    name.set(userId);
+    yield { kind: 'record', userId, record: customers.find(name) };
   }
 }
 

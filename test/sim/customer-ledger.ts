@@ -1,0 +1,107 @@
+/**
+ * What operators said of keys, as the committed logs have it, and what that binds: whoever asks after a change was answered is
+ * decided by that or a later one, and what operators are told is what the log made of it while they waited.
+ */
+import { type CustomerOutcome, type CustomerRecord, NO_RECORD } from '../../src/api/customer.ts';
+import type { Decision } from '../../src/limiter/decision.ts';
+import type { SaidOfKey } from './logged-customers.ts';
+import { wordsOfRecord } from './naive-records.ts';
+import { check } from './story.ts';
+
+interface Said extends SaidOfKey {
+  readonly decision: Decision;
+  /** When its leader stamped it, in real time; undefined if nobody knows. */
+  readonly stampedMillis: number | undefined;
+}
+
+/** One that was in place from when it was known to be committed until the next one was, in real time. */
+export interface PlacedRecord {
+  readonly record: CustomerRecord;
+  readonly fromMillis: number;
+  untilMillis: number;
+}
+
+/** Where a key stands in a log. */
+interface LogPlace {
+  readonly index: number;
+  readonly position?: number | undefined;
+}
+
+export class CustomerLedger {
+  /** By group, entry and place. */
+  readonly #said = new Map<string, Said>();
+  /** By key, oldest first. */
+  readonly #records = new Map<string, PlacedRecord[]>();
+  /** By key: changes and resets that an operator knows of. */
+  readonly #answered = new Map<string, { readonly index: number; readonly atMillis: number }[]>();
+  readonly #now: () => number;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** Entry `index` of `group` is committed, and decides so. */
+  logged(group: number, index: number, i: number, said: Said): void {
+    this.#said.set(`${group}/${index}/${i}`, said);
+    const { record } = said.decision.customer ?? {};
+    const all = this.#recordsOf(said.userId);
+    const last = all.at(-1)!;
+    if (record === undefined || wordsOfRecord(record) === wordsOfRecord(last.record)) return;
+    last.untilMillis = this.#now();
+    all.push({ record, fromMillis: this.#now(), untilMillis: Infinity });
+  }
+
+  /** All records that a key ever had, none among them. */
+  recordsOf(userId: string): readonly PlacedRecord[] {
+    return this.#recordsOf(userId);
+  }
+
+  /** It was in place at some time since. */
+  wasInPlace(userId: string, version: number, sinceMillis: number): boolean {
+    return this.#recordsOf(userId).some(
+      ({ record, untilMillis }) => record.version === version && untilMillis >= sinceMillis,
+    );
+  }
+
+  /** An operator, who asked at `askedMillis`, is told. */
+  told(
+    group: number,
+    { userId, type }: { readonly userId: string; readonly type: string },
+    { isDone, record, decided }: CustomerOutcome,
+    askedMillis: number,
+  ): void {
+    const where = `${type} of ${userId}, entry ${decided.index} of group ${group}`;
+    const said = this.#said.get(`${group}/${decided.index}/${decided.position}`);
+    check(said?.userId === userId && said.said.type === type, () => `the log has no such thing: ${where}`);
+    const { customer, decided: logged } = said.decision;
+    const isSame = customer?.isDone === isDone && wordsOfRecord(customer.record) === wordsOfRecord(record);
+    check(
+      isSame && logged.term === decided.term && logged.timeMillis === decided.timeMillis,
+      () =>
+        `an operator must be told ${JSON.stringify(customer)}, and not ${wordsOfRecord(record)}: ${where}`,
+    );
+    // What is told was so while it was waited for.
+    const { stampedMillis = Infinity } = said;
+    check(stampedMillis >= askedMillis, () => `told what was so before it was asked: ${where}`);
+    this.binds(userId, decided, askedMillis, where);
+    if (type === 'read' || !isDone) return;
+    const answered = this.#answered.get(userId) ?? [];
+    this.#answered.set(userId, [...answered, { index: decided.index, atMillis: this.#now() }]);
+  }
+
+  /** Who asked at `invokedMillis` is decided behind all changes of its key that were answered before. */
+  binds(userId: string, { index }: LogPlace, invokedMillis: number, where: string): void {
+    const before = this.#answered.get(userId)?.filter(({ atMillis }) => atMillis < invokedMillis) ?? [];
+    const newest = Math.max(0, ...before.map((one) => one.index));
+    check(index >= newest, () => `decided before a change that was answered, entry ${newest}: ${where}`);
+  }
+
+  #recordsOf(userId: string): PlacedRecord[] {
+    let all = this.#records.get(userId);
+    if (all === undefined) {
+      all = [{ record: NO_RECORD, fromMillis: -Infinity, untilMillis: Infinity }];
+      this.#records.set(userId, all);
+    }
+    return all;
+  }
+}

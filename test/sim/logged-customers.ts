@@ -1,0 +1,70 @@
+/** What operators say in a log entry, read from its bytes as src/limiter/log/customer-entry.ts describes them, by no code of the product. */
+import type { LimitOverride } from '../../src/api/customer.ts';
+
+const CUSTOMERS = 12;
+const BLOCKS = [undefined, false, true];
+
+/** What an operator wants of a key. */
+export type Said =
+  | { readonly type: 'read' }
+  | {
+      readonly type: 'put';
+      readonly tier: string | undefined;
+      readonly overrides: readonly LimitOverride[];
+      readonly isBlocked: boolean | undefined;
+      readonly ifVersion: number | undefined;
+    }
+  | { readonly type: 'delete'; readonly ifVersion: number | undefined }
+  | { readonly type: 'block'; readonly isBlocked: boolean }
+  | { readonly type: 'reset' };
+
+export interface SaidOfKey {
+  readonly userId: string;
+  readonly said: Said;
+}
+
+/** In order; none if the entry holds anything else. */
+export function loggedCustomers(data: Uint8Array): readonly SaidOfKey[] {
+  const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+  let at = 0;
+  const byte = (): number => bytes.readUInt8(at++);
+  const integer = (): number => {
+    const value = byte();
+    return value < 128 ? value : value - 128 + 128 * integer();
+  };
+  const text = (): string => {
+    const length = integer();
+    at += length;
+    return bytes.toString('utf8', at - length, at);
+  };
+  const version = (): number | undefined => {
+    const number = integer();
+    return number === 0 ? undefined : number - 1;
+  };
+  const override = (): LimitOverride => {
+    const [ruleId, limit, burst] = [text(), integer(), integer()];
+    return { ruleId, limit, ...(burst > 0 && { burst }) };
+  };
+  const put = (): Said => {
+    const [ifVersion, block, tier] = [version(), byte(), text()];
+    const overrides = Array.from({ length: integer() }, override);
+    return {
+      type: 'put',
+      tier: tier === '' ? undefined : tier,
+      overrides,
+      isBlocked: BLOCKS[block],
+      ifVersion,
+    };
+  };
+  const action = (type: number): Said => {
+    if (type === 1) return put();
+    if (type === 2) return { type: 'delete', ifVersion: version() };
+    if (type === 3) return { type: 'block', isBlocked: byte() === 1 };
+    return { type: type === 0 ? 'read' : 'reset' };
+  };
+  if (bytes.length === 0 || byte() !== CUSTOMERS) return [];
+  return Array.from({ length: integer() }, () => {
+    const type = byte();
+    return { userId: text(), said: action(type) };
+  });
+}

@@ -1,0 +1,176 @@
+/**
+ * What the naive limiter keeps of keys: it grants, takes back, forgets and sweeps, and follows the rules. It decides nothing.
+ */
+import type { Entry } from '../../raft/types.ts';
+import type { RuleTable } from '../../src/limiter/rules.ts';
+import type { Asked } from './id-ledger.ts';
+import type { Judged, Known } from './naive-judgement.ts';
+import { afterJudged, inForceFrom, isIdle, KEY_BYTES, keptAfterMillis } from './naive-keys.ts';
+import { afterRefund, bytesOf, idleAt, meterKindOf, newestOf, type Run } from './naive-meters.ts';
+import type { NaivePast } from './naive-past.ts';
+import { ruleOfKey } from './naive-records.ts';
+import type { GrantedLimit } from './naive-requests.ts';
+import { type Key, keyItem, type KeysOfRule, type RuleState, type Tally } from './naive-state.ts';
+import type { Rule } from '../../src/api/rule.ts';
+
+export class NaiveKept {
+  sweepRule = 0;
+  sweepKey = 0;
+  readonly #past: NaivePast;
+  readonly #tally: Tally;
+  #rules: KeysOfRule[] = [];
+
+  constructor(past: NaivePast, tally: Tally) {
+    this.#past = past;
+    this.#tally = tally;
+  }
+
+  /** By the meter that counted it. Only a log of every millisecond knows what it granted before its rule changed. */
+  takeBack({ asked: { userId, cost }, decision }: GrantedLimit, { index }: Entry): void {
+    const { ruleId, decided } = decision;
+    const keys = this.#past.activeAt(ruleId, decided.index);
+    const key = keys?.keys.get(userId);
+    const before = key?.runs.at(-1)?.value;
+    if (keys === undefined || key === undefined || before === undefined) return;
+    const { rule, ruledIndex } = keys.state;
+    if (meterKindOf(rule) !== 'slidingLog' && decided.index <= ruledIndex) return;
+    // It was reset since, or forgotten; or nobody knows any more what flowed out of it at which rate.
+    if (decided.index < key.sinceIndex) return;
+    const runs = afterRefund(this.#ruleOf(keys, key), before, { timeMillis: decided.timeMillis, cost });
+    this.#tally.count(keyItem(keys, key, before), -1);
+    key.runs.push({ index, value: runs });
+    this.#tally.count(keyItem(keys, key, runs), 1);
+  }
+
+  grant(
+    keys: KeysOfRule,
+    { known, asked, judged }: { readonly known: Known; readonly asked: Asked; readonly judged: Judged },
+    entry: Entry,
+  ): readonly Run[] {
+    const { userId, cost } = asked;
+    let key = keys.keys.get(userId);
+    const before = key?.runs.at(-1)?.value;
+    const { rule, groupWindowMillis } = known;
+    const runs = afterJudged({ rule, groupWindowMillis, runs: before }, judged, cost);
+    if (key === undefined) {
+      key = { userId, madeMillis: 0, sinceIndex: 0, runs: [] };
+      keys.keys.set(userId, key);
+    }
+    if (before === undefined) {
+      keys.order.push(key);
+      key.sinceIndex = entry.index;
+      key.madeMillis = 0;
+      this.#tally.bytes += KEY_BYTES + userId.length;
+    } else {
+      this.#tally.count(keyItem(keys, key, before), -1);
+      this.#tally.bytes -= bytesOf(rule, before);
+    }
+    this.#tally.bytes += bytesOf(rule, runs);
+    const { nearEpochMillis } = this.#past;
+    const keptMillis = keptAfterMillis(keys, { before, judged, nearEpochMillis });
+    key.madeMillis = Math.max(key.madeMillis, entry.timeMillis + keptMillis);
+    key.runs.push({ index: entry.index, value: runs });
+    this.#tally.count(keyItem(keys, key, runs), 1);
+    if (judged.isEvent && !keys.state.isEventTimed) this.#setRule(keys, { isEventTimed: true }, entry.index);
+    return runs;
+  }
+
+  changeRules(table: RuleTable, { index }: Entry): void {
+    // Out of force a rule still says what its grants count by, as long as clocks of today make of that.
+    for (const keys of this.#rules) {
+      const { rule } = keys.state;
+      const outOfForce = { ...inForceFrom(index, { rule, table, before: keys.state }), isActive: false };
+      this.#setRule(keys, outOfForce, index);
+    }
+    for (const rule of table.rules) {
+      const kind = meterKindOf(rule);
+      let keys = this.#rules.find(
+        ({ state }) => state.rule.id === rule.id && meterKindOf(state.rule) === kind,
+      );
+      const inForce = inForceFrom(index, { rule, table, before: keys?.state });
+      if (keys === undefined) {
+        const state = { ...inForce, isEventTimed: false, evictedThroughMillis: 0 };
+        keys = { state, states: [], keys: new Map(), order: [] };
+        this.#rules.push(keys);
+        const others = (this.#past.rules.get(rule.id) ?? []).filter(
+          (one) => meterKindOf(one.state.rule) !== kind,
+        );
+        this.#past.rules.set(rule.id, [...others, keys]);
+        this.#tally.count({ kind: 'rule', ...state }, 1);
+      }
+      this.#setRule(keys, inForce, index);
+    }
+    this.#rules = this.#rules.filter((keys) => {
+      const isKept = keys.state.isActive || keys.order.length > 0 || keys.state.evictedThroughMillis > 0;
+      if (!isKept) this.#tally.count({ kind: 'rule', ...keys.state }, -1);
+      return isKept;
+    });
+    this.sweepRule = 0;
+    this.sweepKey = 0;
+  }
+
+  sweep(entry: Entry, looks: number, drops: number): void {
+    const nowMillis = entry.timeMillis;
+    const { nearEpochMillis } = this.#past;
+    let dropped = 0;
+    for (let look = 0; look < looks && dropped < drops && this.#rules.length > 0; look += 1) {
+      const keys = this.#rules[this.sweepRule];
+      const key = keys?.order[this.sweepKey];
+      if (keys === undefined || key === undefined) {
+        this.sweepRule = (this.sweepRule + 1) % this.#rules.length;
+        this.sweepKey = 0;
+      } else if (isIdle(keys, key, this.#ruleOf(keys, key), { nowMillis, nearEpochMillis })) {
+        this.#forgetIdle(keys, key, entry);
+        dropped += 1;
+      } else this.sweepKey += 1;
+    }
+  }
+
+  /** All that is remembered of a key, whatever counts of it. */
+  reset(userId: string, index: number): void {
+    for (const [place, keys] of this.#rules.entries()) {
+      const key = keys.keys.get(userId);
+      if (key?.runs.at(-1)?.value === undefined) continue;
+      this.#forget(keys, key, index);
+      // A sweep never stands beyond the end.
+      if (place === this.sweepRule) this.sweepKey = Math.min(this.sweepKey, keys.order.length);
+    }
+  }
+
+  /** From entry `index` on a key has other limits: of what its buckets were granted before nobody can tell what flowed out. */
+  followOwn(userId: string, index: number): void {
+    for (const { state, keys } of this.#rules) {
+      const key = keys.get(userId);
+      if (key !== undefined && meterKindOf(state.rule) === 'bucket') key.sinceIndex = index;
+    }
+  }
+
+  #setRule(keys: KeysOfRule, change: Partial<RuleState>, index: number): void {
+    this.#tally.count({ kind: 'rule', ...keys.state }, -1);
+    keys.state = { ...keys.state, ...change };
+    keys.states.push({ index, value: keys.state });
+    this.#tally.count({ kind: 'rule', ...keys.state }, 1);
+  }
+
+  #forgetIdle(keys: KeysOfRule, key: Key, { index }: Entry): void {
+    const runs = key.runs.at(-1)?.value ?? [];
+    const goneMillis = idleAt(this.#ruleOf(keys, key), runs, keys.state.groupWindowMillis);
+    const evictedThroughMillis = Math.max(keys.state.evictedThroughMillis, goneMillis);
+    if (newestOf(runs) >= this.#past.nearEpochMillis) this.#setRule(keys, { evictedThroughMillis }, index);
+    this.#forget(keys, key, index);
+  }
+
+  #forget(keys: KeysOfRule, key: Key, index: number): void {
+    const runs = key.runs.at(-1)?.value ?? [];
+    this.#tally.count(keyItem(keys, key, runs), -1);
+    this.#tally.bytes -= KEY_BYTES + key.userId.length + bytesOf(keys.state.rule, runs);
+    key.runs.push({ index, value: undefined });
+    const last = keys.order.pop();
+    if (last !== undefined && last !== key) keys.order[keys.order.indexOf(key)] = last;
+  }
+
+  /** As it is for the key now. */
+  #ruleOf({ state }: KeysOfRule, { userId }: Key): Rule {
+    return ruleOfKey(state.rule, this.#past.records.at(userId, Infinity));
+  }
+}

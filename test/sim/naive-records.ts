@@ -1,0 +1,101 @@
+/**
+ * What operators said of keys, once more: their records, from which entry on. Written from src/limiter/README.md; it shares no
+ * code with the product.
+ */
+import { type CustomerRecord, NO_RECORD } from '../../src/api/customer.ts';
+import type { Rule } from '../../src/api/rule.ts';
+import type { StateItem } from '../../src/limiter/state/inspection.ts';
+import type { SaidOfKey } from './logged-customers.ts';
+import { type Since, type Tally, valueAt } from './naive-state.ts';
+
+/** The model of sizes: src/limiter/state/state-size.ts. */
+const CUSTOMER_BYTES = 320;
+const OVERRIDE_BYTES = 96;
+const BUCKET_MAX = 1_000_000;
+
+/** What becomes of a record. `same`: it was not for this version, or there is nothing to change. */
+export type RecordChange =
+  | { readonly kind: 'same'; readonly isDone: boolean; readonly record: CustomerRecord }
+  | { readonly kind: 'full' }
+  /** Also `hasOwn`: limits of the key's own came, or went. */
+  | { readonly kind: 'changed'; readonly record: CustomerRecord; readonly hasOwn: boolean };
+
+export class NaiveRecords {
+  readonly #records = new Map<string, Since<CustomerRecord>[]>();
+  readonly #tally: Tally;
+
+  constructor(tally: Tally) {
+    this.#tally = tally;
+  }
+
+  /** After entry `index`. */
+  at(userId: string, index: number): CustomerRecord {
+    return valueAt(this.#records.get(userId) ?? [], index) ?? NO_RECORD;
+  }
+
+  /** Before it that one, from entry `index` on what is said. @param capBytes of the state */
+  change({ userId, said }: SaidOfKey, index: number, capBytes: number): RecordChange {
+    const before = this.at(userId, Infinity);
+    const isOther = 'ifVersion' in said && said.ifVersion !== undefined && said.ifVersion !== before.version;
+    const wanted = isOther ? undefined : wantedBy(before, said);
+    if (wanted === undefined) return { kind: 'same', isDone: !isOther, record: before };
+    const isNone = wanted.tier === undefined && wanted.overrides.length === 0 && !wanted.isBlocked;
+    if (isNone && before.version === 0) return { kind: 'same', isDone: true, record: NO_RECORD };
+    const record = isNone ? NO_RECORD : { ...wanted, version: index };
+    const bytes = bytesOf(userId, record) - bytesOf(userId, before);
+    const capped = before.version === 0 ? capBytes : capBytes + Math.floor(capBytes / 8);
+    if (!isNone && bytes > 0 && this.#tally.bytes + bytes > capped) return { kind: 'full' };
+    this.#tally.bytes += bytes;
+    if (before.version > 0) this.#tally.count(recordItem(userId, before), -1);
+    if (!isNone) this.#tally.count(recordItem(userId, record), 1);
+    const all = this.#records.get(userId) ?? [];
+    this.#records.set(userId, [...all, { index, value: record }]);
+    return { kind: 'changed', record, hasOwn: before.overrides.length + record.overrides.length > 0 };
+  }
+}
+
+function wantedBy(before: CustomerRecord, said: SaidOfKey['said']): CustomerRecord | undefined {
+  switch (said.type) {
+    case 'put': {
+      const { tier, overrides, isBlocked = before.isBlocked } = said;
+      return { version: 0, ...(tier !== undefined && { tier }), overrides, isBlocked };
+    }
+    case 'delete':
+      return NO_RECORD;
+    case 'block':
+      return { ...before, isBlocked: said.isBlocked };
+    default:
+      return undefined;
+  }
+}
+
+function bytesOf(userId: string, { version, tier = '', overrides }: CustomerRecord): number {
+  if (version === 0) return 0;
+  const texts = 2 * userId.length + 3 * tier.length;
+  return overrides.reduce(
+    (sum, { ruleId }) => sum + OVERRIDE_BYTES + 3 * ruleId.length,
+    CUSTOMER_BYTES + texts,
+  );
+}
+
+function recordItem(userId: string, record: CustomerRecord): StateItem {
+  return { kind: 'record', userId, record };
+}
+
+/** Equal for two records that say the same. */
+export function wordsOfRecord(record: CustomerRecord | undefined): string {
+  const { version, tier = null, overrides, isBlocked } = record ?? NO_RECORD;
+  const limits = overrides.map(({ ruleId, limit, burst = null }) => [ruleId, limit, burst]);
+  return JSON.stringify([version, tier, limits, isBlocked]);
+}
+
+/** As it is for the key of that record: of a bucket the override says all, of others the limit alone. */
+export function ruleOfKey(rule: Rule, { overrides }: CustomerRecord): Rule {
+  const own = overrides.find(({ ruleId }) => ruleId === rule.id);
+  if (own === undefined) return rule;
+  const { limit, burst } = own;
+  if (rule.meter !== 'tokenBucket' && rule.meter !== 'leakyBucket') return { ...rule, limit };
+  const queue = rule.queue && Math.min(rule.queue, BUCKET_MAX - (burst ?? limit));
+  const { burst: _, queue: __, ...others } = rule;
+  return { ...others, limit, ...(burst !== undefined && { burst }), ...(queue !== undefined && { queue }) };
+}
