@@ -2,6 +2,7 @@
  * What clients are told, against the committed log: a grant is in it and told to nobody else, a denial follows from it, in
  * its time and in real time, and whatever is told says all that was decided.
  */
+import type { LookRequest, Standing } from '../../src/api/look.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { GroupId } from '../../raft/types.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
@@ -72,6 +73,35 @@ export class AnswerChecker {
       const denied = this.#checkDenial(group, asked, decision);
       if (invokedMillis !== undefined) this.#checkInRealTime(group, denied, decision, invokedMillis);
     }
+  }
+
+  /** Somebody was told how a user stands. */
+  looked(
+    group: GroupLedger,
+    { userId, ruleId }: LookRequest,
+    standing: Standing,
+    committedIndex: number,
+  ): void {
+    const { limits, decided, rulesVersion } = standing;
+    const { machine, id } = group;
+    const where = `in group ${id}, by entry ${decided.index}`;
+    check(decided.index <= committedIndex, () => `a look at what is not committed, ${where}`);
+    const rules =
+      ruleId === undefined ? machine.past.tableAt(decided.index)?.rules.map((rule) => rule.id) : [ruleId];
+    const expected = rules?.map((rule) => machine.past.standingAt(decided, userId, rule));
+    const inForce = machine.past.tableAt(decided.index)?.version;
+    check(
+      rulesVersion === inForce,
+      () => `a look by rules ${rulesVersion}, in force are ${inForce}, ${where}`,
+    );
+    const isBlocked = machine.past.records.at(userId, decided.index).isBlocked;
+    check(
+      (standing.isBlocked ?? false) === isBlocked,
+      () => `${userId} is told of a block, or of none, ${where}`,
+    );
+    const words = JSON.stringify(limits.map(wordsOfStanding));
+    const expectedWords = JSON.stringify(expected?.map((limit) => limit && wordsOfStanding(limit)));
+    check(words === expectedWords, () => `${userId} stands at ${expectedWords}, not at ${words}, ${where}`);
   }
 
   #checkGrant(group: GroupLedger, asked: Asked, decision: Decision): Receipt {

@@ -3,6 +3,7 @@
  * got lost, and hold the cluster to its word on every answer.
  */
 import type { AllowAnswer } from '../../src/api/answer.ts';
+import type { CustomerRequest } from '../../src/api/customer.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import { groupOfPartition } from '../../src/partition/placement.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
@@ -229,10 +230,17 @@ export class Clients {
       attemptMillis: invokedAt,
     });
     this.#world.coverage.decided(request, decision);
+    this.#sawOwnLimit(request, decision, group);
     if (decision.allowed) this.#granted(attempt, decision);
     else this.denials += 1;
     if (attempt.done === undefined && this.isActive && this.#random.chance(AT_ONCE))
       this.#repeats.atOnce(attempt);
+  }
+
+  #sawOwnLimit({ userId }: AllowRequest, { allowed, ruleId, decided }: Decision, group: GroupId): void {
+    const { overrides } = this.#world.limits.recordAt(group, decided.index, userId);
+    if (overrides.some((one) => one.ruleId === ruleId))
+      this.#world.story.seen(`customer ${allowed ? 'granted' : 'denied'} by a limit of its own`);
   }
 
   #unavailable(
@@ -309,6 +317,11 @@ export class Clients {
     const isSure = request.askedDigest === undefined || !this.#requests.isShared(request);
     if (isSure) this.#observed.granted(attempt, decision);
     this.refunders.granted(request, decision, attempt.invokedAt);
+  }
+
+  /** An operator wants this of a key: it may be granted more, or less. */
+  operated(request: CustomerRequest): void {
+    this.#observed.operated(request);
   }
 
   /** What the clients saw, without a look inside: no certain violation in real time. */

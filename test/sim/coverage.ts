@@ -95,7 +95,8 @@ export class Coverage {
       uses.push({ userId, ruleId: ruleId ?? 'default', words, askedDigest, isGranted: false });
   }
 
-  decided(request: AllowRequest, { allowed, limit, limits }: Decision): void {
+  decided(request: AllowRequest, { allowed, limit, limits, isBlocked }: Decision): void {
+    if (isBlocked === true) this.#seen('customer blocked');
     if (limits !== undefined) this.#seen(`joint ${allowed ? 'granted' : 'denied'}`);
     if (!allowed) return;
     if ((request.cost ?? 1) === limit && limit > 2) this.#seen('wholeLimitAtOnce');

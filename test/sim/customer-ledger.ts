@@ -5,7 +5,7 @@
 import { type CustomerOutcome, type CustomerRecord, NO_RECORD } from '../../src/api/customer.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import type { SaidOfKey } from './logged-customers.ts';
-import { wordsOfRecord } from './naive-records.ts';
+import { wordsOfRecord } from './naive-record.ts';
 import { check } from './story.ts';
 
 interface Said extends SaidOfKey {

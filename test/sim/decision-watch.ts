@@ -5,7 +5,7 @@
  * Followers ask for no decisions, so all machines of this process are made to tell theirs.
  */
 import type { Decision } from '../../src/limiter/decision.ts';
-import { wordsOfRecord } from './naive-records.ts';
+import { wordsOfRecord } from './naive-record.ts';
 import { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
 
 /** As many as a message may show. */

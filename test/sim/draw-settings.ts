@@ -9,6 +9,7 @@ import type { QueueBounds } from '../../src/node/node-core-init.ts';
 import { PARTITION_BYTES_DEFAULT } from '../../src/limiter/rules.ts';
 import { withMeters } from './draw-meters.ts';
 import { maybeWithDocuments } from './draw-documents.ts';
+import { maybeWithOperators } from './draw-operators.ts';
 import { DRIFT_PPM, drawTables } from './draw-rules.ts';
 import { drawFaults, drawKind, type FaultName, type Kind } from './kinds.ts';
 import type { Random } from './random.ts';
@@ -90,7 +91,8 @@ function counted(random: Random, drawn: Settings): Settings {
   const joint = random.pick([0, 0, 0.2, 0.6]);
   const bursts = drawn.kind === 'idle' ? drawBursts(random, drawn.timing) : undefined;
   const clients = { ...drawn.clients, joint, bursts };
-  return maybeWithDocuments(random, { ...drawn, tables, clients, config: { ...drawn.config, rules } });
+  const whole = { ...drawn, tables, clients, config: { ...drawn.config, rules } };
+  return maybeWithOperators(random, maybeWithDocuments(random, whole));
 }
 
 /** Groups rest after two election timeouts without a request. */

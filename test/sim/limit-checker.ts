@@ -16,9 +16,9 @@ import { takeDecisions, tellDecision } from './decision-watch.ts';
 import type { Committed, Outcome } from './group-history.ts';
 import { type Asked, identityOf, wordsOf } from './id-ledger.ts';
 import { rowsOf } from './logged-requests.ts';
-import { sayingOf, wordsOfStanding } from './naive-judgement.ts';
+import { sayingOf } from './naive-judgement.ts';
 import { groupWindowMillis } from './naive-keys.ts';
-import { ruleOfKey } from './naive-records.ts';
+import { ruleOfKey } from './naive-record.ts';
 import type { GrantedLimit } from './naive-requests.ts';
 import { forgottenAtGrowth } from './rolling-window.ts';
 import { check } from './story.ts';
@@ -329,27 +329,8 @@ export class LimitChecker {
   }
 
   /** Somebody was told how a user stands. */
-  looked(id: GroupId, { userId, ruleId }: LookRequest, standing: Standing, committedIndex: number): void {
-    const { limits, decided, rulesVersion } = standing;
-    const { machine } = this.#group(id);
-    const where = `in group ${id}, by entry ${decided.index}`;
-    check(decided.index <= committedIndex, () => `a look at what is not committed, ${where}`);
-    const rules =
-      ruleId === undefined ? machine.past.tableAt(decided.index)?.rules.map((rule) => rule.id) : [ruleId];
-    const expected = rules?.map((rule) => machine.past.standingAt(decided, userId, rule));
-    const inForce = machine.past.tableAt(decided.index)?.version;
-    check(
-      rulesVersion === inForce,
-      () => `a look by rules ${rulesVersion}, in force are ${inForce}, ${where}`,
-    );
-    const isBlocked = machine.past.records.at(userId, decided.index).isBlocked;
-    check(
-      (standing.isBlocked ?? false) === isBlocked,
-      () => `${userId} is told of a block, or of none, ${where}`,
-    );
-    const words = JSON.stringify(limits.map(wordsOfStanding));
-    const expectedWords = JSON.stringify(expected?.map((limit) => limit && wordsOfStanding(limit)));
-    check(words === expectedWords, () => `${userId} stands at ${expectedWords}, not at ${words}, ${where}`);
+  looked(id: GroupId, request: LookRequest, standing: Standing, committedIndex: number): void {
+    this.#answers.looked(this.#group(id), request, standing, committedIndex);
   }
 
   /** A client was told that its request, the only one with this id, reached no log. */

@@ -8,7 +8,7 @@ import type { Decision, Refusal } from '../../src/limiter/decision.ts';
 import type { LimitStanding } from '../../src/api/answer.ts';
 import type { Rule } from '../../src/api/rule.ts';
 import type { Asked } from './id-ledger.ts';
-import { wordsOfRecord } from './naive-records.ts';
+import { wordsOfRecord } from './naive-record.ts';
 import { capacityOf, newestOf, reachMillisOf, type Run, spentAt, waitUntil } from './naive-meters.ts';
 
 /** What is known of a key by one meter of a rule. */

@@ -8,7 +8,7 @@ import type { Judged, Known } from './naive-judgement.ts';
 import { afterJudged, inForceFrom, isIdle, KEY_BYTES, keptAfterMillis } from './naive-keys.ts';
 import { afterRefund, bytesOf, idleAt, meterKindOf, newestOf, type Run } from './naive-meters.ts';
 import type { NaivePast } from './naive-past.ts';
-import { ruleOfKey } from './naive-records.ts';
+import { ruleOfKey } from './naive-record.ts';
 import type { GrantedLimit } from './naive-requests.ts';
 import { type Key, keyItem, type KeysOfRule, type RuleState, type Tally } from './naive-state.ts';
 import type { Rule } from '../../src/api/rule.ts';

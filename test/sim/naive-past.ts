@@ -7,7 +7,8 @@ import type { Decision } from '../../src/limiter/decision.ts';
 import type { Asked } from './id-ledger.ts';
 import { denialOf, judge, type Known } from './naive-judgement.ts';
 import { meterKindOf, waitUntil } from './naive-meters.ts';
-import { type NaiveRecords, ruleOfKey } from './naive-records.ts';
+import { ruleOfKey } from './naive-record.ts';
+import type { NaiveRecords } from './naive-records.ts';
 import { type KeysOfRule, resolved, type Since, valueAt } from './naive-state.ts';
 
 const WINDOW_MILLIS_MAX = 31 * 86_400_000;

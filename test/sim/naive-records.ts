@@ -3,7 +3,6 @@
  * code with the product.
  */
 import { type CustomerRecord, NO_RECORD } from '../../src/api/customer.ts';
-import type { Rule } from '../../src/api/rule.ts';
 import type { StateItem } from '../../src/limiter/state/inspection.ts';
 import type { SaidOfKey } from './logged-customers.ts';
 import { type Since, type Tally, valueAt } from './naive-state.ts';
@@ -11,7 +10,6 @@ import { type Since, type Tally, valueAt } from './naive-state.ts';
 /** The model of sizes: src/limiter/state/state-size.ts. */
 const CUSTOMER_BYTES = 320;
 const OVERRIDE_BYTES = 96;
-const BUCKET_MAX = 1_000_000;
 
 /** What becomes of a record. `same`: it was not for this version, or there is nothing to change. */
 export type RecordChange =
@@ -80,22 +78,4 @@ function bytesOf(userId: string, { version, tier = '', overrides }: CustomerReco
 
 function recordItem(userId: string, record: CustomerRecord): StateItem {
   return { kind: 'record', userId, record };
-}
-
-/** Equal for two records that say the same. */
-export function wordsOfRecord(record: CustomerRecord | undefined): string {
-  const { version, tier = null, overrides, isBlocked } = record ?? NO_RECORD;
-  const limits = overrides.map(({ ruleId, limit, burst = null }) => [ruleId, limit, burst]);
-  return JSON.stringify([version, tier, limits, isBlocked]);
-}
-
-/** As it is for the key of that record: of a bucket the override says all, of others the limit alone. */
-export function ruleOfKey(rule: Rule, { overrides }: CustomerRecord): Rule {
-  const own = overrides.find(({ ruleId }) => ruleId === rule.id);
-  if (own === undefined) return rule;
-  const { limit, burst } = own;
-  if (rule.meter !== 'tokenBucket' && rule.meter !== 'leakyBucket') return { ...rule, limit };
-  const queue = rule.queue && Math.min(rule.queue, BUCKET_MAX - (burst ?? limit));
-  const { burst: _, queue: __, ...others } = rule;
-  return { ...others, limit, ...(burst !== undefined && { burst }), ...(queue !== undefined && { queue }) };
 }

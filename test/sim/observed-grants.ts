@@ -1,5 +1,6 @@
 /** What the clients saw, without a look inside: acknowledged grants, and whether they prove that too much was granted. */
 import { findOverGrant, type ObservedGrant } from '../cluster/over-grant.ts';
+import type { CustomerRequest } from '../../src/api/customer.ts';
 import type { RefundRequest } from '../../src/api/refund.ts';
 import type { Attempt, ClientWorld } from './client-world.ts';
 import { askedBy, limitsOf } from './id-ledger.ts';
@@ -18,6 +19,9 @@ export class ObservedGrants {
   readonly #acknowledged = new Set<string>();
   /** By user and id: somebody may have given it back. */
   readonly #givenBack = new Set<string>();
+  /** Keys that may have been reset, and by rule and user the highest limit that may have been their own. */
+  readonly #reset = new Set<string>();
+  readonly #ownLimits = new Map<string, number>();
 
   constructor(world: ClientWorld) {
     this.#world = world;
@@ -49,6 +53,16 @@ export class ObservedGrants {
     this.#givenBack.add(idOf(request));
   }
 
+  /** An operator wants this of a key. */
+  operated({ userId, action }: CustomerRequest): void {
+    if (action.type === 'reset') this.#reset.add(userId);
+    if (action.type !== 'put') return;
+    for (const { ruleId, limit } of action.overrides) {
+      const key = `${ruleId}/${userId}`;
+      this.#ownLimits.set(key, Math.max(limit, this.#ownLimits.get(key) ?? 0));
+    }
+  }
+
   /** No certain violation in real time. */
   check(): void {
     const { tables } = this.#world.settings;
@@ -58,7 +72,8 @@ export class ObservedGrants {
       const rules = tables.flatMap((table) => table.rules.filter((rule) => rule.id === ruleId));
       // Others promise nothing for a rolling window alone.
       if (!rules.every(({ meter = 'slidingLog' }) => meter === 'slidingLog')) continue;
-      const limit = Math.max(...rules.map((rule) => rule.limit));
+      if (this.#reset.has(key.slice(key.indexOf('/') + 1))) continue;
+      const limit = Math.max(this.#ownLimits.get(key) ?? 0, ...rules.map((rule) => rule.limit));
       const windowMillis = Math.min(...rules.map((rule) => rule.windowMillis));
       const found = findOverGrant(grants, limit, windowMillis - this.#world.gainedMillis());
       check(found === undefined, () => `clients saw an over-grant for ${key}: ${found ?? ''}`);

@@ -15,7 +15,7 @@ import type { Rule } from '../../src/api/rule.ts';
 import type { Committed } from './group-history.ts';
 import { askedBy, limitsOf } from './id-ledger.ts';
 import { capacityOf } from './naive-meters.ts';
-import { ruleOfKey } from './naive-records.ts';
+import { ruleOfKey } from './naive-record.ts';
 import { check } from './story.ts';
 
 /** A request that a leader puts into its log, by its state after entry `index`. */

@@ -332,6 +332,7 @@ export class Recovery {
     }
     this.#world.clients.checkObserved();
     this.#world.lookers.checkAnswered();
+    this.#world.customers?.checkAnswered();
     this.#world.described?.checkSettled(this.#world.nodes);
     this.#world.end();
   }

@@ -54,6 +54,19 @@ export interface ClientSettings {
   readonly bursts: { readonly burstMillis: number; readonly sleepMillis: number } | undefined;
 }
 
+/** What operators say of keys. */
+export interface OperatorSettings {
+  readonly meanMillis: number;
+  /** Of users who name their rules. */
+  readonly keys: readonly string[];
+  /** Rules that such a key may have limits of its own under, and which of all rules are buckets. */
+  readonly rules: readonly string[];
+  readonly buckets: readonly string[];
+  /** Of users who are customers, and the same for these. */
+  readonly customers: readonly string[];
+  readonly customerRules: readonly string[];
+}
+
 /** Nobody asks, and nothing new breaks, for a long time; then whoever leads is gone. */
 export interface Idleness {
   readonly atMillis: number;
@@ -79,6 +92,8 @@ export interface Settings {
   readonly tables: readonly RuleTable[];
   /** Of these tables all but the first come as documents, and users ask by descriptors; absent: none does. */
   readonly documents?: DocumentSettings;
+  /** Absent: there are none. */
+  readonly operators?: OperatorSettings;
   readonly network: NetworkSettings;
   readonly disk: DiskSettings;
   readonly clients: ClientSettings;

@@ -1,5 +1,6 @@
 /** One simulated machine: its clocks, its directory, and the process on it, which crashes and starts again. */
 import type { AllowAnswer } from '../../src/api/answer.ts';
+import type { CustomerRequest } from '../../src/api/customer.ts';
 import type { LookRequest } from '../../src/api/look.ts';
 import type { RefundRequest } from '../../src/api/refund.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
@@ -160,7 +161,7 @@ export class SimNode implements Endpoint, Machine {
     this.inProcess((core) => core.ask(request, done));
   }
 
-  ask<R extends LookRequest | RefundRequest>(request: R, done: DoneWith<R>): void {
+  ask<R extends CustomerRequest | LookRequest | RefundRequest>(request: R, done: DoneWith<R>): void {
     this.inProcess((core) => core.ask(request, done));
   }
 

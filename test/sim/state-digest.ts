@@ -1,7 +1,7 @@
 /** A digest of a state from its items, in whatever order they come: so it can be kept up item by item. */
 import type { StateItem } from '../../src/limiter/state/inspection.ts';
 import { sayingOf } from './naive-judgement.ts';
-import { wordsOfRecord } from './naive-records.ts';
+import { wordsOfRecord } from './naive-record.ts';
 
 export function digestOfItem(item: StateItem): number {
   const text = textOf(item);

@@ -9,6 +9,7 @@ import { partitionOf, type Hash32 } from '../../src/partition/hash.ts';
 import { Checkers } from './checkers.ts';
 import type { ClientWorld } from './client-world.ts';
 import { Clients } from './clients.ts';
+import { type CustomerOperators, customerOperatorsOf } from './customer-operators.ts';
 import { DescribedUse } from './described-use.ts';
 import { Lookers } from './lookers.ts';
 import { EventLoop } from './event-loop.ts';
@@ -64,6 +65,8 @@ export class World {
   readonly lookers: Lookers;
   /** Where rules come as documents. */
   readonly described: DescribedUse | undefined;
+  /** Where operators say something of keys. */
+  readonly customers: CustomerOperators | undefined;
   readonly nemesis: Nemesis;
   readonly operator: Operator;
   /** Where the committed list of nodes wants the partitions. */
@@ -120,6 +123,7 @@ export class World {
       mustAnswerSince: () => this.clients.mustDecideSince,
     });
     this.described = this.#newDescribed();
+    this.customers = customerOperatorsOf(this.#clientWorld(), this.clients);
     for (const node of this.nodes) if (!node.joins) node.start();
   }
 
@@ -183,6 +187,7 @@ export class World {
         this.clients.lost(node);
         this.lookers.lost(node);
         this.described?.watch.lost(node);
+        this.customers?.lost(node);
         this.onEnded(node);
       },
       directoryLost: (node) => this.raft.lost(node),

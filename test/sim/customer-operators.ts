@@ -1,0 +1,205 @@
+/**
+ * Operators who say something of keys while everything breaks: limits of their own, a block, a reset, at any node, now and then only
+ * for the version that they know. Whatever they are told must be what the log made of it, while they waited.
+ */
+import type {
+  CustomerAction,
+  CustomerAnswer,
+  CustomerRequest,
+  LimitOverride,
+} from '../../src/api/customer.ts';
+import { groupOfPartition } from '../../src/partition/placement.ts';
+import type { ClientWorld } from './client-world.ts';
+import type { Clients } from './clients.ts';
+import type { Random } from './random.ts';
+import type { OperatorSettings } from './settings.ts';
+import type { SimNode } from './sim-node.ts';
+import { check } from './story.ts';
+
+const LIMITS = [0, 1, 2, 3, 5, 20, 60];
+const BURSTS = [1, 5, 30];
+const TIERS = [undefined, 'gold', 'free'];
+/** An operator who knows a version asks for that, or for none. */
+const FOR_VERSION = 0.4;
+/** Blocks do not last: they leave little to look at. */
+const ACTIONS = ['read', 'put', 'put', 'delete', 'block', 'unblock', 'unblock', 'reset'] as const;
+/** A tick, and the answers a process still lets pass. */
+const LATE_MILLIS_MAX = 25;
+
+export interface CustomerOperatorsInit {
+  readonly world: ClientWorld;
+  readonly operators: OperatorSettings;
+  readonly isActive: () => boolean;
+  /** Since then nothing is broken, and everything must be answered. */
+  readonly mustDecideSince: () => number;
+  /** What is asked of a key may change what it is granted. */
+  readonly asking: (request: CustomerRequest) => void;
+  /** Through whatever `node` has for customers; undefined: there are none. */
+  readonly askCustomer?: (
+    node: SimNode,
+    customer: { readonly id: string; readonly action: CustomerAction },
+    done: (answer: CustomerAnswer, partition: number) => void,
+  ) => void;
+}
+
+interface Attempt {
+  readonly node: SimNode;
+  readonly request: CustomerRequest;
+  readonly life: number;
+  readonly askedAt: number;
+  readonly arrivedMonotonic: number;
+  isAnswered: boolean;
+}
+
+export class CustomerOperators {
+  readonly #init: CustomerOperatorsInit;
+  readonly #random: Random;
+  /** By key: the version that was told last. */
+  readonly #versions = new Map<string, number>();
+  readonly #open = new Set<Attempt>();
+
+  constructor(init: CustomerOperatorsInit) {
+    this.#init = init;
+    this.#random = init.world.random.fork();
+    this.#next();
+  }
+
+  #next(): void {
+    const { world, operators, isActive } = this.#init;
+    world.after(this.#random.exponential(operators.meanMillis), () => {
+      const nodes = world.askable();
+      if (isActive() && nodes.length > 0) this.#ask(this.#random.pick(nodes));
+      this.#next();
+    });
+  }
+
+  #ask(node: SimNode): void {
+    const { world, operators, asking, askCustomer } = this.#init;
+    const { keys, customers } = operators;
+    const random = this.#random;
+    const isCustomer = askCustomer !== undefined && customers.length > 0 && random.chance(0.8);
+    const id = random.pick(isCustomer ? customers : keys);
+    const userId = isCustomer ? `customer=${id}` : id;
+    const action = this.#draw(userId, isCustomer ? operators.customerRules : operators.rules);
+    const request: CustomerRequest = { ask: 'customer', userId, action };
+    const attempt: Attempt = {
+      node,
+      request,
+      life: node.life,
+      askedAt: world.now(),
+      arrivedMonotonic: node.monotonicMillis(),
+      isAnswered: false,
+    };
+    asking(request);
+    this.#open.add(attempt);
+    world.story.step(8, node.id, 0);
+    const done = (answer: CustomerAnswer, partition: number): void =>
+      this.#answered(attempt, answer, partition);
+    if (isCustomer) askCustomer(node, { id, action }, done);
+    else node.ask(request, done);
+  }
+
+  #draw(userId: string, rules: readonly string[]): CustomerAction {
+    const random = this.#random;
+    const known = random.pick([0, this.#versions.get(userId) ?? 0]);
+    const ifVersion = random.chance(FOR_VERSION) ? known : undefined;
+    const type = random.pick(ACTIONS);
+    switch (type) {
+      case 'read':
+      case 'reset':
+        return { type };
+      case 'block':
+      case 'unblock':
+        return { type: 'block', isBlocked: type === 'block' };
+      case 'delete':
+        return { type, ifVersion };
+      case 'put': {
+        const isBlocked = random.pick([undefined, undefined, false]);
+        const overrides = rules.filter(() => random.chance(0.5)).map((ruleId) => this.#override(ruleId));
+        return { type, tier: random.pick(TIERS), overrides, isBlocked, ifVersion };
+      }
+    }
+  }
+
+  #override(ruleId: string): LimitOverride {
+    const random = this.#random;
+    const isBucket = this.#init.operators.buckets.includes(ruleId);
+    const limit = random.pick(LIMITS);
+    return { ruleId, limit, ...(isBucket && random.chance(0.5) && { burst: random.pick(BURSTS) }) };
+  }
+
+  #answered(attempt: Attempt, answer: CustomerAnswer, partition: number): void {
+    const { node, request, life, askedAt, arrivedMonotonic } = attempt;
+    const { world, mustDecideSince } = this.#init;
+    const { userId, action } = request;
+    check(!attempt.isAnswered, () => `${JSON.stringify(request)} was answered twice`);
+    attempt.isAnswered = true;
+    this.#open.delete(attempt);
+    if (node.life !== life || !node.isUp) return;
+    const words = (): string => `${JSON.stringify(request)}: ${JSON.stringify(answer)}`;
+    world.story.step(9, node.id, answer.kind === 'customer' && answer.outcome.isDone ? 1 : 0);
+    world.story.tell(() => `node ${node.id} answers ${words()}`);
+    switch (answer.kind) {
+      case 'customer': {
+        const { outcome } = answer;
+        const took = node.monotonicMillis() - arrivedMonotonic;
+        const { requestDeadlineMillis } = world.settings.timing;
+        check(
+          took <= requestDeadlineMillis + LATE_MILLIS_MAX * Math.max(1, node.clock.rate),
+          () => `an operator was answered after ${took} ms, past its deadline: ${words()}`,
+        );
+        const said = { userId, type: action.type };
+        world.limits.customers.told(groupOfPartition(partition), said, outcome, askedAt);
+        this.#versions.set(userId, outcome.record.version);
+        world.story.seen(`customer ${action.type}${outcome.isDone ? '' : ' for another version'}`);
+        return;
+      }
+      case 'invalid':
+        // Which rules there are is for its node to know: it may be behind.
+        check(action.type === 'put' && action.overrides.length > 0, () => `refused as invalid: ${words()}`);
+        world.story.seen('customer put of a rule that is not there');
+        return;
+      case 'unavailable': {
+        const isFull =
+          (answer.reason === 'at_capacity' && world.mayBeFull()) ||
+          (answer.reason === 'overloaded' && world.settings.queues !== undefined);
+        check(
+          askedAt < mustDecideSince() || isFull,
+          () => `unavailable though nothing is broken: ${words()}`,
+        );
+        world.story.seen('customer unavailable');
+      }
+    }
+  }
+
+  /** A process ended: whoever waited for it learns nothing. */
+  lost(node: SimNode): void {
+    for (const attempt of this.#open) if (attempt.node === node) this.#open.delete(attempt);
+  }
+
+  /** At the end of a run nobody waits any more. */
+  checkAnswered(): void {
+    const { now, settings } = this.#init.world;
+    const oldMillis = now() - 4 * settings.timing.requestDeadlineMillis;
+    for (const { node, askedAt, request } of this.#open) {
+      const isLate = askedAt < oldMillis && node.isUp && !node.isPaused;
+      check(!isLate, () => `node ${node.id} never answered ${JSON.stringify(request)}`);
+    }
+  }
+}
+
+/** Those that a world has, if any. */
+export function customerOperatorsOf(
+  world: ClientWorld,
+  clients: Pick<Clients, 'isActive' | 'mustDecideSince' | 'operated'>,
+): CustomerOperators | undefined {
+  const { operators } = world.settings;
+  if (operators === undefined) return undefined;
+  return new CustomerOperators({
+    world,
+    operators,
+    isActive: () => clients.isActive,
+    mustDecideSince: () => clients.mustDecideSince,
+    asking: (request) => clients.operated(request),
+  });
+}
