@@ -60,12 +60,6 @@ export class Checkers {
     const { settings, story, network, nodes, now, after } = init;
     this.coverage = new Coverage({ settings, story, now });
     const { documents, tables } = settings;
-    if (documents !== undefined)
-      this.described = new DescribedChecker({
-        documents: documents.list,
-        tables,
-        partitionOf: init.partitionOf,
-      });
     this.times = new TimeChecker({ settings, nodes, now, after });
     this.limits = new LimitChecker({
       tables: settings.tables,
@@ -79,6 +73,13 @@ export class Checkers {
       },
       tookBack: (asked) => this.described?.tookBack(asked),
     });
+    if (documents !== undefined)
+      this.described = new DescribedChecker({
+        documents: documents.list,
+        tables,
+        partitionOf: init.partitionOf,
+        customers: this.limits.customers,
+      });
     this.raft = this.#raftChecker();
     this.rooms = new RoomChecker({
       isKnownAt: (group, index, asked) => this.limits.isKnownAt(group, index, asked),

@@ -15,7 +15,7 @@ interface Said extends SaidOfKey {
 }
 
 /** One that was in place from when it was known to be committed until the next one was, in real time. */
-export interface PlacedRecord {
+interface PlacedRecord {
   readonly record: CustomerRecord;
   readonly fromMillis: number;
   untilMillis: number;
@@ -51,16 +51,10 @@ export class CustomerLedger {
     all.push({ record, fromMillis: this.#now(), untilMillis: Infinity });
   }
 
-  /** All records that a key ever had, none among them. */
-  recordsOf(userId: string): readonly PlacedRecord[] {
-    return this.#recordsOf(userId);
-  }
-
-  /** It was in place at some time since. */
-  wasInPlace(userId: string, version: number, sinceMillis: number): boolean {
-    return this.#recordsOf(userId).some(
-      ({ record, untilMillis }) => record.version === version && untilMillis >= sinceMillis,
-    );
+  /** Those that were in place at some time since; none is one of them. */
+  recordsSince(userId: string, sinceMillis: number): readonly CustomerRecord[] {
+    const all = this.#recordsOf(userId).filter(({ untilMillis }) => untilMillis >= sinceMillis);
+    return all.map(({ record }) => record);
   }
 
   /** An operator, who asked at `askedMillis`, is told. */

@@ -11,6 +11,7 @@ import type {
 import { groupOfPartition } from '../../src/partition/placement.ts';
 import type { ClientWorld } from './client-world.ts';
 import type { Clients } from './clients.ts';
+import type { DescribedWatch } from './described-watch.ts';
 import type { Random } from './random.ts';
 import type { OperatorSettings } from './settings.ts';
 import type { SimNode } from './sim-node.ts';
@@ -192,6 +193,7 @@ export class CustomerOperators {
 export function customerOperatorsOf(
   world: ClientWorld,
   clients: Pick<Clients, 'isActive' | 'mustDecideSince' | 'operated'>,
+  watch?: DescribedWatch,
 ): CustomerOperators | undefined {
   const { operators } = world.settings;
   if (operators === undefined) return undefined;
@@ -201,5 +203,6 @@ export function customerOperatorsOf(
     isActive: () => clients.isActive,
     mustDecideSince: () => clients.mustDecideSince,
     asking: (request) => clients.operated(request),
+    ...(watch !== undefined && { askCustomer: (node, customer, done) => watch.say(node, customer, done) }),
   });
 }

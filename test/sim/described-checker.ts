@@ -8,6 +8,7 @@ import type { DescribedAnswer } from '../../src/api/described.ts';
 import type { RefundRequest } from '../../src/api/refund.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
+import type { CustomerLedger } from './customer-ledger.ts';
 import {
   type Asking,
   isCertainlyNone,
@@ -18,9 +19,12 @@ import {
   mustStay,
   type Reservation,
   type Round,
+  wordsOfAsking,
   wordsOfLimits,
 } from './described-rounds.ts';
-import { type ExpectedLimit, expectedLimits, type RulesDocument } from './documents.ts';
+import { DescribedCustomers } from './described-customers.ts';
+import { DescribedLimits } from './described-limits.ts';
+import type { RulesDocument } from './documents.ts';
 import { type Asked, askedBy, wordsOf } from './id-ledger.ts';
 import type { SimNode } from './sim-node.ts';
 import { check } from './story.ts';
@@ -29,6 +33,7 @@ export interface DescribedCheckerInit {
   readonly documents: readonly RulesDocument[];
   readonly tables: readonly RuleTable[];
   readonly partitionOf: (userId: string) => number;
+  readonly customers: CustomerLedger;
 }
 
 /** Of every reservation, and of no client's request. */
@@ -40,6 +45,8 @@ interface Charge {
 
 export class DescribedChecker {
   readonly #init: DescribedCheckerInit;
+  readonly #limits: DescribedLimits;
+  readonly #customers: DescribedCustomers;
   readonly #reservations = new Map<
     string,
     { readonly asking: Asking; readonly round: Round; readonly own: Reservation }
@@ -51,6 +58,8 @@ export class DescribedChecker {
 
   constructor(init: DescribedCheckerInit) {
     this.#init = init;
+    this.#limits = new DescribedLimits(init.documents, init.partitionOf);
+    this.#customers = new DescribedCustomers(init.customers, this.#limits);
   }
 
   isTrial({ ruleId }: AllowRequest): boolean {
@@ -71,13 +80,15 @@ export class DescribedChecker {
   /** Of several requests with one deadline: is this one asked for by `request`, as far as the rules and its rounds tell? */
   mayAsk(asking: Asking, request: AllowRequest): boolean {
     const { matchedBy: version = 0, requestId = '' } = request;
-    const document = this.#init.documents.find((one) => one.version === version);
-    if (document === undefined) return false;
-    const { descriptors, cost = 1 } = asking.request;
-    const expected = expectedLimits(document, descriptors, cost, this.isTrial(request));
-    const isMeant = limitsAsked(request).every((limit) =>
-      expected.some((one) => wordsOfLimits([one]) === wordsOfLimits([limit])),
-    );
+    if (!this.#init.documents.some((one) => one.version === version)) return false;
+    const isTrial = this.isTrial(request);
+    const records = this.#customers.recordsOf(asking);
+    const isMeant = records.some((record) => {
+      const expected = this.#limits.of(asking, version, { record, isTrial });
+      return limitsAsked(request).every((limit) =>
+        expected.some((one) => wordsOfLimits([one]) === wordsOfLimits([limit])),
+      );
+    });
     if (!isMeant || this.isTrial(request)) return isMeant;
     const last = asking.rounds.at(-1);
     if (!requestId.startsWith(RESERVED)) return requestId === (asking.request.requestId ?? '');
@@ -127,8 +138,7 @@ export class DescribedChecker {
   /** A rule on trial is asked: nothing follows from that but what its partition decides. */
   tried(asking: Asking, request: AllowRequest): void {
     const version = this.#versionOf(request);
-    const { descriptors, cost = 1 } = asking.request;
-    const expected = expectedLimits(this.#documentOf(version), descriptors, cost, true);
+    const expected = this.#limits.of(asking, version, { record: asking.customer?.known(), isTrial: true });
     const isExpected = limitsAsked(request).every((limit) =>
       expected.some((one) => wordsOfLimits([one]) === wordsOfLimits([limit])),
     );
@@ -160,7 +170,8 @@ export class DescribedChecker {
     for (const before of asking.rounds.slice(0, -1)) this.#checkReleased(asking, before);
     if (round !== undefined && !mustStay(round)) this.#checkReleased(asking, round);
     if (answer.kind === 'unlimited') {
-      const isFree = this.#limitsOf(asking, answer.rulesVersion).length === 0;
+      this.#customers.mustBeInPlace(asking, asking.confirmed);
+      const isFree = this.#limits.of(asking, answer.rulesVersion, { record: asking.confirmed }).length === 0;
       check(isFree, () => `${wordsOfAsking(asking)} has no limit by rules ${answer.rulesVersion}`);
       return undefined;
     }
@@ -176,7 +187,10 @@ export class DescribedChecker {
     const answers = [round?.first?.answer, ...(round?.reservations ?? []).map((one) => one.answer)];
     const decisions = answers.flatMap((one) => (one?.kind === 'decision' ? [one.decision] : []));
     if (!decision.allowed) {
+      // Its node has read that, and asked nobody else.
+      if (asking.isBlocked && decision.isBlocked === true) return undefined;
       const isTold = decisions.some((one) => !one.allowed && one.ruleId === decision.ruleId);
+      if (isTold && round !== undefined) this.#customers.mustBeUnder(asking, round.version, decision.ruleId);
       return isTold ? undefined : this.#unasked(asking, decision);
     }
     check(round !== undefined, () => `${wordsOfAsking(asking)} was granted, and nobody asked`);
@@ -185,13 +199,15 @@ export class DescribedChecker {
       () => `${wordsOfAsking(asking)} is granted, and its first partition did not`,
     );
     if (isRepeat(round.first?.answer)) return undefined;
+    this.#customers.mustBeInPlace(asking, round.record);
+    check(round.record?.isBlocked !== true, () => `${wordsOfAsking(asking)} is blocked, and granted`);
     check(
       round.reservations.every((one) => this.#isHeld(one)),
       () => `${wordsOfAsking(asking)} is granted, and does not hold all its limits`,
     );
     if (round.reservations.length === 0) return undefined;
     const told = decision.limits?.map(({ ruleId }) => ruleId) ?? [];
-    const expected = this.#limitsOf(asking, round.version).map(({ ruleId }) => ruleId);
+    const expected = round.shares.flat().map(({ ruleId }) => ruleId);
     check(
       JSON.stringify(told.toSorted()) === JSON.stringify(expected.toSorted()),
       () => `${wordsOfAsking(asking)} is told of ${told.join()} instead of ${expected.join()}`,
@@ -206,16 +222,25 @@ export class DescribedChecker {
 
   /** What a node that leads a share of it would be asked for that. */
   #unasked(asking: Asking, { ruleId, rulesVersion }: Decision): AllowRequest {
-    const shares = this.#sharesOf(asking, rulesVersion);
-    const [first, ...further] =
-      shares.find((limits) => limits.some((limit) => limit.ruleId === ruleId)) ?? [];
+    const { customer, request, recalledBy, confirmed } = asking;
+    const record = customer && (recalledBy ?? confirmed ?? customer.known());
+    const shares = this.#limits.sharesOf(asking, rulesVersion, record);
+    const share = shares.find((limits) => limits.some((limit) => limit.ruleId === ruleId)) ?? [];
+    const [first, ...further] = share;
+    const isSure = customer === undefined || this.#limits.isOwn(asking, share);
+    const guard = customer && { userId: customer.key, version: record?.version ?? 0 };
     check(
-      first !== undefined && shares.length > 1,
+      first !== undefined && shares.length > 1 && isSure,
       () => `${wordsOfAsking(asking)} is denied by ${ruleId}, which grants it`,
     );
-    const { timestampMillis } = asking.request;
+    const { timestampMillis } = request;
     // Without an id nothing hangs on what stands for all that was asked.
-    return { ...first, timestampMillis, ...(further.length > 0 && { askedDigest: 1, further }) };
+    return {
+      ...first,
+      timestampMillis,
+      ...(guard && { guard }),
+      ...(further.length > 0 && { askedDigest: 1, further }),
+    };
   }
 
   /** A log charges this, by the rules of `version`. */
@@ -272,12 +297,6 @@ export class DescribedChecker {
     return matchedBy;
   }
 
-  #documentOf(version: number): RulesDocument {
-    const document = this.#init.documents.find((one) => one.version === version);
-    check(document !== undefined, () => `there is no document of version ${version}`);
-    return document;
-  }
-
   #roundOf(asking: Asking, version: number): Round {
     const last = asking.rounds.at(-1);
     if (last !== undefined && !isOver(last)) {
@@ -285,28 +304,17 @@ export class DescribedChecker {
       return last;
     }
     if (last !== undefined) this.#checkReleased(asking, last);
+    const record = asking.customer && (asking.confirmed ?? asking.customer.known());
+    asking.confirmed = undefined;
     const round: Round = {
       version,
-      shares: this.#sharesOf(asking, version),
+      record,
+      shares: this.#limits.sharesOf(asking, version, record),
       reservations: [],
       first: undefined,
     };
     asking.rounds.push(round);
     return round;
-  }
-
-  /** By partition. */
-  #sharesOf(asking: Asking, version: number): readonly (readonly ExpectedLimit[])[] {
-    const shares = new Map<number, ExpectedLimit[]>();
-    for (const limit of this.#limitsOf(asking, version)) {
-      const partition = this.#init.partitionOf(limit.userId);
-      shares.set(partition, [...(shares.get(partition) ?? []), limit]);
-    }
-    return [...shares.values()];
-  }
-
-  #limitsOf({ request: { descriptors, cost = 1 } }: Asking, version: number): readonly ExpectedLimit[] {
-    return expectedLimits(this.#documentOf(version), descriptors, cost, false);
   }
 
   /** Granted in the log, and not taken back. */
@@ -323,10 +331,6 @@ export class DescribedChecker {
       () => `${wordsOfAsking(asking)} is not granted, and ${kept?.request.requestId} not given back`,
     );
   }
-}
-
-function wordsOfAsking({ request: { descriptors, cost, requestId }, node }: Asking): string {
-  return `${JSON.stringify({ ...Object.fromEntries(descriptors), cost, requestId })} at node ${node.id}`;
 }
 
 function wordsOfRules({ rules }: RuleTable): string {

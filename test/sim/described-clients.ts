@@ -59,6 +59,9 @@ export class DescribedClients {
     if (random.chance(0.7)) descriptors.set('ip', `10.0.0.${random.below(ADDRESSES)}`);
     if (random.chance(0.6) || descriptors.size === 0)
       descriptors.set('endpoint', random.pick(['/dear', '/cheap']));
+    const { customers = [] } = this.#init.world.settings.operators ?? {};
+    if (customers.length > 0 && random.chance(0.5)) descriptors.set('customer', random.pick(customers));
+    if (customers.length > 0 && random.chance(0.2)) descriptors.set('tier', random.pick(['gold', 'free']));
     const request: DescribedRequest = {
       ask: 'described',
       descriptors,
@@ -119,7 +122,9 @@ export class DescribedClients {
       case 'unavailable': {
         const isFull =
           (answer.reason === 'at_capacity' && world.mayBeFull()) ||
-          (answer.reason === 'overloaded' && world.settings.queues !== undefined);
+          (answer.reason === 'overloaded' && world.settings.queues !== undefined) ||
+          // Operators change it all the time.
+          answer.reason === 'customer_changed';
         check(
           invokedAt < mustDecideSince() || isFull || !areRulesSettled(),
           () => `unavailable though nothing is broken: ${words()}`,

@@ -3,6 +3,7 @@
  * reservations and the question under the request's own id. Plain data, and what follows from it.
  */
 import type { AllowAnswer } from '../../src/api/answer.ts';
+import type { CustomerRecord } from '../../src/api/customer.ts';
 import type { DescribedRequest } from '../../src/api/described.ts';
 import type { RefundAnswer } from '../../src/api/refund.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
@@ -20,6 +21,8 @@ export interface Reservation {
 /** By one version of the rules. */
 export interface Round {
   readonly version: number;
+  /** What its node went by of its customer. */
+  readonly record: CustomerRecord | undefined;
   /** By partition, the one that is asked last in front. */
   readonly shares: readonly (readonly ExpectedLimit[])[];
   readonly reservations: Reservation[];
@@ -33,6 +36,13 @@ export interface Asking {
   readonly life: number;
   readonly askedAt: number;
   readonly rounds: Round[];
+  /** Whose request it is, and what its node knows of that now. */
+  readonly customer: { readonly key: string; readonly known: () => CustomerRecord } | undefined;
+  /** That its node has just read that this is so; and that this is so, and a block. */
+  confirmed: CustomerRecord | undefined;
+  isBlocked: boolean;
+  /** What its node went by when it asked for an earlier grant. */
+  recalledBy: CustomerRecord | undefined;
   /** What is remembered under its id, if that was asked for: a round was refused. */
   recalled: AllowAnswer | undefined;
   isAnswered: boolean;
@@ -79,4 +89,8 @@ export function limitsAsked({ userId, ruleId = '', cost = 1, further = [] }: All
 
 export function wordsOfLimits(limits: readonly ExpectedLimit[]): string {
   return JSON.stringify(limits.map(({ userId, ruleId, cost }) => [userId, ruleId, cost]));
+}
+
+export function wordsOfAsking({ request: { descriptors, cost, requestId }, node }: Asking): string {
+  return `${JSON.stringify({ ...Object.fromEntries(descriptors), cost, requestId })} at node ${node.id}`;
 }

@@ -3,13 +3,16 @@
  * knows such a question by its deadline: clients name none.
  */
 import type { AllowAnswer } from '../../src/api/answer.ts';
+import { type CustomerAction, type CustomerAnswer, type CustomerRequest } from '../../src/api/customer.ts';
 import type { DescribedAnswer, DescribedRequest } from '../../src/api/described.ts';
 import type { RefundAnswer, RefundRequest } from '../../src/api/refund.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { NodeCore } from '../../src/node/node-core.ts';
 import { groupOfPartition } from '../../src/partition/placement.ts';
 import type { ClientWorld } from './client-world.ts';
+import { CustomerWatch } from './customer-watch.ts';
 import type { DescribedChecker } from './described-checker.ts';
+import { customerKeyOf } from './described-limits.ts';
 import type { Asking } from './described-rounds.ts';
 import { askedBy } from './id-ledger.ts';
 import { isNowhere, isRejection } from './rejections.ts';
@@ -34,20 +37,28 @@ export class DescribedWatch {
   /** By user and id: whoever repeats a request may get the answer of an attempt that still waits. */
   readonly #firstInvoked = new Map<string, number>();
   #asking: Asking | undefined;
+  readonly #customers: CustomerWatch;
+  #isOperator = false;
 
   constructor(world: ClientWorld, checker: DescribedChecker) {
     this.#world = world;
     this.#checker = checker;
+    this.#customers = new CustomerWatch(world);
   }
 
   /** A client asks `node`. `done` is told what its process tells, but not what it tells after its end. */
   ask(node: SimNode, request: DescribedRequest, done: (answer: DescribedAnswer) => void): Asking {
+    const key = customerKeyOf(request.descriptors);
     const asking: Asking = {
       request,
       node,
       life: node.life,
       askedAt: this.#world.now(),
       rounds: [],
+      customer: key === undefined ? undefined : { key, known: () => this.#customers.known(node, key) },
+      confirmed: undefined,
+      isBlocked: false,
+      recalledBy: undefined,
       recalled: undefined,
       isAnswered: false,
       isLost: false,
@@ -69,13 +80,40 @@ export class DescribedWatch {
     return asking;
   }
 
+  /** An operator says something of a customer at `node`. */
+  say(
+    node: SimNode,
+    { id, action }: { readonly id: string; readonly action: CustomerAction },
+    done: (answer: CustomerAnswer, partition: number) => void,
+  ): void {
+    const { life } = node;
+    node.inProcess((core) => {
+      this.#isOperator = true;
+      core.described.customers.ask(id, action, (answer, partition) => {
+        if (isCurrent(node, life)) done(answer, partition);
+      });
+      this.#isOperator = false;
+    });
+  }
+
   /** A process has begun. */
   observe(node: SimNode, core: NodeCore): void {
     const { life } = node;
     const ask = core.ask.bind(core);
     core.ask = (request, done, deadlineMillis) => {
-      if (deadlineMillis === undefined || request.ask === 'look' || request.ask === 'customer') {
+      if (deadlineMillis === undefined || request.ask === 'look') {
         ask(request, done, deadlineMillis);
+        return;
+      }
+      if (request.ask === 'customer') {
+        const heard = this.#isOperator
+          ? this.#customers.learning(node, request)
+          : this.#customers.reading(this.#reader(node, request, deadlineMillis), request);
+        const told = (answer: CustomerAnswer, partition: number): void => {
+          heard(answer, partition);
+          done(answer as never, partition);
+        };
+        ask(request, told as typeof done, deadlineMillis);
         return;
       }
       const question =
@@ -92,6 +130,23 @@ export class DescribedWatch {
       };
       ask(request, told as typeof done, deadlineMillis);
     };
+  }
+
+  /** For whom a node reads the record of a customer. */
+  #reader(node: SimNode, { userId, action }: CustomerRequest, deadlineMillis: number): Asking {
+    const key = `${node.id}/${node.life}/${deadlineMillis}`;
+    const known = this.#byDeadline.get(key) ?? [];
+    const now = this.#asking;
+    const all = now === undefined || known.includes(now) ? known : [now, ...known];
+    this.#byDeadline.set(key, all);
+    const isMeant = (one: Asking | undefined): boolean =>
+      one?.isAnswered === false && one.customer?.key === userId;
+    const asking = isMeant(now) ? now : all.find(isMeant);
+    check(
+      asking !== undefined && action.type === 'read',
+      () => `node ${node.id} asks for ${JSON.stringify(action)} of ${userId}, and nobody asked it`,
+    );
+    return asking;
   }
 
   #answered(question: Question, answer: AllowAnswer | RefundAnswer, partition: number): void {
@@ -132,6 +187,8 @@ export class DescribedWatch {
       asking !== undefined,
       () => `node ${node.id} recalls ${JSON.stringify(request)}, and nobody asked it`,
     );
+    asking.recalledBy = asking.confirmed ?? asking.customer?.known();
+    asking.confirmed = undefined;
     const askedAt = this.#world.now();
     const id = JSON.stringify([request.userId, request.requestId]);
     return {
@@ -169,6 +226,7 @@ export class DescribedWatch {
       answered: (told, partition) => {
         const answer = told as AllowAnswer;
         if (place !== undefined) place.answer = answer;
+        this.#customers.heard(asking, answer, partition);
         if (isRejection(answer)) rejections.rejected(charge);
         if (isNowhere(answer)) rejections.nowhere(charge);
         story.seen(`${isTrial ? 'trial' : 'share'} ${wordOf(answer)}`);

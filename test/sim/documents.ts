@@ -4,8 +4,10 @@ export interface DocumentRule {
   readonly id: string;
   /** Only of requests to this endpoint. */
   readonly match?: string;
+  /** Only of customers of this tier, or of who says so. */
+  readonly tier?: string;
   /** A descriptor; absent: all requests are counted together. */
-  readonly countsBy?: 'user' | 'ip' | 'endpoint';
+  readonly countsBy?: 'user' | 'ip' | 'endpoint' | 'customer';
   /** What the cost of a request is multiplied by. */
   readonly cost: number;
   /** It denies nothing. */
@@ -54,7 +56,8 @@ export function expectedLimits(
     );
 }
 
-function isFor({ match, countsBy }: DocumentRule, descriptors: ReadonlyMap<string, string>): boolean {
-  const isMatched = match === undefined || descriptors.get('endpoint') === match;
+function isFor({ match, tier, countsBy }: DocumentRule, descriptors: ReadonlyMap<string, string>): boolean {
+  const isOfTier = tier === undefined || descriptors.get('tier') === tier;
+  const isMatched = isOfTier && (match === undefined || descriptors.get('endpoint') === match);
   return isMatched && (countsBy === undefined || descriptors.has(countsBy));
 }

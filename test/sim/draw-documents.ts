@@ -18,6 +18,9 @@ const KINDS: readonly Omit<DocumentRule, 'windows'>[] = [
   { id: 'perAddress', countsBy: 'ip', cost: 1, isShadow: false },
   { id: 'dear', match: '/dear', countsBy: 'endpoint', cost: 2, isShadow: false },
   { id: 'all', cost: 1, isShadow: false },
+  { id: 'perCustomer', countsBy: 'customer', cost: 1, isShadow: false },
+  { id: 'gold', tier: 'gold', countsBy: 'customer', cost: 1, isShadow: false },
+  { id: 'free', tier: 'free', countsBy: 'ip', cost: 1, isShadow: false },
   { id: 'trial', countsBy: 'ip', cost: 1, isShadow: true },
 ];
 
@@ -98,12 +101,13 @@ function textOf(named: readonly Rule[], rules: readonly DocumentRule[]): string 
   const before = named.map(({ id, limit, windowMillis, clock }) =>
     lineOf({ id, clock, key: 'nobody', group: id, windows: [{ limit, windowMillis }] }),
   );
-  const behind = rules.map(({ id, match, countsBy, cost, isShadow, windows }) =>
+  const behind = rules.map(({ id, match, tier, countsBy, cost, isShadow, windows }) =>
     lineOf({
       id,
       clock: 'cluster',
       group: id,
       ...(match !== undefined && { match: { endpoint: match } }),
+      ...(tier !== undefined && { match: { tier } }),
       ...(countsBy !== undefined && { key: countsBy }),
       ...(cost > 1 && { cost }),
       ...(isShadow && { shadow: true }),

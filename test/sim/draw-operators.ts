@@ -33,8 +33,8 @@ export function maybeWithOperators(random: Random, drawn: Settings): Settings {
       keys,
       rules: ['default', 'cluster'],
       buckets,
-      customers: [],
-      customerRules: [],
+      customers: documents === undefined ? [] : ['c0', 'c1', 'c2'],
+      customerRules: ['perCustomer', 'gold'],
     },
   };
 }

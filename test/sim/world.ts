@@ -123,7 +123,7 @@ export class World {
       mustAnswerSince: () => this.clients.mustDecideSince,
     });
     this.described = this.#newDescribed();
-    this.customers = customerOperatorsOf(this.#clientWorld(), this.clients);
+    this.customers = customerOperatorsOf(this.#clientWorld(), this.clients, this.described?.watch);
     for (const node of this.nodes) if (!node.joins) node.start();
   }
 

@@ -1,0 +1,89 @@
+/**
+ * What each process knows of customers, as far as it was told from outside: by operators, by what it read, and by who refused it for
+ * another record. It must be so in the log.
+ */
+import type { AllowAnswer } from '../../src/api/answer.ts';
+import {
+  type CustomerAnswer,
+  type CustomerRecord,
+  type CustomerRequest,
+  NO_RECORD,
+} from '../../src/api/customer.ts';
+import { groupOfPartition } from '../../src/partition/placement.ts';
+import type { ClientWorld } from './client-world.ts';
+import type { Asking } from './described-rounds.ts';
+import type { SimNode } from './sim-node.ts';
+import { check } from './story.ts';
+
+export class CustomerWatch {
+  readonly #world: ClientWorld;
+  /** By process and key: what it has seen of it last. */
+  readonly #known = new Map<string, Map<string, CustomerRecord>>();
+
+  constructor(world: ClientWorld) {
+    this.#world = world;
+  }
+
+  known(node: SimNode, key: string): CustomerRecord {
+    return this.#knownBy(node).get(key) ?? NO_RECORD;
+  }
+
+  #knownBy({ id, life }: SimNode): Map<string, CustomerRecord> {
+    const process = `${id}/${life}`;
+    const known = this.#known.get(process) ?? new Map<string, CustomerRecord>();
+    this.#known.set(process, known);
+    return known;
+  }
+
+  /** A node knows what it told operators. */
+  learning(node: SimNode, { userId }: CustomerRequest): (answer: CustomerAnswer) => void {
+    const known = this.#knownBy(node);
+    return (answer) => {
+      if (answer.kind === 'customer') known.set(userId, answer.outcome.record);
+    };
+  }
+
+  /** The node of `asking` reads the record of whose request that is. */
+  reading(
+    asking: Asking,
+    { userId, action }: CustomerRequest,
+  ): (answer: CustomerAnswer, partition: number) => void {
+    const { now, limits, story } = this.#world;
+    const { node, life } = asking;
+    const askedAt = now();
+    const known = this.#knownBy(node);
+    const before = this.known(node, userId);
+    asking.confirmed = undefined;
+    return (answer, partition) => {
+      if (node.life !== life || !node.isUp) return;
+      story.seen(`customer looked up: ${answer.kind}`);
+      if (answer.kind !== 'customer') return;
+      const { outcome } = answer;
+      limits.customers.told(groupOfPartition(partition), { userId, type: action.type }, outcome, askedAt);
+      if (outcome.record.version !== before.version) known.set(userId, outcome.record);
+      else if (outcome.record.isBlocked) asking.isBlocked = true;
+      else asking.confirmed = before;
+    };
+  }
+
+  /** The node of `asking` is told what a partition says of its limits. */
+  heard({ node, customer }: Asking, answer: AllowAnswer, partition: number): void {
+    const { limits, story } = this.#world;
+    const key = customer?.key ?? '';
+    if (answer.kind === 'unavailable' && !answer.proposed && answer.record !== undefined) {
+      const { record } = answer;
+      const isKnown = limits.customers
+        .recordsSince(key, -Infinity)
+        .some(({ version }) => version === record.version);
+      check(isKnown, () => `${key} never had this record: ${JSON.stringify(record)}`);
+      this.#knownBy(node).set(key, record);
+      story.seen('customer changed under way');
+    }
+    if (answer.kind !== 'decision' || customer === undefined) return;
+    const { allowed, ruleId, decided, isBlocked } = answer.decision;
+    if (isBlocked === true) story.seen('customer blocked');
+    const { overrides } = limits.recordAt(groupOfPartition(partition), decided.index, key);
+    if (overrides.some((one) => one.ruleId === ruleId))
+      story.seen(`customer ${allowed ? 'granted' : 'denied'} by a limit of its own`);
+  }
+}

@@ -1,0 +1,66 @@
+/** Which limits a described request is under, by partition: by a document, and by what is known of its customer. */
+import { type CustomerRecord, NO_RECORD } from '../../src/api/customer.ts';
+import type { Asking } from './described-rounds.ts';
+import { type ExpectedLimit, expectedLimits, type RulesDocument } from './documents.ts';
+import { check } from './story.ts';
+
+/** As operators know it; undefined: the request is of nobody. */
+export function customerKeyOf(descriptors: ReadonlyMap<string, string>): string | undefined {
+  const id = descriptors.get('customer');
+  return id === undefined ? undefined : `customer=${id}`;
+}
+
+export class DescribedLimits {
+  readonly documents: readonly RulesDocument[];
+  readonly #partitionOf: (userId: string) => number;
+
+  constructor(documents: readonly RulesDocument[], partitionOf: (userId: string) => number) {
+    this.documents = documents;
+    this.#partitionOf = partitionOf;
+  }
+
+  /** The record's tier takes the place of what the request says. */
+  of(
+    { request: { descriptors, cost = 1 } }: Asking,
+    version: number,
+    {
+      record = NO_RECORD,
+      isTrial = false,
+    }: { readonly record?: CustomerRecord | undefined; readonly isTrial?: boolean },
+  ): readonly ExpectedLimit[] {
+    const document = this.documents.find((one) => one.version === version);
+    check(document !== undefined, () => `there is no document of version ${version}`);
+    const { tier } = record;
+    const known = tier === undefined ? descriptors : new Map([...descriptors, ['tier', tier]]);
+    return expectedLimits(document, known, cost, isTrial);
+  }
+
+  /** By partition: that of the customer in front, and in it what counts by that; the first one is asked last. */
+  sharesOf(
+    asking: Asking,
+    version: number,
+    record: CustomerRecord | undefined,
+  ): readonly (readonly ExpectedLimit[])[] {
+    const shares = new Map<number, ExpectedLimit[]>();
+    for (const limit of this.of(asking, version, { record })) {
+      const partition = this.#partitionOf(limit.userId);
+      shares.set(partition, [...(shares.get(partition) ?? []), limit]);
+    }
+    const { customer } = asking;
+    const own = customer === undefined ? undefined : this.#partitionOf(customer.key);
+    const ordered = [...shares].toSorted(([a], [b]) => Number(b === own) - Number(a === own));
+    const isOwn = ({ userId }: ExpectedLimit): number => Number(userId === customer?.key);
+    return ordered.map(([partition, limits]) =>
+      partition === own ? limits.toSorted((a, b) => isOwn(b) - isOwn(a)) : limits,
+    );
+  }
+
+  /** Its customer's record lies with these. */
+  isOwn({ customer }: Asking, [first]: readonly ExpectedLimit[]): boolean {
+    return (
+      customer !== undefined &&
+      first !== undefined &&
+      this.#partitionOf(first.userId) === this.#partitionOf(customer.key)
+    );
+  }
+}
