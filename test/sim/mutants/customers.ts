@@ -1,7 +1,5 @@
-/** Mutants: what operators say of keys: records, guards, blocks, resets. No operator of the simulator says anything of a key. */
+/** Mutants: what operators say of keys: records, guards, blocks, resets. */
 import type { Mutant } from './mutant.ts';
-
-const WHY = 'no operator of the simulator says anything of a key';
 
 export const CUSTOMERS: readonly Mutant[] = [
   {
@@ -14,7 +12,6 @@ export const CUSTOMERS: readonly Mutant[] = [
         replace: "...(tier !== '' && { tier }), overrides: [], isBlocked",
       },
     ],
-    unitTest: { file: 'limiter/customer-replicas.test.ts', why: WHY },
   },
   {
     id: 'CU2',
@@ -26,7 +23,6 @@ export const CUSTOMERS: readonly Mutant[] = [
         replace: "input.flag('blocked'); const isBlocked = false;",
       },
     ],
-    unitTest: { file: 'limiter/customer-replicas.test.ts', why: WHY },
   },
   {
     id: 'CU3',
@@ -38,7 +34,6 @@ export const CUSTOMERS: readonly Mutant[] = [
         replace: 'const isSame = version >= 0;',
       },
     ],
-    unitTest: { file: 'limiter/customers.test.ts', why: WHY },
   },
   {
     id: 'CU4',
@@ -50,7 +45,6 @@ export const CUSTOMERS: readonly Mutant[] = [
         replace: 'if (slot === NONE || !keys.active) continue;',
       },
     ],
-    unitTest: { file: 'limiter/customers.test.ts', why: WHY },
   },
   {
     id: 'CU5',
@@ -62,7 +56,6 @@ export const CUSTOMERS: readonly Mutant[] = [
         replace: '',
       },
     ],
-    unitTest: { file: 'limiter/customers.test.ts', why: WHY },
   },
   {
     id: 'CU6',
@@ -74,7 +67,6 @@ export const CUSTOMERS: readonly Mutant[] = [
         replace: 'keys.rule',
       },
     ],
-    unitTest: { file: 'limiter/customers.test.ts', why: WHY },
   },
   {
     id: 'CU7',
@@ -86,7 +78,6 @@ export const CUSTOMERS: readonly Mutant[] = [
         replace: 'return undefined;',
       },
     ],
-    unitTest: { file: 'matching/customers.test.ts', why: WHY },
   },
   {
     id: 'CU8',
@@ -98,12 +89,38 @@ export const CUSTOMERS: readonly Mutant[] = [
         replace: "if (record.version === version) return { kind: 'same' };",
       },
     ],
-    unitTest: { file: 'matching/customers.test.ts', why: WHY },
   },
   {
     id: 'CU9',
     bug: 'a leader refuses for a record that it has not applied yet',
     edits: [{ in: 'unlessOlder', find: 'isOlder ? undefined : denial', replace: 'denial' }],
-    unitTest: { file: 'partition/customers.test.ts', why: WHY },
+  },
+  {
+    id: 'CU10',
+    bug: 'a snapshot that is installed brings no records of keys along',
+    edits: [
+      {
+        in: 'StateReader.#readRecords',
+        find: 'customers.put(name, userId, record);',
+        replace: '',
+      },
+    ],
+  },
+  {
+    id: 'CU11',
+    bug: 'a node goes on by what it knew of a customer before it was told otherwise',
+    edits: [
+      {
+        in: 'DescribedRequests.#askRecord',
+        find: "else if (found.kind === 'same') goOn();",
+        replace: "else if (found.kind === 'same' || shares.length > 0) goOn();",
+      },
+      {
+        in: 'DescribedRequests.#askRecord',
+        find: "if (found.kind === 'other') this.#askWith(found.record, asking, partition);",
+        replace:
+          "if (found.kind === 'other' && shares.length === 0) this.#askWith(found.record, asking, partition);",
+      },
+    ],
   },
 ];
