@@ -1,6 +1,8 @@
 /** Mutants: what operators say of keys: records, guards, blocks, resets. */
 import type { Mutant } from './mutant.ts';
 
+const WHY = 'seeds come to it too rarely';
+
 export const CUSTOMERS: readonly Mutant[] = [
   {
     id: 'CU1',
@@ -45,6 +47,7 @@ export const CUSTOMERS: readonly Mutant[] = [
         replace: 'if (slot === NONE || !keys.active) continue;',
       },
     ],
+    unitTest: { file: 'limiter/customers.test.ts', why: WHY },
   },
   {
     id: 'CU5',
@@ -56,6 +59,7 @@ export const CUSTOMERS: readonly Mutant[] = [
         replace: '',
       },
     ],
+    unitTest: { file: 'limiter/customers.test.ts', why: WHY },
   },
   {
     id: 'CU6',
@@ -67,6 +71,7 @@ export const CUSTOMERS: readonly Mutant[] = [
         replace: 'keys.rule',
       },
     ],
+    unitTest: { file: 'limiter/customers.test.ts', why: WHY },
   },
   {
     id: 'CU7',
@@ -94,6 +99,7 @@ export const CUSTOMERS: readonly Mutant[] = [
     id: 'CU9',
     bug: 'a leader refuses for a record that it has not applied yet',
     edits: [{ in: 'unlessOlder', find: 'isOlder ? undefined : denial', replace: 'denial' }],
+    unitTest: { file: 'partition/customers.test.ts', why: WHY },
   },
   {
     id: 'CU10',
