@@ -112,21 +112,4 @@ export const CUSTOMERS: readonly Mutant[] = [
       },
     ],
   },
-  {
-    id: 'CU11',
-    bug: 'a node goes on by what it knew of a customer before it was told otherwise',
-    edits: [
-      {
-        in: 'DescribedRequests.#askRecord',
-        find: "else if (found.kind === 'same') goOn();",
-        replace: "else if (found.kind === 'same' || shares.length > 0) goOn();",
-      },
-      {
-        in: 'DescribedRequests.#askRecord',
-        find: "if (found.kind === 'other') this.#askWith(found.record, asking, partition);",
-        replace:
-          "if (found.kind === 'other' && shares.length === 0) this.#askWith(found.record, asking, partition);",
-      },
-    ],
-  },
 ];
