@@ -18,7 +18,7 @@ import { asOf, CustomerCache, type KnownCustomer } from './customer-cache.ts';
 import { Customers } from './customers.ts';
 import { refundDescribed } from './described-refunds.ts';
 import type { DescribedRequestsInit } from './described-requests-init.ts';
-import { NO_DOCUMENT, outdated, OVERLOADED, STARTING } from './refused-here.ts';
+import { NO_DOCUMENT, outdated, OVERLOADED, TOO_LATE, STARTING } from './refused-here.ts';
 import { ownFirst, readOf, recordFound } from './record-read.ts';
 import { type ReservationCounts, Reservations, type Reserved } from './reservations.ts';
 import type { MatchedLimit, RuleBook } from './rule-book.ts';
@@ -262,8 +262,10 @@ export class DescribedRequests {
         // Nobody may know: what the share of this node refused is refused by that.
         const isUnknown = answer.kind === 'unavailable' && undecided.length > 0;
         if (wantsOtherRules(answer)) this.#again(asking, partition);
-        else if (answer.kind === 'invalid' || isUnknown) ifNone();
-        else done(answer, partition);
+        else if (answer.kind !== 'invalid' && !isUnknown) done(answer, partition);
+        // What others denied meanwhile is no answer any more, and nothing was charged.
+        else if (!isUnknown && this.#init.monotonicMillis() >= deadlineMillis) done(TOO_LATE, partition);
+        else ifNone();
       },
       deadlineMillis,
     );

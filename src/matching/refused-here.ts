@@ -11,6 +11,7 @@ export const NO_DOCUMENT: Invalid = {
   message: 'descriptors find no rules: none of this cluster say which requests they are for; name a rule',
 };
 export const OVERLOADED: Unavailable = { kind: 'unavailable', reason: 'overloaded', proposed: false };
+export const TOO_LATE: Unavailable = { kind: 'unavailable', reason: 'deadline', proposed: false };
 const RULES_CHANGED: Unavailable = { kind: 'unavailable', reason: 'rules_changed', proposed: false };
 const CUSTOMER_CHANGED: Unavailable = { kind: 'unavailable', reason: 'customer_changed', proposed: false };
 

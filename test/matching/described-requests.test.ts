@@ -144,6 +144,17 @@ describe('a request whose limits are in several partitions', () => {
     expect(bench.told).toHaveLength(1);
   });
 
+  it('is told no denial after its deadline, also if the first took so long to say that it knows of no grant', () => {
+    const bench = new Bench();
+    bench.ask(FROM, { requestId: 'r1' });
+    bench.of('ip').answer(DENIED);
+    bench.of('*').answer(decision());
+    bench.now += 10_000;
+    bench.of('user').answer({ kind: 'invalid', field: 'requestId', message: '' });
+    const answer = { kind: 'unavailable', reason: 'deadline', proposed: false };
+    expect(bench.told).toMatchObject([{ answer }]);
+  });
+
   it('is granted again what an earlier attempt was granted, though others deny it now', () => {
     const bench = new Bench();
     bench.ask(FROM, { requestId: 'r1' });
