@@ -57,8 +57,10 @@ describe('a restart', () => {
     const log = join(directory, 'logs', 'node-1.log');
     await rm(log, { force: true });
     const { code } = await startNodeProcess(directory, 1).exited;
-    const said = (await readFile(log, 'utf8')).trim();
-    expect({ code, lines: said.split('\n').length }).toEqual({ code: 64, lines: 1 });
+    const lines = (await readFile(log, 'utf8')).trim().split('\n');
+    // In its log it says before that a cluster on loopback is open.
+    const [said = '', ...more] = lines.filter((line) => !line.startsWith('{'));
+    expect({ code, more }).toEqual({ code: 64, more: [] });
     expect(said).toMatch(sentence);
   });
 
