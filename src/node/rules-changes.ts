@@ -104,13 +104,20 @@ export class RulesChanges {
   get known(): MetaState | undefined {
     const { state } = this.#init.core.meta;
     if (state?.definitions === undefined || this.#newerLooks < NEWER_LOOKS_MAX) return state;
+    // It may have heard since it looked.
+    if (!this.#isNewerApplied) return state;
     const { definitions: _, ...rest } = state;
     return rest;
   }
 
   #lookWhoIsNewer(): void {
+    this.#newerLooks = this.#isNewerApplied ? this.#newerLooks + 1 : 0;
+  }
+
+  /** A partition here has rules that group 0, as far as it is known here, does not ask for. */
+  get #isNewerApplied(): boolean {
     const applied = rulesInForce(this.#init.core.partitions.values())?.version ?? 0;
-    this.#newerLooks = applied > (this.#asked?.version ?? 0) ? this.#newerLooks + 1 : 0;
+    return applied > (this.#asked?.version ?? 0);
   }
 
   /** What group 0 wants the partitions to decide by. */

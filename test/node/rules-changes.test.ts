@@ -228,6 +228,8 @@ describe('a document of rules', () => {
     expect(node.changes.known).toMatchObject({ rules: rulesOfDocument });
     expect(node.changes.known).not.toHaveProperty('definitions');
     node.meta.state = { ...state, rules: { ...rulesOfDocument, version: 8 } };
+    // At once: it is known to be newer.
+    expect(node.changes.known).toHaveProperty('definitions');
     for (let tick = 0; tick < 100; tick += 1) node.changes.tick();
     expect(node.changes.known).toHaveProperty('definitions');
   });
