@@ -12,7 +12,7 @@ interface CustomerPutOptions {
   readonly unblock?: true;
 }
 
-export function withCustomersCommands(program: Command, print: (line: string) => void): void {
+export function addCustomersCommands(program: Command, print: (line: string) => void): void {
   const customers = program
     .command('customers')
     .description('show and change what is so of one customer only, on the machine of a node');

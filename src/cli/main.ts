@@ -15,8 +15,8 @@ import { EXIT_FATAL, EXIT_MISTAKES, EXIT_TEMPORARY, explain } from './explain-er
 import { joinCluster } from './join-cluster.ts';
 import { makeAllCertificates } from './make-certificates.ts';
 import { type NewClusterOptions, newClusterConfig, withNewClusterOptions } from './new-cluster.ts';
-import { withCustomersCommands } from './customers-program.ts';
-import { withTokensCommands } from './tokens-program.ts';
+import { addCustomersCommands } from './customers-program.ts';
+import { addTokensCommands } from './tokens-program.ts';
 import { changeNodes } from './nodes-command.ts';
 import { showTokenOf } from './shown-token.ts';
 import { hasTokens } from '../node/access.ts';
@@ -280,7 +280,7 @@ rules
     process.exitCode = EXIT_OF_APPLY[await applyRules(file, { ...options, print })];
   });
 
-withCustomersCommands(program, print);
-withTokensCommands(program, print);
+addCustomersCommands(program, print);
+addTokensCommands(program, print);
 
 await runCommand(program);

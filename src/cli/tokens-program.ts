@@ -12,7 +12,7 @@ interface TokensOptions {
   readonly json?: true;
 }
 
-export function withTokensCommands(program: Command, print: (line: string) => void): void {
+export function addTokensCommands(program: Command, print: (line: string) => void): void {
   const tokens = program
     .command('tokens')
     .description('make, list and revoke the tokens of a running cluster');

@@ -53,13 +53,7 @@ const PLAIN_PATH = /^[\w/]+$/;
 /** To the last request of each connection. */
 type Responses = WeakMap<Socket, ServerResponse>;
 
-/**
- * Routes: `POST /v1/allow`, `POST /v1/allow/batch`, `GET /v1/users/{id}`, `POST /v1/users/{id}/refunds`, `GET`, `PUT`, `DELETE /v1/customers/{id}`,
- * `PUT`, `DELETE /v1/users/{id}/block`, `POST /v1/users/{id}/reset`, `GET /v1/cluster`, `POST /v1/cluster/nodes`,
- * `GET /v1/usage`, `GET /v1/rules`, `PUT /v1/rules`, `GET`, `POST /v1/tokens`, `DELETE /v1/tokens/{id}`,
- * `GET /healthz`, `GET /readyz`, `GET /metrics`.
- * The caller listens and closes.
- */
+/** Which routes there are, and who may ask for which, is told by `ROUTE_ROLES`. The caller listens and closes. */
 export function createHttpServer(init: HttpDoorInit): FastifyInstance {
   const responses: Responses = new WeakMap();
   const app = newServer(init, responses);

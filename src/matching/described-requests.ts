@@ -129,10 +129,11 @@ export class DescribedRequests {
     else this.#askRecord(customer, ordered, { asking, book, goOn });
   }
 
-  #askShares([first, ...others]: readonly Share[], asking: Asking, book: RuleBook): void {
+  #askShares(shares: readonly Share[], asking: Asking, book: RuleBook): void {
+    const [first, ...others] = shares;
     if (first === undefined) return asking.done({ kind: 'unlimited', rulesVersion: book.version }, 0);
     if (others.length === 0) return this.#askFirst(first, [], asking, book);
-    const denied = this.#deniedHere([first, ...others], asking, book);
+    const denied = this.#deniedHere(shares, asking, book);
     if (denied === undefined) return this.#reserve(first, others, asking, book);
     this.#recall(first, asking, book, () => asking.done(denied.answer, denied.share.partition));
   }
@@ -262,9 +263,10 @@ export class DescribedRequests {
         // Nobody may know: what the share of this node refused is refused by that.
         const isUnknown = answer.kind === 'unavailable' && undecided.length > 0;
         if (wantsOtherRules(answer)) this.#again(asking, partition);
-        else if (answer.kind !== 'invalid' && !isUnknown) done(answer, partition);
+        else if (isUnknown) ifNone();
+        else if (answer.kind !== 'invalid') done(answer, partition);
         // What others denied meanwhile is no answer any more, and nothing was charged.
-        else if (!isUnknown && this.#init.monotonicMillis() >= deadlineMillis) done(TOO_LATE, partition);
+        else if (this.#init.monotonicMillis() >= deadlineMillis) done(TOO_LATE, partition);
         else ifNone();
       },
       deadlineMillis,

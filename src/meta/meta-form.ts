@@ -84,25 +84,20 @@ const isIntroduction: Check = (value) => isMember(value) && isObject(value) && i
 const isAddress: Check = (value) =>
   isMember(value) && isObject(value) && isHostPort(value['http']) && isHostPort(value['peer']);
 
-const isTable: Check = (value) => {
-  try {
-    validateRuleTable(value);
-    return true;
-  } catch (error) {
-    if (error instanceof InvalidRuleError) return false;
-    throw error;
-  }
-};
-
-const isToken: Check = (value) => {
-  try {
-    validateTokenEntry(value, 'token');
-    return true;
-  } catch (error) {
-    if (error instanceof InvalidFieldError) return false;
-    throw error;
-  }
-};
+/** What `validate` takes, and does not throw `Invalid` of. */
+const isSound =
+  (validate: (value: unknown) => unknown, Invalid: new (...args: never[]) => Error): Check =>
+  (value) => {
+    try {
+      validate(value);
+      return true;
+    } catch (error) {
+      if (error instanceof Invalid) return false;
+      throw error;
+    }
+  };
+const isTable = isSound(validateRuleTable, InvalidRuleError);
+const isToken = isSound((value) => validateTokenEntry(value, 'token'), InvalidFieldError);
 const isTokenTable: Check = (value) =>
   isObject(value) && isCount(value['version']) && isListOf(isToken)(value['entries']);
 const isTokenChange: Check = (value) =>

@@ -65,6 +65,8 @@ export class RulesChanges {
   #newerLooks = 0;
   #waiting: Waiting[] = [];
   #ticks = 0;
+  /** The table that was told last with the document it was made of. */
+  #ofDocument: { readonly table: RuleTable; readonly rules: RulesInForce } | undefined;
 
   constructor(init: RulesChangesInit) {
     this.#init = init;
@@ -84,7 +86,12 @@ export class RulesChanges {
     const { newest } = this;
     const { definitions } = this.#init.core.meta.state ?? {};
     if (newest === undefined || definitions === undefined || newest !== this.#asked) return newest;
-    return { ...newest, definitions: JSON.parse(definitions) as readonly unknown[] };
+    // Every look asks, and a document may be long. A table is of one document.
+    if (this.#ofDocument?.table !== newest) {
+      const rules = { ...newest, definitions: JSON.parse(definitions) as readonly unknown[] };
+      this.#ofDocument = { table: newest, rules };
+    }
+    return this.#ofDocument.rules;
   }
 
   /** Of the document in force, or of the table if there is none; in the form in which a change may give it. */

@@ -76,7 +76,7 @@ export function readRuleOfTable(
     return { rules: inForce.filter((rule) => rule.id !== id) };
   }
   const rule = { ...body, id };
-  return { rules: at === -1 ? [...inForce, rule] : inForce.with(at, rule as unknown as Rule) };
+  return { rules: at === -1 ? [...inForce, rule] : inForce.map((other, i) => (i === at ? rule : other)) };
 }
 
 function written(

@@ -19,13 +19,6 @@ import type { PartitionOptions } from './partition-options.ts';
 
 export type Done = (answer: Answer) => void;
 
-/** What came before a leader could decide anything. */
-export interface Early {
-  readonly request: UserRequest;
-  readonly deadlineMillis: number;
-  readonly done: Done;
-}
-
 export interface Waiter<R extends LoggedRequest = LoggedRequest> {
   readonly request: R;
   readonly done: Done;

@@ -47,7 +47,8 @@ export const LOADING = error('LOADING this node does not know yet which tokens a
 export function refusalOfCommand(
   command: Command,
   args: CommandArguments,
-  { session, access }: { readonly session: Session; readonly access: AccessBehindDoor },
+  session: Session,
+  access: AccessBehindDoor,
 ): ErrorReply | undefined {
   const mode = access.mode();
   if (mode === 'open') return undefined;

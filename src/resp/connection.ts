@@ -157,7 +157,7 @@ export class Connection implements Flushable {
       return;
     }
     this.session.lastCommand = command.name;
-    const refusal = refusalOfCommand(command, args, { session: this.session, access: door.node.access });
+    const refusal = refusalOfCommand(command, args, this.session, door.node.access);
     if (refusal !== undefined) {
       this.#reply(refusal);
       return;

@@ -28,6 +28,14 @@ function metaGroup(): MetaGroup {
   });
 }
 
+/** Of one node. */
+function createdGroup(): MetaGroup {
+  const meta = metaGroup();
+  const nodes = [{ id: 1, incarnation: 'one' }];
+  apply(meta, 1, { type: 'create', nodes, replicas: 1, partitions: 16 });
+  return meta;
+}
+
 function apply(meta: MetaGroup, index: number, command: MetaCommand): void {
   meta.apply({ index, term: 1, timeMillis: 0, kind: 'command', data: encodeMeta(command) });
 }
@@ -72,13 +80,7 @@ describe('a snapshot of group 0', () => {
     [
       'with the largest table of rules',
       () => {
-        const meta = metaGroup();
-        apply(meta, 1, {
-          type: 'create',
-          nodes: [{ id: 1, incarnation: 'one' }],
-          replicas: 1,
-          partitions: 16,
-        });
+        const meta = createdGroup();
         apply(meta, 2, { type: 'rules', table: largestTable(), base: 0 });
         expect(meta.state?.rules?.rules).toHaveLength(RULES_MAX);
         return meta;
@@ -87,13 +89,7 @@ describe('a snapshot of group 0', () => {
     [
       'with tokens',
       () => {
-        const meta = metaGroup();
-        apply(meta, 1, {
-          type: 'create',
-          nodes: [{ id: 1, incarnation: 'one' }],
-          replicas: 1,
-          partitions: 16,
-        });
+        const meta = createdGroup();
         const token = { id: 'abcdefgh', role: 'admin', name: 'ops', sha256: 'a'.repeat(64) } as const;
         apply(meta, 2, { type: 'tokens', change: { create: token } });
         expect(meta.state?.tokens?.entries).toEqual([token]);

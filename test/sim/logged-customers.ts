@@ -1,5 +1,6 @@
 /** What operators say in a log entry, read from its bytes as src/limiter/log/customer-entry.ts describes them, by no code of the product. */
 import type { LimitOverride } from '../../src/api/customer.ts';
+import { EntryBytes } from './entry-bytes.ts';
 
 const CUSTOMERS = 12;
 const BLOCKS = [undefined, false, true];
@@ -25,18 +26,8 @@ export interface SaidOfKey {
 
 /** In order; none if the entry holds anything else. */
 export function loggedCustomers(data: Uint8Array): readonly SaidOfKey[] {
-  const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
-  let at = 0;
-  const byte = (): number => bytes.readUInt8(at++);
-  const integer = (): number => {
-    const value = byte();
-    return value < 128 ? value : value - 128 + 128 * integer();
-  };
-  const text = (): string => {
-    const length = integer();
-    at += length;
-    return bytes.toString('utf8', at - length, at);
-  };
+  const entry = new EntryBytes(data);
+  const { byte, integer, text } = entry;
   const version = (): number | undefined => {
     const number = integer();
     return number === 0 ? undefined : number - 1;
@@ -62,7 +53,7 @@ export function loggedCustomers(data: Uint8Array): readonly SaidOfKey[] {
     if (type === 3) return { type: 'block', isBlocked: byte() === 1 };
     return { type: type === 0 ? 'read' : 'reset' };
   };
-  if (bytes.length === 0 || byte() !== CUSTOMERS) return [];
+  if (entry.length === 0 || byte() !== CUSTOMERS) return [];
   return Array.from({ length: integer() }, () => {
     const type = byte();
     return { userId: text(), said: action(type) };

@@ -1,4 +1,5 @@
 /** The requests of a log entry, read from its bytes as src/limiter/log/batch.ts describes them, by no code of the product. */
+import { EntryBytes } from './entry-bytes.ts';
 import type { Asked } from './id-ledger.ts';
 
 const ALLOW = 5;
@@ -23,19 +24,9 @@ export function rowsOf({ further = [] }: Asked): number {
 }
 
 export function loggedRequests(data: Uint8Array): Asked[] {
-  const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
-  let at = 0;
-  const byte = (): number => bytes.readUInt8(at++);
-  const integer = (): number => {
-    const value = byte();
-    return value < 128 ? value : value - 128 + 128 * integer();
-  };
-  const text = (): string => {
-    const length = integer();
-    at += length;
-    return bytes.toString('utf8', at - length, at);
-  };
-  const kind = bytes.length === 0 ? 0 : byte();
+  const entry = new EntryBytes(data);
+  const { byte, integer, text } = entry;
+  const kind = entry.length === 0 ? 0 : byte();
   if (![ALLOW, REFUNDS, JOINT, JOINT_REFUNDS, GUARDED, GUARDED_REFUNDS].includes(kind)) return [];
   let rows = integer();
   const rules = Array.from({ length: integer() }, text);
@@ -64,7 +55,7 @@ export function loggedRequests(data: Uint8Array): Asked[] {
     };
     const askedDigest = has & DIGEST ? integer() : undefined;
     const further: ReturnType<typeof row>[] = [];
-    for (; rows > 0 && bytes.readUInt8(at) & FURTHER; rows -= 1) further.push(row(byte()));
+    for (; rows > 0 && entry.next & FURTHER; rows -= 1) further.push(row(byte()));
     if (askedDigest === undefined) requests.push(asked);
     else if (has & RECALL) requests.push({ ...asked, askedDigest, isRecall: true });
     else requests.push({ ...asked, askedDigest, ...(further.length > 0 && { further }) });

@@ -54,17 +54,25 @@ export class AllowBatchBuilder {
    */
   add(request: BatchedRequest): void {
     assert(this.#size + rowsOf(request) <= BATCH_REQUESTS_MAX, 'the batch is full');
-    if (request.ask === 'refund') return this.#addRefund(request);
-    const before = { rows: this.#rows.length, isGuarded: this.#isGuarded };
+    const rowsLength = this.#rows.length;
+    const size = this.#size;
     try {
-      if (request.guard !== undefined) this.#addGuard(request.guard);
-      if (request.askedDigest === undefined) this.#addRow(request, 0);
-      else this.#addJoint(request, request.askedDigest);
+      if (request.ask === 'refund') this.#addRefund(request);
+      else this.#addAllow(request);
     } catch (error) {
-      this.#rows.length = before.rows;
-      this.#isGuarded = before.isGuarded;
+      // Nothing of it stays.
+      this.#rows.length = rowsLength;
+      this.#size = size;
       throw error;
     }
+  }
+
+  #addAllow(request: AllowRequest): void {
+    const { guard, askedDigest } = request;
+    if (guard !== undefined) this.#addGuard(guard);
+    if (askedDigest === undefined) this.#addRow(request, 0);
+    else this.#addJoint(request, askedDigest);
+    if (guard !== undefined) this.#isGuarded = true;
   }
 
   #addGuard({ userId, version }: CustomerGuard): void {
@@ -74,41 +82,26 @@ export class AllowBatchBuilder {
     rows.byte(GUARDED);
     rows.text(userId, KEY_BYTES_MAX);
     rows.integer(version);
-    this.#isGuarded = true;
   }
 
   #addRefund({ userId, requestId }: RefundRequest): void {
     assert(userId !== '' && requestId !== '', 'texts are not empty');
     const rows = this.#rows;
     rows.reserve(ROW_BYTES_MAX);
-    const begin = rows.length;
-    try {
-      rows.byte(HAS_OF_REFUND);
-      rows.text(userId, KEY_BYTES_MAX);
-      rows.text(requestId, REQUEST_ID_BYTES_MAX);
-    } catch (error) {
-      rows.length = begin;
-      throw error;
-    }
+    rows.byte(HAS_OF_REFUND);
+    rows.text(userId, KEY_BYTES_MAX);
+    rows.text(requestId, REQUEST_ID_BYTES_MAX);
     this.#hasRefunds = true;
     this.#size += 1;
   }
 
   #addJoint(request: AllowRequest, askedDigest: number): void {
     assert(isBoundedInteger(askedDigest, 1, ASKED_DIGEST_MAX), 'what was asked is {}', askedDigest);
-    const before = { rows: this.#rows.length, size: this.#size };
-    try {
-      const { ifRemembered = false, further = [] } = request;
-      assert(!ifRemembered || request.requestId !== undefined, 'what is remembered has an id');
-      this.#addRow(request, ifRemembered ? HAS.askedDigest | HAS.ifRemembered : HAS.askedDigest);
-      this.#rows.integer(askedDigest);
-      if (!ifRemembered) for (const limit of further) this.#addRow(limit, HAS.further);
-    } catch (error) {
-      // Not the first of its limits alone.
-      this.#rows.length = before.rows;
-      this.#size = before.size;
-      throw error;
-    }
+    const { ifRemembered = false, further = [] } = request;
+    assert(!ifRemembered || request.requestId !== undefined, 'what is remembered has an id');
+    this.#addRow(request, ifRemembered ? HAS.askedDigest | HAS.ifRemembered : HAS.askedDigest);
+    this.#rows.integer(askedDigest);
+    if (!ifRemembered) for (const limit of further) this.#addRow(limit, HAS.further);
     this.#hasJoint = true;
   }
 
@@ -125,24 +118,17 @@ export class AllowBatchBuilder {
     const ruleIndex = this.#indexOfRule(ruleId ?? DEFAULT_RULE);
     const rows = this.#rows;
     rows.reserve(ROW_BYTES_MAX);
-    const begin = rows.length;
     let has = more;
     if (ruleIndex > 0) has |= HAS.rule;
     if (cost !== 1) has |= HAS.cost;
     if (timestampMillis !== undefined) has |= HAS.timestamp;
     if (requestId !== undefined) has |= HAS.requestId;
-    try {
-      rows.byte(has);
-      rows.text(userId, KEY_BYTES_MAX);
-      if (ruleIndex > 0) rows.integer(ruleIndex);
-      if (cost !== 1) rows.integer(cost);
-      if (timestampMillis !== undefined) rows.integer(timestampMillis);
-      if (requestId !== undefined) rows.text(requestId, REQUEST_ID_BYTES_MAX);
-    } catch (error) {
-      // Nothing of it stays.
-      rows.length = begin;
-      throw error;
-    }
+    rows.byte(has);
+    rows.text(userId, KEY_BYTES_MAX);
+    if (ruleIndex > 0) rows.integer(ruleIndex);
+    if (cost !== 1) rows.integer(cost);
+    if (timestampMillis !== undefined) rows.integer(timestampMillis);
+    if (requestId !== undefined) rows.text(requestId, REQUEST_ID_BYTES_MAX);
     this.#size += 1;
   }
 
