@@ -8,7 +8,8 @@ import type { NodeBehindDoor } from '../api/front-door.ts';
 import { UNAVAILABLE_RETRY_SECONDS } from '../api/refusals.ts';
 import type { Caller, Role } from '../api/token.ts';
 import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
-import { forbidden, isLocal } from './local-callers.ts';
+import type { HttpDoorInit } from './door-init.ts';
+import { forbidden, isLocal, isRebound } from './local-callers.ts';
 import { rolesOf } from './route-roles.ts';
 
 const BEARER = /^Bearer +(\S+) *$/i;
@@ -33,6 +34,20 @@ const UNKNOWN: HttpAnswer = {
   },
 };
 
+/** Misdirected (RFC 9110, 15.5.20): no name that leads here is this node's. */
+const MISDIRECTED: HttpAnswer = {
+  status: 421,
+  headers: { 'content-type': JSON_TYPE },
+  body: {
+    allowed: false,
+    error: {
+      type: 'misdirected',
+      message:
+        'ask by an address or as localhost: this node is open to programs on its machine, not to pages',
+    },
+  },
+};
+
 /** By request, for as long as somebody holds it. */
 const callers = new WeakMap<object, Caller>();
 const failures = new WeakMap<Socket, number>();
@@ -41,10 +56,11 @@ const failures = new WeakMap<Socket, number>();
 export function refusalOfCaller(
   request: FastifyRequest,
   reply: FastifyReply,
-  { access }: NodeBehindDoor,
+  { node: { access }, address }: Pick<HttpDoorInit, 'node' | 'address'>,
 ): HttpAnswer | undefined {
   const mode = access.mode();
-  if (mode === 'open') return undefined;
+  if (mode === 'open')
+    return isRebound(request.socket, request.headers.host ?? '', address.host) ? MISDIRECTED : undefined;
   const roles = rolesOf(request.method, request.routeOptions.url);
   if (roles === 'anybody') return undefined;
   if (mode === 'unknown') return UNKNOWN;

@@ -72,7 +72,7 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
     if (init.node.wantsNoClients()) void reply.header('connection', 'close');
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1')
       return refuse(request, reply, NO_HOST);
-    const refusal = refusalOfCaller(request, reply, init.node);
+    const refusal = refusalOfCaller(request, reply, init);
     if (refusal === undefined) done();
     else refuse(request, reply, refusal);
   });

@@ -1,0 +1,68 @@
+/** An open node on loopback, and pages whose own name was made to lead there (DNS rebinding). */
+import { afterEach, describe, expect, it } from 'vitest';
+import { isRebound } from '../../src/http/local-callers.ts';
+import { Door } from './fixtures.ts';
+import { RawClient } from './raw-client.ts';
+import { until } from '../transport/wait.ts';
+
+const LOOPBACK = { localAddress: '127.0.0.1' };
+
+describe('a name that leads to loopback', () => {
+  it.each([
+    'evil.example',
+    'evil.example:8101',
+    'EVIL.example.',
+    '127.0.0.1.evil.example',
+    'localhost.evil.example',
+    'a.b:',
+  ])('is of others: %s', (host) => {
+    expect(isRebound(LOOPBACK, host, '127.0.0.1')).toBe(true);
+    expect(isRebound({ localAddress: '::1' }, host, 'quorate.internal')).toBe(true);
+    expect(isRebound({ localAddress: '::ffff:127.0.0.1' }, host, '')).toBe(true);
+  });
+
+  it.each([
+    '127.0.0.1',
+    '127.0.0.1:8101',
+    '[::1]:8101',
+    '::1',
+    'localhost:8101',
+    'LOCALHOST',
+    'one.localhost',
+    'node-1:8101',
+    '',
+    'quorate.internal:8101',
+  ])('is this machine: %s', (host) => {
+    expect(isRebound(LOOPBACK, host, 'quorate.internal')).toBe(false);
+  });
+
+  it('is nobody to a door that listens elsewhere, which has tokens', () => {
+    expect(isRebound({ localAddress: '10.0.0.7' }, 'api.example', '10.0.0.7')).toBe(false);
+    expect(isRebound({}, 'api.example', '10.0.0.7')).toBe(false);
+  });
+});
+
+describe('an open node on loopback', () => {
+  let door = new Door();
+  afterEach(async () => door.app.close());
+
+  async function statusOf(host: string, path: string): Promise<string | undefined> {
+    const client = new RawClient(await door.listen());
+    client.socket.write(`GET ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`);
+    await until('it is answered', () => client.isClosed);
+    return client.statuses()[0];
+  }
+
+  it.each(['/v1/cluster', '/metrics', '/v1/users/ada', '/v1/nothing'])(
+    'does not tell a page %s',
+    async (path) => {
+      door = new Door();
+      expect(await statusOf('evil.example', path)).toBe('421');
+    },
+  );
+
+  it('tells programs on its machine', async () => {
+    door = new Door();
+    expect(await statusOf('127.0.0.1:8101', '/v1/cluster')).toBe('200');
+  });
+});
