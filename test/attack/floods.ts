@@ -1,0 +1,46 @@
+/** More connections than anybody needs, at every door at once slow or idle. What they keep others from is seen by the bystander. */
+import type { Attack, Door, Outcome } from './attack.ts';
+import { crowd, type Intruder, type OpenOptions } from './sockets.ts';
+import type { Target } from './target.ts';
+
+const HELD_MILLIS = 3_000;
+
+/** Opens them all, holds them, and leaves. To be let in is no way in: it is what it costs others. */
+async function flood(target: Target, door: Door, options: OpenOptions, says = ''): Promise<Outcome> {
+  const count = target.scale.many;
+  const all: Intruder[] = [...(await crowd(target.address(1, door), count, options))];
+  if (says !== '') for (const each of all) each.say(says);
+  await new Promise((resolve) => setTimeout(resolve, HELD_MILLIS));
+  for (const each of all) each.leave();
+  return { tries: count, gotIn: [] };
+}
+
+const HALF_COMMAND = '*2\r\n$5\r\nALLOW\r\n$4\r\ne';
+
+export const FLOODS: readonly Attack[] = [
+  {
+    name: 'connections that say nothing',
+    door: 'http',
+    run: async (target) => flood(target, 'http', { plain: true }),
+  },
+  {
+    name: 'connections after their handshake',
+    door: 'http',
+    run: async (target) => flood(target, 'http', {}),
+  },
+  {
+    name: 'connections with half a command',
+    door: 'resp',
+    run: async (target) => flood(target, 'resp', {}, HALF_COMMAND),
+  },
+  {
+    name: 'connections that say nothing',
+    door: 'peer',
+    run: async (target) => flood(target, 'peer', { plain: true }),
+  },
+  {
+    name: 'handshakes without a certificate',
+    door: 'peer',
+    run: async (target) => flood(target, 'peer', {}),
+  },
+];

@@ -1,0 +1,125 @@
+/** Attacks on the door for the Redis protocol: without a token, with a lower role, and with bytes that are no commands. */
+import type { Attack, Outcome } from './attack.ts';
+import { crowd, Intruder, sayOnce } from './sockets.ts';
+import type { Target } from './target.ts';
+
+const QUIET_MILLIS = 300;
+const DECIDING = ['ALLOW eve', 'CL.THROTTLE eve 1 2 3', 'MATCH user eve', 'REFUND eve ID a'] as const;
+const ASKING = [
+  'LOOK eve',
+  'INFO',
+  'CLIENT LIST',
+  'CLUSTER SLOTS',
+  'CLUSTER NODES',
+  'COMMAND',
+  'CONFIG GET *',
+  'DBSIZE',
+  'ECHO a',
+  'SELECT 0',
+  'READONLY',
+] as const;
+const NEVER = [
+  'FLUSHALL',
+  'SHUTDOWN',
+  'DEBUG SEGFAULT',
+  'EVAL x 0',
+  'SLAVEOF a 1',
+  'MONITOR',
+  'KEYS *',
+] as const;
+
+function command(line: string): string {
+  const words = line.split(' ');
+  return `*${words.length}\r\n${words.map((word) => `$${Buffer.byteLength(word)}\r\n${word}\r\n`).join('')}`;
+}
+
+/** Each command on a connection of its own, after `first`. Anything but an error is a way in. */
+async function tryAll(
+  target: Target,
+  lines: readonly string[],
+  first: readonly string[] = [],
+): Promise<Outcome> {
+  const gotIn: string[] = [];
+  for (const [i, line] of lines.entries()) {
+    const id = 1 + (i % target.cluster.ids.length);
+    const { heard } = await sayOnce(target.address(id, 'resp'), [...first, line].map(command).join(''), {
+      quietMillis: QUIET_MILLIS,
+    });
+    const answer = heard.split('\r\n').slice(first.length).join(' ');
+    if (!answer.startsWith('-') && answer !== '') gotIn.push(`${line}: ${answer.slice(0, 100)}`);
+  }
+  return { tries: lines.length, gotIn };
+}
+
+const NOISE: Readonly<Record<string, string>> = {
+  'a billion arguments': '*1000000000\r\n',
+  'an argument of a terabyte': '*1\r\n$1000000000000\r\n',
+  'a negative count': '*-5\r\n*1\r\n$-7\r\n',
+  'a line without an end': 'A'.repeat(4 << 20),
+  'arrays in arrays': '*1\r\n'.repeat(100_000),
+  'numbers that are none': '*1e3\r\n$0x10\r\n',
+  'a page of a browser': 'POST / HTTP/1.1\r\nHost: a\r\n\r\nALLOW eve\r\n',
+  'many empty commands': '*0\r\n'.repeat(1_000_000),
+  NULs: '\0'.repeat(1 << 20),
+};
+
+async function noise(target: Target): Promise<Outcome> {
+  const gotIn: string[] = [];
+  for (const [name, bytes] of Object.entries(NOISE)) {
+    const { heard } = await sayOnce(target.address(1, 'resp'), bytes, { quietMillis: QUIET_MILLIS });
+    const answer = heard.split('\r\n').find((line) => line !== '' && !line.startsWith('-'));
+    if (answer !== undefined) gotIn.push(`${name}: ${answer.slice(0, 100)}`);
+  }
+  return { tries: Object.keys(NOISE).length, gotIn };
+}
+
+const GUESSES_COUNT = 100;
+
+async function guess(target: Target): Promise<Outcome> {
+  const { admin, revoked } = target.tokens;
+  const guesses = Array.from({ length: GUESSES_COUNT }, (_, i) => `AUTH ${admin.slice(0, -2)}${i}`);
+  const gotIn: string[] = [];
+  const intruder = new Intruder(target.address(2, 'resp'));
+  if (await intruder.opened(10_000))
+    for (const line of [`AUTH ${revoked}`, `AUTH default ${revoked}`, 'AUTH', 'AUTH a b c', ...guesses])
+      intruder.say(command(line));
+  // After some wrong ones it is hung up on.
+  if (!(await intruder.closed(10_000))) gotIn.push('may guess for ever on one connection');
+  if (intruder.heard.includes('+OK')) gotIn.push('a wrong token was taken');
+  intruder.leave();
+  return { tries: GUESSES_COUNT + 4, gotIn };
+}
+
+/** Half a megabyte of answers each, which nobody reads. */
+const DEAF_COUNT = 50;
+const DEAF_COMMANDS = 20_000;
+
+async function deaf(target: Target): Promise<Outcome> {
+  const all = await crowd(target.address(3, 'resp'), DEAF_COUNT, { deaf: true });
+  const flood = command(`AUTH ${target.tokens.decide}`) + command('COMMAND').repeat(DEAF_COMMANDS);
+  for (const each of all) each.say(flood);
+  await Promise.all(all.map(async (each) => each.closed(5_000)));
+  for (const each of all) each.leave();
+  return { tries: DEAF_COUNT * DEAF_COMMANDS, gotIn: [] };
+}
+
+export const RESP: readonly Attack[] = [
+  {
+    name: 'every command without a token',
+    door: 'resp',
+    run: async (target) => tryAll(target, [...DECIDING, ...ASKING, ...NEVER, 'HELLO 3']),
+  },
+  {
+    name: 'a token to read, used to decide',
+    door: 'resp',
+    run: async (target) => tryAll(target, DECIDING, [`AUTH ${target.tokens.read}`]),
+  },
+  {
+    name: 'a token to decide, used to see who else is connected',
+    door: 'resp',
+    run: async (target) => tryAll(target, ['CLIENT LIST', ...NEVER], [`AUTH ${target.tokens.decide}`]),
+  },
+  { name: 'guesses of a token', door: 'resp', run: guess },
+  { name: 'what is too long, too deep or no command', door: 'resp', run: noise },
+  { name: 'clients that never read what they are told', door: 'resp', run: deaf },
+];

@@ -1,0 +1,61 @@
+/** All attacks, one after the other, with an honest client beside each, and what every one of them changed. */
+import type { Attack, Outcome, Scale } from './attack.ts';
+import { Bystander, type Noticed } from './bystander.ts';
+import { FLOODS } from './floods.ts';
+import { HTTP_BYTES } from './http-bytes.ts';
+import { HTTP_CREDENTIALS } from './http-credentials.ts';
+import { PEERS } from './peers.ts';
+import { RESP } from './resp.ts';
+import { Target } from './target.ts';
+
+export const ATTACKS: readonly Attack[] = [...HTTP_CREDENTIALS, ...HTTP_BYTES, ...RESP, ...PEERS, ...FLOODS];
+
+const REST_MILLIS = 2_000;
+
+export interface Row extends Outcome {
+  readonly name: string;
+  readonly door: string;
+  readonly millis: number;
+  /** In words, each something that an attack changed. */
+  readonly changed: readonly string[];
+  readonly noticed: Noticed;
+}
+
+/** Told of each row as it is known; the first is of no attack at all. */
+export async function runAttacks(
+  scale: Scale,
+  attacks: readonly Attack[],
+  told: (row: Row) => void,
+): Promise<readonly Row[]> {
+  const target = await Target.start(scale);
+  const rows: Row[] = [];
+  const bystander = new Bystander(target);
+  bystander.begin();
+  try {
+    for (const attack of [NOTHING, ...attacks]) {
+      const before = await target.facts();
+      bystander.noticed();
+      const startedAt = performance.now();
+      const outcome = await attack.run(target);
+      const millis = performance.now() - startedAt;
+      const noticed = bystander.noticed();
+      const changed = await target.changedSince(before);
+      const row = { name: attack.name, door: attack.door, ...outcome, millis, changed, noticed };
+      rows.push(row);
+      told(row);
+    }
+  } finally {
+    await bystander.end();
+    await target.stop();
+  }
+  return rows;
+}
+
+const NOTHING: Attack = {
+  name: '(nothing)',
+  door: 'http',
+  run: async () => {
+    await new Promise((resolve) => setTimeout(resolve, REST_MILLIS));
+    return { tries: 0, gotIn: [] };
+  },
+};
