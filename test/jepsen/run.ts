@@ -2,7 +2,7 @@
  * One run: a cluster of real processes, clients, nemeses, then peace; afterwards everything that was seen is judged.
  * What a run leaves behind is a folder with the history, the logs and the verdict.
  */
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RandomBelow } from '../../raft/core-state.ts';
@@ -10,7 +10,7 @@ import { seeded } from '../raft/seeded.ts';
 import { cleanUpAfterKilled } from './killed-runs.ts';
 import { ClusterUnderTest } from './cluster-under-test.ts';
 import { writeCluster } from '../../src/config/cluster-directory.ts';
-import { type CheckResult, Findings } from './checkers/result.ts';
+import type { CheckResult } from './checkers/result.ts';
 import type { NodeAddress } from '../../src/api/node-address.ts';
 import { HistoryWriter } from './history-file.ts';
 import { JointWorkload, type JointTarget } from './joint-workload.ts';
@@ -18,6 +18,7 @@ import { createContext, NEMESES, usableNemeses } from './nemesis/all.ts';
 import { runMix } from './nemesis/mix.ts';
 import type { Nemesis, NemesisContext, NemesisLog } from './nemesis/nemesis.ts';
 import { encodeBand, type NemesisBand } from './nemesis-log.ts';
+import { checkProcesses, type Usage, usageOf } from './processes.ts';
 import {
   ARCHIVE_FOLDER,
   COMMAND_FILE,
@@ -45,6 +46,14 @@ export interface RunOptions {
   readonly print: (line: string) => void;
   /** A bug to put into every node: see mutants.ts. */
   readonly mutant?: string;
+  /** What lasts: from a quarter of the time on, only these break something. Processes that nobody ends grow old. */
+  readonly lasting?: readonly string[];
+  /** Begun with the clients; stopped with them. */
+  readonly watch?: (cluster: ClusterUnderTest) => RunWatch;
+}
+
+export interface RunWatch {
+  readonly stop: () => Promise<void>;
 }
 
 /** Whether the cluster kept its word. `undecided`: nothing wrong was found, and not everything could be judged. */
@@ -61,6 +70,8 @@ export interface RunResult {
 /** Before the first fault and after the last, in which everything must work. */
 const QUIET_MILLIS = 8_000;
 const WARM_UP_MILLIS = 2_000;
+/** Of the time, before what lasts. */
+const FIRST_SHARE = 0.25;
 /** Shorter than a run: what happens when answers are forgotten is to be seen. */
 const REQUEST_ID_HORIZON_MILLIS = 15_000;
 const SPARES = 12;
@@ -73,9 +84,6 @@ const DISK_COMPLAINTS = [
 ];
 
 const DAY_MILLIS = 86_400_000;
-/** Several times what a node of this size needs. */
-const MEMORY_MIB_MAX = 900;
-const FILES_MAX = 250;
 /** A loaded machine with few cores runs all nodes, the proxies and the clients. */
 const MACHINE = {
   slackMillis: 1_500,
@@ -175,7 +183,7 @@ interface Seen {
 
 /** Peace, trouble, and peace again, while clients ask; then all nodes are asked to stop. */
 async function liveThrough({ cluster, nemeses, random, stopping, options }: Life): Promise<Seen> {
-  const { directory, millis } = options;
+  const { directory } = options;
   const watch = new SlowMachineWatch(nowNanos);
   const writer = new HistoryWriter(join(directory, HISTORY_FILE));
   const workload = new Workload({
@@ -204,11 +212,11 @@ async function liveThrough({ cluster, nemeses, random, stopping, options }: Life
     logFile: join(directory, EVENTS_FILE),
     signal: stopping.signal,
   });
-  const timer = setTimeout(() => stopping.abort(), Math.max(1, millis - 2 * QUIET_MILLIS));
-  const notHealed = await trouble(context, nemeses);
-  clearTimeout(timer);
+  const resources = options.watch?.(cluster);
+  const notHealed = await troubles(context, nemeses, { stopping, options });
   await Promise.all([delay(QUIET_MILLIS), joint.finish()]);
   await workload.stop();
+  await resources?.stop();
   watch.stop();
   writer.close();
   const used = cluster.running.map((id) => usageOf(cluster, id));
@@ -241,9 +249,28 @@ function outcomeOf({ verdict }: Verdict, processes: CheckResult): Outcome {
 }
 
 /** How to do the same again, as far as chance allows. */
-function commandOf({ nodes, millis, nemeses, seed }: RunOptions): string {
+function commandOf({ nodes, millis, nemeses, seed, lasting }: RunOptions): string {
+  if (lasting !== undefined) return `npm run soak -- --minutes ${millis / 60_000} --seed ${seed}`;
   const nemesis = nemeses.length === 0 ? '' : ` --nemesis ${nemeses.join(',')}`;
   return `npm run jepsen -- --minutes ${millis / 60_000} --nodes ${nodes}${nemesis} --seed ${seed}`;
+}
+
+/** All of them, or first these and then those that last. Resolves with what did not heal. */
+async function troubles(
+  context: NemesisContext,
+  nemeses: readonly Nemesis[],
+  { stopping, options: { millis, lasting, print } }: Pick<Life, 'stopping' | 'options'>,
+): Promise<string | undefined> {
+  const leftMillis = Math.max(1, millis - 2 * QUIET_MILLIS);
+  const timer = setTimeout(() => stopping.abort(), leftMillis);
+  try {
+    if (lasting === undefined) return await trouble(context, nemeses);
+    const first = AbortSignal.any([context.signal, AbortSignal.timeout(leftMillis * FIRST_SHARE)]);
+    const notHealed = await trouble({ ...context, signal: first }, nemeses);
+    return notHealed ?? (await trouble(context, usableNemeses(nemesesOf(lasting), print)));
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** Runs the nemeses until the time is over. Resolves with what did not heal. */
@@ -278,40 +305,6 @@ async function collect(
       dereference: true,
     });
   }
-}
-
-interface Usage {
-  readonly node: number;
-  readonly memoryMiB: number;
-  readonly files: number;
-}
-
-/** What a node holds on to at the end, whatever it went through; zero where the system does not tell. */
-function usageOf(cluster: ClusterUnderTest, node: number): Usage {
-  try {
-    const proc = `/proc/${cluster.node(node).pid}`;
-    const memory = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`${proc}/status`, 'utf8'))?.[1];
-    return { node, memoryMiB: Number(memory ?? 0) / 1_024, files: readdirSync(`${proc}/fd`).length };
-  } catch {
-    return { node, memoryMiB: 0, files: 0 };
-  }
-}
-
-/** No process ended that nobody had ended, none leaks, and whatever was broken could be mended. */
-function checkProcesses(cluster: ClusterUnderTest, { used, notHealed }: Seen): CheckResult {
-  const findings = new Findings('processes');
-  findings.tally('memoryMiBMax', Math.max(0, ...used.map(({ memoryMiB }) => Math.round(memoryMiB))));
-  findings.tally('filesMax', Math.max(0, ...used.map(({ files }) => files)));
-  for (const { node, memoryMiB, files } of used) {
-    if (memoryMiB > MEMORY_MIB_MAX) findings.add(`node ${node} uses ${Math.round(memoryMiB)} MiB`);
-    if (files > FILES_MAX) findings.add(`node ${node} has ${files} files and sockets open`);
-  }
-  findings.tally('exits', cluster.exits.length);
-  for (const { id, code, signal } of cluster.unexpectedExits) {
-    findings.add(`node ${id} ended by itself: ${signal ?? code}`);
-  }
-  if (notHealed !== undefined) findings.add(notHealed);
-  return findings.result();
 }
 
 /** From each start to its end. Nemeses of one name do not overlap. */

@@ -1,0 +1,69 @@
+/** Looks at the processes of a cluster every few seconds: heap by their metrics, memory and files by the system, disk by its files. */
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ClusterUnderTest } from '../jepsen/cluster-under-test.ts';
+import { usageOf } from '../jepsen/processes.ts';
+import type { RunWatch } from '../jepsen/run.ts';
+import type { Sample } from './plateau.ts';
+
+const PERIOD_MILLIS = 5_000;
+const ANSWER_MILLIS_MAX = 2_000;
+const HEAP = /^quorate_nodejs_heap_size_used_bytes (\S+)$|^nodejs_heap_size_used_bytes (\S+)$/m;
+const MIB = 1 << 20;
+
+/** `told` of each sample. A node that does not answer in time is looked at the next time. */
+export function sample(
+  cluster: ClusterUnderTest,
+  startedMillis: number,
+  told: (sample: Sample) => void,
+): RunWatch {
+  let looking = Promise.resolve();
+  const timer = setInterval(() => {
+    looking = looking.then(async () => {
+      for (const node of cluster.running) {
+        const seen = await look(cluster, node, performance.now() - startedMillis);
+        if (seen !== undefined) told(seen);
+      }
+    });
+  }, PERIOD_MILLIS);
+  return {
+    stop: async () => {
+      clearInterval(timer);
+      await looking;
+    },
+  };
+}
+
+async function look(cluster: ClusterUnderTest, node: number, atMillis: number): Promise<Sample | undefined> {
+  try {
+    const { machine, pid } = cluster.node(node);
+    const heap = await heapBytesAt(machine.address.http.port);
+    if (heap === undefined || pid === undefined) return undefined;
+    const { memoryMiB, files } = usageOf(cluster, node);
+    const diskMiB = (await bytesIn(machine.database)) / MIB;
+    return { node, pid, atMillis, heapMiB: heap / MIB, memoryMiB, files, diskMiB };
+  } catch {
+    // Paused, restarted or gone meanwhile.
+    return undefined;
+  }
+}
+
+async function heapBytesAt(port: number): Promise<number | undefined> {
+  const response = await fetch(`http://127.0.0.1:${port}/metrics`, {
+    signal: AbortSignal.timeout(ANSWER_MILLIS_MAX),
+  });
+  const [, ours, plain] = HEAP.exec(await response.text()) ?? [];
+  const text = ours ?? plain;
+  return text === undefined ? undefined : Number(text);
+}
+
+/** What all files below take, those that were deleted meanwhile not. */
+async function bytesIn(directory: string): Promise<number> {
+  const entries = await readdir(directory, { withFileTypes: true });
+  const sizes = entries.map(async (entry) => {
+    const path = join(directory, entry.name);
+    if (entry.isDirectory()) return bytesIn(path);
+    return (await stat(path).catch(() => undefined))?.size ?? 0;
+  });
+  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+}
