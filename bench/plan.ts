@@ -2,7 +2,7 @@
  * Which cells a run has, and how long it will take. A cell is one thing under load, one way of asking it, and one
  * workload; `thing/setup/workload` is its id. Starts nothing.
  */
-import type { LoadJob } from './load/load-job.ts';
+import type { Address, LoadJob } from './load/load-job.ts';
 import type { RunningThing, ThingUnderLoad } from './peers/thing-under-load.ts';
 import type { WorkloadId } from './workloads.ts';
 
@@ -37,6 +37,15 @@ export interface Cell {
   readonly workload: WorkloadId;
 }
 
+interface Door {
+  readonly addresses: readonly Address[];
+  readonly token?: string;
+}
+
+function clientsOf({ addresses, token }: Door): Door {
+  return { addresses, ...(token !== undefined && { token }) };
+}
+
 function http(connections: number, isMain: boolean): Setup {
   return {
     id: `http-${connections}`,
@@ -44,7 +53,7 @@ function http(connections: number, isMain: boolean): Setup {
     bare: 'bare-http',
     isMain,
     job: ({ http: door }, common) =>
-      door && { kind: 'http', ...common, addresses: door.addresses, connections, batch: 1 },
+      door && { kind: 'http', ...common, ...clientsOf(door), connections, batch: 1 },
   };
 }
 
@@ -55,7 +64,7 @@ function openLoop(requestsPerSecond: number): Setup {
     bare: 'bare-http',
     isMain: false,
     job: ({ http: door }, common) =>
-      door && { kind: 'open-loop', ...common, addresses: door.addresses, connections: 64, requestsPerSecond },
+      door && { kind: 'open-loop', ...common, ...clientsOf(door), connections: 64, requestsPerSecond },
   };
 }
 
@@ -79,7 +88,7 @@ function resp({ connections, pipeline, isClusterAware }: RespShape, isMain: bool
       door && {
         kind: 'resp',
         ...common,
-        addresses: door.addresses,
+        ...clientsOf(door),
         form: door.form,
         connections,
         pipeline,
@@ -95,7 +104,7 @@ const BATCH_SETUP: Setup = {
   isMain: false,
   only: 'quorate',
   job: ({ http: door }, common) =>
-    door && { kind: 'http', ...common, addresses: door.addresses, connections: 16, batch: 100 },
+    door && { kind: 'http', ...common, ...clientsOf(door), connections: 16, batch: 100 },
 };
 
 const QUICK_SETUPS: readonly Setup[] = [

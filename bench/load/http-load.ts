@@ -18,13 +18,16 @@ export function allowBody({ key, rule }: LoadRequest): string {
   return JSON.stringify({ userId: key, rule });
 }
 
-function drawRequests(next: KeyChooser, count: number, batch: number): Request[] {
+function drawRequests(next: KeyChooser, count: number, { batch, token }: HttpJob): Request[] {
   return Array.from({ length: count }, () => {
     const bodies = Array.from({ length: batch }, () => allowBody(next()));
     return {
       method: 'POST',
       path: batch === 1 ? ALLOW_PATH : BATCH_PATH,
-      headers: { 'content-type': 'application/json' },
+      headers: {
+        'content-type': 'application/json',
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      },
       body: batch === 1 ? (bodies[0] ?? '') : `{"requests":[${bodies.join(',')}]}`,
     };
   });
@@ -74,12 +77,13 @@ function start(
   const drawn = (workloadOf(workload).requestsDrawn * SHARE_OF_DRAWN) / batch;
   const perConnection = Math.min(REQUESTS_PER_CONNECTION_MAX, Math.ceil(drawn / connections));
   const options = {
-    url: `http://${address.host}:${address.port}`,
+    // autocannon trusts whatever certificate it is shown.
+    url: `${job.token === undefined ? 'http' : 'https'}://${address.host}:${address.port}`,
     connections: Math.max(1, Math.round(connections / addresses.length)),
     // Ended by `stop` when the measurement is done; this is only never to end before.
     duration: Math.ceil((warmUpMillis + measuredMillis) / 1_000) + 60,
     setupClient(client: Client) {
-      const requests = drawRequests(next, perConnection, batch);
+      const requests = drawRequests(next, perConnection, job);
       const onResponse = (status: number, body: string): void => counts.batch(status, body, batch);
       client.setRequests(batch === 1 ? requests : requests.map((each) => ({ ...each, onResponse })));
     },

@@ -21,6 +21,8 @@ interface LoadJobBase {
   /** A whole number of 32 bits. */
   readonly seed: number;
   readonly addresses: readonly Address[];
+  /** The doors speak TLS, and every client shows this token. Absent: they are open. */
+  readonly token?: string;
   readonly connections: number;
   readonly warmUpMillis: number;
   readonly measuredMillis: number;

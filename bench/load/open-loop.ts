@@ -4,6 +4,7 @@
  * omission").
  */
 import { Agent, request } from 'node:http';
+import { Agent as SecureAgent, request as requestSecurely } from 'node:https';
 import { type LoadRequest, workloadOf } from '../workloads.ts';
 import { ALLOW_PATH, allowBody } from './http-load.ts';
 import type { Address, LoadResult, OpenLoopJob } from './load-job.ts';
@@ -20,12 +21,16 @@ class OpenLoop {
   errors = 0;
   readonly #measurement: Measurement;
   readonly #agent: Agent;
+  readonly #token: string | undefined;
   #open = 0;
   #isClosed = false;
 
-  constructor(measurement: Measurement, connectionsPerAddress: number) {
+  constructor(measurement: Measurement, connectionsPerAddress: number, token: string | undefined) {
+    const options = { keepAlive: true, maxSockets: connectionsPerAddress, scheduling: 'fifo' } as const;
     this.#measurement = measurement;
-    this.#agent = new Agent({ keepAlive: true, maxSockets: connectionsPerAddress, scheduling: 'fifo' });
+    this.#token = token;
+    this.#agent =
+      token === undefined ? new Agent(options) : new SecureAgent({ ...options, rejectUnauthorized: false });
   }
 
   get counts(): Counts {
@@ -40,8 +45,13 @@ class OpenLoop {
     }
     this.#open += 1;
     const body = allowBody(what);
-    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
-    const sent = request({ agent: this.#agent, host, port, path: ALLOW_PATH, method: 'POST', headers });
+    const headers = {
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(body),
+      ...(this.#token !== undefined && { authorization: `Bearer ${this.#token}` }),
+    };
+    const ask = this.#token === undefined ? request : requestSecurely;
+    const sent = ask({ agent: this.#agent, host, port, path: ALLOW_PATH, method: 'POST', headers });
     sent.once('response', (response) => {
       response.resume();
       response.once('end', () => this.#answered(response.statusCode ?? 0, intendedMillis));
@@ -70,7 +80,7 @@ export async function openLoop(job: OpenLoopJob, measuring: () => void): Promise
   const { addresses, connections, requestsPerSecond, workload, seed } = job;
   const next = workloadOf(workload).chooser(seed);
   const measurement = new Measurement({ ...job, measuring });
-  const loop = new OpenLoop(measurement, Math.ceil(connections / addresses.length));
+  const loop = new OpenLoop(measurement, Math.ceil(connections / addresses.length), job.token);
   const startMillis = performance.now();
   let sent = 0;
   const timer = setInterval(() => {

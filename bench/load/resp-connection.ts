@@ -3,6 +3,7 @@
  * loop). Reads into a buffer of its own, so that a chunk costs no allocation.
  */
 import { connect, type Socket } from 'node:net';
+import { connect as connectSecurely } from 'node:tls';
 import type { EncodedRequests } from './encoded-requests.ts';
 import type { Latencies } from './latencies.ts';
 import type { Address } from './load-job.ts';
@@ -12,6 +13,8 @@ const READ_BYTES = 65_536;
 
 export interface RespConnectionInit {
   readonly address: Address;
+  /** It speaks TLS, and shows this token first. Absent: plainly, to an open door. */
+  readonly token: string | undefined;
   readonly meaning: ReplyMeaning;
   readonly requests: EncodedRequests;
   /** The first pipeline to send; the one after the last is the first again. */
@@ -31,26 +34,31 @@ export class RespConnection {
   #awaitedAnswers = 0;
   #sentAtMillis = 0;
   #isClosed = false;
+  #authenticated: (() => void) | undefined;
 
   private constructor(init: RespConnectionInit) {
     this.#init = init;
     this.#next = init.first;
     this.counter = new ReplyCounter(init.meaning);
-    this.#socket = connect({
+    const options = {
       ...init.address,
       noDelay: true,
       onread: {
         buffer: Buffer.allocUnsafe(READ_BYTES),
-        callback: (length, buffer) => this.#read(buffer, length),
+        callback: (length: number, buffer: Uint8Array) => this.#read(buffer, length),
       },
-    });
+    };
+    this.#socket =
+      init.token === undefined
+        ? connect(options)
+        : connectSecurely({ ...options, rejectUnauthorized: false });
   }
 
   static async open(init: RespConnectionInit): Promise<RespConnection> {
     const connection = new RespConnection(init);
     const socket = connection.#socket;
     await new Promise<void>((resolve, reject) => {
-      socket.once('connect', resolve);
+      socket.once(init.token === undefined ? 'connect' : 'secureConnect', resolve);
       socket.once('error', reject);
     });
     const ended = (error?: Error): void => {
@@ -59,7 +67,17 @@ export class RespConnection {
     };
     socket.on('error', ended);
     socket.on('close', () => ended());
+    if (init.token !== undefined) await connection.#authenticate(init.token);
     return connection;
+  }
+
+  /** A wrong token shows in what is answered to the requests. */
+  async #authenticate(token: string): Promise<void> {
+    const told = new Promise<void>((resolve) => {
+      this.#authenticated = resolve;
+    });
+    this.#socket.write(`AUTH ${token}\r\n`);
+    await told;
   }
 
   /** Writes the next pipeline, and goes on by itself. */
@@ -79,6 +97,11 @@ export class RespConnection {
   /** Returns whether to go on reading. */
   #read(buffer: Uint8Array, length: number): boolean {
     if (this.#isClosed) return false;
+    if (this.#authenticated !== undefined) {
+      this.#authenticated();
+      this.#authenticated = undefined;
+      return true;
+    }
     const { counter } = this;
     try {
       counter.feed(buffer, length);

@@ -60,6 +60,7 @@ export async function respLoad(job: RespJob, measuring: () => void): Promise<Loa
       const { address, requests } = target;
       const connection = await RespConnection.open({
         address,
+        token: job.token,
         requests,
         // Each begins elsewhere, so that they do not all ask for the same user at the same time.
         first: Math.floor((requests.pipelines * i) / connections),

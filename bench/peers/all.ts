@@ -2,7 +2,7 @@
 import type { Running } from '../running.ts';
 import { bareHttp, bareResp, flexible } from './bare.ts';
 import { etcd } from './etcd.ts';
-import { quorate, quorateOf } from './quorate.ts';
+import { quorate, quorateGuarded, quorateOf } from './quorate.ts';
 import { redisVariants } from './redis.ts';
 import type { ThingUnderLoad } from './thing-under-load.ts';
 
@@ -12,6 +12,7 @@ export function thingsUnderLoad(running: Running): readonly ThingUnderLoad[] {
     bareResp(running),
     quorate(running),
     quorateOf({ partitions: 16 }, running),
+    quorateGuarded(running),
     ...redisVariants(running),
     flexible(running),
     etcd(running),

@@ -1,8 +1,11 @@
 /** Nodes of Quorate as real processes of the compiled command, on one machine: started, killed and started again. */
+import { setTimeout as delay } from 'node:timers/promises';
 import {
   type CommandWrapper,
   type NodeProcess,
   startNodeProcess,
+  trustNodes,
+  urlOf,
   waitUntilReady,
 } from '../../cluster/processes.ts';
 import {
@@ -11,13 +14,18 @@ import {
   localConfig,
   PARTITIONS_PER_NODE,
 } from '../../src/config/cluster-directory.ts';
+import { makeAllCertificates } from '../../src/cli/make-certificates.ts';
+import { nodeFetch } from '../../src/cli/node-fetch.ts';
 import type { ClusterConfig } from '../../src/config/config.ts';
+import { OWN_TLS_SETTINGS } from '../../src/tls/certificate-files.ts';
 import type { Address } from '../load/load-job.ts';
 import { freeBasePort } from '../ports.ts';
 import type { Running } from '../running.ts';
 import { LOAD_RULES } from '../workloads.ts';
 
 const READY_MILLIS_MAX = 120_000;
+const TOKEN_TRIES_MAX = 50;
+const TOKEN_PAUSE_MILLIS = 200;
 /** Of each door from the base port: HTTP, peers, Redis protocol. */
 const DOORS = [0, 1_000, 2_000];
 
@@ -25,12 +33,21 @@ export interface QuorateShape {
   /** Default: as `npm start` has it. */
   readonly nodes?: number;
   readonly partitions?: number;
+  /** With TLS everywhere. */
+  readonly tls?: true;
 }
 
-function configOf(basePort: number, shape: Required<QuorateShape>): ClusterConfig {
-  const local = localConfig({ ...LOAD_RULES.open, ...shape, basePort });
+function configOf(
+  basePort: number,
+  { nodes, partitions, tls }: QuorateShape & Required<Omit<QuorateShape, 'tls'>>,
+): ClusterConfig {
+  const local = localConfig({ ...LOAD_RULES.open, nodes, partitions, basePort });
   const rules = Object.entries(LOAD_RULES).map(([id, rule]) => ({ id, ...rule, clock: 'cluster' as const }));
-  return { ...local, rules: { ...local.rules, rules } };
+  return {
+    ...local,
+    rules: { ...local.rules, rules },
+    ...(tls === true && { tls: OWN_TLS_SETTINGS }),
+  };
 }
 
 export class QuorateCluster {
@@ -50,9 +67,11 @@ export class QuorateCluster {
     const { nodes = LOCAL_DEFAULTS.nodes, partitions = PARTITIONS_PER_NODE * nodes } = shape;
     const ids = Array.from({ length: nodes }, (_, i) => i + 1);
     const basePort = await freeBasePort(DOORS.flatMap((door) => ids.map((id) => door + id)));
-    const config = configOf(basePort, { nodes, partitions });
+    const config = configOf(basePort, { ...shape, nodes, partitions });
     const directory = running.directory('quorate');
     await createCluster(directory, config);
+    if (shape.tls === true) await makeAllCertificates(directory, config);
+    await trustNodes(directory, config.tls);
     const cluster = new QuorateCluster(running, directory, config);
     for (const id of ids) cluster.startNode(id);
     await cluster.ready();
@@ -87,6 +106,27 @@ export class QuorateCluster {
 
   async ready(): Promise<void> {
     await waitUntilReady(this.config, READY_MILLIS_MAX);
+  }
+
+  /** A token of a role; the first one must be of an admin, and closes the cluster. @param shown of an admin */
+  async createToken(role: 'admin' | 'decide', shown?: string): Promise<string> {
+    const [first] = this.config.nodes;
+    if (first === undefined) throw new RangeError('a cluster has nodes');
+    for (let tries = 1; ; tries += 1) {
+      const response = await nodeFetch(new URL('/v1/tokens', urlOf(first, this.config.tls)), {
+        signal: AbortSignal.timeout(READY_MILLIS_MAX),
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          ...(shown !== undefined && { authorization: `Bearer ${shown}` }),
+        },
+        body: JSON.stringify({ role, name: 'bench' }),
+      });
+      if (response.status === 201) return ((await response.json()) as { readonly token: string }).token;
+      // Who leads group 0 may not be known yet.
+      if (tries === TOKEN_TRIES_MAX) throw new Error(`no token of role ${role}: ${response.status}`);
+      await delay(TOKEN_PAUSE_MILLIS);
+    }
   }
 
   async stop(): Promise<void> {

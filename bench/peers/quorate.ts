@@ -49,6 +49,29 @@ async function start(running: Running, shape: QuorateShape): Promise<RunningThin
   };
 }
 
+/** With TLS at every door and between the nodes, and closed by tokens. Its counters are not read: they take a token, too. */
+async function startGuarded(running: Running): Promise<RunningThing> {
+  const cluster = await QuorateCluster.start(running, { tls: true });
+  const token = await cluster.createToken('decide', await cluster.createToken('admin'));
+  const { pids, http, resp } = cluster;
+  return {
+    pids,
+    http: { addresses: http, token },
+    resp: { addresses: resp, form: RESP_FORM, token },
+    stop: async () => cluster.stop(),
+  };
+}
+
+/** What TLS and tokens cost, beside `quorate`. */
+export function quorateGuarded(running: Running): ThingUnderLoad {
+  return {
+    id: 'quorate-guarded',
+    name: 'Quorate, TLS and tokens',
+    promise: 'synced on the disks of two nodes of three before the answer',
+    start: async () => startGuarded(running),
+  };
+}
+
 export function quorate(running: Running): ThingUnderLoad {
   return {
     id: 'quorate',

@@ -7,11 +7,14 @@ import type { Address, RespForm } from '../load/load-job.ts';
 /** Where HTTP requests go, as `POST /v1/allow` with `userId` and `rule`. */
 export interface HttpDoor {
   readonly addresses: readonly Address[];
+  /** Absent: it is open, and speaks plainly. */
+  readonly token?: string;
 }
 
 /** Where commands of the Redis protocol go, and which. */
 export interface RespDoor {
   readonly addresses: readonly Address[];
+  readonly token?: string;
   readonly form: RespForm;
 }
 
