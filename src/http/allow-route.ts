@@ -14,7 +14,7 @@ export const ALLOW = '/v1/allow';
 
 /** Asks, in whichever of the two ways the body did. */
 export function askFor(
-  node: NodeBehindDoor,
+  node: Pick<NodeBehindDoor, 'allow' | 'allowDescribed'>,
   wanted: AllowRequest | DescribedRequest,
   done: DescribedDone,
 ): void {

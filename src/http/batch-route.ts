@@ -6,8 +6,8 @@ import type { FastifyInstance } from 'fastify';
 import type { DescribedRequest } from '../api/described.ts';
 import type { AllowRequest } from '../api/request.ts';
 import { parseAllowBody } from './allow-body.ts';
-import { askFor } from './allow-route.ts';
 import { formatBody } from './answer-format.ts';
+import { askBatch } from './batch-asking.ts';
 import type { HttpDoorInit } from './door-init.ts';
 import { JSON_TYPE, sendAnswer } from './http-answer.ts';
 import { fieldsOf, InvalidBodyError } from './json-body.ts';
@@ -48,20 +48,18 @@ export function addBatchRoute(app: FastifyInstance, init: HttpDoorInit): void {
   app.post(ALLOW_BATCH, { bodyLimit: BATCH_BODY_BYTES_MAX }, (request, reply) => {
     const startedMillis = init.monotonicMillis();
     const requests = parseBatchBody(request.body, headerUserOf(request.raw, init.settings.userHeader));
-    const answers: unknown[] = [];
-    let openCount = requests.length;
-    for (const [i, wanted] of requests.entries()) {
-      askFor(init.node, wanted, (answer, partition) => {
+    askBatch(init.node, requests, {
+      told(wanted, answer, partition) {
         const { status, body } = formatBody(answer, partition);
         init.node.answered(wanted, answer, startedMillis);
         init.observe(status, startedMillis);
-        answers[i] = { status, ...body };
-        openCount -= 1;
-        if (openCount > 0) return;
+        return { status, ...body };
+      },
+      done(answers) {
         if (init.node.wantsNoClients()) void reply.header('connection', 'close');
         sendAnswer(reply, { status: 200, headers: { 'content-type': JSON_TYPE }, body: { answers } });
-      });
-    }
+      },
+    });
     return reply;
   });
 }

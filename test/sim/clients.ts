@@ -132,6 +132,11 @@ export class Clients {
     }
   }
 
+  /** What a user would ask for next. */
+  draw(): AllowRequest {
+    return this.#requests.next();
+  }
+
   /** Asks one node. `done` is called once, with undefined if the connection to the node broke. */
   attempt(node: SimNode, request: AllowRequest, count: number, done?: Attempt['done']): void {
     const attempt: Attempt = {

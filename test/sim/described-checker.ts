@@ -16,6 +16,7 @@ import {
   isOver,
   isRepeat,
   limitsAsked,
+  mayBegin,
   mustStay,
   type Reservation,
   type Round,
@@ -89,15 +90,16 @@ export class DescribedChecker {
         expected.some((one) => wordsOfLimits([one]) === wordsOfLimits([limit])),
       );
     });
-    if (!isMeant || this.isTrial(request)) return isMeant;
+    if (!isMeant || isTrial) return isMeant;
     const last = asking.rounds.at(-1);
-    if (!requestId.startsWith(RESERVED)) return requestId === (asking.request.requestId ?? '');
+    const isIn = last !== undefined && !isOver(last);
+    if (!requestId.startsWith(RESERVED))
+      return (
+        requestId === (asking.request.requestId ?? '') && (isIn ? last.first === undefined : mayBegin(asking))
+      );
     const words = wordsOfLimits(limitsAsked(request));
-    return (
-      last === undefined ||
-      isOver(last) ||
-      last.reservations.every((one) => wordsOfLimits(limitsAsked(one.request)) !== words)
-    );
+    if (!isIn) return mayBegin(asking);
+    return last.reservations.every((one) => wordsOfLimits(limitsAsked(one.request)) !== words);
   }
 
   /** A node asks for limits of `asking`. The answer belongs into what is returned. */

@@ -2,7 +2,7 @@
  * Users who say what their request is, and leave to the rules which limits it is under: at any node, with and without ids, and
  * once more at another one where they got no answer, or to see that nothing is granted twice.
  */
-import type { DescribedAnswer, DescribedRequest } from '../../src/api/described.ts';
+import type { DescribedAnswer, DescribedDone, DescribedRequest } from '../../src/api/described.ts';
 import type { ClientWorld } from './client-world.ts';
 import type { DescribedWatch } from './described-watch.ts';
 import type { Random } from './random.ts';
@@ -45,12 +45,13 @@ export class DescribedClients {
   #next(): void {
     const { world, meanMillis, isActive } = this.#init;
     world.after(this.#random.exponential(meanMillis), () => {
-      if (isActive()) this.#askAnybody(this.#draw(), 1);
+      if (isActive()) this.#askAnybody(this.draw(), 1);
       this.#next();
     });
   }
 
-  #draw(): DescribedRequest {
+  /** What a user would ask for next. */
+  draw(): DescribedRequest {
     const random = this.#random;
     const { clients } = this.#init.world.settings;
     const descriptors = new Map<string, string>();
@@ -80,18 +81,24 @@ export class DescribedClients {
     if (nodes.length > 0) this.#ask(this.#random.pick(nodes), request, count);
   }
 
-  #ask(node: SimNode, request: DescribedRequest, count: number): void {
+  /** As one of several in a body. `done` is told what the node says, if it does. */
+  askOnce(node: SimNode, request: DescribedRequest, done: DescribedDone): void {
+    this.#ask(node, request, 1, done);
+  }
+
+  #ask(node: SimNode, request: DescribedRequest, count: number, done?: DescribedDone): void {
     const { world, watch } = this.#init;
     const invokedAt = world.now();
     const arrivedMonotonic = node.monotonicMillis();
     world.story.step(6, node.id, 0);
     const { life } = node;
     let isAnswered = false;
-    watch.ask(node, request, (answer) => {
+    watch.ask(node, request, (answer, partition) => {
       isAnswered = true;
       const tookMillis = node.monotonicMillis() - arrivedMonotonic;
       this.#answered(node, request, answer, { tookMillis, invokedAt });
       this.#maybeAgain(request, answer, count);
+      done?.(answer, partition);
     });
     // Its process may be gone: then it hears nothing, and asks another one.
     world.after(4 * world.settings.timing.requestDeadlineMillis, () => {

@@ -46,6 +46,8 @@ export interface Asking {
   /** What is remembered under its id, if that was asked for: a round was refused. */
   recalled: AllowAnswer | undefined;
   isAnswered: boolean;
+  /** Questions that are answered before its node asks anything else for it. */
+  busy: number;
   /** Its process ended before it was answered. */
   isLost: boolean;
 }
@@ -68,6 +70,12 @@ export function isRepeat(answer: AllowAnswer | undefined): boolean {
 /** The request was, or may have been, granted by this round: what it reserved must stay. */
 export function mustStay({ first }: Round): boolean {
   return first !== undefined && !isCertainlyNone(first.answer) && !isRepeat(first.answer);
+}
+
+/** Its node waits for nothing, and may ask anew. */
+export function mayBegin({ isAnswered, busy, rounds }: Asking): boolean {
+  const last = rounds.at(-1);
+  return !isAnswered && busy === 0 && (last === undefined || isOver(last));
 }
 
 /** Nothing more is asked in it. */

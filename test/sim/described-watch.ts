@@ -4,7 +4,7 @@
  */
 import type { AllowAnswer } from '../../src/api/answer.ts';
 import { type CustomerAction, type CustomerAnswer, type CustomerRequest } from '../../src/api/customer.ts';
-import type { DescribedAnswer, DescribedRequest } from '../../src/api/described.ts';
+import type { DescribedDone, DescribedRequest } from '../../src/api/described.ts';
 import type { RefundAnswer, RefundRequest } from '../../src/api/refund.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { NodeCore } from '../../src/node/node-core.ts';
@@ -13,7 +13,7 @@ import type { ClientWorld } from './client-world.ts';
 import { CustomerWatch } from './customer-watch.ts';
 import type { DescribedChecker } from './described-checker.ts';
 import { customerKeyOf } from './described-limits.ts';
-import type { Asking } from './described-rounds.ts';
+import { type Asking, mayBegin } from './described-rounds.ts';
 import { askedBy } from './id-ledger.ts';
 import { isNowhere, isRejection } from './rejections.ts';
 import type { SimNode } from './sim-node.ts';
@@ -23,6 +23,8 @@ import { check } from './story.ts';
 interface Question {
   readonly node: SimNode;
   readonly request: AllowRequest | RefundRequest;
+  /** For whom; undefined: what is given back, and nobody waits for. */
+  readonly asking: Asking | undefined;
   readonly askedAt: number;
   answered(answer: AllowAnswer | RefundAnswer, partition: number): void;
 }
@@ -47,7 +49,7 @@ export class DescribedWatch {
   }
 
   /** A client asks `node`. `done` is told what its process tells, but not what it tells after its end. */
-  ask(node: SimNode, request: DescribedRequest, done: (answer: DescribedAnswer) => void): Asking {
+  ask(node: SimNode, request: DescribedRequest, done: DescribedDone): Asking {
     const key = customerKeyOf(request.descriptors);
     const asking: Asking = {
       request,
@@ -61,6 +63,7 @@ export class DescribedWatch {
       recalledBy: undefined,
       recalled: undefined,
       isAnswered: false,
+      busy: 0,
       isLost: false,
     };
     this.#askings.add(asking);
@@ -73,7 +76,7 @@ export class DescribedWatch {
         this.#askings.delete(asking);
         const unasked = this.#checker.answered(asking, answer);
         if (unasked !== undefined) this.#deniedUnasked(asking, unasked, answer as AllowAnswer, partition);
-        done(answer);
+        done(answer, partition);
       });
       this.#asking = undefined;
     });
@@ -106,13 +109,17 @@ export class DescribedWatch {
         return;
       }
       if (request.ask === 'customer') {
-        const heard = this.#isOperator
-          ? this.#customers.learning(node, request)
-          : this.#customers.reading(this.#reader(node, request, deadlineMillis), request);
+        const asking = this.#isOperator ? undefined : this.#reader(node, request, deadlineMillis);
+        const heard =
+          asking === undefined
+            ? this.#customers.learning(node, request)
+            : this.#customers.reading(asking, request);
         const told = (answer: CustomerAnswer, partition: number): void => {
           heard(answer, partition);
-          done(answer as never, partition);
+          if (asking !== undefined) asking.busy -= 1;
+          this.#goOn(asking, () => done(answer as never, partition));
         };
+        if (asking !== undefined) asking.busy += 1;
         ask(request, told as typeof done, deadlineMillis);
         return;
       }
@@ -126,10 +133,18 @@ export class DescribedWatch {
       this.#world.asks.asked(node.id, request);
       const told = (answer: AllowAnswer | RefundAnswer, partition: number): void => {
         if (isCurrent(node, life)) this.#answered(question, answer, partition);
-        done(answer as never, partition);
+        this.#goOn(question.asking, () => done(answer as never, partition));
       };
       ask(request, told as typeof done, deadlineMillis);
     };
+  }
+
+  /** A node is told something that it waited for: what it asks now is for this. */
+  #goOn(asking: Asking | undefined, told: () => void): void {
+    const before = this.#asking;
+    this.#asking = asking;
+    told();
+    this.#asking = before;
   }
 
   /** For whom a node reads the record of a customer. */
@@ -140,7 +155,7 @@ export class DescribedWatch {
     const all = now === undefined || known.includes(now) ? known : [now, ...known];
     this.#byDeadline.set(key, all);
     const isMeant = (one: Asking | undefined): boolean =>
-      one?.isAnswered === false && one.customer?.key === userId;
+      one !== undefined && mayBegin(one) && one.customer?.key === userId;
     const asking = isMeant(now) ? now : all.find(isMeant);
     check(
       asking !== undefined && action.type === 'read',
@@ -164,6 +179,7 @@ export class DescribedWatch {
     return {
       node,
       request,
+      asking: undefined,
       askedAt: this.#world.now(),
       answered: (answer, partition) => {
         reservation.release = answer as RefundAnswer;
@@ -180,23 +196,26 @@ export class DescribedWatch {
   #recall(node: SimNode, request: AllowRequest, deadlineMillis: number): Question {
     const known = this.#byDeadline.get(`${node.id}/${node.life}/${deadlineMillis}`) ?? [];
     const isMeant = (one: Asking | undefined): boolean =>
-      one?.isAnswered === false && one.request.requestId === request.requestId;
+      one !== undefined && mayBegin(one) && one.request.requestId === request.requestId;
     // What its node denies at once is recalled before anything is asked.
-    const asking = known.find(isMeant) ?? (isMeant(this.#asking) ? this.#asking : undefined);
+    const asking = isMeant(this.#asking) ? this.#asking : known.find(isMeant);
     check(
       asking !== undefined,
       () => `node ${node.id} recalls ${JSON.stringify(request)}, and nobody asked it`,
     );
     asking.recalledBy = asking.confirmed ?? asking.customer?.known();
     asking.confirmed = undefined;
+    asking.busy += 1;
     const askedAt = this.#world.now();
     const id = JSON.stringify([request.userId, request.requestId]);
     return {
       node,
       request,
+      asking,
       askedAt,
       answered: (told, partition) => {
         const answer = told as AllowAnswer;
+        asking.busy -= 1;
         asking.recalled = answer;
         this.#world.story.seen(`recall ${wordOf(answer)}`);
         const invokedMillis = this.#firstInvoked.get(id) ?? askedAt;
@@ -222,6 +241,7 @@ export class DescribedWatch {
     return {
       node,
       request,
+      asking,
       askedAt,
       answered: (told, partition) => {
         const answer = told as AllowAnswer;

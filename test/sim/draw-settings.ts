@@ -92,7 +92,15 @@ function counted(random: Random, drawn: Settings): Settings {
   const bursts = drawn.kind === 'idle' ? drawBursts(random, drawn.timing) : undefined;
   const clients = { ...drawn.clients, joint, bursts };
   const whole = { ...drawn, tables, clients, config: { ...drawn.config, rules } };
-  return maybeWithOperators(random, maybeWithDocuments(random, whole));
+  return maybeWithBatches(random, maybeWithOperators(random, maybeWithDocuments(random, whole)));
+}
+
+/** A batch has some ten items on average: so rarely that a run takes no longer for them. */
+function maybeWithBatches(random: Random, drawn: Settings): Settings {
+  const { clients, documents, kind } = drawn;
+  // Groups that nobody asks must come to rest.
+  if (kind === 'idle' || !random.chance(documents === undefined ? 0.25 : 0.5)) return drawn;
+  return { ...drawn, batches: { meanMillis: clients.meanMillis * random.pick([60, 200]) } };
 }
 
 /** Groups rest after two election timeouts without a request. */

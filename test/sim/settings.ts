@@ -54,6 +54,11 @@ export interface ClientSettings {
   readonly bursts: { readonly burstMillis: number; readonly sleepMillis: number } | undefined;
 }
 
+/** Requests that come many in one body. */
+export interface BatchSettings {
+  readonly meanMillis: number;
+}
+
 /** What operators say of keys. */
 export interface OperatorSettings {
   readonly meanMillis: number;
@@ -94,6 +99,8 @@ export interface Settings {
   readonly documents?: DocumentSettings;
   /** Absent: there are none. */
   readonly operators?: OperatorSettings;
+  /** Absent: there are none. */
+  readonly batches?: BatchSettings;
   readonly network: NetworkSettings;
   readonly disk: DiskSettings;
   readonly clients: ClientSettings;

@@ -6,6 +6,7 @@ import { PARTITION_BYTES_DEFAULT } from '../../src/limiter/rules.ts';
 import type { GroupWrite } from '../../raft/driver/store.ts';
 import type { NodeId } from '../../raft/types.ts';
 import { partitionOf, type Hash32 } from '../../src/partition/hash.ts';
+import { sendBatches } from './batch-clients.ts';
 import { Checkers } from './checkers.ts';
 import type { ClientWorld } from './client-world.ts';
 import { Clients } from './clients.ts';
@@ -124,6 +125,7 @@ export class World {
     });
     this.described = this.#newDescribed();
     this.customers = customerOperatorsOf(this.#clientWorld(), this.clients, this.described?.watch);
+    sendBatches(this.#clientWorld(), this.clients, this.described?.clients);
     for (const node of this.nodes) if (!node.joins) node.start();
   }
 

@@ -2,6 +2,7 @@
  * Known bugs, put into the product on purpose: the simulator is worth what it finds of them. Nothing of this is in the
  * product. Numbers M are those of the catalogue of faults that other systems had.
  */
+import { BATCHES } from './batches.ts';
 import { CLOCK } from './clock.ts';
 import { CUSTOMERS } from './customers.ts';
 import { DRIVER } from './driver.ts';
@@ -30,6 +31,7 @@ export const MUTANTS_BY_AREA: Readonly<Record<string, readonly Mutant[]>> = {
   customers: CUSTOMERS,
   joint: JOINT,
   'fail-modes': FAIL_MODES,
+  batches: BATCHES,
   matching: MATCHING,
   meters: METERS,
   memory: MEMORY,
