@@ -67,6 +67,7 @@ export function newRouting(routing: RoutingInit): Routing {
     pauseMillisMin: tickMillis,
     pauseMillisMax: electionMillis,
     electionMillisMax: 2 * electionMillis,
+    breakerTicksMin: breakerTicksOf(config.timing),
     openMax: queues?.openMax ?? OPEN_REQUESTS_MAX,
   });
   return { forwarder, router, described: newDescribed(routing, router) };
@@ -99,6 +100,11 @@ function newDescribed({ init, known, ask, partitions }: RoutingInit, router: Rou
       changed: (isDegraded, decisions) => init.decidesDegraded?.(isDegraded, decisions),
     }),
   });
+}
+
+/** A deadline; where that is short, the time of two elections, so that a failover opens none. */
+function breakerTicksOf({ requestDeadlineMillis, electionMillis, tickMillis }: Timing): number {
+  return Math.ceil(Math.max(requestDeadlineMillis, 4 * electionMillis) / tickMillis);
 }
 
 /** Early enough to ask another node before the deadline, late enough for a way there and back over slow links. */

@@ -9,46 +9,19 @@
 import type { DoneWith, UserAnswer, UserRequest } from '../api/user-request.ts';
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
 import type { Answer } from '../partition/answer.ts';
-import type { Partition } from '../partition/partition.ts';
 import { meaningOf } from './answer-meaning.ts';
-import type { Forwarder } from './forwarder.ts';
+import { Breaker } from './breaker.ts';
 import { LeaderQueue } from './leader-queue.ts';
 import { LeaderSearch } from './leader-search.ts';
 import { OpenRequest } from './open-request.ts';
 import { OpenRequests } from './open-requests.ts';
-
-export interface RouterInit {
-  readonly nodeId: NodeId;
-  readonly placement: {
-    readonly partitionCount: number;
-    /** Nodes to ask who leads the partition, likeliest first. */
-    candidatesOf(partition: number): readonly NodeId[];
-  };
-  /** The replicas on this node. */
-  readonly partitions: ReadonlyMap<number, Partition>;
-  /** Can the replica here be relied on to learn who leads? Otherwise this node asks around. */
-  readonly hearsOfLeaders: (partition: number) => boolean;
-  readonly forwarder: Forwarder;
-  readonly partitionOf: (userId: string) => number;
-  readonly monotonicMillis: () => number;
-  /** On the same clock: what is asked now came after this. */
-  readonly doorMillis: () => number;
-  readonly deadlineMillis: number;
-  /** A node that is alive and has a request for so long, without refusing it, leads. */
-  readonly silentTicksMax: number;
-  /** Between two rounds of asking for a leader. */
-  readonly pauseMillisMin: number;
-  readonly pauseMillisMax: number;
-  /** So long a replica here is relied on to hear of the next leader, before this node asks around. */
-  readonly electionMillisMax: number;
-  /** Requests without an answer yet; more are refused as `overloaded`. */
-  readonly openMax: number;
-}
+import type { RouterInit } from './router-init.ts';
 
 /** The lookup of one partition's leader: whom to ask, and who waits. */
 interface Lookup {
   readonly search: LeaderSearch;
   readonly queue: LeaderQueue;
+  readonly breaker: Breaker;
   /** When the replica here lost its leader. */
   leaderlessSinceMillis: number;
 }
@@ -67,7 +40,12 @@ export class Router {
 
   constructor(init: RouterInit) {
     this.#init = init;
-    const { placement, pauseMillisMin, pauseMillisMax } = init;
+    const { placement, pauseMillisMin, pauseMillisMax, silentTicksMax } = init;
+    const limits = {
+      silentTicksMin: init.breakerTicksMin,
+      openTicks: silentTicksMax,
+      probeTicks: silentTicksMax,
+    };
     this.#routeOf = new Int32Array(placement.partitionCount);
     const leaderlessSinceMillis = init.monotonicMillis();
     this.#lookups = Array.from({ length: placement.partitionCount }, (_, partition) => ({
@@ -79,6 +57,7 @@ export class Router {
         pauseMillisMax,
       }),
       queue: new LeaderQueue(),
+      breaker: new Breaker(limits),
       leaderlessSinceMillis,
     }));
   }
@@ -110,6 +89,11 @@ export class Router {
       return;
     }
     const open = new OpenRequest({ request, partition, deadlineMillis: untilMillis, done });
+    // What is given back may wait: nobody is kept by it, and what is not given back stays charged.
+    if (request.ask !== 'refund' && !this.#lookup(partition).breaker.admits(open)) {
+      done({ kind: 'unavailable', reason: 'no_leader', proposed: false }, partition);
+      return;
+    }
     this.#openCount += 1;
     const route = this.#routeOf[partition] ?? NO_NODE;
     if (route === NO_NODE) this.#wait(open);
@@ -129,6 +113,7 @@ export class Router {
     }
     search.told(leader, term);
     if (search.leader !== leader) return;
+    lookup.breaker.heard();
     // Anybody else's word would be tried out first.
     this.#route(partition, this.#isReachable(leader, partition) ? leader : NO_NODE);
     this.#advance(partition);
@@ -169,6 +154,7 @@ export class Router {
 
   /** Call every few milliseconds: ends requests at their deadline and goes on looking for leaders. */
   tick(): void {
+    for (const { breaker } of this.#lookups) breaker.tick();
     this.#expire(this.#init.monotonicMillis());
     for (const partition of this.#relayed) {
       const { leader } = this.#lookup(partition).search;
@@ -191,7 +177,7 @@ export class Router {
   }
 
   #expire(now: number): void {
-    for (const open of this.#open.takeDue(now)) this.#settle(open, open.overdue);
+    for (const open of this.#open.takeDue(now)) this.#settle(open, open.overdue, true);
   }
 
   #lookup(partition: number): Lookup {
@@ -315,6 +301,7 @@ export class Router {
       case 'customer':
       case 'invalid':
       case 'conflict':
+        this.#lookup(partition).breaker.heard();
         if (isProbe) this.#found(partition, asked);
         return;
       case 'notLeader':
@@ -323,9 +310,9 @@ export class Router {
         if (this.#lookup(partition).search.told(answer.leader, answer.term)) this.#route(partition, NO_NODE);
         return;
       case 'unavailable':
+        if (meaningOf(answer) === 'leads') this.#lookup(partition).breaker.heard();
         if (meaningOf(answer) === 'elsewhere') this.#denied(partition, asked);
         else if (isProbe && meaningOf(answer) === 'leads') this.#found(partition, asked);
-        return;
     }
   }
 
@@ -335,8 +322,9 @@ export class Router {
     else if (verdict !== undefined) this.#settle(open, verdict);
   }
 
-  #settle(open: OpenRequest, answer: UserAnswer): void {
+  #settle(open: OpenRequest, answer: UserAnswer, isOverdue = false): void {
     this.#openCount -= 1;
+    this.#lookup(open.partition).breaker.ended(open, isOverdue);
     open.settle(answer);
   }
 }

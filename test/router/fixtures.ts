@@ -127,6 +127,7 @@ export class RouterBench {
       pauseMillisMin: TICK_MILLIS,
       pauseMillisMax: PAUSE_MILLIS_MAX,
       electionMillisMax: ELECTION_MILLIS_MAX,
+      breakerTicksMin: DEADLINE_MILLIS / TICK_MILLIS,
       openMax,
     });
   }

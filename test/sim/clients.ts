@@ -257,7 +257,8 @@ export class Clients {
     const { reason, proposed } = answer;
     const isFull =
       reason === 'at_capacity' || (reason === 'overloaded' && this.#world.settings.queues !== undefined);
-    this.#world.story.seen(`unavailable ${reason}`);
+    const isAtOnce = reason === 'no_leader' && this.#world.now() === attempt.invokedAt;
+    this.#world.story.seen(`unavailable ${reason}${isAtOnce ? ' at once' : ''}`);
     check(
       reason !== 'at_capacity' || this.#world.mayBeFull(),
       () => `refused for want of room: ${JSON.stringify(request)}`,

@@ -3,6 +3,7 @@
  * product. Numbers M are those of the catalogue of faults that other systems had.
  */
 import { BATCHES } from './batches.ts';
+import { BREAKER } from './breaker.ts';
 import { CLOCK } from './clock.ts';
 import { CUSTOMERS } from './customers.ts';
 import { DRIVER } from './driver.ts';
@@ -43,6 +44,7 @@ export const MUTANTS_BY_AREA: Readonly<Record<string, readonly Mutant[]>> = {
   membership: MEMBERSHIP,
   placement: PLACEMENT,
   router: ROUTER,
+  breaker: BREAKER,
   tokens: TOKENS,
   'rules-version': RULES_VERSION,
   usage: USAGE,
