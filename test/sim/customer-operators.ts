@@ -23,7 +23,7 @@ const TIERS = [undefined, 'gold', 'free'];
 /** An operator who knows a version asks for that, or for none. */
 const FOR_VERSION = 0.4;
 /** Blocks do not last: they leave little to look at. */
-const ACTIONS = ['read', 'put', 'put', 'delete', 'block', 'unblock', 'unblock', 'reset'] as const;
+const ACTIONS = ['read', 'put', 'put', 'delete', 'block', 'unblock', 'unblock', 'reset', 'reset'] as const;
 /** A tick, and the answers a process still lets pass. */
 const LATE_MILLIS_MAX = 25;
 

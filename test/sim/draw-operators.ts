@@ -3,8 +3,9 @@ import { meterKindOf } from './naive-meters.ts';
 import type { Random } from './random.ts';
 import type { Settings } from './settings.ts';
 
-/** Worlds with operators among those without documents. */
+/** Worlds with operators among those without documents; more where rules count by other meters than logs of every millisecond. */
 const SHARE = 0.3;
+const SHARE_WITH_METERS = 0.6;
 const KEYS = 3;
 const MEANS_MILLIS = [150, 400, 1_000];
 /** Where less is remembered, what operators say would take the room of all others. */
@@ -12,16 +13,17 @@ const BYTES_MIN = 20_000;
 
 export function maybeWithOperators(random: Random, drawn: Settings): Settings {
   const { tables, clients, documents, kind } = drawn;
-  const isDrawn = documents !== undefined || random.chance(SHARE);
+  const hasMeters = tables.some(({ rules }) => rules.some((rule) => meterKindOf(rule) !== 'slidingLog'));
+  const isDrawn = documents !== undefined || random.chance(hasMeters ? SHARE_WITH_METERS : SHARE);
   const isSmall = tables.some(({ partitionBytesMax }) => partitionBytesMax < BYTES_MIN);
   // Groups that nobody asks must come to rest.
   if (!isDrawn || isSmall || kind === 'idle') return drawn;
   const buckets = tables.flatMap(({ rules }) =>
     rules.filter((rule) => meterKindOf(rule) === 'bucket').map(({ id }) => id),
   );
-  const keys = Array.from({ length: KEYS }, () => {
+  const keys = Array.from({ length: KEYS }, (_, i) => {
     // Whom half of all requests are for.
-    if (random.chance(0.3)) return 'user0';
+    if (i === 0) return 'user0';
     if (clients.eventUsers > 0 && random.chance(0.2)) return `event${random.below(clients.eventUsers)}`;
     const user = random.below(clients.users);
     return user === 1 ? 'mixed1' : `user${user}`;
