@@ -190,7 +190,7 @@ export class Judgement implements Demand {
     this.windowMillis = this.isEvent ? rule.windowMillis : keys.effectiveWindowMillis;
     const newestMillis = slot === NONE ? -Infinity : meter.newestMillis(slot);
     this.newestMillis = newestMillis;
-    const forgottenMillis = keys.forgottenMillis(newestMillis, this.asked);
+    const forgottenMillis = keys.unknownMillis(newestMillis, this, now);
     this.t = Math.max(this.asked, newestMillis, forgottenMillis);
     this.isHeld = this.t > this.asked && (!this.isEvent || this.asked < forgottenMillis);
     this.live = slot === NONE ? 0 : meter.liveCost(slot, this);

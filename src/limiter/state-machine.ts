@@ -79,6 +79,11 @@ export class LimiterStateMachine {
     this.#state = new LimiterState(hashSeed);
   }
 
+  /** History was lost, and no leader has said yet that the group runs again. */
+  get awaitsHistory(): boolean {
+    return this.#state.lost.isOpen;
+  }
+
   /** The last applied command; index 0 before the first. */
   get applied(): AppliedPosition {
     return this.#state.applied;
@@ -115,6 +120,14 @@ export class LimiterStateMachine {
         return;
       case 'customers':
         applyCustomers(this.#state, command.requests, onDecision);
+        return;
+      case 'historyLost':
+        this.#state.changedMillis = timeMillis;
+        this.#state.lost.begin(index);
+        return;
+      case 'historyBegins':
+        if (this.#state.lost.isOpen) this.#state.changedMillis = timeMillis;
+        this.#state.lost.end(timeMillis, command.wallMillis);
         return;
       default: {
         const never: never = command;

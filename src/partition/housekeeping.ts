@@ -3,6 +3,10 @@
  * room, or where nobody asks any more, nobody would. It proposes nothing itself.
  */
 
+import type { Command } from '../limiter/log/command.ts';
+import type { AppliedPosition } from '../limiter/decision.ts';
+import type { LimiterStateMachine } from '../limiter/state-machine.ts';
+
 /** Between two sweeps. Each is an entry that every replica writes to its disk. */
 const SWEEP_MILLIS = 100;
 /** After a round in which nothing was idle: windows and horizons have to pass. */
@@ -28,11 +32,20 @@ export class Housekeeping {
     return true;
   }
 
-  /** A sweep was applied. `sweepsPerRound` of them come by everything there is. */
-  swept(freedBytes: number, sweepsPerRound: number, nowMillis: number): void {
+  /** Applies a command, and learns from what a sweep frees: so many of them as `sweepsPerRound` come by everything there is. */
+  apply(
+    machine: LimiterStateMachine,
+    command: Command,
+    position: AppliedPosition,
+    monotonicMillis: () => number,
+  ): void {
+    const before = machine.stateBytes;
+    machine.apply(command, position);
+    if (command.type !== 'sweep') return;
+    const freedBytes = before - machine.stateBytes;
     this.#fruitless = freedBytes > 0 ? 0 : this.#fruitless + 1;
-    if (this.#fruitless < sweepsPerRound) return;
+    if (this.#fruitless < machine.sweepsPerRound) return;
     this.#fruitless = 0;
-    this.#nextMillis = nowMillis + REST_MILLIS;
+    this.#nextMillis = monotonicMillis() + REST_MILLIS;
   }
 }

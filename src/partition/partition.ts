@@ -26,6 +26,7 @@ import type { Room } from '../limiter/state/state-size.ts';
 import { isOfCustomer } from '../limiter/told.ts';
 import { type Answer, answerOf, answerTo, invalid, unavailable } from './answer.ts';
 import { denialAtOnce, isPut, lookAnswer } from './at-once.ts';
+import { HistoryBegin } from './history-begin.ts';
 import { Housekeeping } from './housekeeping.ts';
 import type { PartitionInit } from './partition-options.ts';
 import { type Done, type Early, type Waiter, Waiters } from './waiters.ts';
@@ -48,6 +49,7 @@ export class Partition implements GroupApplication {
   /** The newest that this node knows of, from its file or from group 0. */
   #wantedRules: RuleTable;
   #proposedRules = { version: 0, term: 0 };
+  readonly #historyBegin = new HistoryBegin();
   #isLowDisk = false;
   #room: Room = 'free';
   readonly #housekeeping = new Housekeeping();
@@ -150,12 +152,10 @@ export class Partition implements GroupApplication {
     }
     switch (request.ask) {
       case 'look':
-        done(lookAnswer(this.#machine, request, this.clock.nowMillis()));
-        return;
+        return done(lookAnswer(this.#machine, request, this.clock.nowMillis()));
       case 'refund':
       case 'customer':
-        this.#tell(request, deadlineMillis, done);
-        return;
+        return this.#tell(request, deadlineMillis, done);
       case undefined:
         this.#allow(request, deadlineMillis, done);
     }
@@ -221,10 +221,13 @@ export class Partition implements GroupApplication {
     return this.#waiters.isFullFor(request, this.#init.options) ? 'overloaded' : undefined;
   }
 
+  get #isHistoryDue(): boolean {
+    return this.#historyBegin.isDue(this.#machine, this.#term);
+  }
+
   takeProposal(): Uint8Array | undefined {
     const data = this.#nextCommand();
-    if (data === undefined) this.#proposing = undefined;
-    if (this.#waiters.pendingCount > 0) this.#init.requestProposal();
+    if (this.#waiters.pendingCount > 0 || this.#isHistoryDue) this.#init.requestProposal();
     return data;
   }
 
@@ -236,12 +239,16 @@ export class Partition implements GroupApplication {
 
   /** Says in `#proposing` what it is. */
   #nextCommand(): Uint8Array | undefined {
-    const { options, monotonicMillis } = this.#init;
+    const { options, monotonicMillis, wallMillis } = this.#init;
     if (this.#wantedRules.version > this.#rulesAhead) {
       this.#proposedRules = { version: this.#wantedRules.version, term: this.#term };
       this.#proposing = 'rules';
       this.#waiters.answerMatchedByOther(this.#wantedRules.version, unavailable('rules_changed', false));
       return encodeRules(this.#wantedRules);
+    }
+    if (this.#isHistoryDue) {
+      this.#proposing = 'historyBegins';
+      return this.#historyBegin.take(this.#term, wallMillis());
     }
     if (!this.#isLowDisk && this.#housekeeping.take(monotonicMillis())) {
       this.#proposing = 'sweep';
@@ -256,6 +263,7 @@ export class Partition implements GroupApplication {
     this.#proposing = undefined;
     if (proposing === 'allow') this.#waiters.proposed(entry);
     if (proposing === 'rules' && entry === undefined) this.#proposedRules = { version: 0, term: 0 };
+    if (proposing === 'historyBegins' && entry === undefined) this.#historyBegin.refused();
   }
 
   apply(entry: Entry): void {
@@ -264,8 +272,7 @@ export class Partition implements GroupApplication {
     if (entry.kind === 'command') {
       const command = decodeCommand(entry.data);
       if (isOurs) this.#applyOurs(command, entry, waited.waiters);
-      else if (command.type === 'sweep') this.#applySweep(command, entry);
-      else this.#machine.apply(command, entry);
+      else this.#housekeeping.apply(this.#machine, command, entry, this.#init.monotonicMillis);
     }
     // Another leader's entry stands where ours was: ours can never be committed.
     if (waited !== undefined && !isOurs)
@@ -273,6 +280,7 @@ export class Partition implements GroupApplication {
     const isNewTerm = entry.term !== this.#applied.term;
     this.#applied = { index: entry.index, term: entry.term };
     if (isNewTerm) this.#waiters.answerOverruled(this.#applied);
+    if (isNewTerm && this.#isHistoryDue) this.#init.requestProposal();
     if (isNewTerm && this.#early.length > 0 && entry.term === this.#term) this.#decideEarly();
   }
 
@@ -292,13 +300,6 @@ export class Partition implements GroupApplication {
     }
   }
 
-  #applySweep(command: Command, entry: Entry): void {
-    const before = this.#machine.stateBytes;
-    this.#machine.apply(command, entry);
-    const freedBytes = before - this.#machine.stateBytes;
-    this.#housekeeping.swept(freedBytes, this.#machine.sweepsPerRound, this.#init.monotonicMillis());
-  }
-
   #decideEarly(): void {
     const early = this.#early;
     this.#early = [];
@@ -316,8 +317,7 @@ export class Partition implements GroupApplication {
   restore({ index, term }: SnapshotMeta): SnapshotTarget {
     const restore = this.#machine.restore();
     return {
-      add: (chunk) => restore.add(chunk),
-      complete: () => restore.complete(),
+      ...restore,
       install: () => {
         restore.install();
         // What the snapshot covers was decided, but not by entries this node saw.

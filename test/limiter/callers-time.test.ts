@@ -4,7 +4,7 @@
  * than the limit.
  */
 import { describe, expect, it } from 'vitest';
-import { FAR_EPOCH_HORIZON_MILLIS } from '../../src/limiter/state/key-table.ts';
+import { FAR_EPOCH_HORIZON_MILLIS } from '../../src/limiter/state/lost-history.ts';
 import { forEachSeed, seeded } from '../raft/seeded.ts';
 import { Harness, restoreInto, snapshotOf, START, tableOf } from './harness.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { FAR_EPOCH_HORIZON_MILLIS, LATE_MILLIS } from '../../src/limiter/state/key-table.ts';
+import { FAR_EPOCH_HORIZON_MILLIS, LATE_MILLIS } from '../../src/limiter/state/lost-history.ts';
 import { type Harness, harnessWith, restoreInto, snapshotOf, START, tableOf } from './harness.ts';
 
 /** Grants to other users until the sweep has been round; their own keys stay. */

@@ -18,6 +18,8 @@ import {
   KIND_CUSTOMERS,
   KIND_GUARDED,
   KIND_GUARDED_REFUNDS,
+  KIND_HISTORY_BEGINS,
+  KIND_HISTORY_LOST,
   KIND_JOINT,
   KIND_JOINT_REFUNDS,
   KIND_REFUNDS,
@@ -31,11 +33,16 @@ export type Command =
   /** Forgets some of what is idle. Grants do that too, on their way; a state without room may get none. */
   | { readonly type: 'sweep' }
   /** What operators say of keys. */
-  | { readonly type: 'customers'; readonly requests: readonly CustomerRequest[] };
+  | { readonly type: 'customers'; readonly requests: readonly CustomerRequest[] }
+  /** A part of what happened before is missing: everybody counts as saturated until `historyBegins`, and a window longer. */
+  | { readonly type: 'historyLost' }
+  /** The first leader since then says that the group runs again, and its wall clock. */
+  | { readonly type: 'historyBegins'; readonly wallMillis: number };
 
 export { CommandDecodeError };
 
 const SWEEP: Command = { type: 'sweep' };
+const HISTORY_LOST: Command = { type: 'historyLost' };
 const RULE_BYTES_MAX = RULE_ID_BYTES_MAX + 2 + RULE_INTEGERS * 8;
 const INTEGER_MAX = Number.MAX_SAFE_INTEGER;
 /** Reads one entry at a time. */
@@ -58,6 +65,18 @@ export function encodeRules(table: RuleTable): Uint8Array {
 
 export function encodeSweep(): Uint8Array {
   return Uint8Array.of(KIND_SWEEP);
+}
+
+export function encodeHistoryLost(): Uint8Array {
+  return Uint8Array.of(KIND_HISTORY_LOST);
+}
+
+/** @param wallMillis a safe integer >= 0 */
+export function encodeHistoryBegins(wallMillis: number): Uint8Array {
+  const out = new Bytes();
+  out.byte(KIND_HISTORY_BEGINS);
+  out.integer(wallMillis);
+  return out.written.slice();
 }
 
 /** Such entries may take long: refunds look through what their keys were granted, resets through all rules. */
@@ -101,6 +120,10 @@ function readCommand(): Command {
       return { type: 'rules', table: readTable() };
     case KIND_SWEEP:
       return SWEEP;
+    case KIND_HISTORY_LOST:
+      return HISTORY_LOST;
+    case KIND_HISTORY_BEGINS:
+      return { type: 'historyBegins', wallMillis: input.integer('wall clock', 0, INTEGER_MAX) };
     default:
       throw new CommandDecodeError(`unknown kind ${kind}`);
   }

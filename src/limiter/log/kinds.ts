@@ -17,6 +17,11 @@ export const KIND_GUARDED = 13;
 /** As `KIND_GUARDED`, and some of the rows are refunds. */
 export const KIND_GUARDED_REFUNDS = 14;
 
+/** What happened before is not all known. See `LostHistory`. */
+export const KIND_HISTORY_LOST = 20;
+/** The group runs again after that. */
+export const KIND_HISTORY_BEGINS = 21;
+
 export type BatchKind =
   | typeof KIND_ALLOW
   | typeof KIND_REFUNDS

@@ -9,16 +9,11 @@ import type { Demand, Meter } from '../meters/meter.ts';
 import { areSameRule } from '../rule-form.ts';
 import { statedRule } from '../stated-rules.ts';
 import { Keys } from './keys.ts';
+import { FAR_EPOCH_HORIZON_MILLIS, LATE_MILLIS, LostHistory } from './lost-history.ts';
 import type { GrantView } from './remembered-grant.ts';
 import { NONE } from './rows.ts';
 import type { StateSize } from './state-size.ts';
 import type { TextBytes } from './text-bytes.ts';
-
-/** How late a caller's timestamp may be and still be decided at its own time, whatever was forgotten. */
-export const LATE_MILLIS = 60_000;
-
-/** How long the grants of a far epoch are kept after the last one, in group time. */
-export const FAR_EPOCH_HORIZON_MILLIS = 86_400_000;
 
 /**
  * Event time and group time are comparable only where callers use the same epoch. A key is of the *near* epoch
@@ -30,6 +25,7 @@ export function nearEpochMillis(createdMillis: number): number {
 }
 
 const NO_TABLES: readonly KeyTable[] = [];
+const NOTHING_LOST = new LostHistory();
 
 /** Is told before what a slot holds is changed, moved or forgotten. */
 export interface SlotWatcher {
@@ -90,6 +86,7 @@ export class KeyTable {
   watcher: SlotWatcher | undefined;
 
   readonly #nearEpochMillis: number;
+  readonly #lost: LostHistory;
 
   constructor(init: {
     readonly rule: Rule;
@@ -97,12 +94,14 @@ export class KeyTable {
     readonly createdMillis: number;
     readonly size: StateSize;
     readonly retired?: readonly KeyTable[] | undefined;
+    readonly lost?: LostHistory;
   }) {
     this.rule = init.rule;
     this.meterKind = meterKindOf(init.rule);
     this.isStated = statedRule(init.rule.id) !== undefined;
     this.effectiveWindowMillis = init.effectiveWindowMillis;
     this.retired = init.retired ?? NO_TABLES;
+    this.#lost = init.lost ?? NOTHING_LOST;
     this.capacity = capacityOf(init.rule);
     this.#reachMillis = reachMillisOf(init.rule, init.effectiveWindowMillis);
     this.#nearEpochMillis = nearEpochMillis(init.createdMillis);
@@ -140,6 +139,24 @@ export class KeyTable {
     // Grants of a far epoch say nothing of what was forgotten in the near one.
     const isKnown = newestMillis >= this.#nearEpochMillis;
     return isKnown ? 0 : this.evictedThroughMillis;
+  }
+
+  /**
+   * The same of what is not known for any reason, for a request to a key of this table.
+   *
+   * @param demand with the rule as it is for the key
+   * @param now group time
+   */
+  unknownMillis(
+    newestMillis: number,
+    demand: { readonly asked: number; readonly isEvent: boolean; readonly rule: Rule },
+    now: number,
+  ): number {
+    const forgottenMillis = this.forgottenMillis(newestMillis, demand.asked);
+    if (this.#lost.throughIndex === 0) return forgottenMillis;
+    const reachMillis = reachMillisOf(demand.rule, this.effectiveWindowMillis);
+    const isFar = demand.isEvent && demand.asked <= this.#nearEpochMillis - reachMillis;
+    return Math.max(forgottenMillis, this.#lost.throughMillis(demand, now, reachMillis, isFar));
   }
 
   /** Records a grant made at `groupMillis`, in entry `index`, to the key of this name, and returns its slot. */
@@ -230,4 +247,11 @@ export class KeyTable {
     this.watcher?.beforeChange(slot);
     this.keys.setSinceIndex(slot, index);
   }
+}
+
+/** How many of them are of rules that requests stated; those of rules that were removed are no callers' to choose. */
+export function statedCount(tables: readonly KeyTable[]): number {
+  let count = 0;
+  for (const { isStated } of tables) if (isStated) count += 1;
+  return count;
 }

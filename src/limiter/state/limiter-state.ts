@@ -13,7 +13,8 @@ import { DEFAULT_RULE, effectiveWindowMillis, type RuleTable } from '../rules.ts
 import { STATED_RULES_MAX, statedRule } from '../stated-rules.ts';
 import { CustomerTable, ruleFor } from './customer-table.ts';
 import { EMPTIED_RULES_MAX, emptiedBeyondBound } from './emptied-rules.ts';
-import { KeyTable } from './key-table.ts';
+import { KeyTable, statedCount } from './key-table.ts';
+import { LostHistory } from './lost-history.ts';
 import type { GrantView } from './remembered-grant.ts';
 import { RequestKey } from './request-key.ts';
 import { RequestMemory } from './request-memory.ts';
@@ -58,7 +59,8 @@ export class LimiterState {
   readonly guarded: TextBytes;
   readonly requestKey: RequestKey;
   readonly ruleId: TextBytes;
-  readonly memory = new RequestMemory(this.size);
+  readonly lost = new LostHistory();
+  readonly memory = new RequestMemory(this.size, this.lost);
   readonly customers: CustomerTable;
   /** Of `keyTables` those that are active, by rule id, and those that are not. */
   readonly #tableOf = new Map<string, KeyTable>();
@@ -95,9 +97,9 @@ export class LimiterState {
   }
 
   #newTable(rule: Rule, effectiveWindowMillis: number): KeyTable {
-    const { createdMillis, size } = this;
+    const { createdMillis, size, lost } = this;
     const retired = this.#retiredOf.get(rule.id);
-    return new KeyTable({ rule, effectiveWindowMillis, createdMillis, size, retired });
+    return new KeyTable({ rule, effectiveWindowMillis, createdMillis, size, retired, lost });
   }
 
   #kept(keys: KeyTable): KeyTable {
@@ -202,16 +204,9 @@ export class LimiterState {
     return named === DEFAULT_RULE ? (this.table?.rules[0]?.id ?? DEFAULT_RULE) : named;
   }
 
-  /** Tables of stated rules that have keys; those of rules that were removed are no callers' to choose. */
-  get #statedCount(): number {
-    let count = 0;
-    for (const { isStated } of this.keyTables) if (isStated) count += 1;
-    return count;
-  }
-
   /** May so many stated rules that nothing was granted by yet get tables of keys? */
   hasRoomForStated(count: number): boolean {
-    return this.#statedCount + count <= STATED_RULES_MAX;
+    return statedCount(this.keyTables) + count <= STATED_RULES_MAX;
   }
 
   /**

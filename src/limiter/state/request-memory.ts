@@ -7,6 +7,7 @@ import { jointGrant } from '../../api/joint-answer.ts';
 import type { Decision } from '../decision.ts';
 import { BlockPool, wordOf } from './block-pool.ts';
 import { LinearIndex } from './linear-index.ts';
+import type { LostHistory } from './lost-history.ts';
 import { GRANT_WORDS, GrantView, HASH, IS_INDEXED, NEXT, TEXTS } from './remembered-grant.ts';
 import type { RequestKey } from './request-key.ts';
 import { idBehind, NONE, Rows } from './rows.ts';
@@ -24,6 +25,7 @@ export interface MemoryWatcher {
 /** A queue in grant order. All replicas hold the same, down to what has expired and was not swept yet. */
 export class RequestMemory {
   readonly #size: StateSize;
+  readonly #lost: LostHistory;
   readonly #rows = new Rows(GRANT_WORDS, ROWS_PER_SEGMENT);
   /** Of a key that was granted again when its grant had expired, only the newer one is in here. */
   readonly #index = new LinearIndex(this.#rows, { hash: HASH, next: NEXT });
@@ -35,8 +37,9 @@ export class RequestMemory {
   /** Set while a snapshot has not come to the end of this. */
   watcher: MemoryWatcher | undefined;
 
-  constructor(size: StateSize) {
+  constructor(size: StateSize, lost: LostHistory) {
     this.#size = size;
+    this.#lost = lost;
   }
 
   /** Number of grants held. */
@@ -57,6 +60,7 @@ export class RequestMemory {
   find(key: RequestKey, nowMillis: number): number {
     const id = this.#newest(key);
     // Expired but not swept is the same as swept.
+    if (id !== NONE && this.#isLost(this.view(id))) return NONE;
     return id !== NONE && this.view(id).expiresMillis >= nowMillis ? id : NONE;
   }
 
@@ -144,7 +148,9 @@ export class RequestMemory {
     for (let dropped = 0; dropped < count && this.size > 0; dropped += 1) {
       const id = this.#rows.first;
       const view = this.view(id);
-      if (view.expiresMillis >= nowMillis) return;
+      if (!this.#isLost(view)) {
+        if (view.expiresMillis >= nowMillis) return;
+      }
       this.watcher?.beforeDrop(id);
       const { textBytes, words, at } = view;
       if (words[at + IS_INDEXED] === 1) this.#takeOut(id);
@@ -153,6 +159,11 @@ export class RequestMemory {
       this.#pool.free(words[at + TEXTS]!, unitsOfText(textBytes));
       this.#rows.dropFirst();
     }
+  }
+
+  /** It may have been refunded in a part of the history that is missing. */
+  #isLost({ decidedIndex }: GrantView): boolean {
+    return this.#lost.throughIndex > 0 && decidedIndex <= this.#lost.throughIndex;
   }
 
   #newest({ text, lengths }: RequestKey): number {

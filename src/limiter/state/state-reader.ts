@@ -63,6 +63,7 @@ export class StateReader {
     state.createdMillis = input.integer('created time', 0, INTEGER_MAX);
     state.changedMillis = input.integer('changed time', state.createdMillis, INTEGER_MAX);
     state.droppedThroughMillis = input.integer('dropped through', 0, state.changedMillis);
+    this.#readLost();
     state.table = yield* this.#readRuleTable();
     yield* this.#readKeyTables();
     if (input.atEnd) yield;
@@ -82,6 +83,16 @@ export class StateReader {
     const [a, b] = this.#digest.words();
     if (input.word() !== a || input.word() !== b) throw new InvalidSnapshotError('the digest does not match');
     return state;
+  }
+
+  #readLost(): void {
+    const input = this.#in;
+    const { lost, changedMillis } = this.#state;
+    lost.throughIndex = input.integer('lost through', 0, INTEGER_MAX);
+    const isLost = lost.throughIndex > 0;
+    lost.sinceMillis = input.integer('lost since', 0, isLost ? Math.max(1, changedMillis) : 0);
+    const isOver = lost.sinceMillis > 0;
+    lost.stampsMillis = input.integer('stamps that were lost', 0, isOver ? INTEGER_MAX : 0);
   }
 
   *#readRuleTable(): Steps<RuleTable | undefined> {

@@ -13,11 +13,12 @@ import { CapturedKeys } from './captured-keys.ts';
 import { CapturedMemory } from './captured-memory.ts';
 import type { NamedRecord } from './customer-table.ts';
 import type { LimiterState } from './limiter-state.ts';
+import type { LostHistoryFields } from './lost-history.ts';
 import type { GrantView } from './remembered-grant.ts';
 import type { Rule } from '../../api/rule.ts';
 
 /** The first integer of every snapshot. Another form needs another number. */
-export const SNAPSHOT_FORMAT = 0x51_4c_07;
+export const SNAPSHOT_FORMAT = 0x51_4c_08;
 
 export class StateWriter {
   readonly #out = new ByteWriter();
@@ -26,6 +27,7 @@ export class StateWriter {
   readonly #createdMillis: number;
   readonly #changedMillis: number;
   readonly #droppedThroughMillis: number;
+  readonly #lost: LostHistoryFields;
   readonly #rules: RuleTable | undefined;
   readonly #sweepTable: number;
   readonly #sweepSlot: number;
@@ -41,6 +43,7 @@ export class StateWriter {
     this.#createdMillis = state.createdMillis;
     this.#changedMillis = state.changedMillis;
     this.#droppedThroughMillis = state.droppedThroughMillis;
+    this.#lost = state.lost.fields;
     this.#rules = state.table;
     this.#sweepTable = state.sweepTable;
     this.#sweepSlot = state.sweepSlot;
@@ -110,6 +113,7 @@ export class StateWriter {
     out.integer(this.#createdMillis);
     out.integer(this.#changedMillis);
     out.integer(this.#droppedThroughMillis);
+    this.#writeLost();
     yield* this.#writeRules();
     out.integer(this.#tables.length);
     for (const table of this.#tables) yield* this.#writeTable(table);
@@ -124,6 +128,11 @@ export class StateWriter {
       this.#memory.close();
     }
     for (const record of this.#records) yield* this.#writeRecord(record);
+  }
+
+  #writeLost(): void {
+    const { throughIndex, sinceMillis, stampsMillis } = this.#lost;
+    for (const value of [throughIndex, sinceMillis, stampsMillis]) this.#out.integer(value);
   }
 
   *#writeRecord({ userId, record }: NamedRecord): Generator<undefined, undefined> {

@@ -1,0 +1,156 @@
+/** History that is lost: what was granted after a backup is granted to nobody again within its window. */
+import { describe, expect, it } from 'vitest';
+import { decodeCommand, encodeHistoryBegins, encodeHistoryLost } from '../../src/limiter/log/command.ts';
+import { FAR_EPOCH_HORIZON_MILLIS, LATE_MILLIS } from '../../src/limiter/state/lost-history.ts';
+import { MAX_AHEAD_MILLIS_DEFAULT } from '../../src/limiter/rules.ts';
+import type { Rule } from '../../src/api/rule.ts';
+import { Harness, harnessWith, restoreInto, snapshotOf, START } from './harness.ts';
+
+const WINDOW_MILLIS = 1_001;
+
+function lose(harness: Harness): void {
+  harness.machine.apply(decodeCommand(encodeHistoryLost()), harness.next());
+}
+
+function begin(harness: Harness, wallMillis = harness.nowMillis): void {
+  harness.machine.apply(decodeCommand(encodeHistoryBegins(wallMillis)), harness.next());
+}
+
+/** What somebody else goes on from. */
+function restored(harness: Harness): Harness {
+  const copy = new Harness();
+  restoreInto(copy.machine, snapshotOf(harness.machine));
+  copy.index = harness.index;
+  copy.nowMillis = harness.nowMillis;
+  return copy;
+}
+
+describe('lost history', () => {
+  it('saturates known and unknown keys until a window after the group runs again', () => {
+    const harness = harnessWith({ clock: 'cluster' });
+    harness.allows('ada');
+    lose(harness);
+    harness.nowMillis += 100_000;
+    expect(harness.machine.awaitsHistory).toBe(true);
+    expect(harness.one({ userId: 'ada' })).toMatchObject({
+      allowed: false,
+      remaining: 0,
+      retryAfterMillis: WINDOW_MILLIS,
+    });
+    begin(harness);
+    harness.nowMillis += 400;
+    for (const userId of ['ada', 'grace']) {
+      expect(harness.one({ userId })).toMatchObject({ allowed: false, retryAfterMillis: WINDOW_MILLIS - 400 });
+      expect(harness.machine.quickDenial({ userId }, harness.nowMillis)).toMatchObject({ remaining: 0 });
+    }
+    harness.nowMillis += WINDOW_MILLIS - 401;
+    expect(harness.allows('grace')).toBe(false);
+    harness.nowMillis += 1;
+    expect([harness.allows('ada'), harness.allows('grace')]).toEqual([true, true]);
+  });
+
+  it('is over a window after the first leader said so, whoever says it again', () => {
+    const harness = harnessWith({ clock: 'cluster' });
+    lose(harness);
+    begin(harness);
+    const hash = harness.machine.hash();
+    harness.nowMillis += WINDOW_MILLIS;
+    begin(harness);
+    expect(harness.machine.hash()).toBe(hash);
+    expect(harness.allows('ada')).toBe(true);
+  });
+
+  it('saturates every kind of limit for as long as its grants count', () => {
+    const reaches: readonly [Partial<Rule>, number][] = [
+      [{}, WINDOW_MILLIS],
+      [{ granularityMillis: 100 }, WINDOW_MILLIS + 100],
+      [{ meter: 'slidingCounter' }, 2 * WINDOW_MILLIS],
+      [{ meter: 'fixedWindow' }, WINDOW_MILLIS],
+      [{ meter: 'tokenBucket', burst: 30 }, 10 * WINDOW_MILLIS],
+      [{ meter: 'leakyBucket', burst: 3, queue: 3 }, 2 * WINDOW_MILLIS],
+    ];
+    for (const [rule, reachMillis] of reaches) {
+      const harness = harnessWith({ clock: 'cluster', ...rule });
+      lose(harness);
+      begin(harness);
+      harness.nowMillis += reachMillis - 1;
+      expect([rule, harness.allows('ada')]).toEqual([rule, false]);
+      harness.nowMillis += 1;
+      expect([rule, harness.allows('ada')]).toEqual([rule, true]);
+    }
+  });
+
+  it('saturates rules that requests state, and rules that come later', () => {
+    const harness = harnessWith({ clock: 'cluster' });
+    lose(harness);
+    begin(harness);
+    harness.nowMillis += WINDOW_MILLIS;
+    expect(harness.one({ userId: 'ada', ruleId: '5/5000ms' }).allowed).toBe(false);
+    harness.nowMillis += 5_001 - WINDOW_MILLIS;
+    expect(harness.one({ userId: 'ada', ruleId: '5/5000ms' }).allowed).toBe(true);
+  });
+
+  it('has a caller wait with timestamps, too, and then take later ones than any that was admitted', () => {
+    const harness = harnessWith({});
+    harness.allows('ada', START);
+    lose(harness);
+    const wallMillis = START + 3_600_000;
+    begin(harness, wallMillis);
+    expect(harness.allows('ada', wallMillis + 59_000)).toBe(false);
+    const firstMillis = wallMillis + MAX_AHEAD_MILLIS_DEFAULT + LATE_MILLIS + WINDOW_MILLIS;
+    expect(harness.allows('ada', firstMillis)).toBe(false);
+    harness.nowMillis += WINDOW_MILLIS;
+    expect(harness.one({ userId: 'ada', timestampMillis: firstMillis - 1 })).toMatchObject({
+      allowed: false,
+      retryAfterMillis: 1,
+    });
+    expect(harness.allows('ada', firstMillis)).toBe(true);
+    // By group time a window is enough.
+    expect(harness.allows('grace')).toBe(true);
+  });
+
+  it('has timestamps of a far epoch wait as long as they are remembered', () => {
+    const harness = harnessWith({});
+    expect(harness.allows('ada', 17)).toBe(true);
+    lose(harness);
+    begin(harness);
+    harness.nowMillis += FAR_EPOCH_HORIZON_MILLIS - 1;
+    expect(harness.allows('ada', 5_000)).toBe(false);
+    harness.nowMillis += 1;
+    expect(harness.allows('ada', 5_000)).toBe(true);
+  });
+
+  it('leaves no request id remembered: what it was granted may have been refunded since', () => {
+    const harness = harnessWith({ clock: 'cluster' });
+    const request = { userId: 'ada', requestId: 'r1' };
+    expect(harness.one(request).allowed).toBe(true);
+    lose(harness);
+    begin(harness);
+    expect(harness.machine.remembered(request, harness.nowMillis)).toBeUndefined();
+    expect(harness.one(request).allowed).toBe(false);
+    expect(harness.one({ ask: 'refund', ...request })).toMatchObject({ refund: { refunded: false } });
+    harness.nowMillis += WINDOW_MILLIS;
+    const again = harness.one(request);
+    expect(again.allowed).toBe(true);
+    expect(harness.one(request)).toEqual(again);
+    // The old one goes with the next grants, though its horizon is far.
+    expect(harness.machine.stats().requestIds).toBe(1);
+  });
+
+  it('is in snapshots, before and after the group runs again', () => {
+    const harness = harnessWith({ clock: 'cluster' });
+    harness.one({ userId: 'ada', requestId: 'r1' });
+    lose(harness);
+    const open = restored(harness);
+    expect(open.machine.hash()).toBe(harness.machine.hash());
+    expect([open.machine.awaitsHistory, open.allows('ada')]).toEqual([true, false]);
+    begin(harness);
+    const begun = restored(harness);
+    expect(begun.machine.hash()).toBe(harness.machine.hash());
+    begun.nowMillis += WINDOW_MILLIS - 1;
+    expect([begun.machine.awaitsHistory, begun.allows('ada')]).toEqual([false, false]);
+    begun.nowMillis += 1;
+    expect(begun.allows('ada')).toBe(true);
+    expect(begun.one({ userId: 'ada', requestId: 'r1' }).decided.index).toBe(begun.index);
+  });
+});
