@@ -33,7 +33,10 @@ function applyConfig(group: Group, entry: Entry): void {
   assert(change?.index !== entry.index || change.term === entry.term, 'a leader keeps its log');
 }
 
-/** Begins to write down the state after `applied`, if `patience` times as much was applied as makes it worth it. */
+/**
+ * Begins to write down the state after `applied`, if `patience` times as much was applied as makes it worth it, or somebody
+ * wants it.
+ */
 export function takeSnapshotIfDue(
   group: Group,
   applied: LogPosition,
@@ -41,7 +44,7 @@ export function takeSnapshotIfDue(
   patience: number,
 ): void {
   const { core, snapshots, app } = group;
-  if (!snapshots.isDue(everyBytes, patience)) return;
+  if (snapshots.wantedAt === undefined && !snapshots.isDue(everyBytes, patience)) return;
   // One of the leader is on its way: it will be newer.
   if (group.incoming !== undefined) return;
   // A node that joined, and has not come to the entry that says so, does not know whose snapshot it would be.

@@ -109,7 +109,7 @@ export function openGroup(
 /** The group leaves this node: whoever waits for something of it has lost it. */
 export function closeGroup(group: Group): void {
   group.isRemoved = true;
-  group.snapshots.abandon();
+  group.snapshots.close();
   group.reads.close();
   endChange(group, { ok: false, reason: 'unknownOutcome' });
 }

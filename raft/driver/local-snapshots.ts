@@ -7,12 +7,18 @@ import { crc32 } from './checksum.ts';
 import { entryBytes } from '../log.ts';
 import type { SnapshotSource } from './group-application.ts';
 import type { StagedChunks } from './store.ts';
-import type { Entry, SnapshotMeta } from '../types.ts';
+import type { Entry, LogPosition, SnapshotMeta } from '../types.ts';
+
+/** Whoever waits for a snapshot that holds everything up to an index: more of one group are refused. */
+const WANTED_MAX = 16;
 
 /** A chunk is written, sent and restored as a whole: no larger one is made, and none is taken. */
 export const CHUNK_BYTES_MAX = 256 << 10;
 
 type SnapshotPosition = Omit<SnapshotMeta, 'chunkCount' | 'byteLength' | 'checksum'>;
+
+/** Told once: the one on disk, or undefined if this node will have none. Not from within a turn's write. */
+type WantedDone = (meta: SnapshotMeta | undefined) => void;
 
 interface Staging {
   readonly position: SnapshotPosition;
@@ -28,10 +34,16 @@ export class LocalSnapshots {
   /** The one on disk. */
   #stored: SnapshotMeta | undefined;
   #appliedBytes = 0;
+  /** The last entry or snapshot that was. */
+  #applied: LogPosition | undefined;
   #staging: Staging | undefined;
+  #wanted: { readonly index: number; readonly done: WantedDone }[] = [];
+  /** How many read the stored one, for as long as nobody replaces it. */
+  readers = 0;
 
   constructor(stored: SnapshotMeta | undefined) {
     this.#stored = stored;
+    this.#applied = stored;
   }
 
   get stored(): SnapshotMeta | undefined {
@@ -39,7 +51,33 @@ export class LocalSnapshots {
   }
 
   applied(entry: Entry): void {
+    this.#applied = entry;
     this.#appliedBytes += entryBytes(entry);
+  }
+
+  /** Asks for a snapshot that holds everything up to `index`, which is applied: the stored one, or one that is taken for it. */
+  want(index: number, done: WantedDone): void {
+    const { stored } = this;
+    if (stored !== undefined && stored.index >= index) done(stored);
+    else if (this.#wanted.length >= WANTED_MAX) done(undefined);
+    else this.#wanted.push({ index, done });
+  }
+
+  /** Where the one that somebody wants is to be taken; undefined if nobody does, or one is on its way. */
+  get wantedAt(): LogPosition | undefined {
+    return this.#wanted.length > 0 && this.#staging === undefined ? this.#applied : undefined;
+  }
+
+  /** The group leaves this node. */
+  close(): void {
+    this.abandon();
+    for (const { done } of this.#wanted.splice(0)) done(undefined);
+  }
+
+  #tellWanted(stored: SnapshotMeta): void {
+    const told = this.#wanted.filter(({ index }) => index <= stored.index);
+    this.#wanted = this.#wanted.filter(({ index }) => index > stored.index);
+    for (const { done } of told) done(stored);
   }
 
   /** Has `patience` times as much been applied as makes a snapshot worth it? Never while one is on its way. */
@@ -100,11 +138,14 @@ export class LocalSnapshots {
   completed(meta: SnapshotMeta): void {
     this.#stored = meta;
     this.#staging = undefined;
+    this.#tellWanted(meta);
   }
 
   /** A snapshot of the leader is on disk. */
   installed(meta: SnapshotMeta): void {
     this.#stored = meta;
+    this.#applied = meta;
     this.#appliedBytes = 0;
+    this.#tellWanted(meta);
   }
 }

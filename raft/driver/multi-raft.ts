@@ -12,7 +12,7 @@ import type { MultiRaftInit } from './multi-raft-options.ts';
 import type { PeerMessage } from './peer-message.ts';
 import type { RaftStatus } from '../status.ts';
 import { TurnLoop } from './turn-loop.ts';
-import type { GroupConfig, GroupId, NodeId, StoredGroup } from '../types.ts';
+import type { GroupConfig, GroupId, NodeId, SnapshotMeta, StoredGroup } from '../types.ts';
 import { type Hindrance, Hindrances } from '../willingness.ts';
 
 export type * from './group-application.ts';
@@ -161,6 +161,32 @@ export class MultiRaft {
     const target = this.#held(group);
     target.reads.ask(done);
     this.#turns.activate(target);
+  }
+
+  /**
+   * Asks for a snapshot of this node's own state that holds everything committed before, as a leader confirms it: the stored
+   * one, or one that is taken for it. Its chunks are read from the store until that has replaced it, and later than it
+   * would otherwise until `releaseSnapshot` is called.
+   *
+   * @param done told once, undefined by whoever does not lead: ask another; never if this driver stops before
+   */
+  currentSnapshot(group: GroupId, done: (meta: SnapshotMeta | undefined) => void): void {
+    const target = this.#held(group);
+    target.reads.ask((index) => {
+      if (index === undefined) return done(undefined);
+      target.snapshots.want(index, (meta) => {
+        if (meta !== undefined) target.snapshots.readers += 1;
+        done(meta);
+      });
+      this.#turns.activate(target);
+    });
+    this.#turns.activate(target);
+  }
+
+  /** Whoever was told a current snapshot of the group reads it no more. */
+  releaseSnapshot(group: GroupId): void {
+    const target = this.#groups.get(group);
+    if (target !== undefined) target.snapshots.readers = Math.max(0, target.snapshots.readers - 1);
   }
 
   /** Time passed: one tick for every group that does not rest. */

@@ -268,6 +268,9 @@ export class TurnLoop {
     const { config, role } = group.core;
     this.#apply(group);
     group.reads.finish();
+    // After those who ask for one were told up to where.
+    const { wantedAt } = group.snapshots;
+    if (wantedAt !== undefined) takeSnapshotIfDue(group, wantedAt, 0, 1);
     if (group.core.config === config && group.core.role === role) return;
     // What a new configuration makes the core do need not wait for another turn.
     tellStatus(group);
@@ -287,7 +290,7 @@ export class TurnLoop {
     const share = Math.ceil(applyBytesMax / Math.max(1, this.#active.size));
     const last = applyCommitted(group, share);
     // Replacing a snapshot that is being streamed would start the stream over: wait, but not for ever.
-    const patience = this.#traffic.isSending(group.id) ? 4 : 1;
+    const patience = this.#traffic.isSending(group.id) || group.snapshots.readers > 0 ? 4 : 1;
     if (last !== undefined) takeSnapshotIfDue(group, last, snapshotEveryBytes, patience);
   }
 

@@ -1,0 +1,81 @@
+/** Snapshots that somebody asks for, as backups do: of everything that was committed before, and of nothing newer than there is. */
+import { describe, expect, it } from 'vitest';
+import type { SnapshotMeta } from '../../../raft/types.ts';
+import { Cluster } from './cluster.ts';
+import type { Node } from './node.ts';
+import { COMPACTING, GROUP } from './options.ts';
+
+/** Asks; what it gets comes later. */
+function ask(node: Node): { told: (SnapshotMeta | undefined)[] } {
+  const answer: { told: (SnapshotMeta | undefined)[] } = { told: [] };
+  node.raft.currentSnapshot(GROUP, (meta) => answer.told.push(meta));
+  return answer;
+}
+
+describe('a current snapshot', () => {
+  it('holds everything that was committed before it was asked for, and is on disk', async () => {
+    const cluster = new Cluster({ voters: 3 });
+    const leader = await cluster.elect();
+    await cluster.commit('a');
+    await cluster.commit('b');
+    const { commit } = leader.status;
+    const answer = ask(leader);
+    await cluster.settle();
+    expect(answer.told.map((meta) => meta?.index)).toEqual([commit]);
+    expect(leader.disk.get(GROUP)?.snapshot).toEqual(answer.told[0]);
+  });
+
+  it('is the stored one while nothing was committed since, and a new one after that', async () => {
+    const cluster = new Cluster({ voters: 1 });
+    const leader = await cluster.elect();
+    const first = ask(leader);
+    await cluster.settle();
+    const again = ask(leader);
+    await cluster.settle();
+    expect(again.told[0]).toBe(first.told[0]);
+    await cluster.commit('a');
+    const third = ask(leader);
+    await cluster.settle();
+    expect(third.told[0]?.index).toBe(leader.status.commit);
+  });
+
+  it('is told by no follower', async () => {
+    const cluster = new Cluster({ voters: 3 });
+    const leader = await cluster.elect();
+    for (const node of cluster.up.filter(({ id }) => id !== leader.id)) {
+      const answer = ask(node);
+      await cluster.settle();
+      expect(answer.told).toEqual([undefined]);
+    }
+  });
+
+  it('is told to some at a time, and to more than that not', async () => {
+    const cluster = new Cluster({ voters: 1 });
+    const leader = await cluster.elect();
+    const answers = Array.from({ length: 20 }, () => ask(leader));
+    await cluster.settle();
+    const told = answers.map(({ told: [meta] }) => meta?.index);
+    expect(told.filter((index) => index === undefined)).toHaveLength(4);
+    expect(told.filter((index) => index === leader.status.commit)).toHaveLength(16);
+  });
+
+  it('stays longer while somebody reads it', async () => {
+    const lifeOf = async (isRead: boolean): Promise<number> => {
+      const cluster = new Cluster({ voters: 1, options: COMPACTING });
+      const leader = await cluster.elect();
+      const answer = ask(leader);
+      await cluster.settle();
+      if (!isRead) leader.raft.releaseSnapshot(GROUP);
+      const index = answer.told[0]?.index;
+      let rounds = 0;
+      while (leader.disk.get(GROUP)?.snapshot?.index === index && rounds < 300) {
+        await cluster.fill(1);
+        rounds += 1;
+      }
+      return rounds;
+    };
+    const [unread, read] = [await lifeOf(false), await lifeOf(true)];
+    expect(read).toBeGreaterThan(2 * unread);
+    expect(read).toBeLessThan(300);
+  });
+});
