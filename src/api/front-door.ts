@@ -3,6 +3,7 @@
  * nothing, and knows no other door.
  */
 import type { AllowDone } from './answer.ts';
+import type { BackupDone } from './backup.ts';
 import type { CustomerAction, CustomerRequest } from './customer.ts';
 import type { ClusterReport } from './cluster-report.ts';
 import type { NodeChange, NodeChangeResult } from './node-change.ts';
@@ -51,6 +52,8 @@ export interface NodeBehindDoor {
   readonly customer: (customerId: string, action: CustomerAction, done: DoneWith<CustomerRequest>) => void;
   /** @param request well-formed, as `invalidInDescribed` says of the same descriptors and request id; `done` as above */
   readonly refundDescribed: (request: DescribedRefund, done: DescribedRefundDone) => void;
+  /** A snapshot of one group that this node leads. */
+  readonly backup: (group: number, done: BackupDone) => void;
   readonly readiness: () => Readiness;
   /** Clients should go elsewhere: every answer is the last one on its connection. */
   readonly wantsNoClients: () => boolean;

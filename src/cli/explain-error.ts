@@ -1,5 +1,6 @@
 /** What a command says of an error on the terminal, in one sentence, and the code it exits with. It decides nothing else. */
 import { CommanderError } from 'commander';
+import { BackupError } from '../backup/backup-error.ts';
 import { ConfigError } from '../config/config.ts';
 import { ClusterCommandError } from './ask-node.ts';
 import { ForeignStoreError } from '../../storage/errors.ts';
@@ -34,6 +35,13 @@ export class NodeEndedError extends Error {
   }
 }
 
+const EXIT_OF_BACKUP: Readonly<Record<BackupError['what'], number>> = {
+  damaged: EXIT_MISTAKES,
+  foreign: EXIT_USAGE,
+  unsettled: EXIT_TEMPORARY,
+  unreachable: EXIT_UNAVAILABLE,
+};
+
 const EXIT_OF_OUTCOME: Readonly<Record<ClusterCommandError['outcome'], number>> = {
   refused: EXIT_USAGE,
   unreachable: EXIT_UNAVAILABLE,
@@ -52,6 +60,7 @@ export function explain(error: unknown): Explanation {
     return { message: error.message, exitCode: EXIT_USAGE };
   if (error instanceof ClusterCommandError)
     return { message: error.message, exitCode: EXIT_OF_OUTCOME[error.outcome] };
+  if (error instanceof BackupError) return { message: error.message, exitCode: EXIT_OF_BACKUP[error.what] };
   if (error instanceof NodeEndedError)
     return { message: error.message, exitCode: error.exitCode ?? EXIT_FATAL };
   if (error instanceof AlreadyRunningError) return { message: error.message, exitCode: EXIT_UNAVAILABLE };

@@ -5,6 +5,7 @@ import { NODE_ID_MAX, type NodeAddress } from '../api/node-address.ts';
 import { Option } from 'commander';
 import { pino } from 'pino';
 import { createCluster, nodeDirectory, readCluster } from '../config/cluster-directory.ts';
+import { addBackupCommands } from './backup-program.ts';
 import { CA, withTrust } from './ca-option.ts';
 import { addCertsCommands } from './certs-commands.ts';
 import { exposureOf, type Safeguards } from '../tls/exposure.ts';
@@ -282,5 +283,6 @@ rules
 
 addCustomersCommands(program, print);
 addTokensCommands(program, print);
+addBackupCommands(program, print);
 
 await runCommand(program);

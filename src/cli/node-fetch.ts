@@ -2,9 +2,9 @@
  * `fetch` for the doors of nodes: the same, and with TLS by the CAs that this process was told to trust, which Node's own takes
  * from nobody. It follows no redirects there.
  */
-import { Buffer } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
 import { Agent, request } from 'node:https';
+import { Readable } from 'node:stream';
 import { ConfigError } from '../config/config.ts';
 
 export interface FetchInit {
@@ -44,7 +44,7 @@ export async function readAuthorities(path: string, setting: string): Promise<st
   throw new ConfigError(setting, `${path} holds no certificate in PEM`);
 }
 
-/** Rejects if nobody answers, or who answers is not trusted. */
+/** Rejects if nobody answers, or who answers is not trusted; the body, if the connection breaks. */
 export async function nodeFetch(url: URL, init: FetchInit): Promise<Response> {
   if (url.protocol !== 'https:') return fetch(url, init);
   const { signal, method = 'GET', headers, body } = init;
@@ -53,14 +53,13 @@ export async function nodeFetch(url: URL, init: FetchInit): Promise<Response> {
       url,
       { method, signal, headers, ...(agent !== undefined && { agent }) },
       (answer) => {
-        const chunks: Buffer[] = [];
-        answer.on('data', (chunk: Buffer) => chunks.push(chunk));
-        answer.on('error', reject);
-        answer.on('end', () => {
-          const { statusCode: status } = answer;
-          const bytes = BODY_STATUS_NONE.includes(status) ? null : Buffer.concat(chunks);
-          resolve(new Response(bytes, status === undefined ? {} : { status }));
-        });
+        const { statusCode: status } = answer;
+        const isEmpty = BODY_STATUS_NONE.includes(status);
+        if (isEmpty) answer.resume();
+        // As it comes: a backup is larger than what fits into memory.
+        const stream = isEmpty ? null : (Readable.toWeb(answer) as ReadableStream<Uint8Array>);
+        const told = Object.entries(answer.headers).map(([name, value]) => [name, String(value)] as [string, string]);
+        resolve(new Response(stream, { ...(status !== undefined && { status }), headers: told }));
       },
     );
     asked.on('error', reject);

@@ -70,8 +70,16 @@ async function replaceFile(temporary: string, path: string, config: ClusterConfi
   await rename(temporary, path);
 }
 
-/** Creates the databases of all nodes, then `cluster.json`. Starts over if an earlier attempt was cut off. */
-export async function createCluster(directory: string, config: ClusterConfig): Promise<void> {
+/**
+ * Creates the databases of all nodes, then `cluster.json`. Starts over if an earlier attempt was cut off.
+ *
+ * @param fill puts into the database of one founder, which is empty, what its node is to begin with. Also called again
+ */
+export async function createCluster(
+  directory: string,
+  config: ClusterConfig,
+  fill?: (database: string, node: NodeId) => Promise<void>,
+): Promise<void> {
   await mkdir(directory, { recursive: true });
   const names = await readdir(directory);
   if (names.includes(CLUSTER_FILE))
@@ -87,7 +95,9 @@ export async function createCluster(directory: string, config: ClusterConfig): P
   for (const name of databases) await rm(join(directory, name), { recursive: true });
   const facts = factsOf(config);
   for (const { id: nodeId, incarnation } of facts.founders) {
-    await bootstrapStore(nodeDirectory(directory, nodeId), { nodeId, incarnation, facts });
+    const database = nodeDirectory(directory, nodeId);
+    await bootstrapStore(database, { nodeId, incarnation, facts });
+    await fill?.(database, nodeId);
   }
   // One step ends the creation: the mark becomes the configuration, so that none is left where nodes have run.
   await replaceFile(join(directory, CREATING_FILE), join(directory, CLUSTER_FILE), config);

@@ -20,8 +20,13 @@ export interface AuditedChange {
 const DIGEST_CHARACTERS = 16;
 
 /** `by`: the id of the token that was shown, or `local` for a program on this machine while the cluster is open. */
-export function audited(logger: Logger, request: FastifyRequest, change: AuditedChange): void {
-  logger.info({ audit: true, by: callerOf(request)?.id ?? 'local', ...change }, 'changed by an operator');
+export function audited(
+  logger: Logger,
+  request: FastifyRequest,
+  change: AuditedChange,
+  said = 'changed by an operator',
+): void {
+  logger.info({ audit: true, by: callerOf(request)?.id ?? 'local', ...change }, said);
 }
 
 /** Of the id of a user or customer. */

@@ -36,6 +36,7 @@ export const ROUTE_ROLES: Readonly<Record<string, Roles>> = {
   'GET /v1/tokens': ADMIN,
   'POST /v1/tokens': ADMIN,
   'DELETE /v1/tokens/:tokenId': ADMIN,
+  'GET /v1/backup/:group': ADMIN,
   'GET /metrics': READ,
 };
 

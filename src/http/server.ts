@@ -7,6 +7,7 @@ import { createServer } from 'node:https';
 import type { Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { addAllowRoute, ALLOW } from './allow-route.ts';
+import { addBackupRoute, ONE_BACKUP } from './backup-route.ts';
 import { addBatchRoute, ALLOW_BATCH } from './batch-route.ts';
 import { addCustomersRoutes, BLOCK, CUSTOMER, RESET } from './customers-route.ts';
 import { refusalOfCaller } from './callers.ts';
@@ -46,6 +47,7 @@ const NAMED: readonly (readonly [RegExp, string])[] = [
   [/^\/v1\/customers\/[^/]+$/, CUSTOMER],
   [/^\/v1\/rules\/.+$/, ONE_RULE],
   [/^\/v1\/tokens\/[^/]+$/, ONE_TOKEN],
+  [/^\/v1\/backup\/[^/]+$/, ONE_BACKUP],
 ];
 /** Of the other routes that are told. The router takes any path that it is asked about for a pattern: some would be broken ones. */
 const PLAIN_PATH = /^[\w/]+$/;
@@ -91,6 +93,7 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
   addNodesRoute(app, init);
   addRulesRoutes(app, init);
   addTokensRoutes(app, init);
+  addBackupRoute(app, init);
   addStatusRoutes(app, init);
 
   app.setNotFoundHandler((request, reply) => {

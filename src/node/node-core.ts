@@ -22,6 +22,7 @@ import type { Router } from '../router/router.ts';
 import { nodeChangeResult } from '../wire/cluster-changes.ts';
 import type { Refusal } from '../wire/hello.ts';
 import type { NodeReport } from '../wire/node-report.ts';
+import { type Backups, backupsOf } from './backups.ts';
 import { watchCapacity } from './capacity.ts';
 import { Departure, departureLimits } from './departure.ts';
 import { restoreGroup } from './group-loader.ts';
@@ -51,6 +52,7 @@ export class NodeCore {
   readonly usage: UsageExchange;
   /** To be asked under all limits that the rules find for a request. */
   readonly described: DescribedRequests;
+  readonly backups: Backups;
   /** To be told of all that comes from peers. */
   readonly peers: PeerEvents;
   readonly #init: NodeCoreInit;
@@ -69,6 +71,7 @@ export class NodeCore {
     this.placement = new ClusterPlacement(this.#founders, config.partitions, config.replicas, hash);
     this.raft = newRaft(init);
     this.meta = this.#newMeta();
+    this.backups = backupsOf(init, this.raft);
     this.#replicas = new Replicas({
       nodeId,
       config,

@@ -289,6 +289,10 @@ function behindDoor(
       if (readiness.core === undefined) done(STARTING, 0);
       else readiness.core.described.refund(request, done);
     },
+    backup(group, done) {
+      if (readiness.core === undefined) done({ ok: false, reason: 'starting' });
+      else readiness.core.backups.open(group, done);
+    },
     readiness: () => readiness.current,
     wantsNoClients: () => readiness.wantsNoClients,
     cluster() {

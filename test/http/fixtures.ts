@@ -3,6 +3,7 @@ import type { DescribedAnswer, DescribedRequest } from '../../src/api/described.
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import type { AllowAnswer, AllowDone, Decision } from '../../src/api/answer.ts';
+import type { BackupStarted } from '../../src/api/backup.ts';
 import type { CustomerAction, CustomerAnswer, CustomerRequest } from '../../src/api/customer.ts';
 import type { ClusterReport } from '../../src/api/cluster-report.ts';
 import type { NodeBehindDoor } from '../../src/api/front-door.ts';
@@ -94,6 +95,8 @@ export class Door {
     kind: 'standing',
     standing: { limits: [standingOf()], decided: { term: 2, index: 7, timeMillis: 90 }, rulesVersion: 7 },
   };
+  backup: BackupStarted = { ok: false, reason: 'notLeader' };
+  readonly backups: number[] = [];
   readiness: Readiness = { status: 'ready' };
   readonly described: DescribedRequest[] = [];
   describedAnswer: DescribedAnswer = { kind: 'unlimited', rulesVersion: 7 };
@@ -137,6 +140,10 @@ export class Door {
       customer: (customerId, action, done) => {
         this.customers.push({ customerId, action });
         done(this.customer, PARTITION);
+      },
+      backup: (group, done) => {
+        this.backups.push(group);
+        done(this.backup);
       },
       refundDescribed: (request, done) => {
         this.describedRefunds.push(request);

@@ -105,6 +105,7 @@ export class PlayedDoor {
         customer: (_customerId, _action, done) =>
           done({ kind: 'invalid', field: 'customer', message: '' }, 0),
         refundDescribed: (_request, done) => done({ kind: 'unlimited', rulesVersion: 7 }, 0),
+        backup: (_group, done) => done({ ok: false, reason: 'starting' }),
         readiness: () => ({ status: 'ready' }),
         wantsNoClients: () => this.wantsNoClients,
         cluster: () => this.report,

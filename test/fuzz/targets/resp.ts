@@ -90,6 +90,7 @@ const NODE: NodeBehindDoor = {
   operate: () => {},
   customer: () => {},
   refundDescribed: () => {},
+  backup: () => {},
   readiness: () => ({ status: 'ready' }),
   wantsNoClients: () => false,
   cluster: () => REPORT,

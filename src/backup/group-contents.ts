@@ -1,0 +1,73 @@
+/**
+ * What the snapshot of one group holds, found by reading all of it the way a replica does: so a backup that was written can be
+ * restored, and what is told of it is what replicas would tell. It holds one state in memory, which is as large as on a node.
+ */
+import { createHash } from 'node:crypto';
+import { InvalidSnapshotError } from '../limiter/state/byte-stream.ts';
+import type { RuleTable } from '../limiter/rules.ts';
+import { LimiterStateMachine } from '../limiter/state-machine.ts';
+import { META_GROUP } from '../meta/cluster-placement.ts';
+import { decodeMetaRecord, MetaDecodeError } from '../meta/meta-form.ts';
+import type { MetaRecord } from '../meta/meta-state.ts';
+import { BackupError } from './backup-error.ts';
+
+export interface GroupContents {
+  readonly stateHash: string;
+  /** Those in force; undefined in group 0 while the files of the nodes say them. */
+  readonly rules: RuleTable | undefined;
+  /** Of group 0. */
+  readonly record?: MetaRecord;
+}
+
+/** Takes the chunks of one group in order. */
+export interface ContentsReader {
+  add(chunk: Uint8Array): void;
+  /** All chunks were added. */
+  complete(): GroupContents;
+}
+
+/** Its methods throw `BackupError` if this is no sound snapshot. */
+export function contentsReader(group: number): ContentsReader {
+  const reader = group === META_GROUP ? metaReader() : partitionReader();
+  const told = <T>(work: () => T): T => {
+    try {
+      return work();
+    } catch (error) {
+      if (error instanceof InvalidSnapshotError || error instanceof MetaDecodeError)
+        throw new BackupError('damaged', `the snapshot of group ${group} cannot be read: ${error.message}`);
+      throw error;
+    }
+  };
+  return { add: (chunk) => told(() => reader.add(chunk)), complete: () => told(() => reader.complete()) };
+}
+
+function partitionReader(): ContentsReader {
+  const machine = new LimiterStateMachine();
+  const restore = machine.restore();
+  return {
+    add: (chunk) => restore.add(chunk),
+    complete() {
+      restore.complete();
+      restore.install();
+      return { stateHash: machine.hash(), rules: machine.ruleTable };
+    },
+  };
+}
+
+function metaReader(): ContentsReader {
+  const chunks: Uint8Array[] = [];
+  return {
+    add: (chunk) => void chunks.push(chunk),
+    complete() {
+      const record = decodeMetaRecord(chunks);
+      if (record === undefined) throw new BackupError('damaged', 'group 0 holds no cluster');
+      return { stateHash: metaHash(record), rules: record.state.rules, record };
+    },
+  };
+}
+
+/** Of what a restored cluster takes over: which nodes there were is not part of it. */
+export function metaHash({ state: { rules, definitions, tokens } }: MetaRecord): string {
+  const text = JSON.stringify([rules ?? null, definitions ?? null, tokens ?? null]);
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+}

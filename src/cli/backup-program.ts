@@ -1,0 +1,72 @@
+/** `quorate backup` and `quorate restore`: what the command line takes, and what is told. */
+import type { Command } from 'commander';
+import { NODES_MAX } from '../config/config.ts';
+import { LOCAL_DEFAULTS } from '../config/cluster-directory.ts';
+import { CA } from './ca-option.ts';
+import { basePortOption, directoryOption, integerFrom, JSON_OPTION, urlOption, VIA_DEFAULT } from './options.ts';
+
+interface BackupOptions {
+  readonly out: string;
+  readonly via: string;
+  readonly maxBytesPerSecond?: number;
+  readonly json?: true;
+}
+
+export interface RestoreOptions {
+  readonly from: string;
+  readonly data: string;
+  readonly nodes?: number;
+  readonly basePort?: number;
+  readonly tls?: boolean;
+  readonly oldClusterIsGoneAndLogComplete?: true;
+  readonly withoutTokens?: true;
+  readonly verify?: true;
+  readonly json?: true;
+}
+
+export function addBackupCommands(program: Command, print: (line: string) => void): void {
+  program
+    .command('backup')
+    .description(
+      'write a snapshot of every group of a running cluster into a directory; it holds the ids of users, and digests of tokens',
+    )
+    .requiredOption('--out <dir>', 'a directory of its own', directoryOption)
+    .option('--via <url>', 'a node of the cluster', urlOption, VIA_DEFAULT)
+    .option(...CA)
+    .option(
+      '--max-bytes-per-second <n>',
+      'read no faster than this (default: as fast as it goes, at most 64 MiB a second)',
+      integerFrom(1, Number.MAX_SAFE_INTEGER),
+    )
+    .option(...JSON_OPTION)
+    .action(async (options: BackupOptions) => {
+      const { backUp } = await import('./backup-command.ts');
+      await backUp({ ...options, print });
+    });
+  const { nodes, basePort } = LOCAL_DEFAULTS;
+  program
+    .command('restore')
+    .description(
+      'create a new cluster that begins with a backup; everybody is denied for a full window, unless the backup holds all that was ever granted',
+    )
+    .requiredOption('--from <dir>', 'the directory of a backup', directoryOption)
+    .option('--data <dir>', 'where the databases are kept', directoryOption, './data')
+    .option('--nodes <n>', `number of nodes, 1 to ${NODES_MAX} (default ${nodes})`, integerFrom(1, NODES_MAX))
+    .option(
+      '--base-port <n>',
+      `HTTP on n+1.., peers on n+1001.., Redis protocol on n+2001.. (default ${basePort})`,
+      basePortOption,
+    )
+    .option('--tls', 'make certificates for all nodes, and speak TLS with peers and clients')
+    .option('--without-tokens', 'leave out the tokens of the old cluster: the new one is open until one is made')
+    .option(
+      '--old-cluster-is-gone-and-log-complete',
+      'nothing was granted after the backup, and the old cluster will never run again: nobody is denied for what the backup does not hold',
+    )
+    .option('--verify', 'only read the backup, and say what is in it')
+    .option(...JSON_OPTION)
+    .action(async (options: RestoreOptions) => {
+      const { restore } = await import('./restore-command.ts');
+      await restore({ ...options, print });
+    });
+}

@@ -1,0 +1,127 @@
+/** A running cluster as a backup needs it, over HTTP at whichever of its nodes leads a group. It writes nothing. */
+import { type BackupSnapshot, SNAPSHOT_HEADER } from '../api/backup.ts';
+import { type ClusterReport, isClusterReport } from '../api/cluster-report.ts';
+import { BackupError } from '../backup/backup-error.ts';
+import { chunksIn } from '../backup/chunk-stream.ts';
+import type { BackupSource } from '../backup/take-backup.ts';
+import { askNode, ClusterCommandError, messageOf } from './ask-node.ts';
+import { nodeFetch } from './node-fetch.ts';
+import { readKnownRules } from './rules-in-cluster.ts';
+import { authorization } from './shown-token.ts';
+
+const STATUS_MILLIS_MAX = 5_000;
+/** Until a leader has written its snapshot to its disk, which it does beside everything else. */
+const FIRST_BYTE_MILLIS_MAX = 120_000;
+/** Without a byte the stream is broken. A rate may be low: one chunk has a quarter of a megabyte. */
+const SILENCE_MILLIS_MAX = 600_000;
+
+/** @param via a URL */
+export function clusterSource(via: string, maxBytesPerSecond: number | undefined): BackupSource {
+  const query = maxBytesPerSecond === undefined ? '' : `?maxBytesPerSecond=${maxBytesPerSecond}`;
+  return {
+    rulesVersion: async () => (await readKnownRules(via)).version,
+    async open(group) {
+      let problem = 'nobody leads it';
+      for (const url of urlsOf(via, await reportOf(via), group)) {
+        const answer = await asked(new URL(`/v1/backup/${group}${query}`, url));
+        if ('chunks' in answer) return answer;
+        problem = `${url}: ${answer.message}`;
+        if (answer.isFinal) throw new ClusterCommandError(problem);
+      }
+      throw new BackupError('unreachable', problem);
+    },
+  };
+}
+
+async function reportOf(via: string): Promise<ClusterReport> {
+  const { status, body, isUnreachable } = await askNode(new URL('/v1/cluster', via), STATUS_MILLIS_MAX);
+  if (status === 200 && isClusterReport(body)) return body;
+  const message = messageOf(body) ?? `status ${status}`;
+  if (isUnreachable === true || status === 0 || status === 503) throw new BackupError('unreachable', `${via}: ${message}`);
+  throw new ClusterCommandError(`${via}: ${message}`);
+}
+
+/** The leader first, as far as the report knows; then the others, for it may be another one by now. */
+function urlsOf(via: string, { nodes, partitions }: ClusterReport, group: number): readonly string[] {
+  const { protocol } = new URL(via);
+  const leader = partitions.find(({ id }) => id === group - 1)?.leader;
+  const byLeader = [...nodes].sort((a, b) => Number(b.id === leader) - Number(a.id === leader));
+  return byLeader.flatMap(({ http }) => (http === null ? [] : [`${protocol}//${http}`]));
+}
+
+type Answer =
+  | { readonly snapshot: BackupSnapshot; readonly chunks: AsyncIterable<Uint8Array> }
+  /** Final: others would say the same. */
+  | { readonly message: string; readonly isFinal: boolean };
+
+async function asked(url: URL): Promise<Answer> {
+  const silence = new Silence(FIRST_BYTE_MILLIS_MAX);
+  try {
+    const response = await nodeFetch(url, { signal: silence.signal, headers: authorization() });
+    const told = snapshotIn(response.headers.get(SNAPSHOT_HEADER));
+    if (response.status === 200 && told !== undefined && response.body !== null)
+      return { snapshot: told, chunks: chunksIn(heard(response.body, silence)) };
+    const body: unknown = await response.json().catch(() => ({}));
+    silence.end();
+    const message = messageOf(body as Record<string, unknown>) ?? `status ${response.status}`;
+    return { message, isFinal: [400, 401, 403, 404].includes(response.status) };
+  } catch (error) {
+    silence.end();
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+    return { message: cause instanceof Error ? cause.message : String(cause), isFinal: false };
+  }
+}
+
+/** What came, until the connection breaks. */
+async function* heard(body: ReadableStream<Uint8Array>, silence: Silence): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const piece of body as unknown as AsyncIterable<Uint8Array>) {
+      silence.wait(SILENCE_MILLIS_MAX);
+      yield piece;
+    }
+  } catch (error) {
+    throw new BackupError('unreachable', `the stream broke: ${error instanceof Error ? error.message : ''}`);
+  } finally {
+    silence.end();
+  }
+}
+
+/** Breaks off a request that says nothing for too long. */
+class Silence {
+  readonly #controller = new AbortController();
+  #timer: NodeJS.Timeout;
+
+  constructor(millis: number) {
+    this.#timer = setTimeout(() => this.#controller.abort(new Error('no answer in time')), millis);
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  wait(millis: number): void {
+    this.end();
+    this.#timer = setTimeout(() => this.#controller.abort(new Error(`nothing came for ${millis} ms`)), millis);
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+  }
+}
+
+const COUNTS = ['partitions', 'group', 'index', 'term', 'timeMillis', 'chunkCount', 'byteLength'] as const;
+
+/** Whatever answers at an address may say anything. */
+function snapshotIn(header: string | null): BackupSnapshot | undefined {
+  if (header === null) return undefined;
+  try {
+    const value = JSON.parse(header) as Record<string, unknown>;
+    const isSound =
+      typeof value['clusterId'] === 'string' &&
+      typeof value['hash'] === 'string' &&
+      COUNTS.every((field) => Number.isSafeInteger(value[field]) && Number(value[field]) >= 0);
+    return isSound ? (value as unknown as BackupSnapshot) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,52 @@
+/** `quorate restore`: checks a backup, makes a new cluster of it, and says what that will grant. */
+import { checkBackup, restoreCluster } from '../backup/restore-cluster.ts';
+import { readCluster } from '../config/cluster-directory.ts';
+import { ConfigError } from '../config/config.ts';
+import type { RestoreOptions } from './backup-program.ts';
+import { makeAllCertificates } from './make-certificates.ts';
+import { newClusterConfig } from './new-cluster.ts';
+
+/** @throws BackupError, ConfigError, and what the databases throw */
+export async function restore(
+  options: RestoreOptions & { readonly print: (line: string) => void },
+): Promise<void> {
+  const { from, data, json, print } = options;
+  if (options.verify !== true && (await readCluster(data)) !== undefined)
+    throw new ConfigError(data, 'holds a cluster already; use another directory');
+  const say = json === true ? (): void => undefined : print;
+  const backup = await checkBackup(from);
+  const { manifest } = backup;
+  say(
+    `the backup is sound: of cluster ${manifest.clusterId}, taken ${manifest.takenAt}, ${manifest.groups.length} groups`,
+  );
+  if (options.verify === true) {
+    if (json === true) print(JSON.stringify(manifest));
+    else for (const { group, stateHash } of manifest.groups) print(`group ${group}: state ${stateHash}`);
+    return;
+  }
+  const isComplete = options.oldClusterIsGoneAndLogComplete === true;
+  const { config, groups } = await restoreCluster({
+    backup,
+    data,
+    config: newClusterConfig(options),
+    isComplete,
+    withoutTokens: options.withoutTokens === true,
+  });
+  if (options.tls === true) await makeAllCertificates(data, config);
+  const isSaturated = !isComplete;
+  if (json === true) {
+    print(JSON.stringify({ clusterId: config.clusterId, from: manifest.clusterId, isSaturated, groups }));
+    return;
+  }
+  for (const { group, stateHash, backedUpHash } of groups)
+    print(
+      `group ${group}: state ${stateHash}${stateHash === backedUpHash ? ', as backed up' : ', without the tokens'}`,
+    );
+  print(
+    isComplete
+      ? 'it goes on where the backup ends: if the old cluster granted anything since, or runs again, limits are exceeded'
+      : 'everybody is denied for a full window of each rule from when its partition first runs',
+  );
+  print(`created a cluster of ${config.nodes.length} nodes in ${data}; run each of them with`);
+  for (const { id } of config.nodes) print(`  npx quorate node --id ${id} --data ${data}`);
+}

@@ -1,0 +1,115 @@
+/**
+ * `GET /v1/backup/{group}`: the state of one group as a stream of chunks. It reads from the node no faster than the client
+ * takes, nor than the rate that was asked for; more than a chunk is never in memory.
+ */
+import { Readable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { BACKUP_BYTES_PER_SECOND_MAX, type NoBackup, type OpenBackup, SNAPSHOT_HEADER } from '../api/backup.ts';
+import { UNAVAILABLE_RETRY_SECONDS } from '../api/refusals.ts';
+import { audited } from './audit.ts';
+import { maybeForbidden } from './callers.ts';
+import type { HttpDoorInit } from './door-init.ts';
+import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
+import { InvalidBodyError } from './json-body.ts';
+import { forbidden } from './local-callers.ts';
+
+/** As the router of the server has it. */
+export const ONE_BACKUP = '/v1/backup/:group';
+const FORBIDDEN = forbidden(
+  'while the cluster is open, backups are given on the machine of the node that is asked, to no browser or proxy: they hold the ids of users',
+);
+/** A group is a number without zeros in front. */
+const GROUP = /^(0|[1-9]\d{0,8})$/;
+const FAILURES: Readonly<Record<NoBackup, readonly [status: number, message: string]>> = {
+  starting: [503, 'this node is starting; try again'],
+  noSuchGroup: [404, 'there is no such group; 0 is that of the cluster, p + 1 that of partition p'],
+  notLeader: [409, 'this node does not lead the group; ask the node that does'],
+  busy: [503, 'this node gives another backup just now; try again when that is done'],
+};
+
+/** `?maxBytesPerSecond=N`. @throws InvalidBodyError */
+function rateOf(url: string): number {
+  const query = new URLSearchParams(url.includes('?') ? url.slice(url.indexOf('?') + 1) : '');
+  const text = query.get('maxBytesPerSecond');
+  if (text === null && query.size === 0) return BACKUP_BYTES_PER_SECOND_MAX;
+  const rate = text !== null && /^\d{1,15}$/.test(text) && query.size === 1 ? Number(text) : 0;
+  if (rate >= 1) return Math.min(rate, BACKUP_BYTES_PER_SECOND_MAX);
+  throw new InvalidBodyError('query', 'query must be maxBytesPerSecond with a whole number >= 1, or nothing');
+}
+
+function failure(reason: NoBackup): HttpAnswer {
+  const [status, message] = FAILURES[reason];
+  const retry = status === 503 ? { 'retry-after': String(UNAVAILABLE_RETRY_SECONDS) } : {};
+  return { status, headers: { 'content-type': JSON_TYPE, ...retry }, body: { reason, message } };
+}
+
+interface Pace {
+  readonly bytesPerSecond: number;
+  readonly monotonicMillis: () => number;
+  /** The node stops: the stream breaks. */
+  readonly isStopping: () => boolean;
+}
+
+/** Each chunk behind its length. Ends early, with an error, if the snapshot is replaced: who reads asks again. */
+async function* framed({ snapshot, read, close }: OpenBackup, pace: Pace): AsyncGenerator<Uint8Array> {
+  const startedMillis = pace.monotonicMillis();
+  try {
+    let sentBytes = 0;
+    for (let chunk = 0; chunk < snapshot.chunkCount; chunk += 1) {
+      if (pace.isStopping()) throw new Error('the node stops');
+      const data = await read(chunk);
+      if (data === undefined) throw new Error('the snapshot was replaced');
+      const length = Buffer.alloc(4);
+      length.writeUInt32LE(data.byteLength);
+      yield Buffer.concat([length, data]);
+      sentBytes += 4 + data.byteLength;
+      await paced(startedMillis + (1_000 * sentBytes) / pace.bytesPerSecond, pace);
+    }
+  } finally {
+    close();
+  }
+}
+
+/** A stop is not held up by a slow rate. */
+const LOOK_MILLIS = 250;
+
+async function paced(dueMillis: number, { monotonicMillis, isStopping }: Pace): Promise<void> {
+  for (let left = dueMillis - monotonicMillis(); left >= 1 && !isStopping(); left = dueMillis - monotonicMillis())
+    await delay(Math.min(left, LOOK_MILLIS));
+}
+
+type OfGroup = FastifyRequest<{ Params: { group: string } }>;
+
+export function addBackupRoute(app: FastifyInstance, { node, logger, monotonicMillis }: HttpDoorInit): void {
+  const gate = { node, forbidding: FORBIDDEN };
+  app.get(ONE_BACKUP, { exposeHeadRoute: false }, (request: OfGroup, reply) => {
+    if (maybeForbidden(request, reply, gate)) return reply;
+    const bytesPerSecond = rateOf(request.url);
+    const { group } = request.params;
+    if (!GROUP.test(group)) {
+      sendAnswer(reply, failure('noSuchGroup'));
+      return reply;
+    }
+    node.backup(Number(group), (started) => {
+      if (!started.ok) return sendAnswer(reply, failure(started.reason));
+      const { backup } = started;
+      const { snapshot } = backup;
+      const told = { action: 'backup', group: snapshot.group, index: snapshot.index, status: 200 };
+      audited(logger, request, told, 'read by an operator');
+      if (request.raw.socket.destroyed) return backup.close();
+      const pace = { bytesPerSecond, monotonicMillis, isStopping: () => node.wantsNoClients() };
+      const stream = Readable.from(framed(backup, pace), { objectMode: false, highWaterMark: 1 });
+      // A generator that was never begun runs no `finally`.
+      stream.once('close', () => backup.close());
+      void reply
+        .code(200)
+        .header('content-type', 'application/octet-stream')
+        .header('cache-control', 'no-store')
+        .header(SNAPSHOT_HEADER, JSON.stringify(snapshot))
+        .header('content-length', snapshot.byteLength + 4 * snapshot.chunkCount)
+        .send(stream);
+    });
+    return reply;
+  });
+}

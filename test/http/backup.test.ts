@@ -1,0 +1,96 @@
+/** Backups over HTTP: the chunks of one group, each behind its length, no faster than was asked for. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type OpenBackup, SNAPSHOT_HEADER } from '../../src/api/backup.ts';
+import { Door } from './fixtures.ts';
+
+const CHUNKS = [Buffer.from('one'), Buffer.from(''), Buffer.from('three')];
+const SNAPSHOT = { clusterId: 'c', partitions: 4, hash: 'h', group: 3, index: 7, term: 2, timeMillis: 90, chunkCount: 3, byteLength: 8 };
+let door = new Door();
+let closed = 0;
+let read: number[] = [];
+
+function played(changes: Partial<OpenBackup> = {}): OpenBackup {
+  return {
+    snapshot: SNAPSHOT,
+    read: async (chunk) => {
+      read.push(chunk);
+      return CHUNKS[chunk];
+    },
+    close: () => {
+      closed += 1;
+    },
+    ...changes,
+  };
+}
+
+beforeEach(() => {
+  door = new Door();
+  closed = 0;
+  read = [];
+});
+afterEach(async () => door.app.close());
+
+const ask = async (url: string, headers: Record<string, string> = {}) =>
+  door.app.inject({ method: 'GET', url, headers });
+
+describe('GET /v1/backup/{group}', () => {
+  it('tells what the snapshot is, and every chunk of it behind its length', async () => {
+    door.backup = { ok: true, backup: played() };
+    const { statusCode, headers, rawPayload } = await ask('/v1/backup/3');
+    expect(statusCode).toBe(200);
+    expect(door.backups).toEqual([3]);
+    expect(JSON.parse(String(headers[SNAPSHOT_HEADER]))).toEqual(SNAPSHOT);
+    expect(headers).toMatchObject({ 'cache-control': 'no-store', 'content-length': '20' });
+    expect(rawPayload.toString('latin1')).toBe('\x03\0\0\0one\0\0\0\0\x05\0\0\0three');
+    expect(closed).toBeGreaterThan(0);
+  });
+
+  it('breaks off when the snapshot is replaced, the disk fails, or the node stops', async () => {
+    const reads: [OpenBackup['read'], string][] = [
+      [async (chunk) => (chunk === 0 ? CHUNKS[0] : undefined), 'broken'],
+      [async () => Promise.reject(new Error('the disk')), '500'],
+    ];
+    for (const [each, fate] of reads) {
+      door.backup = { ok: true, backup: played({ read: each }) };
+      closed = 0;
+      const seen = ask('/v1/backup/3').then(
+        ({ statusCode }) => String(statusCode),
+        () => 'broken',
+      );
+      expect(await seen).toBe(fate);
+      expect(closed).toBeGreaterThan(0);
+    }
+  });
+
+  it.each([
+    ['starting', 503],
+    ['noSuchGroup', 404],
+    ['notLeader', 409],
+    ['busy', 503],
+  ] as const)('says that there is none here: %s', async (reason, status) => {
+    door.backup = { ok: false, reason };
+    const answer = await ask('/v1/backup/3');
+    expect([answer.statusCode, answer.json<{ reason: string }>().reason]).toEqual([status, reason]);
+  });
+
+  it.each(['x', '-1', '01', '1.5', '9999999999'])('knows no group %s', async (group) => {
+    expect((await ask(`/v1/backup/${group}`)).statusCode).toBe(404);
+    expect(door.backups).toEqual([]);
+  });
+
+  it.each(['maxBytesPerSecond=0', 'maxBytesPerSecond=x', 'rate=1', 'maxBytesPerSecond=1&a=1'])(
+    'refuses the query %s',
+    async (query) => {
+      door.backup = { ok: true, backup: played() };
+      expect((await ask(`/v1/backup/3?${query}`)).statusCode).toBe(400);
+      expect(door.backups).toEqual([]);
+    },
+  );
+
+  it('is given to programs on this machine only, while nobody shows a token', async () => {
+    door.backup = { ok: true, backup: played() };
+    expect((await ask('/v1/backup/3', { origin: 'http://evil' })).statusCode).toBe(403);
+    const elsewhere = await door.app.inject({ method: 'GET', url: '/v1/backup/3', remoteAddress: '10.0.0.7' });
+    expect([elsewhere.statusCode, door.backups]).toEqual([403, []]);
+  });
+});
