@@ -180,6 +180,9 @@ export async function stateOf(node: Pick<NodeAddress, 'http'>, tls?: Tls): Promi
       case 'removed':
       case 'refused':
         return { isReady, text: readiness.status, excluded: readiness.reason };
+      case 'draining':
+        // It is up, and an operator wants it so.
+        return { isReady: true, text: readiness.status };
       default:
         return { isReady, text: readiness.status };
     }

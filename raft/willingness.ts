@@ -11,15 +11,17 @@ export type Willingness = 'willing' | 'reluctant' | 'unfit';
 /**
  * - `lowDisk`: the disk has less room than the floor: no new requests are taken. The one name of this state, everywhere.
  * - `stopping`: the process is about to end.
+ * - `draining`: an operator wants others to lead, until further notice.
  * - `clockRate`: its clock runs faster or slower than a majority's; time that it stamps cannot be trusted.
  * - `diskStalled`: a write takes too long; it could acknowledge nothing. Found by the driver itself.
  */
-export type Hindrance = 'lowDisk' | 'stopping' | 'clockRate' | 'diskStalled';
+export type Hindrance = 'lowDisk' | 'stopping' | 'draining' | 'clockRate' | 'diskStalled';
 
 function effectOf(hindrance: Hindrance): Willingness {
   switch (hindrance) {
     case 'lowDisk':
     case 'stopping':
+    case 'draining':
       return 'reluctant';
     case 'clockRate':
     case 'diskStalled':

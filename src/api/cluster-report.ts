@@ -37,6 +37,9 @@ export interface ReportedNode {
   readonly pid: number | null;
   readonly up: boolean;
   readonly clock: ClockState | null;
+  /** The first characters of what tells its database from any other; absent until it introduced itself. */
+  readonly incarnation?: string;
+  readonly draining?: true;
 }
 
 /** Positions are as last told by each replica. */
@@ -97,7 +100,9 @@ function isNode(value: unknown): boolean {
     (value['resp'] === undefined || isNullOr(value['resp'], isString)) &&
     isNullOr(value['pid'], isNumber) &&
     typeof value['up'] === 'boolean' &&
-    isNullOr(value['clock'], (clock) => isOneOf(clock, CLOCK_STATES))
+    isNullOr(value['clock'], (clock) => isOneOf(clock, CLOCK_STATES)) &&
+    (value['incarnation'] === undefined || isString(value['incarnation'])) &&
+    (value['draining'] === undefined || value['draining'] === true)
   );
 }
 

@@ -6,6 +6,7 @@ import type { AllowDone } from './answer.ts';
 import type { BackupDone } from './backup.ts';
 import type { CustomerAction, CustomerRequest } from './customer.ts';
 import type { ClusterReport } from './cluster-report.ts';
+import type { DrainChange, DrainResult } from './drain.ts';
 import type { NodeChange, NodeChangeResult } from './node-change.ts';
 import type { Readiness } from './readiness.ts';
 import type { LookRequest } from './look.ts';
@@ -61,6 +62,7 @@ export interface NodeBehindDoor {
   /** What the doors of all nodes answered. @param query as `validateUsageQuery` gave it; `done` is told once */
   readonly usage: (query: UsageQuery, done: (result: UsageResult) => void) => void;
   readonly changeNodes: (change: NodeChange, done: (result: NodeChangeResult) => void) => void;
+  readonly drain: (change: DrainChange, done: (result: DrainResult) => void) => void;
   /** Those in force, as far as this node knows; undefined while it knows none. */
   readonly rules: () => RulesInForce | undefined;
   /** One of them, as it may be given in a change; its body is undefined if there is none such. */

@@ -10,5 +10,7 @@ export type Readiness =
   | { readonly status: 'removed' | 'refused'; readonly reason: string }
   /** Of `of` groups on its disk it has loaded so many. */
   | { readonly status: 'starting'; readonly loaded: number; readonly of: number }
+  /** An operator drains it: its doors take no requests. It still leads so many groups, for others to take over. */
+  | { readonly status: 'draining'; readonly reason: string; readonly leads: number }
   /** It goes on answering until it ends, and wants no new clients. */
   | { readonly status: 'stopping' };

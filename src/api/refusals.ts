@@ -59,6 +59,8 @@ export const UNAVAILABLE = {
   rules_changed: { text: 'the rules are being changed; ask again', proposed: 'never' },
   /** It was matched with another record of its customer than there is. It counts nowhere, though it may be in the log. */
   customer_changed: { text: 'what is known of the customer is being changed; ask again', proposed: 'never' },
+  /** The door that was asked takes no requests: its node is being drained. Nodes do not say it to each other. */
+  draining: { text: 'this node is being drained; ask another one', proposed: 'never' },
 } as const satisfies Readonly<Record<string, UnavailableMeaning>>;
 
 export type UnavailableReason = keyof typeof UNAVAILABLE;

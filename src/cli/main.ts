@@ -17,6 +17,7 @@ import { joinCluster } from './join-cluster.ts';
 import { makeAllCertificates } from './make-certificates.ts';
 import { type NewClusterOptions, newClusterConfig, withNewClusterOptions } from './new-cluster.ts';
 import { addCustomersCommands } from './customers-program.ts';
+import { addOperationsCommands } from './operations-program.ts';
 import { addTokensCommands } from './tokens-program.ts';
 import { changeNodes } from './nodes-command.ts';
 import { showTokenOf } from './shown-token.ts';
@@ -284,5 +285,6 @@ rules
 addCustomersCommands(program, print);
 addTokensCommands(program, print);
 addBackupCommands(program, print);
+addOperationsCommands(program, print);
 
 await runCommand(program);

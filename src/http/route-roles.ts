@@ -33,6 +33,8 @@ export const ROUTE_ROLES: Readonly<Record<string, Roles>> = {
   'GET /v1/usage': READ,
   'GET /v1/cluster': READ,
   'POST /v1/cluster/nodes': ADMIN,
+  'PUT /v1/cluster/nodes/:nodeId/drain': ADMIN,
+  'DELETE /v1/cluster/nodes/:nodeId/drain': ADMIN,
   'GET /v1/tokens': ADMIN,
   'POST /v1/tokens': ADMIN,
   'DELETE /v1/tokens/:tokenId': ADMIN,

@@ -11,6 +11,7 @@ import { addBackupRoute, ONE_BACKUP } from './backup-route.ts';
 import { addBatchRoute, ALLOW_BATCH } from './batch-route.ts';
 import { addCustomersRoutes, BLOCK, CUSTOMER, RESET } from './customers-route.ts';
 import { refusalOfCaller } from './callers.ts';
+import { addDrainRoutes, DRAIN } from './drain-route.ts';
 import { HTTP_LIMITS, type HttpDoorInit, type HttpLimits } from './door-init.ts';
 import { type HttpAnswer, sendAnswer } from './http-answer.ts';
 import { parseJsonBody } from './json-body.ts';
@@ -45,6 +46,7 @@ const NAMED: readonly (readonly [RegExp, string])[] = [
   [/^\/v1\/users\/[^/]+\/block$/, BLOCK],
   [/^\/v1\/users\/[^/]+\/reset$/, RESET],
   [/^\/v1\/customers\/[^/]+$/, CUSTOMER],
+  [/^\/v1\/cluster\/nodes\/[^/]+\/drain$/, DRAIN],
   [/^\/v1\/rules\/.+$/, ONE_RULE],
   [/^\/v1\/tokens\/[^/]+$/, ONE_TOKEN],
   [/^\/v1\/backup\/[^/]+$/, ONE_BACKUP],
@@ -91,6 +93,7 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
   addRefundsRoute(app, init);
   addUsageRoute(app, init);
   addNodesRoute(app, init);
+  addDrainRoutes(app, init);
   addRulesRoutes(app, init);
   addTokensRoutes(app, init);
   addBackupRoute(app, init);

@@ -59,6 +59,7 @@ const FOLLOWS_FAIL_MODES: Readonly<Record<UnavailableReason, boolean>> = {
   not_member: false,
   rules_changed: false,
   customer_changed: false,
+  draining: false,
 };
 
 export function outcomeOf(answers: readonly AnsweredShare[]): ShareOutcome {

@@ -3,6 +3,7 @@
  * read one day. What is read comes from a disk or another node: every shape is checked, and nothing is decided.
  */
 import { InvalidFieldError } from '../api/fields.ts';
+import { validateDrain } from '../api/drain.ts';
 import { validateTokenEntry } from '../api/token.ts';
 import { InvalidRuleError, validateRuleTable } from '../limiter/rules.ts';
 import type { MetaCommand, MetaRecord, MetaState } from './meta-state.ts';
@@ -79,7 +80,9 @@ const isMember: Check = (value) =>
   isCount(value['id']) &&
   isAbsentOr(isText)(value['incarnation']) &&
   isAbsentOr(isHostPort)(value['http']) &&
-  isAbsentOr(isHostPort)(value['peer']);
+  isAbsentOr(isHostPort)(value['peer']) &&
+  // Records of before this could be said have it of no node.
+  isAbsentOr((draining) => draining === true)(value['draining']);
 const isIntroduction: Check = (value) => isMember(value) && isObject(value) && isText(value['incarnation']);
 const isAddress: Check = (value) =>
   isMember(value) && isObject(value) && isHostPort(value['http']) && isHostPort(value['peer']);
@@ -106,6 +109,8 @@ const isTokenChange: Check = (value) =>
     ? isToken(value['create'])
     : isText(value['revoke']) && typeof value['canOpen'] === 'boolean');
 
+const isDrain = isSound((value) => validateDrain(isObject(value) ? value : {}), InvalidFieldError);
+
 const isChange: Check = (value) =>
   isObject(value) && isAbsentOr(isAddress)(value['add']) && isAbsentOr(isCount)(value['remove']);
 
@@ -122,6 +127,8 @@ function isCommand(value: unknown): boolean {
       return isTable(value['table']) && isCount(value['base']) && isAbsentOr(isText)(value['definitions']);
     case 'tokens':
       return isTokenChange(value['change']);
+    case 'drain':
+      return isDrain(value['change']);
     case 'introduce':
       return isIntroduction(value['node']);
     case 'settled':

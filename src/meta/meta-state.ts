@@ -11,8 +11,10 @@ import type { Hash32 } from '../partition/hash.ts';
 import { nextPlacement } from '../partition/next-placement.ts';
 import { ringPlacement, tableOf } from '../partition/placement.ts';
 import { decodePlacement, encodePlacement } from './placement-text.ts';
+import type { DrainRefusal } from '../api/drain.ts';
 import type { TokenRefusal } from '../api/token.ts';
 import type { ClusterChange } from '../wire/cluster-changes.ts';
+import { changedDraining } from './draining.ts';
 import { changedTokens, type TokenTable } from './token-table.ts';
 
 /** A node of the cluster. */
@@ -23,6 +25,8 @@ export interface Member {
   /** As it said itself, or as it was added; absent for a founder of which the first leader knew no address. */
   readonly http?: HostPort;
   readonly peer?: HostPort;
+  /** Others are to lead what it leads, and its doors take no requests. Until an operator says otherwise. */
+  readonly draining?: true;
 }
 
 export interface MetaState {
@@ -75,7 +79,7 @@ export interface MetaRecord {
 
 export interface MetaResult {
   readonly record: MetaRecord | undefined;
-  readonly refusal?: NodeChangeRefusal | TokenRefusal | 'rulesChanged';
+  readonly refusal?: NodeChangeRefusal | DrainRefusal | TokenRefusal | 'rulesChanged';
 }
 
 /** @param hash where the ring of placement has its nodes and partitions; fixed with the cluster */
@@ -100,6 +104,12 @@ export function applyMetaCommand(
       const tokens = changedTokens(record.state.tokens, command.change);
       if (typeof tokens === 'string') return { record, refusal: tokens };
       return { record: { ...record, state: { ...record.state, tokens } } };
+    }
+    case 'drain': {
+      if (record === undefined) return { record, refusal: 'unknownNode' };
+      const state = changedDraining(record.state, command.change);
+      if (typeof state === 'string') return { record, refusal: state };
+      return { record: state === record.state ? record : { ...record, state } };
     }
     case 'introduce':
       return { record: record === undefined ? record : introduced(record, command.node) };

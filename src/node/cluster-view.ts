@@ -19,6 +19,8 @@ import { digestOfRules } from './rules-digest.ts';
 
 /** A node that was silent for this long is shown as down. Reports come every 500 ms. */
 const SILENT_MILLIS_MAX = 2_000;
+/** Enough for people to see that two databases are not the same. */
+const INCARNATION_CHARACTERS = 8;
 
 /** What this node says of itself and of its groups. */
 export function reportOf(
@@ -111,13 +113,15 @@ export class ClusterView {
         ...why,
         refusedBy: [...self.refusals].map(([node, { code, text }]) => ({ node, code, text })),
       },
-      nodes: nodes.map(({ id, http }) => ({
+      nodes: nodes.map(({ id, http, incarnation, draining }) => ({
         id,
         http: told(http),
         resp: told(this.#reports.get(id)?.report.resp),
         pid: this.#reports.get(id)?.report.pid ?? null,
         up: isUp(id),
         clock: this.#reports.get(id)?.report.clock ?? null,
+        ...(incarnation !== undefined && { incarnation: incarnation.slice(0, INCARNATION_CHARACTERS) }),
+        ...(draining !== undefined && { draining }),
       })),
       version,
       settledVersion,

@@ -56,7 +56,9 @@ function membershipEvents(parts: NodeParts): Pick<NodeCoreInit, 'nodesChanged' |
   return {
     nodesChanged(state, metaMembers) {
       const { nodes, version, settledVersion } = state;
-      logger.info({ nodes: nodes.map(({ id }) => id), version, settledVersion }, 'nodes of the cluster');
+      const draining = nodes.filter((each) => each.draining === true).map(({ id }) => id);
+      const ids = nodes.map(({ id }) => id);
+      logger.info({ nodes: ids, version, settledVersion, draining }, 'nodes of the cluster');
       transport.recheck();
       transport.setPeers(currentPeers(state, metaMembers, config));
       memberCache.update(state);
@@ -82,7 +84,7 @@ function tellMode(mode: ReturnType<Access['mode']>, logger: Logger): void {
 
 type ToldEvents = Pick<
   NodeCoreInit,
-  'leaderChanged' | 'snapshotRefused' | 'refusingAtCapacity' | 'clockJudged' | 'decidesDegraded'
+  'leaderChanged' | 'drained' | 'snapshotRefused' | 'refusingAtCapacity' | 'clockJudged' | 'decidesDegraded'
 >;
 
 function toldEvents({ init: { logger } }: NodeParts): ToldEvents {
@@ -90,6 +92,12 @@ function toldEvents({ init: { logger } }: NodeParts): ToldEvents {
     leaderChanged(partition, leader) {
       logger.info({ partition, leader }, leader === NO_NODE ? 'leader lost' : 'leader elected');
     },
+    drained: (isDraining) =>
+      logger.warn(
+        isDraining
+          ? 'draining: others are to lead what this node leads, and its doors take no requests'
+          : 'drained no more: this node takes requests and leads again',
+      ),
     snapshotRefused: (group, error) =>
       logger.warn({ group, err: error }, 'a snapshot of a leader is unsound'),
     refusingAtCapacity: (isRefusing, report) =>

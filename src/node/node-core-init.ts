@@ -54,6 +54,8 @@ export interface NodeCoreInit {
   readonly nodesChanged?: (state: MetaState, metaMembers: readonly NodeId[]) => void;
   /** Called once: this node was removed, or is not the one whose id it bears. It takes part no more. */
   readonly excluded?: (standing: Exclusion) => void;
+  /** An operator drains this node, or does so no more. */
+  readonly drained?: (isDraining: boolean) => void;
   /** Whether this node's clock runs at the speed of the others' has changed. */
   readonly clockJudged?: (verdict: ClockVerdict) => void;
   /** A group was added to this node, before anything of it is applied beyond `applied`; for those who look on. */

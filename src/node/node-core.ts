@@ -26,6 +26,7 @@ import { type Backups, backupsOf } from './backups.ts';
 import { watchCapacity } from './capacity.ts';
 import { Departure, departureLimits } from './departure.ts';
 import { restoreGroup } from './group-loader.ts';
+import { Draining } from './draining.ts';
 import { FIRST_ID_BOUND, type NodeCoreInit } from './node-core-init.ts';
 import { introductionsOf } from './peer-addresses.ts';
 import { PeerEvents } from './peer-events.ts';
@@ -48,6 +49,7 @@ export class NodeCore {
   readonly rules: RulesChanges;
   /** To be asked who may ask what, and for other tokens. */
   readonly tokens: Tokens;
+  readonly draining: Draining;
   /** To be asked what the doors of all nodes answered. */
   readonly usage: UsageExchange;
   /** To be asked under all limits that the rules find for a request. */
@@ -95,7 +97,9 @@ export class NodeCore {
     const { timing, partitions: partitionCount } = config;
     const change: RulesChangesInit['change'] = (...asked) => this.#membership.change(...asked);
     this.rules = new RulesChanges({ core: this, timing, partitionCount, change });
-    this.tokens = newTokens(init, { state: () => this.meta.state, change });
+    const state = (): MetaState | undefined => this.meta.state;
+    this.tokens = newTokens(init, { state, change });
+    this.draining = new Draining({ ...init, raft: this.raft, state, change });
     this.#capacity = watchCapacity({
       nodeId,
       config,
@@ -290,6 +294,7 @@ export class NodeCore {
     this.described.tick();
     this.#forwarder.tick();
     this.#departure.tick();
+    this.draining.tick();
     this.#membership.tick();
     this.rules.tick();
     this.tokens.tick();

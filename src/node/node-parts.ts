@@ -23,6 +23,7 @@ import { DoorUsage } from './door-usage.ts';
 import { EventTurn } from './event-turn.ts';
 import { type KnownTokens, MemberCache, readKnownMembers } from './member-cache.ts';
 import { Metrics } from './metrics.ts';
+import type { NodeCore } from './node-core.ts';
 import type { Clocks } from './node-core-init.ts';
 import type { NodeInit } from './node-init.ts';
 import { ObservedStore } from './observed-store.ts';
@@ -55,6 +56,7 @@ const SYSTEM_CLOCKS: Clocks = {
   wallMillis: () => Date.now(),
 };
 const STARTING = { kind: 'unavailable', reason: 'starting', proposed: false } as const;
+const DRAINING = { kind: 'unavailable', reason: 'draining', proposed: false } as const;
 
 /** @throws what `openStore` throws if the directory must not be used */
 export async function openParts(init: NodeInit): Promise<NodeParts> {
@@ -266,28 +268,36 @@ function behindDoor(
   { id: nodeId, resp }: NodeAddress,
   { readiness, view, usage, access }: Pick<NodeParts, 'readiness' | 'view' | 'usage' | 'access'>,
 ): NodeBehindDoor {
+  /** Undefined while requests are refused, by `refusal`. */
+  const serving = (): NodeCore | undefined => (readiness.isDraining ? undefined : readiness.core);
+  const refusal = (): typeof STARTING | typeof DRAINING =>
+    readiness.core === undefined ? STARTING : DRAINING;
   const ask = <R extends UserRequest>(request: R, done: DoneWith<R>): void => {
-    if (readiness.core === undefined) (done as DoneWith<UserRequest>)(STARTING, 0);
-    else readiness.core.ask(request, done);
+    const core = serving();
+    if (core === undefined) (done as DoneWith<UserRequest>)(refusal(), 0);
+    else core.ask(request, done);
   };
   return {
     access,
     allow: ask,
     answered: (request, answer, startedMillis) => usage.answered(request, answer, startedMillis),
     allowDescribed(request, done) {
-      if (readiness.core === undefined) done(STARTING, 0);
-      else readiness.core.described.ask(request, done);
+      const core = serving();
+      if (core === undefined) done(refusal(), 0);
+      else core.described.ask(request, done);
     },
     look: ask,
     refund: ask,
     operate: ask,
     customer(customerId, action, done) {
-      if (readiness.core === undefined) done(STARTING, 0);
-      else readiness.core.described.customers.ask(customerId, action, done);
+      const core = serving();
+      if (core === undefined) done(refusal(), 0);
+      else core.described.customers.ask(customerId, action, done);
     },
     refundDescribed(request, done) {
-      if (readiness.core === undefined) done(STARTING, 0);
-      else readiness.core.described.refund(request, done);
+      const core = serving();
+      if (core === undefined) done(refusal(), 0);
+      else core.described.refund(request, done);
     },
     backup(group, done) {
       if (readiness.core === undefined) done({ ok: false, reason: 'starting' });
@@ -303,6 +313,10 @@ function behindDoor(
     changeNodes(change, done) {
       if (readiness.core === undefined) done({ ok: false, reason: 'notLeader', leader: NO_NODE });
       else readiness.core.changeNodes(change, done);
+    },
+    drain(change, done) {
+      if (readiness.core === undefined) done({ ok: false, reason: 'notLeader' });
+      else readiness.core.draining.change(change, done);
     },
     usage(query, done) {
       if (readiness.core === undefined) done({ ok: false, reason: 'starting' });

@@ -3,6 +3,8 @@ import type { Readiness } from '../api/readiness.ts';
 import type { NodeStanding } from '../meta/standing.ts';
 import type { NodeCore } from './node-core.ts';
 
+const DRAINING = 'an operator drains this node: `quorate drain --undo` ends that';
+
 export class NodeReadiness {
   #core: NodeCore | undefined;
   #loaded = 0;
@@ -34,14 +36,21 @@ export class NodeReadiness {
     return this.#core;
   }
 
-  /** It stops, or will never be ready again. */
+  /** Its doors take no requests. */
+  get isDraining(): boolean {
+    return this.#core?.draining.isOn === true;
+  }
+
+  /** It stops, is drained, or will never be ready again. */
   get wantsNoClients(): boolean {
-    return this.#isStopping || this.#core?.isExcluded === true;
+    return this.#isStopping || this.#core?.isExcluded === true || this.isDraining;
   }
 
   get current(): Readiness {
     if (this.#isStopping) return { status: 'stopping' };
     if (this.#core === undefined) return { status: 'starting', loaded: this.#loaded, of: this.#of };
+    if (this.isDraining && !this.#core.isExcluded)
+      return { status: 'draining', reason: DRAINING, leads: this.#core.raft.leaderships };
     return this.#core.isReady ? { status: 'ready' } : readinessOf(this.#core.standing, this.#isFounder);
   }
 }

@@ -60,6 +60,8 @@ export function meaningOf({ reason }: Unavailable): 'elsewhere' | 'leads' | 'not
     // Whoever gets a request too late says so without a look at who leads.
     case 'deadline':
     case 'not_member':
+    // Only a door says so, of its own node.
+    case 'draining':
       return 'nothing';
   }
 }

@@ -1,4 +1,11 @@
 /** The frames of a change of the cluster on its way to the leader of group 0, and of what became of it. */
+import {
+  DRAIN_FAILURES,
+  type DrainChange,
+  type DrainFailure,
+  type DrainResult,
+  validateDrain,
+} from '../api/drain.ts';
 import { InvalidFieldError } from '../api/fields.ts';
 import {
   NODE_CHANGE_FAILURES,
@@ -23,6 +30,7 @@ import { FrameError } from './frame.ts';
 export type ClusterChange =
   | { readonly type: 'change'; readonly change: NodeChange }
   | { readonly type: 'tokens'; readonly change: TokenChange }
+  | { readonly type: 'drain'; readonly change: DrainChange }
   /** `base`: the version of the rules in group 0 that this replaces, 0 if there are none. */
   | {
       readonly type: 'rules';
@@ -35,7 +43,7 @@ export type ClusterChange =
 /** What became of it. `version`: of the list of nodes, of the rules, or of the tokens. */
 export type ClusterChangeResult =
   | NodeChangeResult
-  | { readonly ok: false; readonly reason: 'rulesChanged' | TokenRefusal };
+  | { readonly ok: false; readonly reason: 'rulesChanged' | 'tooFewUndrained' | TokenRefusal };
 
 /** Of a change of the nodes: what belongs to other changes says nothing of it. */
 export function nodeChangeResult(result: ClusterChangeResult): NodeChangeResult {
@@ -46,6 +54,17 @@ export function nodeChangeResult(result: ClusterChangeResult): NodeChangeResult 
 
 function isOfNodes(reason: string): reason is Exclude<NodeChangeFailure, 'notLeader'> {
   return reason in NODE_CHANGE_FAILURES;
+}
+
+/** Of draining a node, as above. */
+export function drainResult(result: ClusterChangeResult): DrainResult {
+  if (result.ok) return { ok: true };
+  const { reason } = result;
+  return { ok: false, reason: isOfDraining(reason) ? reason : 'unknownOutcome' };
+}
+
+function isOfDraining(reason: string): reason is DrainFailure {
+  return reason in DRAIN_FAILURES;
 }
 
 export interface ForwardedChange {
@@ -60,7 +79,7 @@ export interface ForwardedResult {
   readonly result: ClusterChangeResult;
 }
 
-const TYPES = ['change', 'rules', 'tokens'] as const satisfies readonly ClusterChange['type'][];
+const TYPES = ['change', 'rules', 'tokens', 'drain'] as const satisfies readonly ClusterChange['type'][];
 
 const REASONS = [
   'emptyChange',
@@ -75,7 +94,8 @@ const REASONS = [
   'notMember',
   'rulesChanged',
   ...TOKEN_REFUSALS,
-] as const satisfies readonly (NodeChangeFailure | TokenRefusal | 'rulesChanged')[];
+  'tooFewUndrained',
+] as const satisfies readonly (NodeChangeFailure | TokenRefusal | 'rulesChanged' | 'tooFewUndrained')[];
 
 export function encodeClusterChange({ id, change }: ForwardedChange): Buffer {
   const type = TYPES.indexOf(change.type);
@@ -83,6 +103,7 @@ export function encodeClusterChange({ id, change }: ForwardedChange): Buffer {
   if (change.type === 'rules')
     return pack([id, type, change.base, encodeRules(change.table), change.definitions]);
   if (change.type === 'tokens') return pack([id, type, ...tokenFields(change.change)]);
+  if (change.type === 'drain') return pack([id, type, change.change.node, change.change.isDraining]);
   const { add, remove } = change.change;
   const { http, peer } = add ?? {};
   return pack([id, type, remove ?? null, add?.id ?? null, http?.host, http?.port, peer?.host, peer?.port]);
@@ -95,6 +116,7 @@ export function decodeClusterChange(payload: Uint8Array): ForwardedChange {
   const type = fields.oneOf(TYPES, 'type');
   if (type === 'change') return { id, change: { type, change: readNodeChange(fields) } };
   if (type === 'tokens') return { id, change: { type, change: readTokenChange(fields) } };
+  if (type === 'drain') return { id, change: { type, change: readDrain(fields) } };
   const base = fields.integer('base');
   const table = readRules(fields.bytes('rules'));
   const definitions = fields.optionalString('definitions');
@@ -133,6 +155,15 @@ function readTokenChange(fields: Fields): TokenChange {
     return { create: validateTokenEntry({ id, role, name, sha256, createdMillis }, 'create') };
   } catch (error) {
     if (error instanceof InvalidFieldError) throw new FrameError(`change of the tokens: ${error.message}`);
+    throw error;
+  }
+}
+
+function readDrain(fields: Fields): DrainChange {
+  try {
+    return validateDrain({ node: fields.integer('node'), isDraining: fields.boolean('isDraining') });
+  } catch (error) {
+    if (error instanceof InvalidFieldError) throw new FrameError(`draining a node: ${error.message}`);
     throw error;
   }
 }

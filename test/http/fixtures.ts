@@ -7,6 +7,7 @@ import type { BackupStarted } from '../../src/api/backup.ts';
 import type { CustomerAction, CustomerAnswer, CustomerRequest } from '../../src/api/customer.ts';
 import type { ClusterReport } from '../../src/api/cluster-report.ts';
 import type { NodeBehindDoor } from '../../src/api/front-door.ts';
+import type { DrainChange, DrainResult } from '../../src/api/drain.ts';
 import type { NodeChange, NodeChangeResult } from '../../src/api/node-change.ts';
 import type { RulesChange, RulesChangeResult, RulesInForce } from '../../src/api/rules-change.ts';
 import type { Readiness } from '../../src/api/readiness.ts';
@@ -102,6 +103,8 @@ export class Door {
   describedAnswer: DescribedAnswer = { kind: 'unlimited', rulesVersion: 7 };
   readonly changes: NodeChange[] = [];
   changed: NodeChangeResult = { ok: true, version: 2 };
+  readonly drains: DrainChange[] = [];
+  drained: DrainResult = { ok: true };
   rules: RulesInForce | undefined;
   readonly rulesChanges: RulesChange[] = [];
   rulesChanged: RulesChangeResult = { ok: true, version: 8, pending: [] };
@@ -155,6 +158,10 @@ export class Door {
       changeNodes: (change, done) => {
         this.changes.push(change);
         done(this.changed);
+      },
+      drain: (change, done) => {
+        this.drains.push(change);
+        done(this.drained);
       },
       rules: () => this.rules,
       rule: (id) =>

@@ -110,6 +110,7 @@ export class PlayedDoor {
         wantsNoClients: () => this.wantsNoClients,
         cluster: () => this.report,
         changeNodes: () => {},
+        drain: () => {},
         rules: () => this.rules,
         rule: () => undefined,
         changeRules: () => {},

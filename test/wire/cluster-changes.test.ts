@@ -60,6 +60,20 @@ describe('a change of the tokens', () => {
   });
 });
 
+describe('draining a node', () => {
+  it.each([true, false])('arrives as it was sent: %j', (isDraining) => {
+    const sent = { id: 7, change: { type: 'drain', change: { node: 2, isDraining } } } as const;
+    expect(decodeClusterChange(encodeClusterChange(sent))).toEqual(sent);
+  });
+
+  it.each([[[7, 3]], [[7, 3, 2]], [[7, 3, 0, true]], [[7, 3, 2, 1]]])(
+    'that makes no sense is a FrameError: %j',
+    (value) => {
+      expect(() => decodeClusterChange(pack(value))).toThrow(FrameError);
+    },
+  );
+});
+
 describe('a change of the rules', () => {
   const table = validateRuleTable({ version: 8, rules: [{ id: 'a', limit: 3, windowMillis: 1_000 }] });
 
@@ -87,6 +101,7 @@ describe('what became of it', () => {
     [{ ok: false, reason: 'notLeader', leader: 3 }],
     [{ ok: false, reason: 'rulesChanged' }],
     [{ ok: false, reason: 'lastAdmin' }],
+    [{ ok: false, reason: 'tooFewUndrained' }],
   ])('arrives as it was sent: %j', (result) => {
     expect(decodeChangeResult(encodeChangeResult({ id: 7, result }))).toEqual({ id: 7, result });
   });

@@ -151,6 +151,10 @@ const KINDS: readonly Kind[] = [
             { requiredKeys: [] },
           ),
         }),
+        fc.record({
+          type: fc.constant('drain' as const),
+          change: fc.record({ node: nodeId, isDraining: fc.boolean() }),
+        }),
         fc.record(
           { type: fc.constant('rules' as const), table, base: natural, definitions: shortText(20) },
           { requiredKeys: ['type', 'table', 'base'] },

@@ -95,6 +95,7 @@ const NODE: NodeBehindDoor = {
   wantsNoClients: () => false,
   cluster: () => REPORT,
   changeNodes: () => {},
+  drain: () => {},
   rules: () => undefined,
   rule: () => undefined,
   changeRules: () => {},

@@ -1,0 +1,100 @@
+/**
+ * `quorate drain`: has a node of a running cluster hand over what it leads and take no requests, or ends that, and waits until it
+ * is so. A repetition changes nothing, so it may be asked again whatever became of it before.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { isClusterReport } from '../api/cluster-report.ts';
+import { askNode, ClusterCommandError, messageOf } from './ask-node.ts';
+
+export interface DrainCommandInit {
+  /** The URL of any node of the cluster. */
+  readonly via: string;
+  readonly node: number;
+  readonly isDraining: boolean;
+  /** Whether to wait until it leads nothing, or takes requests again. */
+  readonly wait: boolean;
+  readonly timeoutMillis: number;
+  readonly json?: true;
+  readonly print: (line: string) => void;
+}
+
+const AGAIN_MILLIS = 500;
+/** For an answer to the change itself, which may wait for the log. */
+const CHANGE_MILLIS_MAX = 10_000;
+const STATUS_MILLIS_MAX = 2_000;
+
+/** What a node is doing, as it says itself and as the one that was asked knows. */
+interface Progress {
+  /** Groups that it leads; undefined: nobody could be asked. */
+  readonly leads: number | undefined;
+  readonly isDone: boolean;
+  readonly text: string;
+}
+
+/** `pending`: it is accepted, and not done yet. @throws ClusterCommandError if it is refused, or nobody could be asked */
+export async function drainNode(init: DrainCommandInit): Promise<'done' | 'pending'> {
+  const { node, isDraining, wait, timeoutMillis, json, print } = init;
+  const say = json === true ? (): void => undefined : print;
+  const deadline = performance.now() + timeoutMillis;
+  await accepted(init, deadline, say);
+  say(isDraining ? `node ${node} is to be drained` : `node ${node} is to take requests again`);
+  let progress = await look(init);
+  let said = '';
+  while (wait && !progress.isDone && performance.now() < deadline) {
+    if (progress.text !== said) say(progress.text);
+    said = progress.text;
+    await delay(AGAIN_MILLIS);
+    progress = await look(init);
+  }
+  const { leads, isDone, text } = progress;
+  if (json === true)
+    print(JSON.stringify({ node, draining: isDraining, leads: leads ?? null, done: isDone }));
+  else print(isDone ? `done: ${text}` : `not done yet: ${text}; it goes on by itself`);
+  return isDone || !wait ? 'done' : 'pending';
+}
+
+async function accepted(
+  { via, node, isDraining }: DrainCommandInit,
+  deadline: number,
+  say: (line: string) => void,
+): Promise<void> {
+  const url = new URL(`/v1/cluster/nodes/${node}/drain`, via);
+  for (;;) {
+    const sent = { method: isDraining ? 'PUT' : 'DELETE' };
+    const { status, body, isUnreachable } = await askNode(url, CHANGE_MILLIS_MAX, sent);
+    if (status === 200) return;
+    const message = messageOf(body) ?? `status ${status}`;
+    if (isUnreachable === true)
+      throw new ClusterCommandError(
+        `no node listens at ${url.origin} (${message}): give the address of a running node with --via`,
+        'unreachable',
+      );
+    if (status !== 0 && status !== 503) throw new ClusterCommandError(`${url.origin}: ${message}`);
+    if (performance.now() >= deadline)
+      throw new ClusterCommandError(`not accepted in time: ${message}; it may be asked again`, 'unfinished');
+    say(`not accepted yet (${message}); asking again`);
+    await delay(AGAIN_MILLIS);
+  }
+}
+
+async function look({ via, node: id, isDraining }: DrainCommandInit): Promise<Progress> {
+  const { status, body } = await askNode(new URL('/v1/cluster', via), STATUS_MILLIS_MAX);
+  if (status !== 200 || !isClusterReport(body)) {
+    const text = `${via} does not tell how the cluster is: ${messageOf(body) ?? `status ${status}`}`;
+    return { leads: undefined, isDone: false, text };
+  }
+  const node = body.nodes.find((each) => each.id === id);
+  const known = body.partitions.filter(({ leader }) => leader === id).length;
+  if (node === undefined) return { leads: known, isDone: true, text: `node ${id} was removed` };
+  const { http, up } = node;
+  if (!up) return { leads: known, isDone: isDraining && known === 0, text: `node ${id} does not run` };
+  if (http === null) return { leads: known, isDone: false, text: `where node ${id} answers is not known` };
+  const ready = new URL('/readyz', `${new URL(via).protocol}//${http}`);
+  const { body: said } = await askNode(ready, STATUS_MILLIS_MAX);
+  const { status: state, leads: own } = said;
+  // It knows of group 0 as well, and both may be behind.
+  const leads = Math.max(known, typeof own === 'number' ? own : 0);
+  const text = `node ${id} leads ${leads} groups, and says: ${typeof state === 'string' ? state : (messageOf(said) ?? 'nothing')}`;
+  const isDone = isDraining ? state === 'draining' && leads === 0 : state === 'ready';
+  return { leads, isDone, text };
+}

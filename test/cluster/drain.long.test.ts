@@ -1,0 +1,76 @@
+/** Nodes are killed at random moments while one is drained: whoever asks again gets there, and no client is told a grant too many. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ClusterCommandError } from '../../src/cli/ask-node.ts';
+import { drainNode } from '../../src/cli/drain-command.ts';
+import { eventually, TestCluster } from './harness.ts';
+import { PersistentClients } from './persistent-clients.ts';
+
+const RULE = { id: 'default', limit: 25, windowMillis: 600_000, clock: 'cluster' } as const;
+/** Later than the change of the cluster as a rule, and earlier than its end. */
+const KILL_MILLIS_MAX = 120;
+/** What a client may be told while a node was killed, or is drained. */
+const EXPLAINED = new Set(['draining', 'no_leader', 'unknown_outcome', 'deadline', 'starting']);
+
+const quietly = (): void => undefined;
+
+describe('a node that is drained while nodes are killed', () => {
+  let cluster: TestCluster;
+  beforeAll(async () => {
+    cluster = await TestCluster.start({ rules: [RULE], partitions: 8 });
+  });
+  afterAll(async () => cluster.stop());
+
+  async function drain(isDraining: boolean, via: number): Promise<'done' | 'pending'> {
+    const url = `http://127.0.0.1:${cluster.port(via)}`;
+    return drainNode({ via: url, node: 2, isDraining, wait: true, timeoutMillis: 60_000, print: quietly });
+  }
+
+  async function stateOf(id: number): Promise<string> {
+    const response = await fetch(`http://127.0.0.1:${cluster.port(id)}/readyz`).catch(() => undefined);
+    if (response === undefined) return 'no answer';
+    const { status, leads } = (await response.json()) as { status: string; leads?: number };
+    return `${response.status} ${status} ${leads ?? ''}`.trim();
+  }
+
+  it('is drained in the end, also after it was killed, and no grant is told too many', async () => {
+    const clients = new PersistentClients(8, () => cluster.ids.map((id) => cluster.port(id)));
+    for (const [victim, via] of [
+      [2, 1],
+      [1, 1],
+      [3, 2],
+    ] as const) {
+      const killMillis = Math.random() * KILL_MILLIS_MAX;
+      console.log(`node ${victim} is killed ${killMillis.toFixed(1)} ms after node ${via} was asked`);
+      // Whatever becomes of it: it may find nobody there, or see its end.
+      const first = drain(true, via).catch((error: unknown) => error);
+      await delay(killMillis);
+      await cluster.kill(victim);
+      cluster.startNode(victim);
+      const outcome = await first;
+      expect(outcome === 'done' || outcome instanceof ClusterCommandError).toBe(true);
+      await eventually('nodes answer', async () =>
+        (await stateOf(victim)) === 'no answer' ? undefined : true,
+      );
+      expect(await drain(true, 3)).toBe('done');
+      expect(await stateOf(2)).toBe('503 draining 0');
+      // It knows that by itself.
+      await cluster.kill(2);
+      cluster.startNode(2);
+      await eventually('node 2 is drained', async () =>
+        (await stateOf(2)) === '503 draining 0' ? true : undefined,
+      );
+      expect(await drain(false, 3)).toBe('done');
+      await cluster.ready();
+    }
+    await clients.stop();
+    const { counts, grants, answers } = clients;
+    console.log(`answers ${JSON.stringify(counts)}`);
+    expect([...grants.values()].filter((count) => count > RULE.limit)).toEqual([]);
+    expect([...grants.values()].filter((count) => count === RULE.limit).length).toBeGreaterThan(0);
+    const unexplained = answers.filter(
+      ({ status, reason }) => ![200, 429].includes(status) && !(status === 503 && EXPLAINED.has(reason)),
+    );
+    expect(unexplained).toEqual([]);
+  });
+});
