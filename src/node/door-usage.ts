@@ -32,8 +32,12 @@ export class DoorUsage {
     this.#table.setRules(rules.rules.map(({ id }) => id));
   }
 
-  /** @param startedMillis when the door had read the request, on the monotonic clock */
-  answered(request: AllowRequest | DescribedRequest, answer: DescribedAnswer, startedMillis: number): void {
+  /** Returns how long it took, if that was timed. @param startedMillis when the door had read the request, on the monotonic clock */
+  answered(
+    request: AllowRequest | DescribedRequest,
+    answer: DescribedAnswer,
+    startedMillis: number,
+  ): number | undefined {
     switch (answer.kind) {
       case 'decision': {
         const { ruleId, allowed } = answer.decision;
@@ -53,12 +57,14 @@ export class DoorUsage {
       case 'invalid':
       case 'conflict':
       case 'unlimited':
-        return;
+        return undefined;
     }
     this.#untilTimed -= 1;
-    if (this.#untilTimed > 0) return;
+    if (this.#untilTimed > 0) return undefined;
     this.#untilTimed = TIMED_EACH;
-    this.#recent.took(this.#clocks.monotonicMillis() - startedMillis);
+    const tookMillis = this.#clocks.monotonicMillis() - startedMillis;
+    this.#recent.took(tookMillis);
+    return tookMillis;
   }
 
   counted(query: UsageQuery, untilMinute: number): NodeUsage {

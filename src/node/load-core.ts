@@ -84,12 +84,23 @@ function tellMode(mode: ReturnType<Access['mode']>, logger: Logger): void {
 
 type ToldEvents = Pick<
   NodeCoreInit,
-  'leaderChanged' | 'drained' | 'snapshotRefused' | 'refusingAtCapacity' | 'clockJudged' | 'decidesDegraded'
+  | 'leaderChanged'
+  | 'timed'
+  | 'drained'
+  | 'snapshotRefused'
+  | 'refusingAtCapacity'
+  | 'clockJudged'
+  | 'decidesDegraded'
 >;
 
-function toldEvents({ init: { logger } }: NodeParts): ToldEvents {
+function toldEvents({ init: { logger }, metrics, slow }: NodeParts): ToldEvents {
   return {
+    timed(partition, timing) {
+      metrics.operation.entryApplied(timing);
+      slow.entryApplied(partition, timing);
+    },
     leaderChanged(partition, leader) {
+      metrics.operation.leaderChanged(leader);
       logger.info({ partition, leader }, leader === NO_NODE ? 'leader lost' : 'leader elected');
     },
     drained: (isDraining) =>

@@ -2,6 +2,7 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import type { ReservationCounts } from '../matching/reservations.ts';
 import type { DoorUsage } from './door-usage.ts';
+import { OperationMetrics, type OperationSources } from './operation-metrics.ts';
 import { addUsageMetrics } from './usage-metrics.ts';
 
 const LATENCY_BUCKETS_SECONDS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1];
@@ -22,11 +23,14 @@ export interface MetricSources {
   /** By node. */
   readonly clockRatesPpm: () => Iterable<readonly [number, number]>;
   readonly usage: DoorUsage;
+  readonly operation: OperationSources;
   /** Wrong tokens that were shown, by door, since the node started. */
   readonly authFailures: () => Iterable<readonly [string, number]>;
 }
 
 export class Metrics {
+  /** To be told how the node works. */
+  readonly operation: OperationMetrics;
   readonly #registry = new Registry();
   readonly #requests: Counter;
   readonly #requestSeconds: Histogram;
@@ -95,6 +99,7 @@ export class Metrics {
     });
     addAuthFailures(sources, registers);
     addUsageMetrics(sources.usage, this.#registry);
+    this.operation = new OperationMetrics(sources.operation, this.#registry);
   }
 
   observeRequest(status: number, seconds: number): void {

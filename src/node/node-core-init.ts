@@ -10,6 +10,7 @@ import type { MetaState } from '../meta/meta-state.ts';
 import type { Exclusion } from '../meta/standing.ts';
 import type { CapacityReport } from '../partition/capacity-watch.ts';
 import type { Hash32 } from '../partition/hash.ts';
+import type { EntryTiming } from '../partition/entry-timing.ts';
 import type { PartitionOptions } from '../partition/partition-options.ts';
 import type { NodeUsage } from '../usage/node-usage.ts';
 import type { PeerFrameType } from '../wire/frame.ts';
@@ -54,6 +55,8 @@ export interface NodeCoreInit {
   readonly nodesChanged?: (state: MetaState, metaMembers: readonly NodeId[]) => void;
   /** Called once: this node was removed, or is not the one whose id it bears. It takes part no more. */
   readonly excluded?: (standing: Exclusion) => void;
+  /** A partition that this node leads has applied an entry that was proposed here. */
+  readonly timed?: ((partition: number, timing: EntryTiming) => void) | undefined;
   /** An operator drains this node, or does so no more. */
   readonly drained?: (isDraining: boolean) => void;
   /** Whether this node's clock runs at the speed of the others' has changed. */

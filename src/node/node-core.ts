@@ -91,6 +91,7 @@ export class NodeCore {
       },
       refusedAtCapacity: () => this.#capacity.refusedOne(),
       added: (group, app) => this.#added(group, app),
+      timed: init.timed,
     });
     this.clock = this.#newClockWatch();
     this.#membership = this.#newMembership();

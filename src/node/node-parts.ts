@@ -22,14 +22,16 @@ import { DoorClock } from './door-clock.ts';
 import { DoorUsage } from './door-usage.ts';
 import { EventTurn } from './event-turn.ts';
 import { type KnownTokens, MemberCache, readKnownMembers } from './member-cache.ts';
-import { Metrics } from './metrics.ts';
+import type { Metrics } from './metrics.ts';
 import type { NodeCore } from './node-core.ts';
 import type { Clocks } from './node-core-init.ts';
+import { metricsOf } from './node-metrics.ts';
 import type { NodeInit } from './node-init.ts';
 import { ObservedStore } from './observed-store.ts';
 import { addressesToSay, configuredPeers } from './peer-addresses.ts';
 import { NodeReadiness } from './readiness.ts';
 import { rulesInForce } from './rules-in-force.ts';
+import { SLOW_MILLIS, SlowDecisions } from './slow-decisions.ts';
 
 export interface NodeParts {
   readonly init: NodeInit;
@@ -48,6 +50,8 @@ export interface NodeParts {
   readonly doorClock: DoorClock;
   readonly usage: DoorUsage;
   readonly access: Access;
+  readonly metrics: Metrics;
+  readonly slow: SlowDecisions;
   readonly doors: readonly FrontDoor[];
 }
 
@@ -96,15 +100,24 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
   const usage = new DoorUsage(clocks);
   const { tokens: tokensBefore } = (await readKnownMembers(dataDirectory)) ?? {};
   const access = accessBehind(init, readiness, tokensBefore);
-  const behind = behindDoor(self, { readiness, view, usage, access });
-  const resp = respDoor(init, self.resp, { node: behind, doorClock, turn, ...clocks });
-  const metrics = metricsOf(readiness, { resp, usage, access });
   const { monotonicMillis } = clocks;
+  const slow = new SlowDecisions({ logger, monotonicMillis });
+  const behind = behindDoor(self, { readiness, view, usage, access, slow });
+  const resp = respDoor(init, self.resp, { node: behind, doorClock, turn, ...clocks });
+  const doors: Record<string, FrontDoor> = resp === undefined ? {} : { resp };
+  const metrics = metricsOf(init, { readiness, resp, usage, access, slow, transport, doors });
   const http = httpDoor(init, self.http, { node: behind, doorClock, metrics, ...clocks });
+  doors['http'] = http;
   const store = new ObservedStore(init.wrapStore?.(opened) ?? opened, {
     monotonicMillis,
-    wrote: (seconds) => metrics.observeWrite(seconds),
-    snapshotKept: (snapshot) => logger.info(snapshot, 'snapshot kept'),
+    wrote(seconds) {
+      metrics.observeWrite(seconds);
+      slow.wrote(seconds);
+    },
+    snapshotKept(snapshot) {
+      metrics.operation.snapshotKept(snapshot);
+      logger.info(snapshot, 'snapshot kept');
+    },
   });
   const fatal = fatalOnce(init, (reason) => opened.condemn(reason));
   const unwritten = (error: unknown): void =>
@@ -125,6 +138,8 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
     doorClock,
     usage,
     access,
+    metrics,
+    slow,
     doors: [http, ...(resp === undefined ? [] : [resp])],
   };
 }
@@ -222,32 +237,11 @@ function respDoor(
   });
 }
 
-function metricsOf(
-  readiness: NodeReadiness,
-  {
-    resp,
-    usage,
-    access,
-  }: {
-    readonly resp: RespDoor | undefined;
-    readonly usage: DoorUsage;
-    readonly access: Access;
-  },
-): Metrics {
-  return new Metrics({
-    respAnswers: () => Object.entries(resp?.counts.answers ?? {}),
-    leaderships: () => readiness.core?.raft.leaderships ?? 0,
-    openRequests: () => readiness.core?.router.openCount ?? 0,
-    waitingProposals: () => readiness.core?.waitingCount ?? 0,
-    stateBytes: () => readiness.core?.capacity.stateBytes ?? 0,
-    stateBytesMax: () => readiness.core?.capacity.stateBytesMax ?? 0,
-    refusedAtCapacity: () => readiness.core?.capacity.refused ?? 0,
-    reservations: () => readiness.core?.described.counts ?? { released: 0, left: 0 },
-    isClockUnfit: () => readiness.core?.clock.verdict.fit === false,
-    clockRatesPpm: () => readiness.core?.clock.estimates() ?? [],
-    usage,
-    authFailures: () => Object.entries(access.failures),
-  });
+/** Which partition it was, and who leads it if a replica is here: others forward to their leader without one. */
+function placeOf(userId: string, core: NodeCore | undefined): { partition?: number; leader?: number } {
+  const partition = core?.router.partitionOf(userId);
+  const leader = partition === undefined ? undefined : core?.partitions.get(partition)?.leader;
+  return { ...(partition !== undefined && { partition }), ...(leader !== undefined && { leader }) };
 }
 
 function viewOf({ config, nodeId }: NodeInit, readiness: NodeReadiness, clocks: Clocks): ClusterView {
@@ -266,7 +260,13 @@ function viewOf({ config, nodeId }: NodeInit, readiness: NodeReadiness, clocks: 
 
 function behindDoor(
   { id: nodeId, resp }: NodeAddress,
-  { readiness, view, usage, access }: Pick<NodeParts, 'readiness' | 'view' | 'usage' | 'access'>,
+  {
+    readiness,
+    view,
+    usage,
+    access,
+    slow,
+  }: Pick<NodeParts, 'readiness' | 'view' | 'usage' | 'access' | 'slow'>,
 ): NodeBehindDoor {
   /** Undefined while requests are refused, by `refusal`. */
   const serving = (): NodeCore | undefined => (readiness.isDraining ? undefined : readiness.core);
@@ -280,7 +280,12 @@ function behindDoor(
   return {
     access,
     allow: ask,
-    answered: (request, answer, startedMillis) => usage.answered(request, answer, startedMillis),
+    answered(request, answer, startedMillis) {
+      const millis = usage.answered(request, answer, startedMillis);
+      if (millis === undefined || millis < SLOW_MILLIS) return;
+      const place = request.ask === undefined ? placeOf(request.userId, readiness.core) : {};
+      slow.answered(request, answer, { millis, ...place });
+    },
     allowDescribed(request, done) {
       const core = serving();
       if (core === undefined) done(refusal(), 0);

@@ -1,6 +1,6 @@
 /** A store that tells what is done with it: how long its writes take, and what becomes of snapshots. Changes nothing. */
 import type { GroupWrite, LogStore } from '../../raft/driver/store.ts';
-import type { GroupId } from '../../raft/types.ts';
+import type { GroupId, SnapshotMeta } from '../../raft/types.ts';
 
 export interface StoreWatcher {
   readonly monotonicMillis: () => number;
@@ -10,12 +10,17 @@ export interface StoreWatcher {
     readonly group: GroupId;
     readonly index: number;
     readonly from: 'self' | 'leader';
+    readonly bytes: number;
+    /** Since its first chunk was handed to the disk; 0 if nobody saw that. */
+    readonly seconds: number;
   }) => void;
 }
 
 export class ObservedStore implements LogStore {
   /** Groups that were loaded and had one. */
   snapshotsLoaded = 0;
+  /** Snapshots on their way to the disk, by group: since when. */
+  readonly #stagedMillis = new Map<GroupId, number>();
   readonly #store: LogStore;
   readonly #watcher: StoreWatcher;
 
@@ -35,18 +40,30 @@ export class ObservedStore implements LogStore {
   }
 
   write(writes: readonly GroupWrite[], done: (error?: Error) => void): void {
-    const { monotonicMillis, wrote, snapshotKept } = this.#watcher;
+    const { monotonicMillis, wrote } = this.#watcher;
     const startedMillis = monotonicMillis();
+    for (const { group, stage, remove } of writes) {
+      if (stage?.first === 0) this.#stagedMillis.set(group, startedMillis);
+      if (remove === true) this.#stagedMillis.delete(group);
+    }
     this.#store.write(writes, (error) => {
       wrote((monotonicMillis() - startedMillis) / 1_000);
       if (error === undefined) {
         for (const { group, snapshot, install } of writes) {
-          if (snapshot !== undefined) snapshotKept({ group, index: snapshot.index, from: 'self' });
-          if (install !== undefined) snapshotKept({ group, index: install.index, from: 'leader' });
+          if (snapshot !== undefined) this.#kept(group, snapshot, 'self');
+          if (install !== undefined) this.#kept(group, install, 'leader');
         }
       }
       done(error);
     });
+  }
+
+  #kept(group: GroupId, { index, byteLength: bytes }: SnapshotMeta, from: 'self' | 'leader'): void {
+    const { monotonicMillis, snapshotKept } = this.#watcher;
+    const now = monotonicMillis();
+    const seconds = (now - (this.#stagedMillis.get(group) ?? now)) / 1_000;
+    this.#stagedMillis.delete(group);
+    snapshotKept({ group, index, from, bytes, seconds });
   }
 
   readSnapshotChunk(group: GroupId, index: number, chunk: number): ReturnType<LogStore['readSnapshotChunk']> {

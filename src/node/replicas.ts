@@ -13,7 +13,7 @@ import type { LocalReplicas } from '../meta/replica-keeper.ts';
 import { Partition } from '../partition/partition.ts';
 import { groupOfPartition } from '../partition/placement.ts';
 import { restoreGroup } from './group-loader.ts';
-import type { Clocks } from './node-core-init.ts';
+import type { Clocks, NodeCoreInit } from './node-core-init.ts';
 import { PARTITION_DEFAULTS, type PartitionOptions } from '../partition/partition-options.ts';
 
 export interface ReplicasInit {
@@ -34,6 +34,7 @@ export interface ReplicasInit {
   readonly leaderChanged: (partition: number, leader: NodeId, term: number) => void;
   readonly refusedAtCapacity: () => void;
   readonly added: (group: GroupId, app: GroupApplication) => void;
+  readonly timed: NodeCoreInit['timed'];
 }
 
 const SEED_BOUND = 2 ** 47;
@@ -87,7 +88,8 @@ export class Replicas implements LocalReplicas {
   }
 
   #made(partition: number): Partition {
-    const { nodeId, config, raft, clocks, random, options, leaderChanged, refusedAtCapacity } = this.#init;
+    const { nodeId, config, raft, clocks, random, options, leaderChanged, refusedAtCapacity, timed } =
+      this.#init;
     const group = groupOfPartition(partition);
     const replica = new Partition({
       partition,
@@ -102,6 +104,7 @@ export class Replicas implements LocalReplicas {
       leaderChanged,
       configChanged: () => this.revise(partition),
       refusedAtCapacity,
+      ...(timed !== undefined && { timed: (timing) => timed(partition, timing) }),
     });
     const rules = this.#init.rulesAsked();
     if (rules !== undefined) replica.wantRules(rules);

@@ -1,4 +1,5 @@
 /** What a partition is made with: its bounds, and whom it asks and tells. */
+import type { EntryTiming } from './entry-timing.ts';
 import type { GroupClock } from '../../raft/driver/group-clock.ts';
 import type { NodeId } from '../../raft/types.ts';
 import { MAX_AHEAD_MILLIS_DEFAULT, type RuleTable } from '../limiter/rules.ts';
@@ -40,6 +41,8 @@ export interface PartitionInit {
   readonly configChanged?: () => void;
   /** A request was refused for want of room. */
   readonly refusedAtCapacity?: () => void;
+  /** An entry that this node proposed as leader was applied. */
+  readonly timed?: (timing: EntryTiming) => void;
   /** See `LimiterStateMachine`. */
   readonly hashSeed?: number;
 }

@@ -59,7 +59,7 @@ export class Partition implements GroupApplication {
     this.clock = init.clock;
     this.#machine = new LimiterStateMachine(init.hashSeed);
     this.#wantedRules = init.ruleTable;
-    this.#waiters = new Waiters(init.monotonicMillis);
+    this.#waiters = new Waiters(init.monotonicMillis, init.timed);
     this.#timestampBound = {
       maxAheadMillis: init.options.maxAheadMillis,
       nowMillis: () => Math.max(this.clock.nowMillis(), Math.floor(init.wallMillis())),
@@ -274,9 +274,7 @@ export class Partition implements GroupApplication {
       if (isOurs) this.#applyOurs(command, entry, waited.waiters);
       else this.#housekeeping.apply(this.#machine, command, entry, this.#init.monotonicMillis);
     }
-    // Another leader's entry stands where ours was: ours can never be committed.
-    if (waited !== undefined && !isOurs)
-      this.#waiters.answerAll(waited.waiters, unavailable('no_leader', false));
+    if (waited !== undefined) this.#waiters.applied(waited, entry);
     const isNewTerm = entry.term !== this.#applied.term;
     this.#applied = { index: entry.index, term: entry.term };
     if (isNewTerm) this.#waiters.answerOverruled(this.#applied);

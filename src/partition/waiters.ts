@@ -15,6 +15,7 @@ import { type Answer, unavailable } from './answer.ts';
 import { Attempts } from './attempts.ts';
 import { CustomerQueue } from './customer-queue.ts';
 import { CommitTimes } from './commit-times.ts';
+import type { EntryTiming } from './entry-timing.ts';
 import type { PartitionOptions } from './partition-options.ts';
 
 export type Done = (answer: Answer) => void;
@@ -40,6 +41,8 @@ export interface Early {
 interface Inflight {
   readonly term: number;
   readonly sinceMillis: number;
+  /** How long the first of them may have waited before that. */
+  readonly queueMillis: number;
   readonly waiters: readonly Waiter[];
 }
 
@@ -56,6 +59,7 @@ const REFUNDS_PENDING_MAX = 16 * REFUNDS_PER_ENTRY_MAX;
 
 export class Waiters {
   readonly #monotonicMillis: () => number;
+  readonly #timed: ((timing: EntryTiming) => void) | undefined;
   /** Not in the log yet, in the order in which they came. */
   #pending: Waiter<BatchedRequest>[] = [];
   /** The same, of operators: these have entries of their own. */
@@ -67,15 +71,23 @@ export class Waiters {
   #proposing: readonly Waiter[] = [];
   /** By index, oldest entry first: entries of this node's own proposals that are not applied yet. */
   readonly #inflight = new Map<number, Inflight>();
+  /** Since when somebody waits for a place in the log; none of those who do came before. */
+  #pendingSinceMillis = 0;
+  /** When the entry that is being applied was found to be committed. */
+  #leftMillis = 0;
   /** Of all entries in `#inflight`. */
   #inflightRequests = 0;
   readonly #attempts = new Attempts<Waiter>();
   readonly #builder = new AllowBatchBuilder();
   readonly #commitTimes = new CommitTimes();
 
-  /** @param monotonicMillis the clock of all deadlines; must not run back */
-  constructor(monotonicMillis: () => number) {
+  /**
+   * @param monotonicMillis the clock of all deadlines; must not run back
+   * @param timed told of every entry of this node's own that was applied
+   */
+  constructor(monotonicMillis: () => number, timed?: (timing: EntryTiming) => void) {
     this.#monotonicMillis = monotonicMillis;
+    this.#timed = timed;
   }
 
   /** How many wait for a place in the log. */
@@ -99,6 +111,7 @@ export class Waiters {
 
   /** `retryKey`: see `requestKeyOf`. */
   add(retryKey: string | undefined, request: LoggedRequest, deadlineMillis: number, done: Done): void {
+    if (this.pendingCount === 0) this.#pendingSinceMillis = this.#monotonicMillis();
     if (request.ask === 'customer') {
       this.#customers.add({ request, done, deadlineMillis, retryKey: undefined, retries: undefined });
       return;
@@ -191,7 +204,8 @@ export class Waiters {
     // An entry of an earlier term that stood here is gone from this log, but another replica may still commit it.
     this.#answerInflight((index) => index === entry.index, unavailable('unknown_outcome', true));
     const sinceMillis = this.#monotonicMillis();
-    this.#inflight.set(entry.index, { term: entry.term, sinceMillis, waiters });
+    const queueMillis = sinceMillis - this.#pendingSinceMillis;
+    this.#inflight.set(entry.index, { term: entry.term, sinceMillis, queueMillis, waiters });
     this.#inflightRequests += waiters.length;
   }
 
@@ -203,8 +217,23 @@ export class Waiters {
     const inflight = this.#inflight.get(index);
     if (inflight === undefined) return undefined;
     this.#forget(index, inflight);
-    if (inflight.term === term) this.#commitTimes.observe(this.#monotonicMillis() - inflight.sinceMillis);
+    this.#leftMillis = this.#monotonicMillis();
+    if (inflight.term === term) this.#commitTimes.observe(this.#leftMillis - inflight.sinceMillis);
     return inflight;
+  }
+
+  /** What was handed over last is applied now. Another leader's entry in its place: theirs can never be committed. */
+  applied({ term: proposed, waiters, sinceMillis, queueMillis }: Inflight, { index, term }: Entry): void {
+    if (proposed !== term) {
+      this.answerAll(waiters, unavailable('no_leader', false));
+      return;
+    }
+    const [first] = waiters;
+    if (first === undefined || this.#timed === undefined) return;
+    const commitMillis = this.#leftMillis - sinceMillis;
+    const applyMillis = this.#monotonicMillis() - this.#leftMillis;
+    const millis = { queueMillis, commitMillis, applyMillis };
+    this.#timed({ term, index, requests: waiters.length, ...millis, sample: first.request });
   }
 
   /**

@@ -1,0 +1,75 @@
+/** Where the metrics of a node are read: from its core once that is loaded, its doors, its disk and its connections. */
+import type { RaftStatus } from '../../raft/status.ts';
+import { freeBytes } from '../../storage/free-space.ts';
+import type { FrontDoor } from '../api/front-door.ts';
+import { META_GROUP } from '../meta/cluster-placement.ts';
+import { groupOfPartition } from '../partition/placement.ts';
+import type { RespDoor } from '../resp/resp-door.ts';
+import type { TcpTransport } from '../transport/tcp-transport.ts';
+import type { Access } from './access.ts';
+import { bytesIn } from './database-size.ts';
+import type { DoorUsage } from './door-usage.ts';
+import { Metrics } from './metrics.ts';
+import type { NodeCore } from './node-core.ts';
+import type { NodeInit } from './node-init.ts';
+import type { OperationSources } from './operation-metrics.ts';
+import type { NodeReadiness } from './readiness.ts';
+import type { SlowDecisions } from './slow-decisions.ts';
+
+interface Measured {
+  readonly readiness: NodeReadiness;
+  readonly resp: RespDoor | undefined;
+  readonly usage: DoorUsage;
+  readonly access: Access;
+  readonly slow: SlowDecisions;
+  readonly transport: TcpTransport;
+  /** By name; the last may come later. */
+  readonly doors: Readonly<Record<string, FrontDoor>>;
+}
+
+export function metricsOf(init: NodeInit, measured: Measured): Metrics {
+  const { readiness, resp, usage, access } = measured;
+  return new Metrics({
+    respAnswers: () => Object.entries(resp?.counts.answers ?? {}),
+    leaderships: () => readiness.core?.raft.leaderships ?? 0,
+    openRequests: () => readiness.core?.router.openCount ?? 0,
+    waitingProposals: () => readiness.core?.waitingCount ?? 0,
+    stateBytes: () => readiness.core?.capacity.stateBytes ?? 0,
+    stateBytesMax: () => readiness.core?.capacity.stateBytesMax ?? 0,
+    refusedAtCapacity: () => readiness.core?.capacity.refused ?? 0,
+    reservations: () => readiness.core?.described.counts ?? { released: 0, left: 0 },
+    isClockUnfit: () => readiness.core?.clock.verdict.fit === false,
+    clockRatesPpm: () => readiness.core?.clock.estimates() ?? [],
+    usage,
+    operation: operationOf(init, measured),
+    authFailures: () => Object.entries(access.failures),
+  });
+}
+
+/** Of all groups that are here. */
+function statusesOf({ raft, partitions }: NodeCore): RaftStatus[] {
+  return [META_GROUP, ...[...partitions.keys()].map(groupOfPartition)].flatMap(
+    (group) => raft.status(group) ?? [],
+  );
+}
+
+function operationOf(
+  { config, version = 'unknown', dataDirectory }: NodeInit,
+  { readiness, slow, transport, doors }: Measured,
+): OperationSources {
+  return {
+    version,
+    isReady: () => readiness.current.status === 'ready',
+    isDraining: () => readiness.isDraining,
+    groups: () => (readiness.core === undefined ? [] : statusesOf(readiness.core)),
+    connections: async () =>
+      Promise.all(
+        Object.entries(doors).map(async ([name, door]) => [name, await door.connectionCount()] as const),
+      ),
+    peers: () => [...transport.peers].filter((peer) => transport.isConnectedBothWays(peer)).length,
+    diskBytes: async () => bytesIn(dataDirectory),
+    diskFreeBytes: async () => freeBytes(dataDirectory).catch(() => 0),
+    freeFloorBytes: config.freeFloorBytes,
+    slowDecisions: () => slow.count,
+  };
+}
