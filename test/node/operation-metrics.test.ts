@@ -1,13 +1,9 @@
-/** What a started node tells Prometheus of how it works, and that the dashboard and the alerts ask for what it tells. */
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+/** What a started node tells Prometheus of how it works. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
 import { eventually } from '../cluster/harness.ts';
 import { InProcessCluster } from '../cluster/in-process.ts';
 
 const RULE = { id: 'default', limit: 100, windowMillis: 600_000, clock: 'cluster' } as const;
-const FOLDER = join(import.meta.dirname, '../../cluster/observability');
 
 let cluster: InProcessCluster;
 beforeAll(async () => {
