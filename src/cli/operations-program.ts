@@ -3,13 +3,72 @@ import type { Command } from 'commander';
 import { NODE_ID_MAX } from '../api/node-address.ts';
 import { CA } from './ca-option.ts';
 import { EXIT_TEMPORARY } from './explain-error.ts';
-import { integerFrom, integerOption, JSON_OPTION, urlOption, VIA_DEFAULT } from './options.ts';
+import {
+  directoryOption,
+  integerFrom,
+  integerOption,
+  JSON_OPTION,
+  urlOption,
+  VIA_DEFAULT,
+} from './options.ts';
 
 const idOption = integerFrom(1, NODE_ID_MAX);
 const VIA = ['--via <url>', 'a node of the cluster'] as const;
 const DRAIN_MILLIS = 60_000;
+const DATA = ['--data <dir>', 'whose cluster.json names other nodes, should that one not answer'] as const;
+const INTERVAL_MILLIS = 1_000;
+const intervalOption = integerFrom(100, 60_000);
+
+/** Over what was shown before, without a flicker. */
+function overwrite(lines: readonly string[]): void {
+  process.stdout.write(`\u001B[H${lines.map((line) => `${line}\u001B[K`).join('\n')}\n\u001B[J`);
+}
 
 export function addOperationsCommands(program: Command, print: (line: string) => void): void {
+  addDrain(program, print);
+  program
+    .command('status')
+    .description(
+      'show how a cluster is; exits with 0 if nothing is wrong, with 75 if something is, and with 69 if no node answers',
+    )
+    .option(...VIA, urlOption, VIA_DEFAULT)
+    .option(...DATA, directoryOption, './data')
+    .option(...CA)
+    .option(...JSON_OPTION)
+    .action(async (options: { via: string; data: string; json?: true }) => {
+      const { showStatus } = await import('./status-command.ts');
+      if ((await showStatus({ ...options, print })) === 'degraded') process.exitCode = EXIT_TEMPORARY;
+    });
+  program
+    .command('top')
+    .description('show what a cluster does just now, again and again on a terminal until Ctrl-C')
+    .option(...VIA, urlOption, VIA_DEFAULT)
+    .option(...DATA, directoryOption, './data')
+    .option(...CA)
+    .option('--once', 'show it once')
+    .option('--interval <ms>', 'between two readings, 100 to 60000', intervalOption, INTERVAL_MILLIS)
+    .option('--json', 'print JSON, once')
+    .action(
+      async ({
+        interval: intervalMillis,
+        ...options
+      }: {
+        via: string;
+        data: string;
+        interval: number;
+        once?: true;
+        json?: true;
+      }) => {
+        const { showTop } = await import('./top-command.ts');
+        const screen = process.stdout.isTTY ? { screen: overwrite } : {};
+        if (process.stdout.isTTY && options.once !== true && options.json !== true)
+          process.stdout.write('\u001B[2J');
+        await showTop({ ...options, ...screen, intervalMillis, print });
+      },
+    );
+}
+
+function addDrain(program: Command, print: (line: string) => void): void {
   program
     .command('drain')
     .description(

@@ -6,14 +6,13 @@
  * whose door was asked tells of an answer: the same partition, term and index lead from one line to the other.
  */
 import { createHash } from 'node:crypto';
-import type { Logger } from 'pino';
 import type { DescribedAnswer, DescribedRequest } from '../api/described.ts';
 import type { AllowRequest } from '../api/request.ts';
 import type { UserRequest } from '../api/user-request.ts';
 import type { EntryTiming } from '../partition/entry-timing.ts';
 
 export interface SlowDecisionsInit {
-  readonly logger: Pick<Logger, 'warn'>;
+  readonly logger: { warn(fields: object, message: string): void };
   readonly monotonicMillis: () => number;
 }
 

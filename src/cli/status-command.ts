@@ -1,0 +1,109 @@
+/** `quorate status`: how a running cluster is, on one screen. It asks and shows, and changes nothing. */
+import { healthOf, versionOf } from './cluster-health.ts';
+import { survey, type Survey, type SurveyedNode, type Where } from './survey.ts';
+import { bytesText, textTable } from './text-table.ts';
+
+export interface StatusCommandOptions extends Where {
+  readonly json?: true;
+  readonly print: (line: string) => void;
+}
+
+/** What is shown of a node; null: not known. */
+interface ShownNode {
+  readonly id: number;
+  readonly http: string | null;
+  readonly state: string;
+  readonly draining: boolean;
+  readonly leads: number;
+  readonly version: string | null;
+  readonly incarnation: string | null;
+  readonly clock: string | null;
+  readonly clockPpm: Readonly<Record<string, number>>;
+  readonly diskFreeBytes: number | null;
+  readonly databaseBytes: number | null;
+  /** Entries that it has not applied, of the partition where that is most. */
+  readonly lag: number;
+}
+
+/** @throws ClusterCommandError if nobody tells how the cluster is */
+export async function showStatus(options: StatusCommandOptions): Promise<'healthy' | 'degraded'> {
+  const { json, print } = options;
+  const found = await survey(options);
+  const { problems, notes, partitions } = healthOf(found);
+  const { report, via } = found;
+  const nodes = found.nodes.map((each) => shown(each, found));
+  const state = problems.length === 0 ? 'healthy' : 'degraded';
+  if (json === true) {
+    const { version, settledVersion, rules } = report;
+    const unreachable = found.nodes.filter((each) => each.problem !== undefined).map(({ node }) => node.id);
+    const facts = { version, settledVersion, rulesVersion: rules?.version ?? null };
+    print(JSON.stringify({ state, via, ...facts, nodes, partitions, unreachable, problems, notes }, null, 2));
+    return state;
+  }
+  const { count, withoutLeader, moving } = partitions;
+  print(
+    `${nodes.length} nodes, ${count} partitions (${count - withoutLeader.length} with a leader, ${count - moving.length} in place), ` +
+      `rules version ${report.rules?.version ?? 'none'}, as ${via} says`,
+  );
+  print('');
+  for (const line of textTable([HEAD, ...nodes.map(rowOf)])) print(line);
+  print('');
+  for (const note of notes) print(`note: ${note}`);
+  for (const problem of problems) print(`problem: ${problem}`);
+  print(state);
+  return state;
+}
+
+const HEAD = [
+  'node',
+  'http',
+  'state',
+  'leads',
+  'version',
+  'incarnation',
+  'clock',
+  'disk free',
+  'database',
+  'lag',
+];
+
+function rowOf(node: ShownNode): string[] {
+  const { id, http, state, leads, version, incarnation, clock, diskFreeBytes, databaseBytes, lag } = node;
+  const ppms = Object.values(node.clockPpm).map(Math.abs);
+  const ppm = ppms.length === 0 ? '' : ` (${Math.round(Math.max(...ppms))} ppm)`;
+  return [
+    String(id),
+    http ?? '?',
+    state,
+    String(leads),
+    version ?? '?',
+    incarnation ?? '?',
+    `${clock ?? '?'}${ppm}`,
+    diskFreeBytes === null ? '?' : bytesText(diskFreeBytes),
+    databaseBytes === null ? '?' : bytesText(databaseBytes),
+    String(lag),
+  ];
+}
+
+function shown({ node, readiness, metrics }: SurveyedNode, { report }: Survey): ShownNode {
+  const { id, http, up, clock, incarnation = null, draining = false } = node;
+  const said = readiness?.['status'];
+  const lags = report.partitions.flatMap(({ commit, replicas }) =>
+    replicas.filter((replica) => replica.node === id).map(({ applied }) => Math.max(0, commit - applied)),
+  );
+  const rates = [...(metrics?.sumBy('quorate_clock_rate_ppm', 'peer') ?? [])];
+  return {
+    id,
+    http,
+    state: typeof said === 'string' ? said : up ? 'up, no answer' : 'down',
+    draining,
+    leads: report.partitions.filter(({ leader }) => leader === id).length,
+    version: versionOf(metrics) ?? null,
+    incarnation,
+    clock,
+    clockPpm: Object.fromEntries(rates),
+    diskFreeBytes: metrics?.value('quorate_disk_free_bytes') ?? null,
+    databaseBytes: metrics?.value('quorate_disk_bytes') ?? null,
+    lag: Math.max(0, ...lags),
+  };
+}
