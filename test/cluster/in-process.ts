@@ -39,6 +39,11 @@ export class InProcessCluster {
     return new InProcessCluster(config, directory);
   }
 
+  /** One that was created already, in a directory that is deleted with it. */
+  static of(config: ClusterConfig, directory: string): InProcessCluster {
+    return new InProcessCluster(config, directory);
+  }
+
   async startNode(id: number, wrapStore?: (store: LogStore) => LogStore): Promise<void> {
     const node = await startNode({
       config: this.#joined.get(id) ?? this.config,

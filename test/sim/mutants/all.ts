@@ -2,6 +2,7 @@
  * Known bugs, put into the product on purpose: the simulator is worth what it finds of them. Nothing of this is in the
  * product. Numbers M are those of the catalogue of faults that other systems had.
  */
+import { BACKUP } from './backup.ts';
 import { BATCHES } from './batches.ts';
 import { BREAKER } from './breaker.ts';
 import { CLOCK } from './clock.ts';
@@ -46,6 +47,7 @@ export const MUTANTS_BY_AREA: Readonly<Record<string, readonly Mutant[]>> = {
   router: ROUTER,
   breaker: BREAKER,
   tokens: TOKENS,
+  backup: BACKUP,
   'rules-version': RULES_VERSION,
   usage: USAGE,
   wire: WIRE,

@@ -1,0 +1,164 @@
+/** A backup or a restore that is cut off is none, and can be repeated; what is damaged is found before anything is made of it. */
+import { appendFile, mkdir, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { BackupError } from '../../src/backup/backup-error.ts';
+import { type Manifest, MANIFEST_FILE, parseManifest, readManifest } from '../../src/backup/manifest.ts';
+import { checkBackup, type Restored, restoreCluster } from '../../src/backup/restore-cluster.ts';
+import { type BackupSource, takeBackup } from '../../src/backup/take-backup.ts';
+import { localConfig, readCluster } from '../../src/config/cluster-directory.ts';
+import { temporaryDirectory } from '../cluster/harness.ts';
+import { seeded } from '../raft/seeded.ts';
+import { PlayedSource } from './played-source.ts';
+
+const SEED = Number(process.env['BACKUP_SEED'] ?? Math.floor(Math.random() * 1e6));
+class Cut extends Error {}
+
+let root = '';
+let source: PlayedSource;
+let names = 0;
+
+const fresh = (): string => join(root, `${(names += 1)}`);
+const take = async (directory: string): Promise<Manifest> =>
+  takeBackup({ directory, source, print: () => undefined, againMillis: 1 });
+
+async function restoreTo(data: string, directory: string, withoutTokens = false): Promise<Restored> {
+  const config = localConfig({ nodes: 3, partitions: 1, limit: 1, windowMillis: 1_000, basePort: 8_100 });
+  const backup = await checkBackup(directory);
+  return restoreCluster({ backup, data, config, isComplete: false, withoutTokens });
+}
+
+beforeAll(async () => {
+  root = await temporaryDirectory();
+  source = await PlayedSource.of(2);
+});
+afterAll(async () => rm(root, { recursive: true, force: true }));
+
+describe('a backup', () => {
+  it('says of each state what its replicas say, and is nobody else to read', async () => {
+    const directory = fresh();
+    const { groups } = await take(directory);
+    expect(groups.slice(1).map(({ stateHash }) => stateHash)).toEqual(
+      source.partitions.map(({ machine }) => machine.hash()),
+    );
+    expect((await stat(directory)).mode & 0o777).toBe(0o700);
+    for (const name of await readdir(directory))
+      expect([name, (await stat(join(directory, name))).mode & 0o777]).toEqual([name, 0o600]);
+  });
+
+  it(`that is cut off at any chunk is none, and the next attempt is whole (BACKUP_SEED=${SEED})`, async () => {
+    const random = seeded(SEED);
+    const directory = fresh();
+    for (let i = 0; i < 12; i += 1) {
+      let left = random(8);
+      source.before = () => {
+        left -= 1;
+        // Not of the cluster: as if the process were gone.
+        if (left < 0) throw new Cut();
+      };
+      await expect(take(directory)).rejects.toThrow(Cut);
+      await expect(checkBackup(directory)).rejects.toMatchObject({ what: 'damaged' });
+    }
+    source.before = () => undefined;
+    const manifest = await take(directory);
+    expect((await checkBackup(directory)).manifest).toEqual(manifest);
+    expect((await readdir(directory)).sort()).toEqual(
+      [...manifest.groups.map(({ file }) => file), MANIFEST_FILE].sort(),
+    );
+  });
+
+  it('asks again whoever gave no whole snapshot, and gives up after some attempts', async () => {
+    let failures = 3;
+    source.before = (_group, chunk) => {
+      if (chunk !== undefined && (failures -= 1) >= 0) throw new BackupError('unreachable', 'the stream broke');
+    };
+    await take(fresh());
+    failures = 1_000;
+    await expect(take(fresh())).rejects.toMatchObject({ what: 'unreachable' });
+    source.before = () => undefined;
+  });
+
+  it('is by one version of the rules, or says that they keep changing', async () => {
+    const asking = (versions: readonly number[]): BackupSource => {
+      let i = 0;
+      return {
+        rulesVersion: async () => versions[Math.min(i++, versions.length - 1)] ?? 0,
+        open: async (group) => source.open(group),
+      };
+    };
+    const print = (): void => undefined;
+    const changing = asking([1, 2, 1, 1]);
+    const manifest = await takeBackup({ directory: fresh(), source: changing, print, againMillis: 1 });
+    expect(manifest.rulesVersion).toBe(1);
+    const directory = fresh();
+    const never = takeBackup({ directory, source: asking([5]), print, againMillis: 1 });
+    await expect(never).rejects.toMatchObject({ what: 'unsettled' });
+    await expect(readManifest(directory)).rejects.toMatchObject({ what: 'damaged' });
+  });
+
+  it('touches no directory that holds anything else', async () => {
+    const directory = fresh();
+    await mkdir(directory);
+    await writeFile(join(directory, 'letter.txt'), 'dear');
+    await expect(take(directory)).rejects.toMatchObject({ what: 'foreign' });
+    expect(await readdir(directory)).toEqual(['letter.txt']);
+  });
+});
+
+describe('a restore', () => {
+  it('finds every damage before it creates anything', async () => {
+    const damages: ((directory: string) => Promise<void>)[] = [
+      async (directory) => rm(join(directory, 'group-1.snapshot')),
+      async (directory) => truncate(join(directory, 'group-2.snapshot'), 1_000),
+      async (directory) => appendFile(join(directory, 'group-1.snapshot'), Buffer.alloc(5)),
+      async (directory) => {
+        const path = join(directory, 'group-1.snapshot');
+        const bytes = await readFile(path);
+        bytes[500] = (bytes[500] ?? 0) ^ 1;
+        await writeFile(path, bytes);
+      },
+      async (directory) => {
+        const path = join(directory, MANIFEST_FILE);
+        const text = await readFile(path, 'utf8');
+        await writeFile(path, text.replace(/"stateHash": "./, '"stateHash": "0'));
+      },
+    ];
+    for (const damage of damages) {
+      const [directory, data] = [fresh(), fresh()];
+      await take(directory);
+      await damage(directory);
+      await expect(restoreTo(data, directory)).rejects.toMatchObject({ what: 'damaged' });
+      expect(await readdir(root)).not.toContain(data);
+    }
+  });
+
+  it('of another form is refused', () => {
+    const text = JSON.stringify({ format: 2 });
+    expect(() => parseManifest(text, 'm')).toThrow(/format 2; this version reads 1/);
+  });
+
+  it('that is cut off is no cluster, and the next attempt starts over', async () => {
+    const [directory, data] = [fresh(), fresh()];
+    const { partitions } = await take(directory);
+    // What a first attempt left: databases of another cluster, half filled, and the mark.
+    await restoreTo(data, directory);
+    await rm(join(data, 'cluster.json'));
+    await writeFile(join(data, 'cluster.json.creating'), '');
+    await rm(join(data, 'node-2', 'CURRENT'));
+    expect(await readCluster(data)).toBeUndefined();
+    const { config, groups } = await restoreTo(data, directory);
+    expect(await readCluster(data)).toEqual(config);
+    expect(groups).toHaveLength(partitions + 1);
+    await expect(restoreTo(data, directory)).rejects.toThrow(/holds a cluster already/);
+  });
+
+  it('takes over rules and tokens, or leaves the tokens out', async () => {
+    const directory = fresh();
+    await take(directory);
+    const same = await restoreTo(fresh(), directory);
+    expect(same.config.rules.rules).toEqual(source.partitions[0]?.machine.ruleTable?.rules);
+    for (const { stateHash, backedUpHash } of same.groups) expect(stateHash).toBe(backedUpHash);
+    const [meta] = (await restoreTo(fresh(), directory, true)).groups;
+    expect(meta?.stateHash).not.toBe(meta?.backedUpHash);
+  });
+});

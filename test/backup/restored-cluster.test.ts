@@ -1,0 +1,156 @@
+/**
+ * A cluster under load is backed up, goes on granting, and is lost; another one is restored. Its state is what the backup tells,
+ * and nobody is granted too much in any real window, whatever was granted since the backup and to whom.
+ */
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Rule } from '../../src/api/rule.ts';
+import type { Manifest } from '../../src/backup/manifest.ts';
+import { checkBackup, restoreCluster } from '../../src/backup/restore-cluster.ts';
+import { takeBackup } from '../../src/backup/take-backup.ts';
+import { clusterSource } from '../../src/cli/cluster-source.ts';
+import { eventually, temporaryDirectory, testConfig } from '../cluster/harness.ts';
+import { InProcessCluster } from '../cluster/in-process.ts';
+import { findOverGrant, type ObservedGrant } from '../cluster/over-grant.ts';
+
+const PARTITIONS = 3;
+const LIMIT = 4;
+const WINDOW_MILLIS = 2_500;
+const USERS = Array.from({ length: 12 }, (_, i) => `known-${i}`);
+const STRANGERS = Array.from({ length: 12 }, (_, i) => `unknown-${i}`);
+
+const RULES: readonly Rule[] = [
+  { id: 'default', limit: LIMIT, windowMillis: WINDOW_MILLIS, clock: 'cluster' },
+  { id: 'long', limit: LIMIT, windowMillis: 3_600_000, clock: 'cluster' },
+];
+
+/** By user, in both clusters. */
+type Granted = Map<string, ObservedGrant[]>;
+
+describe('a cluster that is backed up and lost', () => {
+  let directory = '';
+  let old: InProcessCluster;
+  let whole: Manifest;
+  const granted: Granted = new Map();
+  const open: InProcessCluster[] = [];
+
+  async function ask(cluster: InProcessCluster, userId: string, ruleId = 'default'): Promise<boolean> {
+    const invokeMillis = performance.now();
+    const answer = await cluster.allow(1, { userId, ruleId });
+    const isGranted = answer.kind === 'decision' && answer.decision.allowed;
+    const completeMillis = performance.now();
+    if (isGranted && ruleId === 'default')
+      granted.set(userId, [...(granted.get(userId) ?? []), { invokeMillis, completeMillis }]);
+    return isGranted;
+  }
+
+  const backUp = async (name: string): Promise<Manifest> =>
+    takeBackup({
+      directory: join(directory, name),
+      source: clusterSource(`http://127.0.0.1:${old.config.nodes[1]?.http.port}`, undefined),
+      print: () => undefined,
+    });
+
+  async function restored(name: string, isComplete: boolean): Promise<InProcessCluster> {
+    const config = await testConfig({ rules: RULES, partitions: 1 });
+    const data = join(directory, `${name}-restored-${isComplete}`);
+    const backup = await checkBackup(join(directory, name));
+    const { config: made, groups } = await restoreCluster({
+      backup,
+      data,
+      config,
+      isComplete,
+      withoutTokens: false,
+    });
+    expect(made.partitions).toBe(PARTITIONS);
+    expect(made.clusterId).not.toBe(old.config.clusterId);
+    expect(groups.map(({ stateHash }) => stateHash)).toEqual(
+      backup.manifest.groups.map(({ stateHash }) => stateHash),
+    );
+    const cluster = InProcessCluster.of(made, data);
+    open.push(cluster);
+    await cluster.startAll();
+    return cluster;
+  }
+
+  function hashesOf(cluster: InProcessCluster): string[][] {
+    return cluster.running.map((id) => {
+      const { partitions } = cluster.node(id).core;
+      return Array.from({ length: PARTITIONS }, (_, p) => partitions.get(p)?.stateHash() ?? '');
+    });
+  }
+
+  beforeAll(async () => {
+    directory = await temporaryDirectory();
+    old = await InProcessCluster.create({ rules: RULES, partitions: PARTITIONS });
+    open.push(old);
+    await old.startAll();
+    let isAsking = true;
+    const load = (async () => {
+      for (let i = 0; isAsking; i += 1) await ask(old, USERS[i % USERS.length]!, i % 3 === 0 ? 'long' : 'default');
+    })();
+    await delay(300);
+    await backUp('loaded');
+    isAsking = false;
+    await load;
+    for (let i = 0; i < LIMIT; i += 1) await ask(old, 'spent', 'long');
+    whole = await backUp('whole');
+  });
+  afterAll(async () => {
+    for (const cluster of open) await cluster.stop();
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  it('tells of a state what every replica tells of it', async () => {
+    const told = whole.groups.slice(1).map(({ stateHash }) => stateHash);
+    await eventually('all replicas have applied the same', () =>
+      hashesOf(old).every((hashes) => hashes.join() === told.join()) ? true : undefined,
+    );
+    expect(whole.rulesVersion).toBe(1);
+  });
+
+  it('is not written over, and is refused where something else is', async () => {
+    await expect(backUp('whole')).rejects.toMatchObject({ what: 'foreign' });
+    await expect(
+      takeBackup({ directory: old.directory, source: clusterSource('http://127.0.0.1:1', 1), print: () => {} }),
+    ).rejects.toMatchObject({ what: 'foreign' });
+  });
+
+  it('grants after a restore nothing that was granted before, to whomever', async () => {
+    // What the backup under load does not know of.
+    for (const userId of [...USERS, ...STRANGERS])
+      for (let i = 0; i < LIMIT; i += 1) await ask(old, userId);
+    await old.stop();
+    const lostAt = performance.now();
+    const cluster = await restored('loaded', false);
+    const users = [...USERS, ...STRANGERS];
+    const first = new Map<string, number>();
+    await eventually('everybody was granted something again', async () => {
+      for (const userId of users) {
+        expect(await ask(cluster, userId, 'long')).toBe(false);
+        if ((await ask(cluster, userId)) && !first.has(userId)) first.set(userId, performance.now());
+      }
+      await delay(20);
+      return first.size === users.length ? true : undefined;
+    });
+    for (const at of first.values()) expect(at - lostAt).toBeGreaterThanOrEqual(WINDOW_MILLIS);
+    for (const [userId, grants] of granted)
+      expect([userId, findOverGrant(grants, LIMIT, WINDOW_MILLIS)]).toEqual([userId, undefined]);
+    expect(granted.size).toBeGreaterThanOrEqual(users.length);
+    // All replicas agree, though each began from a copy of its own.
+    await eventually('all replicas agree', () => {
+      const [one = [], ...others] = hashesOf(cluster).map((hashes) => hashes.join());
+      return others.every((hashes) => hashes === one) ? true : undefined;
+    });
+    await cluster.stop();
+  });
+
+  it('goes on where it was, if nothing is missing', async () => {
+    const cluster = await restored('whole', true);
+    expect(hashesOf(cluster)[0]).toEqual(whole.groups.slice(1).map(({ stateHash }) => stateHash));
+    expect(await ask(cluster, 'spent', 'long')).toBe(false);
+    expect(await ask(cluster, 'somebody', 'long')).toBe(true);
+  });
+});
