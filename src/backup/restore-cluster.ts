@@ -125,7 +125,11 @@ function membersOf(config: ClusterConfig, hash: Hash32): (group: number) => read
 }
 
 /** What the new cluster is to know of itself: its own nodes, and the rules and tokens of the old one. */
-function restoredRecord({ backup, withoutTokens }: RestoreInit, config: ClusterConfig, hash: Hash32): MetaRecord {
+function restoredRecord(
+  { backup, withoutTokens }: RestoreInit,
+  config: ClusterConfig,
+  hash: Hash32,
+): MetaRecord {
   const nodes = config.founders.map((founder) => {
     const { http, peer } = config.nodes.find(({ id }) => id === founder.id) ?? {};
     return { ...(http !== undefined && { http }), ...(peer !== undefined && { peer }), ...founder };
@@ -180,7 +184,13 @@ export async function fillGroup(store: LogStore, filling: Filling): Promise<void
     if (waitingBytes >= WRITE_BYTES) await stage();
   }
   await stage();
-  const lost: Entry = { index: index + 1, term: term + 1, timeMillis, kind: 'command', data: encodeHistoryLost() };
+  const lost: Entry = {
+    index: index + 1,
+    term: term + 1,
+    timeMillis,
+    kind: 'command',
+    data: encodeHistoryLost(),
+  };
   // Group 0 grants nothing.
   const entries = isComplete || group === META_GROUP ? [] : [lost];
   await written(store, {

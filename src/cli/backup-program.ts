@@ -3,7 +3,14 @@ import type { Command } from 'commander';
 import { NODES_MAX } from '../config/config.ts';
 import { LOCAL_DEFAULTS } from '../config/cluster-directory.ts';
 import { CA } from './ca-option.ts';
-import { basePortOption, directoryOption, integerFrom, JSON_OPTION, urlOption, VIA_DEFAULT } from './options.ts';
+import {
+  basePortOption,
+  directoryOption,
+  integerFrom,
+  JSON_OPTION,
+  urlOption,
+  VIA_DEFAULT,
+} from './options.ts';
 
 interface BackupOptions {
   readonly out: string;
@@ -58,7 +65,10 @@ export function addBackupCommands(program: Command, print: (line: string) => voi
       basePortOption,
     )
     .option('--tls', 'make certificates for all nodes, and speak TLS with peers and clients')
-    .option('--without-tokens', 'leave out the tokens of the old cluster: the new one is open until one is made')
+    .option(
+      '--without-tokens',
+      'leave out the tokens of the old cluster: the new one is open until one is made',
+    )
     .option(
       '--old-cluster-is-gone-and-log-complete',
       'nothing was granted after the backup, and the old cluster will never run again: nobody is denied for what the backup does not hold',

@@ -37,7 +37,8 @@ async function reportOf(via: string): Promise<ClusterReport> {
   const { status, body, isUnreachable } = await askNode(new URL('/v1/cluster', via), STATUS_MILLIS_MAX);
   if (status === 200 && isClusterReport(body)) return body;
   const message = messageOf(body) ?? `status ${status}`;
-  if (isUnreachable === true || status === 0 || status === 503) throw new BackupError('unreachable', `${via}: ${message}`);
+  if (isUnreachable === true || status === 0 || status === 503)
+    throw new BackupError('unreachable', `${via}: ${message}`);
   throw new ClusterCommandError(`${via}: ${message}`);
 }
 
@@ -101,7 +102,10 @@ class Silence {
 
   wait(millis: number): void {
     this.end();
-    this.#timer = setTimeout(() => this.#controller.abort(new Error(`nothing came for ${millis} ms`)), millis);
+    this.#timer = setTimeout(
+      () => this.#controller.abort(new Error(`nothing came for ${millis} ms`)),
+      millis,
+    );
   }
 
   end(): void {

@@ -58,7 +58,9 @@ export async function nodeFetch(url: URL, init: FetchInit): Promise<Response> {
         if (isEmpty) answer.resume();
         // As it comes: a backup is larger than what fits into memory.
         const stream = isEmpty ? null : (Readable.toWeb(answer) as ReadableStream<Uint8Array>);
-        const told = Object.entries(answer.headers).map(([name, value]) => [name, String(value)] as [string, string]);
+        const told = Object.entries(answer.headers).map(
+          ([name, value]) => [name, String(value)] as [string, string],
+        );
         resolve(new Response(stream, { ...(status !== undefined && { status }), headers: told }));
       },
     );

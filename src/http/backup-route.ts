@@ -5,7 +5,12 @@
 import { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { BACKUP_BYTES_PER_SECOND_MAX, type NoBackup, type OpenBackup, SNAPSHOT_HEADER } from '../api/backup.ts';
+import {
+  BACKUP_BYTES_PER_SECOND_MAX,
+  type NoBackup,
+  type OpenBackup,
+  SNAPSHOT_HEADER,
+} from '../api/backup.ts';
 import { UNAVAILABLE_RETRY_SECONDS } from '../api/refusals.ts';
 import { audited } from './audit.ts';
 import { maybeForbidden } from './callers.ts';
@@ -75,7 +80,11 @@ async function* framed({ snapshot, read, close }: OpenBackup, pace: Pace): Async
 const LOOK_MILLIS = 250;
 
 async function paced(dueMillis: number, { monotonicMillis, isStopping }: Pace): Promise<void> {
-  for (let left = dueMillis - monotonicMillis(); left >= 1 && !isStopping(); left = dueMillis - monotonicMillis())
+  for (
+    let left = dueMillis - monotonicMillis();
+    left >= 1 && !isStopping();
+    left = dueMillis - monotonicMillis()
+  )
     await delay(Math.min(left, LOOK_MILLIS));
 }
 

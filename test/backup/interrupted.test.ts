@@ -19,8 +19,18 @@ let source: PlayedSource;
 let names = 0;
 
 const fresh = (): string => join(root, `${(names += 1)}`);
+const print = (): void => undefined;
 const take = async (directory: string): Promise<Manifest> =>
-  takeBackup({ directory, source, print: () => undefined, againMillis: 1 });
+  takeBackup({ directory, source, print, againMillis: 1 });
+
+/** A cluster whose rules are of these versions, one time after the other. */
+function asking(versions: readonly number[]): BackupSource {
+  let i = 0;
+  return {
+    rulesVersion: async () => versions[Math.min(i++, versions.length - 1)] ?? 0,
+    open: async (group) => source.open(group),
+  };
+}
 
 async function restoreTo(data: string, directory: string, withoutTokens = false): Promise<Restored> {
   const config = localConfig({ nodes: 3, partitions: 1, limit: 1, windowMillis: 1_000, basePort: 8_100 });
@@ -70,7 +80,8 @@ describe('a backup', () => {
   it('asks again whoever gave no whole snapshot, and gives up after some attempts', async () => {
     let failures = 3;
     source.before = (_group, chunk) => {
-      if (chunk !== undefined && (failures -= 1) >= 0) throw new BackupError('unreachable', 'the stream broke');
+      if (chunk !== undefined && (failures -= 1) >= 0)
+        throw new BackupError('unreachable', 'the stream broke');
     };
     await take(fresh());
     failures = 1_000;
@@ -79,14 +90,6 @@ describe('a backup', () => {
   });
 
   it('is by one version of the rules, or says that they keep changing', async () => {
-    const asking = (versions: readonly number[]): BackupSource => {
-      let i = 0;
-      return {
-        rulesVersion: async () => versions[Math.min(i++, versions.length - 1)] ?? 0,
-        open: async (group) => source.open(group),
-      };
-    };
-    const print = (): void => undefined;
     const changing = asking([1, 2, 1, 1]);
     const manifest = await takeBackup({ directory: fresh(), source: changing, print, againMillis: 1 });
     expect(manifest.rulesVersion).toBe(1);

@@ -42,8 +42,11 @@ describe(`commands that are killed (BACKUP_SEED=${SEED})`, () => {
 
   const url = (path: string): URL => new URL(path, `https://127.0.0.1:${cluster.port(1)}`);
   const backupArgs = (name: string): string[] => [
-    ...['backup', '--out', join(root, name), '--via', `https://127.0.0.1:${cluster.port(1)}`, '--json'],
-    ...['--ca', join(cluster.directory, 'certs', 'ca.crt')],
+    'backup',
+    '--json',
+    `--out=${join(root, name)}`,
+    `--via=https://127.0.0.1:${cluster.port(1)}`,
+    `--ca=${join(cluster.directory, 'certs', 'ca.crt')}`,
   ];
 
   beforeAll(async () => {
@@ -95,7 +98,11 @@ describe(`commands that are killed (BACKUP_SEED=${SEED})`, () => {
   it('restore: is no cluster after a kill, or whole; repeated it is whole, and runs', async () => {
     const basePort = String(await freeBasePort());
     const args = (data: string): string[] => [
-      ...['restore', '--from', join(root, 'b'), '--data', data, '--base-port', basePort, '--json'],
+      'restore',
+      '--json',
+      `--from=${join(root, 'b')}`,
+      `--data=${data}`,
+      `--base-port=${basePort}`,
     ];
     await mkdir(join(root, 'calm-data'));
     const began = performance.now();
@@ -115,7 +122,9 @@ describe(`commands that are killed (BACKUP_SEED=${SEED})`, () => {
     const { code, stdout } = await ended('quorate', args(data), root);
     expect(code).toBe(0);
     const told = JSON.parse(stdout) as { groups: { stateHash: string }[]; isSaturated: boolean };
-    expect(told.groups.map(({ stateHash }) => stateHash)).toEqual(manifest.groups.map(({ stateHash }) => stateHash));
+    expect(told.groups.map(({ stateHash }) => stateHash)).toEqual(
+      manifest.groups.map(({ stateHash }) => stateHash),
+    );
     expect(told.isSaturated).toBe(true);
     const config = await readCluster(data);
     const restored = InProcessCluster.of(config!, data);

@@ -45,8 +45,14 @@ export class PlayedSource implements BackupSource {
     const chunks = harness === undefined ? [this.#meta] : snapshotOf(harness.machine);
     const { index, term, timeMillis } = harness?.machine.applied ?? { index: 9, term: 2, timeMillis: 90 };
     const snapshot: BackupSnapshot = {
-      ...{ clusterId: 'played', partitions: partitions.length, hash: KEY_HASH },
-      ...{ group, index, term, timeMillis, chunkCount: chunks.length },
+      clusterId: 'played',
+      partitions: partitions.length,
+      hash: KEY_HASH,
+      group,
+      index,
+      term,
+      timeMillis,
+      chunkCount: chunks.length,
       byteLength: chunks.reduce((sum, { length }) => sum + length, 0),
     };
     const stream = (async function* () {

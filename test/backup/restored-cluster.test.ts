@@ -29,6 +29,14 @@ const RULES: readonly Rule[] = [
 /** By user, in both clusters. */
 type Granted = Map<string, ObservedGrant[]>;
 
+/** By node, then partition. */
+function hashesOf(cluster: InProcessCluster): string[][] {
+  return cluster.running.map((id) => {
+    const { partitions } = cluster.node(id).core;
+    return Array.from({ length: PARTITIONS }, (_, p) => partitions.get(p)?.stateHash() ?? '');
+  });
+}
+
 describe('a cluster that is backed up and lost', () => {
   let directory = '';
   let old: InProcessCluster;
@@ -75,13 +83,6 @@ describe('a cluster that is backed up and lost', () => {
     return cluster;
   }
 
-  function hashesOf(cluster: InProcessCluster): string[][] {
-    return cluster.running.map((id) => {
-      const { partitions } = cluster.node(id).core;
-      return Array.from({ length: PARTITIONS }, (_, p) => partitions.get(p)?.stateHash() ?? '');
-    });
-  }
-
   beforeAll(async () => {
     directory = await temporaryDirectory();
     old = await InProcessCluster.create({ rules: RULES, partitions: PARTITIONS });
@@ -89,7 +90,8 @@ describe('a cluster that is backed up and lost', () => {
     await old.startAll();
     let isAsking = true;
     const load = (async () => {
-      for (let i = 0; isAsking; i += 1) await ask(old, USERS[i % USERS.length]!, i % 3 === 0 ? 'long' : 'default');
+      for (let i = 0; isAsking; i += 1)
+        await ask(old, USERS[i % USERS.length]!, i % 3 === 0 ? 'long' : 'default');
     })();
     await delay(300);
     await backUp('loaded');
@@ -114,14 +116,17 @@ describe('a cluster that is backed up and lost', () => {
   it('is not written over, and is refused where something else is', async () => {
     await expect(backUp('whole')).rejects.toMatchObject({ what: 'foreign' });
     await expect(
-      takeBackup({ directory: old.directory, source: clusterSource('http://127.0.0.1:1', 1), print: () => {} }),
+      takeBackup({
+        directory: old.directory,
+        source: clusterSource('http://127.0.0.1:1', 1),
+        print: () => {},
+      }),
     ).rejects.toMatchObject({ what: 'foreign' });
   });
 
   it('grants after a restore nothing that was granted before, to whomever', async () => {
     // What the backup under load does not know of.
-    for (const userId of [...USERS, ...STRANGERS])
-      for (let i = 0; i < LIMIT; i += 1) await ask(old, userId);
+    for (const userId of [...USERS, ...STRANGERS]) for (let i = 0; i < LIMIT; i += 1) await ask(old, userId);
     await old.stop();
     const lostAt = performance.now();
     const cluster = await restored('loaded', false);

@@ -4,7 +4,17 @@ import { type OpenBackup, SNAPSHOT_HEADER } from '../../src/api/backup.ts';
 import { Door } from './fixtures.ts';
 
 const CHUNKS = [Buffer.from('one'), Buffer.from(''), Buffer.from('three')];
-const SNAPSHOT = { clusterId: 'c', partitions: 4, hash: 'h', group: 3, index: 7, term: 2, timeMillis: 90, chunkCount: 3, byteLength: 8 };
+const SNAPSHOT = {
+  clusterId: 'c',
+  partitions: 4,
+  hash: 'h',
+  group: 3,
+  index: 7,
+  term: 2,
+  timeMillis: 90,
+  chunkCount: 3,
+  byteLength: 8,
+};
 let door = new Door();
 let closed = 0;
 let read: number[] = [];
@@ -90,7 +100,11 @@ describe('GET /v1/backup/{group}', () => {
   it('is given to programs on this machine only, while nobody shows a token', async () => {
     door.backup = { ok: true, backup: played() };
     expect((await ask('/v1/backup/3', { origin: 'http://evil' })).statusCode).toBe(403);
-    const elsewhere = await door.app.inject({ method: 'GET', url: '/v1/backup/3', remoteAddress: '10.0.0.7' });
+    const elsewhere = await door.app.inject({
+      method: 'GET',
+      url: '/v1/backup/3',
+      remoteAddress: '10.0.0.7',
+    });
     expect([elsewhere.statusCode, door.backups]).toEqual([403, []]);
   });
 });

@@ -113,6 +113,7 @@ export class Door {
 
   constructor(limits: HttpLimits = HTTP_LIMITS, settings: HttpSettings = HTTP_SETTINGS_DEFAULTS) {
     const node: NodeBehindDoor = {
+      ...this.#untold(),
       access: this.access,
       allow: (request, done) => {
         this.asked.push(request);
@@ -144,17 +145,10 @@ export class Door {
         this.customers.push({ customerId, action });
         done(this.customer, PARTITION);
       },
-      backup: (group, done) => {
-        this.backups.push(group);
-        done(this.backup);
-      },
       refundDescribed: (request, done) => {
         this.describedRefunds.push(request);
         done(this.refundedDescribed, PARTITION);
       },
-      readiness: () => this.readiness,
-      wantsNoClients: () => this.readiness.status === 'stopping',
-      cluster: () => REPORT,
       changeNodes: (change, done) => {
         this.changes.push(change);
         done(this.changed);
@@ -185,6 +179,19 @@ export class Door {
       settings,
     });
     this.app = this.door.app;
+  }
+
+  /** What knows nothing of users. */
+  #untold(): Pick<NodeBehindDoor, 'readiness' | 'wantsNoClients' | 'cluster' | 'backup'> {
+    return {
+      readiness: () => this.readiness,
+      wantsNoClients: () => this.readiness.status === 'stopping',
+      cluster: () => REPORT,
+      backup: (group, done) => {
+        this.backups.push(group);
+        done(this.backup);
+      },
+    };
   }
 
   /** Resolves with the port. */

@@ -40,7 +40,10 @@ describe('lost history', () => {
     begin(harness);
     harness.nowMillis += 400;
     for (const userId of ['ada', 'grace']) {
-      expect(harness.one({ userId })).toMatchObject({ allowed: false, retryAfterMillis: WINDOW_MILLIS - 400 });
+      expect(harness.one({ userId })).toMatchObject({
+        allowed: false,
+        retryAfterMillis: WINDOW_MILLIS - 400,
+      });
       expect(harness.machine.quickDenial({ userId }, harness.nowMillis)).toMatchObject({ remaining: 0 });
     }
     harness.nowMillis += WINDOW_MILLIS - 401;

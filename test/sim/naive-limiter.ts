@@ -120,6 +120,10 @@ export class NaiveLimiter {
           );
           position += 1;
         }
+        return;
+      case 'historyLost':
+      case 'historyBegins':
+        throw new Error(`no world is restored: ${command.type} in entry ${index}`);
     }
   }
 

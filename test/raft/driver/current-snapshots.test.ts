@@ -12,6 +12,22 @@ function ask(node: Node): { told: (SnapshotMeta | undefined)[] } {
   return answer;
 }
 
+/** How many entries it takes until another one is stored. */
+async function lifeOf(isRead: boolean): Promise<number> {
+  const cluster = new Cluster({ voters: 1, options: COMPACTING });
+  const leader = await cluster.elect();
+  const answer = ask(leader);
+  await cluster.settle();
+  if (!isRead) leader.raft.releaseSnapshot(GROUP);
+  const index = answer.told[0]?.index;
+  let rounds = 0;
+  while (leader.disk.get(GROUP)?.snapshot?.index === index && rounds < 300) {
+    await cluster.fill(1);
+    rounds += 1;
+  }
+  return rounds;
+}
+
 describe('a current snapshot', () => {
   it('holds everything that was committed before it was asked for, and is on disk', async () => {
     const cluster = new Cluster({ voters: 3 });
@@ -60,20 +76,6 @@ describe('a current snapshot', () => {
   });
 
   it('stays longer while somebody reads it', async () => {
-    const lifeOf = async (isRead: boolean): Promise<number> => {
-      const cluster = new Cluster({ voters: 1, options: COMPACTING });
-      const leader = await cluster.elect();
-      const answer = ask(leader);
-      await cluster.settle();
-      if (!isRead) leader.raft.releaseSnapshot(GROUP);
-      const index = answer.told[0]?.index;
-      let rounds = 0;
-      while (leader.disk.get(GROUP)?.snapshot?.index === index && rounds < 300) {
-        await cluster.fill(1);
-        rounds += 1;
-      }
-      return rounds;
-    };
     const [unread, read] = [await lifeOf(false), await lifeOf(true)];
     expect(read).toBeGreaterThan(2 * unread);
     expect(read).toBeLessThan(300);
