@@ -34,7 +34,7 @@ export const UNAVAILABLE = {
    * No leader was known before the deadline, or it answered nobody for that long before; or the one that had the request lost its
    * office before it was committed.
    */
-  no_leader: { text: 'no node could decide for this user in time', proposed: 'never' },
+  no_leader: { text: 'no node could decide for this user before the deadline', proposed: 'never' },
   /** A leader had the request but did not answer in time. */
   deadline: { text: 'the deciding node did not answer before the deadline', proposed: 'either' },
   /** A bounded queue is full. */

@@ -1,9 +1,13 @@
 /**
  * Gives back what a request was granted whose limits rules found: all that its first partition charged, where its id is. It says
- * what stays charged elsewhere: the reservations of the attempt that was granted have ids that nobody else knows (README.md).
+ * what stays charged elsewhere: the reservations of the attempt that was granted have ids that nobody else knows (README.md). Of
+ * a customer the record is read first: which partition was the first one follows from that.
  */
+import type { CustomerRequest } from '../api/customer.ts';
 import type { DescribedRefund, DescribedRefundDone, RefundRequest } from '../api/refund.ts';
 import type { DoneWith } from '../api/user-request.ts';
+import { asOf, type CustomerCache, type KnownCustomer } from './customer-cache.ts';
+import { ownFirst, readOf } from './record-read.ts';
 import { NO_DOCUMENT, STARTING } from './refused-here.ts';
 import type { RuleBook } from './rule-book.ts';
 import { sharesOf } from './share-outcome.ts';
@@ -12,22 +16,59 @@ export interface DescribedRefundsInit {
   /** See `DescribedRequestsInit`. */
   readonly book: () => RuleBook | 'starting' | undefined;
   readonly partitionOf: (userId: string) => number;
-  readonly ask: (request: RefundRequest, done: DoneWith<RefundRequest>, deadlineMillis: number) => void;
+  readonly ask: <R extends CustomerRequest | RefundRequest>(
+    request: R,
+    done: DoneWith<R>,
+    deadlineMillis: number,
+  ) => void;
   readonly doorMillis: () => number;
   readonly deadlineMillis: number;
 }
 
+interface Refunding {
+  readonly refund: DescribedRefund;
+  readonly book: RuleBook;
+  readonly customer: KnownCustomer | undefined;
+  readonly untilMillis: number;
+}
+
+/** @param cache of this node, which learns what is read */
 export function refundDescribed(
-  { book: bookOf, partitionOf, ask, doorMillis, deadlineMillis }: DescribedRefundsInit,
-  { descriptors, requestId }: DescribedRefund,
+  init: DescribedRefundsInit,
+  cache: CustomerCache,
+  refund: DescribedRefund,
   done: DescribedRefundDone,
 ): void {
+  const { book: bookOf, ask, doorMillis, deadlineMillis } = init;
   const book = bookOf();
   if (book === 'starting') return done(STARTING, 0);
   if (book === undefined) return done(NO_DOCUMENT, 0);
-  const matched = book.limitsFor({ descriptors });
+  const untilMillis = doorMillis() + deadlineMillis;
+  const { descriptors } = refund;
+  const customer = cache.of({ ask: 'described', descriptors });
+  if (customer === undefined) return refundAs(init, { refund, book, customer, untilMillis }, done);
+  ask(
+    readOf(customer),
+    (answer, partition) => {
+      if (answer.kind !== 'customer') return done(answer, partition);
+      cache.learn(customer.key, answer.outcome.record);
+      const known = cache.of({ ask: 'described', descriptors });
+      refundAs(init, { refund, book, customer: known, untilMillis }, done);
+    },
+    untilMillis,
+  );
+}
+
+function refundAs(
+  { partitionOf, ask }: DescribedRefundsInit,
+  { refund: { descriptors, requestId }, book, customer, untilMillis }: Refunding,
+  done: DescribedRefundDone,
+): void {
+  const matched = book.limitsFor(asOf({ ask: 'described', descriptors }, customer));
   if (matched.kind === 'invalid') return done(matched, 0);
-  const [first, ...others] = sharesOf(matched.enforced, partitionOf);
+  const shares = sharesOf(matched.enforced, partitionOf);
+  const [first, ...others] =
+    customer === undefined ? shares : ownFirst(shares, customer, partitionOf(customer.key));
   if (first === undefined) return done({ kind: 'unlimited', rulesVersion: book.version }, 0);
   const [{ userId }] = first.limits;
   ask(
@@ -42,6 +83,6 @@ export function refundDescribed(
       const isKnown = rulesVersion === book.version;
       done({ ...answer, kept: refunded ? (isKnown ? kept : undefined) : [] }, partition);
     },
-    doorMillis() + deadlineMillis,
+    untilMillis,
   );
 }

@@ -81,7 +81,7 @@ export class DescribedRequests {
 
   /** Of a request with an id. @param refund well-formed, as `invalidInDescribed` says; `done` is told once */
   refund(refund: DescribedRefund, done: DescribedRefundDone): void {
-    refundDescribed(this.#init, refund, done);
+    refundDescribed(this.#init, this.#cache, refund, done);
   }
 
   tick(): void {

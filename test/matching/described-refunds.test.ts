@@ -70,3 +70,37 @@ describe('a refund by descriptors', () => {
     expect(refund(bench, FROM)).toMatchObject([{ kind: 'unavailable', reason: 'starting' }]);
   });
 });
+
+describe('a refund by descriptors of a customer', () => {
+  const DOCUMENT = `
+rules:
+  - { id: net, key: ip, windows: { limit: 10, per: minute } }
+  - { id: free, match: { tier: free }, key: user, group: tier, windows: { limit: 2, per: minute } }
+  - { id: pro, match: { tier: pro }, key: customer, group: tier, windows: { limit: 9, per: minute } }
+`;
+  const PRO = { version: 5, tier: 'pro', overrides: [], isBlocked: false } as const;
+  const SAID = { ...FROM, customer: 'acme', tier: 'free' };
+  const decided = { term: 1, index: 4, timeMillis: 7 };
+
+  it('goes to where its record says that the request was granted, though this node had not seen the record', () => {
+    const bench = new Bench();
+    bench.book = bookOf(7, DOCUMENT);
+    const told = refund(bench, SAID);
+    expect(bench.asked.map(({ request }) => request)).toEqual([
+      { ask: 'customer', userId: 'customer=acme', action: { type: 'read' } },
+    ]);
+    bench.of('customer').answer({ kind: 'customer', outcome: { isDone: true, record: PRO, decided } });
+    expect(bench.refunds()).toEqual([{ ask: 'refund', userId: 'customer=acme', requestId: 'r1' }]);
+    bench.of('customer').answer({ kind: 'refund', refund: REFUND });
+    const kept = [{ ruleId: 'net', userId: 'ip=10.0.0.1' }];
+    expect(told).toEqual([{ kind: 'refund', refund: REFUND, kept }]);
+  });
+
+  it('gives nothing back while nobody can say what the record is', () => {
+    const bench = new Bench();
+    bench.book = bookOf(7, DOCUMENT);
+    const told = refund(bench, SAID);
+    bench.of('customer').answer(LOST);
+    expect([told, bench.refunds()]).toEqual([[LOST], []]);
+  });
+});

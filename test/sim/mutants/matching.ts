@@ -128,7 +128,7 @@ export const MATCHING: readonly Mutant[] = [
     law: 'what stays charged is not said to be free',
     edits: [
       {
-        in: 'refundDescribed',
+        in: 'refundAs',
         find: 'refunded ? (isKnown ? kept : undefined) : []',
         replace: 'refunded && isKnown ? kept : []',
       },
@@ -136,6 +136,22 @@ export const MATCHING: readonly Mutant[] = [
     unitTest: {
       file: 'matching/described-refunds.test.ts',
       why: 'nothing in a log hangs on what is told of it',
+    },
+  },
+  {
+    id: 'A21',
+    bug: 'a refund by descriptors is asked where the request of somebody who is no customer would be remembered',
+    law: 'what was granted can be given back',
+    edits: [
+      {
+        in: 'refundAs',
+        find: 'customer === undefined ? shares : ownFirst(shares, customer, partitionOf(customer.key))',
+        replace: 'shares',
+      },
+    ],
+    unitTest: {
+      file: 'matching/described-refunds.test.ts',
+      why: 'the simulator gives back by keys: what stays charged denies too much, which is legal',
     },
   },
   {
