@@ -4,28 +4,13 @@
  */
 import { damageIn, refusingDamage } from './damage.ts';
 import { openLevelDatabase, type KeyValueDatabase } from './database.ts';
-import {
-  ForeignStoreError,
-  StorageDamageError,
-  StoreLockedError,
-  StoreNotInitialisedError,
-  StoreOpenError,
-} from './errors.ts';
-import {
-  BOOTSTRAPPING_FILE,
-  cutSynced,
-  DAMAGED_FILE,
-  readFloor,
-  readTextIfAny,
-  storeFiles,
-  withTornLog,
-  writeFloor,
-  type Floor,
-} from './files.ts';
+import { ForeignStoreError, StoreLockedError, StoreNotInitialisedError, StoreOpenError } from './errors.ts';
+import { examineDirectory } from './examine.ts';
+import { cutSynced, storeFiles, withTornLog, writeFloor, type Floor } from './files.ts';
 import { differenceOf, type ExpectedIdentity, type StoreIdentity } from './identity.ts';
 import { LevelGroup } from './level-group.ts';
 import { LevelStore } from './level-store.ts';
-import { INFO_LOG, OLD_INFO_LOG, checkInfoLog, checkLevelDbFiles } from './leveldb-files.ts';
+import { INFO_LOG, checkInfoLog } from './leveldb-files.ts';
 import { lockDirectory, type DirectoryLock } from './lock.ts';
 import { readIdentity, readMask, verifyRecords } from './verify.ts';
 
@@ -93,30 +78,8 @@ async function openLocked(
 
 /** Everything that can be told before LevelDB opens, and changes, its files. Returns the floor. */
 async function checkDirectory(directory: string): Promise<Floor> {
-  // Again, now that nobody else can change it.
-  const names = (await storeFiles(directory)) ?? [];
-  const marker = await readTextIfAny(directory, DAMAGED_FILE);
-  if (marker !== undefined) {
-    throw new StorageDamageError(
-      directory,
-      `${marker.trim()} (found at an earlier start, file ${DAMAGED_FILE})`,
-    );
-  }
-  // A power cut can leave no more than the marker's temporary file; that is not the remains of a database.
-  const isUnborn = names.length > 0 && names.every((name) => name.startsWith(BOOTSTRAPPING_FILE));
-  if (isUnborn || names.includes(BOOTSTRAPPING_FILE)) {
-    throw new StoreNotInitialisedError(
-      directory,
-      `its bootstrap did not finish (file ${BOOTSTRAPPING_FILE}); no node has run here, so repeating it is safe`,
-    );
-  }
-  if (names.length === 0)
-    throw new StoreNotInitialisedError(directory, 'the directory holds no database files');
-  const floor = await readFloor(directory);
-  const torn = await checkLevelDbFiles(directory, names);
-  // Somebody else may have opened it since, and LevelDB leaves no other trace of what it dropped then.
-  await checkInfoLog(directory, INFO_LOG, floor.tornLogs);
-  await checkInfoLog(directory, OLD_INFO_LOG, floor.tornLogs);
+  // Now that nobody else can change it.
+  const { floor, torn } = await examineDirectory(directory);
   if (torn.manifest !== undefined) await cutSynced(directory, torn.manifest.name, torn.manifest.at);
   if (torn.log === undefined) return floor;
   // Before LevelDB drops that end and says so: if we die right after, the next start must know that this was no damage.

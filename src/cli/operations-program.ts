@@ -2,7 +2,8 @@
 import type { Command } from 'commander';
 import { NODE_ID_MAX } from '../api/node-address.ts';
 import { CA } from './ca-option.ts';
-import { EXIT_TEMPORARY } from './explain-error.ts';
+import { packageVersion } from './command-line.ts';
+import { EXIT_MISTAKES, EXIT_TEMPORARY } from './explain-error.ts';
 import {
   directoryOption,
   integerFrom,
@@ -38,6 +39,21 @@ export function addOperationsCommands(program: Command, print: (line: string) =>
     .action(async (options: { via: string; data: string; json?: true }) => {
       const { showStatus } = await import('./status-command.ts');
       if ((await showStatus({ ...options, print })) === 'degraded') process.exitCode = EXIT_TEMPORARY;
+    });
+  program
+    .command('doctor')
+    .description(
+      'look at cluster.json, the databases, disks, ports, certificates and clocks of this machine and its cluster, and say what to do; changes nothing; exits with 0 if nothing fails, with 1 if something does',
+    )
+    .option('--data <dir>', 'directory with cluster.json', directoryOption, './data')
+    .option('--id <n>', 'which node (default: all whose database is there)', idOption)
+    .option('--via <url>', 'a node to ask about the cluster (default: one that runs here)', urlOption)
+    .option(...CA)
+    .option(...JSON_OPTION)
+    .action(async (options: { data: string; id?: number; via?: string; json?: true }) => {
+      const { examine } = await import('./doctor-command.ts');
+      if (!(await examine({ ...options, version: packageVersion(), print })))
+        process.exitCode = EXIT_MISTAKES;
     });
   program
     .command('top')

@@ -1,0 +1,212 @@
+/** `quorate doctor` on one node of this machine: its database, disk, ports, certificates and doors. Reads only. */
+import { createServer } from 'node:net';
+import { examineStore } from '../../storage/examine.ts';
+import { freeBytes } from '../../storage/free-space.ts';
+import type { HostPort, NodeAddress } from '../api/node-address.ts';
+import { nodeDirectory } from '../config/cluster-directory.ts';
+import { type ClusterConfig, ConfigError } from '../config/config.ts';
+import { hasTokens } from '../node/access.ts';
+import { readKnownMembers } from '../node/member-cache.ts';
+import { readCredentials, resolvePath } from '../tls/credentials.ts';
+import { exposureOf } from '../tls/exposure.ts';
+import { askNode, messageOf } from './ask-node.ts';
+import { fail, type Finding, ok, warn } from './finding.ts';
+import { bytesText } from './text-table.ts';
+
+export interface ExaminedNode {
+  readonly findings: readonly Finding[];
+  /** A process has its database open. */
+  readonly isRunning: boolean;
+}
+
+const DAY_MILLIS = 86_400_000;
+const CERTIFICATE_DAYS_MIN = 30;
+/** So many times the floor should be free. */
+const FREE_FLOORS_MIN = 4;
+const ANSWER_MILLIS_MAX = 2_000;
+
+export async function examineNode(
+  directory: string,
+  config: ClusterConfig,
+  node: NodeAddress,
+): Promise<ExaminedNode> {
+  const database = nodeDirectory(directory, node.id);
+  const store = await examineStore(database);
+  const isRunning = store.kind === 'inUse';
+  const findings = [
+    storeFinding(node.id, store),
+    ...(await removalFindings(node.id, database)),
+    ...(store.kind === 'missing' ? [] : [await diskFinding(node.id, database, config.freeFloorBytes)]),
+    ...(await portFindings(config, node, isRunning)),
+    ...(await certificateFindings(directory, config, node)),
+    await exposureFinding(database, config, node),
+  ];
+  return { findings, isRunning };
+}
+
+function storeFinding(id: number, store: Awaited<ReturnType<typeof examineStore>>): Finding {
+  const check = `node ${id}: database`;
+  switch (store.kind) {
+    case 'inUse':
+      return ok(check, 'open in a process, which checked it when it started');
+    case 'sound':
+      return ok(check, 'not open, and sound from outside; each record is checked when the node starts');
+    case 'damaged':
+      return fail(
+        check,
+        store.problem,
+        `replace the node by one with a new id: \`npx quorate nodes add --replace ${id}\``,
+      );
+    case 'missing':
+      return fail(
+        check,
+        store.problem,
+        'if its disk was lost, replace the node by one with a new id; if it is new, `npx quorate join` prepares it',
+      );
+  }
+}
+
+async function removalFindings(id: number, database: string): Promise<Finding[]> {
+  const known = await readKnownMembers(database);
+  if (known?.isRemoved !== true) return [];
+  const action = 'do not start it again; its directory may be deleted';
+  return [warn(`node ${id}: membership`, 'it was removed from the cluster', action)];
+}
+
+async function diskFinding(id: number, database: string, floorBytes: number): Promise<Finding> {
+  const check = `node ${id}: disk`;
+  const free = await freeBytes(database);
+  const found = `${bytesText(free)} free; the floor is ${bytesText(floorBytes)}`;
+  const action = 'make room on this disk: below the floor the node leads nothing that others can lead';
+  if (free < floorBytes) return fail(check, found, action);
+  return free < FREE_FLOORS_MIN * floorBytes ? warn(check, found, action) : ok(check, found);
+}
+
+async function portFindings(
+  config: ClusterConfig,
+  node: NodeAddress,
+  isRunning: boolean,
+): Promise<Finding[]> {
+  const { id, http, peer, resp } = node;
+  const doors = { http, peer, ...(resp !== undefined && { resp }) };
+  const findings: Finding[] = [];
+  for (const [name, address] of Object.entries(doors)) {
+    const check = `node ${id}: ${name} port`;
+    const where = `${address.host}:${address.port}`;
+    const problem = address.port === 0 ? undefined : await listenProblem(address);
+    if (problem === undefined)
+      findings.push(
+        isRunning && address.port !== 0
+          ? warn(
+              check,
+              `${where} is free, although the node runs`,
+              'was cluster.json changed? restart the node',
+            )
+          : ok(check, `${where} is free`),
+      );
+    else if (problem !== 'EADDRINUSE')
+      findings.push(
+        fail(
+          check,
+          `${where}: ${problem}`,
+          'choose an address of this machine and a port above 1023 in cluster.json',
+        ),
+      );
+    else if (name !== 'http' && isRunning) findings.push(ok(check, `${where} is taken, and the node runs`));
+    else findings.push(await holderFinding(check, config, node, isRunning));
+  }
+  return findings;
+}
+
+/** Somebody listens at its HTTP address, or at another one of a node that does not run: is it our node? */
+async function holderFinding(
+  check: string,
+  { tls }: ClusterConfig,
+  { id, http }: NodeAddress,
+  isRunning: boolean,
+): Promise<Finding> {
+  const stop = 'stop the other program, or choose other ports in cluster.json';
+  if (!isRunning) return fail(check, 'taken by another program, and the node does not run', stop);
+  const host = http.host.includes(':') ? `[${http.host}]` : http.host;
+  const url = `${tls?.doors === undefined ? 'http' : 'https'}://${host}:${http.port}`;
+  const answer = await askNode(new URL('/v1/cluster', url), ANSWER_MILLIS_MAX).catch((error: unknown) => ({
+    status: 0,
+    body: { message: error instanceof Error ? error.message : String(error) },
+  }));
+  const self: unknown = 'self' in answer.body ? answer.body['self'] : undefined;
+  const found = typeof self === 'object' && self !== null && 'id' in self ? self.id : undefined;
+  if (found === id) return ok(check, `${url} is held by this node`);
+  if (found !== undefined) return fail(check, `${url} is held by node ${String(found)}`, stop);
+  const said = messageOf(answer.body) ?? `status ${answer.status}`;
+  return warn(
+    check,
+    `${url} is taken, and does not say by whom: ${said}`,
+    'give --ca or a token, and look again',
+  );
+}
+
+/** Undefined: it could be listened there. */
+async function listenProblem({ host, port }: HostPort): Promise<string | undefined> {
+  const server = createServer();
+  return new Promise((resolve) => {
+    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(undefined)));
+  });
+}
+
+async function certificateFindings(
+  directory: string,
+  { tls, clusterId }: ClusterConfig,
+  { id: nodeId }: NodeAddress,
+): Promise<Finding[]> {
+  if (tls === undefined) return [];
+  const path = (file: string): string => resolvePath(file, directory, nodeId);
+  const { ca, cert, key, doors } = tls;
+  const nowMillis = Date.now();
+  const sets = [
+    {
+      files: { ca: path(ca), cert: path(cert), key: path(key) },
+      checks: { setting: 'tls', node: { clusterId, nodeId }, nowMillis },
+    },
+    ...(typeof doors === 'object'
+      ? [
+          {
+            files: { cert: path(doors.cert), key: path(doors.key) },
+            checks: { setting: 'tls.doors', nowMillis },
+          },
+        ]
+      : []),
+  ];
+  return Promise.all(
+    sets.map(async ({ files, checks }) => {
+      const check = `node ${nodeId}: certificate of ${checks.setting}`;
+      const issue = 'issue another one, with `npx quorate certs issue` for example';
+      try {
+        const { expiresMillis, isKeyShared } = await readCredentials(files, checks);
+        const days = Math.floor((expiresMillis - nowMillis) / DAY_MILLIS);
+        const found = `${files.cert} is valid for ${days} days`;
+        if (days < CERTIFICATE_DAYS_MIN) return warn(check, found, issue);
+        if (isKeyShared)
+          return warn(check, `${found}; others may read ${files.key}`, `chmod 600 ${files.key}`);
+        return ok(check, found);
+      } catch (error) {
+        if (error instanceof ConfigError) return fail(check, error.message, issue);
+        throw error;
+      }
+    }),
+  );
+}
+
+async function exposureFinding(database: string, config: ClusterConfig, node: NodeAddress): Promise<Finding> {
+  const check = `node ${node.id}: who may ask`;
+  const known = await readKnownMembers(database);
+  const safeguards = { tls: config.tls, hasTokens: hasTokens(config, known) };
+  try {
+    const open = exposureOf(node, safeguards, false);
+    return ok(check, open ?? 'who shows a token, and nobody else');
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    const action = 'set up TLS (`npx quorate certs --help`) and tokens (`npx quorate tokens --help`)';
+    return fail(check, error.message, action);
+  }
+}

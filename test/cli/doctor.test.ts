@@ -1,0 +1,198 @@
+/** `quorate doctor`: what it finds wrong, in which line, and that it changes nothing. */
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { examine } from '../../src/cli/doctor-command.ts';
+import { lineOf } from '../../src/cli/doctor-config.ts';
+import type { Finding } from '../../src/cli/finding.ts';
+import { createCluster, nodeDirectory } from '../../src/config/cluster-directory.ts';
+import type { ClusterConfig } from '../../src/config/config.ts';
+import { OWN_TLS_SETTINGS } from '../../src/tls/certificate-files.ts';
+import { eventually, temporaryDirectory, testConfig } from '../cluster/harness.ts';
+import { InProcessCluster } from '../cluster/in-process.ts';
+
+const RULE = { id: 'default', limit: 3, windowMillis: 600_000, clock: 'cluster' } as const;
+
+interface Examined {
+  readonly ok: boolean;
+  readonly findings: readonly Finding[];
+}
+
+async function doctor(data: string, more: { id?: number; via?: string } = {}): Promise<Examined> {
+  const lines: string[] = [];
+  const print = (line: string): void => void lines.push(line);
+  const isSound = await examine({ data, ...more, version: 'unknown', json: true, print });
+  const told = JSON.parse(lines.join('\n')) as Examined;
+  expect(told.ok).toBe(isSound);
+  for (const { result, action } of told.findings) expect(action !== undefined).toBe(result !== 'ok');
+  return told;
+}
+
+function finding({ findings }: Examined, check: string): Finding | undefined {
+  return findings.find((each) => each.check === check);
+}
+
+describe('the line of a mistake', () => {
+  it('is the last one where something is missing at the end', () => {
+    expect(lineOf('{\n  "a": 1\n', 'x')).toBe(2);
+  });
+
+  const text =
+    '{\n  "clusterId": "c",\n  "nodes": [\n    { "id": 1 },\n    {\n      "id": 2,\n      "http": { "port": -1 }\n    }\n  ]\n}\n';
+
+  it.each([
+    ['clusterId', 2],
+    ['nodes', 3],
+    ['nodes[0].id', 4],
+    ['nodes[1].http.port', 7],
+    ['nodes[1].peer', 5],
+    ['timing.tickMillis', undefined],
+  ])('is that of what %s names, or of what it should be in', (field, line) => {
+    expect(lineOf(text, field)).toBe(line);
+  });
+
+  it('is that of the first in what is no JSON', () => {
+    expect(lineOf(text.replace('"http": {', '"http": {{'), 'x')).toBe(7);
+  });
+});
+
+describe('a cluster that does not run', () => {
+  let directory: string;
+  let config: ClusterConfig;
+  beforeEach(async () => {
+    directory = await temporaryDirectory();
+    config = await testConfig({ rules: [RULE], nodes: 1, partitions: 2, resp: true });
+    await createCluster(directory, config);
+  });
+  afterEach(async () => rm(directory, { recursive: true, force: true }));
+
+  async function rewrite(change: (text: string) => string): Promise<void> {
+    const path = join(directory, 'cluster.json');
+    await writeFile(path, change(await readFile(path, 'utf8')));
+  }
+
+  /** Names, sizes and times of all files. */
+  async function files(): Promise<string[]> {
+    const names = await readdir(directory, { recursive: true });
+    return Promise.all(
+      names.sort().map(async (name) => {
+        const { size, mtimeMs } = await stat(join(directory, name));
+        return `${name} ${size} ${mtimeMs}`;
+      }),
+    );
+  }
+
+  it('is in order, and stays as it is', async () => {
+    const before = await files();
+    const told = await doctor(directory);
+    expect(told.ok).toBe(true);
+    expect(finding(told, 'node 1: database')).toMatchObject({ result: 'ok' });
+    for (const port of ['http', 'peer', 'resp'])
+      expect(finding(told, `node 1: ${port} port`)).toMatchObject({ result: 'ok' });
+    expect(finding(told, 'node 1: disk')?.found).toMatch(/free; the floor is 64.0 MiB$/);
+    expect(finding(told, 'node 1: who may ask')?.found).toContain('open to every program on this machine');
+    expect(finding(told, 'cluster')).toMatchObject({ result: 'warn' });
+    expect(await files()).toEqual(before);
+  });
+
+  it('has a damaged database: that is said, and the directory is not marked', async () => {
+    await rm(join(nodeDirectory(directory, 1), 'CURRENT'));
+    const before = await files();
+    const told = await doctor(directory);
+    expect(told.ok).toBe(false);
+    expect(finding(told, 'node 1: database')).toMatchObject({
+      result: 'fail',
+      found: expect.stringContaining("LevelDB's file CURRENT is missing") as string,
+      action: expect.stringContaining('--replace 1') as string,
+    });
+    expect(await files()).toEqual(before);
+  });
+
+  it('has lost its database', async () => {
+    await rm(nodeDirectory(directory, 1), { recursive: true });
+    const told = await doctor(directory, { id: 1 });
+    expect(finding(told, 'node 1: database')).toMatchObject({ result: 'fail' });
+    expect(finding(await doctor(directory), 'nodes')).toMatchObject({ result: 'warn' });
+    expect(finding(await doctor(directory, { id: 9 }), 'node 9')).toMatchObject({ result: 'fail' });
+  });
+
+  it('has a port that another program took', async () => {
+    const { host, port } = config.nodes[0]?.peer ?? { host: '', port: 0 };
+    const server = createServer();
+    await new Promise<void>((resolve) => {
+      server.listen({ host, port }, resolve);
+    });
+    const told = await doctor(directory);
+    server.close();
+    expect(told.ok).toBe(false);
+    expect(finding(told, 'node 1: peer port')).toMatchObject({ result: 'fail' });
+    expect(finding(told, 'node 1: http port')).toMatchObject({ result: 'ok' });
+  });
+
+  it.each([
+    [
+      'is no JSON',
+      (text: string) => text.replace('"partitions"', '"partitions" 7'),
+      /line \d+: .*is not JSON/,
+    ],
+    [
+      'has a bad port',
+      (text: string) => text.replace(/"port": \d+/, '"port": 70000'),
+      /line \d+: .*http\.port/,
+    ],
+    ['has a field too many', (text: string) => text.replace('{', '{ "partitons": 7,'), /partitons/],
+  ])('has a cluster.json that %s: the line is told', async (_, change, expected) => {
+    await rewrite(change);
+    const told = await doctor(directory);
+    expect(told.ok).toBe(false);
+    expect(finding(told, 'cluster.json')).toMatchObject({ result: 'fail' });
+    expect(finding(told, 'cluster.json')?.found).toMatch(expected);
+  });
+
+  it('has no certificates, or may be reached by anybody', async () => {
+    const tls = JSON.stringify(OWN_TLS_SETTINGS);
+    await rewrite((text) => text.replace('{', `{ "tls": ${tls},`).replaceAll('127.0.0.1', '0.0.0.0'));
+    const told = await doctor(directory);
+    expect(finding(told, 'node 1: certificate of tls')).toMatchObject({
+      result: 'fail',
+      found: expect.stringContaining('node-1.crt') as string,
+    });
+    expect(finding(told, 'node 1: who may ask')).toMatchObject({
+      result: 'fail',
+      found: expect.stringContaining('needs a token of role admin') as string,
+    });
+  });
+
+  it('says so in words', async () => {
+    await rm(join(nodeDirectory(directory, 1), 'CURRENT'));
+    const lines: string[] = [];
+    await examine({ data: directory, version: '1', print: (line) => void lines.push(line) });
+    expect(lines.find((line) => line.startsWith('FAIL'))).toMatch(/^FAIL {2}node 1: database: .*is damaged/);
+    expect(lines).toContain(
+      '      -> replace the node by one with a new id: `npx quorate nodes add --replace 1`',
+    );
+    expect(lines.at(-1)).toMatch(/^1 failed, 1 to look at, \d+ in order$/);
+  });
+});
+
+describe('a cluster that runs', () => {
+  let cluster: InProcessCluster;
+  beforeAll(async () => {
+    cluster = await InProcessCluster.create({ rules: [RULE], nodes: 1, partitions: 2 });
+    await cluster.startAll();
+  });
+  afterAll(async () => cluster.stop());
+
+  it('is recognised, and asked', async () => {
+    const told = await eventually('nothing is wrong', async () => {
+      const now = await doctor(cluster.directory);
+      return finding(now, 'cluster')?.result === 'ok' ? now : undefined;
+    });
+    expect(told.ok).toBe(true);
+    expect(finding(told, 'node 1: database')?.found).toContain('open in a process');
+    expect(finding(told, 'node 1: http port')?.found).toContain('held by this node');
+    expect(finding(told, 'clock rates')?.found).toContain('node 1 fit');
+    expect(finding(told, 'versions')).toMatchObject({ result: 'ok' });
+  });
+});
