@@ -57,7 +57,7 @@ function mistakeIn(text: string): number | undefined {
     return undefined;
   } catch (error) {
     const [, position] = /position (\d+)/.exec(String(error)) ?? [];
-    // Where something is missing at the end, no position is told.
-    return position === undefined ? text.trimEnd().length : Number(position);
+    // What is missing at the end is missing behind the last line of it.
+    return Math.min(Number(position ?? Infinity), text.trimEnd().length);
   }
 }

@@ -136,7 +136,7 @@ async function holderFinding(
   const self: unknown = 'self' in answer.body ? answer.body['self'] : undefined;
   const found = typeof self === 'object' && self !== null && 'id' in self ? self.id : undefined;
   if (found === id) return ok(check, `${url} is held by this node`);
-  if (found !== undefined) return fail(check, `${url} is held by node ${String(found)}`, stop);
+  if (found !== undefined) return fail(check, `${url} is held by node ${JSON.stringify(found)}`, stop);
   const said = messageOf(answer.body) ?? `status ${answer.status}`;
   return warn(
     check,

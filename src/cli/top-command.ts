@@ -77,9 +77,6 @@ function sampleOf(before: Reading, after: Reading, top: Sample['top']): Sample {
   const seconds = (after.atMillis - before.atMillis) / 1_000;
   const outcomes = new Map<string, number>();
   const buckets = new Map<string, number>();
-  const add = (sums: Map<string, number>, grown: ReadonlyMap<string, number>): void => {
-    for (const [key, value] of grown) sums.set(key, (sums.get(key) ?? 0) + value);
-  };
   const nodes = after.found.nodes.map((now) => {
     const earlier = before.found.nodes.find(({ node }) => node.id === now.node.id);
     // Of one that was not asked before, everything would seem to have happened just now.
@@ -106,8 +103,6 @@ function nodeSample(
 ): NodeSample {
   const grown = (name: string, label: string): Map<string, number> =>
     metrics === undefined || before === undefined ? new Map() : grownBy(name, label, before, metrics);
-  const sum = (counts: ReadonlyMap<string, number>): number =>
-    [...counts.values()].reduce((all, count) => all + count, 0);
   const p99 = (what: string): number | null =>
     millisOf(quantile(0.99, grown(`quorate_${what}_seconds_bucket`, 'le')));
   const value = (name: string): number | null => metrics?.value(name) ?? null;
@@ -126,6 +121,14 @@ function nodeSample(
     leaderChanges: sum(grown('quorate_leader_changes_total', 'what')),
     eventLoopP99Millis: millisOf(metrics?.value('nodejs_eventloop_lag_p99_seconds')),
   };
+}
+
+function add(sums: Map<string, number>, grown: ReadonlyMap<string, number>): void {
+  for (const [key, value] of grown) sums.set(key, (sums.get(key) ?? 0) + value);
+}
+
+function sum(counts: ReadonlyMap<string, number>): number {
+  return [...counts.values()].reduce((all, count) => all + count, 0);
 }
 
 function grownBy(name: string, label: string, before: Readings, after: Readings): Map<string, number> {

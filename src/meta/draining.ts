@@ -21,6 +21,8 @@ export function changedDraining(
   return { ...state, nodes: changed(nodes), leaving: changed(leaving) };
 }
 
-function withDraining({ draining: _, ...member }: Member, isDraining: boolean): Member {
-  return isDraining ? { ...member, draining: true } : member;
+function withDraining(member: Member, isDraining: boolean): Member {
+  if (isDraining) return { ...member, draining: true };
+  const { draining: _, ...others } = member;
+  return others;
 }

@@ -75,11 +75,7 @@ export class NodeCore {
     this.meta = this.#newMeta();
     this.backups = backupsOf(init, this.raft);
     this.#replicas = new Replicas({
-      nodeId,
-      config,
-      clocks,
-      store: init.store,
-      random: init.random,
+      ...init,
       raft: this.raft,
       placement: this.placement,
       options: init.queues,
@@ -91,7 +87,6 @@ export class NodeCore {
       },
       refusedAtCapacity: () => this.#capacity.refusedOne(),
       added: (group, app) => this.#added(group, app),
-      timed: init.timed,
     });
     this.clock = this.#newClockWatch();
     this.#membership = this.#newMembership();

@@ -3,12 +3,12 @@
  * Nothing listens yet, and nothing here decides.
  */
 import { performance } from 'node:perf_hooks';
+import type { LogStore } from '../../raft/driver/store.ts';
 import { RolledBackError } from '../../raft/errors.ts';
 import { NO_NODE } from '../../raft/types.ts';
 import { openStore } from '../../storage/open-store.ts';
 import type { FrontDoor, NodeBehindDoor } from '../api/front-door.ts';
 import type { HostPort, NodeAddress } from '../api/node-address.ts';
-import type { DoneWith, UserRequest } from '../api/user-request.ts';
 import { factsDigest, factsOf } from '../config/cluster-facts.ts';
 import { ConfigError } from '../config/config.ts';
 import { HttpDoor } from '../http/http-door.ts';
@@ -32,6 +32,7 @@ import { addressesToSay, configuredPeers } from './peer-addresses.ts';
 import { NodeReadiness } from './readiness.ts';
 import { rulesInForce } from './rules-in-force.ts';
 import { SLOW_MILLIS, SlowDecisions } from './slow-decisions.ts';
+import { takenRequests } from './taken-requests.ts';
 
 export interface NodeParts {
   readonly init: NodeInit;
@@ -59,8 +60,6 @@ const SYSTEM_CLOCKS: Clocks = {
   monotonicMillis: () => performance.now(),
   wallMillis: () => Date.now(),
 };
-const STARTING = { kind: 'unavailable', reason: 'starting', proposed: false } as const;
-const DRAINING = { kind: 'unavailable', reason: 'draining', proposed: false } as const;
 
 /** @throws what `openStore` throws if the directory must not be used */
 export async function openParts(init: NodeInit): Promise<NodeParts> {
@@ -80,17 +79,7 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
     addresses: addressesToSay(self),
   });
   const turn = new EventTurn();
-  const transport = new TcpTransport({
-    nodeId,
-    clusterId: config.clusterId,
-    listen: self.peer,
-    peers: configuredPeers(config),
-    gate: admission,
-    ...(tls !== undefined && { tls: tls.peers }),
-    logger,
-    random: Math.random,
-    atTurnEnd: (flush) => turn.at('send', flush),
-  });
+  const transport = newTransport(init, { self, admission, turn });
   const readiness = new NodeReadiness({
     groups: 1 + config.partitions,
     isFounder: config.founders.some(({ id }) => id === nodeId),
@@ -108,17 +97,7 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
   const metrics = metricsOf(init, { readiness, resp, usage, access, slow, transport, doors });
   const http = httpDoor(init, self.http, { node: behind, doorClock, metrics, ...clocks });
   doors['http'] = http;
-  const store = new ObservedStore(init.wrapStore?.(opened) ?? opened, {
-    monotonicMillis,
-    wrote(seconds) {
-      metrics.observeWrite(seconds);
-      slow.wrote(seconds);
-    },
-    snapshotKept(snapshot) {
-      metrics.operation.snapshotKept(snapshot);
-      logger.info(snapshot, 'snapshot kept');
-    },
-  });
+  const store = observed(init, opened, { metrics, slow, monotonicMillis });
   const fatal = fatalOnce(init, (reason) => opened.condemn(reason));
   const unwritten = (error: unknown): void =>
     logger.warn({ err: error }, 'cannot write what is known of the nodes');
@@ -142,6 +121,42 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
     slow,
     doors: [http, ...(resp === undefined ? [] : [resp])],
   };
+}
+
+function newTransport(
+  { config, nodeId, logger, tls }: NodeInit,
+  { self, admission, turn }: Pick<NodeParts, 'self' | 'admission' | 'turn'>,
+): TcpTransport {
+  return new TcpTransport({
+    nodeId,
+    clusterId: config.clusterId,
+    listen: self.peer,
+    peers: configuredPeers(config),
+    gate: admission,
+    ...(tls !== undefined && { tls: tls.peers }),
+    logger,
+    random: Math.random,
+    atTurnEnd: (flush) => turn.at('send', flush),
+  });
+}
+
+function observed(
+  { wrapStore, logger }: NodeInit,
+  opened: LogStore,
+  told: Pick<NodeParts, 'metrics' | 'slow'> & Pick<Clocks, 'monotonicMillis'>,
+): ObservedStore {
+  const { metrics, slow, monotonicMillis } = told;
+  return new ObservedStore(wrapStore?.(opened) ?? opened, {
+    monotonicMillis,
+    wrote(seconds) {
+      metrics.observeWrite(seconds);
+      slow.wrote(seconds);
+    },
+    snapshotKept(snapshot) {
+      metrics.operation.snapshotKept(snapshot);
+      logger.info(snapshot, 'snapshot kept');
+    },
+  });
 }
 
 /** @param before whether this node knew that everybody must show a token, and by which version of the tokens */
@@ -268,41 +283,14 @@ function behindDoor(
     slow,
   }: Pick<NodeParts, 'readiness' | 'view' | 'usage' | 'access' | 'slow'>,
 ): NodeBehindDoor {
-  /** Undefined while requests are refused, by `refusal`. */
-  const serving = (): NodeCore | undefined => (readiness.isDraining ? undefined : readiness.core);
-  const refusal = (): typeof STARTING | typeof DRAINING =>
-    readiness.core === undefined ? STARTING : DRAINING;
-  const ask = <R extends UserRequest>(request: R, done: DoneWith<R>): void => {
-    const core = serving();
-    if (core === undefined) (done as DoneWith<UserRequest>)(refusal(), 0);
-    else core.ask(request, done);
-  };
   return {
     access,
-    allow: ask,
+    ...takenRequests(readiness),
     answered(request, answer, startedMillis) {
       const millis = usage.answered(request, answer, startedMillis);
       if (millis === undefined || millis < SLOW_MILLIS) return;
       const place = request.ask === undefined ? placeOf(request.userId, readiness.core) : {};
       slow.answered(request, answer, { millis, ...place });
-    },
-    allowDescribed(request, done) {
-      const core = serving();
-      if (core === undefined) done(refusal(), 0);
-      else core.described.ask(request, done);
-    },
-    look: ask,
-    refund: ask,
-    operate: ask,
-    customer(customerId, action, done) {
-      const core = serving();
-      if (core === undefined) done(refusal(), 0);
-      else core.described.customers.ask(customerId, action, done);
-    },
-    refundDescribed(request, done) {
-      const core = serving();
-      if (core === undefined) done(refusal(), 0);
-      else core.described.refund(request, done);
     },
     backup(group, done) {
       if (readiness.core === undefined) done({ ok: false, reason: 'starting' });

@@ -34,7 +34,7 @@ export interface ReplicasInit {
   readonly leaderChanged: (partition: number, leader: NodeId, term: number) => void;
   readonly refusedAtCapacity: () => void;
   readonly added: (group: GroupId, app: GroupApplication) => void;
-  readonly timed: NodeCoreInit['timed'];
+  readonly timed?: NodeCoreInit['timed'];
 }
 
 const SEED_BOUND = 2 ** 47;

@@ -105,6 +105,10 @@ export class Door {
   changed: NodeChangeResult = { ok: true, version: 2 };
   readonly drains: DrainChange[] = [];
   drained: DrainResult = { ok: true };
+  readonly drain: NodeBehindDoor['drain'] = (change, done) => {
+    this.drains.push(change);
+    done(this.drained);
+  };
   rules: RulesInForce | undefined;
   readonly rulesChanges: RulesChange[] = [];
   rulesChanged: RulesChangeResult = { ok: true, version: 8, pending: [] };
@@ -153,10 +157,7 @@ export class Door {
         this.changes.push(change);
         done(this.changed);
       },
-      drain: (change, done) => {
-        this.drains.push(change);
-        done(this.drained);
-      },
+      drain: this.drain,
       rules: () => this.rules,
       rule: (id) =>
         this.rules && { version: this.rules.version, body: this.rules.rules.find((rule) => rule.id === id) },

@@ -15,7 +15,7 @@ class Bench {
   applied(times: Partial<EntryTiming>): void {
     const none = { queueMillis: 0, commitMillis: 0, applyMillis: 0 };
     const sample = { userId: 'ada@example.com', ruleId: undefined, cost: 1, timestampMillis: undefined };
-    this.slow.entryApplied(7, { term: 3, index: 90, requests: 5, ...none, sample, ...times } as EntryTiming);
+    this.slow.entryApplied(7, { term: 3, index: 90, requests: 5, ...none, sample, ...times });
   }
 }
 
@@ -48,7 +48,7 @@ describe('a decision that took long', () => {
   it('is told by the node whose door was asked, too, with the same place in the log', () => {
     const bench = new Bench();
     const decision = decisionOf({ decided: { term: 3, index: 90, timeMillis: 1 } });
-    const request = { userId: 'ada@example.com' } as never;
+    const request = { userId: 'ada@example.com' };
     bench.slow.answered(request, { kind: 'decision', decision }, { millis: 450.2, partition: 7, leader: 2 });
     expect(bench.lines).toMatchObject([{ millis: 450, partition: 7, leader: 2, term: 3, index: 90 }]);
     expect(JSON.stringify(bench.lines)).not.toContain('ada');
@@ -68,7 +68,7 @@ describe('a decision that took long', () => {
   it('is told of no other', () => {
     const bench = new Bench();
     bench.applied({ queueMillis: 50, commitMillis: 49 });
-    bench.slow.answered({ userId: 'ada' } as never, { kind: 'unlimited', rulesVersion: 1 }, { millis: 99 });
+    bench.slow.answered({ userId: 'ada' }, { kind: 'unlimited', rulesVersion: 1 }, { millis: 99 });
     expect([bench.lines, bench.slow.count]).toEqual([[], 0]);
   });
 });
