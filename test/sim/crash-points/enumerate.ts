@@ -9,8 +9,8 @@ export interface CrashScript {
   readonly name: string;
   /** The crashes that make a difference to it. */
   readonly variants: readonly Variant[];
-  /** How many crashes `npm test` has time for; undefined: for all. */
-  readonly sample: number | undefined;
+  /** How many crashes `npm run test:long` has time for. */
+  readonly sample: number;
   begin(init: Start): Play;
 }
 
