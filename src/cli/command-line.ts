@@ -12,12 +12,19 @@ export function newCommand(name: string): Command {
 
 /** Runs it; ends the process if it fails. */
 export async function runCommand(command: Command): Promise<void> {
+  const failure = await failureOf(command, process.argv.slice(2));
+  if (failure !== undefined) process.exit(failure);
+}
+
+/** Runs it, and says why it failed, if it did. Resolves with the code to end with then. */
+export async function failureOf(command: Command, args: readonly string[]): Promise<number | undefined> {
   try {
-    await command.parseAsync();
+    await command.parseAsync(args, { from: 'user' });
+    return undefined;
   } catch (error) {
     const { message, exitCode } = explain(error);
     if (message !== '') complain(message);
-    process.exit(exitCode);
+    return exitCode;
   }
 }
 

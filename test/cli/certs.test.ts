@@ -6,7 +6,7 @@ import { prepare } from '../../cluster/prepare.ts';
 import { readCluster, writeCluster } from '../../src/config/cluster-directory.ts';
 import type { ClusterConfig } from '../../src/config/config.ts';
 import { freeBasePort, temporaryDirectory } from '../cluster/harness.ts';
-import { type Ended, ended } from './command.ts';
+import { type Ended, ended, ran } from './command.ts';
 
 const USAGE = 64;
 const UNAVAILABLE = 69;
@@ -23,7 +23,7 @@ afterEach(async () => {
 });
 
 async function quorate(...args: readonly string[]): Promise<Ended> {
-  return ended('quorate', args, directory);
+  return ran(args, directory);
 }
 
 async function init(...args: readonly string[]): Promise<ClusterConfig> {
@@ -78,7 +78,7 @@ describe('a node', () => {
     if (node === undefined) throw new Error('there is no node');
     const open = { ...node, http: { ...node.http, host: '0.0.0.0' } };
     await writeCluster(data, { ...config, nodes: [open] });
-    const { code, said } = await quorate('node', '--id', '1');
+    const { code, said } = await ended('quorate', ['node', '--id', '1'], directory);
     expect(said).toMatch(
       /http address 0\.0\.0\.0:\d+ needs TLS \(`tls` with `doors` in cluster\.json\).*--insecure/,
     );
@@ -88,7 +88,7 @@ describe('a node', () => {
   it('does not start with the certificate of another node, or with none where one is named', async () => {
     await init('--tls');
     await rm(join(data, 'certs', 'node-1.key'));
-    const missing = await quorate('node', '--id', '1');
+    const missing = await ended('quorate', ['node', '--id', '1'], directory);
     expect(missing.said).toMatch(/^quorate: tls\.key \(data\/certs\/node-1\.key\) is not there/);
     expect(missing.code).toBe(USAGE);
     await quorate('certs', 'issue', '--id', '2');
@@ -97,7 +97,7 @@ describe('a node', () => {
         join(data, 'certs', `node-1.${kind}`),
         await readFile(join(data, 'certs', `node-2.${kind}`)),
       );
-    const wrong = await quorate('node', '--id', '1');
+    const wrong = await ended('quorate', ['node', '--id', '1'], directory);
     expect(wrong.said).toMatch(/is of node 2, and this is node 1/);
     expect(wrong.code).toBe(USAGE);
   }, 60_000);
@@ -121,7 +121,7 @@ describe('--ca', () => {
       '--ca',
       'data/certs/ca.crt',
     ];
-    const { code, said } = await quorate(...via);
+    const { code, said } = await ended('quorate', via, directory);
     expect(said).toMatch(/no node listens at https:.*ECONNREFUSED/);
     expect(code).toBe(UNAVAILABLE);
   }, 60_000);

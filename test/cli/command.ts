@@ -1,6 +1,10 @@
-/** Runs the compiled commands to their end, in a directory of their own. */
+/** Runs commands to their end, in a directory of their own: compiled ones as processes, or `quorate` in this one. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { vi } from 'vitest';
+import { failureOf } from '../../src/cli/command-line.ts';
+import { quorateProgram } from '../../src/cli/program.ts';
 
 export const ROOT = join(import.meta.dirname, '..', '..');
 const COMMANDS = {
@@ -28,11 +32,47 @@ export async function ended(
       [COMMANDS[command], ...args],
       { cwd, timeout: 120_000 },
       (_error, stdout, stderr) => {
-        const complaints = stderr.split('\n').filter((line) => line.startsWith('quorate: '));
-        resolve({ code: child.exitCode ?? -1, said: complaints.at(-1) ?? stderr, stdout });
+        resolve(saidBy(child.exitCode ?? -1, stdout, stderr));
       },
     );
     // One that reads nothing may have ended.
     child.stdin?.on('error', () => {}).end(stdin);
   });
+}
+
+function saidBy(code: number, stdout: string, stderr: string): Ended {
+  const complaints = stderr.split('\n').filter((line) => line.startsWith('quorate: '));
+  return { code, said: complaints.at(-1) ?? stderr, stdout };
+}
+
+/**
+ * `quorate` in this process, one at a time: all but how a process begins and ends, for a tenth of the time. Not for commands
+ * that run a node, or take a file with a token: that is of a process for good.
+ */
+export async function ran(args: readonly string[], cwd: string, stdin = ''): Promise<Ended> {
+  const [stdout, stderr]: [string[], string[]] = [[], []];
+  const into =
+    (lines: string[], end: string) =>
+    (text: unknown): boolean =>
+      lines.push(`${String(text)}${end}`) > 0;
+  const spies = [
+    vi.spyOn(console, 'log').mockImplementation(into(stdout, '\n')),
+    vi.spyOn(console, 'error').mockImplementation(into(stderr, '\n')),
+    vi.spyOn(process.stdout, 'write').mockImplementation(into(stdout, '')),
+    vi.spyOn(process.stderr, 'write').mockImplementation(into(stderr, '')),
+    vi
+      .spyOn(process, 'stdin', 'get')
+      .mockReturnValue(Readable.from([Buffer.from(stdin)]) as typeof process.stdin),
+  ];
+  const before = { directory: process.cwd(), exitCode: process.exitCode };
+  process.chdir(cwd);
+  process.exitCode = 0;
+  try {
+    const failure = await failureOf(quorateProgram('0.0.0'), args);
+    return saidBy(failure ?? Number(process.exitCode), stdout.join(''), stderr.join(''));
+  } finally {
+    process.chdir(before.directory);
+    process.exitCode = before.exitCode;
+    for (const spy of spies) spy.mockRestore();
+  }
 }

@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { freeBasePort, temporaryDirectory } from '../cluster/harness.ts';
-import { ended } from './command.ts';
+import { ended, ran } from './command.ts';
 
 const USAGE = 64;
 const UNAVAILABLE = 69;
@@ -40,7 +40,9 @@ describe.each([
   ['quorate', ['init', '--data', '/dev/null/x/y'], 'expected a directory, but /dev/null is a file'],
 ] as const)('%s %j', (command, args, message) => {
   it('is refused in a sentence that names the option and its bound, and leaves no directory behind', async () => {
-    const { code, said } = await ended(command, args, directory);
+    const { code, said } = await (command === 'start'
+      ? ended(command, args, directory)
+      : ran(args, directory));
     expect(said).toContain(message);
     expect(said).toMatch(/^quorate: /);
     expect(code).toBe(USAGE);
@@ -58,7 +60,7 @@ describe('a port in use', () => {
   });
 
   it('is named by a node that cannot listen, with what to do', async () => {
-    await ended('quorate', ['init', '--base-port', basePort], directory);
+    await ran(['init', '--base-port', basePort], directory);
     const { code, said } = await ended('quorate', ['node', '--id', '2'], directory);
     expect(said).toContain(`port ${Number(basePort) + 1_002} on 127.0.0.1 is in use by another program`);
     expect(said).toContain('`npm start -- --base-port N`, which moves a cluster that exists, too');
@@ -73,7 +75,7 @@ describe('a port in use', () => {
   });
 
   it('does not cost a cluster that was to be made anew', async () => {
-    await ended('quorate', ['init', '--base-port', String(await freeBasePort())], directory);
+    await ran(['init', '--base-port', String(await freeBasePort())], directory);
     const before = await readdir(join(directory, 'data'));
     const { code } = await ended('start', ['--fresh', '--base-port', basePort], directory);
     expect(code).toBe(UNAVAILABLE);
@@ -83,11 +85,11 @@ describe('a port in use', () => {
 
 describe('a cluster directory that is not right', () => {
   beforeEach(async () => {
-    await ended('quorate', ['init', '--base-port', basePort], directory);
+    await ran(['init', '--base-port', basePort], directory);
   });
 
   it('has no node with such an id', async () => {
-    const { code, said } = await ended('quorate', ['node', '--id', '9'], directory);
+    const { code, said } = await ran(['node', '--id', '9'], directory);
     expect(said).toBe('quorate: --id 9 is none of the nodes in ./data/cluster.json: 1, 2, 3');
     expect(code).toBe(USAGE);
   });
@@ -101,7 +103,7 @@ describe('a cluster directory that is not right', () => {
   });
 
   it('is not made twice', async () => {
-    const { code, said } = await ended('quorate', ['init'], directory);
+    const { code, said } = await ran(['init'], directory);
     expect(said).toContain('./data holds a cluster already');
     expect(code).toBe(USAGE);
   });
@@ -118,7 +120,7 @@ describe('a cluster directory that is not right', () => {
   });
 
   it('has another fact than its databases: the cluster script ends with the exit code of the node', async () => {
-    await ended('quorate', ['init', '--data', 'one', '--nodes', '1', '--base-port', basePort], directory);
+    await ran(['init', '--data', 'one', '--nodes', '1', '--base-port', basePort], directory);
     const path = join(directory, 'one', 'cluster.json');
     const text = await readFile(path, 'utf8');
     const edited = text.replace(/"partitions": \d+/, '"partitions": 8');

@@ -7,7 +7,7 @@ import { explain } from '../../src/cli/explain-error.ts';
 import { applyRules, compareWithCluster } from '../../src/cli/rules-apply.ts';
 import { eventually, temporaryDirectory } from '../cluster/harness.ts';
 import { InProcessCluster } from '../cluster/in-process.ts';
-import { ended } from './command.ts';
+import { ended, ran } from './command.ts';
 
 const RULES = 'rules:\n- {id: a, key: user, windows: {limit: 10, per: minute}}\n';
 const STRICTER = RULES.replace('10', '5');
@@ -217,8 +217,8 @@ describe('with a cluster', () => {
   });
   afterAll(() => cluster.stop());
 
-  const rules = async (args: readonly string[], stdin = ''): ReturnType<typeof ended> =>
-    ended('quorate', ['rules', ...args, '--node', node], directory, stdin);
+  const rules = async (args: readonly string[], stdin = ''): ReturnType<typeof ran> =>
+    ran(['rules', ...args, '--node', node], directory, stdin);
 
   async function isAllowed(): Promise<boolean> {
     const response = await fetch(`http://${node}/v1/allow`, {
@@ -238,7 +238,8 @@ describe('with a cluster', () => {
     expect((await rules(['diff', 'rules.yaml'])).stdout).toBe(
       `http://${node} decides by version 2\nnothing changes\n`,
     );
-    const stricter = await rules(['apply', '-', '--if-version', '2'], STRICTER);
+    const asked = ['rules', 'apply', '-', '--if-version', '2', '--node', node];
+    const stricter = await ended('quorate', asked, directory, STRICTER);
     expect(stricter.stdout).toBe(
       `http://${node} decides by version 2\na binds tighter\n  limit per minute: 10 per minute -> 5 per minute (tighter)\n` +
         'version 3 is in force: every partition decides by it\n',
@@ -259,13 +260,13 @@ describe('what makes no sense', () => {
     [['apply', 'absent.yaml'], 'absent.yaml is not there'],
     [['apply'], "missing required argument 'file'"],
   ])('%j is told in a sentence', async (args, message) => {
-    const { code, said } = await ended('quorate', ['rules', ...args], directory);
+    const { code, said } = await ran(['rules', ...args], directory);
     expect(said).toContain(message);
     expect(code).toBe(64);
   });
 
   it('--help says what there is', async () => {
-    const { code, stdout } = await ended('quorate', ['rules', 'apply', '--help'], directory);
+    const { code, stdout } = await ran(['rules', 'apply', '--help'], directory);
     for (const word of [
       '<file>',
       '--node <host:port>',

@@ -3,7 +3,7 @@ import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { temporaryDirectory } from '../cluster/harness.ts';
-import { ended } from './command.ts';
+import { ended, ran } from './command.ts';
 
 const USAGE = 64;
 const RULES = 'rules:\n- {id: a, key: user, windows: {limit: 10, per: minute}}\n';
@@ -19,8 +19,8 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
-const rules = async (args: readonly string[], stdin = ''): ReturnType<typeof ended> =>
-  ended('quorate', ['rules', ...args], directory, stdin);
+const rules = async (args: readonly string[], stdin = ''): ReturnType<typeof ran> =>
+  ran(['rules', ...args], directory, stdin);
 
 describe('rules check', () => {
   it('says what a document says', async () => {
@@ -30,7 +30,7 @@ describe('rules check', () => {
   });
 
   it('says all that is wrong, with its place, and ends with 1', async () => {
-    const { code, stdout } = await rules(['check', 'wrong.yaml']);
+    const { code, stdout } = await ended('quorate', ['rules', 'check', 'wrong.yaml'], directory);
     expect(stdout).toBe(
       'wrong.yaml:2:31: a window needs a limit from 0 to 1000000\n' +
         "wrong.yaml:2:32: unknown field 'limt'; did you mean limit?\n" +
@@ -40,8 +40,10 @@ describe('rules check', () => {
   });
 
   it('reads standard input', async () => {
-    const { code, stdout } = await rules(
-      ['check', '-'],
+    const { code, stdout } = await ended(
+      'quorate',
+      ['rules', 'check', '-'],
+      directory,
       '{domain: d, descriptors: [{key: a, metadata: {}}]}',
     );
     expect(stdout).toBe(

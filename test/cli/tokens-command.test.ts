@@ -6,7 +6,7 @@ import { TOKEN_VARIABLE } from '../../src/cli/shown-token.ts';
 import { partsOfToken } from '../../src/api/token.ts';
 import { eventually, temporaryDirectory } from '../cluster/harness.ts';
 import { InProcessCluster } from '../cluster/in-process.ts';
-import { type Ended, ended } from './command.ts';
+import { type Ended, ended, ran } from './command.ts';
 
 const TOKEN = /^qt_[a-z0-9]{8}_[\w-]{43}$/m;
 let cluster: InProcessCluster;
@@ -29,9 +29,12 @@ afterEach(() => {
   delete process.env[TOKEN_VARIABLE];
 });
 
+function toNode(args: readonly string[]): string[] {
+  return [...args, '--node', `127.0.0.1:${cluster.config.nodes[0]?.http.port}`];
+}
+
 async function quorate(...args: string[]): Promise<Ended> {
-  const { http } = cluster.config.nodes[0] ?? {};
-  return ended('quorate', [...args, '--node', `127.0.0.1:${http?.port}`], directory);
+  return ran(toNode(args), directory);
 }
 
 describe('quorate tokens', () => {
@@ -65,7 +68,8 @@ describe('quorate tokens', () => {
     expect((await quorate('tokens', 'list')).code).toBe(64);
     const file = join(directory, 'token');
     await writeFile(file, `${admin}\n`);
-    expect((await quorate('tokens', 'list', '--token-file', file)).code).toBe(0);
+    const shown = toNode(['tokens', 'list', '--token-file', file]);
+    expect((await ended('quorate', shown, directory)).code).toBe(0);
   });
 
   it('tells nobody what was there instead of a token', async () => {
@@ -100,7 +104,7 @@ describe('quorate tokens', () => {
 describe('quorate init --admin-token', () => {
   it('closes a cluster from its first day: the file holds no secret', async () => {
     const data = join(directory, 'data');
-    const { stdout } = await ended('quorate', ['init', '--admin-token', '--data', data], directory);
+    const { stdout } = await ran(['init', '--admin-token', '--data', data], directory);
     const [token = ''] = TOKEN.exec(stdout) ?? [];
     const { id, secret = '?' } = partsOfToken(token) ?? {};
     const text = await readFile(join(data, 'cluster.json'), 'utf8');

@@ -1,0 +1,54 @@
+/** `quorate init` and `quorate join`: what they take, and the databases that they make for nodes that do not run yet. */
+import type { Command } from 'commander';
+import { NODE_ID_MAX, type NodeAddress } from '../api/node-address.ts';
+import { createCluster, readCluster } from '../config/cluster-directory.ts';
+import { ConfigError, NODES_MAX } from '../config/config.ts';
+import { drawToken } from '../config/token-secret.ts';
+import { joinCluster } from './join-cluster.ts';
+import { makeAllCertificates } from './make-certificates.ts';
+import { type NewClusterOptions, newClusterConfig, withNewClusterOptions } from './new-cluster.ts';
+import { addressOption, directoryOption, integerFrom } from './options.ts';
+
+export function addInitCommand(program: Command, print: (line: string) => void): void {
+  withNewClusterOptions(
+    program.command('init').description('create the databases and cluster.json of a new local cluster'),
+    { words: `1 to ${NODES_MAX}`, parse: integerFrom(1, NODES_MAX) },
+  )
+    .option(
+      '--admin-token',
+      'close the cluster from its first day: write a token of role admin into cluster.json, and print it once',
+    )
+    .action(async (options: NewClusterOptions & { adminToken?: true }) => {
+      if ((await readCluster(options.data)) !== undefined) {
+        throw new ConfigError(options.data, 'holds a cluster already; use another directory');
+      }
+      const admin =
+        options.adminToken === true ? drawToken({ role: 'admin', name: 'init' }, Date.now()) : undefined;
+      const config = { ...newClusterConfig(options), ...(admin && { tokens: [admin.entry] }) };
+      await createCluster(options.data, config);
+      if (options.tls === true) await makeAllCertificates(options.data, config);
+      print(`created a cluster of ${config.nodes.length} nodes in ${options.data}; run each of them with`);
+      for (const { id } of config.nodes) print(`  npx quorate node --id ${id} --data ${options.data}`);
+      if (admin !== undefined) {
+        print(`token ${admin.entry.id} of role admin; keep it now, it is not shown again:`);
+        print(admin.token);
+      }
+    });
+}
+
+export function addJoinCommand(program: Command, print: (line: string) => void): void {
+  program
+    .command('join')
+    .description(
+      'prepare the database of a node that joins a running cluster; run it, then `npx quorate nodes add`',
+    )
+    .requiredOption('--id <n>', 'its id, which no node ever had', integerFrom(1, NODE_ID_MAX))
+    .requiredOption('--http <host:port>', 'where it will answer HTTP', addressOption)
+    .requiredOption('--peer <host:port>', 'where the other nodes reach it', addressOption)
+    .option('--resp <host:port>', 'where it will speak the Redis protocol', addressOption)
+    .option('--data <dir>', "directory with a copy of the cluster's cluster.json", directoryOption, './data')
+    .action(async ({ data, id, http, peer, resp }: NodeAddress & { data: string }) => {
+      const node = { id, http, peer, ...(resp !== undefined && { resp }) };
+      for (const line of await joinCluster(data, node)) print(line);
+    });
+}

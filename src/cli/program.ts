@@ -1,0 +1,40 @@
+/** The `quorate` command, with all that it takes: creates a cluster's directories, runs one node, changes its nodes and rules. */
+import type { Command } from 'commander';
+import { addBackupCommands } from './backup-program.ts';
+import { withTrust } from './ca-option.ts';
+import { addCertsCommands } from './certs-commands.ts';
+import { newCommand } from './command-line.ts';
+import { addCustomersCommands } from './customers-program.ts';
+import { addNodesCommands } from './nodes-program.ts';
+import { addOperationsCommands } from './operations-program.ts';
+import { addInitCommand, addJoinCommand } from './prepare-program.ts';
+import { addRulesCommands } from './rules-program.ts';
+import { addNodeCommand } from './run-node.ts';
+import { showTokenOf } from './shown-token.ts';
+import { addTokensCommands } from './tokens-program.ts';
+
+/** @param version of the package */
+export function quorateProgram(version: string): Command {
+  const print = (line: string): void => console.log(line);
+  const program = newCommand('quorate')
+    .description('A rate limiter cluster that never grants one too many.')
+    .version(version, '--version', 'print the version')
+    .configureHelp({ showGlobalOptions: true })
+    .option('--token-file <file>', 'a file with the token to show to nodes, instead of QUORATE_TOKEN')
+    .hook('preAction', async (command) => {
+      const { tokenFile } = command.opts<{ tokenFile?: string }>();
+      if (tokenFile !== undefined) await showTokenOf(tokenFile);
+    });
+  addInitCommand(program, print);
+  addNodeCommand(program, version);
+  addJoinCommand(program, print);
+  addCertsCommands(program);
+  withTrust(program);
+  addNodesCommands(program, print);
+  addRulesCommands(program, print);
+  addCustomersCommands(program, print);
+  addTokensCommands(program, print);
+  addBackupCommands(program, print);
+  addOperationsCommands(program, print);
+  return program;
+}

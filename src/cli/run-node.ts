@@ -1,0 +1,117 @@
+/** `quorate node`: what it takes, and a node from its start to its end. */
+import { type Command, Option } from 'commander';
+import { pino } from 'pino';
+import { NODE_ID_MAX } from '../api/node-address.ts';
+import { nodeDirectory, readCluster } from '../config/cluster-directory.ts';
+import { type ClusterConfig, ConfigError } from '../config/config.ts';
+import { hasTokens } from '../node/access.ts';
+import { readKnownMembers } from '../node/member-cache.ts';
+import type { QuorateNode } from '../node/node.ts';
+import { exposureOf, type Safeguards } from '../tls/exposure.ts';
+import { openNodeTls } from '../tls/node-tls.ts';
+import { complain } from './command-line.ts';
+import { EXIT_FATAL, explain } from './explain-error.ts';
+import { directoryOption, INSECURE, integerFrom } from './options.ts';
+
+/** Far above what the steps of a stop may take together. */
+const CLOSE_MILLIS_MAX = 10_000;
+
+interface RunOptions {
+  readonly data: string;
+  readonly id: number;
+  readonly logLevel: string;
+  readonly insecure: boolean;
+  readonly version: string;
+}
+
+async function safeguardsOf({ data, id }: RunOptions, config: ClusterConfig): Promise<Safeguards> {
+  const known = await readKnownMembers(nodeDirectory(data, id));
+  // One that joins decides nothing before it has heard of the others, and of their tokens.
+  const isNew = known === undefined && !config.founders.some((founder) => founder.id === id);
+  return { tls: config.tls, hasTokens: isNew || hasTokens(config, known) };
+}
+
+async function runNode(options: RunOptions): Promise<void> {
+  const logger = pino({ level: options.logLevel, base: { node: options.id } });
+  const config = await readCluster(options.data);
+  if (config === undefined) {
+    throw new ConfigError(
+      options.data,
+      'holds no cluster.json; create one with `npx quorate init` (in a clone: `npm start`)',
+    );
+  }
+  const self = config.nodes.find(({ id }) => id === options.id);
+  if (self === undefined) {
+    const known = config.nodes.map(({ id }) => id).join(', ');
+    throw new ConfigError(
+      '--id',
+      `${options.id} is none of the nodes in ${options.data}/cluster.json: ${known}`,
+    );
+  }
+  const exposure = exposureOf(self, await safeguardsOf(options, config), options.insecure);
+  if (exposure !== undefined) logger.warn(exposure);
+  const tls =
+    config.tls &&
+    (await openNodeTls({
+      settings: config.tls,
+      directory: options.data,
+      name: { clusterId: config.clusterId, nodeId: options.id },
+      logger,
+    }));
+  if (tls !== undefined) process.on('SIGHUP', tls.reload);
+  let node: QuorateNode | undefined;
+  let isStopping = false;
+  const stop = (reason: string): void => {
+    logger.info({ reason }, isStopping ? 'already stopping' : 'stopping');
+    if (isStopping) return;
+    isStopping = true;
+    // Before it took part it has promised nothing.
+    if (node === undefined) process.exit(0);
+    setTimeout(() => {
+      logger.error({ afterMillis: CLOSE_MILLIS_MAX }, 'could not stop in time');
+      process.exit(1);
+    }, CLOSE_MILLIS_MAX).unref();
+    node.close().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        logger.error({ err: error }, 'could not stop cleanly');
+        process.exit(1);
+      },
+    );
+  };
+  process.on('SIGTERM', () => stop('SIGTERM'));
+  process.on('SIGINT', () => stop('SIGINT'));
+  // Started by the cluster script: do not outlive it.
+  if (process.channel !== undefined) process.on('disconnect', () => stop('the starting process ended'));
+  // Half of what a command takes to start, and only this one needs it.
+  const { startNode } = await import('../node/node.ts');
+  node = await startNode({
+    config,
+    ...(tls !== undefined && { tls }),
+    nodeId: options.id,
+    dataDirectory: nodeDirectory(options.data, options.id),
+    version: options.version,
+    logger,
+    // At once: whatever is still queued depends on a disk that failed (P6).
+    onFatal(error) {
+      complain(`node ${options.id} stops: ${explain(error).message}`);
+      process.exit(EXIT_FATAL);
+    },
+  });
+}
+
+/** @param version of the package, which the node tells */
+export function addNodeCommand(program: Command, version: string): void {
+  program
+    .command('node')
+    .description('run one node of the cluster in a directory')
+    .requiredOption('--id <n>', 'which node of cluster.json to run', integerFrom(1, NODE_ID_MAX))
+    .option('--data <dir>', 'directory with cluster.json', directoryOption, './data')
+    .addOption(
+      new Option('--log-level <level>', 'how much it logs')
+        .choices(['trace', 'debug', 'info', 'warn', 'error', 'fatal'])
+        .default('info'),
+    )
+    .option(...INSECURE, false)
+    .action(async (options: Omit<RunOptions, 'version'>) => runNode({ ...options, version }));
+}
