@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineConfig, type Plugin } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
@@ -22,19 +22,23 @@ async function mutated(id: string): Promise<Plugin> {
  * that compute, so that each finds the other beside it.
  */
 const FIRST = [
-  'test/cluster/start-script.test.ts',
+  'test/cluster/made-anew.test.ts',
   'test/sim/crash-points.test.ts',
+  'test/tls/cluster.test.ts',
   'test/sim/sim.test.ts',
   'test/cluster/failover.test.ts',
-  'test/rules/hostile.test.ts',
+  'test/cli/refusals.test.ts',
   'test/cluster/graceful-stop.test.ts',
-  'test/raft/random.test.ts',
-  'test/cluster/made-anew.test.ts',
+  'test/limiter/memory.test.ts',
+  'test/cluster/start-script.test.ts',
+  'test/storage/damage.test.ts',
+  'test/cluster/rules.test.ts',
+  'test/rules/hostile.test.ts',
+  'test/cluster/fail-modes.test.ts',
   'test/limiter/meter-histories.test.ts',
   'test/cluster/removed.test.ts',
-  'test/limiter/meter-refunds.test.ts',
-  'test/cluster/rules.test.ts',
-  'test/cli/refusals.test.ts',
+  'test/raft/random.test.ts',
+  'test/cluster/deadline.test.ts',
 ];
 for (const file of FIRST) {
   if (!existsSync(join(import.meta.dirname, file)))
@@ -59,12 +63,26 @@ const HANGS_MILLIS = 900_000;
 
 /** What takes long has a command of its own: `npm run test:long`. */
 const LONG = 'test/**/*.long.test.ts';
+const IS_DRAWN = /\b(?:ROUNDS|someSeeds)\b/;
+/** For the long run, which has time for what differs from run to run, too. */
+const ROUNDS_LONG = '3';
+
+/** Tests that draw so often as `TEST_ROUNDS` says. */
+function drawn(): string[] {
+  const paths = readdirSync(join(import.meta.dirname, 'test'), { recursive: true, encoding: 'utf8' });
+  return paths
+    .filter((path) => path.endsWith('.test.ts'))
+    .map((path) => `test/${path}`)
+    .filter((path) => IS_DRAWN.test(readFileSync(join(import.meta.dirname, path), 'utf8')));
+}
 
 export default defineConfig(({ mode }) => ({
   plugins: mutant === undefined ? [] : [mutated(mutant)],
   test: {
-    include: mode === 'long' ? [LONG] : ['test/**/*.test.ts'],
+    include: mode === 'long' ? [LONG, ...drawn()] : ['test/**/*.test.ts'],
     exclude: mode === 'long' ? [] : [LONG],
+    env: mode === 'long' ? { TEST_ROUNDS: process.env['TEST_ROUNDS'] ?? ROUNDS_LONG } : {},
+    setupFiles: ['test/byte-equality.ts'],
     pool: 'forks',
     // To load the product anew for each of two hundred files took longer than most of them.
     isolate: false,

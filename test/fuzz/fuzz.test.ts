@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { seeded } from '../raft/seeded.ts';
+import { ROUNDS, seeded } from '../raft/seeded.ts';
 import { CPU_MILLIS_MAX, execute, Finding } from './execute.ts';
 import { findingFiles, readFinding, writeFinding } from './findings.ts';
 import { Fuzzer } from './fuzzer.ts';
@@ -13,8 +13,8 @@ import { findingOf, shrunk } from './shrink.ts';
 import type { Target } from './target.ts';
 import { targetOf, TARGETS } from './targets/all.ts';
 
-const SOUND_RUNS = 50;
-const DAMAGED_RUNS = 150;
+const SOUND_RUNS = 25 * ROUNDS;
+const DAMAGED_RUNS = 75 * ROUNDS;
 
 describe.each(TARGETS.map((target) => [target.name, target] as const))('%s', (_, target) => {
   it('reads what is sound', async () => {

@@ -3,9 +3,10 @@ import { NO_FATES } from './checkers/fates.ts';
 import { accusers, checkAll } from './judged.ts';
 import { randomHistory } from './random-history.ts';
 import type { Bug } from './random-leaders.ts';
+import { ROUNDS } from '../raft/seeded.ts';
 
-/** The rarest false alarm that was put into a judge showed in the 65th. */
-const GOOD_HISTORIES = 100;
+/** The rarest false alarm that was put into a judge showed in the 65th; others are drawn every time. */
+const GOOD_HISTORIES = 50 * ROUNDS;
 /** Every judge has noticed its bugs by the second. */
 const BAD_HISTORIES = 12;
 const OPERATIONS = 300;

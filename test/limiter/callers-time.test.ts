@@ -5,7 +5,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { FAR_EPOCH_HORIZON_MILLIS } from '../../src/limiter/state/lost-history.ts';
-import { forEachSeed, seeded } from '../raft/seeded.ts';
+import { forEachSeed, ROUNDS, seeded } from '../raft/seeded.ts';
 import { Harness, restoreInto, snapshotOf, START, tableOf } from './harness.ts';
 
 const DAY_MILLIS = 86_400_000;
@@ -82,7 +82,7 @@ function run(seed: number): void {
 
 describe('timestamps of any epoch', () => {
   it('are granted no more than the limit in any window', () => {
-    const seeds = Array.from({ length: 400 }, (_, i) => i + 1);
+    const seeds = Array.from({ length: 200 * ROUNDS }, (_, i) => i + 1);
     expect(() => forEachSeed(seeds, run)).not.toThrow();
   });
 });

@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Harness, restoreInto, snapshotOf, tableOf } from './harness.ts';
+import { ROUNDS } from '../raft/seeded.ts';
 
 const WINDOW_MILLIS = 1_000;
 const LIMIT = 4;
@@ -104,7 +105,7 @@ describe('what operators say of keys, at random', () => {
         }
         expect(told).toEqual(expected);
       }),
-      { seed: 5, numRuns: 300 },
+      { seed: 5, numRuns: 150 * ROUNDS },
     );
   });
 });

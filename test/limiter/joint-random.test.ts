@@ -6,6 +6,7 @@ import type { Rule } from '../../src/api/rule.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import { Harness, restoreInto, snapshotOf, tableOf } from './harness.ts';
 import { naiveCapacity, type NaiveDemand, type NaiveMeter, naiveMeterOf } from './naive-meters.ts';
+import { ROUNDS } from '../raft/seeded.ts';
 
 const RULES: readonly Partial<Rule>[] = [
   { id: 'log', limit: 4, windowMillis: 100 },
@@ -133,7 +134,7 @@ describe('requests under several limits at random', () => {
         const run = new Run();
         for (const one of steps) run.step(one);
       }),
-      { seed: 12, numRuns: 300 },
+      { seed: 12, numRuns: 150 * ROUNDS },
     );
   });
 });

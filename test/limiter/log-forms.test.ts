@@ -8,6 +8,7 @@ import { SlidingLogs } from '../../src/limiter/meters/sliding-logs.ts';
 import { BlockPool, wordOf } from '../../src/limiter/state/block-pool.ts';
 import { ByteReader, ByteWriter } from '../../src/limiter/state/byte-stream.ts';
 import { RUN_BYTES, StateSize } from '../../src/limiter/state/state-size.ts';
+import { ROUNDS } from '../raft/seeded.ts';
 
 const SLOTS = 3;
 const WINDOW = 30;
@@ -233,7 +234,7 @@ describe('a log that changes its form', () => {
         const { given, expected } = trial.reread();
         expect(given).toEqual(expected);
       }),
-      { numRuns: 200 },
+      { numRuns: 100 * ROUNDS },
     );
     const wanted = ['wide', 'narrow', 'wide from a wrapped ring', 'narrow from a wrapped ring']
       .concat(['wide after the head moved', 'a narrow log over the wrap of its cost', 'copy 0', 'copy 1'])

@@ -10,6 +10,7 @@ import { SlidingLogs } from '../../src/limiter/meters/sliding-logs.ts';
 import { Rows } from '../../src/limiter/state/rows.ts';
 import { StateSize } from '../../src/limiter/state/state-size.ts';
 import { chunksOf, Harness, harnessWith, restoreInto, snapshotOf, START, tableOf } from './harness.ts';
+import { ROUNDS } from '../raft/seeded.ts';
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
@@ -209,7 +210,7 @@ describe('the memory of a state', () => {
         expect(moved.machine.hash()).toBe(plain.machine.hash());
         expect(snapshotOf(moved.machine)).toEqual(snapshotOf(plain.machine));
       }),
-      { numRuns: 25 },
+      { numRuns: 15 * ROUNDS },
     );
   });
 });

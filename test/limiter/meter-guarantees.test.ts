@@ -3,8 +3,9 @@ import { describe, expect, it } from 'vitest';
 import type { Rule } from '../../src/api/rule.ts';
 import { Random } from '../sim/random.ts';
 import { harnessWith, START } from './harness.ts';
+import { ROUNDS } from '../raft/seeded.ts';
 
-const HISTORIES = 300;
+const HISTORIES = 150 * ROUNDS;
 const WINDOW = 1_000;
 
 interface Grant {

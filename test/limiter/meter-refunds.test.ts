@@ -10,8 +10,9 @@ import { ByteReader, ByteWriter } from '../../src/limiter/state/byte-stream.ts';
 import { StateSize } from '../../src/limiter/state/state-size.ts';
 import { Random } from '../sim/random.ts';
 import { type NaiveMeter, naiveCapacity, naiveMeterOf, naiveWait } from './naive-meters.ts';
+import { ROUNDS } from '../raft/seeded.ts';
 
-const HISTORIES = 1_500;
+const HISTORIES = 750 * ROUNDS;
 const STEPS_MAX = 40;
 
 const PLAIN = { id: 'r', clock: 'request' } as const;

@@ -8,6 +8,7 @@ import type { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
 import type { StateSnapshot } from '../../src/limiter/state/snapshot.ts';
 import { chunksOf, entryOf, Harness, restoreInto, tableOf } from './harness.ts';
 import { NaiveRefunds } from './naive-refunds.ts';
+import { ROUNDS } from '../raft/seeded.ts';
 
 const USERS = ['ada', 'bob'];
 const IDS = ['r1', 'r2', 'r3', 'r4', 'r5', 'r6'];
@@ -157,7 +158,7 @@ describe('refunds at random', () => {
           replicas.check();
         }
       }),
-      { seed: 21, numRuns: 300 },
+      { seed: 21, numRuns: 150 * ROUNDS },
     );
   });
 });

@@ -11,6 +11,7 @@ import { entryOf, Harness, harnessWith, restoreInto, snapshotOf, START, tableOf 
 import { densestWindow, NaiveLog } from './naive.ts';
 import type { Receipt } from '../../src/api/answer.ts';
 import type { Rule } from '../../src/api/rule.ts';
+import { ROUNDS } from '../raft/seeded.ts';
 
 const rules: Partial<Rule>[] = [
   { id: 'r', limit: 4, windowMillis: 300, clock: 'request' },
@@ -162,7 +163,7 @@ describe('the state machine', () => {
           }
         }
       }),
-      { numRuns: 300 },
+      { numRuns: 150 * ROUNDS },
     );
   });
 
@@ -190,7 +191,7 @@ describe('the state machine', () => {
         }
         for (const list of grants.values()) expect(densestWindow(list, 50_000)).toBeLessThanOrEqual(2);
       }),
-      { numRuns: 150 },
+      { numRuns: 75 * ROUNDS },
     );
   });
 
@@ -229,7 +230,7 @@ describe('replicas', () => {
         }
         expect(snapshotOf(restored.machine)).toEqual(snapshotOf(leader.machine));
       }),
-      { numRuns: 150 },
+      { numRuns: 75 * ROUNDS },
     );
   });
 

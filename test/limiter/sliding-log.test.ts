@@ -6,6 +6,7 @@ import { SlidingLogs } from '../../src/limiter/meters/sliding-logs.ts';
 import type { Rule } from '../../src/api/rule.ts';
 import { StateSize } from '../../src/limiter/state/state-size.ts';
 import { NaiveLog } from './naive.ts';
+import { ROUNDS } from '../raft/seeded.ts';
 
 /** One of many logs, with neighbours that must not matter. */
 class SlidingLog {
@@ -207,7 +208,7 @@ describe('a sliding log', () => {
           }
         },
       ),
-      { numRuns: 400 },
+      { numRuns: 200 * ROUNDS },
     );
   });
 });

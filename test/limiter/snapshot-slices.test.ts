@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { AllowRequest } from '../../src/api/request.ts';
 import { InvalidSnapshotError } from '../../src/limiter/state/byte-stream.ts';
 import { chunksOf, Harness, harnessWith, restoreInto, snapshotOf, START, tableOf } from './harness.ts';
+import { ROUNDS } from '../raft/seeded.ts';
 
 const rules = [
   { id: 'a', limit: 400, windowMillis: 1_000 },
@@ -77,7 +78,7 @@ describe('a snapshot that is written in slices', () => {
         expect(restored.machine.hash()).toBe(harness.machine.hash());
         expect(restored.machine.stateBytes).toBe(harness.machine.stateBytes);
       }),
-      { numRuns: 100 },
+      { numRuns: 50 * ROUNDS },
     );
     expect(longest).toBeGreaterThan(4);
   });

@@ -148,7 +148,8 @@ describe('random histories of a group that changes', () => {
   it('60, 61, 65: keep every promise and end in progress', async () => {
     let completed = 0;
     let reads = 0;
-    await eachSeed(someSeeds(28, 8), async (seed) => {
+    const seeds = someSeeds(14, 4);
+    await eachSeed(seeds, async (seed) => {
       const changes = new Changes(seed);
       await changes.run();
       await changes.healAndExpectProgress();
@@ -156,7 +157,7 @@ describe('random histories of a group that changes', () => {
       reads += changes.reads;
     });
     // They do happen.
-    expect(completed).toBeGreaterThan(60);
-    expect(reads).toBeGreaterThan(600);
+    expect(completed).toBeGreaterThan((5 / 3) * seeds.length);
+    expect(reads).toBeGreaterThan((50 / 3) * seeds.length);
   });
 });

@@ -190,7 +190,8 @@ describe('random histories of a group whose replicas are removed and come back',
   it('keep every promise and end in progress', async () => {
     let removals = 0;
     let returns = 0;
-    await eachSeed(someSeeds(16, 4), async (seed) => {
+    const seeds = someSeeds(8, 2);
+    await eachSeed(seeds, async (seed) => {
       const moves = new Moves(seed);
       await moves.run();
       await moves.healAndExpectProgress();
@@ -198,7 +199,7 @@ describe('random histories of a group whose replicas are removed and come back',
       returns += moves.returns;
     });
     // They do happen.
-    expect(removals).toBeGreaterThan(60);
-    expect(returns).toBeGreaterThan(60);
+    expect(removals).toBeGreaterThan(3 * seeds.length);
+    expect(returns).toBeGreaterThan(3 * seeds.length);
   });
 });

@@ -46,8 +46,14 @@ if (!Number.isSafeInteger(ROUNDS) || ROUNDS < 1 || ROUNDS > 1_000) {
 
 /** A fixed set of seeds, and a few that differ from run to run. */
 export function someSeeds(fixed: number, fresh: number): number[] {
-  const seeds = Array.from({ length: ROUNDS * fixed }, (_, i) => i + 1);
-  for (let i = 0; i < ROUNDS * fresh; i += 1)
-    seeds.push(1_000_000 + Math.floor(Math.random() * 1_000_000_000));
-  return seeds;
+  return seedsWith(
+    Array.from({ length: ROUNDS * fixed }, (_, i) => i + 1),
+    ROUNDS * fresh,
+  );
+}
+
+/** Those, and so many more that differ from run to run. */
+export function seedsWith(fixed: readonly number[], fresh: number): number[] {
+  const drawn = Array.from({ length: fresh }, () => 1_000_000 + Math.floor(Math.random() * 1_000_000_000));
+  return [...fixed, ...drawn];
 }

@@ -11,6 +11,7 @@ import {
   TICK_MILLIS,
   unavailable,
 } from './fixtures.ts';
+import { ROUNDS } from '../raft/seeded.ts';
 
 const answer: fc.Arbitrary<Answer> = fc.oneof(
   fc.constant(GRANT),
@@ -73,7 +74,7 @@ describe('whatever happens', () => {
         bench.router.close();
         expect(told.every(({ answers }) => answers.length === 1)).toBe(true);
       }),
-      { seed: 10, numRuns: 1_000 },
+      { seed: 10, numRuns: 500 * ROUNDS },
     );
   });
 });

@@ -30,7 +30,8 @@ function randomPaths(below: Below): string {
 describe('the index', () => {
   it('finds the rules that a look at every rule finds', () => {
     let applied = 0;
-    forEachSeed(someSeeds(60, 40), (seed) => {
+    const seeds = someSeeds(30, 20);
+    forEachSeed(seeds, (seed) => {
       const below = seeded(seed);
       const rules = rulesOf(randomRules(below));
       const matcher = new RuleMatcher(rules);
@@ -44,12 +45,13 @@ describe('the index', () => {
         applied += found.length;
       }
     });
-    expect(applied).toBeGreaterThan(5_000);
+    expect(applied).toBeGreaterThan(50 * seeds.length);
   });
 
   it('finds the path that a look at every rule finds', () => {
     let applied = 0;
-    forEachSeed(someSeeds(75, 25), (seed) => {
+    const seeds = someSeeds(38, 12);
+    forEachSeed(seeds, (seed) => {
       const below = seeded(seed);
       const rules = rulesOf(randomPaths(below));
       const matcher = new RuleMatcher(rules);
@@ -64,7 +66,7 @@ describe('the index', () => {
         if (matching.applied[0] !== undefined) applied += 1;
       }
     });
-    expect(applied).toBeGreaterThan(500);
+    expect(applied).toBeGreaterThan(5 * seeds.length);
   });
 });
 
@@ -90,19 +92,19 @@ function matcherOf(rules: readonly string[]): RuleMatcher {
   return new RuleMatcher(rulesOf(`rules: [${rules.join()}]`));
 }
 
-describe('one request among ten thousand rules', () => {
+describe('one request among thousands of rules', () => {
   it('costs what the rules cost that could match, whatever the others have in common with them', () => {
     const windows = 'windows: {limit: 1, per: day}';
     // Each shares its endpoint with all others: they are told apart by the customer.
     const rules = Array.from(
-      { length: 9_000 },
+      { length: 3_000 },
       (_, i) => `{id: r${i}, key: user, match: {endpoint: /a, customer: c${i}}, ${windows}}`,
     );
     const matcher = matcherOf(rules);
     expect(looksAt(matcher, { user: 'ada', endpoint: '/a', customer: 'c17' })).toBeLessThan(LOOKS_MAX);
     expect(looksAt(matcher, { user: 'ada', endpoint: '/a', customer: 'other' })).toBeLessThan(LOOKS_MAX);
     const prefixes = Array.from(
-      { length: 9_000 },
+      { length: 3_000 },
       (_, i) => `{id: r${i}, key: user, match: {endpoint: /a/${i}/*}, ${windows}}`,
     );
     expect(looksAt(matcherOf(prefixes), { user: 'ada', endpoint: '/a/17/b' })).toBeLessThan(LOOKS_MAX);

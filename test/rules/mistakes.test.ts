@@ -138,7 +138,7 @@ function listed(count: number, item: (i: number) => string): string {
 }
 
 function manyRules(count: number): string {
-  const rules = Array.from({ length: count }, (_, i) => `- {id: r${i}, windows: {limit: 1, per: day}}`);
+  const rules = Array.from({ length: count }, (_, i) => `- {id: r${i}, unlimited: true}`);
   return `rules:\n${rules.join('\n')}`;
 }
 

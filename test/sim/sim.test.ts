@@ -5,7 +5,7 @@ import { replayOf } from './replay.ts';
 import { runSeed, type RunResult } from './run.ts';
 import { Totals } from './totals.ts';
 
-const FIXED = [3, 5, 8, 11, 12];
+const FIXED = [3, 11, 12];
 /** One that is soon told. */
 const TOLD_TWICE = 11;
 const hash = await loadHash32();
@@ -28,7 +28,7 @@ describe('whole clusters, simulated', () => {
 
   test('the seeds reach what they are meant to reach', () => {
     const { grants, faults } = totals.toJSON();
-    expect(grants).toBeGreaterThan(1_000);
+    expect(grants).toBeGreaterThan(200 * FIXED.length);
     expect(Object.keys(faults).length).toBeGreaterThan(15);
   });
 

@@ -4,6 +4,7 @@ import type { PeerMessage } from '../../raft/driver/peer-message.ts';
 import { FRAME_PAYLOAD_BYTES_MAX, FrameError } from '../../src/wire/frame.ts';
 import { decodePeerMessages, encodePeerMessages } from '../../src/wire/peer-messages.ts';
 import { FROM, PEER_MESSAGES, peerMessage, TO } from './peer-messages.ts';
+import { ROUNDS } from '../raft/seeded.ts';
 
 const NAMES = Object.keys(PEER_MESSAGES);
 
@@ -202,7 +203,7 @@ describe('the decoder', () => {
         const error = refusal(payload);
         expect(error === undefined || error instanceof FrameError).toBe(true);
       }),
-      { seed: 6, numRuns: 3_000 },
+      { seed: 6, numRuns: 1_500 * ROUNDS },
     );
   });
 
@@ -215,7 +216,7 @@ describe('the decoder', () => {
         const error = refusal(payload);
         expect(error === undefined || error instanceof FrameError).toBe(true);
       }),
-      { seed: 8, numRuns: 3_000 },
+      { seed: 8, numRuns: 1_500 * ROUNDS },
     );
   });
 });

@@ -32,7 +32,7 @@ async function expectProgress(cluster: Cluster, chaos: Chaos): Promise<void> {
 
 describe('random histories of the driver', () => {
   it('replicas agree, nothing applied is lost, and it ends in progress', async () => {
-    await eachSeed(someSeeds(40, 8), async (seed) => {
+    await eachSeed(someSeeds(20, 4), async (seed) => {
       const random = seeded(seed);
       const cluster = new Cluster({
         voters: random(3) === 0 ? 5 : 3,

@@ -31,7 +31,7 @@ async function expectProgressAndRest(cluster: Cluster, history: IdleHistory): Pr
 describe('random histories of groups that rest', () => {
   it('nothing is lost or told too late, group time never runs ahead, and it ends in progress and rest', async () => {
     let lists = 0;
-    await eachSeed(someSeeds(30, 6), async (seed) => {
+    await eachSeed(someSeeds(15, 3), async (seed) => {
       const random = seeded(seed);
       const options = random(2) === 0 ? COMPACTING : DRIVER_OPTIONS;
       const cluster = new Cluster({
