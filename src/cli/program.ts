@@ -13,9 +13,10 @@ import { addNodeCommand } from './run-node.ts';
 import { showTokenOf } from './shown-token.ts';
 import { addTokensCommands } from './tokens-program.ts';
 
+const print = (line: string): void => console.log(line);
+
 /** @param version of the package */
 export function quorateProgram(version: string): Command {
-  const print = (line: string): void => console.log(line);
   const program = newCommand('quorate')
     .description('A rate limiter cluster that never grants one too many.')
     .version(version, '--version', 'print the version')

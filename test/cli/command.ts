@@ -45,16 +45,17 @@ function saidBy(code: number, stdout: string, stderr: string): Ended {
   return { code, said: complaints.at(-1) ?? stderr, stdout };
 }
 
+/** Takes what is written, and says that there is room for more. */
+function into(lines: string[], end: string): (text: unknown) => boolean {
+  return (text) => lines.push(`${String(text)}${end}`) > 0;
+}
+
 /**
  * `quorate` in this process, one at a time: all but how a process begins and ends, for a tenth of the time. Not for commands
  * that run a node, or take a file with a token: that is of a process for good.
  */
 export async function ran(args: readonly string[], cwd: string, stdin = ''): Promise<Ended> {
   const [stdout, stderr]: [string[], string[]] = [[], []];
-  const into =
-    (lines: string[], end: string) =>
-    (text: unknown): boolean =>
-      lines.push(`${String(text)}${end}`) > 0;
   const spies = [
     vi.spyOn(console, 'log').mockImplementation(into(stdout, '\n')),
     vi.spyOn(console, 'error').mockImplementation(into(stderr, '\n')),
@@ -69,7 +70,7 @@ export async function ran(args: readonly string[], cwd: string, stdin = ''): Pro
   process.exitCode = 0;
   try {
     const failure = await failureOf(quorateProgram('0.0.0'), args);
-    return saidBy(failure ?? Number(process.exitCode), stdout.join(''), stderr.join(''));
+    return saidBy(failure ?? process.exitCode, stdout.join(''), stderr.join(''));
   } finally {
     process.chdir(before.directory);
     process.exitCode = before.exitCode;

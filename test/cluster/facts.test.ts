@@ -1,10 +1,13 @@
 /** What is fixed when a cluster is created stays so, whatever somebody writes into the file afterwards. */
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startNodeProcess } from '../../cluster/processes.ts';
-import { createCluster } from '../../src/config/cluster-directory.ts';
+import { explain } from '../../src/cli/explain-error.ts';
+import { createCluster, nodeDirectory, readCluster } from '../../src/config/cluster-directory.ts';
 import type { ClusterConfig } from '../../src/config/config.ts';
+import { startNode } from '../../src/node/node.ts';
 import { temporaryDirectory, testConfig } from './harness.ts';
 
 const RULE = { id: 'default', limit: 1, windowMillis: 60_000, clock: 'cluster' } as const;
@@ -18,6 +21,30 @@ describe('a restart', () => {
     await createCluster(directory, config);
   });
   afterAll(async () => rm(directory, { recursive: true }));
+
+  /** The file says so from now on. */
+  async function edit(edited: (config: ClusterConfig) => object): Promise<void> {
+    await writeFile(join(directory, 'cluster.json'), JSON.stringify({ ...config, ...edited(config) }));
+  }
+
+  /** What node 1 says as it refuses to start by the file, in this process. */
+  async function refusal(): Promise<ReturnType<typeof explain>> {
+    try {
+      const edited = await readCluster(directory);
+      if (edited === undefined) throw new Error('there is no cluster');
+      const node = await startNode({
+        config: edited,
+        nodeId: 1,
+        dataDirectory: nodeDirectory(directory, 1),
+        logger: pino({ level: 'silent' }),
+        onFatal: () => {},
+      });
+      await node.abort();
+    } catch (error) {
+      return explain(error);
+    }
+    throw new Error('it started');
+  }
 
   it.each<[what: string, edited: (config: ClusterConfig) => object, sentence: RegExp]>([
     [
@@ -53,7 +80,12 @@ describe('a restart', () => {
       /created with clusterId .*configured with another/,
     ],
   ])('%s is refused in one sentence', async (_what, edited, sentence) => {
-    await writeFile(join(directory, 'cluster.json'), JSON.stringify({ ...config, ...edited(config) }));
+    await edit(edited);
+    expect(await refusal()).toEqual({ message: expect.stringMatching(sentence) as string, exitCode: 64 });
+  });
+
+  it('that is refused is a process that ends, with nothing else to say', async () => {
+    await edit(() => ({ clusterId: 'another' }));
     const log = join(directory, 'logs', 'node-1.log');
     await rm(log, { force: true });
     const { code } = await startNodeProcess(directory, 1).exited;
@@ -61,7 +93,7 @@ describe('a restart', () => {
     // In its log it says before that a cluster on loopback is open.
     const [said = '', ...more] = lines.filter((line) => !line.startsWith('{'));
     expect({ code, more }).toEqual({ code: 64, more: [] });
-    expect(said).toMatch(sentence);
+    expect(said).toMatch(/^quorate: .*created with clusterId .*configured with another/);
   });
 
   it('with the right file, in another order, works after all that', async () => {

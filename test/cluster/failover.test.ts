@@ -3,14 +3,15 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { REQUEST_ID_HORIZON_MILLIS_DEFAULT } from '../../src/limiter/rules.ts';
 import { type AllowResult, eventually, TestCluster } from './harness.ts';
 import { findOverGrant } from './over-grant.ts';
+import { ROUNDS } from '../raft/seeded.ts';
 import { BusyWatch } from '../slowness.ts';
 
-const KILLS = 6;
+const KILLS = 3 * ROUNDS;
 const DEADLINE_MILLIS = 1_000;
 /** What this machine may add to a deadline while it is starting processes on two cores. */
 const SCHEDULING_SLACK_MILLIS = 1_000;
 /** Of a client between two requests: a node that comes back needs the cores, too. */
-const PAUSE_MILLIS = 10;
+const PAUSE_MILLIS = 20;
 
 const HOT = { id: 'hot', limit: 100, windowMillis: 60_000, clock: 'request' } as const;
 const SHORT = { id: 'short', limit: 5, windowMillis: 2_000, clock: 'request' } as const;

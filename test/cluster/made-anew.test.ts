@@ -82,7 +82,7 @@ describe('a node that joined', () => {
   it('does not grant the budget again after its disk was lost and prepared anew', async () => {
     const disk = await machine('4');
     const first = await run(disk);
-    await command(cluster.port(1), 'add', four, '--replace', '3');
+    await command(cluster.port(1), { add: four, remove: 3 });
     await cluster.kill(3);
     // Node 2 is away while 1 and 4 grant everything there is.
     await cluster.kill(2);
@@ -107,7 +107,7 @@ describe('a node that joined', () => {
 
   it('is refused if another machine has its id, and says so', async () => {
     await run(await machine('4'));
-    await command(cluster.port(1), 'add', four);
+    await command(cluster.port(1), { add: four });
     const [http = 0, peer = 0] = await freePorts(2);
     await run(await machine('twin'), nodeAt(4, http, peer));
     await expectRefused(http);

@@ -48,7 +48,8 @@ describe('a running cluster', () => {
     await cluster.kill(2);
     await quorate('join', '--data', cluster.directory, ...nodeOptions(four));
     cluster.startNode(4);
-    const told = await command(cluster.port(3), 'add', four, '--replace', '2');
+    const via = `http://127.0.0.1:${cluster.port(3)}`;
+    const told = await quorate('nodes', 'add', ...nodeOptions(four), '--replace', '2', '--via', via);
     expect(told).toContain('done: all partitions have moved');
     const status = await cluster.status();
     expect(status.nodes.map(({ id }) => id)).toEqual([1, 3, 4]);
@@ -58,8 +59,8 @@ describe('a running cluster', () => {
   });
 
   it('refuses what would leave too few copies, and an id that left', async () => {
-    await expect(command(cluster.port(3), 'remove', 3)).rejects.toThrow(/fewer nodes would remain/);
-    await expect(command(cluster.port(3), 'add', nodeAt(2, 1, 2))).rejects.toThrow(/take a new one/);
+    await expect(command(cluster.port(3), { remove: 3 })).rejects.toThrow(/fewer nodes would remain/);
+    await expect(command(cluster.port(3), { add: nodeAt(2, 1, 2) })).rejects.toThrow(/take a new one/);
   });
 
   it('never granted one too many', () => {

@@ -3,6 +3,9 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { NodeAddress } from '../../src/api/node-address.ts';
+import type { NodeChange } from '../../src/api/node-change.ts';
+import { explain } from '../../src/cli/explain-error.ts';
+import { changeNodes } from '../../src/cli/nodes-command.ts';
 
 export const CLI = join(import.meta.dirname, '../../dist/src/cli/main.js');
 const run = promisify(execFile);
@@ -24,14 +27,20 @@ export function nodeOptions({ id, http, peer }: NodeAddress): string[] {
   return ['--id', String(id), '--http', told[0] ?? '', '--peer', told[1] ?? ''];
 }
 
-/** Resolves with what it printed when all partitions have moved. */
-export async function command(
-  via: number,
-  verb: 'add' | 'remove',
-  node: NodeAddress | number,
-  ...others: readonly string[]
-): Promise<string> {
-  const what = typeof node === 'number' ? [String(node)] : nodeOptions(node);
-  const url = `http://127.0.0.1:${via}`;
-  return quorate('nodes', verb, ...what, '--via', url, '--timeout', '30000', ...others);
+const MOVED_MILLIS_MAX = 30_000;
+
+/**
+ * `quorate nodes`, in this process. Resolves with what it printed when all partitions have moved; rejects with its exit code and
+ * errors.
+ */
+export async function command(via: number, change: NodeChange): Promise<string> {
+  const lines: string[] = [];
+  const print = (line: string): unknown => lines.push(`${line}\n`);
+  try {
+    await changeNodes({ via: `http://127.0.0.1:${via}`, change, timeoutMillis: MOVED_MILLIS_MAX, print });
+  } catch (error) {
+    const { message, exitCode } = explain(error);
+    throw Object.assign(new Error(message, { cause: error }), { code: exitCode, stderr: message });
+  }
+  return lines.join('');
 }

@@ -13,11 +13,13 @@ export interface Seen {
   readonly tookMillis: number;
 }
 
-/** 32 of them leave the nodes some of two cores. */
+/** 16 of them leave the nodes some of two cores. */
 const PAUSE_MILLIS = 20;
 const USERS_PER_CLIENT = 5;
 /** Where nobody listens, nothing is lost: the next node is asked. */
 const REFUSED_PAUSE_MILLIS = 20;
+/** Well below what a node that stops waits for clients to ask once more. Who is given no time for so long may come too late. */
+const IDLE_MILLIS_MAX = 80;
 
 export class PersistentClients {
   readonly answers: Seen[] = [];
@@ -39,11 +41,14 @@ export class PersistentClients {
   async #run(client: number): Promise<void> {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     let turn = client;
+    let idleSince = performance.now();
     for (let i = 0; this.#isActive; i += 1) {
       const userId = `user-${client}-${i % USERS_PER_CLIENT}`;
       for (;;) {
         const ports = this.#ports();
-        const seen = await this.#ask(agent, ports[turn % ports.length] ?? 0, userId);
+        const isLate = performance.now() - idleSince > IDLE_MILLIS_MAX;
+        const seen = await this.#ask(agent, ports[turn % ports.length] ?? 0, userId, isLate);
+        idleSince = performance.now();
         if (seen.status !== 0) {
           this.answers.push(seen);
           if (seen.status === 200) this.grants.set(userId, (this.grants.get(userId) ?? 0) + 1);
@@ -62,7 +67,7 @@ export class PersistentClients {
     agent.destroy();
   }
 
-  async #ask(agent: Agent, port: number, userId: string): Promise<Seen> {
+  async #ask(agent: Agent, port: number, userId: string, isLate: boolean): Promise<Seen> {
     const payload = JSON.stringify({ userId });
     const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(payload) };
     const startedAt = performance.now();
@@ -89,7 +94,8 @@ export class PersistentClients {
         });
       });
       request.on('error', (error: NodeJS.ErrnoException) => {
-        const where = request.reusedSocket ? 'a kept connection' : 'a new connection';
+        const kept = isLate ? 'a connection that was idle for long' : 'a kept connection';
+        const where = request.reusedSocket ? kept : 'a new connection';
         settle(0, `${error.code ?? error.message} on ${where}`);
       });
       request.end(payload);

@@ -7,7 +7,7 @@ import { readKnownMembers } from '../../src/node/member-cache.ts';
 import { nodeDirectory } from '../../src/config/cluster-directory.ts';
 import type { NodeAddress } from '../../src/api/node-address.ts';
 import { allowAt, eventually, freePorts, TestCluster, WAIT_MILLIS_MAX } from './harness.ts';
-import { command } from './nodes-command.ts';
+import { command, quorate } from './nodes-command.ts';
 
 const RULE = { id: 'default', limit: 100, windowMillis: 60_000, clock: 'cluster' } as const;
 
@@ -45,14 +45,14 @@ describe('a node that is removed', () => {
   }
 
   it('is done with as the node that was asked, and knows it at once', async () => {
-    const told = await command(cluster.port(1), 'remove', 1);
+    const told = await quorate('nodes', 'remove', '1', '--via', `http://127.0.0.1:${cluster.port(1)}`);
     expect(told).toContain('done: all partitions have moved');
     await expectRemoved(1);
   });
 
   it('is done with if that is asked of it again, and changes nothing else', async () => {
-    expect(await command(cluster.port(1), 'remove', 1)).toBe('done: all partitions have moved\n');
-    await expect(command(cluster.port(1), 'remove', 2)).rejects.toMatchObject({
+    expect(await command(cluster.port(1), { remove: 1 })).toBe('done: all partitions have moved\n');
+    await expect(command(cluster.port(1), { remove: 2 })).rejects.toMatchObject({
       code: 64,
       stderr: expect.stringContaining('node 1 was removed from the cluster'),
     });
@@ -60,7 +60,7 @@ describe('a node that is removed', () => {
 
   it('learns it when it comes back', async () => {
     await cluster.kill(2);
-    await command(cluster.port(3), 'remove', 2);
+    await command(cluster.port(3), { remove: 2 });
     cluster.startNode(2);
     await expectRemoved(2);
     // It stays so, and disturbs nobody.
@@ -76,7 +76,7 @@ describe('a node that is removed', () => {
     const told = await joinCluster(cluster.directory, six);
     expect(told.join()).toContain('node 1 was at that address');
     cluster.startNode(6);
-    expect(await command(cluster.port(3), 'add', six)).toContain('done: all partitions have moved');
+    expect(await command(cluster.port(3), { add: six })).toContain('done: all partitions have moved');
     const members = [six, ...cluster.config.nodes.filter(({ id }) => id > 2)];
     const { nodes } = await waitUntilReady({ nodes: members }, WAIT_MILLIS_MAX);
     expect(nodes.map(({ id, up }) => [id, up])).toEqual([3, 4, 5, 6].map((id) => [id, true]));
@@ -84,7 +84,7 @@ describe('a node that is removed', () => {
 
   it('is told apart from one that never was there: no node listens', async () => {
     const [free = 0] = await freePorts(1);
-    await expect(command(free, 'remove', 3)).rejects.toMatchObject({
+    await expect(quorate('nodes', 'remove', '3', '--via', `http://127.0.0.1:${free}`)).rejects.toMatchObject({
       code: 69,
       stderr: expect.stringMatching(/no node listens at http:\/\/127\.0\.0\.1:\d+ \(ECONNREFUSED\).*--via/),
     });

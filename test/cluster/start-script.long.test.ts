@@ -59,7 +59,7 @@ describe('the cluster script, started again', () => {
     const four = nodeAt(4, script.basePort + 4, script.basePort + 1_004);
     await quorate('join', '--data', script.directory, ...nodeOptions(four));
     const joined = script.run(CLI, 'node', '--id', '4', '--data', script.directory);
-    await command(script.basePort + 1, 'add', four, '--replace', '3');
+    await command(script.basePort + 1, { add: four, remove: 3 });
     await quorate(
       'join',
       '--data',

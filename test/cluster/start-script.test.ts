@@ -69,13 +69,14 @@ describe('the cluster script', () => {
   });
 
   it('refuses what does not fit the stored cluster, and explains itself', async () => {
+    await quorate('init', '--data', script.directory, '--nodes', '1', '--base-port', String(script.basePort));
     const cluster = script.start();
     await cluster.says('Ctrl-C stops the cluster');
     // A cluster that runs keeps its files, and its nodes.
     const second = script.start('--fresh');
     await second.says('a cluster is already running');
     expect(await second.ended()).toBe(69);
-    expect((await script.pids()).filter(isAlive)).toHaveLength(3);
+    expect((await script.pids()).filter(isAlive)).toHaveLength(1);
     const twin = script.run(CLI, 'node', '--id', '1', '--data', script.directory);
     await twin.says(
       `quorate: the database in ${join(script.directory, 'node-1')} is in use by another process`,
