@@ -57,7 +57,7 @@ describe('quorate certs', () => {
     expect(broken.said).toBe(
       'quorate: the CA cannot sign: its key must be one of the curve P-256, in PEM and without a passphrase',
     );
-  }, 60_000);
+  });
 
   it.each([
     [['--id', '0'], 'expected a whole number from 1 to 2147483647'],
@@ -100,7 +100,7 @@ describe('a node', () => {
     const wrong = await ended('quorate', ['node', '--id', '1'], directory);
     expect(wrong.said).toMatch(/is of node 2, and this is node 1/);
     expect(wrong.code).toBe(USAGE);
-  }, 60_000);
+  });
 });
 
 describe('--ca', () => {
@@ -124,7 +124,7 @@ describe('--ca', () => {
     const { code, said } = await ended('quorate', via, directory);
     expect(said).toMatch(/no node listens at https:.*ECONNREFUSED/);
     expect(code).toBe(UNAVAILABLE);
-  }, 60_000);
+  });
 });
 
 describe('npm start --tls', () => {
@@ -140,5 +140,5 @@ describe('npm start --tls', () => {
     expect(second.clusterId).not.toBe(first.clusterId);
     expect(await readFile(join(data, 'certs', 'ca.crt'))).not.toEqual(before);
     expect(await readFile(own, 'utf8')).toBe('mine');
-  }, 60_000);
+  });
 });

@@ -5,6 +5,7 @@ import { Readable } from 'node:stream';
 import { vi } from 'vitest';
 import { failureOf } from '../../src/cli/command-line.ts';
 import { quorateProgram } from '../../src/cli/program.ts';
+import { WAIT_MILLIS_MAX } from '../cluster/harness.ts';
 
 export const ROOT = join(import.meta.dirname, '..', '..');
 const COMMANDS = {
@@ -30,7 +31,7 @@ export async function ended(
     const child = execFile(
       process.execPath,
       [COMMANDS[command], ...args],
-      { cwd, timeout: 120_000 },
+      { cwd, timeout: WAIT_MILLIS_MAX },
       (_error, stdout, stderr) => {
         resolve(saidBy(child.exitCode ?? -1, stdout, stderr));
       },

@@ -1,6 +1,6 @@
 /** A real cluster whose rules came as a document: it finds the limits of a request, and decides all of them as one. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { TestCluster } from './harness.ts';
+import { TestCluster, WAIT_MILLIS_MAX } from './harness.ts';
 
 const BEFORE = { id: 'default', limit: 100, windowMillis: 60_000, clock: 'cluster' } as const;
 const LIMIT = 30;
@@ -70,7 +70,7 @@ describe('a cluster with a document of rules', () => {
           answered = (await response.json()) as Body;
           return (status = response.status);
         },
-        { timeout: 60_000, interval: 20 },
+        { timeout: WAIT_MILLIS_MAX, interval: 20 },
       )
       .not.toBe(503);
     return { status, body: answered };
@@ -83,7 +83,7 @@ describe('a cluster with a document of rules', () => {
   }
 
   it('tells its definitions, and what the limiter keeps of them', async () => {
-    await expect.poll(async () => (await put(DOCUMENT)).status, { timeout: 60_000 }).toBe(200);
+    await expect.poll(async () => (await put(DOCUMENT)).status, { timeout: WAIT_MILLIS_MAX }).toBe(200);
     const told: unknown = await (await fetch(url(3, '/v1/rules'))).json();
     expect(told).toMatchObject({
       rules: [{ id: 'user' }, { id: 'user/2' }, { id: 'network' }, { id: 'dear' }],
@@ -110,7 +110,7 @@ describe('a cluster with a document of rules', () => {
     // What is charged is what was granted, under each of the limits, once all is given back.
     await expect
       .poll(async () => NETWORK_LIMIT - ((await remaining('ip/24/64=10.1.0.0', 'network')) ?? 0), {
-        timeout: 30_000,
+        timeout: WAIT_MILLIS_MAX,
       })
       .toBe(granted.length);
     const metrics = await Promise.all(

@@ -1,7 +1,7 @@
 /** What documents of rules can say, decided by a real node: tiers, endpoints, customers, priorities, trials, keys of several parts. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TIERS } from '../rules/read.ts';
-import { eventually } from './harness.ts';
+import { eventually, WAIT_MILLIS_MAX } from './harness.ts';
 import { InProcessCluster } from './in-process.ts';
 
 const BEFORE = { id: 'default', limit: 5, windowMillis: 600_000, clock: 'cluster' } as const;
@@ -47,7 +47,7 @@ async function ask(descriptors: Readonly<Record<string, string>>, cost = 1): Pro
     body = (await response.json()) as Body;
     return response.status;
   };
-  await expect.poll(status, { timeout: 60_000 }).not.toBe(503);
+  await expect.poll(status, { timeout: WAIT_MILLIS_MAX }).not.toBe(503);
   return body;
 }
 

@@ -8,7 +8,7 @@ import { explain } from '../../src/cli/explain-error.ts';
 import { createCluster, nodeDirectory, readCluster } from '../../src/config/cluster-directory.ts';
 import type { ClusterConfig } from '../../src/config/config.ts';
 import { startNode } from '../../src/node/node.ts';
-import { temporaryDirectory, testConfig } from './harness.ts';
+import { temporaryDirectory, testConfig, WAIT_MILLIS_MAX } from './harness.ts';
 
 const RULE = { id: 'default', limit: 1, windowMillis: 60_000, clock: 'cluster' } as const;
 
@@ -102,7 +102,9 @@ describe('a restart', () => {
     await writeFile(join(directory, 'cluster.json'), JSON.stringify(shuffled));
     const node = startNodeProcess(directory, 1);
     const log = join(directory, 'logs', 'node-1.log');
-    await expect.poll(async () => readFile(log, 'utf8'), { timeout: 120_000 }).toContain('node is up');
+    await expect
+      .poll(async () => readFile(log, 'utf8'), { timeout: WAIT_MILLIS_MAX })
+      .toContain('node is up');
     node.child.kill('SIGKILL');
     await node.exited;
   });

@@ -1,6 +1,6 @@
 /** Nodes of a real cluster are replaced, added and removed while clients go on asking. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { allowAt, freePorts, TestCluster } from './harness.ts';
+import { allowAt, freePorts, TestCluster, WAIT_MILLIS_MAX } from './harness.ts';
 import { command, nodeAt, nodeOptions, quorate } from './nodes-command.ts';
 import { findOverGrant, type ObservedGrant } from './over-grant.ts';
 
@@ -55,7 +55,7 @@ describe('a running cluster', () => {
     expect(status.nodes.map(({ id }) => id)).toEqual([1, 3, 4]);
     askable = [1, 3, 4];
     const before = answered;
-    await expect.poll(() => answered - before, { timeout: 120_000 }).toBeGreaterThan(50);
+    await expect.poll(() => answered - before, { timeout: WAIT_MILLIS_MAX }).toBeGreaterThan(50);
   });
 
   it('refuses what would leave too few copies, and an id that left', async () => {

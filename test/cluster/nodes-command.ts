@@ -6,6 +6,7 @@ import type { NodeAddress } from '../../src/api/node-address.ts';
 import type { NodeChange } from '../../src/api/node-change.ts';
 import { explain } from '../../src/cli/explain-error.ts';
 import { changeNodes } from '../../src/cli/nodes-command.ts';
+import { WAIT_MILLIS_MAX } from './harness.ts';
 
 export const CLI = join(import.meta.dirname, '../../dist/src/cli/main.js');
 const run = promisify(execFile);
@@ -27,8 +28,6 @@ export function nodeOptions({ id, http, peer }: NodeAddress): string[] {
   return ['--id', String(id), '--http', told[0] ?? '', '--peer', told[1] ?? ''];
 }
 
-const MOVED_MILLIS_MAX = 30_000;
-
 /**
  * `quorate nodes`, in this process. Resolves with what it printed when all partitions have moved; rejects with its exit code and
  * errors.
@@ -37,7 +36,7 @@ export async function command(via: number, change: NodeChange): Promise<string> 
   const lines: string[] = [];
   const print = (line: string): unknown => lines.push(`${line}\n`);
   try {
-    await changeNodes({ via: `http://127.0.0.1:${via}`, change, timeoutMillis: MOVED_MILLIS_MAX, print });
+    await changeNodes({ via: `http://127.0.0.1:${via}`, change, timeoutMillis: WAIT_MILLIS_MAX, print });
   } catch (error) {
     const { message, exitCode } = explain(error);
     throw Object.assign(new Error(message, { cause: error }), { code: exitCode, stderr: message });

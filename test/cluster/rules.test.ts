@@ -58,7 +58,7 @@ describe('a change of the rules', () => {
   /** Asks again where the leader of group 0 changes meanwhile. */
   async function accepted(more: readonly object[]): Promise<void> {
     await expect
-      .poll(async () => (await put(AFTER, '*', more)).status, { timeout: 60_000 })
+      .poll(async () => (await put(AFTER, '*', more)).status, { timeout: WAIT_MILLIS_MAX })
       .toBeLessThan(300);
   }
 
@@ -110,9 +110,11 @@ describe('a change of the rules', () => {
     // More than the log of group 0 may hold, so every node takes a snapshot of it.
     await accepted(more);
     for (const id of cluster.ids)
-      await expect.poll(() => read(id), { timeout: 60_000 }).toMatchObject({ rules: { length: RULES_MAX } });
+      await expect
+        .poll(() => read(id), { timeout: WAIT_MILLIS_MAX })
+        .toMatchObject({ rules: { length: RULES_MAX } });
     await accepted([]);
     for (const id of cluster.ids)
-      await expect.poll(() => read(id), { timeout: 60_000 }).toMatchObject({ rules: { length: 1 } });
+      await expect.poll(() => read(id), { timeout: WAIT_MILLIS_MAX }).toMatchObject({ rules: { length: 1 } });
   });
 });
