@@ -26,6 +26,8 @@ const FIRST = [
   'test/sim/crash-points.test.ts',
   'test/tls/cluster.test.ts',
   'test/sim/sim.test.ts',
+  'test/sim/crash-points.long.test.ts',
+  'test/sim/sim.long.test.ts',
   'test/cluster/failover.test.ts',
   'test/cli/refusals.test.ts',
   'test/cluster/graceful-stop.test.ts',
@@ -65,7 +67,7 @@ const HANGS_MILLIS = 900_000;
 const LONG = 'test/**/*.long.test.ts';
 const IS_DRAWN = /\b(?:ROUNDS|someSeeds)\b/;
 /** For the long run, which has time for what differs from run to run, too. */
-const ROUNDS_LONG = '3';
+const ROUNDS_LONG = '2';
 
 /** Tests that draw so often as `TEST_ROUNDS` says. */
 function drawn(): string[] {
