@@ -16,6 +16,7 @@ import type { AllowRequest } from './request.ts';
 import type { RulesChange, RulesChangeResult, RulesInForce } from './rules-change.ts';
 import type { AccessBehindDoor } from './token.ts';
 import type { UsageQuery, UsageResult } from './usage.ts';
+import type { SheddingBehindDoor } from './shedding.ts';
 import type { DoneWith } from './user-request.ts';
 
 export interface FrontDoor {
@@ -33,6 +34,8 @@ export interface FrontDoor {
 export interface NodeBehindDoor {
   /** Who may ask what: to be asked before everything else. */
   readonly access: AccessBehindDoor;
+  /** Whether this node can take a request now: to be asked next. */
+  readonly shedding: SheddingBehindDoor;
   /** @param request well-formed, see `invalidIn`; `done` is told once, perhaps before this returns */
   readonly allow: (request: AllowRequest, done: AllowDone) => void;
   /** To be told of every answer to `allow`. @param startedMillis when the door had read the request, on the monotonic clock */

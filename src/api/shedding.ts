@@ -1,0 +1,28 @@
+/**
+ * How doors ask whether a node can take one more request now. One that it cannot take is refused before it is asked for, as
+ * `overloaded` with `proposed` false.
+ */
+
+/** The open requests of a client. Only who counts for it changes it. */
+export interface ClientShare {
+  open: number;
+}
+
+export interface SheddingBehindDoor {
+  /**
+   * Whether a request of `client` is refused now; it counts as refused then.
+   *
+   * @param client its token, or where it comes from while it has none
+   */
+  refuses(client: string): boolean;
+  /** `requests` more of them are open, until `left` is told of what this returns. */
+  entered(client: string, requests: number): ClientShare;
+  left(share: ClientShare, requests: number): void;
+}
+
+/** The same of what other nodes forward. */
+export interface SheddingOfForwarded {
+  /** Whether one more is refused; if not, it is open until `leftForwarded`. */
+  maybeRefuseForwarded(): boolean;
+  leftForwarded(): void;
+}

@@ -1,0 +1,26 @@
+/** Load shedding as a test says: at first nobody is refused. It counts what is open. */
+import type { ClientShare, SheddingBehindDoor } from '../../src/api/shedding.ts';
+
+export class PlayedShedding implements SheddingBehindDoor {
+  /** Who is refused; `true`: everybody. */
+  refused: ReadonlySet<string> | true = new Set();
+  /** Who asked whether it is refused. */
+  readonly asked: string[] = [];
+  readonly shares = new Map<string, ClientShare>();
+
+  refuses(client: string): boolean {
+    this.asked.push(client);
+    return this.refused === true || this.refused.has(client);
+  }
+
+  entered(client: string, requests: number): ClientShare {
+    const share = this.shares.get(client) ?? { open: 0 };
+    this.shares.set(client, share);
+    share.open += requests;
+    return share;
+  }
+
+  left(share: ClientShare, requests: number): void {
+    share.open -= requests;
+  }
+}

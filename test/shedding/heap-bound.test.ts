@@ -1,0 +1,48 @@
+/** Short of memory is who stays above a bound, or is close to the end; until there is enough again. */
+import { describe, expect, it } from 'vitest';
+import { AddressCounts } from '../../src/shedding/address-counts.ts';
+import { HeapBound } from '../../src/shedding/heap-bound.ts';
+
+function looksOf(...shares: number[]): boolean[] {
+  const bound = new HeapBound();
+  return shares.map((share) => {
+    bound.look(share);
+    return bound.isShort;
+  });
+}
+
+describe('a process', () => {
+  it('is short of memory when three looks in a row find most of it in use', () => {
+    expect(looksOf(0.86, 0.9, 0.5, 0.86, 0.86, 0.86)).toEqual([false, false, false, false, false, true]);
+  });
+
+  it('is at once when there is hardly any left', () => {
+    expect(looksOf(0.5, 0.96)).toEqual([false, true]);
+  });
+
+  it('is no more only some way below', () => {
+    expect(looksOf(0.96, 0.84, 0.8, 0.76, 0.74, 0.84)).toEqual([true, true, true, true, false, false]);
+  });
+
+  it('says when that changes, and only then', () => {
+    const bound = new HeapBound();
+    expect([0.5, 0.96, 0.96, 0.5, 0.5].map((share) => bound.look(share))).toEqual([
+      false,
+      true,
+      false,
+      true,
+      false,
+    ]);
+  });
+});
+
+describe('connections of one address', () => {
+  it('are counted until they are gone', () => {
+    const counts = new AddressCounts(2);
+    expect([1, 2, 3].map(() => counts.maybeEnter('a'))).toEqual([true, true, false]);
+    expect(counts.maybeEnter('b')).toBe(true);
+    counts.left('a');
+    expect(counts.maybeEnter('a')).toBe(true);
+    expect(counts.maybeEnter('a')).toBe(false);
+  });
+});

@@ -1,0 +1,124 @@
+/** Who is refused while a node has too much to do: first whoever has most, and some room is left for everybody else. */
+import { describe, expect, it } from 'vitest';
+import { CLIENTS_MAX, ClientShares } from '../../src/shedding/client-shares.ts';
+import { LoadShedder, type SheddingReport } from '../../src/shedding/load-shedder.ts';
+
+class Bench {
+  now = 0;
+  readonly told: { readonly isShedding: boolean; readonly report: SheddingReport }[] = [];
+  readonly shedder: LoadShedder;
+
+  constructor(openMax: number) {
+    this.shedder = new LoadShedder({
+      monotonicMillis: () => this.now,
+      openMax,
+      least: 10,
+      targetMillis: 5,
+      changed: (isShedding, report) => this.told.push({ isShedding, report }),
+    });
+  }
+
+  /** Asks so often; returns how many were let in. */
+  ask(client: string, times: number): number {
+    let entered = 0;
+    for (let i = 0; i < times; i += 1) {
+      if (this.shedder.refuses(client)) continue;
+      this.shedder.entered(client, 1);
+      entered += 1;
+    }
+    return entered;
+  }
+
+  rounds(millis: number, busyMillis: number): void {
+    for (let passed = 0; passed < millis; passed += 10) {
+      this.now += 10;
+      this.shedder.round(busyMillis);
+      this.shedder.tick();
+    }
+  }
+}
+
+describe('clients of a node that has enough to do', () => {
+  it('alone, one has four fifths of what there is', () => {
+    expect(new Bench(1_000).ask('a', 5_000)).toBe(800);
+  });
+
+  it('with equal demand, all have the same', () => {
+    const bench = new Bench(1_000);
+    const entered = new Map<string, number>();
+    for (let i = 0; i < 5_000; i += 1) {
+      for (const client of ['a', 'b', 'c', 'd'])
+        entered.set(client, (entered.get(client) ?? 0) + bench.ask(client, 1));
+    }
+    const counts = [...entered.values()];
+    expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(4);
+    expect(counts.reduce((sum, count) => sum + count)).toBeGreaterThan(900);
+  });
+
+  it('that ask for little get it, whatever another asks for', () => {
+    const bench = new Bench(1_000);
+    expect(bench.ask('greedy', 100_000)).toBe(800);
+    for (const client of ['a', 'b', 'c', 'd', 'e']) expect(bench.ask(client, 20)).toBe(20);
+    // They took it from what was left for them; the greedy one gets no more before it gives some back.
+    expect(bench.ask('greedy', 1_000)).toBe(0);
+  });
+
+  it('get room again when others leave', () => {
+    const bench = new Bench(10);
+    const share = bench.shedder.entered('a', 10);
+    expect(bench.shedder.refuses('b')).toBe(true);
+    bench.shedder.left(share, 10);
+    expect(bench.shedder.refuses('b')).toBe(false);
+    expect(bench.shedder.report).toMatchObject({ open: 0, refused: 1 });
+  });
+});
+
+describe('a node whose rounds take too long', () => {
+  it('lets in fewer, says so once, and lets in all again when they are short', () => {
+    const bench = new Bench(1_000);
+    bench.shedder.entered('a', 500);
+    bench.rounds(3_000, 50);
+    expect(bench.shedder.report.limit).toBe(10);
+    expect(bench.shedder.refuses('b')).toBe(true);
+    bench.rounds(100, 50);
+    expect(bench.told.map(({ isShedding }) => isShedding)).toEqual([true]);
+    bench.rounds(3_000, 1);
+    expect(bench.shedder.report.limit).toBe(1_000);
+    expect(bench.shedder.refuses('b')).toBe(false);
+    expect(bench.told.map(({ isShedding }) => isShedding)).toEqual([true, false]);
+  });
+
+  it('refuses what others forward only beyond four times of that', () => {
+    const bench = new Bench(1_000);
+    bench.shedder.entered('a', 500);
+    bench.rounds(3_000, 50);
+    for (let i = 0; i < 40; i += 1) expect(bench.shedder.maybeRefuseForwarded()).toBe(false);
+    expect(bench.shedder.maybeRefuseForwarded()).toBe(true);
+    bench.shedder.leftForwarded();
+    expect(bench.shedder.maybeRefuseForwarded()).toBe(false);
+  });
+});
+
+describe('the table of clients', () => {
+  it('forgets who has nothing open, and never grows beyond its bound', () => {
+    const shares = new ClientShares(3);
+    const [a, b] = [shares.of('a'), shares.of('b')];
+    a.open = 1;
+    b.open = 1;
+    for (let i = 0; i < 100; i += 1) expect(shares.of(`idle ${i}`).open).toBe(0);
+    expect(shares.size).toBeLessThanOrEqual(3);
+    expect(shares.openOf('a')).toBe(1);
+    expect(shares.of('b')).toBe(b);
+  });
+
+  it('has one place for all who find none, and looks for idle ones only now and then', () => {
+    const shares = new ClientShares(2);
+    shares.of('a').open = 1;
+    shares.of('b').open = 1;
+    shares.of('c').open += 1;
+    shares.of('d').open += 1;
+    expect(shares.openOf('e')).toBe(2);
+    expect(shares.of('c')).toBe(shares.of('d'));
+    expect(CLIENTS_MAX).toBeGreaterThan(1_000);
+  });
+});
