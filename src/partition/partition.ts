@@ -59,7 +59,7 @@ export class Partition implements GroupApplication {
     this.clock = init.clock;
     this.#machine = new LimiterStateMachine(init.hashSeed);
     this.#wantedRules = init.ruleTable;
-    this.#waiters = new Waiters(init.monotonicMillis, init.timed);
+    this.#waiters = new Waiters(init.monotonicMillis, init.options, init.timed);
     this.#timestampBound = {
       maxAheadMillis: init.options.maxAheadMillis,
       nowMillis: () => Math.max(this.clock.nowMillis(), Math.floor(init.wallMillis())),

@@ -9,6 +9,7 @@ import type { Entry } from '../../raft/types.ts';
 import { BATCH_REQUESTS_MAX, rowsOf } from '../limiter/log/batch.ts';
 import { AllowBatchBuilder } from '../limiter/log/batch-builder.ts';
 import { encodeCustomers } from '../limiter/log/customer-entry.ts';
+import { DelayLimit } from '../shedding/delay-limit.ts';
 import { conflictBetween } from '../limiter/fingerprint.ts';
 import { questionOf } from '../limiter/judge.ts';
 import { type Answer, unavailable } from './answer.ts';
@@ -41,8 +42,8 @@ export interface Early {
 interface Inflight {
   readonly term: number;
   readonly sinceMillis: number;
-  /** How long the first of them may have waited before that. */
-  readonly queueMillis: number;
+  /** When the first of them began to wait for a place in the log, or somebody before them. */
+  readonly queuedMillis: number;
   readonly waiters: readonly Waiter[];
 }
 
@@ -54,6 +55,11 @@ const RETRIES_WAITING_MAX = 64;
  * Two minutes of that are less than a millisecond of work.
  */
 const REFUNDS_PER_ENTRY_MAX = 16;
+/**
+ * Who waits for longer stands in a queue, here or at the followers, and would soon be told nothing before the deadline. A disk
+ * that is slow by itself is not shown to be one: what fits into one entry is always taken.
+ */
+const QUEUE_MILLIS = 250;
 /** Whoever asks behind them waits for this many entries of refunds. */
 const REFUNDS_PENDING_MAX = 16 * REFUNDS_PER_ENTRY_MAX;
 
@@ -71,8 +77,6 @@ export class Waiters {
   #proposing: readonly Waiter[] = [];
   /** By index, oldest entry first: entries of this node's own proposals that are not applied yet. */
   readonly #inflight = new Map<number, Inflight>();
-  /** Since when somebody waits for a place in the log; none of those who do came before. */
-  #pendingSinceMillis = 0;
   /** When the entry that is being applied was found to be committed. */
   #leftMillis = 0;
   /** Of all entries in `#inflight`. */
@@ -80,14 +84,26 @@ export class Waiters {
   readonly #attempts = new Attempts<Waiter>();
   readonly #builder = new AllowBatchBuilder();
   readonly #commitTimes = new CommitTimes();
+  /** How many may wait, for a place in the log and in it. */
+  readonly #limit: DelayLimit;
+  /** Since when there has always been somebody without a place in the log. */
+  #queuedMillis = 0;
+  /** The same of the batch that was taken last. */
+  #takenMillis = 0;
 
   /**
    * @param monotonicMillis the clock of all deadlines; must not run back
    * @param timed told of every entry of this node's own that was applied
    */
-  constructor(monotonicMillis: () => number, timed?: (timing: EntryTiming) => void) {
+  constructor(
+    monotonicMillis: () => number,
+    { batchMax, pendingMax, inflightMax }: PartitionOptions,
+    timed?: (timing: EntryTiming) => void,
+  ) {
     this.#monotonicMillis = monotonicMillis;
     this.#timed = timed;
+    const most = pendingMax + inflightMax;
+    this.#limit = new DelayLimit({ least: Math.min(most, batchMax), most, targetMillis: QUEUE_MILLIS });
   }
 
   /** How many wait for a place in the log. */
@@ -106,12 +122,15 @@ export class Waiters {
     { pendingMax, inflightMax }: Pick<PartitionOptions, 'pendingMax' | 'inflightMax'>,
   ): boolean {
     if (this.pendingCount >= pendingMax || this.inflightCount >= inflightMax) return true;
-    return ask === 'refund' && this.#pendingRefunds >= REFUNDS_PENDING_MAX;
+    if (ask === 'refund' && this.#pendingRefunds >= REFUNDS_PENDING_MAX) return true;
+    if (this.#limit.roomBeside(this.pendingCount + this.inflightCount) > 0) return false;
+    this.#limit.refused();
+    return true;
   }
 
   /** `retryKey`: see `requestKeyOf`. */
   add(retryKey: string | undefined, request: LoggedRequest, deadlineMillis: number, done: Done): void {
-    if (this.pendingCount === 0) this.#pendingSinceMillis = this.#monotonicMillis();
+    if (this.pendingCount === 0) this.#queuedMillis = this.#monotonicMillis();
     if (request.ask === 'customer') {
       this.#customers.add({ request, done, deadlineMillis, retryKey: undefined, retries: undefined });
       return;
@@ -147,6 +166,7 @@ export class Waiters {
    */
   takeBatch(requestsMax: number): Uint8Array | undefined {
     const now = this.#monotonicMillis();
+    this.#takenMillis = this.#queuedMillis;
     // With nothing on its way there is nothing to learn from: then it is tried.
     const inTimeMillis = this.#inflight.size === 0 ? now : now + this.#commitTimes.fastestMillis;
     const isTheirTurn = this.#pending.length === 0 || !this.#tookCustomers;
@@ -204,8 +224,8 @@ export class Waiters {
     // An entry of an earlier term that stood here is gone from this log, but another replica may still commit it.
     this.#answerInflight((index) => index === entry.index, unavailable('unknown_outcome', true));
     const sinceMillis = this.#monotonicMillis();
-    const queueMillis = sinceMillis - this.#pendingSinceMillis;
-    this.#inflight.set(entry.index, { term: entry.term, sinceMillis, queueMillis, waiters });
+    const queuedMillis = this.#takenMillis;
+    this.#inflight.set(entry.index, { term: entry.term, sinceMillis, queuedMillis, waiters });
     this.#inflightRequests += waiters.length;
   }
 
@@ -218,12 +238,15 @@ export class Waiters {
     if (inflight === undefined) return undefined;
     this.#forget(index, inflight);
     this.#leftMillis = this.#monotonicMillis();
-    if (inflight.term === term) this.#commitTimes.observe(this.#leftMillis - inflight.sinceMillis);
+    if (inflight.term === term) {
+      this.#commitTimes.observe(this.#leftMillis - inflight.sinceMillis);
+      this.#limit.observe(this.#leftMillis - inflight.queuedMillis, this.#leftMillis);
+    }
     return inflight;
   }
 
   /** What was handed over last is applied now. Another leader's entry in its place: theirs can never be committed. */
-  applied({ term: proposed, waiters, sinceMillis, queueMillis }: Inflight, { index, term }: Entry): void {
+  applied({ term: proposed, waiters, sinceMillis, queuedMillis }: Inflight, { index, term }: Entry): void {
     if (proposed !== term) {
       this.answerAll(waiters, unavailable('no_leader', false));
       return;
@@ -232,7 +255,7 @@ export class Waiters {
     if (first === undefined || this.#timed === undefined) return;
     const commitMillis = this.#leftMillis - sinceMillis;
     const applyMillis = this.#monotonicMillis() - this.#leftMillis;
-    const millis = { queueMillis, commitMillis, applyMillis };
+    const millis = { queueMillis: sinceMillis - queuedMillis, commitMillis, applyMillis };
     this.#timed({ term, index, requests: waiters.length, ...millis, sample: first.request });
   }
 

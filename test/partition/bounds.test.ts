@@ -105,3 +105,48 @@ describe('bounds', () => {
     expect(allowed(driver.decide('bob'))).toBe(true);
   });
 });
+
+describe('a log in which even the quickest entry takes long', () => {
+  function slowly(driver: FakeDriver, millis: number, entries: number): void {
+    for (let i = 0; i < entries; i += 1) {
+      driver.ask(`user ${i}`);
+      driver.turn();
+      driver.now += millis;
+      driver.commitAll();
+    }
+  }
+
+  it('lets in what fits into an entry and no more, of what it would have to wait for', () => {
+    const driver = FakeDriver.leading({ partition: { batchMax: 2 } });
+    slowly(driver, 300, 40);
+    const answers = ['a', 'b', 'c'].map((user) => driver.ask(user));
+    expect(answers.map((each) => each.length)).toEqual([0, 0, 1]);
+    expect(answers[2]).toEqual([{ kind: 'unavailable', reason: 'overloaded', proposed: false }]);
+    driver.turn();
+    driver.commitAll();
+    expect(answers.slice(0, 2).map(([answer]) => allowed(answer))).toEqual([true, true]);
+  });
+
+  it('still denies at once, and answers who repeats a request that waits', () => {
+    const driver = FakeDriver.leading({
+      partition: { batchMax: 1 },
+      table: tableOf(1, { limit: 1, windowMillis: 3_600_000 }),
+    });
+    slowly(driver, 300, 40);
+    const waiting = driver.ask({ userId: 'a', requestId: 'r' });
+    const repeat = driver.ask({ userId: 'a', requestId: 'r' });
+    expect(driver.ask('b')).toEqual([{ kind: 'unavailable', reason: 'overloaded', proposed: false }]);
+    expect(driver.ask('user 0').map(allowed)).toEqual([false]);
+    driver.turn();
+    driver.commitAll();
+    expect([waiting, repeat].map(([answer]) => allowed(answer))).toEqual([true, true]);
+  });
+
+  it('lets in all again when entries are quick', () => {
+    const driver = FakeDriver.leading({ partition: { batchMax: 2 } });
+    slowly(driver, 300, 40);
+    slowly(driver, 20, 300);
+    const answers = Array.from({ length: 50 }, (_, i) => driver.ask(`other ${i}`));
+    expect(answers.flat()).toEqual([]);
+  });
+});
