@@ -3,14 +3,13 @@
  * each is a line of the log, and when the nodes of the cluster are others, others are dialled.
  */
 import { randomInt } from 'node:crypto';
-import { totalmem } from 'node:os';
-import { getHeapStatistics } from 'node:v8';
 import { MULTI_RAFT_DEFAULTS } from '../../raft/driver/multi-raft.ts';
 import { NO_NODE } from '../../raft/types.ts';
 import { loadHash32 } from '../partition/hash.ts';
-import { type Memory, snapshotEveryBytes, stateBytesDefault } from '../partition/node-budget.ts';
+import { snapshotEveryBytes, stateBytesDefault } from '../partition/node-budget.ts';
 import type { Logger } from 'pino';
 import type { Access } from './access.ts';
+import { memoryLimits } from './memory.ts';
 import { NodeCore } from './node-core.ts';
 import type { NodeCoreInit } from './node-core-init.ts';
 import type { NodeParts } from './node-parts.ts';
@@ -18,7 +17,20 @@ import { currentPeers } from './peer-addresses.ts';
 
 /** @throws what the disk throws if something cannot be read */
 export async function loadCore(parts: NodeParts): Promise<NodeCore> {
-  const { init, clocks, store, fatal, admission, transport, readiness, view, doorClock, turn, usage } = parts;
+  const {
+    init,
+    clocks,
+    store,
+    fatal,
+    admission,
+    transport,
+    readiness,
+    view,
+    doorClock,
+    turn,
+    usage,
+    shedder,
+  } = parts;
   const { config, nodeId } = init;
   const memory = memoryLimits();
   const everyBytes =
@@ -32,6 +44,7 @@ export async function loadCore(parts: NodeParts): Promise<NodeCore> {
     hash: await loadHash32(),
     clocks,
     random: (bound) => randomInt(bound),
+    shedding: shedder,
     doorMillis: () => doorClock.nowMillis(),
     defer: (task) => turn.at('decide', task),
     gather: (task) => turn.at('gather', task),
@@ -125,15 +138,5 @@ function toldEvents({ init: { logger }, metrics, slow }: NodeParts): ToldEvents 
           "this node's clock runs too fast or too slow against those of a majority: it gives up its leaderships",
         );
     },
-  };
-}
-
-function memoryLimits(): Memory {
-  // 0, or more than there is, where no control group sets a limit.
-  const constrained = process.constrainedMemory();
-  const total = totalmem();
-  return {
-    heapBytesMax: getHeapStatistics().heap_size_limit,
-    memoryBytes: constrained > 0 && constrained < total ? constrained : total,
   };
 }

@@ -313,6 +313,11 @@ export class NodeCore {
     this.#capacity.limit(bytesMax);
   }
 
+  /** This process is short of memory: the same as if its partitions remembered too much. */
+  shortOfHeap(isShort: boolean): void {
+    this.#capacity.shortOfHeap(isShort);
+  }
+
   get capacity(): CapacityReport {
     return this.#capacity.report;
   }

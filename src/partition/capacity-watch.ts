@@ -49,6 +49,9 @@ export class CapacityWatch {
   #refusedAtMillis = -Infinity;
   #isRefusing = false;
   #refused = 0;
+  #isShortOfHeap = false;
+  /** What was told to the others last. */
+  #room: Room = 'free';
 
   constructor(init: CapacityWatchInit) {
     this.#init = init;
@@ -61,8 +64,14 @@ export class CapacityWatch {
   }
 
   get report(): CapacityReport {
-    const { bytesMax: stateBytesMax, room } = this.#budget;
-    return { stateBytes: this.#stateBytes(), stateBytesMax, room, refused: this.#refused };
+    const { bytesMax: stateBytesMax } = this.#budget;
+    return { stateBytes: this.#stateBytes(), stateBytesMax, room: this.#room, refused: this.#refused };
+  }
+
+  /** The process itself is short of memory, whatever its partitions remember; or no longer. */
+  shortOfHeap(isShort: boolean): void {
+    this.#isShortOfHeap = isShort;
+    this.#looksAtMillis = -Infinity;
   }
 
   /** A peer says how much room it has. */
@@ -80,8 +89,9 @@ export class CapacityWatch {
     const now = this.#init.monotonicMillis();
     if (now < this.#looksAtMillis) return;
     this.#looksAtMillis = now + LOOK_MILLIS;
-    const before = this.#budget.room;
-    const room = this.#budget.update(this.#stateBytes());
+    const before = this.#room;
+    const room = lesser(this.#budget.update(this.#stateBytes()), this.#isShortOfHeap ? 'full' : 'free');
+    this.#room = room;
     if (room !== before || (room !== 'free' && now >= this.#tellsAtMillis)) {
       this.#tellsAtMillis = now + TELL_MILLIS;
       this.#init.tell(room);

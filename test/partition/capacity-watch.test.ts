@@ -85,6 +85,20 @@ describe('a node with a bound', () => {
     expect(first!.told).toBe(told);
   });
 
+  it('is full while the process is short of memory, whatever they remember', () => {
+    const bench = new Bench();
+    bench.watch.limit(1_000);
+    bench.watch.shortOfHeap(true);
+    bench.pass(200);
+    expect(bench.rooms).toEqual(['full', 'full']);
+    expect(bench.told[0]).toBe('full');
+    expect(bench.watch.report.room).toBe('full');
+    bench.watch.shortOfHeap(false);
+    bench.pass(200);
+    expect(bench.rooms).toEqual(['free', 'free']);
+    expect(bench.told.at(-1)).toBe('free');
+  });
+
   it('heeds a peer only where that keeps a copy, and only for a while', () => {
     const bench = new Bench();
     bench.watch.heard(4, 'full');
