@@ -77,4 +77,6 @@ export interface Command {
   /** @returns undefined where the node was asked */
   readonly run: (call: Call) => Reply | undefined;
   readonly subcommands?: CommandTable;
+  /** It is refused while the node has more to do than it can. Absent: it never is. */
+  readonly isShed?: true;
 }

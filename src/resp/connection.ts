@@ -6,31 +6,25 @@ import type { Socket } from 'node:net';
 import type { DescribedAnswer, DescribedRequest } from '../api/described.ts';
 import type { AllowRequest } from '../api/request.ts';
 import { type AnswerFormat, AnswerQueue } from './answer-queue.ts';
-import type { Call, DoorCounts, DoorState } from './command.ts';
+import { count } from './answer-counts.ts';
+import type { Call, DoorState } from './command.ts';
 import { refusalOfCommand } from './command-roles.ts';
 import { fitsArity, unknownCommand, wrongArity } from './command-table.ts';
+import type { ConnectionLimits } from './connection-limits.ts';
 import type { Flushable, FlushPass } from './flush-pass.ts';
 import { failed, type Reply } from './reply.ts';
+import type { Readable, ReadPass } from './read-pass.ts';
 import { ReplyWriter } from './reply-writer.ts';
 import { RequestParser } from './request-parser.ts';
+import { NOT_READ, SHED, SHED_BYTES } from './shed.ts';
 import type { Session } from './session.ts';
-
-/** Beyond one of the first three the client is not read; it is again below half of all. */
-export interface ConnectionLimits {
-  /** Commands without an answer that went out. */
-  readonly openMax: number;
-  /** Bytes of answers that the client has not taken. */
-  readonly unreadBytesMax: number;
-  /** The same of all clients together; whoever has taken all his answers is still served, so that others do not shut him out. */
-  readonly allUnreadBytesMax: number;
-  /** Of commands of all clients that are not finished: one beyond it ends its connection. */
-  readonly allUnfinishedBytesMax: number;
-}
 
 /** What a client may take to see that its connection has ended. */
 const LAST_WORDS_MILLIS = 1_000;
 /** Of a decision with a rule id of 128 bytes. */
 const DESCRIBED_BYTES_MAX = 256;
+/** What waited for its turn for longer is refused when it comes: its client may have given up. */
+const IN_LINE_MILLIS_MAX = 1_000;
 /** Encodes answers that are there at once; used within one call only. */
 const scratch = new ReplyWriter();
 
@@ -39,12 +33,13 @@ export interface ConnectionInit {
   readonly session: Session;
   readonly door: DoorState;
   readonly flushPass: FlushPass;
+  readonly readPass: ReadPass;
   readonly limits: ConnectionLimits;
   /** Told of an error in a command, which is ours. */
   readonly failed: (error: unknown) => void;
 }
 
-export class Connection implements Flushable {
+export class Connection implements Flushable, Readable {
   readonly session: Session;
   readonly #init: ConnectionInit;
   readonly #parser = new RequestParser();
@@ -52,6 +47,12 @@ export class Connection implements Flushable {
   readonly #call: Call;
   /** What was read is not parsed further for now. */
   #isHeldUp = false;
+  /** The same, until it is its turn. */
+  #isInLine = false;
+  /** What is read now waited for its turn for so long that nothing more is asked for it. */
+  #isTooLate = false;
+  /** Since when a command is not finished; undefined: none is. */
+  #unfinishedMillis: number | undefined;
   /** The client will send nothing more. */
   #hasClientEnded = false;
   /** Nothing is taken from the client any more. */
@@ -82,7 +83,10 @@ export class Connection implements Flushable {
       if (this.#isDeaf) return;
       session.lastMillis = door.monotonicMillis();
       this.#parser.push(chunk);
-      if (!this.#isHeldUp) this.#read();
+      if (!this.#isHeldUp) {
+        if (init.readPass.hasWaiting) this.#waitInLine();
+        else this.#read();
+      }
       this.#tellKept();
       if (!this.#isOneTooMany) return;
       this.#reply(failed('Protocol error: too many commands are unfinished'));
@@ -123,8 +127,42 @@ export class Connection implements Flushable {
     this.#finishIfIdle();
   }
 
+  /** It is its turn. @param waitedMillis for that */
+  readOn(waitedMillis: number): void {
+    this.#isInLine = false;
+    this.#isHeldUp = false;
+    if (this.#isDeaf || this.#init.socket.destroyed) return;
+    this.#init.socket.resume();
+    this.#isTooLate = waitedMillis > IN_LINE_MILLIS_MAX;
+    this.#read();
+    this.#isTooLate = false;
+    this.#tellKept();
+    this.#finishIfIdle();
+  }
+
+  /** Whoever sends a command in small pieces does not keep its place for ever. */
+  look(nowMillis: number): void {
+    const { limits } = this.#init;
+    if (this.#isDeaf || this.#isHeldUp || this.#unfinishedMillis === undefined) return;
+    if (nowMillis - this.#unfinishedMillis <= limits.commandMillisMax) return;
+    this.#reply(failed(`Protocol error: a command must arrive within ${limits.commandMillisMax} ms`));
+    this.#isDeaf = true;
+  }
+
+  #waitInLine(): void {
+    this.#isInLine = true;
+    this.#isHeldUp = true;
+    this.#init.socket.pause();
+    this.#init.readPass.wait(this);
+  }
+
   #read(): void {
+    let commands = 0;
     while (!this.#isDeaf && !this.#init.socket.destroyed) {
+      if (!this.#init.readPass.mayRead()) {
+        this.#waitInLine();
+        return;
+      }
       if (this.#isFull(1)) {
         this.#isHeldUp = true;
         this.#init.socket.pause();
@@ -132,9 +170,11 @@ export class Connection implements Flushable {
       }
       switch (this.#parser.next()) {
         case 'command':
+          commands += 1;
           this.#run();
           break;
         case 'unfinished':
+          this.#noteUnfinished(commands > 0);
           return;
         case 'broken':
           this.#reply(failed(this.#parser.fault));
@@ -143,6 +183,13 @@ export class Connection implements Flushable {
       }
       if (this.session.isLeaving) this.#isDeaf = true;
     }
+  }
+
+  /** @param isNext whether what came before it is finished */
+  #noteUnfinished(isNext: boolean): void {
+    if (!this.#parser.isBetweenCommands && (isNext || this.#unfinishedMillis === undefined))
+      this.#unfinishedMillis = this.session.lastMillis;
+    else if (this.#parser.isBetweenCommands) this.#unfinishedMillis = undefined;
   }
 
   #run(): void {
@@ -162,6 +209,7 @@ export class Connection implements Flushable {
       this.#reply(refusal);
       return;
     }
+    if (command.isShed === true && this.#isShed()) return;
     if (!fitsArity(command, args.count)) {
       this.#reply(wrongArity(command.name));
       return;
@@ -176,6 +224,17 @@ export class Connection implements Flushable {
     }
   }
 
+  /** The node can take no more now, and the client was told. */
+  #isShed(): boolean {
+    const { node, counts } = this.#init.door;
+    if (!this.#isTooLate && !node.shedding.refuses(this.session.client)) return false;
+    counts.answers.unavailable += 1;
+    node.answered(NOT_READ, SHED, this.session.lastMillis);
+    this.#answers.add(SHED_BYTES);
+    this.#init.flushPass.mark(this);
+    return true;
+  }
+
   #reply(reply: Reply): void {
     scratch.reply(reply, this.session.version);
     this.#answers.add(scratch.take());
@@ -186,7 +245,9 @@ export class Connection implements Flushable {
     const place = this.#answers.reserve(format, quantity);
     const { node, counts } = this.#init.door;
     const startedMillis = this.session.lastMillis;
+    const share = node.shedding.entered(this.session.client, 1);
     node.allow(request, (answer) => {
+      node.shedding.left(share, 1);
       count(counts, answer);
       node.answered(request, answer, startedMillis);
       this.#answers.settle(place, answer);
@@ -198,7 +259,9 @@ export class Connection implements Flushable {
     const { node, counts } = this.#init.door;
     const startedMillis = this.session.lastMillis;
     const tell = this.#answerLater(DESCRIBED_BYTES_MAX);
+    const share = node.shedding.entered(this.session.client, 1);
     node.allowDescribed(request, (answer) => {
+      node.shedding.left(share, 1);
       count(counts, answer);
       node.answered(request, answer, startedMillis);
       tell(replyTo(answer));
@@ -249,7 +312,7 @@ export class Connection implements Flushable {
 
   #readOnIfRoom(): void {
     // Nobody is asked for a client that is gone.
-    if (!this.#isHeldUp || this.#isFull(0.5) || this.#init.socket.destroyed) return;
+    if (!this.#isHeldUp || this.#isInLine || this.#isFull(0.5) || this.#init.socket.destroyed) return;
     this.#isHeldUp = false;
     this.#init.socket.resume();
     this.#read();
@@ -266,21 +329,5 @@ export class Connection implements Flushable {
     socket.resume();
     socket.end();
     this.#lastWords = setTimeout(() => socket.destroy(), LAST_WORDS_MILLIS);
-  }
-}
-
-function count({ answers }: DoorCounts, answer: DescribedAnswer): void {
-  switch (answer.kind) {
-    case 'unlimited':
-      answers.granted += 1;
-      return;
-    case 'degraded':
-      answers[answer.allowed ? 'granted' : 'denied'] += 1;
-      return;
-    case 'decision':
-      answers[answer.decision.allowed ? 'granted' : 'denied'] += 1;
-      return;
-    default:
-      answers[answer.kind] += 1;
   }
 }

@@ -2,19 +2,23 @@
 import type { Logger } from 'pino';
 import type { NodeBehindDoor } from '../api/front-door.ts';
 import type { LiveCredentials } from '../tls/live-credentials.ts';
-import type { ConnectionLimits } from './connection.ts';
+import type { ConnectionLimits } from './connection-limits.ts';
 
 export interface RespLimits extends ConnectionLimits {
   /** One more is told so, and closed. */
   readonly connectionsMax: number;
+  /** Of one address: it cannot shut out all others. */
+  readonly connectionsPerAddressMax: number;
 }
 
 export const RESP_LIMITS: RespLimits = {
   connectionsMax: 10_000,
+  connectionsPerAddressMax: 5_000,
   openMax: 1_024,
   unreadBytesMax: 262_144,
   allUnreadBytesMax: 67_108_864,
   allUnfinishedBytesMax: 67_108_864,
+  commandMillisMax: 10_000,
 };
 
 export interface RespDoorInit {

@@ -59,6 +59,11 @@ export class RequestParser {
     return this.#isCarry ? this.#bytes.length : 0;
   }
 
+  /** Nothing was read of a command that is not finished. */
+  get isBetweenCommands(): boolean {
+    return this.#start === this.#end;
+  }
+
   /** Adds what came next. The bytes must not change until `next` found them unfinished. */
   push(chunk: Buffer): void {
     if (this.#start === this.#end) {

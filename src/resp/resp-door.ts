@@ -2,6 +2,7 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { createServer as createSecureServer } from 'node:tls';
 import type { FrontDoor } from '../api/front-door.ts';
+import { AddressCounts } from '../shedding/address-counts.ts';
 import type { Handshakes } from '../tls/handshakes.ts';
 import { doorOptions, guardDoor } from '../tls/secure-door.ts';
 import type { DoorCounts, DoorState } from './command.ts';
@@ -9,10 +10,13 @@ import { COMMAND_TABLE } from './commands/all.ts';
 import { Connection } from './connection.ts';
 import { RESP_LIMITS, type RespDoorInit, type RespLimits } from './door-init.ts';
 import { FlushPass } from './flush-pass.ts';
+import { ReadPass } from './read-pass.ts';
 import { Session } from './session.ts';
 
 /** A client that vanished without a word is found out after about so long. */
 const KEEP_ALIVE_MILLIS = 300_000;
+/** How often a late command is looked for, as a part of what it may take. */
+const LOOKS_PER_LIMIT = 10;
 const TOO_MANY = '-ERR max number of clients reached\r\n';
 
 export class RespDoor implements FrontDoor {
@@ -22,6 +26,10 @@ export class RespDoor implements FrontDoor {
   /** With TLS only. */
   readonly #handshakes: Handshakes | undefined;
   readonly #flushPass: FlushPass;
+  readonly #readPass: ReadPass;
+  readonly #addresses: AddressCounts;
+  /** Looks for clients that do not finish a command. */
+  readonly #looks: NodeJS.Timeout;
   readonly #connections = new Map<Socket, Connection>();
   /** Those that were one too many. */
   readonly #refused = new Set<Socket>();
@@ -39,6 +47,11 @@ export class RespDoor implements FrontDoor {
     this.#init = init;
     this.#flushPass = new FlushPass(init.atTurnEnd);
     this.#limits = init.limits ?? RESP_LIMITS;
+    const { atTurnEnd } = init;
+    this.#readPass = new ReadPass({ monotonicMillis, atTurnEnd });
+    this.#addresses = new AddressCounts(this.#limits.connectionsPerAddressMax);
+    this.#looks = setInterval(() => this.#look(), Math.ceil(this.#limits.commandMillisMax / LOOKS_PER_LIMIT));
+    this.#looks.unref();
     const { tls, logger } = init;
     const options = { allowHalfOpen: true, noDelay: true };
     const accepted = (socket: Socket): void => this.#accepted(socket);
@@ -86,6 +99,7 @@ export class RespDoor implements FrontDoor {
 
   close(): Promise<void> {
     this.#closed ??= new Promise((resolve) => {
+      clearInterval(this.#looks);
       // The error says that it does not listen, as when the address was taken.
       this.#server.close(() => resolve());
       // They have asked for nothing yet.
@@ -105,15 +119,19 @@ export class RespDoor implements FrontDoor {
 
   #accepted(socket: Socket): void {
     this.#init.accepted();
-    if (this.#connections.size >= this.#limits.connectionsMax) {
+    const address = socket.remoteAddress ?? '?';
+    const isFull = this.#connections.size >= this.#limits.connectionsMax;
+    if (isFull || !this.#addresses.maybeEnter(address)) {
       this.#refuse(socket);
       return;
     }
+    socket.once('close', () => this.#addresses.left(address));
     socket.setKeepAlive(true, KEEP_ALIVE_MILLIS);
     this.#counts.connections += 1;
     const session = new Session({
       id: this.#counts.connections,
-      remote: `${socket.remoteAddress ?? '?'}:${socket.remotePort ?? 0}`,
+      address,
+      remote: `${address}:${socket.remotePort ?? 0}`,
       local: `${socket.localAddress ?? '?'}:${socket.localPort ?? 0}`,
       nowMillis: this.#init.monotonicMillis(),
     });
@@ -122,11 +140,17 @@ export class RespDoor implements FrontDoor {
       session,
       door: this.#state,
       flushPass: this.#flushPass,
+      readPass: this.#readPass,
       limits: this.#limits,
       failed: (error) => this.#init.logger.error({ err: error }, 'command failed'),
     });
     this.#connections.set(socket, connection);
     socket.once('close', () => this.#connections.delete(socket));
+  }
+
+  #look(): void {
+    const now = this.#init.monotonicMillis();
+    for (const connection of this.#connections.values()) connection.look(now);
   }
 
   #refuse(socket: Socket): void {

@@ -6,6 +6,8 @@ export interface SessionInit {
   /** `host:port` of the client, and of this end. */
   readonly remote: string;
   readonly local: string;
+  /** Of `remote`, without the port. */
+  readonly address: string;
   /** On the monotonic clock. */
   readonly nowMillis: number;
 }
@@ -14,6 +16,7 @@ export class Session {
   readonly id: number;
   readonly remote: string;
   readonly local: string;
+  readonly #address: string;
   readonly #createdMillis: number;
   version: RespVersion = 2;
   /** Of the token that it showed last, which may have been revoked since. */
@@ -29,12 +32,18 @@ export class Session {
   lastCommand = '';
   lastMillis: number;
 
-  constructor({ id, remote, local, nowMillis }: SessionInit) {
+  constructor({ id, remote, local, address, nowMillis }: SessionInit) {
     this.id = id;
     this.remote = remote;
     this.local = local;
+    this.#address = address;
     this.#createdMillis = nowMillis;
     this.lastMillis = nowMillis;
+  }
+
+  /** Whose requests are counted together: those of its token, or of where it comes from. */
+  get client(): string {
+    return this.tokenId ?? this.#address;
   }
 
   /** As a new connection would be. */

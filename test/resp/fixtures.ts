@@ -12,6 +12,7 @@ import type { LookAnswer, LookRequest } from '../../src/api/look.ts';
 import type { RefundAnswer, RefundRequest } from '../../src/api/refund.ts';
 import type { DoneWith } from '../../src/api/user-request.ts';
 import { PlayedAccess } from '../api/played-access.ts';
+import { PlayedShedding } from '../api/played-shedding.ts';
 import { decisionOf, standingOf } from '../api/decision-of.ts';
 import { eventually } from '../cluster/harness.ts';
 import { type Decoded, decodeReplies } from './decode-replies.ts';
@@ -39,6 +40,7 @@ export const REPORT: ClusterReport = {
 
 export class PlayedDoor {
   readonly access = new PlayedAccess();
+  readonly shedding = new PlayedShedding();
   readonly told: { readonly request: unknown; readonly answer: unknown }[] = [];
   readonly asked: AllowRequest[] = [];
   readonly open: AllowDone[] = [];
@@ -79,6 +81,7 @@ export class PlayedDoor {
     this.door = new RespDoor({
       node: {
         access: this.access,
+        shedding: this.shedding,
         allow: (request, done) => {
           this.asked.push(request);
           if (this.answer === undefined) this.open.push(done);

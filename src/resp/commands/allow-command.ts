@@ -6,6 +6,7 @@ import { writeAllow } from './answer-forms.ts';
 
 export const ALLOW: Command = {
   name: 'ALLOW',
+  isShed: true,
   arity: -2,
   flags: ['write', 'fast'],
   key: 1,

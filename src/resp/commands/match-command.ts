@@ -13,6 +13,7 @@ const FIRST_NAME = 2;
 
 export const MATCH: Command = {
   name: 'MATCH',
+  isShed: true,
   arity: -4,
   flags: ['write', 'fast'],
   // Rules make the keys.

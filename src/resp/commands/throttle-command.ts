@@ -20,6 +20,7 @@ const FIRST_NUMBER = 2;
 
 export const THROTTLE: Command = {
   name: 'CL.THROTTLE',
+  isShed: true,
   // It refuses another number of arguments in words of its own.
   arity: -1,
   flags: ['write', 'fast'],

@@ -11,6 +11,7 @@ const ROW_BYTES_MAX = 256;
 /** `LOOK key [RULE r]`. */
 const LOOK: Command = {
   name: 'LOOK',
+  isShed: true,
   arity: -2,
   flags: ['readonly', 'fast'],
   key: 1,
@@ -22,6 +23,7 @@ const LOOK: Command = {
 /** `REFUND key ID requestId`. */
 const REFUND: Command = {
   name: 'REFUND',
+  isShed: true,
   arity: 4,
   flags: ['write', 'fast'],
   key: 1,

@@ -1,5 +1,6 @@
 /** The Redis protocol: requests and inline commands cut anywhere, and a whole connection, every answer of which a client must understand. */
 import { PlayedAccess } from '../../api/played-access.ts';
+import { PlayedShedding } from '../../api/played-shedding.ts';
 import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import fc from 'fast-check';
@@ -11,6 +12,7 @@ import { COMMAND_TABLE } from '../../../src/resp/commands/all.ts';
 import { Connection } from '../../../src/resp/connection.ts';
 import { RESP_LIMITS } from '../../../src/resp/door-init.ts';
 import { FlushPass } from '../../../src/resp/flush-pass.ts';
+import { ReadPass } from '../../../src/resp/read-pass.ts';
 import { ARGUMENT_BYTES_MAX, ARGUMENTS_MAX, RequestParser } from '../../../src/resp/request-parser.ts';
 import { Session } from '../../../src/resp/session.ts';
 import { decisionOf, standingOf } from '../../api/decision-of.ts';
@@ -87,6 +89,7 @@ const NODE: NodeBehindDoor = {
     done({ kind: 'refund', refund }, 0);
   },
   access: new PlayedAccess(),
+  shedding: new PlayedShedding(),
   operate: () => {},
   customer: () => {},
   refundDescribed: () => {},
@@ -131,7 +134,13 @@ function runConnection(input: Buffer): Outcome {
   const socket = new PlayedSocket();
   const passes: (() => void)[] = [];
   const failures: unknown[] = [];
-  const session = new Session({ id: 1, remote: 'client:1', local: 'node:1', nowMillis: 0 });
+  const session = new Session({
+    id: 1,
+    remote: 'client:1',
+    local: 'node:1',
+    address: 'client',
+    nowMillis: 0,
+  });
   const counts = { connections: 1, rejected: 0, commands: 0 };
   const door: DoorState = {
     node: NODE,
@@ -145,11 +154,13 @@ function runConnection(input: Buffer): Outcome {
     sessions: () => [session],
     commands: COMMAND_TABLE,
   };
+  const atTurnEnd = (pass: () => void): void => void passes.push(pass);
   const connection = new Connection({
     socket: socket as unknown as Socket,
     session,
     door,
-    flushPass: new FlushPass((flush) => passes.push(flush)),
+    flushPass: new FlushPass(atTurnEnd),
+    readPass: new ReadPass({ monotonicMillis: () => 1_000, atTurnEnd }),
     limits: RESP_LIMITS,
     failed: (error) => failures.push(error),
   });

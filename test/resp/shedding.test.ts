@@ -1,0 +1,125 @@
+/** A node that has more to do than it can refuses commands before it looks at them, and never takes one back. */
+import { afterEach, describe, expect, it } from 'vitest';
+import { eventually } from '../cluster/harness.ts';
+import { encodeCommand, PlayedDoor } from './fixtures.ts';
+
+let played: PlayedDoor;
+
+afterEach(() => played.stop());
+
+const SHED = {
+  error: 'UNAVAILABLE overloaded too many requests are waiting for a decision; nothing was granted',
+};
+
+describe('a node that sheds load', () => {
+  it('refuses what users ask for, asks for none of it, and counts it', async () => {
+    played = await PlayedDoor.listening();
+    played.shedding.refused = true;
+    const client = played.client();
+    const commands = [
+      ['ALLOW', 'ada'],
+      ['CL.THROTTLE', 'ada', '1', '1', '1'],
+      ['MATCH', '1', 'user', 'ada'],
+      ['LOOK', 'ada'],
+      ['REFUND', 'ada', 'r1'],
+    ];
+    for (const command of commands) expect(await client.ask(...command)).toEqual(SHED);
+    expect([played.asked, played.described, played.looks, played.refunds]).toEqual([[], [], [], []]);
+    expect(played.door.counts.answers.unavailable).toBe(commands.length);
+    expect(played.told.map(({ answer }) => answer)).toEqual(
+      commands.map(() => ({ kind: 'unavailable', reason: 'overloaded', proposed: false })),
+    );
+  });
+
+  it('still says how it is', async () => {
+    played = await PlayedDoor.listening();
+    played.shedding.refused = true;
+    expect(await played.client().ask('PING')).toBe('PONG');
+    expect(await played.client().ask('INFO')).toContain('redis_version');
+  });
+
+  it('refuses in the order of the commands, behind what it has let in', async () => {
+    played = await PlayedDoor.listening();
+    played.answer = undefined;
+    const client = played.client();
+    client.send('ALLOW', 'ada');
+    await eventually('it is asked', () => (played.asked.length === 1 ? true : undefined));
+    played.shedding.refused = true;
+    client.send('ALLOW', 'bob');
+    await eventually('the other one is refused', () =>
+      played.shedding.asked.length === 2 ? true : undefined,
+    );
+    expect(client.replies).toEqual([]);
+    played.open[0]?.({ kind: 'unavailable', reason: 'no_leader', proposed: false }, 0);
+    const [first, second] = await client.next(2);
+    expect(JSON.stringify(first)).toContain('no_leader');
+    expect(second).toEqual(SHED);
+  });
+
+  it('counts what each client has open, by its address, or by its token', async () => {
+    played = await PlayedDoor.listening();
+    played.answer = undefined;
+    const client = played.client();
+    client.send('ALLOW', 'ada');
+    client.send('ALLOW', 'bob');
+    await eventually('both are asked', () => (played.asked.length === 2 ? true : undefined));
+    expect([...played.shedding.shares].map(([name, { open }]) => [name, open])).toEqual([['127.0.0.1', 2]]);
+    for (const done of played.open) done({ kind: 'unavailable', reason: 'no_leader', proposed: false }, 0);
+    expect(played.shedding.shares.get('127.0.0.1')?.open).toBe(0);
+  });
+});
+
+describe('a client that does not finish a command', () => {
+  it('is sent away, however often it sends a byte', async () => {
+    played = await PlayedDoor.listening({ commandMillisMax: 200 });
+    const client = played.client();
+    const bytes = encodeCommand('ALLOW', 'x'.repeat(1_000));
+    let at = 0;
+    const timer = setInterval(() => client.socket.write(bytes.subarray(at, (at += 1))), 10);
+    try {
+      await client.ended();
+    } finally {
+      clearInterval(timer);
+    }
+    expect(client.replies).toEqual([{ error: 'ERR Protocol error: a command must arrive within 200 ms' }]);
+    expect(played.asked).toEqual([]);
+  });
+
+  it('is none that finishes each in time, with half of the next behind it', async () => {
+    played = await PlayedDoor.listening({ commandMillisMax: 400 });
+    const client = played.client();
+    const bytes = encodeCommand('PING');
+    client.socket.write(bytes.subarray(0, 4));
+    for (let i = 0; i < 8; i += 1) {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      client.socket.write(Buffer.concat([bytes.subarray(4), bytes.subarray(0, 4)]));
+    }
+    expect(await client.next(8)).toEqual(Array.from({ length: 8 }, () => 'PONG'));
+    expect(client.isClosed).toBe(false);
+  });
+
+  it('and one that has sent nothing at all may stay', async () => {
+    played = await PlayedDoor.listening({ commandMillisMax: 50 });
+    const client = played.client();
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(await client.ask('PING')).toBe('PONG');
+  });
+});
+
+describe('connections of one address', () => {
+  it('have a bound of their own', async () => {
+    played = await PlayedDoor.listening({ connectionsPerAddressMax: 1 });
+    const first = played.client();
+    expect(await first.ask('PING')).toBe('PONG');
+    const second = played.client();
+    await second.ended();
+    expect(second.replies).toEqual([{ error: 'ERR max number of clients reached' }]);
+    first.socket.destroy();
+    await eventually('there is room again', async () => {
+      const next = played.client();
+      next.send('PING');
+      await eventually('an answer', () => (next.replies.length > 0 ? true : undefined));
+      return next.replies[0] === 'PONG' ? true : undefined;
+    });
+  });
+});
