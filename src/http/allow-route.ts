@@ -5,6 +5,7 @@ import type { NodeBehindDoor } from '../api/front-door.ts';
 import type { AllowRequest } from '../api/request.ts';
 import { parseAllowBody } from './allow-body.ts';
 import { formatAnswer } from './answer-format.ts';
+import { clientOf } from './callers.ts';
 import type { HttpDoorInit } from './door-init.ts';
 import { sendAnswer } from './http-answer.ts';
 import { rateLimitHeaders } from './rate-limit-headers.ts';
@@ -31,7 +32,10 @@ export function addAllowRoute(app: FastifyInstance, init: HttpDoorInit): void {
     // Who named the user in a header may have nothing else to say.
     const body = request.body === undefined && headerUser !== undefined ? {} : request.body;
     const wanted = parseAllowBody(body, headerUser);
+    const { shedding } = init.node;
+    const share = shedding.entered(clientOf(request), 1);
     askFor(init.node, wanted, (answer, partition) => {
+      shedding.left(share, 1);
       const limitHeaders =
         answer.kind === 'decision' && answer.decision.isBlocked !== true
           ? rateLimitHeaders(answer.decision, forms, init.wallMillis())

@@ -8,6 +8,7 @@ import type { AllowRequest } from '../api/request.ts';
 import { parseAllowBody } from './allow-body.ts';
 import { formatBody } from './answer-format.ts';
 import { askBatch } from './batch-asking.ts';
+import { clientOf } from './callers.ts';
 import type { HttpDoorInit } from './door-init.ts';
 import { JSON_TYPE, sendAnswer } from './http-answer.ts';
 import { fieldsOf, InvalidBodyError } from './json-body.ts';
@@ -48,11 +49,13 @@ export function addBatchRoute(app: FastifyInstance, init: HttpDoorInit): void {
   app.post(ALLOW_BATCH, { bodyLimit: BATCH_BODY_BYTES_MAX }, (request, reply) => {
     const startedMillis = init.monotonicMillis();
     const requests = parseBatchBody(request.body, headerUserOf(request.raw, init.settings.userHeader));
+    const share = init.node.shedding.entered(clientOf(request), requests.length);
     askBatch(init.node, requests, {
       told(wanted, answer, partition) {
         const { status, body } = formatBody(answer, partition);
         init.node.answered(wanted, answer, startedMillis);
         init.observe(status, startedMillis);
+        init.node.shedding.left(share, 1);
         return { status, ...body };
       },
       done(answers) {

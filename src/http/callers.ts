@@ -94,6 +94,11 @@ export function callerOf(request: FastifyRequest): Caller | undefined {
   return callers.get(request);
 }
 
+/** Whose requests are counted together: those of its token, or of where it comes from. */
+export function clientOf(request: FastifyRequest): string {
+  return callerOf(request)?.id ?? request.socket.remoteAddress ?? '?';
+}
+
 /** May this caller change something? With a token of the role for it, or, while the cluster is open, on this machine. */
 export function mayChange(request: FastifyRequest, { access }: NodeBehindDoor): boolean {
   // The cluster may have been closed while the body arrived.

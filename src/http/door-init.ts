@@ -10,9 +10,18 @@ export interface HttpLimits {
   readonly requestMillis: number;
   /** Between two requests. */
   readonly keepAliveMillis: number;
+  /** How many there may be; one more is closed. */
+  readonly connectionsMax: number;
+  /** Of one address: it cannot shut out all others. */
+  readonly connectionsPerAddressMax: number;
 }
 
-export const HTTP_LIMITS: HttpLimits = { requestMillis: 10_000, keepAliveMillis: 60_000 };
+export const HTTP_LIMITS: HttpLimits = {
+  requestMillis: 10_000,
+  keepAliveMillis: 60_000,
+  connectionsMax: 10_000,
+  connectionsPerAddressMax: 5_000,
+};
 
 export interface HttpDoorInit {
   readonly node: NodeBehindDoor;

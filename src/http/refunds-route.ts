@@ -13,7 +13,7 @@ import { type HttpAnswer, sendAnswer } from './http-answer.ts';
 import { fieldsOf, InvalidBodyError } from './json-body.ts';
 import { formatNothingToRefund, formatRefund } from './refund-format.ts';
 
-const REFUNDS = '/v1/refunds';
+export const REFUNDS = '/v1/refunds';
 const FIELDS = ['requestId', 'descriptors', 'userId'] as const;
 
 /**

@@ -28,10 +28,12 @@ import {
   refuseConnection,
 } from './refusals.ts';
 import { addRulesRoutes, ONE_RULE } from './rules-route.ts';
+import { maybeShed } from './shedding.ts';
 import { addStatusRoutes } from './status-routes.ts';
 import { addTokensRoutes, ONE_TOKEN } from './tokens-route.ts';
 import { addUsageRoute } from './usage-route.ts';
 import { addRefundsRoute } from './refunds-route.ts';
+import { AddressCounts } from '../shedding/address-counts.ts';
 import type { LiveCredentials } from '../tls/live-credentials.ts';
 import { doorOptions } from '../tls/secure-door.ts';
 import { addUsersRoute, REFUNDS, USER, USER_LENGTH_MAX } from './users-route.ts';
@@ -68,7 +70,7 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
       init.observe(answer.status, init.monotonicMillis() - reply.elapsedTime);
     sendAnswer(reply, answer);
   };
-  app.server.on('connection', () => init.accepted());
+  boundConnections(app, init);
   refuseExpectations(app, init);
 
   app.addHook('onRequest', (request, reply, done) => {
@@ -77,8 +79,8 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1')
       return refuse(request, reply, NO_HOST);
     const refusal = refusalOfCaller(request, reply, init);
-    if (refusal === undefined) done();
-    else refuse(request, reply, refusal);
+    if (refusal !== undefined) return refuse(request, reply, refusal);
+    if (!maybeShed(request, reply, init)) done();
   });
   // Only JSON is understood (and YAML by the route of the rules), and only as we read it: by default Fastify replaces bytes that are not UTF-8.
   app.removeAllContentTypeParsers();
@@ -117,6 +119,18 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
 /** No route has a schema, and loading Fastify's own compilers takes some 60 ms of a node's start. */
 function compileNoSchema(): never {
   throw new TypeError('routes have no schemas: what a request may hold is checked by src/api');
+}
+
+/** One too many is closed at once; it is told nothing, which would cost as much as serving it. */
+function boundConnections(app: FastifyInstance, { accepted, limits = HTTP_LIMITS }: HttpDoorInit): void {
+  const addresses = new AddressCounts(limits.connectionsPerAddressMax);
+  app.server.maxConnections = limits.connectionsMax;
+  app.server.on('connection', (socket: Socket) => {
+    accepted();
+    const address = socket.remoteAddress ?? '?';
+    if (addresses.maybeEnter(address)) socket.once('close', () => addresses.left(address));
+    else socket.destroy();
+  });
 }
 
 function newServer({ limits = HTTP_LIMITS, tls }: HttpDoorInit, responses: Responses): FastifyInstance {

@@ -1,3 +1,4 @@
+import { HTTP_LIMITS } from '../../src/http/door-init.ts';
 import { afterEach, describe, expect, it } from 'vitest';
 import { until } from '../transport/wait.ts';
 import { decisionOf } from '../api/decision-of.ts';
@@ -114,7 +115,7 @@ describe('what is no HTTP is refused as no grant', () => {
 
 async function slowDoor(): Promise<RawClient> {
   await door.app.close();
-  door = new Door({ requestMillis: REQUEST_MILLIS, keepAliveMillis: 5_000 });
+  door = new Door({ ...HTTP_LIMITS, requestMillis: REQUEST_MILLIS, keepAliveMillis: 5_000 });
   return connect();
 }
 

@@ -21,6 +21,7 @@ import type {
 } from '../../src/api/refund.ts';
 import type { UsageQuery, UsageResult } from '../../src/api/usage.ts';
 import { PlayedAccess } from '../api/played-access.ts';
+import { PlayedShedding } from '../api/played-shedding.ts';
 import { decisionOf, standingOf } from '../api/decision-of.ts';
 import { HTTP_LIMITS, type HttpLimits } from '../../src/http/door-init.ts';
 import { HTTP_SETTINGS_DEFAULTS, type HttpSettings } from '../../src/http/http-settings.ts';
@@ -56,6 +57,7 @@ export class Door {
   /** Lines of the log. */
   readonly logged: string[] = [];
   readonly access = new PlayedAccess();
+  readonly shedding = new PlayedShedding();
   readonly asked: AllowRequest[] = [];
   readonly open: AllowDone[] = [];
   readonly told: {
@@ -119,6 +121,7 @@ export class Door {
     const node: NodeBehindDoor = {
       ...this.#untold(),
       access: this.access,
+      shedding: this.shedding,
       allow: (request, done) => {
         this.asked.push(request);
         if (this.answer === undefined) this.open.push(done);
