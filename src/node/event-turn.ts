@@ -16,7 +16,13 @@ type Task = () => void;
 /** Nothing may throw out of a task: whoever gives one deals with what can go wrong in it. */
 export class EventTurn {
   readonly #tasks: Record<TurnStage, Task[]> = { decide: [], gather: [], send: [], reply: [] };
+  readonly #began: () => void;
   #isPlanned = false;
+
+  /** @param began told of each turn before its first task */
+  constructor(began: () => void = () => {}) {
+    this.#began = began;
+  }
 
   /** Runs `task` once, when everything that can be read now was read. While that stage runs, or a later one: in the next turn. */
   at(stage: TurnStage, task: Task): void {
@@ -27,6 +33,7 @@ export class EventTurn {
   }
 
   #run(): void {
+    this.#began();
     for (const stage of STAGES) {
       const tasks = this.#tasks[stage];
       if (tasks.length === 0) continue;

@@ -1,6 +1,7 @@
 /** Prometheus metrics of one node. No label ever holds a user id. */
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import type { ReservationCounts } from '../matching/reservations.ts';
+import type { SheddingReport } from '../shedding/load-shedder.ts';
 import type { DoorUsage } from './door-usage.ts';
 import { OperationMetrics, type OperationSources } from './operation-metrics.ts';
 import { addUsageMetrics } from './usage-metrics.ts';
@@ -24,6 +25,7 @@ export interface MetricSources {
   readonly clockRatesPpm: () => Iterable<readonly [number, number]>;
   readonly usage: DoorUsage;
   readonly operation: OperationSources;
+  readonly shedding: () => SheddingReport;
   /** Wrong tokens that were shown, by door, since the node started. */
   readonly authFailures: () => Iterable<readonly [string, number]>;
 }
@@ -98,6 +100,7 @@ export class Metrics {
       },
     });
     addAuthFailures(sources, registers);
+    addShedding(sources, registers);
     addUsageMetrics(sources.usage, this.#registry);
     this.operation = new OperationMetrics(sources.operation, this.#registry);
   }
@@ -147,6 +150,16 @@ function addAuthFailures({ authFailures }: MetricSources, registers: Registry[])
       for (const [door, count] of authFailures()) failures.inc({ door }, count);
     },
   });
+}
+
+function addShedding({ shedding }: MetricSources, registers: Registry[]): void {
+  const limit = 'Requests that this node lets be open at a time. Below 65536 it sheds load.';
+  gauge('quorate_open_requests_max', limit, () => shedding().limit, registers);
+  const round =
+    'Processor time of the shortest round of the event loop in the last tenth of a second: above 0.012 requests queue.';
+  gauge('quorate_loop_round_seconds', round, () => shedding().roundMillis / 1_000, registers);
+  const shed = 'Requests refused before they were looked at, because this node had more to do than it could.';
+  counter('quorate_shed_requests_total', shed, () => shedding().refused, registers);
 }
 
 function addReservations({ reservations }: MetricSources, registers: Registry[]): void {

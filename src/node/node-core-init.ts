@@ -2,6 +2,7 @@
 import type { GroupApplication, MultiRaftOptions } from '../../raft/driver/multi-raft.ts';
 import type { LogStore } from '../../raft/driver/store.ts';
 import type { GroupId, NodeId } from '../../raft/types.ts';
+import type { SheddingOfForwarded } from '../api/shedding.ts';
 import type { UsageQuery } from '../api/usage.ts';
 import type { ClockVerdict } from '../clock/clock-rates.ts';
 import type { ClusterConfig } from '../config/config.ts';
@@ -46,6 +47,8 @@ export interface NodeCoreInit {
   readonly send: (to: NodeId, type: PeerFrameType, payload: Uint8Array) => boolean;
   /** Whether there are connections to and from a peer: it can be asked, and can answer. */
   readonly isConnected: (peer: NodeId) => boolean;
+  /** Refuses what other nodes forward and is too much for this one; absent: only full queues do. */
+  readonly shedding?: SheddingOfForwarded;
   /** What the doors of this node answered; absent: nothing was counted. */
   readonly usage?: (query: UsageQuery, untilMinute: number) => NodeUsage;
   /** A peer says how its groups are doing. */

@@ -5,6 +5,7 @@ import type { FrontDoor } from '../api/front-door.ts';
 import { META_GROUP } from '../meta/cluster-placement.ts';
 import { groupOfPartition } from '../partition/placement.ts';
 import type { RespDoor } from '../resp/resp-door.ts';
+import type { LoadShedder } from '../shedding/load-shedder.ts';
 import type { TcpTransport } from '../transport/tcp-transport.ts';
 import type { Access } from './access.ts';
 import { bytesIn } from './database-size.ts';
@@ -22,13 +23,14 @@ interface Measured {
   readonly usage: DoorUsage;
   readonly access: Access;
   readonly slow: SlowDecisions;
+  readonly shedder: LoadShedder;
   readonly transport: TcpTransport;
   /** By name; the last may come later. */
   readonly doors: Readonly<Record<string, FrontDoor>>;
 }
 
 export function metricsOf(init: NodeInit, measured: Measured): Metrics {
-  const { readiness, resp, usage, access } = measured;
+  const { readiness, resp, usage, access, shedder } = measured;
   return new Metrics({
     respAnswers: () => Object.entries(resp?.counts.answers ?? {}),
     leaderships: () => readiness.core?.raft.leaderships ?? 0,
@@ -42,6 +44,7 @@ export function metricsOf(init: NodeInit, measured: Measured): Metrics {
     clockRatesPpm: () => readiness.core?.clock.estimates() ?? [],
     usage,
     operation: operationOf(init, measured),
+    shedding: () => shedder.report,
     authFailures: () => Object.entries(access.failures),
   });
 }

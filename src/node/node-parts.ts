@@ -15,12 +15,14 @@ import { HttpDoor } from '../http/http-door.ts';
 import { HTTP_SETTINGS_DEFAULTS } from '../http/http-settings.ts';
 import { Admission } from '../meta/admission.ts';
 import { RespDoor } from '../resp/resp-door.ts';
+import { LoadShedder } from '../shedding/load-shedder.ts';
 import { TcpTransport } from '../transport/tcp-transport.ts';
 import { type Access, accessOf } from './access.ts';
 import { ClusterView, type Known, reportOf } from './cluster-view.ts';
 import { DoorClock } from './door-clock.ts';
 import { DoorUsage } from './door-usage.ts';
 import { EventTurn } from './event-turn.ts';
+import { LoopRounds } from './loop-rounds.ts';
 import { type KnownTokens, MemberCache, readKnownMembers } from './member-cache.ts';
 import type { Metrics } from './metrics.ts';
 import type { NodeCore } from './node-core.ts';
@@ -30,6 +32,7 @@ import type { NodeInit } from './node-init.ts';
 import { ObservedStore } from './observed-store.ts';
 import { addressesToSay, configuredPeers } from './peer-addresses.ts';
 import { NodeReadiness } from './readiness.ts';
+import { OPEN_REQUESTS_MAX } from './routing.ts';
 import { rulesInForce } from './rules-in-force.ts';
 import { SLOW_MILLIS, SlowDecisions } from './slow-decisions.ts';
 import { takenRequests } from './taken-requests.ts';
@@ -53,6 +56,7 @@ export interface NodeParts {
   readonly access: Access;
   readonly metrics: Metrics;
   readonly slow: SlowDecisions;
+  readonly shedder: LoadShedder;
   readonly doors: readonly FrontDoor[];
 }
 
@@ -78,7 +82,9 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
     founders: config.founders,
     addresses: addressesToSay(self),
   });
-  const turn = new EventTurn();
+  const shedder = newShedder(init, clocks);
+  const rounds = new LoopRounds({ round: (busyMillis) => shedder.round(busyMillis) });
+  const turn = new EventTurn(() => rounds.turn());
   const transport = newTransport(init, { self, admission, turn });
   const readiness = new NodeReadiness({
     groups: 1 + config.partitions,
@@ -91,10 +97,10 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
   const access = accessBehind(init, readiness, tokensBefore);
   const { monotonicMillis } = clocks;
   const slow = new SlowDecisions({ logger, monotonicMillis });
-  const behind = behindDoor(self, { readiness, view, usage, access, slow });
+  const behind = behindDoor(self, { readiness, view, usage, access, slow, shedder });
   const resp = respDoor(init, self.resp, { node: behind, doorClock, turn, ...clocks });
   const doors: Record<string, FrontDoor> = resp === undefined ? {} : { resp };
-  const metrics = metricsOf(init, { readiness, resp, usage, access, slow, transport, doors });
+  const metrics = metricsOf(init, { readiness, resp, usage, access, slow, shedder, transport, doors });
   const http = httpDoor(init, self.http, { node: behind, doorClock, metrics, ...clocks });
   doors['http'] = http;
   const store = observed(init, opened, { metrics, slow, monotonicMillis });
@@ -119,6 +125,7 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
     access,
     metrics,
     slow,
+    shedder,
     doors: [http, ...(resp === undefined ? [] : [resp])],
   };
 }
@@ -156,6 +163,15 @@ function observed(
       metrics.operation.snapshotKept(snapshot);
       logger.info(snapshot, 'snapshot kept');
     },
+  });
+}
+
+function newShedder({ logger }: NodeInit, { monotonicMillis }: Clocks): LoadShedder {
+  return new LoadShedder({
+    monotonicMillis,
+    openMax: OPEN_REQUESTS_MAX,
+    changed: (isShedding, report) =>
+      logger.warn(report, isShedding ? 'overloaded: requests are refused' : 'overloaded no more'),
   });
 }
 
@@ -281,11 +297,13 @@ function behindDoor(
     usage,
     access,
     slow,
-  }: Pick<NodeParts, 'readiness' | 'view' | 'usage' | 'access' | 'slow'>,
+    shedder,
+  }: Pick<NodeParts, 'readiness' | 'view' | 'usage' | 'access' | 'slow' | 'shedder'>,
 ): NodeBehindDoor {
   return {
     access,
     ...takenRequests(readiness),
+    shedding: shedder,
     answered(request, answer, startedMillis) {
       const millis = usage.answered(request, answer, startedMillis);
       if (millis === undefined || millis < SLOW_MILLIS) return;

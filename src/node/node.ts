@@ -5,7 +5,9 @@
 import type { TransportHandlers } from '../transport/tcp-transport.ts';
 import type { ClusterView } from './cluster-view.ts';
 import { DiskSpaceWatch } from './disk-space-watch.ts';
+import { HeapWatch } from './heap-watch.ts';
 import { loadCore } from './load-core.ts';
+import { memoryInUse } from './memory.ts';
 import type { NodeCore } from './node-core.ts';
 import type { NodeInit } from './node-init.ts';
 import { closeParts, type NodeParts, openParts } from './node-parts.ts';
@@ -14,6 +16,7 @@ import { stopLimits, takeLeave } from './stop.ts';
 
 const REPORT_MILLIS = 500;
 const FREE_SPACE_CHECK_MILLIS = 1_000;
+const HEAP_CHECK_MILLIS = 1_000;
 
 export class QuorateNode {
   readonly core: NodeCore;
@@ -79,7 +82,7 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
 
 /** Begins to speak with the peers. */
 async function joined(parts: NodeParts, core: NodeCore): Promise<QuorateNode> {
-  const { init, self, store, fatal, transport, view } = parts;
+  const { init, self, store, fatal, transport, view, shedder } = parts;
   const { config, logger, dataDirectory } = init;
   const reporter = new Reporter(parts, core);
   await transport.start(peerEvents(core, view, reporter));
@@ -94,10 +97,15 @@ async function joined(parts: NodeParts, core: NodeCore): Promise<QuorateNode> {
     logger,
     seen: (isLow) => core.setLowDisk(isLow),
   });
+  const heap = new HeapWatch({ memoryInUse, logger, changed: (isShort) => core.shortOfHeap(isShort) });
   return new QuorateNode(parts, core, [
-    setInterval(() => core.tick(), config.timing.tickMillis),
+    setInterval(() => {
+      core.tick();
+      shedder.tick();
+    }, config.timing.tickMillis),
     setInterval(() => reporter.report(), REPORT_MILLIS),
     setInterval(() => void space.look().catch(fatal), FREE_SPACE_CHECK_MILLIS),
+    setInterval(() => heap.look(), HEAP_CHECK_MILLIS),
   ]);
 }
 

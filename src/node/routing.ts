@@ -14,7 +14,7 @@ import { LocalShares } from './local-shares.ts';
 import { FIRST_ID_BOUND, type NodeCoreInit } from './node-core-init.ts';
 
 /** Requests without an answer that a node holds at a time. */
-const OPEN_REQUESTS_MAX = 65_536;
+export const OPEN_REQUESTS_MAX = 65_536;
 
 export interface RoutingInit {
   readonly init: NodeCoreInit;
@@ -51,6 +51,7 @@ export function newRouting(routing: RoutingInit): Routing {
     isConnected,
     suspected: (node) => router.peerSuspected(node),
     silentTicksMax,
+    shedding: init.shedding,
     firstId: random(FIRST_ID_BOUND),
   });
   const router: Router = new Router({

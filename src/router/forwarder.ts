@@ -9,6 +9,7 @@
  * happen to a request: it is proposed by that leader or not at all, under the same id; a relay that dies leaves its
  * outcome unknown, like a leader that dies.
  */
+import type { SheddingOfForwarded } from '../api/shedding.ts';
 import type { UserRequest } from '../api/user-request.ts';
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
 import type { Answer } from '../partition/answer.ts';
@@ -30,6 +31,8 @@ export interface ForwarderInit {
   /** Runs `flush` soon, when what has come by then is decided. */
   readonly gather: (flush: () => void) => void;
   readonly isConnected: (node: NodeId) => boolean;
+  /** What other nodes forward is refused by it as what comes through a door; absent: nothing is. */
+  readonly shedding?: SheddingOfForwarded | undefined;
   /** A node that has requests, or was asked for a sign of life, is silent for too long: ask others. */
   readonly suspected: (node: NodeId) => void;
   readonly silentTicksMax: number;
@@ -63,6 +66,7 @@ export interface Ask {
 const NOT_SENT: Answer = { kind: 'notLeader', leader: NO_NODE, term: 0 };
 const LOST: Answer = { kind: 'unavailable', reason: 'unknown_outcome', proposed: true };
 const NOT_HERE: Answer = NOT_SENT;
+const SHED: Answer = { kind: 'unavailable', reason: 'overloaded', proposed: false };
 const TOO_LATE: Answer = { kind: 'unavailable', reason: 'deadline', proposed: false };
 
 export class Forwarder {
@@ -189,8 +193,17 @@ export class Forwarder {
         done(local === undefined ? NOT_HERE : TOO_LATE);
         continue;
       }
+      // What operators say is little, and may be what ends the load.
+      const mayShed = request.ask !== 'customer' && local.leader === this.#init.nodeId;
+      // Who does not lead says that, and nothing else: nobody would look for the leader any more.
+      const { shedding } = this.#init;
+      if (mayShed && shedding?.maybeRefuseForwarded() === true) {
+        done(SHED);
+        continue;
+      }
       const mayRelay = relayTo !== NO_NODE && relayTo !== from && relayTo !== this.#init.nodeId;
       local.decide(request, deadlineMillis, (answer) => {
+        if (mayShed) shedding?.leftForwarded();
         const isTheirs = mayRelay && answer.kind === 'notLeader' && answer.leader === relayTo;
         if (!isTheirs || !this.isReachable(relayTo)) done(answer);
         else this.forward({ to: relayTo, partition, request, deadlineMillis, relayTo: NO_NODE, done });

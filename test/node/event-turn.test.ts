@@ -14,6 +14,14 @@ describe('a turn of the event loop', () => {
     expect(done).toEqual(['decide', 'gather', 'send', 'reply']);
   });
 
+  it('is told of before its first task, once', async () => {
+    const done: string[] = [];
+    const turn = new EventTurn(() => done.push('began'));
+    for (const stage of ['reply', 'decide'] as const) turn.at(stage, () => done.push(stage));
+    await nextTurn();
+    expect(done).toEqual(['began', 'decide', 'reply']);
+  });
+
   it('sends and replies in the same turn what was decided in it', async () => {
     const turn = new EventTurn();
     const done: string[] = [];

@@ -17,6 +17,9 @@ class Side {
   nowMillis = 5_000;
   ageMillis = 0;
   reachable = true;
+  /** Of what others forward: more is shed. */
+  openMax = Infinity;
+  openCount = 0;
   readonly partition = new FakePartition(4);
   readonly sent: { readonly to: number; readonly kind: FrameKind; readonly payload: Uint8Array }[] = [];
   readonly suspected: number[] = [];
@@ -41,6 +44,10 @@ class Side {
       isConnected: () => this.reachable,
       suspected: (node) => this.suspected.push(node),
       silentTicksMax: SILENT_TICKS_MAX,
+      shedding: {
+        maybeRefuseForwarded: () => this.openMax <= this.openCount || (this.openCount += 1) === 0,
+        leftForwarded: () => void (this.openCount -= 1),
+      },
       firstId,
     });
   }
@@ -318,5 +325,43 @@ describe('many requests', () => {
     a.forwarder.tick();
     expect(a.forwarder.outstandingCount).toBe(0);
     expect(a.forward()).toEqual([]);
+  });
+});
+
+describe('a node that has too much to do', () => {
+  it('refuses what is forwarded to it, which is then in no log, until it has answered others', () => {
+    const [a, b] = [new Side(1), new Side(2)];
+    b.partition.leader = 2;
+    b.openMax = 1;
+    const [first, second] = [a.forward(), a.forward()];
+    carry(a, b);
+    expect(b.partition.asked).toHaveLength(1);
+    expect([first, second]).toEqual([[], [unavailable('overloaded', false)]]);
+    b.partition.asked[0]?.answer(GRANT);
+    const third = a.forward();
+    carry(a, b);
+    expect(first).toEqual([GRANT]);
+    expect(third).toEqual([]);
+    expect(b.openCount).toBe(1);
+  });
+
+  it('says that it does not lead, rather than that: whoever asks would look for the leader no more', () => {
+    const [a, b] = [new Side(1), new Side(2)];
+    b.openMax = 0;
+    b.partition.reply = () => notLeader(3);
+    const answers = a.forward();
+    carry(a, b);
+    expect(answers).toEqual([notLeader(3)]);
+    expect(b.openCount).toBe(0);
+  });
+
+  it('does what operators say', () => {
+    const [a, b] = [new Side(1), new Side(2)];
+    b.partition.leader = 2;
+    b.openMax = 0;
+    const request = { ask: 'customer', userId: 'ada', action: { type: 'read' } } as unknown as AllowRequest;
+    a.forward(request);
+    carry(a, b);
+    expect(b.partition.asked).toHaveLength(1);
   });
 });

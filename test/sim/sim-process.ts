@@ -164,7 +164,7 @@ export class SimProcess {
       },
       fatal: (error) => this.#fatal(error),
       raft: settings.raft,
-      ...(settings.queues !== undefined && { queues: settings.queues }),
+      ...(settings.queues !== undefined && { queues: settings.queues, shedding: someShed() }),
     };
   }
 
@@ -341,4 +341,18 @@ export class SimProcess {
     this.core = undefined;
     this.state = 'over';
   }
+}
+
+/** So often a node has no room for what another one forwards: it says so before anything of it reaches a log. */
+const SHED_EACH = 7;
+
+function someShed(): NonNullable<NodeCoreInit['shedding']> {
+  let forwarded = 0;
+  return {
+    maybeRefuseForwarded() {
+      forwarded += 1;
+      return forwarded % SHED_EACH === 0;
+    },
+    leftForwarded: () => undefined,
+  };
 }

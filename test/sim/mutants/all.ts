@@ -22,6 +22,7 @@ import { RAFT } from './raft.ts';
 import { REQUEST_IDS } from './request-ids.ts';
 import { ROUTER } from './router.ts';
 import { RULES_VERSION } from './rules-version.ts';
+import { SHEDDING } from './shedding.ts';
 import { SNAPSHOTS } from './snapshots.ts';
 import { TOKENS } from './tokens.ts';
 import { USAGE } from './usage.ts';
@@ -46,6 +47,7 @@ export const MUTANTS_BY_AREA: Readonly<Record<string, readonly Mutant[]>> = {
   placement: PLACEMENT,
   router: ROUTER,
   breaker: BREAKER,
+  shedding: SHEDDING,
   tokens: TOKENS,
   backup: BACKUP,
   'rules-version': RULES_VERSION,
