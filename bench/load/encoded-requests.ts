@@ -43,7 +43,12 @@ export class EncodedRequests {
 
   /** A view: nothing is copied. */
   pipeline(at: number): Buffer {
-    return this.#bytes.subarray(this.#starts[at], this.#starts[at + 1]);
+    return this.pipelinesFrom(at, 1);
+  }
+
+  /** The same of some that follow each other. */
+  pipelinesFrom(at: number, count: number): Buffer {
+    return this.#bytes.subarray(this.#starts[at], this.#starts[at + count]);
   }
 }
 

@@ -47,9 +47,20 @@ export interface OpenLoopJob extends LoadJobBase {
   readonly kind: 'open-loop';
   /** Over all addresses together. */
   readonly requestsPerSecond: number;
+  /** Only decisions have a latency. Absent: refusals and failures have one, too. */
+  readonly isOfDecisions?: true;
 }
 
-export type LoadJob = RespJob | HttpJob | OpenLoopJob;
+export interface RespOpenLoopJob extends LoadJobBase {
+  readonly kind: 'resp-open-loop';
+  readonly form: RespForm;
+  /** Over all addresses together. */
+  readonly requestsPerSecond: number;
+  /** Where the connections come from, in turn: to a node each is a client. Absent: the system chooses. */
+  readonly localAddresses?: readonly string[];
+}
+
+export type LoadJob = RespJob | HttpJob | OpenLoopJob | RespOpenLoopJob;
 
 export interface LoadResult {
   readonly grants: number;
@@ -62,6 +73,8 @@ export interface LoadResult {
   readonly latencies: string;
   /** Of the load process itself while it measured. */
   readonly loadCpuSeconds: number;
+  /** Requests that were due when it ended and had not been written. Absent: nobody counted. */
+  readonly unsent?: number;
 }
 
 /** From the load process to the one that started it, in this order. */

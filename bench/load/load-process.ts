@@ -5,6 +5,7 @@
 import { httpLoad } from './http-load.ts';
 import type { LoadJob, LoadMessage, LoadResult } from './load-job.ts';
 import { openLoop } from './open-loop.ts';
+import { respOpenLoop } from './resp-open-loop.ts';
 import { respLoad } from './resp-load.ts';
 
 function tell(message: LoadMessage, told: () => void = () => undefined): void {
@@ -28,6 +29,8 @@ async function run(job: LoadJob): Promise<LoadResult> {
       return httpLoad(job, measuring);
     case 'open-loop':
       return openLoop(job, measuring);
+    case 'resp-open-loop':
+      return respOpenLoop(job, measuring);
   }
 }
 

@@ -24,11 +24,17 @@ class OpenLoop {
   readonly #token: string | undefined;
   #open = 0;
   #isClosed = false;
+  readonly #isOfDecisions: boolean;
 
-  constructor(measurement: Measurement, connectionsPerAddress: number, token: string | undefined) {
+  constructor(
+    measurement: Measurement,
+    connectionsPerAddress: number,
+    { token, isOfDecisions = false }: OpenLoopJob,
+  ) {
     const options = { keepAlive: true, maxSockets: connectionsPerAddress, scheduling: 'fifo' } as const;
     this.#measurement = measurement;
     this.#token = token;
+    this.#isOfDecisions = isOfDecisions;
     this.#agent =
       token === undefined ? new Agent(options) : new SecureAgent({ ...options, rejectUnauthorized: false });
   }
@@ -66,6 +72,8 @@ class OpenLoop {
     if (status === 200) this.grants += 1;
     else if (status === 429) this.denials += 1;
     else this.errors += 1;
+    const isDecision = status === 200 || status === 429;
+    if (this.#isOfDecisions && !isDecision) return;
     this.#measurement.latencies?.record(performance.now() - intendedMillis);
   }
 
@@ -80,7 +88,7 @@ export async function openLoop(job: OpenLoopJob, measuring: () => void): Promise
   const { addresses, connections, requestsPerSecond, workload, seed } = job;
   const next = workloadOf(workload).chooser(seed);
   const measurement = new Measurement({ ...job, measuring });
-  const loop = new OpenLoop(measurement, Math.ceil(connections / addresses.length), job.token);
+  const loop = new OpenLoop(measurement, Math.ceil(connections / addresses.length), job);
   const startMillis = performance.now();
   let sent = 0;
   const timer = setInterval(() => {

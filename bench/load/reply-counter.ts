@@ -21,6 +21,8 @@ const ERROR = 0x2d; // -
 /** Values of one line whose content is of no interest: + _ # , ( */
 const LINES = new Set([0x2b, 0x5f, 0x23, 0x2c, 0x28]);
 
+export type AnswerKind = 'grant' | 'denial' | 'error';
+
 export interface ReplyMeaning {
   /** The first integer of a reply that grants. The other one of 0 and 1 denies. */
   readonly grantValue: 0 | 1;
@@ -39,6 +41,7 @@ export class ReplyCounter {
   errors = 0;
   readonly #grantValue: number;
   readonly #replicasMin: number;
+  readonly #counted: (kind: AnswerKind) => void;
   /** Bytes of a bulk value that are still to come, with its line end. */
   #skipBytes = 0;
   #isInLine = false;
@@ -51,11 +54,13 @@ export class ReplyCounter {
   #hasInteger = false;
   #isError = false;
   /** An answer whose WAIT is still to come. */
-  #waits: 'grant' | 'denial' | 'error' | undefined;
+  #waits: AnswerKind | undefined;
 
-  constructor({ grantValue, replicasMin }: ReplyMeaning) {
+  /** @param counted told of each answer, in their order */
+  constructor({ grantValue, replicasMin }: ReplyMeaning, counted: (kind: AnswerKind) => void = () => {}) {
     this.#grantValue = grantValue;
     this.#replicasMin = replicasMin;
+    this.#counted = counted;
   }
 
   get answers(): number {
@@ -155,7 +160,8 @@ export class ReplyCounter {
     else this.#count(kind);
   }
 
-  #count(kind: 'grant' | 'denial' | 'error'): void {
+  #count(kind: AnswerKind): void {
+    this.#counted(kind);
     if (kind === 'grant') this.grants += 1;
     else if (kind === 'denial') this.denials += 1;
     else this.errors += 1;

@@ -18,7 +18,7 @@ function commandOf(rule: LoadRuleId): readonly string[] {
   return ['ALLOW', '{key}', 'RULE', rule];
 }
 
-const RESP_FORM: RespForm = {
+export const RESP_FORM: RespForm = {
   commands: { open: commandOf('open'), spent: commandOf('spent'), small: commandOf('small') },
   grantValue: 1,
   waitForReplicas: 0,

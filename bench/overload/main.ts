@@ -1,0 +1,58 @@
+/**
+ * `npm run bench:overload`: what is still decided, and how fast, when a cluster is asked for more than it can do. First what it can
+ * do at best, asked by clients that wait for their answers; then at fixed rates of one to ten times that.
+ */
+import { Command } from 'commander';
+import { integerFrom } from '../../src/cli/options.ts';
+import { measureFairness } from './fairness.ts';
+import { measureOverload } from './goodput.ts';
+import { QuorateCluster } from '../peers/quorate-cluster.ts';
+import { Running } from '../running.ts';
+
+interface OverloadOptions {
+  readonly seconds: number;
+  readonly warmUp: number;
+  readonly times: readonly string[];
+  readonly only?: readonly string[];
+}
+
+const SIGINT_EXIT_CODE = 130;
+const PARTS = ['resp', 'http', 'fairness'] as const;
+const running = new Running();
+const positive = integerFrom(1, 10_000);
+
+async function run({ seconds, warmUp, times, only = PARTS }: OverloadOptions): Promise<void> {
+  const cluster = await QuorateCluster.start(running);
+  const measured = {
+    cluster,
+    running,
+    measuredMillis: seconds * 1_000,
+    warmUpMillis: warmUp * 1_000,
+    times: times.map(positive),
+  };
+  try {
+    if (only.includes('resp')) await measureOverload('resp', measured);
+    if (only.includes('fairness')) await measureFairness(measured);
+    if (only.includes('http')) await measureOverload('http', measured);
+    await cluster.stop();
+  } finally {
+    running.endAll();
+  }
+}
+
+const program = new Command('npm run bench:overload --')
+  .description('What three nodes still decide when they are asked for more than they can do.')
+  .option('--seconds <n>', 'measured seconds of each rate', positive, 5)
+  .option('--warm-up <n>', 'seconds of load before the first measurement', positive, 8)
+  .option('--times <n...>', 'rates, in multiples of the best', ['1', '2', '5', '10'])
+  .option('--only <part...>', `some of ${PARTS.join(', ')}`)
+  .action(run);
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => {
+    running.endAll();
+    process.exit(SIGINT_EXIT_CODE);
+  });
+program.parseAsync().catch((error: unknown) => {
+  console.error(`bench: ${error instanceof Error ? error.message : String(error)}`);
+  process.exit(1);
+});
