@@ -29,12 +29,12 @@ class OpenLoop {
   constructor(
     measurement: Measurement,
     connectionsPerAddress: number,
-    { token, isOfDecisions = false }: OpenLoopJob,
+    { token, isOfDecisions }: OpenLoopJob,
   ) {
     const options = { keepAlive: true, maxSockets: connectionsPerAddress, scheduling: 'fifo' } as const;
     this.#measurement = measurement;
     this.#token = token;
-    this.#isOfDecisions = isOfDecisions;
+    this.#isOfDecisions = isOfDecisions === true;
     this.#agent =
       token === undefined ? new Agent(options) : new SecureAgent({ ...options, rejectUnauthorized: false });
   }
