@@ -139,17 +139,33 @@ describe('a node alone that is asked to stop', () => {
   afterEach(async () => local?.stop());
 
   it('answers what is open, and not before its deadline if nobody can decide', async () => {
-    local = await InProcessCluster.create({ rules: [RULE], partitions: 2 });
+    const requestDeadlineMillis = 3_000;
+    local = await InProcessCluster.create({
+      rules: [RULE],
+      partitions: 2,
+      timing: { requestDeadlineMillis },
+    });
     // Alone: there is no leader, and a request waits for one.
     await local.startNode(1);
     const port = local.config.nodes[0]?.http.port ?? 0;
-    const startedAt = performance.now();
-    const answer = fetch(`http://127.0.0.1:${port}/v1/allow`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: '{"userId":"ada"}',
+    const ask = async (): Promise<Response> =>
+      fetch(`http://127.0.0.1:${port}/v1/allow`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: '{"userId":"ada"}',
+      }).finally(() => (isOver = true));
+    let isOver = false;
+    let startedAt = performance.now();
+    let answer = ask();
+    await eventually('it is open', () => {
+      if (local?.node(1).core.router.openCount === 1) return true;
+      if (!isOver) return undefined;
+      // Its deadline passed before anybody looked: the machine has other things to do.
+      isOver = false;
+      startedAt = performance.now();
+      answer = ask();
+      return undefined;
     });
-    await eventually('it is open', () => (local?.node(1).core.router.openCount === 1 ? true : undefined));
     const closed = local.node(1).close();
     const response = await answer;
     const took = performance.now() - startedAt;
@@ -159,7 +175,7 @@ describe('a node alone that is asked to stop', () => {
     ]);
     expect(response.headers.get('connection')).toBe('close');
     // It may have come at any time since the node last looked, which is long ago on a machine with other things to do.
-    expect(took).toBeGreaterThan(500);
+    expect(took).toBeGreaterThan(requestDeadlineMillis / 2);
     await closed;
   });
 });
