@@ -69,7 +69,7 @@ describe('while the leader of a partition answers nobody', () => {
     expect(bench.allow('5:last').answers).toEqual(AT_ONCE);
   });
 
-  it('it stays so as long as those that try come to their deadlines, and no longer', () => {
+  it('refusals at once go on as long as those that try come to their deadlines, and no longer', () => {
     const bench = opened();
     bench.allow('5:probe');
     bench.runOut();
