@@ -17,7 +17,6 @@ import { encodeMeta } from '../meta/meta-form.ts';
 import { applyMetaCommand, type MetaRecord } from '../meta/meta-state.ts';
 import { type Hash32, KEY_HASH, loadHash32 } from '../partition/hash.ts';
 import { ringPlacement } from '../partition/placement.ts';
-import { crc32 } from '../../raft/driver/checksum.ts';
 import type { LogStore } from '../../raft/driver/store.ts';
 import type { Entry, NodeId } from '../../raft/types.ts';
 import { openStore } from '../../storage/open-store.ts';
@@ -25,6 +24,7 @@ import { BackupError } from './backup-error.ts';
 import { checkedContents, readGroup } from './backup-files.ts';
 import { contentsReader, metaHash } from './group-contents.ts';
 import { type BackedUpGroup, type Manifest, readManifest } from './manifest.ts';
+import { stageSnapshot, written } from './stage-snapshot.ts';
 
 export interface CheckedBackup {
   readonly directory: string;
@@ -148,8 +148,6 @@ function restoredRecord(
 }
 
 const PIECE_BYTES = 32 << 10;
-/** Each write is synced. */
-const WRITE_BYTES = 1 << 20;
 
 async function* piecesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.slice(at, at + PIECE_BYTES);
@@ -166,24 +164,7 @@ interface Filling {
 export async function fillGroup(store: LogStore, filling: Filling): Promise<void> {
   const { entry, voters, chunks, isComplete } = filling;
   const { group, index, term, timeMillis } = entry;
-  let [chunkCount, byteLength, checksum] = [0, 0, 0];
-  let waiting: Uint8Array[] = [];
-  let waitingBytes = 0;
-  const stage = async (): Promise<void> => {
-    if (waiting.length === 0) return;
-    await written(store, { group, entries: [], stage: { index, first: chunkCount, chunks: waiting } });
-    chunkCount += waiting.length;
-    waiting = [];
-    waitingBytes = 0;
-  };
-  for await (const chunk of chunks) {
-    waiting.push(chunk);
-    waitingBytes += chunk.byteLength;
-    byteLength += chunk.byteLength;
-    checksum = crc32(chunk, checksum);
-    if (waitingBytes >= WRITE_BYTES) await stage();
-  }
-  await stage();
+  const staged = await stageSnapshot(store, entry, chunks);
   const lost: Entry = {
     index: index + 1,
     term: term + 1,
@@ -195,15 +176,9 @@ export async function fillGroup(store: LogStore, filling: Filling): Promise<void
   const entries = isComplete || group === META_GROUP ? [] : [lost];
   await written(store, {
     group,
-    install: { index, term, timeMillis, voters, chunkCount, byteLength, checksum },
+    install: { index, term, timeMillis, voters, ...staged },
     entries,
     hardState: { term: term + entries.length, vote: 0, commit: index + entries.length },
-  });
-}
-
-function written(store: LogStore, write: Parameters<LogStore['write']>[0][number]): Promise<void> {
-  return new Promise((resolve, reject) => {
-    store.write([write], (error) => (error === undefined ? resolve() : reject(error)));
   });
 }
 

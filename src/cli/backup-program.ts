@@ -1,12 +1,15 @@
-/** `quorate backup` and `quorate restore`: what the command line takes, and what is told. */
+/** `quorate backup`, `quorate restore` and `quorate recover`: what the command line takes, and what is told. */
 import type { Command } from 'commander';
 import { NODES_MAX } from '../config/config.ts';
 import { LOCAL_DEFAULTS } from '../config/cluster-directory.ts';
+import { NODE_ID_MAX } from '../api/node-address.ts';
 import { CA } from './ca-option.ts';
+import type { RecoverOptions } from './recover-command.ts';
 import {
   basePortOption,
   directoryOption,
   integerFrom,
+  integerOption,
   JSON_OPTION,
   urlOption,
   VIA_DEFAULT,
@@ -78,5 +81,26 @@ export function addBackupCommands(program: Command, print: (line: string) => voi
     .action(async (options: RestoreOptions) => {
       const { restore } = await import('./restore-command.ts');
       await restore({ ...options, print });
+    });
+  addRecoverCommand(program, print);
+}
+
+function addRecoverCommand(program: Command, print: (line: string) => void): void {
+  program
+    .command('recover')
+    .description(
+      'only where a majority of nodes is lost for good: have one node, which is stopped, go on alone with what it holds',
+    )
+    .requiredOption('--id <n>', 'the survivor', integerFrom(1, NODE_ID_MAX))
+    .option('--data <dir>', 'directory with cluster.json', directoryOption, './data')
+    .option('--group <n>', '0 is that of the cluster, p + 1 that of partition p', integerOption)
+    .option('--all', 'all groups that it holds')
+    .option('--via <url>', 'a node that runs: if it knows of a leader, nothing is recovered', urlOption)
+    .option(...CA)
+    .option('--i-accept-over-grants', 'what is lost is lost, and the lost nodes will never run again')
+    .option(...JSON_OPTION)
+    .action(async (options: RecoverOptions) => {
+      const { recover } = await import('./recover-command.ts');
+      await recover({ ...options, print });
     });
 }

@@ -1,6 +1,7 @@
 /** `quorate node`: what it takes, and a node from its start to its end. */
 import { type Command, Option } from 'commander';
-import { pino } from 'pino';
+import { type Logger, pino } from 'pino';
+import { recoveriesOf } from '../backup/recovered-record.ts';
 import { NODE_ID_MAX } from '../api/node-address.ts';
 import { nodeDirectory, readCluster } from '../config/cluster-directory.ts';
 import { type ClusterConfig, ConfigError } from '../config/config.ts';
@@ -31,6 +32,14 @@ async function safeguardsOf({ data, id }: RunOptions, config: ClusterConfig): Pr
   return { tls: config.tls, hasTokens: isNew || hasTokens(config, known) };
 }
 
+async function warnOfRecoveries({ data, id }: RunOptions, logger: Logger): Promise<void> {
+  for (const recovered of await recoveriesOf(nodeDirectory(data, id)))
+    logger.warn(
+      { recovered },
+      'a group was recovered here without its quorum: what the lost nodes had is lost',
+    );
+}
+
 async function runNode(options: RunOptions): Promise<void> {
   const logger = pino({ level: options.logLevel, base: { node: options.id } });
   const config = await readCluster(options.data);
@@ -59,6 +68,7 @@ async function runNode(options: RunOptions): Promise<void> {
       logger,
     }));
   if (tls !== undefined) process.on('SIGHUP', tls.reload);
+  await warnOfRecoveries(options, logger);
   let node: QuorateNode | undefined;
   let isStopping = false;
   const stop = (reason: string): void => {

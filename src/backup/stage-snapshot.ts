@@ -1,0 +1,42 @@
+/** Writes the chunks of a snapshot into a store, a bounded batch at a time. What makes them a group's is written by the caller. */
+import { crc32 } from '../../raft/driver/checksum.ts';
+import type { GroupWrite, LogStore } from '../../raft/driver/store.ts';
+import type { SnapshotMeta } from '../../raft/types.ts';
+
+/** Each write is synced. */
+const WRITE_BYTES = 1 << 20;
+
+export type StagedSnapshot = Required<Pick<SnapshotMeta, 'chunkCount' | 'byteLength' | 'checksum'>>;
+
+export async function stageSnapshot(
+  store: LogStore,
+  { group, index }: { readonly group: number; readonly index: number },
+  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+): Promise<StagedSnapshot> {
+  const staged = { chunkCount: 0, byteLength: 0, checksum: 0 };
+  let waiting: Uint8Array[] = [];
+  let waitingBytes = 0;
+  const stage = async (): Promise<void> => {
+    if (waiting.length === 0) return;
+    await written(store, { group, entries: [], stage: { index, first: staged.chunkCount, chunks: waiting } });
+    staged.chunkCount += waiting.length;
+    waiting = [];
+    waitingBytes = 0;
+  };
+  for await (const chunk of chunks) {
+    waiting.push(chunk);
+    waitingBytes += chunk.byteLength;
+    staged.byteLength += chunk.byteLength;
+    staged.checksum = crc32(chunk, staged.checksum);
+    if (waitingBytes >= WRITE_BYTES) await stage();
+  }
+  await stage();
+  return staged;
+}
+
+/** Resolves when it is on disk. */
+export function written(store: LogStore, write: GroupWrite): Promise<void> {
+  return new Promise((resolve, reject) => {
+    store.write([write], (error) => (error === undefined ? resolve() : reject(error)));
+  });
+}

@@ -1,0 +1,74 @@
+/** `quorate recover`: makes one survivor the only voter of groups that lost their quorum, offline, once it was said what that costs. */
+import { isClusterReport } from '../api/cluster-report.ts';
+import { recordRecovery } from '../backup/recovered-record.ts';
+import { type RecoveredGroup, recoverGroup } from '../backup/recover-groups.ts';
+import { nodeDirectory, readCluster } from '../config/cluster-directory.ts';
+import { factsOf } from '../config/cluster-facts.ts';
+import { ConfigError } from '../config/config.ts';
+import { openStore } from '../../storage/open-store.ts';
+import { askNode, ClusterCommandError } from './ask-node.ts';
+
+export interface RecoverOptions {
+  readonly data: string;
+  readonly id: number;
+  readonly group?: number;
+  readonly all?: true;
+  readonly via?: string;
+  readonly iAcceptOverGrants?: true;
+  readonly json?: true;
+}
+
+const STATUS_MILLIS_MAX = 5_000;
+const COST =
+  'gives up what the lost nodes committed and this one does not hold, among it blocks and changes of rules and tokens; if one of ' +
+  'them ever runs again, limits are exceeded. Destroy their disks first, then say --i-accept-over-grants';
+
+/** @throws ConfigError, ClusterCommandError, BackupError, and what the database throws: it is in use while the node runs */
+export async function recover(
+  options: RecoverOptions & { readonly print: (line: string) => void },
+): Promise<void> {
+  const { data, id, group, all, via, json, print } = options;
+  if ((group === undefined) === (all === undefined))
+    throw new ConfigError('--group', 'or --all must be given, and not both');
+  if (options.iAcceptOverGrants !== true) throw new ConfigError('recover', COST);
+  const config = await readCluster(data);
+  if (config === undefined) throw new ConfigError(data, 'holds no cluster.json');
+  const groups = group === undefined ? Array.from({ length: config.partitions + 1 }, (_, i) => i) : [group];
+  if (via !== undefined) await refuseIfLed(via, groups);
+  const directory = nodeDirectory(data, id);
+  const founders = config.founders.map((founder) => founder.id);
+  const store = await openStore(directory, { nodeId: id, facts: factsOf(config) });
+  const recovered: RecoveredGroup[] = [];
+  try {
+    const held = store.groups();
+    for (const each of groups) {
+      if (group === undefined && !held.includes(each)) continue;
+      await recordRecovery(directory, each, new Date().toISOString());
+      recovered.push(await recoverGroup(store, { group: each, node: id, founders }));
+    }
+  } finally {
+    await store.close();
+  }
+  if (json === true) return print(JSON.stringify({ node: id, recovered }));
+  for (const { group: each, votersBefore, lastIndex, index, term } of recovered)
+    print(
+      `group ${each}: node ${id} alone, of ${votersBefore.join(', ')}; from entry ${index} on, in term ${term}, after ${lastIndex}`,
+    );
+  print('everybody is denied for a full window of each rule from when this node runs again');
+  print(
+    'now replace every lost node with `npx quorate nodes add --replace`: nothing is redundant until all have moved',
+  );
+}
+
+/** Whoever has a leader has a quorum. */
+async function refuseIfLed(via: string, groups: readonly number[]): Promise<void> {
+  const { status, body } = await askNode(new URL('/v1/cluster', via), STATUS_MILLIS_MAX);
+  if (status !== 200 || !isClusterReport(body)) return;
+  const led = body.partitions.find(
+    (partition) => partition.leader !== 0 && groups.includes(partition.id + 1),
+  );
+  if (led !== undefined)
+    throw new ClusterCommandError(
+      `${via} says that node ${led.leader} leads group ${led.id + 1}: it has its quorum, and is not recovered`,
+    );
+}

@@ -1,0 +1,68 @@
+/** Two of three nodes are lost for good: the survivor is told to go on alone, saturates everybody, and others take their places. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { recoverGroup } from '../../src/backup/recover-groups.ts';
+import { nodeDirectory } from '../../src/config/cluster-directory.ts';
+import { factsOf } from '../../src/config/cluster-facts.ts';
+import { openStore } from '../../storage/open-store.ts';
+import { eventually } from '../cluster/harness.ts';
+import { InProcessCluster } from '../cluster/in-process.ts';
+
+const PARTITIONS = 3;
+const WINDOW_MILLIS = 2_000;
+
+describe('groups that lost their quorum', () => {
+  let cluster: InProcessCluster;
+
+  const granted = async (userId: string, ruleId = 'default'): Promise<boolean> => {
+    const answer = await cluster.allow(1, { userId, ruleId });
+    return answer.kind === 'decision' && answer.decision.allowed;
+  };
+
+  beforeAll(async () => {
+    cluster = await InProcessCluster.create({
+      rules: [
+        { id: 'default', limit: 2, windowMillis: WINDOW_MILLIS, clock: 'cluster' },
+        { id: 'long', limit: 1, windowMillis: 3_600_000, clock: 'cluster' },
+      ],
+      partitions: PARTITIONS,
+    });
+    await cluster.startAll();
+  });
+  afterAll(async () => cluster.stop());
+
+  it('go on with the survivor, who grants nothing for a window, and then with new nodes', async () => {
+    for (let i = 0; i < 20; i += 1) await granted(`user${i}`);
+    for (const id of [3, 2, 1]) await cluster.stopNode(id);
+    const { config, directory } = cluster;
+    const store = await openStore(nodeDirectory(directory, 1), { nodeId: 1, facts: factsOf(config) });
+    for (let group = 0; group <= PARTITIONS; group += 1) {
+      const told = await recoverGroup(store, { group, node: 1, founders: [1, 2, 3] });
+      expect(told).toMatchObject({ group, votersBefore: [1, 2, 3], index: told.lastIndex + 1 });
+      expect(told.term).toBeGreaterThan(1_000_000);
+    }
+    await expect(recoverGroup(store, { group: 99, node: 1, founders: [1, 2, 3] })).rejects.toThrow(
+      /holds no/,
+    );
+    await store.close();
+    await cluster.startNode(1);
+    await cluster.ready();
+    const ranAt = performance.now();
+    await eventually('somebody is granted something', async () => {
+      await delay(20);
+      return (await granted('stranger')) ? true : undefined;
+    });
+    expect(performance.now() - ranAt).toBeGreaterThan(WINDOW_MILLIS - 500);
+    expect(await granted('stranger', 'long')).toBe(false);
+    const [four, five] = [await cluster.join(4), await cluster.join(5)];
+    // It settles only when nobody is waited for who will not come.
+    await cluster.accepted({ add: four, remove: 2 });
+    await cluster.change({ add: five, remove: 3 });
+    await eventually('all partitions have three voters again', () => {
+      const { raft } = cluster.node(1).core;
+      const voters = [1, 2, 3].map((group) => raft.configOf(group)?.voters.length);
+      return voters.every((count) => count === 3) ? true : undefined;
+    });
+    await eventually('it grants', async () => ((await granted('late')) ? true : undefined));
+  });
+});

@@ -1,0 +1,50 @@
+/** `quorate recover`: says what it costs before it does anything, leaves its mark, and can be repeated. */
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { recover } from '../../src/cli/recover-command.ts';
+import { nodeDirectory } from '../../src/config/cluster-directory.ts';
+import { InProcessCluster } from '../cluster/in-process.ts';
+
+describe('quorate recover', () => {
+  let cluster: InProcessCluster;
+  const said: string[] = [];
+  const run = async (more: Partial<Parameters<typeof recover>[0]>): Promise<void> =>
+    recover({ data: cluster.directory, id: 1, print: (line) => said.push(line), ...more });
+
+  beforeAll(async () => {
+    const rule = { id: 'default', limit: 2, windowMillis: 1_000, clock: 'cluster' } as const;
+    cluster = await InProcessCluster.create({ rules: [rule], partitions: 2 });
+    // As `quorate init` leaves it: the test's own ports are in it.
+    await cluster.startAll();
+  });
+  afterAll(async () => {
+    await cluster.stop();
+    await rm(cluster.directory, { recursive: true, force: true });
+  });
+
+  it('does nothing unless told that it may exceed limits, and of which groups', async () => {
+    await expect(run({ all: true })).rejects.toThrow(/limits are exceeded.*--i-accept-over-grants/);
+    await expect(run({ iAcceptOverGrants: true })).rejects.toThrow(/--group or --all/);
+    await expect(run({ iAcceptOverGrants: true, all: true, group: 1 })).rejects.toThrow(/not both/);
+  });
+
+  it('does nothing while there is a leader, or while the node runs', async () => {
+    const via = `http://127.0.0.1:${cluster.config.nodes[1]?.http.port}`;
+    await expect(run({ iAcceptOverGrants: true, all: true, via })).rejects.toThrow(/has its quorum/);
+    await expect(run({ iAcceptOverGrants: true, all: true })).rejects.toMatchObject({ code: 'STORE_LOCKED' });
+  });
+
+  it('recovers what the survivor holds, and says so in its directory, also when repeated', async () => {
+    for (const id of [3, 2, 1]) await cluster.stopNode(id);
+    await run({ iAcceptOverGrants: true, all: true });
+    await run({ iAcceptOverGrants: true, group: 1, json: true });
+    const told = JSON.parse(said.at(-1) ?? '') as { recovered: { votersBefore: number[] }[] };
+    expect(told.recovered.map(({ votersBefore }) => votersBefore)).toEqual([[1]]);
+    expect(said.filter((line) => /^group \d: node 1 alone, of 1, 2, 3/.test(line))).toHaveLength(3);
+    const lines = await readFile(join(nodeDirectory(cluster.directory, 1), 'RECOVERED'), 'utf8');
+    expect(lines.match(/"group":\d/g)).toEqual(['"group":0', '"group":1', '"group":2', '"group":1']);
+    await cluster.startNode(1);
+    await cluster.ready();
+  });
+});
