@@ -42,7 +42,7 @@ export async function recoverGroup(
 ): Promise<RecoveredGroup> {
   const { group, node, founders } = init;
   const stored = await store.load(group);
-  if (stored === undefined || stored.removed === true)
+  if (stored === undefined || stored.removed)
     throw new BackupError('foreign', `node ${node} holds no replica of group ${group}`);
   const { votersBefore, epoch } = configIn(stored, founders);
   const last = stored.entries.at(-1) ?? stored.base;

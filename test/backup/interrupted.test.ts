@@ -59,8 +59,11 @@ describe('a backup', () => {
   it(`that is cut off at any chunk is none, and the next attempt is whole (BACKUP_SEED=${SEED})`, async () => {
     const random = seeded(SEED);
     const directory = fresh();
+    let steps = 0;
+    source.before = () => void (steps += 1);
+    await take(fresh());
     for (let i = 0; i < 12; i += 1) {
-      let left = random(8);
+      let left = random(steps);
       source.before = () => {
         left -= 1;
         // Not of the cluster: as if the process were gone.
