@@ -1,113 +1,80 @@
-/** A cluster in one process while one of its nodes is drained: who leads, what its doors say, and what a restart changes. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { drainNode } from '../../src/cli/drain-command.ts';
-import { eventually } from '../cluster/harness.ts';
-import { InProcessCluster } from '../cluster/in-process.ts';
-import { RespClient } from '../resp/fixtures.ts';
+/** What a node does about it that it is drained: it hands over, again and again, until that is ended. */
+import { describe, expect, it } from 'vitest';
+import type { MetaState } from '../../src/meta/meta-state.ts';
+import { Draining } from '../../src/node/draining.ts';
+import type { ClusterChange, ClusterChangeResult } from '../../src/wire/cluster-changes.ts';
 
-const RULE = { id: 'default', limit: 100, windowMillis: 600_000, clock: 'cluster' } as const;
-const PARTITIONS = 8;
+class Bench {
+  state: MetaState | undefined;
+  readonly avoided: boolean[] = [];
+  readonly told: boolean[] = [];
+  readonly asked: ClusterChange[] = [];
+  answer: ClusterChangeResult = { ok: true, version: 1 };
+  readonly draining = new Draining({
+    nodeId: 2,
+    raft: { avoidLeading: (_, lasts) => void this.avoided.push(lasts) },
+    state: () => this.state,
+    change: (change, done) => {
+      this.asked.push(change);
+      done(this.answer);
+    },
+    drained: (isDraining) => void this.told.push(isDraining),
+  });
 
-let cluster: InProcessCluster;
-beforeAll(async () => {
-  cluster = await InProcessCluster.create({ rules: [RULE], partitions: PARTITIONS, resp: true });
-  await cluster.startAll();
-});
-afterAll(async () => cluster.stop());
+  /** Group 0 says that these nodes are drained. */
+  says(...drained: number[]): void {
+    const nodes = [1, 2, 3].map((id) => ({ id, ...(drained.includes(id) && { draining: true as const }) }));
+    this.state = { nodes, leaving: [] } as unknown as MetaState;
+    this.draining.tick();
+  }
 
-function urlOf(id: number): string {
-  const { http } = cluster.config.nodes.find((node) => node.id === id) ?? {};
-  return `http://127.0.0.1:${http?.port ?? 0}`;
+  ticks(count: number): void {
+    for (let i = 0; i < count; i += 1) this.draining.tick();
+  }
 }
 
-async function drain(node: number, isDraining: boolean, via = 1): Promise<unknown> {
-  const lines: string[] = [];
-  const print = (line: string): void => void lines.push(line);
-  const timeoutMillis = 60_000;
-  await drainNode({ via: urlOf(via), node, isDraining, wait: true, timeoutMillis, json: true, print });
-  return JSON.parse(lines.join(''));
-}
+describe('a node', () => {
+  it('does nothing while nobody says that it is drained', () => {
+    const bench = new Bench();
+    bench.ticks(20);
+    bench.says(1, 3);
+    bench.ticks(20);
+    expect([bench.avoided, bench.told, bench.draining.isOn]).toEqual([[], [], false]);
+  });
 
-async function ask(id: number, userId: string): Promise<Response> {
-  const headers = { 'content-type': 'application/json' };
-  return fetch(`${urlOf(id)}/v1/allow`, { method: 'POST', headers, body: JSON.stringify({ userId }) });
-}
+  it('hands over when it is, and again while it lasts, for it may be elected after all', () => {
+    const bench = new Bench();
+    bench.says(2);
+    expect([bench.avoided, bench.told, bench.draining.isOn]).toEqual([[true], [true], true]);
+    bench.ticks(100);
+    expect(bench.avoided).toEqual(Array.from({ length: 11 }, () => true));
+    bench.says(2, 3);
+    expect(bench.told).toEqual([true]);
+  });
 
-async function readiness(id: number): Promise<{ status: number; body: unknown }> {
-  const response = await fetch(`${urlOf(id)}/readyz`);
-  return { status: response.status, body: await response.json() };
-}
+  it('leads again when that is ended', () => {
+    const bench = new Bench();
+    bench.says(2);
+    bench.says();
+    bench.ticks(100);
+    expect([bench.avoided, bench.told, bench.draining.isOn]).toEqual([[true, false], [true, false], false]);
+  });
 
-/** Of each partition, as node `id` knows. */
-function leaders(id: number): number[] {
-  return [...cluster.node(id).core.partitions.values()].map(({ leader }) => leader);
-}
-
-describe('a node that is drained', () => {
-  it('hands over what it leads, and its doors take no requests', async () => {
-    await eventually('node 2 leads something', () => (leaders(1).includes(2) ? true : undefined));
-    expect(await drain(2, true)).toEqual({ node: 2, draining: true, leads: 0, done: true });
-    expect(leaders(1)).not.toContain(2);
-    const response = await ask(2, 'ada');
-    expect([response.status, await response.json()]).toMatchObject([
-      503,
-      { reason: 'draining', proposed: false, allowed: false },
+  it('has group 0 decide who is drained', () => {
+    const bench = new Bench();
+    const results: unknown[] = [];
+    const change = { node: 3, isDraining: true };
+    bench.draining.change(change, (result) => results.push(result));
+    bench.answer = { ok: false, reason: 'tooFewUndrained' };
+    bench.draining.change(change, (result) => results.push(result));
+    // Of another change: it says nothing of this one.
+    bench.answer = { ok: false, reason: 'lastAdmin' };
+    bench.draining.change(change, (result) => results.push(result));
+    expect(bench.asked[0]).toEqual({ type: 'drain', change });
+    expect(results).toEqual([
+      { ok: true },
+      { ok: false, reason: 'tooFewUndrained' },
+      { ok: false, reason: 'unknownOutcome' },
     ]);
-    expect([response.headers.get('retry-after'), response.headers.get('connection')]).toEqual(['1', 'close']);
-    expect(await readiness(2)).toMatchObject({ status: 503, body: { status: 'draining', leads: 0 } });
-    const resp = new RespClient(cluster.config.nodes[1]?.resp?.port ?? 0);
-    resp.send('ALLOW', 'ada');
-    await eventually('its connection is closed', () => (resp.hasEnded ? true : undefined));
-    expect(resp.received.toString()).toMatch(/^-\w+ .*being drained/);
-    resp.socket.destroy();
-  });
-
-  it('is shown to everybody, still votes, and the others answer all users', async () => {
-    for (const id of [1, 3]) {
-      const report = (await (await fetch(`${urlOf(id)}/v1/cluster`)).json()) as { nodes: { id: number }[] };
-      expect(report.nodes).toMatchObject([{ id: 1 }, { id: 2, draining: true, up: true }, { id: 3 }]);
-      expect(report.nodes[0]).not.toHaveProperty('draining');
-    }
-    const users = Array.from({ length: 20 }, (_, i) => `user-${i}`);
-    // Two of three are left: without the vote of the drained one nothing would be granted.
-    await cluster.stopNode(3);
-    await eventually('node 1 leads everything', () =>
-      leaders(1).every((leader) => leader === 1) ? true : undefined,
-    );
-    for (const userId of users)
-      await eventually('it is granted', async () =>
-        (await ask(1, userId)).status === 200 ? true : undefined,
-      );
-    await cluster.startNode(3);
-    await cluster.ready();
-  });
-
-  it('is so again after a restart, and stays without leaderships', async () => {
-    await cluster.stopNode(2);
-    await cluster.startNode(2);
-    await eventually('it knows that it is drained', async () => {
-      const { body } = await readiness(2);
-      return (body as { status: string }).status === 'draining' ? true : undefined;
-    });
-    const others = await eventually('it leads nothing', () =>
-      leaders(1).includes(2) ? undefined : leaders(1),
-    );
-    expect(others).toHaveLength(PARTITIONS);
-  });
-
-  it('keeps others from being drained too, in numbers; a repetition is taken', async () => {
-    await expect(drain(3, true)).rejects.toThrow(
-      'of 3 nodes at least 2 must not be drained, and 1 would be left: node 2 is drained already',
-    );
-    await expect(drain(9, true)).rejects.toThrow('no node of this id belongs to the cluster');
-    expect(await drain(2, true, 2)).toMatchObject({ done: true });
-  });
-
-  it('takes requests and leads again when that is ended', async () => {
-    expect(await drain(2, false, 3)).toMatchObject({ draining: false, done: true });
-    await eventually('it leads what it should', () => (leaders(1).includes(2) ? true : undefined));
-    const { status } = await ask(2, 'ada');
-    expect(status).toBe(200);
-    expect(cluster.fatalErrors).toEqual([]);
   });
 });

@@ -7,6 +7,7 @@ import { BATCHES } from './batches.ts';
 import { BREAKER } from './breaker.ts';
 import { CLOCK } from './clock.ts';
 import { CUSTOMERS } from './customers.ts';
+import { DRAIN } from './drain.ts';
 import { DRIVER } from './driver.ts';
 import { DURABILITY } from './durability.ts';
 import { FAIL_MODES } from './fail-modes.ts';
@@ -48,6 +49,7 @@ export const MUTANTS_BY_AREA: Readonly<Record<string, readonly Mutant[]>> = {
   router: ROUTER,
   breaker: BREAKER,
   shedding: SHEDDING,
+  drain: DRAIN,
   tokens: TOKENS,
   backup: BACKUP,
   'rules-version': RULES_VERSION,
