@@ -15,14 +15,13 @@ import { HttpDoor } from '../http/http-door.ts';
 import { HTTP_SETTINGS_DEFAULTS } from '../http/http-settings.ts';
 import { Admission } from '../meta/admission.ts';
 import { RespDoor } from '../resp/resp-door.ts';
-import { LoadShedder } from '../shedding/load-shedder.ts';
+import type { LoadShedder } from '../shedding/load-shedder.ts';
 import { TcpTransport } from '../transport/tcp-transport.ts';
 import { type Access, accessOf } from './access.ts';
 import { ClusterView, type Known, reportOf } from './cluster-view.ts';
 import { DoorClock } from './door-clock.ts';
 import { DoorUsage } from './door-usage.ts';
-import { EventTurn } from './event-turn.ts';
-import { LoopRounds } from './loop-rounds.ts';
+import type { EventTurn } from './event-turn.ts';
 import { type KnownTokens, MemberCache, readKnownMembers } from './member-cache.ts';
 import type { Metrics } from './metrics.ts';
 import type { NodeCore } from './node-core.ts';
@@ -32,8 +31,8 @@ import type { NodeInit } from './node-init.ts';
 import { ObservedStore } from './observed-store.ts';
 import { addressesToSay, configuredPeers } from './peer-addresses.ts';
 import { NodeReadiness } from './readiness.ts';
-import { OPEN_REQUESTS_MAX } from './routing.ts';
 import { rulesInForce } from './rules-in-force.ts';
+import { newShedding } from './shedding.ts';
 import { SLOW_MILLIS, SlowDecisions } from './slow-decisions.ts';
 import { takenRequests } from './taken-requests.ts';
 
@@ -82,9 +81,7 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
     founders: config.founders,
     addresses: addressesToSay(self),
   });
-  const shedder = newShedder(init, clocks);
-  const rounds = new LoopRounds({ round: (busyMillis) => shedder.round(busyMillis) });
-  const turn = new EventTurn(() => rounds.turn());
+  const { shedder, turn } = newShedding(logger, clocks);
   const transport = newTransport(init, { self, admission, turn });
   const readiness = new NodeReadiness({
     groups: 1 + config.partitions,
@@ -163,15 +160,6 @@ function observed(
       metrics.operation.snapshotKept(snapshot);
       logger.info(snapshot, 'snapshot kept');
     },
-  });
-}
-
-function newShedder({ logger }: NodeInit, { monotonicMillis }: Clocks): LoadShedder {
-  return new LoadShedder({
-    monotonicMillis,
-    openMax: OPEN_REQUESTS_MAX,
-    changed: (isShedding, report) =>
-      logger.warn(report, isShedding ? 'overloaded: requests are refused' : 'overloaded no more'),
   });
 }
 

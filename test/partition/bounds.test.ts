@@ -106,16 +106,17 @@ describe('bounds', () => {
   });
 });
 
-describe('a log in which even the quickest entry takes long', () => {
-  function slowly(driver: FakeDriver, millis: number, entries: number): void {
-    for (let i = 0; i < entries; i += 1) {
-      driver.ask(`user ${i}`);
-      driver.turn();
-      driver.now += millis;
-      driver.commitAll();
-    }
+/** Each entry takes so long. */
+function slowly(driver: FakeDriver, millis: number, entries: number): void {
+  for (let i = 0; i < entries; i += 1) {
+    driver.ask(`user ${i}`);
+    driver.turn();
+    driver.now += millis;
+    driver.commitAll();
   }
+}
 
+describe('a log in which even the quickest entry takes long', () => {
   it('lets in what fits into an entry and no more, of what it would have to wait for', () => {
     const driver = FakeDriver.leading({ partition: { batchMax: 2 } });
     slowly(driver, 300, 40);

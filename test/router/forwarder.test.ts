@@ -1,95 +1,12 @@
 import type { AllowRequest } from '../../src/api/request.ts';
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../src/partition/answer.ts';
-import type { Partition } from '../../src/partition/partition.ts';
-import { Forwarder } from '../../src/router/forwarder.ts';
-import { decodeAnswers, encodeAnswers } from '../../src/wire/answers.ts';
-import { FRAME_PAYLOAD_BYTES_MAX } from '../../src/wire/frame.ts';
+import { encodeAnswers } from '../../src/wire/answers.ts';
 import { decodeRequests } from '../../src/wire/requests.ts';
+import { FRAME_PAYLOAD_BYTES_MAX } from '../../src/wire/frame.ts';
 import { decisionOf } from '../api/decision-of.ts';
-import { FakePartition, GRANT, notLeader, SILENT_TICKS_MAX, unavailable } from './fixtures.ts';
-
-type FrameKind = 'requests' | 'answers';
-
-/** One node's forwarder. Frames wait in `sent` until the test carries them over. */
-class Side {
-  readonly id: number;
-  nowMillis = 5_000;
-  ageMillis = 0;
-  reachable = true;
-  /** Of what others forward: more is shed. */
-  openMax = Infinity;
-  openCount = 0;
-  readonly partition = new FakePartition(4);
-  readonly sent: { readonly to: number; readonly kind: FrameKind; readonly payload: Uint8Array }[] = [];
-  readonly suspected: number[] = [];
-  readonly #deferred: (() => void)[] = [];
-  readonly forwarder: Forwarder;
-
-  constructor(id: number, firstId = id * 1_000_000) {
-    this.id = id;
-    this.forwarder = new Forwarder({
-      nodeId: id,
-      partitions: new Map<number, unknown>([[4, this.partition]]) as ReadonlyMap<
-        number,
-        unknown
-      > as ReadonlyMap<number, Partition>,
-      monotonicMillis: () => this.nowMillis,
-      doorMillis: () => this.nowMillis - this.ageMillis,
-      send: (to, kind, payload) => {
-        if (this.reachable) this.sent.push({ to, kind, payload });
-        return this.reachable;
-      },
-      gather: (flush) => this.#deferred.push(flush),
-      isConnected: () => this.reachable,
-      suspected: (node) => this.suspected.push(node),
-      silentTicksMax: SILENT_TICKS_MAX,
-      shedding: {
-        maybeRefuseForwarded: () => this.openMax <= this.openCount || (this.openCount += 1) === 0,
-        leftForwarded: () => void (this.openCount -= 1),
-      },
-      firstId,
-    });
-  }
-
-  get deferredCount(): number {
-    return this.#deferred.length;
-  }
-
-  flush(): void {
-    for (const flush of this.#deferred.splice(0)) flush();
-  }
-
-  /** Hands over a frame of answers as it came from node `from`. */
-  receiveAnswers(from: number, payload: Uint8Array): void {
-    this.forwarder.receiveAnswers(from, decodeAnswers(payload));
-  }
-
-  forward(request: AllowRequest = { userId: 'ada' }, partition = 4, budgetMillis = 1_000): Answer[] {
-    const answers: Answer[] = [];
-    const deadlineMillis = this.nowMillis + budgetMillis;
-    const done = (each: Answer): void => void answers.push(each);
-    this.forwarder.forward({ to: 3 - this.id, partition, request, deadlineMillis, relayTo: 0, done });
-    return answers;
-  }
-}
-
-/** Carries what both sent until nothing is left. */
-function carry(a: Side, b: Side): void {
-  for (;;) {
-    a.flush();
-    b.flush();
-    const fromA = a.sent.splice(0);
-    const fromB = b.sent.splice(0);
-    if (fromA.length + fromB.length === 0) return;
-    for (const [sender, receiver, frames] of [[a, b, fromA] as const, [b, a, fromB] as const]) {
-      for (const { kind, payload } of frames) {
-        if (kind === 'requests') receiver.forwarder.receiveRequests(sender.id, decodeRequests(payload));
-        else receiver.receiveAnswers(sender.id, payload);
-      }
-    }
-  }
-}
+import { carry, Side } from './forwarder-side.ts';
+import { GRANT, notLeader, unavailable } from './fixtures.ts';
 
 describe('a forwarded request', () => {
   it('has as long there as it had left here', () => {
@@ -325,43 +242,5 @@ describe('many requests', () => {
     a.forwarder.tick();
     expect(a.forwarder.outstandingCount).toBe(0);
     expect(a.forward()).toEqual([]);
-  });
-});
-
-describe('a node that has too much to do', () => {
-  it('refuses what is forwarded to it, which is then in no log, until it has answered others', () => {
-    const [a, b] = [new Side(1), new Side(2)];
-    b.partition.leader = 2;
-    b.openMax = 1;
-    const [first, second] = [a.forward(), a.forward()];
-    carry(a, b);
-    expect(b.partition.asked).toHaveLength(1);
-    expect([first, second]).toEqual([[], [unavailable('overloaded', false)]]);
-    b.partition.asked[0]?.answer(GRANT);
-    const third = a.forward();
-    carry(a, b);
-    expect(first).toEqual([GRANT]);
-    expect(third).toEqual([]);
-    expect(b.openCount).toBe(1);
-  });
-
-  it('says that it does not lead, rather than that: whoever asks would look for the leader no more', () => {
-    const [a, b] = [new Side(1), new Side(2)];
-    b.openMax = 0;
-    b.partition.reply = () => notLeader(3);
-    const answers = a.forward();
-    carry(a, b);
-    expect(answers).toEqual([notLeader(3)]);
-    expect(b.openCount).toBe(0);
-  });
-
-  it('does what operators say', () => {
-    const [a, b] = [new Side(1), new Side(2)];
-    b.partition.leader = 2;
-    b.openMax = 0;
-    const request = { ask: 'customer', userId: 'ada', action: { type: 'read' } } as unknown as AllowRequest;
-    a.forward(request);
-    carry(a, b);
-    expect(b.partition.asked).toHaveLength(1);
   });
 });

@@ -16,6 +16,7 @@ import type { Random } from './random.ts';
 import type { SimClock } from './sim-clock.ts';
 import type { SimIdentity } from './sim-identity.ts';
 import { stopSlowly } from './slow-stop.ts';
+import { someShed } from './some-shed.ts';
 import { Violation } from './story.ts';
 import { withUnsound } from './unsound-snapshots.ts';
 
@@ -341,18 +342,4 @@ export class SimProcess {
     this.core = undefined;
     this.state = 'over';
   }
-}
-
-/** So often a node has no room for what another one forwards: it says so before anything of it reaches a log. */
-const SHED_EACH = 7;
-
-function someShed(): NonNullable<NodeCoreInit['shedding']> {
-  let forwarded = 0;
-  return {
-    maybeRefuseForwarded() {
-      forwarded += 1;
-      return forwarded % SHED_EACH === 0;
-    },
-    leftForwarded: () => undefined,
-  };
 }

@@ -31,7 +31,7 @@ export const SHEDDING: readonly Mutant[] = [
       },
     ],
     unitTest: {
-      file: 'router/forwarder.test.ts',
+      file: 'router/shedding.test.ts',
       why: 'the next request that is not shed is told who leads: a search ends a question later',
     },
   },
