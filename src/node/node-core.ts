@@ -97,9 +97,7 @@ export class NodeCore {
     this.tokens = newTokens(init, { state, change });
     this.draining = new Draining({ ...init, raft: this.raft, state, change });
     this.#capacity = watchCapacity({
-      nodeId,
-      config,
-      send: init.send,
+      ...init,
       raft: this.raft,
       meta: this.meta,
       partitions: this.partitions,
