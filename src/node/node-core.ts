@@ -337,9 +337,8 @@ export class NodeCore {
 
   /** Nobody waits for an answer of this node, neither here nor elsewhere. */
   get isIdle(): boolean {
-    if (this.#forwarder.owesAnswers) return false;
-    if (this.router.openCount > 0 || this.#forwarder.outstandingCount > 0) return false;
-    return this.waitingCount === 0;
+    const { owesAnswers, outstandingCount } = this.#forwarder;
+    return !owesAnswers && outstandingCount + this.router.openCount + this.waitingCount === 0;
   }
 
   #announceDeparture(): void {
