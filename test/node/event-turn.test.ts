@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { EventTurn } from '../../src/node/event-turn.ts';
+import { type Readable, ReadPass } from '../../src/resp/read-pass.ts';
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -49,5 +50,31 @@ describe('a turn of the event loop', () => {
     expect(runs).toBe(3);
     await nextTurn();
     expect(runs).toBe(3);
+  });
+});
+
+describe('what peers say', () => {
+  it('is decided between the commands of clients, however many of these wait', async () => {
+    const turn = new EventTurn();
+    let [now, left] = [0, 100_000];
+    const pass = new ReadPass({ monotonicMillis: () => now, atTurnEnd: (fn) => turn.at('reply', fn) });
+    const flood: Readable = {
+      readOn() {
+        for (; left > 0; left -= 1) {
+          if (!pass.mayRead()) return pass.wait(flood);
+          now += 0.01;
+        }
+      },
+    };
+    flood.readOn(0);
+    const leftWhenHeard = [100_000];
+    while (left > 0) {
+      turn.at('decide', () => leftWhenHeard.push(left));
+      await nextTurn();
+    }
+    // Some 1,000 commands of 0.01 ms from sockets, and as many of those that waited.
+    const between = leftWhenHeard.slice(1).map((each, i) => (leftWhenHeard[i] ?? 0) - each);
+    expect(Math.max(...between)).toBeLessThan(2_200);
+    expect(between.length).toBeGreaterThan(50);
   });
 });
