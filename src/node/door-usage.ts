@@ -47,6 +47,8 @@ export class DoorUsage {
         break;
       }
       case 'unavailable':
+        // A door that takes no requests has none to answer for: an operator wanted it so.
+        if (answer.reason === 'draining') return undefined;
         this.#table.undecided(request.ask === undefined ? request.ruleId : undefined);
         this.#recent.undecided(answer.proposed ? (request.cost ?? 1) : 0);
         break;

@@ -56,6 +56,10 @@ describe('a node that is drained', () => {
     ]);
     expect([response.headers.get('retry-after'), response.headers.get('connection')]).toEqual(['1', 'close']);
     expect(await readiness(2)).toMatchObject({ status: 503, body: { status: 'draining', leads: 0 } });
+    // Nobody is to be woken up by what an operator wanted.
+    const metrics = await (await fetch(`${urlOf(2)}/metrics`)).text();
+    expect(metrics).toContain('quorate_availability_ratio 1\n');
+    expect(metrics).toContain('quorate_draining 1\n');
     const resp = new RespClient(cluster.config.nodes[1]?.resp?.port ?? 0);
     resp.send('ALLOW', 'ada');
     await eventually('its connection is closed', () => (resp.hasEnded ? true : undefined));
