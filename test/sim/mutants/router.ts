@@ -134,8 +134,8 @@ export const ROUTER: readonly Mutant[] = [
     edits: [
       {
         in: 'NodeCore.isIdle',
-        find: 'if (this.router.openCount > 0 || this.#forwarder.outstandingCount > 0) return false; return',
-        replace: 'return true || ',
+        find: 'return !owesAnswers && outstandingCount + this.router.openCount + this.waitingCount === 0;',
+        replace: 'return !owesAnswers;',
       },
     ],
   },
