@@ -22,7 +22,6 @@ async function mutated(id: string): Promise<Plugin> {
  * that compute, so that each finds the other beside it.
  */
 const FIRST = [
-  'test/cluster/made-anew.test.ts',
   'test/sim/crash-points.test.ts',
   'test/tls/cluster.test.ts',
   'test/sim/sim.test.ts',
@@ -65,11 +64,11 @@ const HANGS_MILLIS = 900_000;
 
 /** What takes long has a command of its own: `npm run test:long`. */
 const LONG = 'test/**/*.long.test.ts';
-const IS_DRAWN = /\b(?:ROUNDS|someSeeds)\b/;
+const IS_DRAWN = /\b(?:ROUNDS|IS_LONG|someSeeds)\b/;
 /** For the long run, which has time for what differs from run to run, too. */
 const ROUNDS_LONG = '2';
 
-/** Tests that draw so often as `TEST_ROUNDS` says. */
+/** Tests that draw so often as `TEST_ROUNDS` says, or have some that are for long runs. */
 function drawn(): string[] {
   const paths = readdirSync(join(import.meta.dirname, 'test'), { recursive: true, encoding: 'utf8' });
   return paths

@@ -4,6 +4,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { recover } from '../../src/cli/recover-command.ts';
 import { nodeDirectory } from '../../src/config/cluster-directory.ts';
+import { reportFrom } from '../../cluster/processes.ts';
+import { NO_NODE } from '../../raft/types.ts';
+import { eventually } from '../cluster/harness.ts';
 import { InProcessCluster } from '../cluster/in-process.ts';
 
 describe('quorate recover', () => {
@@ -31,6 +34,11 @@ describe('quorate recover', () => {
 
   it('does nothing while there is a leader, or while the node runs', async () => {
     const via = `http://127.0.0.1:${cluster.config.nodes[1]?.http.port}`;
+    // A node that has just started may not have heard who leads.
+    await eventually('node 2 knows all leaders', async () => {
+      const report = await reportFrom(via);
+      return report?.partitions.every(({ leader }) => leader !== NO_NODE) === true ? true : undefined;
+    });
     await expect(run({ iAcceptOverGrants: true, all: true, via })).rejects.toThrow(/has its quorum/);
     await expect(run({ iAcceptOverGrants: true, all: true })).rejects.toMatchObject({ code: 'STORE_LOCKED' });
   });

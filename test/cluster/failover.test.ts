@@ -6,7 +6,7 @@ import { findOverGrant } from './over-grant.ts';
 import { ROUNDS } from '../raft/seeded.ts';
 import { BusyWatch } from '../slowness.ts';
 
-const KILLS = 3 * ROUNDS;
+const KILLS = 2 * ROUNDS;
 const DEADLINE_MILLIS = 1_000;
 /** What this machine may add to a deadline while it is starting processes on two cores. */
 const SCHEDULING_SLACK_MILLIS = 1_000;

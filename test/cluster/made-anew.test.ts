@@ -8,6 +8,7 @@ import { reportFrom } from '../../cluster/processes.ts';
 import type { ReportedSelf } from '../../src/api/cluster-report.ts';
 import type { NodeAddress } from '../../src/api/node-address.ts';
 import { allowAt, eventually, freePorts, TestCluster } from './harness.ts';
+import { IS_LONG } from '../raft/seeded.ts';
 import { command, nodeAt } from './nodes-command.ts';
 
 const LIMIT = 5;
@@ -79,7 +80,7 @@ describe('a node that joined', () => {
     return node;
   }
 
-  it('does not grant the budget again after its disk was lost and prepared anew', async () => {
+  it.runIf(IS_LONG)('does not grant the budget again after its disk was lost and prepared anew', async () => {
     const disk = await machine('4');
     const first = await run(disk);
     await command(cluster.port(1), { add: four, remove: 3 });

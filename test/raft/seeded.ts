@@ -40,6 +40,8 @@ export async function eachSeed(
 
 /** For whoever has more time: so many times the seeds of `npm test`. */
 export const ROUNDS = Number(process.env['TEST_ROUNDS'] ?? 1);
+/** What takes ten seconds and more, and is shown by something smaller as well, is for `npm run test:long`: `it.runIf(IS_LONG)`. */
+export const IS_LONG = ROUNDS > 1;
 if (!Number.isSafeInteger(ROUNDS) || ROUNDS < 1 || ROUNDS > 1_000) {
   throw new RangeError(`TEST_ROUNDS must be a whole number from 1 to 1000, and is ${ROUNDS}`);
 }

@@ -13,6 +13,7 @@ import { factsDigest, factsOf } from '../../src/config/cluster-facts.ts';
 import { encodeHello } from '../../src/wire/hello.ts';
 import { clusterTag, encodeFrame } from '../../src/wire/frame.ts';
 import { eventually, TestCluster } from '../cluster/harness.ts';
+import { IS_LONG } from '../raft/seeded.ts';
 import { HOST } from './authority.ts';
 
 const RULE = { id: 'default', limit: 1_000_000, windowMillis: 60_000, clock: 'cluster' } as const;
@@ -108,7 +109,7 @@ describe('a cluster with certificates everywhere', () => {
     TEST_MILLIS_MAX,
   );
 
-  it(
+  it.runIf(IS_LONG)(
     'takes new certificates under load, without an error of any client',
     async () => {
       const before = await Promise.all(cluster.ids.map(serialAt));
@@ -203,7 +204,7 @@ describe('a cluster with certificates everywhere', () => {
     TEST_MILLIS_MAX,
   );
 
-  it(
+  it.runIf(IS_LONG)(
     'takes a node back while 500 idle connections are at the peer port of each',
     async () => {
       await cluster.kill(3);
