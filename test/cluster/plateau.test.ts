@@ -17,7 +17,7 @@ import { PARTITION_DEFAULTS } from '../../src/partition/partition-options.ts';
 
 const STEP_MILLIS = 200;
 const MINUTES = 10;
-const REQUESTS_PER_STEP = 20;
+const REQUESTS_PER_STEP = 30;
 const GROUP = 1;
 const NODES = [1, 2, 3];
 
