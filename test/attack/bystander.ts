@@ -3,6 +3,7 @@
  * measures what others notice.
  */
 import { Agent, request } from 'node:https';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import type { Target } from './target.ts';
 
@@ -31,6 +32,7 @@ export class Bystander {
   readonly #ways: readonly (readonly [string, Ask])[];
   #isOver = false;
   #loop: Promise<void> = Promise.resolve();
+  #rounds = 0;
   #millis: number[] = [];
   #counts = { granted: 0, undecided: 0 };
   #failed: string[] = [];
@@ -58,6 +60,12 @@ export class Bystander {
 
   begin(): void {
     this.#loop = this.#run();
+  }
+
+  /** Ends when each way was asked once more at least, from its beginning to its end. */
+  async asksAll(): Promise<void> {
+    const until = this.#rounds + 2;
+    while (this.#rounds < until && !this.#isOver) await delay(PAUSE_MILLIS);
   }
 
   /** Since the last time. */
@@ -97,8 +105,9 @@ export class Bystander {
           this.#failed.push(`${way}: ${error instanceof Error ? error.message : String(error)}`);
         }
         this.#millis.push(performance.now() - startedAt);
-        await new Promise((resolve) => setTimeout(resolve, PAUSE_MILLIS));
+        await delay(PAUSE_MILLIS);
       }
+      this.#rounds += 1;
     }
   }
 

@@ -38,6 +38,8 @@ export async function runAttacks(
       const startedAt = performance.now();
       const outcome = await attack.run(target);
       const millis = performance.now() - startedAt;
+      // Some attacks end before anybody could notice them.
+      await bystander.asksAll();
       const noticed = bystander.noticed();
       const changed = await target.changedSince(before);
       const row = { name: attack.name, door: attack.door, ...outcome, millis, changed, noticed };

@@ -128,13 +128,13 @@ describe(`commands that are killed (BACKUP_SEED=${SEED})`, () => {
     expect(told.isSaturated).toBe(true);
     const config = await readCluster(data);
     const restored = InProcessCluster.of(config!, data);
-    await restored.startAll();
     const ranAt = performance.now();
+    await restored.startAll();
     await eventually('it grants again', async () => {
       const answer = await restored.allow(1, { userId: 'user7' });
       return answer.kind === 'decision' && answer.decision.allowed ? true : undefined;
     });
-    expect(performance.now() - ranAt).toBeGreaterThan(WINDOW_MILLIS - 1_000);
+    expect(performance.now() - ranAt).toBeGreaterThan(WINDOW_MILLIS);
     await restored.stop();
   });
 });
