@@ -100,7 +100,8 @@ export class Bystander {
       for (const [way, ask] of this.#ways) {
         const startedAt = performance.now();
         try {
-          this.#counts[await ask()] += 1;
+          const outcome = await ask();
+          this.#counts[outcome] += 1;
         } catch (error) {
           this.#failed.push(`${way}: ${error instanceof Error ? error.message : String(error)}`);
         }
