@@ -21,14 +21,14 @@ export class DescribedCustomers {
     return customer === undefined ? [NO_RECORD] : this.#ledger.recordsSince(customer.key, -Infinity);
   }
 
-  /** What a request is granted by was so at some time since it was asked. */
-  mustBeInPlace(asking: Asking, record: CustomerRecord | undefined): void {
+  /** What a request is granted by, which is one of these, was so at some time since it was asked. */
+  mustBeInPlace(asking: Asking, ...records: readonly (CustomerRecord | undefined)[]): void {
     const { customer, askedAt } = asking;
     if (customer === undefined) return;
     const inPlace = this.#ledger.recordsSince(customer.key, askedAt);
     check(
-      inPlace.some(({ version }) => version === record?.version),
-      () => `${wordsOfAsking(asking)} is answered by a record of before: ${JSON.stringify(record)}`,
+      inPlace.some(({ version }) => records.some((record) => version === record?.version)),
+      () => `${wordsOfAsking(asking)} is answered by a record of before: ${JSON.stringify(records)}`,
     );
   }
 

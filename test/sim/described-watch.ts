@@ -194,7 +194,8 @@ export class DescribedWatch {
 
   /** Was it granted before? It charges nothing, whatever becomes of it. */
   #recall(node: SimNode, request: AllowRequest, deadlineMillis: number): Question {
-    const known = this.#byDeadline.get(`${node.id}/${node.life}/${deadlineMillis}`) ?? [];
+    const key = `${node.id}/${node.life}/${deadlineMillis}`;
+    const known = this.#byDeadline.get(key) ?? [];
     const isMeant = (one: Asking | undefined): boolean =>
       one !== undefined && mayBegin(one) && one.request.requestId === request.requestId;
     // What its node denies at once is recalled before anything is asked.
@@ -203,6 +204,8 @@ export class DescribedWatch {
       asking !== undefined,
       () => `node ${node.id} recalls ${JSON.stringify(request)}, and nobody asked it`,
     );
+    // It may be asked again with a tick, when the rules changed meanwhile.
+    if (!known.includes(asking)) this.#byDeadline.set(key, [...known, asking]);
     asking.recalledBy = asking.confirmed ?? asking.customer?.known();
     asking.confirmed = undefined;
     asking.busy += 1;
