@@ -229,9 +229,7 @@ export class DescribedRequests {
         return;
       case 'refused':
         this.#reservations.release(reserved);
-        this.#recall(first, asking, book, () =>
-          this.#conclude(outcome.answer, outcome.share.partition, asking, reserved),
-        );
+        this.#refuse(first, outcome, { asking, book, reserved });
         return;
       case 'undecided': {
         // Before the first is asked: what that grants under the request's own id is told to every retry.
@@ -247,6 +245,23 @@ export class DescribedRequests {
         }
       }
     }
+  }
+
+  /**
+   * Others refused, and the partition of the customer was to be asked last: by the tier of before a limit may have denied that is none
+   * of this customer any more, and nobody would ever hear of it.
+   */
+  #refuse(
+    first: Share,
+    { answer, share }: RefusedShare,
+    { asking, book, reserved }: Omit<Once, 'goOn'> & { readonly reserved: readonly Reserved[] },
+  ): void {
+    const { customer } = asking;
+    const refuse = (): void =>
+      this.#recall(first, asking, book, () => this.#conclude(answer, share.partition, asking, reserved));
+    if (customer === undefined || answer.kind !== 'decision' || this.#guardOf(first, asking) === undefined)
+      refuse();
+    else this.#askRecord(customer, [first], { asking, book, goOn: refuse });
   }
 
   /** What was granted to an earlier attempt is granted still, whatever others say now. @param ifNone what to do if nothing was */

@@ -107,6 +107,23 @@ describe('a request of a customer', () => {
     expect(bench.of('customer').request).toMatchObject({ ruleId: 'pro', guard: { version: 5 } });
   });
 
+  it('that another partition denies is denied by its record of now: by a tier of before it would be for ever', () => {
+    const bench = benchOf();
+    bench.ask({ ip: '10.0.0.1', ...ADA }, { requestId: 'r1' });
+    bench.of('ip').answer(DENIED);
+    const read = { ask: 'customer', userId: 'customer=ada', action: { type: 'read' } };
+    expect(bench.asked.at(-1)?.request).toEqual(read);
+    expect(bench.told).toEqual([]);
+    bench.of('customer').answer(told(PRO));
+    // Asked anew, with the limits of that tier.
+    bench.of('ip').answer(DENIED);
+    expect(bench.asked.at(-1)?.request).toEqual(read);
+    bench.of('customer').answer(told(PRO));
+    expect(bench.of('customer').request).toMatchObject({ ruleId: 'pro', ifRemembered: true });
+    bench.of('customer').answer({ kind: 'invalid', field: 'requestId', message: 'none' });
+    expect(bench.told).toMatchObject([{ answer: { decision: { allowed: false } } }]);
+  });
+
   it('that nothing limits is free only if it is not blocked', () => {
     const bench = benchOf();
     bench.ask({ customer: 'ada' });

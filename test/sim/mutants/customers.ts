@@ -110,4 +110,20 @@ export const CUSTOMERS: readonly Mutant[] = [
       },
     ],
   },
+  {
+    id: 'CU11',
+    bug: 'another partition denies by the tier of before, and nobody asks which it is now',
+    law: 'is denied by a limit of its tier',
+    edits: [
+      {
+        in: 'DescribedRequests.#refuse',
+        find: 'else this.#askRecord(customer, [first], { asking, book, goOn: refuse });',
+        replace: 'else refuse();',
+      },
+    ],
+    unitTest: {
+      file: 'matching/customers.test.ts',
+      why: 'few requests of customers whose tier a node has wrong are denied by another partition: one in some 300 seeds',
+    },
+  },
 ];
