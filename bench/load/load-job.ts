@@ -47,8 +47,13 @@ export interface OpenLoopJob extends LoadJobBase {
   readonly kind: 'open-loop';
   /** Over all addresses together. */
   readonly requestsPerSecond: number;
-  /** Only decisions have a latency. Absent: refusals and failures have one, too. */
-  readonly isOfDecisions?: true;
+}
+
+/** Through as many connections, with a request at a time on each. */
+export interface HttpOpenLoopJob extends LoadJobBase {
+  readonly kind: 'http-open-loop';
+  /** Over all addresses together. */
+  readonly requestsPerSecond: number;
 }
 
 export interface RespOpenLoopJob extends LoadJobBase {
@@ -60,7 +65,7 @@ export interface RespOpenLoopJob extends LoadJobBase {
   readonly localAddresses?: readonly string[];
 }
 
-export type LoadJob = RespJob | HttpJob | OpenLoopJob | RespOpenLoopJob;
+export type LoadJob = RespJob | HttpJob | OpenLoopJob | HttpOpenLoopJob | RespOpenLoopJob;
 
 export interface LoadResult {
   readonly grants: number;
@@ -73,7 +78,7 @@ export interface LoadResult {
   readonly latencies: string;
   /** Of the load process itself while it measured. */
   readonly loadCpuSeconds: number;
-  /** Requests that were due when it ended and had not been written. Absent: nobody counted. */
+  /** RESP: requests that were due when it ended and had not been written. HTTP: those that found no connection free. Absent: nobody counted. */
   readonly unsent?: number;
 }
 

@@ -3,6 +3,7 @@
  * its own so that its cost is known, and none of its garbage is collected in what it measures.
  */
 import { httpLoad } from './http-load.ts';
+import { httpOpenLoop } from './http-open-loop.ts';
 import type { LoadJob, LoadMessage, LoadResult } from './load-job.ts';
 import { openLoop } from './open-loop.ts';
 import { respOpenLoop } from './resp-open-loop.ts';
@@ -29,6 +30,8 @@ async function run(job: LoadJob): Promise<LoadResult> {
       return httpLoad(job, measuring);
     case 'open-loop':
       return openLoop(job, measuring);
+    case 'http-open-loop':
+      return httpOpenLoop(job, measuring);
     case 'resp-open-loop':
       return respOpenLoop(job, measuring);
   }

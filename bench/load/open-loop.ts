@@ -24,17 +24,11 @@ class OpenLoop {
   readonly #token: string | undefined;
   #open = 0;
   #isClosed = false;
-  readonly #isOfDecisions: boolean;
 
-  constructor(
-    measurement: Measurement,
-    connectionsPerAddress: number,
-    { token, isOfDecisions }: OpenLoopJob,
-  ) {
+  constructor(measurement: Measurement, connectionsPerAddress: number, { token }: OpenLoopJob) {
     const options = { keepAlive: true, maxSockets: connectionsPerAddress, scheduling: 'fifo' } as const;
     this.#measurement = measurement;
     this.#token = token;
-    this.#isOfDecisions = isOfDecisions === true;
     this.#agent =
       token === undefined ? new Agent(options) : new SecureAgent({ ...options, rejectUnauthorized: false });
   }
@@ -72,8 +66,6 @@ class OpenLoop {
     if (status === 200) this.grants += 1;
     else if (status === 429) this.denials += 1;
     else this.errors += 1;
-    const isDecision = status === 200 || status === 429;
-    if (this.#isOfDecisions && !isDecision) return;
     this.#measurement.latencies?.record(performance.now() - intendedMillis);
   }
 

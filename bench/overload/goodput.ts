@@ -20,10 +20,24 @@ type Door = 'resp' | 'http';
 
 /** Before every other measurement: the limits of the nodes find their level. */
 export const SETTLE_MILLIS = 2_000;
-/** So many requests per write of a connection; over HTTP there is one. */
-const DEPTHS = [1, 16, 64];
-const CLOSED_CONNECTIONS = { resp: 48, http: 256 } as const;
-export const OPEN_CONNECTIONS = { resp: 24, http: 192 } as const;
+/** A rate that nobody gets an answer at in time is none that anybody wants. */
+const BEST_P99_MILLIS_MAX = 100;
+/** Of clients that wait: how many, and so many requests per write of each. Over HTTP that is one. */
+const SHAPES = {
+  resp: [
+    { connections: 48, depth: 1 },
+    { connections: 48, depth: 16 },
+    { connections: 48, depth: 32 },
+    { connections: 48, depth: 64 },
+  ],
+  http: [
+    { connections: 48, depth: 1 },
+    { connections: 128, depth: 1 },
+    { connections: 256, depth: 1 },
+  ],
+} as const;
+type Shape = (typeof SHAPES)[Door][number];
+export const OPEN_CONNECTIONS = { resp: 24, http: 3_000 } as const;
 
 export async function load(init: OverloadInit, job: LoadJob): Promise<LoadResult> {
   return runLoad(job, init.running, { measuring: () => undefined, measured: () => undefined });
@@ -33,17 +47,16 @@ export function rateOf({ grants, denials, seconds }: LoadResult): number {
   return (grants + denials) / seconds;
 }
 
-/** @param depth requests per write */
 async function closedLoop(
   init: OverloadInit,
   door: Door,
-  depth: number,
+  { connections, depth }: Shape,
   warmUpMillis: number,
-): Promise<number> {
+): Promise<{ readonly rate: number; readonly p99Millis: number }> {
   const base = {
     workload: 'grants',
     seed: 1,
-    connections: CLOSED_CONNECTIONS[door],
+    connections,
     warmUpMillis,
     measuredMillis: init.measuredMillis,
     addresses: door === 'resp' ? init.cluster.resp : init.cluster.http,
@@ -60,18 +73,19 @@ async function closedLoop(
     `${door}, closed loop, ${base.connections} connections, ${depth} at a time: ${Math.round(rateOf(result))} decisions/s, ` +
       `p99 ${p99.toFixed(1)} ms, refused ${refused}/s`,
   );
-  return rateOf(result);
+  return { rate: rateOf(result), p99Millis: p99 };
 }
 
-/** Decisions per second of clients that wait for their answers. */
+/** Decisions per second of clients that wait for their answers: the most with a p99 of at most 100 ms, else the least of all. */
 export async function bestOf(init: OverloadInit, door: Door): Promise<number> {
-  let best = 0;
+  const rates: number[] = [];
   let warmUpMillis = init.warmUpMillis;
-  for (const depth of door === 'resp' ? DEPTHS : [1]) {
-    best = Math.max(best, await closedLoop(init, door, depth, warmUpMillis));
+  for (const shape of SHAPES[door]) {
+    const { rate, p99Millis } = await closedLoop(init, door, shape, warmUpMillis);
+    if (rates.length === 0 || p99Millis <= BEST_P99_MILLIS_MAX) rates.push(rate);
     warmUpMillis = SETTLE_MILLIS;
   }
-  return best;
+  return Math.max(...rates);
 }
 
 export async function measureOverload(door: Door, init: OverloadInit): Promise<void> {
@@ -89,7 +103,7 @@ export async function measureOverload(door: Door, init: OverloadInit): Promise<v
       init,
       door === 'resp'
         ? { ...base, kind: 'resp-open-loop', form: RESP_FORM, addresses: init.cluster.resp }
-        : { ...base, kind: 'open-loop', addresses: init.cluster.http, isOfDecisions: true },
+        : { ...base, kind: 'http-open-loop', addresses: init.cluster.http },
     );
     say(`${door}, ${times} x the best`, base.requestsPerSecond, best, result);
   }
