@@ -44,6 +44,8 @@ export interface NodeBehindDoor {
     answer: DescribedAnswer,
     startedMillis: number,
   ) => void;
+  /** So many requests that may have been for `allow` were refused for load, before anybody read what they are. */
+  readonly refusedUnread: (requests: number) => void;
   /** Under all limits that the rules find. @param request well-formed, see `invalidInDescribed`; `done` as above */
   readonly allowDescribed: (request: DescribedRequest, done: DescribedDone) => void;
   /** Changes nothing. @param request well-formed, as `invalidIn` says of the same user and rule; `done` as above */

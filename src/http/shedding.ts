@@ -36,6 +36,7 @@ export function maybeShed(
   reply.hijack();
   reply.raw.writeHead(SHED.status, node.wantsNoClients() ? LAST_HEADERS : HEADERS);
   reply.raw.end(BODY);
+  node.refusedUnread(1);
   if (url === ALLOW || url === ALLOW_BATCH) observe(SHED.status, monotonicMillis());
   return true;
 }

@@ -69,6 +69,12 @@ export class DoorUsage {
     return tookMillis;
   }
 
+  /** So many requests were refused for load, before anybody read them. */
+  refusedUnread(requests: number): void {
+    this.#table.unread(requests);
+    this.#recent.unread(requests);
+  }
+
   counted(query: UsageQuery, untilMinute: number): NodeUsage {
     return this.#table.usage(query, untilMinute);
   }

@@ -292,6 +292,7 @@ function behindDoor(
     access,
     ...takenRequests(readiness),
     shedding: shedder,
+    refusedUnread: (requests) => usage.refusedUnread(requests),
     answered(request, answer, startedMillis) {
       const millis = usage.answered(request, answer, startedMillis);
       if (millis === undefined || millis < SLOW_MILLIS) return;

@@ -1,6 +1,6 @@
 /** Load shedding of a node: its event loop is what is watched, and its log is told. Wires; decides nothing. */
 import type { Logger } from 'pino';
-import { LoadShedder } from '../shedding/load-shedder.ts';
+import { LoadShedder, ROUND_MILLIS_MAX } from '../shedding/load-shedder.ts';
 import { EventTurn } from './event-turn.ts';
 import { LoopRounds } from './loop-rounds.ts';
 import type { Clocks } from './node-core-init.ts';
@@ -19,6 +19,10 @@ export function newShedding(logger: Logger, { monotonicMillis }: Clocks): Sheddi
     changed: (isShedding, report) =>
       logger.warn(report, isShedding ? 'overloaded: requests are refused' : 'overloaded no more'),
   });
-  const rounds = new LoopRounds({ round: (busyMillis) => shedder.round(busyMillis) });
+  const rounds = new LoopRounds({
+    monotonicMillis,
+    shortMillis: ROUND_MILLIS_MAX,
+    rounds: (busyMillis, idleMillis) => shedder.rounds(busyMillis, idleMillis),
+  });
   return { shedder, turn: new EventTurn(() => rounds.turn()) };
 }

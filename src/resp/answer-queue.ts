@@ -13,6 +13,8 @@ export interface Place {
   /** One of these is there when the answer is. */
   bytes: Buffer | undefined;
   answer: AllowAnswer | undefined;
+  /** How often `bytes` go out. */
+  copies: number;
   readonly format: AnswerFormat | undefined;
   readonly quantity: number;
   next: Place | undefined;
@@ -42,7 +44,18 @@ export class AnswerQueue {
   /** An answer that is there already. */
   add(bytes: Buffer): void {
     this.#heldBytes += bytes.length;
-    this.#append({ bytes, answer: undefined, format: undefined, quantity: 0, next: undefined });
+    this.#append({ bytes, answer: undefined, copies: 1, format: undefined, quantity: 0, next: undefined });
+  }
+
+  /** The same, where it is likely that the answer before was this one: its bytes are not held once more. */
+  addAgain(bytes: Buffer): void {
+    const last = this.#tail;
+    if (last?.bytes !== bytes) {
+      this.add(bytes);
+      return;
+    }
+    last.copies += 1;
+    this.#count += 1;
   }
 
   /** Keeps a place for an answer other than a decision, and room for so many bytes of it; `fill` it. */
@@ -60,7 +73,14 @@ export class AnswerQueue {
 
   /** Keeps a place for a decision; `settle` it. */
   reserve(format: AnswerFormat | undefined, quantity: number): Place {
-    const place: Place = { bytes: undefined, answer: undefined, format, quantity, next: undefined };
+    const place: Place = {
+      bytes: undefined,
+      answer: undefined,
+      copies: 1,
+      format,
+      quantity,
+      next: undefined,
+    };
     this.#append(place);
     return place;
   }
@@ -75,11 +95,11 @@ export class AnswerQueue {
     for (let place = this.#head; place !== undefined; place = place.next) {
       if (place.bytes !== undefined) {
         this.#heldBytes -= place.bytes.length;
-        writer.raw(place.bytes);
+        writer.raw(place.bytes, place.copies);
       } else if (place.answer !== undefined) place.format?.(writer, place.answer, place.quantity);
       else return;
       this.#head = place.next;
-      this.#count -= 1;
+      this.#count -= place.copies;
     }
     this.#tail = undefined;
   }

@@ -7,6 +7,7 @@ import type { AnswerFormat } from './answer-queue.ts';
 import type { CommandArguments } from './command-arguments.ts';
 import type { CommandTable } from './command-table.ts';
 import type { Reply } from './reply.ts';
+import type { KeptForAll } from './kept-bytes.ts';
 import type { Session } from './session.ts';
 
 /** What the door counts, since the node started. */
@@ -30,7 +31,7 @@ export interface DoorState {
   readonly port: () => number;
   readonly connectionsMax: number;
   /** What is kept for all connections together: of commands that are not finished, and of answers that are not taken. */
-  readonly kept: { unfinishedBytes: number; unreadBytes: number };
+  readonly kept: KeptForAll;
   readonly counts: DoorCounts;
   readonly sessions: () => Iterable<Session>;
   readonly commands: CommandTable;

@@ -7,16 +7,18 @@ import type { DescribedAnswer, DescribedRequest } from '../api/described.ts';
 import type { AllowRequest } from '../api/request.ts';
 import { type AnswerFormat, AnswerQueue } from './answer-queue.ts';
 import { count } from './answer-counts.ts';
+import { Backlog } from './backlog.ts';
 import type { Call, DoorState } from './command.ts';
 import { refusalOfCommand } from './command-roles.ts';
 import { fitsArity, unknownCommand, wrongArity } from './command-table.ts';
 import type { ConnectionLimits } from './connection-limits.ts';
 import type { Flushable, FlushPass } from './flush-pass.ts';
 import { failed, type Reply } from './reply.ts';
+import { KeptBytes } from './kept-bytes.ts';
 import type { Readable, ReadPass } from './read-pass.ts';
 import { ReplyWriter } from './reply-writer.ts';
 import { RequestParser } from './request-parser.ts';
-import { NOT_READ, SHED, SHED_BYTES } from './shed.ts';
+import { SHED_BYTES } from './shed.ts';
 import type { Session } from './session.ts';
 
 /** What a client may take to see that its connection has ended. */
@@ -25,6 +27,8 @@ const LAST_WORDS_MILLIS = 1_000;
 const DESCRIBED_BYTES_MAX = 256;
 /** What waited for its turn for longer is refused when it comes: its client may have given up. */
 const IN_LINE_MILLIS_MAX = 1_000;
+/** Its refusals are held behind decisions that it still waits for: so many times what may be open are read. */
+const LATE_FACTOR = 8;
 /** Encodes answers that are there at once; used within one call only. */
 const scratch = new ReplyWriter();
 
@@ -44,6 +48,7 @@ export class Connection implements Flushable, Readable {
   readonly #init: ConnectionInit;
   readonly #parser = new RequestParser();
   readonly #answers = new AnswerQueue();
+  readonly #backlog: Backlog;
   readonly #call: Call;
   /** What was read is not parsed further for now. */
   #isHeldUp = false;
@@ -51,6 +56,8 @@ export class Connection implements Flushable, Readable {
   #isInLine = false;
   /** What is read now waited for its turn for so long that nothing more is asked for it. */
   #isTooLate = false;
+  /** Requests that were refused for load since the last flush. */
+  #shed = 0;
   /** Since when a command is not finished; undefined: none is. */
   #unfinishedMillis: number | undefined;
   /** The client will send nothing more. */
@@ -60,8 +67,7 @@ export class Connection implements Flushable, Readable {
   /** Nothing will be sent any more. */
   #isFinished = false;
   #lastWords: NodeJS.Timeout | undefined;
-  /** Its part of what the door keeps. */
-  readonly #kept = { unfinishedBytes: 0, unreadBytes: 0 };
+  readonly #kept: KeptBytes;
   readonly #written = (): void => {
     this.#tellKept();
     this.#readOnIfRoom();
@@ -71,6 +77,8 @@ export class Connection implements Flushable, Readable {
     const { socket, session, door } = init;
     this.#init = init;
     this.session = session;
+    this.#backlog = new Backlog(door.monotonicMillis);
+    this.#kept = new KeptBytes(door.kept);
     this.#call = {
       args: this.#parser.arguments,
       session,
@@ -83,6 +91,7 @@ export class Connection implements Flushable, Readable {
       if (this.#isDeaf) return;
       session.lastMillis = door.monotonicMillis();
       this.#parser.push(chunk);
+      this.#backlog.came(chunk.length);
       if (!this.#isHeldUp) {
         if (init.readPass.hasWaiting) this.#waitInLine();
         else this.#read();
@@ -102,7 +111,7 @@ export class Connection implements Flushable, Readable {
       this.#isDeaf = true;
       this.#isFinished = true;
       this.#answers.clear();
-      this.#keeps(0, 0);
+      this.#kept.are(0, 0);
       clearTimeout(this.#lastWords);
     });
   }
@@ -115,6 +124,7 @@ export class Connection implements Flushable, Readable {
   }
 
   flush(writer: ReplyWriter): void {
+    this.#tellShed();
     this.#answers.drainTo(writer);
     if (writer.length > 0) {
       const bytes = writer.take();
@@ -151,12 +161,18 @@ export class Connection implements Flushable, Readable {
 
   #waitInLine(): void {
     this.#isInLine = true;
-    this.#isHeldUp = true;
-    this.#init.socket.pause();
+    this.#holdUp();
     this.#init.readPass.wait(this);
   }
 
+  #holdUp(): void {
+    this.#isHeldUp = true;
+    this.#backlog.stands();
+    this.#init.socket.pause();
+  }
+
   #read(): void {
+    this.#backlog.look(this.#init.door.node.shedding.isBusy);
     let commands = 0;
     while (!this.#isDeaf && !this.#init.socket.destroyed) {
       if (!this.#init.readPass.mayRead()) {
@@ -164,8 +180,7 @@ export class Connection implements Flushable, Readable {
         return;
       }
       if (this.#isFull(1)) {
-        this.#isHeldUp = true;
-        this.#init.socket.pause();
+        this.#holdUp();
         return;
       }
       switch (this.#parser.next()) {
@@ -175,6 +190,7 @@ export class Connection implements Flushable, Readable {
           break;
         case 'unfinished':
           this.#noteUnfinished(commands > 0);
+          this.#backlog.read();
           return;
         case 'broken':
           this.#reply(failed(this.#parser.fault));
@@ -226,13 +242,21 @@ export class Connection implements Flushable, Readable {
 
   /** The node can take no more now, and the client was told. */
   #isShed(): boolean {
-    const { node, counts } = this.#init.door;
-    if (!this.#isTooLate && !node.shedding.refuses(this.session.client)) return false;
-    counts.answers.unavailable += 1;
-    node.answered(NOT_READ, SHED, this.session.lastMillis);
-    this.#answers.add(SHED_BYTES);
-    this.#init.flushPass.mark(this);
+    const { shedding } = this.#init.door.node;
+    if (!shedding.refuses(this.session.client, this.#backlog.isLate) && !this.#isTooLate) return false;
+    // Told of and sent once for all: refusing must cost far less than deciding.
+    if (this.#shed === 0) this.#init.flushPass.mark(this);
+    this.#shed += 1;
+    this.#answers.addAgain(SHED_BYTES);
     return true;
+  }
+
+  #tellShed(): void {
+    if (this.#shed === 0) return;
+    const { node, counts } = this.#init.door;
+    counts.answers.unavailable += this.#shed;
+    node.refusedUnread(this.#shed);
+    this.#shed = 0;
   }
 
   #reply(reply: Reply): void {
@@ -283,8 +307,8 @@ export class Connection implements Flushable, Readable {
   #isFull(part: number): boolean {
     const { socket, door, limits } = this.#init;
     const unreadBytes = this.#answers.heldBytes + socket.writableLength;
-    if (this.#answers.count >= limits.openMax * part || unreadBytes >= limits.unreadBytesMax * part)
-      return true;
+    const openMax = this.#backlog.isLate ? LATE_FACTOR * limits.openMax : limits.openMax;
+    if (this.#answers.count >= openMax * part || unreadBytes >= limits.unreadBytesMax * part) return true;
     return unreadBytes > 0 && door.kept.unreadBytes >= limits.allUnreadBytesMax * part;
   }
 
@@ -299,15 +323,7 @@ export class Connection implements Flushable, Readable {
   #tellKept(): void {
     const { socket } = this.#init;
     if (!socket.destroyed)
-      this.#keeps(this.#parser.heldBytes, this.#answers.heldBytes + socket.writableLength);
-  }
-
-  #keeps(unfinishedBytes: number, unreadBytes: number): void {
-    const { kept } = this.#init.door;
-    kept.unfinishedBytes += unfinishedBytes - this.#kept.unfinishedBytes;
-    kept.unreadBytes += unreadBytes - this.#kept.unreadBytes;
-    this.#kept.unfinishedBytes = unfinishedBytes;
-    this.#kept.unreadBytes = unreadBytes;
+      this.#kept.are(this.#parser.heldBytes, this.#answers.heldBytes + socket.writableLength);
   }
 
   #readOnIfRoom(): void {

@@ -58,11 +58,13 @@ export class ReplyWriter {
     this.#line(ERROR, text);
   }
 
-  /** Bytes that are an answer already. */
-  raw(bytes: Buffer): void {
-    this.#reserve(bytes.length);
-    bytes.copy(this.#bytes, this.#length);
-    this.#length += bytes.length;
+  /** Bytes that are an answer already, so many times. */
+  raw(bytes: Buffer, times = 1): void {
+    const total = bytes.length * times;
+    this.#reserve(total);
+    if (times === 1) bytes.copy(this.#bytes, this.#length);
+    else this.#bytes.fill(bytes, this.#length, this.#length + total);
+    this.#length += total;
   }
 
   reply(reply: Reply, version: RespVersion): void {

@@ -12,12 +12,20 @@ import { DelayLimit } from './delay-limit.ts';
 const ROOM_FACTOR = 4;
 /** Requests that a node may always have open. */
 const LEAST = 64;
+/** The same while others wait unread: a few entries of its partitions. */
+const LATE_LEAST = 512;
+/** While others wait unread, as many may be open as are answered in this time. */
+const LATE_TARGET_MILLIS = 40;
+/** A loop that waits for less than this part of an interval has no time left. */
+const IDLE_SHARE_MAX = 0.1;
+/** Of the two rates by which that is known. */
+const RATE_MILLIS = 100;
 /**
  * A round of the event loop that has so much to do, of processor time, has a queue before it. An answer takes some four rounds of
  * nodes that are equally busy: with this, what is let in is answered well within 100 ms. Time in which others have the processor
  * does not count: letting in fewer would not make them go away, and long rounds with little to do in each do not lack room.
  */
-const TARGET_MILLIS = 12;
+export const ROUND_MILLIS_MAX = 12;
 
 export interface LoadShedderInit {
   readonly monotonicMillis: () => number;
@@ -60,27 +68,46 @@ export class LoadShedder implements SheddingBehindDoor, SheddingOfForwarded {
   #refusedBefore = 0;
   #refusedAtMillis = -Infinity;
   #isShedding = false;
+  /** Since the last interval of `RATE_MILLIS` began. */
+  #rates = { sinceMillis: 0, answered: 0, idleMillis: 0 };
+  #isBusy = false;
+  /** Something waited unread, now or within the last second: that many may be open. */
+  #isLate = false;
+  #lateMillis = -Infinity;
+  #lateLimit: number;
 
   constructor(init: LoadShedderInit) {
     this.#init = init;
     this.#limit = new DelayLimit({
       least: Math.min(init.openMax, init.least ?? LEAST),
       most: init.openMax,
-      targetMillis: init.targetMillis ?? TARGET_MILLIS,
+      targetMillis: init.targetMillis ?? ROUND_MILLIS_MAX,
     });
+    this.#lateLimit = LATE_LEAST;
   }
 
   get report(): SheddingReport {
-    const { limit, smallestDelayMillis: roundMillis } = this.#limit;
-    return { limit, open: this.#open, roundMillis, refused: this.#refused };
+    const { smallestDelayMillis: roundMillis } = this.#limit;
+    return { limit: this.#openMax, open: this.#open, roundMillis, refused: this.#refused };
   }
 
-  refuses(client: string): boolean {
-    const room = this.#limit.roomBeside(this.#open);
+  refuses(client: string, isLate = false): boolean {
+    if (isLate) this.#late();
+    const room = Math.min(this.#limit.roomBeside(this.#open), this.#openMax - this.#open);
     if (room > 0 && this.#clients.openOf(client) < ROOM_FACTOR * room) return false;
     this.#limit.refused();
     this.#refused += 1;
     return true;
+  }
+
+  /** How many may be open now. */
+  get #openMax(): number {
+    const { limit } = this.#limit;
+    return this.#isLate ? Math.min(this.#lateLimit, limit) : limit;
+  }
+
+  get isBusy(): boolean {
+    return this.#isBusy;
   }
 
   entered(client: string, requests: number): ClientShare {
@@ -93,6 +120,7 @@ export class LoadShedder implements SheddingBehindDoor, SheddingOfForwarded {
   left(share: ClientShare, requests: number): void {
     share.open -= requests;
     this.#open -= requests;
+    this.#rates.answered += requests;
   }
 
   /** One more that another node forwarded. Returns whether it is refused; if not, it is open until `leftForwarded`. */
@@ -109,9 +137,23 @@ export class LoadShedder implements SheddingBehindDoor, SheddingOfForwarded {
     this.#forwarded -= 1;
   }
 
-  /** A round of the event loop is over. @param busyMillis processor time that it took */
-  round(busyMillis: number): void {
-    this.#limit.observe(busyMillis, this.#init.monotonicMillis());
+  /** Rounds of the event loop are over. @param busyMillis processor time of one of them @param idleMillis in which they had nothing to do */
+  rounds(busyMillis: number, idleMillis: number): void {
+    const now = this.#init.monotonicMillis();
+    this.#limit.observe(busyMillis, now);
+    const rates = this.#rates;
+    rates.idleMillis += idleMillis;
+    const millis = now - rates.sinceMillis;
+    if (millis < RATE_MILLIS) return;
+    this.#isBusy = rates.idleMillis < IDLE_SHARE_MAX * millis;
+    this.#lateLimit = Math.max(LATE_LEAST, (rates.answered / millis) * LATE_TARGET_MILLIS);
+    this.#isLate = now - this.#lateMillis < CALM_MILLIS;
+    this.#rates = { sinceMillis: now, answered: 0, idleMillis: 0 };
+  }
+
+  #late(): void {
+    this.#lateMillis = this.#rates.sinceMillis;
+    this.#isLate = true;
   }
 
   /** To be called every tick: tells that refusing began, or ended. */

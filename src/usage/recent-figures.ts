@@ -69,6 +69,11 @@ export class RecentFigures {
     this.#now.lostCost += lostCost;
   }
 
+  /** So many requests were refused before anybody read them. */
+  unread(requests: number): void {
+    this.#now.unavailable += requests;
+  }
+
   /** Nobody could decide, and a fail mode did. */
   degraded(isAllowed: boolean): void {
     if (isAllowed) this.#now.letThrough += 1;

@@ -103,6 +103,11 @@ export class UsageTable {
     this.#count(this.#rowAsked(ruleId ?? this.#defaultRule), UNAVAILABLE);
   }
 
+  /** So many requests were refused before anybody read which rule they are for. */
+  unread(requests: number): void {
+    this.#count(this.#other, UNAVAILABLE, requests);
+  }
+
   /** Nobody could decide, and a fail mode did. @param ruleId of the first rule that it was for */
   degraded(ruleId: string | undefined): void {
     this.#count(this.#rowAsked(ruleId), DEGRADED);
@@ -152,10 +157,10 @@ export class UsageTable {
     return { ruleId, counts };
   }
 
-  #count(row: Row, column: number): void {
+  #count(row: Row, column: number, requests = 1): void {
     const at = this.#offset + column;
-    row.totals[column] = (row.totals[column] ?? 0) + 1;
-    row.minutes[at] = (row.minutes[at] ?? 0) + 1;
+    row.totals[column] = (row.totals[column] ?? 0) + requests;
+    row.minutes[at] = (row.minutes[at] ?? 0) + requests;
     row.lastMinute = this.#minute;
   }
 

@@ -8,10 +8,15 @@ export class PlayedShedding implements SheddingBehindDoor {
   readonly asked: string[] = [];
   readonly shares = new Map<string, ClientShare>();
 
-  refuses(client: string): boolean {
+  refuses(client: string, isLate = false): boolean {
     this.asked.push(client);
+    if (isLate) this.late.push(client);
     return this.refused === true || this.refused.has(client);
   }
+
+  isBusy = false;
+  /** Clients of which something waited unread. */
+  readonly late: string[] = [];
 
   entered(client: string, requests: number): ClientShare {
     const share = this.shares.get(client) ?? { open: 0 };

@@ -58,6 +58,7 @@ export class Door {
   readonly logged: string[] = [];
   readonly access = new PlayedAccess();
   readonly shedding = new PlayedShedding();
+  refusedUnread = 0;
   readonly asked: AllowRequest[] = [];
   readonly open: AllowDone[] = [];
   readonly told: {
@@ -127,6 +128,7 @@ export class Door {
         if (this.answer === undefined) this.open.push(done);
         else done(this.answer, PARTITION);
       },
+      refusedUnread: (requests) => void (this.refusedUnread += requests),
       answered: (request, answer, startedMillis) => this.told.push({ request, answer, startedMillis }),
       usage: (query, done) => {
         this.usageAsked.push(query);

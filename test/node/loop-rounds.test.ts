@@ -5,23 +5,82 @@ import { memoryInUse } from '../../src/node/memory.ts';
 import { pino } from 'pino';
 
 describe('rounds of the event loop', () => {
-  it('are told with the processor time that each took', () => {
-    let now = 100;
-    const rounds: number[] = [];
-    const watch = new LoopRounds({ round: (millis) => rounds.push(millis), processorMillis: () => now });
-    for (const took of [5, 0, 20]) {
-      now += took;
+  interface Round {
+    /** Of the clock, while it did not wait. */
+    readonly millis: number;
+    readonly waitsMillis?: number;
+    readonly processorMillis: number;
+  }
+
+  /** What is told, and how often somebody asked for the processor time. */
+  function play(rounds: readonly Round[]): { told: (readonly [number, number])[]; asked: number } {
+    let now = 1_000;
+    let idle = 300;
+    let processor = 50;
+    let asked = 0;
+    const told: (readonly [number, number])[] = [];
+    const watch = new LoopRounds({
+      monotonicMillis: () => now,
+      shortMillis: 10,
+      rounds: (...millis) => told.push(millis),
+      processorMillis: () => {
+        asked += 1;
+        return processor;
+      },
+      idleMillis: () => idle,
+    });
+    for (const { millis, waitsMillis = 0, processorMillis } of rounds) {
+      now += millis + waitsMillis;
+      idle += waitsMillis;
+      processor += processorMillis;
       watch.turn();
     }
-    expect(rounds).toEqual([5, 0, 20]);
+    return { told, asked };
+  }
+
+  it('that are short are told together, and nobody asks for the processor time', () => {
+    const short = { millis: 5, waitsMillis: 15, processorMillis: 4 };
+    expect(play([short, short, short, short])).toEqual({
+      told: [
+        [5, 30],
+        [5, 30],
+      ],
+      asked: 0,
+    });
+  });
+
+  it('that are long count by the processor time that each took', () => {
+    const ours = { millis: 60, processorMillis: 50 };
+    const others = { millis: 60, processorMillis: 3 };
+    expect(play([ours, ours, others]).told).toEqual([
+      [10, 0],
+      [50, 0],
+      [3, 0],
+    ]);
+  });
+
+  it('that were short in between do not count as a part of a long one', () => {
+    const long = { millis: 60, processorMillis: 50 };
+    expect(play([long, { millis: 5, waitsMillis: 100, processorMillis: 5 }, long, long]).told).toEqual([
+      [10, 0],
+      [5, 100],
+      [10, 0],
+      [50, 0],
+    ]);
   });
 
   it('take processor time of this process by itself', () => {
     const rounds: number[] = [];
-    const watch = new LoopRounds({ round: (millis) => rounds.push(millis) });
-    for (const end = process.cpuUsage().user + 20_000; process.cpuUsage().user < end;);
-    watch.turn();
-    expect(rounds[0]).toBeGreaterThanOrEqual(19);
+    const watch = new LoopRounds({
+      monotonicMillis: () => performance.now(),
+      shortMillis: 1,
+      rounds: (millis) => rounds.push(millis),
+    });
+    for (let i = 0; i < 2; i += 1) {
+      for (const end = process.cpuUsage().user + 50_000; process.cpuUsage().user < end;);
+      watch.turn();
+    }
+    expect(rounds[1]).toBeGreaterThanOrEqual(49);
   });
 });
 

@@ -41,6 +41,7 @@ export const REPORT: ClusterReport = {
 export class PlayedDoor {
   readonly access = new PlayedAccess();
   readonly shedding = new PlayedShedding();
+  refusedUnread = 0;
   readonly told: { readonly request: unknown; readonly answer: unknown }[] = [];
   readonly asked: AllowRequest[] = [];
   readonly open: AllowDone[] = [];
@@ -87,6 +88,7 @@ export class PlayedDoor {
           if (this.answer === undefined) this.open.push(done);
           else done(this.answer, 0);
         },
+        refusedUnread: (requests) => void (this.refusedUnread += requests),
         answered: (request, answer) => this.told.push({ request, answer }),
         usage: (_query, done) => done({ ok: false, reason: 'starting' }),
         allowDescribed: (request, done) => {

@@ -26,9 +26,7 @@ describe('a node that sheds load', () => {
     for (const command of commands) expect(await client.ask(...command)).toEqual(SHED);
     expect([played.asked, played.described, played.looks, played.refunds]).toEqual([[], [], [], []]);
     expect(played.door.counts.answers.unavailable).toBe(commands.length);
-    expect(played.told.map(({ answer }) => answer)).toEqual(
-      commands.map(() => ({ kind: 'unavailable', reason: 'overloaded', proposed: false })),
-    );
+    expect([played.told, played.refusedUnread]).toEqual([[], commands.length]);
   });
 
   it('still says how it is', async () => {
@@ -66,6 +64,53 @@ describe('a node that sheds load', () => {
     expect([...played.shedding.shares].map(([name, { open }]) => [name, open])).toEqual([['127.0.0.1', 2]]);
     for (const done of played.open) done({ kind: 'unavailable', reason: 'no_leader', proposed: false }, 0);
     expect(played.shedding.shares.get('127.0.0.1')?.open).toBe(0);
+  });
+});
+
+describe('a client that sends more than a busy node can do', () => {
+  const OPEN_MAX = 10;
+
+  async function overwhelmed(isBusy: boolean): Promise<ReturnType<PlayedDoor['client']>> {
+    played = await PlayedDoor.listening({ openMax: OPEN_MAX });
+    played.answer = undefined;
+    played.shedding.isBusy = isBusy;
+    const client = played.client();
+    for (let i = 0; i < 4 * OPEN_MAX; i += 1) client.send('ALLOW', `user${i}`);
+    await eventually('as much is asked as may be', () =>
+      played.asked.length === OPEN_MAX ? true : undefined,
+    );
+    // What waits now has waited for too long.
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    return client;
+  }
+
+  function answerSome(count: number): void {
+    for (const done of played.open.splice(0, count))
+      done({ kind: 'unavailable', reason: 'no_leader', proposed: false }, 0);
+  }
+
+  it('has what waited read on, and told of as late', async () => {
+    const client = await overwhelmed(true);
+    played.shedding.refused = true;
+    answerSome(6);
+    await eventually('all is read', () => (played.shedding.late.length === 3 * OPEN_MAX ? true : undefined));
+    expect(played.asked).toHaveLength(OPEN_MAX);
+    // Refusals come in their place.
+    expect(await client.next(6)).not.toContainEqual(SHED);
+    answerSome(4);
+    const rest = await client.next(4 + 3 * OPEN_MAX);
+    expect(rest.slice(4)).toEqual(Array.from({ length: 3 * OPEN_MAX }, () => SHED));
+    expect(played.refusedUnread).toBe(3 * OPEN_MAX);
+  });
+
+  it('waits as before while the node is not busy', async () => {
+    const client = await overwhelmed(false);
+    answerSome(6);
+    await client.next(6);
+    await eventually('as many are asked again', () =>
+      played.asked.length === OPEN_MAX + 6 ? true : undefined,
+    );
+    expect(played.shedding.late).toEqual([]);
   });
 });
 

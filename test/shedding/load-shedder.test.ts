@@ -32,7 +32,7 @@ class Bench {
   rounds(millis: number, busyMillis: number): void {
     for (let passed = 0; passed < millis; passed += 10) {
       this.now += 10;
-      this.shedder.round(busyMillis);
+      this.shedder.rounds(busyMillis, Math.max(0, 10 - busyMillis));
       this.shedder.tick();
     }
   }
@@ -120,5 +120,64 @@ describe('the table of clients', () => {
     expect(shares.openOf('e')).toBe(2);
     expect(shares.of('c')).toBe(shares.of('d'));
     expect(CLIENTS_MAX).toBeGreaterThan(1_000);
+  });
+});
+
+describe('a node with clients that send more than it can do', () => {
+  const EACH_MILLIS = 10;
+
+  /** For a second it has no time left, and answers so many requests in each millisecond. */
+  function busyBench(answersPerMilli: number): Bench {
+    const bench = new Bench(65_536);
+    for (let passed = 0; passed < 1_000; passed += EACH_MILLIS) {
+      const share = bench.shedder.entered('before', answersPerMilli * EACH_MILLIS);
+      bench.now += EACH_MILLIS;
+      bench.shedder.left(share, answersPerMilli * EACH_MILLIS);
+      bench.shedder.rounds(1, 0);
+    }
+    return bench;
+  }
+
+  /** Of so many requests that waited unread. */
+  function letIn(bench: Bench, requests: number): number {
+    let entered = 0;
+    for (let i = 0; i < requests; i += 1) {
+      // Not one client: they share what there is.
+      if (bench.shedder.refuses(`client ${i}`, true)) continue;
+      bench.shedder.entered(`client ${i}`, 1);
+      entered += 1;
+    }
+    return entered;
+  }
+
+  it('is busy when it never waits, and not when it does', () => {
+    const bench = busyBench(1);
+    expect(bench.shedder.isBusy).toBe(true);
+    for (let i = 0; i < 20; i += 1) {
+      bench.now += EACH_MILLIS;
+      bench.shedder.rounds(1, 5);
+    }
+    expect(bench.shedder.isBusy).toBe(false);
+  });
+
+  it('lets in of what waited as much as it answers in 40 ms', () => {
+    expect(letIn(busyBench(20), 5_000)).toBe(800);
+  });
+
+  it('lets in 512 requests even if it answers few: each entry of a log holds many', () => {
+    expect(letIn(busyBench(1), 5_000)).toBe(512);
+  });
+
+  it('does the same with all that comes, until a second has passed in which nothing waited', () => {
+    const bench = busyBench(20);
+    letIn(bench, 5_000);
+    expect(bench.shedder.refuses('another')).toBe(true);
+    expect(bench.shedder.report).toMatchObject({ limit: 800, open: 800 });
+    for (let passed = 0; passed < 1_200; passed += EACH_MILLIS) {
+      bench.now += EACH_MILLIS;
+      bench.shedder.rounds(1, 0);
+    }
+    expect(bench.shedder.refuses('another')).toBe(false);
+    expect(bench.shedder.report.limit).toBe(65_536);
   });
 });

@@ -74,6 +74,7 @@ const NODE: NodeBehindDoor = {
     done({ kind: 'decision', decision: decisionOf() }, 0);
   },
   answered: () => {},
+  refusedUnread: () => {},
   usage: (_query, done) => done({ ok: false, reason: 'starting' }),
   allowDescribed: (request, done) => {
     promise(invalidInDescribed(request) === undefined, 'descriptors within their bounds');
