@@ -6,7 +6,7 @@ import type { Invalid } from './answer.ts';
 import { isBoundedInteger, isBoundedText } from './bounded.ts';
 import type { CustomerGuard } from './customer.ts';
 
-// A node refuses frames with what is beyond its bounds, and breaks the connection: other bounds need a new PROTOCOL_VERSION.
+// A node refuses frames with what is beyond its bounds, and breaks the connection: other bounds need a new version (`versions.ts`).
 /** The longest user id in UTF-8 bytes. */
 export const KEY_BYTES_MAX = 256;
 /** The longest rule id in UTF-8 bytes. */

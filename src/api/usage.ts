@@ -8,7 +8,7 @@ import { RULE_ID_BYTES_MAX } from './request.ts';
 
 /**
  * What is counted of every rule, a column each, in the order in which columns are kept and sent: new ones go last, and
- * need a new PROTOCOL_VERSION. `unavailable`: nobody could decide. `degraded`: nobody could, and fail modes of rules did.
+ * need a new version (`versions.ts`). `unavailable`: nobody could decide. `degraded`: nobody could, and fail modes of rules did.
  */
 export const USAGE_OUTCOMES = ['allowed', 'denied', 'unavailable', 'degraded'] as const;
 export type UsageOutcome = (typeof USAGE_OUTCOMES)[number];

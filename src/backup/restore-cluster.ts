@@ -14,6 +14,7 @@ import { encodeHistoryLost } from '../limiter/log/command.ts';
 import type { RuleTable } from '../limiter/rules.ts';
 import { META_GROUP, metaMembers } from '../meta/cluster-placement.ts';
 import { encodeMeta } from '../meta/meta-form.ts';
+import { VERSIONS } from '../api/versions.ts';
 import { applyMetaCommand, type MetaRecord } from '../meta/meta-state.ts';
 import { type Hash32, KEY_HASH, loadHash32 } from '../partition/hash.ts';
 import { ringPlacement } from '../partition/placement.ts';
@@ -135,7 +136,8 @@ function restoredRecord(
     return { ...(http !== undefined && { http }), ...(peer !== undefined && { peer }), ...founder };
   });
   const { replicas, partitions } = config;
-  const { record } = applyMetaCommand(undefined, { type: 'create', nodes, replicas, partitions }, hash);
+  const create = { type: 'create', nodes, replicas, partitions, clusterVersion: VERSIONS.max } as const;
+  const { record } = applyMetaCommand(undefined, create, hash);
   if (record === undefined) throw new ConfigError('nodes', 'make no cluster');
   const { rules, definitions, tokens } = backup.record.state;
   const state = {

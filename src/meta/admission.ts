@@ -24,9 +24,11 @@ import type { HostPort } from '../api/node-address.ts';
 import type { PeerMessage } from '../../raft/driver/peer-message.ts';
 import type { NodeId } from '../../raft/types.ts';
 import type { Founder } from '../../storage/identity.ts';
+import { agreedVersion, noCommonVersionText, VERSIONS, type VersionRange } from '../api/versions.ts';
 import type { Hello, Refusal, Sender } from '../wire/hello.ts';
 import { META_GROUP } from './cluster-placement.ts';
 import type { Introduction, MetaState } from './meta-state.ts';
+import { clusterVersionOf } from './versions.ts';
 
 export interface AdmissionInit {
   readonly nodeId: NodeId;
@@ -46,6 +48,7 @@ export class Admission {
   /** By node, for good: also of those that left. */
   readonly #recorded = new Map<NodeId, string>();
   #removed: ReadonlySet<NodeId> = new Set();
+  #versions = VERSIONS;
   /** This node takes part no more, and this is why. */
   #withdrawn: string | undefined;
 
@@ -59,7 +62,10 @@ export class Admission {
    *
    * @param members of group 0: one that was removed is spoken with until it had the chance to learn so
    */
-  update({ nodes, leaving, retired }: MetaState, members: readonly NodeId[]): void {
+  update(state: MetaState, members: readonly NodeId[]): void {
+    const { nodes, leaving, retired } = state;
+    const { min, max } = VERSIONS;
+    this.#versions = { min: Math.max(min, clusterVersionOf(state)), max };
     for (const { id, incarnation } of [...nodes, ...leaving]) {
       if (incarnation !== undefined) this.#recorded.set(id, incarnation);
     }
@@ -74,6 +80,11 @@ export class Admission {
 
   get self(): Sender {
     return { node: this.#init.nodeId, incarnation: this.#init.incarnation };
+  }
+
+  /** What this node speaks: none below the version of the cluster, as far as it knows that. */
+  get versions(): VersionRange {
+    return this.#versions;
   }
 
   /** What this node says of itself. */
@@ -94,6 +105,7 @@ export class Admission {
       ...this.self,
       target,
       facts,
+      speaks: this.#versions,
       ...(targetIncarnation !== undefined && { targetIncarnation }),
       ...addresses,
     };
@@ -122,6 +134,10 @@ export class Admission {
     if (this.trustIn(hello) === 'refused') {
       const text = `another database is recorded under node id ${node}: two machines have this id, or its disk was lost; take a new id`;
       return { code: 'otherIncarnation', text };
+    }
+    if (agreedVersion(this.#versions, hello.speaks) === undefined) {
+      const text = noCommonVersionText(hello, { node: nodeId, speaks: this.#versions });
+      return { code: 'otherVersion', text };
     }
     if (hello.target !== nodeId || node === nodeId) {
       const text = `node ${node} looked for node ${hello.target} and reached node ${nodeId}: check the addresses in cluster.json`;

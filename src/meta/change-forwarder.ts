@@ -3,19 +3,23 @@
  * once: whoever receives it decides, or says that it does not lead.
  */
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
+import type { NodeBehind } from '../api/upgrade.ts';
 import { Calls } from '../wire/calls.ts';
 import {
   type ClusterChange,
   type ClusterChangeResult,
   encodeChangeResult,
   encodeClusterChange,
+  versionOfChange,
   type ForwardedChange,
   type ForwardedResult,
 } from '../wire/cluster-changes.ts';
 import type { MetaGroup } from './meta-group.ts';
+import type { SpokenVersions } from './versions.ts';
 
 export interface ChangeForwarderInit {
   readonly meta: MetaGroup;
+  readonly versions: SpokenVersions;
   readonly isConnected: (peer: NodeId) => boolean;
   /** Sends one frame; false if it was dropped. */
   readonly send: (to: NodeId, type: 'change' | 'changed', payload: Uint8Array) => boolean;
@@ -49,7 +53,12 @@ export class ChangeForwarder {
     const { meta, isConnected, send } = this.#init;
     const { leader } = meta;
     if (meta.isLeader || leader === NO_NODE || !isConnected(leader)) {
-      meta.change(change, done);
+      this.#decide(change, done);
+      return;
+    }
+    const behind = this.#behind(change);
+    if (behind?.some(({ node, speaks }) => node === leader && speaks !== undefined) === true) {
+      done({ ok: false, reason: 'nodesBehind', behind });
       return;
     }
     const until = this.#ticks + PATIENCE_TICKS;
@@ -62,8 +71,22 @@ export class ChangeForwarder {
     if (!call.isSent) this.#calls.notSent(call);
   }
 
+  /** The nodes that do not know a change of this type, as far as is known here. */
+  #behind(change: ClusterChange): readonly NodeBehind[] | undefined {
+    const { meta, versions } = this.#init;
+    return meta.state && versions.behind(meta.state, versionOfChange(change));
+  }
+
+  /** Whoever does not lead says so. */
+  #decide(change: ClusterChange, done: (result: ClusterChangeResult) => void): void {
+    const { meta, versions } = this.#init;
+    const answer = meta.isLeader && meta.state !== undefined && versions.answerTo(change, meta.state);
+    if (answer) done(answer);
+    else meta.change(change, done);
+  }
+
   receiveChange(from: NodeId, { id, change }: ForwardedChange): void {
-    this.#init.meta.change(change, (result) => {
+    this.#decide(change, (result) => {
       this.#init.send(from, 'changed', encodeChangeResult({ id, result }));
     });
   }

@@ -25,6 +25,7 @@ import { Offers } from './offers.ts';
 import { Registrar } from './registrar.ts';
 import { type LocalReplicas, ReplicaKeeper } from './replica-keeper.ts';
 import { type Exclusion, type NodeStanding, StandingOfNode } from './standing.ts';
+import { SpokenVersions } from './versions.ts';
 
 export interface MembershipInit {
   readonly nodeId: NodeId;
@@ -52,6 +53,7 @@ export interface MembershipInit {
 export class Membership {
   readonly #init: MembershipInit;
   readonly #registrar: Registrar;
+  readonly #versions: SpokenVersions;
   readonly #standing: StandingOfNode;
   readonly #offers: Offers;
   readonly #mover: GroupMover;
@@ -64,6 +66,7 @@ export class Membership {
     this.#init = init;
     const { raft, meta, admission, replicas, send } = init;
     this.#registrar = new Registrar(meta, admission.introduction);
+    this.#versions = new SpokenVersions(init.nodeId);
     this.#standing = new StandingOfNode(admission);
     this.#offers = new Offers((group) => raft.leads(group));
     this.#mover = new GroupMover({
@@ -77,7 +80,7 @@ export class Membership {
       offer: (to, version, partitions) =>
         send(to, 'offers', encodeGroupsOfVersion({ version, groups: partitions.map(groupOfPartition) })),
     });
-    this.#changes = new ChangeForwarder(init);
+    this.#changes = new ChangeForwarder({ ...init, versions: this.#versions });
   }
 
   /** What the disk held of the partitions. */
@@ -149,6 +152,7 @@ export class Membership {
   /** A peer said this, and was not refused. */
   introduced(hello: Hello): void {
     this.#registrar.introduced(hello);
+    this.#versions.introduced(hello);
   }
 
   welcomedBy(peer: NodeId): void {
@@ -161,6 +165,7 @@ export class Membership {
 
   peerLost(peer: NodeId): void {
     this.#registrar.gone(peer);
+    this.#versions.gone(peer);
     this.#offers.gone(peer);
   }
 

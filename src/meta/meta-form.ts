@@ -5,6 +5,8 @@
 import { InvalidFieldError } from '../api/fields.ts';
 import { validateDrain } from '../api/drain.ts';
 import { validateTokenEntry } from '../api/token.ts';
+import { validateUpgrade } from '../api/upgrade.ts';
+import { VERSIONS } from '../api/versions.ts';
 import { InvalidRuleError, validateRuleTable } from '../limiter/rules.ts';
 import type { MetaCommand, MetaRecord, MetaState } from './meta-state.ts';
 import { isPlacement } from './placement-text.ts';
@@ -19,13 +21,30 @@ export class MetaDecodeError extends Error {
   }
 }
 
+/** A newer program raised the version of the cluster: what follows cannot be read. The node must stop, and be started with that one. */
+export class NewerClusterError extends Error {
+  readonly code = 'NEWER_CLUSTER';
+
+  constructor(version: number) {
+    super(
+      `the cluster was raised to version ${version}, and this program reads no version above ${VERSIONS.max}: ` +
+        'start this node with a newer quorate; there is no way back to this one',
+    );
+    this.name = 'NewerClusterError';
+  }
+}
+
 export function encodeMeta(value: MetaCommand | MetaRecord | null): Uint8Array {
   return new TextEncoder().encode(JSON.stringify(value));
 }
 
-/** @throws MetaDecodeError */
+/** @throws MetaDecodeError, or NewerClusterError if only a newer program can go on from here */
 export function decodeMetaCommand(data: Uint8Array): MetaCommand {
   const value = parsed(new TextDecoder().decode(data), 'command');
+  if (isObject(value)) {
+    refuseNewer(value['clusterVersion']);
+    if (value['type'] === 'upgrade' && isObject(value['change'])) refuseNewer(value['change']['version']);
+  }
   if (!isCommand(value)) throw new MetaDecodeError('command', 'a field is not what it should be');
   return value as MetaCommand;
 }
@@ -35,14 +54,21 @@ export function isReadable(command: MetaCommand): boolean {
   return isCommand(JSON.parse(JSON.stringify(command)));
 }
 
-/** Undefined before the first command. @throws MetaDecodeError */
+/** Undefined before the first command. @throws MetaDecodeError, or NewerClusterError as above */
 export function decodeMetaRecord(chunks: readonly Uint8Array[]): MetaRecord | undefined {
   const decoder = new TextDecoder();
   const text = chunks.map((chunk) => decoder.decode(chunk, { stream: true })).join('') + decoder.decode();
   const value = parsed(text, 'record');
   if (value === null) return undefined;
+  if (isObject(value) && isObject(value['state'])) refuseNewer(value['state']['clusterVersion']);
   if (!isRecord(value)) throw new MetaDecodeError('record', 'a field is not what it should be');
   return value as MetaRecord;
+}
+
+/** First of all: what a newer program wrote beside it may have any shape. */
+function refuseNewer(version: unknown): void {
+  if (Number.isSafeInteger(version) && Number(version) > VERSIONS.max)
+    throw new NewerClusterError(Number(version));
 }
 
 function parsed(text: string, what: string): unknown {
@@ -109,6 +135,9 @@ const isTokenChange: Check = (value) =>
     ? isToken(value['create'])
     : isText(value['revoke']) && typeof value['canOpen'] === 'boolean');
 
+const isUpgrade = isSound((value) => validateUpgrade(isObject(value) ? value : {}), InvalidFieldError);
+/** One before the lowest that this program speaks may be where the cluster still is. */
+const isVersion: Check = (value) => isCount(value) && Number(value) >= 1;
 const isDrain = isSound((value) => validateDrain(isObject(value) ? value : {}), InvalidFieldError);
 
 const isChange: Check = (value) =>
@@ -119,7 +148,10 @@ function isCommand(value: unknown): boolean {
   switch (value['type']) {
     case 'create':
       return (
-        isListOf(isIntroduction)(value['nodes']) && isCount(value['replicas']) && isCount(value['partitions'])
+        isListOf(isIntroduction)(value['nodes']) &&
+        isCount(value['replicas']) &&
+        isCount(value['partitions']) &&
+        isAbsentOr(isVersion)(value['clusterVersion'])
       );
     case 'change':
       return isChange(value['change']);
@@ -129,6 +161,8 @@ function isCommand(value: unknown): boolean {
       return isTokenChange(value['change']);
     case 'drain':
       return isDrain(value['change']);
+    case 'upgrade':
+      return isUpgrade(value['change']);
     case 'introduce':
       return isIntroduction(value['node']);
     case 'settled':
@@ -161,7 +195,7 @@ function arePlacements(state: MetaState, replicas: number): boolean {
 function isState(value: unknown): boolean {
   if (!isObject(value)) return false;
   const { version, settledVersion, nodes, settledNodes, leaving, retired, rules, definitions } = value;
-  const { placement, settledPlacement, tokens } = value;
+  const { placement, settledPlacement, tokens, clusterVersion } = value;
   return (
     [version, settledVersion].every(isCount) &&
     [nodes, leaving].every(isListOf(isMember)) &&
@@ -169,6 +203,7 @@ function isState(value: unknown): boolean {
     [placement, settledPlacement].every(isText) &&
     isAbsentOr(isTokenTable)(tokens) &&
     isAbsentOr(isTable)(rules) &&
-    isAbsentOr(isText)(definitions)
+    isAbsentOr(isText)(definitions) &&
+    isAbsentOr(isVersion)(clusterVersion)
   );
 }

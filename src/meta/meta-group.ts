@@ -5,6 +5,7 @@
 import type { GroupApplication, SnapshotSource, SnapshotTarget } from '../../raft/driver/multi-raft.ts';
 import { NO_NODE, type Entry, type GroupConfig, type NodeId } from '../../raft/types.ts';
 import type { GroupClock } from '../../raft/driver/group-clock.ts';
+import { VERSIONS } from '../api/versions.ts';
 import type { Hash32 } from '../partition/hash.ts';
 import type { ClusterChange, ClusterChangeResult } from '../wire/cluster-changes.ts';
 import { decodeMetaCommand, decodeMetaRecord, encodeMeta, isReadable } from './meta-form.ts';
@@ -15,6 +16,7 @@ import {
   type MetaRecord,
   type MetaState,
 } from './meta-state.ts';
+import { clusterVersionOf } from './versions.ts';
 
 export interface MetaGroupInit {
   readonly clock: GroupClock;
@@ -107,8 +109,10 @@ export class MetaGroup implements GroupApplication {
   takeProposal(): Uint8Array | undefined {
     const { founders, fixed } = this.#init;
     if (this.#record === undefined && this.#inflight.size === 0) {
+      const { replicas, partitions } = fixed;
+      const clusterVersion = VERSIONS.max;
       this.#proposing = {
-        command: { type: 'create', nodes: founders, replicas: fixed.replicas, partitions: fixed.partitions },
+        command: { type: 'create', nodes: founders, replicas, partitions, clusterVersion },
         done: undefined,
       };
     } else {
@@ -193,6 +197,7 @@ export class MetaGroup implements GroupApplication {
 /** Of what a command of this type changes. */
 function versionTold(state: MetaState | undefined, type: MetaCommand['type'] | undefined): number {
   const { version, rules, tokens } = state ?? {};
+  if (type === 'upgrade') return clusterVersionOf(state);
   if (type === 'rules') return rules?.version ?? 0;
   return (type === 'tokens' ? tokens?.version : version) ?? 0;
 }

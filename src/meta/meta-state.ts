@@ -13,9 +13,11 @@ import { ringPlacement, tableOf } from '../partition/placement.ts';
 import { decodePlacement, encodePlacement } from './placement-text.ts';
 import type { DrainRefusal } from '../api/drain.ts';
 import type { TokenRefusal } from '../api/token.ts';
+import type { UpgradeRefusal } from '../api/upgrade.ts';
 import type { ClusterChange } from '../wire/cluster-changes.ts';
 import { changedDraining } from './draining.ts';
 import { changedTokens, type TokenTable } from './token-table.ts';
+import { changedVersion } from './versions.ts';
 
 /** A node of the cluster. */
 export interface Member {
@@ -52,6 +54,8 @@ export interface MetaState {
   readonly definitions?: string;
   /** Who may ask what; absent until the first one is made. */
   readonly tokens?: TokenTable;
+  /** Of what is written, see `clusterVersionOf`; absent while it is the one that says nothing of versions. */
+  readonly clusterVersion?: number;
 }
 
 /** What a node says of itself. */
@@ -63,6 +67,8 @@ export type MetaCommand =
       readonly nodes: readonly Introduction[];
       readonly replicas: number;
       readonly partitions: number;
+      /** Absent in logs of nodes that say nothing of versions. */
+      readonly clusterVersion?: number;
     }
   | ClusterChange
   | { readonly type: 'introduce'; readonly node: Introduction }
@@ -79,7 +85,7 @@ export interface MetaRecord {
 
 export interface MetaResult {
   readonly record: MetaRecord | undefined;
-  readonly refusal?: NodeChangeRefusal | DrainRefusal | TokenRefusal | 'rulesChanged';
+  readonly refusal?: NodeChangeRefusal | DrainRefusal | TokenRefusal | UpgradeRefusal | 'rulesChanged';
 }
 
 /** @param hash where the ring of placement has its nodes and partitions; fixed with the cluster */
@@ -111,6 +117,13 @@ export function applyMetaCommand(
       if (typeof state === 'string') return { record, refusal: state };
       return { record: state === record.state ? record : { ...record, state } };
     }
+    case 'upgrade': {
+      // Nobody proposes one before the cluster is created.
+      if (record === undefined) return { record, refusal: 'lowerVersion' };
+      const state = changedVersion(record.state, command.change);
+      if (typeof state === 'string') return { record, refusal: state };
+      return { record: state === record.state ? record : { ...record, state } };
+    }
     case 'introduce':
       return { record: record === undefined ? record : introduced(record, command.node) };
     case 'settled':
@@ -119,7 +132,7 @@ export function applyMetaCommand(
 }
 
 function created(
-  { nodes, replicas, partitions }: Extract<MetaCommand, { type: 'create' }>,
+  { nodes, replicas, partitions, clusterVersion }: Extract<MetaCommand, { type: 'create' }>,
   hash: Hash32,
 ): MetaRecord {
   const sorted = byId(nodes);
@@ -127,8 +140,9 @@ function created(
   const table = tableOf(ringPlacement(settledNodes, partitions, replicas, hash));
   const placement = encodePlacement(table, settledNodes);
   const settled = { settledVersion: 1, settledNodes, settledPlacement: placement };
+  const versioned = clusterVersion === undefined ? {} : { clusterVersion };
   return {
-    state: { version: 1, ...settled, nodes: sorted, placement, leaving: [], retired: [] },
+    state: { version: 1, ...settled, nodes: sorted, placement, leaving: [], retired: [], ...versioned },
     replicas,
     added: [],
   };

@@ -81,7 +81,7 @@ export class StandingOfNode {
     if (this.#verdict !== undefined) return this.#verdict;
     if (!isReady) {
       for (const { code, text: reason } of this.#refusals.values()) {
-        if (code === 'otherFacts') return { state: 'refused', reason };
+        if (code === 'otherFacts' || code === 'otherVersion') return { state: 'refused', reason };
       }
     }
     const { node } = this.#admission.self;

@@ -6,6 +6,7 @@
 import { connect, type Socket } from 'node:net';
 import type { Logger } from 'pino';
 import type { NodeId } from '../../raft/types.ts';
+import { agreedVersion, noCommonVersionText } from '../api/versions.ts';
 import type { PeerTls } from '../tls/node-tls.ts';
 import { connectToPeer, isDistrust } from '../tls/peer-connections.ts';
 import {
@@ -14,6 +15,7 @@ import {
   FrameDecoder,
   FrameError,
   type FrameType,
+  HANDSHAKE_VERSION,
   type PeerFrameType,
 } from '../wire/frame.ts';
 import {
@@ -23,6 +25,7 @@ import {
   HELLO_BYTES_MAX,
   type Hello,
   type Refusal,
+  type Welcome,
 } from '../wire/hello.ts';
 
 export interface PeerAddress {
@@ -72,8 +75,10 @@ export class Dialer {
   #turn = 0;
   #socket: Socket | undefined;
   #isConnected = false;
-  /** The incarnation that was reached; `undefined` before. */
-  #reached: string | undefined;
+  /** What was reached; `undefined` before. */
+  #reached: Welcome | undefined;
+  /** Of the frames that are sent. */
+  #version = HANDSHAKE_VERSION;
   #connectedAtMillis = 0;
   #keepAlive: NodeJS.Timeout | undefined;
   /** Since it was last looked at. */
@@ -97,7 +102,7 @@ export class Dialer {
     return this.#isConnected;
   }
 
-  get reached(): string | undefined {
+  get reached(): Welcome | undefined {
     return this.#reached;
   }
 
@@ -145,7 +150,7 @@ export class Dialer {
       socket.cork();
       this.#init.atTurnEnd(() => socket.uncork());
     }
-    socket.write(encodeFrame(type, payload, this.#init.tag));
+    socket.write(encodeFrame(type, payload, this.#init.tag, this.#version));
     this.#hasSent = true;
   }
 
@@ -180,6 +185,7 @@ export class Dialer {
         ? connect({ ...address, noDelay: true, keepAlive: true })
         : connectToPeer(tls, address, peer);
     this.#socket = socket;
+    this.#version = HANDSHAKE_VERSION;
     const timer = setTimeout(() => socket.destroy(), CONNECT_MILLIS_MAX);
     const decoder = new FrameDecoder(tag, HELLO_BYTES_MAX);
     const isOpen = tls === undefined ? 'connect' : 'secureConnect';
@@ -217,27 +223,40 @@ export class Dialer {
     const { peer, logger } = this.#init;
     if (frame.type === 'welcome' && !this.#isConnected) {
       const reached = decodeWelcome(frame.payload);
+      const { node, speaks, targetIncarnation } = this.#init.hello();
       // It may have come to be known only after the hello which database is the right one.
-      if ((this.#init.hello().targetIncarnation ?? reached) !== reached)
+      if ((targetIncarnation ?? reached.incarnation) !== reached.incarnation)
         throw new FrameError('its database is another than the one recorded');
+      const version = agreedVersion(speaks, reached.speaks);
+      if (version === undefined) {
+        const text = noCommonVersionText({ node: peer, speaks: reached.speaks }, { node, speaks });
+        this.#unwanted(socket, address, { code: 'otherVersion', text });
+        return;
+      }
       this.#reached = reached;
+      this.#version = version;
       this.#isConnected = true;
       this.#connectedAtMillis = performance.now();
       this.#keepAlive = setInterval(() => this.#sayAlive(socket), KEEP_ALIVE_MILLIS);
       this.#refusals = 0;
       this.#told.clear();
-      logger.info({ peer, address }, 'connected to peer');
+      logger.info({ peer, address, version }, 'connected to peer');
       this.#init.onConnected();
     } else if (frame.type === 'refused') {
       const refusal = decodeRefusal(frame.payload);
-      this.#refusals += 1;
-      this.#isRefused = true;
-      this.#tellOnce(address, refusal.code, refusal.text);
+      this.#unwanted(socket, address, refusal);
       this.#init.onRefused(refusal);
-      socket.destroy();
     } else {
       throw new FrameError(`expected a welcome, got ${frame.type}`);
     }
+  }
+
+  /** Either end has refused the other: nothing is sent, and it is tried again after a while. */
+  #unwanted(socket: Socket, address: PeerAddress, { code, text }: Refusal): void {
+    this.#refusals += 1;
+    this.#isRefused = true;
+    this.#tellOnce(address, code, text);
+    socket.destroy();
   }
 
   #tellOnce(address: PeerAddress, kind: string, text: string): void {

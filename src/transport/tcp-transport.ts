@@ -10,27 +10,13 @@
 import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
 import type { NodeId } from '../../raft/types.ts';
-import { Dialer, KEEP_ALIVE_MILLIS, type PeerAddress } from './dialer.ts';
+import { agreedVersion } from '../api/versions.ts';
+import { Dialer, type PeerAddress } from './dialer.ts';
 import type { Gate } from './gate.ts';
 import type { PeerTls } from '../tls/node-tls.ts';
-import {
-  clusterTag,
-  encodeFrame,
-  FRAME_PAYLOAD_BYTES_MAX,
-  FrameDecoder,
-  type Frame,
-  FrameError,
-  type PeerFrameType,
-} from '../wire/frame.ts';
-import {
-  decodeHello,
-  encodeRefusal,
-  encodeWelcome,
-  HELLO_BYTES_MAX,
-  type Hello,
-  type Refusal,
-  type Sender,
-} from '../wire/hello.ts';
+import { clusterTag, encodeFrame, FrameError, type PeerFrameType } from '../wire/frame.ts';
+import { encodeWelcome, type Hello, type Refusal, type Sender } from '../wire/hello.ts';
+import { IncomingConnection, refuse } from './incoming-connection.ts';
 import { PeerListener } from './peer-listener.ts';
 import { ThrottledLog } from './throttled-log.ts';
 
@@ -67,14 +53,8 @@ export interface TcpTransportInit {
   readonly atTurnEnd: (flush: () => void) => void;
 }
 
-/** A connection that has not said who it is by then is closed. */
-const HELLO_MILLIS_MAX = 5_000;
 /** Nodes that introduced themselves and are no known peers. */
 const INTRODUCED_MAX = 16;
-/** Who dialled says that often that it lives; one that is silent for so long is gone, though nobody closed the connection. */
-const SILENT_MILLIS_MAX = 5 * KEEP_ALIVE_MILLIS;
-/** Whoever was refused has so long to read why. */
-const REFUSED_MILLIS_MAX = 1_000;
 
 interface Outgoing {
   readonly dialer: Dialer;
@@ -135,13 +115,15 @@ export class TcpTransport {
     for (const [peer, { socket, hello }] of this.#incoming) {
       const refusal = this.#init.gate.refusalOf(hello);
       if (refusal === undefined || socket.writableEnded) continue;
-      this.#refuse(socket, refusal);
+      refuse(socket, this.#tag, refusal, hello);
       if (this.#outgoing.get(peer)?.isIntroduced === true) this.#drop(peer);
     }
     for (const [peer, { dialer }] of this.#outgoing) {
-      const { targetIncarnation } = this.#init.gate.helloTo(peer);
-      const isOther = targetIncarnation !== undefined && dialer.reached !== targetIncarnation;
-      if (dialer.isConnected && isOther) dialer.break();
+      const { reached } = dialer;
+      const { targetIncarnation, speaks } = this.#init.gate.helloTo(peer);
+      const isOther = targetIncarnation !== undefined && reached?.incarnation !== targetIncarnation;
+      const isStrange = reached !== undefined && agreedVersion(speaks, reached.speaks) === undefined;
+      if (dialer.isConnected && (isOther || isStrange)) dialer.break();
     }
   }
 
@@ -251,67 +233,37 @@ export class TcpTransport {
 
   /** @param proven who it is, by its certificate */
   #accept(socket: Socket, proven: NodeId | undefined): void {
-    socket.setNoDelay(true);
-    socket.setKeepAlive(true);
     this.#accepted.add(socket);
-    const decoder = new FrameDecoder(this.#tag, HELLO_BYTES_MAX);
-    let hello: Hello | undefined;
-    const helloTimer = setTimeout(() => socket.destroy(), HELLO_MILLIS_MAX);
-    const onFrame = (frame: Frame): void => {
-      // An earlier frame of the same read may have been the last one that is listened to.
-      if (socket.destroyed || socket.writableEnded) return;
-      const { type, payload } = frame;
-      if (hello !== undefined) {
-        if (type === 'hello' || type === 'welcome' || type === 'refused')
-          throw new FrameError(`${type} is said once, at the beginning`);
-        if (type !== 'alive') this.#handlers?.onFrame(hello, type, payload);
-        return;
-      }
-      clearTimeout(helloTimer);
-      if (type !== 'hello') throw new FrameError(`expected hello first, got ${type}`);
-      const said = decodeHello(payload);
-      if (proven !== undefined && said.node !== proven)
-        throw new FrameError(
-          `its certificate is of node ${proven}, and it says that it is node ${said.node}`,
-        );
-      if (!this.#welcome(socket, said)) return;
-      hello = said;
-      decoder.payloadBytesMax = FRAME_PAYLOAD_BYTES_MAX;
-    };
-    socket.on('data', (bytes: Buffer) => {
-      try {
-        if (!socket.destroyed && !socket.writableEnded) decoder.push(bytes, onFrame);
-      } catch (error) {
-        if (!(error instanceof FrameError)) throw error;
+    void new IncomingConnection({
+      socket,
+      proven,
+      tag: this.#tag,
+      introduced: (hello) => this.#welcome(socket, hello),
+      received: (hello, type, payload) => this.#handlers?.onFrame(hello, type, payload),
+      bad: ({ message: reason }, hello) => {
         const { remoteAddress, remotePort } = socket;
-        const from = hello?.node;
-        const fields = { from, remoteAddress, remotePort, reason: error.message };
-        if (from === undefined) this.#log.warn('refused', fields, 'refused a connection on the peer port');
+        const fields = { from: hello?.node, remoteAddress, remotePort, reason };
+        if (hello === undefined) this.#log.warn('refused', fields, 'refused a connection on the peer port');
         else this.#log.warn('badFrame', fields, 'closed a peer connection: bad frame');
-        socket.destroy();
-      }
-    });
-    socket.setTimeout(SILENT_MILLIS_MAX, () => {
-      socket.destroy();
-      if (socket.writableEnded) return;
-      this.#log.warn('silent', { from: hello?.node }, 'a peer fell silent');
-      // What we send to it may go nowhere as well: dial anew.
-      if (hello !== undefined) this.#outgoing.get(hello.node)?.dialer.break();
-    });
-    socket.on('error', (error) =>
-      this.#init.logger.debug({ from: hello?.node, err: error }, 'connection from peer failed'),
-    );
-    socket.once('close', () => {
-      clearTimeout(helloTimer);
-      this.#accepted.delete(socket);
-      if (hello === undefined || this.#incoming.get(hello.node)?.socket !== socket) return;
-      this.#incoming.delete(hello.node);
-      if (!this.#closed) this.#handlers?.onPeerLost(hello.node);
+      },
+      silent: (hello) => {
+        this.#log.warn('silent', { from: hello?.node }, 'a peer fell silent');
+        // What we send to it may go nowhere as well: dial anew.
+        if (hello !== undefined) this.#outgoing.get(hello.node)?.dialer.break();
+      },
+      failed: (err, hello) =>
+        this.#init.logger.debug({ from: hello?.node, err }, 'connection from peer failed'),
+      closed: (hello) => {
+        this.#accepted.delete(socket);
+        if (hello === undefined || this.#incoming.get(hello.node)?.socket !== socket) return;
+        this.#incoming.delete(hello.node);
+        if (!this.#closed) this.#handlers?.onPeerLost(hello.node);
+      },
     });
   }
 
-  /** The first frame says who dials and whom they think they reached. False: it is refused. */
-  #welcome(socket: Socket, hello: Hello): boolean {
+  /** The first frame says who dials and whom they think they reached. Undefined: it is refused; or the version to speak. */
+  #welcome(socket: Socket, hello: Hello): number | undefined {
     const { gate, logger } = this.#init;
     const { node, peer: said } = hello;
     const refusal = gate.refusalOf(hello);
@@ -319,8 +271,8 @@ export class TcpTransport {
       const { remoteAddress, remotePort } = socket;
       const fields = { from: node, remoteAddress, remotePort, refused: refusal.code };
       this.#log.warn('unwelcome', fields, refusal.text);
-      this.#refuse(socket, refusal);
-      return false;
+      refuse(socket, this.#tag, refusal, hello);
+      return undefined;
     }
     const known = this.#outgoing.get(node);
     if (known === undefined && !this.#isAlone) {
@@ -330,18 +282,18 @@ export class TcpTransport {
       logger.info({ peer: node, address: said }, 'a node introduced itself');
       this.#add(node, { listed: [], said, isIntroduced: true });
     }
-    socket.write(encodeFrame('welcome', encodeWelcome(gate.self.incarnation), this.#tag));
+    socket.write(
+      encodeFrame(
+        'welcome',
+        encodeWelcome({ incarnation: gate.self.incarnation, speaks: gate.versions }),
+        this.#tag,
+      ),
+    );
     const older = this.#incoming.get(node);
     this.#incoming.set(node, { socket, hello });
     older?.socket.destroy();
     known?.dialer.heardFrom(said);
     this.#handlers?.onIntroduced(hello);
-    return true;
-  }
-
-  /** It is told why, and hung up on. */
-  #refuse(socket: Socket, refusal: Refusal): void {
-    socket.end(encodeFrame('refused', encodeRefusal(refusal), this.#tag));
-    socket.setTimeout(REFUSED_MILLIS_MAX);
+    return agreedVersion(gate.versions, hello.speaks);
   }
 }

@@ -15,6 +15,16 @@ import {
   validateNodeChange,
 } from '../api/node-change.ts';
 import {
+  type NodeBehind,
+  UPGRADE_FAILURES,
+  type UpgradeChange,
+  type UpgradeFailure,
+  type UpgradeRefusal,
+  type UpgradeResult,
+  validateUpgrade,
+} from '../api/upgrade.ts';
+import { VERSION_NEGOTIATED, VERSIONS } from '../api/versions.ts';
+import {
   TOKEN_REFUSALS,
   TOKEN_ID,
   type TokenChange,
@@ -23,7 +33,7 @@ import {
 } from '../api/token.ts';
 import { CommandDecodeError, decodeCommand, encodeRules } from '../limiter/log/command.ts';
 import type { RuleTable } from '../limiter/rules.ts';
-import { Fields, pack, unpack } from './fields.ts';
+import { array, Fields, pack, unpack } from './fields.ts';
 import { FrameError } from './frame.ts';
 
 /** What nodes hand to the leader of group 0, and are told the end of. */
@@ -31,6 +41,7 @@ export type ClusterChange =
   | { readonly type: 'change'; readonly change: NodeChange }
   | { readonly type: 'tokens'; readonly change: TokenChange }
   | { readonly type: 'drain'; readonly change: DrainChange }
+  | { readonly type: 'upgrade'; readonly change: UpgradeChange }
   /** `base`: the version of the rules in group 0 that this replaces, 0 if there are none. */
   | {
       readonly type: 'rules';
@@ -40,10 +51,22 @@ export type ClusterChange =
       readonly definitions?: string;
     };
 
-/** What became of it. `version`: of the list of nodes, of the rules, or of the tokens. */
+/**
+ * The first version that knows a change of this type. It is handed to no node that speaks less, which would close the connection,
+ * and comes into no log while such a node is a member: it would stop there.
+ */
+export function versionOfChange({ type }: ClusterChange): number {
+  return type === 'upgrade' ? VERSION_NEGOTIATED : VERSIONS.min;
+}
+
+/** What became of it. `version`: of the list of nodes, of the rules, of the tokens, or of the cluster. */
 export type ClusterChangeResult =
   | NodeChangeResult
-  | { readonly ok: false; readonly reason: 'rulesChanged' | 'tooFewUndrained' | TokenRefusal };
+  | {
+      readonly ok: false;
+      readonly reason: 'rulesChanged' | 'tooFewUndrained' | TokenRefusal | UpgradeRefusal;
+    }
+  | { readonly ok: false; readonly reason: 'nodesBehind'; readonly behind: readonly NodeBehind[] };
 
 /** Of a change of the nodes: what belongs to other changes says nothing of it. */
 export function nodeChangeResult(result: ClusterChangeResult): NodeChangeResult {
@@ -67,6 +90,18 @@ function isOfDraining(reason: string): reason is DrainFailure {
   return reason in DRAIN_FAILURES;
 }
 
+/** Of raising the version, as above. */
+export function upgradeResult(result: ClusterChangeResult): UpgradeResult {
+  if (result.ok) return { ok: true, version: result.version };
+  const { reason } = result;
+  if (reason === 'nodesBehind') return { ok: false, reason, behind: result.behind };
+  return { ok: false, reason: isOfUpgrade(reason) ? reason : 'unknownOutcome' };
+}
+
+function isOfUpgrade(reason: string): reason is UpgradeFailure {
+  return reason in UPGRADE_FAILURES;
+}
+
 export interface ForwardedChange {
   /** Of the node that asks: its result bears the same. */
   readonly id: number;
@@ -79,7 +114,13 @@ export interface ForwardedResult {
   readonly result: ClusterChangeResult;
 }
 
-const TYPES = ['change', 'rules', 'tokens', 'drain'] as const satisfies readonly ClusterChange['type'][];
+const TYPES = [
+  'change',
+  'rules',
+  'tokens',
+  'drain',
+  'upgrade',
+] as const satisfies readonly ClusterChange['type'][];
 
 const REASONS = [
   'emptyChange',
@@ -95,7 +136,9 @@ const REASONS = [
   'rulesChanged',
   ...TOKEN_REFUSALS,
   'tooFewUndrained',
-] as const satisfies readonly (NodeChangeFailure | TokenRefusal | 'rulesChanged' | 'tooFewUndrained')[];
+  'nodesBehind',
+  'lowerVersion',
+] as const satisfies readonly (ClusterChangeResult & { readonly ok: false })['reason'][];
 
 export function encodeClusterChange({ id, change }: ForwardedChange): Buffer {
   const type = TYPES.indexOf(change.type);
@@ -104,6 +147,7 @@ export function encodeClusterChange({ id, change }: ForwardedChange): Buffer {
     return pack([id, type, change.base, encodeRules(change.table), change.definitions]);
   if (change.type === 'tokens') return pack([id, type, ...tokenFields(change.change)]);
   if (change.type === 'drain') return pack([id, type, change.change.node, change.change.isDraining]);
+  if (change.type === 'upgrade') return pack([id, type, change.change.version]);
   const { add, remove } = change.change;
   const { http, peer } = add ?? {};
   return pack([id, type, remove ?? null, add?.id ?? null, http?.host, http?.port, peer?.host, peer?.port]);
@@ -117,6 +161,7 @@ export function decodeClusterChange(payload: Uint8Array): ForwardedChange {
   if (type === 'change') return { id, change: { type, change: readNodeChange(fields) } };
   if (type === 'tokens') return { id, change: { type, change: readTokenChange(fields) } };
   if (type === 'drain') return { id, change: { type, change: readDrain(fields) } };
+  if (type === 'upgrade') return { id, change: { type, change: readUpgrade(fields) } };
   const base = fields.integer('base');
   const table = readRules(fields.bytes('rules'));
   const definitions = fields.optionalString('definitions');
@@ -168,6 +213,15 @@ function readDrain(fields: Fields): DrainChange {
   }
 }
 
+function readUpgrade(fields: Fields): UpgradeChange {
+  try {
+    return validateUpgrade({ version: fields.integer('version') });
+  } catch (error) {
+    if (error instanceof InvalidFieldError) throw new FrameError(`upgrade: ${error.message}`);
+    throw error;
+  }
+}
+
 function readRules(bytes: Uint8Array): RuleTable {
   try {
     const command = decodeCommand(bytes);
@@ -181,8 +235,11 @@ function readRules(bytes: Uint8Array): RuleTable {
 
 export function encodeChangeResult({ id, result }: ForwardedResult): Buffer {
   if (result.ok) return pack([id, true, result.version]);
-  const leader = result.reason === 'notLeader' ? result.leader : 0;
-  return pack([id, false, REASONS.indexOf(result.reason), leader]);
+  const reason = REASONS.indexOf(result.reason);
+  // Who asked this speaks a version that reads it.
+  if (result.reason === 'nodesBehind')
+    return pack([id, false, reason, 0, result.behind.map(({ node, speaks }) => [node, speaks ?? null])]);
+  return pack([id, false, reason, result.reason === 'notLeader' ? result.leader : 0]);
 }
 
 /** @throws FrameError if it is malformed */
@@ -192,5 +249,15 @@ export function decodeChangeResult(payload: Uint8Array): ForwardedResult {
   if (fields.boolean('ok')) return { id, result: { ok: true, version: fields.integer('version') } };
   const reason = fields.oneOf(REASONS, 'reason');
   const leader = fields.integer('leader');
+  if (reason === 'nodesBehind') return { id, result: { ok: false, reason, behind: readBehind(fields) } };
   return { id, result: reason === 'notLeader' ? { ok: false, reason, leader } : { ok: false, reason } };
+}
+
+function readBehind(fields: Fields): NodeBehind[] {
+  return array(fields.next('behind'), 'behind').map((row) => {
+    const each = new Fields(row);
+    const node = each.integer('node');
+    const speaks = each.optionalInteger('speaks');
+    return speaks === undefined ? { node } : { node, speaks };
+  });
 }

@@ -30,8 +30,13 @@ export class Fields {
     this.#values = array(value, 'message');
   }
 
+  /** Nothing follows: whoever wrote this may know no more fields. */
+  get isAtEnd(): boolean {
+    return this.#next >= this.#values.length;
+  }
+
   next(name: string): unknown {
-    if (this.#next >= this.#values.length) throw new FrameError(`${name} is missing`);
+    if (this.isAtEnd) throw new FrameError(`${name} is missing`);
     const value = this.#values[this.#next];
     this.#next += 1;
     return value;

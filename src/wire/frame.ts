@@ -3,7 +3,7 @@
  * that a stray, damaged or foreign byte stream is recognised before anything in it is believed.
  *
  *   offset  0  u16  magic 0x5152 ("QR")
- *           2  u8   protocol version
+ *           2  u8   version: of the handshake, or the one that both ends agreed on in it
  *           3  u8   frame type
  *           4  u64  cluster tag: first 8 bytes of SHA-256 of the cluster id
  *          12  u32  payload length in bytes
@@ -16,7 +16,11 @@
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
-export const PROTOCOL_VERSION = 12;
+/**
+ * Of hello, welcome and refused, for good: what both ends speak is not known before. Version 12 takes frames of no other version,
+ * and skips what follows the fields that it knows, so all later ones can greet it and each other.
+ */
+export const HANDSHAKE_VERSION = 12;
 export const FRAME_HEADER_BYTES = 24;
 export const FRAME_PAYLOAD_BYTES_MAX = 32 << 20;
 const MAGIC = 0x5152;
@@ -68,13 +72,19 @@ export function clusterTag(clusterId: string): Buffer {
   return createHash('sha256').update(clusterId).digest().subarray(0, 8);
 }
 
-export function encodeFrame(type: FrameType, payload: Uint8Array, tag: Uint8Array): Buffer {
+/** @param version what both ends agreed on; that of the handshake before they did */
+export function encodeFrame(
+  type: FrameType,
+  payload: Uint8Array,
+  tag: Uint8Array,
+  version = HANDSHAKE_VERSION,
+): Buffer {
   if (payload.byteLength > FRAME_PAYLOAD_BYTES_MAX) {
     throw new FrameError(`a frame of ${payload.byteLength} bytes exceeds ${FRAME_PAYLOAD_BYTES_MAX}`);
   }
   const frame = Buffer.allocUnsafe(FRAME_HEADER_BYTES + payload.byteLength);
   frame.writeUInt16BE(MAGIC, 0);
-  frame.writeUInt8(PROTOCOL_VERSION, 2);
+  frame.writeUInt8(version, 2);
   frame.writeUInt8(FRAME_TYPES[type], 3);
   frame.set(tag, 4);
   frame.writeUInt32BE(payload.byteLength, 12);
@@ -91,6 +101,8 @@ export class FrameDecoder {
   #buffered = 0;
   /** The longest payload taken. Small until the sender has said who it is. */
   payloadBytesMax: number;
+  /** The one taken. That of the handshake until both ends agreed on theirs. */
+  version = HANDSHAKE_VERSION;
   /** Bytes needed before anything more can be decided. */
   #needed = FRAME_HEADER_BYTES;
 
@@ -128,8 +140,8 @@ export class FrameDecoder {
     const magic = buffer.readUInt16BE(offset);
     if (magic !== MAGIC) throw new FrameError(`not a Quorate frame (magic 0x${magic.toString(16)})`);
     const version = buffer.readUInt8(offset + 2);
-    if (version !== PROTOCOL_VERSION) {
-      throw new FrameError(`protocol version ${version}, expected ${PROTOCOL_VERSION}`);
+    if (version !== this.version) {
+      throw new FrameError(`protocol version ${version}, expected ${this.version}`);
     }
     if (buffer.compare(this.#tag, 0, 8, offset + 4, offset + 12) !== 0) {
       throw new FrameError('the frame belongs to another cluster');

@@ -4,7 +4,9 @@
  */
 import type { HostPort } from '../api/node-address.ts';
 import type { NodeId } from '../../raft/types.ts';
+import { UNSAID, VERSION_BOUND, VERSION_NEGOTIATED, type VersionRange } from '../api/versions.ts';
 import { decodeAddress, Fields, pack, unpack } from './fields.ts';
+import { FrameError } from './frame.ts';
 
 /** Who speaks on a connection: a node id alone may be borne by two machines. */
 export interface Sender {
@@ -22,6 +24,14 @@ export interface Hello extends Sender {
   /** Where the dialler can be reached, if it can say so. */
   readonly peer?: HostPort;
   readonly http?: HostPort;
+  /** The versions that the dialler speaks with this cluster. */
+  readonly speaks: VersionRange;
+}
+
+export interface Welcome {
+  /** Of the one that was reached. */
+  readonly incarnation: string;
+  readonly speaks: VersionRange;
 }
 
 /**
@@ -30,8 +40,15 @@ export interface Hello extends Sender {
  * - `wrongTarget`: the one that answers is not the one that was looked for; its address may have changed.
  * - `otherIncarnation`: the dialler has not the database that is recorded under its id. Final.
  * - `removed`: the dialler was removed from the cluster. Final.
+ * - `otherVersion`: the two speak no version in common.
  */
-export const REFUSAL_CODES = ['otherFacts', 'wrongTarget', 'otherIncarnation', 'removed'] as const;
+export const REFUSAL_CODES = [
+  'otherFacts',
+  'wrongTarget',
+  'otherIncarnation',
+  'removed',
+  'otherVersion',
+] as const;
 export type RefusalCode = (typeof REFUSAL_CODES)[number];
 
 export interface Refusal {
@@ -44,7 +61,16 @@ export interface Refusal {
 export const HELLO_BYTES_MAX = 2_048;
 const TEXT_CHARACTERS_MAX = 400;
 
-export function encodeHello({ node, incarnation, target, facts, peer, http, ...rest }: Hello): Buffer {
+export function encodeHello({
+  node,
+  incarnation,
+  target,
+  facts,
+  peer,
+  http,
+  speaks,
+  ...rest
+}: Hello): Buffer {
   return pack([
     node,
     incarnation,
@@ -55,6 +81,8 @@ export function encodeHello({ node, incarnation, target, facts, peer, http, ...r
     peer?.port,
     http?.host,
     http?.port,
+    speaks.min,
+    speaks.max,
   ]);
 }
 
@@ -68,28 +96,43 @@ export function decodeHello(payload: Uint8Array): Hello {
   const facts = fields.string('facts');
   const peer = decodeAddress(fields, 'peer');
   const http = decodeAddress(fields, 'http');
+  const speaks = decodeVersions(fields);
   return {
     node,
     incarnation,
     target,
     facts,
+    speaks,
     ...(targetIncarnation !== undefined && { targetIncarnation }),
     ...(peer !== undefined && { peer }),
     ...(http !== undefined && { http }),
   };
 }
 
-export function encodeWelcome(incarnation: string): Buffer {
-  return pack([incarnation]);
+export function encodeWelcome({ incarnation, speaks }: Welcome): Buffer {
+  return pack([incarnation, speaks.min, speaks.max]);
 }
 
-/** The incarnation of the one that was reached. @throws FrameError if it is malformed */
-export function decodeWelcome(payload: Uint8Array): string {
-  return new Fields(unpack(payload)).string('incarnation');
+/** @throws FrameError if it is malformed */
+export function decodeWelcome(payload: Uint8Array): Welcome {
+  const fields = new Fields(unpack(payload));
+  return { incarnation: fields.string('incarnation'), speaks: decodeVersions(fields) };
 }
 
-export function encodeRefusal({ code, text }: Refusal): Buffer {
-  return pack([REFUSAL_CODES.indexOf(code), text]);
+/** The last fields of both. Version 12 wrote none, and reads none. */
+function decodeVersions(fields: Fields): VersionRange {
+  if (fields.isAtEnd) return UNSAID;
+  const range = { min: fields.integer('lowest version'), max: fields.integer('highest version') };
+  if (range.min < 1 || range.min > range.max || range.max > VERSION_BOUND)
+    throw new FrameError(`versions ${range.min} to ${range.max} are none: from 1 to ${VERSION_BOUND}`);
+  return range;
+}
+
+/** @param speaks what the dialler does */
+export function encodeRefusal({ code, text }: Refusal, speaks: VersionRange): Buffer {
+  // Who cannot negotiate does not know this code, and would not read the text: the same to it as a cluster of other facts.
+  const isUnknown = code === 'otherVersion' && speaks.max < VERSION_NEGOTIATED;
+  return pack([REFUSAL_CODES.indexOf(isUnknown ? 'otherFacts' : code), text]);
 }
 
 /** @throws FrameError if it is malformed */

@@ -30,9 +30,23 @@ export interface NodeReport {
   readonly resp?: HostPort;
   /** Of the tokens that it knows; absent while it knows none. */
   readonly tokensVersion?: number;
+  /** The highest version that it speaks; version 12 does not say so. */
+  readonly speaks?: number;
+  /** Of the package that it runs, as that names it. */
+  readonly release?: string;
 }
 
-export function encodeNodeReport({ pid, clock, partitions, resp, tokensVersion }: NodeReport): Buffer {
+const RELEASE = /^[\w.+-]{1,64}$/;
+
+export function encodeNodeReport({
+  pid,
+  clock,
+  partitions,
+  resp,
+  tokensVersion,
+  speaks,
+  release,
+}: NodeReport): Buffer {
   const rows = partitions.map((p) => [
     p.partition,
     p.isLeader,
@@ -44,7 +58,8 @@ export function encodeNodeReport({ pid, clock, partitions, resp, tokensVersion }
     p.rulesDigest,
     p.members,
   ]);
-  return pack([pid, CLOCK_STATES.indexOf(clock), rows, resp?.host, resp?.port, tokensVersion]);
+  const { host, port } = resp ?? {};
+  return pack([pid, CLOCK_STATES.indexOf(clock), rows, host, port, tokensVersion, speaks, release]);
 }
 
 /** @throws FrameError if it is malformed */
@@ -68,6 +83,10 @@ export function decodeNodeReport(node: NodeId, payload: Uint8Array): NodeReport 
   });
   const resp = decodeAddress(fields, 'resp');
   const tokensVersion = fields.optionalInteger('tokensVersion');
+  // Version 12 ends here.
+  const speaks = fields.isAtEnd ? undefined : fields.optionalInteger('speaks');
+  const release = fields.isAtEnd ? undefined : fields.optionalString('release');
+  if (release !== undefined && !RELEASE.test(release)) throw new FrameError('release is no version');
   return {
     node,
     pid,
@@ -75,6 +94,8 @@ export function decodeNodeReport(node: NodeId, payload: Uint8Array): NodeReport 
     partitions,
     ...(resp !== undefined && { resp }),
     ...(tokensVersion !== undefined && { tokensVersion }),
+    ...(speaks !== undefined && { speaks }),
+    ...(release !== undefined && { release }),
   };
 }
 

@@ -2,6 +2,7 @@
 import { createServer, connect as connectPlainly } from 'node:net';
 import type { PeerMessage } from '../../raft/driver/peer-message.ts';
 import { factsDigest, factsOf } from '../../src/config/cluster-facts.ts';
+import { VERSIONS } from '../../src/api/versions.ts';
 import { clusterTag, encodeFrame, type FrameType } from '../../src/wire/frame.ts';
 import { encodeHello } from '../../src/wire/hello.ts';
 import { encodePeerMessages } from '../../src/wire/peer-messages.ts';
@@ -17,7 +18,8 @@ const TERM = 1_000_000;
 function hello(target: Target, from: number, to: number): Buffer {
   const { config } = target.cluster;
   const incarnation = config.founders.find(({ id }) => id === from)?.incarnation ?? '';
-  return encodeHello({ node: from, incarnation, target: to, facts: factsDigest(factsOf(config)) });
+  const facts = factsDigest(factsOf(config));
+  return encodeHello({ node: from, incarnation, target: to, facts, speaks: VERSIONS });
 }
 
 /** Everything that a node could be told. */
@@ -48,8 +50,8 @@ function said(target: Target, from: number, to: number): Buffer {
   ];
   return Buffer.concat([
     encodeFrame('hello', hello(target, from, to), tag),
-    ...votes.map((payload) => encodeFrame('peerMessages', payload, tag)),
-    ...others.map((type) => encodeFrame(type, junk, tag)),
+    ...votes.map((payload) => encodeFrame('peerMessages', payload, tag, VERSIONS.max)),
+    ...others.map((type) => encodeFrame(type, junk, tag, VERSIONS.max)),
   ]);
 }
 

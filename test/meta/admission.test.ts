@@ -1,6 +1,7 @@
 /** Who may take part: by facts, target, incarnation and removal; and what is taken from whom before group 0 says so. */
 import { describe, expect, it } from 'vitest';
 import type { Message } from '../../raft/types.ts';
+import { VERSIONS } from '../../src/api/versions.ts';
 import { Admission } from '../../src/meta/admission.ts';
 import { META_GROUP } from '../../src/meta/cluster-placement.ts';
 import type { MetaState } from '../../src/meta/meta-state.ts';
@@ -29,7 +30,7 @@ function stateOf(changes: Partial<MetaState>): MetaState {
 }
 
 /** What node 4 says to node 1. */
-const HELLO: Hello = { node: 4, incarnation: 'of 4', target: 1, facts: FACTS };
+const HELLO: Hello = { node: 4, incarnation: 'of 4', target: 1, facts: FACTS, speaks: VERSIONS };
 const NODE_4 = { id: 4, incarnation: 'of 4' };
 
 const all = (types: readonly unknown[], taken: boolean): boolean[] => types.map(() => taken);

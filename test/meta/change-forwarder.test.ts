@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { validateRuleTable } from '../../src/limiter/rules.ts';
 import { ChangeForwarder } from '../../src/meta/change-forwarder.ts';
 import type { MetaGroup } from '../../src/meta/meta-group.ts';
+import { SpokenVersions } from '../../src/meta/versions.ts';
 import {
   type ClusterChange,
   type ClusterChangeResult,
@@ -34,6 +35,7 @@ class Pair {
       };
       const forwarder = new ChangeForwarder({
         meta: meta as unknown as MetaGroup,
+        versions: new SpokenVersions(id),
         isConnected: () => this.isConnected,
         send: (to, type, payload) => {
           if (this.drops) return false;

@@ -1,5 +1,6 @@
 /** What nodes say of themselves is recorded: the first incarnation of an id for ever, the latest address. */
 import { beforeEach, describe, expect, it } from 'vitest';
+import { VERSIONS } from '../../src/api/versions.ts';
 import type { MetaGroup } from '../../src/meta/meta-group.ts';
 import {
   applyMetaCommand,
@@ -104,9 +105,16 @@ describe('the leader of group 0', () => {
   }
 
   it('has recorded what those say who are connected, itself included, if it is news', () => {
-    registrar.introduced({ ...founder(2), node: 2, target: 1, facts: '' });
-    registrar.introduced({ node: 4, incarnation: 'first', target: 1, facts: '', ...at(44) });
-    registrar.introduced({ node: 9, incarnation: 'x', target: 1, facts: '' });
+    registrar.introduced({ ...founder(2), node: 2, target: 1, facts: '', speaks: VERSIONS });
+    registrar.introduced({
+      node: 4,
+      incarnation: 'first',
+      target: 1,
+      facts: '',
+      speaks: VERSIONS,
+      ...at(44),
+    });
+    registrar.introduced({ node: 9, incarnation: 'x', target: 1, facts: '', speaks: VERSIONS });
     expect(look()).toEqual([
       { ...founder(1), ...at(11) },
       { id: 4, incarnation: 'first', ...at(44) },

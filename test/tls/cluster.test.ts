@@ -10,6 +10,7 @@ import { urlOf } from '../../cluster/processes.ts';
 import { makeNodeCertificate } from '../../src/cli/make-certificates.ts';
 import { nodeFetch } from '../../src/cli/node-fetch.ts';
 import { factsDigest, factsOf } from '../../src/config/cluster-facts.ts';
+import { VERSIONS } from '../../src/api/versions.ts';
 import { encodeHello } from '../../src/wire/hello.ts';
 import { clusterTag, encodeFrame } from '../../src/wire/frame.ts';
 import { eventually, TestCluster } from '../cluster/harness.ts';
@@ -158,10 +159,11 @@ describe('a cluster with certificates everywhere', () => {
       const facts = factsDigest(factsOf(cluster.config));
       const forged = founders.flatMap(({ id, incarnation }) =>
         cluster.ids.map((target) => {
-          const hello = encodeHello({ node: id, incarnation, target, facts });
+          const hello = encodeHello({ node: id, incarnation, target, facts, speaks: VERSIONS });
+          const change = encodeFrame('change', hello, tag, VERSIONS.max);
           return {
             target,
-            bytes: Buffer.concat([encodeFrame('hello', hello, tag), encodeFrame('change', hello, tag)]),
+            bytes: Buffer.concat([encodeFrame('hello', hello, tag), change]),
           };
         }),
       );

@@ -1,5 +1,6 @@
 /** Who dials says who it is and whom it looks for; who answers says welcome, or why not. */
 import { describe, expect, it } from 'vitest';
+import { VERSIONS } from '../../src/api/versions.ts';
 import { encodeWelcome } from '../../src/wire/hello.ts';
 import { cleanupAfterEach, frameOf, freeAddress, incarnationOf, listed, Peer, RawServer } from './peers.ts';
 import { until } from './wait.ts';
@@ -117,7 +118,9 @@ describe('a peer', () => {
     await until('it accepted', () => slow.sockets.length === 1);
     a.gate.recorded.set(2, 'another');
     a.transport.recheck();
-    slow.sockets[0]?.write(frameOf('welcome', encodeWelcome(incarnationOf(2))));
+    slow.sockets[0]?.write(
+      frameOf('welcome', encodeWelcome({ incarnation: incarnationOf(2), speaks: VERSIONS })),
+    );
     await until('it is dialled again', () => slow.sockets.length === 2);
     expect(a.count('connected 2')).toBe(0);
   });

@@ -2,6 +2,7 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { pino } from 'pino';
 import { afterEach, expect, vi } from 'vitest';
+import { agreedVersion, noCommonVersionText, UNSAID, VERSIONS } from '../../src/api/versions.ts';
 import { clusterTag, encodeFrame, FrameError, type FrameType } from '../../src/wire/frame.ts';
 import { pack } from '../../src/wire/fields.ts';
 import {
@@ -77,6 +78,7 @@ export class TestGate implements Gate {
   readonly self: Sender;
   readonly address: PeerAddress;
   readonly unwelcome = new Map<number, RefusalCode>();
+  versions = VERSIONS;
   /** What is recorded, by node. */
   readonly recorded = new Map<number, string>();
 
@@ -89,10 +91,15 @@ export class TestGate implements Gate {
     const targetIncarnation = this.recorded.get(target);
     const peer = this.address.port === 0 ? {} : { peer: this.address };
     const known = targetIncarnation === undefined ? {} : { targetIncarnation };
-    return { ...this.self, target, facts: 'facts', ...peer, ...known };
+    return { ...this.self, target, facts: 'facts', speaks: this.versions, ...peer, ...known };
   }
 
-  refusalOf({ node, target, targetIncarnation = this.self.incarnation }: Hello): Refusal | undefined {
+  refusalOf({ node, target, targetIncarnation = this.self.incarnation, speaks }: Hello): Refusal | undefined {
+    if (agreedVersion(this.versions, speaks) === undefined)
+      return {
+        code: 'otherVersion',
+        text: noCommonVersionText({ node, speaks }, { node: this.self.node, speaks: this.versions }),
+      };
     const isHere = target === this.self.node && targetIncarnation === this.self.incarnation;
     const code = isHere ? this.unwelcome.get(node) : 'wrongTarget';
     return code === undefined ? undefined : { code, text: `${code}: ${node} > ${target}` };
@@ -217,7 +224,7 @@ export class RawServer {
     this.#server = createServer({ pauseOnConnect: true }, (socket) => {
       socket.on('error', () => {});
       this.sockets.push(socket);
-      if (isPolite) socket.write(frameOf('welcome', encodeWelcome('raw')));
+      if (isPolite) socket.write(frameOf('welcome', encodeWelcome({ incarnation: 'raw', speaks: UNSAID })));
       onConnection(socket);
     });
   }

@@ -1,5 +1,6 @@
 /** What a hello, a welcome and a refusal say, and what is none. */
 import { describe, expect, it } from 'vitest';
+import { VERSIONS } from '../../src/api/versions.ts';
 import { pack } from '../../src/wire/fields.ts';
 import { FrameError } from '../../src/wire/frame.ts';
 import {
@@ -13,7 +14,7 @@ import {
 } from '../../src/wire/hello.ts';
 
 describe('a hello', () => {
-  const plain: Hello = { node: 4, incarnation: 'x', target: 1, facts: 'f' };
+  const plain: Hello = { node: 4, incarnation: 'x', target: 1, facts: 'f', speaks: VERSIONS };
   const address = { host: 'h', port: 7 };
 
   it.each<[Hello]>([
@@ -35,10 +36,13 @@ describe('a hello', () => {
   });
 
   it('is answered with a welcome or a refusal', () => {
-    expect(decodeWelcome(encodeWelcome('x'))).toBe('x');
+    const welcome = { incarnation: 'x', speaks: VERSIONS };
+    expect(decodeWelcome(encodeWelcome(welcome))).toEqual(welcome);
     const refusal = { code: 'removed', text: 'node 4 was removed' } as const;
-    expect(decodeRefusal(encodeRefusal(refusal))).toEqual(refusal);
+    expect(decodeRefusal(encodeRefusal(refusal, VERSIONS))).toEqual(refusal);
     expect(() => decodeRefusal(pack([99, 'x']))).toThrow(FrameError);
-    expect(decodeRefusal(encodeRefusal({ ...refusal, text: 'x'.repeat(9_999) })).text.length).toBe(400);
+    expect(decodeRefusal(encodeRefusal({ ...refusal, text: 'x'.repeat(9_999) }, VERSIONS)).text.length).toBe(
+      400,
+    );
   });
 });

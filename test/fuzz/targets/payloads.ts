@@ -1,6 +1,7 @@
 /** The frames whose payloads are MessagePack: a hello and its answers, readings of clocks, reports, usage, changes of the cluster. */
 import fc from 'fast-check';
 import { USAGE_OUTCOMES } from '../../../src/api/usage.ts';
+import { VERSION_BOUND, VERSIONS, type VersionRange } from '../../../src/api/versions.ts';
 import { decodePing, decodePong, encodePing, encodePong } from '../../../src/wire/clock-readings.ts';
 import {
   decodeChangeResult,
@@ -17,6 +18,7 @@ import {
   encodeHello,
   encodeRefusal,
   encodeWelcome,
+  type Refusal,
   REFUSAL_CODES,
 } from '../../../src/wire/hello.ts';
 import { decodeNodeReport, encodeNodeReport } from '../../../src/wire/node-report.ts';
@@ -75,6 +77,11 @@ const usage = fc.record({
   denied: keys,
 });
 
+/** Of two numbers, the lower first. */
+const speaks = fc
+  .tuple(fc.integer({ min: 1, max: VERSION_BOUND }), fc.integer({ min: 1, max: VERSION_BOUND }))
+  .map(([a, b]): VersionRange => ({ min: Math.min(a, b), max: Math.max(a, b) }));
+
 const KINDS: readonly Kind[] = [
   kind(
     encodeHello,
@@ -88,13 +95,14 @@ const KINDS: readonly Kind[] = [
         facts: shortText(32),
         peer: address,
         http: address,
+        speaks,
       },
-      { requiredKeys: ['node', 'incarnation', 'target', 'facts'] },
+      { requiredKeys: ['node', 'incarnation', 'target', 'facts', 'speaks'] },
     ),
   ),
-  kind(encodeWelcome, decodeWelcome, incarnation),
+  kind(encodeWelcome, decodeWelcome, fc.record({ incarnation, speaks })),
   kind(
-    encodeRefusal,
+    (refusal: Refusal) => encodeRefusal(refusal, VERSIONS),
     decodeRefusal,
     fc.record({ code: fc.constantFrom(...REFUSAL_CODES), text: shortText(30) }),
   ),
@@ -120,6 +128,8 @@ const KINDS: readonly Kind[] = [
         clock: fc.constant('fit' as const),
         partitions: fc.array(partition, { maxLength: 3 }),
         resp: address,
+        speaks: natural,
+        release: fc.constantFrom('0.1.0', 'unknown'),
       },
       { requiredKeys: ['node', 'pid', 'clock', 'partitions'] },
     ),
@@ -155,6 +165,10 @@ const KINDS: readonly Kind[] = [
           type: fc.constant('drain' as const),
           change: fc.record({ node: nodeId, isDraining: fc.boolean() }),
         }),
+        fc.record({
+          type: fc.constant('upgrade' as const),
+          change: fc.record({ version: fc.integer(VERSIONS) }),
+        }),
         fc.record(
           { type: fc.constant('rules' as const), table, base: natural, definitions: shortText(20) },
           { requiredKeys: ['type', 'table', 'base'] },
@@ -175,6 +189,13 @@ const KINDS: readonly Kind[] = [
           leader: natural,
         }),
         fc.record({ ok: fc.constant(false as const), reason: fc.constant('rulesChanged' as const) }),
+        fc.record({
+          ok: fc.constant(false as const),
+          reason: fc.constant('nodesBehind' as const),
+          behind: fc.array(fc.record({ node: nodeId, speaks: natural }, { requiredKeys: ['node'] }), {
+            maxLength: 3,
+          }),
+        }),
       ),
     }),
   ),

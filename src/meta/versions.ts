@@ -1,0 +1,68 @@
+/**
+ * The version of the cluster in the state of group 0, what raises it, and who may be proposed to. It is never lowered, and raised
+ * by an operator only (`quorate upgrade finish`), for nodes that speak less could not read what is written from then on.
+ */
+import type { NodeId } from '../../raft/types.ts';
+import type { NodeBehind, UpgradeChange, UpgradeRefusal } from '../api/upgrade.ts';
+import { VERSION_UNSAID } from '../api/versions.ts';
+import type { ClusterChange, ClusterChangeResult } from '../wire/cluster-changes.ts';
+import type { Hello } from '../wire/hello.ts';
+import type { MetaState } from './meta-state.ts';
+
+/**
+ * All that is proposed to a log, put into a snapshot or sent under a number of a connection can be read by nodes that speak this
+ * version: what a later one adds to these forms is written only if this is at least that one. Nothing else says so.
+ */
+export function clusterVersionOf(state: Pick<MetaState, 'clusterVersion'> | undefined): number {
+  return state?.clusterVersion ?? VERSION_UNSAID;
+}
+
+/** The same state if there is nothing left to do: a repetition is harmless. */
+export function changedVersion(state: MetaState, { version }: UpgradeChange): MetaState | UpgradeRefusal {
+  const current = clusterVersionOf(state);
+  if (version < current) return 'lowerVersion';
+  return version === current ? state : { ...state, clusterVersion: version };
+}
+
+/** What the nodes said in their hellos that are connected to this one. */
+export class SpokenVersions {
+  readonly #self: NodeId;
+  /** By node; no more than there are connections. */
+  readonly #said = new Map<NodeId, Pick<Hello, 'incarnation' | 'speaks'>>();
+
+  constructor(self: NodeId) {
+    this.#self = self;
+  }
+
+  /** The latest is the one that counts. */
+  introduced({ node, incarnation, speaks }: Hello): void {
+    this.#said.set(node, { incarnation, speaks });
+  }
+
+  gone(node: NodeId): void {
+    this.#said.delete(node);
+  }
+
+  /** The members, and those that leave, of which this node does not know that they speak `version`. Itself speaks its own. */
+  behind({ nodes, leaving }: MetaState, version: number): NodeBehind[] {
+    return [...nodes, ...leaving].flatMap(({ id, incarnation }): NodeBehind[] => {
+      const said = this.#said.get(id);
+      if (id === this.#self) return [];
+      // Another database under its id, or one that nobody has recorded yet, says nothing of it.
+      if (said === undefined || said.incarnation !== incarnation) return [{ node: id }];
+      return said.speaks.max < version ? [{ node: id, speaks: said.speaks.max }] : [];
+    });
+  }
+
+  /** What the leader of group 0 answers instead of proposing this; undefined: it may be proposed. */
+  answerTo(change: ClusterChange, state: MetaState): ClusterChangeResult | undefined {
+    if (change.type !== 'upgrade') return undefined;
+    const { version } = change.change;
+    const current = clusterVersionOf(state);
+    // Both stay true for ever, and a node of before must not meet this command for nothing.
+    if (version === current) return { ok: true, version };
+    if (version < current) return { ok: false, reason: 'lowerVersion' };
+    const behind = this.behind(state, version);
+    return behind.length === 0 ? undefined : { ok: false, reason: 'nodesBehind', behind };
+  }
+}
