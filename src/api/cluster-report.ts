@@ -40,6 +40,10 @@ export interface ReportedNode {
   /** The first characters of what tells its database from any other; absent until it introduced itself. */
   readonly incarnation?: string;
   readonly draining?: true;
+  /** The highest version that it speaks, see `VERSIONS`, as it said last; absent where the one that is asked knows no versions. */
+  readonly speaks?: number | null;
+  /** Of the package that it runs. */
+  readonly release?: string | null;
 }
 
 /** Positions are as last told by each replica. */
@@ -60,6 +64,8 @@ export interface ClusterReport {
   /** Of the list of nodes. All partitions are where it wants them when `settledVersion` has reached it. */
   readonly version: number;
   readonly settledVersion: number;
+  /** Of all that is written, see `VERSIONS`; absent while the node that is asked knows none. */
+  readonly clusterVersion?: number;
   /** Those in force, as far as this node knows; null while it knows none. */
   readonly rules: { readonly version: number; readonly rules: readonly Rule[] } | null;
   /** By id. */
@@ -74,6 +80,7 @@ export function isClusterReport(value: unknown): value is ClusterReport {
     isArrayOf(value['nodes'], isNode) &&
     isNumber(value['version']) &&
     isNumber(value['settledVersion']) &&
+    (value['clusterVersion'] === undefined || isNumber(value['clusterVersion'])) &&
     isNullOr(value['rules'], isRules) &&
     isArrayOf(value['partitions'], isPartition)
   );
@@ -102,7 +109,9 @@ function isNode(value: unknown): boolean {
     typeof value['up'] === 'boolean' &&
     isNullOr(value['clock'], (clock) => isOneOf(clock, CLOCK_STATES)) &&
     (value['incarnation'] === undefined || isString(value['incarnation'])) &&
-    (value['draining'] === undefined || value['draining'] === true)
+    (value['draining'] === undefined || value['draining'] === true) &&
+    (value['speaks'] === undefined || isNullOr(value['speaks'], isNumber)) &&
+    (value['release'] === undefined || isNullOr(value['release'], isString))
   );
 }
 

@@ -15,6 +15,7 @@ import type { DescribedAnswer, DescribedDone, DescribedRequest } from './describ
 import type { AllowRequest } from './request.ts';
 import type { RulesChange, RulesChangeResult, RulesInForce } from './rules-change.ts';
 import type { AccessBehindDoor } from './token.ts';
+import type { UpgradeChange, UpgradeResult } from './upgrade.ts';
 import type { UsageQuery, UsageResult } from './usage.ts';
 import type { SheddingBehindDoor } from './shedding.ts';
 import type { DoneWith } from './user-request.ts';
@@ -68,6 +69,8 @@ export interface NodeBehindDoor {
   readonly usage: (query: UsageQuery, done: (result: UsageResult) => void) => void;
   readonly changeNodes: (change: NodeChange, done: (result: NodeChangeResult) => void) => void;
   readonly drain: (change: DrainChange, done: (result: DrainResult) => void) => void;
+  /** Raises the version of the cluster. @param change as `validateUpgrade` gave it; `done` is told once */
+  readonly upgrade: (change: UpgradeChange, done: (result: UpgradeResult) => void) => void;
   /** Those in force, as far as this node knows; undefined while it knows none. */
   readonly rules: () => RulesInForce | undefined;
   /** One of them, as it may be given in a change; its body is undefined if there is none such. */

@@ -2,6 +2,7 @@
 import type { ReportedPartition } from '../api/cluster-report.ts';
 import type { Survey, SurveyedNode } from './survey.ts';
 import { bytesText } from './text-table.ts';
+import { upgradeProgress } from './upgrade-progress.ts';
 
 /** A replica that lacks more has not caught up: reports are half a second old, and a busy partition has moved on. */
 export const LAG_ENTRIES_MAX = 10_000;
@@ -55,6 +56,8 @@ export function healthOf({ report, nodes, failed }: Survey): Health {
     );
   const versions = new Set(nodes.flatMap(({ metrics }) => versionOf(metrics) ?? []));
   if (versions.size > 1) notes.push(`nodes run several versions: ${[...versions].join(', ')}`);
+  const upgrade = upgradeProgress(report);
+  if (upgrade?.isFinished === false) notes.push(upgrade.text);
   for (const { node } of nodes) {
     if (node.draining === true)
       notes.push(`node ${node.id} is drained; \`quorate drain --node ${node.id} --undo\` ends that`);

@@ -12,6 +12,7 @@ import { addRulesCommands } from './rules-program.ts';
 import { addNodeCommand } from './run-node.ts';
 import { showTokenOf } from './shown-token.ts';
 import { addTokensCommands } from './tokens-program.ts';
+import { addUpgradeCommands } from './upgrade-program.ts';
 
 const print = (line: string): void => console.log(line);
 
@@ -37,5 +38,6 @@ export function quorateProgram(version: string): Command {
   addTokensCommands(program, print);
   addBackupCommands(program, print);
   addOperationsCommands(program, print);
+  addUpgradeCommands(program, print);
   return program;
 }

@@ -34,9 +34,9 @@ export async function showStatus(options: StatusCommandOptions): Promise<'health
   const nodes = found.nodes.map((each) => shown(each, found));
   const state = problems.length === 0 ? 'healthy' : 'degraded';
   if (json === true) {
-    const { version, settledVersion, rules } = report;
+    const { version, settledVersion, rules, clusterVersion = null } = report;
     const unreachable = found.nodes.filter((each) => each.problem !== undefined).map(({ node }) => node.id);
-    const facts = { version, settledVersion, rulesVersion: rules?.version ?? null };
+    const facts = { version, settledVersion, clusterVersion, rulesVersion: rules?.version ?? null };
     print(JSON.stringify({ state, via, ...facts, nodes, partitions, unreachable, problems, notes }, null, 2));
     return state;
   }

@@ -31,6 +31,7 @@ import { addRulesRoutes, ONE_RULE } from './rules-route.ts';
 import { maybeShed } from './shedding.ts';
 import { addStatusRoutes } from './status-routes.ts';
 import { addTokensRoutes, ONE_TOKEN } from './tokens-route.ts';
+import { addUpgradeRoute } from './upgrade-route.ts';
 import { addUsageRoute } from './usage-route.ts';
 import { addRefundsRoute } from './refunds-route.ts';
 import { AddressCounts } from '../shedding/address-counts.ts';
@@ -96,6 +97,7 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
   addUsageRoute(app, init);
   addNodesRoute(app, init);
   addDrainRoutes(app, init);
+  addUpgradeRoute(app, init);
   addRulesRoutes(app, init);
   addTokensRoutes(app, init);
   addBackupRoute(app, init);

@@ -5,7 +5,8 @@
 import type { RaftStatus } from '../../raft/status.ts';
 import { membersOf } from '../../raft/membership.ts';
 import type { NodeId } from '../../raft/types.ts';
-import { type ClusterReport, type ReportedPartition } from '../api/cluster-report.ts';
+import type { ClusterReport, ReportedNode, ReportedPartition } from '../api/cluster-report.ts';
+import { VERSION_UNSAID, VERSIONS } from '../api/versions.ts';
 import type { HostPort } from '../api/node-address.ts';
 import type { RuleTable } from '../limiter/rules.ts';
 import type { Member } from '../meta/meta-state.ts';
@@ -29,7 +30,14 @@ export function reportOf(
     nodeId,
     pid,
     resp,
-  }: { readonly nodeId: NodeId; readonly pid: number; readonly resp?: HostPort | undefined },
+    release,
+  }: {
+    readonly nodeId: NodeId;
+    readonly pid: number;
+    readonly resp?: HostPort | undefined;
+    /** Of the package; left out if it is unknown. */
+    readonly release?: string | undefined;
+  },
 ): NodeReport {
   const { raft, clock, partitions } = core;
   const reports = [...partitions].flatMap(([partition, { ruleTable }]) => {
@@ -44,6 +52,8 @@ export function reportOf(
     partitions: reports,
     ...(resp !== undefined && sayable(resp) && { resp }),
     ...(core.tokens.version > 0 && { tokensVersion: core.tokens.version }),
+    speaks: VERSIONS.max,
+    ...(release !== undefined && { release }),
   };
 }
 
@@ -64,6 +74,8 @@ export interface Known {
   readonly nodes: readonly Member[];
   readonly version: number;
   readonly settledVersion: number;
+  /** Absent while nothing of the cluster is known. */
+  readonly clusterVersion?: number;
   /** The newest that a partition of this node has. */
   readonly rules: RuleTable | undefined;
   /** The nodes that should hold a partition. */
@@ -104,7 +116,7 @@ export class ClusterView {
       const seen = this.#reports.get(node);
       return seen !== undefined && now - seen.atMillis <= SILENT_MILLIS_MAX;
     };
-    const { nodes, version, settledVersion, rules, self } = this.#known();
+    const { nodes, version, settledVersion, clusterVersion, rules, self } = this.#known();
     const { state: standing, ...why } = self.standing;
     return {
       self: {
@@ -120,11 +132,13 @@ export class ClusterView {
         pid: this.#reports.get(id)?.report.pid ?? null,
         up: isUp(id),
         clock: this.#reports.get(id)?.report.clock ?? null,
+        ...spokenBy(this.#reports.get(id)?.report),
         ...(incarnation !== undefined && { incarnation: incarnation.slice(0, INCARNATION_CHARACTERS) }),
         ...(draining !== undefined && { draining }),
       })),
       version,
       settledVersion,
+      ...(clusterVersion !== undefined && { clusterVersion }),
       rules: rules === undefined ? null : { version: rules.version, rules: rules.rules },
       partitions: Array.from({ length: this.#partitionCount }, (_, id) => this.#partition(id, isUp)),
     };
@@ -153,6 +167,11 @@ export class ClusterView {
       }),
     };
   }
+}
+
+function spokenBy(report: NodeReport | undefined): Pick<ReportedNode, 'speaks' | 'release'> {
+  if (report === undefined) return { speaks: null, release: null };
+  return { speaks: report.speaks ?? VERSION_UNSAID, release: report.release ?? null };
 }
 
 function told(address: HostPort | undefined): string | null {

@@ -3,7 +3,9 @@
  * worked or is hopeless, and then tells its peers to ask it nothing more. Driven by ticks; it ends nothing itself.
  */
 import type { MultiRaft } from '../../raft/driver/multi-raft.ts';
+import type { NodeId } from '../../raft/types.ts';
 import type { Timing } from '../config/config.ts';
+import type { NodeCoreInit } from './node-core-init.ts';
 
 export interface DepartureInit {
   readonly raft: Pick<MultiRaft, 'avoidLeading' | 'canHandOver' | 'leaderships'>;
@@ -25,6 +27,7 @@ export interface DepartureLimits {
 const HAND_OVER_MILLIS_MAX = 2_000;
 /** Frames may get lost. */
 const ANNOUNCE_EVERY_TICKS = 5;
+const NOTHING = new Uint8Array(0);
 
 export function departureLimits({ electionMillis, heartbeatMillis, tickMillis }: Timing): DepartureLimits {
   return {
@@ -79,4 +82,16 @@ export class Departure {
     this.#least = Math.min(this.#least, leaderships);
     this.#aloneTicks = raft.canHandOver ? 0 : this.#aloneTicks + 1;
   }
+}
+
+/** That of a node whose core is made of `init`. @param nodes who is told that it leads nothing; itself is left out */
+export function newDeparture(
+  { nodeId, send, config }: NodeCoreInit,
+  raft: DepartureInit['raft'],
+  nodes: () => readonly NodeId[],
+): Departure {
+  const announce = (): void => {
+    for (const id of nodes()) if (id !== nodeId) send(id, 'leaving', NOTHING);
+  };
+  return new Departure({ raft, announce, limits: departureLimits(config.timing) });
 }

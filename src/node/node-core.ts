@@ -3,6 +3,7 @@
  * wired together. What it needs of the outside world comes in as arguments, so that a simulator can run it too.
  */
 import type { NodeChange, NodeChangeResult } from '../api/node-change.ts';
+import type { UpgradeChange, UpgradeResult } from '../api/upgrade.ts';
 import type { DoneWith, UserRequest } from '../api/user-request.ts';
 import { GroupClock } from '../../raft/driver/group-clock.ts';
 import type { GroupApplication, MultiRaft } from '../../raft/driver/multi-raft.ts';
@@ -19,12 +20,12 @@ import type { Partition } from '../partition/partition.ts';
 import { groupOfPartition } from '../partition/placement.ts';
 import type { Forwarder } from '../router/forwarder.ts';
 import type { Router } from '../router/router.ts';
-import { nodeChangeResult } from '../wire/cluster-changes.ts';
+import { nodeChangeResult, upgradeResult } from '../wire/cluster-changes.ts';
 import type { Refusal } from '../wire/hello.ts';
 import type { NodeReport } from '../wire/node-report.ts';
 import { type Backups, backupsOf } from './backups.ts';
 import { watchCapacity } from './capacity.ts';
-import { Departure, departureLimits } from './departure.ts';
+import { type Departure, newDeparture } from './departure.ts';
 import { restoreGroup } from './group-loader.ts';
 import { Draining } from './draining.ts';
 import { FIRST_ID_BOUND, type NodeCoreInit } from './node-core-init.ts';
@@ -36,8 +37,6 @@ import { newRouting } from './routing.ts';
 import { RulesChanges, type RulesChangesInit } from './rules-changes.ts';
 import { newTokens, type Tokens } from './tokens.ts';
 import { UsageExchange } from './usage-exchange.ts';
-
-const NOTHING = new Uint8Array(0);
 
 export class NodeCore {
   readonly raft: MultiRaft;
@@ -104,8 +103,8 @@ export class NodeCore {
       monotonicMillis: clocks.monotonicMillis,
       refusing: init.refusingAtCapacity,
     });
-    const limits = departureLimits(timing);
-    this.#departure = new Departure({ raft: this.raft, announce: () => this.#announceDeparture(), limits });
+    const leaving = (): readonly NodeId[] => this.meta.state?.leaving.map(({ id }) => id) ?? [];
+    this.#departure = newDeparture(init, this.raft, () => [...this.#nodeIds, ...leaving()]);
     const { forwarder, ...routing } = newRouting({
       init,
       known: () => this.rules.known,
@@ -265,6 +264,11 @@ export class NodeCore {
     this.#membership.change({ type: 'change', change }, (result) => done(nodeChangeResult(result)));
   }
 
+  /** Raises the version of the cluster. @param done as above */
+  upgrade(change: UpgradeChange, done: (result: UpgradeResult) => void): void {
+    this.#membership.change({ type: 'upgrade', change }, (result) => done(upgradeResult(result)));
+  }
+
   /** Asks whoever leads the user's partition; see `Router.ask`. */
   ask<R extends UserRequest>(request: R, done: DoneWith<R>, deadlineMillis?: number): void {
     if (this.#membership.verdict !== undefined) {
@@ -339,11 +343,5 @@ export class NodeCore {
   get isIdle(): boolean {
     const { owesAnswers, outstandingCount } = this.#forwarder;
     return !owesAnswers && outstandingCount + this.router.openCount + this.waitingCount === 0;
-  }
-
-  #announceDeparture(): void {
-    const { nodeId, send } = this.#init;
-    const leaving = this.meta.state?.leaving.map(({ id }) => id) ?? [];
-    for (const id of [...this.#nodeIds, ...leaving]) if (id !== nodeId) send(id, 'leaving', NOTHING);
   }
 }

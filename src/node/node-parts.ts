@@ -5,7 +5,6 @@
 import { performance } from 'node:perf_hooks';
 import type { LogStore } from '../../raft/driver/store.ts';
 import { RolledBackError } from '../../raft/errors.ts';
-import { NO_NODE } from '../../raft/types.ts';
 import { openStore } from '../../storage/open-store.ts';
 import type { FrontDoor, NodeBehindDoor } from '../api/front-door.ts';
 import type { HostPort, NodeAddress } from '../api/node-address.ts';
@@ -14,10 +13,12 @@ import { ConfigError } from '../config/config.ts';
 import { HttpDoor } from '../http/http-door.ts';
 import { HTTP_SETTINGS_DEFAULTS } from '../http/http-settings.ts';
 import { Admission } from '../meta/admission.ts';
+import { clusterVersionOf } from '../meta/versions.ts';
 import { RespDoor } from '../resp/resp-door.ts';
 import type { LoadShedder } from '../shedding/load-shedder.ts';
 import { TcpTransport } from '../transport/tcp-transport.ts';
 import { type Access, accessOf } from './access.ts';
+import { askedChanges } from './asked-changes.ts';
 import { ClusterView, type Known, reportOf } from './cluster-view.ts';
 import { DoorClock } from './door-clock.ts';
 import { DoorUsage } from './door-usage.ts';
@@ -94,7 +95,7 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
   const access = accessBehind(init, readiness, tokensBefore);
   const { monotonicMillis } = clocks;
   const slow = new SlowDecisions({ logger, monotonicMillis });
-  const behind = behindDoor(self, { readiness, view, usage, access, slow, shedder });
+  const behind = behindDoor(init, self, { readiness, view, usage, access, slow, shedder });
   const resp = respDoor(init, self.resp, { node: behind, doorClock, turn, ...clocks });
   const doors: Record<string, FrontDoor> = resp === undefined ? {} : { resp };
   const metrics = metricsOf(init, { readiness, resp, usage, access, slow, shedder, transport, doors });
@@ -264,8 +265,14 @@ function placeOf(userId: string, core: NodeCore | undefined): { partition?: numb
 }
 
 function viewOf({ config, nodeId }: NodeInit, readiness: NodeReadiness, clocks: Clocks): ClusterView {
+  const replicated = (): Pick<Known, 'nodes' | 'version' | 'settledVersion' | 'clusterVersion'> => {
+    const state = readiness.core?.meta.state;
+    return state === undefined
+      ? { nodes: config.nodes, version: 0, settledVersion: 0 }
+      : { ...state, clusterVersion: clusterVersionOf(state) };
+  };
   const known = (): Known => ({
-    ...(readiness.core?.meta.state ?? { nodes: config.nodes, version: 0, settledVersion: 0 }),
+    ...replicated(),
     rules: rulesInForce(readiness.core?.partitions.values() ?? []),
     replicasOf: (partition) => readiness.core?.placement.replicasOf(partition) ?? [],
     self: {
@@ -278,7 +285,8 @@ function viewOf({ config, nodeId }: NodeInit, readiness: NodeReadiness, clocks: 
 }
 
 function behindDoor(
-  { id: nodeId, resp }: NodeAddress,
+  { nodeId, version: release }: NodeInit,
+  { resp }: NodeAddress,
   {
     readiness,
     view,
@@ -291,6 +299,7 @@ function behindDoor(
   return {
     access,
     ...takenRequests(readiness),
+    ...askedChanges(readiness),
     shedding: shedder,
     refusedUnread: (requests) => usage.refusedUnread(requests),
     answered(request, answer, startedMillis) {
@@ -307,16 +316,8 @@ function behindDoor(
     wantsNoClients: () => readiness.wantsNoClients,
     cluster() {
       const { core } = readiness;
-      if (core !== undefined) view.update(reportOf(core, { nodeId, pid: process.pid, resp }));
+      if (core !== undefined) view.update(reportOf(core, { nodeId, pid: process.pid, resp, release }));
       return view.report();
-    },
-    changeNodes(change, done) {
-      if (readiness.core === undefined) done({ ok: false, reason: 'notLeader', leader: NO_NODE });
-      else readiness.core.changeNodes(change, done);
-    },
-    drain(change, done) {
-      if (readiness.core === undefined) done({ ok: false, reason: 'notLeader' });
-      else readiness.core.draining.change(change, done);
     },
     usage(query, done) {
       if (readiness.core === undefined) done({ ok: false, reason: 'starting' });
@@ -324,9 +325,5 @@ function behindDoor(
     },
     rules: () => readiness.core?.rules.inForce,
     rule: (id) => readiness.core?.rules.oneInForce(id),
-    changeRules(change, done) {
-      if (readiness.core === undefined) done({ ok: false, reason: 'notLeader' });
-      else readiness.core.rules.change(change, done);
-    },
   };
 }

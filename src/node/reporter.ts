@@ -29,7 +29,8 @@ export class Reporter {
     const rules = rulesInForce(replicas);
     memberCache.rulesInForce(rules);
     usage.look(rules);
-    const own = reportOf(this.#core, { nodeId: init.nodeId, pid: process.pid, resp: self.resp });
+    const { nodeId, version: release } = init;
+    const own = reportOf(this.#core, { nodeId, pid: process.pid, resp: self.resp, release });
     view.update(own);
     const payload = encodeNodeReport(own);
     for (const peer of transport.peers) transport.send(peer, 'status', payload);

@@ -19,6 +19,7 @@ import type {
   RefundAnswer,
   RefundRequest,
 } from '../../src/api/refund.ts';
+import type { UpgradeChange, UpgradeResult } from '../../src/api/upgrade.ts';
 import type { UsageQuery, UsageResult } from '../../src/api/usage.ts';
 import { PlayedAccess } from '../api/played-access.ts';
 import { PlayedShedding } from '../api/played-shedding.ts';
@@ -112,6 +113,12 @@ export class Door {
     this.drains.push(change);
     done(this.drained);
   };
+  readonly upgrades: UpgradeChange[] = [];
+  upgraded: UpgradeResult = { ok: true, version: 13 };
+  readonly upgrade: NodeBehindDoor['upgrade'] = (change, done) => {
+    this.upgrades.push(change);
+    done(this.upgraded);
+  };
   rules: RulesInForce | undefined;
   readonly rulesChanges: RulesChange[] = [];
   rulesChanged: RulesChangeResult = { ok: true, version: 8, pending: [] };
@@ -163,6 +170,7 @@ export class Door {
         done(this.changed);
       },
       drain: this.drain,
+      upgrade: this.upgrade,
       rules: () => this.rules,
       rule: (id) =>
         this.rules && { version: this.rules.version, body: this.rules.rules.find((rule) => rule.id === id) },

@@ -116,6 +116,7 @@ export class PlayedDoor {
         cluster: () => this.report,
         changeNodes: () => {},
         drain: () => {},
+        upgrade: () => {},
         rules: () => this.rules,
         rule: () => undefined,
         changeRules: () => {},

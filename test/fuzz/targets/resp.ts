@@ -100,6 +100,7 @@ const NODE: NodeBehindDoor = {
   cluster: () => REPORT,
   changeNodes: () => {},
   drain: () => {},
+  upgrade: () => {},
   rules: () => undefined,
   rule: () => undefined,
   changeRules: () => {},
