@@ -7,7 +7,7 @@ import { InvalidSnapshotError } from '../limiter/state/byte-stream.ts';
 import type { RuleTable } from '../limiter/rules.ts';
 import { LimiterStateMachine } from '../limiter/state-machine.ts';
 import { META_GROUP } from '../meta/cluster-placement.ts';
-import { decodeMetaRecord, MetaDecodeError } from '../meta/meta-form.ts';
+import { decodeMetaRecord, MetaDecodeError, NewerClusterError } from '../meta/meta-form.ts';
 import type { MetaRecord } from '../meta/meta-state.ts';
 import { BackupError } from './backup-error.ts';
 
@@ -33,6 +33,7 @@ export function contentsReader(group: number): ContentsReader {
     try {
       return work();
     } catch (error) {
+      if (error instanceof NewerClusterError) throw new BackupError('foreign', error.message);
       if (error instanceof InvalidSnapshotError || error instanceof MetaDecodeError)
         throw new BackupError('damaged', `the snapshot of group ${group} cannot be read: ${error.message}`);
       throw error;

@@ -1,0 +1,110 @@
+/** A cluster of real processes of which each node runs this version or the one before, with clients that never stop asking. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type CommandWrapper, reportFrom } from '../../cluster/processes.ts';
+import type { ClusterReport, ReportedNode } from '../../src/api/cluster-report.ts';
+import { ClusterCommandError } from '../../src/cli/ask-node.ts';
+import { drainNode } from '../../src/cli/drain-command.ts';
+import { finishUpgrade, showUpgrade } from '../../src/cli/upgrade-command.ts';
+import { eventually, TestCluster, type TestConfigOptions } from '../cluster/harness.ts';
+
+export type WhichVersion = 'before' | 'this';
+
+const quietly = (): void => undefined;
+
+export class MixedCluster {
+  readonly cluster: TestCluster;
+  readonly #before: CommandWrapper;
+
+  private constructor(cluster: TestCluster, before: CommandWrapper) {
+    this.cluster = cluster;
+    this.#before = before;
+  }
+
+  /** All nodes run the version before. */
+  static async start(before: CommandWrapper, options: TestConfigOptions): Promise<MixedCluster> {
+    const mixed = new MixedCluster(await TestCluster.create(options), before);
+    for (const id of mixed.cluster.ids) mixed.run(id, 'before');
+    await mixed.cluster.ready();
+    return mixed;
+  }
+
+  url(id: number): string {
+    return `http://127.0.0.1:${this.cluster.port(id)}`;
+  }
+
+  run(id: number, which: WhichVersion): void {
+    this.cluster.startNode(id, which === 'before' ? this.#before : undefined);
+  }
+
+  async kill(id: number, which: WhichVersion): Promise<void> {
+    await this.cluster.kill(id);
+    this.run(id, which);
+  }
+
+  /** As an operator is told to replace a node; while it starts it may be killed. */
+  async replace(id: number, which: WhichVersion, killMillis?: number): Promise<void> {
+    const via = this.url(this.cluster.ids.find((each) => each !== id) ?? id);
+    const drain = { via, node: id, wait: true, timeoutMillis: 60_000, print: quietly };
+    expectDone(await drainNode({ ...drain, isDraining: true }));
+    this.cluster.signal(id, 'SIGTERM');
+    await this.cluster.exitOf(id);
+    this.run(id, which);
+    if (killMillis !== undefined) {
+      await delay(killMillis);
+      await this.kill(id, which);
+    }
+    await eventually(`node ${id} answers`, async () => this.report(id));
+    expectDone(await drainNode({ ...drain, isDraining: false }));
+    await this.cluster.ready();
+  }
+
+  async report(id: number): Promise<ClusterReport | undefined> {
+    return reportFrom(this.url(id));
+  }
+
+  /** What node `via` knows of node `id`, once that is so. */
+  async knows(via: number, id: number, isMeant: (node: ReportedNode) => boolean): Promise<ReportedNode> {
+    return eventually(`node ${via} knows that of node ${id}`, async () =>
+      (await this.report(via))?.nodes.find((node) => node.id === id && isMeant(node)),
+    );
+  }
+
+  /** What was printed, or the error. */
+  async finish(via: number, timeoutMillis = 60_000): Promise<string | ClusterCommandError> {
+    const lines: string[] = [];
+    try {
+      await finishUpgrade({ via: this.url(via), timeoutMillis, print: (line) => void lines.push(line) });
+      return lines.join('\n');
+    } catch (error) {
+      if (error instanceof ClusterCommandError) return error;
+      throw error;
+    }
+  }
+
+  async status(via: number): Promise<string> {
+    const lines: string[] = [];
+    const state = await showUpgrade({ via: this.url(via), print: (line) => void lines.push(line) });
+    return [...lines, state].join('\n');
+  }
+
+  /** Undefined while nobody does, or nobody tells so. */
+  async leaderOfNodes(): Promise<number | undefined> {
+    for (const id of this.cluster.ids) {
+      const response = await fetch(new URL('/v1/backup/0', this.url(id))).catch(() => undefined);
+      await response?.body?.cancel();
+      if (response?.status === 200) return id;
+    }
+    return undefined;
+  }
+
+  /** All that node `id` has logged. */
+  async logOf(id: number): Promise<string> {
+    return readFile(join(this.cluster.directory, 'logs', `node-${id}.log`), 'utf8');
+  }
+}
+
+function expectDone(outcome: 'done' | 'pending'): void {
+  if (outcome !== 'done') throw new Error('a node was not drained in time');
+}
