@@ -1,6 +1,6 @@
 /** What a hello, a welcome and a refusal say, and what is none. */
 import { describe, expect, it } from 'vitest';
-import { VERSIONS } from '../../src/api/versions.ts';
+import { UNSAID, VERSIONS } from '../../src/api/versions.ts';
 import { pack } from '../../src/wire/fields.ts';
 import { FrameError } from '../../src/wire/frame.ts';
 import {
@@ -31,6 +31,11 @@ describe('a hello', () => {
     [['4', 'x', 1, null, 'f', null, null, null, null]],
     [[4, 'x', 1, null, 'f', 'h', 0, null, null]],
     [[4, 'x', 1, null, 'f', 'h/', 7, null, null]],
+    [[4, 'x', 1, null, 'f', null, null, null, null, 12]],
+    [[4, 'x', 1, null, 'f', null, null, null, null, 13, 12]],
+    [[4, 'x', 1, null, 'f', null, null, null, null, 0, 12]],
+    [[4, 'x', 1, null, 'f', null, null, null, null, 12, 256]],
+    [[4, 'x', 1, null, 'f', null, null, null, null, null, null]],
   ])('of another shape is a FrameError: %j', (value) => {
     expect(() => decodeHello(pack(value))).toThrow(FrameError);
   });
@@ -44,5 +49,18 @@ describe('a hello', () => {
     expect(decodeRefusal(encodeRefusal({ ...refusal, text: 'x'.repeat(9_999) }, VERSIONS)).text.length).toBe(
       400,
     );
+  });
+
+  it('of a node that says nothing of versions is of one that speaks 12 alone; what follows is for later ones', () => {
+    const fields = [4, 'x', 1, null, 'f', null, null, null, null];
+    expect(decodeHello(pack(fields)).speaks).toEqual({ min: 12, max: 12 });
+    expect(decodeHello(pack([...fields, 12, 13, 'more'])).speaks).toEqual({ min: 12, max: 13 });
+    expect(decodeWelcome(pack(['x']))).toEqual({ incarnation: 'x', speaks: { min: 12, max: 12 } });
+  });
+
+  it('of another version is refused in words that version 12 can read', () => {
+    const refusal = { code: 'otherVersion', text: 'why' } as const;
+    expect(decodeRefusal(encodeRefusal(refusal, VERSIONS))).toEqual(refusal);
+    expect(decodeRefusal(encodeRefusal(refusal, UNSAID))).toEqual({ code: 'otherFacts', text: 'why' });
   });
 });

@@ -1,0 +1,78 @@
+/** `PUT /v1/cluster/version`: what is handed on, and every refusal with its reason. */
+import { afterEach, describe, expect, it } from 'vitest';
+import { UPGRADE_FAILURES, type UpgradeFailure } from '../../src/api/upgrade.ts';
+import { Door } from './fixtures.ts';
+
+let door = new Door();
+afterEach(async () => {
+  await door.app.close();
+  door = new Door();
+});
+
+async function ask(
+  payload: object,
+  { remoteAddress = '127.0.0.1', token }: { remoteAddress?: string; token?: string } = {},
+): Promise<{ status: number; body: unknown; headers: Readonly<Record<string, unknown>> }> {
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const request = { method: 'PUT', url: '/v1/cluster/version', headers, remoteAddress, payload } as const;
+  const response = await door.app.inject(request);
+  return { status: response.statusCode, body: response.json(), headers: response.headers };
+}
+
+describe('raising the version of a cluster over HTTP', () => {
+  it('is handed on, and audited', async () => {
+    expect(await ask({ version: 13 })).toMatchObject({ status: 200, body: { version: 13 } });
+    expect(door.upgrades).toEqual([{ version: 13 }]);
+    expect(door.logged.join('')).toMatch(/"audit":true,"by":"local","action":"cluster.upgrade","version":13/);
+  });
+
+  it.each([
+    {},
+    { version: 11 },
+    { version: 14 },
+    { version: '13' },
+    { version: null },
+    { version: 13, node: 1 },
+    [13],
+  ])('takes a version that the node speaks, not %j', async (payload) => {
+    expect(await ask(payload)).toMatchObject({ status: 400 });
+    expect(door.upgrades).toEqual([]);
+  });
+
+  it('names the field and its bound', async () => {
+    const { body } = await ask({ version: 14 });
+    expect(JSON.stringify(body)).toContain('version must be a version that this node speaks, from 12 to 13');
+  });
+
+  it.each(Object.keys(UPGRADE_FAILURES) as UpgradeFailure[])(
+    'is refused with its reason: %s',
+    async (reason) => {
+      door.upgraded = { ok: false, reason };
+      const { status, body, headers } = await ask({ version: 13 });
+      expect(status).toBe(UPGRADE_FAILURES[reason].status);
+      expect(body).toMatchObject({ reason });
+      expect(headers['retry-after']).toBe(status === 503 ? '1' : undefined);
+    },
+  );
+
+  it('is refused with the nodes that are behind', async () => {
+    const behind = [{ node: 2, speaks: 12 }, { node: 3 }];
+    door.upgraded = { ok: false, reason: 'nodesBehind', behind };
+    const message = expect.stringContaining('node 2 speaks 12, node 3 is not connected: ') as string;
+    expect(await ask({ version: 13 })).toMatchObject({
+      status: 409,
+      body: { reason: 'nodesBehind', behind, message },
+    });
+  });
+
+  it('is refused from other machines while the cluster is open, and without a token of role admin after that', async () => {
+    expect((await ask({ version: 13 }, { remoteAddress: '10.0.0.7' })).status).toBe(403);
+    door.access.close();
+    expect((await ask({ version: 13 })).status).toBe(401);
+    expect((await ask({ version: 13 }, { token: 'read-token' })).status).toBe(403);
+    expect(door.upgrades).toEqual([]);
+    expect((await ask({ version: 13 }, { token: 'admin-token', remoteAddress: '10.0.0.7' })).status).toBe(
+      200,
+    );
+  });
+});

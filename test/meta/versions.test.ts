@@ -1,0 +1,232 @@
+/** The version of the cluster in the state of group 0: what raises it, what refuses to, and who is welcome after that. */
+import { describe, expect, it } from 'vitest';
+import { type NodeBehind, nodesBehindText } from '../../src/api/upgrade.ts';
+import { UNSAID, VERSIONS, type VersionRange } from '../../src/api/versions.ts';
+import { Admission } from '../../src/meta/admission.ts';
+import { ChangeForwarder } from '../../src/meta/change-forwarder.ts';
+import {
+  decodeMetaCommand,
+  decodeMetaRecord,
+  encodeMeta,
+  MetaDecodeError,
+  NewerClusterError,
+} from '../../src/meta/meta-form.ts';
+import type { MetaGroup } from '../../src/meta/meta-group.ts';
+import { applyMetaCommand, type MetaCommand, type MetaRecord } from '../../src/meta/meta-state.ts';
+import { clusterVersionOf, SpokenVersions } from '../../src/meta/versions.ts';
+import { loadHash32 } from '../../src/partition/hash.ts';
+import type { ClusterChange, ClusterChangeResult } from '../../src/wire/cluster-changes.ts';
+import type { Hello } from '../../src/wire/hello.ts';
+
+const hash = await loadHash32();
+const UPGRADE = { type: 'upgrade', change: { version: 13 } } as const;
+
+/** By nodes that say nothing of versions, unless it says one. */
+function created(clusterVersion?: number): MetaRecord {
+  const nodes = [1, 2, 3].map((id) => ({ id, incarnation: `of ${id}` }));
+  const versioned = clusterVersion === undefined ? {} : { clusterVersion };
+  const command: MetaCommand = { type: 'create', nodes, replicas: 1, partitions: 4, ...versioned };
+  const { record } = applyMetaCommand(undefined, command, hash);
+  if (record === undefined) throw new Error('nothing was created');
+  return record;
+}
+
+function raised(record: MetaRecord, version: number): ReturnType<typeof applyMetaCommand> {
+  return applyMetaCommand(record, { type: 'upgrade', change: { version } }, hash);
+}
+
+function helloOf(node: number, speaks: VersionRange, incarnation = `of ${node}`): Hello {
+  return { node, incarnation, target: 1, facts: 'facts', speaks };
+}
+
+describe('the version of a cluster', () => {
+  it('is 12 until somebody raises it, where nodes of before created it, and that of those who did otherwise', () => {
+    expect(clusterVersionOf(undefined)).toBe(12);
+    expect(clusterVersionOf(created().state)).toBe(12);
+    expect(clusterVersionOf(created(13).state)).toBe(13);
+  });
+
+  it('is raised for good; a repetition changes nothing', () => {
+    const { record, refusal } = raised(created(), 13);
+    expect([record && clusterVersionOf(record.state), refusal]).toEqual([13, undefined]);
+    expect(record && raised(record, 13)).toEqual({ record });
+    expect(record && raised(record, 12)).toEqual({ record, refusal: 'lowerVersion' });
+    expect(applyMetaCommand(undefined, UPGRADE, hash)).toEqual({
+      record: undefined,
+      refusal: 'lowerVersion',
+    });
+  });
+
+  it('is in snapshots, and what was written before it could be said has none', () => {
+    const before = created();
+    const { record = before } = raised(before, 13);
+    expect(decodeMetaRecord([encodeMeta(record)])).toEqual(record);
+    expect(decodeMetaRecord([encodeMeta(before)])).toEqual(before);
+    expect(new TextDecoder().decode(encodeMeta(before))).not.toContain('clusterVersion');
+    for (const clusterVersion of [0, -1, 1.5, '13', null]) {
+      const bytes = new TextEncoder().encode(
+        JSON.stringify({ ...before, state: { ...before.state, clusterVersion } }),
+      );
+      expect(() => decodeMetaRecord([bytes])).toThrow(MetaDecodeError);
+    }
+  });
+
+  it('is read as it was commanded', () => {
+    expect(decodeMetaCommand(encodeMeta(UPGRADE))).toEqual(UPGRADE);
+    for (const change of [{}, { version: 11 }, { version: '13' }, undefined]) {
+      const bytes = new TextEncoder().encode(JSON.stringify({ type: 'upgrade', change }));
+      expect(() => decodeMetaCommand(bytes)).toThrow(MetaDecodeError);
+    }
+  });
+
+  it('above what this program reads stops it before it reads anything else, and says what to do', () => {
+    const strange = { state: { clusterVersion: 14, nodes: 'of another form' } };
+    const read = [
+      () => decodeMetaRecord([new TextEncoder().encode(JSON.stringify(strange))]),
+      () => decodeMetaCommand(encodeMeta({ type: 'upgrade', change: { version: 14 } })),
+      () =>
+        decodeMetaCommand(
+          encodeMeta({ type: 'create', nodes: [], replicas: 1, partitions: 1, clusterVersion: 14 }),
+        ),
+    ];
+    for (const each of read) {
+      expect(each).toThrow(NewerClusterError);
+      expect(each).toThrow(
+        'raised to version 14, and this program reads no version above 13: start this node with a newer',
+      );
+    }
+  });
+});
+
+describe('a higher version is proposed', () => {
+  const { state } = created();
+
+  function answer(heard: readonly Hello[], version = 13): ClusterChangeResult | undefined {
+    const versions = new SpokenVersions(1);
+    for (const hello of heard) versions.introduced(hello);
+    return versions.answerTo({ type: 'upgrade', change: { version } }, state);
+  }
+
+  it('if every other node is connected and speaks it', () => {
+    expect(answer([helloOf(2, VERSIONS), helloOf(3, { min: 13, max: 14 })])).toBeUndefined();
+  });
+
+  it.each<[string, readonly Hello[], readonly NodeBehind[]]>([
+    ['speaks less', [helloOf(2, UNSAID), helloOf(3, VERSIONS)], [{ node: 2, speaks: 12 }]],
+    ['is not connected', [helloOf(2, VERSIONS)], [{ node: 3 }]],
+    [
+      'has another database than the recorded one',
+      [helloOf(2, VERSIONS, 'new'), helloOf(3, VERSIONS)],
+      [{ node: 2 }],
+    ],
+    [
+      'went back since',
+      [helloOf(2, VERSIONS), helloOf(3, VERSIONS), helloOf(3, UNSAID)],
+      [{ node: 3, speaks: 12 }],
+    ],
+  ])('and is not if one %s', (_, heard, behind) => {
+    expect(answer(heard)).toEqual({ ok: false, reason: 'nodesBehind', behind });
+  });
+
+  it('and is not while a node that leaves speaks less, or one that was added has said nothing', () => {
+    const versions = new SpokenVersions(1);
+    for (const id of [2, 3]) versions.introduced(helloOf(id, VERSIONS));
+    versions.introduced(helloOf(4, UNSAID));
+    const changed = {
+      ...state,
+      nodes: [...state.nodes, { id: 5 }],
+      leaving: [{ id: 4, incarnation: 'of 4' }],
+    };
+    expect(versions.behind(changed, 13)).toEqual([{ node: 5 }, { node: 4, speaks: 12 }]);
+    versions.gone(3);
+    expect(versions.behind(changed, 13)).toEqual([{ node: 3 }, { node: 5 }, { node: 4, speaks: 12 }]);
+  });
+
+  it('by nobody if the cluster is there already: nodes of before must not meet the command', () => {
+    expect(answer([], 12)).toEqual({ ok: true, version: 12 });
+    const versions = new SpokenVersions(1);
+    const upgraded = { ...state, clusterVersion: 13 };
+    expect(versions.answerTo(UPGRADE, upgraded)).toEqual({ ok: true, version: 13 });
+    const lower = { type: 'upgrade', change: { version: 12 } } as const;
+    expect(versions.answerTo(lower, upgraded)).toEqual({ ok: false, reason: 'lowerVersion' });
+  });
+
+  it('and who is behind is told by name', () => {
+    expect(nodesBehindText([{ node: 2, speaks: 12 }, { node: 3 }], 13)).toMatch(
+      /^node 2 speaks 12, node 3 is not connected: start it with a quorate that speaks version 13/,
+    );
+  });
+});
+
+describe('a change that the leader of group 0 does not know', () => {
+  /** Node 1 asks; node 2 leads. */
+  function asking(leaderSpeaks: VersionRange): {
+    forwarder: ChangeForwarder;
+    sent: string[];
+    asked: ClusterChange[];
+  } {
+    const sent: string[] = [];
+    const asked: ClusterChange[] = [];
+    const versions = new SpokenVersions(1);
+    versions.introduced(helloOf(2, leaderSpeaks));
+    versions.introduced(helloOf(3, VERSIONS));
+    const meta = {
+      isLeader: false,
+      leader: 2,
+      state: created().state,
+      change: (change: ClusterChange) => asked.push(change),
+    };
+    const forwarder = new ChangeForwarder({
+      meta: meta as unknown as MetaGroup,
+      versions,
+      isConnected: () => true,
+      send: (_, type) => sent.push(type) > 0,
+      firstId: 1,
+    });
+    return { forwarder, sent, asked };
+  }
+
+  it('is not handed to it, which would close the connection: who asks is told who is behind', () => {
+    const { forwarder, sent, asked } = asking(UNSAID);
+    const told: ClusterChangeResult[] = [];
+    forwarder.change(UPGRADE, (result) => told.push(result));
+    expect(told).toEqual([{ ok: false, reason: 'nodesBehind', behind: [{ node: 2, speaks: 12 }] }]);
+    expect([sent, asked]).toEqual([[], []]);
+    forwarder.change({ type: 'drain', change: { node: 3, isDraining: true } }, () => undefined);
+    expect(sent).toEqual(['change']);
+  });
+
+  it('is handed on if it does', () => {
+    const { forwarder, sent } = asking(VERSIONS);
+    forwarder.change(UPGRADE, () => undefined);
+    expect(sent).toEqual(['change']);
+  });
+});
+
+describe('who speaks less than the version of the cluster', () => {
+  function admission(): Admission {
+    return new Admission({ nodeId: 1, incarnation: 'of 1', facts: 'facts', founders: [] });
+  }
+
+  it('is welcome before it is raised, and refused after, with what to do', () => {
+    const one = admission();
+    expect(one.refusalOf(helloOf(2, UNSAID))).toBeUndefined();
+    expect(one.helloTo(2).speaks).toEqual(VERSIONS);
+    one.update({ ...created().state, clusterVersion: 13 }, []);
+    expect(one.refusalOf(helloOf(2, VERSIONS))).toBeUndefined();
+    expect(one.helloTo(2).speaks).toEqual({ min: 13, max: 13 });
+    expect(one.refusalOf(helloOf(2, UNSAID))).toEqual({
+      code: 'otherVersion',
+      text:
+        'node 2 speaks version 12, and node 1 of this cluster 13: start node 2 with a newer quorate, ' +
+        'for after `quorate upgrade finish` there is no way back to a version of before',
+    });
+  });
+
+  it('is the one to be replaced, whoever refuses', () => {
+    const { text } = admission().refusalOf(helloOf(2, { min: 14, max: 15 })) ?? {};
+    expect(text).toContain(
+      'node 1 speaks version 12 to 13, and node 2 of this cluster 14 to 15: start node 1 with',
+    );
+  });
+});

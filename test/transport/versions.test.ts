@@ -1,0 +1,167 @@
+/** What two nodes of one version or of two speak with each other, and that those without a common one refuse each other and say why. */
+import { describe, expect, it } from 'vitest';
+import { UNSAID, VERSIONS, type VersionRange } from '../../src/api/versions.ts';
+import { pack } from '../../src/wire/fields.ts';
+import { clusterTag, encodeFrame, FrameDecoder } from '../../src/wire/frame.ts';
+import { decodeHello, encodeHello, encodeWelcome, type Hello } from '../../src/wire/hello.ts';
+import {
+  CLUSTER,
+  cleanupAfterEach,
+  expectUnharmed,
+  freeAddress,
+  frameOf,
+  helloFrame,
+  incarnationOf,
+  Peer,
+  RawClient,
+  RawServer,
+} from './peers.ts';
+import { until } from './wait.ts';
+
+const cleanup = cleanupAfterEach();
+const TAG = clusterTag(CLUSTER);
+
+/** The bytes of one frame, as they were cut out of a stream: what is in the header is looked at here only. */
+const versionOf = (frame: Buffer): number => frame.readUInt8(2);
+
+async function pair(one: VersionRange, two: VersionRange): Promise<readonly [Peer, Peer]> {
+  const peers = new Map([
+    [1, await freeAddress()],
+    [2, await freeAddress()],
+  ]);
+  const a = new Peer(1, peers);
+  const b = new Peer(2, peers);
+  for (const [peer, versions] of [
+    [a, one],
+    [b, two],
+  ] as const) {
+    peer.gate.versions = versions;
+    cleanup.add(() => peer.transport.close());
+    await peer.transport.start(peer.handlers);
+  }
+  return [a, b];
+}
+
+describe('two nodes', () => {
+  it.each<[string, VersionRange, VersionRange]>([
+    ['of the version before', UNSAID, UNSAID],
+    ['of which the first is of the version before', UNSAID, VERSIONS],
+    ['of which the second is of the version before', VERSIONS, UNSAID],
+    ['of this version', VERSIONS, VERSIONS],
+    ['of which one knows already that the cluster is at this version', { min: 13, max: 13 }, VERSIONS],
+    ['of which one is newer than this', VERSIONS, { min: 13, max: 14 }],
+  ])('%s hear each other', async (_, one, two) => {
+    const [a, b] = await pair(one, two);
+    await Promise.all([a.connectedTo(2), b.connectedTo(1)]);
+    expect(a.send(2, 'to b')).toBe(true);
+    await until('node 2 has heard it', () => b.textsFrom(1).includes('to b'));
+    await expectUnharmed(a, b, 'to a');
+  });
+
+  it.each<[string, VersionRange, VersionRange]>([
+    ['the cluster is upgraded', { min: 13, max: 13 }, UNSAID],
+    ['one is two versions ahead', UNSAID, { min: 13, max: 14 }],
+  ])('without a common version refuse each other: %s', async (_, one, two) => {
+    const [a, b] = await pair(one, two);
+    // Who speaks 12 only knows no such code, and is told the text under another.
+    const codes = [one, two].map(({ max }) => (max === 12 ? 'otherFacts' : 'otherVersion'));
+    await until('node 1 is refused', () => a.count(`refused by 2: ${codes[0]}`) > 0);
+    await until('node 2 is refused', () => b.count(`refused by 1: ${codes[1]}`) > 0);
+    expect([...a.events, ...b.events].filter((event) => /connected/.test(event))).toEqual([]);
+  });
+
+  it('part when one of them hears that the cluster is upgraded, and the other speaks less', async () => {
+    const [a, b] = await pair(VERSIONS, UNSAID);
+    await Promise.all([a.connectedTo(2), b.connectedTo(1)]);
+    a.gate.versions = { min: 13, max: 13 };
+    a.transport.recheck();
+    await until('both have lost the other', () => !a.transport.isConnected(2) && !b.transport.isConnected(1));
+    await until('node 2 is told why', () => b.count('refused by 1: otherFacts') > 0);
+    expect(a.count('connected 2')).toBe(1);
+  });
+
+  it('stay connected when one of them hears that the cluster is upgraded, and both speak that', async () => {
+    const [a, b] = await pair(VERSIONS, VERSIONS);
+    await Promise.all([a.connectedTo(2), b.connectedTo(1)]);
+    a.gate.versions = { min: 13, max: 13 };
+    a.transport.recheck();
+    await expectUnharmed(a, b, 'still here');
+    expect(a.send(2, 'still there')).toBe(true);
+    await until('node 2 has heard it', () => b.textsFrom(1).includes('still there'));
+  });
+});
+
+describe('the frames of a connection', () => {
+  it.each<[VersionRange, number]>([
+    [UNSAID, 12],
+    [VERSIONS, 13],
+    [{ min: 13, max: 200 }, 13],
+  ])(
+    'bear the version of the handshake in it, and after it the one agreed on: with %j %i',
+    async (speaks, agreed) => {
+      const said: Buffer[] = [];
+      const server = await RawServer.start(
+        cleanup,
+        (socket) => socket.on('data', (bytes: Buffer) => said.push(bytes)).resume(),
+        { isPolite: false },
+      );
+      const a = await Peer.start(
+        cleanup,
+        1,
+        new Map([
+          [1, await freeAddress()],
+          [2, server.address],
+        ]),
+      );
+      await until('it says hello', () => said.length > 0);
+      const [hello] = said.splice(0);
+      expect(versionOf(hello ?? Buffer.alloc(3))).toBe(12);
+      server.sockets[0]?.write(frameOf('welcome', encodeWelcome({ incarnation: incarnationOf(2), speaks })));
+      await a.connectedTo(2);
+      expect(a.send(2, 'x')).toBe(true);
+      await until('it says more', () => said.length > 0);
+      expect(versionOf(Buffer.concat(said))).toBe(agreed);
+    },
+  );
+
+  it('are taken under the number that was agreed on, and under no other', async () => {
+    const address = await freeAddress();
+    const a = await Peer.start(cleanup, 1, new Map([[1, address]]));
+    const peer = await RawServer.start(cleanup);
+    const from = (hello: Hello): Buffer => frameOf('hello', encodeHello(hello));
+    const hello: Hello = {
+      node: 7,
+      incarnation: 'seven',
+      target: 1,
+      facts: 'facts',
+      peer: peer.address,
+      speaks: VERSIONS,
+    };
+    const right = new RawClient(cleanup, address);
+    right.write(from(hello), encodeFrame('requests', Buffer.from('right'), TAG, 13));
+    await until('it is heard', () => a.textsFrom(7).includes('right'));
+    const wrong = new RawClient(cleanup, address);
+    wrong.write(from(hello), encodeFrame('requests', Buffer.from('wrong'), TAG, 12));
+    await wrong.closed();
+    const before = new RawClient(cleanup, address);
+    before.write(from({ ...hello, speaks: UNSAID }), encodeFrame('requests', Buffer.from('before'), TAG, 12));
+    await until('it is heard', () => a.textsFrom(7).includes('before'));
+    expect(a.textsFrom(7)).not.toContain('wrong');
+  });
+
+  it('of one who says nothing of versions are those of version 12', async () => {
+    const address = await freeAddress();
+    const a = await Peer.start(cleanup, 1, new Map([[1, address]]));
+    const peer = await RawServer.start(cleanup);
+    const { host, port } = peer.address;
+    const silent = frameOf('hello', pack([7, 'seven', 1, null, 'facts', host, port, null, null]));
+    new RawClient(cleanup, address).write(silent, frameOf('requests', 'as ever'));
+    await until('it is heard', () => a.textsFrom(7).includes('as ever'));
+  });
+
+  it('begin with a hello that version 12 can read', async () => {
+    const decoded: Hello[] = [];
+    new FrameDecoder(TAG).push(helloFrame(7, 1), ({ payload }) => decoded.push(decodeHello(payload)));
+    expect(decoded).toMatchObject([{ node: 7, speaks: { min: 12, max: 12 } }]);
+  });
+});
