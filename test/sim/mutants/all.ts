@@ -26,6 +26,7 @@ import { RULES_VERSION } from './rules-version.ts';
 import { SHEDDING } from './shedding.ts';
 import { SNAPSHOTS } from './snapshots.ts';
 import { TOKENS } from './tokens.ts';
+import { UPGRADE } from './upgrade.ts';
 import { USAGE } from './usage.ts';
 import { WIRE } from './wire.ts';
 
@@ -50,6 +51,7 @@ export const MUTANTS_BY_AREA: Readonly<Record<string, readonly Mutant[]>> = {
   breaker: BREAKER,
   shedding: SHEDDING,
   drain: DRAIN,
+  upgrade: UPGRADE,
   tokens: TOKENS,
   backup: BACKUP,
   'rules-version': RULES_VERSION,
