@@ -42,6 +42,11 @@ export const NODE_CHANGE_FAILURES = {
   },
   /** There are as many as there may be. */
   tooManyNodes: { status: 409, text: 'the cluster has as many nodes as it can have' },
+  /** It tried to take part, and was refused for its version. */
+  olderNode: {
+    status: 409,
+    text: 'the node to add speaks no version as high as that of the cluster; start it with a newer quorate, and ask again',
+  },
   /** The node that was asked takes part no more, and knows nothing of what became of the change. */
   notMember: { status: 409, text: 'this node does not belong to the cluster; ask another one' },
   /** Too many wait for the log. */

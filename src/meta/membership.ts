@@ -155,6 +155,11 @@ export class Membership {
     this.#versions.introduced(hello);
   }
 
+  /** A peer said this, and was refused. */
+  unwelcome(hello: Hello, { code }: Refusal): void {
+    if (code === 'otherVersion') this.#versions.refused(hello);
+  }
+
   welcomedBy(peer: NodeId): void {
     this.#standing.welcomedBy(peer);
   }

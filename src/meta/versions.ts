@@ -24,19 +24,34 @@ export function changedVersion(state: MetaState, { version }: UpgradeChange): Me
   return version === current ? state : { ...state, clusterVersion: version };
 }
 
+/** Far more than wait to be added; of more, those that came first are forgotten. */
+const REFUSED_MAX = 64;
+
 /** What the nodes said in their hellos that are connected to this one. */
 export class SpokenVersions {
   readonly #self: NodeId;
   /** By node; no more than there are connections. */
   readonly #said = new Map<NodeId, Pick<Hello, 'incarnation' | 'speaks'>>();
 
+  /** By node, oldest first: the highest that those speak that were refused for it, until they are welcome. */
+  readonly #refused = new Map<NodeId, number>();
+
   constructor(self: NodeId) {
     this.#self = self;
+  }
+
+  /** It speaks no version that this node does. */
+  refused({ node, speaks }: Hello): void {
+    this.#refused.delete(node);
+    this.#refused.set(node, speaks.max);
+    const [oldest] = this.#refused.keys();
+    if (this.#refused.size > REFUSED_MAX && oldest !== undefined) this.#refused.delete(oldest);
   }
 
   /** The latest is the one that counts. */
   introduced({ node, incarnation, speaks }: Hello): void {
     this.#said.set(node, { incarnation, speaks });
+    this.#refused.delete(node);
   }
 
   gone(node: NodeId): void {
@@ -56,9 +71,15 @@ export class SpokenVersions {
 
   /** What the leader of group 0 answers instead of proposing this; undefined: it may be proposed. */
   answerTo(change: ClusterChange, state: MetaState): ClusterChangeResult | undefined {
+    const current = clusterVersionOf(state);
+    if (change.type === 'change') {
+      const { add } = change.change;
+      const isNew = add !== undefined && !state.nodes.some(({ id }) => id === add.id);
+      const isOlder = isNew && (this.#refused.get(add.id) ?? current) < current;
+      return isOlder ? { ok: false, reason: 'olderNode' } : undefined;
+    }
     if (change.type !== 'upgrade') return undefined;
     const { version } = change.change;
-    const current = clusterVersionOf(state);
     // Both stay true for ever, and a node of before must not meet this command for nothing.
     if (version === current) return { ok: true, version };
     if (version < current) return { ok: false, reason: 'lowerVersion' };

@@ -113,6 +113,7 @@ function peerEvents({ peers }: NodeCore, view: ClusterView, reporter: Reporter):
   return {
     onFrame: (from, type, payload) => peers.receive(from, type, payload),
     onIntroduced: (hello) => peers.introduced(hello),
+    onUnwelcome: (hello, refusal) => peers.unwelcome(hello, refusal),
     onPeerLost(peer) {
       peers.peerLost(peer);
       view.lost(peer);

@@ -108,6 +108,11 @@ export class PeerEvents {
     this.#init.membership.introduced(hello);
   }
 
+  /** A peer said this, and was refused. */
+  unwelcome(hello: Hello, refusal: Refusal): void {
+    this.#init.membership.unwelcome(hello, refusal);
+  }
+
   /** `peer` takes this node for who it is. */
   welcomedBy(peer: NodeId): void {
     this.#init.membership.welcomedBy(peer);

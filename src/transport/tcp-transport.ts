@@ -28,6 +28,8 @@ export interface TransportHandlers {
   onFrame(from: Sender, type: PeerFrameType, payload: Uint8Array): void;
   /** A peer that said this was welcome. */
   onIntroduced(hello: Hello): void;
+  /** A peer that said this was refused. */
+  onUnwelcome(hello: Hello, refusal: Refusal): void;
   /** The connection that `peer` dialled broke: its process ended, or the network between us did. */
   onPeerLost(peer: NodeId): void;
   /** We can send to `peer` again: it takes this node for who it is. */
@@ -272,6 +274,7 @@ export class TcpTransport {
       const fields = { from: node, remoteAddress, remotePort, refused: refusal.code };
       this.#log.warn('unwelcome', fields, refusal.text);
       refuse(socket, this.#tag, refusal, hello);
+      this.#handlers?.onUnwelcome(hello, refusal);
       return undefined;
     }
     const known = this.#outgoing.get(node);

@@ -138,6 +138,7 @@ const REASONS = [
   'tooFewUndrained',
   'nodesBehind',
   'lowerVersion',
+  'olderNode',
 ] as const satisfies readonly (ClusterChangeResult & { readonly ok: false })['reason'][];
 
 export function encodeClusterChange({ id, change }: ForwardedChange): Buffer {

@@ -151,6 +151,34 @@ describe('a higher version is proposed', () => {
     expect(versions.answerTo(lower, upgraded)).toEqual({ ok: false, reason: 'lowerVersion' });
   });
 
+  it('and who was refused for its version is not added before it speaks a higher one', () => {
+    const versions = new SpokenVersions(1);
+    const add = { id: 4, http: { host: 'h', port: 1 }, peer: { host: 'h', port: 2 } };
+    const change: ClusterChange = { type: 'change', change: { add } };
+    const upgraded = { ...state, clusterVersion: 13 };
+    expect(versions.answerTo(change, upgraded)).toBeUndefined();
+    versions.refused(helloOf(4, UNSAID));
+    expect(versions.answerTo(change, upgraded)).toEqual({ ok: false, reason: 'olderNode' });
+    // It was added already, and this is a repetition.
+    const nodes = [...upgraded.nodes, { id: 4 }];
+    expect(versions.answerTo(change, { ...upgraded, nodes })).toBeUndefined();
+    expect(versions.answerTo({ type: 'change', change: { remove: 3 } }, upgraded)).toBeUndefined();
+    versions.introduced(helloOf(4, VERSIONS));
+    expect(versions.answerTo(change, upgraded)).toBeUndefined();
+  });
+
+  it('and those that were refused are remembered up to a bound', () => {
+    const versions = new SpokenVersions(1);
+    const add = { id: 1_000, http: { host: 'h', port: 1 }, peer: { host: 'h', port: 2 } };
+    const asked = (): unknown =>
+      versions.answerTo({ type: 'change', change: { add } }, { ...state, clusterVersion: 13 });
+    versions.refused(helloOf(add.id, UNSAID));
+    for (let id = 10; id < 73; id += 1) versions.refused(helloOf(id, UNSAID));
+    expect(asked()).toEqual({ ok: false, reason: 'olderNode' });
+    versions.refused(helloOf(73, UNSAID));
+    expect(asked()).toBeUndefined();
+  });
+
   it('and who is behind is told by name', () => {
     expect(nodesBehindText([{ node: 2, speaks: 12 }, { node: 3 }], 13)).toMatch(
       /^node 2 speaks 12, node 3 is not connected: start it with a quorate that speaks version 13/,

@@ -159,6 +159,7 @@ export class Peer {
         this.frames.push({ from: from.node, type, text });
       },
       onIntroduced: ({ node }) => this.events.push(`introduced ${node}`),
+      onUnwelcome: ({ node }, { code }) => this.events.push(`unwelcome ${node}: ${code}`),
       onPeerLost: (peer) => this.events.push(`lost ${peer}`),
       onPeerConnected: (peer) => this.events.push(`connected ${peer}`),
       onPeerDisconnected: (peer) => this.events.push(`disconnected ${peer}`),

@@ -38,6 +38,7 @@ async function listening(): Promise<{ lines: Line[]; address: { host: string; po
   await transport.start({
     onFrame: () => undefined,
     onIntroduced: () => undefined,
+    onUnwelcome: () => undefined,
     onRefused: () => undefined,
     onPeerLost: () => undefined,
     onPeerConnected: () => undefined,

@@ -68,6 +68,10 @@ describe('two nodes', () => {
     await until('node 1 is refused', () => a.count(`refused by 2: ${codes[0]}`) > 0);
     await until('node 2 is refused', () => b.count(`refused by 1: ${codes[1]}`) > 0);
     expect([...a.events, ...b.events].filter((event) => /connected/.test(event))).toEqual([]);
+    expect([a.count('unwelcome 2: otherVersion') > 0, b.count('unwelcome 1: otherVersion') > 0]).toEqual([
+      true,
+      true,
+    ]);
   });
 
   it('part when one of them hears that the cluster is upgraded, and the other speaks less', async () => {
