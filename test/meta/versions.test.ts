@@ -186,34 +186,34 @@ describe('a higher version is proposed', () => {
   });
 });
 
-describe('a change that the leader of group 0 does not know', () => {
-  /** Node 1 asks; node 2 leads. */
-  function asking(leaderSpeaks: VersionRange): {
-    forwarder: ChangeForwarder;
-    sent: string[];
-    asked: ClusterChange[];
-  } {
-    const sent: string[] = [];
-    const asked: ClusterChange[] = [];
-    const versions = new SpokenVersions(1);
-    versions.introduced(helloOf(2, leaderSpeaks));
-    versions.introduced(helloOf(3, VERSIONS));
-    const meta = {
-      isLeader: false,
-      leader: 2,
-      state: created().state,
-      change: (change: ClusterChange) => asked.push(change),
-    };
-    const forwarder = new ChangeForwarder({
-      meta: meta as unknown as MetaGroup,
-      versions,
-      isConnected: () => true,
-      send: (_, type) => sent.push(type) > 0,
-      firstId: 1,
-    });
-    return { forwarder, sent, asked };
-  }
+/** Node 1 asks; node 2 leads. */
+function asking(leaderSpeaks: VersionRange): {
+  forwarder: ChangeForwarder;
+  sent: string[];
+  asked: ClusterChange[];
+} {
+  const sent: string[] = [];
+  const asked: ClusterChange[] = [];
+  const versions = new SpokenVersions(1);
+  versions.introduced(helloOf(2, leaderSpeaks));
+  versions.introduced(helloOf(3, VERSIONS));
+  const meta = {
+    isLeader: false,
+    leader: 2,
+    state: created().state,
+    change: (change: ClusterChange) => asked.push(change),
+  };
+  const forwarder = new ChangeForwarder({
+    meta: meta as unknown as MetaGroup,
+    versions,
+    isConnected: () => true,
+    send: (_, type) => sent.push(type) > 0,
+    firstId: 1,
+  });
+  return { forwarder, sent, asked };
+}
 
+describe('a change that the leader of group 0 does not know', () => {
   it('is not handed to it, which would close the connection: who asks is told who is behind', () => {
     const { forwarder, sent, asked } = asking(UNSAID);
     const told: ClusterChangeResult[] = [];
@@ -231,11 +231,11 @@ describe('a change that the leader of group 0 does not know', () => {
   });
 });
 
-describe('who speaks less than the version of the cluster', () => {
-  function admission(): Admission {
-    return new Admission({ nodeId: 1, incarnation: 'of 1', facts: 'facts', founders: [] });
-  }
+function admission(): Admission {
+  return new Admission({ nodeId: 1, incarnation: 'of 1', facts: 'facts', founders: [] });
+}
 
+describe('who speaks less than the version of the cluster', () => {
   it('is welcome before it is raised, and refused after, with what to do', () => {
     const one = admission();
     expect(one.refusalOf(helloOf(2, UNSAID))).toBeUndefined();

@@ -207,6 +207,7 @@ export class Operator {
       case 'unknownNode':
       case 'tooFewNodes':
       case 'tooManyNodes':
+      case 'olderNode':
         check(false, () => `a sound change was refused: ${JSON.stringify(change)}, ${result.reason}`);
     }
   }

@@ -68,11 +68,11 @@ describe.skipIf(before === undefined)('an upgrade that is finished while nodes a
       );
       await mixed.cluster.ready();
       // Who was told that it is done may count on it.
-      if (!(first instanceof Error)) await isAt(VERSIONS.max);
+      if (!(first instanceof Error)) await expectAt(VERSIONS.max);
       await eventually('it is finished', async () =>
         (await mixed.finish(victim)) instanceof Error ? undefined : true,
       );
-      await isAt(VERSIONS.max);
+      await expectAt(VERSIONS.max);
     },
   );
 
@@ -80,11 +80,11 @@ describe.skipIf(before === undefined)('an upgrade that is finished while nodes a
     for (const id of IDS) await mixed.cluster.kill(id);
     for (const id of IDS) mixed.run(id, 'this');
     await mixed.cluster.ready();
-    await isAt(VERSIONS.max);
+    await expectAt(VERSIONS.max);
   });
 
   /** All nodes say so. */
-  async function isAt(version: number): Promise<void> {
+  async function expectAt(version: number): Promise<void> {
     for (const id of IDS) {
       await eventually(`node ${id} is at version ${version}`, async () =>
         (await mixed.report(id))?.clusterVersion === version ? true : undefined,

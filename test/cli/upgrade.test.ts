@@ -1,0 +1,115 @@
+/** `quorate upgrade`: what it says of how far an upgrade is, of a cluster that has nothing to finish, and where nobody answers. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ClusterReport } from '../../src/api/cluster-report.ts';
+import { finishUpgrade, showUpgrade } from '../../src/cli/upgrade-command.ts';
+import { upgradeProgress } from '../../src/cli/upgrade-progress.ts';
+import { eventually, freePorts } from '../cluster/harness.ts';
+import { InProcessCluster } from '../cluster/in-process.ts';
+import { REPORT } from '../http/fixtures.ts';
+
+const RULE = { id: 'default', limit: 3, windowMillis: 600_000, clock: 'cluster' } as const;
+
+/** By node from 1 on: what it speaks; null: unknown; undefined: it is down. */
+function reportOf(clusterVersion: number, ...speaks: readonly (number | null | undefined)[]): ClusterReport {
+  const nodes = speaks.map((each, i) => ({
+    id: i + 1,
+    http: null,
+    pid: null,
+    up: each !== undefined,
+    clock: null,
+    speaks: each ?? null,
+  }));
+  return { ...REPORT, clusterVersion, nodes };
+}
+
+describe('how far an upgrade is', () => {
+  it.each<[string, ClusterReport, object]>([
+    ['finished', reportOf(13, 13, 13, 13), { isFinished: true, target: 13 }],
+    ['finished, and a node is down', reportOf(13, 13, 13, undefined), { isFinished: true }],
+    ['not begun', reportOf(12, 12, 12, 12), { isFinished: true, target: 12 }],
+    [
+      'under way',
+      reportOf(12, 13, 12, undefined, null),
+      {
+        isFinished: false,
+        target: 13,
+        text: expect.stringContaining(
+          '(node 2 speaks 12, node 3 is down, node 4 speaks an unknown one)',
+        ) as string,
+      },
+    ],
+    [
+      'to be finished',
+      reportOf(12, 13, 13, 13),
+      { isFinished: false, behind: [], text: expect.stringContaining('`quorate upgrade finish`') as string },
+    ],
+  ])('%s', (_, report, progress) => {
+    expect(upgradeProgress(report)).toMatchObject(progress);
+  });
+
+  it('is told by no node of the version before', () => {
+    expect(upgradeProgress(REPORT)).toBeUndefined();
+  });
+});
+
+describe('a new cluster', () => {
+  let cluster: InProcessCluster;
+  let via: string;
+  const lines: string[] = [];
+  const print = (line: string): void => void lines.push(line);
+  beforeAll(async () => {
+    cluster = await InProcessCluster.create({ rules: [RULE], partitions: 2 });
+    await cluster.startAll();
+    via = `http://127.0.0.1:${cluster.config.nodes[0]?.http.port ?? 0}`;
+    await eventually('the reports of all nodes have come', async () => {
+      lines.length = 0;
+      await showUpgrade({ via, json: true, print }).catch(() => undefined);
+      return (lines[0]?.match(/"up":true,"speaks":13/g) ?? []).length === 3 ? true : undefined;
+    });
+  });
+  afterAll(async () => cluster.stop());
+
+  it('is at the version of those that made it', async () => {
+    lines.length = 0;
+    expect(await showUpgrade({ via, json: true, print })).toBe('finished');
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ version: 13, target: 13, finished: true });
+    lines.length = 0;
+    await showUpgrade({ via, print });
+    expect(lines).toHaveLength(5);
+    expect(lines.at(-1)).toBe('the cluster is at version 13, and no node speaks a higher one');
+  });
+
+  it('has nothing to finish, however often that is asked', async () => {
+    for (let time = 0; time < 2; time += 1) {
+      lines.length = 0;
+      await finishUpgrade({ via, timeoutMillis: 10_000, print });
+      expect(lines).toEqual(['the cluster is at version 13 already: there is nothing to finish']);
+    }
+    lines.length = 0;
+    await finishUpgrade({ via, timeoutMillis: 10_000, json: true, print });
+    expect(lines).toEqual(['{"version":13,"before":13}']);
+  });
+
+  it('goes back to no version before', async () => {
+    const headers = { 'content-type': 'application/json' };
+    const response = await fetch(new URL('/v1/cluster/version', via), {
+      method: 'PUT',
+      headers,
+      body: '{"version":12}',
+    });
+    expect(response.status).toBe(409);
+    expect(await response.json()).toMatchObject({ reason: 'lowerVersion' });
+  });
+
+  it('is not asked where nobody answers', async () => {
+    const [port = 0] = await freePorts(1);
+    const nowhere = { via: `http://127.0.0.1:${port}`, print };
+    await expect(showUpgrade(nowhere)).rejects.toMatchObject({ outcome: 'unreachable' });
+    await expect(finishUpgrade({ ...nowhere, timeoutMillis: 0 })).rejects.toMatchObject({
+      outcome: 'unreachable',
+      message: expect.stringMatching(
+        /does not tell how the cluster is \(ECONNREFUSED\): give the address/,
+      ) as string,
+    });
+  });
+});
