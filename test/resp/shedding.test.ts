@@ -67,6 +67,11 @@ describe('a node that sheds load', () => {
   });
 });
 
+function answerSome(count: number): void {
+  for (const done of played.open.splice(0, count))
+    done({ kind: 'unavailable', reason: 'no_leader', proposed: false }, 0);
+}
+
 describe('a client that sends more than a busy node can do', () => {
   const OPEN_MAX = 10;
 
@@ -82,11 +87,6 @@ describe('a client that sends more than a busy node can do', () => {
     // What waits now has waited for too long.
     await new Promise((resolve) => setTimeout(resolve, 60));
     return client;
-  }
-
-  function answerSome(count: number): void {
-    for (const done of played.open.splice(0, count))
-      done({ kind: 'unavailable', reason: 'no_leader', proposed: false }, 0);
   }
 
   it('has what waited read on, and told of as late', async () => {

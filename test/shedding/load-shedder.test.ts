@@ -123,6 +123,18 @@ describe('the table of clients', () => {
   });
 });
 
+/** Of so many requests that waited unread: how many are let in. */
+function letIn(bench: Bench, requests: number): number {
+  let entered = 0;
+  for (let i = 0; i < requests; i += 1) {
+    // Not one client: they share what there is.
+    if (bench.shedder.refuses(`client ${i}`, true)) continue;
+    bench.shedder.entered(`client ${i}`, 1);
+    entered += 1;
+  }
+  return entered;
+}
+
 describe('a node with clients that send more than it can do', () => {
   const EACH_MILLIS = 10;
 
@@ -136,18 +148,6 @@ describe('a node with clients that send more than it can do', () => {
       bench.shedder.rounds(1, 0);
     }
     return bench;
-  }
-
-  /** Of so many requests that waited unread. */
-  function letIn(bench: Bench, requests: number): number {
-    let entered = 0;
-    for (let i = 0; i < requests; i += 1) {
-      // Not one client: they share what there is.
-      if (bench.shedder.refuses(`client ${i}`, true)) continue;
-      bench.shedder.entered(`client ${i}`, 1);
-      entered += 1;
-    }
-    return entered;
   }
 
   it('is busy when it never waits, and not when it does', () => {
