@@ -13,7 +13,7 @@ export interface SheddingBehindDoor {
    * Whether a request of `client` is refused now; it counts as refused then.
    *
    * @param client its token, or where it comes from while it has none
-   * @param isLate it waited unread while the node was busy: only what is answered soon is let in then, and for a second after
+   * @param isLate it waited unread while the node was busy: only what is answered soon is let in then, and more only step by step after
    */
   refuses(client: string, isLate?: boolean): boolean;
   /** The node has no time left: what is sent and not read waits for it, not for a disk or for the client. */

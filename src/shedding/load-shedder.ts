@@ -16,6 +16,8 @@ const LEAST = 64;
 const LATE_LEAST = 512;
 /** While others wait unread, as many may be open as are answered in this time. */
 const LATE_TARGET_MILLIS = 40;
+/** In each interval in which nobody did, that becomes so many times as many: all at once would be the next queue. */
+const LATE_GROWTH = 1.125;
 /** A loop that waits for less than this part of an interval has no time left. */
 const IDLE_SHARE_MAX = 0.1;
 /** Of the two rates by which that is known. */
@@ -71,10 +73,11 @@ export class LoadShedder implements SheddingBehindDoor, SheddingOfForwarded {
   /** Since the last interval of `RATE_MILLIS` began. */
   #rates = { sinceMillis: 0, answered: 0, idleMillis: 0 };
   #isBusy = false;
-  /** Something waited unread, now or within the last second: that many may be open. */
+  /** Something waited unread in this interval. */
   #isLate = false;
-  #lateMillis = -Infinity;
-  #lateLimit: number;
+  /** How many may be open since; `Infinity`: that is long ago. */
+  #lateLimit = Infinity;
+  #answeredPerMilli = 0;
 
   constructor(init: LoadShedderInit) {
     this.#init = init;
@@ -83,7 +86,6 @@ export class LoadShedder implements SheddingBehindDoor, SheddingOfForwarded {
       most: init.openMax,
       targetMillis: init.targetMillis ?? ROUND_MILLIS_MAX,
     });
-    this.#lateLimit = LATE_LEAST;
   }
 
   get report(): SheddingReport {
@@ -100,10 +102,14 @@ export class LoadShedder implements SheddingBehindDoor, SheddingOfForwarded {
     return true;
   }
 
+  /** So many as are answered soon, by the rate of the last interval. */
+  get #answeredSoon(): number {
+    return Math.max(LATE_LEAST, this.#answeredPerMilli * LATE_TARGET_MILLIS);
+  }
+
   /** How many may be open now. */
   get #openMax(): number {
-    const { limit } = this.#limit;
-    return this.#isLate ? Math.min(this.#lateLimit, limit) : limit;
+    return Math.min(this.#lateLimit, this.#limit.limit);
   }
 
   get isBusy(): boolean {
@@ -146,14 +152,18 @@ export class LoadShedder implements SheddingBehindDoor, SheddingOfForwarded {
     const millis = now - rates.sinceMillis;
     if (millis < RATE_MILLIS) return;
     this.#isBusy = rates.idleMillis < IDLE_SHARE_MAX * millis;
-    this.#lateLimit = Math.max(LATE_LEAST, (rates.answered / millis) * LATE_TARGET_MILLIS);
-    this.#isLate = now - this.#lateMillis < CALM_MILLIS;
+    this.#answeredPerMilli = rates.answered / millis;
+    if (this.#isLate) this.#lateLimit = this.#answeredSoon;
+    else if (this.#lateLimit < this.#init.openMax) this.#lateLimit = Math.ceil(this.#lateLimit * LATE_GROWTH);
+    else this.#lateLimit = Infinity;
+    this.#isLate = false;
     this.#rates = { sinceMillis: now, answered: 0, idleMillis: 0 };
   }
 
   #late(): void {
-    this.#lateMillis = this.#rates.sinceMillis;
+    if (this.#isLate) return;
     this.#isLate = true;
+    this.#lateLimit = Math.min(this.#lateLimit, this.#answeredSoon);
   }
 
   /** To be called every tick: tells that refusing began, or ended. */
