@@ -1,0 +1,124 @@
+/** Nodes are killed at random moments while tokens are made and revoked: whoever asks again gets there, and what was revoked is let in nowhere. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually, TestCluster } from './harness.ts';
+
+/** Later than most changes take, and earlier than their end as a rule. */
+const KILL_MILLIS_MAX = 60;
+const ROUNDS = [
+  { asked: 1, victim: 1 },
+  { asked: 1, victim: 2 },
+  { asked: 2, victim: 3 },
+  { asked: 3, victim: 3 },
+  { asked: 3, victim: 1 },
+];
+
+interface Answer {
+  readonly status: number;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** Nobody heard, or nobody could say. */
+const LOST = { status: 0, body: {} } as const;
+
+describe('tokens that are changed while nodes are killed', () => {
+  let cluster: TestCluster;
+  let admin = '';
+
+  beforeAll(async () => {
+    cluster = await TestCluster.start({
+      rules: [{ id: 'default', limit: 1_000, windowMillis: 60_000, clock: 'cluster' }],
+      partitions: 2,
+    });
+    const made = await repeated(async () => ask(1, 'POST', '/v1/tokens', { role: 'admin', name: 'first' }));
+    admin = String(made.body['token']);
+  });
+  afterAll(async () => cluster.stop());
+
+  async function ask(
+    node: number,
+    method: string,
+    path: string,
+    body?: unknown,
+    token = admin,
+  ): Promise<Answer> {
+    try {
+      const response = await fetch(`http://127.0.0.1:${cluster.port(node)}${path}`, {
+        method,
+        headers: {
+          ...(token !== '' && { authorization: `Bearer ${token}` }),
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
+      return { status: response.status, body: (await response.json()) as Answer['body'] };
+    } catch {
+      return LOST;
+    }
+  }
+
+  /** As an operator does who was told nothing, or to come again. */
+  async function repeated(asking: () => Promise<Answer>): Promise<Answer> {
+    return eventually('it is answered', async () => {
+      const answer = await asking();
+      return answer.status === 0 || answer.status === 503 ? undefined : answer;
+    });
+  }
+
+  /** `victim` is killed on the way, and started again. Returns the answer to the first attempt or, if nobody heard one, to a later one. */
+  async function whileKilled(
+    { asked, victim }: (typeof ROUNDS)[number],
+    asking: (node: number) => Promise<Answer>,
+  ): Promise<Answer> {
+    const killMillis = Math.random() * KILL_MILLIS_MAX;
+    console.log(`node ${victim} is killed ${killMillis.toFixed(1)} ms after node ${asked} was asked`);
+    const first = asking(asked);
+    await delay(killMillis);
+    await cluster.kill(victim);
+    cluster.startNode(victim);
+    const { status } = await first;
+    const answer = status === 0 || status === 503 ? await repeated(async () => asking(asked)) : await first;
+    for (const id of cluster.ids)
+      await eventually(`node ${id} is ready`, async () =>
+        (await ask(id, 'GET', '/readyz', undefined, '')).status === 200 ? true : undefined,
+      );
+    return answer;
+  }
+
+  async function statusesOf(token: string): Promise<number[]> {
+    const asked = cluster.ids.map(async (id) => ask(id, 'POST', '/v1/allow', { userId: `u${id}` }, token));
+    return (await Promise.all(asked)).map(({ status }) => status);
+  }
+
+  it('are made once they are told, everywhere, and revoked once that is told, for good', async () => {
+    const revoked: string[] = [];
+    for (const [i, round] of ROUNDS.entries()) {
+      const name = `gateway ${i}`;
+      const made = await whileKilled(round, async (node) =>
+        ask(node, 'POST', '/v1/tokens', { role: 'decide', name }),
+      );
+      expect([201, 202]).toContain(made.status);
+      const token = String(made.body['token']);
+      await eventually('all let it in', async () =>
+        (await statusesOf(token)).every((status) => status === 200) ? true : undefined,
+      );
+      // An attempt that nobody heard of may have made one as well, which nobody was shown: it is listed, so it can be revoked.
+      const listed = await repeated(async () => ask(2, 'GET', '/v1/tokens'));
+      const all = listed.body['tokens'] as readonly { readonly id: string; readonly name: string }[];
+      const ids = all.filter((each) => each.name === name).map(({ id }) => id);
+      expect(ids).toContain(String(made.body['id']));
+      for (const id of ids) {
+        const { status } = await whileKilled(round, async (node) => ask(node, 'DELETE', `/v1/tokens/${id}`));
+        // 202: the one that was killed has not heard of it; 404: an attempt before did it.
+        expect([200, 202, 404]).toContain(status);
+      }
+      await eventually('all know that it is revoked', async () =>
+        (await statusesOf(token)).every((status) => status === 401) ? true : undefined,
+      );
+      revoked.push(token);
+      // Also those that were killed since, and have just begun.
+      for (const each of revoked) expect(await statusesOf(each)).not.toContain(200);
+    }
+    expect(await statusesOf(admin)).toEqual([200, 200, 200]);
+  });
+});
