@@ -21,6 +21,14 @@ interface Answer {
 /** Nobody heard, or nobody could say. */
 const LOST = { status: 0, body: {} } as const;
 
+/** As an operator does who was told nothing, or to come again. */
+async function repeated(asking: () => Promise<Answer>): Promise<Answer> {
+  return eventually('it is answered', async () => {
+    const answer = await asking();
+    return answer.status === 0 || answer.status === 503 ? undefined : answer;
+  });
+}
+
 describe('tokens that are changed while nodes are killed', () => {
   let cluster: TestCluster;
   let admin = '';
@@ -55,14 +63,6 @@ describe('tokens that are changed while nodes are killed', () => {
     } catch {
       return LOST;
     }
-  }
-
-  /** As an operator does who was told nothing, or to come again. */
-  async function repeated(asking: () => Promise<Answer>): Promise<Answer> {
-    return eventually('it is answered', async () => {
-      const answer = await asking();
-      return answer.status === 0 || answer.status === 503 ? undefined : answer;
-    });
   }
 
   /** `victim` is killed on the way, and started again. Returns the answer to the first attempt or, if nobody heard one, to a later one. */
