@@ -55,8 +55,9 @@ export type ClusterChange =
  * The first version that knows a change of this type. It is handed to no node that speaks less, which would close the connection,
  * and comes into no log while such a node is a member: it would stop there.
  */
-export function versionOfChange({ type }: ClusterChange): number {
-  return type === 'upgrade' ? VERSION_NEGOTIATED : VERSIONS.min;
+export function versionOfChange(asked: ClusterChange): number {
+  // Who is to raise the cluster to a version must speak it.
+  return asked.type === 'upgrade' ? Math.max(VERSION_NEGOTIATED, asked.change.version) : VERSIONS.min;
 }
 
 /** What became of it. `version`: of the list of nodes, of the rules, of the tokens, or of the cluster. */

@@ -224,6 +224,15 @@ describe('a change that the leader of group 0 does not know', () => {
     expect(sent).toEqual(['change']);
   });
 
+  it('is not handed to one that speaks less than the cluster is to be raised to', () => {
+    const { forwarder, sent } = asking(VERSIONS);
+    const told: ClusterChangeResult[] = [];
+    const version = VERSIONS.max + 1;
+    forwarder.change({ type: 'upgrade', change: { version } }, (result) => told.push(result));
+    expect(told).toEqual([{ ok: false, reason: 'nodesBehind', behind: [{ node: 2, speaks: VERSIONS.max }] }]);
+    expect(sent).toEqual([]);
+  });
+
   it('is handed on if it does', () => {
     const { forwarder, sent } = asking(VERSIONS);
     forwarder.change(UPGRADE, () => undefined);
