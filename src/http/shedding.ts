@@ -36,7 +36,9 @@ export function maybeShed(
   reply.hijack();
   reply.raw.writeHead(SHED.status, node.wantsNoClients() ? LAST_HEADERS : HEADERS);
   reply.raw.end(BODY);
-  node.refusedUnread(1);
-  if (url === ALLOW || url === ALLOW_BATCH) observe(SHED.status, monotonicMillis());
+  if (url === ALLOW || url === ALLOW_BATCH) {
+    node.refusedUnread(1);
+    observe(SHED.status, monotonicMillis());
+  }
   return true;
 }

@@ -30,7 +30,9 @@ describe('a node that sheds load', () => {
     expect(response.headers['content-type']).toContain('application/problem+json');
     expect(response.json()).toMatchObject({ allowed: false, reason: 'overloaded', proposed: false });
     expect([door.asked, door.looks, door.refunds, door.describedRefunds]).toEqual([[], [], [], []]);
-    expect(door.observed.map(({ status }) => status)).toEqual(url.startsWith('/v1/allow') ? [503] : []);
+    const counted = url.startsWith('/v1/allow') ? [503] : [];
+    expect(door.observed.map(({ status }) => status)).toEqual(counted);
+    expect(door.refusedUnread).toBe(counted.length);
   });
 
   it('still says how it is, and does what operators say', async () => {

@@ -31,6 +31,8 @@ describe('figures for alerts', () => {
     });
     recent.undecided(1_000_000);
     expect(recent.figures.wrongDenialRatioMax).toBe(1);
+    recent.unread(9);
+    expect(recent.figures.availability).toBe(0.4);
   });
 
   it('take what fail modes decide for no decision, and what they let through for not blocked', () => {

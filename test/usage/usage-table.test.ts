@@ -59,7 +59,8 @@ describe('what was answered', () => {
     table.undecided(undefined);
     table.undecided('b');
     table.undecided('whatever callers like');
-    expect(counts()).toEqual({ [OTHER_RULES]: [0, 0, 2, 0], a: [0, 0, 1, 0], b: [0, 0, 1, 0] });
+    table.unread(5);
+    expect(counts()).toEqual({ [OTHER_RULES]: [0, 0, 7, 0], a: [0, 0, 1, 0], b: [0, 0, 1, 0] });
   });
 
   it('by fail modes is counted apart, under a rule that is in force or with the others', () => {
