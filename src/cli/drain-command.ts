@@ -5,6 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isClusterReport } from '../api/cluster-report.ts';
 import { askNode, ClusterCommandError, messageOf } from './ask-node.ts';
+import { askUntilAccepted } from './ask-until-accepted.ts';
 
 export interface DrainCommandInit {
   /** The URL of any node of the cluster. */
@@ -19,8 +20,6 @@ export interface DrainCommandInit {
 }
 
 const AGAIN_MILLIS = 500;
-/** For an answer to the change itself, which may wait for the log. */
-const CHANGE_MILLIS_MAX = 10_000;
 const STATUS_MILLIS_MAX = 2_000;
 
 /** What a node is doing, as it says itself and as the one that was asked knows. */
@@ -55,26 +54,22 @@ export async function drainNode(init: DrainCommandInit): Promise<'done' | 'pendi
 
 async function accepted(
   { via, node, isDraining }: DrainCommandInit,
-  deadline: number,
+  deadlineMillis: number,
   say: (line: string) => void,
 ): Promise<void> {
   const url = new URL(`/v1/cluster/nodes/${node}/drain`, via);
-  for (;;) {
-    const sent = { method: isDraining ? 'PUT' : 'DELETE' };
-    const { status, body, isUnreachable } = await askNode(url, CHANGE_MILLIS_MAX, sent);
-    if (status === 200) return;
-    const message = messageOf(body) ?? `status ${status}`;
-    if (isUnreachable === true)
-      throw new ClusterCommandError(
+  await askUntilAccepted({
+    url,
+    sent: { method: isDraining ? 'PUT' : 'DELETE' },
+    deadlineMillis,
+    verb: 'accepted',
+    unreachable: (message) =>
+      new ClusterCommandError(
         `no node listens at ${url.origin} (${message}): give the address of a running node with --via`,
         'unreachable',
-      );
-    if (status !== 0 && status !== 503) throw new ClusterCommandError(`${url.origin}: ${message}`);
-    if (performance.now() >= deadline)
-      throw new ClusterCommandError(`not accepted in time: ${message}; it may be asked again`, 'unfinished');
-    say(`not accepted yet (${message}); asking again`);
-    await delay(AGAIN_MILLIS);
-  }
+      ),
+    say,
+  });
 }
 
 async function look({ via, node: id, isDraining }: DrainCommandInit): Promise<Progress> {
