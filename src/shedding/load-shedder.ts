@@ -7,21 +7,12 @@
 import type { ClientShare, SheddingBehindDoor, SheddingOfForwarded } from '../api/shedding.ts';
 import { ClientShares } from './client-shares.ts';
 import { DelayLimit } from './delay-limit.ts';
+import { LateLimit } from './late-limit.ts';
 
 /** A client alone may have four fifths of all; beside n others that want as much, 4 of 4 n + 5 parts. */
 const ROOM_FACTOR = 4;
 /** Requests that a node may always have open. */
 const LEAST = 64;
-/** The same while others wait unread: a few entries of its partitions. */
-const LATE_LEAST = 512;
-/** While others wait unread, as many may be open as are answered in this time. */
-const LATE_TARGET_MILLIS = 40;
-/** In each interval in which nobody did, that becomes so many times as many: all at once would be the next queue. */
-const LATE_GROWTH = 1.125;
-/** A loop that waits for less than this part of an interval has no time left. */
-const IDLE_SHARE_MAX = 0.1;
-/** Of the two rates by which that is known. */
-const RATE_MILLIS = 100;
 /**
  * A round of the event loop that has so much to do, of processor time, has a queue before it. An answer takes some four rounds of
  * nodes that are equally busy: with this, what is let in is answered well within 100 ms. Time in which others have the processor
@@ -62,6 +53,7 @@ const CALM_MILLIS = 1_000;
 export class LoadShedder implements SheddingBehindDoor, SheddingOfForwarded {
   readonly #init: LoadShedderInit;
   readonly #limit: DelayLimit;
+  readonly #late: LateLimit;
   readonly #clients = new ClientShares();
   #open = 0;
   /** Open requests of other nodes; not among those. */
@@ -70,14 +62,6 @@ export class LoadShedder implements SheddingBehindDoor, SheddingOfForwarded {
   #refusedBefore = 0;
   #refusedAtMillis = -Infinity;
   #isShedding = false;
-  /** Since the last interval of `RATE_MILLIS` began. */
-  #rates = { sinceMillis: 0, answered: 0, idleMillis: 0 };
-  #isBusy = false;
-  /** Something waited unread in this interval. */
-  #isLate = false;
-  /** How many may be open since; `Infinity`: that is long ago. */
-  #lateLimit = Infinity;
-  #answeredPerMilli = 0;
 
   constructor(init: LoadShedderInit) {
     this.#init = init;
@@ -86,6 +70,7 @@ export class LoadShedder implements SheddingBehindDoor, SheddingOfForwarded {
       most: init.openMax,
       targetMillis: init.targetMillis ?? ROUND_MILLIS_MAX,
     });
+    this.#late = new LateLimit(init.openMax, init.monotonicMillis());
   }
 
   get report(): SheddingReport {
@@ -94,26 +79,21 @@ export class LoadShedder implements SheddingBehindDoor, SheddingOfForwarded {
   }
 
   refuses(client: string, isLate = false): boolean {
-    if (isLate) this.#late();
-    const room = Math.min(this.#limit.roomBeside(this.#open), this.#openMax - this.#open);
+    if (isLate) this.#late.waited();
+    const room = Math.min(this.#limit.roomBeside(this.#open), this.#late.limit - this.#open);
     if (room > 0 && this.#clients.openOf(client) < ROOM_FACTOR * room) return false;
     this.#limit.refused();
     this.#refused += 1;
     return true;
   }
 
-  /** So many as are answered soon, by the rate of the last interval. */
-  get #answeredSoon(): number {
-    return Math.max(LATE_LEAST, this.#answeredPerMilli * LATE_TARGET_MILLIS);
-  }
-
   /** How many may be open now. */
   get #openMax(): number {
-    return Math.min(this.#lateLimit, this.#limit.limit);
+    return Math.min(this.#late.limit, this.#limit.limit);
   }
 
   get isBusy(): boolean {
-    return this.#isBusy;
+    return this.#late.isBusy;
   }
 
   entered(client: string, requests: number): ClientShare {
@@ -126,7 +106,7 @@ export class LoadShedder implements SheddingBehindDoor, SheddingOfForwarded {
   left(share: ClientShare, requests: number): void {
     share.open -= requests;
     this.#open -= requests;
-    this.#rates.answered += requests;
+    this.#late.answered(requests);
   }
 
   /** One more that another node forwarded. Returns whether it is refused; if not, it is open until `leftForwarded`. */
@@ -147,23 +127,7 @@ export class LoadShedder implements SheddingBehindDoor, SheddingOfForwarded {
   rounds(busyMillis: number, idleMillis: number): void {
     const now = this.#init.monotonicMillis();
     this.#limit.observe(busyMillis, now);
-    const rates = this.#rates;
-    rates.idleMillis += idleMillis;
-    const millis = now - rates.sinceMillis;
-    if (millis < RATE_MILLIS) return;
-    this.#isBusy = rates.idleMillis < IDLE_SHARE_MAX * millis;
-    this.#answeredPerMilli = rates.answered / millis;
-    if (this.#isLate) this.#lateLimit = this.#answeredSoon;
-    else if (this.#lateLimit < this.#init.openMax) this.#lateLimit = Math.ceil(this.#lateLimit * LATE_GROWTH);
-    else this.#lateLimit = Infinity;
-    this.#isLate = false;
-    this.#rates = { sinceMillis: now, answered: 0, idleMillis: 0 };
-  }
-
-  #late(): void {
-    if (this.#isLate) return;
-    this.#isLate = true;
-    this.#lateLimit = Math.min(this.#lateLimit, this.#answeredSoon);
+    this.#late.look(idleMillis, now);
   }
 
   /** To be called every tick: tells that refusing began, or ended. */

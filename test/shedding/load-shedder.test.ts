@@ -4,7 +4,7 @@ import { CLIENTS_MAX, ClientShares } from '../../src/shedding/client-shares.ts';
 import { LoadShedder, type SheddingReport } from '../../src/shedding/load-shedder.ts';
 
 class Bench {
-  now = 0;
+  now = 5_000;
   readonly told: { readonly isShedding: boolean; readonly report: SheddingReport }[] = [];
   readonly shedder: LoadShedder;
 
@@ -149,6 +149,13 @@ describe('a node with clients that send more than it can do', () => {
     }
     return bench;
   }
+
+  it('is not taken for busy by the little that happened since it started', () => {
+    const bench = new Bench(1_000);
+    bench.now += 50;
+    bench.shedder.rounds(1, 0);
+    expect(bench.shedder.isBusy).toBe(false);
+  });
 
   it('is busy when it never waits, and not when it does', () => {
     const bench = busyBench(1);

@@ -71,7 +71,7 @@ export const SHEDDING: readonly Mutant[] = [
     id: 'SH6',
     bug: 'what waited unread for want of time is let in as if it had not',
     law: 'what is let in is answered soon',
-    edits: [{ in: 'LoadShedder.refuses', find: 'if (isLate) this.#late();', replace: '' }],
+    edits: [{ in: 'LoadShedder.refuses', find: 'if (isLate) this.#late.waited();', replace: '' }],
     unitTest: {
       file: 'shedding/load-shedder.test.ts',
       why: 'clients of the simulator come through no door',
