@@ -229,7 +229,8 @@ describe('a change that the leader of group 0 does not know', () => {
     const told: ClusterChangeResult[] = [];
     const version = VERSIONS.max + 1;
     forwarder.change({ type: 'upgrade', change: { version } }, (result) => told.push(result));
-    expect(told).toEqual([{ ok: false, reason: 'nodesBehind', behind: [{ node: 2, speaks: VERSIONS.max }] }]);
+    const behind = [2, 3].map((node) => ({ node, speaks: VERSIONS.max }));
+    expect(told).toEqual([{ ok: false, reason: 'nodesBehind', behind }]);
     expect(sent).toEqual([]);
   });
 
