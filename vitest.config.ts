@@ -87,7 +87,7 @@ export default defineConfig(({ mode }) => ({
     pool: 'forks',
     // To load the product anew for each of two hundred files took longer than most of them.
     isolate: false,
-    maxWorkers: 2,
+    maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
     testTimeout: HANGS_MILLIS,
     hookTimeout: HANGS_MILLIS,

@@ -7,8 +7,8 @@ import { TIERS } from './read.ts';
 
 /** Of this process alone, and some twenty times what it takes: what grows faster than its text takes longer than that. */
 const CPU_MICROS_MAX = 2_500_000 * ROUNDS;
-/** Enough to tell what grows with the square of it. `TEST_ROUNDS=16` takes the longest there may be. */
-const REPEATED_BYTES = Math.min(DOCUMENT_BYTES_MAX, (ROUNDS * DOCUMENT_BYTES_MAX) / 16);
+/** Enough to tell what grows with the square of it. `TEST_ROUNDS=32` takes the longest there may be. */
+const REPEATED_BYTES = Math.min(DOCUMENT_BYTES_MAX, (ROUNDS * DOCUMENT_BYTES_MAX) / 32);
 
 function expectAnswer(source: string | Uint8Array): RulesRead {
   const before = process.cpuUsage();

@@ -12,7 +12,7 @@ import { changedLoads } from './mutants/seams.ts';
 
 const hash = await loadHash32();
 /** Of the crashes that `npm run test:long` takes. */
-const SHARE = 1 / 8;
+const SHARE = 1 / 12;
 const SEEDS = 1_000_000;
 
 async function expectKept(script: CrashScript, seed?: number): Promise<void> {

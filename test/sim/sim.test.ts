@@ -5,7 +5,7 @@ import { replayOf } from './replay.ts';
 import { runSeed, type RunResult } from './run.ts';
 import { Totals } from './totals.ts';
 
-const FIXED = [11, 12, 13];
+const FIXED = [11, 19, 20];
 /** One that is soon told. */
 const TOLD_TWICE = 11;
 const hash = await loadHash32();
