@@ -1,8 +1,12 @@
 /**
  * The most frequent keys of a stream in memory that does not grow: Space-Saving (Metwally, Agrawal and El Abbadi,
- * "Efficient Computation of Frequent and Top-k Elements in Data Streams", ICDT 2005). With `capacity` counters and n
+ * "Efficient Computation of Frequent and Top-k Elements in Data Streams", ICDT 2005), behind a filter (Homem and
+ * Carvalho, "Finding top-k elements in data streams", Information Sciences 180, 2010). With `capacity` counters and n
  * additions, the count of a key that is kept is too high by its `error` at most, and never too low; a key that is not
  * kept was added `least` times at most; and no error, nor `least`, exceeds n / capacity.
+ *
+ * The filter bounds how often keys that are not kept were added, by what they hash to. One of them takes a counter
+ * only when that bound would exceed `least`: else most keys of a long tail would take one, to lose it to the next.
  *
  * Counters lie in the order of their counts, and those with equal counts are a block: so one more is a matter of a swap, however
  * many counters there are. A key is a text in a group, so that the same text in two groups is two keys without being joined to another.
@@ -16,12 +20,20 @@ export interface Kept {
   readonly error: number;
 }
 
+/** So that few keys that are not kept share a cell with one that is, which costs them a search. */
+const CELLS_PER_COUNTER = 8;
+
 export class SpaceSaving {
+  /** By cell of the filter: no key of it that is not kept was added more often. */
+  readonly #tailOf: Float64Array;
+  /** By cell: how many of its keys are kept. */
+  readonly #keptOf: Int32Array;
   /** By group: which counter a key has. */
   readonly #counterOf: Map<string, number>[] = [];
   /** By counter. */
   readonly #keys: (string | undefined)[];
   readonly #groups: Int32Array;
+  readonly #cells: Int32Array;
   readonly #errors: Float64Array;
   readonly #placeOf: Int32Array;
   readonly #blockOf: Int32Array;
@@ -37,7 +49,11 @@ export class SpaceSaving {
   /** @param capacity counters, at least 1 */
   constructor(capacity: number) {
     this.#keys = Array.from({ length: capacity }, () => undefined);
+    const cells = 2 ** Math.ceil(Math.log2(capacity * CELLS_PER_COUNTER));
+    this.#tailOf = new Float64Array(cells);
+    this.#keptOf = new Int32Array(cells);
     this.#groups = new Int32Array(capacity);
+    this.#cells = new Int32Array(capacity);
     this.#errors = new Float64Array(capacity);
     this.#counterAt = Int32Array.from({ length: capacity }, (_, counter) => counter);
     this.#placeOf = Int32Array.from(this.#counterAt);
@@ -57,13 +73,21 @@ export class SpaceSaving {
   /** @param group a whole number >= 0, small */
   add(group: number, key: string): void {
     const counters = (this.#counterOf[group] ??= new Map());
-    let counter = counters.get(key);
+    const cell = cellOf(group, key) & (this.#tailOf.length - 1);
+    let counter = this.#keptOf[cell] === 0 ? undefined : counters.get(key);
     if (counter === undefined) {
+      const before = this.#tailOf[cell] ?? 0;
+      if (before < this.least) {
+        this.#tailOf[cell] = before + 1;
+        return;
+      }
       counter = this.#freeLeast();
       counters.set(key, counter);
       this.#keys[counter] = key;
       this.#groups[counter] = group;
-      this.#errors[counter] = this.least;
+      this.#cells[counter] = cell;
+      this.#keptOf[cell] = (this.#keptOf[cell] ?? 0) + 1;
+      this.#errors[counter] = before;
     }
     this.#increment(counter);
   }
@@ -85,7 +109,11 @@ export class SpaceSaving {
   #freeLeast(): number {
     const counter = this.#counterAt[0] ?? 0;
     const key = this.#keys[counter];
-    if (key !== undefined) this.#counterOf[this.#groups[counter] ?? 0]?.delete(key);
+    if (key === undefined) return counter;
+    this.#counterOf[this.#groups[counter] ?? 0]?.delete(key);
+    const cell = this.#cells[counter] ?? 0;
+    this.#keptOf[cell] = (this.#keptOf[cell] ?? 0) - 1;
+    this.#tailOf[cell] = this.#count(counter);
     return counter;
   }
 
@@ -123,4 +151,11 @@ export class SpaceSaving {
     this.#counterAt[place] = counter;
     this.#placeOf[counter] = place;
   }
+}
+
+/** FNV-1a over UTF-16 units. Keys that meet in a cell cost exactness within the bounds, and nothing else. */
+function cellOf(group: number, key: string): number {
+  let value = 0x811c9dc5 ^ group;
+  for (let at = 0; at < key.length; at += 1) value = Math.imul(value ^ key.charCodeAt(at), 0x01000193);
+  return value ^ (value >>> 15);
 }
