@@ -26,7 +26,8 @@ export function formatAnswer(
   partition: number,
   limitHeaders: Readonly<Record<string, string>> = {},
 ): HttpAnswer {
-  return { ...formatBody(answer, partition), headers: { ...headersOf(answer), ...limitHeaders } };
+  const { status, body } = formatBody(answer, partition);
+  return { status, headers: Object.assign(headersOf(answer), limitHeaders), body };
 }
 
 /** As it stands in a batch, too: `allowed` is in every body, and true in those of grants alone. */

@@ -27,6 +27,8 @@ export interface Ends {
 }
 
 const LOOPBACK = /^(::ffff:)?127\.|^::1$/;
+/** What most programs here say: no name of anybody's page. */
+const PLAIN_HOST = /^(?:127\.0\.0\.1|localhost)(?::\d*)?$/;
 const LOCALHOST = /\.localhost\.?$/i;
 
 /**
@@ -38,7 +40,7 @@ const LOCALHOST = /\.localhost\.?$/i;
  * @param configured the host of this door's own address
  */
 export function isRebound({ localAddress = '' }: Ends, host: string, configured: string): boolean {
-  if (!LOOPBACK.test(localAddress)) return false;
+  if (PLAIN_HOST.test(host) || !LOOPBACK.test(localAddress)) return false;
   const name = host.replace(/:\d*$/, '').replace(/^\[(.*)\]$/, '$1');
   const isForeign = name.includes('.') && isIP(name) === 0 && !LOCALHOST.test(name);
   return isForeign && name.toLowerCase() !== configured.toLowerCase();

@@ -17,44 +17,43 @@ export function rateLimitHeaders(
   wallMillis: number,
 ): Record<string, string> {
   const headers: Record<string, string> = {};
-  if (forms.includes('x')) Object.assign(headers, xHeaders(decision, wallMillis));
-  if (forms.includes('draft6')) Object.assign(headers, draft6Headers(decision));
-  if (forms.includes('draft')) Object.assign(headers, draftHeaders(decision));
+  if (forms.includes('x')) putX(headers, decision, wallMillis);
+  if (forms.includes('draft6')) putDraft6(headers, decision);
+  if (forms.includes('draft')) putDraft(headers, decision);
   return headers;
 }
+
+/** Most rule ids: the same in every field. */
+const PLAIN_ID = /^[\w.-]*$/;
 
 export function secondsCeil(millis: number): number {
   return Math.ceil(millis / 1000);
 }
 
-function xHeaders(decision: Decision, wallMillis: number): Record<string, string> {
+type Fields = Record<string, string>;
+
+function putX(headers: Fields, decision: Decision, wallMillis: number): void {
   const { limit, remaining, resetMillis, ruleId } = decision;
-  return {
-    'x-ratelimit-limit': String(limit),
-    'x-ratelimit-remaining': String(remaining),
-    'x-ratelimit-reset': String(secondsCeil(wallMillis + resetMillis)),
-    'x-ratelimit-policy': plainPolicy(decision),
-    // A rule id may hold what no header can.
-    'x-ratelimit-rule': encodeURI(ruleId),
-  };
+  headers['x-ratelimit-limit'] = String(limit);
+  headers['x-ratelimit-remaining'] = String(remaining);
+  headers['x-ratelimit-reset'] = String(secondsCeil(wallMillis + resetMillis));
+  headers['x-ratelimit-policy'] = plainPolicy(decision);
+  // A rule id may hold what no header can.
+  headers['x-ratelimit-rule'] = PLAIN_ID.test(ruleId) ? ruleId : encodeURI(ruleId);
 }
 
-function draft6Headers(decision: Decision): Record<string, string> {
-  return {
-    'ratelimit-limit': String(decision.limit),
-    'ratelimit-remaining': String(decision.remaining),
-    'ratelimit-reset': String(secondsCeil(effectiveWindowMillis(decision))),
-    'ratelimit-policy': plainPolicy(decision),
-  };
+function putDraft6(headers: Fields, decision: Decision): void {
+  headers['ratelimit-limit'] = String(decision.limit);
+  headers['ratelimit-remaining'] = String(decision.remaining);
+  headers['ratelimit-reset'] = String(secondsCeil(effectiveWindowMillis(decision)));
+  headers['ratelimit-policy'] = plainPolicy(decision);
 }
 
-function draftHeaders(decision: Decision): Record<string, string> {
+function putDraft(headers: Fields, decision: Decision): void {
   const { limit, remaining, windowMillis, ruleId } = decision;
   const name = structuredString(ruleId);
-  return {
-    'ratelimit-policy': `${name};q=${limit};w=${secondsCeil(windowMillis)}`,
-    ratelimit: `${name};r=${remaining};t=${secondsCeil(effectiveWindowMillis(decision))}`,
-  };
+  headers['ratelimit-policy'] = `${name};q=${limit};w=${secondsCeil(windowMillis)}`;
+  headers['ratelimit'] = `${name};r=${remaining};t=${secondsCeil(effectiveWindowMillis(decision))}`;
 }
 
 /** Without a name, which came with later drafts. */
@@ -73,5 +72,6 @@ function effectiveWindowMillis({ allowed, remaining, retryAfterMillis, resetMill
 
 /** RFC 9651 strings hold printable ASCII only; a rule id may hold more. */
 function structuredString(text: string): string {
+  if (PLAIN_ID.test(text)) return `"${text}"`;
   return `"${text.replace(/[^\u0020-\u007e]/g, '?').replace(/["\\]/g, '\\$&')}"`;
 }

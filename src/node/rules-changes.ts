@@ -52,8 +52,11 @@ const NOTHING_APPLIED: Applied = { rulesVersion: 0, rulesDigest: '' };
 const PATIENCE_TICKS = 500;
 /** How often it is looked for partitions that took other rules of the same version from a file. */
 const LOOK_TICKS = 100;
-/** After so many looks it is not that this node hears late of a change. */
-const NEWER_LOOKS_MAX = 10;
+/**
+ * After so many looks, a minute, it is not that this node hears late of a change. Until then who asks by descriptors is told to
+ * ask again, which at another node helps; after it, that this can't be asked.
+ */
+const NEWER_LOOKS_MAX = 60;
 /** What group 0 lets wait, too. */
 const WAITING_MAX = 64;
 

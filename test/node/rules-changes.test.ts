@@ -222,7 +222,7 @@ describe('a document of rules', () => {
     for (let tick = 0; tick < 2_000; tick += 1) node.changes.tick();
     expect(node.changes.known).toBe(state);
     node.apply(0, 7);
-    for (let tick = 0; tick < 900; tick += 1) node.changes.tick();
+    for (let tick = 0; tick < 5_900; tick += 1) node.changes.tick();
     expect(node.changes.known).toBe(state);
     for (let tick = 0; tick < 100; tick += 1) node.changes.tick();
     expect(node.changes.known).toMatchObject({ rules: rulesOfDocument });
