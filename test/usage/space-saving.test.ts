@@ -88,6 +88,14 @@ describe('the most frequent keys', () => {
     ['everybody comes once', churn(5_000, 5_001)],
     ['one of ten is the same', churn(5_000, 10)],
     ['all come in turn, one more than there are counters', roundRobin(5_000, 11)],
+    [
+      'who lost the counter comes back',
+      [
+        ...roundRobin(300, 10),
+        ...roundRobin(31, 1).map(() => ({ group: 1, key: 'new' })),
+        ...roundRobin(300, 10),
+      ],
+    ],
     ['the early ones never come back', [...roundRobin(100, 10), ...churn(1_000, 1_001)]],
   ])('are within their bounds when %s', (_, stream) => expectBounds(stream, 10));
 

@@ -7,7 +7,7 @@ export const USAGE: readonly Mutant[] = [
   {
     id: 'U1',
     bug: 'whoever takes the counter of another key keeps the error of that one, not its count',
-    edits: [{ in: 'SpaceSaving.add', find: 'this.#errors[counter] = this.least;', replace: '' }],
+    edits: [{ in: 'SpaceSaving.add', find: 'this.#errors[counter] = before;', replace: '' }],
     unitTest: { file: 'usage/space-saving.test.ts', why: WHY },
   },
   {
@@ -30,6 +30,24 @@ export const USAGE: readonly Mutant[] = [
         in: 'cut',
         find: 'Math.max(othersMax, sorted[max]?.count ?? 0)',
         replace: 'othersMax',
+      },
+    ],
+    unitTest: { file: 'usage/space-saving.test.ts', why: WHY },
+  },
+  {
+    id: 'U4',
+    bug: 'what a key was counted is forgotten with it, and bounds its cell no more',
+    edits: [{ in: 'SpaceSaving.#freeLeast', find: 'this.#tailOf[cell] = this.#count(counter);', replace: '' }],
+    unitTest: { file: 'usage/space-saving.test.ts', why: WHY },
+  },
+  {
+    id: 'U5',
+    bug: 'a cell that still has a kept key is taken for one that has none',
+    edits: [
+      {
+        in: 'SpaceSaving.#freeLeast',
+        find: 'this.#keptOf[cell] = (this.#keptOf[cell] ?? 0) - 1;',
+        replace: 'this.#keptOf[cell] = 0;',
       },
     ],
     unitTest: { file: 'usage/space-saving.test.ts', why: WHY },
