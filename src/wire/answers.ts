@@ -199,6 +199,8 @@ function recordOf(bytes: Uint8Array): CustomerRecord {
   }
 }
 
+const NO_LIMITS: readonly LimitStanding[] = [];
+
 function decodeDecision(input: BytesIn, ruleIds: string[]): Decision {
   const outcome = input.integer('allowed');
   if (outcome > BLOCKED) throw new FrameError(`allowed is ${outcome}`);
@@ -238,8 +240,10 @@ function decodeStanding(input: BytesIn, ruleIds: string[]): Standing {
   return isBlocked ? { ...standing, isBlocked } : standing;
 }
 
-function decodeLimits(input: BytesIn, ruleIds: string[]): LimitStanding[] {
-  return Array.from({ length: input.count('limits') }, () => decodeLimit(input, ruleIds));
+function decodeLimits(input: BytesIn, ruleIds: string[]): readonly LimitStanding[] {
+  const length = input.count('limits');
+  // Most decisions are of one limit, which is not listed.
+  return length === 0 ? NO_LIMITS : Array.from({ length }, () => decodeLimit(input, ruleIds));
 }
 
 function decodeLimit(input: BytesIn, ruleIds: string[]): LimitStanding {
