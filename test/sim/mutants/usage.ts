@@ -37,7 +37,9 @@ export const USAGE: readonly Mutant[] = [
   {
     id: 'U4',
     bug: 'what a key was counted is forgotten with it, and bounds its cell no more',
-    edits: [{ in: 'SpaceSaving.#freeLeast', find: 'this.#tailOf[cell] = this.#count(counter);', replace: '' }],
+    edits: [
+      { in: 'SpaceSaving.#freeLeast', find: 'this.#tailOf[cell] = this.#count(counter);', replace: '' },
+    ],
     unitTest: { file: 'usage/space-saving.test.ts', why: WHY },
   },
   {
