@@ -263,13 +263,17 @@ async function troubles(
 ): Promise<string | undefined> {
   const leftMillis = Math.max(1, millis - 2 * QUIET_MILLIS);
   const timer = setTimeout(() => stopping.abort(), leftMillis);
+  // Held by its timer: nobody else holds an `AbortSignal.timeout`, and one that is collected never aborts.
+  const first = new AbortController();
+  const firstTimer = setTimeout(() => first.abort(), leftMillis * FIRST_SHARE);
+  context.signal.addEventListener('abort', () => first.abort(), { once: true });
   try {
     if (lasting === undefined) return await trouble(context, nemeses);
-    const first = AbortSignal.any([context.signal, AbortSignal.timeout(leftMillis * FIRST_SHARE)]);
-    const notHealed = await trouble({ ...context, signal: first }, nemeses);
+    const notHealed = await trouble({ ...context, signal: first.signal }, nemeses);
     return notHealed ?? (await trouble(context, usableNemeses(nemesesOf(lasting), print)));
   } finally {
     clearTimeout(timer);
+    clearTimeout(firstTimer);
   }
 }
 

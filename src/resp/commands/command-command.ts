@@ -14,12 +14,14 @@ export const COMMAND = container(
       door.commands.all.map(({ name }) => name.toLowerCase()),
     ),
     subcommand('INFO', -2, 'Describes some commands', ({ args, door }) =>
-      args.count === 2 ? described(door.commands.all) : named(args.count, (i) => door.commands.get(args, i)),
+      args.count === 2
+        ? describedAll(door.commands.all)
+        : named(args.count, (i) => door.commands.get(args, i)),
     ),
     subcommand('DOCS', -2, 'Says what commands are for', docs),
     subcommand('GETKEYS', -3, 'Which arguments of a command are keys', keysOf),
   ],
-  ({ door }) => described(door.commands.all),
+  ({ door }) => describedAll(door.commands.all),
 );
 
 function subcommand(name: string, arity: number, summary: string, run: (call: Call) => Reply): Command {
@@ -35,8 +37,17 @@ function named(count: number, get: (index: number) => Command | undefined): Repl
   return found;
 }
 
-function described(commands: readonly Command[]): Reply {
-  return commands.map((command) => describe(command));
+/** A few bytes ask for all of it: made once for each table. */
+const describedAll = once((commands) => commands.map((command) => describe(command)));
+const documentedAll = once((commands) => documented(commands));
+
+function once(make: (commands: readonly Command[]) => Reply): (commands: readonly Command[]) => Reply {
+  const made = new WeakMap<readonly Command[], Reply>();
+  return (commands) => {
+    const reply = made.get(commands) ?? make(commands);
+    made.set(commands, reply);
+    return reply;
+  };
 }
 
 /**
@@ -55,7 +66,7 @@ function docs({ args, door }: Call): Reply {
     const command = door.commands.get(args, i);
     if (command !== undefined) wanted.push(command);
   }
-  return documented(args.count === 2 ? door.commands.all : wanted);
+  return args.count === 2 ? documentedAll(door.commands.all) : documented(wanted);
 }
 
 function documented(commands: readonly Command[], container = ''): Reply {
