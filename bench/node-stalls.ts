@@ -1,23 +1,34 @@
 /**
  * The same question for a whole node with one partition: its driver, router and database. Everything that runs between
- * two turns of the event loop counts, whoever did it. The requests are made in the same process, a few per turn.
+ * two turns of the event loop counts, whoever did it. The requests are made in the same process: as fast as the node
+ * takes them while it grows, which fills every turn, and then at a steady pace, alone and beside each work in turn. What
+ * such a work adds to the row of the pace alone is its own.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout } from 'node:timers/promises';
 import { factsDigest, factsOf } from '../src/config/cluster-facts.ts';
 import { validateConfig } from '../src/config/config.ts';
 import { Admission } from '../src/meta/admission.ts';
 import { NodeCore } from '../src/node/node-core.ts';
 import { loadHash32 } from '../src/partition/hash.ts';
+import { groupOfPartition } from '../src/partition/placement.ts';
 import { bootstrapStore } from '../storage/bootstrap-store.ts';
 import { openStore } from '../storage/open-store.ts';
 
 const INCARNATION = '0'.repeat(32);
 const REQUESTS_PER_TURN = 64;
 const OPEN_MAX = 4_096;
+const MEBIBYTE = 1 << 20;
 const HOUR_MILLIS = 3_600_000;
+/** Requests of the steady pace. */
+const PER_SECOND = 2_000;
+const ALONE_MILLIS = 10_000;
+const SNAPSHOTS = 3;
+const RULE_CHANGES = 20;
+/** Who goes on asking while the others are forgotten. */
+const KEPT_USERS = 10_000;
 /** Nothing to speak of happens in a shorter turn: the loop goes round and round to be watched. */
 const TURN_MILLIS_MIN = 0.1;
 
@@ -42,12 +53,15 @@ const config = validateConfig({
 
 interface RunningNode {
   readonly core: NodeCore;
+  /** All its clocks go on by so much at once. */
+  skip(millis: number): void;
   close(): Promise<void>;
 }
 
 async function start(directory: string): Promise<RunningNode> {
   const facts = factsOf(config);
   const store = await openStore(directory, { nodeId: 1, facts });
+  let skippedMillis = 0;
   const core = await NodeCore.load({
     config,
     nodeId: 1,
@@ -59,8 +73,11 @@ async function start(directory: string): Promise<RunningNode> {
     }),
     store,
     hash: await loadHash32(),
-    clocks: { monotonicMillis: () => performance.now(), wallMillis: () => Date.now() },
-    doorMillis: () => performance.now(),
+    clocks: {
+      monotonicMillis: () => performance.now() + skippedMillis,
+      wallMillis: () => Date.now() + skippedMillis,
+    },
+    doorMillis: () => performance.now() + skippedMillis,
     random: (bound) => Math.floor(Math.random() * bound),
     defer: setImmediate,
     gather: setImmediate,
@@ -74,6 +91,9 @@ async function start(directory: string): Promise<RunningNode> {
   const ticks = setInterval(() => core.tick(), config.timing.tickMillis);
   return {
     core,
+    skip: (millis) => {
+      skippedMillis += millis;
+    },
     async close() {
       clearInterval(ticks);
       core.raft.stop();
@@ -115,6 +135,56 @@ async function ask(core: NodeCore, from: number, to: number): Promise<void> {
   if (refused > 0) throw new Error(`${refused} requests were not granted`);
 }
 
+/** Grants to users who are known, at the steady pace, while `work` goes on. */
+async function paced<T>(core: NodeCore, users: number, taken: TurnTaken, work: Promise<T>): Promise<T> {
+  let isDone = false;
+  let asked = 0;
+  const startedAt = performance.now();
+  const pace = async (): Promise<void> => {
+    while (!isDone) {
+      for (const due = ((performance.now() - startedAt) / 1_000) * PER_SECOND; asked < due; asked += 1)
+        core.ask({ userId: `user-${(asked * 7_919) % users}` }, () => undefined);
+      await setTimeout(1);
+    }
+  };
+  const pacing = pace();
+  try {
+    return await watched(taken, work);
+  } finally {
+    isDone = true;
+    await pacing;
+  }
+}
+
+async function snapshots({ raft }: NodeCore): Promise<void> {
+  for (let i = 0; i < SNAPSHOTS; i += 1) {
+    const isTaken = await new Promise((resolve) =>
+      raft.currentSnapshot(groupOfPartition(0), (meta) => resolve(meta !== undefined)),
+    );
+    if (isTaken !== true) throw new Error('no snapshot was taken');
+    raft.releaseSnapshot(groupOfPartition(0));
+    await setTimeout(100);
+  }
+}
+
+async function ruleChanges({ rules }: NodeCore): Promise<void> {
+  for (let i = 0; i < RULE_CHANGES; i += 1) {
+    const table = { rules: [{ id: 'default', limit: 900 + i, windowMillis: HOUR_MILLIS, clock: 'cluster' }] };
+    const { ok } = await new Promise<{ ok: boolean }>((resolve) =>
+      rules.change({ table, ifVersion: undefined }, resolve),
+    );
+    if (!ok) throw new Error('a change of the rules was refused');
+  }
+}
+
+/** Everybody is idle at once. What asks forgets them as it goes; where nobody asks, sweeps do. */
+async function evictions(core: NodeCore): Promise<void> {
+  const keys = (): number => [...core.partitions.values()][0]?.stats().keys ?? 0;
+  const before = keys();
+  await setTimeout(ALONE_MILLIS);
+  if (keys() >= before) throw new Error('nobody was forgotten');
+}
+
 async function untilReady(core: NodeCore): Promise<void> {
   while (!core.isReady) await nextTurn();
 }
@@ -129,13 +199,27 @@ export async function nodeStalls(users: number, phase: Phase): Promise<void> {
     await phase('node: grants of known users', (taken) =>
       watched(taken, ask(first.core, 0, Math.min(users, 100_000))),
     );
+    await phase('node: 2,000 grants/s alone', (taken) =>
+      paced(first.core, users, taken, setTimeout(ALONE_MILLIS)),
+    );
+    await phase('node: beside snapshots', (taken) => paced(first.core, users, taken, snapshots(first.core)));
+    await phase('node: beside changes of rules', (taken) =>
+      paced(first.core, users, taken, ruleChanges(first.core)),
+    );
     await first.close();
     let second: RunningNode | undefined;
     await phase('node: restart', async (taken) => {
       second = await watched(taken, start(directory));
       await untilReady(second.core);
     });
-    await second?.close();
+    if (second === undefined) return;
+    const { core } = second;
+    second.skip(3 * HOUR_MILLIS);
+    await phase('node: beside evictions', (taken) => paced(core, KEPT_USERS, taken, evictions(core)));
+    // Less than it holds.
+    core.limitState(MEBIBYTE);
+    await phase('node: evictions by sweeps', (taken) => watched(taken, evictions(core)));
+    await second.close();
   } finally {
     await rm(directory, { recursive: true, force: true });
   }

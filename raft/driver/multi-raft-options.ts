@@ -49,7 +49,7 @@ export const MULTI_RAFT_DEFAULTS: MultiRaftOptions = {
   snapshotEveryBytes: 4 << 20,
   keepLogBytes: 1 << 20,
   writeBytesMax: 512 << 10,
-  snapshotWriteBytesMax: 256 << 10,
+  snapshotWriteBytesMax: 32 << 10,
   applyBytesMax: 256 << 10,
   streams: { outgoingMax: 4, silentTicksMax: 300, bytesPerTickMax: 1 << 20 },
   balanceTicks: 25,
