@@ -5,6 +5,11 @@
 import type { Decision } from '../api/answer.ts';
 import type { RateLimitHeaders } from './http-settings.ts';
 
+type Fields = Record<string, string>;
+
+/** Most rule ids: the same in every field. */
+const PLAIN_ID = /^[\w.-]*$/;
+
 /**
  * The fields of all `forms`. `RateLimit-Policy` has one name in two forms that no field can hold together: with both, it is that
  * of `draft`, as clients of the other do without it.
@@ -15,22 +20,17 @@ export function rateLimitHeaders(
   decision: Decision,
   forms: readonly RateLimitHeaders[],
   wallMillis: number,
-): Record<string, string> {
-  const headers: Record<string, string> = {};
+): Fields {
+  const headers: Fields = {};
   if (forms.includes('x')) putX(headers, decision, wallMillis);
   if (forms.includes('draft6')) putDraft6(headers, decision);
   if (forms.includes('draft')) putDraft(headers, decision);
   return headers;
 }
 
-/** Most rule ids: the same in every field. */
-const PLAIN_ID = /^[\w.-]*$/;
-
 export function secondsCeil(millis: number): number {
   return Math.ceil(millis / 1000);
 }
-
-type Fields = Record<string, string>;
 
 function putX(headers: Fields, decision: Decision, wallMillis: number): void {
   const { limit, remaining, resetMillis, ruleId } = decision;

@@ -1,5 +1,6 @@
 /** The id of a rule that has no name but its place among nested descriptors. Grants belong to it: it must never come out otherwise. */
 import { utf8Length } from '../api/bounded.ts';
+import { FNV_OFFSET_BASIS, fnv1a } from '../api/fnv1a.ts';
 import { DEFINITION_ID_BYTES_MAX, type PathStep } from './rule-definition.ts';
 
 const SEPARATING = /[%|=]/g;
@@ -20,17 +21,16 @@ export function shortId(domain: string, steps: readonly PathStep[]): string {
     if (bytes > DEFINITION_ID_BYTES_MAX) break;
     start += letter;
   }
-  return `${start}#${hash(id, 0x811c9dc5)}${hash(id, 0x2545f491)}`;
+  return `${start}#${hash(id, FNV_OFFSET_BASIS)}${hash(id, 0x2545f491)}`;
 }
 
 function escaped(text: string): string {
   return text.replace(SEPARATING, (sign) => `%${sign.charCodeAt(0).toString(16)}`);
 }
 
-/** FNV-1a over UTF-16 units, and a mix of what came out. Two that are equal are a mistake that is told, not a danger. */
+/** FNV-1a, and a mix of what came out. Two that are equal are a mistake that is told, not a danger. */
 function hash(text: string, seed: number): string {
-  let value = seed;
-  for (let i = 0; i < text.length; i += 1) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193);
+  let value = fnv1a(text, seed);
   value = Math.imul(value ^ (value >>> 16), 0x85ebca6b);
   value = Math.imul(value ^ (value >>> 13), 0xc2b2ae35);
   return ((value ^ (value >>> 16)) >>> 0).toString(16).padStart(8, '0');

@@ -11,6 +11,7 @@
  * Counters lie in the order of their counts, and those with equal counts are a block: so one more is a matter of a swap, however
  * many counters there are. A key is a text in a group, so that the same text in two groups is two keys without being joined to another.
  */
+import { FNV_OFFSET_BASIS, fnv1a } from '../api/fnv1a.ts';
 
 /** A key that is kept: added from `count - error` to `count` times. */
 export interface Kept {
@@ -33,7 +34,6 @@ export class SpaceSaving {
   /** By counter. */
   readonly #keys: (string | undefined)[];
   readonly #groups: Int32Array;
-  readonly #cells: Int32Array;
   readonly #errors: Float64Array;
   readonly #placeOf: Int32Array;
   readonly #blockOf: Int32Array;
@@ -53,7 +53,6 @@ export class SpaceSaving {
     this.#tailOf = new Float64Array(cells);
     this.#keptOf = new Int32Array(cells);
     this.#groups = new Int32Array(capacity);
-    this.#cells = new Int32Array(capacity);
     this.#errors = new Float64Array(capacity);
     this.#counterAt = Int32Array.from({ length: capacity }, (_, counter) => counter);
     this.#placeOf = Int32Array.from(this.#counterAt);
@@ -73,7 +72,7 @@ export class SpaceSaving {
   /** @param group a whole number >= 0, small */
   add(group: number, key: string): void {
     const counters = (this.#counterOf[group] ??= new Map());
-    const cell = cellOf(group, key) & (this.#tailOf.length - 1);
+    const cell = this.#cellOf(group, key);
     let counter = this.#keptOf[cell] === 0 ? undefined : counters.get(key);
     if (counter === undefined) {
       const before = this.#tailOf[cell] ?? 0;
@@ -85,7 +84,6 @@ export class SpaceSaving {
       counters.set(key, counter);
       this.#keys[counter] = key;
       this.#groups[counter] = group;
-      this.#cells[counter] = cell;
       this.#keptOf[cell] = (this.#keptOf[cell] ?? 0) + 1;
       this.#errors[counter] = before;
     }
@@ -101,6 +99,12 @@ export class SpaceSaving {
     }
   }
 
+  /** Keys that meet in a cell cost exactness within the bounds, and nothing else. */
+  #cellOf(group: number, key: string): number {
+    const value = fnv1a(key, FNV_OFFSET_BASIS ^ group);
+    return (value ^ (value >>> 15)) & (this.#tailOf.length - 1);
+  }
+
   #count(counter: number): number {
     return this.#countOf[this.#blockOf[counter] ?? 0] ?? 0;
   }
@@ -110,8 +114,9 @@ export class SpaceSaving {
     const counter = this.#counterAt[0] ?? 0;
     const key = this.#keys[counter];
     if (key === undefined) return counter;
-    this.#counterOf[this.#groups[counter] ?? 0]?.delete(key);
-    const cell = this.#cells[counter] ?? 0;
+    const group = this.#groups[counter] ?? 0;
+    this.#counterOf[group]?.delete(key);
+    const cell = this.#cellOf(group, key);
     this.#keptOf[cell] = (this.#keptOf[cell] ?? 0) - 1;
     this.#tailOf[cell] = this.#count(counter);
     return counter;
@@ -151,11 +156,4 @@ export class SpaceSaving {
     this.#counterAt[place] = counter;
     this.#placeOf[counter] = place;
   }
-}
-
-/** FNV-1a over UTF-16 units. Keys that meet in a cell cost exactness within the bounds, and nothing else. */
-function cellOf(group: number, key: string): number {
-  let value = 0x811c9dc5 ^ group;
-  for (let at = 0; at < key.length; at += 1) value = Math.imul(value ^ key.charCodeAt(at), 0x01000193);
-  return value ^ (value >>> 15);
 }

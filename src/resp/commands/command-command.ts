@@ -15,13 +15,13 @@ export const COMMAND = container(
     ),
     subcommand('INFO', -2, 'Describes some commands', ({ args, door }) =>
       args.count === 2
-        ? describedAll(door.commands.all)
+        ? door.commands.all.map(description)
         : named(args.count, (i) => door.commands.get(args, i)),
     ),
     subcommand('DOCS', -2, 'Says what commands are for', docs),
     subcommand('GETKEYS', -3, 'Which arguments of a command are keys', keysOf),
   ],
-  ({ door }) => describedAll(door.commands.all),
+  ({ door }) => door.commands.all.map(description),
 );
 
 function subcommand(name: string, arity: number, summary: string, run: (call: Call) => Reply): Command {
@@ -32,21 +32,21 @@ function named(count: number, get: (index: number) => Command | undefined): Repl
   const found: Reply[] = [];
   for (let i = 2; i < count; i += 1) {
     const command = get(i);
-    found.push(command === undefined ? null : describe(command));
+    found.push(command === undefined ? null : description(command));
   }
   return found;
 }
 
-/** A few bytes ask for all of it: made once for each table. */
-const describedAll = once((commands) => commands.map((command) => describe(command)));
-const documentedAll = once((commands) => documented(commands));
+/** A few bytes ask for all of it, and for the same command many times: made once for each. */
+const description = oncePerCommand((command) => describe(command));
+const documentation = oncePerCommand((command) => document(command));
 
-function once(make: (commands: readonly Command[]) => Reply): (commands: readonly Command[]) => Reply {
-  const made = new WeakMap<readonly Command[], Reply>();
-  return (commands) => {
-    const reply = made.get(commands) ?? make(commands);
-    made.set(commands, reply);
-    return reply;
+function oncePerCommand<T>(make: (command: Command) => T): (command: Command) => T {
+  const made = new WeakMap<Command, T>();
+  return (command) => {
+    const known = made.get(command) ?? make(command);
+    made.set(command, known);
+    return known;
   };
 }
 
@@ -61,21 +61,22 @@ function describe({ name, arity, flags, key, subcommands }: Command, container =
 }
 
 function docs({ args, door }: Call): Reply {
-  const wanted: Command[] = [];
+  if (args.count === 2) return { kind: 'map', entries: door.commands.all.map(documentation) };
+  const entries: Documented[] = [];
   for (let i = 2; i < args.count; i += 1) {
     const command = door.commands.get(args, i);
-    if (command !== undefined) wanted.push(command);
+    if (command !== undefined) entries.push(documentation(command));
   }
-  return args.count === 2 ? documentedAll(door.commands.all) : documented(wanted);
+  return { kind: 'map', entries };
 }
 
-function documented(commands: readonly Command[], container = ''): Reply {
-  const entries = commands.map(({ name, summary, subcommands }) => {
-    const path = `${container}${name.toLowerCase()}`;
-    const inner = subcommands === undefined ? {} : { subcommands: documented(subcommands.all, `${path}|`) };
-    return [path, mapOf({ summary: `${summary}.`, since: '0.1.0', group: GROUP, ...inner })] as const;
-  });
-  return { kind: 'map', entries };
+type Documented = readonly [path: string, about: Reply];
+
+function document({ name, summary, subcommands }: Command, container = ''): Documented {
+  const path = `${container}${name.toLowerCase()}`;
+  const entries = subcommands?.all.map((each) => document(each, `${path}|`));
+  const inner = entries === undefined ? {} : { subcommands: { kind: 'map', entries } as const };
+  return [path, mapOf({ summary: `${summary}.`, since: '0.1.0', group: GROUP, ...inner })];
 }
 
 function keysOf({ args, door }: Call): Reply {
