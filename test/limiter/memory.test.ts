@@ -36,7 +36,7 @@ function sweep(harness: Harness, times: number): void {
 
 describe('the memory of a state', () => {
   it('users who stay do not keep the memory of those who left', async () => {
-    const CAP = 3 << 19;
+    const CAP = 1_536 << 10;
     const before = await heldBytes();
     const harness = new Harness();
     const rule = { limit: 1_000, windowMillis: WINDOW_MILLIS, clock: 'cluster' } as const;

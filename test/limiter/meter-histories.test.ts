@@ -12,9 +12,9 @@ import { ByteReader, ByteWriter } from '../../src/limiter/state/byte-stream.ts';
 import { StateSize } from '../../src/limiter/state/state-size.ts';
 import { type NaiveMeter, naiveCapacity, naiveMeterOf, naiveWait, WAIT_MILLIS_MAX } from './naive-meters.ts';
 import { Random } from '../sim/random.ts';
-import { ROUNDS } from '../raft/seeded.ts';
+import { IS_LONG, ROUNDS } from '../raft/seeded.ts';
 
-const HISTORIES = 2_500 * ROUNDS;
+const HISTORIES = (IS_LONG ? 5_000 : 2_500) * ROUNDS;
 const STEPS_MAX = 24;
 const STARTS = [0, 1_000, 1_700_000_000_000, 1_709_251_100_000, 8_000_000_000_000_000];
 const WINDOWS = [1, 7, 100, 1_000, 60_000, 86_400_000, 2_678_400_000];

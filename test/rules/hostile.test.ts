@@ -2,13 +2,13 @@
 import { expect, it } from 'vitest';
 import { readRules, type RulesRead } from '../../src/rules/read-rules.ts';
 import { DOCUMENT_BYTES_MAX } from '../../src/rules/rule-definition.ts';
-import { forEachSeed, ROUNDS, seeded, someSeeds } from '../raft/seeded.ts';
+import { forEachSeed, IS_LONG, ROUNDS, seeded, someSeeds } from '../raft/seeded.ts';
 import { TIERS } from './read.ts';
 
 /** Of this process alone, and some twenty times what it takes: what grows faster than its text takes longer than that. */
 const CPU_MICROS_MAX = 2_500_000 * ROUNDS;
-/** Enough to tell what grows with the square of it. `TEST_ROUNDS=32` takes the longest there may be. */
-const REPEATED_BYTES = Math.min(DOCUMENT_BYTES_MAX, (ROUNDS * DOCUMENT_BYTES_MAX) / 32);
+/** Enough to tell what grows with the square of it. `TEST_ROUNDS=16` takes the longest there may be. */
+const REPEATED_BYTES = Math.min(DOCUMENT_BYTES_MAX, (ROUNDS * DOCUMENT_BYTES_MAX) / (IS_LONG ? 16 : 32));
 
 function expectAnswer(source: string | Uint8Array): RulesRead {
   const before = process.cpuUsage();

@@ -178,7 +178,7 @@ function runConnection(input: Buffer): Outcome {
   if (failures.length > 0) throw failures[0];
   promise(door.kept.unfinishedBytes === 0 && door.kept.unreadBytes === 0, 'nothing is kept for who is gone');
   // Whoever speaks HTTP here is closed without a word.
-  const unanswered = socket.destroyed ? 1 : 0;
+  const unanswered = socket.destroyed && /post|host:/i.test(stream.toString('latin1')) ? 1 : 0;
   return outcomeOf(Buffer.concat(socket.sent), door.counts.commands, unanswered);
 }
 
