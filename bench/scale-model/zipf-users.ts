@@ -1,0 +1,50 @@
+/**
+ * Who asks: the k-th user asks in proportion to 1 / k^exponent, and is granted `limitPerSecond` at most. A denied user's client
+ * knows until when (the SDK keeps denials until `retryAfter`), so that of what is denied only one request per wait reaches a node.
+ */
+export interface ZipfUsers {
+  readonly users: number;
+  readonly exponent: number;
+  readonly limitPerSecond: number;
+  /** How long a denied user's client does not ask. */
+  readonly waitSeconds: number;
+}
+
+export interface Reaching {
+  readonly grantsPerSecond: number;
+  /** Answered by nodes, and by clients themselves. */
+  readonly denialsPerSecond: number;
+  readonly deniedByClientsPerSecond: number;
+  /** What the first of them asks: all of it would reach one node if clients kept nothing. */
+  readonly hottestUserPerSecond: number;
+}
+
+/** Summed one by one up to here, and as an integral beyond. */
+const EXACT_USERS = 100_000;
+const SLICES = 20_000;
+
+export function reachingOf(requestsPerSecond: number, who: ZipfUsers): Reaching {
+  const { users, exponent, limitPerSecond, waitSeconds } = who;
+  const weight = (rank: number): number => rank ** -exponent;
+  const total = sumOver(users, weight);
+  const demand = (rank: number): number => (requestsPerSecond * weight(rank)) / total;
+  const grantsPerSecond = sumOver(users, (rank) => Math.min(demand(rank), limitPerSecond));
+  const isDenied = (rank: number): boolean => demand(rank) > limitPerSecond;
+  const denialsPerSecond = sumOver(users, (rank) =>
+    isDenied(rank) ? Math.min(demand(rank) - limitPerSecond, 1 / waitSeconds) : 0,
+  );
+  const deniedByClientsPerSecond = requestsPerSecond - grantsPerSecond - denialsPerSecond;
+  return { grantsPerSecond, denialsPerSecond, deniedByClientsPerSecond, hottestUserPerSecond: demand(1) };
+}
+
+function sumOver(users: number, value: (rank: number) => number): number {
+  const exact = Math.min(users, EXACT_USERS);
+  let sum = 0;
+  for (let rank = 1; rank <= exact; rank += 1) sum += value(rank);
+  if (users <= exact) return sum;
+  // By the middle of slices that grow with the rank.
+  const ratio = (users / exact) ** (1 / SLICES);
+  for (let from = exact, i = 0; i < SLICES; i += 1, from *= ratio)
+    sum += value(from * Math.sqrt(ratio)) * from * (ratio - 1);
+  return sum;
+}
