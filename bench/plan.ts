@@ -97,15 +97,17 @@ function resp({ connections, pipeline, isClusterAware }: RespShape, isMain: bool
   };
 }
 
-const BATCH_SETUP: Setup = {
-  id: 'http-batch-100',
-  title: 'HTTP, 16 connections, 100 requests in a body',
-  bare: 'bare-http',
-  isMain: false,
-  only: 'quorate',
-  job: ({ http: door }, common) =>
-    door && { kind: 'http', ...common, ...clientsOf(door), connections: 16, batch: 100 },
-};
+function httpBatch(batch: number): Setup {
+  return {
+    id: `http-batch-${batch}`,
+    title: `HTTP, 16 connections, ${batch} requests in a body`,
+    bare: 'bare-http',
+    isMain: false,
+    only: 'quorate',
+    job: ({ http: door }, common) =>
+      door && { kind: 'http', ...common, ...clientsOf(door), connections: 16, batch },
+  };
+}
 
 const QUICK_SETUPS: readonly Setup[] = [
   http(48, true),
@@ -123,7 +125,9 @@ const FULL_SETUPS: readonly Setup[] = [
   resp({ connections: 48, pipeline: 1, isClusterAware: true }, false),
   resp({ connections: 48, pipeline: 16, isClusterAware: true }, false),
   resp({ connections: 48, pipeline: 64, isClusterAware: true }, false),
-  BATCH_SETUP,
+  httpBatch(10),
+  httpBatch(100),
+  httpBatch(1_000),
 ];
 
 /** Of Quorate in several shapes: a few ways of asking, for grants alone. */

@@ -1,6 +1,7 @@
-/** What latency users see at a fixed rate, while nothing, a slow follower, or a change of the rules goes on beside it. */
+/** What latency users see at a fixed rate, while nothing, a change of the rules, snapshots, or a slow follower goes on beside it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import type { Address } from '../load/load-job.ts';
 import { measure, type Sample } from '../measure.ts';
 import { QuorateCluster } from '../peers/quorate-cluster.ts';
 import type { Running } from '../running.ts';
@@ -12,15 +13,18 @@ const SLOW_NODE = 3;
 const WARM_UP_MILLIS = 15_000;
 const CONNECTIONS = 64;
 const CHANGE_EVERY_MILLIS = 500;
+const FILL_BATCH = 1_000;
 
 export interface BesideOptions {
   readonly requestsPerSecond: number;
   readonly seconds: number;
+  /** Keys of all partitions together that snapshots are taken of. */
+  readonly users: number;
 }
 
 /** Until it is aborted, one change after the other. Returns how many were answered with success. */
 async function changeRules(cluster: QuorateCluster, until: { readonly aborted: boolean }): Promise<number> {
-  const [{ host, port } = { host: '', port: 0 }] = cluster.http;
+  const [first = { host: '', port: 0 }] = cluster.http;
   let changes = 0;
   for (let i = 0; !until.aborted; i += 1) {
     const rules = Object.entries(LOAD_RULES).map(([id, rule]) => ({
@@ -29,7 +33,7 @@ async function changeRules(cluster: QuorateCluster, until: { readonly aborted: b
       limit: rule.limit - (i % 2),
       clock: 'cluster',
     }));
-    const { status } = await fetch(`http://${host}:${port}/v1/rules`, {
+    const { status } = await fetch(urlOf(first, '/v1/rules'), {
       method: 'PUT',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ rules }),
@@ -38,6 +42,51 @@ async function changeRules(cluster: QuorateCluster, until: { readonly aborted: b
     await sleep(CHANGE_EVERY_MILLIS);
   }
   return changes;
+}
+
+async function post(address: Address, path: string, body: unknown): Promise<Response> {
+  const headers = { 'content-type': 'application/json' };
+  return fetch(urlOf(address, path), { method: 'POST', headers, body: JSON.stringify(body) });
+}
+
+function urlOf({ host, port }: Address, path: string): string {
+  return `http://${host}:${port}${path}`;
+}
+
+/** So many users are granted something that stays for as long as this runs. */
+async function fill({ http }: QuorateCluster, users: number): Promise<void> {
+  const write = async (address: Address, from: number): Promise<void> => {
+    for (let user = from; user < users; user += http.length * FILL_BATCH) {
+      const count = Math.min(FILL_BATCH, users - user);
+      const requests = Array.from({ length: count }, (_, i) => ({
+        userId: `kept-${user + i}`,
+        rule: 'spent',
+      }));
+      const response = await post(address, '/v1/allow/batch', { requests });
+      if (!response.ok)
+        throw new Error(`users were not granted: ${response.status} ${await response.text()}`);
+      await response.arrayBuffer();
+    }
+  };
+  await Promise.all(http.map((address, i) => write(address, i * FILL_BATCH)));
+}
+
+/** A backup of each partition after the other, which is a snapshot at its leader. Returns how many were read to their end. */
+async function backUp(
+  { http, config }: QuorateCluster,
+  until: { readonly aborted: boolean },
+): Promise<number> {
+  let read = 0;
+  for (let i = 0; !until.aborted; i += 1) {
+    const group = 1 + (i % config.partitions);
+    for (const address of http) {
+      const response = await fetch(urlOf(address, `/v1/backup/${group}`));
+      // Who does not lead says so.
+      const bytes = await response.arrayBuffer().catch(() => undefined);
+      if (response.ok && bytes !== undefined) read += 1;
+    }
+  }
+  return read;
 }
 
 async function load(
@@ -76,6 +125,13 @@ export async function measureBeside(running: Running, options: BesideOptions): P
   const changed = await load(cluster, running, options);
   until.aborted = true;
   say(`${await changing} changes of the rules`, changed);
+
+  await fill(cluster, options.users);
+  const untilSaved = { aborted: false };
+  const saving = backUp(cluster, untilSaved);
+  const saved = await load(cluster, running, options);
+  untilSaved.aborted = true;
+  say(`${await saving} snapshots, ${options.users} keys in all`, saved);
 
   await cluster.kill(SLOW_NODE);
   const ports = cluster.config.nodes.map(({ peer }) => peer.port).join();

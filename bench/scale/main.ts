@@ -38,11 +38,14 @@ program
   .action(async ({ kills }: { kills: number }) => withCluster(async () => measureFailover(running, kills)));
 program
   .command('beside')
-  .description('latency over HTTP at a fixed rate, beside changes of the rules and a slow follower')
+  .description(
+    'latency over HTTP at a fixed rate, beside changes of the rules, snapshots and a slow follower',
+  )
   .option('--rate <n>', 'requests per second', positive, 2_000)
   .option('--seconds <n>', 'measured seconds of each', positive, 10)
-  .action(async ({ rate, seconds }: { rate: number; seconds: number }) =>
-    withCluster(async () => measureBeside(running, { requestsPerSecond: rate, seconds })),
+  .option('--users <n>', 'keys that snapshots are taken of', positive, 1_000_000)
+  .action(async ({ rate, ...options }: { rate: number; seconds: number; users: number }) =>
+    withCluster(async () => measureBeside(running, { requestsPerSecond: rate, ...options })),
   );
 program
   .command('restart')
