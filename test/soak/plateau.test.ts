@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { forEachSeed, seeded } from '../raft/seeded.ts';
 import { type Measure, plateausOf, type Sample } from './plateau.ts';
 
 const MINUTES = 20;
@@ -43,6 +44,23 @@ describe('what a process holds on to', () => {
         measure,
       ),
     ).toBe(true);
+  });
+
+  it('has one as a heap whose collections come when they come, and none if ever more is left by them', () => {
+    const isHeapReached = (seed: number, growth: number): boolean | undefined => {
+      const below = seeded(seed);
+      return isReached(
+        run((minute) => 38 + growth * minute + below(90), 'heapMiB'),
+        'heapMiB',
+      );
+    };
+    forEachSeed(
+      Array.from({ length: 40 }, (_, i) => i + 1),
+      (seed) => {
+        expect(isHeapReached(seed, 0)).toBe(true);
+        expect(isHeapReached(seed, 5)).toBe(false);
+      },
+    );
   });
 
   it('has one after something has filled', () => {

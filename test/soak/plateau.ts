@@ -17,7 +17,7 @@ export interface Plateau {
   readonly node: number;
   readonly measure: Measure;
   readonly samples: number;
-  /** In the second and in the last third: the heap as its median, for it is a sawtooth, all else at its highest. */
+  /** In the second and in the last third: of the heap what collections leave, the mean of its lowest tenth; all else at its highest. */
   readonly before: number;
   readonly last: number;
   readonly isReached: boolean;
@@ -38,7 +38,7 @@ export function plateausOf(samples: readonly Sample[], fromMillis: number): read
     const third = Math.floor(last.length / 3);
     if (third < SAMPLES_MIN) return [];
     return MEASURES.map((measure) => {
-      const level = measure === 'heapMiB' ? medianOf : highestOf;
+      const level = measure === 'heapMiB' ? floorOf : highestOf;
       const values = last.map((sample) => sample[measure]);
       const before = level(values.slice(third, 2 * third));
       const after = level(values.slice(2 * third));
@@ -48,8 +48,10 @@ export function plateausOf(samples: readonly Sample[], fromMillis: number): read
   });
 }
 
-function medianOf(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+/** Between two collections a heap may be thrice what is alive: how high it is on average is chance. */
+function floorOf(values: readonly number[]): number {
+  const lowest = values.toSorted((a, b) => a - b).slice(0, Math.ceil(values.length / 10));
+  return lowest.reduce((sum, value) => sum + value, 0) / lowest.length;
 }
 
 function highestOf(values: readonly number[]): number {
