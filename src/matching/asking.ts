@@ -1,11 +1,20 @@
-/** What is known of a request that is under the limits of rules, while it is on its way. Types only. */
+/** What is known of a request that is under the limits of rules, while it is on its way. Data only. */
 import type { DescribedDone, DescribedRequest } from '../api/described.ts';
+import type { ListedRequest } from '../api/listed.ts';
 import type { KnownCustomer } from './customer-cache.ts';
-import type { MatchedLimit, RuleBook } from './rule-book.ts';
+import type { MatchedLists } from './listed-limits.ts';
+import type { MatchedLimit } from './matched-limit.ts';
+import type { RuleBook } from './rule-book.ts';
+import type { AnsweredShare } from './share-outcome.ts';
+
+/** Of lists of descriptors it has no descriptors by name. */
+export interface MatchedRequest extends DescribedRequest {
+  readonly listed?: ListedRequest;
+}
 
 /** A request on its way. */
 export interface Asking {
-  readonly request: DescribedRequest;
+  readonly request: MatchedRequest;
   readonly deadlineMillis: number;
   readonly done: DescribedDone;
   /** It waited for other rules; those on trial were asked before. */
@@ -18,6 +27,25 @@ export interface Asking {
   customer: KnownCustomer | undefined;
   /** How often that was of before. */
   recordsLearned: number;
+  /** Of lists: what the rules say of each. */
+  lists: MatchedLists | undefined;
+  /** Who was asked last for a grant, and what each of them answered. */
+  answered: readonly AnsweredShare[];
+}
+
+export function newAsking(request: MatchedRequest, deadlineMillis: number, done: DescribedDone): Asking {
+  return {
+    request,
+    deadlineMillis,
+    done,
+    isAgain: false,
+    rulesVersion: 0,
+    undecided: [],
+    customer: undefined,
+    recordsLearned: 0,
+    lists: undefined,
+    answered: [],
+  };
 }
 
 /** What follows once the record of its customer was read. */

@@ -4,7 +4,7 @@
  * it begins, and when it ended.
  */
 import type { DegradedAnswer } from '../api/described.ts';
-import type { MatchedLimit } from './rule-book.ts';
+import type { MatchedLimit } from './matched-limit.ts';
 
 /** It has ended when nothing was decided so for as long. */
 export const DEGRADED_QUIET_MILLIS = 10_000;

@@ -11,17 +11,20 @@
 import type { AllowAnswer } from '../api/answer.ts';
 import type { CustomerGuard, CustomerRecord } from '../api/customer.ts';
 import type { DescribedDone, DescribedRequest } from '../api/described.ts';
+import type { ListedDone, ListedRequest } from '../api/listed.ts';
 import type { DescribedRefund, DescribedRefundDone } from '../api/refund.ts';
 import type { AllowRequest } from '../api/request.ts';
-import type { Asking, Once } from './asking.ts';
+import { type Asking, newAsking, type Once } from './asking.ts';
 import { asOf, CustomerCache, type KnownCustomer } from './customer-cache.ts';
 import { Customers } from './customers.ts';
 import { refundDescribed } from './described-refunds.ts';
 import type { DescribedRequestsInit } from './described-requests-init.ts';
+import { askListed, type Look } from './listed-requests.ts';
+import type { MatchedLimit } from './matched-limit.ts';
 import { NO_DOCUMENT, outdated, OVERLOADED, TOO_LATE, STARTING } from './refused-here.ts';
 import { ownFirst, readOf, recordFound } from './record-read.ts';
 import { type ReservationCounts, Reservations, type Reserved } from './reservations.ts';
-import type { MatchedLimit, RuleBook } from './rule-book.ts';
+import type { RuleBook } from './rule-book.ts';
 import {
   isCertain,
   isGrant,
@@ -66,17 +69,14 @@ export class DescribedRequests {
 
   /** @param request well-formed, see `invalidInDescribed`; `done` is told once */
   ask(request: DescribedRequest, done: DescribedDone): void {
-    const deadlineMillis = this.#init.doorMillis() + this.#init.deadlineMillis;
-    this.#ask({
-      request,
-      deadlineMillis,
-      done,
-      isAgain: false,
-      rulesVersion: 0,
-      undecided: [],
-      customer: undefined,
-      recordsLearned: 0,
-    });
+    this.#ask(newAsking(request, this.#init.doorMillis() + this.#init.deadlineMillis, done));
+  }
+
+  /** Each list is told what became of it. @param look asks how a key stands; `done` is told once */
+  askListed(request: ListedRequest, look: Look, done: ListedDone): void {
+    const { book, doorMillis, deadlineMillis } = this.#init;
+    const ask = (asking: Asking): void => this.#ask(asking);
+    askListed({ book, look, ask, deadlineMillis: doorMillis() + deadlineMillis }, request, done);
   }
 
   /** Of a request with an id. @param refund well-formed, as `invalidInDescribed` says; `done` is told once */
@@ -111,7 +111,10 @@ export class DescribedRequests {
     asking.rulesVersion = book.version;
     const customer = this.#cache.of(request);
     asking.customer = customer;
-    const matched = book.limitsFor(asOf(request, customer));
+    const { listed } = request;
+    const lists = listed && book.listsFor(listed);
+    const matched = lists ?? book.limitsFor(asOf(request, customer));
+    if (lists?.kind === 'limits') Object.assign(asking, { lists, answered: [] });
     if (matched.kind === 'invalid') {
       const refuse = (): void => done(matched, 0);
       // It may be wrong by the tier of before.
@@ -135,6 +138,7 @@ export class DescribedRequests {
     if (others.length === 0) return this.#askFirst(first, [], asking, book);
     const denied = this.#deniedHere(shares, asking, book);
     if (denied === undefined) return this.#reserve(first, others, asking, book);
+    asking.answered = [denied];
     this.#recall(first, asking, book, () => asking.done(denied.answer, denied.share.partition));
   }
 
@@ -199,6 +203,7 @@ export class DescribedRequests {
     const reserved: Reserved[] = others.map((share) => {
       return { share, requestId: this.#init.newId(), answer: undefined };
     });
+    asking.answered = reserved;
     const untilMillis = this.#reservationsUntil(others, deadlineMillis);
     let open = reserved.length;
     for (const one of reserved) {
@@ -318,6 +323,7 @@ export class DescribedRequests {
   ): void {
     const { degraded } = this.#init;
     const { answer } = first;
+    asking.answered = [first, ...reserved];
     const outcome = outcomeOf([first]);
     let retryAfterMillis = 0;
     if (outcome.kind === 'undecided') {

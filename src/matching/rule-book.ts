@@ -1,26 +1,14 @@
 /** The rules of one version, made ready to find the limits that a request is under. It asks nobody, and decides nothing. */
 import type { Invalid } from '../api/answer.ts';
 import type { DescribedRequest } from '../api/described.ts';
-import { COST_MAX, type FurtherLimit, LIMITS_PER_REQUEST_MAX } from '../api/request.ts';
+import type { ListedRequest } from '../api/listed.ts';
+import { COST_MAX, LIMITS_PER_REQUEST_MAX } from '../api/request.ts';
 import { windowRuleId } from '../rules/compile.ts';
 import { CUSTOMER } from './customer-cache.ts';
-import { type AppliedRule, RuleMatcher } from '../rules/match.ts';
-import type { LimitWindow, RuleDefinition } from '../rules/rule-definition.ts';
-
-/** One window of a rule that applies, and the key and the cost that it counts. */
-export interface MatchedLimit extends FurtherLimit {
-  readonly cost: number;
-  readonly rule: RuleDefinition;
-  readonly window: LimitWindow;
-}
-
-export interface MatchedLimits {
-  readonly kind: 'limits';
-  /** In the order of the rules; none: nothing limits the request. */
-  readonly enforced: readonly MatchedLimit[];
-  /** Of each rule on trial that applies: its windows. They are decided and counted, and deny nothing. */
-  readonly onTrial: readonly (readonly MatchedLimit[])[];
-}
+import { RuleMatcher } from '../rules/match.ts';
+import type { RuleDefinition } from '../rules/rule-definition.ts';
+import { listedLimits, type MatchedLists } from './listed-limits.ts';
+import { type MatchedLimits, windowsOf } from './matched-limit.ts';
 
 export class RuleBook {
   readonly version: number;
@@ -64,22 +52,16 @@ export class RuleBook {
       .filter((windows) => windows.every((limit) => limit.cost <= COST_MAX));
     return { kind: 'limits', enforced, onTrial };
   }
+
+  listsFor(request: ListedRequest): MatchedLists | Invalid {
+    return listedLimits(this.#matcher, request);
+  }
 }
 
 function countsByCustomer({ scope, enabled }: RuleDefinition): boolean {
   if (!enabled || scope.kind !== 'descriptors') return false;
   const [only, ...others] = scope.key;
   return only?.name === CUSTOMER && others.length === 0;
-}
-
-function windowsOf({ rule, key, cost }: AppliedRule, asked: number): readonly MatchedLimit[] {
-  return rule.windows.map((window, place) => ({
-    userId: key,
-    ruleId: windowRuleId(rule, place),
-    cost: cost * asked,
-    rule,
-    window,
-  }));
 }
 
 function invalid(field: string, message: string): Invalid {

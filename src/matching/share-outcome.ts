@@ -4,7 +4,7 @@ import type { CustomerRecord } from '../api/customer.ts';
 import type { DescribedAnswer } from '../api/described.ts';
 import { jointGrant, limitsOf } from '../api/joint-answer.ts';
 import type { UnavailableReason } from '../api/refusals.ts';
-import type { MatchedLimit } from './rule-book.ts';
+import type { MatchedLimit } from './matched-limit.ts';
 
 /** The limits of a request in one partition; its first key is that of the request which asks for them. */
 export interface Share {

@@ -3,7 +3,7 @@
  * clock. In memory only, and in no log: a process that starts anew has granted nothing.
  */
 import { NodeShare } from '../limiter/node-share.ts';
-import type { MatchedLimit } from '../matching/rule-book.ts';
+import type { MatchedLimit } from '../matching/matched-limit.ts';
 
 /** Keys of all rules together that are remembered; one more takes the place of the one that was granted longest ago. */
 export const LOCAL_KEYS_MAX = 4_096;

@@ -2,7 +2,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { WINDOW_MILLIS_MAX } from '../../src/api/rule.ts';
-import { type MatchedLimit, RuleBook } from '../../src/matching/rule-book.ts';
+import type { MatchedLimit } from '../../src/matching/matched-limit.ts';
+import { RuleBook } from '../../src/matching/rule-book.ts';
 import { LOCAL_KEYS_MAX, LocalShares } from '../../src/node/local-shares.ts';
 import { METERS } from '../../src/rules/rule-definition.ts';
 import { readRules } from '../../src/rules/read-rules.ts';

@@ -1,0 +1,102 @@
+/** Which limits the lists of a request are under, with keys and costs. It asks nobody, and decides nothing. */
+import type { Invalid } from '../api/answer.ts';
+import type { DescriptorList, ListedRequest } from '../api/listed.ts';
+import { COST_MAX, LIMITS_PER_REQUEST_MAX } from '../api/request.ts';
+import { statedRuleId } from '../api/stated-rule.ts';
+import { keyText } from '../rules/key-text.ts';
+import type { AppliedRule, RuleMatcher } from '../rules/match.ts';
+import type { RuleDefinition } from '../rules/rule-definition.ts';
+import { type MatchedLimit, type MatchedLimits, windowsOf } from './matched-limit.ts';
+
+/** What the rules say of one list. `limits`: one for each window; lists that are counted together share them. */
+export type MatchedList =
+  | { readonly kind: 'free' | 'unlimited' }
+  | { readonly kind: 'limited'; readonly rule: RuleDefinition; readonly limits: readonly MatchedLimit[] };
+
+export interface MatchedLists extends MatchedLimits {
+  /** In the order of the request. */
+  readonly lists: readonly MatchedList[];
+  /** Limits that are looked at and not charged: their cost is 0. */
+  readonly checks: readonly MatchedLimit[];
+}
+
+/** A key under a rule. No text of a rule's id has a line in it. */
+export function limitId({ ruleId, userId }: Pick<MatchedLimit, 'ruleId' | 'userId'>): string {
+  return `${ruleId}\n${userId}`;
+}
+
+export function listedLimits(matcher: RuleMatcher, { domain, lists }: ListedRequest): MatchedLists | Invalid {
+  // What states its limit itself finds none: no rule is for no descriptors.
+  const asked = lists.map(({ entries, limit }) => (limit === undefined ? entries : []));
+  const matching = matcher.matchPaths(domain, asked);
+  if (matching.kind === 'unkeyed') return unkeyed(`rule '${matching.rule.id}'`);
+  const charged = new Map<string, MatchedLimit>();
+  const checks = new Map<string, MatchedLimit>();
+  const onTrial: (readonly MatchedLimit[])[] = [];
+  const matched: MatchedList[] = [];
+  for (const [i, list] of lists.entries()) {
+    const applied = list.limit === undefined ? matching.applied[i] : statedBy(domain, list);
+    if (applied === 'unkeyed') return unkeyed('the limit of a descriptor');
+    if (applied === undefined || applied.rule.shadow || applied.rule.unlimited) {
+      matched.push({ kind: applied?.rule.unlimited === true ? 'unlimited' : 'free' });
+      if (applied?.rule.shadow === true && !applied.rule.unlimited && list.cost > 0)
+        onTrial.push(windowsOf(applied, list.cost));
+      continue;
+    }
+    const known = list.cost === 0 ? checks : charged;
+    const limits = windowsOf(applied, list.cost).map((limit) => addTo(known, limit));
+    matched.push({ kind: 'limited', rule: applied.rule, limits });
+  }
+  const enforced = [...charged.values()];
+  const count = enforced.length + checks.size;
+  if (count > LIMITS_PER_REQUEST_MAX)
+    return invalid('descriptors', `${count} limits apply; at most ${LIMITS_PER_REQUEST_MAX} may`);
+  if (enforced.some(({ cost }) => cost > COST_MAX))
+    return invalid(
+      'hits_addend',
+      `hits_addend of descriptors that are counted together must be at most ${COST_MAX}`,
+    );
+  return { kind: 'limits', enforced, onTrial, lists: matched, checks: [...checks.values()] };
+}
+
+/** What is counted under one key by one rule is one limit, at the sum of the costs. */
+function addTo(known: Map<string, MatchedLimit>, limit: MatchedLimit): MatchedLimit {
+  const id = limitId(limit);
+  const before: { cost: number } | undefined = known.get(id);
+  if (before === undefined) known.set(id, limit);
+  else before.cost += limit.cost;
+  return known.get(id) ?? limit;
+}
+
+/** The limit that a list states itself, in shadow or not: counted by its domain and all its descriptors. */
+function statedBy(domain: string, { entries, limit }: DescriptorList): AppliedRule | 'unkeyed' | undefined {
+  if (limit === undefined) return undefined;
+  const id = statedRuleId(limit.limit, limit.windowMillis);
+  const key = keyText([['domain', domain], ...entries.map(({ key, value }) => [key, value] as const)]);
+  if (key === undefined) return 'unkeyed';
+  const rule: RuleDefinition = {
+    id,
+    name: '',
+    scope: { kind: 'path', domain, steps: [] },
+    group: id,
+    priority: 0,
+    windows: [limit],
+    meter: 'slidingLog',
+    cost: { otherwise: 1, endpoints: [] },
+    clock: 'cluster',
+    failMode: 'closed',
+    enabled: true,
+    shadow: false,
+    unlimited: false,
+    replaces: [],
+  };
+  return { rule, key, cost: 1 };
+}
+
+function unkeyed(what: string): Invalid {
+  return invalid('descriptors', `what ${what} counts by is too long, or no Unicode`);
+}
+
+function invalid(field: string, message: string): Invalid {
+  return { kind: 'invalid', field, message };
+}

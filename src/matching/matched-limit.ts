@@ -1,0 +1,30 @@
+/** A limit that rules find for a request: one window of a rule that applies, with the key and the cost that it counts. Pure. */
+import type { FurtherLimit } from '../api/request.ts';
+import { windowRuleId } from '../rules/compile.ts';
+import type { AppliedRule } from '../rules/match.ts';
+import type { LimitWindow, RuleDefinition } from '../rules/rule-definition.ts';
+
+export interface MatchedLimit extends FurtherLimit {
+  readonly cost: number;
+  readonly rule: RuleDefinition;
+  readonly window: LimitWindow;
+}
+
+export interface MatchedLimits {
+  readonly kind: 'limits';
+  /** In the order of the rules; none: nothing limits the request. */
+  readonly enforced: readonly MatchedLimit[];
+  /** Of each rule on trial that applies: its windows. They are decided and counted, and deny nothing. */
+  readonly onTrial: readonly (readonly MatchedLimit[])[];
+}
+
+/** @param asked cost of the request */
+export function windowsOf({ rule, key, cost }: AppliedRule, asked: number): readonly MatchedLimit[] {
+  return rule.windows.map((window, place) => ({
+    userId: key,
+    ruleId: windowRuleId(rule, place),
+    cost: cost * asked,
+    rule,
+    window,
+  }));
+}

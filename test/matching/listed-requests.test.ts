@@ -1,0 +1,230 @@
+/** Requests of lists of descriptors: each list is told what became of it, and all are charged or none. */
+import { describe, expect, it } from 'vitest';
+import type { ListedAnswer, ListedRequest } from '../../src/api/listed.ts';
+import type { LookAnswer, LookRequest } from '../../src/api/look.ts';
+import { Bench, bookOf, decision, DENIED, GONE } from './bench.ts';
+
+const DOCUMENT = `
+domain: edge
+descriptors:
+  - key: user
+    rate_limit: { name: per_user, unit: minute, requests_per_unit: 10 }
+    descriptors:
+      - key: path
+        value: /dear
+        rate_limit: { unit: hour, requests_per_unit: 2 }
+  - key: ip
+    rate_limit: { unit: second, requests_per_unit: 5 }
+  - key: vip
+    rate_limit: { unlimited: true, replaces: [{ name: per_user }] }
+  - key: trial
+    shadow_mode: true
+    rate_limit: { unit: second, requests_per_unit: 1 }
+`;
+const USER_RULE = 'edge|user';
+const IP_RULE = 'edge|ip';
+
+type List = ListedRequest['lists'][number];
+
+function listOf(entries: Readonly<Record<string, string>>, more: Partial<List> = {}): List {
+  return { entries: Object.entries(entries).map(([key, value]) => ({ key, value })), cost: 1, ...more };
+}
+
+const USER = listOf({ user: 'ada' });
+const IP = listOf({ ip: '10.0.0.1' });
+
+class ListedBench extends Bench {
+  readonly listed: ListedAnswer[] = [];
+  readonly looks: { readonly request: LookRequest; readonly answer: (answer: LookAnswer) => void }[] = [];
+
+  constructor() {
+    super();
+    this.book = bookOf(7, DOCUMENT);
+  }
+
+  askLists(lists: readonly List[], domain = 'edge'): void {
+    this.requests.askListed(
+      { domain, lists },
+      (request, done) => this.looks.push({ request, answer: (answer) => done(answer, 0) }),
+      (answer) => this.listed.push(answer),
+    );
+  }
+
+  stand(retryAfterMillis: number): void {
+    const limit = { ruleId: IP_RULE, limit: 5, windowMillis: 1_000, remaining: 1, resetMillis: 9 };
+    this.looks[0]!.answer({
+      kind: 'standing',
+      standing: {
+        limits: [{ ...limit, retryAfterMillis }],
+        decided: { term: 1, index: 5, timeMillis: 8 },
+        rulesVersion: 7,
+      },
+    });
+  }
+}
+
+describe('a request of lists', () => {
+  it('is charged under the rule of each list, and each is told how it stands', () => {
+    const bench = new ListedBench();
+    bench.askLists([listOf({ ip: '10.0.0.1' }, { cost: 3 }), USER, listOf({ other: 'x' })]);
+    expect(bench.of('user').request).toMatchObject({ ruleId: USER_RULE, cost: 1, matchedBy: 7 });
+    bench.of('user').answer(decision({ ruleId: USER_RULE, remaining: 4 }));
+    expect(bench.of('ip').request).toMatchObject({ userId: 'ip=10.0.0.1', ruleId: IP_RULE, cost: 3 });
+    bench.of('ip').answer(decision({ ruleId: IP_RULE, remaining: 2 }));
+    expect(bench.listed).toMatchObject([
+      {
+        kind: 'listed',
+        allowed: true,
+        lists: [
+          { kind: 'limited', isOver: false, name: '', standing: { ruleId: IP_RULE, remaining: 2 } },
+          { kind: 'limited', isOver: false, name: 'per_user', standing: { ruleId: USER_RULE, remaining: 4 } },
+          { kind: 'free' },
+        ],
+      },
+    ]);
+  });
+
+  it('is denied by one, gives back what the other granted, and says which it was', () => {
+    const bench = new ListedBench();
+    bench.askLists([USER, IP, listOf({ ip: '10.0.0.2' })]);
+    const { askedDigest: _, ...asked } = bench.of('ip').request;
+    expect(asked).toMatchObject({ userId: 'ip=10.0.0.1', further: [{ userId: 'ip=10.0.0.2' }] });
+    const [full, free] = [300, 0].map((retryAfterMillis) => ({
+      ruleId: IP_RULE,
+      limit: 5,
+      windowMillis: 1_000,
+      remaining: retryAfterMillis === 0 ? 5 : 0,
+      retryAfterMillis,
+      resetMillis: 900,
+    }));
+    bench.of('ip').answer(decision({ ...full!, allowed: false, limits: [free!, full!] }));
+    expect(bench.listed).toMatchObject([
+      {
+        allowed: false,
+        lists: [
+          { kind: 'limited', isOver: false, name: 'per_user' },
+          { kind: 'limited', isOver: false, standing: { remaining: 5 } },
+          { kind: 'limited', isOver: true, standing: { remaining: 0, retryAfterMillis: 300 } },
+        ],
+      },
+    ]);
+    expect(bench.asked.some(({ request }) => request.userId.startsWith('user'))).toBe(false);
+  });
+
+  it('tells what was given back as if it had never been taken', () => {
+    const bench = new ListedBench();
+    bench.askLists([USER, listOf({ ip: '10.0.0.1' }, { cost: 2 })]);
+    bench.of('ip').answer(decision({ ruleId: IP_RULE, limit: 5, remaining: 3 }));
+    bench.of('user').answer(DENIED);
+    expect(bench.listed).toMatchObject([
+      { allowed: false, lists: [{ isOver: true }, { isOver: false, standing: { remaining: 5 } }] },
+    ]);
+    expect(bench.refunds()).toMatchObject([{ userId: 'ip=10.0.0.1' }]);
+  });
+
+  it('is unavailable where one of its limits is', () => {
+    const bench = new ListedBench();
+    bench.askLists([USER, IP]);
+    bench.of('ip').answer(GONE);
+    expect(bench.listed).toEqual([GONE]);
+  });
+
+  it('counts equal lists together, and asks once for the sum', () => {
+    const bench = new ListedBench();
+    bench.askLists([USER, USER]);
+    expect(bench.asked.map(({ request }) => request)).toMatchObject([{ userId: 'user=ada', cost: 2 }]);
+    bench.askLists([listOf({ user: 'a' }, { cost: 600_000 }), listOf({ user: 'a' }, { cost: 600_000 })]);
+    expect(bench.listed).toMatchObject([{ kind: 'invalid', field: 'hits_addend' }]);
+  });
+
+  it('goes by the rule of all its descriptors in their order, and no shorter one', () => {
+    const bench = new ListedBench();
+    bench.askLists([listOf({ user: 'ada', path: '/dear' })]);
+    expect(bench.asked.map(({ request }) => request)).toMatchObject([
+      { userId: 'user=ada', ruleId: 'edge|user|path=/dear' },
+    ]);
+    bench.askLists([listOf({ user: 'ada', path: '/cheap' })]);
+    bench.askLists([USER], 'elsewhere');
+    expect(bench.asked).toHaveLength(1);
+    expect(bench.listed).toMatchObject([
+      { allowed: true, lists: [{ kind: 'free' }] },
+      { allowed: true, lists: [{ kind: 'free' }] },
+    ]);
+  });
+
+  it('is free of what another list replaces, and tells that it has no limit', () => {
+    const bench = new ListedBench();
+    bench.askLists([USER, listOf({ vip: 'yes' })]);
+    expect(bench.asked).toEqual([]);
+    expect(bench.listed).toMatchObject([{ allowed: true, lists: [{ kind: 'free' }, { kind: 'unlimited' }] }]);
+  });
+
+  it('has what is in shadow decided, and waits for none of it', () => {
+    const bench = new ListedBench();
+    bench.askLists([listOf({ trial: 'x' })]);
+    expect(bench.asked.map(({ request }) => request)).toMatchObject([{ userId: 'trial=x' }]);
+    expect(bench.listed).toMatchObject([{ allowed: true, lists: [{ kind: 'free' }] }]);
+  });
+
+  it('goes by the limit that it states itself, and by no rule then', () => {
+    const bench = new ListedBench();
+    const limit = { limit: 3, windowMillis: 60_000 };
+    bench.askLists([listOf({ trial: 'x' }, { limit })]);
+    expect(bench.asked.map(({ request }) => request)).toMatchObject([
+      { userId: 'domain=edge&trial=x', ruleId: '3/60000ms', cost: 1 },
+    ]);
+  });
+
+  it('of more limits than can be decided as one is refused', () => {
+    const bench = new ListedBench();
+    bench.askLists(Array.from({ length: 17 }, (_, i) => listOf({ user: String(i) })));
+    expect(bench.listed).toMatchObject([{ kind: 'invalid', field: 'descriptors' }]);
+    expect(bench.asked).toEqual([]);
+  });
+
+  it('is unavailable while this node knows no rules, and refused where there are none', () => {
+    const bench = new ListedBench();
+    bench.book = 'starting';
+    bench.askLists([USER]);
+    bench.book = undefined;
+    bench.askLists([USER]);
+    expect(bench.listed).toMatchObject([{ kind: 'unavailable', reason: 'starting' }, { kind: 'invalid' }]);
+  });
+});
+
+describe('a list of cost 0', () => {
+  const CHECK = listOf({ ip: '10.0.0.1' }, { cost: 0 });
+
+  it('is looked at first, and what is charged is asked for then', () => {
+    const bench = new ListedBench();
+    bench.askLists([USER, CHECK]);
+    expect(bench.looks.map(({ request }) => request)).toEqual([
+      { ask: 'look', userId: 'ip=10.0.0.1', ruleId: IP_RULE },
+    ]);
+    expect(bench.asked).toEqual([]);
+    bench.stand(0);
+    expect(bench.asked.map(({ request }) => request)).toMatchObject([{ userId: 'user=ada' }]);
+    bench.of('user').answer(decision({ ruleId: USER_RULE }));
+    expect(bench.listed).toMatchObject([
+      { allowed: true, lists: [{ isOver: false }, { isOver: false, standing: { remaining: 1 } }] },
+    ]);
+  });
+
+  it('denies the request where nothing is left, and nothing is charged', () => {
+    const bench = new ListedBench();
+    bench.askLists([USER, CHECK]);
+    bench.stand(400);
+    expect(bench.asked).toEqual([]);
+    expect(bench.listed).toMatchObject([{ allowed: false, lists: [{ isOver: false }, { isOver: true }] }]);
+    expect(bench.listed[0]).not.toHaveProperty('decided');
+  });
+
+  it('denies it where nobody can look, or the rules are others by now', () => {
+    const bench = new ListedBench();
+    bench.askLists([CHECK]);
+    bench.looks[0]!.answer(GONE);
+    bench.askLists([CHECK]);
+    bench.looks[1]!.answer({ kind: 'invalid', field: 'rule', message: 'none such' });
+    expect(bench.listed).toMatchObject([GONE, { kind: 'unavailable', reason: 'rules_changed' }]);
+  });
+});
