@@ -1,0 +1,151 @@
+/** Requests and answers of Envoy's rate limit protocol in JSON. */
+import { describe, expect, it } from 'vitest';
+import { InvalidFieldError } from '../../src/api/fields.ts';
+import type { ListOutcome } from '../../src/api/listed.ts';
+import { askedBy } from '../../src/rls/request.ts';
+import { requestOfJson } from '../../src/rls/request-json.ts';
+import { jsonOf } from '../../src/rls/response-json.ts';
+import { responseTo } from '../../src/rls/response.ts';
+import { RLS_SETTINGS_DEFAULTS, validateRlsSettings } from '../../src/rls/rls-settings.ts';
+
+const ENTRIES = [{ key: 'k', value: 'v' }];
+
+describe('a request in JSON', () => {
+  it('has names in either spelling, whole numbers as texts, and null as absent', () => {
+    const descriptors = [
+      { entries: ENTRIES, hits_addend: '0' },
+      { entries: ENTRIES, limit: { requests_per_unit: 3, unit: 'MINUTE' } },
+      { entries: ENTRIES, limit: { requestsPerUnit: '4', unit: 3 }, hitsAddend: 2 },
+      { entries: ENTRIES, limit: null, hitsAddend: null },
+    ];
+    expect(askedBy(requestOfJson({ domain: 'd', descriptors, hitsAddend: 5 }))).toEqual({
+      domain: 'd',
+      lists: [
+        { entries: ENTRIES, cost: 0 },
+        { entries: ENTRIES, cost: 5, limit: { limit: 3, windowMillis: 60_000 } },
+        { entries: ENTRIES, cost: 2, limit: { limit: 4, windowMillis: 3_600_000 } },
+        { entries: ENTRIES, cost: 5 },
+      ],
+    });
+  });
+
+  it('costs 1 where it does not say what', () => {
+    for (const hits of [{}, { hitsAddend: 0 }])
+      expect(
+        askedBy(requestOfJson({ domain: 'd', descriptors: [{ entries: ENTRIES }], ...hits })),
+      ).toMatchObject({
+        lists: [{ cost: 1 }],
+      });
+  });
+
+  it.each<[string, unknown]>([
+    ['request', []],
+    ['request.domian', { domian: 'd' }],
+    ['domain', { domain: 1 }],
+    ['descriptors', { descriptors: {} }],
+    ['descriptors', { descriptors: Array.from({ length: 51 }, () => ({ entries: ENTRIES })) }],
+    ['descriptors[0].entries[0].key', { descriptors: [{ entries: [{ key: 1 }] }] }],
+    ['hits_addend', { hitsAddend: -1 }],
+    ['hits_addend', { hitsAddend: 1.5 }],
+    ['request.hits_addend', { hitsAddend: 1, hits_addend: 1 }],
+    ['descriptors[0].is_negative_hits', { descriptors: [{ isNegativeHits: 'yes' }] }],
+  ])('is refused by naming %s: %j', (field, value) => {
+    try {
+      requestOfJson(value);
+      expect.fail('it was read');
+    } catch (error) {
+      expect(error).toBeInstanceOf(InvalidFieldError);
+      expect(error).toMatchObject({ field });
+    }
+  });
+
+  it.each<[string, Readonly<Record<string, unknown>>]>([
+    ['domain', { domain: '' }],
+    ['descriptors', { descriptors: [] }],
+    ['descriptors[0].entries', { descriptors: [{ entries: [] }] }],
+    ['descriptors[0].entries[0].key', { descriptors: [{ entries: [{ key: '', value: 'v' }] }] }],
+    ['descriptors[0].hits_addend', { hitsAddend: 1_000_001 }],
+    ['descriptors[0].is_negative_hits', { descriptors: [{ entries: ENTRIES, isNegativeHits: true }] }],
+    [
+      'descriptors[0].limit.unit',
+      { descriptors: [{ entries: ENTRIES, limit: { requestsPerUnit: 1, unit: 'YEAR' } }] },
+    ],
+    [
+      'descriptors[0].limit.unit',
+      { descriptors: [{ entries: ENTRIES, limit: { requestsPerUnit: 1, unit: 'WEEK' } }] },
+    ],
+    ['descriptors[0].limit.unit', { descriptors: [{ entries: ENTRIES, limit: { requestsPerUnit: 1 } }] }],
+    [
+      'descriptors[0].limit.requests_per_unit',
+      { descriptors: [{ entries: ENTRIES, limit: { requestsPerUnit: 1_000_001, unit: 'DAY' } }] },
+    ],
+  ])('cannot be asked for beyond the bounds of %s', (field, changes) => {
+    const request = requestOfJson({ domain: 'd', descriptors: [{ entries: ENTRIES }], ...changes });
+    expect(askedBy(request)).toMatchObject({ kind: 'invalid', field });
+  });
+});
+
+const STANDING = {
+  ruleId: 'r',
+  limit: 10,
+  windowMillis: 60_000,
+  remaining: 4,
+  retryAfterMillis: 0,
+  resetMillis: 58_000,
+};
+
+describe('an answer in JSON', () => {
+  it('leaves out what is zero, and tells units by their names', () => {
+    const full = { ...STANDING, windowMillis: 2_592_000_000, remaining: 0, retryAfterMillis: 1_250 };
+    const lists: ListOutcome[] = [
+      { kind: 'limited', isOver: false, name: 'a', standing: STANDING },
+      { kind: 'limited', isOver: true, name: '', standing: full },
+      { kind: 'limited', isOver: false, name: '' },
+      { kind: 'free' },
+      { kind: 'unlimited' },
+    ];
+    expect(jsonOf(responseTo({ kind: 'listed', allowed: false, lists }, true))).toEqual({
+      overallCode: 'OVER_LIMIT',
+      statuses: [
+        {
+          code: 'OK',
+          currentLimit: { requestsPerUnit: 10, unit: 'MINUTE', name: 'a' },
+          limitRemaining: 4,
+          durationUntilReset: '58s',
+        },
+        {
+          code: 'OVER_LIMIT',
+          currentLimit: { requestsPerUnit: 10, unit: 'MONTH' },
+          durationUntilReset: '1.250s',
+        },
+        { code: 'OK' },
+        { code: 'OK' },
+        { code: 'OK', limitRemaining: 4_294_967_295 },
+      ],
+      responseHeadersToAdd: [
+        { key: 'RateLimit-Limit', value: '10' },
+        { key: 'RateLimit-Remaining', value: '0' },
+        { key: 'RateLimit-Reset', value: '2' },
+      ],
+    });
+  });
+
+  it('has no headers unless they are asked for, or where nothing limits', () => {
+    const limited: ListOutcome = { kind: 'limited', isOver: false, name: '', standing: STANDING };
+    expect(
+      responseTo({ kind: 'listed', allowed: true, lists: [limited] }, false).responseHeadersToAdd,
+    ).toEqual([]);
+    expect(
+      responseTo({ kind: 'listed', allowed: true, lists: [{ kind: 'free' }] }, true).responseHeadersToAdd,
+    ).toEqual([]);
+  });
+});
+
+describe('the settings', () => {
+  it('are checked', () => {
+    expect(validateRlsSettings({}, 'rls')).toEqual(RLS_SETTINGS_DEFAULTS);
+    expect(validateRlsSettings({ responseHeaders: true }, 'rls')).toEqual({ responseHeaders: true });
+    expect(() => validateRlsSettings({ responseHeaders: 1 }, 'rls')).toThrow('rls.responseHeaders must be');
+    expect(() => validateRlsSettings({ headers: true }, 'rls')).toThrow('rls.headers is not known');
+  });
+});
