@@ -1,14 +1,12 @@
 /** Whether a cluster could listen on its addresses: found out before anything of it is made. */
 import { createServer } from 'node:net';
-import type { HostPort } from '../src/api/node-address.ts';
+import { addressesOf, type HostPort } from '../src/api/node-address.ts';
 import type { ClusterConfig } from '../src/config/config.ts';
 
 /** @throws the error of `listen` for the first address that is taken, or is none of this machine's */
 export async function assertPortsFree(config: ClusterConfig): Promise<void> {
-  for (const { http, peer, resp } of config.nodes) {
-    await listenOnce(http);
-    await listenOnce(peer);
-    if (resp !== undefined) await listenOnce(resp);
+  for (const node of config.nodes) {
+    for (const address of Object.values(addressesOf(node))) await listenOnce(address);
   }
 }
 

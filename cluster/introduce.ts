@@ -40,9 +40,10 @@ export function introduce(
   const { tls } = config;
   const redisScheme = tls?.doors === undefined ? 'redis' : 'rediss';
   for (const node of config.nodes) {
-    const { id, resp } = node;
+    const { id, resp, grpc } = node;
     const redis = resp === undefined ? '' : `  ${redisScheme}://${resp.host}:${resp.port}`;
-    console.log(`  node ${id}  ${urlOf(node, tls)}${redis}`);
+    const envoy = grpc === undefined ? '' : `  grpc ${grpc.host}:${grpc.port}`;
+    console.log(`  node ${id}  ${urlOf(node, tls)}${redis}${envoy}`);
   }
   console.log('');
   console.log(`  ${describeLeaders(status)}`);

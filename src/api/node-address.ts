@@ -17,6 +17,13 @@ export interface NodeAddress {
   readonly peer: HostPort;
   /** Where it speaks the Redis protocol; absent: nowhere. */
   readonly resp?: HostPort;
+  /** Where it speaks Envoy's rate limit protocol over gRPC; absent: nowhere. */
+  readonly grpc?: HostPort;
+}
+
+/** Of one node, by their names; those that it has not are left out. */
+export function addressesOf({ http, peer, resp, grpc }: NodeAddress): Readonly<Record<string, HostPort>> {
+  return { http, peer, ...(resp !== undefined && { resp }), ...(grpc !== undefined && { grpc }) };
 }
 
 /**
@@ -25,12 +32,13 @@ export interface NodeAddress {
  * @throws InvalidFieldError naming the field, below `path`
  */
 export function validateNode(value: unknown, path: string): NodeAddress {
-  const node = objectAt(value, path, ['id', 'http', 'peer', 'resp']);
+  const node = objectAt(value, path, ['id', 'http', 'peer', 'resp', 'grpc']);
   return {
     id: integerAt(node['id'], `${path}.id`, 1, NODE_ID_MAX),
     http: hostPort(node['http'], `${path}.http`),
     peer: hostPort(node['peer'], `${path}.peer`),
     ...(node['resp'] !== undefined && { resp: hostPort(node['resp'], `${path}.resp`) }),
+    ...(node['grpc'] !== undefined && { grpc: hostPort(node['grpc'], `${path}.grpc`) }),
   };
 }
 

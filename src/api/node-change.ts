@@ -103,6 +103,8 @@ function reachable(node: NodeAddress): NodeAddress {
   // It is not replicated: a node tells the others itself, for as long as it is there.
   if (node.resp !== undefined)
     throw new InvalidFieldError('add.resp', 'is told by the node itself, not here');
+  if (node.grpc !== undefined)
+    throw new InvalidFieldError('add.grpc', 'is known to the node alone, and to its clients');
   for (const name of ['http', 'peer'] as const) {
     // Where a node listens 0 lets the system choose; nobody else could know what.
     if (node[name].port === 0) {

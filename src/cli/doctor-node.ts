@@ -2,7 +2,7 @@
 import { createServer } from 'node:net';
 import { examineStore } from '../../storage/examine.ts';
 import { freeBytes } from '../../storage/free-space.ts';
-import type { HostPort, NodeAddress } from '../api/node-address.ts';
+import { addressesOf, type HostPort, type NodeAddress } from '../api/node-address.ts';
 import { nodeDirectory } from '../config/cluster-directory.ts';
 import { type ClusterConfig, ConfigError } from '../config/config.ts';
 import { hasTokens } from '../node/access.ts';
@@ -87,10 +87,9 @@ async function portFindings(
   node: NodeAddress,
   isRunning: boolean,
 ): Promise<Finding[]> {
-  const { id, http, peer, resp } = node;
-  const doors = { http, peer, ...(resp !== undefined && { resp }) };
+  const { id } = node;
   const findings: Finding[] = [];
-  for (const [name, address] of Object.entries(doors)) {
+  for (const [name, address] of Object.entries(addressesOf(node))) {
     const check = `node ${id}: ${name} port`;
     const where = `${address.host}:${address.port}`;
     const problem = address.port === 0 ? undefined : await listenProblem(address);

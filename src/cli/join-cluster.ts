@@ -7,7 +7,7 @@ import { hasStore } from '../../storage/files.ts';
 import { openStore } from '../../storage/open-store.ts';
 import { nodeDirectory, readCluster, writeCluster } from '../config/cluster-directory.ts';
 import { drawIncarnation, factsOf } from '../config/cluster-facts.ts';
-import type { HostPort, NodeAddress } from '../api/node-address.ts';
+import { addressesOf, type HostPort, type NodeAddress } from '../api/node-address.ts';
 import { type ClusterConfig, ConfigError, validateConfig } from '../config/config.ts';
 import { localNodes } from './local-nodes.ts';
 import type { NodeId } from '../../raft/types.ts';
@@ -52,8 +52,9 @@ function repeated(node: NodeAddress, listed: NodeAddress, hasDatabase: boolean):
       `${node.id} is listed in cluster.json, and its database is gone; take a new one`,
     );
   }
-  const isThere = (address: HostPort, i: number): boolean => isSame(address, addressesOf(listed)[i]);
-  if (addressesOf(node).length === addressesOf(listed).length && addressesOf(node).every(isThere)) {
+  const named = addressesOf(listed);
+  const asked = Object.entries(addressesOf(node));
+  if (asked.length === Object.keys(named).length && asked.every(([name, at]) => isSame(at, named[name]))) {
     return [`node ${node.id} is prepared already`];
   }
   throw new ConfigError(
@@ -78,7 +79,7 @@ async function withoutClashes(
   node: NodeAddress,
 ): Promise<{ readonly kept: readonly NodeAddress[]; readonly dropped: readonly NodeAddress[] }> {
   const clashes = (other: NodeAddress): boolean =>
-    addressesOf(node).some((own) => addressesOf(other).some((address) => isSame(own, address)));
+    listOf(node).some((own) => listOf(other).some((address) => isSame(own, address)));
   const { nodes } = config;
   const dropped = nodes.filter(clashes);
   const { here, removed } = await localNodes(directory, config);
@@ -92,8 +93,8 @@ async function withoutClashes(
   return { kept: nodes.filter((other) => !clashes(other)), dropped };
 }
 
-function addressesOf({ http, peer, resp }: NodeAddress): HostPort[] {
-  return [http, peer, ...(resp === undefined ? [] : [resp])];
+function listOf(node: NodeAddress): readonly HostPort[] {
+  return Object.values(addressesOf(node));
 }
 
 function isSame(a: HostPort, b: HostPort | undefined): boolean {
@@ -101,6 +102,6 @@ function isSame(a: HostPort, b: HostPort | undefined): boolean {
 }
 
 function told(node: NodeAddress, word: 'and' | 'or'): string {
-  const addresses = addressesOf(node).map(({ host, port }) => `${host}:${port}`);
+  const addresses = listOf(node).map(({ host, port }) => `${host}:${port}`);
   return addresses.join(` ${word} `);
 }

@@ -1,6 +1,6 @@
 /** Makes the certificates of a cluster on this machine: its CA, and those of its nodes. It prints nothing. */
 import { X509Certificate } from 'node:crypto';
-import type { NodeAddress } from '../api/node-address.ts';
+import { addressesOf, type NodeAddress } from '../api/node-address.ts';
 import { readCluster } from '../config/cluster-directory.ts';
 import { type ClusterConfig, ConfigError } from '../config/config.ts';
 import { sayable } from '../node/peer-addresses.ts';
@@ -74,8 +74,7 @@ async function clusterIn(data: string): Promise<ClusterConfig> {
 /** Where the file says that others find it. */
 function hostsOf(node: NodeAddress | undefined): string[] {
   if (node === undefined) return [];
-  const { http, resp, peer } = node;
-  const addresses = [http, peer, ...(resp === undefined ? [] : [resp])];
+  const addresses = Object.values(addressesOf(node));
   return [
     ...new Set(
       addresses.filter(({ host, port }) => sayable({ host, port: port || 1 })).map(({ host }) => host),

@@ -46,9 +46,16 @@ export function addJoinCommand(program: Command, print: (line: string) => void):
     .requiredOption('--http <host:port>', 'where it will answer HTTP', addressOption)
     .requiredOption('--peer <host:port>', 'where the other nodes reach it', addressOption)
     .option('--resp <host:port>', 'where it will speak the Redis protocol', addressOption)
+    .option('--grpc <host:port>', "where it will speak Envoy's rate limit protocol", addressOption)
     .option('--data <dir>', "directory with a copy of the cluster's cluster.json", directoryOption, './data')
-    .action(async ({ data, id, http, peer, resp }: NodeAddress & { data: string }) => {
-      const node = { id, http, peer, ...(resp !== undefined && { resp }) };
+    .action(async ({ data, id, http, peer, resp, grpc }: NodeAddress & { data: string }) => {
+      const node = {
+        id,
+        http,
+        peer,
+        ...(resp !== undefined && { resp }),
+        ...(grpc !== undefined && { grpc }),
+      };
       for (const line of await joinCluster(data, node)) print(line);
     });
 }

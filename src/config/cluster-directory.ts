@@ -136,7 +136,7 @@ export const LOCAL_DEFAULTS = {
   basePort: 8_100,
 } as const satisfies LocalClusterOptions;
 
-/** HTTP on basePort + id, peers on basePort + 1000 + id, the Redis protocol on basePort + 2000 + id, on loopback. */
+/** HTTP on basePort + id, peers on basePort + 1000 + id, the Redis protocol on basePort + 2000 + id, gRPC on basePort + 3000 + id, on loopback. */
 export function localAddress(id: NodeId, basePort: number): NodeAddress {
   const host = '127.0.0.1';
   return {
@@ -144,6 +144,7 @@ export function localAddress(id: NodeId, basePort: number): NodeAddress {
     http: { host, port: basePort + id },
     peer: { host, port: basePort + 1_000 + id },
     resp: { host, port: basePort + 2_000 + id },
+    grpc: { host, port: basePort + 3_000 + id },
   };
 }
 

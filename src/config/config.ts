@@ -3,8 +3,9 @@
  * the same on every node (cluster-facts.ts); where nodes are, and the settings of this machine, may differ.
  */
 import { integerAt, InvalidFieldError, objectAt } from '../api/fields.ts';
-import { NODE_ID_MAX, type NodeAddress, validateNode } from '../api/node-address.ts';
+import { addressesOf, NODE_ID_MAX, type NodeAddress, validateNode } from '../api/node-address.ts';
 import { type HttpSettings, validateHttpSettings } from '../http/http-settings.ts';
+import { type RlsSettings, validateRlsSettings } from '../rls/rls-settings.ts';
 import { groupMillisMax, InvalidRuleError, type RuleTable, validateRuleTable } from '../limiter/rules.ts';
 import { type Founder, INCARNATION } from '../../storage/identity.ts';
 import { DEFAULT_FREE_FLOOR_BYTES } from '../../storage/free-space.ts';
@@ -39,6 +40,8 @@ export interface ClusterConfig {
   readonly snapshotEveryBytes?: number;
   /** Of the HTTP door. Absent: as `HTTP_SETTINGS_DEFAULTS` says. */
   readonly http?: HttpSettings;
+  /** Of Envoy's rate limit protocol at the doors. Absent: as `RLS_SETTINGS_DEFAULTS` says. */
+  readonly rls?: RlsSettings;
   /** Absent: whoever reaches an address of this node may use it, and pose as a peer. */
   readonly tls?: TlsSettings;
   /** They count beside those that the cluster keeps, from before this node knows any of those. */
@@ -108,6 +111,7 @@ const CONFIG_KEYS = [
   'stateBytesMax',
   'snapshotEveryBytes',
   'http',
+  'rls',
   'tls',
   'tokens',
 ] as const satisfies readonly (keyof ClusterConfig)[];
@@ -159,7 +163,7 @@ function checkedConfig(value: unknown): ClusterConfig {
   const rules = validateRules(root['rules']);
   const timing = validateTiming(root['timing']);
   checkHorizon(rules, timing);
-  const { stateBytesMax, snapshotEveryBytes, http, tls, tokens } = root;
+  const { stateBytesMax, snapshotEveryBytes, http, rls, tls, tokens } = root;
   return {
     clusterId,
     founders,
@@ -180,6 +184,7 @@ function checkedConfig(value: unknown): ClusterConfig {
       ),
     }),
     ...(http !== undefined && { http: validateHttpSettings(http, 'http') }),
+    ...(rls !== undefined && { rls: validateRlsSettings(rls, 'rls') }),
     ...(tls !== undefined && { tls: validateTlsSettings(tls, 'tls') }),
     ...(tokens !== undefined && { tokens: validateTokens(tokens) }),
     freeFloorBytes: integerAt(
@@ -213,14 +218,10 @@ function validateNodes(value: unknown): NodeAddress[] {
   return value.map((item: unknown, i) => {
     const path = `nodes[${i}]`;
     const node = validateNode(item, path);
-    const { id, http, peer, resp } = node;
+    const { id } = node;
     if (seen.has(id)) throw new ConfigError(`${path}.id`, `must be unique, but ${id} was used before`);
     seen.add(id);
-    for (const [name, { host, port }] of Object.entries({
-      http,
-      peer,
-      ...(resp !== undefined && { resp }),
-    })) {
+    for (const [name, { host, port }] of Object.entries(addressesOf(node))) {
       const address = `${host}:${port}`;
       if (addresses.has(address))
         throw new ConfigError(`${path}.${name}`, `must be unique, but ${address} was used before`);

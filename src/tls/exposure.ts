@@ -15,7 +15,7 @@ export interface Safeguards {
 
 /** Something that an address may lack. */
 interface Requirement {
-  readonly at: readonly ('http' | 'resp' | 'peer')[];
+  readonly at: readonly ('http' | 'resp' | 'grpc' | 'peer')[];
   /** Follows "needs". */
   readonly what: string;
   readonly isMet: (has: Safeguards) => boolean;
@@ -24,12 +24,12 @@ interface Requirement {
 const REQUIREMENTS: readonly Requirement[] = [
   { at: ['peer'], what: 'TLS (`tls` in cluster.json)', isMet: ({ tls }) => tls !== undefined },
   {
-    at: ['http', 'resp'],
+    at: ['http', 'resp', 'grpc'],
     what: 'TLS (`tls` with `doors` in cluster.json)',
     isMet: ({ tls }) => tls?.doors !== undefined,
   },
   {
-    at: ['http', 'resp'],
+    at: ['http', 'resp', 'grpc'],
     what: 'a token of role admin (`quorate init --admin-token`, or `tokens create` on a node of a cluster that runs)',
     isMet: ({ hasTokens }) => hasTokens,
   },

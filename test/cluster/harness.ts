@@ -37,11 +37,11 @@ export async function freePorts(count: number): Promise<number[]> {
   return [...ports];
 }
 
-/** A base port for the cluster script: HTTP on the next ones, peers and the Redis protocol a thousand further each. */
+/** A base port for the cluster script: HTTP on the next ones, peers, the Redis protocol and gRPC a thousand further each. */
 export async function freeBasePort(): Promise<number> {
   for (;;) {
     const base = 10_000 + Math.floor(Math.random() * 20_000);
-    const ports = [1, 2, 3, 4, 5].flatMap((id) => [base + id, base + 1_000 + id, base + 2_000 + id]);
+    const ports = [1, 2, 3, 4, 5].flatMap((id) => [0, 1_000, 2_000, 3_000].map((more) => base + more + id));
     if ((await Promise.all(ports.map(isOurs))).every(Boolean)) return base;
   }
 }
@@ -86,6 +86,8 @@ export interface TestConfigOptions {
   readonly partitions?: number;
   /** Every node has a door for the Redis protocol. */
   readonly resp?: boolean;
+  /** Every node has one for gRPC. */
+  readonly grpc?: boolean;
   readonly freeFloorBytes?: number;
   readonly stateBytesMax?: number;
   readonly snapshotEveryBytes?: number;
@@ -99,7 +101,7 @@ export interface TestConfigOptions {
 export async function testConfig(options: TestConfigOptions): Promise<ClusterConfig> {
   const { nodes = 3, partitions = 16 } = options;
   const base = localConfig({ nodes, partitions, limit: 1, windowMillis: 1_000, basePort: 1 });
-  const ports = await freePorts(nodes * 3);
+  const ports = await freePorts(nodes * 4);
   return {
     ...base,
     rules: {
@@ -115,9 +117,10 @@ export async function testConfig(options: TestConfigOptions): Promise<ClusterCon
     timing: { ...base.timing, ...options.timing },
     nodes: base.nodes.map((node, i) => ({
       id: node.id,
-      http: { host: '127.0.0.1', port: ports[3 * i] ?? 0 },
-      peer: { host: '127.0.0.1', port: ports[3 * i + 1] ?? 0 },
-      ...(options.resp === true && { resp: { host: '127.0.0.1', port: ports[3 * i + 2] ?? 0 } }),
+      http: { host: '127.0.0.1', port: ports[4 * i] ?? 0 },
+      peer: { host: '127.0.0.1', port: ports[4 * i + 1] ?? 0 },
+      ...(options.resp === true && { resp: { host: '127.0.0.1', port: ports[4 * i + 2] ?? 0 } }),
+      ...(options.grpc === true && { grpc: { host: '127.0.0.1', port: ports[4 * i + 3] ?? 0 } }),
     })),
   };
 }
