@@ -7,6 +7,7 @@ import type { BackupDone } from './backup.ts';
 import type { CustomerAction, CustomerRequest } from './customer.ts';
 import type { ClusterReport } from './cluster-report.ts';
 import type { DrainChange, DrainResult } from './drain.ts';
+import type { ListedDone, ListedRequest } from './listed.ts';
 import type { NodeChange, NodeChangeResult } from './node-change.ts';
 import type { Readiness } from './readiness.ts';
 import type { LookRequest } from './look.ts';
@@ -49,6 +50,8 @@ export interface NodeBehindDoor {
   readonly refusedUnread: (requests: number) => void;
   /** Under all limits that the rules find. @param request well-formed, see `invalidInDescribed`; `done` as above */
   readonly allowDescribed: (request: DescribedRequest, done: DescribedDone) => void;
+  /** The same of lists of descriptors, each of which is told what became of it. @param request well-formed, see `invalidInListed` */
+  readonly allowListed: (request: ListedRequest, done: ListedDone) => void;
   /** Changes nothing. @param request well-formed, as `invalidIn` says of the same user and rule; `done` as above */
   readonly look: (request: LookRequest, done: DoneWith<LookRequest>) => void;
   /** @param request well-formed, as `invalidIn` says of the same user and request id; `done` as above */

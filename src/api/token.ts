@@ -146,5 +146,5 @@ export interface AccessBehindDoor {
   readonly create: (asked: TokenAsked, done: (result: TokenCreated) => void) => void;
   readonly revoke: (id: string, canOpen: boolean, done: (result: TokenRevoked) => void) => void;
   /** Somebody showed a text that is no valid token. */
-  readonly failed: (door: 'http' | 'resp') => void;
+  readonly failed: (door: 'http' | 'resp' | 'grpc') => void;
 }

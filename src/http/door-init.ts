@@ -2,6 +2,7 @@
 import type { Logger } from 'pino';
 import type { NodeBehindDoor } from '../api/front-door.ts';
 import type { LiveCredentials } from '../tls/live-credentials.ts';
+import type { RlsSettings } from '../rls/rls-settings.ts';
 import type { HttpSettings } from './http-settings.ts';
 
 /** How long a client may take for what. */
@@ -36,6 +37,8 @@ export interface HttpDoorInit {
   readonly wallMillis: () => number;
   readonly logger: Logger;
   readonly settings: HttpSettings;
+  /** Absent: as `RLS_SETTINGS_DEFAULTS` says. */
+  readonly rls?: RlsSettings;
   /** Absent: it speaks plainly. */
   readonly tls?: LiveCredentials;
   readonly limits?: HttpLimits;

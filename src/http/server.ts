@@ -27,6 +27,7 @@ import {
   refusalOf,
   refuseConnection,
 } from './refusals.ts';
+import { addRlsRoute } from './rls-route.ts';
 import { addRulesRoutes, ONE_RULE } from './rules-route.ts';
 import { maybeShed } from './shedding.ts';
 import { addStatusRoutes } from './status-routes.ts';
@@ -91,6 +92,7 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
 
   addAllowRoute(app, init);
   addBatchRoute(app, init);
+  addRlsRoute(app, init);
   addUsersRoute(app, init);
   addCustomersRoutes(app, init);
   addRefundsRoute(app, init);

@@ -9,12 +9,14 @@ import { ALLOW_BATCH } from './batch-route.ts';
 import { formatAnswer } from './answer-format.ts';
 import { clientOf } from './callers.ts';
 import { REFUNDS as DESCRIBED_REFUNDS } from './refunds-route.ts';
+import { RLS_JSON } from './rls-route.ts';
 import { REFUNDS, USER } from './users-route.ts';
 
 /** What users' services ask for. Operators, and whoever looks how things are, are never refused for load. */
 const SHED_ROUTES: ReadonlySet<string | undefined> = new Set([
   ALLOW,
   ALLOW_BATCH,
+  RLS_JSON,
   DESCRIBED_REFUNDS,
   REFUNDS,
   USER,
@@ -36,7 +38,7 @@ export function maybeShed(
   reply.hijack();
   reply.raw.writeHead(SHED.status, node.wantsNoClients() ? LAST_HEADERS : HEADERS);
   reply.raw.end(BODY);
-  if (url === ALLOW || url === ALLOW_BATCH) {
+  if (url === ALLOW || url === ALLOW_BATCH || url === RLS_JSON) {
     node.refusedUnread(1);
     observe(SHED.status, monotonicMillis());
   }

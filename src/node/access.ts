@@ -15,7 +15,7 @@ import { hasAdmin } from '../meta/token-table.ts';
 import type { KnownMembers } from './member-cache.ts';
 import type { Tokens } from './tokens.ts';
 
-type AuthFailures = Record<'http' | 'resp', number>;
+type AuthFailures = Record<'http' | 'resp' | 'grpc', number>;
 
 export interface AccessInit {
   /** Of the file of this node. */
@@ -44,7 +44,7 @@ export interface Access extends AccessBehindDoor {
 /** Who asks is let in by what group 0 says here; see `AccessBehindDoor`. */
 export function accessOf(init: AccessInit): Access {
   const { configured, tokens, isBehind } = init;
-  const failures: AuthFailures = { http: 0, resp: 0 };
+  const failures: AuthFailures = { http: 0, resp: 0, grpc: 0 };
   const isClosedByFile = hasAdmin(configured);
   const inFile = new Map(configured.map((entry) => [entry.id, entry]));
   const callerInFile = (token: string): Caller | undefined => {

@@ -21,6 +21,8 @@ export interface MetricSources {
   readonly isClockUnfit: () => boolean;
   /** Answers of the door for the Redis protocol, by what they are. */
   readonly respAnswers: () => Iterable<readonly [string, number]>;
+  /** The same of the gRPC door. */
+  readonly grpcAnswers: () => Iterable<readonly [string, number]>;
   /** By node. */
   readonly clockRatesPpm: () => Iterable<readonly [number, number]>;
   readonly usage: DoorUsage;
@@ -73,16 +75,7 @@ export class Metrics {
       registers,
     );
     addReservations(sources, registers);
-    const answers: Counter = new Counter({
-      name: 'quorate_resp_answers_total',
-      help: 'Answers to ALLOW and CL.THROTTLE: granted, denied, unavailable, or refused by the deciding node.',
-      labelNames: ['answer'],
-      registers,
-      collect() {
-        answers.reset();
-        for (const [answer, count] of sources.respAnswers()) answers.inc({ answer }, count);
-      },
-    });
+    addAnswers(sources, registers);
     gauge(
       'quorate_clock_unfit',
       '1 while the clock of this node differs too much from those of a majority: it leads nothing then.',
@@ -160,6 +153,25 @@ function addShedding({ shedding }: MetricSources, registers: Registry[]): void {
   gauge('quorate_loop_round_seconds', round, () => shedding().roundMillis / 1_000, registers);
   const shed = 'Requests refused before they were looked at, because this node had more to do than it could.';
   counter('quorate_shed_requests_total', shed, () => shedding().refused, registers);
+}
+
+/** Of the doors that do not count by statuses of HTTP. */
+function addAnswers({ respAnswers, grpcAnswers }: MetricSources, registers: Registry[]): void {
+  for (const [name, asked, answersOf] of [
+    ['quorate_resp_answers_total', 'ALLOW and CL.THROTTLE', respAnswers],
+    ['quorate_grpc_answers_total', 'ShouldRateLimit', grpcAnswers],
+  ] as const) {
+    const answers: Counter = new Counter({
+      name,
+      help: `Answers to ${asked}: granted, denied, unavailable, or refused by the deciding node.`,
+      labelNames: ['answer'],
+      registers,
+      collect() {
+        answers.reset();
+        for (const [answer, count] of answersOf()) answers.inc({ answer }, count);
+      },
+    });
+  }
 }
 
 function addReservations({ reservations }: MetricSources, registers: Registry[]): void {

@@ -4,6 +4,7 @@ import { freeBytes } from '../../storage/free-space.ts';
 import type { FrontDoor } from '../api/front-door.ts';
 import { META_GROUP } from '../meta/cluster-placement.ts';
 import { groupOfPartition } from '../partition/placement.ts';
+import type { GrpcDoor } from '../grpc/grpc-door.ts';
 import type { RespDoor } from '../resp/resp-door.ts';
 import type { LoadShedder } from '../shedding/load-shedder.ts';
 import type { TcpTransport } from '../transport/tcp-transport.ts';
@@ -20,6 +21,7 @@ import type { SlowDecisions } from './slow-decisions.ts';
 interface Measured {
   readonly readiness: NodeReadiness;
   readonly resp: RespDoor | undefined;
+  readonly grpc: GrpcDoor | undefined;
   readonly usage: DoorUsage;
   readonly access: Access;
   readonly slow: SlowDecisions;
@@ -30,9 +32,10 @@ interface Measured {
 }
 
 export function metricsOf(init: NodeInit, measured: Measured): Metrics {
-  const { readiness, resp, usage, access, shedder } = measured;
+  const { readiness, resp, grpc, usage, access, shedder } = measured;
   return new Metrics({
     respAnswers: () => Object.entries(resp?.counts.answers ?? {}),
+    grpcAnswers: () => Object.entries(grpc?.answers ?? {}),
     leaderships: () => readiness.core?.raft.leaderships ?? 0,
     openRequests: () => readiness.core?.router.openCount ?? 0,
     waitingProposals: () => readiness.core?.waitingCount ?? 0,

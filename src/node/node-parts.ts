@@ -7,14 +7,11 @@ import type { LogStore } from '../../raft/driver/store.ts';
 import { RolledBackError } from '../../raft/errors.ts';
 import { openStore } from '../../storage/open-store.ts';
 import type { FrontDoor, NodeBehindDoor } from '../api/front-door.ts';
-import type { HostPort, NodeAddress } from '../api/node-address.ts';
+import type { NodeAddress } from '../api/node-address.ts';
 import { factsDigest, factsOf } from '../config/cluster-facts.ts';
 import { ConfigError } from '../config/config.ts';
-import { HttpDoor } from '../http/http-door.ts';
-import { HTTP_SETTINGS_DEFAULTS } from '../http/http-settings.ts';
 import { Admission } from '../meta/admission.ts';
 import { clusterVersionOf } from '../meta/versions.ts';
-import { RespDoor } from '../resp/resp-door.ts';
 import type { LoadShedder } from '../shedding/load-shedder.ts';
 import { TcpTransport } from '../transport/tcp-transport.ts';
 import { type Access, accessOf } from './access.ts';
@@ -22,6 +19,7 @@ import { askedChanges } from './asked-changes.ts';
 import { ClusterView, type Known, reportOf } from './cluster-view.ts';
 import { DoorClock } from './door-clock.ts';
 import { DoorUsage } from './door-usage.ts';
+import { grpcDoor, httpDoor, respDoor } from './doors.ts';
 import type { EventTurn } from './event-turn.ts';
 import { type KnownTokens, MemberCache, readKnownMembers } from './member-cache.ts';
 import type { Metrics } from './metrics.ts';
@@ -97,8 +95,10 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
   const slow = new SlowDecisions({ logger, monotonicMillis });
   const behind = behindDoor(init, self, { readiness, view, usage, access, slow, shedder });
   const resp = respDoor(init, self.resp, { node: behind, doorClock, turn, ...clocks });
-  const doors: Record<string, FrontDoor> = resp === undefined ? {} : { resp };
-  const metrics = metricsOf(init, { readiness, resp, usage, access, slow, shedder, transport, doors });
+  const grpc = await grpcDoor(init, self.grpc, { node: behind, doorClock, ...clocks });
+  const further = { ...(resp !== undefined && { resp }), ...(grpc !== undefined && { grpc }) };
+  const doors: Record<string, FrontDoor> = { ...further };
+  const metrics = metricsOf(init, { readiness, resp, grpc, usage, access, slow, shedder, transport, doors });
   const http = httpDoor(init, self.http, { node: behind, doorClock, metrics, ...clocks });
   doors['http'] = http;
   const store = observed(init, opened, { metrics, slow, monotonicMillis });
@@ -124,7 +124,7 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
     metrics,
     slow,
     shedder,
-    doors: [http, ...(resp === undefined ? [] : [resp])],
+    doors: [http, ...Object.values(further)],
   };
 }
 
@@ -203,58 +203,6 @@ function fatalOnce(
     if (error instanceof RolledBackError) void condemned(error);
     else onFatal(error);
   };
-}
-
-function httpDoor(
-  { config, logger, tls }: NodeInit,
-  address: HostPort,
-  parts: Clocks & {
-    readonly node: NodeBehindDoor;
-    readonly doorClock: DoorClock;
-    readonly metrics: Metrics;
-  },
-): HttpDoor {
-  const { node, doorClock, metrics, monotonicMillis, wallMillis } = parts;
-  return new HttpDoor({
-    node,
-    address,
-    metrics: () => metrics.render(),
-    observe: (status, startedMillis) =>
-      metrics.observeRequest(status, (monotonicMillis() - startedMillis) / 1000),
-    accepted: () => doorClock.accepted(),
-    monotonicMillis,
-    wallMillis,
-    logger,
-    settings: config.http ?? HTTP_SETTINGS_DEFAULTS,
-    ...(tls?.doors !== undefined && { tls: tls.doors }),
-  });
-}
-
-/** Undefined where the configuration has no address for it. */
-function respDoor(
-  { version = 'unknown', logger, tls }: NodeInit,
-  address: HostPort | undefined,
-  parts: Clocks & {
-    readonly node: NodeBehindDoor;
-    readonly doorClock: DoorClock;
-    readonly turn: EventTurn;
-  },
-): RespDoor | undefined {
-  if (address === undefined) return undefined;
-  const { node, doorClock, turn, monotonicMillis } = parts;
-  const accepted = (): void => doorClock.accepted();
-  const atTurnEnd = (flush: () => void): void => turn.at('reply', flush);
-  const secure = tls?.doors !== undefined && { tls: tls.doors };
-  return new RespDoor({
-    node,
-    address,
-    version,
-    accepted,
-    monotonicMillis,
-    atTurnEnd,
-    logger,
-    ...secure,
-  });
 }
 
 /** Which partition it was, and who leads it if a replica is here: others forward to their leader without one. */

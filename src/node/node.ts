@@ -88,7 +88,14 @@ async function joined(parts: NodeParts, core: NodeCore): Promise<QuorateNode> {
   await transport.start(peerEvents(core, view, reporter));
   const { snapshotsLoaded } = store;
   logger.info(
-    { http: self.http, peer: self.peer, resp: self.resp, partitions: core.partitions.size, snapshotsLoaded },
+    {
+      http: self.http,
+      peer: self.peer,
+      resp: self.resp,
+      grpc: self.grpc,
+      partitions: core.partitions.size,
+      snapshotsLoaded,
+    },
     'node is up',
   );
   const space = new DiskSpaceWatch({

@@ -7,7 +7,7 @@ import type { NodeReadiness } from './readiness.ts';
 
 type Requests = Pick<
   NodeBehindDoor,
-  'allow' | 'allowDescribed' | 'look' | 'refund' | 'operate' | 'customer' | 'refundDescribed'
+  'allow' | 'allowDescribed' | 'allowListed' | 'look' | 'refund' | 'operate' | 'customer' | 'refundDescribed'
 >;
 
 const STARTING: Unavailable = { kind: 'unavailable', reason: 'starting', proposed: false };
@@ -28,6 +28,11 @@ export function takenRequests(readiness: NodeReadiness): Requests {
       const core = serving();
       if (core === undefined) done(refusal(), 0);
       else core.described.ask(request, done);
+    },
+    allowListed(request, done) {
+      const core = serving();
+      if (core === undefined) done(refusal());
+      else core.described.askListed(request, (asked, told) => core.ask(asked, told), done);
     },
     look: ask,
     refund: ask,

@@ -12,6 +12,7 @@ import type { NodeChange, NodeChangeResult } from '../../src/api/node-change.ts'
 import type { RulesChange, RulesChangeResult, RulesInForce } from '../../src/api/rules-change.ts';
 import type { Readiness } from '../../src/api/readiness.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
+import type { ListedAnswer, ListedRequest } from '../../src/api/listed.ts';
 import type { LookAnswer, LookRequest } from '../../src/api/look.ts';
 import type {
   DescribedRefund,
@@ -105,6 +106,8 @@ export class Door {
   readiness: Readiness = { status: 'ready' };
   readonly described: DescribedRequest[] = [];
   describedAnswer: DescribedAnswer = { kind: 'unlimited', rulesVersion: 7 };
+  readonly listed: ListedRequest[] = [];
+  listedAnswer: ListedAnswer = { kind: 'listed', allowed: true, lists: [{ kind: 'free' }] };
   readonly changes: NodeChange[] = [];
   changed: NodeChangeResult = { ok: true, version: 2 };
   readonly drains: DrainChange[] = [];
@@ -144,6 +147,10 @@ export class Door {
       allowDescribed: (request, done) => {
         this.described.push(request);
         done(this.describedAnswer, PARTITION);
+      },
+      allowListed: (request, done) => {
+        this.listed.push(request);
+        done(this.listedAnswer);
       },
       look: (request, done) => {
         this.looks.push(request);

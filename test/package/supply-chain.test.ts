@@ -16,8 +16,15 @@ interface Package {
 const REGISTRY = 'https://registry.npmjs.org/';
 const EXACT = /^\d+\.\d+\.\d+$/;
 const LICENCES = ['0BSD', 'Apache-2.0', 'BSD-3-Clause', 'ISC', 'MIT'];
-/** Native code. Both choose among binaries that come with them, and compile where there is none for the machine. */
-const WITH_INSTALL_SCRIPT = ['node_modules/classic-level', 'node_modules/msgpackr-extract'];
+/**
+ * Native code: both choose among binaries that come with them, and compile where there is none for the machine. And protobufjs, which
+ * prints whether others want another version of it.
+ */
+const WITH_INSTALL_SCRIPT = [
+  'node_modules/classic-level',
+  'node_modules/msgpackr-extract',
+  'node_modules/protobufjs',
+];
 /** Those that npm runs where a package is installed, or its repository is. */
 const INSTALL_SCRIPTS = ['preinstall', 'install', 'postinstall', 'prepare', 'preprepare', 'postprepare'];
 
@@ -55,7 +62,7 @@ describe('the dependencies', () => {
     expect(others.map(([path, { license }]) => `${path}: ${license}`)).toEqual([]);
   });
 
-  it('run nothing when they are installed, but what chooses native code', () => {
+  it('run nothing when they are installed, but what chooses native code, or prints a version', () => {
     const scripted = locked.filter(([, { hasInstallScript }]) => hasInstallScript === true);
     expect(scripted.map(([path]) => path)).toEqual(WITH_INSTALL_SCRIPT);
   });

@@ -96,6 +96,7 @@ export class PlayedDoor {
           if (this.describedAnswer === undefined) this.openDescribed.push(done);
           else done(this.describedAnswer, 0);
         },
+        allowListed: (_request, done) => done({ kind: 'unavailable', reason: 'starting', proposed: false }),
         look: (request, done) => {
           this.looks.push(request);
           if (this.standing === undefined) this.openLooks.push(done);

@@ -6,6 +6,7 @@ import { HTTP } from './http.ts';
 import { LOG } from './log.ts';
 import { PAYLOADS } from './payloads.ts';
 import { RESP } from './resp.ts';
+import { RLS } from './rls.ts';
 import { RULES } from './rules.ts';
 import { SNAPSHOTS } from './snapshots.ts';
 import { STORAGE } from './storage.ts';
@@ -13,6 +14,7 @@ import { STORAGE } from './storage.ts';
 export const TARGETS: readonly Target[] = [
   ...HTTP,
   ...RESP,
+  ...RLS,
   ...FRAMES,
   ...PAYLOADS,
   ...LOG,

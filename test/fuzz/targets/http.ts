@@ -1,6 +1,7 @@
 /** The HTTP door: its bodies and headers as functions, and all its routes as a server that is asked without a socket. */
 import fc from 'fast-check';
 import { invalidInDescribed } from '../../../src/api/described.ts';
+import { invalidInListed } from '../../../src/api/listed.ts';
 import { invalidIn } from '../../../src/api/request.ts';
 import { parseAllowBody } from '../../../src/http/allow-body.ts';
 import { InvalidBodyError, parseJsonBody, UnsupportedBodyError } from '../../../src/http/json-body.ts';
@@ -111,16 +112,28 @@ function isReadable(body: string): boolean {
 }
 
 /** Whatever came to the node is within its bounds. */
-function checkAsked({ asked, described, looks, refunds, ...more }: Door): void {
+function checkAsked({ asked, described, listed, looks, refunds, ...more }: Door): void {
   for (const request of asked) promise(invalidIn(request) === undefined, 'a request within bounds');
   for (const request of described)
     promise(invalidInDescribed(request) === undefined, 'descriptors within bounds');
+  for (const request of listed) promise(invalidInListed(request) === undefined, 'lists within bounds');
   for (const { userId, ruleId } of looks)
     promise(invalidIn({ userId, ruleId }) === undefined, 'a look within bounds');
   for (const { userId, requestId } of refunds)
     promise(invalidIn({ userId, requestId }) === undefined, 'a refund within bounds');
   const { told, observed, usageAsked, changes, rulesChanges } = more;
-  for (const list of [asked, described, looks, refunds, told, observed, usageAsked, changes, rulesChanges])
+  for (const list of [
+    asked,
+    described,
+    listed,
+    looks,
+    refunds,
+    told,
+    observed,
+    usageAsked,
+    changes,
+    rulesChanges,
+  ])
     list.length = 0;
 }
 
@@ -134,6 +147,12 @@ const nodeChange = fc.oneof(
 const bodies: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   'POST /v1/allow': requestBody,
   'POST /v1/allow/batch': fc.record({ requests: fc.array(requestBody, { minLength: 1, maxLength: 4 }) }),
+  'POST /json': fc.record({
+    domain: shortText(9),
+    descriptors: fc.array(
+      fc.record({ entries: fc.array(fc.record({ key: shortText(9), value: shortText(9) })) }),
+    ),
+  }),
   'POST /v1/users/ada/refunds': fc.record({ requestId: shortText(9) }),
   'POST /v1/cluster/nodes': nodeChange,
   'PUT /v1/rules': fc.oneof(

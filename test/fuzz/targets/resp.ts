@@ -80,6 +80,7 @@ const NODE: NodeBehindDoor = {
     promise(invalidInDescribed(request) === undefined, 'descriptors within their bounds');
     done({ kind: 'unlimited', rulesVersion: 7 }, 0);
   },
+  allowListed: (_request, done) => done({ kind: 'unavailable', reason: 'starting', proposed: false }),
   look: ({ userId, ruleId }, done) => {
     promise(invalidIn({ userId, ruleId }) === undefined, `a look at ${userId}`);
     done({ kind: 'standing', standing: { limits: [standingOf()], decided: RECEIPT, rulesVersion: 7 } }, 0);

@@ -1,0 +1,53 @@
+/** Who calls: reads the token of a call, and refuses those that may not call its method, before anything of the request is read. */
+import { type Metadata, status, type StatusObject } from '@grpc/grpc-js';
+import type { AccessBehindDoor, Role } from '../api/token.ts';
+import { ROLES } from '../api/token.ts';
+import { HEALTH_CHECK, HEALTH_WATCH } from './health.ts';
+import { SHOULD_RATE_LIMIT } from './should-rate-limit.ts';
+
+const BEARER = /^Bearer +(\S+) *$/i;
+
+/** How a call ends that is not answered. */
+export type Refusal = Pick<StatusObject, 'code' | 'details'>;
+
+type Roles = 'anybody' | readonly Role[];
+
+const METHOD_ROLES: Readonly<Record<string, Roles>> = {
+  [SHOULD_RATE_LIMIT]: ['decide', 'admin'],
+  [HEALTH_CHECK]: 'anybody',
+  [HEALTH_WATCH]: 'anybody',
+};
+/** Of reflection: whoever shows a token may know what there is. */
+const OTHERS: Roles = ROLES;
+
+/** Who called, or why that is refused. `isWrongToken`: a token was shown, and it is none. */
+export type Caller =
+  | { readonly tokenId: string | undefined; readonly refusal?: undefined }
+  | { readonly refusal: Refusal; readonly isWrongToken: boolean };
+
+export function callerOf(access: AccessBehindDoor, path: string, metadata: Metadata): Caller {
+  const mode = access.mode();
+  const roles = METHOD_ROLES[path] ?? OTHERS;
+  if (mode === 'open' || roles === 'anybody') return { tokenId: undefined };
+  if (mode === 'unknown')
+    return refused(status.UNAVAILABLE, 'this node does not know yet which tokens are valid; ask again');
+  const [, token] = BEARER.exec(String(metadata.get('authorization')[0] ?? '')) ?? [];
+  const caller = token === undefined ? undefined : access.callerOf(token);
+  if (caller === undefined)
+    return refused(
+      status.UNAUTHENTICATED,
+      'show a valid token: authorization: Bearer qt_...',
+      // Who shows none may not know that one is needed.
+      token !== undefined,
+    );
+  if (roles.includes(caller.role)) return { tokenId: caller.id };
+  const needed = roles.join(' or ');
+  return refused(
+    status.PERMISSION_DENIED,
+    `this needs a token of role ${needed}, and this one has ${caller.role}`,
+  );
+}
+
+function refused(code: status, details: string, isWrongToken = false): Caller {
+  return { refusal: { code, details }, isWrongToken };
+}

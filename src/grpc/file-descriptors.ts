@@ -1,0 +1,84 @@
+/** The files of the protocols in the form that reflection tells them in: `FileDescriptorProto`, with every name in full. */
+import protobuf from 'protobufjs';
+import { FileDescriptorProto } from 'protobufjs/ext/descriptor/index.js';
+import type { ProtoFile } from './protos.ts';
+
+export interface DescribedFile {
+  readonly name: string;
+  readonly imports: readonly string[];
+  /** Its messages, enumerations, services and methods, each with its package. */
+  readonly symbols: ReadonlySet<string>;
+  readonly bytes: Uint8Array;
+}
+
+/** What the descriptors of messages have that must be told otherwise. */
+interface MessageDescriptor {
+  readonly field?: readonly { readonly name: string; typeName?: string }[];
+  readonly nestedType?: readonly (MessageDescriptor & { readonly name: string })[];
+}
+
+interface Describable {
+  toDescriptor(syntax: string): MessageDescriptor;
+}
+
+/** @param types of all files, with every reference found */
+export function describedFiles(files: readonly ProtoFile[], types: protobuf.Root): DescribedFile[] {
+  return files.map((file) => describe(file, types));
+}
+
+function describe(
+  { name, package: ofPackage, imports, types: text }: ProtoFile,
+  types: protobuf.Root,
+): DescribedFile {
+  // Which of the package stand in this file.
+  const own = packageIn(typesOfAlone({ name, package: ofPackage, imports, types: text }), ofPackage);
+  const all = packageIn(types, ofPackage);
+  const descriptor = { name, package: ofPackage, dependency: imports, syntax: 'proto3' };
+  const messageType: MessageDescriptor[] = [];
+  const enumType: unknown[] = [];
+  const service: unknown[] = [];
+  const symbols = new Set<string>();
+  for (const { name: typeName } of own.nestedArray) {
+    const type = all.get(typeName);
+    if (type === null) continue;
+    addSymbols(type, symbols);
+    const told = (type as unknown as Describable).toDescriptor('proto3');
+    if (type instanceof protobuf.Type) messageType.push(withFullNames(type, told));
+    else if (type instanceof protobuf.Enum) enumType.push(told);
+    else service.push(told);
+  }
+  const bytes = FileDescriptorProto.encode({ ...descriptor, messageType, enumType, service }).finish();
+  return { name, imports, symbols, bytes };
+}
+
+/** References to other files stay open: only names are asked for. */
+function typesOfAlone(file: ProtoFile): protobuf.Root {
+  const root = new protobuf.Root();
+  protobuf.parse(`syntax = "proto3"; package ${file.package}; ${file.types}`, root, { keepCase: true });
+  return root;
+}
+
+function packageIn(root: protobuf.Root, name: string): protobuf.NamespaceBase {
+  const found = root.lookup(name);
+  if (!(found instanceof protobuf.Namespace)) throw new Error(`there is no package ${name}`);
+  return found;
+}
+
+function withFullNames(type: protobuf.Type, told: MessageDescriptor): MessageDescriptor {
+  for (const field of told.field ?? []) {
+    const resolved = type.fields[field.name]?.resolvedType;
+    if (resolved !== undefined && resolved !== null) field.typeName = resolved.fullName;
+  }
+  for (const nested of told.nestedType ?? []) {
+    const child = type.get(nested.name);
+    if (child instanceof protobuf.Type) withFullNames(child, nested);
+  }
+  return told;
+}
+
+function addSymbols(type: protobuf.ReflectionObject, symbols: Set<string>): void {
+  symbols.add(type.fullName.slice(1));
+  if (type instanceof protobuf.Service)
+    for (const method of type.methodsArray) symbols.add(`${type.fullName.slice(1)}.${method.name}`);
+  if (type instanceof protobuf.Type) for (const nested of type.nestedArray) addSymbols(nested, symbols);
+}

@@ -1,0 +1,155 @@
+/** The gRPC door as its node knows it: opened, counted and closed. What goes through it is the calls' business. */
+import { createServer, type Server as NetServer, type Socket } from 'node:net';
+import { createServer as createSecureServer } from 'node:tls';
+import { type ConnectionInjector, Server, ServerCredentials } from '@grpc/grpc-js';
+import type { FrontDoor } from '../api/front-door.ts';
+import type { Handshakes } from '../tls/handshakes.ts';
+import { doorOptions, guardDoor } from '../tls/secure-door.ts';
+import { CallGuard, clientOf } from './call-guard.ts';
+import { Connections } from './connections.ts';
+import { GRPC_LIMITS, type GrpcAnswers, type GrpcDoorInit, type GrpcLimits } from './door-init.ts';
+import { encodeHealth, Health, HEALTH_CHECK, HEALTH_WATCH } from './health.ts';
+import { encodeResponse } from './rate-limit-messages.ts';
+import { encodeReflection, REFLECTION_VERSIONS, reflect, reflectionPath } from './reflection.ts';
+import { SHOULD_RATE_LIMIT, shouldRateLimit } from './should-rate-limit.ts';
+
+/** How often it is looked at what takes too long, and at what those who watch must be told. */
+const LOOK_MILLIS = 500;
+/** A client that vanished without a word is found out after about so long. */
+const KEEP_ALIVE_MILLIS = 60_000;
+/** While no clients are wanted, they are told so again after as long; and so long may be open what they asked before. */
+const GO_AWAY_MILLIS = 10_000;
+/** Of one connection, in megabytes, as the library wants it: what Node has by itself. */
+const SESSION_MEGABYTES = 10;
+
+const asIs = (bytes: Buffer): Buffer => bytes;
+
+export class GrpcDoor implements FrontDoor {
+  /** Since it was made; it goes on counting. */
+  readonly answers: GrpcAnswers = { granted: 0, denied: 0, invalid: 0, unavailable: 0 };
+  readonly #init: GrpcDoorInit;
+  readonly #listener: NetServer;
+  /** With TLS only. */
+  readonly #handshakes: Handshakes | undefined;
+  readonly #server: Server;
+  /** The library is given connections that are counted already. */
+  readonly #injector: ConnectionInjector;
+  readonly #connections: Connections;
+  readonly #health: Health;
+  readonly #looks: NodeJS.Timeout;
+  #toldToGoMillis = Number.NEGATIVE_INFINITY;
+  #closed: Promise<void> | undefined;
+
+  constructor(init: GrpcDoorInit) {
+    const { node, monotonicMillis, tls, logger, limits = GRPC_LIMITS } = init;
+    this.#init = init;
+    this.#connections = new Connections(limits);
+    const { answers } = this;
+    const guard = new CallGuard({ node, monotonicMillis, limits, answers, connections: this.#connections });
+    this.#health = new Health(node, limits.watchersMax);
+    this.#server = serverOf(limits, guard);
+    this.#addMethods();
+    this.#injector = this.#server.createConnectionInjector(ServerCredentials.createInsecure());
+    const accepted = (socket: Socket): void => this.#accepted(socket);
+    if (tls === undefined) this.#listener = createServer({ noDelay: true }, accepted);
+    else {
+      const server = createSecureServer(
+        { noDelay: true, ALPNProtocols: ['h2'], ...doorOptions(tls) },
+        accepted,
+      );
+      this.#handshakes = guardDoor(server, tls, logger);
+      this.#listener = server;
+    }
+    this.#looks = setInterval(() => {
+      guard.look();
+      this.#health.look();
+    }, LOOK_MILLIS);
+    this.#looks.unref();
+  }
+
+  /** Where it listens; 0 while it does not. */
+  get port(): number {
+    const address = this.#listener.address();
+    return typeof address === 'object' && address !== null ? address.port : 0;
+  }
+
+  /** @throws the error of the system, if the address cannot be taken */
+  listen(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#listener.once('error', reject);
+      this.#listener.listen(this.#init.address, () => {
+        this.#listener.off('error', reject);
+        resolve();
+      });
+    });
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= new Promise((resolve) => {
+      clearInterval(this.#looks);
+      this.#health.close();
+      // The error says that it does not listen, as when the address was taken.
+      this.#listener.close(() => resolve());
+      // They have asked for nothing yet.
+      this.#handshakes?.close();
+      // Clients are told that no other call is taken, and what is open is answered.
+      this.#server.tryShutdown(() => {});
+    });
+    return this.#closed;
+  }
+
+  closeAllConnections(): void {
+    this.#handshakes?.close();
+    this.#connections.closeAll();
+  }
+
+  async connectionCount(): Promise<number> {
+    return this.#connections.count;
+  }
+
+  #accepted(socket: Socket): void {
+    this.#init.accepted();
+    if (this.#connections.maybeEnter(socket)) this.#injector.injectConnection(socket);
+  }
+
+  #addMethods(): void {
+    const { node, monotonicMillis, settings } = this.#init;
+    const rateLimit = shouldRateLimit({
+      node,
+      monotonicMillis,
+      settings,
+      answers: this.answers,
+      clientOf: ({ metadata }) => clientOf(metadata),
+      answered: () => this.#answered(),
+    });
+    this.#server.register(SHOULD_RATE_LIMIT, rateLimit, encodeResponse, asIs, 'unary');
+    this.#server.register(HEALTH_CHECK, this.#health.check, encodeHealth, asIs, 'unary');
+    this.#server.register(HEALTH_WATCH, this.#health.watch, encodeHealth, asIs, 'serverStream');
+    const reflection = reflect();
+    for (const version of REFLECTION_VERSIONS)
+      this.#server.register(reflectionPath(version), reflection, encodeReflection, asIs, 'bidi');
+  }
+
+  /** Clients keep their connections for days: while none are wanted, they must be told. */
+  #answered(): void {
+    const { node, monotonicMillis } = this.#init;
+    if (!node.wantsNoClients()) return;
+    const now = monotonicMillis();
+    if (now - this.#toldToGoMillis < GO_AWAY_MILLIS) return;
+    this.#toldToGoMillis = now;
+    this.#injector.drain(GO_AWAY_MILLIS);
+  }
+}
+
+function serverOf(limits: GrpcLimits, guard: CallGuard): Server {
+  return new Server({
+    interceptors: [guard.interceptor],
+    'grpc.max_receive_message_length': limits.messageBytesMax,
+    'grpc.max_concurrent_streams': limits.callsPerConnectionMax,
+    'grpc.max_connection_idle_ms': limits.idleMillis,
+    'grpc.keepalive_time_ms': KEEP_ALIVE_MILLIS,
+    'grpc-node.max_session_memory': SESSION_MEGABYTES,
+    // It would keep what was said of every connection.
+    'grpc.enable_channelz': 0,
+  });
+}

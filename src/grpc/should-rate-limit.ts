@@ -1,0 +1,84 @@
+/** `ShouldRateLimit`: reads one request, asks, and writes the answer. Only a decision of the cluster becomes `OK`. */
+import type { handleUnaryCall, StatusObject } from '@grpc/grpc-js';
+import { status } from '@grpc/grpc-js';
+import type { Invalid } from '../api/answer.ts';
+import { asDescribed, type ListedAnswer, type ListedRequest } from '../api/listed.ts';
+import { UNAVAILABLE } from '../api/refusals.ts';
+import { askedBy } from '../rls/request.ts';
+import { type RateLimitResponse, responseTo } from '../rls/response.ts';
+import type { RlsSettings } from '../rls/rls-settings.ts';
+import type { GrpcAnswers, NodeBehindGrpc } from './door-init.ts';
+import { decodeRequest, MalformedRequestError } from './rate-limit-messages.ts';
+
+export const RATE_LIMIT_SERVICE = 'envoy.service.ratelimit.v3.RateLimitService';
+export const SHOULD_RATE_LIMIT = `/${RATE_LIMIT_SERVICE}/ShouldRateLimit`;
+
+export interface ShouldRateLimitInit {
+  readonly node: NodeBehindGrpc;
+  readonly monotonicMillis: () => number;
+  readonly settings: RlsSettings;
+  readonly answers: GrpcAnswers;
+  /** Whose requests are counted together. */
+  readonly clientOf: (call: Parameters<handleUnaryCall<Buffer, RateLimitResponse>>[0]) => string;
+  /** Told after every answer. */
+  readonly answered: () => void;
+}
+
+export function shouldRateLimit(init: ShouldRateLimitInit): handleUnaryCall<Buffer, RateLimitResponse> {
+  const { node, monotonicMillis, settings, answers, answered } = init;
+  return (call, done) => {
+    // Its caller has gone, or its deadline is over: nobody would hear of a grant.
+    if (call.cancelled) return;
+    const startedMillis = monotonicMillis();
+    const request = requestIn(call.request);
+    if ('kind' in request) {
+      answers.invalid += 1;
+      done(statusOf(request));
+      return;
+    }
+    const share = node.shedding.entered(init.clientOf(call), 1);
+    node.allowListed(request, (answer) => {
+      node.shedding.left(share, 1);
+      tell(node, request, answer, startedMillis);
+      answers[countedAs(answer)] += 1;
+      if (answer.kind === 'listed') done(null, responseTo(answer, settings.responseHeaders));
+      else done(statusOf(answer));
+      answered();
+    });
+  };
+}
+
+function requestIn(bytes: Buffer): ListedRequest | Invalid {
+  try {
+    return askedBy(decodeRequest(bytes));
+  } catch (error) {
+    if (!(error instanceof MalformedRequestError)) throw error;
+    return { kind: 'invalid', field: 'request', message: error.message };
+  }
+}
+
+function tell(
+  node: NodeBehindGrpc,
+  request: ListedRequest,
+  answer: ListedAnswer,
+  startedMillis: number,
+): void {
+  const decided = answer.kind === 'listed' ? answer.decided : answer;
+  if (decided !== undefined) node.answered(asDescribed(request), decided, startedMillis);
+}
+
+function countedAs(answer: ListedAnswer): keyof GrpcAnswers {
+  if (answer.kind === 'listed') return answer.allowed ? 'granted' : 'denied';
+  return answer.kind === 'unavailable' ? 'unavailable' : 'invalid';
+}
+
+function statusOf(answer: Exclude<ListedAnswer, { kind: 'listed' }>): Pick<StatusObject, 'code' | 'details'> {
+  switch (answer.kind) {
+    case 'invalid':
+      return { code: status.INVALID_ARGUMENT, details: answer.message };
+    case 'conflict':
+      return { code: status.ABORTED, details: answer.message };
+    case 'unavailable':
+      return { code: status.UNAVAILABLE, details: `${answer.reason}: ${UNAVAILABLE[answer.reason].text}` };
+  }
+}

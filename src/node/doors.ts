@@ -1,0 +1,86 @@
+/** The doors of a node, each with what it needs of it. They do not listen yet. */
+import type { NodeBehindDoor } from '../api/front-door.ts';
+import type { HostPort } from '../api/node-address.ts';
+import type { GrpcDoor } from '../grpc/grpc-door.ts';
+import { HttpDoor } from '../http/http-door.ts';
+import { HTTP_SETTINGS_DEFAULTS } from '../http/http-settings.ts';
+import { RespDoor } from '../resp/resp-door.ts';
+import { RLS_SETTINGS_DEFAULTS } from '../rls/rls-settings.ts';
+import type { DoorClock } from './door-clock.ts';
+import type { EventTurn } from './event-turn.ts';
+import type { Metrics } from './metrics.ts';
+import type { Clocks } from './node-core-init.ts';
+import type { NodeInit } from './node-init.ts';
+
+export function httpDoor(
+  { config, logger, tls }: NodeInit,
+  address: HostPort,
+  parts: Clocks & {
+    readonly node: NodeBehindDoor;
+    readonly doorClock: DoorClock;
+    readonly metrics: Metrics;
+  },
+): HttpDoor {
+  const { node, doorClock, metrics, monotonicMillis, wallMillis } = parts;
+  return new HttpDoor({
+    node,
+    address,
+    metrics: () => metrics.render(),
+    observe: (status, startedMillis) =>
+      metrics.observeRequest(status, (monotonicMillis() - startedMillis) / 1000),
+    accepted: () => doorClock.accepted(),
+    monotonicMillis,
+    wallMillis,
+    logger,
+    settings: config.http ?? HTTP_SETTINGS_DEFAULTS,
+    rls: config.rls ?? RLS_SETTINGS_DEFAULTS,
+    ...(tls?.doors !== undefined && { tls: tls.doors }),
+  });
+}
+
+/** Undefined where the configuration has no address for it. */
+export function respDoor(
+  { version = 'unknown', logger, tls }: NodeInit,
+  address: HostPort | undefined,
+  parts: Clocks & {
+    readonly node: NodeBehindDoor;
+    readonly doorClock: DoorClock;
+    readonly turn: EventTurn;
+  },
+): RespDoor | undefined {
+  if (address === undefined) return undefined;
+  const { node, doorClock, turn, monotonicMillis } = parts;
+  const accepted = (): void => doorClock.accepted();
+  const atTurnEnd = (flush: () => void): void => turn.at('reply', flush);
+  const secure = tls?.doors !== undefined && { tls: tls.doors };
+  return new RespDoor({
+    node,
+    address,
+    version,
+    accepted,
+    monotonicMillis,
+    atTurnEnd,
+    logger,
+    ...secure,
+  });
+}
+
+/** Undefined where the configuration has no address for it: then its library is not even loaded. */
+export async function grpcDoor(
+  { config, logger, tls }: NodeInit,
+  address: HostPort | undefined,
+  parts: Clocks & { readonly node: NodeBehindDoor; readonly doorClock: DoorClock },
+): Promise<GrpcDoor | undefined> {
+  if (address === undefined) return undefined;
+  const { GrpcDoor } = await import('../grpc/grpc-door.ts');
+  const { node, doorClock, monotonicMillis } = parts;
+  return new GrpcDoor({
+    node,
+    address,
+    accepted: () => doorClock.accepted(),
+    monotonicMillis,
+    logger,
+    settings: config.rls ?? RLS_SETTINGS_DEFAULTS,
+    ...(tls?.doors !== undefined && { tls: tls.doors }),
+  });
+}

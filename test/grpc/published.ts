@@ -1,0 +1,16 @@
+/** Where the protocol files are that Envoy publishes: a package of the gRPC project brings them. */
+import { join } from 'node:path';
+
+export const ROOT = join(
+  import.meta.dirname,
+  ...(import.meta.dirname.includes('/dist/') ? ['..'] : []),
+  '..',
+  '..',
+);
+
+const PACKAGE = join(ROOT, 'node_modules', '@grpc', 'grpc-js-xds', 'deps');
+
+/** To look for files in. */
+export const PROTO_ROOTS = ['envoy-api', 'xds', 'googleapis', 'protoc-gen-validate'].map((name) =>
+  join(PACKAGE, name),
+);

@@ -1,0 +1,210 @@
+/** What a gateway asks by Envoy's own protocol files, and what it is answered. Only a decision becomes OK. */
+import { status } from '@grpc/grpc-js';
+import { afterEach, describe, expect, it } from 'vitest';
+import { UNAVAILABLE_REASONS } from '../../src/api/refusals.ts';
+import { messageType } from '../../src/grpc/message-types.ts';
+import { SHOULD_RATE_LIMIT } from '../../src/grpc/should-rate-limit.ts';
+import { eventually } from '../cluster/harness.ts';
+import { type EnvoyClient, entriesOf } from './envoy-client.ts';
+import { ASKED, GRANTED, PlayedGrpc } from './fixtures.ts';
+
+const REQUEST = messageType('envoy.service.ratelimit.v3.RateLimitRequest');
+
+let played: PlayedGrpc;
+let client: EnvoyClient;
+
+async function open(...args: Parameters<typeof PlayedGrpc.open>): Promise<void> {
+  played = await PlayedGrpc.open(...args);
+  client = played.client();
+}
+
+afterEach(async () => {
+  await played.close();
+});
+
+describe('a request that is granted', () => {
+  it('is OK, and tells how each descriptor stands', async () => {
+    await open();
+    expect(await client.ask(ASKED)).toMatchObject({
+      overallCode: 'OK',
+      statuses: [
+        {
+          code: 'OK',
+          currentLimit: { requestsPerUnit: 10, unit: 'MINUTE', name: 'per_user' },
+          limitRemaining: 4,
+          durationUntilReset: { seconds: 58, nanos: 250_000_000 },
+        },
+      ],
+      responseHeadersToAdd: [],
+    });
+    expect(played.asked).toEqual([
+      { domain: 'edge', lists: [{ entries: [{ key: 'user', value: 'ada' }], cost: 1 }] },
+    ]);
+    expect(played.told).toEqual([{ kind: 'unlimited', rulesVersion: 7 }]);
+    expect(played.door.answers).toEqual({ granted: 1, denied: 0, invalid: 0, unavailable: 0 });
+  });
+
+  it('has headers for the client of the gateway, where the settings say so', async () => {
+    await open({}, { responseHeaders: true });
+    expect((await client.ask(ASKED)).responseHeadersToAdd).toMatchObject([
+      { key: 'RateLimit-Limit', value: '10' },
+      { key: 'RateLimit-Remaining', value: '4' },
+      { key: 'RateLimit-Reset', value: '59' },
+    ]);
+  });
+});
+
+describe('what is asked', () => {
+  it('costs what the request says, or 1, and is asked list by list in its order', async () => {
+    await open();
+    const descriptors = [entriesOf({ b: '1', a: '2' }), entriesOf({ c: '' })];
+    await client.ask({ domain: 'edge', descriptors, hitsAddend: 7 });
+    await client.ask({ domain: 'edge', descriptors, hitsAddend: 0 });
+    expect(played.asked).toEqual(
+      [7, 1].map((cost) => ({
+        domain: 'edge',
+        lists: [
+          {
+            entries: [
+              { key: 'b', value: '1' },
+              { key: 'a', value: '2' },
+            ],
+            cost,
+          },
+          { entries: [{ key: 'c', value: '' }], cost },
+        ],
+      })),
+    );
+  });
+
+  it('may state its limit', async () => {
+    await open();
+    const limit = { requestsPerUnit: 3, unit: 'HOUR' };
+    await client.ask({ domain: 'edge', descriptors: [{ ...entriesOf({ a: 'b' }), limit }] });
+    expect(played.asked).toMatchObject([{ lists: [{ limit: { limit: 3, windowMillis: 3_600_000 } }] }]);
+  });
+
+  it('may cost something else for a descriptor, and 0 is only looked at', async () => {
+    await open();
+    const entries = [{ key: 'a', value: 'b' }];
+    const descriptors = [
+      { entries, hits_addend: { value: 0 } },
+      { entries, hits_addend: { value: 9 } },
+      { entries },
+    ];
+    await client.bytes(SHOULD_RATE_LIMIT, REQUEST.encode({ domain: 'edge', descriptors, hits_addend: 2 }));
+    expect(played.asked[0]?.lists.map(({ cost }) => cost)).toEqual([0, 9, 2]);
+  });
+});
+
+describe('a request that is denied', () => {
+  it('is OVER_LIMIT', async () => {
+    await open();
+    const [list] = GRANTED.kind === 'listed' ? GRANTED.lists : [];
+    if (list?.kind !== 'limited' || list.standing === undefined) throw new Error('no standing');
+    const standing = { ...list.standing, remaining: 0, retryAfterMillis: 1_001 };
+    played.answer = {
+      kind: 'listed',
+      allowed: false,
+      lists: [{ ...list, isOver: true, standing }, { kind: 'free' }],
+    };
+    expect(await client.ask(ASKED)).toMatchObject({
+      overallCode: 'OVER_LIMIT',
+      statuses: [
+        { code: 'OVER_LIMIT', limitRemaining: 0, durationUntilReset: { seconds: 1, nanos: 1_000_000 } },
+        { code: 'OK', currentLimit: null, durationUntilReset: null },
+      ],
+    });
+    expect(played.door.answers.denied).toBe(1);
+    // Nobody was asked for a grant.
+    expect(played.told).toEqual([]);
+  });
+});
+
+describe('a request that nobody can decide', () => {
+  it.each(UNAVAILABLE_REASONS)(
+    'is an error, so that the gateway does not take it for OK: %s',
+    async (reason) => {
+      await open();
+      played.answer = { kind: 'unavailable', reason, proposed: true };
+      const answered = await client.ask(ASKED);
+      expect(answered).toMatchObject({ code: status.UNAVAILABLE });
+      expect(answered.details).toContain(reason);
+      expect(played.told).toEqual([played.answer]);
+      expect(played.door.answers.unavailable).toBe(1);
+    },
+  );
+
+  it('is an error at the deadline of its caller, and what comes then is no answer', async () => {
+    await open();
+    played.answer = undefined;
+    expect(await client.ask(ASKED, { deadlineMillis: 300 })).toMatchObject({
+      code: status.DEADLINE_EXCEEDED,
+    });
+    played.open[0]!(GRANTED);
+    expect([...played.shedding.shares.values()].map(({ open }) => open)).toEqual([0]);
+    played.answer = GRANTED;
+    expect(await client.ask(ASKED)).toMatchObject({ overallCode: 'OK' });
+  });
+});
+
+describe('a request beyond its bounds', () => {
+  const entries = [{ key: 'a', value: 'b' }];
+
+  it.each([
+    ['domain', { domain: '' }],
+    ['domain', { domain: 'd'.repeat(129) }],
+    ['descriptors', { descriptors: [] }],
+    ['descriptors', { descriptors: Array.from({ length: 51 }, () => ({ entries })) }],
+    ['descriptors[0].entries', { descriptors: [{}] }],
+    ['descriptors[0].entries', { descriptors: [{ entries: Array.from({ length: 17 }, () => entries[0]!) }] }],
+    ['descriptors[0].entries[0].key', { descriptors: [{ entries: [{ key: '' }] }] }],
+    [
+      'descriptors[0].entries[0].value',
+      { descriptors: [{ entries: [{ key: 'a', value: 'x'.repeat(1_025) }] }] },
+    ],
+    ['descriptors[0].hits_addend', { hitsAddend: 1_000_001 }],
+    [
+      'descriptors[0].limit.unit',
+      { descriptors: [{ entries, limit: { requestsPerUnit: 1, unit: 'YEAR' } }] },
+    ],
+  ])('is refused by naming %s, and nobody is asked: %#', async (field, changes) => {
+    await open();
+    const answered = await client.ask({ ...ASKED, ...changes });
+    expect(answered).toMatchObject({ code: status.INVALID_ARGUMENT });
+    expect(answered.details?.split(' ')[0]).toBe(field);
+    expect(played.asked).toEqual([]);
+    expect(played.door.answers.invalid).toBe(1);
+  });
+
+  it.each([
+    ['no message', Buffer.from([0xff, 0xff, 0xff])],
+    ['cut', REQUEST.encode({ domain: 'edge', descriptors: [{ entries }] }).subarray(0, -1)],
+    [
+      'not UTF-8',
+      Buffer.concat([REQUEST.encode({ descriptors: [{ entries }] }), Buffer.from([0x0a, 1, 0xff])]),
+    ],
+  ])('is refused where its bytes are %s', async (_, bytes) => {
+    await open();
+    expect(await client.bytes(SHOULD_RATE_LIMIT, bytes)).toMatchObject({ code: status.INVALID_ARGUMENT });
+    expect(played.asked).toEqual([]);
+  });
+
+  it('is not even read where it is too long', async () => {
+    await open();
+    const bytes = Buffer.alloc(32_769);
+    expect(await client.bytes(SHOULD_RATE_LIMIT, bytes)).toMatchObject({ code: status.RESOURCE_EXHAUSTED });
+  });
+});
+
+describe('a client that leaves', () => {
+  it('is counted as open no longer once the answer is there', async () => {
+    await open();
+    played.answer = undefined;
+    void client.ask(ASKED);
+    await eventually('a request', () => played.open[0]);
+    client.close();
+    played.open[0]!(GRANTED);
+    expect([...played.shedding.shares.values()].map(({ open }) => open)).toEqual([0]);
+  });
+});

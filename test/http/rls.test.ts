@@ -1,0 +1,86 @@
+/** `POST /json`: what a gateway asks in JSON. Only 200 lets a request through. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { UNAVAILABLE_REASONS } from '../../src/api/refusals.ts';
+import { Door } from './fixtures.ts';
+
+const ASKED = { domain: 'edge', descriptors: [{ entries: [{ key: 'user', value: 'ada' }] }], hitsAddend: 2 };
+
+interface Answered {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly text: string;
+}
+
+let door: Door;
+
+beforeEach(() => {
+  door = new Door();
+});
+afterEach(async () => {
+  await door.door.close();
+});
+
+async function post(body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answered> {
+  const response = await door.app.inject({
+    method: 'POST',
+    url: '/json',
+    headers: { 'content-type': 'application/json', ...headers },
+    payload: typeof body === 'string' ? body : JSON.stringify(body),
+  });
+  return { status: response.statusCode, headers: response.headers, text: response.body };
+}
+
+describe('a request of a gateway in JSON', () => {
+  it('is 200 where it is granted', async () => {
+    const { status, headers, text } = await post(ASKED);
+    expect({ status, body: JSON.parse(text) as unknown }).toEqual({
+      status: 200,
+      body: { overallCode: 'OK', statuses: [{ code: 'OK' }] },
+    });
+    expect(headers['content-type']).toContain('application/json');
+    expect(door.listed).toEqual([
+      { domain: 'edge', lists: [{ entries: [{ key: 'user', value: 'ada' }], cost: 2 }] },
+    ]);
+    expect(door.observed).toMatchObject([{ status: 200 }]);
+  });
+
+  it('is 429 where it is denied, and the decision is told to whoever counts', async () => {
+    const decided = { kind: 'unlimited', rulesVersion: 7 } as const;
+    const lists = [{ kind: 'limited', isOver: true, name: '' } as const];
+    door.listedAnswer = { kind: 'listed', allowed: false, lists, decided };
+    const { status, text } = await post(ASKED);
+    expect(status).toBe(429);
+    expect(JSON.parse(text)).toEqual({ overallCode: 'OVER_LIMIT', statuses: [{ code: 'OVER_LIMIT' }] });
+    expect(door.told).toMatchObject([{ request: { cost: 2 }, answer: decided }]);
+  });
+
+  it.each(UNAVAILABLE_REASONS)('is 503 where nobody can decide it: %s', async (reason) => {
+    door.listedAnswer = { kind: 'unavailable', reason, proposed: true };
+    const { status, headers, text } = await post(ASKED);
+    expect(status).toBe(503);
+    expect(text).toContain(reason);
+    expect(headers['retry-after']).toBe('1');
+    expect(headers['content-type']).toContain('text/plain');
+  });
+
+  it.each([
+    ['no JSON', '{'],
+    ['a field that is not known', { ...ASKED, domian: 'edge' }],
+    ['a domain of no letters', { ...ASKED, domain: '' }],
+    ['no descriptors', { domain: 'edge' }],
+  ])('is 400 with %s, and nobody is asked', async (_, body) => {
+    expect((await post(body)).status).toBe(400);
+    expect(door.listed).toEqual([]);
+  });
+
+  it('is refused unread for load, and without a token of the role', async () => {
+    door.shedding.refused = true;
+    expect((await post('{')).status).toBe(503);
+    expect(door.refusedUnread).toBe(1);
+    door.shedding.refused = new Set();
+    door.access.close();
+    expect((await post(ASKED)).status).toBe(401);
+    expect((await post(ASKED, { authorization: 'Bearer read-token' })).status).toBe(403);
+    expect((await post(ASKED, { authorization: 'Bearer decide-token' })).status).toBe(200);
+  });
+});
