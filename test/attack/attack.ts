@@ -1,7 +1,7 @@
 /** What an attack is, and what came of it. */
 import type { Target } from './target.ts';
 
-export type Door = 'http' | 'resp' | 'peer';
+export type Door = 'http' | 'resp' | 'grpc' | 'peer';
 
 export interface Attack {
   readonly name: string;

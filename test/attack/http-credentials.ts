@@ -15,6 +15,11 @@ interface Wanted {
 const DECIDING: readonly Wanted[] = [
   { method: 'POST', path: '/v1/allow', body: { userId: 'eve' } },
   { method: 'POST', path: '/v1/allow/batch', body: { requests: [{ userId: 'eve' }] } },
+  {
+    method: 'POST',
+    path: '/json',
+    body: { domain: 'd', descriptors: [{ entries: [{ key: 'k', value: 'v' }] }] },
+  },
   { method: 'POST', path: '/v1/refunds', body: { descriptors: {}, requestId: 'a' } },
   { method: 'POST', path: '/v1/users/eve/refunds', body: { requestId: 'a' } },
 ];

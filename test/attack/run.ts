@@ -2,13 +2,21 @@
 import type { Attack, Outcome, Scale } from './attack.ts';
 import { Bystander, type Noticed } from './bystander.ts';
 import { FLOODS } from './floods.ts';
+import { GRPC } from './grpc.ts';
 import { HTTP_BYTES } from './http-bytes.ts';
 import { HTTP_CREDENTIALS } from './http-credentials.ts';
 import { PEERS } from './peers.ts';
 import { RESP } from './resp.ts';
 import { Target } from './target.ts';
 
-export const ATTACKS: readonly Attack[] = [...HTTP_CREDENTIALS, ...HTTP_BYTES, ...RESP, ...PEERS, ...FLOODS];
+export const ATTACKS: readonly Attack[] = [
+  ...HTTP_CREDENTIALS,
+  ...HTTP_BYTES,
+  ...RESP,
+  ...GRPC,
+  ...PEERS,
+  ...FLOODS,
+];
 
 const REST_MILLIS = 2_000;
 

@@ -50,7 +50,13 @@ export class Target {
   }
 
   static async start(scale: Scale): Promise<Target> {
-    const cluster = await TestCluster.start({ rules: [RULE], partitions: 4, resp: true, tls: true });
+    const cluster = await TestCluster.start({
+      rules: [RULE],
+      partitions: 4,
+      resp: true,
+      grpc: true,
+      tls: true,
+    });
     const made: Record<string, { id: string; token: string }> = {};
     for (const [name, role] of [
       ['admin', 'admin'],

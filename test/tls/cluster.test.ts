@@ -4,6 +4,7 @@ import { connect as connectPlainly, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect, type TLSSocket } from 'node:tls';
+import { credentials, status } from '@grpc/grpc-js';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { urlOf } from '../../cluster/processes.ts';
@@ -14,6 +15,7 @@ import { VERSIONS } from '../../src/api/versions.ts';
 import { encodeHello } from '../../src/wire/hello.ts';
 import { clusterTag, encodeFrame } from '../../src/wire/frame.ts';
 import { eventually, TestCluster } from '../cluster/harness.ts';
+import { EnvoyClient, entriesOf } from '../grpc/envoy-client.ts';
 import { IS_LONG } from '../raft/seeded.ts';
 import { HOST } from './authority.ts';
 
@@ -26,7 +28,7 @@ let cluster: TestCluster;
 const sockets: Socket[] = [];
 
 beforeAll(async () => {
-  cluster = await TestCluster.start({ rules: [RULE], partitions: 4, resp: true, tls: true });
+  cluster = await TestCluster.start({ rules: [RULE], partitions: 4, resp: true, grpc: true, tls: true });
 }, TEST_MILLIS_MAX);
 afterEach(() => {
   for (const socket of sockets.splice(0)) socket.destroy();
@@ -35,7 +37,7 @@ afterAll(async () => {
   await cluster.stop();
 });
 
-function addressOf(id: number, door: 'http' | 'peer' | 'resp'): { host: string; port: number } {
+function addressOf(id: number, door: 'http' | 'peer' | 'resp' | 'grpc'): { host: string; port: number } {
   const address = cluster.config.nodes.find((node) => node.id === id)?.[door];
   if (address === undefined) throw new Error(`there is no ${door} of node ${id}`);
   return address;
@@ -91,6 +93,23 @@ describe('a cluster with certificates everywhere', () => {
     const answer = (await redis.call('ALLOW', 'bob')) as readonly unknown[];
     redis.disconnect();
     expect(answer.slice(0, 3)).toEqual([1, RULE.limit, RULE.limit - 1]);
+  });
+
+  it('answers gateways that trust it, and nobody who speaks plainly', async () => {
+    const ca = await readFile(join(cluster.directory, 'certs', 'ca.crt'));
+    const { port } = addressOf(3, 'grpc');
+    const gateways = [credentials.createSsl(ca), credentials.createSsl(), credentials.createInsecure()].map(
+      (channel) => new EnvoyClient(port, channel),
+    );
+    const asked = { domain: 'edge', descriptors: [entriesOf({ user: 'ada' })] };
+    const answers = await Promise.all(gateways.map(async (gateway) => gateway.ask(asked)));
+    for (const gateway of gateways) gateway.close();
+    // The node was asked, and has no rules of a domain.
+    expect(answers.map(({ code }) => code)).toEqual([
+      status.INVALID_ARGUMENT,
+      status.UNAVAILABLE,
+      status.UNAVAILABLE,
+    ]);
   });
 
   it('speaks with nobody who speaks plainly', async () => {

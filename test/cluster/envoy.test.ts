@@ -1,0 +1,125 @@
+/** A real cluster behind a gateway's protocol, over gRPC and in JSON, while the node that leads a limit is killed. */
+import { status } from '@grpc/grpc-js';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { keySlot, partitionOfSlot } from '../../src/api/key-slot.ts';
+import { type Answered, type Asked, EnvoyClient, entriesOf } from '../grpc/envoy-client.ts';
+import { eventually, TestCluster } from './harness.ts';
+
+const BEFORE = { id: 'default', limit: 100, windowMillis: 60_000, clock: 'cluster' } as const;
+const USER_LIMIT = 20;
+const TENANT_LIMIT = 30;
+const WORKERS = 6;
+const USERS = ['ada', 'bob', 'eve'];
+const PARTITIONS = 8;
+// Nothing slides out of an hour while this runs.
+const DOCUMENT = `
+domain: edge
+descriptors:
+  - key: tenant
+    rate_limit: { name: per_tenant, unit: hour, requests_per_unit: ${TENANT_LIMIT} }
+    descriptors:
+      - key: user
+        rate_limit: { unit: hour, requests_per_unit: ${USER_LIMIT} }
+`;
+
+type Outcome = 'granted' | 'denied' | 'unavailable';
+
+describe('a cluster behind a gateway', () => {
+  let cluster: TestCluster;
+  const clients = new Map<number, EnvoyClient>();
+
+  beforeAll(async () => {
+    cluster = await TestCluster.start({ rules: [BEFORE], partitions: PARTITIONS, grpc: true });
+    for (const { id, grpc } of cluster.config.nodes) clients.set(id, new EnvoyClient(grpc?.port ?? 0));
+    const response = await fetch(`http://127.0.0.1:${cluster.port(1)}/v1/rules`, {
+      method: 'PUT',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ document: DOCUMENT }),
+    });
+    expect(response.status).toBe(200);
+  });
+  afterAll(async () => {
+    for (const client of clients.values()) client.close();
+    await cluster.stop();
+  });
+
+  function asked(user: string): Asked {
+    return {
+      domain: 'edge',
+      descriptors: [entriesOf({ tenant: 'acme' }), entriesOf({ tenant: 'acme', user })],
+    };
+  }
+
+  async function overGrpc(id: number, user: string): Promise<Answered> {
+    return clients.get(id)!.ask(asked(user));
+  }
+
+  async function inJson(id: number, user: string): Promise<number> {
+    const response = await fetch(`http://127.0.0.1:${cluster.port(id)}/json`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(asked(user)),
+    }).catch(() => undefined);
+    await response?.arrayBuffer().catch(() => undefined);
+    return response?.status ?? 0;
+  }
+
+  /** By one door or the other. */
+  async function askOnce(id: number, user: string, door: number): Promise<Outcome> {
+    if (door % 2 === 0) {
+      const code = await inJson(id, user);
+      if (code === 200) return 'granted';
+      return code === 429 ? 'denied' : 'unavailable';
+    }
+    const { overallCode, code } = await overGrpc(id, user);
+    if (overallCode === 'OK') return 'granted';
+    if (overallCode === 'OVER_LIMIT') return 'denied';
+    expect([status.UNAVAILABLE, status.CANCELLED, status.INTERNAL]).toContain(code);
+    return 'unavailable';
+  }
+
+  it('grants nobody too much while the leader of a limit is killed, and goes on denying after it', async () => {
+    const granted = new Map(USERS.map((user) => [user, 0]));
+    let denied = 0;
+    let isKilled = false;
+    const total = (): number => [...granted.values()].reduce((a, b) => a + b, 0);
+    const work = async (worker: number): Promise<void> => {
+      for (let i = worker; denied < 60 || !isKilled; i += WORKERS) {
+        const user = USERS[i % USERS.length]!;
+        const outcome = await askOnce(1 + (i % 3), user, Math.floor(i / 3));
+        if (outcome === 'granted') granted.set(user, (granted.get(user) ?? 0) + 1);
+        else if (outcome === 'denied') denied += 1;
+        else await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+    };
+    const workers = Array.from({ length: WORKERS }, (_, i) => work(i));
+    await eventually('some grants', () => (total() >= 5 ? true : undefined));
+    const partition = partitionOfSlot(keySlot('tenant=acme'), PARTITIONS);
+    const victim = await eventually('a leader', async () => {
+      const { partitions } = await cluster.status();
+      return partitions[partition]?.leader || undefined;
+    });
+    await cluster.kill(victim);
+    isKilled = true;
+    await Promise.all(workers);
+    expect(total()).toBeLessThanOrEqual(TENANT_LIMIT);
+    for (const grants of granted.values()) expect(grants).toBeLessThanOrEqual(USER_LIMIT);
+
+    await cluster.startMissing();
+    const statuses = await eventually('an answer of the node that came back', async () => {
+      const answered = await overGrpc(victim, 'ada');
+      expect(answered.overallCode).not.toBe('OK');
+      return answered.statuses;
+    });
+    expect(statuses.map(({ code }) => code)).toContain('OVER_LIMIT');
+    await eventually('the same in JSON', async () => {
+      const code = await inJson(victim, 'bob');
+      expect(code).not.toBe(200);
+      return code === 429 ? true : undefined;
+    });
+    await eventually('its metrics', async () => {
+      const text = await (await fetch(`http://127.0.0.1:${cluster.port(victim)}/metrics`)).text();
+      return /quorate_grpc_answers_total\{answer="denied"\} [1-9]/.test(text) ? true : undefined;
+    });
+  });
+});
