@@ -57,7 +57,8 @@ function answerTo(bytes: Buffer, files: readonly DescribedFile[]): Message | und
 }
 
 function answerOf(request: Message, files: readonly DescribedFile[]): Message {
-  const named = String(request[String(request['message_request'])] ?? '');
+  const asked = request[String(request['message_request'])];
+  const named = typeof asked === 'string' ? asked : '';
   switch (request['message_request']) {
     case 'list_services':
       return { list_services_response: { service: SERVICES.map((name) => ({ name })) } };

@@ -1,7 +1,7 @@
 /** Attacks on the door for gateways: without a token, with a wrong one, or with one of a lower role. */
 import { credentials, status } from '@grpc/grpc-js';
 import { messageType } from '../../src/grpc/message-types.ts';
-import { EnvoyClient, metadataOf } from '../grpc/envoy-client.ts';
+import { asIs, EnvoyClient, metadataOf } from '../grpc/envoy-client.ts';
 import type { Attack, Outcome } from './attack.ts';
 import type { Target } from './target.ts';
 
@@ -37,7 +37,6 @@ async function decide(client: EnvoyClient, token: string | undefined): Promise<n
 }
 
 async function reflect(client: EnvoyClient, token: string | undefined): Promise<number | undefined> {
-  const asIs = (bytes: Buffer): Buffer => bytes;
   return new Promise((resolve) => {
     const stream = client.raw.makeBidiStreamRequest(REFLECTING, asIs, asIs, metadataOf(token));
     stream.on('data', () => {});

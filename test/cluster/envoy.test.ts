@@ -24,6 +24,13 @@ descriptors:
 
 type Outcome = 'granted' | 'denied' | 'unavailable';
 
+function asked(user: string): Asked {
+  return {
+    domain: 'edge',
+    descriptors: [entriesOf({ tenant: 'acme' }), entriesOf({ tenant: 'acme', user })],
+  };
+}
+
 describe('a cluster behind a gateway', () => {
   let cluster: TestCluster;
   const clients = new Map<number, EnvoyClient>();
@@ -36,19 +43,12 @@ describe('a cluster behind a gateway', () => {
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ document: DOCUMENT }),
     });
-    expect(response.status).toBe(200);
+    if (!response.ok) throw new Error(await response.text());
   });
   afterAll(async () => {
     for (const client of clients.values()) client.close();
     await cluster.stop();
   });
-
-  function asked(user: string): Asked {
-    return {
-      domain: 'edge',
-      descriptors: [entriesOf({ tenant: 'acme' }), entriesOf({ tenant: 'acme', user })],
-    };
-  }
 
   async function overGrpc(id: number, user: string): Promise<Answered> {
     return clients.get(id)!.ask(asked(user));

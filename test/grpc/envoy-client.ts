@@ -71,6 +71,9 @@ export interface AskOptions {
 /** Not how long it should take: after this it never will. */
 const PATIENCE_MILLIS = 120_000;
 
+/** Bytes that a test made, or looks at, itself. */
+export const asIs = (bytes: Buffer): Buffer => bytes;
+
 export class EnvoyClient {
   readonly #client: Client;
 
@@ -106,7 +109,6 @@ export class EnvoyClient {
     request: Buffer,
     token?: string,
   ): Promise<{ code?: number; details?: string; bytes?: Buffer }> {
-    const asIs = (bytes: Buffer): Buffer => bytes;
     return new Promise((resolve) => {
       this.#client.makeUnaryRequest(path, asIs, asIs, request, metadataOf(token), (error, bytes) =>
         resolve(

@@ -8,7 +8,7 @@ import { messageType } from '../../src/grpc/message-types.ts';
 import { REFLECTION_VERSIONS, reflectionPath } from '../../src/grpc/reflection.ts';
 import { RATE_LIMIT_SERVICE } from '../../src/grpc/should-rate-limit.ts';
 import { eventually } from '../cluster/harness.ts';
-import { type EnvoyClient, metadataOf } from './envoy-client.ts';
+import { asIs, type EnvoyClient, metadataOf } from './envoy-client.ts';
 import { PlayedGrpc } from './fixtures.ts';
 
 const HEALTH_REQUEST = messageType('grpc.health.v1.HealthCheckRequest');
@@ -16,8 +16,6 @@ const HEALTH_RESPONSE = messageType('grpc.health.v1.HealthCheckResponse');
 const REFLECTION_REQUEST = messageType('grpc.reflection.v1.ServerReflectionRequest');
 const REFLECTION_RESPONSE = messageType('grpc.reflection.v1.ServerReflectionResponse');
 const SERVICE_UNKNOWN = 3;
-
-const asIs = (bytes: Buffer): Buffer => bytes;
 
 let played: PlayedGrpc;
 let client: EnvoyClient;
@@ -33,19 +31,31 @@ afterEach(async () => {
 /** As a tool makes it of what it was told. */
 function rootOf(files: readonly unknown[]): protobuf.Root {
   const { fromDescriptor } = protobuf.Root as unknown as {
-    fromDescriptor(set: { readonly file: readonly unknown[] }): protobuf.Root;
+    readonly fromDescriptor: (set: { readonly file: readonly unknown[] }) => protobuf.Root;
   };
   const root = fromDescriptor({ file: files });
   root.resolveAll();
   return root;
 }
 
-describe('health', () => {
-  async function check(service: string): Promise<unknown> {
-    const answered = await client.bytes(HEALTH_CHECK, HEALTH_REQUEST.encode({ service }));
-    return answered.bytes === undefined ? answered.code : HEALTH_RESPONSE.decode(answered.bytes)['status'];
-  }
+async function check(service: string): Promise<unknown> {
+  const answered = await client.bytes(HEALTH_CHECK, HEALTH_REQUEST.encode({ service }));
+  return answered.bytes === undefined ? answered.code : HEALTH_RESPONSE.decode(answered.bytes)['status'];
+}
 
+function watch(service: string): {
+  readonly told: unknown[];
+  readonly stream: ClientReadableStream<Buffer>;
+} {
+  const told: unknown[] = [];
+  const request = HEALTH_REQUEST.encode({ service });
+  const stream = client.raw.makeServerStreamRequest(HEALTH_WATCH, asIs, asIs, request);
+  stream.on('data', (bytes: Buffer) => told.push(HEALTH_RESPONSE.decode(bytes)['status']));
+  stream.on('error', (error: Error & { readonly code?: number }) => told.push({ code: error.code }));
+  return { told, stream };
+}
+
+describe('health', () => {
   it('is serving while the node is ready and wants clients', async () => {
     expect(await check('')).toBe(SERVING);
     expect(await check(RATE_LIMIT_SERVICE)).toBe(SERVING);
@@ -56,18 +66,6 @@ describe('health', () => {
     played.readiness = { status: 'waiting for leaders' };
     expect(await check('')).toBe(NOT_SERVING);
   });
-
-  function watch(service: string): {
-    readonly told: unknown[];
-    readonly stream: ClientReadableStream<Buffer>;
-  } {
-    const told: unknown[] = [];
-    const request = HEALTH_REQUEST.encode({ service });
-    const stream = client.raw.makeServerStreamRequest(HEALTH_WATCH, asIs, asIs, request);
-    stream.on('data', (bytes: Buffer) => told.push(HEALTH_RESPONSE.decode(bytes)['status']));
-    stream.on('error', (error: Error & { readonly code?: number }) => told.push({ code: error.code }));
-    return { told, stream };
-  }
 
   it('is told again to who watches when it changes, until the door is closed', async () => {
     const { told } = watch('');
@@ -90,12 +88,13 @@ describe('health', () => {
     const watching = [watch(''), watch('')];
     for (const { told } of watching) await eventually('the first word', () => told[0]);
     for (const { stream } of watching) stream.cancel();
-    await eventually('room for another', async () => {
+    const first = await eventually('room for another', async () => {
       const { told, stream } = watch('');
-      const first = await eventually('a word', () => told[0]);
+      const word = await eventually('a word', () => told[0]);
       stream.cancel();
-      return first === SERVING ? true : undefined;
+      return word === SERVING ? word : undefined;
     });
+    expect(first).toBe(SERVING);
   });
 });
 

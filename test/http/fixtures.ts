@@ -108,8 +108,16 @@ export class Door {
   describedAnswer: DescribedAnswer = { kind: 'unlimited', rulesVersion: 7 };
   readonly listed: ListedRequest[] = [];
   listedAnswer: ListedAnswer = { kind: 'listed', allowed: true, lists: [{ kind: 'free' }] };
+  readonly allowListed: NodeBehindDoor['allowListed'] = (request, done) => {
+    this.listed.push(request);
+    done(this.listedAnswer);
+  };
   readonly changes: NodeChange[] = [];
   changed: NodeChangeResult = { ok: true, version: 2 };
+  readonly changeNodes: NodeBehindDoor['changeNodes'] = (change, done) => {
+    this.changes.push(change);
+    done(this.changed);
+  };
   readonly drains: DrainChange[] = [];
   drained: DrainResult = { ok: true };
   readonly drain: NodeBehindDoor['drain'] = (change, done) => {
@@ -148,10 +156,7 @@ export class Door {
         this.described.push(request);
         done(this.describedAnswer, PARTITION);
       },
-      allowListed: (request, done) => {
-        this.listed.push(request);
-        done(this.listedAnswer);
-      },
+      allowListed: this.allowListed,
       look: (request, done) => {
         this.looks.push(request);
         done(this.standing, PARTITION);
@@ -172,10 +177,7 @@ export class Door {
         this.describedRefunds.push(request);
         done(this.refundedDescribed, PARTITION);
       },
-      changeNodes: (change, done) => {
-        this.changes.push(change);
-        done(this.changed);
-      },
+      changeNodes: this.changeNodes,
       drain: this.drain,
       upgrade: this.upgrade,
       rules: () => this.rules,

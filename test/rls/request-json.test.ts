@@ -10,6 +10,16 @@ import { RLS_SETTINGS_DEFAULTS, validateRlsSettings } from '../../src/rls/rls-se
 
 const ENTRIES = [{ key: 'k', value: 'v' }];
 
+/** The field that is named where it is refused. */
+function fieldRefused(value: unknown): string | undefined {
+  try {
+    requestOfJson(value);
+    return undefined;
+  } catch (error) {
+    return error instanceof InvalidFieldError ? error.field : String(error);
+  }
+}
+
 describe('a request in JSON', () => {
   it('has names in either spelling, whole numbers as texts, and null as absent', () => {
     const descriptors = [
@@ -50,13 +60,7 @@ describe('a request in JSON', () => {
     ['request.hits_addend', { hitsAddend: 1, hits_addend: 1 }],
     ['descriptors[0].is_negative_hits', { descriptors: [{ isNegativeHits: 'yes' }] }],
   ])('is refused by naming %s: %j', (field, value) => {
-    try {
-      requestOfJson(value);
-      expect.fail('it was read');
-    } catch (error) {
-      expect(error).toBeInstanceOf(InvalidFieldError);
-      expect(error).toMatchObject({ field });
-    }
+    expect(fieldRefused(value)).toBe(field);
   });
 
   it.each<[string, Readonly<Record<string, unknown>>]>([
