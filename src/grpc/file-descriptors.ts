@@ -1,6 +1,6 @@
 /** The files of the protocols in the form that reflection tells them in: `FileDescriptorProto`, with every name in full. */
 import protobuf from 'protobufjs';
-import { FileDescriptorProto } from 'protobufjs/ext/descriptor/index.js';
+import descriptors from 'protobufjs/ext/descriptor/index.js';
 import type { ProtoFile } from './protos.ts';
 
 export interface DescribedFile {
@@ -47,7 +47,7 @@ function describe(
     else if (type instanceof protobuf.Enum) enumType.push(told);
     else service.push(told);
   }
-  const bytes = FileDescriptorProto.encode({ ...descriptor, messageType, enumType, service }).finish();
+  const bytes = descriptors.FileDescriptorProto.encode({ ...descriptor, messageType, enumType, service }).finish();
   return { name, imports, symbols, bytes };
 }
 

@@ -1,7 +1,7 @@
 /** What tools ask: whether this node serves, and what. */
 import { type ClientReadableStream, status } from '@grpc/grpc-js';
 import protobuf from 'protobufjs';
-import { FileDescriptorProto } from 'protobufjs/ext/descriptor/index.js';
+import descriptors from 'protobufjs/ext/descriptor/index.js';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { HEALTH_CHECK, HEALTH_WATCH, NOT_SERVING, SERVING } from '../../src/grpc/health.ts';
 import { messageType } from '../../src/grpc/message-types.ts';
@@ -133,7 +133,7 @@ describe.each(REFLECTION_VERSIONS)('reflection %s', (version) => {
     }[];
     const files = answer!.file_descriptor_response.file_descriptor_proto;
     const decoded = files.map(
-      (bytes) => FileDescriptorProto.decode(bytes) as unknown as Record<string, unknown>,
+      (bytes) => descriptors.FileDescriptorProto.decode(bytes) as unknown as Record<string, unknown>,
     );
     const names = decoded.map(({ name }) => name);
     for (const { dependency } of decoded)
