@@ -47,7 +47,12 @@ function describe(
     else if (type instanceof protobuf.Enum) enumType.push(told);
     else service.push(told);
   }
-  const bytes = descriptors.FileDescriptorProto.encode({ ...descriptor, messageType, enumType, service }).finish();
+  const bytes = descriptors.FileDescriptorProto.encode({
+    ...descriptor,
+    messageType,
+    enumType,
+    service,
+  }).finish();
   return { name, imports, symbols, bytes };
 }
 

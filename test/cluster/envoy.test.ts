@@ -11,6 +11,8 @@ const TENANT_LIMIT = 30;
 const WORKERS = 6;
 const USERS = ['ada', 'bob', 'eve'];
 const PARTITIONS = 8;
+/** A machine with much else to do is none that cannot decide. */
+const PATIENT = { requestDeadlineMillis: 3_000 };
 // Nothing slides out of an hour while this runs.
 const DOCUMENT = `
 domain: edge
@@ -36,14 +38,21 @@ describe('a cluster behind a gateway', () => {
   const clients = new Map<number, EnvoyClient>();
 
   beforeAll(async () => {
-    cluster = await TestCluster.start({ rules: [BEFORE], partitions: PARTITIONS, grpc: true });
-    for (const { id, grpc } of cluster.config.nodes) clients.set(id, new EnvoyClient(grpc?.port ?? 0));
-    const response = await fetch(`http://127.0.0.1:${cluster.port(1)}/v1/rules`, {
-      method: 'PUT',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ document: DOCUMENT }),
+    cluster = await TestCluster.start({
+      rules: [BEFORE],
+      partitions: PARTITIONS,
+      grpc: true,
+      timing: PATIENT,
     });
-    if (!response.ok) throw new Error(await response.text());
+    for (const { id, grpc } of cluster.config.nodes) clients.set(id, new EnvoyClient(grpc?.port ?? 0));
+    await eventually('the rules are in force', async () => {
+      const response = await fetch(`http://127.0.0.1:${cluster.port(1)}/v1/rules`, {
+        method: 'PUT',
+        headers: { 'content-type': 'application/yaml' },
+        body: DOCUMENT,
+      });
+      return response.status === 200 ? true : undefined;
+    });
   });
   afterAll(async () => {
     for (const client of clients.values()) client.close();
