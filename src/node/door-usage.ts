@@ -90,6 +90,11 @@ export class DoorUsage {
     return this.#recent.figures;
   }
 
+  /** Of a sample of all answers, since the node started: see `RecentFigures`. */
+  get times(): Float64Array {
+    return this.#recent.times;
+  }
+
   /** Those in force when it was looked last. */
   get rules(): RuleTable | undefined {
     return this.#rules;

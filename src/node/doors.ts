@@ -8,6 +8,7 @@ import { RespDoor } from '../resp/resp-door.ts';
 import { RLS_SETTINGS_DEFAULTS } from '../rls/rls-settings.ts';
 import type { DoorClock } from './door-clock.ts';
 import type { EventTurn } from './event-turn.ts';
+import type { Live } from './live.ts';
 import type { Metrics } from './metrics.ts';
 import type { Clocks } from './node-core-init.ts';
 import type { NodeInit } from './node-init.ts';
@@ -17,13 +18,15 @@ export function httpDoor(
   address: HostPort,
   parts: Clocks & {
     readonly node: NodeBehindDoor;
+    readonly live: Live;
     readonly doorClock: DoorClock;
     readonly metrics: Metrics;
   },
 ): HttpDoor {
-  const { node, doorClock, metrics, monotonicMillis, wallMillis } = parts;
+  const { node, live, doorClock, metrics, monotonicMillis, wallMillis } = parts;
   return new HttpDoor({
     node,
+    live,
     address,
     metrics: () => metrics.render(),
     observe: (status, startedMillis) =>

@@ -21,6 +21,7 @@ import { DoorClock } from './door-clock.ts';
 import { DoorUsage } from './door-usage.ts';
 import { grpcDoor, httpDoor, respDoor } from './doors.ts';
 import type { EventTurn } from './event-turn.ts';
+import { Live } from './live.ts';
 import { type KnownTokens, MemberCache, readKnownMembers } from './member-cache.ts';
 import type { Metrics } from './metrics.ts';
 import type { NodeCore } from './node-core.ts';
@@ -51,6 +52,7 @@ export interface NodeParts {
   readonly view: ClusterView;
   readonly doorClock: DoorClock;
   readonly usage: DoorUsage;
+  readonly live: Live;
   readonly access: Access;
   readonly metrics: Metrics;
   readonly slow: SlowDecisions;
@@ -89,6 +91,7 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
   const view = viewOf(init, readiness, clocks);
   const doorClock = new DoorClock(clocks);
   const usage = new DoorUsage(clocks);
+  const live = new Live({ readiness, view, usage, clocks });
   const { tokens: tokensBefore } = (await readKnownMembers(dataDirectory)) ?? {};
   const access = accessBehind(init, readiness, tokensBefore);
   const { monotonicMillis } = clocks;
@@ -99,7 +102,7 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
   const further = { ...(resp !== undefined && { resp }), ...(grpc !== undefined && { grpc }) };
   const doors: Record<string, FrontDoor> = { ...further };
   const metrics = metricsOf(init, { readiness, resp, grpc, usage, access, slow, shedder, transport, doors });
-  const http = httpDoor(init, self.http, { node: behind, doorClock, metrics, ...clocks });
+  const http = httpDoor(init, self.http, { node: behind, live, doorClock, metrics, ...clocks });
   doors['http'] = http;
   const store = observed(init, opened, { metrics, slow, monotonicMillis });
   const fatal = fatalOnce(init, (reason) => opened.condemn(reason));
@@ -120,6 +123,7 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
     view,
     doorClock,
     usage,
+    live,
     access,
     metrics,
     slow,

@@ -17,6 +17,7 @@ import { stopLimits, takeLeave } from './stop.ts';
 const REPORT_MILLIS = 500;
 const FREE_SPACE_CHECK_MILLIS = 1_000;
 const HEAP_CHECK_MILLIS = 1_000;
+const FAULT_LOOK_MILLIS = 1_000;
 
 export class QuorateNode {
   readonly core: NodeCore;
@@ -82,7 +83,7 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
 
 /** Begins to speak with the peers. */
 async function joined(parts: NodeParts, core: NodeCore): Promise<QuorateNode> {
-  const { init, self, store, fatal, transport, view, shedder } = parts;
+  const { init, self, store, fatal, transport, view, shedder, live } = parts;
   const { config, logger, dataDirectory } = init;
   const reporter = new Reporter(parts, core);
   await transport.start(peerEvents(core, view, reporter));
@@ -113,6 +114,7 @@ async function joined(parts: NodeParts, core: NodeCore): Promise<QuorateNode> {
     setInterval(() => reporter.report(), REPORT_MILLIS),
     setInterval(() => void space.look().catch(fatal), FREE_SPACE_CHECK_MILLIS),
     setInterval(() => heap.look(), HEAP_CHECK_MILLIS),
+    setInterval(() => live.look(), FAULT_LOOK_MILLIS),
   ]);
 }
 

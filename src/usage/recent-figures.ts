@@ -45,6 +45,8 @@ export interface AlertFigures {
 
 export class RecentFigures {
   readonly #ring: readonly Minute[] = Array.from({ length: RECENT_MINUTES }, () => emptyMinute());
+  /** Since the beginning, by step. */
+  readonly #times = new Float64Array(STEPS);
   #now: Minute;
 
   constructor() {
@@ -87,6 +89,12 @@ export class RecentFigures {
     );
     const at = Math.min(step, STEPS - 1);
     this.#now.times[at] = (this.#now.times[at] ?? 0) + 1;
+    this.#times[at] = (this.#times[at] ?? 0) + 1;
+  }
+
+  /** How many answers took how long since the beginning: a copy, for `quantileMillis` of what two of them differ by. */
+  get times(): Float64Array {
+    return this.#times.slice();
   }
 
   get figures(): AlertFigures {
@@ -114,9 +122,10 @@ export class RecentFigures {
   }
 }
 
-/** The end of the step that the quantile is in. */
-function quantileMillis(times: Uint32Array, part: number): number {
-  const total = times.reduce((sum, count) => sum + count, 0);
+/** The end of the step that the quantile is in; 0 of none. @param times counts by step */
+export function quantileMillis(times: Uint32Array | Float64Array, part: number): number {
+  let total = 0;
+  for (const count of times) total += count;
   if (total === 0) return 0;
   let seen = 0;
   const step = times.findIndex((count) => (seen += count) >= part * total);

@@ -1,0 +1,87 @@
+/**
+ * What went wrong in the cluster lately, and right again, as this node saw it: the differences between one report and the next. For
+ * people to look at; nothing is decided by it.
+ */
+import type { ClusterReport, ReportedNode } from '../api/cluster-report.ts';
+import { type Fault, FAULT_PARTITIONS_MAX, type FaultKind, FAULTS_MAX } from '../api/live.ts';
+
+export class FaultLog {
+  readonly #wallMillis: () => number;
+  /** Latest first, at most `FAULTS_MAX`. A new list whenever one is added. */
+  #faults: readonly Fault[] = [];
+  #before: ClusterReport | undefined;
+  #lastId = 0;
+
+  constructor(wallMillis: () => number) {
+    this.#wallMillis = wallMillis;
+  }
+
+  get faults(): readonly Fault[] {
+    return this.#faults;
+  }
+
+  /** To be called every second or so. What was so when it was called first is no fault. */
+  look(report: ClusterReport): void {
+    const before = this.#before;
+    this.#before = report;
+    if (before === undefined) return;
+    this.#lookAtNodes(before, report);
+    this.#lookAtLeaders(before, report);
+  }
+
+  #lookAtNodes(before: ClusterReport, report: ClusterReport): void {
+    const old = new Map(before.nodes.map((node) => [node.id, node]));
+    for (const node of report.nodes) {
+      const was = old.get(node.id);
+      if (was === undefined) continue;
+      this.#changed(node.id, [was.up, node.up], ['nodeHeard', 'nodeSilent']);
+      this.#changed(node.id, [isUnfit(was), isUnfit(node)], ['clockUnfit', 'clockFit']);
+      this.#changed(
+        node.id,
+        [was.draining === true, node.draining === true],
+        ['drainBegun', 'drainEnded'],
+      );
+    }
+  }
+
+  #changed(
+    node: number,
+    [was, is]: readonly [boolean, boolean],
+    [begins, ends]: readonly [FaultKind, FaultKind],
+  ): void {
+    if (was !== is) this.#add(is ? begins : ends, node);
+  }
+
+  #lookAtLeaders(before: ClusterReport, report: ClusterReport): void {
+    const leaders = new Map(before.partitions.map(({ id, leader }) => [id, leader]));
+    const lost = new Map<number, number[]>();
+    const elected = new Map<number, number[]>();
+    for (const { id, leader } of report.partitions) {
+      const was = leaders.get(id);
+      if (was === undefined || was === leader) continue;
+      const [list, node] = leader === 0 ? [lost, was] : [elected, leader];
+      list.set(node, [...(list.get(node) ?? []), id]);
+    }
+    for (const [node, partitions] of lost) this.#add('leaderLost', node, partitions);
+    for (const [node, partitions] of elected) this.#add('leaderElected', node, partitions);
+  }
+
+  #add(kind: FaultKind, node: number, partitions?: readonly number[]): void {
+    this.#lastId += 1;
+    const fault: Fault = {
+      id: this.#lastId,
+      atMillis: this.#wallMillis(),
+      kind,
+      node,
+      ...(partitions !== undefined && {
+        count: partitions.length,
+        partitions: partitions.slice(0, FAULT_PARTITIONS_MAX),
+      }),
+    };
+    this.#faults = [fault, ...this.#faults].slice(0, FAULTS_MAX);
+  }
+}
+
+function isUnfit({ clock }: ReportedNode): boolean {
+  return clock !== null && clock !== 'fit';
+}

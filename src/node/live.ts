@@ -1,0 +1,79 @@
+/** What this node tells those who watch the cluster: the figures of the last seconds, and the last faults. It only tells. */
+import type { Fault, LiveBehindDoor, LiveFigures, LiveRates } from '../api/live.ts';
+import type { UsageReport } from '../api/usage.ts';
+import { LatestTimes } from '../usage/latest-times.ts';
+import { LiveRate } from '../usage/live-rate.ts';
+import type { ClusterView } from './cluster-view.ts';
+import type { DoorUsage } from './door-usage.ts';
+import { FaultLog } from './fault-log.ts';
+import type { Clocks } from './node-core-init.ts';
+import type { NodeReadiness } from './readiness.ts';
+
+/** The minute under way, and the one before: what was counted late in that is in no reading yet. */
+const MINUTES = 2;
+/** Rates that are older say nothing of now. */
+const RATES_MILLIS_MAX = 5_000;
+
+interface LiveInit {
+  readonly readiness: NodeReadiness;
+  readonly view: ClusterView;
+  readonly usage: DoorUsage;
+  readonly clocks: Clocks;
+}
+
+export class Live implements LiveBehindDoor {
+  readonly #init: LiveInit;
+  readonly #rate = new LiveRate();
+  readonly #times = new LatestTimes();
+  readonly #faults: FaultLog;
+  #rates: { readonly of: LiveRates | null; readonly atMillis: number } | undefined;
+  #isAsking = false;
+
+  constructor(init: LiveInit) {
+    this.#init = init;
+    this.#faults = new FaultLog(init.clocks.wallMillis);
+  }
+
+  /** Looks for faults; to be called every second or so. */
+  look(): void {
+    if (this.#init.readiness.current.status !== 'starting') this.#faults.look(this.#init.view.report());
+  }
+
+  readonly faults = (): readonly Fault[] => this.#faults.faults;
+
+  readonly figures = (): LiveFigures => {
+    const { readiness, usage, clocks } = this.#init;
+    const { core } = readiness;
+    const now = clocks.monotonicMillis();
+    const isRecent = this.#rates !== undefined && now - this.#rates.atMillis <= RATES_MILLIS_MAX;
+    const rates = isRecent ? (this.#rates?.of ?? null) : null;
+    this.#maybeAsk(now);
+    return {
+      atMillis: clocks.wallMillis(),
+      readiness: readiness.current,
+      rates,
+      times: this.#times.seen(usage.times, now),
+      openRequests: core?.router.openCount ?? 0,
+      waitingProposals: core?.waitingCount ?? 0,
+      stateBytes: core?.capacity.stateBytes ?? 0,
+      stateBytesMax: core?.capacity.stateBytesMax ?? 0,
+    };
+  };
+
+  /** Nothing while a question is open: a silent node takes a second. */
+  #maybeAsk(atMillis: number): void {
+    const { core } = this.#init.readiness;
+    if (core === undefined || this.#isAsking) return;
+    this.#isAsking = true;
+    core.usage.ask({ minutes: MINUTES, top: 0 }, (result) => {
+      this.#isAsking = false;
+      if (result.ok) this.#rates = { of: this.#ratesIn(result.report, atMillis), atMillis };
+    });
+  }
+
+  #ratesIn(report: UsageReport, atMillis: number): LiveRates | null {
+    const perSecond = this.#rate.seen(report, atMillis);
+    const { nodes, silent } = report;
+    return perSecond === undefined ? null : { perSecond, nodes, silent };
+  }
+}

@@ -1,0 +1,65 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { ClusterReport, ReportedNode } from '../../src/api/cluster-report.ts';
+import { FAULT_PARTITIONS_MAX, FAULTS_MAX } from '../../src/api/live.ts';
+import { FaultLog } from '../../src/node/fault-log.ts';
+
+function nodeOf(id: number, changes: Partial<ReportedNode> = {}): ReportedNode {
+  return { id, http: null, pid: null, up: true, clock: 'fit', ...changes };
+}
+
+/** @param leaders by partition */
+function reportOf(nodes: readonly ReportedNode[], leaders: readonly number[]): ClusterReport {
+  return {
+    self: { id: 1, standing: 'member', refusedBy: [] },
+    nodes,
+    version: 1,
+    settledVersion: 1,
+    rules: null,
+    partitions: leaders.map((leader, id) => ({ id, leader, term: 1, commit: 1, placed: true, replicas: [] })),
+  };
+}
+
+let now = 0;
+let log: FaultLog;
+
+beforeEach(() => {
+  now = 1_000;
+  log = new FaultLog(() => now);
+});
+
+describe('the log of faults', () => {
+  it('begins with what is so, whatever that is', () => {
+    log.look(reportOf([nodeOf(1), nodeOf(2, { up: false })], [0, 1]));
+    expect(log.faults).toEqual([]);
+  });
+
+  it('tells that a leader is lost, and who takes over, the latest first', () => {
+    log.look(reportOf([nodeOf(1), nodeOf(2)], [2, 1, 2]));
+    now = 2_000;
+    log.look(reportOf([nodeOf(1), nodeOf(2, { up: false })], [0, 1, 0]));
+    now = 3_000;
+    log.look(reportOf([nodeOf(1), nodeOf(2, { up: false })], [1, 1, 1]));
+    expect(log.faults).toEqual([
+      { id: 3, atMillis: 3_000, kind: 'leaderElected', node: 1, count: 2, partitions: [0, 2] },
+      { id: 2, atMillis: 2_000, kind: 'leaderLost', node: 2, count: 2, partitions: [0, 2] },
+      { id: 1, atMillis: 2_000, kind: 'nodeSilent', node: 2 },
+    ]);
+  });
+
+  it('tells of clocks and drains, and that they are over; who joins is no fault', () => {
+    log.look(reportOf([nodeOf(1)], []));
+    log.look(reportOf([nodeOf(1, { clock: 'fast', draining: true }), nodeOf(2)], []));
+    log.look(reportOf([nodeOf(1), nodeOf(2)], []));
+    expect(log.faults.map(({ kind }) => kind)).toEqual(['drainEnded', 'clockFit', 'drainBegun', 'clockUnfit']);
+  });
+
+  it('is bounded, in faults and in the partitions that one names', () => {
+    const many = Array.from({ length: 2 * FAULT_PARTITIONS_MAX }, () => 1);
+    log.look(reportOf([nodeOf(1)], many));
+    for (let i = 1; i <= FAULTS_MAX + 5; i += 1)
+      log.look(reportOf([nodeOf(1)], many.map(() => 1 + (i % 2))));
+    expect(log.faults.length).toBe(FAULTS_MAX);
+    expect(log.faults[0]).toMatchObject({ id: FAULTS_MAX + 5, count: many.length });
+    expect(log.faults[0]?.partitions?.length).toBe(FAULT_PARTITIONS_MAX);
+  });
+});

@@ -1,0 +1,68 @@
+import { describe, expect, it } from 'vitest';
+import type { UsageReport } from '../../src/api/usage.ts';
+import { LatestTimes } from '../../src/usage/latest-times.ts';
+import { LiveRate } from '../../src/usage/live-rate.ts';
+import { RecentFigures } from '../../src/usage/recent-figures.ts';
+
+const MINUTE = 60_000;
+
+/** @param allowed of the minute before, and of the one under way */
+function reportOf(minute: number, allowed: readonly number[], nodes: readonly number[] = [1, 2, 3]): UsageReport {
+  const zeros = allowed.map(() => 0);
+  const fromMillis = (minute - 1) * MINUTE;
+  const history = { fromMillis, allowed, denied: zeros, unavailable: zeros, degraded: zeros };
+  return { minutes: 2, nodes, silent: [], rules: [], history };
+}
+
+describe('the rate of answers', () => {
+  it('is what was counted between two readings', () => {
+    const rate = new LiveRate();
+    expect(rate.seen(reportOf(10, [100, 7]), 1_000)).toBeUndefined();
+    expect(rate.seen(reportOf(10, [100, 27]), 3_000)).toEqual({
+      allowed: 10,
+      denied: 0,
+      unavailable: 0,
+      degraded: 0,
+    });
+  });
+
+  it('goes on over the turn of a minute, also for what was counted late in the one before', () => {
+    const rate = new LiveRate();
+    rate.seen(reportOf(10, [100, 50]), 0);
+    expect(rate.seen(reportOf(11, [54, 6]), 1_000)?.allowed).toBe(10);
+  });
+
+  it('is not known where other nodes are in the reading, one began anew, or the reading is too old', () => {
+    const rate = new LiveRate();
+    rate.seen(reportOf(10, [0, 50]), 0);
+    expect(rate.seen(reportOf(10, [0, 60], [1, 2]), 1_000)).toBeUndefined();
+    expect(rate.seen(reportOf(10, [0, 20], [1, 2]), 2_000)).toBeUndefined();
+    expect(rate.seen(reportOf(10, [0, 21], [1, 2]), 3_000)?.allowed).toBe(1);
+    expect(rate.seen(reportOf(11, [30, 0], [1, 2]), 3_001 + MINUTE)).toBeUndefined();
+  });
+});
+
+describe('the times of the latest answers', () => {
+  it('are those between the readings of the last seconds alone', () => {
+    const figures = new RecentFigures();
+    const latest = new LatestTimes();
+    for (let i = 0; i < 50; i += 1) figures.took(500);
+    expect(latest.seen(figures.times, 0)).toBeNull();
+    for (let i = 0; i < 98; i += 1) figures.took(1);
+    for (let i = 0; i < 2; i += 1) figures.took(100);
+    const told = latest.seen(figures.times, 2_000);
+    expect(told).toMatchObject({ seconds: 2, timed: 100, p50Millis: 1 });
+    expect(told?.p99Millis).toBeGreaterThanOrEqual(100);
+    expect(told?.p99Millis).toBeLessThan(120);
+  });
+
+  it('are forgotten when nothing was answered for so long', () => {
+    const figures = new RecentFigures();
+    const latest = new LatestTimes();
+    latest.seen(figures.times, 0);
+    figures.took(1);
+    for (let second = 1; second <= 10; second += 1)
+      expect(latest.seen(figures.times, 1_000 * second)?.timed).toBe(1);
+    expect(latest.seen(figures.times, 11_000)).toBeNull();
+  });
+});
