@@ -12,6 +12,8 @@ const READ: Roles = ['read'];
 
 /** By method and route, as the router of the server has it. */
 export const ROUTE_ROLES: Readonly<Record<string, Roles>> = {
+  'GET /': 'anybody',
+  'GET /dashboard/*': 'anybody',
   'GET /healthz': 'anybody',
   'GET /readyz': 'anybody',
   'POST /v1/allow': DECIDE,
@@ -33,6 +35,7 @@ export const ROUTE_ROLES: Readonly<Record<string, Roles>> = {
   'DELETE /v1/rules/*': ADMIN,
   'GET /v1/usage': READ,
   'GET /v1/cluster': READ,
+  'GET /v1/events': READ,
   'POST /v1/cluster/nodes': ADMIN,
   'PUT /v1/cluster/nodes/:nodeId/drain': ADMIN,
   'DELETE /v1/cluster/nodes/:nodeId/drain': ADMIN,

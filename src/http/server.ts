@@ -10,6 +10,8 @@ import { addAllowRoute, ALLOW } from './allow-route.ts';
 import { addBackupRoute, ONE_BACKUP } from './backup-route.ts';
 import { addBatchRoute, ALLOW_BATCH } from './batch-route.ts';
 import { addCustomersRoutes, BLOCK, CUSTOMER, RESET } from './customers-route.ts';
+import { addDashboardRoutes, DASHBOARD_FILE } from './dashboard-route.ts';
+import { addEventsRoute } from './events-route.ts';
 import { refusalOfCaller } from './callers.ts';
 import { addDrainRoutes, DRAIN } from './drain-route.ts';
 import { HTTP_LIMITS, type HttpDoorInit, type HttpLimits } from './door-init.ts';
@@ -54,6 +56,7 @@ const NAMED: readonly (readonly [RegExp, string])[] = [
   [/^\/v1\/rules\/.+$/, ONE_RULE],
   [/^\/v1\/tokens\/[^/]+$/, ONE_TOKEN],
   [/^\/v1\/backup\/[^/]+$/, ONE_BACKUP],
+  [/^\/dashboard\/.+$/, DASHBOARD_FILE],
 ];
 /** Of the other routes that are told. The router takes any path that it is asked about for a pattern: some would be broken ones. */
 const PLAIN_PATH = /^[\w/]+$/;
@@ -104,6 +107,8 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
   addTokensRoutes(app, init);
   addBackupRoute(app, init);
   addStatusRoutes(app, init);
+  addEventsRoute(app, init);
+  addDashboardRoutes(app, init);
 
   app.setNotFoundHandler((request, reply) => {
     const [path = ''] = request.url.split('?', 1);

@@ -7,6 +7,7 @@ import type { BackupStarted } from '../../src/api/backup.ts';
 import type { CustomerAction, CustomerAnswer, CustomerRequest } from '../../src/api/customer.ts';
 import type { ClusterReport } from '../../src/api/cluster-report.ts';
 import type { NodeBehindDoor } from '../../src/api/front-door.ts';
+import type { Fault, LiveFigures } from '../../src/api/live.ts';
 import type { DrainChange, DrainResult } from '../../src/api/drain.ts';
 import type { NodeChange, NodeChangeResult } from '../../src/api/node-change.ts';
 import type { RulesChange, RulesChangeResult, RulesInForce } from '../../src/api/rules-change.ts';
@@ -53,6 +54,21 @@ export const REPORT: ClusterReport = {
   partitions: [
     { id: 0, leader: 1, term: 3, commit: 90, placed: true, replicas: [{ node: 1, match: 90, applied: 90 }] },
   ],
+};
+
+export const FIGURES: LiveFigures = {
+  atMillis: WALL_MILLIS,
+  readiness: { status: 'ready' },
+  rates: {
+    perSecond: { allowed: 12.5, denied: 3, unavailable: 0, degraded: 0 },
+    nodes: [1, 2],
+    silent: [],
+  },
+  times: { seconds: 10, timed: 40, p50Millis: 1, p99Millis: 4 },
+  openRequests: 2,
+  waitingProposals: 1,
+  stateBytes: 1_024,
+  stateBytesMax: 1_048_576,
 };
 
 export class Door {
@@ -104,6 +120,8 @@ export class Door {
   backup: BackupStarted = { ok: false, reason: 'notLeader' };
   readonly backups: number[] = [];
   readiness: Readiness = { status: 'ready' };
+  figures: LiveFigures = FIGURES;
+  faults: readonly Fault[] = [];
   readonly described: DescribedRequest[] = [];
   describedAnswer: DescribedAnswer = { kind: 'unlimited', rulesVersion: 7 };
   readonly listed: ListedRequest[] = [];
@@ -190,6 +208,7 @@ export class Door {
     };
     this.door = new HttpDoor({
       node,
+      live: { figures: () => this.figures, faults: () => this.faults },
       address: { host: '127.0.0.1', port: 0 },
       metrics: () =>
         Promise.resolve({ contentType: 'text/plain; version=0.0.4; charset=utf-8', text: 'up 1\n' }),

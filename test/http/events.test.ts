@@ -1,0 +1,126 @@
+/** `GET /v1/events` over real connections: what is told, to how many, and when it ends. */
+import { afterEach, describe, expect, it } from 'vitest';
+import { EventReader, type ServerEvent } from '../../src/dashboard/event-reader.ts';
+import { LISTENERS_MAX } from '../../src/http/event-streams.ts';
+import { eventually } from '../cluster/harness.ts';
+import { until } from '../transport/wait.ts';
+import { Door, FIGURES, REPORT } from './fixtures.ts';
+
+let door = new Door();
+const ends: AbortController[] = [];
+
+afterEach(async () => {
+  for (const end of ends.splice(0)) end.abort();
+  await door.app.close();
+  door = new Door();
+});
+
+interface Listening {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly events: ServerEvent[];
+  isOver: boolean;
+}
+
+async function listen(port: number, token?: string): Promise<Listening> {
+  const end = new AbortController();
+  ends.push(end);
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const response = await fetch(`http://127.0.0.1:${port}/v1/events`, { headers, signal: end.signal });
+  const listening: Listening = {
+    status: response.status,
+    headers: response.headers,
+    events: [],
+    isOver: false,
+  };
+  void collect(response, listening);
+  return listening;
+}
+
+async function collect({ body }: Response, listening: Listening): Promise<void> {
+  const reader = new EventReader();
+  const decoder = new TextDecoder();
+  try {
+    for await (const bytes of body ?? [])
+      listening.events.push(...reader.read(decoder.decode(bytes as Uint8Array, { stream: true })));
+  } catch {
+    // The test ended it.
+  }
+  listening.isOver = true;
+}
+
+function named({ events }: Listening, name: string): unknown[] {
+  return events.filter((event) => event.name === name).map(({ data }) => JSON.parse(data) as unknown);
+}
+
+describe('the stream of events', () => {
+  it('tells the cluster, the figures and the faults at once, and the first two again', async () => {
+    door.faults = [{ id: 1, atMillis: 5, kind: 'nodeSilent', node: 2 }];
+    const listening = await listen(await door.listen());
+    expect(listening.status).toBe(200);
+    expect(listening.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
+    expect(listening.headers.get('cache-control')).toBe('no-store');
+    await until('it is told twice', () => named(listening, 'cluster').length > 1);
+    const { rules, ...report } = REPORT;
+    expect(named(listening, 'cluster')[1]).toEqual({ ...report, rulesVersion: rules?.version });
+    expect(named(listening, 'figures')[0]).toEqual(FIGURES);
+    expect(named(listening, 'faults')[0]).toEqual(door.faults);
+  });
+
+  it('tells of a fault when there is a new one', async () => {
+    const listening = await listen(await door.listen());
+    await until('it began', () => named(listening, 'figures').length > 0);
+    door.faults = [{ id: 7, atMillis: 5, kind: 'leaderLost', node: 2, count: 1, partitions: [4] }];
+    await until('it is told', () => named(listening, 'faults').length > 1);
+    expect(named(listening, 'faults').at(-1)).toEqual(door.faults);
+  });
+
+  it('says nothing of the cluster while the node starts', async () => {
+    door.readiness = { status: 'starting', loaded: 1, of: 4 };
+    const listening = await listen(await door.listen());
+    await until('it is told twice', () => named(listening, 'figures').length > 1);
+    expect(named(listening, 'cluster')).toEqual([]);
+  });
+
+  it('is refused beyond so many listeners, and one that leaves makes room', async () => {
+    const port = await door.listen();
+    await Promise.all(Array.from({ length: LISTENERS_MAX }, async () => listen(port)));
+    const refused = await fetch(`http://127.0.0.1:${port}/v1/events`);
+    expect(refused.status).toBe(503);
+    expect(refused.headers.get('retry-after')).toBe('1');
+    expect(await refused.json()).toMatchObject({ reason: 'tooManyListeners' });
+    ends[0]?.abort();
+    await eventually('there is room', async () => {
+      const { status } = await listen(port);
+      return status === 200 ? true : undefined;
+    });
+  });
+
+  it('ends when the node wants no clients, and is refused then', async () => {
+    const port = await door.listen();
+    const listening = await listen(port);
+    door.readiness = { status: 'stopping' };
+    await until('it ends', () => listening.isOver);
+    const refused = await fetch(`http://127.0.0.1:${port}/v1/events`);
+    expect([refused.status, await refused.json()]).toMatchObject([503, { reason: 'leaving' }]);
+  });
+
+  it('does not hold up a door that closes', async () => {
+    const listening = await listen(await door.listen());
+    await until('it began', () => named(listening, 'figures').length > 0);
+    await door.door.close();
+    await until('it ends', () => listening.isOver);
+  });
+
+  it('ends when its token is revoked, or the cluster is closed to those without', async () => {
+    const port = await door.listen();
+    const anonymous = await listen(port);
+    door.access.close();
+    const reading = await listen(port, 'read-token');
+    const other = await listen(port, 'admin-token');
+    await until('who showed none is gone', () => anonymous.isOver);
+    door.access.callers.delete('read-token');
+    await until('who shows no valid one is gone', () => reading.isOver);
+    expect([reading.status, other.status, other.isOver]).toEqual([200, 200, false]);
+  });
+});
