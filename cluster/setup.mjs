@@ -1,4 +1,5 @@
-// Makes a checkout runnable: installs dependencies when the lockfile changed, then compiles.
+// Makes a checkout runnable: installs dependencies when the lockfile changed, then compiles, and builds the dashboard when its
+// sources changed.
 // Uses Node built-ins only, because it runs before node_modules exists. `--no-build` installs only.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -16,7 +17,10 @@ import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const stampFile = join(root, 'node_modules', '.quorate-setup');
+const dashboardStampFile = join(root, 'dist', '.dashboard');
 const lockDir = join(root, '.setup-lock');
+/** What the dashboard is made of: its own folder, and what it imports. */
+const DASHBOARD_SOURCES = ['src/dashboard', 'src/api', 'src/rules'];
 const LOCK_WAIT_MILLIS_MAX = 300_000;
 
 /** What package.json asks for, before anything newer than that is used. */
@@ -35,6 +39,30 @@ function wantedStamp() {
 
 function isInstalled() {
   return existsSync(stampFile) && readFileSync(stampFile, 'utf8') === wantedStamp();
+}
+
+function filesBelow(folder) {
+  return readdirSync(folder, { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort();
+}
+
+function dashboardStamp() {
+  const hash = createHash('sha256').update(wantedStamp());
+  for (const path of DASHBOARD_SOURCES.flatMap((folder) => filesBelow(join(root, folder))))
+    hash.update(`${relative(root, path)}\n`).update(readFileSync(path));
+  return hash.digest('hex');
+}
+
+/** Building takes seconds, and most changes are none of it. */
+function maybeBuildDashboard() {
+  const stamp = dashboardStamp();
+  const isBuilt = existsSync(join(root, 'dist', 'dashboard', 'index.html'));
+  if (isBuilt && existsSync(dashboardStampFile) && readFileSync(dashboardStampFile, 'utf8') === stamp) return;
+  const vite = join(root, 'node_modules', 'vite', 'bin', 'vite.js');
+  run(process.execPath, [vite, 'build', join(root, 'src', 'dashboard'), '--logLevel', 'warn']);
+  writeFileSync(dashboardStampFile, stamp);
 }
 
 function run(command, args) {
@@ -90,6 +118,7 @@ function linkCommand() {
 function removeStaleOutput(folder) {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name);
+    if (path === join(root, 'dist', 'dashboard')) continue;
     if (entry.isDirectory()) {
       removeStaleOutput(path);
       continue;
@@ -113,6 +142,7 @@ function main() {
     if (build) {
       run(process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', root]);
       removeStaleOutput(join(root, 'dist'));
+      maybeBuildDashboard();
     }
   } finally {
     rmSync(lockDir, { recursive: true, force: true });

@@ -37,8 +37,16 @@ describe('the package', () => {
     expect(files.filter((path) => path.endsWith('.ts'))).toEqual(types.toSorted());
   });
 
+  it('holds the page of the dashboard, with what it names', async () => {
+    const page = await readFile(join(ROOT, 'dist/dashboard/index.html'), 'utf8');
+    const named = [...page.matchAll(/(?:src|href)="\/([^"]+)"/g)].map(([, path = '']) => `dist/${path}`);
+    expect(named.length).toBeGreaterThan(2);
+    expect(['dist/dashboard/index.html', ...named].filter((path) => !files.includes(path))).toEqual([]);
+  });
+
   it('holds no test, source, map or folder of ours that users cannot run', () => {
-    const others = files.filter((path) => !/^dist\/(src|raft|storage)\/.*\.(js|d\.ts)$/.test(path));
+    const isOurs = /^dist\/(?:(?:src|raft|storage)\/.*\.(?:js|d\.ts)|dashboard\/[\w.-]+\.(?:html|js|css|svg|md))$/;
+    const others = files.filter((path) => !isOurs.test(path));
     expect(others).toEqual(['LICENSE', 'README.md', 'bin/quorate.mjs', 'package.json']);
   });
 });

@@ -1,0 +1,102 @@
+/** The same as the picture, as tables: for those who do not see it, and for those who want numbers. */
+import type { ComponentChildren, JSX } from 'preact';
+import type { ReportedPartition } from '../api/cluster-report.ts';
+import type { LiveCluster } from '../api/live.ts';
+import { lagOf } from './cluster-picture.tsx';
+import { wholeNumber } from './words.ts';
+
+/** What is longer scrolls, and is worth a page of its own no more. */
+const ROWS_MAX = 256;
+
+/** A table that may be wider than a phone; it is scrolled by keyboard, too. */
+export function ScrollTable({
+  label,
+  children,
+}: {
+  readonly label: string;
+  readonly children: ComponentChildren;
+}): JSX.Element {
+  return (
+    <div class="scroll" role="region" aria-label={label} tabIndex={0}>
+      <table>
+        <caption>{label}</caption>
+        {children}
+      </table>
+    </div>
+  );
+}
+
+export function NodeTable({ cluster }: { readonly cluster: LiveCluster }): JSX.Element {
+  return (
+    <ScrollTable label="Nodes">
+      <thead>
+        <tr>
+          <th scope="col">Node</th>
+          <th scope="col">State</th>
+          <th scope="col" class="number">
+            Leads
+          </th>
+          <th scope="col">Clock</th>
+          <th scope="col">HTTP</th>
+          <th scope="col">Release</th>
+        </tr>
+      </thead>
+      <tbody>
+        {cluster.nodes.map(({ id, up, draining, clock, http, release }) => (
+          <tr key={id}>
+            <th scope="row">{id}</th>
+            <td>{up ? (draining === true ? 'drained' : 'up') : 'silent'}</td>
+            <td class="number">{cluster.partitions.filter(({ leader }) => leader === id).length}</td>
+            <td>{clock ?? 'unknown'}</td>
+            <td>{http ?? 'unknown'}</td>
+            <td>{release ?? 'unknown'}</td>
+          </tr>
+        ))}
+      </tbody>
+    </ScrollTable>
+  );
+}
+
+function replicasOf(partition: ReportedPartition): string {
+  return partition.replicas
+    .map(({ node }) => {
+      const lag = lagOf(partition, node);
+      return lag === 0 ? String(node) : `${node} (${wholeNumber(lag)} behind)`;
+    })
+    .join(', ');
+}
+
+export function PartitionTable({ cluster }: { readonly cluster: LiveCluster }): JSX.Element {
+  const rows = cluster.partitions.slice(0, ROWS_MAX);
+  const rest = cluster.partitions.length - rows.length;
+  return (
+    <ScrollTable label={rest > 0 ? `Partitions, the first ${ROWS_MAX} of ${rest + ROWS_MAX}` : 'Partitions'}>
+      <thead>
+        <tr>
+          <th scope="col">Partition</th>
+          <th scope="col">Leader</th>
+          <th scope="col" class="number">
+            Term
+          </th>
+          <th scope="col" class="number">
+            Commit
+          </th>
+          <th scope="col">Replicas</th>
+          <th scope="col">Place</th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((partition) => (
+          <tr key={partition.id}>
+            <th scope="row">{partition.id}</th>
+            <td>{partition.leader === 0 ? 'none' : partition.leader}</td>
+            <td class="number">{wholeNumber(partition.term)}</td>
+            <td class="number">{wholeNumber(partition.commit)}</td>
+            <td>{replicasOf(partition)}</td>
+            <td>{partition.placed ? 'as it should be' : 'on its way'}</td>
+          </tr>
+        ))}
+      </tbody>
+    </ScrollTable>
+  );
+}

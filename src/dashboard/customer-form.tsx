@@ -1,0 +1,128 @@
+/** Changes a customer: everything is said anew, and taken only if nobody changed it meanwhile. */
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+
+export interface Override {
+  readonly rule: string;
+  readonly limit: number;
+  readonly burst?: number;
+}
+
+export interface Customer {
+  readonly version: number;
+  readonly tier?: string;
+  readonly overrides: readonly Override[];
+  readonly blocked: boolean;
+}
+
+/** As text fields have it. */
+interface Row {
+  readonly rule: string;
+  readonly limit: string;
+  readonly burst: string;
+}
+
+const NO_ROW: Row = { rule: '', limit: '', burst: '' };
+
+function rowOf({ rule, limit, burst }: Override): Row {
+  return { rule, limit: String(limit), burst: burst === undefined ? '' : String(burst) };
+}
+
+/** What the fields say; the node checks it. */
+function overrideOf({ rule, limit, burst }: Row): Override {
+  return { rule, limit: Number(limit), ...(burst !== '' && { burst: Number(burst) }) };
+}
+
+function RowFields({
+  row,
+  at,
+  changed,
+  remove,
+}: {
+  readonly row: Row;
+  readonly at: number;
+  readonly changed: (row: Row) => void;
+  readonly remove: () => void;
+}): JSX.Element {
+  const field = (name: keyof Row, label: string, type: 'text' | 'number'): JSX.Element => (
+    <label>
+      {label}
+      <input
+        type={type}
+        min={type === 'number' ? 0 : undefined}
+        required={name !== 'burst'}
+        value={row[name]}
+        onInput={({ currentTarget }) => changed({ ...row, [name]: currentTarget.value })}
+      />
+    </label>
+  );
+  return (
+    <fieldset class="override">
+      <legend>Limit {at + 1}</legend>
+      {field('rule', 'Rule', 'text')}
+      {field('limit', 'Limit', 'number')}
+      {field('burst', 'Burst, of buckets', 'number')}
+      <button type="button" onClick={remove}>
+        Take out
+      </button>
+    </fieldset>
+  );
+}
+
+export function CustomerForm({
+  customer,
+  save,
+  remove,
+}: {
+  /** Undefined: nothing is known of it yet. */
+  readonly customer: Customer | undefined;
+  readonly save: (body: unknown) => void;
+  readonly remove: () => void;
+}): JSX.Element {
+  const [tier, setTier] = useState(customer?.tier ?? '');
+  const [blocked, setBlocked] = useState(customer?.blocked ?? false);
+  const [rows, setRows] = useState<readonly Row[]>((customer?.overrides ?? []).map(rowOf));
+  const [isSure, setSure] = useState(false);
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    save({ ...(tier !== '' && { tier }), overrides: rows.map(overrideOf), blocked });
+  };
+  return (
+    <form onSubmit={submit}>
+      <h3>Change it</h3>
+      <label for="tier">Tier</label>
+      <input id="tier" type="text" value={tier} onInput={({ currentTarget }) => setTier(currentTarget.value)} />
+      {rows.map((row, at) => (
+        <RowFields
+          key={at}
+          row={row}
+          at={at}
+          changed={(next) => setRows(rows.map((each, i) => (i === at ? next : each)))}
+          remove={() => setRows(rows.filter((_, i) => i !== at))}
+        />
+      ))}
+      <label class="check">
+        <input type="checkbox" checked={blocked} onChange={({ currentTarget }) => setBlocked(currentTarget.checked)} />
+        Blocked: deny everything
+      </label>
+      <p class="actions">
+        <button type="button" onClick={() => setRows([...rows, NO_ROW])}>
+          Add a limit
+        </button>
+        <button class="primary" type="submit">
+          Save
+        </button>
+        {customer !== undefined &&
+          (isSure ? (
+            <button type="button" class="danger" onClick={remove}>
+              Yes, forget this customer
+            </button>
+          ) : (
+            <button type="button" onClick={() => setSure(true)}>
+              Delete
+            </button>
+          ))}
+      </p>
+    </form>
+  );
+}

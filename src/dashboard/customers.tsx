@@ -1,0 +1,89 @@
+/** What is known of one customer, its tier, limits of its own and block, and how an admin changes that. */
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { type Customer, CustomerForm } from './customer-form.tsx';
+import { Lookup } from './lookup.tsx';
+import { type Answer, ask, messageOf, type Role } from './session.ts';
+
+function pathOf(customer: string): string {
+  return `/v1/customers/${encodeURIComponent(customer)}`;
+}
+
+interface Looked {
+  readonly id: string;
+  readonly answer: Answer;
+}
+
+/** Undefined: nothing is known of it, or it could not be read. */
+function customerIn({ status, body }: Answer): Customer | undefined {
+  return status === 200 ? (body as Customer) : undefined;
+}
+
+function Told({ customer }: { readonly customer: Customer }): JSX.Element {
+  const { version, tier, overrides, blocked } = customer;
+  return (
+    <dl class="facts">
+      <dt>Tier</dt>
+      <dd>{tier ?? 'none'}</dd>
+      <dt>Blocked</dt>
+      <dd>{blocked ? 'yes: everything is denied' : 'no'}</dd>
+      <dt>Limits of its own</dt>
+      <dd>
+        {overrides.length === 0
+          ? 'none'
+          : overrides.map(({ rule, limit, burst }) => (
+              <span key={rule} class="row">
+                {rule}: {limit}
+                {burst !== undefined && `, burst ${burst}`}
+              </span>
+            ))}
+      </dd>
+      <dt>Version</dt>
+      <dd>{version}</dd>
+    </dl>
+  );
+}
+
+export function CustomersView({ role }: { readonly role: Role }): JSX.Element {
+  const [looked, setLooked] = useState<Looked>();
+  const [words, setWords] = useState('');
+  const look = async (id: string): Promise<void> => setLooked({ id, answer: await ask(pathOf(id)) });
+  const change = async (id: string, method: 'PUT' | 'DELETE', ifMatch: string, body?: unknown): Promise<void> => {
+    const answer = await ask(pathOf(id), { method, ifMatch, body });
+    setWords(answer.status === 200 ? 'Done: it binds at every node.' : messageOf(answer));
+    await look(id);
+  };
+  const find = (id: string): void => {
+    setWords('');
+    void look(id);
+  };
+  const customer = looked && customerIn(looked.answer);
+  const isUnknown = looked?.answer.status === 404;
+  return (
+    <>
+      <Lookup label="Customer id" example="acme" found={find} />
+      {looked !== undefined && customer === undefined && (
+        <p class={`message ${isUnknown ? '' : 'bad'}`} role="status">
+          {messageOf(looked.answer)}
+        </p>
+      )}
+      {looked !== undefined && (customer !== undefined || isUnknown) && (
+        <section class="panel" aria-labelledby="customer-title">
+          <h2 id="customer-title">{looked.id}</h2>
+          {customer !== undefined && <Told customer={customer} />}
+          {role === 'admin' && (
+            <CustomerForm
+              key={`${looked.id} ${customer?.version ?? 0}`}
+              customer={customer}
+              save={(body) => void change(looked.id, 'PUT', looked.answer.etag ?? '"0"', body)}
+              remove={() => void change(looked.id, 'DELETE', looked.answer.etag ?? '"0"')}
+            />
+          )}
+          <p class="message" role="status">
+            {words}
+          </p>
+        </section>
+      )}
+    </>
+  );
+}

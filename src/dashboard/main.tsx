@@ -1,0 +1,10 @@
+/** Where the dashboard begins. */
+import { render } from 'preact';
+import { App } from './app.tsx';
+import './colours.css';
+import './layout.css';
+import './views.css';
+import 'uplot/dist/uPlot.min.css';
+
+const root = document.querySelector('#app');
+if (root !== null) render(<App />, root);

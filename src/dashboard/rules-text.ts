@@ -1,0 +1,77 @@
+/**
+ * The rules in force as the text of a document, and what another text would change: by the same reading and comparing as `quorate rules
+ * diff`. Pure.
+ */
+import { Document, isMap, isSeq, visit } from 'yaml';
+import { utf8Length } from '../api/bounded.ts';
+import { RULES_DOCUMENT_BYTES_MAX, type RulesInForce } from '../api/rules-change.ts';
+import { diffRules, type RuleChange } from '../rules/diff.ts';
+import type { Mistake } from '../rules/mistakes.ts';
+import { nativeForm } from '../rules/native-form.ts';
+import { readRules } from '../rules/read-rules.ts';
+import { type LimitWindow, type RuleDefinition, UNIT_MILLIS } from '../rules/rule-definition.ts';
+
+const WIDTH = 100;
+/** Where no document is in force. */
+const EXAMPLE = `rules:
+  - id: per-user
+    key: [ user ]
+    windows: [ { limit: 100, per: minute } ]
+`;
+
+/** As `GET /v1/rules` tells them. */
+export interface KnownRules extends RulesInForce {
+  /** Absent: they did not come as a document. */
+  readonly definitions?: readonly RuleDefinition[];
+}
+
+function windowForm({ limit, windowMillis }: LimitWindow): object {
+  const [unit] = Object.entries(UNIT_MILLIS).find(([, millis]) => millis === windowMillis) ?? [];
+  return unit === undefined ? { limit, windowMillis } : { limit, per: unit };
+}
+
+/**
+ * What is edited to change them; comments of the document that they came as are lost. Undefined if some are of nested descriptors,
+ * which this form has no words for.
+ *
+ * @param definitions undefined: they did not come as a document
+ */
+export function textOfRules(definitions: readonly RuleDefinition[] | undefined): string | undefined {
+  if (definitions === undefined) return EXAMPLE;
+  const rules = definitions.map((definition) => {
+    const form = nativeForm(definition);
+    const { windows } = definition;
+    return form && windows.length > 0 ? { ...form, windows: windows.map(windowForm) } : form;
+  });
+  if (rules.includes(undefined)) return undefined;
+  const document = new Document({ rules });
+  visit(document, {
+    Pair(_, { key, value }) {
+      if (String(key) !== 'rules' && (isMap(value) || isSeq(value))) value.flow = true;
+    },
+  });
+  return document.toString({ lineWidth: WIDTH });
+}
+
+/** What becomes of the rules in force if a text is applied. */
+export type Checked =
+  | { readonly kind: 'mistakes'; readonly mistakes: readonly Mistake[]; readonly isComplete: boolean }
+  | { readonly kind: 'changes'; readonly changes: readonly RuleChange[]; readonly notes: readonly Mistake[] };
+
+export function checkRules(text: string, inForce: readonly RuleDefinition[] | undefined): Checked {
+  const bytes = utf8Length(text);
+  if (bytes > RULES_DOCUMENT_BYTES_MAX) {
+    const message = `a cluster takes documents of at most ${RULES_DOCUMENT_BYTES_MAX} bytes, and this one has ${bytes}`;
+    return { kind: 'mistakes', mistakes: [{ line: 1, column: 1, message }], isComplete: true };
+  }
+  const read = readRules(text);
+  if (read.kind === 'mistakes') return read;
+  return { kind: 'changes', changes: diffRules(inForce ?? [], read.definitions), notes: read.notes };
+}
+
+/** Where a place of a mistake is in the text: an index of UTF-16 units. */
+export function indexOfPlace(text: string, { line, column }: Pick<Mistake, 'line' | 'column'>): number {
+  const lines = text.split('\n');
+  const before = lines.slice(0, line - 1).reduce((sum, each) => sum + each.length + 1, 0);
+  return Math.min(text.length, before + column - 1);
+}

@@ -1,0 +1,89 @@
+/** The rules in force, and the editor for others in their place. */
+import type { JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { ruleInWords, windowInWords } from '../rules/words.ts';
+import { ScrollTable } from './cluster-tables.tsx';
+import { RulesEditor } from './rules-editor.tsx';
+import type { KnownRules } from './rules-text.ts';
+import { ask, messageOf, type Role } from './session.ts';
+import { counted } from './words.ts';
+
+/** Of a table; the editor shows all. */
+const ROWS_MAX = 500;
+
+function RuleTable({ rules }: { readonly rules: KnownRules }): JSX.Element {
+  const { definitions } = rules;
+  const all =
+    definitions === undefined
+      ? rules.rules.map((rule) => ({ id: rule.id, words: windowInWords(rule), meter: rule.meter ?? 'slidingLog' }))
+      : definitions.map((rule) => ({ id: rule.id, words: ruleInWords(rule), meter: rule.meter }));
+  const rest = all.length - ROWS_MAX;
+  return (
+    <ScrollTable label={`Version ${rules.version}: ${counted(all.length, 'rule')}${rest > 0 ? `, the first ${ROWS_MAX}` : ''}`}>
+      <thead>
+        <tr>
+          <th scope="col">Rule</th>
+          <th scope="col">Says</th>
+          <th scope="col">Meter</th>
+        </tr>
+      </thead>
+      <tbody>
+        {all.slice(0, ROWS_MAX).map(({ id, words, meter }) => (
+          <tr key={id}>
+            <th scope="row">{id}</th>
+            <td>{words}</td>
+            <td>{meter}</td>
+          </tr>
+        ))}
+      </tbody>
+    </ScrollTable>
+  );
+}
+
+export function RulesView({
+  role,
+  versionInForce,
+}: {
+  readonly role: Role;
+  /** As the node told last. */
+  readonly versionInForce: number | null;
+}): JSX.Element {
+  const [rules, setRules] = useState<KnownRules>();
+  const [failure, setFailure] = useState('');
+  const [isEditing, setEditing] = useState(false);
+  const [applied, setApplied] = useState(0);
+  useEffect(() => {
+    void ask('/v1/rules').then((answer) => {
+      setFailure(answer.status === 200 ? '' : messageOf(answer));
+      if (answer.status === 200) setRules(answer.body as KnownRules);
+    });
+  }, [versionInForce, applied]);
+  if (rules === undefined)
+    return (
+      <p class="quiet" role="status">
+        {failure === '' ? 'Reading the rules.' : failure}
+      </p>
+    );
+  return (
+    <>
+      <section class="panel" aria-labelledby="rules-title">
+        <h2 id="rules-title">In force</h2>
+        {failure !== '' && <p class="message bad">{failure}</p>}
+        <RuleTable rules={rules} />
+        {!isEditing && (
+          <button class="primary" onClick={() => setEditing(true)}>
+            Edit the rules
+          </button>
+        )}
+      </section>
+      {isEditing && (
+        <RulesEditor
+          inForce={rules}
+          role={role}
+          applied={() => setApplied(applied + 1)}
+          close={() => setEditing(false)}
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,46 @@
+/** Asks for a token. It goes nowhere but to the node that served this page. */
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+
+export function SignIn({
+  isRefused,
+  reason,
+  signIn,
+}: {
+  /** A token was shown, and does not do. */
+  readonly isRefused: boolean;
+  readonly reason: string;
+  readonly signIn: (token: string) => void;
+}): JSX.Element {
+  const [token, setToken] = useState('');
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    if (token.trim() !== '') signIn(token.trim());
+  };
+  return (
+    <form class="panel narrow" onSubmit={submit}>
+      <h2>Show a token</h2>
+      <p>
+        A token of role <code>read</code> shows everything here, one of role <code>admin</code> may change it. It is kept in this tab
+        alone.
+      </p>
+      {isRefused && (
+        <p class="message bad" role="alert">
+          This token does not do: {reason}.
+        </p>
+      )}
+      <label for="token">Token</label>
+      <input
+        id="token"
+        type="password"
+        autocomplete="off"
+        spellcheck={false}
+        value={token}
+        onInput={({ currentTarget }) => setToken(currentTarget.value)}
+      />
+      <button class="primary" type="submit">
+        Look
+      </button>
+    </form>
+  );
+}

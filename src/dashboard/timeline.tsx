@@ -1,0 +1,116 @@
+/** The windows of one user, each from now to its length: how much is used, when something is free again, and when everything is. */
+import type { JSX } from 'preact';
+import { ScrollTable } from './cluster-tables.tsx';
+import { span, wholeNumber } from './words.ts';
+
+export interface WindowStanding {
+  readonly rule: string;
+  readonly limit: number;
+  readonly windowMillis: number;
+  readonly remaining: number;
+  /** Until the whole limit is free. */
+  readonly resetMillis: number;
+  /** Until a request of cost 1 fits; absent: it does now. */
+  readonly retryAfterMillis?: number;
+}
+
+const WIDTH = 1_000;
+const HEIGHT = 56;
+const TOP = 10;
+const BAR = 22;
+
+function Row({ limit: standing }: { readonly limit: WindowStanding }): JSX.Element {
+  const { rule, limit, windowMillis, remaining, resetMillis, retryAfterMillis } = standing;
+  // Windows of the cluster's clock are a little wider than they are called.
+  const length = Math.max(windowMillis, resetMillis, 1);
+  const x = (millis: number): number => (WIDTH * Math.min(millis, length)) / length;
+  const used = limit === 0 ? 1 : Math.min(1, (limit - remaining) / limit);
+  return (
+    <li>
+      <p class="window-name">
+        <strong>{rule}</strong>
+        <span>
+          {wholeNumber(limit - remaining)} of {wholeNumber(limit)} used in {span(windowMillis)}
+        </span>
+      </p>
+      <meter class="visually-hidden" min={0} max={limit} value={limit - remaining} aria-label={`used of ${rule}`} />
+      <svg class="window" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
+        <rect class="track" x={0} y={TOP} width={WIDTH} height={BAR} />
+        <rect class="counting" x={0} y={TOP} width={x(resetMillis)} height={BAR} />
+        <rect class="used" x={0} y={TOP + BAR + 6} width={WIDTH * used} height={6} />
+        {retryAfterMillis !== undefined && (
+          <rect class="denied-until" x={0} y={TOP} width={Math.max(2, x(retryAfterMillis))} height={BAR} />
+        )}
+      </svg>
+      <p class="window-ends">
+        <span>now</span>
+        <span>
+          {retryAfterMillis === undefined ? 'a request fits now' : `denied for ${span(retryAfterMillis)}`}
+          {resetMillis > 0 && `, all free in ${span(resetMillis)}`}
+        </span>
+        <span>{span(length)}</span>
+      </p>
+    </li>
+  );
+}
+
+export function Timeline({ limits }: { readonly limits: readonly WindowStanding[] }): JSX.Element {
+  if (limits.length === 0) return <p class="quiet">No rule is for this user.</p>;
+  return (
+    <>
+      <ul class="timeline">
+        {limits.map((limit) => (
+          <Row key={`${limit.rule}:${limit.windowMillis}`} limit={limit} />
+        ))}
+      </ul>
+      <ul class="legend">
+        <li>
+          <span class="swatch denied-until" aria-hidden="true" /> denied until
+        </li>
+        <li>
+          <span class="swatch counting" aria-hidden="true" /> grants still count until
+        </li>
+        <li>
+          <span class="swatch used" aria-hidden="true" /> part of the limit that is used
+        </li>
+      </ul>
+      <details>
+        <summary>The same as a table</summary>
+        <ScrollTable label="Limits">
+          <thead>
+            <tr>
+              <th scope="col">Rule</th>
+              <th scope="col" class="number">
+                Limit
+              </th>
+              <th scope="col" class="number">
+                Remaining
+              </th>
+              <th scope="col" class="number">
+                Window
+              </th>
+              <th scope="col" class="number">
+                Fits in
+              </th>
+              <th scope="col" class="number">
+                All free in
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {limits.map(({ rule, limit, remaining, windowMillis, retryAfterMillis = 0, resetMillis }) => (
+              <tr key={`${rule}:${windowMillis}`}>
+                <th scope="row">{rule}</th>
+                <td class="number">{wholeNumber(limit)}</td>
+                <td class="number">{wholeNumber(remaining)}</td>
+                <td class="number">{span(windowMillis)}</td>
+                <td class="number">{retryAfterMillis === 0 ? 'now' : span(retryAfterMillis)}</td>
+                <td class="number">{resetMillis === 0 ? 'now' : span(resetMillis)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </ScrollTable>
+      </details>
+    </>
+  );
+}

@@ -1,0 +1,160 @@
+/** What the doors of all nodes answered: over time, by rule, and for whom most. */
+import type { JSX } from 'preact';
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { type TopKey, USAGE_OUTCOMES, type UsageReport } from '../api/usage.ts';
+import { Chart } from './chart.tsx';
+import { ScrollTable } from './cluster-tables.tsx';
+import { OUTCOME_SERIES } from './overview.tsx';
+import { ask, messageOf } from './session.ts';
+import { wholeNumber } from './words.ts';
+
+const SPANS = [
+  { minutes: 60, label: 'hour' },
+  { minutes: 360, label: '6 hours' },
+  { minutes: 1_440, label: 'day' },
+] as const;
+const TOP = 10;
+const AGAIN_MILLIS = 10_000;
+const MINUTE_SECONDS = 60;
+
+interface Told {
+  readonly report: UsageReport | undefined;
+  readonly failure: string;
+}
+
+async function read(minutes: number): Promise<Told> {
+  const query = `/v1/usage?minutes=${minutes}`;
+  const withTop = await ask(`${query}&top=${TOP}`);
+  // Users are not named to everybody.
+  const answer = withTop.status === 403 ? await ask(query) : withTop;
+  if (answer.status === 200) return { report: answer.body as UsageReport, failure: '' };
+  return { report: undefined, failure: messageOf(answer) };
+}
+
+function useUsage(minutes: number): Told {
+  const [told, setTold] = useState<Told>({ report: undefined, failure: '' });
+  useEffect(() => {
+    let isOver = false;
+    const look = async (): Promise<void> => {
+      const next = await read(minutes);
+      if (!isOver) setTold((before) => ({ report: next.report ?? before.report, failure: next.failure }));
+    };
+    void look();
+    const timer = setInterval(() => void look(), AGAIN_MILLIS);
+    return () => {
+      isOver = true;
+      clearInterval(timer);
+    };
+  }, [minutes]);
+  return told;
+}
+
+function History({ report }: { readonly report: UsageReport }): JSX.Element {
+  const { history } = report;
+  const seconds = useMemo(
+    () => history.allowed.map((_, i) => history.fromMillis / 1_000 + i * MINUTE_SECONDS),
+    [history],
+  );
+  const columns = useMemo(() => USAGE_OUTCOMES.map((outcome) => history[outcome]), [history]);
+  return <Chart title="Answers per minute" unit="" series={OUTCOME_SERIES} seconds={seconds} columns={columns} />;
+}
+
+function ByRule({ report }: { readonly report: UsageReport }): JSX.Element {
+  return (
+    <ScrollTable label="By rule">
+      <thead>
+        <tr>
+          <th scope="col">Rule</th>
+          {USAGE_OUTCOMES.map((outcome) => (
+            <th key={outcome} scope="col" class="number">
+              {outcome}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {report.rules.map((row) => (
+          <tr key={row.rule}>
+            <th scope="row">{row.rule}</th>
+            {USAGE_OUTCOMES.map((outcome) => (
+              <td key={outcome} class="number">
+                {wholeNumber(row[outcome])}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </ScrollTable>
+  );
+}
+
+function Top({ label, keys }: { readonly label: string; readonly keys: readonly TopKey[] }): JSX.Element {
+  return (
+    <ScrollTable label={label}>
+      <thead>
+        <tr>
+          <th scope="col">User</th>
+          <th scope="col">Rule</th>
+          <th scope="col" class="number">
+            Answers
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {keys.map(({ userId, rule, count, error }) => (
+          <tr key={`${rule} ${userId}`}>
+            <th scope="row">{userId}</th>
+            <td>{rule}</td>
+            <td class="number">{error === 0 ? wholeNumber(count) : `${wholeNumber(count - error)} to ${wholeNumber(count)}`}</td>
+          </tr>
+        ))}
+      </tbody>
+    </ScrollTable>
+  );
+}
+
+export function UsageView(): JSX.Element {
+  const [minutes, setMinutes] = useState<number>(SPANS[0].minutes);
+  const { report, failure } = useUsage(minutes);
+  return (
+    <>
+      <fieldset class="choice">
+        <legend>The last</legend>
+        {SPANS.map((each) => (
+          <label key={each.minutes}>
+            <input type="radio" name="minutes" checked={each.minutes === minutes} onChange={() => setMinutes(each.minutes)} />
+            {each.label}
+          </label>
+        ))}
+      </fieldset>
+      {failure !== '' && (
+        <p class="message bad" role="alert">
+          {failure}
+        </p>
+      )}
+      {report === undefined ? (
+        <p class="quiet">Reading.</p>
+      ) : (
+        <>
+          <section class="panel charts" aria-label="History">
+            <History report={report} />
+            {report.silent.length > 0 && (
+              <p class="message warning">Without what node {report.silent.join(', ')} answered: it says nothing.</p>
+            )}
+          </section>
+          <section class="panel" aria-label="By rule and user">
+            <ByRule report={report} />
+            {report.top === undefined ? (
+              <p class="quiet">Users are named to tokens, and in an open cluster on the machine of the node alone.</p>
+            ) : (
+              <>
+                <Top label="Denied most, this hour and the one before" keys={report.top.denied} />
+                <Top label="Granted most, this hour and the one before" keys={report.top.allowed} />
+              </>
+            )}
+          </section>
+        </>
+      )}
+    </>
+  );
+}

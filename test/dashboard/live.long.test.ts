@@ -1,0 +1,138 @@
+/** The dashboard in a browser, before an open cluster of three processes under load, of which a leader is killed. */
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually, TestCluster } from '../cluster/harness.ts';
+import { CHROMIUM, goTo, openBrowser, openPage, overflowOf, seriousFindings, type WatchedPage } from './browser.ts';
+
+const RULE = { id: 'default', limit: 20, windowMillis: 60_000, clock: 'cluster' } as const;
+const VIEWS = ['Overview', 'Rules', 'Users', 'Customers', 'Usage', 'Faults'];
+const PHONE = { width: 360, height: 740 };
+/** The node that is looked at; another one is killed. */
+const LOOKED_AT = 1;
+const USERS = 20;
+
+let cluster: TestCluster;
+let browser: Browser;
+let watched: WatchedPage;
+let page: Page;
+let isOver = false;
+let load: Promise<void>;
+
+/** A few requests at a time, at the node that is looked at, until the test is over. */
+async function keepAsking(): Promise<void> {
+  for (let i = 0; !isOver; i += 1) {
+    await cluster.allow(LOOKED_AT, { userId: `user-${i % USERS}` }).catch(() => undefined);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+async function summaryHas(words: string): Promise<void> {
+  await page.locator('#summary', { hasText: words }).waitFor();
+}
+
+describe.skipIf(CHROMIUM === undefined)('the dashboard of a node', () => {
+  beforeAll(async () => {
+    cluster = await TestCluster.start({ rules: [RULE], partitions: 8 });
+    browser = await openBrowser();
+    watched = await openPage(browser, `http://127.0.0.1:${cluster.port(LOOKED_AT)}`);
+    ({ page } = watched);
+    load = keepAsking();
+  });
+  afterAll(async () => {
+    isOver = true;
+    await load;
+    await browser.close();
+    await cluster.stop();
+  });
+
+  it('shows the cluster, and the rate of its answers', async () => {
+    await summaryHas('All 3 nodes are up, and all 8 partitions have a leader.');
+    expect(await page.locator('.node .tile').count()).toBe(24);
+    expect(await page.locator('.node .tile.leader').count()).toBe(8);
+    await eventually('answers are seen', async () => {
+      const shown = await page.locator('.figures dd').first().textContent();
+      return Number(shown) > 0 ? true : undefined;
+    });
+  });
+
+  it('shows live that a leader is killed, who takes over, and that it comes back', async () => {
+    const { partitions } = await cluster.status();
+    const victim = partitions.map(({ leader }) => leader).find((leader) => leader !== LOOKED_AT) ?? 0;
+    await cluster.kill(victim);
+    await page.locator(`.node[data-node="${victim}"][data-state="silent"]`).waitFor();
+    await summaryHas(`ode ${victim} says nothing`);
+    await eventually('every partition is led by another node', async () => {
+      const leaders = page.locator(`.node:not([data-node="${victim}"]) .tile.leader`);
+      return (await leaders.count()) === partitions.length ? true : undefined;
+    });
+    await goTo(page, 'Faults');
+    await page.getByText(`node ${victim} says nothing any more`).waitFor();
+    await page.getByText(`lost the leader, node ${victim}`).first().waitFor();
+    await page.getByText(/node \d leads \d+ partitions? \(.*\) now/).first().waitFor();
+    await goTo(page, 'Overview');
+    await cluster.startMissing();
+    await summaryHas('All 3 nodes are up');
+  });
+
+  it('says so when its own node is gone, and where else to look, and goes on when it is back', async () => {
+    await cluster.kill(LOOKED_AT);
+    const alert = page.getByRole('alert').filter({ hasText: 'Not live' });
+    await alert.waitFor();
+    expect(await alert.getByRole('link').count()).toBe(2);
+    await cluster.startMissing();
+    await alert.waitFor({ state: 'detached' });
+    await summaryHas('All 3 nodes are up');
+  });
+
+  it('shows how a user stands, and what was answered', async () => {
+    await goTo(page, 'Users');
+    await page.getByLabel('User id').fill('user-1');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'user-1' }).waitFor();
+    await page.getByText(/of 20 used in 1 min/).waitFor();
+    await goTo(page, 'Usage');
+    await page.getByRole('region', { name: 'By rule' }).getByRole('rowheader', { name: 'default' }).waitFor();
+  });
+
+  it('shows what rules would change, and that no browser may change an open cluster', async () => {
+    await goTo(page, 'Rules');
+    await page.getByRole('button', { name: 'Edit the rules' }).click();
+    await page.getByText('per-user is added').waitFor();
+    await page.getByLabel('Document of rules').fill('rules:\n  - { id: a, key: user }\n');
+    await page.getByText(/a rule needs windows/).waitFor();
+    expect(await page.getByRole('button', { name: 'Apply this difference' }).isDisabled()).toBe(true);
+    await page.getByText(/lets no browser change it/).waitFor();
+  });
+
+  it.each(VIEWS)('has nothing serious that keeps anybody out, and fits on a phone: %s', async (view) => {
+    await goTo(page, view);
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Use dark colours' }).click();
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.setViewportSize(PHONE);
+    expect(await overflowOf(page)).toBeLessThanOrEqual(0);
+    await page.setViewportSize({ width: 1_280, height: 800 });
+    await page.getByRole('button', { name: 'Use light colours' }).click();
+  });
+
+  it('is used by keyboard alone', async () => {
+    await goTo(page, 'Overview');
+    await page.reload();
+    await summaryHas('All 3 nodes');
+    await page.keyboard.press('Tab');
+    expect(await page.evaluate('document.activeElement.textContent')).toContain('Skip to the view');
+    await page.keyboard.press('Enter');
+    expect(await page.evaluate('document.activeElement.tagName')).toBe('H1');
+    await page.getByRole('link', { name: 'Rules' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'Rules' }).waitFor();
+    await eventually('the title has the focus', async () =>
+      (await page.evaluate('document.activeElement.textContent')) === 'Rules' ? true : undefined,
+    );
+  });
+
+  it('has asked nobody else for anything, and broken no policy', () => {
+    expect(watched.outside).toEqual([]);
+    expect(watched.complaints).toEqual([]);
+  });
+});

@@ -1,0 +1,136 @@
+/** The dashboard in a browser, before a cluster that asks for tokens: one to look, one to change. */
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually, TestCluster } from '../cluster/harness.ts';
+import { CHROMIUM, goTo, openBrowser, openPage, seriousFindings, type WatchedPage } from './browser.ts';
+
+const RULE = { id: 'default', limit: 20, windowMillis: 60_000, clock: 'cluster' } as const;
+const DOCUMENT = `rules:
+  - { id: free, match: { tier: free }, key: customer, group: tier, windows: { limit: 5, per: minute } }
+  - { id: per-customer, key: customer, group: tier, windows: { limit: 50, per: minute } }
+`;
+
+let cluster: TestCluster;
+let browser: Browser;
+let watched: WatchedPage;
+let page: Page;
+let admin = '';
+let reader = '';
+
+/** A token, made by whoever may. */
+async function made(role: string): Promise<string> {
+  return eventually(`a token of role ${role}`, async () => {
+    const response = await fetch(`http://127.0.0.1:${cluster.port(1)}/v1/tokens`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...(admin !== '' && { authorization: `Bearer ${admin}` }) },
+      body: JSON.stringify({ role, name: role }),
+    });
+    const { token } = (await response.json()) as { token?: string };
+    return token;
+  });
+}
+
+async function signIn(token: string): Promise<void> {
+  await page.getByLabel('Token').fill(token);
+  await page.getByRole('button', { name: 'Look' }).click();
+}
+
+describe.skipIf(CHROMIUM === undefined)('the dashboard of a closed cluster', () => {
+  beforeAll(async () => {
+    cluster = await TestCluster.start({ rules: [RULE], partitions: 4 });
+    admin = await made('admin');
+    reader = await made('read');
+    browser = await openBrowser();
+    watched = await openPage(browser, `http://127.0.0.1:${cluster.port(1)}`, true);
+    ({ page } = watched);
+  });
+  afterAll(async () => {
+    await browser.close();
+    await cluster.stop();
+  });
+
+  it('asks for a token, and refuses a wrong one', async () => {
+    await page.getByRole('heading', { name: 'Show a token' }).waitFor();
+    expect(await seriousFindings(page)).toEqual([]);
+    await signIn('qt_wrong');
+    await page.getByRole('alert').filter({ hasText: 'This token does not do' }).waitFor();
+  });
+
+  it('shows all to a token of role read, and lets it change nothing', async () => {
+    await signIn(reader);
+    await page.getByText('read token: look only').waitFor();
+    await page.locator('#summary', { hasText: 'All 3 nodes are up' }).waitFor();
+    await goTo(page, 'Rules');
+    await page.getByRole('button', { name: 'Edit the rules' }).click();
+    await page.getByText('per-user is added').waitFor();
+    expect(await page.getByRole('button', { name: 'Apply this difference' }).isDisabled()).toBe(true);
+    await goTo(page, 'Customers');
+    await page.getByLabel('Customer id').fill('acme');
+    await page.keyboard.press('Enter');
+    await page.getByText('nothing is known of this customer').first().waitFor();
+    expect(await page.getByRole('button', { name: 'Save' }).count()).toBe(0);
+  });
+
+  it('keeps the token in this tab alone', async () => {
+    expect(await page.evaluate('localStorage.length')).toBe(0);
+    expect(await page.evaluate('document.cookie')).toBe('');
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('heading', { name: 'Show a token' }).waitFor();
+    expect(await page.evaluate('sessionStorage.getItem("quorate-token")')).toBeNull();
+  });
+
+  it('lets an admin apply rules, after it showed the mistakes and the difference', async () => {
+    await signIn(admin);
+    await page.getByText('admin token').waitFor();
+    await goTo(page, 'Rules');
+    await page.getByRole('button', { name: 'Edit the rules' }).click();
+    const text = page.getByLabel('Document of rules');
+    await text.fill(DOCUMENT.replace('limit: 5', 'limit: five'));
+    await page.getByRole('button', { name: /line 2/ }).click();
+    expect(await page.evaluate('document.activeElement.selectionStart')).toBe(DOCUMENT.indexOf('5, per'));
+    await text.fill(DOCUMENT);
+    await page.getByText('free is added').waitFor();
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Apply this difference' }).click();
+    await page.getByText(/Version \d+ is in force/).waitFor();
+    await page.getByRole('rowheader', { name: 'per-customer' }).waitFor();
+    await page.getByText(/Nothing differs/).waitFor();
+    expect(await page.getByRole('button', { name: 'Apply this difference' }).isDisabled()).toBe(true);
+  });
+
+  it('lets an admin change a customer, unless somebody else did meanwhile', async () => {
+    await goTo(page, 'Customers');
+    await page.getByLabel('Customer id').fill('acme');
+    await page.keyboard.press('Enter');
+    await page.getByLabel('Tier').fill('free');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Done: it binds at every node.').waitFor();
+    await page.getByRole('definition').filter({ hasText: 'free' }).waitFor();
+    const response = await fetch(`http://127.0.0.1:${cluster.port(2)}/v1/customers/acme`, {
+      method: 'PUT',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${admin}` },
+      body: '{"tier":"free","blocked":true}',
+    });
+    expect(response.status).toBe(200);
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText(/another version/).waitFor();
+    await page.getByText('yes: everything is denied').waitFor();
+    expect(await seriousFindings(page)).toEqual([]);
+  });
+
+  it('shows nothing more once its token is revoked', async () => {
+    const id = admin.split('_')[1] ?? '';
+    const other = await made('admin');
+    const response = await fetch(`http://127.0.0.1:${cluster.port(1)}/v1/tokens/${id}`, {
+      method: 'DELETE',
+      headers: { authorization: `Bearer ${other}` },
+    });
+    expect(response.status).toBe(200);
+    await page.getByRole('heading', { name: 'Show a token' }).waitFor();
+  });
+
+  it('has asked nobody else for anything, and broken no policy', () => {
+    expect(watched.outside).toEqual([]);
+    expect(watched.complaints).toEqual([]);
+  });
+});
