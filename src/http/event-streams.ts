@@ -44,6 +44,8 @@ export class EventStreams {
   /** Unless `isFull`. @param first what is told to it alone, at once */
   add(listener: Listener, first: string): void {
     const { response } = listener;
+    // Its client left before it could be told anything.
+    if (response.destroyed) return;
     response.once('close', () => this.#remove(listener));
     this.#listeners.set(listener, 0);
     response.write(first);
@@ -56,6 +58,8 @@ export class EventStreams {
     const text = this.#init.next();
     for (const [listener, stuckTurns] of this.#listeners) {
       const { response, mayListen } = listener;
+      // What was told last is on its way still.
+      if (response.writableEnded) continue;
       if (!mayListen()) response.end();
       else if (!response.writableNeedDrain) {
         response.write(text);

@@ -9,6 +9,7 @@ import { callerOf } from './callers.ts';
 import type { HttpDoorInit } from './door-init.ts';
 import { EventStreams, LISTENERS_MAX } from './event-streams.ts';
 import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
+import { forbidden } from './local-callers.ts';
 
 export const EVENTS = '/v1/events';
 /** To look at more takes milliseconds: of so many partitions for each second the cluster is told less often. */
@@ -33,6 +34,14 @@ const TOO_MANY = refused(
   `${LISTENERS_MAX} clients listen to this node already, as many as may; ask another node`,
 );
 const LEAVING = refused('leaving', 'this node stops, is drained or belongs to no cluster; ask another node');
+
+const FORBIDDEN = forbidden('events are told to no page of another site');
+
+/** A page of somebody else's cannot read what it is told, and would take the places of those who can. */
+function isForOtherSite({ headers }: FastifyRequest): boolean {
+  const site = headers['sec-fetch-site'];
+  return site !== undefined && site !== 'same-origin' && site !== 'none';
+}
 
 function eventOf(name: string, data: unknown): string {
   return `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
@@ -99,7 +108,8 @@ export function addEventsRoute(app: FastifyInstance, init: HttpDoorInit): void {
       id === undefined ? node.access.mode() === 'open' : node.access.callerById(id) !== undefined;
   };
   app.get(EVENTS, { exposeHeadRoute: false }, (request, reply) => {
-    if (node.wantsNoClients()) sendAnswer(reply, LEAVING);
+    if (isForOtherSite(request)) sendAnswer(reply, FORBIDDEN);
+    else if (node.wantsNoClients()) sendAnswer(reply, LEAVING);
     else if (streams.isFull) sendAnswer(reply, TOO_MANY);
     else {
       reply.hijack();

@@ -96,6 +96,13 @@ describe('the stream of events', () => {
     });
   });
 
+  it('is refused to a page of another site', async () => {
+    const port = await door.listen();
+    const asked = async (site: string): Promise<number> =>
+      (await fetch(`http://127.0.0.1:${port}/v1/events`, { headers: { 'sec-fetch-site': site } })).status;
+    expect([await asked('cross-site'), await asked('same-site')]).toEqual([403, 403]);
+  });
+
   it('ends when the node wants no clients, and is refused then', async () => {
     const port = await door.listen();
     const listening = await listen(port);

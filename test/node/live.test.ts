@@ -1,0 +1,111 @@
+/** What a node tells of what happens just now, before a core that the test plays. */
+import { describe, expect, it } from 'vitest';
+import type { ClusterReport } from '../../src/api/cluster-report.ts';
+import type { UsageQuery, UsageResult } from '../../src/api/usage.ts';
+import type { ClusterView } from '../../src/node/cluster-view.ts';
+import { DoorUsage } from '../../src/node/door-usage.ts';
+import { Live } from '../../src/node/live.ts';
+import type { NodeReadiness } from '../../src/node/readiness.ts';
+
+const REPORT: ClusterReport = {
+  self: { id: 1, standing: 'member', refusedBy: [] },
+  nodes: [],
+  version: 1,
+  settledVersion: 1,
+  rules: null,
+  partitions: [{ id: 0, leader: 1, term: 1, commit: 1, placed: true, replicas: [] }],
+};
+
+class Played {
+  nowMillis = 0;
+  report = REPORT;
+  status = 'ready';
+  readonly asked: { readonly query: UsageQuery; readonly done: (result: UsageResult) => void }[] = [];
+  readonly live: Live;
+
+  constructor() {
+    const usage = {
+      ask: (query: UsageQuery, done: (result: UsageResult) => void) => this.asked.push({ query, done }),
+    };
+    const core = {
+      router: { openCount: 3 },
+      waitingCount: 2,
+      capacity: { stateBytes: 10, stateBytesMax: 20 },
+      usage,
+    };
+    const clocks = { monotonicMillis: () => this.nowMillis, wallMillis: () => this.nowMillis };
+    const current = (): { status: string } => ({ status: this.status });
+    const readiness = {
+      get current() {
+        return current();
+      },
+      core,
+    };
+    const view = { report: () => this.report };
+    this.live = new Live({
+      readiness: readiness as unknown as NodeReadiness,
+      view: view as unknown as ClusterView,
+      usage: new DoorUsage(clocks),
+      clocks,
+    });
+  }
+
+  /** All nodes have counted so many grants. */
+  answer(allowed: number): void {
+    const history = {
+      fromMillis: 0,
+      allowed: [0, allowed],
+      denied: [0, 0],
+      unavailable: [0, 0],
+      degraded: [0, 0],
+    };
+    const report = { minutes: 2, nodes: [1, 2], silent: [3], rules: [], history };
+    this.asked.at(-1)?.done({ ok: true, report });
+  }
+}
+
+describe('the figures of a node', () => {
+  it('hold the rates of the cluster, as of the question before', () => {
+    const played = new Played();
+    expect(played.live.figures()).toMatchObject({ rates: null, times: null, openRequests: 3, waitingProposals: 2 });
+    played.answer(100);
+    played.nowMillis = 1_000;
+    expect(played.live.figures().rates).toBeNull();
+    played.answer(130);
+    played.nowMillis = 2_000;
+    expect(played.live.figures().rates).toEqual({
+      perSecond: { allowed: 30, denied: 0, unavailable: 0, degraded: 0 },
+      nodes: [1, 2],
+      silent: [3],
+    });
+  });
+
+  it('ask no more while a question is open, and tell no rates that are old', () => {
+    const played = new Played();
+    for (const [second, allowed] of [100, 130].entries()) {
+      played.nowMillis = 1_000 * second;
+      played.live.figures();
+      played.answer(allowed);
+    }
+    for (const [millis, isTold] of [[2_000, true], [6_000, true], [6_001, false]] as const) {
+      played.nowMillis = millis;
+      expect(played.live.figures().rates !== null).toBe(isTold);
+    }
+    expect(played.asked.length).toBe(3);
+  });
+});
+
+describe('the faults of a node', () => {
+  it('are looked for once the node has started', () => {
+    const played = new Played();
+    played.status = 'starting';
+    played.live.look();
+    played.report = { ...REPORT, partitions: [{ ...REPORT.partitions[0]!, leader: 2 }] };
+    played.status = 'ready';
+    played.live.look();
+    expect(played.live.faults()).toEqual([]);
+    played.report = REPORT;
+    played.live.look();
+    expect(played.live.faults()).toMatchObject([{ kind: 'leaderElected', node: 1, partitions: [0] }]);
+  });
+});
