@@ -37,10 +37,6 @@ export class EventStreams {
     return this.#listeners.size >= LISTENERS_MAX;
   }
 
-  get size(): number {
-    return this.#listeners.size;
-  }
-
   /** Unless `isFull`. @param first what is told to it alone, at once */
   add(listener: Listener, first: string): void {
     const { response } = listener;
