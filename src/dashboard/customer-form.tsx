@@ -44,12 +44,13 @@ function RowFields({
   readonly changed: (row: Row) => void;
   readonly remove: () => void;
 }): JSX.Element {
-  const field = (name: keyof Row, label: string, type: 'text' | 'number'): JSX.Element => (
+  const field = (name: keyof Row, label: string): JSX.Element => (
     <label>
       {label}
       <input
-        type={type}
-        min={type === 'number' ? 0 : undefined}
+        type="text"
+        inputMode={name === 'rule' ? 'text' : 'numeric'}
+        pattern={name === 'rule' ? undefined : '[0-9]+'}
         required={name !== 'burst'}
         value={row[name]}
         onInput={({ currentTarget }) => changed({ ...row, [name]: currentTarget.value })}
@@ -59,9 +60,9 @@ function RowFields({
   return (
     <fieldset class="override">
       <legend>Limit {at + 1}</legend>
-      {field('rule', 'Rule', 'text')}
-      {field('limit', 'Limit', 'number')}
-      {field('burst', 'Burst, of buckets', 'number')}
+      {field('rule', 'Rule')}
+      {field('limit', 'Limit')}
+      {field('burst', 'Burst, of buckets')}
       <button type="button" onClick={remove}>
         Take out
       </button>
