@@ -17,7 +17,7 @@ export class EventReader {
    * @throws RangeError if more than 8 MiB came without the end of an event
    */
   read(text: string): ServerEvent[] {
-    const blocks = (this.#pending + text.replaceAll('\r\n', '\n')).split('\n\n');
+    const blocks = (this.#pending + text).replaceAll('\r\n', '\n').split('\n\n');
     this.#pending = blocks.pop() ?? '';
     if (this.#pending.length > PENDING_CHARACTERS_MAX)
       throw new RangeError(`an event is longer than ${PENDING_CHARACTERS_MAX} characters`);

@@ -9,7 +9,7 @@ import { sendAnswer } from './http-answer.ts';
 import { formatNoRoute } from './refusals.ts';
 
 /** As the router of the server has it. */
-export const DASHBOARD_FILE = '/dashboard/*';
+export const DASHBOARD_FILE = '/dashboard/:file';
 
 /** Nothing but what this node serves is loaded, asked or run, and nobody shows the page inside another. */
 const CONTENT_SECURITY_POLICY = [
@@ -47,7 +47,7 @@ function send(
   void reply.type(type).send(takesGzip ? gzipped : bytes);
 }
 
-type OfFile = FastifyRequest<{ Params: { '*': string } }>;
+type OfFile = FastifyRequest<{ Params: { file: string } }>;
 
 export function addDashboardRoutes(app: FastifyInstance, { node }: HttpDoorInit): void {
   const answer = async (request: FastifyRequest, reply: FastifyReply, name: string): Promise<FastifyReply> => {
@@ -58,5 +58,5 @@ export function addDashboardRoutes(app: FastifyInstance, { node }: HttpDoorInit)
     return reply;
   };
   app.get('/', async (request, reply) => answer(request, reply, INDEX));
-  app.get(DASHBOARD_FILE, async (request: OfFile, reply) => answer(request, reply, request.params['*']));
+  app.get(DASHBOARD_FILE, async (request: OfFile, reply) => answer(request, reply, request.params.file));
 }

@@ -13,7 +13,7 @@ const READ: Roles = ['read'];
 /** By method and route, as the router of the server has it. */
 export const ROUTE_ROLES: Readonly<Record<string, Roles>> = {
   'GET /': 'anybody',
-  'GET /dashboard/*': 'anybody',
+  'GET /dashboard/:file': 'anybody',
   'GET /healthz': 'anybody',
   'GET /readyz': 'anybody',
   'POST /v1/allow': DECIDE,

@@ -56,7 +56,7 @@ const NAMED: readonly (readonly [RegExp, string])[] = [
   [/^\/v1\/rules\/.+$/, ONE_RULE],
   [/^\/v1\/tokens\/[^/]+$/, ONE_TOKEN],
   [/^\/v1\/backup\/[^/]+$/, ONE_BACKUP],
-  [/^\/dashboard\/.+$/, DASHBOARD_FILE],
+  [/^\/dashboard\/[^/]+$/, DASHBOARD_FILE],
 ];
 /** Of the other routes that are told. The router takes any path that it is asked about for a pattern: some would be broken ones. */
 const PLAIN_PATH = /^[\w/]+$/;
