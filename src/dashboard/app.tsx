@@ -65,11 +65,14 @@ function Connection({ feed }: { readonly feed: Feed }): JSX.Element {
 
 /** Where else the same is shown, while this node does not answer. */
 function Elsewhere({ feed }: { readonly feed: Feed }): JSX.Element {
-  const others = (feed.cluster?.nodes ?? []).filter(({ id, http }) => http !== null && id !== feed.cluster?.self.id);
+  const others = (feed.cluster?.nodes ?? []).filter(
+    ({ id, http }) => http !== null && id !== feed.cluster?.self.id,
+  );
   return (
     <div class="banner bad" role="alert">
       <p>
-        <strong>Not live:</strong> {feed.reason}. What is shown is the last that was heard; this page asks again by itself.
+        <strong>Not live:</strong> {feed.reason}. What is shown is the last that was heard; this page asks
+        again by itself.
       </p>
       {others.length > 0 && (
         <p>
@@ -85,7 +88,15 @@ function Elsewhere({ feed }: { readonly feed: Feed }): JSX.Element {
   );
 }
 
-function Shown({ view, feed, role }: { readonly view: View; readonly feed: Feed; readonly role: Role }): JSX.Element {
+function Shown({
+  view,
+  feed,
+  role,
+}: {
+  readonly view: View;
+  readonly feed: Feed;
+  readonly role: Role;
+}): JSX.Element {
   switch (view) {
     case 'overview':
       return <Overview feed={feed} />;
@@ -168,7 +179,10 @@ export function App(): JSX.Element {
       <div class="who">
         {feed.status !== 'signIn' && <span class="role">{ROLES[role]}</span>}
         {token !== undefined && <button onClick={() => sign(undefined)}>Sign out</button>}
-        <button onClick={switchTheme} aria-label={theme === 'dark' ? 'Use light colours' : 'Use dark colours'}>
+        <button
+          onClick={switchTheme}
+          aria-label={theme === 'dark' ? 'Use light colours' : 'Use dark colours'}
+        >
           {theme === 'dark' ? 'Light' : 'Dark'}
         </button>
       </div>

@@ -2,6 +2,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import UPlot from 'uplot';
+import { clockTime } from './words.ts';
 
 export interface Series {
   readonly label: string;
@@ -42,8 +43,8 @@ function optionsOf(host: HTMLElement, { unit, series }: ChartProps): UPlot.Optio
     cursor: { show: false },
     scales: { y: { range: (_, _min, max) => [0, Math.max(1, max * 1.1)] } },
     axes: [
-      axis,
-      { ...axis, size: 56, values: (_, ticks) => ticks.map((tick) => `${tick.toLocaleString('en')}${unit}`) },
+      { ...axis, space: 80, values: (_, ticks) => ticks.map((tick) => clockTime(1_000 * tick)) },
+      { ...axis, size: 68, values: (_, ticks) => ticks.map((tick) => `${tick.toLocaleString('en')}${unit}`) },
     ],
     series: [
       {},
@@ -91,7 +92,14 @@ export function Chart(props: ChartProps): JSX.Element {
           {props.series.map(({ label, colour, dash }) => (
             <li key={label}>
               <svg width="24" height="8" aria-hidden="true">
-                <line x1="0" y1="4" x2="24" y2="4" class={`stroke ${colour.slice(2)}`} stroke-dasharray={dash.join(' ')} />
+                <line
+                  x1="0"
+                  y1="4"
+                  x2="24"
+                  y2="4"
+                  class={`stroke ${colour.slice(2)}`}
+                  stroke-dasharray={dash.join(' ')}
+                />
               </svg>
               {label}
             </li>

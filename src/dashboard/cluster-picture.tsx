@@ -43,10 +43,17 @@ function stateOf({ up, draining, clock }: ReportedNode): string {
   return clock === null || clock === 'fit' ? 'up' : `clock too ${clock}`;
 }
 
-function NodeCard({ node, cluster }: { readonly node: ReportedNode; readonly cluster: LiveCluster }): JSX.Element {
+function NodeCard({
+  node,
+  cluster,
+}: {
+  readonly node: ReportedNode;
+  readonly cluster: LiveCluster;
+}): JSX.Element {
   const held = cluster.partitions.filter(({ replicas }) => replicas.some((each) => each.node === node.id));
   const led = held.filter(({ leader }) => leader === node.id).length;
-  const drawn = held.length <= TILES_MAX ? held : held.filter((each) => !isUsual(each, node.id)).slice(0, TILES_MAX);
+  const drawn =
+    held.length <= TILES_MAX ? held : held.filter((each) => !isUsual(each, node.id)).slice(0, TILES_MAX);
   const state = stateOf(node);
   return (
     <div class={`node ${node.up ? 'up' : 'down'}`} data-node={node.id} data-state={state}>
@@ -67,7 +74,9 @@ function NodeCard({ node, cluster }: { readonly node: ReportedNode; readonly clu
         ))}
       </div>
       {drawn.length < held.length && (
-        <p class="quiet">{counted(held.length - drawn.length, 'partition')} as they should be are not drawn</p>
+        <p class="quiet">
+          {counted(held.length - drawn.length, 'partition')} as they should be are not drawn
+        </p>
       )}
     </div>
   );

@@ -92,7 +92,12 @@ export function CustomerForm({
     <form onSubmit={submit}>
       <h3>Change it</h3>
       <label for="tier">Tier</label>
-      <input id="tier" type="text" value={tier} onInput={({ currentTarget }) => setTier(currentTarget.value)} />
+      <input
+        id="tier"
+        type="text"
+        value={tier}
+        onInput={({ currentTarget }) => setTier(currentTarget.value)}
+      />
       {rows.map((row, at) => (
         <RowFields
           key={at}
@@ -103,7 +108,11 @@ export function CustomerForm({
         />
       ))}
       <label class="check">
-        <input type="checkbox" checked={blocked} onChange={({ currentTarget }) => setBlocked(currentTarget.checked)} />
+        <input
+          type="checkbox"
+          checked={blocked}
+          onChange={({ currentTarget }) => setBlocked(currentTarget.checked)}
+        />
         Blocked: deny everything
       </label>
       <p class="actions">

@@ -48,7 +48,12 @@ export function CustomersView({ role }: { readonly role: Role }): JSX.Element {
   const [looked, setLooked] = useState<Looked>();
   const [words, setWords] = useState('');
   const look = async (id: string): Promise<void> => setLooked({ id, answer: await ask(pathOf(id)) });
-  const change = async (id: string, method: 'PUT' | 'DELETE', ifMatch: string, body?: unknown): Promise<void> => {
+  const change = async (
+    id: string,
+    method: 'PUT' | 'DELETE',
+    ifMatch: string,
+    body?: unknown,
+  ): Promise<void> => {
     const answer = await ask(pathOf(id), { method, ifMatch, body });
     setWords(answer.status === 200 ? 'Done: it binds at every node.' : messageOf(answer));
     await look(id);

@@ -79,7 +79,10 @@ export class LiveFeed {
           this.#set({ status: 'signIn', reason: error.message });
           return;
         }
-        this.#set({ status: 'lost', reason: error instanceof RefusedError ? error.message : 'the node does not answer' });
+        this.#set({
+          status: 'lost',
+          reason: error instanceof RefusedError ? error.message : 'the node does not answer',
+        });
       }
       await new Promise((resolve) => setTimeout(resolve, AGAIN_MILLIS));
     }

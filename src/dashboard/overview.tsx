@@ -31,17 +31,20 @@ function Figure({ name, value }: { readonly name: string; readonly value: string
 }
 
 function Figures({ figures }: { readonly figures: LiveFigures | undefined }): JSX.Element {
-  const { rates, times, openRequests, stateBytes, stateBytesMax } = figures ?? {};
+  const { rates, times, openRequests, stateBytes, stateBytesMax = 0 } = figures ?? {};
   return (
     <dl class="figures">
       <Figure name="allowed per second" value={rate(rates?.perSecond.allowed)} />
       <Figure name="denied per second" value={rate(rates?.perSecond.denied)} />
       <Figure name="unavailable per second" value={rate(rates?.perSecond.unavailable)} />
       <Figure name="99th percentile, this node" value={millis(times?.p99Millis)} />
-      <Figure name="open requests, this node" value={openRequests === undefined ? '–' : wholeNumber(openRequests)} />
       <Figure
-        name="remembered, this node"
-        value={stateBytes === undefined ? '–' : `${bytes(stateBytes)} of ${bytes(stateBytesMax ?? 0)}`}
+        name="open requests, this node"
+        value={openRequests === undefined ? '–' : wholeNumber(openRequests)}
+      />
+      <Figure
+        name={`remembered of ${bytes(stateBytesMax)}, this node`}
+        value={stateBytes === undefined ? '–' : bytes(stateBytes)}
       />
     </dl>
   );
@@ -52,7 +55,9 @@ export function Overview({ feed }: { readonly feed: Feed }): JSX.Element {
   if (cluster === undefined)
     return (
       <p class="quiet" role="status">
-        {figures?.readiness.status === 'starting' ? 'This node is starting.' : 'Waiting for the first report.'}
+        {figures?.readiness.status === 'starting'
+          ? 'This node is starting.'
+          : 'Waiting for the first report.'}
       </p>
     );
   const { gravity, words } = clusterInWords(cluster);
@@ -87,7 +92,9 @@ export function Overview({ feed }: { readonly feed: Feed }): JSX.Element {
           seconds={samples.seconds}
           columns={samples.times}
         />
-        {silent.length > 0 && <p class="quiet">Without what node {silent.join(', ')} answered: it says nothing.</p>}
+        {silent.length > 0 && (
+          <p class="quiet">Without what node {silent.join(', ')} answered: it says nothing.</p>
+        )}
       </section>
       <section class="panel" aria-labelledby="last-faults">
         <h2 id="last-faults">The last faults</h2>

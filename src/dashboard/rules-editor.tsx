@@ -13,7 +13,7 @@ import { counted } from './words.ts';
 /** After the last key: reading a long document takes a while. */
 const CHECK_MILLIS = 250;
 const WHY_NOT: Readonly<Record<Exclude<Role, 'admin'>, string>> = {
-  open: 'This cluster is open, and lets no browser change it: apply the text with `quorate rules apply`, or make a token of role admin.',
+  open: 'This cluster is open, and lets no browser change it: apply the text with quorate rules apply, or make a token of role admin.',
   read: 'Applying needs a token of role admin.',
 };
 
@@ -64,7 +64,13 @@ function Change({ change }: { readonly change: RuleChange }): JSX.Element {
   );
 }
 
-function Difference({ checked, inForce }: { readonly checked: Extract<Checked, { kind: 'changes' }>; readonly inForce: KnownRules }): JSX.Element {
+function Difference({
+  checked,
+  inForce,
+}: {
+  readonly checked: Extract<Checked, { kind: 'changes' }>;
+  readonly inForce: KnownRules;
+}): JSX.Element {
   const { changes, notes } = checked;
   const replaced = inForce.definitions === undefined ? inForce.rules.map(({ id }) => id) : [];
   return (
@@ -76,7 +82,8 @@ function Difference({ checked, inForce }: { readonly checked: Extract<Checked, {
       </p>
       {replaced.length > 0 && (
         <p class="message warning">
-          The rules in force did not come as a document: {counted(replaced.length, 'rule')} would go ({replaced.slice(0, 10).join(', ')}).
+          The rules in force did not come as a document: {counted(replaced.length, 'rule')} would go (
+          {replaced.slice(0, 10).join(', ')}).
         </p>
       )}
       <ul class="findings">
@@ -101,13 +108,18 @@ interface Applying {
 async function applyRules(text: string, version: number): Promise<Applying> {
   const answer = await ask('/v1/rules', {
     method: 'PUT',
-    body: text,
-    contentType: 'application/yaml',
+    yaml: text,
     ifMatch: `"${version}"`,
   });
   if (answer.status !== 200 && answer.status !== 202) return { state: 'failed', words: messageOf(answer) };
-  const { version: now, pending } = answer.body as { readonly version: number; readonly pending: readonly number[] };
-  const rest = pending.length === 0 ? 'every partition decides by it' : `${counted(pending.length, 'partition')} will, with a leader`;
+  const { version: now, pending } = answer.body as {
+    readonly version: number;
+    readonly pending: readonly number[];
+  };
+  const rest =
+    pending.length === 0
+      ? 'every partition decides by it'
+      : `${counted(pending.length, 'partition')} will, with a leader`;
   return { state: 'done', words: `Version ${now} is in force: ${rest}.` };
 }
 
@@ -149,12 +161,17 @@ export function RulesEditor({
     applied();
   };
   const mayApply =
-    role === 'admin' && checked?.kind === 'changes' && checked.changes.length > 0 && applying.state !== 'under way';
+    role === 'admin' &&
+    checked?.kind === 'changes' &&
+    checked.changes.length > 0 &&
+    applying.state !== 'under way';
   return (
     <section class="panel editor" aria-labelledby="editor-title">
       <h2 id="editor-title">Edit</h2>
       {begun === undefined && (
-        <p class="message warning">Rules of nested descriptors are in force: paste the whole document that is to replace them.</p>
+        <p class="message warning">
+          Rules of nested descriptors are in force: paste the whole document that is to replace them.
+        </p>
       )}
       <label for="rules-text">Document of rules</label>
       <textarea

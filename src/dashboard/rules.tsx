@@ -15,11 +15,17 @@ function RuleTable({ rules }: { readonly rules: KnownRules }): JSX.Element {
   const { definitions } = rules;
   const all =
     definitions === undefined
-      ? rules.rules.map((rule) => ({ id: rule.id, words: windowInWords(rule), meter: rule.meter ?? 'slidingLog' }))
+      ? rules.rules.map((rule) => ({
+          id: rule.id,
+          words: windowInWords(rule),
+          meter: rule.meter ?? 'slidingLog',
+        }))
       : definitions.map((rule) => ({ id: rule.id, words: ruleInWords(rule), meter: rule.meter }));
   const rest = all.length - ROWS_MAX;
   return (
-    <ScrollTable label={`Version ${rules.version}: ${counted(all.length, 'rule')}${rest > 0 ? `, the first ${ROWS_MAX}` : ''}`}>
+    <ScrollTable
+      label={`Version ${rules.version}: ${counted(all.length, 'rule')}${rest > 0 ? `, the first ${ROWS_MAX}` : ''}`}
+    >
       <thead>
         <tr>
           <th scope="col">Rule</th>

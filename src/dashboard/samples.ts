@@ -23,13 +23,16 @@ export const NO_SAMPLES: Samples = {
   times: TIME_SERIES.map(() => []),
 };
 
+function kept<T>(column: readonly T[], value: T): T[] {
+  return [...column, value].slice(-SAMPLES_MAX);
+}
+
 /** With the newest behind the others, and the oldest dropped. A clock that stepped back begins anew. */
 export function withSample(samples: Samples, figures: LiveFigures): Samples {
   const { atMillis, rates, times } = figures;
   const second = atMillis / 1_000;
   const last = samples.seconds.at(-1);
   if (last !== undefined && second <= last) return withSample(NO_SAMPLES, figures);
-  const kept = <T>(column: readonly T[], value: T): T[] => [...column, value].slice(-SAMPLES_MAX);
   return {
     seconds: kept(samples.seconds, second),
     rates: samples.rates.map((column, i) => {

@@ -29,15 +29,17 @@ export interface Answer {
 
 export interface Asked {
   readonly method?: 'GET' | 'PUT' | 'POST' | 'DELETE';
-  /** Sent as JSON, or as it is with a `contentType`. */
+  /** Sent as JSON. */
   readonly body?: unknown;
-  readonly contentType?: string;
+  /** Sent instead as it is: a document of rules. */
+  readonly yaml?: string;
   readonly ifMatch?: string | undefined;
 }
 
 /** Never throws. */
 export async function ask(path: string, asked: Asked = {}): Promise<Answer> {
-  const { method = 'GET', body, contentType, ifMatch } = asked;
+  const { method = 'GET', ifMatch } = asked;
+  const sent = sentOf(asked);
   try {
     const response = await fetch(path, {
       method,
@@ -45,10 +47,10 @@ export async function ask(path: string, asked: Asked = {}): Promise<Answer> {
       signal: AbortSignal.timeout(ANSWER_MILLIS_MAX),
       headers: {
         ...headersWith(tokenOf()),
-        ...(body !== undefined && { 'content-type': contentType ?? 'application/json' }),
+        ...(sent !== undefined && { 'content-type': sent.type }),
         ...(ifMatch !== undefined && { 'if-match': ifMatch }),
       },
-      ...(body !== undefined && { body: contentType === undefined ? JSON.stringify(body) : String(body) }),
+      ...(sent !== undefined && { body: sent.body }),
     });
     const text = await response.text();
     return {
@@ -59,6 +61,11 @@ export async function ask(path: string, asked: Asked = {}): Promise<Answer> {
   } catch (error) {
     return { status: 0, etag: undefined, body: { message: `no answer: ${String(error)}` } };
   }
+}
+
+function sentOf({ body, yaml }: Asked): { readonly type: string; readonly body: string } | undefined {
+  if (yaml !== undefined) return { type: 'application/yaml', body: yaml };
+  return body === undefined ? undefined : { type: 'application/json', body: JSON.stringify(body) };
 }
 
 function parsed(text: string): unknown {

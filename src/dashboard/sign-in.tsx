@@ -21,8 +21,8 @@ export function SignIn({
     <form class="panel narrow" onSubmit={submit}>
       <h2>Show a token</h2>
       <p>
-        A token of role <code>read</code> shows everything here, one of role <code>admin</code> may change it. It is kept in this tab
-        alone.
+        A token of role <code>read</code> shows everything here, one of role <code>admin</code> may change it.
+        It is kept in this tab alone.
       </p>
       {isRefused && (
         <p class="message bad" role="alert">

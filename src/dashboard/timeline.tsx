@@ -33,7 +33,13 @@ function Row({ limit: standing }: { readonly limit: WindowStanding }): JSX.Eleme
           {wholeNumber(limit - remaining)} of {wholeNumber(limit)} used in {span(windowMillis)}
         </span>
       </p>
-      <meter class="visually-hidden" min={0} max={limit} value={limit - remaining} aria-label={`used of ${rule}`} />
+      <meter
+        class="visually-hidden"
+        min={0}
+        max={limit}
+        value={limit - remaining}
+        aria-label={`used of ${rule}`}
+      />
       <svg class="window" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
         <rect class="track" x={0} y={TOP} width={WIDTH} height={BAR} />
         <rect class="counting" x={0} y={TOP} width={x(resetMillis)} height={BAR} />

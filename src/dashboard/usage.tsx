@@ -56,7 +56,9 @@ function History({ report }: { readonly report: UsageReport }): JSX.Element {
     [history],
   );
   const columns = useMemo(() => USAGE_OUTCOMES.map((outcome) => history[outcome]), [history]);
-  return <Chart title="Answers per minute" unit="" series={OUTCOME_SERIES} seconds={seconds} columns={columns} />;
+  return (
+    <Chart title="Answers per minute" unit="" series={OUTCOME_SERIES} seconds={seconds} columns={columns} />
+  );
 }
 
 function ByRule({ report }: { readonly report: UsageReport }): JSX.Element {
@@ -105,7 +107,9 @@ function Top({ label, keys }: { readonly label: string; readonly keys: readonly 
           <tr key={`${rule} ${userId}`}>
             <th scope="row">{userId}</th>
             <td>{rule}</td>
-            <td class="number">{error === 0 ? wholeNumber(count) : `${wholeNumber(count - error)} to ${wholeNumber(count)}`}</td>
+            <td class="number">
+              {error === 0 ? wholeNumber(count) : `${wholeNumber(count - error)} to ${wholeNumber(count)}`}
+            </td>
           </tr>
         ))}
       </tbody>
@@ -122,7 +126,12 @@ export function UsageView(): JSX.Element {
         <legend>The last</legend>
         {SPANS.map((each) => (
           <label key={each.minutes}>
-            <input type="radio" name="minutes" checked={each.minutes === minutes} onChange={() => setMinutes(each.minutes)} />
+            <input
+              type="radio"
+              name="minutes"
+              checked={each.minutes === minutes}
+              onChange={() => setMinutes(each.minutes)}
+            />
             {each.label}
           </label>
         ))}
@@ -139,13 +148,17 @@ export function UsageView(): JSX.Element {
           <section class="panel charts" aria-label="History">
             <History report={report} />
             {report.silent.length > 0 && (
-              <p class="message warning">Without what node {report.silent.join(', ')} answered: it says nothing.</p>
+              <p class="message warning">
+                Without what node {report.silent.join(', ')} answered: it says nothing.
+              </p>
             )}
           </section>
           <section class="panel" aria-label="By rule and user">
             <ByRule report={report} />
             {report.top === undefined ? (
-              <p class="quiet">Users are named to tokens, and in an open cluster on the machine of the node alone.</p>
+              <p class="quiet">
+                Users are named to tokens, and in an open cluster on the machine of the node alone.
+              </p>
             ) : (
               <>
                 <Top label="Denied most, this hour and the one before" keys={report.top.denied} />

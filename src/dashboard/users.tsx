@@ -103,8 +103,8 @@ export function UsersView({ role }: { readonly role: Role }): JSX.Element {
             </p>
           )}
           <p class="quiet">
-            As its leader says, by version {standing.rulesVersion} of the rules, at {clockTime(looked.atMillis)}; asked again every two
-            seconds. A request of cost 1 would find this.
+            As its leader says, by version {standing.rulesVersion} of the rules, at{' '}
+            {clockTime(looked.atMillis)}; asked again every two seconds. A request of cost 1 would find this.
           </p>
           <Timeline limits={standing.limits} />
           {role === 'admin' && (

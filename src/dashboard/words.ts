@@ -43,7 +43,9 @@ export function span(spanMillis: number): string {
 export function bytes(value: number): string {
   if (value < 1_024) return `${value} B`;
   if (value < 1_048_576) return `${(value / 1_024).toFixed(1)} KiB`;
-  return `${(value / 1_048_576).toFixed(1)} MiB`;
+  return value < 10_485_760
+    ? `${(value / 1_048_576).toFixed(1)} MiB`
+    : `${wholeNumber(value / 1_048_576)} MiB`;
 }
 
 /** Of the day, by the clock of the one who looks. */
@@ -98,14 +100,17 @@ export function clusterInWords({ nodes, partitions }: LiveCluster): { gravity: G
   const down = nodes.filter(({ up }) => !up).map(({ id }) => id);
   const leaderless = partitions.filter(({ leader }) => leader === 0).length;
   const moving = partitions.filter(({ placed }) => !placed).length;
+  if (down.length === 0 && leaderless === 0 && moving === 0)
+    return {
+      gravity: 'good',
+      words: `All ${counted(nodes.length, 'node')} are up, and every partition has a leader.`,
+    };
   const parts: string[] = [];
   if (leaderless > 0) parts.push(`${counted(leaderless, 'partition')} without a leader deny everything`);
   if (down.length > 0) parts.push(`node ${down.join(', ')} says nothing`);
-  if (moving > 0) parts.push(`${counted(moving, 'partition is', 'partitions are')} on the way to other nodes`);
-  if (parts.length === 0) {
-    const words = `All ${counted(nodes.length, 'node')} are up, and all ${counted(partitions.length, 'partition')} have a leader.`;
-    return { gravity: 'good', words };
-  }
+  if (moving > 0)
+    parts.push(`${counted(moving, 'partition is', 'partitions are')} on the way to other nodes`);
+  if (leaderless === 0) parts.push('every partition has a leader');
   const gravity = leaderless > 0 || down.length > 0 ? 'bad' : 'warning';
   const sentence = parts.join('; ');
   return { gravity, words: `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}.` };

@@ -42,7 +42,7 @@ function send(
     void reply.code(304).send();
     return;
   }
-  const takesGzip = /\bgzip\b/.test(String(request.headers['accept-encoding'] ?? ''));
+  const takesGzip = /\bgzip\b/.test(request.headers['accept-encoding'] ?? '');
   if (takesGzip) void reply.header('content-encoding', 'gzip');
   void reply.type(type).send(takesGzip ? gzipped : bytes);
 }
@@ -50,7 +50,11 @@ function send(
 type OfFile = FastifyRequest<{ Params: { file: string } }>;
 
 export function addDashboardRoutes(app: FastifyInstance, { node }: HttpDoorInit): void {
-  const answer = async (request: FastifyRequest, reply: FastifyReply, name: string): Promise<FastifyReply> => {
+  const answer = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    name: string,
+  ): Promise<FastifyReply> => {
     const file = (await dashboardFiles()).get(name);
     if (node.wantsNoClients()) void reply.header('connection', 'close');
     if (file === undefined) sendAnswer(reply, formatNoRoute(request.method, request.url, []));

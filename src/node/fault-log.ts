@@ -36,11 +36,7 @@ export class FaultLog {
       if (was === undefined) continue;
       this.#changed(node.id, [was.up, node.up], ['nodeHeard', 'nodeSilent']);
       this.#changed(node.id, [isUnfit(was), isUnfit(node)], ['clockUnfit', 'clockFit']);
-      this.#changed(
-        node.id,
-        [was.draining === true, node.draining === true],
-        ['drainBegun', 'drainEnded'],
-      );
+      this.#changed(node.id, [was.draining === true, node.draining === true], ['drainBegun', 'drainEnded']);
     }
   }
 

@@ -10,7 +10,9 @@ export const CHROMIUM = [process.env['CHROMIUM'] ?? '', ...PATHS].find(
   (path) => path !== '' && existsSync(path),
 );
 if (CHROMIUM === undefined)
-  console.warn(`the dashboard is not tested in a browser: none of ${PATHS.join(', ')} is there, and CHROMIUM names none`);
+  console.warn(
+    `the dashboard is not tested in a browser: none of ${PATHS.join(', ')} is there, and CHROMIUM names none`,
+  );
 
 /** Not how long it should take: after this it never will. */
 const LIMIT_MILLIS = 240_000;

@@ -4,7 +4,8 @@ import { EventReader } from '../../src/dashboard/event-reader.ts';
 
 describe('a stream of events', () => {
   it('is read the same however it is cut', () => {
-    const text = 'retry: 2000\n\nevent: a\ndata: {"x":1}\n\n: quiet\n\ndata: one\ndata: two\n\nevent: b\r\ndata:3\r\n\r\n';
+    const text =
+      'retry: 2000\n\nevent: a\ndata: {"x":1}\n\n: quiet\n\ndata: one\ndata: two\n\nevent: b\r\ndata:3\r\n\r\n';
     const expected = [
       { name: 'a', data: '{"x":1}' },
       { name: 'message', data: 'one\ntwo' },

@@ -22,7 +22,10 @@ async function made(role: string): Promise<string> {
   return eventually(`a token of role ${role}`, async () => {
     const response = await fetch(`http://127.0.0.1:${cluster.port(1)}/v1/tokens`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', ...(admin !== '' && { authorization: `Bearer ${admin}` }) },
+      headers: {
+        'content-type': 'application/json',
+        ...(admin !== '' && { authorization: `Bearer ${admin}` }),
+      },
       body: JSON.stringify({ role, name: role }),
     });
     const { token } = (await response.json()) as { token?: string };

@@ -8,13 +8,20 @@ const { rules: _, ...report } = REPORT;
 const CLUSTER: LiveCluster = { ...report, rulesVersion: 1 };
 const WELL: LiveCluster = { ...CLUSTER, nodes: CLUSTER.nodes.map((node) => ({ ...node, up: true })) };
 
+function at(second: number, changes: Partial<LiveFigures> = {}): LiveFigures {
+  return { ...FIGURES, atMillis: 1_000 * second, ...changes };
+}
+
 describe('the cluster in words', () => {
   it('is well only if every node is heard, and every partition has a leader and is in its place', () => {
     expect(clusterInWords(WELL)).toEqual({
       gravity: 'good',
-      words: 'All 2 nodes are up, and all 1 partition have a leader.',
+      words: 'All 2 nodes are up, and every partition has a leader.',
     });
-    expect(clusterInWords(CLUSTER)).toEqual({ gravity: 'bad', words: 'Node 2 says nothing.' });
+    expect(clusterInWords(CLUSTER)).toEqual({
+      gravity: 'bad',
+      words: 'Node 2 says nothing; every partition has a leader.',
+    });
     const leaderless = WELL.partitions.map((partition) => ({ ...partition, leader: 0 }));
     expect(clusterInWords({ ...WELL, partitions: leaderless }).gravity).toBe('bad');
     const moving = WELL.partitions.map((partition) => ({ ...partition, placed: false }));
@@ -47,12 +54,6 @@ describe('the cluster in words', () => {
 });
 
 describe('the samples of a chart', () => {
-  const at = (second: number, changes: Partial<LiveFigures> = {}): LiveFigures => ({
-    ...FIGURES,
-    atMillis: 1_000 * second,
-    ...changes,
-  });
-
   it('are a column for each series, with nothing where nothing is known', () => {
     const samples = withSample(withSample(NO_SAMPLES, at(1)), at(2, { rates: null, times: null }));
     expect(samples.seconds).toEqual([1, 2]);

@@ -41,7 +41,8 @@ describe('the dashboard', () => {
       const file = await get(path);
       expect([path, file.statusCode]).toEqual([path, 200]);
       expect(file.headers['x-content-type-options']).toBe('nosniff');
-      if (!path.endsWith('.svg')) expect(file.headers['cache-control']).toContain('immutable');
+      const isHashed = !path.endsWith('.svg');
+      expect(String(file.headers['cache-control']).includes('immutable')).toBe(isHashed);
     }
     expect(page.headers['cache-control']).toBe('no-cache');
   });
@@ -62,15 +63,21 @@ describe('the dashboard', () => {
     expect(sent).toBeLessThan(BYTES_MAX);
   });
 
-  it.each(['/dashboard/nothing.js', '/dashboard/', '/dashboard/..%2f..%2fpackage.json', '/dashboard/../../package.json'])(
-    'has no file %s',
-    async (path) => {
-      expect((await get(path)).statusCode).toBe(404);
-    },
-  );
+  it.each([
+    '/dashboard/nothing.js',
+    '/dashboard/',
+    '/dashboard/..%2f..%2fpackage.json',
+    '/dashboard/../../package.json',
+  ])('has no file %s', async (path) => {
+    expect((await get(path)).statusCode).toBe(404);
+  });
 
   it('takes no other method', async () => {
-    const answer = await door.app.inject({ method: 'POST', url: '/dashboard/a.js', headers: { host: 'localhost' } });
+    const answer = await door.app.inject({
+      method: 'POST',
+      url: '/dashboard/a.js',
+      headers: { host: 'localhost' },
+    });
     expect([answer.statusCode, answer.headers['allow']]).toEqual([405, 'GET, HEAD']);
   });
 });

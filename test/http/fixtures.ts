@@ -195,9 +195,7 @@ export class Door {
         this.describedRefunds.push(request);
         done(this.refundedDescribed, PARTITION);
       },
-      changeNodes: this.changeNodes,
-      drain: this.drain,
-      upgrade: this.upgrade,
+ changeNodes: this.changeNodes,
       rules: () => this.rules,
       rule: (id) =>
         this.rules && { version: this.rules.version, body: this.rules.rules.find((rule) => rule.id === id) },
@@ -224,8 +222,13 @@ export class Door {
   }
 
   /** What knows nothing of users. */
-  #untold(): Pick<NodeBehindDoor, 'readiness' | 'wantsNoClients' | 'cluster' | 'backup'> {
+  #untold(): Pick<
+    NodeBehindDoor,
+    'readiness' | 'wantsNoClients' | 'cluster' | 'backup' | 'drain' | 'upgrade'
+  > {
     return {
+      drain: this.drain,
+      upgrade: this.upgrade,
       readiness: () => this.readiness,
       wantsNoClients: () => this.readiness.status === 'stopping',
       cluster: () => REPORT,

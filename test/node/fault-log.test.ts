@@ -50,14 +50,24 @@ describe('the log of faults', () => {
     log.look(reportOf([nodeOf(1)], []));
     log.look(reportOf([nodeOf(1, { clock: 'fast', draining: true }), nodeOf(2)], []));
     log.look(reportOf([nodeOf(1), nodeOf(2)], []));
-    expect(log.faults.map(({ kind }) => kind)).toEqual(['drainEnded', 'clockFit', 'drainBegun', 'clockUnfit']);
+    expect(log.faults.map(({ kind }) => kind)).toEqual([
+      'drainEnded',
+      'clockFit',
+      'drainBegun',
+      'clockUnfit',
+    ]);
   });
 
   it('is bounded, in faults and in the partitions that one names', () => {
     const many = Array.from({ length: 2 * FAULT_PARTITIONS_MAX }, () => 1);
     log.look(reportOf([nodeOf(1)], many));
     for (let i = 1; i <= FAULTS_MAX + 5; i += 1)
-      log.look(reportOf([nodeOf(1)], many.map(() => 1 + (i % 2))));
+      log.look(
+        reportOf(
+          [nodeOf(1)],
+          many.map(() => 1 + (i % 2)),
+        ),
+      );
     expect(log.faults.length).toBe(FAULTS_MAX);
     expect(log.faults[0]).toMatchObject({ id: FAULTS_MAX + 5, count: many.length });
     expect(log.faults[0]?.partitions?.length).toBe(FAULT_PARTITIONS_MAX);

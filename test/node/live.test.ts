@@ -67,7 +67,12 @@ class Played {
 describe('the figures of a node', () => {
   it('hold the rates of the cluster, as of the question before', () => {
     const played = new Played();
-    expect(played.live.figures()).toMatchObject({ rates: null, times: null, openRequests: 3, waitingProposals: 2 });
+    expect(played.live.figures()).toMatchObject({
+      rates: null,
+      times: null,
+      openRequests: 3,
+      waitingProposals: 2,
+    });
     played.answer(100);
     played.nowMillis = 1_000;
     expect(played.live.figures().rates).toBeNull();
@@ -87,7 +92,11 @@ describe('the figures of a node', () => {
       played.live.figures();
       played.answer(allowed);
     }
-    for (const [millis, isTold] of [[2_000, true], [6_000, true], [6_001, false]] as const) {
+    for (const [millis, isTold] of [
+      [2_000, true],
+      [6_000, true],
+      [6_001, false],
+    ] as const) {
       played.nowMillis = millis;
       expect(played.live.figures().rates !== null).toBe(isTold);
     }

@@ -45,7 +45,8 @@ describe('the package', () => {
   });
 
   it('holds no test, source, map or folder of ours that users cannot run', () => {
-    const isOurs = /^dist\/(?:(?:src|raft|storage)\/.*\.(?:js|d\.ts)|dashboard\/[\w.-]+\.(?:html|js|css|svg|md))$/;
+    const isOurs =
+      /^dist\/(?:(?:src|raft|storage)\/.*\.(?:js|d\.ts)|dashboard\/[\w.-]+\.(?:html|js|css|svg|md))$/;
     const others = files.filter((path) => !isOurs.test(path));
     expect(others).toEqual(['LICENSE', 'README.md', 'bin/quorate.mjs', 'package.json']);
   });

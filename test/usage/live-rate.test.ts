@@ -7,7 +7,11 @@ import { RecentFigures } from '../../src/usage/recent-figures.ts';
 const MINUTE = 60_000;
 
 /** @param allowed of the minute before, and of the one under way */
-function reportOf(minute: number, allowed: readonly number[], nodes: readonly number[] = [1, 2, 3]): UsageReport {
+function reportOf(
+  minute: number,
+  allowed: readonly number[],
+  nodes: readonly number[] = [1, 2, 3],
+): UsageReport {
   const zeros = allowed.map(() => 0);
   const fromMillis = (minute - 1) * MINUTE;
   const history = { fromMillis, allowed, denied: zeros, unavailable: zeros, degraded: zeros };
