@@ -145,6 +145,21 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a node', () => {
     );
   });
 
+  it('is watched by what would object', async () => {
+    const other = await openPage(browser, `http://127.0.0.1:${cluster.port(LOOKED_AT)}`);
+    await other.page.locator('#summary').waitFor();
+    await other.page.evaluate(
+      `document.querySelector('main').innerHTML = '<button></button><p style="color: red"></p><img src="http://other.example/a">'`,
+    );
+    expect((await seriousFindings(other.page)).join(' ')).toContain('button-name');
+    await eventually('the policy objects', () =>
+      ['style', 'img'].every((what) => other.complaints.some((text) => text.includes(what)))
+        ? true
+        : undefined,
+    );
+    await other.page.context().close();
+  });
+
   it('has asked nobody else for anything, and broken no policy', () => {
     expect(watched.outside).toEqual([]);
     expect(watched.complaints).toEqual([]);
