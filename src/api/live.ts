@@ -6,6 +6,9 @@ import type { ClusterReport } from './cluster-report.ts';
 import type { Readiness } from './readiness.ts';
 import type { UsageCounts } from './usage.ts';
 
+/** To look at a report takes milliseconds where there are more: of so many partitions for each second it is looked at less often. */
+export const PARTITIONS_PER_SECOND = 512;
+
 /** The report without its rules, which may be long: whoever wants them asks when their version is another. */
 export type LiveCluster = Omit<ClusterReport, 'rules'> & {
   /** Null while none are known. */

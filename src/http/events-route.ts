@@ -3,7 +3,7 @@
  * ones. It ends when the node stops or is drained, and when the token it was asked with is revoked.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { liveClusterOf } from '../api/live.ts';
+import { liveClusterOf, PARTITIONS_PER_SECOND } from '../api/live.ts';
 import { UNAVAILABLE_RETRY_SECONDS } from '../api/refusals.ts';
 import { callerOf } from './callers.ts';
 import type { HttpDoorInit } from './door-init.ts';
@@ -12,8 +12,6 @@ import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
 import { forbidden } from './local-callers.ts';
 
 export const EVENTS = '/v1/events';
-/** To look at more takes milliseconds: of so many partitions for each second the cluster is told less often. */
-const PARTITIONS_PER_SECOND = 512;
 /** After which a client comes again, if its own ways say nothing else. */
 const RETRY_MILLIS = 2_000;
 const HEADERS = {

@@ -116,7 +116,8 @@ export class ClusterView {
       const seen = this.#reports.get(node);
       return seen !== undefined && now - seen.atMillis <= SILENT_MILLIS_MAX;
     };
-    const { nodes, version, settledVersion, clusterVersion, rules, self } = this.#known();
+    const { nodes, version, settledVersion, clusterVersion, rules, replicasOf, self } = this.#known();
+    const reports = this.#byPartition();
     const { state: standing, ...why } = self.standing;
     return {
       self: {
@@ -140,33 +141,55 @@ export class ClusterView {
       settledVersion,
       ...(clusterVersion !== undefined && { clusterVersion }),
       rules: rules === undefined ? null : { version: rules.version, rules: rules.rules },
-      partitions: Array.from({ length: this.#partitionCount }, (_, id) => this.#partition(id, isUp)),
+      partitions: Array.from({ length: this.#partitionCount }, (_, id) =>
+        partitionOf(id, { reports: reports.get(id) ?? [], isUp, wanted: replicasOf(id) }),
+      ),
     };
   }
 
-  #partition(id: number, isUp: (node: NodeId) => boolean): ReportedPartition {
-    const { replicasOf } = this.#known();
-    const reports: (PartitionReport & { readonly node: NodeId })[] = [];
-    for (const [node, { report }] of this.#reports) {
-      const found = report.partitions.find(({ partition }) => partition === id);
-      if (found !== undefined) reports.push({ ...found, node });
-    }
-    const claims = reports.filter(({ node, isLeader }) => isLeader && isUp(node));
-    const leader = claims.sort((a, b) => b.term - a.term)[0];
-    // Without a leader, who has applied most knows best who belongs to the group.
-    const informed = leader ?? reports.sort((a, b) => b.applied - a.applied)[0];
-    return {
-      id,
-      leader: leader?.node ?? 0,
-      term: Math.max(0, ...reports.map(({ term }) => term)),
-      commit: Math.max(0, ...reports.map(({ commit }) => commit)),
-      placed: isSameSet(informed?.members ?? [], replicasOf(id)),
-      replicas: (informed?.members ?? []).map((node) => {
-        const seen = reports.find((report) => report.node === node);
-        return { node, match: seen?.lastIndex ?? 0, applied: seen?.applied ?? 0 };
-      }),
-    };
+  /** What the nodes told last, by partition: one is looked for in none of the others. */
+  #byPartition(): ReadonlyMap<number, ReplicaReport[]> {
+    const found = new Map<number, ReplicaReport[]>();
+    for (const [node, { report }] of this.#reports)
+      for (const told of report.partitions) {
+        const reports = found.get(told.partition);
+        if (reports === undefined) found.set(told.partition, [{ ...told, node }]);
+        else reports.push({ ...told, node });
+      }
+    return found;
   }
+}
+
+type ReplicaReport = PartitionReport & { readonly node: NodeId };
+
+function partitionOf(
+  id: number,
+  {
+    reports,
+    isUp,
+    wanted,
+  }: {
+    readonly reports: readonly ReplicaReport[];
+    readonly isUp: (node: NodeId) => boolean;
+    /** The nodes that should hold it. */
+    readonly wanted: readonly NodeId[];
+  },
+): ReportedPartition {
+  const claims = reports.filter(({ node, isLeader }) => isLeader && isUp(node));
+  const [leader] = claims.sort((a, b) => b.term - a.term);
+  // Without a leader, who has applied most knows best who belongs to the group.
+  const informed = leader ?? reports.toSorted((a, b) => b.applied - a.applied)[0];
+  return {
+    id,
+    leader: leader?.node ?? 0,
+    term: Math.max(0, ...reports.map(({ term }) => term)),
+    commit: Math.max(0, ...reports.map(({ commit }) => commit)),
+    placed: isSameSet(informed?.members ?? [], wanted),
+    replicas: (informed?.members ?? []).map((node) => {
+      const seen = reports.find((report) => report.node === node);
+      return { node, match: seen?.lastIndex ?? 0, applied: seen?.applied ?? 0 };
+    }),
+  };
 }
 
 function spokenBy(report: NodeReport | undefined): Pick<ReportedNode, 'speaks' | 'release'> {

@@ -1,5 +1,11 @@
 /** What this node tells those who watch the cluster: the figures of the last seconds, and the last faults. It only tells. */
-import type { Fault, LiveBehindDoor, LiveFigures, LiveRates } from '../api/live.ts';
+import {
+  type Fault,
+  type LiveBehindDoor,
+  type LiveFigures,
+  type LiveRates,
+  PARTITIONS_PER_SECOND,
+} from '../api/live.ts';
 import type { UsageReport } from '../api/usage.ts';
 import { LatestTimes } from '../usage/latest-times.ts';
 import { LiveRate } from '../usage/live-rate.ts';
@@ -28,15 +34,21 @@ export class Live implements LiveBehindDoor {
   readonly #faults: FaultLog;
   #rates: { readonly of: LiveRates | null; readonly atMillis: number } | undefined;
   #isAsking = false;
+  #untilLook = 0;
 
   constructor(init: LiveInit) {
     this.#init = init;
     this.#faults = new FaultLog(init.clocks.wallMillis);
   }
 
-  /** Looks for faults; to be called every second or so. */
+  /** Looks for faults; to be called once a second. */
   look(): void {
-    if (this.#init.readiness.current.status !== 'starting') this.#faults.look(this.#init.view.report());
+    const { readiness, view } = this.#init;
+    this.#untilLook -= 1;
+    if (this.#untilLook > 0 || readiness.current.status === 'starting') return;
+    const report = view.report();
+    this.#untilLook = Math.ceil(report.partitions.length / PARTITIONS_PER_SECOND);
+    this.#faults.look(report);
   }
 
   readonly faults = (): readonly Fault[] => this.#faults.faults;
