@@ -1,5 +1,5 @@
 /** `POST /v1/allow`: one request for a grant. It reads the body, asks, and has the answer formatted. */
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { DescribedDone, DescribedRequest } from '../api/described.ts';
 import type { NodeBehindDoor } from '../api/front-door.ts';
 import type { AllowRequest } from '../api/request.ts';
@@ -7,7 +7,7 @@ import { parseAllowBody } from './allow-body.ts';
 import { formatAnswer } from './answer-format.ts';
 import { clientOf } from './callers.ts';
 import type { HttpDoorInit } from './door-init.ts';
-import { sendAnswer } from './http-answer.ts';
+import { type HttpAnswer, sendAnswer } from './http-answer.ts';
 import { rateLimitHeaders } from './rate-limit-headers.ts';
 import { headerUserOf } from './user-header.ts';
 
@@ -23,8 +23,44 @@ export function askFor(
   else node.allow(wanted, done);
 }
 
+/** One request for a grant, on its way. */
+export interface Asking {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly wanted: AllowRequest | DescribedRequest;
+  /** When it was read, on the monotonic clock. */
+  readonly startedMillis: number;
+}
+
+/**
+ * Asks, counts what came of it, and answers.
+ *
+ * @param shown the answer as its route shows it; it is counted as it was
+ */
+export function askAndAnswer(
+  init: HttpDoorInit,
+  { request, reply, wanted, startedMillis }: Asking,
+  shown: (answer: HttpAnswer) => HttpAnswer = (answer) => answer,
+): void {
+  const { shedding } = init.node;
+  const share = shedding.entered(clientOf(request), 1);
+  askFor(init.node, wanted, (answer, partition) => {
+    shedding.left(share, 1);
+    const limitHeaders =
+      answer.kind === 'decision' && answer.decision.isBlocked !== true
+        ? rateLimitHeaders(answer.decision, init.settings.rateLimitHeaders, init.wallMillis())
+        : {};
+    const formatted = formatAnswer(answer, partition, limitHeaders);
+    init.node.answered(wanted, answer, startedMillis);
+    init.observe(formatted.status, startedMillis);
+    // It may have come before the node began to stop.
+    if (init.node.wantsNoClients()) void reply.header('connection', 'close');
+    sendAnswer(reply, shown(formatted));
+  });
+}
+
 export function addAllowRoute(app: FastifyInstance, init: HttpDoorInit): void {
-  const { rateLimitHeaders: forms, userHeader } = init.settings;
+  const { userHeader } = init.settings;
   app.post(ALLOW, (request, reply) => {
     const startedMillis = init.monotonicMillis();
     // Throws InvalidBodyError, which the error handler of the server turns into a 400.
@@ -32,21 +68,7 @@ export function addAllowRoute(app: FastifyInstance, init: HttpDoorInit): void {
     // Who named the user in a header may have nothing else to say.
     const body = request.body === undefined && headerUser !== undefined ? {} : request.body;
     const wanted = parseAllowBody(body, headerUser);
-    const { shedding } = init.node;
-    const share = shedding.entered(clientOf(request), 1);
-    askFor(init.node, wanted, (answer, partition) => {
-      shedding.left(share, 1);
-      const limitHeaders =
-        answer.kind === 'decision' && answer.decision.isBlocked !== true
-          ? rateLimitHeaders(answer.decision, forms, init.wallMillis())
-          : {};
-      const formatted = formatAnswer(answer, partition, limitHeaders);
-      init.node.answered(wanted, answer, startedMillis);
-      init.observe(formatted.status, startedMillis);
-      // It may have come before the node began to stop.
-      if (init.node.wantsNoClients()) void reply.header('connection', 'close');
-      sendAnswer(reply, formatted);
-    });
+    askAndAnswer(init, { request, reply, wanted, startedMillis });
     return reply;
   });
 }

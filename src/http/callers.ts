@@ -13,6 +13,8 @@ import { forbidden, isLocal, isRebound } from './local-callers.ts';
 import { rolesOf } from './route-roles.ts';
 
 const BEARER = /^Bearer +(\S+) *$/i;
+/** For gateways that pass `Authorization` of their own clients on, and cannot put a token there. */
+const TOKEN_HEADER = 'x-quorate-token';
 /** Wrong tokens on one connection; after as many it is closed. */
 export const FAILURES_MAX = 10;
 
@@ -64,7 +66,7 @@ export function refusalOfCaller(
   const roles = rolesOf(request.method, request.routeOptions.url);
   if (roles === 'anybody') return undefined;
   if (mode === 'unknown') return UNKNOWN;
-  const [, token] = BEARER.exec(request.headers.authorization ?? '') ?? [];
+  const token = shownToken(request);
   const caller = token === undefined ? undefined : access.callerOf(token);
   if (caller === undefined) {
     // Who shows none may not know that one is needed.
@@ -73,6 +75,13 @@ export function refusalOfCaller(
   }
   callers.set(request, caller);
   return roles.includes(caller.role) ? undefined : tooLow(caller.role, roles);
+}
+
+/** A gateway's own word goes before what its client says. */
+function shownToken({ headers }: FastifyRequest): string | undefined {
+  const own = headers[TOKEN_HEADER];
+  if (typeof own === 'string') return own.trim();
+  return BEARER.exec(headers.authorization ?? '')?.[1];
 }
 
 function tooLow(role: Role, roles: readonly Role[]): HttpAnswer {

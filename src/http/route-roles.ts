@@ -19,6 +19,7 @@ export const ROUTE_ROLES: Readonly<Record<string, Roles>> = {
   'POST /v1/allow': DECIDE,
   'POST /v1/allow/batch': DECIDE,
   'POST /json': DECIDE,
+  'GET /v1/forward-auth': DECIDE,
   'POST /v1/refunds': DECIDE,
   'POST /v1/users/:userId/refunds': DECIDE,
   'GET /v1/users/:userId': ['decide', 'read'],

@@ -8,13 +8,15 @@ import type { Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { addAllowRoute, ALLOW } from './allow-route.ts';
 import { addBackupRoute, ONE_BACKUP } from './backup-route.ts';
-import { addBatchRoute, ALLOW_BATCH } from './batch-route.ts';
+import { addBatchRoute } from './batch-route.ts';
 import { addCustomersRoutes, BLOCK, CUSTOMER, RESET } from './customers-route.ts';
 import { addDashboardRoutes, DASHBOARD_FILE } from './dashboard-route.ts';
 import { addEventsRoute } from './events-route.ts';
 import { refusalOfCaller } from './callers.ts';
 import { addDrainRoutes, DRAIN } from './drain-route.ts';
 import { HTTP_LIMITS, type HttpDoorInit, type HttpLimits } from './door-init.ts';
+import { addForwardAuthRoute } from './forward-auth-route.ts';
+import { GRANT_ROUTES } from './grant-routes.ts';
 import { type HttpAnswer, sendAnswer } from './http-answer.ts';
 import { parseJsonBody } from './json-body.ts';
 import { addNodesRoute } from './nodes-route.ts';
@@ -59,7 +61,7 @@ const NAMED: readonly (readonly [RegExp, string])[] = [
   [/^\/dashboard\/[^/]+$/, DASHBOARD_FILE],
 ];
 /** Of the other routes that are told. The router takes any path that it is asked about for a pattern: some would be broken ones. */
-const PLAIN_PATH = /^[\w/]+$/;
+const PLAIN_PATH = /^[\w/-]+$/;
 
 /** To the last request of each connection. */
 type Responses = WeakMap<Socket, ServerResponse>;
@@ -70,8 +72,7 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
   const app = newServer(init, responses);
   /** A request for a grant that never came to its route. */
   const refuse = (request: FastifyRequest, reply: FastifyReply, answer: HttpAnswer): void => {
-    const { url } = request.routeOptions;
-    if (url === ALLOW || url === ALLOW_BATCH)
+    if (GRANT_ROUTES.has(request.routeOptions.url))
       init.observe(answer.status, init.monotonicMillis() - reply.elapsedTime);
     sendAnswer(reply, answer);
   };
@@ -96,6 +97,7 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
   addAllowRoute(app, init);
   addBatchRoute(app, init);
   addRlsRoute(app, init);
+  addForwardAuthRoute(app, init);
   addUsersRoute(app, init);
   addCustomersRoutes(app, init);
   addRefundsRoute(app, init);

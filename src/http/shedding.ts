@@ -4,19 +4,15 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { HttpDoorInit } from './door-init.ts';
-import { ALLOW } from './allow-route.ts';
-import { ALLOW_BATCH } from './batch-route.ts';
 import { formatAnswer } from './answer-format.ts';
 import { clientOf } from './callers.ts';
+import { GRANT_ROUTES } from './grant-routes.ts';
 import { REFUNDS as DESCRIBED_REFUNDS } from './refunds-route.ts';
-import { RLS_JSON } from './rls-route.ts';
 import { REFUNDS, USER } from './users-route.ts';
 
 /** What users' services ask for. Operators, and whoever looks how things are, are never refused for load. */
 const SHED_ROUTES: ReadonlySet<string | undefined> = new Set([
-  ALLOW,
-  ALLOW_BATCH,
-  RLS_JSON,
+  ...GRANT_ROUTES,
   DESCRIBED_REFUNDS,
   REFUNDS,
   USER,
@@ -38,7 +34,7 @@ export function maybeShed(
   reply.hijack();
   reply.raw.writeHead(SHED.status, node.wantsNoClients() ? LAST_HEADERS : HEADERS);
   reply.raw.end(BODY);
-  if (url === ALLOW || url === ALLOW_BATCH || url === RLS_JSON) {
+  if (GRANT_ROUTES.has(url)) {
     node.refusedUnread(1);
     observe(SHED.status, monotonicMillis());
   }

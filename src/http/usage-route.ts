@@ -11,8 +11,9 @@ import type { HttpDoorInit } from './door-init.ts';
 import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
 import { InvalidBodyError } from './json-body.ts';
 import { forbidden } from './local-callers.ts';
+import { queryFieldsOf } from './query-fields.ts';
 
-const NAMES: readonly string[] = ['minutes', 'rule', 'top'];
+const NAMES = ['minutes', 'rule', 'top'] as const;
 const NUMBER = /^\d{1,15}$/;
 const FORBIDDEN = forbidden(
   'top names users, and is told on the machine of the node that is asked, to no browser or proxy',
@@ -20,31 +21,18 @@ const FORBIDDEN = forbidden(
 
 /** `?minutes=N&rule=R&top=N`, each once at most. @throws InvalidBodyError naming the parameter and its bound */
 function parseUsageQuery(url: string): UsageQuery {
-  const found: Record<string, unknown> = {};
-  const begin = url.indexOf('?');
-  const parts = begin === -1 || begin === url.length - 1 ? [] : url.slice(begin + 1).split('&');
-  for (const part of parts) {
-    const [name = '', ...rest] = part.split('=');
-    if (!NAMES.includes(name) || Object.hasOwn(found, name))
-      throw new InvalidBodyError('query', `query may hold ${NAMES.join(', ')}, each once at most`);
-    const value = decoded(name, rest.join('='));
-    // What is no number is refused with the bounds.
-    found[name] = name !== 'rule' && NUMBER.test(value) ? Number(value) : value;
-  }
+  // What is no number is refused with the bounds.
+  const found = Object.fromEntries(
+    Object.entries(queryFieldsOf(url, NAMES)).map(([name, value]) => [
+      name,
+      name !== 'rule' && NUMBER.test(value) ? Number(value) : value,
+    ]),
+  );
   try {
     return validateUsageQuery(found);
   } catch (error) {
     if (error instanceof InvalidFieldError) throw new InvalidBodyError(error.field, error.message);
     throw error;
-  }
-}
-
-/** Not by the parser of the server: that leaves bytes that are not UTF-8 as they were written. */
-function decoded(name: string, value: string): string {
-  try {
-    return decodeURIComponent(value.replaceAll('+', ' '));
-  } catch {
-    throw new InvalidBodyError(name, `${name} must be percent-encoded UTF-8`);
   }
 }
 

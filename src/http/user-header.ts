@@ -22,10 +22,26 @@ const HEADER_UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
  * @throws InvalidBodyError naming the header, if it is there twice, is not UTF-8, or no user id
  */
 export function headerUserOf(
-  { rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>,
+  request: Pick<IncomingMessage, 'rawHeaders'>,
   header: string | undefined,
 ): HeaderUser | undefined {
   if (header === undefined) return undefined;
+  const userId = headerTextOf(request, header);
+  if (userId === undefined) return undefined;
+  const invalid = invalidIn({ userId });
+  if (invalid !== undefined) throw new InvalidBodyError(header, `${header}: ${invalid.message}`);
+  return { header, userId };
+}
+
+/**
+ * @param header in lower case
+ * @returns undefined where the request has no such header
+ * @throws InvalidBodyError naming the header, if it is there twice or is not UTF-8
+ */
+export function headerTextOf(
+  { rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>,
+  header: string,
+): string | undefined {
   let value: string | undefined;
   // As they came: Node would join the values of two such headers to one, which is a third user.
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
@@ -33,11 +49,7 @@ export function headerUserOf(
     if (value !== undefined) throw new InvalidBodyError(header, `${header} must be there once at most`);
     value = rawHeaders[i + 1];
   }
-  if (value === undefined) return undefined;
-  const userId = textOf(value, header);
-  const invalid = invalidIn({ userId });
-  if (invalid !== undefined) throw new InvalidBodyError(header, `${header}: ${invalid.message}`);
-  return { header, userId };
+  return value === undefined ? undefined : textOf(value, header);
 }
 
 /** Node reads every byte of a header as one character. */

@@ -1,0 +1,29 @@
+/**
+ * `GET /v1/forward-auth`: a gateway asks before it passes a request on (forward auth of Traefik and Caddy, `auth_request` of
+ * nginx). 2xx lets it pass; whatever else is answered, and no answer, does not.
+ */
+import type { FastifyInstance } from 'fastify';
+import { ALLOW_STATUS } from '../api/refusals.ts';
+import { askAndAnswer } from './allow-route.ts';
+import { trusting } from './client-address.ts';
+import type { HttpDoorInit } from './door-init.ts';
+import { forwardedRequestOf } from './forwarded-request.ts';
+
+export const FORWARD_AUTH = '/v1/forward-auth';
+
+export function addForwardAuthRoute(app: FastifyInstance, init: HttpDoorInit): void {
+  const { node, settings } = init;
+  const isTrusted = trusting(settings.trustedProxies ?? []);
+  // HEAD would take a grant as well, and is not what gateways ask with.
+  app.get(FORWARD_AUTH, { exposeHeadRoute: false }, (request, reply) => {
+    const startedMillis = init.monotonicMillis();
+    const isDescribing = node.rules()?.definitions !== undefined;
+    const { wanted, denyStatus } = forwardedRequestOf(request.raw, { settings, isTrusted, isDescribing });
+    // Each is a grant of its own.
+    void reply.header('cache-control', 'no-store');
+    askAndAnswer(init, { request, reply, wanted, startedMillis }, (answer) =>
+      answer.status === ALLOW_STATUS.denied ? { ...answer, status: denyStatus } : answer,
+    );
+    return reply;
+  });
+}

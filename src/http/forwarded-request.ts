@@ -1,0 +1,121 @@
+/**
+ * What a gateway asks about a request of its own client: who that is, by which rule and at which cost, or what the request is.
+ * The address is the gateway's own word; headers are the client's, unless the gateway sets them. Where something is missing it is refused.
+ */
+import type { IncomingMessage } from 'node:http';
+import { posix } from 'node:path';
+import { type DescribedRequest, invalidInDescribed } from '../api/described.ts';
+import { type AllowRequest, invalidIn } from '../api/request.ts';
+import { clientAddressOf, type IsTrusted, keyOfAddress } from './client-address.ts';
+import type { HttpSettings } from './http-settings.ts';
+import { InvalidBodyError } from './json-body.ts';
+import { queryFieldsOf } from './query-fields.ts';
+import { headerTextOf, headerUserOf } from './user-header.ts';
+
+export interface ForwardedRequest {
+  readonly wanted: AllowRequest | DescribedRequest;
+  /** Of a denial. */
+  readonly denyStatus: number;
+}
+
+export interface Forwarding {
+  readonly settings: Pick<HttpSettings, 'userHeader'>;
+  readonly isTrusted: IsTrusted;
+  /** Rules find the limits of requests that name none. */
+  readonly isDescribing: boolean;
+}
+
+export const FORWARDED_QUERY = ['deny_status', 'rule', 'cost', 'request_id'] as const;
+/** nginx takes no other than 401 and 403 for a denial, and 401 means something else. */
+export const DENY_STATUSES = [429, 403] as const;
+const METHOD = 'x-forwarded-method';
+const URI = 'x-forwarded-uri';
+const NUMBER = /^\d{1,15}$/;
+
+/**
+ * `?deny_status=403&rule=R&cost=N&request_id=ID`, all of them optional.
+ *
+ * @throws InvalidBodyError naming the parameter or header, and its bound
+ */
+export function forwardedRequestOf(
+  request: Pick<IncomingMessage, 'rawHeaders' | 'socket' | 'url'>,
+  { settings, isTrusted, isDescribing }: Forwarding,
+): ForwardedRequest {
+  const query = queryFieldsOf(request.url ?? '', FORWARDED_QUERY);
+  const denyStatus = denyStatusOf(query.deny_status);
+  const user = headerUserOf(request, settings.userHeader)?.userId;
+  const address = clientAddressOf(request, isTrusted);
+  // What is no number is refused with the bounds.
+  const cost = query.cost !== undefined && NUMBER.test(query.cost) ? Number(query.cost) : query.cost;
+  const common = { cost: cost as number | undefined, requestId: query.request_id };
+  const isDescribed = isDescribing && query.rule === undefined;
+  if (user === undefined && address === undefined) throw nobody(settings);
+  const wanted = isDescribed
+    ? described(request, { user, address }, common)
+    : plain(user ?? keyOfAddress(address ?? ''), query.rule, common);
+  return { wanted, denyStatus };
+}
+
+function denyStatusOf(text: string | undefined): number {
+  if (text === undefined) return DENY_STATUSES[0];
+  const status = DENY_STATUSES.find((known) => String(known) === text);
+  if (status !== undefined) return status;
+  throw new InvalidBodyError('deny_status', `deny_status must be ${DENY_STATUSES.join(' or ')}`);
+}
+
+type Common = Pick<AllowRequest, 'cost' | 'requestId'>;
+
+function nobody({ userHeader }: Forwarding['settings']): InvalidBodyError {
+  const header = userHeader === undefined ? 'http.userHeader is not set' : `there is no ${userHeader}`;
+  return new InvalidBodyError(
+    'userId',
+    `userId is not known: ${header}, and x-forwarded-for is taken only from http.trustedProxies of cluster.json`,
+  );
+}
+
+function plain(userId: string, ruleId: string | undefined, common: Common): AllowRequest {
+  const wanted = { userId, ruleId, ...common };
+  const invalid = invalidIn(wanted);
+  if (invalid !== undefined) throw new InvalidBodyError(nameOf(invalid.field), invalid.message);
+  return wanted;
+}
+
+/** Who it is as far as it is known, and what it is for. */
+function described(
+  request: Pick<IncomingMessage, 'rawHeaders'>,
+  { user, address }: { readonly user: string | undefined; readonly address: string | undefined },
+  common: Common,
+): DescribedRequest {
+  const descriptors = new Map([
+    ['method', needed(request, METHOD)],
+    ['endpoint', pathOf(needed(request, URI))],
+  ]);
+  if (user !== undefined) descriptors.set('user', user);
+  if (address !== undefined) descriptors.set('ip', address);
+  const wanted: DescribedRequest = { ask: 'described', descriptors, ...common };
+  const invalid = invalidInDescribed(wanted);
+  if (invalid !== undefined) throw new InvalidBodyError(nameOf(invalid.field), invalid.message);
+  return wanted;
+}
+
+function nameOf(field: string): string {
+  return field === 'requestId' ? 'request_id' : field;
+}
+
+/** Without it a rule for it would not be found, and its limit would not hold. */
+function needed(request: Pick<IncomingMessage, 'rawHeaders'>, header: string): string {
+  const text = headerTextOf(request, header);
+  if (text !== undefined && text !== '') return text;
+  throw new InvalidBodyError(header, `${header} must be there, for the rules in force find limits by it`);
+}
+
+/** One text for all ways to write a path that lead to one place. */
+function pathOf(uri: string): string {
+  const [path = ''] = uri.split(/[?#]/, 1);
+  if (!path.startsWith('/')) throw new InvalidBodyError(URI, `${URI} must begin with a slash`);
+  try {
+    return posix.normalize(decodeURIComponent(path));
+  } catch {
+    throw new InvalidBodyError(URI, `${URI} must be percent-encoded UTF-8`);
+  }
+}

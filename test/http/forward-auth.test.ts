@@ -1,0 +1,223 @@
+/** What a gateway asks, and what it is told: who the client is, by which rules, and that whatever is missing lets nothing pass. */
+import { afterEach, describe, expect, it } from 'vitest';
+import { HTTP_LIMITS } from '../../src/http/door-init.ts';
+import type { HttpSettings } from '../../src/http/http-settings.ts';
+import { keyOfAddress } from '../../src/http/client-address.ts';
+import { decisionOf } from '../api/decision-of.ts';
+import { denialOf, Door, WALL_MILLIS } from './fixtures.ts';
+
+const URL = '/v1/forward-auth';
+const SETTINGS: HttpSettings = {
+  rateLimitHeaders: ['x', 'draft'],
+  userHeader: 'x-user-id',
+  trustedProxies: ['127.0.0.1', '10.0.0.0/8', 'fd00::/8'],
+};
+
+let door: Door;
+
+function opened(settings: HttpSettings = SETTINGS): Door {
+  door = new Door(HTTP_LIMITS, settings);
+  return door;
+}
+
+afterEach(async () => door.app.close());
+
+type Asked = Awaited<ReturnType<Door['app']['inject']>>;
+
+async function ask(headers: Record<string, string>, query = '', remoteAddress = '127.0.0.1'): Promise<Asked> {
+  return door.app.inject({ method: 'GET', url: `${URL}${query}`, headers, remoteAddress });
+}
+
+describe('who it is', () => {
+  it.each([
+    ['the user in the header', { 'x-user-id': 'ada' }, 'ada'],
+    ['the user, whatever the address', { 'x-user-id': 'ada', 'x-forwarded-for': '203.0.113.9' }, 'ada'],
+    ['the address without a user', { 'x-forwarded-for': '203.0.113.9' }, 'ip=203.0.113.9'],
+    ['the last that is no gateway of ours', { 'x-forwarded-for': '1.1.1.1, 203.0.113.9, 10.0.0.7' }, 'ip=203.0.113.9'],
+    ['no nonsense of the client', { 'x-forwarded-for': 'unknown, 203.0.113.9' }, 'ip=203.0.113.9'],
+    ['the first, if all are ours', { 'x-forwarded-for': '10.0.0.8,fd00::1' }, 'ip=10.0.0.8'],
+    ['an IPv4 address in IPv6', { 'x-forwarded-for': '::ffff:203.0.113.9' }, 'ip=203.0.113.9'],
+    ['64 bits of IPv6', { 'x-forwarded-for': '2001:DB8:0:1::5' }, 'ip=2001:db8:0:1::/64'],
+  ])('is %s', async (_what, headers, userId) => {
+    opened();
+    expect((await ask(headers)).statusCode).toBe(200);
+    expect(door.asked).toEqual([{ userId }]);
+  });
+
+  it.each<[string, Record<string, string>, string, string]>([
+    ['nobody says', {}, '127.0.0.1', 'x-forwarded-for'],
+    ['who asks is no gateway of ours', { 'x-forwarded-for': '203.0.113.9' }, '192.0.2.1', 'userId'],
+    ['a gateway says what is no address', { 'x-forwarded-for': '203.0.113.9:443' }, '127.0.0.1', 'x-forwarded-for'],
+    ['the user is empty', { 'x-user-id': '', 'x-forwarded-for': '203.0.113.9' }, '127.0.0.1', 'x-user-id'],
+  ])('is refused where %s', async (_what, headers, remoteAddress, field) => {
+    opened();
+    const response = await ask(headers, '', remoteAddress);
+    expect(response.statusCode).toBe(400);
+    expect(response.json()).toMatchObject({ allowed: false, error: { field } });
+    expect(door.asked).toEqual([]);
+    expect(door.observed.map(({ status }) => status)).toEqual([400]);
+  });
+
+  it('believes no address without the setting', async () => {
+    opened({ rateLimitHeaders: [] });
+    expect((await ask({ 'x-forwarded-for': '203.0.113.9', 'x-user-id': 'ada' })).statusCode).toBe(400);
+  });
+
+  it.each([
+    ['2001:db8:1:2:3:4:5:6', 'ip=2001:db8:1:2::/64'],
+    ['::1', 'ip=0:0:0:0::/64'],
+    ['2001:db8::', 'ip=2001:db8:0:0::/64'],
+  ])('%s counts as %s', (address, key) => {
+    opened();
+    expect(keyOfAddress(address)).toBe(key);
+  });
+});
+
+describe('what is asked', () => {
+  const ADA = { 'x-user-id': 'ada' };
+
+  it('is what the address of the gateway says', async () => {
+    opened();
+    expect((await ask(ADA, '?rule=burst%2Fa&cost=3&request_id=r1&deny_status=403')).statusCode).toBe(200);
+    expect(door.asked).toEqual([{ userId: 'ada', ruleId: 'burst/a', cost: 3, requestId: 'r1' }]);
+  });
+
+  it.each([
+    ['?cost=0', 'cost'],
+    ['?cost=1.5', 'cost'],
+    ['?cost=1000001', 'cost'],
+    ['?rule=', 'rule'],
+    [`?request_id=${'x'.repeat(129)}`, 'request_id'],
+    ['?deny_status=401', 'deny_status'],
+    ['?deny_status=', 'deny_status'],
+    ['?cost=1&cost=2', 'query'],
+    ['?costs=1', 'query'],
+    ['?rule=%ff', 'rule'],
+  ])('is refused with %s', async (query, field) => {
+    opened();
+    const response = await ask(ADA, query);
+    expect([response.statusCode, response.json<{ error: { field: string } }>().error.field]).toEqual([400, field]);
+    expect(door.asked).toEqual([]);
+  });
+
+  it('is no other method', async () => {
+    opened();
+    for (const method of ['POST', 'HEAD'] as const) {
+      const response = await door.app.inject({ method, url: URL, headers: ADA });
+      expect([response.statusCode, response.headers.allow]).toEqual([405, 'GET']);
+    }
+    expect(door.asked).toEqual([]);
+  });
+});
+
+describe('with a document of rules', () => {
+  const FORWARDED = { 'x-forwarded-for': '203.0.113.9', 'x-forwarded-method': 'GET', 'x-forwarded-uri': '/api/a?b=c' };
+
+  function withDocument(): void {
+    opened();
+    door.rules = {
+      version: 1,
+      rules: [],
+      requestIdHorizonMillis: 1,
+      clockDriftPpm: 1,
+      partitionBytesMax: 1,
+      definitions: [{}],
+    };
+    door.describedAnswer = { kind: 'decision', decision: decisionOf() };
+  }
+
+  it('describes the request', async () => {
+    withDocument();
+    expect((await ask({ ...FORWARDED, 'x-user-id': 'ada' }, '?cost=2')).statusCode).toBe(200);
+    expect(door.described.map(({ descriptors, cost }) => [Object.fromEntries(descriptors), cost])).toEqual([
+      [{ method: 'GET', endpoint: '/api/a', user: 'ada', ip: '203.0.113.9' }, 2],
+    ]);
+  });
+
+  it.each([
+    ['/a//b/./c/../d', '/a/b/d'],
+    ['/%61pi/%2e%2e/x%2Fy', '/x/y'],
+    ['/api/', '/api/'],
+    ['/%E6%97%A5', '/日'],
+  ])('has one endpoint for all ways to write %s', async (uri, endpoint) => {
+    withDocument();
+    await ask({ ...FORWARDED, 'x-forwarded-uri': uri });
+    expect(door.described[0]?.descriptors.get('endpoint')).toBe(endpoint);
+  });
+
+  it.each<[string, Record<string, string | undefined>, string]>([
+    ['the method is not known', { 'x-forwarded-method': undefined }, 'x-forwarded-method'],
+    ['the path is not known', { 'x-forwarded-uri': undefined }, 'x-forwarded-uri'],
+    ['the path is none', { 'x-forwarded-uri': 'a' }, 'x-forwarded-uri'],
+    ['the path is not UTF-8', { 'x-forwarded-uri': '/%ff' }, 'x-forwarded-uri'],
+    ['the path is too long', { 'x-forwarded-uri': `/${'a'.repeat(1024)}` }, 'descriptors.endpoint'],
+    ['nobody is known', { 'x-forwarded-for': undefined }, 'x-forwarded-for'],
+  ])('is refused where %s', async (_what, changes, field) => {
+    withDocument();
+    const all = Object.entries<string | undefined>({ ...FORWARDED, ...changes });
+    const headers = Object.fromEntries(all.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
+    const response = await ask(headers);
+    expect([response.statusCode, response.json<{ error: { field: string } }>().error.field]).toEqual([400, field]);
+    expect(door.described).toEqual([]);
+  });
+
+  it('decides by a rule that is named', async () => {
+    withDocument();
+    await ask(FORWARDED, '?rule=burst');
+    expect([door.described.length, door.asked]).toEqual([0, [{ userId: 'ip=203.0.113.9', ruleId: 'burst' }]]);
+  });
+});
+
+describe('what it is told', () => {
+  const ADA = { 'x-user-id': 'ada' };
+
+  it('is a grant, in no cache', async () => {
+    opened();
+    const { statusCode, headers, body } = await ask(ADA);
+    expect([statusCode, headers['cache-control'], JSON.parse(body)]).toMatchObject([200, 'no-store', { allowed: true }]);
+    expect(headers['ratelimit']).toContain('"default";r=');
+    expect(door.observed).toEqual([{ status: 200, startedMillis: 777 }]);
+    expect(door.told.map(({ request }) => request)).toEqual(door.asked);
+  });
+
+  it.each([
+    ['', 429],
+    ['?deny_status=429', 429],
+    ['?deny_status=403', 403],
+  ])('with "%s" is a denial as %i, counted as one', async (query, status) => {
+    opened();
+    door.answer = { kind: 'decision', decision: denialOf() };
+    const { statusCode, headers } = await ask(ADA, query);
+    expect([statusCode, headers['retry-after']]).toEqual([status, '13']);
+    expect(headers['x-ratelimit-reset']).toBe(String(Math.ceil((WALL_MILLIS + denialOf().resetMillis) / 1000)));
+    expect(door.observed.map(({ status: counted }) => counted)).toEqual([429]);
+  });
+
+  it('is a block without a time to come back, as 403', async () => {
+    opened();
+    door.answer = { kind: 'decision', decision: denialOf({ isBlocked: true }) };
+    const { statusCode, headers } = await ask(ADA);
+    expect([statusCode, headers['retry-after']]).toEqual([403, undefined]);
+  });
+
+  it('is 503 where nobody can decide, whatever denials are told as', async () => {
+    opened();
+    door.answer = { kind: 'unavailable', reason: 'no_leader', proposed: false };
+    expect((await ask(ADA, '?deny_status=403')).statusCode).toBe(503);
+  });
+});
+
+describe('in a closed cluster', () => {
+  it.each([
+    ['a token as Authorization', { authorization: 'Bearer decide-token' }, 200],
+    ['a token of its own beside that of its client', { authorization: 'Bearer x', 'x-quorate-token': 'decide-token' }, 200],
+    ['a wrong token of its own', { authorization: 'Bearer decide-token', 'x-quorate-token': 'x' }, 401],
+    ['no token', {}, 401],
+    ['a token of another role', { 'x-quorate-token': 'read-token' }, 403],
+  ])('a gateway with %s', async (_what, headers, status) => {
+    opened();
+    door.access.close();
+    expect((await ask({ 'x-user-id': 'ada', ...headers })).statusCode).toBe(status);
+    expect(door.asked).toHaveLength(status === 200 ? 1 : 0);
+  });
+});
