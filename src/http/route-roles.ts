@@ -46,6 +46,8 @@ export const ROUTE_ROLES: Readonly<Record<string, Roles>> = {
   'DELETE /v1/tokens/:tokenId': ADMIN,
   'GET /v1/backup/:group': ADMIN,
   'GET /metrics': READ,
+  'GET /openapi.json': 'anybody',
+  'GET /docs': 'anybody',
 };
 
 /** @param route undefined where there is none: then whoever has a token is told so */

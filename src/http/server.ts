@@ -32,6 +32,7 @@ import {
   refuseConnection,
 } from './refusals.ts';
 import { addRlsRoute } from './rls-route.ts';
+import { addOpenApiRoutes } from './openapi/openapi-routes.ts';
 import { addRulesRoutes, ONE_RULE } from './rules-route.ts';
 import { maybeShed } from './shedding.ts';
 import { addStatusRoutes } from './status-routes.ts';
@@ -61,7 +62,7 @@ const NAMED: readonly (readonly [RegExp, string])[] = [
   [/^\/dashboard\/[^/]+$/, DASHBOARD_FILE],
 ];
 /** Of the other routes that are told. The router takes any path that it is asked about for a pattern: some would be broken ones. */
-const PLAIN_PATH = /^[\w/-]+$/;
+const PLAIN_PATH = /^[\w/.-]+$/;
 
 /** To the last request of each connection. */
 type Responses = WeakMap<Socket, ServerResponse>;
@@ -109,8 +110,9 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
   addTokensRoutes(app, init);
   addBackupRoute(app, init);
   addStatusRoutes(app, init);
-  addEventsRoute(app, init);
-  addDashboardRoutes(app, init);
+ addEventsRoute(app, init);
+ addDashboardRoutes(app, init);
+ addOpenApiRoutes(app);
 
   app.setNotFoundHandler((request, reply) => {
     const [path = ''] = request.url.split('?', 1);
