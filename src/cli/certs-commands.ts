@@ -9,7 +9,7 @@ import {
   NODE_DAYS_DEFAULT,
   NODE_DAYS_MAX,
 } from './make-certificates.ts';
-import { directoryOption, integerFrom } from './options.ts';
+import { directoryOption, integerFrom, JSON_OPTION } from './options.ts';
 
 const DNS_NAME = /^(?:\*\.)?[a-z\d](?:[a-z\d-]{0,62}\.?)+$/i;
 const DNS_NAME_CHARACTERS_MAX = 253;
@@ -20,6 +20,11 @@ const DATA = [
   directoryOption,
   './data',
 ] as const;
+
+interface IssueCommand extends Omit<IssueOptions, 'hosts'> {
+  readonly host: readonly string[];
+  readonly json?: true;
+}
 
 /** A name or an address; collects those of before. */
 export function hostOption(text: string, before: readonly string[]): readonly string[] {
@@ -41,8 +46,10 @@ export function addCertsCommands(program: Command): void {
       'make the CA of the cluster, once: certs/ca.crt, and certs/ca.key, which is to be kept secret',
     )
     .option(...DATA)
-    .action(async ({ data }: { data: string }) => {
+    .option(...JSON_OPTION)
+    .action(async ({ data, json }: { data: string; json?: true }) => {
       const { cert, key } = await makeAuthority(data);
+      if (json === true) return console.log(JSON.stringify({ cert, key }));
       console.log(`made the CA of the cluster: ${cert}, and its key ${key}`);
       console.log('whoever has this key can pose as any node: keep it where no node runs, if you can');
     });
@@ -58,8 +65,10 @@ export function addCertsCommands(program: Command): void {
       [],
     )
     .option('--days <n>', 'how long it is valid', integerFrom(1, NODE_DAYS_MAX), NODE_DAYS_DEFAULT)
-    .action(async ({ host, ...options }: Omit<IssueOptions, 'hosts'> & { host: readonly string[] }) => {
+    .option(...JSON_OPTION)
+    .action(async ({ host, json, ...options }: IssueCommand) => {
       const { files, hosts, until } = await makeNodeCertificate({ ...options, hosts: host });
+      if (json === true) return console.log(JSON.stringify({ ...files, hosts, until: until.toISOString() }));
       const at =
         hosts.length === 0 ? 'for no host: clients that check it need --host' : `for ${hosts.join(', ')}`;
       console.log(`made ${files.cert} and ${files.key}, ${at}, valid until ${until.toISOString()}`);

@@ -1,11 +1,14 @@
 /** What operators say of one customer of a running cluster: shown, changed, and taken away, over HTTP at one of its nodes. */
-import { askNode, ClusterCommandError, messageOf, type NodeBody, type NodeResponse } from './ask-node.ts';
+import { answerOf, answerOfChange } from './answer-of.ts';
+import { askNode, type NodeBody, type NodeResponse } from './ask-node.ts';
 
 const ANSWER_MILLIS_MAX = 10_000;
 
 export interface CustomersOptions {
   /** A URL. */
   readonly node: string;
+  /** What is shown is JSON anyway, but for what was taken away. */
+  readonly json?: true;
   readonly print: (line: string) => void;
 }
 
@@ -20,7 +23,7 @@ export interface CustomerTerms {
 
 /** @throws ClusterCommandError also where nothing is known of the customer */
 export async function showCustomer(id: string, options: CustomersOptions): Promise<void> {
-  options.print(shown(known(await askNode(urlOf(id, options), ANSWER_MILLIS_MAX), options)));
+  options.print(shown(answerOf(await askNode(urlOf(id, options), ANSWER_MILLIS_MAX), options.node)));
 }
 
 /**
@@ -35,7 +38,7 @@ export async function changeCustomer(
 ): Promise<void> {
   const url = urlOf(id, options);
   const read = await askNode(url, ANSWER_MILLIS_MAX);
-  const before: NodeBody = isUnknown(read) ? { version: 0 } : known(read, options);
+  const before: NodeBody = isUnknown(read) ? { version: 0 } : answerOf(read, options.node);
   const wanted = {
     tier: (tier ?? before['tier']) || undefined,
     overrides: overrides ?? before['overrides'],
@@ -47,13 +50,14 @@ export async function changeCustomer(
     headers: { 'if-match': `"${String(before['version'])}"` },
     body: JSON.stringify(wanted),
   });
-  options.print(shown(changed(answer, options)));
+  options.print(shown(answerOfChange(answer, options.node)));
 }
 
 /** @throws ClusterCommandError `unfinished` if it may have been taken away */
 export async function forgetCustomer(id: string, options: CustomersOptions): Promise<void> {
-  changed(await askNode(urlOf(id, options), ANSWER_MILLIS_MAX, { method: 'DELETE' }), options);
-  options.print(`nothing is known of customer ${id} any more`);
+  const answer = await askNode(urlOf(id, options), ANSWER_MILLIS_MAX, { method: 'DELETE' });
+  const body = answerOfChange(answer, options.node);
+  options.print(options.json === true ? shown(body) : `nothing is known of customer ${id} any more`);
 }
 
 function urlOf(id: string, { node }: CustomersOptions): URL {
@@ -68,30 +72,6 @@ function isUnknown({ status, body }: NodeResponse): boolean {
     error !== null &&
     'type' in error &&
     error.type === 'unknown_customer'
-  );
-}
-
-function known({ status, body, isUnreachable }: NodeResponse, { node }: CustomersOptions): NodeBody {
-  if (status === 200) return body;
-  const message = messageOf(body) ?? `status ${status}`;
-  if (isUnreachable === true)
-    throw new ClusterCommandError(
-      `no node listens at ${node} (${message}): give the address of a running node with --node`,
-      'unreachable',
-    );
-  if (status === 0 || status === 503)
-    throw new ClusterCommandError(`${node} tells nothing: ${message}; try again`, 'unreachable');
-  throw new ClusterCommandError(message);
-}
-
-function changed(answer: NodeResponse, options: CustomersOptions): NodeBody {
-  const { status, body, isUnreachable } = answer;
-  const isInDoubt = (status === 0 && isUnreachable !== true) || (status === 503 && body['proposed'] === true);
-  if (!isInDoubt) return known(answer, options);
-  const message = messageOf(body) ?? `status ${status}`;
-  throw new ClusterCommandError(
-    `it may have been changed: ${message}; look at it before you try again`,
-    'unfinished',
   );
 }
 

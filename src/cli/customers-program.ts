@@ -1,7 +1,7 @@
 /** `quorate customers`: what the command line takes, and what it asks for. */
 import { type Command, Option } from 'commander';
 import { CA } from './ca-option.ts';
-import { NODE, nodeOption, type OverrideOption, overrideOption, VIA_DEFAULT } from './options.ts';
+import { JSON_OPTION, NODE, nodeOption, type OverrideOption, overrideOption, VIA_DEFAULT } from './options.ts';
 
 interface CustomerPutOptions {
   readonly node: string;
@@ -22,6 +22,7 @@ export function addCustomersCommands(program: Command, print: (line: string) => 
     .argument('<id>', 'as the descriptor `customer` has it')
     .option(NODE, 'a node of the cluster', nodeOption, VIA_DEFAULT)
     .option(...CA)
+    .option(...JSON_OPTION)
     .action(async (id: string, { node }: { node: string }) => {
       const { showCustomer } = await import('./customers-command.ts');
       await showCustomer(id, { node, print });
@@ -41,6 +42,7 @@ export function addCustomersCommands(program: Command, print: (line: string) => 
     .option('--unblock', 'deny no more than the rules say')
     .option(NODE, 'a node of the cluster', nodeOption, VIA_DEFAULT)
     .option(...CA)
+    .option(...JSON_OPTION)
     .action(async (id: string, { node, tier, override, overrides, block, unblock }: CustomerPutOptions) => {
       const { changeCustomer } = await import('./customers-command.ts');
       const limits = override ?? (overrides ? undefined : []);
@@ -58,8 +60,9 @@ export function addCustomersCommands(program: Command, print: (line: string) => 
     .argument('<id>', 'as the descriptor `customer` has it')
     .option(NODE, 'a node of the cluster', nodeOption, VIA_DEFAULT)
     .option(...CA)
-    .action(async (id: string, { node }: { node: string }) => {
+    .option(...JSON_OPTION)
+    .action(async (id: string, options: { node: string; json?: true }) => {
       const { forgetCustomer } = await import('./customers-command.ts');
-      await forgetCustomer(id, { node, print });
+      await forgetCustomer(id, { ...options, print });
     });
 }

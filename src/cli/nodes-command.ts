@@ -12,6 +12,8 @@ export interface NodesCommandInit {
   readonly via: string;
   readonly change: NodeChange;
   readonly timeoutMillis: number;
+  /** Nothing is said meanwhile, and what became of it as JSON. */
+  readonly json?: true;
   readonly print: (line: string) => void;
 }
 
@@ -24,15 +26,17 @@ const STATUS_MILLIS_MAX = 2_000;
 const GIVE_ANOTHER = 'give the address of a running node of the cluster, on this machine, with --via';
 
 /** Resolves when every partition is where the changed list of nodes wants it: a removed node may be stopped then. */
-export async function changeNodes(init: NodesCommandInit): Promise<void> {
-  const session = new Session(init);
+export async function changeNodes({ json, print, ...init }: NodesCommandInit): Promise<void> {
+  const say = json === true ? (): void => undefined : print;
+  const session = new Session({ ...init, print: say });
   try {
     const version = await session.accepted();
     if (version !== 'done') {
-      init.print(`accepted as version ${version}; partitions are moving`);
+      say(`accepted as version ${version}; partitions are moving`);
       await session.settled(version);
     }
-    init.print('done: all partitions have moved');
+    if (json === true) print(JSON.stringify({ version: version === 'done' ? null : version, done: true }));
+    else print('done: all partitions have moved');
   } finally {
     session.close();
   }

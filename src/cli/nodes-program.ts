@@ -4,7 +4,7 @@ import { NODE_ID_MAX, type NodeAddress } from '../api/node-address.ts';
 import type { NodeChange } from '../api/node-change.ts';
 import { CA } from './ca-option.ts';
 import { changeNodes } from './nodes-command.ts';
-import { addressOption, integerFrom, integerOption, urlOption, VIA_DEFAULT } from './options.ts';
+import { addressOption, integerFrom, integerOption, JSON_OPTION, urlOption, VIA_DEFAULT } from './options.ts';
 
 const idOption = integerFrom(1, NODE_ID_MAX);
 const VIA = ['--via <url>', 'a node of the cluster'] as const;
@@ -13,11 +13,12 @@ const TIMEOUT_MILLIS = 600_000;
 interface NodesOptions {
   readonly via: string;
   readonly timeout: number;
+  readonly json?: true;
 }
 
 export function addNodesCommands(program: Command, print: (line: string) => void): void {
-  const change = async ({ via, timeout }: NodesOptions, wanted: NodeChange): Promise<void> =>
-    changeNodes({ via, change: wanted, timeoutMillis: timeout, print });
+  const change = async ({ via, timeout, json }: NodesOptions, wanted: NodeChange): Promise<void> =>
+    changeNodes({ via, change: wanted, timeoutMillis: timeout, ...(json && { json }), print });
   const nodes = program
     .command('nodes')
     .description('add, remove or replace a node of a running cluster, on the machine of a node');
@@ -33,6 +34,7 @@ export function addNodesCommands(program: Command, print: (line: string) => void
     .option(...VIA, urlOption, VIA_DEFAULT)
     .option(...CA)
     .option(...TIMEOUT, integerOption, TIMEOUT_MILLIS)
+    .option(...JSON_OPTION)
     .action(
       async ({ id, http, peer, replace, ...options }: NodesOptions & NodeAddress & { replace?: number }) =>
         change(options, { add: { id, http, peer }, ...(replace !== undefined && { remove: replace }) }),
@@ -44,5 +46,6 @@ export function addNodesCommands(program: Command, print: (line: string) => void
     .option(...VIA, urlOption, VIA_DEFAULT)
     .option(...CA)
     .option(...TIMEOUT, integerOption, TIMEOUT_MILLIS)
+    .option(...JSON_OPTION)
     .action(async (id: number, options: NodesOptions) => change(options, { remove: id }));
 }

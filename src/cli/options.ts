@@ -64,6 +64,16 @@ export function overrideOption(
   return [...before, override];
 }
 
+/** `name=value`, beside those that were given before. */
+export function descriptorOption(
+  text: string,
+  before: Readonly<Record<string, string>> = {},
+): Readonly<Record<string, string>> {
+  const [, name, value = ''] = /^([^=]+)=([\s\S]*)$/.exec(text) ?? [];
+  if (name === undefined) throw new InvalidArgumentError('expected name=value, such as endpoint=/api/reports');
+  return { ...before, [name]: value };
+}
+
 export function urlOption(text: string): string {
   if (!/^https?:\/\//.test(text) || !URL.canParse(text))
     throw new InvalidArgumentError('expected a URL such as http://127.0.0.1:8101');

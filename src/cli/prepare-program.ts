@@ -7,7 +7,7 @@ import { drawToken } from '../config/token-secret.ts';
 import { joinCluster } from './join-cluster.ts';
 import { makeAllCertificates } from './make-certificates.ts';
 import { type NewClusterOptions, newClusterConfig, withNewClusterOptions } from './new-cluster.ts';
-import { addressOption, directoryOption, integerFrom } from './options.ts';
+import { addressOption, directoryOption, integerFrom, JSON_OPTION } from './options.ts';
 
 export function addInitCommand(program: Command, print: (line: string) => void): void {
   withNewClusterOptions(
@@ -18,7 +18,8 @@ export function addInitCommand(program: Command, print: (line: string) => void):
       '--admin-token',
       'close the cluster from its first day: write a token of role admin into cluster.json, and print it once',
     )
-    .action(async (options: NewClusterOptions & { adminToken?: true }) => {
+    .option(...JSON_OPTION)
+    .action(async (options: NewClusterOptions & { adminToken?: true; json?: true }) => {
       if ((await readCluster(options.data)) !== undefined) {
         throw new ConfigError(options.data, 'holds a cluster already; use another directory');
       }
@@ -27,6 +28,12 @@ export function addInitCommand(program: Command, print: (line: string) => void):
       const config = { ...newClusterConfig(options), ...(admin && { tokens: [admin.entry] }) };
       await createCluster(options.data, config);
       if (options.tls === true) await makeAllCertificates(options.data, config);
+      if (options.json === true) {
+        const nodes = config.nodes.map(({ id }) => id);
+        const token = admin && { token: admin.token };
+        print(JSON.stringify({ clusterId: config.clusterId, data: options.data, nodes, ...token }));
+        return;
+      }
       print(`created a cluster of ${config.nodes.length} nodes in ${options.data}; run each of them with`);
       for (const { id } of config.nodes) print(`  npx quorate node --id ${id} --data ${options.data}`);
       if (admin !== undefined) {
@@ -48,14 +55,17 @@ export function addJoinCommand(program: Command, print: (line: string) => void):
     .option('--resp <host:port>', 'where it will speak the Redis protocol', addressOption)
     .option('--grpc <host:port>', "where it will speak Envoy's rate limit protocol", addressOption)
     .option('--data <dir>', "directory with a copy of the cluster's cluster.json", directoryOption, './data')
-    .action(async ({ data, id, http, peer, resp, grpc }: NodeAddress & { data: string }) => {
-      const node = {
-        id,
-        http,
-        peer,
-        ...(resp !== undefined && { resp }),
-        ...(grpc !== undefined && { grpc }),
-      };
-      for (const line of await joinCluster(data, node)) print(line);
+ .option(...JSON_OPTION)
+ .action(async ({ data, id, http, peer, resp, grpc, json }: NodeAddress & { data: string; json?: true }) => {
+ const node = {
+ id,
+ http,
+ peer,
+ ...(resp !== undefined && { resp }),
+ ...(grpc !== undefined && { grpc }),
+ };
+ const said = await joinCluster(data, node);
+ if (json === true) print(JSON.stringify({ node: id, data, said }));
+ else for (const line of said) print(line);
     });
 }

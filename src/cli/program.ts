@@ -4,6 +4,7 @@ import { addBackupCommands } from './backup-program.ts';
 import { withTrust } from './ca-option.ts';
 import { addCertsCommands } from './certs-commands.ts';
 import { newCommand } from './command-line.ts';
+import { addCompletionCommand } from './completion-command.ts';
 import { addCustomersCommands } from './customers-program.ts';
 import { addNodesCommands } from './nodes-program.ts';
 import { addOperationsCommands } from './operations-program.ts';
@@ -13,6 +14,7 @@ import { addNodeCommand } from './run-node.ts';
 import { showTokenOf } from './shown-token.ts';
 import { addTokensCommands } from './tokens-program.ts';
 import { addUpgradeCommands } from './upgrade-program.ts';
+import { addUsersCommands } from './users-program.ts';
 
 const print = (line: string): void => console.log(line);
 
@@ -34,10 +36,12 @@ export function quorateProgram(version: string): Command {
   withTrust(program);
   addNodesCommands(program, print);
   addRulesCommands(program, print);
+  addUsersCommands(program, print);
   addCustomersCommands(program, print);
   addTokensCommands(program, print);
   addBackupCommands(program, print);
   addOperationsCommands(program, print);
   addUpgradeCommands(program, print);
+  addCompletionCommand(program, print);
   return program;
 }

@@ -1,0 +1,94 @@
+/** `quorate completion`: a script for a shell that completes our commands and their options. It is made of what the commands say themselves. */
+import { Argument, type Command } from 'commander';
+
+const SHELLS = ['bash', 'zsh', 'fish'] as const;
+type Shell = (typeof SHELLS)[number];
+
+/** A command and what may stand behind it. */
+interface Entry {
+  /** The words that lead there, with a space before each; empty: the program itself. */
+  readonly path: string;
+  readonly words: readonly { readonly word: string; readonly description: string }[];
+}
+
+export function addCompletionCommand(program: Command, print: (line: string) => void): void {
+  program
+    .command('completion')
+    .description(
+      'print a script that completes commands and options, for example: source <(quorate completion bash)',
+    )
+    .addArgument(new Argument('<shell>', 'which shell').choices(SHELLS))
+    .action((shell: Shell) => print(SCRIPTS[shell](entriesOf(program))));
+}
+
+function entriesOf(command: Command, path = ''): readonly Entry[] {
+  const commands = command.commands.map((each) => ({ word: each.name(), description: each.description() }));
+  const options = command.options.flatMap(({ long, description }) =>
+    long === null || long === undefined ? [] : [{ word: long, description }],
+  );
+  const own = { path, words: [...commands, ...options, { word: '--help', description: 'what it takes' }] };
+  return [own, ...command.commands.flatMap((each) => entriesOf(each, `${path} ${each.name()}`))];
+}
+
+function wordsOf({ words }: Entry): string {
+  return words.map(({ word }) => word).join(' ');
+}
+
+/** Words lead on as long as they are commands; what else is there are options and their values. */
+function branches(entries: readonly Entry[]): string {
+  return entries
+    .filter(({ path }) => path !== '')
+    .map(({ path }) => `'${path}'`)
+    .join('|');
+}
+
+const SCRIPTS: Readonly<Record<Shell, (entries: readonly Entry[]) => string>> = {
+  bash: (entries) => `_quorate() {
+  local word path='' words=''
+  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    case "$path $word" in
+      ${branches(entries)}) path="$path $word" ;;
+    esac
+  done
+  case "$path" in
+${entries.map((entry) => `    '${entry.path}') words='${wordsOf(entry)}' ;;`).join('\n')}
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
+}
+complete -o default -F _quorate quorate`,
+
+  zsh: (entries) => `#compdef quorate
+_quorate() {
+  local word path_='' i
+  for ((i = 2; i < CURRENT; i++)); do
+    word=$words[i]
+    case "$path_ $word" in
+      ${branches(entries)}) path_="$path_ $word" ;;
+    esac
+  done
+  case "$path_" in
+${entries.map((entry) => `    '${entry.path}') compadd -- ${wordsOf(entry)} ;;`).join('\n')}
+  esac
+  [[ $compstate[nmatches] -eq 0 ]] && _files
+}
+compdef _quorate quorate`,
+
+  fish: (entries) => `function __quorate_at
+  set -l path ''
+  for word in (commandline -opc)[2..-1]
+    switch "$path $word"
+      case ${branches(entries).replaceAll('|', ' ')}
+        set path "$path $word"
+    end
+  end
+  test "$path" = "$argv[1]"
+end
+${entries
+  .flatMap(({ path, words }) =>
+    words.map(({ word, description }) => {
+      const what = word.startsWith('--') ? `-l ${word.slice(2)}` : `-f -a ${word}`;
+      return `complete -c quorate -n "__quorate_at '${path}'" ${what} -d '${description.replaceAll(/['\\]/g, '\\$&')}'`;
+    }),
+  )
+  .join('\n')}`,
+};

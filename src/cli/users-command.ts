@@ -1,0 +1,90 @@
+/** Asks a node of a running cluster about one user, over HTTP: for a grant, how the user stands, and what operators do to a key. */
+import { answerOf, answerOfChange } from './answer-of.ts';
+import { askNode, type NodeBody, type Sent } from './ask-node.ts';
+import { textTable } from './text-table.ts';
+
+const ANSWER_MILLIS_MAX = 10_000;
+const DENIED: readonly number[] = [403, 429];
+
+export interface UsersOptions {
+  /** A URL. */
+  readonly node: string;
+  readonly json?: true;
+  readonly print: (line: string) => void;
+}
+
+export interface AllowTerms {
+  readonly userId?: string | undefined;
+  readonly rule?: string | undefined;
+  readonly cost?: number | undefined;
+  readonly requestId?: string | undefined;
+  /** By name: then rules find the limits. */
+  readonly descriptors?: Readonly<Record<string, string>> | undefined;
+}
+
+/** @throws ClusterCommandError if it is not decided */
+export async function askForGrant(terms: AllowTerms, options: UsersOptions): Promise<'granted' | 'denied'> {
+  const answer = await askNode(new URL('/v1/allow', options.node), ANSWER_MILLIS_MAX, posted(terms));
+  const { status, body } = answer;
+  // A token of too low a role is 403, too.
+  const isDenied = DENIED.includes(status) && (status === 429 || body['blocked'] === true);
+  const said = isDenied ? body : answerOfChange(answer, options.node);
+  options.print(options.json === true ? JSON.stringify(said) : sentenceOf(said));
+  return isDenied ? 'denied' : 'granted';
+}
+
+function sentenceOf(body: NodeBody): string {
+  const { allowed, blocked, unlimited, degraded, limit, remaining, rule, retryAfterMillis } = body;
+  if (blocked === true) return 'denied: blocked by an operator';
+  if (unlimited === true) return 'allowed: no rule limits it';
+  if (degraded === true) return `${allowed === true ? 'allowed' : 'denied'} by a fail mode: nobody could decide`;
+  const under = `${String(remaining)} of ${String(limit)} left, by rule ${String(rule)}`;
+  return allowed === true ? `allowed: ${under}` : `denied: ${under}; again in ${String(retryAfterMillis)} ms`;
+}
+
+/** @throws ClusterCommandError if nobody tells */
+export async function showUser(userId: string, rule: string | undefined, options: UsersOptions): Promise<void> {
+  const query = rule === undefined ? '' : `?rule=${encodeURIComponent(rule)}`;
+  const url = new URL(`${pathOf(userId)}${query}`, options.node);
+  const body = answerOf(await askNode(url, ANSWER_MILLIS_MAX), options.node);
+  if (options.json === true) return options.print(JSON.stringify(body));
+  if (body['blocked'] === true) options.print('blocked: everything is denied');
+  const rows = (body['limits'] as readonly NodeBody[]).map(
+    ({ rule: id, remaining, limit, windowMillis, resetMillis }) =>
+      [id, remaining, limit, `${String(windowMillis)} ms`, `${String(resetMillis)} ms`].map(String),
+  );
+  for (const line of textTable([['rule', 'remaining', 'limit', 'window', 'all free in'], ...rows]))
+    options.print(line);
+}
+
+const CHANGES = {
+  block: { method: 'PUT', path: 'block', said: 'is blocked: everything is denied' },
+  unblock: { method: 'DELETE', path: 'block', said: 'is not blocked' },
+  reset: { method: 'POST', path: 'reset', said: 'is reset: what it was granted is forgotten' },
+} as const;
+export type UserChange = keyof typeof CHANGES;
+
+/** @throws ClusterCommandError `unfinished` if it may have been changed */
+export async function changeUser(userId: string, change: UserChange, options: UsersOptions): Promise<void> {
+  const { method, path, said } = CHANGES[change];
+  const url = new URL(`${pathOf(userId)}/${path}`, options.node);
+  const body = answerOfChange(await askNode(url, ANSWER_MILLIS_MAX, { method }), options.node);
+  options.print(options.json === true ? JSON.stringify(body) : `${userId} ${said}`);
+}
+
+/** @throws ClusterCommandError also if no grant is remembered under the id */
+export async function refundUser(userId: string, requestId: string, options: UsersOptions): Promise<void> {
+  const url = new URL(`${pathOf(userId)}/refunds`, options.node);
+  const body = answerOfChange(await askNode(url, ANSWER_MILLIS_MAX, posted({ requestId })), options.node);
+  options.print(
+    options.json === true ? JSON.stringify(body) : `given back: ${String(body['cost'])} by rule ${String(body['rule'])}`,
+  );
+}
+
+function pathOf(userId: string): string {
+  return `/v1/users/${encodeURIComponent(userId)}`;
+}
+
+function posted(body: object): Sent {
+  return { method: 'POST', contentType: 'application/json', body: JSON.stringify(body) };
+}

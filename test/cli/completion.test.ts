@@ -1,0 +1,48 @@
+/** `quorate completion`: what the scripts say, and what bash makes of one. */
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { ran, ROOT } from './command.ts';
+
+const run = promisify(execFile);
+
+async function scriptFor(shell: string): Promise<string> {
+  const { code, stdout } = await ran(['completion', shell], ROOT);
+  expect(code).toBe(0);
+  return stdout;
+}
+
+async function isInstalled(shell: string): Promise<boolean> {
+  return run(shell, ['--version']).then(
+    () => true,
+    () => false,
+  );
+}
+
+describe('in bash', () => {
+  it.each([
+    [['ru'], ['rules']],
+    [['rules', ''], ['check', 'diff', 'apply', '--help']],
+    [['rules', 'apply', '--if'], ['--if-version']],
+    [['rules', 'apply', '--node', 'rules', '--js'], ['--json']],
+    [['tokens', 'c'], ['create']],
+    [['completion', 'no', 'such'], []],
+  ])('%j becomes %j', async (typed, expected) => {
+    const script = await scriptFor('bash');
+    const words = ['quorate', ...typed].map((word) => `'${word}'`).join(' ');
+    const asked = `${script}\nCOMP_WORDS=(${words}); COMP_CWORD=${typed.length}; _quorate; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const { stdout } = await run('bash', ['-c', asked]);
+    expect(stdout.split('\n').filter((line) => line !== '')).toEqual(expected);
+  });
+});
+
+it.each(['zsh', 'fish'])('%s has every command, and reads the script where it is installed', async (shell) => {
+  const script = await scriptFor(shell);
+  for (const command of ['init', 'rules', 'allow', 'users', 'completion']) expect(script).toContain(command);
+  expect(script).toContain("' rules apply'");
+  if (await isInstalled(shell)) await run(shell, ['-n', '-c', script]);
+});
+
+it('takes no other shell', async () => {
+  expect((await ran(['completion', 'tcsh'], ROOT)).code).toBe(64);
+});
