@@ -5,6 +5,7 @@ import { withTrust } from './ca-option.ts';
 import { addCertsCommands } from './certs-commands.ts';
 import { newCommand } from './command-line.ts';
 import { addCompletionCommand } from './completion-command.ts';
+import { addContainerCommand } from './container-command.ts';
 import { addCustomersCommands } from './customers-program.ts';
 import { addNodesCommands } from './nodes-program.ts';
 import { addOperationsCommands } from './operations-program.ts';
@@ -31,6 +32,7 @@ export function quorateProgram(version: string): Command {
     });
   addInitCommand(program, print);
   addNodeCommand(program, version);
+  addContainerCommand(program, version);
   addJoinCommand(program, print);
   addCertsCommands(program);
   withTrust(program);

@@ -8,6 +8,7 @@ import { type ClusterConfig, ConfigError } from '../config/config.ts';
 import { hasTokens } from '../node/access.ts';
 import { readKnownMembers } from '../node/member-cache.ts';
 import type { QuorateNode } from '../node/node.ts';
+import { listeningAt } from '../node/peer-addresses.ts';
 import { exposureOf, type Safeguards } from '../tls/exposure.ts';
 import { openNodeTls } from '../tls/node-tls.ts';
 import { complain } from './command-line.ts';
@@ -17,12 +18,14 @@ import { directoryOption, INSECURE, integerFrom } from './options.ts';
 /** Far above what the steps of a stop may take together. */
 const CLOSE_MILLIS_MAX = 10_000;
 
-interface RunOptions {
+export interface RunOptions {
   readonly data: string;
   readonly id: number;
   readonly logLevel: string;
   readonly insecure: boolean;
   readonly version: string;
+  /** The host to listen at, instead of those where others find the node. */
+  readonly listen?: string;
 }
 
 async function safeguardsOf({ data, id }: RunOptions, config: ClusterConfig): Promise<Safeguards> {
@@ -40,7 +43,7 @@ async function warnOfRecoveries({ data, id }: RunOptions, logger: Logger): Promi
     );
 }
 
-async function runNode(options: RunOptions): Promise<void> {
+export async function runNode(options: RunOptions): Promise<void> {
   const logger = pino({ level: options.logLevel, base: { node: options.id } });
   const config = await readCluster(options.data);
   if (config === undefined) {
@@ -57,7 +60,8 @@ async function runNode(options: RunOptions): Promise<void> {
       `${options.id} is none of the nodes in ${options.data}/cluster.json: ${known}`,
     );
   }
-  const exposure = exposureOf(self, await safeguardsOf(options, config), options.insecure);
+  const listening = options.listen === undefined ? self : listeningAt(self, options.listen);
+  const exposure = exposureOf(listening, await safeguardsOf(options, config), options.insecure);
   if (exposure !== undefined) logger.warn(exposure);
   const tls =
     config.tls &&
@@ -101,6 +105,7 @@ async function runNode(options: RunOptions): Promise<void> {
     nodeId: options.id,
     dataDirectory: nodeDirectory(options.data, options.id),
     version: options.version,
+    ...(options.listen !== undefined && { listen: options.listen }),
     logger,
     // At once: whatever is still queued depends on a disk that failed (P6).
     onFatal(error) {
@@ -121,6 +126,10 @@ export function addNodeCommand(program: Command, version: string): void {
       new Option('--log-level <level>', 'how much it logs')
         .choices(['trace', 'debug', 'info', 'warn', 'error', 'fatal'])
         .default('info'),
+    )
+    .option(
+      '--listen <host>',
+      'the host to listen at, such as 0.0.0.0 (default: those in cluster.json, where others find it)',
     )
     .option(...INSECURE, false)
     .action(async (options: Omit<RunOptions, 'version'>) => runNode({ ...options, version }));

@@ -58,11 +58,13 @@ const failures = new WeakMap<Socket, number>();
 export function refusalOfCaller(
   request: FastifyRequest,
   reply: FastifyReply,
-  { node: { access }, address }: Pick<HttpDoorInit, 'node' | 'address'>,
+  init: Pick<HttpDoorInit, 'node' | 'address' | 'advertisedHost'>,
 ): HttpAnswer | undefined {
+  const { access } = init.node;
   const mode = access.mode();
+  const known = init.advertisedHost ?? init.address.host;
   if (mode === 'open')
-    return isRebound(request.socket, request.headers.host ?? '', address.host) ? MISDIRECTED : undefined;
+    return isRebound(request.socket, request.headers.host ?? '', known) ? MISDIRECTED : undefined;
   const roles = rolesOf(request.method, request.routeOptions.url);
   if (roles === 'anybody') return undefined;
   if (mode === 'unknown') return UNKNOWN;

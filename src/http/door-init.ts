@@ -30,6 +30,8 @@ export interface HttpDoorInit {
   readonly live: LiveBehindDoor;
   /** Port 0 lets the system choose. */
   readonly address: { readonly host: string; readonly port: number };
+  /** The name that clients know it by. Absent: the host of `address`. */
+  readonly advertisedHost?: string;
   readonly metrics: () => Promise<{ readonly contentType: string; readonly text: string }>;
   /** Told of every answer to a request for a grant, in a batch or alone. */
   readonly observe: (status: number, startedMillis: number) => void;

@@ -18,6 +18,8 @@ export interface NodeInit {
   readonly tls?: NodeTls;
   /** Of the package, for clients that ask. */
   readonly version?: string;
+  /** The host to listen at. Absent: those where others find it. */
+  readonly listen?: string;
   readonly clocks?: Clocks;
   /** Puts something between the node and its disk, for tests of failing disks. */
   readonly wrapStore?: (store: LogStore) => LogStore;

@@ -15,6 +15,16 @@ export function sayable(address: HostPort): boolean {
   return !WILDCARDS.includes(address.host) && address.port !== 0;
 }
 
+/** Where a node listens that is told to do so at `host`: the ports are those where others find it. */
+export function listeningAt({ id, http, peer, resp }: NodeAddress, host: string): NodeAddress {
+  return {
+    id,
+    http: { ...http, host },
+    peer: { ...peer, host },
+    ...(resp !== undefined && { resp: { ...resp, host } }),
+  };
+}
+
 /** What a node can tell others about where it is. */
 export function addressesToSay({ peer, http }: NodeAddress): { peer?: HostPort; http?: HostPort } {
   return { ...(sayable(peer) && { peer }), ...(sayable(http) && { http }) };

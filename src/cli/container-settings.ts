@@ -1,0 +1,138 @@
+/**
+ * What a container is told by its environment: which node it runs, where the others are, and how the cluster is to be founded. Read
+ * and checked; it opens nothing but the file of settings.
+ */
+import { readFile } from 'node:fs/promises';
+import { NODE_ID_MAX, type NodeAddress, validateNode } from '../api/node-address.ts';
+import { ConfigError, NODES_MAX, PARTITIONS_MAX } from '../config/config.ts';
+import { PARTITIONS_PER_NODE } from '../config/cluster-directory.ts';
+
+export interface ContainerSettings {
+  readonly clusterId: string;
+  /** Which of the containers this is, from 0. */
+  readonly ordinal: number;
+  readonly nodeId: number;
+  /** How many nodes the cluster is founded with: those of the first ordinals. */
+  readonly founders: number;
+  readonly partitions: number;
+  /** Where others reach the container of an ordinal. */
+  readonly addressOf: (ordinal: number) => NodeAddress;
+  readonly listen: string;
+  readonly foundingPort: number;
+  readonly data: string;
+  /** Of `cluster.json`: what a node of this machine may be set. */
+  readonly local: Readonly<Record<string, unknown>>;
+  readonly insecure: boolean;
+  readonly logLevel: string;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const FACTS = ['clusterId', 'founders', 'nodes', 'partitions', 'replicas'];
+const ORDINAL_MAX = 999;
+
+/** @throws ConfigError naming the variable and its bound */
+export async function containerSettings(environment: Environment): Promise<ContainerSettings> {
+  const read = new Variables(environment);
+  const ordinal = ordinalOf(read);
+  const founders = read.integer('QUORATE_FOUNDERS', 1, NODES_MAX, 3);
+  const ids = nodeIdsOf(read);
+  const nodeIdOf = (each: number): number => ids.get(each) ?? each + 1;
+  const ports = {
+    http: read.integer('QUORATE_HTTP_PORT', 1, 65_535, 8_100),
+    peer: read.integer('QUORATE_PEER_PORT', 1, 65_535, 9_100),
+    resp: read.integer('QUORATE_RESP_PORT', 1, 65_535, 10_100),
+  };
+  const pattern = read.text('QUORATE_HOST');
+  if (!pattern.includes('{ordinal}') && founders > 1)
+    throw new ConfigError('QUORATE_HOST', 'must have {ordinal} in it, such as quorate-{ordinal}.quorate');
+  const addressOf = (each: number): NodeAddress => {
+    const host = pattern.replaceAll('{ordinal}', String(each));
+    const at = (port: number): object => ({ host, port });
+    const node = { id: nodeIdOf(each), http: at(ports.http), peer: at(ports.peer), resp: at(ports.resp) };
+    return validateNode(node, 'QUORATE_HOST');
+  };
+  return {
+    clusterId: read.text('QUORATE_CLUSTER_ID'),
+    ordinal,
+    nodeId: nodeIdOf(ordinal),
+    founders,
+    partitions: read.integer('QUORATE_PARTITIONS', 1, PARTITIONS_MAX, founders * PARTITIONS_PER_NODE),
+    addressOf,
+    listen: read.text('QUORATE_LISTEN', '0.0.0.0'),
+    foundingPort: read.integer('QUORATE_FOUNDING_PORT', 1, 65_535, 7_100),
+    data: read.text('QUORATE_DATA', '/data'),
+    local: await localSettings(read.text('QUORATE_SETTINGS', '')),
+    insecure: read.flag('QUORATE_INSECURE'),
+    logLevel: read.text('QUORATE_LOG_LEVEL', 'info'),
+  };
+}
+
+/** By the name of a StatefulSet's pod, `quorate-2`, unless it is stated. */
+function ordinalOf(read: Variables): number {
+  const [, ofName] = /-(\d{1,3})$/.exec(read.text('HOSTNAME', '')) ?? [];
+  const stated = read.text('QUORATE_ORDINAL', ofName ?? '');
+  if (/^\d{1,3}$/.test(stated)) return Number(stated);
+  throw new ConfigError(
+    'QUORATE_ORDINAL',
+    `must be an integer from 0 to ${ORDINAL_MAX}, or HOSTNAME must end with one, such as quorate-2`,
+  );
+}
+
+/** `1:5,3:9`: ordinal 1 is node 5. Ids never come back, so a machine whose disk was lost needs another. */
+function nodeIdsOf(read: Variables): ReadonlyMap<number, number> {
+  const ids = new Map<number, number>();
+  const stated = read.text('QUORATE_NODE_IDS', '');
+  for (const part of stated.split(',').filter((each) => each.trim() !== '')) {
+    const [, ordinal, id] = /^\s*(\d{1,3}):(\d{1,10})\s*$/.exec(part) ?? [];
+    const isId = id !== undefined && Number(id) >= 1 && Number(id) <= NODE_ID_MAX;
+    if (!isId || [...ids.values()].includes(Number(id)))
+      throw new ConfigError('QUORATE_NODE_IDS', 'must be a list of ordinal:id, each id once, such as 1:5,3:9');
+    ids.set(Number(ordinal), Number(id));
+  }
+  return ids;
+}
+
+async function localSettings(path: string): Promise<Readonly<Record<string, unknown>>> {
+  if (path === '') return {};
+  let value: unknown;
+  try {
+    value = JSON.parse(await readFile(path, 'utf8'));
+  } catch (error) {
+    throw new ConfigError('QUORATE_SETTINGS', `${path} cannot be read: ${error instanceof Error ? error.message : ''}`);
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new ConfigError('QUORATE_SETTINGS', `${path} must hold an object: settings of cluster.json`);
+  const fact = Object.keys(value).find((key) => FACTS.includes(key));
+  if (fact !== undefined)
+    throw new ConfigError('QUORATE_SETTINGS', `${path} must not hold ${fact}: the cluster is founded with it`);
+  return value as Readonly<Record<string, unknown>>;
+}
+
+class Variables {
+  readonly #environment: Environment;
+
+  constructor(environment: Environment) {
+    this.#environment = environment;
+  }
+
+  text(name: string, otherwise?: string): string {
+    const value = this.#environment[name]?.trim() ?? '';
+    if (value !== '') return value;
+    if (otherwise === undefined) throw new ConfigError(name, 'must be set');
+    return otherwise;
+  }
+
+  integer(name: string, min: number, max: number, otherwise: number): number {
+    const text = this.text(name, String(otherwise));
+    const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= min && value <= max) return value;
+    throw new ConfigError(name, `must be an integer from ${min} to ${max}`);
+  }
+
+  flag(name: string): boolean {
+    const text = this.text(name, 'false');
+    if (text === 'true' || text === 'false') return text === 'true';
+    throw new ConfigError(name, 'must be true or false');
+  }
+}

@@ -1,0 +1,137 @@
+/**
+ * What the volume of a container remembers of how its database came to be, and what it tells other containers of that. A volume has an
+ * incarnation from its first moment on: no other volume is ever taken for it, so one that was lost cannot come back empty.
+ */
+import { readTextIfAny, writeTextSynced } from '../../storage/files.ts';
+import type { Founder } from '../../storage/identity.ts';
+import { INCARNATION } from '../../storage/identity.ts';
+import { integerAt, InvalidFieldError, objectAt } from '../api/fields.ts';
+import { NODE_ID_MAX } from '../api/node-address.ts';
+import { drawIncarnation } from '../config/cluster-facts.ts';
+import { ConfigError, NODES_MAX, PARTITIONS_MAX } from '../config/config.ts';
+
+const FILE = 'founding.json';
+const REPLICAS_MAX = 3;
+
+/** What the cluster was founded with, the same everywhere and for good. */
+export interface Founding {
+  readonly partitions: number;
+  readonly replicas: number;
+  readonly founders: readonly Founder[];
+}
+
+export interface FoundingRecord {
+  readonly clusterId: string;
+  readonly nodeId: number;
+  readonly incarnation: string;
+  /** Absent: it is not agreed on yet. */
+  readonly founding?: Founding;
+  /** The database was made: should it be gone, it must not be made again. */
+  readonly isMade?: true;
+}
+
+/** @throws ConfigError if the volume belongs to another node or cluster */
+export async function openRecord(
+  directory: string,
+  { clusterId, nodeId }: Pick<FoundingRecord, 'clusterId' | 'nodeId'>,
+): Promise<FoundingRecord> {
+  const text = await readTextIfAny(directory, FILE);
+  if (text === undefined) {
+    const record = { clusterId, nodeId, incarnation: drawIncarnation() };
+    await writeRecord(directory, record);
+    return record;
+  }
+  const record = recordIn(text, `${directory}/${FILE}`);
+  if (record.clusterId !== clusterId || record.nodeId !== nodeId) {
+    throw new ConfigError(
+      directory,
+      `is the volume of node ${record.nodeId} of cluster ${record.clusterId}, and not of node ${nodeId} of ${clusterId}: ` +
+        'give this one an empty volume',
+    );
+  }
+  return record;
+}
+
+export async function writeRecord(directory: string, record: FoundingRecord): Promise<void> {
+  await writeTextSynced(directory, FILE, `${JSON.stringify(record, null, 2)}\n`);
+}
+
+/** @throws ConfigError naming `source` */
+export function recordIn(text: string, source: string): FoundingRecord {
+  try {
+    return validRecord(JSON.parse(text));
+  } catch (error) {
+    throw new ConfigError(source, `is no record of a volume: ${error instanceof Error ? error.message : ''}`);
+  }
+}
+
+function validRecord(value: unknown): FoundingRecord {
+  const root = objectAt(value, 'record', ['clusterId', 'nodeId', 'incarnation', 'founding', 'isMade']);
+  const { clusterId, founding, isMade } = root;
+  if (typeof clusterId !== 'string' || clusterId === '')
+    throw new InvalidFieldError('clusterId', 'must be text');
+  return {
+    clusterId,
+    nodeId: integerAt(root['nodeId'], 'nodeId', 1, NODE_ID_MAX),
+    incarnation: incarnationAt(root['incarnation'], 'incarnation'),
+    ...(founding !== undefined && { founding: validFounding(founding) }),
+    ...(isMade === true && { isMade }),
+  };
+}
+
+function validFounding(value: unknown): Founding {
+  const founding = objectAt(value, 'founding', ['partitions', 'replicas', 'founders']);
+  const { founders } = founding;
+  if (!Array.isArray(founders) || founders.length === 0 || founders.length > NODES_MAX)
+    throw new InvalidFieldError('founders', `must be a list of 1 to ${NODES_MAX}`);
+  return {
+    partitions: integerAt(founding['partitions'], 'partitions', 1, PARTITIONS_MAX),
+    replicas: integerAt(founding['replicas'], 'replicas', 1, NODES_MAX),
+    founders: founders.map((each: unknown, i) => {
+      const founder = objectAt(each, `founders[${i}]`, ['id', 'incarnation']);
+      return {
+        id: integerAt(founder['id'], `founders[${i}].id`, 1, NODE_ID_MAX),
+        incarnation: incarnationAt(founder['incarnation'], `founders[${i}].incarnation`),
+      };
+    }),
+  };
+}
+
+function incarnationAt(value: unknown, path: string): string {
+  if (typeof value === 'string' && INCARNATION.test(value)) return value;
+  throw new InvalidFieldError(path, 'must be 32 hexadecimal digits in lower case');
+}
+
+/**
+ * What a container concludes from its own record and those that the founders told.
+ *
+ * @param told those of all other founders that answered, by node
+ * @returns undefined while it has to wait
+ * @throws ConfigError if the cluster was founded with another volume of this node
+ */
+export function foundingOf(
+  own: FoundingRecord,
+  told: ReadonlyMap<number, FoundingRecord>,
+  { founders, partitions }: { readonly founders: number; readonly partitions: number },
+): Founding | undefined {
+  const known = [own, ...told.values()].find(({ founding }) => founding !== undefined)?.founding;
+  if (known !== undefined) {
+    const same = known.founders.find(({ id }) => id === own.nodeId);
+    if (same === undefined || same.incarnation === own.incarnation) return known;
+    throw new ConfigError(
+      `node ${own.nodeId}`,
+      'has another volume than the cluster was founded with: what that one promised would be forgotten. Bring that volume back, or ' +
+        'give this container a new id in QUORATE_NODE_IDS and add that in place of the old one',
+    );
+  }
+  // One alone founds, and only while all others say that they never heard of a cluster.
+  if (own.nodeId !== 1) return undefined;
+  const ids = Array.from({ length: founders }, (_, i) => i + 1);
+  const all = ids.map((id) => (id === own.nodeId ? own : told.get(id)));
+  if (!all.every((record) => record !== undefined)) return undefined;
+  return {
+    partitions,
+    replicas: Math.min(REPLICAS_MAX, founders),
+    founders: all.map(({ nodeId: id, incarnation }) => ({ id, incarnation })),
+  };
+}
