@@ -42,6 +42,8 @@ async function prepare(settings: ContainerSettings, say: (line: string) => void)
       database,
       'is gone, and with it what this node promised: bring the volume back, or give this container an empty one and a new id',
     );
+  if (record.founding === undefined && (await hasStore(database)))
+    throw new ConfigError(data, 'holds the database of a node that no container made: give this one an empty volume');
   const server: Server = await serveRecord({ host: listen, port }, () => record);
   // It must not keep a node alive that ends.
   server.unref();

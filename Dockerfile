@@ -1,0 +1,32 @@
+# The image of one node: `docker build -t quorate .`. What it runs by default, and its environment, is told in cluster/README.md.
+FROM node:20.20-bookworm-slim AS build
+WORKDIR /build
+COPY package.json package-lock.json tsconfig.json README.md LICENSE ./
+COPY bin bin
+COPY cluster cluster
+COPY raft raft
+COPY src src
+COPY storage storage
+# As `npm pack` makes it, with the packages that it runs with, by the lock file.
+RUN npm pack --silent --pack-destination /tmp \
+    && mkdir /app \
+    && tar xzf /tmp/quorate-*.tgz -C /app --strip-components=1 \
+    && cp package-lock.json /app/ \
+    && cd /app \
+    && npm ci --omit=dev --ignore-scripts --no-audit --no-fund
+
+FROM node:20.20-bookworm-slim
+COPY --from=build /app /app
+# Of the user that it runs as, which the image of Node has. Volumes that are made over it are that user's, too.
+RUN ln -s /app/bin/quorate.mjs /usr/local/bin/quorate && install -d -o 1000 -g 1000 /data
+USER 1000:1000
+WORKDIR /data
+VOLUME /data
+# Two threads are what a node has work for: one for its disk, one for names and files.
+ENV NODE_ENV=production NODE_OPTIONS=--enable-source-maps UV_THREADPOOL_SIZE=2 QUORATE_DATA=/data
+# HTTP, peers, the Redis protocol, and how nodes found a cluster.
+EXPOSE 8100 9100 10100 7100
+# It ends within ten seconds: others lead first, and what it was asked is answered.
+STOPSIGNAL SIGTERM
+ENTRYPOINT ["node", "/app/dist/src/cli/main.js"]
+CMD ["container"]

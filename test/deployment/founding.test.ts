@@ -1,0 +1,142 @@
+/** Who founds a cluster with whom, from what volumes remember; and what the environment of a container may say. */
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { containerSettings } from '../../src/cli/container-settings.ts';
+import { type FoundingRecord, foundingOf, openRecord, recordIn, writeRecord } from '../../src/cli/founding-record.ts';
+
+const WANTED = { founders: 3, partitions: 6 };
+
+function recordOf(nodeId: number, more: Partial<FoundingRecord> = {}): FoundingRecord {
+  return { clusterId: 'c', nodeId, incarnation: String(nodeId).repeat(32), ...more };
+}
+
+function told(...records: readonly FoundingRecord[]): ReadonlyMap<number, FoundingRecord> {
+  return new Map(records.map((record) => [record.nodeId, record]));
+}
+
+const FOUNDING = {
+  partitions: 6,
+  replicas: 3,
+  founders: [1, 2, 3].map((id) => ({ id, incarnation: String(id).repeat(32) })),
+};
+
+describe('a cluster', () => {
+  it('is founded by the first, when all others told that they know of none', () => {
+    expect(foundingOf(recordOf(1), told(recordOf(2), recordOf(3)), WANTED)).toEqual(FOUNDING);
+    expect(foundingOf(recordOf(1), told(recordOf(2)), WANTED)).toBeUndefined();
+    expect(foundingOf(recordOf(2), told(recordOf(1), recordOf(3)), WANTED)).toBeUndefined();
+    expect(foundingOf(recordOf(1), told(), { founders: 1, partitions: 2 })).toMatchObject({ replicas: 1 });
+  });
+
+  it('is learned from whoever knows it', () => {
+    const knows = recordOf(3, { founding: FOUNDING });
+    expect(foundingOf(recordOf(2), told(knows), WANTED)).toBe(FOUNDING);
+    expect(foundingOf(recordOf(1), told(knows), WANTED)).toBe(FOUNDING);
+    expect(foundingOf(recordOf(4), told(knows), WANTED)).toBe(FOUNDING);
+  });
+
+  it('is not joined with another volume than it was founded with, nor founded again', () => {
+    const knows = recordOf(3, { founding: FOUNDING });
+    for (const id of [1, 2]) {
+      const lost = recordOf(id, { incarnation: 'f'.repeat(32) });
+      expect(() => foundingOf(lost, told(recordOf(id === 1 ? 2 : 1), knows), WANTED)).toThrow('has another volume than');
+    }
+  });
+});
+
+describe('a volume', () => {
+  let directory: string;
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'quorate-test-'));
+  });
+  afterAll(() => rm(directory, { recursive: true }));
+
+  it('remembers what it is, and is no other', async () => {
+    const own = { clusterId: 'c', nodeId: 2 };
+    const record = await openRecord(directory, own);
+    expect(record).toEqual({ ...own, incarnation: expect.stringMatching(/^[0-9a-f]{32}$/) });
+    await writeRecord(directory, { ...record, founding: FOUNDING, isMade: true });
+    expect(await openRecord(directory, own)).toEqual({ ...record, founding: FOUNDING, isMade: true });
+    for (const other of [{ ...own, nodeId: 3 }, { ...own, clusterId: 'd' }])
+      await expect(openRecord(directory, other)).rejects.toThrow('is the volume of node 2 of cluster c');
+    await writeFile(join(directory, 'founding.json'), (await readFile(join(directory, 'founding.json'))).subarray(1));
+    await expect(openRecord(directory, own)).rejects.toThrow('founding.json is no record of a volume');
+  });
+
+  it.each([
+    ['', 'JSON'],
+    ['[]', 'record must be an object'],
+    [JSON.stringify({ ...recordOf(1), nodeId: 0 }), 'nodeId'],
+    [JSON.stringify({ ...recordOf(1), incarnation: 'x' }), 'incarnation'],
+    [JSON.stringify({ ...recordOf(1), other: 1 }), 'record.other'],
+    [JSON.stringify({ ...recordOf(1), founding: { ...FOUNDING, founders: [] } }), 'founders'],
+    [JSON.stringify({ ...recordOf(1), founding: { ...FOUNDING, founders: [{ id: 1 }] } }), 'founders[0].incarnation'],
+  ])('that says %s is not believed', (text, what) => {
+    expect(() => recordIn(text, 'there')).toThrow(what);
+  });
+});
+
+describe('the environment of a container', () => {
+  const GOOD = { QUORATE_CLUSTER_ID: 'c', QUORATE_HOST: 'q-{ordinal}.q', HOSTNAME: 'q-2' };
+
+  it('says which node it is, and where the others are', async () => {
+    const { addressOf, ...settings } = await containerSettings(GOOD);
+    expect(settings).toEqual({
+      clusterId: 'c',
+      ordinal: 2,
+      nodeId: 3,
+      founders: 3,
+      partitions: 6,
+      listen: '0.0.0.0',
+      foundingPort: 7_100,
+      data: '/data',
+      local: {},
+      insecure: false,
+      logLevel: 'info',
+    });
+    const host = 'q-1.q';
+    expect(addressOf(1)).toEqual({
+      id: 2,
+      http: { host, port: 8_100 },
+      peer: { host, port: 9_100 },
+      resp: { host, port: 10_100 },
+    });
+  });
+
+  it('may give ordinals other ids, and state its own', async () => {
+    const { nodeId, addressOf } = await containerSettings({ ...GOOD, QUORATE_ORDINAL: '1', QUORATE_NODE_IDS: '1:5, 3:9' });
+    expect([nodeId, addressOf(0).id, addressOf(3).id]).toEqual([5, 1, 9]);
+  });
+
+  it.each<[Record<string, string>, string]>([
+    [{ QUORATE_CLUSTER_ID: '' }, 'QUORATE_CLUSTER_ID must be set'],
+    [{ QUORATE_HOST: 'q' }, 'QUORATE_HOST must have {ordinal}'],
+    [{ QUORATE_HOST: 'q {ordinal}' }, 'QUORATE_HOST.http.host must be a host name'],
+    [{ HOSTNAME: 'q' }, 'QUORATE_ORDINAL must be an integer'],
+    [{ QUORATE_ORDINAL: '-1' }, 'QUORATE_ORDINAL must be an integer'],
+    [{ QUORATE_FOUNDERS: '65' }, 'QUORATE_FOUNDERS must be an integer from 1 to 64'],
+    [{ QUORATE_HTTP_PORT: '8e3' }, 'QUORATE_HTTP_PORT must be an integer from 1 to 65535'],
+    [{ QUORATE_NODE_IDS: '1=5' }, 'QUORATE_NODE_IDS must be a list'],
+    [{ QUORATE_NODE_IDS: '1:5,2:5' }, 'QUORATE_NODE_IDS must be a list'],
+    [{ QUORATE_INSECURE: 'yes' }, 'QUORATE_INSECURE must be true or false'],
+    [{ QUORATE_SETTINGS: '/nowhere' }, 'QUORATE_SETTINGS /nowhere cannot be read'],
+  ])('is refused with %j', async (changes, message) => {
+    await expect(containerSettings({ ...GOOD, ...changes })).rejects.toThrow(message);
+  });
+
+  it('takes settings of cluster.json from a file, and no facts', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'quorate-test-'));
+    const path = join(directory, 'settings.json');
+    try {
+      await writeFile(path, JSON.stringify({ http: { userHeader: 'x-user' } }));
+      const { local } = await containerSettings({ ...GOOD, QUORATE_SETTINGS: path });
+      expect(local).toEqual({ http: { userHeader: 'x-user' } });
+      await writeFile(path, JSON.stringify({ partitions: 7 }));
+      await expect(containerSettings({ ...GOOD, QUORATE_SETTINGS: path })).rejects.toThrow('must not hold partitions');
+    } finally {
+      await rm(directory, { recursive: true });
+    }
+  });
+});

@@ -1,0 +1,184 @@
+/**
+ * Deployment files: Kubernetes' against the types that kubernetes-types makes of its published API (by the compiler: no unknown field, none
+ * missing, none of another type), and all of them against what the product is.
+ */
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
+import { containerSettings } from '../../src/cli/container-settings.ts';
+import { ROOT } from '../cli/command.ts';
+import { temporaryDirectory } from '../cluster/harness.ts';
+
+const run = promisify(execFile);
+
+interface Manifest {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+}
+
+async function textOf(...path: readonly string[]): Promise<string> {
+  return readFile(join(ROOT, ...path), 'utf8');
+}
+
+async function manifests(): Promise<readonly Manifest[]> {
+  const documents = parseAllDocuments(await textOf('cluster', 'kubernetes', 'quorate.yaml'));
+  for (const { errors } of documents) expect(errors).toEqual([]);
+  return documents.map((document) => document.toJS() as Manifest);
+}
+
+/** What the compiler objects to. */
+async function mistakesIn(all: readonly Manifest[]): Promise<string> {
+  const directory = await temporaryDirectory();
+  try {
+    const lines = all.map(({ apiVersion, kind, ...rest }, i) => {
+      const from = apiVersion.includes('/') ? apiVersion.replace('.k8s.io', '') : `core/${apiVersion}`;
+      const types = join(ROOT, 'node_modules', 'kubernetes-types', from);
+      const value = JSON.stringify({ apiVersion, kind, ...rest }, null, 1);
+      return `import type { ${kind} as Kind${i} } from ${JSON.stringify(types)};\nexport const value${i}: Kind${i} = ${value};`;
+    });
+    const file = join(directory, 'manifests.ts');
+    await writeFile(file, lines.join('\n'));
+    const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
+    const options = ['--noEmit', '--strict', '--skipLibCheck', '--types', '', '--module', 'esnext', '--moduleResolution', 'bundler'];
+    return await run(process.execPath, [tsc, ...options, file], { cwd: directory }).then(
+      () => '',
+      (error: unknown) => String((error as { readonly stdout?: string }).stdout),
+    );
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+}
+
+describe('the manifests of Kubernetes', () => {
+  it('are of the types that its API publishes', async () => {
+    const all = await manifests();
+    expect(await mistakesIn(all)).toBe('');
+    expect(all.map(({ kind }) => kind).sort()).toEqual(
+      ['ConfigMap', 'NetworkPolicy', 'PodDisruptionBudget', 'Service', 'Service', 'StatefulSet'].sort(),
+    );
+    const said = await mistakesIn(
+      all.map((each) => (each.kind === 'StatefulSet' ? { ...each, spec: { replica: 3, serviceName: 7 } } : each)),
+    );
+    expect(said).toMatch(/'replica' does not exist[\s\S]*TS2322/);
+  });
+
+  it('tell the container all that it needs', async () => {
+    const all = await manifests();
+    const { data } = all.find(({ kind }) => kind === 'ConfigMap') as unknown as { readonly data: Record<string, string> };
+    const pod = podOf(all);
+    const [container] = pod.containers;
+    const stated = Object.fromEntries(container?.env.map(({ name, value }) => [name, value]) ?? []);
+    const settings = { ...data, ...stated, QUORATE_SETTINGS: '', HOSTNAME: 'quorate-2' };
+    const { nodeId, addressOf, clusterId, foundingPort } = await containerSettings(settings);
+    const { http, peer, resp } = addressOf(1);
+    const services = all.filter(({ kind }) => kind === 'Service') as unknown as Service[];
+    const [headless] = services.filter(({ spec }) => spec.clusterIP === 'None');
+    expect([nodeId, clusterId]).toEqual([3, data['QUORATE_CLUSTER_ID']]);
+    expect(http.host).toBe(`quorate-1.${headless?.metadata.name}.$(NAMESPACE).svc.cluster.local`);
+    const ports = [http.port, peer.port, resp?.port, foundingPort];
+    expect(container?.ports.map(({ containerPort }) => containerPort)).toEqual(ports);
+    expect(headless?.spec.ports.map(({ port }) => port)).toEqual(ports);
+    expect(headless?.spec.publishNotReadyAddresses).toBe(true);
+    for (const { spec } of services) expect(spec.selector).toEqual(pod.labels);
+  });
+
+  it('let a node do no more than it must', async () => {
+    const [container] = podOf(await manifests()).containers;
+    expect(container?.securityContext).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    });
+    expect(podOf(await manifests()).securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: 1000 });
+  });
+});
+
+interface Service extends Manifest {
+  readonly spec: {
+    readonly clusterIP?: string;
+    readonly publishNotReadyAddresses?: boolean;
+    readonly selector: unknown;
+    readonly ports: readonly { readonly port: number }[];
+  };
+}
+
+interface Pod {
+  readonly labels: unknown;
+  readonly securityContext: unknown;
+  readonly containers: readonly {
+    readonly env: readonly { readonly name: string; readonly value?: string }[];
+    readonly ports: readonly { readonly containerPort: number }[];
+    readonly securityContext: unknown;
+  }[];
+}
+
+function podOf(all: readonly Manifest[]): Pod {
+  const { spec } = all.find(({ kind }) => kind === 'StatefulSet') as unknown as {
+    readonly spec: { readonly template: { readonly metadata: { readonly labels: unknown }; readonly spec: Omit<Pod, 'labels'> } };
+  };
+  return { ...spec.template.spec, labels: spec.template.metadata.labels };
+}
+
+interface Compose {
+  readonly services: Readonly<
+    Record<string, { readonly environment?: Record<string, string>; readonly volumes: readonly string[]; readonly read_only?: boolean }>
+  >;
+  readonly volumes: Readonly<Record<string, unknown>>;
+}
+
+describe('the compose file', () => {
+  it('has three containers that know each other, and mounts what is there', async () => {
+    const { services, volumes } = parse(await textOf('cluster', 'docker', 'compose.yaml'), { merge: true }) as Compose;
+    const nodes = Object.entries(services).filter(([name]) => name.startsWith('node-'));
+    for (const [i, [name, node]] of nodes.entries()) {
+      const settings = await containerSettings(node.environment ?? {});
+      expect([settings.nodeId, settings.addressOf(i).http, node.read_only]).toEqual([i + 1, { host: name, port: 8_100 }, true]);
+    }
+    expect(nodes).toHaveLength(3);
+    for (const { volumes: mounted } of Object.values(services)) {
+      for (const mount of mounted) {
+        const [source = ''] = mount.split(':');
+        if (source.startsWith('.')) expect(existsSync(join(ROOT, 'cluster', 'docker', source)), source).toBe(true);
+        else expect(volumes).toHaveProperty([source]);
+      }
+    }
+  });
+
+  it('has Prometheus scrape all of them, as the job that the alerts are for', async () => {
+    const { scrape_configs: scraped } = parse(await textOf('cluster', 'docker', 'prometheus.yml')) as {
+      readonly scrape_configs: readonly { readonly job_name: string; readonly static_configs: readonly { readonly targets: string[] }[] }[];
+    };
+    expect(scraped.map(({ job_name: job, static_configs: [targets] }) => [job, targets?.targets])).toEqual([
+      ['quorate', ['node-0:8100', 'node-1:8100', 'node-2:8100']],
+    ]);
+    expect(await textOf('cluster', 'observability', 'alerts.yaml')).toContain('up{job="quorate"}');
+  });
+});
+
+describe('the image', () => {
+  it('runs as nobody special, what it copies is there, and its base is stated', async () => {
+    const lines = (await textOf('Dockerfile')).split('\n');
+    const [last] = lines.filter((line) => line.startsWith('USER ')).slice(-1);
+    expect(last).toBe('USER 1000:1000');
+    const copied = lines.filter((line) => /^COPY (?!--from)/.test(line)).flatMap((line) => line.split(' ').slice(1, -1));
+    const ignored = (await textOf('.dockerignore')).split('\n');
+    for (const path of copied) {
+      expect(existsSync(join(ROOT, path)), path).toBe(true);
+      expect(ignored).toContain(`!${path}`);
+    }
+    for (const line of lines.filter((each) => each.startsWith('FROM '))) expect(line).toMatch(/^FROM node:20\.\d+-/);
+    const port = (text: string): boolean => lines.some((line) => line.startsWith('EXPOSE') && line.includes(text));
+    expect(['8100', '9100', '10100', '7100'].every(port)).toBe(true);
+  });
+});
+
+it('the runbook says what every alert means', async () => {
+  const alerts = [...(await textOf('cluster', 'observability', 'alerts.yaml')).matchAll(/alert: (\w+)/g)].map(([, name]) => name);
+  const told = [...(await textOf('cluster', 'RUNBOOK.md')).matchAll(/^\| `(Quorate\w+)`/gm)].map(([, name]) => name);
+  expect(told).toEqual(alerts);
+});

@@ -1,0 +1,114 @@
+/**
+ * The entry point of the image, as three pods of a StatefulSet: they found a cluster, come back at other addresses, and one that lost its
+ * volume is not taken for the one that it was.
+ */
+import { rm } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '../cluster/harness.ts';
+import { Pods } from './pods.ts';
+
+const ALL = [0, 1, 2];
+
+let pods: Pods;
+
+beforeAll(async () => {
+  pods = await Pods.create();
+});
+afterAll(() => pods.stopAll());
+
+async function granted(ordinal: number, userId: string): Promise<unknown> {
+  return eventually(`pod ${ordinal} grants`, async () => {
+    const { status, body } = await pods.ask(ordinal, '/v1/allow', { userId });
+    return status === 200 ? body['remaining'] : undefined;
+  });
+}
+
+describe('three pods', () => {
+  it('wait for each other, and found one cluster', async () => {
+    await pods.start(0, '127.0.1.2');
+    await eventually('the first says for whom it waits', () =>
+      pods.pod(0).said().includes('waiting for node 2 at quorate-1.quorate.test') ? true : undefined,
+    );
+    expect(pods.recordOf(0)).not.toHaveProperty('founding');
+    await pods.start(1, '127.0.1.3');
+    await pods.start(2, '127.0.1.4');
+    await pods.ready(ALL);
+    const records = ALL.map((ordinal) => pods.recordOf(ordinal));
+    expect(new Set(records.map(({ founding }) => JSON.stringify(founding))).size).toBe(1);
+    expect(records[0]?.['founding']).toMatchObject({
+      partitions: 6,
+      replicas: 3,
+      founders: records.map(({ nodeId: id, incarnation }) => ({ id, incarnation })),
+    });
+    for (const ordinal of ALL) expect(await granted(ordinal, 'ada')).toBe(99 - ordinal);
+  });
+
+  it('are known by their names, and not by where they listen', async () => {
+    const { body } = await pods.ask(0, '/v1/cluster');
+    const nodes = body['nodes'] as readonly { readonly http: string }[];
+    expect(nodes.map(({ http }) => http)).toEqual(ALL.map((ordinal) => `${pods.nameOf(ordinal)}:${pods.ports.http}`));
+  });
+
+  it('go on where one comes back at another address', async () => {
+    await pods.stop(1, 'SIGTERM');
+    expect(pods.pod(1).child.exitCode).toBe(0);
+    expect(await granted(0, 'ada')).toBe(96);
+    await pods.start(1, '127.0.1.13');
+    await pods.ready([1]);
+    await eventually('all others are connected with it again', async () => {
+      for (const ordinal of [0, 2]) {
+        const { body } = await pods.ask(ordinal, '/v1/cluster');
+        const nodes = body['nodes'] as readonly { readonly up: boolean }[];
+        if (!nodes.every(({ up }) => up)) return undefined;
+      }
+      return true;
+    });
+    // Its vote counts: without the third, nobody could decide.
+    await pods.stop(2, 'SIGKILL');
+    expect(await granted(1, 'ada')).toBe(95);
+    await pods.start(2, '127.0.1.14');
+    await pods.ready([2]);
+  });
+
+  it('are joined by a fourth, which learns from them what the cluster is, and is added', async () => {
+    await pods.start(3, '127.0.1.5');
+    await eventually('it waits', async () =>
+      (await pods.ask(3, '/readyz')).body['status'] === 'waiting to be added' ? true : undefined,
+    );
+    expect(pods.recordOf(3)['founding']).toEqual(pods.recordOf(0)['founding']);
+    const { http, peer } = pods.ports;
+    const [atHttp, atPeer] = [http, peer].map((port) => ({ host: pods.nameOf(3), port }));
+    const change = { add: { id: 4, http: atHttp, peer: atPeer } };
+    await eventually('it is added', async () =>
+      (await pods.ask(0, '/v1/cluster/nodes', change)).status === 200 ? true : undefined,
+    );
+    await pods.ready([3]);
+    expect(await granted(3, 'ada')).toBe(94);
+  });
+
+  it('do not take an empty volume for the one that was lost', async () => {
+    for (const ordinal of [0, 1]) {
+      await pods.stop(ordinal, 'SIGKILL');
+      await rm(pods.volumeOf(ordinal), { recursive: true });
+      await pods.start(ordinal, `127.0.1.${22 + ordinal}`);
+      const code = await pods.pod(ordinal).ended;
+      expect([code, pods.pod(ordinal).said()]).toEqual([64, expect.stringContaining('has another volume than')]);
+    }
+  });
+});
+
+describe('a pod', () => {
+  it('whose database is gone from its volume does not make another', async () => {
+    await pods.stop(2, 'SIGKILL');
+    await rm(`${pods.volumeOf(2)}/node-3`, { recursive: true });
+    await rm(`${pods.volumeOf(2)}/cluster.json`);
+    await pods.start(2, '127.0.1.24');
+    expect([await pods.pod(2).ended, pods.pod(2).said()]).toEqual([64, expect.stringContaining('is gone')]);
+  });
+
+  it('with the volume of another does not start', async () => {
+    pods.environment = { QUORATE_NODE_IDS: '2:9' };
+    await pods.start(2, '127.0.1.25');
+    expect([await pods.pod(2).ended, pods.pod(2).said()]).toEqual([64, expect.stringContaining('is the volume of node 3')]);
+  });
+});

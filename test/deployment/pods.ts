@@ -1,0 +1,138 @@
+/** Containers of one cluster as processes of the image's entry point, each at a loopback address of its own, with names that lead there. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ROOT } from '../cli/command.ts';
+import { eventually, freePorts, temporaryDirectory } from '../cluster/harness.ts';
+
+const ENTRY = join(ROOT, 'dist', 'src', 'cli', 'main.js');
+const HOSTS_FILE = join(ROOT, 'dist', 'test', 'config', 'injected', 'hosts-file.js');
+const SAID_CHARACTERS_MAX = 65_536;
+
+export interface Answer {
+  readonly status: number;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+interface Pod {
+  readonly child: ChildProcess;
+  /** Resolves with its exit code; null: a signal ended it. */
+  readonly ended: Promise<number | null>;
+  readonly said: () => string;
+}
+
+export class Pods {
+  readonly directory: string;
+  readonly #ports: Readonly<Record<'http' | 'peer' | 'resp' | 'founding', number>>;
+  readonly #pods = new Map<number, Pod>();
+  readonly #hosts = new Map<string, string>();
+  /** Beside those that all have. */
+  environment: Readonly<Record<string, string>> = {};
+
+  private constructor(directory: string, ports: readonly number[]) {
+    this.directory = directory;
+    const [http = 0, peer = 0, resp = 0, founding = 0] = ports;
+    this.#ports = { http, peer, resp, founding };
+  }
+
+  static async create(): Promise<Pods> {
+    return new Pods(await temporaryDirectory(), await freePorts(4));
+  }
+
+  get ports(): Readonly<Record<'http' | 'peer' | 'resp' | 'founding', number>> {
+    return this.#ports;
+  }
+
+  nameOf(ordinal: number): string {
+    return `quorate-${ordinal}.quorate.test`;
+  }
+
+  volumeOf(ordinal: number): string {
+    return join(this.directory, `volume-${ordinal}`);
+  }
+
+  /** Starts the container of an ordinal; from now on its name leads to `address`. */
+  async start(ordinal: number, address: string): Promise<void> {
+    this.#hosts.set(this.nameOf(ordinal), address);
+    const hosts = join(this.directory, 'hosts.json');
+    writeFileSync(hosts, JSON.stringify(Object.fromEntries(this.#hosts)));
+    await mkdir(this.volumeOf(ordinal), { recursive: true });
+    const { http, peer, resp, founding } = this.#ports;
+    const child = spawn(process.execPath, ['--enable-source-maps', '--import', HOSTS_FILE, ENTRY, 'container'], {
+      cwd: this.directory,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: {
+        PATH: process.env['PATH'],
+        UV_THREADPOOL_SIZE: '2',
+        QUORATE_TEST_HOSTS: hosts,
+        HOSTNAME: `quorate-${ordinal}`,
+        QUORATE_CLUSTER_ID: 'pods',
+        QUORATE_HOST: 'quorate-{ordinal}.quorate.test',
+        QUORATE_LISTEN: address,
+        QUORATE_HTTP_PORT: String(http),
+        QUORATE_PEER_PORT: String(peer),
+        QUORATE_RESP_PORT: String(resp),
+        QUORATE_FOUNDING_PORT: String(founding),
+        QUORATE_DATA: this.volumeOf(ordinal),
+        ...this.environment,
+      },
+    });
+    let said = '';
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-SAID_CHARACTERS_MAX)));
+    const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+    this.#pods.set(ordinal, { child, ended, said: () => said });
+  }
+
+  pod(ordinal: number): Pod {
+    const pod = this.#pods.get(ordinal);
+    if (pod === undefined) throw new Error(`there is no pod ${ordinal}`);
+    return pod;
+  }
+
+  async stop(ordinal: number, signal: NodeJS.Signals): Promise<void> {
+    const { child, ended } = this.pod(ordinal);
+    child.kill(signal);
+    await ended;
+  }
+
+  /** Asks the node where its name leads now. Status 0: nobody answers. */
+  async ask(ordinal: number, path: string, body?: unknown): Promise<Answer> {
+    const address = this.#hosts.get(this.nameOf(ordinal)) ?? '';
+    try {
+      const response = await fetch(`http://${address}:${this.#ports.http}${path}`, {
+        ...(body !== undefined && {
+          method: 'POST',
+          body: JSON.stringify(body),
+          headers: { 'content-type': 'application/json' },
+        }),
+      });
+      return { status: response.status, body: (await response.json()) as Answer['body'] };
+    } catch {
+      return { status: 0, body: {} };
+    }
+  }
+
+  /** Waits until the node of each of these pods is ready. */
+  async ready(ordinals: readonly number[]): Promise<void> {
+    for (const ordinal of ordinals) {
+      await eventually(`pod ${ordinal} is ready`, async () => {
+        const { child, said } = this.pod(ordinal);
+        if (child.exitCode !== null) throw new Error(`pod ${ordinal} ended with ${child.exitCode}: ${said()}`);
+        return (await this.ask(ordinal, '/readyz')).status === 200 ? true : undefined;
+      });
+    }
+  }
+
+  /** What a volume remembers of its founding. */
+  recordOf(ordinal: number): Readonly<Record<string, unknown>> {
+    const text = readFileSync(join(this.volumeOf(ordinal), 'founding.json'), 'utf8');
+    return JSON.parse(text) as Record<string, unknown>;
+  }
+
+  async stopAll(): Promise<void> {
+    await Promise.all([...this.#pods.keys()].map(async (ordinal) => this.stop(ordinal, 'SIGKILL')));
+    await rm(this.directory, { recursive: true, force: true });
+  }
+}
