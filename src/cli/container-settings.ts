@@ -30,6 +30,8 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 const FACTS = ['clusterId', 'founders', 'nodes', 'partitions', 'replicas'];
 const ORDINAL_MAX = 999;
+/** Up to it they are those of ordinals. */
+const STATED_ID_MIN = 1_001;
 
 /** @throws ConfigError naming the variable and its bound */
 export async function containerSettings(environment: Environment): Promise<ContainerSettings> {
@@ -79,15 +81,18 @@ function ordinalOf(read: Variables): number {
   );
 }
 
-/** `1:5,3:9`: ordinal 1 is node 5. Ids never come back, so a machine whose disk was lost needs another. */
+/** `1:1001,3:1002`: ordinal 1 is node 1001. Ids never come back, so a machine whose disk was lost needs another. */
 function nodeIdsOf(read: Variables): ReadonlyMap<number, number> {
   const ids = new Map<number, number>();
   const stated = read.text('QUORATE_NODE_IDS', '');
   for (const part of stated.split(',').filter((each) => each.trim() !== '')) {
     const [, ordinal, id] = /^\s*(\d{1,3}):(\d{1,10})\s*$/.exec(part) ?? [];
-    const isId = id !== undefined && Number(id) >= 1 && Number(id) <= NODE_ID_MAX;
+    const isId = id !== undefined && Number(id) >= STATED_ID_MIN && Number(id) <= NODE_ID_MAX;
     if (!isId || [...ids.values()].includes(Number(id)))
-      throw new ConfigError('QUORATE_NODE_IDS', 'must be a list of ordinal:id, each id once, such as 1:5,3:9');
+      throw new ConfigError(
+        'QUORATE_NODE_IDS',
+        `must be a list of ordinal:id, each id once and from ${STATED_ID_MIN} on, such as 1:1001,3:1002`,
+      );
     ids.set(Number(ordinal), Number(id));
   }
   return ids;

@@ -106,8 +106,8 @@ describe('the environment of a container', () => {
   });
 
   it('may give ordinals other ids, and state its own', async () => {
-    const { nodeId, addressOf } = await containerSettings({ ...GOOD, QUORATE_ORDINAL: '1', QUORATE_NODE_IDS: '1:5, 3:9' });
-    expect([nodeId, addressOf(0).id, addressOf(3).id]).toEqual([5, 1, 9]);
+    const { nodeId, addressOf } = await containerSettings({ ...GOOD, QUORATE_ORDINAL: '1', QUORATE_NODE_IDS: '1:1001, 3:1009' });
+    expect([nodeId, addressOf(0).id, addressOf(3).id]).toEqual([1001, 1, 1009]);
   });
 
   it.each<[Record<string, string>, string]>([
@@ -118,8 +118,9 @@ describe('the environment of a container', () => {
     [{ QUORATE_ORDINAL: '-1' }, 'QUORATE_ORDINAL must be an integer'],
     [{ QUORATE_FOUNDERS: '65' }, 'QUORATE_FOUNDERS must be an integer from 1 to 64'],
     [{ QUORATE_HTTP_PORT: '8e3' }, 'QUORATE_HTTP_PORT must be an integer from 1 to 65535'],
-    [{ QUORATE_NODE_IDS: '1=5' }, 'QUORATE_NODE_IDS must be a list'],
-    [{ QUORATE_NODE_IDS: '1:5,2:5' }, 'QUORATE_NODE_IDS must be a list'],
+    [{ QUORATE_NODE_IDS: '1=1001' }, 'QUORATE_NODE_IDS must be a list'],
+    [{ QUORATE_NODE_IDS: '1:1001,2:1001' }, 'QUORATE_NODE_IDS must be a list'],
+    [{ QUORATE_NODE_IDS: '1:5' }, 'from 1001 on'],
     [{ QUORATE_INSECURE: 'yes' }, 'QUORATE_INSECURE must be true or false'],
     [{ QUORATE_SETTINGS: '/nowhere' }, 'QUORATE_SETTINGS /nowhere cannot be read'],
   ])('is refused with %j', async (changes, message) => {

@@ -107,7 +107,7 @@ describe('a pod', () => {
   });
 
   it('with the volume of another does not start', async () => {
-    pods.environment = { QUORATE_NODE_IDS: '2:9' };
+    pods.environment = { QUORATE_NODE_IDS: '2:1009' };
     await pods.start(2, '127.0.1.25');
     expect([await pods.pod(2).ended, pods.pod(2).said()]).toEqual([64, expect.stringContaining('is the volume of node 3')]);
   });
