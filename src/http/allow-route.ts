@@ -2,13 +2,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { DescribedDone, DescribedRequest } from '../api/described.ts';
 import type { NodeBehindDoor } from '../api/front-door.ts';
+import { rateLimitHeaders } from '../api/rate-limit-headers.ts';
 import type { AllowRequest } from '../api/request.ts';
 import { parseAllowBody } from './allow-body.ts';
 import { formatAnswer } from './answer-format.ts';
 import { clientOf } from './callers.ts';
 import type { HttpDoorInit } from './door-init.ts';
 import { type HttpAnswer, sendAnswer } from './http-answer.ts';
-import { rateLimitHeaders } from './rate-limit-headers.ts';
 import { headerUserOf } from './user-header.ts';
 
 export const ALLOW = '/v1/allow';

@@ -1,6 +1,7 @@
 /** An answer as an HTTP response: status, headers, body. Pure. */
 import type { Decision, Invalid, LimitStanding } from '../api/answer.ts';
 import type { DegradedAnswer, DescribedAnswer } from '../api/described.ts';
+import { secondsCeil } from '../api/rate-limit-headers.ts';
 import {
   ALLOW_STATUS,
   BLOCKED_STATUS,
@@ -9,7 +10,6 @@ import {
   type UnavailableReason,
 } from '../api/refusals.ts';
 import { type HttpAnswer, JSON_TYPE } from './http-answer.ts';
-import { secondsCeil } from './rate-limit-headers.ts';
 
 const PROBLEM_TYPES = 'https://iana.org/assignments/http-problem-types';
 const PROBLEM_JSON_TYPE = 'application/problem+json; charset=utf-8';
@@ -81,13 +81,15 @@ function headersOf(answer: DescribedAnswer): Record<string, string> {
 }
 
 function formatGrant(decision: Decision, partition: number): FormattedBody {
-  const { limit, remaining, resetMillis, waitMillis, ruleId: rule, decided, rulesVersion } = decision;
+  const { limit, windowMillis, remaining, resetMillis, waitMillis, ruleId: rule, decided } = decision;
+  const { rulesVersion } = decision;
   const wait = waitMillis === undefined ? {} : { waitMillis };
   return {
     status: ALLOW_STATUS.granted,
     body: {
       allowed: true,
       limit,
+      windowMillis,
       remaining,
       resetMillis,
       ...wait,
@@ -115,6 +117,7 @@ function formatDenial(decision: Decision, partition: number): FormattedBody {
     body: {
       allowed: false,
       limit,
+      windowMillis,
       remaining,
       resetMillis,
       retryAfterMillis,

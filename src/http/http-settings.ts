@@ -4,15 +4,7 @@
  */
 import { isIP } from 'node:net';
 import { InvalidFieldError, objectAt } from '../api/fields.ts';
-
-/**
- * - `x`: `X-RateLimit-Limit`, `-Remaining`, `-Reset` (epoch seconds), `-Policy` and `-Rule`
- * - `draft6`: `RateLimit-Limit`, `-Remaining`, `-Reset` (seconds from now) and `-Policy`, as draft-ietf-httpapi-ratelimit-headers-06
- *   has them
- * - `draft`: `RateLimit` and `RateLimit-Policy`, as that draft has them since its version 8
- */
-export const RATE_LIMIT_HEADERS = ['x', 'draft6', 'draft'] as const;
-export type RateLimitHeaders = (typeof RATE_LIMIT_HEADERS)[number];
+import { RATE_LIMIT_HEADERS, type RateLimitHeaders } from '../api/rate-limit-headers.ts';
 
 export interface HttpSettings {
   /** Of answers that are decisions; each at most once, empty: none. */

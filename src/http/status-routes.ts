@@ -1,12 +1,19 @@
 /** What a node says of itself and its cluster: to probes, to Prometheus, and to people. It asks and passes on. */
 import type { FastifyInstance } from 'fastify';
+import { leadersOf } from '../api/leaders.ts';
 import type { HttpDoorInit } from './door-init.ts';
 
-/** `GET /v1/cluster`, `GET /healthz`, `GET /readyz`, `GET /metrics`. */
+/** `GET /v1/cluster`, `GET /v1/leaders`, `GET /healthz`, `GET /readyz`, `GET /metrics`. */
 export function addStatusRoutes(app: FastifyInstance, { node, metrics }: HttpDoorInit): void {
   app.get('/v1/cluster', (_request, reply) => {
     const readiness = node.readiness();
     if (readiness.status !== 'starting') return node.cluster();
+    void reply.code(503);
+    return readiness;
+  });
+  app.get('/v1/leaders', (_request, reply) => {
+    const readiness = node.readiness();
+    if (readiness.status !== 'starting') return leadersOf(node.cluster());
     void reply.code(503);
     return readiness;
   });

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { Decision } from '../../src/api/answer.ts';
 import { UNAVAILABLE_REASONS } from '../../src/api/refusals.ts';
 import { formatAnswer } from '../../src/http/answer-format.ts';
-import { rateLimitHeaders } from '../../src/http/rate-limit-headers.ts';
+import { rateLimitHeaders } from '../../src/api/rate-limit-headers.ts';
 import { decisionOf } from '../api/decision-of.ts';
 import { denialOf, Door, PARTITION, WALL_MILLIS } from './fixtures.ts';
 import { parseItems } from './structured-fields.ts';
@@ -26,6 +26,7 @@ describe('a grant', () => {
     expect(body).toEqual({
       allowed: true,
       limit: 100,
+      windowMillis: 60_000,
       remaining: 42,
       resetMillis: 59_001,
       rule: 'default',
@@ -76,6 +77,7 @@ describe('a denial', () => {
     expect(body).toEqual({
       allowed: false,
       limit: 100,
+      windowMillis: 60_000,
       remaining: 0,
       resetMillis: 59_001,
       retryAfterMillis: 12_345,

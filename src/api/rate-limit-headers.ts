@@ -2,8 +2,23 @@
  * The header fields that tell a client how it stands under the limit that decided, in each of their forms. Pure; the wall clock is an
  * argument. Seconds are rounded up, so that nobody comes back too early.
  */
-import type { Decision } from '../api/answer.ts';
-import type { RateLimitHeaders } from './http-settings.ts';
+import type { Decision } from './answer.ts';
+
+/**
+ * - `x`: `X-RateLimit-Limit`, `-Remaining`, `-Reset` (epoch seconds), `-Policy` and `-Rule`
+ * - `draft6`: `RateLimit-Limit`, `-Remaining`, `-Reset` (seconds from now) and `-Policy`, as draft-ietf-httpapi-ratelimit-headers-06
+ *   has them
+ * - `draft`: `RateLimit` and `RateLimit-Policy`, as that draft has them since its version 8
+ */
+export const RATE_LIMIT_HEADERS = ['x', 'draft6', 'draft'] as const;
+export type RateLimitHeaders = (typeof RATE_LIMIT_HEADERS)[number];
+
+/** What of a decision the fields tell. */
+export interface ToldStanding
+  extends Pick<Decision, 'allowed' | 'ruleId' | 'limit' | 'remaining' | 'resetMillis' | 'retryAfterMillis'> {
+  /** Left out where it is not known: the policies do without it then. */
+  readonly windowMillis?: number | undefined;
+}
 
 type Fields = Record<string, string>;
 
@@ -17,7 +32,7 @@ const PLAIN_ID = /^[\w.-]*$/;
  * @param wallMillis the edge's own clock, only for `X-RateLimit-Reset`, which is an epoch time by convention
  */
 export function rateLimitHeaders(
-  decision: Decision,
+  decision: ToldStanding,
   forms: readonly RateLimitHeaders[],
   wallMillis: number,
 ): Fields {
@@ -32,7 +47,7 @@ export function secondsCeil(millis: number): number {
   return Math.ceil(millis / 1000);
 }
 
-function putX(headers: Fields, decision: Decision, wallMillis: number): void {
+function putX(headers: Fields, decision: ToldStanding, wallMillis: number): void {
   const { limit, remaining, resetMillis, ruleId } = decision;
   headers['x-ratelimit-limit'] = String(limit);
   headers['x-ratelimit-remaining'] = String(remaining);
@@ -42,30 +57,34 @@ function putX(headers: Fields, decision: Decision, wallMillis: number): void {
   headers['x-ratelimit-rule'] = PLAIN_ID.test(ruleId) ? ruleId : encodeURI(ruleId);
 }
 
-function putDraft6(headers: Fields, decision: Decision): void {
+function putDraft6(headers: Fields, decision: ToldStanding): void {
   headers['ratelimit-limit'] = String(decision.limit);
   headers['ratelimit-remaining'] = String(decision.remaining);
   headers['ratelimit-reset'] = String(secondsCeil(effectiveWindowMillis(decision)));
   headers['ratelimit-policy'] = plainPolicy(decision);
 }
 
-function putDraft(headers: Fields, decision: Decision): void {
-  const { limit, remaining, windowMillis, ruleId } = decision;
+function putDraft(headers: Fields, decision: ToldStanding): void {
+  const { limit, remaining, ruleId } = decision;
   const name = structuredString(ruleId);
-  headers['ratelimit-policy'] = `${name};q=${limit};w=${secondsCeil(windowMillis)}`;
+  headers['ratelimit-policy'] = `${name};q=${limit}${windowOf(decision)}`;
   headers['ratelimit'] = `${name};r=${remaining};t=${secondsCeil(effectiveWindowMillis(decision))}`;
 }
 
 /** Without a name, which came with later drafts. */
-function plainPolicy({ limit, windowMillis }: Decision): string {
-  return `${limit};w=${secondsCeil(windowMillis)}`;
+function plainPolicy(decision: ToldStanding): string {
+  return `${decision.limit}${windowOf(decision)}`;
+}
+
+function windowOf({ windowMillis }: ToldStanding): string {
+  return windowMillis === undefined ? '' : `;w=${secondsCeil(windowMillis)}`;
 }
 
 /**
  * Within which no more than what remains can be used. Who was denied, or has taken the last, must wait until there is more, which
  * is what `Retry-After` says, and must not say later than that field: the drafts want it no earlier than the end of this window.
  */
-function effectiveWindowMillis({ allowed, remaining, retryAfterMillis, resetMillis }: Decision): number {
+function effectiveWindowMillis({ allowed, remaining, retryAfterMillis, resetMillis }: ToldStanding): number {
   const mustWait = !allowed || (remaining === 0 && retryAfterMillis > 0);
   return mustWait ? retryAfterMillis : resetMillis;
 }

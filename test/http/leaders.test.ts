@@ -1,0 +1,55 @@
+/** `GET /v1/leaders`: who leads which partition, for clients that ask leaders directly, and the check of such a report. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { ClusterReport } from '../../src/api/cluster-report.ts';
+import { isLeadersReport, leadersOf } from '../../src/api/leaders.ts';
+import { Door, REPORT } from './fixtures.ts';
+
+let door = new Door();
+
+beforeEach(() => {
+  door = new Door();
+});
+afterEach(async () => door.app.close());
+
+describe('GET /v1/leaders', () => {
+  it('tells leaders by partition and the doors of nodes that are up, and nothing else', async () => {
+    const { statusCode, body } = await door.app.inject({ url: '/v1/leaders' });
+    expect(statusCode).toBe(200);
+    expect(JSON.parse(body)).toEqual({
+      nodes: [{ id: 1, http: '127.0.0.1:8101' }],
+      partitions: [{ leader: 1, term: 3 }],
+    });
+  });
+
+  it('is 503 while the node is starting', async () => {
+    door.readiness = { status: 'starting', loaded: 0, of: 3 };
+    expect((await door.app.inject({ url: '/v1/leaders' })).statusCode).toBe(503);
+  });
+
+  it('leaves out a node that is drained: it takes no requests', () => {
+    const [first] = REPORT.nodes;
+    const report = { ...REPORT, nodes: [{ ...first, draining: true }] } as ClusterReport;
+    expect(leadersOf(report).nodes).toEqual([]);
+  });
+});
+
+describe('the check of a report of leaders', () => {
+  it('takes what a node tells, and fields of later versions', () => {
+    expect(isLeadersReport(leadersOf(REPORT))).toBe(true);
+    expect(isLeadersReport({ ...leadersOf(REPORT), later: 1 })).toBe(true);
+  });
+
+  it.each([
+    null,
+    [],
+    {},
+    { nodes: [], partitions: [] },
+    { nodes: [{ id: 1 }], partitions: [{ leader: 1, term: 1 }] },
+    { nodes: [{ id: '1', http: 'a:1' }], partitions: [{ leader: 1, term: 1 }] },
+    { nodes: [], partitions: [{ leader: -1, term: 1 }] },
+    { nodes: [], partitions: [{ leader: 1, term: 0.5 }] },
+    { nodes: {}, partitions: [{ leader: 1, term: 1 }] },
+  ])('refuses %j', (value) => {
+    expect(isLeadersReport(value)).toBe(false);
+  });
+});
