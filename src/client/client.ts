@@ -1,0 +1,176 @@
+/** The client of a cluster: asks for grants, and answers as its fail mode says where nobody can. */
+import { isBoundedInteger } from '../api/bounded.ts';
+import { Denials } from './denials.ts';
+import { Dispatcher, type Outcome } from './dispatcher.ts';
+import { type Environment, systemEnvironment } from './environment.ts';
+import { ClosedError, InvalidOptionError, InvalidRequestError, QuorateError } from './errors.ts';
+import type { ClientEvent } from './events.ts';
+import { HttpTransport } from './http-transport.ts';
+import { LocalShares } from './local-share.ts';
+import { checkFailMode, type ClientOptions, type Settings, settingsOf } from './options.ts';
+import { encodeRequest, type PermitAnswer, type PermitRequest, subjectOf } from './permit.ts';
+import { type AbortSignalLike, type PermitGranted, PermitLines } from './permit-lines.ts';
+
+export interface WaitOptions {
+  /** How long to wait in line, before the last question: 0 to 86,400,000, default 60,000. */
+  readonly maxWaitMillis?: number;
+  /** An `AbortSignal` that ends the wait. */
+  readonly signal?: AbortSignalLike;
+}
+
+const DAY_MILLIS = 86_400_000;
+const WAIT_MILLIS = 60_000;
+/** Errors after which a fail mode decides: the cluster could not be asked, or could not decide. What is wrong with a request stays wrong. */
+const UNDECIDED: ReadonlySet<string> = new Set(['UNAVAILABLE', 'INDEFINITE', 'OVERLOADED']);
+
+/**
+ * Asks the nodes of a cluster for grants. One for a process is enough: it keeps connections, knows who leads, and shares batches.
+ *
+ * @example
+ * const client = new QuorateClient({ nodes: ['http://127.0.0.1:8101', 'http://127.0.0.1:8102'] });
+ * const { allowed } = await client.allow({ userId: 'ada' });
+ */
+export class QuorateClient {
+  readonly #settings: Settings;
+  readonly #environment: Environment;
+  readonly #dispatcher: Dispatcher;
+  readonly #denials: Denials;
+  readonly #shares = new LocalShares();
+  readonly #lines: PermitLines;
+
+  /**
+   * @param environment what tests play: time, chance and the way to nodes
+   * @throws InvalidOptionError naming the option and its bound
+   */
+  constructor(options: ClientOptions, environment?: Environment) {
+    this.#settings = settingsOf(options);
+    this.#environment = environment ?? systemEnvironment(new HttpTransport(this.#settings));
+    this.#dispatcher = new Dispatcher(this.#environment, this.#settings, (event) => this.#tell(event));
+    this.#denials = new Denials(this.#settings);
+    this.#lines = new PermitLines(this.#environment, this.#settings.waitersMax);
+  }
+
+  /**
+   * Asks for one grant. Only `allowed: true` is one.
+   *
+   * @throws InvalidRequestError, RequestIdConflictError, RefusedError, ClosedError; where nobody could decide and the fail mode is
+   *   `closed`: UnavailableError, OverloadedError, or, if it may have been counted, IndefiniteError
+   * @example
+   * const answer = await client.allow({ userId: 'ada', cost: 2 });
+   * if (!answer.allowed) return refuse(answer);
+   */
+  async allow(request: PermitRequest): Promise<PermitAnswer> {
+    const drawn = this.#settings.requestIds ? this.#environment.drawRequestId() : undefined;
+    return this.#allow(request, request?.requestId ?? drawn);
+  }
+
+  /**
+   * Asks for a grant until there is one: who is denied waits for `retryAfterMillis`, in line with all who wait for the same here.
+   *
+   * @throws PermitTimeoutError, BlockedError, AbortedError, OverloadedError, and what `allow` throws
+   * @example
+   * await client.waitForPermit({ userId: 'nightly-export' }, { maxWaitMillis: 10_000 });
+   */
+  async waitForPermit(request: PermitRequest, options: WaitOptions = {}): Promise<PermitGranted> {
+    const { maxWaitMillis = WAIT_MILLIS, signal } = options;
+    if (!isBoundedInteger(maxWaitMillis, 0, DAY_MILLIS))
+      throw new InvalidOptionError('maxWaitMillis', `must be an integer from 0 to ${DAY_MILLIS}`);
+    const own = request.requestId;
+    const draw = (): string | undefined => (this.#settings.requestIds ? this.#environment.drawRequestId() : undefined);
+    let id = own ?? draw();
+    return this.#lines.wait({
+      subject: subjectOf(request),
+      maxWaitMillis,
+      signal,
+      isRepeatable: id !== undefined,
+      ask: async (isRepeat) => {
+        // A denial ends an id: a grant under it that nobody heard of is not used so late.
+        if (!isRepeat) id = own ?? draw();
+        return this.#allow(request, id);
+      },
+    });
+  }
+
+  /** Whoever still waits gets a `ClosedError`; connections are closed. A client that is not closed does not keep its process alive. */
+  close(): void {
+    this.#lines.close((isDefinite) => new ClosedError(isDefinite));
+    this.#dispatcher.close();
+  }
+
+  async #allow(request: PermitRequest, requestId: string | undefined): Promise<PermitAnswer> {
+    if (typeof request !== 'object' || request === null)
+      throw new InvalidRequestError('request', 'the request must be an object');
+    const { cost = 1, timestampMillis, failMode = this.#settings.failMode } = request;
+    checkFailMode(failMode);
+    const body = encodeRequest(request, requestId);
+    const subject = subjectOf(request);
+    const startedMillis = this.#environment.nowMillis();
+    // An id of the caller may have a grant already, and a time of the caller is another question each time.
+    const mayBeCached = request.requestId === undefined && timestampMillis === undefined;
+    const cached = mayBeCached ? this.#denials.find(subject, cost, startedMillis) : undefined;
+    if (cached !== undefined) {
+      this.#tell({ type: 'answered', outcome: 'denied', isCached: true, attempts: 0, tookMillis: 0 });
+      return cached;
+    }
+    const key = request.descriptors === undefined ? request.userId : undefined;
+    const outcome = await this.#ask({ body, key, subject, isRepeatable: requestId !== undefined });
+    this.#tellAnswered(outcome, startedMillis);
+    const { answer, error, sentMillis } = outcome;
+    if (answer === undefined) return this.#undecided(error, { subject, cost, failMode });
+    if (mayBeCached) this.#denials.note(answer, { subject, cost, sentMillis });
+    return answer;
+  }
+
+  async #ask(asked: Omit<Parameters<Dispatcher['dispatch']>[0], 'done'>): Promise<Outcome> {
+    return new Promise((resolve) => {
+      try {
+        this.#dispatcher.dispatch({ ...asked, done: resolve });
+      } catch (error) {
+        if (!(error instanceof QuorateError)) throw error;
+        resolve({ error, attempts: 0, node: undefined, sentMillis: this.#environment.nowMillis() });
+      }
+    });
+  }
+
+  #undecided(
+    error: QuorateError,
+    { subject, cost, failMode }: { subject: string; cost: number; failMode: Settings['failMode'] },
+  ): PermitAnswer {
+    if (failMode === 'closed' || !UNDECIDED.has(error.code)) throw error;
+    const { code } = error;
+    if (failMode === 'open') {
+      this.#tell({ type: 'failMode', mode: 'open', allowed: true, code });
+      return { kind: 'degraded', allowed: true, by: 'client' };
+    }
+    const share = this.#shares.allow(subject, cost, failMode, this.#environment.nowMillis());
+    this.#tell({ type: 'failMode', mode: 'local', allowed: share.allowed, code });
+    return { kind: 'degraded', by: 'client', ...share };
+  }
+
+  #tellAnswered({ answer, error, attempts, node }: Outcome, startedMillis: number): void {
+    if (this.#settings.onEvent === undefined) return;
+    this.#tell({
+      type: 'answered',
+      outcome: answer?.kind ?? 'error',
+      isCached: false,
+      attempts,
+      tookMillis: this.#environment.nowMillis() - startedMillis,
+      ...(node !== undefined && { node }),
+      ...(answer !== undefined && 'decided' in answer && { partition: answer.decided.partition }),
+      ...(error !== undefined && { code: error.code }),
+    });
+  }
+
+  /** What a listener throws must not come between us and what is open. */
+  #tell(event: ClientEvent): void {
+    const { onEvent } = this.#settings;
+    if (onEvent === undefined) return;
+    try {
+      onEvent(event);
+    } catch (error) {
+      queueMicrotask(() => {
+        throw error;
+      });
+    }
+  }
+}

@@ -1,0 +1,27 @@
+/**
+ * `quorate/client`: asks a cluster for grants.
+ *
+ * @example
+ * import { QuorateClient } from 'quorate/client';
+ * const client = new QuorateClient({ nodes: ['http://127.0.0.1:8101'] });
+ * const { allowed } = await client.allow({ userId: 'ada' });
+ */
+export { QuorateClient, type WaitOptions } from './client.ts';
+export {
+  AbortedError,
+  BlockedError,
+  ClosedError,
+  IndefiniteError,
+  InvalidOptionError,
+  InvalidRequestError,
+  OverloadedError,
+  PermitTimeoutError,
+  QuorateError,
+  RefusedError,
+  RequestIdConflictError,
+  UnavailableError,
+} from './errors.ts';
+export type { ClientEvent } from './events.ts';
+export type { ClientOptions, ClientTls, FailMode, LocalShare } from './options.ts';
+export type { PermitAnswer, PermitLimit, PermitReceipt, PermitRequest } from './permit.ts';
+export type { AbortSignalLike, PermitGranted } from './permit-lines.ts';

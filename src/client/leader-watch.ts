@@ -1,0 +1,87 @@
+/**
+ * Keeps the table of leaders up to date: asks some node at first, when something showed that the table is wrong, and when it is old.
+ * It only asks while there are requests, so an idle client is silent.
+ */
+import { isLeadersReport } from '../api/leaders.ts';
+import type { Environment } from './environment.ts';
+import type { ClientEvent } from './events.ts';
+import type { LeaderTable } from './leader-table.ts';
+
+export const LEADERS = '/v1/leaders';
+const AGE_MILLIS_MAX = 10_000;
+/** Between two questions, the first time; twice as long after each that brought nothing. */
+const PAUSE_MILLIS = 100;
+const PAUSE_MILLIS_MAX = 5_000;
+/** Where nobody tells this client: an older node, or a token of another role. */
+const REFUSED_MILLIS = 60_000;
+const ANSWER_MILLIS_MAX = 1_000;
+
+export class LeaderWatch {
+  readonly #environment: Environment;
+  readonly #table: LeaderTable;
+  readonly #tell: (event: ClientEvent) => void;
+  #isAsking = false;
+  #isWanted = true;
+  #failures = 0;
+  #notBeforeMillis = 0;
+  #oldAtMillis = 0;
+
+  constructor(environment: Environment, table: LeaderTable, tell: (event: ClientEvent) => void) {
+    this.#environment = environment;
+    this.#table = table;
+    this.#tell = tell;
+  }
+
+  /** The table is wrong somewhere. */
+  want(): void {
+    this.#isWanted = true;
+  }
+
+  /** To be called whenever something is sent. */
+  maybeAsk(): void {
+    const { transport, nowMillis } = this.#environment;
+    const now = nowMillis();
+    if (this.#isAsking || now < this.#notBeforeMillis || (!this.#isWanted && now < this.#oldAtMillis)) return;
+    this.#isAsking = true;
+    const { origin } = this.#table.choose(undefined, now);
+    transport.send({ origin, method: 'GET', path: LEADERS, timeoutMillis: ANSWER_MILLIS_MAX }, (result) => {
+      this.#isAsking = false;
+      if (result.kind === 'failed') this.#table.failed(origin, nowMillis());
+      const status = result.kind === 'failed' ? 0 : result.status;
+      const report = result.kind === 'response' && status === 200 ? parsed(result.body) : undefined;
+      if (isLeadersReport(report)) {
+        this.#table.learn(report);
+        this.#learned();
+      } else this.#failed(status);
+    });
+  }
+
+  #learned(): void {
+    const { partitions, led } = this.#table.counts;
+    const now = this.#environment.nowMillis();
+    this.#failures = led < partitions ? this.#failures + 1 : 0;
+    this.#isWanted = led < partitions;
+    this.#notBeforeMillis = now + this.#pauseMillis();
+    this.#oldAtMillis = now + AGE_MILLIS_MAX * (0.5 + this.#environment.random() / 2);
+    this.#tell({ type: 'leaders', partitions, led });
+  }
+
+  #failed(status: number): void {
+    this.#failures += 1;
+    const isRefused = status >= 400 && status < 500;
+    this.#notBeforeMillis = this.#environment.nowMillis() + (isRefused ? REFUSED_MILLIS : this.#pauseMillis());
+  }
+
+  #pauseMillis(): number {
+    const longest = Math.min(PAUSE_MILLIS_MAX, PAUSE_MILLIS * 2 ** this.#failures);
+    return longest * (0.5 + this.#environment.random() / 2);
+  }
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+}

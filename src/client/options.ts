@@ -1,0 +1,150 @@
+/** What a client is made with: its options, their defaults and bounds, and their check. */
+import { isBoundedInteger } from '../api/bounded.ts';
+import { InvalidOptionError } from './errors.ts';
+import type { ClientEvent } from './events.ts';
+
+/** As `tls.connect` of Node takes them. */
+export interface ClientTls {
+  /** Authorities in PEM that may have signed the nodes' certificates, instead of the usual ones. */
+  readonly ca?: string | readonly string[];
+  /** This client's own certificate and key in PEM, where a proxy in front of the nodes asks for one. */
+  readonly cert?: string;
+  readonly key?: string;
+  /** The name that certificates must have, where it is not that of the address. */
+  readonly servername?: string;
+}
+
+/** At most `limit` per key in any window of `windowMillis`, granted by this process alone. */
+export interface LocalShare {
+  readonly mode: 'local';
+  /** 1 to 10,000. */
+  readonly limit: number;
+  /** 1 to 31 days. */
+  readonly windowMillis: number;
+}
+
+/**
+ * What `allow` answers where the cluster could not be asked, or could not decide, before the deadline:
+ * - `closed`: it throws. Never one grant too many.
+ * - `open`: it allows. **Without any limit meanwhile.**
+ * - a `LocalShare`: it allows that much per key, by this process alone, on top of what the cluster granted.
+ */
+export type FailMode = 'closed' | 'open' | LocalShare;
+
+export interface ClientOptions {
+  /** At least one HTTP door of the cluster, as `http://host:port` or `https://host:port`, all of one kind. Up to 64. */
+  readonly nodes: readonly string[];
+  /** Of role `decide`, where the cluster is closed. It is shown to every node that the cluster names. */
+  readonly token?: string;
+  readonly tls?: ClientTls;
+  /** Until a request is answered, with all its retries: 10 to 60,000, default 3,000. Less than half of `requestIdHorizonMillis`. */
+  readonly deadlineMillis?: number;
+  /** Until one node has answered: 10 to 60,000, default 1,500, which is more than a node takes itself. */
+  readonly attemptMillis?: number;
+  /** Draw an id for each request that has none, so that it may be repeated: default true. */
+  readonly requestIds?: boolean;
+  /** Ask who leads, and go there: default true. False behind a load balancer, or where nodes have other addresses for clients. */
+  readonly direct?: boolean;
+  /** Default `closed`. */
+  readonly failMode?: FailMode;
+  /** Requests in this client that are not answered: 1 to 1,000,000, default 10,000. One more throws `OverloadedError`. */
+  readonly openRequestsMax?: number;
+  /** Calls of `waitForPermit` that wait: 1 to 1,000,000, default 10,000. One more throws `OverloadedError`. */
+  readonly waitersMax?: number;
+  /** Batches on their way to one node: 1 to 64, default 4. */
+  readonly batchesPerNodeMax?: number;
+  /** Requests of one batch: 1 to 1,000, default 1,000. */
+  readonly batchMax?: number;
+  /** Denials to remember until `retryAfterMillis`, 0 to 1,000,000, default 10,000. The oldest is dropped for one more. */
+  readonly deniedMax?: number;
+  /** The longest time to remember one, since a refund or a reset may end it earlier: 0 to 86,400,000, default 60,000. */
+  readonly deniedMillisMax?: number;
+  /** Told of what happens, for metrics. What it throws is thrown as an uncaught exception. */
+  readonly onEvent?: (event: ClientEvent) => void;
+}
+
+type Checked = 'token' | 'tls' | 'onEvent';
+export type Settings = Required<Omit<ClientOptions, Checked>> & Pick<ClientOptions, Checked>;
+
+const KEYS: readonly (keyof ClientOptions)[] = [
+  'nodes',
+  'token',
+  'tls',
+  'deadlineMillis',
+  'attemptMillis',
+  'requestIds',
+  'direct',
+  'failMode',
+  'openRequestsMax',
+  'waitersMax',
+  'batchesPerNodeMax',
+  'batchMax',
+  'deniedMax',
+  'deniedMillisMax',
+  'onEvent',
+];
+const NODES_MAX = 64;
+const LOCAL_LIMIT_MAX = 10_000;
+const WINDOW_MILLIS_MAX = 2_678_400_000;
+const DAY_MILLIS = 86_400_000;
+const MILLION = 1_000_000;
+
+/** @throws InvalidOptionError naming the first that is wrong, and its bound */
+export function settingsOf(options: ClientOptions): Settings {
+  const unknown = Object.keys(options).find((key) => !(KEYS as readonly string[]).includes(key));
+  if (unknown !== undefined) throw new InvalidOptionError(unknown, `is not known; known are ${KEYS.join(', ')}`);
+  const { token, tls, onEvent, requestIds = true, direct = true, failMode = 'closed' } = options;
+  const integer = (name: keyof ClientOptions, usual: number, min: number, max: number): number => {
+    const value = options[name] ?? usual;
+    if (!isBoundedInteger(value, min, max)) throw new InvalidOptionError(name, `must be an integer from ${min} to ${max}`);
+    return value;
+  };
+  if (typeof requestIds !== 'boolean') throw new InvalidOptionError('requestIds', 'must be true or false');
+  if (typeof direct !== 'boolean') throw new InvalidOptionError('direct', 'must be true or false');
+  if (token !== undefined && !/^[\x21-\x7e]+$/.test(token))
+    throw new InvalidOptionError('token', 'must be text without spaces, as `quorate tokens create` prints it');
+  return {
+    nodes: originsOf(options.nodes),
+    token,
+    tls,
+    onEvent,
+    requestIds,
+    direct,
+    failMode: checkFailMode(failMode),
+    deadlineMillis: integer('deadlineMillis', 3_000, 10, 60_000),
+    attemptMillis: integer('attemptMillis', 1_500, 10, 60_000),
+    openRequestsMax: integer('openRequestsMax', 10_000, 1, MILLION),
+    waitersMax: integer('waitersMax', 10_000, 1, MILLION),
+    batchesPerNodeMax: integer('batchesPerNodeMax', 4, 1, 64),
+    batchMax: integer('batchMax', 1_000, 1, 1_000),
+    deniedMax: integer('deniedMax', 10_000, 0, MILLION),
+    deniedMillisMax: integer('deniedMillisMax', 60_000, 0, DAY_MILLIS),
+  };
+}
+
+/** @throws InvalidOptionError */
+export function checkFailMode(failMode: FailMode): FailMode {
+  if (failMode === 'closed' || failMode === 'open') return failMode;
+  if (typeof failMode !== 'object' || failMode?.mode !== 'local')
+    throw new InvalidOptionError('failMode', "must be 'closed', 'open' or {mode: 'local', limit, windowMillis}");
+  if (!isBoundedInteger(failMode.limit, 1, LOCAL_LIMIT_MAX))
+    throw new InvalidOptionError('failMode.limit', `must be an integer from 1 to ${LOCAL_LIMIT_MAX}`);
+  if (!isBoundedInteger(failMode.windowMillis, 1, WINDOW_MILLIS_MAX))
+    throw new InvalidOptionError('failMode.windowMillis', `must be an integer from 1 to ${WINDOW_MILLIS_MAX}`);
+  return failMode;
+}
+
+function originsOf(nodes: unknown): readonly string[] {
+  if (!Array.isArray(nodes) || nodes.length === 0 || nodes.length > NODES_MAX)
+    throw new InvalidOptionError('nodes', `must be a list of 1 to ${NODES_MAX} URLs`);
+  const urls = nodes.map((each: unknown, i) => {
+    const url = typeof each === 'string' && URL.canParse(each) ? new URL(each) : undefined;
+    const isOrigin = url?.href === `${url?.origin}/` && /^https?:$/.test(url.protocol);
+    if (url === undefined || !isOrigin)
+      throw new InvalidOptionError(`nodes[${i}]`, 'must be http://host:port or https://host:port, without a path');
+    return url;
+  });
+  if (new Set(urls.map(({ protocol }) => protocol)).size > 1)
+    throw new InvalidOptionError('nodes', 'must all be http or all be https');
+  return [...new Set(urls.map(({ origin }) => origin))];
+}

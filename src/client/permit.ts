@@ -1,0 +1,201 @@
+/** What is asked for a grant and what is answered, as users of the client see it; and one as the JSON of the cluster has the other. */
+import { invalidInDescribed } from '../api/described.ts';
+import { invalidIn } from '../api/request.ts';
+import { InvalidRequestError } from './errors.ts';
+import type { FailMode } from './options.ts';
+
+interface Asked {
+  /** 1 to 1,000,000, default 1. */
+  readonly cost?: number | undefined;
+  /** When it happened by your clock, where the rule counts by that. */
+  readonly timestampMillis?: number | undefined;
+  /** 1 to 128 bytes: yours, to repeat the same request later. Without it the client draws one for its own retries. */
+  readonly requestId?: string | undefined;
+  /** Instead of that of the client. */
+  readonly failMode?: FailMode | undefined;
+}
+
+/** A grant is asked for by one rule, or under all limits that the rules find for a description. */
+export type PermitRequest =
+  | (Asked & {
+      /** Whose budget: 1 to 256 bytes. */
+      readonly userId: string;
+      /** Default: the first rule. */
+      readonly rule?: string | undefined;
+      readonly descriptors?: undefined;
+    })
+  | (Asked & {
+      /** 1 to 16 names with texts: `user`, `ip`, `endpoint`, or whatever the rules ask for. */
+      readonly descriptors: Readonly<Record<string, string>>;
+      /** The descriptor `user`. */
+      readonly userId?: string | undefined;
+      readonly rule?: undefined;
+    });
+
+/** Where the decision stands in the log: see `decided` in the documentation of the HTTP door. */
+export interface PermitReceipt {
+  readonly partition: number;
+  readonly term: number;
+  readonly index: number;
+  readonly position?: number;
+  readonly timeMillis: number;
+}
+
+export interface PermitLimit {
+  readonly rule: string;
+  readonly limit: number;
+  /** Absent where a node of an older version answered. */
+  readonly windowMillis?: number;
+  readonly remaining: number;
+  /** Until the whole limit is free again. */
+  readonly resetMillis: number;
+  readonly rulesVersion: number;
+}
+
+/** Nothing but `allowed: true` is a grant. */
+export type PermitAnswer =
+  | (PermitLimit & {
+      readonly kind: 'granted';
+      readonly allowed: true;
+      /** Of a leaky bucket that queues: go on after so long, not before. */
+      readonly waitMillis?: number;
+      readonly decided: PermitReceipt;
+    })
+  | (PermitLimit & {
+      readonly kind: 'denied';
+      readonly allowed: false;
+      readonly retryAfterMillis: number;
+      /** This client remembered the denial, and asked nobody. */
+      readonly isCached: boolean;
+      readonly decided: PermitReceipt;
+    })
+  /** By an operator. No wait helps. */
+  | { readonly kind: 'blocked'; readonly allowed: false; readonly decided: PermitReceipt }
+  /** No rule limits it. */
+  | { readonly kind: 'unlimited'; readonly allowed: true; readonly rulesVersion: number }
+  /** Nobody could decide, and a fail mode did: that of the rules, at a node, or that of this client. */
+  | {
+      readonly kind: 'degraded';
+      readonly allowed: boolean;
+      readonly by: 'rules' | 'client';
+      /** Of a denial. */
+      readonly retryAfterMillis?: number;
+    };
+
+export type PermitDenied = Extract<PermitAnswer, { readonly kind: 'denied' }>;
+
+/** What the cluster said of one request. */
+export type Reading =
+  | { readonly kind: 'answer'; readonly answer: PermitAnswer }
+  | { readonly kind: 'invalid' | 'conflict'; readonly field: string; readonly message: string }
+  | { readonly kind: 'unavailable'; readonly reason: string; readonly isProposed: boolean };
+
+/**
+ * What is asked, as JSON of the cluster.
+ *
+ * @throws InvalidRequestError for the first field that is out of its bounds: one such would refuse a whole batch
+ */
+export function encodeRequest(request: PermitRequest, requestId: string | undefined): string {
+  const { userId, rule, descriptors, cost, timestampMillis } = request;
+  const rest = { cost, timestampMillis, requestId };
+  const user = userId === undefined ? {} : { user: userId };
+  if (descriptors !== undefined && (typeof descriptors !== 'object' || descriptors === null))
+    throw new InvalidRequestError('descriptors', 'descriptors must be an object of names and texts');
+  const both = descriptors !== undefined && userId !== undefined && descriptors['user'] !== undefined;
+  if (both && descriptors['user'] !== userId)
+    throw new InvalidRequestError('userId', 'userId and the descriptor user must be the same');
+  if (descriptors !== undefined && rule !== undefined)
+    throw new InvalidRequestError('rule', 'rule must be absent where descriptors find the rules');
+  const invalid =
+    descriptors === undefined
+      ? invalidIn({ userId: userId ?? '', ruleId: rule, ...rest })
+      : invalidInDescribed({
+          ask: 'described',
+          descriptors: new Map(Object.entries({ ...descriptors, ...user })),
+          ...rest,
+        });
+  if (invalid !== undefined) throw new InvalidRequestError(invalid.field, invalid.message);
+  return JSON.stringify({ userId, rule, descriptors, ...rest });
+}
+
+/** The same text for whatever is decided alike, but for its cost. */
+export function subjectOf({ userId, rule, descriptors }: PermitRequest): string {
+  if (descriptors === undefined) return JSON.stringify([userId, rule]);
+  const named = Object.entries(descriptors).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return JSON.stringify([userId, rule, named]);
+}
+
+/** One of the answers of a batch; undefined if it is none. Only status 200 with `allowed: true` becomes a grant. */
+export function readAnswer(value: unknown): Reading | undefined {
+  if (!isObject(value)) return undefined;
+  const { status, allowed } = value;
+  switch (status) {
+    case 200:
+      return allowed === true ? readAllowed(value) : undefined;
+    case 429:
+      return allowed === false ? readDenied(value) : undefined;
+    case 403:
+      return allowed === false && isReceipt(value['decided'])
+        ? { kind: 'answer', answer: { kind: 'blocked', allowed, decided: value['decided'] } }
+        : undefined;
+    case 400:
+    case 422:
+      return readFault(status === 400 ? 'invalid' : 'conflict', value);
+    case 503: {
+      const { reason, proposed } = value;
+      if (typeof reason !== 'string' || typeof proposed !== 'boolean') return undefined;
+      return { kind: 'unavailable', reason, isProposed: proposed };
+    }
+    default:
+      return undefined;
+  }
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function readAllowed(value: Fields): Reading | undefined {
+  const { degraded, unlimited, rulesVersion, waitMillis, decided } = value;
+  if (degraded === true) return { kind: 'answer', answer: { kind: 'degraded', allowed: true, by: 'rules' } };
+  if (unlimited === true && isCount(rulesVersion))
+    return { kind: 'answer', answer: { kind: 'unlimited', allowed: true, rulesVersion } };
+  const limit = readLimit(value);
+  if (limit === undefined || !isReceipt(decided)) return undefined;
+  const wait = isCount(waitMillis) ? { waitMillis } : {};
+  return { kind: 'answer', answer: { kind: 'granted', allowed: true, ...limit, ...wait, decided } };
+}
+
+function readDenied(value: Fields): Reading | undefined {
+  const { degraded, retryAfterMillis, decided } = value;
+  if (!isCount(retryAfterMillis)) return undefined;
+  if (degraded === true)
+    return { kind: 'answer', answer: { kind: 'degraded', allowed: false, by: 'rules', retryAfterMillis } };
+  const limit = readLimit(value);
+  if (limit === undefined || !isReceipt(decided)) return undefined;
+  const denied = { kind: 'denied', allowed: false, isCached: false } as const;
+  return { kind: 'answer', answer: { ...denied, ...limit, retryAfterMillis, decided } };
+}
+
+function readLimit({ rule, limit, windowMillis, remaining, resetMillis, rulesVersion }: Fields): PermitLimit | undefined {
+  if (typeof rule !== 'string' || !isCount(limit) || !isCount(remaining) || !isCount(resetMillis)) return undefined;
+  if (!isCount(rulesVersion)) return undefined;
+  const window = isCount(windowMillis) ? { windowMillis } : {};
+  return { rule, limit, ...window, remaining, resetMillis, rulesVersion };
+}
+
+function readFault(kind: 'invalid' | 'conflict', { error }: Fields): Reading | undefined {
+  if (!isObject(error)) return undefined;
+  const { field, message } = error;
+  return typeof field === 'string' && typeof message === 'string' ? { kind, field, message } : undefined;
+}
+
+function isReceipt(value: unknown): value is PermitReceipt {
+  return isObject(value) && ['partition', 'term', 'index', 'timeMillis'].every((name) => isCount(value[name]));
+}
+
+export function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+}

@@ -1,0 +1,34 @@
+/** A map of bounded size: for one entry too many it drops the one that was set longest ago. */
+export class RecentMap<K, V> {
+  readonly #entries = new Map<K, V>();
+  readonly #sizeMax: number;
+
+  /** @param sizeMax 0 keeps nothing */
+  constructor(sizeMax: number) {
+    this.#sizeMax = sizeMax;
+  }
+
+  get(key: K): V | undefined {
+    return this.#entries.get(key);
+  }
+
+  set(key: K, value: V): void {
+    this.#entries.delete(key);
+    this.#entries.set(key, value);
+    if (this.#entries.size <= this.#sizeMax) return;
+    const [oldest] = this.#entries.keys();
+    if (oldest !== undefined) this.#entries.delete(oldest);
+  }
+
+  delete(key: K): void {
+    this.#entries.delete(key);
+  }
+
+  clear(): void {
+    this.#entries.clear();
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+}
