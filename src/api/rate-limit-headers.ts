@@ -2,7 +2,6 @@
  * The header fields that tell a client how it stands under the limit that decided, in each of their forms. Pure; the wall clock is an
  * argument. Seconds are rounded up, so that nobody comes back too early.
  */
-import type { Decision } from './answer.ts';
 
 /**
  * - `x`: `X-RateLimit-Limit`, `-Remaining`, `-Reset` (epoch seconds), `-Policy` and `-Rule`
@@ -13,11 +12,16 @@ import type { Decision } from './answer.ts';
 export const RATE_LIMIT_HEADERS = ['x', 'draft6', 'draft'] as const;
 export type RateLimitHeaders = (typeof RATE_LIMIT_HEADERS)[number];
 
-/** What of a decision the fields tell. */
-export interface ToldStanding
-  extends Pick<Decision, 'allowed' | 'ruleId' | 'limit' | 'remaining' | 'resetMillis' | 'retryAfterMillis'> {
+/** What of a decision the fields tell: see `Decision`. */
+export interface ToldStanding {
+  readonly allowed: boolean;
+  readonly ruleId: string;
+  readonly limit: number;
   /** Left out where it is not known: the policies do without it then. */
   readonly windowMillis?: number | undefined;
+  readonly remaining: number;
+  readonly retryAfterMillis: number;
+  readonly resetMillis: number;
 }
 
 type Fields = Record<string, string>;

@@ -78,6 +78,7 @@ export class QuorateClient {
     const own = request.requestId;
     const draw = (): string | undefined => (this.#settings.requestIds ? this.#environment.drawRequestId() : undefined);
     let id = own ?? draw();
+    encodeRequest(request, id);
     return this.#lines.wait({
       subject: subjectOf(request),
       maxWaitMillis,

@@ -1,0 +1,63 @@
+/**
+ * `quorate/express`: middleware for Express 4 and 5, and whatever takes the same three arguments. Express itself is not imported.
+ *
+ * @example
+ * import { QuorateClient } from 'quorate/client';
+ * import { byIp, rateLimit } from 'quorate/express';
+ * const client = new QuorateClient({ nodes: ['http://127.0.0.1:8101'] });
+ * app.use(rateLimit({ client, identify: byIp() }));
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { headerOf, type NodeHeaders, pathOfUrl } from './middleware/facts.ts';
+import { limitOf, type RateLimitOptions } from './middleware/limit.ts';
+
+export * from './middleware/index.ts';
+
+/** What is used of a request. */
+export interface ExpressRequestLike {
+  readonly method?: string | undefined;
+  readonly url?: string | undefined;
+  /** With what routers above took away. */
+  readonly originalUrl?: string | undefined;
+  readonly headers: NodeHeaders;
+  readonly socket: { readonly remoteAddress?: string | undefined };
+}
+
+/** What is used of a response. */
+export interface ExpressResponseLike {
+  statusCode: number;
+  setHeader(name: string, value: string): unknown;
+  end(body: string): unknown;
+}
+
+/** @throws InvalidOptionError */
+export function rateLimit<R extends ExpressRequestLike>(
+  options: RateLimitOptions<R>,
+): (request: R, response: ExpressResponseLike, next: (error?: unknown) => void) => void {
+  const limit = limitOf(options);
+  const maybePass = async (request: R, response: ExpressResponseLike): Promise<boolean> => {
+    const verdict = await limit(request, {
+      method: request.method ?? '',
+      path: pathOfUrl(request.originalUrl ?? request.url ?? ''),
+      peerAddress: request.socket.remoteAddress,
+      header: (name) => headerOf(request.headers, name),
+    });
+    for (const [name, value] of Object.entries(verdict.headers)) response.setHeader(name, value);
+    if (verdict.passes) {
+      if (verdict.waitMillis > 0) await delay(verdict.waitMillis);
+      return true;
+    }
+    response.statusCode = verdict.status;
+    response.end(verdict.body);
+    return false;
+  };
+  return (request, response, next) => {
+    // What a handler throws is not ours: it is called outside of the promise that may have failed.
+    maybePass(request, response).then(
+      (passes) => {
+        if (passes) next();
+      },
+      (error: unknown) => next(error),
+    );
+  };
+}

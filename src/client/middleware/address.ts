@@ -1,0 +1,107 @@
+/**
+ * The address of whoever asks, behind proxies that are trusted to say it. Nothing that an untrusted peer says is believed: otherwise
+ * everybody could have as many addresses, and as many budgets, as they like.
+ */
+import { BlockList, isIP, isIPv4 } from 'node:net';
+import { InvalidOptionError } from '../errors.ts';
+import type { RequestFacts } from './facts.ts';
+
+export interface AddressOptions {
+  /**
+   * Proxies that may say in `X-Forwarded-For` whom they speak for: addresses, prefixes (`10.0.0.0/8`), `loopback`, or `private` (the
+   * networks of RFC 1918 and RFC 4193). Default: none, and the header is not read.
+   */
+  readonly trustedProxies?: readonly string[];
+}
+
+const NAMED: Readonly<Record<string, readonly string[]>> = {
+  loopback: ['127.0.0.0/8', '::1/128'],
+  private: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'],
+};
+/** Proxies one behind the other; who says more is not followed any further. */
+const HOPS_MAX = 64;
+const MAPPED = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
+
+/**
+ * @returns the first address from the right that is no trusted proxy's; undefined if the connection has none
+ * @throws InvalidOptionError for what is no address or prefix
+ */
+export function clientAddress({ trustedProxies = [] }: AddressOptions = {}): (facts: RequestFacts) => string | undefined {
+  const trusted = blockListOf(trustedProxies);
+  return ({ peerAddress, header }) => {
+    let address = plainAddress(peerAddress ?? '');
+    if (address === undefined || trustedProxies.length === 0) return address;
+    const said = (header('x-forwarded-for') ?? '').split(',').slice(-HOPS_MAX);
+    for (const each of said.toReversed()) {
+      if (!isIn(trusted, address)) break;
+      const next = plainAddress(withoutPort(each.trim()));
+      // A proxy that is trusted passed on what is no address: nobody before it can be told apart.
+      if (next === undefined) break;
+      address = next;
+    }
+    return address;
+  };
+}
+
+/** An IPv6 address as its first bits, since who has one network has all its addresses; one of IPv4 stays as it is. */
+export function networkOf(address: string, ipv6Bits: number): string {
+  if (isIPv4(address)) return address;
+  const groups = ipv6Groups(address).map((group, i) => {
+    const bits = Math.min(16, Math.max(0, ipv6Bits - 16 * i));
+    return group & (0xffff << (16 - bits)) & 0xffff;
+  });
+  return `${groups.map((group) => group.toString(16)).join(':')}/${ipv6Bits}`;
+}
+
+function blockListOf(proxies: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const [i, each] of proxies.entries()) {
+    for (const prefix of NAMED[each] ?? [each]) {
+      const [address = '', bits] = prefix.split('/');
+      const family = isIP(address);
+      const longest = family === 4 ? 32 : 128;
+      const length = bits === undefined ? longest : Number(bits);
+      if (family === 0 || !/^\d{0,3}$/.test(bits ?? '') || bits === '' || length > longest)
+        throw new InvalidOptionError(`trustedProxies[${i}]`, 'must be an address, a prefix such as 10.0.0.0/8, loopback or private');
+      list.addSubnet(address, length, family === 4 ? 'ipv4' : 'ipv6');
+    }
+  }
+  return list;
+}
+
+function isIn(list: BlockList, address: string): boolean {
+  return list.check(address, isIPv4(address) ? 'ipv4' : 'ipv6');
+}
+
+/** Without a zone, and of IPv4 where it is one in the clothes of IPv6; undefined if it is none. */
+function plainAddress(text: string): string | undefined {
+  const [address = ''] = text.split('%');
+  const [, mapped] = MAPPED.exec(address) ?? [];
+  const plain = mapped ?? address;
+  return isIP(plain) === 0 ? undefined : plain;
+}
+
+function withoutPort(text: string): string {
+  const [, bracketed] = /^\[([^\]]*)\](?::\d+)?$/.exec(text) ?? [];
+  if (bracketed !== undefined) return bracketed;
+  const [, withPort] = /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(text) ?? [];
+  return withPort ?? text;
+}
+
+/** @param address of IPv6, as `isIP` knows it */
+function ipv6Groups(address: string): readonly number[] {
+  const [head = '', tail] = address.split('::');
+  const before = groupsOf(head);
+  if (tail === undefined) return before;
+  const after = groupsOf(tail);
+  return [...before, ...Array.from({ length: 8 - before.length - after.length }, () => 0), ...after];
+}
+
+function groupsOf(text: string): number[] {
+  if (text === '') return [];
+  return text.split(':').flatMap((group) => {
+    if (!isIPv4(group)) return [Number.parseInt(group, 16)];
+    const [a = 0, b = 0, c = 0, d = 0] = group.split('.').map(Number);
+    return [(a << 8) | b, (c << 8) | d];
+  });
+}

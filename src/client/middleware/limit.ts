@@ -1,0 +1,167 @@
+/** What middleware does with a request, whatever the framework: asks for a grant, and says what to answer and which headers to set. */
+import { RATE_LIMIT_HEADERS, type RateLimitHeaders, rateLimitHeaders, secondsCeil } from '../../api/rate-limit-headers.ts';
+import { ALLOW_STATUS, BLOCKED_STATUS, UNAVAILABLE_RETRY_SECONDS } from '../../api/refusals.ts';
+import { InvalidOptionError, QuorateError } from '../errors.ts';
+import type { FailMode } from '../options.ts';
+import type { PermitAnswer, PermitLimit, PermitRequest } from '../permit.ts';
+import type { RequestFacts } from './facts.ts';
+import { type Identifier, keyOf } from './identify.ts';
+
+/** `R` is the request of the framework. */
+export interface RateLimitOptions<R> {
+  /** A `QuorateClient`. */
+  readonly client: { allow(request: PermitRequest): Promise<PermitAnswer> };
+  /** Whose budget. One of this and `descriptors`. Who cannot be identified is refused with 400. */
+  readonly identify?: Identifier<R>;
+  /** What the request is, for rules that find their limits themselves. What is undefined is left out; all of it: 400. */
+  readonly descriptors?: Readonly<Record<string, Identifier<R>>>;
+  /** With `identify`. Default: the first rule of the cluster. */
+  readonly rule?: string | ((request: R) => string | undefined);
+  /** Default 1. */
+  readonly cost?: number | ((request: R) => number);
+  /** True: this request is not limited, and nothing is asked. */
+  readonly skip?: (request: R) => boolean | Promise<boolean>;
+  /** Asks and counts, tells `onDenied`, and lets everything through, without headers. Default false. */
+  readonly shadow?: boolean;
+  /** Default: that of the client. */
+  readonly failMode?: FailMode;
+  /** Forms of headers that tell how a client stands; default `['x', 'draft']`, none with `[]`. */
+  readonly headers?: readonly RateLimitHeaders[];
+  /** The body of a denial (429): text, or what becomes JSON. Default: that of the cluster. */
+  readonly body?: (answer: PermitAnswer, request: R) => unknown;
+  /** Told of every denial. */
+  readonly onDenied?: (answer: PermitAnswer, request: R) => void;
+  /** Told of every error of the client, whatever is answered then. */
+  readonly onError?: (error: QuorateError, request: R) => void;
+}
+
+/** Header names in lower case. */
+export type Headers = Readonly<Record<string, string>>;
+
+export type Verdict =
+  /** @property waitMillis of a leaky bucket that queues: go on after so long */
+  | { readonly passes: true; readonly headers: Headers; readonly waitMillis: number }
+  | { readonly passes: false; readonly status: number; readonly headers: Headers; readonly body: string };
+
+const PASSES: Verdict = { passes: true, headers: {}, waitMillis: 0 };
+const JSON_TYPE = 'application/json; charset=utf-8';
+const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';
+const PROBLEM = 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity';
+/** These are a mistake of the service that asks: the framework is to say so. */
+const MISTAKES: ReadonlySet<string> = new Set(['INVALID_REQUEST', 'INVALID_OPTION', 'REQUEST_ID_CONFLICT']);
+
+const UNIDENTIFIED: Verdict = refusal(400, {}, { error: { type: 'unidentified', message: 'the request does not say whose it is' } });
+const UNAVAILABLE: Verdict = {
+  passes: false,
+  status: ALLOW_STATUS.unavailable,
+  headers: { 'content-type': PROBLEM_TYPE, 'retry-after': String(UNAVAILABLE_RETRY_SECONDS) },
+  body: JSON.stringify({
+    type: PROBLEM,
+    title: 'Temporary Reduced Capacity',
+    status: ALLOW_STATUS.unavailable,
+    detail: 'nobody can decide whether this request is within its limit',
+  }),
+};
+
+/**
+ * @param wallMillis of this service: only for `X-RateLimit-Reset`, an epoch time by convention
+ * @throws InvalidOptionError
+ */
+export function limitOf<R>(
+  options: RateLimitOptions<R>,
+  wallMillis: () => number = Date.now,
+): (request: R, facts: RequestFacts) => Promise<Verdict> {
+  checkOptions(options);
+  const { client, skip, shadow = false, headers: forms = ['x', 'draft'], onDenied, onError } = options;
+  return async (request, facts) => {
+    if (skip !== undefined && (await skip(request))) return PASSES;
+    try {
+      const asked = permitRequest(options, request, facts);
+      if (asked === undefined) return shadow ? PASSES : UNIDENTIFIED;
+      const answer = await client.allow(asked);
+      if (!answer.allowed) onDenied?.(answer, request);
+      if (shadow) return PASSES;
+      const headers = headersOf(answer, forms, wallMillis());
+      if (!answer.allowed) return deniedBy(answer, headers, options.body?.(answer, request));
+      const { waitMillis = 0 } = answer.kind === 'granted' ? answer : {};
+      return { passes: true, headers, waitMillis };
+    } catch (error) {
+      if (!(error instanceof QuorateError)) throw error;
+      onError?.(error, request);
+      if (shadow) return PASSES;
+      if (MISTAKES.has(error.code)) throw error;
+      return UNAVAILABLE;
+    }
+  };
+}
+
+function checkOptions<R>({ client, identify, descriptors, rule, headers = [] }: RateLimitOptions<R>): void {
+  if (typeof client?.allow !== 'function') throw new InvalidOptionError('client', 'must be a QuorateClient');
+  if ((identify === undefined) === (descriptors === undefined))
+    throw new InvalidOptionError('identify', 'or descriptors must be there, and not both');
+  if (descriptors !== undefined && rule !== undefined)
+    throw new InvalidOptionError('rule', 'must be absent where descriptors find the rules');
+  const known: readonly string[] = RATE_LIMIT_HEADERS;
+  if (!Array.isArray(headers) || headers.some((each) => !known.includes(each)))
+    throw new InvalidOptionError('headers', `must be a list of some of ${known.join(', ')}`);
+}
+
+/** Undefined: nobody knows whose it is. */
+function permitRequest<R>(options: RateLimitOptions<R>, request: R, facts: RequestFacts): PermitRequest | undefined {
+  const { identify, descriptors, rule, cost, failMode } = options;
+  const rest = { cost: typeof cost === 'function' ? cost(request) : cost, failMode };
+  if (identify !== undefined) {
+    const id = identify(request, facts);
+    if (id === undefined || id === '') return undefined;
+    return { userId: keyOf(id), rule: typeof rule === 'function' ? rule(request) : rule, ...rest };
+  }
+  const told: Record<string, string> = {};
+  for (const [name, of] of Object.entries(descriptors ?? {})) {
+    const value = of(request, facts);
+    if (value !== undefined) told[name] = value;
+  }
+  return Object.keys(told).length === 0 ? undefined : { descriptors: told, ...rest };
+}
+
+function headersOf(answer: PermitAnswer, forms: readonly RateLimitHeaders[], wallMillis: number): Headers {
+  if (answer.kind !== 'granted' && answer.kind !== 'denied') return {};
+  const { allowed, rule: ruleId, limit, remaining, resetMillis, windowMillis } = answer;
+  // Of a grant nobody tells the time to the next: until all is free is longer, never shorter.
+  const retryAfterMillis = answer.kind === 'denied' ? answer.retryAfterMillis : 0;
+  const standing = { allowed, ruleId, limit, remaining, resetMillis, windowMillis, retryAfterMillis };
+  return rateLimitHeaders(standing, forms, wallMillis);
+}
+
+function deniedBy(answer: PermitAnswer, limitHeaders: Headers, body: unknown): Verdict {
+  if (answer.kind === 'blocked') {
+    const error = { type: 'blocked', message: 'Blocked by an operator. Waiting does not help.' };
+    return refusal(BLOCKED_STATUS, {}, body ?? { error });
+  }
+  const { retryAfterMillis } = answer as { retryAfterMillis?: number };
+  const retryAfter = Math.max(1, secondsCeil(retryAfterMillis ?? 0));
+  const headers = { ...limitHeaders, 'retry-after': String(retryAfter) };
+  return refusal(ALLOW_STATUS.denied, headers, body ?? { error: errorOf(answer, retryAfter) });
+}
+
+function errorOf(answer: PermitAnswer, retryAfter: number): unknown {
+  const { limit, windowMillis } = answer as Partial<PermitLimit>;
+  const per = windowMillis === undefined ? '' : ` per ${windowText(windowMillis)}`;
+  const of = limit === undefined ? '' : ` of ${limit}${per}`;
+  return {
+    type: 'rate_limit_error',
+    message: `Rate limit${of} exceeded. Retry after ${retryAfter} s.`,
+    retry_after: retryAfter,
+    ...(limit !== undefined && { limit }),
+    ...(windowMillis !== undefined && { window: windowText(windowMillis) }),
+  };
+}
+
+function windowText(millis: number): string {
+  return millis % 1000 === 0 ? `${millis / 1000}s` : `${millis}ms`;
+}
+
+function refusal(status: number, headers: Headers, body: unknown): Verdict {
+  const isText = typeof body === 'string';
+  const type = isText ? 'text/plain; charset=utf-8' : JSON_TYPE;
+  return { passes: false, status, headers: { ...headers, 'content-type': type }, body: isText ? body : JSON.stringify(body) };
+}

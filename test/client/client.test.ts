@@ -1,0 +1,353 @@
+/** What a client asks, repeats and answers: by a played network and clock. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { QuorateClient } from '../../src/client/client.ts';
+import type { ClientOptions } from '../../src/client/options.ts';
+import { A, denialOf, grantOf, Played, unavailableOf, watched } from './played.ts';
+
+const ADA = { userId: 'ada' };
+
+describe('a grant', () => {
+  it('is asked for with an id, and told with its receipt', async () => {
+    const played = new Played();
+    const asked = watched(played.client.allow({ ...ADA, cost: 2 }));
+    await played.settle();
+    expect(played.last.requests).toEqual([{ userId: 'ada', cost: 2, requestId: 'id-1' }]);
+    played.last.answer(grantOf());
+    await played.settle();
+    expect(asked.value).toEqual({
+      kind: 'granted',
+      allowed: true,
+      rule: 'default',
+      limit: 100,
+      windowMillis: 60_000,
+      remaining: 42,
+      resetMillis: 60_000,
+      rulesVersion: 1,
+      decided: { partition: 0, term: 1, index: 1, position: 0, timeMillis: 1 },
+    });
+  });
+
+  it.each([
+    ['a status that is none of a grant', grantOf({ status: 201 })],
+    ['allowed that is not true', grantOf({ allowed: 'true' })],
+    ['no receipt', grantOf({ decided: undefined })],
+    ['a denial by its status', grantOf({ status: 429 })],
+    ['nothing', null],
+  ])('is not what is answered with %s', async (_, answer) => {
+    const played = new Played({ requestIds: false });
+    const asked = watched(played.client.allow(ADA));
+    await played.settle();
+    played.last.answer(answer);
+    await played.settle();
+    expect(asked.value).toBeUndefined();
+    expect(asked.error).toMatchObject({ code: 'INDEFINITE', isDefinite: false });
+  });
+
+  it.each([
+    [{ unlimited: true }, { kind: 'unlimited', allowed: true, rulesVersion: 1 }],
+    [{ degraded: true, rules: ['r'] }, { kind: 'degraded', allowed: true, by: 'rules' }],
+    [{ waitMillis: 70 }, { kind: 'granted', waitMillis: 70 }],
+  ])('%j is told as what it is', async (changes, expected) => {
+    const played = new Played();
+    const asked = watched(played.client.allow(ADA));
+    await played.settle();
+    played.last.answer(grantOf(changes));
+    await played.settle();
+    expect(asked.value).toMatchObject(expected);
+  });
+
+  it('is not what an operator has blocked', async () => {
+    const played = new Played();
+    const asked = watched(played.client.allow(ADA));
+    await played.settle();
+    played.last.answer(grantOf({ status: 403, allowed: false, blocked: true }));
+    await played.settle();
+    expect(asked.value).toMatchObject({ kind: 'blocked', allowed: false });
+  });
+});
+
+describe('what is asked in one turn of the event loop', () => {
+  it('goes in one batch, and each is told its own answer', async () => {
+    const played = new Played();
+    const asked = ['ada', 'bob', 'cy'].map((userId) => watched(played.client.allow({ userId })));
+    await played.settle();
+    expect(played.sent).toHaveLength(1);
+    played.last.respond(200, { answers: [grantOf(), denialOf(), grantOf({ remaining: 7 })] });
+    await played.settle();
+    expect(asked.map(({ value }) => value?.kind)).toEqual(['granted', 'denied', 'granted']);
+    expect(asked[2]?.value).toMatchObject({ remaining: 7 });
+  });
+
+  it('waits while as many batches as allowed are on their way to the node, and then goes in one', async () => {
+    const played = new Played({ nodes: [A], batchesPerNodeMax: 1, batchMax: 3 });
+    for (let i = 0; i < 7; i += 1) watched(played.client.allow({ userId: `user-${i}` }));
+    await played.settle();
+    expect(played.sent.map(({ requests }) => requests.length)).toEqual([3]);
+    played.last.answer(grantOf());
+    await played.settle();
+    expect(played.sent.map(({ requests }) => requests.length)).toEqual([3, 3]);
+    played.last.answer(grantOf());
+    await played.settle();
+    expect(played.sent.map(({ requests }) => requests.length)).toEqual([3, 3, 1]);
+  });
+
+  it('has no more bytes than nodes take', async () => {
+    const played = new Played({ nodes: [A] });
+    const descriptors = Object.fromEntries(Array.from({ length: 16 }, (_, i) => [`d${i}`, 'x'.repeat(1_000)]));
+    for (let i = 0; i < 40; i += 1) watched(played.client.allow({ descriptors: { ...descriptors, d0: `${i}` } }));
+    await played.settle();
+    expect(played.sent.map(({ requests }) => JSON.stringify(requests).length < 500_100)).toEqual([true, true]);
+    expect(played.sent.reduce((sum, { requests }) => sum + requests.length, 0)).toBe(40);
+  });
+
+  it('is asked again where another one of the batch was refused as invalid', async () => {
+    const played = new Played({ requestIds: false });
+    const [bad, good] = ['bad', 'good'].map((userId) => watched(played.client.allow({ userId })));
+    await played.settle();
+    const error = { type: 'invalid_request', field: 'requests[0].rule', message: 'wrong' };
+    played.last.respond(400, { allowed: false, error });
+    await played.pass(100);
+    expect(bad?.error).toMatchObject({ code: 'INVALID_REQUEST', field: 'rule' });
+    played.last.answer(grantOf());
+    await played.settle();
+    expect(good?.value).toMatchObject({ allowed: true });
+  });
+});
+
+describe('a request is repeated', () => {
+  it('under its id, at another node, where its connection broke', async () => {
+    const played = new Played();
+    const asked = watched(played.client.allow(ADA));
+    await played.settle();
+    const first = played.last;
+    first.fail(true);
+    await played.pass(100);
+    expect(played.last.requests).toEqual(first.requests);
+    expect(played.last.origin).not.toBe(first.origin);
+    played.last.answer(grantOf());
+    await played.settle();
+    expect(asked.value).toMatchObject({ allowed: true });
+  });
+
+  it('under its id, where a node was silent for as long as an attempt may take', async () => {
+    const played = new Played({ attemptMillis: 400 });
+    watched(played.client.allow(ADA));
+    await played.pass(500);
+    expect(played.sent).toHaveLength(2);
+    expect(played.sent[1]?.requests).toEqual(played.sent[0]?.requests);
+  });
+
+  it.each([
+    ['nothing was sent', (played: Played): void => played.last.fail(false)],
+    ['certainly nothing was counted', (played: Played): void => played.last.answer(unavailableOf('no_leader', false))],
+    ['the node takes nothing', (played: Played): void => played.last.respond(503, unavailableOf('draining', false))],
+  ])('without an id, where %s', async (_, fail) => {
+    const played = new Played({ requestIds: false });
+    const asked = watched(played.client.allow(ADA));
+    await played.settle();
+    fail(played);
+    await played.pass(100);
+    played.last.answer(grantOf());
+    await played.settle();
+    expect(asked.value).toMatchObject({ allowed: true });
+    expect(played.last.requests).toEqual([{ userId: 'ada' }]);
+  });
+
+  it.each([
+    ['its connection broke', (played: Played): void => played.last.fail(true)],
+    ['it was proposed', (played: Played): void => played.last.answer(unavailableOf('deadline', true))],
+    ['a proxy failed', (played: Played): void => played.last.respond(502, 'Bad Gateway')],
+    ['the node failed', (played: Played): void => played.last.respond(500, { allowed: false })],
+  ])('never without an id, where %s', async (_, fail) => {
+    const played = new Played({ requestIds: false });
+    const asked = watched(played.client.allow(ADA));
+    await played.settle();
+    fail(played);
+    await played.pass(10_000);
+    expect(played.sent).toHaveLength(1);
+    expect(asked.error).toMatchObject({ code: 'INDEFINITE', isDefinite: false });
+  });
+
+  it('after pauses that grow, and never after its deadline', async () => {
+    const played = new Played({ deadlineMillis: 2_000 });
+    const asked = watched(played.client.allow(ADA));
+    for (let i = 0; i < 200; i += 1) {
+      await played.pass(20);
+      if (played.sent.at(-1)?.isOpen === true) played.last.answer(unavailableOf('no_leader', false));
+    }
+    expect(asked.error).toMatchObject({ code: 'UNAVAILABLE', isDefinite: true, reason: 'no_leader' });
+    const times = played.sent.map(({ atMillis }) => atMillis);
+    expect(Math.max(...times)).toBeLessThan(3_000);
+    const pauses = times.slice(1).map((at, i) => at - (times[i] ?? 0));
+    expect(pauses.at(-1)).toBeGreaterThan(3 * (pauses[0] ?? 0));
+    expect(times.length).toBeLessThan(12);
+  });
+
+  it('no sooner than after a second at a node that is overloaded', async () => {
+    const played = new Played();
+    watched(played.client.allow(ADA));
+    await played.settle();
+    played.last.answer(unavailableOf('overloaded', false));
+    await played.pass(999);
+    expect(played.sent).toHaveLength(1);
+    await played.pass(1_001);
+    expect(played.sent).toHaveLength(2);
+  });
+
+  it('and stays indefinite, once an attempt may have counted', async () => {
+    const played = new Played({ deadlineMillis: 1_000 });
+    const asked = watched(played.client.allow(ADA));
+    await played.settle();
+    played.last.fail(true);
+    await played.pass(50);
+    played.last.answer(unavailableOf('overloaded', false));
+    await played.settle();
+    expect(asked.error).toMatchObject({ code: 'INDEFINITE', isDefinite: false });
+  });
+});
+
+describe('an error', () => {
+  it.each([
+    [{ userId: '' }, 'userId'],
+    [{ userId: 'x'.repeat(257) }, 'userId'],
+    [{ userId: 'ada', cost: 0 }, 'cost'],
+    [{ userId: 'ada', cost: 1.5 }, 'cost'],
+    [{ userId: 'ada', rule: '' }, 'rule'],
+    [{ userId: 'ada', requestId: '' }, 'requestId'],
+    [{ userId: 'ada', timestampMillis: -1 }, 'timestampMillis'],
+    [{ descriptors: {} }, 'descriptors'],
+    [{ descriptors: { a: 1 } }, 'descriptors.a'],
+    [{ descriptors: { a: 'b' }, rule: 'r' }, 'rule'],
+    [{ descriptors: { user: 'b' }, userId: 'ada' }, 'userId'],
+    [null, 'request'],
+  ])('of %j names the field, and nothing is sent', async (request, field) => {
+    const played = new Played();
+    const asked = [watched(played.client.allow(request as never))];
+    if (request !== null) asked.push(watched(played.client.waitForPermit(request as never)));
+    await played.settle();
+    for (const { error } of asked) expect(error).toMatchObject({ code: 'INVALID_REQUEST', field, isDefinite: true });
+    expect(played.sent).toEqual([]);
+  });
+
+  it.each([401, 403, 404, 413, 421])('of status %i is told at once, and is definite', async (status) => {
+    const played = new Played();
+    const asked = watched(played.client.allow(ADA));
+    await played.settle();
+    played.last.respond(status, { allowed: false, error: { type: 'x', message: 'why' } });
+    await played.settle();
+    expect(asked.error).toMatchObject({ code: 'REFUSED', status, isDefinite: true });
+  });
+
+  it('of an id that is another request names what differs', async () => {
+    const played = new Played();
+    const asked = watched(played.client.allow({ ...ADA, requestId: 'mine' }));
+    await played.settle();
+    played.last.answer({ status: 422, allowed: false, error: { type: 'request_id_reused', field: 'cost', message: 'm' } });
+    await played.settle();
+    expect(asked.error).toMatchObject({ code: 'REQUEST_ID_CONFLICT', field: 'cost', isDefinite: true });
+  });
+
+  it('of too many open requests is told at once', async () => {
+    const played = new Played({ openRequestsMax: 2 });
+    const asked = [1, 2, 3].map((i) => watched(played.client.allow({ userId: `user-${i}` })));
+    await played.settle();
+    expect(asked.map(({ error }) => error?.code)).toEqual([undefined, undefined, 'OVERLOADED']);
+    played.last.answer(grantOf());
+    await played.settle();
+    watched(played.client.allow(ADA));
+    await played.settle();
+    expect(played.last.requests).toHaveLength(1);
+  });
+
+  it('is what whoever waits is told when the client is closed: definite, if nothing had left', async () => {
+    const played = new Played({ nodes: [A], batchesPerNodeMax: 1, batchMax: 1 });
+    const asked = [1, 2].map((i) => watched(played.client.allow({ userId: `user-${i}` })));
+    await played.settle();
+    played.client.close();
+    const late = watched(played.client.allow(ADA));
+    await played.settle();
+    expect([...asked, late].map(({ error }) => [error?.code, error?.isDefinite])).toEqual([
+      ['CLOSED', false],
+      ['CLOSED', true],
+      ['CLOSED', true],
+    ]);
+  });
+});
+
+describe('an option', () => {
+  it.each([
+    [{ nodes: [] }, 'nodes'],
+    [{ nodes: ['127.0.0.1:8101'] }, 'nodes[0]'],
+    [{ nodes: ['http://a/path'] }, 'nodes[0]'],
+    [{ nodes: ['http://a:1', 'https://b:1'] }, 'nodes'],
+    [{ nodes: [A], deadlineMillis: 0 }, 'deadlineMillis'],
+    [{ nodes: [A], batchMax: 1_001 }, 'batchMax'],
+    [{ nodes: [A], openRequestsMax: 1.5 }, 'openRequestsMax'],
+    [{ nodes: [A], token: 'a b' }, 'token'],
+    [{ nodes: [A], failMode: 'maybe' }, 'failMode'],
+    [{ nodes: [A], failMode: { mode: 'local', limit: 0, windowMillis: 1 } }, 'failMode.limit'],
+    [{ nodes: [A], timeout: 5 }, 'timeout'],
+  ])('%j is refused by its name', (options, field) => {
+    expect(() => new QuorateClient(options as unknown as ClientOptions)).toThrow(expect.objectContaining({ field }));
+  });
+});
+
+describe('events', () => {
+  it('tell of batches, retries and answers, and name no user', async () => {
+    const played = new Played();
+    watched(played.client.allow(ADA));
+    await played.settle();
+    played.last.fail(true);
+    await played.pass(100);
+    played.last.answer(grantOf());
+    await played.settle();
+    const types = played.events.map(({ type }) => type);
+    expect(types).toEqual(['sent', 'received', 'retry', 'sent', 'received', 'answered']);
+    expect(played.events.at(-1)).toMatchObject({ outcome: 'granted', attempts: 2, partition: 0, tookMillis: 10 });
+    expect(JSON.stringify(played.events)).not.toContain('ada');
+  });
+});
+
+/** What a played node does with the next batch. */
+const fate = fc.constantFrom('grant', 'deny', 'break', 'refuse', 'proposed', 'not proposed', 'garbage', 'silence');
+
+describe('under any answers', () => {
+  it('only a grant is told as one, and what may have counted is repeated under its id or not at all', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fate, { minLength: 1, maxLength: 12 }), fc.boolean(), async (fates, requestIds) => {
+        const played = new Played({ requestIds, deadlineMillis: 5_000, attemptMillis: 500 });
+        const asked = watched(played.client.allow(ADA));
+        let mayHaveCounted = false;
+        for (const each of fates) {
+          await played.settle();
+          for (let waits = 0; waits < 40 && played.sent.at(-1)?.isOpen !== true; waits += 1) await played.pass(50);
+          if (played.sent.at(-1)?.isOpen !== true) break;
+          expect(mayHaveCounted && !requestIds).toBe(false);
+          mayHaveCounted ||= ['break', 'proposed', 'garbage', 'silence'].includes(each);
+          play(played, each);
+          if (each === 'silence') await played.pass(500);
+          await played.settle();
+          if (asked.value !== undefined) {
+            expect(asked.value.allowed).toBe(each === 'grant');
+            break;
+          }
+        }
+        await played.pass(6_000);
+        if (asked.value === undefined) expect(asked.error?.isDefinite === true && mayHaveCounted).toBe(false);
+        expect(new Set(played.sent.map(({ requests }) => requests[0]?.requestId)).size).toBe(1);
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+function play(played: Played, fate: string): void {
+  if (fate === 'grant') played.last.answer(grantOf());
+  if (fate === 'deny') played.last.answer(denialOf());
+  if (fate === 'break') played.last.fail(true);
+  if (fate === 'refuse') played.last.fail(false);
+  if (fate === 'proposed') played.last.answer(unavailableOf('unknown_outcome', true));
+  if (fate === 'not proposed') played.last.answer(unavailableOf('no_leader', false));
+  if (fate === 'garbage') played.last.respond(200, '{"answers":[]}');
+}

@@ -1,0 +1,167 @@
+/** What a client answers by itself: denials that it remembers, and fail modes where nobody can decide. */
+import { describe, expect, it } from 'vitest';
+import { LocalShares } from '../../src/client/local-share.ts';
+import { denialOf, grantOf, Played, unavailableOf, watched } from './played.ts';
+
+const ADA = { userId: 'ada' };
+
+async function denied(played: Played, changes = {}, request: { userId: string; cost?: number } = ADA): Promise<void> {
+  watched(played.client.allow(request));
+  await played.settle();
+  played.last.answer(denialOf(changes));
+  await played.settle();
+}
+
+async function isAsked(played: Played, request: Parameters<Played['client']['allow']>[0]): Promise<boolean> {
+  const before = played.sent.length;
+  const asked = watched(played.client.allow(request));
+  await played.settle();
+  if (played.sent.length === before) {
+    expect(asked.value).toMatchObject({ kind: 'denied', allowed: false, isCached: true });
+    return false;
+  }
+  played.last.answer(denialOf({ retryAfterMillis: 1 }));
+  await played.settle();
+  return true;
+}
+
+describe('a denial', () => {
+  it('is remembered until there is room again, counted from when it was asked for', async () => {
+    const played = new Played();
+    const asked = watched(played.client.allow(ADA));
+    await played.pass(300);
+    played.last.answer(denialOf({ retryAfterMillis: 5_000, resetMillis: 9_000 }));
+    await played.settle();
+    expect(asked.value).toMatchObject({ isCached: false, retryAfterMillis: 5_000 });
+    const again = watched(played.client.allow(ADA));
+    await played.settle();
+    expect(again.value).toMatchObject({ isCached: true, retryAfterMillis: 4_700, resetMillis: 8_700 });
+    await played.pass(4_699);
+    expect(await isAsked(played, ADA)).toBe(false);
+    await played.pass(1);
+    expect(await isAsked(played, ADA)).toBe(true);
+  });
+
+  it('is one of whoever was denied, by that rule, at that cost or more', async () => {
+    const played = new Played();
+    await denied(played, {}, { ...ADA, cost: 3 });
+    expect(await isAsked(played, { ...ADA, cost: 3 })).toBe(false);
+    expect(await isAsked(played, { ...ADA, cost: 4 })).toBe(false);
+    expect(await isAsked(played, { userId: 'bob', cost: 3 })).toBe(true);
+    expect(await isAsked(played, { ...ADA, cost: 3, rule: 'other' })).toBe(true);
+    expect(await isAsked(played, { ...ADA, cost: 2 })).toBe(true);
+  });
+
+  it('does not answer a request with an id or a time of its own', async () => {
+    const played = new Played();
+    await denied(played);
+    expect(await isAsked(played, { ...ADA, requestId: 'mine' })).toBe(true);
+    expect(await isAsked(played, { ...ADA, timestampMillis: 5 })).toBe(true);
+    expect(await isAsked(played, ADA)).toBe(false);
+  });
+
+  it('is forgotten with the rules that it was made by, and not remembered by older ones', async () => {
+    const played = new Played();
+    await denied(played);
+    watched(played.client.allow({ userId: 'bob' }));
+    await played.settle();
+    played.last.answer(grantOf({ rulesVersion: 2 }));
+    await played.settle();
+    expect(await isAsked(played, ADA)).toBe(true);
+    await denied(played, { rulesVersion: 1 });
+    expect(await isAsked(played, ADA)).toBe(true);
+  });
+
+  it('is not remembered for longer than stated, nor of more than stated', async () => {
+    const played = new Played({ deniedMillisMax: 1_000, deniedMax: 2 });
+    await denied(played);
+    await played.pass(1_000);
+    expect(await isAsked(played, ADA)).toBe(true);
+    for (const userId of ['a', 'b', 'c']) await denied(played, {}, { userId });
+    expect(await isAsked(played, { userId: 'a' })).toBe(true);
+    const none = new Played({ deniedMax: 0 });
+    await denied(none);
+    expect(await isAsked(none, ADA)).toBe(true);
+  });
+
+  it('by a fail mode of the rules, or a block, is not remembered', async () => {
+    const played = new Played();
+    await denied(played, { degraded: true, rules: ['r'] });
+    expect(await isAsked(played, ADA)).toBe(true);
+    await denied(played, { status: 403, blocked: true });
+    expect(await isAsked(played, ADA)).toBe(true);
+  });
+});
+
+const LOCAL = { mode: 'local', limit: 2, windowMillis: 10_000 } as const;
+
+/** Nobody can decide until the deadline. */
+async function undecided(played: Played, request: Parameters<Played['client']['allow']>[0] = ADA): Promise<unknown> {
+  const asked = watched(played.client.allow(request));
+  await played.settle();
+  played.last.answer(unavailableOf('overloaded', false));
+  await played.pass(3_000);
+  for (const sent of played.sent) if (sent.isOpen) sent.answer(unavailableOf('overloaded', false));
+  await played.settle();
+  return asked.value ?? asked.error?.code;
+}
+
+describe('where nobody can decide', () => {
+  it('a request is an error by default', async () => {
+    expect(await undecided(new Played())).toBe('UNAVAILABLE');
+  });
+
+  it('and the fail mode is open, it is let through, and told so', async () => {
+    const played = new Played({ failMode: 'open' });
+    expect(await undecided(played)).toEqual({ kind: 'degraded', allowed: true, by: 'client' });
+    expect(played.events.at(-1)).toEqual({ type: 'failMode', mode: 'open', allowed: true, code: 'UNAVAILABLE' });
+  });
+
+  it('and the fail mode is local, each key has that share, and no more', async () => {
+    const played = new Played({ failMode: LOCAL });
+    expect(await undecided(played)).toMatchObject({ allowed: true, by: 'client' });
+    expect(await undecided(played)).toMatchObject({ allowed: true });
+    expect(await undecided(played)).toMatchObject({ kind: 'degraded', allowed: false, retryAfterMillis: 4_000 });
+    expect(await undecided(played, { userId: 'bob' })).toMatchObject({ allowed: true });
+    expect(await undecided(played, { ...ADA, cost: 3 })).toMatchObject({ allowed: false });
+  });
+
+  it('a request may state its own', async () => {
+    const played = new Played({ failMode: 'open' });
+    expect(await undecided(played, { ...ADA, failMode: 'closed' })).toBe('UNAVAILABLE');
+    const bad = watched(played.client.allow({ ...ADA, failMode: 'no' as 'open' }));
+    await played.settle();
+    expect(bad.error).toMatchObject({ code: 'INVALID_OPTION' });
+  });
+
+  it('what is wrong with a request stays wrong, and so does a token', async () => {
+    const played = new Played({ failMode: 'open' });
+    const refused = watched(played.client.allow(ADA));
+    await played.settle();
+    played.last.respond(401, { allowed: false, error: { type: 'unauthenticated', message: 'm' } });
+    const invalid = watched(played.client.allow({ userId: '' }));
+    await played.settle();
+    expect([refused.error?.code, invalid.error?.code]).toEqual(['REFUSED', 'INVALID_REQUEST']);
+  });
+});
+
+describe('a local share', () => {
+  const share = { mode: 'local', limit: 3, windowMillis: 1_000 } as const;
+
+  it('never grants more than its limit in any window', () => {
+    const shares = new LocalShares();
+    const granted: number[] = [];
+    for (let now = 0; now < 10_000; now += 37) if (shares.allow('ada', 1, share, now).allowed) granted.push(now);
+    expect(granted.length).toBeGreaterThan(25);
+    for (const begin of granted)
+      expect(granted.filter((at) => at >= begin && at < begin + 1_000).length).toBeLessThanOrEqual(3);
+  });
+
+  it('denies new keys while it has no room, and takes them when others are idle', () => {
+    const shares = new LocalShares();
+    for (let i = 0; i < 4_096; i += 1) expect(shares.allow(`user-${i}`, 1, share, 0).allowed).toBe(true);
+    expect(shares.allow('one-more', 1, share, 999)).toEqual({ allowed: false, retryAfterMillis: 1_000 });
+    expect(shares.allow('one-more', 1, share, 1_000).allowed).toBe(true);
+    expect(shares.size).toBe(1);
+  });
+});

@@ -1,0 +1,133 @@
+/** Exchanges over real sockets: what is told of each, above all whether a request can have left. */
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Exchange, ExchangeResult } from '../../src/client/environment.ts';
+import { HttpTransport } from '../../src/client/http-transport.ts';
+import { issueAuthority, issueNodeCertificate } from '../../src/tls/issue.ts';
+import { freePorts } from '../cluster/harness.ts';
+
+const servers: Server[] = [];
+const transports: HttpTransport[] = [];
+const PLAIN = { token: undefined, tls: undefined, batchesPerNodeMax: 4 };
+
+afterEach(async () => {
+  for (const transport of transports.splice(0)) transport.close();
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  }
+});
+
+async function listening(server: Server): Promise<string> {
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+async function serve(listener: RequestListener): Promise<string> {
+  return `http://${await listening(createServer(listener))}`;
+}
+
+async function exchange(
+  origin: string,
+  init: ConstructorParameters<typeof HttpTransport>[0] = PLAIN,
+  changes: Partial<Exchange> = {},
+): Promise<ExchangeResult> {
+  const transport = new HttpTransport(init);
+  transports.push(transport);
+  const wanted = { origin, method: 'POST', path: '/v1/x', body: '{"ü":1}', timeoutMillis: 60_000 } as const;
+  return new Promise((resolve) => transport.send({ ...wanted, ...changes }, resolve));
+}
+
+describe('an exchange', () => {
+  it('has body, token and answer', async () => {
+    let seen = {};
+    const origin = await serve((request, response) => {
+      const { method, url, headers } = request;
+      request.setEncoding('utf8').on('data', (body: string) => (seen = { method, url, body, headers }));
+      request.on('end', () => response.writeHead(429).end('{"ä":2}'));
+    });
+    const result = await exchange(origin, { ...PLAIN, token: 'qt_1' });
+    expect(result).toEqual({ kind: 'response', status: 429, body: '{"ä":2}' });
+    const headers = { authorization: 'Bearer qt_1', 'content-type': 'application/json', 'content-length': '8' };
+    expect(seen).toMatchObject({ method: 'POST', url: '/v1/x', body: '{"ü":1}', headers });
+  });
+
+  it('keeps its connection', async () => {
+    const sockets = new Set<unknown>();
+    const origin = await serve((request, response) => {
+      sockets.add(request.socket);
+      request.resume().on('end', () => response.end('{}'));
+    });
+    const transport = new HttpTransport(PLAIN);
+    transports.push(transport);
+    for (let i = 0; i < 3; i += 1) {
+      await new Promise((resolve) =>
+        transport.send({ origin, method: 'GET', path: '/', timeoutMillis: 60_000 }, resolve),
+      );
+    }
+    expect(sockets.size).toBe(1);
+  });
+
+  it('was certainly not sent where nobody listens', async () => {
+    const [port] = await freePorts(1);
+    expect(await exchange(`http://127.0.0.1:${port}`)).toMatchObject({ kind: 'failed', isSent: false });
+  });
+
+  it('may have been sent where the connection breaks', async () => {
+    const origin = await serve((request) => request.socket.destroy());
+    expect(await exchange(origin)).toMatchObject({ kind: 'failed', isSent: true });
+  });
+
+  it('has no answer where that breaks in the middle', async () => {
+    const origin = await serve((request, response) => {
+      response.writeHead(200, { 'content-length': '100' });
+      response.write('{"answers":', () => request.socket.destroy());
+    });
+    expect(await exchange(origin)).toMatchObject({ kind: 'failed', isSent: true });
+  });
+
+  it('ends after its time, and may have been sent', async () => {
+    const origin = await serve(() => {});
+    const result = await exchange(origin, PLAIN, { timeoutMillis: 50 });
+    expect(result).toMatchObject({ kind: 'failed', isSent: true });
+  });
+
+  it('takes no answer without end', async () => {
+    const origin = await serve((_, response) => {
+      const chunk = Buffer.alloc(1 << 20);
+      const more = (): void => {
+        if (!response.destroyed) response.write(chunk, more);
+      };
+      response.on('error', () => {});
+      more();
+    });
+    expect(await exchange(origin)).toMatchObject({ kind: 'failed', isSent: true });
+  });
+});
+
+describe('over TLS', () => {
+  async function secure(): Promise<{ origin: string; ca: string }> {
+    const nowMillis = Date.now();
+    const ca = await issueAuthority('test', nowMillis);
+    const name = { clusterId: 'test', nodeId: 1 };
+    const node = await issueNodeCertificate({ ...name, ca, hosts: ['127.0.0.1'], days: 1, nowMillis });
+    const server = createTlsServer({ key: node.key, cert: node.cert }, (_, response) => response.end('{}'));
+    return { origin: `https://${await listening(server)}`, ca: ca.cert };
+  }
+
+  it('an exchange is with whom the authority vouches for', async () => {
+    const { origin, ca } = await secure();
+    expect(await exchange(origin, { ...PLAIN, tls: { ca } })).toMatchObject({ kind: 'response', status: 200 });
+  });
+
+  it('nothing is sent to whom no authority vouches for', async () => {
+    const { origin } = await secure();
+    const token = 'qt_secret';
+    expect(await exchange(origin, { ...PLAIN, token })).toMatchObject({ kind: 'failed', isSent: false });
+    const { ca } = await secure();
+    expect(await exchange(origin, { ...PLAIN, tls: { ca } })).toMatchObject({ kind: 'failed', isSent: false });
+  });
+});

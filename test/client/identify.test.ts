@@ -1,0 +1,128 @@
+/** Whose budget a request is charged to: nobody gets another one by what he writes into a header. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { KEY_BYTES_MAX } from '../../src/api/request.ts';
+import { isBoundedText } from '../../src/api/bounded.ts';
+import { networkOf } from '../../src/client/middleware/address.ts';
+import type { RequestFacts } from '../../src/client/middleware/facts.ts';
+import { keyOf } from '../../src/client/middleware/identify.ts';
+import { allOf, byApiKey, byIp, byUser, clientAddress, firstOf } from '../../src/client/middleware/index.ts';
+
+function factsOf(peerAddress: string | undefined, headers: Readonly<Record<string, string>> = {}): RequestFacts {
+  return { method: 'GET', path: '/', peerAddress, header: (name) => headers[name] };
+}
+
+function behind(peer: string, forwarded: string, trustedProxies: readonly string[]): string | undefined {
+  return clientAddress({ trustedProxies })(factsOf(peer, { 'x-forwarded-for': forwarded }));
+}
+
+describe('the address of a client', () => {
+  it.each([
+    ['is that of the connection where no proxy is trusted', '9.9.9.9', '1.1.1.1', [], '9.9.9.9'],
+    ['is that of the connection where the peer is none of them', '9.9.9.9', '1.1.1.1', ['10.0.0.0/8'], '9.9.9.9'],
+    ['is what a trusted proxy says', '10.0.0.1', '1.1.1.1', ['10.0.0.0/8'], '1.1.1.1'],
+    ['is not what the client told the proxy', '10.0.0.1', '6.6.6.6, 1.1.1.1', ['10.0.0.0/8'], '1.1.1.1'],
+    ['is found behind several', '10.0.0.1', '6.6.6.6, 1.1.1.1, 10.0.0.2', ['10.0.0.0/8'], '1.1.1.1'],
+    ['is the first where all are trusted', '10.0.0.1', '10.0.0.3, 10.0.0.2', ['private'], '10.0.0.3'],
+    ['is the proxy where it says nothing', '127.0.0.1', '', ['loopback'], '127.0.0.1'],
+    ['is the last one known before nonsense', '10.0.0.1', '1.1.1.1, x', ['private'], '10.0.0.1'],
+    ['has no port', '::1', '1.1.1.1:8080', ['loopback'], '1.1.1.1'],
+    ['has no brackets', '::1', '[2001:db8::1]:8080', ['loopback'], '2001:db8::1'],
+    ['is of IPv4 where it is one in other clothes', '::ffff:10.0.0.1', '::FFFF:1.1.1.1', ['10.0.0.1'], '1.1.1.1'],
+    ['has no zone', 'fe80::1%eth0', '', ['loopback'], 'fe80::1'],
+  ])('%s', (_, peer, forwarded, trusted, expected) => {
+    expect(behind(peer, forwarded, trusted)).toBe(expected);
+  });
+
+  it('is nobody where the connection has none', () => {
+    expect(clientAddress()(factsOf(undefined))).toBeUndefined();
+    expect(byIp()(undefined, factsOf(undefined))).toBeUndefined();
+  });
+
+  it('of an untrusted peer does not depend on any header', () => {
+    fc.assert(
+      fc.property(fc.string(), (forwarded) => {
+        expect(behind('9.9.9.9', forwarded, ['10.0.0.0/8', 'loopback'])).toBe('9.9.9.9');
+      }),
+    );
+  });
+
+  it('behind a trusted proxy is an address, whatever is in the header', () => {
+    const part = fc.oneof(fc.ipV4(), fc.ipV6(), fc.string(), fc.constant('10.0.0.7'));
+    fc.assert(
+      fc.property(fc.array(part, { maxLength: 80 }), (parts) => {
+        const address = behind('10.0.0.1', parts.join(','), ['private']);
+        expect(networkOf(address ?? '', 64)).toMatch(/^[\d.]+$|^[\da-f:]+\/64$/);
+      }),
+    );
+  });
+
+  it.each([['10.0.0.0/33'], ['10.0.0.0/'], ['10.0.0'], ['proxy.local'], ['::/129'], ['10.0.0.0/-1']])(
+    'cannot be found by %s',
+    (proxy) => {
+      expect(() => byIp({ trustedProxies: ['loopback', proxy] })).toThrow(
+        expect.objectContaining({ field: 'trustedProxies[1]' }),
+      );
+    },
+  );
+});
+
+describe('a network', () => {
+  it.each([
+    ['1.2.3.4', 64, '1.2.3.4'],
+    ['2001:db8:1:2:3:4:5:6', 64, '2001:db8:1:2:0:0:0:0/64'],
+    ['2001:db8:1:2ff::', 56, '2001:db8:1:200:0:0:0:0/56'],
+    ['::1', 128, '0:0:0:0:0:0:0:1/128'],
+    ['1::', 1, '0:0:0:0:0:0:0:0/1'],
+    ['8000::', 1, '8000:0:0:0:0:0:0:0/1'],
+    ['64:ff9b::1.2.3.4', 128, '64:ff9b:0:0:0:0:102:304/128'],
+  ])('of %s with %i bits is %s', (address, bits, expected) => {
+    expect(networkOf(address, bits)).toBe(expected);
+  });
+});
+
+describe('an identifier', () => {
+  const facts = factsOf('1.2.3.4', { 'x-api-key': 'secret', authorization: 'Bearer secret' });
+  const user = byUser((request: { user?: string }) => request.user);
+
+  it('begins with its kind, so that nobody shares the budget of another kind', () => {
+    expect(user({ user: 'ip:1.2.3.4' }, facts)).toBe('user:ip:1.2.3.4');
+    expect(byIp()({}, facts)).toBe('ip:1.2.3.4');
+  });
+
+  it('of a key is a digest, the same in whichever header', () => {
+    const id = byApiKey()({}, facts);
+    expect(id).toMatch(/^key:[\da-f]{32}$/);
+    expect(byApiKey('Authorization')({}, facts)).toBe(id);
+    expect(byApiKey('x-other')({}, facts)).toBeUndefined();
+  });
+
+  it('may be the first of several, or all of them', () => {
+    expect(firstOf(user, byIp())({}, facts)).toBe('ip:1.2.3.4');
+    expect(firstOf(user, byIp())({ user: 'ada' }, facts)).toBe('user:ada');
+    expect(firstOf(user)({ user: '' }, facts)).toBeUndefined();
+    expect(allOf(user, byIp())({ user: 'ada' }, facts)).toBe('user:ada&ip:1.2.3.4');
+    expect(allOf(user, byIp())({}, facts)).toBeUndefined();
+  });
+
+  it('of all of them is another for other parts, whatever they hold', () => {
+    const both = allOf(byUser(([a]: string[]) => a), byUser(([, b]: string[]) => b));
+    const part = fc.string({ minLength: 1, unit: fc.constantFrom('a', '&', '%', 'user:') });
+    fc.assert(
+      fc.property(part, part, part, part, (a, b, c, d) => {
+        const isSame = both([a, b], facts) === both([c, d], facts);
+        expect(isSame).toBe(a === c && b === d);
+      }),
+    );
+  });
+
+  it('becomes a key that the cluster takes, and another one for another text', () => {
+    fc.assert(
+      fc.property(fc.string({ minLength: 1, maxLength: 300, unit: 'binary' }), (id) => {
+        expect(isBoundedText(keyOf(id), KEY_BYTES_MAX)).toBe(true);
+      }),
+    );
+    expect(keyOf('x'.repeat(257))).not.toBe(keyOf('x'.repeat(258)));
+    expect(keyOf('\ud800')).not.toBe(keyOf('\ud801'));
+  });
+});

@@ -1,0 +1,166 @@
+/** Where a client sends what: straight to leaders, and elsewhere while they are not known or not there. */
+import { describe, expect, it } from 'vitest';
+import type { LeadersReport } from '../../src/api/leaders.ts';
+import { keySlot, partitionOfSlot } from '../../src/api/key-slot.ts';
+import { A, B, C, grantOf, Played, type Sent, unavailableOf, watched } from './played.ts';
+
+const NODES = [
+  { id: 1, http: 'a:1' },
+  { id: 2, http: 'b:1' },
+  { id: 3, http: 'c:1' },
+];
+const ORIGINS = [A, B, C];
+
+function led(leaders: readonly number[], term = 1): LeadersReport {
+  return { nodes: NODES, partitions: leaders.map((leader) => ({ leader, term })) };
+}
+
+/** A user of each of the three partitions. */
+const USERS = [0, 1, 2].map((partition) => {
+  for (let i = 0; ; i += 1) if (partitionOfSlot(keySlot(`user-${i}`), 3) === partition) return `user-${i}`;
+});
+
+/** Knows the leaders. */
+async function knowing(leaders: LeadersReport, options = {}): Promise<Played> {
+  const played = new Played(options, leaders);
+  watched(played.client.allow({ userId: 'first' }));
+  await played.settle();
+  played.last.answer(grantOf());
+  await played.settle();
+  played.sent.length = 0;
+  return played;
+}
+
+function receipt(partition: number, term: number): Record<string, unknown> {
+  return grantOf({ decided: { partition, term, index: 1, timeMillis: 1 } });
+}
+
+function usersAt(sent: readonly Sent[]): Record<string, (string | undefined)[]> {
+  return Object.fromEntries(sent.map(({ origin, requests }) => [origin, requests.map(({ userId }) => userId)]));
+}
+
+describe('a client', () => {
+  it('goes straight to the leader of each, in one batch for each node', async () => {
+    const played = await knowing(led([2, 2, 3]));
+    for (const userId of USERS) watched(played.client.allow({ userId }));
+    await played.settle();
+    expect(usersAt(played.sent)).toEqual({ [B]: [USERS[0], USERS[1]], [C]: [USERS[2]] });
+    expect(played.events.filter(({ type }) => type === 'sent').slice(-2)).toMatchObject([
+      { node: B, requests: 2, straight: 2 },
+      { node: C, requests: 1, straight: 1 },
+    ]);
+  });
+
+  it('goes to any node, in turn, where nobody tells it who leads', async () => {
+    const played = new Played();
+    for (let i = 0; i < 6; i += 1) {
+      watched(played.client.allow({ userId: `user-${i}` }));
+      await played.settle();
+      played.last.answer(grantOf());
+      await played.settle();
+    }
+    expect(new Set(played.sent.map(({ origin }) => origin))).toEqual(new Set(ORIGINS));
+    expect(played.leadersAsked).toBe(1);
+  });
+
+  it('does not ask who leads where it is told not to', async () => {
+    const played = new Played({ direct: false }, led([1, 1, 1]));
+    for (let i = 0; i < 3; i += 1) {
+      watched(played.client.allow({ userId: `user-${i}` }));
+      await played.settle();
+    }
+    expect(played.leadersAsked).toBe(0);
+    expect(new Set(played.sent.map(({ origin }) => origin))).toEqual(new Set(ORIGINS));
+  });
+
+  it('goes elsewhere when a leader is gone, with what waited for it too, and asks who leads now', async () => {
+    const played = await knowing(led([2, 2, 2]), { batchesPerNodeMax: 1 });
+    const asked = [watched(played.client.allow({ userId: 'user-1' }))];
+    await played.settle();
+    asked.push(watched(played.client.allow({ userId: 'user-2' })));
+    await played.settle();
+    expect(played.sent.map(({ origin }) => origin)).toEqual([B]);
+    played.leaders = led([3, 3, 3], 2);
+    played.last.fail(false);
+    await played.settle();
+    expect(played.last.origin).not.toBe(B);
+    expect(played.last.requests.map(({ userId }) => userId)).toEqual(['user-2']);
+    await played.pass(300);
+    for (const sent of played.sent) if (sent.isOpen) sent.answer(grantOf());
+    await played.pass(300);
+    expect(asked.map(({ value }) => value?.allowed)).toEqual([true, true]);
+    watched(played.client.allow({ userId: 'user-3' }));
+    await played.settle();
+    watched(played.client.allow({ userId: 'user-3' }));
+    await played.settle();
+    expect(played.last.origin).toBe(C);
+  });
+
+  it('asks who leads again when a decision was made in a later term', async () => {
+    const played = await knowing(led([1, 1, 1]));
+    await played.pass(200);
+    expect(played.leadersAsked).toBe(1);
+    const [userId = ''] = USERS;
+    watched(played.client.allow({ userId }));
+    await played.settle();
+    played.leaders = led([2, 1, 1], 5);
+    played.last.answer(receipt(0, 5));
+    await played.settle();
+    expect(played.leadersAsked).toBe(2);
+    watched(played.client.allow({ userId }));
+    await played.settle();
+    expect(played.last.origin).toBe(B);
+  });
+
+  it('asks who leads again when nobody did, and no more than some times a second', async () => {
+    const played = await knowing(led([1, 1, 1]));
+    await played.pass(200);
+    watched(played.client.allow({ userId: 'ada' }));
+    for (let i = 0; i < 50; i += 1) {
+      await played.pass(20);
+      if (played.sent.at(-1)?.isOpen === true) played.last.answer(unavailableOf('no_leader', false));
+    }
+    expect(played.leadersAsked).toBeGreaterThan(2);
+    expect(played.leadersAsked).toBeLessThan(20);
+  });
+
+  it('leaves a node alone that takes no requests, and comes back to it', async () => {
+    const played = await knowing(led([1, 1, 1]));
+    watched(played.client.allow({ userId: 'ada' }));
+    await played.settle();
+    expect(played.last.origin).toBe(A);
+    played.last.respond(503, unavailableOf('draining', false));
+    await played.pass(100);
+    expect(played.last.origin).not.toBe(A);
+    played.last.answer(grantOf());
+    await played.pass(1_000);
+    watched(played.client.allow({ userId: 'ada' }));
+    await played.settle();
+    expect(played.last.origin).toBe(A);
+  });
+
+  it('remembers which partition decided a description', async () => {
+    const played = await knowing(led([1, 2, 3]));
+    const request = { descriptors: { ip: '10.1.2.3', endpoint: '/' } };
+    watched(played.client.allow(request));
+    await played.settle();
+    played.last.answer(receipt(2, 1));
+    await played.settle();
+    for (let i = 0; i < 3; i += 1) {
+      watched(played.client.allow({ descriptors: { endpoint: '/', ip: '10.1.2.3' } }));
+      await played.settle();
+      expect(played.last.origin).toBe(C);
+      played.last.answer(receipt(2, 1));
+      await played.settle();
+    }
+  });
+
+  it('goes by no report that cannot be read', async () => {
+    const played = new Played({ nodes: [A] }, { nodes: NODES, partitions: [] });
+    watched(played.client.allow({ userId: 'ada' }));
+    await played.settle();
+    watched(played.client.allow({ userId: 'bob' }));
+    await played.settle();
+    expect(played.sent.map(({ origin }) => origin)).toEqual([A, A]);
+  });
+});
