@@ -62,8 +62,4 @@ export class Denials {
     const untilMillis = sentMillis + Math.min(answer.retryAfterMillis, this.#millisMax);
     this.#bySubject.set(subject, { denied: answer, cost, atMillis: sentMillis, untilMillis });
   }
-
-  get size(): number {
-    return this.#bySubject.size;
-  }
 }

@@ -114,7 +114,7 @@ export class Dispatcher {
   }
 
   #enqueue(open: Open): void {
-    const { origin } = this.#table.choose(this.#partitionOf(open), this.#environment.nowMillis());
+    const origin = this.#table.choose(this.#partitionOf(open), this.#environment.nowMillis());
     open.isWaiting = true;
     this.#queueOf(origin).push(open);
     if (this.#isFlushPlanned) return;
@@ -122,6 +122,7 @@ export class Dispatcher {
     this.#environment.soon(() => {
       this.#isFlushPlanned = false;
       this.#flush();
+      this.#table.nextTurn();
     });
   }
 
@@ -138,7 +139,7 @@ export class Dispatcher {
   }
 
   #flush(): void {
-    if (this.#open.size > 0) this.#watch?.maybeAsk();
+    this.#watch?.maybeAsk();
     for (const queue of this.#queues.values()) {
       for (;;) {
         const batch = queue.maybeTake(this.#settings);
@@ -158,8 +159,7 @@ export class Dispatcher {
     let leftMillis = 0;
     for (const open of batch) {
       Object.assign(open, { isWaiting: false, isSent: true, attempts: open.attempts + 1, node: origin, sentMillis });
-      const choice = this.#table.choose(this.#partitionOf(open), sentMillis);
-      if (choice.isStraight && choice.origin === origin) straight += 1;
+      if (this.#table.isLeader(origin, this.#partitionOf(open))) straight += 1;
       leftMillis = Math.max(leftMillis, open.deadlineAtMillis - sentMillis);
     }
     this.#tell({ type: 'sent', node: origin, requests: batch.length, straight });

@@ -27,7 +27,9 @@ export class HttpTransport implements Transport {
   constructor({ token, tls, batchesPerNodeMax }: HttpTransportInit) {
     const pool = { keepAlive: true, maxSockets: batchesPerNodeMax + SPARE_SOCKETS };
     this.#plain = new Agent(pool);
-    this.#secure = new TlsAgent({ ...pool, ...tls });
+    const { ca, ...rest } = tls ?? {};
+    const authorities = ca === undefined ? {} : { ca: typeof ca === 'string' ? ca : [...ca] };
+    this.#secure = new TlsAgent({ ...pool, ...rest, ...authorities });
     this.#authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
   }
 

@@ -11,12 +11,6 @@ const AVOIDED_MILLIS_MAX = 30_000;
 /** More than clusters have: a report of more is cut off. */
 const NODES_MAX = 1_024;
 
-export interface Choice {
-  readonly origin: string;
-  /** It leads the partition, as far as is known. */
-  readonly isStraight: boolean;
-}
-
 interface Avoided {
   readonly untilMillis: number;
   readonly times: number;
@@ -69,16 +63,24 @@ export class LeaderTable {
     return known !== undefined && term > known.term;
   }
 
+  /** Whoever goes to any node goes to the next one from now on. */
+  nextTurn(): void {
+    this.#turn += 1;
+  }
+
+  isLeader(origin: string, partition: number | undefined): boolean {
+    return partition !== undefined && this.#leaders[partition]?.origin === origin;
+  }
+
   /** @param partition undefined: any node will do */
-  choose(partition: number | undefined, nowMillis: number): Choice {
+  choose(partition: number | undefined, nowMillis: number): string {
     const leader = partition === undefined ? undefined : this.#leaders[partition]?.origin;
-    if (leader !== undefined && !this.#isAvoided(leader, nowMillis)) return { origin: leader, isStraight: true };
+    if (leader !== undefined && !this.#isAvoided(leader, nowMillis)) return leader;
     const isFree = (origin: string): boolean => !this.#isAvoided(origin, nowMillis);
     const free = this.#nodes.filter(isFree);
     const seeds = free.length > 0 ? free : this.#seeds.filter(isFree);
     const among = seeds.length > 0 ? seeds : this.#seeds;
-    this.#turn += 1;
-    return { origin: among[this.#turn % among.length] ?? '', isStraight: false };
+    return among[this.#turn % among.length] ?? '';
   }
 
   /** It could not be reached, was silent, or takes no requests. */

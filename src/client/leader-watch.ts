@@ -7,7 +7,7 @@ import type { Environment } from './environment.ts';
 import type { ClientEvent } from './events.ts';
 import type { LeaderTable } from './leader-table.ts';
 
-export const LEADERS = '/v1/leaders';
+const LEADERS = '/v1/leaders';
 const AGE_MILLIS_MAX = 10_000;
 /** Between two questions, the first time; twice as long after each that brought nothing. */
 const PAUSE_MILLIS = 100;
@@ -35,6 +35,7 @@ export class LeaderWatch {
   /** The table is wrong somewhere. */
   want(): void {
     this.#isWanted = true;
+    this.maybeAsk();
   }
 
   /** To be called whenever something is sent. */
@@ -43,7 +44,7 @@ export class LeaderWatch {
     const now = nowMillis();
     if (this.#isAsking || now < this.#notBeforeMillis || (!this.#isWanted && now < this.#oldAtMillis)) return;
     this.#isAsking = true;
-    const { origin } = this.#table.choose(undefined, now);
+    const origin = this.#table.choose(undefined, now);
     transport.send({ origin, method: 'GET', path: LEADERS, timeoutMillis: ANSWER_MILLIS_MAX }, (result) => {
       this.#isAsking = false;
       if (result.kind === 'failed') this.#table.failed(origin, nowMillis());

@@ -100,10 +100,6 @@ export class PermitLines {
       for (const waiter of line.waiters) this.#settle(line, waiter, errorOf(!isDoubtful(waiter)));
   }
 
-  get count(): number {
-    return this.#count;
-  }
-
   #advance(line: Line): void {
     const waitMillis = line.openAtMillis - this.#environment.nowMillis();
     if (waitMillis > 0) return this.#pause(line, waitMillis);

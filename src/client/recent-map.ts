@@ -27,8 +27,4 @@ export class RecentMap<K, V> {
   clear(): void {
     this.#entries.clear();
   }
-
-  get size(): number {
-    return this.#entries.size;
-  }
 }

@@ -5,6 +5,7 @@ import express from 'express';
 import Fastify from 'fastify';
 import { Hono } from 'hono';
 import { describe, expect, it } from 'vitest';
+import type { QuorateClient } from '../../src/client/client.ts';
 import { IndefiniteError, InvalidRequestError, RefusedError, UnavailableError } from '../../src/client/errors.ts';
 import { rateLimit as expressLimit } from '../../src/client/express.ts';
 import { rateLimit as fastifyLimit } from '../../src/client/fastify.ts';
@@ -17,7 +18,7 @@ import type { PermitAnswer, PermitRequest } from '../../src/client/permit.ts';
 
 const DECIDED = { partition: 0, term: 1, index: 1, timeMillis: 1 };
 const LIMIT = { rule: 'default', limit: 100, windowMillis: 60_000, remaining: 42, resetMillis: 59_001, rulesVersion: 1 };
-const GRANT: PermitAnswer = { kind: 'granted', allowed: true, ...LIMIT, decided: DECIDED };
+const GRANT = { kind: 'granted', allowed: true, ...LIMIT, decided: DECIDED } as const satisfies PermitAnswer;
 const DENIAL: PermitAnswer = {
   kind: 'denied',
   allowed: false,
@@ -30,7 +31,7 @@ const DENIAL: PermitAnswer = {
 const FACTS: RequestFacts = { method: 'GET', path: '/', peerAddress: '1.2.3.4', header: () => undefined };
 const WALL_MILLIS = 1_700_000_000_123;
 
-class Answering {
+class Answering implements Pick<QuorateClient, 'allow'> {
   readonly asked: PermitRequest[] = [];
   answer: PermitAnswer | Error = GRANT;
 
@@ -85,7 +86,8 @@ describe('headers', () => {
   });
 
   it('do without a window that an older node does not tell', async () => {
-    const { windowMillis: _, ...answer } = { ...GRANT };
+    const { windowMillis, ...answer } = GRANT;
+    expect(windowMillis).toBe(60_000);
     expect((await verdictOf(answer)).headers).toMatchObject({
       'x-ratelimit-policy': '100',
       'ratelimit-policy': '"default";q=100',
@@ -149,7 +151,7 @@ describe('an answer', () => {
   });
 
   it('to a grant that has to queue waits', async () => {
-    expect(await verdictOf({ ...GRANT, waitMillis: 70 } as PermitAnswer)).toMatchObject({ passes: true, waitMillis: 70 });
+    expect(await verdictOf({ ...GRANT, waitMillis: 70 })).toMatchObject({ passes: true, waitMillis: 70 });
   });
 });
 

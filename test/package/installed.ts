@@ -14,12 +14,25 @@ import { packedFiles, ROOT } from './packed.ts';
 const run = promisify(execFile);
 const PROGRAM = `declare const console: { log(...values: unknown[]): void };
 import { InvalidLimiterArgumentError, RateLimiter } from 'quorate';
+import { InvalidOptionError, QuorateClient } from 'quorate/client';
+import { rateLimit as express } from 'quorate/express';
+import { rateLimit as fastify } from 'quorate/fastify';
+import { rateLimit as fetch } from 'quorate/fetch';
+import { byApiKey, rateLimit as hono } from 'quorate/hono';
 const limiter = new RateLimiter(2, 10_000);
 const decisions: readonly boolean[] = [0, 1, 2].map((at: number) => limiter.allow('ada', at));
 try {
   limiter.allow('', 0);
 } catch (error) {
   if (error instanceof InvalidLimiterArgumentError) console.log(decisions.join(), error.field satisfies string);
+}
+const client = new QuorateClient({ nodes: ['http://127.0.0.1:1'] });
+for (const limited of [express, fastify, hono]) limited({ client, identify: byApiKey() });
+fetch({ client, identify: byApiKey() }, () => undefined);
+try {
+  new QuorateClient({ nodes: [] });
+} catch (error) {
+  if (error instanceof InvalidOptionError) console.log(error.field satisfies string);
 }
 // @ts-expect-error a limiter has no default limit
 export const unlimited = (): RateLimiter => new RateLimiter();
@@ -65,7 +78,7 @@ async function useLibrary(folder: string): Promise<void> {
     });
     const { stdout } = await run(process.execPath, [join(folder, 'program.js')]);
     expectThat(
-      stdout.trim() === 'true,true,false userId',
+      stdout.trim() === 'true,true,false userId\nnodes',
       `the library and its types, ${kind.moduleResolution}`,
     );
   }

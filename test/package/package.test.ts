@@ -4,6 +4,14 @@ import { dirname, join, normalize } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { packedFiles, ROOT } from './packed.ts';
 
+/** What users import. */
+async function entries(kind: 'types' | 'default'): Promise<string[]> {
+  const { exports } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as {
+    readonly exports: Readonly<Record<string, string | Readonly<Record<typeof kind, string>>>>;
+  };
+  return Object.values(exports).flatMap((entry) => (typeof entry === 'string' ? [] : normalize(entry[kind])));
+}
+
 /** Everything that follows from importing `first`, by what is written in the files. */
 async function closureOf(
   first: string,
@@ -27,14 +35,17 @@ describe('the package', () => {
   it('holds every compiled file that the command and the library need', async () => {
     const same = { from: '.js', to: '.js' };
     const command = await closureOf('bin/quorate.mjs', same);
-    const library = await closureOf('dist/src/index.js', same);
+    const libraries = await Promise.all((await entries('default')).map(async (path) => closureOf(path, same)));
+    expect(libraries.length).toBeGreaterThan(5);
     expect(command).toContain('dist/raft/core.js');
-    expect([...command, ...library].filter((path) => !files.includes(path))).toEqual([]);
+    expect([...command, ...libraries.flat()].filter((path) => !files.includes(path))).toEqual([]);
   });
 
-  it('holds the types of the library, and no others', async () => {
-    const types = await closureOf('dist/src/index.d.ts', { from: '.ts', to: '.d.ts' });
-    expect(files.filter((path) => path.endsWith('.ts'))).toEqual(types.toSorted());
+  it('holds the types of the libraries, and no others', async () => {
+    const ending = { from: '.ts', to: '.d.ts' };
+    const closures = await Promise.all((await entries('types')).map(async (path) => closureOf(path, ending)));
+    const types = new Set(closures.flat());
+    expect(files.filter((path) => path.endsWith('.ts'))).toEqual([...types].toSorted());
   });
 
   it('holds the page of the dashboard, with what it names', async () => {

@@ -1,0 +1,74 @@
+/**
+ * `npm run bench:client`: what `quorate/client` makes of the HTTP door. Single posts over kept connections and the client are asked for the
+ * same grants, by the same number of callers, in turn; then how many requests of the client went to the leader of their partition, by
+ * what decisions say themselves.
+ */
+import { Command } from 'commander';
+import { integerFrom } from '../../src/cli/options.ts';
+import { QuorateCluster } from '../peers/quorate-cluster.ts';
+import { Running } from '../running.ts';
+import { type Measured, measureClient, measureSinglePosts } from './callers.ts';
+
+interface ClientBenchOptions {
+  readonly rounds: number;
+  readonly seconds: number;
+  readonly warmUp: number;
+  readonly callers: number;
+}
+
+const SIGINT_EXIT_CODE = 130;
+const running = new Running();
+const positive = integerFrom(1, 10_000);
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+}
+
+function row(name: string, { granted, others, perSecond, processorMillis }: Measured): string {
+  const micros = ((processorMillis * 1_000) / Math.max(1, granted)).toFixed(0);
+  return `${name.padEnd(14)} ${perSecond.toFixed(0).padStart(8)} grants/s ${micros.padStart(6)} µs of this process each, ${others} others`;
+}
+
+async function run({ rounds, seconds, warmUp, callers }: ClientBenchOptions): Promise<void> {
+  const cluster = await QuorateCluster.start(running);
+  const asked = { cluster, callers };
+  try {
+    await measureSinglePosts({ ...asked, millis: warmUp * 1_000 });
+    await measureClient({ ...asked, millis: warmUp * 1_000 });
+    const ratios: number[] = [];
+    const shares: number[] = [];
+    for (let round = 0; round < rounds; round += 1) {
+      const millis = seconds * 1_000;
+      const single = await measureSinglePosts({ ...asked, millis });
+      const client = await measureClient({ ...asked, millis });
+      console.log(row('single posts', single));
+      console.log(row('the client', client));
+      ratios.push(client.perSecond / single.perSecond);
+      shares.push(client.straight);
+    }
+    const ratio = median(ratios);
+    const share = median(shares);
+    console.log(`grants/s of the client over those of single posts, ${callers} callers: ${ratio.toFixed(2)}`);
+    console.log(`requests that went straight to the leader of their partition: ${(100 * share).toFixed(1)} %`);
+    await cluster.stop();
+  } finally {
+    running.endAll();
+  }
+}
+
+const program = new Command('npm run bench:client --')
+  .description('What quorate/client makes of the HTTP door: grants per second over those of single posts, and requests straight to leaders.')
+  .option('--rounds <n>', 'measurements of each, in turn', positive, 3)
+  .option('--seconds <n>', 'of each measurement', positive, 5)
+  .option('--warm-up <n>', 'seconds of each before', positive, 5)
+  .option('--callers <n>', 'who each ask for one grant at a time', positive, 256)
+  .action(run);
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => {
+    running.endAll();
+    process.exit(SIGINT_EXIT_CODE);
+  });
+program.parseAsync().catch((error: unknown) => {
+  console.error(`bench: ${error instanceof Error ? error.message : String(error)}`);
+  process.exit(1);
+});

@@ -1,0 +1,167 @@
+/** Services of users against real nodes: the examples of the guides, and no grant too many while a leader is killed. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { keySlot, partitionOfSlot } from '../../src/api/key-slot.ts';
+import { eventually, TestCluster } from '../cluster/harness.ts';
+import { ExampleRunner, examplesOf } from './guide-examples.ts';
+import { type Service, startServices } from './services.ts';
+
+const GUIDES = ['README.md', 'src/client/GUIDE.md', 'src/client/MIDDLEWARE.md'];
+const EXAMPLES = GUIDES.flatMap(examplesOf);
+const LIMIT = 20;
+const ASKED_MIN = 30;
+const USERS = 3;
+const PARTITIONS = 4;
+/** Of a user between two requests: nodes and services share the machine. */
+const PAUSE_MILLIS = 5;
+
+let cluster: TestCluster;
+beforeAll(async () => {
+  cluster = await TestCluster.start({
+    partitions: PARTITIONS,
+    rules: [
+      { id: 'default', limit: 100, windowMillis: 60_000, clock: 'cluster' },
+      { id: 'twenty', limit: LIMIT, windowMillis: 3_600_000, clock: 'cluster' },
+    ],
+  });
+});
+afterAll(async () => cluster.stop());
+
+describe('the guides', () => {
+  let runner: ExampleRunner;
+  beforeAll(() => {
+    runner = new ExampleRunner(cluster.ids.map((id) => cluster.port(id)));
+  });
+  afterAll(() => runner.stop());
+
+  it('have examples of everything', () => {
+    expect(EXAMPLES.length).toBeGreaterThanOrEqual(8);
+    expect(EXAMPLES.filter(({ isService, prints }) => !isService && prints.length === 0)).toEqual([]);
+  });
+
+  it('print what they say', async () => {
+    for (const example of EXAMPLES.filter(({ isService }) => !isService)) {
+      const lines = (await runner.run(example)).trim().split('\n');
+      expect({ name: example.name, lines }).toEqual({ name: example.name, lines: example.prints });
+    }
+  });
+
+  it('have services that answer, and say how their clients stand', async () => {
+    for (const example of EXAMPLES.filter(({ isService }) => isService)) {
+      const url = await runner.serve(example);
+      const response = await eventually(`${example.name} listens`, async () => fetch(url).catch(() => undefined));
+      expect({ name: example.name, status: response.status, text: await response.text() }).toEqual({
+        name: example.name,
+        status: 200,
+        text: 'hello',
+      });
+      expect(response.headers.get('x-ratelimit-limit')).toBe('100');
+    }
+  });
+});
+
+interface Asked {
+  readonly user: string;
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  readonly endedMillis: number;
+}
+
+/** One user, who asks until he was denied often, and at least for as long as he is told to. */
+async function askAll({ name, origin }: Service, i: number, goesOn: () => boolean): Promise<Asked[]> {
+  const user = `${name}-${i}`;
+  const seen: Asked[] = [];
+  while (seen.length < ASKED_MIN || goesOn()) {
+    const { status, headers, ...response } = await ask(origin, user);
+    seen.push({ user, status, headers, text: response.text, endedMillis: performance.now() });
+    await delay(PAUSE_MILLIS);
+  }
+  return seen;
+}
+
+async function ask(origin: string, user: string): Promise<Pick<Asked, 'status' | 'headers' | 'text'>> {
+  const response = await fetch(origin, { headers: { 'x-user': user } });
+  return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+describe('while a leader is killed', () => {
+  let services: Service[];
+  beforeAll(async () => {
+    services = await startServices({
+      nodes: cluster.ids.map((id) => `http://127.0.0.1:${cluster.port(id)}`),
+      rule: 'twenty',
+    });
+  });
+  afterAll(async () => {
+    await Promise.all(services.map(async ({ stop }) => stop()));
+  });
+
+  it('every service grants its users their limit and no more, and tells them how they stand', async () => {
+    // So that there is somebody to be hurt by the kill.
+    const [firstUser = ''] = services.map(({ name }) => `user:${name}-0`);
+    const partition = partitionOfSlot(keySlot(firstUser), PARTITIONS);
+    let isOver = false;
+    const load = services.flatMap((service) =>
+      Array.from({ length: USERS }, async (_, i) => askAll(service, i, () => !isOver)),
+    );
+    const asked = Promise.all(load);
+    // Every service has sent something, and learned who leads.
+    await eventually('all services know the leaders', () =>
+      services.every(({ events }) => events.some(({ type }) => type === 'leaders')) ? true : undefined,
+    );
+    const { leader = 0 } = (await cluster.status()).partitions[partition] ?? {};
+    await cluster.kill(leader);
+    const killedMillis = performance.now();
+    // New users of every partition are granted again, by every service.
+    for (const { name, origin } of services) {
+      for (let i = 0; i < 2 * PARTITIONS; i += 1) {
+        await eventually(`${name} grants again`, async () => {
+          const { status } = await ask(origin, `after-${name}-${i}`);
+          return status === 200 ? true : undefined;
+        });
+      }
+    }
+    isOver = true;
+    const seen = await asked;
+
+    for (const answers of seen) {
+      const user = answers[0]?.user;
+      const granted = answers.filter(({ status }) => status === 200);
+      const denied = answers.filter(({ status }) => status === 429);
+      const undecided = answers.filter(({ status }) => status === 503).length;
+      expect({ user, others: answers.length - granted.length - denied.length - undecided }).toEqual({ user, others: 0 });
+      expect(granted.length).toBeLessThanOrEqual(LIMIT);
+      // What nobody heard of may have been counted.
+      expect(granted.length).toBeGreaterThanOrEqual(LIMIT - undecided);
+      for (const { headers, text } of granted) {
+        expect(text).toBe('hello');
+        expect(headers.get('x-ratelimit-limit')).toBe('20');
+        expect(headers.get('ratelimit-policy')).toBe('"twenty";q=20;w=3600');
+      }
+      for (const { headers, text } of denied) {
+        expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
+        expect(headers.get('x-ratelimit-remaining')).toBe('0');
+        expect(JSON.parse(text)).toMatchObject({ error: { type: 'rate_limit_error', limit: 20, window: '3600s' } });
+      }
+    }
+    expect(seen.flat().some(({ endedMillis }) => endedMillis > killedMillis)).toBe(true);
+    for (const { name, events } of services) {
+      const broken = events.filter((event) => event.type === 'received' && event.status === 0).length;
+      console.log(`${name}: ${events.filter(({ type }) => type === 'retry').length} retries, ${broken} batches without an answer`);
+    }
+  });
+
+  it('most requests went straight to leaders', () => {
+    for (const { events } of services) {
+      let requests = 0;
+      let straight = 0;
+      for (const event of events) {
+        if (event.type !== 'sent') continue;
+        requests += event.requests;
+        straight += event.straight;
+      }
+      expect(straight / requests).toBeGreaterThan(0.5);
+    }
+  });
+});
