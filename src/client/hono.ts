@@ -32,7 +32,7 @@ export interface HonoOptions<C> extends RateLimitOptions<C> {
 export function rateLimit<C extends HonoContextLike>({
   peerAddress,
   ...options
-}: HonoOptions<C>): (context: C, next: () => Promise<void>) => Promise<FetchResponse | void> {
+}: HonoOptions<C>): (context: C, next: () => Promise<void>) => Promise<FetchResponse | undefined> {
   const limit = limitOf(options);
   return async (context, next) => {
     const verdict = await limit(context, {
@@ -46,5 +46,6 @@ export function rateLimit<C extends HonoContextLike>({
     await next();
     // Not before: a handler that returns a response of its own would lose them.
     for (const [name, value] of Object.entries(verdict.headers)) context.header(name, value);
+    return undefined;
   };
 }

@@ -24,7 +24,7 @@ export class LocalShares {
   /** @param cost 1 and more */
   allow(subject: string, cost: number, { limit, windowMillis }: LocalShare, nowMillis: number): ShareAnswer {
     const key = `${limit}/${windowMillis} ${subject}`;
-    const { log } = this.#byKey.get(key) ?? { log: [] };
+    const log: Grants['log'] = this.#byKey.get(key)?.log ?? [];
     this.#forgetIn(log, windowMillis, nowMillis);
     const used = log.reduce((sum, each) => sum + each.cost, 0);
     if (used + cost > limit) return { allowed: false, retryAfterMillis: untilFits({ log, used, cost, limit }, windowMillis, nowMillis) };

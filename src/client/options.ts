@@ -63,8 +63,10 @@ export interface ClientOptions {
   readonly onEvent?: (event: ClientEvent) => void;
 }
 
-type Checked = 'token' | 'tls' | 'onEvent';
-export type Settings = Required<Omit<ClientOptions, Checked>> & Pick<ClientOptions, Checked>;
+type WithoutDefault = 'token' | 'tls' | 'onEvent';
+export type Settings = Required<Omit<ClientOptions, WithoutDefault>> & {
+  readonly [Name in WithoutDefault]: ClientOptions[Name] | undefined;
+};
 
 const KEYS: readonly (keyof ClientOptions)[] = [
   'nodes',

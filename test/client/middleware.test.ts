@@ -12,7 +12,7 @@ import { rateLimit as fastifyLimit } from '../../src/client/fastify.ts';
 import { rateLimit as fetchLimit } from '../../src/client/fetch.ts';
 import { rateLimit as honoLimit } from '../../src/client/hono.ts';
 import type { RequestFacts } from '../../src/client/middleware/facts.ts';
-import { byApiKey } from '../../src/client/middleware/index.ts';
+import { byApiKey, type Identifier } from '../../src/client/middleware/index.ts';
 import { limitOf, type RateLimitOptions } from '../../src/client/middleware/limit.ts';
 import type { PermitAnswer, PermitRequest } from '../../src/client/permit.ts';
 
@@ -131,9 +131,9 @@ describe('an answer', () => {
 
   it('to who cannot be identified is 400, and nothing is asked', async () => {
     const client = new Answering();
-    const identify = (): undefined => undefined;
-    expect(await limitOf({ client, identify })({}, FACTS)).toMatchObject({ passes: false, status: 400 });
-    expect(await limitOf({ client, descriptors: { user: identify } })({}, FACTS)).toMatchObject({ status: 400 });
+    const nobody: Identifier<object> = () => undefined;
+    expect(await limitOf({ client, identify: nobody })({}, FACTS)).toMatchObject({ passes: false, status: 400 });
+    expect(await limitOf({ client, descriptors: { user: nobody } })({}, FACTS)).toMatchObject({ status: 400 });
     expect(client.asked).toEqual([]);
   });
 
