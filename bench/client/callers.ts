@@ -28,7 +28,10 @@ function originsOf({ config: { nodes, tls } }: QuorateCluster): string[] {
 }
 
 /** @param ask asks for one grant of the user; true: it was granted */
-async function measured({ callers, millis }: Asked, ask: (userId: string, turn: number) => Promise<boolean>): Promise<Measured> {
+async function measured(
+  { callers, millis }: Asked,
+  ask: (userId: string, turn: number) => Promise<boolean>,
+): Promise<Measured> {
   const before = process.cpuUsage();
   const startedMillis = performance.now();
   let turn = 0;
@@ -54,8 +57,18 @@ export async function measureSinglePosts(asked: Asked): Promise<Measured> {
   const transport = new HttpTransport({ token: undefined, tls: undefined, batchesPerNodeMax: asked.callers });
   const result = await measured(asked, async (userId, turn) => {
     const origin = origins[turn % origins.length] ?? '';
-    const body = JSON.stringify({ userId, rule: RULE, requestId: `${process.pid}-${turn}-${performance.now()}` });
-    const exchange = { origin, method: 'POST', path: '/v1/allow', body, timeoutMillis: ATTEMPT_MILLIS } as const;
+    const body = JSON.stringify({
+      userId,
+      rule: RULE,
+      requestId: `${process.pid}-${turn}-${performance.now()}`,
+    });
+    const exchange = {
+      origin,
+      method: 'POST',
+      path: '/v1/allow',
+      body,
+      timeoutMillis: ATTEMPT_MILLIS,
+    } as const;
     return new Promise((resolve) => {
       transport.send(exchange, (result) => {
         const isGrant = result.kind === 'response' && result.status === 200;
@@ -81,7 +94,10 @@ export async function measureClient(asked: Asked): Promise<Measured & { readonly
       if (event.attempts === 1 && event.node === before[event.partition]) straight += 1;
     },
   });
-  const result = await measured(asked, async (userId) => (await client.allow({ userId, rule: RULE })).allowed);
+  const result = await measured(
+    asked,
+    async (userId) => (await client.allow({ userId, rule: RULE })).allowed,
+  );
   client.close();
   const after = await leadersOf(asked.cluster);
   if (after.join() !== before.join()) console.log('other nodes lead than before: straight is told too low');

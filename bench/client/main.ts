@@ -49,7 +49,9 @@ async function run({ rounds, seconds, warmUp, callers }: ClientBenchOptions): Pr
     const ratio = median(ratios);
     const share = median(shares);
     console.log(`grants/s of the client over those of single posts, ${callers} callers: ${ratio.toFixed(2)}`);
-    console.log(`requests that went straight to the leader of their partition: ${(100 * share).toFixed(1)} %`);
+    console.log(
+      `requests that went straight to the leader of their partition: ${(100 * share).toFixed(1)} %`,
+    );
     await cluster.stop();
   } finally {
     running.endAll();
@@ -57,7 +59,9 @@ async function run({ rounds, seconds, warmUp, callers }: ClientBenchOptions): Pr
 }
 
 const program = new Command('npm run bench:client --')
-  .description('What quorate/client makes of the HTTP door: grants per second over those of single posts, and requests straight to leaders.')
+  .description(
+    'What quorate/client makes of the HTTP door: grants per second over those of single posts, and requests straight to leaders.',
+  )
   .option('--rounds <n>', 'measurements of each, in turn', positive, 3)
   .option('--seconds <n>', 'of each measurement', positive, 5)
   .option('--warm-up <n>', 'seconds of each before', positive, 5)

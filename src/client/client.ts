@@ -76,7 +76,8 @@ export class QuorateClient {
     if (!isBoundedInteger(maxWaitMillis, 0, DAY_MILLIS))
       throw new InvalidOptionError('maxWaitMillis', `must be an integer from 0 to ${DAY_MILLIS}`);
     const own = request.requestId;
-    const draw = (): string | undefined => (this.#settings.requestIds ? this.#environment.drawRequestId() : undefined);
+    const draw = (): string | undefined =>
+      this.#settings.requestIds ? this.#environment.drawRequestId() : undefined;
     let id = own ?? draw();
     encodeRequest(request, id);
     return this.#lines.wait({

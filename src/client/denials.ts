@@ -52,7 +52,10 @@ export class Denials {
    *
    * @param sentMillis when it was asked for: the time to wait is counted from before the decision, so that it ends early rather than late
    */
-  note(answer: PermitAnswer, { subject, cost, sentMillis }: { subject: string; cost: number; sentMillis: number }): void {
+  note(
+    answer: PermitAnswer,
+    { subject, cost, sentMillis }: { subject: string; cost: number; sentMillis: number },
+  ): void {
     if (!('rulesVersion' in answer)) return;
     if (answer.rulesVersion > this.#rulesVersion) {
       this.#rulesVersion = answer.rulesVersion;

@@ -34,7 +34,11 @@ export interface DispatchedRequest {
 }
 
 /** `node` and `sentMillis` are those of the last attempt. */
-export type Outcome = { readonly attempts: number; readonly node: string | undefined; readonly sentMillis: number } & (
+export type Outcome = {
+  readonly attempts: number;
+  readonly node: string | undefined;
+  readonly sentMillis: number;
+} & (
   | { readonly answer: PermitAnswer; readonly error?: undefined }
   | { readonly error: QuorateError; readonly answer?: undefined }
 );
@@ -158,7 +162,13 @@ export class Dispatcher {
     let straight = 0;
     let leftMillis = 0;
     for (const open of batch) {
-      Object.assign(open, { isWaiting: false, isSent: true, attempts: open.attempts + 1, node: origin, sentMillis });
+      Object.assign(open, {
+        isWaiting: false,
+        isSent: true,
+        attempts: open.attempts + 1,
+        node: origin,
+        sentMillis,
+      });
       if (this.#table.isLeader(origin, this.#partitionOf(open))) straight += 1;
       leftMillis = Math.max(leftMillis, open.deadlineAtMillis - sentMillis);
     }
@@ -184,7 +194,9 @@ export class Dispatcher {
       ...(result.kind === 'failed' && { error: result.error }),
     });
     const heard = heardOf(result, batch.length);
-    const isUseless = heard.every((each) => each.kind === 'silent' || (each.kind === 'unavailable' && NODE_REASONS.has(each.reason)));
+    const isUseless = heard.every(
+      (each) => each.kind === 'silent' || (each.kind === 'unavailable' && NODE_REASONS.has(each.reason)),
+    );
     if (isUseless) this.#table.failed(origin, now);
     else this.#table.answered(origin);
     for (const [i, open] of batch.entries()) {

@@ -10,7 +10,11 @@ export class QuorateError extends Error {
   /** False: the request may have been granted and counted, and nobody heard of it. */
   readonly isDefinite: boolean;
 
-  constructor(code: string, message: string, options: { readonly isDefinite: boolean; readonly cause?: unknown }) {
+  constructor(
+    code: string,
+    message: string,
+    options: { readonly isDefinite: boolean; readonly cause?: unknown },
+  ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.isDefinite = options.isDefinite;
@@ -138,8 +142,12 @@ export class ClosedError extends QuorateError {
   override readonly name = 'ClosedError';
 
   constructor(isDefinite: boolean) {
-    super('CLOSED', `the client is closed; the request ${isDefinite ? 'counted nowhere' : 'may have counted'}`, {
-      isDefinite,
-    });
+    super(
+      'CLOSED',
+      `the client is closed; the request ${isDefinite ? 'counted nowhere' : 'may have counted'}`,
+      {
+        isDefinite,
+      },
+    );
   }
 }

@@ -29,6 +29,11 @@ export type ClientEvent =
       readonly code?: string;
     }
   /** Nobody could decide, and the fail mode of this client did. */
-  | { readonly type: 'failMode'; readonly mode: 'open' | 'local'; readonly allowed: boolean; readonly code: string }
+  | {
+      readonly type: 'failMode';
+      readonly mode: 'open' | 'local';
+      readonly allowed: boolean;
+      readonly code: string;
+    }
   /** Who leads is known anew: so many partitions have a leader. */
   | { readonly type: 'leaders'; readonly partitions: number; readonly led: number };

@@ -41,7 +41,8 @@ export function rateLimit<R extends FetchRequestLike, Rest extends readonly unkn
       peerAddress: peerAddress?.(request, ...rest),
       header: (name) => request.headers.get(name) ?? undefined,
     });
-    if (!verdict.passes) return new Response(verdict.body, { status: verdict.status, headers: verdict.headers });
+    if (!verdict.passes)
+      return new Response(verdict.body, { status: verdict.status, headers: verdict.headers });
     if (verdict.waitMillis > 0) await delay(verdict.waitMillis);
     const response = (await handler(request, ...rest)) as Response;
     const added = Object.entries(verdict.headers);

@@ -41,7 +41,8 @@ export function rateLimit<C extends HonoContextLike>({
       peerAddress: peerAddress?.(context),
       header: (name) => context.req.header(name),
     });
-    if (!verdict.passes) return new Response(verdict.body, { status: verdict.status, headers: verdict.headers });
+    if (!verdict.passes)
+      return new Response(verdict.body, { status: verdict.status, headers: verdict.headers });
     if (verdict.waitMillis > 0) await delay(verdict.waitMillis);
     await next();
     // Not before: a handler that returns a response of its own would lose them.

@@ -33,7 +33,10 @@ export class HttpTransport implements Transport {
     this.#authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
   }
 
-  send({ origin, method, path, body, timeoutMillis }: Exchange, done: (result: ExchangeResult) => void): void {
+  send(
+    { origin, method, path, body, timeoutMillis }: Exchange,
+    done: (result: ExchangeResult) => void,
+  ): void {
     const isSecure = origin.startsWith('https:');
     const content =
       body === undefined
@@ -83,7 +86,10 @@ function follow(
   request.on('error', fail);
   request.on('response', (response) => {
     isSent = true;
-    readAll(response, { fail, read: (body) => tell({ kind: 'response', status: response.statusCode ?? 0, body }) });
+    readAll(response, {
+      fail,
+      read: (body) => tell({ kind: 'response', status: response.statusCode ?? 0, body }),
+    });
   });
 }
 
@@ -95,7 +101,8 @@ function readAll(
   let bytes = 0;
   response.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
-    if (bytes > ANSWER_BYTES_MAX) response.destroy(new Error(`an answer of more than ${ANSWER_BYTES_MAX} bytes`));
+    if (bytes > ANSWER_BYTES_MAX)
+      response.destroy(new Error(`an answer of more than ${ANSWER_BYTES_MAX} bytes`));
     else chunks.push(chunk);
   });
   response.on('error', fail);

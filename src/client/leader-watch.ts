@@ -70,7 +70,8 @@ export class LeaderWatch {
   #failed(status: number): void {
     this.#failures += 1;
     const isRefused = status >= 400 && status < 500;
-    this.#notBeforeMillis = this.#environment.nowMillis() + (isRefused ? REFUSED_MILLIS : this.#pauseMillis());
+    this.#notBeforeMillis =
+      this.#environment.nowMillis() + (isRefused ? REFUSED_MILLIS : this.#pauseMillis());
   }
 
   #pauseMillis(): number {

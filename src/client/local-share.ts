@@ -14,7 +14,9 @@ interface Grants {
   readonly windowMillis: number;
 }
 
-export type ShareAnswer = { readonly allowed: true } | { readonly allowed: false; readonly retryAfterMillis: number };
+export type ShareAnswer =
+  | { readonly allowed: true }
+  | { readonly allowed: false; readonly retryAfterMillis: number };
 
 export class LocalShares {
   /** Who was granted longest ago comes first. */
@@ -27,7 +29,11 @@ export class LocalShares {
     const log: Grants['log'] = this.#byKey.get(key)?.log ?? [];
     this.#forgetIn(log, windowMillis, nowMillis);
     const used = log.reduce((sum, each) => sum + each.cost, 0);
-    if (used + cost > limit) return { allowed: false, retryAfterMillis: untilFits({ log, used, cost, limit }, windowMillis, nowMillis) };
+    if (used + cost > limit)
+      return {
+        allowed: false,
+        retryAfterMillis: untilFits({ log, used, cost, limit }, windowMillis, nowMillis),
+      };
     if (!this.#byKey.has(key) && this.#byKey.size >= KEYS_MAX) this.#forgetIdle(nowMillis);
     const hasRoom = (this.#byKey.has(key) || this.#byKey.size < KEYS_MAX) && this.#grants < GRANTS_MAX;
     if (!hasRoom) return { allowed: false, retryAfterMillis: windowMillis };

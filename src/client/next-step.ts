@@ -81,7 +81,8 @@ interface Undecided {
 
 function maybeRetry(asked: Asked, { reason, cause, ...undecided }: Undecided, random: number): NextStep {
   const mayHaveCounted = asked.mayHaveCounted || undecided.mayHaveCounted;
-  const waitMillis = reason === 'overloaded' ? OVERLOADED_MILLIS * (1 + random) : backoffMillis(asked.attempts, random);
+  const waitMillis =
+    reason === 'overloaded' ? OVERLOADED_MILLIS * (1 + random) : backoffMillis(asked.attempts, random);
   if ((mayHaveCounted && !asked.isRepeatable) || waitMillis >= asked.leftMillis)
     return { kind: 'error', error: undecidedError(mayHaveCounted, reason, cause) };
   return { kind: 'retry', waitMillis, reason, mayHaveCounted, ...(cause !== undefined && { cause }) };

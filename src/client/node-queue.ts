@@ -26,7 +26,13 @@ export class NodeQueue<T extends Queued> {
   }
 
   /** The next batch, at least one request, if there is room for it on the way; it counts as being there until `arrived`. */
-  maybeTake({ batchMax, batchesPerNodeMax }: { batchMax: number; batchesPerNodeMax: number }): T[] | undefined {
+  maybeTake({
+    batchMax,
+    batchesPerNodeMax,
+  }: {
+    batchMax: number;
+    batchesPerNodeMax: number;
+  }): T[] | undefined {
     if (this.#batches >= batchesPerNodeMax) return undefined;
     const batch: T[] = [];
     let bytes = 0;

@@ -94,17 +94,22 @@ const MILLION = 1_000_000;
 /** @throws InvalidOptionError naming the first that is wrong, and its bound */
 export function settingsOf(options: ClientOptions): Settings {
   const unknown = Object.keys(options).find((key) => !(KEYS as readonly string[]).includes(key));
-  if (unknown !== undefined) throw new InvalidOptionError(unknown, `is not known; known are ${KEYS.join(', ')}`);
+  if (unknown !== undefined)
+    throw new InvalidOptionError(unknown, `is not known; known are ${KEYS.join(', ')}`);
   const { token, tls, onEvent, requestIds = true, direct = true, failMode = 'closed' } = options;
   const integer = (name: keyof ClientOptions, usual: number, min: number, max: number): number => {
     const value = options[name] ?? usual;
-    if (!isBoundedInteger(value, min, max)) throw new InvalidOptionError(name, `must be an integer from ${min} to ${max}`);
+    if (!isBoundedInteger(value, min, max))
+      throw new InvalidOptionError(name, `must be an integer from ${min} to ${max}`);
     return value;
   };
   if (typeof requestIds !== 'boolean') throw new InvalidOptionError('requestIds', 'must be true or false');
   if (typeof direct !== 'boolean') throw new InvalidOptionError('direct', 'must be true or false');
   if (token !== undefined && !/^[\x21-\x7e]+$/.test(token))
-    throw new InvalidOptionError('token', 'must be text without spaces, as `quorate tokens create` prints it');
+    throw new InvalidOptionError(
+      'token',
+      'must be text without spaces, as `quorate tokens create` prints it',
+    );
   return {
     nodes: originsOf(options.nodes),
     token,
@@ -128,11 +133,17 @@ export function settingsOf(options: ClientOptions): Settings {
 export function checkFailMode(failMode: FailMode): FailMode {
   if (failMode === 'closed' || failMode === 'open') return failMode;
   if (typeof failMode !== 'object' || failMode?.mode !== 'local')
-    throw new InvalidOptionError('failMode', "must be 'closed', 'open' or {mode: 'local', limit, windowMillis}");
+    throw new InvalidOptionError(
+      'failMode',
+      "must be 'closed', 'open' or {mode: 'local', limit, windowMillis}",
+    );
   if (!isBoundedInteger(failMode.limit, 1, LOCAL_LIMIT_MAX))
     throw new InvalidOptionError('failMode.limit', `must be an integer from 1 to ${LOCAL_LIMIT_MAX}`);
   if (!isBoundedInteger(failMode.windowMillis, 1, WINDOW_MILLIS_MAX))
-    throw new InvalidOptionError('failMode.windowMillis', `must be an integer from 1 to ${WINDOW_MILLIS_MAX}`);
+    throw new InvalidOptionError(
+      'failMode.windowMillis',
+      `must be an integer from 1 to ${WINDOW_MILLIS_MAX}`,
+    );
   return failMode;
 }
 
@@ -143,7 +154,10 @@ function originsOf(nodes: unknown): readonly string[] {
     const url = typeof each === 'string' && URL.canParse(each) ? new URL(each) : undefined;
     const isOrigin = url?.href === `${url?.origin}/` && /^https?:$/.test(url.protocol);
     if (url === undefined || !isOrigin)
-      throw new InvalidOptionError(`nodes[${i}]`, 'must be http://host:port or https://host:port, without a path');
+      throw new InvalidOptionError(
+        `nodes[${i}]`,
+        'must be http://host:port or https://host:port, without a path',
+      );
     return url;
   });
   if (new Set(urls.map(({ protocol }) => protocol)).size > 1)

@@ -74,7 +74,8 @@ export class PermitLines {
     this.#lines.set(subject, line);
     this.#count += 1;
     return new Promise((resolve, reject) => {
-      const abort = (): void => this.#settle(line, waiter, new AbortedError(signal?.reason, !isDoubtful(waiter)));
+      const abort = (): void =>
+        this.#settle(line, waiter, new AbortedError(signal?.reason, !isDoubtful(waiter)));
       const waiter: Waiter = {
         ...init,
         untilMillis: this.#environment.nowMillis() + init.maxWaitMillis,
@@ -158,7 +159,11 @@ export class PermitLines {
     this.#holdBack(line, retryAfterMillis + jitterMillis);
   }
 
-  #failed(line: Line, waiter: Waiter, asked: { readonly error: unknown; readonly startedMillis: number }): void {
+  #failed(
+    line: Line,
+    waiter: Waiter,
+    asked: { readonly error: unknown; readonly startedMillis: number },
+  ): void {
     const { error, startedMillis } = asked;
     waiter.isAsking = false;
     const wrong = error instanceof QuorateError ? error : internal(error);
@@ -167,7 +172,9 @@ export class PermitLines {
     const { doubtfulSinceMillis } = waiter;
     const isTooLate = doubtfulSinceMillis !== undefined && now - doubtfulSinceMillis > REPEAT_MILLIS_MAX;
     const mayRepeat =
-      wrong.code === 'UNAVAILABLE' || wrong.code === 'OVERLOADED' || (wrong.code === 'INDEFINITE' && waiter.isRepeatable);
+      wrong.code === 'UNAVAILABLE' ||
+      wrong.code === 'OVERLOADED' ||
+      (wrong.code === 'INDEFINITE' && waiter.isRepeatable);
     waiter.failures += 1;
     const waitMillis = 10 + backoffMillis(waiter.failures + 2, this.#environment.random());
     if (!mayRepeat || isTooLate || now + waitMillis > waiter.untilMillis) {

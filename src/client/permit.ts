@@ -175,8 +175,16 @@ function readDenied(value: Fields): Reading | undefined {
   return { kind: 'answer', answer: { ...denied, ...limit, retryAfterMillis, decided } };
 }
 
-function readLimit({ rule, limit, windowMillis, remaining, resetMillis, rulesVersion }: Fields): PermitLimit | undefined {
-  if (typeof rule !== 'string' || !isCount(limit) || !isCount(remaining) || !isCount(resetMillis)) return undefined;
+function readLimit({
+  rule,
+  limit,
+  windowMillis,
+  remaining,
+  resetMillis,
+  rulesVersion,
+}: Fields): PermitLimit | undefined {
+  if (typeof rule !== 'string' || !isCount(limit) || !isCount(remaining) || !isCount(resetMillis))
+    return undefined;
   if (!isCount(rulesVersion)) return undefined;
   const window = isCount(windowMillis) ? { windowMillis } : {};
   return { rule, limit, ...window, remaining, resetMillis, rulesVersion };
@@ -189,7 +197,9 @@ function readFault(kind: 'invalid' | 'conflict', { error }: Fields): Reading | u
 }
 
 function isReceipt(value: unknown): value is PermitReceipt {
-  return isObject(value) && ['partition', 'term', 'index', 'timeMillis'].every((name) => isCount(value[name]));
+  return (
+    isObject(value) && ['partition', 'term', 'index', 'timeMillis'].every((name) => isCount(value[name]))
+  );
 }
 
 export function isObject(value: unknown): value is Fields {

@@ -5,7 +5,11 @@ import { denialOf, grantOf, Played, unavailableOf, watched } from './played.ts';
 
 const ADA = { userId: 'ada' };
 
-async function denied(played: Played, changes = {}, request: { userId: string; cost?: number } = ADA): Promise<void> {
+async function denied(
+  played: Played,
+  changes = {},
+  request: { userId: string; cost?: number } = ADA,
+): Promise<void> {
   watched(played.client.allow(request));
   await played.settle();
   played.last.answer(denialOf(changes));
@@ -88,6 +92,7 @@ describe('a denial', () => {
     const played = new Played();
     await denied(played, { degraded: true, rules: ['r'] });
     expect(await isAsked(played, ADA)).toBe(true);
+    await played.pass(10);
     await denied(played, { status: 403, blocked: true });
     expect(await isAsked(played, ADA)).toBe(true);
   });
@@ -97,7 +102,10 @@ const SOON = { deadlineMillis: 1_000 };
 const LOCAL = { mode: 'local', limit: 2, windowMillis: 10_000 } as const;
 
 /** Nobody can decide until the deadline, which is soon. */
-async function undecided(played: Played, request: Parameters<Played['client']['allow']>[0] = ADA): Promise<unknown> {
+async function undecided(
+  played: Played,
+  request: Parameters<Played['client']['allow']>[0] = ADA,
+): Promise<unknown> {
   const asked = watched(played.client.allow(request));
   await played.settle();
   // What an overloaded node asks to wait is longer than the deadline.
@@ -114,14 +122,23 @@ describe('where nobody can decide', () => {
   it('and the fail mode is open, it is let through, and told so', async () => {
     const played = new Played({ ...SOON, failMode: 'open' });
     expect(await undecided(played)).toEqual({ kind: 'degraded', allowed: true, by: 'client' });
-    expect(played.events.at(-1)).toEqual({ type: 'failMode', mode: 'open', allowed: true, code: 'UNAVAILABLE' });
+    expect(played.events.at(-1)).toEqual({
+      type: 'failMode',
+      mode: 'open',
+      allowed: true,
+      code: 'UNAVAILABLE',
+    });
   });
 
   it('and the fail mode is local, each key has that share, and no more', async () => {
     const played = new Played({ ...SOON, failMode: LOCAL });
     expect(await undecided(played)).toMatchObject({ allowed: true, by: 'client' });
     expect(await undecided(played)).toMatchObject({ allowed: true });
-    expect(await undecided(played)).toMatchObject({ kind: 'degraded', allowed: false, retryAfterMillis: 10_000 });
+    expect(await undecided(played)).toMatchObject({
+      kind: 'degraded',
+      allowed: false,
+      retryAfterMillis: 10_000,
+    });
     expect(await undecided(played, { userId: 'bob' })).toMatchObject({ allowed: true });
     expect(await undecided(played, { ...ADA, cost: 3 })).toMatchObject({ allowed: false });
   });
@@ -151,7 +168,8 @@ describe('a local share', () => {
   it('never grants more than its limit in any window', () => {
     const shares = new LocalShares();
     const granted: number[] = [];
-    for (let now = 0; now < 10_000; now += 37) if (shares.allow('ada', 1, share, now).allowed) granted.push(now);
+    for (let now = 0; now < 10_000; now += 37)
+      if (shares.allow('ada', 1, share, now).allowed) granted.push(now);
     expect(granted.length).toBeGreaterThan(25);
     for (const begin of granted)
       expect(granted.filter((at) => at >= begin && at < begin + 1_000).length).toBeLessThanOrEqual(3);

@@ -51,7 +51,11 @@ describe('an exchange', () => {
     });
     const result = await exchange(origin, { ...PLAIN, token: 'qt_1' });
     expect(result).toEqual({ kind: 'response', status: 429, body: '{"ä":2}' });
-    const headers = { authorization: 'Bearer qt_1', 'content-type': 'application/json', 'content-length': '8' };
+    const headers = {
+      authorization: 'Bearer qt_1',
+      'content-type': 'application/json',
+      'content-length': '8',
+    };
     expect(seen).toMatchObject({ method: 'POST', url: '/v1/x', body: '{"ü":1}', headers });
   });
 
@@ -120,7 +124,10 @@ describe('over TLS', () => {
 
   it('an exchange is with whom the authority vouches for', async () => {
     const { origin, ca } = await secure();
-    expect(await exchange(origin, { ...PLAIN, tls: { ca } })).toMatchObject({ kind: 'response', status: 200 });
+    expect(await exchange(origin, { ...PLAIN, tls: { ca } })).toMatchObject({
+      kind: 'response',
+      status: 200,
+    });
   });
 
   it('nothing is sent to whom no authority vouches for', async () => {
@@ -128,6 +135,9 @@ describe('over TLS', () => {
     const token = 'qt_secret';
     expect(await exchange(origin, { ...PLAIN, token })).toMatchObject({ kind: 'failed', isSent: false });
     const { ca } = await secure();
-    expect(await exchange(origin, { ...PLAIN, tls: { ca } })).toMatchObject({ kind: 'failed', isSent: false });
+    expect(await exchange(origin, { ...PLAIN, tls: { ca } })).toMatchObject({
+      kind: 'failed',
+      isSent: false,
+    });
   });
 });

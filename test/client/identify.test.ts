@@ -8,7 +8,10 @@ import type { RequestFacts } from '../../src/client/middleware/facts.ts';
 import { keyOf } from '../../src/client/middleware/identify.ts';
 import { allOf, byApiKey, byIp, byUser, clientAddress, firstOf } from '../../src/client/middleware/index.ts';
 
-function factsOf(peerAddress: string | undefined, headers: Readonly<Record<string, string>> = {}): RequestFacts {
+function factsOf(
+  peerAddress: string | undefined,
+  headers: Readonly<Record<string, string>> = {},
+): RequestFacts {
   return { method: 'GET', path: '/', peerAddress, header: (name) => headers[name] };
 }
 
@@ -19,7 +22,13 @@ function behind(peer: string, forwarded: string, trustedProxies: readonly string
 describe('the address of a client', () => {
   it.each([
     ['is that of the connection where no proxy is trusted', '9.9.9.9', '1.1.1.1', [], '9.9.9.9'],
-    ['is that of the connection where the peer is none of them', '9.9.9.9', '1.1.1.1', ['10.0.0.0/8'], '9.9.9.9'],
+    [
+      'is that of the connection where the peer is none of them',
+      '9.9.9.9',
+      '1.1.1.1',
+      ['10.0.0.0/8'],
+      '9.9.9.9',
+    ],
     ['is what a trusted proxy says', '10.0.0.1', '1.1.1.1', ['10.0.0.0/8'], '1.1.1.1'],
     ['is not what the client told the proxy', '10.0.0.1', '6.6.6.6, 1.1.1.1', ['10.0.0.0/8'], '1.1.1.1'],
     ['is found behind several', '10.0.0.1', '6.6.6.6, 1.1.1.1, 10.0.0.2', ['10.0.0.0/8'], '1.1.1.1'],
@@ -28,7 +37,13 @@ describe('the address of a client', () => {
     ['is the last one known before nonsense', '10.0.0.1', '1.1.1.1, x', ['private'], '10.0.0.1'],
     ['has no port', '::1', '1.1.1.1:8080', ['loopback'], '1.1.1.1'],
     ['has no brackets', '::1', '[2001:db8::1]:8080', ['loopback'], '2001:db8::1'],
-    ['is of IPv4 where it is one in other clothes', '::ffff:10.0.0.1', '::FFFF:1.1.1.1', ['10.0.0.1'], '1.1.1.1'],
+    [
+      'is of IPv4 where it is one in other clothes',
+      '::ffff:10.0.0.1',
+      '::FFFF:1.1.1.1',
+      ['10.0.0.1'],
+      '1.1.1.1',
+    ],
     ['has no zone', 'fe80::1%eth0', '', ['loopback'], 'fe80::1'],
   ])('%s', (_, peer, forwarded, trusted, expected) => {
     expect(behind(peer, forwarded, trusted)).toBe(expected);
@@ -106,7 +121,10 @@ describe('an identifier', () => {
   });
 
   it('of all of them is another for other parts, whatever they hold', () => {
-    const both = allOf(byUser(([a]: string[]) => a), byUser(([, b]: string[]) => b));
+    const both = allOf(
+      byUser(([a]: string[]) => a),
+      byUser(([, b]: string[]) => b),
+    );
     const part = fc.string({ minLength: 1, unit: fc.constantFrom('a', '&', '%', 'user:') });
     fc.assert(
       fc.property(part, part, part, part, (a, b, c, d) => {

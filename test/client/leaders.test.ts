@@ -36,7 +36,9 @@ function receipt(partition: number, term: number): Record<string, unknown> {
 }
 
 function usersAt(sent: readonly Sent[]): Record<string, (string | undefined)[]> {
-  return Object.fromEntries(sent.map(({ origin, requests }) => [origin, requests.map(({ userId }) => userId)]));
+  return Object.fromEntries(
+    sent.map(({ origin, requests }) => [origin, requests.map(({ userId }) => userId)]),
+  );
 }
 
 describe('a client', () => {

@@ -6,7 +6,12 @@ import Fastify from 'fastify';
 import { Hono } from 'hono';
 import { describe, expect, it } from 'vitest';
 import type { QuorateClient } from '../../src/client/client.ts';
-import { IndefiniteError, InvalidRequestError, RefusedError, UnavailableError } from '../../src/client/errors.ts';
+import {
+  IndefiniteError,
+  InvalidRequestError,
+  RefusedError,
+  UnavailableError,
+} from '../../src/client/errors.ts';
 import { rateLimit as expressLimit } from '../../src/client/express.ts';
 import { rateLimit as fastifyLimit } from '../../src/client/fastify.ts';
 import { rateLimit as fetchLimit } from '../../src/client/fetch.ts';
@@ -17,7 +22,14 @@ import { limitOf, type RateLimitOptions } from '../../src/client/middleware/limi
 import type { PermitAnswer, PermitRequest } from '../../src/client/permit.ts';
 
 const DECIDED = { partition: 0, term: 1, index: 1, timeMillis: 1 };
-const LIMIT = { rule: 'default', limit: 100, windowMillis: 60_000, remaining: 42, resetMillis: 59_001, rulesVersion: 1 };
+const LIMIT = {
+  rule: 'default',
+  limit: 100,
+  windowMillis: 60_000,
+  remaining: 42,
+  resetMillis: 59_001,
+  rulesVersion: 1,
+};
 const GRANT = { kind: 'granted', allowed: true, ...LIMIT, decided: DECIDED } as const satisfies PermitAnswer;
 const DENIAL: PermitAnswer = {
   kind: 'denied',
@@ -109,8 +121,13 @@ describe('an answer', () => {
       },
     });
     const text = await verdictOf(DENIAL, { body: () => 'Too many.' });
-    expect(text).toMatchObject({ body: 'Too many.', headers: { 'content-type': 'text/plain; charset=utf-8' } });
-    expect(await verdictOf(DENIAL, { body: (_, { user }) => ({ user }) })).toMatchObject({ body: '{"user":"ada"}' });
+    expect(text).toMatchObject({
+      body: 'Too many.',
+      headers: { 'content-type': 'text/plain; charset=utf-8' },
+    });
+    expect(await verdictOf(DENIAL, { body: (_, { user }) => ({ user }) })).toMatchObject({
+      body: '{"user":"ada"}',
+    });
   });
 
   it('to a block is 403 without a time to come back', async () => {
@@ -119,33 +136,49 @@ describe('an answer', () => {
     expect(verdict.headers).not.toHaveProperty('retry-after');
   });
 
-  it.each([new UnavailableError('no_leader'), new IndefiniteError('no_answer'), new RefusedError(401, 'token')])(
-    'where nobody decided (%s) is 503, and never lets through',
-    async (error) => {
-      const seen: unknown[] = [];
-      const verdict = await verdictOf(error, { onError: (each) => seen.push(each) });
-      expect(verdict).toMatchObject({ passes: false, status: 503, headers: { 'retry-after': '1' } });
-      expect(seen).toEqual([error]);
-    },
-  );
+  it.each([
+    new UnavailableError('no_leader'),
+    new IndefiniteError('no_answer'),
+    new RefusedError(401, 'token'),
+  ])('where nobody decided (%s) is 503, and never lets through', async (error) => {
+    const seen: unknown[] = [];
+    const verdict = await verdictOf(error, { onError: (each) => seen.push(each) });
+    expect(verdict).toMatchObject({ passes: false, status: 503, headers: { 'retry-after': '1' } });
+    expect(seen).toEqual([error]);
+  });
 
   it('to who cannot be identified is 400, and nothing is asked', async () => {
     const client = new Answering();
     const nobody: Identifier<object> = () => undefined;
-    expect(await limitOf({ client, identify: nobody })({}, FACTS)).toMatchObject({ passes: false, status: 400 });
-    expect(await limitOf({ client, descriptors: { user: nobody } })({}, FACTS)).toMatchObject({ status: 400 });
+    expect(await limitOf({ client, identify: nobody })({}, FACTS)).toMatchObject({
+      passes: false,
+      status: 400,
+    });
+    expect(await limitOf({ client, descriptors: { user: nobody } })({}, FACTS)).toMatchObject({
+      status: 400,
+    });
     expect(client.asked).toEqual([]);
   });
 
   it('to a mistake of the service is for its framework', async () => {
     const error = new InvalidRequestError('cost', 'cost must be an integer from 1 to 100');
     await expect(verdictOf(error)).rejects.toBe(error);
-    await expect(verdictOf(GRANT, { cost: () => { throw new TypeError('mine'); } })).rejects.toThrow('mine');
+    await expect(
+      verdictOf(GRANT, {
+        cost: () => {
+          throw new TypeError('mine');
+        },
+      }),
+    ).rejects.toThrow('mine');
   });
 
   it('to what a fail mode lets through has no headers, and to what it denies has a time to come back', async () => {
     const degraded = { kind: 'degraded', by: 'client' } as const;
-    expect(await verdictOf({ ...degraded, allowed: true })).toEqual({ passes: true, headers: {}, waitMillis: 0 });
+    expect(await verdictOf({ ...degraded, allowed: true })).toEqual({
+      passes: true,
+      headers: {},
+      waitMillis: 0,
+    });
     const denied = await verdictOf({ ...degraded, allowed: false, retryAfterMillis: 1_500 });
     expect(denied).toMatchObject({ status: 429, headers: { 'retry-after': '2' } });
   });
@@ -158,7 +191,13 @@ describe('an answer', () => {
 describe('what is asked', () => {
   it('has cost, rule and fail mode of the route', async () => {
     const client = new Answering();
-    const options = { client, identify: () => 'ada', cost: () => 5, rule: () => 'reports', failMode: 'open' } as const;
+    const options = {
+      client,
+      identify: () => 'ada',
+      cost: () => 5,
+      rule: () => 'reports',
+      failMode: 'open',
+    } as const;
     await limitOf(options)({}, FACTS);
     await limitOf({ client, descriptors: { ip: () => '1.2.3.4', user: () => undefined } })({}, FACTS);
     expect(client.asked).toEqual([
@@ -184,7 +223,7 @@ describe('what is asked', () => {
     expect(denied).toEqual([DENIAL]);
   });
 
-  it.each([
+  it.each<[object, string]>([
     [{ identify: () => 'ada' }, 'client'],
     [{ client: new Answering() }, 'identify'],
     [{ client: new Answering(), identify: () => 'a', descriptors: {} }, 'identify'],
@@ -204,7 +243,11 @@ interface Seen {
 type Ask = (headers: Record<string, string>) => Promise<Seen>;
 
 async function seenOf(response: Response): Promise<Seen> {
-  return { status: response.status, headers: Object.fromEntries(response.headers), text: await response.text() };
+  return {
+    status: response.status,
+    headers: Object.fromEntries(response.headers),
+    text: await response.text(),
+  };
 }
 
 async function overHttp(listener: RequestListener, ask: (origin: string) => Promise<Seen>): Promise<Seen> {
@@ -229,8 +272,15 @@ const FRAMEWORKS: Readonly<Record<string, (client: Answering) => Ask>> = {
   },
   express: (client) => async (headers) => {
     const app = express();
-    app.get('/', expressLimit({ client, identify: byApiKey() }), (_, response) => void response.send('hello'));
-    app.use((_: unknown, __: unknown, response: express.Response, ___: unknown) => void response.status(500).end('failed'));
+    app.get(
+      '/',
+      expressLimit({ client, identify: byApiKey() }),
+      (_, response) => void response.send('hello'),
+    );
+    app.use(
+      (_: unknown, __: unknown, response: express.Response, ___: unknown) =>
+        void response.status(500).end('failed'),
+    );
     return overHttp(app, async (origin) => seenOf(await fetch(origin, { headers })));
   },
   fetch: (client) => async (headers) => {

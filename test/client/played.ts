@@ -156,7 +156,10 @@ export class Played {
 }
 
 /** What a promise is, once everything that needs no time is done. */
-export function watched<T>(promise: Promise<T>): { value?: T; error?: Error & { code?: string; isDefinite?: boolean } } {
+export function watched<T>(promise: Promise<T>): {
+  value?: T;
+  error?: Error & { code?: string; isDefinite?: boolean };
+} {
   const seen: { value?: T; error?: Error & { code?: string; isDefinite?: boolean } } = {};
   promise.then(
     (value) => (seen.value = value),

@@ -49,7 +49,9 @@ describe('the guides', () => {
   it('have services that answer, and say how their clients stand', async () => {
     for (const example of EXAMPLES.filter(({ isService }) => isService)) {
       const url = await runner.serve(example);
-      const response = await eventually(`${example.name} listens`, async () => fetch(url).catch(() => undefined));
+      const response = await eventually(`${example.name} listens`, async () =>
+        fetch(url).catch(() => undefined),
+      );
       expect({ name: example.name, status: response.status, text: await response.text() }).toEqual({
         name: example.name,
         status: 200,
@@ -130,7 +132,10 @@ describe('while a leader is killed', () => {
       const granted = answers.filter(({ status }) => status === 200);
       const denied = answers.filter(({ status }) => status === 429);
       const undecided = answers.filter(({ status }) => status === 503).length;
-      expect({ user, others: answers.length - granted.length - denied.length - undecided }).toEqual({ user, others: 0 });
+      expect({ user, others: answers.length - granted.length - denied.length - undecided }).toEqual({
+        user,
+        others: 0,
+      });
       expect(granted.length).toBeLessThanOrEqual(LIMIT);
       // What nobody heard of may have been counted.
       expect(granted.length).toBeGreaterThanOrEqual(LIMIT - undecided);
@@ -142,13 +147,17 @@ describe('while a leader is killed', () => {
       for (const { headers, text } of denied) {
         expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
         expect(headers.get('x-ratelimit-remaining')).toBe('0');
-        expect(JSON.parse(text)).toMatchObject({ error: { type: 'rate_limit_error', limit: 20, window: '3600s' } });
+        expect(JSON.parse(text)).toMatchObject({
+          error: { type: 'rate_limit_error', limit: 20, window: '3600s' },
+        });
       }
     }
     expect(seen.flat().some(({ endedMillis }) => endedMillis > killedMillis)).toBe(true);
     for (const { name, events } of services) {
       const broken = events.filter((event) => event.type === 'received' && event.status === 0).length;
-      console.log(`${name}: ${events.filter(({ type }) => type === 'retry').length} retries, ${broken} batches without an answer`);
+      console.log(
+        `${name}: ${events.filter(({ type }) => type === 'retry').length} retries, ${broken} batches without an answer`,
+      );
     }
   });
 

@@ -24,7 +24,10 @@ interface Options {
 type Listened = { readonly origin: string; readonly close: () => Promise<unknown> };
 
 const USER = 'x-user';
-const byHeader = byUser(({ headers }: { headers: Readonly<Record<string, string | readonly string[] | undefined>> }) => headers[USER]?.toString());
+const byHeader = byUser(
+  ({ headers }: { headers: Readonly<Record<string, string | readonly string[] | undefined>> }) =>
+    headers[USER]?.toString(),
+);
 
 export async function startServices(options: Options): Promise<Service[]> {
   return Promise.all([
@@ -35,7 +38,11 @@ export async function startServices(options: Options): Promise<Service[]> {
     }),
     start('express', options, async (limited) => {
       const app = express();
-      app.get('/', expressLimit({ ...limited, identify: byHeader }), (_, response) => void response.send('hello'));
+      app.get(
+        '/',
+        expressLimit({ ...limited, identify: byHeader }),
+        (_, response) => void response.send('hello'),
+      );
       return listen(createServer(app));
     }),
     start('fetch', options, async (limited) => {

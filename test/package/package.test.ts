@@ -35,7 +35,9 @@ describe('the package', () => {
   it('holds every compiled file that the command and the library need', async () => {
     const same = { from: '.js', to: '.js' };
     const command = await closureOf('bin/quorate.mjs', same);
-    const libraries = await Promise.all((await entries('default')).map(async (path) => closureOf(path, same)));
+    const libraries = await Promise.all(
+      (await entries('default')).map(async (path) => closureOf(path, same)),
+    );
     expect(libraries.length).toBeGreaterThan(5);
     expect(command).toContain('dist/raft/core.js');
     expect([...command, ...libraries.flat()].filter((path) => !files.includes(path))).toEqual([]);

@@ -26,7 +26,9 @@ const MAPPED = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
  * @returns the first address from the right that is no trusted proxy's; undefined if the connection has none
  * @throws InvalidOptionError for what is no address or prefix
  */
-export function clientAddress({ trustedProxies = [] }: AddressOptions = {}): (facts: RequestFacts) => string | undefined {
+export function clientAddress({ trustedProxies = [] }: AddressOptions = {}): (
+  facts: RequestFacts,
+) => string | undefined {
   const trusted = blockListOf(trustedProxies);
   return ({ peerAddress, header }) => {
     let address = plainAddress(peerAddress ?? '');
@@ -62,7 +64,10 @@ function blockListOf(proxies: readonly string[]): BlockList {
       const longest = family === 4 ? 32 : 128;
       const length = bits === undefined ? longest : Number(bits);
       if (family === 0 || !/^\d{0,3}$/.test(bits ?? '') || bits === '' || length > longest)
-        throw new InvalidOptionError(`trustedProxies[${i}]`, 'must be an address, a prefix such as 10.0.0.0/8, loopback or private');
+        throw new InvalidOptionError(
+          `trustedProxies[${i}]`,
+          'must be an address, a prefix such as 10.0.0.0/8, loopback or private',
+        );
       list.addSubnet(address, length, family === 4 ? 'ipv4' : 'ipv6');
     }
   }

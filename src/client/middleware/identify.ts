@@ -43,7 +43,8 @@ export interface ByIpOptions extends AddressOptions {
 
 /** By address, behind proxies that are trusted. @throws InvalidOptionError */
 export function byIp({ ipv6Bits = IPV6_BITS, ...options }: ByIpOptions = {}): Identifier<unknown> {
-  if (!isBoundedInteger(ipv6Bits, 1, 128)) throw new InvalidOptionError('ipv6Bits', 'must be an integer from 1 to 128');
+  if (!isBoundedInteger(ipv6Bits, 1, 128))
+    throw new InvalidOptionError('ipv6Bits', 'must be an integer from 1 to 128');
   const addressOf = clientAddress(options);
   return (_, facts) => {
     const address = addressOf(facts);

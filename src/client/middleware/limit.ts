@@ -1,5 +1,10 @@
 /** What middleware does with a request, whatever the framework: asks for a grant, and says what to answer and which headers to set. */
-import { RATE_LIMIT_HEADERS, type RateLimitHeaders, rateLimitHeaders, secondsCeil } from '../../api/rate-limit-headers.ts';
+import {
+  RATE_LIMIT_HEADERS,
+  type RateLimitHeaders,
+  rateLimitHeaders,
+  secondsCeil,
+} from '../../api/rate-limit-headers.ts';
 import { ALLOW_STATUS, BLOCKED_STATUS, UNAVAILABLE_RETRY_SECONDS } from '../../api/refusals.ts';
 import { InvalidOptionError, QuorateError } from '../errors.ts';
 import type { FailMode } from '../options.ts';
@@ -50,7 +55,11 @@ const PROBLEM = 'https://iana.org/assignments/http-problem-types#temporary-reduc
 /** These are a mistake of the service that asks: the framework is to say so. */
 const MISTAKES: ReadonlySet<string> = new Set(['INVALID_REQUEST', 'INVALID_OPTION', 'REQUEST_ID_CONFLICT']);
 
-const UNIDENTIFIED: Verdict = refusal(400, {}, { error: { type: 'unidentified', message: 'the request does not say whose it is' } });
+const UNIDENTIFIED: Verdict = refusal(
+  400,
+  {},
+  { error: { type: 'unidentified', message: 'the request does not say whose it is' } },
+);
 const UNAVAILABLE: Verdict = {
   passes: false,
   status: ALLOW_STATUS.unavailable,
@@ -107,7 +116,11 @@ function checkOptions<R>({ client, identify, descriptors, rule, headers = [] }: 
 }
 
 /** Undefined: nobody knows whose it is. */
-function permitRequest<R>(options: RateLimitOptions<R>, request: R, facts: RequestFacts): PermitRequest | undefined {
+function permitRequest<R>(
+  options: RateLimitOptions<R>,
+  request: R,
+  facts: RequestFacts,
+): PermitRequest | undefined {
   const { identify, descriptors, rule, cost, failMode } = options;
   const rest = { cost: typeof cost === 'function' ? cost(request) : cost, failMode };
   if (identify !== undefined) {
@@ -163,5 +176,10 @@ function windowText(millis: number): string {
 function refusal(status: number, headers: Headers, body: unknown): Verdict {
   const isText = typeof body === 'string';
   const type = isText ? 'text/plain; charset=utf-8' : JSON_TYPE;
-  return { passes: false, status, headers: { ...headers, 'content-type': type }, body: isText ? body : JSON.stringify(body) };
+  return {
+    passes: false,
+    status,
+    headers: { ...headers, 'content-type': type },
+    body: isText ? body : JSON.stringify(body),
+  };
 }
