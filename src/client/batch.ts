@@ -26,8 +26,8 @@ export function heardOf(result: ExchangeResult, count: number): readonly Heard[]
   const { reason, proposed } = body;
   const error = isObject(body['error']) ? body['error'] : {};
   if (status === 503 || status === 408) {
-    const why = reason ?? error['type'] ?? status;
-    return all({ kind: 'unavailable', reason: String(why), isProposed: proposed === true });
+    const why = [reason, error['type']].find((each) => typeof each === 'string') ?? `status_${status}`;
+    return all({ kind: 'unavailable', reason: why, isProposed: proposed === true });
   }
   const message = typeof error['message'] === 'string' ? error['message'] : '';
   const place = status === 400 ? /^requests\[(\d+)\]\.?(.*)$/.exec(String(error['field'])) : null;

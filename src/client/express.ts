@@ -30,10 +30,12 @@ export interface ExpressResponseLike {
   end(body: string): unknown;
 }
 
+type Next = (error?: unknown) => void;
+
 /** @throws InvalidOptionError */
 export function rateLimit<R extends ExpressRequestLike>(
   options: RateLimitOptions<R>,
-): (request: R, response: ExpressResponseLike, next: (error?: unknown) => void) => void {
+): (request: R, response: ExpressResponseLike, next: Next) => void {
   const limit = limitOf(options);
   const maybePass = async (request: R, response: ExpressResponseLike): Promise<boolean> => {
     const verdict = await limit(request, {
@@ -51,13 +53,15 @@ export function rateLimit<R extends ExpressRequestLike>(
     response.end(verdict.body);
     return false;
   };
-  return (request, response, next) => {
-    // What a handler throws is not ours: it is called outside of the promise that may have failed.
-    maybePass(request, response).then(
-      (passes) => {
-        if (passes) next();
-      },
-      (error: unknown) => next(error),
-    );
+  const run = async (request: R, response: ExpressResponseLike, next: Next): Promise<void> => {
+    let passes = false;
+    try {
+      passes = await maybePass(request, response);
+    } catch (error) {
+      return next(error);
+    }
+    // Not above: what comes after is no error of ours.
+    if (passes) next();
   };
+  return (request, response, next) => void run(request, response, next);
 }

@@ -44,7 +44,7 @@ export function rateLimit<R extends FetchRequestLike, Rest extends readonly unkn
     if (!verdict.passes)
       return new Response(verdict.body, { status: verdict.status, headers: verdict.headers });
     if (verdict.waitMillis > 0) await delay(verdict.waitMillis);
-    const response = (await handler(request, ...rest)) as Response;
+    const response = await handler(request, ...rest);
     const added = Object.entries(verdict.headers);
     if (added.length === 0) return response;
     // The headers of a response may be fixed.

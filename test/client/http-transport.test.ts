@@ -112,16 +112,16 @@ describe('an exchange', () => {
   });
 });
 
-describe('over TLS', () => {
-  async function secure(): Promise<{ origin: string; ca: string }> {
-    const nowMillis = Date.now();
-    const ca = await issueAuthority('test', nowMillis);
-    const name = { clusterId: 'test', nodeId: 1 };
-    const node = await issueNodeCertificate({ ...name, ca, hosts: ['127.0.0.1'], days: 1, nowMillis });
-    const server = createTlsServer({ key: node.key, cert: node.cert }, (_, response) => response.end('{}'));
-    return { origin: `https://${await listening(server)}`, ca: ca.cert };
-  }
+async function secure(): Promise<{ origin: string; ca: string }> {
+  const nowMillis = Date.now();
+  const ca = await issueAuthority('test', nowMillis);
+  const name = { clusterId: 'test', nodeId: 1 };
+  const node = await issueNodeCertificate({ ...name, ca, hosts: ['127.0.0.1'], days: 1, nowMillis });
+  const server = createTlsServer({ key: node.key, cert: node.cert }, (_, response) => response.end('{}'));
+  return { origin: `https://${await listening(server)}`, ca: ca.cert };
+}
 
+describe('over TLS', () => {
   it('an exchange is with whom the authority vouches for', async () => {
     const { origin, ca } = await secure();
     expect(await exchange(origin, { ...PLAIN, tls: { ca } })).toMatchObject({

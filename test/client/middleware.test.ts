@@ -43,6 +43,8 @@ const DENIAL: PermitAnswer = {
 const FACTS: RequestFacts = { method: 'GET', path: '/', peerAddress: '1.2.3.4', header: () => undefined };
 const WALL_MILLIS = 1_700_000_000_123;
 
+const nobody: Identifier<object> = () => undefined;
+
 class Answering implements Pick<QuorateClient, 'allow'> {
   readonly asked: PermitRequest[] = [];
   answer: PermitAnswer | Error = GRANT;
@@ -149,7 +151,6 @@ describe('an answer', () => {
 
   it('to who cannot be identified is 400, and nothing is asked', async () => {
     const client = new Answering();
-    const nobody: Identifier<object> = () => undefined;
     expect(await limitOf({ client, identify: nobody })({}, FACTS)).toMatchObject({
       passes: false,
       status: 400,
@@ -285,7 +286,7 @@ const FRAMEWORKS: Readonly<Record<string, (client: Answering) => Ask>> = {
   },
   fetch: (client) => async (headers) => {
     const handler = fetchLimit({ client, identify: byApiKey() }, () => Response.json('hello'));
-    return seenOf((await handler(new Request('http://here/', { headers }))) as Response);
+    return seenOf(await handler(new Request('http://here/', { headers })));
   },
   hono: (client) => async (headers) => {
     const app = new Hono();

@@ -13,7 +13,7 @@ export interface Service {
   readonly name: string;
   readonly origin: string;
   readonly events: readonly ClientEvent[];
-  stop(): Promise<void>;
+  readonly stop: () => Promise<void>;
 }
 
 interface Options {
@@ -52,9 +52,9 @@ export async function startServices(options: Options): Promise<Service[]> {
         createServer((request, response) => {
           const headers = new Headers({ [USER]: String(request.headers[USER]) });
           void handler(new Request('http://service/', { headers })).then(async (answer) => {
-            const { status, headers } = answer as Response;
+            const { status, headers } = answer;
             response.writeHead(status, Object.fromEntries(headers));
-            response.end(await (answer as Response).text());
+            response.end(await answer.text());
           });
         }),
       );
