@@ -36,7 +36,7 @@ export class LeaderTable {
   learn({ nodes, partitions }: LeadersReport): void {
     const origins = new Map<number, string>();
     for (const { id, http } of nodes.slice(0, NODES_MAX)) {
-      const url = `${this.#scheme}://${http}`;
+      const url = `${this.#scheme}://${bracketed(http)}`;
       if (URL.canParse(url)) origins.set(id, new URL(url).origin);
     }
     this.#nodes = [...origins.values()];
@@ -98,4 +98,11 @@ export class LeaderTable {
     const avoided = this.#avoided.get(origin);
     return avoided !== undefined && nowMillis < avoided.untilMillis;
   }
+}
+
+/** An address of IPv6 as URLs have it. */
+function bracketed(http: string): string {
+  const colon = http.lastIndexOf(':');
+  const host = http.slice(0, colon);
+  return host.includes(':') ? `[${host}]${http.slice(colon)}` : http;
 }

@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { freePorts } from '../cluster/harness.ts';
 import { ROOT } from '../package/packed.ts';
 
@@ -17,6 +18,7 @@ export interface Example {
 
 const NODE = 8_101;
 const SERVICE = '3000';
+const HEADING = '## ';
 
 export function examplesOf(guide: string): Example[] {
   const text = readFileSync(join(ROOT, guide), 'utf8');
@@ -28,50 +30,70 @@ export function examplesOf(guide: string): Example[] {
   }));
 }
 
-/** Runs examples inside the package, so that it is imported by its name, against nodes at `ports`. */
-export class ExampleRunner {
+/**
+ * All examples in one process of their own inside the package, so that it is imported by its name: first those that end, then services,
+ * until it is stopped.
+ */
+export class ExampleRun {
+  /** What each of those that end has written, by name. */
+  readonly printed = new Map<string, string[]>();
+  /** Where each service listens, by name. */
+  readonly urls = new Map<string, string>();
   readonly #directory: string;
-  readonly #ports: readonly number[];
-  readonly #children: ChildProcess[] = [];
+  readonly #child: ChildProcess;
+  readonly #ended: Promise<unknown>;
+  #name = '';
+  /** What went wrong, if something did. */
+  complaints = '';
 
-  constructor(ports: readonly number[]) {
-    this.#ports = ports;
+  private constructor(directory: string, urls: ReadonlyMap<string, string>) {
+    this.#directory = directory;
+    this.urls = new Map(urls);
+    this.#child = spawn(process.execPath, [join(directory, 'all.mjs')], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.#ended = new Promise((resolve) => this.#child.once('close', resolve));
+    const { stdout, stderr } = this.#child;
+    if (stdout === null || stderr === null) throw new Error('there are pipes');
+    createInterface({ input: stdout }).on('line', (line) => this.#read(line));
+    stderr.setEncoding('utf8').on('data', (text: string) => (this.complaints += text));
+  }
+
+  /** @param ports of nodes, in place of 8101 and the next ones */
+  static async start(examples: readonly Example[], ports: readonly number[]): Promise<ExampleRun> {
     const parent = join(ROOT, 'dist');
     mkdirSync(parent, { recursive: true });
-    this.#directory = mkdtempSync(join(parent, 'guide-'));
+    const directory = mkdtempSync(join(parent, 'guide-'));
+    const urls = new Map<string, string>();
+    const servicePorts = await freePorts(examples.length);
+    const inOrder = examples.toSorted((a, b) => Number(a.isService) - Number(b.isService));
+    const all = inOrder.map(({ name, program, isService }, i) => {
+      let text = program.replaceAll(SERVICE, String(servicePorts[i]));
+      for (const [node, port] of ports.entries()) text = text.replaceAll(String(NODE + node), String(port));
+      writeFileSync(join(directory, `${i}.mjs`), text);
+      if (isService) urls.set(name, `http://localhost:${servicePorts[i]}/`);
+      return `console.log(${JSON.stringify(HEADING + name)}); await import('./${i}.mjs');\n`;
+    });
+    writeFileSync(join(directory, 'all.mjs'), `${all.join('')}console.log(${JSON.stringify(HEADING)});\n`);
+    return new ExampleRun(directory, urls);
   }
 
-  /** What the program wrote. @throws Error with what it complained of if it failed */
-  async run(example: Example): Promise<string> {
-    const child = this.#start(example, SERVICE);
-    let out = '';
-    let complaints = '';
-    child.stdout?.setEncoding('utf8').on('data', (text: string) => (out += text));
-    child.stderr?.setEncoding('utf8').on('data', (text: string) => (complaints += text));
-    const code = await new Promise((resolve) => child.once('close', resolve));
-    if (code !== 0) throw new Error(`exit code ${String(code)}: ${complaints}`);
-    return out;
+  #read(line: string): void {
+    if (line.startsWith(HEADING)) {
+      this.#name = line.slice(HEADING.length);
+      this.printed.set(this.#name, []);
+    } else this.printed.get(this.#name)?.push(line);
   }
 
-  /** Where the service listens, soon. */
-  async serve(example: Example): Promise<string> {
-    const [port = 0] = await freePorts(1);
-    this.#start(example, String(port));
-    return `http://localhost:${port}/`;
+  /** All have been run, and services listen or soon will. */
+  get isReady(): boolean {
+    if (this.complaints !== '') throw new Error(this.complaints);
+    return this.printed.has('');
   }
 
-  #start({ name, program }: Example, servicePort: string): ChildProcess {
-    const path = join(this.#directory, `${name.replace(/\W/g, '-')}.mjs`);
-    let text = program.replaceAll(SERVICE, servicePort);
-    for (const [i, port] of this.#ports.entries()) text = text.replaceAll(String(NODE + i), String(port));
-    writeFileSync(path, text);
-    const child = spawn(process.execPath, [path], { stdio: ['ignore', 'pipe', 'pipe'] });
-    this.#children.push(child);
-    return child;
-  }
-
-  stop(): void {
-    for (const child of this.#children) child.kill('SIGKILL');
+  async stop(): Promise<void> {
+    this.#child.kill('SIGKILL');
+    await this.#ended;
     rmSync(this.#directory, { recursive: true, force: true });
   }
 }

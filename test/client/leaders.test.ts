@@ -157,6 +157,14 @@ describe('a client', () => {
     }
   });
 
+  it('goes to a leader by an address of IPv6', async () => {
+    const nodes = [{ id: 1, http: '::1:8101' }];
+    const played = await knowing({ nodes, partitions: [{ leader: 1, term: 1 }] });
+    watched(played.client.allow({ userId: 'ada' }));
+    await played.settle();
+    expect(played.last.origin).toBe('http://[::1]:8101');
+  });
+
   it('goes by no report that cannot be read', async () => {
     const played = new Played({ nodes: [A] }, { nodes: NODES, partitions: [] });
     watched(played.client.allow({ userId: 'ada' }));
