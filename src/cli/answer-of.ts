@@ -7,7 +7,8 @@ import { ClusterCommandError, messageOf, type NodeBody, type NodeResponse } from
  */
 export function answerOf({ status, body, isUnreachable }: NodeResponse, node: string): NodeBody {
   if (status === 200) return body;
-  const message = messageOf(body) ?? (typeof body['detail'] === 'string' ? body['detail'] : `status ${status}`);
+  const message =
+    messageOf(body) ?? (typeof body['detail'] === 'string' ? body['detail'] : `status ${status}`);
   if (isUnreachable === true)
     throw new ClusterCommandError(
       `no node listens at ${node} (${message}): give the address of a running node with --node`,
@@ -23,7 +24,8 @@ export function answerOfChange(answer: NodeResponse, node: string): NodeBody {
   const { status, body, isUnreachable } = answer;
   const isInDoubt = (status === 0 && isUnreachable !== true) || (status === 503 && body['proposed'] === true);
   if (!isInDoubt) return answerOf(answer, node);
-  const message = messageOf(body) ?? (typeof body['detail'] === 'string' ? body['detail'] : `status ${status}`);
+  const message =
+    messageOf(body) ?? (typeof body['detail'] === 'string' ? body['detail'] : `status ${status}`);
   throw new ClusterCommandError(
     `it may have been changed: ${message}; look at it before you try again`,
     'unfinished',

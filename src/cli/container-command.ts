@@ -12,7 +12,13 @@ import { factsOf } from '../config/cluster-facts.ts';
 import { type ClusterConfig, ConfigError, validateConfig } from '../config/config.ts';
 import { containerSettings, type ContainerSettings } from './container-settings.ts';
 import { exchange, type Other, serveRecord } from './founding-exchange.ts';
-import { type Founding, foundingOf, type FoundingRecord, openRecord, writeRecord } from './founding-record.ts';
+import {
+  type Founding,
+  foundingOf,
+  type FoundingRecord,
+  openRecord,
+  writeRecord,
+} from './founding-record.ts';
 import { runNode } from './run-node.ts';
 
 export function addContainerCommand(program: Command, version: string): void {
@@ -43,7 +49,10 @@ async function prepare(settings: ContainerSettings, say: (line: string) => void)
       'is gone, and with it what this node promised: bring the volume back, or give this container an empty one and a new id',
     );
   if (record.founding === undefined && (await hasStore(database)))
-    throw new ConfigError(data, 'holds the database of a node that no container made: give this one an empty volume');
+    throw new ConfigError(
+      data,
+      'holds the database of a node that no container made: give this one an empty volume',
+    );
   const server: Server = await serveRecord({ host: listen, port }, () => record);
   // It must not keep a node alive that ends.
   server.unref();
@@ -53,11 +62,16 @@ async function prepare(settings: ContainerSettings, say: (line: string) => void)
   const config = configOf(settings, founding);
   if (record.isMade !== true) {
     const { incarnation } = record;
-    if (!(await hasStore(database))) await bootstrapStore(database, { nodeId, incarnation, facts: factsOf(config) });
+    if (!(await hasStore(database)))
+      await bootstrapStore(database, { nodeId, incarnation, facts: factsOf(config) });
     record = { ...record, isMade: true };
     await writeRecord(data, record);
     const isFounder = founding.founders.some(({ id }) => id === nodeId);
-    say(isFounder ? `node ${nodeId} founds cluster ${clusterId}` : `node ${nodeId} is prepared: add it with \`quorate nodes add\``);
+    say(
+      isFounder
+        ? `node ${nodeId} founds cluster ${clusterId}`
+        : `node ${nodeId} is prepared: add it with \`quorate nodes add\``,
+    );
   }
   await writeCluster(data, config);
 }

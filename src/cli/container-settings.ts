@@ -104,13 +104,19 @@ async function localSettings(path: string): Promise<Readonly<Record<string, unkn
   try {
     value = JSON.parse(await readFile(path, 'utf8'));
   } catch (error) {
-    throw new ConfigError('QUORATE_SETTINGS', `${path} cannot be read: ${error instanceof Error ? error.message : ''}`);
+    throw new ConfigError(
+      'QUORATE_SETTINGS',
+      `${path} cannot be read: ${error instanceof Error ? error.message : ''}`,
+    );
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new ConfigError('QUORATE_SETTINGS', `${path} must hold an object: settings of cluster.json`);
   const fact = Object.keys(value).find((key) => FACTS.includes(key));
   if (fact !== undefined)
-    throw new ConfigError('QUORATE_SETTINGS', `${path} must not hold ${fact}: the cluster is founded with it`);
+    throw new ConfigError(
+      'QUORATE_SETTINGS',
+      `${path} must not hold ${fact}: the cluster is founded with it`,
+    );
   return value as Readonly<Record<string, unknown>>;
 }
 

@@ -1,7 +1,14 @@
 /** `quorate customers`: what the command line takes, and what it asks for. */
 import { type Command, Option } from 'commander';
 import { CA } from './ca-option.ts';
-import { JSON_OPTION, NODE, nodeOption, type OverrideOption, overrideOption, VIA_DEFAULT } from './options.ts';
+import {
+  JSON_OPTION,
+  NODE,
+  nodeOption,
+  type OverrideOption,
+  overrideOption,
+  VIA_DEFAULT,
+} from './options.ts';
 
 interface CustomerPutOptions {
   readonly node: string;

@@ -17,11 +17,14 @@ export async function serveRecord(
   address: { readonly host: string; readonly port: number },
   record: () => FoundingRecord,
 ): Promise<Server> {
-  const server = createServer({ requestTimeout: ANSWER_MILLIS_MAX, connectionsCheckingInterval: 500 }, (request, response) => {
-    const isKnown = request.method === 'GET' && request.url === PATH;
-    response.writeHead(isKnown ? 200 : 404, { 'content-type': 'application/json', connection: 'close' });
-    response.end(isKnown ? JSON.stringify(record()) : '{}');
-  });
+  const server = createServer(
+    { requestTimeout: ANSWER_MILLIS_MAX, connectionsCheckingInterval: 500 },
+    (request, response) => {
+      const isKnown = request.method === 'GET' && request.url === PATH;
+      response.writeHead(isKnown ? 200 : 404, { 'content-type': 'application/json', connection: 'close' });
+      response.end(isKnown ? JSON.stringify(record()) : '{}');
+    },
+  );
   server.maxConnections = CONNECTIONS_MAX;
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -52,7 +55,9 @@ export async function exchange<Result>(
 ): Promise<Result> {
   let said = '';
   for (;;) {
-    const answers = await Promise.all(others.map(async (other) => [other, await recordOf(other, port)] as const));
+    const answers = await Promise.all(
+      others.map(async (other) => [other, await recordOf(other, port)] as const),
+    );
     const told = new Map<number, FoundingRecord>();
     const missing: string[] = [];
     for (const [{ nodeId, host }, record] of answers) {
@@ -62,7 +67,8 @@ export async function exchange<Result>(
     }
     const result = conclude(told);
     if (result !== undefined) return result;
-    const line = missing.length === 0 ? 'waiting for node 1 to found the cluster' : `waiting for ${missing.join('; ')}`;
+    const line =
+      missing.length === 0 ? 'waiting for node 1 to found the cluster' : `waiting for ${missing.join('; ')}`;
     if (line !== said) say(line);
     said = line;
     await delay(AGAIN_MILLIS);
@@ -78,7 +84,8 @@ async function recordOf({ host }: Other, port: number): Promise<FoundingRecord |
       redirect: 'error',
       headers: { connection: 'close' },
     });
-    if (!response.ok || Number(response.headers.get('content-length') ?? 0) > ANSWER_BYTES_MAX) return undefined;
+    if (!response.ok || Number(response.headers.get('content-length') ?? 0) > ANSWER_BYTES_MAX)
+      return undefined;
     return recordIn(await response.text(), url);
   } catch {
     return undefined;

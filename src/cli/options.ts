@@ -70,7 +70,8 @@ export function descriptorOption(
   before: Readonly<Record<string, string>> = {},
 ): Readonly<Record<string, string>> {
   const [, name, value = ''] = /^([^=]+)=([\s\S]*)$/.exec(text) ?? [];
-  if (name === undefined) throw new InvalidArgumentError('expected name=value, such as endpoint=/api/reports');
+  if (name === undefined)
+    throw new InvalidArgumentError('expected name=value, such as endpoint=/api/reports');
   return { ...before, [name]: value };
 }
 

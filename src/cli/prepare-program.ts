@@ -55,17 +55,19 @@ export function addJoinCommand(program: Command, print: (line: string) => void):
     .option('--resp <host:port>', 'where it will speak the Redis protocol', addressOption)
     .option('--grpc <host:port>', "where it will speak Envoy's rate limit protocol", addressOption)
     .option('--data <dir>', "directory with a copy of the cluster's cluster.json", directoryOption, './data')
- .option(...JSON_OPTION)
- .action(async ({ data, id, http, peer, resp, grpc, json }: NodeAddress & { data: string; json?: true }) => {
- const node = {
- id,
- http,
- peer,
- ...(resp !== undefined && { resp }),
- ...(grpc !== undefined && { grpc }),
- };
- const said = await joinCluster(data, node);
- if (json === true) print(JSON.stringify({ node: id, data, said }));
- else for (const line of said) print(line);
-    });
+    .option(...JSON_OPTION)
+    .action(
+      async ({ data, id, http, peer, resp, grpc, json }: NodeAddress & { data: string; json?: true }) => {
+        const node = {
+          id,
+          http,
+          peer,
+          ...(resp !== undefined && { resp }),
+          ...(grpc !== undefined && { grpc }),
+        };
+        const said = await joinCluster(data, node);
+        if (json === true) print(JSON.stringify({ node: id, data, said }));
+        else for (const line of said) print(line);
+      },
+    );
 }

@@ -37,13 +37,18 @@ function sentenceOf(body: NodeBody): string {
   const { allowed, blocked, unlimited, degraded, limit, remaining, rule, retryAfterMillis } = body;
   if (blocked === true) return 'denied: blocked by an operator';
   if (unlimited === true) return 'allowed: no rule limits it';
-  if (degraded === true) return `${allowed === true ? 'allowed' : 'denied'} by a fail mode: nobody could decide`;
+  if (degraded === true)
+    return `${allowed === true ? 'allowed' : 'denied'} by a fail mode: nobody could decide`;
   const under = `${String(remaining)} of ${String(limit)} left, by rule ${String(rule)}`;
   return allowed === true ? `allowed: ${under}` : `denied: ${under}; again in ${String(retryAfterMillis)} ms`;
 }
 
 /** @throws ClusterCommandError if nobody tells */
-export async function showUser(userId: string, rule: string | undefined, options: UsersOptions): Promise<void> {
+export async function showUser(
+  userId: string,
+  rule: string | undefined,
+  options: UsersOptions,
+): Promise<void> {
   const query = rule === undefined ? '' : `?rule=${encodeURIComponent(rule)}`;
   const url = new URL(`${pathOf(userId)}${query}`, options.node);
   const body = answerOf(await askNode(url, ANSWER_MILLIS_MAX), options.node);
@@ -77,7 +82,9 @@ export async function refundUser(userId: string, requestId: string, options: Use
   const url = new URL(`${pathOf(userId)}/refunds`, options.node);
   const body = answerOfChange(await askNode(url, ANSWER_MILLIS_MAX, posted({ requestId })), options.node);
   options.print(
-    options.json === true ? JSON.stringify(body) : `given back: ${String(body['cost'])} by rule ${String(body['rule'])}`,
+    options.json === true
+      ? JSON.stringify(body)
+      : `given back: ${String(body['cost'])} by rule ${String(body['rule'])}`,
   );
 }
 

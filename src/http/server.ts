@@ -110,9 +110,9 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
   addTokensRoutes(app, init);
   addBackupRoute(app, init);
   addStatusRoutes(app, init);
- addEventsRoute(app, init);
- addDashboardRoutes(app, init);
- addOpenApiRoutes(app);
+  addEventsRoute(app, init);
+  addDashboardRoutes(app, init);
+  addOpenApiRoutes(app);
 
   app.setNotFoundHandler((request, reply) => {
     const [path = ''] = request.url.split('?', 1);

@@ -2,6 +2,7 @@
 import type { NodeBehindDoor } from '../api/front-door.ts';
 import type { HostPort } from '../api/node-address.ts';
 import type { GrpcDoor } from '../grpc/grpc-door.ts';
+import type { HttpDoorInit } from '../http/door-init.ts';
 import { HttpDoor } from '../http/http-door.ts';
 import { HTTP_SETTINGS_DEFAULTS } from '../http/http-settings.ts';
 import { RespDoor } from '../resp/resp-door.ts';
@@ -15,7 +16,7 @@ import type { NodeInit } from './node-init.ts';
 
 export function httpDoor(
   { config, logger, tls }: NodeInit,
-  address: HostPort,
+  where: Pick<HttpDoorInit, 'address' | 'advertisedHost'>,
   parts: Clocks & {
     readonly node: NodeBehindDoor;
     readonly live: Live;
@@ -27,7 +28,7 @@ export function httpDoor(
   return new HttpDoor({
     node,
     live,
-    address,
+    ...where,
     metrics: () => metrics.render(),
     observe: (status, startedMillis) =>
       metrics.observeRequest(status, (monotonicMillis() - startedMillis) / 1000),

@@ -10,9 +10,6 @@ import type { FrontDoor, NodeBehindDoor } from '../api/front-door.ts';
 import type { NodeAddress } from '../api/node-address.ts';
 import { factsDigest, factsOf } from '../config/cluster-facts.ts';
 import { ConfigError } from '../config/config.ts';
-import type { HttpDoorInit } from '../http/door-init.ts';
-import { HttpDoor } from '../http/http-door.ts';
-import { HTTP_SETTINGS_DEFAULTS } from '../http/http-settings.ts';
 import { Admission } from '../meta/admission.ts';
 import { clusterVersionOf } from '../meta/versions.ts';
 import type { LoadShedder } from '../shedding/load-shedder.ts';
@@ -101,12 +98,16 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
   const { monotonicMillis } = clocks;
   const slow = new SlowDecisions({ logger, monotonicMillis });
   const behind = behindDoor(init, self, { readiness, view, usage, access, slow, shedder });
- const resp = respDoor(init, at.resp, { node: behind, doorClock, turn, ...clocks });
- const grpc = await grpcDoor(init, self.grpc, { node: behind, doorClock, ...clocks });
- const further = { ...(resp !== undefined && { resp }), ...(grpc !== undefined && { grpc }) };
- const doors: Record<string, FrontDoor> = { ...further };
- const metrics = metricsOf(init, { readiness, resp, grpc, usage, access, slow, shedder, transport, doors });
- const http = httpDoor(init, { address: at.http, advertisedHost: self.http.host }, { node: behind, live, doorClock, metrics, ...clocks });
+  const resp = respDoor(init, at.resp, { node: behind, doorClock, turn, ...clocks });
+  const grpc = await grpcDoor(init, at.grpc, { node: behind, doorClock, ...clocks });
+  const further = { ...(resp !== undefined && { resp }), ...(grpc !== undefined && { grpc }) };
+  const doors: Record<string, FrontDoor> = { ...further };
+  const metrics = metricsOf(init, { readiness, resp, grpc, usage, access, slow, shedder, transport, doors });
+  const http = httpDoor(
+    init,
+    { address: at.http, advertisedHost: self.http.host },
+    { node: behind, live, doorClock, metrics, ...clocks },
+  );
   doors['http'] = http;
   const store = observed(init, opened, { metrics, slow, monotonicMillis });
   const fatal = fatalOnce(init, (reason) => opened.condemn(reason));
@@ -211,58 +212,6 @@ function fatalOnce(
     if (error instanceof RolledBackError) void condemned(error);
     else onFatal(error);
   };
-}
-
-function httpDoor(
- { config, logger, tls }: NodeInit,
- where: Pick<HttpDoorInit, 'address' | 'advertisedHost'>,
- parts: Clocks & {
- readonly node: NodeBehindDoor;
- readonly doorClock: DoorClock;
- readonly metrics: Metrics;
- },
-): HttpDoor {
- const { node, doorClock, metrics, monotonicMillis, wallMillis } = parts;
- return new HttpDoor({
- node,
- ...where,
- metrics: () => metrics.render(),
- observe: (status, startedMillis) =>
- metrics.observeRequest(status, (monotonicMillis() - startedMillis) / 1000),
- accepted: () => doorClock.accepted(),
- monotonicMillis,
- wallMillis,
- logger,
- settings: config.http ?? HTTP_SETTINGS_DEFAULTS,
- ...(tls?.doors !== undefined && { tls: tls.doors }),
- });
-}
-
-/** Undefined where the configuration has no address for it. */
-function respDoor(
- { version = 'unknown', logger, tls }: NodeInit,
- address: HostPort | undefined,
- parts: Clocks & {
- readonly node: NodeBehindDoor;
- readonly doorClock: DoorClock;
- readonly turn: EventTurn;
- },
-): RespDoor | undefined {
- if (address === undefined) return undefined;
- const { node, doorClock, turn, monotonicMillis } = parts;
- const accepted = (): void => doorClock.accepted();
- const atTurnEnd = (flush: () => void): void => turn.at('reply', flush);
- const secure = tls?.doors !== undefined && { tls: tls.doors };
- return new RespDoor({
- node,
- address,
- version,
- accepted,
- monotonicMillis,
- atTurnEnd,
- logger,
- ...secure,
- });
 }
 
 /** Which partition it was, and who leads it if a replica is here: others forward to their leader without one. */

@@ -22,7 +22,10 @@ async function isInstalled(shell: string): Promise<boolean> {
 describe('in bash', () => {
   it.each([
     [['ru'], ['rules']],
-    [['rules', ''], ['check', 'diff', 'apply', '--help']],
+    [
+      ['rules', ''],
+      ['check', 'diff', 'apply', '--help'],
+    ],
     [['rules', 'apply', '--if'], ['--if-version']],
     [['rules', 'apply', '--node', 'rules', '--js'], ['--json']],
     [['tokens', 'c'], ['create']],
@@ -36,12 +39,16 @@ describe('in bash', () => {
   });
 });
 
-it.each(['zsh', 'fish'])('%s has every command, and reads the script where it is installed', async (shell) => {
-  const script = await scriptFor(shell);
-  for (const command of ['init', 'rules', 'allow', 'users', 'completion']) expect(script).toContain(command);
-  expect(script).toContain("' rules apply'");
-  if (await isInstalled(shell)) await run(shell, ['-n', '-c', script]);
-});
+it.each(['zsh', 'fish'])(
+  '%s has every command, and reads the script where it is installed',
+  async (shell) => {
+    const script = await scriptFor(shell);
+    for (const command of ['init', 'rules', 'allow', 'users', 'completion'])
+      expect(script).toContain(command);
+    expect(script).toContain("' rules apply'");
+    if (await isInstalled(shell)) await run(shell, ['-n', '-c', script]);
+  },
+);
 
 it('takes no other shell', async () => {
   expect((await ran(['completion', 'tcsh'], ROOT)).code).toBe(64);

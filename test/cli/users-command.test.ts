@@ -16,7 +16,9 @@ beforeAll(async () => {
   });
   await cluster.startAll();
   node = `127.0.0.1:${cluster.config.nodes[0]?.http.port}`;
-  await eventually('it decides', async () => ((await quorate('users', 'get', 'nobody')).code === 0 ? true : undefined));
+  await eventually('it decides', async () =>
+    (await quorate('users', 'get', 'nobody')).code === 0 ? true : undefined,
+  );
 });
 afterAll(() => cluster.stop());
 
@@ -32,25 +34,41 @@ it('asks for grants, and says by its exit code what became of it', async () => {
   const json = await quorate('allow', 'ada', '--cost', '1', '--json');
   expect(JSON.parse(json.stdout)).toMatchObject({ allowed: true, remaining: 0 });
   const denied = await quorate('allow', 'ada');
-  expect([denied.code, denied.stdout]).toEqual([1, expect.stringMatching(/^denied: 0 of 2 left, .*again in \d+ ms/)]);
-  expect(await quorate('allow', 'ada', '--rule', 'none')).toMatchObject({ code: 64, said: expect.stringContaining('rule') });
+  expect([denied.code, denied.stdout]).toEqual([
+    1,
+    expect.stringMatching(/^denied: 0 of 2 left, .*again in \d+ ms/),
+  ]);
+  expect(await quorate('allow', 'ada', '--rule', 'none')).toMatchObject({
+    code: 64,
+    said: expect.stringContaining('rule'),
+  });
   expect((await quorate('allow', 'ada', '--cost', '0')).code).toBe(64);
   expect((await quorate('allow', '--descriptor', 'ip')).code).toBe(64);
 });
 
 it('shows how a user stands, and takes a grant back', async () => {
-  expect((await quorate('users', 'refund', 'ada', '--request-id', 'r1')).stdout).toBe('given back: 1 by rule default\n');
+  expect((await quorate('users', 'refund', 'ada', '--request-id', 'r1')).stdout).toBe(
+    'given back: 1 by rule default\n',
+  );
   expect((await quorate('users', 'refund', 'ada', '--request-id', 'r9')).code).toBe(64);
   const { stdout } = await quorate('users', 'get', 'ada');
   expect(stdout).toMatch(/^rule +remaining +limit .*\ndefault +1 +2 +600000 ms/);
   const json = await quorate('users', 'get', 'ada', '--rule', 'default', '--json');
-  expect(JSON.parse(json.stdout)).toMatchObject({ userId: 'ada', limits: [{ rule: 'default', remaining: 1 }] });
+  expect(JSON.parse(json.stdout)).toMatchObject({
+    userId: 'ada',
+    limits: [{ rule: 'default', remaining: 1 }],
+  });
 });
 
 it('blocks, unblocks and resets a key', async () => {
   expect((await quorate('users', 'block', 'ada')).stdout).toContain('ada is blocked');
-  expect(await quorate('allow', 'ada')).toMatchObject({ code: 1, stdout: 'denied: blocked by an operator\n' });
-  expect(JSON.parse((await quorate('users', 'unblock', 'ada', '--json')).stdout)).toMatchObject({ blocked: false });
+  expect(await quorate('allow', 'ada')).toMatchObject({
+    code: 1,
+    stdout: 'denied: blocked by an operator\n',
+  });
+  expect(JSON.parse((await quorate('users', 'unblock', 'ada', '--json')).stdout)).toMatchObject({
+    blocked: false,
+  });
   expect((await quorate('users', 'reset', 'ada')).code).toBe(0);
   expect((await quorate('users', 'get', 'ada')).stdout).toContain('default  2');
 });

@@ -4,7 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { containerSettings } from '../../src/cli/container-settings.ts';
-import { type FoundingRecord, foundingOf, openRecord, recordIn, writeRecord } from '../../src/cli/founding-record.ts';
+import {
+  type FoundingRecord,
+  foundingOf,
+  openRecord,
+  recordIn,
+  writeRecord,
+} from '../../src/cli/founding-record.ts';
 
 const WANTED = { founders: 3, partitions: 6 };
 
@@ -41,7 +47,9 @@ describe('a cluster', () => {
     const knows = recordOf(3, { founding: FOUNDING });
     for (const id of [1, 2]) {
       const lost = recordOf(id, { incarnation: 'f'.repeat(32) });
-      expect(() => foundingOf(lost, told(recordOf(id === 1 ? 2 : 1), knows), WANTED)).toThrow('has another volume than');
+      expect(() => foundingOf(lost, told(recordOf(id === 1 ? 2 : 1), knows), WANTED)).toThrow(
+        'has another volume than',
+      );
     }
   });
 });
@@ -59,9 +67,15 @@ describe('a volume', () => {
     expect(record).toEqual({ ...own, incarnation: expect.stringMatching(/^[0-9a-f]{32}$/) });
     await writeRecord(directory, { ...record, founding: FOUNDING, isMade: true });
     expect(await openRecord(directory, own)).toEqual({ ...record, founding: FOUNDING, isMade: true });
-    for (const other of [{ ...own, nodeId: 3 }, { ...own, clusterId: 'd' }])
+    for (const other of [
+      { ...own, nodeId: 3 },
+      { ...own, clusterId: 'd' },
+    ])
       await expect(openRecord(directory, other)).rejects.toThrow('is the volume of node 2 of cluster c');
-    await writeFile(join(directory, 'founding.json'), (await readFile(join(directory, 'founding.json'))).subarray(1));
+    await writeFile(
+      join(directory, 'founding.json'),
+      (await readFile(join(directory, 'founding.json'))).subarray(1),
+    );
     await expect(openRecord(directory, own)).rejects.toThrow('founding.json is no record of a volume');
   });
 
@@ -72,7 +86,10 @@ describe('a volume', () => {
     [JSON.stringify({ ...recordOf(1), incarnation: 'x' }), 'incarnation'],
     [JSON.stringify({ ...recordOf(1), other: 1 }), 'record.other'],
     [JSON.stringify({ ...recordOf(1), founding: { ...FOUNDING, founders: [] } }), 'founders'],
-    [JSON.stringify({ ...recordOf(1), founding: { ...FOUNDING, founders: [{ id: 1 }] } }), 'founders[0].incarnation'],
+    [
+      JSON.stringify({ ...recordOf(1), founding: { ...FOUNDING, founders: [{ id: 1 }] } }),
+      'founders[0].incarnation',
+    ],
   ])('that says %s is not believed', (text, what) => {
     expect(() => recordIn(text, 'there')).toThrow(what);
   });
@@ -106,7 +123,11 @@ describe('the environment of a container', () => {
   });
 
   it('may give ordinals other ids, and state its own', async () => {
-    const { nodeId, addressOf } = await containerSettings({ ...GOOD, QUORATE_ORDINAL: '1', QUORATE_NODE_IDS: '1:1001, 3:1009' });
+    const { nodeId, addressOf } = await containerSettings({
+      ...GOOD,
+      QUORATE_ORDINAL: '1',
+      QUORATE_NODE_IDS: '1:1001, 3:1009',
+    });
     expect([nodeId, addressOf(0).id, addressOf(3).id]).toEqual([1001, 1, 1009]);
   });
 
@@ -135,7 +156,9 @@ describe('the environment of a container', () => {
       const { local } = await containerSettings({ ...GOOD, QUORATE_SETTINGS: path });
       expect(local).toEqual({ http: { userHeader: 'x-user' } });
       await writeFile(path, JSON.stringify({ partitions: 7 }));
-      await expect(containerSettings({ ...GOOD, QUORATE_SETTINGS: path })).rejects.toThrow('must not hold partitions');
+      await expect(containerSettings({ ...GOOD, QUORATE_SETTINGS: path })).rejects.toThrow(
+        'must not hold partitions',
+      );
     } finally {
       await rm(directory, { recursive: true });
     }

@@ -44,7 +44,17 @@ async function mistakesIn(all: readonly Manifest[]): Promise<string> {
     const file = join(directory, 'manifests.ts');
     await writeFile(file, lines.join('\n'));
     const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
-    const options = ['--noEmit', '--strict', '--skipLibCheck', '--types', '', '--module', 'esnext', '--moduleResolution', 'bundler'];
+    const options = [
+      '--noEmit',
+      '--strict',
+      '--skipLibCheck',
+      '--types',
+      '',
+      '--module',
+      'esnext',
+      '--moduleResolution',
+      'bundler',
+    ];
     return await run(process.execPath, [tsc, ...options, file], { cwd: directory }).then(
       () => '',
       (error: unknown) => String((error as { readonly stdout?: string }).stdout),
@@ -62,14 +72,18 @@ describe('the manifests of Kubernetes', () => {
       ['ConfigMap', 'NetworkPolicy', 'PodDisruptionBudget', 'Service', 'Service', 'StatefulSet'].sort(),
     );
     const said = await mistakesIn(
-      all.map((each) => (each.kind === 'StatefulSet' ? { ...each, spec: { replica: 3, serviceName: 7 } } : each)),
+      all.map((each) =>
+        each.kind === 'StatefulSet' ? { ...each, spec: { replica: 3, serviceName: 7 } } : each,
+      ),
     );
     expect(said).toMatch(/'replica' does not exist[\s\S]*TS2322/);
   });
 
   it('tell the container all that it needs', async () => {
     const all = await manifests();
-    const { data } = all.find(({ kind }) => kind === 'ConfigMap') as unknown as { readonly data: Record<string, string> };
+    const { data } = all.find(({ kind }) => kind === 'ConfigMap') as unknown as {
+      readonly data: Record<string, string>;
+    };
     const pod = podOf(all);
     const [container] = pod.containers;
     const stated = Object.fromEntries(container?.env.map(({ name, value }) => [name, value]) ?? []);
@@ -119,31 +133,50 @@ interface Pod {
 
 function podOf(all: readonly Manifest[]): Pod {
   const { spec } = all.find(({ kind }) => kind === 'StatefulSet') as unknown as {
-    readonly spec: { readonly template: { readonly metadata: { readonly labels: unknown }; readonly spec: Omit<Pod, 'labels'> } };
+    readonly spec: {
+      readonly template: {
+        readonly metadata: { readonly labels: unknown };
+        readonly spec: Omit<Pod, 'labels'>;
+      };
+    };
   };
   return { ...spec.template.spec, labels: spec.template.metadata.labels };
 }
 
 interface Compose {
   readonly services: Readonly<
-    Record<string, { readonly environment?: Record<string, string>; readonly volumes: readonly string[]; readonly read_only?: boolean }>
+    Record<
+      string,
+      {
+        readonly environment?: Record<string, string>;
+        readonly volumes: readonly string[];
+        readonly read_only?: boolean;
+      }
+    >
   >;
   readonly volumes: Readonly<Record<string, unknown>>;
 }
 
 describe('the compose file', () => {
   it('has three containers that know each other, and mounts what is there', async () => {
-    const { services, volumes } = parse(await textOf('cluster', 'docker', 'compose.yaml'), { merge: true }) as Compose;
+    const { services, volumes } = parse(await textOf('cluster', 'docker', 'compose.yaml'), {
+      merge: true,
+    }) as Compose;
     const nodes = Object.entries(services).filter(([name]) => name.startsWith('node-'));
     for (const [i, [name, node]] of nodes.entries()) {
       const settings = await containerSettings(node.environment ?? {});
-      expect([settings.nodeId, settings.addressOf(i).http, node.read_only]).toEqual([i + 1, { host: name, port: 8_100 }, true]);
+      expect([settings.nodeId, settings.addressOf(i).http, node.read_only]).toEqual([
+        i + 1,
+        { host: name, port: 8_100 },
+        true,
+      ]);
     }
     expect(nodes).toHaveLength(3);
     for (const { volumes: mounted } of Object.values(services)) {
       for (const mount of mounted) {
         const [source = ''] = mount.split(':');
-        if (source.startsWith('.')) expect(existsSync(join(ROOT, 'cluster', 'docker', source)), source).toBe(true);
+        if (source.startsWith('.'))
+          expect(existsSync(join(ROOT, 'cluster', 'docker', source)), source).toBe(true);
         else expect(volumes).toHaveProperty([source]);
       }
     }
@@ -151,7 +184,10 @@ describe('the compose file', () => {
 
   it('has Prometheus scrape all of them, as the job that the alerts are for', async () => {
     const { scrape_configs: scraped } = parse(await textOf('cluster', 'docker', 'prometheus.yml')) as {
-      readonly scrape_configs: readonly { readonly job_name: string; readonly static_configs: readonly { readonly targets: string[] }[] }[];
+      readonly scrape_configs: readonly {
+        readonly job_name: string;
+        readonly static_configs: readonly { readonly targets: string[] }[];
+      }[];
     };
     expect(scraped.map(({ job_name: job, static_configs: [targets] }) => [job, targets?.targets])).toEqual([
       ['quorate', ['node-0:8100', 'node-1:8100', 'node-2:8100']],
@@ -165,20 +201,28 @@ describe('the image', () => {
     const lines = (await textOf('Dockerfile')).split('\n');
     const [last] = lines.filter((line) => line.startsWith('USER ')).slice(-1);
     expect(last).toBe('USER 1000:1000');
-    const copied = lines.filter((line) => /^COPY (?!--from)/.test(line)).flatMap((line) => line.split(' ').slice(1, -1));
+    const copied = lines
+      .filter((line) => /^COPY (?!--from)/.test(line))
+      .flatMap((line) => line.split(' ').slice(1, -1));
     const ignored = (await textOf('.dockerignore')).split('\n');
     for (const path of copied) {
       expect(existsSync(join(ROOT, path)), path).toBe(true);
       expect(ignored).toContain(`!${path}`);
     }
-    for (const line of lines.filter((each) => each.startsWith('FROM '))) expect(line).toMatch(/^FROM node:20\.\d+-/);
-    const port = (text: string): boolean => lines.some((line) => line.startsWith('EXPOSE') && line.includes(text));
+    for (const line of lines.filter((each) => each.startsWith('FROM ')))
+      expect(line).toMatch(/^FROM node:20\.\d+-/);
+    const port = (text: string): boolean =>
+      lines.some((line) => line.startsWith('EXPOSE') && line.includes(text));
     expect(['8100', '9100', '10100', '7100'].every(port)).toBe(true);
   });
 });
 
 it('the runbook says what every alert means', async () => {
-  const alerts = [...(await textOf('cluster', 'observability', 'alerts.yaml')).matchAll(/alert: (\w+)/g)].map(([, name]) => name);
-  const told = [...(await textOf('cluster', 'RUNBOOK.md')).matchAll(/^\| `(Quorate\w+)`/gm)].map(([, name]) => name);
+  const alerts = [...(await textOf('cluster', 'observability', 'alerts.yaml')).matchAll(/alert: (\w+)/g)].map(
+    ([, name]) => name,
+  );
+  const told = [...(await textOf('cluster', 'RUNBOOK.md')).matchAll(/^\| `(Quorate\w+)`/gm)].map(
+    ([, name]) => name,
+  );
   expect(told).toEqual(alerts);
 });

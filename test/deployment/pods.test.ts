@@ -46,7 +46,9 @@ describe('three pods', () => {
   it('are known by their names, and not by where they listen', async () => {
     const { body } = await pods.ask(0, '/v1/cluster');
     const nodes = body['nodes'] as readonly { readonly http: string }[];
-    expect(nodes.map(({ http }) => http)).toEqual(ALL.map((ordinal) => `${pods.nameOf(ordinal)}:${pods.ports.http}`));
+    expect(nodes.map(({ http }) => http)).toEqual(
+      ALL.map((ordinal) => `${pods.nameOf(ordinal)}:${pods.ports.http}`),
+    );
   });
 
   it('go on where one comes back at another address', async () => {
@@ -92,7 +94,10 @@ describe('three pods', () => {
       await rm(pods.volumeOf(ordinal), { recursive: true });
       await pods.start(ordinal, `127.0.1.${22 + ordinal}`);
       const code = await pods.pod(ordinal).ended;
-      expect([code, pods.pod(ordinal).said()]).toEqual([64, expect.stringContaining('has another volume than')]);
+      expect([code, pods.pod(ordinal).said()]).toEqual([
+        64,
+        expect.stringContaining('has another volume than'),
+      ]);
     }
   });
 });
@@ -109,6 +114,9 @@ describe('a pod', () => {
   it('with the volume of another does not start', async () => {
     pods.environment = { QUORATE_NODE_IDS: '2:1009' };
     await pods.start(2, '127.0.1.25');
-    expect([await pods.pod(2).ended, pods.pod(2).said()]).toEqual([64, expect.stringContaining('is the volume of node 3')]);
+    expect([await pods.pod(2).ended, pods.pod(2).said()]).toEqual([
+      64,
+      expect.stringContaining('is the volume of node 3'),
+    ]);
   });
 });

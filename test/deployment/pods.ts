@@ -59,28 +59,34 @@ export class Pods {
     writeFileSync(hosts, JSON.stringify(Object.fromEntries(this.#hosts)));
     await mkdir(this.volumeOf(ordinal), { recursive: true });
     const { http, peer, resp, founding } = this.#ports;
-    const child = spawn(process.execPath, ['--enable-source-maps', '--import', HOSTS_FILE, ENTRY, 'container'], {
-      cwd: this.directory,
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: {
-        PATH: process.env['PATH'],
-        UV_THREADPOOL_SIZE: '2',
-        QUORATE_TEST_HOSTS: hosts,
-        HOSTNAME: `quorate-${ordinal}`,
-        QUORATE_CLUSTER_ID: 'pods',
-        QUORATE_HOST: 'quorate-{ordinal}.quorate.test',
-        QUORATE_LISTEN: address,
-        QUORATE_HTTP_PORT: String(http),
-        QUORATE_PEER_PORT: String(peer),
-        QUORATE_RESP_PORT: String(resp),
-        QUORATE_FOUNDING_PORT: String(founding),
-        QUORATE_DATA: this.volumeOf(ordinal),
-        ...this.environment,
+    const child = spawn(
+      process.execPath,
+      ['--enable-source-maps', '--import', HOSTS_FILE, ENTRY, 'container'],
+      {
+        cwd: this.directory,
+        stdio: ['ignore', 'pipe', 'pipe'],
+        env: {
+          PATH: process.env['PATH'],
+          UV_THREADPOOL_SIZE: '2',
+          QUORATE_TEST_HOSTS: hosts,
+          HOSTNAME: `quorate-${ordinal}`,
+          QUORATE_CLUSTER_ID: 'pods',
+          QUORATE_HOST: 'quorate-{ordinal}.quorate.test',
+          QUORATE_LISTEN: address,
+          QUORATE_HTTP_PORT: String(http),
+          QUORATE_PEER_PORT: String(peer),
+          QUORATE_RESP_PORT: String(resp),
+          QUORATE_FOUNDING_PORT: String(founding),
+          QUORATE_DATA: this.volumeOf(ordinal),
+          ...this.environment,
+        },
       },
-    });
+    );
     let said = '';
     for (const stream of [child.stdout, child.stderr])
-      stream.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-SAID_CHARACTERS_MAX)));
+      stream
+        .setEncoding('utf8')
+        .on('data', (text: string) => (said = (said + text).slice(-SAID_CHARACTERS_MAX)));
     const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
     this.#pods.set(ordinal, { child, ended, said: () => said });
   }
@@ -119,7 +125,8 @@ export class Pods {
     for (const ordinal of ordinals) {
       await eventually(`pod ${ordinal} is ready`, async () => {
         const { child, said } = this.pod(ordinal);
-        if (child.exitCode !== null) throw new Error(`pod ${ordinal} ended with ${child.exitCode}: ${said()}`);
+        if (child.exitCode !== null)
+          throw new Error(`pod ${ordinal} ended with ${child.exitCode}: ${said()}`);
         return (await this.ask(ordinal, '/readyz')).status === 200 ? true : undefined;
       });
     }

@@ -16,7 +16,9 @@ const SYSTEM = ['/usr/local/sbin', '/usr/sbin', '/sbin'];
 
 /** The program of this name; undefined if there is none. @param variable may hold its path */
 export function programOf(name: string, variable: string): string | undefined {
-  const paths = [...(process.env['PATH'] ?? '').split(delimiter), ...SYSTEM].map((folder) => join(folder, name));
+  const paths = [...(process.env['PATH'] ?? '').split(delimiter), ...SYSTEM].map((folder) =>
+    join(folder, name),
+  );
   return [process.env[variable] ?? '', ...paths].find(isProgram);
 }
 
@@ -37,7 +39,8 @@ export async function sampleOf(name: string, { listen, quorate, application }: W
     .replaceAll('127.0.0.1:3000', `127.0.0.1:${application}`)
     .replace('listen 8080;', `listen 127.0.0.1:${listen};`)
     .replace(/^:8080 \{/m, `http://127.0.0.1:${listen} {`);
-  if (replaced.includes(':8080') || replaced.includes(':8101')) throw new Error(`${name} has other addresses`);
+  if (replaced.includes(':8080') || replaced.includes(':8101'))
+    throw new Error(`${name} has other addresses`);
   return replaced;
 }
 
@@ -57,7 +60,16 @@ export async function startNginx(program: string, directory: string, wiring: Wir
   // Its workers are nobody, when it is started by root.
   await chmod(directory, 0o755);
   await writeFile(join(directory, 'nginx.conf'), config);
-  return started(program, ['-p', directory, '-e', 'stderr', '-c', join(directory, 'nginx.conf'), '-g', 'daemon off;']);
+  return started(program, [
+    '-p',
+    directory,
+    '-e',
+    'stderr',
+    '-c',
+    join(directory, 'nginx.conf'),
+    '-g',
+    'daemon off;',
+  ]);
 }
 
 export async function startCaddy(program: string, directory: string, wiring: Wiring): Promise<Gateway> {
@@ -68,8 +80,15 @@ export async function startCaddy(program: string, directory: string, wiring: Wir
   return started(program, args, { HOME: directory, XDG_DATA_HOME: directory, XDG_CONFIG_HOME: directory });
 }
 
-function started(program: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Gateway {
-  const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, ...env } });
+function started(
+  program: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Gateway {
+  const child = spawn(program, args, {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { ...process.env, ...env },
+  });
   let said = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-4_096)));
   child.on('error', (error) => (said += error.message));

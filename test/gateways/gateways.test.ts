@@ -73,7 +73,10 @@ describe.each([
   });
 
   /** @param from the address that the client connects from */
-  async function ask(from: string, { method = 'GET', path = '/', body, headers = {} }: Sent = {}): Promise<Answer> {
+  async function ask(
+    from: string,
+    { method = 'GET', path = '/', body, headers = {} }: Sent = {},
+  ): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const asked = httpRequest(
         { host: '127.0.0.1', port, localAddress: from, method, path, headers, agent: false },
@@ -92,7 +95,11 @@ describe.each([
 
   it.skipIf(program === undefined)('passes what is granted, and tells its client why no more', async () => {
     for (let i = 0; i < LIMIT; i += 1) {
-      const { status, headers, body } = await ask('127.0.0.5', { method: 'POST', path: '/a?b=c', body: 'hello' });
+      const { status, headers, body } = await ask('127.0.0.5', {
+        method: 'POST',
+        path: '/a?b=c',
+        body: 'hello',
+      });
       expect([status, body]).toEqual([200, 'served']);
       if (name === 'nginx') expect(headers['ratelimit']).toContain(`r=${LIMIT - 1 - i}`);
     }

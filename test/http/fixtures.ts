@@ -195,7 +195,7 @@ export class Door {
         this.describedRefunds.push(request);
         done(this.refundedDescribed, PARTITION);
       },
- changeNodes: this.changeNodes,
+      changeNodes: this.changeNodes,
       rules: () => this.rules,
       rule: (id) =>
         this.rules && { version: this.rules.version, body: this.rules.rules.find((rule) => rule.id === id) },

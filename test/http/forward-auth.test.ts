@@ -33,7 +33,11 @@ describe('who it is', () => {
     ['the user in the header', { 'x-user-id': 'ada' }, 'ada'],
     ['the user, whatever the address', { 'x-user-id': 'ada', 'x-forwarded-for': '203.0.113.9' }, 'ada'],
     ['the address without a user', { 'x-forwarded-for': '203.0.113.9' }, 'ip=203.0.113.9'],
-    ['the last that is no gateway of ours', { 'x-forwarded-for': '1.1.1.1, 203.0.113.9, 10.0.0.7' }, 'ip=203.0.113.9'],
+    [
+      'the last that is no gateway of ours',
+      { 'x-forwarded-for': '1.1.1.1, 203.0.113.9, 10.0.0.7' },
+      'ip=203.0.113.9',
+    ],
     ['no nonsense of the client', { 'x-forwarded-for': 'unknown, 203.0.113.9' }, 'ip=203.0.113.9'],
     ['the first, if all are ours', { 'x-forwarded-for': '10.0.0.8,fd00::1' }, 'ip=10.0.0.8'],
     ['an IPv4 address in IPv6', { 'x-forwarded-for': '::ffff:203.0.113.9' }, 'ip=203.0.113.9'],
@@ -47,7 +51,12 @@ describe('who it is', () => {
   it.each<[string, Record<string, string>, string, string]>([
     ['nobody says', {}, '127.0.0.1', 'x-forwarded-for'],
     ['who asks is no gateway of ours', { 'x-forwarded-for': '203.0.113.9' }, '192.0.2.1', 'userId'],
-    ['a gateway says what is no address', { 'x-forwarded-for': '203.0.113.9:443' }, '127.0.0.1', 'x-forwarded-for'],
+    [
+      'a gateway says what is no address',
+      { 'x-forwarded-for': '203.0.113.9:443' },
+      '127.0.0.1',
+      'x-forwarded-for',
+    ],
     ['the user is empty', { 'x-user-id': '', 'x-forwarded-for': '203.0.113.9' }, '127.0.0.1', 'x-user-id'],
   ])('is refused where %s', async (_what, headers, remoteAddress, field) => {
     opened();
@@ -96,7 +105,10 @@ describe('what is asked', () => {
   ])('is refused with %s', async (query, field) => {
     opened();
     const response = await ask(ADA, query);
-    expect([response.statusCode, response.json<{ error: { field: string } }>().error.field]).toEqual([400, field]);
+    expect([response.statusCode, response.json<{ error: { field: string } }>().error.field]).toEqual([
+      400,
+      field,
+    ]);
     expect(door.asked).toEqual([]);
   });
 
@@ -111,7 +123,11 @@ describe('what is asked', () => {
 });
 
 describe('with a document of rules', () => {
-  const FORWARDED = { 'x-forwarded-for': '203.0.113.9', 'x-forwarded-method': 'GET', 'x-forwarded-uri': '/api/a?b=c' };
+  const FORWARDED = {
+    'x-forwarded-for': '203.0.113.9',
+    'x-forwarded-method': 'GET',
+    'x-forwarded-uri': '/api/a?b=c',
+  };
 
   function withDocument(): void {
     opened();
@@ -155,9 +171,14 @@ describe('with a document of rules', () => {
   ])('is refused where %s', async (_what, changes, field) => {
     withDocument();
     const all = Object.entries<string | undefined>({ ...FORWARDED, ...changes });
-    const headers = Object.fromEntries(all.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
+    const headers = Object.fromEntries(
+      all.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+    );
     const response = await ask(headers);
-    expect([response.statusCode, response.json<{ error: { field: string } }>().error.field]).toEqual([400, field]);
+    expect([response.statusCode, response.json<{ error: { field: string } }>().error.field]).toEqual([
+      400,
+      field,
+    ]);
     expect(door.described).toEqual([]);
   });
 
@@ -174,7 +195,11 @@ describe('what it is told', () => {
   it('is a grant, in no cache', async () => {
     opened();
     const { statusCode, headers, body } = await ask(ADA);
-    expect([statusCode, headers['cache-control'], JSON.parse(body)]).toMatchObject([200, 'no-store', { allowed: true }]);
+    expect([statusCode, headers['cache-control'], JSON.parse(body)]).toMatchObject([
+      200,
+      'no-store',
+      { allowed: true },
+    ]);
     expect(headers['ratelimit']).toContain('"default";r=');
     expect(door.observed).toEqual([{ status: 200, startedMillis: 777 }]);
     expect(door.told.map(({ request }) => request)).toEqual(door.asked);
@@ -189,7 +214,9 @@ describe('what it is told', () => {
     door.answer = { kind: 'decision', decision: denialOf() };
     const { statusCode, headers } = await ask(ADA, query);
     expect([statusCode, headers['retry-after']]).toEqual([status, '13']);
-    expect(headers['x-ratelimit-reset']).toBe(String(Math.ceil((WALL_MILLIS + denialOf().resetMillis) / 1000)));
+    expect(headers['x-ratelimit-reset']).toBe(
+      String(Math.ceil((WALL_MILLIS + denialOf().resetMillis) / 1000)),
+    );
     expect(door.observed.map(({ status: counted }) => counted)).toEqual([429]);
   });
 
@@ -210,7 +237,11 @@ describe('what it is told', () => {
 describe('in a closed cluster', () => {
   it.each([
     ['a token as Authorization', { authorization: 'Bearer decide-token' }, 200],
-    ['a token of its own beside that of its client', { authorization: 'Bearer x', 'x-quorate-token': 'decide-token' }, 200],
+    [
+      'a token of its own beside that of its client',
+      { authorization: 'Bearer x', 'x-quorate-token': 'decide-token' },
+      200,
+    ],
     ['a wrong token of its own', { authorization: 'Bearer decide-token', 'x-quorate-token': 'x' }, 401],
     ['no token', {}, 401],
     ['a token of another role', { 'x-quorate-token': 'read-token' }, 403],

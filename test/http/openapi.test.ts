@@ -25,7 +25,9 @@ function validatorOf(name: SchemaName): ValidateFunction {
 /** What is wrong with `value`; empty: nothing. */
 function wrongIn(name: SchemaName, value: unknown): readonly string[] {
   const validate = validatorOf(name);
-  return validate(value) ? [] : (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
+  return validate(value)
+    ? []
+    : (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
 }
 
 /** Routes of the door, as its router was told them. */
@@ -48,14 +50,17 @@ afterAll(() => door.app.close());
 describe('the document', () => {
   it('is OpenAPI 3.1', async () => {
     const validator = new Validator();
-    const { valid, errors } = await validator.validate(JSON.parse(JSON.stringify(openApiDocument())) as object);
+    const { valid, errors } = await validator.validate(
+      JSON.parse(JSON.stringify(openApiDocument())) as object,
+    );
     expect([valid, errors]).toEqual([true, undefined]);
     expect(validator.version).toBe('3.1');
   });
 
   it('holds every route of the door, and no other', async () => {
     await door.app.ready();
-    const isApi = (route: string): boolean => !route.startsWith('HEAD ') && /^\S+ \/(?:v1\/|\w+z$|metrics|openapi)/.test(route);
+    const isApi = (route: string): boolean =>
+      !route.startsWith('HEAD ') && /^\S+ \/(?:v1\/|\w+z$|metrics|openapi)/.test(route);
     expect([...routes].filter(isApi).sort()).toEqual(Object.keys(OPERATIONS).sort());
     expect(routes.size).toBeGreaterThan(30);
   });
@@ -93,7 +98,9 @@ describe('the page', () => {
   it('loads nothing, runs nothing, and names every path', async () => {
     const { headers, body } = await door.app.inject({ method: 'GET', url: '/docs' });
     expect(headers['content-type']).toContain('text/html');
-    expect(body).not.toMatch(/<(?:script|link|img|iframe|object)|\son\w+=|url\(|@import|src=|href="(?!#|\/openapi\.json")/);
+    expect(body).not.toMatch(
+      /<(?:script|link|img|iframe|object)|\son\w+=|url\(|@import|src=|href="(?!#|\/openapi\.json")/,
+    );
     const [, style = ''] = /<style>([\s\S]*?)<\/style>/.exec(body) ?? [];
     const hash = createHash('sha256').update(style).digest('base64');
     expect(headers['content-security-policy']).toContain(`default-src 'none'; style-src 'sha256-${hash}'`);
@@ -104,13 +111,34 @@ describe('the page', () => {
 /** Values at the bounds of some field, or of none. */
 const TEXTS = fc.oneof(
   fc.constantFrom('', 'a', 'ada', null, 7, true, {}, []),
-  fc.constantFrom(1, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1_024, 1_025).map((length) => 'x'.repeat(length)),
+  fc
+    .constantFrom(1, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1_024, 1_025)
+    .map((length) => 'x'.repeat(length)),
 );
-const NUMBERS = fc.constantFrom<unknown>(-1, 0, 1, 1.5, 5, '1', null, 1_000_000, 1_000_001, 65_535, 65_536, 2_147_483_648, 8_640_000_000_000_001);
+const NUMBERS = fc.constantFrom<unknown>(
+  -1,
+  0,
+  1,
+  1.5,
+  5,
+  '1',
+  null,
+  1_000_000,
+  1_000_001,
+  65_535,
+  65_536,
+  2_147_483_648,
+  8_640_000_000_000_001,
+);
 const DESCRIPTORS = fc.oneof(
   fc.constantFrom<unknown>(null, [], 'a', {}),
-  fc.dictionary(fc.constantFrom('ip', 'endpoint', 'a', 'n'.repeat(64), 'n'.repeat(65)), fc.oneof(TEXTS, fc.constant('a'))),
-  fc.integer({ min: 15, max: 17 }).map((n) => Object.fromEntries(Array.from({ length: n }, (_, i) => [`d${i}`, 'a']))),
+  fc.dictionary(
+    fc.constantFrom('ip', 'endpoint', 'a', 'n'.repeat(64), 'n'.repeat(65)),
+    fc.oneof(TEXTS, fc.constant('a')),
+  ),
+  fc
+    .integer({ min: 15, max: 17 })
+    .map((n) => Object.fromEntries(Array.from({ length: n }, (_, i) => [`d${i}`, 'a']))),
 );
 const some = (fields: Record<string, fc.Arbitrary<unknown>>): fc.Arbitrary<object> =>
   fc.record({ ...fields, other: fc.constant(1) }, { requiredKeys: [] }).chain((record) =>
@@ -120,16 +148,36 @@ const some = (fields: Record<string, fc.Arbitrary<unknown>>): fc.Arbitrary<objec
       return keeps && other !== undefined && Object.keys(known).length < 2 ? record : known;
     }),
   );
-const HOST = fc.oneof(some({ host: fc.constantFrom('a', '10.0.0.1'), port: fc.constantFrom(0, 1, 65_535, 65_536) }), fc.constant(7));
+const HOST = fc.oneof(
+  some({ host: fc.constantFrom('a', '10.0.0.1'), port: fc.constantFrom(0, 1, 65_535, 65_536) }),
+  fc.constant(7),
+);
 
 describe('what the door takes', () => {
-  const allow = some({ userId: TEXTS, rule: TEXTS, cost: NUMBERS, timestampMillis: NUMBERS, requestId: TEXTS, descriptors: DESCRIPTORS });
+  const allow = some({
+    userId: TEXTS,
+    rule: TEXTS,
+    cost: NUMBERS,
+    timestampMillis: NUMBERS,
+    requestId: TEXTS,
+    descriptors: DESCRIPTORS,
+  });
 
   it.each<[string, SchemaName, 'POST' | 'PUT', fc.Arbitrary<unknown>]>([
     ['/v1/allow', 'AllowRequest', 'POST', allow],
-    ['/v1/allow/batch', 'BatchRequest', 'POST', some({ requests: fc.oneof(fc.array(allow, { maxLength: 2 }), fc.constant(1)) })],
+    [
+      '/v1/allow/batch',
+      'BatchRequest',
+      'POST',
+      some({ requests: fc.oneof(fc.array(allow, { maxLength: 2 }), fc.constant(1)) }),
+    ],
     ['/v1/users/ada/refunds', 'RefundRequest', 'POST', some({ requestId: TEXTS })],
-    ['/v1/refunds', 'DescribedRefundRequest', 'POST', some({ requestId: TEXTS, descriptors: DESCRIPTORS, userId: TEXTS })],
+    [
+      '/v1/refunds',
+      'DescribedRefundRequest',
+      'POST',
+      some({ requestId: TEXTS, descriptors: DESCRIPTORS, userId: TEXTS }),
+    ],
     [
       '/v1/customers/acme',
       'CustomerRequest',
@@ -144,9 +192,16 @@ describe('what the door takes', () => {
       '/v1/cluster/nodes',
       'NodesRequest',
       'POST',
-      some({ remove: NUMBERS, add: some({ id: NUMBERS, http: HOST, peer: HOST }) }).filter((body) => Object.keys(body).length > 0),
+      some({ remove: NUMBERS, add: some({ id: NUMBERS, http: HOST, peer: HOST }) }).filter(
+        (body) => Object.keys(body).length > 0,
+      ),
     ],
-    ['/v1/tokens', 'TokenRequest', 'POST', some({ role: fc.constantFrom('read', 'admin', 'none', 7), name: TEXTS })],
+    [
+      '/v1/tokens',
+      'TokenRequest',
+      'POST',
+      some({ role: fc.constantFrom('read', 'admin', 'none', 7), name: TEXTS }),
+    ],
   ])('at %s is what %s says', async (url, name, method, bodies) => {
     const validate = validatorOf(name);
     const seen = { taken: 0, refused: 0 };
@@ -166,18 +221,30 @@ describe('what the door answers', () => {
 
   it.each<[string, AllowAnswer, SchemaName, number]>([
     ['a grant', { kind: 'decision', decision: decisionOf() }, 'Grant', 200],
-    ['a grant under limits', { kind: 'decision', decision: decisionOf({ limits, waitMillis: 5 }) }, 'Grant', 200],
+    [
+      'a grant under limits',
+      { kind: 'decision', decision: decisionOf({ limits, waitMillis: 5 }) },
+      'Grant',
+      200,
+    ],
     ['a denial', { kind: 'decision', decision: denialOf({ limits }) }, 'Denial', 429],
     ['a block', { kind: 'decision', decision: denialOf({ isBlocked: true }) }, 'Blocked', 403],
     ['a conflict', { kind: 'conflict', field: 'cost', message: 'why' }, 'Fault', 422],
     ['bad input', { kind: 'invalid', field: 'rule', message: 'why' }, 'Fault', 400],
-    ...UNAVAILABLE_REASONS.map(
-      (reason): [string, AllowAnswer, SchemaName, number] => [reason, { kind: 'unavailable', reason, proposed: true }, 'Unavailable', 503],
-    ),
+    ...UNAVAILABLE_REASONS.map((reason): [string, AllowAnswer, SchemaName, number] => [
+      reason,
+      { kind: 'unavailable', reason, proposed: true },
+      'Unavailable',
+      503,
+    ]),
   ])('%s is as the document says', async (_what, answer, name, expected) => {
     door.answer = answer;
     const { status, body } = await door.post({ userId: 'ada' });
-    expect([status, OPERATIONS['POST /v1/allow']?.answers[status]?.is, wrongIn(name, body)]).toEqual([expected, name, []]);
+    expect([status, OPERATIONS['POST /v1/allow']?.answers[status]?.is, wrongIn(name, body)]).toEqual([
+      expected,
+      name,
+      [],
+    ]);
   });
 
   it.each<['GET' | 'POST' | 'PUT' | 'DELETE', string, unknown, SchemaName]>([
@@ -198,7 +265,11 @@ describe('what the door answers', () => {
     ['GET', '/v1/tokens', undefined, 'Tokens'],
     ['DELETE', '/v1/tokens/ab12cd34', undefined, 'TokenRevoked'],
   ])('%s %s is as the document says', async (method, url, payload, name) => {
-    const response = await door.app.inject({ method, url, ...(payload !== undefined && { payload: payload as object }) });
+    const response = await door.app.inject({
+      method,
+      url,
+      ...(payload !== undefined && { payload: payload as object }),
+    });
     expect([response.body, wrongIn(name, response.json())]).toEqual([response.body, []]);
   });
 });

@@ -16,7 +16,9 @@ it('a name that leads elsewhere than before is followed with the next connection
   type Done = (error: Error | null, address?: unknown, family?: number) => void;
   vi.spyOn(dns, 'lookup').mockImplementation(((_name: string, options: { all?: boolean }, done: Done) => {
     lookups += 1;
-    process.nextTick(() => (options.all === true ? done(null, [{ address, family: 4 }]) : done(null, address, 4)));
+    process.nextTick(() =>
+      options.all === true ? done(null, [{ address, family: 4 }]) : done(null, address, 4),
+    );
   }) as typeof dns.lookup);
   const { port } = server.address;
   const a = await Peer.start(

@@ -8,7 +8,11 @@ import { integer, oneOf, text } from './schema.ts';
 
 const NODE_ID: Parameter = { name: 'nodeId', in: 'path', schema: integer(1, NODE_ID_MAX) };
 const CHANGE_FAILURES = { 400: { is: 'Fault' }, 409: { is: 'Failure' }, 503: { is: 'Failure' } } as const;
-const DRAINED = { 200: { is: 'Draining', example: { node: 2, draining: true } }, ...CHANGE_FAILURES, 404: { is: 'Failure' } } as const;
+const DRAINED = {
+  200: { is: 'Draining', example: { node: 2, draining: true } },
+  ...CHANGE_FAILURES,
+  404: { is: 'Failure' },
+} as const;
 const TOKEN = { id: 'ab12cd34', role: 'decide', name: 'gateway', createdMillis: 1_795_231_945_653 };
 const nodes = { group: 'Cluster' };
 const watching = { group: 'Watching' };
@@ -20,7 +24,10 @@ const CHANGING: Readonly<Record<string, Operation>> = {
     summary: 'Add, remove or replace a node',
     body: {
       is: 'NodesRequest',
-      example: { add: { id: 4, http: { host: '10.0.0.4', port: 8104 }, peer: { host: '10.0.0.4', port: 9104 } }, remove: 2 },
+      example: {
+        add: { id: 4, http: { host: '10.0.0.4', port: 8104 }, peer: { host: '10.0.0.4', port: 9104 } },
+        remove: 2,
+      },
     },
     answers: { 200: { is: 'Version', example: { version: 5 } }, ...CHANGE_FAILURES },
   },
@@ -61,7 +68,12 @@ const CHANGING: Readonly<Record<string, Operation>> = {
     summary: 'Revoke a token',
     parameters: [
       { name: 'tokenId', in: 'path', schema: { type: 'string' } },
-      { name: 'open', in: 'query', schema: oneOf(['true']), description: 'also the last one of role admin: then the cluster is open' },
+      {
+        name: 'open',
+        in: 'query',
+        schema: oneOf(['true']),
+        description: 'also the last one of role admin: then the cluster is open',
+      },
     ],
     answers: {
       200: { is: 'TokenRevoked', example: { id: 'ab12cd34', pending: [] } },
@@ -84,11 +96,20 @@ const TELLING: Readonly<Record<string, Operation>> = {
     parameters: [
       { name: 'minutes', in: 'query', schema: integer(1, USAGE_MINUTES_MAX) },
       { name: 'rule', in: 'query', schema: text(RULE_ID_BYTES_MAX) },
-      { name: 'top', in: 'query', schema: integer(1, USAGE_TOP_MAX), description: 'so many users of each list' },
+      {
+        name: 'top',
+        in: 'query',
+        schema: integer(1, USAGE_TOP_MAX),
+        description: 'so many users of each list',
+      },
     ],
     answers: { 200: { is: 'Usage' }, 400: { is: 'Fault' }, 503: { is: 'Failure' } },
   },
-  'GET /healthz': { ...watching, summary: 'The process is up', answers: { 200: { is: 'Readiness', example: { status: 'ok' } } } },
+  'GET /healthz': {
+    ...watching,
+    summary: 'The process is up',
+    answers: { 200: { is: 'Readiness', example: { status: 'ok' } } },
+  },
   'GET /readyz': {
     ...watching,
     summary: 'Every partition on this node has a leader',
@@ -97,12 +118,21 @@ const TELLING: Readonly<Record<string, Operation>> = {
       503: { is: 'Readiness', example: { status: 'starting', loaded: 3, of: 7 } },
     },
   },
-  'GET /metrics': { ...watching, summary: 'Figures for Prometheus', answers: { 200: { is: { type: 'text/plain' } } } },
+  'GET /metrics': {
+    ...watching,
+    summary: 'Figures for Prometheus',
+    answers: { 200: { is: { type: 'text/plain' } } },
+  },
   'GET /v1/backup/:group': {
     ...watching,
     summary: 'The state of one group, as a stream of chunks',
     parameters: [
-      { name: 'group', in: 'path', schema: integer(0), description: '0 is that of the cluster, p + 1 that of partition p' },
+      {
+        name: 'group',
+        in: 'path',
+        schema: integer(0),
+        description: '0 is that of the cluster, p + 1 that of partition p',
+      },
       { name: 'maxBytesPerSecond', in: 'query', schema: integer(1) },
     ],
     answers: {
@@ -113,7 +143,11 @@ const TELLING: Readonly<Record<string, Operation>> = {
       503: { is: 'Failure' },
     },
   },
-  'GET /openapi.json': { ...watching, summary: 'This document', answers: { 200: { is: { type: 'application/json' } } } },
+  'GET /openapi.json': {
+    ...watching,
+    summary: 'This document',
+    answers: { 200: { is: { type: 'application/json' } } },
+  },
 };
 
 export const CLUSTER_OPERATIONS = { ...CHANGING, ...TELLING };

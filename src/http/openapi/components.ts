@@ -1,7 +1,11 @@
 /** What requests hold and answers say, as schemas. The bounds are those that `src/api` checks requests by. */
 import { CLOCK_STATES } from '../../api/cluster-report.ts';
 import { OVERRIDES_MAX, TIER_BYTES_MAX } from '../../api/customer.ts';
-import { DESCRIPTOR_NAME_BYTES_MAX, DESCRIPTOR_VALUE_BYTES_MAX, DESCRIPTORS_MAX } from '../../api/described.ts';
+import {
+  DESCRIPTOR_NAME_BYTES_MAX,
+  DESCRIPTOR_VALUE_BYTES_MAX,
+  DESCRIPTORS_MAX,
+} from '../../api/described.ts';
 import { NODE_ID_MAX } from '../../api/node-address.ts';
 import { UNAVAILABLE_REASONS } from '../../api/refusals.ts';
 import {
@@ -11,7 +15,13 @@ import {
   RULE_ID_BYTES_MAX,
   TIMESTAMP_MILLIS_MAX,
 } from '../../api/request.ts';
-import { GRANULARITY_MILLIS_MAX, LIMIT_MAX, RULE_CLOCKS, RULE_METERS, WINDOW_MILLIS_MAX } from '../../api/rule.ts';
+import {
+  GRANULARITY_MILLIS_MAX,
+  LIMIT_MAX,
+  RULE_CLOCKS,
+  RULE_METERS,
+  WINDOW_MILLIS_MAX,
+} from '../../api/rule.ts';
 import { ROLES, TOKEN_NAME_BYTES_MAX } from '../../api/token.ts';
 import { USAGE_MINUTES_MAX, USAGE_OUTCOMES } from '../../api/usage.ts';
 import { BATCH_MAX } from '../batch-route.ts';
@@ -32,7 +42,9 @@ const descriptors: Schema = {
   additionalProperties: { type: 'string', maxLength: DESCRIPTOR_VALUE_BYTES_MAX },
 };
 const common = {
-  timestampMillis: orNull(integer(0, TIMESTAMP_MILLIS_MAX, 'when it happened, for rules with the clock `request`')),
+  timestampMillis: orNull(
+    integer(0, TIMESTAMP_MILLIS_MAX, 'when it happened, for rules with the clock `request`'),
+  ),
   cost: orNull(integer(1, COST_MAX, '1 if it is absent')),
   requestId: orNull(text(REQUEST_ID_BYTES_MAX, 'makes retries safe')),
 };
@@ -49,7 +61,11 @@ const error = (type: Schema, more: Readonly<Record<string, Schema>> = {}): Schem
   told({ type, message: TEXT, ...more }, ['field']);
 const hostPort = asked({ host: text(253), port: integer(1, 65_535) }, ['host', 'port']);
 const override = asked(
-  { rule: text(RULE_ID_BYTES_MAX), limit: integer(0, LIMIT_MAX), burst: integer(1, LIMIT_MAX, 'of a bucket') },
+  {
+    rule: text(RULE_ID_BYTES_MAX),
+    limit: integer(0, LIMIT_MAX),
+    burst: integer(1, LIMIT_MAX, 'of a bucket'),
+  },
   ['rule', 'limit'],
 );
 const columns = (schema: Schema): Record<string, Schema> =>
@@ -63,7 +79,9 @@ const REQUESTS = {
       asked({ userId: orNull(userId), rule: { type: 'null' }, descriptors, ...common }, ['descriptors']),
     ],
   },
-  BatchRequest: asked({ requests: list(ref('AllowRequest'), { minItems: 1, maxItems: BATCH_MAX }) }, ['requests']),
+  BatchRequest: asked({ requests: list(ref('AllowRequest'), { minItems: 1, maxItems: BATCH_MAX }) }, [
+    'requests',
+  ]),
   RefundRequest: asked({ requestId: text(REQUEST_ID_BYTES_MAX) }, ['requestId']),
   DescribedRefundRequest: asked(
     { requestId: text(REQUEST_ID_BYTES_MAX), descriptors, userId: orNull(userId) },
@@ -101,8 +119,14 @@ const REQUESTS = {
       partitionBytesMax: integer(4_096),
     }),
   },
-  OneRuleRequest: { type: 'object', description: 'the rule as a document or a table has it; its id is that of the address' },
-  NodesRequest: asked({ add: asked({ id: NODE, http: hostPort, peer: hostPort }, ['id', 'http', 'peer']), remove: NODE }),
+  OneRuleRequest: {
+    type: 'object',
+    description: 'the rule as a document or a table has it; its id is that of the address',
+  },
+  NodesRequest: asked({
+    add: asked({ id: NODE, http: hostPort, peer: hostPort }, ['id', 'http', 'peer']),
+    remove: NODE,
+  }),
   VersionRequest: asked({ version: integer(1) }, ['version']),
   TokenRequest: asked({ role: oneOf(ROLES), name: text(TOKEN_NAME_BYTES_MAX) }, ['role', 'name']),
 } satisfies Record<string, Schema>;
@@ -110,11 +134,14 @@ const REQUESTS = {
 const ANSWERS = {
   Receipt: {
     description: 'where a decision was made: partition and log position, and the time that it used',
-    ...told({ partition: COUNT, term: COUNT, index: COUNT, position: COUNT, timeMillis: COUNT }, ['position']),
+    ...told({ partition: COUNT, term: COUNT, index: COUNT, position: COUNT, timeMillis: COUNT }, [
+      'position',
+    ]),
   },
   LimitStanding: told(standing, ['retryAfterMillis']),
   Grant: {
-    description: 'granted; or no rule limits it; or nobody could decide, and the fail mode of its rules lets it pass',
+    description:
+      'granted; or no rule limits it; or nobody could decide, and the fail mode of its rules lets it pass',
     anyOf: [
       told(
         {
@@ -158,7 +185,10 @@ const ANSWERS = {
   },
   Blocked: {
     description: 'blocked by an operator, or not allowed to ask',
-    ...told({ allowed: { const: false }, blocked: { const: true }, error: error(TEXT) }, ['allowed', 'blocked']),
+    ...told({ allowed: { const: false }, blocked: { const: true }, error: error(TEXT) }, [
+      'allowed',
+      'blocked',
+    ]),
   },
   Fault: {
     description: 'something is wrong with the request: `field` names it, `message` its bound',
@@ -179,7 +209,13 @@ const ANSWERS = {
   Failure: { description: 'why it was not done', ...told({ reason: TEXT, message: TEXT }) },
   BatchAnswer: told({ answers: list(told({ status: integer(200, 599), allowed: FLAG })) }),
   Standing: told(
-    { userId: TEXT, blocked: { const: true }, rulesVersion: COUNT, limits: list(ref('LimitStanding')), decided: ref('Receipt') },
+    {
+      userId: TEXT,
+      blocked: { const: true },
+      rulesVersion: COUNT,
+      limits: list(ref('LimitStanding')),
+      decided: ref('Receipt'),
+    },
     ['blocked'],
   ),
   Refunded: told(
@@ -233,7 +269,12 @@ const ANSWERS = {
     {
       self: told({ id: COUNT, standing: TEXT, reason: TEXT, refusedBy: list(ANY) }, ['reason']),
       nodes: list(
-        told({ id: COUNT, http: { type: ['string', 'null'] }, up: FLAG, clock: { enum: [...CLOCK_STATES, null] } }),
+        told({
+          id: COUNT,
+          http: { type: ['string', 'null'] },
+          up: FLAG,
+          clock: { enum: [...CLOCK_STATES, null] },
+        }),
       ),
       version: COUNT,
       settledVersion: COUNT,

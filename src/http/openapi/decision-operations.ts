@@ -6,7 +6,15 @@ import { integer, oneOf, text } from './schema.ts';
 
 const group = 'Decisions';
 const RECEIPT = { partition: 2, term: 1, index: 3, position: 0, timeMillis: 1_795_231_945_653 };
-const GRANT = { allowed: true, limit: 100, remaining: 99, resetMillis: 60_037, rule: 'default', rulesVersion: 1, decided: RECEIPT };
+const GRANT = {
+  allowed: true,
+  limit: 100,
+  remaining: 99,
+  resetMillis: 60_037,
+  rule: 'default',
+  rulesVersion: 1,
+  decided: RECEIPT,
+};
 const DENIAL = {
   allowed: false,
   limit: 100,
@@ -38,12 +46,27 @@ const FAULT = {
   error: { type: 'invalid_request', field: 'cost', message: `cost must be an integer from 1 to ${COST_MAX}` },
 };
 const STANDING = { rule: 'default', limit: 100, windowMillis: 60_000, remaining: 58, resetMillis: 41_000 };
-export const USER_ID: Parameter = { name: 'userId', in: 'path', schema: text(KEY_BYTES_MAX, 'a key that a limit counts by') };
+export const USER_ID: Parameter = {
+  name: 'userId',
+  in: 'path',
+  schema: text(KEY_BYTES_MAX, 'a key that a limit counts by'),
+};
 const RULE: Parameter = { name: 'rule', in: 'query', schema: text(RULE_ID_BYTES_MAX) };
-const FAILED = { 400: { is: 'Fault', example: FAULT }, 503: { is: 'Unavailable', example: UNAVAILABLE } } as const;
+const FAILED = {
+  400: { is: 'Fault', example: FAULT },
+  503: { is: 'Unavailable', example: UNAVAILABLE },
+} as const;
 const DECIDED = {
   200: { is: 'Grant', example: GRANT },
-  403: { is: 'Blocked', example: { allowed: false, blocked: true, decided: RECEIPT, error: { type: 'blocked', message: 'Blocked by an operator. Waiting does not help.' } } },
+  403: {
+    is: 'Blocked',
+    example: {
+      allowed: false,
+      blocked: true,
+      decided: RECEIPT,
+      error: { type: 'blocked', message: 'Blocked by an operator. Waiting does not help.' },
+    },
+  },
   429: { is: 'Denial', example: DENIAL },
   ...FAILED,
 } as const;
@@ -63,9 +86,20 @@ export const DECISION_OPERATIONS: Readonly<Record<string, Operation>> = {
   'POST /v1/allow/batch': {
     group,
     summary: 'Many requests for grants at once, each decided for itself',
-    body: { is: 'BatchRequest', example: { requests: [{ userId: 'ada' }, { descriptors: { user: 'bob', ip: '10.1.2.3' } }] } },
+    body: {
+      is: 'BatchRequest',
+      example: { requests: [{ userId: 'ada' }, { descriptors: { user: 'bob', ip: '10.1.2.3' } }] },
+    },
     answers: {
-      200: { is: 'BatchAnswer', example: { answers: [{ status: 200, ...GRANT }, { status: 429, ...DENIAL }] } },
+      200: {
+        is: 'BatchAnswer',
+        example: {
+          answers: [
+            { status: 200, ...GRANT },
+            { status: 429, ...DENIAL },
+          ],
+        },
+      },
       ...FAILED,
     },
   },
@@ -75,7 +109,12 @@ export const DECISION_OPERATIONS: Readonly<Record<string, Operation>> = {
     description:
       'Who it is comes from the header `http.userHeader`, else from `X-Forwarded-For` of `http.trustedProxies`. Without `rule`, and with a document of rules in force, `X-Forwarded-Method` and `X-Forwarded-Uri` must say what it is.',
     parameters: [
-      { name: 'deny_status', in: 'query', schema: oneOf(DENY_STATUSES), description: 'of a denial; nginx wants 403' },
+      {
+        name: 'deny_status',
+        in: 'query',
+        schema: oneOf(DENY_STATUSES),
+        description: 'of a denial; nginx wants 403',
+      },
       RULE,
       { name: 'cost', in: 'query', schema: integer(1, COST_MAX) },
       { name: 'request_id', in: 'query', schema: text(REQUEST_ID_BYTES_MAX) },
@@ -90,7 +129,10 @@ export const DECISION_OPERATIONS: Readonly<Record<string, Operation>> = {
     summary: 'How does a key stand? Nothing is counted',
     parameters: [USER_ID, RULE],
     answers: {
-      200: { is: 'Standing', example: { userId: 'ada', rulesVersion: 1, limits: [STANDING], decided: RECEIPT } },
+      200: {
+        is: 'Standing',
+        example: { userId: 'ada', rulesVersion: 1, limits: [STANDING], decided: RECEIPT },
+      },
       ...FAILED,
     },
   },
@@ -105,6 +147,10 @@ export const DECISION_OPERATIONS: Readonly<Record<string, Operation>> = {
     group,
     summary: 'The same of a request with descriptors',
     body: { is: 'DescribedRefundRequest', example: { requestId: '5f0c', descriptors: { user: 'ada' } } },
-    answers: { 200: { is: 'Refunded', example: { ...REFUNDED, kept: [] } }, 404: { is: 'NotRefunded' }, ...FAILED },
+    answers: {
+      200: { is: 'Refunded', example: { ...REFUNDED, kept: [] } },
+      404: { is: 'NotRefunded' },
+      ...FAILED,
+    },
   },
 };

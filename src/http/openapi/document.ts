@@ -19,7 +19,10 @@ export interface OpenApiDocument {
   readonly tags: readonly { readonly name: string }[];
   /** By path and method, in lower case. */
   readonly paths: Readonly<Record<string, Readonly<Record<string, Schema>>>>;
-  readonly components: { readonly schemas: Readonly<Record<string, Schema>>; readonly securitySchemes: Schema };
+  readonly components: {
+    readonly schemas: Readonly<Record<string, Schema>>;
+    readonly securitySchemes: Schema;
+  };
 }
 
 export function openApiDocument(): OpenApiDocument {

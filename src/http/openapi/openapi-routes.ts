@@ -4,7 +4,10 @@ import { JSON_TYPE } from '../http-answer.ts';
 
 /** What both are made of is loaded then, too: nodes start without it. */
 async function made(): Promise<{ readonly json: string; readonly page: string; readonly policy: string }> {
-  const [{ openApiDocument }, { PAGE_POLICY, pageOf }] = await Promise.all([import('./document.ts'), import('./page.ts')]);
+  const [{ openApiDocument }, { PAGE_POLICY, pageOf }] = await Promise.all([
+    import('./document.ts'),
+    import('./page.ts'),
+  ]);
   const document = openApiDocument();
   return { json: JSON.stringify(document), page: pageOf(document), policy: PAGE_POLICY };
 }

@@ -72,9 +72,14 @@ export function operationObject(route: string, operation: Operation): Schema {
     description: description === undefined ? said : `${description} ${said}`,
     security: isClosed ? [{ token: [] }, {}] : [{}],
     ...(parameters.length > 0 && {
-      parameters: parameters.map((parameter) => ({ ...parameter, ...(parameter.in === 'path' && { required: true }) })),
+      parameters: parameters.map((parameter) => ({
+        ...parameter,
+        ...(parameter.in === 'path' && { required: true }),
+      })),
     }),
-    ...(body !== undefined && { requestBody: { required: isBodyOptional !== true, content: contentOf(body) } }),
+    ...(body !== undefined && {
+      requestBody: { required: isBodyOptional !== true, content: contentOf(body) },
+    }),
     responses: Object.fromEntries(
       Object.entries(all).map(([status, answer]) => [
         status,
@@ -91,6 +96,8 @@ function contentOf({ is, example, type }: Described): Schema {
 }
 
 function operationId(method: string, route: string): string {
-  const words = pathOf(route).split(/[^\w]+/).filter((word) => word !== '' && word !== 'v1');
+  const words = pathOf(route)
+    .split(/[^\w]+/)
+    .filter((word) => word !== '' && word !== 'v1');
   return [method.toLowerCase(), ...words.map((word) => word[0]?.toUpperCase() + word.slice(1))].join('');
 }

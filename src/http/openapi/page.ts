@@ -23,7 +23,11 @@ export const PAGE_POLICY = `default-src 'none'; style-src 'sha256-${createHash('
 
 export function pageOf({ info, tags, paths, components }: OpenApiDocument): string {
   const all = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ method, path, operation: operation as unknown as Told })),
+    Object.entries(methods).map(([method, operation]) => ({
+      method,
+      path,
+      operation: operation as unknown as Told,
+    })),
   );
   const groups = tags.map(({ name }) => {
     const own = all.filter(({ operation }) => operation.tags.includes(name));
@@ -47,13 +51,26 @@ interface Told {
   readonly tags: readonly string[];
   readonly summary: string;
   readonly description: string;
-  readonly parameters?: readonly { readonly name: string; readonly in: string; readonly description?: string; readonly schema: Schema }[];
+  readonly parameters?: readonly {
+    readonly name: string;
+    readonly in: string;
+    readonly description?: string;
+    readonly schema: Schema;
+  }[];
   readonly requestBody?: { readonly content: Content };
   readonly responses: Readonly<Record<string, { readonly description: string; readonly content: Content }>>;
 }
 type Content = Readonly<Record<string, { readonly schema: Schema; readonly example?: unknown }>>;
 
-function operationHtml({ method, path, operation }: { method: string; path: string; operation: Told }): string {
+function operationHtml({
+  method,
+  path,
+  operation,
+}: {
+  method: string;
+  path: string;
+  operation: Told;
+}): string {
   const { summary, description, parameters = [], requestBody, responses } = operation;
   const rows = parameters.map(
     ({ name, in: where, description: says, schema }) =>
@@ -73,7 +90,10 @@ ${requestBody === undefined ? '' : `<h4>Body</h4>${contentHtml(requestBody.conte
 function contentHtml(content: Content): string {
   return Object.entries(content)
     .map(([type, { schema, example }]) => {
-      const name = String(schema['$ref'] ?? '').split('/').at(-1) ?? '';
+      const name =
+        String(schema['$ref'] ?? '')
+          .split('/')
+          .at(-1) ?? '';
       const link = name === '' ? '' : ` <a href="#${escaped(name)}">${escaped(name)}</a>`;
       return `<code>${escaped(type)}</code>${link}${example === undefined ? '' : jsonHtml(example)}`;
     })
@@ -84,7 +104,13 @@ function jsonHtml(value: unknown): string {
   return `<pre>${escaped(JSON.stringify(value, null, 2))}</pre>`;
 }
 
-const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+const ESCAPES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
 
 function escaped(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => ESCAPES[character] ?? '');

@@ -10,7 +10,12 @@ const IF_MATCH: Parameter = {
   schema: { type: 'string', pattern: '^(\\*|"\\d{1,15}")$' },
   description: 'the `ETag` that was read: nothing is changed of another version',
 };
-const RULE_ID: Parameter = { name: 'ruleId', in: 'path', schema: { type: 'string' }, description: 'a slash as %2F' };
+const RULE_ID: Parameter = {
+  name: 'ruleId',
+  in: 'path',
+  schema: { type: 'string' },
+  description: 'a slash as %2F',
+};
 const CUSTOMER_ID: Parameter = { name: 'customerId', in: 'path', schema: text(KEY_BYTES_MAX) };
 const RULE = { id: 'default', limit: 100, windowMillis: 60_000, clock: 'request' };
 const RULES = {
@@ -20,7 +25,10 @@ const RULES = {
   clockDriftPpm: 500,
   partitionBytesMax: 268_435_456,
 };
-const CHANGED = { 200: { is: 'RulesChanged', example: { version: 8, pending: [] } }, 202: { is: 'RulesChanged' } } as const;
+const CHANGED = {
+  200: { is: 'RulesChanged', example: { version: 8, pending: [] } },
+  202: { is: 'RulesChanged' },
+} as const;
 const RULE_FAILURES = {
   400: { is: 'Fault' },
   409: { is: 'Failure' },

@@ -23,7 +23,10 @@ export function oneOf(values: readonly (string | number)[], description?: string
   return { enum: values, ...(description !== undefined && { description }) };
 }
 
-export function list(items: Schema, bounds: { readonly minItems?: number; readonly maxItems?: number } = {}): Schema {
+export function list(
+  items: Schema,
+  bounds: { readonly minItems?: number; readonly maxItems?: number } = {},
+): Schema {
   return { type: 'array', items, ...bounds };
 }
 

@@ -11,9 +11,13 @@ type Done = (error: Error | null, address?: unknown, family?: number) => void;
 const original = dns.lookup as (name: string, options: LookupOptions, done: Done) => void;
 
 function lookup(name: string, options: LookupOptions | Done, callback?: Done): void {
-  const [given, done] = typeof options === 'function' ? [{}, options] : [options, callback ?? ((): void => undefined)];
+  const [given, done] =
+    typeof options === 'function' ? [{}, options] : [options, callback ?? ((): void => undefined)];
   if (isIP(name) !== 0) return original(name, given, done);
-  const hosts = JSON.parse(readFileSync(process.env['QUORATE_TEST_HOSTS'] ?? '', 'utf8')) as Record<string, string>;
+  const hosts = JSON.parse(readFileSync(process.env['QUORATE_TEST_HOSTS'] ?? '', 'utf8')) as Record<
+    string,
+    string
+  >;
   const address = hosts[name];
   if (address === undefined) {
     process.nextTick(done, Object.assign(new Error(`getaddrinfo ENOTFOUND ${name}`), { code: 'ENOTFOUND' }));
