@@ -144,14 +144,16 @@ const nodeChange = fc.oneof(
   fc.record({ remove: nodeId }),
   fc.record({ add: fc.record({ id: nodeId, http: address, peer: address }) }),
 );
+const entry = fc.record({ key: shortText(9), value: shortText(9) });
 const bodies: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   'POST /v1/allow': requestBody,
   'POST /v1/allow/batch': fc.record({ requests: fc.array(requestBody, { minLength: 1, maxLength: 4 }) }),
   'POST /json': fc.record({
     domain: shortText(9),
-    descriptors: fc.array(
-      fc.record({ entries: fc.array(fc.record({ key: shortText(9), value: shortText(9) })) }),
-    ),
+    descriptors: fc.array(fc.record({ entries: fc.array(entry, { minLength: 1, maxLength: 3 }) }), {
+      minLength: 1,
+      maxLength: 3,
+    }),
   }),
   'POST /v1/users/ada/refunds': fc.record({ requestId: shortText(9) }),
   'POST /v1/cluster/nodes': nodeChange,
