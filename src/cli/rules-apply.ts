@@ -16,7 +16,7 @@ import { type AppliedRules, type KnownRules, readKnownRules, sendRules } from '.
 /** Of rules that came without a document. */
 const IDS_SHOWN_MAX = 10;
 const ORDERED_NOTE =
-  'note: rules of nested descriptors are kept, and no door takes descriptors in an order yet: they limit nothing';
+  'note: rules of nested descriptors are for gateways, which ask over gRPC or POST /json; they limit no other requests';
 
 export interface ClusterRulesOptions extends RulesCommandOptions {
   /** The URL of a node. */

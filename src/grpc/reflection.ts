@@ -28,9 +28,11 @@ const RESPONSE = messageType('grpc.reflection.v1.ServerReflectionResponse');
 export const encodeReflection = (message: Message): Buffer => RESPONSE.encode(message);
 
 export function reflect(): handleBidiStreamingCall<Buffer, Message> {
-  const files = describedFiles(PROTO_FILES, TYPES);
+  // Few nodes are ever asked.
+  let files: readonly DescribedFile[] | undefined;
   return (call) => {
     call.on('data', (bytes: Buffer) => {
+      files ??= describedFiles(PROTO_FILES, TYPES);
       const answer = answerTo(bytes, files);
       if (answer === undefined) call.emit('error', MALFORMED);
       else if (!call.write(answer)) waitForRoom(call);

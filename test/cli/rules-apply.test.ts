@@ -137,10 +137,10 @@ describe('rules apply', () => {
     expect(node.sent).toEqual([]);
   });
 
-  it('says that rules of nested descriptors limit nothing yet', async () => {
+  it('says that rules of nested descriptors limit gateways alone', async () => {
     const nested = '{domain: d, descriptors: [{key: a, rate_limit: {unit: day, requests_per_unit: 1}}]}';
     await applyRules(await file(nested), { node: node.url, print });
-    expect(lines).toContainEqual(expect.stringContaining('they limit nothing'));
+    expect(lines).toContainEqual(expect.stringContaining('they limit no other requests'));
   });
 
   it('changes nothing if another version is in force than was asked for', async () => {
