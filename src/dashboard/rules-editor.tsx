@@ -100,6 +100,26 @@ function Difference({
   );
 }
 
+/** What was found in the text. */
+function Found({
+  checked,
+  inForce,
+  go,
+}: {
+  /** Undefined: it is not read yet. */
+  readonly checked: Checked | undefined;
+  readonly inForce: KnownRules;
+  readonly go: (mistake: Mistake) => void;
+}): JSX.Element {
+  return (
+    <div id="rules-found" class="found" aria-live="polite">
+      {checked === undefined && <p class="message">Reading.</p>}
+      {checked?.kind === 'mistakes' && <Mistakes {...checked} go={go} />}
+      {checked?.kind === 'changes' && <Difference checked={checked} inForce={inForce} />}
+    </div>
+  );
+}
+
 interface Applying {
   readonly state: 'no' | 'under way' | 'done' | 'failed';
   readonly words: string;
@@ -186,11 +206,7 @@ export function RulesEditor({
           setApplying({ state: 'no', words: '' });
         }}
       />
-      <div id="rules-found" class="found" aria-live="polite" data-checked={checked?.kind ?? 'reading'}>
-        {checked === undefined && <p class="message">Reading.</p>}
-        {checked?.kind === 'mistakes' && <Mistakes {...checked} go={go} />}
-        {checked?.kind === 'changes' && <Difference checked={checked} inForce={inForce} />}
-      </div>
+      <Found checked={checked} inForce={inForce} go={go} />
       {applying.words !== '' && (
         <p class={`message ${applying.state === 'failed' ? 'bad' : 'good'}`} role="status">
           {applying.words}

@@ -117,6 +117,7 @@ describe('the stream of events', () => {
     await until('it began', () => named(listening, 'figures').length > 0);
     await door.door.close();
     await until('it ends', () => listening.isOver);
+    expect(await door.door.connectionCount()).toBe(0);
   });
 
   it('ends when its token is revoked, or the cluster is closed to those without', async () => {
