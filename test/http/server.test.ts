@@ -55,7 +55,7 @@ describe('routes', () => {
 
   it.each([
     ['POST', '/v1/allow/'],
-    ['GET', '/'],
+    ['GET', '/index.html'],
     ['GET', '/v2/allow'],
     ['GET', '/v1/*'],
   ] as const)('others are 404, and no grant: %s %s', async (method, url) => {
